@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# gshard_dev: what gshard's own tests, examples and benchmarks link; everything found, with warnings.
+add_library(gshard_dev INTERFACE)
+target_link_libraries(gshard_dev INTERFACE gshard)
+if(gshard_with_io)
+  target_link_libraries(gshard_dev INTERFACE gshard_io)
+endif()
+target_compile_options(gshard_dev INTERFACE
+  "$<$<COMPILE_LANG_AND_ID:CXX,GNU,Clang,AppleClang>:-Wall;-Wextra;-Wpedantic;-Wconversion;-Wshadow>"
+  "$<$<AND:$<BOOL:${GSHARD_WERROR}>,$<COMPILE_LANG_AND_ID:CXX,GNU,Clang,AppleClang>>:-Werror>")
+
+# How programs are started on several ranks, also as root, in containers, and on fewer cores than ranks.
+set(gshard_mpiexec ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG})
+set(gshard_mpiexec_flags)
+if(gshard_with_mpi AND MPIEXEC_EXECUTABLE)
+  execute_process(COMMAND ${MPIEXEC_EXECUTABLE} --version OUTPUT_VARIABLE version ERROR_VARIABLE version)
+  if(version MATCHES "Open MPI|OpenRTE|open-mpi")
+    set(gshard_mpiexec_flags --oversubscribe --bind-to none --mca mpi_yield_when_idle 1)
+  endif()
+endif()
+set(gshard_mpi_environment
+  OMP_NUM_THREADS=1
+  OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+  OMPI_MCA_btl_vader_single_copy_mechanism=none)

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# Which headers and sources can be compiled with what was found.
+
+# Removes from the list `var` the files that include, unguarded, something that was not found.
+function(gshard_drop_unavailable var)
+  set(absent)
+  if(NOT gshard_with_mpi)
+    list(APPEND absent "mpi\\.h>" "boost/mpi" "gshard/comm/mpi\\.hpp" "gshard/comm/boost_mpi\\.hpp")
+  endif()
+  if(NOT gshard_with_boost_mpi)
+    list(APPEND absent "boost/" "gshard/comm/boost_mpi\\.hpp")
+  endif()
+  if(NOT gshard_with_xtensor)
+    list(APPEND absent "xtensor/" "xtl/" "gshard/tensor/xtensor")
+  endif()
+  if(NOT gshard_with_io)
+    list(APPEND absent "nlohmann/" "xxhash\\.h" "gshard/io" "gshard/report")
+  endif()
+  if(absent)
+    list(JOIN absent "|" absent)
+    set(kept)
+    foreach(file IN LISTS ${var})
+      file(STRINGS "${file}" uses REGEX "^[ \t]*#[ \t]*include[ \t]*<(${absent})")
+      file(STRINGS "${file}" guards REGEX "__has_include|GSHARD_HAS_MPI")
+      if(NOT uses OR guards)
+        list(APPEND kept "${file}")
+      endif()
+    endforeach()
+    set(${var} "${kept}")
+  endif()
+  set(${var} "${${var}}" PARENT_SCOPE)
+endfunction()
+
+# gshard_headers(<target> ENTRY <header> FOLDERS <folder>...): gives the target these headers below include/gshard.
+# All are installed; those that cannot be compiled here stand in a set that the self-containment check leaves out.
+function(gshard_headers target)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "ENTRY;FOLDERS")
+  set(base "${PROJECT_SOURCE_DIR}/include")
+  list(TRANSFORM arg_FOLDERS REPLACE "(.+)" "${base}/gshard/\\1/*.hpp" OUTPUT_VARIABLE patterns)
+  file(GLOB_RECURSE all CONFIGURE_DEPENDS ${patterns})
+  foreach(entry IN LISTS arg_ENTRY)
+    if(EXISTS "${base}/gshard/${entry}")
+      list(APPEND all "${base}/gshard/${entry}")
+    endif()
+  endforeach()
+  set(ready ${all})
+  gshard_drop_unavailable(ready)
+  set(rest ${all})
+  list(REMOVE_ITEM rest ${ready})
+  target_sources(${target} INTERFACE
+    FILE_SET HEADERS BASE_DIRS "${base}" FILES ${ready}
+    FILE_SET unchecked TYPE HEADERS BASE_DIRS "${base}" FILES ${rest})
+  if(PROJECT_IS_TOP_LEVEL)
+    set_target_properties(${target} PROPERTIES
+      VERIFY_INTERFACE_HEADER_SETS ${GSHARD_BUILD_TESTS}
+      INTERFACE_HEADER_SETS_TO_VERIFY HEADERS)
+  else()
+    target_include_directories(${target} SYSTEM INTERFACE "$<BUILD_INTERFACE:${base}>")
+  endif()
+endfunction()

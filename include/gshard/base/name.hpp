@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace gshard { inline namespace v0 {
+
+/// A name of at most `Capacity` characters, stored in place, so that tables of named things can be constant expressions.
+/// Longer text is cut; `fits` tells beforehand.
+template <std::size_t Capacity>
+struct inplace_name {
+  char text[Capacity]{};
+  std::uint8_t length = 0;
+
+  constexpr inplace_name() = default;
+  constexpr inplace_name(std::string_view s) { append(s); }
+  constexpr inplace_name(const char* s) { append(std::string_view(s)); }
+
+  static constexpr bool fits(std::string_view s) { return s.size() <= Capacity; }
+
+  constexpr inplace_name& append(std::string_view s) {
+    for (char c : s)
+      if (length < Capacity) text[length++] = c;
+    return *this;
+  }
+  constexpr std::string_view view() const { return {text, length}; }
+  constexpr bool empty() const { return length == 0; }
+  constexpr bool operator==(const inplace_name& other) const { return view() == other.view(); }
+};
+
+using axis_name = inplace_name<23>;
+using tensor_name = inplace_name<63>;
+
+}}  // namespace gshard::v0

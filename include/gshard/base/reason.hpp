@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/base/fixed_string.hpp>
+
+// The words of gshard's compile-time diagnostics. A check reads
+//   static_assert(holds<condition, unknown_axis<"exprt">, mesh_axes<"data", "expert">>, "sentence");
+// and compilers print the types beside the sentence.
+namespace gshard { inline namespace v0 {
+
+template <bool Condition, class... Reasons>
+inline constexpr bool holds = Condition;
+
+template <fixed_string Text>
+struct in_equation {};
+template <int Column>
+struct at_column {};
+template <fixed_string Letter>
+struct index_letter {};
+template <int Count>
+struct operands_in_equation {};
+template <int Count>
+struct operands_given {};
+template <fixed_string Axis>
+struct unknown_axis {};
+template <fixed_string Axis>
+struct repeated_axis {};
+template <fixed_string... Axes>
+struct mesh_axes {};
+template <fixed_string Name>
+struct in_tensor {};
+template <fixed_string Name>
+struct in_operation {};
+template <int Rank>
+struct expected_rank {};
+template <int Rank>
+struct actual_rank {};
+template <int Operand>
+struct operand_number {};
+template <fixed_string... Axes>
+struct pending_over {};
+template <class T>
+struct expected_type {};
+template <class T>
+struct actual_type {};
+template <fixed_string Letter, long long Extent>
+struct static_extent {};
+template <fixed_string Axis, int Extent>
+struct axis_extent {};
+
+}}  // namespace gshard::v0

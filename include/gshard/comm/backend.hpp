@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/comm/device_group.hpp>
+#include <gshard/comm/error.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace gshard { inline namespace v0 {
+
+/// What one device hands to `backend::exchange`: entry j of each list belongs to member j of its group.
+/// Send and receive buffers must not overlap.
+struct exchange_part {
+  const std::byte* send = nullptr;
+  std::byte* recv = nullptr;
+  std::span<const std::int64_t> send_bytes, send_offset, recv_bytes, recv_offset;
+};
+
+/// What one device hands to `backend::all_gather`: entry j of the lists belongs to member j of its group, and all
+/// members pass equal lists. `send` may be the device's own block of `recv`.
+struct gather_part {
+  const std::byte* send = nullptr;
+  std::int64_t send_bytes = 0;
+  std::byte* recv = nullptr;
+  std::span<const std::int64_t> recv_bytes, recv_offset;
+};
+
+/// The collectives in which a device took part together with others, and the bytes it sent to them.
+struct traffic {
+  std::int64_t exchanges = 0, exchange_bytes = 0;
+  std::int64_t gathers = 0, gather_bytes = 0;
+  friend bool operator==(const traffic&, const traffic&) = default;
+};
+
+/// Moves bytes between the devices of a mesh. A process holds one device (MPI), or all of them (simulation), and every
+/// process makes the same calls in the same order. Backends do no arithmetic: sums are made above them (reduce.hpp), in
+/// one order, so that all backends compute the same bits.
+///
+/// A set of mesh axes is a bit mask; a group is the devices that differ only in those axes, members in row-major order
+/// of their coordinates. Device ids are row-major over the mesh.
+class backend {
+ public:
+  backend(const backend&) = delete;
+  backend& operator=(const backend&) = delete;
+  virtual ~backend() = default;
+
+  /// Devices per mesh axis.
+  std::span<const int> extents() const { return extents_; }
+  /// The devices that this process holds, ascending. Arguments "one per device" follow this order.
+  std::span<const int> devices() const { return devices_; }
+
+  /// All-to-all-v in every group: member i's block j arrives at member j as its block i. Sizes must match pairwise;
+  /// empty blocks cost nothing. Communicates: each device sends its blocks, except its own.
+  /// Throws `gshard::error` on lists of the wrong length or negative numbers, and on sizes that are seen not to match.
+  void exchange(std::uint32_t axes, std::span<const exchange_part> parts);
+
+  /// All-gather in every group: each member's bytes arrive at all members. Communicates: each device's bytes to the
+  /// p - 1 others. Throws as `exchange` does.
+  void all_gather(std::uint32_t axes, std::span<const gather_part> parts);
+
+  /// Checks that all processes pass the same value; otherwise every process throws a `gshard::error` that names `what`
+  /// and the ranks that differ from the leader.
+  virtual void agree(std::uint64_t /*value*/, std::string_view /*what*/) {}
+  /// True on exactly one process.
+  virtual bool leader() const { return true; }
+  /// Copies the leader's bytes to all processes; all pass the same size.
+  virtual void broadcast(std::span<std::byte> /*data*/) {}
+  /// On the leader: the bytes of every process, the leader's first. Elsewhere: nothing.
+  virtual std::vector<std::vector<std::byte>> gather_to_leader(std::span<const std::byte> mine) {
+    return {std::vector(mine.begin(), mine.end())};
+  }
+
+  /// What each held device sent since the start or the last reset. Groups of one device send nothing.
+  std::span<const traffic> sent() const { return sent_; }
+  void reset_sent() { sent_.assign(devices_.size(), {}); }
+
+ protected:
+  backend(std::vector<int> extents, std::vector<int> devices)
+      : extents_(std::move(extents)), devices_(std::move(devices)), sent_(devices_.size()) {
+    device_count(extents_);
+  }
+
+ private:
+  // Called with checked arguments, for groups of at least two.
+  virtual void do_exchange(std::uint32_t axes, std::span<const exchange_part> parts) = 0;
+  virtual void do_all_gather(std::uint32_t axes, std::span<const gather_part> parts) = 0;
+
+  int check(const char* op, std::uint32_t axes, std::size_t n_parts) const;
+
+  std::vector<int> extents_;
+  std::vector<int> devices_;
+  std::vector<traffic> sent_;
+};
+
+namespace detail {
+// The pointers of empty blocks may be null.
+inline void copy_block(std::byte* to, std::int64_t to_offset, const std::byte* from, std::int64_t from_offset,
+                       std::int64_t bytes) {
+  if (bytes > 0 && to + to_offset != from + from_offset)
+    std::memcpy(to + to_offset, from + from_offset, std::size_t(bytes));
+}
+
+inline void check_list(const char* op, int device, const char* name, std::span<const std::int64_t> list, int size) {
+  const auto fail = [&](const std::string& why) {
+    throw error(std::string(op) + ": device " + std::to_string(device) + ": " + name + " " + why);
+  };
+  if (list.size() != std::size_t(size))
+    fail("has " + std::to_string(list.size()) + " entries for a group of " + std::to_string(size));
+  for (const std::int64_t entry : list)
+    if (entry < 0) fail("has a negative entry, " + std::to_string(entry));
+}
+}  // namespace detail
+
+inline int backend::check(const char* op, std::uint32_t axes, std::size_t n_parts) const {
+  if (axes >> extents_.size() != 0)
+    throw error(std::string(op) + ": axes " + detail::axes_text(axes) + " are not all axes of the mesh " +
+                detail::mesh_text(extents_));
+  if (n_parts != devices_.size())
+    throw error(std::string(op) + ": " + std::to_string(n_parts) + " parts for " + std::to_string(devices_.size()) +
+                " devices held");
+  return device_group(extents_, axes, 0).size();
+}
+
+inline void backend::exchange(std::uint32_t axes, std::span<const exchange_part> parts) {
+  const int size = check("exchange", axes, parts.size());
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const exchange_part& part = parts[i];
+    detail::check_list("exchange", devices_[i], "send_bytes", part.send_bytes, size);
+    detail::check_list("exchange", devices_[i], "send_offset", part.send_offset, size);
+    detail::check_list("exchange", devices_[i], "recv_bytes", part.recv_bytes, size);
+    detail::check_list("exchange", devices_[i], "recv_offset", part.recv_offset, size);
+    const auto own = std::size_t(device_group(extents_, axes, devices_[i]).member());
+    if (part.send_bytes[own] != part.recv_bytes[own])
+      throw error("exchange: device " + std::to_string(devices_[i]) + " sends itself " +
+                  std::to_string(part.send_bytes[own]) + " bytes but expects " + std::to_string(part.recv_bytes[own]));
+    detail::copy_block(part.recv, part.recv_offset[own], part.send, part.send_offset[own], part.send_bytes[own]);
+    if (size == 1) continue;
+    ++sent_[i].exchanges;
+    for (const std::int64_t bytes : part.send_bytes) sent_[i].exchange_bytes += bytes;
+    sent_[i].exchange_bytes -= part.send_bytes[own];
+  }
+  if (size > 1) do_exchange(axes, parts);
+}
+
+inline void backend::all_gather(std::uint32_t axes, std::span<const gather_part> parts) {
+  const int size = check("all_gather", axes, parts.size());
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const gather_part& part = parts[i];
+    detail::check_list("all_gather", devices_[i], "recv_bytes", part.recv_bytes, size);
+    detail::check_list("all_gather", devices_[i], "recv_offset", part.recv_offset, size);
+    const auto own = std::size_t(device_group(extents_, axes, devices_[i]).member());
+    if (part.send_bytes != part.recv_bytes[own])
+      throw error("all_gather: device " + std::to_string(devices_[i]) + " sends " + std::to_string(part.send_bytes) +
+                  " bytes but its own block has " + std::to_string(part.recv_bytes[own]));
+    detail::copy_block(part.recv, part.recv_offset[own], part.send, 0, part.send_bytes);
+    if (size == 1) continue;
+    ++sent_[i].gathers;
+    sent_[i].gather_bytes += part.send_bytes * (size - 1);
+  }
+  if (size > 1) do_all_gather(axes, parts);
+}
+
+}}  // namespace gshard::v0

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/comm/error.hpp>
+#include <gshard/ir/mesh.hpp>
+
+#include <array>
+#include <climits>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace gshard { inline namespace v0 {
+
+namespace detail {
+/// "2x3", "2x?" if the second extent is dynamic.
+inline std::string mesh_text(std::span<const int> extents) {
+  std::string text;
+  for (const int extent : extents)
+    text += (text.empty() ? "" : "x") + (extent == dynamic ? "?" : std::to_string(extent));
+  return text;
+}
+/// "{0,2}"
+inline std::string axes_text(std::uint32_t axes) {
+  std::string text;
+  for (int a = 0; a < 32; ++a)
+    if ((axes >> a & 1u) != 0) text += (text.empty() ? "" : ",") + std::to_string(a);
+  return "{" + text + "}";
+}
+}  // namespace detail
+
+/// The number of devices of a mesh: the product of its extents (1 for a mesh without axes).
+/// Throws `gshard::error` if there are more than `max_axes` extents, if one is below 1, or if the product overflows.
+constexpr int device_count(std::span<const int> extents) {
+  if (extents.size() > std::size_t(max_axes))
+    throw error("a mesh has at most " + std::to_string(max_axes) + " axes, not " + std::to_string(extents.size()));
+  std::int64_t count = 1;
+  for (const int extent : extents) {
+    if (extent < 1) throw error("mesh " + detail::mesh_text(extents) + ": every extent must be at least 1");
+    count *= extent;
+    if (count > INT_MAX) throw error("mesh " + detail::mesh_text(extents) + " has too many devices");
+  }
+  return int(count);
+}
+
+/// Row-major coordinates of a device; entries beyond the rank of the mesh are 0.
+constexpr std::array<int, max_axes> coordinates_of(std::span<const int> extents, int device) {
+  std::array<int, max_axes> at{};
+  for (std::size_t a = extents.size(); a-- > 0; device /= extents[a]) at[a] = device % extents[a];
+  return at;
+}
+
+/// The device at the given coordinates, of which there are at least as many as extents.
+constexpr int device_at(std::span<const int> extents, std::span<const int> coordinates) {
+  int device = 0;
+  for (std::size_t a = 0; a < extents.size(); ++a) device = device * extents[a] + coordinates[a];
+  return device;
+}
+
+/// The devices that differ from one another only in some axes of a mesh, in row-major order of their coordinates,
+/// as seen from one of them.
+class device_group {
+ public:
+  /// The group of `device` along `axes` (bit a stands for mesh axis a; bits beyond the mesh are ignored).
+  constexpr device_group(std::span<const int> extents, std::uint32_t axes, int device) : origin_(device) {
+    int stride = 1;
+    for (std::size_t a = extents.size(); a-- > 0; stride *= extents[a]) {
+      if ((axes >> a & 1u) == 0) continue;
+      const int coordinate = device / stride % extents[a];
+      origin_ -= coordinate * stride;
+      member_ += coordinate * size_;
+      size_ *= extents[a];
+      extent_[rank_] = extents[a];
+      stride_[rank_++] = stride;
+    }
+  }
+
+  constexpr int size() const { return size_; }
+  /// The place of the device asked for among the members.
+  constexpr int member() const { return member_; }
+  /// The device at a place among the members.
+  constexpr int device(int member) const {
+    int id = origin_;
+    for (std::size_t k = 0; k < rank_; member /= extent_[k++]) id += member % extent_[k] * stride_[k];
+    return id;
+  }
+
+ private:
+  int origin_;  // the device of member 0
+  int member_ = 0;
+  int size_ = 1;
+  std::size_t rank_ = 0;
+  std::array<int, max_axes> extent_{};  // of the axes of the group, minor to major
+  std::array<int, max_axes> stride_{};
+};
+
+}}  // namespace gshard::v0

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/comm/backend.hpp>
+
+#include <mpi.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace gshard { inline namespace v0 {
+
+namespace detail {
+/// Owns a communicator whose errors are returned, not fatal.
+class communicator {
+ public:
+  communicator() = default;
+  explicit communicator(MPI_Comm owned) : comm_(owned) {
+    MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN);
+    check(MPI_Comm_rank(comm_, &rank_), "MPI_Comm_rank");
+    check(MPI_Comm_size(comm_, &size_), "MPI_Comm_size");
+  }
+  communicator(communicator&& other) noexcept
+      : comm_(std::exchange(other.comm_, MPI_COMM_NULL)), rank_(other.rank_), size_(other.size_) {}
+  communicator& operator=(communicator&& other) noexcept {
+    std::swap(comm_, other.comm_);
+    std::swap(rank_, other.rank_);
+    std::swap(size_, other.size_);
+    return *this;
+  }
+  ~communicator() {
+    if (comm_ == MPI_COMM_NULL) return;
+    int finalized = 0;
+    MPI_Finalized(&finalized);
+    if (finalized == 0) MPI_Comm_free(&comm_);
+  }
+
+  bool empty() const { return comm_ == MPI_COMM_NULL; }
+  MPI_Comm get() const { return comm_; }
+  int rank() const { return rank_; }
+  int size() const { return size_; }
+
+  void check(int code, const char* call) const {
+    if (code == MPI_SUCCESS) return;
+    char text[MPI_MAX_ERROR_STRING];
+    int length = 0;
+    MPI_Error_string(code, text, &length);
+    throw error(std::string(call) + " failed on rank " + std::to_string(rank_) + " of " + std::to_string(size_) + ": " +
+                std::string(text, std::size_t(length)));
+  }
+
+ private:
+  MPI_Comm comm_ = MPI_COMM_NULL;
+  int rank_ = 0;
+  int size_ = 1;
+};
+
+inline communicator duplicate(MPI_Comm comm) {
+  int initialized = 0, finalized = 0, inter = 0;
+  MPI_Initialized(&initialized);
+  MPI_Finalized(&finalized);
+  if (initialized == 0) throw error("mpi_backend: MPI is not initialized; call MPI_Init_thread first");
+  if (finalized != 0) throw error("mpi_backend: MPI is already finalized");
+  if (comm == MPI_COMM_NULL) throw error("mpi_backend: the communicator is MPI_COMM_NULL");
+  MPI_Comm_test_inter(comm, &inter);
+  if (inter != 0) throw error("mpi_backend: the communicator is an intercommunicator");
+  MPI_Comm copy = MPI_COMM_NULL;
+  communicator().check(MPI_Comm_dup(comm, &copy), "MPI_Comm_dup");
+  return communicator(copy);
+}
+
+inline void agree(const communicator& world, std::uint64_t value, std::string_view what) {
+  const std::uint64_t mine[] = {value, ~value};
+  std::uint64_t most[2];
+  world.check(MPI_Allreduce(mine, most, 2, MPI_UINT64_T, MPI_MAX, world.get()), "MPI_Allreduce");
+  if (most[0] == ~most[1]) return;  // the largest value is the smallest
+
+  std::vector<std::uint64_t> all(std::size_t(world.size()));
+  world.check(MPI_Allgather(&value, 1, MPI_UINT64_T, all.data(), 1, MPI_UINT64_T, world.get()), "MPI_Allgather");
+  std::string text = "the processes disagree on " + std::string(what) + ": rank 0 has " + std::to_string(all[0]);
+  int n_different = 0;
+  for (std::size_t rank = 1; rank < all.size(); ++rank)
+    if (all[rank] != all[0] && ++n_different <= 8)
+      text += ", rank " + std::to_string(rank) + " has " + std::to_string(all[rank]);
+  if (n_different > 8) text += ", and " + std::to_string(n_different - 8) + " more differ";
+  throw error(text);
+}
+
+// The pointers of empty blocks may be null.
+template <class Byte>
+std::span<Byte> block(Byte* data, std::int64_t offset, std::int64_t bytes) {
+  return bytes == 0 ? std::span<Byte>() : std::span<Byte>(data + offset, std::size_t(bytes));
+}
+}  // namespace detail
+
+/// One device per MPI process: device ids are the ranks of the communicator given.
+///
+/// The communicator is duplicated once, so messages never mix with the application's, whose error handler stays as it
+/// is; MPI errors become `gshard::error` with MPI's own text. One further communicator is made per set of axes when it
+/// is first used. Only the calling thread talks to MPI: MPI_THREAD_FUNNELED is enough if that is the main thread.
+/// Construction and destruction are collective; communicators outlive MPI_Finalize unharmed, but are then not freed.
+class mpi_backend final : public backend {
+ public:
+  /// Throws `gshard::error`, on every process, if the processes pass different extents or if the product of the
+  /// extents is not the number of processes. Messages are cut into pieces of at most `message_limit` bytes.
+  mpi_backend(MPI_Comm comm, const std::vector<int>& extents, int message_limit = 1 << 30)
+      : mpi_backend(connect(comm, extents, message_limit), extents, message_limit) {}
+
+  void agree(std::uint64_t value, std::string_view what) override { detail::agree(world_, value, what); }
+  bool leader() const override { return world_.rank() == 0; }
+  void broadcast(std::span<std::byte> data) override;
+  std::vector<std::vector<std::byte>> gather_to_leader(std::span<const std::byte> mine) override;
+
+ private:
+  static constexpr int tag = 0;
+  static constexpr int window = 32;  // partners with whom messages are under way at a time
+
+  mpi_backend(detail::communicator&& world, const std::vector<int>& extents, int message_limit)
+      : backend(extents, {world.rank()}),
+        limit_(message_limit),
+        world_(std::move(world)),
+        group_(std::size_t(1) << extents.size()) {}
+
+  static detail::communicator connect(MPI_Comm comm, std::span<const int> extents, int message_limit);
+  const detail::communicator& along(std::uint32_t axes);
+
+  void do_exchange(std::uint32_t axes, std::span<const exchange_part> parts) override;
+  void do_all_gather(std::uint32_t axes, std::span<const gather_part> parts) override;
+
+  // Sends the block send(j) to, and receives recv(j) from, every other member j.
+  template <class Send, class Recv>
+  void pairwise(const detail::communicator& group, Send send, Recv recv);
+  void finish(const detail::communicator& group);
+
+  // Calls f(offset, count) for the pieces of a message; sender and receiver know its size and so find the same ones.
+  template <class F>
+  void for_each_piece(std::int64_t bytes, F f) const {
+    for (std::int64_t at = 0; at < bytes; at += limit_) f(at, int(std::min<std::int64_t>(limit_, bytes - at)));
+  }
+
+  std::int64_t limit_;
+  detail::communicator world_;
+  std::vector<detail::communicator> group_;  // by set of axes, empty until used
+  std::vector<MPI_Request> request_;
+  std::vector<MPI_Status> status_;
+  std::vector<int> length_;  // of the messages to be received, the first of request_
+  std::vector<int> count_, offset_;
+};
+
+inline detail::communicator mpi_backend::connect(MPI_Comm comm, std::span<const int> extents, int message_limit) {
+  detail::communicator world = detail::duplicate(comm);
+  std::uint64_t digest = 14695981039346656037u;  // FNV-1a
+  for (const int extent : extents) digest = (digest ^ std::uint64_t(extent)) * 1099511628211u;
+  digest = (digest ^ std::uint64_t(message_limit)) * 1099511628211u;
+  detail::agree(world, digest, "the mesh (" + detail::mesh_text(extents) + " here) or the message limit");
+  if (message_limit < 1) throw error("mpi_backend: message limit " + std::to_string(message_limit) + " is below 1");
+  const int n_devices = device_count(extents);
+  if (n_devices != world.size())
+    throw error("mpi_backend: a mesh of " + detail::mesh_text(extents) + " needs " + std::to_string(n_devices) +
+                " processes, but the communicator has " + std::to_string(world.size()));
+  return world;
+}
+
+// All processes reach the same collectives in the same order, so all of them come here together.
+inline const detail::communicator& mpi_backend::along(std::uint32_t axes) {
+  for (std::size_t a = 0; a < extents().size(); ++a)
+    if (extents()[a] == 1) axes &= ~(1u << a);
+  const device_group group(extents(), axes, world_.rank());
+  if (group.size() == world_.size()) return world_;
+  detail::communicator& known = group_[axes];
+  if (known.empty()) {
+    MPI_Comm made = MPI_COMM_NULL;
+    world_.check(MPI_Comm_split(world_.get(), group.device(0), group.member(), &made), "MPI_Comm_split");
+    known = detail::communicator(made);
+  }
+  return known;
+}
+
+template <class Send, class Recv>
+void mpi_backend::pairwise(const detail::communicator& group, Send send, Recv recv) {
+  const int p = group.size(), me = group.rank();
+  for (int first = 1; first < p; first += window) {
+    const int last = std::min(first + window, p);
+    request_.clear();
+    length_.clear();
+    for (int k = first; k < last; ++k) {
+      const int from = (me - k + p) % p;
+      const std::span<std::byte> block = recv(std::size_t(from));
+      for_each_piece(std::int64_t(block.size()), [&](std::int64_t at, int count) {
+        length_.push_back(count);
+        request_.push_back(MPI_REQUEST_NULL);
+        group.check(MPI_Irecv(block.data() + at, count, MPI_BYTE, from, tag, group.get(), &request_.back()),
+                    "MPI_Irecv");
+      });
+    }
+    for (int k = first; k < last; ++k) {
+      const int to = (me + k) % p;
+      const std::span<const std::byte> block = send(std::size_t(to));
+      for_each_piece(std::int64_t(block.size()), [&](std::int64_t at, int count) {
+        request_.push_back(MPI_REQUEST_NULL);
+        group.check(MPI_Isend(block.data() + at, count, MPI_BYTE, to, tag, group.get(), &request_.back()),
+                    "MPI_Isend");
+      });
+    }
+    finish(group);
+  }
+}
+
+inline void mpi_backend::finish(const detail::communicator& group) {
+  status_.resize(request_.size());
+  const int code = MPI_Waitall(int(request_.size()), request_.data(), status_.data());
+  if (code == MPI_ERR_IN_STATUS)
+    for (const MPI_Status& status : status_)
+      if (status.MPI_ERROR != MPI_ERR_PENDING) group.check(status.MPI_ERROR, "a message to or from another device");
+  group.check(code, "MPI_Waitall");
+  for (std::size_t i = 0; i < length_.size(); ++i) {
+    int received = 0;
+    MPI_Get_count(&status_[i], MPI_BYTE, &received);
+    if (received != length_[i])
+      throw error("exchange: member " + std::to_string(group.rank()) + " of a group of " +
+                  std::to_string(group.size()) + " expects " + std::to_string(length_[i]) + " bytes from member " +
+                  std::to_string(status_[i].MPI_SOURCE) + ", which sent " + std::to_string(received));
+  }
+}
+
+inline void mpi_backend::do_exchange(std::uint32_t axes, std::span<const exchange_part> parts) {
+  const exchange_part& part = parts[0];
+  pairwise(
+      along(axes),
+      [&](std::size_t j) { return detail::block(part.send, part.send_offset[j], part.send_bytes[j]); },
+      [&](std::size_t j) { return detail::block(part.recv, part.recv_offset[j], part.recv_bytes[j]); });
+}
+
+inline void mpi_backend::do_all_gather(std::uint32_t axes, std::span<const gather_part> parts) {
+  const gather_part& part = parts[0];
+  const detail::communicator& group = along(axes);
+  const auto p = std::size_t(group.size());
+  std::int64_t end = 0, total = 0;  // the same on all members, who pass equal lists and so take the same path
+  for (std::size_t j = 0; j < p; ++j) {
+    end = std::max(end, part.recv_offset[j] + part.recv_bytes[j]);
+    total += part.recv_bytes[j];
+  }
+  if (total == 0) return;
+  if (end > limit_) {
+    pairwise(
+        group, [&](std::size_t) { return detail::block(part.send, 0, part.send_bytes); },
+        [&](std::size_t j) { return detail::block(part.recv, part.recv_offset[j], part.recv_bytes[j]); });
+    return;
+  }
+  count_.resize(p);
+  offset_.resize(p);
+  for (std::size_t j = 0; j < p; ++j) {
+    count_[j] = int(part.recv_bytes[j]);
+    offset_[j] = int(part.recv_offset[j]);
+  }
+  group.check(MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, part.recv, count_.data(), offset_.data(), MPI_BYTE,
+                             group.get()),
+              "MPI_Allgatherv");
+}
+
+inline void mpi_backend::broadcast(std::span<std::byte> data) {
+  for_each_piece(std::int64_t(data.size()), [&](std::int64_t at, int count) {
+    world_.check(MPI_Bcast(data.data() + at, count, MPI_BYTE, 0, world_.get()), "MPI_Bcast");
+  });
+}
+
+inline std::vector<std::vector<std::byte>> mpi_backend::gather_to_leader(std::span<const std::byte> mine) {
+  const auto size = std::int64_t(mine.size());
+  std::vector<std::int64_t> sizes(leader() ? std::size_t(world_.size()) : 0);
+  world_.check(MPI_Gather(&size, 1, MPI_INT64_T, sizes.data(), 1, MPI_INT64_T, 0, world_.get()), "MPI_Gather");
+  if (!leader()) {
+    for_each_piece(size, [&](std::int64_t at, int count) {
+      world_.check(MPI_Send(mine.data() + at, count, MPI_BYTE, 0, tag, world_.get()), "MPI_Send");
+    });
+    return {};
+  }
+  std::vector<std::vector<std::byte>> all{std::vector(mine.begin(), mine.end())};
+  for (int rank = 1; rank < world_.size(); ++rank) {
+    std::vector<std::byte>& data = all.emplace_back(std::size_t(sizes[std::size_t(rank)]));
+    for_each_piece(std::int64_t(data.size()), [&](std::int64_t at, int count) {
+      world_.check(MPI_Recv(data.data() + at, count, MPI_BYTE, rank, tag, world_.get(), MPI_STATUS_IGNORE),
+                   "MPI_Recv");
+    });
+  }
+  return all;
+}
+
+}}  // namespace gshard::v0

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/base/name.hpp>
+
+#include <cstdint>
+#include <string_view>
+
+namespace gshard { inline namespace v0 {
+
+/// What can be wrong with a program, a spec or an equation at compile time. Each has one sentence, in pass/check.hpp.
+enum class fault : std::uint8_t {
+  nothing,
+  unknown_axis,           // a spec names an axis that the mesh does not have
+  axis_used_twice,        // a spec names one axis twice
+  rank_mismatch,          // a spec, an equation or an operation expects another number of dims
+  unknown_letter,         // dims are declared by letters A-Z, a-z
+  malformed_equation,     // at a column
+  index_in_no_operand,    // an output index that no operand has
+  index_repeated,         // an output index that occurs twice
+  operand_count,          // an equation has another number of operands than the call
+  dims_differ,            // one index stands for two different dims
+  dims_do_not_broadcast,  // no way to line up the dims of an elementwise operation
+  wrong_type,             // an operand has another element type than the operation needs
+  does_not_divide,        // a static extent is not a multiple of the static extents of its axes
+  incomplete_output,      // a declared layout has a pending sum
+  not_differentiable,     // a gradient was asked for through an operation that has none
+  duplicate_name,         // two parameters have one name
+  name_too_long,
+  read_after_update,  // a parameter is read after the node that updates it in place
+};
+
+/// The first fault found while a program was traced, with the words that its sentence needs.
+struct diagnostic {
+  fault what = fault::nothing;
+  tensor_name subject;  // tensor, operation or equation
+  axis_name word;       // axis or index letter
+  int first = -1;       // column, expected number, ...
+  int second = -1;
+
+  constexpr explicit operator bool() const { return what != fault::nothing; }
+  constexpr void report(fault f, std::string_view about, std::string_view w = {}, int a = -1, int b = -1) {
+    if (what != fault::nothing) return;
+    what = f;
+    subject = tensor_name(about);
+    word = axis_name(w);
+    first = a;
+    second = b;
+  }
+};
+
+}}  // namespace gshard::v0

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/base/name.hpp>
+#include <gshard/base/packed_list.hpp>
+#include <gshard/ir/dim.hpp>
+#include <gshard/ir/fault.hpp>
+#include <gshard/ir/op.hpp>
+#include <gshard/ir/pointwise.hpp>
+#include <gshard/ir/sharding.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+#include <vector>
+
+namespace gshard { inline namespace v0 {
+
+enum class dtype : std::uint8_t { f32, f64, i32 };
+
+template <class T>
+inline constexpr dtype dtype_of = [] {
+  static_assert(std::is_same_v<T, float> || std::is_same_v<T, double> || std::is_same_v<T, std::int32_t>,
+                "gshard: tensors hold float, double or std::int32_t");
+  return std::is_same_v<T, float> ? dtype::f32 : std::is_same_v<T, double> ? dtype::f64 : dtype::i32;
+}();
+constexpr std::int64_t size_of(dtype t) { return t == dtype::f64 ? 8 : 4; }
+
+/// How a node's loops run: the factor (index letter) of every dim of every operand and result. An axis that cuts a factor cuts
+/// all the dims that carry it; a result that lacks the factor is then a pending sum over that axis. Propagation and
+/// partitioning know operations by their rule alone.
+struct rule {
+  static constexpr int most_in = 6, most_out = 5;
+
+  std::array<short_list, most_in> in{};
+  std::array<short_list, most_out> out{};
+  std::uint16_t blocked = 0;  // factors that no axis may cut, a bit each
+
+  constexpr bool is_blocked(int factor) const { return (blocked >> factor) & 1u; }
+  constexpr void block(int factor) { blocked = std::uint16_t(blocked | (1u << factor)); }
+};
+
+/// What a node needs besides tensors; each operation says in its trace header what it uses.
+struct attributes {
+  std::array<double, 4> number{};
+  std::array<std::int32_t, 3> integer{};
+  const pointwise* function = nullptr;
+  dim_list dims;
+};
+
+/// One operation of a program over whole tensors, or, in a plan, over shards.
+struct node {
+  op kind{};
+  std::uint8_t inputs = 0, outputs = 0;
+  /// The first so many results are written over the operands at the same places.
+  std::uint8_t in_place = 0;
+  std::array<std::int32_t, rule::most_in> in{};
+  std::array<std::int32_t, rule::most_out> out{};
+  rule loops;
+  attributes attr;
+
+  constexpr std::int32_t input(int i) const { return in[std::size_t(i)]; }
+  constexpr std::int32_t output(int i = 0) const { return out[std::size_t(i)]; }
+};
+
+/// One tensor of a program: whole in a graph, the shards of one layout in a plan.
+struct value {
+  dim_list dims;
+  dtype type = dtype::f32;
+  sharding layout;
+  std::int32_t producer = -1;  // node, or -1: input or parameter
+
+  constexpr int rank() const { return dims.size(); }
+};
+
+/// How a parameter starts. Drawn from counters keyed by (seed, name, global index), so the same on every mesh.
+struct initialiser {
+  enum class kind : std::uint8_t { zeros, constant, normal };
+  kind what = kind::zeros;
+  /// The constant, or the standard deviation, divided by the square root of the product of the extents of `fan_in`.
+  double scale = 0;
+  dim_list fan_in;
+};
+
+/// A tensor that lives from step to step, and its row in checkpoints.
+struct parameter {
+  tensor_name name;
+  std::int32_t value = -1;
+  std::int32_t updated = -1;  // what it holds after the step, or -1
+  initialiser init;
+  bool trainable = true;  // false: state of an optimiser
+};
+
+struct port {
+  tensor_name name;
+  std::int32_t value = -1;
+};
+
+/// A traced program. Nodes stand in an order in which they can run.
+struct graph {
+  std::vector<dim> dims;
+  std::vector<value> values;
+  std::vector<node> nodes;
+  std::vector<parameter> parameters;
+  std::vector<port> inputs, outputs;
+  diagnostic problem;
+
+  constexpr const value& at(std::int32_t id) const { return values[std::size_t(id)]; }
+  constexpr value& at(std::int32_t id) { return values[std::size_t(id)]; }
+};
+
+}}  // namespace gshard::v0

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/base/fixed_string.hpp>
+#include <gshard/base/name.hpp>
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+namespace gshard { inline namespace v0 {
+
+/// An extent that is bound when the program starts.
+inline constexpr int dynamic = -1;
+
+inline constexpr int max_axes = 8;
+
+/// The shape of a mesh of devices: named axes in row-major order, extents where they are known at compile time.
+struct mesh_shape {
+  std::array<axis_name, max_axes> names{};
+  std::array<int, max_axes> extents{};
+  int count = 0;
+
+  constexpr void push_back(std::string_view name, int extent) {
+    names[std::size_t(count)] = axis_name(name);
+    extents[std::size_t(count)] = extent;
+    ++count;
+  }
+  /// Index of the axis called `name`, or -1.
+  constexpr int find(std::string_view name) const {
+    for (int a = 0; a < count; ++a)
+      if (names[std::size_t(a)].view() == name) return a;
+    return -1;
+  }
+  constexpr int rank() const { return count; }
+  constexpr int static_extent(int a) const { return extents[std::size_t(a)]; }
+  constexpr std::string_view name(int a) const { return names[std::size_t(a)].view(); }
+};
+
+/// One axis of a mesh: `axis<"expert">` gets its extent when the program starts, `axis<"expert", 8>` has it now.
+template <fixed_string Name, int Extent = dynamic>
+struct axis {
+  static_assert(Name.view().size() > 0, "gshard: a mesh axis needs a name");
+  static_assert(Extent == dynamic || Extent > 0, "gshard: the extent of a mesh axis is positive, or left out");
+  static constexpr std::string_view name = Name.view();
+  static constexpr int extent = Extent;
+};
+
+namespace detail {
+template <class... Axes>
+constexpr mesh_shape shape_of_axes() {
+  mesh_shape shape;
+  (shape.push_back(Axes::name, Axes::extent), ...);
+  return shape;
+}
+constexpr bool names_are_unique(const mesh_shape& shape) {
+  for (int a = 0; a < shape.count; ++a)
+    if (shape.find(shape.name(a)) != a) return false;
+  return true;
+}
+}  // namespace detail
+
+/// A mesh of devices as a type: `mesh<axis<"data">, axis<"expert", 8>>`. Device ids are row-major over the axes.
+template <class... Axes>
+struct mesh {
+  static_assert(sizeof...(Axes) <= max_axes, "gshard: a mesh has at most 8 axes");
+  static constexpr mesh_shape shape = detail::shape_of_axes<Axes...>();
+  static_assert(detail::names_are_unique(shape), "gshard: two axes of a mesh have the same name");
+};
+
+}}  // namespace gshard::v0

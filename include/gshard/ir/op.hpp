@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace gshard { inline namespace v0 {
+
+/// Every operation a program or a plan may contain. One line here and one in `op_table`.
+enum class op : std::uint8_t {
+  // arithmetic
+  einsum,
+  map,
+  scale,
+  reduce_max,
+  cast,
+  // rows
+  softmax,
+  softmax_grad,
+  layer_norm,
+  layer_norm_grad,
+  cross_entropy,
+  cross_entropy_grad,
+  // indices
+  gather,
+  scatter_add,
+  iota,
+  // shape
+  reshape,
+  annotate,
+  // random
+  dropout,
+  // mixture of experts
+  top2_gating,
+  top2_gating_grad,
+  one_hot,
+  one_hot_grad,
+  dispatch,
+  combine,
+  combine_weight_grad,
+  // optimisers
+  adam,
+  // communication, put into plans by the partitioner
+  slice,
+  all_gather,
+  all_reduce,
+  reduce_scatter,
+  all_to_all,
+  collective_permute,
+  count_
+};
+
+struct op_traits {
+  op kind;
+  std::string_view name;
+  /// Moves data between devices.
+  bool collective = false;
+  /// The result shares the storage of the first operand.
+  bool alias = false;
+};
+
+inline constexpr std::array<op_traits, std::size_t(op::count_)> op_table{{
+    {op::einsum, "einsum"},
+    {op::map, "map"},
+    {op::scale, "scale"},
+    {op::reduce_max, "reduce_max"},
+    {op::cast, "cast"},
+    {op::softmax, "softmax"},
+    {op::softmax_grad, "softmax_grad"},
+    {op::layer_norm, "layer_norm"},
+    {op::layer_norm_grad, "layer_norm_grad"},
+    {op::cross_entropy, "cross_entropy"},
+    {op::cross_entropy_grad, "cross_entropy_grad"},
+    {op::gather, "gather"},
+    {op::scatter_add, "scatter_add"},
+    {op::iota, "iota"},
+    {op::reshape, "reshape", false, true},
+    {op::annotate, "annotate", false, true},
+    {op::dropout, "dropout"},
+    {op::top2_gating, "top2_gating"},
+    {op::top2_gating_grad, "top2_gating_grad"},
+    {op::one_hot, "one_hot"},
+    {op::one_hot_grad, "one_hot_grad"},
+    {op::dispatch, "dispatch"},
+    {op::combine, "combine"},
+    {op::combine_weight_grad, "combine_weight_grad"},
+    {op::adam, "adam"},
+    {op::slice, "slice"},
+    {op::all_gather, "all_gather", true},
+    {op::all_reduce, "all_reduce", true},
+    {op::reduce_scatter, "reduce_scatter", true},
+    {op::all_to_all, "all_to_all", true},
+    {op::collective_permute, "collective_permute", true},
+}};
+
+constexpr const op_traits& traits(op kind) { return op_table[std::size_t(kind)]; }
+constexpr std::string_view name(op kind) { return traits(kind).name; }
+
+static_assert([] {
+  for (std::size_t i = 0; i < op_table.size(); ++i)
+    if (op_table[i].kind != op(i)) return false;
+  return true;
+}());
+
+}}  // namespace gshard::v0

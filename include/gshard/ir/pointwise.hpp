@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/base/dual.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+namespace gshard { inline namespace v0 {
+
+/// A row kernel: out[i] = f(in[0][i*stride[0]], in[1][i*stride[1]], ...) for i < n.
+template <class T>
+using row_function = void (*)(const T* const* in, const std::int64_t* stride, T* out, std::int64_t n);
+
+/// A user's scalar function as an entry of a plan: its kernels and, where differentiable, its derivatives.
+struct pointwise {
+  static constexpr int most_operands = 6;
+
+  int arity = 0;
+  row_function<float> f32 = nullptr;
+  row_function<double> f64 = nullptr;
+  /// derivative(i) is the function (x0, ..., xn-1, dy) -> dy * df/dxi. Null: no derivative.
+  const pointwise& (*derivative)(int operand) = nullptr;
+  /// f(x) = sum of coefficient[i] * x[i]: pending sums may pass through it.
+  bool linear = false;
+  std::array<double, most_operands> coefficient{};
+};
+
+namespace detail {
+
+// Broadcast and strided operands are brought to unit stride block by block, so that one inner loop serves every call and
+// the compiler vectorises it.
+template <class T, int Arity, class F>
+void apply_row(F f, const T* const* in, const std::int64_t* stride, T* out, std::int64_t n) {
+  constexpr std::int64_t block = 256;
+  T scratch[std::size_t(Arity)][std::size_t(block)];
+  for (int k = 0; k < Arity; ++k)
+    if (stride[k] == 0)
+      for (std::int64_t i = 0; i < (n < block ? n : block); ++i) scratch[k][i] = *in[k];
+  for (std::int64_t begin = 0; begin < n; begin += block) {
+    const std::int64_t count = n - begin < block ? n - begin : block;
+    std::array<const T*, std::size_t(Arity)> x;
+    for (int k = 0; k < Arity; ++k) {
+      const auto at = std::size_t(k);
+      if (stride[k] == 1) {
+        x[at] = in[k] + begin;
+        continue;
+      }
+      if (stride[k] != 0)
+        for (std::int64_t i = 0; i < count; ++i) scratch[k][i] = in[k][(begin + i) * stride[k]];
+      x[at] = scratch[k];
+    }
+    [&]<std::size_t... I>(std::index_sequence<I...>) {
+      T* y = out + begin;
+      for (std::int64_t i = 0; i < count; ++i) y[i] = static_cast<T>(f(x[I][i]...));
+    }(std::make_index_sequence<std::size_t(Arity)>{});
+  }
+}
+
+template <class T, auto F, int Arity>
+void row_of(const T* const* in, const std::int64_t* stride, T* out, std::int64_t n) {
+  apply_row<T, Arity>(F, in, stride, out, n);
+}
+
+template <class T, auto F, int Arity, int Operand>
+void derivative_row_of(const T* const* in, const std::int64_t* stride, T* out, std::int64_t n) {
+  const auto slope_times = []<std::size_t... I>(std::index_sequence<I...>, auto... x) {
+    const std::array<T, std::size_t(Arity) + 1> v{x...};
+    return v[std::size_t(Arity)] * dual<T>(F(dual<T>(v[I], T(int(I) == Operand))...)).slope;
+  };
+  apply_row<T, Arity + 1>(
+      [&](auto... x) { return slope_times(std::make_index_sequence<std::size_t(Arity)>{}, x...); }, in, stride, out, n);
+}
+
+template <auto F, int Arity, int Operand>
+inline constexpr pointwise derivative_of{
+    .arity = Arity + 1, .f32 = derivative_row_of<float, F, Arity, Operand>, .f64 = derivative_row_of<double, F, Arity, Operand>};
+
+template <auto F, int Arity>
+constexpr const pointwise& choose_derivative(int operand) {
+  return []<std::size_t... I>(std::index_sequence<I...>, int wanted) -> const pointwise& {
+    const std::array<const pointwise*, std::size_t(Arity)> all{&derivative_of<F, Arity, int(I)>...};
+    return *all[std::size_t(wanted)];
+  }(std::make_index_sequence<std::size_t(Arity)>{}, operand);
+}
+
+}  // namespace detail
+
+/// The table entry of a captureless generic callable `F` of `Arity` arguments.
+template <auto F, int Arity>
+inline constexpr pointwise pointwise_of{.arity = Arity,
+                                        .f32 = detail::row_of<float, F, Arity>,
+                                        .f64 = detail::row_of<double, F, Arity>,
+                                        .derivative = detail::choose_derivative<F, Arity>};
+
+/// x0 + x1, x0 - x1, -x0 and the identity are linear, so a pending sum survives them.
+inline constexpr pointwise pointwise_add{.arity = 2,
+                                         .f32 = detail::row_of<float, [](auto a, auto b) { return a + b; }, 2>,
+                                         .f64 = detail::row_of<double, [](auto a, auto b) { return a + b; }, 2>,
+                                         .linear = true,
+                                         .coefficient = {1, 1}};
+inline constexpr pointwise pointwise_subtract{.arity = 2,
+                                              .f32 = detail::row_of<float, [](auto a, auto b) { return a - b; }, 2>,
+                                              .f64 = detail::row_of<double, [](auto a, auto b) { return a - b; }, 2>,
+                                              .linear = true,
+                                              .coefficient = {1, -1}};
+inline constexpr pointwise pointwise_identity{.arity = 1,
+                                              .f32 = detail::row_of<float, [](auto a) { return a; }, 1>,
+                                              .f64 = detail::row_of<double, [](auto a) { return a; }, 1>,
+                                              .linear = true,
+                                              .coefficient = {1}};
+
+}}  // namespace gshard::v0

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/base/fixed_string.hpp>
+#include <gshard/ir/fault.hpp>
+#include <gshard/ir/mesh.hpp>
+#include <gshard/ir/sharding.hpp>
+
+#include <array>
+#include <cstddef>
+#include <string_view>
+#include <utility>
+
+namespace gshard { inline namespace v0 {
+
+// The entries of a spec, one per dim, as types: compilers print `spec<shard<"data">, replicated>` readably.
+
+/// The dim is cut over these mesh axes, major to minor.
+template <fixed_string... Axes>
+struct shard {};
+/// The dim is whole on every device.
+struct replicated {};
+/// The dim is whole unless propagation finds a reason to cut it.
+struct unconstrained {};
+/// Not a dim: sums over these mesh axes are still pending.
+template <fixed_string... Axes>
+struct pending {};
+
+/// One entry of `P<...>` as a value: what a string literal, `none`, `open`, `axes<...>` or `partial<...>` turns into.
+struct label {
+  enum class kind { shard, replicated, open, partial };
+  static constexpr std::size_t longest = 23, most = 4;
+
+  kind what = kind::shard;
+  std::size_t count = 0;
+  char text[most][longest]{};
+  std::size_t length[most]{};
+
+  template <std::size_t N>
+  consteval label(const char (&axis)[N]) {
+    add({axis, N - 1});
+  }
+  constexpr explicit label(kind k) : what(k) {}
+  constexpr void add(std::string_view axis) {
+    for (std::size_t i = 0; i < axis.size(); ++i) text[count][i] = axis[i];
+    length[count++] = axis.size();
+  }
+  constexpr std::string_view axis(std::size_t i) const { return {text[i], length[i]}; }
+};
+
+namespace detail {
+template <fixed_string... Axes>
+constexpr label make_label(label::kind k) {
+  static_assert(sizeof...(Axes) <= label::most, "gshard: at most 4 mesh axes in one entry of a spec");
+  label l(k);
+  (l.add(Axes.view()), ...);
+  return l;
+}
+
+template <label L, template <fixed_string...> class Entry, std::size_t... I>
+constexpr auto entry_of_axes(std::index_sequence<I...>) {
+  return Entry<word<L.length[I]>(L.axis(I))...>{};
+}
+template <label L>
+constexpr auto entry_of() {
+  if constexpr (L.what == label::kind::replicated) return replicated{};
+  else if constexpr (L.what == label::kind::open) return unconstrained{};
+  else if constexpr (L.what == label::kind::partial) return entry_of_axes<L, pending>(std::make_index_sequence<L.count>{});
+  else return entry_of_axes<L, shard>(std::make_index_sequence<L.count>{});
+}
+}  // namespace detail
+
+inline constexpr label none{label::kind::replicated};
+inline constexpr label open{label::kind::open};
+/// `P<axes<"data", "expert">, none>`: one dim over several axes, major to minor.
+template <fixed_string... Axes>
+inline constexpr label axes = detail::make_label<Axes...>(label::kind::shard);
+/// `P<none, none, partial<"expert">>`: a tensor of two dims whose sum over "expert" is pending.
+template <fixed_string... Axes>
+inline constexpr label partial = detail::make_label<Axes...>(label::kind::partial);
+
+/// A sharding by axis names, before it meets a mesh.
+struct named_sharding {
+  struct item {
+    axis_name axis;
+    int dim = 0;  // -1: pending sum
+  };
+  std::array<item, 16> items{};
+  int count = 0;
+  int rank = 0;
+  unsigned open = 0;
+
+  constexpr void add(std::string_view axis, int dim) {
+    items[std::size_t(count)].axis = axis_name(axis);
+    items[std::size_t(count)].dim = dim;
+    ++count;
+  }
+};
+
+namespace detail {
+template <fixed_string... Axes>
+constexpr void add_entry(named_sharding& s, shard<Axes...>) {
+  (s.add(Axes.view(), s.rank), ...);
+  ++s.rank;
+}
+constexpr void add_entry(named_sharding& s, replicated) { ++s.rank; }
+constexpr void add_entry(named_sharding& s, unconstrained) { s.open |= 1u << s.rank++; }
+template <fixed_string... Axes>
+constexpr void add_entry(named_sharding& s, pending<Axes...>) {
+  (s.add(Axes.view(), -1), ...);
+}
+}  // namespace detail
+
+/// A partition spec as a type; users write it with `P`.
+template <class... Entries>
+struct spec {
+  static constexpr named_sharding named = [] {
+    named_sharding s;
+    (detail::add_entry(s, Entries{}), ...);
+    return s;
+  }();
+  static constexpr int rank = named.rank;
+};
+
+/// The partition spec of a tensor, one entry per dim: an axis name, `none`, `open`, `axes<...>`; then maybe `partial<...>`.
+template <label... Labels>
+using P = spec<decltype(detail::entry_of<Labels>())...>;
+
+/// The sharding that a spec means on a mesh. A name that the mesh does not have, or that occurs twice, is reported for `tensor`.
+constexpr sharding resolve(const named_sharding& named, const mesh_shape& mesh, std::string_view tensor, diagnostic& problem) {
+  sharding s = sharding::replicated(named.rank);
+  s.open = std::uint8_t(named.open);
+  unsigned seen = 0;
+  for (int i = 0; i < named.count; ++i) {
+    const auto& item = named.items[std::size_t(i)];
+    const int a = mesh.find(item.axis.view());
+    if (a < 0 || ((seen >> a) & 1u)) {
+      problem.report(a < 0 ? fault::unknown_axis : fault::axis_used_twice, tensor, item.axis.view());
+      return s;
+    }
+    seen |= 1u << a;
+    if (item.dim < 0) s.partial = std::uint8_t(s.partial | (1u << a));
+    else s[item.dim].push_back(a);
+  }
+  return s;
+}
+
+}}  // namespace gshard::v0

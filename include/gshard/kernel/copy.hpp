@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/kernel/loops.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <utility>
+
+namespace gshard { inline namespace v0 { namespace kernel {
+
+namespace detail {
+
+// Words that may hold any type, so that one copy serves all.
+template <class U>
+struct [[gnu::may_alias]] word {
+  U bits;
+};
+
+// A square tile of 16 (4-byte) or 8 (8-byte) elements a side, one row in a vector register, transposed by exchanging
+// ever larger off-diagonal blocks.
+template <class U>
+struct transposer {
+  static constexpr std::size_t side = 64 / sizeof(U);
+  using row [[gnu::vector_size(64)]] = U;
+
+  template <std::size_t Step, std::size_t... Lane>
+  static void exchange(row& a, row& b, std::index_sequence<Lane...>) {
+    const row low = __builtin_shufflevector(a, b, ((Lane & Step) == 0 ? Lane : Lane - Step + side)...);
+    b = __builtin_shufflevector(a, b, ((Lane & Step) == 0 ? Lane + Step : Lane + side)...);
+    a = low;
+  }
+  template <std::size_t Step>
+  static void exchange_all(row (&tile)[side]) {
+    for (std::size_t i = 0; i < side; ++i)
+      if ((i & Step) == 0) exchange<Step>(tile[i], tile[i + Step], std::make_index_sequence<side>{});
+    if constexpr (Step > 1) exchange_all<Step / 2>(tile);
+  }
+  static void tile(const word<U>* src, std::int64_t src_stride, word<U>* dst, std::int64_t dst_stride) {
+    row r[side];
+    for (std::size_t i = 0; i < side; ++i) std::memcpy(&r[i], src + std::int64_t(i) * src_stride, sizeof(row));
+    exchange_all<side / 2>(r);
+    for (std::size_t i = 0; i < side; ++i) std::memcpy(dst + std::int64_t(i) * dst_stride, &r[i], sizeof(row));
+  }
+};
+
+/// dst[i * dst_stride + j] = src[j * src_stride + i] for i < rows, j < cols.
+template <class U>
+void transpose(const word<U>* src, std::int64_t src_stride, word<U>* dst, std::int64_t dst_stride,
+               std::int64_t rows, std::int64_t cols) {
+  constexpr auto side = std::int64_t(transposer<U>::side);
+  const std::int64_t whole_rows = rows / side * side, whole_cols = cols / side * side;
+  const auto edge = [&](std::int64_t i0, std::int64_t i1, std::int64_t j0, std::int64_t j1) {
+    for (std::int64_t i = i0; i < i1; ++i)
+      for (std::int64_t j = j0; j < j1; ++j) dst[i * dst_stride + j] = src[j * src_stride + i];
+  };
+  for (std::int64_t i = 0; i < whole_rows; i += side) {
+    for (std::int64_t j = 0; j < whole_cols; j += side)
+      transposer<U>::tile(src + j * src_stride + i, src_stride, dst + i * dst_stride + j, dst_stride);
+    edge(i, i + side, whole_cols, cols);
+  }
+  edge(whole_rows, rows, 0, cols);
+}
+
+template <class U>
+void copy_nest(const word<U>* src, word<U>* dst, loop_nest<2> nest) {
+  const loop<2> inner = nest.take_innermost();
+  if (inner.stride[0] == 1 && inner.stride[1] == 1) {
+    const auto bytes = std::size_t(inner.extent) * sizeof(U);
+    for_each_offset(nest, [=](const auto& at) { std::memcpy(dst + at[1], src + at[0], bytes); });
+    return;
+  }
+  if constexpr (sizeof(U) >= 4)
+    for (std::size_t i = 0; i < nest.count; ++i)
+      if (inner.stride[1] == 1 && nest.at[i].stride[0] == 1) {
+        const loop<2> row = nest.at[i];
+        nest.erase(i);
+        for_each_offset(nest, [=](const auto& at) {
+          transpose(src + at[0], inner.stride[0], dst + at[1], row.stride[1], row.extent, inner.extent);
+        });
+        return;
+      }
+  for_each_offset(nest, [=](const auto& at) {
+    for (std::int64_t i = 0; i < inner.extent; ++i)
+      dst[at[1] + i * inner.stride[1]] = src[at[0] + i * inner.stride[0]];
+  });
+}
+
+// Elements of no particular size are rows of bytes.
+inline loop_nest<2> as_bytes(loop_nest<2> nest, std::int64_t size) {
+  for (std::size_t i = 0; i < nest.count; ++i)
+    for (std::int64_t& s : nest.at[i].stride) s *= size;
+  nest.push({size, {1, 1}});
+  merge_loops(nest);
+  sort_loops(nest, 1);
+  return nest;
+}
+
+template <class U>
+void copy_words(const std::byte* src, std::byte* dst, const loop_nest<2>& nest) {
+  copy_nest(reinterpret_cast<const word<U>*>(src), reinterpret_cast<word<U>*>(dst), nest);
+}
+
+}  // namespace detail
+
+/// dst[index] = src[index] over an n-dimensional block of `rank` dims; strides count elements of `elem_size` bytes.
+/// Contiguous rows are copied by memcpy, exchanges of the contiguous dim by tiles. Elements of 4 and of 8 bytes must be aligned to
+/// their size; the blocks must not overlap.
+inline void copy_block(const std::byte* src, const index_array& src_stride, std::byte* dst,
+                       const index_array& dst_stride, const index_array& extent, int rank, std::int64_t elem_size) {
+  if (element_count(rank, extent) == 0) return;
+  detail::loop_nest<2> nest;
+  for (std::size_t d = 0; d < std::size_t(rank); ++d) nest.push({extent[d], {src_stride[d], dst_stride[d]}});
+  detail::merge_loops(nest);
+  detail::sort_loops(nest, 1);
+  if (elem_size == 4) {
+    detail::copy_words<std::uint32_t>(src, dst, nest);
+  } else if (elem_size == 8) {
+    detail::copy_words<std::uint64_t>(src, dst, nest);
+  } else {
+    detail::copy_words<std::byte>(src, dst, detail::as_bytes(nest, elem_size));
+  }
+}
+
+}}}  // namespace gshard::v0::kernel

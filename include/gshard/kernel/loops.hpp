@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/kernel/view.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace gshard { inline namespace v0 { namespace kernel { namespace detail {
+
+/// One loop over N operands: each moves by its stride (in elements; 0 if it does not depend on this loop).
+template <std::size_t N>
+struct loop {
+  std::int64_t extent = 1;
+  std::array<std::int64_t, N> stride{};
+};
+
+/// A nest of loops, outermost first.
+template <std::size_t N>
+struct loop_nest {
+  static constexpr std::size_t most = 16;
+
+  std::array<loop<N>, most> at{};
+  std::size_t count = 0;
+
+  constexpr void push(const loop<N>& l) { at[count++] = l; }
+  constexpr void erase(std::size_t i) {
+    for (--count; i < count; ++i) at[i] = at[i + 1];
+  }
+  /// Removes the innermost loop; a nest without loops has one iteration.
+  constexpr loop<N> take_innermost() { return count == 0 ? loop<N>{} : at[--count]; }
+  constexpr std::int64_t iterations() const {
+    std::int64_t n = 1;
+    for (std::size_t i = 0; i < count; ++i) n *= at[i].extent;
+    return n;
+  }
+};
+
+template <std::size_t N>
+constexpr bool mergeable(const loop<N>& outer, const loop<N>& inner) {
+  for (std::size_t o = 0; o < N; ++o)
+    if (outer.stride[o] != inner.extent * inner.stride[o]) return false;
+  return true;
+}
+
+template <std::size_t N>
+constexpr bool merge_two(loop_nest<N>& nest) {
+  for (std::size_t outer = 0; outer < nest.count; ++outer)
+    for (std::size_t inner = 0; inner < nest.count; ++inner)
+      if (outer != inner && mergeable(nest.at[outer], nest.at[inner])) {
+        nest.at[inner].extent *= nest.at[outer].extent;
+        nest.erase(outer);
+        return true;
+      }
+  return false;
+}
+
+/// Drops loops of extent 1 and joins every two loops that all operands can walk as one.
+template <std::size_t N>
+constexpr void merge_loops(loop_nest<N>& nest) {
+  for (std::size_t i = nest.count; i-- > 0;)
+    if (nest.at[i].extent == 1) nest.erase(i);
+  while (merge_two(nest)) {
+  }
+}
+
+/// Orders the loops by falling stride of one operand.
+template <std::size_t N>
+constexpr void sort_loops(loop_nest<N>& nest, std::size_t operand) {
+  for (std::size_t i = 1; i < nest.count; ++i)
+    for (std::size_t j = i; j > 0 && nest.at[j - 1].stride[operand] < nest.at[j].stride[operand]; --j) {
+      const loop<N> l = nest.at[j];
+      nest.at[j] = nest.at[j - 1];
+      nest.at[j - 1] = l;
+    }
+}
+
+/// Calls f(offsets) for every iteration of the nest, in order.
+template <std::size_t N, class F>
+void for_each_offset(const loop_nest<N>& nest, F f) {
+  if (nest.iterations() == 0) return;
+  std::array<std::int64_t, N> at{};
+  std::array<std::int64_t, loop_nest<N>::most> index{};
+  for (;;) {
+    f(at);
+    std::size_t d = nest.count;
+    for (; d-- > 0;) {
+      const loop<N>& l = nest.at[d];
+      for (std::size_t o = 0; o < N; ++o) at[o] += l.stride[o];
+      if (++index[d] < l.extent) break;
+      for (std::size_t o = 0; o < N; ++o) at[o] -= l.extent * l.stride[o];
+      index[d] = 0;
+    }
+    if (d == std::size_t(-1)) return;
+  }
+}
+
+}}}}  // namespace gshard::v0::kernel::detail

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/base/reason.hpp>
+#include <gshard/ir/fault.hpp>
+#include <gshard/ir/mesh.hpp>
+
+#include <cstddef>
+#include <utility>
+
+// The sentence of every fault that tracing and planning report, with its words as types.
+namespace gshard { inline namespace v0 { namespace detail {
+
+template <class Mesh, std::size_t... A>
+constexpr auto axes_of(std::index_sequence<A...>) {
+  return mesh_axes<word<Mesh::shape.names[A].length>(Mesh::shape.names[A].view())...>{};
+}
+
+/// Fails with the sentence of `D`'s fault. The words: what it is about, and what is wrong with it.
+template <fault What, diagnostic D, class Mesh>
+constexpr bool check_program() {
+  constexpr gshard::word<D.subject.length> subject(D.subject.view());
+  constexpr gshard::word<D.word.length> detail_word(D.word.view());
+  using where = in_tensor<subject>;
+  using operation = in_operation<subject>;
+  using axes = decltype(axes_of<Mesh>(std::make_index_sequence<std::size_t(Mesh::shape.count)>{}));
+  static_assert(holds<What != fault::unknown_axis, unknown_axis<detail_word>, axes, where>,
+                "gshard: a partition spec names an axis that the mesh does not have");
+  static_assert(holds<What != fault::axis_used_twice, repeated_axis<detail_word>, where>,
+                "gshard: a partition spec uses one mesh axis twice");
+  static_assert(holds<What != fault::rank_mismatch, operation, expected_rank<D.first>, actual_rank<D.second>>,
+                "gshard: a tensor has another number of dims than its partition spec, equation or operation expects");
+  static_assert(holds<What != fault::unknown_letter, where, index_letter<detail_word>>,
+                "gshard: dims are declared by at most 8 letters");
+  static_assert(holds<What != fault::malformed_equation, operation, at_column<D.first>>, "gshard: malformed einsum equation");
+  static_assert(holds<What != fault::index_in_no_operand, operation, index_letter<detail_word>>,
+                "gshard: an output index of the einsum equation is in no operand");
+  static_assert(holds<What != fault::index_repeated, operation, index_letter<detail_word>>,
+                "gshard: an output index of the einsum equation occurs twice");
+  static_assert(holds<What != fault::operand_count, operation>, "gshard: an operation got another number of operands than it takes");
+  static_assert(holds<What != fault::dims_differ, operation, operand_number<D.first>, at_column<D.second>>,
+                "gshard: one index or operation meets two different dims");
+  static_assert(holds<What != fault::dims_do_not_broadcast, operation, operand_number<D.first>>,
+                "gshard: the dims of an operand are not among the dims of the largest operand, in their order");
+  static_assert(holds<What != fault::wrong_type, operation, operand_number<D.first>>,
+                "gshard: an operand has another element type than the operation takes");
+  static_assert(holds<What != fault::does_not_divide, where, static_extent<detail_word, D.first>, axis_extent<detail_word, D.second>>,
+                "gshard: a static extent is not a multiple of the static extents of the mesh axes that cut it");
+  static_assert(holds<What != fault::incomplete_output, where>,
+                "gshard: a pending sum (partial) is used where a complete tensor is declared");
+  static_assert(holds<What != fault::not_differentiable, operation>, "gshard: no gradient is known for an operation");
+  static_assert(holds<What != fault::duplicate_name, where>, "gshard: two parameters with different dims have one name");
+  static_assert(holds<What != fault::name_too_long, where>, "gshard: a parameter's full name is longer than 63 characters");
+  static_assert(holds<What != fault::read_after_update, operation>, "gshard: a parameter is read after it was updated in place");
+  return true;
+}
+
+}}}  // namespace gshard::v0::detail

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/ir/graph.hpp>
+#include <gshard/ir/mesh.hpp>
+#include <gshard/pass/cost.hpp>
+#include <gshard/pass/partition.hpp>
+#include <gshard/pass/plan.hpp>
+#include <gshard/pass/propagate.hpp>
+#include <gshard/pass/schedule.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace gshard { inline namespace v0 {
+
+struct compile_options {
+  /// Extents that are known at compile time, by letter.
+  gshard::dims known;
+  /// Outputs may leave with a pending sum.
+  bool keep_pending_outputs = false;
+};
+
+/// A plan as vectors: what the pipeline returns, at compile time or at run time.
+struct plan_tables {
+  mesh_shape mesh;
+  std::vector<dim> dims;
+  std::vector<value> values;
+  std::vector<lifetime> lifetimes;
+  std::vector<node> steps;
+  std::vector<parameter> parameters;
+  std::vector<port> inputs, outputs;
+  diagnostic problem;
+
+  constexpr plan_view view() const { return {mesh, dims, values, lifetimes, steps, parameters, inputs, outputs}; }
+};
+
+namespace detail {
+
+constexpr std::string_view letter_of(const graph& g, int d) { return {&g.dims[std::size_t(d)].letter, 1}; }
+
+/// A static extent must be a multiple of the static extents of the axes that cut it.
+constexpr void check_divisibility(graph& g, std::int32_t v, const tensor_name& name, const mesh_shape& mesh, const gshard::dims& known) {
+  const value& t = g.at(v);
+  for (int d = 0; d < t.rank(); ++d) {
+    const dim& whole = g.dims[std::size_t(t.dims[d])];
+    const std::int64_t extent = whole.what == dim::kind::bound ? known.find(whole.letter) : whole.what == dim::kind::fixed ? whole.number : -1;
+    if (extent < 0) continue;
+    std::int64_t cuts = 1;
+    for (int i = 0; i < t.layout[d].size(); ++i)
+      if (mesh.static_extent(t.layout[d][i]) != dynamic) cuts *= mesh.static_extent(t.layout[d][i]);
+    if (extent % cuts != 0)
+      g.problem.report(fault::does_not_divide, name.view(), mesh.name(t.layout[d].front()), int(extent), int(cuts));
+  }
+}
+
+}  // namespace detail
+
+/// Everything after tracing: propagate, partition, schedule. Reports what it finds wrong in `problem`.
+constexpr plan_tables compile(graph& g, const mesh_shape& mesh, const compile_options& options) {
+  plan_tables p;
+  p.mesh = mesh;
+  if (!g.problem) propagate(g);
+  for (const parameter& q : g.parameters)
+    if (!g.problem) detail::check_divisibility(g, q.value, q.name, mesh, options.known);
+  for (const port& q : g.inputs)
+    if (!g.problem) detail::check_divisibility(g, q.value, q.name, mesh, options.known);
+  if (!g.problem) {
+    const extents assumed = detail::assume_extents(g.dims, mesh, options.known);
+    detail::partitioned parts = detail::partitioner(g, mesh, assumed).run(options.keep_pending_outputs);
+    p.lifetimes = detail::lifetimes(parts.values, parts.steps, parts.parameters, parts.inputs, parts.outputs);
+    p.values = static_cast<std::vector<value>&&>(parts.values);
+    p.steps = static_cast<std::vector<node>&&>(parts.steps);
+    p.parameters = static_cast<std::vector<parameter>&&>(parts.parameters);
+    p.inputs = static_cast<std::vector<port>&&>(parts.inputs);
+    p.outputs = static_cast<std::vector<port>&&>(parts.outputs);
+  }
+  p.dims = g.dims;
+  p.problem = g.problem;
+  return p;
+}
+
+}}  // namespace gshard::v0

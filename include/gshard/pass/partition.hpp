@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/ir/graph.hpp>
+#include <gshard/ir/mesh.hpp>
+#include <gshard/pass/cost.hpp>
+#include <gshard/pass/reshard.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace gshard { inline namespace v0 {
+
+namespace detail {
+
+/// A graph after partitioning: every value has one complete layout, moves between layouts are nodes of their own.
+struct partitioned {
+  std::vector<value> values;
+  std::vector<node> steps;
+  std::vector<parameter> parameters;
+  std::vector<port> inputs, outputs;
+};
+
+class partitioner {
+ public:
+  constexpr partitioner(graph& g, const mesh_shape& mesh, const extents& e)
+      : g_(g), axes_(mesh.count), e_(e), first_(g.values.size(), -1), overwritten_() {}
+
+  constexpr partitioned run(bool keep_pending_outputs) {
+    for (const parameter& p : g_.parameters) enter(p.value);
+    for (const port& p : g_.inputs) enter(p.value);
+    const std::vector<char> live = live_nodes();
+    for (std::size_t i = 0; i < g_.nodes.size() && !g_.problem; ++i)
+      if (live[i]) place(g_.nodes[i]);
+    if (g_.problem) return {};
+    for (const parameter& p : g_.parameters) {
+      parameter q = p;
+      q.value = first_[std::size_t(p.value)];
+      if (p.updated >= 0) q.updated = fetch(p.updated, result_.values[std::size_t(q.value)].layout);
+      result_.parameters.push_back(q);
+    }
+    for (const port& p : g_.inputs) result_.inputs.push_back({p.name, first_[std::size_t(p.value)]});
+    for (const port& p : g_.outputs) {
+      sharding layout = version(first_[std::size_t(p.value)]).layout;
+      if (!keep_pending_outputs) layout.partial = 0;
+      result_.outputs.push_back({p.name, fetch(p.value, layout)});
+    }
+    return static_cast<partitioned&&>(result_);
+  }
+
+ private:
+  graph& g_;
+  int axes_;
+  const extents& e_;
+  std::vector<std::int32_t> first_;  // by value of the graph: its first version, a value of the plan
+  std::vector<std::int32_t> next_;   // by value of the plan: the next version of the same tensor
+  std::vector<char> overwritten_;    // by value of the plan
+  partitioned result_;
+
+  static constexpr int factors = short_list::largest + 1;
+  using cut_table = std::array<short_list, factors>;  // axes by factor
+
+  constexpr const value& version(std::int32_t v) const { return result_.values[std::size_t(v)]; }
+
+  /// A new version of tensor `of` (a value of the graph) with this layout.
+  constexpr std::int32_t add_version(std::int32_t of, const sharding& layout) {
+    value v = g_.at(of);
+    v.layout = layout;
+    v.layout.open = 0;
+    v.producer = std::int32_t(result_.steps.size());
+    const auto id = std::int32_t(result_.values.size());
+    result_.values.push_back(v);
+    next_.push_back(-1);
+    overwritten_.push_back(0);
+    std::int32_t* last = &first_[std::size_t(of)];
+    while (*last >= 0) last = &next_[std::size_t(*last)];
+    *last = id;
+    return id;
+  }
+  constexpr void enter(std::int32_t v) {
+    const std::int32_t id = add_version(v, g_.at(v).layout);
+    result_.values[std::size_t(id)].producer = -1;
+  }
+
+  constexpr std::vector<char> live_nodes() const {
+    std::vector<char> live(g_.nodes.size(), 0);
+    std::vector<std::int32_t> stack;
+    for (const port& p : g_.outputs) stack.push_back(p.value);
+    for (const parameter& p : g_.parameters)
+      if (p.updated >= 0) stack.push_back(p.updated);
+    while (!stack.empty()) {
+      const std::int32_t producer = g_.at(stack.back()).producer;
+      stack.pop_back();
+      if (producer < 0 || live[std::size_t(producer)]) continue;
+      live[std::size_t(producer)] = 1;
+      const node& n = g_.nodes[std::size_t(producer)];
+      for (int i = 0; i < n.inputs; ++i) stack.push_back(n.input(i));
+    }
+    return live;
+  }
+
+  /// What it costs to have tensor `of` in this layout, from the version that is cheapest to start from.
+  constexpr std::int64_t cost(std::int32_t of, const sharding& layout, std::int32_t* from = nullptr) const {
+    std::int64_t best = -1;
+    for (std::int32_t v = first_[std::size_t(of)]; v >= 0; v = next_[std::size_t(v)]) {
+      const sharding& s = version(v).layout;
+      if (layout.partial & ~s.partial) continue;
+      const std::int64_t c = s.same_layout(layout) ? 0 : 1 + bytes_sent(plan_reshard(s, layout), version(v), s, e_);
+      if (best < 0 || c < best) {
+        best = c;
+        if (from) *from = v;
+      }
+      if (best == 0) break;
+    }
+    return best;
+  }
+
+  /// The version of `of` in this layout; adds the moves that make it.
+  constexpr std::int32_t fetch(std::int32_t of, const sharding& layout) {
+    std::int32_t now = -1;
+    cost(of, layout, &now);
+    if (overwritten_[std::size_t(now)]) {
+      g_.problem.report(fault::read_after_update, "update");
+      return now;
+    }
+    for (const move& m : plan_reshard(version(now).layout, layout)) {
+      node n;
+      n.kind = m.kind;
+      n.inputs = n.outputs = 1;
+      n.in[0] = now;
+      n.attr.integer = {m.axes, m.from, m.to};
+      now = add_version(of, after(version(now).layout, m));
+      n.out[0] = now;
+      result_.steps.push_back(n);
+    }
+    return now;
+  }
+
+  /// The layout in which a node with these cuts takes or leaves a tensor.
+  static constexpr sharding layout_of(const short_list& dims, const cut_table& cuts) {
+    sharding s = sharding::replicated(dims.size());
+    for (int d = 0; d < dims.size(); ++d) s[d] = cuts[std::size_t(dims[d])];
+    return s;
+  }
+  /// An axis that cuts a factor which the result lacks leaves a pending sum over it.
+  static constexpr sharding result_layout(const short_list& dims, const cut_table& cuts, std::uint8_t pending) {
+    sharding s = layout_of(dims, cuts);
+    s.partial = pending;
+    for (int f = 0; f < factors; ++f)
+      if (!cuts[std::size_t(f)].empty() && !dims.contains(f)) s.partial = std::uint8_t(s.partial | cuts[std::size_t(f)].mask());
+    return s;
+  }
+
+  /// Pending sums that may run through a node: it is linear in all its operands together, and they all have the same.
+  constexpr std::uint8_t pending_through(const node& n) const {
+    const bool linear = n.kind == op::scale || n.kind == op::reshape || (n.kind == op::einsum && n.inputs == 1) ||
+                        (n.kind == op::map && n.attr.function->linear);
+    if (!linear) return 0;
+    const std::uint8_t pending = version(first_[std::size_t(n.input(0))]).layout.partial;
+    for (int i = 1; i < n.inputs; ++i)
+      if (version(first_[std::size_t(n.input(i))]).layout.partial != pending) return 0;
+    return pending;
+  }
+
+  /// The factors that `axis` cuts in some version of an operand or in the layout wanted for a result, a bit each.
+  constexpr std::uint32_t candidates(const node& n, int axis) const {
+    std::uint32_t found = 0;
+    const auto look = [&](const sharding& s, const short_list& dims) {
+      const int d = s.dim_of(axis);
+      if (d >= 0 && !n.loops.is_blocked(dims[d])) found |= 1u << dims[d];
+    };
+    for (int i = 0; i < n.inputs; ++i)
+      for (std::int32_t v = first_[std::size_t(n.input(i))]; v >= 0; v = next_[std::size_t(v)])
+        look(version(v).layout, n.loops.in[std::size_t(i)]);
+    for (int o = 0; o < n.outputs; ++o) look(g_.at(n.output(o)).layout, n.loops.out[std::size_t(o)]);
+    return found;
+  }
+
+  /// The axes of each factor, in the order in which some operand or result already has them.
+  constexpr cut_table cuts_of(const node& n, const std::array<int, max_axes>& factor_of) const {
+    cut_table cuts{};
+    std::array<int, factors> count{};
+    for (int a = 0; a < axes_; ++a)
+      if (factor_of[std::size_t(a)] >= 0) {
+        cuts[std::size_t(factor_of[std::size_t(a)])].push_back(a);
+        ++count[std::size_t(factor_of[std::size_t(a)])];
+      }
+    for (int f = 0; f < factors; ++f) {
+      if (count[std::size_t(f)] < 2) continue;
+      short_list& cut = cuts[std::size_t(f)];
+      const auto adopt = [&](const sharding& s, const short_list& dims) {
+        const int d = dims.find(f);
+        if (d >= 0 && s[d].size() == cut.size() && s[d].mask() == cut.mask()) cut = s[d];
+      };
+      for (int o = 0; o < n.outputs; ++o) adopt(g_.at(n.output(o)).layout, n.loops.out[std::size_t(o)]);
+      for (int i = 0; i < n.inputs; ++i) adopt(version(first_[std::size_t(n.input(i))]).layout, n.loops.in[std::size_t(i)]);
+    }
+    return cuts;
+  }
+
+  /// Bytes to bring the operands to these cuts and the results to the layouts that propagation wants. Work that an axis repeats on
+  /// all its devices instead of sharing it counts like sending its results.
+  constexpr std::int64_t cost(const node& n, const cut_table& cuts, std::uint8_t pending) const {
+    std::int64_t total = 0;
+    for (int i = 0; i < n.inputs; ++i) {
+      sharding s = layout_of(n.loops.in[std::size_t(i)], cuts);
+      s.partial = pending;
+      total += cost(n.input(i), s);
+    }
+    for (int o = 0; o < n.outputs; ++o) {
+      const value& v = g_.at(n.output(o));
+      const sharding made = result_layout(n.loops.out[std::size_t(o)], cuts, pending);
+      sharding wanted = v.layout;
+      wanted.partial = 0;
+      if (!made.same_layout(wanted)) total += 1 + bytes_sent(plan_reshard(made, wanted), v, made, e_);
+      std::uint32_t shared = 0;
+      for (const short_list& c : cuts) shared |= c.empty() ? 0u : c.mask();
+      const std::uint32_t all = (1u << axes_) - 1u;
+      if (shared != all) total += shard_elements(v.dims, made, e_) * size_of(v.type);
+    }
+    return total;
+  }
+
+  constexpr cut_table choose_cuts(const node& n, std::uint8_t pending) const {
+    std::array<int, max_axes> factor_of{}, best{};
+    factor_of.fill(-1);
+    std::array<std::uint32_t, max_axes> options{};
+    bool any = false;
+    for (int a = 0; a < axes_; ++a) {
+      options[std::size_t(a)] = (pending >> a) & 1u ? 0u : candidates(n, a);
+      any = any || options[std::size_t(a)] != 0;
+    }
+    if (!any) return {};
+    std::int64_t lowest = -1;
+    try_axis(n, pending, options, 0, factor_of, best, lowest);
+    return cuts_of(n, best);
+  }
+  /// Tries every factor (and none) for axis a and those after it.
+  constexpr void try_axis(const node& n, std::uint8_t pending, const std::array<std::uint32_t, max_axes>& options, int a,
+                          std::array<int, max_axes>& factor_of, std::array<int, max_axes>& best, std::int64_t& lowest) const {
+    if (a == axes_) {
+      const std::int64_t c = cost(n, cuts_of(n, factor_of), pending);
+      if (lowest < 0 || c < lowest) {
+        lowest = c;
+        best = factor_of;
+      }
+      return;
+    }
+    for (int f = 0; f < factors && lowest != 0; ++f) {
+      if (!((options[std::size_t(a)] >> f) & 1u)) continue;
+      factor_of[std::size_t(a)] = f;
+      try_axis(n, pending, options, a + 1, factor_of, best, lowest);
+    }
+    if (lowest == 0) return;
+    factor_of[std::size_t(a)] = -1;
+    try_axis(n, pending, options, a + 1, factor_of, best, lowest);
+  }
+
+  constexpr void place(const node& n) {
+    if (n.kind == op::annotate) {
+      // Not a step of its own: the tensor under a second name, in the layout that was asked for.
+      const std::int32_t source = fetch(n.input(0), g_.at(n.output()).layout);
+      first_[std::size_t(n.output())] = alias(source, n.output());
+      return;
+    }
+    const std::uint8_t pending = pending_through(n);
+    const cut_table cuts = choose_cuts(n, pending);
+    node step = n;
+    for (int i = 0; i < n.inputs; ++i) {
+      sharding s = layout_of(n.loops.in[std::size_t(i)], cuts);
+      s.partial = pending;
+      step.in[std::size_t(i)] = fetch(n.input(i), s);
+    }
+    for (int o = 0; o < n.outputs; ++o)
+      step.out[std::size_t(o)] = add_version(n.output(o), result_layout(n.loops.out[std::size_t(o)], cuts, pending));
+    for (int o = 0; o < n.in_place; ++o) overwritten_[std::size_t(step.in[std::size_t(o)])] = 1;
+    result_.steps.push_back(step);
+  }
+  constexpr std::int32_t alias(std::int32_t source, std::int32_t as) {
+    node n;
+    n.kind = op::annotate;
+    n.inputs = n.outputs = 1;
+    n.in[0] = source;
+    n.out[0] = add_version(as, version(source).layout);
+    result_.steps.push_back(n);
+    return n.out[0];
+  }
+};
+
+}  // namespace detail
+
+}}  // namespace gshard::v0

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/ir/graph.hpp>
+#include <gshard/ir/mesh.hpp>
+#include <gshard/pass/cost.hpp>
+#include <gshard/pass/schedule.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace gshard { inline namespace v0 {
+
+/// What every device runs: a table of steps over shards, all of it a constant expression. Executor, cost model, description and
+/// audit read it; none of them knows another.
+///
+/// In a communication step attr.integer is {mask of mesh axes, dim the axis leaves or -1, dim it comes to or -1}.
+struct plan_view {
+  mesh_shape mesh;
+  std::span<const dim> dims;
+  std::span<const value> values;
+  std::span<const lifetime> lifetimes;
+  std::span<const node> steps;
+  std::span<const parameter> parameters;
+  std::span<const port> inputs, outputs;
+
+  constexpr const value& at(std::int32_t v) const { return values[std::size_t(v)]; }
+
+  /// Steps of one kind.
+  constexpr int count(op kind) const {
+    int n = 0;
+    for (const node& s : steps) n += s.kind == kind;
+    return n;
+  }
+  /// Steps that communicate.
+  constexpr int collectives() const {
+    int n = 0;
+    for (const node& s : steps) n += traits(s.kind).collective;
+    return n;
+  }
+  /// Bytes that one device sends in a step, at the largest shard.
+  constexpr std::int64_t bytes_sent(const node& step, const extents& e) const {
+    if (!traits(step.kind).collective) return 0;
+    const value& v = at(step.input(0));
+    return gshard::bytes_sent(step.kind, shard_elements(v.dims, v.layout, e) * size_of(v.type),
+                              e.devices(std::uint32_t(step.attr.integer[0])));
+  }
+  /// Bytes that one device sends in all steps of a kind, or in all.
+  constexpr std::int64_t bytes_sent(op kind, const extents& e) const {
+    std::int64_t total = 0;
+    for (const node& s : steps)
+      if (s.kind == kind) total += bytes_sent(s, e);
+    return total;
+  }
+  constexpr std::int64_t bytes_sent(const extents& e) const {
+    std::int64_t total = 0;
+    for (const node& s : steps) total += bytes_sent(s, e);
+    return total;
+  }
+  /// The parameter called `name`, or null.
+  constexpr const parameter* find(std::string_view name) const {
+    for (const parameter& p : parameters)
+      if (p.name.view() == name) return &p;
+    return nullptr;
+  }
+  /// The extents of all dims, derived ones included; -1 where a letter is not bound.
+  constexpr extents bind(const gshard::dims& bound, std::span<const int> axes) const {
+    extents e;
+    for (const dim& d : dims)
+      e.dims.push_back(d.what == dim::kind::bound ? bound.find(d.letter) : derived_extent(d, e.dims));
+    for (std::size_t a = 0; a < axes.size(); ++a) e.axes[a] = axes[a];
+    return e;
+  }
+};
+
+}}  // namespace gshard::v0

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/base/fixed_string.hpp>
+#include <gshard/base/reason.hpp>
+#include <gshard/ir/graph.hpp>
+#include <gshard/ir/mesh.hpp>
+#include <gshard/ir/spec.hpp>
+#include <gshard/pass/check.hpp>
+#include <gshard/pass/compile.hpp>
+#include <gshard/pass/plan.hpp>
+#include <gshard/trace/module.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+namespace gshard { inline namespace v0 {
+
+namespace detail {
+template <class Spec>
+constexpr int rank_of() {
+  if constexpr (std::is_void_v<Spec>) return -1;
+  else return Spec::rank;
+}
+}  // namespace detail
+
+/// An input of a program: its dims by letter, how it lies on the mesh, its element type.
+template <fixed_string Letters, class Spec = void, class T = float>
+struct in {
+  using element = T;
+  using layout = Spec;
+  static constexpr std::string_view letters = Letters.view();
+  static_assert(holds<std::is_void_v<Spec> || detail::rank_of<Spec>() == int(Letters.view().size()),
+                      in_tensor<Letters>, expected_rank<int(Letters.view().size())>, actual_rank<detail::rank_of<Spec>()>>,
+                "gshard: the partition spec of an input has another number of dims than its letters");
+};
+/// The element type of the parameters (float unless said).
+template <class T>
+struct element {};
+/// An extent that is known at compile time: then it must be a multiple of the axes that cut it.
+template <char Letter, std::int64_t Extent>
+struct extent {};
+/// Computes one-hot einsums as they are written, in O(G S E C M), instead of by index.
+struct dense_one_hot {};
+/// Outputs may leave with a pending sum, which is then part of their layout.
+struct pending_outputs {};
+
+namespace detail {
+
+template <class T>
+inline constexpr bool is_input = false;
+template <fixed_string L, class S, class T>
+inline constexpr bool is_input<in<L, S, T>> = true;
+
+struct program_options {
+  trace_options trace;
+  compile_options compile;
+  dtype real = dtype::f32;
+};
+template <class T>
+constexpr void apply(program_options& o, element<T>) {
+  o.real = dtype_of<T>;
+}
+template <char Letter, std::int64_t Extent>
+constexpr void apply(program_options& o, extent<Letter, Extent>) {
+  o.compile.known.set(Letter, Extent);
+}
+constexpr void apply(program_options& o, dense_one_hot) { o.trace.sparse_one_hot = false; }
+constexpr void apply(program_options& o, pending_outputs) { o.compile.keep_pending_outputs = true; }
+template <fixed_string L, class S, class T>
+constexpr void apply(program_options&, in<L, S, T>) {}
+
+template <class Input>
+constexpr symbol add_input(builder& b) {
+  const tensor_name name(Input::letters);
+  const dim_list dims = b.dims_of(Input::letters, name.view());
+  symbol s{&b, b.add_value(dims, dtype_of<typename Input::element>)};
+  if constexpr (!std::is_void_v<typename Input::layout>)
+    if (!b.failed()) b.program.at(s.id).layout = resolve(Input::layout::named, b.mesh, name.view(), b.program.problem);
+  b.program.inputs.push_back({name, s.id});
+  return s;
+}
+template <class Option>
+constexpr auto input_tuple(builder& b) {
+  if constexpr (is_input<Option>) return std::tuple<symbol>{add_input<Option>(b)};
+  else return std::tuple<>{};
+}
+
+constexpr void add_outputs(builder& b, symbol s) { b.program.outputs.push_back({tensor_name("result"), s.id}); }
+template <class... Symbols>
+constexpr void add_outputs(builder& b, const std::tuple<Symbols...>& t) {
+  std::apply([&](const auto&... s) { (add_outputs(b, s), ...); }, t);
+}
+template <std::size_t N>
+constexpr void add_outputs(builder& b, const std::array<symbol, N>& list) {
+  for (const symbol& s : list) add_outputs(b, s);
+}
+
+template <auto Model, class Mesh, class... Options>
+constexpr graph trace_program(const program_options& options) {
+  builder b;
+  b.mesh = Mesh::shape;
+  b.options = options.trace;
+  module m(b, options.real);
+  // Braces fix the order of evaluation, and so the order of the inputs.
+  const std::tuple<decltype(input_tuple<Options>(b))...> parts{input_tuple<Options>(b)...};
+  const auto symbols = std::apply([](const auto&... p) { return std::tuple_cat(p...); }, parts);
+  const auto call = [&](auto... s) {
+    if constexpr (std::is_void_v<decltype(Model(m, s...))>) Model(m, s...);
+    else if (const auto result = Model(m, s...); !b.failed()) add_outputs(b, result);
+  };
+  std::apply(call, symbols);
+  return static_cast<graph&&>(b.program);
+}
+
+template <auto Model, class Mesh, class... Options>
+constexpr plan_tables build_program() {
+  program_options options;
+  (apply(options, Options{}), ...);
+  graph g = trace_program<Model, Mesh, Options...>(options);
+  return compile(g, Mesh::shape, options.compile);
+}
+
+struct plan_sizes {
+  std::size_t dims, values, steps, parameters, inputs, outputs;
+};
+
+/// The tables of a plan in arrays of just the right size.
+template <plan_sizes N>
+struct plan_storage {
+  std::array<dim, N.dims> dims;
+  std::array<value, N.values> values;
+  std::array<lifetime, N.values> lifetimes;
+  std::array<node, N.steps> steps;
+  std::array<parameter, N.parameters> parameters;
+  std::array<port, N.inputs> inputs;
+  std::array<port, N.outputs> outputs;
+
+  constexpr explicit plan_storage(const plan_tables& p) {
+    std::copy(p.dims.begin(), p.dims.end(), dims.begin());
+    std::copy(p.values.begin(), p.values.end(), values.begin());
+    std::copy(p.lifetimes.begin(), p.lifetimes.end(), lifetimes.begin());
+    std::copy(p.steps.begin(), p.steps.end(), steps.begin());
+    std::copy(p.parameters.begin(), p.parameters.end(), parameters.begin());
+    std::copy(p.inputs.begin(), p.inputs.end(), inputs.begin());
+    std::copy(p.outputs.begin(), p.outputs.end(), outputs.begin());
+  }
+};
+
+struct plan_summary {
+  plan_sizes sizes{};
+  diagnostic problem;
+};
+
+}  // namespace detail
+
+/// A model, written over whole tensors, compiled for a mesh: `program<moe_layer, mesh, in<"GSM", P<"expert", none, none>>>`.
+/// `Model` is a captureless callable `(module&, symbol...) -> symbol | std::tuple<symbol...>`; the options are its inputs in order and
+/// maybe `element<T>`, `extent<'E', 16>`. `plan` is a constant: what a device computes and sends can be asserted.
+/// Compile time: every fault of the model, its specs and its equations, as one sentence with its words beside it.
+template <auto Model, class Mesh, class... Options>
+class program {
+  static constexpr detail::plan_summary summary = [] {
+    const plan_tables p = detail::build_program<Model, Mesh, Options...>();
+    return detail::plan_summary{{p.dims.size(), p.values.size(), p.steps.size(), p.parameters.size(), p.inputs.size(), p.outputs.size()},
+                                p.problem};
+  }();
+  static_assert(detail::check_program<summary.problem.what, summary.problem, Mesh>());
+  static constexpr detail::plan_storage<summary.sizes> storage{detail::build_program<Model, Mesh, Options...>()};
+
+ public:
+  using mesh = Mesh;
+  /// The inputs, in order.
+  using inputs = decltype(std::tuple_cat(std::conditional_t<detail::is_input<Options>, std::tuple<Options>, std::tuple<>>{}...));
+
+  static constexpr plan_view plan{Mesh::shape,         storage.dims,   storage.values, storage.lifetimes, storage.steps,
+                                  storage.parameters, storage.inputs, storage.outputs};
+};
+
+}}  // namespace gshard::v0

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/ir/graph.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace gshard { inline namespace v0 {
+
+/// Where a value of a plan keeps its shards, and between which steps they are needed.
+struct lifetime {
+  std::int32_t root = -1;      ///< the value whose storage this one shares; itself if it has its own
+  std::int32_t first = 0;      ///< step that writes the storage
+  std::int32_t last = -1;      ///< last step that reads it
+  bool persistent = false;     ///< parameters: outlives the step
+};
+
+namespace detail {
+
+/// Lifetimes of all values: a result of an alias operation or of an in-place update shares its operand's storage.
+constexpr std::vector<lifetime> lifetimes(const std::vector<value>& values, const std::vector<node>& steps,
+                                          const std::vector<parameter>& parameters, const std::vector<port>& inputs,
+                                          const std::vector<port>& outputs) {
+  std::vector<lifetime> life(values.size());
+  const auto at = [&](std::int32_t v) -> lifetime& { return life[std::size_t(v)]; };
+  const auto own = [&](std::int32_t v, std::int32_t step) {
+    at(v).root = v;
+    at(v).first = at(v).last = step;
+  };
+  for (const port& p : inputs) own(p.value, -1);
+  for (const parameter& p : parameters) {
+    own(p.value, -1);
+    at(p.value).persistent = true;
+  }
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    const node& n = steps[i];
+    const auto now = std::int32_t(i);
+    for (int k = 0; k < n.inputs; ++k) at(at(n.input(k)).root).last = now;
+    for (int o = 0; o < n.outputs; ++o) {
+      if (o < n.in_place || (o == 0 && traits(n.kind).alias)) at(n.output(o)).root = at(n.input(o)).root;
+      else own(n.output(o), now);
+    }
+  }
+  const auto end = std::int32_t(steps.size());
+  for (const port& p : outputs) at(at(p.value).root).last = end;
+  for (const parameter& p : parameters)
+    if (p.updated >= 0) at(at(p.updated).root).last = end;
+  return life;
+}
+
+}  // namespace detail
+
+}}  // namespace gshard::v0

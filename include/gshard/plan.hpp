@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+// Planning alone: floors 1-4, std only. Write a program, compile it for a mesh, assert what it sends.
+
+#include <gshard/ir/mesh.hpp>
+#include <gshard/ir/spec.hpp>
+
+#include <gshard/trace/einsum.hpp>
+#include <gshard/trace/embedding.hpp>
+#include <gshard/trace/gating.hpp>
+#include <gshard/trace/map.hpp>
+#include <gshard/trace/module.hpp>
+#include <gshard/trace/random.hpp>
+#include <gshard/trace/rows.hpp>
+#include <gshard/trace/shape.hpp>
+
+#include <gshard/pass/differentiate.hpp>
+#include <gshard/pass/program.hpp>

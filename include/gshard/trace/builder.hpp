@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/ir/graph.hpp>
+#include <gshard/ir/mesh.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace gshard { inline namespace v0 {
+
+class builder;
+
+/// A tensor of a program that is being traced: what the model's lambda works on in place of numbers.
+struct symbol {
+  builder* owner = nullptr;
+  std::int32_t id = -1;
+
+  constexpr const value& get() const;
+  constexpr int rank() const { return get().rank(); }
+};
+
+struct trace_options {
+  /// einsum over a one-hot operand becomes an index gather or scatter: the same numbers without the O(S E C M) work.
+  bool sparse_one_hot = true;
+};
+
+/// The program that the verbs append to. Once a fault is reported, every further verb is a no-op that returns an empty symbol.
+class builder {
+ public:
+  graph program;
+  mesh_shape mesh;
+  trace_options options;
+  std::vector<symbol> losses;  // terms that layers add to the objective
+
+  constexpr bool failed() const { return bool(program.problem); }
+  constexpr void fail(fault f, std::string_view about, std::string_view word = {}, int a = -1, int b = -1) {
+    program.problem.report(f, about, word, a, b);
+  }
+  constexpr symbol nothing() { return {this, -1}; }
+
+  constexpr std::int32_t add_value(const dim_list& dims, dtype type) {
+    value v;
+    v.dims = dims;
+    v.type = type;
+    v.layout = sharding::unconstrained(dims.size());
+    program.values.push_back(v);
+    return std::int32_t(program.values.size()) - 1;
+  }
+
+  struct result {
+    dim_list dims;
+    dtype type;
+  };
+  /// Appends a node with new values as results; `loops` lists the factors of operands and results in order.
+  constexpr std::int32_t add_node(op kind, std::initializer_list<std::int32_t> in, const rule& loops, const attributes& attr,
+                                  std::initializer_list<result> out) {
+    return add_node(kind, std::span(in.begin(), in.size()), loops, attr, out);
+  }
+  constexpr std::int32_t add_node(op kind, std::span<const std::int32_t> in, const rule& loops, const attributes& attr,
+                                  std::initializer_list<result> out) {
+    node n;
+    n.kind = kind;
+    n.loops = loops;
+    n.attr = attr;
+    for (std::int32_t i : in) n.in[n.inputs++] = i;
+    for (const result& r : out) {
+      const std::int32_t id = add_value(r.dims, r.type);
+      program.at(id).producer = std::int32_t(program.nodes.size());
+      n.out[n.outputs++] = id;
+    }
+    program.nodes.push_back(n);
+    return n.out[0];
+  }
+  /// Results of the node that was appended last.
+  constexpr symbol result_of_last(int i) { return {this, program.nodes.back().output(i)}; }
+
+  constexpr int bound_dim(char letter) {
+    dim d;
+    d.letter = letter;
+    return intern(d);
+  }
+  constexpr int fixed_dim(std::int64_t extent) {
+    dim d;
+    d.what = dim::kind::fixed;
+    d.number = extent;
+    return intern(d);
+  }
+  constexpr int product_dim(int a, int b) {
+    dim d;
+    d.what = dim::kind::product;
+    d.first = std::uint8_t(a);
+    d.second = std::uint8_t(b);
+    return intern(d);
+  }
+  /// ceil(factor * a / b), at least 1.
+  constexpr int ratio_dim(double factor, int a, int b) {
+    constexpr std::int64_t precision = 1 << 12;
+    dim d;
+    d.what = dim::kind::ratio;
+    d.first = std::uint8_t(a);
+    d.second = std::uint8_t(b);
+    d.number = std::int64_t(factor * double(precision) + 0.5);
+    d.divisor = precision;
+    while (d.number % 2 == 0 && d.divisor > 1) {
+      d.number /= 2;
+      d.divisor /= 2;
+    }
+    return intern(d);
+  }
+  /// The dims that a declaration such as "GSM" means.
+  constexpr dim_list dims_of(std::string_view letters, std::string_view tensor) {
+    dim_list list;
+    for (char c : letters) {
+      const bool letter = (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
+      if (!letter || list.full()) {
+        fail(fault::unknown_letter, tensor, letters);
+        break;
+      }
+      list.push_back(bound_dim(c));
+    }
+    return list;
+  }
+
+  /// A number for each random operation, in program order: part of the key of its random numbers.
+  constexpr std::int32_t next_random_key() { return random_keys_++; }
+
+ private:
+  std::int32_t random_keys_ = 0;
+
+  constexpr int intern(const dim& d) {
+    for (std::size_t i = 0; i < program.dims.size(); ++i)
+      if (program.dims[i] == d) return int(i);
+    program.dims.push_back(d);
+    return int(program.dims.size()) - 1;
+  }
+};
+
+constexpr const value& symbol::get() const { return owner->program.at(id); }
+
+namespace detail {
+/// Factors 0, 1, ... rank-1: the loops of an operation that treats every dim by itself.
+constexpr short_list counting(int rank, int from = 0) {
+  short_list l;
+  for (int i = 0; i < rank; ++i) l.push_back(from + i);
+  return l;
+}
+}  // namespace detail
+
+}}  // namespace gshard::v0

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/base/fixed_string.hpp>
+#include <gshard/base/reason.hpp>
+#include <gshard/ir/equation.hpp>
+#include <gshard/trace/builder.hpp>
+#include <gshard/trace/map.hpp>
+#include <gshard/trace/routing.hpp>
+
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace gshard { inline namespace v0 {
+
+namespace detail {
+
+/// The paper's dispatch and combine einsums, "GSEC,GSM->EGCM" and "GSEC,GECM->GSM", whose first operand is one-hot, as index
+/// operations. Empty when the einsum is neither.
+constexpr symbol emit_one_hot_einsum(builder& b, std::span<const symbol> operands, std::span<const short_list> factors,
+                                     const short_list& output, const dim_list& dims) {
+  if (!b.options.sparse_one_hot || operands.size() != 2 || factors[0].size() != 4) return b.nothing();
+  const one_hot_parts hot = one_hot_of(operands[0]);
+  if (!hot.found) return b.nothing();
+  const short_list& mask = factors[0];  // g, s, e, c
+  const auto as_route = [&](const short_list& list, int model, short_list& out) {
+    for (int i = 0; i < list.size(); ++i) {
+      const int at = mask.find(list[i]);
+      if (at < 0 && list[i] != model) return false;
+      constexpr std::array<int, 4> roles{route::group, route::token, route::expert, route::place};
+      out.push_back(at < 0 ? route::model : roles[std::size_t(at)]);
+    }
+    return true;
+  };
+  const short_list& dense = factors[1];
+  if (dense.empty() || output.empty()) return b.nothing();
+  const int model = dense.back();
+  short_list from, to;
+  if (mask.contains(model) || output.back() != model || !as_route(dense, model, from) || !as_route(output, model, to))
+    return b.nothing();
+  if (from == route::tokens && to.size() == 4 && !to.contains(route::token))
+    return emit_dispatch(hot.slot, hot.weight, operands[1], to, dims);
+  if (to == route::tokens && from.size() == 4 && !from.contains(route::token))
+    return emit_combine(hot.slot, hot.weight, operands[1], from, dims);
+  return b.nothing();
+}
+
+/// op::einsum of one or two operands: out[o] = sum over the factors that o lacks of the product of the operands.
+constexpr symbol emit_einsum(builder& b, std::span<const symbol> operands, std::span<const short_list> factors,
+                             const short_list& output, std::string_view text = "einsum") {
+  if (b.failed()) return b.nothing();
+  std::array<int, short_list::largest + 1> dim_of{};
+  dim_of.fill(-1);
+  const dtype type = operands[0].get().type;
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    const value& v = operands[i].get();
+    if (v.type != type || type == dtype::i32) b.fail(fault::wrong_type, text, {}, int(i));
+    if (v.rank() != factors[i].size()) b.fail(fault::rank_mismatch, text, {}, factors[i].size(), v.rank());
+    if (b.failed()) return b.nothing();
+    for (int d = 0; d < v.rank(); ++d) {
+      int& known = dim_of[std::size_t(factors[i][d])];
+      if (known >= 0 && known != v.dims[d]) {
+        b.fail(fault::dims_differ, text, {}, int(i), d);
+        return b.nothing();
+      }
+      known = v.dims[d];
+    }
+  }
+  dim_list dims;
+  for (int d = 0; d < output.size(); ++d) dims.push_back(dim_of[std::size_t(output[d])]);
+  if (const symbol s = emit_one_hot_einsum(b, operands, factors, output, dims); s.id >= 0) return s;
+  rule loops;
+  std::array<std::int32_t, 2> ids{};
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    loops.in[i] = factors[i];
+    ids[i] = operands[i].id;
+  }
+  loops.out[0] = output;
+  return {&b, b.add_node(op::einsum, std::span(ids.data(), operands.size()), loops, {}, {{dims, type}})};
+}
+
+}  // namespace detail
+
+/// The checks of one einsum equation by itself, before any tensor is looked at.
+template <fixed_string Equation>
+struct einsum_of {
+ private:
+  struct parse_result {
+    equation value;
+    diagnostic problem;
+  };
+  static constexpr parse_result result = [] {
+    parse_result r;
+    r.value = parse_equation(Equation.view(), r.problem);
+    return r;
+  }();
+  static constexpr diagnostic problem = result.problem;
+  using letter = index_letter<gshard::word<1>(problem.word.empty() ? std::string_view(" ") : problem.word.view())>;
+
+ public:
+  static_assert(holds<problem.what != fault::malformed_equation, in_equation<Equation>, at_column<problem.first>>,
+                "gshard: malformed einsum equation: expected index letters, one ',' between operands and one '->'");
+  static_assert(holds<problem.what != fault::index_in_no_operand, in_equation<Equation>, letter, at_column<problem.first>>,
+                "gshard: an output index of the einsum equation is in no operand");
+  static_assert(holds<problem.what != fault::index_repeated, in_equation<Equation>, letter, at_column<problem.first>>,
+                "gshard: an output index of the einsum equation occurs twice");
+
+  static constexpr equation value = result.value;
+};
+
+/// einsum<"GSM,ME->GSE">(x, w): numpy's einsum, letters local to the equation. An index in both operands and not in the output
+/// is contracted, one in an operand alone is summed. With one operand: transposition, sums and diagonals.
+/// Communicates: nothing where the operands are cut alike along a common factor; an axis that cuts a contracted index leaves a
+/// pending sum, completed when a consumer needs it; else the cheaper operand moves (arXiv 2006.16668 section 3.3).
+/// Compile time: the equation (column of a mistake), ranks, and that one letter stands for one dim.
+/// @see reshard, differentiate
+template <fixed_string Equation, class... Symbols>
+  requires(std::same_as<Symbols, symbol> && ...)
+constexpr symbol einsum(symbol first, Symbols... rest) {
+  constexpr equation e = einsum_of<Equation>::value;
+  constexpr int given = 1 + int(sizeof...(rest));
+  static_assert(holds<e.count == given, in_equation<Equation>, operands_in_equation<e.count>, operands_given<given>>,
+                "gshard: the einsum equation has another number of operands than the call");
+  static_assert(given <= 2, "gshard: einsum takes one or two operands");
+  const std::array operands{first, rest...};
+  return detail::emit_einsum(*first.owner, operands, std::span(e.operands.data(), std::size_t(given)), e.output, Equation.view());
+}
+
+namespace detail {
+/// A sum of x over the dims that `keep` (positions, ascending) leaves out.
+constexpr symbol emit_sum(symbol x, const short_list& keep) {
+  builder& b = *x.owner;
+  if (b.failed()) return b.nothing();
+  const short_list all = counting(x.rank());
+  return emit_einsum(b, std::span(&x, 1), std::span(&all, 1), keep, "sum");
+}
+/// The dims of x that the factors in `kept` leave out.
+constexpr dim_list dims_lacking(symbol x, const short_list& factors, const short_list& kept) {
+  dim_list left;
+  for (int d = 0; d < x.rank(); ++d)
+    if (!kept.contains(factors[d])) left.push_back(x.get().dims[d]);
+  return left;
+}
+}  // namespace detail
+
+/// The sum over all dims, a scalar.
+constexpr symbol sum(symbol x) { return detail::emit_sum(x, {}); }
+
+/// sum<"GSE->E">(x): the sum over the indices that the output lacks.
+template <fixed_string Equation>
+constexpr symbol sum(symbol x) {
+  return einsum<Equation>(x);
+}
+
+/// mean<"GSE->GE">(x): the same, divided by the (whole) extents of the dims that were summed.
+template <fixed_string Equation>
+constexpr symbol mean(symbol x) {
+  constexpr equation e = einsum_of<Equation>::value;
+  symbol total = einsum<Equation>(x);
+  if (x.owner->failed()) return x.owner->nothing();
+  return detail::emit_scale(total, 1, detail::dims_lacking(x, e.operands[0], e.output), -1);
+}
+constexpr symbol mean(symbol x) {
+  symbol total = sum(x);
+  if (x.owner->failed()) return x.owner->nothing();
+  return detail::emit_scale(total, 1, x.get().dims, -1);
+}
+
+/// reduce_max<"GSE->GS">(x): the largest element over the indices that the output lacks; an axis that cuts them is gathered.
+template <fixed_string Equation>
+constexpr symbol reduce_max(symbol x) {
+  constexpr equation e = einsum_of<Equation>::value;
+  static_assert(e.count == 1, "gshard: reduce_max takes an equation of one operand");
+  builder& b = *x.owner;
+  if (b.failed()) return b.nothing();
+  if (x.rank() != e.operands[0].size()) {
+    b.fail(fault::rank_mismatch, Equation.view(), {}, e.operands[0].size(), x.rank());
+    return b.nothing();
+  }
+  rule loops;
+  loops.in[0] = e.operands[0];
+  loops.out[0] = e.output;
+  dim_list dims;
+  for (int d = 0; d < e.output.size(); ++d) dims.push_back(x.get().dims[e.operands[0].find(e.output[d])]);
+  for (int f = 0; f < e.factors; ++f)
+    if (!e.output.contains(f)) loops.block(f);
+  return {&b, b.add_node(op::reduce_max, {x.id}, loops, {}, {{dims, x.get().type}})};
+}
+
+}}  // namespace gshard::v0

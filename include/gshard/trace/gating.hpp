@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/trace/builder.hpp>
+#include <gshard/trace/einsum.hpp>
+#include <gshard/trace/routing.hpp>
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+namespace gshard { inline namespace v0 {
+
+/// Places for tokens per expert and group: ceil(factor * S / E), at least one. The paper's is capacity{2}.
+struct capacity {
+  double factor = 2;
+};
+
+/// Whether the second expert is taken always, or with probability min(1, 2 * g2) as in Algorithm 1.
+enum class second_expert : std::uint8_t { random, always };
+
+struct gating_result {
+  symbol combine;   ///< [G,S,E,C] weights; einsum with it is an index gather
+  symbol dispatch;  ///< [G,S,E,C] mask of its non-zeros; einsum with it is an index scatter
+  symbol aux;       ///< scalar: mean over groups of (1/E) sum_e (c_e / S) m_e
+  symbol load;      ///< [G,E] tokens that each expert got
+  symbol overflow;  ///< [G] choices refused because the expert was full
+};
+
+namespace detail {
+/// op::top2_gating. Results: slot [G,S,2], weight [G,S,2], aux [G], load [G,E], overflow [G].
+/// Attributes: integer[0] = random key, integer[1] = second_expert. The mask is the last operand, if there is one.
+constexpr gating_result emit_top2_gating(symbol gates, symbol mask, capacity c, second_expert second) {
+  builder& b = *gates.owner;
+  const gating_result nothing{b.nothing(), b.nothing(), b.nothing(), b.nothing(), b.nothing()};
+  if (b.failed()) return nothing;
+  const value g = gates.get();
+  if (g.rank() != 3) {
+    b.fail(fault::rank_mismatch, "top2_gating", {}, 3, g.rank());
+    return nothing;
+  }
+  if (mask.id >= 0 && (mask.rank() != 2 || mask.get().dims[0] != g.dims[0] || mask.get().dims[1] != g.dims[1])) {
+    b.fail(fault::dims_differ, "top2_gating", {}, 1, 0);
+    return nothing;
+  }
+  const int place = b.ratio_dim(c.factor, g.dims[1], g.dims[2]), two = b.fixed_dim(2);
+  const auto dims = [](std::initializer_list<int> list) {
+    dim_list l;
+    for (int d : list) l.push_back(d);
+    return l;
+  };
+  rule loops = route::base();
+  loops.block(route::token);
+  loops.block(route::expert);
+  loops.in[0] = route::factors({route::group, route::token, route::expert});
+  loops.in[1] = route::factors({route::group, route::token});
+  loops.out = {route::chosen, route::chosen, route::factors({route::group}),
+               route::factors({route::group, route::expert}), route::factors({route::group})};
+  attributes attr;
+  attr.integer = {b.next_random_key(), std::int32_t(second), 0};
+  attr.dims = dims({place});
+  const std::array<std::int32_t, 2> in{gates.id, mask.id};
+  const int G = g.dims[0], S = g.dims[1], E = g.dims[2];
+  b.add_node(op::top2_gating, std::span(in.data(), mask.id < 0 ? 1u : 2u), loops, attr,
+             {{dims({G, S, two}), dtype::i32},
+              {dims({G, S, two}), g.type},
+              {dims({G}), g.type},
+              {dims({G, E}), g.type},
+              {dims({G}), g.type}});
+  const symbol slot = b.result_of_last(0), weight = b.result_of_last(1), aux = b.result_of_last(2);
+  const symbol load = b.result_of_last(3), overflow = b.result_of_last(4);
+  return {emit_one_hot(slot, weight, E, place, g.type), emit_one_hot(slot, b.nothing(), E, place, g.type), mean(aux), load,
+          overflow};
+}
+}  // namespace detail
+
+/// Algorithm 1 of arXiv 2006.16668 on gates [G,S,E] (rows sum to 1): groups are independent, tokens in order, all first choices
+/// before any second one, capacity C per expert and group. Tokens where mask [G,S] is 0 (padding) are never routed or counted.
+/// Only groups may be cut over the mesh; nothing is communicated.
+constexpr gating_result top2_gating(symbol gates, capacity c = {}, second_expert second = second_expert::random) {
+  return detail::emit_top2_gating(gates, gates.owner->nothing(), c, second);
+}
+constexpr gating_result top2_gating(symbol gates, symbol mask, capacity c = {}, second_expert second = second_expert::random) {
+  return detail::emit_top2_gating(gates, mask, c, second);
+}
+
+}}  // namespace gshard::v0

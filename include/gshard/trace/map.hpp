@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/trace/builder.hpp>
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+namespace gshard { inline namespace v0 {
+
+namespace detail {
+
+/// Lines the dims of an operand up with the dims of the result, from the last to the first, by dim. False if they don't fit.
+constexpr bool line_up(const dim_list& operand, const dim_list& result, short_list& factors) {
+  std::array<int, max_rank> at{};
+  int r = result.size() - 1;
+  for (int d = operand.size() - 1; d >= 0; --d, --r) {
+    while (r >= 0 && result[r] != operand[d]) --r;
+    if (r < 0) return false;
+    at[std::size_t(d)] = r;
+  }
+  factors = {};
+  for (int d = 0; d < operand.size(); ++d) factors.push_back(at[std::size_t(d)]);
+  return true;
+}
+
+/// op::map. Attributes: function. The result has the dims of the first operand of highest rank; dims that the others lack are
+/// broadcast.
+constexpr symbol emit_map(builder& b, const pointwise& f, std::span<const symbol> operands) {
+  if (b.failed()) return b.nothing();
+  symbol largest = operands[0];
+  for (const symbol& s : operands)
+    if (s.rank() > largest.rank()) largest = s;
+  const dim_list dims = largest.get().dims;
+  const dtype type = operands[0].get().type;
+  rule loops;
+  std::array<std::int32_t, rule::most_in> ids{};
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    ids[i] = operands[i].id;
+    if (operands[i].get().type != type || type == dtype::i32) {
+      b.fail(fault::wrong_type, "map", {}, int(i));
+      return b.nothing();
+    }
+    if (!line_up(operands[i].get().dims, dims, loops.in[i])) {
+      b.fail(fault::dims_do_not_broadcast, "map", {}, int(i));
+      return b.nothing();
+    }
+  }
+  loops.out[0] = counting(dims.size());
+  attributes attr;
+  attr.function = &f;
+  return {&b, b.add_node(op::map, std::span(ids.data(), operands.size()), loops, attr, {{dims, type}})};
+}
+
+/// op::scale: x * constant * (product of the extents of `over`)^power. Attributes: number[0], number[1] = power, dims.
+constexpr symbol emit_scale(symbol x, double constant, const dim_list& over = {}, double power = 0) {
+  builder& b = *x.owner;
+  if (b.failed()) return b.nothing();
+  rule loops;
+  loops.in[0] = loops.out[0] = counting(x.rank());
+  attributes attr;
+  attr.number[0] = constant;
+  attr.number[1] = power;
+  attr.dims = over;
+  return {&b, b.add_node(op::scale, {x.id}, loops, attr, {{x.get().dims, x.get().type}})};
+}
+
+}  // namespace detail
+
+/// map<f>(x, ...)[i] = f(x[i], ...) for a captureless generic callable. Operands of lower rank are broadcast over the dims that
+/// they lack (dims are matched by their letters, from the last). Differentiated by calling f on dual numbers.
+/// Communicates nothing where its operands lie alike.
+template <auto F, class... Symbols>
+  requires(std::same_as<Symbols, symbol> && ...)
+constexpr symbol map(symbol first, Symbols... rest) {
+  static_assert(sizeof...(rest) < std::size_t(pointwise::most_operands) - 1, "gshard: map takes at most 5 operands");
+  const std::array operands{first, rest...};
+  return detail::emit_map(*first.owner, pointwise_of<F, 1 + int(sizeof...(rest))>, operands);
+}
+
+constexpr symbol operator+(symbol a, symbol b) {
+  return detail::emit_map(*a.owner, pointwise_add, std::array{a, b});
+}
+constexpr symbol operator-(symbol a, symbol b) {
+  return detail::emit_map(*a.owner, pointwise_subtract, std::array{a, b});
+}
+constexpr symbol operator*(symbol a, symbol b) {
+  return map<[](auto x, auto y) { return x * y; }>(a, b);
+}
+constexpr symbol operator/(symbol a, symbol b) {
+  return map<[](auto x, auto y) { return x / y; }>(a, b);
+}
+constexpr symbol operator*(double c, symbol x) { return detail::emit_scale(x, c); }
+constexpr symbol operator*(symbol x, double c) { return detail::emit_scale(x, c); }
+
+/// max(x, 0).
+constexpr symbol relu(symbol x) {
+  return map<[](auto v) { return 0 < v ? v : decltype(v)(0); }>(x);
+}
+
+/// The same numbers with another element type; integers are not differentiated.
+template <class T>
+constexpr symbol cast(symbol x) {
+  builder& b = *x.owner;
+  if (b.failed()) return b.nothing();
+  rule loops;
+  loops.in[0] = loops.out[0] = detail::counting(x.rank());
+  return {&b, b.add_node(op::cast, {x.id}, loops, {}, {{x.get().dims, dtype_of<T>}})};
+}
+
+}}  // namespace gshard::v0

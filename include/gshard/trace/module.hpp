@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/ir/spec.hpp>
+#include <gshard/trace/builder.hpp>
+#include <gshard/trace/map.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace gshard { inline namespace v0 {
+
+/// How a parameter starts: `init::zeros`, `init::constant(1)`, `init::normal(0.02)`, `init::fan_in("M")`.
+struct init {
+  initialiser::kind what = initialiser::kind::zeros;
+  double scale = 0;
+  std::string_view over{};
+
+  static constexpr init zeros() { return {}; }
+  static constexpr init constant(double c) { return {initialiser::kind::constant, c}; }
+  static constexpr init normal(double deviation) { return {initialiser::kind::normal, deviation}; }
+  /// Normal with deviation gain / sqrt(product of the extents of these dims of the parameter).
+  static constexpr init fan_in(std::string_view letters, double gain = 1) { return {initialiser::kind::normal, gain, letters}; }
+};
+
+/// The parameters of a model under names that scopes prefix: `m.scope("encoder").scope(3).param("wi", "EMH")` is
+/// "encoder.3.wi". Models take it as their first argument.
+class module {
+ public:
+  constexpr explicit module(builder& b, dtype type = dtype::f32) : builder_(&b), type_(type) {}
+
+  constexpr module scope(std::string_view name) const {
+    module m = *this;
+    m.prefix_ = full_name(name).append(".");
+    return m;
+  }
+  constexpr module scope(int index) const {
+    inplace_name<11> digits;
+    for (int unit = 1000000000; unit > 0; unit /= 10)
+      if (index >= unit || unit == 1) {
+        const char digit = char('0' + index / unit % 10);
+        digits.append({&digit, 1});
+      }
+    return scope(digits.view());
+  }
+
+  /// A tensor that lives from step to step: its dims by letter, how it starts, and, if one is wanted, its layout.
+  /// Asking twice for one name gives the same tensor.
+  constexpr symbol param(std::string_view name, std::string_view letters, init start) {
+    builder& b = *builder_;
+    if (b.failed()) return b.nothing();
+    const tensor_name full = full_name(name);
+    const dim_list dims = b.dims_of(letters, full.view());
+    for (const parameter& p : b.program.parameters)
+      if (p.name == full) {
+        if (b.program.at(p.value).dims != dims) b.fail(fault::duplicate_name, full.view());
+        return {&b, p.value};
+      }
+    parameter p;
+    p.name = full;
+    p.init.what = start.what;
+    p.init.scale = start.scale;
+    p.init.fan_in = b.dims_of(start.over, full.view());
+    p.value = b.add_value(dims, type_);
+    b.program.parameters.push_back(p);
+    return {&b, p.value};
+  }
+  template <class... Entries>
+  constexpr symbol param(std::string_view name, std::string_view letters, spec<Entries...>, init start) {
+    using layout = spec<Entries...>;
+    const symbol s = param(name, letters, start);
+    builder& b = *builder_;
+    if (b.failed()) return s;
+    const tensor_name full = full_name(name);
+    b.program.at(s.id).layout = resolve(layout::named, b.mesh, full.view(), b.program.problem);
+    if (layout::rank != s.rank()) b.fail(fault::rank_mismatch, full.view(), {}, s.rank(), layout::rank);
+    if (b.program.at(s.id).layout.partial) b.fail(fault::incomplete_output, full.view());
+    return s;
+  }
+
+  /// A tensor of the optimiser that starts at zero, with the dims and layout of a parameter; its name is prefix + parameter's name.
+  constexpr symbol state(std::string_view prefix, symbol like) {
+    builder& b = *builder_;
+    if (b.failed()) return b.nothing();
+    parameter p;
+    p.trainable = false;
+    for (const parameter& q : b.program.parameters)
+      if (q.value == like.id) p.name = tensor_name(prefix).append(q.name.view());
+    const value copy = like.get();
+    p.value = b.add_value(copy.dims, copy.type);
+    b.program.at(p.value).layout = copy.layout;
+    b.program.parameters.push_back(p);
+    return {&b, p.value};
+  }
+
+  /// Adds a scalar term, such as a layer's auxiliary loss, to the objective.
+  constexpr void loss(symbol term) { builder_->losses.push_back(term); }
+  /// main + weight * (sum of the terms given to `loss`).
+  constexpr symbol objective(symbol main, double weight = 1) const {
+    symbol total = main;
+    if (builder_->losses.empty()) return total;
+    symbol extra = builder_->losses.front();
+    for (std::size_t i = 1; i < builder_->losses.size(); ++i) extra = extra + builder_->losses[i];
+    return total + weight * extra;
+  }
+
+  constexpr builder& owner() const { return *builder_; }
+  constexpr dtype type() const { return type_; }
+
+ private:
+  builder* builder_;
+  dtype type_;
+  tensor_name prefix_;
+
+  constexpr tensor_name full_name(std::string_view name) const {
+    if (prefix_.length + name.size() + 1 > sizeof prefix_.text) builder_->fail(fault::name_too_long, name);
+    return tensor_name(prefix_).append(name);
+  }
+};
+
+}}  // namespace gshard::v0

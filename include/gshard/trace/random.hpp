@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/trace/builder.hpp>
+
+#include <cstdint>
+
+namespace gshard { inline namespace v0 {
+
+namespace detail {
+/// op::dropout. Attributes: number[0] = rate, integer[0] = random key.
+constexpr symbol emit_dropout(symbol x, double rate, std::int32_t key) {
+  builder& b = *x.owner;
+  if (b.failed()) return b.nothing();
+  rule loops;
+  loops.in[0] = loops.out[0] = counting(x.rank());
+  attributes attr;
+  attr.number[0] = rate;
+  attr.integer[0] = key;
+  return {&b, b.add_node(op::dropout, {x.id}, loops, attr, {{x.get().dims, x.get().type}})};
+}
+}  // namespace detail
+
+/// dropout(x, rate): x / (1 - rate) where the counter-based number at (seed, step, operation, global index) is at least rate, else
+/// 0. The same elements drop on every mesh. A rate of 0 is the identity.
+constexpr symbol dropout(symbol x, double rate) {
+  if (rate <= 0) return x;
+  return detail::emit_dropout(x, rate, x.owner->next_random_key());
+}
+
+}}  // namespace gshard::v0

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/trace/builder.hpp>
+
+#include <array>
+#include <cstdint>
+
+// Tokens to experts and back by index. All nodes here number their factors alike.
+namespace gshard { inline namespace v0 { namespace detail {
+
+namespace route {
+inline constexpr int group = 0, token = 1, choice = 2, expert = 3, place = 4, model = 5;
+
+constexpr short_list factors(std::initializer_list<int> f) {
+  short_list l;
+  for (int i : f) l.push_back(i);
+  return l;
+}
+inline constexpr short_list chosen = factors({group, token, choice});
+inline constexpr short_list tokens = factors({group, token, model});
+inline constexpr short_list mask = factors({group, token, expert, place});
+
+constexpr rule base() {
+  rule r;
+  r.block(choice);
+  r.block(place);
+  return r;
+}
+}  // namespace route
+
+/// What a one-hot tensor [G,S,E,C] is made of: slot [G,S,2] = e * C + c or -1, and maybe a weight for each slot.
+struct one_hot_parts {
+  symbol slot;
+  symbol weight;  // empty: ones
+  bool found = false;
+};
+
+constexpr one_hot_parts one_hot_of(symbol s) {
+  const std::int32_t producer = s.get().producer;
+  if (producer < 0) return {};
+  const node& n = s.owner->program.nodes[std::size_t(producer)];
+  if (n.kind != op::one_hot) return {};
+  return {{s.owner, n.input(0)}, {s.owner, n.inputs > 1 ? n.input(1) : -1}, true};
+}
+
+/// op::one_hot: out[g,s,e,c] = weight[g,s,k] where slot[g,s,k] = e * C + c, else 0.
+constexpr symbol emit_one_hot(symbol slot, symbol weight, int expert_dim, int place_dim, dtype type) {
+  builder& b = *slot.owner;
+  if (b.failed()) return b.nothing();
+  const dim_list& s = slot.get().dims;
+  dim_list dims;
+  for (int d : {s[0], s[1], expert_dim, place_dim}) dims.push_back(d);
+  rule loops = route::base();
+  loops.in[0] = loops.in[1] = route::chosen;
+  loops.out[0] = route::mask;
+  const std::array<std::int32_t, 2> in{slot.id, weight.id};
+  return {&b, b.add_node(op::one_hot, std::span(in.data(), weight.id < 0 ? 1u : 2u), loops, {}, {{dims, type}})};
+}
+
+/// op::dispatch: out[e,g,c,m] (in any order with m last) = weight[g,s,k] * x[g,s,m] where slot[g,s,k] = e * C + c.
+/// An axis that cuts experts makes every device fill the buffers of its own experts.
+constexpr symbol emit_dispatch(symbol slot, symbol weight, symbol x, const short_list& out, const dim_list& dims) {
+  builder& b = *x.owner;
+  rule loops = route::base();
+  loops.in[0] = route::tokens;
+  loops.in[1] = loops.in[2] = route::chosen;
+  loops.out[0] = out;
+  const std::array<std::int32_t, 3> in{x.id, slot.id, weight.id};
+  return {&b, b.add_node(op::dispatch, std::span(in.data(), weight.id < 0 ? 2u : 3u), loops, {}, {{dims, x.get().type}})};
+}
+
+/// op::combine: y[g,s,m] = sum over k of weight[g,s,k] * h[e,g,c,m] at slot[g,s,k] = e * C + c.
+constexpr symbol emit_combine(symbol slot, symbol weight, symbol h, const short_list& from, const dim_list& dims) {
+  builder& b = *h.owner;
+  rule loops = route::base();
+  loops.in[0] = from;
+  loops.in[1] = loops.in[2] = route::chosen;
+  loops.out[0] = route::tokens;
+  const std::array<std::int32_t, 3> in{h.id, slot.id, weight.id};
+  return {&b, b.add_node(op::combine, std::span(in.data(), weight.id < 0 ? 2u : 3u), loops, {}, {{dims, h.get().type}})};
+}
+
+/// op::combine_weight_grad: dweight[g,s,k] = <h[e,g,c,:], dy[g,s,:]> at slot[g,s,k] = e * C + c.
+constexpr symbol emit_combine_weight_grad(symbol slot, symbol h, const short_list& from, symbol dy) {
+  builder& b = *h.owner;
+  rule loops = route::base();
+  loops.in[0] = from;
+  loops.in[1] = route::chosen;
+  loops.in[2] = route::tokens;
+  loops.out[0] = route::chosen;
+  return {&b, b.add_node(op::combine_weight_grad, {h.id, slot.id, dy.id}, loops, {}, {{slot.get().dims, h.get().type}})};
+}
+
+/// op::one_hot_grad: dweight[g,s,k] = d[g,s,e,c] at slot[g,s,k] = e * C + c.
+constexpr symbol emit_one_hot_grad(symbol slot, symbol d) {
+  builder& b = *d.owner;
+  rule loops = route::base();
+  loops.in[0] = route::mask;
+  loops.in[1] = route::chosen;
+  loops.out[0] = route::chosen;
+  return {&b, b.add_node(op::one_hot_grad, {d.id, slot.id}, loops, {}, {{slot.get().dims, d.get().type}})};
+}
+
+}}}  // namespace gshard::v0::detail

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/trace/builder.hpp>
+
+#include <cstdint>
+
+// Operations along the last dim. That dim stays whole on a device; every other dim may be cut without communication.
+namespace gshard { inline namespace v0 {
+
+namespace detail {
+constexpr rule rows_rule(int rank) {
+  rule r;
+  r.in[0] = r.out[0] = counting(rank);
+  r.block(rank - 1);
+  return r;
+}
+constexpr bool check_rank(builder& b, symbol x, int least, std::string_view what) {
+  if (b.failed()) return false;
+  if (x.rank() < least) b.fail(fault::rank_mismatch, what, {}, least, x.rank());
+  return !b.failed();
+}
+}  // namespace detail
+
+/// softmax(x)[..., i] = exp(x_i) / sum_j exp(x_j) over the last dim.
+constexpr symbol softmax(symbol x) {
+  builder& b = *x.owner;
+  if (!detail::check_rank(b, x, 1, "softmax")) return b.nothing();
+  return {&b, b.add_node(op::softmax, {x.id}, detail::rows_rule(x.rank()), {}, {{x.get().dims, x.get().type}})};
+}
+
+/// layer_norm(x, gamma, beta) = (x - mean) / sqrt(variance + epsilon) * gamma + beta over the last dim.
+/// gamma and beta have that dim alone. Attributes: number[0] = epsilon.
+constexpr symbol layer_norm(symbol x, symbol gamma, symbol beta, double epsilon = 1e-5) {
+  builder& b = *x.owner;
+  if (!detail::check_rank(b, x, 1, "layer_norm")) return b.nothing();
+  const int last = x.rank() - 1;
+  for (const symbol& s : {gamma, beta})
+    if (s.rank() != 1 || s.get().dims[0] != x.get().dims[last]) {
+      b.fail(fault::dims_differ, "layer_norm", {}, s.id == beta.id ? 2 : 1, 0);
+      return b.nothing();
+    }
+  rule loops = detail::rows_rule(x.rank());
+  loops.in[1] = loops.in[2] = detail::counting(1, last);
+  attributes attr;
+  attr.number[0] = epsilon;
+  return {&b, b.add_node(op::layer_norm, {x.id, gamma.id, beta.id}, loops, attr, {{x.get().dims, x.get().type}})};
+}
+
+/// cross_entropy(logits, labels)[...] = -sum_v q_v log softmax(logits)_v with the smoothed target distribution
+/// q = (1 - smoothing) * onehot(label) + smoothing / V. labels: int32, the dims of logits but the last; a label below 0 costs 0.
+/// Attributes: number[0] = smoothing.
+constexpr symbol cross_entropy(symbol logits, symbol labels, double smoothing = 0) {
+  builder& b = *logits.owner;
+  if (!detail::check_rank(b, logits, 1, "cross_entropy")) return b.nothing();
+  if (labels.get().type != dtype::i32) {
+    b.fail(fault::wrong_type, "cross_entropy", {}, 1);
+    return b.nothing();
+  }
+  dim_list rows = logits.get().dims;
+  rows.pop_back();
+  if (labels.get().dims != rows) {
+    b.fail(fault::dims_differ, "cross_entropy", {}, 1, 0);
+    return b.nothing();
+  }
+  rule loops = detail::rows_rule(logits.rank());
+  loops.in[1] = loops.out[0] = detail::counting(logits.rank() - 1);
+  attributes attr;
+  attr.number[0] = smoothing;
+  return {&b, b.add_node(op::cross_entropy, {logits.id, labels.id}, loops, attr, {{rows, logits.get().type}})};
+}
+
+}}  // namespace gshard::v0

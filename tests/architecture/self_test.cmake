@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# cmake -DSCRATCH=<folder> -P self_test.cmake
+# check.cmake must find each breach in fixture/, and nothing else there.
+cmake_minimum_required(VERSION 3.24)
+set(here "${CMAKE_CURRENT_LIST_DIR}")
+file(REMOVE_RECURSE "${SCRATCH}")
+file(COPY "${here}/fixture/" DESTINATION "${SCRATCH}")
+
+set(head "// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception\n#pragma once\n")
+string(REPEAT "\n" 498 blank)
+file(WRITE "${SCRATCH}/include/gshard/kernel/fits.hpp" "${head}${blank}")
+file(WRITE "${SCRATCH}/tests/kernel/fits_test.cpp" "")
+file(WRITE "${SCRATCH}/include/gshard/kernel/long.hpp" "${head}${blank}\n")
+
+execute_process(COMMAND "${CMAKE_COMMAND}" -DROOT=${SCRATCH} -P "${here}/check.cmake"
+  RESULT_VARIABLE code OUTPUT_VARIABLE found ERROR_VARIABLE found)
+if(code EQUAL 0)
+  message(FATAL_ERROR "the fixture passed:\n${found}")
+endif()
+string(REGEX REPLACE "\n\nCMake Error.*" "\n" found "${found}")
+file(READ "${here}/expected.txt" expected)
+if(NOT found STREQUAL expected)
+  message(FATAL_ERROR "expected:\n${expected}\nfound:\n${found}")
+endif()

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <gshard/comm/balanced_extents.hpp>
+#include <gshard/comm/boost_mpi.hpp>
+#include <gshard/comm/mpi.hpp>
+#include <gshard/comm/reduce.hpp>
+#include <gshard/comm/simulator/simulated.hpp>
+
+#include "random_cases.hpp"
+
+#include <boost/mpi/communicator.hpp>
+
+#include <doctest/doctest.h>
+
+#include <mpi.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace gs = gshard;
+
+namespace {
+
+int size_of(MPI_Comm comm) {
+  int size = 0;
+  MPI_Comm_size(comm, &size);
+  return size;
+}
+
+int rank_of(MPI_Comm comm) {
+  int rank = 0;
+  MPI_Comm_rank(comm, &rank);
+  return rank;
+}
+
+/// Every mesh of n devices with up to three axes.
+std::vector<std::vector<int>> meshes(int n) {
+  std::vector<std::vector<int>> all{{n}};
+  for (int a = 1; a <= n; ++a) {
+    if (n % a != 0) continue;
+    all.push_back({a, n / a});
+    for (int b = 1; b <= n / a; ++b)
+      if (n / a % b == 0) all.push_back({a, b, n / a / b});
+  }
+  return all;
+}
+
+/// All collectives on one mesh: what this device receives under MPI is what it receives in the simulation and what was
+/// expected.
+void compare_with_simulation(MPI_Comm comm, const std::vector<int>& extents, int message_limit) {
+  gs::mpi_backend mpi(comm, extents, message_limit);
+  gs::simulated sim(extents);
+  const auto me = std::size_t(rank_of(comm));
+  REQUIRE(mpi.devices().size() == 1);
+  REQUIRE(mpi.devices()[0] == int(me));
+  CHECK(mpi.leader() == (me == 0));
+  const bool small_messages = message_limit < 1000;
+  const std::vector<std::int64_t> lengths = small_messages ? std::vector<std::int64_t>{1, 17, 2000}
+                                                           : std::vector<std::int64_t>{0, 1, 2, 3, 5, 7, 12, 17, 5000};
+  gs::reducer mpi_reduce, sim_reduce;
+
+  for (std::uint32_t axes = 0; axes < cases::n_masks(extents); ++axes) {
+    CAPTURE(gs::detail::mesh_text(extents));
+    CAPTURE(axes);
+    for (std::uint64_t seed = 0; seed < 4; ++seed) {
+      CAPTURE(seed);
+      cases::exchange_case x(extents, axes, seed), x_sim = x;
+      mpi.exchange(axes, cases::parts(x, mpi.devices()));
+      sim.exchange(axes, cases::parts(x_sim, sim.devices()));
+      CHECK(x.recv[me] == x_sim.recv[me]);
+      CHECK(x.recv[me] == x.expected[me]);
+
+      cases::gather_case g(extents, axes, seed), g_sim = g;
+      mpi.all_gather(axes, cases::parts(g, mpi.devices()));
+      sim.all_gather(axes, cases::parts(g_sim, sim.devices()));
+      CHECK(g.recv[me] == g_sim.recv[me]);
+      CHECK(g.recv[me] == g.expected[me]);
+    }
+    for (const std::int64_t n : lengths) {
+      CAPTURE(n);
+      cases::sum_case<float> c(extents, axes, n, std::uint64_t(n)), c_sim = c;
+      mpi_reduce.all_reduce_sum<float>(mpi, axes, cases::pointers(c.data, mpi.devices()), n);
+      sim_reduce.all_reduce_sum<float>(sim, axes, cases::pointers(c_sim.data, sim.devices()), n);
+      CHECK(cases::same_bits(c.data[me], c_sim.data[me]));
+      CHECK(cases::same_bits(c.data[me], c.expected[me]));
+    }
+  }
+  CHECK(mpi.sent()[0] == sim.sent()[me]);
+}
+
+/// How many ranks threw, and what this one said.
+struct outcome {
+  int n_throws = 0;
+  std::string text;
+};
+
+template <class F>
+outcome on_all_ranks(F f) {
+  outcome o;
+  try {
+    f();
+  } catch (const gs::error& e) {
+    o = {1, e.what()};
+  }
+  MPI_Allreduce(MPI_IN_PLACE, &o.n_throws, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  return o;
+}
+
+class split_comm {
+ public:
+  split_comm(int colour, int key) { MPI_Comm_split(MPI_COMM_WORLD, colour, key, &comm_); }
+  split_comm(const split_comm&) = delete;
+  split_comm& operator=(const split_comm&) = delete;
+  ~split_comm() { MPI_Comm_free(&comm_); }
+  MPI_Comm get() const { return comm_; }
+
+ private:
+  MPI_Comm comm_ = MPI_COMM_NULL;
+};
+
+}  // namespace
+
+TEST_CASE("mpi: every collective on every mesh of this size is bit for bit the simulated one") {
+  for (const std::vector<int>& extents : meshes(size_of(MPI_COMM_WORLD)))
+    compare_with_simulation(MPI_COMM_WORLD, extents, 1 << 30);
+}
+
+TEST_CASE("mpi: messages cut into pieces arrive whole") {
+  for (const int limit : {1, 7, 64})
+    compare_with_simulation(MPI_COMM_WORLD, gs::balanced_extents(size_of(MPI_COMM_WORLD), std::vector(2, gs::dynamic)),
+                            limit);
+}
+
+TEST_CASE("mpi: two halves of the world work on their own, with ranks in reverse") {
+  const int rank = rank_of(MPI_COMM_WORLD);
+  const split_comm half(rank % 2, -rank);
+  for (const std::vector<int>& extents : meshes(size_of(half.get()))) compare_with_simulation(half.get(), extents, 1 << 30);
+}
+
+TEST_CASE("mpi: more partners than messages are under way at a time") {
+  // Each rank is one device of a mesh, so this needs a window smaller than the group: see the exchange of many pieces.
+  const int n = size_of(MPI_COMM_WORLD), rank = rank_of(MPI_COMM_WORLD);
+  gs::mpi_backend b(MPI_COMM_WORLD, {n}, 3);
+  const cases::sizes block(std::size_t(n), 1000);
+  cases::sizes offset;
+  for (int j = 0; j < n; ++j) offset.push_back(j * 1000);
+  cases::bytes send, recv(std::size_t(n) * 1000);
+  for (int j = 0; j < n; ++j) send.insert(send.end(), 1000, std::byte(rank * 16 + j));
+  const gs::exchange_part part{send.data(), recv.data(), block, offset, block, offset};
+  b.exchange(1, {&part, 1});
+  for (int j = 0; j < n; ++j) CHECK(recv[std::size_t(j) * 1000 + 999] == std::byte(j * 16 + rank));
+}
+
+TEST_CASE("mpi: broadcast and gather_to_leader move the data of processes") {
+  const int n = size_of(MPI_COMM_WORLD), rank = rank_of(MPI_COMM_WORLD);
+  for (const int limit : {5, 1 << 30}) {
+    gs::mpi_backend b(MPI_COMM_WORLD, {n}, limit);
+    for (const std::int64_t length : {0, 1, 5, 1234}) {
+      cases::rng r(std::uint64_t(length) + 1);
+      const cases::bytes truth = cases::random_bytes(r, length);
+      cases::bytes data = rank == 0 ? truth : cases::bytes(truth.size());
+      b.broadcast(data);
+      CHECK(data == truth);
+
+      std::vector<cases::bytes> all;
+      for (int k = 0; k < n; ++k) all.push_back(cases::random_bytes(r, length * k));
+      const std::vector<cases::bytes> got = b.gather_to_leader(all[std::size_t(rank)]);
+      CHECK(got == (rank == 0 ? all : std::vector<cases::bytes>{}));
+    }
+  }
+}
+
+TEST_CASE("mpi: agree names the ranks that differ, on every rank") {
+  const int n = size_of(MPI_COMM_WORLD), rank = rank_of(MPI_COMM_WORLD);
+  gs::mpi_backend b(MPI_COMM_WORLD, {n});
+  CHECK(on_all_ranks([&] { b.agree(~std::uint64_t{0}, "the plan"); }).n_throws == 0);
+  CHECK(on_all_ranks([&] { b.agree(0, "the plan"); }).n_throws == 0);
+  if (n < 2) return;
+  const outcome last = on_all_ranks([&] { b.agree(rank == n - 1 ? 8 : 7, "the plan"); });
+  CHECK(last.n_throws == n);
+  CHECK(last.text == "the processes disagree on the plan: rank 0 has 7, rank " + std::to_string(n - 1) + " has 8");
+  const outcome all = on_all_ranks([&] { b.agree(std::uint64_t(rank), "the step"); });
+  CHECK(all.n_throws == n);
+  CHECK(all.text.find("rank 1 has 1") != std::string::npos);
+  CHECK(on_all_ranks([&] { b.agree(3, "what comes after"); }).n_throws == 0);
+}
+
+TEST_CASE("mpi: a mesh that does not fit the communicator throws on every rank") {
+  const int n = size_of(MPI_COMM_WORLD), rank = rank_of(MPI_COMM_WORLD);
+  const outcome wrong = on_all_ranks([&] { gs::mpi_backend(MPI_COMM_WORLD, {n, 2}); });
+  CHECK(wrong.n_throws == n);
+  CHECK(wrong.text == "mpi_backend: a mesh of " + std::to_string(n) + "x2 needs " + std::to_string(2 * n) +
+                          " processes, but the communicator has " + std::to_string(n));
+  CHECK(on_all_ranks([&] { gs::mpi_backend(MPI_COMM_WORLD, {n, 0}); }).n_throws == n);
+  CHECK(on_all_ranks([&] { gs::mpi_backend(MPI_COMM_WORLD, {n}, 0); }).n_throws == n);
+  CHECK(on_all_ranks([&] { gs::mpi_backend(MPI_COMM_NULL, {n}); }).n_throws == n);
+  if (n < 2) return;
+  const outcome differ = on_all_ranks([&] { gs::mpi_backend(MPI_COMM_WORLD, rank == 0 ? std::vector{n} : std::vector{n, 0}); });
+  CHECK(differ.n_throws == n);
+  CHECK(differ.text.find("disagree on the mesh") != std::string::npos);
+}
+
+TEST_CASE("mpi: sizes that do not match are errors where they are seen") {
+  if (size_of(MPI_COMM_WORLD) != 2) return;
+  const auto rank = std::size_t(rank_of(MPI_COMM_WORLD));
+  for (const std::int64_t sent : {4, 12}) {
+    gs::mpi_backend b(MPI_COMM_WORLD, {2});
+    cases::bytes send(12), recv(8);
+    const cases::sizes none{0, 0}, to_1{0, sent}, from_0{8, 0};
+    const gs::exchange_part part{send.data(), recv.data(), rank == 0 ? to_1 : none, none, rank == 1 ? from_0 : none, none};
+    const outcome o = on_all_ranks([&] { b.exchange(1, {&part, 1}); });
+    CHECK(o.n_throws == 1);
+    if (rank == 1) CHECK(o.text.find(sent == 4 ? "expects 8 bytes from member 0, which sent 4" : "MPI_ERR_TRUNCATE") !=
+                         std::string::npos);
+  }
+}
+
+TEST_CASE("mpi: the application's communicator keeps its error handler and its messages") {
+  const int n = size_of(MPI_COMM_WORLD), rank = rank_of(MPI_COMM_WORLD);
+  MPI_Errhandler before, after;
+  MPI_Comm_get_errhandler(MPI_COMM_WORLD, &before);
+  int received = -1;
+  MPI_Request any;
+  MPI_Irecv(&received, 1, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &any);
+  compare_with_simulation(MPI_COMM_WORLD, {n}, 64);
+  MPI_Send(&rank, 1, MPI_INT, (rank + 1) % n, 0, MPI_COMM_WORLD);
+  MPI_Wait(&any, MPI_STATUS_IGNORE);
+  CHECK(received == (rank + n - 1) % n);
+  MPI_Comm_get_errhandler(MPI_COMM_WORLD, &after);
+  CHECK((before == after));
+  MPI_Errhandler_free(&before);
+  MPI_Errhandler_free(&after);
+}
+
+TEST_CASE("mpi: from a Boost.MPI communicator, which may go first") {
+  const int n = size_of(MPI_COMM_WORLD);
+  std::optional<boost::mpi::communicator> comm(std::in_place, MPI_COMM_WORLD, boost::mpi::comm_duplicate);
+  gs::mpi_backend b = gs::make_mpi_backend(*comm, {n});
+  comm.reset();
+  b.agree(1, "one");
+  CHECK(b.devices()[0] == rank_of(MPI_COMM_WORLD));
+}

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <gshard/comm/loopback.hpp>
+#include <gshard/comm/reduce.hpp>
+#include <gshard/comm/simulator/simulated.hpp>
+
+#include "random_cases.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+namespace gs = gshard;
+
+namespace {
+const std::vector<std::vector<int>> meshes{{1}, {2}, {3}, {2, 2}, {2, 3}, {2, 1, 2}};
+constexpr std::int64_t by_gather = std::numeric_limits<std::int64_t>::max(), by_blocks = 0, by_size = 4096;
+}  // namespace
+
+TEST_CASE_TEMPLATE("all_reduce_sum: sums in member order, bit for bit, by every path", T, float, double, std::int32_t,
+                   std::int64_t) {
+  std::vector<std::int64_t> sizes(18);
+  std::iota(sizes.begin(), sizes.end(), 0);
+  sizes.push_back(5000);
+  for (const std::int64_t limit : {by_gather, by_blocks, by_size}) {
+    gs::reducer reduce(limit);
+    for (const std::vector<int>& extents : meshes) {
+      gs::simulated b(extents);
+      for (std::uint32_t axes = 0; axes < cases::n_masks(extents); ++axes) {
+        for (const std::int64_t n : sizes) {
+          CAPTURE(limit);
+          CAPTURE(axes);
+          CAPTURE(n);
+          cases::sum_case<T> c(extents, axes, n, std::uint64_t(n));
+          reduce.all_reduce_sum<T>(b, axes, cases::pointers(c.data, b.devices()), n);
+          for (std::size_t d = 0; d < c.data.size(); ++d) CHECK(cases::same_bits(c.data[d], c.expected[d]));
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("all_reduce_sum: the cases above would notice another order") {
+  cases::sum_case<float> c({3}, 1, 5000, 1);
+  int different = 0;
+  for (std::size_t k = 0; k < 5000; ++k) different += c.data[2][k] + c.data[1][k] + c.data[0][k] != c.expected[0][k];
+  CHECK(different > 100);
+}
+
+TEST_CASE("all_reduce: any operation") {
+  gs::simulated b({2, 3});
+  for (const std::int64_t limit : {by_gather, by_blocks}) {
+    std::vector<std::vector<int>> data{{1, 9}, {2, 8}, {3, 7}, {4, 6}, {5, 5}, {6, 4}};
+    gs::reducer(limit).all_reduce<int>(b, 0b10, cases::pointers(data, b.devices()), 2,
+                                       [](int x, int y) { return std::max(x, y); });
+    CHECK(data == std::vector<std::vector<int>>{{3, 9}, {3, 9}, {3, 9}, {6, 6}, {6, 6}, {6, 6}});
+  }
+}
+
+TEST_CASE("all_reduce_sum: sends what it says") {
+  gs::simulated b({4});
+  gs::reducer reduce;
+  cases::sum_case<float> big({4}, 1, 8000, 1), small({4}, 1, 100, 1);
+  reduce.all_reduce_sum<float>(b, 1, cases::pointers(big.data, b.devices()), 8000);
+  CHECK(b.sent()[2] == gs::traffic{1, 3 * 8000, 1, 3 * 8000});
+  b.reset_sent();
+  reduce.all_reduce_sum<float>(b, 1, cases::pointers(small.data, b.devices()), 100);
+  CHECK(b.sent()[2] == gs::traffic{0, 0, 1, 3 * 400});
+}
+
+TEST_CASE("reduce_scatter_sum: uneven and empty blocks, result apart or in place") {
+  gs::reducer reduce;
+  for (const std::vector<int>& extents : meshes) {
+    gs::simulated b(extents);
+    for (std::uint32_t axes = 0; axes < cases::n_masks(extents); ++axes) {
+      for (std::uint64_t seed = 0; seed < 12; ++seed) {
+        CAPTURE(axes);
+        CAPTURE(seed);
+        cases::rng r(seed);
+        cases::sizes counts, offset{0};
+        const std::size_t p = cases::members(extents, axes, 0).size();
+        for (std::size_t j = 0; j < p; ++j) {
+          counts.push_back(cases::below(r, 2) * cases::below(r, 2000));
+          offset.push_back(offset.back() + counts.back());
+        }
+        cases::sum_case<double> c(extents, axes, offset.back(), seed);
+        std::vector<std::vector<double>> apart;
+        std::vector<double*> result;
+        for (std::size_t d = 0; d < c.data.size(); ++d) {
+          const std::size_t own = cases::place(cases::members(extents, axes, int(d)), int(d));
+          apart.emplace_back(std::size_t(counts[own]));
+          result.push_back(seed % 2 == 0 ? c.data[d].data() + offset[own] : nullptr);
+        }
+        if (seed % 2 == 1) result = cases::pointers(apart, b.devices());
+        const std::vector<double*> data = cases::pointers(c.data, b.devices());
+        reduce.reduce_scatter_sum<double>(b, axes, std::span<double* const>(data), counts, result);
+        for (std::size_t d = 0; d < c.data.size(); ++d) {
+          const std::size_t own = cases::place(cases::members(extents, axes, int(d)), int(d));
+          CHECK(std::equal(result[d], result[d] + counts[own], c.expected[d].begin() + offset[own]));
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("all_reduce_sum: one device needs no others, and mistakes are named") {
+  gs::loopback b;
+  gs::reducer reduce;
+  std::vector<std::vector<float>> data{{1, 2, 3}};
+  reduce.all_reduce_sum<float>(b, 1, cases::pointers(data, b.devices()), 3);
+  CHECK(data == std::vector<std::vector<float>>{{1, 2, 3}});
+  CHECK_THROWS_WITH_AS(reduce.all_reduce_sum<float>(b, 1, {}, 3), "all_reduce: data has 0 entries for 1 devices held",
+                       gs::error);
+  CHECK_THROWS_AS(reduce.all_reduce_sum<float>(b, 1, cases::pointers(data, b.devices()), -1), gs::error);
+}

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <gshard/comm/simulator/simulated.hpp>
+
+#include "../random_cases.hpp"
+
+#include <doctest/doctest.h>
+
+#include <vector>
+
+namespace gs = gshard;
+
+namespace {
+const std::vector<std::vector<int>> meshes{{1}, {2}, {3}, {2, 2}, {2, 3}, {3, 1, 2}, {2, 2, 2}};
+}
+
+TEST_CASE("simulated: exchange brings every block to its place and touches nothing else") {
+  for (const std::vector<int>& extents : meshes) {
+    gs::simulated b(extents);
+    for (std::uint32_t axes = 0; axes < cases::n_masks(extents); ++axes) {
+      for (std::uint64_t seed = 0; seed < 10; ++seed) {
+        CAPTURE(axes);
+        CAPTURE(seed);
+        cases::exchange_case c(extents, axes, seed);
+        b.exchange(axes, cases::parts(c, b.devices()));
+        CHECK(c.recv == c.expected);
+      }
+    }
+  }
+}
+
+TEST_CASE("simulated: all_gather brings every block to all members, in place or not") {
+  for (const std::vector<int>& extents : meshes) {
+    gs::simulated b(extents);
+    for (std::uint32_t axes = 0; axes < cases::n_masks(extents); ++axes) {
+      for (std::uint64_t seed = 0; seed < 10; ++seed) {
+        CAPTURE(axes);
+        CAPTURE(seed);
+        cases::gather_case c(extents, axes, seed);
+        b.all_gather(axes, cases::parts(c, b.devices()));
+        CHECK(c.recv == c.expected);
+      }
+    }
+  }
+}
+
+TEST_CASE("simulated: counts what leaves each device") {
+  gs::simulated b({2, 3});
+  cases::exchange_case x({2, 3}, 0b10, 1);
+  b.exchange(0b10, cases::parts(x, b.devices()));
+  cases::gather_case g({2, 3}, 0b11, 1);
+  b.all_gather(0b11, cases::parts(g, b.devices()));
+  const cases::sizes zero{0};
+  b.all_gather(0, std::vector<gs::gather_part>(6, {nullptr, 0, nullptr, zero, zero}));
+  for (std::size_t d = 0; d < 6; ++d) {
+    const cases::sizes& s = x.send_bytes[d];
+    CHECK(b.sent()[d] == gs::traffic{1, s[0] + s[1] + s[2] - s[d % 3], 1, 5 * std::int64_t(g.send[d].size())});
+  }
+  b.reset_sent();
+  CHECK(b.sent()[5] == gs::traffic{});
+}
+
+TEST_CASE("simulated: wrong arguments are errors that name the devices") {
+  gs::simulated b({2});
+  cases::exchange_case c({2}, 1, 3);
+  auto parts = cases::parts(c, b.devices());
+  const cases::sizes wrong{c.recv_bytes[1][0] + 1, c.recv_bytes[1][1]}, negative{-1, c.recv_bytes[1][1]}, three(3, 0);
+
+  CHECK_THROWS_WITH_AS(b.exchange(2, parts), "exchange: axes {1} are not all axes of the mesh 2", gs::error);
+  CHECK_THROWS_WITH_AS(b.exchange(1, std::span(parts).first(1)), "exchange: 1 parts for 2 devices held", gs::error);
+  parts[1].recv_bytes = three;
+  CHECK_THROWS_WITH_AS(b.exchange(1, parts), "exchange: device 1: recv_bytes has 3 entries for a group of 2", gs::error);
+  parts[1].recv_bytes = negative;
+  CHECK_THROWS_WITH_AS(b.exchange(1, parts), "exchange: device 1: recv_bytes has a negative entry, -1", gs::error);
+  parts[1].recv_bytes = wrong;
+  CHECK_THROWS_WITH_AS(b.exchange(1, parts), doctest::Contains("bytes to device 1, which expects"), gs::error);
+
+  cases::gather_case g({2}, 1, 3);
+  auto gathers = cases::parts(g, b.devices());
+  gathers[0].send_bytes += 1;
+  CHECK_THROWS_WITH_AS(b.all_gather(1, gathers), doctest::Contains("all_gather: device 0 sends"), gs::error);
+  g.recv[1].resize(g.recv[1].size() + 1);
+  gathers = cases::parts(g, b.devices());
+  const cases::sizes elsewhere{g.recv_offset[1][0] + 1, g.recv_offset[1][1]};
+  gathers[1].recv_offset = elsewhere;
+  CHECK_THROWS_WITH_AS(b.all_gather(1, gathers),
+                       "all_gather over axes {0}: device 1 and device 0 pass different lists", gs::error);
+}
