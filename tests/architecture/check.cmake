@@ -35,7 +35,7 @@ set(forbidden
   "std::(cout|cerr|clog)" "headers do not print"
   "${word}(printf|fprintf|vprintf|vfprintf|puts|fputs|putchar|perror)[ \t]*\\(" "headers do not print"
   "#[ \t]*include[ \t]*<(iostream|cstdio|stdio\\.h)>" "headers do not print"
-  "${word}MPI_(Init|Init_thread|Finalize)([^A-Za-z0-9_]|$)" "MPI is started and ended by the program, not the library"
+  "${word}MPI_(Init|Init_thread|Finalize)[ \t]*\\(" "MPI is started and ended by the program, not the library"
   "${word}MPI_COMM_WORLD" "the user hands over a communicator"
   "#[ \t]*(define|undef)[ \t]+(EIGEN|XTENSOR|XTL)_" "settings of Eigen and xtensor belong to the user")
 

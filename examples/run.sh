@@ -1,0 +1,59 @@
+#!/usr/bin/env bash
+# Trains and tries the translation model; installs what it needs where that is possible. See --help.
+set -euo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/../cmake/packages.sh"
+
+usage() {
+  cat <<'TXT'
+usage: examples/run.sh [options]
+  --quick            a small model, done in about a minute
+  --ranks N          on N MPI ranks (default 2)
+  --simulate N       on a simulated mesh of N devices in one process, without MPI
+  --minutes M        train for M minutes
+  --translate TEXT   translate TEXT with the trained model
+  --save FILE        keep the trained model     --load FILE   go on from a kept one
+Everything else goes to the program: examples/run.sh -- --help lists its own options.
+Builds in build/release.
+TXT
+}
+
+ranks=2
+simulate=
+args=()
+while [ $# -gt 0 ]; do
+  case $1 in
+    --ranks | --simulate)
+      [[ ${2:-} =~ ^[1-9][0-9]*$ ]] || die "$1 takes a number of at least 1, not '${2:-}'"
+      if [ "$1" = --ranks ]; then ranks=$2; else simulate=$2 args+=(--simulate "$2"); fi
+      shift 2 ;;
+    --help | -h) usage; exit 0 ;;
+    --) shift; args+=("$@"); break ;;
+    *) args+=("$1"); shift ;;
+  esac
+done
+
+need_packages
+
+called_from=$PWD
+jobs=$(jobs_at_once)
+build=$top/build/release
+cd "$top"
+echo "Building in $build ($jobs at a time)"
+quietly "$build/configure.log" cmake --preset release
+quietly "$build/build.log" cmake --build "$build" --target translate --parallel "$jobs"
+
+# File names among the options are meant from where the user stands.
+cd "$called_from"
+program=("$build/examples/translate" ${args[@]+"${args[@]}"})
+if [ -n "$simulate" ]; then
+  exec "${program[@]}"
+fi
+
+# One thread per rank, unbound: the ranks may well be more than the cores.
+export OMP_NUM_THREADS=1 OMPI_MCA_btl_vader_single_copy_mechanism=none
+launcher=(mpirun -n "$ranks")
+if mpirun --version 2>&1 | grep -qiE 'open.?mpi|openrte'; then
+  launcher+=(--oversubscribe --bind-to none --mca mpi_yield_when_idle 1)
+  [ "$(id -u)" -ne 0 ] || launcher+=(--allow-run-as-root)
+fi
+exec "${launcher[@]}" "${program[@]}"

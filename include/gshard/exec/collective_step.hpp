@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/comm/reduce.hpp>
+#include <gshard/exec/shards.hpp>
+#include <gshard/kernel/copy.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace gshard { inline namespace v0 { namespace detail {
+
+/// A communication step (or slice) of a plan, bound to memory. Data that are not contiguous along the dims concerned are packed
+/// before and unpacked after the backend moves them.
+class collective_step {
+ public:
+  /// axes: on the cluster. from, to: the dim that the axis leaves and the one it comes to, or -1.
+  collective_step(op kind, const any_cluster& on, std::uint32_t axes, int from, int to, const bound_value& in, const bound_value& out,
+                  std::shared_ptr<reducer> sums)
+      : kind_(kind), on_(on), axes_(axes), from_(from), to_(to), in_(in), out_(out), sums_(std::move(sums)), parts_(on.devices().size()) {
+    for (std::size_t i = 0; i < parts_.size(); ++i) prepare(i);
+  }
+
+  void operator()() {
+    switch (kind_) {
+      case op::slice: return each([&](std::size_t i) { copy_part(i); });
+      case op::all_reduce: return all_reduce();
+      case op::reduce_scatter: return reduce_scatter();
+      case op::all_gather: return all_gather();
+      case op::all_to_all: return all_to_all();
+      default: throw error("executor: a plan step of kind " + std::string(name(kind_)) + " cannot be run");
+    }
+  }
+
+ private:
+  struct block {
+    kernel::placement at;  // in the whole tensor
+    std::int64_t elements = 0, offset = 0;
+  };
+  struct part {
+    std::vector<block> send, recv;  // per member of the group
+    std::vector<std::int64_t> send_bytes, send_offset, recv_bytes, recv_offset, send_elements;
+    buffer packed_in, packed_out;
+  };
+
+  op kind_;
+  any_cluster on_;
+  std::uint32_t axes_;
+  int from_, to_;
+  bound_value in_, out_;
+  std::shared_ptr<reducer> sums_;
+  std::vector<part> parts_;
+
+  std::int64_t width() const { return size_of(in_.type); }
+  template <class F>
+  void each(F f) {
+    for (std::size_t i = 0; i < parts_.size(); ++i) f(i);
+  }
+
+  kernel::placement place_of(const bound_value& v, int device) const {
+    return place(v.extents, v.layout, on_.on().extents(), device);
+  }
+  /// The part of shard `of` that lies at `of` everywhere but along dim d, where it lies as `along`.
+  static kernel::placement cut(kernel::placement of, const kernel::placement& along, int d) {
+    of.extent[std::size_t(d)] = along.extent[std::size_t(d)];
+    of.offset[std::size_t(d)] = along.offset[std::size_t(d)];
+    return of;
+  }
+
+  void prepare(std::size_t i) {
+    if (kind_ == op::slice || kind_ == op::all_reduce) return;
+    const int device = on_.devices()[i];
+    const device_group group(on_.on().extents(), axes_, device);
+    part& p = parts_[i];
+    for (int m = 0; m < group.size(); ++m) {
+      const kernel::placement there_in = place_of(in_, group.device(m)), there_out = place_of(out_, group.device(m));
+      // To member m goes what it will hold along `to_`; from it comes what it holds along `from_`.
+      p.send.push_back(make_block(to_ >= 0 ? cut(in_.places[i], there_out, to_) : in_.places[i]));
+      p.recv.push_back(make_block(from_ >= 0 ? cut(out_.places[i], there_in, from_) : out_.places[i]));
+    }
+    chain(p.send, p.send_bytes, p.send_offset);
+    chain(p.recv, p.recv_bytes, p.recv_offset);
+    for (const block& b : p.send) p.send_elements.push_back(b.elements);
+    if (to_ >= 0) p.packed_in = buffer(p.send_offset.back() + p.send_bytes.back());
+    if (from_ >= 0) p.packed_out = buffer(p.recv_offset.back() + p.recv_bytes.back());
+  }
+  static block make_block(const kernel::placement& at) { return {at, kernel::element_count(at.rank, at.extent), 0}; }
+  void chain(std::vector<block>& blocks, std::vector<std::int64_t>& bytes, std::vector<std::int64_t>& offset) const {
+    std::int64_t next = 0;
+    for (block& b : blocks) {
+      b.offset = next * width();
+      bytes.push_back(b.elements * width());
+      offset.push_back(b.offset);
+      next += b.elements;
+    }
+  }
+
+  /// Copies `what` between a shard that lies at `home` and a contiguous block.
+  void pack(const std::byte* shard, const kernel::placement& home, std::byte* block, const kernel::placement& what) const {
+    kernel::copy_block(shard + inside(home, what), kernel::row_major_strides(home.rank, home.extent), block,
+                       kernel::row_major_strides(what.rank, what.extent), what.extent, what.rank, width());
+  }
+  void unpack(const std::byte* block, const kernel::placement& what, std::byte* shard, const kernel::placement& home) const {
+    kernel::copy_block(block, kernel::row_major_strides(what.rank, what.extent), shard + inside(home, what),
+                       kernel::row_major_strides(home.rank, home.extent), what.extent, what.rank, width());
+  }
+  std::int64_t inside(const kernel::placement& home, const kernel::placement& what) const {
+    if (kernel::element_count(what.rank, what.extent) == 0) return 0;
+    const kernel::index_array stride = kernel::row_major_strides(home.rank, home.extent);
+    std::int64_t at = 0;
+    for (std::size_t d = 0; d < std::size_t(home.rank); ++d) at += (what.offset[d] - home.offset[d]) * stride[d];
+    return at * width();
+  }
+
+  void copy_part(std::size_t i) { pack(in_.data[i], in_.places[i], out_.data[i], out_.places[i]); }
+  void pack_all(std::size_t i) {
+    part& p = parts_[i];
+    for (const block& b : p.send) pack(in_.data[i], in_.places[i], p.packed_in.data() + b.offset, b.at);
+  }
+  void unpack_all(std::size_t i) {
+    part& p = parts_[i];
+    for (const block& b : p.recv) unpack(p.packed_out.data() + b.offset, b.at, out_.data[i], out_.places[i]);
+  }
+
+  void all_gather() {
+    std::vector<gather_part> parts;
+    each([&](std::size_t i) {
+      part& p = parts_[i];
+      parts.push_back({in_.data[i], in_.bytes(i), p.packed_out.data(), p.recv_bytes, p.recv_offset});
+    });
+    on_.on().all_gather(axes_, parts);
+    each([&](std::size_t i) { unpack_all(i); });
+  }
+
+  void all_to_all() {
+    std::vector<exchange_part> parts;
+    each([&](std::size_t i) {
+      pack_all(i);
+      part& p = parts_[i];
+      parts.push_back({p.packed_in.data(), p.packed_out.data(), p.send_bytes, p.send_offset, p.recv_bytes, p.recv_offset});
+    });
+    on_.on().exchange(axes_, parts);
+    each([&](std::size_t i) { unpack_all(i); });
+  }
+
+  void all_reduce() {
+    each([&](std::size_t i) {
+      if (in_.bytes(i) > 0 && in_.data[i] != out_.data[i]) std::memcpy(out_.data[i], in_.data[i], std::size_t(in_.bytes(i)));
+    });
+    with_element([&]<class T>(T*) {
+      std::vector<T*> data;
+      std::vector<std::int64_t> n;
+      each([&](std::size_t i) {
+        data.push_back(out_.as<T>(i));
+        n.push_back(out_.elements(i));
+      });
+      sums_->all_reduce_sum<T>(on_.on(), axes_, data, n);
+    });
+  }
+
+  void reduce_scatter() {
+    each([&](std::size_t i) { pack_all(i); });
+    with_element([&]<class T>(T*) {
+      std::vector<const T*> data;
+      std::vector<T*> result;
+      std::vector<std::span<const std::int64_t>> counts;
+      each([&](std::size_t i) {
+        data.push_back(reinterpret_cast<const T*>(parts_[i].packed_in.data()));
+        result.push_back(out_.as<T>(i));
+        counts.push_back(parts_[i].send_elements);
+      });
+      sums_->reduce_scatter_sum<T>(on_.on(), axes_, data, counts, result);
+    });
+  }
+
+  template <class F>
+  void with_element(F f) const {
+    switch (in_.type) {
+      case dtype::f32: return f(static_cast<float*>(nullptr));
+      case dtype::f64: return f(static_cast<double*>(nullptr));
+      case dtype::i32: return f(static_cast<std::int32_t*>(nullptr));
+    }
+  }
+};
+
+}}}  // namespace gshard::v0::detail

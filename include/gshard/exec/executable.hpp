@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/base/reason.hpp>
+#include <gshard/exec/executor.hpp>
+#include <gshard/exec/spec_of.hpp>
+#include <gshard/pass/program.hpp>
+#include <gshard/tensor/tensor.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace gshard { inline namespace v0 {
+
+namespace detail {
+template <class Given, class Input>
+inline constexpr bool is_global_data = std::is_convertible_v<Given, std::span<const typename Input::element>>;
+}  // namespace detail
+
+/// A compiled program on a cluster, with its extents bound: call it with its inputs, get its outputs.
+/// Inputs are tensors in the program's layout, or whole arrays (std::span, row-major) that every process has. Outputs are tensors
+/// whose types say how they lie. Parameters live in a store that several programs may share.
+/// Communicates: what `Program::plan` says. Compile time: number, element types, ranks and layouts of the inputs.
+/// Throws `gshard::error`: as `executor`, and when an input has other extents than the program's dims.
+template <class Program>
+class executable {
+ public:
+  executable(const cluster<typename Program::mesh>& on, const dims& extents, parameter_store store)
+      : run_(std::make_unique<executor>(Program::plan, on, extents, std::move(store))) {}
+  executable(const cluster<typename Program::mesh>& on, const dims& extents) : executable(on, extents, parameter_store(on)) {}
+
+  /// Runs the program once: a std::tuple of its outputs, or the output itself if it has one.
+  template <class... Inputs>
+  auto operator()(const Inputs&... inputs) {
+    constexpr std::size_t expected = std::tuple_size_v<typename Program::inputs>;
+    static_assert(holds<sizeof...(Inputs) == expected, operands_in_equation<int(expected)>, operands_given<int(sizeof...(Inputs))>>,
+                  "gshard: a program is called with another number of inputs than it has");
+    write_all(std::make_index_sequence<sizeof...(Inputs)>{}, inputs...);
+    run_->run(context);
+    ++context.step;
+    return outputs(std::make_index_sequence<Program::plan.outputs.size()>{});
+  }
+
+  /// Seed and step of the random operations of the next call; the step counts calls.
+  run_context context;
+
+  executor& engine() { return *run_; }
+  const executor& engine() const { return *run_; }
+
+ private:
+  std::unique_ptr<executor> run_;
+
+  template <std::size_t... I, class... Inputs>
+  void write_all(std::index_sequence<I...>, const Inputs&... inputs) {
+    (write<I, std::tuple_element_t<I, typename Program::inputs>>(inputs), ...);
+  }
+  template <std::size_t I, class Input, class Given>
+  void write(const Given& given) {
+    using T = typename Input::element;
+    const detail::bound_value& to = run_->input(I);
+    if constexpr (distributed_tensor<Given>) {
+      static_assert(holds<std::is_same_v<typename Given::value_type, T>, expected_type<T>, actual_type<typename Given::value_type>>,
+                    "gshard: an input of a program has another element type");
+      using Spec = detail::spec_of<typename Program::mesh, Program::plan.values[std::size_t(Program::plan.inputs[I].value)].layout>;
+      static_assert(holds<std::is_same_v<typename Given::layout_type, Spec>, expected_type<Spec>, actual_type<typename Given::layout_type>>,
+                    "gshard: an input of a program lies in another layout; reshard it first");
+      if (!given.on().same_as(run_->on())) throw error("program: input " + std::to_string(I) + " lies on another cluster");
+      if (!std::equal(given.extents().begin(), given.extents().end(), to.extents.begin(), to.extents.end()))
+        throw error(text_of_mismatch(I, given.extents()));
+      for (std::size_t d = 0; d < to.data.size(); ++d)
+        if (to.bytes(d) > 0) std::memcpy(to.data[d], given.local_shard(d).data, std::size_t(to.bytes(d)));
+    } else {
+      static_assert(holds<detail::is_global_data<Given, Input>, expected_type<T>, actual_type<Given>>,
+                    "gshard: an input of a program has another element type");
+      const std::span<const T> whole(given);
+      std::int64_t n = 1;
+      for (std::int64_t e : to.extents) n *= e;
+      if (std::int64_t(whole.size()) != n)
+        throw error("program: input " + std::to_string(I) + " (" + std::string(Input::letters) + ") has " + std::to_string(whole.size()) +
+                    " elements, its dims make " + std::to_string(n));
+      for (std::size_t d = 0; d < to.data.size(); ++d) detail::copy_shard_of(whole.data(), to.template as<T>(d), to.places[d]);
+    }
+  }
+  std::string text_of_mismatch(std::size_t i, std::span<const std::int64_t> given) const {
+    const auto list = [](std::span<const std::int64_t> e) {
+      std::string s = "[";
+      for (std::size_t d = 0; d < e.size(); ++d) s += (d ? "," : "") + std::to_string(e[d]);
+      return s + "]";
+    };
+    return "program: input " + std::to_string(i) + " has extents " + list(given) + ", its dims make " + list(run_->input(i).extents);
+  }
+
+  template <std::size_t... I>
+  auto outputs(std::index_sequence<I...>) const {
+    if constexpr (sizeof...(I) == 1) return (output<I>(), ...);
+    else return std::tuple{output<I>()...};
+  }
+  template <std::size_t I>
+  auto output() const {
+    constexpr const value& v = Program::plan.values[std::size_t(Program::plan.outputs[I].value)];
+    using T = detail::element_of<v.type>;
+    const detail::bound_value& from = run_->output(I);
+    tensor<T, detail::spec_of<typename Program::mesh, v.layout>> t(run_->on(), from.extents);
+    for (std::size_t d = 0; d < from.data.size(); ++d)
+      if (from.bytes(d) > 0) std::memcpy(t.local_shard(d).data, from.data[d], std::size_t(from.bytes(d)));
+    return t;
+  }
+};
+
+}}  // namespace gshard::v0

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/base/random.hpp>
+#include <gshard/exec/shards.hpp>
+#include <gshard/kernel/adam.hpp>
+#include <gshard/kernel/contract.hpp>
+#include <gshard/kernel/cross_entropy.hpp>
+#include <gshard/kernel/dispatch.hpp>
+#include <gshard/kernel/dropout.hpp>
+#include <gshard/kernel/embedding.hpp>
+#include <gshard/kernel/gating.hpp>
+#include <gshard/kernel/iota.hpp>
+#include <gshard/kernel/layer_norm.hpp>
+#include <gshard/kernel/pointwise.hpp>
+#include <gshard/kernel/reduce.hpp>
+#include <gshard/kernel/softmax.hpp>
+#include <gshard/pass/plan.hpp>
+
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+namespace gshard { inline namespace v0 { namespace detail {
+
+/// What a step does when it runs.
+using action = std::function<void(const run_context&)>;
+
+/// Binds one compute step of a plan, for one device, to the kernel that does it: sizes and addresses are looked up here, once.
+template <class T>
+class local_step {
+ public:
+  local_step(const node& step, std::span<const bound_value> values, const extents& sizes, std::size_t device)
+      : n_(step), values_(values), sizes_(sizes), device_(device) {}
+
+  action bind() const {
+    switch (n_.kind) {
+      case op::einsum: return bind_einsum();
+      case op::map: return bind_map();
+      case op::scale: return bind_scale();
+      case op::reduce_max: return bind_max();
+      case op::cast: return bind_cast();
+      case op::softmax:
+        return [x = in(0), y = out(0), rows = rows_of(in_value(0)), cols = cols_of(in_value(0))](const run_context&) {
+          kernel::softmax<T>(x, y, rows, cols);
+        };
+      case op::softmax_grad:
+        return [y = in(0), dy = in(1), dx = out(0), rows = rows_of(in_value(0)), cols = cols_of(in_value(0))](const run_context&) {
+          kernel::softmax_grad<T>(y, dy, dx, rows, cols);
+        };
+      case op::layer_norm:
+        return [x = in(0), gamma = in(1), beta = in(2), y = out(0), rows = rows_of(in_value(0)), cols = cols_of(in_value(0)),
+                epsilon = T(n_.attr.number[0])](const run_context&) {
+          kernel::layer_norm<T>(x, gamma, beta, y, rows, cols, epsilon);
+        };
+      case op::layer_norm_grad:
+        return [x = in(0), gamma = in(1), dy = in(2), dx = out(0), dgamma = out(1), dbeta = out(2), rows = rows_of(in_value(0)),
+                cols = cols_of(in_value(0)), epsilon = T(n_.attr.number[0])](const run_context&) {
+          kernel::layer_norm_grad<T>(x, gamma, dy, dx, dgamma, dbeta, rows, cols, epsilon);
+        };
+      case op::cross_entropy:
+        return [logits = in(0), labels = in<std::int32_t>(1), loss = out(0), rows = rows_of(in_value(0)), cols = cols_of(in_value(0)),
+                smoothing = T(n_.attr.number[0])](const run_context&) {
+          kernel::cross_entropy<T>(logits, labels, loss, rows, cols, smoothing);
+        };
+      case op::cross_entropy_grad:
+        return [logits = in(0), labels = in<std::int32_t>(1), dloss = in(2), dlogits = out(0), rows = rows_of(in_value(0)),
+                cols = cols_of(in_value(0)), smoothing = T(n_.attr.number[0])](const run_context&) {
+          kernel::cross_entropy_grad<T>(logits, labels, dloss, dlogits, rows, cols, smoothing);
+        };
+      case op::gather:
+        return [table = in(0), ids = in<std::int32_t>(1), y = out(0), count = in_value(1).elements(device_), cols = cols_of(in_value(0)),
+                vocabulary = in_value(0).extent(device_, 0)](const run_context&) {
+          kernel::gather_rows<T>(table, ids, y, count, cols, vocabulary);
+        };
+      case op::scatter_add:
+        return [ids = in<std::int32_t>(0), dy = in(1), table = out(0), count = in_value(0).elements(device_), cols = cols_of(out_value(0)),
+                vocabulary = out_value(0).extent(device_, 0)](const run_context&) {
+          kernel::scatter_add_rows<T>(ids, dy, table, count, cols, vocabulary);
+        };
+      case op::iota:
+        return [y = out<std::int32_t>(0), at = out_value(0).places[device_], along = n_.attr.integer[0]](const run_context&) {
+          kernel::iota(y, at, along);
+        };
+      case op::dropout:
+        return [x = in(0), y = out(0), at = out_value(0).places[device_], rate = n_.attr.number[0],
+                key = n_.attr.integer[0]](const run_context& run) {
+          kernel::dropout<T>(x, y, at, float(rate), random_key{run.seed, run.step, std::uint32_t(key)});
+        };
+      case op::top2_gating: return bind_gating();
+      case op::top2_gating_grad: return bind_gating_grad();
+      case op::one_hot:
+        return [slot = in<std::int32_t>(0), weight = n_.inputs > 1 ? in(1) : nullptr, y = out(0), s = routing(out_value(0), n_.loops.out[0])](
+                   const run_context&) { kernel::one_hot<T>(slot, weight, y, s); };
+      case op::one_hot_grad:
+        return [d = in(0), slot = in<std::int32_t>(1), dweight = out(0), s = routing(in_value(0), n_.loops.in[0])](const run_context&) {
+          kernel::one_hot_grad<T>(slot, d, dweight, s);
+        };
+      case op::dispatch:
+        return [x = in(0), slot = in<std::int32_t>(1), weight = n_.inputs > 2 ? in(2) : nullptr, y = out(0),
+                s = routing(out_value(0), n_.loops.out[0])](const run_context&) { kernel::dispatch<T>(slot, weight, x, y, s); };
+      case op::combine:
+        return [h = in(0), slot = in<std::int32_t>(1), weight = n_.inputs > 2 ? in(2) : nullptr, y = out(0),
+                s = routing(in_value(0), n_.loops.in[0])](const run_context&) { kernel::combine<T>(slot, weight, h, y, s); };
+      case op::combine_weight_grad:
+        return [h = in(0), slot = in<std::int32_t>(1), dy = in(2), dweight = out(0), s = routing(in_value(0), n_.loops.in[0])](
+                   const run_context&) { kernel::combine_weight_grad<T>(slot, h, dy, dweight, s); };
+      case op::adam:
+        return [p = out(0), m = out(1), v = out(2), g = in(3), rate = in(4), count = out_value(0).elements(device_),
+                a = n_.attr](const run_context& run) {
+          kernel::adam<T>(p, g, m, v, count, *rate, T(a.number[0]), T(a.number[1]), T(a.number[2]), T(a.number[3]),
+                          std::int64_t(run.step) + 1);
+        };
+      case op::reshape:
+      case op::annotate: return {};
+      default: throw error("executor: a plan step of kind " + std::string(name(n_.kind)) + " cannot be run");
+    }
+  }
+
+ private:
+  node n_;
+  std::span<const bound_value> values_;
+  const extents& sizes_;
+  std::size_t device_;
+
+  const bound_value& in_value(int i) const { return values_[std::size_t(n_.input(i))]; }
+  const bound_value& out_value(int i) const { return values_[std::size_t(n_.output(i))]; }
+  template <class U = T>
+  const U* in(int i) const {
+    return in_value(i).template as<const U>(device_);
+  }
+  template <class U = T>
+  U* out(int i) const {
+    return out_value(i).template as<U>(device_);
+  }
+  std::int64_t rows_of(const bound_value& v) const { return v.span(device_, 0, v.rank() - 1); }
+  std::int64_t cols_of(const bound_value& v) const { return v.extent(device_, v.rank() - 1); }
+
+  kernel::operand_dims dims_of(const bound_value& v, const short_list& factors) const {
+    kernel::operand_dims d{};
+    d.rank = v.rank();
+    for (int i = 0; i < d.rank; ++i) {
+      d.factor[std::size_t(i)] = factors[i];
+      d.extent[std::size_t(i)] = v.extent(device_, i);
+    }
+    return d;
+  }
+  action bind_einsum() const {
+    const auto a = dims_of(in_value(0), n_.loops.in[0]), y = dims_of(out_value(0), n_.loops.out[0]);
+    if (n_.inputs == 1)
+      return [c = kernel::contraction<T>(a, y), x = in(0), r = out(0)](const run_context&) { c.run(x, r); };
+    return [c = kernel::contraction<T>(a, dims_of(in_value(1), n_.loops.in[1]), y), x = in(0), w = in(1), r = out(0)](
+               const run_context&) { c.run(x, w, r); };
+  }
+  action bind_map() const {
+    const bound_value& y = out_value(0);
+    const auto& extent = y.places[device_].extent;
+    std::array<const T*, rule::most_in> x{};
+    std::array<kernel::index_array, rule::most_in> stride{};
+    for (int i = 0; i < n_.inputs; ++i) {
+      const auto at = std::size_t(i);
+      x[at] = in(i);
+      const kernel::index_array own = kernel::row_major_strides(in_value(i).rank(), in_value(i).places[device_].extent);
+      const short_list& factors = n_.loops.in[at];
+      for (int d = 0; d < factors.size(); ++d) stride[at][std::size_t(n_.loops.out[0].find(factors[d]))] += own[std::size_t(d)];
+    }
+    row_function<T> f;
+    if constexpr (std::is_same_v<T, float>) f = n_.attr.function->f32;
+    else f = n_.attr.function->f64;
+    return [=, r = out(0), count = n_.inputs, rank = y.rank()](const run_context&) {
+      kernel::apply_rows<T>(f, count, x.data(), stride.data(), r, extent, rank);
+    };
+  }
+  action bind_scale() const {
+    double factor = n_.attr.number[0];
+    if (n_.attr.number[1] != 0) {
+      double over = 1;
+      for (int i = 0; i < n_.attr.dims.size(); ++i) over *= double(sizes_.dim(n_.attr.dims[i]));
+      factor *= std::pow(over, n_.attr.number[1]);
+    }
+    return [x = in(0), y = out(0), count = out_value(0).elements(device_), factor = T(factor)](const run_context&) {
+      for (std::int64_t i = 0; i < count; ++i) y[i] = factor * x[i];
+    };
+  }
+  action bind_max() const {
+    return [m = kernel::max_reduction<T>(dims_of(in_value(0), n_.loops.in[0]), dims_of(out_value(0), n_.loops.out[0])), x = in(0),
+            y = out(0)](const run_context&) { m.run(x, y); };
+  }
+  action bind_cast() const {
+    const std::int64_t count = out_value(0).elements(device_);
+    const auto copy = [=](const auto* x, auto* y) -> action {
+      return [=](const run_context&) {
+        for (std::int64_t i = 0; i < count; ++i) y[i] = static_cast<std::remove_reference_t<decltype(*y)>>(x[i]);
+      };
+    };
+    const auto from = [&](auto* y) -> action {
+      switch (in_value(0).type) {
+        case dtype::f32: return copy(in<float>(0), y);
+        case dtype::f64: return copy(in<double>(0), y);
+        case dtype::i32: return copy(in<std::int32_t>(0), y);
+      }
+      return {};
+    };
+    switch (out_value(0).type) {
+      case dtype::f32: return from(out<float>(0));
+      case dtype::f64: return from(out<double>(0));
+      case dtype::i32: return from(out<std::int32_t>(0));
+    }
+    return {};
+  }
+
+  kernel::gating_sizes gating() const {
+    const bound_value& gates = in_value(0);
+    return {gates.extent(device_, 0), gates.extent(device_, 1), gates.extent(device_, 2), sizes_.dim(n_.attr.dims[0])};
+  }
+  action bind_gating() const {
+    return [gates = in(0), mask = n_.inputs > 1 ? in(1) : nullptr, slot = out<std::int32_t>(0), weight = out(1), aux = out(2), load = out(3),
+            overflow = out(4), s = gating(), first = in_value(0).places[device_].offset[0], key = n_.attr.integer[0],
+            random = n_.attr.integer[1] == 0](const run_context& run) {
+      kernel::top2_gating<T>(gates, mask, slot, weight, aux, load, overflow, s, random, random_key{run.seed, run.step, std::uint32_t(key)}, first);
+    };
+  }
+  action bind_gating_grad() const {
+    return [gates = in(0), slot = in<std::int32_t>(1), dweight = in(2), daux = in(3), mask = n_.inputs > 4 ? in(4) : nullptr, dgates = out(0),
+            s = gating()](const run_context&) { kernel::top2_gating_grad<T>(gates, mask, slot, dweight, daux, dgates, s); };
+  }
+  /// Sizes and strides of the expert side [.., e, g, c, m] of a routing step, whose dims have these factors.
+  kernel::routing_sizes routing(const bound_value& side, const short_list& factors) const {
+    const kernel::placement& at = side.places[device_];
+    const kernel::index_array stride = kernel::row_major_strides(at.rank, at.extent);
+    const bound_value& slot = n_.kind == op::one_hot ? in_value(0) : in_value(1);
+    kernel::routing_sizes s{};
+    s.groups = slot.extent(device_, 0);
+    s.tokens = slot.extent(device_, 1);
+    for (int d = 0; d < factors.size(); ++d) {
+      const auto i = std::size_t(d);
+      switch (factors[d]) {
+        case route::group: s.group_stride = stride[i]; break;
+        case route::expert:
+          s.expert_stride = stride[i];
+          s.first_expert = at.offset[i];
+          s.experts = at.extent[i];
+          break;
+        case route::place:
+          s.place_stride = stride[i];
+          s.capacity = at.extent[i];
+          break;
+        case route::model: s.model = at.extent[i]; break;
+        default: break;
+      }
+    }
+    return s;
+  }
+};
+
+}}}  // namespace gshard::v0::detail

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/exec/shards.hpp>
+#include <gshard/kernel/fill.hpp>
+#include <gshard/pass/plan.hpp>
+#include <gshard/tensor/buffer.hpp>
+#include <gshard/tensor/cluster.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace gshard { inline namespace v0 {
+
+/// The tensors that outlive a run: parameters and the state of optimisers, by name, each in one layout. Programs that run on one
+/// store share them: what a training step updates, a decoding step reads. A handle: copies share the tensors.
+class parameter_store {
+ public:
+  struct entry {
+    detail::bound_value value;
+    std::vector<buffer> shards;
+    bool trainable = true;
+  };
+
+  /// Tensors start from `seed`, the same on every mesh.
+  explicit parameter_store(any_cluster on, std::uint64_t seed = 0) : state_(std::make_shared<state>(state{std::move(on), seed, {}})) {}
+
+  const any_cluster& on() const { return state_->on; }
+
+  /// All tensors, by name.
+  const std::map<std::string, entry, std::less<>>& entries() const { return state_->entries; }
+  entry* find(std::string_view name) const {
+    const auto it = state_->entries.find(name);
+    return it == state_->entries.end() ? nullptr : &it->second;
+  }
+
+  /// The tensor of a program's parameter; made and initialised when it is asked for first. Throws if another program made it with
+  /// other extents, type or layout.
+  entry& demand(const parameter& p, const detail::bound_value& wanted, const extents& sizes) const {
+    const std::string name(p.name.view());
+    if (entry* known = find(name)) {
+      if (known->value.extents != wanted.extents || known->value.type != wanted.type)
+        throw error("parameter \"" + name + "\": another program on this store has it with other extents or another element type");
+      if (!known->value.layout.same_layout(wanted.layout))
+        throw error("parameter \"" + name + "\": another program on this store has it in another layout; annotate it in both alike");
+      return *known;
+    }
+    entry& e = state_->entries[name];
+    e.value = wanted;
+    e.trainable = p.trainable;
+    for (std::size_t i = 0; i < wanted.places.size(); ++i) {
+      e.shards.emplace_back(wanted.bytes(i));
+      e.value.data[i] = e.shards.back().data();
+    }
+    initialise(e, p.init, name, sizes);
+    return e;
+  }
+
+ private:
+  struct state {
+    any_cluster on;
+    std::uint64_t seed;
+    std::map<std::string, entry, std::less<>> entries;
+  };
+  std::shared_ptr<state> state_;
+
+  // FNV-1a: spreads names over the counter space of the initial random numbers.
+  static std::uint32_t key_of(std::string_view name) {
+    std::uint32_t h = 2166136261u;
+    for (char c : name) h = (h ^ std::uint8_t(c)) * 16777619u;
+    return h;
+  }
+  void initialise(entry& e, const initialiser& how, std::string_view name, const extents& sizes) const {
+    double scale = how.scale;
+    double fan_in = 1;
+    for (int i = 0; i < how.fan_in.size(); ++i) fan_in *= double(sizes.dim(how.fan_in[i]));
+    scale /= std::sqrt(fan_in);
+    const random_key key{state_->seed, 0xffffffffu, key_of(name)};
+    for (std::size_t i = 0; i < e.shards.size(); ++i) {
+      const auto fill = [&](auto* data) {
+        using T = std::remove_pointer_t<decltype(data)>;
+        if (how.what == initialiser::kind::normal) kernel::fill_normal<T>(data, e.value.places[i], T(scale), key);
+        else std::fill_n(data, e.value.elements(i), how.what == initialiser::kind::constant ? T(scale) : T(0));
+      };
+      if (e.value.type == dtype::f64) fill(e.value.as<double>(i));
+      else fill(e.value.as<float>(i));
+    }
+  }
+};
+
+}}  // namespace gshard::v0

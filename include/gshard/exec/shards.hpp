@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/ir/graph.hpp>
+#include <gshard/kernel/view.hpp>
+#include <gshard/tensor/cluster.hpp>
+#include <gshard/tensor/placement.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace gshard { inline namespace v0 {
+
+/// What the random operations of one run depend on besides their place in the program and the global index.
+struct run_context {
+  std::uint64_t seed = 0;
+  std::uint32_t step = 0;
+};
+
+namespace detail {
+
+/// The mesh axes of a plan as axes of a cluster, matched by name.
+class axis_map {
+ public:
+  axis_map(const mesh_shape& plan, const any_cluster& on) {
+    for (int a = 0; a < plan.rank(); ++a) {
+      const int b = on.mesh().find(plan.name(a));
+      if (b < 0) throw error("program: the cluster has no mesh axis called \"" + std::string(plan.name(a)) + "\"");
+      to_[std::size_t(a)] = b;
+    }
+  }
+  sharding operator()(const sharding& s) const {
+    sharding t = sharding::replicated(s.rank);
+    for (int d = 0; d < s.rank; ++d)
+      for (int i = 0; i < s[d].size(); ++i) t[d].push_back(to_[std::size_t(s[d][i])]);
+    t.partial = std::uint8_t(mask(s.partial));
+    return t;
+  }
+  std::uint32_t mask(std::uint32_t axes) const {
+    std::uint32_t m = 0;
+    for (std::size_t a = 0; a < to_.size(); ++a)
+      if ((axes >> a) & 1u) m |= 1u << to_[a];
+    return m;
+  }
+
+ private:
+  std::array<int, max_axes> to_{};
+};
+
+/// One value of a plan on this process: where every shard lies and in which memory.
+struct bound_value {
+  dtype type = dtype::f32;
+  std::vector<std::int64_t> extents;        // of the whole tensor
+  sharding layout;                          // on the cluster's axes
+  std::vector<kernel::placement> places;    // per held device
+  std::vector<std::byte*> data;             // per held device
+
+  std::int64_t elements(std::size_t device) const { return kernel::element_count(places[device].rank, places[device].extent); }
+  std::int64_t bytes(std::size_t device) const { return elements(device) * size_of(type); }
+  template <class T>
+  T* as(std::size_t device) const {
+    return reinterpret_cast<T*>(data[device]);
+  }
+  std::int64_t extent(std::size_t device, int d) const { return places[device].extent[std::size_t(d)]; }
+  /// Product of the shard's extents of dims [from, to).
+  std::int64_t span(std::size_t device, int from, int to) const {
+    std::int64_t n = 1;
+    for (int d = from; d < to; ++d) n *= extent(device, d);
+    return n;
+  }
+  int rank() const { return int(extents.size()); }
+};
+
+}  // namespace detail
+}}  // namespace gshard::v0

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/kernel/contract_plan.hpp>
+#include <gshard/kernel/copy.hpp>
+#include <gshard/kernel/factors.hpp>
+#include <gshard/kernel/gemm.hpp>
+#include <gshard/kernel/nest.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace gshard { inline namespace v0 { namespace kernel {
+
+/// An einsum of one or two contiguous operands, prepared once and run many times:
+/// out[o] = alpha * sum of a * b over the factors that are not in the result. With one operand it is a transposition,
+/// a sum over dims, the diagonal, or all of these. A sum over an empty range is zero. Sums of products become
+/// matrix products as large as the layouts allow, batched over strides; operands are packed only where they have to be.
+/// Throws gshard::error at construction if a factor has two extents, or a factor of the result is in no operand.
+template <class T>
+class contraction {
+ public:
+  contraction(const operand_dims& a, const operand_dims& b, const operand_dims& out, double alpha = 1)
+      : alpha_(T(alpha)), size_(element_count(out.rank, out.extent)) {
+    prepare(detail::loops_of<3>("contraction", {a, b, out}));
+  }
+  contraction(const operand_dims& a, const operand_dims& out, double alpha = 1)
+      : alpha_(T(alpha)), size_(element_count(out.rank, out.extent)) {
+    const auto loops = detail::loops_of<2>("contraction", {a, out});
+    detail::loop_nest<3> nest;
+    for (std::size_t i = 0; i < loops.count; ++i)
+      nest.push({loops.at[i].extent, {loops.at[i].stride[0], 0, loops.at[i].stride[1]}});
+    prepare_one(nest);
+  }
+
+  /// Two operands. `out` must not overlap them.
+  void run(const T* a, const T* b, T* out) const {
+    thread_local std::vector<T> a_sums, b_sums;
+    if (done_if_empty(out)) return;
+    a = sum_first(a_sum_, a, a_sums);
+    b = sum_first(b_sum_, b, b_sums);
+    if (gemm_)
+      run_gemm(a, b, out);
+    else
+      detail::run_nest(nest_, alpha_, a, b, out, size_);
+  }
+
+  /// One operand. `out` must not overlap it.
+  void run(const T* a, T* out) const {
+    if (done_if_empty(out)) return;
+    if (copy_)
+      detail::copy_words<word>(reinterpret_cast<const std::byte*>(a), reinterpret_cast<std::byte*>(out), *copy_);
+    else
+      detail::run_nest(nest_, alpha_, a, &one, out, size_);
+  }
+
+ private:
+  using word = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
+  static constexpr T one = 1;
+
+  // The sum of one operand over factors that only this operand has.
+  struct lone_sum {
+    detail::loop_nest<3> nest;
+    std::int64_t size = 1;
+  };
+
+  bool done_if_empty(T* out) const {
+    if (empty_) std::fill_n(out, size_, T(0));
+    return empty_;
+  }
+
+  void prepare(detail::loop_nest<3> nest) {
+    empty_ = nest.iterations() == 0;
+    if (empty_) return;
+    a_sum_ = take_lone_sum(nest, 0, 1);
+    b_sum_ = take_lone_sum(nest, 1, 0);
+    detail::merge_loops(nest);
+    nest_ = detail::order_nest(nest);
+    const detail::gemm_plan plan = detail::plan_contraction(nest);
+    if (nest_.count > 0 && plan.cost < detail::nest_cost(nest_, nest_.count - 1)) gemm_ = plan;
+  }
+
+  void prepare_one(detail::loop_nest<3> nest) {
+    empty_ = nest.iterations() == 0;
+    if (empty_) return;
+    detail::merge_loops(nest);
+    nest_ = detail::order_nest(nest);
+    detail::loop_nest<2> copy;
+    for (std::size_t i = 0; i < nest.count; ++i) {
+      if (detail::is_sum(nest.at[i])) return;
+      copy.push({nest.at[i].extent, {nest.at[i].stride[0], nest.at[i].stride[2]}});
+    }
+    detail::sort_loops(copy, 1);
+    if (alpha_ == T(1)) copy_ = copy;
+  }
+
+  static std::optional<lone_sum> take_lone_sum(detail::loop_nest<3>& nest, std::size_t mine, std::size_t other) {
+    lone_sum sum;
+    bool found = false;
+    detail::merge_loops(nest);
+    detail::sort_loops(nest, mine);
+    for (std::size_t i = nest.count; i-- > 0;) {
+      detail::loop<3>& l = nest.at[i];
+      if (l.stride[mine] == 0) continue;
+      if (l.stride[other] == 0 && l.stride[2] == 0) {
+        found = true;
+        sum.nest.push({l.extent, {l.stride[mine], 0, 0}});
+      } else {
+        sum.nest.push({l.extent, {l.stride[mine], 0, sum.size}});
+        sum.size *= l.extent;
+      }
+    }
+    if (!found) return std::nullopt;
+    for (std::size_t i = nest.count, kept = 0; i-- > 0;) {
+      if (nest.at[i].stride[mine] == 0) continue;
+      const detail::loop<3>& l = sum.nest.at[kept++];
+      if (l.stride[2] == 0)
+        nest.erase(i);
+      else
+        nest.at[i].stride[mine] = l.stride[2];
+    }
+    detail::merge_loops(sum.nest);
+    sum.nest = detail::order_nest(sum.nest);
+    return sum;
+  }
+
+  static const T* sum_first(const std::optional<lone_sum>& sum, const T* x, std::vector<T>& scratch) {
+    if (!sum) return x;
+    scratch.resize(std::size_t(sum->size));
+    detail::run_nest(sum->nest, T(1), x, &one, scratch.data(), sum->size);
+    return scratch.data();
+  }
+
+  void run_gemm(const T* a, const T* b, T* out) const {
+    thread_local std::array<std::vector<T>, 3> scratch;
+    const auto& [left, right, result] = gemm_->side;
+    for (std::size_t o = 0; o < 3; ++o)
+      if (gemm_->side[o].packed) scratch[o].resize(std::size_t(gemm_->side[o].size));
+    std::array<std::int64_t, 3> last{-1, -1, -1};
+    const auto operand = [&](std::size_t o, const T* x, std::int64_t at) {
+      if (!gemm_->side[o].packed) return x + at;
+      if (last[o] != at)
+        detail::copy_words<word>(reinterpret_cast<const std::byte*>(x + at),
+                                 reinterpret_cast<std::byte*>(scratch[o].data()), gemm_->side[o].pack);
+      last[o] = at;
+      return static_cast<const T*>(scratch[o].data());
+    };
+    detail::for_each_offset(gemm_->outer, [&](const auto& at) {
+      const T *x = operand(0, a, at[0]), *y = operand(1, b, at[1]);
+      T* z = result.packed ? scratch[2].data() : out + at[2];
+      const T beta = at[2] == last[2] ? T(1) : T(0);
+      if (result.transposed)
+        gemm(!right.transposed, !left.transposed, gemm_->n, gemm_->m, gemm_->k, alpha_, y, right.ld, x, left.ld, beta, z,
+             result.ld);
+      else
+        gemm(left.transposed, right.transposed, gemm_->m, gemm_->n, gemm_->k, alpha_, x, left.ld, y, right.ld, beta, z,
+             result.ld);
+      if (result.packed) unpack(scratch[2].data(), out + at[2]);
+      last[2] = at[2];
+    });
+  }
+
+  void unpack(const T* from, T* out) const {
+    detail::loop_nest<2> nest = gemm_->side[2].pack;
+    for (std::size_t i = 0; i < nest.count; ++i) std::swap(nest.at[i].stride[0], nest.at[i].stride[1]);
+    detail::copy_words<word>(reinterpret_cast<const std::byte*>(from), reinterpret_cast<std::byte*>(out), nest);
+  }
+
+  T alpha_;
+  std::int64_t size_;
+  bool empty_ = false;
+  detail::loop_nest<3> nest_;
+  std::optional<detail::gemm_plan> gemm_;
+  std::optional<detail::loop_nest<2>> copy_;
+  std::optional<lone_sum> a_sum_, b_sum_;
+};
+
+}}}  // namespace gshard::v0::kernel

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/kernel/loops.hpp>
+#include <gshard/kernel/vector.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+
+// Sums of products as plain loops around one vectorised row: what is not worth a matrix product, and sums of one operand.
+namespace gshard { inline namespace v0 { namespace kernel { namespace detail {
+
+constexpr bool is_sum(const loop<3>& l) { return l.stride[2] == 0; }
+
+/// Cycles of the nest with loop `inner` innermost, roughly.
+constexpr double nest_cost(const loop_nest<3>& nest, std::size_t inner) {
+  const loop<3>& l = nest.at[inner];
+  const bool unit = l.stride[0] <= 1 && l.stride[1] <= 1 && l.stride[2] <= 1;
+  const auto length = double(l.extent);
+  return double(nest.iterations()) / length * (12 + length * (unit ? 0.25 : 1.5));
+}
+
+constexpr std::size_t best_inner_loop(const loop_nest<3>& nest) {
+  std::size_t best = 0;
+  for (std::size_t i = 1; i < nest.count; ++i)
+    if (nest_cost(nest, i) < nest_cost(nest, best)) best = i;
+  return best;
+}
+
+/// Outermost the loops over the result by falling stride, then the sums, then the cheapest innermost loop.
+constexpr loop_nest<3> order_nest(loop_nest<3> nest) {
+  if (nest.count == 0) return nest;
+  const std::size_t at = best_inner_loop(nest);
+  const loop<3> inner = nest.at[at];
+  nest.erase(at);
+  sort_loops(nest, 0);
+  sort_loops(nest, 2);
+  nest.push(inner);
+  return nest;
+}
+
+/// out[i * so] (+)= alpha * a[i * sa] * b[i * sb]
+template <bool Add, class T>
+void multiply_row(std::int64_t n, T alpha, const T* a, std::int64_t sa, const T* b, std::int64_t sb, T* out,
+                  std::int64_t so) {
+  const auto put = [](T& to, T x) { to = Add ? to + x : x; };
+  if (sa == 0 && sb == 1 && so == 1) {
+    const T scale = alpha * *a;
+    for (std::int64_t i = 0; i < n; ++i) put(out[i], scale * b[i]);
+  } else if (sa == 1 && sb == 0 && so == 1) {
+    const T scale = alpha * *b;
+    for (std::int64_t i = 0; i < n; ++i) put(out[i], scale * a[i]);
+  } else if (sa == 1 && sb == 1 && so == 1) {
+    for (std::int64_t i = 0; i < n; ++i) put(out[i], alpha * a[i] * b[i]);
+  } else {
+    for (std::int64_t i = 0; i < n; ++i) put(out[i * so], alpha * a[i * sa] * b[i * sb]);
+  }
+}
+
+template <class T>
+T multiply_sum_row(std::int64_t n, const T* a, std::int64_t sa, const T* b, std::int64_t sb) {
+  if (sa == 1 && sb == 1) return dot(n, a, b);
+  if (sa == 1 && sb == 0) return *b * sum(n, a);
+  if (sa == 0 && sb == 1) return *a * sum(n, b);
+  T s = 0;
+  for (std::int64_t i = 0; i < n; ++i) s += a[i * sa] * b[i * sb];
+  return s;
+}
+
+/// out[o] = alpha * sum of a * b over the nest, `out` being dense with `size` elements.
+template <class T>
+void run_nest(loop_nest<3> nest, T alpha, const T* a, const T* b, T* out, std::int64_t size) {
+  const loop<3> inner = nest.take_innermost();
+  const auto [sa, sb, so] = inner.stride;
+  bool add = false;
+  for (std::size_t i = 0; i < nest.count; ++i) add = add || is_sum(nest.at[i]);
+  if (add) std::fill_n(out, size, T(0));
+  for_each_offset(nest, [=, n = inner.extent, sa = sa, sb = sb, so = so](const auto& at) {
+    const T *x = a + at[0], *y = b + at[1];
+    T* z = out + at[2];
+    if (so == 0)
+      *z = (add ? *z : T(0)) + alpha * multiply_sum_row(n, x, sa, y, sb);
+    else if (add)
+      multiply_row<true>(n, alpha, x, sa, y, sb, z, so);
+    else
+      multiply_row<false>(n, alpha, x, sa, y, sb, z, so);
+  });
+}
+
+}}}}  // namespace gshard::v0::kernel::detail

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+
+// Vectors of the target's width by the vector extensions that GCC and clang share, for the loops that compilers do not
+// vectorise by themselves: reductions, whose order they may not change, and tiles of registers.
+namespace gshard { inline namespace v0 { namespace kernel { namespace detail {
+
+#if defined(__AVX512F__)
+inline constexpr std::int64_t vector_bytes = 64;
+#elif defined(__AVX__)
+inline constexpr std::int64_t vector_bytes = 32;
+#else
+inline constexpr std::int64_t vector_bytes = 16;
+#endif
+
+template <class T>
+using vector [[gnu::vector_size(vector_bytes)]] = T;
+
+template <class T>
+inline constexpr std::int64_t lanes = vector_bytes / std::int64_t(sizeof(T));
+
+template <class T>
+vector<T> load(const T* from) {
+  vector<T> v;
+  std::memcpy(&v, from, sizeof(v));
+  return v;
+}
+template <class T>
+void store(const vector<T>& v, T* to) {
+  std::memcpy(to, &v, sizeof(v));
+}
+
+/// Folds term(i) over i < n with `op`, of which `start` must be the identity. `term` gets a reader that turns a pointer
+/// into its element i, or into as many elements as a vector has. The order depends on n alone.
+template <class T, class Term, class Op>
+T fold(std::int64_t n, T start, Term term, Op op) {
+  constexpr std::int64_t width = lanes<T>;
+  constexpr std::size_t parts = 4;
+  vector<T> part[parts];
+  for (auto& p : part) p = vector<T>{} + start;
+  std::int64_t i = 0;
+  for (; i + std::int64_t(parts) * width <= n; i += std::int64_t(parts) * width)
+#pragma GCC unroll 4
+    for (std::size_t u = 0; u < parts; ++u)
+      part[u] = op(part[u], term([=](const T* x) { return load<T>(x + i + std::int64_t(u) * width); }));
+  for (; i + width <= n; i += width) part[0] = op(part[0], term([=](const T* x) { return load<T>(x + i); }));
+  const vector<T> all = op(op(part[0], part[1]), op(part[2], part[3]));
+  T result = start;
+  for (std::size_t l = 0; l < std::size_t(width); ++l) result = op(result, T(all[l]));
+  for (; i < n; ++i) result = op(result, term([=](const T* x) { return x[i]; }));
+  return result;
+}
+
+template <class T, class Term>
+T sum_of(std::int64_t n, Term term) {
+  return fold<T>(n, T(0), term, [](auto x, auto y) { return x + y; });
+}
+
+template <class T>
+T sum(std::int64_t n, const T* x) {
+  return sum_of<T>(n, [=](auto at) { return at(x); });
+}
+template <class T>
+T dot(std::int64_t n, const T* x, const T* y) {
+  return sum_of<T>(n, [=](auto at) { return at(x) * at(y); });
+}
+template <class T>
+T maximum(std::int64_t n, const T* x) {
+  return fold<T>(n, -std::numeric_limits<T>::infinity(), [=](auto at) { return at(x); },
+                 [](auto a, auto b) { return a > b ? a : b; });
+}
+
+}}}}  // namespace gshard::v0::kernel::detail

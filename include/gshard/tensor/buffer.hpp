@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <new>
+
+namespace gshard { inline namespace v0 {
+
+/// Bytes on a cache-line boundary, which is also the widest vector's.
+class buffer {
+ public:
+  static constexpr std::size_t alignment = 64;
+
+  buffer() = default;
+  explicit buffer(std::int64_t bytes)
+      : data_(static_cast<std::byte*>(::operator new(std::size_t(bytes > 0 ? bytes : 1), std::align_val_t(alignment)))), bytes_(bytes) {}
+
+  std::byte* data() { return data_.get(); }
+  const std::byte* data() const { return data_.get(); }
+  std::int64_t size() const { return bytes_; }
+
+ private:
+  struct release {
+    void operator()(std::byte* p) const { ::operator delete(p, std::align_val_t(alignment)); }
+  };
+  std::unique_ptr<std::byte, release> data_;
+  std::int64_t bytes_ = 0;
+};
+
+}}  // namespace gshard::v0

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/comm/backend.hpp>
+#include <gshard/comm/balanced_extents.hpp>
+#include <gshard/comm/loopback.hpp>
+#include <gshard/comm/simulator/simulated.hpp>
+#include <gshard/ir/mesh.hpp>
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace gshard { inline namespace v0 {
+
+/// A mesh whose extents are bound, on a backend. A handle: copies share the backend.
+class any_cluster {
+ public:
+  any_cluster(const mesh_shape& mesh, std::shared_ptr<backend> on) : mesh_(mesh), backend_(std::move(on)) {
+    const std::span<const int> bound = backend_->extents();
+    if (int(bound.size()) != mesh_.rank())
+      throw error("cluster: the backend has " + std::to_string(bound.size()) + " axes, the mesh " + std::to_string(mesh_.rank()));
+    for (int a = 0; a < mesh_.rank(); ++a)
+      if (mesh_.static_extent(a) != dynamic && mesh_.static_extent(a) != bound[std::size_t(a)])
+        throw error("cluster: axis \"" + std::string(mesh_.name(a)) + "\" has extent " + std::to_string(mesh_.static_extent(a)) +
+                    " in the program and " + std::to_string(bound[std::size_t(a)]) + " here");
+  }
+
+  const mesh_shape& mesh() const { return mesh_; }
+  backend& on() const { return *backend_; }
+  /// Devices along an axis.
+  int extent(int axis) const { return on().extents()[std::size_t(axis)]; }
+  /// Devices in all.
+  int size() const { return device_count(on().extents()); }
+  /// The devices whose shards this process holds: one under MPI, all under simulation.
+  std::span<const int> devices() const { return on().devices(); }
+
+  bool same_as(const any_cluster& other) const { return backend_ == other.backend_; }
+
+ private:
+  mesh_shape mesh_;
+  std::shared_ptr<backend> backend_;
+};
+
+/// A cluster whose axes are known to the type system.
+template <class Mesh>
+class cluster : public any_cluster {
+ public:
+  explicit cluster(std::shared_ptr<backend> on) : any_cluster(Mesh::shape, std::move(on)) {}
+};
+
+/// The extents that a mesh gets on `devices` devices: static ones as they are, the others as equal as the number allows.
+template <class Mesh>
+std::vector<int> extents_on(int devices) {
+  return balanced_extents(devices, std::span(Mesh::shape.extents.data(), std::size_t(Mesh::shape.count)));
+}
+
+/// One device, this process, nothing to send.
+template <class Mesh>
+cluster<Mesh> on_one_device() {
+  return cluster<Mesh>(std::make_shared<loopback>(Mesh::shape.count));
+}
+
+/// `devices` simulated devices in this process, with real numbers.
+template <class Mesh>
+cluster<Mesh> simulate(int devices) {
+  return cluster<Mesh>(std::make_shared<simulated>(extents_on<Mesh>(devices)));
+}
+template <class Mesh>
+cluster<Mesh> simulate(const std::vector<int>& extents) {
+  return cluster<Mesh>(std::make_shared<simulated>(extents));
+}
+
+}}  // namespace gshard::v0

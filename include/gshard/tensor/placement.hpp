@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/comm/device_group.hpp>
+#include <gshard/ir/sharding.hpp>
+#include <gshard/kernel/view.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace gshard { inline namespace v0 {
+
+/// The shard of a tensor that a device holds: every axis of a dim, major to minor, cuts what is left into ceil-sized blocks, so
+/// the last shards may be short or empty.
+inline kernel::placement place(std::span<const std::int64_t> extents, const sharding& layout, std::span<const int> mesh, int device) {
+  const auto coordinates = coordinates_of(mesh, device);
+  kernel::placement p;
+  p.rank = int(extents.size());
+  for (std::size_t d = 0; d < extents.size(); ++d) {
+    std::int64_t begin = 0, length = extents[d];
+    const short_list& axes = layout[int(d)];
+    for (int i = 0; i < axes.size(); ++i) {
+      const auto a = std::size_t(axes[i]);
+      const std::int64_t block = (length + mesh[a] - 1) / mesh[a];
+      const std::int64_t start = std::min(length, block * coordinates[a]);
+      begin += start;
+      length = std::min(block, length - start);
+    }
+    p.extent[d] = length;
+    p.offset[d] = begin;
+    p.global[d] = extents[d];
+  }
+  return p;
+}
+
+}}  // namespace gshard::v0

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/base/reason.hpp>
+#include <gshard/ir/spec.hpp>
+#include <gshard/kernel/copy.hpp>
+#include <gshard/tensor/buffer.hpp>
+#include <gshard/tensor/cluster.hpp>
+#include <gshard/tensor/placement.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace gshard { inline namespace v0 {
+
+/// One shard of a tensor: contiguous, row-major, with its place in the whole.
+template <class T>
+struct shard_view {
+  T* data;
+  kernel::placement at;
+
+  int rank() const { return at.rank; }
+  std::int64_t extent(int d) const { return at.extent[std::size_t(d)]; }
+  /// Global index of the shard's first element along dim d.
+  std::int64_t offset(int d) const { return at.offset[std::size_t(d)]; }
+  std::int64_t size() const { return kernel::element_count(at.rank, at.extent); }
+  std::span<T> span() const { return {data, std::size_t(size())}; }
+};
+
+namespace detail {
+// Names of a spec as axes of a mesh; a name that the mesh lacks is an error of the caller's, found at run time here because an
+// eager tensor's type does not carry its mesh.
+inline sharding resolve_on(const named_sharding& named, const mesh_shape& mesh) {
+  diagnostic problem;
+  const sharding s = resolve(named, mesh, "tensor", problem);
+  if (problem)
+    throw error("tensor: its partition spec " +
+                std::string(problem.what == fault::unknown_axis ? "names an axis that the mesh does not have: \"" : "uses twice the axis \"") +
+                std::string(problem.word.view()) + "\"");
+  return s;
+}
+}  // namespace detail
+
+/// A distributed tensor: `tensor<float, P<"data", none>>`. The type carries element type and layout; extents and cluster are bound
+/// when it is made. It owns the shards of the devices that this process holds.
+template <class T, class Spec>
+class tensor {
+ public:
+  using value_type = T;
+  using layout_type = Spec;
+  static constexpr int static_rank = Spec::rank;
+
+  /// Uninitialised shards of a tensor with these global extents. Communicates nothing.
+  tensor(any_cluster on, std::vector<std::int64_t> extents)
+      : cluster_(std::move(on)), extents_(std::move(extents)), layout_(detail::resolve_on(Spec::named, cluster_.mesh())) {
+    if (int(extents_.size()) != static_rank)
+      throw error("tensor: " + std::to_string(extents_.size()) + " extents for a spec of " + std::to_string(static_rank) + " dims");
+    for (const int device : cluster_.devices()) {
+      places_.push_back(place(extents_, layout_, cluster_.on().extents(), device));
+      shards_.emplace_back(kernel::element_count(places_.back().rank, places_.back().extent) * std::int64_t(sizeof(T)));
+    }
+  }
+
+  const any_cluster& on() const { return cluster_; }
+  std::span<const std::int64_t> extents() const { return extents_; }
+  std::int64_t extent(int d) const { return extents_[std::size_t(d)]; }
+  std::int64_t size() const {
+    std::int64_t n = 1;
+    for (std::int64_t e : extents_) n *= e;
+    return n;
+  }
+  const sharding& layout() const { return layout_; }
+
+  /// The shards that this process holds, one per device of on().devices().
+  std::size_t local_shards() const { return shards_.size(); }
+  shard_view<T> local_shard(std::size_t i) { return {reinterpret_cast<T*>(shards_[i].data()), places_[i]}; }
+  shard_view<const T> local_shard(std::size_t i) const { return {reinterpret_cast<const T*>(shards_[i].data()), places_[i]}; }
+
+  /// The value of a scalar that is complete on every device.
+  T item() const {
+    static_assert(static_rank == 0, "gshard: item() is for scalars");
+    static_assert(!is_partial, "gshard: a pending sum (partial) is used as a complete tensor; reshard it first");
+    return *local_shard(0).data;
+  }
+
+  static constexpr bool is_partial = [] {
+    for (int i = 0; i < Spec::named.count; ++i)
+      if (Spec::named.items[std::size_t(i)].dim < 0) return true;
+    return false;
+  }();
+
+ private:
+  any_cluster cluster_;
+  std::vector<std::int64_t> extents_;
+  sharding layout_;
+  std::vector<kernel::placement> places_;
+  std::vector<buffer> shards_;
+};
+
+namespace detail {
+template <class T>
+inline constexpr bool is_tensor = false;
+template <class T, class Spec>
+inline constexpr bool is_tensor<tensor<T, Spec>> = true;
+}  // namespace detail
+
+/// Anything that `tensor<T, P<...>>` makes.
+template <class T>
+concept distributed_tensor = detail::is_tensor<std::remove_cvref_t<T>>;
+
+/// Calls f(view) for every shard that this process holds; view.offset(d) + i is a global index. The one loop that reads the same
+/// under MPI and under simulation.
+template <class T, class Spec, class F>
+void for_each_local_shard(tensor<T, Spec>& t, F f) {
+  for (std::size_t i = 0; i < t.local_shards(); ++i) f(t.local_shard(i));
+}
+template <class T, class Spec, class F>
+void for_each_local_shard(const tensor<T, Spec>& t, F f) {
+  for (std::size_t i = 0; i < t.local_shards(); ++i) f(t.local_shard(i));
+}
+
+namespace detail {
+/// Copies the part of a whole, row-major array that a shard covers.
+template <class T>
+void copy_shard_of(const T* whole, T* shard, const kernel::placement& at) {
+  const kernel::index_array stride = kernel::row_major_strides(at.rank, at.global);
+  std::int64_t begin = 0;
+  for (int d = 0; d < at.rank; ++d) begin += at.offset[std::size_t(d)] * stride[std::size_t(d)];
+  kernel::copy_block(reinterpret_cast<const std::byte*>(whole + begin), stride, reinterpret_cast<std::byte*>(shard),
+                     kernel::row_major_strides(at.rank, at.extent), at.extent, at.rank, std::int64_t(sizeof(T)));
+}
+}  // namespace detail
+
+/// A tensor filled from the whole array (row-major), which every process has. Communicates nothing.
+template <class T, class Spec, class Mesh>
+tensor<T, Spec> from_global(const cluster<Mesh>& on, std::vector<std::int64_t> extents, std::span<const std::type_identity_t<T>> whole) {
+  static constexpr diagnostic problem = [] {
+    diagnostic d;
+    resolve(Spec::named, Mesh::shape, "tensor", d);
+    return d;
+  }();
+  static_assert(holds<problem.what != fault::unknown_axis, unknown_axis<word<problem.word.length>(problem.word.view())>, Mesh>,
+                "gshard: a partition spec names an axis that the mesh does not have");
+  static_assert(holds<problem.what != fault::axis_used_twice, repeated_axis<word<problem.word.length>(problem.word.view())>>,
+                "gshard: a partition spec uses one mesh axis twice");
+  static_assert(!tensor<T, Spec>::is_partial, "gshard: a pending sum (partial) cannot be filled from complete data");
+  tensor<T, Spec> t(on, std::move(extents));
+  if (std::int64_t(whole.size()) != t.size())
+    throw error("from_global: " + std::to_string(whole.size()) + " elements for a tensor of " + std::to_string(t.size()));
+  for_each_local_shard(t, [&](shard_view<T> s) { detail::copy_shard_of(whole.data(), s.data, s.at); });
+  return t;
+}
+
+}}  // namespace gshard::v0

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# cmake -DSOURCE=<file> -DCOMPILER=<c++> -DFLAGS=<response file> -P check.cmake
+# The source must compile as it stands. With MUST_FAIL defined it must not, and what the compiler then says must match
+# every regular expression that the source gives in a line `// expect: <regex>`.
+cmake_minimum_required(VERSION 3.24)
+set(ENV{LC_ALL} C)
+
+function(refuse text)
+  message("${SOURCE} ${text}")  # as it is; an error's text would be filled to 80 columns
+  message(FATAL_ERROR "refused")
+endfunction()
+
+# Without quoted source lines: the sentence must be said by the compiler, not merely stand in the code it shows.
+set(command "${COMPILER}" "@${FLAGS}" -fsyntax-only -fno-diagnostics-show-caret "${SOURCE}")
+
+execute_process(COMMAND ${command} RESULT_VARIABLE code OUTPUT_VARIABLE said ERROR_VARIABLE said)
+if(NOT code EQUAL 0)
+  refuse("does not compile without MUST_FAIL:\n${said}")
+endif()
+
+execute_process(COMMAND ${command} -DMUST_FAIL RESULT_VARIABLE code OUTPUT_VARIABLE said ERROR_VARIABLE said)
+if(code EQUAL 0)
+  refuse("compiles with MUST_FAIL")
+endif()
+
+file(READ "${SOURCE}" rest)
+set(expected 0)
+set(missing "")
+while(rest MATCHES "(^|\n)[ \t]*// expect: ([^\n]*[^ \t\n])[ \t]*\n(.*)$")
+  # MATCHES finds the first line, as the text before it is not captured.
+  set(sentence "${CMAKE_MATCH_2}")
+  set(rest "\n${CMAKE_MATCH_3}")
+  math(EXPR expected "${expected} + 1")
+  if(NOT said MATCHES "${sentence}")
+    string(APPEND missing "\n  ${sentence}")
+  endif()
+endwhile()
+if(expected EQUAL 0)
+  refuse("has no line '// expect: <regex>'")
+endif()
+if(missing)
+  refuse("fails to compile, but this was expected and not said:${missing}\nThe compiler said:\n${said}")
+endif()
