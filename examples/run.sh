@@ -45,7 +45,7 @@ quietly "$build/build.log" cmake --build "$build" --target translate --parallel 
 # File names among the options are meant from where the user stands.
 cd "$called_from"
 program=("$build/examples/translate" ${args[@]+"${args[@]}"})
-if [ -n "$simulate" ]; then
+if [ -n "$simulate" ] || [[ " ${args[*]-} " = *" --help "* ]]; then
   exec "${program[@]}"
 fi
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Runs the same doctest cases on every rank. Rank 0 reports as usual, with a summary of all ranks: a case fails if it
-// fails anywhere, assertions are added up. Other ranks print only their failures, as they happen, so that they are
-// seen even if the others then wait for ever. `--ranks=N` makes the run fail unless there are N ranks.
+// Runs the same doctest cases on every rank. Rank 0 reports as usual, with a summary of all ranks: a case
+// fails if it fails anywhere, assertions are added up. Other ranks print only their failures, as they happen,
+// so that they are seen even if the others then wait for ever. `--ranks=N` makes the run fail unless there
+// are N ranks.
 #define DOCTEST_CONFIG_IMPLEMENT
 #include <doctest/doctest.h>
 
@@ -30,6 +31,10 @@ class all_ranks_reporter : public doctest::ConsoleReporter {
  public:
   using ConsoleReporter::ConsoleReporter;
 
+  void report_query(const doctest::QueryData& query) override {
+    if (world_rank() == 0) ConsoleReporter::report_query(query);
+  }
+
   void test_case_end(const doctest::CurrentTestCaseStats& stats) override {
     ConsoleReporter::test_case_end(stats);
     failed_.push_back(stats.testCaseSuccess ? 0 : 1);
@@ -45,9 +50,12 @@ class all_ranks_reporter : public doctest::ConsoleReporter {
     if (world_rank() != 0) s << "[rank " << world_rank() << "]\n";
     ConsoleReporter::test_case_exception(exception);
     s.flush();
+    crashed_ = crashed_ || exception.is_crash;
   }
 
   void test_run_end(const doctest::TestRunStats& mine) override {
+    if (crashed_)
+      return ConsoleReporter::test_run_end(mine);  // in a signal handler; the others are elsewhere
     doctest::TestRunStats all = mine;
     MPI_Allreduce(MPI_IN_PLACE, failed_.data(), int(failed_.size()), MPI_INT, MPI_MAX, MPI_COMM_WORLD);
     MPI_Allreduce(MPI_IN_PLACE, &all.numAsserts, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
@@ -60,6 +68,7 @@ class all_ranks_reporter : public doctest::ConsoleReporter {
 
  private:
   std::vector<int> failed_;
+  bool crashed_ = false;
 };
 REGISTER_REPORTER("all_ranks", 0, all_ranks_reporter);
 
@@ -68,13 +77,16 @@ int run(int argc, char** argv) {
   MPI_Comm_size(MPI_COMM_WORLD, &n_ranks);
   constexpr std::string_view option = "--ranks=";
   for (int i = 1; i < argc; ++i)
-    if (const std::string_view arg = argv[i]; arg.starts_with(option) && arg.substr(option.size()) != std::to_string(n_ranks)) {
-      if (world_rank() == 0) std::cerr << "run with " << n_ranks << " ranks, but " << arg << " was asked for\n";
+    if (const std::string_view arg = argv[i];
+        arg.starts_with(option) && arg.substr(option.size()) != std::to_string(n_ranks)) {
+      if (world_rank() == 0)
+        std::cerr << "run with " << n_ranks << " ranks, but " << arg << " was asked for\n";
       return EXIT_FAILURE;
     }
 
   doctest::Context context;
   context.addFilter("reporters", "all_ranks");
+  context.setOption("no-colors", true);
   context.applyCommandLine(argc, argv);
   if (world_rank() != 0) context.setOption("minimal", true);
   const int code = context.run();

@@ -10,7 +10,7 @@
 #include <gshard/trace/embedding.hpp>
 #include <gshard/trace/gating.hpp>
 #include <gshard/trace/map.hpp>
-#include <gshard/trace/module.hpp>
+#include <gshard/trace/parameter_scope.hpp>
 #include <gshard/trace/random.hpp>
 #include <gshard/trace/rows.hpp>
 #include <gshard/trace/shape.hpp>

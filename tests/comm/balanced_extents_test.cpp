@@ -10,7 +10,9 @@ namespace gs = gshard;
 using gs::dynamic;
 
 namespace {
-std::vector<int> balanced(int n, std::vector<int> wanted) { return gs::balanced_extents(n, wanted); }
+std::vector<int> balanced(int n, std::vector<int> wanted) {
+  return gs::balanced_extents(n, wanted);
+}
 }  // namespace
 
 TEST_CASE("balanced_extents: fixed extents stay, the free ones share the quotient") {
@@ -37,9 +39,10 @@ TEST_CASE("balanced_extents: no factorization has a smaller largest extent") {
 }
 
 TEST_CASE("balanced_extents: says what does not divide") {
-  CHECK_THROWS_WITH_AS(balanced(6, {4, dynamic}), "a mesh of 4x? cannot hold 6 devices: its fixed extents make 4",
+  CHECK_THROWS_WITH_AS(balanced(6, {4, dynamic}),
+                       "a mesh of 4x? cannot hold 6 devices: its fixed extents make 4", gs::error);
+  CHECK_THROWS_WITH_AS(balanced(6, {3}), "a mesh of 3 cannot hold 6 devices: its fixed extents make 3",
                        gs::error);
-  CHECK_THROWS_WITH_AS(balanced(6, {3}), "a mesh of 3 cannot hold 6 devices: its fixed extents make 3", gs::error);
   CHECK_THROWS_AS(balanced(2, {}), gs::error);
   CHECK_THROWS_AS(balanced(0, {dynamic}), gs::error);
   CHECK_THROWS_AS(balanced(6, {-2, dynamic}), gs::error);

@@ -35,7 +35,8 @@ TEST_CASE("device_group: members are the devices that differ in the given axes, 
 
 TEST_CASE("device_count: refuses what is no mesh") {
   CHECK(gs::device_count(std::vector<int>{}) == 1);
-  CHECK_THROWS_WITH_AS(gs::device_count(std::vector{2, 0}), "mesh 2x0: every extent must be at least 1", gs::error);
+  CHECK_THROWS_WITH_AS(gs::device_count(std::vector{2, 0}), "mesh 2x0: every extent must be at least 1",
+                       gs::error);
   CHECK_THROWS_AS(gs::device_count(std::vector(9, 1)), gs::error);
   CHECK_THROWS_AS(gs::device_count(std::vector(4, 100000)), gs::error);
 }

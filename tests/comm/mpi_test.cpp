@@ -46,18 +46,20 @@ std::vector<std::vector<int>> meshes(int n) {
   return all;
 }
 
-/// All collectives on one mesh: what this device receives under MPI is what it receives in the simulation and what was
-/// expected.
-void compare_with_simulation(MPI_Comm comm, const std::vector<int>& extents, int message_limit) {
-  gs::mpi_backend mpi(comm, extents, message_limit);
+/// All collectives on one mesh: what this device receives under MPI is what it receives in the simulation and
+/// what was expected.
+void compare_with_simulation(MPI_Comm comm, const std::vector<int>& extents,
+                             const gs::mpi_options& options = {}) {
+  gs::mpi_backend mpi(comm, extents, options);
   gs::simulated sim(extents);
   const auto me = std::size_t(rank_of(comm));
   REQUIRE(mpi.devices().size() == 1);
   REQUIRE(mpi.devices()[0] == int(me));
   CHECK(mpi.leader() == (me == 0));
-  const bool small_messages = message_limit < 1000;
-  const std::vector<std::int64_t> lengths = small_messages ? std::vector<std::int64_t>{1, 17, 2000}
-                                                           : std::vector<std::int64_t>{0, 1, 2, 3, 5, 7, 12, 17, 5000};
+  const bool small_messages = options.message_limit < 1000;
+  const std::vector<std::int64_t> lengths = small_messages
+                                                ? std::vector<std::int64_t>{1, 17, 2000}
+                                                : std::vector<std::int64_t>{0, 1, 2, 3, 5, 7, 12, 17, 5000};
   gs::reducer mpi_reduce, sim_reduce;
 
   for (std::uint32_t axes = 0; axes < cases::n_masks(extents); ++axes) {
@@ -123,39 +125,26 @@ class split_comm {
 
 TEST_CASE("mpi: every collective on every mesh of this size is bit for bit the simulated one") {
   for (const std::vector<int>& extents : meshes(size_of(MPI_COMM_WORLD)))
-    compare_with_simulation(MPI_COMM_WORLD, extents, 1 << 30);
+    compare_with_simulation(MPI_COMM_WORLD, extents);
 }
 
-TEST_CASE("mpi: messages cut into pieces arrive whole") {
+TEST_CASE("mpi: messages cut into pieces, and exchanges into rounds, arrive whole") {
+  const std::vector<int> extents = gs::balanced_extents(size_of(MPI_COMM_WORLD), std::vector(2, gs::dynamic));
   for (const int limit : {1, 7, 64})
-    compare_with_simulation(MPI_COMM_WORLD, gs::balanced_extents(size_of(MPI_COMM_WORLD), std::vector(2, gs::dynamic)),
-                            limit);
+    for (const int window : {1, 2, 32}) compare_with_simulation(MPI_COMM_WORLD, extents, {limit, window});
 }
 
 TEST_CASE("mpi: two halves of the world work on their own, with ranks in reverse") {
   const int rank = rank_of(MPI_COMM_WORLD);
   const split_comm half(rank % 2, -rank);
-  for (const std::vector<int>& extents : meshes(size_of(half.get()))) compare_with_simulation(half.get(), extents, 1 << 30);
-}
-
-TEST_CASE("mpi: more partners than messages are under way at a time") {
-  // Each rank is one device of a mesh, so this needs a window smaller than the group: see the exchange of many pieces.
-  const int n = size_of(MPI_COMM_WORLD), rank = rank_of(MPI_COMM_WORLD);
-  gs::mpi_backend b(MPI_COMM_WORLD, {n}, 3);
-  const cases::sizes block(std::size_t(n), 1000);
-  cases::sizes offset;
-  for (int j = 0; j < n; ++j) offset.push_back(j * 1000);
-  cases::bytes send, recv(std::size_t(n) * 1000);
-  for (int j = 0; j < n; ++j) send.insert(send.end(), 1000, std::byte(rank * 16 + j));
-  const gs::exchange_part part{send.data(), recv.data(), block, offset, block, offset};
-  b.exchange(1, {&part, 1});
-  for (int j = 0; j < n; ++j) CHECK(recv[std::size_t(j) * 1000 + 999] == std::byte(j * 16 + rank));
+  for (const std::vector<int>& extents : meshes(size_of(half.get())))
+    compare_with_simulation(half.get(), extents);
 }
 
 TEST_CASE("mpi: broadcast and gather_to_leader move the data of processes") {
   const int n = size_of(MPI_COMM_WORLD), rank = rank_of(MPI_COMM_WORLD);
   for (const int limit : {5, 1 << 30}) {
-    gs::mpi_backend b(MPI_COMM_WORLD, {n}, limit);
+    gs::mpi_backend b(MPI_COMM_WORLD, {n}, {.message_limit = limit});
     for (const std::int64_t length : {0, 1, 5, 1234}) {
       cases::rng r(std::uint64_t(length) + 1);
       const cases::bytes truth = cases::random_bytes(r, length);
@@ -179,7 +168,8 @@ TEST_CASE("mpi: agree names the ranks that differ, on every rank") {
   if (n < 2) return;
   const outcome last = on_all_ranks([&] { b.agree(rank == n - 1 ? 8 : 7, "the plan"); });
   CHECK(last.n_throws == n);
-  CHECK(last.text == "the processes disagree on the plan: rank 0 has 7, rank " + std::to_string(n - 1) + " has 8");
+  CHECK(last.text ==
+        "the processes disagree on the plan: rank 0 has 7, rank " + std::to_string(n - 1) + " has 8");
   const outcome all = on_all_ranks([&] { b.agree(std::uint64_t(rank), "the step"); });
   CHECK(all.n_throws == n);
   CHECK(all.text.find("rank 1 has 1") != std::string::npos);
@@ -193,10 +183,12 @@ TEST_CASE("mpi: a mesh that does not fit the communicator throws on every rank")
   CHECK(wrong.text == "mpi_backend: a mesh of " + std::to_string(n) + "x2 needs " + std::to_string(2 * n) +
                           " processes, but the communicator has " + std::to_string(n));
   CHECK(on_all_ranks([&] { gs::mpi_backend(MPI_COMM_WORLD, {n, 0}); }).n_throws == n);
-  CHECK(on_all_ranks([&] { gs::mpi_backend(MPI_COMM_WORLD, {n}, 0); }).n_throws == n);
+  CHECK(on_all_ranks([&] { gs::mpi_backend(MPI_COMM_WORLD, {n}, {.window = 0}); }).n_throws == n);
   CHECK(on_all_ranks([&] { gs::mpi_backend(MPI_COMM_NULL, {n}); }).n_throws == n);
   if (n < 2) return;
-  const outcome differ = on_all_ranks([&] { gs::mpi_backend(MPI_COMM_WORLD, rank == 0 ? std::vector{n} : std::vector{n, 0}); });
+  const outcome differ = on_all_ranks([&] {
+    gs::mpi_backend(MPI_COMM_WORLD, rank == 0 ? std::vector{n} : std::vector{n, 0});
+  });
   CHECK(differ.n_throws == n);
   CHECK(differ.text.find("disagree on the mesh") != std::string::npos);
 }
@@ -208,11 +200,13 @@ TEST_CASE("mpi: sizes that do not match are errors where they are seen") {
     gs::mpi_backend b(MPI_COMM_WORLD, {2});
     cases::bytes send(12), recv(8);
     const cases::sizes none{0, 0}, to_1{0, sent}, from_0{8, 0};
-    const gs::exchange_part part{send.data(), recv.data(), rank == 0 ? to_1 : none, none, rank == 1 ? from_0 : none, none};
+    const gs::exchange_part part{
+        send.data(), recv.data(), rank == 0 ? to_1 : none, none, rank == 1 ? from_0 : none, none};
     const outcome o = on_all_ranks([&] { b.exchange(1, {&part, 1}); });
     CHECK(o.n_throws == 1);
-    if (rank == 1) CHECK(o.text.find(sent == 4 ? "expects 8 bytes from member 0, which sent 4" : "MPI_ERR_TRUNCATE") !=
-                         std::string::npos);
+    if (rank == 1)
+      CHECK(o.text.find(sent == 4 ? "expects 8 bytes from member 0, which sent 4" : "MPI_ERR_TRUNCATE") !=
+            std::string::npos);
   }
 }
 
@@ -223,7 +217,7 @@ TEST_CASE("mpi: the application's communicator keeps its error handler and its m
   int received = -1;
   MPI_Request any;
   MPI_Irecv(&received, 1, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &any);
-  compare_with_simulation(MPI_COMM_WORLD, {n}, 64);
+  compare_with_simulation(MPI_COMM_WORLD, {n}, {.message_limit = 64});
   MPI_Send(&rank, 1, MPI_INT, (rank + 1) % n, 0, MPI_COMM_WORLD);
   MPI_Wait(&any, MPI_STATUS_IGNORE);
   CHECK(received == (rank + n - 1) % n);

@@ -23,9 +23,13 @@ using bytes = std::vector<std::byte>;
 using sizes = std::vector<std::int64_t>;
 using rng = std::mt19937_64;
 
-inline std::int64_t below(rng& r, std::int64_t n) { return std::int64_t(r() % std::uint64_t(n)); }
+inline std::int64_t below(rng& r, std::int64_t n) {
+  return std::int64_t(r() % std::uint64_t(n));
+}
 
-inline std::uint32_t n_masks(const std::vector<int>& extents) { return 1u << extents.size(); }
+inline std::uint32_t n_masks(const std::vector<int>& extents) {
+  return 1u << extents.size();
+}
 
 /// Devices with the coordinates of `device` on all axes but the given ones, ascending: row-major order.
 inline std::vector<int> members(const std::vector<int>& extents, std::uint32_t axes, int device) {
@@ -91,7 +95,8 @@ struct exchange_case {
       expected[d] = recv[d];
       for (std::size_t j = 0; j < group.size(); ++j) {
         const auto m = std::size_t(group[j]);
-        std::copy_n(send[m].begin() + send_offset[m][own], recv_bytes[d][j], expected[d].begin() + recv_offset[d][j]);
+        std::copy_n(send[m].begin() + send_offset[m][own], recv_bytes[d][j],
+                    expected[d].begin() + recv_offset[d][j]);
       }
     }
   }
@@ -117,8 +122,7 @@ struct gather_case {
       const std::vector<int> group = members(extents, axes, int(d));
       const auto first = std::size_t(group[0]);
       for (const int m : group) recv_bytes[d].push_back(std::int64_t(send[std::size_t(m)].size()));
-      if (d == first)
-        recv[d].assign(std::size_t(place_blocks(r, recv_bytes[d], recv_offset[d])), untouched);
+      if (d == first) recv[d].assign(std::size_t(place_blocks(r, recv_bytes[d], recv_offset[d])), untouched);
       recv_offset[d] = recv_offset[first];
       recv[d].assign(recv[first].size(), untouched);
       expected[d] = recv[d];

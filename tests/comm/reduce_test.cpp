@@ -19,8 +19,8 @@ const std::vector<std::vector<int>> meshes{{1}, {2}, {3}, {2, 2}, {2, 3}, {2, 1,
 constexpr std::int64_t by_gather = std::numeric_limits<std::int64_t>::max(), by_blocks = 0, by_size = 4096;
 }  // namespace
 
-TEST_CASE_TEMPLATE("all_reduce_sum: sums in member order, bit for bit, by every path", T, float, double, std::int32_t,
-                   std::int64_t) {
+TEST_CASE_TEMPLATE("all_reduce_sum: sums in member order, bit for bit, by every path", T, float, double,
+                   std::int32_t, std::int64_t) {
   std::vector<std::int64_t> sizes(18);
   std::iota(sizes.begin(), sizes.end(), 0);
   sizes.push_back(5000);
@@ -45,7 +45,8 @@ TEST_CASE_TEMPLATE("all_reduce_sum: sums in member order, bit for bit, by every 
 TEST_CASE("all_reduce_sum: the cases above would notice another order") {
   cases::sum_case<float> c({3}, 1, 5000, 1);
   int different = 0;
-  for (std::size_t k = 0; k < 5000; ++k) different += c.data[2][k] + c.data[1][k] + c.data[0][k] != c.expected[0][k];
+  for (std::size_t k = 0; k < 5000; ++k)
+    different += c.data[2][k] + c.data[1][k] + c.data[0][k] != c.expected[0][k];
   CHECK(different > 100);
 }
 
@@ -111,7 +112,7 @@ TEST_CASE("all_reduce_sum: one device needs no others, and mistakes are named") 
   std::vector<std::vector<float>> data{{1, 2, 3}};
   reduce.all_reduce_sum<float>(b, 1, cases::pointers(data, b.devices()), 3);
   CHECK(data == std::vector<std::vector<float>>{{1, 2, 3}});
-  CHECK_THROWS_WITH_AS(reduce.all_reduce_sum<float>(b, 1, {}, 3), "all_reduce: data has 0 entries for 1 devices held",
-                       gs::error);
+  CHECK_THROWS_WITH_AS(reduce.all_reduce_sum<float>(b, 1, {}, 3),
+                       "all_reduce: data has 0 entries for 1 devices held", gs::error);
   CHECK_THROWS_AS(reduce.all_reduce_sum<float>(b, 1, cases::pointers(data, b.devices()), -1), gs::error);
 }

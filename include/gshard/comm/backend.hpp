@@ -23,8 +23,8 @@ struct exchange_part {
   std::span<const std::int64_t> send_bytes, send_offset, recv_bytes, recv_offset;
 };
 
-/// What one device hands to `backend::all_gather`: entry j of the lists belongs to member j of its group, and all
-/// members pass equal lists. `send` may be the device's own block of `recv`.
+/// What one device hands to `backend::all_gather`: entry j of the lists belongs to member j of its group, and
+/// all members pass equal lists. `send` may be the device's own block of `recv`.
 struct gather_part {
   const std::byte* send = nullptr;
   std::int64_t send_bytes = 0;
@@ -39,12 +39,12 @@ struct traffic {
   friend bool operator==(const traffic&, const traffic&) = default;
 };
 
-/// Moves bytes between the devices of a mesh. A process holds one device (MPI), or all of them (simulation), and every
-/// process makes the same calls in the same order. Backends do no arithmetic: sums are made above them (reduce.hpp), in
-/// one order, so that all backends compute the same bits.
+/// Moves bytes between the devices of a mesh. A process holds one device (MPI), or all of them (simulation),
+/// and every process makes the same calls in the same order. Backends do no arithmetic: sums are made above
+/// them (reduce.hpp), in one order, so that all backends compute the same bits.
 ///
-/// A set of mesh axes is a bit mask; a group is the devices that differ only in those axes, members in row-major order
-/// of their coordinates. Device ids are row-major over the mesh.
+/// A set of mesh axes is a bit mask; a group is the devices that differ only in those axes, members in
+/// row-major order of their coordinates. Device ids are row-major over the mesh.
 class backend {
  public:
   backend(const backend&) = delete;
@@ -56,17 +56,18 @@ class backend {
   /// The devices that this process holds, ascending. Arguments "one per device" follow this order.
   std::span<const int> devices() const { return devices_; }
 
-  /// All-to-all-v in every group: member i's block j arrives at member j as its block i. Sizes must match pairwise;
-  /// empty blocks cost nothing. Communicates: each device sends its blocks, except its own.
-  /// Throws `gshard::error` on lists of the wrong length or negative numbers, and on sizes that are seen not to match.
+  /// All-to-all-v in every group: member i's block j arrives at member j as its block i. Sizes must match
+  /// pairwise; empty blocks cost nothing. Communicates: each device sends its blocks, except its own. Throws
+  /// `gshard::error` on lists of the wrong length or negative numbers, and on sizes that are seen not to
+  /// match.
   void exchange(std::uint32_t axes, std::span<const exchange_part> parts);
 
-  /// All-gather in every group: each member's bytes arrive at all members. Communicates: each device's bytes to the
-  /// p - 1 others. Throws as `exchange` does.
+  /// All-gather in every group: each member's bytes arrive at all members. Communicates: each device's bytes
+  /// to the p - 1 others. Throws as `exchange` does.
   void all_gather(std::uint32_t axes, std::span<const gather_part> parts);
 
-  /// Checks that all processes pass the same value; otherwise every process throws a `gshard::error` that names `what`
-  /// and the ranks that differ from the leader.
+  /// Checks that all processes pass the same value; otherwise every process throws a `gshard::error` that
+  /// names `what` and the ranks that differ from the leader.
   virtual void agree(std::uint64_t /*value*/, std::string_view /*what*/) {}
   /// True on exactly one process.
   virtual bool leader() const { return true; }
@@ -107,7 +108,8 @@ inline void copy_block(std::byte* to, std::int64_t to_offset, const std::byte* f
     std::memcpy(to + to_offset, from + from_offset, std::size_t(bytes));
 }
 
-inline void check_list(const char* op, int device, const char* name, std::span<const std::int64_t> list, int size) {
+inline void check_list(const char* op, int device, const char* name, std::span<const std::int64_t> list,
+                       int size) {
   const auto fail = [&](const std::string& why) {
     throw error(std::string(op) + ": device " + std::to_string(device) + ": " + name + " " + why);
   };
@@ -123,8 +125,8 @@ inline int backend::check(const char* op, std::uint32_t axes, std::size_t n_part
     throw error(std::string(op) + ": axes " + detail::axes_text(axes) + " are not all axes of the mesh " +
                 detail::mesh_text(extents_));
   if (n_parts != devices_.size())
-    throw error(std::string(op) + ": " + std::to_string(n_parts) + " parts for " + std::to_string(devices_.size()) +
-                " devices held");
+    throw error(std::string(op) + ": " + std::to_string(n_parts) + " parts for " +
+                std::to_string(devices_.size()) + " devices held");
   return device_group(extents_, axes, 0).size();
 }
 
@@ -139,8 +141,10 @@ inline void backend::exchange(std::uint32_t axes, std::span<const exchange_part>
     const auto own = std::size_t(device_group(extents_, axes, devices_[i]).member());
     if (part.send_bytes[own] != part.recv_bytes[own])
       throw error("exchange: device " + std::to_string(devices_[i]) + " sends itself " +
-                  std::to_string(part.send_bytes[own]) + " bytes but expects " + std::to_string(part.recv_bytes[own]));
-    detail::copy_block(part.recv, part.recv_offset[own], part.send, part.send_offset[own], part.send_bytes[own]);
+                  std::to_string(part.send_bytes[own]) + " bytes but expects " +
+                  std::to_string(part.recv_bytes[own]));
+    detail::copy_block(part.recv, part.recv_offset[own], part.send, part.send_offset[own],
+                       part.send_bytes[own]);
     if (size == 1) continue;
     ++sent_[i].exchanges;
     for (const std::int64_t bytes : part.send_bytes) sent_[i].exchange_bytes += bytes;
@@ -157,8 +161,9 @@ inline void backend::all_gather(std::uint32_t axes, std::span<const gather_part>
     detail::check_list("all_gather", devices_[i], "recv_offset", part.recv_offset, size);
     const auto own = std::size_t(device_group(extents_, axes, devices_[i]).member());
     if (part.send_bytes != part.recv_bytes[own])
-      throw error("all_gather: device " + std::to_string(devices_[i]) + " sends " + std::to_string(part.send_bytes) +
-                  " bytes but its own block has " + std::to_string(part.recv_bytes[own]));
+      throw error("all_gather: device " + std::to_string(devices_[i]) + " sends " +
+                  std::to_string(part.send_bytes) + " bytes but its own block has " +
+                  std::to_string(part.recv_bytes[own]));
     detail::copy_block(part.recv, part.recv_offset[own], part.send, 0, part.send_bytes);
     if (size == 1) continue;
     ++sent_[i].gathers;

@@ -31,10 +31,12 @@ inline std::string axes_text(std::uint32_t axes) {
 }  // namespace detail
 
 /// The number of devices of a mesh: the product of its extents (1 for a mesh without axes).
-/// Throws `gshard::error` if there are more than `max_axes` extents, if one is below 1, or if the product overflows.
+/// Throws `gshard::error` if there are more than `max_axes` extents, if one is below 1, or if the product
+/// overflows.
 constexpr int device_count(std::span<const int> extents) {
   if (extents.size() > std::size_t(max_axes))
-    throw error("a mesh has at most " + std::to_string(max_axes) + " axes, not " + std::to_string(extents.size()));
+    throw error("a mesh has at most " + std::to_string(max_axes) + " axes, not " +
+                std::to_string(extents.size()));
   std::int64_t count = 1;
   for (const int extent : extents) {
     if (extent < 1) throw error("mesh " + detail::mesh_text(extents) + ": every extent must be at least 1");
@@ -58,8 +60,8 @@ constexpr int device_at(std::span<const int> extents, std::span<const int> coord
   return device;
 }
 
-/// The devices that differ from one another only in some axes of a mesh, in row-major order of their coordinates,
-/// as seen from one of them.
+/// The devices that differ from one another only in some axes of a mesh, in row-major order of their
+/// coordinates, as seen from one of them.
 class device_group {
  public:
   /// The group of `device` along `axes` (bit a stands for mesh axis a; bits beyond the mesh are ignored).

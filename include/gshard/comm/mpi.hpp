@@ -51,8 +51,8 @@ class communicator {
     char text[MPI_MAX_ERROR_STRING];
     int length = 0;
     MPI_Error_string(code, text, &length);
-    throw error(std::string(call) + " failed on rank " + std::to_string(rank_) + " of " + std::to_string(size_) + ": " +
-                std::string(text, std::size_t(length)));
+    throw error(std::string(call) + " failed on rank " + std::to_string(rank_) + " of " +
+                std::to_string(size_) + ": " + std::string(text, std::size_t(length)));
   }
 
  private:
@@ -82,8 +82,10 @@ inline void agree(const communicator& world, std::uint64_t value, std::string_vi
   if (most[0] == ~most[1]) return;  // the largest value is the smallest
 
   std::vector<std::uint64_t> all(std::size_t(world.size()));
-  world.check(MPI_Allgather(&value, 1, MPI_UINT64_T, all.data(), 1, MPI_UINT64_T, world.get()), "MPI_Allgather");
-  std::string text = "the processes disagree on " + std::string(what) + ": rank 0 has " + std::to_string(all[0]);
+  world.check(MPI_Allgather(&value, 1, MPI_UINT64_T, all.data(), 1, MPI_UINT64_T, world.get()),
+              "MPI_Allgather");
+  std::string text =
+      "the processes disagree on " + std::string(what) + ": rank 0 has " + std::to_string(all[0]);
   int n_different = 0;
   for (std::size_t rank = 1; rank < all.size(); ++rank)
     if (all[rank] != all[0] && ++n_different <= 8)
@@ -99,18 +101,25 @@ std::span<Byte> block(Byte* data, std::int64_t offset, std::int64_t bytes) {
 }
 }  // namespace detail
 
+/// Limits that only tests and unusual networks need to change; the same on all processes.
+struct mpi_options {
+  int message_limit = 1 << 30;  ///< Longer messages are sent in pieces of this many bytes.
+  int window = 32;              ///< Members of a group with whom messages are under way at a time.
+};
+
 /// One device per MPI process: device ids are the ranks of the communicator given.
 ///
-/// The communicator is duplicated once, so messages never mix with the application's, whose error handler stays as it
-/// is; MPI errors become `gshard::error` with MPI's own text. One further communicator is made per set of axes when it
-/// is first used. Only the calling thread talks to MPI: MPI_THREAD_FUNNELED is enough if that is the main thread.
-/// Construction and destruction are collective; communicators outlive MPI_Finalize unharmed, but are then not freed.
+/// The communicator is duplicated once, so messages never mix with the application's, whose error handler
+/// stays as it is; MPI errors become `gshard::error` with MPI's own text. One further communicator is made
+/// per set of axes when it is first used. Only the calling thread talks to MPI: MPI_THREAD_FUNNELED is enough
+/// if that is the main thread. Construction and destruction are collective; communicators outlive
+/// MPI_Finalize unharmed, but are then not freed.
 class mpi_backend final : public backend {
  public:
-  /// Throws `gshard::error`, on every process, if the processes pass different extents or if the product of the
-  /// extents is not the number of processes. Messages are cut into pieces of at most `message_limit` bytes.
-  mpi_backend(MPI_Comm comm, const std::vector<int>& extents, int message_limit = 1 << 30)
-      : mpi_backend(connect(comm, extents, message_limit), extents, message_limit) {}
+  /// Throws `gshard::error`, on every process, if the processes pass different extents or options, or if the
+  /// product of the extents is not the number of processes.
+  mpi_backend(MPI_Comm comm, const std::vector<int>& extents, const mpi_options& options = {})
+      : mpi_backend(connect(comm, extents, options), extents, options) {}
 
   void agree(std::uint64_t value, std::string_view what) override { detail::agree(world_, value, what); }
   bool leader() const override { return world_.rank() == 0; }
@@ -119,15 +128,16 @@ class mpi_backend final : public backend {
 
  private:
   static constexpr int tag = 0;
-  static constexpr int window = 32;  // partners with whom messages are under way at a time
 
-  mpi_backend(detail::communicator&& world, const std::vector<int>& extents, int message_limit)
+  mpi_backend(detail::communicator&& world, const std::vector<int>& extents, const mpi_options& options)
       : backend(extents, {world.rank()}),
-        limit_(message_limit),
+        limit_(options.message_limit),
+        window_(options.window),
         world_(std::move(world)),
         group_(std::size_t(1) << extents.size()) {}
 
-  static detail::communicator connect(MPI_Comm comm, std::span<const int> extents, int message_limit);
+  static detail::communicator connect(MPI_Comm comm, std::span<const int> extents,
+                                      const mpi_options& options);
   const detail::communicator& along(std::uint32_t axes);
 
   void do_exchange(std::uint32_t axes, std::span<const exchange_part> parts) override;
@@ -138,32 +148,41 @@ class mpi_backend final : public backend {
   void pairwise(const detail::communicator& group, Send send, Recv recv);
   void finish(const detail::communicator& group);
 
-  // Calls f(offset, count) for the pieces of a message; sender and receiver know its size and so find the same ones.
+  // Calls f(offset, count) for the pieces of a message; sender and receiver know its size and so find the
+  // same ones.
   template <class F>
   void for_each_piece(std::int64_t bytes, F f) const {
-    for (std::int64_t at = 0; at < bytes; at += limit_) f(at, int(std::min<std::int64_t>(limit_, bytes - at)));
+    for (std::int64_t at = 0; at < bytes; at += limit_)
+      f(at, int(std::min<std::int64_t>(limit_, bytes - at)));
   }
 
   std::int64_t limit_;
+  int window_;
   detail::communicator world_;
   std::vector<detail::communicator> group_;  // by set of axes, empty until used
   std::vector<MPI_Request> request_;
-  std::vector<MPI_Status> status_;
-  std::vector<int> length_;  // of the messages to be received, the first of request_
+  std::vector<int> length_;  // of the messages to be received, which come first in request_
   std::vector<int> count_, offset_;
 };
 
-inline detail::communicator mpi_backend::connect(MPI_Comm comm, std::span<const int> extents, int message_limit) {
+inline detail::communicator mpi_backend::connect(MPI_Comm comm, std::span<const int> extents,
+                                                 const mpi_options& options) {
   detail::communicator world = detail::duplicate(comm);
   std::uint64_t digest = 14695981039346656037u;  // FNV-1a
-  for (const int extent : extents) digest = (digest ^ std::uint64_t(extent)) * 1099511628211u;
-  digest = (digest ^ std::uint64_t(message_limit)) * 1099511628211u;
-  detail::agree(world, digest, "the mesh (" + detail::mesh_text(extents) + " here) or the message limit");
-  if (message_limit < 1) throw error("mpi_backend: message limit " + std::to_string(message_limit) + " is below 1");
+  const auto add = [&](int value) { digest = (digest ^ std::uint64_t(value)) * 1099511628211u; };
+  for (const int extent : extents) add(extent);
+  add(options.message_limit);
+  add(options.window);
+  detail::agree(world, digest,
+                "the mesh (here " + detail::mesh_text(extents) + ") or the options of mpi_backend");
+  if (options.message_limit < 1 || options.window < 1)
+    throw error("mpi_backend: message limit " + std::to_string(options.message_limit) + " and window " +
+                std::to_string(options.window) + " must be at least 1");
   const int n_devices = device_count(extents);
   if (n_devices != world.size())
-    throw error("mpi_backend: a mesh of " + detail::mesh_text(extents) + " needs " + std::to_string(n_devices) +
-                " processes, but the communicator has " + std::to_string(world.size()));
+    throw error("mpi_backend: a mesh of " + detail::mesh_text(extents) + " needs " +
+                std::to_string(n_devices) + " processes, but the communicator has " +
+                std::to_string(world.size()));
   return world;
 }
 
@@ -185,8 +204,8 @@ inline const detail::communicator& mpi_backend::along(std::uint32_t axes) {
 template <class Send, class Recv>
 void mpi_backend::pairwise(const detail::communicator& group, Send send, Recv recv) {
   const int p = group.size(), me = group.rank();
-  for (int first = 1; first < p; first += window) {
-    const int last = std::min(first + window, p);
+  for (int first = 1; first < p; first += window_) {
+    const int last = std::min(first + window_, p);
     request_.clear();
     length_.clear();
     for (int k = first; k < last; ++k) {
@@ -212,21 +231,28 @@ void mpi_backend::pairwise(const detail::communicator& group, Send send, Recv re
   }
 }
 
+// One MPI_Wait each, as MPI_Waitall of Open MPI 4.1 may spin for ever when a message has failed; and all of
+// them, as the buffers may be gone once an error is thrown.
 inline void mpi_backend::finish(const detail::communicator& group) {
-  status_.resize(request_.size());
-  const int code = MPI_Waitall(int(request_.size()), request_.data(), status_.data());
-  if (code == MPI_ERR_IN_STATUS)
-    for (const MPI_Status& status : status_)
-      if (status.MPI_ERROR != MPI_ERR_PENDING) group.check(status.MPI_ERROR, "a message to or from another device");
-  group.check(code, "MPI_Waitall");
-  for (std::size_t i = 0; i < length_.size(); ++i) {
-    int received = 0;
-    MPI_Get_count(&status_[i], MPI_BYTE, &received);
-    if (received != length_[i])
-      throw error("exchange: member " + std::to_string(group.rank()) + " of a group of " +
-                  std::to_string(group.size()) + " expects " + std::to_string(length_[i]) + " bytes from member " +
-                  std::to_string(status_[i].MPI_SOURCE) + ", which sent " + std::to_string(received));
+  int failure = MPI_SUCCESS;
+  std::string mismatch;
+  for (std::size_t i = 0; i < request_.size(); ++i) {
+    MPI_Status status;
+    const int code = MPI_Wait(&request_[i], &status);
+    if (code != MPI_SUCCESS) {
+      failure = code;
+    } else if (i < length_.size()) {
+      int received = 0;
+      MPI_Get_count(&status, MPI_BYTE, &received);
+      if (received != length_[i])
+        mismatch = "member " + std::to_string(group.rank()) + " of a group of " +
+                   std::to_string(group.size()) + " expects " + std::to_string(length_[i]) +
+                   " bytes from member " + std::to_string(status.MPI_SOURCE) + ", which sent " +
+                   std::to_string(received);
+    }
   }
+  group.check(failure, "a message between devices");
+  if (!mismatch.empty()) throw error(mismatch);
 }
 
 inline void mpi_backend::do_exchange(std::uint32_t axes, std::span<const exchange_part> parts) {
@@ -259,8 +285,8 @@ inline void mpi_backend::do_all_gather(std::uint32_t axes, std::span<const gathe
     count_[j] = int(part.recv_bytes[j]);
     offset_[j] = int(part.recv_offset[j]);
   }
-  group.check(MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, part.recv, count_.data(), offset_.data(), MPI_BYTE,
-                             group.get()),
+  group.check(MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, part.recv, count_.data(), offset_.data(),
+                             MPI_BYTE, group.get()),
               "MPI_Allgatherv");
 }
 
@@ -273,7 +299,8 @@ inline void mpi_backend::broadcast(std::span<std::byte> data) {
 inline std::vector<std::vector<std::byte>> mpi_backend::gather_to_leader(std::span<const std::byte> mine) {
   const auto size = std::int64_t(mine.size());
   std::vector<std::int64_t> sizes(leader() ? std::size_t(world_.size()) : 0);
-  world_.check(MPI_Gather(&size, 1, MPI_INT64_T, sizes.data(), 1, MPI_INT64_T, 0, world_.get()), "MPI_Gather");
+  world_.check(MPI_Gather(&size, 1, MPI_INT64_T, sizes.data(), 1, MPI_INT64_T, 0, world_.get()),
+               "MPI_Gather");
   if (!leader()) {
     for_each_piece(size, [&](std::int64_t at, int count) {
       world_.check(MPI_Send(mine.data() + at, count, MPI_BYTE, 0, tag, world_.get()), "MPI_Send");

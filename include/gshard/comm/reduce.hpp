@@ -15,18 +15,20 @@
 
 namespace gshard { inline namespace v0 {
 
-/// Reductions over the groups of any backend. Every element is combined in member order, ((x0 + x1) + x2) + ...,
-/// whatever the sizes, the algorithm and the backend: equal inputs give equal bits.
+/// Reductions over the groups of any backend. Every element is combined in member order, ((x0 + x1) + x2) +
+/// ..., whatever the sizes, the algorithm and the backend: equal inputs give equal bits.
 ///
-/// Keeps its scratch memory from call to call; a call that needs no more than an earlier one allocates nothing.
+/// Keeps its scratch memory from call to call; a call that needs no more than an earlier one allocates
+/// nothing.
 class reducer {
  public:
-  /// Data of at most `gather_limit` bytes are gathered whole and combined by every device. The same on all processes.
+  /// Data of at most `gather_limit` bytes are gathered whole and combined by every device. The same on all
+  /// processes.
   explicit reducer(std::int64_t gather_limit = 4096) : gather_limit_(gather_limit) {}
 
-  /// data[i][k] becomes the combination of element k over the group of device i; data: n elements per held device.
-  /// Communicates: each of p members sends 2 (p - 1) / p n elements (one exchange, one all_gather), or (p - 1) n in
-  /// one all_gather where data are small.
+  /// data[i][k] becomes the combination of element k over the group of device i; data: n elements per held
+  /// device. Communicates: each of p members sends 2 (p - 1) / p n elements (one exchange, one all_gather),
+  /// or (p - 1) n in one all_gather where data are small.
   template <class T, class Op>
   void all_reduce(backend& b, std::uint32_t axes, std::span<T* const> data, std::int64_t n, Op op);
 
@@ -35,9 +37,9 @@ class reducer {
     all_reduce(b, axes, data, n, std::plus<T>{});
   }
 
-  /// data[i] holds one block per member, one after another, block j of counts[j] elements. result[i] becomes the
-  /// combination of block j over the group in which device i is member j; it may be that block of data[i].
-  /// Communicates: each member sends all its blocks, except its own, in one exchange.
+  /// data[i] holds one block per member, one after another, block j of counts[j] elements. result[i] becomes
+  /// the combination of block j over the group in which device i is member j; it may be that block of
+  /// data[i]. Communicates: each member sends all its blocks, except its own, in one exchange.
   template <class T, class Op>
   void reduce_scatter(backend& b, std::uint32_t axes, std::span<const T* const> data,
                       std::span<const std::int64_t> counts, std::span<T* const> result, Op op);
@@ -54,7 +56,8 @@ class reducer {
   template <class T, class Op>
   void all_reduce_by_blocks(backend& b, std::uint32_t axes, std::span<T* const> data, std::int64_t n, Op op);
   template <class T, class Op, class Source, class Target>
-  void scatter(backend& b, std::uint32_t axes, std::span<const std::int64_t> counts, Source data, Target result, Op op);
+  void scatter(backend& b, std::uint32_t axes, std::span<const std::int64_t> counts, Source data,
+               Target result, Op op);
 
   // Gives every held device room for p slots of the given size.
   void reserve(std::size_t n_devices, std::size_t p, std::int64_t slot_bytes) {
@@ -110,7 +113,8 @@ void reducer::all_reduce(backend& b, std::uint32_t axes, std::span<T* const> dat
 }
 
 template <class T, class Op>
-void reducer::all_reduce_by_gather(backend& b, std::uint32_t axes, std::span<T* const> data, std::int64_t n, Op op) {
+void reducer::all_reduce_by_gather(backend& b, std::uint32_t axes, std::span<T* const> data, std::int64_t n,
+                                   Op op) {
   const auto p = std::size_t(device_group(b.extents(), axes, 0).size());
   const std::int64_t bytes = n * std::int64_t(sizeof(T));
   reserve(data.size(), p, bytes);
@@ -123,7 +127,8 @@ void reducer::all_reduce_by_gather(backend& b, std::uint32_t axes, std::span<T* 
 }
 
 template <class T, class Op>
-void reducer::all_reduce_by_blocks(backend& b, std::uint32_t axes, std::span<T* const> data, std::int64_t n, Op op) {
+void reducer::all_reduce_by_blocks(backend& b, std::uint32_t axes, std::span<T* const> data, std::int64_t n,
+                                   Op op) {
   const std::int64_t p = device_group(b.extents(), axes, 0).size();
   const std::int64_t block = (n + p - 1) / p;
   count_.clear();
@@ -137,7 +142,8 @@ void reducer::all_reduce_by_blocks(backend& b, std::uint32_t axes, std::span<T* 
   gather_.clear();
   for (std::size_t i = 0; i < data.size(); ++i) {
     auto* bytes = reinterpret_cast<std::byte*>(data[i]);
-    gather_.push_back({bytes + send_offset_[member(i)], send_bytes_[member(i)], bytes, send_bytes_, send_offset_});
+    gather_.push_back(
+        {bytes + send_offset_[member(i)], send_bytes_[member(i)], bytes, send_bytes_, send_offset_});
   }
   b.all_gather(axes, gather_);
 }
@@ -148,14 +154,15 @@ void reducer::reduce_scatter(backend& b, std::uint32_t axes, std::span<const T* 
   static_assert(std::is_arithmetic_v<T>);
   detail::check_per_device("reduce_scatter", "data", data.size(), b);
   detail::check_per_device("reduce_scatter", "result", result.size(), b);
-  detail::check_list("reduce_scatter", b.devices()[0], "counts", counts, device_group(b.extents(), axes, 0).size());
+  detail::check_list("reduce_scatter", b.devices()[0], "counts", counts,
+                     device_group(b.extents(), axes, 0).size());
   scatter<T>(
       b, axes, counts, [&](std::size_t i) { return data[i]; }, [&](std::size_t i) { return result[i]; }, op);
 }
 
 template <class T, class Op, class Source, class Target>
-void reducer::scatter(backend& b, std::uint32_t axes, std::span<const std::int64_t> counts, Source data, Target result,
-                      Op op) {
+void reducer::scatter(backend& b, std::uint32_t axes, std::span<const std::int64_t> counts, Source data,
+                      Target result, Op op) {
   constexpr std::int64_t width = sizeof(T);
   const std::size_t n_devices = b.devices().size(), p = counts.size();
   send_bytes_.resize(p);

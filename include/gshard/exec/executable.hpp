@@ -24,7 +24,7 @@ template <class Given, class Input>
 inline constexpr bool is_global_data = std::is_convertible_v<Given, std::span<const typename Input::element>>;
 }  // namespace detail
 
-/// A compiled program on a cluster, with its extents bound: call it with its inputs, get its outputs.
+/// A compiled program on a cluster that has its mesh axes, with its extents bound: call it with its inputs, get its outputs.
 /// Inputs are tensors in the program's layout, or whole arrays (std::span, row-major) that every process has. Outputs are tensors
 /// whose types say how they lie. Parameters live in a store that several programs may share.
 /// Communicates: what `Program::plan` says. Compile time: number, element types, ranks and layouts of the inputs.
@@ -32,9 +32,9 @@ inline constexpr bool is_global_data = std::is_convertible_v<Given, std::span<co
 template <class Program>
 class executable {
  public:
-  executable(const cluster<typename Program::mesh>& on, const dims& extents, parameter_store store)
+  executable(const any_cluster& on, const dims& extents, parameter_store store)
       : run_(std::make_unique<executor>(Program::plan, on, extents, std::move(store))) {}
-  executable(const cluster<typename Program::mesh>& on, const dims& extents) : executable(on, extents, parameter_store(on)) {}
+  executable(const any_cluster& on, const dims& extents) : executable(on, extents, parameter_store(on)) {}
 
   /// Runs the program once: a std::tuple of its outputs, or the output itself if it has one.
   template <class... Inputs>

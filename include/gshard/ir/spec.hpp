@@ -40,6 +40,10 @@ struct label {
   consteval label(const char (&axis)[N]) {
     add({axis, N - 1});
   }
+  template <std::size_t N>
+  constexpr explicit label(const fixed_string<N>& axis) {
+    add(axis.view());
+  }
   constexpr explicit label(kind k) : what(k) {}
   constexpr void add(std::string_view axis) {
     for (std::size_t i = 0; i < axis.size(); ++i) text[count][i] = axis[i];

@@ -2,60 +2,63 @@
 #pragma once
 
 #include <bit>
+#include <cstddef>
 #include <cstdint>
+#include <iterator>
 
 namespace gshard { inline namespace v0 { namespace kernel {
 
-/// e^x within one unit in the last place, without branches, so that loops of it vectorise. Below the smallest
-/// normal number the result is 0; NaN stays NaN.
-constexpr float exponential(float x) {
-  constexpr float shifter = 0x1.8p23F;
-  const float bounded = x < -87.3F ? -87.3F : x > 88.8F ? 88.8F : x;
-  const float shifted = bounded * 0x1.715476p+0F + shifter;  // log2(e); the integer is in the low bits
-  const float n = shifted - shifter;
-  const float r = (bounded - n * 0x1.62e4p-1F) - n * 0x1.7f7d1cp-20F;  // ln 2 in two parts
-  float p = 0x1.a01a02p-13F;
-  p = p * r + 0x1.6c16c2p-10F;
-  p = p * r + 0x1.111112p-7F;
-  p = p * r + 0x1.555556p-5F;
-  p = p * r + 0x1.555556p-3F;
-  p = p * r + 0.5F;
-  p = p * r + 1.0F;
-  p = p * r + 1.0F;
-  // 2^n in two halves, because 2^128 is not a float
-  const auto bits = std::bit_cast<std::int32_t>(shifted) - std::bit_cast<std::int32_t>(shifter);
-  const auto half = bits >> 1;
-  const float scale0 = std::bit_cast<float>((half + 127) << 23);
-  const float scale1 = std::bit_cast<float>((bits - half + 127) << 23);
-  const float y = p * scale0 * scale1;
-  return x < -87.3F ? 0.0F : y;
+namespace detail {
+
+template <class T>
+struct exponential_of;
+
+template <>
+struct exponential_of<float> {
+  using integer = std::int32_t;
+  static constexpr int mantissa = 23, bias = 127;
+  static constexpr float lowest = -87.3F, highest = 88.8F, shifter = 0x1.8p23F;
+  static constexpr float log2_e = 0x1.715476p+0F, ln2_high = 0x1.62e4p-1F, ln2_low = 0x1.7f7d1cp-20F;
+  static constexpr float series[] = {0x1.a01a02p-13F, 0x1.6c16c2p-10F, 0x1.111112p-7F, 0x1.555556p-5F,
+                                     0x1.555556p-3F,  0.5F,            1.0F,           1.0F};
+};
+template <>
+struct exponential_of<double> {
+  using integer = std::int64_t;
+  static constexpr int mantissa = 52, bias = 1023;
+  static constexpr double lowest = -708.3, highest = 709.8, shifter = 0x1.8p52;
+  static constexpr double log2_e = 0x1.71547652b82fep+0, ln2_high = 0x1.62e42fefa3800p-1,
+                          ln2_low = 0x1.ef35793c76730p-45;
+  static constexpr double series[] = {0x1.6124613a86d09p-33, 0x1.1eed8eff8d898p-29, 0x1.ae64567f544e4p-26,
+                                      0x1.27e4fb7789f5cp-22, 0x1.71de3a556c734p-19, 0x1.a01a01a01a01ap-16,
+                                      0x1.a01a01a01a01ap-13, 0x1.6c16c16c16c17p-10, 0x1.1111111111111p-7,
+                                      0x1.5555555555555p-5,  0x1.5555555555555p-3,  0.5,
+                                      1.0,                   1.0};
+};
+
+// e^x = 2^n e^r. V is T or a vector of T, Bits the same of its integers.
+template <class T, class V, class Bits>
+constexpr V exponential(V x) {
+  using c = exponential_of<T>;
+  const V bounded = x < c::lowest ? V{} + c::lowest : x > c::highest ? V{} + c::highest : x;
+  const V shifted = bounded * c::log2_e + c::shifter;  // leaves n in the low bits
+  const V n = shifted - c::shifter;
+  const V r = (bounded - n * c::ln2_high) - n * c::ln2_low;
+  V p = V{} + c::series[0];
+  for (std::size_t i = 1; i < std::size(c::series); ++i) p = p * r + c::series[i];
+  // 2^n in two factors, because n may be one more than an exponent can hold
+  const Bits whole = std::bit_cast<Bits>(shifted) - std::bit_cast<typename c::integer>(c::shifter);
+  const Bits half = whole >> 1;
+  const V y = p * std::bit_cast<V>((half + c::bias) << c::mantissa) *
+              std::bit_cast<V>((whole - half + c::bias) << c::mantissa);
+  return x < c::lowest ? V{} : y;
 }
-constexpr double exponential(double x) {
-  constexpr double shifter = 0x1.8p52;
-  const double bounded = x < -708.3 ? -708.3 : x > 709.8 ? 709.8 : x;
-  const double shifted = bounded * 0x1.71547652b82fep+0 + shifter;
-  const double n = shifted - shifter;
-  const double r = (bounded - n * 0x1.62e42fefa3800p-1) - n * 0x1.ef35793c76730p-45;
-  double p = 0x1.6124613a86d09p-33;  // 1/13!
-  p = p * r + 0x1.1eed8eff8d898p-29;
-  p = p * r + 0x1.ae64567f544e4p-26;
-  p = p * r + 0x1.27e4fb7789f5cp-22;
-  p = p * r + 0x1.71de3a556c734p-19;
-  p = p * r + 0x1.a01a01a01a01ap-16;
-  p = p * r + 0x1.a01a01a01a01ap-13;
-  p = p * r + 0x1.6c16c16c16c17p-10;
-  p = p * r + 0x1.1111111111111p-7;
-  p = p * r + 0x1.5555555555555p-5;
-  p = p * r + 0x1.5555555555555p-3;
-  p = p * r + 0.5;
-  p = p * r + 1.0;
-  p = p * r + 1.0;
-  const auto bits = std::bit_cast<std::int64_t>(shifted) - std::bit_cast<std::int64_t>(shifter);
-  const auto half = bits >> 1;
-  const double scale0 = std::bit_cast<double>((half + 1023) << 52);
-  const double scale1 = std::bit_cast<double>((bits - half + 1023) << 52);
-  const double y = p * scale0 * scale1;
-  return x < -708.3 ? 0.0 : y;
-}
+
+}  // namespace detail
+
+/// e^x within one unit in the last place, without branches, so that loops of it vectorise. Below the smallest normal
+/// number the result is 0; NaN stays NaN.
+constexpr float exponential(float x) { return detail::exponential<float, float, std::int32_t>(x); }
+constexpr double exponential(double x) { return detail::exponential<double, double, std::int64_t>(x); }
 
 }}}  // namespace gshard::v0::kernel

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <utility>
 
 // Vectors of the target's width by the vector extensions that GCC and clang share, for the loops that compilers do not
 // vectorise by themselves: reductions, whose order they may not change, and tiles of registers.
@@ -35,6 +36,25 @@ void store(const vector<T>& v, T* to) {
   std::memcpy(to, &v, sizeof(v));
 }
 
+// Every lane with the one whose number differs in the bit Step.
+template <std::size_t Step, class V, std::size_t... Lane>
+V swap_lanes(const V& v, std::index_sequence<Lane...>) {
+  return __builtin_shufflevector(v, v, (Lane ^ Step)...);
+}
+
+/// Every lane gets `op` over the aligned group of `Group` lanes, a power of two, that it belongs to.
+template <class T, std::size_t Group = std::size_t(lanes<T>), std::size_t Step = 1, class Op>
+vector<T> across(const vector<T>& v, Op op) {
+  if constexpr (Step >= Group)
+    return v;
+  else
+    return across<T, Group, 2 * Step>(
+        op(v, swap_lanes<Step>(v, std::make_index_sequence<std::size_t(lanes<T>)>{})), op);
+}
+
+inline constexpr auto plus = [](const auto& a, const auto& b) { return a + b; };
+inline constexpr auto larger = [](const auto& a, const auto& b) { return a > b ? a : b; };
+
 /// Folds term(i) over i < n with `op`, of which `start` must be the identity. `term` gets a reader that turns a pointer
 /// into its element i, or into as many elements as a vector has. The order depends on n alone.
 template <class T, class Term, class Op>
@@ -50,15 +70,14 @@ T fold(std::int64_t n, T start, Term term, Op op) {
       part[u] = op(part[u], term([=](const T* x) { return load<T>(x + i + std::int64_t(u) * width); }));
   for (; i + width <= n; i += width) part[0] = op(part[0], term([=](const T* x) { return load<T>(x + i); }));
   const vector<T> all = op(op(part[0], part[1]), op(part[2], part[3]));
-  T result = start;
-  for (std::size_t l = 0; l < std::size_t(width); ++l) result = op(result, T(all[l]));
+  T result = across<T>(all, op)[0];
   for (; i < n; ++i) result = op(result, term([=](const T* x) { return x[i]; }));
   return result;
 }
 
 template <class T, class Term>
 T sum_of(std::int64_t n, Term term) {
-  return fold<T>(n, T(0), term, [](auto x, auto y) { return x + y; });
+  return fold<T>(n, T(0), term, plus);
 }
 
 template <class T>
@@ -71,8 +90,7 @@ T dot(std::int64_t n, const T* x, const T* y) {
 }
 template <class T>
 T maximum(std::int64_t n, const T* x) {
-  return fold<T>(n, -std::numeric_limits<T>::infinity(), [=](auto at) { return at(x); },
-                 [](auto a, auto b) { return a > b ? a : b; });
+  return fold<T>(n, -std::numeric_limits<T>::infinity(), [=](auto at) { return at(x); }, larger);
 }
 
 }}}}  // namespace gshard::v0::kernel::detail

@@ -4,7 +4,7 @@
 #include <gshard/trace/builder.hpp>
 #include <gshard/trace/einsum.hpp>
 #include <gshard/trace/map.hpp>
-#include <gshard/trace/module.hpp>
+#include <gshard/trace/parameter_scope.hpp>
 #include <gshard/trace/random.hpp>
 #include <gshard/trace/routing.hpp>
 #include <gshard/trace/rows.hpp>
@@ -253,7 +253,7 @@ constexpr std::vector<symbol> gradients(symbol scalar, std::span<const symbol> w
 }
 
 /// The trainable parameters that a program has so far.
-constexpr std::vector<symbol> trainable(const module& m) {
+constexpr std::vector<symbol> trainable(const parameter_scope& m) {
   std::vector<symbol> list;
   for (const parameter& p : m.owner().program.parameters)
     if (p.trainable) list.push_back({&m.owner(), p.value});

@@ -9,7 +9,7 @@
 #include <gshard/pass/check.hpp>
 #include <gshard/pass/compile.hpp>
 #include <gshard/pass/plan.hpp>
-#include <gshard/trace/module.hpp>
+#include <gshard/trace/parameter_scope.hpp>
 
 #include <array>
 #include <cstddef>
@@ -105,7 +105,7 @@ constexpr graph trace_program(const program_options& options) {
   builder b;
   b.mesh = Mesh::shape;
   b.options = options.trace;
-  module m(b, options.real);
+  parameter_scope m(b, options.real);
   // Braces fix the order of evaluation, and so the order of the inputs.
   const std::tuple<decltype(input_tuple<Options>(b))...> parts{input_tuple<Options>(b)...};
   const auto symbols = std::apply([](const auto&... p) { return std::tuple_cat(p...); }, parts);
@@ -159,7 +159,7 @@ struct plan_summary {
 }  // namespace detail
 
 /// A model, written over whole tensors, compiled for a mesh: `program<moe_layer, mesh, in<"GSM", P<"expert", none, none>>>`.
-/// `Model` is a captureless callable `(module&, symbol...) -> symbol | std::tuple<symbol...>`; the options are its inputs in order and
+/// `Model` is a captureless callable `(parameter_scope&, symbol...) -> symbol | std::tuple<symbol...>`; the options are its inputs in order and
 /// maybe `element<T>`, `extent<'E', 16>`. `plan` is a constant: what a device computes and sends can be asserted.
 /// Compile time: every fault of the model, its specs and its equations, as one sentence with its words beside it.
 template <auto Model, class Mesh, class... Options>

@@ -79,6 +79,12 @@ class builder {
   /// Results of the node that was appended last.
   constexpr symbol result_of_last(int i) { return {this, program.nodes.back().output(i)}; }
 
+  /// What a parameter holds after the step.
+  constexpr void set_updated(symbol p, symbol updated) {
+    for (parameter& q : program.parameters)
+      if (q.value == p.id) q.updated = updated.id;
+  }
+
   constexpr int bound_dim(char letter) {
     dim d;
     d.letter = letter;

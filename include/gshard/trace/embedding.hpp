@@ -3,7 +3,7 @@
 
 #include <gshard/base/fixed_string.hpp>
 #include <gshard/trace/builder.hpp>
-#include <gshard/trace/module.hpp>
+#include <gshard/trace/parameter_scope.hpp>
 #include <gshard/trace/rows.hpp>
 
 #include <cstdint>
@@ -32,7 +32,7 @@ constexpr symbol gather(symbol table, symbol ids) {
 
 /// iota<"TU">(m)[t, u] = t as int32, or u with along = 1. Attributes: integer[0] = along.
 template <fixed_string Letters>
-constexpr symbol iota(const module& m, int along = 0) {
+constexpr symbol iota(const parameter_scope& m, int along = 0) {
   builder& b = m.owner();
   if (b.failed()) return b.nothing();
   const dim_list dims = b.dims_of(Letters.view(), "iota");

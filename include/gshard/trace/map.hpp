@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <gshard/base/fixed_string.hpp>
 #include <gshard/trace/builder.hpp>
 
 #include <array>
+#include <concepts>
 #include <cstdint>
 #include <span>
 
@@ -93,6 +95,14 @@ constexpr symbol operator/(symbol a, symbol b) {
 }
 constexpr symbol operator*(double c, symbol x) { return detail::emit_scale(x, c); }
 constexpr symbol operator*(symbol x, double c) { return detail::emit_scale(x, c); }
+
+/// x * (product of the extents of these dims)^power, with the extents that the program is run with: `scale_by<"D">(q, -0.5)`.
+template <fixed_string Letters>
+constexpr symbol scale_by(symbol x, double power) {
+  builder& b = *x.owner;
+  if (b.failed()) return b.nothing();
+  return detail::emit_scale(x, 1, b.dims_of(Letters.view(), "scale_by"), power);
+}
 
 /// max(x, 0).
 constexpr symbol relu(symbol x) {

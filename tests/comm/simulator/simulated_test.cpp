@@ -53,7 +53,8 @@ TEST_CASE("simulated: counts what leaves each device") {
   b.all_gather(0, std::vector<gs::gather_part>(6, {nullptr, 0, nullptr, zero, zero}));
   for (std::size_t d = 0; d < 6; ++d) {
     const cases::sizes& s = x.send_bytes[d];
-    CHECK(b.sent()[d] == gs::traffic{1, s[0] + s[1] + s[2] - s[d % 3], 1, 5 * std::int64_t(g.send[d].size())});
+    CHECK(b.sent()[d] ==
+          gs::traffic{1, s[0] + s[1] + s[2] - s[d % 3], 1, 5 * std::int64_t(g.send[d].size())});
   }
   b.reset_sent();
   CHECK(b.sent()[5] == gs::traffic{});
@@ -63,16 +64,21 @@ TEST_CASE("simulated: wrong arguments are errors that name the devices") {
   gs::simulated b({2});
   cases::exchange_case c({2}, 1, 3);
   auto parts = cases::parts(c, b.devices());
-  const cases::sizes wrong{c.recv_bytes[1][0] + 1, c.recv_bytes[1][1]}, negative{-1, c.recv_bytes[1][1]}, three(3, 0);
+  const cases::sizes wrong{c.recv_bytes[1][0] + 1, c.recv_bytes[1][1]}, negative{-1, c.recv_bytes[1][1]},
+      three(3, 0);
 
   CHECK_THROWS_WITH_AS(b.exchange(2, parts), "exchange: axes {1} are not all axes of the mesh 2", gs::error);
-  CHECK_THROWS_WITH_AS(b.exchange(1, std::span(parts).first(1)), "exchange: 1 parts for 2 devices held", gs::error);
+  CHECK_THROWS_WITH_AS(b.exchange(1, std::span(parts).first(1)), "exchange: 1 parts for 2 devices held",
+                       gs::error);
   parts[1].recv_bytes = three;
-  CHECK_THROWS_WITH_AS(b.exchange(1, parts), "exchange: device 1: recv_bytes has 3 entries for a group of 2", gs::error);
+  CHECK_THROWS_WITH_AS(b.exchange(1, parts), "exchange: device 1: recv_bytes has 3 entries for a group of 2",
+                       gs::error);
   parts[1].recv_bytes = negative;
-  CHECK_THROWS_WITH_AS(b.exchange(1, parts), "exchange: device 1: recv_bytes has a negative entry, -1", gs::error);
+  CHECK_THROWS_WITH_AS(b.exchange(1, parts), "exchange: device 1: recv_bytes has a negative entry, -1",
+                       gs::error);
   parts[1].recv_bytes = wrong;
-  CHECK_THROWS_WITH_AS(b.exchange(1, parts), doctest::Contains("bytes to device 1, which expects"), gs::error);
+  CHECK_THROWS_WITH_AS(b.exchange(1, parts), doctest::Contains("bytes to device 1, which expects"),
+                       gs::error);
 
   cases::gather_case g({2}, 1, 3);
   auto gathers = cases::parts(g, b.devices());

@@ -13,8 +13,9 @@
 
 namespace gshard { inline namespace v0 {
 
-/// All devices of a mesh in this process, each with buffers of its own; a collective copies between them. It checks
-/// what only one who sees all devices can: the sizes that sender and receiver expect, and equal lists in a group.
+/// All devices of a mesh in this process, each with buffers of its own; a collective copies between them. It
+/// checks what only one who sees all devices can: the sizes that sender and receiver expect, and equal lists
+/// in a group.
 class simulated : public backend {
  public:
   explicit simulated(const std::vector<int>& extents) : backend(extents, all_of(device_count(extents))) {}
@@ -31,8 +32,8 @@ class simulated : public backend {
         const exchange_part& from = parts[std::size_t(sender)];
         if (from.send_bytes[own] != to.recv_bytes[m])
           throw error("exchange over axes " + detail::axes_text(axes) + ": device " + std::to_string(sender) +
-                      " sends " + std::to_string(from.send_bytes[own]) + " bytes to device " + std::to_string(device) +
-                      ", which expects " + std::to_string(to.recv_bytes[m]));
+                      " sends " + std::to_string(from.send_bytes[own]) + " bytes to device " +
+                      std::to_string(device) + ", which expects " + std::to_string(to.recv_bytes[m]));
         detail::copy_block(to.recv, to.recv_offset[m], from.send, from.send_offset[own], to.recv_bytes[m]);
       }
     }
@@ -43,7 +44,8 @@ class simulated : public backend {
       const device_group group(extents(), axes, device);
       const gather_part& to = parts[std::size_t(device)];
       const gather_part& first = parts[std::size_t(group.device(0))];
-      if (!std::ranges::equal(to.recv_bytes, first.recv_bytes) || !std::ranges::equal(to.recv_offset, first.recv_offset))
+      if (!std::ranges::equal(to.recv_bytes, first.recv_bytes) ||
+          !std::ranges::equal(to.recv_offset, first.recv_offset))
         throw error("all_gather over axes " + detail::axes_text(axes) + ": device " + std::to_string(device) +
                     " and device " + std::to_string(group.device(0)) + " pass different lists");
       for (std::size_t m = 0; m < std::size_t(group.size()); ++m) {

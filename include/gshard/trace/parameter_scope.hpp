@@ -26,16 +26,16 @@ struct init {
 
 /// The parameters of a model under names that scopes prefix: `m.scope("encoder").scope(3).param("wi", "EMH")` is
 /// "encoder.3.wi". Models take it as their first argument.
-class module {
+class parameter_scope {
  public:
-  constexpr explicit module(builder& b, dtype type = dtype::f32) : builder_(&b), type_(type) {}
+  constexpr explicit parameter_scope(builder& b, dtype type = dtype::f32) : builder_(&b), type_(type) {}
 
-  constexpr module scope(std::string_view name) const {
-    module m = *this;
+  constexpr parameter_scope scope(std::string_view name) const {
+    parameter_scope m = *this;
     m.prefix_ = full_name(name).append(".");
     return m;
   }
-  constexpr module scope(int index) const {
+  constexpr parameter_scope scope(int index) const {
     inplace_name<11> digits;
     for (int unit = 1000000000; unit > 0; unit /= 10)
       if (index >= unit || unit == 1) {
@@ -47,7 +47,7 @@ class module {
 
   /// A tensor that lives from step to step: its dims by letter, how it starts, and, if one is wanted, its layout.
   /// Asking twice for one name gives the same tensor.
-  constexpr symbol param(std::string_view name, std::string_view letters, init start) {
+  constexpr symbol param(std::string_view name, std::string_view letters, init start) const {
     builder& b = *builder_;
     if (b.failed()) return b.nothing();
     const tensor_name full = full_name(name);
@@ -67,7 +67,7 @@ class module {
     return {&b, p.value};
   }
   template <class... Entries>
-  constexpr symbol param(std::string_view name, std::string_view letters, spec<Entries...>, init start) {
+  constexpr symbol param(std::string_view name, std::string_view letters, spec<Entries...>, init start) const {
     using layout = spec<Entries...>;
     const symbol s = param(name, letters, start);
     builder& b = *builder_;
@@ -80,7 +80,7 @@ class module {
   }
 
   /// A tensor of the optimiser that starts at zero, with the dims and layout of a parameter; its name is prefix + parameter's name.
-  constexpr symbol state(std::string_view prefix, symbol like) {
+  constexpr symbol state(std::string_view prefix, symbol like) const {
     builder& b = *builder_;
     if (b.failed()) return b.nothing();
     parameter p;
@@ -95,7 +95,7 @@ class module {
   }
 
   /// Adds a scalar term, such as a layer's auxiliary loss, to the objective.
-  constexpr void loss(symbol term) { builder_->losses.push_back(term); }
+  constexpr void loss(symbol term) const { builder_->losses.push_back(term); }
   /// main + weight * (sum of the terms given to `loss`).
   constexpr symbol objective(symbol main, double weight = 1) const {
     symbol total = main;

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/ir/pointwise.hpp>
+#include <gshard/kernel/loops.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace gshard { inline namespace v0 { namespace kernel {
+
+/// out = f(in[0], ..., in[n_in - 1]) elementwise over the row-major result, for n_in <= 6. Each operand has strides over
+/// the dims of the result, 0 where it is broadcast. Dims that all operands can walk as one are joined, so f gets the
+/// longest rows there are. `out` may be one of the operands if that has the strides of `out`.
+template <class T>
+void apply_rows(row_function<T> f, int n_in, const T* const* in, const index_array* in_stride, T* out,
+                const index_array& extent, int rank) {
+  constexpr std::size_t most = pointwise::most_operands;
+  const auto operands = std::size_t(n_in);
+  const index_array out_stride = row_major_strides(rank, extent);
+  detail::loop_nest<most + 1> nest;
+  for (std::size_t d = 0; d < std::size_t(rank); ++d) {
+    detail::loop<most + 1> l{extent[d], {}};
+    for (std::size_t o = 0; o < operands; ++o) l.stride[o] = in_stride[o][d];
+    l.stride[most] = out_stride[d];
+    nest.push(l);
+  }
+  if (nest.iterations() == 0) return;
+  detail::merge_loops(nest);
+  detail::sort_loops(nest, most);
+  const auto row = nest.take_innermost();
+  detail::for_each_offset(nest, [&](const auto& at) {
+    std::array<const T*, most> x{};
+    for (std::size_t o = 0; o < operands; ++o) x[o] = in[o] + at[o];
+    f(x.data(), row.stride.data(), out + at[most], row.extent);
+  });
+}
+
+}}}  // namespace gshard::v0::kernel

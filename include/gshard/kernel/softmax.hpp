@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/kernel/exponential.hpp>
+#include <gshard/kernel/vector.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+
+namespace gshard { inline namespace v0 { namespace kernel {
+
+namespace detail {
+
+template <class T>
+vector<T> vector_exponential(const vector<T>& x) {
+  return exponential<T, vector<T>, vector<typename exponential_of<T>::integer>>(x);
+}
+
+template <class T>
+vector<T> lane_numbers() {
+  vector<T> v{};
+  for (std::size_t l = 0; l < std::size_t(lanes<T>); ++l) v[l] = T(l);
+  return v;
+}
+
+/// y = exp(x - max(x)), for at least one vector of columns. The last vector of the row overlaps the one before it.
+template <class T>
+struct exponential_row {
+  T top, sum;
+
+  exponential_row(const T* x, T* y, std::int64_t cols) {
+    constexpr std::int64_t width = lanes<T>;
+    const std::int64_t last = cols - width, overlap = (width - cols % width) % width;
+    vector<T> end = load<T>(x + last);
+    vector<T> largest = end, total{};
+    for (std::int64_t j = 0; j < last; j += width) largest = larger(largest, load<T>(x + j));
+    const vector<T> tops = across<T>(largest, larger);
+    for (std::int64_t j = 0; j < last; j += width) {
+      const vector<T> e = vector_exponential<T>(load<T>(x + j) - tops);
+      total += e;
+      store<T>(e, y + j);
+    }
+    end = vector_exponential<T>(end - tops);
+    store<T>(end, y + last);
+    top = tops[0];
+    sum = across<T>(total + (lane_numbers<T>() < T(overlap) ? vector<T>{} : end), plus)[0];
+  }
+};
+
+// Several short rows in each vector.
+template <std::size_t Cols, class T>
+vector<T> softmax_groups(const vector<T>& x) {
+  const vector<T> e = vector_exponential<T>(x - across<T, Cols>(x, larger));
+  return e / across<T, Cols>(e, plus);
+}
+
+template <std::size_t Cols, class T>
+void softmax_short_rows(const T* x, T* y, std::int64_t n) {
+  std::int64_t i = 0;
+  for (; i + lanes<T> <= n; i += lanes<T>) store<T>(softmax_groups<Cols, T>(load<T>(x + i)), y + i);
+  vector<T> tail{};
+  std::memcpy(&tail, x + i, std::size_t(n - i) * sizeof(T));
+  tail = softmax_groups<Cols, T>(tail);
+  std::memcpy(y + i, &tail, std::size_t(n - i) * sizeof(T));
+}
+
+// Rows shorter than a vector, each padded to a whole one. By blocks, because a vector cannot be read back right after its
+// parts were written.
+template <class T>
+void softmax_padded_rows(const T* x, T* y, std::int64_t rows, std::int64_t cols) {
+  constexpr std::int64_t block = 32;
+  constexpr auto width = std::size_t(lanes<T>);
+  T in[std::size_t(block)][width], out[std::size_t(block)][width];
+  for (auto& row : in) std::fill_n(row, width, -std::numeric_limits<T>::infinity());
+  for (std::int64_t first = 0; first < rows; first += block) {
+    const std::int64_t n = std::min(block, rows - first);
+    for (std::int64_t i = 0; i < n; ++i) std::copy_n(x + (first + i) * cols, cols, in[i]);
+    for (std::int64_t i = 0; i < n; ++i) store<T>(softmax_groups<width, T>(load<T>(in[i])), out[i]);
+    for (std::int64_t i = 0; i < n; ++i) std::copy_n(out[i], cols, y + (first + i) * cols);
+  }
+}
+
+template <class T, std::size_t Cols = std::size_t(lanes<T>)>
+void softmax_few_cols(const T* x, T* y, std::int64_t rows, std::int64_t cols) {
+  if (cols == std::int64_t(Cols))
+    softmax_short_rows<Cols>(x, y, rows * cols);
+  else if constexpr (Cols > 1)
+    softmax_few_cols<T, Cols / 2>(x, y, rows, cols);
+  else
+    softmax_padded_rows(x, y, rows, cols);
+}
+
+}  // namespace detail
+
+/// y[i, :] = exp(x[i, :]) / sum(exp(x[i, :])) for `rows` contiguous rows. In place if y == x.
+template <class T>
+void softmax(const T* x, T* y, std::int64_t rows, std::int64_t cols) {
+  if (cols <= detail::lanes<T>) {
+    detail::softmax_few_cols(x, y, rows, cols);
+    return;
+  }
+  for (std::int64_t i = 0; i < rows; ++i, x += cols, y += cols) {
+    const T scale = 1 / detail::exponential_row<T>(x, y, cols).sum;
+    for (std::int64_t j = 0; j < cols; ++j) y[j] *= scale;
+  }
+}
+
+/// dx = y * (dy - <y, dy>), row by row, where y = softmax(x). In place if dx == dy.
+template <class T>
+void softmax_grad(const T* y, const T* dy, T* dx, std::int64_t rows, std::int64_t cols) {
+  for (std::int64_t i = 0; i < rows; ++i, y += cols, dy += cols, dx += cols) {
+    const T mean = detail::dot(cols, y, dy);
+    for (std::int64_t j = 0; j < cols; ++j) dx[j] = y[j] * (dy[j] - mean);
+  }
+}
+
+}}}  // namespace gshard::v0::kernel

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/trace/einsum.hpp>
+#include <gshard/trace/map.hpp>
+#include <gshard/trace/parameter_scope.hpp>
+#include <gshard/trace/random.hpp>
+#include <gshard/trace/rows.hpp>
+
+namespace gshard { inline namespace v0 { namespace nn {
+
+/// Multi-head attention: softmax(q k^T / sqrt(D) + bias) v per head. query: [G,B,Q,M], memory: [G,B,K,M]; bias: of dims among
+/// [G,B,H,Q,K], such as [G,B,K] for padding or [Q,K] for causality, 0 where a key may be seen and very negative where not.
+/// Parameters: wq, wk, wv [M,H,D], wo [H,D,M]. `rate`: dropout of the attention weights.
+constexpr symbol attention(const parameter_scope& m, symbol query, symbol memory, symbol bias, double rate = 0) {
+  const symbol wq = m.param("wq", "MHD", init::fan_in("M")), wk = m.param("wk", "MHD", init::fan_in("M"));
+  const symbol wv = m.param("wv", "MHD", init::fan_in("M")), wo = m.param("wo", "HDM", init::fan_in("HD"));
+  const symbol q = scale_by<"D">(einsum<"GBQM,MHD->GBQHD">(query, wq), -0.5);
+  const symbol k = einsum<"GBKM,MHD->GBKHD">(memory, wk);
+  const symbol v = einsum<"GBKM,MHD->GBKHD">(memory, wv);
+  const symbol weights = dropout(softmax(einsum<"GBQHD,GBKHD->GBHQK">(q, k) + bias), rate);
+  return einsum<"GBQHD,HDM->GBQM">(einsum<"GBHQK,GBKHD->GBQHD">(weights, v), wo);
+}
+
+}}}  // namespace gshard::v0::nn

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/base/fixed_string.hpp>
+#include <gshard/ir/spec.hpp>
+#include <gshard/trace/einsum.hpp>
+#include <gshard/trace/gating.hpp>
+#include <gshard/trace/map.hpp>
+#include <gshard/trace/parameter_scope.hpp>
+#include <gshard/trace/rows.hpp>
+
+namespace gshard { inline namespace v0 { namespace nn {
+
+/// Settings of a mixture-of-experts layer. They shape the model, so none depends on the number of devices.
+struct moe_options {
+  capacity places{2};
+  second_expert second = second_expert::random;
+};
+
+struct moe_result {
+  symbol y;         ///< [G,S,M]
+  symbol load;      ///< [E] tokens per expert
+  symbol overflow;  ///< scalar: choices refused because an expert was full
+};
+
+/// The sparsely gated layer of arXiv 2006.16668, Algorithm 2: y_s = sum_e G_{s,e} wo_e relu(wi_e x_s), at most two experts a token.
+/// x: [G,S,M]; mask: [G,S], 0 at padding. Parameters: wg [M,E], wi [E,M,F], wo [E,F,M], experts cut over `ExpertAxis`.
+/// Adds the auxiliary loss to the module's. Communicates, if groups are cut over the same axis: one all_to_all there, one back.
+template <fixed_string ExpertAxis>
+constexpr moe_result moe(const parameter_scope& m, symbol x, symbol mask, moe_options options = {}) {
+  const symbol wg = m.param("wg", "ME", init::fan_in("M"));
+  const symbol wi = m.param("wi", "EMF", P<label(ExpertAxis), none, none>{}, init::fan_in("M"));
+  const symbol wo = m.param("wo", "EFM", P<label(ExpertAxis), none, none>{}, init::fan_in("F"));
+  const symbol gates = softmax(einsum<"GSM,ME->GSE">(x, wg));
+  const gating_result route = top2_gating(gates, mask, options.places, options.second);
+  m.loss(route.aux);
+  const symbol in = einsum<"GSEC,GSM->EGCM">(route.dispatch, x);
+  const symbol h = relu(einsum<"EGCM,EMF->EGCF">(in, wi));
+  const symbol out = einsum<"EGCF,EFM->GECM">(h, wo);
+  return {einsum<"GSEC,GECM->GSM">(route.combine, out), sum<"GE->E">(route.load), sum(route.overflow)};
+}
+
+}}}  // namespace gshard::v0::nn

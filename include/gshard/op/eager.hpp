@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/base/reason.hpp>
+#include <gshard/exec/executable.hpp>
+#include <gshard/ir/mesh.hpp>
+#include <gshard/ir/spec.hpp>
+#include <gshard/pass/program.hpp>
+#include <gshard/tensor/tensor.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+// One operation on typed tensors: a program of one verb, planned at compile time by the same passes, run by the same executor.
+namespace gshard { inline namespace v0 { namespace detail {
+
+/// A mesh of all the axes that some specs name: what an eager operation is planned on.
+template <class... Specs>
+struct mesh_of {
+  static constexpr mesh_shape shape = [] {
+    mesh_shape s;
+    const auto add = [&](const named_sharding& named) {
+      for (int i = 0; i < named.count; ++i)
+        if (const auto axis = named.items[std::size_t(i)].axis; s.find(axis.view()) < 0) s.push_back(axis.view(), dynamic);
+    };
+    (add(Specs::named), ...);
+    return s;
+  }();
+};
+
+/// The letters of an operand whose dims have these factors: 'A' for factor 0, ...
+template <short_list Factors>
+constexpr auto letters_of_factors() {
+  constexpr auto text = [] {
+    word<std::size_t(Factors.size())> w{std::string_view("ABCDEFGHIJKLMNOP").substr(0, std::size_t(Factors.size()))};
+    for (int d = 0; d < Factors.size(); ++d) w.text[d] = char('A' + Factors[d]);
+    return w;
+  }();
+  return text;
+}
+
+/// Binds the letters of the operands to their extents; one letter must have one extent.
+template <class... Tensors, std::size_t N>
+dims bind_letters(std::string_view operation, const std::array<std::string_view, N>& letters, const Tensors&... operands) {
+  dims bound;
+  std::size_t i = 0;
+  const auto bind = [&](const auto& t) {
+    for (std::size_t d = 0; d < letters[i].size(); ++d) {
+      const char letter = letters[i][d];
+      const std::int64_t known = bound.find(letter), given = t.extent(int(d));
+      if (known >= 0 && known != given)
+        throw error(std::string(operation) + ": dim " + std::to_string(d) + " of operand " + std::to_string(i) + " has extent " +
+                    std::to_string(given) + ", an earlier operand has " + std::to_string(known) + " there");
+      bound.set(letter, given);
+    }
+    ++i;
+  };
+  (bind(operands), ...);
+  return bound;
+}
+
+
+/// Plans and runs `Model` on the operands. Letters[i] are the dims of operand i.
+template <auto Model, class ExtraSpec, fixed_string... Letters, class... T, class... Specs>
+auto run_eager(std::string_view operation, const tensor<T, Specs>&... operands) {
+  using mesh = mesh_of<Specs..., ExtraSpec>;
+  using compiled = program<Model, mesh, in<Letters, Specs, T>..., element<std::common_type_t<T...>>, pending_outputs>;
+  const auto& first = std::get<0>(std::tie(operands...));
+  (..., [&] {
+    if (!operands.on().same_as(first.on())) throw error(std::string(operation) + ": the operands lie on different clusters");
+  }());
+  executable<compiled> run(first.on(), bind_letters(operation, std::array{Letters.view()...}, operands...));
+  return run(operands...);
+}
+
+template <class... Tensors>
+inline constexpr bool all_complete = (!Tensors::is_partial && ...);
+
+}}}  // namespace gshard::v0::detail

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/op/eager.hpp>
+#include <gshard/trace/einsum.hpp>
+
+#include <cstddef>
+#include <utility>
+
+namespace gshard { inline namespace v0 {
+
+namespace detail {
+template <fixed_string Equation>
+inline constexpr auto einsum_model = [](auto&, auto... x) { return einsum<Equation>(x...); };
+
+template <fixed_string Equation, class... T, class... Specs, std::size_t... I>
+auto eager_einsum(std::index_sequence<I...>, const tensor<T, Specs>&... x) {
+  constexpr equation e = einsum_of<Equation>::value;
+  static_assert((holds<e.operand(int(I)).size() == Specs::rank, in_equation<Equation>, operand_number<int(I)>,
+                       expected_rank<e.operand(int(I)).size()>, actual_rank<Specs::rank>> &&
+                 ...),
+                "gshard: a tensor has another number of dims than its partition spec, equation or operation expects");
+  return run_eager<einsum_model<Equation>, spec<>, letters_of_factors<e.operands[I]>()...>(Equation.view(), x...);
+}
+}  // namespace detail
+
+/// einsum on tensors. The type of the result says how it lies: an axis that cuts a contracted index leaves `partial<axis>`.
+/// Throws `gshard::error` if one letter meets two extents.
+/// @see trace/einsum.hpp for the rules
+template <fixed_string Equation, class... T, class... Specs>
+  requires(sizeof...(T) > 0)
+auto einsum(const tensor<T, Specs>&... x) {
+  constexpr equation e = einsum_of<Equation>::value;
+  static_assert(holds<e.count == int(sizeof...(T)), in_equation<Equation>, operands_in_equation<e.count>, operands_given<int(sizeof...(T))>>,
+                "gshard: the einsum equation has another number of operands than the call");
+  static_assert(holds<detail::all_complete<tensor<T, Specs>...>, in_equation<Equation>, actual_type<Specs>...>,
+                "gshard: a pending sum (partial) is used as a complete tensor; reshard it first");
+  return detail::eager_einsum<Equation>(std::index_sequence_for<T...>{}, x...);
+}
+
+}}  // namespace gshard::v0

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/exec/spec_of.hpp>
+#include <gshard/op/eager.hpp>
+#include <gshard/pass/reshard.hpp>
+#include <gshard/trace/shape.hpp>
+
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+namespace gshard { inline namespace v0 {
+
+namespace detail {
+template <class Spec>
+inline constexpr auto reshard_model = [](auto&, auto x) { return annotate<Spec>(x); };
+
+template <int Rank>
+inline constexpr auto first_letters = letters_of_factors<counting(Rank)>();
+
+template <int Rank, std::size_t... I>
+constexpr auto replicated_spec(std::index_sequence<I...>) {
+  return spec<decltype((void(I), replicated{}))...>{};
+}
+}  // namespace detail
+
+/// reshard<P<none, "expert">>(t): the same tensor in another layout; a pending sum is completed. Communicates: the cheapest sequence
+/// of slice, reduce_scatter, all_to_all, all_reduce and all_gather that pass/reshard.hpp finds; nothing if it lies so already.
+/// Compile time: rank, axes used twice. Throws `gshard::error` if the cluster lacks an axis.
+template <class To, class T, class From>
+tensor<T, To> reshard(const tensor<T, From>& t) {
+  static_assert(holds<To::rank == From::rank, expected_rank<From::rank>, actual_rank<To::rank>>,
+                "gshard: a tensor has another number of dims than its partition spec, equation or operation expects");
+  static_assert(!tensor<T, To>::is_partial, "gshard: reshard makes complete tensors; a pending sum (partial) cannot be asked for");
+  return detail::run_eager<detail::reshard_model<To>, To, detail::first_letters<From::rank>>("reshard", t);
+}
+
+/// all_to_all<0, 1>(t): the minor-most mesh axis of dim 0 cuts dim 1 instead. Communicates: one all_to_all.
+template <int From, int To, class T, class Spec>
+auto all_to_all(const tensor<T, Spec>& t) {
+  using mesh = detail::mesh_of<Spec>;
+  constexpr sharding before = [] {
+    diagnostic problem;
+    return resolve(Spec::named, mesh::shape, "all_to_all", problem);
+  }();
+  static_assert(From != To && From >= 0 && To >= 0 && From < Spec::rank && To < Spec::rank, "gshard: all_to_all moves an axis between two dims");
+  static_assert(!before[From].empty(), "gshard: all_to_all from a dim that no mesh axis cuts");
+  constexpr sharding then = after(before, detail::axis_move(op::all_to_all, before[From].back(), From, To));
+  return reshard<detail::spec_of<mesh, then>>(t);
+}
+
+/// The whole tensor, row-major, on every process. Communicates: what a reshard to replicated does.
+template <class T, class Spec>
+std::vector<T> to_global(const tensor<T, Spec>& t) {
+  const auto whole = reshard<decltype(detail::replicated_spec<Spec::rank>(std::make_index_sequence<std::size_t(Spec::rank)>{}))>(t);
+  const auto view = whole.local_shard(0);
+  return {view.data, view.data + view.size()};
+}
+
+}}  // namespace gshard::v0

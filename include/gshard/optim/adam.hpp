@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/pass/differentiate.hpp>
+#include <gshard/trace/builder.hpp>
+#include <gshard/trace/parameter_scope.hpp>
+
+#include <cstddef>
+#include <vector>
+
+namespace gshard { inline namespace v0 {
+
+/// Adam with decoupled weight decay, for the inside of a model:
+/// m = beta1 m + (1 - beta1) g, v = beta2 v + (1 - beta2) g^2, p -= rate (m^ / (sqrt(v^) + epsilon) + decay p), with the bias
+/// corrections m^ = m / (1 - beta1^t), v^ = v / (1 - beta2^t), t = step of the run + 1.
+struct adam {
+  double beta1 = 0.9;
+  double beta2 = 0.98;
+  double epsilon = 1e-9;
+  double weight_decay = 0;
+
+  /// Appends the gradients of `loss` and the update of every trainable parameter: a whole training step is one program. Parameters
+  /// and moments are written in place. `rate`: a scalar. Communicates: completes each gradient that is a pending sum, once.
+  constexpr void minimise(const parameter_scope& m, symbol loss, symbol rate) const {
+    const std::vector<symbol> parameters = trainable(m);
+    const std::vector<symbol> gradient = gradients(loss, parameters);
+    for (std::size_t i = 0; i < parameters.size() && !m.owner().failed(); ++i) update(m, parameters[i], gradient[i], rate);
+  }
+
+  /// op::adam. Attributes: number = beta1, beta2, epsilon, weight_decay.
+  constexpr void update(const parameter_scope& m, symbol p, symbol g, symbol rate) const {
+    builder& b = m.owner();
+    const symbol first = m.state("adam.m.", p), second = m.state("adam.v.", p);
+    if (b.failed()) return;
+    rule loops;
+    const short_list all = detail::counting(p.rank());
+    loops.in = {all, all, all, all, {}};
+    loops.out = {all, all, all};
+    attributes attr;
+    attr.number = {beta1, beta2, epsilon, weight_decay};
+    const dim_list dims = p.get().dims;
+    const dtype type = p.get().type;
+    b.add_node(op::adam, {p.id, first.id, second.id, g.id, rate.id}, loops, attr, {{dims, type}, {dims, type}, {dims, type}});
+    b.program.nodes.back().in_place = 3;
+    b.set_updated(p, b.result_of_last(0));
+    b.set_updated(first, b.result_of_last(1));
+    b.set_updated(second, b.result_of_last(2));
+  }
+};
+
+}}  // namespace gshard::v0

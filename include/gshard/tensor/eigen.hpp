@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/tensor/tensor.hpp>
+
+#include <Eigen/Core>
+
+#include <type_traits>
+
+namespace gshard { inline namespace v0 {
+
+/// A shard as an Eigen matrix, without a copy: the last dim as columns, all others as rows.
+template <class T>
+auto as_eigen(const shard_view<T>& s) {
+  using matrix = Eigen::Matrix<std::remove_const_t<T>, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+  using mapped = Eigen::Map<std::conditional_t<std::is_const_v<T>, const matrix, matrix>>;
+  const Eigen::Index cols = s.rank() == 0 ? 1 : s.extent(s.rank() - 1);
+  Eigen::Index rows = 1;
+  for (int d = 0; d + 1 < s.rank(); ++d) rows *= s.extent(d);
+  return mapped(s.data, rows, cols);
+}
+
+}}  // namespace gshard::v0
