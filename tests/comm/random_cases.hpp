@@ -196,4 +196,9 @@ bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
   return std::ranges::equal(std::as_bytes(std::span(a)), std::as_bytes(std::span(b)));
 }
 
+/// n elements on every held device.
+inline std::vector<std::int64_t> on_each(const gshard::backend& b, std::int64_t n) {
+  return std::vector<std::int64_t>(b.devices().size(), n);
+}
+
 }  // namespace cases

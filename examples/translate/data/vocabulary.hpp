@@ -34,7 +34,6 @@ inline std::unique_ptr<vocabulary> load_vocabulary(std::string_view bytes) {
     return std::make_unique<character_vocabulary>(
         code_points(bytes.substr(character_vocabulary::tag.size())));
   }
-  constexpr std::string_view sentencepiece_tag = "sentencepiece\n";
   if (bytes.starts_with(sentencepiece_tag)) {
 #if TRANSLATE_HAS_SENTENCEPIECE
     return std::make_unique<sentencepiece_vocabulary>(std::string(bytes.substr(sentencepiece_tag.size())));

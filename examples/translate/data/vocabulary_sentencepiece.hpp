@@ -10,6 +10,15 @@
 #endif
 #endif
 
+#include <string_view>
+
+namespace translate {
+
+/// How the bytes of a vocabulary by sentencepiece begin.
+inline constexpr std::string_view sentencepiece_tag = "sentencepiece\n";
+
+}  // namespace translate
+
 #if TRANSLATE_HAS_SENTENCEPIECE
 
 #include <sentencepiece_processor.h>
@@ -22,7 +31,6 @@
 #include <span>
 #include <stdexcept>
 #include <string>
-#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -74,8 +82,6 @@ inline double coverage(std::span<const pair> pairs, std::size_t count) {
 /// Pieces of a unigram model (Kudo 2018) as the library sentencepiece finds them.
 class sentencepiece_vocabulary final : public vocabulary {
  public:
-  static constexpr std::string_view tag = "sentencepiece\n";
-
   /// Throws std::runtime_error when `model` is not a model of sentencepiece with our special ids.
   explicit sentencepiece_vocabulary(std::string model) : model_(std::move(model)) {
     detail::check(processor_.LoadFromSerializedProto(model_), "these bytes are not one of its models");
@@ -104,7 +110,7 @@ class sentencepiece_vocabulary final : public vocabulary {
   }
 
   std::int32_t size() const override { return processor_.GetPieceSize(); }
-  std::string serialise() const override { return std::string(tag) + model_; }
+  std::string serialise() const override { return std::string(sentencepiece_tag) + model_; }
 
  private:
   std::string model_;

@@ -26,38 +26,47 @@ class reducer {
   /// processes.
   explicit reducer(std::int64_t gather_limit = 4096) : gather_limit_(gather_limit) {}
 
-  /// data[i][k] becomes the combination of element k over the group of device i; data: n elements per held
-  /// device. Communicates: each of p members sends 2 (p - 1) / p n elements (one exchange, one all_gather),
-  /// or (p - 1) n in one all_gather where data are small.
+  /// data[i][k] becomes the combination of element k over the group of device i; n[i]: the elements of held device i, equal within
+  /// a group. Communicates: each of p members sends 2 (p - 1) / p n elements (one exchange, one all_gather), or (p - 1) n in one
+  /// all_gather where data are small.
   template <class T, class Op>
-  void all_reduce(backend& b, std::uint32_t axes, std::span<T* const> data, std::int64_t n, Op op);
+  void all_reduce(backend& b, std::uint32_t axes, std::span<T* const> data, std::span<const std::int64_t> n, Op op);
 
   template <class T>
-  void all_reduce_sum(backend& b, std::uint32_t axes, std::span<T* const> data, std::int64_t n) {
+  void all_reduce_sum(backend& b, std::uint32_t axes, std::span<T* const> data, std::span<const std::int64_t> n) {
     all_reduce(b, axes, data, n, std::plus<T>{});
   }
 
-  /// data[i] holds one block per member, one after another, block j of counts[j] elements. result[i] becomes
-  /// the combination of block j over the group in which device i is member j; it may be that block of
-  /// data[i]. Communicates: each member sends all its blocks, except its own, in one exchange.
+  /// data[i] holds one block per member, one after another, block j of counts[i][j] elements. result[i] becomes the combination of
+  /// block j over the group in which device i is member j; it may be that block of data[i]. Counts are equal within a group.
+  /// Communicates: each member sends all its blocks, except its own, in one exchange.
   template <class T, class Op>
-  void reduce_scatter(backend& b, std::uint32_t axes, std::span<const T* const> data,
-                      std::span<const std::int64_t> counts, std::span<T* const> result, Op op);
+  void reduce_scatter(backend& b, std::uint32_t axes, std::span<const T* const> data, std::span<const std::span<const std::int64_t>> counts,
+                      std::span<T* const> result, Op op);
 
   template <class T>
   void reduce_scatter_sum(backend& b, std::uint32_t axes, std::span<const T* const> data,
-                          std::span<const std::int64_t> counts, std::span<T* const> result) {
+                          std::span<const std::span<const std::int64_t>> counts, std::span<T* const> result) {
     reduce_scatter(b, axes, data, counts, result, std::plus<T>{});
   }
 
  private:
   template <class T, class Op>
-  void all_reduce_by_gather(backend& b, std::uint32_t axes, std::span<T* const> data, std::int64_t n, Op op);
+  void all_reduce_by_gather(backend& b, std::uint32_t axes, std::span<T* const> data, std::span<const std::int64_t> n, Op op);
   template <class T, class Op>
-  void all_reduce_by_blocks(backend& b, std::uint32_t axes, std::span<T* const> data, std::int64_t n, Op op);
+  void all_reduce_by_blocks(backend& b, std::uint32_t axes, std::span<T* const> data, std::span<const std::int64_t> n, Op op);
+  // Sums the blocks whose sizes and offsets are in send_bytes_ and send_offset_, p entries per held device.
   template <class T, class Op, class Source, class Target>
-  void scatter(backend& b, std::uint32_t axes, std::span<const std::int64_t> counts, Source data,
-               Target result, Op op);
+  void scatter(backend& b, std::uint32_t axes, Source data, Target result, Op op);
+
+  static std::size_t group_size(const backend& b, std::uint32_t axes) { return std::size_t(device_group(b.extents(), axes, 0).size()); }
+  static std::size_t member(const backend& b, std::uint32_t axes, std::size_t device) {
+    return std::size_t(device_group(b.extents(), axes, b.devices()[device]).member());
+  }
+  /// Entries of held device `device` in a table of p entries per device.
+  static std::span<std::int64_t> row(std::vector<std::int64_t>& table, std::size_t device, std::size_t p) {
+    return std::span(table).subspan(device * p, p);
+  }
 
   // Gives every held device room for p slots of the given size.
   void reserve(std::size_t n_devices, std::size_t p, std::int64_t slot_bytes) {
@@ -87,7 +96,7 @@ class reducer {
   std::int64_t gather_limit_;
   std::int64_t room_ = 0;
   std::vector<std::byte> scratch_;
-  std::vector<std::int64_t> slot_, count_, send_bytes_, send_offset_, recv_bytes_;
+  std::vector<std::int64_t> slot_, send_bytes_, send_offset_, recv_bytes_;
   std::vector<exchange_part> exchange_;
   std::vector<gather_part> gather_;
 };
@@ -101,84 +110,91 @@ inline void check_per_device(const char* op, const char* name, std::size_t n, co
 }  // namespace detail
 
 template <class T, class Op>
-void reducer::all_reduce(backend& b, std::uint32_t axes, std::span<T* const> data, std::int64_t n, Op op) {
+void reducer::all_reduce(backend& b, std::uint32_t axes, std::span<T* const> data, std::span<const std::int64_t> n, Op op) {
   static_assert(std::is_arithmetic_v<T>);
   detail::check_per_device("all_reduce", "data", data.size(), b);
-  if (n < 0) throw error("all_reduce: a negative number of elements, " + std::to_string(n));
-  if (device_group(b.extents(), axes, 0).size() == 1 || n == 0) return;
-  if (n * std::int64_t(sizeof(T)) <= gather_limit_)
-    all_reduce_by_gather(b, axes, data, n, op);
-  else
-    all_reduce_by_blocks(b, axes, data, n, op);
+  detail::check_per_device("all_reduce", "n", n.size(), b);
+  if (const std::int64_t least = *std::min_element(n.begin(), n.end()); least < 0)
+    throw error("all_reduce: a negative number of elements, " + std::to_string(least));
+  const std::int64_t most = *std::max_element(n.begin(), n.end());
+  if (group_size(b, axes) == 1 || most == 0) return;
+  if (most * std::int64_t(sizeof(T)) <= gather_limit_) all_reduce_by_gather(b, axes, data, n, op);
+  else all_reduce_by_blocks(b, axes, data, n, op);
 }
 
 template <class T, class Op>
-void reducer::all_reduce_by_gather(backend& b, std::uint32_t axes, std::span<T* const> data, std::int64_t n,
-                                   Op op) {
-  const auto p = std::size_t(device_group(b.extents(), axes, 0).size());
-  const std::int64_t bytes = n * std::int64_t(sizeof(T));
-  reserve(data.size(), p, bytes);
-  recv_bytes_.assign(p, bytes);
+void reducer::all_reduce_by_gather(backend& b, std::uint32_t axes, std::span<T* const> data, std::span<const std::int64_t> n, Op op) {
+  constexpr std::int64_t width = sizeof(T);
+  const std::size_t p = group_size(b, axes);
+  reserve(data.size(), p, *std::max_element(n.begin(), n.end()) * width);
+  recv_bytes_.resize(data.size() * p);
   gather_.clear();
-  for (std::size_t i = 0; i < data.size(); ++i)
-    gather_.push_back({reinterpret_cast<const std::byte*>(data[i]), bytes, room(i), recv_bytes_, slot_});
+  for (std::size_t i = 0; i < data.size(); ++i) {
+    const auto bytes = row(recv_bytes_, i, p);
+    std::fill(bytes.begin(), bytes.end(), n[i] * width);
+    gather_.push_back({reinterpret_cast<const std::byte*>(data[i]), n[i] * width, room(i), bytes, slot_});
+  }
   b.all_gather(axes, gather_);
-  for (std::size_t i = 0; i < data.size(); ++i) combine(i, data[i], n, op);
+  for (std::size_t i = 0; i < data.size(); ++i) combine(i, data[i], n[i], op);
 }
 
 template <class T, class Op>
-void reducer::all_reduce_by_blocks(backend& b, std::uint32_t axes, std::span<T* const> data, std::int64_t n,
-                                   Op op) {
-  const std::int64_t p = device_group(b.extents(), axes, 0).size();
-  const std::int64_t block = (n + p - 1) / p;
-  count_.clear();
-  for (std::int64_t j = 0; j < p; ++j) count_.push_back(std::clamp<std::int64_t>(n - j * block, 0, block));
-  const auto member = [&](std::size_t i) {
-    return std::size_t(device_group(b.extents(), axes, b.devices()[i]).member());
-  };
+void reducer::all_reduce_by_blocks(backend& b, std::uint32_t axes, std::span<T* const> data, std::span<const std::int64_t> n, Op op) {
+  constexpr std::int64_t width = sizeof(T);
+  const std::size_t p = group_size(b, axes);
+  send_bytes_.resize(data.size() * p);
+  send_offset_.resize(data.size() * p);
+  for (std::size_t i = 0; i < data.size(); ++i) {
+    const std::int64_t block = (n[i] + std::int64_t(p) - 1) / std::int64_t(p);
+    for (std::size_t j = 0; j < p; ++j) {
+      const std::int64_t begin = std::min(n[i], std::int64_t(j) * block);
+      row(send_offset_, i, p)[j] = begin * width;
+      row(send_bytes_, i, p)[j] = (std::min(n[i], begin + block) - begin) * width;
+    }
+  }
+  const auto own_offset = [&](std::size_t i) { return row(send_offset_, i, p)[member(b, axes, i)]; };
   scatter<T>(
-      b, axes, count_, [&](std::size_t i) { return data[i]; },
-      [&](std::size_t i) { return data[i] + send_offset_[member(i)] / std::int64_t(sizeof(T)); }, op);
+      b, axes, [&](std::size_t i) { return data[i]; }, [&](std::size_t i) { return data[i] + own_offset(i) / width; }, op);
   gather_.clear();
   for (std::size_t i = 0; i < data.size(); ++i) {
     auto* bytes = reinterpret_cast<std::byte*>(data[i]);
-    gather_.push_back(
-        {bytes + send_offset_[member(i)], send_bytes_[member(i)], bytes, send_bytes_, send_offset_});
+    gather_.push_back({bytes + own_offset(i), row(send_bytes_, i, p)[member(b, axes, i)], bytes, row(send_bytes_, i, p), row(send_offset_, i, p)});
   }
   b.all_gather(axes, gather_);
 }
 
 template <class T, class Op>
 void reducer::reduce_scatter(backend& b, std::uint32_t axes, std::span<const T* const> data,
-                             std::span<const std::int64_t> counts, std::span<T* const> result, Op op) {
+                             std::span<const std::span<const std::int64_t>> counts, std::span<T* const> result, Op op) {
   static_assert(std::is_arithmetic_v<T>);
+  constexpr std::int64_t width = sizeof(T);
   detail::check_per_device("reduce_scatter", "data", data.size(), b);
   detail::check_per_device("reduce_scatter", "result", result.size(), b);
-  detail::check_list("reduce_scatter", b.devices()[0], "counts", counts,
-                     device_group(b.extents(), axes, 0).size());
+  detail::check_per_device("reduce_scatter", "counts", counts.size(), b);
+  const std::size_t p = group_size(b, axes);
+  send_bytes_.resize(data.size() * p);
+  send_offset_.resize(data.size() * p);
+  for (std::size_t i = 0; i < data.size(); ++i) {
+    detail::check_list("reduce_scatter", b.devices()[i], "counts", counts[i], int(p));
+    const auto bytes = row(send_bytes_, i, p), offset = row(send_offset_, i, p);
+    std::transform(counts[i].begin(), counts[i].end(), bytes.begin(), [](std::int64_t count) { return count * width; });
+    std::exclusive_scan(bytes.begin(), bytes.end(), offset.begin(), std::int64_t{0});
+  }
   scatter<T>(
-      b, axes, counts, [&](std::size_t i) { return data[i]; }, [&](std::size_t i) { return result[i]; }, op);
+      b, axes, [&](std::size_t i) { return data[i]; }, [&](std::size_t i) { return result[i]; }, op);
 }
 
 template <class T, class Op, class Source, class Target>
-void reducer::scatter(backend& b, std::uint32_t axes, std::span<const std::int64_t> counts, Source data,
-                      Target result, Op op) {
+void reducer::scatter(backend& b, std::uint32_t axes, Source data, Target result, Op op) {
   constexpr std::int64_t width = sizeof(T);
-  const std::size_t n_devices = b.devices().size(), p = counts.size();
-  send_bytes_.resize(p);
-  send_offset_.resize(p);
-  std::transform(counts.begin(), counts.end(), send_bytes_.begin(), [](std::int64_t n) { return n * width; });
-  std::exclusive_scan(send_bytes_.begin(), send_bytes_.end(), send_offset_.begin(), std::int64_t{0});
+  const std::size_t n_devices = b.devices().size(), p = group_size(b, axes);
   reserve(n_devices, p, *std::max_element(send_bytes_.begin(), send_bytes_.end()));
-
   recv_bytes_.resize(n_devices * p);
   exchange_.clear();
   for (std::size_t i = 0; i < n_devices; ++i) {
-    const int member = device_group(b.extents(), axes, b.devices()[i]).member();
-    const auto mine = std::span(recv_bytes_).subspan(i * p, p);
-    std::fill(mine.begin(), mine.end(), send_bytes_[std::size_t(member)]);
-    const auto* bytes = reinterpret_cast<const std::byte*>(data(i));
-    exchange_.push_back({bytes, room(i), send_bytes_, send_offset_, mine, slot_});
+    const auto sizes = row(send_bytes_, i, p), mine = row(recv_bytes_, i, p);
+    std::fill(mine.begin(), mine.end(), sizes[member(b, axes, i)]);
+    exchange_.push_back({reinterpret_cast<const std::byte*>(data(i)), room(i), sizes, row(send_offset_, i, p), mine, slot_});
   }
   b.exchange(axes, exchange_);
   for (std::size_t i = 0; i < n_devices; ++i) combine(i, result(i), recv_bytes_[i * p] / width, op);

@@ -38,7 +38,7 @@ struct exponential_of<double> {
 
 // e^x = 2^n e^r. V is T or a vector of T, Bits the same of its integers.
 template <class T, class V, class Bits>
-constexpr V exponential(V x) {
+constexpr V exponential_as(V x) {
   using c = exponential_of<T>;
   const V bounded = x < c::lowest ? V{} + c::lowest : x > c::highest ? V{} + c::highest : x;
   const V shifted = bounded * c::log2_e + c::shifter;  // leaves n in the low bits
@@ -58,7 +58,7 @@ constexpr V exponential(V x) {
 
 /// e^x within one unit in the last place, without branches, so that loops of it vectorise. Below the smallest normal
 /// number the result is 0; NaN stays NaN.
-constexpr float exponential(float x) { return detail::exponential<float, float, std::int32_t>(x); }
-constexpr double exponential(double x) { return detail::exponential<double, double, std::int64_t>(x); }
+constexpr float exponential(float x) { return detail::exponential_as<float, float, std::int32_t>(x); }
+constexpr double exponential(double x) { return detail::exponential_as<double, double, std::int64_t>(x); }
 
 }}}  // namespace gshard::v0::kernel

@@ -15,11 +15,6 @@ namespace gshard { inline namespace v0 { namespace kernel {
 namespace detail {
 
 template <class T>
-vector<T> vector_exponential(const vector<T>& x) {
-  return exponential<T, vector<T>, vector<typename exponential_of<T>::integer>>(x);
-}
-
-template <class T>
 vector<T> lane_numbers() {
   vector<T> v{};
   for (std::size_t l = 0; l < std::size_t(lanes<T>); ++l) v[l] = T(l);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <gshard/kernel/exponential.hpp>
+
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -91,6 +93,11 @@ T dot(std::int64_t n, const T* x, const T* y) {
 template <class T>
 T maximum(std::int64_t n, const T* x) {
   return fold<T>(n, -std::numeric_limits<T>::infinity(), [=](auto at) { return at(x); }, larger);
+}
+
+template <class T>
+vector<T> vector_exponential(const vector<T>& x) {
+  return exponential_as<T, vector<T>, vector<typename exponential_of<T>::integer>>(x);
 }
 
 }}}}  // namespace gshard::v0::kernel::detail

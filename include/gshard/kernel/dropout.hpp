@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/base/random.hpp>
+#include <gshard/kernel/random_fill.hpp>
+#include <gshard/kernel/view.hpp>
+
+#include <cstdint>
+
+namespace gshard { inline namespace v0 { namespace kernel {
+
+/// y = x / (1 - rate) where uniform01(key, global linear index) >= rate, else 0. The same call with dy for x is the
+/// derivative. In place if y == x.
+template <class T>
+void dropout(const T* x, T* y, const placement& at, double rate, random_key key) {
+  const T scale = T(1 / (1 - rate));
+  const auto threshold = static_cast<float>(rate);
+  for_each_run(at, [&](std::int64_t local, std::int64_t global, std::int64_t count) {
+    const auto first = std::uint64_t(global);
+    detail::for_uniform01(key, first, std::uint64_t(count), [&](std::uint64_t begin, std::uint64_t n, const float* u) {
+      const T* from = x + local + (begin - first);
+      T* to = y + local + (begin - first);
+      for (std::uint64_t i = 0; i < n; ++i) to[i] = u[i] >= threshold ? from[i] * scale : T(0);
+    });
+  });
+}
+
+}}}  // namespace gshard::v0::kernel
