@@ -23,20 +23,17 @@ set(gshard_mpi_environment
   OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
   OMPI_MCA_btl_vader_single_copy_mechanism=none)
 
-# gshard_translate: the headers below examples/translate with what they need beyond gshard; for the program and its tests.
-find_path(GSHARD_SENTENCEPIECE_INCLUDE_DIR sentencepiece_processor.h)
-find_library(GSHARD_SENTENCEPIECE_LIBRARY sentencepiece)
-find_library(GSHARD_SENTENCEPIECE_TRAIN_LIBRARY sentencepiece_train)
-find_path(GSHARD_UTF8PROC_INCLUDE_DIR utf8proc.h)
-find_library(GSHARD_UTF8PROC_LIBRARY utf8proc)
-mark_as_advanced(GSHARD_SENTENCEPIECE_INCLUDE_DIR GSHARD_SENTENCEPIECE_LIBRARY GSHARD_SENTENCEPIECE_TRAIN_LIBRARY
-  GSHARD_UTF8PROC_INCLUDE_DIR GSHARD_UTF8PROC_LIBRARY)
-if(gshard_with_io AND GSHARD_SENTENCEPIECE_INCLUDE_DIR AND GSHARD_SENTENCEPIECE_LIBRARY
-    AND GSHARD_SENTENCEPIECE_TRAIN_LIBRARY AND GSHARD_UTF8PROC_INCLUDE_DIR AND GSHARD_UTF8PROC_LIBRARY)
-  add_library(gshard_translate INTERFACE)
-  target_include_directories(gshard_translate INTERFACE "${PROJECT_SOURCE_DIR}/examples")
-  target_include_directories(gshard_translate SYSTEM INTERFACE
-    "${GSHARD_SENTENCEPIECE_INCLUDE_DIR}" "${GSHARD_UTF8PROC_INCLUDE_DIR}")
-  target_link_libraries(gshard_translate INTERFACE gshard_dev
-    "${GSHARD_SENTENCEPIECE_TRAIN_LIBRARY}" "${GSHARD_SENTENCEPIECE_LIBRARY}" "${GSHARD_UTF8PROC_LIBRARY}")
-endif()
+# gshard_translate: the headers below examples/translate with what they use where it is installed; for the program and
+# its tests.
+add_library(gshard_translate INTERFACE)
+target_include_directories(gshard_translate INTERFACE
+  "${PROJECT_SOURCE_DIR}/examples" "${PROJECT_SOURCE_DIR}/examples/translate")
+target_link_libraries(gshard_translate INTERFACE gshard_dev)
+foreach(library sentencepiece_train sentencepiece utf8proc)
+  string(TOUPPER GSHARD_${library}_LIBRARY found)
+  find_library(${found} ${library})
+  mark_as_advanced(${found})
+  if(${found})
+    target_link_libraries(gshard_translate INTERFACE "${${found}}")
+  endif()
+endforeach()

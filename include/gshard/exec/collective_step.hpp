@@ -38,12 +38,12 @@ class collective_step {
   }
 
  private:
-  struct block {
+  struct piece {
     kernel::placement at;  // in the whole tensor
     std::int64_t elements = 0, offset = 0;
   };
   struct part {
-    std::vector<block> send, recv;  // per member of the group
+    std::vector<piece> send, recv;  // per member of the group
     std::vector<std::int64_t> send_bytes, send_offset, recv_bytes, recv_offset, send_elements;
     buffer packed_in, packed_out;
   };
@@ -80,19 +80,19 @@ class collective_step {
     for (int m = 0; m < group.size(); ++m) {
       const kernel::placement there_in = place_of(in_, group.device(m)), there_out = place_of(out_, group.device(m));
       // To member m goes what it will hold along `to_`; from it comes what it holds along `from_`.
-      p.send.push_back(make_block(to_ >= 0 ? cut(in_.places[i], there_out, to_) : in_.places[i]));
-      p.recv.push_back(make_block(from_ >= 0 ? cut(out_.places[i], there_in, from_) : out_.places[i]));
+      p.send.push_back(make_piece(to_ >= 0 ? cut(in_.places[i], there_out, to_) : in_.places[i]));
+      p.recv.push_back(make_piece(from_ >= 0 ? cut(out_.places[i], there_in, from_) : out_.places[i]));
     }
     chain(p.send, p.send_bytes, p.send_offset);
     chain(p.recv, p.recv_bytes, p.recv_offset);
-    for (const block& b : p.send) p.send_elements.push_back(b.elements);
+    for (const piece& b : p.send) p.send_elements.push_back(b.elements);
     if (to_ >= 0) p.packed_in = buffer(p.send_offset.back() + p.send_bytes.back());
     if (from_ >= 0) p.packed_out = buffer(p.recv_offset.back() + p.recv_bytes.back());
   }
-  static block make_block(const kernel::placement& at) { return {at, kernel::element_count(at.rank, at.extent), 0}; }
-  void chain(std::vector<block>& blocks, std::vector<std::int64_t>& bytes, std::vector<std::int64_t>& offset) const {
+  static piece make_piece(const kernel::placement& at) { return {at, kernel::element_count(at.rank, at.extent), 0}; }
+  void chain(std::vector<piece>& blocks, std::vector<std::int64_t>& bytes, std::vector<std::int64_t>& offset) const {
     std::int64_t next = 0;
-    for (block& b : blocks) {
+    for (piece& b : blocks) {
       b.offset = next * width();
       bytes.push_back(b.elements * width());
       offset.push_back(b.offset);
@@ -120,11 +120,11 @@ class collective_step {
   void copy_part(std::size_t i) { pack(in_.data[i], in_.places[i], out_.data[i], out_.places[i]); }
   void pack_all(std::size_t i) {
     part& p = parts_[i];
-    for (const block& b : p.send) pack(in_.data[i], in_.places[i], p.packed_in.data() + b.offset, b.at);
+    for (const piece& b : p.send) pack(in_.data[i], in_.places[i], p.packed_in.data() + b.offset, b.at);
   }
   void unpack_all(std::size_t i) {
     part& p = parts_[i];
-    for (const block& b : p.recv) unpack(p.packed_out.data() + b.offset, b.at, out_.data[i], out_.places[i]);
+    for (const piece& b : p.recv) unpack(p.packed_out.data() + b.offset, b.at, out_.data[i], out_.places[i]);
   }
 
   void all_gather() {

@@ -68,7 +68,7 @@ class executable {
     if constexpr (distributed_tensor<Given>) {
       static_assert(holds<std::is_same_v<typename Given::value_type, T>, expected_type<T>, actual_type<typename Given::value_type>>,
                     "gshard: an input of a program has another element type");
-      using Spec = detail::spec_of<typename Program::mesh, Program::plan.values[std::size_t(Program::plan.inputs[I].value)].layout>;
+      using Spec = detail::spec_of<typename Program::mesh, detail::input_layout<Program, I>>;
       static_assert(holds<std::is_same_v<typename Given::layout_type, Spec>, expected_type<Spec>, actual_type<typename Given::layout_type>>,
                     "gshard: an input of a program lies in another layout; reshard it first");
       if (!given.on().same_as(run_->on())) throw error("program: input " + std::to_string(I) + " lies on another cluster");
@@ -104,10 +104,10 @@ class executable {
   }
   template <std::size_t I>
   auto output() const {
-    constexpr const value& v = Program::plan.values[std::size_t(Program::plan.outputs[I].value)];
-    using T = detail::element_of<v.type>;
+    using T = detail::element_of<Program::plan.at(Program::plan.outputs[I].value).type>;
+    using Spec = detail::spec_of<typename Program::mesh, detail::output_layout<Program, I>>;
     const detail::bound_value& from = run_->output(I);
-    tensor<T, detail::spec_of<typename Program::mesh, v.layout>> t(run_->on(), from.extents);
+    tensor<T, Spec> t(run_->on(), from.extents);
     for (std::size_t d = 0; d < from.data.size(); ++d)
       if (from.bytes(d) > 0) std::memcpy(t.local_shard(d).data, from.data[d], std::size_t(from.bytes(d)));
     return t;

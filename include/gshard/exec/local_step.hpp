@@ -89,30 +89,34 @@ class local_step {
       case op::dropout:
         return [x = in(0), y = out(0), at = out_value(0).places[device_], rate = n_.attr.number[0],
                 key = n_.attr.integer[0]](const run_context& run) {
-          kernel::dropout<T>(x, y, at, float(rate), random_key{run.seed, run.step, std::uint32_t(key)});
+          kernel::dropout<T>(x, y, at, rate, random_key{run.seed, run.step, std::uint32_t(key)});
         };
       case op::top2_gating: return bind_gating();
       case op::top2_gating_grad: return bind_gating_grad();
       case op::one_hot:
-        return [slot = in<std::int32_t>(0), weight = n_.inputs > 1 ? in(1) : nullptr, y = out(0), s = routing(out_value(0), n_.loops.out[0])](
-                   const run_context&) { kernel::one_hot<T>(slot, weight, y, s); };
+        return [slot = in<std::int32_t>(0), weight = n_.inputs > 1 ? in(1) : nullptr, y = out(0), r = routing(out_value(0), n_.loops.out[0], in_value(0))](
+                   const run_context&) { kernel::one_hot<T>(slot, weight, y, r.sizes, r.first_expert, r.experts); };
       case op::one_hot_grad:
-        return [d = in(0), slot = in<std::int32_t>(1), dweight = out(0), s = routing(in_value(0), n_.loops.in[0])](const run_context&) {
-          kernel::one_hot_grad<T>(slot, d, dweight, s);
+        return [d = in(0), slot = in<std::int32_t>(1), dweight = out(0), r = routing(in_value(0), n_.loops.in[0], in_value(1))](const run_context&) {
+          kernel::one_hot_grad<T>(slot, d, dweight, r.sizes, r.first_expert, r.experts);
         };
       case op::dispatch:
         return [x = in(0), slot = in<std::int32_t>(1), weight = n_.inputs > 2 ? in(2) : nullptr, y = out(0),
-                s = routing(out_value(0), n_.loops.out[0])](const run_context&) { kernel::dispatch<T>(slot, weight, x, y, s); };
+                r = routing(out_value(0), n_.loops.out[0], in_value(1))](const run_context&) {
+          kernel::dispatch<T>(slot, weight, x, r.buffers(y), r.sizes);
+        };
       case op::combine:
         return [h = in(0), slot = in<std::int32_t>(1), weight = n_.inputs > 2 ? in(2) : nullptr, y = out(0),
-                s = routing(in_value(0), n_.loops.in[0])](const run_context&) { kernel::combine<T>(slot, weight, h, y, s); };
+                r = routing(in_value(0), n_.loops.in[0], in_value(1))](const run_context&) {
+          kernel::combine<T>(slot, weight, r.buffers(h), y, r.sizes);
+        };
       case op::combine_weight_grad:
-        return [h = in(0), slot = in<std::int32_t>(1), dy = in(2), dweight = out(0), s = routing(in_value(0), n_.loops.in[0])](
-                   const run_context&) { kernel::combine_weight_grad<T>(slot, h, dy, dweight, s); };
+        return [h = in(0), slot = in<std::int32_t>(1), dy = in(2), dweight = out(0), r = routing(in_value(0), n_.loops.in[0], in_value(1))](
+                   const run_context&) { kernel::combine_weight_grad<T>(slot, r.buffers(h), dy, dweight, r.sizes); };
       case op::adam:
         return [p = out(0), m = out(1), v = out(2), g = in(3), rate = in(4), count = out_value(0).elements(device_),
                 a = n_.attr](const run_context& run) {
-          kernel::adam<T>(p, g, m, v, count, *rate, T(a.number[0]), T(a.number[1]), T(a.number[2]), T(a.number[3]),
+          kernel::adam<T>(p, g, m, v, count, double(*rate), a.number[0], a.number[1], a.number[2], a.number[3],
                           std::int64_t(run.step) + 1);
         };
       case op::reshape:
@@ -187,7 +191,7 @@ class local_step {
     };
   }
   action bind_max() const {
-    return [m = kernel::max_reduction<T>(dims_of(in_value(0), n_.loops.in[0]), dims_of(out_value(0), n_.loops.out[0])), x = in(0),
+    return [m = kernel::reduce_max<T>(dims_of(in_value(0), n_.loops.in[0]), dims_of(out_value(0), n_.loops.out[0])), x = in(0),
             y = out(0)](const run_context&) { m.run(x, y); };
   }
   action bind_cast() const {
@@ -228,32 +232,42 @@ class local_step {
     return [gates = in(0), slot = in<std::int32_t>(1), dweight = in(2), daux = in(3), mask = n_.inputs > 4 ? in(4) : nullptr, dgates = out(0),
             s = gating()](const run_context&) { kernel::top2_gating_grad<T>(gates, mask, slot, dweight, daux, dgates, s); };
   }
-  /// Sizes and strides of the expert side [.., e, g, c, m] of a routing step, whose dims have these factors.
-  kernel::routing_sizes routing(const bound_value& side, const short_list& factors) const {
+  /// The expert side of a routing step, a tensor whose dims are group, expert, place and maybe model in some order.
+  struct expert_side {
+    kernel::gating_sizes sizes;
+    std::int64_t expert_stride = 0, group_stride = 0, place_stride = 0;
+    std::int64_t first_expert = 0, experts = 0, model = 0;
+
+    template <class U>
+    kernel::expert_buffers<U> buffers(U* data) const {
+      return {data, expert_stride, group_stride, place_stride, first_expert, experts, model};
+    }
+  };
+  expert_side routing(const bound_value& side, const short_list& factors, const bound_value& slot) const {
     const kernel::placement& at = side.places[device_];
     const kernel::index_array stride = kernel::row_major_strides(at.rank, at.extent);
-    const bound_value& slot = n_.kind == op::one_hot ? in_value(0) : in_value(1);
-    kernel::routing_sizes s{};
-    s.groups = slot.extent(device_, 0);
-    s.tokens = slot.extent(device_, 1);
+    expert_side r;
+    r.sizes.groups = slot.extent(device_, 0);
+    r.sizes.tokens = slot.extent(device_, 1);
     for (int d = 0; d < factors.size(); ++d) {
       const auto i = std::size_t(d);
       switch (factors[d]) {
-        case route::group: s.group_stride = stride[i]; break;
+        case route::group: r.group_stride = stride[i]; break;
         case route::expert:
-          s.expert_stride = stride[i];
-          s.first_expert = at.offset[i];
-          s.experts = at.extent[i];
+          r.expert_stride = stride[i];
+          r.first_expert = at.offset[i];
+          r.experts = at.extent[i];
+          r.sizes.experts = at.global[i];
           break;
         case route::place:
-          s.place_stride = stride[i];
-          s.capacity = at.extent[i];
+          r.place_stride = stride[i];
+          r.sizes.capacity = at.extent[i];
           break;
-        case route::model: s.model = at.extent[i]; break;
+        case route::model: r.model = at.extent[i]; break;
         default: break;
       }
     }
-    return s;
+    return r;
   }
 };
 

@@ -19,35 +19,48 @@ using element_of = std::conditional_t<Type == dtype::f32, float, std::conditiona
 template <class Mesh, int Axis>
 inline constexpr auto axis_word = word<Mesh::shape.name(Axis).size()>(Mesh::shape.name(Axis));
 
-template <class Mesh, short_list Axes, template <fixed_string...> class Entry, std::size_t... I>
-constexpr auto entry_for(std::index_sequence<I...>) {
-  return Entry<axis_word<Mesh, Axes[int(I)]>...>{};
-}
-template <class Mesh, short_list Axes>
-constexpr auto dim_entry() {
-  if constexpr (Axes.empty()) return replicated{};
-  else return entry_for<Mesh, Axes, shard>(std::make_index_sequence<std::size_t(Axes.size())>{});
-}
-constexpr short_list axes_in(std::uint32_t mask) {
+/// The axes of dim `d`, or, behind the last dim, those with pending sums.
+constexpr short_list axes_of_entry(const sharding& s, int d) {
+  if (d < s.rank) return s[d];
   short_list l;
   for (int a = 0; a < max_axes; ++a)
-    if ((mask >> a) & 1u) l.push_back(a);
+    if (s.is_partial(a)) l.push_back(a);
   return l;
 }
 
-template <class Mesh, sharding Layout, std::size_t... D>
-constexpr auto make_spec(std::index_sequence<D...>) {
-  if constexpr (Layout.partial == 0) {
-    return spec<decltype(dim_entry<Mesh, Layout.axes[D]>())...>{};
-  } else {
-    constexpr short_list pending_axes = axes_in(Layout.partial);
-    return spec<decltype(dim_entry<Mesh, Layout.axes[D]>())...,
-                decltype(entry_for<Mesh, pending_axes, pending>(std::make_index_sequence<std::size_t(pending_axes.size())>{}))>{};
-  }
+// Layouts travel as types with a member `value`: g++ 12 crashes on class-type template arguments of this depth.
+template <class Mesh, class Layout, int D, template <fixed_string...> class Entry, std::size_t... I>
+constexpr auto entry_for(std::index_sequence<I...>) {
+  return Entry<axis_word<Mesh, axes_of_entry(Layout::value, D)[int(I)]>...>{};
+}
+template <class Mesh, class Layout, int D>
+constexpr auto entry() {
+  constexpr auto count = std::size_t(axes_of_entry(Layout::value, D).size());
+  if constexpr (D == int(Layout::value.rank)) return entry_for<Mesh, Layout, D, pending>(std::make_index_sequence<count>{});
+  else if constexpr (count == 0) return replicated{};
+  else return entry_for<Mesh, Layout, D, shard>(std::make_index_sequence<count>{});
 }
 
-/// The partition spec that names this layout.
-template <class Mesh, sharding Layout>
-using spec_of = decltype(make_spec<Mesh, Layout>(std::make_index_sequence<std::size_t(Layout.rank)>{}));
+template <class Mesh, class Layout, class Entries>
+struct make_spec;
+template <class Mesh, class Layout, std::size_t... D>
+struct make_spec<Mesh, Layout, std::index_sequence<D...>> {
+  using type = spec<decltype(entry<Mesh, Layout, int(D)>())...>;
+};
+
+/// The partition spec that names the layout `Layout::value` on a mesh.
+template <class Mesh, class Layout>
+using spec_of =
+    typename make_spec<Mesh, Layout, std::make_index_sequence<std::size_t(Layout::value.rank) + (Layout::value.partial ? 1 : 0)>>::type;
+
+/// The layouts of a program's inputs and outputs.
+template <class Program, std::size_t I>
+struct input_layout {
+  static constexpr sharding value = Program::plan.at(Program::plan.inputs[I].value).layout;
+};
+template <class Program, std::size_t I>
+struct output_layout {
+  static constexpr sharding value = Program::plan.at(Program::plan.outputs[I].value).layout;
+};
 
 }}}  // namespace gshard::v0::detail

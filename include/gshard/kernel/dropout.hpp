@@ -20,7 +20,10 @@ void dropout(const T* x, T* y, const placement& at, double rate, random_key key)
     detail::for_uniform01(key, first, std::uint64_t(count), [&](std::uint64_t begin, std::uint64_t n, const float* u) {
       const T* from = x + local + (begin - first);
       T* to = y + local + (begin - first);
-      for (std::uint64_t i = 0; i < n; ++i) to[i] = u[i] >= threshold ? from[i] * scale : T(0);
+      for (std::uint64_t i = 0; i < n; ++i) {
+        const T kept = from[i] * scale;  // before the choice, which then needs no branch
+        to[i] = u[i] >= threshold ? kept : T(0);
+      }
     });
   });
 }

@@ -16,6 +16,17 @@ namespace detail {
 template <class Spec>
 inline constexpr auto reshard_model = [](auto&, auto x) { return annotate<Spec>(x); };
 
+/// The layout of `Spec` after the last axis of dim `From` has moved to the end of dim `To`.
+template <class Spec, int From, int To>
+struct moved_layout {
+  static constexpr sharding before = [] {
+    diagnostic problem;
+    return resolve(Spec::named, mesh_of<Spec>::shape, "all_to_all", problem);
+  }();
+  static_assert(!before[From].empty(), "gshard: all_to_all from a dim that no mesh axis cuts");
+  static constexpr sharding value = after(before, axis_move(op::all_to_all, before[From].back(), From, To));
+};
+
 template <int Rank>
 inline constexpr auto first_letters = letters_of_factors<counting(Rank)>();
 
@@ -39,15 +50,8 @@ tensor<T, To> reshard(const tensor<T, From>& t) {
 /// all_to_all<0, 1>(t): the minor-most mesh axis of dim 0 cuts dim 1 instead. Communicates: one all_to_all.
 template <int From, int To, class T, class Spec>
 auto all_to_all(const tensor<T, Spec>& t) {
-  using mesh = detail::mesh_of<Spec>;
-  constexpr sharding before = [] {
-    diagnostic problem;
-    return resolve(Spec::named, mesh::shape, "all_to_all", problem);
-  }();
   static_assert(From != To && From >= 0 && To >= 0 && From < Spec::rank && To < Spec::rank, "gshard: all_to_all moves an axis between two dims");
-  static_assert(!before[From].empty(), "gshard: all_to_all from a dim that no mesh axis cuts");
-  constexpr sharding then = after(before, detail::axis_move(op::all_to_all, before[From].back(), From, To));
-  return reshard<detail::spec_of<mesh, then>>(t);
+  return reshard<detail::spec_of<detail::mesh_of<Spec>, detail::moved_layout<Spec, From, To>>>(t);
 }
 
 /// The whole tensor, row-major, on every process. Communicates: what a reshard to replicated does.

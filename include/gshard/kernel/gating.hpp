@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/base/random.hpp>
+#include <gshard/comm/error.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+namespace gshard { inline namespace v0 { namespace kernel {
+
+/// G local groups of S tokens, E experts with room for C tokens of each group.
+struct gating_sizes {
+  std::int64_t groups = 0, tokens = 0, experts = 0, capacity = 0;
+};
+
+namespace detail {
+
+/// The two largest gates of a token, the first index winning ties; second < 0 if there is one expert only.
+struct top_two {
+  std::int64_t first = 0, second = -1;
+};
+
+template <class T>
+top_two top_two_of(const T* gates, std::int64_t experts) {
+  top_two top{0, experts > 1 ? 1 : -1};
+  T largest = gates[0], runner_up = -std::numeric_limits<T>::infinity();
+  for (std::int64_t e = 1; e < experts; ++e) {
+    if (gates[e] > largest) {
+      top = {e, top.first};
+      runner_up = largest;
+      largest = gates[e];
+    } else if (gates[e] > runner_up) {
+      top.second = e;
+      runner_up = gates[e];
+    }
+  }
+  return top;
+}
+
+/// The gates of both choices over their sum.
+template <class T>
+struct top_two_weights {
+  T first, second, sum;
+
+  top_two_weights(const T* gates, top_two top) {
+    const T g1 = gates[top.first], g2 = top.second < 0 ? T(0) : gates[top.second];
+    sum = g1 + g2;
+    first = sum == T(0) ? T(0) : g1 / sum;
+    second = sum == T(0) ? T(0) : g2 / sum;
+  }
+};
+
+template <class T>
+bool is_padding(const T* mask, std::int64_t token) {
+  return mask != nullptr && mask[token] == T(0);
+}
+
+template <class T>
+std::int64_t count_real_tokens(const T* mask, std::int64_t tokens) {
+  std::int64_t n = 0;
+  for (std::int64_t s = 0; s < tokens; ++s) n += is_padding(mask, s) ? 0 : 1;
+  return std::max<std::int64_t>(n, 1);
+}
+
+}  // namespace detail
+
+/// Top-2 gating, Algorithm 1 of the paper, for every group by itself. `gates` [G,S,E] is the softmax over the experts;
+/// `mask` [G,S] is 1 for a token and 0 for padding, which is never routed nor counted (null: no padding).
+/// - slot [G,S,2]: e * C + c for each choice that found room c at expert e, else -1;
+/// - weight [G,S,2]: g1 / (g1 + g2) and g2 / (g1 + g2), normalised before anything is dropped; 0 where slot is -1;
+/// - aux [G]: 1/E * sum over e of (c_e / n) * m_e, with c_e first choices of e (overflowed ones too) among n tokens and m_e
+///   the mean gate of e;
+/// - load [G,E]: kept choices of each expert; overflow [G]: choices that were refused because the expert was full.
+/// The last three may be null. All first choices of a group are served before any second one. With `random` the second
+/// choice is taken only where 2 * g2 / (g1 + g2) > uniform01(key, (group_offset + g) * S + s); it occupies its place in the
+/// expert's buffer either way. `group_offset` is the global number of the first group.
+template <class T>
+void top2_gating(const T* gates, const T* mask, std::int32_t* slot, T* weight, T* aux, T* load, T* overflow,
+                 const gating_sizes& sizes, bool random, random_key key, std::int64_t group_offset) {
+  const auto [groups, tokens, experts, capacity] = sizes;
+  if (experts * capacity > std::numeric_limits<std::int32_t>::max())
+    throw error("top2_gating: " + std::to_string(experts) + " experts of capacity " + std::to_string(capacity) +
+                " have more slots than an int32 can number");
+  std::fill_n(slot, groups * tokens * 2, -1);
+  std::fill_n(weight, groups * tokens * 2, T(0));
+  if (experts == 0) {
+    if (aux != nullptr) std::fill_n(aux, groups, T(0));
+    if (overflow != nullptr) std::fill_n(overflow, groups, T(0));
+    return;
+  }
+  thread_local std::vector<detail::top_two> top;
+  thread_local std::vector<std::int64_t> used;  // places of each expert given away, or refused
+  thread_local std::vector<T> gate_sum;
+  top.resize(std::size_t(tokens));
+
+  for (std::int64_t g = 0; g < groups; ++g) {
+    used.assign(std::size_t(experts), 0);
+    gate_sum.assign(std::size_t(experts), T(0));
+    std::int64_t refused = 0;
+    const auto take = [&](std::int64_t expert, bool wanted, std::int32_t& place, T& kept, T value) {
+      const std::int64_t c = used[std::size_t(expert)]++;
+      if (!wanted) return;
+      if (c >= capacity) {
+        ++refused;
+        return;
+      }
+      place = static_cast<std::int32_t>(expert * capacity + c);
+      kept = value;
+    };
+    for (std::int64_t s = 0; s < tokens; ++s) {
+      if (detail::is_padding(mask, s)) continue;
+      const T* row = gates + s * experts;
+      for (std::int64_t e = 0; e < experts; ++e) gate_sum[std::size_t(e)] += row[e];
+      const auto choice = top[std::size_t(s)] = detail::top_two_of(row, experts);
+      take(choice.first, true, slot[2 * s], weight[2 * s], detail::top_two_weights<T>(row, choice).first);
+    }
+    if (aux != nullptr) {
+      const auto n = T(detail::count_real_tokens(mask, tokens));
+      T sum = 0;
+      for (std::size_t e = 0; e < std::size_t(experts); ++e) sum += (T(used[e]) / n) * (gate_sum[e] / n);
+      aux[g] = sum / T(experts);
+    }
+    for (std::int64_t s = 0; s < tokens; ++s) {
+      const detail::top_two choice = top[std::size_t(s)];
+      if (detail::is_padding(mask, s) || choice.second < 0) continue;
+      const T second = detail::top_two_weights<T>(gates + s * experts, choice).second;
+      const bool wanted = !random || 2 * second > T(uniform01(key, std::uint64_t((group_offset + g) * tokens + s)));
+      take(choice.second, wanted, slot[2 * s + 1], weight[2 * s + 1], second);
+    }
+    if (overflow != nullptr) overflow[g] = T(refused);
+    if (load != nullptr) {
+      std::fill_n(load, experts, T(0));
+      for (std::int64_t i = 0; i < 2 * tokens; ++i)
+        if (slot[i] >= 0) load[slot[i] / capacity] += T(1);
+      load += experts;
+    }
+    gates += tokens * experts, slot += 2 * tokens, weight += 2 * tokens;
+    if (mask != nullptr) mask += tokens;
+  }
+}
+
+/// dgates [G,S,E] from the derivatives of weight [G,S,2] and aux [G] (either may be null: zero). The choices, the slots
+/// and the counts c_e are constants; a kept weight depends on both of its token's gates, whether the other is kept or not.
+template <class T>
+void top2_gating_grad(const T* gates, const T* mask, const std::int32_t* slot, const T* dweight, const T* daux,
+                      T* dgates, const gating_sizes& sizes) {
+  const auto [groups, tokens, experts, capacity] = sizes;
+  std::fill_n(dgates, groups * tokens * experts, T(0));
+  if (experts == 0) return;
+  thread_local std::vector<detail::top_two> top;
+  thread_local std::vector<T> first_choices;
+  top.resize(std::size_t(tokens));
+
+  for (std::int64_t g = 0; g < groups; ++g) {
+    first_choices.assign(std::size_t(experts), T(0));
+    for (std::int64_t s = 0; s < tokens; ++s) {
+      if (detail::is_padding(mask, s)) continue;
+      top[std::size_t(s)] = detail::top_two_of(gates + s * experts, experts);
+      first_choices[std::size_t(top[std::size_t(s)].first)] += T(1);
+    }
+    const auto n = T(detail::count_real_tokens(mask, tokens));
+    const T scale = daux == nullptr ? T(0) : daux[g] / (T(experts) * n * n);
+    for (std::int64_t s = 0; s < tokens; ++s) {
+      if (detail::is_padding(mask, s)) continue;
+      const T* row = gates + s * experts;
+      T* d = dgates + s * experts;
+      for (std::int64_t e = 0; e < experts; ++e) d[e] = scale * first_choices[std::size_t(e)];
+      const detail::top_two choice = top[std::size_t(s)];
+      const detail::top_two_weights<T> w(row, choice);
+      if (dweight == nullptr || choice.second < 0 || w.sum == T(0)) continue;
+      const T d1 = slot[2 * s] < 0 ? T(0) : dweight[2 * s], d2 = slot[2 * s + 1] < 0 ? T(0) : dweight[2 * s + 1];
+      d[choice.first] += (d1 - d2) * w.second / w.sum;
+      d[choice.second] += (d2 - d1) * w.first / w.sum;
+    }
+    gates += tokens * experts, dgates += tokens * experts, slot += 2 * tokens;
+    if (mask != nullptr) mask += tokens;
+    if (dweight != nullptr) dweight += 2 * tokens;
+  }
+}
+
+}}}  // namespace gshard::v0::kernel

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/kernel/gating.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <random>
+#include <vector>
+
+// Algorithm 1 of the paper with dense tensors, written line by line.
+namespace gating_reference {
+
+namespace ks = gshard::kernel;
+
+inline std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+struct result {
+  std::vector<double> combine;  // [G,S,E,C]
+  std::vector<double> aux, load, overflow;
+};
+
+inline result algorithm1(const std::vector<double>& gates, const std::vector<double>& mask,
+                         const ks::gating_sizes& n, bool random, gshard::random_key key, std::int64_t group_offset) {
+  const auto [G, S, E, C] = n;
+  result r;
+  r.combine.assign(at(G * S * E * C), 0);
+  r.load.assign(at(G * E), 0);
+  for (std::int64_t g = 0; g < G; ++g) {
+    std::vector<std::int64_t> c(at(E), 0);
+    std::vector<double> mean(at(E), 0);
+    double real = 0, refused = 0;
+    for (std::int64_t s = 0; s < S; ++s)
+      if (mask[at(g * S + s)] != 0) ++real;
+    real = std::max(real, 1.0);
+    const auto gate = [&](std::int64_t s, std::int64_t e) { return gates[at((g * S + s) * E + e)]; };
+    const auto best = [&](std::int64_t s, std::int64_t except) {
+      std::int64_t found = -1;
+      for (std::int64_t e = 0; e < E; ++e)
+        if (e != except && (found < 0 || gate(s, e) > gate(s, found))) found = e;
+      return found;
+    };
+    for (int pass = 1; pass <= 2; ++pass) {
+      for (std::int64_t s = 0; s < S; ++s) {
+        if (mask[at(g * S + s)] == 0) continue;
+        const std::int64_t e1 = best(s, -1), e2 = best(s, e1);
+        const double g1 = gate(s, e1), g2 = e2 < 0 ? 0 : gate(s, e2);
+        if (pass == 1)
+          for (std::int64_t e = 0; e < E; ++e) mean[at(e)] += gate(s, e) / real;
+        const std::int64_t e = pass == 1 ? e1 : e2;
+        if (e < 0) continue;
+        const double weight = (pass == 1 ? g1 : g2) / (g1 + g2);
+        const bool wanted = pass == 1 || !random ||
+                            2 * weight > static_cast<double>(gshard::uniform01(
+                                             key, static_cast<std::uint64_t>((group_offset + g) * S + s)));
+        if (wanted && c[at(e)] < C) {
+          r.combine[at(((g * S + s) * E + e) * C + c[at(e)])] = weight;
+          r.load[at(g * E + e)] += 1;
+        } else if (wanted) {
+          refused += 1;
+        }
+        c[at(e)] += 1;
+      }
+      if (pass == 1) {
+        double aux = 0;
+        for (std::int64_t e = 0; e < E; ++e) aux += static_cast<double>(c[at(e)]) / real * mean[at(e)];
+        r.aux.push_back(aux / static_cast<double>(E));
+      }
+    }
+    r.overflow.push_back(refused);
+  }
+  return r;
+}
+
+struct random_case {
+  ks::gating_sizes n;
+  std::vector<double> gates, mask;
+  bool random;
+  gshard::random_key key;
+  std::int64_t group_offset;
+};
+
+inline random_case make_case(std::uint32_t seed, bool may_tie = true) {
+  std::mt19937 gen(seed);
+  const auto pick = [&](std::int64_t low, std::int64_t high) {
+    return std::uniform_int_distribution<std::int64_t>(low, high)(gen);
+  };
+  random_case c;
+  c.n = {pick(1, 3), pick(1, 12), pick(1, 6), pick(1, 5)};
+  c.random = pick(0, 1) == 0;
+  c.key = {gen(), 3, 4};
+  c.group_offset = pick(0, 5);
+  const bool ties = may_tie && pick(0, 3) == 0;
+  for (std::int64_t row = 0; row < c.n.groups * c.n.tokens; ++row) {
+    double sum = 0;
+    const auto first = c.gates.size();
+    for (std::int64_t e = 0; e < c.n.experts; ++e) {
+      c.gates.push_back(std::exp(ties ? static_cast<double>(pick(0, 1)) : std::normal_distribution<>()(gen)));
+      sum += c.gates.back();
+    }
+    for (std::size_t i = first; i < c.gates.size(); ++i) c.gates[i] /= sum;
+    c.mask.push_back(pick(0, 4) == 0 ? 0 : 1);
+  }
+  return c;
+}
+
+}  // namespace gating_reference
