@@ -3,8 +3,11 @@
 include(CMakePackageConfigHelpers)
 set(package_dir "${CMAKE_INSTALL_DATADIR}/cmake/gshard")
 
-install(TARGETS gshard_plan gshard EXPORT gshardTargets FILE_SET HEADERS FILE_SET unchecked)
-install(TARGETS gshard_io EXPORT gshardIoTargets FILE_SET HEADERS FILE_SET unchecked)
+# CMake before 3.23 knows no file sets and goes by the folder.
+install(TARGETS gshard_plan gshard EXPORT gshardTargets FILE_SET HEADERS FILE_SET unchecked
+  INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
+install(TARGETS gshard_io EXPORT gshardIoTargets FILE_SET HEADERS FILE_SET unchecked
+  INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
 install(EXPORT gshardTargets NAMESPACE gshard:: DESTINATION "${package_dir}")
 if(gshard_with_io)
   install(EXPORT gshardIoTargets NAMESPACE gshard:: DESTINATION "${package_dir}")

@@ -113,8 +113,8 @@ std::map<std::string, score> evaluate_by(std::span<const std::string> hypotheses
   }
   std::map<std::string, score> scores;
   for (const auto& [name, g] : groups) {
-    scores[name] = {g.count, static_cast<double>(g.equal) / static_cast<double>(g.count),
-                    g.characters.score()};
+    const auto count = static_cast<double>(g.count);
+    scores[name] = {g.count, static_cast<double>(g.equal) / count, g.together.score(), g.sentences / count};
   }
   return scores;
 }

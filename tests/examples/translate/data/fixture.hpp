@@ -80,7 +80,7 @@ inline std::vector<translate::pair> toy_corpus(int locales, int terms) {
   std::vector<translate::pair> corpus;
   for (int l = 0; l < locales; ++l) {
     for (int t = 0; t < terms; ++t) {
-      const std::string term = "Thing " + std::to_string(t) + " of Ålands (part)";
+      const std::string term = "Thing" + std::to_string(t) + " of Ålands (part)";
       std::string word = stems[t % 6] + std::to_string(t);
       if (t % 10 != 0) word += " " + std::string(1, static_cast<char>('a' + l % 26)) + "en";
       corpus.push_back({"l" + std::to_string(l), word, term, std::string(translate::script_of(word))});

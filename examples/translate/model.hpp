@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/gshard.hpp>
+
+#include <cstdint>
+#include <tuple>
+
+// The model, written once over whole tensors. Groups are cut over the devices by the inputs' specs, experts by the annotation inside
+// nn::moe; where everything else lies is inferred.
+namespace translate {
+
+namespace gs = gshard;
+using gs::none;
+using gs::P;
+
+using mesh = gs::mesh<gs::axis<"expert">>;
+
+inline constexpr gs::nn::transformer_options training{.encoder_layers = 2, .decoder_layers = 2, .dropout = 0.1, .moe = {}};
+/// The same model without chance in it.
+inline constexpr gs::nn::transformer_options inference{
+    .encoder_layers = 2, .decoder_layers = 2, .dropout = 0, .moe = {gs::capacity{2}, gs::second_expert::always}};
+
+inline constexpr double label_smoothing = 0.1;
+/// Weight of the auxiliary loss, on the paper's scale (1 / E^2 of the one that most later systems use).
+inline constexpr double balance_weight = 0.3;
+
+constexpr gs::symbol embedding_table(const gs::parameter_scope& m) { return m.param("embedding", "VM", gs::init::fan_in("M")); }
+
+/// One training step: loss, gradients and update. Returns loss per token, tokens, auxiliary loss, tokens per expert [E], and
+/// choices refused by full experts.
+inline constexpr auto training_step = [](auto& m, auto source, auto target_in, auto target_out, auto rate) {
+  gs::nn::routing_summary routing;
+  const auto table = embedding_table(m);
+  const auto source_mask = gs::nn::real_tokens(source), target_mask = gs::nn::real_tokens(target_in);
+  const auto memory = gs::nn::encode<"expert">(m.scope("encoder"), table, source, source_mask, training, routing);
+  const auto y = gs::nn::decode<"expert">(m.scope("decoder"), table, target_in, target_mask, memory, source_mask, training, routing);
+  const auto logits = gs::einsum<"GBTM,VM->GBTV">(y, table);
+  const auto tokens = gs::sum(target_mask);
+  const auto loss = gs::sum(gs::cross_entropy(logits, target_out, label_smoothing) * target_mask) / tokens;
+  const auto balance = m.objective(0.0 * loss, 1);
+  gs::adam{}.minimise(m, m.objective(loss, balance_weight), rate);
+  return std::tuple{loss, tokens, balance, gs::nn::routing_summary::total(routing.load), gs::nn::routing_summary::total(routing.overflow)};
+};
+
+/// Source ids to what the decoder attends to.
+inline constexpr auto encoding = [](auto& m, auto source) {
+  gs::nn::routing_summary routing;
+  return gs::nn::encode<"expert">(m.scope("encoder"), embedding_table(m), source, gs::nn::real_tokens(source), inference, routing);
+};
+
+/// Log-probabilities [G,B,V] of the token that follows each target prefix; `last` [G,B,T] is 1 at a prefix's last position.
+inline constexpr auto next_token = [](auto& m, auto source, auto memory, auto prefix, auto last) {
+  gs::nn::routing_summary routing;
+  const auto table = embedding_table(m);
+  const auto y = gs::nn::decode<"expert">(m.scope("decoder"), table, prefix, gs::nn::real_tokens(prefix), memory, gs::nn::real_tokens(source),
+                                          inference, routing);
+  const auto logits = gs::einsum<"GBM,VM->GBV">(gs::einsum<"GBT,GBTM->GBM">(last, y), table);
+  return gs::map<[](auto p) { return log(p); }>(gs::softmax(logits));
+};
+
+template <gs::fixed_string Letters, class T = float>
+using cut_by_group = gs::in<Letters, P<"expert", none, none>, T>;
+
+using training_program = gs::program<training_step, mesh, cut_by_group<"GBS", std::int32_t>, cut_by_group<"GBT", std::int32_t>,
+                                     cut_by_group<"GBT", std::int32_t>, gs::in<"">>;
+using encoding_program = gs::program<encoding, mesh, cut_by_group<"GBS", std::int32_t>>;
+using next_token_program = gs::program<next_token, mesh, cut_by_group<"GBS", std::int32_t>, gs::in<"GBSM", P<"expert", none, none, none>>,
+                                       cut_by_group<"GBT", std::int32_t>, cut_by_group<"GBT">>;
+
+}  // namespace translate
