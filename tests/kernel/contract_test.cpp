@@ -2,8 +2,7 @@
 #include <gshard/kernel/contract.hpp>
 
 #include "einsum_reference.hpp"
-
-#include <doctest/doctest.h>
+#include "support.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -12,6 +11,7 @@
 namespace {
 
 using namespace einsum_reference;
+using test::random_values;
 
 template <class T>
 void compare(const std::vector<T>& found, const std::vector<double>& expected) {

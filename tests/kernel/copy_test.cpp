@@ -1,20 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <gshard/kernel/copy.hpp>
 
-#include <doctest/doctest.h>
+#include "support.hpp"
 
 #include <algorithm>
+#include <array>
 #include <numeric>
-#include <random>
-#include <vector>
-
-namespace ks = gshard::kernel;
 
 namespace {
 
-std::int64_t pick(std::mt19937& gen, std::int64_t low, std::int64_t high) {
-  return std::uniform_int_distribution<std::int64_t>(low, high)(gen);
-}
+using namespace test;
 
 // Strides of a tensor whose dims lie in memory in a random order, maybe with gaps.
 ks::index_array random_strides(std::mt19937& gen, int rank, const ks::index_array& extent, std::int64_t& size) {
@@ -28,23 +23,6 @@ ks::index_array random_strides(std::mt19937& gen, int rank, const ks::index_arra
     size *= extent[d] + (pick(gen, 0, 3) == 0 ? pick(gen, 0, 3) : 0);
   }
   return stride;
-}
-
-template <class Visit>
-void visit_all(int rank, const ks::index_array& extent, Visit visit) {
-  const ks::index_array stride = ks::row_major_strides(rank, extent);
-  for (std::int64_t linear = 0; linear < ks::element_count(rank, extent); ++linear) {
-    ks::index_array index{};
-    for (std::size_t d = 0; d < static_cast<std::size_t>(rank); ++d)
-      index[d] = linear / stride[d] % extent[d];
-    visit(index);
-  }
-}
-
-std::int64_t dot(int rank, const ks::index_array& index, const ks::index_array& stride) {
-  std::int64_t at = 0;
-  for (std::size_t d = 0; d < static_cast<std::size_t>(rank); ++d) at += index[d] * stride[d];
-  return at;
 }
 
 template <class Element>
@@ -64,9 +42,9 @@ void check_random_copy(std::uint32_t seed) {
   for (auto& e : src)
     for (auto& byte : e) byte = static_cast<unsigned char>(gen());
   auto expected = dst;
-  visit_all(rank, extent, [&](const ks::index_array& index) {
-    expected[static_cast<std::size_t>(dot(rank, index, dst_stride))] =
-        src[static_cast<std::size_t>(dot(rank, index, src_stride))];
+  for_each_index(rank, extent, [&](const ks::index_array& index, std::int64_t) {
+    expected[static_cast<std::size_t>(offset_of(rank, index, dst_stride))] =
+        src[static_cast<std::size_t>(offset_of(rank, index, src_stride))];
   });
   ks::copy_block(reinterpret_cast<const std::byte*>(src.data()), src_stride,
                  reinterpret_cast<std::byte*>(dst.data()), dst_stride, extent, rank, sizeof(Element));
@@ -84,30 +62,5 @@ TEST_CASE("copy_block: moves exactly the elements of the block") {
     check_random_copy<element<8>>(seed);
     check_random_copy<element<1>>(seed);
     check_random_copy<element<6>>(seed);
-  }
-}
-
-TEST_CASE("for_each_run: pairs local and global linear indices") {
-  for (std::uint32_t seed = 0; seed < 300; ++seed) {
-    CAPTURE(seed);
-    std::mt19937 gen(seed);
-    ks::placement p;
-    p.rank = static_cast<int>(pick(gen, 0, 4));
-    for (std::size_t d = 0; d < static_cast<std::size_t>(p.rank); ++d) {
-      p.global[d] = pick(gen, 1, 5);
-      p.offset[d] = pick(gen, 0, 1) == 0 ? 0 : pick(gen, 0, p.global[d]);
-      p.extent[d] = p.offset[d] == 0 && pick(gen, 0, 1) == 0 ? p.global[d] : pick(gen, 0, p.global[d] - p.offset[d]);
-    }
-    std::vector<std::int64_t> expected, found;
-    const auto stride = ks::row_major_strides(p.rank, p.global);
-    visit_all(p.rank, p.extent, [&](const ks::index_array& index) {
-      expected.push_back(dot(p.rank, index, stride) + dot(p.rank, p.offset, stride));
-    });
-    ks::for_each_run(p, [&](std::int64_t local, std::int64_t global, std::int64_t n) {
-      CHECK(local == static_cast<std::int64_t>(found.size()));
-      CHECK(n > 0);
-      for (std::int64_t i = 0; i < n; ++i) found.push_back(global + i);
-    });
-    CHECK(found == expected);
   }
 }

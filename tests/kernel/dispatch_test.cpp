@@ -2,24 +2,13 @@
 #include <gshard/kernel/dispatch.hpp>
 
 #include "gating_reference.hpp"
-
-#include <doctest/doctest.h>
+#include "support.hpp"
 
 namespace {
 
 using namespace gating_reference;
-
-std::vector<double> random_vector(std::int64_t n, std::mt19937& gen) {
-  std::vector<double> v(at(n));
-  for (double& e : v) e = std::uniform_real_distribution<>(-1, 1)(gen);
-  return v;
-}
-
-double inner(const std::vector<double>& a, const std::vector<double>& b) {
-  double sum = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
-  return sum;
-}
+using test::inner;
+using test::random_values;
 
 bool near(const std::vector<double>& a, const std::vector<double>& b) {
   bool same = a.size() == b.size();
@@ -35,9 +24,7 @@ TEST_CASE("dispatch, combine: random routings against the einsums of Algorithm 2
     const random_case c = make_case(seed);
     const auto [G, S, E, C] = c.n;
     std::mt19937 gen(seed + 1);
-    const auto pick = [&](std::int64_t low, std::int64_t high) {
-      return std::uniform_int_distribution<std::int64_t>(low, high)(gen);
-    };
+    const auto pick = [&](std::int64_t low, std::int64_t high) { return test::pick(gen, low, high); };
     std::vector<std::int32_t> slot(at(G * S * 2));
     std::vector<double> weight(slot.size());
     ks::top2_gating<double>(c.gates.data(), c.mask.data(), slot.data(), weight.data(), nullptr, nullptr, nullptr, c.n,
@@ -58,7 +45,7 @@ TEST_CASE("dispatch, combine: random routings against the einsums of Algorithm 2
       return at(e * b.stride_e + g * b.stride_g + k * b.stride_c);
     };
 
-    const auto x = random_vector(G * S * M, gen), h = random_vector(En * G * C * M, gen);
+    const auto x = random_values(G * S * M, gen), h = random_values(En * G * C * M, gen);
     std::vector<double> in(h.size(), 7), expected_in(h.size()), y(x.size(), 7), expected_y(x.size());
     std::vector<double> one(at(G * S * En * C), 7), expected_one;
     for (std::int64_t g = 0; g < G; ++g)
@@ -84,7 +71,7 @@ TEST_CASE("dispatch, combine: random routings against the einsums of Algorithm 2
     // dispatch and combine are each other's transposes; the weights' derivatives are inner products
     CHECK(inner(in, h) == doctest::Approx(inner(x, y)));
     std::vector<double> dweight(weight.size(), 7);
-    const auto dy = random_vector(G * S * M, gen), d = random_vector(G * S * En * C, gen);
+    const auto dy = random_values(G * S * M, gen), d = random_values(G * S * En * C, gen);
     const auto check_derivative = [&](auto loss) {
       for (std::size_t i = 0; i < weight.size(); ++i) {
         const double before = weight[i], step = 0.25;  // linear: any step will do

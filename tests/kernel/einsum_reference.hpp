@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <random>
 #include <string>
 #include <vector>
 
@@ -67,14 +66,6 @@ std::vector<double> einsum(const std::string& a, const std::string& b, const std
                                            static_cast<double>(y[position(b, sizes, index)]);
   });
   return result;
-}
-
-template <class T>
-std::vector<T> random_values(std::int64_t n, std::mt19937& gen) {
-  std::vector<T> v(static_cast<std::size_t>(n));
-  std::uniform_real_distribution<T> uniform(-1, 1);
-  for (T& e : v) e = uniform(gen);
-  return v;
 }
 
 }  // namespace einsum_reference

@@ -23,15 +23,23 @@ namespace detail {
 
 inline std::string text(const operand_dims& operand) {
   std::string s = "[";
-  for (std::size_t d = 0; d < std::size_t(operand.rank); ++d)
-    s += (d == 0 ? "" : ",") + std::string(1, char('a' + operand.factor[d])) + ":" + std::to_string(operand.extent[d]);
-  return s + "]";
+  for (std::size_t d = 0; d < std::size_t(operand.rank); ++d) {
+    if (d > 0) s += ',';
+    s += char('a' + operand.factor[d]);
+    s += ':';
+    s += std::to_string(operand.extent[d]);
+  }
+  s += ']';
+  return s;
 }
 
 template <std::size_t N>
 std::string text(const std::array<operand_dims, N>& operands) {
   std::string s;
-  for (std::size_t o = 0; o < N; ++o) s += (o == 0 ? "" : o + 1 == N ? " -> " : ", ") + text(operands[o]);
+  for (std::size_t o = 0; o < N; ++o) {
+    if (o > 0) s += o + 1 == N ? " -> " : ", ";
+    s += text(operands[o]);
+  }
   return s;
 }
 
@@ -40,7 +48,7 @@ std::string text(const std::array<operand_dims, N>& operands) {
 template <std::size_t N>
 loop_nest<N> loops_of(const char* operation, const std::array<operand_dims, N>& operands) {
   constexpr std::size_t factors = loop_nest<N>::most;
-  const auto fail = [&](const std::string& why) { throw error(operation + (" " + text(operands)) + ": " + why); };
+  const auto fail = [&](const std::string& why) { throw error(std::string(operation) + ' ' + text(operands) + ": " + why); };
   std::array<loop<N>, factors> loops;
   std::array<bool, factors> used{};
   for (std::size_t o = 0; o < N; ++o) {

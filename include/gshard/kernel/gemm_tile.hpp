@@ -85,7 +85,7 @@ void pack_panel(std::int64_t k, std::int64_t cols, std::int64_t width, const str
     return;
   }
   std::int64_t p = 0;
-  if (b.row == 1)
+  if (b.row == 1 && width % side == 0)
     for (; p + side <= k; p += side)
       for (std::int64_t j = 0; j < width; j += side) {
         typename tiles::row tile[tiles::side] = {};

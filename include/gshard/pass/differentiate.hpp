@@ -10,6 +10,7 @@
 #include <gshard/trace/rows.hpp>
 #include <gshard/trace/shape.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -20,20 +21,24 @@ namespace gshard { inline namespace v0 {
 
 namespace detail {
 
+/// The same number everywhere, as a map without operands: a gradient's start does not wait for the value it is a gradient of.
+template <int Number>
+inline constexpr pointwise pointwise_constant{
+    .f32 = [](const float* const*, const std::int64_t*, float* out, std::int64_t n) { std::fill_n(out, n, float(Number)); },
+    .f64 = [](const double* const*, const std::int64_t*, double* out, std::int64_t n) { std::fill_n(out, n, double(Number)); }};
+
 /// Reverse mode over the nodes of a program: walks them backwards, and for every node that has a gradient on a result appends
 /// the nodes that compute the gradients of its operands.
 class differentiator {
  public:
-  constexpr differentiator(builder& b, std::int32_t of) : b_(b), gradients_(b.program.values.size(), -1) {
-    needed_.assign(b.program.values.size(), false);
-    for (const parameter& p : b.program.parameters) needed_[std::size_t(p.value)] = true;
-    for (const port& p : b.program.inputs)
-      if (b.program.at(p.value).type != dtype::i32) needed_[std::size_t(p.value)] = true;
+  constexpr differentiator(builder& b, std::int32_t of, std::span<const symbol> wanted)
+      : b_(b), gradients_(b.program.values.size(), -1), needed_(b.program.values.size(), false) {
+    for (const symbol& s : wanted) needed_[std::size_t(s.id)] = true;
     for (const node& n : b.program.nodes)
       for (int i = 0; i < n.inputs; ++i)
         if (needed_[std::size_t(n.input(i))])
           for (int o = 0; o < n.outputs; ++o) needed_[std::size_t(n.output(o))] = true;
-    gradients_[std::size_t(of)] = ones_like({&b, of}).id;
+    gradients_[std::size_t(of)] = emit_constant(pointwise_constant<1>, at(of)).id;
   }
 
   constexpr void run() {
@@ -49,20 +54,26 @@ class differentiator {
   /// The gradient of `x`; zeros if the result does not depend on it.
   constexpr symbol of(symbol x) {
     const std::int32_t g = gradients_[std::size_t(x.id)];
-    return g >= 0 ? symbol{&b_, g} : emit_scale(x, 0);
+    return g >= 0 ? at(g) : emit_constant(pointwise_constant<0>, x);
   }
 
  private:
   builder& b_;
   std::vector<std::int32_t> gradients_;  // by value, -1: none so far
-  std::vector<char> needed_;  // depends on something that may be asked for
+  std::vector<char> needed_;             // by value: depends on something whose gradient is wanted
 
   constexpr symbol at(std::int32_t id) { return {&b_, id}; }
   constexpr symbol in(const node& n, int i) { return at(n.input(i)); }
   constexpr symbol out(const node& n, int i = 0) { return at(n.output(i)); }
   constexpr bool wants(const node& n, int i) const { return needed_[std::size_t(n.input(i))]; }
 
-  constexpr symbol ones_like(symbol scalar) { return map<[](auto v) { return decltype(v)(1) + 0 * v; }>(scalar); }
+  constexpr symbol emit_constant(const pointwise& number, symbol like) {
+    rule r;
+    r.out[0] = counting(like.rank());
+    attributes attr;
+    attr.function = &number;
+    return {&b_, b_.add_node(op::map, {}, r, attr, {{like.get().dims, like.get().type}})};
+  }
 
   constexpr void add(std::int32_t value, symbol g) {
     if (g.id < 0) return;
@@ -72,7 +83,7 @@ class differentiator {
   /// The gradient of a result; zeros where nothing flowed back.
   constexpr symbol gradient(const node& n, int i = 0) {
     const std::int32_t g = gradients_[std::size_t(n.output(i))];
-    return g >= 0 ? at(g) : emit_scale(out(n, i), 0);
+    return g >= 0 ? at(g) : emit_constant(pointwise_constant<0>, out(n, i));
   }
 
   constexpr void pull_back(const node& n) {
@@ -245,7 +256,7 @@ constexpr std::vector<symbol> gradients(symbol scalar, std::span<const symbol> w
     b.fail(fault::rank_mismatch, "gradients", {}, 0, scalar.rank());
     return result;
   }
-  detail::differentiator d(b, scalar.id);
+  detail::differentiator d(b, scalar.id, wanted);
   d.run();
   if (b.failed()) return result;
   for (std::size_t i = 0; i < wanted.size(); ++i) result[i] = d.of(wanted[i]);

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Trains a multilingual to English mixture-of-experts Transformer on the names that the package iso-codes translates into 150
+// languages, and translates with it. See --help.
+
+#include "data/corpus.hpp"
+#include "data/splits.hpp"
+#include "data/vocabulary.hpp"
+#include "progress.hpp"
+#include "results.hpp"
+#include "settings.hpp"
+#include "trainer.hpp"
+#include "translator.hpp"
+
+#include <gshard/io.hpp>
+
+#include <CLI/CLI.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace {
+
+using namespace translate;
+
+struct command_line {
+  bool quick = false;
+  int simulate = 0;
+  std::optional<double> minutes;
+  std::int64_t steps = 0;
+  std::int64_t beam = 4;
+  std::uint64_t seed = 1;
+  std::string text, save, load, data = "/usr/share/locale";
+  bool plan = false;
+};
+
+/// MPI for as long as the program runs; not started for a simulation.
+class mpi_session {
+ public:
+  mpi_session([[maybe_unused]] int& argc, [[maybe_unused]] char**& argv, [[maybe_unused]] bool wanted) {
+#if GSHARD_HAS_MPI
+    if (!wanted) return;
+    MPI_Init(&argc, &argv);
+    started_ = true;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
+#endif
+  }
+  ~mpi_session() {
+#if GSHARD_HAS_MPI
+    if (started_) MPI_Finalize();
+#endif
+  }
+  mpi_session(const mpi_session&) = delete;
+  mpi_session& operator=(const mpi_session&) = delete;
+
+  bool first() const { return rank_ == 0; }
+  gs::cluster<mesh> cluster() const {
+#if GSHARD_HAS_MPI
+    if (started_) return gs::on_mpi<mesh>(MPI_COMM_WORLD);
+#endif
+    return gs::on_one_device<mesh>();
+  }
+
+ private:
+  bool started_ = false;
+  int rank_ = 0;
+};
+
+/// The leader's text, on every process.
+std::string from_leader(const gs::any_cluster& on, std::string text) {
+  std::uint64_t size = text.size();
+  on.on().broadcast(std::as_writable_bytes(std::span(&size, 1)));
+  text.resize(size);
+  on.on().broadcast(std::as_writable_bytes(std::span(text)));
+  return text;
+}
+bool from_leader(const gs::any_cluster& on, bool decision) {
+  on.on().broadcast(std::as_writable_bytes(std::span(&decision, 1)));
+  return decision;
+}
+
+/// The shape in which held-out pairs and users' texts are translated: the longest of the training's.
+bucket translation_shape(const settings& s, const std::vector<bucket>& buckets, std::int64_t beam) {
+  bucket shape = buckets.back();
+  shape.sequences = std::max<std::int64_t>(1, 256 / (s.groups * beam)) * s.groups * beam;
+  return shape;
+}
+
+void translate_text(const gs::cluster<mesh>& on, const command_line& c, const settings& s, const vocabulary& words, const gs::parameter_store& store,
+                    const bucket& longest) {
+  bucket shape = longest;
+  shape.sequences = s.groups * c.beam;
+  translator translate(on, s, shape, c.beam, words, store);
+  const std::vector<std::string> texts{nfc(c.text)};
+  const std::string result = translate(texts).front();
+  if (on.on().leader()) std::cout << result << '\n';
+}
+
+/// Translates with a saved model.
+void use(const gs::cluster<mesh>& on, const command_line& c) {
+  const gs::checkpoint_notes notes = gs::load_notes(on, c.load);
+  settings s;
+  s.read_metadata(notes.metadata);
+  const auto blob = notes.blobs.find("vocabulary");
+  if (blob == notes.blobs.end()) throw std::runtime_error(c.load + " holds no vocabulary: it is none of this program's models");
+  const std::unique_ptr<vocabulary> words = load_vocabulary(blob->second);
+  const auto length = [&](const char* name) {
+    const auto it = notes.metadata.find(name);
+    return it == notes.metadata.end() ? std::int64_t(16) : std::int64_t(std::stoll(it->second));
+  };
+  const bucket longest{length("source_length"), length("target_length"), s.groups};
+  bucket shape = longest;
+  shape.sequences = s.groups * c.beam;
+  gs::parameter_store store(on);
+  const gs::executable<encoding_program> encoder(on, s.dims(shape, words->size()), store);
+  const gs::executable<next_token_program> decoder(on, s.dims(shape, words->size()), store);
+  gs::load(store, c.load);
+  translate_text(on, c, s, *words, store, longest);
+}
+
+void train(const gs::cluster<mesh>& on, const command_line& c) {
+  const bool tell = on.on().leader();
+  settings s = c.quick ? settings::quick() : settings{};
+  s.seed = c.seed;
+  if (c.minutes) s.minutes = *c.minutes;
+
+  corpus_options where;
+  where.directory = c.data;
+  const splits data = split(read_corpus(where));
+  const std::unique_ptr<vocabulary> words =
+      load_vocabulary(from_leader(on, tell ? train_vocabulary(data.train, s.pieces)->serialise() : std::string()));
+  const std::vector<encoded_pair> encoded = encode(*words, data.train);
+  bucket_options shapes;
+  shapes.sequences_multiple = s.groups;
+  shapes.tokens = s.batch_tokens;
+  const std::vector<bucket> buckets = choose_buckets(encoded, shapes);
+  batch_stream batches(encoded, buckets, s.seed);
+
+  gs::parameter_store store(on, s.seed);
+  trainer training(on, s, buckets, words->size(), store);
+  if (tell) {
+    std::int64_t count = 0;
+    for (const auto& [name, e] : store.entries()) {
+      std::int64_t n = e.trainable ? 1 : 0;
+      for (const std::int64_t extent : e.value.extents) n *= extent;
+      count += n;
+    }
+    std::cout << data.train.size() << " training pairs, " << words->size() << " word pieces, " << count << " parameters, " << s.experts << " experts in each of "
+              << 2 << " layers, " << s.groups << " groups on " << on.size() << (on.size() == 1 ? " device" : " devices") << '\n';
+    std::cout << "batches (sequences x source + target):";
+    for (const bucket& b : buckets) std::cout << ' ' << b.sequences << 'x' << b.source_length << '+' << b.target_length;
+    std::cout << std::endl;
+    if (c.plan) std::cout << gs::describe(training_program::plan);
+  }
+
+  progress clock(60 * s.minutes);
+  for (bool more = true; more;) {
+    const step_report r = training.step(batches.next());
+    more = c.steps > 0 ? training.steps() < c.steps : from_leader(on, clock.elapsed() < 60 * s.minutes);
+    if (tell) clock.show(training.steps(), r, !more);
+  }
+  const double seconds = clock.elapsed();
+  if (tell) std::cout << "trained " << training.steps() << " steps in " << int(seconds) << " s\n\n";
+
+  if (!c.save.empty()) {
+    gs::checkpoint_notes notes{s.to_metadata(), {{"vocabulary", words->serialise()}}};
+    notes.metadata["source_length"] = std::to_string(buckets.back().source_length);
+    notes.metadata["target_length"] = std::to_string(buckets.back().target_length);
+    gs::save(store, c.save, notes);
+    if (tell) std::cout << "saved " << c.save << "\n\n";
+  }
+  if (!c.text.empty()) return translate_text(on, c, s, *words, store, buckets.back());
+
+  const std::size_t most = c.quick ? 200 : 3000;
+  translator greedy(on, s, translation_shape(s, buckets, 1), 1, *words, store);
+  std::optional<scoreboard> scores;
+  if (tell) scores.emplace(data.train);
+  const auto evaluate_set = [&](const std::string& name, const std::vector<pair>& pairs, std::size_t limit) {
+    const std::vector<pair> some = sample(pairs, limit);
+    const std::vector<std::string> ours = greedy(sources(some));
+    if (tell) scores->add(name, some, ours);
+  };
+  evaluate_set("known term, known language", data.pairs.clean, most);
+  evaluate_set("known term, unseen language", data.languages.clean, most / 4);
+  evaluate_set("unseen term", data.terms.clean, most / 4);
+  if (tell) std::cout << scores->text() << '\n';
+
+  const std::vector<pair> shown = showcase(sample(data.pairs.clean, most), 12);
+  translator beams(on, s, translation_shape(s, buckets, c.beam), c.beam, *words, store);
+  const std::vector<std::string> translated = beams(sources(shown));
+  if (!tell) return;
+  std::cout << fill("locale", 10) << fill("source", 34) << fill("translation (beam of " + std::to_string(c.beam) + ")", 34) << "reference\n";
+  for (std::size_t i = 0; i < shown.size(); ++i)
+    std::cout << fill(shown[i].locale, 10) << fill(shown[i].source, 34) << fill(translated[i], 34) << shown[i].target << '\n';
+  std::cout << '\n' << communication_report(training);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  command_line c;
+  CLI::App app("Trains a multilingual to English Mixture-of-Experts Transformer, sharded by gshard, and translates with it.");
+  app.add_flag("--quick", c.quick, "a small model and a short training");
+  app.add_option("--simulate", c.simulate, "devices simulated in this process, instead of MPI ranks")->check(CLI::PositiveNumber);
+  app.add_option("--minutes", c.minutes, "how long to train (default 5.5)")->check(CLI::PositiveNumber);
+  app.add_option("--steps", c.steps, "train for so many steps instead")->check(CLI::PositiveNumber);
+  app.add_option("--translate", c.text, "a text to translate: with --load, or after training");
+  app.add_option("--save", c.save, "write the trained model to this file");
+  app.add_option("--load", c.load, "use the model in this file instead of training");
+  app.add_option("--data", c.data, "locale directory with the catalogues of iso-codes")->capture_default_str();
+  app.add_option("--beam", c.beam, "hypotheses of the beam search")->check(CLI::Range(1, 16))->capture_default_str();
+  app.add_option("--seed", c.seed, "of parameters, batches, dropout and routing")->capture_default_str();
+  app.add_flag("--plan", c.plan, "print the plan of a training step");
+  CLI11_PARSE(app, argc, argv);
+
+  const mpi_session mpi(argc, argv, c.simulate == 0);
+  try {
+    if (!c.load.empty() && c.text.empty()) throw std::runtime_error("--load wants a text: add --translate TEXT");
+    const gs::cluster<mesh> on = c.simulate > 0 ? gs::simulate<mesh>(c.simulate) : mpi.cluster();
+    if (c.load.empty()) train(on, c);
+    else use(on, c);
+  } catch (const std::exception& e) {
+    if (mpi.first()) std::cerr << "translate: " << e.what() << std::endl;
+    return 1;
+  }
+}

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "trainer.hpp"
+
+#include <chrono>
+#include <cstdio>
+#include <string>
+#include <unistd.h>
+
+namespace translate {
+
+/// Tells how the training goes: a bar that is redrawn on a terminal, a line every few seconds in a log.
+class progress {
+ public:
+  explicit progress(double seconds) : budget_(seconds), start_(clock::now()), shown_(start_) {}
+
+  double elapsed() const { return std::chrono::duration<double>(clock::now() - start_).count(); }
+
+  void show(std::uint32_t step, const step_report& r, bool last) {
+    tokens_ += r.tokens;
+    const double since = std::chrono::duration<double>(clock::now() - shown_).count();
+    if (!last && since < (on_terminal_ ? 0.5 : 10)) return;
+    const double share = std::min(1.0, elapsed() / budget_);
+    const int left = std::max(0, int(budget_ - elapsed()));
+    std::string bar;
+    if (on_terminal_) {
+      bar = "\r[";
+      for (int i = 0; i < 20; ++i) bar += i < int(share * 20) ? '#' : '.';
+      bar += "] ";
+    }
+    std::printf("%sstep %5u  loss %6.3f  balance %.4f  %6.0f tokens/s  busiest expert %.2fx  refused %4.1f%%  %d:%02d left%s", bar.c_str(), step, r.loss,
+                r.balance_loss, tokens_ / since, r.imbalance(), 100 * r.refused_share(), left / 60, left % 60, on_terminal_ && !last ? "" : "\n");
+    std::fflush(stdout);
+    shown_ = clock::now();
+    tokens_ = 0;
+  }
+
+ private:
+  using clock = std::chrono::steady_clock;
+  bool on_terminal_ = isatty(STDOUT_FILENO) == 1;
+  double budget_;
+  clock::time_point start_, shown_;
+  double tokens_ = 0;  // target tokens since the last line
+};
+
+}  // namespace translate

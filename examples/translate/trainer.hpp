@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "data/batches.hpp"
+#include "model.hpp"
+#include "settings.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <numeric>
+#include <span>
+#include <vector>
+
+namespace translate {
+
+/// What one training step tells.
+struct step_report {
+  double loss = 0, balance_loss = 0;
+  double tokens = 0;          // target tokens that count
+  std::vector<float> load;    // tokens per expert
+  double refused = 0;         // choices that found their expert full
+
+  /// The busiest expert's share over an equal share: 1 is perfect balance.
+  double imbalance() const {
+    const double total = std::accumulate(load.begin(), load.end(), 0.0);
+    return total > 0 ? double(*std::max_element(load.begin(), load.end())) * double(load.size()) / total : 1;
+  }
+  double refused_share() const {
+    const double kept = std::accumulate(load.begin(), load.end(), 0.0);
+    return kept + refused > 0 ? refused / (kept + refused) : 0;
+  }
+};
+
+/// Runs the training program, bound once for every shape of batch, on one set of parameters.
+class trainer {
+ public:
+  trainer(const gs::cluster<mesh>& on, const settings& s, const std::vector<bucket>& buckets, std::int64_t vocabulary, const gs::parameter_store& store)
+      : rate_{s.peak_rate, s.warmup}, seed_(s.seed) {
+    for (const bucket& b : buckets) programs_.push_back(std::make_unique<gs::executable<training_program>>(on, s.dims(b, vocabulary), store));
+  }
+
+  step_report step(const batch& b) {
+    gs::executable<training_program>& program = *programs_[b.bucket];
+    program.context = {seed_, step_};
+    const auto rate = float(rate_(step_++));
+    const auto [loss, tokens, balance, load, refused] = program(b.source, b.target_in, b.target_out, std::span(&rate, 1));
+    return {loss.item(), balance.item(), tokens.item(), gs::to_global(load), refused.item()};
+  }
+
+  std::uint32_t steps() const { return step_; }
+
+  /// Of one kind of collective over the whole training: how often it ran, and the bytes that a device should have sent and did.
+  struct traffic {
+    std::int64_t calls = 0, planned = 0, sent = 0;
+  };
+  traffic communication(gs::op kind) const {
+    traffic t;
+    for (const auto& p : programs_) {
+      const gs::executor& e = p->engine();
+      const std::int64_t per_step = e.plan().count(kind);
+      t.calls += e.sent(kind).calls;
+      t.sent += e.sent(kind).bytes;
+      if (per_step > 0) t.planned += e.plan().bytes_sent(kind, e.sizes()) * (e.sent(kind).calls / per_step);
+    }
+    return t;
+  }
+
+  const gs::executor& engine(std::size_t bucket) const { return programs_[bucket]->engine(); }
+
+ private:
+  std::vector<std::unique_ptr<gs::executable<training_program>>> programs_;
+  gs::inverse_square_root rate_;
+  std::uint64_t seed_;
+  std::uint32_t step_ = 0;
+};
+
+}  // namespace translate

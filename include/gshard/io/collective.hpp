@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/comm/backend.hpp>
+#include <gshard/comm/error.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <map>
+#include <span>
+#include <string>
+
+namespace gshard { inline namespace v0 { namespace detail {
+
+/// Gives every process the leader's text. Collective.
+inline void share(backend& on, std::string& text) {
+  std::uint64_t size = text.size();
+  on.broadcast(std::as_writable_bytes(std::span(&size, 1)));
+  text.resize(std::size_t(size));
+  on.broadcast(std::as_writable_bytes(std::span(text)));
+}
+
+/// Gives every process the leader's table. Collective.
+inline void share(backend& on, std::map<std::string, std::string>& table) {
+  std::uint64_t size = table.size();
+  on.broadcast(std::as_writable_bytes(std::span(&size, 1)));
+  auto mine = table.begin();
+  std::map<std::string, std::string> all;
+  for (std::uint64_t i = 0; i < size; ++i) {
+    std::string key, value;
+    if (on.leader()) {
+      key = mine->first;
+      value = mine->second;
+      ++mine;
+    }
+    share(on, key);
+    share(on, value);
+    all.emplace_hint(all.end(), std::move(key), std::move(value));
+  }
+  table = std::move(all);
+}
+
+/// Runs `f` on the leader. If it throws, all processes throw a `gshard::error` of the same text. Collective.
+template <class F>
+void on_leader(backend& on, F f) {
+  std::string problem;
+  if (on.leader()) {
+    try {
+      f();
+    } catch (const std::exception& e) {
+      problem = e.what();
+      if (problem.empty()) problem = "the leader failed";
+    }
+  }
+  share(on, problem);
+  if (!problem.empty()) throw error(problem);
+}
+
+}}}  // namespace gshard::v0::detail

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#ifndef XXH_INLINE_ALL
+#define XXH_INLINE_ALL
+#endif
+#include <xxhash.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace gshard { inline namespace v0 {
+
+/// XXH3-128 of a stream of bytes: finds damage, at the speed of memory. It is no protection from somebody who alters a file and its
+/// digest together.
+class digest {
+ public:
+  static constexpr std::size_t hex_digits = 32;
+
+  digest() { XXH3_128bits_reset(&state_); }
+
+  void add(std::span<const std::byte> data) { XXH3_128bits_update(&state_, data.data(), data.size()); }
+  void add(std::string_view text) { add(std::as_bytes(std::span(text))); }
+
+  /// Of what was added so far: 32 lower-case digits, as `xxhsum -H2` prints them.
+  std::string hex() const {
+    const XXH128_hash_t hash = XXH3_128bits_digest(&state_);
+    std::string text;
+    for (const std::uint64_t half : {hash.high64, hash.low64})
+      for (int shift = 60; shift >= 0; shift -= 4) text += "0123456789abcdef"[half >> shift & 15u];
+    return text;
+  }
+
+ private:
+  XXH3_state_t state_;
+};
+
+/// XXH3-64 of a text, to compare descriptions by.
+inline std::uint64_t hash64(std::string_view text) { return XXH3_64bits(text.data(), text.size()); }
+
+}}  // namespace gshard::v0

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/comm/error.hpp>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <span>
+#include <string>
+#include <system_error>
+#include <utility>
+
+namespace gshard { inline namespace v0 {
+
+namespace detail {
+
+/// Owns a file descriptor.
+class descriptor {
+ public:
+  explicit descriptor(int fd) : fd_(fd) {}
+  descriptor(descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  descriptor& operator=(descriptor&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  ~descriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  int get() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+// "model.safetensors: cannot be opened: No such file or directory"
+[[noreturn]] inline void throw_errno(const std::string& path, const std::string& what, int code = errno) {
+  throw error(path + ": " + what + ": " + std::generic_category().message(code));
+}
+
+inline int open_file(const std::string& path, int flags, mode_t mode = 0) {
+  int fd;
+  do fd = ::open(path.c_str(), flags | O_CLOEXEC, mode);
+  while (fd < 0 && errno == EINTR);
+  return fd;
+}
+
+// Linux moves no more than this in one call, macOS refuses to.
+inline constexpr std::size_t most_at_once = std::size_t(1) << 30;
+
+inline void write_at(const descriptor& file, const std::string& path, std::int64_t at, std::span<const std::byte> data) {
+  while (!data.empty()) {
+    const ssize_t n = ::pwrite(file.get(), data.data(), std::min(data.size(), most_at_once), off_t(at));
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) throw_errno(path, "writing at byte " + std::to_string(at) + " failed", n < 0 ? errno : ENOSPC);
+    data = data.subspan(std::size_t(n));
+    at += n;
+  }
+}
+
+inline void read_at(const descriptor& file, const std::string& path, std::int64_t at, std::span<std::byte> to) {
+  while (!to.empty()) {
+    const ssize_t n = ::pread(file.get(), to.data(), std::min(to.size(), most_at_once), off_t(at));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) throw_errno(path, "reading at byte " + std::to_string(at) + " failed");
+    if (n == 0) throw error(path + ": ends at byte " + std::to_string(at) + ", although it was longer when it was opened");
+    to = to.subspan(std::size_t(n));
+    at += n;
+  }
+}
+
+inline std::string directory_of(const std::string& path) {
+  const std::size_t slash = path.find_last_of('/');
+  return slash == std::string::npos ? "." : path.substr(0, slash + 1);
+}
+
+}  // namespace detail
+
+/// A regular file that is read at any place. All failures are `gshard::error`, with the file's name and the system's words.
+class input_file {
+ public:
+  explicit input_file(std::string path)
+      : path_(std::move(path)), file_(detail::open_file(path_, O_RDONLY | O_NONBLOCK)) {  // a pipe would wait for its writer
+    struct stat status;
+    if (file_.get() < 0 || ::fstat(file_.get(), &status) != 0) detail::throw_errno(path_, "cannot be opened");
+    if (!S_ISREG(status.st_mode)) throw error(path_ + ": is not a regular file");
+    size_ = std::int64_t(status.st_size);
+  }
+
+  const std::string& path() const { return path_; }
+  std::int64_t size() const { return size_; }
+  void read(std::int64_t at, std::span<std::byte> to) const { detail::read_at(file_, path_, at, to); }
+
+ private:
+  std::string path_;
+  detail::descriptor file_;
+  std::int64_t size_ = 0;
+};
+
+/// A new file that takes its name in one step, by commit(); till then, and for ever if that is not reached, a file of that name
+/// stays as it is. After a crash there is the old file or the new one, whole. All failures are `gshard::error`, with the file's name
+/// and the system's words.
+///
+/// What is written goes to `<path>.tmp`, made with mode 0600 whatever the umask. The destructor removes it; a killed process leaves it
+/// to the next one that writes to this path. A symbolic link at `path` is replaced, not followed.
+class atomic_file {
+ public:
+  explicit atomic_file(std::string path) : path_(std::move(path)), temporary_(path_ + ".tmp"), file_(create()) {}
+  atomic_file(const atomic_file&) = delete;
+  atomic_file& operator=(const atomic_file&) = delete;
+  ~atomic_file() {
+    if (!committed_ && is_ours()) ::unlink(temporary_.c_str());
+  }
+
+  const std::string& path() const { return path_; }
+  std::int64_t size() const { return size_; }
+
+  void append(std::span<const std::byte> data) {
+    detail::write_at(file_, path_, size_, data);
+    size_ += std::int64_t(data.size());
+  }
+  /// Writes again what was appended at `at`.
+  void patch(std::int64_t at, std::span<const std::byte> data) { detail::write_at(file_, path_, at, data); }
+
+  /// The data is on the disk, then the name is.
+  void commit() {
+    int code;
+    do code = ::fsync(file_.get());
+    while (code != 0 && errno == EINTR);
+    if (code != 0) detail::throw_errno(path_, "writing to the disk failed");
+    if (!is_ours()) throw error(path_ + ": another process is writing it too; its " + temporary_ + " replaced ours");
+    if (::rename(temporary_.c_str(), path_.c_str()) != 0) detail::throw_errno(path_, "cannot be replaced");
+    committed_ = true;
+    // Not every file system can do this for a directory; whether old or new survives a power cut, it is whole.
+    const detail::descriptor directory(detail::open_file(detail::directory_of(path_), O_RDONLY | O_DIRECTORY));
+    if (directory.get() >= 0) ::fsync(directory.get());
+  }
+
+ private:
+  detail::descriptor create() const {
+    struct stat status;
+    if (::lstat(path_.c_str(), &status) == 0 && !S_ISREG(status.st_mode) && !S_ISLNK(status.st_mode))
+      throw error(path_ + ": cannot be replaced: it is not a regular file");
+    ::unlink(temporary_.c_str());
+    detail::descriptor file(detail::open_file(temporary_, O_RDWR | O_CREAT | O_EXCL, S_IRUSR | S_IWUSR));
+    if (file.get() < 0) detail::throw_errno(path_, "its " + temporary_ + " cannot be made");
+    return file;
+  }
+  bool is_ours() const {
+    struct stat named, open;
+    return ::lstat(temporary_.c_str(), &named) == 0 && ::fstat(file_.get(), &open) == 0 && named.st_ino == open.st_ino &&
+           named.st_dev == open.st_dev;
+  }
+
+  std::string path_, temporary_;
+  detail::descriptor file_;
+  std::int64_t size_ = 0;
+  bool committed_ = false;
+};
+
+}}  // namespace gshard::v0

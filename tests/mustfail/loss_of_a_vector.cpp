@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Gradients are those of a scalar.
+// expect: gshard: a tensor has another number of dims
+// expect: in_operation<.*"gradients"
+// expect: expected_rank<0>
+// expect: actual_rank<1>
+#include <gshard/plan.hpp>
+
+namespace gs = gshard;
+using gs::in, gs::none, gs::P;
+
+#if defined(MUST_FAIL)
+constexpr auto reduce = [](auto y) { return y; };
+#else
+constexpr auto reduce = [](auto y) { return gs::mean(y); };
+#endif
+
+inline constexpr auto model = [](auto&, auto x) { return gs::gradients(reduce(gs::relu(x)), std::array{x})[0]; };
+static_assert(gs::program<model, gs::mesh<gs::axis<"data">>, in<"B">>::plan.collectives() == 0);

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// An output index occurs twice.
+// expect: gshard: an output index of the einsum equation occurs twice
+// expect: in_equation<.*"GSM,ME->GSG"
+// expect: index_letter<.*"G"
+// expect: at_column<10>
+#include <gshard/plan.hpp>
+
+namespace gs = gshard;
+using gs::in, gs::none, gs::P;
+
+#if defined(MUST_FAIL)
+constexpr auto multiply = [](auto x, auto w) { return gs::einsum<"GSM,ME->GSG">(x, w); };
+#else
+constexpr auto multiply = [](auto x, auto w) { return gs::einsum<"GSM,ME->GS">(x, w); };
+#endif
+
+inline constexpr auto model = [](auto& m, auto x) { return multiply(x, m.param("w", "ME", gs::init::zeros())); };
+static_assert(gs::program<model, gs::mesh<gs::axis<"data">>, in<"GSM">>::plan.collectives() == 0);

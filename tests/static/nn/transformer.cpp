@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What a training step of the mixture-of-experts Transformer sends.
+#include <gshard/nn/transformer.hpp>
+#include <gshard/optim/adam.hpp>
+#include <gshard/plan.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <tuple>
+
+namespace gs = gshard;
+namespace nn = gshard::nn;
+using gs::in, gs::none, gs::op, gs::P;
+
+namespace {
+
+inline constexpr nn::transformer_options options{2, 2, 0.1, {}};
+constexpr int moe_layers = options.encoder_layers / 2 + options.decoder_layers / 2;
+
+inline constexpr auto loss_of = [](auto& m, auto source, auto target_in, auto target_out, nn::routing_summary& routing) {
+  auto table = m.param("embedding", "VM", gs::init::fan_in("M"));
+  auto source_mask = nn::real_tokens(source), target_mask = nn::real_tokens(target_in);
+  auto memory = nn::encode<"expert">(m.scope("encoder"), table, source, source_mask, options, routing);
+  auto y = nn::decode<"expert">(m.scope("decoder"), table, target_in, target_mask, memory, source_mask, options, routing);
+  auto logits = gs::einsum<"GBTM,VM->GBTV">(y, table);
+  return gs::sum(gs::cross_entropy(logits, target_out, 0.1) * target_mask) / gs::sum(target_mask);
+};
+inline constexpr auto evaluate = [](auto& m, auto source, auto target_in, auto target_out) {
+  nn::routing_summary routing;
+  return loss_of(m, source, target_in, target_out, routing);
+};
+inline constexpr auto train = [](auto& m, auto source, auto target_in, auto target_out, auto rate) {
+  nn::routing_summary routing;
+  auto nll = loss_of(m, source, target_in, target_out, routing);
+  gs::adam{}.minimise(m, m.objective(nll, 0.01), rate);
+  return std::tuple{nll, nn::routing_summary::total(routing.load), nn::routing_summary::total(routing.overflow)};
+};
+
+constexpr int trainables(const gs::plan_view& p) {
+  return int(std::count_if(p.parameters.begin(), p.parameters.end(), [](const gs::parameter& q) { return q.trainable; }));
+}
+constexpr int sums_of_tensors(const gs::plan_view& p) {
+  return int(std::count_if(p.steps.begin(), p.steps.end(),
+                           [&](const gs::node& s) { return s.kind == op::all_reduce && p.at(s.input(0)).rank() > 0; }));
+}
+constexpr bool all_updated_in_place(const gs::plan_view& p) {
+  return std::all_of(p.parameters.begin(), p.parameters.end(), [&](const gs::parameter& q) {
+    return q.updated >= 0 && p.lifetimes[std::size_t(q.updated)].root == q.value;
+  });
+}
+// The experts' matrices are the only parameters that are cut; every device holds the rest.
+constexpr bool only_experts_are_cut(const gs::plan_view& p) {
+  return std::all_of(p.parameters.begin(), p.parameters.end(), [&](const gs::parameter& q) {
+    const bool expert = q.name.view().find(".moe.w") != std::string_view::npos && q.name.view().back() != 'g';
+    return (p.at(q.value).layout.used() != 0) == expert;
+  });
+}
+
+template <class Mesh, class Groups>
+struct programs {
+  template <auto Model, class... More>
+  using of = gs::program<Model, Mesh, in<"GBS", Groups, std::int32_t>, in<"GBT", Groups, std::int32_t>,
+                         in<"GBT", Groups, std::int32_t>, More...>;
+  static constexpr gs::plan_view step = of<train, in<"">>::plan;
+  static constexpr gs::plan_view forward = of<evaluate>::plan;
+};
+
+using one_axis = programs<gs::mesh<gs::axis<"expert">>, P<"expert", none, none>>;
+
+// Forward: two exchanges a layer of experts, and the two sums of the loss.
+static_assert(one_axis::forward.count(op::all_to_all) == 2 * moe_layers);
+static_assert(sums_of_tensors(one_axis::forward) == 0 && one_axis::forward.count(op::all_reduce) == 2);
+static_assert(one_axis::forward.collectives() == 2 * moe_layers + 2);
+
+// Forward, backward and update: four exchanges, nothing gathered, every gradient summed at most once.
+static_assert(one_axis::step.count(op::all_to_all) == 4 * moe_layers);
+static_assert(one_axis::step.count(op::all_gather) == 0 && one_axis::step.count(op::slice) == 0);
+static_assert(sums_of_tensors(one_axis::step) <= trainables(one_axis::step));
+// Only parameters that every device holds need a sum: all but wi and wo of the experts; and the load of the experts, a metric.
+static_assert(sums_of_tensors(one_axis::step) == trainables(one_axis::step) - 2 * moe_layers + 1);
+static_assert(one_axis::step.collectives() == one_axis::step.count(op::all_to_all) + one_axis::step.count(op::all_reduce));
+static_assert(all_updated_in_place(one_axis::step) && only_experts_are_cut(one_axis::step));
+
+// Two axes: the same exchanges, now within rows of the mesh; the experts' gradients are summed over "data" alone.
+using two_axes = programs<gs::mesh<gs::axis<"data">, gs::axis<"expert">>, P<gs::axes<"data", "expert">, none, none>>;
+static_assert(two_axes::step.count(op::all_to_all) == 4 * moe_layers);
+static_assert(two_axes::step.count(op::all_gather) == 0 && two_axes::step.count(op::slice) == 0);
+static_assert(sums_of_tensors(two_axes::step) == trainables(two_axes::step) + 1);
+static_assert(all_updated_in_place(two_axes::step) && only_experts_are_cut(two_axes::step));
+
+}  // namespace
