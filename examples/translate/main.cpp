@@ -15,6 +15,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include <unistd.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -37,7 +39,7 @@ struct command_line {
   std::int64_t beam = 4;
   std::uint64_t seed = 1;
   std::string text, save, load, data = "/usr/share/locale";
-  bool plan = false;
+  bool plan = false, plain = false;
 };
 
 /// MPI for as long as the program runs; not started for a simulation.
@@ -151,15 +153,15 @@ void train(const gs::cluster<mesh>& on, const command_line& c) {
       for (const std::int64_t extent : e.value.extents) n *= extent;
       count += n;
     }
-    std::cout << data.train.size() << " training pairs, " << words->size() << " word pieces, " << count << " parameters, " << s.experts << " experts in each of "
-              << 2 << " layers, " << s.groups << " groups on " << on.size() << (on.size() == 1 ? " device" : " devices") << '\n';
+    std::cout << data.train.size() << " training pairs, " << words->size() << " word pieces, " << count << " parameters, " << s.experts << " experts in every second layer, " << s.groups << " groups on " << on.size() << (on.size() == 1 ? " device" : " devices") << '\n';
     std::cout << "batches (sequences x source + target):";
     for (const bucket& b : buckets) std::cout << ' ' << b.sequences << 'x' << b.source_length << '+' << b.target_length;
     std::cout << std::endl;
     if (c.plan) std::cout << gs::describe(training_program::plan);
   }
 
-  progress clock(60 * s.minutes);
+  // A launcher gives its processes terminals of its own, so that being on one says little: --plain does.
+  progress clock(60 * s.minutes, !c.plain && isatty(STDOUT_FILENO) == 1);
   for (bool more = true; more;) {
     const step_report r = training.step(batches.next());
     more = c.steps > 0 ? training.steps() < c.steps : from_leader(on, clock.elapsed() < 60 * s.minutes);
@@ -216,6 +218,7 @@ int main(int argc, char** argv) {
   app.add_option("--data", c.data, "locale directory with the catalogues of iso-codes")->capture_default_str();
   app.add_option("--beam", c.beam, "hypotheses of the beam search")->check(CLI::Range(1, 16))->capture_default_str();
   app.add_option("--seed", c.seed, "of parameters, batches, dropout and routing")->capture_default_str();
+  app.add_flag("--plain", c.plain, "tell of the progress in lines, as for a log");
   app.add_flag("--plan", c.plan, "print the plan of a training step");
   CLI11_PARSE(app, argc, argv);
 

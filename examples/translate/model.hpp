@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <gshard/gshard.hpp>
+#include <gshard/nn/transformer.hpp>
+#include <gshard/optim/adam.hpp>
+#include <gshard/plan.hpp>
 
 #include <cstdint>
 #include <tuple>

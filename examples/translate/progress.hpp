@@ -6,14 +6,13 @@
 #include <chrono>
 #include <cstdio>
 #include <string>
-#include <unistd.h>
 
 namespace translate {
 
 /// Tells how the training goes: a bar that is redrawn on a terminal, a line every few seconds in a log.
 class progress {
  public:
-  explicit progress(double seconds) : budget_(seconds), start_(clock::now()), shown_(start_) {}
+  progress(double seconds, bool bar) : on_terminal_(bar), budget_(seconds), start_(clock::now()), shown_(start_) {}
 
   double elapsed() const { return std::chrono::duration<double>(clock::now() - start_).count(); }
 
@@ -38,7 +37,7 @@ class progress {
 
  private:
   using clock = std::chrono::steady_clock;
-  bool on_terminal_ = isatty(STDOUT_FILENO) == 1;
+  bool on_terminal_;
   double budget_;
   clock::time_point start_, shown_;
   double tokens_ = 0;  // target tokens since the last line

@@ -5,6 +5,8 @@
 #include "model.hpp"
 #include "settings.hpp"
 
+#include <gshard/gshard.hpp>
+
 #include <algorithm>
 #include <cstdint>
 #include <memory>

@@ -6,6 +6,8 @@
 #include "model.hpp"
 #include "settings.hpp"
 
+#include <gshard/gshard.hpp>
+
 #include <algorithm>
 #include <cmath>
 #include <cstddef>

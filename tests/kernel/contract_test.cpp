@@ -17,13 +17,14 @@ template <class T>
 void compare(const std::vector<T>& found, const std::vector<double>& expected) {
   double worst = 0;
   for (std::size_t i = 0; i < expected.size(); ++i)
-    worst = std::max(worst, std::abs(static_cast<double>(found[i]) - expected[i]) / (1 + std::abs(expected[i])));
+    worst =
+        std::max(worst, std::abs(static_cast<double>(found[i]) - expected[i]) / (1 + std::abs(expected[i])));
   CHECK(worst < 200 * static_cast<double>(std::numeric_limits<T>::epsilon()));
 }
 
 template <class T>
-void check(const std::string& a, const std::string& b, const std::string& out, const extents& sizes, double alpha,
-           std::mt19937& gen) {
+void check(const std::string& a, const std::string& b, const std::string& out, const extents& sizes,
+           double alpha, std::mt19937& gen) {
   CAPTURE(a);
   CAPTURE(b);
   CAPTURE(out);
@@ -35,7 +36,8 @@ void check(const std::string& a, const std::string& b, const std::string& out, c
 }
 
 template <class T>
-void check(const std::string& a, const std::string& out, const extents& sizes, double alpha, std::mt19937& gen) {
+void check(const std::string& a, const std::string& out, const extents& sizes, double alpha,
+           std::mt19937& gen) {
   CAPTURE(a);
   CAPTURE(out);
   const auto x = random_values<T>(count(a, sizes), gen);
@@ -49,15 +51,33 @@ struct equation {
 };
 
 constexpr std::array equations{
-    equation{"GBTM", "MHD", "GBTHD"}, equation{"GBQHD", "GBKHD", "GBHQK"}, equation{"GBHQK", "GBKHD", "GBQHD"},
-    equation{"GBTHD", "HDM", "GBTM"}, equation{"GSM", "ME", "GSE"},        equation{"EGCM", "EMH", "EGCH"},
-    equation{"EGCH", "EHM", "EGCM"},  equation{"EGCM", "EGCH", "EMH"},     equation{"EGCH", "EGCM", "EHM"},
-    equation{"GBTM", "GBTHD", "MHD"}, equation{"GBTM", "GBTV", "MV"},      equation{"GBTV", "VM", "GBTM"},
-    equation{"GBTM", "VM", "GBTV"},   equation{"GSEC", "GSM", "EGCM"},     equation{"GSEC", "GECM", "GSM"},
-    equation{"GECM", "EMH", "GECH"},  equation{"GECM", "EMH", "HCEG"},     equation{"GBT", "GBT", "GBT"},
-    equation{"GBTM", "M", "GBTM"},    equation{"GBTM", "GBTM", "GBT"},     equation{"GBTM", "GBTM", "M"},
-    equation{"M", "H", "MH"},         equation{"M", "M", ""},              equation{"GBTM", "", "GBTM"},
-    equation{"GBTM", "BTGM", "MT"},   equation{"GMH", "GTB", "M"},         equation{"GGM", "MT", "GT"},
+    equation{"GBTM", "MHD", "GBTHD"},
+    equation{"GBQHD", "GBKHD", "GBHQK"},
+    equation{"GBHQK", "GBKHD", "GBQHD"},
+    equation{"GBTHD", "HDM", "GBTM"},
+    equation{"GSM", "ME", "GSE"},
+    equation{"EGCM", "EMH", "EGCH"},
+    equation{"EGCH", "EHM", "EGCM"},
+    equation{"EGCM", "EGCH", "EMH"},
+    equation{"EGCH", "EGCM", "EHM"},
+    equation{"GBTM", "GBTHD", "MHD"},
+    equation{"GBTM", "GBTV", "MV"},
+    equation{"GBTV", "VM", "GBTM"},
+    equation{"GBTM", "VM", "GBTV"},
+    equation{"GSEC", "GSM", "EGCM"},
+    equation{"GSEC", "GECM", "GSM"},
+    equation{"GECM", "EMH", "GECH"},
+    equation{"GECM", "EMH", "HCEG"},
+    equation{"GBT", "GBT", "GBT"},
+    equation{"GBTM", "M", "GBTM"},
+    equation{"GBTM", "GBTM", "GBT"},
+    equation{"GBTM", "GBTM", "M"},
+    equation{"M", "H", "MH"},
+    equation{"M", "M", ""},
+    equation{"GBTM", "", "GBTM"},
+    equation{"GBTM", "BTGM", "MT"},
+    equation{"GMH", "GTB", "M"},
+    equation{"GGM", "MT", "GT"},
 };
 
 }  // namespace
@@ -97,6 +117,32 @@ TEST_CASE("contraction: random equations of two operands") {
     for (std::string* s : {&a, &b, &out}) std::shuffle(s->begin(), s->end(), gen);
     check<float>(a, b, out, sizes, 1, gen);
     check<double>(a, b, out, sizes, 2.5, gen);
+  }
+}
+
+TEST_CASE("contraction: random equations large enough for matrix products, in every layout") {
+  for (std::uint32_t seed = 0; seed < 60; ++seed) {
+    CAPTURE(seed);
+    std::mt19937 gen(seed);
+    extents sizes;
+    std::string a, b, out;
+    const auto add = [&](char letter, std::int64_t low, std::int64_t high, bool in_a, bool in_b,
+                         bool in_out) {
+      sizes[letter] = std::uniform_int_distribution<std::int64_t>(low, high)(gen);
+      if (in_a) a += letter;
+      if (in_b) b += letter;
+      if (in_out) out += letter;
+    };
+    add('m', 9, 40, true, false, true);
+    add('n', 9, 40, false, true, true);
+    add('k', 9, 40, true, true, false);
+    for (char letter : {'x', 'y'}) {
+      const auto kind = gen() % 4;
+      add(letter, 1, 3, kind != 0, kind != 1, kind != 2);
+    }
+    for (std::string* s : {&a, &b, &out}) std::shuffle(s->begin(), s->end(), gen);
+    check<float>(a, b, out, sizes, 1, gen);
+    check<double>(a, b, out, sizes, 0.5, gen);
   }
 }
 

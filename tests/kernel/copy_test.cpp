@@ -12,7 +12,8 @@ namespace {
 using namespace test;
 
 // Strides of a tensor whose dims lie in memory in a random order, maybe with gaps.
-ks::index_array random_strides(std::mt19937& gen, int rank, const ks::index_array& extent, std::int64_t& size) {
+ks::index_array random_strides(std::mt19937& gen, int rank, const ks::index_array& extent,
+                               std::int64_t& size) {
   std::vector<std::size_t> order(static_cast<std::size_t>(rank));
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::shuffle(order.begin(), order.end(), gen);
@@ -38,7 +39,8 @@ void check_random_copy(std::uint32_t seed) {
   std::int64_t src_size = 0, dst_size = 0;
   const auto src_stride = random_strides(gen, rank, extent, src_size);
   const auto dst_stride = random_strides(gen, rank, extent, dst_size);
-  std::vector<Element> src(static_cast<std::size_t>(src_size) + 1), dst(static_cast<std::size_t>(dst_size) + 1);
+  std::vector<Element> src(static_cast<std::size_t>(src_size) + 1),
+      dst(static_cast<std::size_t>(dst_size) + 1);
   for (auto& e : src)
     for (auto& byte : e) byte = static_cast<unsigned char>(gen());
   auto expected = dst;

@@ -37,7 +37,8 @@ TEST_CASE("cross_entropy: minus the mean of log softmax under the smoothed targe
         const double* row = e.logits.data() + static_cast<std::int64_t>(i) * cols;
         for (std::int64_t j = 0; j < cols; ++j) total += std::exp(row[j]);
         for (std::int64_t j = 0; j < cols; ++j) {
-          const double target = smoothing / static_cast<double>(cols) + (j == e.labels[i] ? 1 - smoothing : 0);
+          const double target =
+              smoothing / static_cast<double>(cols) + (j == e.labels[i] ? 1 - smoothing : 0);
           expected -= target * (row[j] - std::log(total));
         }
         CHECK(loss[i] == doctest::Approx(e.labels[i] < 0 ? 0 : expected));
@@ -53,7 +54,8 @@ TEST_CASE("cross_entropy_grad: finite differences, zero for padding") {
       example e(cols, smoothing, gen);
       const auto dloss = random_values(6, gen);
       std::vector<double> loss(6), d(e.logits.size(), 7);
-      ks::cross_entropy_grad(e.logits.data(), e.labels.data(), dloss.data(), d.data(), e.rows, cols, smoothing);
+      ks::cross_entropy_grad(e.logits.data(), e.labels.data(), dloss.data(), d.data(), e.rows, cols,
+                             smoothing);
       check_gradient(d, e.logits, [&] {
         ks::cross_entropy(e.logits.data(), e.labels.data(), loss.data(), e.rows, cols, smoothing);
         return inner(loss, dloss);

@@ -27,8 +27,8 @@ TEST_CASE("dispatch, combine: random routings against the einsums of Algorithm 2
     const auto pick = [&](std::int64_t low, std::int64_t high) { return test::pick(gen, low, high); };
     std::vector<std::int32_t> slot(at(G * S * 2));
     std::vector<double> weight(slot.size());
-    ks::top2_gating<double>(c.gates.data(), c.mask.data(), slot.data(), weight.data(), nullptr, nullptr, nullptr, c.n,
-                            c.random, c.key, c.group_offset);
+    ks::top2_gating<double>(c.gates.data(), c.mask.data(), slot.data(), weight.data(), nullptr, nullptr,
+                            nullptr, c.n, c.random, c.key, c.group_offset);
     const std::vector<double> dense =
         algorithm1(c.gates, c.mask, c.n, c.random, c.key, c.group_offset).combine;  // [G,S,E,C]
 
@@ -40,7 +40,7 @@ TEST_CASE("dispatch, combine: random routings against the einsums of Algorithm 2
       return weighted ? v : v != 0 ? 1.0 : 0.0;
     };
     ks::expert_buffers<double> b{nullptr, G * C * M, C * M, M, E0, En, M};  // EGCM
-    if (pick(0, 1) == 0) b.stride_e = C * M, b.stride_g = En * C * M;        // GECM
+    if (pick(0, 1) == 0) b.stride_e = C * M, b.stride_g = En * C * M;       // GECM
     const auto row = [&](std::int64_t e, std::int64_t g, std::int64_t k) {
       return at(e * b.stride_e + g * b.stride_g + k * b.stride_c);
     };

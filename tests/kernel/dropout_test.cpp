@@ -23,6 +23,7 @@ TEST_CASE("dropout: keeps and scales by the uniform number of the global index")
 
 TEST_CASE("dropout: does not depend on the sharding") {
   const std::vector<double> ones(7 * 7 * 7 * 7, 1);
-  check_independent_of_sharding<double>(
-      [&](double* out, const ks::placement& p) { ks::dropout(ones.data(), out, p, 0.4, {5, 6, 7}); });
+  check_independent_of_sharding<double>([&](double* out, const ks::placement& p) {
+    ks::dropout(ones.data(), out, p, 0.4, {5, 6, 7});
+  });
 }

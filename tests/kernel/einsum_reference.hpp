@@ -58,8 +58,9 @@ void for_each_index(const extents& sizes, F f) {
 }
 
 template <class T>
-std::vector<double> einsum(const std::string& a, const std::string& b, const std::string& out, const extents& sizes,
-                           const std::vector<T>& x, const std::vector<T>& y, double alpha) {
+std::vector<double> einsum(const std::string& a, const std::string& b, const std::string& out,
+                           const extents& sizes, const std::vector<T>& x, const std::vector<T>& y,
+                           double alpha) {
   std::vector<double> result(static_cast<std::size_t>(count(out, sizes)));
   for_each_index(sizes, [&](const extents& index) {
     result[position(out, sizes, index)] += alpha * static_cast<double>(x[position(a, sizes, index)]) *

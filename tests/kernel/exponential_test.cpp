@@ -17,7 +17,8 @@ void check(T lowest, T highest) {
   for (int i = 0; i < 200000; ++i) {
     const T x = i % 2 == 0 ? uniform(gen) : uniform(gen) / 64;
     const long double exact = std::exp(static_cast<long double>(x));
-    worst = std::max(worst, static_cast<double>(std::abs(static_cast<long double>(exponential(x)) / exact - 1)));
+    worst =
+        std::max(worst, static_cast<double>(std::abs(static_cast<long double>(exponential(x)) / exact - 1)));
   }
   CHECK(worst < static_cast<double>(std::numeric_limits<T>::epsilon()));
   constexpr T inf = std::numeric_limits<T>::infinity();

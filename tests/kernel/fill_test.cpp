@@ -7,7 +7,8 @@ using namespace test;
 
 TEST_CASE("fill: does not depend on the sharding") {
   const gshard::random_key key{5, 6, 7};
-  check_independent_of_sharding<float>([&](float* out, const ks::placement& p) { ks::fill_normal(out, p, 2.0, key); });
+  check_independent_of_sharding<float>(
+      [&](float* out, const ks::placement& p) { ks::fill_normal(out, p, 2.0, key); });
   check_independent_of_sharding<double>(
       [&](double* out, const ks::placement& p) { ks::fill_uniform(out, p, -1.0, 3.0, key); });
 }

@@ -14,7 +14,9 @@ namespace gating_reference {
 
 namespace ks = gshard::kernel;
 
-inline std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
+inline std::size_t at(std::int64_t i) {
+  return static_cast<std::size_t>(i);
+}
 
 struct result {
   std::vector<double> combine;  // [G,S,E,C]
@@ -22,7 +24,8 @@ struct result {
 };
 
 inline result algorithm1(const std::vector<double>& gates, const std::vector<double>& mask,
-                         const ks::gating_sizes& n, bool random, gshard::random_key key, std::int64_t group_offset) {
+                         const ks::gating_sizes& n, bool random, gshard::random_key key,
+                         std::int64_t group_offset) {
   const auto [G, S, E, C] = n;
   result r;
   r.combine.assign(at(G * S * E * C), 0);

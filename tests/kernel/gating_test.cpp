@@ -34,16 +34,16 @@ routed route(const random_case& c) {
 template <class T>
 void check_golden(std::int64_t capacity, const std::array<std::int32_t, 16>& slots,
                   const std::array<double, 16>& weights) {
-  const std::array<T, 32> logits{T(2), 1, 0, -1, 2, 0,  1, -1, T(1.5), 1, 0,  T(.5), 0, 2, 1, -1,
-                                 2,    -1, 0, 1, -1, 0, 2, 1,  1,      2, -1, 0,     3, 0, 2, 1};
+  const std::array<T, 32> logits{T(2), 1,  0, -1, 2,  0, 1, -1, T(1.5), 1, 0,  T(.5), 0, 2, 1, -1,
+                                 2,    -1, 0, 1,  -1, 0, 2, 1,  1,      2, -1, 0,     3, 0, 2, 1};
   std::array<T, 32> gates;
   ks::softmax(logits.data(), gates.data(), 8, 4);
   CHECK(double(gates[0]) == doctest::Approx(.643914).epsilon(1e-5));
   std::array<std::int32_t, 16> slot;
   std::array<T, 16> weight;
   T aux;
-  ks::top2_gating<T>(gates.data(), nullptr, slot.data(), weight.data(), &aux, nullptr, nullptr, {1, 8, 4, capacity},
-                     false, {}, 0);
+  ks::top2_gating<T>(gates.data(), nullptr, slot.data(), weight.data(), &aux, nullptr, nullptr,
+                     {1, 8, 4, capacity}, false, {}, 0);
   CHECK(double(aux) == doctest::Approx(0.088573).epsilon(1e-5));
   CHECK(slot == slots);
   for (std::size_t i = 0; i < 16; ++i) CHECK(double(weight[i]) == doctest::Approx(weights[i]).epsilon(1e-5));
@@ -71,8 +71,10 @@ TEST_CASE("top2_gating: random groups against Algorithm 1 written densely") {
     const result expected = algorithm1(c.gates, c.mask, c.n, c.random, c.key, c.group_offset);
     std::vector<double> combine(at(G * S * E * C));
     for (std::size_t i = 0; i < r.slot.size(); ++i) {
-      if (r.slot[i] >= 0) combine[i / 2 * at(E * C) + at(r.slot[i])] = r.weight[i];
-      else CHECK(r.weight[i] == 0);
+      if (r.slot[i] >= 0)
+        combine[i / 2 * at(E * C) + at(r.slot[i])] = r.weight[i];
+      else
+        CHECK(r.weight[i] == 0);
     }
     CHECK(combine == expected.combine);
     CHECK(r.load == expected.load);
@@ -107,7 +109,8 @@ TEST_CASE("top2_gating_grad: finite differences with the choices fixed") {
     std::vector<double> dweight(r.weight.size()), daux(r.aux.size()), dgates(c.gates.size(), 7);
     for (double& v : dweight) v = uniform(gen);
     for (double& v : daux) v = uniform(gen);
-    ks::top2_gating_grad(c.gates.data(), c.mask.data(), r.slot.data(), dweight.data(), daux.data(), dgates.data(), c.n);
+    ks::top2_gating_grad(c.gates.data(), c.mask.data(), r.slot.data(), dweight.data(), daux.data(),
+                         dgates.data(), c.n);
     const auto loss = [&](const routed& v) {
       double sum = 0;
       for (std::size_t i = 0; i < dweight.size(); ++i) sum += dweight[i] * v.weight[i];

@@ -19,11 +19,13 @@ void check(std::int64_t m, std::int64_t n, std::int64_t k, std::mt19937& gen) {
   const bool trans_a = pick(gen, 0, 1) == 0, trans_b = pick(gen, 0, 1) == 0;
   const std::int64_t lda = (trans_a ? m : k) + pick(gen, 0, 3), ldb = (trans_b ? k : n) + pick(gen, 0, 3),
                      ldc = n + pick(gen, 0, 3);
-  const auto a = random_values<T>((trans_a ? k : m) * lda, gen), b = random_values<T>((trans_b ? n : k) * ldb, gen);
+  const auto a = random_values<T>((trans_a ? k : m) * lda, gen),
+             b = random_values<T>((trans_b ? n : k) * ldb, gen);
   const T alpha = pick(gen, 0, 1) == 0 ? T(1) : T(-0.5), beta = static_cast<T>(pick(gen, 0, 1));
   auto c = random_values<T>(m * ldc, gen);
   if (beta == T(0))
-    for (std::int64_t i = 0; i < m; ++i) std::fill_n(c.begin() + i * ldc, n, std::numeric_limits<T>::quiet_NaN());
+    for (std::int64_t i = 0; i < m; ++i)
+      std::fill_n(c.begin() + i * ldc, n, std::numeric_limits<T>::quiet_NaN());
   const auto before = c;
   ks::gemm(trans_a, trans_b, m, n, k, alpha, a.data(), lda, b.data(), ldb, beta, c.data(), ldc);
   double worst = 0;
@@ -39,7 +41,8 @@ void check(std::int64_t m, std::int64_t n, std::int64_t k, std::mt19937& gen) {
       for (std::int64_t p = 0; p < k; ++p)
         sum += static_cast<double>(a[static_cast<std::size_t>(trans_a ? p * lda + i : i * lda + p)]) *
                static_cast<double>(b[static_cast<std::size_t>(trans_b ? j * ldb + p : p * ldb + j)]);
-      const double expected = static_cast<double>(alpha) * sum + (beta == T(0) ? 0 : static_cast<double>(before[at]));
+      const double expected =
+          static_cast<double>(alpha) * sum + (beta == T(0) ? 0 : static_cast<double>(before[at]));
       worst = std::max(worst, std::abs(static_cast<double>(c[at]) - expected));
     }
   CHECK(untouched);
@@ -75,11 +78,14 @@ TEST_CASE("gemm: cutting rows or columns changes no bit") {
   std::vector<float> all(static_cast<std::size_t>(m * n)), part = all;
   ks::gemm(false, false, m, n, k, 1.0F, a.data(), k, b.data(), n, 0.0F, all.data(), n);
   for (int repeat = 0; repeat < 30; ++repeat) {
-    const std::int64_t i = pick(gen, 0, m), j = pick(gen, 0, n), rows = pick(gen, 0, m - i), cols = pick(gen, 0, n - j);
-    ks::gemm(false, false, rows, cols, k, 1.0F, a.data() + i * k, k, b.data() + j, n, 0.0F, part.data() + i * n + j, n);
+    const std::int64_t i = pick(gen, 0, m), j = pick(gen, 0, n), rows = pick(gen, 0, m - i),
+                       cols = pick(gen, 0, n - j);
+    ks::gemm(false, false, rows, cols, k, 1.0F, a.data() + i * k, k, b.data() + j, n, 0.0F,
+             part.data() + i * n + j, n);
     bool same = true;
     for (std::int64_t r = i; r < i + rows; ++r)
-      same = same && std::equal(part.begin() + r * n + j, part.begin() + r * n + j + cols, all.begin() + r * n + j);
+      same = same &&
+             std::equal(part.begin() + r * n + j, part.begin() + r * n + j + cols, all.begin() + r * n + j);
     CHECK(same);
   }
 }

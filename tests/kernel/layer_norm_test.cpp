@@ -38,11 +38,13 @@ TEST_CASE("layer_norm_grad: finite differences") {
     for (std::int64_t cols : {1, 2, 5, 16, 37}) {
       CAPTURE(rows);
       CAPTURE(cols);
-      auto x = random_values(rows * cols, gen), gamma = random_values(cols, gen), beta = random_values(cols, gen);
+      auto x = random_values(rows * cols, gen), gamma = random_values(cols, gen),
+           beta = random_values(cols, gen);
       const auto dy = random_values(rows * cols, gen);
       const double eps = 0.01;
       std::vector<double> y(x.size()), dx(x.size(), 7), dgamma(gamma.size(), 7), dbeta(beta.size(), 7);
-      ks::layer_norm_grad(x.data(), gamma.data(), dy.data(), dx.data(), dgamma.data(), dbeta.data(), rows, cols, eps);
+      ks::layer_norm_grad(x.data(), gamma.data(), dy.data(), dx.data(), dgamma.data(), dbeta.data(), rows,
+                          cols, eps);
       const auto loss = [&] {
         ks::layer_norm(x.data(), gamma.data(), beta.data(), y.data(), rows, cols, eps);
         return inner(y, dy);
@@ -55,7 +57,8 @@ TEST_CASE("layer_norm_grad: finite differences") {
 
 TEST_CASE("layer_norm_grad: no rows give no gradient") {
   std::vector<float> gamma(3, 1), dgamma(3, 7), dbeta(3, 7);
-  ks::layer_norm_grad<float>(nullptr, gamma.data(), nullptr, nullptr, dgamma.data(), dbeta.data(), 0, 3, 1e-5F);
+  ks::layer_norm_grad<float>(nullptr, gamma.data(), nullptr, nullptr, dgamma.data(), dbeta.data(), 0, 3,
+                             1e-5F);
   CHECK(dgamma == std::vector<float>(3, 0));
   CHECK(dbeta == std::vector<float>(3, 0));
 }

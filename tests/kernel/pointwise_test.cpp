@@ -27,7 +27,8 @@ void check(int rank, const ks::index_array& extent, const std::vector<unsigned>&
   std::vector<std::vector<double>> data;
   std::vector<const double*> in;
   std::vector<ks::index_array> stride;
-  for (int o = 0; o < Operands; ++o) {  // bit d of present: the operand has dim d, else it is broadcast over it
+  for (int o = 0; o < Operands;
+       ++o) {  // bit d of present: the operand has dim d, else it is broadcast over it
     ks::index_array own = extent;
     for (std::size_t d = 0; d < static_cast<std::size_t>(rank); ++d)
       if ((present[static_cast<std::size_t>(o)] >> d & 1U) == 0) own[d] = 1;
@@ -67,9 +68,8 @@ TEST_CASE("apply_rows: other ranks and numbers of operands") {
 TEST_CASE("apply_rows: dims that all operands can walk as one make one row") {
   static std::vector<std::int64_t> rows;
   rows.clear();
-  const gshard::row_function<float> note = [](const float* const*, const std::int64_t*, float*, std::int64_t n) {
-    rows.push_back(n);
-  };
+  const gshard::row_function<float> note = [](const float* const*, const std::int64_t*, float*,
+                                              std::int64_t n) { rows.push_back(n); };
   std::vector<float> x(24), y(24);
   const std::vector<const float*> in{x.data(), x.data()};
   const ks::index_array full{12, 4, 1}, bias{0, 0, 1};

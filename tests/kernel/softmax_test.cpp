@@ -20,13 +20,15 @@ void check_rows(std::int64_t rows, std::int64_t cols, std::mt19937& gen) {
   double worst = 0;
   for (std::size_t i = 0; i < x.size(); i += static_cast<std::size_t>(cols)) {
     double sum = 0;
-    for (std::size_t j = 0; j < static_cast<std::size_t>(cols); ++j) sum += std::exp(static_cast<double>(x[i + j]));
+    for (std::size_t j = 0; j < static_cast<std::size_t>(cols); ++j)
+      sum += std::exp(static_cast<double>(x[i + j]));
     for (std::size_t j = 0; j < static_cast<std::size_t>(cols); ++j) {
       const double expected = std::exp(static_cast<double>(x[i + j])) / sum;
       worst = std::max(worst, std::abs(static_cast<double>(y[i + j]) - expected) / (expected + 1e-30));
     }
   }
-  CHECK(worst < static_cast<double>(std::numeric_limits<T>::epsilon()) * (40 + static_cast<double>(cols)));  // x - max is rounded
+  CHECK(worst < static_cast<double>(std::numeric_limits<T>::epsilon()) *
+                    (40 + static_cast<double>(cols)));  // x - max is rounded
   y.pop_back();
   ks::softmax(in_place.data(), in_place.data(), rows, cols);
   CHECK(in_place == y);

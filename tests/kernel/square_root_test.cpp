@@ -11,7 +11,8 @@ namespace {
 template <class T>
 void check() {
   std::mt19937 gen(1);
-  std::uniform_real_distribution<T> exponent(std::numeric_limits<T>::min_exponent, std::numeric_limits<T>::max_exponent - 1);
+  std::uniform_real_distribution<T> exponent(std::numeric_limits<T>::min_exponent,
+                                             std::numeric_limits<T>::max_exponent - 1);
   T worst = 0;
   for (int i = 0; i < 100000; ++i) {
     const T x = std::exp2(exponent(gen));

@@ -53,7 +53,8 @@ void for_each_index(int rank, const ks::index_array& extent, F f) {
   const ks::index_array stride = ks::row_major_strides(rank, extent);
   for (std::int64_t linear = 0; linear < ks::element_count(rank, extent); ++linear) {
     ks::index_array index{};
-    for (std::size_t d = 0; d < static_cast<std::size_t>(rank); ++d) index[d] = linear / stride[d] % extent[d];
+    for (std::size_t d = 0; d < static_cast<std::size_t>(rank); ++d)
+      index[d] = linear / stride[d] % extent[d];
     f(index, linear);
   }
 }
@@ -71,12 +72,14 @@ inline ks::placement random_placement(std::mt19937& gen) {
   for (std::size_t d = 0; d < static_cast<std::size_t>(p.rank); ++d) {
     p.global[d] = pick(gen, 1, 7);
     p.offset[d] = pick(gen, 0, 1) == 0 ? 0 : pick(gen, 0, p.global[d]);
-    p.extent[d] = p.offset[d] == 0 && pick(gen, 0, 1) == 0 ? p.global[d] : pick(gen, 0, p.global[d] - p.offset[d]);
+    p.extent[d] =
+        p.offset[d] == 0 && pick(gen, 0, 1) == 0 ? p.global[d] : pick(gen, 0, p.global[d] - p.offset[d]);
   }
   return p;
 }
 
-/// Checks that a kernel writes the same values into a shard as into that part of the whole tensor. kernel(out, placement).
+/// Checks that a kernel writes the same values into a shard as into that part of the whole tensor.
+/// kernel(out, placement).
 template <class T, class Kernel>
 void check_independent_of_sharding(Kernel kernel) {
   for (std::uint32_t seed = 0; seed < 100; ++seed) {

@@ -4,7 +4,6 @@
 // expect: in_operation<.*"GM,ME->GE"
 // expect: expected_rank<2>
 // expect: actual_rank<3>
-// expect: operand_number<0>
 #include <gshard/plan.hpp>
 
 namespace gs = gshard;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // An input has more letters than its partition spec has entries.
-// expect: gshard: the partition spec of an input has another number of dims than its letters
-// expect: in_tensor<.*"GSM"
+// expect: gshard: a tensor has another number of dims than its partition spec
+// expect: in_operation<.*"GSM"
 // expect: expected_rank<3>
 // expect: actual_rank<2>
 #include <gshard/plan.hpp>

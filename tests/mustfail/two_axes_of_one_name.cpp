@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Two axes of a mesh have one name.
 // expect: gshard: two axes of a mesh have the same name
-// expect: mesh_axes<.*"data".*"data"
+// expect: mesh<.*axis<.*"data".*axis<.*"data"
 #include <gshard/plan.hpp>
 
 namespace gs = gshard;

@@ -142,12 +142,12 @@ static_assert(step::plan.count(op::all_reduce) == step::plan.collectives());
 static_assert(step::plan.count(op::all_reduce) <= trainables(step::plan) + 1);  // the loss is a scalar
 static_assert(summed_once(step::plan) && all_updated_in_place(step::plan));
 
-// The bytes are those of the gradients, twice (n-1)/n of them, whatever the batch.
+// The bytes are those of the gradients, twice (n-1)/n of them, whatever the batch; and of the loss, which is gathered.
 constexpr std::int64_t bytes(std::int64_t batch_size) {
-  return step::plan.bytes_sent(step::plan.bind({{'B', batch_size}, {'M', 64}, {'H', 256}}, std::array{8}));
+  return step::plan.bytes_sent(step::plan.bind({{'B', batch_size}, {'M', 2048}, {'H', 4096}}, std::array{8}));
 }
 static_assert(bytes(64) == bytes(4096));
-static_assert(bytes(64) == 2 * 7 * 4 * (64 * 256 + 256 + 256 * 64 + 64 + 64) / 8 + 2 * (4 * 7 / 8));
+static_assert(bytes(64) == 2LL * 7 * 4 * (2048 * 4096 + 4096 + 4096 * 2048 + 2048 + 2048) / 8 + 4 * 7);
 }  // namespace data_parallel
 
 // --- two axes: groups over data x expert, experts over "expert" ---

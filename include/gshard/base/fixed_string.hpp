@@ -17,6 +17,7 @@ struct fixed_string {
   }
   constexpr explicit fixed_string(std::string_view s) {
     for (std::size_t i = 0; i + 1 < N; ++i) text[i] = s[i];
+    text[N - 1] = 0;  // or clang prints numbers
   }
   constexpr std::string_view view() const { return {text, N - 1}; }
   constexpr bool operator==(const fixed_string&) const = default;

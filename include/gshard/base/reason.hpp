@@ -37,6 +37,8 @@ template <int Rank>
 struct actual_rank {};
 template <int Operand>
 struct operand_number {};
+template <int Dim>
+struct dim_number {};
 template <fixed_string... Axes>
 struct pending_over {};
 template <class T>
@@ -45,7 +47,7 @@ template <class T>
 struct actual_type {};
 template <fixed_string Letter, long long Extent>
 struct static_extent {};
-template <fixed_string Axis, int Extent>
-struct axis_extent {};
+template <int Count>
+struct cut_into {};
 
 }}  // namespace gshard::v0

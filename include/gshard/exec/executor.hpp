@@ -37,7 +37,7 @@ struct sent_count {
 class executor {
  public:
   executor(const plan_view& plan, const any_cluster& on, const dims& bound, parameter_store store)
-      : plan_(plan), on_(on), store_(std::move(store)), axes_(plan.mesh, on), sums_(std::make_shared<reducer>()) {
+      : plan_(plan), on_(on), store_(std::move(store)), axes_(plan.mesh, on), sums_(std::make_shared<reducer>(small_sum_bytes)) {
     std::array<int, max_axes> counts{};
     for (int a = 0; a < plan.mesh.rank(); ++a) {
       const int there = on.mesh().find(plan.mesh.name(a));

@@ -16,6 +16,7 @@
 #include <gshard/kernel/reduce.hpp>
 #include <gshard/kernel/softmax.hpp>
 #include <gshard/pass/plan.hpp>
+#include <gshard/trace/routing.hpp>
 
 #include <array>
 #include <cmath>
@@ -23,6 +24,7 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <type_traits>
 #include <vector>
 
 namespace gshard { inline namespace v0 { namespace detail {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <gshard/exec/parameters.hpp>
+#include <gshard/io/array_info.hpp>
 #include <gshard/io/collective.hpp>
 #include <gshard/io/digest.hpp>
 #include <gshard/io/pieces.hpp>
@@ -35,7 +36,8 @@ struct checkpoint_options {
   checkpoint_scope scope = checkpoint_scope::parameters;
   /// Of load: false takes files from other tools, see safetensors_options.
   bool verify = true;
-  /// Tensors are moved in pieces of whole rows (indices of the first dim), as many as fit in this; so much memory is needed.
+  /// Tensors are moved in pieces of whole rows (indices of the first dim), as many as fit in this; a
+  /// process needs memory for a few pieces.
   std::int64_t piece_bytes = std::int64_t(64) << 20;
 };
 
@@ -46,30 +48,38 @@ inline constexpr std::string_view state_prefix = "state:", blob_prefix = "blob:"
 struct stored_tensor {
   array_info info;
   const bound_value* value;
+  bool trainable;
 };
 
 inline std::vector<stored_tensor> tensors_of(const parameter_store& store, checkpoint_scope scope) {
   std::vector<stored_tensor> list;
   for (const auto& [name, entry] : store.entries()) {
     if (!entry.trainable && scope == checkpoint_scope::parameters) continue;
-    list.push_back({{entry.trainable ? name : std::string(state_prefix) + name, array_type_of(entry.value.type), entry.value.extents},
-                    &entry.value});
+    list.push_back({{entry.trainable ? name : std::string(state_prefix) + name,
+                     array_type_of(entry.value.type), entry.value.extents},
+                    &entry.value,
+                    entry.trainable});
   }
   return list;
 }
 
-// All processes throw alike if they do not go about the same tensors in the same way, or if these cannot be kept in a file.
-inline void agree_on(const parameter_store& store, const std::vector<stored_tensor>& tensors, const checkpoint_options& options) {
+// All processes throw alike if they do not go about the same tensors in the same way, or if these cannot be
+// kept in a file.
+inline void agree_on(const parameter_store& store, const std::vector<stored_tensor>& tensors,
+                     const checkpoint_options& options) {
   std::string text = std::to_string(int(options.scope)) + ' ' + std::to_string(options.piece_bytes);
   for (const stored_tensor& t : tensors) {
     text += '\n' + t.info.name + ' ' + text_of(t.info) + ' ' + std::to_string(t.value->layout.partial);
-    for (int d = 0; d < t.value->rank(); ++d) text += ' ' + axes_text(t.value->layout[d].mask()) + std::to_string(t.value->layout[d].bits);
+    for (int d = 0; d < t.value->rank(); ++d)
+      text += ' ' + axes_text(t.value->layout[d].mask()) + std::to_string(t.value->layout[d].bits);
   }
-  store.on().on().agree(hash64(text), "the tensors of the checkpoint (names, extents, types, layouts) or its options");
-  for (const auto& [name, entry] : store.entries()) {
-    if (name.starts_with(state_prefix) || name.starts_with(blob_prefix))
+  store.on().on().agree(hash64(text),
+                        "the tensors of the checkpoint (names, extents, types, layouts) or its options");
+  for (const stored_tensor& t : tensors) {
+    const std::string& name = t.info.name;
+    if (t.trainable && (name.starts_with(state_prefix) || name.starts_with(blob_prefix)))
       throw error("checkpoint: " + in_quotes(name) + " starts with a word that is reserved there");
-    if (entry.value.layout.partial != 0) throw error("checkpoint: " + in_quotes(name) + " is a pending sum");
+    if (t.value->layout.partial != 0) throw error("checkpoint: " + in_quotes(name) + " is a pending sum");
   }
 }
 
@@ -87,7 +97,8 @@ inline checkpoint_notes notes_of(const safetensors_reader& file) {
 }
 
 // What stands between a file and a store, or nothing.
-inline std::string misfit(const safetensors_reader& file, const std::vector<stored_tensor>& tensors, checkpoint_scope scope) {
+inline std::string misfit(const safetensors_reader& file, const std::vector<stored_tensor>& tensors,
+                          checkpoint_scope scope) {
   std::string text;
   int n = 0;
   const auto add = [&](const std::string& what) {
@@ -97,12 +108,15 @@ inline std::string misfit(const safetensors_reader& file, const std::vector<stor
   for (const stored_tensor& t : tensors) {
     known[t.info.name] = &t.info;
     const array_info* there = file.find(t.info.name);
-    if (there == nullptr) add(in_quotes(t.info.name) + " is missing in the file");
-    else if (*there != t.info) add(in_quotes(t.info.name) + " is " + text_of(*there) + " in the file and " + text_of(t.info) + " here");
+    if (there == nullptr)
+      add(in_quotes(t.info.name) + " is missing in the file");
+    else if (*there != t.info)
+      add(in_quotes(t.info.name) + " is " + text_of(*there) + " in the file and " + text_of(t.info) +
+          " here");
   }
   for (const array_info& a : file.arrays()) {
-    const bool passed_over =
-        a.name.starts_with(blob_prefix) || (scope == checkpoint_scope::parameters && a.name.starts_with(state_prefix));
+    const bool passed_over = a.name.starts_with(blob_prefix) ||
+                             (scope == checkpoint_scope::parameters && a.name.starts_with(state_prefix));
     if (!passed_over && !known.contains(a.name)) add(in_quotes(a.name) + " is unknown to the store");
   }
   return n > 8 ? text + ", and " + std::to_string(n - 8) + " more" : text;
@@ -110,14 +124,15 @@ inline std::string misfit(const safetensors_reader& file, const std::vector<stor
 
 }  // namespace detail
 
-/// Writes the tensors of a store to one safetensors file, whole and under their names: the file does not depend on the mesh, bit for
-/// bit. It takes its name when it is complete and on the disk; a file of that name stays as it is till then, and for ever if anything
-/// fails. `path` and `notes` are the leader's.
+/// Writes the tensors of a store to one safetensors file, whole and under their names: the file does not
+/// depend on the mesh, bit for bit. It takes its name when it is complete and on the disk; a file of that
+/// name stays as it is till then, and for ever if anything fails. `path` and `notes` are the leader's.
 ///
 /// Collective over the store's cluster. Communicates: every tensor once to the leader, by its first copy.
 ///
-/// Throws `gshard::error`, the same on every process, if the processes do not hold the same tensors in the same layouts, and if the
-/// file cannot be written (the text names it and why). For names and texts see safetensors_writer.
+/// Throws `gshard::error`, the same on every process, if the processes do not hold the same tensors in the
+/// same layouts, and if the file cannot be written (the text names it and why). For names and texts see
+/// safetensors_writer.
 inline void save(const parameter_store& store, const std::string& path, const checkpoint_notes& notes = {},
                  const checkpoint_options& options = {}) {
   backend& on = store.on().on();
@@ -128,7 +143,8 @@ inline void save(const parameter_store& store, const std::string& path, const ch
     std::vector<array_info> arrays;
     for (const detail::stored_tensor& t : tensors) arrays.push_back(t.info);
     for (const auto& [name, blob] : notes.blobs)
-      arrays.push_back({std::string(detail::blob_prefix) + name, array_type::u8, {std::int64_t(blob.size())}});
+      arrays.push_back(
+          {std::string(detail::blob_prefix) + name, array_type::u8, {std::int64_t(blob.size())}});
     file.emplace(path, arrays, notes.metadata);
   });
   for (const detail::stored_tensor& t : tensors)
@@ -142,17 +158,21 @@ inline void save(const parameter_store& store, const std::string& path, const ch
   });
 }
 
-/// Reads into a store what `save` wrote, on any mesh; returns what stood there besides, on every process. The store's programs must have
-/// been bound to it before: it knows a tensor once a program has asked for it.
+/// Reads into a store what `save` wrote, on any mesh; returns what stood there besides, on every process. The
+/// store's programs must have been bound to it before: it knows a tensor once a program has asked for it.
 ///
-/// With scope `parameters`, a file may hold the state of optimisers, which is passed over; that of the store stays. But for that the
-/// file and the store must have the same tensors, with the same extents and element types.
+/// With scope `parameters`, a file may hold the state of optimisers, which is passed over; that of the store
+/// stays. But for that the file and the store must have the same tensors, with the same extents and element
+/// types.
 ///
-/// Collective over the store's cluster. Communicates: every tensor once from the leader, who alone reads `path`, to all.
+/// Collective over the store's cluster. Communicates: every tensor once from the leader, who alone reads
+/// `path`, to all.
 ///
-/// Throws `gshard::error`, the same on every process, if the file is damaged in any way or does not fit the store (the text names the
-/// tensors); the store then is as it was. Only a disk that fails after the file was found to be whole leaves it half read.
-inline checkpoint_notes load(const parameter_store& store, const std::string& path, const checkpoint_options& options = {}) {
+/// Throws `gshard::error`, the same on every process, if the file is damaged in any way or does not fit the
+/// store (the text names the tensors); the store then is as it was. Only a disk that fails after the file was
+/// found to be whole leaves it half read.
+inline checkpoint_notes load(const parameter_store& store, const std::string& path,
+                             const checkpoint_options& options = {}) {
   backend& on = store.on().on();
   const std::vector<detail::stored_tensor> tensors = detail::tensors_of(store, options.scope);
   detail::agree_on(store, tensors, options);
@@ -170,16 +190,19 @@ inline checkpoint_notes load(const parameter_store& store, const std::string& pa
   for (const detail::stored_tensor& t : tensors)
     for (const detail::row_range rows : detail::pieces_of(*t.value, options.piece_bytes)) {
       whole.resize(std::size_t(rows.count() * detail::row_bytes(*t.value)));
-      detail::on_leader(on, [&] { file->read(t.info.name, whole, rows.first * detail::row_bytes(*t.value)); });
+      detail::on_leader(on,
+                        [&] { file->read(t.info.name, whole, rows.first * detail::row_bytes(*t.value)); });
       on.broadcast(whole);
       detail::copy_shards_of(*t.value, rows, whole);
     }
   return notes;
 }
 
-/// What stands in a checkpoint besides the tensors, for what must be known before there is a model: extents, a vocabulary. The whole file
-/// is checked. Collective over the cluster; the leader alone reads `path`; throws as `load` does.
-inline checkpoint_notes load_notes(const any_cluster& cluster, const std::string& path, const safetensors_options& options = {}) {
+/// What stands in a checkpoint besides the tensors, for what must be known before there is a model: extents,
+/// a vocabulary. The whole file is checked. Collective over the cluster; the leader alone reads `path`;
+/// throws as `load` does.
+inline checkpoint_notes load_notes(const any_cluster& cluster, const std::string& path,
+                                   const safetensors_options& options = {}) {
   checkpoint_notes notes;
   detail::on_leader(cluster.on(), [&] { notes = detail::notes_of(safetensors_reader(path, options)); });
   detail::share(cluster.on(), notes.metadata);

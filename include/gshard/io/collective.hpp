@@ -10,6 +10,7 @@
 #include <map>
 #include <span>
 #include <string>
+#include <utility>
 
 namespace gshard { inline namespace v0 { namespace detail {
 

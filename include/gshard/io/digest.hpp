@@ -14,8 +14,8 @@
 
 namespace gshard { inline namespace v0 {
 
-/// XXH3-128 of a stream of bytes: finds damage, at the speed of memory. It is no protection from somebody who alters a file and its
-/// digest together.
+/// XXH3-128 of a stream of bytes: finds damage, at the speed of memory. It is no protection from somebody who
+/// alters a file and its digest together.
 class digest {
  public:
   static constexpr std::size_t hex_digits = 32;
@@ -39,6 +39,8 @@ class digest {
 };
 
 /// XXH3-64 of a text, to compare descriptions by.
-inline std::uint64_t hash64(std::string_view text) { return XXH3_64bits(text.data(), text.size()); }
+inline std::uint64_t hash64(std::string_view text) {
+  return XXH3_64bits(text.data(), text.size());
+}
 
 }}  // namespace gshard::v0

@@ -11,7 +11,6 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <span>
 #include <string>
 #include <system_error>
@@ -54,22 +53,26 @@ inline int open_file(const std::string& path, int flags, mode_t mode = 0) {
 // Linux moves no more than this in one call, macOS refuses to.
 inline constexpr std::size_t most_at_once = std::size_t(1) << 30;
 
-inline void write_at(const descriptor& file, const std::string& path, std::int64_t at, std::span<const std::byte> data) {
+inline void write_at(const descriptor& file, const std::string& path, std::int64_t at,
+                     std::span<const std::byte> data) {
   while (!data.empty()) {
     const ssize_t n = ::pwrite(file.get(), data.data(), std::min(data.size(), most_at_once), off_t(at));
     if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) throw_errno(path, "writing at byte " + std::to_string(at) + " failed", n < 0 ? errno : ENOSPC);
+    if (n <= 0) throw_errno(path, "writing at byte " + std::to_string(at) + " failed", n < 0 ? errno : EIO);
     data = data.subspan(std::size_t(n));
     at += n;
   }
 }
 
-inline void read_at(const descriptor& file, const std::string& path, std::int64_t at, std::span<std::byte> to) {
+inline void read_at(const descriptor& file, const std::string& path, std::int64_t at,
+                    std::span<std::byte> to) {
   while (!to.empty()) {
     const ssize_t n = ::pread(file.get(), to.data(), std::min(to.size(), most_at_once), off_t(at));
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) throw_errno(path, "reading at byte " + std::to_string(at) + " failed");
-    if (n == 0) throw error(path + ": ends at byte " + std::to_string(at) + ", although it was longer when it was opened");
+    if (n == 0)
+      throw error(path + ": ends at byte " + std::to_string(at) +
+                  ", although it was longer when it was opened");
     to = to.subspan(std::size_t(n));
     at += n;
   }
@@ -82,11 +85,13 @@ inline std::string directory_of(const std::string& path) {
 
 }  // namespace detail
 
-/// A regular file that is read at any place. All failures are `gshard::error`, with the file's name and the system's words.
+/// A regular file that is read at any place. All failures are `gshard::error`, with the file's name and the
+/// system's words.
 class input_file {
  public:
   explicit input_file(std::string path)
-      : path_(std::move(path)), file_(detail::open_file(path_, O_RDONLY | O_NONBLOCK)) {  // a pipe would wait for its writer
+      : path_(std::move(path)),
+        file_(detail::open_file(path_, O_RDONLY | O_NONBLOCK)) {  // a pipe would wait for its writer
     struct stat status;
     if (file_.get() < 0 || ::fstat(file_.get(), &status) != 0) detail::throw_errno(path_, "cannot be opened");
     if (!S_ISREG(status.st_mode)) throw error(path_ + ": is not a regular file");
@@ -103,15 +108,17 @@ class input_file {
   std::int64_t size_ = 0;
 };
 
-/// A new file that takes its name in one step, by commit(); till then, and for ever if that is not reached, a file of that name
-/// stays as it is. After a crash there is the old file or the new one, whole. All failures are `gshard::error`, with the file's name
-/// and the system's words.
+/// A new file that takes its name in one step, by commit(); till then, and for ever if that is not reached, a
+/// file of that name stays as it is. After a crash there is the old file or the new one, whole. All failures
+/// are `gshard::error`, with the file's name and the system's words.
 ///
-/// What is written goes to `<path>.tmp`, made with mode 0600 whatever the umask. The destructor removes it; a killed process leaves it
-/// to the next one that writes to this path. A symbolic link at `path` is replaced, not followed.
+/// What is written goes to `<path>.tmp`, made with mode 0600 whatever the umask. The destructor removes it; a
+/// killed process leaves it to the next one that writes to this path. A symbolic link at `path` is replaced,
+/// not followed.
 class atomic_file {
  public:
-  explicit atomic_file(std::string path) : path_(std::move(path)), temporary_(path_ + ".tmp"), file_(create()) {}
+  explicit atomic_file(std::string path)
+      : path_(std::move(path)), temporary_(path_ + ".tmp"), file_(create()) {}
   atomic_file(const atomic_file&) = delete;
   atomic_file& operator=(const atomic_file&) = delete;
   ~atomic_file() {
@@ -134,11 +141,14 @@ class atomic_file {
     do code = ::fsync(file_.get());
     while (code != 0 && errno == EINTR);
     if (code != 0) detail::throw_errno(path_, "writing to the disk failed");
-    if (!is_ours()) throw error(path_ + ": another process is writing it too; its " + temporary_ + " replaced ours");
+    if (!is_ours())
+      throw error(path_ + ": another process is writing it too; its " + temporary_ + " replaced ours");
     if (::rename(temporary_.c_str(), path_.c_str()) != 0) detail::throw_errno(path_, "cannot be replaced");
     committed_ = true;
-    // Not every file system can do this for a directory; whether old or new survives a power cut, it is whole.
-    const detail::descriptor directory(detail::open_file(detail::directory_of(path_), O_RDONLY | O_DIRECTORY));
+    // Not every file system can do this for a directory; whether old or new survives a power cut, it is
+    // whole.
+    const detail::descriptor directory(
+        detail::open_file(detail::directory_of(path_), O_RDONLY | O_DIRECTORY));
     if (directory.get() >= 0) ::fsync(directory.get());
   }
 
@@ -154,8 +164,8 @@ class atomic_file {
   }
   bool is_ours() const {
     struct stat named, open;
-    return ::lstat(temporary_.c_str(), &named) == 0 && ::fstat(file_.get(), &open) == 0 && named.st_ino == open.st_ino &&
-           named.st_dev == open.st_dev;
+    return ::lstat(temporary_.c_str(), &named) == 0 && ::fstat(file_.get(), &open) == 0 &&
+           named.st_ino == open.st_ino && named.st_dev == open.st_dev;
   }
 
   std::string path_, temporary_;

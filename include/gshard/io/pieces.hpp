@@ -16,7 +16,8 @@
 
 namespace gshard { inline namespace v0 { namespace detail {
 
-// A distributed tensor as a sequence of pieces: blocks of whole rows (indices of the first dim; a scalar is one row).
+// A distributed tensor as a sequence of pieces: blocks of whole rows (indices of the first dim; a scalar is
+// one row).
 
 struct row_range {
   std::int64_t first, last;
@@ -30,7 +31,8 @@ inline std::int64_t row_bytes(const bound_value& v) {
   return n;
 }
 
-/// The pieces of a tensor: as many rows as fit in `piece_bytes`, at least one; none if the tensor has no elements.
+/// The pieces of a tensor: as many rows as fit in `piece_bytes`, at least one; none if the tensor has no
+/// elements.
 inline std::vector<row_range> pieces_of(const bound_value& v, std::int64_t piece_bytes) {
   const std::int64_t rows = v.rank() == 0 ? 1 : v.extents[0], bytes = row_bytes(v);
   std::vector<row_range> pieces;
@@ -100,7 +102,8 @@ inline std::vector<std::byte> unpack(const bound_value& v, row_range rows, const
       at += p.elements() * size;
       missing -= p.elements() * size;
     }
-  if (missing != 0) throw error("checkpoint: a tensor's shards lack " + std::to_string(missing) + " bytes of it");
+  if (missing != 0)
+    throw error("checkpoint: a tensor's shards lack " + std::to_string(missing) + " bytes of it");
   return whole;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <gshard/comm/error.hpp>
+#include <gshard/io/array_info.hpp>
 #include <gshard/io/digest.hpp>
 #include <gshard/io/file.hpp>
 #include <gshard/io/safetensors_header.hpp>
@@ -19,15 +20,17 @@
 
 namespace gshard { inline namespace v0 {
 
-static_assert(std::endian::native == std::endian::little, "gshard: files are written as memory holds them, little-endian");
+static_assert(std::endian::native == std::endian::little,
+              "gshard: files are written as memory holds them, little-endian");
 
-/// Writes a safetensors file, which takes its name when it is complete (see atomic_file). Names and shapes come first, then the data,
-/// so that no more than one piece of it need be in memory.
+/// Writes a safetensors file, which takes its name when it is complete (see atomic_file). Names and shapes
+/// come first, then the data, so that no more than one piece of it need be in memory.
 ///
-/// Into the metadata goes `gshard.xxh3_128`: the XXH3-128 of the whole file with these 32 digits taken as zeros.
+/// Into the metadata goes `gshard.xxh3_128`: the XXH3-128 of the whole file with these 32 digits taken as
+/// zeros.
 ///
-/// Throws `gshard::error`, which names the file, on names or texts that are not UTF-8, two equal names, shapes that cannot be counted,
-/// a header over 100 MB, and on all that fails in the file system.
+/// Throws `gshard::error`, which names the file, on names or texts that are not UTF-8, two equal names,
+/// shapes that cannot be counted, a header over 100 MB, and on all that fails in the file system.
 class safetensors_writer {
  public:
   safetensors_writer(const std::string& path, const std::vector<array_info>& arrays,
@@ -37,7 +40,8 @@ class safetensors_writer {
   /// The next bytes of the arrays' data, array after array, in pieces of any size.
   void write(std::span<const std::byte> data) {
     if (std::int64_t(data.size()) > missing_)
-      throw error(file_.path() + ": " + std::to_string(data.size()) + " bytes given, " + std::to_string(missing_) + " of data to come");
+      throw error(file_.path() + ": " + std::to_string(data.size()) + " bytes given, " +
+                  std::to_string(missing_) + " of data to come");
     file_.append(data);
     digest_.add(data);
     missing_ -= std::int64_t(data.size());
@@ -45,20 +49,23 @@ class safetensors_writer {
 
   /// Gives the file its name. All data must have been written.
   void commit() {
-    if (missing_ != 0) throw error(file_.path() + ": " + std::to_string(missing_) + " bytes of data were not written");
+    if (missing_ != 0)
+      throw error(file_.path() + ": " + std::to_string(missing_) + " bytes of data were not written");
     const std::string digits = digest_.hex();
     file_.patch(digest_at, std::as_bytes(std::span(digits)));
     file_.commit();
   }
 
  private:
-  static constexpr auto digest_at = std::int64_t(sizeof(std::uint64_t) + safetensors_header::digest_prefix.size());
+  static constexpr auto digest_at =
+      std::int64_t(sizeof(std::uint64_t) + safetensors_header::digest_prefix.size());
 
   struct start {
     std::string header;
     std::int64_t data_bytes;
   };
-  static start begin(const std::string& path, const std::vector<array_info>& arrays, const std::map<std::string, std::string>& metadata) {
+  static start begin(const std::string& path, const std::vector<array_info>& arrays,
+                     const std::map<std::string, std::string>& metadata) {
     try {
       start s{safetensors_header_text(arrays, metadata), 0};
       for (const array_info& a : arrays) s.data_bytes += a.bytes();
@@ -86,18 +93,23 @@ struct safetensors_options {
   bool verify = true;
 };
 
-/// A safetensors file that is whole: the constructor checks all of it, by the rules of parse_safetensors_header and by the digest,
-/// before anything can be asked. Throws `gshard::error`, one sentence with the file's name and the check that it failed.
+/// A safetensors file that is whole: the constructor checks all of it, by the rules of
+/// parse_safetensors_header and by the digest, before anything can be asked. Throws `gshard::error`, one
+/// sentence with the file's name and the check that it failed.
 class safetensors_reader {
  public:
-  explicit safetensors_reader(const std::string& path, const safetensors_options& options = {}) : file_(path) {
+  explicit safetensors_reader(const std::string& path, const safetensors_options& options = {})
+      : file_(path) {
     std::uint64_t length = 0;
-    if (file_.size() < data_at_) fail("is too short for a safetensors file: " + std::to_string(file_.size()) + " bytes");
+    if (file_.size() < data_at_)
+      fail("is too short for a safetensors file: " + std::to_string(file_.size()) + " bytes");
     file_.read(0, std::as_writable_bytes(std::span(&length, 1)));
     if (length > std::uint64_t(safetensors_header::most_bytes))
-      fail("the header would have " + std::to_string(length) + " bytes, more than " + std::to_string(safetensors_header::most_bytes));
+      fail("the header would have " + std::to_string(length) + " bytes, more than " +
+           std::to_string(safetensors_header::most_bytes));
     if (std::int64_t(length) > file_.size() - data_at_)
-      fail("is truncated: the header has " + std::to_string(length) + " bytes, the file " + std::to_string(file_.size()));
+      fail("is truncated: the header has " + std::to_string(length) + " bytes, the file " +
+           std::to_string(file_.size()));
     std::string text(std::size_t(length), ' ');
     file_.read(data_at_, std::as_writable_bytes(std::span(text)));
     data_at_ += std::int64_t(length);
@@ -126,8 +138,8 @@ class safetensors_reader {
     if (i == header_.arrays.size()) fail("has no tensor " + detail::in_quotes(name));
     const std::int64_t bytes = header_.arrays[i].bytes();
     if (from < 0 || from > bytes || std::int64_t(to.size()) > bytes - from)
-      fail(detail::in_quotes(name) + " has " + std::to_string(bytes) + " bytes, but " + std::to_string(to.size()) + " from byte " +
-           std::to_string(from) + " were asked for");
+      fail(detail::in_quotes(name) + " has " + std::to_string(bytes) + " bytes, but " +
+           std::to_string(to.size()) + " from byte " + std::to_string(from) + " were asked for");
     file_.read(data_at_ + header_.begin[i] + from, to);
   }
 
@@ -137,20 +149,24 @@ class safetensors_reader {
   void verify(std::string header) const {
     constexpr std::string_view prefix = safetensors_header::digest_prefix;
     if (!header.starts_with(prefix) || header.size() < prefix.size() + digest::hex_digits)
-      fail("has no digest " + std::string(safetensors_header::digest_key) + "; a file from another tool is read with verify = false");
+      fail("has no digest " + std::string(safetensors_header::digest_key) +
+           "; a file from another tool is read with verify = false");
     const std::string recorded = header.substr(prefix.size(), digest::hex_digits);
     header.replace(prefix.size(), digest::hex_digits, digest::hex_digits, '0');
     const std::uint64_t length = header.size();
     digest found;
     found.add(std::as_bytes(std::span(&length, 1)));
     found.add(header);
-    std::vector<std::byte> block(std::size_t(1) << 20);
+    std::vector<std::byte> block(std::size_t(std::min<std::int64_t>(file_.size() - data_at_, 1 << 20)));
     for (std::int64_t at = data_at_; at < file_.size(); at += std::int64_t(block.size())) {
-      const auto part = std::span(block).first(std::size_t(std::min(std::int64_t(block.size()), file_.size() - at)));
+      const auto part =
+          std::span(block).first(std::size_t(std::min(std::int64_t(block.size()), file_.size() - at)));
       file_.read(at, part);
       found.add(part);
     }
-    if (found.hex() != recorded) fail("is damaged: its content does not match its digest " + std::string(safetensors_header::digest_key));
+    if (found.hex() != recorded)
+      fail("is damaged: its content does not match its digest " +
+           std::string(safetensors_header::digest_key));
   }
 
   input_file file_;

@@ -3,13 +3,12 @@
 
 #include <gshard/base/packed_list.hpp>
 #include <gshard/comm/error.hpp>
+#include <gshard/io/array_info.hpp>
 #include <gshard/io/digest.hpp>
-#include <gshard/ir/graph.hpp>
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -22,44 +21,13 @@
 
 namespace gshard { inline namespace v0 {
 
-/// The element types that gshard keeps in files.
-enum class array_type : std::uint8_t { f32, f64, i32, u8 };
-
-constexpr std::string_view name_of(array_type t) {
-  constexpr std::array<std::string_view, 4> names{"F32", "F64", "I32", "U8"};
-  return names[std::size_t(t)];
-}
-constexpr std::int64_t size_of(array_type t) { return t == array_type::u8 ? 1 : t == array_type::f64 ? 8 : 4; }
-constexpr array_type array_type_of(dtype t) {
-  return t == dtype::f64 ? array_type::f64 : t == dtype::i32 ? array_type::i32 : array_type::f32;
-}
-
-/// A tensor of a file: row-major and little-endian, of at most `max_rank` dims.
-struct array_info {
-  std::string name;
-  array_type type = array_type::f32;
-  std::vector<std::int64_t> shape;
-
-  /// Of a shape that was checked.
-  std::int64_t bytes() const {
-    std::int64_t n = size_of(type);
-    for (const std::int64_t extent : shape) n *= extent;
-    return n;
-  }
-  bool operator==(const array_info&) const = default;
-};
-
-/// "F32[2,3]"
-inline std::string text_of(const array_info& a) {
-  std::string text(name_of(a.type));
-  for (std::size_t d = 0; d < a.shape.size(); ++d) text += (d == 0 ? '[' : ',') + std::to_string(a.shape[d]);
-  return text + (a.shape.empty() ? "[]" : "]");
-}
-
 /// What stands before the data of a safetensors file: u64 length, then so many bytes of JSON,
 /// {"__metadata__": {string: string}, name: {"dtype": .., "shape": [..], "data_offsets": [begin, end]}, ...}.
 struct safetensors_header {
   static constexpr std::int64_t most_bytes = 100'000'000;
+  /// Tensors, and texts in the metadata: so that reading what fits in most_bytes takes neither long nor many
+  /// times its memory.
+  static constexpr std::size_t most_entries = std::size_t(1) << 18;
   static constexpr std::string_view digest_key = "gshard.xxh3_128";
   /// A header of gshard's starts so; then come the digits of the digest.
   static constexpr std::string_view digest_prefix = R"({"__metadata__":{"gshard.xxh3_128":")";
@@ -86,7 +54,8 @@ inline std::string in_quotes(std::string_view name) {
   return text + (name.size() > 80 ? "...\"" : "\"");
 }
 
-/// Takes the events of a JSON parser, makes the header's tables and stops at the first thing that does not belong there.
+/// Takes the events of a JSON parser, makes the header's tables and stops at the first thing that does not
+/// belong there.
 class header_events {
  public:
   using json = nlohmann::json;
@@ -103,14 +72,18 @@ class header_events {
   bool boolean(bool) { return misplaced("true or false"); }
   bool binary(json::binary_t&) { return misplaced("binary data"); }
   bool number_integer(json::number_integer_t) { return misplaced("a negative number"); }
-  bool number_float(json::number_float_t, const std::string& text) { return misplaced("the number " + in_quotes(text)); }
+  bool number_float(json::number_float_t, const std::string& text) {
+    return misplaced("the number " + in_quotes(text));
+  }
 
   bool number_unsigned(json::number_unsigned_t n) {
     if (at_ != place::shape && at_ != place::offsets) return misplaced("a number");
-    if (n > json::number_unsigned_t(std::numeric_limits<std::int64_t>::max())) return misplaced("a number above 2^63");
+    if (n > json::number_unsigned_t(std::numeric_limits<std::int64_t>::max()))
+      return misplaced("a number of 2^63 or more");
     std::vector<std::int64_t>& list = at_ == place::shape ? info_.shape : offsets_;
     if (list.size() == std::size_t(at_ == place::shape ? max_rank : 2))
-      return fail(at_ == place::shape ? "has more than " + std::to_string(max_rank) + " dims" : "has more than two data_offsets");
+      return fail(at_ == place::shape ? "has more than " + std::to_string(max_rank) + " dims"
+                                      : "has more than two data_offsets");
     list.push_back(std::int64_t(n));
     return true;
   }
@@ -136,6 +109,10 @@ class header_events {
     return go(place::metadata);
   }
   bool key(std::string& s) {
+    if (arrays.size() + metadata.size() == safetensors_header::most_entries) {
+      problem = "has more than " + std::to_string(safetensors_header::most_entries) + " entries";
+      return false;
+    }
     if (at_ == place::names) {
       info_ = {};
       info_.name = std::move(s);
@@ -183,10 +160,14 @@ class header_events {
     return false;
   }
   bool misplaced(const std::string& what) {
-    if (at_ == place::outside) problem = "is " + what + ", not an object";
-    else if (at_ == place::metadata) problem = "metadata " + in_quotes(field_) + " is " + what + ", not a text";
-    else if (at_ == place::names) fail("is " + what + ", not an object");
-    else fail("has " + what + " in its " + field_);
+    if (at_ == place::outside)
+      problem = "is " + what + ", not an object";
+    else if (at_ == place::metadata)
+      problem = "metadata " + in_quotes(field_) + " is " + what + ", not a text";
+    else if (at_ == place::names)
+      fail("is " + what + ", not an object");
+    else
+      fail("has " + what + " in its " + field_);
     return false;
   }
 
@@ -216,58 +197,71 @@ inline std::string json_text(std::string_view s) {
 
 }  // namespace detail
 
-/// The header of a file with `data_bytes` of data after it. Throws `gshard::error`, "the header: ...", unless it is one: an object of
-/// JSON in UTF-8 with the fields above and no others; no name twice; known dtypes; shapes that can be counted; data of the size that
-/// dtype and shape say, without holes or overlaps, up to the end of the file.
+/// The header of a file with `data_bytes` of data after it. Throws `gshard::error`, "the header: ...", unless
+/// it is one: an object of JSON in UTF-8 with the fields above and no others; no name twice; known dtypes;
+/// shapes that can be counted; data of the size that dtype and shape say, without holes or overlaps, up to
+/// the end of the file.
 inline safetensors_header parse_safetensors_header(std::string_view text, std::int64_t data_bytes) {
   const auto fail = [](const std::string& why) { throw error("the header: " + why); };
   if (std::int64_t(text.size()) > safetensors_header::most_bytes)
-    fail("has " + std::to_string(text.size()) + " bytes, more than " + std::to_string(safetensors_header::most_bytes));
+    fail("has " + std::to_string(text.size()) + " bytes, more than " +
+         std::to_string(safetensors_header::most_bytes));
   if (!text.starts_with('{')) fail("does not start with {");
   if (text.find('\0') != text.npos) fail("holds a zero byte");  // where the parser would see the end
   detail::header_events read;
   if (!nlohmann::json::sax_parse(text, &read)) fail(read.problem);
   read.metadata.erase(std::string(safetensors_header::digest_key));
 
-  const auto by_place = [](const auto& a, const auto& b) { return std::pair(a.begin, a.end) < std::pair(b.begin, b.end); };
+  const auto by_place = [](const auto& a, const auto& b) {
+    return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
+  };
   if (!std::is_sorted(read.arrays.begin(), read.arrays.end(), by_place))
     std::stable_sort(read.arrays.begin(), read.arrays.end(), by_place);
   safetensors_header header;
   header.metadata = std::move(read.metadata);
   std::int64_t end = 0;
   for (detail::header_events::array& a : read.arrays) {
-    const std::string name = detail::in_quotes(a.info.name);
-    if (!detail::is_countable(a.info)) fail(name + " is too large to be counted: " + text_of(a.info));
+    const auto fail_here = [&](const std::string& why) { fail(detail::in_quotes(a.info.name) + why); };
+    if (!detail::is_countable(a.info)) fail_here(" is too large to be counted: " + text_of(a.info));
     if (a.end < a.begin || a.end - a.begin != a.info.bytes())
-      fail(name + " is " + text_of(a.info) + ", but its data_offsets are " + std::to_string(a.begin) + " and " + std::to_string(a.end));
+      fail_here(" is " + text_of(a.info) + ", but its data_offsets are " + std::to_string(a.begin) + " and " +
+                std::to_string(a.end));
     if (a.begin != end)
-      fail(name + " begins at byte " + std::to_string(a.begin) + " of the data, the tensor before it ends at " + std::to_string(end));
+      fail_here(" begins at byte " + std::to_string(a.begin) + " of the data, the tensor before it ends at " +
+                std::to_string(end));
     end = a.end;
     header.arrays.push_back(std::move(a.info));
     header.begin.push_back(a.begin);
   }
-  if (end != data_bytes) fail("its tensors have " + std::to_string(end) + " bytes, the file has " + std::to_string(data_bytes));
+  if (end != data_bytes)
+    fail("its tensors have " + std::to_string(end) + " bytes, the file has " + std::to_string(data_bytes));
   const auto name = [&](std::size_t i) -> const std::string& { return header.arrays[i].name; };
   header.by_name.resize(header.arrays.size());
   std::iota(header.by_name.begin(), header.by_name.end(), std::size_t(0));
-  std::sort(header.by_name.begin(), header.by_name.end(), [&](std::size_t a, std::size_t b) { return name(a) < name(b); });
+  std::sort(header.by_name.begin(), header.by_name.end(),
+            [&](std::size_t a, std::size_t b) { return name(a) < name(b); });
   for (std::size_t i = 1; i < header.by_name.size(); ++i)
-    if (name(header.by_name[i - 1]) == name(header.by_name[i])) fail(detail::in_quotes(name(header.by_name[i])) + " occurs twice");
+    if (name(header.by_name[i - 1]) == name(header.by_name[i]))
+      fail(detail::in_quotes(name(header.by_name[i])) + " occurs twice");
   return header;
 }
 
-/// The header of arrays whose data stand in this order, with zeros for the digest, and padded so that data begin at a multiple of 8.
-inline std::string safetensors_header_text(const std::vector<array_info>& arrays, const std::map<std::string, std::string>& metadata) {
+/// The header of arrays whose data stand in this order, with zeros for the digest, and padded so that data
+/// begin at a multiple of 8.
+inline std::string safetensors_header_text(const std::vector<array_info>& arrays,
+                                           const std::map<std::string, std::string>& metadata) {
   std::string text(safetensors_header::digest_prefix);
   text += std::string(digest::hex_digits, '0') + '"';
-  for (const auto& [key, value] : metadata) text += ',' + detail::json_text(key) + ':' + detail::json_text(value);
+  for (const auto& [key, value] : metadata)
+    text += ',' + detail::json_text(key) + ':' + detail::json_text(value);
   text += '}';
   std::int64_t begin = 0;
   for (const array_info& a : arrays) {
     std::int64_t end = 0;
     if (!detail::is_countable(a) || __builtin_add_overflow(begin, a.bytes(), &end))
       throw error("the header: " + detail::in_quotes(a.name) + " cannot be counted: " + text_of(a));
-    text += ',' + detail::json_text(a.name) + R"(:{"dtype":")" + std::string(name_of(a.type)) + R"(","shape":[)";
+    text +=
+        ',' + detail::json_text(a.name) + R"(:{"dtype":")" + std::string(name_of(a.type)) + R"(","shape":[)";
     for (std::size_t d = 0; d < a.shape.size(); ++d) text += (d == 0 ? "" : ",") + std::to_string(a.shape[d]);
     text += R"(],"data_offsets":[)" + std::to_string(begin) + ',' + std::to_string(end) + "]}";
     begin = end;

@@ -28,6 +28,7 @@ enum class fault : std::uint8_t {
   duplicate_name,         // two parameters have one name
   name_too_long,
   read_after_update,  // a parameter is read after the node that updates it in place
+  reported,           // a static_assert has said it already
 };
 
 /// The first fault found while a program was traced, with the words that its sentence needs.

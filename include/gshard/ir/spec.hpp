@@ -26,9 +26,9 @@ struct unconstrained {};
 template <fixed_string... Axes>
 struct pending {};
 
-/// One entry of `P<...>` as a value: what a string literal, `none`, `open`, `axes<...>` or `partial<...>` turns into.
+/// One entry of `P<...>` as a value: what a string literal, `none`, `any`, `axes<...>` or `partial<...>` turns into.
 struct label {
-  enum class kind { shard, replicated, open, partial };
+  enum class kind { shard, replicated, any, partial };
   static constexpr std::size_t longest = 23, most = 4;
 
   kind what = kind::shard;
@@ -68,14 +68,15 @@ constexpr auto entry_of_axes(std::index_sequence<I...>) {
 template <label L>
 constexpr auto entry_of() {
   if constexpr (L.what == label::kind::replicated) return replicated{};
-  else if constexpr (L.what == label::kind::open) return unconstrained{};
+  else if constexpr (L.what == label::kind::any) return unconstrained{};
   else if constexpr (L.what == label::kind::partial) return entry_of_axes<L, pending>(std::make_index_sequence<L.count>{});
   else return entry_of_axes<L, shard>(std::make_index_sequence<L.count>{});
 }
 }  // namespace detail
 
 inline constexpr label none{label::kind::replicated};
-inline constexpr label open{label::kind::open};
+/// The dim may be cut if propagation finds a reason.
+inline constexpr label any{label::kind::any};
 /// `P<axes<"data", "expert">, none>`: one dim over several axes, major to minor.
 template <fixed_string... Axes>
 inline constexpr label axes = detail::make_label<Axes...>(label::kind::shard);
@@ -126,7 +127,7 @@ struct spec {
   static constexpr int rank = named.rank;
 };
 
-/// The partition spec of a tensor, one entry per dim: an axis name, `none`, `open`, `axes<...>`; then maybe `partial<...>`.
+/// The partition spec of a tensor, one entry per dim: an axis name, `none`, `any`, `axes<...>`; then maybe `partial<...>`.
 template <label... Labels>
 using P = spec<decltype(detail::entry_of<Labels>())...>;
 

@@ -10,12 +10,14 @@ namespace gshard { inline namespace v0 { namespace kernel {
 
 /// One step of Adam with decoupled weight decay (AdamW), in place, in one pass over memory:
 /// m = beta1 * m + (1 - beta1) * g, v = beta2 * v + (1 - beta2) * g^2,
-/// p -= lr * ((m / (1 - beta1^step)) / (sqrt(v / (1 - beta2^step)) + eps) + weight_decay * p), with step >= 1.
+/// p -= lr * ((m / (1 - beta1^step)) / (sqrt(v / (1 - beta2^step)) + eps) + weight_decay * p), with step
+/// >= 1.
 template <class T>
 void adam(T* __restrict p, const T* __restrict g, T* __restrict m, T* __restrict v, std::int64_t n, double lr,
           double beta1, double beta2, double eps, double weight_decay, std::int64_t step) {
   const T keep1 = T(beta1), take1 = T(1 - beta1), keep2 = T(beta2), take2 = T(1 - beta2);
-  const T scale1 = T(lr / (1 - std::pow(beta1, double(step)))), scale2 = T(1 / (1 - std::pow(beta2, double(step))));
+  const T scale1 = T(lr / (1 - std::pow(beta1, double(step)))),
+          scale2 = T(1 / (1 - std::pow(beta2, double(step))));
   const T decay = T(1 - lr * weight_decay), small = T(eps);
   for (std::int64_t i = 0; i < n; ++i) {
     const T mean = keep1 * m[i] + take1 * g[i];

@@ -12,15 +12,18 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace gshard { inline namespace v0 { namespace kernel {
 
 /// An einsum of one or two contiguous operands, prepared once and run many times:
-/// out[o] = alpha * sum of a * b over the factors that are not in the result. With one operand it is a transposition,
-/// a sum over dims, the diagonal, or all of these. A sum over an empty range is zero. Sums of products become
-/// matrix products as large as the layouts allow, batched over strides; operands are packed only where they have to be.
-/// Throws gshard::error at construction if a factor has two extents, or a factor of the result is in no operand.
+/// out[o] = alpha * sum of a * b over the factors that are not in the result. With one operand it is a
+/// transposition, a sum over dims, the diagonal, or all of these. A sum over an empty range is zero. Sums of
+/// products become matrix products as large as the layouts allow, batched over strides; operands are packed
+/// only where they have to be. Throws gshard::error at construction if a factor has two extents, or a factor
+/// of the result is in no operand.
 template <class T>
 class contraction {
  public:
@@ -53,7 +56,8 @@ class contraction {
   void run(const T* a, T* out) const {
     if (done_if_empty(out)) return;
     if (copy_)
-      detail::copy_words<word>(reinterpret_cast<const std::byte*>(a), reinterpret_cast<std::byte*>(out), *copy_);
+      detail::copy_words<word>(reinterpret_cast<const std::byte*>(a), reinterpret_cast<std::byte*>(out),
+                               *copy_);
     else
       detail::run_nest(nest_, alpha_, a, &one, out, size_);
   }
@@ -98,7 +102,8 @@ class contraction {
     if (alpha_ == T(1)) copy_ = copy;
   }
 
-  static std::optional<lone_sum> take_lone_sum(detail::loop_nest<3>& nest, std::size_t mine, std::size_t other) {
+  static std::optional<lone_sum> take_lone_sum(detail::loop_nest<3>& nest, std::size_t mine,
+                                               std::size_t other) {
     lone_sum sum;
     bool found = false;
     detail::merge_loops(nest);
@@ -154,11 +159,11 @@ class contraction {
       T* z = result.packed ? scratch[2].data() : out + at[2];
       const T beta = at[2] == last[2] ? T(1) : T(0);
       if (result.transposed)
-        gemm(!right.transposed, !left.transposed, gemm_->n, gemm_->m, gemm_->k, alpha_, y, right.ld, x, left.ld, beta, z,
-             result.ld);
+        gemm(!right.transposed, !left.transposed, gemm_->n, gemm_->m, gemm_->k, alpha_, y, right.ld, x,
+             left.ld, beta, z, result.ld);
       else
-        gemm(left.transposed, right.transposed, gemm_->m, gemm_->n, gemm_->k, alpha_, x, left.ld, y, right.ld, beta, z,
-             result.ld);
+        gemm(left.transposed, right.transposed, gemm_->m, gemm_->n, gemm_->k, alpha_, x, left.ld, y, right.ld,
+             beta, z, result.ld);
       if (result.packed) unpack(scratch[2].data(), out + at[2]);
       last[2] = at[2];
     });
@@ -167,7 +172,8 @@ class contraction {
   void unpack(const T* from, T* out) const {
     detail::loop_nest<2> nest = gemm_->side[2].pack;
     for (std::size_t i = 0; i < nest.count; ++i) std::swap(nest.at[i].stride[0], nest.at[i].stride[1]);
-    detail::copy_words<word>(reinterpret_cast<const std::byte*>(from), reinterpret_cast<std::byte*>(out), nest);
+    detail::copy_words<word>(reinterpret_cast<const std::byte*>(from), reinterpret_cast<std::byte*>(out),
+                             nest);
   }
 
   T alpha_;

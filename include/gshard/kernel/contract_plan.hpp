@@ -8,11 +8,13 @@
 #include <cstddef>
 #include <cstdint>
 
-// How to carry out out[...] = sum a[...] * b[...] by matrix products: which loops become m, n and k of gemm, which run
-// around it, and which operands must be packed for that. Operands are numbered a = 0, b = 1, out = 2.
+// How to carry out out[...] = sum a[...] * b[...] by matrix products: which loops become m, n and k of gemm,
+// which run around it, and which operands must be packed for that. Operands are numbered a = 0, b = 1, out
+// = 2.
 namespace gshard { inline namespace v0 { namespace kernel { namespace detail {
 
-/// One operand as a matrix for gemm: where it lies, or packed into scratch memory first (out: unpacked afterwards).
+/// One operand as a matrix for gemm: where it lies, or packed into scratch memory first (out: unpacked
+/// afterwards).
 struct matrix_side {
   bool transposed = false;
   std::int64_t ld = 1;
@@ -35,7 +37,8 @@ struct matrix_dim {
   std::int64_t extent() const { return loops.iterations(); }
   bool single_loop(std::size_t operand) const {
     for (std::size_t i = 0; i + 1 < loops.count; ++i)
-      if (loops.at[i].stride[operand] != loops.at[i + 1].extent * loops.at[i + 1].stride[operand]) return false;
+      if (loops.at[i].stride[operand] != loops.at[i + 1].extent * loops.at[i + 1].stride[operand])
+        return false;
     return true;
   }
   std::int64_t stride(std::size_t operand) const {
@@ -55,10 +58,24 @@ inline void push_dim(loop_nest<2>& pack, const matrix_dim& dim, std::size_t oper
   }
 }
 
+inline matrix_side packed_side(std::size_t operand, const matrix_dim& rows, const matrix_dim& cols,
+                               bool transposed) {
+  matrix_side side;
+  side.size = rows.extent() * cols.extent();
+  side.packed = true;
+  side.transposed = transposed;
+  side.ld = transposed ? rows.extent() : cols.extent();
+  push_dim(side.pack, rows, operand, transposed ? 1 : side.ld);
+  push_dim(side.pack, cols, operand, transposed ? side.ld : 1);
+  merge_loops(side.pack);
+  sort_loops(side.pack, operand == 2 ? 0 : 1);
+  return side;
+}
+
+/// The operand where it lies if that is a matrix with a unit stride, else packed.
 inline matrix_side side_of(std::size_t operand, const matrix_dim& rows, const matrix_dim& cols) {
   const std::int64_t height = rows.extent(), width = cols.extent();
   matrix_side side;
-  side.size = height * width;
   if (rows.single_loop(operand) && cols.single_loop(operand)) {
     if (width == 1 || cols.stride(operand) == 1) {
       side.ld = height == 1 ? width : rows.stride(operand);
@@ -70,14 +87,7 @@ inline matrix_side side_of(std::size_t operand, const matrix_dim& rows, const ma
       return side;
     }
   }
-  side.packed = true;
-  side.transposed = rows.has_unit_stride(operand);
-  side.ld = side.transposed ? height : width;
-  push_dim(side.pack, rows, operand, side.transposed ? 1 : side.ld);
-  push_dim(side.pack, cols, operand, side.transposed ? side.ld : 1);
-  merge_loops(side.pack);
-  sort_loops(side.pack, operand == 2 ? 0 : 1);
-  return side;
+  return packed_side(operand, rows, cols, rows.has_unit_stride(operand));
 }
 
 /// Cycles of one call, roughly; sizes that do not fill the tiles of gemm count in full.
@@ -85,7 +95,8 @@ constexpr double gemm_cost(std::int64_t m, std::int64_t n, std::int64_t k, bool 
   const auto up = [](std::int64_t x, std::int64_t to) { return double((x + to - 1) / to * to); };
   const double rows = m == 1 ? 1 : up(m, m <= 4 ? 4 : 8), cols = up(n, n <= 16 ? 16 : 32);
   const double depth = double(k), area = double(m) * double(n);
-  const double pack_b = b_transposed ? 0.4 : m > 16 ? 0.2 : 0.0;
+  const double from_afar = cols * depth > 2e5 ? 0.8 : 0.0;
+  const double pack_b = from_afar + (b_transposed ? 0.4 : m > 16 ? 0.2 : 0.0);
   return 80 + rows * cols * depth / 16 + pack_b * cols * depth + 0.1 * double(m) * depth + 0.25 * area;
 }
 
@@ -93,25 +104,33 @@ struct matrix_dims {
   matrix_dim m, n, k;
 };
 
-inline gemm_plan plan_of(const matrix_dims& dims, loop_nest<3> outer) {
+/// The result the other way round: without packing if it is a single contiguous column.
+inline matrix_side turned(matrix_side side, const matrix_dim& m, const matrix_dim& n) {
+  if (side.packed || side.transposed || n.extent() > 1 || m.stride(2) != 1)
+    return packed_side(2, m, n, !side.transposed);
+  side.transposed = true;
+  side.ld = m.extent();
+  return side;
+}
+
+/// The plan for these dims. `turn` computes the result the other way round than it lies, which may be a
+/// better shape.
+inline gemm_plan plan_of(const matrix_dims& dims, loop_nest<3> outer, bool turn) {
   const auto& [m, n, k] = dims;
   gemm_plan plan;
   plan.m = m.extent(), plan.n = n.extent(), plan.k = k.extent();
   plan.side = {side_of(0, m, k), side_of(1, k, n), side_of(2, m, n)};
-  if (plan.n == 1 && plan.m > 1 && !plan.side[2].packed && m.stride(2) == 1) {  // long rows are better than long columns
-    plan.side[2].transposed = true;
-    plan.side[2].ld = plan.m;
-  }
+  if (turn) plan.side[2] = turned(plan.side[2], m, n);
   sort_loops(outer, 2);
-  bool sums_outside = false;
-  for (std::size_t i = 0; i < outer.count; ++i) sums_outside = sums_outside || outer.at[i].stride[2] == 0;
+  plan.outer = outer;
   plan.cost = plan.side[2].transposed ? gemm_cost(plan.n, plan.m, plan.k, !plan.side[0].transposed)
                                       : gemm_cost(plan.m, plan.n, plan.k, plan.side[1].transposed);
+  bool sums_outside = false;
+  for (std::size_t i = 0; i < outer.count; ++i) sums_outside = sums_outside || outer.at[i].stride[2] == 0;
+  for (const matrix_side& side : plan.side)
+    if (side.packed) plan.cost += 100 + 1.5 * double(side.size);
   plan.cost *= double(outer.iterations());
-  for (std::size_t o = 0; o < 3; ++o)
-    if (plan.side[o].packed) plan.cost += (100 + 1.5 * double(plan.side[o].size)) * double(outer.iterations());
   if (sums_outside && plan.side[2].packed) plan.cost = 1e300;  // the packed block would have to be kept
-  plan.outer = outer;
   return plan;
 }
 
@@ -146,8 +165,10 @@ inline gemm_plan plan_contraction(const loop_nest<3>& nest) {
       for (std::size_t k = 0; k < options(2); ++k) {
         loop_nest<3> outer = batch;
         const matrix_dim md = choose(0, m, outer), nd = choose(1, n, outer), kd = choose(2, k, outer);
-        const gemm_plan plan = plan_of({md, nd, kd}, outer);
-        if (plan.cost < best.cost) best = plan;
+        for (bool turn : {false, true}) {
+          const gemm_plan plan = plan_of({md, nd, kd}, outer, turn);
+          if (plan.cost < best.cost) best = plan;
+        }
       }
   return best;
 }

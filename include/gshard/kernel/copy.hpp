@@ -3,6 +3,7 @@
 
 #include <gshard/kernel/loops.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -18,8 +19,8 @@ struct [[gnu::may_alias]] word {
   U bits;
 };
 
-// A square tile of 16 (4-byte) or 8 (8-byte) elements a side, one row in a vector register, transposed by exchanging
-// ever larger off-diagonal blocks.
+// A square tile of 16 (4-byte) or 8 (8-byte) elements a side, one row in a vector register, transposed by
+// exchanging ever larger off-diagonal blocks.
 template <class U>
 struct transposer {
   static constexpr std::size_t side = 64 / sizeof(U);
@@ -39,16 +40,17 @@ struct transposer {
   }
   static void tile(const word<U>* src, std::int64_t src_stride, word<U>* dst, std::int64_t dst_stride) {
     row r[side];
-    for (std::size_t i = 0; i < side; ++i) std::memcpy(&r[i], src + std::int64_t(i) * src_stride, sizeof(row));
+    for (std::size_t i = 0; i < side; ++i)
+      std::memcpy(&r[i], src + std::int64_t(i) * src_stride, sizeof(row));
     exchange_all<side / 2>(r);
-    for (std::size_t i = 0; i < side; ++i) std::memcpy(dst + std::int64_t(i) * dst_stride, &r[i], sizeof(row));
+    for (std::size_t i = 0; i < side; ++i)
+      std::memcpy(dst + std::int64_t(i) * dst_stride, &r[i], sizeof(row));
   }
 };
 
-/// dst[i * dst_stride + j] = src[j * src_stride + i] for i < rows, j < cols.
 template <class U>
-void transpose(const word<U>* src, std::int64_t src_stride, word<U>* dst, std::int64_t dst_stride,
-               std::int64_t rows, std::int64_t cols) {
+void transpose_block(const word<U>* src, std::int64_t src_stride, word<U>* dst, std::int64_t dst_stride,
+                     std::int64_t rows, std::int64_t cols) {
   constexpr auto side = std::int64_t(transposer<U>::side);
   const std::int64_t whole_rows = rows / side * side, whole_cols = cols / side * side;
   const auto edge = [&](std::int64_t i0, std::int64_t i1, std::int64_t j0, std::int64_t j1) {
@@ -61,6 +63,17 @@ void transpose(const word<U>* src, std::int64_t src_stride, word<U>* dst, std::i
     edge(i, i + side, whole_cols, cols);
   }
   edge(whole_rows, rows, 0, cols);
+}
+
+/// dst[i * dst_stride + j] = src[j * src_stride + i] for i < rows, j < cols.
+template <class U>
+void transpose(const word<U>* src, std::int64_t src_stride, word<U>* dst, std::int64_t dst_stride,
+               std::int64_t rows, std::int64_t cols) {
+  constexpr std::int64_t block = 64;  // keeps the pages and lines in use few on both sides
+  for (std::int64_t j = 0; j < cols; j += block)
+    for (std::int64_t i = 0; i < rows; i += block)
+      transpose_block(src + j * src_stride + i, src_stride, dst + i * dst_stride + j, dst_stride,
+                      std::min(block, rows - i), std::min(block, cols - j));
 }
 
 template <class U>
@@ -104,11 +117,12 @@ void copy_words(const std::byte* src, std::byte* dst, const loop_nest<2>& nest) 
 
 }  // namespace detail
 
-/// dst[index] = src[index] over an n-dimensional block of `rank` dims; strides count elements of `elem_size` bytes.
-/// Contiguous rows are copied by memcpy, exchanges of the contiguous dim by tiles. Elements of 4 and of 8 bytes must be aligned to
-/// their size; the blocks must not overlap.
+/// dst[index] = src[index] over an n-dimensional block of `rank` dims; strides count elements of `elem_size`
+/// bytes. Contiguous rows are copied by memcpy, exchanges of the contiguous dim by tiles. Elements of 4 and
+/// of 8 bytes must be aligned to their size; the blocks must not overlap.
 inline void copy_block(const std::byte* src, const index_array& src_stride, std::byte* dst,
-                       const index_array& dst_stride, const index_array& extent, int rank, std::int64_t elem_size) {
+                       const index_array& dst_stride, const index_array& extent, int rank,
+                       std::int64_t elem_size) {
   if (element_count(rank, extent) == 0) return;
   detail::loop_nest<2> nest;
   for (std::size_t d = 0; d < std::size_t(rank); ++d) nest.push({extent[d], {src_stride[d], dst_stride[d]}});

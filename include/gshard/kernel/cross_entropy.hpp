@@ -35,8 +35,9 @@ inline void check_label(std::int32_t label, std::int64_t row, std::int64_t cols)
 
 }  // namespace detail
 
-/// loss[i] = -sum over classes of target * log_softmax(logits[i, :]), where the target is 1 - smoothing on the label plus
-/// smoothing / cols on every class. Rows whose label is negative have loss 0. Throws gshard::error for a label >= cols.
+/// loss[i] = -sum over classes of target * log_softmax(logits[i, :]), where the target is 1 - smoothing on
+/// the label plus smoothing / cols on every class. Rows whose label is negative have loss 0. Throws
+/// gshard::error for a label >= cols.
 template <class T>
 void cross_entropy(const T* logits, const std::int32_t* labels, T* loss, std::int64_t rows, std::int64_t cols,
                    T smoothing) {
@@ -55,8 +56,8 @@ void cross_entropy(const T* logits, const std::int32_t* labels, T* loss, std::in
 /// dlogits[i, :] = dloss[i] * (softmax(logits[i, :]) - target); zero where the label is negative. In place if
 /// dlogits == logits.
 template <class T>
-void cross_entropy_grad(const T* logits, const std::int32_t* labels, const T* dloss, T* dlogits, std::int64_t rows,
-                        std::int64_t cols, T smoothing) {
+void cross_entropy_grad(const T* logits, const std::int32_t* labels, const T* dloss, T* dlogits,
+                        std::int64_t rows, std::int64_t cols, T smoothing) {
   for (std::int64_t i = 0; i < rows; ++i, logits += cols, dlogits += cols) {
     detail::check_label(labels[i], i, cols);
     if (labels[i] < 0) {

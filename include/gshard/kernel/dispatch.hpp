@@ -9,9 +9,9 @@
 #include <cstdint>
 #include <vector>
 
-// Tokens to the buffers of their experts and back, by the slots of top2_gating: what Algorithm 2 of the paper writes as
-// einsums with one-hot tensors [G,S,E,C]. A slot is e * C + c, or -1 for a choice that was dropped. All of these
-// serve the local experts [e_begin, e_begin + e_count); slots of other experts count as dropped.
+// Tokens to the buffers of their experts and back, by the slots of top2_gating: what Algorithm 2 of the paper
+// writes as einsums with one-hot tensors [G,S,E,C]. A slot is e * C + c, or -1 for a choice that was dropped.
+// All of these serve the local experts [e_begin, e_begin + e_count); slots of other experts count as dropped.
 namespace gshard { inline namespace v0 { namespace kernel {
 
 /// The buffers of the local experts: row (e, g, c) of `model` contiguous elements, with e from 0, lies at
@@ -37,15 +37,16 @@ struct local_slots {
 };
 
 template <class T>
-T* row_of_slot(const expert_buffers<T>& buffers, std::int64_t local_slot, std::int64_t g, std::int64_t capacity) {
+T* row_of_slot(const expert_buffers<T>& buffers, std::int64_t local_slot, std::int64_t g,
+               std::int64_t capacity) {
   return buffers.data + local_slot / capacity * buffers.stride_e + g * buffers.stride_g +
          local_slot % capacity * buffers.stride_c;
 }
 
 }  // namespace detail
 
-/// buffers[e,g,c,:] = weight[g,s,k] * x[g,s,:] where slot[g,s,k] = e * C + c, zero where no token is. `weight` may be null
-/// (all ones). x is [G,S,M], contiguous.
+/// buffers[e,g,c,:] = weight[g,s,k] * x[g,s,:] where slot[g,s,k] = e * C + c, zero where no token is.
+/// `weight` may be null (all ones). x is [G,S,M], contiguous.
 template <class T>
 void dispatch(const std::int32_t* slot, const T* weight, const T* x, const expert_buffers<T>& buffers,
               const gating_sizes& sizes) {
@@ -74,8 +75,8 @@ void dispatch(const std::int32_t* slot, const T* weight, const T* x, const exper
   }
 }
 
-/// y[g,s,:] = sum over both choices k of weight[g,s,k] * buffers[e,g,c,:] where slot[g,s,k] = e * C + c. `weight` may be
-/// null (all ones). y is [G,S,M], contiguous; a token without a kept choice gets zeros.
+/// y[g,s,:] = sum over both choices k of weight[g,s,k] * buffers[e,g,c,:] where slot[g,s,k] = e * C + c.
+/// `weight` may be null (all ones). y is [G,S,M], contiguous; a token without a kept choice gets zeros.
 template <class T>
 void combine(const std::int32_t* slot, const T* weight, const expert_buffers<const T>& buffers, T* y,
              const gating_sizes& sizes) {
@@ -99,26 +100,26 @@ void combine(const std::int32_t* slot, const T* weight, const expert_buffers<con
   }
 }
 
-/// The derivative of combine by its weights: dweight[g,s,k] = <buffers[e,g,c,:], dy[g,s,:]> where slot[g,s,k] = e * C + c,
-/// else 0.
+/// The derivative of combine by its weights: dweight[g,s,k] = <buffers[e,g,c,:], dy[g,s,:]> where slot[g,s,k]
+/// = e * C + c, else 0.
 template <class T>
-void combine_weight_grad(const std::int32_t* slot, const expert_buffers<const T>& buffers, const T* dy, T* dweight,
-                         const gating_sizes& sizes) {
+void combine_weight_grad(const std::int32_t* slot, const expert_buffers<const T>& buffers, const T* dy,
+                         T* dweight, const gating_sizes& sizes) {
   const detail::local_slots local(buffers.e_begin, buffers.e_count, sizes);
   for (std::int64_t i = 0; i < 2 * sizes.groups * sizes.tokens; ++i)
     dweight[i] = !local.contains(slot[i])
                      ? T(0)
                      : detail::dot<T>(buffers.model,
-                                      detail::row_of_slot(buffers, slot[i] - local.offset, i / 2 / sizes.tokens,
-                                                          sizes.capacity),
+                                      detail::row_of_slot(buffers, slot[i] - local.offset,
+                                                          i / 2 / sizes.tokens, sizes.capacity),
                                       dy + i / 2 * buffers.model);
 }
 
-/// out[g,s,e,c] = weight[g,s,k] where slot[g,s,k] = e * C + c, else 0: the combine tensor of the paper, or with a null
-/// weight its dispatch mask, for the local experts. out is [G,S,e_count,C], contiguous.
+/// out[g,s,e,c] = weight[g,s,k] where slot[g,s,k] = e * C + c, else 0: the combine tensor of the paper, or
+/// with a null weight its dispatch mask, for the local experts. out is [G,S,e_count,C], contiguous.
 template <class T>
-void one_hot(const std::int32_t* slot, const T* weight, T* out, const gating_sizes& sizes, std::int64_t e_begin,
-             std::int64_t e_count) {
+void one_hot(const std::int32_t* slot, const T* weight, T* out, const gating_sizes& sizes,
+             std::int64_t e_begin, std::int64_t e_count) {
   const detail::local_slots local(e_begin, e_count, sizes);
   const std::int64_t tokens = sizes.groups * sizes.tokens;
   std::fill_n(out, tokens * local.size, T(0));
@@ -127,10 +128,11 @@ void one_hot(const std::int32_t* slot, const T* weight, T* out, const gating_siz
       out[i / 2 * local.size + slot[i] - local.offset] = weight == nullptr ? T(1) : weight[i];
 }
 
-/// The derivative of one_hot by its weights: dweight[g,s,k] = d[g,s,e,c] where slot[g,s,k] = e * C + c, else 0.
+/// The derivative of one_hot by its weights: dweight[g,s,k] = d[g,s,e,c] where slot[g,s,k] = e * C + c, else
+/// 0.
 template <class T>
-void one_hot_grad(const std::int32_t* slot, const T* d, T* dweight, const gating_sizes& sizes, std::int64_t e_begin,
-                  std::int64_t e_count) {
+void one_hot_grad(const std::int32_t* slot, const T* d, T* dweight, const gating_sizes& sizes,
+                  std::int64_t e_begin, std::int64_t e_count) {
   const detail::local_slots local(e_begin, e_count, sizes);
   for (std::int64_t i = 0; i < 2 * sizes.groups * sizes.tokens; ++i)
     dweight[i] = local.contains(slot[i]) ? d[i / 2 * local.size + slot[i] - local.offset] : T(0);

@@ -9,22 +9,23 @@
 
 namespace gshard { inline namespace v0 { namespace kernel {
 
-/// y = x / (1 - rate) where uniform01(key, global linear index) >= rate, else 0. The same call with dy for x is the
-/// derivative. In place if y == x.
+/// y = x / (1 - rate) where uniform01(key, global linear index) >= rate, else 0. The same call with dy for x
+/// is the derivative. In place if y == x.
 template <class T>
 void dropout(const T* x, T* y, const placement& at, double rate, random_key key) {
   const T scale = T(1 / (1 - rate));
   const auto threshold = static_cast<float>(rate);
   for_each_run(at, [&](std::int64_t local, std::int64_t global, std::int64_t count) {
     const auto first = std::uint64_t(global);
-    detail::for_uniform01(key, first, std::uint64_t(count), [&](std::uint64_t begin, std::uint64_t n, const float* u) {
-      const T* from = x + local + (begin - first);
-      T* to = y + local + (begin - first);
-      for (std::uint64_t i = 0; i < n; ++i) {
-        const T kept = from[i] * scale;  // before the choice, which then needs no branch
-        to[i] = u[i] >= threshold ? kept : T(0);
-      }
-    });
+    detail::for_uniform01(
+        key, first, std::uint64_t(count), [&](std::uint64_t begin, std::uint64_t n, const float* u) {
+          const T* from = x + local + (begin - first);
+          T* to = y + local + (begin - first);
+          for (std::uint64_t i = 0; i < n; ++i) {
+            const T kept = from[i] * scale;  // before the choice, which then needs no branch
+            to[i] = u[i] >= threshold ? kept : T(0);
+          }
+        });
   });
 }
 

@@ -19,7 +19,8 @@ inline void check_id(const char* operation, std::int32_t id, std::int64_t positi
 
 }  // namespace detail
 
-/// out[i, :] = table[ids[i], :] for i < n. Throws gshard::error naming the position and the id that is out of range.
+/// out[i, :] = table[ids[i], :] for i < n. Throws gshard::error naming the position and the id that is out of
+/// range.
 template <class T>
 void gather_rows(const T* table, const std::int32_t* ids, T* out, std::int64_t n, std::int64_t cols,
                  std::int64_t vocab) {
@@ -29,7 +30,8 @@ void gather_rows(const T* table, const std::int32_t* ids, T* out, std::int64_t n
   }
 }
 
-/// dtable[v, :] = sum of dy[i, :] over the i with ids[i] == v, added in the order of i; the transpose of gather_rows.
+/// dtable[v, :] = sum of dy[i, :] over the i with ids[i] == v, added in the order of i; the transpose of
+/// gather_rows.
 template <class T>
 void scatter_add_rows(const std::int32_t* ids, const T* dy, T* dtable, std::int64_t n, std::int64_t cols,
                       std::int64_t vocab) {

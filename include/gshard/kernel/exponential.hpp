@@ -19,8 +19,8 @@ struct exponential_of<float> {
   static constexpr int mantissa = 23, bias = 127;
   static constexpr float lowest = -87.3F, highest = 88.8F, shifter = 0x1.8p23F;
   static constexpr float log2_e = 0x1.715476p+0F, ln2_high = 0x1.62e4p-1F, ln2_low = 0x1.7f7d1cp-20F;
-  static constexpr float series[] = {0x1.a01a02p-13F, 0x1.6c16c2p-10F, 0x1.111112p-7F, 0x1.555556p-5F,
-                                     0x1.555556p-3F,  0.5F,            1.0F,           1.0F};
+  static constexpr float series[] = {
+      0x1.a01a02p-13F, 0x1.6c16c2p-10F, 0x1.111112p-7F, 0x1.555556p-5F, 0x1.555556p-3F, 0.5F, 1.0F, 1.0F};
 };
 template <>
 struct exponential_of<double> {
@@ -29,11 +29,20 @@ struct exponential_of<double> {
   static constexpr double lowest = -708.3, highest = 709.8, shifter = 0x1.8p52;
   static constexpr double log2_e = 0x1.71547652b82fep+0, ln2_high = 0x1.62e42fefa3800p-1,
                           ln2_low = 0x1.ef35793c76730p-45;
-  static constexpr double series[] = {0x1.6124613a86d09p-33, 0x1.1eed8eff8d898p-29, 0x1.ae64567f544e4p-26,
-                                      0x1.27e4fb7789f5cp-22, 0x1.71de3a556c734p-19, 0x1.a01a01a01a01ap-16,
-                                      0x1.a01a01a01a01ap-13, 0x1.6c16c16c16c17p-10, 0x1.1111111111111p-7,
-                                      0x1.5555555555555p-5,  0x1.5555555555555p-3,  0.5,
-                                      1.0,                   1.0};
+  static constexpr double series[] = {0x1.6124613a86d09p-33,
+                                      0x1.1eed8eff8d898p-29,
+                                      0x1.ae64567f544e4p-26,
+                                      0x1.27e4fb7789f5cp-22,
+                                      0x1.71de3a556c734p-19,
+                                      0x1.a01a01a01a01ap-16,
+                                      0x1.a01a01a01a01ap-13,
+                                      0x1.6c16c16c16c17p-10,
+                                      0x1.1111111111111p-7,
+                                      0x1.5555555555555p-5,
+                                      0x1.5555555555555p-3,
+                                      0.5,
+                                      1.0,
+                                      1.0};
 };
 
 // e^x = 2^n e^r. V is T or a vector of T, Bits the same of its integers.
@@ -56,9 +65,13 @@ constexpr V exponential_as(V x) {
 
 }  // namespace detail
 
-/// e^x within one unit in the last place, without branches, so that loops of it vectorise. Below the smallest normal
-/// number the result is 0; NaN stays NaN.
-constexpr float exponential(float x) { return detail::exponential_as<float, float, std::int32_t>(x); }
-constexpr double exponential(double x) { return detail::exponential_as<double, double, std::int64_t>(x); }
+/// e^x within one unit in the last place, without branches, so that loops of it vectorise. Below the smallest
+/// normal number the result is 0; NaN stays NaN.
+constexpr float exponential(float x) {
+  return detail::exponential_as<float, float, std::int32_t>(x);
+}
+constexpr double exponential(double x) {
+  return detail::exponential_as<double, double, std::int64_t>(x);
+}
 
 }}}  // namespace gshard::v0::kernel

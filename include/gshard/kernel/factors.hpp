@@ -11,8 +11,9 @@
 
 namespace gshard { inline namespace v0 { namespace kernel {
 
-/// The dims of a contiguous row-major operand of an einsum-like operation. Equal factor numbers (0 to 15) stand for the
-/// same index letter; a factor may occur twice in one operand, which then is read along the diagonal.
+/// The dims of a contiguous row-major operand of an einsum-like operation. Equal factor numbers (0 to 15)
+/// stand for the same index letter; a factor may occur twice in one operand, which then is read along the
+/// diagonal.
 struct operand_dims {
   int rank = 0;
   std::array<int, max_rank> factor{};
@@ -43,12 +44,14 @@ std::string text(const std::array<operand_dims, N>& operands) {
   return s;
 }
 
-/// One loop per factor, in the order of their numbers. The last operand is the result, whose factors must be different
-/// and occur in some other operand. Throws gshard::error naming `operation` and the operands.
+/// One loop per factor, in the order of their numbers. The last operand is the result, whose factors must be
+/// different and occur in some other operand. Throws gshard::error naming `operation` and the operands.
 template <std::size_t N>
 loop_nest<N> loops_of(const char* operation, const std::array<operand_dims, N>& operands) {
   constexpr std::size_t factors = loop_nest<N>::most;
-  const auto fail = [&](const std::string& why) { throw error(std::string(operation) + ' ' + text(operands) + ": " + why); };
+  const auto fail = [&](const std::string& why) {
+    throw error(std::string(operation) + ' ' + text(operands) + ": " + why);
+  };
   std::array<loop<N>, factors> loops;
   std::array<bool, factors> used{};
   for (std::size_t o = 0; o < N; ++o) {

@@ -22,10 +22,11 @@ template <class T>
 void fill_uniform(T* out, const placement& at, double low, double high, random_key key) {
   for_each_run(at, [&](std::int64_t local, std::int64_t global, std::int64_t count) {
     const auto first = std::uint64_t(global);
-    detail::for_uniform01(key, first, std::uint64_t(count), [&](std::uint64_t begin, std::uint64_t n, const float* u) {
-      T* to = out + local + (begin - first);
-      for (std::uint64_t i = 0; i < n; ++i) to[i] = T(low) + T(high - low) * T(u[i]);
-    });
+    detail::for_uniform01(key, first, std::uint64_t(count),
+                          [&](std::uint64_t begin, std::uint64_t n, const float* u) {
+                            T* to = out + local + (begin - first);
+                            for (std::uint64_t i = 0; i < n; ++i) to[i] = T(low) + T(high - low) * T(u[i]);
+                          });
   });
 }
 
@@ -34,7 +35,8 @@ inline std::array<float, 4> normal_block(random_key key, std::uint64_t block) {
   const auto words = random_words(key, block);
   std::array<float, 4> z;
   for (std::size_t pair = 0; pair < 4; pair += 2) {
-    const float radius = std::sqrt(-2 * std::log(to_uniform01(words[pair]) + 0x1p-24F));  // of a number in (0, 1]
+    const float radius =
+        std::sqrt(-2 * std::log(to_uniform01(words[pair]) + 0x1p-24F));  // of a number in (0, 1]
     const float angle = 6.28318531F * to_uniform01(words[pair + 1]);
     z[pair] = radius * std::cos(angle);
     z[pair + 1] = radius * std::sin(angle);
@@ -43,7 +45,9 @@ inline std::array<float, 4> normal_block(random_key key, std::uint64_t block) {
 }
 
 /// The standard normal number at `index` of the stream.
-inline float normal(random_key key, std::uint64_t index) { return normal_block(key, index / 4)[index % 4]; }
+inline float normal(random_key key, std::uint64_t index) {
+  return normal_block(key, index / 4)[index % 4];
+}
 
 /// out = stddev * normal(key, global linear index).
 template <class T>

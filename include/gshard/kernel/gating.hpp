@@ -69,23 +69,27 @@ std::int64_t count_real_tokens(const T* mask, std::int64_t tokens) {
 
 }  // namespace detail
 
-/// Top-2 gating, Algorithm 1 of the paper, for every group by itself. `gates` [G,S,E] is the softmax over the experts;
-/// `mask` [G,S] is 1 for a token and 0 for padding, which is never routed nor counted (null: no padding).
+/// Top-2 gating, Algorithm 1 of the paper, for every group by itself. `gates` [G,S,E] is the softmax over the
+/// experts; `mask` [G,S] is 1 for a token and 0 for padding, which is never routed nor counted (null: no
+/// padding).
 /// - slot [G,S,2]: e * C + c for each choice that found room c at expert e, else -1;
-/// - weight [G,S,2]: g1 / (g1 + g2) and g2 / (g1 + g2), normalised before anything is dropped; 0 where slot is -1;
-/// - aux [G]: 1/E * sum over e of (c_e / n) * m_e, with c_e first choices of e (overflowed ones too) among n tokens and m_e
+/// - weight [G,S,2]: g1 / (g1 + g2) and g2 / (g1 + g2), normalised before anything is dropped; 0 where slot
+/// is -1;
+/// - aux [G]: 1/E * sum over e of (c_e / n) * m_e, with c_e first choices of e (overflowed ones too) among n
+/// tokens and m_e
 ///   the mean gate of e;
-/// - load [G,E]: kept choices of each expert; overflow [G]: choices that were refused because the expert was full.
-/// The last three may be null. All first choices of a group are served before any second one. With `random` the second
-/// choice is taken only where 2 * g2 / (g1 + g2) > uniform01(key, (group_offset + g) * S + s); it occupies its place in the
-/// expert's buffer either way. `group_offset` is the global number of the first group.
+/// - load [G,E]: kept choices of each expert; overflow [G]: choices that were refused because the expert was
+/// full. The last three may be null. All first choices of a group are served before any second one. With
+/// `random` the second choice is taken only where 2 * g2 / (g1 + g2) > uniform01(key, (group_offset + g) * S
+/// + s); it occupies its place in the expert's buffer either way. `group_offset` is the global number of the
+/// first group.
 template <class T>
 void top2_gating(const T* gates, const T* mask, std::int32_t* slot, T* weight, T* aux, T* load, T* overflow,
                  const gating_sizes& sizes, bool random, random_key key, std::int64_t group_offset) {
   const auto [groups, tokens, experts, capacity] = sizes;
   if (experts * capacity > std::numeric_limits<std::int32_t>::max())
-    throw error("top2_gating: " + std::to_string(experts) + " experts of capacity " + std::to_string(capacity) +
-                " have more slots than an int32 can number");
+    throw error("top2_gating: " + std::to_string(experts) + " experts of capacity " +
+                std::to_string(capacity) + " have more slots than an int32 can number");
   std::fill_n(slot, groups * tokens * 2, -1);
   std::fill_n(weight, groups * tokens * 2, T(0));
   if (experts == 0) {
@@ -129,7 +133,8 @@ void top2_gating(const T* gates, const T* mask, std::int32_t* slot, T* weight, T
       const detail::top_two choice = top[std::size_t(s)];
       if (detail::is_padding(mask, s) || choice.second < 0) continue;
       const T second = detail::top_two_weights<T>(gates + s * experts, choice).second;
-      const bool wanted = !random || 2 * second > T(uniform01(key, std::uint64_t((group_offset + g) * tokens + s)));
+      const bool wanted =
+          !random || 2 * second > T(uniform01(key, std::uint64_t((group_offset + g) * tokens + s)));
       take(choice.second, wanted, slot[2 * s + 1], weight[2 * s + 1], second);
     }
     if (overflow != nullptr) overflow[g] = T(refused);
@@ -144,11 +149,12 @@ void top2_gating(const T* gates, const T* mask, std::int32_t* slot, T* weight, T
   }
 }
 
-/// dgates [G,S,E] from the derivatives of weight [G,S,2] and aux [G] (either may be null: zero). The choices, the slots
-/// and the counts c_e are constants; a kept weight depends on both of its token's gates, whether the other is kept or not.
+/// dgates [G,S,E] from the derivatives of weight [G,S,2] and aux [G] (either may be null: zero). The choices,
+/// the slots and the counts c_e are constants; a kept weight depends on both of its token's gates, whether
+/// the other is kept or not.
 template <class T>
-void top2_gating_grad(const T* gates, const T* mask, const std::int32_t* slot, const T* dweight, const T* daux,
-                      T* dgates, const gating_sizes& sizes) {
+void top2_gating_grad(const T* gates, const T* mask, const std::int32_t* slot, const T* dweight,
+                      const T* daux, T* dgates, const gating_sizes& sizes) {
   const auto [groups, tokens, experts, capacity] = sizes;
   std::fill_n(dgates, groups * tokens * experts, T(0));
   if (experts == 0) return;
@@ -173,7 +179,8 @@ void top2_gating_grad(const T* gates, const T* mask, const std::int32_t* slot, c
       const detail::top_two choice = top[std::size_t(s)];
       const detail::top_two_weights<T> w(row, choice);
       if (dweight == nullptr || choice.second < 0 || w.sum == T(0)) continue;
-      const T d1 = slot[2 * s] < 0 ? T(0) : dweight[2 * s], d2 = slot[2 * s + 1] < 0 ? T(0) : dweight[2 * s + 1];
+      const T d1 = slot[2 * s] < 0 ? T(0) : dweight[2 * s],
+              d2 = slot[2 * s + 1] < 0 ? T(0) : dweight[2 * s + 1];
       d[choice.first] += (d1 - d2) * w.second / w.sum;
       d[choice.second] += (d2 - d1) * w.first / w.sum;
     }

@@ -41,9 +41,9 @@ struct product {
 
 }  // namespace detail
 
-/// C = alpha * op(A) * op(B) + beta * C for row-major matrices with leading dimensions; op(A) is m x k, op(B) is
-/// k x n, beta is 0 (C need not be initialised) or 1. The terms of every element are added in one fixed order that
-/// does not depend on m, n or the element's place, so cutting rows or columns changes no bit.
+/// C = alpha * op(A) * op(B) + beta * C for row-major matrices with leading dimensions; op(A) is m x k, op(B)
+/// is k x n, beta is 0 (C need not be initialised) or 1. The terms of every element are added in one fixed
+/// order that does not depend on m, n or the element's place, so cutting rows or columns changes no bit.
 template <class T>
 void gemm(bool trans_a, bool trans_b, std::int64_t m, std::int64_t n, std::int64_t k, T alpha, const T* a,
           std::int64_t lda, const T* b, std::int64_t ldb, T beta, T* c, std::int64_t ldc) {
@@ -85,12 +85,13 @@ void gemm(bool trans_a, bool trans_b, std::int64_t m, std::int64_t n, std::int64
         for (std::int64_t i = 0; i < rows; i += detail::tile_rows) {
           const std::int64_t in_panel = i % height;
           const detail::strided_matrix<T> a_rows =
-              pack_a ? detail::strided_matrix<T>{a_panels.data() + (i - in_panel) * depth + in_panel, 1, height}
-                     : block_a.from(i, 0);
+              pack_a
+                  ? detail::strided_matrix<T>{a_panels.data() + (i - in_panel) * depth + in_panel, 1, height}
+                  : block_a.from(i, 0);
           for (std::int64_t j = 0; j < cols; j += width) {
             const bool packed = j >= direct;
-            out.tile(i0 + i, std::min(detail::tile_rows, rows - i), j0 + j, std::min(width, cols - j), depth, a_rows,
-                     packed ? b_panels.data() + (j - direct) * depth : block_b.data + j,
+            out.tile(i0 + i, std::min(detail::tile_rows, rows - i), j0 + j, std::min(width, cols - j), depth,
+                     a_rows, packed ? b_panels.data() + (j - direct) * depth : block_b.data + j,
                      packed ? width : block_b.row, add);
           }
         }

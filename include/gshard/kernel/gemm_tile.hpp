@@ -32,8 +32,8 @@ struct strided_matrix {
 /// C[i][j] (+)= alpha * sum over p < k, in this order, of A[i][p] * B[p][j], for i < rows <= Rows and
 /// j < cols <= Vectors * lanes. The rows of B are read in whole vectors.
 template <std::size_t Rows, std::size_t Vectors, class T>
-void multiply_tile(std::int64_t k, const strided_matrix<T>& a, const T* b_row, std::int64_t ldb, T alpha, bool add,
-                   T* c, std::int64_t ldc, std::int64_t rows, std::int64_t cols) {
+void multiply_tile(std::int64_t k, const strided_matrix<T>& a, const T* b_row, std::int64_t ldb, T alpha,
+                   bool add, T* c, std::int64_t ldc, std::int64_t rows, std::int64_t cols) {
   using vec = vector<T>;
   constexpr auto lane_count = std::size_t(lanes<T>);
   const T* row[Rows];  // rows past the end repeat the last one and are not stored
@@ -72,37 +72,41 @@ void multiply_tile(std::int64_t k, const strided_matrix<T>& a, const T* b_row, s
     }
 }
 
-/// The rows [0, k) of `cols` <= width columns of B as one k x width panel, filled up with zeros.
+/// The rows [0, k) of `cols` <= width columns of B as one k x width panel, filled up with zeros to whole
+/// vectors.
 template <class T>
 void pack_panel(std::int64_t k, std::int64_t cols, std::int64_t width, const strided_matrix<T>& b, T* panel) {
   using tiles = transposer<T>;
   constexpr auto side = std::int64_t(tiles::side);
+  const std::int64_t filled = std::min(width, (cols + lanes<T> - 1) / lanes<T> * lanes<T>);
   if (b.col == 1) {
     for (std::int64_t p = 0; p < k; ++p, panel += width) {
       std::copy_n(b.data + p * b.row, cols, panel);
-      std::fill(panel + cols, panel + width, T(0));
+      std::fill(panel + cols, panel + filled, T(0));
     }
     return;
   }
   std::int64_t p = 0;
-  if (b.row == 1 && width % side == 0)
+  if (b.row == 1 && filled % side == 0)
     for (; p + side <= k; p += side)
-      for (std::int64_t j = 0; j < width; j += side) {
+      for (std::int64_t j = 0; j < filled; j += side) {
         typename tiles::row tile[tiles::side] = {};
         for (std::int64_t i = 0; i < std::min(side, cols - j); ++i)
           std::memcpy(&tile[i], b.data + p + (j + i) * b.col, sizeof(tile[i]));
         tiles::template exchange_all<tiles::side / 2>(tile);
-        for (std::int64_t i = 0; i < side; ++i) std::memcpy(panel + (p + i) * width + j, &tile[i], sizeof(tile[i]));
+        for (std::int64_t i = 0; i < side; ++i)
+          std::memcpy(panel + (p + i) * width + j, &tile[i], sizeof(tile[i]));
       }
   for (; p < k; ++p)
-    for (std::int64_t j = 0; j < width; ++j)
+    for (std::int64_t j = 0; j < filled; ++j)
       panel[p * width + j] = j < cols ? b.data[p * b.row + j * b.col] : T(0);
 }
 
 /// B as panels of `width` columns, one after another.
 template <class T>
 void pack_panels(std::int64_t k, std::int64_t n, std::int64_t width, const strided_matrix<T>& b, T* panels) {
-  for (std::int64_t j = 0; j < n; j += width) pack_panel(k, std::min(width, n - j), width, b.from(0, j), panels + j * k);
+  for (std::int64_t j = 0; j < n; j += width)
+    pack_panel(k, std::min(width, n - j), width, b.from(0, j), panels + j * k);
 }
 
 }}}}  // namespace gshard::v0::kernel::detail

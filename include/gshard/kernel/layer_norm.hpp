@@ -26,10 +26,11 @@ struct row_moments {
 
 }  // namespace detail
 
-/// y = gamma * (x - mean) / sqrt(variance + eps) + beta over `rows` contiguous rows; gamma and beta have `cols` elements.
-/// In place if y == x.
+/// y = gamma * (x - mean) / sqrt(variance + eps) + beta over `rows` contiguous rows; gamma and beta have
+/// `cols` elements. In place if y == x.
 template <class T>
-void layer_norm(const T* x, const T* gamma, const T* beta, T* y, std::int64_t rows, std::int64_t cols, T eps) {
+void layer_norm(const T* x, const T* gamma, const T* beta, T* y, std::int64_t rows, std::int64_t cols,
+                T eps) {
   for (std::int64_t i = 0; i < rows; ++i, x += cols, y += cols) {
     const detail::row_moments<T> moments(x, cols, eps);
     const auto [mean, scale] = moments;
@@ -38,8 +39,8 @@ void layer_norm(const T* x, const T* gamma, const T* beta, T* y, std::int64_t ro
 }
 
 /// The derivatives of layer_norm: with h = (x - mean) / sqrt(variance + eps) and d = gamma * dy,
-/// dx = (d - mean(d) - h * mean(h * d)) / sqrt(variance + eps); dgamma and dbeta are overwritten by the sums of h * dy and
-/// of dy over the rows.
+/// dx = (d - mean(d) - h * mean(h * d)) / sqrt(variance + eps); dgamma and dbeta are overwritten by the sums
+/// of h * dy and of dy over the rows.
 template <class T>
 void layer_norm_grad(const T* x, const T* gamma, const T* dy, T* __restrict dx, T* __restrict dgamma,
                      T* __restrict dbeta, std::int64_t rows, std::int64_t cols, T eps) {

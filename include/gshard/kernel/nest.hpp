@@ -9,10 +9,13 @@
 #include <cstdint>
 #include <limits>
 
-// Sums of products as plain loops around one vectorised row: what is not worth a matrix product, and sums of one operand.
+// Sums of products as plain loops around one vectorised row: what is not worth a matrix product, and sums of
+// one operand.
 namespace gshard { inline namespace v0 { namespace kernel { namespace detail {
 
-constexpr bool is_sum(const loop<3>& l) { return l.stride[2] == 0; }
+constexpr bool is_sum(const loop<3>& l) {
+  return l.stride[2] == 0;
+}
 
 /// Cycles of the nest with loop `inner` innermost, roughly.
 constexpr double nest_cost(const loop_nest<3>& nest, std::size_t inner) {

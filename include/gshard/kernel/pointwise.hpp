@@ -10,9 +10,10 @@
 
 namespace gshard { inline namespace v0 { namespace kernel {
 
-/// out = f(in[0], ..., in[n_in - 1]) elementwise over the row-major result, for n_in <= 6. Each operand has strides over
-/// the dims of the result, 0 where it is broadcast. Dims that all operands can walk as one are joined, so f gets the
-/// longest rows there are. `out` may be one of the operands if that has the strides of `out`.
+/// out = f(in[0], ..., in[n_in - 1]) elementwise over the row-major result, for n_in <= 6. Each operand has
+/// strides over the dims of the result, 0 where it is broadcast. Dims that all operands can walk as one are
+/// joined, so f gets the longest rows there are. `out` may be one of the operands if that has the strides of
+/// `out`.
 template <class T>
 void apply_rows(row_function<T> f, int n_in, const T* const* in, const index_array* in_stride, T* out,
                 const index_array& extent, int rank) {

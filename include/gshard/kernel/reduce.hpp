@@ -10,8 +10,8 @@
 
 namespace gshard { inline namespace v0 { namespace kernel {
 
-/// out[o] = max of a over the factors that are not in the result, -infinity over none. Prepared once, run many times.
-/// Throws gshard::error at construction as `contraction` does.
+/// out[o] = max of a over the factors that are not in the result, -infinity over none. Prepared once, run
+/// many times. Throws gshard::error at construction as `contraction` does.
 template <class T>
 class reduce_max {
  public:
@@ -29,16 +29,18 @@ class reduce_max {
     detail::loop_nest<3> outer = nest_;
     if (outer.iterations() == 0) return;
     const auto row = outer.take_innermost();
-    detail::for_each_offset(outer, [=, n = row.extent, sa = row.stride[0], so = row.stride[2]](const auto& at) {
-      const T* x = a + at[0];
-      T* y = out + at[2];
-      if (sa == 1 && so == 0)
-        *y = detail::larger(*y, detail::maximum(n, x));
-      else if (sa == 1 && so == 1)
-        for (std::int64_t i = 0; i < n; ++i) y[i] = detail::larger(y[i], x[i]);
-      else
-        for (std::int64_t i = 0; i < n; ++i) y[i * so] = detail::larger(y[i * so], x[i * sa]);
-    });
+    detail::for_each_offset(outer,
+                            [=, n = row.extent, sa = row.stride[0], so = row.stride[2]](const auto& at) {
+                              const T* x = a + at[0];
+                              T* y = out + at[2];
+                              if (sa == 1 && so == 0)
+                                *y = detail::larger(*y, detail::maximum(n, x));
+                              else if (sa == 1 && so == 1)
+                                for (std::int64_t i = 0; i < n; ++i) y[i] = detail::larger(y[i], x[i]);
+                              else
+                                for (std::int64_t i = 0; i < n; ++i)
+                                  y[i * so] = detail::larger(y[i * so], x[i * sa]);
+                            });
   }
 
  private:

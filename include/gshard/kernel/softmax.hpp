@@ -21,7 +21,8 @@ vector<T> lane_numbers() {
   return v;
 }
 
-/// y = exp(x - max(x)), for at least one vector of columns. The last vector of the row overlaps the one before it.
+/// y = exp(x - max(x)), for at least one vector of columns. The last vector of the row overlaps the one
+/// before it.
 template <class T>
 struct exponential_row {
   T top, sum;
@@ -62,8 +63,8 @@ void softmax_short_rows(const T* x, T* y, std::int64_t n) {
   std::memcpy(y + i, &tail, std::size_t(n - i) * sizeof(T));
 }
 
-// Rows shorter than a vector, each padded to a whole one. By blocks, because a vector cannot be read back right after its
-// parts were written.
+// Rows shorter than a vector, each padded to a whole one. By blocks, because a vector cannot be read back
+// right after its parts were written.
 template <class T>
 void softmax_padded_rows(const T* x, T* y, std::int64_t rows, std::int64_t cols) {
   constexpr std::int64_t block = 32;

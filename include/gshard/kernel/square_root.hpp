@@ -9,8 +9,8 @@
 
 namespace gshard { inline namespace v0 { namespace kernel {
 
-/// sqrt(x) within one unit in the last place for x = 0 and normal x > 0. Loops of it vectorise, which std::sqrt forbids
-/// by setting errno.
+/// sqrt(x) within one unit in the last place for x = 0 and normal x > 0. Loops of it vectorise, which
+/// std::sqrt forbids by setting errno.
 template <std::floating_point T>
 constexpr T square_root(T x) {
   using bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;

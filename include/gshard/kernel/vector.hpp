@@ -9,8 +9,9 @@
 #include <limits>
 #include <utility>
 
-// Vectors of the target's width by the vector extensions that GCC and clang share, for the loops that compilers do not
-// vectorise by themselves: reductions, whose order they may not change, and tiles of registers.
+// Vectors of the target's width by the vector extensions that GCC and clang share, for the loops that
+// compilers do not vectorise by themselves: reductions, whose order they may not change, and tiles of
+// registers.
 namespace gshard { inline namespace v0 { namespace kernel { namespace detail {
 
 #if defined(__AVX512F__)
@@ -57,8 +58,8 @@ vector<T> across(const vector<T>& v, Op op) {
 inline constexpr auto plus = [](const auto& a, const auto& b) { return a + b; };
 inline constexpr auto larger = [](const auto& a, const auto& b) { return a > b ? a : b; };
 
-/// Folds term(i) over i < n with `op`, of which `start` must be the identity. `term` gets a reader that turns a pointer
-/// into its element i, or into as many elements as a vector has. The order depends on n alone.
+/// Folds term(i) over i < n with `op`, of which `start` must be the identity. `term` gets a reader that turns
+/// a pointer into its element i, or into as many elements as a vector has. The order depends on n alone.
 template <class T, class Term, class Op>
 T fold(std::int64_t n, T start, Term term, Op op) {
   constexpr std::int64_t width = lanes<T>;
@@ -92,7 +93,8 @@ T dot(std::int64_t n, const T* x, const T* y) {
 }
 template <class T>
 T maximum(std::int64_t n, const T* x) {
-  return fold<T>(n, -std::numeric_limits<T>::infinity(), [=](auto at) { return at(x); }, larger);
+  return fold<T>(
+      n, -std::numeric_limits<T>::infinity(), [=](auto at) { return at(x); }, larger);
 }
 
 template <class T>

@@ -21,7 +21,9 @@ struct placement {
 };
 
 /// The placement of a tensor that is not sharded.
-constexpr placement whole(int rank, const index_array& extent) { return {rank, extent, {}, extent}; }
+constexpr placement whole(int rank, const index_array& extent) {
+  return {rank, extent, {}, extent};
+}
 
 constexpr std::int64_t element_count(int rank, const index_array& extent) {
   std::int64_t n = 1;
@@ -39,8 +41,8 @@ constexpr index_array row_major_strides(int rank, const index_array& extent) {
   return stride;
 }
 
-/// Calls f(local, global, n) for the longest runs of n elements of the row-major shard that are also consecutive in
-/// the row-major global tensor; `local` and `global` are the linear indices of the first one.
+/// Calls f(local, global, n) for the longest runs of n elements of the row-major shard that are also
+/// consecutive in the row-major global tensor; `local` and `global` are the linear indices of the first one.
 template <class F>
 constexpr void for_each_run(const placement& p, F f) {
   if (element_count(p.rank, p.extent) == 0) return;

@@ -38,20 +38,20 @@ constexpr bool check_program() {
   static_assert(holds<What != fault::index_repeated, operation, index_letter<detail_word>>,
                 "gshard: an output index of the einsum equation occurs twice");
   static_assert(holds<What != fault::operand_count, operation>, "gshard: an operation got another number of operands than it takes");
-  static_assert(holds<What != fault::dims_differ, operation, operand_number<D.first>, at_column<D.second>>,
+  static_assert(holds<What != fault::dims_differ, operation, operand_number<D.first>, dim_number<D.second>, index_letter<detail_word>>,
                 "gshard: one index or operation meets two different dims");
   static_assert(holds<What != fault::dims_do_not_broadcast, operation, operand_number<D.first>>,
                 "gshard: the dims of an operand are not among the dims of the largest operand, in their order");
   static_assert(holds<What != fault::wrong_type, operation, operand_number<D.first>>,
                 "gshard: an operand has another element type than the operation takes");
-  static_assert(holds<What != fault::does_not_divide, where, static_extent<detail_word, D.first>, axis_extent<detail_word, D.second>>,
+  static_assert(holds<What != fault::does_not_divide, where, static_extent<detail_word, D.first>, cut_into<D.second>>,
                 "gshard: a static extent is not a multiple of the static extents of the mesh axes that cut it");
   static_assert(holds<What != fault::incomplete_output, where>,
                 "gshard: a pending sum (partial) is used where a complete tensor is declared");
   static_assert(holds<What != fault::not_differentiable, operation>, "gshard: no gradient is known for an operation");
   static_assert(holds<What != fault::duplicate_name, where>, "gshard: two parameters with different dims have one name");
   static_assert(holds<What != fault::name_too_long, where>, "gshard: a parameter's full name is longer than 63 characters");
-  static_assert(holds<What != fault::read_after_update, operation>, "gshard: a parameter is read after it was updated in place");
+  static_assert(holds<What != fault::read_after_update, where>, "gshard: a parameter is read after it was updated in place");
   return true;
 }
 

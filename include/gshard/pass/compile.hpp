@@ -53,7 +53,7 @@ constexpr void check_divisibility(graph& g, std::int32_t v, const tensor_name& n
     for (int i = 0; i < t.layout[d].size(); ++i)
       if (mesh.static_extent(t.layout[d][i]) != dynamic) cuts *= mesh.static_extent(t.layout[d][i]);
     if (extent % cuts != 0)
-      g.problem.report(fault::does_not_divide, name.view(), mesh.name(t.layout[d].front()), int(extent), int(cuts));
+      g.problem.report(fault::does_not_divide, name.view(), letter_of(g, t.dims[d]), int(extent), int(cuts));
   }
 }
 

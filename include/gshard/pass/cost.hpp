@@ -59,13 +59,16 @@ constexpr std::int64_t shard_elements(const dim_list& dims, const sharding& layo
   return n;
 }
 
-/// Bytes that one device sends in a collective whose operand's shard has `shard_bytes`, in a group of n devices, with the best
-/// known algorithm (bandwidth-optimal: ring or pairwise exchange).
+/// Sums of at most so many bytes are made by gathering all addends: one latency instead of two.
+inline constexpr std::int64_t small_sum_bytes = 4096;
+
+/// Bytes that one device sends in a collective whose operand's shard has `shard_bytes`, in a group of n devices: what the executor
+/// does, exactly where the shard divides by n.
 constexpr std::int64_t bytes_sent(op kind, std::int64_t shard_bytes, std::int64_t n) {
   if (n <= 1) return 0;
   switch (kind) {
     case op::all_gather: return shard_bytes * (n - 1);
-    case op::all_reduce: return 2 * (shard_bytes * (n - 1) / n);
+    case op::all_reduce: return shard_bytes <= small_sum_bytes ? shard_bytes * (n - 1) : 2 * (shard_bytes * (n - 1) / n);
     case op::reduce_scatter:
     case op::all_to_all: return shard_bytes * (n - 1) / n;
     case op::collective_permute: return shard_bytes;

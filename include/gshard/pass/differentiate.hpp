@@ -125,6 +125,8 @@ class differentiator {
       case op::dispatch: return pull_back_dispatch(n, dy);
       case op::combine: return pull_back_combine(n, dy);
       case op::cast:
+        if (in(n, 0).get().type == dtype::i32) return;
+        return add(n.input(0), {&b_, b_.add_node(op::cast, {dy.id}, n.loops, {}, {{dy.get().dims, in(n, 0).get().type}})});
       case op::iota: return;
       default: b_.fail(fault::not_differentiable, name(n.kind));
     }
@@ -164,10 +166,12 @@ class differentiator {
       short_list known;
       for (int d = 0; d < mine.size(); ++d) {
         const bool elsewhere = factors[0].contains(mine[d]) || (count > 1 && factors[1].contains(mine[d]));
-        if (known.contains(mine[d])) return b_.fail(fault::not_differentiable, "einsum with a repeated index");
+        if (mine.find(mine[d]) != d) return b_.fail(fault::not_differentiable, "einsum with a repeated index");
         if (elsewhere) known.push_back(mine[d]);
       }
-      symbol g = emit_einsum(b_, std::span(operands.data(), count), std::span(factors.data(), count), known);
+      symbol g = dy;
+      if (count > 1 || known != factors[0])
+        g = emit_einsum(b_, std::span(operands.data(), count), std::span(factors.data(), count), known);
       if (!b_.failed() && known.size() < mine.size()) g = emit_broadcast(g, known, in(n, i), mine);
       add(n.input(i), g);
     }

@@ -26,12 +26,13 @@ struct partitioned {
 class partitioner {
  public:
   constexpr partitioner(graph& g, const mesh_shape& mesh, const extents& e)
-      : g_(g), axes_(mesh.count), e_(e), first_(g.values.size(), -1), overwritten_() {}
+      : g_(g), axes_(mesh.count), e_(e), first_(g.values.size(), -1), overwritten_(g.values.size(), 0), completed_(g.values.size(), 0) {}
 
   constexpr partitioned run(bool keep_pending_outputs) {
     for (const parameter& p : g_.parameters) enter(p.value);
     for (const port& p : g_.inputs) enter(p.value);
     const std::vector<char> live = live_nodes();
+    find_completed(live, keep_pending_outputs);
     for (std::size_t i = 0; i < g_.nodes.size() && !g_.problem; ++i)
       if (live[i]) place(g_.nodes[i]);
     if (g_.problem) return {};
@@ -56,7 +57,8 @@ class partitioner {
   const extents& e_;
   std::vector<std::int32_t> first_;  // by value of the graph: its first version, a value of the plan
   std::vector<std::int32_t> next_;   // by value of the plan: the next version of the same tensor
-  std::vector<char> overwritten_;    // by value of the plan
+  std::vector<char> overwritten_;    // by value of the graph: a node before wrote over it
+  std::vector<char> completed_;      // by value of the graph: somebody needs its sum
   partitioned result_;
 
   static constexpr int factors = short_list::largest + 1;
@@ -73,7 +75,6 @@ class partitioner {
     const auto id = std::int32_t(result_.values.size());
     result_.values.push_back(v);
     next_.push_back(-1);
-    overwritten_.push_back(0);
     std::int32_t* last = &first_[std::size_t(of)];
     while (*last >= 0) last = &next_[std::size_t(*last)];
     *last = id;
@@ -101,6 +102,27 @@ class partitioner {
     return live;
   }
 
+  /// Pending sums run through these.
+  static constexpr bool is_linear(const node& n) {
+    return n.kind == op::scale || n.kind == op::reshape || (n.kind == op::einsum && n.inputs == 1) ||
+           (n.kind == op::map && n.attr.function->linear);
+  }
+  constexpr void find_completed(const std::vector<char>& live, bool keep_pending_outputs) {
+    for (std::size_t i = 0; i < live.size(); ++i)
+      if (const node& n = g_.nodes[i]; live[i] && !is_linear(n))
+        for (int k = 0; k < n.inputs; ++k) completed_[std::size_t(n.input(k))] = 1;
+    if (keep_pending_outputs) return;
+    for (const port& p : g_.outputs) completed_[std::size_t(p.value)] = 1;
+  }
+  /// The tensor whose storage `v` shares: itself, or what it is another name of.
+  constexpr std::int32_t root(std::int32_t v) const {
+    for (;;) {
+      const std::int32_t producer = g_.at(v).producer;
+      if (producer < 0 || !traits(g_.nodes[std::size_t(producer)].kind).alias) return v;
+      v = g_.nodes[std::size_t(producer)].input(0);
+    }
+  }
+
   /// What it costs to have tensor `of` in this layout, from the version that is cheapest to start from.
   constexpr std::int64_t cost(std::int32_t of, const sharding& layout, std::int32_t* from = nullptr) const {
     std::int64_t best = -1;
@@ -121,8 +143,9 @@ class partitioner {
   constexpr std::int32_t fetch(std::int32_t of, const sharding& layout) {
     std::int32_t now = -1;
     cost(of, layout, &now);
-    if (overwritten_[std::size_t(now)]) {
-      g_.problem.report(fault::read_after_update, "update");
+    if (const std::int32_t owner = root(of); overwritten_[std::size_t(owner)]) {
+      for (const parameter& p : g_.parameters)
+        if (p.value == owner) g_.problem.report(fault::read_after_update, p.name.view());
       return now;
     }
     for (const move& m : plan_reshard(version(now).layout, layout)) {
@@ -153,11 +176,12 @@ class partitioner {
     return s;
   }
 
-  /// Pending sums that may run through a node: it is linear in all its operands together, and they all have the same.
+  /// Pending sums that run through a node: it is linear in all its operands together, they all have the same, and nobody needs one
+  /// of them complete anyway.
   constexpr std::uint8_t pending_through(const node& n) const {
-    const bool linear = n.kind == op::scale || n.kind == op::reshape || (n.kind == op::einsum && n.inputs == 1) ||
-                        (n.kind == op::map && n.attr.function->linear);
-    if (!linear) return 0;
+    if (!is_linear(n)) return 0;
+    for (int i = 0; i < n.inputs; ++i)
+      if (completed_[std::size_t(n.input(i))]) return 0;
     const std::uint8_t pending = version(first_[std::size_t(n.input(0))]).layout.partial;
     for (int i = 1; i < n.inputs; ++i)
       if (version(first_[std::size_t(n.input(i))]).layout.partial != pending) return 0;
@@ -275,7 +299,7 @@ class partitioner {
     }
     for (int o = 0; o < n.outputs; ++o)
       step.out[std::size_t(o)] = add_version(n.output(o), result_layout(n.loops.out[std::size_t(o)], cuts, pending));
-    for (int o = 0; o < n.in_place; ++o) overwritten_[std::size_t(step.in[std::size_t(o)])] = 1;
+    for (int o = 0; o < n.in_place; ++o) overwritten_[std::size_t(root(n.input(o)))] = 1;
     result_.steps.push_back(step);
   }
   constexpr std::int32_t alias(std::int32_t source, std::int32_t as) {

@@ -20,23 +20,12 @@
 
 namespace gshard { inline namespace v0 {
 
-namespace detail {
-template <class Spec>
-constexpr int rank_of() {
-  if constexpr (std::is_void_v<Spec>) return -1;
-  else return Spec::rank;
-}
-}  // namespace detail
-
 /// An input of a program: its dims by letter, how it lies on the mesh, its element type.
 template <fixed_string Letters, class Spec = void, class T = float>
 struct in {
   using element = T;
   using layout = Spec;
   static constexpr std::string_view letters = Letters.view();
-  static_assert(holds<std::is_void_v<Spec> || detail::rank_of<Spec>() == int(Letters.view().size()),
-                      in_tensor<Letters>, expected_rank<int(Letters.view().size())>, actual_rank<detail::rank_of<Spec>()>>,
-                "gshard: the partition spec of an input has another number of dims than its letters");
 };
 /// The element type of the parameters (float unless said).
 template <class T>
@@ -79,8 +68,10 @@ constexpr symbol add_input(builder& b) {
   const tensor_name name(Input::letters);
   const dim_list dims = b.dims_of(Input::letters, name.view());
   symbol s{&b, b.add_value(dims, dtype_of<typename Input::element>)};
-  if constexpr (!std::is_void_v<typename Input::layout>)
+  if constexpr (!std::is_void_v<typename Input::layout>) {
+    if (Input::layout::rank != s.rank()) b.fail(fault::rank_mismatch, name.view(), {}, s.rank(), Input::layout::rank);
     if (!b.failed()) b.program.at(s.id).layout = resolve(Input::layout::named, b.mesh, name.view(), b.program.problem);
+  }
   b.program.inputs.push_back({name, s.id});
   return s;
 }

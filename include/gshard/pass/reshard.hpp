@@ -57,27 +57,43 @@ constexpr int next_axis(const sharding& now, const sharding& goal, int d) {
   return -1;
 }
 
-/// The best single move towards `goal`: first what shrinks the data (reduce_scatter, slice), then sums, then all_to_all, and a
-/// gather only when nothing else helps.
+/// An all_to_all that brings an axis to its place; `axis` is -1 if there is none.
+constexpr move find_exchange(const sharding& now, const sharding& goal) {
+  for (int d = 0; d < now.rank; ++d) {
+    const int a = next_axis(now, goal, d), source = a < 0 ? -1 : now.dim_of(a);
+    if (source >= 0 && now[source].back() == a) return axis_move(op::all_to_all, a, source, d);
+  }
+  return {};
+}
+
+/// The gather that helps most: of an axis that the goal lacks, which has to go anyway, else of one that stood in another's way.
+constexpr move find_gather(const sharding& now, const sharding& goal) {
+  move best;
+  int merit = -1;
+  for (int d = 0; d < now.rank; ++d) {
+    if (now[d].is_prefix_of(goal[d])) continue;
+    const move m = axis_move(op::all_gather, now[d].back(), d, -1);
+    const int merits = goal.dim_of(m.axis) < 0 ? 2 : find_exchange(after(now, m), goal).axis >= 0 ? 1 : 0;
+    if (merits > merit) {
+      best = m;
+      merit = merits;
+    }
+  }
+  return best;
+}
+
+/// The best single move towards `goal`: first what costs nothing (slice), then what shrinks the data (reduce_scatter), then
+/// all_to_all, then sums, and a gather only when nothing else helps.
 constexpr move next_move(const sharding& now, const sharding& goal) {
   const std::uint8_t to_sum = std::uint8_t(now.partial & ~goal.partial);
   const std::uint32_t used = now.used() | now.partial;
-  for (int d = 0; d < now.rank; ++d) {
-    const int a = next_axis(now, goal, d);
-    if (a < 0) continue;
-    if ((to_sum >> a) & 1u) return axis_move(op::reduce_scatter, a, -1, d);
-    if (!((used >> a) & 1u)) return axis_move(op::slice, a, -1, d);
-  }
-  if (to_sum) return {op::all_reduce, -1, -1, -1, to_sum};
-  for (int d = 0; d < now.rank; ++d) {
-    const int a = next_axis(now, goal, d);
-    if (a < 0) continue;
-    const int source = now.dim_of(a);
-    if (source >= 0 && now[source].back() == a) return axis_move(op::all_to_all, a, source, d);
-  }
   for (int d = 0; d < now.rank; ++d)
-    if (!now[d].is_prefix_of(goal[d])) return axis_move(op::all_gather, now[d].back(), d, -1);
-  return {};
+    if (const int a = next_axis(now, goal, d); a >= 0 && !((used >> a) & 1u)) return axis_move(op::slice, a, -1, d);
+  for (int d = 0; d < now.rank; ++d)
+    if (const int a = next_axis(now, goal, d); a >= 0 && ((to_sum >> a) & 1u)) return axis_move(op::reduce_scatter, a, -1, d);
+  if (const move m = find_exchange(now, goal); m.axis >= 0) return m;
+  if (to_sum) return {op::all_reduce, -1, -1, -1, to_sum};
+  return find_gather(now, goal);
 }
 
 }  // namespace detail

@@ -64,7 +64,9 @@ constexpr symbol emit_einsum(builder& b, std::span<const symbol> operands, std::
     for (int d = 0; d < v.rank(); ++d) {
       int& known = dim_of[std::size_t(factors[i][d])];
       if (known >= 0 && known != v.dims[d]) {
-        b.fail(fault::dims_differ, text, {}, int(i), d);
+        diagnostic none;
+        const char letter = parse_equation(text, none).letters[std::size_t(factors[i][d])];
+        b.fail(fault::dims_differ, text, {&letter, 1}, int(i), d);
         return b.nothing();
       }
       known = v.dims[d];
@@ -77,6 +79,8 @@ constexpr symbol emit_einsum(builder& b, std::span<const symbol> operands, std::
   std::array<std::int32_t, 2> ids{};
   for (std::size_t i = 0; i < operands.size(); ++i) {
     loops.in[i] = factors[i];
+    for (int d = 0; d < factors[i].size(); ++d)
+      if (factors[i].find(factors[i][d]) != d) loops.block(factors[i][d]);  // a diagonal: one axis cannot cut two dims
     ids[i] = operands[i].id;
   }
   loops.out[0] = output;
@@ -85,9 +89,9 @@ constexpr symbol emit_einsum(builder& b, std::span<const symbol> operands, std::
 
 }  // namespace detail
 
-/// The checks of one einsum equation by itself, before any tensor is looked at.
+namespace detail {
 template <fixed_string Equation>
-struct einsum_of {
+struct parsed_equation {
  private:
   struct parse_result {
     equation value;
@@ -98,19 +102,47 @@ struct einsum_of {
     r.value = parse_equation(Equation.view(), r.problem);
     return r;
   }();
-  static constexpr diagnostic problem = result.problem;
-  using letter = index_letter<gshard::word<1>(problem.word.empty() ? std::string_view(" ") : problem.word.view())>;
 
  public:
+  static constexpr equation value = result.value;
+  static constexpr diagnostic problem = result.problem;
+};
+
+// A function, because a class whose static_assert has failed is no constant expression to clang: one mistake would be four errors.
+template <fixed_string Equation>
+constexpr bool check_equation() {
+  constexpr diagnostic problem = parsed_equation<Equation>::problem;
+  using letter = index_letter<gshard::word<problem.word.length>(problem.word.view())>;
   static_assert(holds<problem.what != fault::malformed_equation, in_equation<Equation>, at_column<problem.first>>,
                 "gshard: malformed einsum equation: expected index letters, one ',' between operands and one '->'");
   static_assert(holds<problem.what != fault::index_in_no_operand, in_equation<Equation>, letter, at_column<problem.first>>,
                 "gshard: an output index of the einsum equation is in no operand");
   static_assert(holds<problem.what != fault::index_repeated, in_equation<Equation>, letter, at_column<problem.first>>,
                 "gshard: an output index of the einsum equation occurs twice");
+  return true;
+}
+}  // namespace detail
 
-  static constexpr equation value = result.value;
+/// One einsum equation, read and checked by itself before any tensor is looked at.
+template <fixed_string Equation>
+struct einsum_of : detail::parsed_equation<Equation> {
+  static_assert(detail::check_equation<Equation>());
 };
+
+namespace detail {
+/// The equation of a call with `Given` operands. One that is refused has been told about, so the program it stands in says no more.
+template <fixed_string Equation, int Given>
+constexpr const equation& checked_equation(builder& b) {
+  using parsed = einsum_of<Equation>;
+  constexpr bool well_formed = !parsed::problem;
+  static_assert(holds<!well_formed || parsed::value.count == Given, in_equation<Equation>, operands_in_equation<parsed::value.count>,
+                      operands_given<Given>>,
+                "gshard: the einsum equation has another number of operands than the call");
+  static_assert(Given <= 2, "gshard: einsum takes one or two operands");
+  if (!well_formed || parsed::value.count != Given || Given > 2) b.fail(fault::reported, Equation.view());
+  return parsed::value;
+}
+}  // namespace detail
 
 /// einsum<"GSM,ME->GSE">(x, w): numpy's einsum, letters local to the equation. An index in both operands and not in the output
 /// is contracted, one in an operand alone is summed. With one operand: transposition, sums and diagonals.
@@ -121,13 +153,9 @@ struct einsum_of {
 template <fixed_string Equation, class... Symbols>
   requires(std::same_as<Symbols, symbol> && ...)
 constexpr symbol einsum(symbol first, Symbols... rest) {
-  constexpr equation e = einsum_of<Equation>::value;
-  constexpr int given = 1 + int(sizeof...(rest));
-  static_assert(holds<e.count == given, in_equation<Equation>, operands_in_equation<e.count>, operands_given<given>>,
-                "gshard: the einsum equation has another number of operands than the call");
-  static_assert(given <= 2, "gshard: einsum takes one or two operands");
+  const equation& e = detail::checked_equation<Equation, 1 + int(sizeof...(rest))>(*first.owner);
   const std::array operands{first, rest...};
-  return detail::emit_einsum(*first.owner, operands, std::span(e.operands.data(), std::size_t(given)), e.output, Equation.view());
+  return detail::emit_einsum(*first.owner, operands, std::span(e.operands.data(), operands.size()), e.output, Equation.view());
 }
 
 namespace detail {
@@ -159,7 +187,7 @@ constexpr symbol sum(symbol x) {
 /// mean<"GSE->GE">(x): the same, divided by the (whole) extents of the dims that were summed.
 template <fixed_string Equation>
 constexpr symbol mean(symbol x) {
-  constexpr equation e = einsum_of<Equation>::value;
+  const equation& e = einsum_of<Equation>::value;
   symbol total = einsum<Equation>(x);
   if (x.owner->failed()) return x.owner->nothing();
   return detail::emit_scale(total, 1, detail::dims_lacking(x, e.operands[0], e.output), -1);
@@ -173,9 +201,8 @@ constexpr symbol mean(symbol x) {
 /// reduce_max<"GSE->GS">(x): the largest element over the indices that the output lacks; an axis that cuts them is gathered.
 template <fixed_string Equation>
 constexpr symbol reduce_max(symbol x) {
-  constexpr equation e = einsum_of<Equation>::value;
-  static_assert(e.count == 1, "gshard: reduce_max takes an equation of one operand");
   builder& b = *x.owner;
+  const equation& e = detail::checked_equation<Equation, 1>(b);
   if (b.failed()) return b.nothing();
   if (x.rank() != e.operands[0].size()) {
     b.fail(fault::rank_mismatch, Equation.view(), {}, e.operands[0].size(), x.rank());

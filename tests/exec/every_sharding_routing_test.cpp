@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Tokens find the same experts and the same places, and their gradients the same way back, whatever the layouts.
+#include "run_graph.hpp"
+
+#include <gshard/pass/differentiate.hpp>
+#include <gshard/trace/einsum.hpp>
+#include <gshard/trace/gating.hpp>
+#include <gshard/trace/rows.hpp>
+
+namespace gs = gshard;
+using gs::einsum, gs::symbol;
+using run_graph::every_sharding, run_graph::trace, run_graph::lay_out;
+using symbols = std::vector<symbol>;
+using given = std::span<const symbol>;
+using scope = gs::parameter_scope;
+
+namespace {
+
+const std::vector<gs::dims> sizes{{{'G', 6}, {'S', 12}, {'E', 6}, {'M', 6}},
+                                  {{'G', 5}, {'S', 7}, {'E', 3}, {'M', 4}},
+                                  {{'G', 1}, {'S', 5}, {'E', 2}, {'M', 1}}};
+
+/// Every third token of the mask is padding.
+void binary_mask(run_graph::arrays& sources) {
+  for (std::size_t i = 0; i < sources[1].size(); ++i) sources[1][i] = i % 3 == 1 ? 0 : 1;
+}
+
+symbols gated(given x, bool dense_results) {
+  const gs::gating_result r = gs::top2_gating(gs::softmax(x[0]), x[1], gs::capacity{1.0});
+  symbols results{r.aux, r.load, r.overflow};
+  if (dense_results) {
+    results.push_back(lay_out(r.combine));
+    results.push_back(lay_out(r.dispatch));
+  }
+  return results;
+}
+
+/// Dispatch to experts, something non-linear there, combine; gradients of <y, dy> + aux for tokens and gates.
+symbols routed(given x) {
+  const gs::gating_result r = gs::top2_gating(gs::softmax(x[0]), x[1], gs::capacity{1.0}, gs::second_expert::always);
+  const symbol in = lay_out(einsum<"GSEC,GSM->EGCM">(r.dispatch, x[2]));
+  const symbol y = einsum<"GSEC,EGCM->GSM">(r.combine, in * in);
+  symbols results{y};
+  for (const symbol& g : gs::gradients(gs::sum(y * x[3]) + r.aux, std::array{x[2], x[0]})) results.push_back(lay_out(g));
+  return results;
+}
+
+const std::vector<run_graph::input> inputs{{"GSE"}, {"GS"}, {"GSM"}, {"GSM"}};
+
+}  // namespace
+
+TEST_CASE("top2_gating and its one-hot tensors") {
+  every_sharding(trace({{"GSE"}, {"GS"}}, [](const scope&, given x) { return gated(x, true); }),
+                 {.dims = sizes, .tolerance = 1e-14, .prepare = binary_mask});
+}
+
+TEST_CASE("gradients of one-hot tensors and of the gates below them") {
+  const auto program = [](const scope&, given x) {
+    const gs::gating_result r = gs::top2_gating(gs::softmax(x[0]), x[1]);
+    const symbol weights = einsum<"GSEC->GE">(gs::map<[](auto a, auto b) { return a * a * b; }>(lay_out(r.combine), r.dispatch));
+    return symbols{gs::gradients(gs::sum(weights * x[2]) + r.aux, std::array{x[0]})[0]};
+  };
+  every_sharding(trace({{"GSE"}, {"GS"}, {"GE"}}, program), {.dims = sizes, .tolerance = 1e-13, .prepare = binary_mask});
+}
+
+TEST_CASE("dispatch and combine by index, with gradients") {
+  const run_graph::traced t = trace(inputs, [](const scope&, given x) { return routed(x); });
+  CHECK(run_graph::plan(t, run_graph::serial(t, sizes[0])).view().count(gs::op::einsum) <= 2);
+  every_sharding(t, {.dims = sizes, .tolerance = 1e-12, .prepare = binary_mask});
+}
+
+TEST_CASE("dispatch and combine by dense einsums, with gradients") {
+  const run_graph::traced t = trace(inputs, [](const scope&, given x) { return routed(x); }, {.sparse_one_hot = false});
+  CHECK(run_graph::plan(t, run_graph::serial(t, sizes[0])).view().count(gs::op::dispatch) == 0);
+  every_sharding(t, {.dims = sizes, .tolerance = 1e-12, .prepare = binary_mask});
+}
+
+TEST_CASE("by index and by dense einsums are the same numbers") {
+  const auto program = [](const scope&, given x) { return routed(x); };
+  const run_graph::traced index = trace(inputs, program), dense = trace(inputs, program, {.sparse_one_hot = false});
+  for (const gs::dims& dims : sizes) {
+    run_graph::arrays sources = run_graph::random_sources(index, dims, 3);
+    binary_mask(sources);
+    CHECK(run_graph::distance(run_graph::run(index, run_graph::serial(index, dims), sources),
+                              run_graph::run(dense, run_graph::serial(dense, dims), sources)) < 1e-13);
+  }
+}
+
+TEST_CASE("dispatch and combine with the experts' dims in another order") {
+  const auto program = [](const scope&, given x) {
+    const gs::gating_result r = gs::top2_gating(gs::softmax(x[0]), x[1]);
+    const symbol in = lay_out(einsum<"GSEC,GSM->CEGM">(r.dispatch, x[2]));
+    return symbols{lay_out(einsum<"GSEC,GECM->GSM">(r.combine, einsum<"CEGM->GECM">(in)))};
+  };
+  every_sharding(trace({{"GSE"}, {"GS"}, {"GSM"}}, program), {.dims = sizes, .tolerance = 1e-13, .prepare = binary_mask});
+}

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The gradient of every operation against central differences along random directions, on one device and on a mesh.
+#include "run_graph.hpp"
+
+#include <gshard/pass/differentiate.hpp>
+#include <gshard/trace/einsum.hpp>
+#include <gshard/trace/embedding.hpp>
+#include <gshard/trace/gating.hpp>
+#include <gshard/trace/map.hpp>
+#include <gshard/trace/random.hpp>
+#include <gshard/trace/rows.hpp>
+#include <gshard/trace/shape.hpp>
+
+namespace gs = gshard;
+using gs::abs, gs::exp, gs::log, gs::max, gs::min, gs::sqrt, gs::tanh;
+using gs::einsum, gs::map, gs::sum, gs::symbol;
+using run_graph::lay_out, run_graph::array, run_graph::arrays;
+using symbols = std::vector<symbol>;
+using given = std::span<const symbol>;
+
+namespace {
+
+constexpr auto i32 = gs::dtype::i32;
+const gs::dims sizes{{'A', 3}, {'B', 4}, {'C', 5}, {'E', 3}, {'G', 3}, {'M', 2}, {'S', 5}};
+
+/// Away from ties and kinks.
+arrays unlike_values(const run_graph::traced& t, std::uint32_t seed) {
+  arrays sources = run_graph::random_sources(t, sizes, seed);
+  std::mt19937 gen(seed);
+  std::uniform_real_distribution<double> uniform(-0.1, 0.1);
+  for (std::size_t i = 0; i < sources.size(); ++i)
+    if (t.inputs[i].type == gs::dtype::f64)
+      for (double& v : sources[i]) v += uniform(gen);
+  return sources;
+}
+
+/// f: inputs -> a scalar.
+void check_gradients(const std::vector<run_graph::input>& inputs, const std::function<symbol(given)>& f, gs::trace_options options = {},
+                     const std::function<void(arrays&)>& prepare = {}) {
+  const run_graph::traced loss = run_graph::trace(inputs, [&](const gs::parameter_scope&, given x) { return symbols{f(x)}; }, options);
+  const run_graph::traced gradient = run_graph::trace(
+      inputs,
+      [&](const gs::parameter_scope&, given x) {
+        symbols real;
+        for (std::size_t i = 0; i < x.size(); ++i)
+          if (inputs[i].type == gs::dtype::f64) real.push_back(x[i]);
+        return gs::gradients(f(x), real);
+      },
+      options);
+  for (std::uint32_t seed = 0; seed < 12; ++seed) {
+    CAPTURE(seed);
+    std::mt19937 gen(seed);
+    arrays sources = unlike_values(loss, seed);
+    if (prepare) prepare(sources);
+    arrays direction = sources;
+    for (std::size_t i = 0; i < sources.size(); ++i)
+      for (double& v : direction[i]) v = inputs[i].type == gs::dtype::f64 ? std::uniform_real_distribution<double>(-1, 1)(gen) : 0;
+
+    const auto loss_at = [&](double along) {
+      arrays moved = sources;
+      for (std::size_t i = 0; i < moved.size(); ++i)
+        for (std::size_t e = 0; e < moved[i].size(); ++e) moved[i][e] += along * direction[i][e];
+      return run_graph::run(loss, run_graph::serial(loss, sizes), moved)[0][0];
+    };
+    const double h = 1e-5, expected = (loss_at(h) - loss_at(-h)) / (2 * h);
+
+    for (const std::vector<int>& mesh : {std::vector{1}, std::vector{2, 3}}) {
+      run_graph::setting s = run_graph::serial(gradient, sizes);
+      s.mesh = mesh;
+      for (gs::sharding& l : s.layouts) {
+        const auto choices = run_graph::all_layouts(l.rank, int(mesh.size()));
+        l = choices[gen() % choices.size()];
+      }
+      INFO(run_graph::text_of(s));
+      const arrays g = run_graph::run(gradient, s, sources);
+      double found = 0;
+      for (std::size_t i = 0, k = 0; i < sources.size(); ++i) {
+        if (inputs[i].type != gs::dtype::f64) continue;
+        for (std::size_t e = 0; e < g[k].size(); ++e) found += g[k][e] * direction[i][e];
+        ++k;
+      }
+      CHECK(std::abs(found - expected) <= 1e-7 * std::max(1.0, std::abs(expected)));
+    }
+  }
+}
+
+/// A scalar whose gradient is another number at every element.
+symbol weigh(symbol x, symbol weights) { return sum(map<[](auto v, auto w) { return v * w * v; }>(x, weights)); }
+
+}  // namespace
+
+TEST_CASE("gradients: einsum") {
+  check_gradients({{"AB"}, {"BC"}, {"AC"}}, [](given x) { return weigh(einsum<"ab,bc->ac">(x[0], x[1]), x[2]); });
+  check_gradients({{"ABC"}, {"ACE"}, {"BEA"}}, [](given x) { return weigh(einsum<"abc,ace->bea">(x[0], x[1]), x[2]); });
+  check_gradients({{"AB"}, {"CE"}, {"CB"}}, [](given x) { return weigh(einsum<"ab,ce->cb">(x[0], x[1]), x[2]); });
+  check_gradients({{"AB"}, {""}, {"BA"}}, [](given x) { return weigh(einsum<"ab,->ba">(x[0], x[1]), x[2]); });
+  check_gradients({{"ABC"}, {"BC"}, {"A"}}, [](given x) { return weigh(einsum<"abc,bc->a">(x[0], x[1]), x[2]); });
+  check_gradients({{"AB"}, {"AA"}}, [](given x) { return weigh(einsum<"ab,cb->ac">(x[0], x[0]), x[1]); });
+}
+
+TEST_CASE("gradients: sums, means, transposition") {
+  check_gradients({{"ABC"}, {"CA"}}, [](given x) { return weigh(einsum<"abc->ca">(x[0]), x[1]); });
+  check_gradients({{"ABC"}, {"CAB"}}, [](given x) { return weigh(einsum<"abc->cab">(x[0]), x[1]); });
+  check_gradients({{"ABC"}, {"B"}}, [](given x) { return weigh(gs::mean<"ABC->B">(x[0]), x[1]); });
+  check_gradients({{"ABC"}}, [](given x) { return gs::mean(x[0] * x[0]) + sum(x[0]); });
+}
+
+TEST_CASE("gradients: maps") {
+  constexpr auto f = [](auto a, auto b) { return a * exp(b) / (2 + a * a) + tanh(a) * sqrt(b * b + 1) - log(abs(b) + 1); };
+  check_gradients({{"AB"}, {"AB"}, {"AB"}}, [&](given x) { return weigh(map<f>(x[0], x[1]), x[2]); });
+  check_gradients({{"ABC"}, {"AC"}, {"ABC"}}, [&](given x) { return weigh(map<f>(x[0], x[1]), x[2]); });
+  check_gradients({{"C"}, {"ABC"}, {"ABC"}}, [&](given x) { return weigh(map<f>(x[0], x[1]), x[2]); });
+  check_gradients({{""}, {"AB"}, {"AB"}}, [&](given x) { return weigh(map<f>(x[0], x[1]), x[2]); });
+  constexpr auto five = [](auto a, auto b, auto c, auto d, auto e) { return a * b - c * d * e + a * e; };
+  check_gradients({{"AB"}, {"B"}, {"AB"}, {""}, {"A"}}, [&](given x) { return weigh(map<five>(x[0], x[1], x[2], x[3], x[4]), x[2]); });
+  check_gradients({{"AB"}, {"AB"}}, [](given x) { return weigh(gs::relu(x[0]), x[1]) + sum(map<[](auto a, auto b) { return max(a, b) * min(a, b); }>(x[0], x[1])); });
+}
+
+TEST_CASE("gradients: sums, differences, products, quotients, multiples") {
+  check_gradients({{"AB"}, {"B"}, {"AB"}}, [](given x) { return weigh(x[0] + x[1] - 0.5 * (x[1] - x[0]), x[2]); });
+  check_gradients({{"AB"}, {"AB"}, {"AB"}}, [](given x) { return weigh(x[0] * x[1] / (x[1] * x[1] + 3.0 * x[0] * x[0]), x[2]); });
+  check_gradients({{"AB"}, {"AB"}}, [](given x) { return weigh(gs::scale_by<"AB">(x[0], -0.5), x[1]); });
+}
+
+TEST_CASE("gradients: reduce_max") {
+  check_gradients({{"ABC"}, {"CA"}}, [](given x) { return weigh(gs::reduce_max<"abc->ca">(x[0]), x[1]); });
+  check_gradients({{"AB"}}, [](given x) { return gs::reduce_max<"ab->">(x[0]); });
+}
+
+TEST_CASE("gradients: rows") {
+  check_gradients({{"ABC"}, {"ABC"}}, [](given x) { return weigh(gs::softmax(x[0]), x[1]); });
+  check_gradients({{"ABC"}, {"C"}, {"C"}, {"ABC"}}, [](given x) { return weigh(gs::layer_norm(x[0], x[1], x[2]), x[3]); });
+  for (const double smoothing : {0.0, 0.1})
+    check_gradients({{"ABC"}, {"AB", i32, 'C', -1}, {"AB"}},
+                    [&](given x) { return weigh(gs::cross_entropy(x[0], x[1], smoothing), x[2]); });
+}
+
+TEST_CASE("gradients: gather") {
+  check_gradients({{"CM"}, {"AB", i32, 'C'}, {"ABM"}}, [](given x) { return weigh(gs::gather(x[0], x[1]), x[2]); });
+}
+
+TEST_CASE("gradients: reshape and annotate") {
+  check_gradients({{"ABC"}, {"ABC"}}, [](given x) {
+    return weigh(gs::split_dim<1>(lay_out(gs::merge_dims<1>(lay_out(x[0])) * gs::merge_dims<1>(x[1]))), x[1]);
+  });
+}
+
+TEST_CASE("gradients: dropout") {
+  check_gradients({{"ABC"}, {"ABC"}}, [](given x) { return weigh(gs::dropout(x[0], 0.4), x[1]); });
+}
+
+TEST_CASE("gradients: gating, dispatch and combine") {
+  const auto mask = [](arrays& sources) {
+    for (std::size_t i = 0; i < sources[1].size(); ++i) sources[1][i] = i % 4 == 1 ? 0 : 1;
+  };
+  for (const gs::second_expert second : {gs::second_expert::always, gs::second_expert::random})
+    for (const bool sparse : {true, false}) {
+      const auto layer = [&](given x) {
+        // The mask is no variable: it goes through a comparison, which has no slope.
+        const symbol real = map<[](auto v) { return 0.5 < v ? decltype(v)(1) : decltype(v)(0); }>(x[1]);
+        const gs::gating_result r = gs::top2_gating(gs::softmax(x[0]), real, gs::capacity{1.5}, second);
+        const symbol in = einsum<"GSEC,GSM->EGCM">(r.dispatch, x[2]);
+        const symbol y = einsum<"GSEC,EGCM->GSM">(r.combine, map<[](auto v) { return v * v + v; }>(in));
+        return weigh(y, x[3]) + 3.0 * r.aux;
+      };
+      check_gradients({{"GSE"}, {"GS"}, {"GSM"}, {"GSM"}}, layer, {.sparse_one_hot = sparse}, mask);
+    }
+}
+
+TEST_CASE("gradients: one-hot tensors in other uses than routing") {
+  check_gradients({{"GSE"}, {"GE"}}, [](given x) {
+    const gs::gating_result r = gs::top2_gating(gs::softmax(x[0]), gs::capacity{}, gs::second_expert::always);
+    return weigh(sum<"GSEC->GE">(r.combine * r.combine), x[1]);
+  });
+}
+
+TEST_CASE("gradients: tensors with several uses, and none") {
+  check_gradients({{"AB"}, {"BC"}, {"C"}}, [](given x) {
+    const symbol y = einsum<"ab,bc->ac">(x[0], x[1]), z = y + gs::softmax(y) * y;
+    return sum(z * z) + sum(einsum<"ab,bc->ac">(x[0] * x[0], x[1]));
+  });
+}

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <gshard/comm/balanced_extents.hpp>
+#include <gshard/comm/mpi.hpp>
+#include <gshard/io/checkpoint.hpp>
+
+#include "scratch.hpp"
+#include "stores.hpp"
+
+#include <doctest/doctest.h>
+
+#include <mpi.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace gs = gshard;
+
+namespace {
+
+int world_size() {
+  int size = 0;
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  return size;
+}
+bool is_leader() {
+  int rank = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  return rank == 0;
+}
+gs::any_cluster on_world(const std::vector<int>& extents) {
+  return {stores::shape_of(extents), std::make_shared<gs::mpi_backend>(MPI_COMM_WORLD, extents)};
+}
+std::vector<std::vector<int>> meshes() {
+  return {{world_size()}, gs::balanced_extents(world_size(), std::vector(2, gs::dynamic))};
+}
+
+/// A directory that only the leader knows.
+struct leaders_scratch {
+  std::optional<scratch> dir;
+  leaders_scratch() {
+    if (is_leader()) dir.emplace();
+  }
+  ~leaders_scratch() { MPI_Barrier(MPI_COMM_WORLD); }
+  std::string operator/(const std::string& name) const { return dir ? *dir / name : "/nowhere/" + name; }
+};
+
+/// The complaint, which is the same on all ranks or none.
+template <class F>
+std::string same_complaint(F f) {
+  const std::string said = complaint(f);
+  const std::uint64_t hash = gs::hash64(said);
+  std::uint64_t most[2], both[] = {hash, ~hash};
+  MPI_Allreduce(both, most, 2, MPI_UINT64_T, MPI_MAX, MPI_COMM_WORLD);
+  CHECK(most[0] == hash);
+  CHECK(most[1] == ~hash);
+  return said;
+}
+
+constexpr gs::checkpoint_options everything{.scope = gs::checkpoint_scope::everything};
+
+}  // namespace
+
+TEST_CASE("checkpoint, mpi: the file is the one of a simulated mesh, and loads on any other") {
+  const leaders_scratch dir;
+  const gs::checkpoint_notes notes{{{"step", "3"}, {"x", ""}}, {{"blob", std::string("\0\xff", 2)}}};
+  for (const std::vector<int>& mesh : meshes())
+    for (std::uint64_t seed = 0; seed < 4; ++seed)
+      for (const std::int64_t piece_bytes : {1, 64, 1 << 20}) {
+        CAPTURE(gs::detail::mesh_text(mesh));
+        CAPTURE(seed);
+        const gs::checkpoint_options options{.scope = gs::checkpoint_scope::everything,
+                                             .piece_bytes = piece_bytes};
+        const gs::parameter_store store = stores::make(on_world(mesh), stores::usual(), seed);
+        stores::fill(store);
+        gs::save(store, dir / "f", is_leader() ? notes : gs::checkpoint_notes{}, options);
+        if (is_leader()) {
+          const gs::parameter_store simulated =
+              stores::make(stores::simulated({2, 3}), stores::usual(), seed + 50);
+          stores::fill(simulated);
+          gs::save(simulated, dir / "g", notes, options);
+          CHECK(content_of(dir / "f") == content_of(dir / "g"));
+          stores::clear(simulated);
+          gs::load(simulated, dir / "f", options);
+          CHECK(stores::wrong(simulated) == 0);
+        }
+        const gs::parameter_store other =
+            stores::make(on_world({1, world_size()}), stores::usual(), seed + 100);
+        stores::clear(other);
+        const gs::checkpoint_notes back = gs::load(other, dir / "g", options);
+        CHECK(stores::wrong(other) == 0);
+        CHECK(back.metadata == notes.metadata);
+        CHECK(back.blobs == notes.blobs);
+        CHECK(gs::load_notes(other.on(), dir / "f").blobs == notes.blobs);
+      }
+}
+
+TEST_CASE("checkpoint, mpi: if the leader cannot write, all ranks say so") {
+  const leaders_scratch dir;
+  const gs::parameter_store store = stores::make(on_world({world_size()}), stores::usual(), 1);
+  stores::fill(store);
+  CHECK(contains(same_complaint([&] { gs::save(store, dir / "none/f"); }), "No such file or directory"));
+  gs::save(store, dir / "f", {}, everything);
+  const std::string before = content_of(dir / "f");
+  for (std::size_t bytes = 0; bytes < 900; bytes += 50) {
+    std::string said;
+    {
+      std::optional<small_disk> disk;
+      if (is_leader()) disk.emplace(bytes);
+      said = complaint([&] {
+        gs::save(store, dir / "f", {}, {.scope = gs::checkpoint_scope::everything, .piece_bytes = 8});
+      });
+    }
+    CHECK(contains(same_complaint([&] {
+                     if (!said.empty()) throw gs::error(said);
+                   }),
+                   "File too large"));
+    if (is_leader()) {
+      CHECK(content_of(dir / "f") == before);
+      CHECK(dir.dir->entries() == 1);
+    }
+  }
+  gs::save(store, dir / "f", {}, everything);  // and the communicator still serves
+}
+
+TEST_CASE("checkpoint, mpi: if the file is damaged or does not fit, all ranks say so, and nothing changes") {
+  const leaders_scratch dir;
+  const gs::parameter_store store = stores::make(on_world({world_size()}), stores::usual(), 1);
+  stores::fill(store);
+  gs::save(store, dir / "f");
+  if (is_leader()) {
+    std::string content = content_of(dir / "f");
+    content[content.size() - 3] ^= 1;
+    set_content(dir / "damaged", content);
+  }
+  stores::clear(store);
+  CHECK(contains(same_complaint([&] { gs::load(store, dir / "damaged"); }), "is damaged"));
+  CHECK(contains(same_complaint([&] { gs::load(store, dir / "none"); }), "No such file"));
+  CHECK(contains(same_complaint([&] { gs::load(store, dir / "f", everything); }),
+                 "\"state:adam.m.bias\" is missing"));
+  CHECK(contains(same_complaint([&] { gs::load_notes(store.on(), dir / "damaged"); }), "is damaged"));
+  CHECK(stores::written(store) == 0);
+  gs::load(store, dir / "f");
+  CHECK(stores::written(store) > 0);
+}
+
+TEST_CASE(
+    "checkpoint, mpi: processes with different tensors, layouts or options are told, before anything is "
+    "sent") {
+  if (world_size() < 2) return;
+  const leaders_scratch dir;
+  const gs::any_cluster on = on_world({world_size()});
+  const gs::parameter_store store = stores::make(on, stores::usual(), 1);
+  const auto one = [&](const stores::tensor_case& t, bool cut) {
+    gs::parameter_store s(on);
+    gs::sharding layout = gs::sharding::replicated(int(t.extents.size()));
+    if (cut) layout[0].push_back(0);
+    stores::add(s, t, layout);
+    return s;
+  };
+  const auto refused = [&](const gs::parameter_store& s, const gs::checkpoint_options& options = {}) {
+    CHECK(contains(same_complaint([&] { gs::save(s, dir / "f", {}, options); }),
+                   "the processes disagree on the tensors of the checkpoint"));
+    CHECK(contains(same_complaint([&] { gs::load(s, dir / "f", options); }),
+                   "the processes disagree on the tensors of the checkpoint"));
+  };
+  refused(one({is_leader() ? "a" : "b", gs::dtype::f32, {4}}, false));
+  refused(one({"a", is_leader() ? gs::dtype::f32 : gs::dtype::i32, {4}}, false));
+  refused(one({"a", gs::dtype::f32, {is_leader() ? 4 : 5}}, false));
+  refused(one({"a", gs::dtype::f32, {4}}, is_leader()));
+  refused(store,
+          {.scope = is_leader() ? gs::checkpoint_scope::everything : gs::checkpoint_scope::parameters});
+  refused(store, {.piece_bytes = is_leader() ? 10 : 20});
+}

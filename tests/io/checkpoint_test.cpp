@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <gshard/io/checkpoint.hpp>
+
+#include "scratch.hpp"
+#include "stores.hpp"
+
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace gs = gshard;
+
+namespace {
+
+const std::vector<std::vector<int>> meshes{{1}, {2}, {2, 3}};
+constexpr gs::checkpoint_options everything{.scope = gs::checkpoint_scope::everything};
+
+gs::parameter_store filled(const std::vector<int>& mesh, std::uint64_t seed = 1,
+                           const std::vector<stores::tensor_case>& tensors = stores::usual()) {
+  gs::parameter_store store = stores::make(stores::simulated(mesh), tensors, seed);
+  stores::fill(store);
+  return store;
+}
+gs::parameter_store empty(const std::vector<int>& mesh, std::uint64_t seed = 1,
+                          const std::vector<stores::tensor_case>& tensors = stores::usual()) {
+  gs::parameter_store store = stores::make(stores::simulated(mesh), tensors, seed);
+  stores::clear(store);
+  return store;
+}
+
+}  // namespace
+
+TEST_CASE("checkpoint: saved on one mesh, loaded on another, in pieces of any size") {
+  const scratch dir;
+  for (const std::vector<int>& from : meshes)
+    for (const std::vector<int>& to : meshes)
+      for (std::uint64_t seed = 0; seed < 3; ++seed)
+        for (const std::int64_t piece_bytes : {std::int64_t(1), std::int64_t(64), std::int64_t(1) << 26}) {
+          CAPTURE(gs::detail::mesh_text(from));
+          CAPTURE(gs::detail::mesh_text(to));
+          CAPTURE(seed);
+          CAPTURE(piece_bytes);
+          const gs::checkpoint_options options{.scope = gs::checkpoint_scope::everything,
+                                               .piece_bytes = piece_bytes};
+          gs::save(filled(from, seed), dir / "f", {}, options);
+          const gs::parameter_store store = empty(to, seed + 100);
+          gs::load(store, dir / "f", options);
+          CHECK(stores::wrong(store) == 0);
+        }
+  CHECK(dir.entries() == 1);
+}
+
+TEST_CASE("checkpoint: the file is the same whatever the mesh, and holds whole tensors under their names") {
+  const scratch dir;
+  const gs::checkpoint_notes notes{{{"step", "3"}}, {{"vocabulary", std::string("a\0\xff", 3)}}};
+  gs::save(filled({1}), dir / "f", notes, everything);
+  for (const std::vector<int>& mesh : {std::vector<int>{2}, {7}, {2, 3}, {2, 1, 2}})
+    for (const std::int64_t piece_bytes : {1, 1000}) {
+      gs::save(filled(mesh, 5), dir / "g", notes,
+               {.scope = gs::checkpoint_scope::everything, .piece_bytes = piece_bytes});
+      CHECK(content_of(dir / "g") == content_of(dir / "f"));
+    }
+
+  const gs::safetensors_reader file(dir / "f");
+  CHECK(file.arrays().size() == stores::usual().size() + 1);
+  CHECK(file.metadata() == notes.metadata);
+  for (const stores::tensor_case& t : stores::usual()) {
+    const gs::array_info* there = file.find(t.trainable ? t.name : "state:" + t.name);
+    REQUIRE(there != nullptr);
+    CHECK(there->type == gs::array_type_of(t.type));
+    CHECK(there->shape == t.extents);
+  }
+  REQUIRE(file.find("blob:vocabulary") != nullptr);
+  CHECK(gs::text_of(*file.find("blob:vocabulary")) == "U8[3]");
+}
+
+TEST_CASE("checkpoint: parameters alone, from files with and without the state of optimisers") {
+  const scratch dir;
+  gs::save(filled({2}), dir / "parameters");
+  gs::save(filled({2}), dir / "everything", {}, everything);
+  CHECK(gs::safetensors_reader(dir / "parameters").arrays().size() == 6);
+  for (const char* name : {"parameters", "everything"}) {
+    const gs::parameter_store store = empty({2, 3});
+    gs::load(store, dir / name);
+    for (const auto& [tensor, entry] : store.entries()) {
+      CAPTURE(tensor);
+      gs::parameter_store alone(store.on());
+      stores::add(alone, {tensor, entry.value.type, entry.value.extents}, entry.value.layout);
+      for (std::size_t i = 0; i < entry.shards.size(); ++i)
+        std::memcpy(alone.find(tensor)->value.data[i], entry.value.data[i],
+                    std::size_t(entry.value.bytes(i)));
+      CHECK((entry.trainable ? stores::wrong(alone) : stores::written(alone)) == 0);
+    }
+  }
+  const std::string said = complaint([&] { gs::load(empty({2}), dir / "parameters", everything); });
+  CHECK(said == (dir / "parameters") +
+                    ": does not fit the store: \"state:adam.m.bias\" is missing in the file, "
+                    "\"state:adam.m.decoder.wi\" is missing in the file");
+}
+
+TEST_CASE("checkpoint: metadata and blobs come back, with the tensors or alone") {
+  const scratch dir;
+  gs::checkpoint_notes notes{{{"step", "17"}, {"", ""}, {"sch\u00f6n", "\u6587"}},
+                             {{"empty", ""}, {"all bytes", ""}}};
+  for (int c = 0; c < 256; ++c) notes.blobs["all bytes"] += char(c);
+  gs::save(filled({2}), dir / "f", notes);
+  const gs::checkpoint_notes with = gs::load(empty({3}), dir / "f");
+  CHECK(with.metadata == notes.metadata);
+  CHECK(with.blobs == notes.blobs);
+  const gs::checkpoint_notes alone = gs::load_notes(stores::simulated({2, 2}), dir / "f");
+  CHECK(alone.metadata == notes.metadata);
+  CHECK(alone.blobs == notes.blobs);
+  CHECK(contains(complaint([&] { gs::load_notes(stores::simulated({1}), dir / "g"); }), "No such file"));
+}
+
+TEST_CASE("checkpoint: what does not fit is named, and nothing of the store changes") {
+  const scratch dir;
+  gs::save(filled({2}), dir / "f", {}, everything);
+  struct misfit {
+    std::vector<stores::tensor_case> tensors;
+    std::string reason;
+  };
+  const std::vector<stores::tensor_case> usual = stores::usual();
+  std::vector<misfit> cases;
+  const auto change = [&](const std::string& reason, auto f) {
+    cases.push_back({usual, reason});
+    f(cases.back().tensors);
+  };
+  change("\"bias\" is F32[7] in the file and F32[8] here", [](auto& t) { t[0].extents = {8}; });
+  change("\"bias\" is F32[7] in the file and F32[7,1] here", [](auto& t) { t[0].extents = {7, 1}; });
+  change("\"bias\" is F32[7] in the file and F64[7] here", [](auto& t) { t[0].type = gs::dtype::f64; });
+  change("\"bias\" is F32[7] in the file and I32[7] here", [](auto& t) { t[0].type = gs::dtype::i32; });
+  change("\"bias\" is unknown to the store", [](auto& t) { t.erase(t.begin()); });
+  change("\"new\" is missing in the file", [](auto& t) { t.push_back({"new", gs::dtype::f32, {1}}); });
+  change("\"wide\" is missing in the file, \"bias\" is unknown to the store",
+         [](auto& t) { t[0].name = "wide"; });
+  change("\"state:adam.m.bias\" is unknown to the store", [](auto& t) { t.erase(t.begin() + 6); });
+  change("and 2 more", [](auto& t) {
+    for (int i = 0; i < 10; ++i) t.push_back({"x" + std::to_string(i), gs::dtype::f32, {1}});
+  });
+  for (const misfit& c : cases) {
+    const gs::parameter_store store = empty({2, 3}, 9, c.tensors);
+    const std::string said = complaint([&] { gs::load(store, dir / "f", everything); });
+    CAPTURE(said);
+    CHECK(said.starts_with((dir / "f") + ": does not fit the store: "));
+    CHECK(contains(said, c.reason));
+    CHECK(stores::written(store) == 0);
+  }
+}
+
+TEST_CASE("checkpoint: no damage is loaded, not even in part") {
+  const scratch dir;
+  const std::vector<stores::tensor_case> tensors{{"a", gs::dtype::f32, {3, 2}}, {"b", gs::dtype::f64, {2}}};
+  gs::save(filled({2}, 1, tensors), dir / "f", {{{"step", "3"}}, {{"blob", "bytes"}}});
+  const std::string good = content_of(dir / "f");
+  const gs::parameter_store store = empty({2, 3}, 1, tensors);
+  for (std::size_t at = 0; at < good.size(); ++at) {
+    CAPTURE(at);
+    std::string bad = good;
+    bad[at] = char(bad[at] ^ (1 << at % 8));
+    set_content(dir / "bad", bad);
+    CHECK(complaint([&] { gs::load(store, dir / "bad"); }).starts_with((dir / "bad") + ": "));
+    set_content(dir / "bad", good.substr(0, at));
+    CHECK(complaint([&] { gs::load(store, dir / "bad"); }).starts_with((dir / "bad") + ": "));
+    CHECK(stores::written(store) == 0);
+  }
+  gs::load(store, dir / "f");
+  CHECK(stores::wrong(store) == 0);
+}
+
+TEST_CASE("checkpoint: wherever saving fails, the old file stays, and nothing else") {
+  const scratch dir;
+  const gs::parameter_store store = filled({2});
+  gs::save(store, dir / "f", {{{"step", "1"}}, {}});
+  const std::string before = content_of(dir / "f");
+  for (std::size_t bytes = 0; bytes < before.size(); bytes += 13) {
+    std::string said;
+    {
+      const small_disk disk(bytes);
+      said = complaint([&] { gs::save(store, dir / "f", {{{"step", "2"}}, {}}, {.piece_bytes = 8}); });
+    }
+    CAPTURE(bytes);
+    CHECK(contains(said, "File too large"));
+    CHECK(content_of(dir / "f") == before);
+    CHECK(dir.entries() == 1);
+  }
+  CHECK(contains(complaint([&] { gs::save(store, dir / "none/f"); }), "No such file or directory"));
+  CHECK(contains(complaint([&] { gs::save(store, dir / "f/g"); }), "Not a directory"));
+  CHECK(contains(complaint([&] { gs::save(store, dir / "f", {{{"k", "\xff"}}, {}}); }), "is not UTF-8"));
+  CHECK(content_of(dir / "f") == before);
+  CHECK(dir.entries() == 1);
+}
+
+TEST_CASE("checkpoint: names that mean something else, and pending sums, are refused") {
+  const scratch dir;
+  for (const char* name : {"state:w", "blob:w"}) {
+    const gs::parameter_store store = filled({2}, 1, {{name, gs::dtype::f32, {2}}});
+    CHECK(contains(complaint([&] { gs::save(store, dir / "f"); }), "a word that is reserved"));
+  }
+  const gs::parameter_store named = filled({2}, 1, {{"__metadata__", gs::dtype::f32, {2}}});
+  CHECK(contains(complaint([&] { gs::save(named, dir / "f"); }), "\"__metadata__\" occurs twice"));
+  const gs::parameter_store pending(stores::simulated({2}));
+  gs::sharding layout = gs::sharding::replicated(1);
+  layout.partial = 1;
+  stores::add(pending, {"w", gs::dtype::f32, {2}}, layout);
+  CHECK(complaint([&] { gs::save(pending, dir / "f"); }) == "checkpoint: \"w\" is a pending sum");
+  CHECK(dir.entries() == 0);
+}
+
+TEST_CASE("checkpoint: weights from another tool") {
+  const scratch dir;
+  const std::string header = R"({"w":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})";
+  const std::uint64_t length = header.size();
+  const float values[] = {1.5F, -2};
+  std::string content(reinterpret_cast<const char*>(&length), sizeof length);
+  set_content(dir / "f",
+              content + header + std::string(reinterpret_cast<const char*>(values), sizeof values));
+  const gs::parameter_store store = empty({1}, 1, {{"w", gs::dtype::f32, {2}}});
+  CHECK(contains(complaint([&] { gs::load(store, dir / "f"); }), "has no digest"));
+  gs::load(store, dir / "f", {.verify = false});
+  CHECK(store.find("w")->value.as<float>(0)[0] == 1.5F);
+  CHECK(store.find("w")->value.as<float>(0)[1] == -2.0F);
+}

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <gshard/io/collective.hpp>
+
+#include <gshard/comm/loopback.hpp>
+
+#include "scratch.hpp"
+
+#include <doctest/doctest.h>
+
+#include <map>
+#include <stdexcept>
+#include <string>
+
+namespace gs = gshard;
+
+// What needs several processes is in checkpoint_mpi_test.cpp.
+
+TEST_CASE("on_leader: whatever is thrown becomes one kind of error, with its text") {
+  gs::loopback on(1);
+  int calls = 0;
+  gs::detail::on_leader(on, [&] { ++calls; });
+  CHECK(calls == 1);
+  CHECK(complaint([&] { gs::detail::on_leader(on, [] { throw gs::error("mine"); }); }) == "mine");
+  CHECK(complaint([&] { gs::detail::on_leader(on, [] { throw std::runtime_error("another's"); }); }) ==
+        "another's");
+  CHECK(complaint([&] { gs::detail::on_leader(on, [] { throw gs::error(""); }); }) == "the leader failed");
+}
+
+TEST_CASE("share: the leader keeps what it has") {
+  gs::loopback on(1);
+  std::string text("any\0thing", 9);
+  gs::detail::share(on, text);
+  CHECK(text == std::string("any\0thing", 9));
+  std::map<std::string, std::string> table{{"", "empty"}, {"a", ""}, {"b", text}}, same = table;
+  gs::detail::share(on, table);
+  CHECK(table == same);
+}

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <gshard/io/file.hpp>
+
+#include "scratch.hpp"
+
+#include <doctest/doctest.h>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace gs = gshard;
+namespace fs = std::filesystem;
+
+namespace {
+std::span<const std::byte> bytes(const std::string& text) {
+  return std::as_bytes(std::span(text));
+}
+}  // namespace
+
+TEST_CASE("atomic_file: takes its name by commit, not before") {
+  const scratch dir;
+  set_content(dir / "f", "old");
+  {
+    gs::atomic_file file(dir / "f");
+    file.append(bytes("new content"));
+    file.patch(4, bytes("CON"));
+    CHECK(file.size() == 11);
+    CHECK(content_of(dir / "f") == "old");
+    file.commit();
+    CHECK(content_of(dir / "f") == "new CONtent");
+  }
+  CHECK(content_of(dir / "f") == "new CONtent");
+  CHECK(dir.entries() == 1);
+}
+
+TEST_CASE("atomic_file: without commit nothing stays of it") {
+  const scratch dir;
+  set_content(dir / "f", "old");
+  gs::atomic_file(dir / "f").append(bytes("new"));
+  gs::atomic_file(dir / "g").append(bytes("new"));
+  CHECK(content_of(dir / "f") == "old");
+  CHECK(dir.entries() == 1);
+}
+
+TEST_CASE("atomic_file: is its owner's alone, whatever the umask, and takes what a killed process left") {
+  const scratch dir;
+  set_content(dir / "f.tmp", "left by a killed process");
+  const mode_t before = ::umask(0);
+  gs::atomic_file file(dir / "f");
+  ::umask(before);
+  file.append(bytes("x"));
+  file.commit();
+  CHECK(content_of(dir / "f") == "x");
+  CHECK(fs::status(dir / "f").permissions() == (fs::perms::owner_read | fs::perms::owner_write));
+  CHECK(dir.entries() == 1);
+}
+
+TEST_CASE("atomic_file: symbolic links are replaced, not followed") {
+  const scratch dir;
+  set_content(dir / "target", "mine");
+  fs::create_symlink(dir / "target", dir / "f");
+  fs::create_symlink(dir / "target", dir / "f.tmp");
+  gs::atomic_file file(dir / "f");
+  file.append(bytes("new"));
+  file.commit();
+  CHECK(content_of(dir / "target") == "mine");
+  CHECK(content_of(dir / "f") == "new");
+  CHECK_FALSE(fs::is_symlink(dir / "f"));
+  CHECK(dir.entries() == 2);
+}
+
+TEST_CASE("atomic_file: what cannot be made or replaced is refused at once, by name") {
+  const scratch dir;
+  fs::create_directory(dir / "d");
+  set_content(dir / "file", "");
+  CHECK(complaint([&] { gs::atomic_file(dir / "d"); }) ==
+        (dir / "d") + ": cannot be replaced: it is not a regular file");
+  CHECK(complaint([] { gs::atomic_file("/dev/null"); }) ==
+        "/dev/null: cannot be replaced: it is not a regular file");
+  CHECK(complaint([&] { gs::atomic_file(dir / "none/f"); }) ==
+        (dir / "none/f") + ": its " + (dir / "none/f.tmp") + " cannot be made: No such file or directory");
+  CHECK(contains(complaint([&] { gs::atomic_file(dir / "file/f"); }), "Not a directory"));
+  CHECK(contains(complaint([&] { gs::atomic_file(dir / std::string(300, 'f')); }), "name too long"));
+  CHECK(dir.entries() == 2);
+}
+
+TEST_CASE("atomic_file: of two writers the later one wins, the other is told") {
+  const scratch dir;
+  set_content(dir / "f", "old");
+  gs::atomic_file first(dir / "f");
+  first.append(bytes("first"));
+  std::optional<gs::atomic_file> second(std::in_place, dir / "f");
+  second->append(bytes("second"));
+  CHECK(contains(complaint([&] { first.commit(); }), "another process is writing it too"));
+  CHECK(content_of(dir / "f") == "old");
+  second->commit();
+  CHECK(content_of(dir / "f") == "second");
+  second.reset();
+  CHECK(dir.entries() == 1);
+}
+
+TEST_CASE("atomic_file: a full disk is an error with file, place and reason") {
+  const scratch dir;
+  set_content(dir / "f", "old");
+  std::string said;
+  {
+    gs::atomic_file file(dir / "f");
+    const small_disk disk(10);
+    said = complaint([&] {
+      file.append(bytes("1234567"));
+      file.append(bytes("8901234"));
+    });
+  }
+  CHECK(said == (dir / "f") + ": writing at byte 10 failed: File too large");
+  CHECK(content_of(dir / "f") == "old");
+  CHECK(dir.entries() == 1);
+
+  if (const gs::detail::descriptor full(gs::detail::open_file("/dev/full", O_WRONLY)); full.get() >= 0)
+    CHECK(complaint([&] { gs::detail::write_at(full, "f", 3, bytes("x")); }) ==
+          "f: writing at byte 3 failed: No space left on device");
+}
+
+TEST_CASE("input_file: reads anywhere, and nothing but regular files") {
+  const scratch dir;
+  set_content(dir / "f", "0123456789");
+  const gs::input_file file(dir / "f");
+  CHECK(file.size() == 10);
+  std::string text(4, ' ');
+  file.read(3, std::as_writable_bytes(std::span(text)));
+  CHECK(text == "3456");
+  CHECK(
+      contains(complaint([&] { file.read(8, std::as_writable_bytes(std::span(text))); }), "ends at byte 10"));
+  CHECK(complaint([&] { gs::input_file(dir / "g"); }) ==
+        (dir / "g") + ": cannot be opened: No such file or directory");
+  CHECK(contains(complaint([&] { gs::input_file(dir / ""); }), "is not a regular file"));
+  REQUIRE(::mkfifo((dir / "pipe").c_str(), 0600) == 0);
+  CHECK(contains(complaint([&] { gs::input_file(dir / "pipe"); }), "is not a regular file"));
+}

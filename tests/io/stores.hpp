@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+// Stores filled by hand, with tensors cut in random ways, whose content depends on name and global index
+// alone.
+
+#include <gshard/exec/parameters.hpp>
+#include <gshard/io/digest.hpp>
+#include <gshard/tensor/cluster.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace stores {
+
+namespace gs = gshard;
+
+struct tensor_case {
+  std::string name;
+  gs::dtype type;
+  std::vector<std::int64_t> extents;
+  bool trainable = true;
+};
+
+/// All types; scalars, empty tensors, extents that no mesh divides.
+inline std::vector<tensor_case> usual() {
+  return {{"bias", gs::dtype::f32, {7}},
+          {"decoder.wi", gs::dtype::f32, {5, 3, 4}},
+          {"double", gs::dtype::f64, {3, 5}},
+          {"empty", gs::dtype::f32, {4, 0, 2}},
+          {"one", gs::dtype::f64, {}},
+          {"tokens", gs::dtype::i32, {1, 2, 3, 2}},
+          {"adam.m.bias", gs::dtype::f32, {7}, false},
+          {"adam.m.decoder.wi", gs::dtype::f32, {5, 3, 4}, false}};
+}
+
+inline gs::mesh_shape shape_of(const std::vector<int>& extents) {
+  gs::mesh_shape mesh;
+  for (std::size_t a = 0; a < extents.size(); ++a) mesh.push_back(std::string(1, char('a' + a)), gs::dynamic);
+  return mesh;
+}
+inline gs::any_cluster simulated(const std::vector<int>& extents) {
+  return {shape_of(extents), std::make_shared<gs::simulated>(extents)};
+}
+
+/// Every axis of the mesh cuts a random dim or none, the axes in any order.
+inline gs::sharding random_layout(std::mt19937_64& random, int rank, int axes) {
+  gs::sharding layout = gs::sharding::replicated(rank);
+  const int first = axes > 0 ? int(random() % std::uint64_t(axes)) : 0;
+  for (int a = 0; a < axes; ++a)
+    if (const int d = int(random() % std::uint64_t(rank + 1)); d < rank)
+      layout[d].push_back((first + a) % axes);
+  return layout;
+}
+
+inline gs::parameter_store::entry& add(const gs::parameter_store& store, const tensor_case& t,
+                                       const gs::sharding& layout) {
+  gs::detail::bound_value value;
+  value.type = t.type;
+  value.extents = t.extents;
+  value.layout = layout;
+  for (const int device : store.on().devices())
+    value.places.push_back(gs::place(t.extents, layout, store.on().on().extents(), device));
+  value.data.resize(value.places.size());
+  gs::parameter p;
+  p.name = gs::tensor_name(t.name);
+  p.trainable = t.trainable;
+  return store.demand(p, value, {});
+}
+
+inline gs::parameter_store make(const gs::any_cluster& on, const std::vector<tensor_case>& tensors,
+                                std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  gs::parameter_store store(on);
+  for (const tensor_case& t : tensors)
+    add(store, t, random_layout(random, int(t.extents.size()), on.mesh().rank()));
+  return store;
+}
+
+/// Calls f(bytes of the element, bytes it ought to have, how many) for every element that this process holds.
+template <class F>
+void for_each_element(const gs::parameter_store& store, F f) {
+  for (const auto& [name, entry] : store.entries()) {
+    const auto size = std::size_t(gs::size_of(entry.value.type));
+    for (std::size_t i = 0; i < entry.value.places.size(); ++i)
+      gs::kernel::for_each_run(
+          entry.value.places[i],
+          [&, &name = name, &entry = entry](std::int64_t local, std::int64_t global, std::int64_t n) {
+            for (std::int64_t k = 0; k < n; ++k) {
+              const std::uint64_t bits = gs::hash64(name + '/' + std::to_string(global + k));
+              f(entry.value.data[i] + std::size_t(local + k) * size,
+                reinterpret_cast<const std::byte*>(&bits), size);
+            }
+          });
+  }
+}
+inline void fill(const gs::parameter_store& store) {
+  for_each_element(
+      store, [](std::byte* at, const std::byte* truth, std::size_t size) { std::memcpy(at, truth, size); });
+}
+inline void clear(const gs::parameter_store& store) {
+  for_each_element(store,
+                   [](std::byte* at, const std::byte*, std::size_t size) { std::memset(at, 0, size); });
+}
+/// The number of elements that are not what `fill` makes them.
+inline int wrong(const gs::parameter_store& store) {
+  int n = 0;
+  for_each_element(store, [&](std::byte* at, const std::byte* truth, std::size_t size) {
+    n += std::memcmp(at, truth, size) != 0;
+  });
+  return n;
+}
+/// The number of elements that are not zero.
+inline int written(const gs::parameter_store& store) {
+  int n = 0;
+  for_each_element(store, [&](std::byte* at, const std::byte*, std::size_t size) {
+    bool zero = true;
+    for (std::size_t i = 0; i < size; ++i) zero = zero && at[i] == std::byte{};
+    n += !zero;
+  });
+  return n;
+}
+
+}  // namespace stores
