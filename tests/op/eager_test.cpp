@@ -15,8 +15,8 @@ namespace gs = gshard;
 using gs::axes, gs::none, gs::P;
 
 // An operation is planned on a mesh of the axes that its specs name, each once, whatever else the cluster has.
-using named = gs::detail::mesh_of<P<axes<"b", "a">, none>, P<none, "a">, P<"c">>;
-static_assert(named::shape.rank() == 3 && named::shape.name(0) == "b" && named::shape.name(1) == "a" && named::shape.name(2) == "c");
+using three_axes = gs::detail::mesh_of<P<axes<"b", "a">, none>, P<none, "a">, P<"c">>;
+static_assert(three_axes::shape.rank() == 3 && three_axes::shape.name(0) == "b" && three_axes::shape.name(1) == "a" && three_axes::shape.name(2) == "c");
 static_assert(gs::detail::mesh_of<P<none, none>>::shape.rank() == 0);
 static_assert(gs::detail::letters_of_factors<gs::detail::counting(3, 1)>().view() == "BCD");
 
