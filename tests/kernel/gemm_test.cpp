@@ -70,22 +70,3 @@ TEST_CASE("gemm: more than one block in every direction") {
     check<double>(131, 270, 390, gen);
   }
 }
-
-TEST_CASE("gemm: cutting rows or columns changes no bit") {
-  std::mt19937 gen(2);
-  const std::int64_t m = 45, n = 70, k = 500;
-  const auto a = random_values<float>(m * k, gen), b = random_values<float>(k * n, gen);
-  std::vector<float> all(static_cast<std::size_t>(m * n)), part = all;
-  ks::gemm(false, false, m, n, k, 1.0F, a.data(), k, b.data(), n, 0.0F, all.data(), n);
-  for (int repeat = 0; repeat < 30; ++repeat) {
-    const std::int64_t i = pick(gen, 0, m), j = pick(gen, 0, n), rows = pick(gen, 0, m - i),
-                       cols = pick(gen, 0, n - j);
-    ks::gemm(false, false, rows, cols, k, 1.0F, a.data() + i * k, k, b.data() + j, n, 0.0F,
-             part.data() + i * n + j, n);
-    bool same = true;
-    for (std::int64_t r = i; r < i + rows; ++r)
-      same = same &&
-             std::equal(part.begin() + r * n + j, part.begin() + r * n + j + cols, all.begin() + r * n + j);
-    CHECK(same);
-  }
-}

@@ -8,11 +8,13 @@
 #include <gshard/pass/program.hpp>
 #include <gshard/tensor/tensor.hpp>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 
 // One operation on typed tensors: a program of one verb, planned at compile time by the same passes, run by the same executor.
@@ -63,7 +65,6 @@ dims bind_letters(std::string_view operation, const std::array<std::string_view,
   return bound;
 }
 
-
 /// Plans and runs `Model` on the operands. Letters[i] are the dims of operand i.
 template <auto Model, class ExtraSpec, fixed_string... Letters, class... T, class... Specs>
 auto run_eager(std::string_view operation, const tensor<T, Specs>&... operands) {
@@ -73,6 +74,9 @@ auto run_eager(std::string_view operation, const tensor<T, Specs>&... operands) 
   (..., [&] {
     if (!operands.on().same_as(first.on())) throw error(std::string(operation) + ": the operands lie on different clusters");
   }());
+  for (int a = 0; a < mesh::shape.rank(); ++a)
+    if (first.on().mesh().find(mesh::shape.name(a)) < 0)
+      throw error(std::string(operation) + ": the cluster has no mesh axis called \"" + std::string(mesh::shape.name(a)) + "\"");
   executable<compiled> run(first.on(), bind_letters(operation, std::array{Letters.view()...}, operands...));
   return run(operands...);
 }

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <gshard/tensor/cluster.hpp>
+
+#include <doctest/doctest.h>
+
+#include <memory>
+#include <vector>
+
+namespace gs = gshard;
+using one = gs::mesh<gs::axis<"x">>;
+using two = gs::mesh<gs::axis<"data">, gs::axis<"expert", 4>>;
+
+TEST_CASE("a cluster binds the extents of its mesh") {
+  const auto c = gs::simulate<two>({3, 4});
+  CHECK(c.size() == 12);
+  CHECK(c.extent(0) == 3);
+  CHECK(c.extent(1) == 4);
+  CHECK(c.devices().size() == 12);
+  CHECK(c.mesh().name(1) == "expert");
+  CHECK(gs::simulate<two>(8).extent(0) == 2);
+  CHECK(gs::simulate<one>(5).extent(0) == 5);
+  CHECK(gs::on_one_device<one>().size() == 1);
+}
+
+TEST_CASE("copies of a cluster are the same cluster") {
+  const auto c = gs::simulate<one>(2), other = gs::simulate<one>(2);
+  const gs::any_cluster copy = c;
+  CHECK(copy.same_as(c));
+  CHECK_FALSE(copy.same_as(other));
+}
+
+TEST_CASE("extents as equal as the number of devices allows") {
+  CHECK(gs::extents_on<gs::mesh<gs::axis<"a">, gs::axis<"b">>>(6) == std::vector{3, 2});
+  CHECK(gs::extents_on<two>(8) == std::vector{2, 4});
+  CHECK_THROWS_AS(gs::extents_on<two>(6), gs::error);
+}
+
+TEST_CASE("a backend of another shape is refused") {
+  CHECK_THROWS_WITH_AS(gs::simulate<two>({3, 3}), "cluster: axis \"expert\" has extent 4 in the program and 3 here", gs::error);
+  CHECK_THROWS_WITH_AS(gs::simulate<two>(std::vector{3}), "cluster: the backend has 1 axes, the mesh 2", gs::error);
+  CHECK_THROWS_WITH_AS(gs::on_one_device<two>(), "cluster: axis \"expert\" has extent 4 in the program and 1 here", gs::error);
+  CHECK_THROWS_AS(gs::simulate<one>(0), gs::error);
+  CHECK_THROWS_AS(gs::simulate<one>(std::vector{-2}), gs::error);
+}
