@@ -12,6 +12,10 @@
 #include "translator.hpp"
 
 #include <gshard/io.hpp>
+#include <gshard/tensor/cluster.hpp>
+#if GSHARD_HAS_MPI
+#include <gshard/tensor/mpi_cluster.hpp>
+#endif
 
 #include <CLI/CLI.hpp>
 
@@ -94,11 +98,7 @@ bucket translation_shape(const settings& s, const std::vector<bucket>& buckets, 
   return shape;
 }
 
-void translate_text(const gs::cluster<mesh>& on, const command_line& c, const settings& s, const vocabulary& words, const gs::parameter_store& store,
-                    const bucket& longest) {
-  bucket shape = longest;
-  shape.sequences = s.groups * c.beam;
-  translator translate(on, s, shape, c.beam, words, store);
+void translate_text(const gs::any_cluster& on, const command_line& c, translator& translate) {
   const std::vector<std::string> texts{nfc(c.text)};
   const std::string result = translate(texts).front();
   if (on.on().leader()) std::cout << result << '\n';
@@ -116,14 +116,11 @@ void use(const gs::cluster<mesh>& on, const command_line& c) {
     const auto it = notes.metadata.find(name);
     return it == notes.metadata.end() ? std::int64_t(16) : std::int64_t(std::stoll(it->second));
   };
-  const bucket longest{length("source_length"), length("target_length"), s.groups};
-  bucket shape = longest;
-  shape.sequences = s.groups * c.beam;
+  const bucket shape{length("source_length"), length("target_length"), s.groups * c.beam};
   gs::parameter_store store(on);
-  const gs::executable<encoding_program> encoder(on, s.dims(shape, words->size()), store);
-  const gs::executable<next_token_program> decoder(on, s.dims(shape, words->size()), store);
+  translator translate(on, s, shape, c.beam, *words, store);
   gs::load(store, c.load);
-  translate_text(on, c, s, *words, store, longest);
+  translate_text(on, c, translate);
 }
 
 void train(const gs::cluster<mesh>& on, const command_line& c) {
@@ -157,7 +154,7 @@ void train(const gs::cluster<mesh>& on, const command_line& c) {
     std::cout << "batches (sequences x source + target):";
     for (const bucket& b : buckets) std::cout << ' ' << b.sequences << 'x' << b.source_length << '+' << b.target_length;
     std::cout << std::endl;
-    if (c.plan) std::cout << gs::describe(training_program::plan);
+    if (c.plan) std::cout << gs::describe(training.engine(0).plan());
   }
 
   // A launcher gives its processes terminals of its own, so that being on one says little: --plain does.
@@ -177,7 +174,12 @@ void train(const gs::cluster<mesh>& on, const command_line& c) {
     gs::save(store, c.save, notes);
     if (tell) std::cout << "saved " << c.save << "\n\n";
   }
-  if (!c.text.empty()) return translate_text(on, c, s, *words, store, buckets.back());
+  if (!c.text.empty()) {
+    bucket shape = buckets.back();
+    shape.sequences = s.groups * c.beam;
+    translator translate(on, s, shape, c.beam, *words, store);
+    return translate_text(on, c, translate);
+  }
 
   const std::size_t most = c.quick ? 200 : 3000;
   translator greedy(on, s, translation_shape(s, buckets, 1), 1, *words, store);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include "mesh.hpp"
+
 #include <gshard/nn/transformer.hpp>
 #include <gshard/optim/adam.hpp>
 #include <gshard/plan.hpp>
@@ -12,11 +14,8 @@
 // nn::moe; where everything else lies is inferred.
 namespace translate {
 
-namespace gs = gshard;
 using gs::none;
 using gs::P;
-
-using mesh = gs::mesh<gs::axis<"expert">>;
 
 inline constexpr gs::nn::transformer_options training{.encoder_layers = 2, .decoder_layers = 2, .dropout = 0.1, .moe = {}};
 /// The same model without chance in it.
@@ -58,7 +57,7 @@ inline constexpr auto next_token = [](auto& m, auto source, auto memory, auto pr
   const auto y = gs::nn::decode<"expert">(m.scope("decoder"), table, prefix, gs::nn::real_tokens(prefix), memory, gs::nn::real_tokens(source),
                                           inference, routing);
   const auto logits = gs::einsum<"GBM,VM->GBV">(gs::einsum<"GBT,GBTM->GBM">(last, y), table);
-  return gs::map<[](auto p) { return log(p); }>(gs::softmax(logits));
+  return gs::map<[](auto p) { return gs::log(p); }>(gs::softmax(logits));
 };
 
 template <gs::fixed_string Letters, class T = float>

@@ -2,12 +2,12 @@
 #pragma once
 
 #include "data/buckets.hpp"
-#include "model.hpp"
+#include "mesh.hpp"
 
-#include <algorithm>
+#include <gshard/ir/dim.hpp>
+
 #include <cstdint>
 #include <map>
-#include <span>
 #include <stdexcept>
 #include <string>
 

@@ -2,10 +2,10 @@
 #pragma once
 
 #include "data/batches.hpp"
-#include "model.hpp"
 #include "settings.hpp"
 
-#include <gshard/gshard.hpp>
+#include <gshard/exec/executor.hpp>
+#include <gshard/optim/schedule.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -37,41 +37,25 @@ struct step_report {
 /// Runs the training program, bound once for every shape of batch, on one set of parameters.
 class trainer {
  public:
-  trainer(const gs::cluster<mesh>& on, const settings& s, const std::vector<bucket>& buckets, std::int64_t vocabulary, const gs::parameter_store& store)
-      : rate_{s.peak_rate, s.warmup}, seed_(s.seed) {
-    for (const bucket& b : buckets) programs_.push_back(std::make_unique<gs::executable<training_program>>(on, s.dims(b, vocabulary), store));
-  }
+  trainer(const gs::any_cluster& on, const settings& s, const std::vector<bucket>& buckets, std::int64_t vocabulary, const gs::parameter_store& store);
+  ~trainer();
+  trainer(const trainer&) = delete;
+  trainer& operator=(const trainer&) = delete;
 
-  step_report step(const batch& b) {
-    gs::executable<training_program>& program = *programs_[b.bucket];
-    program.context = {seed_, step_};
-    const auto rate = float(rate_(step_++));
-    const auto [loss, tokens, balance, load, refused] = program(b.source, b.target_in, b.target_out, std::span(&rate, 1));
-    return {loss.item(), balance.item(), tokens.item(), gs::to_global(load), refused.item()};
-  }
-
+  step_report step(const batch& b);
   std::uint32_t steps() const { return step_; }
 
   /// Of one kind of collective over the whole training: how often it ran, and the bytes that a device should have sent and did.
   struct traffic {
     std::int64_t calls = 0, planned = 0, sent = 0;
   };
-  traffic communication(gs::op kind) const {
-    traffic t;
-    for (const auto& p : programs_) {
-      const gs::executor& e = p->engine();
-      const std::int64_t per_step = e.plan().count(kind);
-      t.calls += e.sent(kind).calls;
-      t.sent += e.sent(kind).bytes;
-      if (per_step > 0) t.planned += e.plan().bytes_sent(kind, e.sizes()) * (e.sent(kind).calls / per_step);
-    }
-    return t;
-  }
+  traffic communication(gs::op kind) const;
 
-  const gs::executor& engine(std::size_t bucket) const { return programs_[bucket]->engine(); }
+  const gs::executor& engine(std::size_t bucket) const;
 
  private:
-  std::vector<std::unique_ptr<gs::executable<training_program>>> programs_;
+  struct programs;
+  std::unique_ptr<programs> programs_;
   gs::inverse_square_root rate_;
   std::uint64_t seed_;
   std::uint32_t step_ = 0;

@@ -23,11 +23,14 @@ TEST_CASE("blocks that are taken never overlap, and what is given back is used a
     std::int64_t most = 0, now = 0;
     for (int n = 0; n < 300; ++n) {
       if (held.empty() || gen() % 2) {
-        const std::int64_t bytes = std::int64_t(gen() % 1000);
+        const std::int64_t bytes = std::int64_t(gen() % 8 ? gen() % 1000 : 0);
         const std::int64_t offset = memory.take(bytes);
         CHECK(offset % std::int64_t(gs::buffer::alignment) == 0);
         CHECK(offset + bytes <= memory.size());
-        if (bytes == 0) continue;
+        if (bytes == 0) {
+          memory.give_back(offset, bytes);
+          continue;
+        }
         const auto next = held.lower_bound(offset);
         CHECK((next == held.end() || offset + bytes <= next->first));
         CHECK((next == held.begin() || std::prev(next)->first + std::prev(next)->second <= offset));
@@ -127,7 +130,6 @@ TEST_CASE("values that are needed at one time never share bytes") {
 
 TEST_CASE("a chain of steps needs two blocks, however long it is") {
   random_plan p(0);
-  p = random_plan(1);
   p.values.clear(), p.steps.clear(), p.parameters.clear(), p.inputs.clear(), p.outputs.clear();
   p.inputs.push_back({{}, p.add()});
   for (int i = 0; i < 20; ++i) {

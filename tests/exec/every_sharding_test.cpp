@@ -118,16 +118,6 @@ TEST_CASE("iota") {
                  {sizes});
 }
 
-TEST_CASE("every layout to every layout, through every sequence of moves") {
-  for (const bool pending : {false, true}) {
-    const run_graph::sweep how{.dims = sizes, .pending_sources = pending, .most = 1000};
-    every_sharding(trace({{"A"}}, [](const scope&, given x) { return symbols{lay_out(x[0])}; }), how);
-    every_sharding(trace({{"AB"}}, [](const scope&, given x) { return symbols{lay_out(x[0])}; }), how);
-    every_sharding(trace({{"ABC"}}, [](const scope&, given x) { return symbols{lay_out(x[0]), lay_out(lay_out(x[0]))}; }), how);
-  }
-  every_sharding(trace({{"AB", gs::dtype::i32, 'A'}}, [](const scope&, given x) { return symbols{lay_out(x[0])}; }), {sizes});
-}
-
 TEST_CASE("dims without elements") {
   const std::vector<gs::dims> empty{{{'A', 0}, {'B', 3}, {'C', 2}}, {{'A', 3}, {'B', 0}, {'C', 2}}};
   every_sharding(trace({{"AB"}, {"BC"}}, [](const scope&, given x) { return symbols{einsum<"AB,BC->AC">(x[0], x[1]), lay_out(x[0]), gs::sum(x[1])}; }),

@@ -3,6 +3,8 @@
 #include <gshard/optim/adam.hpp>
 #include <gshard/plan.hpp>
 
+#include "soundness.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -85,7 +87,7 @@ using groups = P<"expert", none, none>;
 
 using layer = gs::program<moe_layer, mesh, in<"GSM", groups>>;
 static_assert(layer::plan.count(op::all_to_all) == 2);
-static_assert(layer::plan.collectives() == 2);
+static_assert(layer::plan.collectives() == 2 && soundness::is_sound(layer::plan));
 static_assert(layer::plan.count(op::slice) == 0);
 // One-hot einsums became index operations: what is left are the gate and the two expert matrices.
 static_assert(layer::plan.count(op::dispatch) == 1 && layer::plan.count(op::combine) == 1);
@@ -106,7 +108,7 @@ static_assert(step::plan.count(op::all_to_all) == 4);
 static_assert(step::plan.count(op::all_gather) == 0 && step::plan.count(op::reduce_scatter) == 0);
 // What remains is the gate's gradient, the one parameter that all devices hold. Experts' gradients are complete where they are.
 static_assert(count_on_tensors(step::plan, op::all_reduce) == 1);
-static_assert(step::plan.collectives() == 5);
+static_assert(step::plan.collectives() == 5 && soundness::is_sound(step::plan));
 
 // The gradient of the layer's input alone needs none of the sums.
 inline constexpr auto input_gradient = [](auto& m, auto x, auto dy) {
@@ -140,7 +142,7 @@ static_assert(step::plan.count(op::all_gather) == 0);
 static_assert(count_on_tensors(step::plan, op::all_reduce) == trainables(step::plan) && trainables(step::plan) == 5);
 static_assert(step::plan.count(op::all_reduce) == step::plan.collectives());
 static_assert(step::plan.count(op::all_reduce) <= trainables(step::plan) + 1);  // the loss is a scalar
-static_assert(summed_once(step::plan) && all_updated_in_place(step::plan));
+static_assert(summed_once(step::plan) && all_updated_in_place(step::plan) && soundness::is_sound(step::plan));
 
 // The bytes are those of the gradients, twice (n-1)/n of them, whatever the batch; and of the loss, which is gathered.
 constexpr std::int64_t bytes(std::int64_t batch_size) {
@@ -173,7 +175,7 @@ using step = gs::program<moe_backward, mesh, in<"GSM", groups>, in<"GSM", groups
 static_assert(step::plan.count(op::all_to_all) == 4 && step::plan.count(op::all_gather) == 0);
 // wg over both axes at once, wi and wo over "data".
 static_assert(count_on_tensors(step::plan, op::all_reduce) == 3 && step::plan.collectives() == 7);
-static_assert(summed_once(step::plan));
+static_assert(summed_once(step::plan) && soundness::is_sound(step::plan));
 
 // Groups over "data" alone: tokens lie copied along "expert", so there is nothing to exchange; each device fills the buffers of
 // its own experts and the results are summed.

@@ -34,23 +34,39 @@ struct dual {
   friend constexpr bool operator<=(dual a, dual b) { return a.value <= b.value; }
   friend constexpr bool operator>=(dual a, dual b) { return a.value >= b.value; }
   friend constexpr bool operator==(dual a, dual b) { return a.value == b.value; }
-
-  friend constexpr dual exp(dual x) {
-    const T e = gshard::exp(x.value);
-    return {e, e * x.slope};
-  }
-  friend constexpr dual log(dual x) { return {gshard::log(x.value), x.slope / x.value}; }
-  friend constexpr dual tanh(dual x) {
-    const T t = gshard::tanh(x.value);
-    return {t, (T(1) - t * t) * x.slope};
-  }
-  friend constexpr dual sqrt(dual x) {
-    const T r = gshard::sqrt(x.value);
-    return {r, x.slope / (T(2) * r)};
-  }
-  friend constexpr dual abs(dual x) { return x.value < T(0) ? -x : x; }
-  friend constexpr dual max(dual a, dual b) { return a.value < b.value ? b : a; }
-  friend constexpr dual min(dual a, dual b) { return b.value < a.value ? b : a; }
 };
+
+// At namespace scope, so that a lambda may call gshard::exp on a number and on a dual alike.
+template <class T>
+constexpr dual<T> exp(dual<T> x) {
+  const T e = exp(x.value);
+  return {e, e * x.slope};
+}
+template <class T>
+constexpr dual<T> log(dual<T> x) {
+  return {log(x.value), x.slope / x.value};
+}
+template <class T>
+constexpr dual<T> tanh(dual<T> x) {
+  const T t = tanh(x.value);
+  return {t, (T(1) - t * t) * x.slope};
+}
+template <class T>
+constexpr dual<T> sqrt(dual<T> x) {
+  const T r = sqrt(x.value);
+  return {r, x.slope / (T(2) * r)};
+}
+template <class T>
+constexpr dual<T> abs(dual<T> x) {
+  return x.value < T(0) ? -x : x;
+}
+template <class T>
+constexpr dual<T> max(dual<T> a, dual<T> b) {
+  return a.value < b.value ? b : a;
+}
+template <class T>
+constexpr dual<T> min(dual<T> a, dual<T> b) {
+  return b.value < a.value ? b : a;
+}
 
 }}  // namespace gshard::v0

@@ -3,7 +3,8 @@
 
 #include <concepts>
 
-// The scalar functions that user lambdas of `map` may call unqualified through argument-dependent look-up or as gshard::exp.
+// The scalar functions that user lambdas of `map` call, as gshard::exp: they take numbers and duals alike. (Unqualified, `abs` of a
+// float may be that of int.)
 // Compiler builtins keep <cmath>, a third of the planner's include cost, out of floors 1-4.
 namespace gshard { inline namespace v0 {
 

@@ -30,6 +30,7 @@ class first_fit {
     return offset;
   }
   void give_back(std::int64_t offset, std::int64_t bytes) {
+    if (bytes == 0) return;
     auto gap = gaps_.emplace(offset, rounded(bytes)).first;
     const auto next = std::next(gap);
     if (next != gaps_.end() && gap->first + gap->second == next->first) {

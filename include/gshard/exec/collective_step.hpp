@@ -4,6 +4,8 @@
 #include <gshard/comm/reduce.hpp>
 #include <gshard/exec/shards.hpp>
 #include <gshard/kernel/copy.hpp>
+#include <gshard/tensor/buffer.hpp>
+#include <gshard/tensor/cluster.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -11,6 +13,8 @@
 #include <cstring>
 #include <memory>
 #include <span>
+#include <string>
+#include <utility>
 #include <vector>
 
 namespace gshard { inline namespace v0 { namespace detail {
@@ -23,6 +27,7 @@ class collective_step {
   collective_step(op kind, const any_cluster& on, std::uint32_t axes, int from, int to, const bound_value& in, const bound_value& out,
                   std::shared_ptr<reducer> sums)
       : kind_(kind), on_(on), axes_(axes), from_(from), to_(to), in_(in), out_(out), sums_(std::move(sums)), parts_(on.devices().size()) {
+    if (!runs(kind)) throw error("executor: a plan step of kind " + std::string(name(kind)) + " cannot be run");
     for (std::size_t i = 0; i < parts_.size(); ++i) prepare(i);
   }
 
@@ -33,8 +38,11 @@ class collective_step {
       case op::reduce_scatter: return reduce_scatter();
       case op::all_gather: return all_gather();
       case op::all_to_all: return all_to_all();
-      default: throw error("executor: a plan step of kind " + std::string(name(kind_)) + " cannot be run");
+      default: return;
     }
+  }
+  static bool runs(op kind) {
+    return kind == op::slice || kind == op::all_reduce || kind == op::reduce_scatter || kind == op::all_gather || kind == op::all_to_all;
   }
 
  private:

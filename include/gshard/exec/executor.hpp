@@ -32,12 +32,13 @@ struct sent_count {
 /// Runs a plan, step by step, on every device that this process holds. Extents are bound, memory is laid out and every step is
 /// bound to its kernel when it is made; a run allocates nothing but what backends need. Not copyable; the plan must outlive it.
 ///
-/// Throws `gshard::error` when it is made: a letter without an extent, a parameter that another program has otherwise, processes
-/// whose plans or extents differ (all of them throw).
+/// Throws `gshard::error` when it is made: a letter without an extent, a mesh axis that the cluster lacks, a store on another cluster, a
+/// parameter that another program has otherwise, processes whose plans or extents differ (all of them throw).
 class executor {
  public:
   executor(const plan_view& plan, const any_cluster& on, const dims& bound, parameter_store store)
       : plan_(plan), on_(on), store_(std::move(store)), axes_(plan.mesh, on), sums_(std::make_shared<reducer>(small_sum_bytes)) {
+    if (!store_.on().same_as(on_)) throw error("program: its parameter store lies on another cluster");
     std::array<int, max_axes> counts{};
     for (int a = 0; a < plan.mesh.rank(); ++a) {
       const int there = on.mesh().find(plan.mesh.name(a));

@@ -127,9 +127,17 @@ struct spec {
   static constexpr int rank = named.rank;
 };
 
+namespace detail {
+// A class, because g++ 12 crashes on an alias straight to spec where `axes<...>` stands in a generic lambda.
+template <label... Labels>
+struct spec_from {
+  using type = spec<decltype(entry_of<Labels>())...>;
+};
+}  // namespace detail
+
 /// The partition spec of a tensor, one entry per dim: an axis name, `none`, `any`, `axes<...>`; then maybe `partial<...>`.
 template <label... Labels>
-using P = spec<decltype(detail::entry_of<Labels>())...>;
+using P = typename detail::spec_from<Labels...>::type;
 
 /// The sharding that a spec means on a mesh. A name that the mesh does not have, or that occurs twice, is reported for `tensor`.
 constexpr sharding resolve(const named_sharding& named, const mesh_shape& mesh, std::string_view tensor, diagnostic& problem) {

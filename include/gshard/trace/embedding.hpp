@@ -15,6 +15,7 @@ namespace gshard { inline namespace v0 {
 constexpr symbol gather(symbol table, symbol ids) {
   builder& b = *table.owner;
   if (!detail::check_rank(b, table, 2, "gather")) return b.nothing();
+  if (ids.rank() == max_rank) b.fail(fault::rank_mismatch, "gather", {}, max_rank - 1, max_rank);
   if (ids.get().type != dtype::i32) b.fail(fault::wrong_type, "gather", {}, 1);
   if (table.rank() != 2) b.fail(fault::rank_mismatch, "gather", {}, 2, table.rank());
   if (b.failed()) return b.nothing();

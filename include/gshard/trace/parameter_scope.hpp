@@ -73,23 +73,30 @@ class parameter_scope {
     builder& b = *builder_;
     if (b.failed()) return s;
     const tensor_name full = full_name(name);
+    const sharding before = b.program.at(s.id).layout;
     b.program.at(s.id).layout = resolve(layout::named, b.mesh, full.view(), b.program.problem);
+    if (before != sharding::unconstrained(s.rank()) && before != s.get().layout) b.fail(fault::duplicate_name, full.view());
     if (layout::rank != s.rank()) b.fail(fault::rank_mismatch, full.view(), {}, s.rank(), layout::rank);
     if (b.program.at(s.id).layout.partial) b.fail(fault::incomplete_output, full.view());
     return s;
   }
 
-  /// A tensor of the optimiser that starts at zero, with the dims and layout of a parameter; its name is prefix + parameter's name.
+  /// A tensor of the optimiser that starts at zero, with the dims of a parameter; its name is prefix + parameter's name. It is cut
+  /// as the parameter is, and further where the gradient is.
   constexpr symbol state(std::string_view prefix, symbol like) const {
     builder& b = *builder_;
     if (b.failed()) return b.nothing();
     parameter p;
     p.trainable = false;
     for (const parameter& q : b.program.parameters)
-      if (q.value == like.id) p.name = tensor_name(prefix).append(q.name.view());
+      if (q.value == like.id) {
+        if (prefix.size() + q.name.length > sizeof p.name.text) b.fail(fault::name_too_long, q.name.view());
+        p.name = tensor_name(prefix).append(q.name.view());
+      }
     const value copy = like.get();
     p.value = b.add_value(copy.dims, copy.type);
     b.program.at(p.value).layout = copy.layout;
+    b.program.at(p.value).layout.open = sharding::unconstrained(copy.rank()).open;
     b.program.parameters.push_back(p);
     return {&b, p.value};
   }

@@ -15,10 +15,9 @@ constexpr symbol emit_reshape(symbol x, int at, int direction) {
   if (b.failed()) return b.nothing();
   const int rank = x.rank();
   const dim_list& before = x.get().dims;
-  if (at < 0 || at + (direction > 0 ? 1 : 0) >= rank) {
-    b.fail(fault::rank_mismatch, "reshape", {}, at + 1, rank);
-    return b.nothing();
-  }
+  if (at < 0 || at + (direction > 0 ? 1 : 0) >= rank) b.fail(fault::rank_mismatch, "reshape", {}, at + (direction > 0 ? 2 : 1), rank);
+  if (direction < 0 && rank == max_rank) b.fail(fault::rank_mismatch, "split_dim", {}, max_rank - 1, rank);
+  if (b.failed()) return b.nothing();
   dim_list dims;
   rule loops;
   int factor = 0;

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <gshard/base/dual.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <initializer_list>
+
+namespace gs = gshard;
+using real = gs::dual<double>;
+
+namespace {
+
+constexpr real x(double value) { return {value, 1}; }
+
+// Exact where the arithmetic is.
+static_assert((x(3) * x(3)).slope == 6 && (x(3) + 2).slope == 1 && (2 - x(3)).slope == -1 && (-x(3)).slope == -1);
+static_assert((1 / x(2)).slope == -0.25 && (x(6) / 2).slope == 0.5 && (x(2) / x(2)).slope == 0);
+static_assert(real(3).slope == 0 && real(3.0F).value == 3 && real{}.value == 0);
+
+// A branch is taken by the value; the slope is that of the branch.
+static_assert(gs::max(x(1), real(2)).slope == 0 && gs::max(x(3), real(2)).slope == 1 && gs::min(x(1), real(2)).slope == 1);
+static_assert(gs::abs(x(-2)).slope == -1 && gs::abs(x(-2)).value == 2 && gs::abs(x(2)).slope == 1);
+static_assert(gs::select(0 < x(1), x(1), real(0)).slope == 1 && gs::select(0 < x(-1), x(-1), real(0)).slope == 0);
+static_assert(x(1) < x(2) && x(2) > x(1) && x(1) <= x(1) && x(1) >= x(1) && x(1) == real(1));
+
+/// The slope of f at a equals its central difference.
+template <class F>
+void check_slope(F f, double a) {
+  const double h = 1e-5;
+  const double difference = (f(a + h) - f(a - h)) / (2 * h);
+  const real y = f(x(a));
+  CHECK(y.value == doctest::Approx(f(a)).epsilon(1e-12));
+  CHECK(y.slope == doctest::Approx(difference).epsilon(1e-6));
+}
+
+TEST_CASE("dual: slopes are central differences") {
+  for (double a : {0.25, 0.5, 1.0, 1.75, 3.0}) {
+    CAPTURE(a);
+    check_slope([](auto v) { return gs::exp(v); }, a);
+    check_slope([](auto v) { return gs::log(v); }, a);
+    check_slope([](auto v) { return gs::tanh(v); }, a);
+    check_slope([](auto v) { return gs::sqrt(v); }, a);
+    check_slope([](auto v) { return v * v * v - 2 * v + 1; }, a);
+    check_slope([](auto v) { return v / (1 + gs::exp(-v)); }, a);
+    check_slope([](auto v) { return gs::exp(-v * v) * gs::tanh(v) / gs::sqrt(1 + v); }, a);
+    check_slope([](auto v) { return gs::abs(v - 2) * gs::max(v, decltype(v)(0.75)); }, a);
+  }
+}
+
+TEST_CASE("dual: of float") {
+  const gs::dual<float> v{0.5F, 1.0F};
+  CHECK(gs::exp(v).slope == std::exp(0.5F));
+  CHECK((v * 2).slope == 2.0F);
+}
+
+}  // namespace

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <gshard/exec/executable.hpp>
+
+#include <gshard/op/reshard.hpp>
+#include <gshard/trace/einsum.hpp>
+#include <gshard/trace/random.hpp>
+
+#include <doctest/doctest.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <tuple>
+#include <type_traits>
+#include <vector>
+
+namespace gs = gshard;
+using gs::in, gs::none, gs::P, gs::partial, gs::tensor;
+using mesh = gs::mesh<gs::axis<"x">>;
+
+namespace {
+
+inline constexpr auto affine = [](auto& m, auto x, auto ids, auto rate) {
+  auto w = m.param("w", "BC", P<"x", none>{}, gs::init::normal(1));
+  return std::tuple{gs::einsum<"ab,bc->ac">(x, w), rate * gs::cast<float>(ids)};
+};
+using rows = in<"AB", P<none, "x">>;
+using program = gs::program<affine, mesh, rows, in<"A", void, std::int32_t>, in<"">>;
+using pending = gs::program<affine, mesh, rows, in<"A", void, std::int32_t>, in<"">, gs::pending_outputs>;
+
+inline constexpr auto drop = [](auto&, auto x) { return gs::dropout(x, 0.5); };
+using dropping = gs::program<drop, mesh, in<"A", P<"x">>>;
+
+inline constexpr auto count_calls = [](auto& m, auto x) {
+  auto total = m.param("total", "", gs::init::zeros());
+  auto next = total + gs::sum(x);
+  m.owner().set_updated(total, next);
+  return next;
+};
+using counting = gs::program<count_calls, mesh, in<"A", P<"x">>>;
+
+const gs::dims extents{{'A', 3}, {'B', 4}, {'C', 2}};
+const std::vector<float> x{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
+const std::vector<std::int32_t> ids{1, -2, 3};
+const std::vector<float> rate{0.5f};
+
+}  // namespace
+
+TEST_CASE("a program takes whole arrays or tensors in its layout, and returns tensors whose types say how they lie") {
+  std::vector<float> expected;
+  for (const int devices : {1, 2, 3, 4}) {
+    const auto on = gs::simulate<mesh>(devices);
+    gs::executable<program> run(on, extents, gs::parameter_store(on, 3));
+    const auto [y, z] = run(x, ids, rate);
+    static_assert(std::is_same_v<decltype(y), const tensor<float, P<none, none>>>);
+    static_assert(std::is_same_v<decltype(z), const tensor<float, P<none>>>);
+    if (expected.empty()) expected = gs::to_global(y);
+    const std::vector<float> found = gs::to_global(y);
+    for (std::size_t i = 0; i < found.size(); ++i) CHECK(found[i] == doctest::Approx(expected[i]).epsilon(1e-5));
+    CHECK(gs::to_global(z) == std::vector<float>{0.5f, -1, 1.5f});
+
+    const auto [again, same] = run(gs::from_global<float, P<none, "x">>(on, {3, 4}, x), std::span<const std::int32_t>(ids), std::array{0.5f});
+    CHECK(gs::to_global(again) == found);
+
+    gs::executable<pending> open(on, extents, gs::parameter_store(on, 3));
+    const auto sums = std::get<0>(open(x, ids, rate));
+    static_assert(std::is_same_v<decltype(sums), const tensor<float, P<none, none, partial<"x">>>>);
+    CHECK(gs::to_global(sums) == found);
+  }
+}
+
+TEST_CASE("inputs of another size or from elsewhere are named") {
+  const auto on = gs::simulate<mesh>(2);
+  gs::executable<program> run(on, extents);
+  CHECK_THROWS_WITH_AS(run(std::vector<float>(11), ids, rate), "program: input 0 (AB) has 11 elements, its dims make 12", gs::error);
+  CHECK_THROWS_WITH_AS(run(x, std::vector<std::int32_t>(4), rate), "program: input 1 (A) has 4 elements, its dims make 3", gs::error);
+  CHECK_THROWS_WITH_AS(run(x, ids, std::vector<float>()), "program: input 2 () has 0 elements, its dims make 1", gs::error);
+  CHECK_THROWS_WITH_AS(run(gs::from_global<float, P<none, "x">>(on, {4, 3}, x), ids, rate),
+                       "program: input 0 has extents [4,3], its dims make [3,4]", gs::error);
+  CHECK_THROWS_WITH_AS(run(gs::from_global<float, P<none, "x">>(gs::simulate<mesh>(2), {3, 4}, x), ids, rate),
+                       "program: input 0 lies on another cluster", gs::error);
+  CHECK(run.context.step == 0);
+}
+
+TEST_CASE("dims without an extent, and clusters without an axis, are named") {
+  CHECK_THROWS_WITH_AS(gs::executable<program>(gs::simulate<mesh>(2), {{'A', 3}, {'C', 2}}), "program: no extent is given for dim 'B'", gs::error);
+  CHECK_THROWS_WITH_AS(gs::executable<program>(gs::simulate<gs::mesh<gs::axis<"y">>>(2), extents),
+                       "program: the cluster has no mesh axis called \"x\"", gs::error);
+}
+
+TEST_CASE("every call is a step: random operations draw other numbers, the same on every mesh") {
+  const std::vector<float> ones(100, 1.0f);
+  std::vector<std::vector<float>> expected;
+  for (const int devices : {1, 3, 8}) {
+    gs::executable<dropping> run(gs::simulate<mesh>(devices), {{'A', 100}});
+    run.context.seed = 9;
+    std::vector<std::vector<float>> calls;
+    for (int i = 0; i < 3; ++i) {
+      CHECK(run.context.step == std::uint32_t(i));
+      calls.push_back(gs::to_global(run(ones)));
+    }
+    CHECK(calls[0] != calls[1]);
+    CHECK(calls[1] != calls[2]);
+    if (expected.empty()) expected = calls;
+    CHECK(calls == expected);
+    run.context = {9, 1};
+    CHECK(gs::to_global(run(ones)) == calls[1]);
+    run.context = {10, 1};
+    CHECK(gs::to_global(run(ones)) != calls[1]);
+  }
+}
+
+TEST_CASE("parameters live from call to call, and in the store from program to program") {
+  for (const int devices : {1, 2, 5}) {
+    const auto on = gs::simulate<mesh>(devices);
+    const gs::parameter_store store(on);
+    const std::vector<float> three{1, 2, 3};
+    gs::executable<counting> run(on, {{'A', 3}}, store), other(on, {{'A', 3}}, store);
+    CHECK(run(three).item() == 6);
+    CHECK(run(three).item() == 12);
+    CHECK(other(three).item() == 18);
+    CHECK(run(three).item() == 24);
+    CHECK(gs::executable<counting>(on, {{'A', 3}})(three).item() == 6);
+  }
+}
+
+TEST_CASE("outputs are the caller's: they survive the program and its next call") {
+  const auto on = gs::simulate<mesh>(2);
+  auto run = std::make_unique<gs::executable<counting>>(on, gs::dims{{'A', 1}});
+  const auto first = (*run)(std::vector{1.0f});
+  const auto second = (*run)(std::vector{1.0f});
+  run.reset();
+  CHECK(first.item() == 1);
+  CHECK(second.item() == 2);
+}

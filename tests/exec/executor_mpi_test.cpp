@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The same plans under MPI, one device a process, and simulated: the same bits on every device.
+#include "run_graph.hpp"
+
+#include <gshard/comm/mpi.hpp>
+#include <gshard/nn/moe.hpp>
+#include <gshard/optim/adam.hpp>
+
+#include <mpi.h>
+
+#include <cstring>
+
+namespace gs = gshard;
+using gs::symbol;
+using symbols = std::vector<symbol>;
+using given = std::span<const symbol>;
+using scope = gs::parameter_scope;
+
+namespace {
+
+int ranks() {
+  int n = 0;
+  MPI_Comm_size(MPI_COMM_WORLD, &n);
+  return n;
+}
+
+/// Every mesh of all processes with up to two axes.
+std::vector<std::vector<int>> meshes() {
+  std::vector<std::vector<int>> all{{ranks()}};
+  for (int a = 1; a <= ranks(); ++a)
+    if (ranks() % a == 0) all.push_back({a, ranks() / a});
+  return all;
+}
+
+/// A program bound to a cluster.
+struct bound {
+  gs::any_cluster on;
+  gs::executor run;
+
+  bound(const gs::plan_tables& p, std::shared_ptr<gs::backend> b, const gs::dims& dims)
+      : on(p.mesh, std::move(b)), run(p.view(), on, dims, gs::parameter_store(on, 17)) {}
+  /// One run on these inputs.
+  void step(const run_graph::arrays& inputs, std::uint32_t number) {
+    for (std::size_t i = 0; i < inputs.size(); ++i) run_graph::scatter(on, run.input(i), inputs[i]);
+    run.run({.seed = 3, .step = number});
+  }
+};
+
+/// This process's shard of a tensor under MPI holds the bits of its device's shard in the simulation.
+bool same_bits(const gs::detail::bound_value& mpi, const gs::detail::bound_value& simulated, int device) {
+  const auto i = std::size_t(device);
+  return mpi.bytes(0) == simulated.bytes(i) &&
+         (mpi.bytes(0) == 0 || std::memcmp(mpi.data[0], simulated.data[i], std::size_t(mpi.bytes(0))) == 0);
+}
+
+/// Runs a program some steps under MPI and simulated, and compares outputs, parameters and what was sent.
+void compare(const run_graph::traced& t, const run_graph::setting& s, const run_graph::arrays& inputs, std::uint32_t steps) {
+  INFO(run_graph::text_of(s));
+  const gs::plan_tables p = run_graph::plan(t, s);
+  bound mpi(p, std::make_shared<gs::mpi_backend>(MPI_COMM_WORLD, s.mesh), s.dims), simulated(p, std::make_shared<gs::simulated>(s.mesh), s.dims);
+  REQUIRE(mpi.on.devices().size() == 1);
+  const int me = mpi.on.devices()[0];
+  for (std::uint32_t i = 0; i < steps; ++i) {
+    mpi.step(inputs, i);
+    simulated.step(inputs, i);
+    for (std::size_t o = 0; o < p.outputs.size(); ++o) CHECK(same_bits(mpi.run.output(o), simulated.run.output(o), me));
+    for (const auto& [name, e] : mpi.run.store().entries()) CHECK(same_bits(e.value, simulated.run.store().find(name)->value, me));
+  }
+  CHECK(mpi.on.on().sent()[0] == simulated.on.on().sent()[std::size_t(me)]);
+}
+
+}  // namespace
+
+TEST_CASE("mpi: a mixture of experts trains to the same bits as simulated") {
+  const run_graph::traced t = run_graph::trace({{"GSM"}, {"GS"}, {""}}, [](const scope& whole, given x) {
+    const gs::parameter_scope m(whole.owner(), gs::dtype::f32);
+    const symbol input = gs::cast<float>(x[0]), mask = gs::cast<float>(x[1]), rate = gs::cast<float>(x[2]);
+    const gs::nn::moe_result r = gs::nn::moe<"x">(m, input, mask, {.places = gs::capacity{1.5}});
+    const symbol error = r.y - 3.0 * input, loss = gs::mean(error * error);
+    gs::adam{}.minimise(m, m.objective(loss, 0.1), rate);
+    return symbols{loss, r.y, r.load, r.overflow};
+  });
+  for (const std::vector<int>& mesh : meshes())
+    for (const gs::dims& dims : {gs::dims{{'G', 8}, {'S', 16}, {'E', 8}, {'M', 16}, {'F', 24}}, gs::dims{{'G', 3}, {'S', 5}, {'E', 5}, {'M', 3}, {'F', 4}}})
+      for (const bool cut : {true, false}) {
+        run_graph::setting s = run_graph::serial(t, dims);
+        s.mesh = mesh;
+        // Groups and experts over the first axis, or experts only.
+        for (std::size_t i = 0; i < t.free.size(); ++i) {
+          const gs::tensor_name name = i < 3 ? gs::tensor_name() : t.graph.parameters[i - 3].name;
+          const bool expert = name.view().ends_with("wi") || name.view().ends_with("wo");
+          if (expert || (cut && i < 2)) s.layouts[i][0].push_back(0);
+        }
+        run_graph::arrays inputs = run_graph::random_sources(t, dims, 1);
+        inputs.resize(3);
+        for (std::size_t i = 0; i < inputs[1].size(); ++i) inputs[1][i] = i % 5 != 2;
+        inputs[2] = {0.01};
+        compare(t, s, inputs, 4);
+      }
+}
+
+TEST_CASE("mpi: every layout to every layout, and sums of any size") {
+  const run_graph::traced t = run_graph::trace({{"AB"}}, [](const scope&, given x) { return symbols{run_graph::lay_out(0.1 * x[0])}; });
+  for (const std::vector<int>& mesh : meshes())
+    for (const gs::dims& dims : {gs::dims{{'A', 5}, {'B', 3}}, gs::dims{{'A', 40}, {'B', 30}}})
+      for (const gs::sharding& from : run_graph::all_layouts(2, int(mesh.size()), true))
+        for (const gs::sharding& to : run_graph::all_layouts(2, int(mesh.size())))
+          compare(t, {.mesh = mesh, .dims = dims, .layouts = {from, to}}, run_graph::random_sources(t, dims, 1), 1);
+}
+
+TEST_CASE("mpi: processes that bind other extents all throw") {
+  int rank = 0, thrown = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  if (ranks() == 1) return;
+  const run_graph::traced t = run_graph::trace({{"A"}}, [](const scope&, given x) { return symbols{gs::sum(x[0])}; });
+  const gs::dims dims{{'A', rank == 0 ? 4 : 5}};
+  const gs::plan_tables p = run_graph::plan(t, {.mesh = {ranks()}, .dims = dims, .layouts = {gs::sharding::replicated(1)}});
+  try {
+    bound(p, std::make_shared<gs::mpi_backend>(MPI_COMM_WORLD, std::vector{ranks()}), dims);
+  } catch (const gs::error& e) {
+    thrown = std::string_view(e.what()).find("disagree on the plan and the extents of a program") != std::string_view::npos;
+  }
+  CHECK(thrown == 1);
+}

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "run_graph.hpp"
+
+#include <gshard/trace/einsum.hpp>
+#include <gshard/trace/embedding.hpp>
+#include <gshard/trace/map.hpp>
+
+#include <algorithm>
+
+namespace gs = gshard;
+using gs::symbol, gs::op;
+using symbols = std::vector<symbol>;
+using given = std::span<const symbol>;
+using scope = gs::parameter_scope;
+
+namespace {
+
+gs::any_cluster simulate(const std::vector<int>& mesh) {
+  return {run_graph::mesh_of_rank(mesh.size()), std::make_shared<gs::simulated>(mesh)};
+}
+
+gs::sharding layout(int rank, std::initializer_list<std::pair<int, int>> cuts, unsigned pending = 0) {
+  gs::sharding s = gs::sharding::replicated(rank);
+  for (const auto& [dim, axis] : cuts) s[dim].push_back(axis);
+  s.partial = std::uint8_t(pending);
+  return s;
+}
+
+}  // namespace
+
+// The audit: what was really sent against what the plan says, for every kind of collective. Extents divide by all axes, so nothing
+// is rounded.
+TEST_CASE("devices send the bytes that the plan says") {
+  const run_graph::traced t = run_graph::trace({{"AB"}}, [](const scope&, given x) { return symbols{run_graph::lay_out(x[0])}; });
+  std::array<int, std::size_t(op::count_)> kinds{};
+  for (const std::vector<int>& mesh : run_graph::meshes) {
+    const int axes = int(mesh.size());
+    for (const gs::dims& dims : {gs::dims{{'A', 36}, {'B', 48}}, gs::dims{{'A', 12}, {'B', 12}}, gs::dims{{'A', 144}, {'B', 72}}})
+      for (const gs::sharding& from : run_graph::all_layouts(2, axes, true))
+        for (const gs::sharding& to : run_graph::all_layouts(2, axes)) {
+          const run_graph::setting s{.mesh = mesh, .dims = dims, .layouts = {from, to}};
+          const gs::plan_tables p = run_graph::plan(t, s);
+          const gs::any_cluster on = simulate(mesh);
+          gs::executor run(p.view(), on, dims, gs::parameter_store(on));
+          for (int calls = 1; calls <= 2; ++calls) {
+            run.run({});
+            bool same = true;
+            for (const gs::op_traits& kind : gs::op_table)
+              same = same && run.sent(kind.kind).calls == calls * (kind.collective ? p.view().count(kind.kind) : 0) &&
+                     run.sent(kind.kind).bytes == calls * p.view().bytes_sent(kind.kind, run.sizes());
+            if (!same) FAIL_CHECK(run_graph::text_of(s));
+          }
+          for (const gs::node& n : p.steps) ++kinds[std::size_t(n.kind)];
+        }
+  }
+  for (const op kind : {op::slice, op::all_gather, op::all_reduce, op::reduce_scatter, op::all_to_all}) CHECK(kinds[std::size_t(kind)] > 0);
+}
+
+TEST_CASE("a device alone sends nothing") {
+  const run_graph::traced t = run_graph::trace({{"AB"}}, [](const scope&, given x) { return symbols{run_graph::lay_out(x[0]), gs::sum(x[0])}; });
+  const gs::dims dims{{'A', 5}, {'B', 7}};
+  const gs::plan_tables p = run_graph::plan(t, {.mesh = {1, 1}, .dims = dims, .layouts = {layout(2, {{0, 0}, {1, 1}}), layout(2, {{1, 0}})}});
+  const gs::any_cluster on = simulate({1, 1});
+  gs::executor run(p.view(), on, dims, gs::parameter_store(on));
+  run.run({});
+  CHECK(p.view().collectives() > 0);
+  for (const gs::op_traits& kind : gs::op_table) CHECK(run.sent(kind.kind).bytes == 0);
+}
+
+TEST_CASE("the hook sees every step before and after it runs") {
+  const run_graph::traced t = run_graph::trace({{"AB"}}, [](const scope&, given x) { return symbols{gs::sum<"AB->B">(gs::relu(x[0]))}; });
+  const gs::dims dims{{'A', 4}, {'B', 3}};
+  const gs::plan_tables p = run_graph::plan(t, {.mesh = {2}, .dims = dims, .layouts = {layout(2, {{0, 0}})}});
+  const gs::any_cluster on = simulate({2});
+  gs::executor run(p.view(), on, dims, gs::parameter_store(on));
+  std::vector<std::pair<op, bool>> seen, expected;
+  run.hook = [&](const gs::node& n, bool begins) { seen.emplace_back(n.kind, begins); };
+  run.run({});
+  for (const gs::node& n : p.steps) {
+    expected.emplace_back(n.kind, true);
+    expected.emplace_back(n.kind, false);
+  }
+  CHECK(seen == expected);
+}
+
+TEST_CASE("a parameter that is not written in place holds its new value after the step") {
+  // w becomes x, and v what w was.
+  const run_graph::traced t = run_graph::trace({{"AB"}}, [](const scope& m, given x) {
+    const symbol w = m.param("w", "AB", gs::init::zeros()), v = m.param("v", "AB", gs::init::zeros());
+    const symbol old = 1.0 * w;
+    m.owner().set_updated(w, 1.0 * x[0]);
+    m.owner().set_updated(v, old);
+    return symbols{};
+  });
+  for (const std::vector<int>& mesh : run_graph::meshes)
+    for (const gs::sharding& l : run_graph::all_layouts(2, int(mesh.size()))) {
+      const gs::dims dims{{'A', 3}, {'B', 2}};
+      const run_graph::array x{1, 2, 3, 4, 5, 6}, w{7, 8, 9, 10, 11, 12}, v(6, 0.0);
+      const run_graph::setting s{.mesh = mesh, .dims = dims, .layouts = {gs::sharding::replicated(2), l, l}};
+      CHECK(run_graph::run(t, s, {x, w, v}) == run_graph::arrays{x, w});
+    }
+}
+
+TEST_CASE("what is wrong is said when the program is bound, or by the step that meets it") {
+  const run_graph::traced t = run_graph::trace({{"AC"}, {"B", gs::dtype::i32, 'A'}}, [](const scope&, given x) { return symbols{gs::gather(x[0], x[1])}; });
+  const run_graph::setting s{.mesh = {2}, .dims = {{'A', 4}, {'B', 3}, {'C', 2}}, .layouts = {layout(2, {}), layout(1, {})}};
+  const gs::plan_tables p = run_graph::plan(t, s);
+  const gs::any_cluster on = simulate({2});
+  const gs::parameter_store store(on);
+  CHECK_THROWS_WITH_AS(gs::executor(p.view(), on, gs::dims{{'A', 4}, {'C', 2}}, store), "program: no extent is given for dim 'B'", gs::error);
+  CHECK_THROWS_AS(gs::executor(p.view(), on, gs::dims{{'A', -4}, {'B', 3}, {'C', 2}}, store), gs::error);
+  const gs::any_cluster other(gs::mesh<gs::axis<"z">>::shape, std::make_shared<gs::simulated>(std::vector{2}));
+  CHECK_THROWS_WITH_AS(gs::executor(p.view(), other, s.dims, gs::parameter_store(other)),
+                       "program: the cluster has no mesh axis called \"x\"", gs::error);
+  CHECK_THROWS_WITH_AS(run_graph::run(t, s, {run_graph::array(8, 0.0), {0, 4, 1}}),
+                       doctest::Contains("id 4 at position 1 is outside a table of 4 rows"), gs::error);
+}
+
+TEST_CASE("a plan step that no executor knows is refused when the program is bound") {
+  gs::plan_tables p;
+  p.mesh = run_graph::mesh_of_rank(1);
+  p.values.resize(2);
+  p.values[1].producer = 0;
+  p.lifetimes = {{.root = 0, .first = -1, .last = 0}, {.root = 1, .first = 0, .last = 1}};
+  gs::node n;
+  n.inputs = n.outputs = 1;
+  n.out[0] = 1;
+  n.kind = op::collective_permute;
+  p.steps = {n};
+  p.inputs.push_back({{}, 0});
+  const gs::any_cluster on = simulate({2});
+  CHECK_THROWS_WITH_AS(gs::executor(p.view(), on, {}, gs::parameter_store(on)),
+                       "executor: a plan step of kind collective_permute cannot be run", gs::error);
+}
+
+TEST_CASE("memory is used again: a chain of steps needs no more than three tensors") {
+  const run_graph::traced t = run_graph::trace({{"A"}}, [](const scope&, given x) {
+    symbol y = x[0];
+    for (int i = 0; i < 30; ++i) y = gs::relu(y);
+    return symbols{y};
+  });
+  const gs::dims dims{{'A', 1000}};
+  const gs::plan_tables p = run_graph::plan(t, run_graph::serial(t, dims));
+  const gs::any_cluster on = simulate({1});
+  const gs::executor run(p.view(), on, dims, gs::parameter_store(on));
+  CHECK(run.arena_bytes() <= 3 * 8064);
+}

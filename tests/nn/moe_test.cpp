@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <gshard/nn/moe.hpp>
+
+#include <gshard/exec/executable.hpp>
+#include <gshard/op/reshard.hpp>
+#include <gshard/optim/adam.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <tuple>
+#include <vector>
+
+namespace gs = gshard;
+using gs::in, gs::none, gs::P;
+using mesh = gs::mesh<gs::axis<"expert">>;
+
+namespace {
+
+/// Layer and training step: learns to return a multiple of its input.
+inline constexpr auto step = [](auto& m, auto x, auto mask, auto rate) {
+  const gs::nn::moe_result r = gs::nn::moe<"expert">(m, x, mask, {.places = gs::capacity{1.5}});
+  auto error = r.y - 3.0 * x;
+  auto loss = gs::mean(error * error);
+  gs::adam{}.minimise(m, m.objective(loss, 0.1), rate);
+  return std::tuple{loss, r.y, r.load, r.overflow};
+};
+using tokens = in<"GSM", P<"expert", none, none>, double>;
+using by_index = gs::program<step, mesh, tokens, in<"GS", P<"expert", none>, double>, in<"", void, double>, gs::element<double>>;
+using dense = gs::program<step, mesh, tokens, in<"GS", P<"expert", none>, double>, in<"", void, double>, gs::element<double>, gs::dense_one_hot>;
+
+static_assert(by_index::plan.count(gs::op::one_hot) == 0 && by_index::plan.count(gs::op::dispatch) > 0);
+static_assert(dense::plan.count(gs::op::dispatch) == 0 && dense::plan.count(gs::op::one_hot) > 0);
+
+constexpr std::size_t G = 4, S = 6, E = 3, M = 5, F = 7;
+const gs::dims extents{{'G', G}, {'S', S}, {'E', E}, {'M', M}, {'F', F}};
+
+struct result {
+  std::vector<double> losses, y, load, overflow;
+};
+
+template <class Program>
+result train(int devices, int steps) {
+  const auto on = gs::simulate<mesh>(devices);
+  gs::executable<Program> run(on, extents, gs::parameter_store(on, 8));
+  run.context.seed = 4;
+  std::vector<double> x(G * S * M), mask(G * S);
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = std::sin(2.3 * double(i));
+  for (std::size_t i = 0; i < mask.size(); ++i) mask[i] = i % 5 == 2 ? 0 : 1;
+  result r;
+  for (int i = 0; i < steps; ++i) {
+    const auto [loss, y, load, overflow] = run(x, mask, std::vector{0.01});
+    r.losses.push_back(loss.item());
+    r.overflow.push_back(overflow.item());
+    r.y = gs::to_global(y);
+    r.load = gs::to_global(load);
+  }
+  return r;
+}
+
+void check_same(const std::vector<double>& a, const std::vector<double>& b) {
+  REQUIRE(a.size() == b.size());
+  for (std::size_t i = 0; i < a.size(); ++i) CHECK(a[i] == doctest::Approx(b[i]).epsilon(1e-9));
+}
+
+}  // namespace
+
+TEST_CASE("moe: by index and by dense one-hot einsums is one layer, with one gradient, on any number of devices") {
+  const result expected = train<by_index>(1, 15);
+  CHECK(expected.losses.back() < 0.9 * expected.losses.front());
+  CHECK(std::any_of(expected.overflow.begin(), expected.overflow.end(), [](double n) { return n > 0; }));
+  for (const int devices : {1, 2, 3, 4, 5}) {
+    const result index = train<by_index>(devices, 15), einsums = train<dense>(devices, 15);
+    for (const result* r : {&index, &einsums}) {
+      check_same(r->losses, expected.losses);
+      check_same(r->y, expected.y);
+      CHECK(r->load == expected.load);
+      CHECK(r->overflow == expected.overflow);
+    }
+  }
+}
+
+TEST_CASE("moe: padding comes out as zero, and every kept choice is in the load") {
+  const result r = train<by_index>(2, 1);
+  for (std::size_t t = 0; t < G * S; ++t) {
+    const bool zero = std::all_of(r.y.begin() + std::ptrdiff_t(t * M), r.y.begin() + std::ptrdiff_t((t + 1) * M), [](double v) { return v == 0; });
+    if (t % 5 == 2) CHECK(zero);
+  }
+  const double routed = std::accumulate(r.load.begin(), r.load.end(), 0.0);
+  CHECK(routed <= double(E * G * 3));  // capacity: ceil(1.5 * 6 / 3)
+  CHECK(routed + r.overflow[0] <= 2.0 * double(G * S));
+  CHECK(routed > 0);
+}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <gshard/nn/transformer.hpp>
+
+#include <gshard/exec/executable.hpp>
+#include <gshard/op/reshard.hpp>
+#include <gshard/optim/adam.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <tuple>
+#include <vector>
+
+namespace gs = gshard;
+using gs::in, gs::none, gs::P;
+using mesh = gs::mesh<gs::axis<"expert">>;
+
+namespace {
+
+inline constexpr gs::nn::transformer_options options{.encoder_layers = 2, .decoder_layers = 2, .dropout = 0.1, .moe = {}};
+
+inline constexpr auto training_step = [](auto& m, auto source, auto target, auto next, auto rate) {
+  gs::nn::routing_summary routing;
+  const auto table = m.param("embedding", "VM", gs::init::fan_in("M"));
+  const auto source_mask = gs::nn::real_tokens(source), target_mask = gs::nn::real_tokens(target);
+  const auto memory = gs::nn::encode<"expert">(m.scope("encoder"), table, source, source_mask, options, routing);
+  const auto y = gs::nn::decode<"expert">(m.scope("decoder"), table, target, target_mask, memory, source_mask, options, routing);
+  const auto loss = gs::sum(gs::cross_entropy(gs::einsum<"GBTM,VM->GBTV">(y, table), next, 0.1) * target_mask) / gs::sum(target_mask);
+  gs::adam{}.minimise(m, m.objective(loss, 0.3), rate);
+  return std::tuple{loss, gs::nn::routing_summary::total(routing.load)};
+};
+template <gs::fixed_string Letters>
+using ids = in<Letters, P<"expert", none, none>, std::int32_t>;
+using program = gs::program<training_step, mesh, ids<"GBS">, ids<"GBT">, ids<"GBT">, in<"">>;
+
+constexpr std::size_t G = 8, B = 2, S = 5, T = 6, V = 13;
+const gs::dims extents{{'G', G}, {'B', B}, {'S', S}, {'T', T}, {'M', 16}, {'H', 2}, {'D', 8}, {'F', 24}, {'E', 4}, {'V', V}, {'L', 10}};
+
+struct history {
+  std::vector<double> losses;
+  std::vector<float> load;
+};
+
+history train(int devices, int steps) {
+  const auto on = gs::simulate<mesh>(devices);
+  gs::executable<program> run(on, extents, gs::parameter_store(on, 7));
+  run.context.seed = 11;
+  history h;
+  for (int i = 0; i < steps; ++i) {
+    // The target counts on from the source's first word; lengths vary.
+    std::vector<std::int32_t> source(G * B * S, 0), target(G * B * T, 0), next(G * B * T, -1);
+    for (std::size_t row = 0; row < G * B; ++row) {
+      const std::size_t length = 2 + (row + std::size_t(i)) % (S - 1);
+      const auto first = std::int32_t((row * 5 + std::size_t(i) * 3) % 9);
+      for (std::size_t k = 0; k < length; ++k) {
+        source[row * S + k] = 2 + (first + std::int32_t(k)) % 11;
+        target[row * T + k + 1] = source[row * S + k];
+        next[row * T + k] = source[row * S + k];
+      }
+      target[row * T] = 1;
+      next[row * T + length] = 1;
+    }
+    const auto [loss, load] = run(source, target, next, std::vector{3e-3f});
+    h.losses.push_back(double(loss.item()));
+    h.load = gs::to_global(load);
+  }
+  return h;
+}
+
+}  // namespace
+
+TEST_CASE("transformer: training lowers the loss, alike on any number of devices") {
+  constexpr int steps = 20;
+  const history one = train(1, steps);
+  CHECK(one.losses.front() == doctest::Approx(std::log(double(V))).epsilon(0.5));
+  CHECK(one.losses.back() < 0.8 * one.losses.front());
+  for (const int devices : {2, 3, 4, 8}) {
+    CAPTURE(devices);
+    const history h = train(devices, steps);
+    for (std::size_t i = 0; i < std::size_t(steps); ++i) CHECK(h.losses[i] == doctest::Approx(one.losses[i]).epsilon(1e-4));
+  }
+}

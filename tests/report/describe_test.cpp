@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <gshard/report/describe.hpp>
+
+#include <gshard/pass/program.hpp>
+#include <gshard/trace/einsum.hpp>
+#include <gshard/trace/shape.hpp>
+
+#include <doctest/doctest.h>
+
+#include <array>
+#include <string>
+
+namespace gs = gshard;
+using gs::in, gs::none, gs::P;
+
+namespace {
+
+inline constexpr auto layer = [](auto& m, auto x) {
+  auto w = m.param("w", "BC", P<"model", none>{}, gs::init::normal(1));
+  auto y = gs::annotate<P<"data", "model">>(gs::einsum<"ab,bc->ac">(x, w));
+  return gs::merge_dims<0>(y);
+};
+using program = gs::program<layer, gs::mesh<gs::axis<"data">, gs::axis<"model", 4>>, in<"AB", P<"data", "model">>>;
+
+}  // namespace
+
+TEST_CASE("a plan as text: mesh, inputs, parameters, steps with their layouts, outputs") {
+  const std::string text = gs::describe(program::plan);
+  const auto has = [&](const char* line) { return text.find(line) != std::string::npos; };
+  INFO(text);
+  CHECK(has("mesh data model=4; "));
+  CHECK(has("  input %"));
+  CHECK(has("f32[A@data,B@model]\n"));
+  CHECK(has("f32[B@model,C] w\n"));
+  CHECK(has("-> "));
+  CHECK(has("f32[A@data,C]+model\n"));
+  CHECK(has("reduce_scatter over model"));
+  CHECK(has("f32[AC]\n"));
+  CHECK(has("  output %"));
+}
+
+TEST_CASE("communication as text: kinds, counts and bytes") {
+  const std::string text =
+      gs::describe_communication(program::plan, program::plan.bind({{'A', 8}, {'B', 16}, {'C', 32}}, std::array{2, 4}));
+  INFO(text);
+  // The pending sum is [4,32] on a device; 3/4 of it go to others.
+  CHECK(text.find("reduce_scatter    1     384 B\n") != std::string::npos);
+  CHECK(gs::describe_communication(gs::plan_view{}, {}) == "  nothing is sent\n");
+}
+
+TEST_CASE("bytes") {
+  CHECK(gs::describe_bytes(0) == "0 B");
+  CHECK(gs::describe_bytes(1023) == "1023 B");
+  CHECK(gs::describe_bytes(1536) == "1.5 KiB");
+  CHECK(gs::describe_bytes(std::int64_t(1) << 30) == "1.0 GiB");
+  CHECK(gs::describe_bytes(std::int64_t(5000) << 40) == "5000.0 TiB");
+}

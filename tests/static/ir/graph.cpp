@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <gshard/ir/graph.hpp>
+
+#include <cstdint>
+#include <type_traits>
+
+namespace gs = gshard;
+
+namespace {
+
+static_assert(gs::dtype_of<float> == gs::dtype::f32 && gs::dtype_of<double> == gs::dtype::f64 &&
+              gs::dtype_of<std::int32_t> == gs::dtype::i32);
+static_assert(gs::size_of(gs::dtype::f32) == sizeof(float) && gs::size_of(gs::dtype::f64) == sizeof(double) &&
+              gs::size_of(gs::dtype::i32) == sizeof(std::int32_t));
+
+// Plans are tables of these: flat, copied by the thousand while the compiler runs.
+static_assert(std::is_trivially_copyable_v<gs::node> && std::is_trivially_copyable_v<gs::value> &&
+              std::is_trivially_copyable_v<gs::parameter> && std::is_trivially_copyable_v<gs::port> &&
+              std::is_trivially_copyable_v<gs::dim>);
+
+static_assert([] {
+  gs::rule r;
+  for (int f = 0; f < 16; f += 3) r.block(f);
+  for (int f = 0; f < 16; ++f)
+    if (r.is_blocked(f) != (f % 3 == 0)) return false;
+  return true;
+}());
+
+// Every operation takes at least as many operands as a user's map, and its gradient one more.
+static_assert(gs::rule::most_in >= gs::pointwise::most_operands);
+
+static_assert([] {
+  gs::graph g;
+  g.values.push_back({});
+  g.at(0).producer = 7;
+  const gs::graph& read = g;
+  return read.at(0).producer == 7 && read.at(0).rank() == 0 && !read.problem;
+}());
+
+}  // namespace

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/pass/plan.hpp>
+#include <gshard/pass/reshard.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+// What every plan must be, whatever the program and the mesh.
+namespace soundness {
+
+namespace gs = gshard;
+using gs::op;
+
+/// A move takes a tensor from the layout that its operand has to the one that its result has.
+constexpr bool moves_right(const gs::plan_view& p, const gs::node& s) {
+  const auto mask = std::uint8_t(s.attr.integer[0]);
+  int axis = -1;
+  for (int a = 0; a < gs::max_axes; ++a)
+    if (mask == 1u << a) axis = a;
+  const gs::value &from = p.at(s.input(0)), &to = p.at(s.output());
+  if (from.dims != to.dims || from.type != to.type || mask == 0 || (axis < 0 && s.kind != op::all_reduce)) return false;
+  return gs::after(from.layout, {s.kind, axis, s.attr.integer[1], s.attr.integer[2], mask}).same_layout(to.layout);
+}
+
+/// One list of axes for each factor of a step, on all operands and results; blocked factors whole, no axis on two factors, pending
+/// sums only into what is linear, and out of what is summed.
+constexpr bool lies_right(const gs::plan_view& p, const gs::node& s) {
+  std::array<gs::short_list, 16> cut{};
+  std::array<bool, 16> known{};
+  std::uint32_t used = 0, pending = 0;
+  const auto agrees = [&](const gs::value& v, const gs::short_list& factors) {
+    for (int d = 0; d < v.rank(); ++d) {
+      const auto f = std::size_t(factors[d]);
+      if (known[f]) {
+        if (cut[f] != v.layout[d]) return false;
+        continue;
+      }
+      known[f] = true;
+      cut[f] = v.layout[d];
+      const std::uint32_t axes = cut[f].empty() ? 0u : cut[f].mask();
+      if ((used & axes) || (axes && s.loops.is_blocked(factors[d]))) return false;
+      used |= axes;
+    }
+    return v.rank() == factors.size();
+  };
+  for (int i = 0; i < s.inputs; ++i) {
+    if (!agrees(p.at(s.input(i)), s.loops.in[std::size_t(i)])) return false;
+    pending |= p.at(s.input(i)).layout.partial;
+  }
+  const bool linear = s.kind == op::scale || s.kind == op::reshape || (s.kind == op::einsum && s.inputs == 1) ||
+                      (s.kind == op::map && s.attr.function->linear);
+  for (int i = 0; i < s.inputs; ++i)
+    if (pending && (!linear || p.at(s.input(i)).layout.partial != pending)) return false;
+  if (pending & used) return false;
+  std::uint32_t summed = pending;
+  for (int o = 0; o < s.outputs; ++o)
+    if (!agrees(p.at(s.output(o)), s.loops.out[std::size_t(o)])) return false;
+  for (int o = 0; o < s.outputs; ++o) {
+    summed = pending;
+    for (int f = 0; f < 16; ++f)
+      if (known[std::size_t(f)] && !cut[std::size_t(f)].empty() && !s.loops.out[std::size_t(o)].contains(f)) summed |= cut[std::size_t(f)].mask();
+    if (p.at(s.output(o)).layout.partial != summed) return false;
+  }
+  return true;
+}
+
+/// Layouts are legal: no axis twice, no open dims, no axis that cuts and is pending.
+constexpr bool is_legal(const gs::sharding& s) {
+  std::uint32_t seen = s.partial;
+  for (int d = 0; d < s.rank; ++d)
+    for (int i = 0; i < s[d].size(); ++i) {
+      if ((seen >> s[d][i]) & 1u) return false;
+      seen |= 1u << s[d][i];
+    }
+  return s.open == 0;
+}
+
+constexpr bool is_sound(const gs::plan_view& p) {
+  std::vector<char> made(p.values.size(), 0);
+  std::vector<std::int32_t> holds(p.values.size(), -1);  // by storage: the value that was last written over another one there
+  for (const gs::port& q : p.inputs) made[std::size_t(q.value)] = 1;
+  for (const gs::parameter& q : p.parameters) made[std::size_t(q.value)] = 1;
+  const auto storage = [&](std::int32_t v) -> std::int32_t& { return holds[std::size_t(p.lifetimes[std::size_t(v)].root)]; };
+  const auto can_be_read = [&](std::int32_t v) { return made[std::size_t(v)] && (storage(v) < 0 || storage(v) == v); };
+  for (const gs::value& v : p.values)
+    if (!is_legal(v.layout) || v.layout.rank != v.rank()) return false;
+  for (const gs::node& s : p.steps) {
+    for (int i = 0; i < s.inputs; ++i)
+      if (!can_be_read(s.input(i))) return false;
+    for (int o = 0; o < s.in_place; ++o) storage(s.output(o)) = s.output(o);
+    for (int o = 0; o < s.outputs; ++o) {
+      if (made[std::size_t(s.output(o))]) return false;
+      made[std::size_t(s.output(o))] = 1;
+    }
+    const bool moves = gs::traits(s.kind).collective || s.kind == op::slice;
+    if (s.kind != op::annotate && !(moves ? moves_right(p, s) : lies_right(p, s))) return false;
+  }
+  for (const gs::port& q : p.outputs)
+    if (!can_be_read(q.value)) return false;
+  for (const gs::parameter& q : p.parameters)
+    if (q.updated >= 0 && (!can_be_read(q.updated) || !p.at(q.updated).layout.same_layout(p.at(q.value).layout))) return false;
+  return true;
+}
+
+}  // namespace soundness

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <gshard/trace/map.hpp>
+
+#include "../tracing.hpp"
+
+namespace gs = gshard;
+using gs::builder, gs::dtype, gs::fault, gs::map, gs::op, gs::symbol;
+using tracing::fails, tracing::has_dims, tracing::input;
+
+namespace {
+
+// Operands of lower rank are lined up by their dims, from the last.
+static_assert(tracing::holds([](builder& b, auto&) {
+  const symbol x = input(b, "GBHTT");
+  const auto lines_up = [&](std::string_view letters, std::initializer_list<int> factors) {
+    const symbol y = input(b, letters) + x;
+    return has_dims(y, "GBHTT") && tracing::reads(b.program.nodes.back().loops.in[0], factors) &&
+           tracing::reads(b.program.nodes.back().loops.in[1], {0, 1, 2, 3, 4});
+  };
+  return lines_up("TT", {3, 4}) && lines_up("T", {4}) && lines_up("GBT", {0, 1, 4}) && lines_up("GH", {0, 2}) && lines_up("", {}) &&
+         lines_up("GBHTT", {0, 1, 2, 3, 4});
+}));
+// Of two operands of one rank the first gives the order; the other must have it.
+static_assert(tracing::holds([](builder& b, auto&) { return has_dims(input(b, "AB") * input(b, "AB"), "AB"); }));
+static_assert(fails(fault::dims_do_not_broadcast, "map", [](builder& b, auto&) { input(b, "AB") + input(b, "BA"); }));
+static_assert(fails(fault::dims_do_not_broadcast, "map", [](builder& b, auto&) { input(b, "A") + input(b, "B"); }));
+static_assert(fails(fault::dims_do_not_broadcast, "map", [](builder& b, auto&) { input(b, "ABC") / input(b, "CA"); }));
+static_assert(tracing::problem_of([](builder& b, auto&) { input(b, "AB") + input(b, "C"); }).first == 1);
+
+static_assert(fails(fault::wrong_type, "map", [](builder& b, auto&) { gs::relu(input(b, "A", dtype::i32)); }));
+static_assert(fails(fault::wrong_type, "map", [](builder& b, auto&) { input(b, "A") + input(b, "A", dtype::f64); }));
+
+// A pending sum may run through sums and differences, not through products.
+static_assert(tracing::holds([](builder& b, auto&) {
+  const symbol x = input(b, "A");
+  const auto linear = [&](symbol) { return b.program.nodes.back().attr.function->linear; };
+  return linear(x + x) && linear(x - x) && !linear(x * x) && !linear(x / x) && !linear(gs::relu(x));
+}));
+static_assert(tracing::holds([](builder& b, auto&) {
+  const symbol x = input(b, "A");
+  map<[](auto p, auto q, auto r, auto s, auto t) { return p * q + r * s - t; }>(x, x, x, x, x);
+  return b.program.nodes.back().inputs == 5 && b.program.nodes.back().attr.function->arity == 5;
+}));
+// One function has one entry, so equal nodes can be told.
+static_assert(tracing::holds([](builder& b, auto&) {
+  const symbol x = input(b, "A");
+  gs::relu(x);
+  const gs::pointwise* first = b.program.nodes.back().attr.function;
+  gs::relu(gs::relu(x));
+  return b.program.nodes.back().attr.function == first;
+}));
+
+static_assert(tracing::holds([](builder& b, auto&) {
+  2.5 * input(b, "AB");
+  const gs::attributes a = b.program.nodes.back().attr;
+  gs::scale_by<"BA">(input(b, "AB"), -0.5);
+  const gs::attributes& by = b.program.nodes.back().attr;
+  return a.number[0] == 2.5 && a.dims.empty() && by.number[0] == 1 && by.number[1] == -0.5 && by.dims.size() == 2;
+}));
+
+static_assert(tracing::holds([](builder& b, auto&) {
+  const symbol y = gs::cast<float>(input(b, "AB", dtype::i32));
+  return has_dims(y, "AB") && y.get().type == dtype::f32 && b.program.nodes.back().kind == op::cast;
+}));
+
+static_assert([] {
+  builder b;
+  b.fail(fault::unknown_axis, "w");
+  const symbol none = b.nothing();
+  return (none + none).id < 0 && (2.0 * none).id < 0 && gs::relu(none).id < 0 && gs::cast<float>(none).id < 0 &&
+         gs::scale_by<"A">(none, 1).id < 0;
+}());
+
+}  // namespace

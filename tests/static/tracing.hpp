@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+// Programs traced by hand: the verbs called on a builder, without a lambda or a mesh type around them.
+#include <gshard/ir/spec.hpp>
+#include <gshard/trace/parameter_scope.hpp>
+
+#include <cstddef>
+#include <initializer_list>
+#include <string_view>
+
+namespace tracing {
+
+namespace gs = gshard;
+
+inline constexpr gs::mesh_shape mesh = gs::mesh<gs::axis<"x">, gs::axis<"y">>::shape;
+
+constexpr gs::builder on(const gs::mesh_shape& shape) {
+  gs::builder b;
+  b.mesh = shape;
+  return b;
+}
+
+constexpr gs::symbol input(gs::builder& b, std::string_view letters, gs::dtype type = gs::dtype::f32) {
+  const gs::symbol s{&b, b.add_value(b.dims_of(letters, "input"), type)};
+  b.program.inputs.push_back({gs::tensor_name(letters), s.id});
+  return s;
+}
+template <class... Entries>
+constexpr gs::symbol input(gs::builder& b, std::string_view letters, gs::spec<Entries...>) {
+  const gs::symbol s = input(b, letters);
+  b.program.at(s.id).layout = gs::resolve(gs::spec<Entries...>::named, b.mesh, letters, b.program.problem);
+  return s;
+}
+
+/// The letters of a tensor's dims; '*' for a product, '#' for a number, 'C' for a capacity.
+constexpr bool has_dims(gs::symbol s, std::string_view letters) {
+  if (s.id < 0 || s.rank() != int(letters.size())) return false;
+  for (int d = 0; d < s.rank(); ++d) {
+    const gs::dim& whole = s.owner->program.dims[std::size_t(s.get().dims[d])];
+    char letter = whole.letter;
+    if (whole.what == gs::dim::kind::product) letter = '*';
+    if (whole.what == gs::dim::kind::fixed) letter = '#';
+    if (whole.what == gs::dim::kind::ratio) letter = 'C';
+    if (letter != letters[std::size_t(d)]) return false;
+  }
+  return true;
+}
+
+/// The fault that f(builder, parameter_scope) ends in.
+template <class F>
+constexpr gs::diagnostic problem_of(F f) {
+  gs::builder b = on(mesh);
+  const gs::parameter_scope m(b);
+  f(b, m);
+  return b.program.problem;
+}
+template <class F>
+constexpr bool fails(gs::fault expected, std::string_view about, F f) {
+  const gs::diagnostic p = problem_of(f);
+  return p.what == expected && p.subject.view() == about;
+}
+/// f(builder, parameter_scope) is true, and no fault was found.
+template <class F>
+constexpr bool holds(F f) {
+  gs::builder b = on(mesh);
+  const gs::parameter_scope m(b);
+  return f(b, m) && !b.failed();
+}
+
+constexpr bool reads(const gs::short_list& l, std::initializer_list<int> values) {
+  int i = 0;
+  for (int v : values)
+    if (i >= l.size() || l[i++] != v) return false;
+  return i == l.size();
+}
+constexpr int count(const gs::graph& g, gs::op kind) {
+  int n = 0;
+  for (const gs::node& node : g.nodes) n += node.kind == kind;
+  return n;
+}
+
+}  // namespace tracing
