@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <gshard/base/list_view.hpp>
 #include <gshard/base/packed_list.hpp>
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <string_view>
 
 namespace gshard { inline namespace v0 {
@@ -60,7 +60,7 @@ struct dims {
 };
 
 /// The extent of a derived dim, given the extents of the dims before it.
-constexpr std::int64_t derived_extent(const dim& d, std::span<const std::int64_t> before) {
+constexpr std::int64_t derived_extent(const dim& d, list_view<std::int64_t> before) {
   switch (d.what) {
     case dim::kind::bound: return -1;
     case dim::kind::fixed: return d.number;

@@ -9,7 +9,6 @@
 #include <gshard/pass/propagate.hpp>
 #include <gshard/pass/schedule.hpp>
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <gshard/base/list_view.hpp>
 #include <gshard/ir/graph.hpp>
 #include <gshard/ir/mesh.hpp>
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <vector>
 
 namespace gshard { inline namespace v0 {
@@ -33,7 +33,7 @@ namespace detail {
 inline constexpr std::int64_t assumed_dim = 64;
 inline constexpr int assumed_axis = 8;
 
-constexpr extents assume_extents(std::span<const dim> dims, const mesh_shape& mesh, const gshard::dims& known) {
+constexpr extents assume_extents(list_view<dim> dims, const mesh_shape& mesh, const gshard::dims& known) {
   extents e;
   for (const dim& d : dims) {
     const std::int64_t bound = d.what == dim::kind::bound ? known.find(d.letter) : derived_extent(d, e.dims);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <gshard/base/list_view.hpp>
 #include <gshard/trace/builder.hpp>
 #include <gshard/trace/einsum.hpp>
 #include <gshard/trace/map.hpp>
@@ -10,11 +11,9 @@
 #include <gshard/trace/rows.hpp>
 #include <gshard/trace/shape.hpp>
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <vector>
 
 namespace gshard { inline namespace v0 {
@@ -31,7 +30,7 @@ inline constexpr pointwise pointwise_constant{
 /// the nodes that compute the gradients of its operands.
 class differentiator {
  public:
-  constexpr differentiator(builder& b, std::int32_t of, std::span<const symbol> wanted)
+  constexpr differentiator(builder& b, std::int32_t of, list_view<symbol> wanted)
       : b_(b), gradients_(b.program.values.size(), -1), needed_(b.program.values.size(), false) {
     for (const symbol& s : wanted) needed_[std::size_t(s.id)] = true;
     for (const node& n : b.program.nodes)
@@ -171,7 +170,7 @@ class differentiator {
       }
       symbol g = dy;
       if (count > 1 || known != factors[0])
-        g = emit_einsum(b_, std::span(operands.data(), count), std::span(factors.data(), count), known);
+        g = emit_einsum(b_, list_view(operands.data(), count), list_view(factors.data(), count), known);
       if (!b_.failed() && known.size() < mine.size()) g = emit_broadcast(g, known, in(n, i), mine);
       add(n.input(i), g);
     }
@@ -202,10 +201,10 @@ class differentiator {
         ids[n.inputs] = dy.id;
         attributes attr;
         attr.function = &f.derivative(i);
-        g = {&b_, b_.add_node(op::map, std::span(ids.data(), std::size_t(n.inputs) + 1), r, attr, {{dy.get().dims, dy.get().type}})};
+        g = {&b_, b_.add_node(op::map, list_view(ids.data(), std::size_t(n.inputs) + 1), r, attr, {{dy.get().dims, dy.get().type}})};
       }
       const short_list& mine = n.loops.in[std::size_t(i)];
-      if (mine.size() < n.loops.out[0].size()) g = emit_einsum(b_, std::span(&g, 1), std::span(&n.loops.out[0], 1), mine);
+      if (mine.size() < n.loops.out[0].size()) g = emit_einsum(b_, list_view(&g, 1), list_view(&n.loops.out[0], 1), mine);
       add(n.input(i), g);
     }
   }
@@ -230,7 +229,7 @@ class differentiator {
     std::array<std::int32_t, 5> ids{n.input(0), n.output(0), dweight.id, daux.id, n.inputs > 1 ? n.input(1) : -1};
     r.in = {n.loops.in[0], route::chosen, route::chosen, n.loops.out[2], n.loops.in[1]};
     r.out[0] = n.loops.in[0];
-    const symbol d{&b_, b_.add_node(op::top2_gating_grad, std::span(ids.data(), n.inputs > 1 ? 5u : 4u), r, n.attr,
+    const symbol d{&b_, b_.add_node(op::top2_gating_grad, list_view(ids.data(), n.inputs > 1 ? 5u : 4u), r, n.attr,
                                     {{in(n, 0).get().dims, in(n, 0).get().type}})};
     add(n.input(0), d);
   }
@@ -252,7 +251,7 @@ class differentiator {
 /// The gradients of a scalar with respect to `wanted`, in that order, as further nodes of the program: reverse mode, operation by
 /// operation; einsum's rule is another einsum. The gradient of a parameter that is used in several places is summed once.
 /// Communicates: nothing by itself; the partitioner sees the nodes that were added.
-constexpr std::vector<symbol> gradients(symbol scalar, std::span<const symbol> wanted) {
+constexpr std::vector<symbol> gradients(symbol scalar, list_view<symbol> wanted) {
   builder& b = *scalar.owner;
   std::vector<symbol> result(wanted.size(), b.nothing());
   if (b.failed()) return result;

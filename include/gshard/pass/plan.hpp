@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <gshard/base/list_view.hpp>
 #include <gshard/ir/graph.hpp>
 #include <gshard/ir/mesh.hpp>
 #include <gshard/pass/cost.hpp>
@@ -8,7 +9,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <string_view>
 
 namespace gshard { inline namespace v0 {
@@ -19,12 +19,12 @@ namespace gshard { inline namespace v0 {
 /// In a communication step attr.integer is {mask of mesh axes, dim the axis leaves or -1, dim it comes to or -1}.
 struct plan_view {
   mesh_shape mesh;
-  std::span<const dim> dims;
-  std::span<const value> values;
-  std::span<const lifetime> lifetimes;
-  std::span<const node> steps;
-  std::span<const parameter> parameters;
-  std::span<const port> inputs, outputs;
+  list_view<dim> dims;
+  list_view<value> values;
+  list_view<lifetime> lifetimes;
+  list_view<node> steps;
+  list_view<parameter> parameters;
+  list_view<port> inputs, outputs;
 
   constexpr const value& at(std::int32_t v) const { return values[std::size_t(v)]; }
 
@@ -66,7 +66,7 @@ struct plan_view {
     return nullptr;
   }
   /// The extents of all dims, derived ones included; -1 where a letter is not bound.
-  constexpr extents bind(const gshard::dims& bound, std::span<const int> axes) const {
+  constexpr extents bind(const gshard::dims& bound, list_view<int> axes) const {
     extents e;
     for (const dim& d : dims)
       e.dims.push_back(d.what == dim::kind::bound ? bound.find(d.letter) : derived_extent(d, e.dims));

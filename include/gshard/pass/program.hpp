@@ -132,13 +132,13 @@ struct plan_storage {
   std::array<port, N.outputs> outputs;
 
   constexpr explicit plan_storage(const plan_tables& p) {
-    std::copy(p.dims.begin(), p.dims.end(), dims.begin());
-    std::copy(p.values.begin(), p.values.end(), values.begin());
-    std::copy(p.lifetimes.begin(), p.lifetimes.end(), lifetimes.begin());
-    std::copy(p.steps.begin(), p.steps.end(), steps.begin());
-    std::copy(p.parameters.begin(), p.parameters.end(), parameters.begin());
-    std::copy(p.inputs.begin(), p.inputs.end(), inputs.begin());
-    std::copy(p.outputs.begin(), p.outputs.end(), outputs.begin());
+    for (std::size_t i = 0; i < p.dims.size(); ++i) dims[i] = p.dims[i];
+    for (std::size_t i = 0; i < p.values.size(); ++i) values[i] = p.values[i];
+    for (std::size_t i = 0; i < p.lifetimes.size(); ++i) lifetimes[i] = p.lifetimes[i];
+    for (std::size_t i = 0; i < p.steps.size(); ++i) steps[i] = p.steps[i];
+    for (std::size_t i = 0; i < p.parameters.size(); ++i) parameters[i] = p.parameters[i];
+    for (std::size_t i = 0; i < p.inputs.size(); ++i) inputs[i] = p.inputs[i];
+    for (std::size_t i = 0; i < p.outputs.size(); ++i) outputs[i] = p.outputs[i];
   }
 };
 

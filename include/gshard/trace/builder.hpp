@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <gshard/base/list_view.hpp>
 #include <gshard/ir/graph.hpp>
 #include <gshard/ir/mesh.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
-#include <span>
 #include <string_view>
 #include <vector>
 
@@ -59,9 +59,9 @@ class builder {
   /// Appends a node with new values as results; `loops` lists the factors of operands and results in order.
   constexpr std::int32_t add_node(op kind, std::initializer_list<std::int32_t> in, const rule& loops, const attributes& attr,
                                   std::initializer_list<result> out) {
-    return add_node(kind, std::span(in.begin(), in.size()), loops, attr, out);
+    return add_node(kind, list_view(in.begin(), in.size()), loops, attr, out);
   }
-  constexpr std::int32_t add_node(op kind, std::span<const std::int32_t> in, const rule& loops, const attributes& attr,
+  constexpr std::int32_t add_node(op kind, list_view<std::int32_t> in, const rule& loops, const attributes& attr,
                                   std::initializer_list<result> out) {
     node n;
     n.kind = kind;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <gshard/base/list_view.hpp>
 #include <gshard/base/fixed_string.hpp>
 #include <gshard/base/reason.hpp>
 #include <gshard/ir/equation.hpp>
@@ -12,7 +13,6 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <string_view>
 
 namespace gshard { inline namespace v0 {
@@ -21,7 +21,7 @@ namespace detail {
 
 /// The paper's dispatch and combine einsums, "GSEC,GSM->EGCM" and "GSEC,GECM->GSM", whose first operand is one-hot, as index
 /// operations. Empty when the einsum is neither.
-constexpr symbol emit_one_hot_einsum(builder& b, std::span<const symbol> operands, std::span<const short_list> factors,
+constexpr symbol emit_one_hot_einsum(builder& b, list_view<symbol> operands, list_view<short_list> factors,
                                      const short_list& output, const dim_list& dims) {
   if (!b.options.sparse_one_hot || operands.size() != 2 || factors[0].size() != 4) return b.nothing();
   const one_hot_parts hot = one_hot_of(operands[0]);
@@ -50,7 +50,7 @@ constexpr symbol emit_one_hot_einsum(builder& b, std::span<const symbol> operand
 }
 
 /// op::einsum of one or two operands: out[o] = sum over the factors that o lacks of the product of the operands.
-constexpr symbol emit_einsum(builder& b, std::span<const symbol> operands, std::span<const short_list> factors,
+constexpr symbol emit_einsum(builder& b, list_view<symbol> operands, list_view<short_list> factors,
                              const short_list& output, std::string_view text = "einsum") {
   if (b.failed()) return b.nothing();
   std::array<int, short_list::largest + 1> dim_of{};
@@ -84,7 +84,7 @@ constexpr symbol emit_einsum(builder& b, std::span<const symbol> operands, std::
     ids[i] = operands[i].id;
   }
   loops.out[0] = output;
-  return {&b, b.add_node(op::einsum, std::span(ids.data(), operands.size()), loops, {}, {{dims, type}})};
+  return {&b, b.add_node(op::einsum, list_view(ids.data(), operands.size()), loops, {}, {{dims, type}})};
 }
 
 }  // namespace detail
@@ -155,7 +155,7 @@ template <fixed_string Equation, class... Symbols>
 constexpr symbol einsum(symbol first, Symbols... rest) {
   const equation& e = detail::checked_equation<Equation, 1 + int(sizeof...(rest))>(*first.owner);
   const std::array operands{first, rest...};
-  return detail::emit_einsum(*first.owner, operands, std::span(e.operands.data(), operands.size()), e.output, Equation.view());
+  return detail::emit_einsum(*first.owner, operands, list_view(e.operands.data(), operands.size()), e.output, Equation.view());
 }
 
 namespace detail {
@@ -164,7 +164,7 @@ constexpr symbol emit_sum(symbol x, const short_list& keep) {
   builder& b = *x.owner;
   if (b.failed()) return b.nothing();
   const short_list all = counting(x.rank());
-  return emit_einsum(b, std::span(&x, 1), std::span(&all, 1), keep, "sum");
+  return emit_einsum(b, list_view(&x, 1), list_view(&all, 1), keep, "sum");
 }
 /// The dims of x that the factors in `kept` leave out.
 constexpr dim_list dims_lacking(symbol x, const short_list& factors, const short_list& kept) {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <gshard/base/list_view.hpp>
 #include <gshard/trace/builder.hpp>
 #include <gshard/trace/einsum.hpp>
 #include <gshard/trace/routing.hpp>
 
 #include <array>
 #include <cstdint>
-#include <span>
 
 namespace gshard { inline namespace v0 {
 
@@ -61,7 +61,7 @@ constexpr gating_result emit_top2_gating(symbol gates, symbol mask, capacity c, 
   attr.dims = dims({place});
   const std::array<std::int32_t, 2> in{gates.id, mask.id};
   const int G = g.dims[0], S = g.dims[1], E = g.dims[2];
-  b.add_node(op::top2_gating, std::span(in.data(), mask.id < 0 ? 1u : 2u), loops, attr,
+  b.add_node(op::top2_gating, list_view(in.data(), mask.id < 0 ? 1u : 2u), loops, attr,
              {{dims({G, S, two}), dtype::i32},
               {dims({G, S, two}), g.type},
               {dims({G}), g.type},

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <gshard/base/list_view.hpp>
 #include <gshard/base/fixed_string.hpp>
 #include <gshard/trace/builder.hpp>
 
 #include <array>
 #include <concepts>
 #include <cstdint>
-#include <span>
 
 namespace gshard { inline namespace v0 {
 
@@ -29,7 +29,7 @@ constexpr bool line_up(const dim_list& operand, const dim_list& result, short_li
 
 /// op::map. Attributes: function. The result has the dims of the first operand of highest rank; dims that the others lack are
 /// broadcast.
-constexpr symbol emit_map(builder& b, const pointwise& f, std::span<const symbol> operands) {
+constexpr symbol emit_map(builder& b, const pointwise& f, list_view<symbol> operands) {
   if (b.failed()) return b.nothing();
   symbol largest = operands[0];
   for (const symbol& s : operands)
@@ -52,7 +52,7 @@ constexpr symbol emit_map(builder& b, const pointwise& f, std::span<const symbol
   loops.out[0] = counting(dims.size());
   attributes attr;
   attr.function = &f;
-  return {&b, b.add_node(op::map, std::span(ids.data(), operands.size()), loops, attr, {{dims, type}})};
+  return {&b, b.add_node(op::map, list_view(ids.data(), operands.size()), loops, attr, {{dims, type}})};
 }
 
 /// op::scale: x * constant * (product of the extents of `over`)^power. Attributes: number[0], number[1] = power, dims.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <gshard/base/list_view.hpp>
 #include <gshard/trace/builder.hpp>
 
 #include <array>
@@ -55,7 +56,7 @@ constexpr symbol emit_one_hot(symbol slot, symbol weight, int expert_dim, int pl
   loops.in[0] = loops.in[1] = route::chosen;
   loops.out[0] = route::mask;
   const std::array<std::int32_t, 2> in{slot.id, weight.id};
-  return {&b, b.add_node(op::one_hot, std::span(in.data(), weight.id < 0 ? 1u : 2u), loops, {}, {{dims, type}})};
+  return {&b, b.add_node(op::one_hot, list_view(in.data(), weight.id < 0 ? 1u : 2u), loops, {}, {{dims, type}})};
 }
 
 /// op::dispatch: out[e,g,c,m] (in any order with m last) = weight[g,s,k] * x[g,s,m] where slot[g,s,k] = e * C + c.
@@ -67,7 +68,7 @@ constexpr symbol emit_dispatch(symbol slot, symbol weight, symbol x, const short
   loops.in[1] = loops.in[2] = route::chosen;
   loops.out[0] = out;
   const std::array<std::int32_t, 3> in{x.id, slot.id, weight.id};
-  return {&b, b.add_node(op::dispatch, std::span(in.data(), weight.id < 0 ? 2u : 3u), loops, {}, {{dims, x.get().type}})};
+  return {&b, b.add_node(op::dispatch, list_view(in.data(), weight.id < 0 ? 2u : 3u), loops, {}, {{dims, x.get().type}})};
 }
 
 /// op::combine: y[g,s,m] = sum over k of weight[g,s,k] * h[e,g,c,m] at slot[g,s,k] = e * C + c.
@@ -78,7 +79,7 @@ constexpr symbol emit_combine(symbol slot, symbol weight, symbol h, const short_
   loops.in[1] = loops.in[2] = route::chosen;
   loops.out[0] = route::tokens;
   const std::array<std::int32_t, 3> in{h.id, slot.id, weight.id};
-  return {&b, b.add_node(op::combine, std::span(in.data(), weight.id < 0 ? 2u : 3u), loops, {}, {{dims, h.get().type}})};
+  return {&b, b.add_node(op::combine, list_view(in.data(), weight.id < 0 ? 2u : 3u), loops, {}, {{dims, h.get().type}})};
 }
 
 /// op::combine_weight_grad: dweight[g,s,k] = <h[e,g,c,:], dy[g,s,:]> at slot[g,s,k] = e * C + c.
