@@ -49,6 +49,9 @@ if [ -n "$simulate" ] || [[ " ${args[*]-} " = *" --help "* ]]; then
   exec "${program[@]}"
 fi
 
+# A launcher gives every rank a terminal of its own, so the ranks cannot see where their output goes.
+[ -t 1 ] || program+=(--plain)
+
 # One thread per rank, unbound: the ranks may well be more than the cores.
 export OMP_NUM_THREADS=1 OMPI_MCA_btl_vader_single_copy_mechanism=none
 launcher=(mpirun -n "$ranks")
