@@ -21,13 +21,16 @@
 
 #include <unistd.h>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <fstream>
 #include <iostream>
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -42,7 +45,7 @@ struct command_line {
   std::int64_t steps = 0;
   std::int64_t beam = 4;
   std::uint64_t seed = 1;
-  std::string text, save, load, data = "/usr/share/locale";
+  std::string text, save, load, losses, data = "/usr/share/locale";
   bool plan = false, plain = false;
 };
 
@@ -65,7 +68,18 @@ class mpi_session {
   mpi_session(const mpi_session&) = delete;
   mpi_session& operator=(const mpi_session&) = delete;
 
-  bool first() const { return rank_ == 0; }
+  /// Says what went wrong and ends all ranks, also those that wait for this one. The first rank speaks; another one only if the
+  /// first has nothing to say.
+  int fail(const char* what) const {
+    if (rank_ != 0) std::this_thread::sleep_for(std::chrono::seconds(2));
+    std::cerr << "translate: " << what << std::endl;
+#if GSHARD_HAS_MPI
+    int ranks = 1;
+    if (started_) MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    if (ranks > 1) MPI_Abort(MPI_COMM_WORLD, 1);
+#endif
+    return 1;
+  }
   gs::cluster<mesh> cluster() const {
 #if GSHARD_HAS_MPI
     if (started_) return gs::on_mpi<mesh>(MPI_COMM_WORLD);
@@ -159,8 +173,14 @@ void train(const gs::cluster<mesh>& on, const command_line& c) {
 
   // A launcher gives its processes terminals of its own, so that being on one says little: --plain does.
   progress clock(60 * s.minutes, !c.plain && isatty(STDOUT_FILENO) == 1);
+  std::ofstream losses;
+  if (tell && !c.losses.empty()) {
+    losses.open(c.losses);
+    losses.precision(9);
+  }
   for (bool more = true; more;) {
     const step_report r = training.step(batches.next());
+    if (losses.is_open()) losses << training.steps() << ' ' << r.loss << ' ' << r.balance_loss << '\n';
     more = c.steps > 0 ? training.steps() < c.steps : from_leader(on, clock.elapsed() < 60 * s.minutes);
     if (tell) clock.show(training.steps(), r, !more);
   }
@@ -217,6 +237,7 @@ int main(int argc, char** argv) {
   app.add_option("--translate", c.text, "a text to translate: with --load, or after training");
   app.add_option("--save", c.save, "write the trained model to this file");
   app.add_option("--load", c.load, "use the model in this file instead of training");
+  app.add_option("--losses", c.losses, "write the loss of every step to this file");
   app.add_option("--data", c.data, "locale directory with the catalogues of iso-codes")->capture_default_str();
   app.add_option("--beam", c.beam, "hypotheses of the beam search")->check(CLI::Range(1, 16))->capture_default_str();
   app.add_option("--seed", c.seed, "of parameters, batches, dropout and routing")->capture_default_str();
@@ -231,7 +252,6 @@ int main(int argc, char** argv) {
     if (c.load.empty()) train(on, c);
     else use(on, c);
   } catch (const std::exception& e) {
-    if (mpi.first()) std::cerr << "translate: " << e.what() << std::endl;
-    return 1;
+    return mpi.fail(e.what());
   }
 }

@@ -58,7 +58,8 @@ TEST_CASE("blocks that are taken never overlap, and what is given back is used a
 
 namespace {
 
-/// Steps that read random values that exist and write new ones, with aliases, in-place updates, unused results and unused inputs.
+/// Steps that read random values that exist and write new ones, with aliases, in-place updates, unused
+/// results and unused inputs.
 struct random_plan {
   std::vector<gs::value> values;
   std::vector<gs::node> steps;
@@ -110,13 +111,15 @@ TEST_CASE("values that are needed at one time never share bytes") {
     const auto root = [&](std::int32_t v) { return p.lifetimes[std::size_t(v)].root; };
     const auto persistent = [&](std::int32_t v) { return p.lifetimes[std::size_t(root(v))].persistent; };
     const auto bytes_of = [&](std::int32_t v) {
-      return std::span(memory).subspan(std::size_t(m.offset[std::size_t(root(v))]), std::size_t(p.bytes[std::size_t(root(v))]));
+      return std::span(memory).subspan(std::size_t(m.offset[std::size_t(root(v))]),
+                                       std::size_t(p.bytes[std::size_t(root(v))]));
     };
     const auto write = [&](std::int32_t v) {
       if (!persistent(v) && root(v) == v) std::ranges::fill(bytes_of(v), v);
     };
     const auto intact = [&](std::int32_t v) {
-      return persistent(v) || std::ranges::all_of(bytes_of(v), [&](std::int32_t mark) { return mark == root(v); });
+      return persistent(v) ||
+             std::ranges::all_of(bytes_of(v), [&](std::int32_t mark) { return mark == root(v); });
     };
     for (const gs::port& q : p.inputs) write(q.value);
     for (const gs::node& n : p.steps) {

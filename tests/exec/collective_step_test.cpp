@@ -11,7 +11,8 @@ using given = std::span<const symbol>;
 using scope = gs::parameter_scope;
 
 namespace {
-const std::vector<gs::dims> sizes{{{'A', 6}, {'B', 12}, {'C', 6}}, {{'A', 5}, {'B', 7}, {'C', 3}}, {{'A', 2}, {'B', 1}, {'C', 4}}};
+const std::vector<gs::dims> sizes{
+    {{'A', 6}, {'B', 12}, {'C', 6}}, {{'A', 5}, {'B', 7}, {'C', 3}}, {{'A', 2}, {'B', 1}, {'C', 4}}};
 }
 
 TEST_CASE("every layout to every layout, through every sequence of moves") {
@@ -19,9 +20,15 @@ TEST_CASE("every layout to every layout, through every sequence of moves") {
     const run_graph::sweep how{.dims = sizes, .pending_sources = pending, .most = 1000};
     every_sharding(trace({{"A"}}, [](const scope&, given x) { return symbols{lay_out(x[0])}; }), how);
     every_sharding(trace({{"AB"}}, [](const scope&, given x) { return symbols{lay_out(x[0])}; }), how);
-    every_sharding(trace({{"ABC"}}, [](const scope&, given x) { return symbols{lay_out(x[0]), lay_out(lay_out(x[0]))}; }), how);
+    every_sharding(trace({{"ABC"}},
+                         [](const scope&, given x) {
+                           return symbols{lay_out(x[0]), lay_out(lay_out(x[0]))};
+                         }),
+                   how);
   }
-  every_sharding(trace({{"AB", gs::dtype::i32, 'A'}}, [](const scope&, given x) { return symbols{lay_out(x[0])}; }), {sizes});
+  every_sharding(
+      trace({{"AB", gs::dtype::i32, 'A'}}, [](const scope&, given x) { return symbols{lay_out(x[0])}; }),
+      {sizes});
 }
 
 TEST_CASE("layouts on three axes") {
@@ -43,6 +50,7 @@ TEST_CASE("layouts on three axes") {
 TEST_CASE("what is no collective is refused") {
   const gs::any_cluster on(run_graph::mesh_of_rank(1), std::make_shared<gs::simulated>(std::vector{2}));
   const gs::detail::bound_value v;
-  CHECK_THROWS_WITH_AS(gs::detail::collective_step(gs::op::collective_permute, on, 1, -1, -1, v, v, std::make_shared<gs::reducer>()),
+  CHECK_THROWS_WITH_AS(gs::detail::collective_step(gs::op::collective_permute, on, 1, -1, -1, v, v,
+                                                   std::make_shared<gs::reducer>()),
                        "executor: a plan step of kind collective_permute cannot be run", gs::error);
 }

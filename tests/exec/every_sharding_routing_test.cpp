@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tokens find the same experts and the same places, and their gradients the same way back, whatever the layouts.
+// Tokens find the same experts and the same places, and their gradients the same way back, whatever the
+// layouts.
 #include "run_graph.hpp"
 
 #include <gshard/pass/differentiate.hpp>
@@ -37,11 +38,13 @@ symbols gated(given x, bool dense_results) {
 
 /// Dispatch to experts, something non-linear there, combine; gradients of <y, dy> + aux for tokens and gates.
 symbols routed(given x) {
-  const gs::gating_result r = gs::top2_gating(gs::softmax(x[0]), x[1], gs::capacity{1.0}, gs::second_expert::always);
+  const gs::gating_result r =
+      gs::top2_gating(gs::softmax(x[0]), x[1], gs::capacity{1.0}, gs::second_expert::always);
   const symbol in = lay_out(einsum<"GSEC,GSM->EGCM">(r.dispatch, x[2]));
   const symbol y = einsum<"GSEC,EGCM->GSM">(r.combine, in * in);
   symbols results{y};
-  for (const symbol& g : gs::gradients(gs::sum(y * x[3]) + r.aux, std::array{x[2], x[0]})) results.push_back(lay_out(g));
+  for (const symbol& g : gs::gradients(gs::sum(y * x[3]) + r.aux, std::array{x[2], x[0]}))
+    results.push_back(lay_out(g));
   return results;
 }
 
@@ -57,10 +60,12 @@ TEST_CASE("top2_gating and its one-hot tensors") {
 TEST_CASE("gradients of one-hot tensors and of the gates below them") {
   const auto program = [](const scope&, given x) {
     const gs::gating_result r = gs::top2_gating(gs::softmax(x[0]), x[1]);
-    const symbol weights = einsum<"GSEC->GE">(gs::map<[](auto a, auto b) { return a * a * b; }>(lay_out(r.combine), r.dispatch));
+    const symbol weights =
+        einsum<"GSEC->GE">(gs::map<[](auto a, auto b) { return a * a * b; }>(lay_out(r.combine), r.dispatch));
     return symbols{gs::gradients(gs::sum(weights * x[2]) + r.aux, std::array{x[0]})[0]};
   };
-  every_sharding(trace({{"GSE"}, {"GS"}, {"GE"}}, program), {.dims = sizes, .tolerance = 1e-13, .prepare = binary_mask});
+  every_sharding(trace({{"GSE"}, {"GS"}, {"GE"}}, program),
+                 {.dims = sizes, .tolerance = 1e-13, .prepare = binary_mask});
 }
 
 TEST_CASE("dispatch and combine by index, with gradients") {
@@ -70,14 +75,16 @@ TEST_CASE("dispatch and combine by index, with gradients") {
 }
 
 TEST_CASE("dispatch and combine by dense einsums, with gradients") {
-  const run_graph::traced t = trace(inputs, [](const scope&, given x) { return routed(x); }, {.sparse_one_hot = false});
+  const run_graph::traced t =
+      trace(inputs, [](const scope&, given x) { return routed(x); }, {.sparse_one_hot = false});
   CHECK(run_graph::plan(t, run_graph::serial(t, sizes[0])).view().count(gs::op::dispatch) == 0);
   every_sharding(t, {.dims = sizes, .tolerance = 1e-12, .prepare = binary_mask});
 }
 
 TEST_CASE("by index and by dense einsums are the same numbers") {
   const auto program = [](const scope&, given x) { return routed(x); };
-  const run_graph::traced index = trace(inputs, program), dense = trace(inputs, program, {.sparse_one_hot = false});
+  const run_graph::traced index = trace(inputs, program),
+                          dense = trace(inputs, program, {.sparse_one_hot = false});
   for (const gs::dims& dims : sizes) {
     run_graph::arrays sources = run_graph::random_sources(index, dims, 3);
     binary_mask(sources);
@@ -92,5 +99,6 @@ TEST_CASE("dispatch and combine with the experts' dims in another order") {
     const symbol in = lay_out(einsum<"GSEC,GSM->CEGM">(r.dispatch, x[2]));
     return symbols{lay_out(einsum<"GSEC,GECM->GSM">(r.combine, einsum<"CEGM->GECM">(in)))};
   };
-  every_sharding(trace({{"GSE"}, {"GS"}, {"GSM"}}, program), {.dims = sizes, .tolerance = 1e-13, .prepare = binary_mask});
+  every_sharding(trace({{"GSE"}, {"GS"}, {"GSM"}}, program),
+                 {.dims = sizes, .tolerance = 1e-13, .prepare = binary_mask});
 }

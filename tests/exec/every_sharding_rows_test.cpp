@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Every operation along rows or by index, and its gradient, whatever the layout of its operands, is the operation on one device.
+// Every operation along rows or by index, and its gradient, whatever the layout of its operands, is the
+// operation on one device.
 #include "run_graph.hpp"
 
 #include <gshard/optim/adam.hpp>
@@ -17,7 +18,8 @@ using scope = gs::parameter_scope;
 
 namespace {
 
-const std::vector<gs::dims> sizes{{{'A', 6}, {'B', 12}, {'C', 6}}, {{'A', 5}, {'B', 7}, {'C', 3}}, {{'A', 1}, {'B', 2}, {'C', 4}}};
+const std::vector<gs::dims> sizes{
+    {{'A', 6}, {'B', 12}, {'C', 6}}, {{'A', 5}, {'B', 7}, {'C', 3}}, {{'A', 1}, {'B', 2}, {'C', 4}}};
 
 /// y, and the gradients of <y, dy> with respect to the first `wanted` inputs; dy is the last input.
 symbols with_gradients(symbol y, given x, std::size_t wanted) {
@@ -29,19 +31,26 @@ symbols with_gradients(symbol y, given x, std::size_t wanted) {
 }  // namespace
 
 TEST_CASE("softmax") {
-  every_sharding(trace({{"ABC"}, {"ABC"}}, [](const scope&, given x) { return with_gradients(gs::softmax(x[0]), x, 1); }), {sizes});
-  every_sharding(trace({{"A"}}, [](const scope&, given x) { return symbols{gs::softmax(x[0])}; }), {.dims = sizes, .pending_sources = true});
+  every_sharding(trace({{"ABC"}, {"ABC"}},
+                       [](const scope&, given x) { return with_gradients(gs::softmax(x[0]), x, 1); }),
+                 {sizes});
+  every_sharding(trace({{"A"}}, [](const scope&, given x) { return symbols{gs::softmax(x[0])}; }),
+                 {.dims = sizes, .pending_sources = true});
 }
 
 TEST_CASE("layer_norm") {
-  const auto program = [](const scope&, given x) { return with_gradients(gs::layer_norm(x[0], x[1], x[2]), x, 3); };
+  const auto program = [](const scope&, given x) {
+    return with_gradients(gs::layer_norm(x[0], x[1], x[2]), x, 3);
+  };
   every_sharding(trace({{"ABC"}, {"C"}, {"C"}, {"ABC"}}, program), {.dims = sizes, .tolerance = 1e-12});
   every_sharding(trace({{"A"}, {"A"}, {"A"}, {"A"}}, program), {.dims = sizes, .tolerance = 1e-12});
 }
 
 TEST_CASE("cross_entropy") {
   for (const double smoothing : {0.0, 0.1}) {
-    const auto program = [&](const scope&, given x) { return with_gradients(gs::cross_entropy(x[0], x[1], smoothing), x, 1); };
+    const auto program = [&](const scope&, given x) {
+      return with_gradients(gs::cross_entropy(x[0], x[1], smoothing), x, 1);
+    };
     every_sharding(trace({{"ABC"}, {"AB", gs::dtype::i32, 'C', -1}, {"AB"}}, program), {sizes});
     every_sharding(trace({{"C"}, {"", gs::dtype::i32, 'C', -1}, {""}}, program), {sizes});
   }
@@ -78,11 +87,13 @@ TEST_CASE("adam, wherever parameter, moments and gradient lie") {
     gs::adam{.beta1 = 0.5, .beta2 = 0.75, .epsilon = 1e-2, .weight_decay = 0.25}.update(m, p, x[0], x[1]);
     return symbols{};
   };
-  every_sharding(trace({{"AB"}, {""}}, program), {.dims = sizes, .most = 3000, .prepare = [](run_graph::arrays& a) {
-                                                    for (double& v : a.back()) v = v * v;
-                                                  }});
+  every_sharding(trace({{"AB"}, {""}}, program),
+                 {.dims = sizes, .most = 3000, .prepare = [](run_graph::arrays& a) {
+                    for (double& v : a.back()) v = v * v;
+                  }});
   // A gradient that arrives as a pending sum.
-  every_sharding(trace({{"AB"}, {""}}, program), {.dims = sizes, .pending_sources = true, .prepare = [](run_graph::arrays& a) {
-                                                    for (double& v : a.back()) v = v * v;
-                                                  }});
+  every_sharding(trace({{"AB"}, {""}}, program),
+                 {.dims = sizes, .pending_sources = true, .prepare = [](run_graph::arrays& a) {
+                    for (double& v : a.back()) v = v * v;
+                  }});
 }

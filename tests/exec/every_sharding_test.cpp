@@ -23,50 +23,87 @@ const std::vector<gs::dims> sizes{{{'A', 6}, {'B', 12}, {'C', 6}, {'D', 6}},
 }  // namespace
 
 TEST_CASE("einsum of two operands: contracted, free and batch indices") {
-  every_sharding(trace({{"AB"}, {"BC"}}, [](const scope&, given x) { return symbols{einsum<"AB,BC->AC">(x[0], x[1])}; }), {sizes});
-  every_sharding(trace({{"ABC"}, {"ACD"}}, [](const scope&, given x) { return symbols{einsum<"abc,acd->bda">(x[0], x[1])}; }), {sizes});
-  every_sharding(trace({{"ABC"}, {"BC"}}, [](const scope&, given x) { return symbols{einsum<"abc,bc->a">(x[0], x[1])}; }), {sizes});
-  every_sharding(trace({{"ABD"}, {"DBC"}}, [](const scope&, given x) { return symbols{einsum<"abd,dbc->cab">(x[0], x[1])}; }), {sizes});
+  every_sharding(
+      trace({{"AB"}, {"BC"}}, [](const scope&, given x) { return symbols{einsum<"AB,BC->AC">(x[0], x[1])}; }),
+      {sizes});
+  every_sharding(trace({{"ABC"}, {"ACD"}},
+                       [](const scope&, given x) { return symbols{einsum<"abc,acd->bda">(x[0], x[1])}; }),
+                 {sizes});
+  every_sharding(trace({{"ABC"}, {"BC"}},
+                       [](const scope&, given x) { return symbols{einsum<"abc,bc->a">(x[0], x[1])}; }),
+                 {sizes});
+  every_sharding(trace({{"ABD"}, {"DBC"}},
+                       [](const scope&, given x) { return symbols{einsum<"abd,dbc->cab">(x[0], x[1])}; }),
+                 {sizes});
 }
 
 TEST_CASE("einsum of two operands: outer products, sums over indices of one operand, scalars") {
-  every_sharding(trace({{"AB"}, {"CD"}}, [](const scope&, given x) { return symbols{einsum<"ab,cd->acbd">(x[0], x[1])}; }), {sizes});
-  every_sharding(trace({{"AB"}, {"CD"}}, [](const scope&, given x) { return symbols{einsum<"ab,cd->cb">(x[0], x[1])}; }), {sizes});
-  every_sharding(trace({{"AB"}, {"AB"}}, [](const scope&, given x) { return symbols{einsum<"ab,ab->">(x[0], x[1])}; }), {sizes});
-  every_sharding(trace({{"AB"}, {""}}, [](const scope&, given x) { return symbols{einsum<"ab,->ba">(x[0], x[1])}; }), {sizes});
+  every_sharding(trace({{"AB"}, {"CD"}},
+                       [](const scope&, given x) { return symbols{einsum<"ab,cd->acbd">(x[0], x[1])}; }),
+                 {sizes});
+  every_sharding(
+      trace({{"AB"}, {"CD"}}, [](const scope&, given x) { return symbols{einsum<"ab,cd->cb">(x[0], x[1])}; }),
+      {sizes});
+  every_sharding(
+      trace({{"AB"}, {"AB"}}, [](const scope&, given x) { return symbols{einsum<"ab,ab->">(x[0], x[1])}; }),
+      {sizes});
+  every_sharding(
+      trace({{"AB"}, {""}}, [](const scope&, given x) { return symbols{einsum<"ab,->ba">(x[0], x[1])}; }),
+      {sizes});
 }
 
 TEST_CASE("einsum of one tensor with itself, transposed") {
-  every_sharding(trace({{"AB"}}, [](const scope&, given x) { return symbols{einsum<"ab,cb->ac">(x[0], x[0])}; }), {sizes});
-  every_sharding(trace({{"AA"}}, [](const scope&, given x) { return symbols{einsum<"ab,bc->ac">(x[0], x[0])}; }), {sizes});
+  every_sharding(
+      trace({{"AB"}}, [](const scope&, given x) { return symbols{einsum<"ab,cb->ac">(x[0], x[0])}; }),
+      {sizes});
+  every_sharding(
+      trace({{"AA"}}, [](const scope&, given x) { return symbols{einsum<"ab,bc->ac">(x[0], x[0])}; }),
+      {sizes});
 }
 
 TEST_CASE("einsum of one operand: sums and transposition, of complete tensors and of pending sums") {
   for (const bool pending : {false, true}) {
     const run_graph::sweep how{.dims = sizes, .pending_sources = pending};
-    every_sharding(trace({{"ABC"}}, [](const scope&, given x) { return symbols{einsum<"abc->cab">(x[0])}; }), how);
-    every_sharding(trace({{"ABC"}}, [](const scope&, given x) { return symbols{einsum<"abc->ca">(x[0])}; }), how);
-    every_sharding(trace({{"ABC"}}, [](const scope&, given x) { return symbols{gs::sum<"abc->b">(x[0]), gs::sum(x[0])}; }), how);
+    every_sharding(trace({{"ABC"}}, [](const scope&, given x) { return symbols{einsum<"abc->cab">(x[0])}; }),
+                   how);
+    every_sharding(trace({{"ABC"}}, [](const scope&, given x) { return symbols{einsum<"abc->ca">(x[0])}; }),
+                   how);
+    every_sharding(trace({{"ABC"}},
+                         [](const scope&, given x) {
+                           return symbols{gs::sum<"abc->b">(x[0]), gs::sum(x[0])};
+                         }),
+                   how);
   }
 }
 
 TEST_CASE("einsum: diagonals") {
-  every_sharding(trace({{"AAB"}}, [](const scope&, given x) { return symbols{einsum<"aab->ab">(x[0])}; }), {sizes});
-  every_sharding(trace({{"AA"}}, [](const scope&, given x) { return symbols{einsum<"aa->">(x[0])}; }), {sizes});
+  every_sharding(trace({{"AAB"}}, [](const scope&, given x) { return symbols{einsum<"aab->ab">(x[0])}; }),
+                 {sizes});
+  every_sharding(trace({{"AA"}}, [](const scope&, given x) { return symbols{einsum<"aa->">(x[0])}; }),
+                 {sizes});
 }
 
 TEST_CASE("products of pending sums are products of their sums") {
-  every_sharding(trace({{"AB"}, {"BC"}}, [](const scope&, given x) { return symbols{einsum<"ab,bc->ac">(x[0], x[1])}; }),
-                 {.dims = sizes, .pending_sources = true});
+  every_sharding(
+      trace({{"AB"}, {"BC"}}, [](const scope&, given x) { return symbols{einsum<"ab,bc->ac">(x[0], x[1])}; }),
+      {.dims = sizes, .pending_sources = true});
 }
 
 TEST_CASE("map: operands broadcast along leading, middle and last dims") {
   constexpr auto f = [](auto a, auto b) { return a * b - a; };
-  every_sharding(trace({{"ABC"}, {"AC"}}, [&](const scope&, given x) { return symbols{gs::map<f>(x[0], x[1])}; }), {sizes});
-  every_sharding(trace({{"AB"}, {"ABC"}}, [&](const scope&, given x) { return symbols{gs::map<f>(x[0], x[1])}; }), {sizes});
-  every_sharding(trace({{"B"}, {"ABC"}}, [&](const scope&, given x) { return symbols{gs::map<f>(x[0], x[1])}; }), {sizes});
-  every_sharding(trace({{""}, {"AB"}}, [&](const scope&, given x) { return symbols{gs::map<f>(x[0], x[1])}; }), {sizes});
-  every_sharding(trace({{"AB"}}, [&](const scope&, given x) { return symbols{gs::relu(x[0])}; }), {.dims = sizes, .pending_sources = true});
+  every_sharding(
+      trace({{"ABC"}, {"AC"}}, [&](const scope&, given x) { return symbols{gs::map<f>(x[0], x[1])}; }),
+      {sizes});
+  every_sharding(
+      trace({{"AB"}, {"ABC"}}, [&](const scope&, given x) { return symbols{gs::map<f>(x[0], x[1])}; }),
+      {sizes});
+  every_sharding(
+      trace({{"B"}, {"ABC"}}, [&](const scope&, given x) { return symbols{gs::map<f>(x[0], x[1])}; }),
+      {sizes});
+  every_sharding(
+      trace({{""}, {"AB"}}, [&](const scope&, given x) { return symbols{gs::map<f>(x[0], x[1])}; }), {sizes});
+  every_sharding(trace({{"AB"}}, [&](const scope&, given x) { return symbols{gs::relu(x[0])}; }),
+                 {.dims = sizes, .pending_sources = true});
 }
 
 TEST_CASE("sums, differences and multiples of complete tensors and of pending sums") {
@@ -74,45 +111,70 @@ TEST_CASE("sums, differences and multiples of complete tensors and of pending su
     const run_graph::sweep how{.dims = sizes, .pending_sources = pending};
     every_sharding(trace({{"AB"}, {"AB"}}, [](const scope&, given x) { return symbols{x[0] + x[1]}; }), how);
     every_sharding(trace({{"AB"}, {"B"}}, [](const scope&, given x) { return symbols{x[0] - x[1]}; }), how);
-    every_sharding(trace({{"AB"}}, [](const scope&, given x) { return symbols{0.5 * x[0], gs::scale_by<"B">(x[0], 2)}; }), how);
+    every_sharding(trace({{"AB"}},
+                         [](const scope&, given x) {
+                           return symbols{0.5 * x[0], gs::scale_by<"B">(x[0], 2)};
+                         }),
+                   how);
   }
 }
 
 TEST_CASE("outputs may keep their sums pending") {
-  every_sharding(trace({{"AB"}, {"BC"}}, [](const scope&, given x) { return symbols{einsum<"ab,bc->ac">(x[0], x[1])}; }),
-                 {.dims = sizes, .options = {.known = {}, .keep_pending_outputs = true}});
-  every_sharding(trace({{"AB"}, {"AB"}}, [](const scope&, given x) { return symbols{x[0] + x[1], 2 * x[0]}; }),
-                 {.dims = sizes, .pending_sources = true, .options = {.known = {}, .keep_pending_outputs = true}});
+  every_sharding(
+      trace({{"AB"}, {"BC"}}, [](const scope&, given x) { return symbols{einsum<"ab,bc->ac">(x[0], x[1])}; }),
+      {.dims = sizes, .options = {.known = {}, .keep_pending_outputs = true}});
+  every_sharding(
+      trace({{"AB"}, {"AB"}},
+            [](const scope&, given x) {
+              return symbols{x[0] + x[1], 2 * x[0]};
+            }),
+      {.dims = sizes, .pending_sources = true, .options = {.known = {}, .keep_pending_outputs = true}});
 }
 
 TEST_CASE("means divide by whole extents") {
-  every_sharding(trace({{"ABC"}}, [](const scope&, given x) { return symbols{gs::mean<"ABC->B">(x[0]), gs::mean(x[0])}; }),
+  every_sharding(trace({{"ABC"}},
+                       [](const scope&, given x) {
+                         return symbols{gs::mean<"ABC->B">(x[0]), gs::mean(x[0])};
+                       }),
                  {.dims = sizes, .tolerance = 1e-14, .pending_sources = true});
 }
 
 TEST_CASE("reduce_max") {
-  every_sharding(trace({{"ABC"}}, [](const scope&, given x) { return symbols{gs::reduce_max<"abc->ca">(x[0]), gs::reduce_max<"abc->">(x[0])}; }),
+  every_sharding(trace({{"ABC"}},
+                       [](const scope&, given x) {
+                         return symbols{gs::reduce_max<"abc->ca">(x[0]), gs::reduce_max<"abc->">(x[0])};
+                       }),
                  {sizes});
 }
 
 TEST_CASE("cast") {
-  every_sharding(trace({{"AB"}, {"BC", gs::dtype::i32, 'A'}},
-                       [](const scope&, given x) { return symbols{gs::cast<float>(x[0]), gs::cast<double>(x[1]), gs::cast<std::int32_t>(x[0])}; }),
-                 {.dims = sizes, .pending_sources = true});
+  every_sharding(
+      trace({{"AB"}, {"BC", gs::dtype::i32, 'A'}},
+            [](const scope&, given x) {
+              return symbols{gs::cast<float>(x[0]), gs::cast<double>(x[1]), gs::cast<std::int32_t>(x[0])};
+            }),
+      {.dims = sizes, .pending_sources = true});
 }
 
 TEST_CASE("reshape: dims merge and split") {
   for (const bool pending : {false, true}) {
     const run_graph::sweep how{.dims = sizes, .pending_sources = pending};
-    every_sharding(trace({{"ABC"}}, [](const scope&, given x) { return symbols{lay_out(gs::merge_dims<0>(x[0]))}; }), how);
-    every_sharding(trace({{"ABC"}}, [](const scope&, given x) { return symbols{lay_out(gs::split_dim<1>(lay_out(gs::merge_dims<1>(x[0]))))}; }), how);
+    every_sharding(
+        trace({{"ABC"}}, [](const scope&, given x) { return symbols{lay_out(gs::merge_dims<0>(x[0]))}; }),
+        how);
+    every_sharding(trace({{"ABC"}},
+                         [](const scope&, given x) {
+                           return symbols{lay_out(gs::split_dim<1>(lay_out(gs::merge_dims<1>(x[0]))))};
+                         }),
+                   how);
   }
 }
 
 TEST_CASE("iota") {
   every_sharding(trace({{"B"}},
                        [](const scope& m, given x) {
-                         const symbol rows = lay_out(gs::cast<double>(gs::iota<"AB">(m))), columns = lay_out(gs::iota<"AB">(m, 1));
+                         const symbol rows = lay_out(gs::cast<double>(gs::iota<"AB">(m))),
+                                      columns = lay_out(gs::iota<"AB">(m, 1));
                          return symbols{rows * x[0], columns};
                        }),
                  {sizes});
@@ -120,6 +182,9 @@ TEST_CASE("iota") {
 
 TEST_CASE("dims without elements") {
   const std::vector<gs::dims> empty{{{'A', 0}, {'B', 3}, {'C', 2}}, {{'A', 3}, {'B', 0}, {'C', 2}}};
-  every_sharding(trace({{"AB"}, {"BC"}}, [](const scope&, given x) { return symbols{einsum<"AB,BC->AC">(x[0], x[1]), lay_out(x[0]), gs::sum(x[1])}; }),
+  every_sharding(trace({{"AB"}, {"BC"}},
+                       [](const scope&, given x) {
+                         return symbols{einsum<"AB,BC->AC">(x[0], x[1]), lay_out(x[0]), gs::sum(x[1])};
+                       }),
                  {empty});
 }

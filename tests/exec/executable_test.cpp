@@ -47,7 +47,9 @@ const std::vector<float> rate{0.5f};
 
 }  // namespace
 
-TEST_CASE("a program takes whole arrays or tensors in its layout, and returns tensors whose types say how they lie") {
+TEST_CASE(
+    "a program takes whole arrays or tensors in its layout, and returns tensors whose types say how they "
+    "lie") {
   std::vector<float> expected;
   for (const int devices : {1, 2, 3, 4}) {
     const auto on = gs::simulate<mesh>(devices);
@@ -57,10 +59,12 @@ TEST_CASE("a program takes whole arrays or tensors in its layout, and returns te
     static_assert(std::is_same_v<decltype(z), const tensor<float, P<none>>>);
     if (expected.empty()) expected = gs::to_global(y);
     const std::vector<float> found = gs::to_global(y);
-    for (std::size_t i = 0; i < found.size(); ++i) CHECK(found[i] == doctest::Approx(expected[i]).epsilon(1e-5));
+    for (std::size_t i = 0; i < found.size(); ++i)
+      CHECK(found[i] == doctest::Approx(expected[i]).epsilon(1e-5));
     CHECK(gs::to_global(z) == std::vector<float>{0.5f, -1, 1.5f});
 
-    const auto [again, same] = run(gs::from_global<float, P<none, "x">>(on, {3, 4}, x), std::span<const std::int32_t>(ids), std::array{0.5f});
+    const auto [again, same] = run(gs::from_global<float, P<none, "x">>(on, {3, 4}, x),
+                                   std::span<const std::int32_t>(ids), std::array{0.5f});
     CHECK(gs::to_global(again) == found);
 
     gs::executable<pending> open(on, extents, gs::parameter_store(on, 3));
@@ -73,9 +77,12 @@ TEST_CASE("a program takes whole arrays or tensors in its layout, and returns te
 TEST_CASE("inputs of another size or from elsewhere are named") {
   const auto on = gs::simulate<mesh>(2);
   gs::executable<program> run(on, extents);
-  CHECK_THROWS_WITH_AS(run(std::vector<float>(11), ids, rate), "program: input 0 (AB) has 11 elements, its dims make 12", gs::error);
-  CHECK_THROWS_WITH_AS(run(x, std::vector<std::int32_t>(4), rate), "program: input 1 (A) has 4 elements, its dims make 3", gs::error);
-  CHECK_THROWS_WITH_AS(run(x, ids, std::vector<float>()), "program: input 2 () has 0 elements, its dims make 1", gs::error);
+  CHECK_THROWS_WITH_AS(run(std::vector<float>(11), ids, rate),
+                       "program: input 0 (AB) has 11 elements, its dims make 12", gs::error);
+  CHECK_THROWS_WITH_AS(run(x, std::vector<std::int32_t>(4), rate),
+                       "program: input 1 (A) has 4 elements, its dims make 3", gs::error);
+  CHECK_THROWS_WITH_AS(run(x, ids, std::vector<float>()),
+                       "program: input 2 () has 0 elements, its dims make 1", gs::error);
   CHECK_THROWS_WITH_AS(run(gs::from_global<float, P<none, "x">>(on, {4, 3}, x), ids, rate),
                        "program: input 0 has extents [4,3], its dims make [3,4]", gs::error);
   CHECK_THROWS_WITH_AS(run(gs::from_global<float, P<none, "x">>(gs::simulate<mesh>(2), {3, 4}, x), ids, rate),
@@ -84,7 +91,8 @@ TEST_CASE("inputs of another size or from elsewhere are named") {
 }
 
 TEST_CASE("dims without an extent, and clusters without an axis, are named") {
-  CHECK_THROWS_WITH_AS(gs::executable<program>(gs::simulate<mesh>(2), {{'A', 3}, {'C', 2}}), "program: no extent is given for dim 'B'", gs::error);
+  CHECK_THROWS_WITH_AS(gs::executable<program>(gs::simulate<mesh>(2), {{'A', 3}, {'C', 2}}),
+                       "program: no extent is given for dim 'B'", gs::error);
   CHECK_THROWS_WITH_AS(gs::executable<program>(gs::simulate<gs::mesh<gs::axis<"y">>>(2), extents),
                        "program: the cluster has no mesh axis called \"x\"", gs::error);
 }

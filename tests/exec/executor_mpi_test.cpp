@@ -54,17 +54,21 @@ bool same_bits(const gs::detail::bound_value& mpi, const gs::detail::bound_value
 }
 
 /// Runs a program some steps under MPI and simulated, and compares outputs, parameters and what was sent.
-void compare(const run_graph::traced& t, const run_graph::setting& s, const run_graph::arrays& inputs, std::uint32_t steps) {
+void compare(const run_graph::traced& t, const run_graph::setting& s, const run_graph::arrays& inputs,
+             std::uint32_t steps) {
   INFO(run_graph::text_of(s));
   const gs::plan_tables p = run_graph::plan(t, s);
-  bound mpi(p, std::make_shared<gs::mpi_backend>(MPI_COMM_WORLD, s.mesh), s.dims), simulated(p, std::make_shared<gs::simulated>(s.mesh), s.dims);
+  bound mpi(p, std::make_shared<gs::mpi_backend>(MPI_COMM_WORLD, s.mesh), s.dims),
+      simulated(p, std::make_shared<gs::simulated>(s.mesh), s.dims);
   REQUIRE(mpi.on.devices().size() == 1);
   const int me = mpi.on.devices()[0];
   for (std::uint32_t i = 0; i < steps; ++i) {
     mpi.step(inputs, i);
     simulated.step(inputs, i);
-    for (std::size_t o = 0; o < p.outputs.size(); ++o) CHECK(same_bits(mpi.run.output(o), simulated.run.output(o), me));
-    for (const auto& [name, e] : mpi.run.store().entries()) CHECK(same_bits(e.value, simulated.run.store().find(name)->value, me));
+    for (std::size_t o = 0; o < p.outputs.size(); ++o)
+      CHECK(same_bits(mpi.run.output(o), simulated.run.output(o), me));
+    for (const auto& [name, e] : mpi.run.store().entries())
+      CHECK(same_bits(e.value, simulated.run.store().find(name)->value, me));
   }
   CHECK(mpi.on.on().sent()[0] == simulated.on.on().sent()[std::size_t(me)]);
 }
@@ -81,7 +85,8 @@ TEST_CASE("mpi: a mixture of experts trains to the same bits as simulated") {
     return symbols{loss, r.y, r.load, r.overflow};
   });
   for (const std::vector<int>& mesh : meshes())
-    for (const gs::dims& dims : {gs::dims{{'G', 8}, {'S', 16}, {'E', 8}, {'M', 16}, {'F', 24}}, gs::dims{{'G', 3}, {'S', 5}, {'E', 5}, {'M', 3}, {'F', 4}}})
+    for (const gs::dims& dims : {gs::dims{{'G', 8}, {'S', 16}, {'E', 8}, {'M', 16}, {'F', 24}},
+                                 gs::dims{{'G', 3}, {'S', 5}, {'E', 5}, {'M', 3}, {'F', 4}}})
       for (const bool cut : {true, false}) {
         run_graph::setting s = run_graph::serial(t, dims);
         s.mesh = mesh;
@@ -100,25 +105,30 @@ TEST_CASE("mpi: a mixture of experts trains to the same bits as simulated") {
 }
 
 TEST_CASE("mpi: every layout to every layout, and sums of any size") {
-  const run_graph::traced t = run_graph::trace({{"AB"}}, [](const scope&, given x) { return symbols{run_graph::lay_out(0.1 * x[0])}; });
+  const run_graph::traced t = run_graph::trace(
+      {{"AB"}}, [](const scope&, given x) { return symbols{run_graph::lay_out(0.1 * x[0])}; });
   for (const std::vector<int>& mesh : meshes())
     for (const gs::dims& dims : {gs::dims{{'A', 5}, {'B', 3}}, gs::dims{{'A', 40}, {'B', 30}}})
       for (const gs::sharding& from : run_graph::all_layouts(2, int(mesh.size()), true))
         for (const gs::sharding& to : run_graph::all_layouts(2, int(mesh.size())))
-          compare(t, {.mesh = mesh, .dims = dims, .layouts = {from, to}}, run_graph::random_sources(t, dims, 1), 1);
+          compare(t, {.mesh = mesh, .dims = dims, .layouts = {from, to}},
+                  run_graph::random_sources(t, dims, 1), 1);
 }
 
 TEST_CASE("mpi: processes that bind other extents all throw") {
   int rank = 0, thrown = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   if (ranks() == 1) return;
-  const run_graph::traced t = run_graph::trace({{"A"}}, [](const scope&, given x) { return symbols{gs::sum(x[0])}; });
+  const run_graph::traced t =
+      run_graph::trace({{"A"}}, [](const scope&, given x) { return symbols{gs::sum(x[0])}; });
   const gs::dims dims{{'A', rank == 0 ? 4 : 5}};
-  const gs::plan_tables p = run_graph::plan(t, {.mesh = {ranks()}, .dims = dims, .layouts = {gs::sharding::replicated(1)}});
+  const gs::plan_tables p =
+      run_graph::plan(t, {.mesh = {ranks()}, .dims = dims, .layouts = {gs::sharding::replicated(1)}});
   try {
     bound(p, std::make_shared<gs::mpi_backend>(MPI_COMM_WORLD, std::vector{ranks()}), dims);
   } catch (const gs::error& e) {
-    thrown = std::string_view(e.what()).find("disagree on the plan and the extents of a program") != std::string_view::npos;
+    thrown = std::string_view(e.what()).find("disagree on the plan and the extents of a program") !=
+             std::string_view::npos;
   }
   CHECK(thrown == 1);
 }

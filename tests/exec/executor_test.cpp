@@ -28,14 +28,16 @@ gs::sharding layout(int rank, std::initializer_list<std::pair<int, int>> cuts, u
 
 }  // namespace
 
-// The audit: what was really sent against what the plan says, for every kind of collective. Extents divide by all axes, so nothing
-// is rounded.
+// The audit: what was really sent against what the plan says, for every kind of collective. Extents divide by
+// all axes, so nothing is rounded.
 TEST_CASE("devices send the bytes that the plan says") {
-  const run_graph::traced t = run_graph::trace({{"AB"}}, [](const scope&, given x) { return symbols{run_graph::lay_out(x[0])}; });
+  const run_graph::traced t =
+      run_graph::trace({{"AB"}}, [](const scope&, given x) { return symbols{run_graph::lay_out(x[0])}; });
   std::array<int, std::size_t(op::count_)> kinds{};
   for (const std::vector<int>& mesh : run_graph::meshes) {
     const int axes = int(mesh.size());
-    for (const gs::dims& dims : {gs::dims{{'A', 36}, {'B', 48}}, gs::dims{{'A', 12}, {'B', 12}}, gs::dims{{'A', 144}, {'B', 72}}})
+    for (const gs::dims& dims :
+         {gs::dims{{'A', 36}, {'B', 48}}, gs::dims{{'A', 12}, {'B', 12}}, gs::dims{{'A', 144}, {'B', 72}}})
       for (const gs::sharding& from : run_graph::all_layouts(2, axes, true))
         for (const gs::sharding& to : run_graph::all_layouts(2, axes)) {
           const run_graph::setting s{.mesh = mesh, .dims = dims, .layouts = {from, to}};
@@ -46,20 +48,25 @@ TEST_CASE("devices send the bytes that the plan says") {
             run.run({});
             bool same = true;
             for (const gs::op_traits& kind : gs::op_table)
-              same = same && run.sent(kind.kind).calls == calls * (kind.collective ? p.view().count(kind.kind) : 0) &&
+              same = same &&
+                     run.sent(kind.kind).calls == calls * (kind.collective ? p.view().count(kind.kind) : 0) &&
                      run.sent(kind.kind).bytes == calls * p.view().bytes_sent(kind.kind, run.sizes());
             if (!same) FAIL_CHECK(run_graph::text_of(s));
           }
           for (const gs::node& n : p.steps) ++kinds[std::size_t(n.kind)];
         }
   }
-  for (const op kind : {op::slice, op::all_gather, op::all_reduce, op::reduce_scatter, op::all_to_all}) CHECK(kinds[std::size_t(kind)] > 0);
+  for (const op kind : {op::slice, op::all_gather, op::all_reduce, op::reduce_scatter, op::all_to_all})
+    CHECK(kinds[std::size_t(kind)] > 0);
 }
 
 TEST_CASE("a device alone sends nothing") {
-  const run_graph::traced t = run_graph::trace({{"AB"}}, [](const scope&, given x) { return symbols{run_graph::lay_out(x[0]), gs::sum(x[0])}; });
+  const run_graph::traced t = run_graph::trace({{"AB"}}, [](const scope&, given x) {
+    return symbols{run_graph::lay_out(x[0]), gs::sum(x[0])};
+  });
   const gs::dims dims{{'A', 5}, {'B', 7}};
-  const gs::plan_tables p = run_graph::plan(t, {.mesh = {1, 1}, .dims = dims, .layouts = {layout(2, {{0, 0}, {1, 1}}), layout(2, {{1, 0}})}});
+  const gs::plan_tables p = run_graph::plan(
+      t, {.mesh = {1, 1}, .dims = dims, .layouts = {layout(2, {{0, 0}, {1, 1}}), layout(2, {{1, 0}})}});
   const gs::any_cluster on = simulate({1, 1});
   gs::executor run(p.view(), on, dims, gs::parameter_store(on));
   run.run({});
@@ -68,7 +75,8 @@ TEST_CASE("a device alone sends nothing") {
 }
 
 TEST_CASE("the hook sees every step before and after it runs") {
-  const run_graph::traced t = run_graph::trace({{"AB"}}, [](const scope&, given x) { return symbols{gs::sum<"AB->B">(gs::relu(x[0]))}; });
+  const run_graph::traced t = run_graph::trace(
+      {{"AB"}}, [](const scope&, given x) { return symbols{gs::sum<"AB->B">(gs::relu(x[0]))}; });
   const gs::dims dims{{'A', 4}, {'B', 3}};
   const gs::plan_tables p = run_graph::plan(t, {.mesh = {2}, .dims = dims, .layouts = {layout(2, {{0, 0}})}});
   const gs::any_cluster on = simulate({2});
@@ -102,14 +110,19 @@ TEST_CASE("a parameter that is not written in place holds its new value after th
 }
 
 TEST_CASE("what is wrong is said when the program is bound, or by the step that meets it") {
-  const run_graph::traced t = run_graph::trace({{"AC"}, {"B", gs::dtype::i32, 'A'}}, [](const scope&, given x) { return symbols{gs::gather(x[0], x[1])}; });
-  const run_graph::setting s{.mesh = {2}, .dims = {{'A', 4}, {'B', 3}, {'C', 2}}, .layouts = {layout(2, {}), layout(1, {})}};
+  const run_graph::traced t =
+      run_graph::trace({{"AC"}, {"B", gs::dtype::i32, 'A'}},
+                       [](const scope&, given x) { return symbols{gs::gather(x[0], x[1])}; });
+  const run_graph::setting s{
+      .mesh = {2}, .dims = {{'A', 4}, {'B', 3}, {'C', 2}}, .layouts = {layout(2, {}), layout(1, {})}};
   const gs::plan_tables p = run_graph::plan(t, s);
   const gs::any_cluster on = simulate({2});
   const gs::parameter_store store(on);
-  CHECK_THROWS_WITH_AS(gs::executor(p.view(), on, gs::dims{{'A', 4}, {'C', 2}}, store), "program: no extent is given for dim 'B'", gs::error);
+  CHECK_THROWS_WITH_AS(gs::executor(p.view(), on, gs::dims{{'A', 4}, {'C', 2}}, store),
+                       "program: no extent is given for dim 'B'", gs::error);
   CHECK_THROWS_AS(gs::executor(p.view(), on, gs::dims{{'A', -4}, {'B', 3}, {'C', 2}}, store), gs::error);
-  const gs::any_cluster other(gs::mesh<gs::axis<"z">>::shape, std::make_shared<gs::simulated>(std::vector{2}));
+  const gs::any_cluster other(gs::mesh<gs::axis<"z">>::shape,
+                              std::make_shared<gs::simulated>(std::vector{2}));
   CHECK_THROWS_WITH_AS(gs::executor(p.view(), other, s.dims, gs::parameter_store(other)),
                        "program: the cluster has no mesh axis called \"x\"", gs::error);
   CHECK_THROWS_WITH_AS(run_graph::run(t, s, {run_graph::array(8, 0.0), {0, 4, 1}}),

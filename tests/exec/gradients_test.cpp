@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The gradient of every operation against central differences along random directions, on one device and on a mesh.
+// The gradient of every operation against central differences along random directions, on one device and on a
+// mesh.
 #include "run_graph.hpp"
 
 #include <gshard/pass/differentiate.hpp>
@@ -35,9 +36,10 @@ arrays unlike_values(const run_graph::traced& t, std::uint32_t seed) {
 }
 
 /// f: inputs -> a scalar.
-void check_gradients(const std::vector<run_graph::input>& inputs, const std::function<symbol(given)>& f, gs::trace_options options = {},
-                     const std::function<void(arrays&)>& prepare = {}) {
-  const run_graph::traced loss = run_graph::trace(inputs, [&](const gs::parameter_scope&, given x) { return symbols{f(x)}; }, options);
+void check_gradients(const std::vector<run_graph::input>& inputs, const std::function<symbol(given)>& f,
+                     gs::trace_options options = {}, const std::function<void(arrays&)>& prepare = {}) {
+  const run_graph::traced loss = run_graph::trace(
+      inputs, [&](const gs::parameter_scope&, given x) { return symbols{f(x)}; }, options);
   const run_graph::traced gradient = run_graph::trace(
       inputs,
       [&](const gs::parameter_scope&, given x) {
@@ -54,7 +56,8 @@ void check_gradients(const std::vector<run_graph::input>& inputs, const std::fun
     if (prepare) prepare(sources);
     arrays direction = sources;
     for (std::size_t i = 0; i < sources.size(); ++i)
-      for (double& v : direction[i]) v = inputs[i].type == gs::dtype::f64 ? std::uniform_real_distribution<double>(-1, 1)(gen) : 0;
+      for (double& v : direction[i])
+        v = inputs[i].type == gs::dtype::f64 ? std::uniform_real_distribution<double>(-1, 1)(gen) : 0;
 
     const auto loss_at = [&](double along) {
       arrays moved = sources;
@@ -85,16 +88,22 @@ void check_gradients(const std::vector<run_graph::input>& inputs, const std::fun
 }
 
 /// A scalar whose gradient is another number at every element.
-symbol weigh(symbol x, symbol weights) { return sum(map<[](auto v, auto w) { return v * w * v; }>(x, weights)); }
+symbol weigh(symbol x, symbol weights) {
+  return sum(map<[](auto v, auto w) { return v * w * v; }>(x, weights));
+}
 
 }  // namespace
 
 TEST_CASE("gradients: einsum") {
-  check_gradients({{"AB"}, {"BC"}, {"AC"}}, [](given x) { return weigh(einsum<"ab,bc->ac">(x[0], x[1]), x[2]); });
-  check_gradients({{"ABC"}, {"ACE"}, {"BEA"}}, [](given x) { return weigh(einsum<"abc,ace->bea">(x[0], x[1]), x[2]); });
-  check_gradients({{"AB"}, {"CE"}, {"CB"}}, [](given x) { return weigh(einsum<"ab,ce->cb">(x[0], x[1]), x[2]); });
+  check_gradients({{"AB"}, {"BC"}, {"AC"}},
+                  [](given x) { return weigh(einsum<"ab,bc->ac">(x[0], x[1]), x[2]); });
+  check_gradients({{"ABC"}, {"ACE"}, {"BEA"}},
+                  [](given x) { return weigh(einsum<"abc,ace->bea">(x[0], x[1]), x[2]); });
+  check_gradients({{"AB"}, {"CE"}, {"CB"}},
+                  [](given x) { return weigh(einsum<"ab,ce->cb">(x[0], x[1]), x[2]); });
   check_gradients({{"AB"}, {""}, {"BA"}}, [](given x) { return weigh(einsum<"ab,->ba">(x[0], x[1]), x[2]); });
-  check_gradients({{"ABC"}, {"BC"}, {"A"}}, [](given x) { return weigh(einsum<"abc,bc->a">(x[0], x[1]), x[2]); });
+  check_gradients({{"ABC"}, {"BC"}, {"A"}},
+                  [](given x) { return weigh(einsum<"abc,bc->a">(x[0], x[1]), x[2]); });
   check_gradients({{"AB"}, {"AA"}}, [](given x) { return weigh(einsum<"ab,cb->ac">(x[0], x[0]), x[1]); });
 }
 
@@ -106,19 +115,27 @@ TEST_CASE("gradients: sums, means, transposition") {
 }
 
 TEST_CASE("gradients: maps") {
-  constexpr auto f = [](auto a, auto b) { return a * exp(b) / (2 + a * a) + tanh(a) * sqrt(b * b + 1) - log(abs(b) + 1); };
+  constexpr auto f = [](auto a, auto b) {
+    return a * exp(b) / (2 + a * a) + tanh(a) * sqrt(b * b + 1) - log(abs(b) + 1);
+  };
   check_gradients({{"AB"}, {"AB"}, {"AB"}}, [&](given x) { return weigh(map<f>(x[0], x[1]), x[2]); });
   check_gradients({{"ABC"}, {"AC"}, {"ABC"}}, [&](given x) { return weigh(map<f>(x[0], x[1]), x[2]); });
   check_gradients({{"C"}, {"ABC"}, {"ABC"}}, [&](given x) { return weigh(map<f>(x[0], x[1]), x[2]); });
   check_gradients({{""}, {"AB"}, {"AB"}}, [&](given x) { return weigh(map<f>(x[0], x[1]), x[2]); });
   constexpr auto five = [](auto a, auto b, auto c, auto d, auto e) { return a * b - c * d * e + a * e; };
-  check_gradients({{"AB"}, {"B"}, {"AB"}, {""}, {"A"}}, [&](given x) { return weigh(map<five>(x[0], x[1], x[2], x[3], x[4]), x[2]); });
-  check_gradients({{"AB"}, {"AB"}}, [](given x) { return weigh(gs::relu(x[0]), x[1]) + sum(map<[](auto a, auto b) { return max(a, b) * min(a, b); }>(x[0], x[1])); });
+  check_gradients({{"AB"}, {"B"}, {"AB"}, {""}, {"A"}},
+                  [&](given x) { return weigh(map<five>(x[0], x[1], x[2], x[3], x[4]), x[2]); });
+  check_gradients({{"AB"}, {"AB"}}, [](given x) {
+    return weigh(gs::relu(x[0]), x[1]) +
+           sum(map<[](auto a, auto b) { return max(a, b) * min(a, b); }>(x[0], x[1]));
+  });
 }
 
 TEST_CASE("gradients: sums, differences, products, quotients, multiples") {
-  check_gradients({{"AB"}, {"B"}, {"AB"}}, [](given x) { return weigh(x[0] + x[1] - 0.5 * (x[1] - x[0]), x[2]); });
-  check_gradients({{"AB"}, {"AB"}, {"AB"}}, [](given x) { return weigh(x[0] * x[1] / (x[1] * x[1] + 3.0 * x[0] * x[0]), x[2]); });
+  check_gradients({{"AB"}, {"B"}, {"AB"}},
+                  [](given x) { return weigh(x[0] + x[1] - 0.5 * (x[1] - x[0]), x[2]); });
+  check_gradients({{"AB"}, {"AB"}, {"AB"}},
+                  [](given x) { return weigh(x[0] * x[1] / (x[1] * x[1] + 3.0 * x[0] * x[0]), x[2]); });
   check_gradients({{"AB"}, {"AB"}}, [](given x) { return weigh(gs::scale_by<"AB">(x[0], -0.5), x[1]); });
 }
 
@@ -129,14 +146,16 @@ TEST_CASE("gradients: reduce_max") {
 
 TEST_CASE("gradients: rows") {
   check_gradients({{"ABC"}, {"ABC"}}, [](given x) { return weigh(gs::softmax(x[0]), x[1]); });
-  check_gradients({{"ABC"}, {"C"}, {"C"}, {"ABC"}}, [](given x) { return weigh(gs::layer_norm(x[0], x[1], x[2]), x[3]); });
+  check_gradients({{"ABC"}, {"C"}, {"C"}, {"ABC"}},
+                  [](given x) { return weigh(gs::layer_norm(x[0], x[1], x[2]), x[3]); });
   for (const double smoothing : {0.0, 0.1})
     check_gradients({{"ABC"}, {"AB", i32, 'C', -1}, {"AB"}},
                     [&](given x) { return weigh(gs::cross_entropy(x[0], x[1], smoothing), x[2]); });
 }
 
 TEST_CASE("gradients: gather") {
-  check_gradients({{"CM"}, {"AB", i32, 'C'}, {"ABM"}}, [](given x) { return weigh(gs::gather(x[0], x[1]), x[2]); });
+  check_gradients({{"CM"}, {"AB", i32, 'C'}, {"ABM"}},
+                  [](given x) { return weigh(gs::gather(x[0], x[1]), x[2]); });
 }
 
 TEST_CASE("gradients: reshape and annotate") {

@@ -23,12 +23,13 @@ struct bound_program {
   gs::plan_tables tables;
   gs::executor run;
 
-  bound_program(const run_graph::model& f, const gs::any_cluster& on, const gs::parameter_store& store, std::vector<gs::sharding> layouts,
-                const gs::dims& extents = dims)
+  bound_program(const run_graph::model& f, const gs::any_cluster& on, const gs::parameter_store& store,
+                std::vector<gs::sharding> layouts, const gs::dims& extents = dims)
       : program(run_graph::trace({}, f)),
-        tables(run_graph::plan(program, {.mesh = std::vector<int>(on.on().extents().begin(), on.on().extents().end()),
-                                         .dims = extents,
-                                         .layouts = std::move(layouts)})),
+        tables(run_graph::plan(program,
+                               {.mesh = std::vector<int>(on.on().extents().begin(), on.on().extents().end()),
+                                .dims = extents,
+                                .layouts = std::move(layouts)})),
         run(tables.view(), on, extents, store) {}
 };
 
@@ -38,8 +39,10 @@ gs::any_cluster simulate(const std::vector<int>& mesh) {
 const auto whole = gs::sharding::replicated;
 
 symbols weights(const scope& m, given) {
-  const symbol w = m.param("w", "AB", gs::init::normal(2)), fan = m.scope("layer").param("w", "ABC", gs::init::fan_in("AB"));
-  const symbol ones = m.param("ones", "B", gs::init::constant(1.5)), zeros = m.param("zeros", "", gs::init::zeros());
+  const symbol w = m.param("w", "AB", gs::init::normal(2)),
+               fan = m.scope("layer").param("w", "ABC", gs::init::fan_in("AB"));
+  const symbol ones = m.param("ones", "B", gs::init::constant(1.5)),
+               zeros = m.param("zeros", "", gs::init::zeros());
   return {w, fan, ones, zeros};
 }
 
@@ -62,7 +65,8 @@ TEST_CASE("parameters start from the same numbers in every layout on every mesh"
         const gs::parameter_store store(on, 42);
         const bound_program p(weights, on, store, {l, m, whole(1), whole(0)});
         bool same = true;
-        for (const auto& [name, e] : store.entries()) same = same && run_graph::collect(on, e.value) == expected[name];
+        for (const auto& [name, e] : store.entries())
+          same = same && run_graph::collect(on, e.value) == expected[name];
         CHECK(same);
       }
 }
@@ -106,13 +110,21 @@ TEST_CASE("conflicts between programs on one store are named") {
   const gs::parameter_store store(on);
   gs::sharding rows = whole(2);
   rows[0].push_back(0);
-  const auto w = [](const scope& m, given) { return symbols{m.scope("a").param("w", "AB", gs::init::normal(1))}; };
+  const auto w = [](const scope& m, given) {
+    return symbols{m.scope("a").param("w", "AB", gs::init::normal(1))};
+  };
   const bound_program first(w, on, store, {rows});
-  CHECK_THROWS_WITH_AS(bound_program(w, on, store, {whole(2)}),
-                       "parameter \"a.w\": another program on this store has it in another layout; annotate it in both alike", gs::error);
-  CHECK_THROWS_WITH_AS(bound_program(w, on, store, {rows}, {{'A', 7}, {'B', 6}, {'C', 4}}),
-                       "parameter \"a.w\": another program on this store has it with other extents or another element type", gs::error);
-  const auto other_rank = [](const scope& m, given) { return symbols{m.scope("a").param("w", "A", gs::init::normal(1))}; };
+  CHECK_THROWS_WITH_AS(
+      bound_program(w, on, store, {whole(2)}),
+      "parameter \"a.w\": another program on this store has it in another layout; annotate it in both alike",
+      gs::error);
+  CHECK_THROWS_WITH_AS(
+      bound_program(w, on, store, {rows}, {{'A', 7}, {'B', 6}, {'C', 4}}),
+      "parameter \"a.w\": another program on this store has it with other extents or another element type",
+      gs::error);
+  const auto other_rank = [](const scope& m, given) {
+    return symbols{m.scope("a").param("w", "A", gs::init::normal(1))};
+  };
   CHECK_THROWS_AS(bound_program(other_rank, on, store, {whole(1)}), gs::error);
   CHECK(store.entries().size() == 1);
 }
@@ -120,5 +132,6 @@ TEST_CASE("conflicts between programs on one store are named") {
 TEST_CASE("a store belongs to one cluster") {
   const gs::parameter_store store(simulate({2}));
   const auto w = [](const scope& m, given) { return symbols{m.param("w", "AB", gs::init::normal(1))}; };
-  CHECK_THROWS_WITH_AS(bound_program(w, simulate({2}), store, {whole(2)}), "program: its parameter store lies on another cluster", gs::error);
+  CHECK_THROWS_WITH_AS(bound_program(w, simulate({2}), store, {whole(2)}),
+                       "program: its parameter store lies on another cluster", gs::error);
 }

@@ -65,21 +65,30 @@ class program_writer {
   }
   double size(const std::vector<gs::dim>& table, int d) const {
     const gs::dim& whole = table[std::size_t(d)];
-    return whole.what == gs::dim::kind::product ? size(table, whole.first) * size(table, whole.second) : double(dims_.find(whole.letter));
+    return whole.what == gs::dim::kind::product ? size(table, whole.first) * size(table, whole.second)
+                                                : double(dims_.find(whole.letter));
   }
 
   std::optional<symbol> operation() {
     switch (below(10)) {
       case 0:
       case 1:
-      case 2: return einsum(2);
-      case 3: return einsum(1);
-      case 4: return elementwise();
-      case 5: return gs::map<[](auto v) { return tanh(v); }>(any());
-      case 6: return rows();
-      case 7: return reshape();
-      case 8: return run_graph::lay_out(any());
-      default: return below(2) ? gs::dropout(any(), 0.3) : 0.5 * any();
+      case 2:
+        return einsum(2);
+      case 3:
+        return einsum(1);
+      case 4:
+        return elementwise();
+      case 5:
+        return gs::map<[](auto v) { return tanh(v); }>(any());
+      case 6:
+        return rows();
+      case 7:
+        return reshape();
+      case 8:
+        return run_graph::lay_out(any());
+      default:
+        return below(2) ? gs::dropout(any(), 0.3) : 0.5 * any();
     }
   }
   std::optional<symbol> einsum(int count) {
@@ -125,9 +134,12 @@ class program_writer {
                                            : gs::detail::line_up(a.get().dims, b.get().dims, lined_up);
     if (!fits) return {};
     switch (below(3)) {
-      case 0: return a + b;
-      case 1: return a - b;
-      default: return gs::map<[](auto v, auto w) { return v * tanh(w) + w; }>(a, b);
+      case 0:
+        return a + b;
+      case 1:
+        return a - b;
+      default:
+        return gs::map<[](auto v, auto w) { return v * tanh(w) + w; }>(a, b);
     }
   }
   std::optional<symbol> rows() {
@@ -140,14 +152,17 @@ class program_writer {
     loops.block(x.rank() - 1);
     gs::dim_list dims = x.get().dims;
     dims.pop_back();
-    // A result only: where two elements are equal up to rounding, the gradient of the maximum is anybody's guess.
-    maxima_.push_back({x.owner, x.owner->add_node(gs::op::reduce_max, {x.id}, loops, {}, {{dims, x.get().type}})});
+    // A result only: where two elements are equal up to rounding, the gradient of the maximum is anybody's
+    // guess.
+    maxima_.push_back(
+        {x.owner, x.owner->add_node(gs::op::reduce_max, {x.id}, loops, {}, {{dims, x.get().type}})});
     return {};
   }
   std::optional<symbol> reshape() {
     const symbol x = any();
     for (int d = 0; d < x.rank(); ++d)
-      if (x.owner->program.dims[std::size_t(x.get().dims[d])].what == gs::dim::kind::product) return gs::detail::emit_reshape(x, d, -1);
+      if (x.owner->program.dims[std::size_t(x.get().dims[d])].what == gs::dim::kind::product)
+        return gs::detail::emit_reshape(x, d, -1);
     if (x.rank() < 2) return {};
     return gs::detail::emit_reshape(x, below(x.rank() - 1), 1);
   }
@@ -164,7 +179,8 @@ gs::sharding random_layout(int rank, int axes, std::mt19937& gen) {
 }  // namespace
 
 TEST_CASE("random programs and their gradients are the same on every mesh") {
-  const std::vector<std::vector<int>> meshes{{2}, {3}, {4}, {5}, {2, 2}, {2, 3}, {3, 2}, {4, 2}, {2, 2, 2}, {1, 3, 2}};
+  const std::vector<std::vector<int>> meshes{{2},    {3},    {4},    {5},       {2, 2},
+                                             {2, 3}, {3, 2}, {4, 2}, {2, 2, 2}, {1, 3, 2}};
   int steps = 0, collectives = 0;
   for (std::uint32_t seed = 0; seed < 400; ++seed) {
     std::mt19937 gen(seed);
@@ -173,8 +189,8 @@ TEST_CASE("random programs and their gradients are the same on every mesh") {
     std::vector<run_graph::input> inputs;
     const std::vector<std::string_view> shapes{"AB", "BC", "ABC", "CDA", "D", "CD", "AAB", ""};
     for (int i = 0; i < 3; ++i) inputs.push_back({shapes[gen() % shapes.size()]});
-    const run_graph::traced t =
-        run_graph::trace(inputs, [&](const gs::parameter_scope&, given x) { return program_writer(seed, dims).write(x); });
+    const run_graph::traced t = run_graph::trace(
+        inputs, [&](const gs::parameter_scope&, given x) { return program_writer(seed, dims).write(x); });
 
     run_graph::arrays sources = run_graph::random_sources(t, dims, seed);
     for (run_graph::array& a : sources)
@@ -182,7 +198,8 @@ TEST_CASE("random programs and their gradients are the same on every mesh") {
     const run_graph::arrays expected = run_graph::run(t, run_graph::serial(t, dims), sources);
     for (int n = 0; n < 4; ++n) {
       run_graph::setting s{.mesh = meshes[gen() % meshes.size()], .dims = dims, .layouts = {}};
-      for (const std::int32_t v : t.free) s.layouts.push_back(random_layout(t.graph.at(v).rank(), int(s.mesh.size()), gen));
+      for (const std::int32_t v : t.free)
+        s.layouts.push_back(random_layout(t.graph.at(v).rank(), int(s.mesh.size()), gen));
       // Plans depend on which extents they expect.
       if (n % 2) s.options.known = dims;
       const gs::plan_tables p = run_graph::plan(t, s);
@@ -195,7 +212,8 @@ TEST_CASE("random programs and their gradients are the same on every mesh") {
       } catch (const gs::error& e) {
         said = e.what();
       }
-      if (!(d < 1e-10)) FAIL_CHECK("seed " << seed << ", " << run_graph::text_of(s) << ": differs by " << d << " " << said);
+      if (!(d < 1e-10))
+        FAIL_CHECK("seed " << seed << ", " << run_graph::text_of(s) << ": differs by " << d << " " << said);
     }
   }
   // The programs are not trivial.

@@ -21,8 +21,8 @@
 #include <string_view>
 #include <vector>
 
-// Programs that are traced once, at run time, and then planned and run with any layouts on any simulated mesh. Tensors go in and come
-// out whole, as doubles (integers are exact in them).
+// Programs that are traced once, at run time, and then planned and run with any layouts on any simulated
+// mesh. Tensors go in and come out whole, as doubles (integers are exact in them).
 namespace run_graph {
 
 namespace gs = gshard;
@@ -113,9 +113,12 @@ inline double addend(const array& whole, std::size_t element, int k, int count) 
 template <class F>
 void with_element(gs::dtype type, F f) {
   switch (type) {
-    case gs::dtype::f32: return f(static_cast<float*>(nullptr));
-    case gs::dtype::f64: return f(static_cast<double*>(nullptr));
-    case gs::dtype::i32: return f(static_cast<std::int32_t*>(nullptr));
+    case gs::dtype::f32:
+      return f(static_cast<float*>(nullptr));
+    case gs::dtype::f64:
+      return f(static_cast<double*>(nullptr));
+    case gs::dtype::i32:
+      return f(static_cast<std::int32_t*>(nullptr));
   }
 }
 
@@ -142,13 +145,15 @@ inline void scatter(const gs::any_cluster& on, const gs::detail::bound_value& to
     const gs::device_group group(on.on().extents(), to.layout.partial, on.devices()[i]);
     detail::with_element(to.type, [&]<class T>(T*) {
       detail::for_each_element(to.places[i], [&](std::size_t global, std::size_t local) {
-        to.as<T>(i)[local] = T(to.layout.partial ? detail::addend(whole, global, group.member(), group.size()) : whole[global]);
+        to.as<T>(i)[local] = T(to.layout.partial ? detail::addend(whole, global, group.member(), group.size())
+                                                 : whole[global]);
       });
     });
   }
 }
 
-/// The whole tensor from its shards. Copies of an element must be the same bits, and every element must be somewhere.
+/// The whole tensor from its shards. Copies of an element must be the same bits, and every element must be
+/// somewhere.
 inline array collect(const gs::any_cluster& on, const gs::detail::bound_value& from) {
   const auto size = std::size_t(detail::size_of(from));
   const auto addends = std::size_t(gs::device_group(on.on().extents(), from.layout.partial, 0).size());
@@ -156,11 +161,13 @@ inline array collect(const gs::any_cluster& on, const gs::detail::bound_value& f
   std::vector<std::vector<char>> known(addends, std::vector<char>(size, 0));
   bool copies_agree = true, complete = true;
   for (std::size_t i = 0; i < from.data.size(); ++i) {
-    const auto k = std::size_t(gs::device_group(on.on().extents(), from.layout.partial, on.devices()[i]).member());
+    const auto k =
+        std::size_t(gs::device_group(on.on().extents(), from.layout.partial, on.devices()[i]).member());
     detail::with_element(from.type, [&]<class T>(T*) {
       detail::for_each_element(from.places[i], [&](std::size_t global, std::size_t local) {
         const auto v = double(from.as<T>(i)[local]);
-        if (known[k][global] && parts[k][global] != v && !(std::isnan(v) && std::isnan(parts[k][global]))) copies_agree = false;
+        if (known[k][global] && parts[k][global] != v && !(std::isnan(v) && std::isnan(parts[k][global])))
+          copies_agree = false;
         parts[k][global] = v;
         known[k][global] = 1;
       });
@@ -189,7 +196,8 @@ inline arrays run(const traced& t, const setting& s, const arrays& sources) {
   e.run(s.context);
   arrays results;
   for (std::size_t i = 0; i < tables.outputs.size(); ++i) results.push_back(collect(on, e.output(i)));
-  for (const gs::parameter& p : tables.parameters) results.push_back(collect(on, e.store().find(p.name.view())->value));
+  for (const gs::parameter& p : tables.parameters)
+    results.push_back(collect(on, e.store().find(p.name.view())->value));
   return results;
 }
 
@@ -224,8 +232,8 @@ inline arrays random_sources(const traced& t, const gs::dims& bound, std::uint32
   return list;
 }
 
-/// Every way to lay a tensor of `rank` dims out on a mesh of `axes` axes: each axis cuts one dim (several on one in every order), or
-/// none, or, if `pending`, has a sum pending.
+/// Every way to lay a tensor of `rank` dims out on a mesh of `axes` axes: each axis cuts one dim (several on
+/// one in every order), or none, or, if `pending`, has a sum pending.
 inline std::vector<gs::sharding> all_layouts(int rank, int axes, bool pending = false) {
   std::vector<gs::sharding> list{gs::sharding::replicated(rank)};
   for (int a = 0; a < axes; ++a) {
@@ -249,7 +257,7 @@ inline std::vector<gs::sharding> all_layouts(int rank, int axes, bool pending = 
 inline std::string text_of(const gs::sharding& s) {
   std::string t = "[";
   for (int d = 0; d < s.rank; ++d) {
-    t += d ? ",": "";
+    t += d ? "," : "";
     for (int i = 0; i < s[d].size(); ++i) t += char('x' + s[d][i]);
     if (s[d].empty()) t += '-';
   }
@@ -259,13 +267,15 @@ inline std::string text_of(const gs::sharding& s) {
 }
 inline std::string text_of(const setting& s) {
   std::string t = "mesh " + gs::detail::mesh_text(s.mesh) + ", dims";
-  for (std::size_t i = 0; i < s.dims.count; ++i) t += std::string(" ") + s.dims.entries[i].letter + "=" + std::to_string(s.dims.entries[i].extent);
+  for (std::size_t i = 0; i < s.dims.count; ++i)
+    t += std::string(" ") + s.dims.entries[i].letter + "=" + std::to_string(s.dims.entries[i].extent);
   t += ", layouts";
   for (const gs::sharding& l : s.layouts) t += " " + text_of(l);
   return t;
 }
 
-/// The largest difference of two lists of tensors, relative to the tensor's largest element; infinite if one is not a number.
+/// The largest difference of two lists of tensors, relative to the tensor's largest element; infinite if one
+/// is not a number.
 inline double distance(const arrays& a, const arrays& b) {
   REQUIRE(a.size() == b.size());
   double worst = 0;
@@ -301,7 +311,8 @@ struct sweep {
   std::function<void(arrays&)> prepare{};
 };
 
-/// Runs the program with every layout of its free values on every mesh, and holds the results against those of one device.
+/// Runs the program with every layout of its free values on every mesh, and holds the results against those
+/// of one device.
 inline void every_sharding(const traced& t, const sweep& how) {
   std::int64_t runs = 0, wrong = 0;
   for (const gs::dims& dims : how.dims) {

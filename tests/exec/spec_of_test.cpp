@@ -32,7 +32,8 @@ static_assert(returns<P<none, partial<"model">>>);
 static_assert(returns<P<"data", partial<"expert", "model">>>);
 static_assert(returns<P<partial<"data">>>);
 // Pending sums are named in the order of the mesh.
-static_assert(std::is_same_v<gs::detail::spec_of<mesh, layout_of<P<none, partial<"model", "data">>>>, P<none, partial<"data", "model">>>);
+static_assert(std::is_same_v<gs::detail::spec_of<mesh, layout_of<P<none, partial<"model", "data">>>>,
+                             P<none, partial<"data", "model">>>);
 
 static_assert(std::is_same_v<gs::detail::element_of<gs::dtype::f32>, float>);
 static_assert(std::is_same_v<gs::detail::element_of<gs::dtype::f64>, double>);

@@ -18,12 +18,16 @@ using mesh = gs::mesh<gs::axis<"data">, gs::axis<"model">>;
 
 namespace {
 
-inline constexpr auto attend = [](auto& m, auto query, auto memory, auto bias) { return gs::nn::attention(m.scope("a"), query, memory, bias); };
+inline constexpr auto attend = [](auto& m, auto query, auto memory, auto bias) {
+  return gs::nn::attention(m.scope("a"), query, memory, bias);
+};
 // Groups over one axis, heads, which nothing cuts yet, over none; and both, with the bias of every kind.
-using by_padding = gs::program<attend, mesh, in<"GBQM", P<"data", none, none, none>, double>, in<"GBKM", P<"data", none, none, none>, double>,
+using by_padding = gs::program<attend, mesh, in<"GBQM", P<"data", none, none, none>, double>,
+                               in<"GBKM", P<"data", none, none, none>, double>,
                                in<"GBK", P<"data", none, none>, double>, gs::element<double>>;
-using by_position = gs::program<attend, mesh, in<"GBQM", P<"data", none, none, none>, double>, in<"GBKM", P<none, "model", none, none>, double>,
-                                in<"QK", void, double>, gs::element<double>>;
+using by_position = gs::program<attend, mesh, in<"GBQM", P<"data", none, none, none>, double>,
+                                in<"GBKM", P<none, "model", none, none>, double>, in<"QK", void, double>,
+                                gs::element<double>>;
 
 constexpr std::size_t G = 2, B = 3, Q = 4, K = 5, M = 6, H = 2, D = 3;
 const gs::dims extents{{'G', G}, {'B', B}, {'Q', Q}, {'K', K}, {'M', M}, {'H', H}, {'D', D}};
@@ -33,12 +37,16 @@ std::vector<double> numbers(std::size_t n, double phase) {
   for (std::size_t i = 0; i < n; ++i) v[i] = std::sin(phase + 1.7 * double(i));
   return v;
 }
-const double* parameter(const gs::parameter_store& store, std::string_view name) { return store.find(name)->value.as<double>(0); }
+const double* parameter(const gs::parameter_store& store, std::string_view name) {
+  return store.find(name)->value.as<double>(0);
+}
 
 /// bias(g, b, q, k)
 template <class Bias>
-std::vector<double> naive(const gs::parameter_store& store, const std::vector<double>& x, const std::vector<double>& memory, Bias bias) {
-  const double *wq = parameter(store, "a.wq"), *wk = parameter(store, "a.wk"), *wv = parameter(store, "a.wv"), *wo = parameter(store, "a.wo");
+std::vector<double> naive(const gs::parameter_store& store, const std::vector<double>& x,
+                          const std::vector<double>& memory, Bias bias) {
+  const double *wq = parameter(store, "a.wq"), *wk = parameter(store, "a.wk"), *wv = parameter(store, "a.wv"),
+               *wo = parameter(store, "a.wo");
   const auto project = [](const double* row, const double* w, std::size_t h, std::size_t d) {
     double sum = 0;
     for (std::size_t m = 0; m < M; ++m) sum += row[m] * w[(m * H + h) * D + d];
@@ -54,14 +62,17 @@ std::vector<double> naive(const gs::parameter_store& store, const std::vector<do
           double total = 0;
           for (std::size_t k = 0; k < K; ++k) {
             double score = 0;
-            for (std::size_t d = 0; d < D; ++d) score += project(row, wq, h, d) * project(&memory[((g * B + b) * K + k) * M], wk, h, d);
+            for (std::size_t d = 0; d < D; ++d)
+              score += project(row, wq, h, d) * project(&memory[((g * B + b) * K + k) * M], wk, h, d);
             weight[k] = std::exp(score / std::sqrt(double(D)) + bias(g, b, q, k));
             total += weight[k];
           }
           for (std::size_t d = 0; d < D; ++d) {
             double attended = 0;
-            for (std::size_t k = 0; k < K; ++k) attended += weight[k] / total * project(&memory[((g * B + b) * K + k) * M], wv, h, d);
-            for (std::size_t m = 0; m < M; ++m) y[((g * B + b) * Q + q) * M + m] += attended * wo[(h * D + d) * M + m];
+            for (std::size_t k = 0; k < K; ++k)
+              attended += weight[k] / total * project(&memory[((g * B + b) * K + k) * M], wv, h, d);
+            for (std::size_t m = 0; m < M; ++m)
+              y[((g * B + b) * Q + q) * M + m] += attended * wo[(h * D + d) * M + m];
           }
         }
   return y;
@@ -86,12 +97,15 @@ void check(const std::vector<double>& bias_data, Bias bias) {
 TEST_CASE("attention with a bias per key, as padding has, is the textbook's loop") {
   std::vector<double> bias(G * B * K, 0.0);
   for (std::size_t i = 0; i < bias.size(); ++i) bias[i] = i % K > 2 + i / K % 3 ? -1e9 : 0;
-  check<by_padding>(bias, [&](std::size_t g, std::size_t b, std::size_t, std::size_t k) { return bias[(g * B + b) * K + k]; });
+  check<by_padding>(bias, [&](std::size_t g, std::size_t b, std::size_t, std::size_t k) {
+    return bias[(g * B + b) * K + k];
+  });
 }
 
 TEST_CASE("attention with a bias per pair of positions, as causality has") {
   std::vector<double> bias(Q * K, 0.0);
   for (std::size_t q = 0; q < Q; ++q)
     for (std::size_t k = q + 1; k < K; ++k) bias[q * K + k] = -1e9;
-  check<by_position>(bias, [&](std::size_t, std::size_t, std::size_t q, std::size_t k) { return bias[q * K + k]; });
+  check<by_position>(bias,
+                     [&](std::size_t, std::size_t, std::size_t q, std::size_t k) { return bias[q * K + k]; });
 }

@@ -30,8 +30,10 @@ inline constexpr auto step = [](auto& m, auto x, auto mask, auto rate) {
   return std::tuple{loss, r.y, r.load, r.overflow};
 };
 using tokens = in<"GSM", P<"expert", none, none>, double>;
-using by_index = gs::program<step, mesh, tokens, in<"GS", P<"expert", none>, double>, in<"", void, double>, gs::element<double>>;
-using dense = gs::program<step, mesh, tokens, in<"GS", P<"expert", none>, double>, in<"", void, double>, gs::element<double>, gs::dense_one_hot>;
+using by_index = gs::program<step, mesh, tokens, in<"GS", P<"expert", none>, double>, in<"", void, double>,
+                             gs::element<double>>;
+using dense = gs::program<step, mesh, tokens, in<"GS", P<"expert", none>, double>, in<"", void, double>,
+                          gs::element<double>, gs::dense_one_hot>;
 
 static_assert(by_index::plan.count(gs::op::one_hot) == 0 && by_index::plan.count(gs::op::dispatch) > 0);
 static_assert(dense::plan.count(gs::op::dispatch) == 0 && dense::plan.count(gs::op::one_hot) > 0);
@@ -69,7 +71,8 @@ void check_same(const std::vector<double>& a, const std::vector<double>& b) {
 
 }  // namespace
 
-TEST_CASE("moe: by index and by dense one-hot einsums is one layer, with one gradient, on any number of devices") {
+TEST_CASE(
+    "moe: by index and by dense one-hot einsums is one layer, with one gradient, on any number of devices") {
   const result expected = train<by_index>(1, 15);
   CHECK(expected.losses.back() < 0.9 * expected.losses.front());
   CHECK(std::any_of(expected.overflow.begin(), expected.overflow.end(), [](double n) { return n > 0; }));
@@ -87,7 +90,8 @@ TEST_CASE("moe: by index and by dense one-hot einsums is one layer, with one gra
 TEST_CASE("moe: padding comes out as zero, and every kept choice is in the load") {
   const result r = train<by_index>(2, 1);
   for (std::size_t t = 0; t < G * S; ++t) {
-    const bool zero = std::all_of(r.y.begin() + std::ptrdiff_t(t * M), r.y.begin() + std::ptrdiff_t((t + 1) * M), [](double v) { return v == 0; });
+    const bool zero = std::all_of(r.y.begin() + std::ptrdiff_t(t * M),
+                                  r.y.begin() + std::ptrdiff_t((t + 1) * M), [](double v) { return v == 0; });
     if (t % 5 == 2) CHECK(zero);
   }
   const double routed = std::accumulate(r.load.begin(), r.load.end(), 0.0);

@@ -20,15 +20,20 @@ using mesh = gs::mesh<gs::axis<"expert">>;
 
 namespace {
 
-inline constexpr gs::nn::transformer_options options{.encoder_layers = 2, .decoder_layers = 2, .dropout = 0.1, .moe = {}};
+inline constexpr gs::nn::transformer_options options{
+    .encoder_layers = 2, .decoder_layers = 2, .dropout = 0.1, .moe = {}};
 
 inline constexpr auto training_step = [](auto& m, auto source, auto target, auto next, auto rate) {
   gs::nn::routing_summary routing;
   const auto table = m.param("embedding", "VM", gs::init::fan_in("M"));
   const auto source_mask = gs::nn::real_tokens(source), target_mask = gs::nn::real_tokens(target);
-  const auto memory = gs::nn::encode<"expert">(m.scope("encoder"), table, source, source_mask, options, routing);
-  const auto y = gs::nn::decode<"expert">(m.scope("decoder"), table, target, target_mask, memory, source_mask, options, routing);
-  const auto loss = gs::sum(gs::cross_entropy(gs::einsum<"GBTM,VM->GBTV">(y, table), next, 0.1) * target_mask) / gs::sum(target_mask);
+  const auto memory =
+      gs::nn::encode<"expert">(m.scope("encoder"), table, source, source_mask, options, routing);
+  const auto y = gs::nn::decode<"expert">(m.scope("decoder"), table, target, target_mask, memory, source_mask,
+                                          options, routing);
+  const auto loss =
+      gs::sum(gs::cross_entropy(gs::einsum<"GBTM,VM->GBTV">(y, table), next, 0.1) * target_mask) /
+      gs::sum(target_mask);
   gs::adam{}.minimise(m, m.objective(loss, 0.3), rate);
   return std::tuple{loss, gs::nn::routing_summary::total(routing.load)};
 };
@@ -37,7 +42,8 @@ using ids = in<Letters, P<"expert", none, none>, std::int32_t>;
 using program = gs::program<training_step, mesh, ids<"GBS">, ids<"GBT">, ids<"GBT">, in<"">>;
 
 constexpr std::size_t G = 8, B = 2, S = 5, T = 6, V = 13;
-const gs::dims extents{{'G', G}, {'B', B}, {'S', S}, {'T', T}, {'M', 16}, {'H', 2}, {'D', 8}, {'F', 24}, {'E', 4}, {'V', V}, {'L', 10}};
+const gs::dims extents{{'G', G}, {'B', B},  {'S', S}, {'T', T}, {'M', 16}, {'H', 2},
+                       {'D', 8}, {'F', 24}, {'E', 4}, {'V', V}, {'L', 10}};
 
 struct history {
   std::vector<double> losses;
@@ -80,6 +86,7 @@ TEST_CASE("transformer: training lowers the loss, alike on any number of devices
   for (const int devices : {2, 3, 4, 8}) {
     CAPTURE(devices);
     const history h = train(devices, steps);
-    for (std::size_t i = 0; i < std::size_t(steps); ++i) CHECK(h.losses[i] == doctest::Approx(one.losses[i]).epsilon(1e-4));
+    for (std::size_t i = 0; i < std::size_t(steps); ++i)
+      CHECK(h.losses[i] == doctest::Approx(one.losses[i]).epsilon(1e-4));
   }
 }

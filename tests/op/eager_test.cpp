@@ -14,9 +14,11 @@
 namespace gs = gshard;
 using gs::axes, gs::none, gs::P;
 
-// An operation is planned on a mesh of the axes that its specs name, each once, whatever else the cluster has.
+// An operation is planned on a mesh of the axes that its specs name, each once, whatever else the cluster
+// has.
 using three_axes = gs::detail::mesh_of<P<axes<"b", "a">, none>, P<none, "a">, P<"c">>;
-static_assert(three_axes::shape.rank() == 3 && three_axes::shape.name(0) == "b" && three_axes::shape.name(1) == "a" && three_axes::shape.name(2) == "c");
+static_assert(three_axes::shape.rank() == 3 && three_axes::shape.name(0) == "b" &&
+              three_axes::shape.name(1) == "a" && three_axes::shape.name(2) == "c");
 static_assert(gs::detail::mesh_of<P<none, none>>::shape.rank() == 0);
 static_assert(gs::detail::letters_of_factors<gs::detail::counting(3, 1)>().view() == "BCD");
 
@@ -42,5 +44,6 @@ TEST_CASE("axes are found by name, in whatever order the cluster has them, among
   const std::vector<float> expected = product_on(gs::on_one_device<gs::mesh<gs::axis<"x">, gs::axis<"y">>>());
   CHECK(product_on(gs::simulate<gs::mesh<gs::axis<"x">, gs::axis<"y">>>({2, 3})) == expected);
   CHECK(product_on(gs::simulate<gs::mesh<gs::axis<"y">, gs::axis<"x">>>({2, 3})) == expected);
-  CHECK(product_on(gs::simulate<gs::mesh<gs::axis<"y">, gs::axis<"other">, gs::axis<"x">>>({2, 3, 2})) == expected);
+  CHECK(product_on(gs::simulate<gs::mesh<gs::axis<"y">, gs::axis<"other">, gs::axis<"x">>>({2, 3, 2})) ==
+        expected);
 }

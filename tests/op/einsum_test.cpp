@@ -24,12 +24,14 @@ std::vector<double> numbers(std::int64_t n, int seed) {
 
 struct matrices {
   std::int64_t m, k, n;
-  std::vector<double> a = numbers(m * k, 1), b = numbers(k * n, 2), product = std::vector<double>(std::size_t(m * n), 0.0);
+  std::vector<double> a = numbers(m * k, 1), b = numbers(k * n, 2),
+                      product = std::vector<double>(std::size_t(m * n), 0.0);
 
   matrices(std::int64_t rows, std::int64_t inner, std::int64_t columns) : m(rows), k(inner), n(columns) {
     for (std::int64_t i = 0; i < m; ++i)
       for (std::int64_t j = 0; j < n; ++j)
-        for (std::int64_t l = 0; l < k; ++l) product[std::size_t(i * n + j)] += a[std::size_t(i * k + l)] * b[std::size_t(l * n + j)];
+        for (std::int64_t l = 0; l < k; ++l)
+          product[std::size_t(i * n + j)] += a[std::size_t(i * k + l)] * b[std::size_t(l * n + j)];
   }
 };
 
@@ -39,7 +41,8 @@ void check_product() {
   for (const std::vector<int>& e : std::vector<std::vector<int>>{{1, 1}, {2, 1}, {1, 3}, {2, 2}, {2, 3}}) {
     const auto on = gs::simulate<mesh>(e);
     for (const matrices& c : {matrices(6, 12, 6), matrices(5, 7, 3), matrices(1, 2, 1)}) {
-      const auto y = gs::einsum<"AB,BC->AC">(gs::from_global<double, A>(on, {c.m, c.k}, c.a), gs::from_global<double, B>(on, {c.k, c.n}, c.b));
+      const auto y = gs::einsum<"AB,BC->AC">(gs::from_global<double, A>(on, {c.m, c.k}, c.a),
+                                             gs::from_global<double, B>(on, {c.k, c.n}, c.b));
       static_assert(std::is_same_v<decltype(y), const tensor<double, Result>>);
       CHECK(gs::to_global(y) == c.product);
     }
@@ -83,6 +86,9 @@ TEST_CASE("einsum names the dim whose extents differ, and operands on different 
   const auto a = gs::from_global<double, P<none, none>>(on, {2, 3}, numbers(6, 1));
   const auto b = gs::from_global<double, P<none, none>>(on, {4, 2}, numbers(8, 1));
   const auto c = gs::from_global<double, P<none, none>>(elsewhere, {3, 2}, numbers(6, 1));
-  CHECK_THROWS_WITH_AS((gs::einsum<"AB,BC->AC">(a, b)), "AB,BC->AC: dim 0 of operand 1 has extent 4, an earlier operand has 3 there", gs::error);
-  CHECK_THROWS_WITH_AS((gs::einsum<"AB,BC->AC">(a, c)), "AB,BC->AC: the operands lie on different clusters", gs::error);
+  CHECK_THROWS_WITH_AS((gs::einsum<"AB,BC->AC">(a, b)),
+                       "AB,BC->AC: dim 0 of operand 1 has extent 4, an earlier operand has 3 there",
+                       gs::error);
+  CHECK_THROWS_WITH_AS((gs::einsum<"AB,BC->AC">(a, c)), "AB,BC->AC: the operands lie on different clusters",
+                       gs::error);
 }

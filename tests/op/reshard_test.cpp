@@ -38,8 +38,8 @@ bool holds_parts_of(const tensor<T, Spec>& t, const std::vector<T>& whole) {
 
 template <class... Specs>
 struct list {};
-using layouts = list<P<none, none>, P<"x", none>, P<none, "x">, P<"y", "x">, P<"x", "y">, P<axes<"x", "y">, none>, P<axes<"y", "x">, none>,
-                     P<none, axes<"x", "y">>>;
+using layouts = list<P<none, none>, P<"x", none>, P<none, "x">, P<"y", "x">, P<"x", "y">,
+                     P<axes<"x", "y">, none>, P<axes<"y", "x">, none>, P<none, axes<"x", "y">>>;
 
 const std::vector<std::vector<int>> extents_of_mesh{{1, 1}, {1, 2}, {3, 1}, {2, 2}, {2, 3}};
 const std::vector<std::vector<std::int64_t>> sizes{{6, 12}, {5, 7}, {1, 3}};
@@ -61,8 +61,8 @@ void from_one_to_all(list<To...>) {
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("reshard: from every layout to every layout is the same tensor", From, P<none, none>, P<"x", none>, P<"x", "y">,
-                   P<axes<"x", "y">, none>, P<none, axes<"y", "x">>) {
+TEST_CASE_TEMPLATE("reshard: from every layout to every layout is the same tensor", From, P<none, none>,
+                   P<"x", none>, P<"x", "y">, P<axes<"x", "y">, none>, P<none, axes<"y", "x">>) {
   from_one_to_all<From>(layouts{});
 }
 
@@ -122,5 +122,6 @@ TEST_CASE("scalars") {
 TEST_CASE("reshard names an axis that the cluster lacks") {
   const auto on = gs::simulate<gs::mesh<gs::axis<"y">>>(3);
   const auto t = gs::from_global<float, P<"y", none>>(on, {4, 2}, numbers(8));
-  CHECK_THROWS_WITH_AS((gs::reshard<P<"x", none>>(t)), "reshard: the cluster has no mesh axis called \"x\"", gs::error);
+  CHECK_THROWS_WITH_AS((gs::reshard<P<"x", none>>(t)), "reshard: the cluster has no mesh axis called \"x\"",
+                       gs::error);
 }

@@ -25,7 +25,8 @@ TEST_CASE("softmax over the last dim, which may be cut") {
     const auto on = gs::simulate<mesh>(e);
     const auto check = [&](const auto& y) {
       const std::vector<double> whole = gs::to_global(y);
-      for (std::size_t i = 0; i < whole.size(); ++i) CHECK(whole[i] == doctest::Approx(expected[i]).epsilon(1e-14));
+      for (std::size_t i = 0; i < whole.size(); ++i)
+        CHECK(whole[i] == doctest::Approx(expected[i]).epsilon(1e-14));
     };
     const auto rows = gs::softmax(gs::from_global<double, P<"x", none>>(on, {5, 7}, x));
     static_assert(std::is_same_v<decltype(rows), const tensor<double, P<"x", none>>>);

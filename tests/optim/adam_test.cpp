@@ -31,20 +31,23 @@ inline constexpr auto regression = [](auto& m, auto x, auto y, auto rate) {
   settings.minimise(m, loss, rate);
   return loss;
 };
-using step = gs::program<regression, mesh, in<"AB", P<"x", none>, double>, in<"AC", P<"x", none>, double>, in<"", void, double>,
-                         gs::element<double>>;
+using step = gs::program<regression, mesh, in<"AB", P<"x", none>, double>, in<"AC", P<"x", none>, double>,
+                         in<"", void, double>, gs::element<double>>;
 static_assert(step::plan.count(gs::op::adam) == 1);
-static_assert(step::plan.find("adam.m.w") && step::plan.find("adam.v.w") && !step::plan.find("adam.v.w")->trainable);
+static_assert(step::plan.find("adam.m.w") && step::plan.find("adam.v.w") &&
+              !step::plan.find("adam.v.w")->trainable);
 
 inline constexpr auto two_parameters = [](auto& m, auto x, auto rate) {
-  auto a = m.param("a", "B", gs::init::constant(1)), b = m.scope("deep").param("b", "", gs::init::constant(2));
+  auto a = m.param("a", "B", gs::init::constant(1)),
+       b = m.scope("deep").param("b", "", gs::init::constant(2));
   auto unused = m.param("unused", "B", gs::init::constant(3));
   static_cast<void>(unused);
   auto loss = gs::sum(x * a) * b;
   gs::adam{}.minimise(m, loss, rate);
   return loss;
 };
-using two = gs::program<two_parameters, mesh, in<"B", void, double>, in<"", void, double>, gs::element<double>>;
+using two =
+    gs::program<two_parameters, mesh, in<"B", void, double>, in<"", void, double>, gs::element<double>>;
 
 std::vector<double> parameter(const gs::executor& run, std::string_view name) {
   const gs::parameter_store::entry& e = *run.store().find(name);
@@ -77,7 +80,8 @@ TEST_CASE("adam: a training step is the textbook's loop, on any number of device
       for (std::size_t i = 0; i < w.size(); ++i) {
         m[i] = settings.beta1 * m[i] + (1 - settings.beta1) * g[i];
         v[i] = settings.beta2 * v[i] + (1 - settings.beta2) * g[i] * g[i];
-        const double mean = m[i] / (1 - std::pow(settings.beta1, t)), square = v[i] / (1 - std::pow(settings.beta2, t));
+        const double mean = m[i] / (1 - std::pow(settings.beta1, t)),
+                     square = v[i] / (1 - std::pow(settings.beta2, t));
         w[i] -= rate * (mean / (std::sqrt(square) + settings.epsilon) + settings.weight_decay * w[i]);
       }
       CHECK(run(x, y, std::vector{rate}).item() == doctest::Approx(loss).epsilon(1e-12));

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <random>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -167,6 +168,7 @@ TEST_CASE("partition: plans of random programs are sound") {
       CAPTURE(std::string(p.problem.subject.view()));
       REQUIRE(!p.problem);
       REQUIRE(soundness::is_sound(p.view()));
+      REQUIRE(soundness::moves_once(p.view()));
     }
   }
 }

@@ -20,7 +20,8 @@ inline constexpr auto layer = [](auto& m, auto x) {
   auto y = gs::annotate<P<"data", "model">>(gs::einsum<"ab,bc->ac">(x, w));
   return gs::merge_dims<0>(y);
 };
-using program = gs::program<layer, gs::mesh<gs::axis<"data">, gs::axis<"model", 4>>, in<"AB", P<"data", "model">>>;
+using program =
+    gs::program<layer, gs::mesh<gs::axis<"data">, gs::axis<"model", 4>>, in<"AB", P<"data", "model">>>;
 
 }  // namespace
 
@@ -40,8 +41,8 @@ TEST_CASE("a plan as text: mesh, inputs, parameters, steps with their layouts, o
 }
 
 TEST_CASE("communication as text: kinds, counts and bytes") {
-  const std::string text =
-      gs::describe_communication(program::plan, program::plan.bind({{'A', 8}, {'B', 16}, {'C', 32}}, std::array{2, 4}));
+  const std::string text = gs::describe_communication(
+      program::plan, program::plan.bind({{'A', 8}, {'B', 16}, {'C', 32}}, std::array{2, 4}));
   INFO(text);
   // The pending sum is [4,32] on a device; 3/4 of it go to others.
   CHECK(text.find("reduce_scatter    1     384 B\n") != std::string::npos);

@@ -106,4 +106,15 @@ constexpr bool is_sound(const gs::plan_view& p) {
   return true;
 }
 
+/// No move is made twice: what was moved once is there for all.
+constexpr bool moves_once(const gs::plan_view& p) {
+  for (std::size_t i = 0; i < p.steps.size(); ++i) {
+    const gs::node& a = p.steps[i];
+    if (!gs::traits(a.kind).collective && a.kind != op::slice) continue;
+    for (std::size_t j = 0; j < i; ++j)
+      if (p.steps[j].kind == a.kind && p.steps[j].input(0) == a.input(0) && p.steps[j].attr.integer == a.attr.integer) return false;
+  }
+  return true;
+}
+
 }  // namespace soundness

@@ -26,7 +26,8 @@ struct random_case {
     for (int d = below(4); d >= 0; --d) extents.push_back(below(4) ? 1 + below(13) : 0);
     layout = gs::sharding::replicated(int(extents.size()));
     for (int a = 0; a < int(mesh.size()); ++a)
-      if (const int d = below(int(extents.size()) + 1); d < int(extents.size())) layout[d].insert(below(layout[d].size() + 1), a);
+      if (const int d = below(int(extents.size()) + 1); d < int(extents.size()))
+        layout[d].insert(below(layout[d].size() + 1), a);
   }
   int devices() const { return gs::device_count(mesh); }
 };
@@ -58,7 +59,8 @@ TEST_CASE("every element is on as many devices as the axes that do not cut the t
   }
 }
 
-TEST_CASE("blocks are ceil-sized, the last ones short or empty, each axis cutting what those before it left") {
+TEST_CASE(
+    "blocks are ceil-sized, the last ones short or empty, each axis cutting what those before it left") {
   const gs::sharding one = [] {
     gs::sharding s = gs::sharding::replicated(1);
     s[0].push_back(0);

@@ -13,7 +13,8 @@ namespace gs = gshard;
 using gs::axes, gs::none, gs::P, gs::partial, gs::tensor;
 using mesh = gs::mesh<gs::axis<"x">, gs::axis<"y">>;
 
-static_assert(gs::distributed_tensor<tensor<float, P<"x">>> && gs::distributed_tensor<const tensor<int, P<>>&>);
+static_assert(gs::distributed_tensor<tensor<float, P<"x">>> &&
+              gs::distributed_tensor<const tensor<int, P<>>&>);
 static_assert(!gs::distributed_tensor<std::vector<float>>);
 static_assert(tensor<float, P<none, partial<"x">>>::is_partial && !tensor<float, P<"x">>::is_partial);
 static_assert(tensor<float, P<none, "x">>::static_rank == 2);
@@ -53,12 +54,15 @@ TEST_CASE("from_global puts every part where it belongs") {
 
 TEST_CASE("tensors say what is wrong with their extents, data and axes") {
   const auto on = gs::simulate<mesh>({1, 2});
-  CHECK_THROWS_WITH_AS((tensor<float, P<"x", none>>(on, {3})), "tensor: 1 extents for a spec of 2 dims", gs::error);
+  CHECK_THROWS_WITH_AS((tensor<float, P<"x", none>>(on, {3})), "tensor: 1 extents for a spec of 2 dims",
+                       gs::error);
   CHECK_THROWS_WITH_AS((gs::from_global<float, P<"x", none>>(on, {3, 2}, std::vector<float>(5))),
                        "from_global: 5 elements for a tensor of 6", gs::error);
   CHECK_THROWS_WITH_AS((tensor<float, P<"z">>(on, {3})),
-                       "tensor: its partition spec names an axis that the mesh does not have: \"z\"", gs::error);
-  CHECK_THROWS_WITH_AS((tensor<float, P<"x", "x">>(on, {3, 3})), "tensor: its partition spec uses twice the axis \"x\"", gs::error);
+                       "tensor: its partition spec names an axis that the mesh does not have: \"z\"",
+                       gs::error);
+  CHECK_THROWS_WITH_AS((tensor<float, P<"x", "x">>(on, {3, 3})),
+                       "tensor: its partition spec uses twice the axis \"x\"", gs::error);
   CHECK_THROWS_WITH_AS((tensor<float, P<"x">>(on, {-3})), "tensor: extent -3 of dim 0", gs::error);
 }
 

@@ -77,7 +77,7 @@ class node_propagation {
       const short_list& cut = cuts_[std::size_t(factors[d])];
       if (!s.is_open(d) || cut.size() <= s[d].size() || !s[d].is_prefix_of(cut)) continue;
       const std::uint32_t added = cut.mask() & ~(s[d].empty() ? 0u : s[d].mask());
-      if (added & s.used()) continue;
+      if (added & (s.used() | s.partial)) continue;
       s[d] = cut;
       changed = true;
     }
