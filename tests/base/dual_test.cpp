@@ -11,17 +11,22 @@ using real = gs::dual<double>;
 
 namespace {
 
-constexpr real x(double value) { return {value, 1}; }
+constexpr real x(double value) {
+  return {value, 1};
+}
 
 // Exact where the arithmetic is.
-static_assert((x(3) * x(3)).slope == 6 && (x(3) + 2).slope == 1 && (2 - x(3)).slope == -1 && (-x(3)).slope == -1);
+static_assert((x(3) * x(3)).slope == 6 && (x(3) + 2).slope == 1 && (2 - x(3)).slope == -1 &&
+              (-x(3)).slope == -1);
 static_assert((1 / x(2)).slope == -0.25 && (x(6) / 2).slope == 0.5 && (x(2) / x(2)).slope == 0);
 static_assert(real(3).slope == 0 && real(3.0F).value == 3 && real{}.value == 0);
 
 // A branch is taken by the value; the slope is that of the branch.
-static_assert(gs::max(x(1), real(2)).slope == 0 && gs::max(x(3), real(2)).slope == 1 && gs::min(x(1), real(2)).slope == 1);
+static_assert(gs::max(x(1), real(2)).slope == 0 && gs::max(x(3), real(2)).slope == 1 &&
+              gs::min(x(1), real(2)).slope == 1);
 static_assert(gs::abs(x(-2)).slope == -1 && gs::abs(x(-2)).value == 2 && gs::abs(x(2)).slope == 1);
-static_assert(gs::select(0 < x(1), x(1), real(0)).slope == 1 && gs::select(0 < x(-1), x(-1), real(0)).slope == 0);
+static_assert(gs::select(0 < x(1), x(1), real(0)).slope == 1 &&
+              gs::select(0 < x(-1), x(-1), real(0)).slope == 0);
 static_assert(x(1) < x(2) && x(2) > x(1) && x(1) <= x(1) && x(1) >= x(1) && x(1) == real(1));
 
 /// The slope of f at a equals its central difference.

@@ -23,12 +23,15 @@ static_assert(entry.arity == 2 && !entry.linear);
 
 // A function has one place in the program, and so has each of its derivatives; derivatives have none.
 static_assert(&gs::pointwise_of<product, 2> == &entry && &entry.derivative(0) == &entry.derivative(0));
-static_assert(&entry.derivative(0) != &entry.derivative(1) && entry.derivative(1).arity == 3 && !entry.derivative(1).derivative);
+static_assert(&entry.derivative(0) != &entry.derivative(1) && entry.derivative(1).arity == 3 &&
+              !entry.derivative(1).derivative);
 
 template <class T>
 gs::row_function<T> kernel(const gs::pointwise& p) {
-  if constexpr (sizeof(T) == 4) return p.f32;
-  else return p.f64;
+  if constexpr (sizeof(T) == 4)
+    return p.f32;
+  else
+    return p.f64;
 }
 
 /// Random rows with strides 0 (one element for all), 1 and more, of lengths around the size of a block.
@@ -60,8 +63,10 @@ void check_rows(gs::row_function<T> f, Expected expected, unsigned seed) {
 
 TEST_CASE_TEMPLATE("pointwise: rows of a function and of its derivatives", T, float, double) {
   for (unsigned seed = 1; seed <= 20; ++seed) {
-    check_rows<T, 2>(kernel<T>(entry), [](auto x) { return x[0] * std::tanh(x[1]); }, seed);
-    check_rows<T, 3>(kernel<T>(entry.derivative(0)), [](auto x) { return x[2] * std::tanh(x[1]); }, seed);
+    check_rows<T, 2>(
+        kernel<T>(entry), [](auto x) { return x[0] * std::tanh(x[1]); }, seed);
+    check_rows<T, 3>(
+        kernel<T>(entry.derivative(0)), [](auto x) { return x[2] * std::tanh(x[1]); }, seed);
     check_rows<T, 3>(
         kernel<T>(entry.derivative(1)),
         [](auto x) {
@@ -69,9 +74,12 @@ TEST_CASE_TEMPLATE("pointwise: rows of a function and of its derivatives", T, fl
           return x[2] * x[0] * (1 - t * t);
         },
         seed);
-    check_rows<T, 2>(kernel<T>(gs::pointwise_add), [](auto x) { return x[0] + x[1]; }, seed);
-    check_rows<T, 2>(kernel<T>(gs::pointwise_subtract), [](auto x) { return x[0] - x[1]; }, seed);
-    check_rows<T, 1>(kernel<T>(gs::pointwise_identity), [](auto x) { return x[0]; }, seed);
+    check_rows<T, 2>(
+        kernel<T>(gs::pointwise_add), [](auto x) { return x[0] + x[1]; }, seed);
+    check_rows<T, 2>(
+        kernel<T>(gs::pointwise_subtract), [](auto x) { return x[0] - x[1]; }, seed);
+    check_rows<T, 1>(
+        kernel<T>(gs::pointwise_identity), [](auto x) { return x[0]; }, seed);
   }
 }
 

@@ -14,5 +14,8 @@ using label = float;
 using label = std::int32_t;
 #endif
 
-inline constexpr auto model = [](auto&, auto logits, auto labels) { return gs::cross_entropy(logits, labels); };
-static_assert(gs::program<model, gs::mesh<gs::axis<"data">>, in<"BV">, in<"B", void, label>>::plan.collectives() == 0);
+inline constexpr auto model = [](auto&, auto logits, auto labels) {
+  return gs::cross_entropy(logits, labels);
+};
+static_assert(
+    gs::program<model, gs::mesh<gs::axis<"data">>, in<"BV">, in<"B", void, label>>::plan.collectives() == 0);

@@ -15,5 +15,7 @@ constexpr auto reduce = [](auto y) { return y; };
 constexpr auto reduce = [](auto y) { return gs::mean(y); };
 #endif
 
-inline constexpr auto model = [](auto&, auto x) { return gs::gradients(reduce(gs::relu(x)), std::array{x})[0]; };
+inline constexpr auto model = [](auto&, auto x) {
+  return gs::gradients(reduce(gs::relu(x)), std::array{x})[0];
+};
 static_assert(gs::program<model, gs::mesh<gs::axis<"data">>, in<"B">>::plan.collectives() == 0);

@@ -14,5 +14,7 @@ constexpr auto multiply = [](auto x, auto w) { return gs::einsum<"GSM;ME->GSE">(
 constexpr auto multiply = [](auto x, auto w) { return gs::einsum<"GSM,ME->GSE">(x, w); };
 #endif
 
-inline constexpr auto model = [](auto& m, auto x) { return multiply(x, m.param("w", "ME", gs::init::zeros())); };
+inline constexpr auto model = [](auto& m, auto x) {
+  return multiply(x, m.param("w", "ME", gs::init::zeros()));
+};
 static_assert(gs::program<model, gs::mesh<gs::axis<"data">>, in<"GSM">>::plan.collectives() == 0);

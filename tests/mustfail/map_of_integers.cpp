@@ -15,4 +15,5 @@ constexpr auto as_number = [](auto ids) { return gs::cast<float>(ids); };
 #endif
 
 inline constexpr auto model = [](auto&, auto ids) { return gs::relu(as_number(ids)); };
-static_assert(gs::program<model, gs::mesh<gs::axis<"data">>, in<"BS", void, std::int32_t>>::plan.collectives() == 0);
+static_assert(
+    gs::program<model, gs::mesh<gs::axis<"data">>, in<"BS", void, std::int32_t>>::plan.collectives() == 0);

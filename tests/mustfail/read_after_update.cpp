@@ -2,8 +2,8 @@
 // A parameter is read after the step has written over it.
 // expect: gshard: a parameter is read after it was updated in place
 // expect: "w"
-#include <gshard/plan.hpp>
 #include <gshard/optim/adam.hpp>
+#include <gshard/plan.hpp>
 
 namespace gs = gshard;
 using gs::in, gs::none, gs::P;

@@ -33,8 +33,8 @@ inline constexpr auto moe_layer = [](auto& m, auto x) {
   return gs::einsum<"GSEC,GECM->GSM">(combine, out);
 };
 
-// The layer, pulled back from a gradient that its successor hands down: gradients of the parameters and of the layer's input.
-// The auxiliary loss joins as <y, dy> + 0.01 aux.
+// The layer, pulled back from a gradient that its successor hands down: gradients of the parameters and of
+// the layer's input. The auxiliary loss joins as <y, dy> + 0.01 aux.
 inline constexpr auto moe_backward = [](auto& m, auto x, auto dy) {
   auto y = moe_layer(m, x);
   auto loss = m.objective(gs::sum(y * dy), 0.01);
@@ -45,7 +45,8 @@ inline constexpr auto moe_backward = [](auto& m, auto x, auto dy) {
 };
 
 /// Dim d of value v is cut over just these axes, major to minor.
-constexpr bool cut_over(const gs::plan_view& p, std::int32_t v, int d, std::initializer_list<std::string_view> axes) {
+constexpr bool cut_over(const gs::plan_view& p, std::int32_t v, int d,
+                        std::initializer_list<std::string_view> axes) {
   const gs::value& t = p.at(v);
   if (t.layout[d].size() != int(axes.size())) return false;
   int i = 0;
@@ -53,7 +54,9 @@ constexpr bool cut_over(const gs::plan_view& p, std::int32_t v, int d, std::init
     if (p.mesh.name(t.layout[d][i++]) != a) return false;
   return true;
 }
-constexpr int rank_of_first(const gs::plan_view& p, const gs::node& step) { return p.at(step.input(0)).rank(); }
+constexpr int rank_of_first(const gs::plan_view& p, const gs::node& step) {
+  return p.at(step.input(0)).rank();
+}
 /// Collectives of a kind on tensors that have dims; sums of scalars cost a latency and no bytes.
 constexpr int count_on_tensors(const gs::plan_view& p, op kind) {
   int n = 0;
@@ -61,7 +64,8 @@ constexpr int count_on_tensors(const gs::plan_view& p, op kind) {
   return n;
 }
 constexpr int trainables(const gs::plan_view& p) {
-  return int(std::count_if(p.parameters.begin(), p.parameters.end(), [](const gs::parameter& q) { return q.trainable; }));
+  return int(std::count_if(p.parameters.begin(), p.parameters.end(),
+                           [](const gs::parameter& q) { return q.trainable; }));
 }
 /// Every trained parameter is written in place: what it holds after the step lies where it lay before.
 constexpr bool all_updated_in_place(const gs::plan_view& p) {
@@ -74,7 +78,8 @@ constexpr bool all_updated_in_place(const gs::plan_view& p) {
 constexpr bool summed_once(const gs::plan_view& p) {
   for (std::size_t i = 0; i < p.steps.size(); ++i)
     for (std::size_t j = 0; j < i; ++j)
-      if (p.steps[i].kind == op::all_reduce && p.steps[j].kind == op::all_reduce && p.steps[i].input(0) == p.steps[j].input(0))
+      if (p.steps[i].kind == op::all_reduce && p.steps[j].kind == op::all_reduce &&
+          p.steps[i].input(0) == p.steps[j].input(0))
         return false;
   return true;
 }
@@ -94,10 +99,11 @@ static_assert(layer::plan.count(op::dispatch) == 1 && layer::plan.count(op::comb
 static_assert(layer::plan.count(op::one_hot) == 0 && layer::plan.count(op::einsum) == 3);
 static_assert(cut_over(layer::plan, layer::plan.outputs[0].value, 0, {"expert"}));
 
-// Each all_to_all moves a shard of [E,G,C,M]: (D-1)/D of E*(G/D)*C*M floats. Paper's buffer arithmetic: 8 MiB a device at
-// D = G = E = 128, S = M = 1024, C = 2S/E.
+// Each all_to_all moves a shard of [E,G,C,M]: (D-1)/D of E*(G/D)*C*M floats. Paper's buffer arithmetic: 8 MiB
+// a device at D = G = E = 128, S = M = 1024, C = 2S/E.
 static_assert([] {
-  const gs::extents e = layer::plan.bind({{'G', 128}, {'S', 1024}, {'M', 1024}, {'E', 128}, {'H', 8192}}, std::array{128});
+  const gs::extents e =
+      layer::plan.bind({{'G', 128}, {'S', 1024}, {'M', 1024}, {'E', 128}, {'H', 8192}}, std::array{128});
   const std::int64_t shard = std::int64_t(128) * 1 * 16 * 1024 * 4;
   return shard == 8 << 20 && layer::plan.bytes_sent(op::all_to_all, e) == 2 * (shard * 127 / 128) &&
          layer::plan.bytes_sent(e) == layer::plan.bytes_sent(op::all_to_all, e);
@@ -106,7 +112,8 @@ static_assert([] {
 using step = gs::program<moe_backward, mesh, in<"GSM", groups>, in<"GSM", groups>>;
 static_assert(step::plan.count(op::all_to_all) == 4);
 static_assert(step::plan.count(op::all_gather) == 0 && step::plan.count(op::reduce_scatter) == 0);
-// What remains is the gate's gradient, the one parameter that all devices hold. Experts' gradients are complete where they are.
+// What remains is the gate's gradient, the one parameter that all devices hold. Experts' gradients are
+// complete where they are.
 static_assert(count_on_tensors(step::plan, op::all_reduce) == 1);
 static_assert(step::plan.collectives() == 5 && soundness::is_sound(step::plan));
 
@@ -139,12 +146,14 @@ using mesh = gs::mesh<gs::axis<"data">>;
 using batch = P<"data", none>;
 using step = gs::program<train, mesh, in<"BM", batch>, in<"BM", batch>, in<"">>;
 static_assert(step::plan.count(op::all_gather) == 0);
-static_assert(count_on_tensors(step::plan, op::all_reduce) == trainables(step::plan) && trainables(step::plan) == 5);
+static_assert(count_on_tensors(step::plan, op::all_reduce) == trainables(step::plan) &&
+              trainables(step::plan) == 5);
 static_assert(step::plan.count(op::all_reduce) == step::plan.collectives());
 static_assert(step::plan.count(op::all_reduce) <= trainables(step::plan) + 1);  // the loss is a scalar
 static_assert(summed_once(step::plan) && all_updated_in_place(step::plan) && soundness::is_sound(step::plan));
 
-// The bytes are those of the gradients, twice (n-1)/n of them, whatever the batch; and of the loss, which is gathered.
+// The bytes are those of the gradients, twice (n-1)/n of them, whatever the batch; and of the loss, which is
+// gathered.
 constexpr std::int64_t bytes(std::int64_t batch_size) {
   return step::plan.bytes_sent(step::plan.bind({{'B', batch_size}, {'M', 2048}, {'H', 4096}}, std::array{8}));
 }
@@ -159,7 +168,8 @@ using mesh = gs::mesh<gs::axis<"data">, gs::axis<"expert">>;
 using groups = P<gs::axes<"data", "expert">, none, none>;
 
 using layer = gs::program<moe_layer, mesh, in<"GSM", groups>>;
-static_assert(layer::plan.count(op::all_to_all) == 2 && layer::plan.collectives() == 2 && layer::plan.count(op::slice) == 0);
+static_assert(layer::plan.count(op::all_to_all) == 2 && layer::plan.collectives() == 2 &&
+              layer::plan.count(op::slice) == 0);
 // Both exchanges stay within a row of the mesh: over "expert", never over "data".
 static_assert(std::all_of(layer::plan.steps.begin(), layer::plan.steps.end(), [](const gs::node& s) {
   return s.kind != op::all_to_all || s.attr.integer[0] == 1 << layer::plan.mesh.find("expert");
@@ -167,7 +177,8 @@ static_assert(std::all_of(layer::plan.steps.begin(), layer::plan.steps.end(), []
 // Between them groups stay cut over "data", experts over "expert": both axes share the work.
 static_assert(std::count_if(layer::plan.steps.begin(), layer::plan.steps.end(), [](const gs::node& s) {
                 return s.kind == op::einsum && cut_over(layer::plan, s.input(1), 0, {"expert"}) &&
-                       cut_over(layer::plan, s.input(0), 0, {"expert"}) && cut_over(layer::plan, s.input(0), 1, {"data"});
+                       cut_over(layer::plan, s.input(0), 0, {"expert"}) &&
+                       cut_over(layer::plan, s.input(0), 1, {"data"});
               }) == 2);
 static_assert(cut_over(layer::plan, layer::plan.outputs[0].value, 0, {"data", "expert"}));
 
@@ -177,8 +188,8 @@ static_assert(step::plan.count(op::all_to_all) == 4 && step::plan.count(op::all_
 static_assert(count_on_tensors(step::plan, op::all_reduce) == 3 && step::plan.collectives() == 7);
 static_assert(summed_once(step::plan) && soundness::is_sound(step::plan));
 
-// Groups over "data" alone: tokens lie copied along "expert", so there is nothing to exchange; each device fills the buffers of
-// its own experts and the results are summed.
+// Groups over "data" alone: tokens lie copied along "expert", so there is nothing to exchange; each device
+// fills the buffers of its own experts and the results are summed.
 using copied = gs::program<moe_layer, mesh, in<"GSM", P<"data", none, none>>>;
 static_assert(copied::plan.count(op::all_to_all) == 0 && copied::plan.count(op::all_reduce) == 1);
 static_assert(copied::plan.collectives() == 1);
@@ -187,6 +198,7 @@ static_assert(copied::plan.collectives() == 1);
 // --- no axis: a step on one device sends nothing ---
 
 using alone = gs::program<data_parallel::train, gs::mesh<>, in<"BM">, in<"BM">, in<"">>;
-static_assert(alone::plan.collectives() == 0 && alone::plan.count(op::slice) == 0 && all_updated_in_place(alone::plan));
+static_assert(alone::plan.collectives() == 0 && alone::plan.count(op::slice) == 0 &&
+              all_updated_in_place(alone::plan));
 
 }  // namespace

@@ -22,12 +22,14 @@ constexpr bool moves_right(const gs::plan_view& p, const gs::node& s) {
   for (int a = 0; a < gs::max_axes; ++a)
     if (mask == 1u << a) axis = a;
   const gs::value &from = p.at(s.input(0)), &to = p.at(s.output());
-  if (from.dims != to.dims || from.type != to.type || mask == 0 || (axis < 0 && s.kind != op::all_reduce)) return false;
-  return gs::after(from.layout, {s.kind, axis, s.attr.integer[1], s.attr.integer[2], mask}).same_layout(to.layout);
+  if (from.dims != to.dims || from.type != to.type || mask == 0 || (axis < 0 && s.kind != op::all_reduce))
+    return false;
+  return gs::after(from.layout, {s.kind, axis, s.attr.integer[1], s.attr.integer[2], mask})
+      .same_layout(to.layout);
 }
 
-/// One list of axes for each factor of a step, on all operands and results; blocked factors whole, no axis on two factors, pending
-/// sums only into what is linear, and out of what is summed.
+/// One list of axes for each factor of a step, on all operands and results; blocked factors whole, no axis on
+/// two factors, pending sums only into what is linear, and out of what is summed.
 constexpr bool lies_right(const gs::plan_view& p, const gs::node& s) {
   std::array<gs::short_list, 16> cut{};
   std::array<bool, 16> known{};
@@ -51,7 +53,8 @@ constexpr bool lies_right(const gs::plan_view& p, const gs::node& s) {
     if (!agrees(p.at(s.input(i)), s.loops.in[std::size_t(i)])) return false;
     pending |= p.at(s.input(i)).layout.partial;
   }
-  const bool linear = s.kind == op::scale || s.kind == op::reshape || (s.kind == op::einsum && s.inputs == 1) ||
+  const bool linear = s.kind == op::scale || s.kind == op::reshape ||
+                      (s.kind == op::einsum && s.inputs == 1) ||
                       (s.kind == op::map && s.attr.function->linear);
   for (int i = 0; i < s.inputs; ++i)
     if (pending && (!linear || p.at(s.input(i)).layout.partial != pending)) return false;
@@ -62,7 +65,8 @@ constexpr bool lies_right(const gs::plan_view& p, const gs::node& s) {
   for (int o = 0; o < s.outputs; ++o) {
     summed = pending;
     for (int f = 0; f < 16; ++f)
-      if (known[std::size_t(f)] && !cut[std::size_t(f)].empty() && !s.loops.out[std::size_t(o)].contains(f)) summed |= cut[std::size_t(f)].mask();
+      if (known[std::size_t(f)] && !cut[std::size_t(f)].empty() && !s.loops.out[std::size_t(o)].contains(f))
+        summed |= cut[std::size_t(f)].mask();
     if (p.at(s.output(o)).layout.partial != summed) return false;
   }
   return true;
@@ -81,11 +85,16 @@ constexpr bool is_legal(const gs::sharding& s) {
 
 constexpr bool is_sound(const gs::plan_view& p) {
   std::vector<char> made(p.values.size(), 0);
-  std::vector<std::int32_t> holds(p.values.size(), -1);  // by storage: the value that was last written over another one there
+  std::vector<std::int32_t> holds(p.values.size(),
+                                  -1);  // by storage: the value that was last written over another one there
   for (const gs::port& q : p.inputs) made[std::size_t(q.value)] = 1;
   for (const gs::parameter& q : p.parameters) made[std::size_t(q.value)] = 1;
-  const auto storage = [&](std::int32_t v) -> std::int32_t& { return holds[std::size_t(p.lifetimes[std::size_t(v)].root)]; };
-  const auto can_be_read = [&](std::int32_t v) { return made[std::size_t(v)] && (storage(v) < 0 || storage(v) == v); };
+  const auto storage = [&](std::int32_t v) -> std::int32_t& {
+    return holds[std::size_t(p.lifetimes[std::size_t(v)].root)];
+  };
+  const auto can_be_read = [&](std::int32_t v) {
+    return made[std::size_t(v)] && (storage(v) < 0 || storage(v) == v);
+  };
   for (const gs::value& v : p.values)
     if (!is_legal(v.layout) || v.layout.rank != v.rank()) return false;
   for (const gs::node& s : p.steps) {
@@ -102,17 +111,20 @@ constexpr bool is_sound(const gs::plan_view& p) {
   for (const gs::port& q : p.outputs)
     if (!can_be_read(q.value)) return false;
   for (const gs::parameter& q : p.parameters)
-    if (q.updated >= 0 && (!can_be_read(q.updated) || !p.at(q.updated).layout.same_layout(p.at(q.value).layout))) return false;
+    if (q.updated >= 0 &&
+        (!can_be_read(q.updated) || !p.at(q.updated).layout.same_layout(p.at(q.value).layout)))
+      return false;
   return true;
 }
 
-/// No move is made twice: what was moved once is there for all.
-constexpr bool moves_once(const gs::plan_view& p) {
+/// Nothing is sent twice: what was moved once is there for all.
+constexpr bool sends_once(const gs::plan_view& p) {
   for (std::size_t i = 0; i < p.steps.size(); ++i) {
     const gs::node& a = p.steps[i];
-    if (!gs::traits(a.kind).collective && a.kind != op::slice) continue;
-    for (std::size_t j = 0; j < i; ++j)
-      if (p.steps[j].kind == a.kind && p.steps[j].input(0) == a.input(0) && p.steps[j].attr.integer == a.attr.integer) return false;
+    for (std::size_t j = 0; gs::traits(a.kind).collective && j < i; ++j)
+      if (p.steps[j].kind == a.kind && p.steps[j].input(0) == a.input(0) &&
+          p.steps[j].attr.integer == a.attr.integer)
+        return false;
   }
   return true;
 }

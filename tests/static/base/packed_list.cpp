@@ -20,7 +20,8 @@ static_assert(short_list::capacity == 8 && short_list::largest == 15);
 static_assert(gs::dim_list::capacity == 8 && gs::dim_list::largest == 255);
 static_assert(short_list{}.empty() && short_list{}.size() == 0);
 
-// A list is a sequence: what is pushed is read back, for every length, with the extreme values at every place.
+// A list is a sequence: what is pushed is read back, for every length, with the extreme values at every
+// place.
 template <class List>
 constexpr bool keeps_what_is_pushed() {
   for (int n = 0; n <= List::capacity; ++n)
@@ -40,7 +41,8 @@ constexpr bool keeps_what_is_pushed() {
 static_assert(keeps_what_is_pushed<short_list>());
 static_assert(keeps_what_is_pushed<gs::dim_list>());
 
-// Two lists are equal if and only if their entries are: no bits of what was removed or overwritten stay behind.
+// Two lists are equal if and only if their entries are: no bits of what was removed or overwritten stay
+// behind.
 static_assert([] {
   short_list l = list({3, 1, 4, 15});
   l.pop_back();
@@ -59,7 +61,8 @@ constexpr auto inserted = [](short_list l, int at, int v) {
   return l;
 };
 static_assert(erased(list({1, 2, 3}), 0) == list({2, 3}) && erased(list({1, 2, 3}), 2) == list({1, 2}));
-static_assert(inserted(list({1, 2}), 0, 9) == list({9, 1, 2}) && inserted(list({1, 2}), 2, 9) == list({1, 2, 9}));
+static_assert(inserted(list({1, 2}), 0, 9) == list({9, 1, 2}) &&
+              inserted(list({1, 2}), 2, 9) == list({1, 2, 9}));
 static_assert([] {
   for (int n = 0; n < short_list::capacity; ++n)
     for (int at = 0; at <= n; ++at) {
@@ -79,7 +82,8 @@ static_assert([] {
   for (int i = 0; i < short_list::capacity; ++i) full.push_back(i + 3);
   for (int n = 0; n <= short_list::capacity; ++n) {
     const short_list p = full.prefix(n);
-    if (p.size() != n || !p.is_prefix_of(full) || full.is_prefix_of(p) != (n == short_list::capacity)) return false;
+    if (p.size() != n || !p.is_prefix_of(full) || full.is_prefix_of(p) != (n == short_list::capacity))
+      return false;
     if (n == 0) continue;
     short_list other = p;
     other.set(n - 1, 0);

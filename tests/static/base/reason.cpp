@@ -7,7 +7,8 @@ namespace {
 
 // The words change nothing about what is checked; how they are printed is tested in mustfail/.
 static_assert(gs::holds<true> && !gs::holds<false>);
-static_assert(gs::holds<true, gs::unknown_axis<"exprt">, gs::mesh_axes<"data", "expert">, gs::in_tensor<"layer.wi">>);
+static_assert(
+    gs::holds<true, gs::unknown_axis<"exprt">, gs::mesh_axes<"data", "expert">, gs::in_tensor<"layer.wi">>);
 static_assert(!gs::holds<false, gs::in_equation<"GSM;ME->GSE">, gs::at_column<3>, gs::index_letter<"X">>);
 
 }  // namespace

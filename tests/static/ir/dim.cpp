@@ -48,7 +48,8 @@ static_assert([] {
 }());
 // The paper's buffers: C = 2S/E with S = 1024 is 16, 4 and 1 for 128, 512 and 2048 experts.
 constexpr std::int64_t places(std::int64_t experts) {
-  return gs::derived_extent({.what = dim::kind::ratio, .first = 0, .second = 1, .number = 2}, std::array<std::int64_t, 2>{1024, experts});
+  return gs::derived_extent({.what = dim::kind::ratio, .first = 0, .second = 1, .number = 2},
+                            std::array<std::int64_t, 2>{1024, experts});
 }
 static_assert(places(128) == 16 && places(512) == 4 && places(2048) == 1 && places(4096) == 1);
 // No experts, no division by zero.

@@ -41,7 +41,8 @@ static_assert(parse("ab->ba").value.factor('b') == 1 && parse("ab->ba").value.fa
 // Spaces mean nothing, and the letters' names mean nothing to the factors.
 constexpr auto same_factors = [](std::string_view a, std::string_view b) {
   const gs::equation x = parse(a).value, y = parse(b).value;
-  return !parse(a).problem && !parse(b).problem && x.operands == y.operands && x.output == y.output && x.count == y.count;
+  return !parse(a).problem && !parse(b).problem && x.operands == y.operands && x.output == y.output &&
+         x.count == y.count;
 };
 static_assert(same_factors("GSEC,GSM->EGCM", " GSEC , GSM -> EGCM "));
 static_assert(same_factors("GSEC,GSM->EGCM", "abcd,abe->cade"));

@@ -15,12 +15,14 @@ static_assert([] {
   gs::diagnostic d;
   d.report(fault::unknown_axis, "wi", "exprt");
   d.report(fault::rank_mismatch, "wo", {}, 3, 2);
-  return d && d.what == fault::unknown_axis && d.subject.view() == "wi" && d.word.view() == "exprt" && d.first == -1 && d.second == -1;
+  return d && d.what == fault::unknown_axis && d.subject.view() == "wi" && d.word.view() == "exprt" &&
+         d.first == -1 && d.second == -1;
 }());
 // Texts that are too long are cut, not lost.
 static_assert([] {
   gs::diagnostic d;
-  d.report(fault::malformed_equation, "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyz", {}, 3);
+  d.report(fault::malformed_equation,
+           "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyz", {}, 3);
   return d.subject.view().size() == 63 && d.first == 3;
 }());
 

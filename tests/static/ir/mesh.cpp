@@ -11,13 +11,14 @@ static_assert(mesh::shape.rank() == 2);
 static_assert(mesh::shape.name(0) == "data" && mesh::shape.name(1) == "expert");
 static_assert(mesh::shape.static_extent(0) == gs::dynamic && mesh::shape.static_extent(1) == 8);
 static_assert(mesh::shape.find("data") == 0 && mesh::shape.find("expert") == 1);
-static_assert(mesh::shape.find("exp") == -1 && mesh::shape.find("experts") == -1 && mesh::shape.find("") == -1);
+static_assert(mesh::shape.find("exp") == -1 && mesh::shape.find("experts") == -1 &&
+              mesh::shape.find("") == -1);
 
 // A mesh without axes is one device.
 static_assert(gs::mesh<>::shape.rank() == 0 && gs::mesh<>::shape.find("data") == -1);
 
-using widest = gs::mesh<gs::axis<"a">, gs::axis<"b">, gs::axis<"c">, gs::axis<"d">, gs::axis<"e">, gs::axis<"f">,
-                        gs::axis<"g">, gs::axis<"h">>;
+using widest = gs::mesh<gs::axis<"a">, gs::axis<"b">, gs::axis<"c">, gs::axis<"d">, gs::axis<"e">,
+                        gs::axis<"f">, gs::axis<"g">, gs::axis<"h">>;
 static_assert(widest::shape.rank() == gs::max_axes && widest::shape.find("h") == 7);
 
 }  // namespace

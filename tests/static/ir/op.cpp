@@ -9,7 +9,8 @@ using gs::op;
 namespace {
 
 static_assert(gs::op_table.size() == std::size_t(op::count_));
-static_assert(gs::name(op::einsum) == "einsum" && gs::name(op::combine_weight_grad) == "combine_weight_grad" &&
+static_assert(gs::name(op::einsum) == "einsum" &&
+              gs::name(op::combine_weight_grad) == "combine_weight_grad" &&
               gs::name(op::collective_permute) == "collective_permute");
 
 // Each name names one operation.
@@ -27,8 +28,9 @@ constexpr auto count_if = [](auto is) {
   return n;
 };
 static_assert(count_if([](const gs::op_traits& t) { return t.collective; }) == 5);
-static_assert(gs::traits(op::all_gather).collective && gs::traits(op::all_reduce).collective && gs::traits(op::reduce_scatter).collective &&
-              gs::traits(op::all_to_all).collective && gs::traits(op::collective_permute).collective);
+static_assert(gs::traits(op::all_gather).collective && gs::traits(op::all_reduce).collective &&
+              gs::traits(op::reduce_scatter).collective && gs::traits(op::all_to_all).collective &&
+              gs::traits(op::collective_permute).collective);
 static_assert(!gs::traits(op::slice).collective);
 static_assert(count_if([](const gs::op_traits& t) { return t.alias; }) == 2);
 static_assert(gs::traits(op::reshape).alias && gs::traits(op::annotate).alias);

@@ -18,7 +18,8 @@ static_assert(sharding::unconstrained(3).open == 0b111 && sharding::unconstraine
 static_assert(sharding::unconstrained(gs::max_rank).open == 0xff);
 
 static_assert(cut(3, 0, 2, 2, 1).used() == 0b110);
-static_assert(cut(3, 0, 2, 2, 1).dim_of(2) == 0 && cut(3, 0, 2, 2, 1).dim_of(1) == 2 && cut(3, 0, 2, 2, 1).dim_of(0) == -1);
+static_assert(cut(3, 0, 2, 2, 1).dim_of(2) == 0 && cut(3, 0, 2, 2, 1).dim_of(1) == 2 &&
+              cut(3, 0, 2, 2, 1).dim_of(0) == -1);
 
 // Major to minor matters: blocks of (x, y) are not those of (y, x).
 static_assert(!cut(2, 0, 0, 0, 1).same_layout(cut(2, 0, 1, 0, 0)));
@@ -31,7 +32,8 @@ static_assert(!sharding::replicated(2).same_layout(sharding::replicated(3)));
 static_assert([] {
   sharding s = sharding::replicated(2);
   s.partial = 0b10;
-  return !s.same_layout(sharding::replicated(2)) && s.is_partial(1) && !s.is_partial(0) && s.used() == 0 && s.dim_of(1) == -1;
+  return !s.same_layout(sharding::replicated(2)) && s.is_partial(1) && !s.is_partial(0) && s.used() == 0 &&
+         s.dim_of(1) == -1;
 }());
 
 }  // namespace

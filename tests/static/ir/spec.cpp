@@ -11,7 +11,8 @@ namespace {
 
 // P is an alias of a template over types: what compilers print.
 static_assert(std::is_same_v<P<"data", none>, gs::spec<gs::shard<"data">, gs::replicated>>);
-static_assert(std::is_same_v<P<any, axes<"data", "expert">>, gs::spec<gs::unconstrained, gs::shard<"data", "expert">>>);
+static_assert(
+    std::is_same_v<P<any, axes<"data", "expert">>, gs::spec<gs::unconstrained, gs::shard<"data", "expert">>>);
 static_assert(std::is_same_v<P<none, partial<"expert">>, gs::spec<gs::replicated, gs::pending<"expert">>>);
 static_assert(std::is_same_v<P<axes<"data">>, P<"data">> && std::is_same_v<P<>, gs::spec<>>);
 static_assert(!std::is_same_v<P<axes<"data", "expert">>, P<axes<"expert", "data">>>);
@@ -23,10 +24,12 @@ static_assert(std::is_same_v<cut_over<"expert">, P<"expert", none>>);
 
 // Models are generic lambdas; specs are written in them.
 inline constexpr auto in_a_lambda = [](auto) { return P<axes<"data", "expert">, none, partial<"model">>{}; };
-static_assert(std::is_same_v<decltype(in_a_lambda(0)), gs::spec<gs::shard<"data", "expert">, gs::replicated, gs::pending<"model">>>);
+static_assert(std::is_same_v<decltype(in_a_lambda(0)),
+                             gs::spec<gs::shard<"data", "expert">, gs::replicated, gs::pending<"model">>>);
 
 // A pending sum is no dim.
-static_assert(P<>::rank == 0 && P<"a", none, any, axes<"b", "c">>::rank == 4 && P<none, none, partial<"a", "b">>::rank == 2);
+static_assert(P<>::rank == 0 && P<"a", none, any, axes<"b", "c">>::rank == 4 &&
+              P<none, none, partial<"a", "b">>::rank == 2);
 
 constexpr gs::mesh_shape mesh = gs::mesh<gs::axis<"data">, gs::axis<"expert">, gs::axis<"model">>::shape;
 
@@ -47,12 +50,14 @@ constexpr bool reports(gs::fault f, std::string_view axis) {
 }
 
 static_assert(!on_mesh<P<"data", none>>.problem && on_mesh<P<"data", none>>.layout.dim_of(0) == 0);
-static_assert(on_mesh<P<"data", none>>.layout.open == 0 && on_mesh<P<"data", any, none>>.layout.open == 0b010);
+static_assert(on_mesh<P<"data", none>>.layout.open == 0 &&
+              on_mesh<P<"data", any, none>>.layout.open == 0b010);
 
 // Major to minor, in the order of the spec and not of the mesh.
 static_assert([] {
   const gs::sharding s = on_mesh<P<none, axes<"model", "data">, "expert">>.layout;
-  return s.rank == 3 && s[0].empty() && s[1].size() == 2 && s[1][0] == 2 && s[1][1] == 0 && s[2].size() == 1 && s[2][0] == 1;
+  return s.rank == 3 && s[0].empty() && s[1].size() == 2 && s[1][0] == 2 && s[1][1] == 0 &&
+         s[2].size() == 1 && s[2][0] == 1;
 }());
 static_assert([] {
   const gs::sharding s = on_mesh<P<"data", partial<"expert", "model">>>.layout;

@@ -21,11 +21,13 @@ namespace {
 inline constexpr nn::transformer_options options{2, 2, 0.1, {}};
 constexpr int moe_layers = options.encoder_layers / 2 + options.decoder_layers / 2;
 
-inline constexpr auto loss_of = [](auto& m, auto source, auto target_in, auto target_out, nn::routing_summary& routing) {
+inline constexpr auto loss_of = [](auto& m, auto source, auto target_in, auto target_out,
+                                   nn::routing_summary& routing) {
   auto table = m.param("embedding", "VM", gs::init::fan_in("M"));
   auto source_mask = nn::real_tokens(source), target_mask = nn::real_tokens(target_in);
   auto memory = nn::encode<"expert">(m.scope("encoder"), table, source, source_mask, options, routing);
-  auto y = nn::decode<"expert">(m.scope("decoder"), table, target_in, target_mask, memory, source_mask, options, routing);
+  auto y = nn::decode<"expert">(m.scope("decoder"), table, target_in, target_mask, memory, source_mask,
+                                options, routing);
   auto logits = gs::einsum<"GBTM,VM->GBTV">(y, table);
   return gs::sum(gs::cross_entropy(logits, target_out, 0.1) * target_mask) / gs::sum(target_mask);
 };
@@ -37,15 +39,18 @@ inline constexpr auto train = [](auto& m, auto source, auto target_in, auto targ
   nn::routing_summary routing;
   auto nll = loss_of(m, source, target_in, target_out, routing);
   gs::adam{}.minimise(m, m.objective(nll, 0.01), rate);
-  return std::tuple{nll, nn::routing_summary::total(routing.load), nn::routing_summary::total(routing.overflow)};
+  return std::tuple{nll, nn::routing_summary::total(routing.load),
+                    nn::routing_summary::total(routing.overflow)};
 };
 
 constexpr int trainables(const gs::plan_view& p) {
-  return int(std::count_if(p.parameters.begin(), p.parameters.end(), [](const gs::parameter& q) { return q.trainable; }));
+  return int(std::count_if(p.parameters.begin(), p.parameters.end(),
+                           [](const gs::parameter& q) { return q.trainable; }));
 }
 constexpr int sums_of_tensors(const gs::plan_view& p) {
-  return int(std::count_if(p.steps.begin(), p.steps.end(),
-                           [&](const gs::node& s) { return s.kind == op::all_reduce && p.at(s.input(0)).rank() > 0; }));
+  return int(std::count_if(p.steps.begin(), p.steps.end(), [&](const gs::node& s) {
+    return s.kind == op::all_reduce && p.at(s.input(0)).rank() > 0;
+  }));
 }
 constexpr bool all_updated_in_place(const gs::plan_view& p) {
   return std::all_of(p.parameters.begin(), p.parameters.end(), [&](const gs::parameter& q) {
@@ -80,20 +85,28 @@ static_assert(one_axis::forward.collectives() == 2 * moe_layers + 2);
 static_assert(one_axis::step.count(op::all_to_all) == 4 * moe_layers);
 static_assert(one_axis::step.count(op::all_gather) == 0 && one_axis::step.count(op::slice) == 0);
 static_assert(sums_of_tensors(one_axis::step) <= trainables(one_axis::step));
-// Only parameters that every device holds need a sum: all but wi and wo of the experts; and the load of the experts, a metric.
+// Only parameters that every device holds need a sum: all but wi and wo of the experts; and the load of the
+// experts, a metric.
 static_assert(sums_of_tensors(one_axis::step) == trainables(one_axis::step) - 2 * moe_layers + 1);
-static_assert(one_axis::step.collectives() == one_axis::step.count(op::all_to_all) + one_axis::step.count(op::all_reduce));
-static_assert(soundness::is_sound(one_axis::step) && all_updated_in_place(one_axis::step) && only_experts_are_cut(one_axis::step));
+static_assert(one_axis::step.collectives() ==
+              one_axis::step.count(op::all_to_all) + one_axis::step.count(op::all_reduce));
+static_assert(soundness::is_sound(one_axis::step) && all_updated_in_place(one_axis::step) &&
+              only_experts_are_cut(one_axis::step));
 
-// Two axes: the same exchanges, now within rows of the mesh; the experts' gradients are summed over "data" alone.
-using two_axes = programs<gs::mesh<gs::axis<"data">, gs::axis<"expert">>, P<gs::axes<"data", "expert">, none, none>>;
+// Two axes: the same exchanges, now within rows of the mesh; the experts' gradients are summed over "data"
+// alone.
+using two_axes =
+    programs<gs::mesh<gs::axis<"data">, gs::axis<"expert">>, P<gs::axes<"data", "expert">, none, none>>;
 static_assert(two_axes::step.count(op::all_to_all) == 4 * moe_layers);
 static_assert(two_axes::step.count(op::slice) == 0);
-// Metrics of a few bytes may be gathered within a row rather than summed over the whole mesh; nothing else is.
-static_assert(std::all_of(two_axes::step.steps.begin(), two_axes::step.steps.end(),
-                          [](const gs::node& s) { return s.kind != op::all_gather || two_axes::step.at(s.input(0)).rank() <= 2; }));
+// Metrics of a few bytes may be gathered within a row rather than summed over the whole mesh; nothing else
+// is.
+static_assert(std::all_of(two_axes::step.steps.begin(), two_axes::step.steps.end(), [](const gs::node& s) {
+  return s.kind != op::all_gather || two_axes::step.at(s.input(0)).rank() <= 2;
+}));
 static_assert(two_axes::step.count(op::all_gather) <= 2 * moe_layers);
 static_assert(sums_of_tensors(two_axes::step) == trainables(two_axes::step) + 1);
-static_assert(soundness::is_sound(two_axes::step) && all_updated_in_place(two_axes::step) && only_experts_are_cut(two_axes::step));
+static_assert(soundness::is_sound(two_axes::step) && all_updated_in_place(two_axes::step) &&
+              only_experts_are_cut(two_axes::step));
 
 }  // namespace

@@ -15,16 +15,21 @@ using tracing::count, tracing::fails, tracing::has_dims, tracing::input;
 
 namespace {
 
-constexpr const gs::node& producer(symbol s) { return s.owner->program.nodes[std::size_t(s.get().producer)]; }
-constexpr symbol gradient(symbol of, symbol wanted) { return gradients(of, std::array{wanted})[0]; }
+constexpr const gs::node& producer(symbol s) {
+  return s.owner->program.nodes[std::size_t(s.get().producer)];
+}
+constexpr symbol gradient(symbol of, symbol wanted) {
+  return gradients(of, std::array{wanted})[0];
+}
 
 // einsum's rule is another einsum: dx = dy w over the other letters, dw = dy x.
 static_assert(tracing::holds([](builder& b, auto&) {
   const symbol x = input(b, "GSM"), w = input(b, "ME"), y = einsum<"GSM,ME->GSE">(x, w);
   const std::vector<symbol> d = gradients(gs::sum(y), std::array{x, w});
   const gs::node &dx = producer(d[0]), &dw = producer(d[1]);
-  return has_dims(d[0], "GSM") && has_dims(d[1], "ME") && dx.kind == op::einsum && dx.input(1) == w.id && dw.kind == op::einsum &&
-         dw.input(1) == x.id && dx.input(0) == dw.input(0) && count(b.program, op::einsum) == 4;  // y, its sum, dx, dw
+  return has_dims(d[0], "GSM") && has_dims(d[1], "ME") && dx.kind == op::einsum && dx.input(1) == w.id &&
+         dw.kind == op::einsum && dw.input(1) == x.id && dx.input(0) == dw.input(0) &&
+         count(b.program, op::einsum) == 4;  // y, its sum, dx, dw
 }));
 // A gradient has the dims and the type of what it is a gradient of, for every operation.
 constexpr auto gradients_fit = [](std::string_view letters, auto f) {
@@ -41,8 +46,11 @@ static_assert(gradients_fit("AB", [](auto&, symbol x) { return einsum<"ab->b">(x
 static_assert(gradients_fit("AB", [](auto&, symbol x) { return gs::mean(x * x) * x; }));
 static_assert(gradients_fit("AB", [](auto&, symbol x) { return einsum<"ab,cb->ac">(x, x); }));
 static_assert(gradients_fit("AB", [](auto&, symbol x) { return einsum<"ab,cd->ad">(x, x); }));
-static_assert(gradients_fit("AB", [](auto& m, symbol x) { return gs::layer_norm(x, m.param("g", "B", init::constant(1)), m.param("b", "B", init::zeros())); }));
-static_assert(gradients_fit("AB", [](auto& m, symbol x) { return x * m.param("bias", "B", init::zeros()) - x; }));
+static_assert(gradients_fit("AB", [](auto& m, symbol x) {
+  return gs::layer_norm(x, m.param("g", "B", init::constant(1)), m.param("b", "B", init::zeros()));
+}));
+static_assert(gradients_fit("AB",
+                            [](auto& m, symbol x) { return x * m.param("bias", "B", init::zeros()) - x; }));
 static_assert(gradients_fit("B", [](auto& m, symbol x) { return x * m.param("w", "AB", init::zeros()); }));
 static_assert(gradients_fit("ABC", [](auto&, symbol x) { return gs::split_dim<1>(gs::merge_dims<1>(x)); }));
 static_assert(gradients_fit("AB", [](auto&, symbol x) { return gs::dropout(x, 0.5); }));
@@ -110,7 +118,8 @@ static_assert(tracing::holds([](builder& b, auto&) {
   return producer(d).kind == op::dropout && producer(d).attr.integer[0] == producer(y).attr.integer[0];
 }));
 
-static_assert(fails(fault::rank_mismatch, "gradients", [](builder& b, auto&) { gradient(input(b, "A"), input(b, "A")); }));
+static_assert(fails(fault::rank_mismatch, "gradients",
+                    [](builder& b, auto&) { gradient(input(b, "A"), input(b, "A")); }));
 static_assert(fails(fault::not_differentiable, "map: second derivative", [](builder& b, auto&) {
   const symbol x = input(b, "A");
   gradient(gs::sum(gradient(gs::sum(x * x * x), x)), x);

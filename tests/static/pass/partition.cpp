@@ -12,7 +12,8 @@
 #include <string_view>
 #include <tuple>
 
-// Each operation moves what the paper's partitioner moves (arXiv 2006.16668 sections 3.3 and 5.3), and nothing else.
+// Each operation moves what the paper's partitioner moves (arXiv 2006.16668 sections 3.3 and 5.3), and
+// nothing else.
 namespace gs = gshard;
 using gs::any, gs::axes, gs::in, gs::none, gs::op, gs::P, gs::partial, gs::plan_view;
 
@@ -29,9 +30,13 @@ constexpr bool sends(const plan_view& p, std::initializer_list<op> kinds) {
   return i == kinds.size();
 }
 constexpr const gs::value& input_of(const plan_view& p, op kind, int i) {
-  return p.at(std::find_if(p.steps.begin(), p.steps.end(), [&](const gs::node& s) { return s.kind == kind; })->input(i));
+  return p.at(std::find_if(p.steps.begin(), p.steps.end(), [&](const gs::node& s) {
+                return s.kind == kind;
+              })->input(i));
 }
-constexpr const gs::value& output_of(const plan_view& p, std::size_t i = 0) { return p.at(p.outputs[i].value); }
+constexpr const gs::value& output_of(const plan_view& p, std::size_t i = 0) {
+  return p.at(p.outputs[i].value);
+}
 
 inline constexpr auto matmul = [](auto&, auto x, auto w) { return gs::einsum<"AB,BC->AC">(x, w); };
 inline constexpr auto batched = [](auto&, auto x, auto w) { return gs::einsum<"GAB,GBC->GAC">(x, w); };
@@ -56,12 +61,17 @@ static_assert(sends(plan_of<matmul, mesh, in<"AB", P<"x", none>>, in<"BC", P<non
 static_assert(sends(plan_of<matmul, mesh, in<"AB", P<none, none>>, in<"BC", P<none, "x">>>, {}));
 // A and C over the same devices: one operand is gathered, the smaller one.
 static_assert(sends(plan_of<matmul, mesh, in<"AB", P<"x", none>>, in<"BC", P<none, "x">>>, {op::all_gather}));
-using tall = gs::program<matmul, mesh, in<"AB", P<"x", none>>, in<"BC", P<none, "x">>, gs::extent<'A', 4096>, gs::extent<'C', 64>>;
-using wide = gs::program<matmul, mesh, in<"AB", P<"x", none>>, in<"BC", P<none, "x">>, gs::extent<'A', 64>, gs::extent<'C', 4096>>;
+using tall = gs::program<matmul, mesh, in<"AB", P<"x", none>>, in<"BC", P<none, "x">>, gs::extent<'A', 4096>,
+                         gs::extent<'C', 64>>;
+using wide = gs::program<matmul, mesh, in<"AB", P<"x", none>>, in<"BC", P<none, "x">>, gs::extent<'A', 64>,
+                         gs::extent<'C', 4096>>;
 constexpr std::int32_t gathered(const plan_view& p) {
-  return std::find_if(p.steps.begin(), p.steps.end(), [](const gs::node& s) { return s.kind == op::all_gather; })->input(0);
+  return std::find_if(p.steps.begin(), p.steps.end(),
+                      [](const gs::node& s) { return s.kind == op::all_gather; })
+      ->input(0);
 }
-static_assert(gathered(tall::plan) == tall::plan.inputs[1].value && gathered(wide::plan) == wide::plan.inputs[0].value);
+static_assert(gathered(tall::plan) == tall::plan.inputs[1].value &&
+              gathered(wide::plan) == wide::plan.inputs[0].value);
 // A and C over different axes: nothing.
 static_assert(sends(plan_of<matmul, mesh2, in<"AB", P<"x", none>>, in<"BC", P<none, "y">>>, {}));
 // Reduce(AB->A) and Reduce(AB->B), A cut.
@@ -73,21 +83,29 @@ static_assert(sends(plan_of<sum_columns, mesh, in<"AB", P<"x", none>>>, {op::all
 inline constexpr auto dispatch = [](auto&, auto mask, auto x) {
   return gs::annotate<P<"x", none, none, none>>(gs::einsum<"GSEC,GSM->EGCM">(mask, x));
 };
-static_assert(sends(plan_of<dispatch, mesh, in<"GSEC", P<"x", none, none, none>>, in<"GSM", P<"x", none, none>>>, {op::all_to_all}));
+static_assert(
+    sends(plan_of<dispatch, mesh, in<"GSEC", P<"x", none, none, none>>, in<"GSM", P<"x", none, none>>>,
+          {op::all_to_all}));
 
 // --- Section 3.3 ---
 
 // Batch dims cut alike: nothing. An operand that is whole is sliced where it lies.
-static_assert(sends(plan_of<batched, mesh, in<"GAB", P<"x", none, none>>, in<"GBC", P<"x", none, none>>>, {}));
+static_assert(sends(plan_of<batched, mesh, in<"GAB", P<"x", none, none>>, in<"GBC", P<"x", none, none>>>,
+                    {}));
 using sliced = gs::program<batched, mesh, in<"GAB", P<"x", none, none>>, in<"GBC", P<none, none, none>>>;
 static_assert(sends(sliced::plan, {}) && sliced::plan.count(op::slice) == 1);
 // Operands cut in different dims: one is exchanged.
-static_assert(sends(plan_of<batched, mesh, in<"GAB", P<"x", none, none>>, in<"GBC", P<none, none, "x">>>, {op::all_to_all}));
+static_assert(sends(plan_of<batched, mesh, in<"GAB", P<"x", none, none>>, in<"GBC", P<none, none, "x">>>,
+                    {op::all_to_all}));
 // Cut in the contracted dim on one side: the other is sliced.
-static_assert(sends(plan_of<matmul, mesh, in<"AB", P<none, "x">>, in<"BC", P<none, none>>>, {op::all_reduce}));
+static_assert(sends(plan_of<matmul, mesh, in<"AB", P<none, "x">>, in<"BC", P<none, none>>>,
+                    {op::all_reduce}));
 // A sum that is wanted cut is scattered, not made whole; one that is wanted in several places is made once.
-inline constexpr auto scattered = [](auto&, auto x, auto w) { return gs::annotate<P<"x", none>>(gs::einsum<"AB,BC->AC">(x, w)); };
-static_assert(sends(plan_of<scattered, mesh, in<"AB", P<none, "x">>, in<"BC", P<"x", none>>>, {op::reduce_scatter}));
+inline constexpr auto scattered = [](auto&, auto x, auto w) {
+  return gs::annotate<P<"x", none>>(gs::einsum<"AB,BC->AC">(x, w));
+};
+static_assert(sends(plan_of<scattered, mesh, in<"AB", P<none, "x">>, in<"BC", P<"x", none>>>,
+                    {op::reduce_scatter}));
 // Two axes, each with its own part: A over x, B over y.
 static_assert(sends(plan_of<matmul, mesh2, in<"AB", P<"x", "y">>, in<"BC", P<"y", none>>>, {op::all_reduce}));
 
@@ -99,13 +117,16 @@ inline constexpr auto linear = [](auto&, auto x, auto w) {
   return gs::sum<"AC->A">(2.0 * y - gs::einsum<"CA->AC">(gs::einsum<"AB,BC->CA">(x, w)));
 };
 static_assert(sends(plan_of<linear, mesh, in<"AB", P<none, "x">>, in<"BC", P<"x", none>>>, {op::all_reduce}));
-static_assert(input_of(gs::program<linear, mesh, in<"AB", P<none, "x">>, in<"BC", P<"x", none>>>::plan, op::all_reduce, 0).rank() == 1);
+static_assert(input_of(gs::program<linear, mesh, in<"AB", P<none, "x">>, in<"BC", P<"x", none>>>::plan,
+                       op::all_reduce, 0)
+                  .rank() == 1);
 // Not through a product with anything that is not constant, not through a nonlinear function.
 inline constexpr auto nonlinear = [](auto&, auto x, auto w) {
   auto y = gs::einsum<"AB,BC->AC">(x, w);
   return gs::sum(gs::relu(y));
 };
-static_assert(sends(plan_of<nonlinear, mesh, in<"AB", P<none, "x">>, in<"BC", P<"x", none>>>, {op::all_reduce}));
+static_assert(sends(plan_of<nonlinear, mesh, in<"AB", P<none, "x">>, in<"BC", P<"x", none>>>,
+                    {op::all_reduce}));
 // A sum that somebody needs complete is completed for all, whoever asks first.
 inline constexpr auto both = [](auto&, auto x, auto w) {
   auto y = gs::einsum<"AB,BC->AC">(x, w);
@@ -113,11 +134,17 @@ inline constexpr auto both = [](auto&, auto x, auto w) {
 };
 static_assert(sends(plan_of<both, mesh, in<"AB", P<none, "x">>, in<"BC", P<"x", none>>>, {op::all_reduce}));
 // Pending and complete cannot be added; the sum is completed first.
-static_assert(sends(plan_of<add, mesh, in<"AB", P<none, none, partial<"x">>>, in<"AB", P<none, none>>>, {op::all_reduce}));
-static_assert(sends(plan_of<add, mesh, in<"AB", P<none, none, partial<"x">>>, in<"AB", P<none, none, partial<"x">>>>, {op::all_reduce}));
+static_assert(sends(plan_of<add, mesh, in<"AB", P<none, none, partial<"x">>>, in<"AB", P<none, none>>>,
+                    {op::all_reduce}));
+static_assert(
+    sends(plan_of<add, mesh, in<"AB", P<none, none, partial<"x">>>, in<"AB", P<none, none, partial<"x">>>>,
+          {op::all_reduce}));
 // Outputs are complete unless they are asked for as they are.
-static_assert(sends(plan_of<matmul, mesh, in<"AB", P<none, "x">>, in<"BC", P<"x", none>>, gs::pending_outputs>, {}));
-static_assert(output_of(gs::program<matmul, mesh, in<"AB", P<none, "x">>, in<"BC", P<"x", none>>, gs::pending_outputs>::plan).layout.partial == 1);
+static_assert(
+    sends(plan_of<matmul, mesh, in<"AB", P<none, "x">>, in<"BC", P<"x", none>>, gs::pending_outputs>, {}));
+static_assert(output_of(gs::program<matmul, mesh, in<"AB", P<none, "x">>, in<"BC", P<"x", none>>,
+                                    gs::pending_outputs>::plan)
+                  .layout.partial == 1);
 static_assert(output_of(contracted::plan).layout.partial == 0);
 
 // --- rows, diagonals, reshapes, embeddings: what is needed whole is gathered, and only that ---
@@ -129,7 +156,9 @@ static_assert(sends(plan_of<softmax, mesh, in<"AB", P<none, "x">>>, {op::all_gat
 inline constexpr auto diagonal = [](auto&, auto x) { return gs::einsum<"AA->A">(x); };
 static_assert(sends(plan_of<diagonal, mesh, in<"AA", P<"x", none>>>, {op::all_gather}));
 static_assert(sends(plan_of<diagonal, mesh2, in<"AA", P<"x", "y">>>, {op::all_gather, op::all_gather}));
-inline constexpr auto cut_diagonal = [](auto&, auto x) { return gs::annotate<P<"x">>(gs::einsum<"AA->A">(x)); };
+inline constexpr auto cut_diagonal = [](auto&, auto x) {
+  return gs::annotate<P<"x">>(gs::einsum<"AA->A">(x));
+};
 static_assert(sends(plan_of<cut_diagonal, mesh, in<"AA", P<none, none>>>, {}));
 inline constexpr auto merge = [](auto&, auto x) { return gs::merge_dims<1>(x); };
 static_assert(sends(plan_of<merge, mesh, in<"ABC", P<"x", none, none>>>, {}));
@@ -145,13 +174,15 @@ inline constexpr auto move_to = [](auto&, auto x) { return gs::annotate<To>(x); 
 static_assert(sends(plan_of<move_to<P<none, "x">>, mesh, in<"AB", P<"x", none>>>, {op::all_to_all}));
 static_assert(sends(plan_of<move_to<P<none, none>>, mesh, in<"AB", P<"x", none>>>, {op::all_gather}));
 static_assert(sends(plan_of<move_to<P<"x", none>>, mesh, in<"AB", P<none, none>>>, {}));
-static_assert(sends(plan_of<move_to<P<none, axes<"x", "y">>>, mesh2, in<"AB", P<axes<"x", "y">, none>>>, {op::all_gather, op::all_to_all}));
+static_assert(sends(plan_of<move_to<P<none, axes<"x", "y">>>, mesh2, in<"AB", P<axes<"x", "y">, none>>>,
+                    {op::all_gather, op::all_to_all}));
 // A version that was made once is used again: one exchange for two readers.
 inline constexpr auto twice = [](auto&, auto x, auto y) {
   auto z = gs::annotate<P<none, "x">>(x);
   return gs::einsum<"AB,AB->">(z, y) + gs::einsum<"AB,AB->">(x, y);
 };
-static_assert(plan_of<twice, mesh, in<"AB", P<"x", none>>, in<"AB", P<none, "x">>>.count(op::all_to_all) == 1);
+static_assert(plan_of<twice, mesh, in<"AB", P<"x", none>>, in<"AB", P<none, "x">>>.count(op::all_to_all) ==
+              1);
 
 // --- what nobody reads is not computed ---
 
@@ -166,7 +197,8 @@ static_assert(plan_of<identity, mesh, in<"AB", P<none, "x">>>.steps.empty());
 
 // --- updates ---
 
-// A parameter that every device holds, with a gradient that is cut: the state is cut too, and only the parameter is gathered.
+// A parameter that every device holds, with a gradient that is cut: the state is cut too, and only the
+// parameter is gathered.
 inline constexpr auto sharded_state = [](auto& m, auto x, auto rate) {
   auto w = m.param("w", "AB", P<none, none>{}, gs::init::zeros());
   auto h = gs::annotate<P<none, "x">>(gs::einsum<"CA,AB->CB">(x, w));
@@ -174,8 +206,10 @@ inline constexpr auto sharded_state = [](auto& m, auto x, auto rate) {
 };
 constexpr plan_view updated = plan_of<sharded_state, mesh, in<"CA", P<none, none>>, in<"">>;
 static_assert(sends(updated, {op::all_gather}));
-static_assert(updated.at(updated.find("w")->value).layout.used() == 0 && updated.at(updated.find("adam.m.w")->value).layout.dim_of(0) == 1);
-static_assert(updated.at(updated.find("w")->updated).layout.same_layout(updated.at(updated.find("w")->value).layout));
+static_assert(updated.at(updated.find("w")->value).layout.used() == 0 &&
+              updated.at(updated.find("adam.m.w")->value).layout.dim_of(0) == 1);
+static_assert(
+    updated.at(updated.find("w")->updated).layout.same_layout(updated.at(updated.find("w")->value).layout));
 
 // Reading a parameter after its update is refused, also under another name and through another layout.
 template <int Way>
@@ -191,15 +225,19 @@ inline constexpr auto late_read = [](auto& m, auto x, auto rate) {
 template <int Way>
 constexpr gs::diagnostic problem_of_late_read =
     gs::detail::build_program<late_read<Way>, mesh, in<"CA", P<"x", none>>, in<"">>().problem;
-static_assert(problem_of_late_read<0>.what == gs::fault::read_after_update && problem_of_late_read<0>.subject.view() == "w");
-static_assert(problem_of_late_read<1>.what == gs::fault::read_after_update && problem_of_late_read<1>.subject.view() == "w");
-static_assert(problem_of_late_read<2>.what == gs::fault::read_after_update && problem_of_late_read<2>.subject.view() == "w");
+static_assert(problem_of_late_read<0>.what == gs::fault::read_after_update &&
+              problem_of_late_read<0>.subject.view() == "w");
+static_assert(problem_of_late_read<1>.what == gs::fault::read_after_update &&
+              problem_of_late_read<1>.subject.view() == "w");
+static_assert(problem_of_late_read<2>.what == gs::fault::read_after_update &&
+              problem_of_late_read<2>.subject.view() == "w");
 static_assert(!problem_of_late_read<3>);
 
 // --- Megatron's layer: columns, then rows; one sum forward, one back, and those of the batch ---
 
 inline constexpr auto tensor_parallel = [](auto& m, auto x, auto rate) {
-  auto w1 = m.param("w1", "MH", P<none, "y">{}, gs::init::zeros()), w2 = m.param("w2", "HM", P<"y", none>{}, gs::init::zeros());
+  auto w1 = m.param("w1", "MH", P<none, "y">{}, gs::init::zeros()),
+       w2 = m.param("w2", "HM", P<"y", none>{}, gs::init::zeros());
   auto h = gs::relu(gs::einsum<"BM,MH->BH">(gs::softmax(x), w1));
   auto y = x + gs::einsum<"BH,HM->BM">(h, w2);
   auto loss = gs::mean(y * y);
@@ -208,10 +246,12 @@ inline constexpr auto tensor_parallel = [](auto& m, auto x, auto rate) {
   return std::tuple{loss, dx};
 };
 constexpr plan_view megatron = plan_of<tensor_parallel, mesh2, in<"BM", P<"x", none>>, in<"">>;
-static_assert(megatron.count(op::all_gather) == 0 && megatron.count(op::all_to_all) == 0 && megatron.count(op::slice) == 0);
+static_assert(megatron.count(op::all_gather) == 0 && megatron.count(op::all_to_all) == 0 &&
+              megatron.count(op::slice) == 0);
 constexpr int sums_over(const plan_view& p, std::string_view axis) {
   return int(std::count_if(p.steps.begin(), p.steps.end(), [&](const gs::node& s) {
-    return s.kind == op::all_reduce && s.attr.integer[0] == 1 << p.mesh.find(axis) && p.at(s.input(0)).rank() > 0;
+    return s.kind == op::all_reduce && s.attr.integer[0] == 1 << p.mesh.find(axis) &&
+           p.at(s.input(0)).rank() > 0;
   }));
 }
 static_assert(sums_over(megatron, "y") == 2 && sums_over(megatron, "x") == 2);

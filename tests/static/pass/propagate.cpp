@@ -31,11 +31,13 @@ constexpr bool propagated(builder& b) {
 
 // Forwards and backwards along the letters of an equation.
 static_assert(tracing::holds([](builder& b, auto&) {
-  const symbol x = input(b, "ABC", P<"x", any, any>{}), w = input(b, "CD", P<any, "y">{}), y = einsum<"abc,cd->abd">(x, w);
+  const symbol x = input(b, "ABC", P<"x", any, any>{}), w = input(b, "CD", P<any, "y">{}),
+               y = einsum<"abc,cd->abd">(x, w);
   return propagated(b) && lies(y, {{0}, {}, {1}}) && lies(x, {{0}, {}, {}}) && lies(w, {{}, {1}});
 }));
 static_assert(tracing::holds([](builder& b, auto&) {
-  const symbol x = input(b, "ABC"), w = input(b, "CD"), y = gs::annotate<P<"x", none, "y">>(einsum<"abc,cd->abd">(x, w));
+  const symbol x = input(b, "ABC"), w = input(b, "CD"),
+               y = gs::annotate<P<"x", none, "y">>(einsum<"abc,cd->abd">(x, w));
   return propagated(b) && lies(x, {{0}, {}, {}}) && lies(w, {{}, {1}}) && lies(y, {{0}, {}, {1}});
 }));
 // From one operand to the other by the contracted index.
@@ -54,16 +56,24 @@ static_assert(tracing::holds([](builder& b, auto&) {
   const symbol x = input(b, "AB", P<"x", any>{}), y = input(b, "AB", P<any, "x">{}), z = x + y;
   return propagated(b) && lies(x, {{0}, {}}) && lies(y, {{}, {0}}) && z.get().layout.used() == 1;
 }));
+// An axis whose sum is pending cannot cut the tensor as well.
+static_assert(tracing::holds([](builder& b, auto&) {
+  const symbol x = input(b, "AB", P<any, any, gs::partial<"x">>{}), y = input(b, "AB", P<"x", "y">{}),
+               s = x + y;
+  return propagated(b) && lies(x, {{}, {1}}) && x.get().layout.partial == 1 && lies(s, {{0}, {1}});
+}));
 // A longer list refines its own prefix, and nothing else.
 static_assert(tracing::holds([](builder& b, auto&) {
-  const symbol x = input(b, "A", P<axes<"x", "y">>{}), y = gs::relu(x), z = input(b, "A", P<"y">{}), s = y + z;
+  const symbol x = input(b, "A", P<axes<"x", "y">>{}), y = gs::relu(x), z = input(b, "A", P<"y">{}),
+               s = y + z;
   return propagated(b) && lies(y, {{0, 1}}) && lies(z, {{1}}) && lies(s, {{0, 1}});
 }));
 
 // Where two annotations meet, the one fewer operations away wins.
 static_assert(tracing::holds([](builder& b, auto&) {
   symbol far = input(b, "AB", P<"x", any>{}), near = input(b, "AB", P<any, "x">{});
-  const symbol first = gs::relu(far), second = gs::relu(first), third = gs::relu(second), meeting = near + third;
+  const symbol first = gs::relu(far), second = gs::relu(first), third = gs::relu(second),
+               meeting = near + third;
   return propagated(b) && lies(first, {{0}, {}}) && lies(meeting, {{}, {0}});
 }));
 // Of two that meet in one operation the leading dim wins, whatever the order of the operands.
@@ -90,8 +100,9 @@ static_assert(tracing::holds([](builder& b, auto&) {
   return propagated(b) && lies(x, {{}, {}, {1}}) && lies(y, {{0}, {1}});
 }));
 
-// Properties of the fixed point, for a program with cycles of constraints (x is used twice) under many annotations: it is reached, it
-// is one (another pass changes nothing), and every layout refines the one before: axes stay where they were, none cuts twice.
+// Properties of the fixed point, for a program with cycles of constraints (x is used twice) under many
+// annotations: it is reached, it is one (another pass changes nothing), and every layout refines the one
+// before: axes stay where they were, none cuts twice.
 constexpr bool refines(const gs::sharding& before, const gs::sharding& after) {
   unsigned seen = 0;
   for (int d = 0; d < before.rank; ++d) {
@@ -120,7 +131,8 @@ constexpr bool is_fixed_point(int choice) {
       layout[0].push_back(0);
       layout.open = 0;
     }
-    if (p.id != x.id && p.id != w.id && p.id != v.id) b.program.inputs.push_back({{}, p.id});  // a place to start from
+    if (p.id != x.id && p.id != w.id && p.id != v.id)
+      b.program.inputs.push_back({{}, p.id});  // a place to start from
   }
   std::vector<gs::sharding> before;
   for (const gs::value& value : b.program.values) before.push_back(value.layout);

@@ -12,7 +12,8 @@ using gs::move, gs::move_list, gs::op, gs::sharding;
 
 namespace {
 
-/// Every way in which a tensor may lie on a mesh of so many axes, in every order of the axes of a dim, pending sums included.
+/// Every way in which a tensor may lie on a mesh of so many axes, in every order of the axes of a dim,
+/// pending sums included.
 constexpr void add_layouts(int axes, int a, const sharding& s, std::vector<sharding>& all) {
   if (a == axes) {
     all.push_back(s);
@@ -34,7 +35,8 @@ constexpr std::vector<sharding> layouts(int rank, int axes) {
   add_layouts(axes, 0, sharding::replicated(rank), all);
   return all;
 }
-/// check(from, to) for all pairs between which one can move: nothing turns a complete tensor into a pending sum.
+/// check(from, to) for all pairs between which one can move: nothing turns a complete tensor into a pending
+/// sum.
 template <class Check>
 constexpr bool for_all_pairs(int rank, int axes, Check check) {
   const std::vector<sharding> all = layouts(rank, axes);
@@ -49,15 +51,23 @@ static_assert(layouts(2, 1).size() == 4 && layouts(2, 2).size() == 18);
 constexpr bool is_possible(const sharding& s, const move& m) {
   const bool one = m.axis >= 0 && m.axes == 1u << m.axis;
   switch (m.kind) {
-    case op::slice: return one && !((s.used() >> m.axis) & 1u) && !s.is_partial(m.axis) && m.to >= 0 && m.to < s.rank;
-    case op::all_gather: return one && m.from >= 0 && !s[m.from].empty() && s[m.from].back() == m.axis;
-    case op::all_to_all: return one && m.from >= 0 && m.to >= 0 && m.from != m.to && !s[m.from].empty() && s[m.from].back() == m.axis;
-    case op::reduce_scatter: return one && s.is_partial(m.axis) && m.to >= 0 && m.to < s.rank;
-    case op::all_reduce: return m.axes != 0 && !(m.axes & ~s.partial);
-    default: return false;
+    case op::slice:
+      return one && !((s.used() >> m.axis) & 1u) && !s.is_partial(m.axis) && m.to >= 0 && m.to < s.rank;
+    case op::all_gather:
+      return one && m.from >= 0 && !s[m.from].empty() && s[m.from].back() == m.axis;
+    case op::all_to_all:
+      return one && m.from >= 0 && m.to >= 0 && m.from != m.to && !s[m.from].empty() &&
+             s[m.from].back() == m.axis;
+    case op::reduce_scatter:
+      return one && s.is_partial(m.axis) && m.to >= 0 && m.to < s.rank;
+    case op::all_reduce:
+      return m.axes != 0 && !(m.axes & ~s.partial);
+    default:
+      return false;
   }
 }
-/// The moves of plan_reshard, one after the other, end at the goal; none is taken where nothing is to be done.
+/// The moves of plan_reshard, one after the other, end at the goal; none is taken where nothing is to be
+/// done.
 constexpr bool arrives(const sharding& from, const sharding& to) {
   sharding now = from;
   const move_list moves = gs::plan_reshard(from, to);
@@ -67,7 +77,8 @@ constexpr bool arrives(const sharding& from, const sharding& to) {
   }
   return now.same_layout(to) && (moves.count == 0) == from.same_layout(to);
 }
-static_assert(for_all_pairs(1, 2, arrives) && for_all_pairs(2, 1, arrives) && for_all_pairs(2, 2, arrives) && for_all_pairs(3, 2, arrives));
+static_assert(for_all_pairs(1, 2, arrives) && for_all_pairs(2, 1, arrives) && for_all_pairs(2, 2, arrives) &&
+              for_all_pairs(3, 2, arrives));
 
 constexpr int count(const move_list& moves, op kind) {
   int n = 0;
@@ -81,7 +92,8 @@ constexpr std::uint32_t axes_of(const move_list& moves, op kind) {
   return mask;
 }
 
-/// Whether the goal can be had by bringing each axis straight to its place (slice, all_to_all, reduce_scatter) and summing over the rest.
+/// Whether the goal can be had by bringing each axis straight to its place (slice, all_to_all,
+/// reduce_scatter) and summing over the rest.
 constexpr bool reachable_directly(const sharding& now, const sharding& goal) {
   if (now.same_layout(goal)) return true;
   for (int d = 0; d < now.rank; ++d) {
@@ -107,7 +119,8 @@ static_assert(for_all_pairs(3, 1, [](const sharding& from, const sharding& to) {
 }));
 
 /// Bytes for the obvious way: sum what is pending, gather everything, cut as wanted.
-constexpr std::int64_t bytes_by_gathering(const sharding& from, const sharding& to, const gs::value& v, const gs::extents& e) {
+constexpr std::int64_t bytes_by_gathering(const sharding& from, const sharding& to, const gs::value& v,
+                                          const gs::extents& e) {
   move_list moves;
   sharding now = from;
   if (const std::uint8_t to_sum = std::uint8_t(from.partial & ~to.partial)) {
@@ -159,7 +172,8 @@ static_assert(moves<P<none, none, partial<"x", "y">>, P<none, none>>({op::all_re
 static_assert(moves<P<none, none, partial<"x">>, P<none, "x">>({op::reduce_scatter}));
 // What is cut first makes the sum smaller.
 static_assert(moves<P<none, none, partial<"y">>, P<"y", "x">>({op::slice, op::reduce_scatter}));
-static_assert(moves<P<"x", none, partial<"y">>, P<none, axes<"x", "y">>>({op::all_to_all, op::reduce_scatter}));
+static_assert(moves<P<"x", none, partial<"y">>, P<none, axes<"x", "y">>>({op::all_to_all,
+                                                                          op::reduce_scatter}));
 // y has to go anyway; x can then move without a gather.
 static_assert(moves<P<"x", "y">, P<none, "x">>({op::all_gather, op::all_to_all}));
 // A sum that may stay pending does.

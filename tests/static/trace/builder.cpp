@@ -30,20 +30,24 @@ static_assert([] {
 static_assert([] {
   builder b;
   const gs::dim_list dims = b.dims_of("GSG", "x");
-  return dims.size() == 3 && dims[0] == dims[2] && dims[0] != dims[1] && !b.failed() && b.dims_of("", "x").empty();
+  return dims.size() == 3 && dims[0] == dims[2] && dims[0] != dims[1] && !b.failed() &&
+         b.dims_of("", "x").empty();
 }());
 static_assert(tracing::fails(fault::unknown_letter, "x", [](builder& b, auto&) { b.dims_of("G S", "x"); }));
 static_assert(tracing::fails(fault::unknown_letter, "x", [](builder& b, auto&) { b.dims_of("G1", "x"); }));
-static_assert(tracing::fails(fault::unknown_letter, "x", [](builder& b, auto&) { b.dims_of("ABCDEFGHI", "x"); }));
+static_assert(tracing::fails(fault::unknown_letter, "x",
+                             [](builder& b, auto&) { b.dims_of("ABCDEFGHI", "x"); }));
 
 // A node names its results, results name their node.
 static_assert([] {
   builder b;
   const gs::symbol x = tracing::input(b, "AB");
-  const std::int32_t first = b.add_node(gs::op::softmax, {x.id}, {}, {}, {{x.get().dims, gs::dtype::f32}, {{}, gs::dtype::i32}});
+  const std::int32_t first =
+      b.add_node(gs::op::softmax, {x.id}, {}, {}, {{x.get().dims, gs::dtype::f32}, {{}, gs::dtype::i32}});
   const gs::node& n = b.program.nodes.back();
-  return n.inputs == 1 && n.input(0) == x.id && n.outputs == 2 && n.output() == first && b.result_of_last(1).id == first + 1 &&
-         b.program.at(first).producer == 0 && b.program.at(first + 1).type == gs::dtype::i32 && x.get().producer == -1 &&
+  return n.inputs == 1 && n.input(0) == x.id && n.outputs == 2 && n.output() == first &&
+         b.result_of_last(1).id == first + 1 && b.program.at(first).producer == 0 &&
+         b.program.at(first + 1).type == gs::dtype::i32 && x.get().producer == -1 &&
          b.program.at(first).layout == gs::sharding::unconstrained(2);
 }());
 
@@ -53,7 +57,7 @@ static_assert([] {
   return b.next_random_key() == 0 && b.next_random_key() == 1;
 }());
 
-static_assert(tracing::reads(gs::detail::counting(3), {0, 1, 2}) && tracing::reads(gs::detail::counting(2, 5), {5, 6}) &&
-              gs::detail::counting(0).empty());
+static_assert(tracing::reads(gs::detail::counting(3), {0, 1, 2}) &&
+              tracing::reads(gs::detail::counting(2, 5), {5, 6}) && gs::detail::counting(0).empty());
 
 }  // namespace

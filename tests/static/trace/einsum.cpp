@@ -16,14 +16,16 @@ static_assert(gs::einsum_of<"GSM,ME->GSE">::value.count == 2);
 static_assert(tracing::holds([](builder& b, auto&) {
   const symbol x = input(b, "GSM"), w = input(b, "ME");
   return has_dims(einsum<"GSM,ME->GSE">(x, w), "GSE") && has_dims(einsum<"abc,cd->dab">(x, w), "EGS") &&
-         has_dims(einsum<"abc->cab">(x), "MGS") && has_dims(einsum<"abc,de->">(x, w), "") && has_dims(einsum<"abc,de->edcba">(x, w), "EMMSG");
+         has_dims(einsum<"abc->cab">(x), "MGS") && has_dims(einsum<"abc,de->">(x, w), "") &&
+         has_dims(einsum<"abc,de->edcba">(x, w), "EMMSG");
 }));
 // The rule of the node: factors by appearance; what both have and the result lacks is contracted.
 static_assert(tracing::holds([](builder& b, auto&) {
   einsum<"GSM,ME->GSE">(input(b, "GSM"), input(b, "ME"));
   const gs::node& n = b.program.nodes.back();
-  return n.kind == op::einsum && tracing::reads(n.loops.in[0], {0, 1, 2}) && tracing::reads(n.loops.in[1], {2, 3}) &&
-         tracing::reads(n.loops.out[0], {0, 1, 3}) && n.loops.blocked == 0;
+  return n.kind == op::einsum && tracing::reads(n.loops.in[0], {0, 1, 2}) &&
+         tracing::reads(n.loops.in[1], {2, 3}) && tracing::reads(n.loops.out[0], {0, 1, 3}) &&
+         n.loops.blocked == 0;
 }));
 // One axis cannot cut two dims of a tensor, so the index of a diagonal is whole.
 static_assert(tracing::holds([](builder& b, auto&) {
@@ -35,18 +37,22 @@ static_assert(tracing::holds([](builder& b, auto&) {
   return einsum<"A,B->AB">(input(b, "A", dtype::f64), input(b, "B", dtype::f64)).get().type == dtype::f64;
 }));
 
-static_assert(fails(fault::dims_differ, "GSM,MH->GSH", [](builder& b, auto&) { einsum<"GSM,MH->GSH">(input(b, "GSM"), input(b, "HM")); }));
+static_assert(fails(fault::dims_differ, "GSM,MH->GSH",
+                    [](builder& b, auto&) { einsum<"GSM,MH->GSH">(input(b, "GSM"), input(b, "HM")); }));
 static_assert(fails(fault::dims_differ, "ii->i", [](builder& b, auto&) { einsum<"ii->i">(input(b, "AB")); }));
 static_assert([] {
-  const gs::diagnostic p = tracing::problem_of([](builder& b, auto&) { einsum<"ab,bc->ac">(input(b, "AB"), input(b, "CD")); });
+  const gs::diagnostic p =
+      tracing::problem_of([](builder& b, auto&) { einsum<"ab,bc->ac">(input(b, "AB"), input(b, "CD")); });
   return p.what == fault::dims_differ && p.word.view() == "b" && p.first == 1 && p.second == 0;
 }());
 static_assert([] {
   const gs::diagnostic p = tracing::problem_of([](builder& b, auto&) { einsum<"ab->ba">(input(b, "ABC")); });
   return p.what == fault::rank_mismatch && p.first == 2 && p.second == 3;
 }());
-static_assert(fails(fault::wrong_type, "a,a->a", [](builder& b, auto&) { einsum<"a,a->a">(input(b, "A"), input(b, "A", dtype::f64)); }));
-static_assert(fails(fault::wrong_type, "a->", [](builder& b, auto&) { einsum<"a->">(input(b, "A", dtype::i32)); }));
+static_assert(fails(fault::wrong_type, "a,a->a",
+                    [](builder& b, auto&) { einsum<"a,a->a">(input(b, "A"), input(b, "A", dtype::f64)); }));
+static_assert(fails(fault::wrong_type, "a->",
+                    [](builder& b, auto&) { einsum<"a->">(input(b, "A", dtype::i32)); }));
 // After a fault every verb is silent.
 static_assert([] {
   builder b;
@@ -59,11 +65,12 @@ static_assert([] {
 // Sums and means: a mean divides by the extents of what was summed, bound when the program runs.
 static_assert(tracing::holds([](builder& b, auto&) {
   const symbol x = input(b, "GSE");
-  if (!has_dims(gs::sum(x), "") || !has_dims(gs::sum<"abc->c">(x), "E") || b.program.nodes.size() != 2) return false;
+  if (!has_dims(gs::sum(x), "") || !has_dims(gs::sum<"abc->c">(x), "E") || b.program.nodes.size() != 2)
+    return false;
   if (!has_dims(gs::mean<"abc->ca">(x), "EG")) return false;
   const gs::attributes& scale = b.program.nodes.back().attr;
-  return b.program.nodes.back().kind == op::scale && scale.number[0] == 1 && scale.number[1] == -1 && scale.dims.size() == 1 &&
-         b.program.dims[std::size_t(scale.dims[0])].letter == 'S';
+  return b.program.nodes.back().kind == op::scale && scale.number[0] == 1 && scale.number[1] == -1 &&
+         scale.dims.size() == 1 && b.program.dims[std::size_t(scale.dims[0])].letter == 'S';
 }));
 static_assert(tracing::holds([](builder& b, auto&) {
   gs::mean(input(b, "GSE"));
@@ -75,12 +82,12 @@ static_assert(tracing::holds([](builder& b, auto&) {
   const gs::rule& r = b.program.nodes.back().loops;
   return has_dims(y, "EG") && r.is_blocked(1) && !r.is_blocked(0) && !r.is_blocked(2);
 }));
-static_assert(fails(fault::rank_mismatch, "ab->a", [](builder& b, auto&) { gs::reduce_max<"ab->a">(input(b, "A")); }));
+static_assert(fails(fault::rank_mismatch, "ab->a",
+                    [](builder& b, auto&) { gs::reduce_max<"ab->a">(input(b, "A")); }));
 
-// The paper's dispatch and combine become index operations, whatever the order of the expert side; anything else stays an einsum.
-constexpr auto routed = [](builder& b) {
-  return gs::top2_gating(input(b, "GSE"));
-};
+// The paper's dispatch and combine become index operations, whatever the order of the expert side; anything
+// else stays an einsum.
+constexpr auto routed = [](builder& b) { return gs::top2_gating(input(b, "GSE")); };
 static_assert(tracing::holds([](builder& b, auto&) {
   const gs::gating_result r = routed(b);
   const symbol x = input(b, "GSM");
@@ -98,7 +105,8 @@ static_assert(tracing::holds([](builder& b, auto&) {
   einsum<"GSEC,SGM->EGCM">(r.dispatch, t);   // tokens in another order
   einsum<"GSEC,GSM->GSECM">(r.dispatch, x);  // keeps the tokens
   einsum<"GSEC,GSEC->GS">(r.dispatch, r.combine);
-  return tracing::count(b.program, op::einsum) == int(before) + 5 && tracing::count(b.program, op::dispatch) == 0;
+  return tracing::count(b.program, op::einsum) == int(before) + 5 &&
+         tracing::count(b.program, op::dispatch) == 0;
 }));
 static_assert(tracing::holds([](builder& b, auto&) {
   b.options.sparse_one_hot = false;

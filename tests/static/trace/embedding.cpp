@@ -13,18 +13,25 @@ namespace {
 static_assert(tracing::holds([](builder& b, auto&) {
   const symbol y = gs::gather(input(b, "VM"), input(b, "GBS", dtype::i32));
   const gs::rule& r = b.program.nodes.back().loops;
-  return has_dims(y, "GBSM") && r.is_blocked(r.in[0][0]) && !r.is_blocked(r.in[0][1]) && r.in[0][1] == r.out[0].back() &&
-         tracing::reads(r.in[1], {0, 1, 2});
+  return has_dims(y, "GBSM") && r.is_blocked(r.in[0][0]) && !r.is_blocked(r.in[0][1]) &&
+         r.in[0][1] == r.out[0].back() && tracing::reads(r.in[1], {0, 1, 2});
 }));
-static_assert(tracing::holds([](builder& b, auto&) { return has_dims(gs::gather(input(b, "VM"), input(b, "", dtype::i32)), "M"); }));
-static_assert(fails(fault::wrong_type, "gather", [](builder& b, auto&) { gs::gather(input(b, "VM"), input(b, "B")); }));
-static_assert(fails(fault::rank_mismatch, "gather", [](builder& b, auto&) { gs::gather(input(b, "V"), input(b, "B", dtype::i32)); }));
-static_assert(fails(fault::rank_mismatch, "gather", [](builder& b, auto&) { gs::gather(input(b, "VMN"), input(b, "B", dtype::i32)); }));
-static_assert(fails(fault::rank_mismatch, "gather", [](builder& b, auto&) { gs::gather(input(b, "VM"), input(b, "ABCDEFGH", dtype::i32)); }));
+static_assert(tracing::holds([](builder& b, auto&) {
+  return has_dims(gs::gather(input(b, "VM"), input(b, "", dtype::i32)), "M");
+}));
+static_assert(fails(fault::wrong_type, "gather",
+                    [](builder& b, auto&) { gs::gather(input(b, "VM"), input(b, "B")); }));
+static_assert(fails(fault::rank_mismatch, "gather",
+                    [](builder& b, auto&) { gs::gather(input(b, "V"), input(b, "B", dtype::i32)); }));
+static_assert(fails(fault::rank_mismatch, "gather",
+                    [](builder& b, auto&) { gs::gather(input(b, "VMN"), input(b, "B", dtype::i32)); }));
+static_assert(fails(fault::rank_mismatch, "gather",
+                    [](builder& b, auto&) { gs::gather(input(b, "VM"), input(b, "ABCDEFGH", dtype::i32)); }));
 
 static_assert(tracing::holds([](builder& b, auto& m) {
   const symbol i = gs::iota<"TU">(m, 1);
-  return has_dims(i, "TU") && i.get().type == dtype::i32 && b.program.nodes.back().inputs == 0 && b.program.nodes.back().attr.integer[0] == 1;
+  return has_dims(i, "TU") && i.get().type == dtype::i32 && b.program.nodes.back().inputs == 0 &&
+         b.program.nodes.back().attr.integer[0] == 1;
 }));
 
 }  // namespace

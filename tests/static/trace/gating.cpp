@@ -12,15 +12,16 @@ namespace {
 static_assert(tracing::holds([](builder& b, auto&) {
   const gs::gating_result r = gs::top2_gating(input(b, "GSE"), gs::capacity{1.25});
   const gs::dim& places = b.program.dims[std::size_t(r.combine.get().dims[3])];
-  return has_dims(r.combine, "GSEC") && has_dims(r.dispatch, "GSEC") && has_dims(r.aux, "") && has_dims(r.load, "GE") &&
-         has_dims(r.overflow, "G") && places.number == 5 && places.divisor == 4;
+  return has_dims(r.combine, "GSEC") && has_dims(r.dispatch, "GSEC") && has_dims(r.aux, "") &&
+         has_dims(r.load, "GE") && has_dims(r.overflow, "G") && places.number == 5 && places.divisor == 4;
 }));
 // Groups may be cut over the mesh, tokens and experts may not: a group is routed as a whole.
 static_assert(tracing::holds([](builder& b, auto&) {
   gs::top2_gating(input(b, "GSE"));
   for (const gs::node& n : b.program.nodes)
     if (n.kind == op::top2_gating)
-      return !n.loops.is_blocked(n.loops.in[0][0]) && n.loops.is_blocked(n.loops.in[0][1]) && n.loops.is_blocked(n.loops.in[0][2]);
+      return !n.loops.is_blocked(n.loops.in[0][0]) && n.loops.is_blocked(n.loops.in[0][1]) &&
+             n.loops.is_blocked(n.loops.in[0][2]);
   return false;
 }));
 // Two layers draw different random numbers; the policy of the second expert is kept.
@@ -30,13 +31,17 @@ static_assert(tracing::holds([](builder& b, auto&) {
   const gs::node *first = nullptr, *last = nullptr;
   for (const gs::node& n : b.program.nodes)
     if (n.kind == op::top2_gating) (first ? last : first) = &n;
-  return first->attr.integer[0] != last->attr.integer[0] && first->attr.integer[1] == int(gs::second_expert::always) &&
+  return first->attr.integer[0] != last->attr.integer[0] &&
+         first->attr.integer[1] == int(gs::second_expert::always) &&
          last->attr.integer[1] == int(gs::second_expert::random) && first->inputs == 1 && last->inputs == 2;
 }));
 
-static_assert(fails(fault::rank_mismatch, "top2_gating", [](builder& b, auto&) { gs::top2_gating(input(b, "SE")); }));
-static_assert(fails(fault::dims_differ, "top2_gating", [](builder& b, auto&) { gs::top2_gating(input(b, "GSE"), input(b, "GE")); }));
-static_assert(fails(fault::dims_differ, "top2_gating", [](builder& b, auto&) { gs::top2_gating(input(b, "GSE"), input(b, "G")); }));
+static_assert(fails(fault::rank_mismatch, "top2_gating",
+                    [](builder& b, auto&) { gs::top2_gating(input(b, "SE")); }));
+static_assert(fails(fault::dims_differ, "top2_gating",
+                    [](builder& b, auto&) { gs::top2_gating(input(b, "GSE"), input(b, "GE")); }));
+static_assert(fails(fault::dims_differ, "top2_gating",
+                    [](builder& b, auto&) { gs::top2_gating(input(b, "GSE"), input(b, "G")); }));
 static_assert([] {
   builder b;
   b.fail(fault::unknown_axis, "w");

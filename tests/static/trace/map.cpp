@@ -17,18 +17,25 @@ static_assert(tracing::holds([](builder& b, auto&) {
     return has_dims(y, "GBHTT") && tracing::reads(b.program.nodes.back().loops.in[0], factors) &&
            tracing::reads(b.program.nodes.back().loops.in[1], {0, 1, 2, 3, 4});
   };
-  return lines_up("TT", {3, 4}) && lines_up("T", {4}) && lines_up("GBT", {0, 1, 4}) && lines_up("GH", {0, 2}) && lines_up("", {}) &&
-         lines_up("GBHTT", {0, 1, 2, 3, 4});
+  return lines_up("TT", {3, 4}) && lines_up("T", {4}) && lines_up("GBT", {0, 1, 4}) &&
+         lines_up("GH", {0, 2}) && lines_up("", {}) && lines_up("GBHTT", {0, 1, 2, 3, 4});
 }));
 // Of two operands of one rank the first gives the order; the other must have it.
-static_assert(tracing::holds([](builder& b, auto&) { return has_dims(input(b, "AB") * input(b, "AB"), "AB"); }));
-static_assert(fails(fault::dims_do_not_broadcast, "map", [](builder& b, auto&) { input(b, "AB") + input(b, "BA"); }));
-static_assert(fails(fault::dims_do_not_broadcast, "map", [](builder& b, auto&) { input(b, "A") + input(b, "B"); }));
-static_assert(fails(fault::dims_do_not_broadcast, "map", [](builder& b, auto&) { input(b, "ABC") / input(b, "CA"); }));
+static_assert(tracing::holds([](builder& b, auto&) {
+  return has_dims(input(b, "AB") * input(b, "AB"), "AB");
+}));
+static_assert(fails(fault::dims_do_not_broadcast, "map",
+                    [](builder& b, auto&) { input(b, "AB") + input(b, "BA"); }));
+static_assert(fails(fault::dims_do_not_broadcast, "map",
+                    [](builder& b, auto&) { input(b, "A") + input(b, "B"); }));
+static_assert(fails(fault::dims_do_not_broadcast, "map",
+                    [](builder& b, auto&) { input(b, "ABC") / input(b, "CA"); }));
 static_assert(tracing::problem_of([](builder& b, auto&) { input(b, "AB") + input(b, "C"); }).first == 1);
 
-static_assert(fails(fault::wrong_type, "map", [](builder& b, auto&) { gs::relu(input(b, "A", dtype::i32)); }));
-static_assert(fails(fault::wrong_type, "map", [](builder& b, auto&) { input(b, "A") + input(b, "A", dtype::f64); }));
+static_assert(fails(fault::wrong_type, "map",
+                    [](builder& b, auto&) { gs::relu(input(b, "A", dtype::i32)); }));
+static_assert(fails(fault::wrong_type, "map",
+                    [](builder& b, auto&) { input(b, "A") + input(b, "A", dtype::f64); }));
 
 // A pending sum may run through sums and differences, not through products.
 static_assert(tracing::holds([](builder& b, auto&) {
@@ -55,7 +62,8 @@ static_assert(tracing::holds([](builder& b, auto&) {
   const gs::attributes a = b.program.nodes.back().attr;
   gs::scale_by<"BA">(input(b, "AB"), -0.5);
   const gs::attributes& by = b.program.nodes.back().attr;
-  return a.number[0] == 2.5 && a.dims.empty() && by.number[0] == 1 && by.number[1] == -0.5 && by.dims.size() == 2;
+  return a.number[0] == 2.5 && a.dims.empty() && by.number[0] == 1 && by.number[1] == -0.5 &&
+         by.dims.size() == 2;
 }));
 
 static_assert(tracing::holds([](builder& b, auto&) {
@@ -67,8 +75,8 @@ static_assert([] {
   builder b;
   b.fail(fault::unknown_axis, "w");
   const symbol none = b.nothing();
-  return (none + none).id < 0 && (2.0 * none).id < 0 && gs::relu(none).id < 0 && gs::cast<float>(none).id < 0 &&
-         gs::scale_by<"A">(none, 1).id < 0;
+  return (none + none).id < 0 && (2.0 * none).id < 0 && gs::relu(none).id < 0 &&
+         gs::cast<float>(none).id < 0 && gs::scale_by<"A">(none, 1).id < 0;
 }());
 
 }  // namespace

@@ -16,13 +16,14 @@ static_assert(tracing::holds([](builder& b, const parameter_scope& m) {
   m.scope(31).param("w", "M", init::zeros());
   m.param("b", "", init::zeros());
   const auto& p = b.program.parameters;
-  return p[0].name.view() == "encoder.0.moe.wi" && p[1].name.view() == "31.w" && p[2].name.view() == "b" && p.size() == 3;
+  return p[0].name.view() == "encoder.0.moe.wi" && p[1].name.view() == "31.w" && p[2].name.view() == "b" &&
+         p.size() == 3;
 }));
 // One name is one tensor, wherever it is asked for.
 static_assert(tracing::holds([](builder& b, const parameter_scope& m) {
   const symbol w = m.param("w", "AB", init::zeros());
-  return m.param("w", "AB", init::constant(1)).id == w.id && m.scope("w").param("w", "AB", init::zeros()).id != w.id &&
-         b.program.parameters.size() == 2;
+  return m.param("w", "AB", init::constant(1)).id == w.id &&
+         m.scope("w").param("w", "AB", init::zeros()).id != w.id && b.program.parameters.size() == 2;
 }));
 static_assert(fails(fault::duplicate_name, "s.w", [](builder&, const parameter_scope& m) {
   m.scope("s").param("w", "AB", init::zeros());
@@ -43,8 +44,9 @@ static_assert(fails(fault::duplicate_name, "w", [](builder&, const parameter_sco
 static_assert(tracing::holds([](builder& b, const parameter_scope& m) {
   const symbol w = m.param("w", "MHD", P<none, "y", gs::any>{}, init::fan_in("MH", 2));
   const gs::initialiser& i = b.program.parameters[0].init;
-  return has_dims(w, "MHD") && w.get().layout.dim_of(1) == 1 && w.get().layout.open == 0b100 && b.program.parameters[0].trainable &&
-         i.what == gs::initialiser::kind::normal && i.scale == 2 && i.fan_in.size() == 2 && i.fan_in[0] == w.get().dims[0];
+  return has_dims(w, "MHD") && w.get().layout.dim_of(1) == 1 && w.get().layout.open == 0b100 &&
+         b.program.parameters[0].trainable && i.what == gs::initialiser::kind::normal && i.scale == 2 &&
+         i.fan_in.size() == 2 && i.fan_in[0] == w.get().dims[0];
 }));
 // Without a spec a layout is left to propagation.
 static_assert(tracing::holds([](builder&, const parameter_scope& m) {
@@ -56,26 +58,40 @@ static_assert([] {
   return m.scope("s").param("w", "A", init::zeros()).get().type == gs::dtype::f64;
 }());
 
-static_assert(fails(fault::unknown_axis, "s.w", [](builder&, const parameter_scope& m) { m.scope("s").param("w", "A", P<"z">{}, init::zeros()); }));
-static_assert(fails(fault::rank_mismatch, "w", [](builder&, const parameter_scope& m) { m.param("w", "AB", P<"x">{}, init::zeros()); }));
-static_assert(fails(fault::incomplete_output, "w", [](builder&, const parameter_scope& m) { m.param("w", "A", P<none, gs::partial<"x">>{}, init::zeros()); }));
-static_assert(fails(fault::unknown_letter, "w", [](builder&, const parameter_scope& m) { m.param("w", "A,B", init::zeros()); }));
+static_assert(fails(fault::unknown_axis, "s.w", [](builder&, const parameter_scope& m) {
+  m.scope("s").param("w", "A", P<"z">{}, init::zeros());
+}));
+static_assert(fails(fault::rank_mismatch, "w",
+                    [](builder&, const parameter_scope& m) { m.param("w", "AB", P<"x">{}, init::zeros()); }));
+static_assert(fails(fault::incomplete_output, "w", [](builder&, const parameter_scope& m) {
+  m.param("w", "A", P<none, gs::partial<"x">>{}, init::zeros());
+}));
+static_assert(fails(fault::unknown_letter, "w",
+                    [](builder&, const parameter_scope& m) { m.param("w", "A,B", init::zeros()); }));
 static_assert(tracing::problem_of([](builder&, const parameter_scope& m) {
-                m.scope("abcdefghijklmnopqrstuvwxyz").scope("abcdefghijklmnopqrstuvwxyz").param("abcdefghijklmnopqrst", "A", init::zeros());
+                m.scope("abcdefghijklmnopqrstuvwxyz")
+                    .scope("abcdefghijklmnopqrstuvwxyz")
+                    .param("abcdefghijklmnopqrst", "A", init::zeros());
               }).what == fault::name_too_long);
 
-// The state of an optimiser: not trained, named after its parameter, cut as it is, and further if its gradient is.
+// The state of an optimiser: not trained, named after its parameter, cut as it is, and further if its
+// gradient is.
 static_assert(tracing::holds([](builder& b, const parameter_scope& m) {
   const symbol w = m.scope("s").param("w", "AB", P<"x", none>{}, init::normal(1)), v = m.state("adam.v.", w);
   const gs::parameter& p = b.program.parameters.back();
-  return p.value == v.id && p.name.view() == "adam.v.s.w" && !p.trainable && p.init.what == gs::initialiser::kind::zeros &&
-         v.get().dims == w.get().dims && v.get().layout.same_layout(w.get().layout) && v.get().layout.is_open(1);
+  return p.value == v.id && p.name.view() == "adam.v.s.w" && !p.trainable &&
+         p.init.what == gs::initialiser::kind::zeros && v.get().dims == w.get().dims &&
+         v.get().layout.same_layout(w.get().layout) && v.get().layout.is_open(1);
 }));
 static_assert(tracing::problem_of([](builder&, const parameter_scope& m) {
-                m.state("adam.m.", m.scope("abcdefghijklmnopqrstuvwxyz").scope("abcdefghijklmnopqrstuvwxyz").param("wi", "A", init::zeros()));
+                m.state("adam.m.", m.scope("abcdefghijklmnopqrstuvwxyz")
+                                       .scope("abcdefghijklmnopqrstuvwxyz")
+                                       .param("wi", "A", init::zeros()));
               }).what == fault::nothing);
 static_assert(tracing::problem_of([](builder&, const parameter_scope& m) {
-                m.state("adam.m.", m.scope("abcdefghijklmnopqrstuvwxyz").scope("abcdefghijklmnopqrstuvwxyz").param("weight", "A", init::zeros()));
+                m.state("adam.m.", m.scope("abcdefghijklmnopqrstuvwxyz")
+                                       .scope("abcdefghijklmnopqrstuvwxyz")
+                                       .param("weight", "A", init::zeros()));
               }).what == fault::name_too_long);
 
 // The objective: main + weight * (sum of the terms).
@@ -84,7 +100,8 @@ static_assert(tracing::holds([](builder& b, const parameter_scope& m) {
   if (m.objective(main).id != main.id) return false;
   m.scope("s").loss(gs::sum(input(b, "A")));
   m.loss(gs::sum(input(b, "A")));
-  return has_dims(m.objective(main, 0.01), "") && b.program.nodes[b.program.nodes.size() - 2].attr.number[0] == 0.01;
+  return has_dims(m.objective(main, 0.01), "") &&
+         b.program.nodes[b.program.nodes.size() - 2].attr.number[0] == 0.01;
 }));
 
 }  // namespace

@@ -12,24 +12,28 @@ using tracing::input;
 namespace {
 
 static_assert(tracing::reads(route::mask, {route::group, route::token, route::expert, route::place}));
-static_assert(route::base().is_blocked(route::choice) && route::base().is_blocked(route::place) && !route::base().is_blocked(route::expert));
+static_assert(route::base().is_blocked(route::choice) && route::base().is_blocked(route::place) &&
+              !route::base().is_blocked(route::expert));
 
 // A one-hot tensor remembers what it was made of; nothing else does.
 static_assert(tracing::holds([](builder& b, auto&) {
   const gs::gating_result r = gs::top2_gating(input(b, "GSE"));
   const auto combine = gs::detail::one_hot_of(r.combine), dispatch = gs::detail::one_hot_of(r.dispatch);
-  return combine.found && dispatch.found && combine.slot.id == dispatch.slot.id && combine.weight.id >= 0 && dispatch.weight.id < 0 &&
-         !gs::detail::one_hot_of(r.load).found && !gs::detail::one_hot_of(input(b, "GSEC")).found;
+  return combine.found && dispatch.found && combine.slot.id == dispatch.slot.id && combine.weight.id >= 0 &&
+         dispatch.weight.id < 0 && !gs::detail::one_hot_of(r.load).found &&
+         !gs::detail::one_hot_of(input(b, "GSEC")).found;
 }));
 
-// The rules: an axis that cuts experts makes combine a pending sum and leaves dispatch complete; one that cuts groups neither.
+// The rules: an axis that cuts experts makes combine a pending sum and leaves dispatch complete; one that
+// cuts groups neither.
 static_assert(tracing::holds([](builder& b, auto&) {
   const gs::gating_result r = gs::top2_gating(input(b, "GSE"));
   const auto hot = gs::detail::one_hot_of(r.combine);
   const symbol x = input(b, "GSM");
   const gs::dim_list dims = [&] {
     gs::dim_list l;
-    for (int d : {r.combine.get().dims[2], r.combine.get().dims[0], r.combine.get().dims[3], x.get().dims[2]}) l.push_back(d);
+    for (int d : {r.combine.get().dims[2], r.combine.get().dims[0], r.combine.get().dims[3], x.get().dims[2]})
+      l.push_back(d);
     return l;
   }();
   const gs::short_list side = route::factors({route::expert, route::group, route::place, route::model});
@@ -37,8 +41,9 @@ static_assert(tracing::holds([](builder& b, auto&) {
   const gs::rule dispatch = b.program.nodes.back().loops;
   gs::detail::emit_combine(hot.slot, hot.weight, h, side, x.get().dims);
   const gs::rule combine = b.program.nodes.back().loops;
-  return tracing::has_dims(h, "EGCM") && dispatch.out[0].contains(route::expert) && !combine.out[0].contains(route::expert) &&
-         combine.in[0].contains(route::expert) && dispatch.out[0].contains(route::group) && combine.out[0].contains(route::group);
+  return tracing::has_dims(h, "EGCM") && dispatch.out[0].contains(route::expert) &&
+         !combine.out[0].contains(route::expert) && combine.in[0].contains(route::expert) &&
+         dispatch.out[0].contains(route::group) && combine.out[0].contains(route::group);
 }));
 
 }  // namespace

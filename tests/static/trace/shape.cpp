@@ -13,18 +13,23 @@ static_assert(tracing::holds([](builder& b, auto&) {
   const symbol x = input(b, "GBTM"), y = gs::merge_dims<1>(x);
   const gs::rule r = b.program.nodes.back().loops;
   // What is merged is whole on a device, what is not may be cut.
-  const bool rule = tracing::reads(r.in[0], {0, 1, 2, 4}) && tracing::reads(r.out[0], {0, 3, 4}) && !r.is_blocked(0) &&
-                    r.is_blocked(1) && r.is_blocked(2) && r.is_blocked(3) && !r.is_blocked(4);
-  return has_dims(y, "G*M") && rule && has_dims(gs::split_dim<1>(y), "GBTM") && gs::split_dim<1>(y).get().dims == x.get().dims;
+  const bool rule = tracing::reads(r.in[0], {0, 1, 2, 4}) && tracing::reads(r.out[0], {0, 3, 4}) &&
+                    !r.is_blocked(0) && r.is_blocked(1) && r.is_blocked(2) && r.is_blocked(3) &&
+                    !r.is_blocked(4);
+  return has_dims(y, "G*M") && rule && has_dims(gs::split_dim<1>(y), "GBTM") &&
+         gs::split_dim<1>(y).get().dims == x.get().dims;
 }));
 static_assert(tracing::holds([](builder& b, auto&) {
   const symbol x = input(b, "ABC");
   return has_dims(gs::merge_dims<0>(gs::merge_dims<1>(x)), "*") &&
          has_dims(gs::split_dim<1>(gs::split_dim<0>(gs::merge_dims<0>(gs::merge_dims<1>(x)))), "ABC");
 }));
-static_assert(fails(fault::rank_mismatch, "reshape", [](builder& b, auto&) { gs::merge_dims<1>(input(b, "AB")); }));
-static_assert(fails(fault::rank_mismatch, "reshape", [](builder& b, auto&) { gs::split_dim<2>(input(b, "AB")); }));
-static_assert(fails(fault::dims_differ, "split_dim", [](builder& b, auto&) { gs::split_dim<0>(input(b, "AB")); }));
+static_assert(fails(fault::rank_mismatch, "reshape",
+                    [](builder& b, auto&) { gs::merge_dims<1>(input(b, "AB")); }));
+static_assert(fails(fault::rank_mismatch, "reshape",
+                    [](builder& b, auto&) { gs::split_dim<2>(input(b, "AB")); }));
+static_assert(fails(fault::dims_differ, "split_dim",
+                    [](builder& b, auto&) { gs::split_dim<0>(input(b, "AB")); }));
 // Eight dims are the most.
 static_assert(fails(fault::rank_mismatch, "split_dim", [](builder& b, auto&) {
   const symbol pair = gs::merge_dims<0>(input(b, "AB"));
@@ -36,11 +41,16 @@ static_assert(fails(fault::rank_mismatch, "split_dim", [](builder& b, auto&) {
 static_assert(tracing::holds([](builder& b, auto&) {
   const symbol y = gs::annotate<P<"x", none, gs::any>>(input(b, "ABC"));
   const gs::sharding& s = y.get().layout;
-  return has_dims(y, "ABC") && s.dim_of(0) == 0 && s.open == 0b100 && gs::annotate(input(b, "AB"), P<none, "y">{}).get().layout.dim_of(1) == 1;
+  return has_dims(y, "ABC") && s.dim_of(0) == 0 && s.open == 0b100 &&
+         gs::annotate(input(b, "AB"), P<none, "y">{}).get().layout.dim_of(1) == 1;
 }));
-static_assert(fails(fault::unknown_axis, "annotate", [](builder& b, auto&) { gs::annotate<P<"z", none>>(input(b, "AB")); }));
-static_assert(fails(fault::axis_used_twice, "annotate", [](builder& b, auto&) { gs::annotate<P<"x", "x">>(input(b, "AB")); }));
-static_assert(fails(fault::rank_mismatch, "annotate", [](builder& b, auto&) { gs::annotate<P<"x">>(input(b, "AB")); }));
-static_assert(fails(fault::incomplete_output, "annotate", [](builder& b, auto&) { gs::annotate<P<none, gs::partial<"x">>>(input(b, "A")); }));
+static_assert(fails(fault::unknown_axis, "annotate",
+                    [](builder& b, auto&) { gs::annotate<P<"z", none>>(input(b, "AB")); }));
+static_assert(fails(fault::axis_used_twice, "annotate",
+                    [](builder& b, auto&) { gs::annotate<P<"x", "x">>(input(b, "AB")); }));
+static_assert(fails(fault::rank_mismatch, "annotate",
+                    [](builder& b, auto&) { gs::annotate<P<"x">>(input(b, "AB")); }));
+static_assert(fails(fault::incomplete_output, "annotate",
+                    [](builder& b, auto&) { gs::annotate<P<none, gs::partial<"x">>>(input(b, "A")); }));
 
 }  // namespace

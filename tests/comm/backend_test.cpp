@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <gshard/comm/backend.hpp>
+
+#include "random_cases.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace gs = gshard;
+
+namespace {
+
+// Moves nothing, so that what the base class does by itself is seen.
+class idle final : public gs::backend {
+ public:
+  idle(std::vector<int> extents, std::vector<int> devices)
+      : backend(std::move(extents), std::move(devices)) {}
+  int calls = 0;
+
+ private:
+  void do_exchange(std::uint32_t, std::span<const gs::exchange_part>) override { ++calls; }
+  void do_all_gather(std::uint32_t, std::span<const gs::gather_part>) override { ++calls; }
+};
+
+// Some devices of a 2x1x3 mesh, as if other processes held the others.
+const std::vector<int> extents{2, 1, 3}, held{1, 2, 4};
+
+template <class F>
+void for_each_case(F f) {
+  for (std::uint32_t axes = 0; axes < cases::n_masks(extents); ++axes)
+    for (std::uint64_t seed = 0; seed < 10; ++seed) {
+      CAPTURE(axes);
+      CAPTURE(seed);
+      idle b(extents, held);
+      f(b, axes, seed, cases::members(extents, axes, 0).size());
+    }
+}
+
+}  // namespace
+
+TEST_CASE("backend: an exchange copies the own block, and counts and hands on what is for others") {
+  for_each_case([](idle& b, std::uint32_t axes, std::uint64_t seed, std::size_t size) {
+    cases::exchange_case x(extents, axes, seed);
+    b.exchange(axes, cases::parts(x, b.devices()));
+    CHECK(b.calls == (size > 1 ? 1 : 0));
+    for (std::size_t i = 0; i < held.size(); ++i) {
+      const auto d = std::size_t(held[i]),
+                 own = cases::place(cases::members(extents, axes, held[i]), held[i]);
+      cases::bytes expected(x.recv[d].size(), cases::untouched);
+      std::copy_n(x.send[d].begin() + x.send_offset[d][own], x.send_bytes[d][own],
+                  expected.begin() + x.recv_offset[d][own]);
+      CHECK(x.recv[d] == expected);
+      std::int64_t bytes = 0;
+      for (std::size_t j = 0; j < size; ++j) bytes += j == own ? 0 : x.send_bytes[d][j];
+      CHECK(b.sent()[i] == gs::traffic{size > 1 ? 1 : 0, bytes, 0, 0});
+    }
+  });
+}
+
+TEST_CASE("backend: an all-gather counts its bytes once per other member") {
+  for_each_case([](idle& b, std::uint32_t axes, std::uint64_t seed, std::size_t size) {
+    cases::gather_case g(extents, axes, seed);
+    for (int times = 1; times <= 2; ++times) {
+      b.all_gather(axes, cases::parts(g, b.devices()));
+      CHECK(b.calls == (size > 1 ? times : 0));
+      for (std::size_t i = 0; i < held.size(); ++i) {
+        const auto bytes = std::int64_t(g.send[std::size_t(held[i])].size() * (size - 1));
+        CHECK(b.sent()[i] == gs::traffic{0, 0, size > 1 ? times : 0, times * bytes});
+      }
+    }
+    b.reset_sent();
+    for (const gs::traffic& t : b.sent()) CHECK(t == gs::traffic{});
+  });
+}
+
+TEST_CASE("backend: wrong arguments name the device held and reach nobody") {
+  idle b(extents, held);
+  cases::exchange_case x(extents, 1, 0);
+  ++x.recv_bytes[4][1];  // device 4 is member 1 of {1, 4}
+  CHECK_THROWS_WITH_AS(b.exchange(1, cases::parts(x, b.devices())),
+                       doctest::Contains("exchange: device 4 sends itself"), gs::error);
+  cases::gather_case g(extents, 4, 0);
+  g.recv_offset[2].pop_back();
+  CHECK_THROWS_WITH_AS(b.all_gather(4, cases::parts(g, b.devices())),
+                       "all_gather: device 2: recv_offset has 2 entries for a group of 3", gs::error);
+  CHECK(b.calls == 0);
+  CHECK_THROWS_AS(idle({2, 0}, {0}), gs::error);
+}

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <gshard/comm/error.hpp>
+
+#include <doctest/doctest.h>
+
+#include <exception>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+
+namespace gs = gshard;
+
+// An exception must be copied without throwing another; and no text turns into an error unasked.
+static_assert(std::is_base_of_v<std::runtime_error, gs::error>);
+static_assert(std::is_nothrow_copy_constructible_v<gs::error> &&
+              std::is_nothrow_copy_assignable_v<gs::error>);
+static_assert(std::is_constructible_v<gs::error, std::string> &&
+              std::is_constructible_v<gs::error, const char*>);
+static_assert(!std::is_convertible_v<std::string, gs::error> && !std::is_default_constructible_v<gs::error>);
+
+TEST_CASE("error: programs that do not know gshard see an ordinary exception with the whole text") {
+  const std::string text = "einsum [a:2,b:3]: 'b' has two extents";
+  CHECK_THROWS_WITH_AS(throw gs::error(text), text.c_str(), gs::error);
+  CHECK_THROWS_WITH_AS(throw gs::error(text.c_str()), text.c_str(), std::runtime_error);
+  CHECK_THROWS_WITH_AS(throw gs::error(text), text.c_str(), std::exception);
+}
+
+TEST_CASE("error: is told from the errors of others, and kept beyond the place where it was caught") {
+  const auto caught = [](auto fail) {
+    try {
+      fail();
+    } catch (const gs::error& e) {
+      return std::string("gshard: ") + e.what();
+    } catch (const std::runtime_error& e) {
+      return std::string("other: ") + e.what();
+    }
+    return std::string();
+  };
+  CHECK(caught([] { throw gs::error("a"); }) == "gshard: a");
+  CHECK(caught([] { throw std::runtime_error("b"); }) == "other: b");
+
+  std::exception_ptr kept;
+  try {
+    throw gs::error("from a thread");
+  } catch (...) {
+    kept = std::current_exception();
+  }
+  CHECK(caught([&] { std::rethrow_exception(kept); }) == "gshard: from a thread");
+}

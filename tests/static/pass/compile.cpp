@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <gshard/pass/compile.hpp>
+#include <gshard/trace/einsum.hpp>
+#include <gshard/trace/shape.hpp>
+
+#include "../soundness.hpp"
+#include "../tracing.hpp"
+
+#include <cstddef>
+
+namespace gs = gshard;
+using gs::builder, gs::fault, gs::none, gs::op, gs::P, gs::symbol;
+using tracing::input;
+
+namespace {
+
+constexpr gs::plan_tables compiled(builder& b, gs::dims known = {}) {
+  gs::compile_options options;
+  options.known = known;
+  return gs::compile(b.program, b.mesh, options);
+}
+
+// The whole pipeline on a program that was traced by hand.
+static_assert(tracing::holds([](builder& b, const gs::parameter_scope& m) {
+  const symbol x = input(b, "AB", P<"x", none>{});
+  const symbol y = gs::einsum<"AB,BC->AC">(x, m.param("w", "BC", gs::init::zeros()));
+  b.program.outputs.push_back({gs::tensor_name("y"), y.id});
+  const gs::plan_tables p = compiled(b);
+  return soundness::is_sound(p.view()) && p.view().count(op::einsum) == 1 && p.view().collectives() == 0 &&
+         p.outputs[0].name.view() == "y" && p.lifetimes.size() == p.values.size() &&
+         p.dims.size() == b.program.dims.size();
+}));
+
+// A program with a fault has no plan, only the fault.
+static_assert(tracing::problem_of([](builder& b, auto&) {
+                input(b, "AB", P<"z", none>{});
+                if (!compiled(b).steps.empty()) b.program.problem = {};
+              }).what == fault::unknown_axis);
+
+// Static extents: a multiple of the static axes that cut the dim, whoever cut it.
+constexpr gs::diagnostic divides(gs::dims known, const gs::mesh_shape& mesh) {
+  builder b = tracing::on(mesh);
+  const symbol x = input(b, "AB", P<gs::axes<"x", "y">, gs::any>{}), y = input(b, "AB");
+  b.program.outputs.push_back({gs::tensor_name("y"), (x + y).id});
+  return compiled(b, known).problem;
+}
+constexpr gs::mesh_shape fixed = gs::mesh<gs::axis<"x", 4>, gs::axis<"y", 3>>::shape;
+constexpr gs::mesh_shape half = gs::mesh<gs::axis<"x", 4>, gs::axis<"y">>::shape;
+static_assert(!divides({{'A', 24}}, fixed) && !divides({{'B', 5}}, fixed) && !divides({}, fixed) &&
+              !divides({{'A', 7}}, tracing::mesh));
+static_assert(divides({{'A', 8}}, fixed).what == fault::does_not_divide && !divides({{'A', 8}}, half));
+static_assert([] {
+  const gs::diagnostic d = divides({{'A', 18}}, half);
+  return d.what == fault::does_not_divide && d.word.view() == "A" && d.first == 18 && d.second == 4;
+}());
+
+}  // namespace

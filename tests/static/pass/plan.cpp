@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <gshard/pass/program.hpp>
+#include <gshard/trace/einsum.hpp>
+#include <gshard/trace/shape.hpp>
+
+#include <array>
+#include <cstdint>
+#include <tuple>
+
+namespace gs = gshard;
+using gs::in, gs::none, gs::op, gs::P;
+
+namespace {
+
+// x w with the contracted dim cut, the sum scattered over rows, rows exchanged for columns, and a sum over
+// all.
+inline constexpr auto model = [](auto& m, auto x) {
+  auto y = gs::einsum<"AB,BC->AC">(x, m.param("w", "BC", P<"x", none>{}, gs::init::zeros()));
+  auto z = gs::annotate<P<"x", none>>(gs::relu(y));
+  auto u = gs::annotate<P<none, "x">>(gs::relu(z));
+  return std::tuple{u, gs::sum<"AC->A">(u)};
+};
+using compiled = gs::program<model, gs::mesh<gs::axis<"x">>, in<"AB", P<none, "x">>>;
+constexpr const gs::plan_view& plan = compiled::plan;
+
+// Counts are those of the steps.
+constexpr int counted = [] {
+  int n = 0;
+  for (const gs::op_traits& t : gs::op_table) n += plan.count(t.kind);
+  return n;
+}();
+static_assert(counted == int(plan.steps.size()));
+static_assert(plan.count(op::einsum) == 2 && plan.count(op::map) == 2 && plan.count(op::all_to_all) == 1);
+static_assert(plan.count(op::reduce_scatter) == 1 && plan.count(op::all_reduce) == 1 &&
+              plan.collectives() == 3);
+
+// Bytes are those of the steps, at extents that are bound late; doubling a cut dim doubles what is sent.
+constexpr gs::extents sizes(std::int64_t a, std::int64_t c, int x) {
+  return plan.bind({{'A', a}, {'B', 64}, {'C', c}}, std::array{x});
+}
+constexpr std::int64_t sum_of_kinds(const gs::extents& e) {
+  std::int64_t n = 0;
+  for (const gs::op_traits& t : gs::op_table) n += plan.bytes_sent(t.kind, e);
+  return n;
+}
+static_assert(sum_of_kinds(sizes(128, 256, 4)) == plan.bytes_sent(sizes(128, 256, 4)));
+static_assert(plan.bytes_sent(op::all_to_all, sizes(128, 256, 4)) == 128 / 4 * 256 * 4 * 3 / 4);
+static_assert(plan.bytes_sent(op::reduce_scatter, sizes(128, 256, 4)) == 128 * 256 * 4 * 3 / 4);
+static_assert(plan.bytes_sent(op::all_reduce, sizes(1 << 13, 256, 4)) == 2 * ((1 << 13) * 4 * 3 / 4));
+static_assert(plan.bytes_sent(op::all_to_all, sizes(256, 256, 4)) ==
+              2 * plan.bytes_sent(op::all_to_all, sizes(128, 256, 4)));
+static_assert(plan.bytes_sent(sizes(128, 256, 1)) == 0);
+
+static_assert(plan.find("w") == &plan.parameters[0] && !plan.find("v") && !plan.find(""));
+static_assert(plan.bind({{'A', 3}}, std::array{2}).dim(plan.at(plan.inputs[0].value).dims[0]) == 3 &&
+              plan.bind({{'A', 3}}, std::array{2}).dim(plan.at(plan.inputs[0].value).dims[1]) == -1);
+
+}  // namespace
