@@ -6,10 +6,12 @@
 
 #include <gshard/ir/dim.hpp>
 
+#include <charconv>
 #include <cstdint>
 #include <map>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 
 namespace translate {
 
@@ -49,7 +51,10 @@ struct settings {
     for (const auto& [name, field] : shape_fields) {
       const auto it = m.find(name);
       if (it == m.end()) throw std::runtime_error(std::string("the model file has no setting '") + name + "': it is none of this program's");
-      this->*field = std::stoll(it->second);
+      const std::string& text = it->second;
+      const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), this->*field);
+      if (problem != std::errc() || end != text.data() + text.size())
+        throw std::runtime_error(std::string("the model file's setting '") + name + "' is no number: '" + text + "'");
     }
   }
 

@@ -1,20 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <gshard/comm/balanced_extents.hpp>
-#include <gshard/comm/boost_mpi.hpp>
 #include <gshard/comm/mpi.hpp>
 #include <gshard/comm/reduce.hpp>
 #include <gshard/comm/simulator/simulated.hpp>
 
 #include "random_cases.hpp"
 
-#include <boost/mpi/communicator.hpp>
 
 #include <doctest/doctest.h>
 
 #include <mpi.h>
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -225,13 +222,4 @@ TEST_CASE("mpi: the application's communicator keeps its error handler and its m
   CHECK((before == after));
   MPI_Errhandler_free(&before);
   MPI_Errhandler_free(&after);
-}
-
-TEST_CASE("mpi: from a Boost.MPI communicator, which may go first") {
-  const int n = size_of(MPI_COMM_WORLD);
-  std::optional<boost::mpi::communicator> comm(std::in_place, MPI_COMM_WORLD, boost::mpi::comm_duplicate);
-  gs::mpi_backend b = gs::make_mpi_backend(*comm, {n});
-  comm.reset();
-  b.agree(1, "one");
-  CHECK(b.devices()[0] == rank_of(MPI_COMM_WORLD));
 }

@@ -22,7 +22,7 @@ namespace gshard { inline namespace v0 {
 /// nothing.
 class reducer {
  public:
-  /// Data of at most `gather_limit` bytes are gathered whole and combined by every device. The same on all
+  /// Addends of together at most `gather_limit` bytes are gathered whole and combined by every device. The same on all
   /// processes.
   explicit reducer(std::int64_t gather_limit = 4096) : gather_limit_(gather_limit) {}
 
@@ -118,7 +118,7 @@ void reducer::all_reduce(backend& b, std::uint32_t axes, std::span<T* const> dat
     throw error("all_reduce: a negative number of elements, " + std::to_string(least));
   const std::int64_t most = *std::max_element(n.begin(), n.end());
   if (group_size(b, axes) == 1 || most == 0) return;
-  if (most * std::int64_t(sizeof(T)) <= gather_limit_) all_reduce_by_gather(b, axes, data, n, op);
+  if (most * std::int64_t(sizeof(T) * group_size(b, axes)) <= gather_limit_) all_reduce_by_gather(b, axes, data, n, op);
   else all_reduce_by_blocks(b, axes, data, n, op);
 }
 

@@ -59,7 +59,7 @@ constexpr std::int64_t shard_elements(const dim_list& dims, const sharding& layo
   return n;
 }
 
-/// Sums of at most so many bytes are made by gathering all addends: one latency instead of two.
+/// Sums whose addends are together at most so many bytes are made by gathering all of them: one latency instead of two.
 inline constexpr std::int64_t small_sum_bytes = 4096;
 
 /// Bytes that one device sends in a collective whose operand's shard has `shard_bytes`, in a group of n devices: what the executor
@@ -68,7 +68,7 @@ constexpr std::int64_t bytes_sent(op kind, std::int64_t shard_bytes, std::int64_
   if (n <= 1) return 0;
   switch (kind) {
     case op::all_gather: return shard_bytes * (n - 1);
-    case op::all_reduce: return shard_bytes <= small_sum_bytes ? shard_bytes * (n - 1) : 2 * (shard_bytes * (n - 1) / n);
+    case op::all_reduce: return shard_bytes * n <= small_sum_bytes ? shard_bytes * (n - 1) : 2 * (shard_bytes * (n - 1) / n);
     case op::reduce_scatter:
     case op::all_to_all: return shard_bytes * (n - 1) / n;
     case op::collective_permute: return shard_bytes;

@@ -2,25 +2,54 @@
 #include <gshard/base/list_view.hpp>
 
 #include <array>
-#include <vector>
+#include <cstddef>
+#include <type_traits>
 
 namespace gs = gshard;
 using view = gs::list_view<int>;
 
 namespace {
 
-constexpr std::array<int, 3> numbers{3, 1, 4};
+// As cheap to hand over as a pointer and a number, and no way to write through it.
+static_assert(std::is_trivially_copyable_v<view>);
+static_assert(sizeof(view) == sizeof(const int*) + sizeof(std::size_t));
+static_assert(std::is_same_v<decltype(view{}[0]), const int&>);
 
-static_assert(view().empty() && view().size() == 0 && view().begin() == view().end());
-static_assert(view(numbers).size() == 3 && view(numbers).data() == numbers.data() && view(numbers)[2] == 4 &&
-              !view(numbers).empty());
-static_assert(view(numbers.data(), 2).size() == 2 && gs::list_view(numbers.data(), 1)[0] == 3);
-static_assert(view(std::array<int, 0>{}).empty());
-static_assert([] {
-  const std::vector<int> same(numbers.begin(), numbers.end());
+static_assert(view{}.empty() && view{}.size() == 0 && view{}.begin() == view{}.end());
+
+constexpr int total(view v) {
   int sum = 0;
-  for (int n : view(same)) sum = 10 * sum + n;
-  return sum == 314;
+  for (const int x : v) sum += x;
+  return sum;
+}
+constexpr std::array<int, 4> four{1, 20, 300, 4000};
+
+// A container becomes a view where one is asked for, without a copy.
+static_assert(total(four) == 4321 && total(std::array<int, 0>{}) == 0);
+static_assert(view(four).data() == four.data() && &view(four)[3] == &four[3]);
+
+// Every part of a list, the empty ones included, has the elements that the list has there.
+static_assert([] {
+  const view all = four;
+  for (std::size_t first = 0; first <= all.size(); ++first)
+    for (std::size_t count = 0; first + count <= all.size(); ++count) {
+      const gs::list_view part(all.data() + first, count);
+      if (part.size() != count || part.empty() != (count == 0)) return false;
+      if (part.end() - part.begin() != std::ptrdiff_t(count)) return false;
+      for (std::size_t i = 0; i < count; ++i)
+        if (part[i] != four[first + i]) return false;
+    }
+  return true;
+}());
+
+// It owns nothing: a copy of a view shows the same elements, and what is written to them.
+static_assert([] {
+  std::array<int, 2> numbers{1, 2};
+  view v = numbers;
+  const view copy = v;  // of a view that is not const: not taken for a container
+  numbers[1] = 7;
+  v = {};
+  return copy.data() == numbers.data() && total(copy) == 8 && v.empty();
 }());
 
 }  // namespace
