@@ -64,6 +64,12 @@ class partitioner {
   static constexpr int factors = short_list::largest + 1;
   using cut_table = std::array<short_list, factors>;  // axes by factor
 
+  /// A way to share the work of a node: the factor that each axis cuts (or -1: none), and the axes of each factor.
+  struct choice {
+    std::array<int, max_axes> factor_of{-1, -1, -1, -1, -1, -1, -1, -1};
+    cut_table cuts{};
+  };
+
   constexpr const value& version(std::int32_t v) const { return result_.values[std::size_t(v)]; }
 
   /// A new version of tensor `of` (a value of the graph) with this layout.
@@ -168,11 +174,11 @@ class partitioner {
     return s;
   }
   /// An axis that cuts a factor which the result lacks leaves a pending sum over it.
-  static constexpr sharding result_layout(const short_list& dims, const cut_table& cuts, std::uint8_t pending) {
-    sharding s = layout_of(dims, cuts);
+  constexpr sharding result_layout(const short_list& dims, const choice& c, std::uint8_t pending) const {
+    sharding s = layout_of(dims, c.cuts);
     s.partial = pending;
-    for (int f = 0; f < factors; ++f)
-      if (!cuts[std::size_t(f)].empty() && !dims.contains(f)) s.partial = std::uint8_t(s.partial | cuts[std::size_t(f)].mask());
+    for (int a = 0; a < axes_; ++a)
+      if (c.factor_of[std::size_t(a)] >= 0 && !dims.contains(c.factor_of[std::size_t(a)])) s.partial = std::uint8_t(s.partial | (1u << a));
     return s;
   }
 
@@ -202,84 +208,85 @@ class partitioner {
     return found;
   }
 
-  /// The axes of each factor, in the order in which some operand or result already has them.
-  constexpr cut_table cuts_of(const node& n, const std::array<int, max_axes>& factor_of) const {
-    cut_table cuts{};
-    std::array<int, factors> count{};
-    for (int a = 0; a < axes_; ++a)
-      if (factor_of[std::size_t(a)] >= 0) {
-        cuts[std::size_t(factor_of[std::size_t(a)])].push_back(a);
-        ++count[std::size_t(factor_of[std::size_t(a)])];
-      }
+  /// Cuts every axis's factor; axes that share one stand in the order in which some operand or result already has them.
+  constexpr void cut(choice& c, const node& n) const {
+    c.cuts = {};
+    bool shared = false;
+    for (int a = 0; a < axes_; ++a) {
+      const int f = c.factor_of[std::size_t(a)];
+      if (f < 0) continue;
+      c.cuts[std::size_t(f)].push_back(a);
+      shared = shared || c.cuts[std::size_t(f)].size() > 1;
+    }
+    if (!shared) return;
     for (int f = 0; f < factors; ++f) {
-      if (count[std::size_t(f)] < 2) continue;
-      short_list& cut = cuts[std::size_t(f)];
+      short_list& axes = c.cuts[std::size_t(f)];
+      if (axes.size() < 2) continue;
       const auto adopt = [&](const sharding& s, const short_list& dims) {
         const int d = dims.find(f);
-        if (d >= 0 && s[d].size() == cut.size() && s[d].mask() == cut.mask()) cut = s[d];
+        if (d >= 0 && s[d].size() == axes.size() && s[d].mask() == axes.mask()) axes = s[d];
       };
       for (int o = 0; o < n.outputs; ++o) adopt(g_.at(n.output(o)).layout, n.loops.out[std::size_t(o)]);
       for (int i = 0; i < n.inputs; ++i) adopt(version(first_[std::size_t(n.input(i))]).layout, n.loops.in[std::size_t(i)]);
     }
-    return cuts;
   }
 
   /// Bytes to bring the operands to these cuts and the results to the layouts that propagation wants. Work that an axis repeats on
   /// all its devices instead of sharing it counts like sending its results.
-  constexpr std::int64_t cost(const node& n, const cut_table& cuts, std::uint8_t pending) const {
+  constexpr std::int64_t cost(const node& n, const choice& c, std::uint8_t pending) const {
     std::int64_t total = 0;
     for (int i = 0; i < n.inputs; ++i) {
-      sharding s = layout_of(n.loops.in[std::size_t(i)], cuts);
+      sharding s = layout_of(n.loops.in[std::size_t(i)], c.cuts);
       s.partial = pending;
       total += cost(n.input(i), s);
     }
+    bool repeats = false;
+    for (int a = 0; a < axes_; ++a) repeats = repeats || c.factor_of[std::size_t(a)] < 0;
     for (int o = 0; o < n.outputs; ++o) {
       const value& v = g_.at(n.output(o));
-      const sharding made = result_layout(n.loops.out[std::size_t(o)], cuts, pending);
+      const sharding made = result_layout(n.loops.out[std::size_t(o)], c, pending);
       sharding wanted = v.layout;
       wanted.partial = 0;
       if (!made.same_layout(wanted)) total += 1 + bytes_sent(plan_reshard(made, wanted), v, made, e_);
-      std::uint32_t shared = 0;
-      for (const short_list& c : cuts) shared |= c.empty() ? 0u : c.mask();
-      const std::uint32_t all = (1u << axes_) - 1u;
-      if (shared != all) total += shard_elements(v.dims, made, e_) * size_of(v.type);
+      if (repeats) total += shard_elements(v.dims, made, e_) * size_of(v.type);
     }
     return total;
   }
 
-  constexpr cut_table choose_cuts(const node& n, std::uint8_t pending) const {
-    std::array<int, max_axes> factor_of{}, best{};
-    factor_of.fill(-1);
+  /// The cheapest factor for every axis.
+  constexpr choice choose(const node& n, std::uint8_t pending) const {
+    choice c, best;
     std::array<std::uint32_t, max_axes> options{};
     bool any = false;
     for (int a = 0; a < axes_; ++a) {
       options[std::size_t(a)] = (pending >> a) & 1u ? 0u : candidates(n, a);
       any = any || options[std::size_t(a)] != 0;
     }
-    if (!any) return {};
+    if (!any) return best;
     std::int64_t lowest = -1;
-    try_axis(n, pending, options, 0, factor_of, best, lowest);
-    return cuts_of(n, best);
+    try_axis(n, pending, options, 0, c, best, lowest);
+    return best;
   }
   /// Tries every factor (and none) for axis a and those after it.
-  constexpr void try_axis(const node& n, std::uint8_t pending, const std::array<std::uint32_t, max_axes>& options, int a,
-                          std::array<int, max_axes>& factor_of, std::array<int, max_axes>& best, std::int64_t& lowest) const {
+  constexpr void try_axis(const node& n, std::uint8_t pending, const std::array<std::uint32_t, max_axes>& options, int a, choice& c,
+                          choice& best, std::int64_t& lowest) const {
     if (a == axes_) {
-      const std::int64_t c = cost(n, cuts_of(n, factor_of), pending);
-      if (lowest < 0 || c < lowest) {
-        lowest = c;
-        best = factor_of;
+      cut(c, n);
+      const std::int64_t bytes = cost(n, c, pending);
+      if (lowest < 0 || bytes < lowest) {
+        lowest = bytes;
+        best = c;
       }
       return;
     }
-    for (int f = 0; f < factors && lowest != 0; ++f) {
-      if (!((options[std::size_t(a)] >> f) & 1u)) continue;
-      factor_of[std::size_t(a)] = f;
-      try_axis(n, pending, options, a + 1, factor_of, best, lowest);
+    std::uint32_t left = options[std::size_t(a)];
+    for (int f = 0; left != 0 && lowest != 0; ++f, left >>= 1) {
+      if (!(left & 1u)) continue;
+      c.factor_of[std::size_t(a)] = f;
+      try_axis(n, pending, options, a + 1, c, best, lowest);
     }
-    if (lowest == 0) return;
-    factor_of[std::size_t(a)] = -1;
-    try_axis(n, pending, options, a + 1, factor_of, best, lowest);
+    c.factor_of[std::size_t(a)] = -1;
+    if (lowest != 0) try_axis(n, pending, options, a + 1, c, best, lowest);
   }
 
   constexpr void place(const node& n) {
@@ -290,15 +297,15 @@ class partitioner {
       return;
     }
     const std::uint8_t pending = pending_through(n);
-    const cut_table cuts = choose_cuts(n, pending);
+    const choice c = choose(n, pending);
     node step = n;
     for (int i = 0; i < n.inputs; ++i) {
-      sharding s = layout_of(n.loops.in[std::size_t(i)], cuts);
+      sharding s = layout_of(n.loops.in[std::size_t(i)], c.cuts);
       s.partial = pending;
       step.in[std::size_t(i)] = fetch(n.input(i), s);
     }
     for (int o = 0; o < n.outputs; ++o)
-      step.out[std::size_t(o)] = add_version(n.output(o), result_layout(n.loops.out[std::size_t(o)], cuts, pending));
+      step.out[std::size_t(o)] = add_version(n.output(o), result_layout(n.loops.out[std::size_t(o)], c, pending));
     for (int o = 0; o < n.in_place; ++o) overwritten_[std::size_t(root(n.input(o)))] = 1;
     result_.steps.push_back(step);
   }
