@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -45,8 +46,8 @@ class executor {
       counts[std::size_t(a)] = on.extent(there);
     }
     sizes_ = plan.bind(bound, std::span(counts.data(), std::size_t(plan.mesh.rank())));
+    on_.on().agree(fingerprint(), "the plan, the extents or the seed of a program");
     check_extents();
-    on_.on().agree(fingerprint(), "the plan and the extents of a program");
     bind_values();
     bind_steps();
   }
@@ -105,13 +106,22 @@ class executor {
       if (sizes_.dim(int(d)) < 0)
         throw error(std::string("program: no extent is given for dim '") + plan_.dims[d].letter + "'");
   }
-  // FNV-1a over what must be equal on all processes: the steps and the extents.
+  // FNV-1a over what must be equal on all processes: steps, layouts, extents and the seed of the parameters.
   std::uint64_t fingerprint() const {
     std::uint64_t h = 14695981039346656037ull;
     const auto mix = [&](std::uint64_t x) { h = (h ^ x) * 1099511628211ull; };
-    for (const node& n : plan_.steps) mix(std::uint64_t(n.kind) << 32 | std::uint64_t(std::uint32_t(n.attr.integer[0])));
+    for (const node& n : plan_.steps) {
+      mix(std::uint64_t(n.kind));
+      for (int k = 0; k < n.inputs; ++k) mix(std::uint64_t(n.input(k)));
+      for (int k = 0; k < n.outputs; ++k) mix(std::uint64_t(n.output(k)));
+      for (std::int32_t k : n.attr.integer) mix(std::uint64_t(std::uint32_t(k)));
+      for (double x : n.attr.number) mix(std::bit_cast<std::uint64_t>(x));
+    }
+    for (const gshard::value& v : plan_.values)
+      for (int d = 0; d < v.rank(); ++d) mix(v.layout[d].bits);
     for (std::int64_t e : sizes_.dims) mix(std::uint64_t(e));
     for (int a : sizes_.axes) mix(std::uint64_t(a));
+    mix(store_.seed());
     return h;
   }
 

@@ -35,6 +35,7 @@ class parameter_store {
   explicit parameter_store(any_cluster on, std::uint64_t seed = 0) : state_(std::make_shared<state>(state{std::move(on), seed, {}})) {}
 
   const any_cluster& on() const { return state_->on; }
+  std::uint64_t seed() const { return state_->seed; }
 
   /// All tensors, by name.
   const std::map<std::string, entry, std::less<>>& entries() const { return state_->entries; }

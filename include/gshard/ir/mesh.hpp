@@ -41,6 +41,7 @@ struct mesh_shape {
 template <fixed_string Name, int Extent = dynamic>
 struct axis {
   static_assert(Name.view().size() > 0, "gshard: a mesh axis needs a name");
+  static_assert(axis_name::fits(Name.view()), "gshard: the name of a mesh axis has at most 23 characters");
   static_assert(Extent == dynamic || Extent > 0, "gshard: the extent of a mesh axis is positive, or left out");
   static constexpr std::string_view name = Name.view();
   static constexpr int extent = Extent;

@@ -95,7 +95,7 @@ inline constexpr pointwise pointwise_of{.arity = Arity,
                                         .f64 = detail::row_of<double, F, Arity>,
                                         .derivative = detail::choose_derivative<F, Arity>};
 
-/// x0 + x1, x0 - x1, -x0 and the identity are linear, so a pending sum survives them.
+/// x0 + x1, x0 - x1 and the identity are linear, so a pending sum survives them.
 inline constexpr pointwise pointwise_add{.arity = 2,
                                          .f32 = detail::row_of<float, [](auto a, auto b) { return a + b; }, 2>,
                                          .f64 = detail::row_of<double, [](auto a, auto b) { return a + b; }, 2>,

@@ -125,6 +125,7 @@ struct spec {
     return s;
   }();
   static constexpr int rank = named.rank;
+  static_assert(rank <= max_rank, "gshard: tensors have at most 8 dims");
 };
 
 namespace detail {

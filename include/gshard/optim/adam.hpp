@@ -20,7 +20,7 @@ struct adam {
   double weight_decay = 0;
 
   /// Appends the gradients of `loss` and the update of every trainable parameter: a whole training step is one program. Parameters
-  /// and moments are written in place. `rate`: a scalar. Communicates: completes each gradient that is a pending sum, once.
+  /// and moments are written in place. `rate`: a scalar of the parameters' element type. Communicates: completes each gradient that is a pending sum, once.
   constexpr void minimise(const parameter_scope& m, symbol loss, symbol rate) const {
     const std::vector<symbol> parameters = trainable(m);
     const std::vector<symbol> gradient = gradients(loss, parameters);
@@ -30,6 +30,8 @@ struct adam {
   /// op::adam. Attributes: number = beta1, beta2, epsilon, weight_decay.
   constexpr void update(const parameter_scope& m, symbol p, symbol g, symbol rate) const {
     builder& b = m.owner();
+    if (!detail::require_real(b, "adam", {p, g, rate})) return;
+    if (rate.rank() != 0) return b.fail(fault::rank_mismatch, "adam: rate", {}, 0, rate.rank());
     const symbol first = m.state("adam.m.", p), second = m.state("adam.v.", p);
     if (b.failed()) return;
     rule loops;

@@ -9,7 +9,8 @@
 
 namespace gshard { inline namespace v0 {
 
-/// The processes of a communicator, one device each; the communicator is duplicated once. Collective over it.
+/// The processes of a communicator (an MPI_Comm, or a boost::mpi::communicator, which converts to one), one device each; the
+/// communicator is duplicated once. Collective over it. MPI must have been initialised.
 template <class Mesh>
 cluster<Mesh> on_mpi(MPI_Comm comm, const std::vector<int>& extents) {
   return cluster<Mesh>(std::make_shared<mpi_backend>(comm, extents));

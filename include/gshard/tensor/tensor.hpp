@@ -132,6 +132,7 @@ namespace detail {
 /// Copies the part of a whole, row-major array that a shard covers.
 template <class T>
 void copy_shard_of(const T* whole, T* shard, const kernel::placement& at) {
+  if (kernel::element_count(at.rank, at.extent) == 0) return;
   const kernel::index_array stride = kernel::row_major_strides(at.rank, at.global);
   std::int64_t begin = 0;
   for (int d = 0; d < at.rank; ++d) begin += at.offset[std::size_t(d)] * stride[std::size_t(d)];

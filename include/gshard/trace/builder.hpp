@@ -149,6 +149,18 @@ class builder {
 constexpr const value& symbol::get() const { return owner->program.at(id); }
 
 namespace detail {
+/// Whether all operands are real tensors of one element type; reports the first that is not.
+constexpr bool require_real(builder& b, std::string_view operation, std::initializer_list<symbol> operands) {
+  if (b.failed()) return false;
+  const dtype type = operands.begin()->get().type;
+  int at = 0;
+  for (const symbol& s : operands) {
+    if (s.get().type != type || type == dtype::i32) b.fail(fault::wrong_type, operation, {}, at);
+    ++at;
+  }
+  return !b.failed();
+}
+
 /// Factors 0, 1, ... rank-1: the loops of an operation that treats every dim by itself.
 constexpr short_list counting(int rank, int from = 0) {
   short_list l;

@@ -203,7 +203,7 @@ template <fixed_string Equation>
 constexpr symbol reduce_max(symbol x) {
   builder& b = *x.owner;
   const equation& e = detail::checked_equation<Equation, 1>(b);
-  if (b.failed()) return b.nothing();
+  if (!detail::require_real(b, Equation.view(), {x})) return b.nothing();
   if (x.rank() != e.operands[0].size()) {
     b.fail(fault::rank_mismatch, Equation.view(), {}, e.operands[0].size(), x.rank());
     return b.nothing();

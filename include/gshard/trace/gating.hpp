@@ -16,14 +16,14 @@ struct capacity {
   double factor = 2;
 };
 
-/// Whether the second expert is taken always, or with probability min(1, 2 * g2) as in Algorithm 1.
+/// Whether the second expert is taken always, or with probability min(1, 2 * g2 / (g1 + g2)) as in Algorithm 1.
 enum class second_expert : std::uint8_t { random, always };
 
 struct gating_result {
   symbol combine;   ///< [G,S,E,C] weights; einsum with it is an index gather
   symbol dispatch;  ///< [G,S,E,C] mask of its non-zeros; einsum with it is an index scatter
-  symbol aux;       ///< scalar: mean over groups of (1/E) sum_e (c_e / S) m_e
-  symbol load;      ///< [G,E] tokens that each expert got
+  symbol aux;       ///< scalar: mean over groups of (1/E) sum_e (c_e / n) m_e, n real tokens in the group
+  symbol load;      ///< [G,E] choices that each expert took
   symbol overflow;  ///< [G] choices refused because the expert was full
 };
 
@@ -33,7 +33,7 @@ namespace detail {
 constexpr gating_result emit_top2_gating(symbol gates, symbol mask, capacity c, second_expert second) {
   builder& b = *gates.owner;
   const gating_result nothing{b.nothing(), b.nothing(), b.nothing(), b.nothing(), b.nothing()};
-  if (b.failed()) return nothing;
+  if (!require_real(b, "top2_gating", {gates, mask.id >= 0 ? mask : gates})) return nothing;
   const value g = gates.get();
   if (g.rank() != 3) {
     b.fail(fault::rank_mismatch, "top2_gating", {}, 3, g.rank());

@@ -58,7 +58,7 @@ constexpr symbol emit_map(builder& b, const pointwise& f, list_view<symbol> oper
 /// op::scale: x * constant * (product of the extents of `over`)^power. Attributes: number[0], number[1] = power, dims.
 constexpr symbol emit_scale(symbol x, double constant, const dim_list& over = {}, double power = 0) {
   builder& b = *x.owner;
-  if (b.failed()) return b.nothing();
+  if (!require_real(b, "scale", {x})) return b.nothing();
   rule loops;
   loops.in[0] = loops.out[0] = counting(x.rank());
   attributes attr;

@@ -11,7 +11,7 @@ namespace detail {
 /// op::dropout. Attributes: number[0] = rate, integer[0] = random key.
 constexpr symbol emit_dropout(symbol x, double rate, std::int32_t key) {
   builder& b = *x.owner;
-  if (b.failed()) return b.nothing();
+  if (!require_real(b, "dropout", {x})) return b.nothing();
   rule loops;
   loops.in[0] = loops.out[0] = counting(x.rank());
   attributes attr;

@@ -16,7 +16,7 @@ constexpr rule rows_rule(int rank) {
   return r;
 }
 constexpr bool check_rank(builder& b, symbol x, int least, std::string_view what) {
-  if (b.failed()) return false;
+  if (!require_real(b, what, {x})) return false;
   if (x.rank() < least) b.fail(fault::rank_mismatch, what, {}, least, x.rank());
   return !b.failed();
 }
@@ -33,7 +33,7 @@ constexpr symbol softmax(symbol x) {
 /// gamma and beta have that dim alone. Attributes: number[0] = epsilon.
 constexpr symbol layer_norm(symbol x, symbol gamma, symbol beta, double epsilon = 1e-5) {
   builder& b = *x.owner;
-  if (!detail::check_rank(b, x, 1, "layer_norm")) return b.nothing();
+  if (!detail::check_rank(b, x, 1, "layer_norm") || !detail::require_real(b, "layer_norm", {x, gamma, beta})) return b.nothing();
   const int last = x.rank() - 1;
   for (const symbol& s : {gamma, beta})
     if (s.rank() != 1 || s.get().dims[0] != x.get().dims[last]) {
