@@ -11,7 +11,7 @@ usage: examples/run.sh [options]
   --simulate N       on a simulated mesh of N devices in one process, without MPI
   --minutes M        train for M minutes
   --translate TEXT   translate TEXT with the trained model
-  --save FILE        keep the trained model     --load FILE   go on from a kept one
+  --save FILE        keep the trained model     --load FILE   translate with a kept one
 Everything else goes to the program: examples/run.sh -- --help lists its own options.
 Builds in build/release.
 TXT
