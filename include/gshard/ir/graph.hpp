@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <gshard/base/list.hpp>
 #include <gshard/base/name.hpp>
 #include <gshard/base/packed_list.hpp>
 #include <gshard/ir/dim.hpp>
@@ -13,7 +14,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
-#include <vector>
 
 namespace gshard { inline namespace v0 {
 
@@ -99,11 +99,11 @@ struct port {
 
 /// A traced program. Nodes stand in an order in which they can run.
 struct graph {
-  std::vector<dim> dims;
-  std::vector<value> values;
-  std::vector<node> nodes;
-  std::vector<parameter> parameters;
-  std::vector<port> inputs, outputs;
+  list<dim> dims;
+  list<value> values;
+  list<node> nodes;
+  list<parameter> parameters;
+  list<port> inputs, outputs;
   diagnostic problem;
 
   constexpr const value& at(std::int32_t id) const { return values[std::size_t(id)]; }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <gshard/base/fixed_string.hpp>
+#include <gshard/base/list.hpp>
 #include <gshard/nn/attention.hpp>
 #include <gshard/nn/moe.hpp>
 #include <gshard/trace/einsum.hpp>
@@ -13,7 +14,6 @@
 #include <gshard/trace/shape.hpp>
 
 #include <cstddef>
-#include <vector>
 
 namespace gshard { inline namespace v0 { namespace nn {
 
@@ -29,13 +29,13 @@ struct transformer_options {
 
 /// What the MoE layers of a pass saw, summed over layers.
 struct routing_summary {
-  std::vector<symbol> load, overflow;
+  list<symbol> load, overflow;
 
   constexpr void add(const moe_result& r) {
     load.push_back(r.load);
     overflow.push_back(r.overflow);
   }
-  static constexpr symbol total(const std::vector<symbol>& terms) {
+  static constexpr symbol total(const list<symbol>& terms) {
     symbol sum = terms.front();
     for (std::size_t i = 1; i < terms.size(); ++i) sum = sum + terms[i];
     return sum;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <gshard/base/list.hpp>
 #include <gshard/pass/differentiate.hpp>
 #include <gshard/trace/builder.hpp>
 #include <gshard/trace/parameter_scope.hpp>
 
 #include <cstddef>
-#include <vector>
 
 namespace gshard { inline namespace v0 {
 
@@ -22,8 +22,8 @@ struct adam {
   /// Appends the gradients of `loss` and the update of every trainable parameter: a whole training step is one program. Parameters
   /// and moments are written in place. `rate`: a scalar of the parameters' element type. Communicates: completes each gradient that is a pending sum, once.
   constexpr void minimise(const parameter_scope& m, symbol loss, symbol rate) const {
-    const std::vector<symbol> parameters = trainable(m);
-    const std::vector<symbol> gradient = gradients(loss, parameters);
+    const list<symbol> parameters = trainable(m);
+    const list<symbol> gradient = gradients(loss, parameters);
     for (std::size_t i = 0; i < parameters.size() && !m.owner().failed(); ++i) update(m, parameters[i], gradient[i], rate);
   }
 

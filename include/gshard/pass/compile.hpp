@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <gshard/base/list.hpp>
 #include <gshard/ir/graph.hpp>
 #include <gshard/ir/mesh.hpp>
 #include <gshard/pass/cost.hpp>
@@ -12,7 +13,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 namespace gshard { inline namespace v0 {
 
@@ -26,12 +26,12 @@ struct compile_options {
 /// A plan as vectors: what the pipeline returns, at compile time or at run time.
 struct plan_tables {
   mesh_shape mesh;
-  std::vector<dim> dims;
-  std::vector<value> values;
-  std::vector<lifetime> lifetimes;
-  std::vector<node> steps;
-  std::vector<parameter> parameters;
-  std::vector<port> inputs, outputs;
+  list<dim> dims;
+  list<value> values;
+  list<lifetime> lifetimes;
+  list<node> steps;
+  list<parameter> parameters;
+  list<port> inputs, outputs;
   diagnostic problem;
 
   constexpr plan_view view() const { return {mesh, dims, values, lifetimes, steps, parameters, inputs, outputs}; }
@@ -71,11 +71,11 @@ constexpr plan_tables compile(graph& g, const mesh_shape& mesh, const compile_op
     const extents assumed = detail::assume_extents(g.dims, mesh, options.known);
     detail::partitioned parts = detail::partitioner(g, mesh, assumed).run(options.keep_pending_outputs);
     p.lifetimes = detail::lifetimes(parts.values, parts.steps, parts.parameters, parts.inputs, parts.outputs);
-    p.values = static_cast<std::vector<value>&&>(parts.values);
-    p.steps = static_cast<std::vector<node>&&>(parts.steps);
-    p.parameters = static_cast<std::vector<parameter>&&>(parts.parameters);
-    p.inputs = static_cast<std::vector<port>&&>(parts.inputs);
-    p.outputs = static_cast<std::vector<port>&&>(parts.outputs);
+    p.values = static_cast<list<value>&&>(parts.values);
+    p.steps = static_cast<list<node>&&>(parts.steps);
+    p.parameters = static_cast<list<parameter>&&>(parts.parameters);
+    p.inputs = static_cast<list<port>&&>(parts.inputs);
+    p.outputs = static_cast<list<port>&&>(parts.outputs);
   }
   p.dims = g.dims;
   p.problem = g.problem;

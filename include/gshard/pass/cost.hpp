@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <gshard/base/list.hpp>
 #include <gshard/base/list_view.hpp>
 #include <gshard/ir/graph.hpp>
 #include <gshard/ir/mesh.hpp>
@@ -8,13 +9,12 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 namespace gshard { inline namespace v0 {
 
 /// Extents of a program's dims and of its mesh, real or assumed: what a plan is priced with.
 struct extents {
-  std::vector<std::int64_t> dims;
+  list<std::int64_t> dims;
   std::array<int, max_axes> axes{};
 
   constexpr std::int64_t dim(int i) const { return dims[std::size_t(i)]; }

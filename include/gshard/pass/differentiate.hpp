@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <gshard/base/list.hpp>
 #include <gshard/base/list_view.hpp>
 #include <gshard/trace/builder.hpp>
 #include <gshard/trace/einsum.hpp>
@@ -14,7 +15,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 namespace gshard { inline namespace v0 {
 
@@ -58,8 +58,8 @@ class differentiator {
 
  private:
   builder& b_;
-  std::vector<std::int32_t> gradients_;  // by value, -1: none so far
-  std::vector<char> needed_;             // by value: depends on something whose gradient is wanted
+  list<std::int32_t> gradients_;  // by value, -1: none so far
+  list<char> needed_;             // by value: depends on something whose gradient is wanted
 
   constexpr symbol at(std::int32_t id) { return {&b_, id}; }
   constexpr symbol in(const node& n, int i) { return at(n.input(i)); }
@@ -251,9 +251,9 @@ class differentiator {
 /// The gradients of a scalar with respect to `wanted`, in that order, as further nodes of the program: reverse mode, operation by
 /// operation; einsum's rule is another einsum. The gradient of a parameter that is used in several places is summed once.
 /// Communicates: nothing by itself; the partitioner sees the nodes that were added.
-constexpr std::vector<symbol> gradients(symbol scalar, list_view<symbol> wanted) {
+constexpr list<symbol> gradients(symbol scalar, list_view<symbol> wanted) {
   builder& b = *scalar.owner;
-  std::vector<symbol> result(wanted.size(), b.nothing());
+  list<symbol> result(wanted.size(), b.nothing());
   if (b.failed()) return result;
   if (scalar.rank() != 0) {
     b.fail(fault::rank_mismatch, "gradients", {}, 0, scalar.rank());
@@ -267,11 +267,11 @@ constexpr std::vector<symbol> gradients(symbol scalar, list_view<symbol> wanted)
 }
 
 /// The trainable parameters that a program has so far.
-constexpr std::vector<symbol> trainable(const parameter_scope& m) {
-  std::vector<symbol> list;
+constexpr list<symbol> trainable(const parameter_scope& m) {
+  list<symbol> result;
   for (const parameter& p : m.owner().program.parameters)
-    if (p.trainable) list.push_back({&m.owner(), p.value});
-  return list;
+    if (p.trainable) result.push_back({&m.owner(), p.value});
+  return result;
 }
 
 }}  // namespace gshard::v0

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <gshard/base/list.hpp>
 #include <gshard/ir/graph.hpp>
 #include <gshard/ir/mesh.hpp>
 #include <gshard/pass/cost.hpp>
@@ -9,7 +10,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 namespace gshard { inline namespace v0 {
 
@@ -17,10 +17,10 @@ namespace detail {
 
 /// A graph after partitioning: every value has one complete layout, moves between layouts are nodes of their own.
 struct partitioned {
-  std::vector<value> values;
-  std::vector<node> steps;
-  std::vector<parameter> parameters;
-  std::vector<port> inputs, outputs;
+  list<value> values;
+  list<node> steps;
+  list<parameter> parameters;
+  list<port> inputs, outputs;
 };
 
 class partitioner {
@@ -31,7 +31,7 @@ class partitioner {
   constexpr partitioned run(bool keep_pending_outputs) {
     for (const parameter& p : g_.parameters) enter(p.value);
     for (const port& p : g_.inputs) enter(p.value);
-    const std::vector<char> live = live_nodes();
+    const list<char> live = live_nodes();
     find_completed(live, keep_pending_outputs);
     for (std::size_t i = 0; i < g_.nodes.size() && !g_.problem; ++i)
       if (live[i]) place(g_.nodes[i]);
@@ -55,10 +55,10 @@ class partitioner {
   graph& g_;
   int axes_;
   const extents& e_;
-  std::vector<std::int32_t> first_;  // by value of the graph: its first version, a value of the plan
-  std::vector<std::int32_t> next_;   // by value of the plan: the next version of the same tensor
-  std::vector<char> overwritten_;    // by value of the graph: a node before wrote over it
-  std::vector<char> completed_;      // by value of the graph: somebody needs its sum
+  list<std::int32_t> first_;  // by value of the graph: its first version, a value of the plan
+  list<std::int32_t> next_;   // by value of the plan: the next version of the same tensor
+  list<char> overwritten_;    // by value of the graph: a node before wrote over it
+  list<char> completed_;      // by value of the graph: somebody needs its sum
   partitioned result_;
 
   static constexpr int factors = short_list::largest + 1;
@@ -91,9 +91,9 @@ class partitioner {
     result_.values[std::size_t(id)].producer = -1;
   }
 
-  constexpr std::vector<char> live_nodes() const {
-    std::vector<char> live(g_.nodes.size(), 0);
-    std::vector<std::int32_t> stack;
+  constexpr list<char> live_nodes() const {
+    list<char> live(g_.nodes.size(), 0);
+    list<std::int32_t> stack;
     for (const port& p : g_.outputs) stack.push_back(p.value);
     for (const parameter& p : g_.parameters)
       if (p.updated >= 0) stack.push_back(p.updated);
@@ -113,7 +113,7 @@ class partitioner {
     return n.kind == op::scale || n.kind == op::reshape || (n.kind == op::einsum && n.inputs == 1) ||
            (n.kind == op::map && n.attr.function->linear);
   }
-  constexpr void find_completed(const std::vector<char>& live, bool keep_pending_outputs) {
+  constexpr void find_completed(const list<char>& live, bool keep_pending_outputs) {
     for (std::size_t i = 0; i < live.size(); ++i)
       if (const node& n = g_.nodes[i]; live[i] && !is_linear(n))
         for (int k = 0; k < n.inputs; ++k) completed_[std::size_t(n.input(k))] = 1;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <gshard/base/list.hpp>
 #include <gshard/ir/graph.hpp>
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 namespace gshard { inline namespace v0 {
 
@@ -24,8 +24,8 @@ class neighbours {
   constexpr explicit neighbours(const graph& g) : begin_(g.values.size() + 1, 0) {
     for (const node& n : g.nodes) each(n, [&](std::int32_t v) { ++begin_[std::size_t(v) + 1]; });
     for (std::size_t v = 1; v < begin_.size(); ++v) begin_[v] += begin_[v - 1];
-    nodes_.assign(std::size_t(begin_.back()), 0);
-    std::vector<std::int32_t> next(begin_.begin(), begin_.end() - 1);
+    nodes_ = list<std::int32_t>(std::size_t(begin_.back()));
+    list<std::int32_t> next = begin_;
     for (std::size_t i = 0; i < g.nodes.size(); ++i)
       each(g.nodes[i], [&](std::int32_t v) { nodes_[std::size_t(next[std::size_t(v)]++)] = std::int32_t(i); });
   }
@@ -35,7 +35,7 @@ class neighbours {
   }
 
  private:
-  std::vector<std::int32_t> begin_, nodes_;
+  list<std::int32_t> begin_, nodes_;
 };
 
 /// Every factor of a node takes the longest list of axes that one of its dims has; open dims that have less are refined.
@@ -92,8 +92,8 @@ class node_propagation {
 /// that is fewer operations away wins, and a tensor keeps what it was given first.
 constexpr void propagate(graph& g) {
   const detail::neighbours near(g);
-  std::vector<std::int32_t> queue;
-  std::vector<char> waiting(g.nodes.size(), 0);
+  list<std::int32_t> queue;
+  list<char> waiting(g.nodes.size(), 0);
   const auto enqueue = [&](std::int32_t n) {
     if (waiting[std::size_t(n)]) return;
     waiting[std::size_t(n)] = 1;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <gshard/base/list.hpp>
 #include <gshard/ir/graph.hpp>
 
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 namespace gshard { inline namespace v0 {
 
@@ -20,10 +20,10 @@ struct lifetime {
 namespace detail {
 
 /// Lifetimes of all values: a result of an alias operation or of an in-place update shares its operand's storage.
-constexpr std::vector<lifetime> lifetimes(const std::vector<value>& values, const std::vector<node>& steps,
-                                          const std::vector<parameter>& parameters, const std::vector<port>& inputs,
-                                          const std::vector<port>& outputs) {
-  std::vector<lifetime> life(values.size());
+constexpr list<lifetime> lifetimes(const list<value>& values, const list<node>& steps,
+                                          const list<parameter>& parameters, const list<port>& inputs,
+                                          const list<port>& outputs) {
+  list<lifetime> life(values.size());
   const auto at = [&](std::int32_t v) -> lifetime& { return life[std::size_t(v)]; };
   const auto own = [&](std::int32_t v, std::int32_t step) {
     at(v).root = v;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <gshard/base/list.hpp>
 #include <gshard/base/list_view.hpp>
 #include <gshard/ir/graph.hpp>
 #include <gshard/ir/mesh.hpp>
@@ -9,7 +10,6 @@
 #include <cstdint>
 #include <initializer_list>
 #include <string_view>
-#include <vector>
 
 namespace gshard { inline namespace v0 {
 
@@ -35,7 +35,7 @@ class builder {
   graph program;
   mesh_shape mesh;
   trace_options options;
-  std::vector<symbol> losses;  // terms that layers add to the objective
+  list<symbol> losses;  // terms that layers add to the objective
 
   constexpr bool failed() const { return bool(program.problem); }
   constexpr void fail(fault f, std::string_view about, std::string_view word = {}, int a = -1, int b = -1) {

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <cstddef>
+
+namespace gshard { inline namespace v0 {
+
+/// A list that grows, for the planner's tables: what it needs of std::vector, whose instantiations alone would double the time to
+/// include the planner, and whose allocator calls the constexpr evaluator pays for one by one.
+template <class T>
+class list {
+ public:
+  constexpr list() = default;
+  constexpr explicit list(std::size_t count, const T& each = T()) {
+    reserve(count);
+    while (size_ < count) data_[size_++] = each;
+  }
+  constexpr list(const list& other) { append(other.begin(), other.size_); }
+  constexpr list(list&& other) noexcept { swap(other); }
+  constexpr list& operator=(list other) noexcept {
+    swap(other);
+    return *this;
+  }
+  constexpr ~list() { delete[] data_; }
+
+  constexpr std::size_t size() const { return size_; }
+  constexpr bool empty() const { return size_ == 0; }
+  constexpr T* data() { return data_; }
+  constexpr const T* data() const { return data_; }
+  constexpr T& operator[](std::size_t i) { return data_[i]; }
+  constexpr const T& operator[](std::size_t i) const { return data_[i]; }
+  constexpr T& back() { return data_[size_ - 1]; }
+  constexpr const T& back() const { return data_[size_ - 1]; }
+  constexpr const T& front() const { return data_[0]; }
+  constexpr T* begin() { return data_; }
+  constexpr const T* begin() const { return data_; }
+  constexpr T* end() { return data_ + size_; }
+  constexpr const T* end() const { return data_ + size_; }
+
+  constexpr void push_back(const T& x) {
+    const T copy = x;  // x may be an element, which reserve moves
+    if (size_ == capacity_) reserve(capacity_ < 4 ? 4 : 2 * capacity_);
+    data_[size_++] = copy;
+  }
+  constexpr void pop_back() { --size_; }
+  constexpr void append(const T* first, std::size_t count) {
+    if (size_ + count > capacity_) reserve(size_ + count);
+    for (std::size_t i = 0; i < count; ++i) data_[size_++] = first[i];
+  }
+  constexpr void reserve(std::size_t capacity) {
+    if (capacity <= capacity_) return;
+    T* const moved = new T[capacity]{};
+    for (std::size_t i = 0; i < size_; ++i) moved[i] = static_cast<T&&>(data_[i]);
+    delete[] data_;
+    data_ = moved;
+    capacity_ = capacity;
+  }
+  constexpr void swap(list& other) noexcept {
+    T* const data = data_;
+    const std::size_t size = size_, capacity = capacity_;
+    data_ = other.data_, size_ = other.size_, capacity_ = other.capacity_;
+    other.data_ = data, other.size_ = size, other.capacity_ = capacity;
+  }
+
+ private:
+  T* data_ = nullptr;
+  std::size_t size_ = 0, capacity_ = 0;
+};
+
+}}  // namespace gshard::v0
