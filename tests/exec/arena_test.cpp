@@ -61,11 +61,11 @@ namespace {
 /// Steps that read random values that exist and write new ones, with aliases, in-place updates, unused
 /// results and unused inputs.
 struct random_plan {
-  std::vector<gs::value> values;
-  std::vector<gs::node> steps;
-  std::vector<gs::parameter> parameters;
-  std::vector<gs::port> inputs, outputs;
-  std::vector<gs::lifetime> lifetimes;
+  gs::list<gs::value> values;
+  gs::list<gs::node> steps;
+  gs::list<gs::parameter> parameters;
+  gs::list<gs::port> inputs, outputs;
+  gs::list<gs::lifetime> lifetimes;
   std::vector<std::int64_t> bytes;
 
   explicit random_plan(std::uint32_t seed) {
@@ -133,7 +133,7 @@ TEST_CASE("values that are needed at one time never share bytes") {
 
 TEST_CASE("a chain of steps needs two blocks, however long it is") {
   random_plan p(0);
-  p.values.clear(), p.steps.clear(), p.parameters.clear(), p.inputs.clear(), p.outputs.clear();
+  p.values = {}, p.steps = {}, p.parameters = {}, p.inputs = {}, p.outputs = {};
   p.inputs.push_back({{}, p.add()});
   for (int i = 0; i < 20; ++i) {
     gs::node n;

@@ -6,7 +6,7 @@
 namespace gs = gshard;
 using gs::symbol;
 using run_graph::every_sharding, run_graph::trace, run_graph::lay_out;
-using symbols = std::vector<symbol>;
+using symbols = gs::list<symbol>;
 using given = std::span<const symbol>;
 using scope = gs::parameter_scope;
 
@@ -51,6 +51,6 @@ TEST_CASE("what is no collective is refused") {
   const gs::any_cluster on(run_graph::mesh_of_rank(1), std::make_shared<gs::simulated>(std::vector{2}));
   const gs::detail::bound_value v;
   CHECK_THROWS_WITH_AS(gs::detail::collective_step(gs::op::collective_permute, on, 1, -1, -1, v, v,
-                                                   std::make_shared<gs::reducer>()),
+                                                   std::make_shared<gs::reducer>(gs::small_sum_bytes)),
                        "executor: a plan step of kind collective_permute cannot be run", gs::error);
 }

@@ -10,7 +10,7 @@
 namespace gs = gshard;
 using gs::einsum, gs::symbol;
 using run_graph::every_sharding, run_graph::trace, run_graph::lay_out;
-using symbols = std::vector<symbol>;
+using symbols = gs::list<symbol>;
 using given = std::span<const symbol>;
 using scope = gs::parameter_scope;
 

@@ -9,7 +9,7 @@
 
 namespace gs = gshard;
 using gs::symbol, gs::op;
-using symbols = std::vector<symbol>;
+using symbols = gs::list<symbol>;
 using given = std::span<const symbol>;
 using scope = gs::parameter_scope;
 
@@ -132,7 +132,7 @@ TEST_CASE("what is wrong is said when the program is bound, or by the step that 
 TEST_CASE("a plan step that no executor knows is refused when the program is bound") {
   gs::plan_tables p;
   p.mesh = run_graph::mesh_of_rank(1);
-  p.values.resize(2);
+  p.values = gs::list<gs::value>(2);
   p.values[1].producer = 0;
   p.lifetimes = {{.root = 0, .first = -1, .last = 0}, {.root = 1, .first = 0, .last = 1}};
   gs::node n;

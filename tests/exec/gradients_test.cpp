@@ -16,7 +16,7 @@ namespace gs = gshard;
 using gs::abs, gs::exp, gs::log, gs::max, gs::min, gs::sqrt, gs::tanh;
 using gs::einsum, gs::map, gs::sum, gs::symbol;
 using run_graph::lay_out, run_graph::array, run_graph::arrays;
-using symbols = std::vector<symbol>;
+using symbols = gs::list<symbol>;
 using given = std::span<const symbol>;
 
 namespace {

@@ -15,7 +15,7 @@
 namespace gs = gshard;
 using gs::symbol;
 using run_graph::array, run_graph::arrays;
-using symbols = std::vector<symbol>;
+using symbols = gs::list<symbol>;
 using given = std::span<const symbol>;
 using scope = gs::parameter_scope;
 

@@ -15,7 +15,7 @@
 namespace gs = gshard;
 using gs::exp, gs::tanh;
 using gs::short_list, gs::symbol;
-using symbols = std::vector<symbol>;
+using symbols = gs::list<symbol>;
 using given = std::span<const symbol>;
 
 namespace {
@@ -26,7 +26,7 @@ class program_writer {
 
   /// A dozen operations on the inputs: the results that nobody uses, and the gradients of the sum of them.
   symbols write(given inputs) {
-    all_.assign(inputs.begin(), inputs.end());
+    all_.append(inputs.data(), inputs.size());
     used_.assign(all_.size(), false);
     for (int made = 0, tries = 0; made < 12 && tries < 200; ++tries)
       if (const std::optional<symbol> s = operation()) {
@@ -63,7 +63,7 @@ class program_writer {
     for (int d = 0; d < list.size(); ++d) n *= size(b.program.dims, list[d]);
     return n;
   }
-  double size(const std::vector<gs::dim>& table, int d) const {
+  double size(gs::list_view<gs::dim> table, int d) const {
     const gs::dim& whole = table[std::size_t(d)];
     return whole.what == gs::dim::kind::product ? size(table, whole.first) * size(table, whole.second)
                                                 : double(dims_.find(whole.letter));

@@ -37,7 +37,7 @@ struct input {
   int least = 0;   // i32: the least id
 };
 
-using model = std::function<std::vector<gs::symbol>(const gs::parameter_scope&, std::span<const gs::symbol>)>;
+using model = std::function<gs::list<gs::symbol>(const gs::parameter_scope&, std::span<const gs::symbol>)>;
 
 /// A program and the values whose layouts may be chosen: inputs, parameters, then what `lay_out` marked.
 struct traced {
@@ -67,7 +67,7 @@ inline traced trace(std::vector<input> inputs, const model& f, gs::trace_options
   b.mesh = mesh_of_rank(3);
   b.options = options;
   const gs::parameter_scope m(b, gs::dtype::f64);
-  std::vector<gs::symbol> symbols;
+  gs::list<gs::symbol> symbols;
   for (const input& i : inputs) {
     symbols.push_back({&b, b.add_value(b.dims_of(i.letters, i.letters), i.type)});
     b.program.inputs.push_back({gs::tensor_name(i.letters), symbols.back().id});

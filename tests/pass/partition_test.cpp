@@ -50,7 +50,7 @@ class random_program {
       symbol loss = gs::sum(pool_.back());
       for (std::size_t i = pool_.size() - 1; i-- > pool_.size() - 3;)
         loss = loss + gs::sum(pool_[i] * pool_[i]);
-      const std::vector<symbol> dx = gs::gradients(loss, std::array{pool_[0], pool_[1]});
+      const gs::list<symbol> dx = gs::gradients(loss, std::array{pool_[0], pool_[1]});
       for (const symbol& d : dx) output(d);
       gs::adam{}.minimise(m_, loss, rate);
       output(loss);

@@ -38,9 +38,9 @@ inline constexpr auto moe_layer = [](auto& m, auto x) {
 inline constexpr auto moe_backward = [](auto& m, auto x, auto dy) {
   auto y = moe_layer(m, x);
   auto loss = m.objective(gs::sum(y * dy), 0.01);
-  std::vector<symbol> wanted = gs::trainable(m);
+  gs::list<symbol> wanted = gs::trainable(m);
   wanted.push_back(x);
-  const std::vector<symbol> g = gs::gradients(loss, wanted);
+  const gs::list<symbol> g = gs::gradients(loss, wanted);
   return std::tuple{y, g[0], g[1], g[2], g[3]};
 };
 

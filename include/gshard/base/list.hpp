@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <initializer_list>
 
 namespace gshard { inline namespace v0 {
 
@@ -15,6 +16,7 @@ class list {
     reserve(count);
     while (size_ < count) data_[size_++] = each;
   }
+  constexpr list(std::initializer_list<T> elements) { append(elements.begin(), elements.size()); }
   constexpr list(const list& other) { append(other.begin(), other.size_); }
   constexpr list(list&& other) noexcept { swap(other); }
   constexpr list& operator=(list other) noexcept {

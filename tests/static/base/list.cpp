@@ -40,6 +40,7 @@ static_assert([] {
   return sum(rows[0]) == 11 && sum(rows[2]) == 2 && rows.size() == 3;
 }());
 
+static_assert(sum({1, 2, 3}) == 6);
 static_assert(gshard::list<int>().empty() && gshard::list<int>(4).size() == 4 && sum(gshard::list<int>(4)) == 0);
 
 static_assert([] {

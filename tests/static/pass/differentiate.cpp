@@ -25,7 +25,7 @@ constexpr symbol gradient(symbol of, symbol wanted) {
 // einsum's rule is another einsum: dx = dy w over the other letters, dw = dy x.
 static_assert(tracing::holds([](builder& b, auto&) {
   const symbol x = input(b, "GSM"), w = input(b, "ME"), y = einsum<"GSM,ME->GSE">(x, w);
-  const std::vector<symbol> d = gradients(gs::sum(y), std::array{x, w});
+  const gs::list<symbol> d = gradients(gs::sum(y), std::array{x, w});
   const gs::node &dx = producer(d[0]), &dw = producer(d[1]);
   return has_dims(d[0], "GSM") && has_dims(d[1], "ME") && dx.kind == op::einsum && dx.input(1) == w.id &&
          dw.kind == op::einsum && dw.input(1) == x.id && dx.input(0) == dw.input(0) &&
@@ -90,7 +90,7 @@ static_assert(tracing::holds([](builder& b, auto&) {
 // A tensor between the inputs and the scalar may be asked for, also one that depends on no input.
 static_assert(tracing::holds([](builder& b, const gs::parameter_scope& m) {
   const symbol x = input(b, "A"), h = gs::relu(x), t = gs::cast<float>(gs::iota<"A">(m));
-  const std::vector<symbol> d = gradients(gs::sum(h * t), std::array{h, t});
+  const gs::list<symbol> d = gradients(gs::sum(h * t), std::array{h, t});
   return producer(d[0]).inputs == 3 && producer(d[1]).inputs == 3;
 }));
 // The gradient of an annotated tensor lies as the tensor does.

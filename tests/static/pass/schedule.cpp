@@ -30,8 +30,8 @@ constexpr gs::parameter updated(int v, int u) {
 
 // 0 input, 1 parameter; 2 = f(0, 1); 3 is 2 under another name; 4 = g(3, 2); 5 is 1 after its update by 4; 4
 // is the output.
-constexpr std::vector<lifetime> lives() {
-  return gs::detail::lifetimes(std::vector<gs::value>(6),
+constexpr gs::list<lifetime> lives() {
+  return gs::detail::lifetimes(gs::list<gs::value>(6),
                                {step(op::einsum, {0, 1}, {2}), step(op::reshape, {2}, {3}),
                                 step(op::map, {3, 2}, {4}), step(op::adam, {1, 4}, {5}, 1)},
                                {updated(1, 5)}, {at(0)}, {at(4)});
@@ -50,7 +50,7 @@ static_assert(lives_are(5, 1, -1, 4, true));                    // written over 
 // where it begins.
 static_assert([] {
   const auto l = gs::detail::lifetimes(
-      std::vector<gs::value>(5),
+      gs::list<gs::value>(5),
       {step(op::iota, {}, {0}), step(op::reshape, {0}, {1}), step(op::annotate, {1}, {2}),
        step(op::softmax, {2}, {3}), step(op::iota, {}, {4})},
       {}, {}, {at(2)});
@@ -60,7 +60,7 @@ static_assert([] {
 
 // Only the first results of an in-place step lie over operands.
 static_assert([] {
-  const auto l = gs::detail::lifetimes(std::vector<gs::value>(4), {step(op::adam, {0, 1}, {2, 3}, 1)},
+  const auto l = gs::detail::lifetimes(gs::list<gs::value>(4), {step(op::adam, {0, 1}, {2, 3}, 1)},
                                        {updated(0, 2)}, {at(1)}, {at(3)});
   return l[2].root == 0 && l[3].root == 3 && l[3].first == 0 && l[3].last == 1;
 }());
