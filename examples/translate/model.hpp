@@ -33,7 +33,7 @@ constexpr gs::symbol embedding_table(const gs::parameter_scope& m) { return m.pa
 inline constexpr auto training_step = [](auto& m, auto source, auto target_in, auto target_out, auto rate) {
   gs::nn::routing_summary routing;
   const auto table = embedding_table(m);
-  const auto source_mask = gs::nn::real_tokens(source), target_mask = gs::nn::real_tokens(target_in);
+  const auto source_mask = gs::nn::real_tokens(m, source), target_mask = gs::nn::real_tokens(m, target_in);
   const auto memory = gs::nn::encode<"expert">(m.scope("encoder"), table, source, source_mask, training, routing);
   const auto y = gs::nn::decode<"expert">(m.scope("decoder"), table, target_in, target_mask, memory, source_mask, training, routing);
   const auto logits = gs::einsum<"GBTM,VM->GBTV">(y, table);
@@ -47,14 +47,14 @@ inline constexpr auto training_step = [](auto& m, auto source, auto target_in, a
 /// Source ids to what the decoder attends to.
 inline constexpr auto encoding = [](auto& m, auto source) {
   gs::nn::routing_summary routing;
-  return gs::nn::encode<"expert">(m.scope("encoder"), embedding_table(m), source, gs::nn::real_tokens(source), inference, routing);
+  return gs::nn::encode<"expert">(m.scope("encoder"), embedding_table(m), source, gs::nn::real_tokens(m, source), inference, routing);
 };
 
 /// Log-probabilities [G,B,V] of the token that follows each target prefix; `last` [G,B,T] is 1 at a prefix's last position.
 inline constexpr auto next_token = [](auto& m, auto source, auto memory, auto prefix, auto last) {
   gs::nn::routing_summary routing;
   const auto table = embedding_table(m);
-  const auto y = gs::nn::decode<"expert">(m.scope("decoder"), table, prefix, gs::nn::real_tokens(prefix), memory, gs::nn::real_tokens(source),
+  const auto y = gs::nn::decode<"expert">(m.scope("decoder"), table, prefix, gs::nn::real_tokens(m, prefix), memory, gs::nn::real_tokens(m, source),
                                           inference, routing);
   const auto logits = gs::einsum<"GBM,VM->GBV">(gs::einsum<"GBT,GBTM->GBM">(last, y), table);
   return gs::map<[](auto p) { return gs::log(p); }>(gs::softmax(logits));

@@ -129,23 +129,6 @@ TEST_CASE("what is wrong is said when the program is bound, or by the step that 
                        doctest::Contains("id 4 at position 1 is outside a table of 4 rows"), gs::error);
 }
 
-TEST_CASE("a plan step that no executor knows is refused when the program is bound") {
-  gs::plan_tables p;
-  p.mesh = run_graph::mesh_of_rank(1);
-  p.values = gs::list<gs::value>(2);
-  p.values[1].producer = 0;
-  p.lifetimes = {{.root = 0, .first = -1, .last = 0}, {.root = 1, .first = 0, .last = 1}};
-  gs::node n;
-  n.inputs = n.outputs = 1;
-  n.out[0] = 1;
-  n.kind = op::collective_permute;
-  p.steps = {n};
-  p.inputs.push_back({{}, 0});
-  const gs::any_cluster on = simulate({2});
-  CHECK_THROWS_WITH_AS(gs::executor(p.view(), on, {}, gs::parameter_store(on)),
-                       "executor: a plan step of kind collective_permute cannot be run", gs::error);
-}
-
 TEST_CASE("memory is used again: a chain of steps needs no more than three tensors") {
   const run_graph::traced t = run_graph::trace({{"A"}}, [](const scope&, given x) {
     symbol y = x[0];

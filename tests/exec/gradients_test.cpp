@@ -144,6 +144,14 @@ TEST_CASE("gradients: reduce_max") {
   check_gradients({{"AB"}}, [](given x) { return gs::reduce_max<"ab->">(x[0]); });
 }
 
+TEST_CASE("equal maxima share the gradient") {
+  const run_graph::traced t = run_graph::trace({{"AB"}}, [](const gs::parameter_scope&, given x) {
+    return gs::gradients(gs::sum(gs::reduce_max<"ab->a">(x[0])), std::array{x[0]});
+  });
+  const arrays d = run_graph::run(t, run_graph::serial(t, {{'A', 2}, {'B', 4}}), {{1, 5, 5, 0, 3, 3, 3, 3}});
+  CHECK(d[0] == run_graph::array{0, 0.5, 0.5, 0, 0.25, 0.25, 0.25, 0.25});
+}
+
 TEST_CASE("gradients: rows") {
   check_gradients({{"ABC"}, {"ABC"}}, [](given x) { return weigh(gs::softmax(x[0]), x[1]); });
   check_gradients({{"ABC"}, {"C"}, {"C"}, {"ABC"}},

@@ -26,7 +26,7 @@ inline constexpr gs::nn::transformer_options options{
 inline constexpr auto training_step = [](auto& m, auto source, auto target, auto next, auto rate) {
   gs::nn::routing_summary routing;
   const auto table = m.param("embedding", "VM", gs::init::fan_in("M"));
-  const auto source_mask = gs::nn::real_tokens(source), target_mask = gs::nn::real_tokens(target);
+  const auto source_mask = gs::nn::real_tokens(m, source), target_mask = gs::nn::real_tokens(m, target);
   const auto memory =
       gs::nn::encode<"expert">(m.scope("encoder"), table, source, source_mask, options, routing);
   const auto y = gs::nn::decode<"expert">(m.scope("decoder"), table, target, target_mask, memory, source_mask,

@@ -15,17 +15,31 @@ namespace soundness {
 namespace gs = gshard;
 using gs::op;
 
+/// What a move of this kind over these axes may make of a layout.
+constexpr bool is_legal_move(op kind, std::uint32_t axes, const gs::sharding& from, const gs::sharding& to) {
+  bool finer = true, coarser = true;
+  for (int d = 0; d < from.rank; ++d) {
+    finer = finer && from[d].is_prefix_of(to[d]);
+    coarser = coarser && to[d].is_prefix_of(from[d]);
+  }
+  const std::uint32_t completed = from.partial & ~std::uint32_t(to.partial), cut = to.used() & ~from.used();
+  if (axes == 0 || from.rank != to.rank || (to.partial & ~from.partial)) return false;
+  switch (kind) {
+    case op::slice: return finer && !completed && cut == axes;
+    case op::all_gather: return coarser && !completed && axes == (from.used() & ~to.used());
+    case op::all_reduce: return finer && coarser && completed == axes;
+    case op::reduce_scatter: return finer && completed == axes && !(axes & ~cut);
+    case op::all_to_all:
+    case op::collective_permute: return !completed && axes == gs::moving_axes(from, to);
+    default: return false;
+  }
+}
+
 /// A move takes a tensor from the layout that its operand has to the one that its result has.
 constexpr bool moves_right(const gs::plan_view& p, const gs::node& s) {
-  const auto mask = std::uint8_t(s.attr.integer[0]);
-  int axis = -1;
-  for (int a = 0; a < gs::max_axes; ++a)
-    if (mask == 1u << a) axis = a;
   const gs::value &from = p.at(s.input(0)), &to = p.at(s.output());
-  if (from.dims != to.dims || from.type != to.type || mask == 0 || (axis < 0 && s.kind != op::all_reduce))
-    return false;
-  return gs::after(from.layout, {s.kind, axis, s.attr.integer[1], s.attr.integer[2], mask})
-      .same_layout(to.layout);
+  return from.dims == to.dims && from.type == to.type &&
+         is_legal_move(s.kind, std::uint32_t(s.attr.integer[0]), from.layout, to.layout);
 }
 
 /// One list of axes for each factor of a step, on all operands and results; blocked factors whole, no axis on

@@ -60,6 +60,12 @@ struct packed_list {
     const Word low = count == capacity ? Word(~Word(0)) : Word((Word(1) << (count * Bits)) - 1);
     return (longer.bits & low) == bits;
   }
+  /// How many entries at the start are the same.
+  constexpr int common_prefix(const packed_list& other) const {
+    int n = 0;
+    while (n < count && n < other.count && (*this)[n] == other[n]) ++n;
+    return n;
+  }
   constexpr packed_list prefix(int n) const {
     packed_list p = *this;
     while (p.count > n) p.pop_back();

@@ -39,8 +39,6 @@ template <int Operand>
 struct operand_number {};
 template <int Dim>
 struct dim_number {};
-template <fixed_string... Axes>
-struct pending_over {};
 template <class T>
 struct expected_type {};
 template <class T>

@@ -19,14 +19,14 @@
 
 namespace gshard { inline namespace v0 { namespace detail {
 
-/// A communication step (or slice) of a plan, bound to memory. Data that are not contiguous along the dims concerned are packed
-/// before and unpacked after the backend moves them.
+/// A communication step (or slice) of a plan, bound to memory. The layouts of operand and result say what goes where: to every
+/// device of the group that part of its new shard which this one holds. Parts that are not contiguous are packed before and
+/// unpacked after the backend moves them.
 class collective_step {
  public:
-  /// axes: on the cluster. from, to: the dim that the axis leaves and the one it comes to, or -1.
-  collective_step(op kind, const any_cluster& on, std::uint32_t axes, int from, int to, const bound_value& in, const bound_value& out,
-                  std::shared_ptr<reducer> sums)
-      : kind_(kind), on_(on), axes_(axes), from_(from), to_(to), in_(in), out_(out), sums_(std::move(sums)), parts_(on.devices().size()) {
+  /// axes: on the cluster.
+  collective_step(op kind, const any_cluster& on, std::uint32_t axes, const bound_value& in, const bound_value& out, std::shared_ptr<reducer> sums)
+      : kind_(kind), on_(on), axes_(axes), in_(in), out_(out), sums_(std::move(sums)), parts_(on.devices().size()) {
     if (!runs(kind)) throw error("executor: a plan step of kind " + std::string(name(kind)) + " cannot be run");
     for (std::size_t i = 0; i < parts_.size(); ++i) prepare(i);
   }
@@ -37,12 +37,13 @@ class collective_step {
       case op::all_reduce: return all_reduce();
       case op::reduce_scatter: return reduce_scatter();
       case op::all_gather: return all_gather();
-      case op::all_to_all: return all_to_all();
+      case op::all_to_all:
+      case op::collective_permute: return exchange();
       default: return;
     }
   }
   static bool runs(op kind) {
-    return kind == op::slice || kind == op::all_reduce || kind == op::reduce_scatter || kind == op::all_gather || kind == op::all_to_all;
+    return kind == op::slice || traits(kind).collective;
   }
 
  private:
@@ -59,7 +60,6 @@ class collective_step {
   op kind_;
   any_cluster on_;
   std::uint32_t axes_;
-  int from_, to_;
   bound_value in_, out_;
   std::shared_ptr<reducer> sums_;
   std::vector<part> parts_;
@@ -73,31 +73,73 @@ class collective_step {
   kernel::placement place_of(const bound_value& v, int device) const {
     return place(v.extents, v.layout, on_.on().extents(), device);
   }
-  /// The part of shard `of` that lies at `of` everywhere but along dim d, where it lies as `along`.
-  static kernel::placement cut(kernel::placement of, const kernel::placement& along, int d) {
-    of.extent[std::size_t(d)] = along.extent[std::size_t(d)];
-    of.offset[std::size_t(d)] = along.offset[std::size_t(d)];
-    return of;
+  /// What two shards of one tensor have in common.
+  static kernel::placement common(const kernel::placement& a, const kernel::placement& b) {
+    kernel::placement both = a;
+    for (std::size_t d = 0; d < std::size_t(a.rank); ++d) {
+      both.offset[d] = std::max(a.offset[d], b.offset[d]);
+      both.extent[d] = std::max<std::int64_t>(0, std::min(a.offset[d] + a.extent[d], b.offset[d] + b.extent[d]) - both.offset[d]);
+    }
+    return both;
+  }
+  static bool equal(const kernel::placement& a, const kernel::placement& b) { return a.offset == b.offset && a.extent == b.extent; }
+  static piece make_piece(const kernel::placement& at) { return {at, kernel::element_count(at.rank, at.extent), 0}; }
+  static piece common_piece(const kernel::placement& a, const kernel::placement& b) { return make_piece(common(a, b)); }
+  static piece nothing(kernel::placement at) {
+    at.extent = {};
+    return {at, 0, 0};
   }
 
   void prepare(std::size_t i) {
     if (kind_ == op::slice || kind_ == op::all_reduce) return;
-    const int device = on_.devices()[i];
-    const device_group group(on_.on().extents(), axes_, device);
-    part& p = parts_[i];
-    for (int m = 0; m < group.size(); ++m) {
-      const kernel::placement there_in = place_of(in_, group.device(m)), there_out = place_of(out_, group.device(m));
-      // To member m goes what it will hold along `to_`; from it comes what it holds along `from_`.
-      p.send.push_back(make_piece(to_ >= 0 ? cut(in_.places[i], there_out, to_) : in_.places[i]));
-      p.recv.push_back(make_piece(from_ >= 0 ? cut(out_.places[i], there_in, from_) : out_.places[i]));
+    const device_group group(on_.on().extents(), axes_, on_.devices()[i]);
+    const auto members = std::size_t(group.size()), me = std::size_t(group.member());
+    std::vector<kernel::placement> before, after;
+    for (std::size_t m = 0; m < members; ++m) {
+      before.push_back(place_of(in_, group.device(int(m))));
+      after.push_back(place_of(out_, group.device(int(m))));
     }
+    part& p = parts_[i];
+    if (kind_ == op::reduce_scatter) {
+      for (std::size_t m = 0; m < members; ++m) p.send.push_back(common_piece(before[me], after[m]));
+    } else {
+      p.send.assign(members, nothing(before[me]));
+      p.recv.assign(members, nothing(after[me]));
+      for_each_origin(before, after, [&](std::size_t from, std::size_t to) {
+        if (from == me) p.send[to] = common_piece(before[from], after[to]);
+        if (to == me) p.recv[from] = common_piece(before[from], after[to]);
+      });
+      chain(p.recv, p.recv_bytes, p.recv_offset);
+      p.packed_out = buffer(p.recv_offset.back() + p.recv_bytes.back());
+    }
+    if (kind_ == op::all_gather) return;
     chain(p.send, p.send_bytes, p.send_offset);
-    chain(p.recv, p.recv_bytes, p.recv_offset);
     for (const piece& b : p.send) p.send_elements.push_back(b.elements);
-    if (to_ >= 0) p.packed_in = buffer(p.send_offset.back() + p.send_bytes.back());
-    if (from_ >= 0) p.packed_out = buffer(p.recv_offset.back() + p.recv_bytes.back());
+    p.packed_in = buffer(p.send_offset.back() + p.send_bytes.back());
   }
-  static piece make_piece(const kernel::placement& at) { return {at, kernel::element_count(at.rank, at.extent), 0}; }
+
+  /// Calls f(from, to) where member `to` gets what the shards before and after have in common from member `from`. Where several
+  /// members hold the same shard, one that needs it takes its own, and the others take turns.
+  template <class F>
+  static void for_each_origin(const std::vector<kernel::placement>& before, const std::vector<kernel::placement>& after, F f) {
+    std::vector<char> counted(before.size(), 0);
+    for (std::size_t first = 0; first < before.size(); ++first) {
+      if (counted[first]) continue;
+      std::vector<std::size_t> holders;
+      for (std::size_t m = first; m < before.size(); ++m)
+        if (equal(before[m], before[first])) {
+          holders.push_back(m);
+          counted[m] = 1;
+        }
+      std::size_t turn = 0;
+      for (std::size_t to = 0; to < after.size(); ++to) {
+        if (common_piece(before[first], after[to]).elements == 0) continue;
+        if (equal(before[to], before[first])) f(to, to);
+        else f(holders[turn++ % holders.size()], to);
+      }
+    }
+  }
+
   void chain(std::vector<piece>& blocks, std::vector<std::int64_t>& bytes, std::vector<std::int64_t>& offset) const {
     std::int64_t next = 0;
     for (piece& b : blocks) {
@@ -145,7 +187,7 @@ class collective_step {
     each([&](std::size_t i) { unpack_all(i); });
   }
 
-  void all_to_all() {
+  void exchange() {
     std::vector<exchange_part> parts;
     each([&](std::size_t i) {
       pack_all(i);

@@ -157,9 +157,9 @@ class executor {
     for (const node& step : plan_.steps) {
       std::vector<detail::action>& actions = actions_.emplace_back();
       if (traits(step.kind).collective || step.kind == op::slice) {
-        actions.push_back([c = std::make_shared<detail::collective_step>(step.kind, on_, axes_.mask(std::uint32_t(step.attr.integer[0])),
-                                                                         step.attr.integer[1], step.attr.integer[2], value(step.input(0)),
-                                                                         value(step.output(0)), sums_)](const run_context&) { (*c)(); });
+        auto c = std::make_shared<detail::collective_step>(step.kind, on_, axes_.mask(std::uint32_t(step.attr.integer[0])), value(step.input(0)),
+                                                           value(step.output(0)), sums_);
+        actions.push_back([c](const run_context&) { (*c)(); });
         continue;
       }
       const bool wide = element_type(step) == dtype::f64;

@@ -15,10 +15,11 @@ enum class fault : std::uint8_t {
   axis_used_twice,        // a spec names one axis twice
   rank_mismatch,          // a spec, an equation or an operation expects another number of dims
   unknown_letter,         // dims are declared by letters A-Z, a-z
+  foreign_letter,         // an initialiser names a dim that its parameter does not have
+  too_many_dims,          // a program has at most 256 different dims
   malformed_equation,     // at a column
   index_in_no_operand,    // an output index that no operand has
   index_repeated,         // an output index that occurs twice
-  operand_count,          // an equation has another number of operands than the call
   dims_differ,            // one index stands for two different dims
   dims_do_not_broadcast,  // no way to line up the dims of an elementwise operation
   wrong_type,             // an operand has another element type than the operation needs

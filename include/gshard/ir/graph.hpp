@@ -81,6 +81,8 @@ struct initialiser {
   /// The constant, or the standard deviation, divided by the square root of the product of the extents of `fan_in`.
   double scale = 0;
   dim_list fan_in;
+
+  constexpr bool operator==(const initialiser&) const = default;
 };
 
 /// A tensor that lives from step to step, and its row in checkpoints.

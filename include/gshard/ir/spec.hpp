@@ -38,10 +38,12 @@ struct label {
 
   template <std::size_t N>
   consteval label(const char (&axis)[N]) {
+    static_assert(N - 1 <= longest, "gshard: the name of a mesh axis has at most 23 characters");
     add({axis, N - 1});
   }
   template <std::size_t N>
   constexpr explicit label(const fixed_string<N>& axis) {
+    static_assert(N - 1 <= longest, "gshard: the name of a mesh axis has at most 23 characters");
     add(axis.view());
   }
   constexpr explicit label(kind k) : what(k) {}
@@ -56,6 +58,7 @@ namespace detail {
 template <fixed_string... Axes>
 constexpr label make_label(label::kind k) {
   static_assert(sizeof...(Axes) <= label::most, "gshard: at most 4 mesh axes in one entry of a spec");
+  static_assert(((Axes.view().size() <= label::longest) && ...), "gshard: the name of a mesh axis has at most 23 characters");
   label l(k);
   (l.add(Axes.view()), ...);
   return l;
@@ -90,7 +93,8 @@ struct named_sharding {
     axis_name axis;
     int dim = 0;  // -1: pending sum
   };
-  std::array<item, 16> items{};
+  static constexpr int most = max_rank * int(label::most);
+  std::array<item, most> items{};
   int count = 0;
   int rank = 0;
   unsigned open = 0;

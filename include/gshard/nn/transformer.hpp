@@ -69,8 +69,8 @@ constexpr symbol feed_forward_or_moe(const parameter_scope& m, int index, symbol
 }
 
 /// 1 where a token is real, 0 where it is padding (id 0).
-constexpr symbol real_tokens(symbol ids) {
-  return map<[](auto id) { return 0 < id ? decltype(id)(1) : decltype(id)(0); }>(cast<float>(ids));
+constexpr symbol real_tokens(const parameter_scope& m, symbol ids) {
+  return map<[](auto id) { return 0 < id ? decltype(id)(1) : decltype(id)(0); }>(cast(ids, m.type()));
 }
 /// 0 where a key may be attended to, -1e9 at padding.
 constexpr symbol padding_bias(symbol mask) {
@@ -83,7 +83,7 @@ constexpr symbol embed(const parameter_scope& m, symbol table, symbol ids, symbo
   return dropout(scale_by<"M">(gather(table, ids), 0.5) + at, o.dropout);
 }
 
-/// Encodes source ids [G,B,S]: [G,B,S,M]. mask: real_tokens(ids).
+/// Encodes source ids [G,B,S]: [G,B,S,M]. mask: real_tokens(m, ids).
 template <fixed_string ExpertAxis>
 constexpr symbol encode(const parameter_scope& m, symbol table, symbol ids, symbol mask, const transformer_options& o, routing_summary& routing) {
   const symbol bias = padding_bias(mask);
@@ -103,7 +103,7 @@ template <fixed_string ExpertAxis>
 constexpr symbol decode(const parameter_scope& m, symbol table, symbol ids, symbol mask, symbol memory, symbol memory_mask,
                         const transformer_options& o, routing_summary& routing) {
   const symbol causal = map<[](auto q, auto k) { return k <= q ? decltype(q)(0) : decltype(q)(-1e9f); }>(
-      cast<float>(iota<"TT">(m, 0)), cast<float>(iota<"TT">(m, 1)));
+      cast(iota<"TT">(m, 0), m.type()), cast(iota<"TT">(m, 1), m.type()));
   const symbol bias = padding_bias(memory_mask);
   symbol x = embed(m, table, ids, iota<"T">(m), o);
   for (int i = 0; i < o.decoder_layers; ++i) {

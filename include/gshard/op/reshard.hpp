@@ -24,7 +24,12 @@ struct moved_layout {
     return resolve(Spec::named, mesh_of<Spec>::shape, "all_to_all", problem);
   }();
   static_assert(!before[From].empty(), "gshard: all_to_all from a dim that no mesh axis cuts");
-  static constexpr sharding value = after(before, axis_move(op::all_to_all, before[From].back(), From, To));
+  static constexpr sharding value = [] {
+    sharding s = before;
+    s[From].pop_back();
+    s[To].push_back(before[From].back());
+    return s;
+  }();
 };
 
 template <int Rank>
@@ -36,8 +41,8 @@ constexpr auto replicated_spec(std::index_sequence<I...>) {
 }
 }  // namespace detail
 
-/// reshard<P<none, "expert">>(t): the same tensor in another layout; a pending sum is completed. Communicates: the cheapest sequence
-/// of slice, reduce_scatter, all_to_all, all_reduce and all_gather that pass/reshard.hpp finds; nothing if it lies so already.
+/// reshard<P<none, "expert">>(t): the same tensor in another layout; a pending sum is completed. Communicates: the cheapest way that
+/// pass/reshard.hpp finds; nothing if it lies so already.
 /// Compile time: rank, axes used twice. Throws `gshard::error` if the cluster lacks an axis.
 template <class To, class T, class From>
 tensor<T, To> reshard(const tensor<T, From>& t) {

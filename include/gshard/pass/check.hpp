@@ -32,12 +32,9 @@ constexpr bool check_program() {
                 "gshard: a tensor has another number of dims than its partition spec, equation or operation expects");
   static_assert(holds<What != fault::unknown_letter, where, index_letter<detail_word>>,
                 "gshard: dims are declared by at most 8 letters");
-  static_assert(holds<What != fault::malformed_equation, operation, at_column<D.first>>, "gshard: malformed einsum equation");
-  static_assert(holds<What != fault::index_in_no_operand, operation, index_letter<detail_word>>,
-                "gshard: an output index of the einsum equation is in no operand");
-  static_assert(holds<What != fault::index_repeated, operation, index_letter<detail_word>>,
-                "gshard: an output index of the einsum equation occurs twice");
-  static_assert(holds<What != fault::operand_count, operation>, "gshard: an operation got another number of operands than it takes");
+  static_assert(holds<What != fault::foreign_letter, where, index_letter<detail_word>>,
+                "gshard: the initial values of a parameter depend on a dim that it does not have");
+  static_assert(holds<What != fault::too_many_dims, where>, "gshard: a program has at most 256 different dims");
   static_assert(holds<What != fault::dims_differ, operation, operand_number<D.first>, dim_number<D.second>, index_letter<detail_word>>,
                 "gshard: one index or operation meets two different dims");
   static_assert(holds<What != fault::dims_do_not_broadcast, operation, operand_number<D.first>>,
@@ -49,7 +46,7 @@ constexpr bool check_program() {
   static_assert(holds<What != fault::incomplete_output, where>,
                 "gshard: a pending sum (partial) is used where a complete tensor is declared");
   static_assert(holds<What != fault::not_differentiable, operation>, "gshard: no gradient is known for an operation");
-  static_assert(holds<What != fault::duplicate_name, where>, "gshard: two parameters with different dims or partition specs have one name");
+  static_assert(holds<What != fault::duplicate_name, where>, "gshard: two parameters with different dims, initial values or partition specs have one name");
   static_assert(holds<What != fault::name_too_long, where>, "gshard: a parameter's full name is longer than 63 characters");
   static_assert(holds<What != fault::read_after_update, where>, "gshard: a parameter is read after it was updated in place");
   return true;

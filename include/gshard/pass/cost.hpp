@@ -16,6 +16,7 @@ namespace gshard { inline namespace v0 {
 struct extents {
   list<std::int64_t> dims;
   std::array<int, max_axes> axes{};
+  std::uint32_t known_axes = 0;  // a bit each: not assumed
 
   constexpr std::int64_t dim(int i) const { return dims[std::size_t(i)]; }
   constexpr int axis(int a) const { return axes[std::size_t(a)]; }
@@ -39,8 +40,11 @@ constexpr extents assume_extents(list_view<dim> dims, const mesh_shape& mesh, co
     const std::int64_t bound = d.what == dim::kind::bound ? known.find(d.letter) : derived_extent(d, e.dims);
     e.dims.push_back(bound >= 0 ? bound : assumed_dim);
   }
-  for (int a = 0; a < mesh.count; ++a)
-    e.axes[std::size_t(a)] = mesh.static_extent(a) == dynamic ? assumed_axis : mesh.static_extent(a);
+  for (int a = 0; a < mesh.count; ++a) {
+    const int extent = mesh.static_extent(a);
+    e.axes[std::size_t(a)] = extent == dynamic ? assumed_axis : extent;
+    if (extent != dynamic) e.known_axes |= 1u << a;
+  }
   return e;
 }
 }  // namespace detail
@@ -62,16 +66,34 @@ constexpr std::int64_t shard_elements(const dim_list& dims, const sharding& layo
 /// Sums whose addends are together at most so many bytes are made by gathering all of them: one latency instead of two.
 inline constexpr std::int64_t small_sum_bytes = 4096;
 
-/// Bytes that one device sends in a collective whose operand's shard has `shard_bytes`, in a group of n devices: what the executor
-/// does, exactly where the shard divides by n.
-constexpr std::int64_t bytes_sent(op kind, std::int64_t shard_bytes, std::int64_t n) {
+namespace detail {
+/// Bytes of its new shard that a device lacks when a tensor moves between two layouts; on the device that lacks most.
+constexpr std::int64_t bytes_lacking(const value& v, const sharding& from, const sharding& to, const extents& e) {
+  const std::int64_t bytes = shard_elements(v.dims, to, e) * size_of(v.type);
+  std::int64_t pieces = 1;  // the device has one of so many equal pieces of its new shard
+  for (int d = 0; d < to.rank; ++d) {
+    if (from[d].is_prefix_of(to[d])) continue;
+    if (!to[d].is_prefix_of(from[d])) return bytes;
+    pieces *= e.devices(from[d].mask()) / e.devices(to[d].mask());
+  }
+  return bytes - bytes / pieces;
+}
+}  // namespace detail
+
+/// Bytes that one device sends in a collective over the devices of some axes that takes a tensor from one layout to another: what the
+/// executor does on the busiest device, exactly where the extents divide.
+constexpr std::int64_t bytes_sent(op kind, std::uint32_t axes, const value& v, const sharding& from, const sharding& to, const extents& e) {
+  const std::int64_t n = e.devices(axes);
   if (n <= 1) return 0;
   switch (kind) {
-    case op::all_gather: return shard_bytes * (n - 1);
-    case op::all_reduce: return shard_bytes * n <= small_sum_bytes ? shard_bytes * (n - 1) : 2 * (shard_bytes * (n - 1) / n);
-    case op::reduce_scatter:
-    case op::all_to_all: return shard_bytes * (n - 1) / n;
-    case op::collective_permute: return shard_bytes;
+    case op::all_reduce: {
+      const std::int64_t bytes = shard_elements(v.dims, from, e) * size_of(v.type);
+      return bytes * n <= small_sum_bytes ? bytes * (n - 1) : 2 * (bytes * (n - 1) / n);
+    }
+    case op::reduce_scatter: return shard_elements(v.dims, to, e) * size_of(v.type) * (n - 1);
+    case op::all_gather:
+    case op::all_to_all:
+    case op::collective_permute: return detail::bytes_lacking(v, from, to, e);
     default: return 0;
   }
 }

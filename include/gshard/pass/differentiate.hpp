@@ -15,16 +15,20 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 
 namespace gshard { inline namespace v0 {
 
 namespace detail {
 
+template <class T, int Number>
+void fill_row(const T* const*, const std::int64_t*, T* out, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) out[i] = T(Number);
+}
 /// The same number everywhere, as a map without operands: a gradient's start does not wait for the value it is a gradient of.
 template <int Number>
 inline constexpr pointwise pointwise_constant{
-    .f32 = [](const float* const*, const std::int64_t*, float* out, std::int64_t n) { std::fill_n(out, n, float(Number)); },
-    .f64 = [](const double* const*, const std::int64_t*, double* out, std::int64_t n) { std::fill_n(out, n, double(Number)); }};
+    .f32 = fill_row<float, Number>, .f64 = fill_row<double, Number>};
 
 /// Reverse mode over the nodes of a program: walks them backwards, and for every node that has a gradient on a result appends
 /// the nodes that compute the gradients of its operands.
@@ -46,7 +50,9 @@ class differentiator {
       bool reached = false;
       for (int o = 0; o < n.outputs; ++o)
         if (std::size_t(n.output(o)) < gradients_.size() && gradients_[std::size_t(n.output(o))] >= 0) reached = true;
-      if (reached) pull_back(n);
+      bool wanted = false;
+      for (int k = 0; k < n.inputs; ++k) wanted = wanted || wants(n, k);
+      if (reached && wanted) pull_back(n);
     }
   }
 
@@ -209,17 +215,24 @@ class differentiator {
     }
   }
 
-  /// dy where x equals the maximum.
+  /// dy where x equals the maximum; where several do, each gets its share.
   constexpr void pull_back_max(const node& n, symbol dy) {
     const symbol x = in(n, 0), y = out(n);
-    rule r;
-    r.out[0] = counting(x.rank());
-    r.in[0] = r.out[0];
-    for (int d = 0; d < y.rank(); ++d) r.in[1].push_back(n.loops.in[0].find(n.loops.out[0][d]));
-    r.in[2] = r.in[1];
-    attributes attr;
-    attr.function = &pointwise_of<[](auto v, auto largest, auto d) { return v == largest ? d : decltype(d)(0); }, 3>;
-    add(n.input(0), {&b_, b_.add_node(op::map, {x.id, y.id, dy.id}, r, attr, {{x.get().dims, x.get().type}})});
+    const short_list all = counting(x.rank());
+    short_list kept;
+    for (int d = 0; d < y.rank(); ++d) kept.push_back(n.loops.in[0].find(n.loops.out[0][d]));
+    const auto map_of = [&](const pointwise& f, symbol a, symbol b, const short_list& factors) {
+      rule r;
+      r.in[0] = r.out[0] = factors;
+      r.in[1] = factors == all ? kept : factors;
+      attributes attr;
+      attr.function = &f;
+      return symbol{&b_, b_.add_node(op::map, {a.id, b.id}, r, attr, {{a.get().dims, a.get().type}})};
+    };
+    const symbol hit = map_of(pointwise_of<[](auto v, auto largest) { return v == largest ? decltype(v)(1) : decltype(v)(0); }, 2>, x, y, all);
+    const symbol hits = emit_einsum(b_, list_view(&hit, 1), list_view(&all, 1), kept);
+    const symbol share = map_of(pointwise_of<[](auto d, auto count) { return d / count; }, 2>, dy, hits, counting(y.rank()));
+    add(n.input(0), map_of(pointwise_of<[](auto v, auto d) { return v * d; }, 2>, hit, share, all));
   }
 
   constexpr void pull_back_gating(const node& n) {

@@ -135,7 +135,7 @@ class partitioner {
     for (std::int32_t v = first_[std::size_t(of)]; v >= 0; v = next_[std::size_t(v)]) {
       const sharding& s = version(v).layout;
       if (layout.partial & ~s.partial) continue;
-      const std::int64_t c = s.same_layout(layout) ? 0 : 1 + bytes_sent(plan_reshard(s, layout), version(v), s, e_);
+      const std::int64_t c = s.same_layout(layout) ? 0 : 1 + plan_reshard(version(v), s, layout, e_).bytes;
       if (best < 0 || c < best) {
         best = c;
         if (from) *from = v;
@@ -154,13 +154,13 @@ class partitioner {
         if (p.value == owner) g_.problem.report(fault::read_after_update, p.name.view());
       return now;
     }
-    for (const move& m : plan_reshard(version(now).layout, layout)) {
+    for (const move& m : plan_reshard(version(now), version(now).layout, layout, e_)) {
       node n;
       n.kind = m.kind;
       n.inputs = n.outputs = 1;
       n.in[0] = now;
-      n.attr.integer = {m.axes, m.from, m.to};
-      now = add_version(of, after(version(now).layout, m));
+      n.attr.integer[0] = m.axes;
+      now = add_version(of, m.to);
       n.out[0] = now;
       result_.steps.push_back(n);
     }
@@ -247,7 +247,7 @@ class partitioner {
       const sharding made = result_layout(n.loops.out[std::size_t(o)], c, pending);
       sharding wanted = v.layout;
       wanted.partial = 0;
-      if (!made.same_layout(wanted)) total += 1 + bytes_sent(plan_reshard(made, wanted), v, made, e_);
+      if (!made.same_layout(wanted)) total += 1 + plan_reshard(v, made, wanted, e_).bytes;
       if (repeats) total += shard_elements(v.dims, made, e_) * size_of(v.type);
     }
     return total;
@@ -291,7 +291,7 @@ class partitioner {
 
   constexpr void place(const node& n) {
     if (n.kind == op::annotate) {
-      // Not a step of its own: the tensor under a second name, in the layout that was asked for.
+      // Brought to the layout that was asked for, it goes on under a second name.
       const std::int32_t source = fetch(n.input(0), g_.at(n.output()).layout);
       first_[std::size_t(n.output())] = alias(source, n.output());
       return;

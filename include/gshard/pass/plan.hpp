@@ -16,7 +16,8 @@ namespace gshard { inline namespace v0 {
 /// What every device runs: a table of steps over shards, all of it a constant expression. Executor, cost model, description and
 /// audit read it; none of them knows another.
 ///
-/// In a communication step attr.integer is {mask of mesh axes, dim the axis leaves or -1, dim it comes to or -1}.
+/// In a communication step attr.integer[0] is a mask of mesh axes: data move between devices that differ in them alone. What moves
+/// where is told by the layouts of its operand and its result.
 struct plan_view {
   mesh_shape mesh;
   list_view<dim> dims;
@@ -44,8 +45,7 @@ struct plan_view {
   constexpr std::int64_t bytes_sent(const node& step, const extents& e) const {
     if (!traits(step.kind).collective) return 0;
     const value& v = at(step.input(0));
-    return gshard::bytes_sent(step.kind, shard_elements(v.dims, v.layout, e) * size_of(v.type),
-                              e.devices(std::uint32_t(step.attr.integer[0])));
+    return gshard::bytes_sent(step.kind, std::uint32_t(step.attr.integer[0]), v, v.layout, at(step.output()).layout, e);
   }
   /// Bytes that one device sends in all steps of a kind, or in all.
   constexpr std::int64_t bytes_sent(op kind, const extents& e) const {
@@ -71,6 +71,7 @@ struct plan_view {
     for (const dim& d : dims)
       e.dims.push_back(d.what == dim::kind::bound ? bound.find(d.letter) : derived_extent(d, e.dims));
     for (std::size_t a = 0; a < axes.size(); ++a) e.axes[a] = axes[a];
+    e.known_axes = (1u << axes.size()) - 1u;
     return e;
   }
 };

@@ -7,120 +7,188 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 
 namespace gshard { inline namespace v0 {
 
-/// One step from a layout to another. slice, all_gather: `axis` at the end of dim `to` / `from`; all_to_all: `axis` from the
-/// end of dim `from` to the end of dim `to`; reduce_scatter: pending `axis` to the end of dim `to`; all_reduce: pending `axes`.
+/// One step from a layout to another: what kind it is, between which axes' devices data move, and the layout it ends in.
 struct move {
   op kind{};
-  int axis = -1;
-  int from = -1, to = -1;
-  std::uint8_t axes = 0;  // mask; for one axis its bit
+  std::uint8_t axes = 0;  // mask
+  sharding to;
 };
 
-/// What a move makes of a layout.
-constexpr sharding after(const sharding& before, const move& m) {
-  sharding s = before;
-  s.open = 0;
-  switch (m.kind) {
-    case op::slice: s[m.to].push_back(m.axis); break;
-    case op::all_gather: s[m.from].pop_back(); break;
-    case op::all_to_all:
-      s[m.from].pop_back();
-      s[m.to].push_back(m.axis);
-      break;
-    case op::reduce_scatter: s[m.to].push_back(m.axis); [[fallthrough]];
-    case op::all_reduce: s.partial = std::uint8_t(s.partial & ~m.axes); break;
-    default: break;
-  }
-  return s;
-}
+/// What starting a collective costs, as bytes that could be sent in that time: about 10 microseconds at 6 GB/s.
+inline constexpr std::int64_t start_bytes = 1 << 16;
 
+/// The moves from one layout of a tensor to another, and the bytes that one device sends for them.
 struct move_list {
-  static constexpr std::size_t most = 24;
+  static constexpr std::size_t most = 5;
   std::array<move, most> moves{};
   std::size_t count = 0;
+  std::int64_t bytes = 0;
 
-  constexpr void push_back(const move& m) { moves[count++] = m; }
+  /// Bytes, and what starting costs.
+  constexpr std::int64_t cost() const {
+    std::int64_t total = bytes;
+    for (const move& m : *this)
+      if (traits(m.kind).collective) total += start_bytes;
+    return total;
+  }
   constexpr const move* begin() const { return moves.data(); }
   constexpr const move* end() const { return moves.data() + count; }
 };
 
+/// The axes between whose devices data move when a tensor that lies as `from` comes to lie as `to`.
+constexpr std::uint32_t moving_axes(const sharding& from, const sharding& to) {
+  std::uint32_t mask = 0;
+  for (int d = 0; d < from.rank; ++d) {
+    const int same = from[d].common_prefix(to[d]);
+    mask |= (from[d].mask() ^ from[d].prefix(same).mask()) | (to[d].mask() ^ to[d].prefix(same).mask());
+  }
+  return mask;
+}
+
+/// Whether every device gets its new shard from one other device: each dim is cut into as many pieces as before, whatever the
+/// extents of run-time axes will be.
+constexpr bool is_permutation(const sharding& from, const sharding& to, const extents& e) {
+  for (int d = 0; d < from.rank; ++d) {
+    const std::uint32_t before = from[d].mask(), after = to[d].mask(), changed = before ^ after;
+    if (changed == 0) continue;
+    if ((changed & e.known_axes) != changed || e.devices(before) != e.devices(after)) return false;
+  }
+  return true;
+}
+
 namespace detail {
 
-constexpr move axis_move(op kind, int axis, int from, int to) { return {kind, axis, from, to, std::uint8_t(1u << axis)}; }
-
-/// The next axis that dim d still needs, if what it has is a prefix of what it should have; else -1.
-constexpr int next_axis(const sharding& now, const sharding& goal, int d) {
-  if (now[d].size() < goal[d].size() && now[d].is_prefix_of(goal[d])) return goal[d][now[d].size()];
-  return -1;
-}
-
-/// An all_to_all that brings an axis to its place; `axis` is -1 if there is none.
-constexpr move find_exchange(const sharding& now, const sharding& goal) {
-  for (int d = 0; d < now.rank; ++d) {
-    const int a = next_axis(now, goal, d), source = a < 0 ? -1 : now.dim_of(a);
-    if (source >= 0 && now[source].back() == a) return axis_move(op::all_to_all, a, source, d);
+/// A way from one layout to another is made of these moves, each left out where it has nothing to do:
+///
+///     slice           cut over axes that hold copies: nothing is sent
+///     reduce_scatter  complete sums, each device its own block
+///     all_reduce      complete sums, whole; then slice what has become copies
+///     one exchange    every device gets what it lacks of its new shard from devices that have it: all_gather if it keeps all it has,
+///                     collective_permute if it gets a whole shard of one other, else all_to_all
+///
+/// So sums are made while data are small, and the exchange sends nothing that its receiver has: between complete layouts no plan
+/// can send less.
+class way_planner {
+ public:
+  constexpr way_planner(const value& v, const sharding& from, const sharding& to, const extents& e) : v_(v), to_(to), e_(e), now_(from) {
+    now_.open = to_.open = 0;
   }
-  return {};
-}
 
-/// The gather that helps most: of an axis that the goal lacks, which has to go anyway, else of one that stood in another's way.
-constexpr move find_gather(const sharding& now, const sharding& goal) {
-  move best;
-  int merit = -1;
-  for (int d = 0; d < now.rank; ++d) {
-    if (now[d].is_prefix_of(goal[d])) continue;
-    const move m = axis_move(op::all_gather, now[d].back(), d, -1);
-    const int merits = goal.dim_of(m.axis) < 0 ? 2 : find_exchange(after(now, m), goal).axis >= 0 ? 1 : 0;
-    if (merits > merit) {
-      best = m;
-      merit = merits;
+  /// Which pending sums are scattered, where the others are made whole: those that the goal cuts are worth it by bytes, all (and
+  /// gathered again at the end) where other data move too, none where starting costs most.
+  enum class scatter : std::uint8_t { none, cut, all };
+
+  /// use_idle: axes that hold copies share the work of the sums.
+  constexpr move_list run(scatter which, bool use_idle) {
+    slice(use_idle);
+    if (now_.partial & ~to_.partial) {
+      complete(which);
+      slice(false);
+    }
+    exchange();
+    return list_;
+  }
+
+ private:
+  const value& v_;
+  sharding to_;
+  const extents& e_;
+  sharding now_;
+  move_list list_;
+
+  constexpr std::uint32_t busy() const { return now_.used() | now_.partial; }
+
+  constexpr void go(op kind, std::uint32_t axes, const sharding& there) {
+    list_.bytes += bytes_sent(kind, axes, v_, now_, there, e_);
+    list_.moves[list_.count++] = {kind, std::uint8_t(axes), there};
+    now_ = there;
+  }
+
+  /// Lengthens every dim of s towards the goal by axes of this mask.
+  constexpr sharding lengthened(sharding s, std::uint32_t by) const {
+    for (int d = 0; d < s.rank; ++d) {
+      if (!s[d].is_prefix_of(to_[d])) continue;
+      for (int i = s[d].size(); i < to_[d].size() && ((by >> to_[d][i]) & 1u); ++i) s[d].push_back(to_[d][i]);
+    }
+    return s;
+  }
+  constexpr void slice(bool use_idle) {
+    sharding there = lengthened(now_, to_.used() & ~busy());
+    if (use_idle) append(there, idle() & ~there.used());
+    if (const std::uint32_t axes = there.used() & ~now_.used()) go(op::slice, axes, there);
+  }
+  /// Axes that hold copies.
+  constexpr std::uint32_t idle() const {
+    std::uint32_t mask = 0;
+    for (int a = 0; a < max_axes; ++a)
+      if (e_.axis(a) > 1 && !((busy() >> a) & 1u)) mask |= 1u << a;
+    return mask;
+  }
+
+  /// Cuts dims over axes that the goal does not have there: dims long enough, then those that have all that the goal cuts them by
+  /// (what such a dim holds is part of what it will hold), then the longest.
+  constexpr void append(sharding& s, std::uint32_t axes) const {
+    for (int a = 0; a < max_axes && s.rank > 0; ++a) {
+      if (!((axes >> a) & 1u)) continue;
+      int best = 0;
+      std::int64_t most = -1;
+      for (int d = 0; d < s.rank; ++d) {
+        const std::int64_t extent = e_.dim(v_.dims[d]) / e_.devices(s[d].mask());
+        const std::int64_t merit = extent < e_.axis(a) ? extent : (to_[d].is_prefix_of(s[d]) ? 2 : 1) * longest + extent;
+        if (merit <= most) continue;
+        best = d;
+        most = merit;
+      }
+      s[best].push_back(a);
     }
   }
-  return best;
-}
+  static constexpr std::int64_t longest = std::int64_t(1) << 48;
 
-/// The best single move towards `goal`: first what costs nothing (slice), then what shrinks the data (reduce_scatter), then
-/// all_to_all, then sums, and a gather only when nothing else helps.
-constexpr move next_move(const sharding& now, const sharding& goal) {
-  const std::uint8_t to_sum = std::uint8_t(now.partial & ~goal.partial);
-  const std::uint32_t used = now.used() | now.partial;
-  for (int d = 0; d < now.rank; ++d)
-    if (const int a = next_axis(now, goal, d); a >= 0 && !((used >> a) & 1u)) return axis_move(op::slice, a, -1, d);
-  for (int d = 0; d < now.rank; ++d)
-    if (const int a = next_axis(now, goal, d); a >= 0 && ((to_sum >> a) & 1u)) return axis_move(op::reduce_scatter, a, -1, d);
-  if (const move m = find_exchange(now, goal); m.axis >= 0) return m;
-  if (to_sum) return {op::all_reduce, -1, -1, -1, to_sum};
-  return find_gather(now, goal);
-}
+  constexpr void complete(scatter which) {
+    const std::uint32_t sums = now_.partial & ~to_.partial;
+    std::uint32_t scattered = which == scatter::all ? sums : which == scatter::cut ? sums & to_.used() : 0;
+    if (now_.rank == 0) scattered = 0;
+    if (scattered) {
+      sharding there = lengthened(now_, scattered | (to_.used() & ~busy()));
+      append(there, scattered & ~there.used());
+      there.partial = std::uint8_t(there.partial & ~scattered);
+      go(op::reduce_scatter, scattered, there);
+    }
+    if (const std::uint32_t rest = sums & ~scattered) {
+      sharding there = now_;
+      there.partial = std::uint8_t(there.partial & ~rest);
+      go(op::all_reduce, rest, there);
+    }
+  }
+
+  /// From a layout to the goal, both with the same pending sums, in one exchange.
+  constexpr void exchange() {
+    if (now_.same_layout(to_)) return;
+    bool coarser = true;
+    for (int d = 0; d < now_.rank; ++d) coarser = coarser && to_[d].is_prefix_of(now_[d]);
+    const op kind = coarser ? op::all_gather : is_permutation(now_, to_, e_) ? op::collective_permute : op::all_to_all;
+    go(kind, moving_axes(now_, to_), to_);
+  }
+};
 
 }  // namespace detail
 
-/// The moves from one layout of a tensor to another; empty when the data already lie so. `to` may not have pending sums that
-/// `from` lacks.
-constexpr move_list plan_reshard(const sharding& from, const sharding& to) {
-  move_list list;
-  sharding now = from;
-  while (!now.same_layout(to) && list.count < move_list::most) {
-    const move m = detail::next_move(now, to);
-    list.push_back(m);
-    now = after(now, m);
-  }
-  return list;
-}
-
-/// Bytes that a device sends for these moves of a tensor.
-constexpr std::int64_t bytes_sent(const move_list& moves, const value& v, const sharding& from, const extents& e) {
-  std::int64_t total = 0;
-  sharding now = from;
-  for (const move& m : moves) {
-    if (traits(m.kind).collective)
-      total += bytes_sent(m.kind, shard_elements(v.dims, now, e) * size_of(v.type), e.devices(m.axes));
-    now = after(now, m);
-  }
-  return total;
+/// The cheapest way from one layout of a tensor to another, by bytes and starts. Empty if it lies so already. `to` may have no
+/// pending sum that `from` lacks. @see detail::way_planner for what a way is
+constexpr move_list plan_reshard(const value& v, const sharding& from, const sharding& to, const extents& e) {
+  using detail::way_planner;
+  move_list best = way_planner(v, from, to, e).run(way_planner::scatter::cut, false);
+  if (!(from.partial & ~to.partial)) return best;
+  for (const auto which : {way_planner::scatter::none, way_planner::scatter::cut, way_planner::scatter::all})
+    for (const bool use_idle : {false, true}) {
+      const move_list other = way_planner(v, from, to, e).run(which, use_idle);
+      if (other.cost() < best.cost() || (other.cost() == best.cost() && other.count < best.count)) best = other;
+    }
+  return best;
 }
 
 }}  // namespace gshard::v0

@@ -3,6 +3,7 @@
 
 #include <gshard/base/list.hpp>
 #include <gshard/base/list_view.hpp>
+#include <gshard/ir/equation.hpp>
 #include <gshard/ir/graph.hpp>
 #include <gshard/ir/mesh.hpp>
 
@@ -122,8 +123,7 @@ class builder {
   constexpr dim_list dims_of(std::string_view letters, std::string_view tensor) {
     dim_list list;
     for (char c : letters) {
-      const bool letter = (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
-      if (!letter || list.full()) {
+      if (!is_letter(c) || list.full()) {
         fail(fault::unknown_letter, tensor, letters);
         break;
       }
@@ -141,6 +141,10 @@ class builder {
   constexpr int intern(const dim& d) {
     for (std::size_t i = 0; i < program.dims.size(); ++i)
       if (program.dims[i] == d) return int(i);
+    if (program.dims.size() == std::size_t(dim_list::largest) + 1) {
+      fail(fault::too_many_dims, std::string_view(&d.letter, d.letter ? 1 : 0));
+      return 0;
+    }
     program.dims.push_back(d);
     return int(program.dims.size()) - 1;
   }

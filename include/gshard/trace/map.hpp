@@ -110,13 +110,16 @@ constexpr symbol relu(symbol x) {
 }
 
 /// The same numbers with another element type; integers are not differentiated.
-template <class T>
-constexpr symbol cast(symbol x) {
+constexpr symbol cast(symbol x, dtype type) {
   builder& b = *x.owner;
   if (b.failed()) return b.nothing();
   rule loops;
   loops.in[0] = loops.out[0] = detail::counting(x.rank());
-  return {&b, b.add_node(op::cast, {x.id}, loops, {}, {{x.get().dims, dtype_of<T>}})};
+  return {&b, b.add_node(op::cast, {x.id}, loops, {}, {{x.get().dims, type}})};
+}
+template <class T>
+constexpr symbol cast(symbol x) {
+  return cast(x, dtype_of<T>);
 }
 
 }}  // namespace gshard::v0

@@ -32,7 +32,9 @@ class parameter_scope {
 
   constexpr parameter_scope scope(std::string_view name) const {
     parameter_scope m = *this;
-    m.prefix_ = full_name(name).append(".");
+    m.prefix_ = full_name(name);
+    if (m.prefix_.length == sizeof m.prefix_.text) builder_->fail(fault::name_too_long, name);
+    m.prefix_.append(".");
     return m;
   }
   constexpr parameter_scope scope(int index) const {
@@ -52,16 +54,20 @@ class parameter_scope {
     if (b.failed()) return b.nothing();
     const tensor_name full = full_name(name);
     const dim_list dims = b.dims_of(letters, full.view());
+    for (char c : start.over)
+      if (letters.find(c) == letters.npos) b.fail(fault::foreign_letter, full.view(), {&c, 1});
+    initialiser initial;
+    initial.what = start.what;
+    initial.scale = start.scale;
+    initial.fan_in = b.dims_of(start.over, full.view());
     for (const parameter& p : b.program.parameters)
       if (p.name == full) {
-        if (b.program.at(p.value).dims != dims) b.fail(fault::duplicate_name, full.view());
+        if (b.program.at(p.value).dims != dims || p.init != initial) b.fail(fault::duplicate_name, full.view());
         return {&b, p.value};
       }
     parameter p;
     p.name = full;
-    p.init.what = start.what;
-    p.init.scale = start.scale;
-    p.init.fan_in = b.dims_of(start.over, full.view());
+    p.init = initial;
     p.value = b.add_value(dims, type_);
     b.program.parameters.push_back(p);
     return {&b, p.value};
@@ -121,7 +127,7 @@ class parameter_scope {
   tensor_name prefix_;
 
   constexpr tensor_name full_name(std::string_view name) const {
-    if (prefix_.length + name.size() + 1 > sizeof prefix_.text) builder_->fail(fault::name_too_long, name);
+    if (prefix_.length + name.size() > sizeof prefix_.text) builder_->fail(fault::name_too_long, name);
     return tensor_name(prefix_).append(name);
   }
 };

@@ -24,7 +24,7 @@ constexpr int moe_layers = options.encoder_layers / 2 + options.decoder_layers /
 inline constexpr auto loss_of = [](auto& m, auto source, auto target_in, auto target_out,
                                    nn::routing_summary& routing) {
   auto table = m.param("embedding", "VM", gs::init::fan_in("M"));
-  auto source_mask = nn::real_tokens(source), target_mask = nn::real_tokens(target_in);
+  auto source_mask = nn::real_tokens(m, source), target_mask = nn::real_tokens(m, target_in);
   auto memory = nn::encode<"expert">(m.scope("encoder"), table, source, source_mask, options, routing);
   auto y = nn::decode<"expert">(m.scope("decoder"), table, target_in, target_mask, memory, source_mask,
                                 options, routing);

@@ -37,21 +37,45 @@ static_assert(gs::shard_elements(dims, cut(1, {0, 1}), sizes(15, 7, 2, 3)) == 15
 static_assert(gs::shard_elements(dims, cut(0, {0}), sizes(2, 1, 8, 1)) == 1 &&
               gs::shard_elements({}, gs::sharding::replicated(0), {}) == 1);
 
+// Bytes of floats that one device sends when a tensor comes to lie otherwise.
+constexpr std::int64_t sent(op kind, std::uint32_t axes, const gs::sharding& from, const gs::sharding& to, const gs::extents& e) {
+  gs::value v;
+  v.dims = dims;
+  return gs::bytes_sent(kind, axes, v, from, to, e);
+}
+constexpr gs::sharding whole = gs::sharding::replicated(2);
+constexpr gs::sharding pending(gs::sharding s, int axes) {
+  s.partial = std::uint8_t(axes);
+  return s;
+}
+constexpr gs::extents large() { return sizes(1024, 1024, 8, 4); }
+constexpr std::int64_t b = 4 << 20;  // bytes of the whole tensor
+
 // A group of one sends nothing; a slice never does.
 static_assert([] {
   for (const gs::op_traits& t : gs::op_table)
-    if (gs::bytes_sent(t.kind, 1000, 1) != 0 || (!t.collective && gs::bytes_sent(t.kind, 1000, 8) != 0))
+    if (sent(t.kind, 1, cut(0, {0}), whole, sizes(64, 64, 1, 4)) != 0 ||
+        (!t.collective && sent(t.kind, 1, whole, cut(0, {0}), large()) != 0))
       return false;
   return true;
 }());
-// Of a shard of b bytes: all but the own part; a large sum is a scatter of sums and a gather.
-constexpr std::int64_t b = 1 << 20;
-static_assert(gs::bytes_sent(op::all_to_all, b, 8) == b / 8 * 7 &&
-              gs::bytes_sent(op::reduce_scatter, b, 8) == b / 8 * 7);
-static_assert(gs::bytes_sent(op::all_gather, b / 8, 8) == b / 8 * 7 &&
-              gs::bytes_sent(op::collective_permute, b, 8) == b);
-static_assert(gs::bytes_sent(op::all_reduce, b, 8) ==
-              gs::bytes_sent(op::reduce_scatter, b, 8) + gs::bytes_sent(op::all_gather, b / 8, 8));
+// All but the own part; a large sum is a scatter of sums and a gather.
+static_assert(sent(op::all_gather, 1, cut(0, {0}), whole, large()) == b / 8 * 7 &&
+              sent(op::all_gather, 2, cut(0, {0, 1}), cut(0, {0}), large()) == b / 8 - b / 32 &&
+              sent(op::all_to_all, 1, cut(0, {0}), cut(1, {0}), large()) == b / 8 / 8 * 7 &&
+              sent(op::reduce_scatter, 1, pending(whole, 1), cut(0, {0}), large()) == b / 8 * 7 &&
+              sent(op::all_reduce, 1, pending(whole, 1), whole, large()) == 2 * (b / 8 * 7));
+// The last axis of a dim goes to another: what stays is the part along both.
+static_assert(sent(op::all_to_all, 2, cut(0, {0, 1}), [] {
+                auto s = cut(0, {0});
+                s[1].push_back(1);
+                return s;
+              }(), large()) == b / 32 - b / 32 / 4);
+// Nothing of the new shard is there already on the device that is worst off.
+static_assert(sent(op::collective_permute, 3, cut(0, {0, 1}), cut(0, {1, 0}), large()) == b / 32 &&
+              sent(op::all_to_all, 3, cut(0, {0}), cut(0, {1}), large()) == b / 4);
+// A small sum is gathered.
+static_assert(sent(op::all_reduce, 1, pending(whole, 1), whole, sizes(4, 4, 8, 1)) == 64 * 7);
 
 // What is not known yet is assumed: letters one extent, derived dims by their rule, axes one extent.
 static_assert([] {
@@ -63,7 +87,7 @@ static_assert([] {
   const gs::mesh_shape mesh = gs::mesh<gs::axis<"x", 3>, gs::axis<"y">>::shape;
   const gs::extents e = gs::detail::assume_extents(table, mesh, gs::dims{{'E', 5}});
   return e.dim(0) == 5 && e.dim(1) > 1 && e.dim(2) == 5 * e.dim(1) && e.dim(3) == 2 && e.axis(0) == 3 &&
-         e.axis(1) > 1;
+         e.axis(1) > 1 && e.known_axes == 1;
 }());
 
 }  // namespace

@@ -60,4 +60,11 @@ static_assert([] {
 static_assert(tracing::reads(gs::detail::counting(3), {0, 1, 2}) &&
               tracing::reads(gs::detail::counting(2, 5), {5, 6}) && gs::detail::counting(0).empty());
 
+// A program's table of dims is full some day.
+static_assert(tracing::fails(gs::fault::too_many_dims, "", [](gs::builder& b, const gs::parameter_scope&) {
+  for (int i = 0; i < 256; ++i) b.fixed_dim(i + 1);
+  b.fixed_dim(1);
+  if (!b.failed()) b.fixed_dim(1000);
+}));
+
 }  // namespace

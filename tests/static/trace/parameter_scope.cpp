@@ -22,7 +22,7 @@ static_assert(tracing::holds([](builder& b, const parameter_scope& m) {
 // One name is one tensor, wherever it is asked for.
 static_assert(tracing::holds([](builder& b, const parameter_scope& m) {
   const symbol w = m.param("w", "AB", init::zeros());
-  return m.param("w", "AB", init::constant(1)).id == w.id &&
+  return m.param("w", "AB", init::zeros()).id == w.id &&
          m.scope("w").param("w", "AB", init::zeros()).id != w.id && b.program.parameters.size() == 2;
 }));
 static_assert(fails(fault::duplicate_name, "s.w", [](builder&, const parameter_scope& m) {
@@ -68,6 +68,12 @@ static_assert(fails(fault::incomplete_output, "w", [](builder&, const parameter_
 }));
 static_assert(fails(fault::unknown_letter, "w",
                     [](builder&, const parameter_scope& m) { m.param("w", "A,B", init::zeros()); }));
+static_assert(fails(fault::foreign_letter, "w",
+                    [](builder&, const parameter_scope& m) { m.param("w", "AB", init::fan_in("C")); }));
+static_assert(fails(fault::duplicate_name, "w", [](builder&, const parameter_scope& m) {
+  m.param("w", "A", init::zeros());
+  m.param("w", "A", init::constant(1));
+}));
 static_assert(tracing::problem_of([](builder&, const parameter_scope& m) {
                 m.scope("abcdefghijklmnopqrstuvwxyz")
                     .scope("abcdefghijklmnopqrstuvwxyz")
