@@ -3,7 +3,6 @@
 
 #include <gshard/base/packed_list.hpp>
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 
@@ -13,7 +12,7 @@ namespace gshard { inline namespace v0 {
 /// of what the axes before it left; a mesh axis that occurs nowhere holds copies, or, if its bit is set in `partial`, addends
 /// whose sum is the tensor. A dim whose bit is set in `open` may still be refined by propagation.
 struct sharding {
-  std::array<short_list, max_rank> axes{};
+  short_list axes[max_rank]{};  // not std::array: each of its subscripts is a call that the constexpr evaluator makes
   std::uint8_t rank = 0;
   std::uint8_t partial = 0;
   std::uint8_t open = 0;
@@ -29,14 +28,14 @@ struct sharding {
     return s;
   }
 
-  constexpr short_list& operator[](int d) { return axes[std::size_t(d)]; }
-  constexpr const short_list& operator[](int d) const { return axes[std::size_t(d)]; }
+  constexpr short_list& operator[](int d) { return axes[d]; }
+  constexpr const short_list& operator[](int d) const { return axes[d]; }
 
   /// One bit per mesh axis that cuts some dim.
   constexpr std::uint32_t used() const {
     std::uint32_t m = 0;
     for (int d = 0; d < rank; ++d)
-      if (!(*this)[d].empty()) m |= (*this)[d].mask();
+      if (axes[d].count > 0) m |= axes[d].mask();
     return m;
   }
   /// The dim that `axis` cuts, or -1.
@@ -52,7 +51,7 @@ struct sharding {
   constexpr bool same_layout(const sharding& other) const {
     if (rank != other.rank || partial != other.partial) return false;
     for (int d = 0; d < rank; ++d)
-      if ((*this)[d] != other[d]) return false;
+      if (axes[d].bits != other.axes[d].bits || axes[d].count != other.axes[d].count) return false;
     return true;
   }
   constexpr bool operator==(const sharding&) const = default;

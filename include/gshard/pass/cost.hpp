@@ -23,8 +23,8 @@ struct extents {
   /// The number of devices along the axes of a mask.
   constexpr std::int64_t devices(std::uint32_t mask) const {
     std::int64_t n = 1;
-    for (int a = 0; a < max_axes; ++a)
-      if ((mask >> a) & 1u) n *= axis(a);
+    for (int a = 0; mask != 0; ++a, mask >>= 1)
+      if (mask & 1u) n *= axis(a);
     return n;
   }
 };

@@ -181,8 +181,10 @@ class way_planner {
 /// pending sum that `from` lacks. @see detail::way_planner for what a way is
 constexpr move_list plan_reshard(const value& v, const sharding& from, const sharding& to, const extents& e) {
   using detail::way_planner;
+  if (from.same_layout(to)) return {};
   move_list best = way_planner(v, from, to, e).run(way_planner::scatter::cut, false);
-  if (!(from.partial & ~to.partial)) return best;
+  // No way has less than one start; and where bytes are fewer than a start is worth, no further start pays.
+  if (!(from.partial & ~to.partial) || best.cost() <= 2 * start_bytes) return best;
   for (const auto which : {way_planner::scatter::none, way_planner::scatter::cut, way_planner::scatter::all})
     for (const bool use_idle : {false, true}) {
       const move_list other = way_planner(v, from, to, e).run(which, use_idle);
