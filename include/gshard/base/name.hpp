@@ -27,7 +27,12 @@ struct inplace_name {
   }
   constexpr std::string_view view() const { return {text, length}; }
   constexpr bool empty() const { return length == 0; }
-  constexpr bool operator==(const inplace_name& other) const { return view() == other.view(); }
+  constexpr bool operator==(const inplace_name& other) const {
+    if (length != other.length) return false;
+    for (std::size_t i = length; i-- > 0;)  // from the end: names in one scope start alike
+      if (text[i] != other.text[i]) return false;
+    return true;
+  }
 };
 
 using axis_name = inplace_name<23>;

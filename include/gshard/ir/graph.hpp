@@ -69,7 +69,8 @@ struct value {
   dim_list dims;
   dtype type = dtype::f32;
   sharding layout;
-  std::int32_t producer = -1;  // node, or -1: input or parameter
+  std::int32_t producer = -1;   // node, or -1: input or parameter
+  std::int32_t parameter = -1;  // its row in the table of parameters, if it is one
 
   constexpr int rank() const { return dims.size(); }
 };

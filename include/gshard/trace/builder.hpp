@@ -53,6 +53,14 @@ class builder {
     return std::int32_t(program.values.size()) - 1;
   }
 
+  /// A tensor that lives from step to step.
+  constexpr symbol add_parameter(parameter p, const dim_list& dims, dtype type) {
+    p.value = add_value(dims, type);
+    program.at(p.value).parameter = std::int32_t(program.parameters.size());
+    program.parameters.push_back(p);
+    return {this, p.value};
+  }
+
   struct result {
     dim_list dims;
     dtype type;
@@ -82,8 +90,7 @@ class builder {
 
   /// What a parameter holds after the step.
   constexpr void set_updated(symbol p, symbol updated) {
-    for (parameter& q : program.parameters)
-      if (q.value == p.id) q.updated = updated.id;
+    if (p.get().parameter >= 0) program.parameters[std::size_t(p.get().parameter)].updated = updated.id;
   }
 
   constexpr int bound_dim(char letter) {

@@ -68,9 +68,7 @@ class parameter_scope {
     parameter p;
     p.name = full;
     p.init = initial;
-    p.value = b.add_value(dims, type_);
-    b.program.parameters.push_back(p);
-    return {&b, p.value};
+    return b.add_parameter(p, dims, type_);
   }
   template <class... Entries>
   constexpr symbol param(std::string_view name, std::string_view letters, spec<Entries...>, init start) const {
@@ -94,17 +92,16 @@ class parameter_scope {
     if (b.failed()) return b.nothing();
     parameter p;
     p.trainable = false;
-    for (const parameter& q : b.program.parameters)
-      if (q.value == like.id) {
-        if (prefix.size() + q.name.length > sizeof p.name.text) b.fail(fault::name_too_long, q.name.view());
-        p.name = tensor_name(prefix).append(q.name.view());
-      }
     const value copy = like.get();
-    p.value = b.add_value(copy.dims, copy.type);
-    b.program.at(p.value).layout = copy.layout;
-    b.program.at(p.value).layout.open = sharding::unconstrained(copy.rank()).open;
-    b.program.parameters.push_back(p);
-    return {&b, p.value};
+    if (copy.parameter >= 0) {
+      const tensor_name& name = b.program.parameters[std::size_t(copy.parameter)].name;
+      if (prefix.size() + name.length > sizeof p.name.text) b.fail(fault::name_too_long, name.view());
+      p.name = tensor_name(prefix).append(name.view());
+    }
+    const symbol s = b.add_parameter(p, copy.dims, copy.type);
+    b.program.at(s.id).layout = copy.layout;
+    b.program.at(s.id).layout.open = sharding::unconstrained(copy.rank()).open;
+    return s;
   }
 
   /// Adds a scalar term, such as a layer's auxiliary loss, to the objective.
