@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # What tests/run.sh and examples/run.sh have in common (bash, sourced): the packages they need, and quiet builds.
 

@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # Builds and runs all tests; installs what they need where that is possible. See --help.
 set -euo pipefail
+# shellcheck source-path=SCRIPTDIR source=../cmake/packages.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../cmake/packages.sh"
 
 usage() {

@@ -24,7 +24,7 @@ namespace ks = gshard::kernel;
 
 std::vector<float> numbers(std::int64_t n) {
   std::vector<float> v(static_cast<std::size_t>(n));
-  ks::fill_uniform(v.data(), ks::whole(1, {n}), -1.0, 1.0, {1, 2, 3});
+  ks::fill_normal(v.data(), ks::whole(1, {n}), 1.0, {1, 2, 3});
   return v;
 }
 

@@ -29,6 +29,9 @@
 #include <iostream>
 #include <memory>
 #include <optional>
+#include <span>
+#include <sstream>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <utility>
@@ -92,19 +95,6 @@ class mpi_session {
   int rank_ = 0;
 };
 
-/// The leader's text, on every process.
-std::string from_leader(const gs::any_cluster& on, std::string text) {
-  std::uint64_t size = text.size();
-  on.on().broadcast(std::as_writable_bytes(std::span(&size, 1)));
-  text.resize(size);
-  on.on().broadcast(std::as_writable_bytes(std::span(text)));
-  return text;
-}
-bool from_leader(const gs::any_cluster& on, bool decision) {
-  on.on().broadcast(std::as_writable_bytes(std::span(&decision, 1)));
-  return decision;
-}
-
 /// The shape in which held-out pairs and users' texts are translated: the longest of the training's.
 bucket translation_shape(const settings& s, const std::vector<bucket>& buckets, std::int64_t beam) {
   bucket shape = buckets.back();
@@ -112,8 +102,11 @@ bucket translation_shape(const settings& s, const std::vector<bucket>& buckets, 
   return shape;
 }
 
-void translate_text(const gs::any_cluster& on, const command_line& c, translator& translate) {
+void translate_text(const gs::any_cluster& on, const command_line& c, const vocabulary& words, translator& translate) {
   const std::vector<std::string> texts{nfc(c.text)};
+  const std::size_t pieces = words.encode(texts.front()).size(), read = std::size_t(translate.source_length());
+  if (on.on().leader() && pieces > read)
+    std::cerr << "translate: the text is cut: it has " << pieces << " word pieces, and this model reads " << read << std::endl;
   const std::string result = translate(texts).front();
   if (on.on().leader()) std::cout << result << '\n';
 }
@@ -126,15 +119,11 @@ void use(const gs::cluster<mesh>& on, const command_line& c) {
   const auto blob = notes.blobs.find("vocabulary");
   if (blob == notes.blobs.end()) throw std::runtime_error(c.load + " holds no vocabulary: it is none of this program's models");
   const std::unique_ptr<vocabulary> words = load_vocabulary(blob->second);
-  const auto length = [&](const char* name) {
-    const auto it = notes.metadata.find(name);
-    return it == notes.metadata.end() ? std::int64_t(16) : std::int64_t(std::stoll(it->second));
-  };
-  const bucket shape{length("source_length"), length("target_length"), s.groups * c.beam};
+  const bucket shape{kept_count(notes.metadata, "source_length"), kept_count(notes.metadata, "target_length"), s.groups * c.beam};
   gs::parameter_store store(on);
   translator translate(on, s, shape, c.beam, *words, store);
   gs::load(store, c.load);
-  translate_text(on, c, translate);
+  translate_text(on, c, *words, translate);
 }
 
 void train(const gs::cluster<mesh>& on, const command_line& c) {
@@ -143,11 +132,24 @@ void train(const gs::cluster<mesh>& on, const command_line& c) {
   s.seed = c.seed;
   if (c.minutes) s.minutes = *c.minutes;
 
+  // What cannot be written is known before the training.
+  std::ofstream losses;
+  const auto on_leader = [&](auto f) { gs::detail::on_leader(on.on(), f); };
+  on_leader([&] {
+    if (!c.save.empty()) const gs::atomic_file can_be_made(c.save);
+    if (c.losses.empty()) return;
+    losses.open(c.losses);
+    if (!losses) throw std::runtime_error(c.losses + ": cannot be written");
+    losses.precision(9);
+  });
+
   corpus_options where;
   where.directory = c.data;
   const splits data = split(read_corpus(where));
-  const std::unique_ptr<vocabulary> words =
-      load_vocabulary(from_leader(on, tell ? train_vocabulary(data.train, s.pieces)->serialise() : std::string()));
+  std::string trained;
+  on_leader([&] { trained = train_vocabulary(data.train, s.pieces)->serialise(); });
+  gs::detail::share(on.on(), trained);
+  const std::unique_ptr<vocabulary> words = load_vocabulary(trained);
   const std::vector<encoded_pair> encoded = encode(*words, data.train);
   bucket_options shapes;
   shapes.sequences_multiple = s.groups;
@@ -164,7 +166,9 @@ void train(const gs::cluster<mesh>& on, const command_line& c) {
       for (const std::int64_t extent : e.value.extents) n *= extent;
       count += n;
     }
-    std::cout << data.train.size() << " training pairs, " << words->size() << " word pieces, " << count << " parameters, " << s.experts << " experts in every second layer, " << s.groups << " groups on " << on.size() << (on.size() == 1 ? " device" : " devices") << '\n';
+    std::cout << data.train.size() << " training pairs, " << words->size() << " word pieces, " << count << " parameters, " << s.experts
+              << " experts in every second layer, " << s.groups << " groups on " << on.size()
+              << (on.size() == 1 ? " device" : " devices") << '\n';
     std::cout << "batches (sequences x source + target):";
     for (const bucket& b : buckets) std::cout << ' ' << b.sequences << 'x' << b.source_length << '+' << b.target_length;
     std::cout << std::endl;
@@ -172,19 +176,19 @@ void train(const gs::cluster<mesh>& on, const command_line& c) {
   }
 
   // A launcher gives its processes terminals of its own, so that being on one says little: --plain does.
-  progress clock(60 * s.minutes, !c.plain && isatty(STDOUT_FILENO) == 1);
-  std::ofstream losses;
-  if (tell && !c.losses.empty()) {
-    losses.open(c.losses);
-    losses.precision(9);
-  }
+  const training_length length{60 * s.minutes, c.steps};
+  progress clock(length, !c.plain && isatty(STDOUT_FILENO) == 1);
   for (bool more = true; more;) {
     const step_report r = training.step(batches.next());
     if (losses.is_open()) losses << training.steps() << ' ' << r.loss << ' ' << r.balance_loss << '\n';
-    more = c.steps > 0 ? training.steps() < c.steps : from_leader(on, clock.elapsed() < 60 * s.minutes);
+    more = length.share(training.steps(), clock.elapsed()) < 1;
+    on.on().broadcast(std::as_writable_bytes(std::span(&more, 1)));  // the leader's clock decides
     if (tell) clock.show(training.steps(), r, !more);
   }
   const double seconds = clock.elapsed();
+  on_leader([&] {
+    if (losses.is_open() && !losses.flush()) throw std::runtime_error(c.losses + ": could not be written to its end");
+  });
   if (tell) std::cout << "trained " << training.steps() << " steps in " << int(seconds) << " s\n\n";
 
   if (!c.save.empty()) {
@@ -198,7 +202,7 @@ void train(const gs::cluster<mesh>& on, const command_line& c) {
     bucket shape = buckets.back();
     shape.sequences = s.groups * c.beam;
     translator translate(on, s, shape, c.beam, *words, store);
-    return translate_text(on, c, translate);
+    return translate_text(on, c, *words, translate);
   }
 
   const std::size_t most = c.quick ? 200 : 3000;
@@ -219,7 +223,8 @@ void train(const gs::cluster<mesh>& on, const command_line& c) {
   translator beams(on, s, translation_shape(s, buckets, c.beam), c.beam, *words, store);
   const std::vector<std::string> translated = beams(sources(shown));
   if (!tell) return;
-  std::cout << fill("locale", 10) << fill("source", 34) << fill("translation (beam of " + std::to_string(c.beam) + ")", 34) << "reference\n";
+  const std::string by_beam = "translation (beam of " + std::to_string(c.beam) + ")";
+  std::cout << fill("locale", 10) << fill("source", 34) << fill(by_beam, 34) << "reference\n";
   for (std::size_t i = 0; i < shown.size(); ++i)
     std::cout << fill(shown[i].locale, 10) << fill(shown[i].source, 34) << fill(translated[i], 34) << shown[i].target << '\n';
   std::cout << '\n' << communication_report(training);
@@ -230,9 +235,11 @@ void train(const gs::cluster<mesh>& on, const command_line& c) {
 int main(int argc, char** argv) {
   command_line c;
   CLI::App app("Trains a multilingual to English Mixture-of-Experts Transformer, sharded by gshard, and translates with it.");
+  std::ostringstream minutes;
+  minutes << "how long to train (default " << settings().minutes << ", with --quick " << settings::quick().minutes << ')';
   app.add_flag("--quick", c.quick, "a small model and a short training");
   app.add_option("--simulate", c.simulate, "devices simulated in this process, instead of MPI ranks")->check(CLI::PositiveNumber);
-  app.add_option("--minutes", c.minutes, "how long to train (default 5.5)")->check(CLI::PositiveNumber);
+  app.add_option("--minutes", c.minutes, minutes.str())->check(CLI::PositiveNumber);
   app.add_option("--steps", c.steps, "train for so many steps instead")->check(CLI::PositiveNumber);
   app.add_option("--translate", c.text, "a text to translate: with --load, or after training");
   app.add_option("--save", c.save, "write the trained model to this file");
@@ -248,6 +255,7 @@ int main(int argc, char** argv) {
   const mpi_session mpi(argc, argv, c.simulate == 0);
   try {
     if (!c.load.empty() && c.text.empty()) throw std::runtime_error("--load wants a text: add --translate TEXT");
+    if (!c.load.empty() && !(c.save + c.losses).empty()) throw std::runtime_error("--load does not train: leave out --save and --losses");
     const gs::cluster<mesh> on = c.simulate > 0 ? gs::simulate<mesh>(c.simulate) : mpi.cluster();
     if (c.load.empty()) train(on, c);
     else use(on, c);

@@ -39,8 +39,8 @@ inline constexpr auto training_step = [](auto& m, auto source, auto target_in, a
   const auto logits = gs::einsum<"GBTM,VM->GBTV">(y, table);
   const auto tokens = gs::sum(target_mask);
   const auto loss = gs::sum(gs::cross_entropy(logits, target_out, label_smoothing) * target_mask) / tokens;
-  const auto balance = m.objective(0.0 * loss, 1);
-  gs::adam{}.minimise(m, m.objective(loss, balance_weight), rate);
+  const auto balance = m.auxiliary();
+  gs::adam{}.minimise(m, loss + balance_weight * balance, rate);
   return std::tuple{loss, tokens, balance, gs::nn::routing_summary::total(routing.load), gs::nn::routing_summary::total(routing.overflow)};
 };
 
@@ -54,8 +54,8 @@ inline constexpr auto encoding = [](auto& m, auto source) {
 inline constexpr auto next_token = [](auto& m, auto source, auto memory, auto prefix, auto last) {
   gs::nn::routing_summary routing;
   const auto table = embedding_table(m);
-  const auto y = gs::nn::decode<"expert">(m.scope("decoder"), table, prefix, gs::nn::real_tokens(m, prefix), memory, gs::nn::real_tokens(m, source),
-                                          inference, routing);
+  const auto source_mask = gs::nn::real_tokens(m, source), mask = gs::nn::real_tokens(m, prefix);
+  const auto y = gs::nn::decode<"expert">(m.scope("decoder"), table, prefix, mask, memory, source_mask, inference, routing);
   const auto logits = gs::einsum<"GBM,VM->GBV">(gs::einsum<"GBT,GBTM->GBM">(last, y), table);
   return gs::map<[](auto p) { return gs::log(p); }>(gs::softmax(logits));
 };

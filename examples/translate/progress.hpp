@@ -3,16 +3,34 @@
 
 #include "trainer.hpp"
 
+#include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <string>
 
 namespace translate {
 
+/// How long a training is: so many steps, or, where these are 0, so many seconds.
+struct training_length {
+  double seconds = 0;
+  std::int64_t steps = 0;
+
+  /// What is done of it, from 0 to 1, after `step` steps in `elapsed` seconds.
+  double share(std::int64_t step, double elapsed) const {
+    return std::min(1.0, steps > 0 ? double(step) / double(steps) : elapsed / seconds);
+  }
+  /// The seconds that are left; of a number of steps, if they go on at the rate so far.
+  double seconds_left(std::int64_t step, double elapsed) const {
+    if (steps > 0) return step > 0 ? std::max(0.0, elapsed / double(step) * double(steps - step)) : 0;
+    return std::max(0.0, seconds - elapsed);
+  }
+};
+
 /// Tells how the training goes: a bar that is redrawn on a terminal, a line every few seconds in a log.
 class progress {
  public:
-  progress(double seconds, bool bar) : on_terminal_(bar), budget_(seconds), start_(clock::now()), shown_(start_) {}
+  progress(training_length length, bool bar) : on_terminal_(bar), length_(length), start_(clock::now()), shown_(start_) {}
 
   double elapsed() const { return std::chrono::duration<double>(clock::now() - start_).count(); }
 
@@ -20,16 +38,17 @@ class progress {
     tokens_ += r.tokens;
     const double since = std::chrono::duration<double>(clock::now() - shown_).count();
     if (!last && since < (on_terminal_ ? 0.5 : 10)) return;
-    const double share = std::min(1.0, elapsed() / budget_);
-    const int left = std::max(0, int(budget_ - elapsed()));
+    const double share = length_.share(step, elapsed());
+    const int left = int(length_.seconds_left(step, elapsed()));
     std::string bar;
     if (on_terminal_) {
       bar = "\r[";
       for (int i = 0; i < 20; ++i) bar += i < int(share * 20) ? '#' : '.';
       bar += "] ";
     }
-    std::printf("%sstep %5u  loss %6.3f  balance %.4f  %6.0f tokens/s  busiest expert %.2fx  refused %4.1f%%  %d:%02d left%s", bar.c_str(), step, r.loss,
-                r.balance_loss, tokens_ / since, r.imbalance(), 100 * r.refused_share(), left / 60, left % 60, on_terminal_ && !last ? "" : "\n");
+    std::printf("%sstep %5u  loss %6.3f  balance %.4f  %6.0f tokens/s  busiest expert %.2fx  refused %4.1f%%  %d:%02d left%s",
+                bar.c_str(), step, r.loss, r.balance_loss, tokens_ / since, r.imbalance(), 100 * r.refused_share(), left / 60, left % 60,
+                on_terminal_ && !last ? "" : "\n");
     std::fflush(stdout);
     shown_ = clock::now();
     tokens_ = 0;
@@ -38,7 +57,7 @@ class progress {
  private:
   using clock = std::chrono::steady_clock;
   bool on_terminal_;
-  double budget_;
+  training_length length_;
   clock::time_point start_, shown_;
   double tokens_ = 0;  // target tokens since the last line
 };

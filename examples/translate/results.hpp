@@ -16,6 +16,8 @@
 #include <set>
 #include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace translate {
@@ -37,14 +39,16 @@ inline std::size_t columns(std::string_view text) {
   std::size_t n = 0;
   for (char32_t c : code_points(text)) {
     const bool mark = (c >= 0x300 && c < 0x370) || (c >= 0x93A && c <= 0x94D) || c == 0x200C || c == 0x200D;
-    const bool wide = (c >= 0x1100 && c < 0x1160) || (c >= 0x2E80 && c < 0xA4D0) || (c >= 0xAC00 && c < 0xD7A4) || (c >= 0xFF00 && c < 0xFF61);
+    const bool wide = (c >= 0x1100 && c < 0x1160) || (c >= 0x2E80 && c < 0xA4D0) || (c >= 0xAC00 && c < 0xD7A4) ||
+                      (c >= 0xFF00 && c < 0xFF61);
     n += mark ? 0 : wide ? 2 : 1;
   }
   return n;
 }
+/// The text as a cell of a table: with spaces up to this width, and one at least.
 inline std::string fill(std::string text, std::size_t width) {
   const std::size_t used = columns(text);
-  return used < width ? text + std::string(width - used, ' ') : text;
+  return text + std::string(used < width ? width - used : 1, ' ');
 }
 
 /// The model beside copying and the nearest neighbour, on clean held-out pairs; for the first set also script by script.
@@ -58,11 +62,13 @@ class scoreboard {
       copied.push_back(copy_source(p.source));
       nearest.push_back(neighbour_.translate(p.source));
     }
-    if (lines_.empty()) heading("held-out pairs");
+    const bool first = lines_.empty();
+    if (first) heading("held-out pairs");
     line(name, evaluate(ours, pairs), evaluate(copied, pairs), evaluate(nearest, pairs));
-    if (lines_.size() > 2) return;
+    if (!first) return;
     scripts_ = "\n";
-    const auto a = evaluate_by(ours, pairs, &pair::script), b = evaluate_by(copied, pairs, &pair::script), c = evaluate_by(nearest, pairs, &pair::script);
+    const auto a = evaluate_by(ours, pairs, &pair::script), b = evaluate_by(copied, pairs, &pair::script),
+               c = evaluate_by(nearest, pairs, &pair::script);
     std::vector<std::string> order;
     for (const auto& [script, s] : a) order.push_back(script);
     std::stable_sort(order.begin(), order.end(), [&](const auto& x, const auto& y) { return a.at(x).count > a.at(y).count; });
@@ -82,8 +88,8 @@ class scoreboard {
   }
   void line(const std::string& name, const score& model, const score& copied, const score& nearest) {
     char text[160];
-    std::snprintf(text, sizeof text, "%5lld    %.3f  %4.1f          %.3f  %4.1f               %.3f  %4.1f\n", static_cast<long long>(model.count), model.exact,
-                  model.chrf, copied.exact, copied.chrf, nearest.exact, nearest.chrf);
+    std::snprintf(text, sizeof text, "%5lld    %.3f  %4.1f          %.3f  %4.1f               %.3f  %4.1f\n",
+                  static_cast<long long>(model.count), model.exact, model.chrf, copied.exact, copied.chrf, nearest.exact, nearest.chrf);
     lines_ += fill(name, 34) + text;
   }
 };
@@ -106,13 +112,14 @@ inline std::vector<pair> showcase(std::span<const pair> pairs, std::size_t most)
 /// The collectives of a training step with the bytes that a device sends, and what was really sent in the whole training.
 inline std::string communication_report(const trainer& t) {
   const gs::executor& e = t.engine(0);
-  std::string s = "a training step (" + std::to_string(e.plan().steps.size()) + " steps of the plan), per device at the smallest batch shape:\n" +
-                  gs::describe_communication(e.plan(), e.sizes()) + "the whole training:\n";
+  std::string s = "a training step (" + std::to_string(e.plan().steps.size()) +
+                  " steps of the plan), per device at the smallest batch shape:\n" + gs::describe_communication(e.plan(), e.sizes()) +
+                  "the whole training:\n";
   for (const gs::op_traits& kind : gs::op_table) {
     const auto c = t.communication(kind.kind);
     if (c.calls > 0)
-      s += "  " + fill(std::string(kind.name), 18) + fill(std::to_string(c.calls) + " calls,", 16) + "planned " + fill(gs::describe_bytes(c.planned) + ",", 12) +
-           "sent " + gs::describe_bytes(c.sent) + "\n";
+      s += "  " + fill(std::string(kind.name), 18) + fill(std::to_string(c.calls) + " calls,", 16) + "planned " +
+           fill(gs::describe_bytes(c.planned) + ",", 12) + "sent " + gs::describe_bytes(c.sent) + "\n";
   }
   return s;
 }

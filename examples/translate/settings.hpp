@@ -15,6 +15,18 @@
 
 namespace translate {
 
+/// A count of at least 1 that a model file keeps under this name. Throws std::runtime_error when there is none.
+inline std::int64_t kept_count(const std::map<std::string, std::string>& metadata, const std::string& name) {
+  const auto it = metadata.find(name);
+  if (it == metadata.end()) throw std::runtime_error("the model file has no setting '" + name + "': it is none of this program's");
+  const std::string& text = it->second;
+  std::int64_t count = 0;
+  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), count);
+  if (problem != std::errc() || end != text.data() + text.size() || count < 1)
+    throw std::runtime_error("the model file's setting '" + name + "' is no count: '" + text + "'");
+  return count;
+}
+
 /// What shapes the model and its training. None of it depends on the number of devices.
 struct settings {
   std::int64_t model = 128, heads = 4, head = 32, hidden = 256, experts = 8, positions = 64;
@@ -48,14 +60,7 @@ struct settings {
     return m;
   }
   void read_metadata(const std::map<std::string, std::string>& m) {
-    for (const auto& [name, field] : shape_fields) {
-      const auto it = m.find(name);
-      if (it == m.end()) throw std::runtime_error(std::string("the model file has no setting '") + name + "': it is none of this program's");
-      const std::string& text = it->second;
-      const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), this->*field);
-      if (problem != std::errc() || end != text.data() + text.size())
-        throw std::runtime_error(std::string("the model file's setting '") + name + "' is no number: '" + text + "'");
-    }
+    for (const auto& [name, field] : shape_fields) this->*field = kept_count(m, name);
   }
 
  private:

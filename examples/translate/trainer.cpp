@@ -25,7 +25,7 @@ trainer::~trainer() = default;
 
 step_report trainer::step(const batch& b) {
   gs::executable<training_program>& program = *programs_->by_bucket[b.bucket];
-  program.context = {seed_, step_};
+  program.seed = seed_;
   const auto rate = float(rate_(step_++));
   const auto [loss, tokens, balance, load, refused] = program(b.source, b.target_in, b.target_out, std::span(&rate, 1));
   return {loss.item(), balance.item(), tokens.item(), gs::to_global(load), refused.item()};

@@ -37,7 +37,8 @@ struct step_report {
 /// Runs the training program, bound once for every shape of batch, on one set of parameters.
 class trainer {
  public:
-  trainer(const gs::any_cluster& on, const settings& s, const std::vector<bucket>& buckets, std::int64_t vocabulary, const gs::parameter_store& store);
+  trainer(const gs::any_cluster& on, const settings& s, const std::vector<bucket>& buckets, std::int64_t vocabulary,
+          const gs::parameter_store& store);
   ~trainer();
   trainer(const trainer&) = delete;
   trainer& operator=(const trainer&) = delete;

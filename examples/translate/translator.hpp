@@ -26,7 +26,9 @@ class translator {
   translator(const translator&) = delete;
   translator& operator=(const translator&) = delete;
 
+  /// One translation per text. Of a text with more pieces than `source_length()` the first ones are read.
   std::vector<std::string> operator()(std::span<const std::string> texts);
+  std::int64_t source_length() const { return shape_.source_length; }
 
  private:
   struct programs;

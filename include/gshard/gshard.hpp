@@ -6,8 +6,7 @@
 // Planning: specs, the verbs of the language, programs and their plans.
 #include <gshard/plan.hpp>
 
-// Backends: one device, simulated devices; MPI where it is installed.
-#include <gshard/tensor/cluster.hpp>
+// Which optional libraries are used: the build says so, else whether their headers are there.
 #ifndef GSHARD_HAS_MPI
 #if __has_include(<mpi.h>)
 #define GSHARD_HAS_MPI 1
@@ -15,6 +14,16 @@
 #define GSHARD_HAS_MPI 0
 #endif
 #endif
+#ifndef GSHARD_HAS_XTENSOR
+#if __has_include(<xtensor/xadapt.hpp>) || __has_include(<xtensor/containers/xadapt.hpp>)
+#define GSHARD_HAS_XTENSOR 1
+#else
+#define GSHARD_HAS_XTENSOR 0
+#endif
+#endif
+
+// Backends: one device, simulated devices, MPI.
+#include <gshard/tensor/cluster.hpp>
 #if GSHARD_HAS_MPI
 #include <gshard/tensor/mpi_cluster.hpp>
 #endif
@@ -22,7 +31,7 @@
 // Distributed tensors, and views of their shards.
 #include <gshard/tensor/eigen.hpp>
 #include <gshard/tensor/tensor.hpp>
-#if __has_include(<xtensor/xadapt.hpp>) || __has_include(<xtensor/containers/xadapt.hpp>)
+#if GSHARD_HAS_XTENSOR
 #include <gshard/tensor/xtensor.hpp>
 #endif
 

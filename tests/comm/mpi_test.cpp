@@ -6,16 +6,43 @@
 
 #include "random_cases.hpp"
 
-
 #include <doctest/doctest.h>
 
 #include <mpi.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
 
 namespace gs = gshard;
+
+// The messages under way, and one that MPI says it cannot start; through MPI's profiling interface.
+namespace under_way {
+int now = 0;
+int until_failure = -1;  // messages that are still started; -1: all
+bool fails() { return until_failure >= 0 && until_failure-- == 0; }
+}  // namespace under_way
+
+extern "C" {
+int MPI_Irecv(void* data, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm, MPI_Request* request) {
+  if (under_way::fails()) return MPI_ERR_OTHER;
+  ++under_way::now;
+  return PMPI_Irecv(data, count, type, from, tag, comm, request);
+}
+int MPI_Isend(const void* data, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request* request) {
+  if (under_way::fails()) {
+    PMPI_Send(data, count, type, to, tag, comm);  // the receiver must not wait for ever
+    return MPI_ERR_OTHER;
+  }
+  ++under_way::now;
+  return PMPI_Isend(data, count, type, to, tag, comm, request);
+}
+int MPI_Wait(MPI_Request* request, MPI_Status* status) {
+  if (*request != MPI_REQUEST_NULL) --under_way::now;
+  return PMPI_Wait(request, status);
+}
+}
 
 namespace {
 
@@ -57,7 +84,7 @@ void compare_with_simulation(MPI_Comm comm, const std::vector<int>& extents,
   const std::vector<std::int64_t> lengths = small_messages
                                                 ? std::vector<std::int64_t>{1, 17, 2000}
                                                 : std::vector<std::int64_t>{0, 1, 2, 3, 5, 7, 12, 17, 5000};
-  gs::reducer mpi_reduce, sim_reduce;
+  gs::reducer mpi_reduce(4096), sim_reduce(4096);
 
   for (std::uint32_t axes = 0; axes < cases::n_masks(extents); ++axes) {
     CAPTURE(gs::detail::mesh_text(extents));
@@ -79,8 +106,8 @@ void compare_with_simulation(MPI_Comm comm, const std::vector<int>& extents,
     for (const std::int64_t n : lengths) {
       CAPTURE(n);
       cases::sum_case<float> c(extents, axes, n, std::uint64_t(n)), c_sim = c;
-      mpi_reduce.all_reduce_sum<float>(mpi, axes, cases::pointers(c.data, mpi.devices()), cases::on_each(mpi, n));
-      sim_reduce.all_reduce_sum<float>(sim, axes, cases::pointers(c_sim.data, sim.devices()), cases::on_each(sim, n));
+      mpi_reduce.all_reduce_sum<float>(mpi, axes, cases::pointers(c.data, mpi.devices()), cases::on_each(mpi, n), n);
+      sim_reduce.all_reduce_sum<float>(sim, axes, cases::pointers(c_sim.data, sim.devices()), cases::on_each(sim, n), n);
       CHECK(cases::same_bits(c.data[me], c_sim.data[me]));
       CHECK(cases::same_bits(c.data[me], c.expected[me]));
     }
@@ -173,6 +200,25 @@ TEST_CASE("mpi: agree names the ranks that differ, on every rank") {
   CHECK(on_all_ranks([&] { b.agree(3, "what comes after"); }).n_throws == 0);
 }
 
+TEST_CASE("mpi: a problem of some ranks is told to all") {
+  const int n = size_of(MPI_COMM_WORLD), rank = rank_of(MPI_COMM_WORLD);
+  gs::mpi_backend b(MPI_COMM_WORLD, {n});
+  const auto mine = [&] { return "id " + std::to_string(rank) + " is bad"; };
+  const outcome last = on_all_ranks([&] { b.agree(7, "the plan", rank == n - 1 ? mine() : ""); });
+  CHECK(last.n_throws == n);
+  CHECK(last.text == (rank == n - 1 ? mine() : "rank " + std::to_string(n - 1) + " failed: id " + std::to_string(n - 1) + " is bad"));
+  // A problem is told before a difference, which may come of it.
+  const outcome all = on_all_ranks([&] { b.agree(std::uint64_t(rank), "the plan", mine()); });
+  CHECK(all.n_throws == n);
+  CHECK(all.text == mine());
+  if (n > 2) {
+    const outcome some = on_all_ranks([&] { b.agree(std::uint64_t(rank), "the plan", rank > 0 ? mine() : ""); });
+    CHECK(some.n_throws == n);
+    CHECK(some.text == (rank > 0 ? mine() : n == 3 ? "rank 1 failed, and so did 2: id 1 is bad" : "rank 1 failed, and so did 2, 3: id 1 is bad"));
+  }
+  CHECK(on_all_ranks([&] { b.agree(3, "what comes after"); }).n_throws == 0);
+}
+
 TEST_CASE("mpi: a mesh that does not fit the communicator throws on every rank") {
   const int n = size_of(MPI_COMM_WORLD), rank = rank_of(MPI_COMM_WORLD);
   const outcome wrong = on_all_ranks([&] { gs::mpi_backend(MPI_COMM_WORLD, {n, 2}); });
@@ -204,6 +250,25 @@ TEST_CASE("mpi: sizes that do not match are errors where they are seen") {
     if (rank == 1)
       CHECK(o.text.find(sent == 4 ? "expects 8 bytes from member 0, which sent 4" : "MPI_ERR_TRUNCATE") !=
             std::string::npos);
+  }
+}
+
+TEST_CASE("mpi: when a message cannot be started, none is under way any more when the error is thrown") {
+  const int n = size_of(MPI_COMM_WORLD), rank = rank_of(MPI_COMM_WORLD);
+  for (int at = 0; at < 2 * (n - 1); ++at) {
+    gs::mpi_backend b(MPI_COMM_WORLD, {n});
+    cases::exchange_case x({n}, 1, 3);
+    for (auto& sizes : x.send_bytes) std::fill(sizes.begin(), sizes.end(), 8);
+    for (auto& sizes : x.recv_bytes) std::fill(sizes.begin(), sizes.end(), 8);
+    for (cases::bytes* all : {x.send.data(), x.recv.data()})
+      for (int d = 0; d < n; ++d) all[d].resize(1000);
+    under_way::now = 0;
+    under_way::until_failure = rank == 0 ? at : -1;
+    const outcome o = on_all_ranks([&] { b.exchange(1, cases::parts(x, b.devices())); });
+    under_way::until_failure = -1;
+    CHECK(o.n_throws == 1);
+    CHECK(o.text.empty() == (rank != 0));
+    CHECK(under_way::now == 0);
   }
 }
 

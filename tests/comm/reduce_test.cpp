@@ -34,7 +34,7 @@ TEST_CASE_TEMPLATE("all_reduce_sum: sums in member order, bit for bit, by every 
           CAPTURE(axes);
           CAPTURE(n);
           cases::sum_case<T> c(extents, axes, n, std::uint64_t(n));
-          reduce.all_reduce_sum<T>(b, axes, cases::pointers(c.data, b.devices()), cases::on_each(b, n));
+          reduce.all_reduce_sum<T>(b, axes, cases::pointers(c.data, b.devices()), cases::on_each(b, n), n);
           for (std::size_t d = 0; d < c.data.size(); ++d) CHECK(cases::same_bits(c.data[d], c.expected[d]));
         }
       }
@@ -54,7 +54,7 @@ TEST_CASE("all_reduce: any operation") {
   gs::simulated b({2, 3});
   for (const std::int64_t limit : {by_gather, by_blocks}) {
     std::vector<std::vector<int>> data{{1, 9}, {2, 8}, {3, 7}, {4, 6}, {5, 5}, {6, 4}};
-    gs::reducer(limit).all_reduce<int>(b, 0b10, cases::pointers(data, b.devices()), cases::on_each(b, 2),
+    gs::reducer(limit).all_reduce<int>(b, 0b10, cases::pointers(data, b.devices()), cases::on_each(b, 2), 2,
                                        [](int x, int y) { return std::max(x, y); });
     CHECK(data == std::vector<std::vector<int>>{{3, 9}, {3, 9}, {3, 9}, {6, 6}, {6, 6}, {6, 6}});
   }
@@ -62,17 +62,29 @@ TEST_CASE("all_reduce: any operation") {
 
 TEST_CASE("all_reduce_sum: sends what it says") {
   gs::simulated b({4});
-  gs::reducer reduce;
+  gs::reducer reduce(by_size);
   cases::sum_case<float> big({4}, 1, 8000, 1), small({4}, 1, 100, 1);
-  reduce.all_reduce_sum<float>(b, 1, cases::pointers(big.data, b.devices()), cases::on_each(b, 8000));
+  reduce.all_reduce_sum<float>(b, 1, cases::pointers(big.data, b.devices()), cases::on_each(b, 8000), 8000);
   CHECK(b.sent()[2] == gs::traffic{1, 3 * 8000, 1, 3 * 8000});
   b.reset_sent();
-  reduce.all_reduce_sum<float>(b, 1, cases::pointers(small.data, b.devices()), cases::on_each(b, 100));
+  reduce.all_reduce_sum<float>(b, 1, cases::pointers(small.data, b.devices()), cases::on_each(b, 100), 100);
   CHECK(b.sent()[2] == gs::traffic{0, 0, 1, 3 * 400});
 }
 
+TEST_CASE("all_reduce_sum: the largest shard of the mesh decides for all, wherever it lies") {
+  // What a process sees that holds a short shard: its sums are small, those of others are not.
+  gs::simulated b({4});
+  gs::reducer reduce(by_size);
+  cases::sum_case<float> c({4}, 1, 100, 1);
+  reduce.all_reduce_sum<float>(b, 1, cases::pointers(c.data, b.devices()), cases::on_each(b, 100), 8000);
+  CHECK(b.sent()[2] == gs::traffic{1, 3 * 100, 1, 3 * 100});
+  for (std::size_t d = 0; d < c.data.size(); ++d) CHECK(cases::same_bits(c.data[d], c.expected[d]));
+  CHECK_THROWS_WITH_AS(reduce.all_reduce_sum<float>(b, 1, cases::pointers(c.data, b.devices()), cases::on_each(b, 100), 99),
+                       "all_reduce: a device with 100 elements, where the most are 99", gs::error);
+}
+
 TEST_CASE("reduce_scatter_sum: uneven and empty blocks, result apart or in place") {
-  gs::reducer reduce;
+  gs::reducer reduce(by_size);
   for (const std::vector<int>& extents : meshes) {
     gs::simulated b(extents);
     for (std::uint32_t axes = 0; axes < cases::n_masks(extents); ++axes) {
@@ -109,11 +121,11 @@ TEST_CASE("reduce_scatter_sum: uneven and empty blocks, result apart or in place
 
 TEST_CASE("all_reduce_sum: one device needs no others, and mistakes are named") {
   gs::loopback b;
-  gs::reducer reduce;
+  gs::reducer reduce(by_size);
   std::vector<std::vector<float>> data{{1, 2, 3}};
-  reduce.all_reduce_sum<float>(b, 1, cases::pointers(data, b.devices()), cases::on_each(b, 3));
+  reduce.all_reduce_sum<float>(b, 1, cases::pointers(data, b.devices()), cases::on_each(b, 3), 3);
   CHECK(data == std::vector<std::vector<float>>{{1, 2, 3}});
-  CHECK_THROWS_WITH_AS(reduce.all_reduce_sum<float>(b, 1, {}, cases::on_each(b, 3)),
+  CHECK_THROWS_WITH_AS(reduce.all_reduce_sum<float>(b, 1, {}, cases::on_each(b, 3), 3),
                        "all_reduce: data has 0 entries for 1 devices held", gs::error);
-  CHECK_THROWS_AS(reduce.all_reduce_sum<float>(b, 1, cases::pointers(data, b.devices()), cases::on_each(b, -1)), gs::error);
+  CHECK_THROWS_AS(reduce.all_reduce_sum<float>(b, 1, cases::pointers(data, b.devices()), cases::on_each(b, -1), 3), gs::error);
 }

@@ -16,9 +16,13 @@ function(run)
 endfunction()
 
 set(common -G "${GENERATOR}" "-DCMAKE_CXX_COMPILER=${COMPILER}" -DCMAKE_BUILD_TYPE=Debug)
+set(libraries -DGSHARD_MPI=${MPI})
+if(NOT MPI)
+  list(APPEND libraries -DGSHARD_XTENSOR=OFF)  # nothing but what is needed
+endif()
 set(options -DWITH_MPI=${MPI} -DPLAN_ONLY=${PLAN_ONLY})
 if(WAY STREQUAL "installed")
-  run("${CMAKE_COMMAND}" -S "${SOURCE}" -B "${SCRATCH}/gshard" ${common} -DGSHARD_MPI=${MPI}
+  run("${CMAKE_COMMAND}" -S "${SOURCE}" -B "${SCRATCH}/gshard" ${common} ${libraries}
     -DGSHARD_BUILD_TESTS=OFF -DGSHARD_BUILD_EXAMPLES=OFF -DGSHARD_BUILD_BENCH=OFF)
   run("${CMAKE_COMMAND}" --install "${SCRATCH}/gshard" --prefix "${SCRATCH}/first")
   # Nothing installed may know where it was installed or built.
@@ -26,7 +30,7 @@ if(WAY STREQUAL "installed")
   file(REMOVE_RECURSE "${SCRATCH}/gshard")
   list(APPEND options "-DCMAKE_PREFIX_PATH=${SCRATCH}/prefix" "-DWANTED_VERSION=${VERSION}")
 else()
-  list(APPEND options "-DGSHARD_SOURCE=${SOURCE}" -DGSHARD_MPI=${MPI})
+  list(APPEND options "-DGSHARD_SOURCE=${SOURCE}" ${libraries})
 endif()
 
 run("${CMAKE_COMMAND}" -S "${SCRATCH}/project" -B "${SCRATCH}/build" ${common} ${options})

@@ -2,7 +2,9 @@
 #include <gshard/exec/executable.hpp>
 
 #include <gshard/op/reshard.hpp>
+#include <gshard/optim/adam.hpp>
 #include <gshard/trace/einsum.hpp>
+#include <gshard/trace/map.hpp>
 #include <gshard/trace/random.hpp>
 
 #include <doctest/doctest.h>
@@ -39,6 +41,14 @@ inline constexpr auto count_calls = [](auto& m, auto x) {
   return next;
 };
 using counting = gs::program<count_calls, mesh, in<"A", P<"x">>>;
+
+inline constexpr auto adapt = [](auto& m, auto x, auto rate) {
+  auto error = x - m.param("w", "A", gs::init::zeros());
+  auto loss = gs::sum(error * error);
+  gs::adam{}.minimise(m, loss, rate);
+  return loss;
+};
+using adapting = gs::program<adapt, mesh, in<"A", P<"x">>, in<"">>;
 
 const gs::dims extents{{'A', 3}, {'B', 4}, {'C', 2}};
 const std::vector<float> x{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
@@ -87,7 +97,6 @@ TEST_CASE("inputs of another size or from elsewhere are named") {
                        "program: input 0 has extents [4,3], its dims make [3,4]", gs::error);
   CHECK_THROWS_WITH_AS(run(gs::from_global<float, P<none, "x">>(gs::simulate<mesh>(2), {3, 4}, x), ids, rate),
                        "program: input 0 lies on another cluster", gs::error);
-  CHECK(run.context.step == 0);
 }
 
 TEST_CASE("dims without an extent, and clusters without an axis, are named") {
@@ -97,26 +106,57 @@ TEST_CASE("dims without an extent, and clusters without an axis, are named") {
                        "program: the cluster has no mesh axis called \"x\"", gs::error);
 }
 
-TEST_CASE("every call is a step: random operations draw other numbers, the same on every mesh") {
-  const std::vector<float> ones(100, 1.0f);
+TEST_CASE("random operations draw other numbers in every step of the store, the same on every mesh") {
+  const std::vector<float> ones(100, 1.0f), one(1, 1.0f);
   std::vector<std::vector<float>> expected;
   for (const int devices : {1, 3, 8}) {
-    gs::executable<dropping> run(gs::simulate<mesh>(devices), {{'A', 100}});
-    run.context.seed = 9;
-    std::vector<std::vector<float>> calls;
+    const auto on = gs::simulate<mesh>(devices);
+    const gs::parameter_store store(on, 9);
+    gs::executable<dropping> run(on, {{'A', 100}}, store);
+    gs::executable<counting> update(on, {{'A', 1}}, store);
+    CHECK(run.seed == 9);
+    std::vector<std::vector<float>> steps;
     for (int i = 0; i < 3; ++i) {
-      CHECK(run.context.step == std::uint32_t(i));
-      calls.push_back(gs::to_global(run(ones)));
+      CHECK(store.steps() == std::uint32_t(i));
+      steps.push_back(gs::to_global(run(ones)));
+      CHECK(gs::to_global(run(ones)) == steps.back());  // what updates nothing finishes no step
+      update(one);
     }
-    CHECK(calls[0] != calls[1]);
-    CHECK(calls[1] != calls[2]);
-    if (expected.empty()) expected = calls;
-    CHECK(calls == expected);
-    run.context = {9, 1};
-    CHECK(gs::to_global(run(ones)) == calls[1]);
-    run.context = {10, 1};
-    CHECK(gs::to_global(run(ones)) != calls[1]);
+    CHECK(steps[0] != steps[1]);
+    CHECK(steps[1] != steps[2]);
+    if (expected.empty()) expected = steps;
+    CHECK(steps == expected);
+    store.set_steps(1);
+    CHECK(gs::to_global(run(ones)) == steps[1]);
+    run.seed = 10;
+    CHECK(gs::to_global(run(ones)) != steps[1]);
   }
+}
+
+TEST_CASE("programs on one store count their steps together, as Adam must know them") {
+  const std::vector<float> three{1, -2, 3}, rate{0.1f};
+  const auto trained = [&](bool by_turns) {
+    const auto on = gs::simulate<mesh>(2);
+    const gs::parameter_store store(on);
+    gs::executable<adapting> run(on, {{'A', 3}}, store), other(on, {{'A', 3}}, store);
+    std::vector<float> losses;
+    for (int i = 0; i < 6; ++i) losses.push_back((by_turns && i % 2 == 1 ? other : run)(three, rate).item());
+    CHECK(store.steps() == 6);
+    return losses;
+  };
+  CHECK(trained(true) == trained(false));
+}
+
+TEST_CASE("a call that fails finishes no step and changes no parameter") {
+  const auto on = gs::simulate<mesh>(2);
+  const gs::parameter_store store(on);
+  gs::executable<counting> run(on, {{'A', 3}}, store);
+  const std::vector<float> three{1, 2, 3};
+  run(three);
+  CHECK_THROWS_AS(run(std::vector<float>(4, 1.0f)), gs::error);
+  CHECK(store.steps() == 1);
+  CHECK(run(three).item() == 12);
+  CHECK(store.steps() == 2);
 }
 
 TEST_CASE("parameters live from call to call, and in the store from program to program") {

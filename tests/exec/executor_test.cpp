@@ -43,7 +43,7 @@ TEST_CASE("devices send the bytes that the plan says") {
           const run_graph::setting s{.mesh = mesh, .dims = dims, .layouts = {from, to}};
           const gs::plan_tables p = run_graph::plan(t, s);
           const gs::any_cluster on = simulate(mesh);
-          gs::executor run(p.view(), on, dims, gs::parameter_store(on));
+          gs::executor run(p.view(), gs::all_kernels, on, dims, gs::parameter_store(on));
           for (int calls = 1; calls <= 2; ++calls) {
             run.run({});
             bool same = true;
@@ -68,7 +68,7 @@ TEST_CASE("a device alone sends nothing") {
   const gs::plan_tables p = run_graph::plan(
       t, {.mesh = {1, 1}, .dims = dims, .layouts = {layout(2, {{0, 0}, {1, 1}}), layout(2, {{1, 0}})}});
   const gs::any_cluster on = simulate({1, 1});
-  gs::executor run(p.view(), on, dims, gs::parameter_store(on));
+  gs::executor run(p.view(), gs::all_kernels, on, dims, gs::parameter_store(on));
   run.run({});
   CHECK(p.view().collectives() > 0);
   for (const gs::op_traits& kind : gs::op_table) CHECK(run.sent(kind.kind).bytes == 0);
@@ -80,7 +80,7 @@ TEST_CASE("the hook sees every step before and after it runs") {
   const gs::dims dims{{'A', 4}, {'B', 3}};
   const gs::plan_tables p = run_graph::plan(t, {.mesh = {2}, .dims = dims, .layouts = {layout(2, {{0, 0}})}});
   const gs::any_cluster on = simulate({2});
-  gs::executor run(p.view(), on, dims, gs::parameter_store(on));
+  gs::executor run(p.view(), gs::all_kernels, on, dims, gs::parameter_store(on));
   std::vector<std::pair<op, bool>> seen, expected;
   run.hook = [&](const gs::node& n, bool begins) { seen.emplace_back(n.kind, begins); };
   run.run({});
@@ -118,12 +118,12 @@ TEST_CASE("what is wrong is said when the program is bound, or by the step that 
   const gs::plan_tables p = run_graph::plan(t, s);
   const gs::any_cluster on = simulate({2});
   const gs::parameter_store store(on);
-  CHECK_THROWS_WITH_AS(gs::executor(p.view(), on, gs::dims{{'A', 4}, {'C', 2}}, store),
+  CHECK_THROWS_WITH_AS(gs::executor(p.view(), gs::all_kernels, on, gs::dims{{'A', 4}, {'C', 2}}, store),
                        "program: no extent is given for dim 'B'", gs::error);
-  CHECK_THROWS_AS(gs::executor(p.view(), on, gs::dims{{'A', -4}, {'B', 3}, {'C', 2}}, store), gs::error);
+  CHECK_THROWS_AS(gs::executor(p.view(), gs::all_kernels, on, gs::dims{{'A', -4}, {'B', 3}, {'C', 2}}, store), gs::error);
   const gs::any_cluster other(gs::mesh<gs::axis<"z">>::shape,
                               std::make_shared<gs::simulated>(std::vector{2}));
-  CHECK_THROWS_WITH_AS(gs::executor(p.view(), other, s.dims, gs::parameter_store(other)),
+  CHECK_THROWS_WITH_AS(gs::executor(p.view(), gs::all_kernels, other, s.dims, gs::parameter_store(other)),
                        "program: the cluster has no mesh axis called \"x\"", gs::error);
   CHECK_THROWS_WITH_AS(run_graph::run(t, s, {run_graph::array(8, 0.0), {0, 4, 1}}),
                        doctest::Contains("id 4 at position 1 is outside a table of 4 rows"), gs::error);
@@ -138,6 +138,6 @@ TEST_CASE("memory is used again: a chain of steps needs no more than three tenso
   const gs::dims dims{{'A', 1000}};
   const gs::plan_tables p = run_graph::plan(t, run_graph::serial(t, dims));
   const gs::any_cluster on = simulate({1});
-  const gs::executor run(p.view(), on, dims, gs::parameter_store(on));
+  const gs::executor run(p.view(), gs::all_kernels, on, dims, gs::parameter_store(on));
   CHECK(run.arena_bytes() <= 3 * 8064);
 }

@@ -30,7 +30,7 @@ struct bound_program {
                                {.mesh = std::vector<int>(on.on().extents().begin(), on.on().extents().end()),
                                 .dims = extents,
                                 .layouts = std::move(layouts)})),
-        run(tables.view(), on, extents, store) {}
+        run(tables.view(), gs::all_kernels, on, extents, store) {}
 };
 
 gs::any_cluster simulate(const std::vector<int>& mesh) {

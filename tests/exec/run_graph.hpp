@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <gshard/exec/all_kernels.hpp>
 #include <gshard/exec/executor.hpp>
 #include <gshard/pass/compile.hpp>
 #include <gshard/trace/parameter_scope.hpp>
@@ -187,7 +188,7 @@ inline array collect(const gs::any_cluster& on, const gs::detail::bound_value& f
 inline arrays run(const traced& t, const setting& s, const arrays& sources) {
   const gs::plan_tables tables = plan(t, s);
   const gs::any_cluster on(mesh_of_rank(s.mesh.size()), std::make_shared<gs::simulated>(s.mesh));
-  gs::executor e(tables.view(), on, s.dims, gs::parameter_store(on));
+  gs::executor e(tables.view(), gs::all_kernels, on, s.dims, gs::parameter_store(on));
   const std::size_t inputs = tables.inputs.size();
   REQUIRE(sources.size() == t.sources());
   for (std::size_t i = 0; i < inputs; ++i) scatter(on, e.input(i), sources[i]);

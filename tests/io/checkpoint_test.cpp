@@ -7,6 +7,8 @@
 #include <doctest/doctest.h>
 
 #include <filesystem>
+#include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -65,7 +67,7 @@ TEST_CASE("checkpoint: the file is the same whatever the mesh, and holds whole t
 
   const gs::safetensors_reader file(dir / "f");
   CHECK(file.arrays().size() == stores::usual().size() + 1);
-  CHECK(file.metadata() == notes.metadata);
+  CHECK(file.metadata() == std::map<std::string, std::string>{{"gshard.steps", "0"}, {"step", "3"}});
   for (const stores::tensor_case& t : stores::usual()) {
     const gs::array_info* there = file.find(t.trainable ? t.name : "state:" + t.name);
     REQUIRE(there != nullptr);
@@ -113,6 +115,44 @@ TEST_CASE("checkpoint: metadata and blobs come back, with the tensors or alone")
   CHECK(alone.metadata == notes.metadata);
   CHECK(alone.blobs == notes.blobs);
   CHECK(contains(complaint([&] { gs::load_notes(stores::simulated({1}), dir / "g"); }), "No such file"));
+}
+
+TEST_CASE("checkpoint: the number of finished steps goes with the state of optimisers") {
+  const scratch dir;
+  const gs::parameter_store store = filled({2});
+  store.set_steps(4000000000u);
+  gs::save(store, dir / "everything", {{{"step", "3"}}, {}}, everything);
+  gs::save(store, dir / "parameters");
+  CHECK(gs::safetensors_reader(dir / "parameters").metadata().empty());
+  for (const std::vector<int>& mesh : meshes) {
+    const gs::parameter_store found = empty(mesh);
+    found.set_steps(7);
+    gs::load(found, dir / "everything");
+    gs::load(found, dir / "parameters");
+    CHECK(found.steps() == 7);
+    CHECK(gs::load(found, dir / "everything", everything).metadata == std::map<std::string, std::string>{{"step", "3"}});
+    CHECK(found.steps() == 4000000000u);
+  }
+  CHECK(gs::load_notes(store.on(), dir / "everything").metadata == std::map<std::string, std::string>{{"step", "3"}});
+
+  CHECK(complaint([&] { gs::save(store, dir / "g", {{{"gshard.steps", "3"}}, {}}); }) ==
+        "checkpoint: metadata \"gshard.steps\" starts with a word that is reserved there");
+  const auto write = [&](const std::map<std::string, std::string>& metadata) {
+    gs::safetensors_writer file(dir / "f", {{"w", gs::array_type::f32, {1}}}, metadata);
+    const float w = 1;
+    file.write(std::as_bytes(std::span(&w, 1)));
+    file.commit();
+  };
+  const gs::parameter_store one = empty({1}, 1, {{"w", gs::dtype::f32, {1}}});
+  one.set_steps(5);
+  for (const char* steps : {"", "-1", "3x", "4294967296"}) {
+    write({{"gshard.steps", steps}});
+    CHECK(contains(complaint([&] { gs::load(one, dir / "f", everything); }), "not a number of steps"));
+    CHECK(one.steps() == 5);
+  }
+  write({});  // as older files are
+  gs::load(one, dir / "f", everything);
+  CHECK(one.steps() == 0);
 }
 
 TEST_CASE("checkpoint: what does not fit is named, and nothing of the store changes") {

@@ -10,17 +10,15 @@ TEST_CASE("fill: does not depend on the sharding") {
   check_independent_of_sharding<float>(
       [&](float* out, const ks::placement& p) { ks::fill_normal(out, p, 2.0, key); });
   check_independent_of_sharding<double>(
-      [&](double* out, const ks::placement& p) { ks::fill_uniform(out, p, -1.0, 3.0, key); });
+      [&](double* out, const ks::placement& p) { ks::fill_normal(out, p, 0.5, key); });
 }
 
 TEST_CASE("fill: the numbers are those of the stream") {
   const gshard::random_key key{1, 2, 3};
-  std::vector<float> uniform(1000), normal(1000);
-  ks::fill_uniform(uniform.data(), ks::whole(2, {10, 100}), 0.0, 1.0, key);
+  std::vector<float> normal(1000);
   ks::fill_normal(normal.data(), ks::whole(2, {10, 100}), 1.0, key);
   bool same = true;
-  for (std::size_t i = 0; i < 1000; ++i)
-    same = same && uniform[i] == gshard::uniform01(key, i) && normal[i] == ks::normal(key, i);
+  for (std::size_t i = 0; i < 1000; ++i) same = same && normal[i] == ks::normal_block(key, i / 4)[i % 4];
   CHECK(same);
 }
 
@@ -39,10 +37,4 @@ TEST_CASE("fill: moments of the normal distribution") {
   CHECK(moment[2] == doctest::Approx(1).epsilon(0.02));
   CHECK(moment[3] == doctest::Approx(0).epsilon(0.05));
   CHECK(moment[4] == doctest::Approx(3).epsilon(0.03));
-}
-
-TEST_CASE("fill_constant") {
-  std::vector<float> v(5);
-  ks::fill_constant(v.data(), 4, 2.5F);
-  CHECK(v == std::vector<float>{2.5F, 2.5F, 2.5F, 2.5F, 0});
 }

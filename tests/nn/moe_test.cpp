@@ -49,7 +49,7 @@ template <class Program>
 result train(int devices, int steps) {
   const auto on = gs::simulate<mesh>(devices);
   gs::executable<Program> run(on, extents, gs::parameter_store(on, 8));
-  run.context.seed = 4;
+  run.seed = 4;
   std::vector<double> x(G * S * M), mask(G * S);
   for (std::size_t i = 0; i < x.size(); ++i) x[i] = std::sin(2.3 * double(i));
   for (std::size_t i = 0; i < mask.size(); ++i) mask[i] = i % 5 == 2 ? 0 : 1;

@@ -53,7 +53,7 @@ struct history {
 history train(int devices, int steps) {
   const auto on = gs::simulate<mesh>(devices);
   gs::executable<program> run(on, extents, gs::parameter_store(on, 7));
-  run.context.seed = 11;
+  run.seed = 11;
   history h;
   for (int i = 0; i < steps; ++i) {
     // The target counts on from the source's first word; lengths vary.

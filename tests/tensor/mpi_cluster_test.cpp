@@ -43,3 +43,9 @@ TEST_CASE("mpi: meshes with several axes, static ones included") {
   using fixed = gs::mesh<gs::axis<"x", 5>>;
   CHECK_THROWS_AS(gs::on_mpi<fixed>(MPI_COMM_WORLD), gs::error);
 }
+
+TEST_CASE("mpi: a null communicator is named, with and without extents") {
+  CHECK_THROWS_WITH_AS(gs::on_mpi<gs::mesh<gs::axis<"x">>>(MPI_COMM_NULL), "mpi_backend: the communicator is MPI_COMM_NULL", gs::error);
+  CHECK_THROWS_WITH_AS(gs::on_mpi<gs::mesh<gs::axis<"x">>>(MPI_COMM_NULL, {1}), "mpi_backend: the communicator is MPI_COMM_NULL",
+                       gs::error);
+}

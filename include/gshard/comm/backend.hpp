@@ -66,9 +66,13 @@ class backend {
   /// to the p - 1 others. Throws as `exchange` does.
   void all_gather(std::uint32_t axes, std::span<const gather_part> parts);
 
-  /// Checks that all processes pass the same value; otherwise every process throws a `gshard::error` that
-  /// names `what` and the ranks that differ from the leader.
-  virtual void agree(std::uint64_t /*value*/, std::string_view /*what*/) {}
+  /// The processes meet and tell one another how they are. If some have a `problem`, every process throws a
+  /// `gshard::error`: those with their own text, the others with one that names their ranks and repeats the first
+  /// one's. If the values differ, every process throws one that names `what` and the ranks that differ from the
+  /// leader. Communicates: one small message per process, unless it throws.
+  virtual void agree(std::uint64_t /*value*/, std::string_view /*what*/, const std::string& problem = {}) {
+    if (!problem.empty()) throw error(problem);
+  }
   /// True on exactly one process.
   virtual bool leader() const { return true; }
   /// Copies the leader's bytes to all processes; all pass the same size.
@@ -102,7 +106,7 @@ class backend {
 
 namespace detail {
 // The pointers of empty blocks may be null.
-inline void copy_block(std::byte* to, std::int64_t to_offset, const std::byte* from, std::int64_t from_offset,
+inline void copy_bytes(std::byte* to, std::int64_t to_offset, const std::byte* from, std::int64_t from_offset,
                        std::int64_t bytes) {
   if (bytes > 0 && to + to_offset != from + from_offset)
     std::memcpy(to + to_offset, from + from_offset, std::size_t(bytes));
@@ -143,7 +147,7 @@ inline void backend::exchange(std::uint32_t axes, std::span<const exchange_part>
       throw error("exchange: device " + std::to_string(devices_[i]) + " sends itself " +
                   std::to_string(part.send_bytes[own]) + " bytes but expects " +
                   std::to_string(part.recv_bytes[own]));
-    detail::copy_block(part.recv, part.recv_offset[own], part.send, part.send_offset[own],
+    detail::copy_bytes(part.recv, part.recv_offset[own], part.send, part.send_offset[own],
                        part.send_bytes[own]);
     if (size == 1) continue;
     ++sent_[i].exchanges;
@@ -164,7 +168,7 @@ inline void backend::all_gather(std::uint32_t axes, std::span<const gather_part>
       throw error("all_gather: device " + std::to_string(devices_[i]) + " sends " +
                   std::to_string(part.send_bytes) + " bytes but its own block has " +
                   std::to_string(part.recv_bytes[own]));
-    detail::copy_block(part.recv, part.recv_offset[own], part.send, 0, part.send_bytes);
+    detail::copy_bytes(part.recv, part.recv_offset[own], part.send, 0, part.send_bytes);
     if (size == 1) continue;
     ++sent_[i].gathers;
     sent_[i].gather_bytes += part.send_bytes * (size - 1);

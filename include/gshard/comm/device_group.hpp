@@ -53,13 +53,6 @@ constexpr std::array<int, max_axes> coordinates_of(std::span<const int> extents,
   return at;
 }
 
-/// The device at the given coordinates, of which there are at least as many as extents.
-constexpr int device_at(std::span<const int> extents, std::span<const int> coordinates) {
-  int device = 0;
-  for (std::size_t a = 0; a < extents.size(); ++a) device = device * extents[a] + coordinates[a];
-  return device;
-}
-
 /// The devices that differ from one another only in some axes of a mesh, in row-major order of their
 /// coordinates, as seen from one of them.
 class device_group {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <exception>
 #include <stdexcept>
 #include <string>
 
@@ -12,5 +13,21 @@ class error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
+
+namespace detail {
+/// The text of what f throws, or nothing: for errors that other processes must be told of.
+template <class F>
+std::string problem_of(F f) {
+  std::string text;
+  try {
+    f();
+    return text;
+  } catch (const std::exception& e) {
+    text = e.what();
+  } catch (...) {
+  }
+  return text.empty() ? "an exception without a text" : text;
+}
+}  // namespace detail
 
 }}  // namespace gshard::v0

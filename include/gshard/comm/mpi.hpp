@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <gshard/base/hash.hpp>
 #include <gshard/comm/backend.hpp>
 
 #include <mpi.h>
@@ -61,7 +62,8 @@ class communicator {
   int size_ = 1;
 };
 
-inline communicator duplicate(MPI_Comm comm) {
+/// Throws unless a backend can work on the processes of a communicator.
+inline void check_usable(MPI_Comm comm) {
   int initialized = 0, finalized = 0, inter = 0;
   MPI_Initialized(&initialized);
   MPI_Finalized(&finalized);
@@ -70,16 +72,54 @@ inline communicator duplicate(MPI_Comm comm) {
   if (comm == MPI_COMM_NULL) throw error("mpi_backend: the communicator is MPI_COMM_NULL");
   MPI_Comm_test_inter(comm, &inter);
   if (inter != 0) throw error("mpi_backend: the communicator is an intercommunicator");
+}
+
+inline int process_count(MPI_Comm comm) {
+  check_usable(comm);
+  int size = 0;
+  communicator().check(MPI_Comm_size(comm, &size), "MPI_Comm_size");
+  return size;
+}
+
+inline communicator duplicate(MPI_Comm comm) {
+  check_usable(comm);
   MPI_Comm copy = MPI_COMM_NULL;
   communicator().check(MPI_Comm_dup(comm, &copy), "MPI_Comm_dup");
   return communicator(copy);
 }
 
-inline void agree(const communicator& world, std::uint64_t value, std::string_view what) {
-  const std::uint64_t mine[] = {value, ~value};
-  std::uint64_t most[2];
-  world.check(MPI_Allreduce(mine, most, 2, MPI_UINT64_T, MPI_MAX, world.get()), "MPI_Allreduce");
-  if (most[0] == ~most[1]) return;  // the largest value is the smallest
+/// Gives every process the text of one.
+inline void broadcast_text(const communicator& world, int from, std::string& text) {
+  int size = int(std::min(text.size(), std::size_t(10000)));
+  world.check(MPI_Bcast(&size, 1, MPI_INT, from, world.get()), "MPI_Bcast");
+  text.resize(std::size_t(size));
+  world.check(MPI_Bcast(text.data(), size, MPI_CHAR, from, world.get()), "MPI_Bcast");
+}
+
+/// Throws on all processes, of which `first` has a problem and others may have.
+[[noreturn]] inline void tell_problem(const communicator& world, int first, const std::string& problem) {
+  const int mine = problem.empty() ? 0 : 1;
+  std::vector<int> all(std::size_t(world.size()));
+  world.check(MPI_Allgather(&mine, 1, MPI_INT, all.data(), 1, MPI_INT, world.get()), "MPI_Allgather");
+  std::string text = problem;
+  broadcast_text(world, first, text);
+  if (mine != 0) throw error(problem);
+  std::string others;
+  int n_others = 0;
+  for (int rank = first + 1; rank < world.size(); ++rank)
+    if (all[std::size_t(rank)] != 0 && ++n_others <= 8) others += (others.empty() ? "" : ", ") + std::to_string(rank);
+  if (n_others > 8) others += " and " + std::to_string(n_others - 8) + " more";
+  throw error("rank " + std::to_string(first) + " failed" + (others.empty() ? "" : ", and so did " + others) + ": " + text);
+}
+
+inline void agree(const communicator& world, std::uint64_t value, std::string_view what,
+                  const std::string& problem = {}) {
+  const std::uint64_t failed = problem.empty() ? 0 : std::uint64_t(world.size() - world.rank());
+  const std::uint64_t mine[] = {failed, value, ~value};
+  std::uint64_t most[3];
+  world.check(MPI_Allreduce(mine, most, 3, MPI_UINT64_T, MPI_MAX, world.get()), "MPI_Allreduce");
+  if (most[0] != 0) tell_problem(world, world.size() - int(most[0]), problem);
+  if (most[1] == ~most[2]) return;  // the largest value is the smallest
 
   std::vector<std::uint64_t> all(std::size_t(world.size()));
   world.check(MPI_Allgather(&value, 1, MPI_UINT64_T, all.data(), 1, MPI_UINT64_T, world.get()),
@@ -121,7 +161,9 @@ class mpi_backend final : public backend {
   mpi_backend(MPI_Comm comm, const std::vector<int>& extents, const mpi_options& options = {})
       : mpi_backend(connect(comm, extents, options), extents, options) {}
 
-  void agree(std::uint64_t value, std::string_view what) override { detail::agree(world_, value, what); }
+  void agree(std::uint64_t value, std::string_view what, const std::string& problem = {}) override {
+    detail::agree(world_, value, what, problem);
+  }
   bool leader() const override { return world_.rank() == 0; }
   void broadcast(std::span<std::byte> data) override;
   std::vector<std::vector<std::byte>> gather_to_leader(std::span<const std::byte> mine) override;
@@ -146,7 +188,12 @@ class mpi_backend final : public backend {
   // Sends the block send(j) to, and receives recv(j) from, every other member j.
   template <class Send, class Recv>
   void pairwise(const detail::communicator& group, Send send, Recv recv);
-  void finish(const detail::communicator& group);
+  struct failure {
+    int code = MPI_SUCCESS;
+    std::string mismatch;
+  };
+  // Waits for the messages under way.
+  void finish(const detail::communicator& group, failure& wrong);
 
   // Calls f(offset, count) for the pieces of a message; sender and receiver know its size and so find the
   // same ones.
@@ -168,12 +215,10 @@ class mpi_backend final : public backend {
 inline detail::communicator mpi_backend::connect(MPI_Comm comm, std::span<const int> extents,
                                                  const mpi_options& options) {
   detail::communicator world = detail::duplicate(comm);
-  std::uint64_t digest = 14695981039346656037u;  // FNV-1a
-  const auto add = [&](int value) { digest = (digest ^ std::uint64_t(value)) * 1099511628211u; };
-  for (const int extent : extents) add(extent);
-  add(options.message_limit);
-  add(options.window);
-  detail::agree(world, digest,
+  fnv1a<std::uint64_t> digest;
+  for (const int extent : extents) digest.add(std::uint64_t(extent));
+  digest.add(std::uint64_t(options.message_limit)).add(std::uint64_t(options.window));
+  detail::agree(world, digest.value(),
                 "the mesh (here " + detail::mesh_text(extents) + ") or the options of mpi_backend");
   if (options.message_limit < 1 || options.window < 1)
     throw error("mpi_backend: message limit " + std::to_string(options.message_limit) + " and window " +
@@ -204,6 +249,14 @@ inline const detail::communicator& mpi_backend::along(std::uint32_t axes) {
 template <class Send, class Recv>
 void mpi_backend::pairwise(const detail::communicator& group, Send send, Recv recv) {
   const int p = group.size(), me = group.rank();
+  // What goes wrong with one message does not keep the others from being started and finished: their receivers wait for them, and
+  // the buffers may be gone once an error is thrown.
+  failure wrong;
+  const auto keep = [&](int code) {
+    if (code == MPI_SUCCESS) return;
+    wrong.code = code;
+    request_.back() = MPI_REQUEST_NULL;
+  };
   for (int first = 1; first < p; first += window_) {
     const int last = std::min(first + window_, p);
     request_.clear();
@@ -214,8 +267,7 @@ void mpi_backend::pairwise(const detail::communicator& group, Send send, Recv re
       for_each_piece(std::int64_t(block.size()), [&](std::int64_t at, int count) {
         length_.push_back(count);
         request_.push_back(MPI_REQUEST_NULL);
-        group.check(MPI_Irecv(block.data() + at, count, MPI_BYTE, from, tag, group.get(), &request_.back()),
-                    "MPI_Irecv");
+        keep(MPI_Irecv(block.data() + at, count, MPI_BYTE, from, tag, group.get(), &request_.back()));
       });
     }
     for (int k = first; k < last; ++k) {
@@ -223,36 +275,32 @@ void mpi_backend::pairwise(const detail::communicator& group, Send send, Recv re
       const std::span<const std::byte> block = send(std::size_t(to));
       for_each_piece(std::int64_t(block.size()), [&](std::int64_t at, int count) {
         request_.push_back(MPI_REQUEST_NULL);
-        group.check(MPI_Isend(block.data() + at, count, MPI_BYTE, to, tag, group.get(), &request_.back()),
-                    "MPI_Isend");
+        keep(MPI_Isend(block.data() + at, count, MPI_BYTE, to, tag, group.get(), &request_.back()));
       });
     }
-    finish(group);
+    finish(group, wrong);
   }
+  group.check(wrong.code, "a message between devices");
+  if (!wrong.mismatch.empty()) throw error(wrong.mismatch);
 }
 
-// One MPI_Wait each, as MPI_Waitall of Open MPI 4.1 may spin for ever when a message has failed; and all of
-// them, as the buffers may be gone once an error is thrown.
-inline void mpi_backend::finish(const detail::communicator& group) {
-  int failure = MPI_SUCCESS;
-  std::string mismatch;
+// One MPI_Wait each, as MPI_Waitall of Open MPI 4.1 may spin for ever when a message has failed.
+inline void mpi_backend::finish(const detail::communicator& group, failure& wrong) {
   for (std::size_t i = 0; i < request_.size(); ++i) {
     MPI_Status status;
     const int code = MPI_Wait(&request_[i], &status);
     if (code != MPI_SUCCESS) {
-      failure = code;
+      wrong.code = code;
     } else if (i < length_.size()) {
       int received = 0;
       MPI_Get_count(&status, MPI_BYTE, &received);
       if (received != length_[i])
-        mismatch = "member " + std::to_string(group.rank()) + " of a group of " +
+        wrong.mismatch = "member " + std::to_string(group.rank()) + " of a group of " +
                    std::to_string(group.size()) + " expects " + std::to_string(length_[i]) +
                    " bytes from member " + std::to_string(status.MPI_SOURCE) + ", which sent " +
                    std::to_string(received);
     }
   }
-  group.check(failure, "a message between devices");
-  if (!mismatch.empty()) throw error(mismatch);
 }
 
 inline void mpi_backend::do_exchange(std::uint32_t axes, std::span<const exchange_part> parts) {

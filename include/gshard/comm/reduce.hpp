@@ -24,17 +24,17 @@ class reducer {
  public:
   /// Addends of together at most `gather_limit` bytes are gathered whole and combined by every device. The same on all
   /// processes.
-  explicit reducer(std::int64_t gather_limit = 4096) : gather_limit_(gather_limit) {}
+  explicit reducer(std::int64_t gather_limit) : gather_limit_(gather_limit) {}
 
   /// data[i][k] becomes the combination of element k over the group of device i; n[i]: the elements of held device i, equal within
-  /// a group. Communicates: each of p members sends 2 (p - 1) / p n elements (one exchange, one all_gather), or (p - 1) n in one
-  /// all_gather where data are small.
+  /// a group; `most`: the most elements of any device of the mesh, which all processes know alike. Communicates: each of p members
+  /// sends 2 (p - 1) / p n elements (one exchange, one all_gather), or (p - 1) n in one all_gather where `most` are few.
   template <class T, class Op>
-  void all_reduce(backend& b, std::uint32_t axes, std::span<T* const> data, std::span<const std::int64_t> n, Op op);
+  void all_reduce(backend& b, std::uint32_t axes, std::span<T* const> data, std::span<const std::int64_t> n, std::int64_t most, Op op);
 
   template <class T>
-  void all_reduce_sum(backend& b, std::uint32_t axes, std::span<T* const> data, std::span<const std::int64_t> n) {
-    all_reduce(b, axes, data, n, std::plus<T>{});
+  void all_reduce_sum(backend& b, std::uint32_t axes, std::span<T* const> data, std::span<const std::int64_t> n, std::int64_t most) {
+    all_reduce(b, axes, data, n, most, std::plus<T>{});
   }
 
   /// data[i] holds one block per member, one after another, block j of counts[i][j] elements. result[i] becomes the combination of
@@ -110,13 +110,14 @@ inline void check_per_device(const char* op, const char* name, std::size_t n, co
 }  // namespace detail
 
 template <class T, class Op>
-void reducer::all_reduce(backend& b, std::uint32_t axes, std::span<T* const> data, std::span<const std::int64_t> n, Op op) {
+void reducer::all_reduce(backend& b, std::uint32_t axes, std::span<T* const> data, std::span<const std::int64_t> n, std::int64_t most,
+                         Op op) {
   static_assert(std::is_arithmetic_v<T>);
   detail::check_per_device("all_reduce", "data", data.size(), b);
   detail::check_per_device("all_reduce", "n", n.size(), b);
-  if (const std::int64_t least = *std::min_element(n.begin(), n.end()); least < 0)
-    throw error("all_reduce: a negative number of elements, " + std::to_string(least));
-  const std::int64_t most = *std::max_element(n.begin(), n.end());
+  for (const std::int64_t elements : n)
+    if (elements < 0 || elements > most)
+      throw error("all_reduce: a device with " + std::to_string(elements) + " elements, where the most are " + std::to_string(most));
   if (group_size(b, axes) == 1 || most == 0) return;
   if (most * std::int64_t(sizeof(T) * group_size(b, axes)) <= gather_limit_) all_reduce_by_gather(b, axes, data, n, op);
   else all_reduce_by_blocks(b, axes, data, n, op);

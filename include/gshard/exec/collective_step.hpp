@@ -28,6 +28,8 @@ class collective_step {
   collective_step(op kind, const any_cluster& on, std::uint32_t axes, const bound_value& in, const bound_value& out, std::shared_ptr<reducer> sums)
       : kind_(kind), on_(on), axes_(axes), in_(in), out_(out), sums_(std::move(sums)), parts_(on.devices().size()) {
     if (!runs(kind)) throw error("executor: a plan step of kind " + std::string(name(kind)) + " cannot be run");
+    const kernel::placement first = place_of(in_, 0);  // no shard is larger than the first
+    most_ = kernel::element_count(first.rank, first.extent);
     for (std::size_t i = 0; i < parts_.size(); ++i) prepare(i);
   }
 
@@ -63,6 +65,7 @@ class collective_step {
   bound_value in_, out_;
   std::shared_ptr<reducer> sums_;
   std::vector<part> parts_;
+  std::int64_t most_ = 0;  // elements of the largest shard on the mesh
 
   std::int64_t width() const { return size_of(in_.type); }
   template <class F>
@@ -209,7 +212,7 @@ class collective_step {
         data.push_back(out_.as<T>(i));
         n.push_back(out_.elements(i));
       });
-      sums_->all_reduce_sum<T>(on_.on(), axes_, data, n);
+      sums_->all_reduce_sum<T>(on_.on(), axes_, data, n, most_);
     });
   }
 

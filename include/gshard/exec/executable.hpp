@@ -7,6 +7,7 @@
 #include <gshard/pass/program.hpp>
 #include <gshard/tensor/tensor.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -14,8 +15,8 @@
 #include <span>
 #include <string>
 #include <tuple>
+#include <type_traits>
 #include <utility>
-#include <vector>
 
 namespace gshard { inline namespace v0 {
 
@@ -27,34 +28,46 @@ inline constexpr bool is_global_data = std::is_convertible_v<Given, std::span<co
 /// A compiled program on a cluster that has its mesh axes, with its extents bound: call it with its inputs, get its outputs.
 /// Inputs are tensors in the program's layout, or whole arrays (std::span, row-major) that every process has. Outputs are tensors
 /// whose types say how they lie. Parameters live in a store that several programs may share.
-/// Communicates: what `Program::plan` says. Compile time: number, element types, ranks and layouts of the inputs.
-/// Throws `gshard::error`: as `executor`, and when an input has other extents than the program's dims.
+/// Communicates: what `Program::plan` says, and a small message per call in which the processes agree that all is well.
+/// Compile time: number, element types, ranks and layouts of the inputs.
+/// Throws `gshard::error`, on every process: as `executor`, and when an input has other extents than the program's dims on one of them.
 template <class Program>
 class executable {
  public:
-  executable(const any_cluster& on, const dims& extents, parameter_store store)
-      : run_(std::make_unique<executor>(Program::plan, on, extents, std::move(store))) {}
+  /// `problem`: as that of `executor`.
+  executable(const any_cluster& on, const dims& extents, parameter_store store, std::string problem = {})
+      : seed(store.seed()),
+        run_(std::make_unique<executor>(Program::plan, kernels_of<Program>, on, extents, std::move(store), std::move(problem))) {}
   executable(const any_cluster& on, const dims& extents) : executable(on, extents, parameter_store(on)) {}
 
-  /// Runs the program once: a std::tuple of its outputs, or the output itself if it has one.
+  /// Runs the program once: a std::tuple of its outputs, or the output itself if it has one. A program that updates parameters
+  /// finishes a step of its store. What an error leaves of the parameters: see executor::run.
   template <class... Inputs>
   auto operator()(const Inputs&... inputs) {
     constexpr std::size_t expected = std::tuple_size_v<typename Program::inputs>;
     static_assert(holds<sizeof...(Inputs) == expected, operands_in_equation<int(expected)>, operands_given<int(sizeof...(Inputs))>>,
                   "gshard: a program is called with another number of inputs than it has");
-    write_all(std::make_index_sequence<sizeof...(Inputs)>{}, inputs...);
-    run_->run(context);
-    ++context.step;
+    std::string problem = detail::problem_of([&] { write_all(std::make_index_sequence<sizeof...(Inputs)>{}, inputs...); });
+    const parameter_store& store = run_->store();
+    run_->run({seed, store.steps()}, std::move(problem));
+    if constexpr (updates) store.set_steps(store.steps() + 1);
     return outputs(std::make_index_sequence<Program::plan.outputs.size()>{});
   }
 
-  /// Seed and step of the random operations of the next call; the step counts calls.
-  run_context context;
+  /// Seed of the random operations, that of the store unless set; the same on all processes. They draw other numbers in every step
+  /// of the store.
+  std::uint64_t seed;
 
   executor& engine() { return *run_; }
   const executor& engine() const { return *run_; }
 
  private:
+  static constexpr bool updates = [] {
+    for (const parameter& p : Program::plan.parameters)
+      if (p.updated >= 0) return true;
+    return false;
+  }();
+
   std::unique_ptr<executor> run_;
 
   template <std::size_t... I, class... Inputs>

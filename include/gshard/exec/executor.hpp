@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <gshard/base/hash.hpp>
 #include <gshard/comm/reduce.hpp>
 #include <gshard/exec/arena.hpp>
 #include <gshard/exec/collective_step.hpp>
-#include <gshard/exec/local_step.hpp>
+#include <gshard/exec/kernels.hpp>
 #include <gshard/exec/parameters.hpp>
 #include <gshard/exec/shards.hpp>
 #include <gshard/pass/plan.hpp>
@@ -18,6 +19,7 @@
 #include <cstring>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -33,23 +35,25 @@ struct sent_count {
 /// Runs a plan, step by step, on every device that this process holds. Extents are bound, memory is laid out and every step is
 /// bound to its kernel when it is made; a run allocates nothing but what backends need. Not copyable; the plan must outlive it.
 ///
-/// Throws `gshard::error` when it is made: a letter without an extent, a mesh axis that the cluster lacks, a store on another cluster, a
-/// parameter that another program has otherwise, processes whose plans or extents differ (all of them throw).
+/// When one process fails, all throw: those that failed with their own text, the others with one that names them.
 class executor {
  public:
-  executor(const plan_view& plan, const any_cluster& on, const dims& bound, parameter_store store)
-      : plan_(plan), on_(on), store_(std::move(store)), axes_(plan.mesh, on), sums_(std::make_shared<reducer>(small_sum_bytes)) {
-    if (!store_.on().same_as(on_)) throw error("program: its parameter store lies on another cluster");
-    std::array<int, max_axes> counts{};
-    for (int a = 0; a < plan.mesh.rank(); ++a) {
-      const int there = on.mesh().find(plan.mesh.name(a));
-      counts[std::size_t(a)] = on.extent(there);
+  /// Binds a plan; `kernels` are those of its steps (`kernels_of<Program>`, `all_kernels`). `problem`: what the caller found wrong
+  /// on this process, if not empty. Collective over the cluster: one small message per process.
+  /// Throws `gshard::error`, on every process, for such a problem, a letter without an extent, a mesh axis that the cluster lacks, a
+  /// store on another cluster, a parameter that another program has otherwise, and processes whose plans, extents or seeds differ;
+  /// the store then is as it was.
+  executor(const plan_view& plan, const kernel_table& kernels, const any_cluster& on, const dims& bound, parameter_store store,
+           std::string problem = {})
+      : plan_(plan), on_(on), store_(std::move(store)), problem_(std::move(problem)) {
+    std::vector<std::string> made;
+    if (problem_.empty()) note([&] { bind(kernels, bound, made); });
+    try {
+      on_.on().agree(fingerprint(), "the plan, the extents or the seed of a program", problem_);
+    } catch (...) {
+      for (const std::string& name : made) store_.forget(name);
+      throw;
     }
-    sizes_ = plan.bind(bound, std::span(counts.data(), std::size_t(plan.mesh.rank())));
-    on_.on().agree(fingerprint(), "the plan, the extents or the seed of a program");
-    check_extents();
-    bind_values();
-    bind_steps();
   }
   executor(const executor&) = delete;
   executor& operator=(const executor&) = delete;
@@ -66,15 +70,30 @@ class executor {
   const detail::bound_value& input(std::size_t i) const { return value(plan_.inputs[i].value); }
   const detail::bound_value& output(std::size_t i) const { return value(plan_.outputs[i].value); }
 
-  /// Runs all steps. Inputs must have been written to `input(i)` since the last run.
-  void run(const run_context& context) {
+  /// Runs all steps. Inputs must have been written to `input(i)` since the last run. `problem`: what was found wrong with them on
+  /// this process, if not empty.
+  ///
+  /// A process on which something is wrong goes on with the collectives, so that nobody waits for it, until all meet: before
+  /// the first step that writes a parameter, or else at the end; once more at the end if steps after that one may fail.
+  /// Communicates: besides the plan's collectives, one small message per process and meeting.
+  ///
+  /// Throws `gshard::error`, on every process: a problem, an id or a label out of range, another seed or step than other
+  /// processes have. Parameters then are as they were, unless what failed stands in the plan after a parameter was written: then
+  /// those written before it keep their new values, on all processes alike.
+  void run(const run_context& context, std::string problem = {}) {
+    problem_ = std::move(problem);
     for (std::size_t i = 0; i < actions_.size(); ++i) {
-      if (hook) hook(plan_.steps[i], true);
-      if (traits(plan_.steps[i].kind).collective) run_collective(i, context);
-      else
-        for (const detail::action& a : actions_[i]) a(context);
-      if (hook) hook(plan_.steps[i], false);
+      if (i == first_write_) meet(context);
+      if (hook) note([&] { hook(plan_.steps[i], true); });
+      if (traits(plan_.steps[i].kind).collective) note([&] { run_collective(i, context); });
+      else if (problem_.empty())
+        note([&] {
+          for (const detail::action& a : actions_[i]) a(context);
+        });
+      if (hook) note([&] { hook(plan_.steps[i], false); });
     }
+    if (meets_at_end_) meet(context);
+    else if (!problem_.empty()) throw error(problem_);
     for (const auto& [from, to] : copies_) {
       const detail::bound_value &source = value(from), &target = value(to);
       for (std::size_t d = 0; d < source.data.size(); ++d)
@@ -82,10 +101,13 @@ class executor {
     }
   }
 
+  /// The caller vouches for the inputs of all runs: processes then meet only where a step may fail.
+  void trust_inputs() { meets_at_end_ = meets_at_end_ && may_fail_; }
+
   /// What was sent since this executor was made, by kind of operation.
   const sent_count& sent(op kind) const { return sent_[std::size_t(kind)]; }
 
-  /// Called before (true) and after (false) every step: for timelines and checks.
+  /// Called before (true) and after (false) every step, skipped ones too: for timelines and checks.
   std::function<void(const node&, bool)> hook;
 
  private:
@@ -93,39 +115,82 @@ class executor {
   any_cluster on_;
   parameter_store store_;
   detail::axis_map axes_;
-  std::shared_ptr<reducer> sums_;
   extents sizes_;
   std::vector<detail::bound_value> values_;
   std::vector<buffer> arena_;                        // per held device
   std::vector<std::vector<detail::action>> actions_;  // per step: one per held device, or one for all
   std::vector<std::pair<std::int32_t, std::int32_t>> copies_;  // updated parameters that were not written in place
   std::array<sent_count, std::size_t(op::count_)> sent_{};
+  std::size_t first_write_ = 0;  // the first step that writes a parameter in place, or the number of steps
+  bool meets_at_end_ = true, may_fail_ = false;
+  std::string problem_;  // the first thing that went wrong on this process
 
+  template <class F>
+  void note(F f) {
+    std::string problem = detail::problem_of(f);
+    if (problem_.empty()) problem_ = std::move(problem);
+  }
+  void meet(const run_context& context) {
+    on_.on().agree(fnv1a<std::uint64_t>().add(context.seed).add(context.step).value(), "the seed or the step of a run", problem_);
+  }
+
+  void bind(const kernel_table& kernels, const dims& bound, std::vector<std::string>& made) {
+    if (!store_.on().same_as(on_)) throw error("program: its parameter store lies on another cluster");
+    axes_ = detail::axis_map(plan_.mesh, on_);
+    std::array<int, max_axes> counts{};
+    for (int a = 0; a < plan_.mesh.rank(); ++a) counts[std::size_t(a)] = on_.extent(on_.mesh().find(plan_.mesh.name(a)));
+    sizes_ = plan_.bind(bound, std::span(counts.data(), std::size_t(plan_.mesh.rank())));
+    check_extents();
+    bind_values(made);
+    bind_steps(kernels);
+    find_meetings();
+  }
+  void find_meetings() {
+    const auto writes = [&](const node& step) {
+      for (int o = 0; o < step.in_place; ++o)
+        if (plan_.lifetimes[std::size_t(plan_.lifetimes[std::size_t(step.output(o))].root)].persistent) return true;
+      return false;
+    };
+    first_write_ = plan_.steps.size();
+    for (std::size_t i = 0; i < plan_.steps.size(); ++i) {
+      if (first_write_ == plan_.steps.size() && writes(plan_.steps[i])) {
+        first_write_ = i;
+        meets_at_end_ = false;
+      }
+      if (detail::may_fail(plan_.steps[i].kind)) may_fail_ = meets_at_end_ = true;
+    }
+  }
   void check_extents() const {
     for (std::size_t d = 0; d < plan_.dims.size(); ++d)
       if (sizes_.dim(int(d)) < 0)
         throw error(std::string("program: no extent is given for dim '") + plan_.dims[d].letter + "'");
   }
-  // FNV-1a over what must be equal on all processes: steps, layouts, extents and the seed of the parameters.
+  // Of what must be equal on all processes: steps, types, layouts, extents and the seed of the parameters.
   std::uint64_t fingerprint() const {
-    std::uint64_t h = 14695981039346656037ull;
-    const auto mix = [&](std::uint64_t x) { h = (h ^ x) * 1099511628211ull; };
+    fnv1a<std::uint64_t> h;
+    const auto mix = [&](auto x) { h.add(std::uint64_t(x)); };
     for (const node& n : plan_.steps) {
-      mix(std::uint64_t(n.kind));
-      for (int k = 0; k < n.inputs; ++k) mix(std::uint64_t(n.input(k)));
-      for (int k = 0; k < n.outputs; ++k) mix(std::uint64_t(n.output(k)));
-      for (std::int32_t k : n.attr.integer) mix(std::uint64_t(std::uint32_t(k)));
+      mix(n.kind);
+      for (int k = 0; k < n.inputs; ++k) mix(n.input(k));
+      for (int k = 0; k < n.outputs; ++k) mix(n.output(k));
+      for (std::int32_t k : n.attr.integer) mix(k);
       for (double x : n.attr.number) mix(std::bit_cast<std::uint64_t>(x));
     }
-    for (const gshard::value& v : plan_.values)
-      for (int d = 0; d < v.rank(); ++d) mix(v.layout[d].bits);
-    for (std::int64_t e : sizes_.dims) mix(std::uint64_t(e));
-    for (int a : sizes_.axes) mix(std::uint64_t(a));
+    for (const gshard::value& v : plan_.values) {
+      mix(v.type);
+      mix(v.layout.partial);
+      for (int d = 0; d < v.rank(); ++d) {
+        mix(v.dims[d]);
+        mix(v.layout[d].bits);
+      }
+    }
+    for (std::int64_t e : sizes_.dims) mix(e);
+    for (int a : sizes_.axes) mix(a);
     mix(store_.seed());
-    return h;
+    return h.value();
   }
 
-  void bind_values() {
+  void bind_values(std::vector<std::string>& made) {
     const std::size_t devices = on_.devices().size();
     std::vector<std::int64_t> bytes;
     for (const gshard::value& v : plan_.values) {
@@ -142,8 +207,10 @@ class executor {
     }
     const detail::memory_map memory = detail::lay_out(plan_, bytes);
     for (std::size_t i = 0; i < devices; ++i) arena_.emplace_back(memory.size);
-    for (const parameter& p : plan_.parameters)
+    for (const parameter& p : plan_.parameters) {
+      if (store_.find(p.name.view()) == nullptr) made.emplace_back(p.name.view());
       values_[std::size_t(p.value)].data = store_.demand(p, values_[std::size_t(p.value)], sizes_).value.data;
+    }
     for (std::size_t v = 0; v < values_.size(); ++v)
       if (memory.offset[v] >= 0)
         for (std::size_t i = 0; i < devices; ++i) values_[v].data[i] = arena_[i].data() + memory.offset[v];
@@ -153,30 +220,20 @@ class executor {
       if (p.updated >= 0 && value(p.updated).data != value(p.value).data) copies_.emplace_back(p.updated, p.value);
   }
 
-  void bind_steps() {
+  void bind_steps(const kernel_table& kernels) {
+    const auto sums = std::make_shared<reducer>(small_sum_bytes);
     for (const node& step : plan_.steps) {
       std::vector<detail::action>& actions = actions_.emplace_back();
       if (traits(step.kind).collective || step.kind == op::slice) {
         auto c = std::make_shared<detail::collective_step>(step.kind, on_, axes_.mask(std::uint32_t(step.attr.integer[0])), value(step.input(0)),
-                                                           value(step.output(0)), sums_);
+                                                           value(step.output(0)), sums);
         actions.push_back([c](const run_context&) { (*c)(); });
         continue;
       }
-      const bool wide = element_type(step) == dtype::f64;
-      for (std::size_t i = 0; i < on_.devices().size(); ++i) {
-        detail::action a = wide ? detail::local_step<double>(step, values_, sizes_, i).bind()
-                                : detail::local_step<float>(step, values_, sizes_, i).bind();
-        if (a) actions.push_back(std::move(a));
-      }
+      const kernel_table::binder binder = kernels(step.kind, detail::element_type(plan_, step));
+      for (std::size_t i = 0; i < on_.devices().size(); ++i)
+        if (detail::action a = binder(step, values_, sizes_, i)) actions.push_back(std::move(a));
     }
-  }
-  /// The floating-point type of a step: that of its first operand or result that is not an integer.
-  dtype element_type(const node& step) const {
-    for (int i = 0; i < step.inputs; ++i)
-      if (plan_.at(step.input(i)).type != dtype::i32) return plan_.at(step.input(i)).type;
-    for (int o = 0; o < step.outputs; ++o)
-      if (plan_.at(step.output(o)).type != dtype::i32) return plan_.at(step.output(o)).type;
-    return dtype::f32;
   }
 
   void run_collective(std::size_t i, const run_context& context) {

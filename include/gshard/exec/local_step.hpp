@@ -24,6 +24,7 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <string>
 #include <type_traits>
 #include <vector>
 
@@ -32,6 +33,11 @@ namespace gshard { inline namespace v0 { namespace detail {
 /// What a step does when it runs.
 using action = std::function<void(const run_context&)>;
 
+/// True for the steps that read ids, which may be wrong on one device alone; all others do what they were bound to.
+constexpr bool may_fail(op kind) {
+  return kind == op::gather || kind == op::scatter_add || kind == op::cross_entropy || kind == op::cross_entropy_grad;
+}
+
 /// Binds one compute step of a plan, for one device, to the kernel that does it: sizes and addresses are looked up here, once.
 template <class T>
 class local_step {
@@ -39,92 +45,91 @@ class local_step {
   local_step(const node& step, std::span<const bound_value> values, const extents& sizes, std::size_t device)
       : n_(step), values_(values), sizes_(sizes), device_(device) {}
 
+  /// Adding an operation is adding its line here.
+  template <op Kind>
   action bind() const {
-    switch (n_.kind) {
-      case op::einsum: return bind_einsum();
-      case op::map: return bind_map();
-      case op::scale: return bind_scale();
-      case op::reduce_max: return bind_max();
-      case op::cast: return bind_cast();
-      case op::softmax:
-        return [x = in(0), y = out(0), rows = rows_of(in_value(0)), cols = cols_of(in_value(0))](const run_context&) {
-          kernel::softmax<T>(x, y, rows, cols);
-        };
-      case op::softmax_grad:
-        return [y = in(0), dy = in(1), dx = out(0), rows = rows_of(in_value(0)), cols = cols_of(in_value(0))](const run_context&) {
-          kernel::softmax_grad<T>(y, dy, dx, rows, cols);
-        };
-      case op::layer_norm:
-        return [x = in(0), gamma = in(1), beta = in(2), y = out(0), rows = rows_of(in_value(0)), cols = cols_of(in_value(0)),
-                epsilon = T(n_.attr.number[0])](const run_context&) {
-          kernel::layer_norm<T>(x, gamma, beta, y, rows, cols, epsilon);
-        };
-      case op::layer_norm_grad:
-        return [x = in(0), gamma = in(1), dy = in(2), dx = out(0), dgamma = out(1), dbeta = out(2), rows = rows_of(in_value(0)),
-                cols = cols_of(in_value(0)), epsilon = T(n_.attr.number[0])](const run_context&) {
-          kernel::layer_norm_grad<T>(x, gamma, dy, dx, dgamma, dbeta, rows, cols, epsilon);
-        };
-      case op::cross_entropy:
-        return [logits = in(0), labels = in<std::int32_t>(1), loss = out(0), rows = rows_of(in_value(0)), cols = cols_of(in_value(0)),
-                smoothing = T(n_.attr.number[0])](const run_context&) {
-          kernel::cross_entropy<T>(logits, labels, loss, rows, cols, smoothing);
-        };
-      case op::cross_entropy_grad:
-        return [logits = in(0), labels = in<std::int32_t>(1), dloss = in(2), dlogits = out(0), rows = rows_of(in_value(0)),
-                cols = cols_of(in_value(0)), smoothing = T(n_.attr.number[0])](const run_context&) {
-          kernel::cross_entropy_grad<T>(logits, labels, dloss, dlogits, rows, cols, smoothing);
-        };
-      case op::gather:
-        return [table = in(0), ids = in<std::int32_t>(1), y = out(0), count = in_value(1).elements(device_), cols = cols_of(in_value(0)),
-                vocabulary = in_value(0).extent(device_, 0)](const run_context&) {
-          kernel::gather_rows<T>(table, ids, y, count, cols, vocabulary);
-        };
-      case op::scatter_add:
-        return [ids = in<std::int32_t>(0), dy = in(1), table = out(0), count = in_value(0).elements(device_), cols = cols_of(out_value(0)),
-                vocabulary = out_value(0).extent(device_, 0)](const run_context&) {
-          kernel::scatter_add_rows<T>(ids, dy, table, count, cols, vocabulary);
-        };
-      case op::iota:
-        return [y = out<std::int32_t>(0), at = out_value(0).places[device_], along = n_.attr.integer[0]](const run_context&) {
-          kernel::iota(y, at, along);
-        };
-      case op::dropout:
-        return [x = in(0), y = out(0), at = out_value(0).places[device_], rate = n_.attr.number[0],
-                key = n_.attr.integer[0]](const run_context& run) {
-          kernel::dropout<T>(x, y, at, rate, random_key{run.seed, run.step, std::uint32_t(key)});
-        };
-      case op::top2_gating: return bind_gating();
-      case op::top2_gating_grad: return bind_gating_grad();
-      case op::one_hot:
-        return [slot = in<std::int32_t>(0), weight = n_.inputs > 1 ? in(1) : nullptr, y = out(0), r = routing(out_value(0), n_.loops.out[0], in_value(0))](
-                   const run_context&) { kernel::one_hot<T>(slot, weight, y, r.sizes, r.first_expert, r.experts); };
-      case op::one_hot_grad:
-        return [d = in(0), slot = in<std::int32_t>(1), dweight = out(0), r = routing(in_value(0), n_.loops.in[0], in_value(1))](const run_context&) {
-          kernel::one_hot_grad<T>(slot, d, dweight, r.sizes, r.first_expert, r.experts);
-        };
-      case op::dispatch:
-        return [x = in(0), slot = in<std::int32_t>(1), weight = n_.inputs > 2 ? in(2) : nullptr, y = out(0),
-                r = routing(out_value(0), n_.loops.out[0], in_value(1))](const run_context&) {
-          kernel::dispatch<T>(slot, weight, x, r.buffers(y), r.sizes);
-        };
-      case op::combine:
-        return [h = in(0), slot = in<std::int32_t>(1), weight = n_.inputs > 2 ? in(2) : nullptr, y = out(0),
-                r = routing(in_value(0), n_.loops.in[0], in_value(1))](const run_context&) {
-          kernel::combine<T>(slot, weight, r.buffers(h), y, r.sizes);
-        };
-      case op::combine_weight_grad:
-        return [h = in(0), slot = in<std::int32_t>(1), dy = in(2), dweight = out(0), r = routing(in_value(0), n_.loops.in[0], in_value(1))](
-                   const run_context&) { kernel::combine_weight_grad<T>(slot, r.buffers(h), dy, dweight, r.sizes); };
-      case op::adam:
-        return [p = out(0), m = out(1), v = out(2), g = in(3), rate = in(4), count = out_value(0).elements(device_),
-                a = n_.attr](const run_context& run) {
-          kernel::adam<T>(p, g, m, v, count, double(*rate), a.number[0], a.number[1], a.number[2], a.number[3],
-                          std::int64_t(run.step) + 1);
-        };
-      case op::reshape:
-      case op::annotate: return {};
-      default: throw error("executor: a plan step of kind " + std::string(name(n_.kind)) + " cannot be run");
-    }
+    if constexpr (Kind == op::einsum) return bind_einsum();
+    else if constexpr (Kind == op::map) return bind_map();
+    else if constexpr (Kind == op::scale) return bind_scale();
+    else if constexpr (Kind == op::reduce_max) return bind_max();
+    else if constexpr (Kind == op::cast) return bind_cast();
+    else if constexpr (Kind == op::softmax)
+      return [x = in(0), y = out(0), rows = rows_of(in_value(0)), cols = cols_of(in_value(0))](const run_context&) {
+        kernel::softmax<T>(x, y, rows, cols);
+      };
+    else if constexpr (Kind == op::softmax_grad)
+      return [y = in(0), dy = in(1), dx = out(0), rows = rows_of(in_value(0)), cols = cols_of(in_value(0))](const run_context&) {
+        kernel::softmax_grad<T>(y, dy, dx, rows, cols);
+      };
+    else if constexpr (Kind == op::layer_norm)
+      return [x = in(0), gamma = in(1), beta = in(2), y = out(0), rows = rows_of(in_value(0)), cols = cols_of(in_value(0)),
+              epsilon = T(n_.attr.number[0])](const run_context&) {
+        kernel::layer_norm<T>(x, gamma, beta, y, rows, cols, epsilon);
+      };
+    else if constexpr (Kind == op::layer_norm_grad)
+      return [x = in(0), gamma = in(1), dy = in(2), dx = out(0), dgamma = out(1), dbeta = out(2), rows = rows_of(in_value(0)),
+              cols = cols_of(in_value(0)), epsilon = T(n_.attr.number[0])](const run_context&) {
+        kernel::layer_norm_grad<T>(x, gamma, dy, dx, dgamma, dbeta, rows, cols, epsilon);
+      };
+    else if constexpr (Kind == op::cross_entropy)
+      return [logits = in(0), labels = in<std::int32_t>(1), loss = out(0), rows = rows_of(in_value(0)), cols = cols_of(in_value(0)),
+              smoothing = T(n_.attr.number[0])](const run_context&) {
+        kernel::cross_entropy<T>(logits, labels, loss, rows, cols, smoothing);
+      };
+    else if constexpr (Kind == op::cross_entropy_grad)
+      return [logits = in(0), labels = in<std::int32_t>(1), dloss = in(2), dlogits = out(0), rows = rows_of(in_value(0)),
+              cols = cols_of(in_value(0)), smoothing = T(n_.attr.number[0])](const run_context&) {
+        kernel::cross_entropy_grad<T>(logits, labels, dloss, dlogits, rows, cols, smoothing);
+      };
+    else if constexpr (Kind == op::gather)
+      return [table = in(0), ids = in<std::int32_t>(1), y = out(0), count = in_value(1).elements(device_), cols = cols_of(in_value(0)),
+              vocabulary = in_value(0).extent(device_, 0)](const run_context&) {
+        kernel::gather_rows<T>(table, ids, y, count, cols, vocabulary);
+      };
+    else if constexpr (Kind == op::scatter_add)
+      return [ids = in<std::int32_t>(0), dy = in(1), table = out(0), count = in_value(0).elements(device_), cols = cols_of(out_value(0)),
+              vocabulary = out_value(0).extent(device_, 0)](const run_context&) {
+        kernel::scatter_add_rows<T>(ids, dy, table, count, cols, vocabulary);
+      };
+    else if constexpr (Kind == op::iota)
+      return [y = out<std::int32_t>(0), at = out_value(0).places[device_], along = n_.attr.integer[0]](const run_context&) {
+        kernel::iota(y, at, along);
+      };
+    else if constexpr (Kind == op::dropout)
+      return [x = in(0), y = out(0), at = out_value(0).places[device_], rate = n_.attr.number[0],
+              key = n_.attr.integer[0]](const run_context& run) {
+        kernel::dropout<T>(x, y, at, rate, random_key{run.seed, run.step, std::uint32_t(key)});
+      };
+    else if constexpr (Kind == op::top2_gating) return bind_gating();
+    else if constexpr (Kind == op::top2_gating_grad) return bind_gating_grad();
+    else if constexpr (Kind == op::one_hot)
+      return [slot = in<std::int32_t>(0), weight = n_.inputs > 1 ? in(1) : nullptr, y = out(0), r = routing(out_value(0), n_.loops.out[0], in_value(0))](
+                 const run_context&) { kernel::one_hot<T>(slot, weight, y, r.sizes, r.first_expert, r.experts); };
+    else if constexpr (Kind == op::one_hot_grad)
+      return [d = in(0), slot = in<std::int32_t>(1), dweight = out(0), r = routing(in_value(0), n_.loops.in[0], in_value(1))](const run_context&) {
+        kernel::one_hot_grad<T>(slot, d, dweight, r.sizes, r.first_expert, r.experts);
+      };
+    else if constexpr (Kind == op::dispatch)
+      return [x = in(0), slot = in<std::int32_t>(1), weight = n_.inputs > 2 ? in(2) : nullptr, y = out(0),
+              r = routing(out_value(0), n_.loops.out[0], in_value(1))](const run_context&) {
+        kernel::dispatch<T>(slot, weight, x, r.buffers(y), r.sizes);
+      };
+    else if constexpr (Kind == op::combine)
+      return [h = in(0), slot = in<std::int32_t>(1), weight = n_.inputs > 2 ? in(2) : nullptr, y = out(0),
+              r = routing(in_value(0), n_.loops.in[0], in_value(1))](const run_context&) {
+        kernel::combine<T>(slot, weight, r.buffers(h), y, r.sizes);
+      };
+    else if constexpr (Kind == op::combine_weight_grad)
+      return [h = in(0), slot = in<std::int32_t>(1), dy = in(2), dweight = out(0), r = routing(in_value(0), n_.loops.in[0], in_value(1))](
+                 const run_context&) { kernel::combine_weight_grad<T>(slot, r.buffers(h), dy, dweight, r.sizes); };
+    else if constexpr (Kind == op::adam)
+      return [p = out(0), m = out(1), v = out(2), g = in(3), rate = in(4), count = out_value(0).elements(device_),
+              a = n_.attr](const run_context& run) {
+        kernel::adam<T>(p, g, m, v, count, double(*rate), a.number[0], a.number[1], a.number[2], a.number[3],
+                        std::int64_t(run.step) + 1);
+      };
+    else if constexpr (Kind == op::reshape || Kind == op::annotate) return {};
+    else throw error("executor: a plan step of kind " + std::string(name(n_.kind)) + " cannot be run");
   }
 
  private:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <gshard/base/hash.hpp>
 #include <gshard/exec/shards.hpp>
 #include <gshard/kernel/fill.hpp>
 #include <gshard/pass/plan.hpp>
@@ -11,7 +12,6 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <map>
 #include <memory>
 #include <string>
@@ -32,10 +32,15 @@ class parameter_store {
   };
 
   /// Tensors start from `seed`, the same on every mesh.
-  explicit parameter_store(any_cluster on, std::uint64_t seed = 0) : state_(std::make_shared<state>(state{std::move(on), seed, {}})) {}
+  explicit parameter_store(any_cluster on, std::uint64_t seed = 0) : state_(std::make_shared<state>(state{std::move(on), seed, 0, {}})) {}
 
   const any_cluster& on() const { return state_->on; }
   std::uint64_t seed() const { return state_->seed; }
+
+  /// The finished steps: runs of programs that update parameters. They number the random operations of all programs on the store,
+  /// and tell optimisers how many gradients they have seen. The same on all processes.
+  std::uint32_t steps() const { return state_->steps; }
+  void set_steps(std::uint32_t n) const { state_->steps = n; }
 
   /// All tensors, by name.
   const std::map<std::string, entry, std::less<>>& entries() const { return state_->entries; }
@@ -65,27 +70,24 @@ class parameter_store {
     initialise(e, p.init, name, sizes);
     return e;
   }
+  /// Removes a tensor that no program is bound to.
+  void forget(const std::string& name) const { state_->entries.erase(name); }
 
  private:
   struct state {
     any_cluster on;
     std::uint64_t seed;
+    std::uint32_t steps;
     std::map<std::string, entry, std::less<>> entries;
   };
   std::shared_ptr<state> state_;
 
-  // FNV-1a: spreads names over the counter space of the initial random numbers.
-  static std::uint32_t key_of(std::string_view name) {
-    std::uint32_t h = 2166136261u;
-    for (char c : name) h = (h ^ std::uint8_t(c)) * 16777619u;
-    return h;
-  }
   void initialise(entry& e, const initialiser& how, std::string_view name, const extents& sizes) const {
     double scale = how.scale;
     double fan_in = 1;
     for (int i = 0; i < how.fan_in.size(); ++i) fan_in *= double(sizes.dim(how.fan_in[i]));
     scale /= std::sqrt(fan_in);
-    const random_key key{state_->seed, 0xffffffffu, key_of(name)};
+    const random_key key{state_->seed, 0xffffffffu, fnv1a<std::uint32_t>().add(name).value()};
     for (std::size_t i = 0; i < e.shards.size(); ++i) {
       const auto fill = [&](auto* data) {
         using T = std::remove_pointer_t<decltype(data)>;

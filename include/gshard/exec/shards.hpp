@@ -14,7 +14,8 @@
 
 namespace gshard { inline namespace v0 {
 
-/// What the random operations of one run depend on besides their place in the program and the global index.
+/// What the random operations of one run depend on besides their place in the program and the global index; optimisers count the
+/// steps as well.
 struct run_context {
   std::uint64_t seed = 0;
   std::uint32_t step = 0;
@@ -25,6 +26,7 @@ namespace detail {
 /// The mesh axes of a plan as axes of a cluster, matched by name.
 class axis_map {
  public:
+  axis_map() = default;
   axis_map(const mesh_shape& plan, const any_cluster& on) {
     for (int a = 0; a < plan.rank(); ++a) {
       const int b = on.mesh().find(plan.name(a));

@@ -8,6 +8,7 @@
 #include <gshard/io/pieces.hpp>
 #include <gshard/io/safetensors.hpp>
 
+#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -15,6 +16,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -22,13 +24,13 @@ namespace gshard { inline namespace v0 {
 
 /// What stands in a checkpoint besides the tensors of a store.
 struct checkpoint_notes {
-  std::map<std::string, std::string> metadata;  // UTF-8
+  std::map<std::string, std::string> metadata;  // UTF-8; names that start with "gshard." are reserved
   std::map<std::string, std::string> blobs;     // any bytes; each is a U8 tensor "blob:<name>" of the file
 };
 
 enum class checkpoint_scope : std::uint8_t {
   parameters,  // what is trained
-  everything,  // and the state of optimisers, each a tensor "state:<name>" of the file
+  everything,  // and the state of optimisers, each a tensor "state:<name>" of the file, and the number of finished steps
 };
 
 /// The same on all processes.
@@ -44,6 +46,7 @@ struct checkpoint_options {
 namespace detail {
 
 inline constexpr std::string_view state_prefix = "state:", blob_prefix = "blob:";
+inline constexpr const char* steps_key = "gshard.steps";
 
 struct stored_tensor {
   array_info info;
@@ -83,8 +86,21 @@ inline void agree_on(const parameter_store& store, const std::vector<stored_tens
   }
 }
 
+/// The finished steps that a file speaks of; 0 if it does not.
+inline std::uint32_t steps_of(const safetensors_reader& file) {
+  const auto found = file.metadata().find(steps_key);
+  if (found == file.metadata().end()) return 0;
+  const std::string& text = found->second;
+  std::uint32_t steps = 0;
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), steps);
+  if (code != std::errc() || end != text.data() + text.size())
+    throw error(file.path() + ": " + in_quotes(steps_key) + " is " + in_quotes(text) + ", not a number of steps");
+  return steps;
+}
+
 inline checkpoint_notes notes_of(const safetensors_reader& file) {
   checkpoint_notes notes{file.metadata(), {}};
+  notes.metadata.erase(steps_key);
   for (const array_info& a : file.arrays()) {
     if (!a.name.starts_with(blob_prefix)) continue;
     if (a.type != array_type::u8 || a.shape.size() != 1)
@@ -131,21 +147,26 @@ inline std::string misfit(const safetensors_reader& file, const std::vector<stor
 /// Collective over the store's cluster. Communicates: every tensor once to the leader, by its first copy.
 ///
 /// Throws `gshard::error`, the same on every process, if the processes do not hold the same tensors in the
-/// same layouts, and if the file cannot be written (the text names it and why). For names and texts see
+/// same layouts, or have finished other numbers of steps, and if the file cannot be written (the text names it and why). For names and texts see
 /// safetensors_writer.
 inline void save(const parameter_store& store, const std::string& path, const checkpoint_notes& notes = {},
                  const checkpoint_options& options = {}) {
   backend& on = store.on().on();
   const std::vector<detail::stored_tensor> tensors = detail::tensors_of(store, options.scope);
   detail::agree_on(store, tensors, options);
+  on.agree(store.steps(), "the number of finished steps");
   std::optional<safetensors_writer> file;
   detail::on_leader(on, [&] {
+    std::map<std::string, std::string> metadata = notes.metadata;
+    for (const auto& [name, text] : metadata)
+      if (name.starts_with("gshard.")) throw error("checkpoint: metadata " + detail::in_quotes(name) + " starts with a word that is reserved there");
+    if (options.scope == checkpoint_scope::everything) metadata[detail::steps_key] = std::to_string(store.steps());
     std::vector<array_info> arrays;
     for (const detail::stored_tensor& t : tensors) arrays.push_back(t.info);
     for (const auto& [name, blob] : notes.blobs)
       arrays.push_back(
           {std::string(detail::blob_prefix) + name, array_type::u8, {std::int64_t(blob.size())}});
-    file.emplace(path, arrays, notes.metadata);
+    file.emplace(path, arrays, metadata);
   });
   for (const detail::stored_tensor& t : tensors)
     for (const detail::row_range rows : detail::pieces_of(*t.value, options.piece_bytes)) {
@@ -162,7 +183,7 @@ inline void save(const parameter_store& store, const std::string& path, const ch
 /// store's programs must have been bound to it before: it knows a tensor once a program has asked for it.
 ///
 /// With scope `parameters`, a file may hold the state of optimisers, which is passed over; that of the store
-/// stays. But for that the file and the store must have the same tensors, with the same extents and element
+/// stays, and so does its number of finished steps, which otherwise becomes the file's (0 if it has none). But for that the file and the store must have the same tensors, with the same extents and element
 /// types.
 ///
 /// Collective over the store's cluster. Communicates: every tensor once from the leader, who alone reads
@@ -178,14 +199,17 @@ inline checkpoint_notes load(const parameter_store& store, const std::string& pa
   detail::agree_on(store, tensors, options);
   std::optional<safetensors_reader> file;
   checkpoint_notes notes;
+  std::uint32_t steps = 0;
   detail::on_leader(on, [&] {
     file.emplace(path, safetensors_options{options.verify});
     const std::string problem = detail::misfit(*file, tensors, options.scope);
     if (!problem.empty()) throw error(path + ": does not fit the store: " + problem);
     notes = detail::notes_of(*file);
+    steps = detail::steps_of(*file);
   });
   detail::share(on, notes.metadata);
   detail::share(on, notes.blobs);
+  on.broadcast(std::as_writable_bytes(std::span(&steps, 1)));
   std::vector<std::byte> whole;
   for (const detail::stored_tensor& t : tensors)
     for (const detail::row_range rows : detail::pieces_of(*t.value, options.piece_bytes)) {
@@ -195,6 +219,7 @@ inline checkpoint_notes load(const parameter_store& store, const std::string& pa
       on.broadcast(whole);
       detail::copy_shards_of(*t.value, rows, whole);
     }
+  if (options.scope == checkpoint_scope::everything) store.set_steps(steps);
   return notes;
 }
 

@@ -6,7 +6,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <exception>
 #include <map>
 #include <span>
 #include <string>
@@ -46,14 +45,7 @@ inline void share(backend& on, std::map<std::string, std::string>& table) {
 template <class F>
 void on_leader(backend& on, F f) {
   std::string problem;
-  if (on.leader()) {
-    try {
-      f();
-    } catch (const std::exception& e) {
-      problem = e.what();
-      if (problem.empty()) problem = "the leader failed";
-    }
-  }
+  if (on.leader()) problem = problem_of(f);
   share(on, problem);
   if (!problem.empty()) throw error(problem);
 }

@@ -28,6 +28,7 @@ enum class fault : std::uint8_t {
   not_differentiable,     // a gradient was asked for through an operation that has none
   duplicate_name,         // two parameters have one name
   name_too_long,
+  no_terms,  // the sum of the auxiliary losses was asked for, and there are none
   read_after_update,  // a parameter is read after the node that updates it in place
   reported,           // a static_assert has said it already
 };

@@ -2,33 +2,14 @@
 #pragma once
 
 #include <gshard/base/random.hpp>
-#include <gshard/kernel/random_fill.hpp>
 #include <gshard/kernel/view.hpp>
 
-#include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 
 namespace gshard { inline namespace v0 { namespace kernel {
-
-template <class T>
-void fill_constant(T* out, std::int64_t n, T value) {
-  std::fill_n(out, n, value);
-}
-
-/// out = low + (high - low) * uniform01(key, global linear index).
-template <class T>
-void fill_uniform(T* out, const placement& at, double low, double high, random_key key) {
-  for_each_run(at, [&](std::int64_t local, std::int64_t global, std::int64_t count) {
-    const auto first = std::uint64_t(global);
-    detail::for_uniform01(key, first, std::uint64_t(count),
-                          [&](std::uint64_t begin, std::uint64_t n, const float* u) {
-                            T* to = out + local + (begin - first);
-                            for (std::uint64_t i = 0; i < n; ++i) to[i] = T(low) + T(high - low) * T(u[i]);
-                          });
-  });
-}
 
 /// The standard normal numbers of the indices 4 * block .. 4 * block + 3, by Box and Muller.
 inline std::array<float, 4> normal_block(random_key key, std::uint64_t block) {
@@ -44,12 +25,7 @@ inline std::array<float, 4> normal_block(random_key key, std::uint64_t block) {
   return z;
 }
 
-/// The standard normal number at `index` of the stream.
-inline float normal(random_key key, std::uint64_t index) {
-  return normal_block(key, index / 4)[index % 4];
-}
-
-/// out = stddev * normal(key, global linear index).
+/// out = stddev * the standard normal number at the global linear index of the stream.
 template <class T>
 void fill_normal(T* out, const placement& at, double stddev, random_key key) {
   for_each_run(at, [&](std::int64_t local, std::int64_t global, std::int64_t n) {

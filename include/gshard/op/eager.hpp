@@ -3,6 +3,7 @@
 
 #include <gshard/base/reason.hpp>
 #include <gshard/exec/executable.hpp>
+#include <gshard/ir/dim.hpp>
 #include <gshard/ir/mesh.hpp>
 #include <gshard/ir/spec.hpp>
 #include <gshard/pass/program.hpp>
@@ -65,19 +66,24 @@ dims bind_letters(std::string_view operation, const std::array<std::string_view,
   return bound;
 }
 
-/// Plans and runs `Model` on the operands. Letters[i] are the dims of operand i.
+/// Plans and runs `Model` on the operands. Letters[i] are the dims of operand i. Operands that do not fit are an error on every process.
 template <auto Model, class ExtraSpec, fixed_string... Letters, class... T, class... Specs>
 auto run_eager(std::string_view operation, const tensor<T, Specs>&... operands) {
   using mesh = mesh_of<Specs..., ExtraSpec>;
   using compiled = program<Model, mesh, in<Letters, Specs, T>..., element<std::common_type_t<T...>>, pending_outputs>;
-  const auto& first = std::get<0>(std::tie(operands...));
-  (..., [&] {
-    if (!operands.on().same_as(first.on())) throw error(std::string(operation) + ": the operands lie on different clusters");
-  }());
-  for (int a = 0; a < mesh::shape.rank(); ++a)
-    if (first.on().mesh().find(mesh::shape.name(a)) < 0)
-      throw error(std::string(operation) + ": the cluster has no mesh axis called \"" + std::string(mesh::shape.name(a)) + "\"");
-  executable<compiled> run(first.on(), bind_letters(operation, std::array{Letters.view()...}, operands...));
+  const any_cluster& on = std::get<0>(std::tie(operands...)).on();
+  dims bound;
+  std::string problem = problem_of([&] {
+    (..., [&] {
+      if (!operands.on().same_as(on)) throw error(std::string(operation) + ": the operands lie on different clusters");
+    }());
+    for (int a = 0; a < mesh::shape.rank(); ++a)
+      if (on.mesh().find(mesh::shape.name(a)) < 0)
+        throw error(std::string(operation) + ": the cluster has no mesh axis called \"" + std::string(mesh::shape.name(a)) + "\"");
+    bound = bind_letters(operation, std::array{Letters.view()...}, operands...);
+  });
+  executable<compiled> run(on, bound, parameter_store(on), std::move(problem));
+  run.engine().trust_inputs();  // they gave the extents
   return run(operands...);
 }
 

@@ -6,7 +6,9 @@
 #include <gshard/pass/reshard.hpp>
 #include <gshard/trace/shape.hpp>
 
+#include <algorithm>
 #include <cstddef>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -49,7 +51,13 @@ tensor<T, To> reshard(const tensor<T, From>& t) {
   static_assert(holds<To::rank == From::rank, expected_rank<From::rank>, actual_rank<To::rank>>,
                 "gshard: a tensor has another number of dims than its partition spec, equation or operation expects");
   static_assert(!tensor<T, To>::is_partial, "gshard: reshard makes complete tensors; a pending sum (partial) cannot be asked for");
-  return detail::run_eager<detail::reshard_model<To>, To, detail::first_letters<From::rank>>("reshard", t);
+  if constexpr (std::is_same_v<To, From>) {
+    tensor<T, To> copy(t.on(), {t.extents().begin(), t.extents().end()});
+    for (std::size_t i = 0; i < t.local_shards(); ++i) std::ranges::copy(t.local_shard(i).span(), copy.local_shard(i).data);
+    return copy;
+  } else {
+    return detail::run_eager<detail::reshard_model<To>, To, detail::first_letters<From::rank>>("reshard", t);
+  }
 }
 
 /// all_to_all<0, 1>(t): the minor-most mesh axis of dim 0 cuts dim 1 instead. Communicates: one all_to_all.
@@ -62,9 +70,13 @@ auto all_to_all(const tensor<T, Spec>& t) {
 /// The whole tensor, row-major, on every process. Communicates: what a reshard to replicated does.
 template <class T, class Spec>
 std::vector<T> to_global(const tensor<T, Spec>& t) {
-  const auto whole = reshard<decltype(detail::replicated_spec<Spec::rank>(std::make_index_sequence<std::size_t(Spec::rank)>{}))>(t);
-  const auto view = whole.local_shard(0);
-  return {view.data, view.data + view.size()};
+  using whole = decltype(detail::replicated_spec<Spec::rank>(std::make_index_sequence<std::size_t(Spec::rank)>{}));
+  const auto elements = [](const tensor<T, whole>& complete) {
+    const auto view = complete.local_shard(0);
+    return std::vector<T>(view.data, view.data + view.size());
+  };
+  if constexpr (std::is_same_v<Spec, whole>) return elements(t);
+  else return elements(reshard<whole>(t));
 }
 
 }}  // namespace gshard::v0

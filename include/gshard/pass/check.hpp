@@ -48,6 +48,7 @@ constexpr bool check_program() {
   static_assert(holds<What != fault::not_differentiable, operation>, "gshard: no gradient is known for an operation");
   static_assert(holds<What != fault::duplicate_name, where>, "gshard: two parameters with different dims, initial values or partition specs have one name");
   static_assert(holds<What != fault::name_too_long, where>, "gshard: a parameter's full name is longer than 63 characters");
+  static_assert(holds<What != fault::no_terms, operation>, "gshard: no layer has given an auxiliary loss");
   static_assert(holds<What != fault::read_after_update, where>, "gshard: a parameter is read after it was updated in place");
   return true;
 }

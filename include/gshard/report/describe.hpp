@@ -62,7 +62,7 @@ inline std::string describe_bytes(std::int64_t bytes) {
   return text;
 }
 
-/// One step as text: `all_to_all over expert: f32[E,G@expert,C,M] -> f32[E@expert,G,C,M]`.
+/// One step as text: `all_to_all over expert   %11 f32[E,G@expert,C,M] -> %12 f32[E@expert,G,C,M]`.
 inline std::string describe(const plan_view& plan, const node& step) {
   std::string s(name(step.kind));
   if (traits(step.kind).collective || step.kind == op::slice)

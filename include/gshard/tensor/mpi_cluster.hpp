@@ -9,17 +9,17 @@
 
 namespace gshard { inline namespace v0 {
 
-/// The processes of a communicator (an MPI_Comm, or a boost::mpi::communicator, which converts to one), one device each; the
-/// communicator is duplicated once. Collective over it. MPI must have been initialised.
+/// The processes of a communicator, one device each; the communicator is duplicated once. Extents that are not given share the
+/// processes as equally as they can. Collective over the communicator. Throws `gshard::error` if MPI is not initialised, the
+/// communicator is null or an intercommunicator, or the mesh cannot hold its processes.
+/// @see tensor/boost_mpi.hpp for Boost.MPI's communicators
 template <class Mesh>
 cluster<Mesh> on_mpi(MPI_Comm comm, const std::vector<int>& extents) {
   return cluster<Mesh>(std::make_shared<mpi_backend>(comm, extents));
 }
 template <class Mesh>
 cluster<Mesh> on_mpi(MPI_Comm comm) {
-  int size = 0;
-  MPI_Comm_size(comm, &size);
-  return on_mpi<Mesh>(comm, extents_on<Mesh>(size));
+  return on_mpi<Mesh>(comm, extents_on<Mesh>(detail::process_count(comm)));
 }
 
 }}  // namespace gshard::v0

@@ -106,13 +106,18 @@ class parameter_scope {
 
   /// Adds a scalar term, such as a layer's auxiliary loss, to the objective.
   constexpr void loss(symbol term) const { builder_->losses.push_back(term); }
-  /// main + weight * (sum of the terms given to `loss`).
+  /// The sum of the terms given to `loss` so far; there must be one.
+  constexpr symbol auxiliary() const {
+    builder& b = *builder_;
+    if (b.losses.empty()) b.fail(fault::no_terms, "auxiliary");
+    if (b.failed()) return b.nothing();
+    symbol sum = b.losses.front();
+    for (std::size_t i = 1; i < b.losses.size(); ++i) sum = sum + b.losses[i];
+    return sum;
+  }
+  /// main + weight * auxiliary(), or main where no term was given.
   constexpr symbol objective(symbol main, double weight = 1) const {
-    symbol total = main;
-    if (builder_->losses.empty()) return total;
-    symbol extra = builder_->losses.front();
-    for (std::size_t i = 1; i < builder_->losses.size(); ++i) extra = extra + builder_->losses[i];
-    return total + weight * extra;
+    return builder_->losses.empty() ? main : main + weight * auxiliary();
   }
 
   constexpr builder& owner() const { return *builder_; }

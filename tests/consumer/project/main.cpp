@@ -6,8 +6,12 @@
 #include <gshard/gshard.hpp>
 #endif
 
-#if defined(EXPECTED_MPI)
+#if !defined(PLAN_ONLY)
 static_assert(GSHARD_HAS_MPI == EXPECTED_MPI);
+// Without MPI gshard is configured without xtensor too, though its headers may be there.
+#if !EXPECTED_MPI && (GSHARD_HAS_XTENSOR || defined(XTENSOR_ADAPT_HPP))
+#error "xtensor is used, and is switched off"
+#endif
 #endif
 
 namespace gs = gshard;

@@ -55,6 +55,16 @@ TEST_CASE("settings: a file may say more, but a setting that it lacks is named")
   }
 }
 
+TEST_CASE("settings: a kept count is a whole number of at least 1, or an error that names it") {
+  CHECK(tr::kept_count({{"source_length", "24"}}, "source_length") == 24);
+  for (const char* text : {"", "0", "-4", "16x", " 16", "1.5", "sixteen", "99999999999999999999"}) {
+    CAPTURE(text);
+    CHECK_THROWS_WITH_AS(tr::kept_count({{"source_length", text}}, "source_length"), doctest::Contains("'source_length'"),
+                         std::runtime_error);
+  }
+  CHECK_THROWS_WITH_AS(tr::kept_count({}, "source_length"), doctest::Contains("'source_length'"), std::runtime_error);
+}
+
 TEST_CASE("settings: the dims hold a batch of the bucket, group by group") {
   const tr::settings s = tr::settings::quick();
   const tr::bucket b{12, 10, 5 * s.groups};

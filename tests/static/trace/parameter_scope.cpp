@@ -100,6 +100,16 @@ static_assert(tracing::problem_of([](builder&, const parameter_scope& m) {
                                        .param("weight", "A", init::zeros()));
               }).what == fault::name_too_long);
 
+// The terms that layers gave to `loss`, added up.
+static_assert(tracing::holds([](builder& b, const parameter_scope& m) {
+  const symbol first = gs::sum(input(b, "A"));
+  m.scope("s").loss(first);
+  if (m.auxiliary().id != first.id) return false;
+  m.loss(gs::sum(input(b, "A")));
+  return has_dims(m.auxiliary(), "") && b.program.nodes.back().in[0] == first.id;
+}));
+static_assert(fails(fault::no_terms, "auxiliary", [](builder&, const parameter_scope& m) { m.auxiliary(); }));
+
 // The objective: main + weight * (sum of the terms).
 static_assert(tracing::holds([](builder& b, const parameter_scope& m) {
   const symbol main = gs::sum(input(b, "A"));

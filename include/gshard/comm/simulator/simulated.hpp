@@ -34,7 +34,7 @@ class simulated : public backend {
           throw error("exchange over axes " + detail::axes_text(axes) + ": device " + std::to_string(sender) +
                       " sends " + std::to_string(from.send_bytes[own]) + " bytes to device " +
                       std::to_string(device) + ", which expects " + std::to_string(to.recv_bytes[m]));
-        detail::copy_block(to.recv, to.recv_offset[m], from.send, from.send_offset[own], to.recv_bytes[m]);
+        detail::copy_bytes(to.recv, to.recv_offset[m], from.send, from.send_offset[own], to.recv_bytes[m]);
       }
     }
   }
@@ -51,7 +51,7 @@ class simulated : public backend {
       for (std::size_t m = 0; m < std::size_t(group.size()); ++m) {
         const gather_part& from = parts[std::size_t(group.device(int(m)))];
         if (int(m) != group.member())
-          detail::copy_block(to.recv, to.recv_offset[m], from.send, 0, from.send_bytes);
+          detail::copy_bytes(to.recv, to.recv_offset[m], from.send, 0, from.send_bytes);
       }
     }
   }

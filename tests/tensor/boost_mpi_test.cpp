@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include <gshard/comm/boost_mpi.hpp>
+#include <gshard/tensor/boost_mpi.hpp>
 
-#include <gshard/tensor/mpi_cluster.hpp>
-
-#include "random_cases.hpp"
+#include "../comm/random_cases.hpp"
 
 #include <boost/mpi/communicator.hpp>
 
@@ -15,6 +13,8 @@
 #include <vector>
 
 namespace gs = gshard;
+using line = gs::mesh<gs::axis<"x">>;
+using plane = gs::mesh<gs::axis<"x">, gs::axis<"y">>;
 
 namespace {
 
@@ -38,39 +38,29 @@ void compare(gs::backend& found, gs::backend& expected) {
 
 }  // namespace
 
-TEST_CASE("boost: a backend is the one of the communicator's MPI_Comm") {
+TEST_CASE("boost: a cluster is the one of the communicator's MPI_Comm") {
   const boost::mpi::communicator world;
   for (int rows = 1; rows <= world.size(); ++rows) {
     if (world.size() % rows != 0) continue;
-    gs::mpi_backend found = gs::make_mpi_backend(world, {rows, world.size() / rows});
-    gs::mpi_backend expected(MPI_COMM_WORLD, {rows, world.size() / rows});
-    compare(found, expected);
+    const std::vector<int> extents{rows, world.size() / rows};
+    compare(gs::on_mpi<plane>(world, extents).on(), gs::on_mpi<plane>(MPI_COMM_WORLD, extents).on());
   }
+  CHECK(gs::on_mpi<line>(world).size() == world.size());
 }
 
 TEST_CASE("boost: a part of the processes in another order; the communicator may go first") {
   const boost::mpi::communicator world;
   std::optional<boost::mpi::communicator> part = world.split(world.rank() % 2, -world.rank());
-  const int size = part->size(), rank = part->rank();
-  gs::mpi_backend found = gs::make_mpi_backend(*part, {size});
-  gs::mpi_backend expected(*part, {size});
+  const int rank = part->rank();
+  const auto found = gs::on_mpi<line>(*part), expected = gs::on_mpi<line>(MPI_Comm(*part));
   part.reset();
   CHECK(found.devices()[0] == rank);
-  compare(found, expected);
+  compare(found.on(), expected.on());
 }
 
 TEST_CASE("boost: no communicator, and one of another size") {
   const boost::mpi::communicator world, none(MPI_COMM_NULL, boost::mpi::comm_attach);
-  CHECK_THROWS_WITH_AS(gs::make_mpi_backend(none, {1}), "mpi_backend: the communicator is MPI_COMM_NULL",
-                       gs::error);
-  CHECK_THROWS_AS(gs::make_mpi_backend(world, {world.size() + 1}), gs::error);
-}
-
-TEST_CASE("boost: clusters take a communicator as well") {
-  const boost::mpi::communicator world;
-  const auto on = gs::on_mpi<gs::mesh<gs::axis<"x">, gs::axis<"y">>>(world, {1, world.size()});
-  CHECK(on.extent(1) == world.size());
-  REQUIRE(on.devices().size() == 1);
-  CHECK(on.devices()[0] == world.rank());
-  CHECK(gs::on_mpi<gs::mesh<gs::axis<"x">>>(world).size() == world.size());
+  CHECK_THROWS_WITH_AS(gs::on_mpi<line>(none, {1}), "mpi_backend: the communicator is MPI_COMM_NULL", gs::error);
+  CHECK_THROWS_WITH_AS(gs::on_mpi<line>(none), "mpi_backend: the communicator is MPI_COMM_NULL", gs::error);
+  CHECK_THROWS_AS(gs::on_mpi<line>(world, {world.size() + 1}), gs::error);
 }

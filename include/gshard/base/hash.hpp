@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <type_traits>
+
+namespace gshard { inline namespace v0 {
+
+/// The FNV-1a hash of Fowler, Noll and Vo, in words of 32 or 64 bits: tells descriptions apart, and spreads names over numbers. The
+/// same on every machine. No protection from somebody who wants two texts to look alike.
+template <class Word>
+class fnv1a {
+  static_assert(std::is_same_v<Word, std::uint32_t> || std::is_same_v<Word, std::uint64_t>);
+
+ public:
+  /// Adds the bytes of a text.
+  constexpr fnv1a& add(std::string_view text) {
+    for (const char c : text) value_ = Word((value_ ^ static_cast<std::uint8_t>(c)) * prime);
+    return *this;
+  }
+  /// Adds a number as one digit, and folds the upper half of the hash into the lower, where products never carry it.
+  constexpr fnv1a& add(std::uint64_t number) requires(sizeof(Word) == 8) {
+    value_ = (value_ ^ number) * prime;
+    value_ ^= value_ >> 32;
+    return *this;
+  }
+  /// Of what was added so far.
+  constexpr Word value() const { return value_; }
+
+ private:
+  static constexpr bool wide = sizeof(Word) == 8;
+  static constexpr Word prime = Word(wide ? 1099511628211u : 16777619u);
+  Word value_ = Word(wide ? 14695981039346656037u : 2166136261u);
+};
+
+}}  // namespace gshard::v0

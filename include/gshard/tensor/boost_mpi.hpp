@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/tensor/mpi_cluster.hpp>
+
+#include <boost/mpi/communicator.hpp>
+
+#include <vector>
+
+namespace gshard { inline namespace v0 {
+
+/// The processes of a Boost.MPI communicator, one device each: as on_mpi of its MPI_Comm. The communicator may end before the
+/// cluster does. Throws `gshard::error` as that one, an empty communicator included.
+template <class Mesh>
+cluster<Mesh> on_mpi(const boost::mpi::communicator& comm, const std::vector<int>& extents) {
+  return on_mpi<Mesh>(comm ? MPI_Comm(comm) : MPI_COMM_NULL, extents);
+}
+template <class Mesh>
+cluster<Mesh> on_mpi(const boost::mpi::communicator& comm) {
+  return on_mpi<Mesh>(comm ? MPI_Comm(comm) : MPI_COMM_NULL);
+}
+
+}}  // namespace gshard::v0

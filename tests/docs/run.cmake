@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# cmake -DPROGRAM= [-DEXPECTED=<file>] -P run.cmake: the program must succeed, and print what the file holds.
+cmake_minimum_required(VERSION 3.24)
+execute_process(COMMAND "${PROGRAM}" OUTPUT_VARIABLE printed RESULT_VARIABLE code)
+if(NOT code EQUAL 0)
+  message(FATAL_ERROR "ended with ${code}:\n${printed}")
+endif()
+if(EXPECTED)
+  file(READ "${EXPECTED}" expected)
+  if(NOT printed STREQUAL expected)
+    message(FATAL_ERROR "The README says:\n${expected}\nThe program prints:\n${printed}")
+  endif()
+endif()
