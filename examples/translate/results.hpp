@@ -109,7 +109,7 @@ inline std::vector<pair> showcase(std::span<const pair> pairs, std::size_t most)
   return chosen;
 }
 
-/// The collectives of a training step with the bytes that a device sends, and what was really sent in the whole training.
+/// The collectives of a training step with the bytes that a device receives, and what was really received in the whole training.
 inline std::string communication_report(const trainer& t) {
   const gs::executor& e = t.engine(0);
   std::string s = "a training step (" + std::to_string(e.plan().steps.size()) +
@@ -119,7 +119,7 @@ inline std::string communication_report(const trainer& t) {
     const auto c = t.communication(kind.kind);
     if (c.calls > 0)
       s += "  " + fill(std::string(kind.name), 18) + fill(std::to_string(c.calls) + " calls,", 16) + "planned " +
-           fill(gs::describe_bytes(c.planned) + ",", 12) + "sent " + gs::describe_bytes(c.sent) + "\n";
+           fill(gs::describe_bytes(c.planned) + ",", 12) + "received " + gs::describe_bytes(c.received) + "\n";
   }
   return s;
 }

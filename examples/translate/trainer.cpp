@@ -36,9 +36,9 @@ trainer::traffic trainer::communication(gs::op kind) const {
   for (const auto& p : programs_->by_bucket) {
     const gs::executor& e = p->engine();
     const std::int64_t per_step = e.plan().count(kind);
-    t.calls += e.sent(kind).calls;
-    t.sent += e.sent(kind).bytes;
-    if (per_step > 0) t.planned += e.plan().bytes_sent(kind, e.sizes()) * (e.sent(kind).calls / per_step);
+    t.calls += e.received(kind).calls;
+    t.received += e.received(kind).bytes;
+    if (per_step > 0) t.planned += e.plan().bytes_received(kind, e.sizes()) * (e.received(kind).calls / per_step);
   }
   return t;
 }

@@ -46,9 +46,9 @@ class trainer {
   step_report step(const batch& b);
   std::uint32_t steps() const { return step_; }
 
-  /// Of one kind of collective over the whole training: how often it ran, and the bytes that a device should have sent and did.
+  /// Of one kind of collective over the whole training: how often it ran, and the bytes that a device should have received and did.
   struct traffic {
-    std::int64_t calls = 0, planned = 0, sent = 0;
+    std::int64_t calls = 0, planned = 0, received = 0;
   };
   traffic communication(gs::op kind) const;
 

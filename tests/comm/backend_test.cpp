@@ -44,7 +44,7 @@ void for_each_case(F f) {
 
 }  // namespace
 
-TEST_CASE("backend: an exchange copies the own block, and counts and hands on what is for others") {
+TEST_CASE("backend: an exchange copies the own block, counts what comes from others, and hands the rest on") {
   for_each_case([](idle& b, std::uint32_t axes, std::uint64_t seed, std::size_t size) {
     cases::exchange_case x(extents, axes, seed);
     b.exchange(axes, cases::parts(x, b.devices()));
@@ -57,25 +57,27 @@ TEST_CASE("backend: an exchange copies the own block, and counts and hands on wh
                   expected.begin() + x.recv_offset[d][own]);
       CHECK(x.recv[d] == expected);
       std::int64_t bytes = 0;
-      for (std::size_t j = 0; j < size; ++j) bytes += j == own ? 0 : x.send_bytes[d][j];
-      CHECK(b.sent()[i] == gs::traffic{size > 1 ? 1 : 0, bytes, 0, 0});
+      for (std::size_t j = 0; j < size; ++j) bytes += j == own ? 0 : x.recv_bytes[d][j];
+      CHECK(b.received()[i] == gs::traffic{size > 1 ? 1 : 0, bytes, 0, 0});
     }
   });
 }
 
-TEST_CASE("backend: an all-gather counts its bytes once per other member") {
+TEST_CASE("backend: an all-gather counts the bytes of the other members") {
   for_each_case([](idle& b, std::uint32_t axes, std::uint64_t seed, std::size_t size) {
     cases::gather_case g(extents, axes, seed);
     for (int times = 1; times <= 2; ++times) {
       b.all_gather(axes, cases::parts(g, b.devices()));
       CHECK(b.calls == (size > 1 ? times : 0));
       for (std::size_t i = 0; i < held.size(); ++i) {
-        const auto bytes = std::int64_t(g.send[std::size_t(held[i])].size() * (size - 1));
-        CHECK(b.sent()[i] == gs::traffic{0, 0, size > 1 ? times : 0, times * bytes});
+        const auto d = std::size_t(held[i]);
+        std::int64_t bytes = -std::int64_t(g.send[d].size());
+        for (const std::int64_t block : g.recv_bytes[d]) bytes += block;
+        CHECK(b.received()[i] == gs::traffic{0, 0, size > 1 ? times : 0, times * bytes});
       }
     }
-    b.reset_sent();
-    for (const gs::traffic& t : b.sent()) CHECK(t == gs::traffic{});
+    b.reset_received();
+    for (const gs::traffic& t : b.received()) CHECK(t == gs::traffic{});
   });
 }
 

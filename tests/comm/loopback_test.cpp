@@ -24,7 +24,7 @@ TEST_CASE("loopback: collectives copy the one device's own block") {
       CHECK(g.recv == g.expected);
     }
   }
-  CHECK(b.sent()[0] == gs::traffic{});
+  CHECK(b.received()[0] == gs::traffic{});
 }
 
 TEST_CASE("loopback: the process is the leader and agrees with itself") {

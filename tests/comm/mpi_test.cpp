@@ -112,7 +112,7 @@ void compare_with_simulation(MPI_Comm comm, const std::vector<int>& extents,
       CHECK(cases::same_bits(c.data[me], c.expected[me]));
     }
   }
-  CHECK(mpi.sent()[0] == sim.sent()[me]);
+  CHECK(mpi.received()[0] == sim.received()[me]);
 }
 
 /// How many ranks threw, and what this one said.

@@ -65,10 +65,10 @@ TEST_CASE("all_reduce_sum: sends what it says") {
   gs::reducer reduce(by_size);
   cases::sum_case<float> big({4}, 1, 8000, 1), small({4}, 1, 100, 1);
   reduce.all_reduce_sum<float>(b, 1, cases::pointers(big.data, b.devices()), cases::on_each(b, 8000), 8000);
-  CHECK(b.sent()[2] == gs::traffic{1, 3 * 8000, 1, 3 * 8000});
-  b.reset_sent();
+  CHECK(b.received()[2] == gs::traffic{1, 3 * 8000, 1, 3 * 8000});
+  b.reset_received();
   reduce.all_reduce_sum<float>(b, 1, cases::pointers(small.data, b.devices()), cases::on_each(b, 100), 100);
-  CHECK(b.sent()[2] == gs::traffic{0, 0, 1, 3 * 400});
+  CHECK(b.received()[2] == gs::traffic{0, 0, 1, 3 * 400});
 }
 
 TEST_CASE("all_reduce_sum: the largest shard of the mesh decides for all, wherever it lies") {
@@ -77,7 +77,7 @@ TEST_CASE("all_reduce_sum: the largest shard of the mesh decides for all, wherev
   gs::reducer reduce(by_size);
   cases::sum_case<float> c({4}, 1, 100, 1);
   reduce.all_reduce_sum<float>(b, 1, cases::pointers(c.data, b.devices()), cases::on_each(b, 100), 8000);
-  CHECK(b.sent()[2] == gs::traffic{1, 3 * 100, 1, 3 * 100});
+  CHECK(b.received()[2] == gs::traffic{1, 3 * 100, 1, 3 * 100});
   for (std::size_t d = 0; d < c.data.size(); ++d) CHECK(cases::same_bits(c.data[d], c.expected[d]));
   CHECK_THROWS_WITH_AS(reduce.all_reduce_sum<float>(b, 1, cases::pointers(c.data, b.devices()), cases::on_each(b, 100), 99),
                        "all_reduce: a device with 100 elements, where the most are 99", gs::error);

@@ -60,7 +60,7 @@ void compare(const std::shared_ptr<gs::mpi_backend>& real, const run_graph::trac
   INFO(run_graph::text_of(s));
   const gs::plan_tables p = run_graph::plan(t, s);
   bound mpi(p, real, s.dims), simulated(p, std::make_shared<gs::simulated>(s.mesh), s.dims);
-  real->reset_sent();
+  real->reset_received();
   REQUIRE(mpi.on.devices().size() == 1);
   const int me = mpi.on.devices()[0];
   for (std::uint32_t i = 0; i < steps; ++i) {
@@ -71,7 +71,7 @@ void compare(const std::shared_ptr<gs::mpi_backend>& real, const run_graph::trac
     for (const auto& [name, e] : mpi.run.store().entries())
       CHECK(same_bits(e.value, simulated.run.store().find(name)->value, me));
   }
-  CHECK(mpi.on.on().sent()[0] == simulated.on.on().sent()[std::size_t(me)]);
+  CHECK(mpi.on.on().received()[0] == simulated.on.on().received()[std::size_t(me)]);
 }
 
 }  // namespace

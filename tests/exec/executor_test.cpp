@@ -49,8 +49,8 @@ TEST_CASE("devices send the bytes that the plan says") {
             bool same = true;
             for (const gs::op_traits& kind : gs::op_table)
               same = same &&
-                     run.sent(kind.kind).calls == calls * (kind.collective ? p.view().count(kind.kind) : 0) &&
-                     run.sent(kind.kind).bytes == calls * p.view().bytes_sent(kind.kind, run.sizes());
+                     run.received(kind.kind).calls == calls * (kind.collective ? p.view().count(kind.kind) : 0) &&
+                     run.received(kind.kind).bytes == calls * p.view().bytes_received(kind.kind, run.sizes());
             if (!same) FAIL_CHECK(run_graph::text_of(s));
           }
           for (const gs::node& n : p.steps) ++kinds[std::size_t(n.kind)];
@@ -71,7 +71,7 @@ TEST_CASE("a device alone sends nothing") {
   gs::executor run(p.view(), gs::all_kernels, on, dims, gs::parameter_store(on));
   run.run({});
   CHECK(p.view().collectives() > 0);
-  for (const gs::op_traits& kind : gs::op_table) CHECK(run.sent(kind.kind).bytes == 0);
+  for (const gs::op_traits& kind : gs::op_table) CHECK(run.received(kind.kind).bytes == 0);
 }
 
 TEST_CASE("the hook sees every step before and after it runs") {

@@ -62,7 +62,7 @@ class exhaustive {
                                                          : gs::moving_axes(from, to);
       if (!soundness::is_legal_move(kind, axes, from, to)) continue;
       const std::int64_t start = gs::traits(kind).collective ? gs::start_bytes : 0;
-      least = std::min(least, start + gs::bytes_sent(kind, axes, v_, from, to, e_));
+      least = std::min(least, start + gs::bytes_received(kind, axes, v_, from, to, e_));
     }
     return least;
   }

@@ -105,8 +105,8 @@ static_assert([] {
   const gs::extents e =
       layer::plan.bind({{'G', 128}, {'S', 1024}, {'M', 1024}, {'E', 128}, {'H', 8192}}, std::array{128});
   const std::int64_t shard = std::int64_t(128) * 1 * 16 * 1024 * 4;
-  return shard == 8 << 20 && layer::plan.bytes_sent(op::all_to_all, e) == 2 * (shard * 127 / 128) &&
-         layer::plan.bytes_sent(e) == layer::plan.bytes_sent(op::all_to_all, e);
+  return shard == 8 << 20 && layer::plan.bytes_received(op::all_to_all, e) == 2 * (shard * 127 / 128) &&
+         layer::plan.bytes_received(e) == layer::plan.bytes_received(op::all_to_all, e);
 }());
 
 using step = gs::program<moe_backward, mesh, in<"GSM", groups>, in<"GSM", groups>>;
@@ -155,7 +155,7 @@ static_assert(summed_once(step::plan) && all_updated_in_place(step::plan) && sou
 // The bytes are those of the gradients, twice (n-1)/n of them, whatever the batch; and of the loss, which is
 // gathered.
 constexpr std::int64_t bytes(std::int64_t batch_size) {
-  return step::plan.bytes_sent(step::plan.bind({{'B', batch_size}, {'M', 2048}, {'H', 4096}}, std::array{8}));
+  return step::plan.bytes_received(step::plan.bind({{'B', batch_size}, {'M', 2048}, {'H', 4096}}, std::array{8}));
 }
 static_assert(bytes(64) == bytes(4096));
 static_assert(bytes(64) == 2LL * 7 * 4 * (2048 * 4096 + 4096 + 4096 * 2048 + 2048 + 2048) / 8 + 4 * 7);

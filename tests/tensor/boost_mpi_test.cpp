@@ -33,7 +33,7 @@ void compare(gs::backend& found, gs::backend& expected) {
       expected.exchange(axes, cases::parts(y, expected.devices()));
       CHECK(x.recv == y.recv);
     }
-  CHECK(std::ranges::equal(found.sent(), expected.sent()));
+  CHECK(std::ranges::equal(found.received(), expected.received()));
 }
 
 }  // namespace

@@ -32,7 +32,7 @@ struct gather_part {
   std::span<const std::int64_t> recv_bytes, recv_offset;
 };
 
-/// The collectives in which a device took part together with others, and the bytes it sent to them.
+/// The collectives in which a device took part together with others, and the bytes it received from them.
 struct traffic {
   std::int64_t exchanges = 0, exchange_bytes = 0;
   std::int64_t gathers = 0, gather_bytes = 0;
@@ -82,13 +82,13 @@ class backend {
     return {std::vector(mine.begin(), mine.end())};
   }
 
-  /// What each held device sent since the start or the last reset. Groups of one device send nothing.
-  std::span<const traffic> sent() const { return sent_; }
-  void reset_sent() { sent_.assign(devices_.size(), {}); }
+  /// What each held device received since the start or the last reset. Groups of one device exchange nothing.
+  std::span<const traffic> received() const { return received_; }
+  void reset_received() { received_.assign(devices_.size(), {}); }
 
  protected:
   backend(std::vector<int> extents, std::vector<int> devices)
-      : extents_(std::move(extents)), devices_(std::move(devices)), sent_(devices_.size()) {
+      : extents_(std::move(extents)), devices_(std::move(devices)), received_(devices_.size()) {
     device_count(extents_);
   }
 
@@ -101,7 +101,7 @@ class backend {
 
   std::vector<int> extents_;
   std::vector<int> devices_;
-  std::vector<traffic> sent_;
+  std::vector<traffic> received_;
 };
 
 namespace detail {
@@ -150,9 +150,9 @@ inline void backend::exchange(std::uint32_t axes, std::span<const exchange_part>
     detail::copy_bytes(part.recv, part.recv_offset[own], part.send, part.send_offset[own],
                        part.send_bytes[own]);
     if (size == 1) continue;
-    ++sent_[i].exchanges;
-    for (const std::int64_t bytes : part.send_bytes) sent_[i].exchange_bytes += bytes;
-    sent_[i].exchange_bytes -= part.send_bytes[own];
+    ++received_[i].exchanges;
+    for (const std::int64_t bytes : part.recv_bytes) received_[i].exchange_bytes += bytes;
+    received_[i].exchange_bytes -= part.recv_bytes[own];
   }
   if (size > 1) do_exchange(axes, parts);
 }
@@ -170,8 +170,9 @@ inline void backend::all_gather(std::uint32_t axes, std::span<const gather_part>
                   std::to_string(part.recv_bytes[own]));
     detail::copy_bytes(part.recv, part.recv_offset[own], part.send, 0, part.send_bytes);
     if (size == 1) continue;
-    ++sent_[i].gathers;
-    sent_[i].gather_bytes += part.send_bytes * (size - 1);
+    ++received_[i].gathers;
+    for (const std::int64_t bytes : part.recv_bytes) received_[i].gather_bytes += bytes;
+    received_[i].gather_bytes -= part.recv_bytes[own];
   }
   if (size > 1) do_all_gather(axes, parts);
 }

@@ -26,8 +26,8 @@
 
 namespace gshard { inline namespace v0 {
 
-/// What one kind of communication did on this process's first device.
-struct sent_count {
+/// What one kind of communication did.
+struct received_count {
   std::int64_t calls = 0;
   std::int64_t bytes = 0;
 };
@@ -104,8 +104,8 @@ class executor {
   /// The caller vouches for the inputs of all runs: processes then meet only where a step may fail.
   void trust_inputs() { meets_at_end_ = meets_at_end_ && may_fail_; }
 
-  /// What was sent since this executor was made, by kind of operation.
-  const sent_count& sent(op kind) const { return sent_[std::size_t(kind)]; }
+  /// What the busiest device that this process holds received since this executor was made, by kind of operation.
+  const received_count& received(op kind) const { return received_[std::size_t(kind)]; }
 
   /// Called before (true) and after (false) every step, skipped ones too: for timelines and checks.
   std::function<void(const node&, bool)> hook;
@@ -120,7 +120,8 @@ class executor {
   std::vector<buffer> arena_;                        // per held device
   std::vector<std::vector<detail::action>> actions_;  // per step: one per held device, or one for all
   std::vector<std::pair<std::int32_t, std::int32_t>> copies_;  // updated parameters that were not written in place
-  std::array<sent_count, std::size_t(op::count_)> sent_{};
+  std::array<received_count, std::size_t(op::count_)> received_{};
+  std::vector<std::int64_t> before_;  // bytes received before a step, per held device
   std::size_t first_write_ = 0;  // the first step that writes a parameter in place, or the number of steps
   bool meets_at_end_ = true, may_fail_ = false;
   std::string problem_;  // the first thing that went wrong on this process
@@ -237,15 +238,16 @@ class executor {
   }
 
   void run_collective(std::size_t i, const run_context& context) {
-    const auto total = [&] {
-      const traffic& t = on_.on().sent().front();
-      return t.exchange_bytes + t.gather_bytes;
-    };
-    const std::int64_t before = total();
+    const auto total = [](const traffic& t) { return t.exchange_bytes + t.gather_bytes; };
+    const std::span<const traffic> devices = on_.on().received();
+    before_.resize(devices.size());
+    std::transform(devices.begin(), devices.end(), before_.begin(), total);
     for (const detail::action& a : actions_[i]) a(context);
-    sent_count& count = sent_[std::size_t(plan_.steps[i].kind)];
+    std::int64_t busiest = 0;
+    for (std::size_t d = 0; d < devices.size(); ++d) busiest = std::max(busiest, total(devices[d]) - before_[d]);
+    received_count& count = received_[std::size_t(plan_.steps[i].kind)];
     ++count.calls;
-    count.bytes += total() - before;
+    count.bytes += busiest;
   }
 };
 

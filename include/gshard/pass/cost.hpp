@@ -80,9 +80,9 @@ constexpr std::int64_t bytes_lacking(const value& v, const sharding& from, const
 }
 }  // namespace detail
 
-/// Bytes that one device sends in a collective over the devices of some axes that takes a tensor from one layout to another: what the
+/// Bytes that one device receives in a collective over the devices of some axes that takes a tensor from one layout to another: what the
 /// executor does on the busiest device, exactly where the extents divide.
-constexpr std::int64_t bytes_sent(op kind, std::uint32_t axes, const value& v, const sharding& from, const sharding& to, const extents& e) {
+constexpr std::int64_t bytes_received(op kind, std::uint32_t axes, const value& v, const sharding& from, const sharding& to, const extents& e) {
   const std::int64_t n = e.devices(axes);
   if (n <= 1) return 0;
   switch (kind) {

@@ -41,22 +41,22 @@ struct plan_view {
     for (const node& s : steps) n += traits(s.kind).collective;
     return n;
   }
-  /// Bytes that one device sends in a step, at the largest shard.
-  constexpr std::int64_t bytes_sent(const node& step, const extents& e) const {
+  /// Bytes that one device receives in a step, at the largest shard.
+  constexpr std::int64_t bytes_received(const node& step, const extents& e) const {
     if (!traits(step.kind).collective) return 0;
     const value& v = at(step.input(0));
-    return gshard::bytes_sent(step.kind, std::uint32_t(step.attr.integer[0]), v, v.layout, at(step.output()).layout, e);
+    return gshard::bytes_received(step.kind, std::uint32_t(step.attr.integer[0]), v, v.layout, at(step.output()).layout, e);
   }
-  /// Bytes that one device sends in all steps of a kind, or in all.
-  constexpr std::int64_t bytes_sent(op kind, const extents& e) const {
+  /// Bytes that one device receives in all steps of a kind, or in all.
+  constexpr std::int64_t bytes_received(op kind, const extents& e) const {
     std::int64_t total = 0;
     for (const node& s : steps)
-      if (s.kind == kind) total += bytes_sent(s, e);
+      if (s.kind == kind) total += bytes_received(s, e);
     return total;
   }
-  constexpr std::int64_t bytes_sent(const extents& e) const {
+  constexpr std::int64_t bytes_received(const extents& e) const {
     std::int64_t total = 0;
-    for (const node& s : steps) total += bytes_sent(s, e);
+    for (const node& s : steps) total += bytes_received(s, e);
     return total;
   }
   /// The parameter called `name`, or null.

@@ -21,7 +21,7 @@ struct move {
 /// What starting a collective costs, as bytes that could be sent in that time: about 10 microseconds at 6 GB/s.
 inline constexpr std::int64_t start_bytes = 1 << 16;
 
-/// The moves from one layout of a tensor to another, and the bytes that one device sends for them.
+/// The moves from one layout of a tensor to another, and the bytes that one device receives for them.
 struct move_list {
   static constexpr std::size_t most = 5;
   std::array<move, most> moves{};
@@ -103,7 +103,7 @@ class way_planner {
   constexpr std::uint32_t busy() const { return now_.used() | now_.partial; }
 
   constexpr void go(op kind, std::uint32_t axes, const sharding& there) {
-    list_.bytes += bytes_sent(kind, axes, v_, now_, there, e_);
+    list_.bytes += bytes_received(kind, axes, v_, now_, there, e_);
     list_.moves[list_.count++] = {kind, std::uint8_t(axes), there};
     now_ = there;
   }

@@ -89,13 +89,13 @@ inline std::string describe(const plan_view& plan) {
   return s;
 }
 
-/// The collectives of a plan by kind: how many, and the bytes that one device sends at these extents.
+/// The collectives of a plan by kind: how many, and the bytes that one device receives at these extents.
 inline std::string describe_communication(const plan_view& plan, const extents& sizes) {
   std::string s;
   for (const op_traits& t : op_table) {
     if (!t.collective || plan.count(t.kind) == 0) continue;
     s += detail::pad("  " + std::string(t.name), 20) + detail::pad(std::to_string(plan.count(t.kind)), 6) +
-         describe_bytes(plan.bytes_sent(t.kind, sizes)) + "\n";
+         describe_bytes(plan.bytes_received(t.kind, sizes)) + "\n";
   }
   return s.empty() ? "  nothing is sent\n" : s;
 }

@@ -43,7 +43,7 @@ TEST_CASE("simulated: all_gather brings every block to all members, in place or 
   }
 }
 
-TEST_CASE("simulated: counts what leaves each device") {
+TEST_CASE("simulated: counts what reaches each device") {
   gs::simulated b({2, 3});
   cases::exchange_case x({2, 3}, 0b10, 1);
   b.exchange(0b10, cases::parts(x, b.devices()));
@@ -52,12 +52,13 @@ TEST_CASE("simulated: counts what leaves each device") {
   const cases::sizes zero{0};
   b.all_gather(0, std::vector<gs::gather_part>(6, {nullptr, 0, nullptr, zero, zero}));
   for (std::size_t d = 0; d < 6; ++d) {
-    const cases::sizes& s = x.send_bytes[d];
-    CHECK(b.sent()[d] ==
-          gs::traffic{1, s[0] + s[1] + s[2] - s[d % 3], 1, 5 * std::int64_t(g.send[d].size())});
+    const cases::sizes& s = x.recv_bytes[d];
+    std::int64_t gathered = 0;
+    for (std::size_t e = 0; e < 6; ++e) gathered += e == d ? 0 : std::int64_t(g.send[e].size());
+    CHECK(b.received()[d] == gs::traffic{1, s[0] + s[1] + s[2] - s[d % 3], 1, gathered});
   }
-  b.reset_sent();
-  CHECK(b.sent()[5] == gs::traffic{});
+  b.reset_received();
+  CHECK(b.received()[5] == gs::traffic{});
 }
 
 TEST_CASE("simulated: wrong arguments are errors that name the devices") {

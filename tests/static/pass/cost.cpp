@@ -37,11 +37,11 @@ static_assert(gs::shard_elements(dims, cut(1, {0, 1}), sizes(15, 7, 2, 3)) == 15
 static_assert(gs::shard_elements(dims, cut(0, {0}), sizes(2, 1, 8, 1)) == 1 &&
               gs::shard_elements({}, gs::sharding::replicated(0), {}) == 1);
 
-// Bytes of floats that one device sends when a tensor comes to lie otherwise.
-constexpr std::int64_t sent(op kind, std::uint32_t axes, const gs::sharding& from, const gs::sharding& to, const gs::extents& e) {
+// Bytes of floats that one device receives when a tensor comes to lie otherwise.
+constexpr std::int64_t received(op kind, std::uint32_t axes, const gs::sharding& from, const gs::sharding& to, const gs::extents& e) {
   gs::value v;
   v.dims = dims;
-  return gs::bytes_sent(kind, axes, v, from, to, e);
+  return gs::bytes_received(kind, axes, v, from, to, e);
 }
 constexpr gs::sharding whole = gs::sharding::replicated(2);
 constexpr gs::sharding pending(gs::sharding s, int axes) {
@@ -54,28 +54,28 @@ constexpr std::int64_t b = 4 << 20;  // bytes of the whole tensor
 // A group of one sends nothing; a slice never does.
 static_assert([] {
   for (const gs::op_traits& t : gs::op_table)
-    if (sent(t.kind, 1, cut(0, {0}), whole, sizes(64, 64, 1, 4)) != 0 ||
-        (!t.collective && sent(t.kind, 1, whole, cut(0, {0}), large()) != 0))
+    if (received(t.kind, 1, cut(0, {0}), whole, sizes(64, 64, 1, 4)) != 0 ||
+        (!t.collective && received(t.kind, 1, whole, cut(0, {0}), large()) != 0))
       return false;
   return true;
 }());
 // All but the own part; a large sum is a scatter of sums and a gather.
-static_assert(sent(op::all_gather, 1, cut(0, {0}), whole, large()) == b / 8 * 7 &&
-              sent(op::all_gather, 2, cut(0, {0, 1}), cut(0, {0}), large()) == b / 8 - b / 32 &&
-              sent(op::all_to_all, 1, cut(0, {0}), cut(1, {0}), large()) == b / 8 / 8 * 7 &&
-              sent(op::reduce_scatter, 1, pending(whole, 1), cut(0, {0}), large()) == b / 8 * 7 &&
-              sent(op::all_reduce, 1, pending(whole, 1), whole, large()) == 2 * (b / 8 * 7));
+static_assert(received(op::all_gather, 1, cut(0, {0}), whole, large()) == b / 8 * 7 &&
+              received(op::all_gather, 2, cut(0, {0, 1}), cut(0, {0}), large()) == b / 8 - b / 32 &&
+              received(op::all_to_all, 1, cut(0, {0}), cut(1, {0}), large()) == b / 8 / 8 * 7 &&
+              received(op::reduce_scatter, 1, pending(whole, 1), cut(0, {0}), large()) == b / 8 * 7 &&
+              received(op::all_reduce, 1, pending(whole, 1), whole, large()) == 2 * (b / 8 * 7));
 // The last axis of a dim goes to another: what stays is the part along both.
-static_assert(sent(op::all_to_all, 2, cut(0, {0, 1}), [] {
+static_assert(received(op::all_to_all, 2, cut(0, {0, 1}), [] {
                 auto s = cut(0, {0});
                 s[1].push_back(1);
                 return s;
               }(), large()) == b / 32 - b / 32 / 4);
 // Nothing of the new shard is there already on the device that is worst off.
-static_assert(sent(op::collective_permute, 3, cut(0, {0, 1}), cut(0, {1, 0}), large()) == b / 32 &&
-              sent(op::all_to_all, 3, cut(0, {0}), cut(0, {1}), large()) == b / 4);
+static_assert(received(op::collective_permute, 3, cut(0, {0, 1}), cut(0, {1, 0}), large()) == b / 32 &&
+              received(op::all_to_all, 3, cut(0, {0}), cut(0, {1}), large()) == b / 4);
 // A small sum is gathered.
-static_assert(sent(op::all_reduce, 1, pending(whole, 1), whole, sizes(4, 4, 8, 1)) == 64 * 7);
+static_assert(received(op::all_reduce, 1, pending(whole, 1), whole, sizes(4, 4, 8, 1)) == 64 * 7);
 
 // What is not known yet is assumed: letters one extent, derived dims by their rule, axes one extent.
 static_assert([] {

@@ -40,16 +40,16 @@ constexpr gs::extents sizes(std::int64_t a, std::int64_t c, int x) {
 }
 constexpr std::int64_t sum_of_kinds(const gs::extents& e) {
   std::int64_t n = 0;
-  for (const gs::op_traits& t : gs::op_table) n += plan.bytes_sent(t.kind, e);
+  for (const gs::op_traits& t : gs::op_table) n += plan.bytes_received(t.kind, e);
   return n;
 }
-static_assert(sum_of_kinds(sizes(128, 256, 4)) == plan.bytes_sent(sizes(128, 256, 4)));
-static_assert(plan.bytes_sent(op::all_to_all, sizes(128, 256, 4)) == 128 / 4 * 256 * 4 * 3 / 4);
-static_assert(plan.bytes_sent(op::reduce_scatter, sizes(128, 256, 4)) == 128 * 256 * 4 * 3 / 4);
-static_assert(plan.bytes_sent(op::all_reduce, sizes(1 << 13, 256, 4)) == 2 * ((1 << 13) * 4 * 3 / 4));
-static_assert(plan.bytes_sent(op::all_to_all, sizes(256, 256, 4)) ==
-              2 * plan.bytes_sent(op::all_to_all, sizes(128, 256, 4)));
-static_assert(plan.bytes_sent(sizes(128, 256, 1)) == 0);
+static_assert(sum_of_kinds(sizes(128, 256, 4)) == plan.bytes_received(sizes(128, 256, 4)));
+static_assert(plan.bytes_received(op::all_to_all, sizes(128, 256, 4)) == 128 / 4 * 256 * 4 * 3 / 4);
+static_assert(plan.bytes_received(op::reduce_scatter, sizes(128, 256, 4)) == 128 * 256 * 4 * 3 / 4);
+static_assert(plan.bytes_received(op::all_reduce, sizes(1 << 13, 256, 4)) == 2 * ((1 << 13) * 4 * 3 / 4));
+static_assert(plan.bytes_received(op::all_to_all, sizes(256, 256, 4)) ==
+              2 * plan.bytes_received(op::all_to_all, sizes(128, 256, 4)));
+static_assert(plan.bytes_received(sizes(128, 256, 1)) == 0);
 
 static_assert(plan.find("w") == &plan.parameters[0] && !plan.find("v") && !plan.find(""));
 static_assert(plan.bind({{'A', 3}}, std::array{2}).dim(plan.at(plan.inputs[0].value).dims[0]) == 3 &&
