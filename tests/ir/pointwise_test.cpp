@@ -28,7 +28,7 @@ TEST_CASE("one entry a function") {
   CHECK(&entry.derivative(0) == &entry.derivative(0));
   CHECK(&entry.derivative(0) != &entry.derivative(1));
 }
-static_assert(entry.derivative(1).arity == 3 && !entry.derivative(1).derivative);
+static_assert(entry.derivative(1).arity == 3 && !entry.derivative(1).differentiable);
 
 template <class T>
 gs::row_function<T> kernel(const gs::pointwise& p) {

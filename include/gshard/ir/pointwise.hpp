@@ -21,8 +21,9 @@ struct pointwise {
   int arity = 0;
   row_function<float> f32 = nullptr;
   row_function<double> f64 = nullptr;
-  /// derivative(i) is the function (x0, ..., xn-1, dy) -> dy * df/dxi. Null: no derivative.
+  /// derivative(i) is the function (x0, ..., xn-1, dy) -> dy * df/dxi. Only if `differentiable`.
   const pointwise& (*derivative)(int operand) = nullptr;
+  bool differentiable = false;  // said apart: under -fsanitize=undefined g++ does not compare a pointer to a function at compile time
   /// f(x) = sum of coefficient[i] * x[i]: pending sums may pass through it.
   bool linear = false;
   std::array<double, most_operands> coefficient{};
@@ -93,7 +94,8 @@ template <auto F, int Arity>
 inline constexpr pointwise pointwise_of{.arity = Arity,
                                         .f32 = detail::row_of<float, F, Arity>,
                                         .f64 = detail::row_of<double, F, Arity>,
-                                        .derivative = detail::choose_derivative<F, Arity>};
+                                        .derivative = detail::choose_derivative<F, Arity>,
+                                        .differentiable = true};
 
 /// x0 + x1, x0 - x1 and the identity are linear, so a pending sum survives them.
 inline constexpr pointwise pointwise_add{.arity = 2,

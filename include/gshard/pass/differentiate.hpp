@@ -200,7 +200,7 @@ class differentiator {
         const double c = f.coefficient[std::size_t(i)];
         if (c != 1) g = emit_scale(dy, c);
       } else {
-        if (!f.derivative) return b_.fail(fault::not_differentiable, "map: second derivative");
+        if (!f.differentiable) return b_.fail(fault::not_differentiable, "map: second derivative");
         rule r = n.loops;
         r.in[n.inputs] = n.loops.out[0];
         std::array<std::int32_t, rule::most_in> ids = n.in;
