@@ -2,9 +2,11 @@
 # gshard_dev: what gshard's own tests, examples and benchmarks link; everything found, with warnings.
 add_library(gshard_dev INTERFACE)
 target_link_libraries(gshard_dev INTERFACE gshard)
-if(gshard_with_io)
-  target_link_libraries(gshard_dev INTERFACE gshard_io)
-endif()
+foreach(part IN LISTS gshard_parts)
+  if(gshard_with_${part})
+    target_link_libraries(gshard_dev INTERFACE gshard_${part})
+  endif()
+endforeach()
 target_compile_options(gshard_dev INTERFACE
   "$<$<COMPILE_LANG_AND_ID:CXX,GNU,Clang,AppleClang>:-Wall;-Wextra;-Wpedantic;-Wconversion;-Wshadow>"
   # g++ 12 takes the undefined operands of its own AVX-512 intrinsics, which Eigen and xxHash inline, for a mistake of theirs.

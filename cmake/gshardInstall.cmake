@@ -6,12 +6,15 @@ set(package_dir "${CMAKE_INSTALL_DATADIR}/cmake/gshard")
 # CMake before 3.23 knows no file sets and goes by the folder.
 install(TARGETS gshard_plan gshard EXPORT gshardTargets FILE_SET HEADERS FILE_SET unchecked
   INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
-install(TARGETS gshard_io EXPORT gshardIoTargets FILE_SET HEADERS FILE_SET unchecked
-  INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
 install(EXPORT gshardTargets NAMESPACE gshard:: DESTINATION "${package_dir}")
-if(gshard_with_io)
-  install(EXPORT gshardIoTargets NAMESPACE gshard:: DESTINATION "${package_dir}")
-endif()
+# One export each: a user has the targets that are asked for.
+foreach(part IN LISTS gshard_parts)
+  install(TARGETS gshard_${part} EXPORT gshard_${part}_targets FILE_SET HEADERS FILE_SET unchecked
+    INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
+  if(gshard_with_${part})
+    install(EXPORT gshard_${part}_targets NAMESPACE gshard:: DESTINATION "${package_dir}")
+  endif()
+endforeach()
 
 configure_package_config_file("${PROJECT_SOURCE_DIR}/cmake/gshardConfig.cmake.in"
   "${PROJECT_BINARY_DIR}/gshardConfig.cmake" INSTALL_DESTINATION "${package_dir}"

@@ -8,14 +8,14 @@ source "$(dirname "${BASH_SOURCE[0]}")/../cmake/packages.sh"
 usage() {
   cat <<'TXT'
 usage: examples/run.sh [options]
-  --quick            a small model, done in about half a minute
+  --quick            a small model, done in about a minute: too short to learn, it shows that everything runs
   --ranks N          on N MPI ranks (default 2)
   --simulate N       on a simulated mesh of N devices in one process, without MPI
   --minutes M        train for M minutes (default 5.5, with --quick 0.35)
   --translate TEXT   translate TEXT with the trained model
   --save FILE        keep the trained model     --load FILE   translate with a kept one
 Everything else goes to the program: examples/run.sh -- --help lists its own options.
-Builds in build/release.
+Builds in build/release; the first build takes about 3 minutes.
 TXT
 }
 
@@ -59,7 +59,8 @@ fi
 export OMP_NUM_THREADS=1 OMPI_MCA_btl_vader_single_copy_mechanism=none
 launcher=(mpirun -n "$ranks")
 if mpirun --version 2>&1 | grep -qiE 'open.?mpi|openrte'; then
-  launcher+=(--oversubscribe --bind-to none --mca mpi_yield_when_idle 1)
+  # Quiet: what goes wrong is said by the program, and is not to be buried under what mpirun adds.
+  launcher+=(--quiet --oversubscribe --bind-to none --mca mpi_yield_when_idle 1)
   [ "$(id -u)" -ne 0 ] || launcher+=(--allow-run-as-root)
 fi
 exec "${launcher[@]}" "${program[@]}"

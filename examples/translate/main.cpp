@@ -2,6 +2,7 @@
 // Trains a multilingual to English mixture-of-experts Transformer on the names that the package iso-codes translates into 150
 // languages, and translates with it. See --help.
 
+#include "command_line.hpp"
 #include "data/corpus.hpp"
 #include "data/splits.hpp"
 #include "data/vocabulary.hpp"
@@ -17,8 +18,6 @@
 #include <gshard/tensor/mpi_cluster.hpp>
 #endif
 
-#include <CLI/CLI.hpp>
-
 #include <unistd.h>
 
 #include <chrono>
@@ -30,7 +29,6 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -40,17 +38,6 @@
 namespace {
 
 using namespace translate;
-
-struct command_line {
-  bool quick = false;
-  int simulate = 0;
-  std::optional<double> minutes;
-  std::int64_t steps = 0;
-  std::int64_t beam = 4;
-  std::uint64_t seed = 1;
-  std::string text, save, load, losses, data = "/usr/share/locale";
-  bool plan = false, plain = false;
-};
 
 /// MPI for as long as the program runs; not started for a simulation.
 class mpi_session {
@@ -71,16 +58,16 @@ class mpi_session {
   mpi_session(const mpi_session&) = delete;
   mpi_session& operator=(const mpi_session&) = delete;
 
-  /// Says what went wrong and ends all ranks, also those that wait for this one. The first rank speaks; another one only if the
-  /// first has nothing to say.
-  int fail(const char* what) const {
-    if (rank_ != 0) std::this_thread::sleep_for(std::chrono::seconds(2));
-    std::cerr << "translate: " << what << std::endl;
-#if GSHARD_HAS_MPI
-    int ranks = 1;
-    if (started_) MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    if (ranks > 1) MPI_Abort(MPI_COMM_WORLD, 1);
-#endif
+  bool leader() const { return rank_ == 0; }
+
+  /// Says what went wrong, and returns the status to end with. Ranks that fail together end together, and the first one speaks. A
+  /// rank whose fellows do not come ends them too, as they wait for it; then it speaks for itself.
+  int fail(const std::string& what) const {
+    if (leader()) say(what);
+    if (!all_come(std::chrono::seconds(leader() ? 5 : 7))) {
+      if (!leader()) say(what);
+      abort();
+    }
     return 1;
   }
   gs::cluster<mesh> cluster() const {
@@ -93,6 +80,29 @@ class mpi_session {
  private:
   bool started_ = false;
   int rank_ = 0;
+
+  static void say(const std::string& what) { std::cerr << "translate: " << what << std::endl; }
+
+  bool all_come([[maybe_unused]] std::chrono::seconds patience) const {
+#if GSHARD_HAS_MPI
+    if (!started_) return true;
+    using clock = std::chrono::steady_clock;
+    const clock::time_point end = clock::now() + patience;
+    MPI_Request barrier;
+    MPI_Ibarrier(MPI_COMM_WORLD, &barrier);
+    for (int done = 0; !done;) {
+      if (clock::now() > end) return false;
+      MPI_Test(&barrier, &done, MPI_STATUS_IGNORE);
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+#endif
+    return true;
+  }
+  static void abort() {
+#if GSHARD_HAS_MPI
+    MPI_Abort(MPI_COMM_WORLD, 1);
+#endif
+  }
 };
 
 /// The shape in which held-out pairs and users' texts are translated: the longest of the training's.
@@ -131,6 +141,8 @@ void train(const gs::cluster<mesh>& on, const command_line& c) {
   settings s = c.quick ? settings::quick() : settings{};
   s.seed = c.seed;
   if (c.minutes) s.minutes = *c.minutes;
+  if (tell && c.quick)
+    std::cout << "--quick: a small model, and a training too short to learn to translate; it shows that everything runs" << std::endl;
 
   // What cannot be written is known before the training.
   std::ofstream losses;
@@ -233,32 +245,18 @@ void train(const gs::cluster<mesh>& on, const command_line& c) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  command_line c;
-  CLI::App app("Trains a multilingual to English Mixture-of-Experts Transformer, sharded by gshard, and translates with it.");
-  std::ostringstream minutes;
-  minutes << "how long to train (default " << settings().minutes << ", with --quick " << settings::quick().minutes << ')';
-  app.add_flag("--quick", c.quick, "a small model and a short training");
-  app.add_option("--simulate", c.simulate, "devices simulated in this process, instead of MPI ranks")->check(CLI::PositiveNumber);
-  app.add_option("--minutes", c.minutes, minutes.str())->check(CLI::PositiveNumber);
-  app.add_option("--steps", c.steps, "train for so many steps instead")->check(CLI::PositiveNumber);
-  app.add_option("--translate", c.text, "a text to translate: with --load, or after training");
-  app.add_option("--save", c.save, "write the trained model to this file");
-  app.add_option("--load", c.load, "use the model in this file instead of training");
-  app.add_option("--losses", c.losses, "write the loss of every step to this file");
-  app.add_option("--data", c.data, "locale directory with the catalogues of iso-codes")->capture_default_str();
-  app.add_option("--beam", c.beam, "hypotheses of the beam search")->check(CLI::Range(1, 16))->capture_default_str();
-  app.add_option("--seed", c.seed, "of parameters, batches, dropout and routing")->capture_default_str();
-  app.add_flag("--plain", c.plain, "tell of the progress in lines, as for a log");
-  app.add_flag("--plan", c.plan, "print the plan of a training step");
-  CLI11_PARSE(app, argc, argv);
-
-  const mpi_session mpi(argc, argv, c.simulate == 0);
+  const command_line c = parse(argc, argv);
+  const mpi_session mpi(argc, argv, c.with_mpi);
+  if (!c.help.empty()) {
+    if (mpi.leader()) std::cout << c.help;
+    return 0;
+  }
+  if (!c.problem.empty()) return mpi.fail(c.problem);
   try {
-    if (!c.load.empty() && c.text.empty()) throw std::runtime_error("--load wants a text: add --translate TEXT");
-    if (!c.load.empty() && !(c.save + c.losses).empty()) throw std::runtime_error("--load does not train: leave out --save and --losses");
-    const gs::cluster<mesh> on = c.simulate > 0 ? gs::simulate<mesh>(c.simulate) : mpi.cluster();
+    const gs::cluster<mesh> on = c.with_mpi ? mpi.cluster() : gs::simulate<mesh>(c.simulate);
     if (c.load.empty()) train(on, c);
     else use(on, c);
+    return 0;
   } catch (const std::exception& e) {
     return mpi.fail(e.what());
   }

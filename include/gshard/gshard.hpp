@@ -1,24 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Everything but io and report, which are asked for by name: <gshard/io.hpp>, <gshard/report.hpp>.
+// Everything but what is asked for by name: <gshard/io.hpp>, <gshard/report.hpp>, and the headers for other libraries,
+// <gshard/tensor/boost_mpi.hpp> and <gshard/tensor/xtensor.hpp>.
 
 // Planning: specs, the verbs of the language, programs and their plans.
 #include <gshard/plan.hpp>
 
-// Which optional libraries are used: the build says so, else whether their headers are there.
+// Whether MPI is used: the build says so, else whether its header is there.
 #ifndef GSHARD_HAS_MPI
 #if __has_include(<mpi.h>)
 #define GSHARD_HAS_MPI 1
 #else
 #define GSHARD_HAS_MPI 0
-#endif
-#endif
-#ifndef GSHARD_HAS_XTENSOR
-#if __has_include(<xtensor/xadapt.hpp>) || __has_include(<xtensor/containers/xadapt.hpp>)
-#define GSHARD_HAS_XTENSOR 1
-#else
-#define GSHARD_HAS_XTENSOR 0
 #endif
 #endif
 
@@ -31,9 +25,6 @@
 // Distributed tensors, and views of their shards.
 #include <gshard/tensor/eigen.hpp>
 #include <gshard/tensor/tensor.hpp>
-#if GSHARD_HAS_XTENSOR
-#include <gshard/tensor/xtensor.hpp>
-#endif
 
 // Programs that run, and the verbs on tensors.
 #include <gshard/exec/executable.hpp>

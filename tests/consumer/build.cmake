@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # cmake -DSOURCE= -DSCRATCH= -DGENERATOR= -DCOMPILER= -DVERSION= -DWAY=installed|subdirectory -DMPI=ON|OFF
-#       [-DPLAN_ONLY=ON] -P build.cmake
+#       [-DPLAN_ONLY=ON | -DPARTS=ON] -P build.cmake
 # Copies project/ out of the tree, builds it there and runs what was built.
 cmake_minimum_required(VERSION 3.24)
 file(REMOVE_RECURSE "${SCRATCH}")
@@ -20,7 +20,7 @@ set(libraries -DGSHARD_MPI=${MPI})
 if(NOT MPI)
   list(APPEND libraries -DGSHARD_XTENSOR=OFF)  # nothing but what is needed
 endif()
-set(options -DWITH_MPI=${MPI} -DPLAN_ONLY=${PLAN_ONLY})
+set(options -DWITH_MPI=${MPI} -DPLAN_ONLY=${PLAN_ONLY} -DPARTS=${PARTS})
 if(WAY STREQUAL "installed")
   run("${CMAKE_COMMAND}" -S "${SOURCE}" -B "${SCRATCH}/gshard" ${common} ${libraries}
     -DGSHARD_BUILD_TESTS=OFF -DGSHARD_BUILD_EXAMPLES=OFF -DGSHARD_BUILD_BENCH=OFF)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# cmake -DPROGRAM= [-DEXPECTED=<file>] -P run.cmake: the program must succeed, and print what the file holds.
+# cmake -DPROGRAM=<command> [-DEXPECTED=<file>] -P run.cmake: the program must succeed, and print what the file holds.
 cmake_minimum_required(VERSION 3.24)
-execute_process(COMMAND "${PROGRAM}" OUTPUT_VARIABLE printed RESULT_VARIABLE code)
+execute_process(COMMAND ${PROGRAM} OUTPUT_VARIABLE printed RESULT_VARIABLE code)
 if(NOT code EQUAL 0)
   message(FATAL_ERROR "ended with ${code}:\n${printed}")
 endif()

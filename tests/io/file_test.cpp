@@ -47,16 +47,24 @@ TEST_CASE("atomic_file: without commit nothing stays of it") {
   CHECK(dir.entries() == 1);
 }
 
-TEST_CASE("atomic_file: is its owner's alone, whatever the umask, and takes what a killed process left") {
+TEST_CASE("atomic_file: who may read it is for the umask to say") {
+  for (const unsigned masked : {0000u, 0022u, 0027u, 0077u}) {
+    const scratch dir;
+    const mode_t before = ::umask(mode_t(masked));
+    gs::atomic_file file(dir / "f");
+    ::umask(before);
+    file.commit();
+    CHECK(fs::status(dir / "f").permissions() == fs::perms(0666u & ~masked));
+  }
+}
+
+TEST_CASE("atomic_file: takes what a killed process left") {
   const scratch dir;
   set_content(dir / "f.tmp", "left by a killed process");
-  const mode_t before = ::umask(0);
   gs::atomic_file file(dir / "f");
-  ::umask(before);
   file.append(bytes("x"));
   file.commit();
   CHECK(content_of(dir / "f") == "x");
-  CHECK(fs::status(dir / "f").permissions() == (fs::perms::owner_read | fs::perms::owner_write));
   CHECK(dir.entries() == 1);
 }
 

@@ -112,9 +112,9 @@ class input_file {
 /// file of that name stays as it is. After a crash there is the old file or the new one, whole. All failures
 /// are `gshard::error`, with the file's name and the system's words.
 ///
-/// What is written goes to `<path>.tmp`, made with mode 0600 whatever the umask. The destructor removes it; a
-/// killed process leaves it to the next one that writes to this path. A symbolic link at `path` is replaced,
-/// not followed.
+/// What is written goes to `<path>.tmp`, which may be read and written as the umask says. The destructor removes
+/// it; a killed process leaves it to the next one that writes to this path. A symbolic link at `path` is
+/// replaced, not followed.
 class atomic_file {
  public:
   explicit atomic_file(std::string path)
@@ -158,7 +158,7 @@ class atomic_file {
     if (::lstat(path_.c_str(), &status) == 0 && !S_ISREG(status.st_mode) && !S_ISLNK(status.st_mode))
       throw error(path_ + ": cannot be replaced: it is not a regular file");
     ::unlink(temporary_.c_str());
-    detail::descriptor file(detail::open_file(temporary_, O_RDWR | O_CREAT | O_EXCL, S_IRUSR | S_IWUSR));
+    detail::descriptor file(detail::open_file(temporary_, O_RDWR | O_CREAT | O_EXCL, 0666));
     if (file.get() < 0) detail::throw_errno(path_, "its " + temporary_ + " cannot be made");
     return file;
   }

@@ -1,16 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A user's program: plans with gshard::plan alone; with gshard::gshard it runs the plan as well.
+// A user's program: plans with gshard::plan alone; with gshard::gshard it runs the plan as well; and with the other targets it
+// uses what they bring.
 #if defined(PLAN_ONLY)
 #include <gshard/plan.hpp>
 #else
 #include <gshard/gshard.hpp>
 #endif
+#if defined(PARTS)
+#include <gshard/io.hpp>
+#include <gshard/tensor/boost_mpi.hpp>
+#include <gshard/tensor/xtensor.hpp>
+
+#include <boost/mpi/environment.hpp>
+#endif
 
 #if !defined(PLAN_ONLY)
 static_assert(GSHARD_HAS_MPI == EXPECTED_MPI);
-// Without MPI gshard is configured without xtensor too, though its headers may be there.
-#if !EXPECTED_MPI && (GSHARD_HAS_XTENSOR || defined(XTENSOR_ADAPT_HPP))
-#error "xtensor is used, and is switched off"
+// What was not asked for is not here, though gshard may have been configured with it.
+#if !defined(PARTS) && (defined(BOOST_ALL_NO_LIB) || defined(BOOST_MPI_DYN_LINK) || defined(XTENSOR_ADAPT_HPP))
+#error "Boost or xtensor is used, and was not asked for"
 #endif
 #endif
 
@@ -31,5 +39,13 @@ int main() {
   gs::executable<program> run(gs::simulate<mesh>(2), {{'B', 3}, {'M', 5}, {'H', 4}});
   for (const float y : gs::to_global(run(x)))
     if (y != 5) return 1;
+#endif
+#if defined(PARTS)
+  const boost::mpi::environment mpi;
+  const gs::parameter_store store(gs::on_mpi<mesh>(boost::mpi::communicator()), 1);
+  gs::executable<program> on_ranks(store.on(), {{'B', 3}, {'M', 5}, {'H', 4}}, store);
+  gs::save(store, "consumer.safetensors");
+  const auto y = on_ranks(x);
+  if (gs::as_xtensor(y.local_shard(0))(0, 0) != 5.0f) return 1;
 #endif
 }
