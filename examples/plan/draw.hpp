@@ -34,7 +34,9 @@ inline int holder_of(const gs::short_list& axes, std::int64_t index, std::span<c
     at[a] = int(index % mesh[a]);
     index /= mesh[a];
   }
-  return gs::device_at(mesh, at);
+  int device = 0;
+  for (std::size_t a = 0; a < mesh.size(); ++a) device = device * mesh[a] + at[a];
+  return device;
 }
 
 /// All the devices that hold the same block as `holder`: those that differ from it in other axes alone.
