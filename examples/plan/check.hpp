@@ -3,6 +3,7 @@
 
 #include "facts.hpp"
 
+#include <gshard/exec/all_kernels.hpp>
 #include <gshard/exec/executor.hpp>
 
 #include <algorithm>
@@ -99,7 +100,7 @@ inline std::size_t elements_of(const shape& s) {
 inline std::vector<double> run(const planned& p, const std::vector<std::vector<double>>& inputs) {
   const std::span<const int> extents = extents_of(p.tables.mesh);
   const gs::any_cluster on(p.tables.mesh, std::make_shared<gs::simulated>(std::vector<int>(extents.begin(), extents.end())));
-  gs::executor e(p.view(), on, p.dims, gs::parameter_store(on));
+  gs::executor e(p.view(), gs::all_kernels, on, p.dims, gs::parameter_store(on));
   for (std::size_t i = 0; i < inputs.size(); ++i) scatter(on, e.input(i), inputs[i]);
   e.run({});
   return collect(on, e.output(0), elements_of(shape_of(p.output(), p.sizes)));

@@ -99,7 +99,7 @@ inline step_facts facts_of(const planned& p, const gs::node& n) {
       if ((axes >> a) & 1u) s.moves.push_back({a, place_of(a, s.in[0].whole.layout), place_of(a, s.out[0].whole.layout)});
     if (communicates) add_groups(s, axes, p.tables.mesh);
   }
-  s.bytes = p.view().bytes_sent(n, p.sizes);
+  s.bytes = p.view().bytes_received(n, p.sizes);
   if (n.kind == gs::op::einsum) s.flops = flops_of(n, s);
   return s;
 }

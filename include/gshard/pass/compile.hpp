@@ -80,6 +80,8 @@ constexpr plan_tables compile(graph& g, const mesh_shape& mesh, const compile_op
     p.outputs = static_cast<list<port>&&>(parts.outputs);
   }
   p.dims = g.dims;
+  for (dim& d : p.dims)
+    if (const std::int64_t known = d.what == dim::kind::bound ? options.known.find(d.letter) : -1; known > 0) d.number = known;
   p.problem = g.problem;
   return p;
 }

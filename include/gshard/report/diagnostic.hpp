@@ -32,6 +32,7 @@ constexpr std::string_view sentence(fault what) {
     case fault::not_differentiable: return "no gradient is known for an operation";
     case fault::duplicate_name: return "two parameters with different dims, initial values or partition specs have one name";
     case fault::name_too_long: return "a parameter's full name is longer than 63 characters";
+    case fault::no_terms: return "no layer has given an auxiliary loss";
     case fault::read_after_update: return "a parameter is read after it was updated in place";
     case fault::reported: return "a mistake that was told before";
   }
