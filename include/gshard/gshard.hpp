@@ -28,6 +28,7 @@
 
 // Programs that run, and the verbs on tensors.
 #include <gshard/exec/executable.hpp>
+#include <gshard/exec/parameter_access.hpp>
 #include <gshard/op/einsum.hpp>
 #include <gshard/op/map.hpp>
 #include <gshard/op/reshard.hpp>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Plans as text.
+// Plans and mistakes as text.
 
 #include <gshard/report/describe.hpp>
+#include <gshard/report/diagnostic.hpp>

@@ -101,7 +101,7 @@ TEST_CASE("inputs of another size or from elsewhere are named") {
 
 TEST_CASE("dims without an extent, and clusters without an axis, are named") {
   CHECK_THROWS_WITH_AS(gs::executable<program>(gs::simulate<mesh>(2), {{'A', 3}, {'C', 2}}),
-                       "program: no extent is given for dim 'B'", gs::error);
+                       "program: dim 'B' is given no extent", gs::error);
   CHECK_THROWS_WITH_AS(gs::executable<program>(gs::simulate<gs::mesh<gs::axis<"y">>>(2), extents),
                        "program: the cluster has no mesh axis called \"x\"", gs::error);
 }
@@ -181,4 +181,19 @@ TEST_CASE("outputs are the caller's: they survive the program and its next call"
   run.reset();
   CHECK(first.item() == 1);
   CHECK(second.item() == 2);
+}
+
+namespace {
+inline constexpr auto doubled = [](auto&, auto y) { return y + y; };
+}  // namespace
+
+TEST_CASE("extents that a program was planned for are those that it is run with") {
+  using planned = gs::program<doubled, gs::mesh<gs::axis<"x", 4>>, in<"B", P<"x">>, gs::extent<'B', 16>>;
+  const auto four = gs::simulate<mesh>(4);
+  CHECK_THROWS_WITH_AS(gs::executable<planned>(gs::simulate<mesh>(3), {{'B', 16}}),
+                       "program: axis \"x\" has extent 4 in the program and 3 here", gs::error);
+  CHECK_THROWS_WITH_AS(gs::executable<planned>(four, {{'B', 15}}), "program: dim 'B' has extent 16 in the program and is given 15",
+                       gs::error);
+  gs::executable<planned> run(four, {{'B', 16}});
+  CHECK(gs::to_global(run(std::vector<float>(16, 1.5f))) == std::vector<float>(16, 3));
 }

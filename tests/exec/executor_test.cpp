@@ -119,8 +119,14 @@ TEST_CASE("what is wrong is said when the program is bound, or by the step that 
   const gs::any_cluster on = simulate({2});
   const gs::parameter_store store(on);
   CHECK_THROWS_WITH_AS(gs::executor(p.view(), gs::all_kernels, on, gs::dims{{'A', 4}, {'C', 2}}, store),
-                       "program: no extent is given for dim 'B'", gs::error);
-  CHECK_THROWS_AS(gs::executor(p.view(), gs::all_kernels, on, gs::dims{{'A', -4}, {'B', 3}, {'C', 2}}, store), gs::error);
+                       "program: dim 'B' is given no extent", gs::error);
+  const auto refuses = [&](const gs::dims& sizes, const char* why) {
+    CHECK_THROWS_WITH_AS(gs::executor(p.view(), gs::all_kernels, on, sizes, store), why, gs::error);
+  };
+  refuses({{'A', -4}, {'B', 3}, {'C', 2}}, "program: dim 'A' is given the extent -4");
+  refuses({{'A', 4}, {'B', 3}, {'C', 2}, {'A', 5}}, "program: dim 'A' is given two extents");
+  refuses({{'A', std::int64_t(1) << 40}, {'B', 3}, {'C', std::int64_t(1) << 40}},
+          "program: 1099511627776 x 1099511627776 elements are more than can be counted");
   const gs::any_cluster other(gs::mesh<gs::axis<"z">>::shape,
                               std::make_shared<gs::simulated>(std::vector{2}));
   CHECK_THROWS_WITH_AS(gs::executor(p.view(), gs::all_kernels, other, s.dims, gs::parameter_store(other)),

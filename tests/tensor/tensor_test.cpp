@@ -64,6 +64,11 @@ TEST_CASE("tensors say what is wrong with their extents, data and axes") {
   CHECK_THROWS_WITH_AS((tensor<float, P<"x", "x">>(on, {3, 3})),
                        "tensor: its partition spec uses twice the axis \"x\"", gs::error);
   CHECK_THROWS_WITH_AS((tensor<float, P<"x">>(on, {-3})), "tensor: extent -3 of dim 0", gs::error);
+  constexpr std::int64_t large = std::int64_t(1) << 32;
+  CHECK_THROWS_WITH_AS((gs::from_global<float, P<"x", none>>(on, {large, large}, {})),
+                       "tensor: 4294967296 x 4294967296 elements are more than can be counted", gs::error);
+  CHECK_THROWS_WITH_AS((tensor<float, P<none>>(on, {large << 28})),
+                       "there is no memory for 4611686018427387904 bytes", gs::error);
 }
 
 TEST_CASE("tensors without elements") {

@@ -47,7 +47,9 @@ class executable {
     constexpr std::size_t expected = std::tuple_size_v<typename Program::inputs>;
     static_assert(holds<sizeof...(Inputs) == expected, operands_in_equation<int(expected)>, operands_given<int(sizeof...(Inputs))>>,
                   "gshard: a program is called with another number of inputs than it has");
-    std::string problem = detail::problem_of([&] { write_all(std::make_index_sequence<sizeof...(Inputs)>{}, inputs...); });
+    std::string problem = detail::problem_of([&] {
+      if constexpr (sizeof...(Inputs) == expected) write_all(std::make_index_sequence<expected>{}, inputs...);
+    });
     const parameter_store& store = run_->store();
     run_->run({seed, store.steps()}, std::move(problem));
     if constexpr (updates) store.set_steps(store.steps() + 1);
@@ -89,9 +91,10 @@ class executable {
         throw error(text_of_mismatch(I, given.extents()));
       for (std::size_t d = 0; d < to.data.size(); ++d)
         if (to.bytes(d) > 0) std::memcpy(to.data[d], given.local_shard(d).data, std::size_t(to.bytes(d)));
-    } else {
+    } else if constexpr (!detail::is_global_data<Given, Input>) {
       static_assert(holds<detail::is_global_data<Given, Input>, expected_type<T>, actual_type<Given>>,
                     "gshard: an input of a program has another element type");
+    } else {
       const std::span<const T> whole(given);
       std::int64_t n = 1;
       for (std::int64_t e : to.extents) n *= e;

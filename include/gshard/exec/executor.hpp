@@ -49,9 +49,10 @@ class executor {
     std::vector<std::string> made;
     if (problem_.empty()) note([&] { bind(kernels, bound, made); });
     try {
-      on_.on().agree(fingerprint(), "the plan, the extents or the seed of a program", problem_);
+      on_.on().agree(fingerprint(), "a program", problem_);
     } catch (...) {
       for (const std::string& name : made) store_.forget(name);
+      tell_difference();
       throw;
     }
   }
@@ -141,7 +142,8 @@ class executor {
     std::array<int, max_axes> counts{};
     for (int a = 0; a < plan_.mesh.rank(); ++a) counts[std::size_t(a)] = on_.extent(on_.mesh().find(plan_.mesh.name(a)));
     sizes_ = plan_.bind(bound, std::span(counts.data(), std::size_t(plan_.mesh.rank())));
-    check_extents();
+    check_mesh();
+    check_extents(bound);
     bind_values(made);
     bind_steps(kernels);
     find_meetings();
@@ -161,14 +163,45 @@ class executor {
       if (detail::may_fail(plan_.steps[i].kind)) may_fail_ = meets_at_end_ = true;
     }
   }
-  void check_extents() const {
-    for (std::size_t d = 0; d < plan_.dims.size(); ++d)
-      if (sizes_.dim(int(d)) < 0)
-        throw error(std::string("program: no extent is given for dim '") + plan_.dims[d].letter + "'");
+  static std::string text_of(const dim& d) { return d.letter ? std::string("dim '") + d.letter + "'" : "a dim made of others"; }
+  void check_mesh() const {
+    for (int a = 0; a < plan_.mesh.rank(); ++a)
+      if (const int planned = plan_.mesh.static_extent(a); planned != dynamic && planned != sizes_.axis(a))
+        throw error("program: axis \"" + std::string(plan_.mesh.name(a)) + "\" has extent " + std::to_string(planned) + " in the program and " +
+                    std::to_string(sizes_.axis(a)) + " here");
   }
-  // Of what must be equal on all processes: steps, types, layouts, extents and the seed of the parameters.
+  void check_extents(const dims& bound) const {
+    if (bound.twice) throw error(std::string("program: dim '") + bound.twice + "' is given two extents");
+    for (std::size_t i = 0; i < plan_.dims.size(); ++i) {
+      const dim& d = plan_.dims[i];
+      const std::int64_t extent = sizes_.dim(int(i));
+      const std::string about = "program: " + text_of(d);
+      if (extent == -1) throw error(about + " is given no extent");
+      if (extent < 0) throw error(about + " is given the extent " + std::to_string(extent));
+      if (d.what == dim::kind::bound && d.number > 0 && d.number != extent)
+        throw error(about + " has extent " + std::to_string(d.number) + " in the program and is given " + std::to_string(extent));
+    }
+  }
+  // What must be equal on all processes: the plan, the extents and the seed of the parameters.
   std::uint64_t fingerprint() const {
     fnv1a<std::uint64_t> h;
+    h.add(plan_fingerprint());
+    for (std::int64_t e : sizes_.dims) h.add(std::uint64_t(e));
+    for (int a : sizes_.axes) h.add(std::uint64_t(a));
+    h.add(store_.seed());
+    return h.value();
+  }
+  // After fingerprints were found to differ: throws an error that says in what, if no process has a problem of its own.
+  void tell_difference() {
+    backend& all = on_.on();
+    all.agree(0, {}, problem_);
+    all.agree(plan_fingerprint(), "the plan of a program");
+    all.agree(store_.seed(), "the seed of a program's parameters");
+    for (std::size_t i = 0; i < plan_.dims.size(); ++i) all.agree(std::uint64_t(sizes_.dim(int(i))), "the extent of " + text_of(plan_.dims[i]));
+  }
+  std::uint64_t plan_fingerprint() const {
+    fnv1a<std::uint64_t> h;
+    h.add(std::uint64_t(plan_.dims.size()));
     const auto mix = [&](auto x) { h.add(std::uint64_t(x)); };
     for (const node& n : plan_.steps) {
       mix(n.kind);
@@ -185,9 +218,6 @@ class executor {
         mix(v.layout[d].bits);
       }
     }
-    for (std::int64_t e : sizes_.dims) mix(e);
-    for (int a : sizes_.axes) mix(a);
-    mix(store_.seed());
     return h.value();
   }
 
@@ -199,6 +229,7 @@ class executor {
       b.type = v.type;
       b.layout = axes_(v.layout);
       for (int d = 0; d < v.rank(); ++d) b.extents.push_back(sizes_.dim(v.dims[d]));
+      detail::bytes_of(b.extents, size_of(v.type), "program");
       for (int device : on_.devices()) b.places.push_back(place(b.extents, b.layout, on_.on().extents(), device));
       b.data.assign(devices, nullptr);
       std::int64_t largest = 0;

@@ -23,7 +23,8 @@ struct dim {
   kind what = kind::bound;
   char letter = 0;
   std::uint8_t first = 0, second = 0;
-  std::int64_t number = 0, divisor = 1;
+  std::int64_t number = 0;  // bound: the extent if it is known at compile time, or 0
+  std::int64_t divisor = 1;
 
   constexpr bool operator==(const dim&) const = default;
 };
@@ -38,10 +39,15 @@ struct dims {
 
   std::array<entry, most> entries{};
   std::size_t count = 0;
+  char twice = 0;  // a letter that a list gave two extents
 
   constexpr dims() = default;
   constexpr dims(std::initializer_list<entry> list) {
-    for (const entry& e : list) set(e.letter, e.extent);
+    for (const entry& e : list) {
+      const std::int64_t before = find(e.letter);
+      if (before != -1 && before != e.extent) twice = e.letter;
+      set(e.letter, e.extent);
+    }
   }
   constexpr void set(char letter, std::int64_t extent) {
     for (std::size_t i = 0; i < count; ++i)

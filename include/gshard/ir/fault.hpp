@@ -8,7 +8,8 @@
 
 namespace gshard { inline namespace v0 {
 
-/// What can be wrong with a program, a spec or an equation at compile time. Each has one sentence, in pass/check.hpp.
+/// What can be wrong with a program, a spec or an equation at compile time. Each has one sentence, in pass/check.hpp
+/// (for run time, the same in report/diagnostic.hpp).
 enum class fault : std::uint8_t {
   nothing,
   unknown_axis,           // a spec names an axis that the mesh does not have
@@ -25,6 +26,7 @@ enum class fault : std::uint8_t {
   wrong_type,             // an operand has another element type than the operation needs
   does_not_divide,        // a static extent is not a multiple of the static extents of its axes
   incomplete_output,      // a declared layout has a pending sum
+  sum_not_pending,        // a layout asks for a pending sum that the tensor does not have
   not_differentiable,     // a gradient was asked for through an operation that has none
   duplicate_name,         // two parameters have one name
   name_too_long,

@@ -16,11 +16,12 @@ inline constexpr auto einsum_model = [](auto&, auto... x) { return einsum<Equati
 template <fixed_string Equation, class... T, class... Specs, std::size_t... I>
 auto eager_einsum(std::index_sequence<I...>, const tensor<T, Specs>&... x) {
   constexpr equation e = einsum_of<Equation>::value;
+  constexpr bool fits = ((e.operand(int(I)).size() == Specs::rank) && ...);
   static_assert((holds<e.operand(int(I)).size() == Specs::rank, in_equation<Equation>, operand_number<int(I)>,
                        expected_rank<e.operand(int(I)).size()>, actual_rank<Specs::rank>> &&
                  ...),
                 "gshard: a tensor has another number of dims than its partition spec, equation or operation expects");
-  return run_eager<einsum_model<Equation>, spec<>, letters_of_factors<e.operands[I]>()...>(Equation.view(), x...);
+  if constexpr (fits) return run_eager<einsum_model<Equation>, spec<>, letters_of_factors<e.operands[I]>()...>(Equation.view(), x...);
 }
 }  // namespace detail
 

@@ -45,6 +45,8 @@ constexpr bool check_program() {
                 "gshard: a static extent is not a multiple of the static extents of the mesh axes that cut it");
   static_assert(holds<What != fault::incomplete_output, where>,
                 "gshard: a pending sum (partial) is used where a complete tensor is declared");
+  static_assert(holds<What != fault::sum_not_pending, operation>,
+                "gshard: a layout asks for a pending sum (partial) that the tensor does not have");
   static_assert(holds<What != fault::not_differentiable, operation>, "gshard: no gradient is known for an operation");
   static_assert(holds<What != fault::duplicate_name, where>, "gshard: two parameters with different dims, initial values or partition specs have one name");
   static_assert(holds<What != fault::name_too_long, where>, "gshard: a parameter's full name is longer than 63 characters");

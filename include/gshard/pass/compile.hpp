@@ -21,6 +21,8 @@ struct compile_options {
   gshard::dims known;
   /// Outputs may leave with a pending sum.
   bool keep_pending_outputs = false;
+  /// Known extents need not be multiples of the static extents of the axes that cut them.
+  bool uneven = false;
 };
 
 /// A plan as vectors: what the pipeline returns, at compile time or at run time.
@@ -64,9 +66,9 @@ constexpr plan_tables compile(graph& g, const mesh_shape& mesh, const compile_op
   p.mesh = mesh;
   if (!g.problem) propagate(g);
   for (const parameter& q : g.parameters)
-    if (!g.problem) detail::check_divisibility(g, q.value, q.name, mesh, options.known);
+    if (!g.problem && !options.uneven) detail::check_divisibility(g, q.value, q.name, mesh, options.known);
   for (const port& q : g.inputs)
-    if (!g.problem) detail::check_divisibility(g, q.value, q.name, mesh, options.known);
+    if (!g.problem && !options.uneven) detail::check_divisibility(g, q.value, q.name, mesh, options.known);
   if (!g.problem) {
     const extents assumed = detail::assume_extents(g.dims, mesh, options.known);
     detail::partitioned parts = detail::partitioner(g, mesh, assumed).run(options.keep_pending_outputs);
@@ -78,6 +80,8 @@ constexpr plan_tables compile(graph& g, const mesh_shape& mesh, const compile_op
     p.outputs = static_cast<list<port>&&>(parts.outputs);
   }
   p.dims = g.dims;
+  for (dim& d : p.dims)
+    if (const std::int64_t known = d.what == dim::kind::bound ? options.known.find(d.letter) : -1; known > 0) d.number = known;
   p.problem = g.problem;
   return p;
 }

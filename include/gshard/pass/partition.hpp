@@ -231,6 +231,9 @@ class partitioner {
     }
   }
 
+  /// More than any bytes: for ways that do not leave a sum pending that is wanted pending.
+  static constexpr std::int64_t unwanted = std::int64_t(1) << 60;
+
   /// Bytes to bring the operands to these cuts and the results to the layouts that propagation wants. Work that an axis repeats on
   /// all its devices instead of sharing it counts like sending its results.
   constexpr std::int64_t cost(const node& n, const choice& c, std::uint8_t pending) const {
@@ -246,7 +249,8 @@ class partitioner {
       const value& v = g_.at(n.output(o));
       const sharding made = result_layout(n.loops.out[std::size_t(o)], c, pending);
       sharding wanted = v.layout;
-      wanted.partial = 0;
+      if (wanted.partial & ~made.partial) total += unwanted;
+      wanted.partial = std::uint8_t(wanted.partial & made.partial);
       if (!made.same_layout(wanted)) total += 1 + plan_reshard(v, made, wanted, e_).bytes;
       if (repeats) total += shard_elements(v.dims, made, e_) * size_of(v.type);
     }
@@ -292,7 +296,9 @@ class partitioner {
   constexpr void place(const node& n) {
     if (n.kind == op::annotate) {
       // Brought to the layout that was asked for, it goes on under a second name.
-      const std::int32_t source = fetch(n.input(0), g_.at(n.output()).layout);
+      const sharding& layout = g_.at(n.output()).layout;
+      if (layout.partial && cost(n.input(0), layout) < 0) return g_.problem.report(fault::sum_not_pending, "annotate");
+      const std::int32_t source = fetch(n.input(0), layout);
       first_[std::size_t(n.output())] = alias(source, n.output());
       return;
     }

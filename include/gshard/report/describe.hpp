@@ -27,7 +27,7 @@ inline std::string dim_text(const plan_view& plan, int d) {
 inline std::string axes_of_mask(const plan_view& plan, std::uint32_t mask) {
   std::string s;
   for (int a = 0; a < plan.mesh.rank(); ++a)
-    if ((mask >> a) & 1u) s += (s.empty() ? "" : ",") + std::string(plan.mesh.name(a));
+    if ((mask >> a) & 1u) s.append(s.empty() ? "" : ",").append(plan.mesh.name(a));
   return s;
 }
 
@@ -43,11 +43,12 @@ inline std::string describe(const plan_view& plan, const value& v) {
   std::string s(v.type == dtype::f32 ? "f32" : v.type == dtype::f64 ? "f64" : "i32");
   s += '[';
   for (int d = 0; d < v.rank(); ++d) {
-    s += (d ? "," : "") + detail::dim_text(plan, v.dims[d]);
-    for (int i = 0; i < v.layout[d].size(); ++i) s += "@" + std::string(plan.mesh.name(v.layout[d][i]));
+    if (d) s += ',';
+    s += detail::dim_text(plan, v.dims[d]);
+    for (int i = 0; i < v.layout[d].size(); ++i) s.append("@").append(plan.mesh.name(v.layout[d][i]));
   }
   s += ']';
-  if (v.layout.partial) s += "+" + detail::axes_of_mask(plan, v.layout.partial);
+  if (v.layout.partial) s.append("+").append(detail::axes_of_mask(plan, v.layout.partial));
   return s;
 }
 
@@ -62,30 +63,50 @@ inline std::string describe_bytes(std::int64_t bytes) {
   return text;
 }
 
+namespace detail {
+/// ` %11 f32[E,M]`: a value of a plan with its number.
+inline void put_value(std::string& s, const plan_view& plan, std::int32_t v) {
+  s.append(" %").append(std::to_string(v)).append(" ").append(describe(plan, plan.at(v)));
+}
+}  // namespace detail
+
 /// One step as text: `all_to_all over expert   %11 f32[E,G@expert,C,M] -> %12 f32[E@expert,G,C,M]`.
 inline std::string describe(const plan_view& plan, const node& step) {
   std::string s(name(step.kind));
   if (traits(step.kind).collective || step.kind == op::slice)
-    s += " over " + detail::axes_of_mask(plan, std::uint32_t(step.attr.integer[0]));
+    s.append(" over ").append(detail::axes_of_mask(plan, std::uint32_t(step.attr.integer[0])));
   s = detail::pad(s, 24);
-  for (int i = 0; i < step.inputs; ++i) s += (i ? ", " : " ") + ("%" + std::to_string(step.input(i))) + " " + describe(plan, plan.at(step.input(i)));
+  for (int i = 0; i < step.inputs; ++i) {
+    if (i) s += ',';
+    detail::put_value(s, plan, step.input(i));
+  }
   s += " ->";
-  for (int o = 0; o < step.outputs; ++o) s += (o ? ", " : " ") + ("%" + std::to_string(step.output(o))) + " " + describe(plan, plan.at(step.output(o)));
+  for (int o = 0; o < step.outputs; ++o) {
+    if (o) s += ',';
+    detail::put_value(s, plan, step.output(o));
+  }
   return s;
 }
 
 /// A whole plan, a line a step.
 inline std::string describe(const plan_view& plan) {
   std::string s = "mesh";
-  for (int a = 0; a < plan.mesh.rank(); ++a)
-    s += " " + std::string(plan.mesh.name(a)) +
-         (plan.mesh.static_extent(a) == dynamic ? "" : "=" + std::to_string(plan.mesh.static_extent(a)));
-  s += "; " + std::to_string(plan.steps.size()) + " steps, " + std::to_string(plan.collectives()) + " of them communicate\n";
-  for (const port& p : plan.inputs) s += "  input %" + std::to_string(p.value) + " " + describe(plan, plan.at(p.value)) + "\n";
-  for (const parameter& p : plan.parameters)
-    s += "  param %" + std::to_string(p.value) + " " + describe(plan, plan.at(p.value)) + " " + std::string(p.name.view()) + "\n";
-  for (const node& step : plan.steps) s += "  " + describe(plan, step) + "\n";
-  for (const port& p : plan.outputs) s += "  output %" + std::to_string(p.value) + " " + describe(plan, plan.at(p.value)) + "\n";
+  for (int a = 0; a < plan.mesh.rank(); ++a) {
+    s.append(" ").append(plan.mesh.name(a));
+    if (plan.mesh.static_extent(a) != dynamic) s.append("=").append(std::to_string(plan.mesh.static_extent(a)));
+  }
+  s.append("; ").append(std::to_string(plan.steps.size())).append(" steps, ");
+  s.append(std::to_string(plan.collectives())).append(" of them communicate\n");
+  const auto line = [&](const char* what, std::int32_t v, std::string_view called) {
+    s.append(what);
+    detail::put_value(s, plan, v);
+    if (!called.empty()) s.append(" ").append(called);
+    s += '\n';
+  };
+  for (const port& p : plan.inputs) line("  input", p.value, {});
+  for (const parameter& p : plan.parameters) line("  param", p.value, p.name.view());
+  for (const node& step : plan.steps) s.append("  ").append(describe(plan, step)).append("\n");
+  for (const port& p : plan.outputs) line("  output", p.value, {});
   return s;
 }
 
@@ -94,8 +115,8 @@ inline std::string describe_communication(const plan_view& plan, const extents& 
   std::string s;
   for (const op_traits& t : op_table) {
     if (!t.collective || plan.count(t.kind) == 0) continue;
-    s += detail::pad("  " + std::string(t.name), 20) + detail::pad(std::to_string(plan.count(t.kind)), 6) +
-         describe_bytes(plan.bytes_received(t.kind, sizes)) + "\n";
+    s.append("  ").append(detail::pad(std::string(t.name), 18)).append(detail::pad(std::to_string(plan.count(t.kind)), 6));
+    s.append(describe_bytes(plan.bytes_received(t.kind, sizes))).append("\n");
   }
   return s.empty() ? "  nothing is sent\n" : s;
 }

@@ -1,21 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <gshard/comm/error.hpp>
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <new>
+#include <string>
 
 namespace gshard { inline namespace v0 {
 
-/// Bytes on a cache-line boundary, which is also the widest vector's.
+/// Bytes on a cache-line boundary, which is also the widest vector's. Throws `gshard::error` where there is no memory for them.
 class buffer {
  public:
   static constexpr std::size_t alignment = 64;
 
   buffer() = default;
   explicit buffer(std::int64_t bytes)
-      : data_(static_cast<std::byte*>(::operator new(std::size_t(bytes > 0 ? bytes : 1), std::align_val_t(alignment)))), bytes_(bytes) {}
+      : data_(static_cast<std::byte*>(::operator new(std::size_t(bytes > 0 ? bytes : 1), std::align_val_t(alignment), std::nothrow))),
+        bytes_(bytes) {
+    if (!data_) throw error("there is no memory for " + std::to_string(bytes) + " bytes");
+  }
 
   std::byte* data() { return data_.get(); }
   const std::byte* data() const { return data_.get(); }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <gshard/comm/device_group.hpp>
+#include <gshard/comm/error.hpp>
 #include <gshard/ir/sharding.hpp>
 #include <gshard/kernel/view.hpp>
 
@@ -10,6 +11,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
+#include <string_view>
 
 namespace gshard { inline namespace v0 {
 
@@ -35,5 +38,22 @@ inline kernel::placement place(std::span<const std::int64_t> extents, const shar
   }
   return p;
 }
+
+namespace detail {
+/// Bytes of the elements of a tensor. Throws `gshard::error` if they cannot be counted.
+inline std::int64_t bytes_of(std::span<const std::int64_t> extents, std::int64_t width, std::string_view tensor) {
+  std::int64_t bytes = width;
+  bool fits = true, empty = false;
+  for (const std::int64_t e : extents) {
+    empty = empty || e == 0;
+    fits = fits && !__builtin_mul_overflow(bytes, e, &bytes);
+  }
+  if (empty) return 0;
+  if (fits) return bytes;
+  std::string text = std::string(tensor) + ": ";
+  for (std::size_t d = 0; d < extents.size(); ++d) text += (d ? " x " : "") + std::to_string(extents[d]);
+  throw error(text + " elements are more than can be counted");
+}
+}  // namespace detail
 
 }}  // namespace gshard::v0

@@ -57,13 +57,14 @@ class tensor {
   static constexpr int static_rank = Spec::rank;
 
   /// Uninitialised shards of a tensor with these global extents. Communicates nothing. Throws `gshard::error` on another number of
-  /// extents, a negative one, and axes that the cluster lacks.
+  /// extents, a negative one, more than memory holds, and axes that the cluster lacks.
   tensor(any_cluster on, std::vector<std::int64_t> extents)
       : cluster_(std::move(on)), extents_(std::move(extents)), layout_(detail::resolve_on(Spec::named, cluster_.mesh())) {
     if (int(extents_.size()) != static_rank)
       throw error("tensor: " + std::to_string(extents_.size()) + " extents for a spec of " + std::to_string(static_rank) + " dims");
     for (std::size_t d = 0; d < extents_.size(); ++d)
       if (extents_[d] < 0) throw error("tensor: extent " + std::to_string(extents_[d]) + " of dim " + std::to_string(d));
+    detail::bytes_of(extents_, std::int64_t(sizeof(T)), "tensor");
     for (const int device : cluster_.devices()) {
       places_.push_back(place(extents_, layout_, cluster_.on().extents(), device));
       shards_.emplace_back(kernel::element_count(places_.back().rank, places_.back().extent) * std::int64_t(sizeof(T)));

@@ -7,6 +7,7 @@
 #include "../tracing.hpp"
 
 #include <cstddef>
+#include <cstdint>
 
 namespace gs = gshard;
 using gs::builder, gs::fault, gs::none, gs::op, gs::P, gs::symbol;
@@ -14,9 +15,10 @@ using tracing::input;
 
 namespace {
 
-constexpr gs::plan_tables compiled(builder& b, gs::dims known = {}) {
+constexpr gs::plan_tables compiled(builder& b, gs::dims known = {}, bool uneven = false) {
   gs::compile_options options;
   options.known = known;
+  options.uneven = uneven;
   return gs::compile(b.program, b.mesh, options);
 }
 
@@ -38,20 +40,41 @@ static_assert(tracing::problem_of([](builder& b, auto&) {
               }).what == fault::unknown_axis);
 
 // Static extents: a multiple of the static axes that cut the dim, whoever cut it.
-constexpr gs::diagnostic divides(gs::dims known, const gs::mesh_shape& mesh) {
+constexpr gs::diagnostic divides(gs::dims known, const gs::mesh_shape& mesh, bool uneven = false) {
   builder b = tracing::on(mesh);
   const symbol x = input(b, "AB", P<gs::axes<"x", "y">, gs::any>{}), y = input(b, "AB");
   b.program.outputs.push_back({gs::tensor_name("y"), (x + y).id});
-  return compiled(b, known).problem;
+  return compiled(b, known, uneven).problem;
 }
 constexpr gs::mesh_shape fixed = gs::mesh<gs::axis<"x", 4>, gs::axis<"y", 3>>::shape;
 constexpr gs::mesh_shape half = gs::mesh<gs::axis<"x", 4>, gs::axis<"y">>::shape;
 static_assert(!divides({{'A', 24}}, fixed) && !divides({{'B', 5}}, fixed) && !divides({}, fixed) &&
               !divides({{'A', 7}}, tracing::mesh));
 static_assert(divides({{'A', 8}}, fixed).what == fault::does_not_divide && !divides({{'A', 8}}, half));
+// Unless it is said that they need not be.
+static_assert(!divides({{'A', 8}}, fixed, true));
 static_assert([] {
   const gs::diagnostic d = divides({{'A', 18}}, half);
   return d.what == fault::does_not_divide && d.word.view() == "A" && d.first == 18 && d.second == 4;
 }());
+
+// A layout with a pending sum: only of a tensor that has it, and then what makes the tensor leaves it pending, whatever else is cheaper.
+constexpr gs::plan_tables with_pending_sum(std::uint8_t axes) {
+  builder b = tracing::on(fixed);
+  const symbol x = input(b, "AB", P<none, "x">{}), w = input(b, "BC", P<"x", none>{}), y = gs::einsum<"AB,BC->AC">(x, w);
+  const symbol z = gs::annotate<P<none, none>>(y);
+  for (const symbol& s : {y, z}) b.program.at(s.id).layout.partial = axes;
+  b.program.outputs.push_back({gs::tensor_name("z"), z.id});
+  gs::compile_options options;
+  options.known = {{'A', 4096}, {'B', 4}, {'C', 4096}};
+  options.keep_pending_outputs = true;
+  return gs::compile(b.program, b.mesh, options);
+}
+static_assert([] {
+  const gs::plan_tables p = with_pending_sum(1);
+  return !p.problem && p.view().collectives() == 0 && p.view().at(p.outputs[0].value).layout.partial == 1;
+}());
+static_assert(with_pending_sum(0).view().count(op::all_gather) == 2);
+static_assert(with_pending_sum(2).problem.what == fault::sum_not_pending);
 
 }  // namespace

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/ir/fault.hpp>
+#include <gshard/ir/mesh.hpp>
+#include <gshard/report/diagnostic.hpp>
+
+#include <stdexcept>
+#include <string>
+
+namespace planning {
+
+namespace gs = gshard;
+
+/// What the command line asks for cannot be planned: one sentence that says what to do instead.
+struct refusal : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// "x, y"
+inline std::string names_of(const gs::mesh_shape& mesh) {
+  std::string s;
+  for (int a = 0; a < mesh.rank(); ++a) s += (a ? ", " : "") + std::string(mesh.name(a));
+  return s;
+}
+
+namespace detail {
+inline std::string remedy(gs::fault what, const gs::mesh_shape& mesh) {
+  switch (what) {
+    case gs::fault::unknown_axis: return "the mesh has " + names_of(mesh);
+    case gs::fault::axis_used_twice: return "let each axis cut one dim or hold one pending sum";
+    case gs::fault::rank_mismatch: return "give one extent per dim";
+    case gs::fault::malformed_equation: return "write for example \"BMK,BNK->BMN\", at most 8 letters per tensor and 15 in all";
+    case gs::fault::index_in_no_operand: return "take it out of the output, or give it to an operand";
+    case gs::fault::index_repeated: return "name each output index once";
+    case gs::fault::sum_not_pending: return "leave +partial out, or let its axes cut a summed index of the inputs or, with one input, be pending in it";
+    default: return "change the request";
+  }
+}
+}  // namespace detail
+
+/// Throws if something was reported.
+inline void refuse(const gs::diagnostic& problem, const gs::mesh_shape& mesh) {
+  if (problem) throw refusal(gs::describe(problem) + "; " + detail::remedy(problem.what, mesh));
+}
+
+}  // namespace planning

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "mesh.hpp"
+#include "refusal.hpp"
+#include "shape.hpp"
+
+#include <gshard/plan.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace planning {
+
+/// What is to be planned: tensors whose dims have letters, and the operation between them as the verbs of the library.
+struct request {
+  struct operand {
+    std::string letters;
+    shape is;
+  };
+  gs::mesh_shape mesh;
+  gs::dtype type = gs::dtype::f32;
+  std::vector<operand> inputs;
+  /// Without it the output lies as comes cheapest.
+  std::optional<shape> output;
+  /// Without `output`: a pending sum may stay pending.
+  bool keep_partial = false;
+  std::function<gs::symbol(gs::builder&, std::span<const gs::symbol>)> body;
+};
+
+/// A plan that was made at run time, and the extents that it was made for.
+struct planned {
+  gs::plan_tables tables;
+  gs::dims dims;
+  gs::extents sizes;
+
+  gs::plan_view view() const { return tables.view(); }
+  const gs::value& at(std::int32_t v) const { return tables.values[std::size_t(v)]; }
+  const gs::value& output() const { return at(tables.outputs[0].value); }
+};
+
+namespace detail {
+
+/// Refuses tensors whose bytes, on all devices together, could not be counted.
+inline void check_size(const shape& s, const gs::mesh_shape& mesh) {
+  auto room = (std::int64_t(1) << 54) / gs::device_count(extents_of(mesh));
+  for (const std::int64_t e : s.extents) room /= e;
+  if (room == 0) throw refusal("the shape \"" + text_of(s, mesh) + "\" is too large to count its bytes: make its extents smaller");
+}
+
+inline gs::dims bind_letters(const request& r) {
+  gs::dims bound;
+  for (const request::operand& o : r.inputs) {
+    check_size(o.is, r.mesh);
+    for (std::size_t d = 0; d < o.letters.size(); ++d) {
+      const std::int64_t known = bound.find(o.letters[d]), extent = o.is.extents[d];
+      if (known >= 0 && known != extent)
+        throw refusal(std::string("index '") + o.letters[d] + "' has extent " + std::to_string(known) + " before and " +
+                      std::to_string(extent) + " in \"" + text_of(o.is, r.mesh) + "\": give it one extent");
+      bound.set(o.letters[d], extent);
+    }
+  }
+  return bound;
+}
+
+/// The result under a second name that lies as `wanted` says; what makes it leaves the same sums pending.
+inline gs::symbol lay_out(gs::symbol x, const gs::sharding& wanted) {
+  gs::builder& b = *x.owner;
+  gs::value& made = b.program.at(x.id);
+  if (made.producer >= 0) made.layout.partial = wanted.partial;
+  gs::rule loops;
+  loops.in[0] = loops.out[0] = gs::detail::counting(x.rank());
+  const gs::builder::result same{x.get().dims, x.get().type};
+  const gs::symbol y{&b, b.add_node(gs::op::annotate, {x.id}, loops, {}, {same})};
+  b.program.at(y.id).layout = wanted;
+  return y;
+}
+
+/// --out must have the extents that the inputs give.
+inline void check_output(const shape& output, const shape& made, const gs::mesh_shape& mesh) {
+  gs::diagnostic problem;
+  const std::string text = text_of(output, mesh);
+  if (output.rank() != made.rank()) problem.report(gs::fault::rank_mismatch, text, {}, made.rank(), output.rank());
+  refuse(problem, mesh);
+  for (std::size_t d = 0; d < made.extents.size(); ++d)
+    if (output.extents[d] != made.extents[d])
+      throw refusal("dim " + std::to_string(d) + " of the output \"" + text + "\" has extent " + std::to_string(made.extents[d]) +
+                    " by the inputs: give it that");
+}
+
+inline shape shape_of(const gs::value& v, const gs::extents& sizes) {
+  shape s{{}, v.layout};
+  for (int d = 0; d < v.rank(); ++d) s.extents.push_back(sizes.dim(v.dims[d]));
+  return s;
+}
+
+inline gs::extents bind(gs::list_view<gs::dim> dims, const gs::mesh_shape& mesh, const gs::dims& bound) {
+  gs::plan_view p{};
+  p.dims = dims;
+  return p.bind(bound, extents_of(mesh));
+}
+
+}  // namespace detail
+
+/// Traces, propagates, partitions and schedules, all at run time. Extents need not be multiples of the axes that cut them.
+/// Throws `refusal` for a request that has no plan.
+inline planned make_plan(const request& r) {
+  planned p;
+  p.dims = detail::bind_letters(r);
+  gs::builder b;
+  b.mesh = r.mesh;
+  std::vector<gs::symbol> inputs;
+  for (const request::operand& o : r.inputs) {
+    const std::int32_t id = b.add_value(b.dims_of(o.letters, o.letters), r.type);
+    b.program.at(id).layout = o.is.layout;
+    b.program.inputs.push_back({gs::tensor_name(o.letters), id});
+    inputs.push_back({&b, id});
+  }
+  gs::symbol result = r.body(b, inputs);
+  refuse(b.program.problem, r.mesh);
+  p.sizes = detail::bind(b.program.dims, r.mesh, p.dims);
+  const shape made = detail::shape_of(result.get(), p.sizes);
+  detail::check_size(made, r.mesh);
+  if (r.output) {
+    detail::check_output(*r.output, made, r.mesh);
+    result = detail::lay_out(result, r.output->layout);
+  }
+  b.program.outputs.push_back({gs::tensor_name("result"), result.id});
+  gs::compile_options options;
+  options.known = p.dims;
+  options.uneven = true;
+  options.keep_pending_outputs = r.output ? r.output->layout.partial != 0 : r.keep_partial;
+  p.tables = gs::compile(b.program, r.mesh, options);
+  if (p.tables.problem.what == gs::fault::sum_not_pending) p.tables.problem.subject = gs::tensor_name(text_of(*r.output, r.mesh));
+  refuse(p.tables.problem, r.mesh);
+  return p;
+}
+
+}  // namespace planning

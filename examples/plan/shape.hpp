@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "refusal.hpp"
+#include "scanner.hpp"
+
+#include <gshard/ir/sharding.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace planning {
+
+/// A tensor as it is written on the command line: `4@x,24,100@(y,z)+partial(w)` is 4 x 24 x 100, its dims cut over the axes behind
+/// '@', major to minor, its sum over w still pending. A tensor without dims is a `scalar`.
+struct shape {
+  std::vector<std::int64_t> extents;
+  gs::sharding layout;
+
+  int rank() const { return int(extents.size()); }
+  bool operator==(const shape&) const = default;
+};
+
+inline shape parse_shape(std::string_view text, const gs::mesh_shape& mesh) {
+  shape s;
+  scanner in("shape", text, "4@x,24,100@(y,z)+partial(w)");
+  gs::diagnostic problem;
+  unsigned seen = 0;
+  const auto axis = [&] {
+    const std::string_view name = in.axis();
+    const int a = mesh.find(name);
+    if (a < 0) problem.report(gs::fault::unknown_axis, text, name);
+    else if ((seen >> a) & 1u) problem.report(gs::fault::axis_used_twice, text, name);
+    refuse(problem, mesh);
+    seen |= 1u << a;
+    return a;
+  };
+  const auto axes = [&](auto add) {
+    do add(axis());
+    while (in.accept(","));
+    in.expect(")");
+  };
+  if (!in.accept("scalar")) do {
+      if (s.rank() == gs::max_rank) in.fail("expected its end, because a tensor has at most 8 dims");
+      gs::short_list& cut = s.layout[s.rank()];
+      s.extents.push_back(in.extent());
+      if (!in.accept("@")) continue;
+      if (in.accept("(")) axes([&](int a) { cut.push_back(a); });
+      else cut.push_back(axis());
+    } while (in.accept(","));
+  s.layout.rank = std::uint8_t(s.rank());
+  if (in.accept("+partial(")) axes([&](int a) { s.layout.partial = std::uint8_t(s.layout.partial | (1u << a)); });
+  in.expect_end();
+  return s;
+}
+
+namespace detail {
+inline std::string list_of(const std::vector<std::string>& words) {
+  std::string s;
+  for (const std::string& w : words) s += (s.empty() ? "" : ",") + w;
+  return s;
+}
+}  // namespace detail
+
+/// What parse_shape reads.
+inline std::string text_of(const shape& s, const gs::mesh_shape& mesh) {
+  std::vector<std::string> dims, sums;
+  for (int d = 0; d < s.rank(); ++d) {
+    std::vector<std::string> cut;
+    for (int i = 0; i < s.layout[d].size(); ++i) cut.emplace_back(mesh.name(s.layout[d][i]));
+    const std::string axes = detail::list_of(cut);
+    dims.push_back(std::to_string(s.extents[std::size_t(d)]) + (cut.empty() ? "" : cut.size() == 1 ? "@" + axes : "@(" + axes + ")"));
+  }
+  for (int a = 0; a < mesh.rank(); ++a)
+    if (s.layout.is_partial(a)) sums.emplace_back(mesh.name(a));
+  return (dims.empty() ? "scalar" : detail::list_of(dims)) + (sums.empty() ? "" : "+partial(" + detail::list_of(sums) + ")");
+}
+
+/// "[2,24,50]"
+inline std::string text_of(std::span<const std::int64_t> extents) {
+  std::vector<std::string> words;
+  for (const std::int64_t e : extents) words.push_back(std::to_string(e));
+  return "[" + detail::list_of(words) + "]";
+}
+
+}  // namespace planning

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/ir/fault.hpp>
+
+#include <string>
+#include <string_view>
+
+namespace gshard { inline namespace v0 {
+
+namespace detail {
+
+/// The sentence of a fault: the compiler's (pass/check.hpp, trace/einsum.hpp), word for word.
+constexpr std::string_view sentence(fault what) {
+  switch (what) {
+    case fault::nothing: return "";
+    case fault::unknown_axis: return "a partition spec names an axis that the mesh does not have";
+    case fault::axis_used_twice: return "a partition spec uses one mesh axis twice";
+    case fault::rank_mismatch: return "a tensor has another number of dims than its partition spec, equation or operation expects";
+    case fault::unknown_letter: return "dims are declared by at most 8 letters";
+    case fault::foreign_letter: return "the initial values of a parameter depend on a dim that it does not have";
+    case fault::too_many_dims: return "a program has at most 256 different dims";
+    case fault::malformed_equation: return "malformed einsum equation: expected index letters, one ',' between operands and one '->'";
+    case fault::index_in_no_operand: return "an output index of the einsum equation is in no operand";
+    case fault::index_repeated: return "an output index of the einsum equation occurs twice";
+    case fault::dims_differ: return "one index or operation meets two different dims";
+    case fault::dims_do_not_broadcast: return "the dims of an operand are not among the dims of the largest operand, in their order";
+    case fault::wrong_type: return "an operand has another element type than the operation takes";
+    case fault::does_not_divide: return "a static extent is not a multiple of the static extents of the mesh axes that cut it";
+    case fault::incomplete_output: return "a pending sum (partial) is used where a complete tensor is declared";
+    case fault::sum_not_pending: return "a layout asks for a pending sum (partial) that the tensor does not have";
+    case fault::not_differentiable: return "no gradient is known for an operation";
+    case fault::duplicate_name: return "two parameters with different dims, initial values or partition specs have one name";
+    case fault::name_too_long: return "a parameter's full name is longer than 63 characters";
+    case fault::no_terms: return "no layer has given an auxiliary loss";
+    case fault::read_after_update: return "a parameter is read after it was updated in place";
+    case fault::reported: return "a mistake that was told before";
+  }
+  return "";
+}
+
+/// The words of a diagnostic beside its sentence, as the compiler prints them as types.
+inline std::string words(const diagnostic& d) {
+  const auto number = [](int n) { return std::to_string(n); };
+  const auto quoted = [](std::string_view s) { return "\"" + std::string(s) + "\""; };
+  const std::string about = quoted(d.subject.view()), word = quoted(d.word.view());
+  switch (d.what) {
+    case fault::unknown_axis:
+    case fault::axis_used_twice: return word + " in " + about;
+    case fault::rank_mismatch: return about + ": " + number(d.first) + " expected, " + number(d.second) + " given";
+    case fault::unknown_letter:
+    case fault::foreign_letter: return word + " of " + about;
+    case fault::malformed_equation: return about + ", column " + number(d.first);
+    case fault::index_in_no_operand:
+    case fault::index_repeated: return word + " in " + about + ", column " + number(d.first);
+    case fault::dims_differ: {
+      const std::string index = d.word.empty() ? "" : ", index " + word;
+      return about + ", operand " + number(d.first) + ", dim " + number(d.second) + index;
+    }
+    case fault::dims_do_not_broadcast:
+    case fault::wrong_type: return about + ", operand " + number(d.first);
+    case fault::does_not_divide:
+      return "dim " + word + " of " + about + ": " + number(d.first) + " cut into " + number(d.second);
+    default: return d.subject.empty() ? "" : about;
+  }
+}
+
+}  // namespace detail
+
+/// A fault as the sentence that the compiler gives it, then its words: `a partition spec uses one mesh axis twice ("x" in "wi")`.
+/// Columns, operands and dims count from 0. Empty if nothing is wrong.
+/// @see detail::check_program
+inline std::string describe(const diagnostic& d) {
+  const std::string words = detail::words(d);
+  return std::string(detail::sentence(d.what)) + (words.empty() ? "" : " (" + words + ")");
+}
+
+}}  // namespace gshard::v0

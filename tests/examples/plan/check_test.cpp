@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "plan/check.hpp"
+
+#include "requests.hpp"
+
+#include <cstdint>
+#include <random>
+
+namespace {
+using namespace requests;
+
+double error(const pl::request& r) { return pl::largest_error(r, pl::make_plan(r)); }
+
+/// Every axis cuts a dim, holds copies, or has a sum pending if it may.
+gs::sharding random_layout(int rank, int axes, unsigned may_be_pending, std::mt19937& gen) {
+  gs::sharding s = gs::sharding::replicated(rank);
+  for (int a = 0; a < axes; ++a) {
+    const int choice = int(gen() % unsigned(rank + 2));
+    if (choice < rank) s[choice].insert(int(gen() % unsigned(s[choice].size() + 1)), a);
+    else if (choice == rank && ((may_be_pending >> a) & 1u)) s.partial = std::uint8_t(s.partial | (1u << a));
+  }
+  return s;
+}
+}  // namespace
+
+TEST_CASE("plan: what a plan computes is what one device computes, uneven shapes and pending sums included") {
+  CHECK(error(einsum("x=2,y=2", "BMK,BNK->BMN", {"4@x,24,100@y", "4,32@x,100@y"}, "4@x,24@y,32")) == 0);
+  CHECK(error(einsum("x=3,y=2", "BMK,BNK->BMN", {"5@x,7,10@y", "5,9@x,10@y"}, "5@x,7@y,9")) == 0);
+  CHECK(error(einsum("x=3,y=2", "AB,BC->AC", {"5,2@x", "2@x,7@y"})) == 0);
+  CHECK(error(einsum("x=3,y=2", "AB,BC->AC", {"5,7@x", "7@x,7@y"}, "5,7+partial(x)")) == 0);
+}
+
+TEST_CASE("plan: scalars, diagonals and pending operands") {
+  CHECK(error(einsum("x=4,y=2", "A,A->", {"10@x", "10@(y,x)"})) == 0);
+  CHECK(error(einsum("x=4,y=2", "AA->A", {"10@x,10@y"}, "10@(x,y)")) == 0);
+  CHECK(error(einsum("x=4,y=2", "A,A->A", {"10+partial(x)", "10@y+partial(x)"})) == 0);
+  CHECK(error(einsum("x=4,y=2", "A->", {"10+partial(x,y)"}, "scalar+partial(y)")) == 0);
+  CHECK(error(reshard("x=4,y=2", "scalar+partial(x,y)", "scalar+partial(x)")) == 0);
+  CHECK(error(reshard("x=4,y=2", "3@(x,y)", "3@(y,x)")) == 0);
+}
+
+TEST_CASE("plan: random reshards on 2x2x2") {
+  std::mt19937 gen(1);
+  for (int i = 0; i < 200; ++i) {
+    pl::request r = reshard("x=2,y=2,z=2", "5,8,3", "5,8,3");
+    r.inputs[0].is.layout = random_layout(3, 3, 7u, gen);
+    r.output->layout = random_layout(3, 3, r.inputs[0].is.layout.partial, gen);
+    CAPTURE(pl::text_of(r.inputs[0].is, r.mesh));
+    CAPTURE(pl::text_of(*r.output, r.mesh));
+    CHECK(error(r) == 0);
+  }
+}
+
+TEST_CASE("plan: random einsums on 2x2x2") {
+  std::mt19937 gen(2);
+  for (int i = 0; i < 100; ++i) {
+    pl::request r = einsum("x=2,y=2,z=2", "BMK,BKN->NBM", {"3,4,5", "3,5,6"}, "6,3,4");
+    for (pl::request::operand& o : r.inputs) o.is.layout = random_layout(3, 3, 7u, gen);
+    r.output->layout = random_layout(3, 3, 0u, gen);
+    if (i % 3 == 0) r.output.reset();
+    r.keep_partial = i % 2 == 0;
+    CAPTURE(pl::text_of(r.inputs[0].is, r.mesh));
+    CAPTURE(pl::text_of(r.inputs[1].is, r.mesh));
+    CHECK(error(r) == 0);
+  }
+}
+
+TEST_CASE("plan: a plan that computes something else is found out") {
+  const std::vector<std::string> in{"4,4@x", "4@x,4"};
+  const pl::request product = einsum("x=2", "AB,BC->AC", in), other = einsum("x=2", "AB,CB->AC", in);
+  CHECK(pl::largest_error(product, pl::make_plan(product)) == 0);
+  CHECK(pl::largest_error(product, pl::make_plan(other)) > 0);
+}
+
+TEST_CASE("plan: what cannot be simulated here is refused") {
+  CHECK(refused([] { error(reshard("x=64", "100000000@x,10", "100000000,10@x")); }).find("check smaller extents") != std::string::npos);
+}

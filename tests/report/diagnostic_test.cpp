@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <gshard/report/diagnostic.hpp>
+
+#include <gshard/ir/equation.hpp>
+
+#include <doctest/doctest.h>
+
+#include <fstream>
+#include <iterator>
+#include <set>
+#include <string>
+#include <string_view>
+
+namespace gs = gshard;
+using gs::fault;
+
+namespace {
+
+gs::diagnostic problem(fault what, std::string_view about, std::string_view word = {}, int a = -1, int b = -1) {
+  gs::diagnostic d;
+  d.report(what, about, word, a, b);
+  return d;
+}
+
+std::string text_of(const char* header) {
+  std::ifstream file(std::string("../include/gshard/") + header);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+}  // namespace
+
+TEST_CASE("a fault as text: its sentence, then its words") {
+  CHECK(gs::describe(gs::diagnostic{}) == "");
+  CHECK(gs::describe(problem(fault::unknown_axis, "wi", "exprt")) ==
+        "a partition spec names an axis that the mesh does not have (\"exprt\" in \"wi\")");
+  CHECK(gs::describe(problem(fault::rank_mismatch, "BM,MH->BH", {}, 2, 3)) ==
+        "a tensor has another number of dims than its partition spec, equation or operation expects (\"BM,MH->BH\": 2 "
+        "expected, 3 given)");
+  CHECK(gs::describe(problem(fault::does_not_divide, "x", "A", 18, 4)) ==
+        "a static extent is not a multiple of the static extents of the mesh axes that cut it (dim \"A\" of \"x\": 18 "
+        "cut into 4)");
+  CHECK(gs::describe(problem(fault::dims_differ, "AB,BC->AC", "B", 1, 0)) ==
+        "one index or operation meets two different dims (\"AB,BC->AC\", operand 1, dim 0, index \"B\")");
+  CHECK(gs::describe(problem(fault::sum_not_pending, "annotate")) ==
+        "a layout asks for a pending sum (partial) that the tensor does not have (\"annotate\")");
+}
+
+TEST_CASE("a fault as text: what the equation's reader reports") {
+  const auto said = [](std::string_view equation) {
+    gs::diagnostic d;
+    gs::parse_equation(equation, d);
+    return gs::describe(d);
+  };
+  CHECK(said("AB,BC->AC") == "");
+  CHECK(said("AB,B1->A") ==
+        "malformed einsum equation: expected index letters, one ',' between operands and one '->' (\"AB,B1->A\", column 4)");
+  CHECK(said("AB->AC") == "an output index of the einsum equation is in no operand (\"C\" in \"AB->AC\", column 5)");
+  CHECK(said("AB->AA") == "an output index of the einsum equation occurs twice (\"A\" in \"AB->AA\", column 5)");
+}
+
+TEST_CASE("a fault as text: every fault has a sentence of its own, that of the compiler") {
+  const std::string compiler = text_of("pass/check.hpp") + text_of("trace/einsum.hpp");
+  std::set<std::string> seen;
+  for (auto f = fault::unknown_axis; f != fault::reported; f = fault(int(f) + 1)) {
+    const std::string sentence(gs::detail::sentence(f));
+    CAPTURE(sentence);
+    CHECK(seen.insert(sentence).second);
+    CHECK(compiler.find("\"gshard: " + sentence + "\"") != std::string::npos);
+  }
+}
