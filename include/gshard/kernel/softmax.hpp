@@ -57,6 +57,7 @@ template <std::size_t Cols, class T>
 void softmax_short_rows(const T* x, T* y, std::int64_t n) {
   std::int64_t i = 0;
   for (; i + lanes<T> <= n; i += lanes<T>) store<T>(softmax_groups<Cols, T>(load<T>(x + i)), y + i);
+  if (i == n) return;
   vector<T> tail{};
   std::memcpy(&tail, x + i, std::size_t(n - i) * sizeof(T));
   tail = softmax_groups<Cols, T>(tail);
