@@ -134,13 +134,13 @@ TEST_CASE("random operations draw other numbers in every step of the store, the 
 }
 
 TEST_CASE("programs on one store count their steps together, as Adam must know them") {
-  const std::vector<float> three{1, -2, 3}, rate{0.1f};
+  const std::vector<float> three{1, -2, 3}, pace{0.1f};
   const auto trained = [&](bool by_turns) {
     const auto on = gs::simulate<mesh>(2);
     const gs::parameter_store store(on);
     gs::executable<adapting> run(on, {{'A', 3}}, store), other(on, {{'A', 3}}, store);
     std::vector<float> losses;
-    for (int i = 0; i < 6; ++i) losses.push_back((by_turns && i % 2 == 1 ? other : run)(three, rate).item());
+    for (int i = 0; i < 6; ++i) losses.push_back((by_turns && i % 2 == 1 ? other : run)(three, pace).item());
     CHECK(store.steps() == 6);
     return losses;
   };
