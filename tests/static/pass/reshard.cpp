@@ -80,12 +80,6 @@ constexpr bool arrives(const sharding& from, const sharding& to) {
 }
 static_assert(for_all_pairs(1, 2, arrives) && for_all_pairs(2, 1, arrives) && for_all_pairs(2, 2, arrives));
 
-constexpr int count(const move_list& moves, op kind) {
-  int n = 0;
-  for (const move& m : moves) n += m.kind == kind;
-  return n;
-}
-
 /// Nothing is gathered but what the goal has not cut, and no sum is made whole on devices that the goal cuts.
 static_assert(for_all_pairs(2, 2, [](const sharding& from, const sharding& to) {
   const move_list moves = way(from, to, sizes(8, 4));
