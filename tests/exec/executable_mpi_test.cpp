@@ -11,9 +11,10 @@
 #include <gshard/trace/random.hpp>
 #include <gshard/trace/rows.hpp>
 
-#include <doctest/doctest.h>
+#include "../complaint.hpp"
+#include "../mpi_world.hpp"
 
-#include <mpi.h>
+#include <doctest/doctest.h>
 
 #include <cstdint>
 #include <string>
@@ -21,31 +22,10 @@
 
 namespace gs = gshard;
 using gs::in, gs::none, gs::P;
+using mpi_world::rank, mpi_world::ranks;
 using mesh = gs::mesh<gs::axis<"x">>;
 
 namespace {
-
-int ranks() {
-  int n = 0;
-  MPI_Comm_size(MPI_COMM_WORLD, &n);
-  return n;
-}
-int rank() {
-  int r = 0;
-  MPI_Comm_rank(MPI_COMM_WORLD, &r);
-  return r;
-}
-
-template <class F>
-std::string complaint(F f) {
-  try {
-    f();
-  } catch (const gs::error& e) {
-    return e.what();
-  }
-  return "";
-}
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 /// Every process complains: the last of this, the others of that one.
 void check_last_failed(const std::string& said, const std::string& what) {

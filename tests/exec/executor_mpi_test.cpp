@@ -1,28 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The same plans under MPI, one device a process, and simulated: the same bits on every device.
+#include "../mpi_world.hpp"
 #include "run_graph.hpp"
 
 #include <gshard/comm/mpi.hpp>
 #include <gshard/nn/moe.hpp>
 #include <gshard/optim/adam.hpp>
 
-#include <mpi.h>
-
 #include <cstring>
 
 namespace gs = gshard;
 using gs::symbol;
+using mpi_world::ranks;
 using symbols = gs::list<symbol>;
 using given = std::span<const symbol>;
 using scope = gs::parameter_scope;
 
 namespace {
-
-int ranks() {
-  int n = 0;
-  MPI_Comm_size(MPI_COMM_WORLD, &n);
-  return n;
-}
 
 /// Every mesh of all processes with up to two axes.
 std::vector<std::vector<int>> meshes() {
@@ -137,12 +131,11 @@ TEST_CASE("mpi: sums of short shards go the way that those of the largest one go
 }
 
 TEST_CASE("mpi: processes that bind other extents all throw") {
-  int rank = 0, thrown = 0;
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  int thrown = 0;
   if (ranks() == 1) return;
   const run_graph::traced t =
       run_graph::trace({{"A"}}, [](const scope&, given x) { return symbols{gs::sum(x[0])}; });
-  const gs::dims dims{{'A', rank == 0 ? 4 : 5}};
+  const gs::dims dims{{'A', mpi_world::rank() == 0 ? 4 : 5}};
   const gs::plan_tables p =
       run_graph::plan(t, {.mesh = {ranks()}, .dims = dims, .layouts = {gs::sharding::replicated(1)}});
   try {

@@ -6,6 +6,8 @@
 #include <gshard/pass/compile.hpp>
 #include <gshard/trace/parameter_scope.hpp>
 
+#include "../static/layouts.hpp"
+
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -233,27 +235,7 @@ inline arrays random_sources(const traced& t, const gs::dims& bound, std::uint32
   return list;
 }
 
-/// Every way to lay a tensor of `rank` dims out on a mesh of `axes` axes: each axis cuts one dim (several on
-/// one in every order), or none, or, if `pending`, has a sum pending.
-inline std::vector<gs::sharding> all_layouts(int rank, int axes, bool pending = false) {
-  std::vector<gs::sharding> list{gs::sharding::replicated(rank)};
-  for (int a = 0; a < axes; ++a) {
-    const std::vector<gs::sharding> before = list;
-    for (const gs::sharding& s : before) {
-      for (int d = 0; d < rank; ++d)
-        for (int at = 0; at <= s[d].size(); ++at) {
-          gs::sharding t = s;
-          t[d].insert(at, a);
-          list.push_back(t);
-        }
-      if (!pending) continue;
-      gs::sharding t = s;
-      t.partial = std::uint8_t(t.partial | (1u << a));
-      list.push_back(t);
-    }
-  }
-  return list;
-}
+inline std::vector<gs::sharding> all_layouts(int rank, int axes, bool pending = false) { return layouts::all(rank, axes, pending); }
 
 inline std::string text_of(const gs::sharding& s) {
   std::string t = "[";

@@ -3,12 +3,11 @@
 #include <gshard/comm/mpi.hpp>
 #include <gshard/io/checkpoint.hpp>
 
+#include "../mpi_world.hpp"
 #include "scratch.hpp"
 #include "stores.hpp"
 
 #include <doctest/doctest.h>
-
-#include <mpi.h>
 
 #include <memory>
 #include <optional>
@@ -19,21 +18,12 @@ namespace gs = gshard;
 
 namespace {
 
-int world_size() {
-  int size = 0;
-  MPI_Comm_size(MPI_COMM_WORLD, &size);
-  return size;
-}
-bool is_leader() {
-  int rank = 0;
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  return rank == 0;
-}
+bool is_leader() { return mpi_world::rank() == 0; }
 gs::any_cluster on_world(const std::vector<int>& extents) {
   return {stores::shape_of(extents), std::make_shared<gs::mpi_backend>(MPI_COMM_WORLD, extents)};
 }
 std::vector<std::vector<int>> meshes() {
-  return {{world_size()}, gs::balanced_extents(world_size(), std::vector(2, gs::dynamic))};
+  return {{mpi_world::ranks()}, gs::balanced_extents(mpi_world::ranks(), std::vector(2, gs::dynamic))};
 }
 
 /// A directory that only the leader knows.
@@ -86,7 +76,7 @@ TEST_CASE("checkpoint, mpi: the file is the one of a simulated mesh, and loads o
           CHECK(stores::wrong(simulated) == 0);
         }
         const gs::parameter_store other =
-            stores::make(on_world({1, world_size()}), stores::usual(), seed + 100);
+            stores::make(on_world({1, mpi_world::ranks()}), stores::usual(), seed + 100);
         stores::clear(other);
         const gs::checkpoint_notes back = gs::load(other, dir / "g", options);
         CHECK(stores::wrong(other) == 0);
@@ -98,7 +88,7 @@ TEST_CASE("checkpoint, mpi: the file is the one of a simulated mesh, and loads o
 
 TEST_CASE("checkpoint, mpi: if the leader cannot write, all ranks say so") {
   const leaders_scratch dir;
-  const gs::parameter_store store = stores::make(on_world({world_size()}), stores::usual(), 1);
+  const gs::parameter_store store = stores::make(on_world({mpi_world::ranks()}), stores::usual(), 1);
   stores::fill(store);
   CHECK(contains(same_complaint([&] { gs::save(store, dir / "none/f"); }), "No such file or directory"));
   gs::save(store, dir / "f", {}, everything);
@@ -126,7 +116,7 @@ TEST_CASE("checkpoint, mpi: if the leader cannot write, all ranks say so") {
 
 TEST_CASE("checkpoint, mpi: if the file is damaged or does not fit, all ranks say so, and nothing changes") {
   const leaders_scratch dir;
-  const gs::parameter_store store = stores::make(on_world({world_size()}), stores::usual(), 1);
+  const gs::parameter_store store = stores::make(on_world({mpi_world::ranks()}), stores::usual(), 1);
   stores::fill(store);
   gs::save(store, dir / "f");
   if (is_leader()) {
@@ -148,9 +138,9 @@ TEST_CASE("checkpoint, mpi: if the file is damaged or does not fit, all ranks sa
 TEST_CASE(
     "checkpoint, mpi: processes with different tensors, layouts or options are told, before anything is "
     "sent") {
-  if (world_size() < 2) return;
+  if (mpi_world::ranks() < 2) return;
   const leaders_scratch dir;
-  const gs::any_cluster on = on_world({world_size()});
+  const gs::any_cluster on = on_world({mpi_world::ranks()});
   const gs::parameter_store store = stores::make(on, stores::usual(), 1);
   const auto one = [&](const stores::tensor_case& t, bool cut) {
     gs::parameter_store s(on);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <gshard/comm/error.hpp>
+#include "../complaint.hpp"
 
 #include <sys/resource.h>
 
@@ -44,21 +44,6 @@ inline void set_content(const std::string& path, const std::string& content) {
   std::filesystem::remove(
       path);  // some file systems wait for the disk when a file is emptied and filled again
   std::ofstream(path, std::ios::binary) << content;
-}
-
-/// What f complains of, or nothing.
-template <class F>
-std::string complaint(F f) {
-  try {
-    f();
-  } catch (const gshard::error& e) {
-    return e.what();
-  }
-  return "";
-}
-
-inline bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
 }
 
 /// As long as it lives, files cannot grow beyond so many bytes, as if the disk were full.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <gshard/pass/reshard.hpp>
 
+#include "../static/layouts.hpp"
 #include "../static/soundness.hpp"
 
 #include <doctest/doctest.h>
@@ -17,25 +18,10 @@ using gs::op, gs::sharding;
 
 namespace {
 
-void add_layouts(int axes, int a, const sharding& s, std::vector<sharding>& all) {
-  if (a == axes) return all.push_back(s);
-  add_layouts(axes, a + 1, s, all);
-  sharding pending = s;
-  pending.partial = std::uint8_t(pending.partial | (1u << a));
-  add_layouts(axes, a + 1, pending, all);
-  for (int d = 0; d < s.rank; ++d)
-    for (int at = 0; at <= s[d].size(); ++at) {
-      sharding cut = s;
-      cut[d].insert(at, a);
-      add_layouts(axes, a + 1, cut, all);
-    }
-}
-
 /// The least cost between all pairs of layouts by at most four moves of any kind, tried one and all.
 class exhaustive {
  public:
-  exhaustive(int axes, const gs::value& v, const gs::extents& e) : v_(v), e_(e) {
-    add_layouts(axes, 0, sharding::replicated(v.rank()), all);
+  exhaustive(int axes, const gs::value& v, const gs::extents& e) : all(layouts::all(v.rank(), axes, true)), v_(v), e_(e) {
     const std::size_t n = all.size();
     cost_.assign(n, std::vector<std::int64_t>(n, far));
     for (std::size_t i = 0; i < n; ++i)

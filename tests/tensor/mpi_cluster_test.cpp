@@ -3,24 +3,22 @@
 
 #include <gshard/op/reshard.hpp>
 
-#include <doctest/doctest.h>
+#include "../mpi_world.hpp"
 
-#include <mpi.h>
+#include <doctest/doctest.h>
 
 #include <cstddef>
 #include <vector>
 
 namespace gs = gshard;
 using gs::none, gs::P;
+using mpi_world::rank, mpi_world::ranks;
 
 TEST_CASE("mpi: a process holds one shard, and the processes together the tensor") {
-  int ranks = 0, rank = 0;
-  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   const auto on = gs::on_mpi<gs::mesh<gs::axis<"x">>>(MPI_COMM_WORLD);
-  CHECK(on.size() == ranks);
+  CHECK(on.size() == ranks());
   REQUIRE(on.devices().size() == 1);
-  CHECK(on.devices()[0] == rank);
+  CHECK(on.devices()[0] == rank());
 
   std::vector<float> whole(5 * 7);
   for (std::size_t i = 0; i < whole.size(); ++i) whole[i] = float(i);
@@ -31,12 +29,10 @@ TEST_CASE("mpi: a process holds one shard, and the processes together the tensor
 }
 
 TEST_CASE("mpi: meshes with several axes, static ones included") {
-  int ranks = 0;
-  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   const auto on = gs::on_mpi<gs::mesh<gs::axis<"x">, gs::axis<"y">>>(MPI_COMM_WORLD);
-  CHECK(on.extent(0) * on.extent(1) == ranks);
-  const auto wide = gs::on_mpi<gs::mesh<gs::axis<"x">, gs::axis<"y">>>(MPI_COMM_WORLD, {1, ranks});
-  CHECK(wide.extent(1) == ranks);
+  CHECK(on.extent(0) * on.extent(1) == ranks());
+  const auto wide = gs::on_mpi<gs::mesh<gs::axis<"x">, gs::axis<"y">>>(MPI_COMM_WORLD, {1, ranks()});
+  CHECK(wide.extent(1) == ranks());
   std::vector<double> whole(3 * 4);
   for (std::size_t i = 0; i < whole.size(); ++i) whole[i] = double(i);
   CHECK(gs::to_global(gs::from_global<double, P<"y", "x">>(on, {3, 4}, whole)) == whole);

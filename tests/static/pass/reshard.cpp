@@ -2,6 +2,7 @@
 #include <gshard/ir/spec.hpp>
 #include <gshard/pass/reshard.hpp>
 
+#include "../layouts.hpp"
 #include "../soundness.hpp"
 
 #include <array>
@@ -14,40 +15,17 @@ using gs::move, gs::move_list, gs::op, gs::sharding;
 
 namespace {
 
-/// Every way in which a tensor may lie on a mesh of so many axes, in every order of the axes of a dim,
-/// pending sums included.
-constexpr void add_layouts(int axes, int a, const sharding& s, std::vector<sharding>& all) {
-  if (a == axes) {
-    all.push_back(s);
-    return;
-  }
-  add_layouts(axes, a + 1, s, all);
-  sharding t = s;
-  t.partial = std::uint8_t(t.partial | (1u << a));
-  add_layouts(axes, a + 1, t, all);
-  for (int d = 0; d < s.rank; ++d)
-    for (int at = 0; at <= s[d].size(); ++at) {
-      sharding u = s;
-      u[d].insert(at, a);
-      add_layouts(axes, a + 1, u, all);
-    }
-}
-constexpr std::vector<sharding> layouts(int rank, int axes) {
-  std::vector<sharding> all;
-  add_layouts(axes, 0, sharding::replicated(rank), all);
-  return all;
-}
 /// check(from, to) for all pairs between which one can move: nothing turns a complete tensor into a pending
 /// sum.
 template <class Check>
 constexpr bool for_all_pairs(int rank, int axes, Check check) {
-  const std::vector<sharding> all = layouts(rank, axes);
+  const std::vector<sharding> all = layouts::all(rank, axes, true);
   for (const sharding& from : all)
     for (const sharding& to : all)
       if (!(to.partial & ~from.partial) && !check(from, to)) return false;
   return true;
 }
-static_assert(layouts(2, 1).size() == 4 && layouts(2, 2).size() == 18);
+static_assert(layouts::all(2, 1, true).size() == 4 && layouts::all(2, 2, true).size() == 18);
 
 constexpr gs::value matrix(int rank) {
   gs::value v;

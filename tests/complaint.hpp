@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/comm/error.hpp>
+
+#include <string>
+
+/// What f complains about: the text of the error that it throws, or nothing.
+template <class F>
+std::string complaint(F f) {
+  try {
+    f();
+  } catch (const gshard::error& e) {
+    return e.what();
+  }
+  return "";
+}
+
+inline bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
