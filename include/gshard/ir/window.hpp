@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <cstdint>
+
+namespace gshard { inline namespace v0 {
+
+/// What the indices of one dim read of another: index i reads, for every tap k < taps, position p = stride * i + low + step * k, which
+/// is element p / dilation where that is whole and inside the dim (wrap: modulo its extent), and nothing elsewhere.
+///
+/// One form serves all: a slice is {stride, low = start}, padding {low = -pad}, padding between elements {dilation}, reversal
+/// {stride = -1, low = extent - 1}, a convolution {stride, low = -pad, taps, step = window dilation, dilation = base dilation}.
+struct bound_window {
+  std::int64_t stride = 1, low = 0, taps = 1, step = 1, dilation = 1;
+  bool wrap = false;
+
+  constexpr std::int64_t position(std::int64_t i, std::int64_t k = 0) const { return stride * i + low + step * k; }
+  /// What reads the elements: element j is read by the indices of this window, at the same taps.
+  constexpr bound_window inverse() const { return {dilation, -low, taps, -step, stride, wrap}; }
+  constexpr bool operator==(const bound_window&) const = default;
+};
+
+/// Indices [begin, end).
+struct interval {
+  std::int64_t begin = 0, end = 0;
+  constexpr std::int64_t size() const { return end - begin; }
+  constexpr bool operator==(const interval&) const = default;
+};
+
+/// The elements of a dim of `extent` that the indices of `block` read, from the first to the last. With wrap they are not brought
+/// back into the dim: the first may be negative, the last beyond the extent.
+constexpr interval reach(const bound_window& w, const interval& block, std::int64_t extent) {
+  if (block.size() <= 0 || w.taps <= 0 || extent <= 0) return {};
+  const std::int64_t spread = w.step * (w.taps - 1);
+  const std::int64_t first = w.position(w.stride < 0 ? block.end - 1 : block.begin) + (spread < 0 ? spread : 0);
+  const std::int64_t last = w.position(w.stride < 0 ? block.begin : block.end - 1) + (spread > 0 ? spread : 0);
+  const auto floor = [](std::int64_t a, std::int64_t b) { return a / b - (a % b != 0 && a < 0); };
+  interval r{-floor(-first, w.dilation), floor(last, w.dilation) + 1};
+  if (!w.wrap) {
+    if (r.begin < 0) r.begin = 0;
+    if (r.end > extent) r.end = extent;
+  }
+  return r.begin < r.end ? r : interval{};
+}
+
+/// A window of a program: its numbers may be extents, which are known when the program is bound.
+struct window {
+  static constexpr std::int16_t none = -1;
+
+  std::int16_t over = none;        // the dim whose indices read
+  std::int16_t stride_dim = none;  // the stride is its extent
+  std::int16_t low_dim = none;     // low is this much more: plus_low * its extent
+  std::int16_t taps_dim = none;    // the taps are as many as its extent
+  std::int8_t plus_low = 0;
+  bool wrap = false;
+  std::int32_t stride = 1, low = 0, step = 1, dilation = 1;
+
+  template <class Extents>
+  constexpr bound_window bind(const Extents& e) const {
+    return {stride_dim == none ? stride : e.dim(stride_dim), low + (low_dim == none ? 0 : plus_low * e.dim(low_dim)),
+            taps_dim == none ? 1 : e.dim(taps_dim), step, dilation, wrap};
+  }
+  constexpr bool operator==(const window&) const = default;
+};
+
+}}  // namespace gshard::v0
