@@ -9,6 +9,7 @@
 #include <gshard/ir/op.hpp>
 #include <gshard/ir/pointwise.hpp>
 #include <gshard/ir/sharding.hpp>
+#include <gshard/ir/window.hpp>
 
 #include <array>
 #include <cstddef>
@@ -36,6 +37,9 @@ struct rule {
   std::array<short_list, most_in> in{};
   std::array<short_list, most_out> out{};
   std::uint16_t blocked = 0;  // factors that no axis may cut, a bit each
+  /// How dims of operands are read, as rows of the graph's table of windows (0: plainly): by dim; of a concat, by operand. A device
+  /// that computes a block of the factor needs what the block reads.
+  dim_list windows;
 
   constexpr bool is_blocked(int factor) const { return (blocked >> factor) & 1u; }
   constexpr void block(int factor) { blocked = std::uint16_t(blocked | (1u << factor)); }
@@ -69,6 +73,7 @@ struct value {
   dim_list dims;
   dtype type = dtype::f32;
   sharding layout;
+  dim_list windows;  // by dim, if not empty: a device holds what its block of another dim reads (0: its block)
   std::int32_t producer = -1;   // node, or -1: input or parameter
   std::int32_t parameter = -1;  // its row in the table of parameters, if it is one
 
@@ -100,11 +105,19 @@ struct port {
   std::int32_t value = -1;
 };
 
+/// The row of the table of windows through which a node reads a dim of an operand, or 0.
+constexpr int window_of(const node& n, int operand, int d) {
+  if (n.loops.windows.empty()) return 0;
+  if (n.kind == op::concat) return n.loops.in[std::size_t(operand)][d] == n.attr.integer[0] ? n.loops.windows[operand] : 0;
+  return operand < traits(n.kind).windowed && d < n.loops.windows.size() ? n.loops.windows[d] : 0;
+}
+
 /// A traced program. Nodes stand in an order in which they can run.
 struct graph {
   list<dim> dims;
   list<value> values;
   list<node> nodes;
+  list<window> windows = {window{}};
   list<parameter> parameters;
   list<port> inputs, outputs;
   diagnostic problem;

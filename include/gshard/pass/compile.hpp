@@ -34,9 +34,10 @@ struct plan_tables {
   list<node> steps;
   list<parameter> parameters;
   list<port> inputs, outputs;
+  list<window> windows;
   diagnostic problem;
 
-  constexpr plan_view view() const { return {mesh, dims, values, lifetimes, steps, parameters, inputs, outputs}; }
+  constexpr plan_view view() const { return {mesh, dims, values, lifetimes, steps, parameters, inputs, outputs, windows}; }
 };
 
 namespace detail {
@@ -80,6 +81,7 @@ constexpr plan_tables compile(graph& g, const mesh_shape& mesh, const compile_op
     p.outputs = static_cast<list<port>&&>(parts.outputs);
   }
   p.dims = g.dims;
+  p.windows = g.windows;
   for (dim& d : p.dims)
     if (const std::int64_t known = d.what == dim::kind::bound ? options.known.find(d.letter) : -1; known > 0) d.number = known;
   p.problem = g.problem;

@@ -117,7 +117,7 @@ constexpr plan_tables build_program() {
 }
 
 struct plan_sizes {
-  std::size_t dims, values, steps, parameters, inputs, outputs;
+  std::size_t dims, values, steps, parameters, inputs, outputs, windows;
 };
 
 /// The tables of a plan in arrays of just the right size.
@@ -130,6 +130,7 @@ struct plan_storage {
   std::array<parameter, N.parameters> parameters;
   std::array<port, N.inputs> inputs;
   std::array<port, N.outputs> outputs;
+  std::array<window, N.windows> windows;
 
   constexpr explicit plan_storage(const plan_tables& p) {
     for (std::size_t i = 0; i < p.dims.size(); ++i) dims[i] = p.dims[i];
@@ -139,6 +140,7 @@ struct plan_storage {
     for (std::size_t i = 0; i < p.parameters.size(); ++i) parameters[i] = p.parameters[i];
     for (std::size_t i = 0; i < p.inputs.size(); ++i) inputs[i] = p.inputs[i];
     for (std::size_t i = 0; i < p.outputs.size(); ++i) outputs[i] = p.outputs[i];
+    for (std::size_t i = 0; i < p.windows.size(); ++i) windows[i] = p.windows[i];
   }
 };
 
@@ -157,7 +159,8 @@ template <auto Model, class Mesh, class... Options>
 class program {
   static constexpr detail::plan_summary summary = [] {
     const plan_tables p = detail::build_program<Model, Mesh, Options...>();
-    return detail::plan_summary{{p.dims.size(), p.values.size(), p.steps.size(), p.parameters.size(), p.inputs.size(), p.outputs.size()},
+    return detail::plan_summary{{p.dims.size(), p.values.size(), p.steps.size(), p.parameters.size(), p.inputs.size(), p.outputs.size(),
+                                 p.windows.size()},
                                 p.problem};
   }();
   static_assert(detail::check_program<summary.problem.what, summary.problem, Mesh>());
@@ -169,7 +172,7 @@ class program {
   using inputs = decltype(std::tuple_cat(std::conditional_t<detail::is_input<Options>, std::tuple<Options>, std::tuple<>>{}...));
 
   static constexpr plan_view plan{Mesh::shape,         storage.dims,   storage.values, storage.lifetimes, storage.steps,
-                                  storage.parameters, storage.inputs, storage.outputs};
+                                  storage.parameters, storage.inputs, storage.outputs, storage.windows};
 };
 
 }}  // namespace gshard::v0
