@@ -118,33 +118,74 @@ constexpr plan_tables build_program() {
 
 struct plan_sizes {
   std::size_t dims, values, steps, parameters, inputs, outputs;
-};
 
-/// The tables of a plan in arrays of just the right size.
-template <plan_sizes N>
-struct plan_storage {
-  std::array<dim, N.dims> dims;
-  std::array<value, N.values> values;
-  std::array<lifetime, N.values> lifetimes;
-  std::array<node, N.steps> steps;
-  std::array<parameter, N.parameters> parameters;
-  std::array<port, N.inputs> inputs;
-  std::array<port, N.outputs> outputs;
-
-  constexpr explicit plan_storage(const plan_tables& p) {
-    for (std::size_t i = 0; i < p.dims.size(); ++i) dims[i] = p.dims[i];
-    for (std::size_t i = 0; i < p.values.size(); ++i) values[i] = p.values[i];
-    for (std::size_t i = 0; i < p.lifetimes.size(); ++i) lifetimes[i] = p.lifetimes[i];
-    for (std::size_t i = 0; i < p.steps.size(); ++i) steps[i] = p.steps[i];
-    for (std::size_t i = 0; i < p.parameters.size(); ++i) parameters[i] = p.parameters[i];
-    for (std::size_t i = 0; i < p.inputs.size(); ++i) inputs[i] = p.inputs[i];
-    for (std::size_t i = 0; i < p.outputs.size(); ++i) outputs[i] = p.outputs[i];
+  constexpr bool fit(const plan_sizes& room) const {
+    return dims <= room.dims && values <= room.values && steps <= room.steps && parameters <= room.parameters && inputs <= room.inputs &&
+           outputs <= room.outputs;
   }
 };
 
-struct plan_summary {
+/// A place of a table that may stay empty. A union, because clang evaluates what an empty row would hold row by row.
+template <class Row>
+union maybe_row {
+  char nothing;
+  Row row;
+  constexpr maybe_row() : nothing(0) {}
+  constexpr explicit maybe_row(const Row& r) : row(r) {}
+};
+
+/// The tables of a plan in arrays, as places: rows, or for a plan whose sizes are not known yet, maybe_rows.
+template <plan_sizes N, template <class> class Place>
+struct plan_arrays {
+  std::array<Place<dim>, N.dims> dims{};
+  std::array<Place<value>, N.values> values{};
+  std::array<Place<lifetime>, N.values> lifetimes{};
+  std::array<Place<node>, N.steps> steps{};
+  std::array<Place<parameter>, N.parameters> parameters{};
+  std::array<Place<port>, N.inputs> inputs{};
+  std::array<Place<port>, N.outputs> outputs{};
+};
+template <class Row>
+using just_row = Row;
+
+constexpr const auto& row_of(const auto& place) { return place; }
+template <class Row>
+constexpr const Row& row_of(const maybe_row<Row>& place) {
+  return place.row;
+}
+
+template <class Place, std::size_t N, class Rows>
+constexpr void fill(std::array<Place, N>& table, const Rows& rows, std::size_t count) {
+  const auto* from = rows.data();
+  Place* to = table.data();  // an array's subscript is one more call for every row
+  for (std::size_t i = 0; i < count; ++i) to[i] = Place(row_of(from[i]));
+}
+template <plan_sizes N, template <class> class Place, class Tables>
+constexpr plan_arrays<N, Place> arrays_of(const Tables& p, const plan_sizes& sizes) {
+  plan_arrays<N, Place> a;
+  fill(a.dims, p.dims, sizes.dims);
+  fill(a.values, p.values, sizes.values);
+  fill(a.lifetimes, p.lifetimes, sizes.values);
+  fill(a.steps, p.steps, sizes.steps);
+  fill(a.parameters, p.parameters, sizes.parameters);
+  fill(a.inputs, p.inputs, sizes.inputs);
+  fill(a.outputs, p.outputs, sizes.outputs);
+  return a;
+}
+
+/// Room for the plans that are made in one evaluation. A greater one is made twice: for its sizes, then into arrays of these.
+inline constexpr plan_sizes ample{256, 1 << 14, 1 << 14, 1 << 13, 64, 64};
+
+/// What a plan comes in before its sizes are known: its tables, if there is room for them.
+struct plan_draft {
   plan_sizes sizes{};
   diagnostic problem;
+  plan_arrays<ample, maybe_row> tables;
+
+  constexpr explicit plan_draft(const plan_tables& p)
+      : sizes{p.dims.size(), p.values.size(), p.steps.size(), p.parameters.size(), p.inputs.size(), p.outputs.size()}, problem(p.problem) {
+    if (sizes.fit(ample)) tables = arrays_of<ample, maybe_row>(p, sizes);
+  }
 };
 
 }  // namespace detail
@@ -155,13 +196,13 @@ struct plan_summary {
 /// Compile time: every fault of the model, its specs and its equations, as one sentence with its words beside it.
 template <auto Model, class Mesh, class... Options>
 class program {
-  static constexpr detail::plan_summary summary = [] {
-    const plan_tables p = detail::build_program<Model, Mesh, Options...>();
-    return detail::plan_summary{{p.dims.size(), p.values.size(), p.steps.size(), p.parameters.size(), p.inputs.size(), p.outputs.size()},
-                                p.problem};
+  static constexpr detail::plan_draft draft{detail::build_program<Model, Mesh, Options...>()};
+  static_assert(detail::check_program<draft.problem.what, draft.problem, Mesh>());
+  static constexpr auto storage = [] {
+    constexpr detail::plan_sizes sizes = draft.sizes;
+    if constexpr (sizes.fit(detail::ample)) return detail::arrays_of<sizes, detail::just_row>(draft.tables, sizes);
+    else return detail::arrays_of<sizes, detail::just_row>(detail::build_program<Model, Mesh, Options...>(), sizes);
   }();
-  static_assert(detail::check_program<summary.problem.what, summary.problem, Mesh>());
-  static constexpr detail::plan_storage<summary.sizes> storage{detail::build_program<Model, Mesh, Options...>()};
 
  public:
   using mesh = Mesh;
