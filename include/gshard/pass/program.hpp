@@ -134,17 +134,6 @@ union maybe_row {
   constexpr explicit maybe_row(const Row& r) : row(r) {}
 };
 
-/// The tables of a plan in arrays, as places: rows, or for a plan whose sizes are not known yet, maybe_rows.
-template <plan_sizes N, template <class> class Place>
-struct plan_arrays {
-  std::array<Place<dim>, N.dims> dims{};
-  std::array<Place<value>, N.values> values{};
-  std::array<Place<lifetime>, N.values> lifetimes{};
-  std::array<Place<node>, N.steps> steps{};
-  std::array<Place<parameter>, N.parameters> parameters{};
-  std::array<Place<port>, N.inputs> inputs{};
-  std::array<Place<port>, N.outputs> outputs{};
-};
 template <class Row>
 using just_row = Row;
 
@@ -160,18 +149,29 @@ constexpr void fill(std::array<Place, N>& table, const Rows& rows, std::size_t c
   Place* to = table.data();  // an array's subscript is one more call for every row
   for (std::size_t i = 0; i < count; ++i) to[i] = Place(row_of(from[i]));
 }
-template <plan_sizes N, template <class> class Place, class Tables>
-constexpr plan_arrays<N, Place> arrays_of(const Tables& p, const plan_sizes& sizes) {
-  plan_arrays<N, Place> a;
-  fill(a.dims, p.dims, sizes.dims);
-  fill(a.values, p.values, sizes.values);
-  fill(a.lifetimes, p.lifetimes, sizes.values);
-  fill(a.steps, p.steps, sizes.steps);
-  fill(a.parameters, p.parameters, sizes.parameters);
-  fill(a.inputs, p.inputs, sizes.inputs);
-  fill(a.outputs, p.outputs, sizes.outputs);
-  return a;
-}
+/// The tables of a plan in arrays, as places: rows, or for a plan whose sizes are not known yet, maybe_rows.
+template <plan_sizes N, template <class> class Place>
+struct plan_arrays {
+  std::array<Place<dim>, N.dims> dims{};
+  std::array<Place<value>, N.values> values{};
+  std::array<Place<lifetime>, N.values> lifetimes{};
+  std::array<Place<node>, N.steps> steps{};
+  std::array<Place<parameter>, N.parameters> parameters{};
+  std::array<Place<port>, N.inputs> inputs{};
+  std::array<Place<port>, N.outputs> outputs{};
+
+  /// Copies the first rows of other tables.
+  template <class Tables>
+  constexpr plan_arrays(const Tables& p, const plan_sizes& sizes) {
+    fill(dims, p.dims, sizes.dims);
+    fill(values, p.values, sizes.values);
+    fill(lifetimes, p.lifetimes, sizes.values);
+    fill(steps, p.steps, sizes.steps);
+    fill(parameters, p.parameters, sizes.parameters);
+    fill(inputs, p.inputs, sizes.inputs);
+    fill(outputs, p.outputs, sizes.outputs);
+  }
+};
 
 /// Room for the plans that are made in one evaluation. A greater one is made twice: for its sizes, then into arrays of these.
 inline constexpr plan_sizes ample{256, 1 << 14, 1 << 14, 1 << 13, 64, 64};
@@ -183,9 +183,9 @@ struct plan_draft {
   plan_arrays<ample, maybe_row> tables;
 
   constexpr explicit plan_draft(const plan_tables& p)
-      : sizes{p.dims.size(), p.values.size(), p.steps.size(), p.parameters.size(), p.inputs.size(), p.outputs.size()}, problem(p.problem) {
-    if (sizes.fit(ample)) tables = arrays_of<ample, maybe_row>(p, sizes);
-  }
+      : sizes{p.dims.size(), p.values.size(), p.steps.size(), p.parameters.size(), p.inputs.size(), p.outputs.size()},
+        problem(p.problem),
+        tables(p, sizes.fit(ample) ? sizes : plan_sizes{}) {}
 };
 
 }  // namespace detail
@@ -198,10 +198,11 @@ template <auto Model, class Mesh, class... Options>
 class program {
   static constexpr detail::plan_draft draft{detail::build_program<Model, Mesh, Options...>()};
   static_assert(detail::check_program<draft.problem.what, draft.problem, Mesh>());
-  static constexpr auto storage = [] {
-    constexpr detail::plan_sizes sizes = draft.sizes;
-    if constexpr (sizes.fit(detail::ample)) return detail::arrays_of<sizes, detail::just_row>(draft.tables, sizes);
-    else return detail::arrays_of<sizes, detail::just_row>(detail::build_program<Model, Mesh, Options...>(), sizes);
+  static constexpr detail::plan_sizes sizes = draft.sizes;
+  static constexpr detail::plan_arrays<sizes, detail::just_row> storage = [] {
+    using arrays = detail::plan_arrays<sizes, detail::just_row>;
+    if constexpr (sizes.fit(detail::ample)) return arrays(draft.tables, sizes);
+    else return arrays(detail::build_program<Model, Mesh, Options...>(), sizes);
   }();
 
  public:
