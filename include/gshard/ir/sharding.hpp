@@ -44,7 +44,7 @@ struct sharding {
   /// The dim that `axis` cuts, or -1.
   constexpr int dim_of(int axis) const {
     for (int d = 0; d < rank; ++d)
-      if ((*this)[d].contains(axis)) return d;
+      if (axes[d].count > 0 && axes[d].contains(axis)) return d;
     return -1;
   }
   constexpr bool is_open(int d) const { return (open >> d) & 1u; }

@@ -230,11 +230,12 @@ class differentiator {
         if (!f.differentiable) return b_.fail(fault::not_differentiable, "map: second derivative");
         rule r = n.loops;
         r.in[n.inputs] = n.loops.out[0];
-        std::array<std::int32_t, rule::most_in> ids = n.in;
+        std::int32_t ids[rule::most_in]{};
+        for (int k = 0; k < n.inputs; ++k) ids[k] = n.in[k];
         ids[n.inputs] = dy.id;
         attributes attr;
         attr.function = &f.derivative(i);
-        g = {&b_, b_.add_node(op::map, list_view(ids.data(), std::size_t(n.inputs) + 1), r, attr, {{dy.get().dims, dy.get().type}})};
+        g = {&b_, b_.add_node(op::map, list_view(ids, std::size_t(n.inputs) + 1), r, attr, {{dy.get().dims, dy.get().type}})};
       }
       const short_list& mine = n.loops.in[std::size_t(i)];
       if (mine.size() < n.loops.out[0].size()) g = emit_einsum(b_, list_view(&g, 1), list_view(&n.loops.out[0], 1), mine);
@@ -356,7 +357,7 @@ class differentiator {
     rule r = route::base();
     r.blocked = n.loops.blocked;
     std::array<std::int32_t, 5> ids{n.input(0), n.output(0), dweight.id, daux.id, n.inputs > 1 ? n.input(1) : -1};
-    r.in = {n.loops.in[0], route::chosen, route::chosen, n.loops.out[2], n.loops.in[1]};
+    r.set_operands({n.loops.in[0], route::chosen, route::chosen, n.loops.out[2], n.loops.in[1]});
     r.out[0] = n.loops.in[0];
     const symbol d{&b_, b_.add_node(op::top2_gating_grad, list_view(ids.data(), n.inputs > 1 ? 5u : 4u), r, n.attr,
                                     {{in(n, 0).get().dims, in(n, 0).get().type}})};
