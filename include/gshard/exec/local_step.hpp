@@ -198,7 +198,7 @@ class local_step {
     };
   }
   action bind_max() const {
-    return [m = kernel::reduce_max<T>(dims_of(in_value(0), n_.loops.in[0]), dims_of(out_value(0), n_.loops.out[0])), x = in(0),
+    return [m = kernel::reduction_kernel<T>(reduction::max, dims_of(in_value(0), n_.loops.in[0]), dims_of(out_value(0), n_.loops.out[0])), x = in(0),
             y = out(0)](const run_context&) { m.run(x, y); };
   }
   action bind_cast() const {
