@@ -43,7 +43,8 @@ void for_each_tap(int rank, const window_array& windows, F f) {
 class sources {
  public:
   /// out_stride: of the shard, in elements.
-  sources(const window_array& windows, const index_array& taps, const placement& in_at, const placement& out_at, const index_array& out_stride)
+  sources(const window_array& windows, const index_array& taps, const placement& in_at, const placement& out_at,
+          const index_array& out_stride)
       : out_stride_(out_stride), empty_(element_count(out_at.rank, out_at.extent) == 0) {
     const index_array in_stride = row_major_strides(in_at.rank, in_at.extent);
     bool contiguous = true;
@@ -51,7 +52,8 @@ class sources {
       const auto d = std::size_t(i);
       std::vector<std::int64_t> at;
       for (std::int64_t j = 0; j < out_at.extent[d]; ++j)
-        at.push_back(source_of(windows[d], windows[d].position(out_at.offset[d] + j, taps[d]), in_at.offset[d], in_at.extent[d], in_at.global[d]));
+        at.push_back(source_of(windows[d], windows[d].position(out_at.offset[d] + j, taps[d]), in_at.offset[d], in_at.extent[d],
+                               in_at.global[d]));
       if (contiguous && out_stride[d] == run_ && in_stride[d] == run_ && is_identity(at, in_at.extent[d])) {
         run_ *= out_at.extent[d];
         continue;
@@ -129,7 +131,8 @@ class sources {
       return;
     }
     if (!found || !row_is_full_)
-      in_runs(row_extent_, row_stride_, run_, [&](std::int64_t i, std::int64_t n, std::int64_t step, std::int64_t) { gap(out + i * row_stride_, n, step); });
+      in_runs(row_extent_, row_stride_, run_,
+              [&](std::int64_t i, std::int64_t n, std::int64_t step, std::int64_t) { gap(out + i * row_stride_, n, step); });
     if (!found) return;
     for (const segment& s : row_)
       in_runs(s.count, s.out_step, s.in_step, [&](std::int64_t i, std::int64_t n, std::int64_t out_step, std::int64_t in_step) {
