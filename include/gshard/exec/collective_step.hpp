@@ -212,7 +212,7 @@ class collective_step {
         data.push_back(out_.as<T>(i));
         n.push_back(out_.elements(i));
       });
-      sums_->all_reduce_sum<T>(on_.on(), axes_, data, n, most_);
+      sums_->all_reduce<T>(reduction::sum, on_.on(), axes_, data, n, most_);
     });
   }
 
@@ -227,7 +227,7 @@ class collective_step {
         result.push_back(out_.as<T>(i));
         counts.push_back(parts_[i].send_elements);
       });
-      sums_->reduce_scatter_sum<T>(on_.on(), axes_, data, counts, result);
+      sums_->reduce_scatter<T>(reduction::sum, on_.on(), axes_, data, counts, result);
     });
   }
 

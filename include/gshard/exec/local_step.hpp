@@ -84,12 +84,12 @@ class local_step {
     else if constexpr (Kind == op::gather)
       return [table = in(0), ids = in<std::int32_t>(1), y = out(0), count = in_value(1).elements(device_), cols = cols_of(in_value(0)),
               vocabulary = in_value(0).extent(device_, 0)](const run_context&) {
-        kernel::gather_rows<T>(table, ids, y, count, cols, vocabulary);
+        kernel::gather_along<T>(table, ids, y, 1, {0, vocabulary, vocabulary}, cols, count);
       };
     else if constexpr (Kind == op::scatter_add)
       return [ids = in<std::int32_t>(0), dy = in(1), table = out(0), count = in_value(0).elements(device_), cols = cols_of(out_value(0)),
               vocabulary = out_value(0).extent(device_, 0)](const run_context&) {
-        kernel::scatter_add_rows<T>(ids, dy, table, count, cols, vocabulary);
+        kernel::scatter_add_along<T>(ids, dy, table, 1, {0, vocabulary, vocabulary}, cols, count);
       };
     else if constexpr (Kind == op::iota)
       return [y = out<std::int32_t>(0), at = out_value(0).places[device_], along = n_.attr.integer[0]](const run_context&) {
@@ -198,7 +198,7 @@ class local_step {
     };
   }
   action bind_max() const {
-    return [m = kernel::reduce_max<T>(dims_of(in_value(0), n_.loops.in[0]), dims_of(out_value(0), n_.loops.out[0])), x = in(0),
+    return [m = kernel::reduction_kernel<T>(reduction::max, dims_of(in_value(0), n_.loops.in[0]), dims_of(out_value(0), n_.loops.out[0])), x = in(0),
             y = out(0)](const run_context&) { m.run(x, y); };
   }
   action bind_cast() const {
