@@ -17,8 +17,8 @@ namespace gshard { inline namespace v0 {
 
 namespace detail {
 
-/// op::strided_slice, pad, reverse, roll: out[i] = x through the windows, number[0] where they read nothing.
-constexpr symbol emit_moved(op kind, symbol x, const dim_list& dims, const dim_list& windows, double fill = 0) {
+/// op::strided_slice, pad, reverse, roll: out[i] = x through the windows, number[0] where they read nothing; integer[0]: they must not.
+constexpr symbol emit_moved(op kind, symbol x, const dim_list& dims, const dim_list& windows, double fill = 0, bool inside = false) {
   builder& b = *x.owner;
   if (b.failed()) return b.nothing();
   rule loops;
@@ -26,16 +26,17 @@ constexpr symbol emit_moved(op kind, symbol x, const dim_list& dims, const dim_l
   loops.windows = windows;
   attributes attr;
   attr.number[0] = fill;
+  attr.integer[0] = inside;
   return {&b, b.add_node(kind, {x.id}, loops, attr, {{dims, x.get().type}})};
 }
 
 /// The same where one dim alone is read through a window.
-constexpr symbol emit_moved(op kind, symbol x, int at, int dim, const window& w, double fill = 0) {
+constexpr symbol emit_moved(op kind, symbol x, int at, int dim, const window& w, double fill = 0, bool inside = false) {
   builder& b = *x.owner;
   dim_list dims = x.get().dims, windows;
   dims.set(at, dim);
   for (int d = 0; d < x.rank(); ++d) windows.push_back(d == at ? b.row_of(w) : 0);
-  return emit_moved(kind, x, dims, windows, fill);
+  return emit_moved(kind, x, dims, windows, fill, inside);
 }
 
 constexpr op opposite(op kind) { return kind == op::pad ? op::strided_slice : kind == op::strided_slice ? op::pad : kind; }
@@ -71,7 +72,7 @@ constexpr symbol slice(symbol x, int dim, std::int64_t start, std::int64_t stop,
   w.over = std::int16_t(b.fixed_dim((stop - start + stride - 1) / stride));
   w.stride = std::int32_t(stride);
   w.low = std::int32_t(start);
-  return detail::emit_moved(op::strided_slice, x, dim, w.over, w);
+  return detail::emit_moved(op::strided_slice, x, dim, w.over, w, 0, true);
 }
 
 /// pad(x, dim, low, high, interior, fill): `low` elements before, `high` after and `interior` between the elements along one dim.
