@@ -44,8 +44,8 @@ TEST_CASE_TEMPLATE("first_equal: random dims, ties and NaNs", T, float, double, 
       std::int32_t& to = expected[position(out, sizes, index)];
       if (v == top || (v != v && top != top)) to = std::min(to, std::int32_t(first + index.at(along)));
     });
-    const ks::operand_dims dims = operand(a, sizes);
-    ks::first_equal<T>(dims, operand(out, sizes), operand(std::string(1, along), sizes).factor[0], first).run(x.data(), m.data(), found.data());
+    const int counted = operand(std::string(1, along), sizes).factor[0];
+    ks::first_equal<T>(operand(a, sizes), operand(out, sizes), counted, first).run(x.data(), m.data(), found.data());
     CHECK(found == expected);
   }
 }
