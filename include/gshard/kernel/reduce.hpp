@@ -54,7 +54,8 @@ class reduction_kernel {
   static T row_of(std::int64_t n, const T* x, std::int64_t stride, Combine combine, T identity) {
     T all = identity;
     if (stride == 1)
-      for (std::int64_t begin = 0; begin < n; begin += block) all = combine(all, block_of(std::min(block, n - begin), x + begin, combine, identity));
+      for (std::int64_t begin = 0; begin < n; begin += block)
+        all = combine(all, block_of(std::min(block, n - begin), x + begin, combine, identity));
     else
       for (std::int64_t i = 0; i < n; ++i) all = combine(all, x[i * stride]);
     return all;
