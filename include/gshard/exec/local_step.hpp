@@ -4,8 +4,10 @@
 #include <gshard/base/random.hpp>
 #include <gshard/exec/shards.hpp>
 #include <gshard/kernel/adam.hpp>
+#include <gshard/kernel/argmax.hpp>
 #include <gshard/kernel/contract.hpp>
 #include <gshard/kernel/cross_entropy.hpp>
+#include <gshard/kernel/cumsum.hpp>
 #include <gshard/kernel/dispatch.hpp>
 #include <gshard/kernel/dropout.hpp>
 #include <gshard/kernel/embedding.hpp>
@@ -16,6 +18,7 @@
 #include <gshard/kernel/pointwise.hpp>
 #include <gshard/kernel/reduce.hpp>
 #include <gshard/kernel/softmax.hpp>
+#include <gshard/kernel/sort.hpp>
 #include <gshard/pass/plan.hpp>
 #include <gshard/trace/routing.hpp>
 
@@ -120,13 +123,6 @@ class local_step {
       return [=, x = in_array(), y = out(0), to = out_value(0).places[device_], from = in_places(), w = concat_windows()](const run_context&) {
         for (std::size_t i = 0; i < from.size(); ++i) kernel::move_window_into<T>(x[i], from[i], y, to, w[i]);
       };
-    else if constexpr (Kind == op::convolution) return bind_convolution();
-    else if constexpr (Kind == op::pool)
-      return [what = reduction(n_.attr.integer[0]), x = in(0), from = in_value(0).places[device_], y = out(0), tap = out<std::int32_t>(1),
-              to = out_value(0).places[device_], w = windows_of(0)](const run_context&) { kernel::pool<T>(what, x, from, y, tap, to, w); };
-    else if constexpr (Kind == op::pool_grad)
-      return [tap = in<std::int32_t>(0), dy = in(1), from = in_value(1).places[device_], dx = out(0), to = out_value(0).places[device_],
-              w = windows_of(0)](const run_context&) { kernel::pool_grad<T>(tap, dy, from, dx, to, w); };
     else if constexpr (Kind == op::iota)
       return [y = out<std::int32_t>(0), at = out_value(0).places[device_], along = n_.attr.integer[0]](const run_context&) {
         kernel::iota(y, at, along);
@@ -249,14 +245,14 @@ class local_step {
   action bind_argmax() const {
     const auto a = dims_of(in_value(0), n_.loops.in[0]), m = dims_of(in_value(1), n_.loops.in[1]);
     const int along = n_.attr.integer[0];
-    return [k = kernel::first_equal<T>(a, m, along, in_value(0).places[device_].offset[std::size_t(along)]), x = in(0), best = in(1),
+    return [k = kernel::first_equal<T>(a, m, n_.loops.in[0][along], in_value(0).places[device_].offset[std::size_t(along)]), x = in(0), best = in(1),
             y = out<std::int32_t>(0)](const run_context&) { k.run(x, best, y); };
   }
   action bind_top_k() const {
     const auto l = line(in_value(0), n_.attr.integer[0]);
     const std::int64_t k = out_value(0).extent(device_, n_.attr.integer[0]);
-    if (n_.kind == op::top_k && out_value(0).extents[std::size_t(n_.attr.integer[0])] > l.whole && n_.inputs == 1 && !is_part_of_top_k())
-      throw error("top_k: " + std::to_string(k) + " of " + std::to_string(l.whole) + " elements are asked for");
+    if (n_.attr.integer[2] > l.whole)
+      throw error("top_k: " + std::to_string(n_.attr.integer[2]) + " of " + std::to_string(l.whole) + " elements are asked for");
     return [x = in(0), ids = n_.inputs > 1 ? in<std::int32_t>(1) : nullptr, y = out(0), y_ids = out<std::int32_t>(1), l, k,
             largest = n_.attr.integer[1] != 0](const run_context&) {
       kernel::top_k<T>(x, ids, l.first, y, y_ids, l.outer, l.n, l.inner, k, largest);

@@ -5,6 +5,7 @@
 #include <gshard/ir/graph.hpp>
 #include <gshard/ir/mesh.hpp>
 #include <gshard/pass/cost.hpp>
+#include <gshard/pass/expand.hpp>
 #include <gshard/pass/partition.hpp>
 #include <gshard/pass/plan.hpp>
 #include <gshard/pass/propagate.hpp>
@@ -66,6 +67,7 @@ constexpr plan_tables compile(graph& g, const mesh_shape& mesh, const compile_op
   plan_tables p;
   p.mesh = mesh;
   if (!g.problem) propagate(g);
+  if (!g.problem) expand(g, mesh);
   for (const parameter& q : g.parameters)
     if (!g.problem && !options.uneven) detail::check_divisibility(g, q.value, q.name, mesh, options.known);
   for (const port& q : g.inputs)

@@ -26,15 +26,6 @@ namespace gshard { inline namespace v0 {
 
 namespace detail {
 
-template <class T, int Number>
-void fill_row(const T* const*, const std::int64_t*, T* out, std::int64_t n) {
-  for (std::int64_t i = 0; i < n; ++i) out[i] = T(Number);
-}
-/// The same number everywhere, as a map without operands: a gradient's start does not wait for the value it is a gradient of.
-template <int Number>
-inline constexpr pointwise pointwise_constant{
-    .f32 = fill_row<float, Number>, .f64 = fill_row<double, Number>};
-
 /// Reverse mode over the nodes of a program: walks them backwards, and for every node that has a gradient on a result appends
 /// the nodes that compute the gradients of its operands.
 class differentiator {
@@ -76,14 +67,6 @@ class differentiator {
   constexpr symbol in(const node& n, int i) { return at(n.input(i)); }
   constexpr symbol out(const node& n, int i = 0) { return at(n.output(i)); }
   constexpr bool wants(const node& n, int i) const { return needed_[std::size_t(n.input(i))]; }
-
-  constexpr symbol emit_constant(const pointwise& number, symbol like) {
-    rule r;
-    r.out[0] = counting(like.rank());
-    attributes attr;
-    attr.function = &number;
-    return {&b_, b_.add_node(op::map, {}, r, attr, {{like.get().dims, like.get().type}})};
-  }
 
   constexpr void add(std::int32_t value, symbol g) {
     if (g.id < 0) return;
@@ -243,19 +226,6 @@ class differentiator {
     }
   }
 
-  /// f of tensors with these factors of the result's dims, 0, 1, ...
-  constexpr symbol emit_map_of(const pointwise& f, list_view<symbol> operands, list_view<short_list> factors, symbol like) {
-    rule r;
-    std::array<std::int32_t, rule::most_in> ids{};
-    for (std::size_t i = 0; i < operands.size(); ++i) {
-      r.in[i] = factors[i];
-      ids[i] = operands[i].id;
-    }
-    r.out[0] = counting(like.rank());
-    attributes attr;
-    attr.function = &f;
-    return {&b_, b_.add_node(op::map, list_view(ids.data(), operands.size()), r, attr, {{like.get().dims, like.get().type}})};
-  }
   /// The dims of a reduction's operand that its result has.
   constexpr short_list kept_of(const node& n) {
     short_list kept;

@@ -373,8 +373,25 @@ class partitioner {
     return total;
   }
 
+  /// Whether what a node computes is about the blocks of its result's layout.
+  constexpr bool lies_as_made(const node& n) const {
+    if (n.kind == op::block_sum || (n.kind == op::cumsum && n.inputs > 1)) return true;
+    return n.kind == op::top_k && g_.dims[std::size_t(g_.at(n.output()).dims[n.attr.integer[0]])].what == dim::kind::blocks;
+  }
+  constexpr choice as_result(const node& n) const {
+    choice c;
+    const sharding& s = g_.at(n.output()).layout;
+    for (int d = 0; d < s.rank; ++d) {
+      const int f = n.loops.out[0][d];
+      c.cuts[std::size_t(f)] = s[d];
+      for (int i = 0; i < s[d].size(); ++i) c.factor_of[std::size_t(s[d][i])] = f;
+    }
+    return c;
+  }
+
   /// The cheapest factor for every axis.
   constexpr choice choose(const node& n, const pending_parts& pending) const {
+    if (lies_as_made(n)) return as_result(n);
     choice c, best;
     std::array<std::uint32_t, max_axes> options{};
     bool any = false;

@@ -79,6 +79,14 @@ dual<T> logarithm(dual<T> x) {
   return {logarithm(x.value), x.slope / x.value};
 }
 
+inline float square_root(float x) { return __builtin_sqrtf(x); }
+inline double square_root(double x) { return __builtin_sqrt(x); }
+template <class T>
+dual<T> square_root(dual<T> x) {
+  const T r = square_root(x.value);
+  return {r, x.slope / (T(2) * r)};
+}
+
 constexpr symbol emit_logsumexp(symbol x, const short_list& factors, const short_list& output, std::string_view text) {
   builder& b = *x.owner;
   const symbol largest = emit_reduce(x, reduction::max, factors, output, text);
