@@ -35,7 +35,8 @@ struct windowed_dims {
 template <class T>
 class convolution {
  public:
-  /// most_bytes: of scratch memory, which should stay in the cache, where the first dim of a can be cut: it has no window and is the first dim, or none, of the others.
+  /// most_bytes: of scratch memory, which should stay in the cache, where the first dim of a can be cut: it has no window and is the
+  /// first dim, or none, of the others.
   convolution(const windowed_dims& a, const operand_dims& b, const operand_dims& out, std::int64_t most_bytes = 1 << 20) : a_(a) {
     prepare(&b, out, most_bytes);
   }
