@@ -62,11 +62,11 @@ class partitioner {
   partitioned result_;
 
   static constexpr int factors = short_list::largest + 1;
-  using cut_table = std::array<short_list, factors>;  // axes by factor
+  using cut_table = short_list[factors];  // axes by factor
 
   /// A way to share the work of a node: the factor that each axis cuts (or -1: none), and the axes of each factor.
   struct choice {
-    std::array<int, max_axes> factor_of{-1, -1, -1, -1, -1, -1, -1, -1};
+    int factor_of[max_axes]{-1, -1, -1, -1, -1, -1, -1, -1};
     cut_table cuts{};
   };
 
@@ -148,12 +148,13 @@ class partitioner {
   /// The version of `of` in this layout; adds the moves that make it.
   constexpr std::int32_t fetch(std::int32_t of, const sharding& layout) {
     std::int32_t now = -1;
-    cost(of, layout, &now);
+    const bool here = cost(of, layout, &now) == 0;
     if (const std::int32_t owner = root(of); overwritten_[std::size_t(owner)]) {
       for (const parameter& p : g_.parameters)
         if (p.value == owner) g_.problem.report(fault::read_after_update, p.name.view());
       return now;
     }
+    if (here) return now;
     for (const move& m : plan_reshard(version(now), version(now).layout, layout, e_)) {
       node n;
       n.kind = m.kind;
@@ -170,7 +171,7 @@ class partitioner {
   /// The layout in which a node with these cuts takes or leaves a tensor.
   static constexpr sharding layout_of(const short_list& dims, const cut_table& cuts) {
     sharding s = sharding::replicated(dims.size());
-    for (int d = 0; d < dims.size(); ++d) s[d] = cuts[std::size_t(dims[d])];
+    for (int d = 0; d < dims.count; ++d) s.axes[d] = cuts[dims[d]];
     return s;
   }
   /// An axis that cuts a factor which the result lacks leaves a pending sum over it.
@@ -210,7 +211,7 @@ class partitioner {
 
   /// Cuts every axis's factor; axes that share one stand in the order in which some operand or result already has them.
   constexpr void cut(choice& c, const node& n) const {
-    c.cuts = {};
+    for (short_list& axes : c.cuts) axes = {};
     bool shared = false;
     for (int a = 0; a < axes_; ++a) {
       const int f = c.factor_of[std::size_t(a)];
