@@ -44,11 +44,13 @@ class builder {
   }
   constexpr symbol nothing() { return {this, -1}; }
 
-  constexpr std::int32_t add_value(const dim_list& dims, dtype type) {
+  constexpr std::int32_t add_value(const dim_list& dims, dtype type, std::int32_t producer = -1) {
     value v;
     v.dims = dims;
     v.type = type;
-    v.layout = sharding::unconstrained(dims.size());
+    v.layout.rank = dims.count;
+    v.layout.open = std::uint8_t((1u << dims.count) - 1u);
+    v.producer = producer;
     program.values.push_back(v);
     return std::int32_t(program.values.size()) - 1;
   }
@@ -76,12 +78,9 @@ class builder {
     n.kind = kind;
     n.loops = loops;
     n.attr = attr;
-    for (std::int32_t i : in) n.in[n.inputs++] = i;
-    for (const result& r : out) {
-      const std::int32_t id = add_value(r.dims, r.type);
-      program.at(id).producer = std::int32_t(program.nodes.size());
-      n.out[n.outputs++] = id;
-    }
+    n.inputs = std::uint8_t(in.size());
+    for (int i = 0; i < n.inputs; ++i) n.in[i] = in.data()[i];
+    for (const result& r : out) n.out[n.outputs++] = add_value(r.dims, r.type, std::int32_t(program.nodes.size()));
     program.nodes.push_back(n);
     return n.out[0];
   }
@@ -146,8 +145,9 @@ class builder {
   std::int32_t random_keys_ = 0;
 
   constexpr int intern(const dim& d) {
+    const dim* const known = program.dims.data();
     for (std::size_t i = 0; i < program.dims.size(); ++i)
-      if (program.dims[i] == d) return int(i);
+      if (known[i].letter == d.letter && known[i] == d) return int(i);
     if (program.dims.size() == std::size_t(dim_list::largest) + 1) {
       fail(fault::too_many_dims, std::string_view(&d.letter, d.letter ? 1 : 0));
       return 0;
@@ -163,10 +163,11 @@ namespace detail {
 /// Whether all operands are real tensors of one element type; reports the first that is not.
 constexpr bool require_real(builder& b, std::string_view operation, std::initializer_list<symbol> operands) {
   if (b.failed()) return false;
-  const dtype type = operands.begin()->get().type;
+  const value* const values = b.program.values.data();
+  const dtype type = values[operands.begin()->id].type;
   int at = 0;
   for (const symbol& s : operands) {
-    if (s.get().type != type || type == dtype::i32) b.fail(fault::wrong_type, operation, {}, at);
+    if (values[s.id].type != type || type == dtype::i32) b.fail(fault::wrong_type, operation, {}, at);
     ++at;
   }
   return !b.failed();
@@ -174,8 +175,10 @@ constexpr bool require_real(builder& b, std::string_view operation, std::initial
 
 /// Factors 0, 1, ... rank-1: the loops of an operation that treats every dim by itself.
 constexpr short_list counting(int rank, int from = 0) {
+  constexpr std::uint64_t all = 0xFEDCBA9876543210u;  // as packed: entry i in bits [4i, 4i + 4)
   short_list l;
-  for (int i = 0; i < rank; ++i) l.push_back(from + i);
+  l.bits = std::uint32_t((all >> (4 * from)) & ((std::uint64_t(1) << (4 * rank)) - 1));
+  l.count = std::uint8_t(rank);
   return l;
 }
 }  // namespace detail
