@@ -33,6 +33,8 @@ class partitioner {
     for (const port& p : g_.inputs) enter(p.value);
     const list<char> live = live_nodes();
     find_completed(live, keep_pending_outputs);
+    result_.steps.reserve(2 * g_.nodes.size());  // so that few rows move, which the evaluator pays for
+    result_.values.reserve(2 * g_.values.size());
     for (std::size_t i = 0; i < g_.nodes.size() && !g_.problem; ++i)
       if (live[i]) place(g_.nodes[i]);
     if (g_.problem) return {};
@@ -62,7 +64,12 @@ class partitioner {
   partitioned result_;
 
   static constexpr int factors = short_list::largest + 1;
-  using cut_table = short_list[factors];  // axes by factor
+  /// Axes by factor.
+  struct cut_table {
+    short_list by_factor[factors]{};
+    constexpr short_list& operator[](int f) { return by_factor[f]; }
+    constexpr const short_list& operator[](int f) const { return by_factor[f]; }
+  };
 
   /// A way to share the work of a node: the factor that each axis cuts (or -1: none), and the axes of each factor.
   struct choice {
@@ -97,13 +104,17 @@ class partitioner {
     for (const port& p : g_.outputs) stack.push_back(p.value);
     for (const parameter& p : g_.parameters)
       if (p.updated >= 0) stack.push_back(p.updated);
+    const value* const values = g_.values.data();
+    const node* const nodes = g_.nodes.data();
+    char* const is_live = live.data();
     while (!stack.empty()) {
-      const std::int32_t producer = g_.at(stack.back()).producer;
+      const std::int32_t producer = values[stack.back()].producer;
       stack.pop_back();
-      if (producer < 0 || live[std::size_t(producer)]) continue;
-      live[std::size_t(producer)] = 1;
-      const node& n = g_.nodes[std::size_t(producer)];
-      for (int i = 0; i < n.inputs; ++i) stack.push_back(n.input(i));
+      if (producer < 0 || is_live[producer]) continue;
+      is_live[producer] = 1;
+      const node& n = nodes[producer];
+      for (int i = 0; i < n.inputs; ++i)
+        if (values[n.in[i]].producer >= 0) stack.push_back(n.in[i]);
     }
     return live;
   }
@@ -114,9 +125,12 @@ class partitioner {
            (n.kind == op::map && n.attr.function->linear);
   }
   constexpr void find_completed(const list<char>& live, bool keep_pending_outputs) {
+    const node* const nodes = g_.nodes.data();
+    const char* const is_live = live.data();
+    char* const completed = completed_.data();
     for (std::size_t i = 0; i < live.size(); ++i)
-      if (const node& n = g_.nodes[i]; live[i] && !is_linear(n))
-        for (int k = 0; k < n.inputs; ++k) completed_[std::size_t(n.input(k))] = 1;
+      if (const node& n = nodes[i]; is_live[i] && !is_linear(n))
+        for (int k = 0; k < n.inputs; ++k) completed[n.in[k]] = 1;
     if (keep_pending_outputs) return;
     for (const port& p : g_.outputs) completed_[std::size_t(p.value)] = 1;
   }
@@ -124,18 +138,21 @@ class partitioner {
   constexpr std::int32_t root(std::int32_t v) const {
     for (;;) {
       const std::int32_t producer = g_.at(v).producer;
-      if (producer < 0 || !traits(g_.nodes[std::size_t(producer)].kind).alias) return v;
-      v = g_.nodes[std::size_t(producer)].input(0);
+      if (producer < 0) return v;
+      const node& n = g_.nodes[std::size_t(producer)];
+      if (!traits(n.kind).alias) return v;
+      v = n.in[0];
     }
   }
 
   /// What it costs to have tensor `of` in this layout, from the version that is cheapest to start from.
   constexpr std::int64_t cost(std::int32_t of, const sharding& layout, std::int32_t* from = nullptr) const {
     std::int64_t best = -1;
+    const value* const versions = result_.values.data();
     for (std::int32_t v = first_[std::size_t(of)]; v >= 0; v = next_[std::size_t(v)]) {
-      const sharding& s = version(v).layout;
+      const sharding& s = versions[v].layout;
       if (layout.partial & ~s.partial) continue;
-      const std::int64_t c = s.same_layout(layout) ? 0 : 1 + plan_reshard(version(v), s, layout, e_).bytes;
+      const std::int64_t c = s.same_layout(layout) ? 0 : 1 + plan_reshard(versions[v], s, layout, e_).bytes;
       if (best < 0 || c < best) {
         best = c;
         if (from) *from = v;
@@ -170,8 +187,10 @@ class partitioner {
 
   /// The layout in which a node with these cuts takes or leaves a tensor.
   static constexpr sharding layout_of(const short_list& dims, const cut_table& cuts) {
-    sharding s = sharding::replicated(dims.size());
-    for (int d = 0; d < dims.count; ++d) s.axes[d] = cuts[dims[d]];
+    sharding s;
+    s.rank = dims.count;
+    for (int d = 0; d < dims.count; ++d)
+      if (const short_list& axes = cuts.by_factor[dims[d]]; axes.count > 0) s.axes[d] = axes;
     return s;
   }
   /// An axis that cuts a factor which the result lacks leaves a pending sum over it.
@@ -179,7 +198,7 @@ class partitioner {
     sharding s = layout_of(dims, c.cuts);
     s.partial = pending;
     for (int a = 0; a < axes_; ++a)
-      if (c.factor_of[std::size_t(a)] >= 0 && !dims.contains(c.factor_of[std::size_t(a)])) s.partial = std::uint8_t(s.partial | (1u << a));
+      if (c.factor_of[a] >= 0 && !dims.contains(c.factor_of[a])) s.partial = std::uint8_t(s.partial | (1u << a));
     return s;
   }
 
@@ -191,7 +210,7 @@ class partitioner {
       if (completed_[std::size_t(n.input(i))]) return 0;
     const std::uint8_t pending = version(first_[std::size_t(n.input(0))]).layout.partial;
     for (int i = 1; i < n.inputs; ++i)
-      if (version(first_[std::size_t(n.input(i))]).layout.partial != pending) return 0;
+      if (version(first_[std::size_t(n.in[i])]).layout.partial != pending) return 0;
     return pending;
   }
 
@@ -203,32 +222,32 @@ class partitioner {
       if (d >= 0 && !n.loops.is_blocked(dims[d])) found |= 1u << dims[d];
     };
     for (int i = 0; i < n.inputs; ++i)
-      for (std::int32_t v = first_[std::size_t(n.input(i))]; v >= 0; v = next_[std::size_t(v)])
-        look(version(v).layout, n.loops.in[std::size_t(i)]);
-    for (int o = 0; o < n.outputs; ++o) look(g_.at(n.output(o)).layout, n.loops.out[std::size_t(o)]);
+      for (std::int32_t v = first_[std::size_t(n.in[i])]; v >= 0; v = next_[std::size_t(v)])
+        look(version(v).layout, n.loops.in[i]);
+    for (int o = 0; o < n.outputs; ++o) look(g_.at(n.output(o)).layout, n.loops.out[o]);
     return found;
   }
 
   /// Cuts every axis's factor; axes that share one stand in the order in which some operand or result already has them.
   constexpr void cut(choice& c, const node& n) const {
-    for (short_list& axes : c.cuts) axes = {};
+    c.cuts = {};
     bool shared = false;
     for (int a = 0; a < axes_; ++a) {
-      const int f = c.factor_of[std::size_t(a)];
+      const int f = c.factor_of[a];
       if (f < 0) continue;
-      c.cuts[std::size_t(f)].push_back(a);
-      shared = shared || c.cuts[std::size_t(f)].size() > 1;
+      c.cuts[f].push_back(a);
+      shared = shared || c.cuts[f].count > 1;
     }
     if (!shared) return;
     for (int f = 0; f < factors; ++f) {
-      short_list& axes = c.cuts[std::size_t(f)];
+      short_list& axes = c.cuts[f];
       if (axes.size() < 2) continue;
       const auto adopt = [&](const sharding& s, const short_list& dims) {
         const int d = dims.find(f);
         if (d >= 0 && s[d].size() == axes.size() && s[d].mask() == axes.mask()) axes = s[d];
       };
-      for (int o = 0; o < n.outputs; ++o) adopt(g_.at(n.output(o)).layout, n.loops.out[std::size_t(o)]);
-      for (int i = 0; i < n.inputs; ++i) adopt(version(first_[std::size_t(n.input(i))]).layout, n.loops.in[std::size_t(i)]);
+      for (int o = 0; o < n.outputs; ++o) adopt(g_.at(n.output(o)).layout, n.loops.out[o]);
+      for (int i = 0; i < n.inputs; ++i) adopt(version(first_[std::size_t(n.in[i])]).layout, n.loops.in[i]);
     }
   }
 
@@ -240,15 +259,15 @@ class partitioner {
   constexpr std::int64_t cost(const node& n, const choice& c, std::uint8_t pending) const {
     std::int64_t total = 0;
     for (int i = 0; i < n.inputs; ++i) {
-      sharding s = layout_of(n.loops.in[std::size_t(i)], c.cuts);
+      sharding s = layout_of(n.loops.in[i], c.cuts);
       s.partial = pending;
       total += cost(n.input(i), s);
     }
     bool repeats = false;
-    for (int a = 0; a < axes_; ++a) repeats = repeats || c.factor_of[std::size_t(a)] < 0;
+    for (int a = 0; a < axes_; ++a) repeats = repeats || c.factor_of[a] < 0;
     for (int o = 0; o < n.outputs; ++o) {
       const value& v = g_.at(n.output(o));
-      const sharding made = result_layout(n.loops.out[std::size_t(o)], c, pending);
+      const sharding made = result_layout(n.loops.out[o], c, pending);
       sharding wanted = v.layout;
       if (wanted.partial & ~made.partial) total += unwanted;
       wanted.partial = std::uint8_t(wanted.partial & made.partial);
@@ -287,10 +306,10 @@ class partitioner {
     std::uint32_t left = options[std::size_t(a)];
     for (int f = 0; left != 0 && lowest != 0; ++f, left >>= 1) {
       if (!(left & 1u)) continue;
-      c.factor_of[std::size_t(a)] = f;
+      c.factor_of[a] = f;
       try_axis(n, pending, options, a + 1, c, best, lowest);
     }
-    c.factor_of[std::size_t(a)] = -1;
+    c.factor_of[a] = -1;
     if (lowest != 0) try_axis(n, pending, options, a + 1, c, best, lowest);
   }
 
@@ -307,12 +326,12 @@ class partitioner {
     const choice c = choose(n, pending);
     node step = n;
     for (int i = 0; i < n.inputs; ++i) {
-      sharding s = layout_of(n.loops.in[std::size_t(i)], c.cuts);
+      sharding s = layout_of(n.loops.in[i], c.cuts);
       s.partial = pending;
-      step.in[std::size_t(i)] = fetch(n.input(i), s);
+      step.in[i] = fetch(n.input(i), s);
     }
     for (int o = 0; o < n.outputs; ++o)
-      step.out[std::size_t(o)] = add_version(n.output(o), result_layout(n.loops.out[std::size_t(o)], c, pending));
+      step.out[o] = add_version(n.output(o), result_layout(n.loops.out[o], c, pending));
     for (int o = 0; o < n.in_place; ++o) overwritten_[std::size_t(root(n.input(o)))] = 1;
     result_.steps.push_back(step);
   }

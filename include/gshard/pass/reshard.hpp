@@ -27,14 +27,17 @@ struct move_list {
   std::array<move, most> moves{};
   std::size_t count = 0;
   std::int64_t bytes = 0;
+  std::int64_t starts = 0;  // moves that communicate
 
-  /// Bytes, and what starting costs.
-  constexpr std::int64_t cost() const {
-    std::int64_t total = bytes;
-    for (const move& m : *this)
-      if (traits(m.kind).collective) total += start_bytes;
-    return total;
+  constexpr void add(op kind, std::uint32_t axes, const sharding& to) {
+    move& m = moves.data()[count++];
+    m.kind = kind;
+    m.axes = std::uint8_t(axes);
+    m.to = to;
+    starts += kind != op::slice;
   }
+  /// Bytes, and what starting costs.
+  constexpr std::int64_t cost() const { return bytes + starts * start_bytes; }
   constexpr const move* begin() const { return moves.data(); }
   constexpr const move* end() const { return moves.data() + count; }
 };
@@ -116,8 +119,8 @@ class way_planner {
   constexpr std::uint32_t busy() const { return now_.used() | now_.partial; }
 
   constexpr void go(op kind, std::uint32_t axes, const sharding& there) {
-    list_.bytes += bytes_received(kind, axes, v_, now_, there, e_);
-    list_.moves[list_.count++] = {kind, std::uint8_t(axes), there};
+    if (kind != op::slice) list_.bytes += bytes_received(kind, axes, v_, now_, there, e_);
+    list_.add(kind, axes, there);
     now_ = there;
   }
 
@@ -193,6 +196,12 @@ class way_planner {
 constexpr move_list plan_reshard(const value& v, const sharding& from, const sharding& to, const extents& e) {
   using detail::way_planner;
   if (from.same_layout(to)) return {};
+  if (const std::uint32_t cut = to.used(); cut && !to.partial && !from.partial && !from.used()) {  // what slice does, said at once: it is half of all moves
+    move_list list;
+    list.add(op::slice, cut, to);
+    list.moves[0].to.open = 0;
+    return list;
+  }
   move_list best = way_planner(v, from, to, e).run(way_planner::scatter::cut, false);
   // No way has less than one start; and where bytes are fewer than a start is worth, no further start pays.
   if (!(from.partial & ~to.partial) || from.rank == 0 || best.cost() <= 2 * start_bytes) return best;
@@ -200,8 +209,9 @@ constexpr move_list plan_reshard(const value& v, const sharding& from, const sha
   const bool some_idle = detail::idle_axes(from, e) != 0;
   for (const auto which : {way_planner::scatter::none, way_planner::scatter::cut, way_planner::scatter::all})
     for (const bool use_idle : {false, true}) {
+      const bool is_best = !use_idle && which == (cut ? way_planner::scatter::cut : way_planner::scatter::none);
       const bool as_before = (which == way_planner::scatter::cut && cut == 0) || (which == way_planner::scatter::all && cut == sums);
-      if (as_before || (use_idle && !some_idle)) continue;
+      if (is_best || as_before || (use_idle && !some_idle)) continue;
       const move_list other = way_planner(v, from, to, e).run(which, use_idle);
       if (other.cost() < best.cost() || (other.cost() == best.cost() && other.count < best.count)) best = other;
     }
