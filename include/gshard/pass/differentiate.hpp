@@ -37,10 +37,11 @@ class differentiator {
   constexpr differentiator(builder& b, std::int32_t of, list_view<symbol> wanted)
       : b_(b), gradients_(b.program.values.size(), -1), needed_(b.program.values.size(), false) {
     for (const symbol& s : wanted) needed_[std::size_t(s.id)] = true;
+    char* const needed = needed_.data();
     for (const node& n : b.program.nodes)
       for (int i = 0; i < n.inputs; ++i)
-        if (needed_[std::size_t(n.input(i))])
-          for (int o = 0; o < n.outputs; ++o) needed_[std::size_t(n.output(o))] = true;
+        if (needed[n.in[i]])
+          for (int o = 0; o < n.outputs; ++o) needed[n.out[o]] = true;
     gradients_[std::size_t(of)] = emit_constant(pointwise_constant<1>, at(of)).id;
   }
 
@@ -49,7 +50,7 @@ class differentiator {
       const node n = b_.program.nodes[i];
       bool reached = false;
       for (int o = 0; o < n.outputs; ++o)
-        if (std::size_t(n.output(o)) < gradients_.size() && gradients_[std::size_t(n.output(o))] >= 0) reached = true;
+        if (std::size_t(n.out[o]) < gradients_.size() && gradients_[std::size_t(n.out[o])] >= 0) reached = true;
       bool wanted = false;
       for (int k = 0; k < n.inputs; ++k) wanted = wanted || wants(n, k);
       if (reached && wanted) pull_back(n);
@@ -159,25 +160,21 @@ class differentiator {
   constexpr void pull_back_einsum(const node& n, symbol dy) {
     for (int i = 0; i < n.inputs; ++i) {
       if (!wants(n, i)) continue;
-      const short_list& mine = n.loops.in[std::size_t(i)];
-      std::array<symbol, 2> operands{dy, dy};
-      std::array<short_list, 2> factors{n.loops.out[0], {}};
-      std::size_t count = 1;
-      if (n.inputs > 1) {
-        operands[1] = in(n, 1 - i);
-        factors[1] = n.loops.in[std::size_t(1 - i)];
-        ++count;
-      }
+      const short_list mine = n.loops.in[i];
+      const symbol operands[2]{dy, n.inputs > 1 ? in(n, 1 - i) : dy};
+      const short_list factors[2]{n.loops.out[0], n.inputs > 1 ? n.loops.in[1 - i] : short_list{}};
+      const std::uint32_t elsewhere = factors[0].mask() | factors[1].mask();
+      std::uint32_t seen = 0;
       short_list known;
-      for (int d = 0; d < mine.size(); ++d) {
-        const bool elsewhere = factors[0].contains(mine[d]) || (count > 1 && factors[1].contains(mine[d]));
-        if (mine.find(mine[d]) != d) return b_.fail(fault::not_differentiable, "einsum with a repeated index");
-        if (elsewhere) known.push_back(mine[d]);
+      for (int d = 0; d < mine.count; ++d) {
+        const int f = mine[d];
+        if ((seen >> f) & 1u) return b_.fail(fault::not_differentiable, "einsum with a repeated index");
+        if ((elsewhere >> f) & 1u) known.push_back(f);
+        seen |= 1u << f;
       }
       symbol g = dy;
-      if (count > 1 || known != factors[0])
-        g = emit_einsum(b_, list_view(operands.data(), count), list_view(factors.data(), count), known);
-      if (!b_.failed() && known.size() < mine.size()) g = emit_broadcast(g, known, in(n, i), mine);
+      if (n.inputs > 1 || !known.same(factors[0])) g = emit_einsum(b_, list_view(operands, n.inputs), list_view(factors, n.inputs), known);
+      if (!b_.failed() && known.count < mine.count) g = emit_broadcast(g, known, in(n, i), mine);
       add(n.input(i), g);
     }
   }

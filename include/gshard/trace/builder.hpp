@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <gshard/base/hash.hpp>
 #include <gshard/base/list.hpp>
 #include <gshard/base/list_view.hpp>
 #include <gshard/ir/equation.hpp>
@@ -58,9 +59,19 @@ class builder {
   /// A tensor that lives from step to step.
   constexpr symbol add_parameter(parameter p, const dim_list& dims, dtype type) {
     p.value = add_value(dims, type);
-    program.at(p.value).parameter = std::int32_t(program.parameters.size());
+    const auto row = std::int32_t(program.parameters.size());
+    program.at(p.value).parameter = row;
     program.parameters.push_back(p);
+    std::int32_t& last = last_named_[bucket_of(p.name)];
+    named_before_.push_back(last - 1);
+    last = row + 1;
     return {this, p.value};
+  }
+  /// The row of the parameter called `name`, or -1.
+  constexpr std::int32_t find_parameter(const tensor_name& name) const {
+    std::int32_t row = last_named_[bucket_of(name)] - 1;
+    while (row >= 0 && !(program.parameters[std::size_t(row)].name == name)) row = named_before_[std::size_t(row)];
+    return row;
   }
 
   struct result {
@@ -143,6 +154,13 @@ class builder {
 
  private:
   std::int32_t random_keys_ = 0;
+  // Parameters by name: in lists by a hash of the name, because comparing every new name with all before it would be most of the
+  // work for a model of many layers.
+  static constexpr std::uint32_t buckets = 1024;
+  std::int32_t last_named_[buckets]{};  // row + 1
+  list<std::int32_t> named_before_;     // by row: the one before it in its list, or -1
+
+  static constexpr std::uint32_t bucket_of(const tensor_name& name) { return fnv1a<std::uint32_t>().add(name.view()).value() % buckets; }
 
   constexpr int intern(const dim& d) {
     const dim* const known = program.dims.data();
