@@ -57,6 +57,7 @@ constexpr void apply(program_options& o, element<T>) {
 template <char Letter, std::int64_t Extent>
 constexpr void apply(program_options& o, extent<Letter, Extent>) {
   o.compile.known.set(Letter, Extent);
+  o.trace.known.set(Letter, Extent);
 }
 constexpr void apply(program_options& o, dense_one_hot) { o.trace.sparse_one_hot = false; }
 constexpr void apply(program_options& o, pending_outputs) { o.compile.keep_pending_outputs = true; }

@@ -29,6 +29,8 @@ struct symbol {
 struct trace_options {
   /// einsum over a one-hot operand becomes an index gather or scatter: the same numbers without the O(S E C M) work.
   bool sparse_one_hot = true;
+  /// Extents that are known while tracing, by letter.
+  gshard::dims known;
 };
 
 /// The program that the verbs append to. Once a fault is reported, every further verb is a no-op that returns an empty symbol.
