@@ -55,7 +55,7 @@ class node_propagation {
     value* const values = g_.values.data();
     for (int i = 0; i < n_.inputs; ++i) collect(values[n_.in[i]].layout, n_.loops.in[i]);
     for (int o = 0; o < n_.outputs; ++o) collect(values[n_.out[o]].layout, n_.loops.out[o]);
-    if (!any_) return;
+    if (cut_ == 0) return;
     for (int i = 0; i < n_.inputs; ++i)
       if (refine(values[n_.in[i]].layout, n_.loops.in[i])) changed(n_.in[i]);
     for (int o = 0; o < n_.outputs; ++o)
@@ -66,23 +66,24 @@ class node_propagation {
   graph& g_;
   const node& n_;
   short_list cuts_[short_list::largest + 1]{};
-  bool any_ = false;
+  std::uint32_t cut_ = 0;  // factors that are, a bit each
 
   constexpr void collect(const sharding& s, const short_list& factors) {
     for (int d = 0; d < factors.count; ++d) {
+      if (s.axes[d].count == 0 || n_.loops.is_blocked(factors[d])) continue;
       const short_list& axes = s.axes[d];
-      if (axes.count == 0 || n_.loops.is_blocked(factors[d])) continue;
       short_list& cut = cuts_[factors[d]];
       if (cut.count < axes.count) cut = axes;
-      any_ = true;
+      cut_ |= 1u << factors[d];
     }
   }
   constexpr bool refine(sharding& s, const short_list& factors) {
     if (!s.open) return false;
     bool changed = false;
     for (int d = 0; d < factors.count; ++d) {
-      const short_list& cut = cuts_[factors[d]];
-      if (cut.count == 0) continue;
+      const int f = factors[d];
+      if (!((cut_ >> f) & 1u)) continue;
+      const short_list& cut = cuts_[f];
       short_list& axes = s.axes[d];
       if (!s.is_open(d) || cut.count <= axes.count || !axes.is_prefix_of(cut)) continue;
       const std::uint32_t added = cut.mask() & ~axes.mask();
@@ -102,10 +103,11 @@ class node_propagation {
 constexpr void propagate(graph& g) {
   const detail::neighbours near(g);
   list<std::int32_t> queue;
-  list<char> waiting(g.nodes.size(), 0);
-  const auto enqueue = [&](std::int32_t n) {
-    if (waiting[std::size_t(n)]) return;
-    waiting[std::size_t(n)] = 1;
+  list<char> in_queue(g.nodes.size(), 0);
+  char* const waiting = in_queue.data();
+  const auto enqueue = [&queue, waiting](std::int32_t n) {
+    if (waiting[n]) return;
+    waiting[n] = 1;
     queue.push_back(n);
   };
   const auto start = [&](std::int32_t v) {
@@ -117,7 +119,7 @@ constexpr void propagate(graph& g) {
   for (const port& p : g.inputs) start(p.value);
   for (std::size_t at = 0; at < queue.size(); ++at) {
     const std::int32_t n = queue[at];
-    waiting[std::size_t(n)] = 0;
+    waiting[n] = 0;
     detail::node_propagation(g, g.nodes[std::size_t(n)]).run([&](std::int32_t v) { near.of(v, enqueue); });
   }
 }

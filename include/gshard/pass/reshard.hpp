@@ -70,10 +70,11 @@ namespace detail {
 
 /// Axes of more than one device that hold copies.
 constexpr std::uint32_t idle_axes(const sharding& s, const extents& e) {
-  std::uint32_t idle = ~(s.used() | s.partial);
+  const int* const extent = e.axes.data();
+  std::uint32_t many = 0;
   for (int a = 0; a < max_axes; ++a)
-    if (e.axis(a) <= 1) idle &= ~(1u << a);
-  return idle & ((1u << max_axes) - 1u);
+    if (extent[a] > 1) many |= 1u << a;
+  return many & ~(s.used() | s.partial);
 }
 
 /// A way from one layout to another is made of these moves, each left out where it has nothing to do:
@@ -98,7 +99,7 @@ class way_planner {
   enum class scatter : std::uint8_t { none, cut, all };
 
   /// use_idle: axes that hold copies share the work of the sums.
-  constexpr move_list run(scatter which, bool use_idle) {
+  constexpr const move_list& run(scatter which, bool use_idle) {
     slice(use_idle);
     if (now_.partial & ~to_.partial) {
       complete(which);
@@ -146,13 +147,15 @@ class way_planner {
   /// (what such a dim holds is part of what it will hold), then the longest.
   constexpr void append(sharding& s, std::uint32_t axes) const {
     if (axes == 0 || s.rank == 0) return;
-    for (int a = 0; a < max_axes; ++a) {
+    for (int a = 0; axes >> a != 0; ++a) {
       if (!((axes >> a) & 1u)) continue;
       int best = 0;
       std::int64_t most = -1;
       for (int d = 0; d < s.rank; ++d) {
-        const std::int64_t extent = e_.dim(v_.dims[d]) / e_.devices(s[d].mask());
-        const std::int64_t merit = extent < e_.axis(a) ? extent : (to_[d].is_prefix_of(s[d]) ? 2 : 1) * longest + extent;
+        const short_list &have = s.axes[d], &goal = to_.axes[d];
+        const std::int64_t extent = e_.dim(v_.dims[d]) / (have.count > 0 ? e_.devices(have.mask()) : 1);
+        const bool all = goal.count == 0 || goal.is_prefix_of(have);
+        const std::int64_t merit = extent < e_.axis(a) ? extent : (all ? 2 : 1) * longest + extent;
         if (merit <= most) continue;
         best = d;
         most = merit;
@@ -212,7 +215,8 @@ constexpr move_list plan_reshard(const value& v, const sharding& from, const sha
       const bool is_best = !use_idle && which == (cut ? way_planner::scatter::cut : way_planner::scatter::none);
       const bool as_before = (which == way_planner::scatter::cut && cut == 0) || (which == way_planner::scatter::all && cut == sums);
       if (is_best || as_before || (use_idle && !some_idle)) continue;
-      const move_list other = way_planner(v, from, to, e).run(which, use_idle);
+      way_planner way(v, from, to, e);
+      const move_list& other = way.run(which, use_idle);
       if (other.cost() < best.cost() || (other.cost() == best.cost() && other.count < best.count)) best = other;
     }
   return best;
