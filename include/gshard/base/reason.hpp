@@ -49,5 +49,9 @@ template <int Count>
 struct cut_into {};
 template <int First, int Second>
 struct range_given {};
+template <int Line>
+struct at_line {};
+template <fixed_string Axis>
+struct over_axis {};
 
 }}  // namespace gshard::v0

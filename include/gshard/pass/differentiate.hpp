@@ -42,6 +42,7 @@ class differentiator {
   }
 
   constexpr void run() {
+    b_.keeps_place = true;
     for (std::size_t i = b_.program.nodes.size(); i-- > 0 && !b_.failed();) {
       const node n = b_.program.nodes[i];
       bool reached = false;
@@ -49,8 +50,12 @@ class differentiator {
         if (std::size_t(n.out[o]) < gradients_.size() && gradients_[std::size_t(n.out[o])] >= 0) reached = true;
       bool wanted = false;
       for (int k = 0; k < n.inputs; ++k) wanted = wanted || wants(n, k);
-      if (reached && wanted) pull_back(n);
+      if (!reached || !wanted) continue;
+      b_.place = n.place;
+      b_.place.gradient = true;
+      pull_back(n);
     }
+    b_.keeps_place = false;
   }
 
   /// The gradient of `x`; zeros if the result does not depend on it.
@@ -114,11 +119,7 @@ class differentiator {
       case op::pool: return pull_back_pool(n, dy);
       case op::argmax: return;
       case op::reshape: return add(n.input(0), emit_reshape(dy, n.attr.integer[0], -n.attr.integer[1]));
-      case op::annotate: {
-        const symbol d{&b_, b_.add_node(op::annotate, {dy.id}, n.loops, {}, {{dy.get().dims, dy.get().type}})};
-        b_.program.at(d.id).layout = out(n).get().layout;
-        return add(n.input(0), d);
-      }
+      case op::annotate: return add(n.input(0), emit_annotate(dy, out(n).get().layout, out(n).get().priority, n.attr.integer[0] != 0));
       case op::dropout: return add(n.input(0), emit_dropout(dy, n.attr.number[0], n.attr.integer[0]));
       case op::top2_gating: return pull_back_gating(n);
       case op::one_hot:

@@ -14,6 +14,13 @@
 
 namespace gshard { inline namespace v0 {
 
+/// What may move without the program saying so.
+enum class strictness : std::uint8_t {
+  automatic,  // everything
+  visible,    // everything but gathers
+  strict,     // nothing: every operand lies as its operation takes it, every sum is completed by an annotation
+};
+
 namespace detail {
 
 /// A graph after partitioning: every value has one complete layout, moves between layouts are nodes of their own.
@@ -26,8 +33,8 @@ struct partitioned {
 
 class partitioner {
  public:
-  constexpr partitioner(graph& g, const mesh_shape& mesh, const extents& e)
-      : g_(g), axes_(mesh.count), e_(e), first_(g.values.size(), -1), overwritten_(g.values.size(), 0), completed_(g.values.size(), 0) {}
+  constexpr partitioner(graph& g, const mesh_shape& mesh, const extents& e, strictness unsaid = strictness::automatic)
+      : g_(g), mesh_(mesh), axes_(mesh.count), e_(e), unsaid_(unsaid), first_(g.values.size(), -1), overwritten_(g.values.size(), 0), completed_(g.values.size(), 0) {}
 
   constexpr partitioned run(bool keep_pending_outputs) {
     for (const parameter& p : g_.parameters) enter(p.value);
@@ -39,6 +46,7 @@ class partitioner {
     for (std::size_t i = 0; i < g_.nodes.size() && !g_.problem; ++i)
       if (live[i]) place(g_.nodes[i]);
     if (g_.problem) return {};
+    said_ = true;
     for (const parameter& p : g_.parameters) {
       parameter q = p;
       q.value = first_[std::size_t(p.value)];
@@ -49,6 +57,7 @@ class partitioner {
     for (const port& p : g_.outputs) {
       sharding layout = version(first_[std::size_t(p.value)]).layout;
       if (!keep_pending_outputs) layout.partial = 0;
+      said_ = unsaid_ != strictness::strict;
       result_.outputs.push_back({p.name, fetch(p.value, layout)});
     }
     return static_cast<partitioned&&>(result_);
@@ -56,13 +65,20 @@ class partitioner {
 
  private:
   graph& g_;
+  const mesh_shape& mesh_;
   int axes_;
   const extents& e_;
+  strictness unsaid_;
   list<std::int32_t> first_;  // by value of the graph: its first version, a value of the plan
   list<std::int32_t> next_;   // by value of the plan: the next version of the same tensor
   list<char> overwritten_;    // by value of the graph: a node before wrote over it
   list<char> completed_;      // by value of the graph: somebody needs its sum
   partitioned result_;
+  // The node that is placed, its operand that is fetched, and whether the program says that this may move.
+  op serving_ = op::annotate;
+  code_place place_;
+  int operand_ = 0;
+  bool said_ = true;
 
   static constexpr int factors = short_list::largest + 1;
   /// Axes by factor.
@@ -183,8 +199,26 @@ class partitioner {
     n.in[0] = from;
     n.out[0] = to;
     n.attr.integer[0] = std::int32_t(axes);
+    n.place = place_;
+    if (unsaid_ != strictness::automatic) check_said(n);
     result_.steps.push_back(n);
     return to;
+  }
+  /// Whether the program says that a tensor may be brought to other layouts where it is used.
+  constexpr bool may_move(std::int32_t v) const {
+    const std::int32_t producer = g_.at(v).producer;
+    return producer >= 0 && g_.nodes[std::size_t(producer)].kind == op::annotate && g_.nodes[std::size_t(producer)].attr.integer[0] != 0;
+  }
+  /// Reports a move that strictness does not allow.
+  constexpr void check_said(const node& move) {
+    if (said_ || !traits(move.kind).collective) return;
+    const sharding &from = version(move.in[0]).layout, &to = version(move.out[0]).layout;
+    const bool gathers = (from.used() & ~to.used()) != 0, sums = (from.partial & ~to.partial) != 0;
+    if (unsaid_ == strictness::visible && (!gathers || sums)) return;
+    int axis = 0;
+    while (!((std::uint32_t(move.attr.integer[0]) >> axis) & 1u)) ++axis;
+    const fault what = unsaid_ == strictness::visible ? fault::implicit_gather : sums ? fault::implicit_sum : fault::implicit_move;
+    g_.problem.report(what, name(serving_), mesh_.name(axis), operand_, int(place_.line));
   }
   /// The version of `of` in this layout; adds the moves that make it.
   constexpr std::int32_t fetch(std::int32_t of, const sharding& layout) {
@@ -446,6 +480,9 @@ class partitioner {
   }
 
   constexpr void place(const node& n) {
+    serving_ = n.kind;
+    place_ = n.place;
+    said_ = true;
     if (n.kind == op::annotate) {
       // Brought to the layout that was asked for, it goes on under a second name.
       const sharding& layout = g_.at(n.output()).layout;
@@ -457,7 +494,12 @@ class partitioner {
     const pending_parts pending = pending_through(n);
     const choice c = choose(n, pending);
     node step = n;
-    for (int i = 0; i < n.inputs; ++i) step.in[i] = fetch(n.input(i), operand_of(n, i, c, pending));
+    for (int i = 0; i < n.inputs; ++i) {
+      operand_ = i;
+      said_ = n.place.gradient || may_move(n.input(i));
+      step.in[i] = fetch(n.input(i), operand_of(n, i, c, pending));
+    }
+    said_ = true;
     if (n.kind == op::reshape) {
       const sharding made = result_layout(n, 0, c, pending);
       if (const dim_list windows = windows_of_result(n, made); !windows.empty()) return place_merged(n, step, made, windows);
@@ -477,6 +519,7 @@ class partitioner {
   constexpr std::int32_t alias(std::int32_t source, std::int32_t as) {
     node n;
     n.kind = op::annotate;
+    n.place = place_;
     n.inputs = n.outputs = 1;
     n.in[0] = source;
     n.out[0] = add_version(as, version(source).layout);

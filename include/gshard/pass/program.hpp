@@ -37,6 +37,10 @@ struct extent {};
 struct dense_one_hot {};
 /// Outputs may leave with a pending sum, which is then part of their layout.
 struct pending_outputs {};
+/// No operand is gathered unless the program says so, by `annotate` or `may_move`: then it does not compile.
+struct visible {};
+/// Nothing communicates unless the program says so; gradients do as comes cheapest.
+struct strict {};
 
 namespace detail {
 
@@ -60,6 +64,8 @@ constexpr void apply(program_options& o, extent<Letter, Extent>) {
   o.trace.known.set(Letter, Extent);
 }
 constexpr void apply(program_options& o, dense_one_hot) { o.trace.sparse_one_hot = false; }
+constexpr void apply(program_options& o, visible) { o.compile.unsaid = strictness::visible; }
+constexpr void apply(program_options& o, strict) { o.compile.unsaid = strictness::strict; }
 constexpr void apply(program_options& o, pending_outputs) { o.compile.keep_pending_outputs = true; }
 template <fixed_string L, class S, class T>
 constexpr void apply(program_options&, in<L, S, T>) {}

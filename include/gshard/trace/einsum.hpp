@@ -194,9 +194,9 @@ constexpr const equation& checked_equation(builder& b) {
 /// @see reshard, differentiate
 template <fixed_string Equation, class... Symbols>
   requires(std::same_as<Symbols, symbol> && ...)
-constexpr symbol einsum(symbol first, Symbols... rest) {
+constexpr symbol einsum(here first, Symbols... rest) {
   const equation& e = detail::checked_equation<Equation, 1 + int(sizeof...(rest))>(*first.owner);
-  const std::array operands{first, rest...};
+  const std::array<symbol, 1 + sizeof...(rest)> operands{first, rest...};
   return detail::emit_einsum_of_many(*first.owner, operands, list_view(e.operands.data(), operands.size()), e.output, Equation.view());
 }
 
@@ -218,23 +218,23 @@ constexpr dim_list dims_lacking(symbol x, const short_list& factors, const short
 }  // namespace detail
 
 /// The sum over all dims, a scalar.
-constexpr symbol sum(symbol x) { return detail::emit_sum(x, {}); }
+constexpr symbol sum(here x) { return detail::emit_sum(x, {}); }
 
 /// sum<"GSE->E">(x): the sum over the indices that the output lacks.
 template <fixed_string Equation>
-constexpr symbol sum(symbol x) {
+constexpr symbol sum(here x) {
   return einsum<Equation>(x);
 }
 
 /// mean<"GSE->GE">(x): the same, divided by the (whole) extents of the dims that were summed.
 template <fixed_string Equation>
-constexpr symbol mean(symbol x) {
+constexpr symbol mean(here x) {
   const equation& e = einsum_of<Equation>::value;
   symbol total = einsum<Equation>(x);
   if (x.owner->failed()) return x.owner->nothing();
   return detail::emit_scale(total, 1, detail::dims_lacking(x, e.operands[0], e.output), -1);
 }
-constexpr symbol mean(symbol x) {
+constexpr symbol mean(here x) {
   symbol total = sum(x);
   if (x.owner->failed()) return x.owner->nothing();
   return detail::emit_scale(total, 1, x.get().dims, -1);

@@ -25,7 +25,7 @@ constexpr bool lies(symbol s, std::initializer_list<std::initializer_list<int>> 
   return d == s.rank();
 }
 constexpr bool propagated(builder& b) {
-  gs::propagate(b.program);
+  gs::propagate(b.program, gs::detail::assume_extents(b.program.dims, b.mesh, {}));
   return !b.failed();
 }
 
@@ -136,10 +136,10 @@ constexpr bool is_fixed_point(int choice) {
   }
   std::vector<gs::sharding> before;
   for (const gs::value& value : b.program.values) before.push_back(value.layout);
-  gs::propagate(b.program);
+  gs::propagate(b.program, gs::detail::assume_extents(b.program.dims, b.mesh, {}));
   std::vector<gs::sharding> after;
   for (const gs::value& value : b.program.values) after.push_back(value.layout);
-  gs::propagate(b.program);
+  gs::propagate(b.program, gs::detail::assume_extents(b.program.dims, b.mesh, {}));
   for (std::size_t i = 0; i < before.size(); ++i)
     if (!refines(before[i], after[i]) || after[i] != b.program.values[i].layout) return false;
   return true;
