@@ -32,12 +32,8 @@ struct traffic {
   std::int64_t bytes = 0;
   friend constexpr traffic operator+(traffic a, traffic b) { return {a.steps + b.steps, a.bytes + b.bytes}; }
   bool operator==(const traffic&) const = default;
-  /// With what starting costs, as the planner counts it.
+  /// With what starting costs, in the planner's currency: a step more may pay, or a byte.
   constexpr std::int64_t cost() const { return bytes + steps * gs::start_bytes; }
-  /// Neither more steps nor more bytes; or more steps that cost less than the bytes they save.
-  constexpr bool at_most(const traffic& other) const {
-    return bytes <= other.bytes && (steps <= other.steps || cost() <= other.cost());
-  }
 };
 
 /// Bytes of a block of f32.
@@ -107,7 +103,7 @@ struct outcome {
   traffic ours;
 
   bool keeps_up(const row& r) const {
-    return refused.empty() && result == expected && ours.at_most(r.theirs);
+    return refused.empty() && result == expected && ours.cost() <= r.theirs.cost();
   }
 };
 
@@ -135,9 +131,10 @@ inline bool is_cheap(const pl::plan_facts& f) {
 /// One line of the table that is printed if CONFORMANCE_TABLE is set.
 inline void print(const row& r, const outcome& o) {
   if (std::getenv("CONFORMANCE_TABLE") == nullptr) return;
-  std::cout << (o.keeps_up(r) ? (o.ours == r.theirs ? "same" : "less") : "GAP ") << " | " << r.source << " | " << r.command << " | theirs "
-            << r.theirs.steps << '/' << r.theirs.bytes << " | ours " << o.ours.steps << '/' << o.ours.bytes << " | " << o.kinds << " -> "
-            << o.result << ' ' << o.refused << '\n';
+  const bool trade = o.ours.steps > r.theirs.steps || o.ours.bytes > r.theirs.bytes;
+  const char* verdict = !o.keeps_up(r) ? "gap" : trade ? "trade" : o.ours == r.theirs ? "same" : "less";
+  std::cout << verdict << " | " << r.source << " | " << r.command << " | theirs " << r.theirs.steps << '/' << r.theirs.bytes << " | ours "
+            << o.ours.steps << '/' << o.ours.bytes << " | " << o.kinds << " -> " << o.result << ' ' << o.refused << '\n';
 }
 
 inline void check(const row& r) {
@@ -167,7 +164,7 @@ inline void check(const row& r) {
   CAPTURE(r.theirs.steps);
   CAPTURE(o.ours.bytes);
   CAPTURE(r.theirs.bytes);
-  CHECK(o.ours.at_most(r.theirs));
+  CHECK(o.ours.cost() <= r.theirs.cost());
 }
 
 }  // namespace detail
