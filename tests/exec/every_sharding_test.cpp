@@ -5,6 +5,7 @@
 #include <gshard/trace/einsum.hpp>
 #include <gshard/trace/embedding.hpp>
 #include <gshard/trace/map.hpp>
+#include <gshard/trace/reduce.hpp>
 #include <gshard/trace/shape.hpp>
 
 namespace gs = gshard;
@@ -139,12 +140,19 @@ TEST_CASE("means divide by whole extents") {
                  {.dims = sizes, .tolerance = 1e-14, .pending_sources = true});
 }
 
-TEST_CASE("reduce_max") {
+TEST_CASE("largest, smallest, product, and where the largest stands") {
   every_sharding(trace({{"ABC"}},
                        [](const scope&, given x) {
-                         return symbols{gs::reduce_max<"abc->ca">(x[0]), gs::reduce_max<"abc->">(x[0])};
+                         return symbols{gs::reduce_max<"abc->ca">(x[0]), gs::reduce_max<"abc->">(x[0]),
+                                        lay_out(gs::reduce_min<"abc->bc">(x[0])), lay_out(gs::argmax<"abc->cb">(x[0]))};
                        }),
                  {sizes});
+  every_sharding(trace({{"AB"}},
+                       [](const scope&, given x) {
+                         return symbols{gs::argmin<"ab->a">(x[0]), lay_out(gs::reduce_prod<"ab->b">(x[0])),
+                                        gs::logsumexp<"ab->a">(x[0])};
+                       }),
+                 {.dims = sizes, .tolerance = 1e-14, .pending_sources = true});
 }
 
 TEST_CASE("cast") {

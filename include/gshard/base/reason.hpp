@@ -47,5 +47,7 @@ template <fixed_string Letter, long long Extent>
 struct static_extent {};
 template <int Count>
 struct cut_into {};
+template <int First, int Second>
+struct range_given {};
 
 }}  // namespace gshard::v0

@@ -5,6 +5,7 @@
 #include <gshard/base/list_view.hpp>
 #include <gshard/ir/graph.hpp>
 #include <gshard/ir/mesh.hpp>
+#include <gshard/ir/window.hpp>
 
 #include <array>
 #include <cstddef>
@@ -17,9 +18,11 @@ struct extents {
   list<std::int64_t> dims;
   std::array<int, max_axes> axes{};
   std::uint32_t known_axes = 0;  // a bit each: not assumed
+  list<char> known_dims;         // one each: not assumed; none if empty
 
+  constexpr bool knows_dim(int i) const { return std::size_t(i) < known_dims.size() && known_dims[std::size_t(i)]; }
   constexpr std::int64_t dim(int i) const { return dims[std::size_t(i)]; }
-  constexpr int axis(int a) const { return axes[std::size_t(a)]; }
+  constexpr int axis(int a) const { return axes.data()[a]; }
   /// The number of devices along the axes of a mask.
   constexpr std::int64_t devices(std::uint32_t mask) const {
     std::int64_t n = 1;
@@ -34,16 +37,28 @@ namespace detail {
 inline constexpr std::int64_t assumed_dim = 64;
 inline constexpr int assumed_axis = 8;
 
+/// Whether the extent of a derived dim is known, given what is known of the dims before it.
+constexpr bool is_known(const dim& d, const extents& before) {
+  switch (d.what) {
+    case dim::kind::bound: return false;
+    case dim::kind::fixed: return true;
+    case dim::kind::linear: return before.knows_dim(d.first) && (d.second_times == 0 || before.knows_dim(d.second));
+    case dim::kind::blocks: return (d.first & ~before.known_axes) == 0;
+    default: return before.knows_dim(d.first) && before.knows_dim(d.second);
+  }
+}
+
 constexpr extents assume_extents(list_view<dim> dims, const mesh_shape& mesh, const gshard::dims& known) {
   extents e;
-  for (const dim& d : dims) {
-    const std::int64_t bound = d.what == dim::kind::bound ? known.find(d.letter) : derived_extent(d, e.dims);
-    e.dims.push_back(bound >= 0 ? bound : assumed_dim);
-  }
   for (int a = 0; a < mesh.count; ++a) {
     const int extent = mesh.static_extent(a);
     e.axes[std::size_t(a)] = extent == dynamic ? assumed_axis : extent;
     if (extent != dynamic) e.known_axes |= 1u << a;
+  }
+  for (const dim& d : dims) {
+    const std::int64_t bound = d.what == dim::kind::bound ? known.find(d.letter) : derived_extent(d, e.dims, e.axes);
+    e.dims.push_back(bound >= 0 ? bound : assumed_dim);
+    e.known_dims.push_back(d.what == dim::kind::bound ? bound >= 0 : is_known(d, e));
   }
   return e;
 }
@@ -52,10 +67,11 @@ constexpr extents assume_extents(list_view<dim> dims, const mesh_shape& mesh, co
 /// The largest shard of a tensor in elements: every cut rounds up.
 constexpr std::int64_t shard_elements(const dim_list& dims, const sharding& layout, const extents& e) {
   std::int64_t n = 1;
-  for (int d = 0; d < dims.size(); ++d) {
+  for (int d = 0; d < dims.count; ++d) {
     std::int64_t extent = e.dim(dims[d]);
-    for (int i = 0; i < layout[d].size(); ++i) {
-      const std::int64_t cuts = e.axis(layout[d][i]);
+    const short_list& axes = layout.axes[d];
+    for (int i = 0; i < axes.count; ++i) {
+      const std::int64_t cuts = e.axis(axes[i]);
       extent = (extent + cuts - 1) / cuts;
     }
     n *= extent;
@@ -72,9 +88,10 @@ constexpr std::int64_t bytes_lacking(const value& v, const sharding& from, const
   const std::int64_t bytes = shard_elements(v.dims, to, e) * size_of(v.type);
   std::int64_t pieces = 1;  // the device has one of so many equal pieces of its new shard
   for (int d = 0; d < to.rank; ++d) {
-    if (from[d].is_prefix_of(to[d])) continue;
-    if (!to[d].is_prefix_of(from[d])) return bytes;
-    pieces *= e.devices(from[d].mask()) / e.devices(to[d].mask());
+    const short_list &before = from.axes[d], &after = to.axes[d];
+    if (before.count == 0 || before.is_prefix_of(after)) continue;
+    if (!after.is_prefix_of(before)) return bytes;
+    pieces *= e.devices(before.mask()) / e.devices(after.mask());
   }
   return bytes - bytes / pieces;
 }
