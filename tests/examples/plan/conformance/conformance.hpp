@@ -125,7 +125,7 @@ inline outcome outcome_of(const pl::plan_facts& f) {
 /// Few enough devices and operations that a simulation takes no time.
 inline bool is_cheap(const pl::plan_facts& f) {
   const int devices = gs::device_count(pl::extents_of(f.mesh));
-  return devices <= 16 && f.flops * devices < 20'000'000;
+  return devices <= 64 && f.flops * devices < 1'000'000'000;
 }
 
 /// One line of the table that is printed if CONFORMANCE_TABLE is set.
