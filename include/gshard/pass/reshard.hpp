@@ -194,10 +194,9 @@ class way_planner {
 
 }  // namespace detail
 
-/// The cheapest way from one layout of a tensor to another, by bytes and starts. Empty if it lies so already. `to` may have no
-/// pending sum that `from` lacks. @see detail::way_planner for what a way is
-constexpr move_list plan_reshard(const value& v, const sharding& from, const sharding& to, const extents& e) {
-  using detail::way_planner;
+namespace detail {
+
+constexpr move_list cheapest_way(const value& v, const sharding& from, const sharding& to, const extents& e) {
   if (from.same_layout(to)) return {};
   if (const std::uint32_t cut = to.used(); cut && !to.partial && !from.partial && !from.used()) {  // what slice does, said at once: it is half of all moves
     move_list list;
@@ -220,6 +219,36 @@ constexpr move_list plan_reshard(const value& v, const sharding& from, const sha
       if (other.cost() < best.cost() || (other.cost() == best.cost() && other.count < best.count)) best = other;
     }
   return best;
+}
+
+/// The axes that are known to have one device.
+constexpr std::uint32_t single_axes(const extents& e) {
+  std::uint32_t mask = 0;
+  for (int a = 0; a < max_axes; ++a)
+    if (((e.known_axes >> a) & 1u) && e.axis(a) == 1) mask |= 1u << a;
+  return mask;
+}
+constexpr sharding without(sharding s, std::uint32_t axes) {
+  s.partial = std::uint8_t(s.partial & ~axes);
+  for (int d = 0; d < s.rank; ++d)
+    for (int i = s[d].size(); i-- > 0;)
+      if ((axes >> s[d][i]) & 1u) s[d].erase(i);
+  return s;
+}
+
+}  // namespace detail
+
+/// The cheapest way from one layout of a tensor to another, by bytes and starts. Empty if it lies so already. `to` may have no
+/// pending sum that `from` lacks. Between layouts that differ in axes of one device alone, nothing is sent.
+/// @see detail::way_planner for what a way is
+constexpr move_list plan_reshard(const value& v, const sharding& from, const sharding& to, const extents& e) {
+  if (from.same_layout(to)) return {};
+  const std::uint32_t single = detail::single_axes(e);
+  if (single == 0) return detail::cheapest_way(v, from, to, e);
+  move_list way = detail::cheapest_way(v, detail::without(from, single), detail::without(to, single), e);
+  if (way.count == 0) way.moves[way.count++] = {op::slice, std::uint8_t(single), to};
+  else way.moves[way.count - 1].to = to;
+  return way;
 }
 
 }}  // namespace gshard::v0
