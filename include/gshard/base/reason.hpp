@@ -47,5 +47,11 @@ template <fixed_string Letter, long long Extent>
 struct static_extent {};
 template <int Count>
 struct cut_into {};
+template <fixed_string LetterOrAxis>
+struct extent_of {};
+template <int MiB>
+struct needed_mebibytes {};
+template <int MiB>
+struct allowed_mebibytes {};
 
 }}  // namespace gshard::v0

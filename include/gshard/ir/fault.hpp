@@ -32,6 +32,8 @@ enum class fault : std::uint8_t {
   name_too_long,
   no_terms,  // the sum of the auxiliary losses was asked for, and there are none
   read_after_update,  // a parameter is read after the node that updates it in place
+  unknown_extent,     // layouts are to be chosen, and the extent of a letter or an axis is not known
+  too_little_memory,  // no layout was found that leaves every device within its memory
   reported,           // a static_assert has said it already
 };
 

@@ -49,17 +49,19 @@ constexpr extents assume_extents(list_view<dim> dims, const mesh_shape& mesh, co
 }
 }  // namespace detail
 
-/// The largest shard of a tensor in elements: every cut rounds up.
+/// The longest piece of a dim that is cut over these axes: every cut rounds up.
+constexpr std::int64_t shard_extent(int dim, const short_list& axes, const extents& e) {
+  std::int64_t extent = e.dim(dim);
+  for (int i = 0; i < axes.size(); ++i) {
+    const std::int64_t cuts = e.axis(axes[i]);
+    extent = (extent + cuts - 1) / cuts;
+  }
+  return extent;
+}
+/// The largest shard of a tensor in elements.
 constexpr std::int64_t shard_elements(const dim_list& dims, const sharding& layout, const extents& e) {
   std::int64_t n = 1;
-  for (int d = 0; d < dims.size(); ++d) {
-    std::int64_t extent = e.dim(dims[d]);
-    for (int i = 0; i < layout[d].size(); ++i) {
-      const std::int64_t cuts = e.axis(layout[d][i]);
-      extent = (extent + cuts - 1) / cuts;
-    }
-    n *= extent;
-  }
+  for (int d = 0; d < dims.size(); ++d) n *= shard_extent(dims[d], layout[d], e);
   return n;
 }
 

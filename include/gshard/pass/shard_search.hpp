@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/base/hash.hpp>
+#include <gshard/base/list.hpp>
+#include <gshard/base/list_view.hpp>
+#include <gshard/ir/graph.hpp>
+#include <gshard/ir/mesh.hpp>
+#include <gshard/pass/compile.hpp>
+#include <gshard/pass/shard_space.hpp>
+#include <gshard/pass/step_time.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace gshard { inline namespace v0 {
+
+struct search_options {
+  /// Extents by letter (all of them), and how the plan will be compiled.
+  compile_options compile;
+  machine on;
+  /// Bytes that a device may hold; 0: any number.
+  std::int64_t memory_limit = 0;
+  /// How many plans may be made and priced. Where there are no more ways than that to lay everything out, all are tried.
+  std::int64_t evaluations = 4096;
+  /// How many partial choices a search that cannot try all goes on with.
+  int beam = 4;
+  /// The state of an optimiser may be cut otherwise than its parameter.
+  bool free_state = false;
+};
+
+/// The layout chosen for an input or a parameter, and the best plan seen in which it lies otherwise.
+struct layout_choice {
+  tensor_name name;
+  std::int32_t value = -1;  ///< of the program that was searched
+  bool is_parameter = false;
+  std::int32_t as = -1;  ///< state of an optimiser: its parameter, a row of this table; else -1
+  int candidates = 1;    ///< 1: the annotation left no choice
+  sharding layout;
+  sharding next;           ///< where candidates > 1
+  double next_seconds = 0;
+  std::int64_t next_bytes = 0;
+};
+
+/// What a search found, and why: a row for every input in order, then one for every parameter.
+struct shard_choice_view {
+  list_view<layout_choice> tensors;
+  step_price price;       ///< of the plan chosen
+  step_price unsearched;  ///< of the program as it was annotated
+  std::int64_t memory_limit = 0;
+  std::int64_t evaluations = 0;  ///< plans that were priced
+  bool exact = false;            ///< every way was tried
+
+  constexpr bool fits(std::int64_t bytes) const { return memory_limit <= 0 || bytes <= memory_limit; }
+};
+
+struct shard_choice {
+  list<layout_choice> tensors;
+  shard_choice_view summary;  // without its table
+  diagnostic problem;
+
+  constexpr shard_choice_view view() const {
+    shard_choice_view v = summary;
+    v.tensors = tensors;
+    return v;
+  }
+  /// Gives the layouts to the program that was searched, or to the same one traced again.
+  constexpr void apply_to(graph& g) const {
+    for (const layout_choice& t : tensors) g.at(t.value).layout = t.layout;
+  }
+};
+
+namespace detail {
+
+/// A layout for every variable, as indices of candidates. -1: left to propagation.
+using picks = list<std::int16_t>;
+
+class shard_searcher {
+ public:
+  constexpr shard_searcher(const graph& g, const mesh_shape& mesh, const extents& e, const search_options& o, const shard_space& space)
+      : g_(g), mesh_(mesh), e_(e), o_(o), space_(space) {
+    for (const value& v : g.values) given_.push_back(v.layout);
+    for (const shard_variable& x : space.variables) {
+      offset_.push_back(std::int32_t(least_.size()));
+      for (std::size_t c = 0; c < x.candidates.size(); ++c) least_.push_back({});
+    }
+  }
+
+  struct score {
+    double seconds = -1;  // -1: no plan
+    std::int64_t bytes = 0;
+    constexpr bool known() const { return seconds >= 0; }
+  };
+
+  constexpr void try_all() {
+    picks p(count(), 0);
+    for (bool more = true; more;) {
+      keep_best(p, priced(p));
+      more = false;
+      for (std::size_t v = 0; v < count() && !more; ++v) {
+        more = std::size_t(++p[v]) < space_.variables[v].candidates.size();
+        if (!more) p[v] = 0;
+      }
+    }
+  }
+
+  /// One variable after the other, in two orders: those of a program, and the largest tensors first. What is not chosen yet is left
+  /// to propagation, so that one choice can carry others along. Then single choices change while that helps.
+  constexpr void try_some() {
+    list<std::int32_t> order;
+    for (std::size_t v = 0; v < count(); ++v) order.push_back(std::int32_t(v));
+    beam(order);
+    for (std::size_t i = 1; i < order.size(); ++i)
+      for (std::size_t k = i; k > 0 && elements(order[k]) > elements(order[k - 1]); --k) {
+        const std::int32_t other = order[k];
+        order[k] = order[k - 1];
+        order[k - 1] = other;
+      }
+    beam(order);
+    look_around(best_, true);
+    look_around(best_, false);  // every choice has its reason, even where the search was cut short
+  }
+
+  constexpr const picks& best() const { return best_; }
+  constexpr std::int64_t evaluations() const { return evaluations_; }
+
+  /// The best candidate of a variable but this one, among all that was priced, or -1.
+  constexpr int next_best(std::size_t variable, int but) const {
+    int next = -1;
+    for (int c = 0; c < int(space_.variables[variable].candidates.size()); ++c)
+      if (c != but && least(variable, c).known() && (next < 0 || better(least(variable, c), least(variable, next)))) next = c;
+    return next;
+  }
+  constexpr const score& least(std::size_t variable, int c) const { return least_[std::size_t(offset_[variable] + c)]; }
+
+  /// The program with these layouts, planned.
+  constexpr plan_tables plan(const picks& p) {
+    assign(p);
+    g_.problem = {};
+    return compile(g_, mesh_, o_.compile);
+  }
+
+ private:
+  struct state {
+    picks chosen, all;
+    score s;
+  };
+
+  graph g_;
+  const mesh_shape& mesh_;
+  const extents& e_;
+  const search_options& o_;
+  const shard_space& space_;
+  list<sharding> given_;  // by value of the program
+  list<std::int32_t> offset_;
+  list<score> least_;  // by variable and candidate: the best plan with that one
+  list<std::uint64_t> seen_;
+  list<score> scores_;
+  picks best_;
+  score best_score_;
+  std::int64_t evaluations_ = 0;
+
+  constexpr std::size_t count() const { return space_.variables.size(); }
+  constexpr bool spent() const { return evaluations_ >= o_.evaluations; }
+  constexpr std::int64_t elements(std::int32_t variable) const {
+    const shard_variable& x = space_.variables[std::size_t(variable)];
+    return shard_elements(g_.at(x.values.front()).dims, sharding::replicated(max_rank), e_) * std::int64_t(x.values.size());
+  }
+
+  /// What fits into memory is better than what does not; then what is faster, and of equals what is smaller. Of what does not fit, both count.
+  constexpr bool better(const score& a, const score& b) const {
+    if (!a.known() || !b.known()) return a.known();
+    constexpr double rounding = 1 + 1e-9;
+    const bool a_fits = fits(a), b_fits = fits(b);
+    if (a_fits != b_fits) return a_fits;
+    const double x = a_fits ? a.seconds : a.seconds * double(a.bytes), y = a_fits ? b.seconds : b.seconds * double(b.bytes);
+    return x * rounding < y || (x <= y * rounding && a.bytes < b.bytes);
+  }
+  constexpr bool fits(const score& s) const { return o_.memory_limit <= 0 || s.bytes <= o_.memory_limit; }
+
+  constexpr void assign(const picks& p) {
+    for (std::size_t v = 0; v < given_.size(); ++v) g_.values[v].layout = given_[v];
+    for (std::size_t v = 0; v < count(); ++v)
+      if (p[v] >= 0) space_.assign(g_, v, space_.variables[v].candidates[std::size_t(p[v])]);
+  }
+  /// What propagation makes of choices for some variables.
+  constexpr picks completed(const picks& p) {
+    assign(p);
+    propagate(g_);
+    picks all = p;
+    for (std::size_t v = 0; v < count(); ++v) {
+      if (p[v] >= 0) continue;
+      const shard_variable& x = space_.variables[v];
+      const int found = x.find(g_.at(x.values.front()).layout);
+      all[v] = std::int16_t(found < 0 ? 0 : found);
+    }
+    return all;
+  }
+
+  constexpr score evaluate(const picks& p) {
+    fnv1a<std::uint64_t> hash;
+    for (const std::int16_t c : p) hash.add(std::uint64_t(c));
+    for (std::size_t i = seen_.size(); i-- > 0;)
+      if (seen_[i] == hash.value()) return scores_[i];
+    seen_.push_back(hash.value());
+    scores_.push_back(priced(p));
+    return scores_.back();
+  }
+  constexpr score priced(const picks& p) {
+    ++evaluations_;
+    const plan_tables made = plan(p);
+    if (made.problem) return {};
+    const step_price cost = price(made.view(), e_, o_.on);
+    const score s{cost.seconds(), cost.bytes()};
+    for (std::size_t v = 0; v < count(); ++v)
+      if (score& l = least_[std::size_t(offset_[v] + p[v])]; better(s, l)) l = s;
+    return s;
+  }
+  constexpr void keep_best(const picks& p, const score& s) {
+    if (best_score_.known() && !better(s, best_score_)) return;
+    best_ = p;
+    best_score_ = s;
+  }
+
+  constexpr void beam(const list<std::int32_t>& order) {
+    const auto start = [&](const picks& chosen) {
+      state s{chosen, completed(chosen), {}};
+      s.s = evaluate(s.all);
+      return s;
+    };
+    list<state> now{start(picks(count(), -1))};
+    for (const std::int32_t v : order) {
+      const shard_variable& x = space_.variables[std::size_t(v)];
+      list<state> next = now;
+      for (const state& s : now)
+        for (std::size_t c = 0; x.candidates.size() > 1 && c < x.candidates.size() && !spent(); ++c) {
+          picks chosen = s.chosen;
+          chosen[std::size_t(v)] = std::int16_t(c);
+          insert(next, start(chosen));
+        }
+      now = static_cast<list<state>&&>(next);
+    }
+    for (const state& s : now) keep_best(s.all, s.s);
+    look_around(now.front().all, true);
+  }
+  /// Into a list with the best first, at most as long as the beam is wide, no two alike.
+  constexpr void insert(list<state>& sorted, const state& s) const {
+    for (const state& other : sorted) {
+      bool same = true;
+      for (std::size_t v = 0; v < count() && same; ++v) same = other.all[v] == s.all[v];
+      if (same) return;
+    }
+    sorted.push_back(s);
+    for (std::size_t k = sorted.size() - 1; k > 0 && better(sorted[k].s, sorted[k - 1].s); --k) {
+      const state other = sorted[k];
+      sorted[k] = sorted[k - 1];
+      sorted[k - 1] = other;
+    }
+    if (sorted.size() > std::size_t(o_.beam)) sorted.pop_back();
+  }
+
+  /// Prices all that differs from p in one variable; goes on from what is better while there is any, if `walk`.
+  constexpr void look_around(picks p, bool walk) {
+    score here = evaluate(p);
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (std::size_t v = 0; v < count(); ++v)
+        for (std::size_t c = 0; c < space_.variables[v].candidates.size(); ++c) {
+          if (walk && spent()) break;
+          picks other = p;
+          other[v] = std::int16_t(c);
+          const score there = evaluate(other);
+          if (!walk || !better(there, here)) continue;
+          p = other;
+          here = there;
+          changed = true;
+        }
+    }
+    keep_best(p, here);
+  }
+};
+
+constexpr diagnostic unknown_extents(const graph& g, const mesh_shape& mesh, const gshard::dims& known) {
+  diagnostic problem;
+  for (const dim& d : g.dims)
+    if (d.what == dim::kind::bound && known.find(d.letter) <= 0) problem.report(fault::unknown_extent, {}, {&d.letter, 1});
+  for (int a = 0; a < mesh.count; ++a)
+    if (mesh.static_extent(a) == dynamic) problem.report(fault::unknown_extent, {}, mesh.name(a));
+  return problem;
+}
+
+}  // namespace detail
+
+/// Chooses layouts for the inputs and parameters of a traced program: those whose plan takes the least time on a step (`price`), among
+/// those that leave a device within its memory. Annotations are kept; open dims may be cut further. A candidate is what
+/// `compile` makes of a whole assignment, so nothing of the planner is modelled twice. All ways are tried where `evaluations` allows
+/// it. Else a beam search tries what it allows: over all tensors, or, where they are too many, over groups of tensors whose names
+/// differ in numbers alone. Extents and mesh must be known. Reports `unknown_extent`, `too_little_memory`, and what is wrong with the program.
+/// @see auto_shard
+constexpr shard_choice search_shardings(const graph& g, const mesh_shape& mesh, const search_options& o) {
+  shard_choice result;
+  result.problem = g.problem;
+  if (!result.problem) result.problem = detail::unknown_extents(g, mesh, o.compile.known);
+  if (result.problem) return result;
+  const extents e = detail::assume_extents(g.dims, mesh, o.compile.known);
+  const auto space_of = [&](bool grouped) { return detail::shard_space(g, mesh, e, o.compile.uneven, o.free_state, grouped); };
+  detail::shard_space space = space_of(false);
+  const auto all_fit = [&] { return space.ways(o.evaluations + 1) <= o.evaluations; };
+  shard_choice_view& summary = result.summary;
+  summary.exact = all_fit();
+  // A beam looks at about this many.
+  if (!summary.exact && 2 * o.beam * space.size() > o.evaluations) space = space_of(true);
+
+  detail::shard_searcher search(g, mesh, e, o, space);
+  const plan_tables plain = search.plan(detail::picks(space.variables.size(), -1));
+  if (plain.problem) {
+    result.problem = plain.problem;
+    return result;
+  }
+  all_fit() ? search.try_all() : search.try_some();
+  const detail::picks& best = search.best();
+  const plan_tables plan = search.plan(best);
+  summary.price = price(plan.view(), e, o.on);
+  summary.unsearched = price(plain.view(), e, o.on);
+  summary.memory_limit = o.memory_limit;
+  summary.evaluations = search.evaluations();
+
+  for (std::size_t i = 0; i < g.inputs.size() + g.parameters.size(); ++i) {
+    layout_choice t;
+    t.is_parameter = i >= g.inputs.size();
+    const std::size_t row = t.is_parameter ? i - g.inputs.size() : i;
+    t.name = t.is_parameter ? g.parameters[row].name : g.inputs[row].name;
+    t.value = t.is_parameter ? g.parameters[row].value : g.inputs[row].value;
+    t.layout = plan.view().at(t.is_parameter ? plan.parameters[row].value : plan.inputs[row].value).layout;
+    for (std::size_t v = 0; v < best.size(); ++v)
+      for (const std::int32_t member : space.variables[v].values) {
+        if (member == space.owner_of(t.value)) t.as = g.at(member).parameter + std::int32_t(g.inputs.size());
+        if (member != t.value) continue;
+        t.candidates = int(space.variables[v].candidates.size());
+        if (const int next = search.next_best(v, best[v]); next >= 0) {
+          t.next = space.variables[v].candidates[std::size_t(next)];
+          t.next_seconds = search.least(v, next).seconds;
+          t.next_bytes = search.least(v, next).bytes;
+        }
+      }
+    result.tensors.push_back(t);
+  }
+  constexpr int mebibyte = 20;
+  if (!summary.fits(summary.price.bytes()))
+    result.problem.report(fault::too_little_memory, {}, {}, int(summary.price.bytes() >> mebibyte), int(o.memory_limit >> mebibyte));
+  return result;
+}
+
+}}  // namespace gshard::v0
