@@ -25,6 +25,8 @@ struct search_options {
   std::int64_t evaluations = 4096;
   /// How many partial choices a search that cannot try all goes on with.
   int beam = 4;
+  /// From how many other places, besides what it finds so, it then improves choices one by one.
+  int restarts = 8;
   /// The state of an optimiser may be cut otherwise than its parameter.
   bool free_state = false;
 };
@@ -117,7 +119,10 @@ class shard_searcher {
         order[k - 1] = other;
       }
     beam(order);
-    look_around(best_, true);
+    if (o_.memory_limit > 0) look_around(smallest(), true);
+    for (int start = 0; start < o_.restarts && !spent(); ++start) look_around(arbitrary(start), true);
+    do look_around(best_, true);
+    while (change_two());
     look_around(best_, false);  // every choice has its reason, even where the search was cut short
   }
 
@@ -257,6 +262,44 @@ class shard_searcher {
       sorted[k - 1] = other;
     }
     if (sorted.size() > std::size_t(o_.beam)) sorted.pop_back();
+  }
+
+  /// The least memory that inputs and parameters can take.
+  constexpr picks smallest() const {
+    picks p(count(), 0);
+    for (std::size_t v = 0; v < count(); ++v) {
+      const shard_variable& x = space_.variables[v];
+      const dim_list& dims = g_.at(x.values.front()).dims;
+      for (std::size_t c = 1; c < x.candidates.size(); ++c)
+        if (shard_elements(dims, x.candidates[c], e_) < shard_elements(dims, x.candidates[std::size_t(p[v])], e_)) p[v] = std::int16_t(c);
+    }
+    return p;
+  }
+  /// Somewhere else to start from: the same on every machine.
+  constexpr picks arbitrary(int start) const {
+    picks p(count(), 0);
+    for (std::size_t v = 0; v < count(); ++v) {
+      const std::uint64_t number = fnv1a<std::uint64_t>().add(std::uint64_t(start)).add(std::uint64_t(v)).value();
+      p[v] = std::int16_t(number % space_.variables[v].candidates.size());
+    }
+    return p;
+  }
+  /// Looks for something better that differs from the best in two variables.
+  constexpr bool change_two() {
+    for (std::size_t u = 0; u < count(); ++u)
+      for (std::size_t v = u + 1; v < count(); ++v)
+        for (std::size_t c = 0; c < space_.variables[u].candidates.size(); ++c)
+          for (std::size_t d = 0; d < space_.variables[v].candidates.size(); ++d) {
+            if (spent()) return false;
+            picks other = best_;
+            other[u] = std::int16_t(c);
+            other[v] = std::int16_t(d);
+            const score there = evaluate(other);
+            if (!better(there, best_score_)) continue;
+            keep_best(other, there);
+            return true;
+          }
+    return false;
   }
 
   /// Prices all that differs from p in one variable; goes on from what is better while there is any, if `walk`.
