@@ -74,9 +74,6 @@ struct shard_choice {
 
 namespace detail {
 
-/// A layout for every variable, as indices of candidates. -1: left to propagation.
-using picks = list<std::int16_t>;
-
 class shard_searcher {
  public:
   constexpr shard_searcher(const graph& g, const mesh_shape& mesh, const extents& e, const search_options& o, const shard_space& space)
@@ -121,6 +118,10 @@ class shard_searcher {
     beam(order);
     if (o_.memory_limit > 0) look_around(smallest(), true);
     for (int start = 0; start < o_.restarts && !spent(); ++start) look_around(arbitrary(start), true);
+  }
+  /// Goes on from p to what is better and differs in one or two variables.
+  constexpr void improve(const picks& p) {
+    look_around(p, true);
     do look_around(best_, true);
     while (change_two());
     look_around(best_, false);  // every choice has its reason, even where the search was cut short
@@ -128,6 +129,8 @@ class shard_searcher {
 
   constexpr const picks& best() const { return best_; }
   constexpr std::int64_t evaluations() const { return evaluations_; }
+  /// So many plans were made elsewhere.
+  constexpr void spend(std::int64_t evaluations) { evaluations_ += evaluations; }
 
   /// The best candidate of a variable but this one, among all that was priced, or -1.
   constexpr int next_best(std::size_t variable, int but) const {
@@ -337,8 +340,8 @@ constexpr diagnostic unknown_extents(const graph& g, const mesh_shape& mesh, con
 /// Chooses layouts for the inputs and parameters of a traced program: those whose plan takes the least time on a step (`price`), among
 /// those that leave a device within its memory. Annotations are kept; open dims may be cut further. A candidate is what
 /// `compile` makes of a whole assignment, so nothing of the planner is modelled twice. All ways are tried where `evaluations` allows
-/// it. Else a beam search tries what it allows: over all tensors, or, where they are too many, over groups of tensors whose names
-/// differ in numbers alone. Extents and mesh must be known. Reports `unknown_extent`, `too_little_memory`, and what is wrong with the program.
+/// it. Else a beam search and improvements from several starts try what it allows: where names of tensors differ in numbers alone, as
+/// those of layers do, first with one layout for all of them. Extents and mesh must be known. Reports `unknown_extent`, `too_little_memory`, and what is wrong with the program.
 /// @see auto_shard
 constexpr shard_choice search_shardings(const graph& g, const mesh_shape& mesh, const search_options& o) {
   shard_choice result;
@@ -346,21 +349,29 @@ constexpr shard_choice search_shardings(const graph& g, const mesh_shape& mesh, 
   if (!result.problem) result.problem = detail::unknown_extents(g, mesh, o.compile.known);
   if (result.problem) return result;
   const extents e = detail::assume_extents(g.dims, mesh, o.compile.known);
-  const auto space_of = [&](bool grouped) { return detail::shard_space(g, mesh, e, o.compile.uneven, o.free_state, grouped); };
-  detail::shard_space space = space_of(false);
-  const auto all_fit = [&] { return space.ways(o.evaluations + 1) <= o.evaluations; };
-  shard_choice_view& summary = result.summary;
-  summary.exact = all_fit();
-  // A beam looks at about this many.
-  if (!summary.exact && 2 * o.beam * space.size() > o.evaluations) space = space_of(true);
-
+  const detail::shard_space space(g, mesh, e, o.compile.uneven, o.free_state, false);
   detail::shard_searcher search(g, mesh, e, o, space);
   const plan_tables plain = search.plan(detail::picks(space.variables.size(), -1));
   if (plain.problem) {
     result.problem = plain.problem;
     return result;
   }
-  all_fit() ? search.try_all() : search.try_some();
+  shard_choice_view& summary = result.summary;
+  summary.exact = space.ways() <= o.evaluations;
+  if (summary.exact) {
+    search.try_all();
+  } else if (const detail::shard_space groups(g, mesh, e, o.compile.uneven, o.free_state, true);
+             groups.variables.size() < space.variables.size()) {
+    search_options part = o;
+    part.evaluations = o.evaluations / 2;
+    detail::shard_searcher coarse(g, mesh, e, part, groups);
+    groups.ways() <= part.evaluations ? coarse.try_all() : coarse.try_some();
+    search.spend(coarse.evaluations());
+    search.improve(space.as_in(groups, coarse.best()));
+  } else {
+    search.try_some();
+    search.improve(search.best());
+  }
   const detail::picks& best = search.best();
   const plan_tables plan = search.plan(best);
   summary.price = price(plan.view(), e, o.on);

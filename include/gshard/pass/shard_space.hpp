@@ -57,6 +57,9 @@ constexpr list<sharding> shard_candidates(const value& v, const mesh_shape& mesh
   return found;
 }
 
+/// A layout for every variable, as indices of candidates. -1: left to propagation.
+using picks = list<std::int16_t>;
+
 constexpr tensor_name without_digits(const tensor_name& name) {
   tensor_name s;
   for (const char c : name.view())
@@ -96,20 +99,22 @@ class shard_space {
     for (const parameter& p : g.parameters) add(p.value, p.name);
   }
 
-  /// Ways to choose for all variables, or `most` if there are more.
-  constexpr std::int64_t ways(std::int64_t most) const {
+  /// Ways to choose for all variables; of astronomic numbers one that is large enough.
+  constexpr std::int64_t ways() const {
+    constexpr std::int64_t most = std::int64_t(1) << 40;
     std::int64_t n = 1;
-    for (const shard_variable& x : variables) {
-      n *= std::int64_t(x.candidates.size());
-      if (n >= most) return most;
-    }
+    for (const shard_variable& x : variables)
+      if (n < most) n *= std::int64_t(x.candidates.size());
     return n;
   }
-  /// Layouts of all variables together.
-  constexpr std::int64_t size() const {
-    std::int64_t n = 0;
-    for (const shard_variable& x : variables) n += std::int64_t(x.candidates.size());
-    return n;
+  /// The choices that were made in a space of groups.
+  constexpr picks as_in(const shard_space& groups, const picks& p) const {
+    picks own(variables.size(), 0);
+    for (std::size_t k = 0; k < groups.variables.size(); ++k)
+      for (const std::int32_t member : groups.variables[k].values)
+        for (std::size_t v = 0; v < variables.size(); ++v)
+          if (variables[v].values.front() == member) own[v] = p[k];
+    return own;
   }
   /// The parameter whose layout this tensor takes over, or -1.
   constexpr std::int32_t owner_of(std::int32_t v) const {
