@@ -1,110 +1,180 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Layouts chosen at run time: the plans that an expert would write, and what trying everything finds.
-#include <gshard/optim/adam.hpp>
+// From programs without one annotation, the plans that an expert would write.
 #include <gshard/pass/auto_shard.hpp>
+#include <gshard/optim/adam.hpp>
 #include <gshard/plan.hpp>
-
-#include "../static/soundness.hpp"
 
 #include <doctest/doctest.h>
 
-#include <algorithm>
-#include <array>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <random>
+#include <initializer_list>
 #include <string>
+#include <string_view>
 #include <tuple>
-#include <vector>
 
 namespace gs = gshard;
-using gs::op, gs::symbol;
+using gs::in, gs::none, gs::op, gs::P, gs::symbol;
 
 namespace {
-class random_model {
+
+/// The plan of `Model` with the layouts found for it.
+template <auto Model, class Mesh, class... Inputs>
+class searched {
  public:
-  explicit random_model(unsigned seed) : draw_(seed) {
-    b_.mesh = pick(2) ? gs::mesh<gs::axis<"x", 4>>::shape : gs::mesh<gs::axis<"x", 2>, gs::axis<"y", 4>>::shape;
-    const bool two = b_.mesh.count == 2;
-    for (const char c : std::string("ABCD")) known.set(c, std::int64_t(4) << (2 * pick(5)));
-    symbol x = input(letters(1 + pick(two ? 2 : 3)));
-    const int verbs = 1 + pick(two ? 2 : 4);
-    for (int i = 0; i < verbs; ++i) {
-      switch (pick(6)) {
-        case 0: x = gs::relu(x); break;
-        case 1: x = x.rank() > 0 ? gs::softmax(x) : x; break;
-        default: x = times_weight(x, i);
-      }
-    }
-    if (pick(2)) {
-      for (const symbol& g : gs::gradients(gs::sum(x * x), gs::trainable(m_))) output(g);
-    }
-    output(x);
+  explicit searched(const gs::dims& known, std::int64_t memory_limit = 0, bool free_state = false) {
+    gs::graph g = gs::detail::trace_program<Model, Mesh, Inputs...>({});
+    gs::search_options o;
+    o.compile.known = known;
+    o.memory_limit = memory_limit;
+    o.free_state = free_state;
+    choice = gs::search_shardings(g, Mesh::shape, o);
+    REQUIRE(!choice.problem);
+    choice.apply_to(g);
+    tables = gs::compile(g, Mesh::shape, o.compile);
+    REQUIRE(!tables.problem);
   }
-  const gs::graph& program() const { return b_.program; }
-  const gs::mesh_shape& mesh() const { return b_.mesh; }
-  gs::dims known;
+  gs::shard_choice choice;
+  gs::plan_tables tables;
 
- private:
-  std::mt19937 draw_;
-  gs::builder b_;
-  gs::parameter_scope m_{b_};
-
-  int pick(int n) { return int(draw_() % unsigned(n)); }
-  std::string letters(int n) {
-    std::string all = "ABCD";
-    std::shuffle(all.begin(), all.end(), draw_);
-    return all.substr(0, std::size_t(n));
-  }
-  symbol input(const std::string& dims) {
-    const symbol s{&b_, b_.add_value(b_.dims_of(dims, "input"), gs::dtype::f32)};
-    b_.program.inputs.push_back({gs::tensor_name(dims), s.id});
-    return s;
-  }
-  void output(symbol s) { b_.program.outputs.push_back({gs::tensor_name("result"), s.id}); }
-  symbol times_weight(symbol x, int i) {
-    const int d = pick(x.rank());
-    const char in = b_.program.dims[std::size_t(x.get().dims[d])].letter;
-    char out = 'A';
-    for (;; out = letters(1)[0]) {
-      bool there = false;
-      for (int k = 0; k < x.rank(); ++k) there = there || b_.program.dims[std::size_t(x.get().dims[k])].letter == out;
-      if (!there) break;
+  int count(op kind) const { return tables.view().count(kind); }
+  int collectives() const { return tables.view().collectives(); }
+  /// A letter for each dim: the first of the axis that cuts it, all of several, '-' for none.
+  std::string layout(const gs::sharding& s) const {
+    std::string text;
+    for (int d = 0; d < s.rank; ++d) {
+      text += d ? " " : "";
+      if (s[d].empty()) text += '-';
+      for (int i = 0; i < s[d].size(); ++i) text += tables.mesh.name(s[d][i])[0];
     }
-    const symbol w = m_.param("w" + std::to_string(i), std::string{in, out}, gs::init::zeros());
-    gs::short_list fx = gs::detail::counting(x.rank()), fw, fo = fx;
-    fw.push_back(d), fw.push_back(x.rank());
-    fo.set(d, x.rank());
-    const std::array operands{x, w};
-    const std::array factors{fx, fw};
-    return gs::detail::emit_einsum(b_, operands, factors, fo);
+    return text;
+  }
+  std::string input(std::size_t i) const { return layout(tables.view().at(tables.inputs[i].value).layout); }
+  std::string parameter(std::string_view name) const {
+    return layout(tables.view().at(tables.view().find(name)->value).layout);
   }
 };
+
+using line = gs::mesh<gs::axis<"x", 4>>;
+using plane = gs::mesh<gs::axis<"data", 2>, gs::axis<"expert", 4>>;
+
+inline constexpr auto mlp = [](auto& m, auto x) {
+  auto wi = m.param("wi", "MH", gs::init::fan_in("M")), wo = m.param("wo", "HM", gs::init::fan_in("H"));
+  return gs::einsum<"BH,HM->BM">(gs::relu(gs::einsum<"BM,MH->BH">(x, wi)), wo);
+};
+inline constexpr auto mlp_training = [](auto& m, auto x, auto target, auto rate) {
+  auto error = mlp(m, x) - target;
+  auto loss = gs::mean(error * error);
+  gs::adam{}.minimise(m, loss, rate);
+  return loss;
+};
+using training = searched<mlp_training, line, in<"BM">, in<"BM">, in<"">>;
+
+/// Attention in its block: softmax(q k^T / sqrt(D)) v per head, added to x and normalised.
+inline constexpr auto attention = [](auto& m, auto x) {
+  auto wq = m.param("wq", "MHD", gs::init::fan_in("M")), wk = m.param("wk", "MHD", gs::init::fan_in("M"));
+  auto wv = m.param("wv", "MHD", gs::init::fan_in("M")), wo = m.param("wo", "HDM", gs::init::fan_in("HD"));
+  auto q = gs::scale_by<"D">(gs::einsum<"BTM,MHD->BTHD">(x, wq), -0.5);
+  auto k = gs::einsum<"BTM,MHD->BTHD">(x, wk), v = gs::einsum<"BTM,MHD->BTHD">(x, wv);
+  auto weights = gs::softmax(gs::einsum<"BQHD,BKHD->BHQK">(q, k));
+  auto y = gs::einsum<"BTHD,HDM->BTM">(gs::einsum<"BHQK,BKHD->BQHD">(weights, v), wo);
+  return gs::layer_norm(x + y, m.param("gamma", "M", gs::init::constant(1)), m.param("beta", "M", gs::init::zeros()));
+};
+
+inline constexpr auto moe = [](auto& m, auto x) {
+  auto wg = m.param("wg", "ME", gs::init::fan_in("M"));
+  auto wi = m.param("wi", "EMH", gs::init::fan_in("M")), wo = m.param("wo", "EHM", gs::init::fan_in("H"));
+  auto gates = gs::softmax(gs::einsum<"GSM,ME->GSE">(x, wg));
+  auto [combine, dispatch, aux, load, overflow] = gs::top2_gating(gates, gs::capacity{2.0});
+  auto h = gs::relu(gs::einsum<"EGCM,EMH->EGCH">(gs::einsum<"GSEC,GSM->EGCM">(dispatch, x), wi));
+  m.loss(aux);
+  return gs::einsum<"GSEC,GECM->GSM">(combine, gs::einsum<"EGCH,EHM->GECM">(h, wo));
+};
+inline constexpr auto moe_gradients = [](auto& m, auto x, auto dy) {
+  auto y = moe(m, x);
+  gs::list<symbol> wanted = gs::trainable(m);
+  wanted.push_back(x);
+  const gs::list<symbol> g = gs::gradients(m.objective(gs::sum(y * dy), 0.01), wanted);
+  return std::tuple{y, g[0], g[1], g[2], g[3]};
+};
+
+}  // namespace
+
+TEST_CASE("auto_shard: many rows and small weights are data parallel: one sum for each gradient") {
+  const training found({{'B', 65536}, {'M', 64}, {'H', 128}});
+  CHECK(found.input(0) == "x -");
+  CHECK(found.input(1) == "x -");
+  CHECK(found.parameter("wi") == "- -");
+  CHECK(found.parameter("wo") == "- -");
+  CHECK(found.parameter("adam.m.wi") == "- -");
+  CHECK(found.count(op::all_reduce) == 3);  // and the loss
+  CHECK(found.collectives() == 3);
 }
-TEST_CASE("beam") {
-  int equal = 0, n = 0; double worst = 1; long long be = 0, ee = 0;
-  for (unsigned seed = 0; seed < 3000; ++seed) {
-    random_model r(seed);
-    CAPTURE(seed);
-    gs::search_options o;
-    o.compile.known = r.known;
-    o.evaluations = 20000;
-    REQUIRE(!r.program().problem);
-    auto all = gs::search_shardings(r.program(), r.mesh(), o);
-    REQUIRE(!all.problem);
-    if (!all.summary.exact || all.summary.evaluations < 20) continue;
-    if (seed % 2) o.memory_limit = all.summary.price.bytes() * 9 / 10;
-    if (seed % 2) all = gs::search_shardings(r.program(), r.mesh(), o);
-    o.evaluations = all.summary.evaluations - 1;
-    auto some = gs::search_shardings(r.program(), r.mesh(), o);
-    CHECK(!some.summary.exact);
-    ++n; be += some.summary.evaluations; ee += all.summary.evaluations;
-    if (all.problem) { MESSAGE("seed " << seed << " does not fit " << all.summary.price.bytes() << " " << some.summary.price.bytes()); continue; }
-    double ratio = some.problem ? 1e9 : some.summary.price.seconds() / all.summary.price.seconds();
-    equal += ratio < 1 + 1e-9;
-    if (ratio > 1 + 1e-9) MESSAGE("seed " << seed << " ratio " << ratio << " nodes " << r.program().nodes.size() << " eval " << some.summary.evaluations << "/" << all.summary.evaluations);
-    worst = std::max(worst, ratio);
-  }
-  MESSAGE(equal << " of " << n << " equal, worst " << worst << " evaluations " << be << " of " << ee);
+
+TEST_CASE("auto_shard: weights whose update takes time are cut as well: each device updates its part") {
+  const training found({{'B', 65536}, {'M', 1024}, {'H', 4096}});
+  CHECK(found.input(0) == "x -");
+  for (const char* name : {"wi", "wo", "adam.m.wi", "adam.v.wo"}) CHECK(found.parameter(name) != "- -");
+  CHECK(found.count(op::all_gather) == 2);
+  CHECK(found.count(op::reduce_scatter) == 2);
+  CHECK(found.collectives() == 5);
+}
+
+TEST_CASE("auto_shard: state of the optimiser is cut where the search may, and parameters need not be") {
+  const gs::dims known{{'B', 65536}, {'M', 128}, {'H', 512}};
+  const training whole(known);
+  const training freely(known, 0, true);
+  CHECK(freely.choice.summary.price.seconds() <= whole.choice.summary.price.seconds());
+  CHECK(freely.choice.tensors.back().as == -1);
+  CHECK(whole.choice.tensors.back().as >= 0);
+}
+
+TEST_CASE("auto_shard: few rows and large weights are cut by columns, then by rows: one sum") {
+  const searched<mlp, line, in<"BM">> found({{'B', 2}, {'M', 4096}, {'H', 16384}});
+  CHECK(found.parameter("wi") == "- x");
+  CHECK(found.parameter("wo") == "x -");
+  CHECK(found.input(0) == "- -");
+  CHECK(found.count(op::all_reduce) == 1);
+  CHECK(found.collectives() == 1);
+}
+
+TEST_CASE("auto_shard: weights that fill a device are cut, though rows could be") {
+  const gs::dims known{{'B', 64}, {'M', 4096}, {'H', 16384}};
+  const searched<mlp, line, in<"BM">> found(known, 200 << 20);
+  CHECK(found.choice.summary.price.bytes() <= 200 << 20);
+  CHECK(found.parameter("wi") == "- x");
+  CHECK(found.parameter("wo") == "x -");
+  CHECK(found.collectives() == 1);
+}
+
+TEST_CASE("auto_shard: one sequence is cut by heads: one sum after the projection back") {
+  const searched<attention, line, in<"BTM", P<none, none, none>>> found({{'B', 1}, {'T', 64}, {'M', 1024}, {'H', 16}, {'D', 64}});
+  for (const char* name : {"wq", "wk", "wv"}) CHECK(found.parameter(name) == "- x -");
+  CHECK(found.parameter("wo") == "x - -");
+  CHECK(found.count(op::all_reduce) == 1);
+  CHECK(found.collectives() == 1);
+}
+
+TEST_CASE("auto_shard: experts over the axis that cuts groups: tokens go there and back, and so do their gradients") {
+  const searched<moe_gradients, line, in<"GSM">, in<"GSM">> found({{'G', 16}, {'S', 256}, {'M', 512}, {'H', 2048}, {'E', 16}});
+  CHECK(found.input(0) == "x - -");
+  CHECK(found.parameter("wg") == "- -");
+  CHECK(found.parameter("wi") == "x - -");
+  CHECK(found.parameter("wo") == "x - -");
+  CHECK(found.count(op::all_to_all) == 4);
+  CHECK(found.count(op::all_reduce) == 1);
+  CHECK(found.collectives() == 5);
+}
+
+TEST_CASE("auto_shard: on two axes groups are cut over both, experts over one") {
+  const searched<moe_gradients, plane, in<"GSM">, in<"GSM">> found({{'G', 64}, {'S', 256}, {'M', 512}, {'H', 2048}, {'E', 4}});
+  CHECK(!found.choice.summary.exact);
+  CHECK(found.input(0) == "de - -");
+  CHECK(found.input(1) == "de - -");
+  CHECK(found.parameter("wg") == "- -");
+  CHECK(found.parameter("wi") == "e - -");
+  CHECK(found.parameter("wo") == "e - -");
+  CHECK(found.count(op::all_to_all) == 4);
+  CHECK(found.count(op::all_reduce) == 3);
+  CHECK(found.collectives() == 7);
 }
