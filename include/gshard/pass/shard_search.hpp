@@ -399,9 +399,9 @@ constexpr shard_choice search_shardings(const graph& g, const mesh_shape& mesh, 
       }
     result.tensors.push_back(t);
   }
-  constexpr int mebibyte = 20;
+  constexpr std::int64_t mebibyte = 1 << 20;
   if (!summary.fits(summary.price.bytes()))
-    result.problem.report(fault::too_little_memory, {}, {}, int(summary.price.bytes() >> mebibyte), int(o.memory_limit >> mebibyte));
+    result.problem.report(fault::too_little_memory, {}, {}, int((summary.price.bytes() + mebibyte - 1) / mebibyte), int(o.memory_limit / mebibyte));
   return result;
 }
 
