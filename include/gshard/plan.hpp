@@ -15,5 +15,6 @@
 #include <gshard/trace/rows.hpp>
 #include <gshard/trace/shape.hpp>
 
+#include <gshard/pass/auto_shard.hpp>
 #include <gshard/pass/differentiate.hpp>
 #include <gshard/pass/program.hpp>
