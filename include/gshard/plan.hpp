@@ -6,14 +6,18 @@
 #include <gshard/ir/mesh.hpp>
 #include <gshard/ir/spec.hpp>
 
+#include <gshard/trace/along.hpp>
+#include <gshard/trace/convolution.hpp>
 #include <gshard/trace/einsum.hpp>
 #include <gshard/trace/embedding.hpp>
 #include <gshard/trace/gating.hpp>
 #include <gshard/trace/map.hpp>
 #include <gshard/trace/parameter_scope.hpp>
 #include <gshard/trace/random.hpp>
+#include <gshard/trace/reduce.hpp>
 #include <gshard/trace/rows.hpp>
 #include <gshard/trace/shape.hpp>
+#include <gshard/trace/window.hpp>
 
 #include <gshard/pass/auto_shard.hpp>
 #include <gshard/pass/differentiate.hpp>

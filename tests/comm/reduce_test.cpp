@@ -19,7 +19,7 @@ const std::vector<std::vector<int>> meshes{{1}, {2}, {3}, {2, 2}, {2, 3}, {2, 1,
 constexpr std::int64_t by_gather = std::numeric_limits<std::int64_t>::max(), by_blocks = 0, by_size = 4096;
 }  // namespace
 
-TEST_CASE_TEMPLATE("all_reduce_sum: sums in member order, bit for bit, by every path", T, float, double,
+TEST_CASE_TEMPLATE("all_reduce: sums in member order, bit for bit, by every path", T, float, double,
                    std::int32_t, std::int64_t) {
   std::vector<std::int64_t> sizes(18);
   std::iota(sizes.begin(), sizes.end(), 0);
@@ -34,7 +34,7 @@ TEST_CASE_TEMPLATE("all_reduce_sum: sums in member order, bit for bit, by every 
           CAPTURE(axes);
           CAPTURE(n);
           cases::sum_case<T> c(extents, axes, n, std::uint64_t(n));
-          reduce.all_reduce_sum<T>(b, axes, cases::pointers(c.data, b.devices()), cases::on_each(b, n), n);
+          reduce.all_reduce<T>(gs::reduction::sum, b, axes, cases::pointers(c.data, b.devices()), cases::on_each(b, n), n);
           for (std::size_t d = 0; d < c.data.size(); ++d) CHECK(cases::same_bits(c.data[d], c.expected[d]));
         }
       }
@@ -42,7 +42,7 @@ TEST_CASE_TEMPLATE("all_reduce_sum: sums in member order, bit for bit, by every 
   }
 }
 
-TEST_CASE("all_reduce_sum: the cases above would notice another order") {
+TEST_CASE("all_reduce: the cases above would notice another order") {
   cases::sum_case<float> c({3}, 1, 5000, 1);
   int different = 0;
   for (std::size_t k = 0; k < 5000; ++k)
@@ -50,40 +50,56 @@ TEST_CASE("all_reduce_sum: the cases above would notice another order") {
   CHECK(different > 100);
 }
 
-TEST_CASE("all_reduce: any operation") {
+TEST_CASE_TEMPLATE("all_reduce, reduce_scatter: every reduction", T, float, double, std::int32_t) {
+  using rows = std::vector<std::vector<T>>;
   gs::simulated b({2, 3});
-  for (const std::int64_t limit : {by_gather, by_blocks}) {
-    std::vector<std::vector<int>> data{{1, 9}, {2, 8}, {3, 7}, {4, 6}, {5, 5}, {6, 4}};
-    gs::reducer(limit).all_reduce<int>(b, 0b10, cases::pointers(data, b.devices()), cases::on_each(b, 2), 2,
-                                       [](int x, int y) { return std::max(x, y); });
-    CHECK(data == std::vector<std::vector<int>>{{3, 9}, {3, 9}, {3, 9}, {6, 6}, {6, 6}, {6, 6}});
-  }
+  const rows before{{1, 9}, {2, -8}, {-3, 7}, {4, 6}, {5, 5}, {6, 0}};
+  const auto check = [&](gs::reduction what, const std::vector<T>& first, const std::vector<T>& second) {
+    CAPTURE(int(what));
+    for (const std::int64_t limit : {by_gather, by_blocks}) {
+      rows data = before;
+      gs::reducer reduce(limit);
+      reduce.all_reduce<T>(what, b, 0b10, cases::pointers(data, b.devices()), cases::on_each(b, 2), 2);
+      CHECK(data == rows{first, first, first, second, second, second});
+      data = before;
+      rows part(6, std::vector<T>(1));
+      const std::vector<std::int64_t> counts{1, 0, 1};
+      const std::vector<T*> from = cases::pointers(data, b.devices());
+      reduce.reduce_scatter<T>(what, b, 0b10, std::span<T* const>(from), std::vector<std::span<const std::int64_t>>(6, counts),
+                               cases::pointers(part, b.devices()));
+      CHECK(part == rows{{first[0]}, {0}, {first[1]}, {second[0]}, {0}, {second[1]}});
+    }
+  };
+  check(gs::reduction::sum, {0, 8}, {15, 11});
+  check(gs::reduction::max, {2, 9}, {6, 6});
+  check(gs::reduction::min, {-3, -8}, {4, 0});
+  check(gs::reduction::prod, {-6, -504}, {120, 0});
 }
 
-TEST_CASE("all_reduce_sum: sends what it says") {
+TEST_CASE("all_reduce: sends what it says") {
   gs::simulated b({4});
   gs::reducer reduce(by_size);
   cases::sum_case<float> big({4}, 1, 8000, 1), small({4}, 1, 100, 1);
-  reduce.all_reduce_sum<float>(b, 1, cases::pointers(big.data, b.devices()), cases::on_each(b, 8000), 8000);
+  reduce.all_reduce<float>(gs::reduction::sum, b, 1, cases::pointers(big.data, b.devices()), cases::on_each(b, 8000), 8000);
   CHECK(b.received()[2] == gs::traffic{1, 3 * 8000, 1, 3 * 8000});
   b.reset_received();
-  reduce.all_reduce_sum<float>(b, 1, cases::pointers(small.data, b.devices()), cases::on_each(b, 100), 100);
+  reduce.all_reduce<float>(gs::reduction::sum, b, 1, cases::pointers(small.data, b.devices()), cases::on_each(b, 100), 100);
   CHECK(b.received()[2] == gs::traffic{0, 0, 1, 3 * 400});
 }
 
-TEST_CASE("all_reduce_sum: the largest shard of the mesh decides for all, wherever it lies") {
+TEST_CASE("all_reduce: the largest shard of the mesh decides for all, wherever it lies") {
   // What a process sees that holds a short shard: its sums are small, those of others are not.
   gs::simulated b({4});
   gs::reducer reduce(by_size);
   cases::sum_case<float> c({4}, 1, 100, 1);
-  reduce.all_reduce_sum<float>(b, 1, cases::pointers(c.data, b.devices()), cases::on_each(b, 100), 8000);
+  reduce.all_reduce<float>(gs::reduction::sum, b, 1, cases::pointers(c.data, b.devices()), cases::on_each(b, 100), 8000);
   CHECK(b.received()[2] == gs::traffic{1, 3 * 100, 1, 3 * 100});
   for (std::size_t d = 0; d < c.data.size(); ++d) CHECK(cases::same_bits(c.data[d], c.expected[d]));
-  CHECK_THROWS_WITH_AS(reduce.all_reduce_sum<float>(b, 1, cases::pointers(c.data, b.devices()), cases::on_each(b, 100), 99),
+  CHECK_THROWS_WITH_AS(reduce.all_reduce<float>(gs::reduction::sum, b, 1, cases::pointers(c.data, b.devices()), cases::on_each(b, 100), 99),
                        "all_reduce: a device with 100 elements, where the most are 99", gs::error);
 }
 
-TEST_CASE("reduce_scatter_sum: uneven and empty blocks, result apart or in place") {
+TEST_CASE("reduce_scatter: uneven and empty blocks, result apart or in place") {
   gs::reducer reduce(by_size);
   for (const std::vector<int>& extents : meshes) {
     gs::simulated b(extents);
@@ -108,7 +124,7 @@ TEST_CASE("reduce_scatter_sum: uneven and empty blocks, result apart or in place
         }
         if (seed % 2 == 1) result = cases::pointers(apart, b.devices());
         const std::vector<double*> data = cases::pointers(c.data, b.devices());
-        reduce.reduce_scatter_sum<double>(b, axes, std::span<double* const>(data),
+        reduce.reduce_scatter<double>(gs::reduction::sum, b, axes, std::span<double* const>(data),
                                            std::vector<std::span<const std::int64_t>>(data.size(), counts), result);
         for (std::size_t d = 0; d < c.data.size(); ++d) {
           const std::size_t own = cases::place(cases::members(extents, axes, int(d)), int(d));
@@ -119,13 +135,14 @@ TEST_CASE("reduce_scatter_sum: uneven and empty blocks, result apart or in place
   }
 }
 
-TEST_CASE("all_reduce_sum: one device needs no others, and mistakes are named") {
+TEST_CASE("all_reduce: one device needs no others, and mistakes are named") {
   gs::loopback b;
   gs::reducer reduce(by_size);
   std::vector<std::vector<float>> data{{1, 2, 3}};
-  reduce.all_reduce_sum<float>(b, 1, cases::pointers(data, b.devices()), cases::on_each(b, 3), 3);
+  reduce.all_reduce<float>(gs::reduction::sum, b, 1, cases::pointers(data, b.devices()), cases::on_each(b, 3), 3);
   CHECK(data == std::vector<std::vector<float>>{{1, 2, 3}});
-  CHECK_THROWS_WITH_AS(reduce.all_reduce_sum<float>(b, 1, {}, cases::on_each(b, 3), 3),
+  CHECK_THROWS_WITH_AS(reduce.all_reduce<float>(gs::reduction::sum, b, 1, {}, cases::on_each(b, 3), 3),
                        "all_reduce: data has 0 entries for 1 devices held", gs::error);
-  CHECK_THROWS_AS(reduce.all_reduce_sum<float>(b, 1, cases::pointers(data, b.devices()), cases::on_each(b, -1), 3), gs::error);
+  CHECK_THROWS_AS(reduce.all_reduce<float>(gs::reduction::sum, b, 1, cases::pointers(data, b.devices()), cases::on_each(b, -1), 3),
+                  gs::error);
 }

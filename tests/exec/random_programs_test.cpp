@@ -155,7 +155,7 @@ class program_writer {
     // A result only: where two elements are equal up to rounding, the gradient of the maximum is anybody's
     // guess.
     maxima_.push_back(
-        {x.owner, x.owner->add_node(gs::op::reduce_max, {x.id}, loops, {}, {{dims, x.get().type}})});
+        {x.owner, x.owner->add_node(gs::op::reduce, {x.id}, loops, {}, {{dims, x.get().type}})});
     return {};
   }
   std::optional<symbol> reshape() {

@@ -40,9 +40,13 @@ class list {
   constexpr const T* end() const { return data_ + size_; }
 
   constexpr void push_back(const T& x) {
-    const T copy = x;  // x may be an element, which reserve moves
-    if (size_ == capacity_) reserve(capacity_ < 4 ? 4 : 2 * capacity_);
-    data_[size_++] = copy;
+    if (size_ == capacity_) {
+      const T copy = x;  // x may be an element, which reserve moves
+      reserve(capacity_ < 4 ? 4 : 2 * capacity_);
+      data_[size_++] = copy;
+    } else {
+      data_[size_++] = x;
+    }
   }
   constexpr void pop_back() { --size_; }
   constexpr void append(const T* first, std::size_t count) {

@@ -7,7 +7,7 @@ namespace gshard { inline namespace v0 {
 
 /// A short list of small non-negative integers in one machine word: entry i sits in bits [i*Bits, (i+1)*Bits).
 /// Shardings, equations and shapes are made of these, because copying and comparing them costs the constexpr evaluator
-/// one or two operations instead of one per entry.
+/// one or two operations instead of one per entry. Its functions call none of each other in loops: a call is what costs most there.
 template <int Bits, class Word>
 struct packed_list {
   static constexpr int capacity = int(sizeof(Word)) * 8 / Bits;
@@ -49,8 +49,9 @@ struct packed_list {
     *this = longer;
   }
   constexpr int find(int v) const {
-    for (int i = 0; i < count; ++i)
-      if ((*this)[i] == v) return i;
+    Word left = bits;
+    for (int i = 0; i < count; ++i, left = Word(left >> Bits))
+      if (int(left & Word(largest)) == v) return i;
     return -1;
   }
   constexpr bool contains(int v) const { return find(v) >= 0; }
@@ -63,18 +64,22 @@ struct packed_list {
   /// How many entries at the start are the same.
   constexpr int common_prefix(const packed_list& other) const {
     int n = 0;
-    while (n < count && n < other.count && (*this)[n] == other[n]) ++n;
+    Word differing = bits ^ other.bits;
+    for (; n < count && n < other.count && (differing & Word(largest)) == 0; ++n) differing = Word(differing >> Bits);
     return n;
   }
   constexpr packed_list prefix(int n) const {
     packed_list p = *this;
-    while (p.count > n) p.pop_back();
+    if (n >= count) return p;
+    p.bits = Word(bits & ((Word(1) << (n * Bits)) - 1));
+    p.count = std::uint8_t(n);
     return p;
   }
   /// One bit per value that occurs.
   constexpr std::uint32_t mask() const {
     std::uint32_t m = 0;
-    for (int i = 0; i < count; ++i) m |= 1u << (*this)[i];
+    Word left = bits;
+    for (int i = 0; i < count; ++i, left = Word(left >> Bits)) m |= 1u << (left & Word(largest));
     return m;
   }
   constexpr bool operator==(const packed_list&) const = default;

@@ -53,5 +53,7 @@ template <int MiB>
 struct needed_mebibytes {};
 template <int MiB>
 struct allowed_mebibytes {};
+template <int First, int Second>
+struct range_given {};
 
 }}  // namespace gshard::v0

@@ -2,11 +2,11 @@
 #pragma once
 
 #include <gshard/comm/backend.hpp>
+#include <gshard/comm/combine.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <numeric>
 #include <span>
 #include <string>
@@ -16,7 +16,7 @@
 namespace gshard { inline namespace v0 {
 
 /// Reductions over the groups of any backend. Every element is combined in member order, ((x0 + x1) + x2) +
-/// ..., whatever the sizes, the algorithm and the backend: equal inputs give equal bits.
+/// ... for sums, whatever the sizes, the algorithm and the backend: equal inputs give equal bits.
 ///
 /// Keeps its scratch memory from call to call; a call that needs no more than an earlier one allocates
 /// nothing.
@@ -29,35 +29,25 @@ class reducer {
   /// data[i][k] becomes the combination of element k over the group of device i; n[i]: the elements of held device i, equal within
   /// a group; `most`: the most elements of any device of the mesh, which all processes know alike. Communicates: each of p members
   /// sends 2 (p - 1) / p n elements (one exchange, one all_gather), or (p - 1) n in one all_gather where `most` are few.
-  template <class T, class Op>
-  void all_reduce(backend& b, std::uint32_t axes, std::span<T* const> data, std::span<const std::int64_t> n, std::int64_t most, Op op);
-
   template <class T>
-  void all_reduce_sum(backend& b, std::uint32_t axes, std::span<T* const> data, std::span<const std::int64_t> n, std::int64_t most) {
-    all_reduce(b, axes, data, n, most, std::plus<T>{});
-  }
+  void all_reduce(reduction what, backend& b, std::uint32_t axes, std::span<T* const> data, std::span<const std::int64_t> n,
+                  std::int64_t most);
 
   /// data[i] holds one block per member, one after another, block j of counts[i][j] elements. result[i] becomes the combination of
   /// block j over the group in which device i is member j; it may be that block of data[i]. Counts are equal within a group.
   /// Communicates: each member sends all its blocks, except its own, in one exchange.
-  template <class T, class Op>
-  void reduce_scatter(backend& b, std::uint32_t axes, std::span<const T* const> data, std::span<const std::span<const std::int64_t>> counts,
-                      std::span<T* const> result, Op op);
-
   template <class T>
-  void reduce_scatter_sum(backend& b, std::uint32_t axes, std::span<const T* const> data,
-                          std::span<const std::span<const std::int64_t>> counts, std::span<T* const> result) {
-    reduce_scatter(b, axes, data, counts, result, std::plus<T>{});
-  }
+  void reduce_scatter(reduction what, backend& b, std::uint32_t axes, std::span<const T* const> data,
+                      std::span<const std::span<const std::int64_t>> counts, std::span<T* const> result);
 
  private:
-  template <class T, class Op>
-  void all_reduce_by_gather(backend& b, std::uint32_t axes, std::span<T* const> data, std::span<const std::int64_t> n, Op op);
-  template <class T, class Op>
-  void all_reduce_by_blocks(backend& b, std::uint32_t axes, std::span<T* const> data, std::span<const std::int64_t> n, Op op);
-  // Sums the blocks whose sizes and offsets are in send_bytes_ and send_offset_, p entries per held device.
-  template <class T, class Op, class Source, class Target>
-  void scatter(backend& b, std::uint32_t axes, Source data, Target result, Op op);
+  template <class T>
+  void all_reduce_by_gather(reduction what, backend& b, std::uint32_t axes, std::span<T* const> data, std::span<const std::int64_t> n);
+  template <class T>
+  void all_reduce_by_blocks(reduction what, backend& b, std::uint32_t axes, std::span<T* const> data, std::span<const std::int64_t> n);
+  // Combines the blocks whose sizes and offsets are in send_bytes_ and send_offset_, p entries per held device.
+  template <class T, class Source, class Target>
+  void scatter(reduction what, backend& b, std::uint32_t axes, Source data, Target result);
 
   static std::size_t group_size(const backend& b, std::uint32_t axes) { return std::size_t(device_group(b.extents(), axes, 0).size()); }
   static std::size_t member(const backend& b, std::uint32_t axes, std::size_t device) {
@@ -78,19 +68,21 @@ class reducer {
   }
   std::byte* room(std::size_t device) { return scratch_.data() + std::int64_t(device) * room_; }
 
-  template <class T, class Op>
-  void combine(std::size_t device, T* result, std::int64_t n, Op op) {
-    constexpr std::int64_t step = 1024;  // the running result stays in the cache
-    for (std::int64_t begin = 0; begin < n; begin += step) {
-      const std::int64_t end = std::min(begin + step, n);
-      for (std::size_t m = 0; m < slot_.size(); ++m) {
-        const T* x = reinterpret_cast<const T*>(room(device) + slot_[m]);
-        if (m == 0)
-          std::copy(x + begin, x + end, result + begin);
-        else
-          std::transform(result + begin, result + end, x + begin, result + begin, op);
+  template <class T>
+  void combine(reduction what, std::size_t device, T* result, std::int64_t n) {
+    detail::with_operation<T>(what, [&](auto op, T) {
+      constexpr std::int64_t step = 1024;  // the running result stays in the cache
+      for (std::int64_t begin = 0; begin < n; begin += step) {
+        const std::int64_t end = std::min(begin + step, n);
+        for (std::size_t m = 0; m < slot_.size(); ++m) {
+          const T* x = reinterpret_cast<const T*>(room(device) + slot_[m]);
+          if (m == 0)
+            std::copy(x + begin, x + end, result + begin);
+          else
+            std::transform(result + begin, result + end, x + begin, result + begin, op);
+        }
       }
-    }
+    });
   }
 
   std::int64_t gather_limit_;
@@ -109,9 +101,9 @@ inline void check_per_device(const char* op, const char* name, std::size_t n, co
 }
 }  // namespace detail
 
-template <class T, class Op>
-void reducer::all_reduce(backend& b, std::uint32_t axes, std::span<T* const> data, std::span<const std::int64_t> n, std::int64_t most,
-                         Op op) {
+template <class T>
+void reducer::all_reduce(reduction what, backend& b, std::uint32_t axes, std::span<T* const> data, std::span<const std::int64_t> n,
+                         std::int64_t most) {
   static_assert(std::is_arithmetic_v<T>);
   detail::check_per_device("all_reduce", "data", data.size(), b);
   detail::check_per_device("all_reduce", "n", n.size(), b);
@@ -119,12 +111,13 @@ void reducer::all_reduce(backend& b, std::uint32_t axes, std::span<T* const> dat
     if (elements < 0 || elements > most)
       throw error("all_reduce: a device with " + std::to_string(elements) + " elements, where the most are " + std::to_string(most));
   if (group_size(b, axes) == 1 || most == 0) return;
-  if (most * std::int64_t(sizeof(T) * group_size(b, axes)) <= gather_limit_) all_reduce_by_gather(b, axes, data, n, op);
-  else all_reduce_by_blocks(b, axes, data, n, op);
+  if (most * std::int64_t(sizeof(T) * group_size(b, axes)) <= gather_limit_) all_reduce_by_gather(what, b, axes, data, n);
+  else all_reduce_by_blocks(what, b, axes, data, n);
 }
 
-template <class T, class Op>
-void reducer::all_reduce_by_gather(backend& b, std::uint32_t axes, std::span<T* const> data, std::span<const std::int64_t> n, Op op) {
+template <class T>
+void reducer::all_reduce_by_gather(reduction what, backend& b, std::uint32_t axes, std::span<T* const> data,
+                                   std::span<const std::int64_t> n) {
   constexpr std::int64_t width = sizeof(T);
   const std::size_t p = group_size(b, axes);
   reserve(data.size(), p, *std::max_element(n.begin(), n.end()) * width);
@@ -136,11 +129,12 @@ void reducer::all_reduce_by_gather(backend& b, std::uint32_t axes, std::span<T* 
     gather_.push_back({reinterpret_cast<const std::byte*>(data[i]), n[i] * width, room(i), bytes, slot_});
   }
   b.all_gather(axes, gather_);
-  for (std::size_t i = 0; i < data.size(); ++i) combine(i, data[i], n[i], op);
+  for (std::size_t i = 0; i < data.size(); ++i) combine(what, i, data[i], n[i]);
 }
 
-template <class T, class Op>
-void reducer::all_reduce_by_blocks(backend& b, std::uint32_t axes, std::span<T* const> data, std::span<const std::int64_t> n, Op op) {
+template <class T>
+void reducer::all_reduce_by_blocks(reduction what, backend& b, std::uint32_t axes, std::span<T* const> data,
+                                   std::span<const std::int64_t> n) {
   constexpr std::int64_t width = sizeof(T);
   const std::size_t p = group_size(b, axes);
   send_bytes_.resize(data.size() * p);
@@ -155,7 +149,7 @@ void reducer::all_reduce_by_blocks(backend& b, std::uint32_t axes, std::span<T* 
   }
   const auto own_offset = [&](std::size_t i) { return row(send_offset_, i, p)[member(b, axes, i)]; };
   scatter<T>(
-      b, axes, [&](std::size_t i) { return data[i]; }, [&](std::size_t i) { return data[i] + own_offset(i) / width; }, op);
+      what, b, axes, [&](std::size_t i) { return data[i]; }, [&](std::size_t i) { return data[i] + own_offset(i) / width; });
   gather_.clear();
   for (std::size_t i = 0; i < data.size(); ++i) {
     auto* bytes = reinterpret_cast<std::byte*>(data[i]);
@@ -164,9 +158,9 @@ void reducer::all_reduce_by_blocks(backend& b, std::uint32_t axes, std::span<T* 
   b.all_gather(axes, gather_);
 }
 
-template <class T, class Op>
-void reducer::reduce_scatter(backend& b, std::uint32_t axes, std::span<const T* const> data,
-                             std::span<const std::span<const std::int64_t>> counts, std::span<T* const> result, Op op) {
+template <class T>
+void reducer::reduce_scatter(reduction what, backend& b, std::uint32_t axes, std::span<const T* const> data,
+                             std::span<const std::span<const std::int64_t>> counts, std::span<T* const> result) {
   static_assert(std::is_arithmetic_v<T>);
   constexpr std::int64_t width = sizeof(T);
   detail::check_per_device("reduce_scatter", "data", data.size(), b);
@@ -182,11 +176,11 @@ void reducer::reduce_scatter(backend& b, std::uint32_t axes, std::span<const T* 
     std::exclusive_scan(bytes.begin(), bytes.end(), offset.begin(), std::int64_t{0});
   }
   scatter<T>(
-      b, axes, [&](std::size_t i) { return data[i]; }, [&](std::size_t i) { return result[i]; }, op);
+      what, b, axes, [&](std::size_t i) { return data[i]; }, [&](std::size_t i) { return result[i]; });
 }
 
-template <class T, class Op, class Source, class Target>
-void reducer::scatter(backend& b, std::uint32_t axes, Source data, Target result, Op op) {
+template <class T, class Source, class Target>
+void reducer::scatter(reduction what, backend& b, std::uint32_t axes, Source data, Target result) {
   constexpr std::int64_t width = sizeof(T);
   const std::size_t n_devices = b.devices().size(), p = group_size(b, axes);
   reserve(n_devices, p, *std::max_element(send_bytes_.begin(), send_bytes_.end()));
@@ -198,7 +192,7 @@ void reducer::scatter(backend& b, std::uint32_t axes, Source data, Target result
     exchange_.push_back({reinterpret_cast<const std::byte*>(data(i)), room(i), sizes, row(send_offset_, i, p), mine, slot_});
   }
   b.exchange(axes, exchange_);
-  for (std::size_t i = 0; i < n_devices; ++i) combine(i, result(i), recv_bytes_[i * p] / width, op);
+  for (std::size_t i = 0; i < n_devices; ++i) combine(what, i, result(i), recv_bytes_[i * p] / width);
 }
 
 }}  // namespace gshard::v0

@@ -50,11 +50,12 @@ class collective_step {
 
  private:
   struct piece {
-    kernel::placement at;  // in the whole tensor
+    kernel::placement from, to;  // in the whole tensor, as sender and receiver count; they differ where a window wraps
     std::int64_t elements = 0, offset = 0;
   };
+  using pieces = std::vector<std::vector<piece>>;  // per member of the group
   struct part {
-    std::vector<piece> send, recv;  // per member of the group
+    pieces send, recv;
     std::vector<std::int64_t> send_bytes, send_offset, recv_bytes, recv_offset, send_elements;
     buffer packed_in, packed_out;
   };
@@ -73,27 +74,36 @@ class collective_step {
     for (std::size_t i = 0; i < parts_.size(); ++i) f(i);
   }
 
-  kernel::placement place_of(const bound_value& v, int device) const {
-    return place(v.extents, v.layout, on_.on().extents(), device);
-  }
-  /// What two shards of one tensor have in common.
-  static kernel::placement common(const kernel::placement& a, const kernel::placement& b) {
-    kernel::placement both = a;
-    for (std::size_t d = 0; d < std::size_t(a.rank); ++d) {
-      both.offset[d] = std::max(a.offset[d], b.offset[d]);
-      both.extent[d] = std::max<std::int64_t>(0, std::min(a.offset[d] + a.extent[d], b.offset[d] + b.extent[d]) - both.offset[d]);
+  kernel::placement place_of(const bound_value& v, int device) const { return place(v, on_.on().extents(), device); }
+
+  /// What two shards of one tensor have in common: one piece, or none, and for every dim in which `to` goes on at the start of the
+  /// tensor, as many again.
+  std::vector<piece> common(const kernel::placement& from, const kernel::placement& to) const {
+    std::vector<piece> found{{from, to, 1, 0}};
+    for (std::size_t d = 0; d < std::size_t(from.rank); ++d) {
+      std::vector<piece> next;
+      for (const piece& p : found)
+        for (const std::int64_t shift : {std::int64_t(0), from.global[d]}) {
+          if (shift > 0 && to.offset[d] + to.extent[d] <= from.global[d]) continue;
+          const interval has{from.offset[d], from.offset[d] + from.extent[d]}, wants{to.offset[d], to.offset[d] + to.extent[d]};
+          const interval both = has.common(wants.shifted(-shift));
+          if (both.size() == 0) continue;
+          piece q = p;
+          q.from.offset[d] = both.begin;
+          q.to.offset[d] = both.begin + shift;
+          q.from.extent[d] = q.to.extent[d] = both.size();
+          q.elements *= both.size();
+          next.push_back(q);
+        }
+      found = std::move(next);
     }
-    return both;
+    return found;
   }
   static bool equal(const kernel::placement& a, const kernel::placement& b) { return a.offset == b.offset && a.extent == b.extent; }
-  static piece make_piece(const kernel::placement& at) { return {at, kernel::element_count(at.rank, at.extent), 0}; }
-  static piece common_piece(const kernel::placement& a, const kernel::placement& b) { return make_piece(common(a, b)); }
-  static piece nothing(kernel::placement at) {
-    at.extent = {};
-    return {at, 0, 0};
-  }
 
   void prepare(std::size_t i) {
+    part& p = parts_[i];
+    if (kind_ == op::slice) p.send = {common(in_.places[i], out_.places[i])};
     if (kind_ == op::slice || kind_ == op::all_reduce) return;
     const device_group group(on_.on().extents(), axes_, on_.devices()[i]);
     const auto members = std::size_t(group.size()), me = std::size_t(group.member());
@@ -102,29 +112,28 @@ class collective_step {
       before.push_back(place_of(in_, group.device(int(m))));
       after.push_back(place_of(out_, group.device(int(m))));
     }
-    part& p = parts_[i];
+    p.send.resize(members);
     if (kind_ == op::reduce_scatter) {
-      for (std::size_t m = 0; m < members; ++m) p.send.push_back(common_piece(before[me], after[m]));
+      for (std::size_t m = 0; m < members; ++m) p.send[m] = common(before[me], after[m]);
     } else {
-      p.send.assign(members, nothing(before[me]));
-      p.recv.assign(members, nothing(after[me]));
-      for_each_origin(before, after, [&](std::size_t from, std::size_t to) {
-        if (from == me) p.send[to] = common_piece(before[from], after[to]);
-        if (to == me) p.recv[from] = common_piece(before[from], after[to]);
+      p.recv.resize(members);
+      for_each_origin(before, after, [&](std::size_t from, std::size_t to, const std::vector<piece>& both) {
+        if (from == me) p.send[to] = both;
+        if (to == me) p.recv[from] = both;
       });
       chain(p.recv, p.recv_bytes, p.recv_offset);
       p.packed_out = buffer(p.recv_offset.back() + p.recv_bytes.back());
     }
     if (kind_ == op::all_gather) return;
     chain(p.send, p.send_bytes, p.send_offset);
-    for (const piece& b : p.send) p.send_elements.push_back(b.elements);
+    for (const std::int64_t bytes : p.send_bytes) p.send_elements.push_back(bytes / width());
     p.packed_in = buffer(p.send_offset.back() + p.send_bytes.back());
   }
 
-  /// Calls f(from, to) where member `to` gets what the shards before and after have in common from member `from`. Where several
+  /// Calls f(from, to, pieces) where member `to` gets what the shards before and after have in common from member `from`. Where several
   /// members hold the same shard, one that needs it takes its own, and the others take turns.
   template <class F>
-  static void for_each_origin(const std::vector<kernel::placement>& before, const std::vector<kernel::placement>& after, F f) {
+  void for_each_origin(const std::vector<kernel::placement>& before, const std::vector<kernel::placement>& after, F f) const {
     std::vector<char> counted(before.size(), 0);
     for (std::size_t first = 0; first < before.size(); ++first) {
       if (counted[first]) continue;
@@ -136,20 +145,23 @@ class collective_step {
         }
       std::size_t turn = 0;
       for (std::size_t to = 0; to < after.size(); ++to) {
-        if (common_piece(before[first], after[to]).elements == 0) continue;
-        if (equal(before[to], before[first])) f(to, to);
-        else f(holders[turn++ % holders.size()], to);
+        const std::vector<piece> both = common(before[first], after[to]);
+        if (both.empty()) continue;
+        if (equal(before[to], before[first])) f(to, to, both);
+        else f(holders[turn++ % holders.size()], to, both);
       }
     }
   }
 
-  void chain(std::vector<piece>& blocks, std::vector<std::int64_t>& bytes, std::vector<std::int64_t>& offset) const {
+  void chain(pieces& blocks, std::vector<std::int64_t>& bytes, std::vector<std::int64_t>& offset) const {
     std::int64_t next = 0;
-    for (piece& b : blocks) {
-      b.offset = next * width();
-      bytes.push_back(b.elements * width());
-      offset.push_back(b.offset);
-      next += b.elements;
+    for (std::vector<piece>& of_member : blocks) {
+      offset.push_back(next * width());
+      for (piece& b : of_member) {
+        b.offset = next * width();
+        next += b.elements;
+      }
+      bytes.push_back(next * width() - offset.back());
     }
   }
 
@@ -170,14 +182,21 @@ class collective_step {
     return at * width();
   }
 
-  void copy_part(std::size_t i) { pack(in_.data[i], in_.places[i], out_.data[i], out_.places[i]); }
+  void copy_part(std::size_t i) {
+    for (const piece& b : parts_[i].send[0])
+      kernel::copy_block(in_.data[i] + inside(in_.places[i], b.from), kernel::row_major_strides(b.from.rank, in_.places[i].extent),
+                         out_.data[i] + inside(out_.places[i], b.to), kernel::row_major_strides(b.to.rank, out_.places[i].extent), b.to.extent,
+                         b.to.rank, width());
+  }
   void pack_all(std::size_t i) {
     part& p = parts_[i];
-    for (const piece& b : p.send) pack(in_.data[i], in_.places[i], p.packed_in.data() + b.offset, b.at);
+    for (const auto& to : p.send)
+      for (const piece& b : to) pack(in_.data[i], in_.places[i], p.packed_in.data() + b.offset, b.from);
   }
   void unpack_all(std::size_t i) {
     part& p = parts_[i];
-    for (const piece& b : p.recv) unpack(p.packed_out.data() + b.offset, b.at, out_.data[i], out_.places[i]);
+    for (const auto& from : p.recv)
+      for (const piece& b : from) unpack(p.packed_out.data() + b.offset, b.to, out_.data[i], out_.places[i]);
   }
 
   void all_gather() {
@@ -212,7 +231,7 @@ class collective_step {
         data.push_back(out_.as<T>(i));
         n.push_back(out_.elements(i));
       });
-      sums_->all_reduce_sum<T>(on_.on(), axes_, data, n, most_);
+      sums_->all_reduce<T>(in_.layout.pending, on_.on(), axes_, data, n, most_);
     });
   }
 
@@ -227,7 +246,7 @@ class collective_step {
         result.push_back(out_.as<T>(i));
         counts.push_back(parts_[i].send_elements);
       });
-      sums_->reduce_scatter_sum<T>(on_.on(), axes_, data, counts, result);
+      sums_->reduce_scatter<T>(in_.layout.pending, on_.on(), axes_, data, counts, result);
     });
   }
 

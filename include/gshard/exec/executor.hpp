@@ -209,7 +209,10 @@ class executor {
       for (int k = 0; k < n.outputs; ++k) mix(n.output(k));
       for (std::int32_t k : n.attr.integer) mix(k);
       for (double x : n.attr.number) mix(std::bit_cast<std::uint64_t>(x));
+      mix(n.loops.windows.bits);
     }
+    for (const window& w : plan_.windows)
+      for (std::int64_t x : {std::int64_t(w.over), std::int64_t(w.stride), std::int64_t(w.low), std::int64_t(w.step), std::int64_t(w.dilation)}) mix(x);
     for (const gshard::value& v : plan_.values) {
       mix(v.type);
       mix(v.layout.partial);
@@ -230,7 +233,11 @@ class executor {
       b.layout = axes_(v.layout);
       for (int d = 0; d < v.rank(); ++d) b.extents.push_back(sizes_.dim(v.dims[d]));
       detail::bytes_of(b.extents, size_of(v.type), "program");
-      for (int device : on_.devices()) b.places.push_back(place(b.extents, b.layout, on_.on().extents(), device));
+      for (int d = 0; d < v.windows.size(); ++d) {
+        const window& w = plan_.windows[std::size_t(v.windows[d])];
+        b.windows.push_back(v.windows[d] ? detail::dim_window{sizes_.dim(w.over), w.bind(sizes_)} : detail::dim_window{});
+      }
+      for (int device : on_.devices()) b.places.push_back(detail::place(b, on_.on().extents(), device));
       b.data.assign(devices, nullptr);
       std::int64_t largest = 0;
       for (std::size_t i = 0; i < devices; ++i) largest = std::max(largest, b.bytes(i));
@@ -264,7 +271,7 @@ class executor {
       }
       const kernel_table::binder binder = kernels(step.kind, detail::element_type(plan_, step));
       for (std::size_t i = 0; i < on_.devices().size(); ++i)
-        if (detail::action a = binder(step, values_, sizes_, i)) actions.push_back(std::move(a));
+        if (detail::action a = binder(step, {plan_, values_, sizes_}, i)) actions.push_back(std::move(a));
     }
   }
 

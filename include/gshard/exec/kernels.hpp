@@ -23,8 +23,8 @@ constexpr dtype element_type(const plan_view& plan, const node& step) {
 }
 
 template <op Kind, class T>
-action bind_step(const node& step, std::span<const bound_value> values, const extents& sizes, std::size_t device) {
-  return local_step<T>(step, values, sizes, device).template bind<Kind>();
+action bind_step(const node& step, const bound_plan& all, std::size_t device) {
+  return local_step<T>(step, all, device).template bind<Kind>();
 }
 
 }  // namespace detail

@@ -4,17 +4,21 @@
 #include <gshard/base/random.hpp>
 #include <gshard/exec/shards.hpp>
 #include <gshard/kernel/adam.hpp>
+#include <gshard/kernel/argmax.hpp>
 #include <gshard/kernel/contract.hpp>
 #include <gshard/kernel/cross_entropy.hpp>
+#include <gshard/kernel/cumsum.hpp>
 #include <gshard/kernel/dispatch.hpp>
 #include <gshard/kernel/dropout.hpp>
 #include <gshard/kernel/embedding.hpp>
 #include <gshard/kernel/gating.hpp>
 #include <gshard/kernel/iota.hpp>
 #include <gshard/kernel/layer_norm.hpp>
+#include <gshard/kernel/move.hpp>
 #include <gshard/kernel/pointwise.hpp>
 #include <gshard/kernel/reduce.hpp>
 #include <gshard/kernel/softmax.hpp>
+#include <gshard/kernel/sort.hpp>
 #include <gshard/pass/plan.hpp>
 #include <gshard/trace/routing.hpp>
 
@@ -38,12 +42,19 @@ constexpr bool may_fail(op kind) {
   return kind == op::gather || kind == op::scatter_add || kind == op::cross_entropy || kind == op::cross_entropy_grad;
 }
 
+/// A plan with its extents and, on this process, the memory of its values.
+struct bound_plan {
+  const plan_view& plan;
+  std::span<const bound_value> values;
+  const extents& sizes;
+};
+
 /// Binds one compute step of a plan, for one device, to the kernel that does it: sizes and addresses are looked up here, once.
 template <class T>
 class local_step {
  public:
-  local_step(const node& step, std::span<const bound_value> values, const extents& sizes, std::size_t device)
-      : n_(step), values_(values), sizes_(sizes), device_(device) {}
+  local_step(const node& step, const bound_plan& all, std::size_t device)
+      : n_(step), plan_(all.plan), values_(all.values), sizes_(all.sizes), device_(device) {}
 
   /// Adding an operation is adding its line here.
   template <op Kind>
@@ -51,7 +62,8 @@ class local_step {
     if constexpr (Kind == op::einsum) return bind_einsum();
     else if constexpr (Kind == op::map) return bind_map();
     else if constexpr (Kind == op::scale) return bind_scale();
-    else if constexpr (Kind == op::reduce_max) return bind_max();
+    else if constexpr (Kind == op::reduce) return bind_reduce();
+    else if constexpr (Kind == op::argmax) return bind_argmax();
     else if constexpr (Kind == op::cast) return bind_cast();
     else if constexpr (Kind == op::softmax)
       return [x = in(0), y = out(0), rows = rows_of(in_value(0)), cols = cols_of(in_value(0))](const run_context&) {
@@ -81,15 +93,35 @@ class local_step {
               cols = cols_of(in_value(0)), smoothing = T(n_.attr.number[0])](const run_context&) {
         kernel::cross_entropy_grad<T>(logits, labels, dloss, dlogits, rows, cols, smoothing);
       };
+    else if constexpr (Kind == op::cumsum)
+      return [x = in(0), carry = n_.inputs > 1 ? in(1) : nullptr, y = out(0), l = line(in_value(0), n_.attr.integer[0]),
+              exclusive = n_.attr.integer[1] != 0, reverse = n_.attr.integer[2] != 0](const run_context&) {
+        kernel::cumsum<T>(x, carry, y, l.outer, l.n, l.inner, exclusive, reverse);
+      };
+    else if constexpr (Kind == op::sort || Kind == op::top_k) return bind_top_k();
+    else if constexpr (Kind == op::scatter_along)
+      return [ids = in<std::int32_t>(0), dy = in(1), y = out(0), from = line(in_value(0), n_.attr.integer[0]),
+              to = line(out_value(0), n_.attr.integer[0])](const run_context&) {
+        kernel::scatter_along<T>(ids, dy, y, to.outer, from.n, to.inner, to.first, to.n);
+      };
+    else if constexpr (Kind == op::block_sum)
+      return [x = in(0), y = out(0), l = line(in_value(0), n_.attr.integer[0])](const run_context&) {
+        kernel::block_sum<T>(x, y, l.outer, l.n, l.inner);
+      };
     else if constexpr (Kind == op::gather)
-      return [table = in(0), ids = in<std::int32_t>(1), y = out(0), count = in_value(1).elements(device_), cols = cols_of(in_value(0)),
-              vocabulary = in_value(0).extent(device_, 0)](const run_context&) {
-        kernel::gather_rows<T>(table, ids, y, count, cols, vocabulary);
+      return [x = in(0), ids = in<std::int32_t>(1), y = out(0), l = line(in_value(0), n_.attr.integer[0]),
+              count = in_value(1).elements(device_)](const run_context&) {
+        kernel::gather_along<T>(x, ids, y, l.outer, {l.first, l.n, l.whole}, l.inner, count);
       };
     else if constexpr (Kind == op::scatter_add)
-      return [ids = in<std::int32_t>(0), dy = in(1), table = out(0), count = in_value(0).elements(device_), cols = cols_of(out_value(0)),
-              vocabulary = out_value(0).extent(device_, 0)](const run_context&) {
-        kernel::scatter_add_rows<T>(ids, dy, table, count, cols, vocabulary);
+      return [ids = in<std::int32_t>(0), dy = in(1), y = out(0), l = line(out_value(0), n_.attr.integer[0]),
+              count = in_value(0).elements(device_)](const run_context&) {
+        kernel::scatter_add_along<T>(ids, dy, y, l.outer, {l.first, l.n, l.whole}, l.inner, count);
+      };
+    else if constexpr (Kind == op::strided_slice || Kind == op::pad || Kind == op::reverse || Kind == op::roll) return bind_moved();
+    else if constexpr (Kind == op::concat)
+      return [=, x = in_array(), y = out(0), to = out_value(0).places[device_], from = in_places(), w = concat_windows()](const run_context&) {
+        for (std::size_t i = 0; i < from.size(); ++i) kernel::move_window_into<T>(x[i], from[i], y, to, w[i]);
       };
     else if constexpr (Kind == op::iota)
       return [y = out<std::int32_t>(0), at = out_value(0).places[device_], along = n_.attr.integer[0]](const run_context&) {
@@ -134,6 +166,7 @@ class local_step {
 
  private:
   node n_;
+  const plan_view& plan_;
   std::span<const bound_value> values_;
   const extents& sizes_;
   std::size_t device_;
@@ -197,9 +230,68 @@ class local_step {
       for (std::int64_t i = 0; i < count; ++i) y[i] = factor * x[i];
     };
   }
-  action bind_max() const {
-    return [m = kernel::reduce_max<T>(dims_of(in_value(0), n_.loops.in[0]), dims_of(out_value(0), n_.loops.out[0])), x = in(0),
-            y = out(0)](const run_context&) { m.run(x, y); };
+  /// A value as lines along one dim: [outer, n, inner], the first of n at global index `first`.
+  struct along_dim {
+    std::int64_t outer = 1, n = 1, inner = 1, first = 0, whole = 1;
+  };
+  along_dim line(const bound_value& v, int at) const {
+    const auto d = std::size_t(at);
+    return {v.span(device_, 0, at), v.extent(device_, at), v.span(device_, at + 1, v.rank()), v.places[device_].offset[d], v.extents[d]};
+  }
+  action bind_reduce() const {
+    const auto a = dims_of(in_value(0), n_.loops.in[0]), y = dims_of(out_value(0), n_.loops.out[0]);
+    return [r = kernel::reduction_kernel<T>(reduction(n_.attr.integer[0]), a, y), x = in(0), to = out(0)](const run_context&) { r.run(x, to); };
+  }
+  action bind_argmax() const {
+    const auto a = dims_of(in_value(0), n_.loops.in[0]), m = dims_of(in_value(1), n_.loops.in[1]);
+    const int along = n_.attr.integer[0];
+    return [k = kernel::first_equal<T>(a, m, n_.loops.in[0][along], in_value(0).places[device_].offset[std::size_t(along)]), x = in(0), best = in(1),
+            y = out<std::int32_t>(0)](const run_context&) { k.run(x, best, y); };
+  }
+  action bind_top_k() const {
+    const auto l = line(in_value(0), n_.attr.integer[0]);
+    const std::int64_t k = out_value(0).extent(device_, n_.attr.integer[0]);
+    if (n_.attr.integer[2] > l.whole)
+      throw error("top_k: " + std::to_string(n_.attr.integer[2]) + " of " + std::to_string(l.whole) + " elements are asked for");
+    return [x = in(0), ids = n_.inputs > 1 ? in<std::int32_t>(1) : nullptr, y = out(0), y_ids = out<std::int32_t>(1), l, k,
+            largest = n_.attr.integer[1] != 0](const run_context&) {
+      kernel::top_k<T>(x, ids, l.first, y, y_ids, l.outer, l.n, l.inner, k, largest);
+    };
+  }
+  /// The windows of a node by the dims of an operand, {} for dims that are read as they are.
+  kernel::window_array windows_of(int operand) const {
+    kernel::window_array w{};
+    for (int d = 0; d < in_value(operand).rank(); ++d)
+      if (const int row = window_of(n_, operand, d)) w[std::size_t(d)] = plan_.windows[std::size_t(row)].bind(sizes_);
+    return w;
+  }
+  action bind_moved() const {
+    const kernel::window_array w = windows_of(0);
+    const bound_value &x = in_value(0), &y = out_value(0);
+    for (int d = 0; d < x.rank() && n_.attr.integer[0]; ++d) {
+      const auto at = std::size_t(d);
+      if (y.extents[at] > 0 && w[at].position(y.extents[at] - 1) >= x.extents[at])
+        throw error("slice: index " + std::to_string(w[at].position(y.extents[at] - 1)) + " is beyond the extent " + std::to_string(x.extents[at]) +
+                    " of dim " + std::to_string(d));
+    }
+    return [from = in(0), from_at = x.places[device_], to = out(0), to_at = y.places[device_], w, fill = T(n_.attr.number[0])](const run_context&) {
+      kernel::move_window<T>(from, from_at, to, to_at, w, fill);
+    };
+  }
+  std::vector<const T*> in_array() const {
+    std::vector<const T*> x;
+    for (int i = 0; i < n_.inputs; ++i) x.push_back(in(i));
+    return x;
+  }
+  std::vector<kernel::placement> in_places() const {
+    std::vector<kernel::placement> places;
+    for (int i = 0; i < n_.inputs; ++i) places.push_back(in_value(i).places[device_]);
+    return places;
+  }
+  std::vector<kernel::window_array> concat_windows() const {
+    std::vector<kernel::window_array> w;
+    for (int i = 0; i < n_.inputs; ++i) w.push_back(windows_of(i));
+    return w;
   }
   action bind_cast() const {
     const std::int64_t count = out_value(0).elements(device_);

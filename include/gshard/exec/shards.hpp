@@ -9,6 +9,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -39,6 +40,7 @@ class axis_map {
     for (int d = 0; d < s.rank; ++d)
       for (int i = 0; i < s[d].size(); ++i) t[d].push_back(to_[std::size_t(s[d][i])]);
     t.partial = std::uint8_t(mask(s.partial));
+    t.pending = s.pending;
     return t;
   }
   std::uint32_t mask(std::uint32_t axes) const {
@@ -52,11 +54,18 @@ class axis_map {
   std::array<int, max_axes> to_{};
 };
 
+/// A dim of which a device holds what its block of another one, of extent `over`, reads.
+struct dim_window {
+  std::int64_t over = -1;  // -1: it holds its own block
+  bound_window reads;
+};
+
 /// One value of a plan on this process: where every shard lies and in which memory.
 struct bound_value {
   dtype type = dtype::f32;
   std::vector<std::int64_t> extents;        // of the whole tensor
   sharding layout;                          // on the cluster's axes
+  std::vector<dim_window> windows;          // per dim, or none
   std::vector<kernel::placement> places;    // per held device
   std::vector<std::byte*> data;             // per held device
 
@@ -75,6 +84,18 @@ struct bound_value {
   }
   int rank() const { return int(extents.size()); }
 };
+
+/// The shard of a value that a device of the mesh holds.
+inline kernel::placement place(const bound_value& v, std::span<const int> mesh, int device) {
+  kernel::placement p = gshard::place(v.extents, v.layout, mesh, device);
+  for (std::size_t d = 0; d < v.windows.size(); ++d) {
+    if (v.windows[d].over < 0) continue;
+    const interval read = reach(v.windows[d].reads, block_of(v.windows[d].over, v.layout[int(d)], mesh, coordinates_of(mesh, device)), v.extents[d]);
+    p.offset[d] = read.begin;
+    p.extent[d] = read.size();
+  }
+  return p;
+}
 
 }  // namespace detail
 }}  // namespace gshard::v0

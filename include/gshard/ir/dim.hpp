@@ -19,12 +19,15 @@ struct dim {
     fixed,    // number
     product,  // first * second
     ratio,    // max(1, ceil(number * first / (divisor * second))): the expert capacity of the paper, 2S/E
+    linear,   // max(0, floor((first_times * first + second_times * second + number) / divisor)): sums, positions of a window
+    blocks,   // number * product of the extents of the mesh axes in the mask `first`: so many for each block
   };
   kind what = kind::bound;
   char letter = 0;
   std::uint8_t first = 0, second = 0;
   std::int64_t number = 0;  // bound: the extent if it is known at compile time, or 0
   std::int64_t divisor = 1;
+  std::int32_t first_times = 0, second_times = 0;
 
   constexpr bool operator==(const dim&) const = default;
 };
@@ -65,8 +68,8 @@ struct dims {
   }
 };
 
-/// The extent of a derived dim, given the extents of the dims before it.
-constexpr std::int64_t derived_extent(const dim& d, list_view<std::int64_t> before) {
+/// The extent of a derived dim, given the extents of the dims before it and of the mesh axes.
+constexpr std::int64_t derived_extent(const dim& d, list_view<std::int64_t> before, list_view<int> axes = {}) {
   switch (d.what) {
     case dim::kind::bound: return -1;
     case dim::kind::fixed: return d.number;
@@ -75,6 +78,17 @@ constexpr std::int64_t derived_extent(const dim& d, list_view<std::int64_t> befo
       const std::int64_t over = d.number * before[d.first], under = d.divisor * before[d.second];
       const std::int64_t rounded = under > 0 ? (over + under - 1) / under : 1;
       return rounded > 0 ? rounded : 1;
+    }
+    case dim::kind::linear: {
+      std::int64_t sum = d.first_times * before[d.first] + d.number;
+      if (d.second_times != 0) sum += d.second_times * before[d.second];
+      return sum > 0 ? sum / d.divisor : 0;
+    }
+    case dim::kind::blocks: {
+      std::int64_t n = d.number;
+      for (std::size_t a = 0; a < axes.size(); ++a)
+        if ((d.first >> a) & 1u) n *= axes[a];
+      return n;
     }
   }
   return -1;

@@ -9,10 +9,12 @@
 #include <gshard/ir/op.hpp>
 #include <gshard/ir/pointwise.hpp>
 #include <gshard/ir/sharding.hpp>
+#include <gshard/ir/window.hpp>
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <type_traits>
 
 namespace gshard { inline namespace v0 {
@@ -33,10 +35,21 @@ constexpr std::int64_t size_of(dtype t) { return t == dtype::f64 ? 8 : 4; }
 struct rule {
   static constexpr int most_in = 6, most_out = 5;
 
-  std::array<short_list, most_in> in{};
-  std::array<short_list, most_out> out{};
+  short_list in[most_in]{};  // not std::array, as in a sharding
+  short_list out[most_out]{};
   std::uint16_t blocked = 0;  // factors that no axis may cut, a bit each
+  /// How dims of operands are read, as rows of the graph's table of windows (0: plainly): by dim; of a concat, by operand. A device
+  /// that computes a block of the factor needs what the block reads.
+  dim_list windows;
 
+  constexpr void set_operands(std::initializer_list<short_list> lists) {
+    int i = 0;
+    for (const short_list& l : lists) in[i++] = l;
+  }
+  constexpr void set_results(std::initializer_list<short_list> lists) {
+    int o = 0;
+    for (const short_list& l : lists) out[o++] = l;
+  }
   constexpr bool is_blocked(int factor) const { return (blocked >> factor) & 1u; }
   constexpr void block(int factor) { blocked = std::uint16_t(blocked | (1u << factor)); }
 };
@@ -55,13 +68,13 @@ struct node {
   std::uint8_t inputs = 0, outputs = 0;
   /// The first so many results are written over the operands at the same places.
   std::uint8_t in_place = 0;
-  std::array<std::int32_t, rule::most_in> in{};
-  std::array<std::int32_t, rule::most_out> out{};
+  std::int32_t in[rule::most_in]{};
+  std::int32_t out[rule::most_out]{};
   rule loops;
   attributes attr;
 
-  constexpr std::int32_t input(int i) const { return in[std::size_t(i)]; }
-  constexpr std::int32_t output(int i = 0) const { return out[std::size_t(i)]; }
+  constexpr std::int32_t input(int i) const { return in[i]; }
+  constexpr std::int32_t output(int i = 0) const { return out[i]; }
 };
 
 /// One tensor of a program: whole in a graph, the shards of one layout in a plan.
@@ -69,10 +82,11 @@ struct value {
   dim_list dims;
   dtype type = dtype::f32;
   sharding layout;
+  dim_list windows;  // by dim, if not empty: a device holds what its block of another dim reads (0: its block)
   std::int32_t producer = -1;   // node, or -1: input or parameter
   std::int32_t parameter = -1;  // its row in the table of parameters, if it is one
 
-  constexpr int rank() const { return dims.size(); }
+  constexpr int rank() const { return dims.count; }
 };
 
 /// How a parameter starts. Drawn from counters keyed by (seed, name, global index), so the same on every mesh.
@@ -100,11 +114,19 @@ struct port {
   std::int32_t value = -1;
 };
 
+/// The row of the table of windows through which a node reads a dim of an operand, or 0.
+constexpr int window_of(const node& n, int operand, int d) {
+  if (n.loops.windows.empty()) return 0;
+  if (n.kind == op::concat) return n.loops.in[std::size_t(operand)][d] == n.attr.integer[0] ? n.loops.windows[operand] : 0;
+  return operand < traits(n.kind).windowed && d < n.loops.windows.size() ? n.loops.windows[d] : 0;
+}
+
 /// A traced program. Nodes stand in an order in which they can run.
 struct graph {
   list<dim> dims;
   list<value> values;
   list<node> nodes;
+  list<window> windows = {window{}};
   list<parameter> parameters;
   list<port> inputs, outputs;
   diagnostic problem;

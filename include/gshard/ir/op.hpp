@@ -14,7 +14,8 @@ enum class op : std::uint8_t {
   einsum,
   map,
   scale,
-  reduce_max,
+  reduce,
+  argmax,
   cast,
   // rows
   softmax,
@@ -23,6 +24,11 @@ enum class op : std::uint8_t {
   layer_norm_grad,
   cross_entropy,
   cross_entropy_grad,
+  cumsum,
+  block_sum,
+  sort,
+  top_k,
+  scatter_along,
   // indices
   gather,
   scatter_add,
@@ -30,6 +36,15 @@ enum class op : std::uint8_t {
   // shape
   reshape,
   annotate,
+  // windows
+  strided_slice,
+  pad,
+  reverse,
+  roll,
+  concat,
+  convolution,
+  pool,
+  pool_grad,
   // random
   dropout,
   // mixture of experts
@@ -59,13 +74,16 @@ struct op_traits {
   bool collective = false;
   /// The result shares the storage of the first operand.
   bool alias = false;
+  /// So many operands are read through the windows of the node's rule, dim by dim.
+  int windowed = 0;
 };
 
 inline constexpr std::array<op_traits, std::size_t(op::count_)> op_table{{
     {op::einsum, "einsum"},
     {op::map, "map"},
     {op::scale, "scale"},
-    {op::reduce_max, "reduce_max"},
+    {op::reduce, "reduce"},
+    {op::argmax, "argmax"},
     {op::cast, "cast"},
     {op::softmax, "softmax"},
     {op::softmax_grad, "softmax_grad"},
@@ -73,11 +91,24 @@ inline constexpr std::array<op_traits, std::size_t(op::count_)> op_table{{
     {op::layer_norm_grad, "layer_norm_grad"},
     {op::cross_entropy, "cross_entropy"},
     {op::cross_entropy_grad, "cross_entropy_grad"},
+    {op::cumsum, "cumsum"},
+    {op::block_sum, "block_sum"},
+    {op::sort, "sort"},
+    {op::top_k, "top_k"},
+    {op::scatter_along, "scatter_along"},
     {op::gather, "gather"},
     {op::scatter_add, "scatter_add"},
     {op::iota, "iota"},
-    {op::reshape, "reshape", false, true},
+    {op::reshape, "reshape", false, true, 1},
     {op::annotate, "annotate", false, true},
+    {op::strided_slice, "strided_slice", false, false, 1},
+    {op::pad, "pad", false, false, 1},
+    {op::reverse, "reverse", false, false, 1},
+    {op::roll, "roll", false, false, 1},
+    {op::concat, "concat"},
+    {op::convolution, "convolution", false, false, 1},
+    {op::pool, "pool", false, false, 1},
+    {op::pool_grad, "pool_grad", false, false, 2},
     {op::dropout, "dropout"},
     {op::top2_gating, "top2_gating"},
     {op::top2_gating_grad, "top2_gating_grad"},

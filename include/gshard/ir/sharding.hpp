@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <gshard/base/interval.hpp>
 #include <gshard/base/packed_list.hpp>
+#include <gshard/ir/reduction.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -9,13 +11,14 @@
 namespace gshard { inline namespace v0 {
 
 /// How one tensor lies on a mesh. Dim d is cut over the mesh axes `axes[d]`, major to minor, each cut into ceil-sized blocks
-/// of what the axes before it left; a mesh axis that occurs nowhere holds copies, or, if its bit is set in `partial`, addends
-/// whose sum is the tensor. A dim whose bit is set in `open` may still be refined by propagation.
+/// of what the axes before it left; a mesh axis that occurs nowhere holds copies, or, if its bit is set in `partial`, parts
+/// whose sum (or maximum, ... : `pending`) is the tensor. A dim whose bit is set in `open` may still be refined by propagation.
 struct sharding {
   short_list axes[max_rank]{};  // not std::array: each of its subscripts is a call that the constexpr evaluator makes
   std::uint8_t rank = 0;
   std::uint8_t partial = 0;
   std::uint8_t open = 0;
+  reduction pending = reduction::sum;
 
   static constexpr sharding replicated(int rank) {
     sharding s;
@@ -41,7 +44,7 @@ struct sharding {
   /// The dim that `axis` cuts, or -1.
   constexpr int dim_of(int axis) const {
     for (int d = 0; d < rank; ++d)
-      if ((*this)[d].contains(axis)) return d;
+      if (axes[d].count > 0 && axes[d].contains(axis)) return d;
     return -1;
   }
   constexpr bool is_open(int d) const { return (open >> d) & 1u; }
@@ -49,12 +52,26 @@ struct sharding {
 
   /// Same placement of data; whether dims are open does not matter.
   constexpr bool same_layout(const sharding& other) const {
-    if (rank != other.rank || partial != other.partial) return false;
+    if (rank != other.rank || partial != other.partial || (partial && pending != other.pending)) return false;
     for (int d = 0; d < rank; ++d)
       if (axes[d].bits != other.axes[d].bits || axes[d].count != other.axes[d].count) return false;
     return true;
   }
   constexpr bool operator==(const sharding&) const = default;
 };
+
+/// The indices of a dim that a device holds which stands at these coordinates of a mesh: every axis, major to minor, cuts what is
+/// left into ceil-sized blocks, so the last ones may be short or empty.
+template <class Mesh, class Coordinates>
+constexpr interval block_of(std::int64_t extent, const short_list& axes, const Mesh& mesh, const Coordinates& at) {
+  interval held{0, extent};
+  for (int i = 0; i < axes.size(); ++i) {
+    const auto a = std::size_t(axes[i]);
+    const std::int64_t length = held.size(), block = (length + mesh[a] - 1) / mesh[a], start = block * at[a];
+    held.begin += start < length ? start : length;
+    if (held.size() > block) held.end = held.begin + block;
+  }
+  return held;
+}
 
 }}  // namespace gshard::v0

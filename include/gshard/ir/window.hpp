@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <gshard/base/interval.hpp>
+
 #include <cstdint>
 
 namespace gshard { inline namespace v0 {
@@ -16,19 +18,14 @@ struct bound_window {
 
   constexpr std::int64_t position(std::int64_t i, std::int64_t k = 0) const { return stride * i + low + step * k; }
   /// What reads the elements: element j is read by the indices of this window, at the same taps.
-  constexpr bound_window inverse() const { return {dilation, -low, taps, -step, stride, wrap}; }
+  constexpr bound_window inverse() const {
+    return stride > 0 ? bound_window{dilation, -low, taps, -step, stride, wrap} : bound_window{-dilation, low, taps, step, -stride, wrap};
+  }
   constexpr bool operator==(const bound_window&) const = default;
 };
 
-/// Indices [begin, end).
-struct interval {
-  std::int64_t begin = 0, end = 0;
-  constexpr std::int64_t size() const { return end - begin; }
-  constexpr bool operator==(const interval&) const = default;
-};
-
-/// The elements of a dim of `extent` that the indices of `block` read, from the first to the last. With wrap they are not brought
-/// back into the dim: the first may be negative, the last beyond the extent.
+/// The elements of a dim of `extent` that the indices of `block` read, from the first to the last. With wrap the first is
+/// inside the dim, and the last may be beyond its extent: element e is there element e - extent.
 constexpr interval reach(const bound_window& w, const interval& block, std::int64_t extent) {
   if (block.size() <= 0 || w.taps <= 0 || extent <= 0) return {};
   const std::int64_t spread = w.step * (w.taps - 1);
@@ -36,10 +33,12 @@ constexpr interval reach(const bound_window& w, const interval& block, std::int6
   const std::int64_t last = w.position(w.stride < 0 ? block.begin : block.end - 1) + (spread > 0 ? spread : 0);
   const auto floor = [](std::int64_t a, std::int64_t b) { return a / b - (a % b != 0 && a < 0); };
   interval r{-floor(-first, w.dilation), floor(last, w.dilation) + 1};
-  if (!w.wrap) {
-    if (r.begin < 0) r.begin = 0;
-    if (r.end > extent) r.end = extent;
+  if (w.wrap) {
+    const std::int64_t back = extent * floor(r.begin, extent);
+    return {r.begin - back, r.end - back};
   }
+  if (r.begin < 0) r.begin = 0;
+  if (r.end > extent) r.end = extent;
   return r.begin < r.end ? r : interval{};
 }
 
@@ -59,6 +58,18 @@ struct window {
   constexpr bound_window bind(const Extents& e) const {
     return {stride_dim == none ? stride : e.dim(stride_dim), low + (low_dim == none ? 0 : plus_low * e.dim(low_dim)),
             taps_dim == none ? 1 : e.dim(taps_dim), step, dilation, wrap};
+  }
+  /// What reads the elements of a dim that the indices of `over` read. Not for windows whose stride is an extent.
+  constexpr window inverse(int read_dim) const {
+    window w = *this;
+    w.over = std::int16_t(read_dim);
+    const int sign = stride > 0 ? -1 : 1;
+    w.stride = -sign * dilation;
+    w.dilation = -sign * stride;
+    w.low = sign * low;
+    w.plus_low = std::int8_t(sign * plus_low);
+    w.step = sign * step;
+    return w;
   }
   constexpr bool operator==(const window&) const = default;
 };

@@ -36,8 +36,8 @@ struct adam {
     if (b.failed()) return;
     rule loops;
     const short_list all = detail::counting(p.rank());
-    loops.in = {all, all, all, all, {}};
-    loops.out = {all, all, all};
+    loops.set_operands({all, all, all, all, {}});
+    loops.set_results({all, all, all});
     attributes attr;
     attr.number = {beta1, beta2, epsilon, weight_decay};
     const dim_list dims = p.get().dims;

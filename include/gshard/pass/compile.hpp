@@ -5,6 +5,7 @@
 #include <gshard/ir/graph.hpp>
 #include <gshard/ir/mesh.hpp>
 #include <gshard/pass/cost.hpp>
+#include <gshard/pass/expand.hpp>
 #include <gshard/pass/partition.hpp>
 #include <gshard/pass/plan.hpp>
 #include <gshard/pass/propagate.hpp>
@@ -34,9 +35,10 @@ struct plan_tables {
   list<node> steps;
   list<parameter> parameters;
   list<port> inputs, outputs;
+  list<window> windows;
   diagnostic problem;
 
-  constexpr plan_view view() const { return {mesh, dims, values, lifetimes, steps, parameters, inputs, outputs}; }
+  constexpr plan_view view() const { return {mesh, dims, values, lifetimes, steps, parameters, inputs, outputs, windows}; }
 };
 
 namespace detail {
@@ -65,6 +67,7 @@ constexpr plan_tables compile(graph& g, const mesh_shape& mesh, const compile_op
   plan_tables p;
   p.mesh = mesh;
   if (!g.problem) propagate(g);
+  if (!g.problem) expand(g, mesh);
   for (const parameter& q : g.parameters)
     if (!g.problem && !options.uneven) detail::check_divisibility(g, q.value, q.name, mesh, options.known);
   for (const port& q : g.inputs)
@@ -80,6 +83,7 @@ constexpr plan_tables compile(graph& g, const mesh_shape& mesh, const compile_op
     p.outputs = static_cast<list<port>&&>(parts.outputs);
   }
   p.dims = g.dims;
+  p.windows = g.windows;
   for (dim& d : p.dims)
     if (const std::int64_t known = d.what == dim::kind::bound ? options.known.find(d.letter) : -1; known > 0) d.number = known;
   p.problem = g.problem;

@@ -5,6 +5,7 @@
 #include <gshard/base/list_view.hpp>
 #include <gshard/ir/graph.hpp>
 #include <gshard/ir/mesh.hpp>
+#include <gshard/ir/window.hpp>
 
 #include <array>
 #include <cstddef>
@@ -17,7 +18,9 @@ struct extents {
   list<std::int64_t> dims;
   std::array<int, max_axes> axes{};
   std::uint32_t known_axes = 0;  // a bit each: not assumed
+  list<char> known_dims;         // one each: not assumed; none if empty
 
+  constexpr bool knows_dim(int i) const { return std::size_t(i) < known_dims.size() && known_dims[std::size_t(i)]; }
   constexpr std::int64_t dim(int i) const { return dims[std::size_t(i)]; }
   constexpr int axis(int a) const { return axes[std::size_t(a)]; }
   /// The number of devices along the axes of a mask.
@@ -34,16 +37,28 @@ namespace detail {
 inline constexpr std::int64_t assumed_dim = 64;
 inline constexpr int assumed_axis = 8;
 
+/// Whether the extent of a derived dim is known, given what is known of the dims before it.
+constexpr bool is_known(const dim& d, const extents& before) {
+  switch (d.what) {
+    case dim::kind::bound: return false;
+    case dim::kind::fixed: return true;
+    case dim::kind::linear: return before.knows_dim(d.first) && (d.second_times == 0 || before.knows_dim(d.second));
+    case dim::kind::blocks: return (d.first & ~before.known_axes) == 0;
+    default: return before.knows_dim(d.first) && before.knows_dim(d.second);
+  }
+}
+
 constexpr extents assume_extents(list_view<dim> dims, const mesh_shape& mesh, const gshard::dims& known) {
   extents e;
-  for (const dim& d : dims) {
-    const std::int64_t bound = d.what == dim::kind::bound ? known.find(d.letter) : derived_extent(d, e.dims);
-    e.dims.push_back(bound >= 0 ? bound : assumed_dim);
-  }
   for (int a = 0; a < mesh.count; ++a) {
     const int extent = mesh.static_extent(a);
     e.axes[std::size_t(a)] = extent == dynamic ? assumed_axis : extent;
     if (extent != dynamic) e.known_axes |= 1u << a;
+  }
+  for (const dim& d : dims) {
+    const std::int64_t bound = d.what == dim::kind::bound ? known.find(d.letter) : derived_extent(d, e.dims, e.axes);
+    e.dims.push_back(bound >= 0 ? bound : assumed_dim);
+    e.known_dims.push_back(d.what == dim::kind::bound ? bound >= 0 : is_known(d, e));
   }
   return e;
 }

@@ -3,14 +3,19 @@
 
 #include <gshard/base/list.hpp>
 #include <gshard/base/list_view.hpp>
+#include <gshard/trace/along.hpp>
 #include <gshard/trace/builder.hpp>
+#include <gshard/trace/convolution.hpp>
 #include <gshard/trace/einsum.hpp>
+#include <gshard/trace/embedding.hpp>
 #include <gshard/trace/map.hpp>
 #include <gshard/trace/parameter_scope.hpp>
 #include <gshard/trace/random.hpp>
+#include <gshard/trace/reduce.hpp>
 #include <gshard/trace/routing.hpp>
 #include <gshard/trace/rows.hpp>
 #include <gshard/trace/shape.hpp>
+#include <gshard/trace/window.hpp>
 
 #include <array>
 #include <cstddef>
@@ -21,15 +26,6 @@ namespace gshard { inline namespace v0 {
 
 namespace detail {
 
-template <class T, int Number>
-void fill_row(const T* const*, const std::int64_t*, T* out, std::int64_t n) {
-  for (std::int64_t i = 0; i < n; ++i) out[i] = T(Number);
-}
-/// The same number everywhere, as a map without operands: a gradient's start does not wait for the value it is a gradient of.
-template <int Number>
-inline constexpr pointwise pointwise_constant{
-    .f32 = fill_row<float, Number>, .f64 = fill_row<double, Number>};
-
 /// Reverse mode over the nodes of a program: walks them backwards, and for every node that has a gradient on a result appends
 /// the nodes that compute the gradients of its operands.
 class differentiator {
@@ -38,7 +34,7 @@ class differentiator {
       : b_(b), gradients_(b.program.values.size(), -1), needed_(b.program.values.size(), false) {
     for (const symbol& s : wanted) needed_[std::size_t(s.id)] = true;
     for (const node& n : b.program.nodes)
-      for (int i = 0; i < n.inputs; ++i)
+      for (int i = 0; i < n.inputs && n.attr.function != &pointwise_stop; ++i)
         if (needed_[std::size_t(n.input(i))])
           for (int o = 0; o < n.outputs; ++o) needed_[std::size_t(n.output(o))] = true;
     gradients_[std::size_t(of)] = emit_constant(pointwise_constant<1>, at(of)).id;
@@ -72,14 +68,6 @@ class differentiator {
   constexpr symbol out(const node& n, int i = 0) { return at(n.output(i)); }
   constexpr bool wants(const node& n, int i) const { return needed_[std::size_t(n.input(i))]; }
 
-  constexpr symbol emit_constant(const pointwise& number, symbol like) {
-    rule r;
-    r.out[0] = counting(like.rank());
-    attributes attr;
-    attr.function = &number;
-    return {&b_, b_.add_node(op::map, {}, r, attr, {{like.get().dims, like.get().type}})};
-  }
-
   constexpr void add(std::int32_t value, symbol g) {
     if (g.id < 0) return;
     std::int32_t& sum = gradients_[std::size_t(value)];
@@ -97,7 +85,7 @@ class differentiator {
       case op::einsum: return pull_back_einsum(n, dy);
       case op::map: return pull_back_map(n, dy);
       case op::scale: return add(n.input(0), emit_scale(dy, n.attr.number[0], n.attr.dims, n.attr.number[1]));
-      case op::reduce_max: return pull_back_max(n, dy);
+      case op::reduce: return n.attr.integer[0] == int(reduction::prod) ? pull_back_product(n, dy) : pull_back_extremum(n, dy);
       case op::softmax: return add(n.input(0), emit_row_gradient(op::softmax_grad, n, out(n), dy));
       case op::cross_entropy: {
         const symbol d{&b_, b_.add_node(op::cross_entropy_grad, {n.input(0), n.input(1), dy.id}, loops_of(n, {0, 1}, true, {0}), n.attr,
@@ -111,11 +99,19 @@ class differentiator {
         for (int i = 0; i < 3; ++i) add(n.input(i), parts[std::size_t(i)]);
         return;
       }
-      case op::gather: {
-        const symbol d{&b_, b_.add_node(op::scatter_add, {n.input(1), dy.id}, loops_of(n, {1}, true, {0}), {},
-                                        {{in(n, 0).get().dims, dy.get().type}})};
-        return add(n.input(0), d);
-      }
+      case op::gather: return add(n.input(0), emit_scatter_add(in(n, 1), dy, n.attr.integer[0], in(n, 0).get().dims));
+      case op::scatter_add: return add(n.input(1), gather(dy, in(n, 0), n.attr.integer[0]));
+      case op::cumsum: return add(n.input(0), emit_cumsum(dy, n.attr.integer[0], n.attr.integer[1], !n.attr.integer[2]));
+      case op::sort:
+      case op::top_k: return add(n.input(0), emit_scatter_along(out(n, 1), dy, n.attr.integer[0], in(n, 0)));
+      case op::strided_slice:
+      case op::pad:
+      case op::reverse:
+      case op::roll: return add(n.input(0), emit_moved_back(n, in(n, 0), dy));
+      case op::concat: return pull_back_concat(n, dy);
+      case op::convolution: return pull_back_convolution(n, dy);
+      case op::pool: return pull_back_pool(n, dy);
+      case op::argmax: return;
       case op::reshape: return add(n.input(0), emit_reshape(dy, n.attr.integer[0], -n.attr.integer[1]));
       case op::annotate: {
         const symbol d{&b_, b_.add_node(op::annotate, {dy.id}, n.loops, {}, {{dy.get().dims, dy.get().type}})};
@@ -171,15 +167,29 @@ class differentiator {
       short_list known;
       for (int d = 0; d < mine.size(); ++d) {
         const bool elsewhere = factors[0].contains(mine[d]) || (count > 1 && factors[1].contains(mine[d]));
-        if (mine.find(mine[d]) != d) return b_.fail(fault::not_differentiable, "einsum with a repeated index");
+        if (mine.find(mine[d]) != d) continue;
         if (elsewhere) known.push_back(mine[d]);
       }
       symbol g = dy;
       if (count > 1 || known != factors[0])
         g = emit_einsum(b_, list_view(operands.data(), count), list_view(factors.data(), count), known);
       if (!b_.failed() && known.size() < mine.size()) g = emit_broadcast(g, known, in(n, i), mine);
+      for (int d = 0; d < mine.size() && !b_.failed(); ++d)
+        if (const int first = mine.find(mine[d]); first != d) g = emit_on_diagonal(g, first, d);
       add(n.input(i), g);
     }
+  }
+  /// x where the indices of two dims are equal, else 0.
+  constexpr symbol emit_on_diagonal(symbol x, int first, int second) {
+    rule r;
+    r.out[0] = counting(x.rank());
+    attributes attr;
+    const auto index = [&](int along) {
+      attr.integer[0] = along;
+      const symbol i{&b_, b_.add_node(op::iota, {}, r, attr, {{x.get().dims, dtype::i32}})};
+      return cast(i, x.get().type);
+    };
+    return map<[](auto v, auto a, auto b) { return a == b ? v : decltype(v)(0); }>(x, index(first), index(second));
   }
 
   constexpr symbol emit_broadcast(symbol x, const short_list& from, symbol like, const short_list& to) {
@@ -203,11 +213,12 @@ class differentiator {
         if (!f.differentiable) return b_.fail(fault::not_differentiable, "map: second derivative");
         rule r = n.loops;
         r.in[n.inputs] = n.loops.out[0];
-        std::array<std::int32_t, rule::most_in> ids = n.in;
+        std::int32_t ids[rule::most_in]{};
+        for (int k = 0; k < n.inputs; ++k) ids[k] = n.in[k];
         ids[n.inputs] = dy.id;
         attributes attr;
         attr.function = &f.derivative(i);
-        g = {&b_, b_.add_node(op::map, list_view(ids.data(), std::size_t(n.inputs) + 1), r, attr, {{dy.get().dims, dy.get().type}})};
+        g = {&b_, b_.add_node(op::map, list_view(ids, std::size_t(n.inputs) + 1), r, attr, {{dy.get().dims, dy.get().type}})};
       }
       const short_list& mine = n.loops.in[std::size_t(i)];
       if (mine.size() < n.loops.out[0].size()) g = emit_einsum(b_, list_view(&g, 1), list_view(&n.loops.out[0], 1), mine);
@@ -215,24 +226,100 @@ class differentiator {
     }
   }
 
-  /// dy where x equals the maximum; where several do, each gets its share.
-  constexpr void pull_back_max(const node& n, symbol dy) {
-    const symbol x = in(n, 0), y = out(n);
-    const short_list all = counting(x.rank());
+  /// The dims of a reduction's operand that its result has.
+  constexpr short_list kept_of(const node& n) {
     short_list kept;
-    for (int d = 0; d < y.rank(); ++d) kept.push_back(n.loops.in[0].find(n.loops.out[0][d]));
-    const auto map_of = [&](const pointwise& f, symbol a, symbol b, const short_list& factors) {
-      rule r;
-      r.in[0] = r.out[0] = factors;
-      r.in[1] = factors == all ? kept : factors;
-      attributes attr;
-      attr.function = &f;
-      return symbol{&b_, b_.add_node(op::map, {a.id, b.id}, r, attr, {{a.get().dims, a.get().type}})};
-    };
-    const symbol hit = map_of(pointwise_of<[](auto v, auto largest) { return v == largest ? decltype(v)(1) : decltype(v)(0); }, 2>, x, y, all);
+    for (int d = 0; d < out(n).rank(); ++d) kept.push_back(n.loops.in[0].find(n.loops.out[0][d]));
+    return kept;
+  }
+
+  /// dy where x equals the extremum; where several do, each gets its share.
+  constexpr void pull_back_extremum(const node& n, symbol dy) {
+    const symbol x = in(n, 0), y = out(n);
+    const short_list all = counting(x.rank()), kept = kept_of(n), own = counting(y.rank());
+    const symbol hit = emit_map_of(pointwise_of<[](auto v, auto best) { return v == best ? decltype(v)(1) : decltype(v)(0); }, 2>,
+                                   std::array{x, y}, std::array{all, kept}, x);
     const symbol hits = emit_einsum(b_, list_view(&hit, 1), list_view(&all, 1), kept);
-    const symbol share = map_of(pointwise_of<[](auto d, auto count) { return d / count; }, 2>, dy, hits, counting(y.rank()));
-    add(n.input(0), map_of(pointwise_of<[](auto v, auto d) { return v * d; }, 2>, hit, share, all));
+    const symbol share = emit_map_of(pointwise_of<[](auto d, auto count) { return d / count; }, 2>, std::array{dy, hits}, std::array{own, own}, y);
+    add(n.input(0), emit_map_of(pointwise_of<[](auto v, auto d) { return v * d; }, 2>, std::array{hit, share}, std::array{all, kept}, x));
+  }
+
+  /// dy * the product of the other elements, which is y / x, but where some element is zero: then the product of those that are not.
+  constexpr void pull_back_product(const node& n, symbol dy) {
+    const symbol x = in(n, 0), y = out(n);
+    const short_list all = counting(x.rank()), kept = kept_of(n);
+    const symbol zero = emit_map_of(pointwise_of<[](auto v) { return v == decltype(v)(0) ? decltype(v)(1) : decltype(v)(0); }, 1>,
+                                    std::array{x}, std::array{all}, x);
+    const symbol zeros = emit_einsum(b_, list_view(&zero, 1), list_view(&all, 1), kept);
+    const symbol filled = emit_map_of(pointwise_of<[](auto v) { return v == decltype(v)(0) ? decltype(v)(1) : v; }, 1>, std::array{x}, std::array{all}, x);
+    rule r = n.loops;
+    const symbol others{&b_, b_.add_node(op::reduce, {filled.id}, r, n.attr, {{y.get().dims, y.get().type}})};
+    constexpr auto slope = [](auto v, auto count, auto product, auto d) {
+      using number = decltype(v);
+      if (v == number(0)) return count == number(1) ? d * product : number(0);
+      return count == number(0) ? d * product / v : number(0);
+    };
+    add(n.input(0), emit_map_of(pointwise_of<slope, 4>, std::array{x, zeros, others, dy}, std::array{all, kept, kept, kept}, x));
+  }
+
+  constexpr void pull_back_concat(const node& n, symbol dy) {
+    const int at = n.attr.integer[0];
+    for (int i = 0; i < n.inputs; ++i) {
+      if (!wants(n, i)) continue;
+      const int own = in(n, i).get().dims[at];
+      const window w = b_.program.windows[std::size_t(n.loops.windows[i])].inverse(own);
+      add(n.input(i), emit_moved(op::strided_slice, dy, at, own, w));
+    }
+  }
+
+  /// Each operand's gradient is a convolution of the other two: read through the windows if it is that of the windowed operand's
+  /// partner, through their inverses if it is that of the windowed operand.
+  constexpr void pull_back_convolution(const node& n, symbol dy) {
+    const short_list &a = n.loops.in[0], &w = n.loops.in[1], &y = n.loops.out[0];
+    const symbol x = in(n, 0), second = n.inputs > 1 ? in(n, 1) : b_.nothing();
+    if (n.inputs > 1 && wants(n, 1)) {
+      const symbol g = emit_convolution(x, a, n.loops.windows, n.attr.dims, dy, y, w, second.get().dims);
+      add(n.input(1), g);
+    }
+    if (!wants(n, 0)) return;
+    // The partner that has the positions is read through the inverse windows; the other has the taps, or nobody has.
+    bool positions_in_y = true;
+    for (int d = 0; d < a.size(); ++d)
+      if (n.loops.windows[d]) positions_in_y = positions_in_y && y.contains(a[d]);
+    const symbol from = positions_in_y ? dy : second, other = positions_in_y ? second : dy;
+    const short_list &from_factors = positions_in_y ? y : w, &other_factors = positions_in_y ? w : y;
+    dim_list windows, taps, dims;
+    for (int d = 0; d < from_factors.size(); ++d) {
+      windows.push_back(0);
+      taps.push_back(0);
+    }
+    short_list known;
+    for (int d = 0; d < a.size(); ++d) {
+      const int at = from_factors.find(a[d]);
+      if (n.loops.windows[d]) {
+        if (at < 0) return b_.fail(fault::not_differentiable, "convolution");
+        windows.set(at, b_.row_of(b_.program.windows[std::size_t(n.loops.windows[d])].inverse(x.get().dims[d])));
+        taps.set(at, n.attr.dims[d]);
+      } else if (at < 0 && !(other.id >= 0 && other_factors.contains(a[d]))) {
+        continue;  // summed alone: the gradient is the same all along it
+      }
+      known.push_back(a[d]);
+      dims.push_back(x.get().dims[d]);
+    }
+    symbol g = emit_convolution(from, from_factors, windows, taps, other, other_factors, known, dims);
+    if (!b_.failed() && known.size() < a.size()) g = emit_broadcast(g, known, x, a);
+    add(n.input(0), g);
+  }
+
+  constexpr void pull_back_pool(const node& n, symbol dy) {
+    const symbol x = in(n, 0);
+    rule loops;
+    loops.in[0] = loops.in[1] = loops.out[0] = counting(x.rank());
+    for (int d = 0; d < x.rank(); ++d) {
+      const int w = n.loops.windows[d];
+      loops.windows.push_back(w ? b_.row_of(b_.program.windows[std::size_t(w)].inverse(x.get().dims[d])) : 0);
+    }
+    add(n.input(0), {&b_, b_.add_node(op::pool_grad, {n.output(1), dy.id}, loops, n.attr, {{x.get().dims, dy.get().type}})});
   }
 
   constexpr void pull_back_gating(const node& n) {
@@ -240,7 +327,7 @@ class differentiator {
     rule r = route::base();
     r.blocked = n.loops.blocked;
     std::array<std::int32_t, 5> ids{n.input(0), n.output(0), dweight.id, daux.id, n.inputs > 1 ? n.input(1) : -1};
-    r.in = {n.loops.in[0], route::chosen, route::chosen, n.loops.out[2], n.loops.in[1]};
+    r.set_operands({n.loops.in[0], route::chosen, route::chosen, n.loops.out[2], n.loops.in[1]});
     r.out[0] = n.loops.in[0];
     const symbol d{&b_, b_.add_node(op::top2_gating_grad, list_view(ids.data(), n.inputs > 1 ? 5u : 4u), r, n.attr,
                                     {{in(n, 0).get().dims, in(n, 0).get().type}})};

@@ -6,6 +6,7 @@
 #include <gshard/ir/mesh.hpp>
 #include <gshard/pass/cost.hpp>
 #include <gshard/pass/reshard.hpp>
+#include <gshard/pass/windowed.hpp>
 
 #include <array>
 #include <cstddef>
@@ -72,11 +73,18 @@ class partitioner {
 
   constexpr const value& version(std::int32_t v) const { return result_.values[std::size_t(v)]; }
 
+  /// How a node takes an operand or leaves a result: its layout, and the windows of dims that are cut.
+  struct held_as {
+    sharding layout;
+    dim_list windows;
+  };
+
   /// A new version of tensor `of` (a value of the graph) with this layout.
-  constexpr std::int32_t add_version(std::int32_t of, const sharding& layout) {
+  constexpr std::int32_t add_version(std::int32_t of, const sharding& layout, const dim_list& windows = {}) {
     value v = g_.at(of);
     v.layout = layout;
     v.layout.open = 0;
+    v.windows = windows;
     v.producer = std::int32_t(result_.steps.size());
     const auto id = std::int32_t(result_.values.size());
     result_.values.push_back(v);
@@ -134,7 +142,7 @@ class partitioner {
     std::int64_t best = -1;
     for (std::int32_t v = first_[std::size_t(of)]; v >= 0; v = next_[std::size_t(v)]) {
       const sharding& s = version(v).layout;
-      if (layout.partial & ~s.partial) continue;
+      if ((layout.partial & ~s.partial) || !version(v).windows.empty()) continue;
       const std::int64_t c = s.same_layout(layout) ? 0 : 1 + plan_reshard(version(v), s, layout, e_).bytes;
       if (best < 0 || c < best) {
         best = c;
@@ -145,53 +153,145 @@ class partitioner {
     return best;
   }
 
+  constexpr void check_not_overwritten(std::int32_t of) {
+    const std::int32_t owner = root(of);
+    if (!overwritten_[std::size_t(owner)]) return;
+    for (const parameter& p : g_.parameters)
+      if (p.value == owner) g_.problem.report(fault::read_after_update, p.name.view());
+  }
+  constexpr std::int32_t add_move(op kind, std::uint32_t axes, std::int32_t from, std::int32_t to) {
+    node n;
+    n.kind = kind;
+    n.inputs = n.outputs = 1;
+    n.in[0] = from;
+    n.out[0] = to;
+    n.attr.integer[0] = std::int32_t(axes);
+    result_.steps.push_back(n);
+    return to;
+  }
   /// The version of `of` in this layout; adds the moves that make it.
   constexpr std::int32_t fetch(std::int32_t of, const sharding& layout) {
     std::int32_t now = -1;
     cost(of, layout, &now);
-    if (const std::int32_t owner = root(of); overwritten_[std::size_t(owner)]) {
-      for (const parameter& p : g_.parameters)
-        if (p.value == owner) g_.problem.report(fault::read_after_update, p.name.view());
-      return now;
-    }
+    check_not_overwritten(of);
+    if (g_.problem) return now;
     for (const move& m : plan_reshard(version(now), version(now).layout, layout, e_)) {
-      node n;
-      n.kind = m.kind;
-      n.inputs = n.outputs = 1;
-      n.in[0] = now;
-      n.attr.integer[0] = m.axes;
-      now = add_version(of, m.to);
-      n.out[0] = now;
-      result_.steps.push_back(n);
+      const std::int32_t from = now;
+      now = add_move(m.kind, m.axes, from, add_version(of, m.to));
     }
     return now;
   }
 
+  /// Bytes to have tensor `of` so, and the version to start from; -1: bring it to the plain layout first.
+  constexpr std::int64_t cost(std::int32_t of, const held_as& wanted, std::int32_t& from) const {
+    value goal = g_.at(of);
+    goal.layout = wanted.layout;
+    goal.windows = wanted.windows;
+    value plain = goal;
+    plain.windows = {};
+    from = -1;
+    std::int64_t best = cost(of, wanted.layout) + 1 + bytes_lacking(plain, goal, g_.windows, e_);
+    for (std::int32_t v = first_[std::size_t(of)]; v >= 0; v = next_[std::size_t(v)]) {
+      const value& have = version(v);
+      if (have.layout.partial != wanted.layout.partial) continue;
+      std::int64_t c = 1;
+      if (have.windows.empty()) c += bytes_lacking(have, goal, g_.windows, e_);
+      else if (have.windows == wanted.windows && have.layout.same_layout(wanted.layout)) c = 0;
+      else continue;
+      if (c > best || (c == best && from >= 0)) continue;
+      best = c;
+      from = v;
+    }
+    return best;
+  }
+  constexpr std::int32_t fetch(std::int32_t of, const held_as& wanted) {
+    if (wanted.windows.empty()) return fetch(of, wanted.layout);
+    std::int32_t from = -1;
+    cost(of, wanted, from);
+    check_not_overwritten(of);
+    if (g_.problem) return from;
+    if (from < 0) from = fetch(of, wanted.layout);
+    if (version(from).windows == wanted.windows) return from;
+    return exchange(from, of, wanted);
+  }
+  /// From one complete layout to another, where devices hold what windows read before or after: one exchange.
+  constexpr std::int32_t exchange(std::int32_t from, std::int32_t of, const held_as& wanted) {
+    const std::int32_t to = add_version(of, wanted.layout, wanted.windows);
+    const value &before = version(from), &after = version(to);
+    bool has_all = true;
+    for (int d = 0; d < before.rank(); ++d) {
+      const bool plain = before.windows.empty() && (after.windows.empty() || after.windows[d] == 0);
+      has_all = has_all && (before.layout[d].empty() || (plain && before.layout[d].is_prefix_of(after.layout[d])));
+    }
+    const op kind = has_all ? op::slice : before.layout.same_layout(after.layout) ? op::collective_permute : op::all_to_all;
+    const std::uint32_t axes = moving_axes(before.layout, after.layout) | axes_of_windows(before) | axes_of_windows(after);
+    return add_move(kind, axes, from, to);
+  }
+
+  /// Parts of a result that are still to be combined, over the axes of a mask.
+  struct pending_parts {
+    std::uint8_t axes = 0;
+    reduction what = reduction::sum;
+  };
+
   /// The layout in which a node with these cuts takes or leaves a tensor.
-  static constexpr sharding layout_of(const short_list& dims, const cut_table& cuts) {
+  static constexpr sharding layout_of(const short_list& dims, const cut_table& cuts, const pending_parts& pending) {
     sharding s = sharding::replicated(dims.size());
     for (int d = 0; d < dims.size(); ++d) s[d] = cuts[std::size_t(dims[d])];
+    s.partial = pending.axes;
+    s.pending = pending.what;
     return s;
   }
+  constexpr held_as operand_of(const node& n, int i, const choice& c, const pending_parts& pending) const {
+    const short_list& loops = n.loops.in[std::size_t(i)];
+    held_as h{layout_of(loops, c.cuts, pending), {}};
+    if (n.loops.windows.empty()) return h;
+    const dim_list& dims = g_.at(n.input(i)).dims;
+    bool any = false;
+    for (int d = 0; d < loops.size(); ++d) {
+      const int w = h.layout[d].empty() ? 0 : window_of(n, i, d);
+      const bool needed = w && !reads_its_block(g_.windows[std::size_t(w)], dims[d], h.layout[d], e_);
+      h.windows.push_back(needed ? w : 0);
+      any = any || needed;
+    }
+    if (!any) h.windows = {};
+    return h;
+  }
+  constexpr std::int64_t operand_cost(const node& n, int i, const choice& c, const pending_parts& pending) const {
+    const held_as h = operand_of(n, i, c, pending);
+    std::int32_t from = -1;
+    return h.windows.empty() ? cost(n.input(i), h.layout) : cost(n.input(i), h, from);
+  }
+  /// Two dims that become one, the first of them cut: a device then has what its block of the first reads of the result.
+  constexpr dim_list windows_of_result(const node& n, const sharding& made) const {
+    dim_list windows;
+    if (n.kind != op::reshape || n.attr.integer[1] != 1) return windows;
+    const int at = n.attr.integer[0], w = n.attr.integer[2];
+    if (made[at].empty() || reads_its_block(g_.windows[std::size_t(w)], g_.at(n.output()).dims[at], made[at], e_)) return windows;
+    for (int d = 0; d < made.rank; ++d) windows.push_back(d == at ? w : 0);
+    return windows;
+  }
   /// An axis that cuts a factor which the result lacks leaves a pending sum over it.
-  constexpr sharding result_layout(const short_list& dims, const choice& c, std::uint8_t pending) const {
-    sharding s = layout_of(dims, c.cuts);
-    s.partial = pending;
+  constexpr sharding result_layout(const node& n, int o, const choice& c, const pending_parts& pending) const {
+    const short_list& dims = n.loops.out[std::size_t(o)];
+    sharding s = layout_of(dims, c.cuts, pending);
     for (int a = 0; a < axes_; ++a)
       if (c.factor_of[std::size_t(a)] >= 0 && !dims.contains(c.factor_of[std::size_t(a)])) s.partial = std::uint8_t(s.partial | (1u << a));
+    if (s.partial != pending.axes) s.pending = n.kind == op::reduce ? reduction(n.attr.integer[0]) : n.kind == op::argmax ? reduction::min : reduction::sum;
     return s;
   }
 
   /// Pending sums that run through a node: it is linear in all its operands together, they all have the same, and nobody needs one
   /// of them complete anyway.
-  constexpr std::uint8_t pending_through(const node& n) const {
-    if (!is_linear(n)) return 0;
+  constexpr pending_parts pending_through(const node& n) const {
+    if (!is_linear(n)) return {};
     for (int i = 0; i < n.inputs; ++i)
-      if (completed_[std::size_t(n.input(i))]) return 0;
-    const std::uint8_t pending = version(first_[std::size_t(n.input(0))]).layout.partial;
+      if (completed_[std::size_t(n.input(i))]) return {};
+    const sharding& first = version(first_[std::size_t(n.input(0))]).layout;
     for (int i = 1; i < n.inputs; ++i)
-      if (version(first_[std::size_t(n.input(i))]).layout.partial != pending) return 0;
-    return pending;
+      if (version(first_[std::size_t(n.input(i))]).layout.partial != first.partial) return {};
+    if (first.partial == 0 || (first.pending != reduction::sum && n.kind != op::reshape)) return {};
+    return {first.partial, first.pending};
   }
 
   /// The factors that `axis` cuts in some version of an operand or in the layout wanted for a result, a bit each.
@@ -205,6 +305,19 @@ class partitioner {
       for (std::int32_t v = first_[std::size_t(n.input(i))]; v >= 0; v = next_[std::size_t(v)])
         look(version(v).layout, n.loops.in[std::size_t(i)]);
     for (int o = 0; o < n.outputs; ++o) look(g_.at(n.output(o)).layout, n.loops.out[std::size_t(o)]);
+    return found ? found : elsewhere(n, axis);
+  }
+  /// An axis that cuts only dims that this node needs whole may cut others meanwhile, which is less than gathering them.
+  constexpr std::uint32_t elsewhere(const node& n, int axis) const {
+    std::uint32_t found = 0;
+    if (!n.loops.blocked || n.outputs == 0) return found;
+    for (int i = 0; i < n.inputs; ++i) {
+      const sharding& s = version(first_[std::size_t(n.input(i))]).layout;
+      if (s.dim_of(axis) < 0) continue;
+      const short_list &in = n.loops.in[std::size_t(i)], &out = n.loops.out[0];
+      for (int d = 0; d < in.size(); ++d)
+        if (!n.loops.is_blocked(in[d]) && out.contains(in[d])) found |= 1u << in[d];
+    }
     return found;
   }
 
@@ -236,34 +349,54 @@ class partitioner {
 
   /// Bytes to bring the operands to these cuts and the results to the layouts that propagation wants. Work that an axis repeats on
   /// all its devices instead of sharing it counts like sending its results.
-  constexpr std::int64_t cost(const node& n, const choice& c, std::uint8_t pending) const {
+  constexpr std::int64_t cost(const node& n, const choice& c, const pending_parts& pending) const {
     std::int64_t total = 0;
-    for (int i = 0; i < n.inputs; ++i) {
-      sharding s = layout_of(n.loops.in[std::size_t(i)], c.cuts);
-      s.partial = pending;
-      total += cost(n.input(i), s);
-    }
+    for (int i = 0; i < n.inputs; ++i) total += operand_cost(n, i, c, pending);
     bool repeats = false;
     for (int a = 0; a < axes_; ++a) repeats = repeats || c.factor_of[std::size_t(a)] < 0;
     for (int o = 0; o < n.outputs; ++o) {
       const value& v = g_.at(n.output(o));
-      const sharding made = result_layout(n.loops.out[std::size_t(o)], c, pending);
+      const sharding made = result_layout(n, o, c, pending);
       sharding wanted = v.layout;
       if (wanted.partial & ~made.partial) total += unwanted;
       wanted.partial = std::uint8_t(wanted.partial & made.partial);
+      wanted.pending = made.pending;
+      if (const dim_list windows = windows_of_result(n, made); !windows.empty()) {
+        value before = v, after = v;
+        before.layout = after.layout = made;
+        before.windows = windows;
+        total += 1 + bytes_lacking(before, after, g_.windows, e_);
+      }
       if (!made.same_layout(wanted)) total += 1 + plan_reshard(v, made, wanted, e_).bytes;
       if (repeats) total += shard_elements(v.dims, made, e_) * size_of(v.type);
     }
     return total;
   }
 
+  /// Whether what a node computes is about the blocks of its result's layout.
+  constexpr bool lies_as_made(const node& n) const {
+    if (n.kind == op::block_sum || (n.kind == op::cumsum && n.inputs > 1)) return true;
+    return n.kind == op::top_k && g_.dims[std::size_t(g_.at(n.output()).dims[n.attr.integer[0]])].what == dim::kind::blocks;
+  }
+  constexpr choice as_result(const node& n) const {
+    choice c;
+    const sharding& s = g_.at(n.output()).layout;
+    for (int d = 0; d < s.rank; ++d) {
+      const int f = n.loops.out[0][d];
+      c.cuts[std::size_t(f)] = s[d];
+      for (int i = 0; i < s[d].size(); ++i) c.factor_of[std::size_t(s[d][i])] = f;
+    }
+    return c;
+  }
+
   /// The cheapest factor for every axis.
-  constexpr choice choose(const node& n, std::uint8_t pending) const {
+  constexpr choice choose(const node& n, const pending_parts& pending) const {
+    if (lies_as_made(n)) return as_result(n);
     choice c, best;
     std::array<std::uint32_t, max_axes> options{};
     bool any = false;
     for (int a = 0; a < axes_; ++a) {
-      options[std::size_t(a)] = (pending >> a) & 1u ? 0u : candidates(n, a);
+      options[std::size_t(a)] = (pending.axes >> a) & 1u ? 0u : candidates(n, a);
       any = any || options[std::size_t(a)] != 0;
     }
     if (!any) return best;
@@ -272,7 +405,7 @@ class partitioner {
     return best;
   }
   /// Tries every factor (and none) for axis a and those after it.
-  constexpr void try_axis(const node& n, std::uint8_t pending, const std::array<std::uint32_t, max_axes>& options, int a, choice& c,
+  constexpr void try_axis(const node& n, const pending_parts& pending, const std::array<std::uint32_t, max_axes>& options, int a, choice& c,
                           choice& best, std::int64_t& lowest) const {
     if (a == axes_) {
       cut(c, n);
@@ -302,18 +435,25 @@ class partitioner {
       first_[std::size_t(n.output())] = alias(source, n.output());
       return;
     }
-    const std::uint8_t pending = pending_through(n);
+    const pending_parts pending = pending_through(n);
     const choice c = choose(n, pending);
     node step = n;
-    for (int i = 0; i < n.inputs; ++i) {
-      sharding s = layout_of(n.loops.in[std::size_t(i)], c.cuts);
-      s.partial = pending;
-      step.in[std::size_t(i)] = fetch(n.input(i), s);
+    for (int i = 0; i < n.inputs; ++i) step.in[std::size_t(i)] = fetch(n.input(i), operand_of(n, i, c, pending));
+    if (n.kind == op::reshape) {
+      const sharding made = result_layout(n, 0, c, pending);
+      if (const dim_list windows = windows_of_result(n, made); !windows.empty()) return place_merged(n, step, made, windows);
     }
-    for (int o = 0; o < n.outputs; ++o)
-      step.out[std::size_t(o)] = add_version(n.output(o), result_layout(n.loops.out[std::size_t(o)], c, pending));
+    for (int o = 0; o < n.outputs; ++o) step.out[std::size_t(o)] = add_version(n.output(o), result_layout(n, o, c, pending));
     for (int o = 0; o < n.in_place; ++o) overwritten_[std::size_t(root(n.input(o)))] = 1;
     result_.steps.push_back(step);
+  }
+  /// The result of a reshape in which devices hold other blocks than the layout says: brought there at once.
+  constexpr void place_merged(const node& n, node step, const sharding& made, const dim_list& windows) {
+    std::int32_t& first = first_[std::size_t(n.output())];
+    const std::int32_t as_read = step.out[0] = add_version(n.output(), made, windows);
+    result_.steps.push_back(step);
+    first = -1;  // nobody else takes that version
+    exchange(as_read, n.output(), {made, {}});
   }
   constexpr std::int32_t alias(std::int32_t source, std::int32_t as) {
     node n;

@@ -6,6 +6,7 @@
 #include <gshard/ir/mesh.hpp>
 #include <gshard/pass/cost.hpp>
 #include <gshard/pass/schedule.hpp>
+#include <gshard/pass/windowed.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -26,6 +27,7 @@ struct plan_view {
   list_view<node> steps;
   list_view<parameter> parameters;
   list_view<port> inputs, outputs;
+  list_view<window> windows;
 
   constexpr const value& at(std::int32_t v) const { return values[std::size_t(v)]; }
 
@@ -44,8 +46,7 @@ struct plan_view {
   /// Bytes that one device receives in a step, at the largest shard.
   constexpr std::int64_t bytes_received(const node& step, const extents& e) const {
     if (!traits(step.kind).collective) return 0;
-    const value& v = at(step.input(0));
-    return gshard::bytes_received(step.kind, std::uint32_t(step.attr.integer[0]), v, v.layout, at(step.output()).layout, e);
+    return gshard::bytes_received(step.kind, std::uint32_t(step.attr.integer[0]), at(step.input(0)), at(step.output()), windows, e);
   }
   /// Bytes that one device receives in all steps of a kind, or in all.
   constexpr std::int64_t bytes_received(op kind, const extents& e) const {
@@ -68,9 +69,9 @@ struct plan_view {
   /// The extents of all dims, derived ones included; -1 where a letter is not bound.
   constexpr extents bind(const gshard::dims& bound, list_view<int> axes) const {
     extents e;
-    for (const dim& d : dims)
-      e.dims.push_back(d.what == dim::kind::bound ? bound.find(d.letter) : derived_extent(d, e.dims));
     for (std::size_t a = 0; a < axes.size(); ++a) e.axes[a] = axes[a];
+    for (const dim& d : dims)
+      e.dims.push_back(d.what == dim::kind::bound ? bound.find(d.letter) : derived_extent(d, e.dims, axes));
     e.known_axes = (1u << axes.size()) - 1u;
     return e;
   }

@@ -123,34 +123,77 @@ constexpr plan_tables build_program() {
 }
 
 struct plan_sizes {
-  std::size_t dims, values, steps, parameters, inputs, outputs;
-};
+  std::size_t dims, values, steps, parameters, inputs, outputs, windows;
 
-/// The tables of a plan in arrays of just the right size.
-template <plan_sizes N>
-struct plan_storage {
-  std::array<dim, N.dims> dims;
-  std::array<value, N.values> values;
-  std::array<lifetime, N.values> lifetimes;
-  std::array<node, N.steps> steps;
-  std::array<parameter, N.parameters> parameters;
-  std::array<port, N.inputs> inputs;
-  std::array<port, N.outputs> outputs;
-
-  constexpr explicit plan_storage(const plan_tables& p) {
-    for (std::size_t i = 0; i < p.dims.size(); ++i) dims[i] = p.dims[i];
-    for (std::size_t i = 0; i < p.values.size(); ++i) values[i] = p.values[i];
-    for (std::size_t i = 0; i < p.lifetimes.size(); ++i) lifetimes[i] = p.lifetimes[i];
-    for (std::size_t i = 0; i < p.steps.size(); ++i) steps[i] = p.steps[i];
-    for (std::size_t i = 0; i < p.parameters.size(); ++i) parameters[i] = p.parameters[i];
-    for (std::size_t i = 0; i < p.inputs.size(); ++i) inputs[i] = p.inputs[i];
-    for (std::size_t i = 0; i < p.outputs.size(); ++i) outputs[i] = p.outputs[i];
+  constexpr bool fit(const plan_sizes& room) const {
+    return dims <= room.dims && values <= room.values && steps <= room.steps && parameters <= room.parameters && inputs <= room.inputs &&
+           outputs <= room.outputs && windows <= room.windows;
   }
 };
 
-struct plan_summary {
+/// A place of a table that may stay empty. A union, because clang evaluates what an empty row would hold row by row.
+template <class Row>
+union maybe_row {
+  char nothing;
+  Row row;
+  constexpr maybe_row() : nothing(0) {}
+  constexpr explicit maybe_row(const Row& r) : row(r) {}
+};
+
+template <class Row>
+using just_row = Row;
+
+constexpr const auto& row_of(const auto& place) { return place; }
+template <class Row>
+constexpr const Row& row_of(const maybe_row<Row>& place) {
+  return place.row;
+}
+
+template <class Place, std::size_t N, class Rows>
+constexpr void fill(std::array<Place, N>& table, const Rows& rows, std::size_t count) {
+  const auto* from = rows.data();
+  Place* to = table.data();  // an array's subscript is one more call for every row
+  for (std::size_t i = 0; i < count; ++i) to[i] = Place(row_of(from[i]));
+}
+/// The tables of a plan in arrays, as places: rows, or for a plan whose sizes are not known yet, maybe_rows.
+template <plan_sizes N, template <class> class Place>
+struct plan_arrays {
+  std::array<Place<dim>, N.dims> dims{};
+  std::array<Place<value>, N.values> values{};
+  std::array<Place<lifetime>, N.values> lifetimes{};
+  std::array<Place<node>, N.steps> steps{};
+  std::array<Place<parameter>, N.parameters> parameters{};
+  std::array<Place<port>, N.inputs> inputs{};
+  std::array<Place<port>, N.outputs> outputs{};
+  std::array<Place<window>, N.windows> windows{};
+
+  /// Copies the first rows of other tables.
+  template <class Tables>
+  constexpr plan_arrays(const Tables& p, const plan_sizes& sizes) {
+    fill(dims, p.dims, sizes.dims);
+    fill(values, p.values, sizes.values);
+    fill(lifetimes, p.lifetimes, sizes.values);
+    fill(steps, p.steps, sizes.steps);
+    fill(parameters, p.parameters, sizes.parameters);
+    fill(inputs, p.inputs, sizes.inputs);
+    fill(outputs, p.outputs, sizes.outputs);
+    fill(windows, p.windows, sizes.windows);
+  }
+};
+
+/// Room for the plans that are made in one evaluation. A greater one is made twice: for its sizes, then into arrays of these.
+inline constexpr plan_sizes ample{256, 1 << 14, 1 << 14, 1 << 13, 64, 64, 256};
+
+/// What a plan comes in before its sizes are known: its tables, if there is room for them.
+struct plan_draft {
   plan_sizes sizes{};
   diagnostic problem;
+  plan_arrays<ample, maybe_row> tables;
+
+  constexpr explicit plan_draft(const plan_tables& p)
+      : sizes{p.dims.size(), p.values.size(), p.steps.size(), p.parameters.size(), p.inputs.size(), p.outputs.size(), p.windows.size()},
+        problem(p.problem),
+        tables(p, sizes.fit(ample) ? sizes : plan_sizes{}) {}
 };
 
 }  // namespace detail
@@ -161,13 +204,14 @@ struct plan_summary {
 /// Compile time: every fault of the model, its specs and its equations, as one sentence with its words beside it.
 template <auto Model, class Mesh, class... Options>
 class program {
-  static constexpr detail::plan_summary summary = [] {
-    const plan_tables p = detail::build_program<Model, Mesh, Options...>();
-    return detail::plan_summary{{p.dims.size(), p.values.size(), p.steps.size(), p.parameters.size(), p.inputs.size(), p.outputs.size()},
-                                p.problem};
+  static constexpr detail::plan_draft draft{detail::build_program<Model, Mesh, Options...>()};
+  static_assert(detail::check_program<draft.problem.what, draft.problem, Mesh>());
+  static constexpr detail::plan_sizes sizes = draft.sizes;
+  static constexpr detail::plan_arrays<sizes, detail::just_row> storage = [] {
+    using arrays = detail::plan_arrays<sizes, detail::just_row>;
+    if constexpr (sizes.fit(detail::ample)) return arrays(draft.tables, sizes);
+    else return arrays(detail::build_program<Model, Mesh, Options...>(), sizes);
   }();
-  static_assert(detail::check_program<summary.problem.what, summary.problem, Mesh>());
-  static constexpr detail::plan_storage<summary.sizes> storage{detail::build_program<Model, Mesh, Options...>()};
 
  public:
   using mesh = Mesh;
@@ -175,7 +219,7 @@ class program {
   using inputs = decltype(std::tuple_cat(std::conditional_t<detail::is_input<Options>, std::tuple<Options>, std::tuple<>>{}...));
 
   static constexpr plan_view plan{Mesh::shape,         storage.dims,   storage.values, storage.lifetimes, storage.steps,
-                                  storage.parameters, storage.inputs, storage.outputs};
+                                  storage.parameters, storage.inputs, storage.outputs, storage.windows};
 };
 
 }}  // namespace gshard::v0

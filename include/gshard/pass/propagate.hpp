@@ -4,7 +4,6 @@
 #include <gshard/base/list.hpp>
 #include <gshard/ir/graph.hpp>
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 
@@ -57,15 +56,16 @@ class node_propagation {
  private:
   graph& g_;
   const node& n_;
-  std::array<short_list, short_list::largest + 1> cuts_{};
+  short_list cuts_[short_list::largest + 1]{};
   bool any_ = false;
 
   constexpr void collect(std::int32_t v, const short_list& factors) {
     const sharding& s = g_.at(v).layout;
-    for (int d = 0; d < factors.size(); ++d) {
-      if (s[d].empty() || n_.loops.is_blocked(factors[d])) continue;
-      short_list& cut = cuts_[std::size_t(factors[d])];
-      if (cut.size() < s[d].size()) cut = s[d];
+    for (int d = 0; d < factors.count; ++d) {
+      const short_list& axes = s.axes[d];
+      if (axes.count == 0 || n_.loops.is_blocked(factors[d])) continue;
+      short_list& cut = cuts_[factors[d]];
+      if (cut.count < axes.count) cut = axes;
       any_ = true;
     }
   }
@@ -73,12 +73,14 @@ class node_propagation {
     sharding& s = g_.at(v).layout;
     if (!s.open) return false;
     bool changed = false;
-    for (int d = 0; d < factors.size(); ++d) {
-      const short_list& cut = cuts_[std::size_t(factors[d])];
-      if (!s.is_open(d) || cut.size() <= s[d].size() || !s[d].is_prefix_of(cut)) continue;
-      const std::uint32_t added = cut.mask() & ~(s[d].empty() ? 0u : s[d].mask());
+    for (int d = 0; d < factors.count; ++d) {
+      const short_list& cut = cuts_[factors[d]];
+      if (cut.count == 0) continue;
+      short_list& axes = s.axes[d];
+      if (!s.is_open(d) || cut.count <= axes.count || !axes.is_prefix_of(cut)) continue;
+      const std::uint32_t added = cut.mask() & ~axes.mask();
       if (added & (s.used() | s.partial)) continue;
-      s[d] = cut;
+      axes = cut;
       changed = true;
     }
     return changed;

@@ -20,8 +20,7 @@ namespace detail {
 class shard_searcher {
  public:
   constexpr shard_searcher(const graph& g, const mesh_shape& mesh, const extents& e, const search_options& o, const shard_space& space)
-      : g_(g), mesh_(mesh), e_(e), o_(o), space_(space) {
-    for (const value& v : g.values) given_.push_back(v.layout);
+      : program_(g), g_(g), mesh_(mesh), e_(e), o_(o), space_(space) {
     for (const shard_variable& x : space.variables) {
       offset_.push_back(std::int32_t(least_.size()));
       for (std::size_t c = 0; c < x.candidates.size(); ++c) least_.push_back({});
@@ -85,10 +84,14 @@ class shard_searcher {
   constexpr const score& least(std::size_t variable, int c) const { return least_[std::size_t(offset_[variable] + c)]; }
 
   /// The program with these layouts, planned.
-  constexpr plan_tables plan(const picks& p) {
-    assign(p);
-    g_.problem = {};
-    return compile(g_, mesh_, o_.compile);
+  constexpr plan_tables plan(const picks& p) const {
+    graph g = program_;
+    assign(g, p);
+    return compile(g, mesh_, o_.compile);
+  }
+  /// A plan has dims of its own.
+  constexpr step_price price_of(const plan_tables& made) const {
+    return price(made.view(), assume_extents(made.dims, mesh_, o_.compile.known), o_.on);
   }
 
  private:
@@ -97,12 +100,12 @@ class shard_searcher {
     score s;
   };
 
-  graph g_;
+  const graph& program_;
+  graph g_;  // the same, for propagation alone
   const mesh_shape& mesh_;
   const extents& e_;
   const search_options& o_;
   const shard_space& space_;
-  list<sharding> given_;  // by value of the program
   list<std::int32_t> offset_;
   list<score> least_;  // by variable and candidate: the best plan with that one
   list<std::uint64_t> seen_;
@@ -129,14 +132,14 @@ class shard_searcher {
   }
   constexpr bool fits(const score& s) const { return o_.memory_limit <= 0 || s.bytes <= o_.memory_limit; }
 
-  constexpr void assign(const picks& p) {
-    for (std::size_t v = 0; v < given_.size(); ++v) g_.values[v].layout = given_[v];
+  constexpr void assign(graph& g, const picks& p) const {
     for (std::size_t v = 0; v < count(); ++v)
-      if (p[v] >= 0) space_.assign(g_, v, space_.variables[v].candidates[std::size_t(p[v])]);
+      if (p[v] >= 0) space_.assign(g, v, space_.variables[v].candidates[std::size_t(p[v])]);
   }
   /// What propagation makes of choices for some variables.
   constexpr picks completed(const picks& p) {
-    assign(p);
+    for (std::size_t v = 0; v < g_.values.size(); ++v) g_.values[v].layout = program_.values[v].layout;
+    assign(g_, p);
     propagate(g_);
     picks all = p;
     for (std::size_t v = 0; v < count(); ++v) {
@@ -161,7 +164,7 @@ class shard_searcher {
     ++evaluations_;
     const plan_tables made = plan(p);
     if (made.problem) return {};
-    const step_price cost = price(made.view(), e_, o_.on);
+    const step_price cost = price_of(made);
     const score s{cost.seconds(), cost.bytes()};
     for (std::size_t v = 0; v < count(); ++v)
       if (score& l = least_[std::size_t(offset_[v] + p[v])]; better(s, l)) l = s;
@@ -317,8 +320,8 @@ constexpr shard_choice search_shardings(const graph& g, const mesh_shape& mesh, 
   }
   const detail::picks& best = search.best();
   const plan_tables plan = search.plan(best);
-  summary.price = price(plan.view(), e, o.on);
-  summary.unsearched = price(plain.view(), e, o.on);
+  summary.price = search.price_of(plan);
+  summary.unsearched = search.price_of(plain);
   summary.memory_limit = o.memory_limit;
   summary.evaluations = search.evaluations();
 

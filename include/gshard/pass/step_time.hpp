@@ -5,6 +5,7 @@
 #include <gshard/ir/graph.hpp>
 #include <gshard/pass/cost.hpp>
 #include <gshard/pass/plan.hpp>
+#include <gshard/pass/windowed.hpp>
 
 #include <array>
 #include <cstddef>
@@ -39,10 +40,11 @@ namespace detail {
 
 constexpr std::int64_t shard_bytes(const plan_view& plan, std::int32_t v, const extents& e) {
   const value& t = plan.at(v);
-  return shard_elements(t.dims, t.layout, e) * size_of(t.type);
+  return shard_elements(t, plan.windows, e) * size_of(t.type);
 }
 
-/// How often the innermost body of a step runs: the product of the extents of its factors, as its operands and results are cut.
+/// How often the innermost body of a step runs: the product of the extents of its factors, as its operands and results are cut. What an
+/// operand is read through a window for has the extent that it has elsewhere.
 constexpr std::int64_t loop_count(const plan_view& plan, const node& step, const extents& e) {
   std::int64_t n = 1;
   std::uint32_t seen = 0;
@@ -54,14 +56,15 @@ constexpr std::int64_t loop_count(const plan_view& plan, const node& step, const
       n *= shard_extent(t.dims[d], t.layout[d], e);
     }
   };
-  for (int i = 0; i < step.inputs; ++i) loop(step.input(i), step.loops.in[std::size_t(i)]);
-  for (int o = 0; o < step.outputs; ++o) loop(step.output(o), step.loops.out[std::size_t(o)]);
+  for (int o = 0; o < step.outputs; ++o) loop(step.output(o), step.loops.out[o]);
+  for (int i = step.inputs; i-- > 0;) loop(step.input(i), step.loops.in[i]);
   return n;
 }
 
 /// Additions and multiplications of the operations that have more of them than elements.
 constexpr double flops(const plan_view& plan, const node& step, const extents& e) {
-  return step.kind == op::einsum && step.inputs == 2 ? 2 * double(loop_count(plan, step, e)) : 0;
+  const bool products = step.inputs == 2 && (step.kind == op::einsum || step.kind == op::convolution);
+  return products ? 2 * double(loop_count(plan, step, e)) : 0;
 }
 
 /// Bytes that a step reads and writes on a device: its operands and results. A table is read where its rows are looked up alone.

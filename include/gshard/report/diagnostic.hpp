@@ -25,6 +25,7 @@ constexpr std::string_view sentence(fault what) {
     case fault::index_repeated: return "an output index of the einsum equation occurs twice";
     case fault::dims_differ: return "one index or operation meets two different dims";
     case fault::dims_do_not_broadcast: return "the dims of an operand are not among the dims of the largest operand, in their order";
+    case fault::bad_range: return "a range or window is empty, runs backwards or goes beyond its dim";
     case fault::wrong_type: return "an operand has another element type than the operation takes";
     case fault::does_not_divide: return "a static extent is not a multiple of the static extents of the mesh axes that cut it";
     case fault::incomplete_output: return "a pending sum (partial) is used where a complete tensor is declared";
@@ -59,6 +60,7 @@ inline std::string words(const diagnostic& d) {
       const std::string index = d.word.empty() ? "" : ", index " + word;
       return about + ", operand " + number(d.first) + ", dim " + number(d.second) + index;
     }
+    case fault::bad_range: return about + ": " + number(d.first) + (d.second < 0 ? "" : ", " + number(d.second));
     case fault::dims_do_not_broadcast:
     case fault::wrong_type: return about + ", operand " + number(d.first);
     case fault::does_not_divide:

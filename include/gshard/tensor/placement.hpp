@@ -6,7 +6,6 @@
 #include <gshard/ir/sharding.hpp>
 #include <gshard/kernel/view.hpp>
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -23,17 +22,9 @@ inline kernel::placement place(std::span<const std::int64_t> extents, const shar
   kernel::placement p;
   p.rank = int(extents.size());
   for (std::size_t d = 0; d < extents.size(); ++d) {
-    std::int64_t begin = 0, length = extents[d];
-    const short_list& axes = layout[int(d)];
-    for (int i = 0; i < axes.size(); ++i) {
-      const auto a = std::size_t(axes[i]);
-      const std::int64_t block = (length + mesh[a] - 1) / mesh[a];
-      const std::int64_t start = std::min(length, block * coordinates[a]);
-      begin += start;
-      length = std::min(block, length - start);
-    }
-    p.extent[d] = length;
-    p.offset[d] = begin;
+    const interval block = block_of(extents[d], layout[int(d)], mesh, coordinates);
+    p.extent[d] = block.size();
+    p.offset[d] = block.begin;
     p.global[d] = extents[d];
   }
   return p;

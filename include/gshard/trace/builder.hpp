@@ -126,6 +126,54 @@ class builder {
     }
     return intern(d);
   }
+  /// max(0, floor((first_times * first + second_times * second + number) / divisor)); one of the dims itself where it is just that.
+  constexpr int linear_dim(int first, int first_times, int second, int second_times, std::int64_t number, std::int64_t divisor = 1) {
+    dim d;
+    d.what = dim::kind::linear;
+    d.first = std::uint8_t(first);
+    d.first_times = first_times;
+    d.second = std::uint8_t(second_times ? second : 0);
+    d.second_times = second_times;
+    d.number = number;
+    d.divisor = divisor;
+    const auto is_fixed = [&](int i) { return program.dims[std::size_t(i)].what == dim::kind::fixed; };
+    const auto fold = [&](std::uint8_t& at, std::int32_t& times) {
+      if (times == 0 || !is_fixed(at)) return;
+      d.number += times * program.dims[std::size_t(at)].number;
+      times = 0;
+      at = 0;
+    };
+    fold(d.first, d.first_times);
+    fold(d.second, d.second_times);
+    if (d.first_times == 0) {
+      d.first = d.second;
+      d.first_times = d.second_times;
+      d.second = 0;
+      d.second_times = 0;
+    }
+    if (d.first_times == 0) return fixed_dim(d.number > 0 ? d.number / d.divisor : 0);
+    if (d.first_times == 1 && d.second_times == 0 && d.number == 0 && d.divisor == 1) return d.first;
+    return intern(d);
+  }
+  /// So many entries for every block that the axes of a mask make.
+  constexpr int blocks_dim(std::uint32_t axes, std::int64_t each) {
+    dim d;
+    d.what = dim::kind::blocks;
+    d.first = std::uint8_t(axes);
+    d.number = each;
+    return intern(d);
+  }
+  /// The row of a window in the table of windows.
+  constexpr int row_of(const window& w) {
+    for (std::size_t i = 1; i < program.windows.size(); ++i)
+      if (program.windows[i] == w) return int(i);
+    if (program.windows.size() == std::size_t(dim_list::largest) + 1) {
+      fail(fault::too_many_dims, "window");
+      return 0;
+    }
+    program.windows.push_back(w);
+    return int(program.windows.size()) - 1;
+  }
   /// The dims that a declaration such as "GSM" means.
   constexpr dim_list dims_of(std::string_view letters, std::string_view tensor) {
     dim_list list;
@@ -169,6 +217,13 @@ constexpr bool require_real(builder& b, std::string_view operation, std::initial
     if (s.get().type != type || type == dtype::i32) b.fail(fault::wrong_type, operation, {}, at);
     ++at;
   }
+  return !b.failed();
+}
+
+/// Whether x has a dim `at`; reports if not.
+constexpr bool check_dim(symbol x, int at, std::string_view operation) {
+  builder& b = *x.owner;
+  if (!b.failed() && (at < 0 || at >= x.rank())) b.fail(fault::rank_mismatch, operation, {}, at + 1, x.rank());
   return !b.failed();
 }
 

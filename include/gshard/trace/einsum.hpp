@@ -198,24 +198,4 @@ constexpr symbol mean(symbol x) {
   return detail::emit_scale(total, 1, x.get().dims, -1);
 }
 
-/// reduce_max<"GSE->GS">(x): the largest element over the indices that the output lacks; an axis that cuts them is gathered.
-template <fixed_string Equation>
-constexpr symbol reduce_max(symbol x) {
-  builder& b = *x.owner;
-  const equation& e = detail::checked_equation<Equation, 1>(b);
-  if (!detail::require_real(b, Equation.view(), {x})) return b.nothing();
-  if (x.rank() != e.operands[0].size()) {
-    b.fail(fault::rank_mismatch, Equation.view(), {}, e.operands[0].size(), x.rank());
-    return b.nothing();
-  }
-  rule loops;
-  loops.in[0] = e.operands[0];
-  loops.out[0] = e.output;
-  dim_list dims;
-  for (int d = 0; d < e.output.size(); ++d) dims.push_back(x.get().dims[e.operands[0].find(e.output[d])]);
-  for (int f = 0; f < e.factors; ++f)
-    if (!e.output.contains(f)) loops.block(f);
-  return {&b, b.add_node(op::reduce_max, {x.id}, loops, {}, {{dims, x.get().type}})};
-}
-
 }}  // namespace gshard::v0

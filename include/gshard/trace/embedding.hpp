@@ -3,6 +3,7 @@
 
 #include <gshard/base/fixed_string.hpp>
 #include <gshard/trace/builder.hpp>
+#include <gshard/trace/map.hpp>
 #include <gshard/trace/parameter_scope.hpp>
 #include <gshard/trace/rows.hpp>
 
@@ -10,25 +11,74 @@
 
 namespace gshard { inline namespace v0 {
 
-/// gather(table, ids)[..., m] = table[ids[...], m]: an embedding. table: [V, M]; ids: int32 of any rank.
-/// The rows of the table are whole on a device; its gradient is a scatter-add, a pending sum over the axes that cut ids.
-constexpr symbol gather(symbol table, symbol ids) {
+namespace detail {
+/// How rows of a table along `at` meet ids: the table's factors, those of the ids, those of the rows that were gathered.
+struct row_factors {
+  short_list table, ids, rows;
+};
+constexpr row_factors rows_along(int at, int ids_rank, int table_rank) {
+  const int rank = table_rank - 1 + ids_rank, row = rank;
+  row_factors f{{}, counting(ids_rank, at), counting(rank)};
+  for (int d = 0; d < table_rank; ++d) f.table.push_back(d < at ? d : d == at ? row : d - 1 + ids_rank);
+  return f;
+}
+constexpr bool check_rows(symbol table, symbol ids, int at, std::string_view operation) {
   builder& b = *table.owner;
-  if (!detail::check_rank(b, table, 2, "gather")) return b.nothing();
-  if (ids.rank() == max_rank) b.fail(fault::rank_mismatch, "gather", {}, max_rank - 1, max_rank);
-  if (ids.get().type != dtype::i32) b.fail(fault::wrong_type, "gather", {}, 1);
-  if (table.rank() != 2) b.fail(fault::rank_mismatch, "gather", {}, 2, table.rank());
+  if (!check_rank(b, table, 1, operation)) return false;
+  if (at < 0 || at >= table.rank()) b.fail(fault::rank_mismatch, operation, {}, at + 1, table.rank());
+  if (ids.get().type != dtype::i32) b.fail(fault::wrong_type, operation, {}, 1);
+  if (table.rank() - 1 + ids.rank() > max_rank) b.fail(fault::rank_mismatch, operation, {}, max_rank, table.rank() - 1 + ids.rank());
+  return !b.failed();
+}
+
+/// op::scatter_add: for a table of these dims, the sum of the rows that have its id. Attributes: integer[0] = dim.
+constexpr symbol emit_scatter_add(symbol ids, symbol rows, int at, const dim_list& table) {
+  builder& b = *rows.owner;
   if (b.failed()) return b.nothing();
+  const row_factors f = rows_along(at, ids.rank(), table.size());
   rule loops;
-  const int rank = ids.rank(), model = rank, row = rank + 1;
-  loops.in[0].push_back(row);
-  loops.in[0].push_back(model);
-  loops.in[1] = detail::counting(rank);
-  loops.out[0] = detail::counting(rank + 1);
-  loops.block(row);
-  dim_list dims = ids.get().dims;
-  dims.push_back(table.get().dims[1]);
-  return {&b, b.add_node(op::gather, {table.id, ids.id}, loops, {}, {{dims, table.get().type}})};
+  loops.in[0] = f.ids;
+  loops.in[1] = f.rows;
+  loops.out[0] = f.table;
+  attributes attr;
+  attr.integer[0] = at;
+  return {&b, b.add_node(op::scatter_add, {ids.id, rows.id}, loops, attr, {{table, rows.get().type}})};
+}
+}  // namespace detail
+
+/// gather(table, ids, dim)[a..., i..., c...] = table[a..., ids[i...], c...]: an embedding with dim = 0. ids: int32 of any rank; one that is
+/// outside the dim throws `gshard::error` on all processes. Attributes: integer[0] = dim.
+/// Communicates, where the dim is cut: the sum of what every block gives (all_reduce or reduce_scatter), or the table if that is less.
+constexpr symbol gather(symbol table, symbol ids, int dim = 0) {
+  builder& b = *table.owner;
+  if (b.failed() || !detail::check_rows(table, ids, dim, "gather")) return b.nothing();
+  const detail::row_factors f = detail::rows_along(dim, ids.rank(), table.rank());
+  rule loops;
+  loops.in[0] = f.table;
+  loops.in[1] = f.ids;
+  loops.out[0] = f.rows;
+  dim_list dims;
+  for (int d = 0; d < dim; ++d) dims.push_back(table.get().dims[d]);
+  for (int d = 0; d < ids.rank(); ++d) dims.push_back(ids.get().dims[d]);
+  for (int d = dim + 1; d < table.rank(); ++d) dims.push_back(table.get().dims[d]);
+  attributes attr;
+  attr.integer[0] = dim;
+  return {&b, b.add_node(op::gather, {table.id, ids.id}, loops, attr, {{dims, table.get().type}})};
+}
+
+/// scatter_add(x, ids, updates, dim): x, to whose rows along `dim` the updates are added that have their id; several may have one.
+/// updates: the dims of x with those of ids in place of `dim`. The opposite of gather.
+/// Communicates nothing where x is cut along `dim`; an axis that cuts ids leaves a pending sum.
+constexpr symbol scatter_add(symbol x, symbol ids, symbol updates, int dim = 0) {
+  builder& b = *x.owner;
+  if (b.failed() || !detail::check_rows(x, ids, dim, "scatter_add") || !detail::require_real(b, "scatter_add", {x, updates})) return b.nothing();
+  const detail::row_factors f = detail::rows_along(dim, ids.rank(), x.rank());
+  if (updates.rank() != f.rows.size()) b.fail(fault::rank_mismatch, "scatter_add", {}, f.rows.size(), updates.rank());
+  for (int d = 0; d < updates.rank() && !b.failed(); ++d) {
+    const int in_ids = f.ids.find(d), in_x = f.table.find(d);
+    if (updates.get().dims[d] != (in_ids >= 0 ? ids.get().dims[in_ids] : x.get().dims[in_x])) b.fail(fault::dims_differ, "scatter_add", {}, 2, d);
+  }
+  return x + detail::emit_scatter_add(ids, updates, dim, x.get().dims);
 }
 
 /// iota<"TU">(m)[t, u] = t as int32, or u with along = 1. Attributes: integer[0] = along.

@@ -54,8 +54,8 @@ constexpr gating_result emit_top2_gating(symbol gates, symbol mask, capacity c, 
   loops.block(route::expert);
   loops.in[0] = route::factors({route::group, route::token, route::expert});
   loops.in[1] = route::factors({route::group, route::token});
-  loops.out = {route::chosen, route::chosen, route::factors({route::group}),
-               route::factors({route::group, route::expert}), route::factors({route::group})};
+  loops.set_results({route::chosen, route::chosen, route::factors({route::group}), route::factors({route::group, route::expert}),
+                     route::factors({route::group})});
   attributes attr;
   attr.integer = {b.next_random_key(), std::int32_t(second), 0};
   attr.dims = dims({place});

@@ -68,6 +68,41 @@ constexpr symbol emit_scale(symbol x, double constant, const dim_list& over = {}
   return {&b, b.add_node(op::scale, {x.id}, loops, attr, {{x.get().dims, x.get().type}})};
 }
 
+template <class T, int Number>
+void fill_row(const T* const*, const std::int64_t*, T* out, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) out[i] = T(Number);
+}
+/// The same number everywhere, as a map without operands: it does not wait for the value it is shaped like.
+template <int Number>
+inline constexpr pointwise pointwise_constant{
+    .f32 = fill_row<float, Number>, .f64 = fill_row<double, Number>};
+
+constexpr symbol emit_constant(const pointwise& number, symbol like) {
+  builder& b = *like.owner;
+  if (b.failed()) return b.nothing();
+  rule loops;
+  loops.out[0] = counting(like.rank());
+  attributes attr;
+  attr.function = &number;
+  return {&b, b.add_node(op::map, {}, loops, attr, {{like.get().dims, like.get().type}})};
+}
+
+/// f of tensors whose dims are these dims of `like`.
+constexpr symbol emit_map_of(const pointwise& f, list_view<symbol> operands, list_view<short_list> dims, symbol like) {
+  builder& b = *like.owner;
+  if (b.failed()) return b.nothing();
+  rule r;
+  std::array<std::int32_t, rule::most_in> ids{};
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    r.in[i] = dims[i];
+    ids[i] = operands[i].id;
+  }
+  r.out[0] = counting(like.rank());
+  attributes attr;
+  attr.function = &f;
+  return {&b, b.add_node(op::map, list_view(ids.data(), operands.size()), r, attr, {{like.get().dims, like.get().type}})};
+}
+
 }  // namespace detail
 
 /// map<f>(x, ...)[i] = f(x[i], ...) for a captureless generic callable. Operands of lower rank are broadcast over the dims that

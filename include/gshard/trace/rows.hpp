@@ -5,14 +5,15 @@
 
 #include <cstdint>
 
-// Operations along the last dim. That dim stays whole on a device; every other dim may be cut without communication.
+// Operations along the last dim. Every other dim may be cut without communication; where that dim is cut, softmax and layer_norm
+// communicate a number or two per row.
+
 namespace gshard { inline namespace v0 {
 
 namespace detail {
 constexpr rule rows_rule(int rank) {
   rule r;
   r.in[0] = r.out[0] = counting(rank);
-  r.block(rank - 1);
   return r;
 }
 constexpr bool check_rank(builder& b, symbol x, int least, std::string_view what) {
@@ -64,6 +65,7 @@ constexpr symbol cross_entropy(symbol logits, symbol labels, double smoothing = 
     return b.nothing();
   }
   rule loops = detail::rows_rule(logits.rank());
+  loops.block(logits.rank() - 1);
   loops.in[1] = loops.out[0] = detail::counting(logits.rank() - 1);
   attributes attr;
   attr.number[0] = smoothing;

@@ -9,7 +9,16 @@
 namespace gshard { inline namespace v0 {
 
 namespace detail {
-/// op::reshape. Attributes: integer[0] = the dim, integer[1] = 1 to merge it with the next one, -1 to take it apart again.
+/// Block [a, b) of the first of two dims, merged with the second, is [a * second, b * second) of the two together.
+constexpr int merged_rows(builder& b, int first, int second) {
+  window w;
+  w.over = std::int16_t(first);
+  w.stride_dim = w.taps_dim = std::int16_t(second);
+  return b.row_of(w);
+}
+
+/// op::reshape. Attributes: integer[0] = the dim, integer[1] = 1 to merge it with the next one, -1 to take it apart again; of a merger
+/// integer[2] = the window through which the first dim reads the result.
 constexpr symbol emit_reshape(symbol x, int at, int direction) {
   builder& b = *x.owner;
   if (b.failed()) return b.nothing();
@@ -31,31 +40,32 @@ constexpr symbol emit_reshape(symbol x, int at, int direction) {
     loops.block(factor);
     list.push_back(factor++);
   };
+  attributes attr;
+  attr.integer = {at, direction, 0};
   if (direction > 0) {
-    dims.push_back(b.product_dim(before[at], before[at + 1]));
+    keep(at);
+    dims.set(at, b.product_dim(before[at], before[at + 1]));
     blocked(loops.in[0]);
-    blocked(loops.in[0]);
-    blocked(loops.out[0]);
+    attr.integer[2] = merged_rows(b, before[at], before[at + 1]);
   } else {
     const dim whole = b.program.dims[std::size_t(before[at])];
     if (whole.what != dim::kind::product) {
       b.fail(fault::dims_differ, "split_dim", {}, 0, at);
       return b.nothing();
     }
-    dims.push_back(whole.first);
+    keep(at);
+    dims.set(at, whole.first);
     dims.push_back(whole.second);
-    blocked(loops.in[0]);
     blocked(loops.out[0]);
-    blocked(loops.out[0]);
+    for (int d = 0; d < rank; ++d) loops.windows.push_back(d == at ? merged_rows(b, whole.first, whole.second) : 0);
   }
   for (int d = at + (direction > 0 ? 2 : 1); d < rank; ++d) keep(d);
-  attributes attr;
-  attr.integer = {at, direction, 0};
   return {&b, b.add_node(op::reshape, {x.id}, loops, attr, {{dims, x.get().type}})};
 }
 }  // namespace detail
 
-/// merge_dims<1>: [G,B,T,M] -> [G,B*T,M]. No data moves on a device; the two dims are whole there.
+/// merge_dims<1>: [G,B,T,M] -> [G,B*T,M]. No data moves on a device. The first of the two dims may be cut, the second is whole there;
+/// where blocks of the first are not blocks of the two together, their borders are exchanged.
 template <int At>
 constexpr symbol merge_dims(symbol x) {
   return detail::emit_reshape(x, At, 1);

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+namespace gshard { inline namespace v0 { namespace kernel {
+
+/// out[o, j, i] = carry[o, i] + sum of x[o, k, i] over the k <= j (exclusive: k < j; reverse: k >= j, k > j), added one after another.
+/// x, out: [outer, n, inner], not overlapping; carry: [outer, inner], what other shards have summed before, or null for zeros.
+template <class T>
+void cumsum(const T* x, const T* carry, T* out, std::int64_t outer, std::int64_t n, std::int64_t inner, bool exclusive, bool reverse) {
+  const std::int64_t step = reverse ? -inner : inner, first = reverse ? (n - 1) * inner : 0;
+  const auto columns = [=](std::int64_t o, std::int64_t i) {
+    T sum = carry ? carry[o * inner + i] : T(0);
+    std::int64_t at = o * n * inner + first + i;
+    for (std::int64_t j = 0; j < n; ++j, at += step) {
+      const T before = sum;
+      sum += x[at];
+      out[at] = exclusive ? before : sum;
+    }
+  };
+  const auto rows = [=](std::int64_t o) {
+    const T* before = carry ? carry + o * inner : nullptr;
+    for (std::int64_t j = 0; j < n; ++j) {
+      const std::int64_t at = o * n * inner + first + j * step;
+      const T* term = exclusive ? (j == 0 ? nullptr : x + at - step) : x + at;
+      for (std::int64_t i = 0; i < inner; ++i) out[at + i] = (before ? before[i] : T(0)) + (term ? term[i] : T(0));
+      before = out + at;
+    }
+  };
+  for (std::int64_t o = 0; o < outer; ++o)
+    if (inner < 4)  // too short to be a row
+      for (std::int64_t i = 0; i < inner; ++i) columns(o, i);
+    else rows(o);
+}
+
+/// out[o, i] = sum of x[o, j, i], added one after another: what the next shard's running sums start with.
+template <class T>
+void block_sum(const T* x, T* out, std::int64_t outer, std::int64_t n, std::int64_t inner) {
+  for (std::int64_t o = 0; o < outer; ++o, out += inner) {
+    std::fill_n(out, inner, T(0));
+    for (std::int64_t j = 0; j < n; ++j, x += inner)
+      for (std::int64_t i = 0; i < inner; ++i) out[i] += x[i];
+  }
+}
+
+}}}  // namespace gshard::v0::kernel

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/comm/combine.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+namespace gshard { inline namespace v0 { namespace kernel {
+
+namespace detail {
+
+template <class T>
+struct ranked {
+  T value;
+  std::int32_t id;
+};
+
+// NaN is larger than all other values; of equal values the one with the smaller id comes first.
+template <bool Largest, class T>
+bool comes_before(const ranked<T>& a, const ranked<T>& b) {
+  const bool a_nan = a.value != a.value, b_nan = b.value != b.value;
+  if (a_nan != b_nan) return a_nan == Largest;
+  if (a.value == b.value || a_nan) return a.id < b.id;
+  return Largest ? a.value > b.value : a.value < b.value;
+}
+
+template <bool Largest, class T>
+void top_k(const T* values, const std::int32_t* ids, std::int64_t first_id, T* out_values, std::int32_t* out_ids, std::int64_t outer,
+           std::int64_t n, std::int64_t inner, std::int64_t k) {
+  constexpr T worst = Largest ? gshard::detail::lowest<T> : gshard::detail::highest<T>;
+  constexpr ranked<T> nothing{worst, std::numeric_limits<std::int32_t>::max()};
+  std::vector<ranked<T>> column(static_cast<std::size_t>(n));
+  for (std::int64_t o = 0; o < outer; ++o)
+    for (std::int64_t i = 0; i < inner; ++i) {
+      for (std::int64_t j = 0; j < n; ++j) {
+        const std::int64_t at = (o * n + j) * inner + i;
+        column[std::size_t(j)] = {values[at], ids ? ids[at] : std::int32_t(first_id + j)};
+      }
+      const auto first = column.begin(), last = first + std::min(n, k);
+      if (last != column.end()) std::nth_element(first, last, column.end(), comes_before<Largest, T>);
+      std::sort(first, last, comes_before<Largest, T>);
+      for (std::int64_t j = 0; j < k; ++j) {
+        const ranked<T>& best = j < n ? column[std::size_t(j)] : nothing;
+        out_values[(o * k + j) * inner + i] = best.value;
+        out_ids[(o * k + j) * inner + i] = best.id;
+      }
+    }
+}
+
+}  // namespace detail
+
+/// out_values[o, :, i] = the k largest (or smallest) of values[o, :, i], the best first, out_ids[o, :, i] their ids: ids[o, j, i], or
+/// first_id + j if ids is null. Equal values are ordered by rising id; NaN is larger than everything. Where n < k the rest are the
+/// worst value, -infinity (or +infinity), and the largest int32. k = n sorts. values, ids: [outer, n, inner], results: [outer, k, inner].
+template <class T>
+void top_k(const T* values, const std::int32_t* ids, std::int64_t first_id, T* out_values, std::int32_t* out_ids, std::int64_t outer,
+           std::int64_t n, std::int64_t inner, std::int64_t k, bool largest) {
+  if (largest) detail::top_k<true>(values, ids, first_id, out_values, out_ids, outer, n, inner, k);
+  else detail::top_k<false>(values, ids, first_id, out_values, out_ids, outer, n, inner, k);
+}
+
+/// dx[o, r, i] = sum of dy[o, j, i] over the j with ids[o, j, i] - first == r: the gradient of top_k and of sorting. Ids outside
+/// [first, first + n) belong to other shards. ids, dy: [outer, k, inner], dx: [outer, n, inner].
+template <class T>
+void scatter_along(const std::int32_t* ids, const T* dy, T* dx, std::int64_t outer, std::int64_t k, std::int64_t inner, std::int64_t first,
+                   std::int64_t n) {
+  std::fill_n(dx, outer * n * inner, T(0));
+  for (std::int64_t o = 0; o < outer; ++o)
+    for (std::int64_t j = 0; j < k; ++j)
+      for (std::int64_t i = 0; i < inner; ++i) {
+        const std::int64_t at = (o * k + j) * inner + i, row = ids[at] - first;
+        if (row >= 0 && row < n) dx[(o * n + row) * inner + i] += dy[at];
+      }
+}
+
+}}}  // namespace gshard::v0::kernel

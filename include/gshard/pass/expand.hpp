@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/base/list.hpp>
+#include <gshard/ir/graph.hpp>
+#include <gshard/ir/mesh.hpp>
+#include <gshard/trace/along.hpp>
+#include <gshard/trace/builder.hpp>
+#include <gshard/trace/einsum.hpp>
+#include <gshard/trace/map.hpp>
+#include <gshard/trace/reduce.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace gshard { inline namespace v0 {
+
+namespace detail {
+
+/// The dim along which an operation needs whole lines, if it can also be made of operations on blocks of them; else -1.
+constexpr int line_of(const graph& g, const node& n) {
+  switch (n.kind) {
+    case op::softmax:
+    case op::softmax_grad:
+    case op::layer_norm:
+    case op::layer_norm_grad: return g.at(n.input(0)).rank() - 1;
+    case op::cumsum:
+    case op::top_k: return n.attr.integer[0];
+    default: return -1;
+  }
+}
+
+/// Rewrites the operations whose lines are cut: sums and extrema of blocks, which the partitioner then combines, instead of moving
+/// whole tensors.
+class expander {
+ public:
+  constexpr expander(graph& g, const mesh_shape& mesh) : g_(g) {
+    b_.program = static_cast<graph&&>(g);
+    b_.mesh = mesh;
+  }
+  constexpr void run() {
+    const list<node> before = static_cast<list<node>&&>(b_.program.nodes);
+    b_.program.nodes = {};
+    for (const node& n : before) {
+      const int at = line_of(b_.program, n);
+      if (at < 0 || b_.program.at(n.input(0)).layout[at].empty() || n.loops.is_blocked(n.loops.in[0][at])) keep(n);
+      else expand(n, at);
+    }
+    for (std::size_t i = 0; i < b_.program.nodes.size(); ++i)
+      for (int o = 0; o < b_.program.nodes[i].outputs; ++o) b_.program.at(b_.program.nodes[i].output(o)).producer = std::int32_t(i);
+    g_ = static_cast<graph&&>(b_.program);
+  }
+
+ private:
+  graph& g_;
+  builder b_;
+
+  constexpr symbol in(const node& n, int i) { return {&b_, n.input(i)}; }
+  constexpr void keep(const node& n) { b_.program.nodes.push_back(n); }
+  /// `made` becomes the result o of n.
+  constexpr void give(const node& n, int o, symbol made) {
+    node& maker = b_.program.nodes[std::size_t(made.get().producer)];
+    for (int k = 0; k < maker.outputs; ++k)
+      if (maker.output(k) == made.id) maker.out[k] = n.output(o);
+  }
+  /// As the maker's result, but in this layout; what is another layout is brought to that of n's result.
+  constexpr void lay(symbol s, const sharding& layout) {
+    b_.program.at(s.id).layout = layout;
+    b_.program.at(s.id).layout.open = 0;
+  }
+
+  constexpr void expand(const node& n, int at) {
+    switch (n.kind) {
+      case op::softmax: return expand_softmax(n);
+      case op::softmax_grad: return expand_softmax_grad(n);
+      case op::layer_norm: return expand_layer_norm(n);
+      case op::layer_norm_grad: return expand_layer_norm_grad(n);
+      case op::cumsum: return expand_cumsum(n, at);
+      case op::top_k: return expand_top_k(n, at);
+      default: return keep(n);
+    }
+  }
+
+  // The dims of x, and those without the last one.
+  static constexpr short_list all(symbol x) { return counting(x.rank()); }
+  static constexpr short_list rows(symbol x) { return counting(x.rank() - 1); }
+  static constexpr short_list last(symbol x) { return counting(1, x.rank() - 1); }
+
+  constexpr symbol sum_of(symbol x, const short_list& kept) {
+    const short_list dims = all(x);
+    return emit_einsum(b_, list_view(&x, 1), list_view(&dims, 1), kept);
+  }
+  constexpr symbol row_mean(symbol x) { return emit_scale(sum_of(x, rows(x)), 1, last_dim(x), -1); }
+  static constexpr dim_list last_dim(symbol x) {
+    dim_list d;
+    d.push_back(x.get().dims[x.rank() - 1]);
+    return d;
+  }
+  /// f(x, rows...): tensors of x's dims first, then tensors of its rows.
+  template <std::size_t N>
+  constexpr symbol map_rows(const pointwise& f, const std::array<symbol, N>& operands) {
+    const symbol x = operands[0];
+    std::array<short_list, N> dims{};
+    for (std::size_t i = 0; i < N; ++i) dims[i] = operands[i].rank() == x.rank() ? all(x) : operands[i].rank() == x.rank() - 1 ? rows(x) : last(x);
+    return emit_map_of(f, operands, dims, x);
+  }
+
+  constexpr void expand_softmax(const node& n) {
+    const symbol x = in(n, 0), m = emit_reduce(x, reduction::max, all(x), rows(x), "softmax");
+    const symbol e = map_rows(pointwise_of<[](auto v, auto top) { return exponential(v - top); }, 2>, std::array{x, m});
+    give(n, 0, map_rows(pointwise_of<[](auto v, auto total) { return v / total; }, 2>, std::array{e, sum_of(e, rows(x))}));
+  }
+  constexpr void expand_softmax_grad(const node& n) {
+    const symbol y = in(n, 0), dy = in(n, 1);
+    const symbol total = sum_of(map_rows(pointwise_of<[](auto a, auto b) { return a * b; }, 2>, std::array{y, dy}), rows(y));
+    give(n, 0, map_rows(pointwise_of<[](auto v, auto d, auto s) { return v * (d - s); }, 3>, std::array{y, dy, total}));
+  }
+
+  struct normalised {
+    symbol x;      // (x - mean) / deviation
+    symbol scale;  // 1 / deviation
+  };
+  constexpr normalised normalise(symbol x, double epsilon) {
+    const symbol d = map_rows(pointwise_of<[](auto v, auto mean) { return v - mean; }, 2>, std::array{x, row_mean(x)});
+    const symbol variance = row_mean(map_rows(pointwise_of<[](auto v) { return v * v; }, 1>, std::array{d}));
+    const symbol scale = map<[](auto v, auto e) { return decltype(v)(1) / square_root(v + e); }>(
+        variance, emit_scale(emit_constant(pointwise_constant<1>, variance), epsilon));
+    return {map_rows(pointwise_of<[](auto v, auto s) { return v * s; }, 2>, std::array{d, scale}), scale};
+  }
+  constexpr void expand_layer_norm(const node& n) {
+    const normalised x = normalise(in(n, 0), n.attr.number[0]);
+    give(n, 0, emit_map_of(pointwise_of<[](auto v, auto gamma, auto beta) { return v * gamma + beta; }, 3>, std::array{x.x, in(n, 1), in(n, 2)},
+                           std::array{all(x.x), last(x.x), last(x.x)}, x.x));
+  }
+  constexpr void expand_layer_norm_grad(const node& n) {
+    const normalised x = normalise(in(n, 0), n.attr.number[0]);
+    const symbol dy = in(n, 2);
+    const symbol g = emit_map_of(pointwise_of<[](auto d, auto gamma) { return d * gamma; }, 2>, std::array{dy, in(n, 1)},
+                                 std::array{all(dy), last(dy)}, dy);
+    const symbol product = map_rows(pointwise_of<[](auto a, auto b) { return a * b; }, 2>, std::array{g, x.x});
+    const symbol of_g = row_mean(g), of_product = row_mean(product);
+    give(n, 0, map_rows(pointwise_of<[](auto d, auto v, auto a, auto b, auto s) { return s * (d - a - v * b); }, 5>,
+                        std::array{g, x.x, of_g, of_product, x.scale}));
+    give(n, 1, sum_of(map_rows(pointwise_of<[](auto a, auto b) { return a * b; }, 2>, std::array{dy, x.x}), last(dy)));
+    give(n, 2, sum_of(dy, last(dy)));
+  }
+
+  /// Every block's sum, of these the running sums, which every block starts with.
+  constexpr void expand_cumsum(const node& n, int at) {
+    const symbol x = in(n, 0);
+    const sharding layout = x.get().layout;
+    const short_list dims = all(x);
+    rule loops;
+    loops.in[0] = loops.in[1] = loops.out[0] = dims;
+    dim_list blocks = x.get().dims;
+    blocks.set(at, b_.blocks_dim(layout[at].mask(), 1));
+    const symbol sums{&b_, b_.add_node(op::block_sum, {x.id}, loops, n.attr, {{blocks, x.get().type}})};
+    lay(sums, layout);
+    const symbol before = emit_cumsum(sums, at, true, n.attr.integer[2] != 0);
+    b_.program.nodes.back().loops.block(at);
+    const symbol y{&b_, b_.add_node(op::cumsum, {x.id, before.id}, loops, n.attr, {{x.get().dims, x.get().type}})};
+    lay(y, layout);
+    settle(n, 0, y);
+  }
+  /// The best of every block, and the best of these.
+  constexpr void expand_top_k(const node& n, int at) {
+    const symbol x = in(n, 0);
+    const int k = n.attr.integer[2];
+    const sharding layout = x.get().layout;
+    const sorted best = emit_sorted(op::top_k, x, at, b_.blocks_dim(layout[at].mask(), k), k, n.attr.integer[1] != 0);
+    lay(best.values, layout);
+    lay(best.ids, layout);
+    node merge = n;
+    merge.inputs = 2;
+    merge.in[0] = best.values.id;
+    merge.in[1] = best.ids.id;
+    merge.loops.in[1] = merge.loops.in[0];
+    merge.loops.block(merge.loops.in[0][at]);
+    merge.attr.integer[2] = 0;
+    keep(merge);
+  }
+  /// `made`, which must lie as it does, as the result o of n.
+  constexpr void settle(const node& n, int o, symbol made) {
+    rule loops;
+    loops.in[0] = loops.out[0] = all(made);
+    const symbol named{&b_, b_.add_node(op::annotate, {made.id}, loops, {}, {{made.get().dims, made.get().type}})};
+    give(n, o, named);
+  }
+};
+
+}  // namespace detail
+
+/// Takes operations apart that need whole lines of a dim which is cut: softmax, layer_norm, cumsum, top_k and their gradients become
+/// operations on blocks with small sums and extrema between them (for softmax one maximum and one sum a row). Lines that stay whole
+/// keep their kernels.
+constexpr void expand(graph& g, const mesh_shape& mesh) {
+  bool found = false;
+  for (node& n : g.nodes) {
+    const int at = detail::line_of(g, n);
+    if (at < 0) continue;
+    if (g.at(n.input(0)).layout[at].empty()) n.loops.block(n.loops.in[0][at]);
+    else found = true;
+  }
+  if (found) detail::expander(g, mesh).run();
+}
+
+}}  // namespace gshard::v0

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/trace/builder.hpp>
+
+#include <cstdint>
+#include <string_view>
+
+// Operations along one dim whose results depend on all of it: running sums, order.
+namespace gshard { inline namespace v0 {
+
+/// Elements in order, and where each stood.
+struct sorted {
+  symbol values;
+  symbol ids;  // int32
+};
+
+namespace detail {
+
+/// A dim of x counted from the front; negative ones from the back.
+constexpr int dim_from(symbol x, int dim) { return x.owner->failed() || dim >= 0 ? dim : dim + x.rank(); }
+
+constexpr bool check_along(symbol x, int at, std::string_view operation) {
+  builder& b = *x.owner;
+  if (!require_real(b, operation, {x})) return false;
+  if (at < 0 || at >= x.rank()) b.fail(fault::rank_mismatch, operation, {}, at + 1, x.rank());
+  return !b.failed();
+}
+
+/// op::cumsum. Attributes: integer[0] = dim, integer[1] = exclusive, integer[2] = reverse. With a second operand: what stands there for
+/// every block of the dim is added to the block.
+constexpr symbol emit_cumsum(symbol x, int at, bool exclusive, bool reverse) {
+  builder& b = *x.owner;
+  if (!check_along(x, at, "cumsum")) return b.nothing();
+  rule loops;
+  loops.in[0] = loops.out[0] = counting(x.rank());
+  attributes attr;
+  attr.integer = {at, exclusive, reverse};
+  return {&b, b.add_node(op::cumsum, {x.id}, loops, attr, {{x.get().dims, x.get().type}})};
+}
+
+/// op::sort, op::top_k. Attributes: integer[0] = dim, integer[1] = largest first, integer[2] = k (0: all).
+constexpr sorted emit_sorted(op kind, symbol x, int at, int count_dim, std::int32_t k, bool largest) {
+  builder& b = *x.owner;
+  if (!check_along(x, at, name(kind))) return {b.nothing(), b.nothing()};
+  rule loops;
+  loops.in[0] = loops.out[0] = loops.out[1] = counting(x.rank());
+  if (kind == op::sort) loops.block(at);
+  attributes attr;
+  attr.integer = {at, largest, k};
+  dim_list dims = x.get().dims;
+  dims.set(at, count_dim);
+  b.add_node(kind, {x.id}, loops, attr, {{dims, x.get().type}, {dims, dtype::i32}});
+  return {b.result_of_last(0), b.result_of_last(1)};
+}
+
+/// op::scatter_along: zeros but for dy[.., j, ..] at place ids[.., j, ..] of the dim. Attributes: integer[0] = dim.
+constexpr symbol emit_scatter_along(symbol ids, symbol dy, int at, symbol like) {
+  builder& b = *dy.owner;
+  if (b.failed()) return b.nothing();
+  rule loops;
+  loops.out[0] = counting(like.rank());
+  loops.in[0] = counting(like.rank());
+  loops.in[0].set(at, like.rank());
+  loops.in[1] = loops.in[0];
+  loops.block(like.rank());
+  attributes attr;
+  attr.integer[0] = at;
+  return {&b, b.add_node(op::scatter_along, {ids.id, dy.id}, loops, attr, {{like.get().dims, dy.get().type}})};
+}
+
+}  // namespace detail
+
+/// cumsum(x, dim)[i] = sum of x[j], j <= i along one dim; exclusive: j < i; reverse: j >= i (j > i). A negative dim counts from the back.
+/// Communicates, where the dim is cut, one number per block and row (all_gather of the blocks' sums).
+constexpr symbol cumsum(symbol x, int dim = -1, bool exclusive = false, bool reverse = false) {
+  return detail::emit_cumsum(x, detail::dim_from(x, dim), exclusive, reverse);
+}
+
+/// The elements along one dim in order, smallest first unless `descending`, with the indices where they stood; equal ones as they
+/// stood. Not a number counts as largest. Communicates: a cut dim is made whole, by cutting another one instead if there is any.
+constexpr sorted sort(symbol x, int dim = -1, bool descending = false) {
+  const int at = detail::dim_from(x, dim);
+  if (!detail::check_along(x, at, "sort")) return {x.owner->nothing(), x.owner->nothing()};
+  return detail::emit_sorted(op::sort, x, at, x.get().dims[at], 0, descending);
+}
+
+/// The k largest (smallest) elements along one dim, best first, with their indices. There must be so many.
+/// Communicates, where the dim is cut, the k best of every block.
+constexpr sorted top_k(symbol x, int k, int dim = -1, bool largest = true) {
+  builder& b = *x.owner;
+  const int at = detail::dim_from(x, dim);
+  if (!detail::check_along(x, at, "top_k")) return {b.nothing(), b.nothing()};
+  if (k < 1) {
+    b.fail(fault::bad_range, "top_k", {}, k);
+    return {b.nothing(), b.nothing()};
+  }
+  return detail::emit_sorted(op::top_k, x, at, b.fixed_dim(k), k, largest);
+}
+
+}}  // namespace gshard::v0

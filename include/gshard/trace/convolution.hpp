@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/base/fixed_string.hpp>
+#include <gshard/ir/equation.hpp>
+#include <gshard/ir/window.hpp>
+#include <gshard/trace/builder.hpp>
+#include <gshard/trace/einsum.hpp>
+
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace gshard { inline namespace v0 {
+
+/// How a window moves along one spatial dim: output i reads position stride * i - low + step * k for tap k; between the elements
+/// of the input lie dilation - 1 holes; `low` and `high` zeros stand before and after them.
+struct window_of_dim {
+  int stride = 1, low = 0, high = 0;
+  int step = 1;      // window dilation
+  int dilation = 1;  // base dilation
+};
+
+namespace detail {
+
+/// op::convolution: out[o] = sum over the factors that o lacks of patches(a) * b, where a dim of `a` with window w and tap factor t
+/// is read at w.position(its factor, t). Attributes: dims[d] = the tap factor of dim d of a, plus 1, or 0.
+constexpr symbol emit_convolution(symbol a, const short_list& a_factors, const dim_list& windows, const dim_list& taps, symbol second,
+                                  const short_list& second_factors, const short_list& output, const dim_list& dims) {
+  builder& b = *a.owner;
+  if (b.failed()) return b.nothing();
+  rule loops;
+  loops.in[0] = a_factors;
+  loops.in[1] = second_factors;
+  loops.out[0] = output;
+  loops.windows = windows;
+  attributes attr;
+  attr.dims = taps;
+  for (int d = 0; d < taps.size(); ++d)
+    if (taps[d]) loops.block(taps[d] - 1);
+  const std::array ids{a.id, second.id};
+  return {&b, b.add_node(op::convolution, list_view(ids.data(), second.id < 0 ? 1u : 2u), loops, attr, {{dims, a.get().type}})};
+}
+
+constexpr char tap_letter(char spatial) { return spatial >= 'A' && spatial <= 'Z' ? char(spatial - 'A' + 'a') : '\0'; }
+
+/// The dim that a window of these taps makes of `whole`.
+constexpr int positions_dim(builder& b, int whole, int taps, const window_of_dim& w) {
+  return b.linear_dim(whole, w.dilation, taps, -w.step, std::int64_t(w.low) + w.high - w.dilation + w.step + w.stride, w.stride);
+}
+
+constexpr bool check_window(builder& b, std::string_view operation, const window_of_dim& w) {
+  if (w.stride < 1 || w.step < 1 || w.dilation < 1) b.fail(fault::bad_range, operation, {}, w.stride < 1 ? w.stride : w.step < 1 ? w.step : w.dilation);
+  return !b.failed();
+}
+
+constexpr symbol emit_windowed_einsum(symbol x, symbol w, const equation& e, list_view<window_of_dim> how, std::string_view text) {
+  builder& b = *x.owner;
+  if (!require_real(b, text, {x, w})) return b.nothing();
+  const std::array operands{x, w};
+  std::array<int, equation::most_factors> dim_of{};
+  dim_of.fill(-1);
+  for (int i = 0; i < 2; ++i) {
+    const short_list& factors = e.operand(i);
+    const value& v = operands[std::size_t(i)].get();
+    if (v.rank() != factors.size()) b.fail(fault::rank_mismatch, text, {}, factors.size(), v.rank());
+    for (int d = 0; d < v.rank() && !b.failed(); ++d) {
+      int& known = dim_of[std::size_t(factors[d])];
+      if (factors.find(factors[d]) != d) b.fail(fault::index_repeated, text, {&e.letters[std::size_t(factors[d])], 1});
+      else if (known >= 0 && known != v.dims[d]) b.fail(fault::dims_differ, text, {&e.letters[std::size_t(factors[d])], 1}, i, d);
+      known = v.dims[d];
+    }
+  }
+  if (b.failed()) return b.nothing();
+  dim_list windows, taps;
+  std::size_t spatial = 0;
+  for (int d = 0; d < x.rank(); ++d) {
+    const int f = e.operand(0)[d], tap = e.factor(tap_letter(e.letters[std::size_t(f)]));
+    const bool windowed = tap >= 0 && e.operand(1).contains(tap) && !e.operand(0).contains(tap) && !e.operand(1).contains(f) &&
+                          !e.output.contains(tap) && e.output.contains(f);
+    windows.push_back(0);
+    taps.push_back(windowed ? tap + 1 : 0);
+    if (!windowed) continue;
+    const window_of_dim move = how.empty() ? window_of_dim{} : how[how.size() == 1 ? 0 : spatial < how.size() ? spatial : 0];
+    ++spatial;
+    if (!check_window(b, text, move)) return b.nothing();
+    window in;
+    in.taps_dim = std::int16_t(dim_of[std::size_t(tap)]);
+    in.over = std::int16_t(positions_dim(b, x.get().dims[d], in.taps_dim, move));
+    in.stride = move.stride;
+    in.low = -move.low;
+    in.step = move.step;
+    in.dilation = move.dilation;
+    dim_of[std::size_t(f)] = in.over;
+    windows.set(d, b.row_of(in));
+  }
+  if (spatial == 0 || (how.size() > 1 && how.size() != spatial)) {
+    b.fail(fault::rank_mismatch, text, {}, int(how.size()), int(spatial));
+    return b.nothing();
+  }
+  dim_list dims;
+  for (int d = 0; d < e.output.size(); ++d) dims.push_back(dim_of[std::size_t(e.output[d])]);
+  return emit_convolution(x, e.operand(0), windows, taps, w, e.operand(1), e.output, dims);
+}
+
+}  // namespace detail
+
+/// conv<"BIXY,xyIO->BOXY">(x, w, {{.stride = 2, .low = 1, .high = 1}}): an einsum in which a lower-case letter of w is the tap of the
+/// upper-case dim of x and of the result: out[b,o,X,Y] = sum over i, x, y of x[b, i, sX - low + step x, ...] w[x, y, i, o] (arXiv
+/// 2006.16668 appendix A.4). One to three spatial dims; `how` per spatial dim in the order of x, or one for all, or none: stride 1, no
+/// padding. Communicates as einsum does; along a cut spatial dim what its windows reach across the border (halo), in one exchange.
+/// Compile time: the equation, ranks and dims.
+template <fixed_string Equation>
+constexpr symbol conv(symbol x, symbol w, list_view<window_of_dim> how = {}) {
+  return detail::emit_windowed_einsum(x, w, detail::checked_equation<Equation, 2>(*x.owner), how, Equation.view());
+}
+template <fixed_string Equation, std::size_t N>
+constexpr symbol conv(symbol x, symbol w, const window_of_dim (&how)[N]) {
+  return conv<Equation>(x, w, list_view(how, N));
+}
+
+/// A window over one dim of a pooled tensor.
+struct pool_window {
+  int dim = 0, taps = 1;
+  window_of_dim how = {};
+};
+
+namespace detail {
+
+struct pool_parts {
+  dim_list dims, windows, taps;
+  int count = 1;
+};
+
+constexpr pool_parts pooled(symbol x, list_view<pool_window> over, std::string_view operation) {
+  builder& b = *x.owner;
+  pool_parts p;
+  if (b.failed()) return p;
+  p.dims = x.get().dims;
+  for (int d = 0; d < x.rank(); ++d) {
+    p.windows.push_back(0);
+    p.taps.push_back(0);
+  }
+  int factor = x.rank();
+  for (const pool_window& w : over) {
+    if (!check_dim(x, w.dim, operation) || !check_window(b, operation, w.how)) return p;
+    if (w.taps < 1) {
+      b.fail(fault::bad_range, operation, {}, w.taps);
+      return p;
+    }
+    window in;
+    in.taps_dim = std::int16_t(b.fixed_dim(w.taps));
+    in.over = std::int16_t(positions_dim(b, x.get().dims[w.dim], in.taps_dim, w.how));
+    in.stride = w.how.stride;
+    in.low = -w.how.low;
+    in.step = w.how.step;
+    in.dilation = w.how.dilation;
+    p.dims.set(w.dim, in.over);
+    p.windows.set(w.dim, b.row_of(in));
+    p.taps.set(w.dim, ++factor);
+    p.count *= w.taps;
+  }
+  return p;
+}
+
+/// op::pool: the largest (smallest) element of each window, and which tap it stood at. Attributes: integer[0] = reduction.
+constexpr symbol emit_pool(symbol x, reduction what, list_view<pool_window> over, std::string_view operation) {
+  builder& b = *x.owner;
+  if (!require_real(b, operation, {x})) return b.nothing();
+  const pool_parts p = pooled(x, over, operation);
+  if (b.failed()) return b.nothing();
+  rule loops;
+  loops.in[0] = loops.out[0] = loops.out[1] = counting(x.rank());
+  loops.windows = p.windows;
+  attributes attr;
+  attr.integer[0] = int(what);
+  return {&b, b.add_node(op::pool, {x.id}, loops, attr, {{p.dims, x.get().type}, {p.dims, dtype::i32}})};
+}
+
+}  // namespace detail
+
+/// The sum, the mean (zeros of the padding count), the maximum or the minimum over the taps of a window: sum_pool(x, {{2, 3}, {3, 3}}).
+/// Communicates along a cut dim what its windows reach across the border, in one exchange.
+constexpr symbol sum_pool(symbol x, list_view<pool_window> over) {
+  builder& b = *x.owner;
+  if (!detail::require_real(b, "sum_pool", {x})) return b.nothing();
+  const detail::pool_parts p = detail::pooled(x, over, "sum_pool");
+  if (b.failed()) return b.nothing();
+  const short_list all = detail::counting(x.rank());
+  return detail::emit_convolution(x, all, p.windows, p.taps, b.nothing(), {}, all, p.dims);
+}
+constexpr symbol mean_pool(symbol x, list_view<pool_window> over) {
+  const symbol total = sum_pool(x, over);
+  int count = 1;
+  for (const pool_window& w : over) count *= w.taps;
+  return x.owner->failed() ? x.owner->nothing() : detail::emit_scale(total, 1.0 / count);
+}
+constexpr symbol max_pool(symbol x, list_view<pool_window> over) { return detail::emit_pool(x, reduction::max, over, "max_pool"); }
+constexpr symbol min_pool(symbol x, list_view<pool_window> over) { return detail::emit_pool(x, reduction::min, over, "min_pool"); }
+
+template <std::size_t N>
+constexpr symbol sum_pool(symbol x, const pool_window (&over)[N]) {
+  return sum_pool(x, list_view(over, N));
+}
+template <std::size_t N>
+constexpr symbol mean_pool(symbol x, const pool_window (&over)[N]) {
+  return mean_pool(x, list_view(over, N));
+}
+template <std::size_t N>
+constexpr symbol max_pool(symbol x, const pool_window (&over)[N]) {
+  return max_pool(x, list_view(over, N));
+}
+template <std::size_t N>
+constexpr symbol min_pool(symbol x, const pool_window (&over)[N]) {
+  return min_pool(x, list_view(over, N));
+}
+
+}}  // namespace gshard::v0

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/base/list_view.hpp>
+#include <gshard/ir/window.hpp>
+#include <gshard/trace/builder.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <string_view>
+
+// Verbs whose result is its operand, moved: every element of the result is one of the operand, or a constant. Where the dim is cut,
+// devices get what their blocks read from those that have it (the paper's halo exchange, arXiv 2006.16668 section 3.3.2), no more.
+namespace gshard { inline namespace v0 {
+
+namespace detail {
+
+/// op::strided_slice, pad, reverse, roll: out[i] = x through the windows, number[0] where they read nothing; integer[0]: they must not.
+constexpr symbol emit_moved(op kind, symbol x, const dim_list& dims, const dim_list& windows, double fill = 0, bool inside = false) {
+  builder& b = *x.owner;
+  if (b.failed()) return b.nothing();
+  rule loops;
+  loops.in[0] = loops.out[0] = counting(x.rank());
+  loops.windows = windows;
+  attributes attr;
+  attr.number[0] = fill;
+  attr.integer[0] = inside;
+  return {&b, b.add_node(kind, {x.id}, loops, attr, {{dims, x.get().type}})};
+}
+
+/// The same where one dim alone is read through a window.
+constexpr symbol emit_moved(op kind, symbol x, int at, int dim, const window& w, double fill = 0, bool inside = false) {
+  builder& b = *x.owner;
+  dim_list dims = x.get().dims, windows;
+  dims.set(at, dim);
+  for (int d = 0; d < x.rank(); ++d) windows.push_back(d == at ? b.row_of(w) : 0);
+  return emit_moved(kind, x, dims, windows, fill, inside);
+}
+
+constexpr op opposite(op kind) { return kind == op::pad ? op::strided_slice : kind == op::strided_slice ? op::pad : kind; }
+
+/// The gradient of emit_moved: what reads each element, brought back to it.
+constexpr symbol emit_moved_back(const node& n, symbol x, symbol dy) {
+  builder& b = *x.owner;
+  dim_list windows;
+  for (int d = 0; d < x.rank(); ++d) {
+    const int w = n.loops.windows[d];
+    windows.push_back(w ? b.row_of(b.program.windows[std::size_t(w)].inverse(x.get().dims[d])) : 0);
+  }
+  return emit_moved(opposite(n.kind), dy, x.get().dims, windows);
+}
+
+}  // namespace detail
+
+/// slice(x, dim, start, stop, stride)[i] = x[start + stride * i] along one dim, for start + stride * i < stop. The range must lie inside
+/// the dim: known extents are checked at compile time, others when the program is bound (`gshard::error`).
+constexpr symbol slice(symbol x, int dim, std::int64_t start, std::int64_t stop, std::int64_t stride = 1) {
+  builder& b = *x.owner;
+  if (!detail::check_dim(x, dim, "slice")) return b.nothing();
+  if (start < 0 || stop < start || stride < 1) {
+    b.fail(fault::bad_range, "slice", {}, int(start), int(stop));
+    return b.nothing();
+  }
+  const gshard::dim& whole = b.program.dims[std::size_t(x.get().dims[dim])];
+  if (whole.what == dim::kind::fixed && stop > whole.number) {
+    b.fail(fault::bad_range, "slice", {}, int(stop), int(whole.number));
+    return b.nothing();
+  }
+  window w;
+  w.over = std::int16_t(b.fixed_dim((stop - start + stride - 1) / stride));
+  w.stride = std::int32_t(stride);
+  w.low = std::int32_t(start);
+  return detail::emit_moved(op::strided_slice, x, dim, w.over, w, 0, true);
+}
+
+/// pad(x, dim, low, high, interior, fill): `low` elements before, `high` after and `interior` between the elements along one dim.
+/// Negative numbers take elements away.
+constexpr symbol pad(symbol x, int dim, int low, int high, int interior = 0, double fill = 0) {
+  builder& b = *x.owner;
+  if (!detail::check_dim(x, dim, "pad")) return b.nothing();
+  if (interior < 0) {
+    b.fail(fault::bad_range, "pad", {}, interior);
+    return b.nothing();
+  }
+  window w;
+  w.over = std::int16_t(b.linear_dim(x.get().dims[dim], 1 + interior, 0, 0, std::int64_t(low) + high - interior));
+  w.low = -low;
+  w.dilation = 1 + interior;
+  return detail::emit_moved(op::pad, x, dim, w.over, w, fill);
+}
+
+/// reverse(x, dim)[i] = x[N - 1 - i] along one dim of extent N.
+constexpr symbol reverse(symbol x, int dim) {
+  builder& b = *x.owner;
+  if (!detail::check_dim(x, dim, "reverse")) return b.nothing();
+  window w;
+  w.over = w.low_dim = std::int16_t(x.get().dims[dim]);
+  w.stride = -1;
+  w.plus_low = 1;
+  w.low = -1;
+  return detail::emit_moved(op::reverse, x, dim, w.over, w);
+}
+
+/// roll(x, dim, shift)[i] = x[(i - shift) mod N] along one dim of extent N.
+constexpr symbol roll(symbol x, int dim, int shift) {
+  builder& b = *x.owner;
+  if (!detail::check_dim(x, dim, "roll")) return b.nothing();
+  window w;
+  w.over = std::int16_t(x.get().dims[dim]);
+  w.low = -shift;
+  w.wrap = true;
+  return detail::emit_moved(op::roll, x, dim, w.over, w);
+}
+
+/// concat({a, b, ...}, dim): the operands one after the other along one dim; all their other dims are the same. At most 6.
+constexpr symbol concat(list_view<symbol> parts, int dim) {
+  builder& b = *parts[0].owner;
+  if (!detail::check_dim(parts[0], dim, "concat")) return b.nothing();
+  if (parts.size() > std::size_t(rule::most_in)) b.fail(fault::rank_mismatch, "concat", {}, rule::most_in, int(parts.size()));
+  const value& first = parts[0].get();
+  dim_list dims = first.dims;
+  for (std::size_t i = 1; i < parts.size() && !b.failed(); ++i) {
+    const value& v = parts[i].get();
+    if (v.type != first.type) b.fail(fault::wrong_type, "concat", {}, int(i));
+    else if (v.rank() != first.rank()) b.fail(fault::rank_mismatch, "concat", {}, first.rank(), v.rank());
+    else
+      for (int d = 0; d < v.rank(); ++d)
+        if (d != dim && v.dims[d] != first.dims[d]) b.fail(fault::dims_differ, "concat", {}, int(i), d);
+    if (!b.failed()) dims.set(dim, b.linear_dim(dims[dim], 1, parts[i].get().dims[dim], 1, 0));
+  }
+  if (b.failed()) return b.nothing();
+  rule loops;
+  attributes attr;
+  attr.integer[0] = dim;
+  loops.out[0] = detail::counting(first.rank());
+  std::array<std::int32_t, rule::most_in> ids{};
+  int before = -1;  // the dim that is as long as the operands before this one together
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const int own = parts[i].get().dims[dim];
+    window w;
+    w.over = std::int16_t(dims[dim]);
+    w.low_dim = std::int16_t(before);
+    w.plus_low = -1;
+    loops.in[i] = loops.out[0];
+    loops.windows.push_back(b.row_of(w));
+    ids[i] = parts[i].id;
+    before = before < 0 ? own : b.linear_dim(before, 1, own, 1, 0);
+  }
+  return {&b, b.add_node(op::concat, list_view(ids.data(), parts.size()), loops, attr, {{dims, parts[0].get().type}})};
+}
+constexpr symbol concat(std::initializer_list<symbol> parts, int dim) { return concat(list_view(parts.begin(), parts.size()), dim); }
+
+}}  // namespace gshard::v0
