@@ -3,6 +3,7 @@
 #include <gshard/pass/auto_shard.hpp>
 #include <gshard/optim/adam.hpp>
 #include <gshard/plan.hpp>
+#include <gshard/trace/convolution.hpp>
 
 #include <doctest/doctest.h>
 
@@ -70,7 +71,7 @@ inline constexpr auto mlp_training = [](auto& m, auto x, auto target, auto rate)
 };
 using training = searched<mlp_training, line, in<"BM">, in<"BM">, in<"">>;
 
-/// Attention in its block: softmax(q k^T / sqrt(D)) v per head, added to x and normalised.
+/// Attention: softmax(q k^T / sqrt(D)) v per head, added to x. The layers around it want all of x on every device.
 inline constexpr auto attention = [](auto& m, auto x) {
   auto wq = m.param("wq", "MHD", gs::init::fan_in("M")), wk = m.param("wk", "MHD", gs::init::fan_in("M"));
   auto wv = m.param("wv", "MHD", gs::init::fan_in("M")), wo = m.param("wo", "HDM", gs::init::fan_in("HD"));
@@ -78,7 +79,7 @@ inline constexpr auto attention = [](auto& m, auto x) {
   auto k = gs::einsum<"BTM,MHD->BTHD">(x, wk), v = gs::einsum<"BTM,MHD->BTHD">(x, wv);
   auto weights = gs::softmax(gs::einsum<"BQHD,BKHD->BHQK">(q, k));
   auto y = gs::einsum<"BTHD,HDM->BTM">(gs::einsum<"BHQK,BKHD->BQHD">(weights, v), wo);
-  return gs::layer_norm(x + y, m.param("gamma", "M", gs::init::constant(1)), m.param("beta", "M", gs::init::zeros()));
+  return gs::annotate<P<none, none, none>>(x + y);
 };
 
 inline constexpr auto moe = [](auto& m, auto x) {
@@ -97,6 +98,19 @@ inline constexpr auto moe_gradients = [](auto& m, auto x, auto dy) {
   const gs::list<symbol> g = gs::gradients(m.objective(gs::sum(y * dy), 0.01), wanted);
   return std::tuple{y, g[0], g[1], g[2], g[3]};
 };
+
+/// Two layers of 3 x 3 convolutions, and the gradients of their windows.
+inline constexpr auto convolutions = [](auto& m, auto image) {
+  auto w1 = m.param("w1", "xyIO", gs::init::fan_in("xyI")), w2 = m.param("w2", "xyOI", gs::init::fan_in("xyO"));
+  auto h = gs::relu(gs::conv<"BIXY,xyIO->BOXY">(image, w1, {{.low = 1, .high = 1}}));
+  auto y = gs::conv<"BOXY,xyOI->BIXY">(h, w2, {{.low = 1, .high = 1}});
+  const gs::list<symbol> g = gs::gradients(gs::sum(y * y), gs::trainable(m));
+  return std::tuple{g[0], g[1]};
+};
+using square = gs::mesh<gs::axis<"row", 4>, gs::axis<"column", 4>>;
+constexpr gs::dims image(std::int64_t batch) {
+  return {{'B', batch}, {'I', 32}, {'O', 32}, {'X', 512}, {'Y', 512}, {'x', 3}, {'y', 3}};
+}
 
 }  // namespace
 
@@ -177,4 +191,27 @@ TEST_CASE("auto_shard: on two axes groups are cut over both, experts over one") 
   CHECK(found.count(op::all_to_all) == 4);
   CHECK(found.count(op::all_reduce) == 3);
   CHECK(found.collectives() == 7);
+}
+
+TEST_CASE("auto_shard: one large image is cut into strips that exchange their borders; many images are not") {
+  const searched<convolutions, line, in<"BIXY">> strips(image(1));
+  CHECK(strips.input(0) == "- - x -");
+  CHECK(strips.parameter("w1") == "- - - -");
+  CHECK(strips.parameter("w2") == "- - - -");
+  CHECK(strips.count(op::collective_permute) == 3);  // the image, what is between the layers, and its gradient
+  CHECK(strips.count(op::all_reduce) == 2);
+  CHECK(strips.collectives() == 5);
+
+  const searched<convolutions, line, in<"BIXY">> images(image(4));
+  CHECK(images.input(0) == "x - - -");
+  CHECK(images.count(op::all_reduce) == 2);
+  CHECK(images.collectives() == 2);
+}
+
+TEST_CASE("auto_shard: on two axes a large image is cut into tiles, whose borders are shorter than those of strips") {
+  const searched<convolutions, square, in<"BIXY">> tiles(image(1));
+  CHECK((tiles.input(0) == "- - r c" || tiles.input(0) == "- - c r"));
+  CHECK(tiles.parameter("w1") == "- - - -");
+  CHECK(tiles.count(op::all_reduce) == 2);
+  CHECK(tiles.collectives() == 5);
 }

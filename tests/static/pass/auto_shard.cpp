@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <gshard/pass/auto_shard.hpp>
 #include <gshard/pass/differentiate.hpp>
+#include <gshard/trace/convolution.hpp>
 #include <gshard/trace/einsum.hpp>
 #include <gshard/trace/gating.hpp>
 #include <gshard/trace/map.hpp>
@@ -83,6 +84,16 @@ using experts = gs::auto_shard<moe, mesh, in<"GSM">, extent<'G', 16>, extent<'S'
 static_assert(cut<experts>(0) == 0 && cut<experts>("wi") == 0 && cut<experts>("wo") == 0);
 static_assert(experts::plan.count(op::all_to_all) == 2 && experts::plan.collectives() == 2);
 static_assert(!experts::choice.exact && experts::choice.evaluations < 120);
+
+// One large image is cut into strips, which exchange their borders.
+inline constexpr auto convolution = [](auto& m, auto image) {
+  auto w = m.param("w", "xyIO", gs::init::fan_in("xyI"));
+  return gs::conv<"BIXY,xyIO->BOXY">(image, w, {{.low = 1, .high = 1}});
+};
+using strips = gs::auto_shard<convolution, mesh, in<"BIXY">, extent<'B', 1>, extent<'I', 32>, extent<'O', 32>, extent<'X', 512>,
+                              extent<'Y', 512>, extent<'x', 3>, extent<'y', 3>>;
+static_assert(cut<strips>(0) == 2 && cut<strips>("w") == -1);
+static_assert(strips::plan.count(op::collective_permute) == 1 && strips::plan.collectives() == 1);
 
 // It is a program like others.
 static_assert(std::tuple_size_v<experts::inputs> == 1);
