@@ -60,6 +60,10 @@ constexpr bool check_program() {
                 "gshard: an operand would be brought to another layout unsaid (strict): annotate it, or say may_move(operand)");
   static_assert(holds<What != fault::implicit_sum, operation, over_axis<detail_word>, at_line<D.second>>,
                 "gshard: a sum over a cut index would be completed unsaid (strict): annotate the result with the layout it shall have");
+  static_assert(holds<What != fault::unknown_extent, extent_of<detail_word>>,
+                "gshard: to choose layouts, the extent of every letter and of every mesh axis must be known");
+  static_assert(holds<What != fault::too_little_memory, needed_mebibytes<D.first>, allowed_mebibytes<D.second>>,
+                "gshard: no layout was found that leaves every device within its memory limit");
   return true;
 }
 

@@ -39,6 +39,7 @@ class partitioner {
   constexpr partitioned run(bool keep_pending_outputs) {
     for (const parameter& p : g_.parameters) enter(p.value);
     for (const port& p : g_.inputs) enter(p.value);
+    want_annotated();
     const list<char> live = live_nodes();
     find_completed(live, keep_pending_outputs);
     result_.steps.reserve(2 * g_.nodes.size());  // so that few rows move, which the evaluator pays for
@@ -148,6 +149,27 @@ class partitioner {
     return n.kind == op::scale || n.kind == op::reshape || (n.kind == op::einsum && n.inputs == 1) ||
            (n.kind == op::map && n.attr.function->linear);
   }
+  /// What is used by an annotation alone is wanted as that says.
+  constexpr void want_annotated() {
+    list<std::int32_t> uses(g_.values.size(), 0);
+    bool any = false;
+    for (const node& n : g_.nodes) {
+      any = any || n.kind == op::annotate;
+      for (int i = 0; i < n.inputs; ++i) ++uses.data()[n.in[i]];
+    }
+    if (!any) return;
+    for (const port& p : g_.outputs) ++uses[std::size_t(p.value)];
+    for (const parameter& p : g_.parameters)
+      if (p.updated >= 0) ++uses[std::size_t(p.updated)];
+    for (std::size_t i = g_.nodes.size(); i-- > 0;) {
+      const node& n = g_.nodes[i];
+      if (n.kind != op::annotate || n.attr.integer[0] != 0) continue;
+      value& source = g_.at(n.input(0));
+      if (source.producer < 0 || uses[std::size_t(n.input(0))] != 1) continue;
+      const node& maker = g_.nodes[std::size_t(source.producer)];
+      if (maker.kind != op::annotate && !lies_as_made(maker)) source.layout = g_.at(n.output()).layout;
+    }
+  }
   constexpr void find_completed(const list<char>& live, bool keep_pending_outputs) {
     const node* const nodes = g_.nodes.data();
     const char* const is_live = live.data();
@@ -176,7 +198,7 @@ class partitioner {
     for (std::int32_t v = first_[std::size_t(of)]; v >= 0; v = next_[std::size_t(v)]) {
       const sharding& s = versions[v].layout;
       if ((layout.partial & ~s.partial) || versions[v].windows.count > 0) continue;
-      const std::int64_t c = s.same_layout(layout) ? 0 : 1 + plan_reshard(versions[v], s, layout, e_).bytes;
+      const std::int64_t c = s.same_layout(layout) ? 0 : 1 + plan_reshard(versions[v], s, layout, e_).cost();
       if (best < 0 || c < best) {
         best = c;
         if (from) *from = v;
@@ -233,7 +255,12 @@ class partitioner {
     return now;
   }
 
-  /// Bytes to have tensor `of` so, and the version to start from; -1: bring it to the plain layout first.
+  /// Of a move to or from what windows read.
+  constexpr std::int64_t exchange_cost(const value& from, const value& to) const {
+    const std::int64_t bytes = bytes_lacking(from, to, g_.windows, e_);
+    return bytes == 0 ? 1 : bytes + start_bytes;
+  }
+  /// What it costs to have tensor `of` so, and the version to start from; -1: bring it to the plain layout first.
   constexpr std::int64_t cost(std::int32_t of, const held_as& wanted, std::int32_t& from) const {
     value goal = g_.at(of);
     goal.layout = wanted.layout;
@@ -241,14 +268,13 @@ class partitioner {
     value plain = goal;
     plain.windows = {};
     from = -1;
-    std::int64_t best = cost(of, wanted.layout) + 1 + bytes_lacking(plain, goal, g_.windows, e_);
+    std::int64_t best = cost(of, wanted.layout) + exchange_cost(plain, goal);
     for (std::int32_t v = first_[std::size_t(of)]; v >= 0; v = next_[std::size_t(v)]) {
       const value& have = version(v);
       if (have.layout.partial != wanted.layout.partial) continue;
-      std::int64_t c = 1;
-      if (have.windows.empty()) c += bytes_lacking(have, goal, g_.windows, e_);
-      else if (have.windows == wanted.windows && have.layout.same_layout(wanted.layout)) c = 0;
-      else continue;
+      std::int64_t c = 0;
+      if (have.windows.empty()) c = exchange_cost(have, goal);
+      else if (have.windows != wanted.windows || !have.layout.same_layout(wanted.layout)) continue;
       if (c > best || (c == best && from >= 0)) continue;
       best = c;
       from = v;
@@ -279,10 +305,13 @@ class partitioner {
     return add_move(kind, axes, from, to);
   }
 
-  /// Parts of a result that are still to be combined, over the axes of a mask.
+  /// Parts of operands, and so of a result, that are still to be combined, over the axes of a mask.
   struct pending_parts {
     std::uint8_t axes = 0;
     reduction what = reduction::sum;
+    int operand = -1;  // the one that has them, or -1: all
+
+    constexpr pending_parts of(int i) const { return operand < 0 || operand == i ? *this : pending_parts{}; }
   };
 
   /// The layout in which a node with these cuts takes or leaves a tensor.
@@ -297,7 +326,7 @@ class partitioner {
   }
   constexpr held_as operand_of(const node& n, int i, const choice& c, const pending_parts& pending) const {
     const short_list& loops = n.loops.in[i];
-    held_as h{layout_of(loops, c.cuts, pending), {}};
+    held_as h{layout_of(loops, c.cuts, pending.of(i)), {}};
     if (n.loops.windows.empty()) return h;
     const dim_list& dims = g_.at(n.input(i)).dims;
     bool any = false;
@@ -344,7 +373,7 @@ class partitioner {
     for (int i = 1; i < n.inputs; ++i)
       if (version(first_[std::size_t(n.in[i])]).layout.partial != first.partial) return {};
     if (first.partial == 0 || (first.pending != reduction::sum && n.kind != op::reshape)) return {};
-    return {first.partial, first.pending};
+    return {first.partial, first.pending, -1};
   }
 
   /// The factors that `axis` cuts in some version of an operand or in the layout wanted for a result, a bit each.
@@ -418,9 +447,9 @@ class partitioner {
         value before = v, after = v;
         before.layout = after.layout = made;
         before.windows = windows;
-        total += 1 + bytes_lacking(before, after, g_.windows, e_);
+        total += exchange_cost(before, after);
       }
-      if (!made.same_layout(wanted)) total += 1 + plan_reshard(v, made, wanted, e_).bytes;
+      if (!made.same_layout(wanted)) total += 1 + plan_reshard(v, made, wanted, e_).cost();
       if (repeats) total += shard_elements(v.dims, made, e_) * size_of(v.type);
     }
     return total;
@@ -443,8 +472,7 @@ class partitioner {
   }
 
   /// The cheapest factor for every axis.
-  constexpr choice choose(const node& n, const pending_parts& pending) const {
-    if (lies_as_made(n)) return as_result(n);
+  constexpr choice choose(const node& n, const pending_parts& pending, std::int64_t& lowest) const {
     choice c, best;
     std::array<std::uint32_t, max_axes> options{};
     bool any = false;
@@ -452,9 +480,28 @@ class partitioner {
       options[std::size_t(a)] = (pending.axes >> a) & 1u ? 0u : candidates(n, a);
       any = any || options[std::size_t(a)] != 0;
     }
-    if (!any) return best;
+    if (any) try_axis(n, pending, options, 0, c, best, lowest);
+    return best;
+  }
+  /// The same, where a sum that is pending on one operand of a product may also stay pending: whichever is cheaper.
+  constexpr choice choose(const node& n, pending_parts& pending) const {
+    if (lies_as_made(n)) return as_result(n);
     std::int64_t lowest = -1;
-    try_axis(n, pending, options, 0, c, best, lowest);
+    choice best = choose(n, pending, lowest);
+    if (n.kind != op::einsum || n.inputs != 2 || lowest == 0) return best;
+    for (int i = 0; i < 2; ++i) {
+      const sharding& s = version(first_[std::size_t(n.in[i])]).layout;
+      if (s.partial == 0 || s.pending != reduction::sum || n.in[0] == n.in[1]) continue;
+      if (lowest < 0) lowest = cost(n, best, pending);
+      const pending_parts kept{s.partial, s.pending, i};
+      std::int64_t other = -1;
+      const choice c = choose(n, kept, other);
+      if (other < 0) other = cost(n, c, kept);
+      if (other >= lowest) continue;
+      lowest = other;
+      best = c;
+      pending = kept;
+    }
     return best;
   }
   /// Tries every factor (and none) for axis a and those after it.
@@ -491,7 +538,7 @@ class partitioner {
       first_[std::size_t(n.output())] = alias(source, n.output());
       return;
     }
-    const pending_parts pending = pending_through(n);
+    pending_parts pending = pending_through(n);
     const choice c = choose(n, pending);
     node step = n;
     for (int i = 0; i < n.inputs; ++i) {

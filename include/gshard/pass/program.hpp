@@ -2,6 +2,7 @@
 #pragma once
 
 #include <gshard/base/fixed_string.hpp>
+#include <gshard/base/list_view.hpp>
 #include <gshard/base/reason.hpp>
 #include <gshard/ir/graph.hpp>
 #include <gshard/ir/mesh.hpp>
@@ -53,6 +54,8 @@ struct program_options {
   trace_options trace;
   compile_options compile;
   dtype real = dtype::f32;
+  /// Of the inputs, then of the parameters, in place of their annotations; or none.
+  list_view<sharding> layouts;
 };
 template <class T>
 constexpr void apply(program_options& o, element<T>) {
@@ -120,6 +123,9 @@ constexpr plan_tables build_program() {
   program_options options;
   (apply(options, Options{}), ...);
   graph g = trace_program<Model, Mesh, Options...>(options);
+  const std::size_t inputs = g.inputs.size();
+  for (std::size_t i = 0; i < options.layouts.size(); ++i)
+    g.at(i < inputs ? g.inputs[i].value : g.parameters[i - inputs].value).layout = options.layouts[i];
   return compile(g, Mesh::shape, options.compile);
 }
 

@@ -20,6 +20,14 @@ inline std::string dim_text(const plan_view& plan, int d) {
     case dim::kind::fixed: return std::to_string(whole.number);
     case dim::kind::product: return dim_text(plan, whole.first) + dim_text(plan, whole.second);
     case dim::kind::ratio: return "C";
+    case dim::kind::linear: {
+      const auto term = [&](int times, int of) { return (times == 1 ? "" : std::to_string(times)) + dim_text(plan, of); };
+      std::string s = term(whole.first_times, whole.first);
+      if (whole.second_times != 0) s += (whole.second_times > 0 ? "+" : "") + term(whole.second_times, whole.second);
+      if (whole.number != 0) s += (whole.number > 0 ? "+" : "") + std::to_string(whole.number);
+      return whole.divisor == 1 ? "(" + s + ")" : "((" + s + ")/" + std::to_string(whole.divisor) + ")";
+    }
+    case dim::kind::blocks: return std::to_string(whole.number) + "/block";
   }
   return "?";
 }

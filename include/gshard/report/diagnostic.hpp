@@ -40,6 +40,8 @@ constexpr std::string_view sentence(fault what) {
       return "an operand would be brought to another layout unsaid (strict): annotate it, or say may_move(operand)";
     case fault::implicit_sum:
       return "a sum over a cut index would be completed unsaid (strict): annotate the result with the layout it shall have";
+    case fault::unknown_extent: return "to choose layouts, the extent of every letter and of every mesh axis must be known";
+    case fault::too_little_memory: return "no layout was found that leaves every device within its memory limit";
     case fault::reported: return "a mistake that was told before";
   }
   return "";
@@ -71,6 +73,8 @@ inline std::string words(const diagnostic& d) {
     case fault::implicit_sum: return about + ", over " + word + ", line " + number(d.second);
     case fault::does_not_divide:
       return "dim " + word + " of " + about + ": " + number(d.first) + " cut into " + number(d.second);
+    case fault::unknown_extent: return word;
+    case fault::too_little_memory: return number(d.first) + " MiB needed, " + number(d.second) + " MiB allowed";
     default: return d.subject.empty() ? "" : about;
   }
 }
