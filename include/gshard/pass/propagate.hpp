@@ -80,7 +80,7 @@ class node_propagation {
     value* const values = g_.values.data();
     for (int i = 0; i < n_.inputs; ++i) collect(values[n_.in[i]], n_.loops.in[i]);
     for (int o = 0; o < n_.outputs; ++o) collect(values[n_.out[o]], n_.loops.out[o]);
-    if (!any_) return;
+    if (!cut_) return;
     for (int i = 0; i < n_.inputs; ++i)
       if (refine(values[n_.in[i]].layout, n_.loops.in[i])) changed(n_.in[i]);
     for (int o = 0; o < n_.outputs; ++o)
@@ -94,7 +94,7 @@ class node_propagation {
   int priority_;
   short_list cuts_[short_list::largest + 1]{};
   const value* from_[short_list::largest + 1]{};
-  bool any_ = false;
+  std::uint32_t cut_ = 0;  // factors that some axis cuts
 
   constexpr void collect(const value& v, const short_list& factors) {
     if (v.priority > priority_) return;
@@ -104,7 +104,7 @@ class node_propagation {
       if (axes.count == 0 || n_.loops.is_blocked(factors[d])) continue;
       short_list& cut = cuts_[factors[d]];
       const value*& from = from_[factors[d]];
-      any_ = true;
+      cut_ |= 1u << factors[d];
       if (cut.count >= axes.count && axes.is_prefix_of(cut)) continue;
       if (!cut.is_prefix_of(axes) && elements(*from) >= elements(v)) continue;
       cut = axes;

@@ -140,7 +140,7 @@ class shard_searcher {
   constexpr picks completed(const picks& p) {
     for (std::size_t v = 0; v < g_.values.size(); ++v) g_.values[v].layout = program_.values[v].layout;
     assign(g_, p);
-    propagate(g_);
+    propagate(g_, e_);
     picks all = p;
     for (std::size_t v = 0; v < count(); ++v) {
       if (p[v] >= 0) continue;
