@@ -112,7 +112,7 @@ class differentiator {
       case op::convolution: return pull_back_convolution(n, dy);
       case op::pool: return pull_back_pool(n, dy);
       case op::argmax: return;
-      case op::reshape: return add(n.input(0), emit_reshape(dy, n.attr.integer[0], -n.attr.integer[1]));
+      case op::reshape: return add(n.input(0), emit_reshape_back(n, in(n, 0), dy));
       case op::annotate: {
         const symbol d{&b_, b_.add_node(op::annotate, {dy.id}, n.loops, {}, {{dy.get().dims, dy.get().type}})};
         b_.program.at(d.id).layout = out(n).get().layout;
@@ -268,7 +268,7 @@ class differentiator {
       if (!wants(n, i)) continue;
       const int own = in(n, i).get().dims[at];
       const window w = b_.program.windows[std::size_t(n.loops.windows[i])].inverse(own);
-      add(n.input(i), emit_moved(op::strided_slice, dy, at, own, w));
+      add(n.input(i), emit_moved(op::strided_slice, dy, at, w));
     }
   }
 
