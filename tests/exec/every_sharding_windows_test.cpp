@@ -3,6 +3,7 @@
 // device.
 #include "with_gradients.hpp"
 
+#include <gshard/trace/convolution.hpp>
 #include <gshard/trace/window.hpp>
 
 namespace gs = gshard;
@@ -63,4 +64,51 @@ TEST_CASE("concat") {
                        }),
                  {.dims = sizes, .most = 400});
   check([](symbol x) { return gs::concat({x, gs::slice(x, 0, 0, 3), gs::reverse(x, 0)}, 0); });
+}
+
+TEST_CASE("convolutions in one dim: stride, padding, window dilation, base dilation") {
+  const std::vector<gs::dims> images{{{'B', 2}, {'X', 12}, {'I', 3}, {'O', 4}, {'K', 3}}, {{'B', 1}, {'X', 7}, {'I', 2}, {'O', 3}, {'K', 2}}};
+  using w = gs::window_of_dim;
+  for (const w how : {w{}, w{1, 1, 1}, w{2, 1, 0}, w{1, 2, 2, 2}, w{1, 1, 1, 1, 2}, w{2, 2, 1, 1, 3}, w{3, 0, 2, 2, 2}})
+    every_sharding(trace({{"BXI"}, {"KIO"}},
+                         [&](const scope&, given x) {
+                           const symbol y = gs::conv<"BXI,xIO->BXO">(x[0], x[1], {how});
+                           symbols results{lay_out(y)};
+                           for (const symbol& g : gs::gradients(gs::sum(y * y), x)) results.push_back(lay_out(g));
+                           return results;
+                         }),
+                   {.dims = images, .most = 60});
+}
+
+TEST_CASE("convolutions in two dims, and gradients of gradients") {
+  const std::vector<gs::dims> images{{{'B', 2}, {'X', 6}, {'Y', 7}, {'I', 2}, {'O', 2}, {'K', 3}, {'L', 2}}};
+  every_sharding(trace({{"BIXY"}, {"KLIO"}},
+                       [&](const scope&, given x) {
+                         const symbol y = gs::conv<"BIXY,xyIO->BOXY">(x[0], x[1], {{.low = 1, .high = 1}, {.stride = 2, .high = 1}});
+                         symbols results{lay_out(y)};
+                         const auto first = gs::gradients(gs::sum(y * y), x);
+                         for (const symbol& g : first) results.push_back(lay_out(g));
+                         for (const symbol& g : gs::gradients(gs::sum(first[0] * first[0]), x)) results.push_back(g);
+                         for (const symbol& g : gs::gradients(gs::sum(first[1] * first[1]), x)) results.push_back(g);
+                         return results;
+                       }),
+                 {.dims = images, .most = 60});
+}
+
+TEST_CASE("pooling") {
+  using w = gs::window_of_dim;
+  const std::vector<std::vector<gs::pool_window>> windows{
+      {{0, 3, {}}}, {{0, 2, w{2}}}, {{0, 3, w{1, 1, 1}}, {1, 2, w{1, 0, 1}}}, {{0, 3, w{2, 2, 1, 2, 1}}}, {{0, 3, w{2, 1, 1, 1, 2}}}};
+  for (const auto& over : windows) {
+    check([&](symbol x) { return gs::sum_pool(x, over); });
+    check([&](symbol x) { return gs::mean_pool(x, over); });
+    every_sharding(trace({{"AB"}},
+                         [&](const scope&, given x) {
+                           const symbol y = gs::max_pool(x[0], over);
+                           symbols results{lay_out(y), gs::min_pool(x[0], over)};
+                           for (const symbol& g : gs::gradients(gs::sum(y), x)) results.push_back(lay_out(g));
+                           return results;
+                         }),
+                   {.dims = sizes, .most = 150});
+  }
 }

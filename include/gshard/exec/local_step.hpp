@@ -6,6 +6,7 @@
 #include <gshard/kernel/adam.hpp>
 #include <gshard/kernel/argmax.hpp>
 #include <gshard/kernel/contract.hpp>
+#include <gshard/kernel/convolution.hpp>
 #include <gshard/kernel/cross_entropy.hpp>
 #include <gshard/kernel/cumsum.hpp>
 #include <gshard/kernel/dispatch.hpp>
@@ -16,6 +17,7 @@
 #include <gshard/kernel/layer_norm.hpp>
 #include <gshard/kernel/move.hpp>
 #include <gshard/kernel/pointwise.hpp>
+#include <gshard/kernel/pool.hpp>
 #include <gshard/kernel/reduce.hpp>
 #include <gshard/kernel/softmax.hpp>
 #include <gshard/kernel/sort.hpp>
@@ -123,6 +125,13 @@ class local_step {
       return [=, x = in_array(), y = out(0), to = out_value(0).places[device_], from = in_places(), w = concat_windows()](const run_context&) {
         for (std::size_t i = 0; i < from.size(); ++i) kernel::move_window_into<T>(x[i], from[i], y, to, w[i]);
       };
+    else if constexpr (Kind == op::convolution) return bind_convolution();
+    else if constexpr (Kind == op::pool)
+      return [what = reduction(n_.attr.integer[0]), x = in(0), from = in_value(0).places[device_], y = out(0), tap = out<std::int32_t>(1),
+              to = out_value(0).places[device_], w = windows_of(0)](const run_context&) { kernel::pool<T>(what, x, from, y, tap, to, w); };
+    else if constexpr (Kind == op::pool_grad)
+      return [tap = in<std::int32_t>(0), dy = in(1), from = in_value(1).places[device_], dx = out(0), to = out_value(0).places[device_],
+              w = inverse_windows()](const run_context&) { kernel::pool_grad<T>(tap, dy, from, dx, to, w); };
     else if constexpr (Kind == op::iota)
       return [y = out<std::int32_t>(0), at = out_value(0).places[device_], along = n_.attr.integer[0]](const run_context&) {
         kernel::iota(y, at, along);
@@ -265,6 +274,43 @@ class local_step {
     for (int d = 0; d < in_value(operand).rank(); ++d)
       if (const int row = window_of(n_, operand, d)) w[std::size_t(d)] = plan_.windows[std::size_t(row)].bind(sizes_);
     return w;
+  }
+  /// The windows that these are the inverses of.
+  kernel::window_array inverse_windows() const {
+    kernel::window_array w = windows_of(0);
+    for (bound_window& x : w) x = x.inverse();
+    return w;
+  }
+  /// The block of a factor that this device computes: that of the result's dim, or of the second operand's, which carries it.
+  interval block_of_factor(int factor) const {
+    const auto block = [&](const bound_value& v, int d) {
+      const auto at = std::size_t(d);
+      return interval{v.places[device_].offset[at], v.places[device_].offset[at] + v.places[device_].extent[at]};
+    };
+    if (const int d = n_.loops.out[0].find(factor); d >= 0) return block(out_value(0), d);
+    return block(in_value(1), n_.loops.in[1].find(factor));
+  }
+  action bind_convolution() const {
+    kernel::windowed_dims a;
+    const bound_value& x = in_value(0);
+    a.at = x.places[device_];
+    a.indices = a.at;
+    a.windows = windows_of(0);
+    for (int d = 0; d < x.rank(); ++d) {
+      const auto at = std::size_t(d);
+      a.factor[at] = n_.loops.in[0][d];
+      if (window_of(n_, 0, d) == 0) continue;
+      a.tap_factor[at] = n_.attr.dims[d] - 1;
+      const interval block = block_of_factor(a.factor[at]);
+      a.indices.offset[at] = block.begin;
+      a.indices.extent[at] = block.size();
+    }
+    const auto y = dims_of(out_value(0), n_.loops.out[0]);
+    if (n_.inputs == 1)
+      return [c = kernel::convolution<T>(a, y), from = in(0), to = out(0)](const run_context&) { c.run(from, to); };
+    return [c = kernel::convolution<T>(a, dims_of(in_value(1), n_.loops.in[1]), y), from = in(0), w = in(1), to = out(0)](const run_context&) {
+      c.run(from, w, to);
+    };
   }
   action bind_moved() const {
     const kernel::window_array w = windows_of(0);

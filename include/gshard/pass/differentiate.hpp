@@ -33,10 +33,11 @@ class differentiator {
   constexpr differentiator(builder& b, std::int32_t of, list_view<symbol> wanted)
       : b_(b), gradients_(b.program.values.size(), -1), needed_(b.program.values.size(), false) {
     for (const symbol& s : wanted) needed_[std::size_t(s.id)] = true;
+    char* const needed = needed_.data();
     for (const node& n : b.program.nodes)
       for (int i = 0; i < n.inputs && n.attr.function != &pointwise_stop; ++i)
-        if (needed_[std::size_t(n.input(i))])
-          for (int o = 0; o < n.outputs; ++o) needed_[std::size_t(n.output(o))] = true;
+        if (needed[n.in[i]])
+          for (int o = 0; o < n.outputs; ++o) needed[n.out[o]] = true;
     gradients_[std::size_t(of)] = emit_constant(pointwise_constant<1>, at(of)).id;
   }
 
@@ -45,7 +46,7 @@ class differentiator {
       const node n = b_.program.nodes[i];
       bool reached = false;
       for (int o = 0; o < n.outputs; ++o)
-        if (std::size_t(n.output(o)) < gradients_.size() && gradients_[std::size_t(n.output(o))] >= 0) reached = true;
+        if (std::size_t(n.out[o]) < gradients_.size() && gradients_[std::size_t(n.out[o])] >= 0) reached = true;
       bool wanted = false;
       for (int k = 0; k < n.inputs; ++k) wanted = wanted || wants(n, k);
       if (reached && wanted) pull_back(n);
@@ -155,27 +156,24 @@ class differentiator {
   constexpr void pull_back_einsum(const node& n, symbol dy) {
     for (int i = 0; i < n.inputs; ++i) {
       if (!wants(n, i)) continue;
-      const short_list& mine = n.loops.in[std::size_t(i)];
-      std::array<symbol, 2> operands{dy, dy};
-      std::array<short_list, 2> factors{n.loops.out[0], {}};
-      std::size_t count = 1;
-      if (n.inputs > 1) {
-        operands[1] = in(n, 1 - i);
-        factors[1] = n.loops.in[std::size_t(1 - i)];
-        ++count;
-      }
+      const short_list mine = n.loops.in[i];
+      const symbol operands[2]{dy, n.inputs > 1 ? in(n, 1 - i) : dy};
+      const short_list factors[2]{n.loops.out[0], n.inputs > 1 ? n.loops.in[1 - i] : short_list{}};
+      const std::uint32_t elsewhere = factors[0].mask() | factors[1].mask();
+      std::uint32_t seen = 0;
       short_list known;
-      for (int d = 0; d < mine.size(); ++d) {
-        const bool elsewhere = factors[0].contains(mine[d]) || (count > 1 && factors[1].contains(mine[d]));
-        if (mine.find(mine[d]) != d) continue;
-        if (elsewhere) known.push_back(mine[d]);
+      std::uint32_t repeated = 0;  // dims
+      for (int d = 0; d < mine.count; ++d) {
+        const int f = mine[d];
+        if ((seen >> f) & 1u) repeated |= 1u << d;
+        else if ((elsewhere >> f) & 1u) known.push_back(f);
+        seen |= 1u << f;
       }
       symbol g = dy;
-      if (count > 1 || known != factors[0])
-        g = emit_einsum(b_, list_view(operands.data(), count), list_view(factors.data(), count), known);
-      if (!b_.failed() && known.size() < mine.size()) g = emit_broadcast(g, known, in(n, i), mine);
-      for (int d = 0; d < mine.size() && !b_.failed(); ++d)
-        if (const int first = mine.find(mine[d]); first != d) g = emit_on_diagonal(g, first, d);
+      if (n.inputs > 1 || !known.same(factors[0])) g = emit_einsum(b_, list_view(operands, n.inputs), list_view(factors, n.inputs), known);
+      if (!b_.failed() && known.count < mine.count) g = emit_broadcast(g, known, in(n, i), mine);
+      for (int d = 0; repeated != 0 && !b_.failed(); ++d, repeated >>= 1)
+        if (repeated & 1u) g = emit_on_diagonal(g, mine.find(mine[d]), d);
       add(n.input(i), g);
     }
   }

@@ -34,6 +34,8 @@ class partitioner {
     for (const port& p : g_.inputs) enter(p.value);
     const list<char> live = live_nodes();
     find_completed(live, keep_pending_outputs);
+    result_.steps.reserve(2 * g_.nodes.size());  // so that few rows move, which the evaluator pays for
+    result_.values.reserve(2 * g_.values.size());
     for (std::size_t i = 0; i < g_.nodes.size() && !g_.problem; ++i)
       if (live[i]) place(g_.nodes[i]);
     if (g_.problem) return {};
@@ -63,11 +65,16 @@ class partitioner {
   partitioned result_;
 
   static constexpr int factors = short_list::largest + 1;
-  using cut_table = std::array<short_list, factors>;  // axes by factor
+  /// Axes by factor.
+  struct cut_table {
+    short_list by_factor[factors]{};
+    constexpr short_list& operator[](int f) { return by_factor[f]; }
+    constexpr const short_list& operator[](int f) const { return by_factor[f]; }
+  };
 
   /// A way to share the work of a node: the factor that each axis cuts (or -1: none), and the axes of each factor.
   struct choice {
-    std::array<int, max_axes> factor_of{-1, -1, -1, -1, -1, -1, -1, -1};
+    int factor_of[max_axes]{-1, -1, -1, -1, -1, -1, -1, -1};
     cut_table cuts{};
   };
 
@@ -105,13 +112,17 @@ class partitioner {
     for (const port& p : g_.outputs) stack.push_back(p.value);
     for (const parameter& p : g_.parameters)
       if (p.updated >= 0) stack.push_back(p.updated);
+    const value* const values = g_.values.data();
+    const node* const nodes = g_.nodes.data();
+    char* const is_live = live.data();
     while (!stack.empty()) {
-      const std::int32_t producer = g_.at(stack.back()).producer;
+      const std::int32_t producer = values[stack.back()].producer;
       stack.pop_back();
-      if (producer < 0 || live[std::size_t(producer)]) continue;
-      live[std::size_t(producer)] = 1;
-      const node& n = g_.nodes[std::size_t(producer)];
-      for (int i = 0; i < n.inputs; ++i) stack.push_back(n.input(i));
+      if (producer < 0 || is_live[producer]) continue;
+      is_live[producer] = 1;
+      const node& n = nodes[producer];
+      for (int i = 0; i < n.inputs; ++i)
+        if (values[n.in[i]].producer >= 0) stack.push_back(n.in[i]);
     }
     return live;
   }
@@ -122,9 +133,12 @@ class partitioner {
            (n.kind == op::map && n.attr.function->linear);
   }
   constexpr void find_completed(const list<char>& live, bool keep_pending_outputs) {
+    const node* const nodes = g_.nodes.data();
+    const char* const is_live = live.data();
+    char* const completed = completed_.data();
     for (std::size_t i = 0; i < live.size(); ++i)
-      if (const node& n = g_.nodes[i]; live[i] && !is_linear(n))
-        for (int k = 0; k < n.inputs; ++k) completed_[std::size_t(n.input(k))] = 1;
+      if (const node& n = nodes[i]; is_live[i] && !is_linear(n))
+        for (int k = 0; k < n.inputs; ++k) completed[n.in[k]] = 1;
     if (keep_pending_outputs) return;
     for (const port& p : g_.outputs) completed_[std::size_t(p.value)] = 1;
   }
@@ -132,18 +146,21 @@ class partitioner {
   constexpr std::int32_t root(std::int32_t v) const {
     for (;;) {
       const std::int32_t producer = g_.at(v).producer;
-      if (producer < 0 || !traits(g_.nodes[std::size_t(producer)].kind).alias) return v;
-      v = g_.nodes[std::size_t(producer)].input(0);
+      if (producer < 0) return v;
+      const node& n = g_.nodes[std::size_t(producer)];
+      if (!traits(n.kind).alias) return v;
+      v = n.in[0];
     }
   }
 
   /// What it costs to have tensor `of` in this layout, from the version that is cheapest to start from.
   constexpr std::int64_t cost(std::int32_t of, const sharding& layout, std::int32_t* from = nullptr) const {
     std::int64_t best = -1;
+    const value* const versions = result_.values.data();
     for (std::int32_t v = first_[std::size_t(of)]; v >= 0; v = next_[std::size_t(v)]) {
-      const sharding& s = version(v).layout;
-      if ((layout.partial & ~s.partial) || !version(v).windows.empty()) continue;
-      const std::int64_t c = s.same_layout(layout) ? 0 : 1 + plan_reshard(version(v), s, layout, e_).bytes;
+      const sharding& s = versions[v].layout;
+      if ((layout.partial & ~s.partial) || versions[v].windows.count > 0) continue;
+      const std::int64_t c = s.same_layout(layout) ? 0 : 1 + plan_reshard(versions[v], s, layout, e_).bytes;
       if (best < 0 || c < best) {
         best = c;
         if (from) *from = v;
@@ -172,9 +189,9 @@ class partitioner {
   /// The version of `of` in this layout; adds the moves that make it.
   constexpr std::int32_t fetch(std::int32_t of, const sharding& layout) {
     std::int32_t now = -1;
-    cost(of, layout, &now);
+    const bool here = cost(of, layout, &now) == 0;
     check_not_overwritten(of);
-    if (g_.problem) return now;
+    if (here || g_.problem) return now;
     for (const move& m : plan_reshard(version(now), version(now).layout, layout, e_)) {
       const std::int32_t from = now;
       now = add_move(m.kind, m.axes, from, add_version(of, m.to));
@@ -236,14 +253,16 @@ class partitioner {
 
   /// The layout in which a node with these cuts takes or leaves a tensor.
   static constexpr sharding layout_of(const short_list& dims, const cut_table& cuts, const pending_parts& pending) {
-    sharding s = sharding::replicated(dims.size());
-    for (int d = 0; d < dims.size(); ++d) s[d] = cuts[std::size_t(dims[d])];
+    sharding s;
+    s.rank = dims.count;
+    for (int d = 0; d < dims.count; ++d)
+      if (const short_list& axes = cuts.by_factor[dims[d]]; axes.count > 0) s.axes[d] = axes;
     s.partial = pending.axes;
     s.pending = pending.what;
     return s;
   }
   constexpr held_as operand_of(const node& n, int i, const choice& c, const pending_parts& pending) const {
-    const short_list& loops = n.loops.in[std::size_t(i)];
+    const short_list& loops = n.loops.in[i];
     held_as h{layout_of(loops, c.cuts, pending), {}};
     if (n.loops.windows.empty()) return h;
     const dim_list& dims = g_.at(n.input(i)).dims;
@@ -273,10 +292,10 @@ class partitioner {
   }
   /// An axis that cuts a factor which the result lacks leaves a pending sum over it.
   constexpr sharding result_layout(const node& n, int o, const choice& c, const pending_parts& pending) const {
-    const short_list& dims = n.loops.out[std::size_t(o)];
+    const short_list& dims = n.loops.out[o];
     sharding s = layout_of(dims, c.cuts, pending);
     for (int a = 0; a < axes_; ++a)
-      if (c.factor_of[std::size_t(a)] >= 0 && !dims.contains(c.factor_of[std::size_t(a)])) s.partial = std::uint8_t(s.partial | (1u << a));
+      if (c.factor_of[a] >= 0 && !dims.contains(c.factor_of[a])) s.partial = std::uint8_t(s.partial | (1u << a));
     if (s.partial != pending.axes) s.pending = n.kind == op::reduce ? reduction(n.attr.integer[0]) : n.kind == op::argmax ? reduction::min : reduction::sum;
     return s;
   }
@@ -289,7 +308,7 @@ class partitioner {
       if (completed_[std::size_t(n.input(i))]) return {};
     const sharding& first = version(first_[std::size_t(n.input(0))]).layout;
     for (int i = 1; i < n.inputs; ++i)
-      if (version(first_[std::size_t(n.input(i))]).layout.partial != first.partial) return {};
+      if (version(first_[std::size_t(n.in[i])]).layout.partial != first.partial) return {};
     if (first.partial == 0 || (first.pending != reduction::sum && n.kind != op::reshape)) return {};
     return {first.partial, first.pending};
   }
@@ -302,9 +321,9 @@ class partitioner {
       if (d >= 0 && !n.loops.is_blocked(dims[d])) found |= 1u << dims[d];
     };
     for (int i = 0; i < n.inputs; ++i)
-      for (std::int32_t v = first_[std::size_t(n.input(i))]; v >= 0; v = next_[std::size_t(v)])
-        look(version(v).layout, n.loops.in[std::size_t(i)]);
-    for (int o = 0; o < n.outputs; ++o) look(g_.at(n.output(o)).layout, n.loops.out[std::size_t(o)]);
+      for (std::int32_t v = first_[std::size_t(n.in[i])]; v >= 0; v = next_[std::size_t(v)])
+        look(version(v).layout, n.loops.in[i]);
+    for (int o = 0; o < n.outputs; ++o) look(g_.at(n.output(o)).layout, n.loops.out[o]);
     return found ? found : elsewhere(n, axis);
   }
   /// An axis that cuts only dims that this node needs whole may cut others meanwhile, which is less than gathering them.
@@ -314,7 +333,7 @@ class partitioner {
     for (int i = 0; i < n.inputs; ++i) {
       const sharding& s = version(first_[std::size_t(n.input(i))]).layout;
       if (s.dim_of(axis) < 0) continue;
-      const short_list &in = n.loops.in[std::size_t(i)], &out = n.loops.out[0];
+      const short_list &in = n.loops.in[i], &out = n.loops.out[0];
       for (int d = 0; d < in.size(); ++d)
         if (!n.loops.is_blocked(in[d]) && out.contains(in[d])) found |= 1u << in[d];
     }
@@ -326,21 +345,21 @@ class partitioner {
     c.cuts = {};
     bool shared = false;
     for (int a = 0; a < axes_; ++a) {
-      const int f = c.factor_of[std::size_t(a)];
+      const int f = c.factor_of[a];
       if (f < 0) continue;
-      c.cuts[std::size_t(f)].push_back(a);
-      shared = shared || c.cuts[std::size_t(f)].size() > 1;
+      c.cuts[f].push_back(a);
+      shared = shared || c.cuts[f].count > 1;
     }
     if (!shared) return;
     for (int f = 0; f < factors; ++f) {
-      short_list& axes = c.cuts[std::size_t(f)];
+      short_list& axes = c.cuts[f];
       if (axes.size() < 2) continue;
       const auto adopt = [&](const sharding& s, const short_list& dims) {
         const int d = dims.find(f);
         if (d >= 0 && s[d].size() == axes.size() && s[d].mask() == axes.mask()) axes = s[d];
       };
-      for (int o = 0; o < n.outputs; ++o) adopt(g_.at(n.output(o)).layout, n.loops.out[std::size_t(o)]);
-      for (int i = 0; i < n.inputs; ++i) adopt(version(first_[std::size_t(n.input(i))]).layout, n.loops.in[std::size_t(i)]);
+      for (int o = 0; o < n.outputs; ++o) adopt(g_.at(n.output(o)).layout, n.loops.out[o]);
+      for (int i = 0; i < n.inputs; ++i) adopt(version(first_[std::size_t(n.in[i])]).layout, n.loops.in[i]);
     }
   }
 
@@ -353,7 +372,7 @@ class partitioner {
     std::int64_t total = 0;
     for (int i = 0; i < n.inputs; ++i) total += operand_cost(n, i, c, pending);
     bool repeats = false;
-    for (int a = 0; a < axes_; ++a) repeats = repeats || c.factor_of[std::size_t(a)] < 0;
+    for (int a = 0; a < axes_; ++a) repeats = repeats || c.factor_of[a] < 0;
     for (int o = 0; o < n.outputs; ++o) {
       const value& v = g_.at(n.output(o));
       const sharding made = result_layout(n, o, c, pending);
@@ -383,8 +402,8 @@ class partitioner {
     const sharding& s = g_.at(n.output()).layout;
     for (int d = 0; d < s.rank; ++d) {
       const int f = n.loops.out[0][d];
-      c.cuts[std::size_t(f)] = s[d];
-      for (int i = 0; i < s[d].size(); ++i) c.factor_of[std::size_t(s[d][i])] = f;
+      c.cuts.by_factor[f] = s[d];
+      for (int i = 0; i < s[d].size(); ++i) c.factor_of[s[d][i]] = f;
     }
     return c;
   }
@@ -419,10 +438,10 @@ class partitioner {
     std::uint32_t left = options[std::size_t(a)];
     for (int f = 0; left != 0 && lowest != 0; ++f, left >>= 1) {
       if (!(left & 1u)) continue;
-      c.factor_of[std::size_t(a)] = f;
+      c.factor_of[a] = f;
       try_axis(n, pending, options, a + 1, c, best, lowest);
     }
-    c.factor_of[std::size_t(a)] = -1;
+    c.factor_of[a] = -1;
     if (lowest != 0) try_axis(n, pending, options, a + 1, c, best, lowest);
   }
 
@@ -438,12 +457,12 @@ class partitioner {
     const pending_parts pending = pending_through(n);
     const choice c = choose(n, pending);
     node step = n;
-    for (int i = 0; i < n.inputs; ++i) step.in[std::size_t(i)] = fetch(n.input(i), operand_of(n, i, c, pending));
+    for (int i = 0; i < n.inputs; ++i) step.in[i] = fetch(n.input(i), operand_of(n, i, c, pending));
     if (n.kind == op::reshape) {
       const sharding made = result_layout(n, 0, c, pending);
       if (const dim_list windows = windows_of_result(n, made); !windows.empty()) return place_merged(n, step, made, windows);
     }
-    for (int o = 0; o < n.outputs; ++o) step.out[std::size_t(o)] = add_version(n.output(o), result_layout(n, o, c, pending));
+    for (int o = 0; o < n.outputs; ++o) step.out[o] = add_version(n.output(o), result_layout(n, o, c, pending));
     for (int o = 0; o < n.in_place; ++o) overwritten_[std::size_t(root(n.input(o)))] = 1;
     result_.steps.push_back(step);
   }

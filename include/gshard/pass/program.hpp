@@ -137,17 +137,17 @@ union maybe_row {
 template <class Row>
 using just_row = Row;
 
-constexpr const auto& row_of(const auto& place) { return place; }
 template <class Row>
-constexpr const Row& row_of(const maybe_row<Row>& place) {
-  return place.row;
+constexpr void copy_rows(Row* to, const Row* from, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) to[i] = from[i];
 }
-
-template <class Place, std::size_t N, class Rows>
-constexpr void fill(std::array<Place, N>& table, const Rows& rows, std::size_t count) {
-  const auto* from = rows.data();
-  Place* to = table.data();  // an array's subscript is one more call for every row
-  for (std::size_t i = 0; i < count; ++i) to[i] = Place(row_of(from[i]));
+template <class Row>
+constexpr void copy_rows(maybe_row<Row>* to, const Row* from, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) to[i] = maybe_row<Row>(from[i]);
+}
+template <class Row>
+constexpr void copy_rows(Row* to, const maybe_row<Row>* from, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) to[i] = from[i].row;
 }
 /// The tables of a plan in arrays, as places: rows, or for a plan whose sizes are not known yet, maybe_rows.
 template <plan_sizes N, template <class> class Place>
@@ -164,14 +164,14 @@ struct plan_arrays {
   /// Copies the first rows of other tables.
   template <class Tables>
   constexpr plan_arrays(const Tables& p, const plan_sizes& sizes) {
-    fill(dims, p.dims, sizes.dims);
-    fill(values, p.values, sizes.values);
-    fill(lifetimes, p.lifetimes, sizes.values);
-    fill(steps, p.steps, sizes.steps);
-    fill(parameters, p.parameters, sizes.parameters);
-    fill(inputs, p.inputs, sizes.inputs);
-    fill(outputs, p.outputs, sizes.outputs);
-    fill(windows, p.windows, sizes.windows);
+    copy_rows(dims.data(), p.dims.data(), sizes.dims);
+    copy_rows(values.data(), p.values.data(), sizes.values);
+    copy_rows(lifetimes.data(), p.lifetimes.data(), sizes.values);
+    copy_rows(steps.data(), p.steps.data(), sizes.steps);
+    copy_rows(parameters.data(), p.parameters.data(), sizes.parameters);
+    copy_rows(inputs.data(), p.inputs.data(), sizes.inputs);
+    copy_rows(outputs.data(), p.outputs.data(), sizes.outputs);
+    copy_rows(windows.data(), p.windows.data(), sizes.windows);
   }
 };
 
@@ -201,11 +201,11 @@ class program {
   static constexpr detail::plan_draft draft{detail::build_program<Model, Mesh, Options...>()};
   static_assert(detail::check_program<draft.problem.what, draft.problem, Mesh>());
   static constexpr detail::plan_sizes sizes = draft.sizes;
-  static constexpr detail::plan_arrays<sizes, detail::just_row> storage = [] {
-    using arrays = detail::plan_arrays<sizes, detail::just_row>;
-    if constexpr (sizes.fit(detail::ample)) return arrays(draft.tables, sizes);
-    else return arrays(detail::build_program<Model, Mesh, Options...>(), sizes);
-  }();
+  static constexpr decltype(auto) tables() {
+    if constexpr (sizes.fit(detail::ample)) return (draft.tables);
+    else return detail::build_program<Model, Mesh, Options...>();
+  }
+  static constexpr detail::plan_arrays<sizes, detail::just_row> storage{tables(), sizes};
 
  public:
   using mesh = Mesh;

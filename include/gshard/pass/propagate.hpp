@@ -13,24 +13,32 @@ namespace detail {
 
 /// Node indices by value: who makes it and who reads it.
 class neighbours {
-  template <class Visit>
-  static constexpr void each(const node& n, Visit visit) {
-    for (int i = 0; i < n.inputs; ++i) visit(n.input(i));
-    for (int o = 0; o < n.outputs; ++o) visit(n.output(o));
-  }
-
  public:
   constexpr explicit neighbours(const graph& g) : begin_(g.values.size() + 1, 0) {
-    for (const node& n : g.nodes) each(n, [&](std::int32_t v) { ++begin_[std::size_t(v) + 1]; });
-    for (std::size_t v = 1; v < begin_.size(); ++v) begin_[v] += begin_[v - 1];
-    nodes_ = list<std::int32_t>(std::size_t(begin_.back()));
-    list<std::int32_t> next = begin_;
-    for (std::size_t i = 0; i < g.nodes.size(); ++i)
-      each(g.nodes[i], [&](std::int32_t v) { nodes_[std::size_t(next[std::size_t(v)]++)] = std::int32_t(i); });
+    // Pointers: a subscript of a list is a call, which is most of what the evaluator would do here.
+    const std::size_t values = g.values.size(), count = g.nodes.size();
+    const node* const nodes = g.nodes.data();
+    std::int32_t* const begin = begin_.data();
+    for (std::size_t i = 0; i < count; ++i) {
+      const node& n = nodes[i];
+      for (int k = 0; k < n.inputs; ++k) ++begin[n.in[k] + 1];
+      for (int o = 0; o < n.outputs; ++o) ++begin[n.out[o] + 1];
+    }
+    for (std::size_t v = 1; v <= values; ++v) begin[v] += begin[v - 1];
+    nodes_ = list<std::int32_t>(std::size_t(begin[values]));
+    list<std::int32_t> next_free = begin_;
+    std::int32_t *const next = next_free.data(), *const near = nodes_.data();
+    for (std::size_t i = 0; i < count; ++i) {
+      const node& n = nodes[i];
+      for (int k = 0; k < n.inputs; ++k) near[next[n.in[k]]++] = std::int32_t(i);
+      for (int o = 0; o < n.outputs; ++o) near[next[n.out[o]]++] = std::int32_t(i);
+    }
   }
   template <class Visit>
   constexpr void of(std::int32_t v, Visit visit) const {
-    for (std::int32_t i = begin_[std::size_t(v)]; i < begin_[std::size_t(v) + 1]; ++i) visit(nodes_[std::size_t(i)]);
+    const std::int32_t* const node_of = nodes_.data();
+    const std::int32_t end = begin_[std::size_t(v) + 1];
+    for (std::int32_t i = begin_[std::size_t(v)]; i < end; ++i) visit(node_of[i]);
   }
 
  private:
@@ -44,13 +52,14 @@ class node_propagation {
 
   template <class Changed>
   constexpr void run(Changed changed) {
-    for (int i = 0; i < n_.inputs; ++i) collect(n_.input(i), n_.loops.in[std::size_t(i)]);
-    for (int o = 0; o < n_.outputs; ++o) collect(n_.output(o), n_.loops.out[std::size_t(o)]);
+    value* const values = g_.values.data();
+    for (int i = 0; i < n_.inputs; ++i) collect(values[n_.in[i]].layout, n_.loops.in[i]);
+    for (int o = 0; o < n_.outputs; ++o) collect(values[n_.out[o]].layout, n_.loops.out[o]);
     if (!any_) return;
     for (int i = 0; i < n_.inputs; ++i)
-      if (refine(n_.input(i), n_.loops.in[std::size_t(i)])) changed(n_.input(i));
+      if (refine(values[n_.in[i]].layout, n_.loops.in[i])) changed(n_.in[i]);
     for (int o = 0; o < n_.outputs; ++o)
-      if (refine(n_.output(o), n_.loops.out[std::size_t(o)])) changed(n_.output(o));
+      if (refine(values[n_.out[o]].layout, n_.loops.out[o])) changed(n_.out[o]);
   }
 
  private:
@@ -59,8 +68,7 @@ class node_propagation {
   short_list cuts_[short_list::largest + 1]{};
   bool any_ = false;
 
-  constexpr void collect(std::int32_t v, const short_list& factors) {
-    const sharding& s = g_.at(v).layout;
+  constexpr void collect(const sharding& s, const short_list& factors) {
     for (int d = 0; d < factors.count; ++d) {
       const short_list& axes = s.axes[d];
       if (axes.count == 0 || n_.loops.is_blocked(factors[d])) continue;
@@ -69,8 +77,7 @@ class node_propagation {
       any_ = true;
     }
   }
-  constexpr bool refine(std::int32_t v, const short_list& factors) {
-    sharding& s = g_.at(v).layout;
+  constexpr bool refine(sharding& s, const short_list& factors) {
     if (!s.open) return false;
     bool changed = false;
     for (int d = 0; d < factors.count; ++d) {

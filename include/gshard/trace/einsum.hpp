@@ -53,38 +53,42 @@ constexpr symbol emit_one_hot_einsum(builder& b, list_view<symbol> operands, lis
 constexpr symbol emit_einsum(builder& b, list_view<symbol> operands, list_view<short_list> factors,
                              const short_list& output, std::string_view text = "einsum") {
   if (b.failed()) return b.nothing();
-  std::array<int, short_list::largest + 1> dim_of{};
-  dim_of.fill(-1);
-  const dtype type = operands[0].get().type;
-  for (std::size_t i = 0; i < operands.size(); ++i) {
-    const value& v = operands[i].get();
+  const value* const values = b.program.values.data();
+  const symbol* const given = operands.data();
+  const std::size_t count = operands.size();
+  const dtype type = values[given[0].id].type;
+  int dim_of[short_list::largest + 1]{};
+  std::uint32_t known = 0;  // factors that have a dim, a bit each
+  rule loops;
+  std::int32_t ids[2]{};
+  for (std::size_t i = 0; i < count; ++i) {
+    const value& v = values[given[i].id];
+    const short_list letters = loops.in[i] = factors.data()[i];
+    const dim_list dims = v.dims;
+    ids[i] = given[i].id;
     if (v.type != type || type == dtype::i32) b.fail(fault::wrong_type, text, {}, int(i));
-    if (v.rank() != factors[i].size()) b.fail(fault::rank_mismatch, text, {}, factors[i].size(), v.rank());
+    if (dims.count != letters.count) b.fail(fault::rank_mismatch, text, {}, letters.count, dims.count);
     if (b.failed()) return b.nothing();
-    for (int d = 0; d < v.rank(); ++d) {
-      int& known = dim_of[std::size_t(factors[i][d])];
-      if (known >= 0 && known != v.dims[d]) {
+    std::uint32_t here = 0;
+    for (int d = 0; d < dims.count; ++d) {
+      const int f = letters[d], dim = dims[d];
+      if ((known >> f) & 1u && dim_of[f] != dim) {
         diagnostic none;
-        const char letter = parse_equation(text, none).letters[std::size_t(factors[i][d])];
+        const char letter = parse_equation(text, none).letters[std::size_t(f)];
         b.fail(fault::dims_differ, text, {&letter, 1}, int(i), d);
         return b.nothing();
       }
-      known = v.dims[d];
+      if ((here >> f) & 1u) loops.block(f);  // a diagonal: one axis cannot cut two dims
+      here |= 1u << f;
+      known |= 1u << f;
+      dim_of[f] = dim;
     }
   }
   dim_list dims;
-  for (int d = 0; d < output.size(); ++d) dims.push_back(dim_of[std::size_t(output[d])]);
+  for (int d = 0; d < output.count; ++d) dims.push_back(dim_of[output[d]]);
   if (const symbol s = emit_one_hot_einsum(b, operands, factors, output, dims); s.id >= 0) return s;
-  rule loops;
-  std::array<std::int32_t, 2> ids{};
-  for (std::size_t i = 0; i < operands.size(); ++i) {
-    loops.in[i] = factors[i];
-    for (int d = 0; d < factors[i].size(); ++d)
-      if (factors[i].find(factors[i][d]) != d) loops.block(factors[i][d]);  // a diagonal: one axis cannot cut two dims
-    ids[i] = operands[i].id;
-  }
   loops.out[0] = output;
-  return {&b, b.add_node(op::einsum, list_view(ids.data(), operands.size()), loops, {}, {{dims, type}})};
+  return {&b, b.add_node(op::einsum, list_view(ids, count), loops, {}, {{dims, type}})};
 }
 
 }  // namespace detail

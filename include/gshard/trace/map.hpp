@@ -15,15 +15,14 @@ namespace detail {
 
 /// Lines the dims of an operand up with the dims of the result, from the last to the first, by dim. False if they don't fit.
 constexpr bool line_up(const dim_list& operand, const dim_list& result, short_list& factors) {
-  std::array<int, max_rank> at{};
-  int r = result.size() - 1;
-  for (int d = operand.size() - 1; d >= 0; --d, --r) {
+  factors = counting(operand.count);
+  if (operand.same(result)) return true;
+  int r = result.count - 1;
+  for (int d = operand.count - 1; d >= 0; --d, --r) {
     while (r >= 0 && result[r] != operand[d]) --r;
     if (r < 0) return false;
-    at[std::size_t(d)] = r;
+    factors.set(d, r);
   }
-  factors = {};
-  for (int d = 0; d < operand.size(); ++d) factors.push_back(at[std::size_t(d)]);
   return true;
 }
 
@@ -31,28 +30,31 @@ constexpr bool line_up(const dim_list& operand, const dim_list& result, short_li
 /// broadcast.
 constexpr symbol emit_map(builder& b, const pointwise& f, list_view<symbol> operands) {
   if (b.failed()) return b.nothing();
-  symbol largest = operands[0];
-  for (const symbol& s : operands)
-    if (s.rank() > largest.rank()) largest = s;
-  const dim_list dims = largest.get().dims;
-  const dtype type = operands[0].get().type;
+  const value* const values = b.program.values.data();
+  const symbol* const given = operands.data();
+  const std::size_t count = operands.size();
+  const dtype type = values[given[0].id].type;
+  dim_list dims = values[given[0].id].dims;
+  for (std::size_t i = 1; i < count; ++i)
+    if (values[given[i].id].dims.count > dims.count) dims = values[given[i].id].dims;
   rule loops;
-  std::array<std::int32_t, rule::most_in> ids{};
-  for (std::size_t i = 0; i < operands.size(); ++i) {
-    ids[i] = operands[i].id;
-    if (operands[i].get().type != type || type == dtype::i32) {
+  std::int32_t ids[rule::most_in]{};
+  for (std::size_t i = 0; i < count; ++i) {
+    const value& v = values[given[i].id];
+    ids[i] = given[i].id;
+    if (v.type != type || type == dtype::i32) {
       b.fail(fault::wrong_type, "map", {}, int(i));
       return b.nothing();
     }
-    if (!line_up(operands[i].get().dims, dims, loops.in[i])) {
+    if (!line_up(v.dims, dims, loops.in[i])) {
       b.fail(fault::dims_do_not_broadcast, "map", {}, int(i));
       return b.nothing();
     }
   }
-  loops.out[0] = counting(dims.size());
+  loops.out[0] = counting(dims.count);
   attributes attr;
   attr.function = &f;
-  return {&b, b.add_node(op::map, list_view(ids.data(), operands.size()), loops, attr, {{dims, type}})};
+  return {&b, b.add_node(op::map, list_view(ids, count), loops, attr, {{dims, type}})};
 }
 
 /// op::scale: x * constant * (product of the extents of `over`)^power. Attributes: number[0], number[1] = power, dims.
