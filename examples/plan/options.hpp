@@ -125,15 +125,21 @@ class arguments {
     return list[0];
   }
 
-  /// One number of --key for every dim: with --dims for these, in their order, else for all. One number alone is for each of them.
-  std::vector<std::int64_t> per_dim(const std::string& key, std::vector<std::int64_t> otherwise, std::int64_t least, std::int64_t most) const {
+  /// One number of --key for every dim: with --dims for these, in their order, else for all. One number alone is for each of --dims, or
+  /// for each of `alone`, if there are any.
+  std::vector<std::int64_t> per_dim(const std::string& key, std::vector<std::int64_t> otherwise, std::int64_t least, std::int64_t most,
+                                    const std::vector<int>& alone = {}) const {
     if (!has(key)) return otherwise;
-    const std::vector<int> of = dims("dims", int(otherwise.size()));
-    const std::vector<std::int64_t> list = numbers(key);
-    if (list.size() != of.size() && list.size() != 1)
+    std::vector<int> of = dims("dims", int(otherwise.size()));
+    std::vector<std::int64_t> list = numbers(key);
+    if (list.size() == 1) {
+      if (!has("dims") && !alone.empty()) of = alone;
+      list.resize(of.size(), list[0]);
+    }
+    if (list.size() != of.size())
       throw refusal("--" + key + " " + text(key) + " has " + std::to_string(list.size()) + " numbers for " + std::to_string(of.size()) +
                     (of.size() == 1 ? " dim" : " dims") + ": give one per dim, or one for all of them");
-    for (std::size_t i = 0; i < of.size(); ++i) otherwise[std::size_t(of[i])] = within(key, list[list.size() == 1 ? 0 : i], least, most);
+    for (std::size_t i = 0; i < of.size(); ++i) otherwise[std::size_t(of[i])] = within(key, list[i], least, most);
     return otherwise;
   }
 

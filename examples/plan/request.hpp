@@ -50,6 +50,12 @@ struct planned {
 
 namespace detail {
 
+inline std::int64_t elements_of(const std::vector<std::int64_t>& extents) {
+  std::int64_t n = 1;
+  for (const std::int64_t e : extents) n *= e;
+  return n;
+}
+
 /// Refuses tensors whose bytes, on all devices together, could not be counted.
 inline void check_size(const shape& s, const gs::mesh_shape& mesh) {
   auto room = (std::int64_t(1) << 54) / gs::device_count(extents_of(mesh));
