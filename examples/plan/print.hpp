@@ -22,11 +22,11 @@ inline std::string place_text(int at) {
   return at == axis_move::copies ? "copies" : at == axis_move::sums ? "sums" : "dim " + std::to_string(at);
 }
 
-/// "dim 0 -> dim 1"; with the axes before it where axes move differently.
+/// "dim 0 -> dim 1", "dim 0 halo"; with the axes before it where axes move differently.
 inline std::string moves_text(const std::vector<axis_move>& moves, const gs::mesh_shape& mesh) {
   std::vector<std::pair<std::string, std::string>> ways;  // where from and to, and the axes that go that way
   for (const axis_move& m : moves) {
-    const std::string way = place_text(m.from) + " -> " + place_text(m.to);
+    const std::string way = (m.halo && m.from == m.to ? "" : place_text(m.from) + " -> ") + place_text(m.to) + (m.halo ? " halo" : "");
     const auto at = std::find_if(ways.begin(), ways.end(), [&](const auto& w) { return w.first == way; });
     if (at == ways.end()) ways.emplace_back(way, mesh.name(m.axis));
     else at->second += "," + std::string(mesh.name(m.axis));
@@ -98,7 +98,7 @@ inline std::string to_text(const plan_facts& f) {
     row.resize(row.find_last_not_of(' ') + 1);
     text += row + "\n";
   }
-  text += "output  " + text_of(f.output.whole, f.mesh) + "  local " + text_of(f.output.local) + "\n";
+  for (const tensor_facts& o : f.outputs) text += "output  " + text_of(o.whole, f.mesh) + "  local " + text_of(o.local) + "\n";
   text += "total  " + std::to_string(f.steps.size()) + (f.steps.size() == 1 ? " step" : " steps") + "  receives " +
           detail::bytes_text(f.bytes) + " per device  computes " + std::to_string(f.flops) + " flops per device\n";
   return text;

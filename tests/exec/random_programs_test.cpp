@@ -162,9 +162,9 @@ class program_writer {
     const symbol x = any();
     for (int d = 0; d < x.rank(); ++d)
       if (x.owner->program.dims[std::size_t(x.get().dims[d])].what == gs::dim::kind::product)
-        return gs::detail::emit_reshape(x, d, -1);
+        return gs::detail::emit_split(x, d);
     if (x.rank() < 2) return {};
-    return gs::detail::emit_reshape(x, below(x.rank() - 1), 1);
+    return gs::detail::emit_merge(x, below(x.rank() - 1));
   }
 };
 

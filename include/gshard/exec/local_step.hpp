@@ -169,7 +169,8 @@ class local_step {
         kernel::adam<T>(p, g, m, v, count, double(*rate), a.number[0], a.number[1], a.number[2], a.number[3],
                         std::int64_t(run.step) + 1);
       };
-    else if constexpr (Kind == op::reshape || Kind == op::annotate) return {};
+    else if constexpr (Kind == op::reshape) return check_reshape();
+    else if constexpr (Kind == op::annotate) return {};
     else throw error("executor: a plan step of kind " + std::string(name(n_.kind)) + " cannot be run");
   }
 
@@ -338,6 +339,15 @@ class local_step {
     std::vector<kernel::window_array> w;
     for (int i = 0; i < n_.inputs; ++i) w.push_back(windows_of(i));
     return w;
+  }
+  /// Nothing is done: the elements stay in their order.
+  action check_reshape() const {
+    std::int64_t before = 1, after = 1;
+    for (const std::int64_t e : in_value(0).extents) before *= e;
+    for (const std::int64_t e : out_value(0).extents) after *= e;
+    if (before != after)
+      throw error("reshape: a tensor of " + std::to_string(before) + " elements cannot have dims of " + std::to_string(after));
+    return {};
   }
   action bind_cast() const {
     const std::int64_t count = out_value(0).elements(device_);

@@ -118,7 +118,7 @@ class differentiator {
       case op::convolution: return pull_back_convolution(n, dy);
       case op::pool: return pull_back_pool(n, dy);
       case op::argmax: return;
-      case op::reshape: return add(n.input(0), emit_reshape(dy, n.attr.integer[0], -n.attr.integer[1]));
+      case op::reshape: return add(n.input(0), emit_reshape_back(n, in(n, 0), dy));
       case op::annotate: return add(n.input(0), emit_annotate(dy, out(n).get().layout, out(n).get().priority, n.attr.integer[0] != 0));
       case op::dropout: return add(n.input(0), emit_dropout(dy, n.attr.number[0], n.attr.integer[0]));
       case op::top2_gating: return pull_back_gating(n);
@@ -267,7 +267,7 @@ class differentiator {
       if (!wants(n, i)) continue;
       const int own = in(n, i).get().dims[at];
       const window w = b_.program.windows[std::size_t(n.loops.windows[i])].inverse(own);
-      add(n.input(i), emit_moved(op::strided_slice, dy, at, own, w));
+      add(n.input(i), emit_moved(op::strided_slice, dy, at, w));
     }
   }
 

@@ -56,6 +56,13 @@ constexpr bool check_window(builder& b, std::string_view operation, const window
   return !b.failed();
 }
 
+/// Whether dim d of the first operand is read through a window: its letter in lower case is a tap of the second.
+constexpr bool is_windowed(const equation& e, int d) {
+  const int f = e.operand(0)[d], tap = e.factor(tap_letter(e.letters[std::size_t(f)]));
+  return tap >= 0 && e.operand(1).contains(tap) && !e.operand(0).contains(tap) && !e.operand(1).contains(f) && !e.output.contains(tap) &&
+         e.output.contains(f);
+}
+
 constexpr symbol emit_windowed_einsum(symbol x, symbol w, const equation& e, list_view<window_of_dim> how, std::string_view text) {
   builder& b = *x.owner;
   if (!require_real(b, text, {x, w})) return b.nothing();
@@ -77,12 +84,11 @@ constexpr symbol emit_windowed_einsum(symbol x, symbol w, const equation& e, lis
   dim_list windows, taps;
   std::size_t spatial = 0;
   for (int d = 0; d < x.rank(); ++d) {
-    const int f = e.operand(0)[d], tap = e.factor(tap_letter(e.letters[std::size_t(f)]));
-    const bool windowed = tap >= 0 && e.operand(1).contains(tap) && !e.operand(0).contains(tap) && !e.operand(1).contains(f) &&
-                          !e.output.contains(tap) && e.output.contains(f);
     windows.push_back(0);
-    taps.push_back(windowed ? tap + 1 : 0);
-    if (!windowed) continue;
+    taps.push_back(0);
+    if (!is_windowed(e, d)) continue;
+    const int f = e.operand(0)[d], tap = e.factor(tap_letter(e.letters[std::size_t(f)]));
+    taps.set(d, tap + 1);
     const window_of_dim move = how.empty() ? window_of_dim{} : how[how.size() == 1 ? 0 : spatial < how.size() ? spatial : 0];
     ++spatial;
     if (!check_window(b, text, move)) return b.nothing();
