@@ -69,8 +69,10 @@ constexpr bool is_hull(const bound_window& w, const interval& block, std::int64_
   // What wraps begins inside the dim.
   while (w.wrap && h.size() > 0 && h.begin < 0) h = h.shifted(extent);
   while (w.wrap && h.begin >= extent) h = h.shifted(-extent);
-  if (dense || h.size() == 0) return dense ? r == h : true;
-  return r.begin <= h.begin && h.end <= r.end;
+  if (h.size() == 0) return !dense || w.wrap || r == h;
+  if (dense) return r == h;
+  const interval later = w.wrap ? h.shifted(extent) : h;
+  return (r.begin <= h.begin && h.end <= r.end) || (r.begin <= later.begin && later.end <= r.end);
 }
 static_assert(all_windows([](const bound_window& w) { return is_hull(w, {0, 1}, 5) && is_hull(w, {2, 5}, 5) && is_hull(w, {-2, 1}, 1); }));
 

@@ -81,11 +81,24 @@ static_assert(tracing::holds([](builder& b, auto&) {
   const symbol x = input(b, "AB", P<"x", any>{}), y = input(b, "AB", P<any, "x">{}), s = x + y, t = y + x;
   return propagated(b) && lies(s, {{0}, {}}) && lies(t, {{0}, {}});
 }));
-// Blocked factors pass nothing on: rows, merged dims, tokens of a group.
+// Rows pass on how they are cut.
 static_assert(tracing::holds([](builder& b, auto&) {
   const symbol x = input(b, "AB", P<"x", "y">{}), y = gs::softmax(x);
-  return propagated(b) && lies(y, {{0}, {}});
+  return propagated(b) && lies(y, {{0}, {1}});
 }));
+// What passes through goes before einsums, however near they are, and broadcasts come last.
+static_assert(tracing::holds([](builder& b, auto&) {
+  const symbol x = input(b, "AB", P<"x", any>{}), w = input(b, "BC", P<any, "x">{});
+  const symbol far = gs::relu(gs::relu(x)), met = gs::einsum<"ab,bc->ac">(far, w);
+  return propagated(b) && lies(far, {{0}, {}}) && lies(met, {{0}, {}});
+}));
+// An annotation of lower priority waits, and then takes what is left.
+static_assert(tracing::holds([](builder& b, auto&) {
+  const symbol x = gs::annotate<P<"x", any>>(input(b, "AB"), {}, 1), y = gs::annotate<P<any, "x">>(input(b, "AB"));
+  const symbol s = gs::relu(x) + gs::relu(gs::relu(y));
+  return propagated(b) && lies(s, {{}, {0}});
+}));
+// Blocked factors pass nothing on: merged dims but the first, tokens of a group.
 static_assert(tracing::holds([](builder& b, auto&) {
   const symbol x = input(b, "ABC", P<none, "x", "y">{}), y = gs::merge_dims<0>(x);
   return propagated(b) && lies(y, {{}, {1}});
