@@ -17,7 +17,8 @@ times=5
 measure() {  # name, source, further flags
   for ((i = 0; i < times; ++i)); do command time -f '%U %S %M' "$compiler" "${flags[@]}" "${@:2}" 2>&1 >/dev/null | tail -n 1; done |
     awk '{print $1 + $2, $3}' | sort -n |
-    awk -v name="$1" '{t[NR] = $1; m = $2 > m ? $2 : m} END {printf "%-32s %6.2f s (least %.2f)  %5.0f MB\n", name, t[int((NR + 1) / 2)], t[1], m / 1024}'
+    awk -v name="$1" '{t[NR] = $1; m = $2 > m ? $2 : m}
+      END {printf "%-32s %6.2f s (least %.2f)  %5.0f MB\n", name, t[int((NR + 1) / 2)], t[1], m / 1024}'
 }
 
 empty=$(mktemp --suffix=.cpp) plan=$(mktemp --suffix=.cpp) all=$(mktemp --suffix=.cpp)

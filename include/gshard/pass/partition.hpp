@@ -426,6 +426,18 @@ class partitioner {
     }
   }
 
+  /// Dims that nobody has decided on may lie as they are made.
+  static constexpr void refine(sharding& wanted, std::uint8_t open, const sharding& made) {
+    if (!open) return;
+    std::uint32_t used = wanted.used();
+    for (int d = 0; d < wanted.rank; ++d) {
+      if (!((open >> d) & 1u) || made[d].count <= wanted[d].count || !wanted[d].is_prefix_of(made[d])) continue;
+      if (made[d].mask() & used & ~wanted[d].mask()) continue;
+      wanted[d] = made[d];
+      used |= made[d].mask();
+    }
+  }
+
   /// More than any bytes: for ways that do not leave a sum pending that is wanted pending.
   static constexpr std::int64_t unwanted = std::int64_t(1) << 60;
 
@@ -443,6 +455,7 @@ class partitioner {
       if (wanted.partial & ~made.partial) total += unwanted;
       wanted.partial = std::uint8_t(wanted.partial & made.partial);
       wanted.pending = made.pending;
+      refine(wanted, v.layout.open, made);
       if (const dim_list windows = windows_of_result(n, made); !windows.empty()) {
         value before = v, after = v;
         before.layout = after.layout = made;

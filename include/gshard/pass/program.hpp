@@ -162,6 +162,7 @@ template <class Row>
 constexpr void copy_rows(Row* to, const maybe_row<Row>* from, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) to[i] = from[i].row;
 }
+
 /// The tables of a plan in arrays, as places: rows, or for a plan whose sizes are not known yet, maybe_rows.
 template <plan_sizes N, template <class> class Place>
 struct plan_arrays {
@@ -189,7 +190,7 @@ struct plan_arrays {
 };
 
 /// Room for the plans that are made in one evaluation. A greater one is made twice: for its sizes, then into arrays of these.
-inline constexpr plan_sizes ample{256, 1 << 14, 1 << 14, 1 << 13, 64, 64, 256};
+inline constexpr plan_sizes ample{256, 1 << 15, 1 << 15, 1 << 13, 64, 64, 256};
 
 /// What a plan comes in before its sizes are known: its tables, if there is room for them.
 struct plan_draft {

@@ -198,7 +198,7 @@ namespace detail {
 
 constexpr move_list cheapest_way(const value& v, const sharding& from, const sharding& to, const extents& e) {
   if (from.same_layout(to)) return {};
-  if (const std::uint32_t cut = to.used(); cut && !to.partial && !from.partial && !from.used()) {  // what slice does, said at once: it is half of all moves
+  if (const std::uint32_t cut = to.used(); cut && !to.partial && !from.partial && !from.used()) {  // a slice alone, as most moves are
     move_list list;
     list.add(op::slice, cut, to);
     list.moves[0].to.open = 0;
