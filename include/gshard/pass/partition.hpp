@@ -426,7 +426,7 @@ class partitioner {
     }
   }
 
-  /// Dims that nobody has decided on may lie as they are made.
+  /// Dims that nobody has decided on may lie as they are made: what was sorted stays where its lines could be whole.
   static constexpr void refine(sharding& wanted, std::uint8_t open, const sharding& made) {
     if (!open) return;
     std::uint32_t used = wanted.used();
@@ -455,7 +455,7 @@ class partitioner {
       if (wanted.partial & ~made.partial) total += unwanted;
       wanted.partial = std::uint8_t(wanted.partial & made.partial);
       wanted.pending = made.pending;
-      refine(wanted, v.layout.open, made);
+      if (n.kind == op::sort) refine(wanted, v.layout.open, made);
       if (const dim_list windows = windows_of_result(n, made); !windows.empty()) {
         value before = v, after = v;
         before.layout = after.layout = made;
