@@ -109,17 +109,23 @@ inline std::vector<double> collect(const gs::any_cluster& on, const gs::detail::
 
 using whole_tensors = std::vector<std::vector<double>>;
 
-/// Runs a plan once: its results.
-inline whole_tensors run(const planned& p, const whole_tensors& inputs) {
+struct outcome {
+  whole_tensors results;
+  std::int64_t received = 0;  // bytes, by the device that receives most in each step
+};
+
+/// Runs a plan once.
+inline outcome run(const planned& p, const whole_tensors& inputs) {
   const std::span<const int> extents = extents_of(p.tables.mesh);
   const gs::any_cluster on(p.tables.mesh, std::make_shared<gs::simulated>(std::vector<int>(extents.begin(), extents.end())));
   gs::executor e(p.view(), gs::all_kernels, on, {}, gs::parameter_store(on));
   for (std::size_t i = 0; i < inputs.size(); ++i) scatter(on, e.input(i), inputs[i]);
   e.run({});
-  whole_tensors results;
+  outcome made;
+  for (int kind = 0; kind < int(gs::op::count_); ++kind) made.received += e.received(gs::op(kind)).bytes;
   for (std::size_t o = 0; o < p.tables.outputs.size(); ++o)
-    results.push_back(collect(on, e.output(o), std::size_t(elements_of(shape_of(p.at(p.tables.outputs[o].value), p.sizes).extents))));
-  return results;
+    made.results.push_back(collect(on, e.output(o), std::size_t(elements_of(shape_of(p.at(p.tables.outputs[o].value), p.sizes).extents))));
+  return made;
 }
 
 /// The same request for one device.
@@ -152,6 +158,7 @@ inline whole_tensors random_inputs(const request& r, std::uint32_t seed) {
 struct comparison {
   double largest_error = 0;  // infinite where devices disagree
   double allowed = 0;        // 0 where the numbers make every order of computing exact
+  std::int64_t received = 0;  // bytes that the simulated devices received, as in plan_facts
 
   bool equal() const { return largest_error <= allowed; }
 };
@@ -160,9 +167,11 @@ struct comparison {
 /// on roundings all the same, as those of exp, 1e-12 (of float 1e-5) of the largest number is allowed.
 inline comparison compare(const request& r, const planned& p, std::uint32_t seed = 1) {
   detail::check_affordable(p);
-  const detail::whole_tensors inputs = detail::random_inputs(r, seed), got = detail::run(p, inputs),
-                        expected = detail::run(make_plan(detail::on_one_device(r)), inputs);
+  const detail::whole_tensors inputs = detail::random_inputs(r, seed);
+  const detail::outcome on_mesh = detail::run(p, inputs), alone = detail::run(make_plan(detail::on_one_device(r)), inputs);
+  const detail::whole_tensors &got = on_mesh.results, &expected = alone.results;
   comparison c;
+  c.received = on_mesh.received;
   double largest = 0;
   for (std::size_t o = 0; o < got.size(); ++o)
     for (std::size_t e = 0; e < got[o].size(); ++e) {

@@ -59,7 +59,10 @@ void add(CLI::App& app, const command& c, command_line& line) {
 void print(const plan_facts& f, const std::optional<comparison>& checked, const command_line& c) {
   if (c.json) {
     nlohmann::ordered_json j = to_json(f);
-    if (checked) j["check"] = {{"largest_error", checked->largest_error}, {"allowed", checked->allowed}, {"equal", checked->equal()}};
+    if (checked) j["check"] = {{"largest_error", checked->largest_error},
+                               {"allowed", checked->allowed},
+                               {"equal", checked->equal()},
+                               {"bytes_received", checked->received}};
     std::cout << j.dump(2) << '\n';
     return;
   }
@@ -72,11 +75,12 @@ void print(const plan_facts& f, const std::optional<comparison>& checked, const 
   if (!checked) return;
   std::cout << "check  largest error " << checked->largest_error;
   if (checked->allowed > 0) std::cout << ", allowed " << checked->allowed;
-  std::cout << (checked->equal() ? "\n" : "  DIFFERS\n");
+  std::cout << (checked->equal() ? "" : ": differs") << "  received " << bytes_text(checked->received) << '\n';
 }
 
 /// The exit status: whether the plan computes what one device does.
 int run(command_line& c) {
+  if (c.mesh.empty()) throw refusal("--mesh is missing: name the axes and their extents, as in --mesh x=2,y=4");
   c.given.on = {parse_mesh(c.mesh), c.type == "f64" ? gs::dtype::f64 : gs::dtype::f32, c.keep_partial};
   const request r = c.chosen->make(c.given);
   const planned p = make_plan(r);
@@ -106,7 +110,7 @@ int main(int argc, char** argv) {
       "The exit status is 1 where a check differs or the request is refused.\n\nExample:\n  gshard-plan " + all[0].name + " " + all[0].example + " --check");
   app.fallthrough();
   app.require_subcommand(1);
-  app.add_option("--mesh", c.mesh, "axes of the mesh with their extents, such as x=2,y=4")->required();
+  app.add_option("--mesh", c.mesh, "axes of the mesh with their extents, such as x=2,y=4; required");
   app.add_option("--dtype", c.type, "element type")->check(CLI::IsMember({"f32", "f64"}))->capture_default_str();
   CLI::Option* json = app.add_flag("--json", c.json, "print the plan as JSON");
   app.add_flag("--check", c.check, "run it on simulated devices and on one, and compare");

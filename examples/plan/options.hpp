@@ -125,6 +125,12 @@ class arguments {
     return list[0];
   }
 
+  /// Refuses one number where it is not clear which of several dims it is for.
+  void check_dims_said(const std::string& key, int rank) const {
+    if (has(key) && !has("dims") && rank > 1 && numbers(key).size() == 1)
+      throw refusal("--" + key + " " + text(key) + ": give one number per dim, or say with --dims which dim it is for");
+  }
+
   /// One number of --key for every dim: with --dims for these, in their order, else for all. One number alone is for each of --dims, or
   /// for each of `alone`, if there are any.
   std::vector<std::int64_t> per_dim(const std::string& key, std::vector<std::int64_t> otherwise, std::int64_t least, std::int64_t most,

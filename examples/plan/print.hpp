@@ -16,6 +16,12 @@
 
 namespace planning {
 
+/// "4.7 KiB (4800 bytes)"
+inline std::string bytes_text(std::int64_t bytes) {
+  const std::string exact = std::to_string(bytes) + (bytes == 1 ? " byte" : " bytes");
+  return bytes < 1024 ? exact : gs::describe_bytes(bytes) + " (" + exact + ")";
+}
+
 namespace detail {
 
 inline std::string place_text(int at) {
@@ -52,11 +58,6 @@ inline std::string groups_text(const step_facts& s) {
     text += "}";
   }
   return text;
-}
-
-inline std::string bytes_text(std::int64_t bytes) {
-  const std::string exact = std::to_string(bytes) + (bytes == 1 ? " byte" : " bytes");
-  return bytes < 1024 ? exact : gs::describe_bytes(bytes) + " (" + exact + ")";
 }
 
 inline std::string shapes_text(const std::vector<tensor_facts>& tensors, const gs::mesh_shape& mesh) {
@@ -100,7 +101,7 @@ inline std::string to_text(const plan_facts& f) {
   }
   for (const tensor_facts& o : f.outputs) text += "output  " + text_of(o.whole, f.mesh) + "  local " + text_of(o.local) + "\n";
   text += "total  " + std::to_string(f.steps.size()) + (f.steps.size() == 1 ? " step" : " steps") + "  receives " +
-          detail::bytes_text(f.bytes) + " per device  computes " + std::to_string(f.flops) + " flops per device\n";
+          bytes_text(f.bytes) + " per device  computes " + std::to_string(f.flops) + " flops per device\n";
   return text;
 }
 

@@ -116,7 +116,7 @@ inline shape shape_made(const gs::builder& b, gs::symbol x) {
   shape made = shape_of(x.get(), bind(b.program.dims, b.mesh));
   for (int d = 0; d < made.rank(); ++d)
     if (made.extents[std::size_t(d)] < 1)
-      throw refusal("dim " + std::to_string(d) + " of the result is empty: let a window or range that fits its dim read it");
+      throw refusal("dim " + std::to_string(d) + " of the result is empty: make the window or range smaller, or what it reads larger");
   check_size(made, b.mesh);
   return made;
 }

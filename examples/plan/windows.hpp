@@ -61,8 +61,9 @@ inline command slice_command() {
           [](const arguments& a) {
             const shape x = a.tensor("in");
             const std::vector<std::int64_t> zeros(x.extents.size(), 0), ones(x.extents.size(), 1);
-            auto start = a.per_dim("start", zeros, -most_of_window, most_of_window);
-            auto stop = a.per_dim("stop", x.extents, -most_of_window, most_of_window);
+            for (const char* key : {"start", "stop", "stride"}) a.check_dims_said(key, x.rank());
+            const auto start = a.per_dim("start", zeros, -most_of_window, most_of_window);
+            const auto stop = a.per_dim("stop", x.extents, -most_of_window, most_of_window);
             const auto stride = a.per_dim("stride", ones, 1, most_of_window);
             std::vector<std::pair<int, detail::window_maker>> moved;
             for (std::size_t d = 0; d < x.extents.size(); ++d) {
@@ -131,8 +132,7 @@ inline command roll_command() {
            output_option()},
           [](const arguments& a) {
             const shape x = a.tensor("in");
-            if (!a.has("dims") && x.rank() > 1 && parse_numbers("--shift", a.text("shift")).size() == 1)
-              throw refusal("--shift " + a.text("shift") + ": say with --dims which dim is rolled");
+            a.check_dims_said("shift", x.rank());
             const auto shift = a.per_dim("shift", std::vector<std::int64_t>(x.extents.size(), 0), -most_of_window, most_of_window);
             std::vector<std::pair<int, detail::window_maker>> moved;
             for (std::size_t d = 0; d < shift.size(); ++d)
