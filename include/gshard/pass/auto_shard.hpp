@@ -27,7 +27,8 @@ struct memory_limit : detail::search_option {};
 /// The devices that plans are priced for.
 template <machine Machine>
 struct runs_on : detail::search_option {};
-/// How many plans the compiler may make to choose among (256 unless said; one of a layer takes it about 30 ms).
+/// How many plans the compiler may make to choose among. As a node of one takes it some milliseconds and, with g++, 0.4 MB, these are
+/// unless said as many as have 2500 nodes together: all that there are for a layer of a few tensors on one axis.
 template <std::int64_t Count>
 struct evaluations : detail::search_option {};
 /// The state of an optimiser may be cut where its parameter is whole.
@@ -83,11 +84,15 @@ struct layout_search {
     return g.inputs.size() + g.parameters.size();
   }();
   static constexpr choice_storage<tensors> found{[] {
+    const graph g = trace_program<Model, Mesh, Options...>(options);
     search_options o;
     o.compile = options.compile;
-    o.evaluations = 256;
+    constexpr std::int64_t nodes = 2500, least = 32;
+    o.evaluations = nodes / (std::int64_t(g.nodes.size()) + 1);
+    if (o.evaluations < least) o.evaluations = least;
+    o.beam = 2;
     (apply_to_search(o, Options{}), ...);
-    return search_shardings(trace_program<Model, Mesh, Options...>(options), Mesh::shape, o);
+    return search_shardings(g, Mesh::shape, o);
   }()};
 };
 

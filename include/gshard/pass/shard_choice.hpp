@@ -38,8 +38,8 @@ struct layout_choice {
   std::int32_t as = -1;  ///< state of an optimiser: its parameter, a row of this table; else -1
   int candidates = 1;    ///< 1: the annotation left no choice
   sharding layout;
-  sharding next;           ///< where candidates > 1
-  double next_seconds = 0;
+  sharding next;
+  double next_seconds = -1;  ///< -1: none was tried
   std::int64_t next_bytes = 0;
 };
 

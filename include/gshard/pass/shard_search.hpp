@@ -58,15 +58,20 @@ class shard_searcher {
         order[k - 1] = other;
       }
     beam(order);
-    if (o_.memory_limit > 0) look_around(smallest(), true);
-    for (int start = 0; start < o_.restarts && !spent(); ++start) look_around(arbitrary(start), true);
+    if (o_.memory_limit > 0) look_around(smallest());
+    for (int start = 0; start < o_.restarts && !spent(); ++start) look_around(arbitrary(start));
   }
   /// Goes on from p to what is better and differs in one or two variables.
   constexpr void improve(const picks& p) {
-    look_around(p, true);
-    do look_around(best_, true);
+    look_around(p);
+    do look_around(best_);
     while (change_two());
-    look_around(best_, false);  // every choice has its reason, even where the search was cut short
+    for (std::size_t v = 0; v < count(); ++v) {  // every choice has its reason
+      if (space_.variables[v].candidates.size() < 2 || next_best(v, best_[v]) >= 0) continue;
+      picks other = best_;
+      other[v] = best_[v] == 0 ? 1 : 0;
+      evaluate(other);
+    }
   }
 
   constexpr const picks& best() const { return best_; }
@@ -195,7 +200,7 @@ class shard_searcher {
       now = static_cast<list<state>&&>(next);
     }
     for (const state& s : now) keep_best(s.all, s.s);
-    look_around(now.front().all, true);
+    look_around(now.front().all);
   }
   /// Into a list with the best first, at most as long as the beam is wide, no two alike.
   constexpr void insert(list<state>& sorted, const state& s) const {
@@ -251,18 +256,18 @@ class shard_searcher {
     return false;
   }
 
-  /// Prices all that differs from p in one variable; goes on from what is better while there is any, if `walk`.
-  constexpr void look_around(picks p, bool walk) {
+  /// Prices all that differs from p in one variable; goes on from what is better while there is any.
+  constexpr void look_around(picks p) {
     score here = evaluate(p);
     for (bool changed = true; changed;) {
       changed = false;
       for (std::size_t v = 0; v < count(); ++v)
         for (std::size_t c = 0; c < space_.variables[v].candidates.size(); ++c) {
-          if (walk && spent()) break;
+          if (spent()) break;
           picks other = p;
           other[v] = std::int16_t(c);
           const score there = evaluate(other);
-          if (!walk || !better(there, here)) continue;
+          if (!better(there, here)) continue;
           p = other;
           here = there;
           changed = true;
@@ -337,7 +342,9 @@ constexpr shard_choice search_shardings(const graph& g, const mesh_shape& mesh, 
         if (member == space.owner_of(t.value)) t.as = g.at(member).parameter + std::int32_t(g.inputs.size());
         if (member != t.value) continue;
         t.candidates = int(space.variables[v].candidates.size());
-        if (const int next = search.next_best(v, best[v]); next >= 0) {
+        const int next = search.next_best(v, best[v]);
+        t.next_seconds = -1;
+        if (next >= 0) {
           t.next = space.variables[v].candidates[std::size_t(next)];
           t.next_seconds = search.least(v, next).seconds;
           t.next_bytes = search.least(v, next).bytes;

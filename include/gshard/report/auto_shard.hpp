@@ -43,6 +43,8 @@ inline std::string describe(const shard_choice_view& choice, const plan_view& pl
       s.append("as ").append(choice.tensors[std::size_t(t.as)].name.view()).append("\n");
     } else if (t.candidates == 1) {
       s += "no choice\n";
+    } else if (t.next_seconds < 0) {
+      s += "no other was tried\n";
     } else {
       v.layout = t.next;
       char slower[32];
