@@ -73,12 +73,24 @@ constexpr std::int64_t bytes_lacking(const value& from, const value& to, list_vi
   return most * size_of(to.type);
 }
 
+/// Whether the extents that say what is held of a dim, cut over `axes`, are known and not assumed.
+constexpr bool is_known(const window& w, int dim, const short_list& axes, const extents& e) {
+  const auto known = [&](int d) { return d == window::none || e.knows_dim(d); };
+  return (axes.mask() & ~e.known_axes) == 0 && known(dim) && known(w.over) && known(w.stride_dim) && known(w.low_dim) && known(w.taps_dim);
+}
+
+/// Whether every device has all that it will hold, whatever extents are not known yet. Both over the same axes.
+constexpr bool lacks_nothing(const value& from, const value& to, list_view<window> windows, const extents& e) {
+  for (int d = 0; d < to.rank(); ++d)
+    for (const value* v : {&from, &to})
+      if (const int row = v->windows.empty() ? 0 : v->windows[d]; row && !is_known(windows[std::size_t(row)], v->dims[d], v->layout[d], e)) return false;
+  return from.layout.same_layout(to.layout) && bytes_lacking(from, to, windows, e) == 0;
+}
+
 /// Whether every device's block of a dim, cut over `axes`, is just what its block of another dim reads, whatever extents are not known
 /// yet: nothing needs to move.
 constexpr bool reads_its_block(const window& w, int dim, const short_list& axes, const extents& e) {
-  const auto known = [&](int d) { return d == window::none || e.knows_dim(d); };
-  if ((axes.mask() & ~e.known_axes) || !known(dim) || !known(w.over) || !known(w.stride_dim) || !known(w.low_dim) || !known(w.taps_dim))
-    return false;
+  if (!is_known(w, dim, axes, e)) return false;
   const bound_window bound = w.bind(e);
   bool same = true;
   for_each_place(axes.mask(), e, [&](const coordinates& at) {
