@@ -19,5 +19,6 @@
 #include <gshard/trace/shape.hpp>
 #include <gshard/trace/window.hpp>
 
+#include <gshard/pass/auto_shard.hpp>
 #include <gshard/pass/differentiate.hpp>
 #include <gshard/pass/program.hpp>

@@ -3,5 +3,6 @@
 
 // Plans and mistakes as text.
 
+#include <gshard/report/auto_shard.hpp>
 #include <gshard/report/describe.hpp>
 #include <gshard/report/diagnostic.hpp>

@@ -53,6 +53,15 @@ TEST_CASE("einsum of two operands: outer products, sums over indices of one oper
       {sizes});
 }
 
+TEST_CASE("einsum of three and four operands") {
+  every_sharding(trace({{"AB"}, {"BC"}, {"CD"}},
+                       [](const scope&, given x) { return symbols{einsum<"ab,bc,cd->da">(x[0], x[1], x[2])}; }),
+                 {.dims = sizes, .most = 300});
+  every_sharding(trace({{"A"}, {"AB"}, {"B"}, {"CB"}},
+                       [](const scope&, given x) { return symbols{einsum<"a,ab,b,cb->c">(x[0], x[1], x[2], x[3])}; }),
+                 {.dims = sizes, .most = 300});
+}
+
 TEST_CASE("einsum of one tensor with itself, transposed") {
   every_sharding(
       trace({{"AB"}}, [](const scope&, given x) { return symbols{einsum<"ab,cb->ac">(x[0], x[0])}; }),

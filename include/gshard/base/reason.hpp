@@ -47,7 +47,17 @@ template <fixed_string Letter, long long Extent>
 struct static_extent {};
 template <int Count>
 struct cut_into {};
+template <fixed_string LetterOrAxis>
+struct extent_of {};
+template <int MiB>
+struct needed_mebibytes {};
+template <int MiB>
+struct allowed_mebibytes {};
 template <int First, int Second>
 struct range_given {};
+template <int Line>
+struct at_line {};
+template <fixed_string Axis>
+struct over_axis {};
 
 }}  // namespace gshard::v0

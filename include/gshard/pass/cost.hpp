@@ -64,11 +64,21 @@ constexpr extents assume_extents(list_view<dim> dims, const mesh_shape& mesh, co
 }
 }  // namespace detail
 
-/// The largest shard of a tensor in elements: every cut rounds up.
+/// The longest piece of a dim that is cut over these axes: every cut rounds up.
+constexpr std::int64_t shard_extent(int dim, const short_list& axes, const extents& e) {
+  std::int64_t extent = e.dim(dim);
+  for (int i = 0; i < axes.size(); ++i) {
+    const std::int64_t cuts = e.axis(axes[i]);
+    extent = (extent + cuts - 1) / cuts;
+  }
+  return extent;
+}
+/// The largest shard of a tensor in elements.
 constexpr std::int64_t shard_elements(const dim_list& dims, const sharding& layout, const extents& e) {
   std::int64_t n = 1;
+  const std::int64_t* const extents = e.dims.data();
   for (int d = 0; d < dims.count; ++d) {
-    std::int64_t extent = e.dim(dims[d]);
+    std::int64_t extent = extents[dims[d]];
     const short_list& axes = layout.axes[d];
     for (int i = 0; i < axes.count; ++i) {
       const std::int64_t cuts = e.axis(axes[i]);

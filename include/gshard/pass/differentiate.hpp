@@ -42,6 +42,7 @@ class differentiator {
   }
 
   constexpr void run() {
+    b_.keeps_place = true;
     for (std::size_t i = b_.program.nodes.size(); i-- > 0 && !b_.failed();) {
       const node n = b_.program.nodes[i];
       bool reached = false;
@@ -49,8 +50,12 @@ class differentiator {
         if (std::size_t(n.out[o]) < gradients_.size() && gradients_[std::size_t(n.out[o])] >= 0) reached = true;
       bool wanted = false;
       for (int k = 0; k < n.inputs; ++k) wanted = wanted || wants(n, k);
-      if (reached && wanted) pull_back(n);
+      if (!reached || !wanted) continue;
+      b_.place = n.place;
+      b_.place.gradient = true;
+      pull_back(n);
     }
+    b_.keeps_place = false;
   }
 
   /// The gradient of `x`; zeros if the result does not depend on it.
@@ -114,11 +119,7 @@ class differentiator {
       case op::pool: return pull_back_pool(n, dy);
       case op::argmax: return;
       case op::reshape: return add(n.input(0), emit_reshape_back(n, in(n, 0), dy));
-      case op::annotate: {
-        const symbol d{&b_, b_.add_node(op::annotate, {dy.id}, n.loops, {}, {{dy.get().dims, dy.get().type}})};
-        b_.program.at(d.id).layout = out(n).get().layout;
-        return add(n.input(0), d);
-      }
+      case op::annotate: return add(n.input(0), emit_annotate(dy, out(n).get().layout, out(n).get().priority, n.attr.integer[0] != 0));
       case op::dropout: return add(n.input(0), emit_dropout(dy, n.attr.number[0], n.attr.integer[0]));
       case op::top2_gating: return pull_back_gating(n);
       case op::one_hot:
@@ -276,7 +277,18 @@ class differentiator {
     const short_list &a = n.loops.in[0], &w = n.loops.in[1], &y = n.loops.out[0];
     const symbol x = in(n, 0), second = n.inputs > 1 ? in(n, 1) : b_.nothing();
     if (n.inputs > 1 && wants(n, 1)) {
-      const symbol g = emit_convolution(x, a, n.loops.windows, n.attr.dims, dy, y, w, second.get().dims);
+      std::uint32_t elsewhere = a.mask() | y.mask();
+      for (int d = 0; d < a.size(); ++d)
+        if (n.attr.dims[d]) elsewhere |= 1u << (n.attr.dims[d] - 1);
+      short_list known;
+      dim_list dims;
+      for (int d = 0; d < w.size(); ++d) {
+        if (!((elsewhere >> w[d]) & 1u)) continue;  // summed alone: the gradient is the same all along it
+        known.push_back(w[d]);
+        dims.push_back(second.get().dims[d]);
+      }
+      symbol g = emit_convolution(x, a, n.loops.windows, n.attr.dims, dy, y, known, dims);
+      if (!b_.failed() && known.size() < w.size()) g = emit_broadcast(g, known, second, w);
       add(n.input(1), g);
     }
     if (!wants(n, 0)) return;

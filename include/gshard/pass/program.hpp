@@ -2,6 +2,7 @@
 #pragma once
 
 #include <gshard/base/fixed_string.hpp>
+#include <gshard/base/list_view.hpp>
 #include <gshard/base/reason.hpp>
 #include <gshard/ir/graph.hpp>
 #include <gshard/ir/mesh.hpp>
@@ -37,6 +38,10 @@ struct extent {};
 struct dense_one_hot {};
 /// Outputs may leave with a pending sum, which is then part of their layout.
 struct pending_outputs {};
+/// No operand is gathered unless the program says so, by `annotate` or `may_move`: then it does not compile.
+struct visible {};
+/// Nothing communicates unless the program says so; gradients do as comes cheapest.
+struct strict {};
 
 namespace detail {
 
@@ -49,6 +54,8 @@ struct program_options {
   trace_options trace;
   compile_options compile;
   dtype real = dtype::f32;
+  /// Of the inputs, then of the parameters, in place of their annotations; or none.
+  list_view<sharding> layouts;
 };
 template <class T>
 constexpr void apply(program_options& o, element<T>) {
@@ -57,8 +64,11 @@ constexpr void apply(program_options& o, element<T>) {
 template <char Letter, std::int64_t Extent>
 constexpr void apply(program_options& o, extent<Letter, Extent>) {
   o.compile.known.set(Letter, Extent);
+  o.trace.known.set(Letter, Extent);
 }
 constexpr void apply(program_options& o, dense_one_hot) { o.trace.sparse_one_hot = false; }
+constexpr void apply(program_options& o, visible) { o.compile.unsaid = strictness::visible; }
+constexpr void apply(program_options& o, strict) { o.compile.unsaid = strictness::strict; }
 constexpr void apply(program_options& o, pending_outputs) { o.compile.keep_pending_outputs = true; }
 template <fixed_string L, class S, class T>
 constexpr void apply(program_options&, in<L, S, T>) {}
@@ -113,6 +123,9 @@ constexpr plan_tables build_program() {
   program_options options;
   (apply(options, Options{}), ...);
   graph g = trace_program<Model, Mesh, Options...>(options);
+  const std::size_t inputs = g.inputs.size();
+  for (std::size_t i = 0; i < options.layouts.size(); ++i)
+    g.at(i < inputs ? g.inputs[i].value : g.parameters[i - inputs].value).layout = options.layouts[i];
   return compile(g, Mesh::shape, options.compile);
 }
 
@@ -149,6 +162,7 @@ template <class Row>
 constexpr void copy_rows(Row* to, const maybe_row<Row>* from, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) to[i] = from[i].row;
 }
+
 /// The tables of a plan in arrays, as places: rows, or for a plan whose sizes are not known yet, maybe_rows.
 template <plan_sizes N, template <class> class Place>
 struct plan_arrays {
@@ -176,7 +190,7 @@ struct plan_arrays {
 };
 
 /// Room for the plans that are made in one evaluation. A greater one is made twice: for its sizes, then into arrays of these.
-inline constexpr plan_sizes ample{256, 1 << 14, 1 << 14, 1 << 13, 64, 64, 256};
+inline constexpr plan_sizes ample{256, 1 << 15, 1 << 15, 1 << 13, 64, 64, 256};
 
 /// What a plan comes in before its sizes are known: its tables, if there is room for them.
 struct plan_draft {

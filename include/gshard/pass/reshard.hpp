@@ -70,10 +70,11 @@ namespace detail {
 
 /// Axes of more than one device that hold copies.
 constexpr std::uint32_t idle_axes(const sharding& s, const extents& e) {
-  std::uint32_t idle = ~(s.used() | s.partial);
+  const int* const extent = e.axes.data();
+  std::uint32_t many = 0;
   for (int a = 0; a < max_axes; ++a)
-    if (e.axis(a) <= 1) idle &= ~(1u << a);
-  return idle & ((1u << max_axes) - 1u);
+    if (extent[a] > 1) many |= 1u << a;
+  return many & ~(s.used() | s.partial);
 }
 
 /// A way from one layout to another is made of these moves, each left out where it has nothing to do:
@@ -98,7 +99,7 @@ class way_planner {
   enum class scatter : std::uint8_t { none, cut, all };
 
   /// use_idle: axes that hold copies share the work of the sums.
-  constexpr move_list run(scatter which, bool use_idle) {
+  constexpr const move_list& run(scatter which, bool use_idle) {
     slice(use_idle);
     if (now_.partial & ~to_.partial) {
       complete(which);
@@ -146,13 +147,15 @@ class way_planner {
   /// (what such a dim holds is part of what it will hold), then the longest.
   constexpr void append(sharding& s, std::uint32_t axes) const {
     if (axes == 0 || s.rank == 0) return;
-    for (int a = 0; a < max_axes; ++a) {
+    for (int a = 0; axes >> a != 0; ++a) {
       if (!((axes >> a) & 1u)) continue;
       int best = 0;
       std::int64_t most = -1;
       for (int d = 0; d < s.rank; ++d) {
-        const std::int64_t extent = e_.dim(v_.dims[d]) / e_.devices(s[d].mask());
-        const std::int64_t merit = extent < e_.axis(a) ? extent : (to_[d].is_prefix_of(s[d]) ? 2 : 1) * longest + extent;
+        const short_list &have = s.axes[d], &goal = to_.axes[d];
+        const std::int64_t extent = e_.dim(v_.dims[d]) / (have.count > 0 ? e_.devices(have.mask()) : 1);
+        const bool all = goal.count == 0 || goal.is_prefix_of(have);
+        const std::int64_t merit = extent < e_.axis(a) ? extent : (all ? 2 : 1) * longest + extent;
         if (merit <= most) continue;
         best = d;
         most = merit;
@@ -191,12 +194,11 @@ class way_planner {
 
 }  // namespace detail
 
-/// The cheapest way from one layout of a tensor to another, by bytes and starts. Empty if it lies so already. `to` may have no
-/// pending sum that `from` lacks. @see detail::way_planner for what a way is
-constexpr move_list plan_reshard(const value& v, const sharding& from, const sharding& to, const extents& e) {
-  using detail::way_planner;
+namespace detail {
+
+constexpr move_list cheapest_way(const value& v, const sharding& from, const sharding& to, const extents& e) {
   if (from.same_layout(to)) return {};
-  if (const std::uint32_t cut = to.used(); cut && !to.partial && !from.partial && !from.used()) {  // what slice does, said at once: it is half of all moves
+  if (const std::uint32_t cut = to.used(); cut && !to.partial && !from.partial && !from.used()) {  // a slice alone, as most moves are
     move_list list;
     list.add(op::slice, cut, to);
     list.moves[0].to.open = 0;
@@ -212,10 +214,41 @@ constexpr move_list plan_reshard(const value& v, const sharding& from, const sha
       const bool is_best = !use_idle && which == (cut ? way_planner::scatter::cut : way_planner::scatter::none);
       const bool as_before = (which == way_planner::scatter::cut && cut == 0) || (which == way_planner::scatter::all && cut == sums);
       if (is_best || as_before || (use_idle && !some_idle)) continue;
-      const move_list other = way_planner(v, from, to, e).run(which, use_idle);
+      way_planner way(v, from, to, e);
+      const move_list& other = way.run(which, use_idle);
       if (other.cost() < best.cost() || (other.cost() == best.cost() && other.count < best.count)) best = other;
     }
   return best;
+}
+
+/// The axes that are known to have one device.
+constexpr std::uint32_t single_axes(const extents& e) {
+  std::uint32_t mask = 0;
+  for (int a = 0; a < max_axes; ++a)
+    if (((e.known_axes >> a) & 1u) && e.axis(a) == 1) mask |= 1u << a;
+  return mask;
+}
+constexpr sharding without(sharding s, std::uint32_t axes) {
+  s.partial = std::uint8_t(s.partial & ~axes);
+  for (int d = 0; d < s.rank; ++d)
+    for (int i = s[d].size(); i-- > 0;)
+      if ((axes >> s[d][i]) & 1u) s[d].erase(i);
+  return s;
+}
+
+}  // namespace detail
+
+/// The cheapest way from one layout of a tensor to another, by bytes and starts. Empty if it lies so already. `to` may have no
+/// pending sum that `from` lacks. Between layouts that differ in axes of one device alone, nothing is sent.
+/// @see detail::way_planner for what a way is
+constexpr move_list plan_reshard(const value& v, const sharding& from, const sharding& to, const extents& e) {
+  if (from.same_layout(to)) return {};
+  const std::uint32_t single = detail::single_axes(e);
+  if (single == 0) return detail::cheapest_way(v, from, to, e);
+  move_list way = detail::cheapest_way(v, detail::without(from, single), detail::without(to, single), e);
+  if (way.count == 0) way.moves[way.count++] = {op::slice, std::uint8_t(single), to};
+  else way.moves[way.count - 1].to = to;
+  return way;
 }
 
 }}  // namespace gshard::v0

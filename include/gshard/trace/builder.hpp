@@ -26,9 +26,16 @@ struct symbol {
   constexpr int rank() const { return get().rank(); }
 };
 
+/// A symbol as a verb takes it: remembers the line that calls the verb, for the nodes that it adds.
+struct here : symbol {
+  constexpr here(symbol s, std::uint32_t line = __builtin_LINE(), const char* file = __builtin_FILE());
+};
+
 struct trace_options {
   /// einsum over a one-hot operand becomes an index gather or scatter: the same numbers without the O(S E C M) work.
   bool sparse_one_hot = true;
+  /// Extents that are known while tracing, by letter.
+  gshard::dims known{};
 };
 
 /// The program that the verbs append to. Once a fault is reported, every further verb is a no-op that returns an empty symbol.
@@ -38,6 +45,8 @@ class builder {
   mesh_shape mesh;
   trace_options options;
   list<symbol> losses;  // terms that layers add to the objective
+  code_place place;     // of the nodes that are added
+  bool keeps_place = false;  // the nodes stand for another one: its place is theirs, whatever adds them
 
   constexpr bool failed() const { return bool(program.problem); }
   constexpr void fail(fault f, std::string_view about, std::string_view word = {}, int a = -1, int b = -1) {
@@ -89,6 +98,7 @@ class builder {
     n.kind = kind;
     n.loops = loops;
     n.attr = attr;
+    n.place = place;
     n.inputs = std::uint8_t(in.size());
     for (int i = 0; i < n.inputs; ++i) n.in[i] = in.data()[i];
     for (const result& r : out) n.out[n.outputs++] = add_value(r.dims, r.type, std::int32_t(program.nodes.size()));
@@ -224,6 +234,9 @@ class builder {
 };
 
 constexpr const value& symbol::get() const { return owner->program.at(id); }
+constexpr here::here(symbol s, std::uint32_t line, const char* file) : symbol(s) {
+  if (owner && !owner->keeps_place) owner->place = {file, line};
+}
 
 namespace detail {
 /// Whether all operands are real tensors of one element type; reports the first that is not.

@@ -6,6 +6,7 @@
 #include <gshard/base/reason.hpp>
 #include <gshard/ir/equation.hpp>
 #include <gshard/trace/builder.hpp>
+#include <gshard/trace/contraction_order.hpp>
 #include <gshard/trace/map.hpp>
 #include <gshard/trace/routing.hpp>
 
@@ -91,6 +92,43 @@ constexpr symbol emit_einsum(builder& b, list_view<symbol> operands, list_view<s
   return {&b, b.add_node(op::einsum, list_view(ids, count), loops, {}, {{dims, type}})};
 }
 
+/// What orders of magnitude a choice between orders assumes of extents that are not known while tracing.
+constexpr std::int64_t expected_extent(const builder& b, int d) {
+  const dim& x = b.program.dims[std::size_t(d)];
+  const std::int64_t known = x.what == dim::kind::fixed ? x.number : x.what == dim::kind::bound ? b.options.known.find(x.letter) : -1;
+  return known > 0 ? known : 64;
+}
+
+constexpr symbol emit_contracted(builder& b, const contraction_order& order, unsigned set, list_view<symbol> operands,
+                                 list_view<short_list> factors, std::string_view text) {
+  for (std::size_t i = 0; i < operands.size(); ++i)
+    if (set == 1u << i) return operands[i];
+  const unsigned left = order.left(set), right = set & ~left;
+  const symbol pair[2]{emit_contracted(b, order, left, operands, factors, text), emit_contracted(b, order, right, operands, factors, text)};
+  const auto factors_of = [&](unsigned part) {
+    for (std::size_t i = 0; i < operands.size(); ++i)
+      if (part == 1u << i) return factors[i];
+    return order.kept(part);
+  };
+  const short_list both[2]{factors_of(left), factors_of(right)};
+  return emit_einsum(b, list_view(pair, 2), list_view(both, 2), order.kept(set), text);
+}
+
+/// An einsum of any number of operands: two at a time, in the order that costs least.
+constexpr symbol emit_einsum_of_many(builder& b, list_view<symbol> operands, list_view<short_list> factors, const short_list& output,
+                                     std::string_view text) {
+  if (operands.size() <= 2 || b.failed()) return emit_einsum(b, operands, factors, output, text);
+  std::int64_t extents[equation::most_factors + 1]{};
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    const dim_list& dims = operands[i].get().dims;
+    if (dims.size() != factors[i].size()) b.fail(fault::rank_mismatch, text, {}, factors[i].size(), dims.size());
+    for (int d = 0; d < dims.size() && !b.failed(); ++d) extents[factors[i][d]] = expected_extent(b, dims[d]);
+  }
+  if (b.failed()) return b.nothing();
+  const contraction_order order(factors, output, extents);
+  return emit_contracted(b, order, (1u << operands.size()) - 1u, operands, factors, text);
+}
+
 }  // namespace detail
 
 namespace detail {
@@ -142,24 +180,24 @@ constexpr const equation& checked_equation(builder& b) {
   static_assert(holds<!well_formed || parsed::value.count == Given, in_equation<Equation>, operands_in_equation<parsed::value.count>,
                       operands_given<Given>>,
                 "gshard: the einsum equation has another number of operands than the call");
-  static_assert(Given <= 2, "gshard: einsum takes one or two operands");
-  if (!well_formed || parsed::value.count != Given || Given > 2) b.fail(fault::reported, Equation.view());
+  if (!well_formed || parsed::value.count != Given) b.fail(fault::reported, Equation.view());
   return parsed::value;
 }
 }  // namespace detail
 
 /// einsum<"GSM,ME->GSE">(x, w): numpy's einsum, letters local to the equation. An index in both operands and not in the output
-/// is contracted, one in an operand alone is summed. With one operand: transposition, sums and diagonals.
+/// is contracted, one in an operand alone is summed. With one operand: transposition, sums and diagonals. Three to six operands are
+/// contracted two at a time, in the order that costs fewest multiplications (with extents that are known while tracing: `extent`).
 /// Communicates: nothing where the operands are cut alike along a common factor; an axis that cuts a contracted index leaves a
 /// pending sum, completed when a consumer needs it; else the cheaper operand moves (arXiv 2006.16668 section 3.3).
 /// Compile time: the equation (column of a mistake), ranks, and that one letter stands for one dim.
 /// @see reshard, differentiate
 template <fixed_string Equation, class... Symbols>
   requires(std::same_as<Symbols, symbol> && ...)
-constexpr symbol einsum(symbol first, Symbols... rest) {
+constexpr symbol einsum(here first, Symbols... rest) {
   const equation& e = detail::checked_equation<Equation, 1 + int(sizeof...(rest))>(*first.owner);
-  const std::array operands{first, rest...};
-  return detail::emit_einsum(*first.owner, operands, list_view(e.operands.data(), operands.size()), e.output, Equation.view());
+  const std::array<symbol, 1 + sizeof...(rest)> operands{first, rest...};
+  return detail::emit_einsum_of_many(*first.owner, operands, list_view(e.operands.data(), operands.size()), e.output, Equation.view());
 }
 
 namespace detail {
@@ -180,23 +218,23 @@ constexpr dim_list dims_lacking(symbol x, const short_list& factors, const short
 }  // namespace detail
 
 /// The sum over all dims, a scalar.
-constexpr symbol sum(symbol x) { return detail::emit_sum(x, {}); }
+constexpr symbol sum(here x) { return detail::emit_sum(x, {}); }
 
 /// sum<"GSE->E">(x): the sum over the indices that the output lacks.
 template <fixed_string Equation>
-constexpr symbol sum(symbol x) {
+constexpr symbol sum(here x) {
   return einsum<Equation>(x);
 }
 
 /// mean<"GSE->GE">(x): the same, divided by the (whole) extents of the dims that were summed.
 template <fixed_string Equation>
-constexpr symbol mean(symbol x) {
+constexpr symbol mean(here x) {
   const equation& e = einsum_of<Equation>::value;
   symbol total = einsum<Equation>(x);
   if (x.owner->failed()) return x.owner->nothing();
   return detail::emit_scale(total, 1, detail::dims_lacking(x, e.operands[0], e.output), -1);
 }
-constexpr symbol mean(symbol x) {
+constexpr symbol mean(here x) {
   symbol total = sum(x);
   if (x.owner->failed()) return x.owner->nothing();
   return detail::emit_scale(total, 1, x.get().dims, -1);

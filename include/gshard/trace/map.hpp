@@ -112,42 +112,42 @@ constexpr symbol emit_map_of(const pointwise& f, list_view<symbol> operands, lis
 /// Communicates nothing where its operands lie alike.
 template <auto F, class... Symbols>
   requires(std::same_as<Symbols, symbol> && ...)
-constexpr symbol map(symbol first, Symbols... rest) {
+constexpr symbol map(here first, Symbols... rest) {
   static_assert(sizeof...(rest) < std::size_t(pointwise::most_operands) - 1, "gshard: map takes at most 5 operands");
-  const std::array operands{first, rest...};
+  const std::array<symbol, 1 + sizeof...(rest)> operands{first, rest...};
   return detail::emit_map(*first.owner, pointwise_of<F, 1 + int(sizeof...(rest))>, operands);
 }
 
-constexpr symbol operator+(symbol a, symbol b) {
-  return detail::emit_map(*a.owner, pointwise_add, std::array{a, b});
+constexpr symbol operator+(here a, symbol b) {
+  return detail::emit_map(*a.owner, pointwise_add, std::array<symbol, 2>{a, b});
 }
-constexpr symbol operator-(symbol a, symbol b) {
-  return detail::emit_map(*a.owner, pointwise_subtract, std::array{a, b});
+constexpr symbol operator-(here a, symbol b) {
+  return detail::emit_map(*a.owner, pointwise_subtract, std::array<symbol, 2>{a, b});
 }
-constexpr symbol operator*(symbol a, symbol b) {
+constexpr symbol operator*(here a, symbol b) {
   return map<[](auto x, auto y) { return x * y; }>(a, b);
 }
-constexpr symbol operator/(symbol a, symbol b) {
+constexpr symbol operator/(here a, symbol b) {
   return map<[](auto x, auto y) { return x / y; }>(a, b);
 }
-constexpr symbol operator*(double c, symbol x) { return detail::emit_scale(x, c); }
-constexpr symbol operator*(symbol x, double c) { return detail::emit_scale(x, c); }
+constexpr symbol operator*(double c, here x) { return detail::emit_scale(x, c); }
+constexpr symbol operator*(here x, double c) { return detail::emit_scale(x, c); }
 
 /// x * (product of the extents of these dims)^power, with the extents that the program is run with: `scale_by<"D">(q, -0.5)`.
 template <fixed_string Letters>
-constexpr symbol scale_by(symbol x, double power) {
+constexpr symbol scale_by(here x, double power) {
   builder& b = *x.owner;
   if (b.failed()) return b.nothing();
   return detail::emit_scale(x, 1, b.dims_of(Letters.view(), "scale_by"), power);
 }
 
 /// max(x, 0).
-constexpr symbol relu(symbol x) {
+constexpr symbol relu(here x) {
   return map<[](auto v) { return 0 < v ? v : decltype(v)(0); }>(x);
 }
 
 /// The same numbers with another element type; integers are not differentiated.
-constexpr symbol cast(symbol x, dtype type) {
+constexpr symbol cast(here x, dtype type) {
   builder& b = *x.owner;
   if (b.failed()) return b.nothing();
   rule loops;
@@ -155,7 +155,7 @@ constexpr symbol cast(symbol x, dtype type) {
   return {&b, b.add_node(op::cast, {x.id}, loops, {}, {{x.get().dims, type}})};
 }
 template <class T>
-constexpr symbol cast(symbol x) {
+constexpr symbol cast(here x) {
   return cast(x, dtype_of<T>);
 }
 

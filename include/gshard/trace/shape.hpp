@@ -150,17 +150,17 @@ constexpr symbol emit_reshape_back(const node& n, symbol x, symbol dy) {
 /// merge_dims<1>: [G,B,T,M] -> [G,B*T,M]. No data moves on a device. The first of the two dims may be cut, the second is whole there;
 /// where blocks of the first are not blocks of the two together, their borders are exchanged.
 template <int At>
-constexpr symbol merge_dims(symbol x) {
+constexpr symbol merge_dims(here x) {
   return detail::emit_merge(x, At);
 }
 /// The reverse: takes a merged dim apart into the two it was made of.
 template <int At>
-constexpr symbol split_dim(symbol x) {
+constexpr symbol split_dim(here x) {
   return detail::emit_split(x, At);
 }
 /// split_dim<1>(x, "BT"): takes any dim apart into the dims of two letters. Bound: it must be as long as their product (`gshard::error`).
 template <int At>
-constexpr symbol split_dim(symbol x, std::string_view letters) {
+constexpr symbol split_dim(here x, std::string_view letters) {
   builder& b = *x.owner;
   if (b.failed()) return b.nothing();
   const dim_list two = b.dims_of(letters, "split_dim");
@@ -169,29 +169,67 @@ constexpr symbol split_dim(symbol x, std::string_view letters) {
 }
 /// expand_dims<1>: [B,T] -> [B,1,T]. No data moves.
 template <int At>
-constexpr symbol expand_dims(symbol x) {
+constexpr symbol expand_dims(here x) {
   return detail::emit_expand_dims(x, At, x.owner->fixed_dim(1));
 }
 /// squeeze<1>: [B,1,T] -> [B,T]. Bound: the extent of the dim must be 1 (`gshard::error`).
 template <int At>
-constexpr symbol squeeze(symbol x) {
+constexpr symbol squeeze(here x) {
   return detail::emit_squeeze(x, At);
 }
 
+namespace detail {
+/// op::annotate: x under a second name, lying as `layout` says; open dims as propagation finds. Attributes: integer[0] = where it is used
+/// it may be brought to other layouts, whatever the program's strictness.
+constexpr symbol emit_annotate(symbol x, const sharding& layout, int priority = 0, bool may_move = false) {
+  builder& b = *x.owner;
+  if (b.failed()) return b.nothing();
+  rule loops;
+  loops.in[0] = loops.out[0] = counting(x.rank());
+  attributes attr;
+  attr.integer[0] = may_move;
+  const std::int32_t id = b.add_node(op::annotate, {x.id}, loops, attr, {{x.get().dims, x.get().type}});
+  b.program.at(id).layout = layout;
+  b.program.at(id).priority = std::uint8_t(priority);
+  return {&b, id};
+}
+}  // namespace detail
+
 /// annotate<P<"expert", none>>(x): x, lying as the spec says: the paper's split / replicate / shard. The gradient lies likewise.
+/// Where annotations contradict each other on their way, those of smaller `priority` (0 to 255) hold.
+/// Communicates what brings x there. Compile time: the spec's axes and its number of dims.
 template <class Spec>
-constexpr symbol annotate(symbol x, Spec = {}) {
+constexpr symbol annotate(here x, Spec = {}, int priority = 0) {
   builder& b = *x.owner;
   if (b.failed()) return b.nothing();
   const sharding s = resolve(Spec::named, b.mesh, "annotate", b.program.problem);
   if (!b.failed() && Spec::rank != x.rank()) b.fail(fault::rank_mismatch, "annotate", {}, Spec::rank, x.rank());
   if (!b.failed() && s.partial) b.fail(fault::incomplete_output, "annotate");
-  if (b.failed()) return b.nothing();
-  rule loops;
-  loops.in[0] = loops.out[0] = detail::counting(x.rank());
-  const std::int32_t id = b.add_node(op::annotate, {x.id}, loops, {}, {{x.get().dims, x.get().type}});
-  b.program.at(id).layout = s;
-  return {&b, id};
+  return detail::emit_annotate(x, s, priority);
+}
+
+/// replicate(x): every device holds all of x (arXiv 2006.16668 section 3.2).
+constexpr symbol replicate(here x) {
+  return x.owner->failed() ? x.owner->nothing() : detail::emit_annotate(x, sharding::replicated(x.rank()));
+}
+
+/// split<"expert">(x, dim): x, cut along one dim over mesh axes, major to minor; whole along the others (section 3.2).
+/// Compile time: that the mesh has the axes.
+template <fixed_string... Axes>
+  requires(sizeof...(Axes) > 0)
+constexpr symbol split(here x, int dim) {
+  builder& b = *x.owner;
+  if (b.failed() || !detail::check_dim(x, dim, "split")) return b.nothing();
+  named_sharding named;
+  named.rank = x.rank();
+  (named.add(Axes.view(), dim), ...);
+  const sharding s = resolve(named, b.mesh, "split", b.program.problem);
+  return detail::emit_annotate(x, s);
+}
+
+/// may_move(x): x, which may be brought to other layouts where it is used, in a program that is `visible` or `strict`.
+constexpr symbol may_move(here x) {
+  return x.owner->failed() ? x.owner->nothing() : detail::emit_annotate(x, sharding::unconstrained(x.rank()), 0, true);
 }
 
 }}  // namespace gshard::v0

@@ -87,7 +87,7 @@ constexpr symbol emit_moved_back(const node& n, symbol x, symbol dy) {
 
 /// slice(x, dim, start, stop, stride)[i] = x[start + stride * i] along one dim, for start + stride * i < stop. The range must lie inside
 /// the dim: known extents are checked at compile time, others when the program is bound (`gshard::error`).
-constexpr symbol slice(symbol x, int dim, std::int64_t start, std::int64_t stop, std::int64_t stride = 1) {
+constexpr symbol slice(here x, int dim, std::int64_t start, std::int64_t stop, std::int64_t stride = 1) {
   builder& b = *x.owner;
   if (!detail::check_dim(x, dim, "slice")) return b.nothing();
   if (start < 0 || stop < start || stride < 1) {
@@ -104,7 +104,7 @@ constexpr symbol slice(symbol x, int dim, std::int64_t start, std::int64_t stop,
 
 /// pad(x, dim, low, high, interior, fill): `low` elements before, `high` after and `interior` between the elements along one dim.
 /// Negative numbers take elements away.
-constexpr symbol pad(symbol x, int dim, int low, int high, int interior = 0, double fill = 0) {
+constexpr symbol pad(here x, int dim, int low, int high, int interior = 0, double fill = 0) {
   builder& b = *x.owner;
   if (!detail::check_dim(x, dim, "pad")) return b.nothing();
   if (interior < 0) {
@@ -115,14 +115,14 @@ constexpr symbol pad(symbol x, int dim, int low, int high, int interior = 0, dou
 }
 
 /// reverse(x, dim)[i] = x[N - 1 - i] along one dim of extent N.
-constexpr symbol reverse(symbol x, int dim) {
+constexpr symbol reverse(here x, int dim) {
   builder& b = *x.owner;
   if (!detail::check_dim(x, dim, "reverse")) return b.nothing();
   return detail::emit_moved(op::reverse, x, dim, detail::reverse_window(x.get().dims[dim]));
 }
 
 /// roll(x, dim, shift)[i] = x[(i - shift) mod N] along one dim of extent N.
-constexpr symbol roll(symbol x, int dim, int shift) {
+constexpr symbol roll(here x, int dim, int shift) {
   builder& b = *x.owner;
   if (!detail::check_dim(x, dim, "roll")) return b.nothing();
   return detail::emit_moved(op::roll, x, dim, detail::roll_window(x.get().dims[dim], shift));

@@ -19,7 +19,7 @@ static_assert(reach({.low = -2}, {0, 6}, 8) == interval{0, 4} && reach({.low = -
 static_assert(reach({.low = -2}, {0, 2}, 8) == interval{} && reach({.low = -2}, {10, 12}, 8) == interval{});
 static_assert(reach({.low = -1, .dilation = 3}, {0, 8}, 8) == interval{0, 3} && reach({.low = -1, .dilation = 3}, {2, 4}, 8) == interval{});
 static_assert(reach({.stride = -1, .low = 7}, {0, 3}, 8) == interval{5, 8});
-static_assert(reach({.low = -3, .wrap = true}, {0, 4}, 8) == interval{-3, 1});
+static_assert(reach({.low = -3, .wrap = true}, {0, 4}, 8) == interval{5, 9});
 static_assert(reach({.low = 3, .wrap = true}, {4, 8}, 8) == interval{7, 11});
 // Convolutions: same size, strided with a dilated window.
 static_assert(reach({.low = -1, .taps = 3}, {0, 4}, 8) == interval{0, 5} && reach({.low = -1, .taps = 3}, {4, 8}, 8) == interval{3, 8});
@@ -64,9 +64,15 @@ constexpr interval hull(const bound_window& w, const interval& block, std::int64
 }
 constexpr bool is_hull(const bound_window& w, const interval& block, std::int64_t extent) {
   bool dense = false;
-  const interval r = reach(w, block, extent), h = hull(w, block, extent, dense);
-  if (dense || h.size() == 0) return dense ? r == h : true;
-  return r.begin <= h.begin && h.end <= r.end;
+  const interval r = reach(w, block, extent);
+  interval h = hull(w, block, extent, dense);
+  // What wraps begins inside the dim.
+  while (w.wrap && h.size() > 0 && h.begin < 0) h = h.shifted(extent);
+  while (w.wrap && h.begin >= extent) h = h.shifted(-extent);
+  if (h.size() == 0) return !dense || w.wrap || r == h;
+  if (dense) return r == h;
+  const interval later = w.wrap ? h.shifted(extent) : h;
+  return (r.begin <= h.begin && h.end <= r.end) || (r.begin <= later.begin && later.end <= r.end);
 }
 static_assert(all_windows([](const bound_window& w) { return is_hull(w, {0, 1}, 5) && is_hull(w, {2, 5}, 5) && is_hull(w, {-2, 1}, 1); }));
 

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/pass/plan.hpp>
+#include <gshard/pass/shard_choice.hpp>
+#include <gshard/report/describe.hpp>
+
+#include <cstddef>
+#include <cstdio>
+#include <string>
+
+namespace gshard { inline namespace v0 {
+
+/// "1.5 ms"
+inline std::string describe_seconds(double seconds) {
+  const char* const units[] = {"s", "ms", "us", "ns"};
+  std::size_t u = 0;
+  for (; seconds < 1 && u < 3; ++u) seconds *= 1000;
+  char text[32];
+  std::snprintf(text, sizeof text, "%.3g %s", seconds, units[u]);
+  return text;
+}
+
+/// What a search chose, and why: time and memory of the plan, then a line for every input and parameter with its layout and what the
+/// best plan costs in which it lies otherwise.
+inline std::string describe(const shard_choice_view& choice, const plan_view& plan) {
+  const step_price& p = choice.price;
+  std::string s = "a step takes " + describe_seconds(p.seconds()) + ": " + describe_seconds(p.compute) + " computing, " +
+                  describe_seconds(p.communicate) + " sending; as annotated " + describe_seconds(choice.unsearched.seconds()) + "\n";
+  s += "a device holds " + describe_bytes(p.bytes()) + ": parameters " + describe_bytes(p.parameters) + ", inputs " +
+       describe_bytes(p.inputs) + ", in between " + describe_bytes(p.peak);
+  if (choice.memory_limit > 0) s += "; allowed " + describe_bytes(choice.memory_limit);
+  s += "\n" + std::to_string(choice.evaluations) + (choice.exact ? " plans: all there are\n" : " plans tried\n");
+
+  const std::size_t inputs = plan.inputs.size();
+  for (std::size_t i = 0; i < choice.tensors.size(); ++i) {
+    const layout_choice& t = choice.tensors[i];
+    value v = plan.at(t.is_parameter ? plan.parameters[i - inputs].value : plan.inputs[i].value);
+    constexpr std::size_t layout_width = 32, name_width = 16;
+    s += std::string(t.is_parameter ? "  param  " : "  input  ") + detail::pad(describe(plan, v), layout_width) + " ";
+    s += detail::pad(t.is_parameter ? std::string(t.name.view()) : "", name_width) + " ";
+    if (t.as >= 0) {
+      s.append("as ").append(choice.tensors[std::size_t(t.as)].name.view()).append("\n");
+    } else if (t.candidates == 1) {
+      s += "no choice\n";
+    } else if (t.next_seconds < 0) {
+      s += "no other was tried\n";
+    } else {
+      v.layout = t.next;
+      char slower[32];
+      std::snprintf(slower, sizeof slower, "%+.2g %%", 100 * (t.next_seconds / p.seconds() - 1));
+      s += "best of " + std::to_string(t.candidates) + "; next " + describe(plan, v) + " ";
+      s += (choice.fits(t.next_bytes) ? std::string(slower) : "needs " + describe_bytes(t.next_bytes)) + "\n";
+    }
+  }
+  return s;
+}
+
+}}  // namespace gshard::v0

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// However a weight is cut, a device cannot hold its part.
+// expect: gshard: no layout was found that leaves every device within its memory limit
+// expect: needed_mebibytes<[0-9]+>
+// expect: allowed_mebibytes<1>
+#include <gshard/pass/auto_shard.hpp>
+#include <gshard/plan.hpp>
+
+namespace gs = gshard;
+using gs::extent, gs::in;
+
+#if defined(MUST_FAIL)
+constexpr int mebibytes = 1;
+#else
+constexpr int mebibytes = 2;
+#endif
+
+inline constexpr auto model = [](auto& m, auto x) {
+  return gs::einsum<"BM,MH->BH">(x, m.param("w", "MH", gs::init::zeros()));
+};
+using compiled = gs::auto_shard<model, gs::mesh<gs::axis<"x", 4>>, in<"BM">, extent<'B', 4>, extent<'M', 1024>, extent<'H', 1024>,
+                                gs::memory_limit<(mebibytes << 20)>>;
+static_assert(compiled::choice.exact && compiled::plan.steps.size() > 0);
