@@ -3,6 +3,8 @@
 
 #include "facts.hpp"
 
+#include <gshard/tensor/placement.hpp>
+
 #include <array>
 #include <cmath>
 #include <cstddef>

@@ -130,6 +130,9 @@ int main(int argc, char** argv) {
     return run(c);
   } catch (const CLI::Success& e) {
     return app.exit(e);
+  } catch (const CLI::RequiredError& e) {
+    return refuse(c.chosen || app.get_subcommands().size() ? std::string(e.what()) + "; see --help of the subcommand"
+                                                            : "name a subcommand, such as einsum or conv: gshard-plan --help lists them");
   } catch (const CLI::ParseError& e) {
     return refuse(std::string(e.what()) + "; see gshard-plan --help, and --help of its subcommands");
   } catch (const refusal& e) {

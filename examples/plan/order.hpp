@@ -87,7 +87,7 @@ struct indexed {
 inline indexed read_indexed(const arguments& a) {
   indexed r{a.tensor("in"), a.tensor("ids"), 0, {}};
   r.at = a.dim("dim", r.table.rank(), 0);
-  if (r.ids.layout.partial) throw refusal("--ids " + a.text("ids") + ": indices cannot be pending sums, leave " + "the + out");
+  if (r.ids.layout.partial) throw refusal("--ids " + a.text("ids") + ": indices cannot be pending, leave the + out");
   if (r.table.rank() - 1 + r.ids.rank() > gs::max_rank) throw refusal("the result would have more than 8 dims: give --ids fewer");
   if (r.table.extents[std::size_t(r.at)] > std::numeric_limits<std::int32_t>::max())
     throw refusal("dim " + std::to_string(r.at) + " is longer than indices of 32 bits reach: make it smaller");

@@ -61,7 +61,7 @@ inline std::string groups_text(const step_facts& s) {
 }
 
 inline std::string shapes_text(const std::vector<tensor_facts>& tensors, const gs::mesh_shape& mesh) {
-  std::string s;
+  std::string s = tensors.empty() ? "nothing" : "";
   for (const tensor_facts& t : tensors) s += (s.empty() ? "" : " ") + text_of(t.whole, mesh);
   return s;
 }
@@ -77,7 +77,7 @@ inline line line_of(const step_facts& s, const gs::mesh_shape& mesh) {
   return {std::string(gs::name(s.kind)) + axes_text(s.moves, mesh),
           moves_text(s.moves, mesh),
           shapes_text(s.in, mesh) + " -> " + shapes_text(s.out, mesh),
-          "local " + locals_text(s.in) + " -> " + locals_text(s.out),
+          "local " + locals_text(s.in) + (s.in.empty() ? "-> " : " -> ") + locals_text(s.out),
           s.groups > 0 ? "receives " + bytes_text(s.bytes) : s.flops > 0 ? "computes " + std::to_string(s.flops) + " flops" : "",
           s.groups > 0 ? groups_text(s) : ""};
 }

@@ -102,14 +102,15 @@ inline std::vector<gs::window_of_dim> read_windows(const arguments& a, const std
 
 inline command einsum_command() {
   return {"einsum",
-          "sums of products of tensors, in numpy's notation",
+          "sums of products of tensors, in numpy's notation; three and more are multiplied two at a time, in the cheapest order",
           "\"BMK,BNK->BMN\" --mesh x=2,y=2 --in 4,24@x,100@y --in 4@x,32,100@y --out 4@x,24@y,32",
           {detail::equation_option("BMK,BNK->BMN"), operands_option("shape of an operand; once per operand"), output_option()},
           [](const arguments& a) {
-            const detail::equation_request e = detail::read_equation(a, 2);
+            const detail::equation_request e = detail::read_equation(a, gs::equation::most_operands);
             request r = detail::start(a, e.operands);
+            r.multiplies = e.operands.size() > 2;
             r.body = [e = e.equation, text = a.text("equation")](gs::builder& b, std::span<const gs::symbol> x) {
-              return std::vector{gs::detail::emit_einsum(b, x, gs::list_view(e.operands.data(), x.size()), e.output, text)};
+              return std::vector{gs::detail::emit_einsum_of_many(b, x, gs::list_view(e.operands.data(), x.size()), e.output, text)};
             };
             return r;
           }};

@@ -65,15 +65,9 @@ inline void check_size(const shape& s, const gs::mesh_shape& mesh) {
 
 /// The result under a second name that lies as `wanted` says; what makes it leaves the same sums pending.
 inline gs::symbol lay_out(gs::symbol x, const gs::sharding& wanted) {
-  gs::builder& b = *x.owner;
-  gs::value& made = b.program.at(x.id);
+  gs::value& made = x.owner->program.at(x.id);
   if (made.producer >= 0) made.layout.partial = wanted.partial;
-  gs::rule loops;
-  loops.in[0] = loops.out[0] = gs::detail::counting(x.rank());
-  const gs::builder::result same{x.get().dims, x.get().type};
-  const gs::symbol y{&b, b.add_node(gs::op::annotate, {x.id}, loops, {}, {same})};
-  b.program.at(y.id).layout = wanted;
-  return y;
+  return gs::detail::emit_annotate(x, wanted);
 }
 
 /// --out must have the extents that the inputs give.
@@ -81,6 +75,7 @@ inline void check_output(const shape& output, const shape& made, const gs::mesh_
   gs::diagnostic problem;
   const std::string text = text_of(output, mesh);
   if (output.rank() != made.rank()) problem.report(gs::fault::rank_mismatch, text, {}, made.rank(), output.rank());
+  if (problem && made.rank() == 0) throw refusal("the result has no dims: write --out scalar in place of \"" + text + "\"");
   refuse(problem, mesh);
   for (std::size_t d = 0; d < made.extents.size(); ++d)
     if (output.extents[d] != made.extents[d])

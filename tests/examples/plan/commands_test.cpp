@@ -23,8 +23,8 @@ TEST_CASE("plan: einsums that are refused") {
   CHECK(has(said("ABCDEFGHI->A", {"1"}), "at most 8 letters per tensor"));
   CHECK(has(said("AB,BC->AD", {"4,6", "6,4"}), "\"D\" in \"AB,BC->AD\", column 8"));
   CHECK(has(said("AB,BC->AA", {"4,6", "6,4"}), "occurs twice"));
-  CHECK(said("AB,BC,CD->AD", {"4,6", "6,4", "4,4"}) ==
-        "the equation \"AB,BC,CD->AD\" has 3 operands: plan it as einsums of one or two, one after the other");
+  CHECK(said("A,A,A,A,A,A,A->A", {"4"}) ==
+        "the equation \"A,A,A,A,A,A,A->A\" has 7 operands: plan it as equations of at most 6, one after the other");
   CHECK(said("AB,BC->AC", {"4,6"}) == "the equation \"AB,BC->AC\" has 2 operands, not 1: give one --in per operand");
   CHECK(has(said("AB,BC->AC", {"4,6", "6,4,1"}), "(\"6,4,1\": 2 expected, 3 given); give one extent per dim"));
   CHECK(said("AB,BC->AC", {"4,6@x", "7@x,4"}) == "index 'B' has extent 6 before and 7 in \"7@x,4\": give it one extent");
@@ -48,6 +48,7 @@ TEST_CASE("plan: a pending sum that the inputs cannot give is refused") {
 TEST_CASE("plan: a reshard that is refused") {
   CHECK(has(said_of_reshard("8,4", "8"), "2 expected, 1 given"));
   CHECK(has(said_of_reshard("8,4", "8,5"), "dim 1 of the output \"8,5\" has extent 4"));
+  CHECK(refusal_of("reduce --mesh x=2 --in 8,4 --out 1") == "the result has no dims: write --out scalar in place of \"1\"");
 }
 
 TEST_CASE("plan: kinds, bytes and shapes of einsums") {
@@ -68,11 +69,11 @@ TEST_CASE("plan: kinds, bytes and shapes of einsums") {
   }
   SUBCASE("pending sums are completed unless they may stay") {
     pl::request r = einsum("x=2,y=3", "AB,BC->AC", {"64,600@x", "600@x,64"});
-    CHECK(facts(r).output.whole.layout.partial == 0);
+    CHECK(facts(r).outputs[0].whole.layout.partial == 0);
     r.keep_partial = true;
     const pl::plan_facts f = facts(r);
     CHECK(kinds(f) == "einsum");
-    CHECK(pl::text_of(f.output.whole, f.mesh) == "64,64+partial(x)");
+    CHECK(pl::text_of(f.outputs[0].whole, f.mesh) == "64,64+partial(x)");
   }
   SUBCASE("a sum that shall stay pending decides how the work is shared, also where gathering is cheaper") {
     CHECK(kinds(facts(einsum("x=4", "AB,BC->AC", {"512,4@x", "4@x,512"}))) == "all_gather all_gather einsum");
@@ -82,6 +83,13 @@ TEST_CASE("plan: kinds, bytes and shapes of einsums") {
     const pl::plan_facts f = facts(einsum("x=2,y=2", "AB->BA", {"6,4@y+partial(x)"}, "4@y,6+partial(x)"));
     CHECK(kinds(f) == "einsum");
     CHECK(f.flops == 6 * 2);
+  }
+  SUBCASE("three operands: two at a time, the cheaper pair first") {
+    const pl::plan_facts f = facts(einsum("x=2", "AB,BC,CD->AD", {"40@x,40", "40,2", "2,40"}));
+    CHECK(kinds(f) == "einsum einsum");
+    CHECK(f.bytes == 0);
+    CHECK(f.flops == 2 * (20 * 40 * 2 + 20 * 2 * 40));
+    CHECK(right(einsum("x=2,y=3", "AB,BC,CD,DA->BD", {"4@x,5", "5@y,3", "3,7@(x,y)", "7,4@y"}, "5@x,7")));
   }
   SUBCASE("a diagonal counts its index once") { CHECK(facts(einsum("x=2", "AA->A", {"6,6"})).flops == 6); }
 }
@@ -101,7 +109,7 @@ TEST_CASE("plan: kinds, bytes and groups of reshards") {
   one("8@x,4", "8@y,4", "collective_permute", 4 * 4 * 4);
   one("8,4+partial(x)", "8,4", "all_reduce", 8 * 4 * 4);
   one("8,4+partial(x)", "8@x,4", "reduce_scatter", 4 * 4 * 4);
-  one("7,5@x", "7@x,5", "all_to_all", (4 * 5 - 10) * 4);
+  one("7,5@x", "7@x,5", "all_to_all", (3 * 5 - 3 * 2) * 4);
 
   const pl::plan_facts f = facts(reshard("x=2,y=2,z=2", "16@(x,z),8", "16,8@x"));
   REQUIRE(f.steps.size() == 1);
@@ -119,6 +127,21 @@ TEST_CASE("plan: kinds, bytes and groups of reshards") {
 }
 
 TEST_CASE("plan: wider elements are more bytes") {
-  const auto bytes = [](gs::dtype type) { return facts(pl::reshard_request(on("x=2", type), "8@x", "8")).bytes; };
-  CHECK(bytes(gs::dtype::f64) == 2 * bytes(gs::dtype::f32));
+  const std::string line = "reshard --mesh x=2 --from 8@x --to 8";
+  CHECK(facts(line + " --dtype f64").bytes == 2 * facts(line).bytes);
+}
+
+TEST_CASE("plan: the example of every subcommand is right") {
+  for (const pl::command& c : pl::commands()) CHECK(right(c.name + " " + c.example));
+}
+
+TEST_CASE("plan: options of a subcommand have one name each, and those of its example are among them") {
+  for (const pl::command& c : pl::commands()) {
+    std::string names = ",";
+    for (const pl::option& o : c.options) {
+      CHECK(names.find("," + o.key() + ",") == std::string::npos);
+      names += o.key() + ",";
+      CHECK(!o.what.empty());
+    }
+  }
 }

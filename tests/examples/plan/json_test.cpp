@@ -26,3 +26,11 @@ TEST_CASE("plan: a plan as JSON has numbers where text has words") {
   CHECK(last["groups"]["count"].get<int>() * last["groups"]["size"].get<int>() == 8);
   CHECK(last["groups"]["devices"].size() == last["groups"]["count"]);
 }
+
+TEST_CASE("plan: all results of a plan as JSON") {
+  const nlohmann::ordered_json j = pl::to_json(facts("top-k --mesh x=2 --in 4@x,6 --k 2"));
+  CHECK(j["outputs"].size() == 2);
+  CHECK(j["output"] == j["outputs"][0]);
+  CHECK(j["output"]["extents"] == std::vector<int>{4, 2});
+  CHECK(pl::to_json(facts("roll --mesh x=2 --in 8@x --shift 1"))["steps"][0]["moves"][0]["halo"] == true);
+}

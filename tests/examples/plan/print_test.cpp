@@ -29,3 +29,16 @@ TEST_CASE("plan: no steps as text") {
   CHECK(pl::to_text(facts(reshard("x=2", "7@x", "7@x"))) ==
         "output  7@x  local [4]\ntotal  0 steps  receives 0 bytes per device  computes 0 flops per device\n");
 }
+
+TEST_CASE("plan: halos, and results of several tensors, as text") {
+  CHECK(pl::to_text(facts("pad --mesh x=2,y=2 --in 8@x,6@y --low -1,0 --high 1,0")) ==
+        "collective_permute over x  dim 0 halo  8@x,6@y -> 8@x,6@y  local [4,3] -> [4,3]  receives 12 bytes  groups {0,2} {1,3}\n"
+        "pad                                    8@x,6@y -> 8@x,6@y  local [4,3] -> [4,3]\n"
+        "output  8@x,6@y  local [4,3]\n"
+        "total  2 steps  receives 12 bytes per device  computes 0 flops per device\n");
+  CHECK(pl::to_text(facts("sort --mesh x=2 --in 4@x,6")) ==
+        "sort  4@x,6 -> 4@x,6 4@x,6  local [2,6] -> [2,6] [2,6]  computes 12 flops\n"
+        "output  4@x,6  local [2,6]\n"
+        "output  4@x,6  local [2,6]\n"
+        "total  1 step  receives 0 bytes per device  computes 12 flops per device\n");
+}

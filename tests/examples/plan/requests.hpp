@@ -6,7 +6,9 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,22 +19,79 @@ namespace requests {
 namespace pl = planning;
 namespace gs = gshard;
 
-inline pl::setting on(std::string_view mesh, gs::dtype type = gs::dtype::f32) { return {pl::parse_mesh(mesh), type}; }
-
-inline pl::request einsum(std::string_view mesh, const std::string& equation, const std::vector<std::string>& in,
-                          const std::optional<std::string>& out = {}) {
-  return pl::einsum_request(on(mesh), equation, in, out);
+inline const pl::command& command_of(const std::string& name) {
+  static const std::vector<pl::command> all = pl::commands();
+  const auto at = std::find_if(all.begin(), all.end(), [&](const pl::command& c) { return c.name == name; });
+  REQUIRE(at != all.end());
+  return *at;
 }
-inline pl::request reshard(std::string_view mesh, const std::string& from, const std::string& to) {
-  return pl::reshard_request(on(mesh), from, to);
+
+/// The option of a subcommand that a word names; the first argument by place for a word without dashes.
+inline const pl::option& option_of(const pl::command& c, const std::string& word) {
+  const auto at = std::find_if(c.options.begin(), c.options.end(), [&](const pl::option& o) {
+    return word.starts_with("--") ? ("," + o.names + ",").find("," + word + ",") != std::string::npos : !o.names.starts_with("--");
+  });
+  CAPTURE(word);
+  REQUIRE(at != c.options.end());
+  return *at;
+}
+
+/// "reduce --mesh x=2 --in 8@x,6 --dims 0": words as they are typed, but without quotes.
+inline pl::request request_of(const std::string& line) {
+  std::istringstream words(line);
+  std::string name, word, value;
+  words >> name;
+  const pl::command& c = command_of(name);
+  pl::arguments given;
+  while (words >> word) {
+    if (word == "--mesh" && words >> value) {
+      given.on.mesh = pl::parse_mesh(value);
+    } else if (word == "--dtype" && words >> value) {
+      given.on.type = value == "f64" ? gs::dtype::f64 : gs::dtype::f32;
+    } else if (word == "--keep-partial") {
+      given.on.keep_partial = true;
+    } else {
+      const pl::option& o = option_of(c, word);
+      if (word.starts_with("--") && o.kind != pl::option::takes::nothing) words >> value;
+      else value = word;
+      value.erase(std::remove(value.begin(), value.end(), '"'), value.end());
+      given.add(o.key(), value);
+    }
+  }
+  return c.make(given);
+}
+
+inline pl::request einsum(const std::string& mesh, const std::string& equation, const std::vector<std::string>& in,
+                          const std::optional<std::string>& out = {}) {
+  std::string line = "einsum " + equation + " --mesh " + mesh;
+  for (const std::string& s : in) line += " --in " + s;
+  return request_of(line + (out ? " --out " + *out : ""));
+}
+inline pl::request reshard(const std::string& mesh, const std::string& from, const std::string& to) {
+  return request_of("reshard --mesh " + mesh + " --from " + from + " --to " + to);
 }
 
 inline pl::plan_facts facts(const pl::request& r) { return pl::facts_of(pl::make_plan(r)); }
+inline pl::plan_facts facts(const std::string& line) { return facts(request_of(line)); }
 
+/// The operations of a plan, and how its first result lies.
 inline std::string kinds(const pl::plan_facts& f) {
   std::string s;
   for (const pl::step_facts& step : f.steps) s += (s.empty() ? "" : " ") + std::string(gs::name(step.kind));
   return s;
+}
+inline std::string kinds(const std::string& line) { return kinds(facts(line)); }
+inline std::string output(const std::string& line) {
+  const pl::plan_facts f = facts(line);
+  return pl::text_of(f.outputs[0].whole, f.mesh);
+}
+
+/// Whether a plan computes what one device does; checks that it moves the bytes that it says. Defined in check_test.cpp, for the kernels
+/// take long to compile.
+bool right(const pl::request& r);
+inline bool right(const std::string& line) {
+  CAPTURE(line);
+  return right(request_of(line));
 }
 
 /// What a refused request is told.
@@ -44,6 +103,9 @@ std::string refused(F f) {
     return e.what();
   }
   return "not refused";
+}
+inline std::string refusal_of(const std::string& line) {
+  return refused([&] { pl::make_plan(request_of(line)); });
 }
 
 }  // namespace requests

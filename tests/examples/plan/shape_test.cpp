@@ -13,8 +13,7 @@ std::string said(const char* text) {
 
 TEST_CASE("plan: a shape is printed as it is written") {
   for (const char* text : {"4", "4@x", "4@x,24,100@y", "16@(x,long_name),8", "16@(long_name,x),8@y", "scalar", "scalar+partial(x)",
-                           "16,8+partial(x,y)",
-                           "1,2,3,4,5,6,7,8@y+partial(x)"}) {
+                           "16,8+partial(x,y)", "16,8+max(x)", "16@y,8+min(x)", "scalar+prod(x,y)", "1,2,3,4,5,6,7,8@y+partial(x)"}) {
     const pl::shape s = pl::parse_shape(text, mesh);
     CHECK(pl::text_of(s, mesh) == text);
     CHECK(pl::parse_shape(pl::text_of(s, mesh), mesh) == s);

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "plan/traffic.hpp"
+
+#include "requests.hpp"
+
+#include <random>
+
+using namespace requests;
+
+TEST_CASE("plan: bytes are those that the simulated devices receive, uneven extents included") {
+  for (const char* line : {"reshard --mesh x=4 --from 7@x,3 --to 7,3@x", "reshard --mesh x=3,y=2 --from 5@(x,y),7 --to 5@y,7@x",
+                           "reshard --mesh x=3,y=2 --from 5,7+partial(x) --to 5@y,7", "reshard --mesh x=3 --from 5,700+partial(x) --to 5,700",
+                           "reshard --mesh x=3 --from 5,701+partial(x) --to 5@x,701", "reshard --mesh x=4 --from 5@x --to 5",
+                           "roll --mesh x=4 --in 7@x,3 --dims 0 --shift 2", "conv XI,xIO->XO --mesh x=4 --in 9@x,2 --in 4,2,2 --pad same"})
+    CHECK(right(line));
+}
+
+TEST_CASE("plan: on more devices than are counted one by one the planner's estimate stands") {
+  const std::string line = "reshard --mesh x=257 --from 514@x --to 514";
+  const pl::planned p = pl::make_plan(request_of(line));
+  CHECK(pl::bytes_received(p, p.tables.steps[0]) == p.view().bytes_received(p.tables.steps[0], p.sizes));
+  CHECK(facts(line).bytes == (514 - 2) * 4);
+}

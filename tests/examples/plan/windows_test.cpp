@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "plan/windows.hpp"
+
+#include "requests.hpp"
+
+#include <cstdint>
+
+using namespace requests;
+
+TEST_CASE("plan: slices") {
+  CHECK(output("slice --mesh x=2 --in 8@x,6 --start 0,2 --stop 8,6 --stride 3,1") == "3@x,4");
+  CHECK(output("slice --mesh x=2 --in 8@x,6 --start -4 --stop -1 --dim 1") == "8@x,3");
+  CHECK(kinds("slice --mesh x=2 --in 8@x,6 --start 2 --dim 1") == "strided_slice");
+  CHECK(kinds("slice --mesh x=2 --in 8@x,6").empty());
+  const pl::plan_facts f = facts("slice --mesh x=2 --in 8@x,6 --start 2 --dims 0");
+  CHECK(kinds(f) == "collective_permute strided_slice");
+  CHECK(f.steps[0].out[0].local == std::vector<std::int64_t>{3, 6});
+  CHECK(f.bytes == 6 * 4);
+  for (const char* options : {"--start 1,0 --stop 7,5", "--start 5,0 --stop 6,5 --out 1@x,5", "--stride 3,2", "--start 1 --dims 0 --out 6,5@(y,x)",
+                              "--start 6 --dims 0", "--stop 1,1 --out 1,1@x"})
+    CHECK(right(std::string("slice --mesh x=3,y=2 --in 7@x,5@y ") + options));
+  const auto said = [](const std::string& options) { return refusal_of("slice --mesh x=2 --in 8@x,6 " + options); };
+  CHECK(said("--start 2") == "--start 2: give one number per dim, or say with --dims which dim it is for");
+  CHECK(said("--stop 8,7") == "--stop 7 of dim 1, whose extent is 6, is outside it");
+  CHECK(said("--start 3,3 --stop 3,6") == "--start 3 of dim 0, whose extent is 8, leaves nothing before --stop 3");
+  CHECK(said("--start 1,2,3").starts_with("--start 1,2,3 has 3 numbers for 2 dims"));
+}
+
+TEST_CASE("plan: padding") {
+  CHECK(output("pad --mesh x=2 --in 8@x,6 --low 1,0 --high 1,2 --interior 2,0") == "24@x,8");
+  CHECK(output("pad --mesh x=2 --in 8@x,6 --low 1 --high -1 --dim -1") == "8@x,6");
+  CHECK(kinds("pad --mesh x=2 --in 8@x,6").empty());
+  for (const char* options : {"--low 1,2 --high 1,0 --value 2.5", "--low -1,0 --high 3,-2", "--interior 1,2 --value -inf", "--low 9 --dims 0 --out 16,5@x",
+                              "--low 1,1 --high 1,1 --out 9@(y,x),7"})
+    CHECK(right(std::string("pad --mesh x=3,y=2 --in 7@x,5@y ") + options));
+  CHECK(refusal_of("pad --mesh x=2 --in 4 --low -2 --high -2").starts_with("dim 0 of the result is empty"));
+  CHECK(refusal_of("pad --mesh x=2 --in 4 --interior -1") == "--interior -1: expected a number from 0 to 999999999");
+}
+
+TEST_CASE("plan: reversed and rolled") {
+  for (const char* what : {"reverse", "reverse --dims 0", "reverse --dims 1 --out 7,5@x", "roll --shift 3 --dims 0", "roll --shift -9,1",
+                           "roll --shift 2 --dims 1 --out 7@(x,y),5", "roll --shift 1 --dims 0,1"})
+    CHECK(right(std::string(what) + " --mesh x=3,y=2 --in 7@x,5@y"));
+  CHECK(kinds("roll --mesh x=2 --in 8@x --shift 16").empty());
+  CHECK(facts("roll --mesh x=4 --in 8@x,3 --dims 0 --shift 1").bytes == 3 * 4);
+  CHECK(facts("reverse --mesh x=4 --in 8@x,3 --dims 0").bytes == 2 * 3 * 4);
+  CHECK(refusal_of("roll --mesh x=2 --in 8@x,3 --shift 1").find("say with --dims") != std::string::npos);
+}
+
+TEST_CASE("plan: concatenated") {
+  CHECK(output("concat --mesh x=2 --in 4@x,6 --in 4@x,2 --dim -1") == "4@x,8");
+  CHECK(kinds("concat --mesh x=2 --in 4@x,6 --in 4@x,2 --dim 1") == "concat");
+  for (const char* options : {"--in 7@x,5@y --in 2@x,5", "--in 7@x,5@y --in 1,5 --in 7@(y,x),5 --out 15@x,5", "--in 3,4 --in 2@x,4 --out 5,4@y", "--in 3@x,4"})
+    CHECK(right(std::string("concat --mesh x=3,y=2 ") + options));
+  const auto said = [](const std::string& options) { return refusal_of("concat --mesh x=2 " + options); };
+  CHECK(said("--in 4,6 --in 4,5") == "dim 1 of \"4,5\" differs from that of the first operand: only dim 0 may");
+  CHECK(said("--in 4,6 --in 4").find("give all operands the same number of dims") != std::string::npos);
+  CHECK(said("--in 1 --in 1 --in 1 --in 1 --in 1 --in 1 --in 1") == "concat takes at most 6 operands, not 7");
+  CHECK(said("--in scalar").find("a scalar has no dim") != std::string::npos);
+}
