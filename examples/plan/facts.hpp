@@ -2,9 +2,11 @@
 #pragma once
 
 #include "request.hpp"
+#include "traffic.hpp"
 
-#include <gshard/tensor/placement.hpp>
+#include <gshard/pass/windowed.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -22,6 +24,7 @@ struct tensor_facts {
 struct axis_move {
   static constexpr int copies = -1, sums = -2;
   int axis = 0, from = copies, to = copies;
+  bool halo = false;  // devices have more or other indices of the dim than their block: what windows read
 };
 
 /// What one step of a plan does, for printing.
@@ -37,8 +40,7 @@ struct step_facts {
 
 struct plan_facts {
   gs::mesh_shape mesh;
-  std::vector<tensor_facts> inputs;
-  tensor_facts output;
+  std::vector<tensor_facts> inputs, outputs;
   std::vector<step_facts> steps;
   std::int64_t bytes = 0, flops = 0;
 };
@@ -49,29 +51,84 @@ inline constexpr int most_listed = 16;
 namespace detail {
 
 inline tensor_facts facts_of(const planned& p, std::int32_t v) {
-  tensor_facts t{shape_of(p.at(v), p.sizes), {}};
-  // Every cut rounds up, so the first device has the largest shard.
-  const gs::kernel::placement at = gs::place(t.whole.extents, t.whole.layout, extents_of(p.tables.mesh), 0);
-  t.local.assign(at.extent.begin(), at.extent.begin() + at.rank);
+  const gs::value& value = p.at(v);
+  tensor_facts t{shape_of(value, p.sizes), {}};
+  std::int64_t most = -1;
+  gs::detail::for_each_place(gs::detail::axes_of_windows(value), p.sizes, [&](const gs::detail::coordinates& at) {
+    std::vector<std::int64_t> local;
+    for (int d = 0; d < value.rank(); ++d) local.push_back(gs::detail::held(value, d, p.tables.windows, p.sizes, at).size());
+    if (const std::int64_t n = elements_of(local); n > most) {
+      most = n;
+      t.local = local;
+    }
+  });
   return t;
+}
+
+/// The axes that cut a dim of which devices hold what windows read.
+inline std::uint32_t axes_of_halos(const planned& p, const gs::node& n) {
+  return gs::detail::axes_of_windows(p.at(n.input(0))) | gs::detail::axes_of_windows(p.at(n.output()));
 }
 
 inline int place_of(int axis, const gs::sharding& s) {
   return s.is_partial(axis) ? axis_move::sums : s.dim_of(axis);  // -1: copies
 }
 
-/// 2 x the product of the extents of all loops: a multiplication and an addition; 1 x with one operand.
-inline std::int64_t flops_of(const gs::node& n, const step_facts& s) {
+/// Multiplies, and refuses what cannot be counted.
+inline std::int64_t times(std::int64_t a, std::int64_t b) {
+  if (__builtin_mul_overflow(a, b, &a)) throw refusal("the operations of a step are too many to count: make the extents smaller");
+  return a;
+}
+
+/// The product of the extents of all loops: those of the result, and of the operands that are not read through windows.
+inline std::int64_t iterations(const gs::node& n, const step_facts& s) {
   std::uint32_t seen = 0;
-  std::int64_t flops = n.inputs;
-  for (std::size_t i = 0; i < s.in.size(); ++i)
-    for (int d = 0; d < n.loops.in[i].size(); ++d) {
-      const std::uint32_t factor = 1u << n.loops.in[i][d];
-      if ((seen & factor) == 0 && __builtin_mul_overflow(flops, s.in[i].local[std::size_t(d)], &flops))
-        throw refusal("the operations of a step are too many to count: make the extents smaller");
+  std::int64_t count = 1;
+  const auto look = [&](const gs::short_list& factors, const tensor_facts& t) {
+    for (int d = 0; d < factors.size(); ++d) {
+      const std::uint32_t factor = 1u << factors[d];
+      if ((seen & factor) == 0) count = times(count, t.local[std::size_t(d)]);
       seen |= factor;
     }
-  return flops;
+  };
+  look(n.loops.out[0], s.out[0]);
+  for (std::size_t i = 0; i < s.in.size(); ++i) look(n.loops.in[i], s.in[i]);
+  return count;
+}
+
+/// The taps of all windows of a convolution or pool that no second operand has.
+inline std::int64_t taps(const planned& p, const gs::node& n) {
+  std::int64_t count = 1;
+  for (int d = 0; d < n.loops.windows.size(); ++d)
+    if (const int w = n.loops.windows[d]) count = times(count, p.tables.windows[std::size_t(w)].bind(p.sizes).taps);
+  return count;
+}
+
+/// Of an einsum or a convolution: a multiplication and an addition for every product, an addition alone with one operand. Of a pool: one for
+/// every tap. Of the others that compute: one for every element of the largest tensor. What moves elements computes nothing.
+inline std::int64_t flops_of(const planned& p, const gs::node& n, const step_facts& s) {
+  switch (n.kind) {
+    case gs::op::einsum: return times(n.inputs, iterations(n, s));
+    case gs::op::convolution: return n.inputs == 2 ? times(2, iterations(n, s)) : times(taps(p, n), iterations(n, s));
+    case gs::op::pool: return times(taps(p, n), iterations(n, s));
+    case gs::op::map:
+    case gs::op::scale:
+    case gs::op::reduce:
+    case gs::op::argmax:
+    case gs::op::softmax:
+    case gs::op::layer_norm:
+    case gs::op::cumsum:
+    case gs::op::block_sum:
+    case gs::op::sort:
+    case gs::op::top_k:
+    case gs::op::scatter_add: {
+      std::int64_t most = 0;
+      for (const auto* list : {&s.in, &s.out})
+        for (const tensor_facts& t : *list) most = std::max(most, elements_of(t.local));
+      return most;
+    }
+    default: return 0;
+  }
 }
 
 inline void add_groups(step_facts& s, std::uint32_t axes, const gs::mesh_shape& mesh) {
@@ -94,13 +151,13 @@ inline step_facts facts_of(const planned& p, const gs::node& n) {
   for (int o = 0; o < n.outputs; ++o) s.out.push_back(facts_of(p, n.output(o)));
   const bool communicates = gs::traits(n.kind).collective;
   if (communicates || n.kind == gs::op::slice) {
-    const auto axes = std::uint32_t(n.attr.integer[0]);
+    const auto axes = std::uint32_t(n.attr.integer[0]), halos = axes_of_halos(p, n);
     for (int a = 0; a < p.tables.mesh.rank(); ++a)
-      if ((axes >> a) & 1u) s.moves.push_back({a, place_of(a, s.in[0].whole.layout), place_of(a, s.out[0].whole.layout)});
+      if ((axes >> a) & 1u) s.moves.push_back({a, place_of(a, s.in[0].whole.layout), place_of(a, s.out[0].whole.layout), ((halos >> a) & 1u) != 0});
     if (communicates) add_groups(s, axes, p.tables.mesh);
   }
-  s.bytes = p.view().bytes_received(n, p.sizes);
-  if (n.kind == gs::op::einsum) s.flops = flops_of(n, s);
+  s.bytes = bytes_received(p, n);
+  s.flops = flops_of(p, n, s);
   return s;
 }
 
@@ -110,7 +167,7 @@ inline plan_facts facts_of(const planned& p) {
   plan_facts f;
   f.mesh = p.tables.mesh;
   for (const gs::port& i : p.tables.inputs) f.inputs.push_back(detail::facts_of(p, i.value));
-  f.output = detail::facts_of(p, p.tables.outputs[0].value);
+  for (const gs::port& o : p.tables.outputs) f.outputs.push_back(detail::facts_of(p, o.value));
   for (const gs::node& n : p.tables.steps) {
     if (n.kind == gs::op::annotate) continue;  // a second name, nothing is done
     f.steps.push_back(detail::facts_of(p, n));

@@ -29,7 +29,8 @@ inline nlohmann::ordered_json json_of(const step_facts& s, const gs::mesh_shape&
                      {"from_dim", dim(m.from)},
                      {"to_dim", dim(m.to)},
                      {"from_partial", m.from == axis_move::sums},
-                     {"to_partial", m.to == axis_move::sums}});
+                     {"to_partial", m.to == axis_move::sums},
+                     {"halo", m.halo}});
   }
   nlohmann::ordered_json j{{"op", gs::name(s.kind)},        {"axes", axes},           {"moves", moves},
                            {"in", json_of(s.in, mesh)},     {"out", json_of(s.out, mesh)},
@@ -43,7 +44,7 @@ inline nlohmann::ordered_json json_of(const step_facts& s, const gs::mesh_shape&
 
 }  // namespace detail
 
-/// The same as to_text, for programs. A dim is null where the axis cuts none.
+/// The same as to_text, for programs. A dim is null where the axis cuts none; "output" is the first of "outputs".
 inline nlohmann::ordered_json to_json(const plan_facts& f) {
   nlohmann::ordered_json j;
   auto& mesh = j["mesh"] = nlohmann::ordered_json::array();
@@ -51,7 +52,8 @@ inline nlohmann::ordered_json to_json(const plan_facts& f) {
   j["inputs"] = detail::json_of(f.inputs, f.mesh);
   auto& steps = j["steps"] = nlohmann::ordered_json::array();
   for (const step_facts& s : f.steps) steps.push_back(detail::json_of(s, f.mesh));
-  j["output"] = detail::json_of(f.output, f.mesh);
+  j["output"] = detail::json_of(f.outputs[0], f.mesh);
+  j["outputs"] = detail::json_of(f.outputs, f.mesh);
   j["total"] = {{"steps", f.steps.size()}, {"bytes_received", f.bytes}, {"flops", f.flops}};
   return j;
 }

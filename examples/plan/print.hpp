@@ -16,17 +16,23 @@
 
 namespace planning {
 
+/// "4.7 KiB (4800 bytes)"
+inline std::string bytes_text(std::int64_t bytes) {
+  const std::string exact = std::to_string(bytes) + (bytes == 1 ? " byte" : " bytes");
+  return bytes < 1024 ? exact : gs::describe_bytes(bytes) + " (" + exact + ")";
+}
+
 namespace detail {
 
 inline std::string place_text(int at) {
   return at == axis_move::copies ? "copies" : at == axis_move::sums ? "sums" : "dim " + std::to_string(at);
 }
 
-/// "dim 0 -> dim 1"; with the axes before it where axes move differently.
+/// "dim 0 -> dim 1", "dim 0 halo"; with the axes before it where axes move differently.
 inline std::string moves_text(const std::vector<axis_move>& moves, const gs::mesh_shape& mesh) {
   std::vector<std::pair<std::string, std::string>> ways;  // where from and to, and the axes that go that way
   for (const axis_move& m : moves) {
-    const std::string way = place_text(m.from) + " -> " + place_text(m.to);
+    const std::string way = (m.halo && m.from == m.to ? "" : place_text(m.from) + " -> ") + place_text(m.to) + (m.halo ? " halo" : "");
     const auto at = std::find_if(ways.begin(), ways.end(), [&](const auto& w) { return w.first == way; });
     if (at == ways.end()) ways.emplace_back(way, mesh.name(m.axis));
     else at->second += "," + std::string(mesh.name(m.axis));
@@ -52,11 +58,6 @@ inline std::string groups_text(const step_facts& s) {
     text += "}";
   }
   return text;
-}
-
-inline std::string bytes_text(std::int64_t bytes) {
-  const std::string exact = std::to_string(bytes) + (bytes == 1 ? " byte" : " bytes");
-  return bytes < 1024 ? exact : gs::describe_bytes(bytes) + " (" + exact + ")";
 }
 
 inline std::string shapes_text(const std::vector<tensor_facts>& tensors, const gs::mesh_shape& mesh) {
@@ -98,9 +99,9 @@ inline std::string to_text(const plan_facts& f) {
     row.resize(row.find_last_not_of(' ') + 1);
     text += row + "\n";
   }
-  text += "output  " + text_of(f.output.whole, f.mesh) + "  local " + text_of(f.output.local) + "\n";
+  for (const tensor_facts& o : f.outputs) text += "output  " + text_of(o.whole, f.mesh) + "  local " + text_of(o.local) + "\n";
   text += "total  " + std::to_string(f.steps.size()) + (f.steps.size() == 1 ? " step" : " steps") + "  receives " +
-          detail::bytes_text(f.bytes) + " per device  computes " + std::to_string(f.flops) + " flops per device\n";
+          bytes_text(f.bytes) + " per device  computes " + std::to_string(f.flops) + " flops per device\n";
   return text;
 }
 

@@ -18,55 +18,49 @@
 
 namespace planning {
 
-/// What is to be planned: tensors whose dims have letters, and the operation between them as the verbs of the library.
+/// What is to be planned: tensors, and the operation between them as the verbs of the library.
 struct request {
   struct operand {
-    std::string letters;
     shape is;
+    gs::dtype type = gs::dtype::f32;
+    /// Of int32: the ids are below this.
+    std::int64_t below = 0;
   };
   gs::mesh_shape mesh;
-  gs::dtype type = gs::dtype::f32;
   std::vector<operand> inputs;
-  /// Without it the output lies as comes cheapest.
+  /// How all results shall lie. Without it they lie as comes cheapest.
   std::optional<shape> output;
   /// Without `output`: a pending sum may stay pending.
   bool keep_partial = false;
-  std::function<gs::symbol(gs::builder&, std::span<const gs::symbol>)> body;
+  /// For a check: the result depends on the order of its roundings, whatever numbers are taken.
+  bool rounds = false;
+  /// For a check: numbers whose products are exact, in place of those whose sums are.
+  bool multiplies = false;
+  std::function<std::vector<gs::symbol>(gs::builder&, std::span<const gs::symbol>)> body;
 };
 
 /// A plan that was made at run time, and the extents that it was made for.
 struct planned {
   gs::plan_tables tables;
-  gs::dims dims;
   gs::extents sizes;
 
   gs::plan_view view() const { return tables.view(); }
   const gs::value& at(std::int32_t v) const { return tables.values[std::size_t(v)]; }
-  const gs::value& output() const { return at(tables.outputs[0].value); }
 };
 
 namespace detail {
+
+inline std::int64_t elements_of(const std::vector<std::int64_t>& extents) {
+  std::int64_t n = 1;
+  for (const std::int64_t e : extents) n *= e;
+  return n;
+}
 
 /// Refuses tensors whose bytes, on all devices together, could not be counted.
 inline void check_size(const shape& s, const gs::mesh_shape& mesh) {
   auto room = (std::int64_t(1) << 54) / gs::device_count(extents_of(mesh));
   for (const std::int64_t e : s.extents) room /= e;
   if (room == 0) throw refusal("the shape \"" + text_of(s, mesh) + "\" is too large to count its bytes: make its extents smaller");
-}
-
-inline gs::dims bind_letters(const request& r) {
-  gs::dims bound;
-  for (const request::operand& o : r.inputs) {
-    check_size(o.is, r.mesh);
-    for (std::size_t d = 0; d < o.letters.size(); ++d) {
-      const std::int64_t known = bound.find(o.letters[d]), extent = o.is.extents[d];
-      if (known >= 0 && known != extent)
-        throw refusal(std::string("index '") + o.letters[d] + "' has extent " + std::to_string(known) + " before and " +
-                      std::to_string(extent) + " in \"" + text_of(o.is, r.mesh) + "\": give it one extent");
-      bound.set(o.letters[d], extent);
-    }
-  }
-  return bound;
 }
 
 /// The result under a second name that lies as `wanted` says; what makes it leaves the same sums pending.
@@ -100,10 +94,31 @@ inline shape shape_of(const gs::value& v, const gs::extents& sizes) {
   return s;
 }
 
-inline gs::extents bind(gs::list_view<gs::dim> dims, const gs::mesh_shape& mesh, const gs::dims& bound) {
+inline gs::extents bind(gs::list_view<gs::dim> dims, const gs::mesh_shape& mesh) {
   gs::plan_view p{};
   p.dims = dims;
-  return p.bind(bound, extents_of(mesh));
+  return p.bind({}, extents_of(mesh));
+}
+
+/// An operand whose dims are known by their extents, whatever tensor they belong to.
+inline gs::symbol add_input(gs::builder& b, const request::operand& o, const gs::mesh_shape& mesh) {
+  check_size(o.is, mesh);
+  gs::dim_list dims;
+  for (const std::int64_t e : o.is.extents) dims.push_back(b.fixed_dim(e));
+  const std::int32_t id = b.add_value(dims, o.type);
+  b.program.at(id).layout = o.is.layout;
+  b.program.inputs.push_back({gs::tensor_name("in" + std::to_string(b.program.inputs.size())), id});
+  return {&b, id};
+}
+
+/// The shape that a program makes; refused if it is empty or too large.
+inline shape shape_made(const gs::builder& b, gs::symbol x) {
+  shape made = shape_of(x.get(), bind(b.program.dims, b.mesh));
+  for (int d = 0; d < made.rank(); ++d)
+    if (made.extents[std::size_t(d)] < 1)
+      throw refusal("dim " + std::to_string(d) + " of the result is empty: make the window or range smaller, or what it reads larger");
+  check_size(made, b.mesh);
+  return made;
 }
 
 }  // namespace detail
@@ -111,34 +126,28 @@ inline gs::extents bind(gs::list_view<gs::dim> dims, const gs::mesh_shape& mesh,
 /// Traces, propagates, partitions and schedules, all at run time. Extents need not be multiples of the axes that cut them.
 /// Throws `refusal` for a request that has no plan.
 inline planned make_plan(const request& r) {
-  planned p;
-  p.dims = detail::bind_letters(r);
   gs::builder b;
   b.mesh = r.mesh;
   std::vector<gs::symbol> inputs;
-  for (const request::operand& o : r.inputs) {
-    const std::int32_t id = b.add_value(b.dims_of(o.letters, o.letters), r.type);
-    b.program.at(id).layout = o.is.layout;
-    b.program.inputs.push_back({gs::tensor_name(o.letters), id});
-    inputs.push_back({&b, id});
-  }
-  gs::symbol result = r.body(b, inputs);
+  for (const request::operand& o : r.inputs) inputs.push_back(detail::add_input(b, o, r.mesh));
+  std::vector<gs::symbol> results = r.body(b, inputs);
   refuse(b.program.problem, r.mesh);
-  p.sizes = detail::bind(b.program.dims, r.mesh, p.dims);
-  const shape made = detail::shape_of(result.get(), p.sizes);
-  detail::check_size(made, r.mesh);
-  if (r.output) {
-    detail::check_output(*r.output, made, r.mesh);
-    result = detail::lay_out(result, r.output->layout);
+  for (gs::symbol& result : results) {
+    const shape made = detail::shape_made(b, result);
+    if (r.output) {
+      detail::check_output(*r.output, made, r.mesh);
+      result = detail::lay_out(result, r.output->layout);
+    }
+    b.program.outputs.push_back({gs::tensor_name("result"), result.id});
   }
-  b.program.outputs.push_back({gs::tensor_name("result"), result.id});
   gs::compile_options options;
-  options.known = p.dims;
   options.uneven = true;
   options.keep_pending_outputs = r.output ? r.output->layout.partial != 0 : r.keep_partial;
+  planned p;
   p.tables = gs::compile(b.program, r.mesh, options);
   if (p.tables.problem.what == gs::fault::sum_not_pending) p.tables.problem.subject = gs::tensor_name(text_of(*r.output, r.mesh));
   refuse(p.tables.problem, r.mesh);
+  p.sizes = detail::bind(p.tables.dims, r.mesh);
   return p;
 }
 

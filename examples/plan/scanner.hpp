@@ -16,7 +16,7 @@ namespace planning {
 /// Reads a text from left to right; refuses what it does not expect, with the column (from 0).
 class scanner {
  public:
-  /// what: "mesh" or "shape"; example: how one is written.
+  /// what: such as "mesh"; example: how one is written.
   scanner(std::string_view what, std::string_view text, std::string_view example) : what_(what), text_(text), example_(example) {}
 
   bool done() const { return at_ == text_.size(); }
@@ -46,6 +46,16 @@ class scanner {
     const auto [next, problem] = std::from_chars(text_.data() + at_, end, value);
     if (problem == std::errc::invalid_argument || (problem == std::errc() && value < 1)) fail("expected an extent of at least 1");
     if (problem != std::errc() || value > most) fail("expected a smaller extent");
+    at_ = std::size_t(next - text_.data());
+    return value;
+  }
+  /// Of at most so many, and at least minus so many.
+  std::int64_t integer(std::int64_t most = 1'000'000'000'000) {
+    std::int64_t value = 0;
+    accept("+");
+    const auto [next, problem] = std::from_chars(text_.data() + at_, text_.data() + text_.size(), value);
+    if (problem == std::errc::invalid_argument) fail("expected a whole number");
+    if (problem != std::errc() || value > most || value < -most) fail("expected a smaller number");
     at_ = std::size_t(next - text_.data());
     return value;
   }

@@ -6,6 +6,7 @@
 
 #include <gshard/ir/sharding.hpp>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -16,7 +17,8 @@
 namespace planning {
 
 /// A tensor as it is written on the command line: `4@x,24,100@(y,z)+partial(w)` is 4 x 24 x 100, its dims cut over the axes behind
-/// '@', major to minor, its sum over w still pending. A tensor without dims is a `scalar`.
+/// '@', major to minor, its sum over w still pending; `+max(w)`, `+min(w)`, `+prod(w)`: its maximum, ... . A tensor without dims is a
+/// `scalar`.
 struct shape {
   std::vector<std::int64_t> extents;
   gs::sharding layout;
@@ -24,6 +26,11 @@ struct shape {
   int rank() const { return int(extents.size()); }
   bool operator==(const shape&) const = default;
 };
+
+namespace detail {
+/// How a pending reduction is written, in the order of gs::reduction.
+inline constexpr std::array<std::string_view, 4> pending_words{"+partial(", "+max(", "+min(", "+prod("};
+}  // namespace detail
 
 inline shape parse_shape(std::string_view text, const gs::mesh_shape& mesh) {
   shape s;
@@ -53,7 +60,11 @@ inline shape parse_shape(std::string_view text, const gs::mesh_shape& mesh) {
       else cut.push_back(axis());
     } while (in.accept(","));
   s.layout.rank = std::uint8_t(s.rank());
-  if (in.accept("+partial(")) axes([&](int a) { s.layout.partial = std::uint8_t(s.layout.partial | (1u << a)); });
+  for (std::size_t r = 0; r < detail::pending_words.size() && !s.layout.partial; ++r)
+    if (in.accept(detail::pending_words[r])) {
+      s.layout.pending = gs::reduction(r);
+      axes([&](int a) { s.layout.partial = std::uint8_t(s.layout.partial | (1u << a)); });
+    }
   in.expect_end();
   return s;
 }
@@ -77,7 +88,7 @@ inline std::string text_of(const shape& s, const gs::mesh_shape& mesh) {
   }
   for (int a = 0; a < mesh.rank(); ++a)
     if (s.layout.is_partial(a)) sums.emplace_back(mesh.name(a));
-  return (dims.empty() ? "scalar" : detail::list_of(dims)) + (sums.empty() ? "" : "+partial(" + detail::list_of(sums) + ")");
+  return (dims.empty() ? "scalar" : detail::list_of(dims)) + (sums.empty() ? "" : std::string(detail::pending_words[std::size_t(s.layout.pending)]) + detail::list_of(sums) + ")");
 }
 
 /// "[2,24,50]"

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Every operation along rows or by index, and its gradient, whatever the layout of its operands, is the
 // operation on one device.
-#include "run_graph.hpp"
+#include "with_gradients.hpp"
 
 #include <gshard/optim/adam.hpp>
-#include <gshard/pass/differentiate.hpp>
 #include <gshard/trace/embedding.hpp>
 #include <gshard/trace/random.hpp>
 #include <gshard/trace/rows.hpp>
 
 namespace gs = gshard;
 using gs::symbol;
-using run_graph::every_sharding, run_graph::trace, run_graph::lay_out;
+using run_graph::every_sharding, run_graph::trace, run_graph::lay_out, run_graph::with_gradients;
 using symbols = gs::list<symbol>;
 using given = std::span<const symbol>;
 using scope = gs::parameter_scope;
@@ -21,21 +20,14 @@ namespace {
 const std::vector<gs::dims> sizes{
     {{'A', 6}, {'B', 12}, {'C', 6}}, {{'A', 5}, {'B', 7}, {'C', 3}}, {{'A', 1}, {'B', 2}, {'C', 4}}};
 
-/// y, and the gradients of <y, dy> with respect to the first `wanted` inputs; dy is the last input.
-symbols with_gradients(symbol y, given x, std::size_t wanted) {
-  symbols results{y};
-  for (const symbol& g : gs::gradients(gs::sum(y * x.back()), x.first(wanted))) results.push_back(lay_out(g));
-  return results;
-}
-
 }  // namespace
 
 TEST_CASE("softmax") {
   every_sharding(trace({{"ABC"}, {"ABC"}},
                        [](const scope&, given x) { return with_gradients(gs::softmax(x[0]), x, 1); }),
-                 {sizes});
+                 {.dims = sizes, .tolerance = 1e-13});
   every_sharding(trace({{"A"}}, [](const scope&, given x) { return symbols{gs::softmax(x[0])}; }),
-                 {.dims = sizes, .pending_sources = true});
+                 {.dims = sizes, .tolerance = 1e-14, .pending_sources = true});
 }
 
 TEST_CASE("layer_norm") {
@@ -61,6 +53,44 @@ TEST_CASE("gather and scatter_add") {
   every_sharding(trace({{"AC"}, {"B", gs::dtype::i32, 'A'}, {"BC"}}, program), {sizes});
   every_sharding(trace({{"AC"}, {"BC", gs::dtype::i32, 'A'}, {"BCC"}}, program), {sizes});
   every_sharding(trace({{"AC"}, {"", gs::dtype::i32, 'A'}, {"C"}}, program), {sizes});
+}
+
+TEST_CASE("gather and scatter_add along other dims") {
+  const auto along = [](int dim) {
+    return [dim](const scope&, given x) {
+      symbols results = with_gradients(gs::gather(x[0], x[1], dim), x, 1);
+      results.push_back(lay_out(gs::scatter_add(x[0], x[1], x[2], dim)));
+      return results;
+    };
+  };
+  every_sharding(trace({{"CAB"}, {"B", gs::dtype::i32, 'A'}, {"CBB"}}, along(1)), {sizes});
+  every_sharding(trace({{"BA"}, {"CB", gs::dtype::i32, 'A'}, {"BCB"}}, along(1)), {sizes});
+}
+
+TEST_CASE("cumsum, both ways, with and without the element itself") {
+  for (const int dim : {0, 1, 2})
+    every_sharding(trace({{"ABC"}, {"ABC"}},
+                         [dim](const scope&, given x) {
+                           symbols results = with_gradients(gs::cumsum(x[0], dim), x, 1);
+                           results.push_back(gs::cumsum(x[0], dim, true));
+                           results.push_back(lay_out(gs::cumsum(x[0], dim, true, true)));
+                           return results;
+                         }),
+                   {.dims = sizes, .most = 150});
+}
+
+TEST_CASE("sort and top_k") {
+  const auto program = [](int dim) {
+    return [dim](const scope&, given x) {
+      const gs::sorted up = gs::sort(x[0], dim), best = gs::top_k(x[0], 1, dim), least = gs::top_k(x[0], 1, dim, false);
+      symbols results = with_gradients(up.values, x, 1);
+      for (const symbol s : {up.ids, gs::sort(x[0], dim, true).ids, best.values, best.ids, least.values, least.ids}) results.push_back(s);
+      for (const symbol g : gs::gradients(gs::sum(best.values), x.first(1))) results.push_back(lay_out(g));
+      return results;
+    };
+  };
+  for (const int dim : {0, 1}) every_sharding(trace({{"BA"}, {"BA"}}, program(dim)), {.dims = sizes, .most = 150});
+  every_sharding(trace({{"AB"}}, [](const scope&, given x) { return symbols{gs::top_k(x[0], 2).ids, gs::top_k(x[0], 2).values}; }), {sizes});
 }
 
 TEST_CASE("dropout drops the same elements everywhere") {

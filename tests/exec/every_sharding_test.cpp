@@ -5,6 +5,7 @@
 #include <gshard/trace/einsum.hpp>
 #include <gshard/trace/embedding.hpp>
 #include <gshard/trace/map.hpp>
+#include <gshard/trace/reduce.hpp>
 #include <gshard/trace/shape.hpp>
 
 namespace gs = gshard;
@@ -50,6 +51,15 @@ TEST_CASE("einsum of two operands: outer products, sums over indices of one oper
   every_sharding(
       trace({{"AB"}, {""}}, [](const scope&, given x) { return symbols{einsum<"ab,->ba">(x[0], x[1])}; }),
       {sizes});
+}
+
+TEST_CASE("einsum of three and four operands") {
+  every_sharding(trace({{"AB"}, {"BC"}, {"CD"}},
+                       [](const scope&, given x) { return symbols{einsum<"ab,bc,cd->da">(x[0], x[1], x[2])}; }),
+                 {.dims = sizes, .most = 300});
+  every_sharding(trace({{"A"}, {"AB"}, {"B"}, {"CB"}},
+                       [](const scope&, given x) { return symbols{einsum<"a,ab,b,cb->c">(x[0], x[1], x[2], x[3])}; }),
+                 {.dims = sizes, .most = 300});
 }
 
 TEST_CASE("einsum of one tensor with itself, transposed") {
@@ -139,12 +149,19 @@ TEST_CASE("means divide by whole extents") {
                  {.dims = sizes, .tolerance = 1e-14, .pending_sources = true});
 }
 
-TEST_CASE("reduce_max") {
+TEST_CASE("largest, smallest, product, and where the largest stands") {
   every_sharding(trace({{"ABC"}},
                        [](const scope&, given x) {
-                         return symbols{gs::reduce_max<"abc->ca">(x[0]), gs::reduce_max<"abc->">(x[0])};
+                         return symbols{gs::reduce_max<"abc->ca">(x[0]), gs::reduce_max<"abc->">(x[0]),
+                                        lay_out(gs::reduce_min<"abc->bc">(x[0])), lay_out(gs::argmax<"abc->cb">(x[0]))};
                        }),
                  {sizes});
+  every_sharding(trace({{"AB"}},
+                       [](const scope&, given x) {
+                         return symbols{gs::argmin<"ab->a">(x[0]), lay_out(gs::reduce_prod<"ab->b">(x[0])),
+                                        gs::logsumexp<"ab->a">(x[0])};
+                       }),
+                 {.dims = sizes, .tolerance = 1e-14, .pending_sources = true});
 }
 
 TEST_CASE("cast") {

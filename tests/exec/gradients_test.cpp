@@ -4,13 +4,17 @@
 #include "run_graph.hpp"
 
 #include <gshard/pass/differentiate.hpp>
+#include <gshard/trace/along.hpp>
+#include <gshard/trace/convolution.hpp>
 #include <gshard/trace/einsum.hpp>
 #include <gshard/trace/embedding.hpp>
 #include <gshard/trace/gating.hpp>
 #include <gshard/trace/map.hpp>
 #include <gshard/trace/random.hpp>
+#include <gshard/trace/reduce.hpp>
 #include <gshard/trace/rows.hpp>
 #include <gshard/trace/shape.hpp>
+#include <gshard/trace/window.hpp>
 
 namespace gs = gshard;
 using gs::abs, gs::exp, gs::log, gs::max, gs::min, gs::sqrt, gs::tanh;
@@ -142,6 +146,56 @@ TEST_CASE("gradients: sums, differences, products, quotients, multiples") {
 TEST_CASE("gradients: reduce_max") {
   check_gradients({{"ABC"}, {"CA"}}, [](given x) { return weigh(gs::reduce_max<"abc->ca">(x[0]), x[1]); });
   check_gradients({{"AB"}}, [](given x) { return gs::reduce_max<"ab->">(x[0]); });
+}
+
+TEST_CASE("gradients: smallest, products, logsumexp") {
+  check_gradients({{"ABC"}, {"CA"}}, [](given x) { return weigh(gs::reduce_min<"abc->ca">(x[0]), x[1]); });
+  check_gradients({{"AB"}, {"A"}}, [](given x) { return weigh(gs::reduce_prod<"ab->a">(x[0]), x[1]); });
+  check_gradients({{"AB"}, {"B"}}, [](given x) { return weigh(gs::logsumexp<"ab->b">(x[0]), x[1]); });
+  check_gradients({{"AB"}, {"B"}}, [](given x) { return weigh(gs::reduce_prod<"ab->b">(x[0]), x[1]); }, {}, [](arrays& sources) {
+    sources[0][0] = sources[0][1] = 0;  // one zero in a product of three
+    sources[0][4 + 1] = 0;              // two
+  });
+}
+
+TEST_CASE("gradients: diagonals, einsums of many operands") {
+  check_gradients({{"AAB"}, {"AB"}}, [](given x) { return weigh(einsum<"aab->ab">(x[0]), x[1]); });
+  check_gradients({{"AA"}, {"A"}, {"A"}}, [](given x) { return weigh(einsum<"aa,a->a">(x[0], x[1]), x[2]); });
+  check_gradients({{"AB"}, {"BC"}, {"CA"}, {"B"}},
+                  [](given x) { return einsum<"ab,bc,ca,b->">(x[0], x[1], x[2], x[3]); });
+}
+
+TEST_CASE("gradients: windows") {
+  check_gradients({{"BA"}}, [](given x) {
+    const symbol y = gs::concat({gs::slice(x[0], 0, 1, 4, 2), gs::pad(x[0], 0, 1, 0, 1), gs::reverse(x[0], 0), gs::roll(x[0], 0, 3)}, 0);
+    return sum(y * y);
+  });
+  check_gradients({{"GSA"}, {"BAC"}}, [](given x) {
+    const symbol y = gs::conv<"BXI,xIO->BXO">(x[0], x[1], {{.stride = 2, .low = 2, .high = 1, .step = 1, .dilation = 2}});
+    return sum(y * y);
+  });
+  check_gradients({{"SB"}}, [](given x) {
+    const symbol y = gs::max_pool(x[0], {{0, 3, {.stride = 2, .low = 1}}, {1, 2, {}}}), z = gs::mean_pool(x[0], {{0, 2, {}}});
+    return sum(y * y) + sum(z * z);
+  });
+}
+
+TEST_CASE("gradients: along a dim") {
+  check_gradients({{"AB"}}, [](given x) {
+    const symbol y = gs::cumsum(x[0]), z = gs::cumsum(x[0], 0, true, true);
+    return sum(y * y) + sum(z * z);
+  });
+  check_gradients({{"AB"}, {"AB"}}, [](given x) { return weigh(gs::sort(x[0]).values, x[1]); });
+  check_gradients({{"AB"}}, [](given x) {
+    const symbol best = gs::top_k(x[0], 2, 0).values, least = gs::top_k(x[0], 3, 1, false).values;
+    return sum(best * best) + sum(least * least);
+  });
+  check_gradients({{"CAB"}, {"G", i32, 'A'}, {"CGB"}},
+                  [](given x) { return weigh(gs::gather(x[0], x[1], 1), x[2]); });
+  check_gradients({{"CAB"}, {"G", i32, 'A'}, {"CGB"}}, [](given x) {
+    const symbol y = gs::scatter_add(x[0], x[1], x[2], 1);
+    return sum(y * y);
+  });
 }
 
 TEST_CASE("equal maxima share the gradient") {

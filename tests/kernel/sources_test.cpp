@@ -60,3 +60,18 @@ TEST_CASE("for_each_tap: row-major") {
   ks::for_each_tap(3, windows, [&](const ks::index_array&, std::int64_t) { ++next; });
   CHECK(next == 6);
 }
+
+TEST_CASE("for_each_slice: the shard in pieces") {
+  ks::placement p{2, {7, 10}, {3, 2}, {20, 20}};
+  std::int64_t next = 0;
+  ks::for_each_slice(p, 30, [&](const ks::placement& slice, std::int64_t first) {
+    CHECK(first == next);
+    CHECK((slice.offset[0] == 3 + next / 10 && slice.offset[1] == 2 && slice.extent[0] == (next == 60 ? 1 : 3) && slice.extent[1] == 10));
+    next += slice.extent[0] * 10;
+  });
+  CHECK(next == 70);
+  p.extent[1] = 0;
+  ks::for_each_slice(p, 30, [&](const ks::placement&, std::int64_t) { ++next; });
+  ks::for_each_slice({}, 30, [&](const ks::placement& slice, std::int64_t first) { next += 1000 + slice.rank + first; });
+  CHECK(next == 1070);
+}

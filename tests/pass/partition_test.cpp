@@ -153,7 +153,7 @@ class random_program {
       case 6:
         return x.rank() > 0 ? pool_.push_back(gs::softmax(x)) : void();
       case 7:
-        return x.rank() > 1 ? pool_.push_back(gs::detail::emit_reshape(x, pick(x.rank() - 1), 1)) : void();
+        return x.rank() > 1 ? pool_.push_back(gs::detail::emit_merge(x, pick(x.rank() - 1))) : void();
       case 8:
         return pool_.push_back(pick(2) ? gs::dropout(x, 0.5) : 3.0 * x);
       default: {

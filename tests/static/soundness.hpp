@@ -38,6 +38,9 @@ constexpr bool is_legal_move(op kind, std::uint32_t axes, const gs::sharding& fr
 /// A move takes a tensor from the layout that its operand has to the one that its result has.
 constexpr bool moves_right(const gs::plan_view& p, const gs::node& s) {
   const gs::value &from = p.at(s.input(0)), &to = p.at(s.output());
+  if (!from.windows.empty() || !to.windows.empty())  // from blocks to what they read, or back
+    return from.dims == to.dims && from.type == to.type && from.layout.partial == to.layout.partial && s.kind != op::all_reduce &&
+           s.kind != op::reduce_scatter && (from.layout.used() | to.layout.used()) == std::uint32_t(s.attr.integer[0]);
   return from.dims == to.dims && from.type == to.type &&
          is_legal_move(s.kind, std::uint32_t(s.attr.integer[0]), from.layout, to.layout);
 }
@@ -67,11 +70,13 @@ constexpr bool lies_right(const gs::plan_view& p, const gs::node& s) {
     if (!agrees(p.at(s.input(i)), s.loops.in[std::size_t(i)])) return false;
     pending |= p.at(s.input(i)).layout.partial;
   }
+  // A product keeps what is pending on one of its operands.
+  const bool product = s.kind == op::einsum && s.inputs == 2 && !(p.at(s.input(0)).layout.partial && p.at(s.input(1)).layout.partial);
   const bool linear = s.kind == op::scale || s.kind == op::reshape ||
                       (s.kind == op::einsum && s.inputs == 1) ||
                       (s.kind == op::map && s.attr.function->linear);
   for (int i = 0; i < s.inputs; ++i)
-    if (pending && (!linear || p.at(s.input(i)).layout.partial != pending)) return false;
+    if (pending && !product && (!linear || p.at(s.input(i)).layout.partial != pending)) return false;
   if (pending & used) return false;
   std::uint32_t summed = pending;
   for (int o = 0; o < s.outputs; ++o)

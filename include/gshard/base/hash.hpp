@@ -16,7 +16,9 @@ class fnv1a {
  public:
   /// Adds the bytes of a text.
   constexpr fnv1a& add(std::string_view text) {
-    for (const char c : text) value_ = Word((value_ ^ static_cast<std::uint8_t>(c)) * prime);
+    Word value = value_;
+    for (const char c : text) value = Word((value ^ static_cast<std::uint8_t>(c)) * prime);
+    value_ = value;
     return *this;
   }
   /// Adds a number as one digit, and folds the upper half of the hash into the lower, where products never carry it.

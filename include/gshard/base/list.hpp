@@ -14,7 +14,9 @@ class list {
   constexpr list() = default;
   constexpr explicit list(std::size_t count, const T& each = T()) {
     reserve(count);
-    while (size_ < count) data_[size_++] = each;
+    T* const to = data_;
+    for (std::size_t i = 0; i < count; ++i) to[i] = each;
+    size_ = count;
   }
   constexpr list(std::initializer_list<T> elements) { append(elements.begin(), elements.size()); }
   constexpr list(const list& other) { append(other.begin(), other.size_); }
@@ -42,7 +44,7 @@ class list {
   constexpr void push_back(const T& x) {
     if (size_ == capacity_) {
       const T copy = x;  // x may be an element, which reserve moves
-      reserve(capacity_ < 4 ? 4 : 2 * capacity_);
+      reserve(capacity_ < 4 ? 4 : 4 * capacity_);  // in few steps: the evaluator pays for rows that move, not for room
       data_[size_++] = copy;
     } else {
       data_[size_++] = x;
@@ -51,13 +53,16 @@ class list {
   constexpr void pop_back() { --size_; }
   constexpr void append(const T* first, std::size_t count) {
     if (size_ + count > capacity_) reserve(size_ + count);
-    for (std::size_t i = 0; i < count; ++i) data_[size_++] = first[i];
+    T* const to = data_ + size_;
+    for (std::size_t i = 0; i < count; ++i) to[i] = first[i];
+    size_ += count;
   }
   constexpr void reserve(std::size_t capacity) {
     if (capacity <= capacity_) return;
+    T* const from = data_;
     T* const moved = new T[capacity]{};
-    for (std::size_t i = 0; i < size_; ++i) moved[i] = static_cast<T&&>(data_[i]);
-    delete[] data_;
+    for (std::size_t i = 0; i < size_; ++i) moved[i] = static_cast<T&&>(from[i]);
+    delete[] from;
     data_ = moved;
     capacity_ = capacity;
   }

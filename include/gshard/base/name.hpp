@@ -21,8 +21,11 @@ struct inplace_name {
   static constexpr bool fits(std::string_view s) { return s.size() <= Capacity; }
 
   constexpr inplace_name& append(std::string_view s) {
-    for (char c : s)
-      if (length < Capacity) text[length++] = c;
+    const std::size_t room = Capacity - length, count = s.size() < room ? s.size() : room;
+    const char* const from = s.data();
+    char* const to = text + length;
+    for (std::size_t i = 0; i < count; ++i) to[i] = from[i];
+    length = std::uint8_t(length + count);
     return *this;
   }
   constexpr std::string_view view() const { return {text, length}; }

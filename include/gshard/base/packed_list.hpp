@@ -54,6 +54,8 @@ struct packed_list {
       if (int(left & Word(largest)) == v) return i;
     return -1;
   }
+  /// What == says, in one call.
+  constexpr bool same(const packed_list& other) const { return bits == other.bits && count == other.count; }
   constexpr bool contains(int v) const { return find(v) >= 0; }
   constexpr bool is_prefix_of(const packed_list& longer) const {
     if (count > longer.count) return false;

@@ -55,5 +55,9 @@ template <int MiB>
 struct allowed_mebibytes {};
 template <int First, int Second>
 struct range_given {};
+template <int Line>
+struct at_line {};
+template <fixed_string Axis>
+struct over_axis {};
 
 }}  // namespace gshard::v0

@@ -10,8 +10,8 @@ namespace gshard { inline namespace v0 { namespace detail {
 // Of numbers or of vectors of numbers. A NaN is the larger and the smaller one, so that no order of combination loses it.
 inline constexpr auto plus = [](const auto& a, const auto& b) { return a + b; };
 inline constexpr auto times = [](const auto& a, const auto& b) { return a * b; };
-inline constexpr auto larger = [](const auto& a, const auto& b) { return (a > b) | (a != a) ? a : b; };
-inline constexpr auto smaller = [](const auto& a, const auto& b) { return (a < b) | (a != a) ? a : b; };
+inline constexpr auto larger = [](const auto& a, const auto& b) { return ((a > b) | (a != a)) ? a : b; };
+inline constexpr auto smaller = [](const auto& a, const auto& b) { return ((a < b) | (a != a)) ? a : b; };
 
 /// What is below every other T, and what is above.
 template <class T>

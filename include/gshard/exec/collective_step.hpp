@@ -34,8 +34,8 @@ class collective_step {
   }
 
   void operator()() {
+    if (stays_) return each([&](std::size_t i) { copy_own(i); });
     switch (kind_) {
-      case op::slice: return each([&](std::size_t i) { copy_part(i); });
       case op::all_reduce: return all_reduce();
       case op::reduce_scatter: return reduce_scatter();
       case op::all_gather: return all_gather();
@@ -56,6 +56,7 @@ class collective_step {
   using pieces = std::vector<std::vector<piece>>;  // per member of the group
   struct part {
     pieces send, recv;
+    std::vector<piece> own;  // what the device has of its new shard
     std::vector<std::int64_t> send_bytes, send_offset, recv_bytes, recv_offset, send_elements;
     buffer packed_in, packed_out;
   };
@@ -67,6 +68,7 @@ class collective_step {
   std::shared_ptr<reducer> sums_;
   std::vector<part> parts_;
   std::int64_t most_ = 0;  // elements of the largest shard on the mesh
+  bool stays_ = true;      // nothing moves between devices, as all of a group find
 
   std::int64_t width() const { return size_of(in_.type); }
   template <class F>
@@ -103,7 +105,8 @@ class collective_step {
 
   void prepare(std::size_t i) {
     part& p = parts_[i];
-    if (kind_ == op::slice) p.send = {common(in_.places[i], out_.places[i])};
+    if (kind_ == op::slice) p.own = common(in_.places[i], out_.places[i]);
+    if (kind_ == op::all_reduce || kind_ == op::reduce_scatter) stays_ = false;
     if (kind_ == op::slice || kind_ == op::all_reduce) return;
     const device_group group(on_.on().extents(), axes_, on_.devices()[i]);
     const auto members = std::size_t(group.size()), me = std::size_t(group.member());
@@ -120,6 +123,8 @@ class collective_step {
       for_each_origin(before, after, [&](std::size_t from, std::size_t to, const std::vector<piece>& both) {
         if (from == me) p.send[to] = both;
         if (to == me) p.recv[from] = both;
+        if (from == me && to == me) p.own = both;
+        if (from != to) stays_ = false;
       });
       chain(p.recv, p.recv_bytes, p.recv_offset);
       p.packed_out = buffer(p.recv_offset.back() + p.recv_bytes.back());
@@ -182,8 +187,8 @@ class collective_step {
     return at * width();
   }
 
-  void copy_part(std::size_t i) {
-    for (const piece& b : parts_[i].send[0])
+  void copy_own(std::size_t i) {
+    for (const piece& b : parts_[i].own)
       kernel::copy_block(in_.data[i] + inside(in_.places[i], b.from), kernel::row_major_strides(b.from.rank, in_.places[i].extent),
                          out_.data[i] + inside(out_.places[i], b.to), kernel::row_major_strides(b.to.rank, out_.places[i].extent), b.to.extent,
                          b.to.rank, width());

@@ -6,6 +6,7 @@
 #include <gshard/kernel/adam.hpp>
 #include <gshard/kernel/argmax.hpp>
 #include <gshard/kernel/contract.hpp>
+#include <gshard/kernel/convolution.hpp>
 #include <gshard/kernel/cross_entropy.hpp>
 #include <gshard/kernel/cumsum.hpp>
 #include <gshard/kernel/dispatch.hpp>
@@ -16,6 +17,7 @@
 #include <gshard/kernel/layer_norm.hpp>
 #include <gshard/kernel/move.hpp>
 #include <gshard/kernel/pointwise.hpp>
+#include <gshard/kernel/pool.hpp>
 #include <gshard/kernel/reduce.hpp>
 #include <gshard/kernel/softmax.hpp>
 #include <gshard/kernel/sort.hpp>
@@ -123,6 +125,13 @@ class local_step {
       return [=, x = in_array(), y = out(0), to = out_value(0).places[device_], from = in_places(), w = concat_windows()](const run_context&) {
         for (std::size_t i = 0; i < from.size(); ++i) kernel::move_window_into<T>(x[i], from[i], y, to, w[i]);
       };
+    else if constexpr (Kind == op::convolution) return bind_convolution();
+    else if constexpr (Kind == op::pool)
+      return [what = reduction(n_.attr.integer[0]), x = in(0), from = in_value(0).places[device_], y = out(0), tap = out<std::int32_t>(1),
+              to = out_value(0).places[device_], w = windows_of(0)](const run_context&) { kernel::pool<T>(what, x, from, y, tap, to, w); };
+    else if constexpr (Kind == op::pool_grad)
+      return [tap = in<std::int32_t>(0), dy = in(1), from = in_value(1).places[device_], dx = out(0), to = out_value(0).places[device_],
+              w = inverse_windows()](const run_context&) { kernel::pool_grad<T>(tap, dy, from, dx, to, w); };
     else if constexpr (Kind == op::iota)
       return [y = out<std::int32_t>(0), at = out_value(0).places[device_], along = n_.attr.integer[0]](const run_context&) {
         kernel::iota(y, at, along);
@@ -160,7 +169,8 @@ class local_step {
         kernel::adam<T>(p, g, m, v, count, double(*rate), a.number[0], a.number[1], a.number[2], a.number[3],
                         std::int64_t(run.step) + 1);
       };
-    else if constexpr (Kind == op::reshape || Kind == op::annotate) return {};
+    else if constexpr (Kind == op::reshape) return check_reshape();
+    else if constexpr (Kind == op::annotate) return {};
     else throw error("executor: a plan step of kind " + std::string(name(n_.kind)) + " cannot be run");
   }
 
@@ -265,6 +275,43 @@ class local_step {
       if (const int row = window_of(n_, operand, d)) w[std::size_t(d)] = plan_.windows[std::size_t(row)].bind(sizes_);
     return w;
   }
+  /// The windows that these are the inverses of.
+  kernel::window_array inverse_windows() const {
+    kernel::window_array w = windows_of(0);
+    for (bound_window& x : w) x = x.inverse();
+    return w;
+  }
+  /// The block of a factor that this device computes: that of the result's dim, or of the second operand's, which carries it.
+  interval block_of_factor(int factor) const {
+    const auto block = [&](const bound_value& v, int d) {
+      const auto at = std::size_t(d);
+      return interval{v.places[device_].offset[at], v.places[device_].offset[at] + v.places[device_].extent[at]};
+    };
+    if (const int d = n_.loops.out[0].find(factor); d >= 0) return block(out_value(0), d);
+    return block(in_value(1), n_.loops.in[1].find(factor));
+  }
+  action bind_convolution() const {
+    kernel::windowed_dims a;
+    const bound_value& x = in_value(0);
+    a.at = x.places[device_];
+    a.indices = a.at;
+    a.windows = windows_of(0);
+    for (int d = 0; d < x.rank(); ++d) {
+      const auto at = std::size_t(d);
+      a.factor[at] = n_.loops.in[0][d];
+      if (window_of(n_, 0, d) == 0) continue;
+      a.tap_factor[at] = n_.attr.dims[d] - 1;
+      const interval block = block_of_factor(a.factor[at]);
+      a.indices.offset[at] = block.begin;
+      a.indices.extent[at] = block.size();
+    }
+    const auto y = dims_of(out_value(0), n_.loops.out[0]);
+    if (n_.inputs == 1)
+      return [c = kernel::convolution<T>(a, y), from = in(0), to = out(0)](const run_context&) { c.run(from, to); };
+    return [c = kernel::convolution<T>(a, dims_of(in_value(1), n_.loops.in[1]), y), from = in(0), w = in(1), to = out(0)](const run_context&) {
+      c.run(from, w, to);
+    };
+  }
   action bind_moved() const {
     const kernel::window_array w = windows_of(0);
     const bound_value &x = in_value(0), &y = out_value(0);
@@ -292,6 +339,15 @@ class local_step {
     std::vector<kernel::window_array> w;
     for (int i = 0; i < n_.inputs; ++i) w.push_back(windows_of(i));
     return w;
+  }
+  /// Nothing is done: the elements stay in their order.
+  action check_reshape() const {
+    std::int64_t before = 1, after = 1;
+    for (const std::int64_t e : in_value(0).extents) before *= e;
+    for (const std::int64_t e : out_value(0).extents) after *= e;
+    if (before != after)
+      throw error("reshape: a tensor of " + std::to_string(before) + " elements cannot have dims of " + std::to_string(after));
+    return {};
   }
   action bind_cast() const {
     const std::int64_t count = out_value(0).elements(device_);

@@ -13,7 +13,7 @@ namespace gshard { inline namespace v0 {
 /// An einsum equation in numpy's notation, `"GSM,ME->GSE"`: every index letter is a factor, numbered in order of appearance,
 /// and every operand and the output is the list of the factors of its dims. Letters are local to the equation.
 struct equation {
-  static constexpr int most_operands = 4;
+  static constexpr int most_operands = 6;
   static constexpr int most_factors = short_list::largest;
 
   std::array<short_list, most_operands> operands{};

@@ -33,6 +33,9 @@ enum class fault : std::uint8_t {
   name_too_long,
   no_terms,  // the sum of the auxiliary losses was asked for, and there are none
   read_after_update,  // a parameter is read after the node that updates it in place
+  implicit_gather,    // visible: an operand would be gathered, which nothing in the program says
+  implicit_move,      // strict: an operand would move, which nothing in the program says
+  implicit_sum,       // strict: a pending sum would be completed, which nothing in the program says
   unknown_extent,     // layouts are to be chosen, and the extent of a letter or an axis is not known
   too_little_memory,  // no layout was found that leaves every device within its memory
   reported,           // a static_assert has said it already

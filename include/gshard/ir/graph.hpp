@@ -62,6 +62,13 @@ struct attributes {
   dim_list dims;
 };
 
+/// The line of a program that an operation comes from; nodes of gradients have that of the node they are gradients of.
+struct code_place {
+  const char* file = nullptr;
+  std::uint32_t line = 0;
+  bool gradient = false;
+};
+
 /// One operation of a program over whole tensors, or, in a plan, over shards.
 struct node {
   op kind{};
@@ -72,6 +79,7 @@ struct node {
   std::int32_t out[rule::most_out]{};
   rule loops;
   attributes attr;
+  code_place place;
 
   constexpr std::int32_t input(int i) const { return in[i]; }
   constexpr std::int32_t output(int i = 0) const { return out[i]; }
@@ -84,6 +92,7 @@ struct value {
   sharding layout;
   dim_list windows;  // by dim, if not empty: a device holds what its block of another dim reads (0: its block)
   std::int32_t producer = -1;   // node, or -1: input or parameter
+  std::uint8_t priority = 0;    // of its layout, where layouts are spread: 0 comes first
   std::int32_t parameter = -1;  // its row in the table of parameters, if it is one
 
   constexpr int rank() const { return dims.count; }

@@ -54,7 +54,7 @@ struct sharding {
   constexpr bool same_layout(const sharding& other) const {
     if (rank != other.rank || partial != other.partial || (partial && pending != other.pending)) return false;
     for (int d = 0; d < rank; ++d)
-      if (axes[d].bits != other.axes[d].bits || axes[d].count != other.axes[d].count) return false;
+      if (axes[d].count != other.axes[d].count || (axes[d].count && axes[d].bits != other.axes[d].bits)) return false;
     return true;
   }
   constexpr bool operator==(const sharding&) const = default;

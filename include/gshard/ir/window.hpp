@@ -19,7 +19,8 @@ struct bound_window {
   constexpr std::int64_t position(std::int64_t i, std::int64_t k = 0) const { return stride * i + low + step * k; }
   /// What reads the elements: element j is read by the indices of this window, at the same taps.
   constexpr bound_window inverse() const {
-    return stride > 0 ? bound_window{dilation, -low, taps, -step, stride, wrap} : bound_window{-dilation, low, taps, step, -stride, wrap};
+    if (stride < 0) return {-dilation, low, taps, step, -stride, wrap};
+    return {dilation, -low, taps, -step, stride, wrap};
   }
   constexpr bool operator==(const bound_window&) const = default;
 };

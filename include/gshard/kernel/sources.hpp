@@ -4,6 +4,7 @@
 #include <gshard/ir/window.hpp>
 #include <gshard/kernel/view.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -35,6 +36,21 @@ void for_each_tap(int rank, const window_array& windows, F f) {
     for (std::int64_t d = rank, rest = flat; d-- > 0; rest /= windows[std::size_t(d)].taps)
       taps[std::size_t(d)] = rest % windows[std::size_t(d)].taps;
     f(taps, flat);
+  }
+}
+
+/// Calls f(slice, first) for slices along the first dim of about `elements` elements, `first` being the first one's place in the shard:
+/// what is done to a slice several times finds it in the cache.
+template <class F>
+void for_each_slice(const placement& p, std::int64_t elements, F f) {
+  const std::int64_t n = p.rank == 0 ? 1 : p.extent[0], row = n == 0 ? 0 : element_count(p.rank, p.extent) / n;
+  if (row == 0) return;
+  const std::int64_t step = std::max<std::int64_t>(1, elements / row);
+  placement slice = p;
+  for (std::int64_t i = 0; i < n; i += step) {
+    slice.extent[0] = std::min(step, n - i);
+    slice.offset[0] = p.offset[0] + i;
+    f(slice, i * row);
   }
 }
 

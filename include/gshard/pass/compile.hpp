@@ -24,6 +24,8 @@ struct compile_options {
   bool keep_pending_outputs = false;
   /// Known extents need not be multiples of the static extents of the axes that cut them.
   bool uneven = false;
+  /// What may move without the program saying so.
+  strictness unsaid = strictness::automatic;
 };
 
 /// A plan as vectors: what the pipeline returns, at compile time or at run time.
@@ -66,7 +68,7 @@ constexpr void check_divisibility(graph& g, std::int32_t v, const tensor_name& n
 constexpr plan_tables compile(graph& g, const mesh_shape& mesh, const compile_options& options) {
   plan_tables p;
   p.mesh = mesh;
-  if (!g.problem) propagate(g);
+  if (!g.problem) propagate(g, detail::assume_extents(g.dims, mesh, options.known));
   if (!g.problem) expand(g, mesh);
   for (const parameter& q : g.parameters)
     if (!g.problem && !options.uneven) detail::check_divisibility(g, q.value, q.name, mesh, options.known);
@@ -74,7 +76,7 @@ constexpr plan_tables compile(graph& g, const mesh_shape& mesh, const compile_op
     if (!g.problem && !options.uneven) detail::check_divisibility(g, q.value, q.name, mesh, options.known);
   if (!g.problem) {
     const extents assumed = detail::assume_extents(g.dims, mesh, options.known);
-    detail::partitioned parts = detail::partitioner(g, mesh, assumed).run(options.keep_pending_outputs);
+    detail::partitioned parts = detail::partitioner(g, mesh, assumed, options.unsaid).run(options.keep_pending_outputs);
     p.lifetimes = detail::lifetimes(parts.values, parts.steps, parts.parameters, parts.inputs, parts.outputs);
     p.values = static_cast<list<value>&&>(parts.values);
     p.steps = static_cast<list<node>&&>(parts.steps);

@@ -22,7 +22,7 @@ struct extents {
 
   constexpr bool knows_dim(int i) const { return std::size_t(i) < known_dims.size() && known_dims[std::size_t(i)]; }
   constexpr std::int64_t dim(int i) const { return dims[std::size_t(i)]; }
-  constexpr int axis(int a) const { return axes[std::size_t(a)]; }
+  constexpr int axis(int a) const { return axes.data()[a]; }
   /// The number of devices along the axes of a mask.
   constexpr std::int64_t devices(std::uint32_t mask) const {
     std::int64_t n = 1;
@@ -76,7 +76,16 @@ constexpr std::int64_t shard_extent(int dim, const short_list& axes, const exten
 /// The largest shard of a tensor in elements.
 constexpr std::int64_t shard_elements(const dim_list& dims, const sharding& layout, const extents& e) {
   std::int64_t n = 1;
-  for (int d = 0; d < dims.size(); ++d) n *= shard_extent(dims[d], layout[d], e);
+  const std::int64_t* const extents = e.dims.data();
+  for (int d = 0; d < dims.count; ++d) {
+    std::int64_t extent = extents[dims[d]];
+    const short_list& axes = layout.axes[d];
+    for (int i = 0; i < axes.count; ++i) {
+      const std::int64_t cuts = e.axis(axes[i]);
+      extent = (extent + cuts - 1) / cuts;
+    }
+    n *= extent;
+  }
   return n;
 }
 
@@ -89,9 +98,10 @@ constexpr std::int64_t bytes_lacking(const value& v, const sharding& from, const
   const std::int64_t bytes = shard_elements(v.dims, to, e) * size_of(v.type);
   std::int64_t pieces = 1;  // the device has one of so many equal pieces of its new shard
   for (int d = 0; d < to.rank; ++d) {
-    if (from[d].is_prefix_of(to[d])) continue;
-    if (!to[d].is_prefix_of(from[d])) return bytes;
-    pieces *= e.devices(from[d].mask()) / e.devices(to[d].mask());
+    const short_list &before = from.axes[d], &after = to.axes[d];
+    if (before.count == 0 || before.is_prefix_of(after)) continue;
+    if (!after.is_prefix_of(before)) return bytes;
+    pieces *= e.devices(before.mask()) / e.devices(after.mask());
   }
   return bytes - bytes / pieces;
 }

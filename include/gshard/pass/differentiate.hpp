@@ -33,23 +33,29 @@ class differentiator {
   constexpr differentiator(builder& b, std::int32_t of, list_view<symbol> wanted)
       : b_(b), gradients_(b.program.values.size(), -1), needed_(b.program.values.size(), false) {
     for (const symbol& s : wanted) needed_[std::size_t(s.id)] = true;
+    char* const needed = needed_.data();
     for (const node& n : b.program.nodes)
       for (int i = 0; i < n.inputs && n.attr.function != &pointwise_stop; ++i)
-        if (needed_[std::size_t(n.input(i))])
-          for (int o = 0; o < n.outputs; ++o) needed_[std::size_t(n.output(o))] = true;
+        if (needed[n.in[i]])
+          for (int o = 0; o < n.outputs; ++o) needed[n.out[o]] = true;
     gradients_[std::size_t(of)] = emit_constant(pointwise_constant<1>, at(of)).id;
   }
 
   constexpr void run() {
+    b_.keeps_place = true;
     for (std::size_t i = b_.program.nodes.size(); i-- > 0 && !b_.failed();) {
       const node n = b_.program.nodes[i];
       bool reached = false;
       for (int o = 0; o < n.outputs; ++o)
-        if (std::size_t(n.output(o)) < gradients_.size() && gradients_[std::size_t(n.output(o))] >= 0) reached = true;
+        if (std::size_t(n.out[o]) < gradients_.size() && gradients_[std::size_t(n.out[o])] >= 0) reached = true;
       bool wanted = false;
       for (int k = 0; k < n.inputs; ++k) wanted = wanted || wants(n, k);
-      if (reached && wanted) pull_back(n);
+      if (!reached || !wanted) continue;
+      b_.place = n.place;
+      b_.place.gradient = true;
+      pull_back(n);
     }
+    b_.keeps_place = false;
   }
 
   /// The gradient of `x`; zeros if the result does not depend on it.
@@ -112,12 +118,8 @@ class differentiator {
       case op::convolution: return pull_back_convolution(n, dy);
       case op::pool: return pull_back_pool(n, dy);
       case op::argmax: return;
-      case op::reshape: return add(n.input(0), emit_reshape(dy, n.attr.integer[0], -n.attr.integer[1]));
-      case op::annotate: {
-        const symbol d{&b_, b_.add_node(op::annotate, {dy.id}, n.loops, {}, {{dy.get().dims, dy.get().type}})};
-        b_.program.at(d.id).layout = out(n).get().layout;
-        return add(n.input(0), d);
-      }
+      case op::reshape: return add(n.input(0), emit_reshape_back(n, in(n, 0), dy));
+      case op::annotate: return add(n.input(0), emit_annotate(dy, out(n).get().layout, out(n).get().priority, n.attr.integer[0] != 0));
       case op::dropout: return add(n.input(0), emit_dropout(dy, n.attr.number[0], n.attr.integer[0]));
       case op::top2_gating: return pull_back_gating(n);
       case op::one_hot:
@@ -155,27 +157,24 @@ class differentiator {
   constexpr void pull_back_einsum(const node& n, symbol dy) {
     for (int i = 0; i < n.inputs; ++i) {
       if (!wants(n, i)) continue;
-      const short_list& mine = n.loops.in[std::size_t(i)];
-      std::array<symbol, 2> operands{dy, dy};
-      std::array<short_list, 2> factors{n.loops.out[0], {}};
-      std::size_t count = 1;
-      if (n.inputs > 1) {
-        operands[1] = in(n, 1 - i);
-        factors[1] = n.loops.in[std::size_t(1 - i)];
-        ++count;
-      }
+      const short_list mine = n.loops.in[i];
+      const symbol operands[2]{dy, n.inputs > 1 ? in(n, 1 - i) : dy};
+      const short_list factors[2]{n.loops.out[0], n.inputs > 1 ? n.loops.in[1 - i] : short_list{}};
+      const std::uint32_t elsewhere = factors[0].mask() | factors[1].mask();
+      std::uint32_t seen = 0;
       short_list known;
-      for (int d = 0; d < mine.size(); ++d) {
-        const bool elsewhere = factors[0].contains(mine[d]) || (count > 1 && factors[1].contains(mine[d]));
-        if (mine.find(mine[d]) != d) continue;
-        if (elsewhere) known.push_back(mine[d]);
+      std::uint32_t repeated = 0;  // dims
+      for (int d = 0; d < mine.count; ++d) {
+        const int f = mine[d];
+        if ((seen >> f) & 1u) repeated |= 1u << d;
+        else if ((elsewhere >> f) & 1u) known.push_back(f);
+        seen |= 1u << f;
       }
       symbol g = dy;
-      if (count > 1 || known != factors[0])
-        g = emit_einsum(b_, list_view(operands.data(), count), list_view(factors.data(), count), known);
-      if (!b_.failed() && known.size() < mine.size()) g = emit_broadcast(g, known, in(n, i), mine);
-      for (int d = 0; d < mine.size() && !b_.failed(); ++d)
-        if (const int first = mine.find(mine[d]); first != d) g = emit_on_diagonal(g, first, d);
+      if (n.inputs > 1 || !known.same(factors[0])) g = emit_einsum(b_, list_view(operands, n.inputs), list_view(factors, n.inputs), known);
+      if (!b_.failed() && known.count < mine.count) g = emit_broadcast(g, known, in(n, i), mine);
+      for (int d = 0; repeated != 0 && !b_.failed(); ++d, repeated >>= 1)
+        if (repeated & 1u) g = emit_on_diagonal(g, mine.find(mine[d]), d);
       add(n.input(i), g);
     }
   }
@@ -268,7 +267,7 @@ class differentiator {
       if (!wants(n, i)) continue;
       const int own = in(n, i).get().dims[at];
       const window w = b_.program.windows[std::size_t(n.loops.windows[i])].inverse(own);
-      add(n.input(i), emit_moved(op::strided_slice, dy, at, own, w));
+      add(n.input(i), emit_moved(op::strided_slice, dy, at, w));
     }
   }
 
@@ -278,7 +277,18 @@ class differentiator {
     const short_list &a = n.loops.in[0], &w = n.loops.in[1], &y = n.loops.out[0];
     const symbol x = in(n, 0), second = n.inputs > 1 ? in(n, 1) : b_.nothing();
     if (n.inputs > 1 && wants(n, 1)) {
-      const symbol g = emit_convolution(x, a, n.loops.windows, n.attr.dims, dy, y, w, second.get().dims);
+      std::uint32_t elsewhere = a.mask() | y.mask();
+      for (int d = 0; d < a.size(); ++d)
+        if (n.attr.dims[d]) elsewhere |= 1u << (n.attr.dims[d] - 1);
+      short_list known;
+      dim_list dims;
+      for (int d = 0; d < w.size(); ++d) {
+        if (!((elsewhere >> w[d]) & 1u)) continue;  // summed alone: the gradient is the same all along it
+        known.push_back(w[d]);
+        dims.push_back(second.get().dims[d]);
+      }
+      symbol g = emit_convolution(x, a, n.loops.windows, n.attr.dims, dy, y, known, dims);
+      if (!b_.failed() && known.size() < w.size()) g = emit_broadcast(g, known, second, w);
       add(n.input(1), g);
     }
     if (!wants(n, 0)) return;

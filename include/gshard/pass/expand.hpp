@@ -47,6 +47,7 @@ class expander {
       if (at < 0 || b_.program.at(n.input(0)).layout[at].empty() || n.loops.is_blocked(n.loops.in[0][at])) keep(n);
       else expand(n, at);
     }
+    b_.keeps_place = false;
     for (std::size_t i = 0; i < b_.program.nodes.size(); ++i)
       for (int o = 0; o < b_.program.nodes[i].outputs; ++o) b_.program.at(b_.program.nodes[i].output(o)).producer = std::int32_t(i);
     g_ = static_cast<graph&&>(b_.program);
@@ -71,6 +72,8 @@ class expander {
   }
 
   constexpr void expand(const node& n, int at) {
+    b_.keeps_place = true;
+    b_.place = n.place;
     switch (n.kind) {
       case op::softmax: return expand_softmax(n);
       case op::softmax_grad: return expand_softmax_grad(n);

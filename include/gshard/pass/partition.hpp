@@ -14,6 +14,13 @@
 
 namespace gshard { inline namespace v0 {
 
+/// What may move without the program saying so.
+enum class strictness : std::uint8_t {
+  automatic,  // everything
+  visible,    // everything but gathers
+  strict,     // nothing: every operand lies as its operation takes it, every sum is completed by an annotation
+};
+
 namespace detail {
 
 /// A graph after partitioning: every value has one complete layout, moves between layouts are nodes of their own.
@@ -26,17 +33,21 @@ struct partitioned {
 
 class partitioner {
  public:
-  constexpr partitioner(graph& g, const mesh_shape& mesh, const extents& e)
-      : g_(g), axes_(mesh.count), e_(e), first_(g.values.size(), -1), overwritten_(g.values.size(), 0), completed_(g.values.size(), 0) {}
+  constexpr partitioner(graph& g, const mesh_shape& mesh, const extents& e, strictness unsaid = strictness::automatic)
+      : g_(g), mesh_(mesh), axes_(mesh.count), e_(e), unsaid_(unsaid), first_(g.values.size(), -1), overwritten_(g.values.size(), 0), completed_(g.values.size(), 0) {}
 
   constexpr partitioned run(bool keep_pending_outputs) {
     for (const parameter& p : g_.parameters) enter(p.value);
     for (const port& p : g_.inputs) enter(p.value);
+    want_annotated();
     const list<char> live = live_nodes();
     find_completed(live, keep_pending_outputs);
+    result_.steps.reserve(2 * g_.nodes.size());  // so that few rows move, which the evaluator pays for
+    result_.values.reserve(2 * g_.values.size());
     for (std::size_t i = 0; i < g_.nodes.size() && !g_.problem; ++i)
       if (live[i]) place(g_.nodes[i]);
     if (g_.problem) return {};
+    said_ = true;
     for (const parameter& p : g_.parameters) {
       parameter q = p;
       q.value = first_[std::size_t(p.value)];
@@ -47,6 +58,7 @@ class partitioner {
     for (const port& p : g_.outputs) {
       sharding layout = version(first_[std::size_t(p.value)]).layout;
       if (!keep_pending_outputs) layout.partial = 0;
+      said_ = unsaid_ != strictness::strict;
       result_.outputs.push_back({p.name, fetch(p.value, layout)});
     }
     return static_cast<partitioned&&>(result_);
@@ -54,20 +66,32 @@ class partitioner {
 
  private:
   graph& g_;
+  const mesh_shape& mesh_;
   int axes_;
   const extents& e_;
+  strictness unsaid_;
   list<std::int32_t> first_;  // by value of the graph: its first version, a value of the plan
   list<std::int32_t> next_;   // by value of the plan: the next version of the same tensor
   list<char> overwritten_;    // by value of the graph: a node before wrote over it
   list<char> completed_;      // by value of the graph: somebody needs its sum
   partitioned result_;
+  // The node that is placed, its operand that is fetched, and whether the program says that this may move.
+  op serving_ = op::annotate;
+  code_place place_;
+  int operand_ = 0;
+  bool said_ = true;
 
   static constexpr int factors = short_list::largest + 1;
-  using cut_table = std::array<short_list, factors>;  // axes by factor
+  /// Axes by factor.
+  struct cut_table {
+    short_list by_factor[factors]{};
+    constexpr short_list& operator[](int f) { return by_factor[f]; }
+    constexpr const short_list& operator[](int f) const { return by_factor[f]; }
+  };
 
   /// A way to share the work of a node: the factor that each axis cuts (or -1: none), and the axes of each factor.
   struct choice {
-    std::array<int, max_axes> factor_of{-1, -1, -1, -1, -1, -1, -1, -1};
+    int factor_of[max_axes]{-1, -1, -1, -1, -1, -1, -1, -1};
     cut_table cuts{};
   };
 
@@ -105,13 +129,17 @@ class partitioner {
     for (const port& p : g_.outputs) stack.push_back(p.value);
     for (const parameter& p : g_.parameters)
       if (p.updated >= 0) stack.push_back(p.updated);
+    const value* const values = g_.values.data();
+    const node* const nodes = g_.nodes.data();
+    char* const is_live = live.data();
     while (!stack.empty()) {
-      const std::int32_t producer = g_.at(stack.back()).producer;
+      const std::int32_t producer = values[stack.back()].producer;
       stack.pop_back();
-      if (producer < 0 || live[std::size_t(producer)]) continue;
-      live[std::size_t(producer)] = 1;
-      const node& n = g_.nodes[std::size_t(producer)];
-      for (int i = 0; i < n.inputs; ++i) stack.push_back(n.input(i));
+      if (producer < 0 || is_live[producer]) continue;
+      is_live[producer] = 1;
+      const node& n = nodes[producer];
+      for (int i = 0; i < n.inputs; ++i)
+        if (values[n.in[i]].producer >= 0) stack.push_back(n.in[i]);
     }
     return live;
   }
@@ -121,10 +149,34 @@ class partitioner {
     return n.kind == op::scale || n.kind == op::reshape || (n.kind == op::einsum && n.inputs == 1) ||
            (n.kind == op::map && n.attr.function->linear);
   }
+  /// What is used by an annotation alone is wanted as that says.
+  constexpr void want_annotated() {
+    list<std::int32_t> uses(g_.values.size(), 0);
+    bool any = false;
+    for (const node& n : g_.nodes) {
+      any = any || n.kind == op::annotate;
+      for (int i = 0; i < n.inputs; ++i) ++uses.data()[n.in[i]];
+    }
+    if (!any) return;
+    for (const port& p : g_.outputs) ++uses[std::size_t(p.value)];
+    for (const parameter& p : g_.parameters)
+      if (p.updated >= 0) ++uses[std::size_t(p.updated)];
+    for (std::size_t i = g_.nodes.size(); i-- > 0;) {
+      const node& n = g_.nodes[i];
+      if (n.kind != op::annotate || n.attr.integer[0] != 0) continue;
+      value& source = g_.at(n.input(0));
+      if (source.producer < 0 || uses[std::size_t(n.input(0))] != 1) continue;
+      const node& maker = g_.nodes[std::size_t(source.producer)];
+      if (maker.kind != op::annotate && !lies_as_made(maker)) source.layout = g_.at(n.output()).layout;
+    }
+  }
   constexpr void find_completed(const list<char>& live, bool keep_pending_outputs) {
+    const node* const nodes = g_.nodes.data();
+    const char* const is_live = live.data();
+    char* const completed = completed_.data();
     for (std::size_t i = 0; i < live.size(); ++i)
-      if (const node& n = g_.nodes[i]; live[i] && !is_linear(n))
-        for (int k = 0; k < n.inputs; ++k) completed_[std::size_t(n.input(k))] = 1;
+      if (const node& n = nodes[i]; is_live[i] && !is_linear(n))
+        for (int k = 0; k < n.inputs; ++k) completed[n.in[k]] = 1;
     if (keep_pending_outputs) return;
     for (const port& p : g_.outputs) completed_[std::size_t(p.value)] = 1;
   }
@@ -132,18 +184,21 @@ class partitioner {
   constexpr std::int32_t root(std::int32_t v) const {
     for (;;) {
       const std::int32_t producer = g_.at(v).producer;
-      if (producer < 0 || !traits(g_.nodes[std::size_t(producer)].kind).alias) return v;
-      v = g_.nodes[std::size_t(producer)].input(0);
+      if (producer < 0) return v;
+      const node& n = g_.nodes[std::size_t(producer)];
+      if (!traits(n.kind).alias) return v;
+      v = n.in[0];
     }
   }
 
   /// What it costs to have tensor `of` in this layout, from the version that is cheapest to start from.
   constexpr std::int64_t cost(std::int32_t of, const sharding& layout, std::int32_t* from = nullptr) const {
     std::int64_t best = -1;
+    const value* const versions = result_.values.data();
     for (std::int32_t v = first_[std::size_t(of)]; v >= 0; v = next_[std::size_t(v)]) {
-      const sharding& s = version(v).layout;
-      if ((layout.partial & ~s.partial) || !version(v).windows.empty()) continue;
-      const std::int64_t c = s.same_layout(layout) ? 0 : 1 + plan_reshard(version(v), s, layout, e_).bytes;
+      const sharding& s = versions[v].layout;
+      if ((layout.partial & ~s.partial) || versions[v].windows.count > 0) continue;
+      const std::int64_t c = s.same_layout(layout) ? 0 : 1 + plan_reshard(versions[v], s, layout, e_).cost();
       if (best < 0 || c < best) {
         best = c;
         if (from) *from = v;
@@ -166,15 +221,33 @@ class partitioner {
     n.in[0] = from;
     n.out[0] = to;
     n.attr.integer[0] = std::int32_t(axes);
+    n.place = place_;
+    if (unsaid_ != strictness::automatic) check_said(n);
     result_.steps.push_back(n);
     return to;
+  }
+  /// Whether the program says that a tensor may be brought to other layouts where it is used.
+  constexpr bool may_move(std::int32_t v) const {
+    const std::int32_t producer = g_.at(v).producer;
+    return producer >= 0 && g_.nodes[std::size_t(producer)].kind == op::annotate && g_.nodes[std::size_t(producer)].attr.integer[0] != 0;
+  }
+  /// Reports a move that strictness does not allow.
+  constexpr void check_said(const node& move) {
+    if (said_ || !traits(move.kind).collective) return;
+    const sharding &from = version(move.in[0]).layout, &to = version(move.out[0]).layout;
+    const bool gathers = (from.used() & ~to.used()) != 0, sums = (from.partial & ~to.partial) != 0;
+    if (unsaid_ == strictness::visible && (!gathers || sums)) return;
+    int axis = 0;
+    while (!((std::uint32_t(move.attr.integer[0]) >> axis) & 1u)) ++axis;
+    const fault what = unsaid_ == strictness::visible ? fault::implicit_gather : sums ? fault::implicit_sum : fault::implicit_move;
+    g_.problem.report(what, name(serving_), mesh_.name(axis), operand_, int(place_.line));
   }
   /// The version of `of` in this layout; adds the moves that make it.
   constexpr std::int32_t fetch(std::int32_t of, const sharding& layout) {
     std::int32_t now = -1;
-    cost(of, layout, &now);
+    const bool here = cost(of, layout, &now) == 0;
     check_not_overwritten(of);
-    if (g_.problem) return now;
+    if (here || g_.problem) return now;
     for (const move& m : plan_reshard(version(now), version(now).layout, layout, e_)) {
       const std::int32_t from = now;
       now = add_move(m.kind, m.axes, from, add_version(of, m.to));
@@ -182,7 +255,12 @@ class partitioner {
     return now;
   }
 
-  /// Bytes to have tensor `of` so, and the version to start from; -1: bring it to the plain layout first.
+  /// Of a move to or from what windows read.
+  constexpr std::int64_t exchange_cost(const value& from, const value& to) const {
+    const std::int64_t bytes = bytes_lacking(from, to, g_.windows, e_);
+    return bytes == 0 ? 1 : bytes + start_bytes;
+  }
+  /// What it costs to have tensor `of` so, and the version to start from; -1: bring it to the plain layout first.
   constexpr std::int64_t cost(std::int32_t of, const held_as& wanted, std::int32_t& from) const {
     value goal = g_.at(of);
     goal.layout = wanted.layout;
@@ -190,14 +268,13 @@ class partitioner {
     value plain = goal;
     plain.windows = {};
     from = -1;
-    std::int64_t best = cost(of, wanted.layout) + 1 + bytes_lacking(plain, goal, g_.windows, e_);
+    std::int64_t best = cost(of, wanted.layout) + exchange_cost(plain, goal);
     for (std::int32_t v = first_[std::size_t(of)]; v >= 0; v = next_[std::size_t(v)]) {
       const value& have = version(v);
       if (have.layout.partial != wanted.layout.partial) continue;
-      std::int64_t c = 1;
-      if (have.windows.empty()) c += bytes_lacking(have, goal, g_.windows, e_);
-      else if (have.windows == wanted.windows && have.layout.same_layout(wanted.layout)) c = 0;
-      else continue;
+      std::int64_t c = 0;
+      if (have.windows.empty()) c = exchange_cost(have, goal);
+      else if (have.windows != wanted.windows || !have.layout.same_layout(wanted.layout)) continue;
       if (c > best || (c == best && from >= 0)) continue;
       best = c;
       from = v;
@@ -228,23 +305,28 @@ class partitioner {
     return add_move(kind, axes, from, to);
   }
 
-  /// Parts of a result that are still to be combined, over the axes of a mask.
+  /// Parts of operands, and so of a result, that are still to be combined, over the axes of a mask.
   struct pending_parts {
     std::uint8_t axes = 0;
     reduction what = reduction::sum;
+    int operand = -1;  // the one that has them, or -1: all
+
+    constexpr pending_parts of(int i) const { return operand < 0 || operand == i ? *this : pending_parts{}; }
   };
 
   /// The layout in which a node with these cuts takes or leaves a tensor.
   static constexpr sharding layout_of(const short_list& dims, const cut_table& cuts, const pending_parts& pending) {
-    sharding s = sharding::replicated(dims.size());
-    for (int d = 0; d < dims.size(); ++d) s[d] = cuts[std::size_t(dims[d])];
+    sharding s;
+    s.rank = dims.count;
+    for (int d = 0; d < dims.count; ++d)
+      if (const short_list& axes = cuts.by_factor[dims[d]]; axes.count > 0) s.axes[d] = axes;
     s.partial = pending.axes;
     s.pending = pending.what;
     return s;
   }
   constexpr held_as operand_of(const node& n, int i, const choice& c, const pending_parts& pending) const {
-    const short_list& loops = n.loops.in[std::size_t(i)];
-    held_as h{layout_of(loops, c.cuts, pending), {}};
+    const short_list& loops = n.loops.in[i];
+    held_as h{layout_of(loops, c.cuts, pending.of(i)), {}};
     if (n.loops.windows.empty()) return h;
     const dim_list& dims = g_.at(n.input(i)).dims;
     bool any = false;
@@ -273,10 +355,10 @@ class partitioner {
   }
   /// An axis that cuts a factor which the result lacks leaves a pending sum over it.
   constexpr sharding result_layout(const node& n, int o, const choice& c, const pending_parts& pending) const {
-    const short_list& dims = n.loops.out[std::size_t(o)];
+    const short_list& dims = n.loops.out[o];
     sharding s = layout_of(dims, c.cuts, pending);
     for (int a = 0; a < axes_; ++a)
-      if (c.factor_of[std::size_t(a)] >= 0 && !dims.contains(c.factor_of[std::size_t(a)])) s.partial = std::uint8_t(s.partial | (1u << a));
+      if (c.factor_of[a] >= 0 && !dims.contains(c.factor_of[a])) s.partial = std::uint8_t(s.partial | (1u << a));
     if (s.partial != pending.axes) s.pending = n.kind == op::reduce ? reduction(n.attr.integer[0]) : n.kind == op::argmax ? reduction::min : reduction::sum;
     return s;
   }
@@ -289,9 +371,9 @@ class partitioner {
       if (completed_[std::size_t(n.input(i))]) return {};
     const sharding& first = version(first_[std::size_t(n.input(0))]).layout;
     for (int i = 1; i < n.inputs; ++i)
-      if (version(first_[std::size_t(n.input(i))]).layout.partial != first.partial) return {};
+      if (version(first_[std::size_t(n.in[i])]).layout.partial != first.partial) return {};
     if (first.partial == 0 || (first.pending != reduction::sum && n.kind != op::reshape)) return {};
-    return {first.partial, first.pending};
+    return {first.partial, first.pending, -1};
   }
 
   /// The factors that `axis` cuts in some version of an operand or in the layout wanted for a result, a bit each.
@@ -302,9 +384,9 @@ class partitioner {
       if (d >= 0 && !n.loops.is_blocked(dims[d])) found |= 1u << dims[d];
     };
     for (int i = 0; i < n.inputs; ++i)
-      for (std::int32_t v = first_[std::size_t(n.input(i))]; v >= 0; v = next_[std::size_t(v)])
-        look(version(v).layout, n.loops.in[std::size_t(i)]);
-    for (int o = 0; o < n.outputs; ++o) look(g_.at(n.output(o)).layout, n.loops.out[std::size_t(o)]);
+      for (std::int32_t v = first_[std::size_t(n.in[i])]; v >= 0; v = next_[std::size_t(v)])
+        look(version(v).layout, n.loops.in[i]);
+    for (int o = 0; o < n.outputs; ++o) look(g_.at(n.output(o)).layout, n.loops.out[o]);
     return found ? found : elsewhere(n, axis);
   }
   /// An axis that cuts only dims that this node needs whole may cut others meanwhile, which is less than gathering them.
@@ -314,7 +396,7 @@ class partitioner {
     for (int i = 0; i < n.inputs; ++i) {
       const sharding& s = version(first_[std::size_t(n.input(i))]).layout;
       if (s.dim_of(axis) < 0) continue;
-      const short_list &in = n.loops.in[std::size_t(i)], &out = n.loops.out[0];
+      const short_list &in = n.loops.in[i], &out = n.loops.out[0];
       for (int d = 0; d < in.size(); ++d)
         if (!n.loops.is_blocked(in[d]) && out.contains(in[d])) found |= 1u << in[d];
     }
@@ -326,21 +408,33 @@ class partitioner {
     c.cuts = {};
     bool shared = false;
     for (int a = 0; a < axes_; ++a) {
-      const int f = c.factor_of[std::size_t(a)];
+      const int f = c.factor_of[a];
       if (f < 0) continue;
-      c.cuts[std::size_t(f)].push_back(a);
-      shared = shared || c.cuts[std::size_t(f)].size() > 1;
+      c.cuts[f].push_back(a);
+      shared = shared || c.cuts[f].count > 1;
     }
     if (!shared) return;
     for (int f = 0; f < factors; ++f) {
-      short_list& axes = c.cuts[std::size_t(f)];
+      short_list& axes = c.cuts[f];
       if (axes.size() < 2) continue;
       const auto adopt = [&](const sharding& s, const short_list& dims) {
         const int d = dims.find(f);
         if (d >= 0 && s[d].size() == axes.size() && s[d].mask() == axes.mask()) axes = s[d];
       };
-      for (int o = 0; o < n.outputs; ++o) adopt(g_.at(n.output(o)).layout, n.loops.out[std::size_t(o)]);
-      for (int i = 0; i < n.inputs; ++i) adopt(version(first_[std::size_t(n.input(i))]).layout, n.loops.in[std::size_t(i)]);
+      for (int o = 0; o < n.outputs; ++o) adopt(g_.at(n.output(o)).layout, n.loops.out[o]);
+      for (int i = 0; i < n.inputs; ++i) adopt(version(first_[std::size_t(n.in[i])]).layout, n.loops.in[i]);
+    }
+  }
+
+  /// Dims that nobody has decided on may lie as they are made: what was sorted stays where its lines could be whole.
+  static constexpr void refine(sharding& wanted, std::uint8_t open, const sharding& made) {
+    if (!open) return;
+    std::uint32_t used = wanted.used();
+    for (int d = 0; d < wanted.rank; ++d) {
+      if (!((open >> d) & 1u) || made[d].count <= wanted[d].count || !wanted[d].is_prefix_of(made[d])) continue;
+      if (made[d].mask() & used & ~wanted[d].mask()) continue;
+      wanted[d] = made[d];
+      used |= made[d].mask();
     }
   }
 
@@ -353,7 +447,7 @@ class partitioner {
     std::int64_t total = 0;
     for (int i = 0; i < n.inputs; ++i) total += operand_cost(n, i, c, pending);
     bool repeats = false;
-    for (int a = 0; a < axes_; ++a) repeats = repeats || c.factor_of[std::size_t(a)] < 0;
+    for (int a = 0; a < axes_; ++a) repeats = repeats || c.factor_of[a] < 0;
     for (int o = 0; o < n.outputs; ++o) {
       const value& v = g_.at(n.output(o));
       const sharding made = result_layout(n, o, c, pending);
@@ -361,13 +455,14 @@ class partitioner {
       if (wanted.partial & ~made.partial) total += unwanted;
       wanted.partial = std::uint8_t(wanted.partial & made.partial);
       wanted.pending = made.pending;
+      if (n.kind == op::sort) refine(wanted, v.layout.open, made);
       if (const dim_list windows = windows_of_result(n, made); !windows.empty()) {
         value before = v, after = v;
         before.layout = after.layout = made;
         before.windows = windows;
-        total += 1 + bytes_lacking(before, after, g_.windows, e_);
+        total += exchange_cost(before, after);
       }
-      if (!made.same_layout(wanted)) total += 1 + plan_reshard(v, made, wanted, e_).bytes;
+      if (!made.same_layout(wanted)) total += 1 + plan_reshard(v, made, wanted, e_).cost();
       if (repeats) total += shard_elements(v.dims, made, e_) * size_of(v.type);
     }
     return total;
@@ -383,15 +478,14 @@ class partitioner {
     const sharding& s = g_.at(n.output()).layout;
     for (int d = 0; d < s.rank; ++d) {
       const int f = n.loops.out[0][d];
-      c.cuts[std::size_t(f)] = s[d];
-      for (int i = 0; i < s[d].size(); ++i) c.factor_of[std::size_t(s[d][i])] = f;
+      c.cuts.by_factor[f] = s[d];
+      for (int i = 0; i < s[d].size(); ++i) c.factor_of[s[d][i]] = f;
     }
     return c;
   }
 
   /// The cheapest factor for every axis.
-  constexpr choice choose(const node& n, const pending_parts& pending) const {
-    if (lies_as_made(n)) return as_result(n);
+  constexpr choice choose(const node& n, const pending_parts& pending, std::int64_t& lowest) const {
     choice c, best;
     std::array<std::uint32_t, max_axes> options{};
     bool any = false;
@@ -399,9 +493,28 @@ class partitioner {
       options[std::size_t(a)] = (pending.axes >> a) & 1u ? 0u : candidates(n, a);
       any = any || options[std::size_t(a)] != 0;
     }
-    if (!any) return best;
+    if (any) try_axis(n, pending, options, 0, c, best, lowest);
+    return best;
+  }
+  /// The same, where a sum that is pending on one operand of a product may also stay pending: whichever is cheaper.
+  constexpr choice choose(const node& n, pending_parts& pending) const {
+    if (lies_as_made(n)) return as_result(n);
     std::int64_t lowest = -1;
-    try_axis(n, pending, options, 0, c, best, lowest);
+    choice best = choose(n, pending, lowest);
+    if (n.kind != op::einsum || n.inputs != 2 || lowest == 0) return best;
+    for (int i = 0; i < 2; ++i) {
+      const sharding& s = version(first_[std::size_t(n.in[i])]).layout;
+      if (s.partial == 0 || s.pending != reduction::sum || n.in[0] == n.in[1]) continue;
+      if (lowest < 0) lowest = cost(n, best, pending);
+      const pending_parts kept{s.partial, s.pending, i};
+      std::int64_t other = -1;
+      const choice c = choose(n, kept, other);
+      if (other < 0) other = cost(n, c, kept);
+      if (other >= lowest) continue;
+      lowest = other;
+      best = c;
+      pending = kept;
+    }
     return best;
   }
   /// Tries every factor (and none) for axis a and those after it.
@@ -419,14 +532,17 @@ class partitioner {
     std::uint32_t left = options[std::size_t(a)];
     for (int f = 0; left != 0 && lowest != 0; ++f, left >>= 1) {
       if (!(left & 1u)) continue;
-      c.factor_of[std::size_t(a)] = f;
+      c.factor_of[a] = f;
       try_axis(n, pending, options, a + 1, c, best, lowest);
     }
-    c.factor_of[std::size_t(a)] = -1;
+    c.factor_of[a] = -1;
     if (lowest != 0) try_axis(n, pending, options, a + 1, c, best, lowest);
   }
 
   constexpr void place(const node& n) {
+    serving_ = n.kind;
+    place_ = n.place;
+    said_ = true;
     if (n.kind == op::annotate) {
       // Brought to the layout that was asked for, it goes on under a second name.
       const sharding& layout = g_.at(n.output()).layout;
@@ -435,15 +551,20 @@ class partitioner {
       first_[std::size_t(n.output())] = alias(source, n.output());
       return;
     }
-    const pending_parts pending = pending_through(n);
+    pending_parts pending = pending_through(n);
     const choice c = choose(n, pending);
     node step = n;
-    for (int i = 0; i < n.inputs; ++i) step.in[std::size_t(i)] = fetch(n.input(i), operand_of(n, i, c, pending));
+    for (int i = 0; i < n.inputs; ++i) {
+      operand_ = i;
+      said_ = n.place.gradient || may_move(n.input(i));
+      step.in[i] = fetch(n.input(i), operand_of(n, i, c, pending));
+    }
+    said_ = true;
     if (n.kind == op::reshape) {
       const sharding made = result_layout(n, 0, c, pending);
       if (const dim_list windows = windows_of_result(n, made); !windows.empty()) return place_merged(n, step, made, windows);
     }
-    for (int o = 0; o < n.outputs; ++o) step.out[std::size_t(o)] = add_version(n.output(o), result_layout(n, o, c, pending));
+    for (int o = 0; o < n.outputs; ++o) step.out[o] = add_version(n.output(o), result_layout(n, o, c, pending));
     for (int o = 0; o < n.in_place; ++o) overwritten_[std::size_t(root(n.input(o)))] = 1;
     result_.steps.push_back(step);
   }
@@ -458,6 +579,7 @@ class partitioner {
   constexpr std::int32_t alias(std::int32_t source, std::int32_t as) {
     node n;
     n.kind = op::annotate;
+    n.place = place_;
     n.inputs = n.outputs = 1;
     n.in[0] = source;
     n.out[0] = add_version(as, version(source).layout);

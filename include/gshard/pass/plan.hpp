@@ -27,7 +27,7 @@ struct plan_view {
   list_view<node> steps;
   list_view<parameter> parameters;
   list_view<port> inputs, outputs;
-  list_view<window> windows;
+  list_view<window> windows{};
 
   constexpr const value& at(std::int32_t v) const { return values[std::size_t(v)]; }
 

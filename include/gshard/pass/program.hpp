@@ -38,6 +38,10 @@ struct extent {};
 struct dense_one_hot {};
 /// Outputs may leave with a pending sum, which is then part of their layout.
 struct pending_outputs {};
+/// No operand is gathered unless the program says so, by `annotate` or `may_move`: then it does not compile.
+struct visible {};
+/// Nothing communicates unless the program says so; gradients do as comes cheapest.
+struct strict {};
 
 namespace detail {
 
@@ -60,8 +64,11 @@ constexpr void apply(program_options& o, element<T>) {
 template <char Letter, std::int64_t Extent>
 constexpr void apply(program_options& o, extent<Letter, Extent>) {
   o.compile.known.set(Letter, Extent);
+  o.trace.known.set(Letter, Extent);
 }
 constexpr void apply(program_options& o, dense_one_hot) { o.trace.sparse_one_hot = false; }
+constexpr void apply(program_options& o, visible) { o.compile.unsaid = strictness::visible; }
+constexpr void apply(program_options& o, strict) { o.compile.unsaid = strictness::strict; }
 constexpr void apply(program_options& o, pending_outputs) { o.compile.keep_pending_outputs = true; }
 template <fixed_string L, class S, class T>
 constexpr void apply(program_options&, in<L, S, T>) {}
@@ -143,18 +150,19 @@ union maybe_row {
 template <class Row>
 using just_row = Row;
 
-constexpr const auto& row_of(const auto& place) { return place; }
 template <class Row>
-constexpr const Row& row_of(const maybe_row<Row>& place) {
-  return place.row;
+constexpr void copy_rows(Row* to, const Row* from, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) to[i] = from[i];
+}
+template <class Row>
+constexpr void copy_rows(maybe_row<Row>* to, const Row* from, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) to[i] = maybe_row<Row>(from[i]);
+}
+template <class Row>
+constexpr void copy_rows(Row* to, const maybe_row<Row>* from, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) to[i] = from[i].row;
 }
 
-template <class Place, std::size_t N, class Rows>
-constexpr void fill(std::array<Place, N>& table, const Rows& rows, std::size_t count) {
-  const auto* from = rows.data();
-  Place* to = table.data();  // an array's subscript is one more call for every row
-  for (std::size_t i = 0; i < count; ++i) to[i] = Place(row_of(from[i]));
-}
 /// The tables of a plan in arrays, as places: rows, or for a plan whose sizes are not known yet, maybe_rows.
 template <plan_sizes N, template <class> class Place>
 struct plan_arrays {
@@ -170,19 +178,19 @@ struct plan_arrays {
   /// Copies the first rows of other tables.
   template <class Tables>
   constexpr plan_arrays(const Tables& p, const plan_sizes& sizes) {
-    fill(dims, p.dims, sizes.dims);
-    fill(values, p.values, sizes.values);
-    fill(lifetimes, p.lifetimes, sizes.values);
-    fill(steps, p.steps, sizes.steps);
-    fill(parameters, p.parameters, sizes.parameters);
-    fill(inputs, p.inputs, sizes.inputs);
-    fill(outputs, p.outputs, sizes.outputs);
-    fill(windows, p.windows, sizes.windows);
+    copy_rows(dims.data(), p.dims.data(), sizes.dims);
+    copy_rows(values.data(), p.values.data(), sizes.values);
+    copy_rows(lifetimes.data(), p.lifetimes.data(), sizes.values);
+    copy_rows(steps.data(), p.steps.data(), sizes.steps);
+    copy_rows(parameters.data(), p.parameters.data(), sizes.parameters);
+    copy_rows(inputs.data(), p.inputs.data(), sizes.inputs);
+    copy_rows(outputs.data(), p.outputs.data(), sizes.outputs);
+    copy_rows(windows.data(), p.windows.data(), sizes.windows);
   }
 };
 
 /// Room for the plans that are made in one evaluation. A greater one is made twice: for its sizes, then into arrays of these.
-inline constexpr plan_sizes ample{256, 1 << 14, 1 << 14, 1 << 13, 64, 64, 256};
+inline constexpr plan_sizes ample{256, 1 << 15, 1 << 15, 1 << 13, 64, 64, 256};
 
 /// What a plan comes in before its sizes are known: its tables, if there is room for them.
 struct plan_draft {
@@ -207,11 +215,11 @@ class program {
   static constexpr detail::plan_draft draft{detail::build_program<Model, Mesh, Options...>()};
   static_assert(detail::check_program<draft.problem.what, draft.problem, Mesh>());
   static constexpr detail::plan_sizes sizes = draft.sizes;
-  static constexpr detail::plan_arrays<sizes, detail::just_row> storage = [] {
-    using arrays = detail::plan_arrays<sizes, detail::just_row>;
-    if constexpr (sizes.fit(detail::ample)) return arrays(draft.tables, sizes);
-    else return arrays(detail::build_program<Model, Mesh, Options...>(), sizes);
-  }();
+  static constexpr decltype(auto) tables() {
+    if constexpr (sizes.fit(detail::ample)) return (draft.tables);
+    else return detail::build_program<Model, Mesh, Options...>();
+  }
+  static constexpr detail::plan_arrays<sizes, detail::just_row> storage{tables(), sizes};
 
  public:
   using mesh = Mesh;

@@ -27,14 +27,17 @@ struct move_list {
   std::array<move, most> moves{};
   std::size_t count = 0;
   std::int64_t bytes = 0;
+  std::int64_t starts = 0;  // moves that communicate
 
-  /// Bytes, and what starting costs.
-  constexpr std::int64_t cost() const {
-    std::int64_t total = bytes;
-    for (const move& m : *this)
-      if (traits(m.kind).collective) total += start_bytes;
-    return total;
+  constexpr void add(op kind, std::uint32_t axes, const sharding& to) {
+    move& m = moves.data()[count++];
+    m.kind = kind;
+    m.axes = std::uint8_t(axes);
+    m.to = to;
+    starts += kind != op::slice;
   }
+  /// Bytes, and what starting costs.
+  constexpr std::int64_t cost() const { return bytes + starts * start_bytes; }
   constexpr const move* begin() const { return moves.data(); }
   constexpr const move* end() const { return moves.data() + count; }
 };
@@ -43,8 +46,10 @@ struct move_list {
 constexpr std::uint32_t moving_axes(const sharding& from, const sharding& to) {
   std::uint32_t mask = 0;
   for (int d = 0; d < from.rank; ++d) {
-    const int same = from[d].common_prefix(to[d]);
-    mask |= (from[d].mask() ^ from[d].prefix(same).mask()) | (to[d].mask() ^ to[d].prefix(same).mask());
+    const short_list &before = from.axes[d], &after = to.axes[d];
+    if (before.same(after)) continue;
+    const std::uint32_t kept = before.prefix(before.common_prefix(after)).mask();
+    mask |= (before.mask() ^ kept) | (after.mask() ^ kept);
   }
   return mask;
 }
@@ -53,6 +58,7 @@ constexpr std::uint32_t moving_axes(const sharding& from, const sharding& to) {
 /// extents of run-time axes will be.
 constexpr bool is_permutation(const sharding& from, const sharding& to, const extents& e) {
   for (int d = 0; d < from.rank; ++d) {
+    if (from.axes[d].same(to.axes[d])) continue;
     const std::uint32_t before = from[d].mask(), after = to[d].mask(), changed = before ^ after;
     if (changed == 0) continue;
     if ((changed & e.known_axes) != changed || e.devices(before) != e.devices(after)) return false;
@@ -61,6 +67,15 @@ constexpr bool is_permutation(const sharding& from, const sharding& to, const ex
 }
 
 namespace detail {
+
+/// Axes of more than one device that hold copies.
+constexpr std::uint32_t idle_axes(const sharding& s, const extents& e) {
+  const int* const extent = e.axes.data();
+  std::uint32_t many = 0;
+  for (int a = 0; a < max_axes; ++a)
+    if (extent[a] > 1) many |= 1u << a;
+  return many & ~(s.used() | s.partial);
+}
 
 /// A way from one layout to another is made of these moves, each left out where it has nothing to do:
 ///
@@ -74,7 +89,8 @@ namespace detail {
 /// can send less.
 class way_planner {
  public:
-  constexpr way_planner(const value& v, const sharding& from, const sharding& to, const extents& e) : v_(v), to_(to), e_(e), now_(from) {
+  constexpr way_planner(const value& v, const sharding& from, const sharding& to, const extents& e)
+      : v_(v), to_(to), to_used_(to.used()), e_(e), now_(from) {
     now_.open = to_.open = 0;
   }
 
@@ -83,7 +99,7 @@ class way_planner {
   enum class scatter : std::uint8_t { none, cut, all };
 
   /// use_idle: axes that hold copies share the work of the sums.
-  constexpr move_list run(scatter which, bool use_idle) {
+  constexpr const move_list& run(scatter which, bool use_idle) {
     slice(use_idle);
     if (now_.partial & ~to_.partial) {
       complete(which);
@@ -96,6 +112,7 @@ class way_planner {
  private:
   const value& v_;
   sharding to_;
+  std::uint32_t to_used_;
   const extents& e_;
   sharding now_;
   move_list list_;
@@ -103,42 +120,42 @@ class way_planner {
   constexpr std::uint32_t busy() const { return now_.used() | now_.partial; }
 
   constexpr void go(op kind, std::uint32_t axes, const sharding& there) {
-    list_.bytes += bytes_received(kind, axes, v_, now_, there, e_);
-    list_.moves[list_.count++] = {kind, std::uint8_t(axes), there};
+    if (kind != op::slice) list_.bytes += bytes_received(kind, axes, v_, now_, there, e_);
+    list_.add(kind, axes, there);
     now_ = there;
   }
 
   /// Lengthens every dim of s towards the goal by axes of this mask.
   constexpr sharding lengthened(sharding s, std::uint32_t by) const {
+    if (by == 0) return s;
     for (int d = 0; d < s.rank; ++d) {
-      if (!s[d].is_prefix_of(to_[d])) continue;
-      for (int i = s[d].size(); i < to_[d].size() && ((by >> to_[d][i]) & 1u); ++i) s[d].push_back(to_[d][i]);
+      const short_list& goal = to_.axes[d];
+      if (goal.count <= s.axes[d].count || !s.axes[d].is_prefix_of(goal)) continue;
+      for (int i = s.axes[d].count; i < goal.count && ((by >> goal[i]) & 1u); ++i) s.axes[d].push_back(goal[i]);
     }
     return s;
   }
   constexpr void slice(bool use_idle) {
-    sharding there = lengthened(now_, to_.used() & ~busy());
-    if (use_idle) append(there, idle() & ~there.used());
+    const std::uint32_t missing = to_used_ & ~busy();
+    if (missing == 0 && !use_idle) return;
+    sharding there = lengthened(now_, missing);
+    if (use_idle) append(there, idle_axes(now_, e_) & ~there.used());
     if (const std::uint32_t axes = there.used() & ~now_.used()) go(op::slice, axes, there);
-  }
-  /// Axes that hold copies.
-  constexpr std::uint32_t idle() const {
-    std::uint32_t mask = 0;
-    for (int a = 0; a < max_axes; ++a)
-      if (e_.axis(a) > 1 && !((busy() >> a) & 1u)) mask |= 1u << a;
-    return mask;
   }
 
   /// Cuts dims over axes that the goal does not have there: dims long enough, then those that have all that the goal cuts them by
   /// (what such a dim holds is part of what it will hold), then the longest.
   constexpr void append(sharding& s, std::uint32_t axes) const {
-    for (int a = 0; a < max_axes && s.rank > 0; ++a) {
+    if (axes == 0 || s.rank == 0) return;
+    for (int a = 0; axes >> a != 0; ++a) {
       if (!((axes >> a) & 1u)) continue;
       int best = 0;
       std::int64_t most = -1;
       for (int d = 0; d < s.rank; ++d) {
-        const std::int64_t extent = e_.dim(v_.dims[d]) / e_.devices(s[d].mask());
-        const std::int64_t merit = extent < e_.axis(a) ? extent : (to_[d].is_prefix_of(s[d]) ? 2 : 1) * longest + extent;
+        const short_list &have = s.axes[d], &goal = to_.axes[d];
+        const std::int64_t extent = e_.dim(v_.dims[d]) / (have.count > 0 ? e_.devices(have.mask()) : 1);
+        const bool all = goal.count == 0 || goal.is_prefix_of(have);
+        const std::int64_t merit = extent < e_.axis(a) ? extent : (all ? 2 : 1) * longest + extent;
         if (merit <= most) continue;
         best = d;
         most = merit;
@@ -150,10 +167,10 @@ class way_planner {
 
   constexpr void complete(scatter which) {
     const std::uint32_t sums = now_.partial & ~to_.partial;
-    std::uint32_t scattered = which == scatter::all ? sums : which == scatter::cut ? sums & to_.used() : 0;
+    std::uint32_t scattered = which == scatter::all ? sums : which == scatter::cut ? sums & to_used_ : 0;
     if (now_.rank == 0) scattered = 0;
     if (scattered) {
-      sharding there = lengthened(now_, scattered | (to_.used() & ~busy()));
+      sharding there = lengthened(now_, scattered | (to_used_ & ~busy()));
       append(there, scattered & ~there.used());
       there.partial = std::uint8_t(there.partial & ~scattered);
       go(op::reduce_scatter, scattered, there);
@@ -169,7 +186,7 @@ class way_planner {
   constexpr void exchange() {
     if (now_.same_layout(to_)) return;
     bool coarser = true;
-    for (int d = 0; d < now_.rank; ++d) coarser = coarser && to_[d].is_prefix_of(now_[d]);
+    for (int d = 0; d < now_.rank; ++d) coarser = coarser && (to_.axes[d].count == 0 || to_.axes[d].is_prefix_of(now_.axes[d]));
     const op kind = coarser ? op::all_gather : is_permutation(now_, to_, e_) ? op::collective_permute : op::all_to_all;
     go(kind, moving_axes(now_, to_), to_);
   }
@@ -177,20 +194,61 @@ class way_planner {
 
 }  // namespace detail
 
-/// The cheapest way from one layout of a tensor to another, by bytes and starts. Empty if it lies so already. `to` may have no
-/// pending sum that `from` lacks. @see detail::way_planner for what a way is
-constexpr move_list plan_reshard(const value& v, const sharding& from, const sharding& to, const extents& e) {
-  using detail::way_planner;
+namespace detail {
+
+constexpr move_list cheapest_way(const value& v, const sharding& from, const sharding& to, const extents& e) {
   if (from.same_layout(to)) return {};
+  if (const std::uint32_t cut = to.used(); cut && !to.partial && !from.partial && !from.used()) {  // a slice alone, as most moves are
+    move_list list;
+    list.add(op::slice, cut, to);
+    list.moves[0].to.open = 0;
+    return list;
+  }
   move_list best = way_planner(v, from, to, e).run(way_planner::scatter::cut, false);
   // No way has less than one start; and where bytes are fewer than a start is worth, no further start pays.
-  if (!(from.partial & ~to.partial) || best.cost() <= 2 * start_bytes) return best;
+  if (!(from.partial & ~to.partial) || from.rank == 0 || best.cost() <= 2 * start_bytes) return best;
+  const std::uint32_t sums = from.partial & ~to.partial, cut = sums & to.used();
+  const bool some_idle = detail::idle_axes(from, e) != 0;
   for (const auto which : {way_planner::scatter::none, way_planner::scatter::cut, way_planner::scatter::all})
     for (const bool use_idle : {false, true}) {
-      const move_list other = way_planner(v, from, to, e).run(which, use_idle);
+      const bool is_best = !use_idle && which == (cut ? way_planner::scatter::cut : way_planner::scatter::none);
+      const bool as_before = (which == way_planner::scatter::cut && cut == 0) || (which == way_planner::scatter::all && cut == sums);
+      if (is_best || as_before || (use_idle && !some_idle)) continue;
+      way_planner way(v, from, to, e);
+      const move_list& other = way.run(which, use_idle);
       if (other.cost() < best.cost() || (other.cost() == best.cost() && other.count < best.count)) best = other;
     }
   return best;
+}
+
+/// The axes that are known to have one device.
+constexpr std::uint32_t single_axes(const extents& e) {
+  std::uint32_t mask = 0;
+  for (int a = 0; a < max_axes; ++a)
+    if (((e.known_axes >> a) & 1u) && e.axis(a) == 1) mask |= 1u << a;
+  return mask;
+}
+constexpr sharding without(sharding s, std::uint32_t axes) {
+  s.partial = std::uint8_t(s.partial & ~axes);
+  for (int d = 0; d < s.rank; ++d)
+    for (int i = s[d].size(); i-- > 0;)
+      if ((axes >> s[d][i]) & 1u) s[d].erase(i);
+  return s;
+}
+
+}  // namespace detail
+
+/// The cheapest way from one layout of a tensor to another, by bytes and starts. Empty if it lies so already. `to` may have no
+/// pending sum that `from` lacks. Between layouts that differ in axes of one device alone, nothing is sent.
+/// @see detail::way_planner for what a way is
+constexpr move_list plan_reshard(const value& v, const sharding& from, const sharding& to, const extents& e) {
+  if (from.same_layout(to)) return {};
+  const std::uint32_t single = detail::single_axes(e);
+  if (single == 0) return detail::cheapest_way(v, from, to, e);
+  move_list way = detail::cheapest_way(v, detail::without(from, single), detail::without(to, single), e);
+  if (way.count == 0) way.moves[way.count++] = {op::slice, std::uint8_t(single), to};
+  else way.moves[way.count - 1].to = to;
+  return way;
 }
 
 }}  // namespace gshard::v0

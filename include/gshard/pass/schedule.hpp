@@ -24,29 +24,30 @@ constexpr list<lifetime> lifetimes(const list<value>& values, const list<node>& 
                                           const list<parameter>& parameters, const list<port>& inputs,
                                           const list<port>& outputs) {
   list<lifetime> life(values.size());
-  const auto at = [&](std::int32_t v) -> lifetime& { return life[std::size_t(v)]; };
-  const auto own = [&](std::int32_t v, std::int32_t step) {
-    at(v).root = v;
-    at(v).first = at(v).last = step;
+  lifetime* const at = life.data();
+  const auto own = [at](std::int32_t v, std::int32_t step) {
+    lifetime& l = at[v];
+    l.root = v;
+    l.first = l.last = step;
   };
   for (const port& p : inputs) own(p.value, -1);
   for (const parameter& p : parameters) {
     own(p.value, -1);
-    at(p.value).persistent = true;
+    at[p.value].persistent = true;
   }
-  for (std::size_t i = 0; i < steps.size(); ++i) {
-    const node& n = steps[i];
-    const auto now = std::int32_t(i);
-    for (int k = 0; k < n.inputs; ++k) at(at(n.input(k)).root).last = now;
+  const node* const step = steps.data();
+  const auto end = std::int32_t(steps.size());
+  for (std::int32_t now = 0; now < end; ++now) {
+    const node& n = step[now];
+    for (int k = 0; k < n.inputs; ++k) at[at[n.in[k]].root].last = now;
     for (int o = 0; o < n.outputs; ++o) {
-      if (o < n.in_place || (o == 0 && traits(n.kind).alias)) at(n.output(o)).root = at(n.input(o)).root;
-      else own(n.output(o), now);
+      if (o < n.in_place || (o == 0 && traits(n.kind).alias)) at[n.out[o]].root = at[n.in[o]].root;
+      else own(n.out[o], now);
     }
   }
-  const auto end = std::int32_t(steps.size());
-  for (const port& p : outputs) at(at(p.value).root).last = end;
+  for (const port& p : outputs) at[at[p.value].root].last = end;
   for (const parameter& p : parameters)
-    if (p.updated >= 0) at(at(p.updated).root).last = end;
+    if (p.updated >= 0) at[at[p.updated].root].last = end;
   return life;
 }
 

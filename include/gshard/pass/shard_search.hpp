@@ -152,7 +152,7 @@ class shard_searcher {
       if (open) least.open = g_.at(x.values.front()).layout.open;
       space_.assign(g_, v, least);
     }
-    propagate(g_);
+    propagate(g_, e_);
     picks all = p;
     for (std::size_t v = 0; v < count(); ++v) {
       const int found = space_.variables[v].find(g_.at(space_.variables[v].values.front()).layout);

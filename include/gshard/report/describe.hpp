@@ -13,6 +13,23 @@ namespace gshard { inline namespace v0 {
 
 namespace detail {
 
+inline std::string dim_text(const plan_view& plan, int d);
+
+/// "2H+W-1", "(H+3)/2"
+inline std::string linear_text(const plan_view& plan, const dim& d) {
+  std::string s;
+  const auto add = [&](std::int64_t n, const std::string& of) {
+    if (n == 0) return;
+    s += n < 0 ? "-" : s.empty() ? "" : "+";
+    const std::string count = std::to_string(n < 0 ? -n : n);
+    s += of.empty() ? count : (count == "1" ? "" : count) + of;
+  };
+  add(d.first_times, dim_text(plan, d.first));
+  if (d.second_times != 0) add(d.second_times, dim_text(plan, d.second));
+  add(d.number, "");
+  return d.divisor == 1 ? s : "(" + s + ")/" + std::to_string(d.divisor);
+}
+
 inline std::string dim_text(const plan_view& plan, int d) {
   const dim& whole = plan.dims[std::size_t(d)];
   switch (whole.what) {
@@ -20,6 +37,8 @@ inline std::string dim_text(const plan_view& plan, int d) {
     case dim::kind::fixed: return std::to_string(whole.number);
     case dim::kind::product: return dim_text(plan, whole.first) + dim_text(plan, whole.second);
     case dim::kind::ratio: return "C";
+    case dim::kind::linear: return linear_text(plan, whole);
+    case dim::kind::blocks: return std::to_string(whole.number) + "n";
   }
   return "?";
 }

@@ -35,6 +35,11 @@ constexpr std::string_view sentence(fault what) {
     case fault::name_too_long: return "a parameter's full name is longer than 63 characters";
     case fault::no_terms: return "no layer has given an auxiliary loss";
     case fault::read_after_update: return "a parameter is read after it was updated in place";
+    case fault::implicit_gather: return "an operand would be gathered unsaid (visible): annotate it, or say may_move(operand)";
+    case fault::implicit_move:
+      return "an operand would be brought to another layout unsaid (strict): annotate it, or say may_move(operand)";
+    case fault::implicit_sum:
+      return "a sum over a cut index would be completed unsaid (strict): annotate the result with the layout it shall have";
     case fault::unknown_extent: return "to choose layouts, the extent of every letter and of every mesh axis must be known";
     case fault::too_little_memory: return "no layout was found that leaves every device within its memory limit";
     case fault::reported: return "a mistake that was told before";
@@ -63,6 +68,9 @@ inline std::string words(const diagnostic& d) {
     case fault::bad_range: return about + ": " + number(d.first) + (d.second < 0 ? "" : ", " + number(d.second));
     case fault::dims_do_not_broadcast:
     case fault::wrong_type: return about + ", operand " + number(d.first);
+    case fault::implicit_gather:
+    case fault::implicit_move: return about + ", operand " + number(d.first) + ", over " + word + ", line " + number(d.second);
+    case fault::implicit_sum: return about + ", over " + word + ", line " + number(d.second);
     case fault::does_not_divide:
       return "dim " + word + " of " + about + ": " + number(d.first) + " cut into " + number(d.second);
     case fault::unknown_extent: return word;

@@ -73,13 +73,13 @@ constexpr symbol emit_scatter_along(symbol ids, symbol dy, int at, symbol like) 
 
 /// cumsum(x, dim)[i] = sum of x[j], j <= i along one dim; exclusive: j < i; reverse: j >= i (j > i). A negative dim counts from the back.
 /// Communicates, where the dim is cut, one number per block and row (all_gather of the blocks' sums).
-constexpr symbol cumsum(symbol x, int dim = -1, bool exclusive = false, bool reverse = false) {
+constexpr symbol cumsum(here x, int dim = -1, bool exclusive = false, bool reverse = false) {
   return detail::emit_cumsum(x, detail::dim_from(x, dim), exclusive, reverse);
 }
 
 /// The elements along one dim in order, smallest first unless `descending`, with the indices where they stood; equal ones as they
 /// stood. Not a number counts as largest. Communicates: a cut dim is made whole, by cutting another one instead if there is any.
-constexpr sorted sort(symbol x, int dim = -1, bool descending = false) {
+constexpr sorted sort(here x, int dim = -1, bool descending = false) {
   const int at = detail::dim_from(x, dim);
   if (!detail::check_along(x, at, "sort")) return {x.owner->nothing(), x.owner->nothing()};
   return detail::emit_sorted(op::sort, x, at, x.get().dims[at], 0, descending);
@@ -87,7 +87,7 @@ constexpr sorted sort(symbol x, int dim = -1, bool descending = false) {
 
 /// The k largest (smallest) elements along one dim, best first, with their indices. There must be so many.
 /// Communicates, where the dim is cut, the k best of every block.
-constexpr sorted top_k(symbol x, int k, int dim = -1, bool largest = true) {
+constexpr sorted top_k(here x, int k, int dim = -1, bool largest = true) {
   builder& b = *x.owner;
   const int at = detail::dim_from(x, dim);
   if (!detail::check_along(x, at, "top_k")) return {b.nothing(), b.nothing()};

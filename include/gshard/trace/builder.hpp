@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <gshard/base/hash.hpp>
 #include <gshard/base/list.hpp>
 #include <gshard/base/list_view.hpp>
 #include <gshard/ir/equation.hpp>
@@ -25,9 +26,16 @@ struct symbol {
   constexpr int rank() const { return get().rank(); }
 };
 
+/// A symbol as a verb takes it: remembers the line that calls the verb, for the nodes that it adds.
+struct here : symbol {
+  constexpr here(symbol s, std::uint32_t line = __builtin_LINE(), const char* file = __builtin_FILE());
+};
+
 struct trace_options {
   /// einsum over a one-hot operand becomes an index gather or scatter: the same numbers without the O(S E C M) work.
   bool sparse_one_hot = true;
+  /// Extents that are known while tracing, by letter.
+  gshard::dims known{};
 };
 
 /// The program that the verbs append to. Once a fault is reported, every further verb is a no-op that returns an empty symbol.
@@ -37,6 +45,8 @@ class builder {
   mesh_shape mesh;
   trace_options options;
   list<symbol> losses;  // terms that layers add to the objective
+  code_place place;     // of the nodes that are added
+  bool keeps_place = false;  // the nodes stand for another one: its place is theirs, whatever adds them
 
   constexpr bool failed() const { return bool(program.problem); }
   constexpr void fail(fault f, std::string_view about, std::string_view word = {}, int a = -1, int b = -1) {
@@ -44,11 +54,13 @@ class builder {
   }
   constexpr symbol nothing() { return {this, -1}; }
 
-  constexpr std::int32_t add_value(const dim_list& dims, dtype type) {
+  constexpr std::int32_t add_value(const dim_list& dims, dtype type, std::int32_t producer = -1) {
     value v;
     v.dims = dims;
     v.type = type;
-    v.layout = sharding::unconstrained(dims.size());
+    v.layout.rank = dims.count;
+    v.layout.open = std::uint8_t((1u << dims.count) - 1u);
+    v.producer = producer;
     program.values.push_back(v);
     return std::int32_t(program.values.size()) - 1;
   }
@@ -56,9 +68,19 @@ class builder {
   /// A tensor that lives from step to step.
   constexpr symbol add_parameter(parameter p, const dim_list& dims, dtype type) {
     p.value = add_value(dims, type);
-    program.at(p.value).parameter = std::int32_t(program.parameters.size());
+    const auto row = std::int32_t(program.parameters.size());
+    program.at(p.value).parameter = row;
     program.parameters.push_back(p);
+    std::int32_t& last = last_named_[bucket_of(p.name)];
+    named_before_.push_back(last - 1);
+    last = row + 1;
     return {this, p.value};
+  }
+  /// The row of the parameter called `name`, or -1.
+  constexpr std::int32_t find_parameter(const tensor_name& name) const {
+    std::int32_t row = last_named_[bucket_of(name)] - 1;
+    while (row >= 0 && !(program.parameters[std::size_t(row)].name == name)) row = named_before_[std::size_t(row)];
+    return row;
   }
 
   struct result {
@@ -76,12 +98,10 @@ class builder {
     n.kind = kind;
     n.loops = loops;
     n.attr = attr;
-    for (std::int32_t i : in) n.in[n.inputs++] = i;
-    for (const result& r : out) {
-      const std::int32_t id = add_value(r.dims, r.type);
-      program.at(id).producer = std::int32_t(program.nodes.size());
-      n.out[n.outputs++] = id;
-    }
+    n.place = place;
+    n.inputs = std::uint8_t(in.size());
+    for (int i = 0; i < n.inputs; ++i) n.in[i] = in.data()[i];
+    for (const result& r : out) n.out[n.outputs++] = add_value(r.dims, r.type, std::int32_t(program.nodes.size()));
     program.nodes.push_back(n);
     return n.out[0];
   }
@@ -192,10 +212,18 @@ class builder {
 
  private:
   std::int32_t random_keys_ = 0;
+  // Parameters by name: in lists by a hash of the name, because comparing every new name with all before it would be most of the
+  // work for a model of many layers.
+  static constexpr std::uint32_t buckets = 1024;
+  std::int32_t last_named_[buckets]{};  // row + 1
+  list<std::int32_t> named_before_;     // by row: the one before it in its list, or -1
+
+  static constexpr std::uint32_t bucket_of(const tensor_name& name) { return fnv1a<std::uint32_t>().add(name.view()).value() % buckets; }
 
   constexpr int intern(const dim& d) {
+    const dim* const known = program.dims.data();
     for (std::size_t i = 0; i < program.dims.size(); ++i)
-      if (program.dims[i] == d) return int(i);
+      if (known[i].letter == d.letter && known[i] == d) return int(i);
     if (program.dims.size() == std::size_t(dim_list::largest) + 1) {
       fail(fault::too_many_dims, std::string_view(&d.letter, d.letter ? 1 : 0));
       return 0;
@@ -206,15 +234,19 @@ class builder {
 };
 
 constexpr const value& symbol::get() const { return owner->program.at(id); }
+constexpr here::here(symbol s, std::uint32_t line, const char* file) : symbol(s) {
+  if (owner && !owner->keeps_place) owner->place = {file, line};
+}
 
 namespace detail {
 /// Whether all operands are real tensors of one element type; reports the first that is not.
 constexpr bool require_real(builder& b, std::string_view operation, std::initializer_list<symbol> operands) {
   if (b.failed()) return false;
-  const dtype type = operands.begin()->get().type;
+  const value* const values = b.program.values.data();
+  const dtype type = values[operands.begin()->id].type;
   int at = 0;
   for (const symbol& s : operands) {
-    if (s.get().type != type || type == dtype::i32) b.fail(fault::wrong_type, operation, {}, at);
+    if (values[s.id].type != type || type == dtype::i32) b.fail(fault::wrong_type, operation, {}, at);
     ++at;
   }
   return !b.failed();
@@ -229,8 +261,10 @@ constexpr bool check_dim(symbol x, int at, std::string_view operation) {
 
 /// Factors 0, 1, ... rank-1: the loops of an operation that treats every dim by itself.
 constexpr short_list counting(int rank, int from = 0) {
+  constexpr std::uint64_t all = 0xFEDCBA9876543210u;  // as packed: entry i in bits [4i, 4i + 4)
   short_list l;
-  for (int i = 0; i < rank; ++i) l.push_back(from + i);
+  l.bits = std::uint32_t((all >> (4 * from)) & ((std::uint64_t(1) << (4 * rank)) - 1));
+  l.count = std::uint8_t(rank);
   return l;
 }
 }  // namespace detail

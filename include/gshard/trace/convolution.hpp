@@ -56,6 +56,13 @@ constexpr bool check_window(builder& b, std::string_view operation, const window
   return !b.failed();
 }
 
+/// Whether dim d of the first operand is read through a window: its letter in lower case is a tap of the second.
+constexpr bool is_windowed(const equation& e, int d) {
+  const int f = e.operand(0)[d], tap = e.factor(tap_letter(e.letters[std::size_t(f)]));
+  return tap >= 0 && e.operand(1).contains(tap) && !e.operand(0).contains(tap) && !e.operand(1).contains(f) && !e.output.contains(tap) &&
+         e.output.contains(f);
+}
+
 constexpr symbol emit_windowed_einsum(symbol x, symbol w, const equation& e, list_view<window_of_dim> how, std::string_view text) {
   builder& b = *x.owner;
   if (!require_real(b, text, {x, w})) return b.nothing();
@@ -77,12 +84,11 @@ constexpr symbol emit_windowed_einsum(symbol x, symbol w, const equation& e, lis
   dim_list windows, taps;
   std::size_t spatial = 0;
   for (int d = 0; d < x.rank(); ++d) {
-    const int f = e.operand(0)[d], tap = e.factor(tap_letter(e.letters[std::size_t(f)]));
-    const bool windowed = tap >= 0 && e.operand(1).contains(tap) && !e.operand(0).contains(tap) && !e.operand(1).contains(f) &&
-                          !e.output.contains(tap) && e.output.contains(f);
     windows.push_back(0);
-    taps.push_back(windowed ? tap + 1 : 0);
-    if (!windowed) continue;
+    taps.push_back(0);
+    if (!is_windowed(e, d)) continue;
+    const int f = e.operand(0)[d], tap = e.factor(tap_letter(e.letters[std::size_t(f)]));
+    taps.set(d, tap + 1);
     const window_of_dim move = how.empty() ? window_of_dim{} : how[how.size() == 1 ? 0 : spatial < how.size() ? spatial : 0];
     ++spatial;
     if (!check_window(b, text, move)) return b.nothing();
@@ -113,11 +119,11 @@ constexpr symbol emit_windowed_einsum(symbol x, symbol w, const equation& e, lis
 /// padding. Communicates as einsum does; along a cut spatial dim what its windows reach across the border (halo), in one exchange.
 /// Compile time: the equation, ranks and dims.
 template <fixed_string Equation>
-constexpr symbol conv(symbol x, symbol w, list_view<window_of_dim> how = {}) {
+constexpr symbol conv(here x, symbol w, list_view<window_of_dim> how = {}) {
   return detail::emit_windowed_einsum(x, w, detail::checked_equation<Equation, 2>(*x.owner), how, Equation.view());
 }
 template <fixed_string Equation, std::size_t N>
-constexpr symbol conv(symbol x, symbol w, const window_of_dim (&how)[N]) {
+constexpr symbol conv(here x, symbol w, const window_of_dim (&how)[N]) {
   return conv<Equation>(x, w, list_view(how, N));
 }
 
@@ -183,7 +189,7 @@ constexpr symbol emit_pool(symbol x, reduction what, list_view<pool_window> over
 
 /// The sum, the mean (zeros of the padding count), the maximum or the minimum over the taps of a window: sum_pool(x, {{2, 3}, {3, 3}}).
 /// Communicates along a cut dim what its windows reach across the border, in one exchange.
-constexpr symbol sum_pool(symbol x, list_view<pool_window> over) {
+constexpr symbol sum_pool(here x, list_view<pool_window> over) {
   builder& b = *x.owner;
   if (!detail::require_real(b, "sum_pool", {x})) return b.nothing();
   const detail::pool_parts p = detail::pooled(x, over, "sum_pool");
@@ -191,29 +197,29 @@ constexpr symbol sum_pool(symbol x, list_view<pool_window> over) {
   const short_list all = detail::counting(x.rank());
   return detail::emit_convolution(x, all, p.windows, p.taps, b.nothing(), {}, all, p.dims);
 }
-constexpr symbol mean_pool(symbol x, list_view<pool_window> over) {
+constexpr symbol mean_pool(here x, list_view<pool_window> over) {
   const symbol total = sum_pool(x, over);
   int count = 1;
   for (const pool_window& w : over) count *= w.taps;
   return x.owner->failed() ? x.owner->nothing() : detail::emit_scale(total, 1.0 / count);
 }
-constexpr symbol max_pool(symbol x, list_view<pool_window> over) { return detail::emit_pool(x, reduction::max, over, "max_pool"); }
-constexpr symbol min_pool(symbol x, list_view<pool_window> over) { return detail::emit_pool(x, reduction::min, over, "min_pool"); }
+constexpr symbol max_pool(here x, list_view<pool_window> over) { return detail::emit_pool(x, reduction::max, over, "max_pool"); }
+constexpr symbol min_pool(here x, list_view<pool_window> over) { return detail::emit_pool(x, reduction::min, over, "min_pool"); }
 
 template <std::size_t N>
-constexpr symbol sum_pool(symbol x, const pool_window (&over)[N]) {
+constexpr symbol sum_pool(here x, const pool_window (&over)[N]) {
   return sum_pool(x, list_view(over, N));
 }
 template <std::size_t N>
-constexpr symbol mean_pool(symbol x, const pool_window (&over)[N]) {
+constexpr symbol mean_pool(here x, const pool_window (&over)[N]) {
   return mean_pool(x, list_view(over, N));
 }
 template <std::size_t N>
-constexpr symbol max_pool(symbol x, const pool_window (&over)[N]) {
+constexpr symbol max_pool(here x, const pool_window (&over)[N]) {
   return max_pool(x, list_view(over, N));
 }
 template <std::size_t N>
-constexpr symbol min_pool(symbol x, const pool_window (&over)[N]) {
+constexpr symbol min_pool(here x, const pool_window (&over)[N]) {
   return min_pool(x, list_view(over, N));
 }
 

@@ -6,6 +6,7 @@
 #include <gshard/base/reason.hpp>
 #include <gshard/ir/equation.hpp>
 #include <gshard/trace/builder.hpp>
+#include <gshard/trace/contraction_order.hpp>
 #include <gshard/trace/map.hpp>
 #include <gshard/trace/routing.hpp>
 
@@ -53,38 +54,79 @@ constexpr symbol emit_one_hot_einsum(builder& b, list_view<symbol> operands, lis
 constexpr symbol emit_einsum(builder& b, list_view<symbol> operands, list_view<short_list> factors,
                              const short_list& output, std::string_view text = "einsum") {
   if (b.failed()) return b.nothing();
-  std::array<int, short_list::largest + 1> dim_of{};
-  dim_of.fill(-1);
-  const dtype type = operands[0].get().type;
-  for (std::size_t i = 0; i < operands.size(); ++i) {
-    const value& v = operands[i].get();
+  const value* const values = b.program.values.data();
+  const symbol* const given = operands.data();
+  const std::size_t count = operands.size();
+  const dtype type = values[given[0].id].type;
+  int dim_of[short_list::largest + 1]{};
+  std::uint32_t known = 0;  // factors that have a dim, a bit each
+  rule loops;
+  std::int32_t ids[2]{};
+  for (std::size_t i = 0; i < count; ++i) {
+    const value& v = values[given[i].id];
+    const short_list letters = loops.in[i] = factors.data()[i];
+    const dim_list dims = v.dims;
+    ids[i] = given[i].id;
     if (v.type != type || type == dtype::i32) b.fail(fault::wrong_type, text, {}, int(i));
-    if (v.rank() != factors[i].size()) b.fail(fault::rank_mismatch, text, {}, factors[i].size(), v.rank());
+    if (dims.count != letters.count) b.fail(fault::rank_mismatch, text, {}, letters.count, dims.count);
     if (b.failed()) return b.nothing();
-    for (int d = 0; d < v.rank(); ++d) {
-      int& known = dim_of[std::size_t(factors[i][d])];
-      if (known >= 0 && known != v.dims[d]) {
+    std::uint32_t here = 0;
+    for (int d = 0; d < dims.count; ++d) {
+      const int f = letters[d], dim = dims[d];
+      if ((known >> f) & 1u && dim_of[f] != dim) {
         diagnostic none;
-        const char letter = parse_equation(text, none).letters[std::size_t(factors[i][d])];
+        const char letter = parse_equation(text, none).letters[std::size_t(f)];
         b.fail(fault::dims_differ, text, {&letter, 1}, int(i), d);
         return b.nothing();
       }
-      known = v.dims[d];
+      if ((here >> f) & 1u) loops.block(f);  // a diagonal: one axis cannot cut two dims
+      here |= 1u << f;
+      known |= 1u << f;
+      dim_of[f] = dim;
     }
   }
   dim_list dims;
-  for (int d = 0; d < output.size(); ++d) dims.push_back(dim_of[std::size_t(output[d])]);
+  for (int d = 0; d < output.count; ++d) dims.push_back(dim_of[output[d]]);
   if (const symbol s = emit_one_hot_einsum(b, operands, factors, output, dims); s.id >= 0) return s;
-  rule loops;
-  std::array<std::int32_t, 2> ids{};
-  for (std::size_t i = 0; i < operands.size(); ++i) {
-    loops.in[i] = factors[i];
-    for (int d = 0; d < factors[i].size(); ++d)
-      if (factors[i].find(factors[i][d]) != d) loops.block(factors[i][d]);  // a diagonal: one axis cannot cut two dims
-    ids[i] = operands[i].id;
-  }
   loops.out[0] = output;
-  return {&b, b.add_node(op::einsum, list_view(ids.data(), operands.size()), loops, {}, {{dims, type}})};
+  return {&b, b.add_node(op::einsum, list_view(ids, count), loops, {}, {{dims, type}})};
+}
+
+/// What orders of magnitude a choice between orders assumes of extents that are not known while tracing.
+constexpr std::int64_t expected_extent(const builder& b, int d) {
+  const dim& x = b.program.dims[std::size_t(d)];
+  const std::int64_t known = x.what == dim::kind::fixed ? x.number : x.what == dim::kind::bound ? b.options.known.find(x.letter) : -1;
+  return known > 0 ? known : 64;
+}
+
+constexpr symbol emit_contracted(builder& b, const contraction_order& order, unsigned set, list_view<symbol> operands,
+                                 list_view<short_list> factors, std::string_view text) {
+  for (std::size_t i = 0; i < operands.size(); ++i)
+    if (set == 1u << i) return operands[i];
+  const unsigned left = order.left(set), right = set & ~left;
+  const symbol pair[2]{emit_contracted(b, order, left, operands, factors, text), emit_contracted(b, order, right, operands, factors, text)};
+  const auto factors_of = [&](unsigned part) {
+    for (std::size_t i = 0; i < operands.size(); ++i)
+      if (part == 1u << i) return factors[i];
+    return order.kept(part);
+  };
+  const short_list both[2]{factors_of(left), factors_of(right)};
+  return emit_einsum(b, list_view(pair, 2), list_view(both, 2), order.kept(set), text);
+}
+
+/// An einsum of any number of operands: two at a time, in the order that costs least.
+constexpr symbol emit_einsum_of_many(builder& b, list_view<symbol> operands, list_view<short_list> factors, const short_list& output,
+                                     std::string_view text) {
+  if (operands.size() <= 2 || b.failed()) return emit_einsum(b, operands, factors, output, text);
+  std::int64_t extents[equation::most_factors + 1]{};
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    const dim_list& dims = operands[i].get().dims;
+    if (dims.size() != factors[i].size()) b.fail(fault::rank_mismatch, text, {}, factors[i].size(), dims.size());
+    for (int d = 0; d < dims.size() && !b.failed(); ++d) extents[factors[i][d]] = expected_extent(b, dims[d]);
+  }
+  if (b.failed()) return b.nothing();
+  const contraction_order order(factors, output, extents);
+  return emit_contracted(b, order, (1u << operands.size()) - 1u, operands, factors, text);
 }
 
 }  // namespace detail
@@ -138,24 +180,24 @@ constexpr const equation& checked_equation(builder& b) {
   static_assert(holds<!well_formed || parsed::value.count == Given, in_equation<Equation>, operands_in_equation<parsed::value.count>,
                       operands_given<Given>>,
                 "gshard: the einsum equation has another number of operands than the call");
-  static_assert(Given <= 2, "gshard: einsum takes one or two operands");
-  if (!well_formed || parsed::value.count != Given || Given > 2) b.fail(fault::reported, Equation.view());
+  if (!well_formed || parsed::value.count != Given) b.fail(fault::reported, Equation.view());
   return parsed::value;
 }
 }  // namespace detail
 
 /// einsum<"GSM,ME->GSE">(x, w): numpy's einsum, letters local to the equation. An index in both operands and not in the output
-/// is contracted, one in an operand alone is summed. With one operand: transposition, sums and diagonals.
+/// is contracted, one in an operand alone is summed. With one operand: transposition, sums and diagonals. Three to six operands are
+/// contracted two at a time, in the order that costs fewest multiplications (with extents that are known while tracing: `extent`).
 /// Communicates: nothing where the operands are cut alike along a common factor; an axis that cuts a contracted index leaves a
 /// pending sum, completed when a consumer needs it; else the cheaper operand moves (arXiv 2006.16668 section 3.3).
 /// Compile time: the equation (column of a mistake), ranks, and that one letter stands for one dim.
 /// @see reshard, differentiate
 template <fixed_string Equation, class... Symbols>
   requires(std::same_as<Symbols, symbol> && ...)
-constexpr symbol einsum(symbol first, Symbols... rest) {
+constexpr symbol einsum(here first, Symbols... rest) {
   const equation& e = detail::checked_equation<Equation, 1 + int(sizeof...(rest))>(*first.owner);
-  const std::array operands{first, rest...};
-  return detail::emit_einsum(*first.owner, operands, list_view(e.operands.data(), operands.size()), e.output, Equation.view());
+  const std::array<symbol, 1 + sizeof...(rest)> operands{first, rest...};
+  return detail::emit_einsum_of_many(*first.owner, operands, list_view(e.operands.data(), operands.size()), e.output, Equation.view());
 }
 
 namespace detail {
@@ -176,23 +218,23 @@ constexpr dim_list dims_lacking(symbol x, const short_list& factors, const short
 }  // namespace detail
 
 /// The sum over all dims, a scalar.
-constexpr symbol sum(symbol x) { return detail::emit_sum(x, {}); }
+constexpr symbol sum(here x) { return detail::emit_sum(x, {}); }
 
 /// sum<"GSE->E">(x): the sum over the indices that the output lacks.
 template <fixed_string Equation>
-constexpr symbol sum(symbol x) {
+constexpr symbol sum(here x) {
   return einsum<Equation>(x);
 }
 
 /// mean<"GSE->GE">(x): the same, divided by the (whole) extents of the dims that were summed.
 template <fixed_string Equation>
-constexpr symbol mean(symbol x) {
+constexpr symbol mean(here x) {
   const equation& e = einsum_of<Equation>::value;
   symbol total = einsum<Equation>(x);
   if (x.owner->failed()) return x.owner->nothing();
   return detail::emit_scale(total, 1, detail::dims_lacking(x, e.operands[0], e.output), -1);
 }
-constexpr symbol mean(symbol x) {
+constexpr symbol mean(here x) {
   symbol total = sum(x);
   if (x.owner->failed()) return x.owner->nothing();
   return detail::emit_scale(total, 1, x.get().dims, -1);

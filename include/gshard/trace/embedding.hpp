@@ -49,7 +49,7 @@ constexpr symbol emit_scatter_add(symbol ids, symbol rows, int at, const dim_lis
 /// gather(table, ids, dim)[a..., i..., c...] = table[a..., ids[i...], c...]: an embedding with dim = 0. ids: int32 of any rank; one that is
 /// outside the dim throws `gshard::error` on all processes. Attributes: integer[0] = dim.
 /// Communicates, where the dim is cut: the sum of what every block gives (all_reduce or reduce_scatter), or the table if that is less.
-constexpr symbol gather(symbol table, symbol ids, int dim = 0) {
+constexpr symbol gather(here table, symbol ids, int dim = 0) {
   builder& b = *table.owner;
   if (b.failed() || !detail::check_rows(table, ids, dim, "gather")) return b.nothing();
   const detail::row_factors f = detail::rows_along(dim, ids.rank(), table.rank());
@@ -69,7 +69,7 @@ constexpr symbol gather(symbol table, symbol ids, int dim = 0) {
 /// scatter_add(x, ids, updates, dim): x, to whose rows along `dim` the updates are added that have their id; several may have one.
 /// updates: the dims of x with those of ids in place of `dim`. The opposite of gather.
 /// Communicates nothing where x is cut along `dim`; an axis that cuts ids leaves a pending sum.
-constexpr symbol scatter_add(symbol x, symbol ids, symbol updates, int dim = 0) {
+constexpr symbol scatter_add(here x, symbol ids, symbol updates, int dim = 0) {
   builder& b = *x.owner;
   if (b.failed() || !detail::check_rows(x, ids, dim, "scatter_add") || !detail::require_real(b, "scatter_add", {x, updates})) return b.nothing();
   const detail::row_factors f = detail::rows_along(dim, ids.rank(), x.rank());

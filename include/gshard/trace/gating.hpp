@@ -77,10 +77,10 @@ constexpr gating_result emit_top2_gating(symbol gates, symbol mask, capacity c, 
 /// Algorithm 1 of arXiv 2006.16668 on gates [G,S,E] (rows sum to 1): groups are independent, tokens in order, all first choices
 /// before any second one, capacity C per expert and group. Tokens where mask [G,S] is 0 (padding) are never routed or counted.
 /// Only groups may be cut over the mesh; nothing is communicated.
-constexpr gating_result top2_gating(symbol gates, capacity c = {}, second_expert second = second_expert::random) {
+constexpr gating_result top2_gating(here gates, capacity c = {}, second_expert second = second_expert::random) {
   return detail::emit_top2_gating(gates, gates.owner->nothing(), c, second);
 }
-constexpr gating_result top2_gating(symbol gates, symbol mask, capacity c = {}, second_expert second = second_expert::random) {
+constexpr gating_result top2_gating(here gates, symbol mask, capacity c = {}, second_expert second = second_expert::random) {
   return detail::emit_top2_gating(gates, mask, c, second);
 }
 

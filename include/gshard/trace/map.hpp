@@ -15,15 +15,14 @@ namespace detail {
 
 /// Lines the dims of an operand up with the dims of the result, from the last to the first, by dim. False if they don't fit.
 constexpr bool line_up(const dim_list& operand, const dim_list& result, short_list& factors) {
-  std::array<int, max_rank> at{};
-  int r = result.size() - 1;
-  for (int d = operand.size() - 1; d >= 0; --d, --r) {
+  factors = counting(operand.count);
+  if (operand.same(result)) return true;
+  int r = result.count - 1;
+  for (int d = operand.count - 1; d >= 0; --d, --r) {
     while (r >= 0 && result[r] != operand[d]) --r;
     if (r < 0) return false;
-    at[std::size_t(d)] = r;
+    factors.set(d, r);
   }
-  factors = {};
-  for (int d = 0; d < operand.size(); ++d) factors.push_back(at[std::size_t(d)]);
   return true;
 }
 
@@ -31,28 +30,31 @@ constexpr bool line_up(const dim_list& operand, const dim_list& result, short_li
 /// broadcast.
 constexpr symbol emit_map(builder& b, const pointwise& f, list_view<symbol> operands) {
   if (b.failed()) return b.nothing();
-  symbol largest = operands[0];
-  for (const symbol& s : operands)
-    if (s.rank() > largest.rank()) largest = s;
-  const dim_list dims = largest.get().dims;
-  const dtype type = operands[0].get().type;
+  const value* const values = b.program.values.data();
+  const symbol* const given = operands.data();
+  const std::size_t count = operands.size();
+  const dtype type = values[given[0].id].type;
+  dim_list dims = values[given[0].id].dims;
+  for (std::size_t i = 1; i < count; ++i)
+    if (values[given[i].id].dims.count > dims.count) dims = values[given[i].id].dims;
   rule loops;
-  std::array<std::int32_t, rule::most_in> ids{};
-  for (std::size_t i = 0; i < operands.size(); ++i) {
-    ids[i] = operands[i].id;
-    if (operands[i].get().type != type || type == dtype::i32) {
+  std::int32_t ids[rule::most_in]{};
+  for (std::size_t i = 0; i < count; ++i) {
+    const value& v = values[given[i].id];
+    ids[i] = given[i].id;
+    if (v.type != type || type == dtype::i32) {
       b.fail(fault::wrong_type, "map", {}, int(i));
       return b.nothing();
     }
-    if (!line_up(operands[i].get().dims, dims, loops.in[i])) {
+    if (!line_up(v.dims, dims, loops.in[i])) {
       b.fail(fault::dims_do_not_broadcast, "map", {}, int(i));
       return b.nothing();
     }
   }
-  loops.out[0] = counting(dims.size());
+  loops.out[0] = counting(dims.count);
   attributes attr;
   attr.function = &f;
-  return {&b, b.add_node(op::map, list_view(ids.data(), operands.size()), loops, attr, {{dims, type}})};
+  return {&b, b.add_node(op::map, list_view(ids, count), loops, attr, {{dims, type}})};
 }
 
 /// op::scale: x * constant * (product of the extents of `over`)^power. Attributes: number[0], number[1] = power, dims.
@@ -110,42 +112,42 @@ constexpr symbol emit_map_of(const pointwise& f, list_view<symbol> operands, lis
 /// Communicates nothing where its operands lie alike.
 template <auto F, class... Symbols>
   requires(std::same_as<Symbols, symbol> && ...)
-constexpr symbol map(symbol first, Symbols... rest) {
+constexpr symbol map(here first, Symbols... rest) {
   static_assert(sizeof...(rest) < std::size_t(pointwise::most_operands) - 1, "gshard: map takes at most 5 operands");
-  const std::array operands{first, rest...};
+  const std::array<symbol, 1 + sizeof...(rest)> operands{first, rest...};
   return detail::emit_map(*first.owner, pointwise_of<F, 1 + int(sizeof...(rest))>, operands);
 }
 
-constexpr symbol operator+(symbol a, symbol b) {
-  return detail::emit_map(*a.owner, pointwise_add, std::array{a, b});
+constexpr symbol operator+(here a, symbol b) {
+  return detail::emit_map(*a.owner, pointwise_add, std::array<symbol, 2>{a, b});
 }
-constexpr symbol operator-(symbol a, symbol b) {
-  return detail::emit_map(*a.owner, pointwise_subtract, std::array{a, b});
+constexpr symbol operator-(here a, symbol b) {
+  return detail::emit_map(*a.owner, pointwise_subtract, std::array<symbol, 2>{a, b});
 }
-constexpr symbol operator*(symbol a, symbol b) {
+constexpr symbol operator*(here a, symbol b) {
   return map<[](auto x, auto y) { return x * y; }>(a, b);
 }
-constexpr symbol operator/(symbol a, symbol b) {
+constexpr symbol operator/(here a, symbol b) {
   return map<[](auto x, auto y) { return x / y; }>(a, b);
 }
-constexpr symbol operator*(double c, symbol x) { return detail::emit_scale(x, c); }
-constexpr symbol operator*(symbol x, double c) { return detail::emit_scale(x, c); }
+constexpr symbol operator*(double c, here x) { return detail::emit_scale(x, c); }
+constexpr symbol operator*(here x, double c) { return detail::emit_scale(x, c); }
 
 /// x * (product of the extents of these dims)^power, with the extents that the program is run with: `scale_by<"D">(q, -0.5)`.
 template <fixed_string Letters>
-constexpr symbol scale_by(symbol x, double power) {
+constexpr symbol scale_by(here x, double power) {
   builder& b = *x.owner;
   if (b.failed()) return b.nothing();
   return detail::emit_scale(x, 1, b.dims_of(Letters.view(), "scale_by"), power);
 }
 
 /// max(x, 0).
-constexpr symbol relu(symbol x) {
+constexpr symbol relu(here x) {
   return map<[](auto v) { return 0 < v ? v : decltype(v)(0); }>(x);
 }
 
 /// The same numbers with another element type; integers are not differentiated.
-constexpr symbol cast(symbol x, dtype type) {
+constexpr symbol cast(here x, dtype type) {
   builder& b = *x.owner;
   if (b.failed()) return b.nothing();
   rule loops;
@@ -153,7 +155,7 @@ constexpr symbol cast(symbol x, dtype type) {
   return {&b, b.add_node(op::cast, {x.id}, loops, {}, {{x.get().dims, type}})};
 }
 template <class T>
-constexpr symbol cast(symbol x) {
+constexpr symbol cast(here x) {
   return cast(x, dtype_of<T>);
 }
 

@@ -60,11 +60,11 @@ class parameter_scope {
     initial.what = start.what;
     initial.scale = start.scale;
     initial.fan_in = b.dims_of(start.over, full.view());
-    for (const parameter& p : b.program.parameters)
-      if (p.name == full) {
-        if (b.program.at(p.value).dims != dims || p.init != initial) b.fail(fault::duplicate_name, full.view());
-        return {&b, p.value};
-      }
+    if (const std::int32_t row = b.find_parameter(full); row >= 0) {
+      const parameter& p = b.program.parameters[std::size_t(row)];
+      if (b.program.at(p.value).dims != dims || p.init != initial) b.fail(fault::duplicate_name, full.view());
+      return {&b, p.value};
+    }
     parameter p;
     p.name = full;
     p.init = initial;

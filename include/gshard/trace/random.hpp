@@ -23,7 +23,7 @@ constexpr symbol emit_dropout(symbol x, double rate, std::int32_t key) {
 
 /// dropout(x, rate): x / (1 - rate) where the counter-based number at (seed, step, operation, global index) is at least rate, else
 /// 0. The same elements drop on every mesh. A rate of 0 is the identity.
-constexpr symbol dropout(symbol x, double rate) {
+constexpr symbol dropout(here x, double rate) {
   if (rate <= 0) return x;
   return detail::emit_dropout(x, rate, x.owner->next_random_key());
 }

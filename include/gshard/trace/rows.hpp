@@ -24,7 +24,7 @@ constexpr bool check_rank(builder& b, symbol x, int least, std::string_view what
 }  // namespace detail
 
 /// softmax(x)[..., i] = exp(x_i) / sum_j exp(x_j) over the last dim.
-constexpr symbol softmax(symbol x) {
+constexpr symbol softmax(here x) {
   builder& b = *x.owner;
   if (!detail::check_rank(b, x, 1, "softmax")) return b.nothing();
   return {&b, b.add_node(op::softmax, {x.id}, detail::rows_rule(x.rank()), {}, {{x.get().dims, x.get().type}})};
@@ -32,7 +32,7 @@ constexpr symbol softmax(symbol x) {
 
 /// layer_norm(x, gamma, beta) = (x - mean) / sqrt(variance + epsilon) * gamma + beta over the last dim.
 /// gamma and beta have that dim alone. Attributes: number[0] = epsilon.
-constexpr symbol layer_norm(symbol x, symbol gamma, symbol beta, double epsilon = 1e-5) {
+constexpr symbol layer_norm(here x, symbol gamma, symbol beta, double epsilon = 1e-5) {
   builder& b = *x.owner;
   if (!detail::check_rank(b, x, 1, "layer_norm") || !detail::require_real(b, "layer_norm", {x, gamma, beta})) return b.nothing();
   const int last = x.rank() - 1;
@@ -51,7 +51,7 @@ constexpr symbol layer_norm(symbol x, symbol gamma, symbol beta, double epsilon 
 /// cross_entropy(logits, labels)[...] = -sum_v q_v log softmax(logits)_v with the smoothed target distribution
 /// q = (1 - smoothing) * onehot(label) + smoothing / V. labels: int32, the dims of logits but the last; a label below 0 costs 0.
 /// Attributes: number[0] = smoothing.
-constexpr symbol cross_entropy(symbol logits, symbol labels, double smoothing = 0) {
+constexpr symbol cross_entropy(here logits, symbol labels, double smoothing = 0) {
   builder& b = *logits.owner;
   if (!detail::check_rank(b, logits, 1, "cross_entropy")) return b.nothing();
   if (labels.get().type != dtype::i32) {

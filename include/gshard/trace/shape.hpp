@@ -4,7 +4,9 @@
 #include <gshard/ir/spec.hpp>
 #include <gshard/trace/builder.hpp>
 
+#include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 namespace gshard { inline namespace v0 {
 
@@ -17,79 +19,217 @@ constexpr int merged_rows(builder& b, int first, int second) {
   return b.row_of(w);
 }
 
-/// op::reshape. Attributes: integer[0] = the dim, integer[1] = 1 to merge it with the next one, -1 to take it apart again; of a merger
-/// integer[2] = the window through which the first dim reads the result.
-constexpr symbol emit_reshape(symbol x, int at, int direction) {
-  builder& b = *x.owner;
-  if (b.failed()) return b.nothing();
-  const int rank = x.rank();
-  const dim_list& before = x.get().dims;
-  if (at < 0 || at + (direction > 0 ? 1 : 0) >= rank) b.fail(fault::rank_mismatch, "reshape", {}, at + (direction > 0 ? 2 : 1), rank);
-  if (direction < 0 && rank == max_rank) b.fail(fault::rank_mismatch, "split_dim", {}, max_rank - 1, rank);
-  if (b.failed()) return b.nothing();
-  dim_list dims;
-  rule loops;
-  int factor = 0;
-  const auto keep = [&](int d) {
-    dims.push_back(before[d]);
-    loops.in[0].push_back(factor);
-    loops.out[0].push_back(factor++);
-  };
-  for (int d = 0; d < at; ++d) keep(d);
-  const auto blocked = [&](short_list& list) {
-    loops.block(factor);
-    list.push_back(factor++);
-  };
-  attributes attr;
-  attr.integer = {at, direction, 0};
-  if (direction > 0) {
-    keep(at);
-    dims.set(at, b.product_dim(before[at], before[at + 1]));
-    blocked(loops.in[0]);
-    attr.integer[2] = merged_rows(b, before[at], before[at + 1]);
-  } else {
-    const dim whole = b.program.dims[std::size_t(before[at])];
-    if (whole.what != dim::kind::product) {
-      b.fail(fault::dims_differ, "split_dim", {}, 0, at);
-      return b.nothing();
-    }
-    keep(at);
-    dims.set(at, whole.first);
-    dims.push_back(whole.second);
-    blocked(loops.out[0]);
-    for (int d = 0; d < rank; ++d) loops.windows.push_back(d == at ? merged_rows(b, whole.first, whole.second) : 0);
+/// A reshape as it is written down dim by dim: dims that stay keep their cuts, those that go or come are whole.
+class reshaper {
+ public:
+  constexpr explicit reshaper(symbol x) : x_(x) {}
+
+  /// The next dim of x stays, as `dim`.
+  constexpr void keep(int dim) {
+    loops_.in[0].push_back(factor_);
+    loops_.out[0].push_back(factor_++);
+    dims_.push_back(dim);
   }
-  for (int d = at + (direction > 0 ? 2 : 1); d < rank; ++d) keep(d);
-  return {&b, b.add_node(op::reshape, {x.id}, loops, attr, {{dims, x.get().type}})};
+  constexpr void keep_until(int d) {
+    while (loops_.in[0].size() < d) keep(x_.get().dims[loops_.in[0].size()]);
+  }
+  /// The next dim of x goes.
+  constexpr void lose() {
+    loops_.block(factor_);
+    loops_.in[0].push_back(factor_++);
+  }
+  /// A dim comes.
+  constexpr void gain(int dim) {
+    loops_.block(factor_);
+    loops_.out[0].push_back(factor_++);
+    dims_.push_back(dim);
+  }
+  constexpr void read_through(int at, int row) {
+    for (int d = 0; d < x_.rank(); ++d) loops_.windows.push_back(d == at ? row : 0);
+  }
+  constexpr symbol emit(int at, int what, int window = 0) {
+    builder& b = *x_.owner;
+    keep_until(x_.rank());
+    attributes attr;
+    attr.integer = {at, what, window};
+    return {&b, b.add_node(op::reshape, {x_.id}, loops_, attr, {{dims_, x_.get().type}})};
+  }
+
+ private:
+  symbol x_;
+  rule loops_;
+  dim_list dims_;
+  int factor_ = 0;
+};
+
+// op::reshape. Attributes: integer[0] = the dim, integer[1] = what is done there; of a merger integer[2] = the window through which the
+// first dim reads the result. What undoes one is its negative.
+inline constexpr int reshape_merge = 1, reshape_split = -1, reshape_insert = 2, reshape_remove = -2;
+
+/// Whether x has dims at, ..., at + count - 1.
+constexpr bool check_dims(symbol x, int at, int count, std::string_view operation) {
+  builder& b = *x.owner;
+  if (!b.failed() && (at < 0 || at + count > x.rank())) b.fail(fault::rank_mismatch, operation, {}, at + count, x.rank());
+  return !b.failed();
+}
+constexpr bool check_room(symbol x, std::string_view operation) {
+  if (x.rank() == max_rank) x.owner->fail(fault::rank_mismatch, operation, {}, max_rank - 1, x.rank());
+  return !x.owner->failed();
+}
+
+/// Dim `at` and the next as one, which is `whole`: by extent their product.
+constexpr symbol emit_merge(symbol x, int at, int whole) {
+  builder& b = *x.owner;
+  if (!check_dims(x, at, 2, "merge_dims")) return b.nothing();
+  reshaper r(x);
+  r.keep_until(at);
+  r.keep(whole);
+  r.lose();
+  return r.emit(at, reshape_merge, merged_rows(b, x.get().dims[at], x.get().dims[at + 1]));
+}
+constexpr symbol emit_merge(symbol x, int at) {
+  builder& b = *x.owner;
+  if (!check_dims(x, at, 2, "merge_dims")) return b.nothing();
+  return emit_merge(x, at, b.product_dim(x.get().dims[at], x.get().dims[at + 1]));
+}
+
+/// Dim `at` as these two, whose product it is by extent.
+constexpr symbol emit_split(symbol x, int at, int first, int second) {
+  builder& b = *x.owner;
+  if (!check_dims(x, at, 1, "split_dim") || !check_room(x, "split_dim")) return b.nothing();
+  reshaper r(x);
+  r.keep_until(at);
+  r.keep(first);
+  r.gain(second);
+  r.read_through(at, merged_rows(b, first, second));
+  return r.emit(at, reshape_split);
+}
+constexpr symbol emit_split(symbol x, int at) {
+  builder& b = *x.owner;
+  if (!check_dims(x, at, 1, "split_dim")) return b.nothing();
+  const dim whole = b.program.dims[std::size_t(x.get().dims[at])];
+  if (whole.what != dim::kind::product) {
+    b.fail(fault::dims_differ, "split_dim", {}, 0, at);
+    return b.nothing();
+  }
+  return emit_split(x, at, whole.first, whole.second);
+}
+
+/// A dim of extent 1 before dim `at`.
+constexpr symbol emit_expand_dims(symbol x, int at, int one) {
+  builder& b = *x.owner;
+  if (!check_dims(x, at, 0, "expand_dims") || !check_room(x, "expand_dims")) return b.nothing();
+  reshaper r(x);
+  r.keep_until(at);
+  r.gain(one);
+  return r.emit(at, reshape_insert);
+}
+/// x without dim `at`, whose extent is 1.
+constexpr symbol emit_squeeze(symbol x, int at) {
+  builder& b = *x.owner;
+  if (!check_dims(x, at, 1, "squeeze")) return b.nothing();
+  reshaper r(x);
+  r.keep_until(at);
+  r.lose();
+  return r.emit(at, reshape_remove);
+}
+
+/// The gradient: dy with the dims of x again.
+constexpr symbol emit_reshape_back(const node& n, symbol x, symbol dy) {
+  const int at = n.attr.integer[0];
+  const dim_list& dims = x.get().dims;
+  switch (n.attr.integer[1]) {
+    case reshape_merge: return emit_split(dy, at, dims[at], dims[at + 1]);
+    case reshape_split: return emit_merge(dy, at, dims[at]);
+    case reshape_insert: return emit_squeeze(dy, at);
+    default: return emit_expand_dims(dy, at, dims[at]);
+  }
 }
 }  // namespace detail
 
 /// merge_dims<1>: [G,B,T,M] -> [G,B*T,M]. No data moves on a device. The first of the two dims may be cut, the second is whole there;
 /// where blocks of the first are not blocks of the two together, their borders are exchanged.
 template <int At>
-constexpr symbol merge_dims(symbol x) {
-  return detail::emit_reshape(x, At, 1);
+constexpr symbol merge_dims(here x) {
+  return detail::emit_merge(x, At);
 }
 /// The reverse: takes a merged dim apart into the two it was made of.
 template <int At>
-constexpr symbol split_dim(symbol x) {
-  return detail::emit_reshape(x, At, -1);
+constexpr symbol split_dim(here x) {
+  return detail::emit_split(x, At);
+}
+/// split_dim<1>(x, "BT"): takes any dim apart into the dims of two letters. Bound: it must be as long as their product (`gshard::error`).
+template <int At>
+constexpr symbol split_dim(here x, std::string_view letters) {
+  builder& b = *x.owner;
+  if (b.failed()) return b.nothing();
+  const dim_list two = b.dims_of(letters, "split_dim");
+  if (two.size() != 2) b.fail(fault::rank_mismatch, "split_dim", {}, 2, two.size());
+  return b.failed() ? b.nothing() : detail::emit_split(x, At, two[0], two[1]);
+}
+/// expand_dims<1>: [B,T] -> [B,1,T]. No data moves.
+template <int At>
+constexpr symbol expand_dims(here x) {
+  return detail::emit_expand_dims(x, At, x.owner->fixed_dim(1));
+}
+/// squeeze<1>: [B,1,T] -> [B,T]. Bound: the extent of the dim must be 1 (`gshard::error`).
+template <int At>
+constexpr symbol squeeze(here x) {
+  return detail::emit_squeeze(x, At);
 }
 
+namespace detail {
+/// op::annotate: x under a second name, lying as `layout` says; open dims as propagation finds. Attributes: integer[0] = where it is used
+/// it may be brought to other layouts, whatever the program's strictness.
+constexpr symbol emit_annotate(symbol x, const sharding& layout, int priority = 0, bool may_move = false) {
+  builder& b = *x.owner;
+  if (b.failed()) return b.nothing();
+  rule loops;
+  loops.in[0] = loops.out[0] = counting(x.rank());
+  attributes attr;
+  attr.integer[0] = may_move;
+  const std::int32_t id = b.add_node(op::annotate, {x.id}, loops, attr, {{x.get().dims, x.get().type}});
+  b.program.at(id).layout = layout;
+  b.program.at(id).priority = std::uint8_t(priority);
+  return {&b, id};
+}
+}  // namespace detail
+
 /// annotate<P<"expert", none>>(x): x, lying as the spec says: the paper's split / replicate / shard. The gradient lies likewise.
+/// Where annotations contradict each other on their way, those of smaller `priority` (0 to 255) hold.
+/// Communicates what brings x there. Compile time: the spec's axes and its number of dims.
 template <class Spec>
-constexpr symbol annotate(symbol x, Spec = {}) {
+constexpr symbol annotate(here x, Spec = {}, int priority = 0) {
   builder& b = *x.owner;
   if (b.failed()) return b.nothing();
   const sharding s = resolve(Spec::named, b.mesh, "annotate", b.program.problem);
   if (!b.failed() && Spec::rank != x.rank()) b.fail(fault::rank_mismatch, "annotate", {}, Spec::rank, x.rank());
   if (!b.failed() && s.partial) b.fail(fault::incomplete_output, "annotate");
-  if (b.failed()) return b.nothing();
-  rule loops;
-  loops.in[0] = loops.out[0] = detail::counting(x.rank());
-  const std::int32_t id = b.add_node(op::annotate, {x.id}, loops, {}, {{x.get().dims, x.get().type}});
-  b.program.at(id).layout = s;
-  return {&b, id};
+  return detail::emit_annotate(x, s, priority);
+}
+
+/// replicate(x): every device holds all of x (arXiv 2006.16668 section 3.2).
+constexpr symbol replicate(here x) {
+  return x.owner->failed() ? x.owner->nothing() : detail::emit_annotate(x, sharding::replicated(x.rank()));
+}
+
+/// split<"expert">(x, dim): x, cut along one dim over mesh axes, major to minor; whole along the others (section 3.2).
+/// Compile time: that the mesh has the axes.
+template <fixed_string... Axes>
+  requires(sizeof...(Axes) > 0)
+constexpr symbol split(here x, int dim) {
+  builder& b = *x.owner;
+  if (b.failed() || !detail::check_dim(x, dim, "split")) return b.nothing();
+  named_sharding named;
+  named.rank = x.rank();
+  (named.add(Axes.view(), dim), ...);
+  const sharding s = resolve(named, b.mesh, "split", b.program.problem);
+  return detail::emit_annotate(x, s);
+}
+
+/// may_move(x): x, which may be brought to other layouts where it is used, in a program that is `visible` or `strict`.
+constexpr symbol may_move(here x) {
+  return x.owner->failed() ? x.owner->nothing() : detail::emit_annotate(x, sharding::unconstrained(x.rank()), 0, true);
 }
 
 }}  // namespace gshard::v0

@@ -31,12 +31,43 @@ constexpr symbol emit_moved(op kind, symbol x, const dim_list& dims, const dim_l
 }
 
 /// The same where one dim alone is read through a window.
-constexpr symbol emit_moved(op kind, symbol x, int at, int dim, const window& w, double fill = 0, bool inside = false) {
+constexpr symbol emit_moved(op kind, symbol x, int at, const window& w, double fill = 0, bool inside = false) {
   builder& b = *x.owner;
   dim_list dims = x.get().dims, windows;
-  dims.set(at, dim);
+  dims.set(at, w.over);
   for (int d = 0; d < x.rank(); ++d) windows.push_back(d == at ? b.row_of(w) : 0);
   return emit_moved(kind, x, dims, windows, fill, inside);
+}
+
+/// The windows of the verbs below, each over the dim that it makes of `dim`.
+constexpr window slice_window(builder& b, std::int64_t start, std::int64_t stop, std::int64_t stride) {
+  window w;
+  w.over = std::int16_t(b.fixed_dim((stop - start + stride - 1) / stride));
+  w.stride = std::int32_t(stride);
+  w.low = std::int32_t(start);
+  return w;
+}
+constexpr window pad_window(builder& b, int dim, int low, int high, int interior) {
+  window w;
+  w.over = std::int16_t(b.linear_dim(dim, 1 + interior, 0, 0, std::int64_t(low) + high - interior));
+  w.low = -low;
+  w.dilation = 1 + interior;
+  return w;
+}
+constexpr window reverse_window(int dim) {
+  window w;
+  w.over = w.low_dim = std::int16_t(dim);
+  w.stride = -1;
+  w.plus_low = 1;
+  w.low = -1;
+  return w;
+}
+constexpr window roll_window(int dim, int shift) {
+  window w;
+  w.over = std::int16_t(dim);
+  w.low = -shift;
+  w.wrap = true;
+  return w;
 }
 
 constexpr op opposite(op kind) { return kind == op::pad ? op::strided_slice : kind == op::strided_slice ? op::pad : kind; }
@@ -56,7 +87,7 @@ constexpr symbol emit_moved_back(const node& n, symbol x, symbol dy) {
 
 /// slice(x, dim, start, stop, stride)[i] = x[start + stride * i] along one dim, for start + stride * i < stop. The range must lie inside
 /// the dim: known extents are checked at compile time, others when the program is bound (`gshard::error`).
-constexpr symbol slice(symbol x, int dim, std::int64_t start, std::int64_t stop, std::int64_t stride = 1) {
+constexpr symbol slice(here x, int dim, std::int64_t start, std::int64_t stop, std::int64_t stride = 1) {
   builder& b = *x.owner;
   if (!detail::check_dim(x, dim, "slice")) return b.nothing();
   if (start < 0 || stop < start || stride < 1) {
@@ -68,50 +99,33 @@ constexpr symbol slice(symbol x, int dim, std::int64_t start, std::int64_t stop,
     b.fail(fault::bad_range, "slice", {}, int(stop), int(whole.number));
     return b.nothing();
   }
-  window w;
-  w.over = std::int16_t(b.fixed_dim((stop - start + stride - 1) / stride));
-  w.stride = std::int32_t(stride);
-  w.low = std::int32_t(start);
-  return detail::emit_moved(op::strided_slice, x, dim, w.over, w, 0, true);
+  return detail::emit_moved(op::strided_slice, x, dim, detail::slice_window(b, start, stop, stride), 0, true);
 }
 
 /// pad(x, dim, low, high, interior, fill): `low` elements before, `high` after and `interior` between the elements along one dim.
 /// Negative numbers take elements away.
-constexpr symbol pad(symbol x, int dim, int low, int high, int interior = 0, double fill = 0) {
+constexpr symbol pad(here x, int dim, int low, int high, int interior = 0, double fill = 0) {
   builder& b = *x.owner;
   if (!detail::check_dim(x, dim, "pad")) return b.nothing();
   if (interior < 0) {
     b.fail(fault::bad_range, "pad", {}, interior);
     return b.nothing();
   }
-  window w;
-  w.over = std::int16_t(b.linear_dim(x.get().dims[dim], 1 + interior, 0, 0, std::int64_t(low) + high - interior));
-  w.low = -low;
-  w.dilation = 1 + interior;
-  return detail::emit_moved(op::pad, x, dim, w.over, w, fill);
+  return detail::emit_moved(op::pad, x, dim, detail::pad_window(b, x.get().dims[dim], low, high, interior), fill);
 }
 
 /// reverse(x, dim)[i] = x[N - 1 - i] along one dim of extent N.
-constexpr symbol reverse(symbol x, int dim) {
+constexpr symbol reverse(here x, int dim) {
   builder& b = *x.owner;
   if (!detail::check_dim(x, dim, "reverse")) return b.nothing();
-  window w;
-  w.over = w.low_dim = std::int16_t(x.get().dims[dim]);
-  w.stride = -1;
-  w.plus_low = 1;
-  w.low = -1;
-  return detail::emit_moved(op::reverse, x, dim, w.over, w);
+  return detail::emit_moved(op::reverse, x, dim, detail::reverse_window(x.get().dims[dim]));
 }
 
 /// roll(x, dim, shift)[i] = x[(i - shift) mod N] along one dim of extent N.
-constexpr symbol roll(symbol x, int dim, int shift) {
+constexpr symbol roll(here x, int dim, int shift) {
   builder& b = *x.owner;
   if (!detail::check_dim(x, dim, "roll")) return b.nothing();
-  window w;
-  w.over = std::int16_t(x.get().dims[dim]);
-  w.low = -shift;
-  w.wrap = true;
-  return detail::emit_moved(op::roll, x, dim, w.over, w);
+  return detail::emit_moved(op::roll, x, dim, detail::roll_window(x.get().dims[dim], shift));
 }
 
 /// concat({a, b, ...}, dim): the operands one after the other along one dim; all their other dims are the same. At most 6.

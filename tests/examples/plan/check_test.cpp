@@ -51,6 +51,21 @@ TEST_CASE("plan: random reshards on 2x2x2") {
   }
 }
 
+TEST_CASE("plan: an axis of one device: whatever it cuts or sums, nothing is sent for it") {
+  std::mt19937 gen(3);
+  for (int i = 0; i < 100; ++i) {
+    pl::request r = reshard("x=2,one=1,z=2", "5,8", "5,8");
+    r.inputs[0].is.layout = random_layout(2, 3, 7u, gen);
+    r.output->layout = random_layout(2, 3, r.inputs[0].is.layout.partial, gen);
+    CAPTURE(pl::text_of(r.inputs[0].is, r.mesh));
+    CAPTURE(pl::text_of(*r.output, r.mesh));
+    CHECK(error(r) == 0);
+  }
+  CHECK(facts(reshard("x=4,one=1", "16@x,8@one", "16@(one,x),8")).bytes == 0);
+  CHECK(kinds(facts(reshard("x=4,one=1", "16@x,8@one", "16@(one,x),8"))) == "slice");
+  CHECK(kinds(facts(reshard("x=4,one=1", "16@x,8+partial(one)", "16,8@one"))) == "all_gather");
+}
+
 TEST_CASE("plan: random einsums on 2x2x2") {
   std::mt19937 gen(2);
   for (int i = 0; i < 100; ++i) {

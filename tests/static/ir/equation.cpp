@@ -64,7 +64,7 @@ static_assert(refused("GSM,ME>GSE", fault::malformed_equation, 6));
 static_assert(refused("GSM->GS->G", fault::malformed_equation, 7));
 static_assert(refused("GSM->GS,G", fault::malformed_equation, 7));
 static_assert(refused("G1->G", fault::malformed_equation, 1));
-static_assert(refused("a,b,c,d,e->abcde", fault::malformed_equation, 9));
+static_assert(refused("a,b,c,d,e,f,g->abcdefg", fault::malformed_equation, 13));
 static_assert(refused("abcdefghi->a", fault::malformed_equation, 8));
 static_assert(refused("abcdefgh,ijklmnop->a", fault::malformed_equation, 16));
 static_assert(refused("GSM,ME->GSX", fault::index_in_no_operand, 10, "X"));

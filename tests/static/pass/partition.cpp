@@ -147,12 +147,14 @@ static_assert(output_of(gs::program<matmul, mesh, in<"AB", P<none, "x">>, in<"BC
                   .layout.partial == 1);
 static_assert(output_of(contracted::plan).layout.partial == 0);
 
-// --- rows, diagonals, reshapes, embeddings: what is needed whole is gathered, and only that ---
+// --- rows, diagonals, reshapes, embeddings: what is needed whole is gathered, or lies elsewhere meanwhile, and only that ---
 
 inline constexpr auto softmax = [](auto&, auto x) { return gs::softmax(x); };
 static_assert(sends(plan_of<softmax, mesh, in<"AB", P<"x", none>>>, {}));
-static_assert(sends(plan_of<softmax, mesh, in<"AB", P<none, "x">>>, {op::all_gather}) ||
-              sends(plan_of<softmax, mesh, in<"AB", P<none, "x">>>, {op::all_to_all}));
+static_assert(sends(plan_of<softmax, mesh, in<"AB", P<none, "x">>>, {op::all_reduce, op::all_reduce}));
+inline constexpr auto ordered = [](auto&, auto x) { return gs::sort(x).values; };
+static_assert(sends(plan_of<ordered, mesh, in<"AB", P<none, "x">>, gs::extent<'A', 1 << 12>, gs::extent<'B', 1 << 12>>,
+                    {op::all_to_all}));
 inline constexpr auto diagonal = [](auto&, auto x) { return gs::einsum<"AA->A">(x); };
 static_assert(sends(plan_of<diagonal, mesh, in<"AA", P<"x", none>>>, {op::all_gather}));
 static_assert(sends(plan_of<diagonal, mesh2, in<"AA", P<"x", "y">>>, {op::all_gather}));
@@ -162,7 +164,9 @@ inline constexpr auto cut_diagonal = [](auto&, auto x) {
 static_assert(sends(plan_of<cut_diagonal, mesh, in<"AA", P<none, none>>>, {}));
 inline constexpr auto merge = [](auto&, auto x) { return gs::merge_dims<1>(x); };
 static_assert(sends(plan_of<merge, mesh, in<"ABC", P<"x", none, none>>>, {}));
-static_assert(sends(plan_of<merge, mesh, in<"ABC", P<none, "x", none>>>, {op::all_gather}));
+// Blocks of the first dim are blocks of both where the extents divide; where they may not, borders are exchanged.
+static_assert(sends(plan_of<merge, gs::mesh<gs::axis<"x", 4>>, in<"ABC", P<none, "x", none>>, gs::extent<'B', 8>, gs::extent<'C', 3>>, {}));
+static_assert(sends(plan_of<merge, mesh, in<"ABC", P<none, "x", none>>>, {op::collective_permute}));
 inline constexpr auto embed = [](auto&, auto table, auto ids) { return gs::gather(table, ids); };
 static_assert(sends(plan_of<embed, mesh, in<"VM", P<none, none>>, in<"BS", P<"x", none>, std::int32_t>>, {}));
 static_assert(sends(plan_of<embed, mesh, in<"VM", P<none, "x">>, in<"BS", P<none, none>, std::int32_t>>, {}));

@@ -25,7 +25,7 @@ constexpr bool lies(symbol s, std::initializer_list<std::initializer_list<int>> 
   return d == s.rank();
 }
 constexpr bool propagated(builder& b) {
-  gs::propagate(b.program);
+  gs::propagate(b.program, gs::detail::assume_extents(b.program.dims, b.mesh, {}));
   return !b.failed();
 }
 
@@ -81,11 +81,24 @@ static_assert(tracing::holds([](builder& b, auto&) {
   const symbol x = input(b, "AB", P<"x", any>{}), y = input(b, "AB", P<any, "x">{}), s = x + y, t = y + x;
   return propagated(b) && lies(s, {{0}, {}}) && lies(t, {{0}, {}});
 }));
-// Blocked factors pass nothing on: rows, merged dims, tokens of a group.
+// Rows pass on how they are cut.
 static_assert(tracing::holds([](builder& b, auto&) {
   const symbol x = input(b, "AB", P<"x", "y">{}), y = gs::softmax(x);
-  return propagated(b) && lies(y, {{0}, {}});
+  return propagated(b) && lies(y, {{0}, {1}});
 }));
+// What passes through goes before einsums, however near they are, and broadcasts come last.
+static_assert(tracing::holds([](builder& b, auto&) {
+  const symbol x = input(b, "AB", P<"x", any>{}), w = input(b, "BC", P<any, "x">{});
+  const symbol far = gs::relu(gs::relu(x)), met = gs::einsum<"ab,bc->ac">(far, w);
+  return propagated(b) && lies(far, {{0}, {}}) && lies(met, {{0}, {}});
+}));
+// An annotation of lower priority waits, and then takes what is left.
+static_assert(tracing::holds([](builder& b, auto&) {
+  const symbol x = gs::annotate<P<"x", any>>(input(b, "AB"), {}, 1), y = gs::annotate<P<any, "x">>(input(b, "AB"));
+  const symbol s = gs::relu(x) + gs::relu(gs::relu(y));
+  return propagated(b) && lies(s, {{}, {0}});
+}));
+// Blocked factors pass nothing on: merged dims but the first, tokens of a group.
 static_assert(tracing::holds([](builder& b, auto&) {
   const symbol x = input(b, "ABC", P<none, "x", "y">{}), y = gs::merge_dims<0>(x);
   return propagated(b) && lies(y, {{}, {1}});
@@ -136,10 +149,10 @@ constexpr bool is_fixed_point(int choice) {
   }
   std::vector<gs::sharding> before;
   for (const gs::value& value : b.program.values) before.push_back(value.layout);
-  gs::propagate(b.program);
+  gs::propagate(b.program, gs::detail::assume_extents(b.program.dims, b.mesh, {}));
   std::vector<gs::sharding> after;
   for (const gs::value& value : b.program.values) after.push_back(value.layout);
-  gs::propagate(b.program);
+  gs::propagate(b.program, gs::detail::assume_extents(b.program.dims, b.mesh, {}));
   for (std::size_t i = 0; i < before.size(); ++i)
     if (!refines(before[i], after[i]) || after[i] != b.program.values[i].layout) return false;
   return true;

@@ -9,11 +9,11 @@ using tracing::fails, tracing::has_dims, tracing::input;
 
 namespace {
 
-// The rows of the table are whole; ids and the model dim may be cut.
+// Rows, ids and the model dim may be cut; the result lacks the rows.
 static_assert(tracing::holds([](builder& b, auto&) {
   const symbol y = gs::gather(input(b, "VM"), input(b, "GBS", dtype::i32));
   const gs::rule& r = b.program.nodes.back().loops;
-  return has_dims(y, "GBSM") && r.is_blocked(r.in[0][0]) && !r.is_blocked(r.in[0][1]) &&
+  return has_dims(y, "GBSM") && r.blocked == 0 && !r.out[0].contains(r.in[0][0]) &&
          r.in[0][1] == r.out[0].back() && tracing::reads(r.in[1], {0, 1, 2});
 }));
 static_assert(tracing::holds([](builder& b, auto&) {
@@ -21,10 +21,16 @@ static_assert(tracing::holds([](builder& b, auto&) {
 }));
 static_assert(fails(fault::wrong_type, "gather",
                     [](builder& b, auto&) { gs::gather(input(b, "VM"), input(b, "B")); }));
+static_assert(tracing::holds([](builder& b, auto&) {
+  return has_dims(gs::gather(input(b, "V"), input(b, "B", dtype::i32)), "B") &&
+         has_dims(gs::gather(input(b, "VMN"), input(b, "AB", dtype::i32), 1), "VABN") &&
+         has_dims(gs::scatter_add(input(b, "VMN"), input(b, "AB", dtype::i32), input(b, "VABN"), 1), "VMN");
+}));
 static_assert(fails(fault::rank_mismatch, "gather",
-                    [](builder& b, auto&) { gs::gather(input(b, "V"), input(b, "B", dtype::i32)); }));
-static_assert(fails(fault::rank_mismatch, "gather",
-                    [](builder& b, auto&) { gs::gather(input(b, "VMN"), input(b, "B", dtype::i32)); }));
+                    [](builder& b, auto&) { gs::gather(input(b, "VM"), input(b, "B", dtype::i32), 2); }));
+static_assert(fails(fault::dims_differ, "scatter_add", [](builder& b, auto&) {
+  gs::scatter_add(input(b, "VM"), input(b, "B", dtype::i32), input(b, "AM"));
+}));
 static_assert(fails(fault::rank_mismatch, "gather",
                     [](builder& b, auto&) { gs::gather(input(b, "VM"), input(b, "ABCDEFGH", dtype::i32)); }));
 

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "options.hpp"
+
+#include <gshard/ir/pointwise.hpp>
+#include <gshard/trace/map.hpp>
+#include <gshard/trace/reduce.hpp>
+#include <gshard/trace/rows.hpp>
+#include <gshard/trace/shape.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+// Subcommands that compute element by element or row by row: map, reduce, softmax, layer-norm.
+namespace planning {
+
+namespace detail {
+
+template <int N>
+inline constexpr gs::pointwise sum_of{.arity = N,
+                                      .f32 = gs::detail::row_of<float, [](auto... x) { return (x + ...); }, N>,
+                                      .f64 = gs::detail::row_of<double, [](auto... x) { return (x + ...); }, N>,
+                                      .linear = true,
+                                      .coefficient = {1, 1, 1, 1, 1, 1}};
+inline constexpr std::array<const gs::pointwise*, gs::pointwise::most_operands> sums{&sum_of<1>, &sum_of<2>, &sum_of<3>,
+                                                                                     &sum_of<4>, &sum_of<5>, &sum_of<6>};
+
+/// The extents of a result in which dims of extent 1, and those that a tensor lacks at the front, are repeated.
+inline std::vector<std::int64_t> broadcast(const std::vector<shape>& operands, const gs::mesh_shape& mesh) {
+  std::size_t rank = 0;
+  for (const shape& s : operands) rank = std::max(rank, s.extents.size());
+  std::vector<std::int64_t> result(rank, 1);
+  for (const shape& s : operands)
+    for (std::size_t d = 0; d < s.extents.size(); ++d) {
+      std::int64_t& whole = result[rank - s.extents.size() + d];
+      if (s.extents[d] != 1 && whole != 1 && s.extents[d] != whole)
+        throw refusal("dim " + std::to_string(d) + " of \"" + text_of(s, mesh) + "\" meets extent " + std::to_string(whole) +
+                      " of another operand: let them be the same, or one of them 1 (dims are lined up from the last)");
+      if (s.extents[d] != 1) whole = s.extents[d];
+    }
+  return result;
+}
+
+/// The sum of all operands, element by element.
+inline gs::symbol emit_sum(gs::builder& b, std::span<const gs::symbol> operands, const std::vector<shape>& shapes, const std::vector<std::int64_t>& result) {
+  gs::rule loops;
+  gs::dim_list dims;
+  for (const std::int64_t e : result) dims.push_back(b.fixed_dim(e));
+  loops.out[0] = gs::detail::counting(dims.size());
+  std::array<std::int32_t, gs::rule::most_in> ids{};
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    gs::symbol x = operands[i];
+    const std::vector<std::int64_t>& own = shapes[i].extents;
+    const std::size_t missing = result.size() - own.size();
+    for (std::size_t d = own.size(); d-- > 0;)
+      if (own[d] == 1 && result[missing + d] != 1) x = gs::detail::emit_squeeze(x, int(d));
+    for (std::size_t d = 0; d < own.size(); ++d)
+      if (own[d] == result[missing + d]) loops.in[i].push_back(int(missing + d));
+    ids[i] = x.id;
+  }
+  gs::attributes attr;
+  attr.function = sums[operands.size() - 1];
+  return {&b, b.add_node(gs::op::map, gs::list_view<std::int32_t>(ids.data(), operands.size()), loops, attr, {{dims, operands[0].get().type}})};
+}
+
+}  // namespace detail
+
+inline command map_command() {
+  return {"map",
+          "the sum of tensors, element by element; numpy's broadcasting",
+          "--mesh x=2 --in 8@x,6 --in 6 --in 8,1",
+          {operands_option("shape of an operand; once per operand, at most 6"), output_option()},
+          [](const arguments& a) {
+            const std::vector<shape> operands = a.tensors("in");
+            if (operands.size() > detail::sums.size()) throw refusal("map takes at most 6 operands, not " + std::to_string(operands.size()));
+            request r = detail::start(a, operands);
+            r.body = [operands, result = detail::broadcast(operands, a.on.mesh)](gs::builder& b, std::span<const gs::symbol> x) {
+              return std::vector{detail::emit_sum(b, x, operands, result)};
+            };
+            return r;
+          }};
+}
+
+namespace detail {
+
+enum class reduced { sum, mean, max, min, prod, argmax, argmin, logsumexp };
+
+/// The dims of a tensor that a reduction keeps.
+inline gs::short_list others(const std::vector<int>& dims, int rank) {
+  gs::short_list kept;
+  for (int d = 0; d < rank; ++d)
+    if (std::find(dims.begin(), dims.end(), d) == dims.end()) kept.push_back(d);
+  return kept;
+}
+
+inline gs::symbol emit_reduction(reduced kind, gs::symbol x, const gs::short_list& kept, std::int64_t count) {
+  gs::builder& b = *x.owner;
+  const gs::short_list all = gs::detail::counting(x.rank());
+  const auto sum = [&] { return gs::detail::emit_einsum(b, gs::list_view(&x, 1), gs::list_view(&all, 1), kept); };
+  switch (kind) {
+    case reduced::sum: return sum();
+    case reduced::mean: return gs::detail::emit_scale(sum(), 1.0 / double(count));
+    case reduced::max: return gs::detail::emit_reduce(x, gs::reduction::max, all, kept, "reduce");
+    case reduced::min: return gs::detail::emit_reduce(x, gs::reduction::min, all, kept, "reduce");
+    case reduced::prod: return gs::detail::emit_reduce(x, gs::reduction::prod, all, kept, "reduce");
+    case reduced::argmax: return gs::detail::emit_argmax(x, gs::reduction::max, all, kept, "reduce");
+    case reduced::argmin: return gs::detail::emit_argmax(x, gs::reduction::min, all, kept, "reduce");
+    case reduced::logsumexp: return gs::detail::emit_logsumexp(x, all, kept, "reduce");
+  }
+  return x;
+}
+
+}  // namespace detail
+
+inline command reduce_command() {
+  return {"reduce",
+          "one number of all along some dims; argmax and argmin, of one dim: the first index that has it",
+          "--kind max --mesh x=2 --in 8@x,6 --dims 0",
+          {{"--kind,--op", "sum, mean, max, min, prod, argmax, argmin or logsumexp (sum)"},
+           operand_option(),
+           dims_option("the dims that are reduced (all)"),
+           output_option()},
+          [](const arguments& a) {
+            const auto kind = detail::reduced(a.choice("kind", {"sum", "mean", "max", "min", "prod", "argmax", "argmin", "logsumexp"}, 0));
+            const shape x = a.tensor("in");
+            const std::vector<int> dims = a.dims("dims", x.rank());
+            if ((kind == detail::reduced::argmax || kind == detail::reduced::argmin) && dims.size() != 1)
+              throw refusal("--kind " + a.text("kind") + " is along one dim: say which with --dims");
+            std::int64_t count = 1;
+            detail::check_size(x, a.on.mesh);
+            for (const int d : dims) count *= x.extents[std::size_t(d)];
+            request r = detail::start(a, {x});
+            r.rounds = kind == detail::reduced::mean || kind == detail::reduced::logsumexp;
+            r.multiplies = kind == detail::reduced::prod;
+            r.body = [kind, kept = detail::others(dims, x.rank()), count](gs::builder&, std::span<const gs::symbol> in) {
+              return std::vector{detail::emit_reduction(kind, in[0], kept, count)};
+            };
+            return r;
+          }};
+}
+
+inline command softmax_command() {
+  return {"softmax",
+          "exp(x) by its sum over the last dim",
+          "--mesh x=2,y=2 --in 8@x,100@y",
+          {operand_option(), output_option()},
+          [](const arguments& a) {
+            request r = detail::start(a, {a.tensor("in")});
+            if (r.inputs[0].is.rank() == 0) throw refusal("a softmax is along the last dim: give --in at least one extent");
+            r.rounds = true;
+            r.body = [](gs::builder&, std::span<const gs::symbol> in) { return std::vector{gs::softmax(in[0])}; };
+            return r;
+          }};
+}
+
+inline command layer_norm_command() {
+  return {"layer-norm",
+          "(x - mean) / deviation * gamma + beta over the last dim",
+          "--mesh x=2,y=2 --in 8@x,100@y",
+          {operand_option(),
+           {"--gamma,--scale", "shape of gamma (the last dim, lying as in the operand)"},
+           {"--beta,--bias", "shape of beta (as that of gamma)"},
+           output_option()},
+          [](const arguments& a) {
+            const shape x = a.tensor("in");
+            if (x.rank() == 0) throw refusal("a layer norm is along the last dim: give --in at least one extent");
+            shape last{{x.extents.back()}, gs::sharding::replicated(1)};
+            last.layout[0] = x.layout[x.rank() - 1];
+            std::vector<shape> operands{x, last, last};
+            for (std::size_t i : {std::size_t(1), std::size_t(2)})
+              if (const char* key = i == 1 ? "gamma" : "beta"; a.has(key)) {
+                operands[i] = a.tensor(key);
+                if (operands[i].extents != last.extents)
+                  throw refusal("--" + std::string(key) + " " + a.text(key) + ": give it one dim of extent " + std::to_string(last.extents[0]));
+              }
+            request r = detail::start(a, operands);
+            r.rounds = true;
+            r.body = [](gs::builder&, std::span<const gs::symbol> in) { return std::vector{gs::layer_norm(in[0], in[1], in[2])}; };
+            return r;
+          }};
+}
+
+}  // namespace planning

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "options.hpp"
+
+#include <gshard/trace/window.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+// Subcommands that move elements: slice, pad, reverse, roll, concat.
+namespace planning {
+
+namespace detail {
+
+/// The window through which the result reads a dim of x.
+using window_maker = std::function<gs::window(gs::builder&, int dim)>;
+
+/// One step that reads all these dims through their windows at once.
+inline gs::symbol move_dims(gs::op kind, gs::symbol x, const std::vector<std::pair<int, window_maker>>& moved, double fill, bool inside) {
+  gs::builder& b = *x.owner;
+  gs::dim_list dims = x.get().dims, windows;
+  for (int d = 0; d < x.rank(); ++d) windows.push_back(0);
+  for (const auto& [d, make] : moved) {
+    const gs::window w = make(b, dims[d]);
+    dims.set(d, w.over);
+    windows.set(d, b.row_of(w));
+  }
+  return gs::detail::emit_moved(kind, x, dims, windows, fill, inside);
+}
+
+inline request move_request(const arguments& a, const shape& x, gs::op kind, std::vector<std::pair<int, window_maker>> moved, double fill = 0) {
+  request r = start(a, {x});
+  r.body = [kind, moved = std::move(moved), fill](gs::builder&, std::span<const gs::symbol> in) {
+    return std::vector{moved.empty() ? in[0] : move_dims(kind, in[0], moved, fill, kind == gs::op::strided_slice)};
+  };
+  return r;
+}
+
+inline std::string of_dim(const char* what, std::int64_t number, std::size_t d, const shape& x) {
+  return std::string(what) + " " + std::to_string(number) + " of dim " + std::to_string(d) + ", whose extent is " + std::to_string(x.extents[d]);
+}
+
+}  // namespace detail
+
+inline command slice_command() {
+  return {"slice",
+          "x[start:stop:stride] in every dim",
+          "--mesh x=2 --in 8@x,6 --start 0,2 --stop 8,6 --stride 2,1",
+          {operand_option(),
+           {"--start,--starts,--begin", "the first index of every dim; with --dims, of these (0)"},
+           {"--stop,--stops,--limit,--limits,--end", "the index behind the last one (the extent)"},
+           {"--stride,--strides,--step", "the distance of the indices (1)"},
+           dims_option("the dims that the numbers are for; all others stay whole"),
+           output_option()},
+          [](const arguments& a) {
+            const shape x = a.tensor("in");
+            const std::vector<std::int64_t> zeros(x.extents.size(), 0), ones(x.extents.size(), 1);
+            for (const char* key : {"start", "stop", "stride"}) a.check_dims_said(key, x.rank());
+            const auto start = a.per_dim("start", zeros, -most_of_window, most_of_window);
+            const auto stop = a.per_dim("stop", x.extents, -most_of_window, most_of_window);
+            const auto stride = a.per_dim("stride", ones, 1, most_of_window);
+            std::vector<std::pair<int, detail::window_maker>> moved;
+            for (std::size_t d = 0; d < x.extents.size(); ++d) {
+              const auto inside = [&](const char* what, std::int64_t n) {
+                if (n < -x.extents[d] || n > x.extents[d]) throw refusal(detail::of_dim(what, n, d, x) + ", is outside it");
+                return n < 0 ? n + x.extents[d] : n;
+              };
+              const std::int64_t from = inside("--start", start[d]), to = inside("--stop", stop[d]);
+              if (from >= to) throw refusal(detail::of_dim("--start", start[d], d, x) + ", leaves nothing before --stop " + std::to_string(stop[d]));
+              if (from == 0 && to == x.extents[d] && stride[d] == 1) continue;
+              moved.emplace_back(int(d), [from, to, step = stride[d]](gs::builder& b, int) { return gs::detail::slice_window(b, from, to, step); });
+            }
+            return detail::move_request(a, x, gs::op::strided_slice, moved);
+          }};
+}
+
+inline command pad_command() {
+  return {"pad",
+          "elements before, after and between those of every dim",
+          "--mesh x=2 --in 8@x,6 --low 1,0 --high 1,2 --value 0.5",
+          {operand_option(),
+           {"--low,--before,--edge-padding-low", "so many before every dim; with --dims, before these; negative ones take away (0)"},
+           {"--high,--after,--edge-padding-high", "so many after every dim (0)"},
+           {"--interior,--interior-padding", "so many between every two elements (0)"},
+           {"--value,--fill", "what they are (0)"},
+           dims_option("the dims that the numbers are for"),
+           output_option()},
+          [](const arguments& a) {
+            const shape x = a.tensor("in");
+            const std::vector<std::int64_t> zeros(x.extents.size(), 0);
+            const auto low = a.per_dim("low", zeros, -most_of_window, most_of_window);
+            const auto high = a.per_dim("high", zeros, -most_of_window, most_of_window);
+            const auto interior = a.per_dim("interior", zeros, 0, most_of_window - 1);
+            std::vector<std::pair<int, detail::window_maker>> moved;
+            for (std::size_t d = 0; d < x.extents.size(); ++d) {
+              if (low[d] == 0 && high[d] == 0 && interior[d] == 0) continue;
+              if (double(x.extents[d]) * double(1 + interior[d]) > 1e15) throw refusal("--interior " + a.text("interior") + " is too large for these extents");
+              moved.emplace_back(int(d), [low = int(low[d]), high = int(high[d]), interior = int(interior[d])](gs::builder& b, int dim) {
+                return gs::detail::pad_window(b, dim, low, high, interior);
+              });
+            }
+            return detail::move_request(a, x, gs::op::pad, moved, a.real("value", 0));
+          }};
+}
+
+inline command reverse_command() {
+  return {"reverse",
+          "the last element of a dim first",
+          "--mesh x=2 --in 8@x,6 --dims 0",
+          {operand_option(), dims_option("the dims that are reversed (all)"), output_option()},
+          [](const arguments& a) {
+            const shape x = a.tensor("in");
+            std::vector<std::pair<int, detail::window_maker>> moved;
+            for (const int d : a.dims("dims", x.rank())) moved.emplace_back(d, [](gs::builder&, int dim) { return gs::detail::reverse_window(dim); });
+            return detail::move_request(a, x, gs::op::reverse, moved);
+          }};
+}
+
+inline command roll_command() {
+  return {"roll",
+          "every element moved towards the end of a dim, those that fall off to its start",
+          "--mesh x=2 --in 8@x,6 --dims 0 --shift 3",
+          {operand_option(),
+           {"--shift,--shifts", "how far; negative numbers move towards the start", option::takes::text, true},
+           dims_option("the dims that the numbers are for (one number per dim)"),
+           output_option()},
+          [](const arguments& a) {
+            const shape x = a.tensor("in");
+            a.check_dims_said("shift", x.rank());
+            const auto shift = a.per_dim("shift", std::vector<std::int64_t>(x.extents.size(), 0), -most_of_window, most_of_window);
+            std::vector<std::pair<int, detail::window_maker>> moved;
+            for (std::size_t d = 0; d < shift.size(); ++d)
+              if (const auto by = int(shift[d] % x.extents[d]); by != 0)
+                moved.emplace_back(int(d), [by](gs::builder&, int dim) { return gs::detail::roll_window(dim, by); });
+            return detail::move_request(a, x, gs::op::roll, moved);
+          }};
+}
+
+inline command concat_command() {
+  return {"concat",
+          "tensors one after the other along a dim",
+          "--mesh x=2 --dim 0 --in 8@x,6 --in 4@x,6",
+          {operands_option("shape of an operand; once per operand, at most " + std::to_string(gs::rule::most_in)), dim_option("0"), output_option()},
+          [](const arguments& a) {
+            const std::vector<shape> parts = a.tensors("in");
+            if (parts.size() > std::size_t(gs::rule::most_in))
+              throw refusal("concat takes at most " + std::to_string(gs::rule::most_in) + " operands, not " + std::to_string(parts.size()));
+            const int at = a.dim("dim", parts[0].rank(), 0);
+            for (const shape& s : parts) {
+              if (s.rank() != parts[0].rank())
+                throw refusal("\"" + text_of(s, a.on.mesh) + "\" has " + std::to_string(s.rank()) + " dims, the first operand " +
+                              std::to_string(parts[0].rank()) + ": give all operands the same number of dims");
+              for (int d = 0; d < s.rank(); ++d)
+                if (d != at && s.extents[std::size_t(d)] != parts[0].extents[std::size_t(d)])
+                  throw refusal("dim " + std::to_string(d) + " of \"" + text_of(s, a.on.mesh) + "\" differs from that of the first operand: only dim " +
+                                std::to_string(at) + " may");
+            }
+            request r = detail::start(a, parts);
+            r.body = [at](gs::builder&, std::span<const gs::symbol> in) { return std::vector{gs::concat(gs::list_view<gs::symbol>(in.data(), in.size()), at)}; };
+            return r;
+          }};
+}
+
+}  // namespace planning

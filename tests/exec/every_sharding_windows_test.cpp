@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Every operation whose result is read through windows, and its gradient, whatever the layout of its operands, is the operation on one
+// device.
+#include "with_gradients.hpp"
+
+#include <gshard/trace/convolution.hpp>
+#include <gshard/trace/window.hpp>
+
+namespace gs = gshard;
+using gs::symbol;
+using run_graph::every_sharding, run_graph::trace, run_graph::lay_out, run_graph::with_gradients;
+using symbols = gs::list<symbol>;
+using given = std::span<const symbol>;
+using scope = gs::parameter_scope;
+
+namespace {
+
+const std::vector<gs::dims> sizes{{{'A', 12}, {'B', 6}}, {{'A', 7}, {'B', 3}}, {{'A', 5}, {'B', 1}}};
+
+/// f of the first operand, and its gradient.
+void check(const std::function<symbol(symbol)>& f) {
+  every_sharding(trace({{"AB"}},
+                       [&](const scope&, given x) {
+                         const symbol y = f(x[0]);
+                         symbols results{lay_out(y)};
+                         for (const symbol& g : gs::gradients(gs::sum(y * y), x.first(1))) results.push_back(lay_out(g));
+                         return results;
+                       }),
+                 {.dims = sizes, .most = 400});
+}
+
+}  // namespace
+
+TEST_CASE("slice") {
+  check([](symbol x) { return gs::slice(x, 0, 1, 5); });
+  check([](symbol x) { return gs::slice(x, 0, 0, 5, 2); });
+  check([](symbol x) { return gs::slice(x, 0, 2, 2); });
+}
+
+TEST_CASE("pad") {
+  check([](symbol x) { return gs::pad(x, 0, 2, 1); });
+  check([](symbol x) { return gs::pad(x, 1, 0, 5, 0, 0.25); });
+  check([](symbol x) { return gs::pad(x, 0, 1, 0, 2); });
+  check([](symbol x) { return gs::pad(x, 0, -1, -2); });
+  check([](symbol x) { return gs::pad(gs::pad(x, 0, 3, 0), 1, 0, 1); });
+}
+
+TEST_CASE("reverse") {
+  check([](symbol x) { return gs::reverse(x, 0); });
+  check([](symbol x) { return gs::reverse(gs::reverse(x, 1), 0); });
+}
+
+TEST_CASE("roll") {
+  for (const int shift : {1, -2, 3, 30, 0}) check([=](symbol x) { return gs::roll(x, 0, shift); });
+}
+
+TEST_CASE("concat") {
+  every_sharding(trace({{"AB"}, {"BB"}, {"AB"}},
+                       [&](const scope&, given x) {
+                         const symbol y = gs::concat({x[0], x[1], x[2], x[0]}, 0);
+                         symbols results{lay_out(y)};
+                         for (const symbol& g : gs::gradients(gs::sum(y * y), x)) results.push_back(g);
+                         return results;
+                       }),
+                 {.dims = sizes, .most = 400});
+  check([](symbol x) { return gs::concat({x, gs::slice(x, 0, 0, 3), gs::reverse(x, 0)}, 0); });
+}
+
+TEST_CASE("convolutions in one dim: stride, padding, window dilation, base dilation") {
+  const std::vector<gs::dims> images{{{'B', 2}, {'X', 12}, {'I', 3}, {'O', 4}, {'K', 3}}, {{'B', 1}, {'X', 7}, {'I', 2}, {'O', 3}, {'K', 2}}};
+  using w = gs::window_of_dim;
+  for (const w how : {w{}, w{1, 1, 1}, w{2, 1, 0}, w{1, 2, 2, 2}, w{1, 1, 1, 1, 2}, w{2, 2, 1, 1, 3}, w{3, 0, 2, 2, 2}})
+    every_sharding(trace({{"BXI"}, {"KIO"}},
+                         [&](const scope&, given x) {
+                           const symbol y = gs::conv<"BXI,xIO->BXO">(x[0], x[1], {how});
+                           symbols results{lay_out(y)};
+                           for (const symbol& g : gs::gradients(gs::sum(y * y), x)) results.push_back(lay_out(g));
+                           return results;
+                         }),
+                   {.dims = images, .most = 60});
+}
+
+TEST_CASE("convolutions in two dims, and gradients of gradients") {
+  const std::vector<gs::dims> images{{{'B', 2}, {'X', 6}, {'Y', 7}, {'I', 2}, {'O', 2}, {'K', 3}, {'L', 2}}};
+  every_sharding(trace({{"BIXY"}, {"KLIO"}},
+                       [&](const scope&, given x) {
+                         const symbol y = gs::conv<"BIXY,xyIO->BOXY">(x[0], x[1], {{.low = 1, .high = 1}, {.stride = 2, .high = 1}});
+                         symbols results{lay_out(y)};
+                         // Not y * y, which is differentiated once.
+                         const auto square = [](symbol s, symbol t) { return gs::einsum<"abcd,abcd->">(s, t); };
+                         const auto first = gs::gradients(square(y, y), x);
+                         for (const symbol& g : first) results.push_back(lay_out(g));
+                         for (const symbol& g : gs::gradients(square(first[0], first[0]), x)) results.push_back(g);
+                         for (const symbol& g : gs::gradients(square(first[1], first[1]), x)) results.push_back(g);
+                         return results;
+                       }),
+                 {.dims = images, .most = 60});
+}
+
+TEST_CASE("pooling") {
+  using w = gs::window_of_dim;
+  const std::vector<std::vector<gs::pool_window>> windows{
+      {{0, 3, {}}}, {{0, 2, w{2}}}, {{0, 3, w{1, 1, 1}}, {1, 2, w{1, 0, 1}}}, {{0, 3, w{2, 2, 1, 2, 1}}}, {{0, 3, w{2, 1, 1, 1, 2}}}};
+  for (const auto& over : windows) {
+    check([&](symbol x) { return gs::sum_pool(x, over); });
+    check([&](symbol x) { return gs::mean_pool(x, over); });
+    every_sharding(trace({{"AB"}},
+                         [&](const scope&, given x) {
+                           const symbol y = gs::max_pool(x[0], over);
+                           symbols results{lay_out(y), gs::min_pool(x[0], over)};
+                           for (const symbol& g : gs::gradients(gs::sum(y), x)) results.push_back(lay_out(g));
+                           return results;
+                         }),
+                   {.dims = sizes, .most = 150});
+  }
+}

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <gshard/pass/windowed.hpp>
+
+#include <array>
+#include <cstdint>
+
+namespace gs = gshard;
+using gs::detail::bytes_lacking, gs::detail::held, gs::detail::reads_its_block;
+
+namespace {
+
+// Dim 0 has `extent` elements, dim 1 `windows` positions of 3 taps that begin one before; one axis.
+constexpr gs::extents sizes(std::int64_t extent, std::int64_t positions, int devices) {
+  gs::extents e;
+  e.dims = {extent, positions, 3};
+  e.known_dims = {1, 1, 1};
+  e.axes[0] = devices;
+  e.known_axes = 1;
+  return e;
+}
+constexpr gs::window around{.over = 1, .taps_dim = 2, .low = -1};
+constexpr std::array<gs::window, 2> windows{gs::window{}, around};
+
+constexpr gs::value line(bool windowed) {
+  gs::value v;
+  v.dims.push_back(0);
+  v.layout = gs::sharding::replicated(1);
+  v.layout[0].push_back(0);
+  if (windowed) v.windows.push_back(1);
+  return v;
+}
+constexpr gs::detail::coordinates device(int i) { return {i}; }
+
+static_assert(held(line(true), 0, windows, sizes(12, 12, 3), device(0)) == gs::interval{0, 5});
+static_assert(held(line(true), 0, windows, sizes(12, 12, 3), device(1)) == gs::interval{3, 9});
+static_assert(held(line(true), 0, windows, sizes(12, 12, 3), device(2)) == gs::interval{7, 12});
+// One element from each side.
+static_assert(bytes_lacking(line(false), line(true), windows, sizes(12, 12, 3)) == 2 * 4);
+static_assert(gs::shard_elements(line(true), windows, sizes(12, 12, 3)) == 6 && gs::shard_elements(line(false), windows, sizes(12, 12, 3)) == 4);
+static_assert(gs::bytes_received(gs::op::collective_permute, 1, line(false), line(true), windows, sizes(12, 12, 3)) == 8 &&
+              gs::bytes_received(gs::op::collective_permute, 1, line(false), line(true), windows, sizes(12, 12, 1)) == 0);
+
+// Merged dims: blocks of the first are blocks of both where they are of one size.
+constexpr gs::window merged{.over = 1, .stride_dim = 2, .taps_dim = 2};
+constexpr bool same_blocks(std::int64_t first, int devices) {
+  gs::short_list axis;
+  axis.push_back(0);
+  return reads_its_block(merged, 0, axis, sizes(3 * first, first, devices));
+}
+static_assert(same_blocks(4, 2) && same_blocks(4, 4) && !same_blocks(5, 2) && !same_blocks(2, 4));
+// Not known: may not be.
+constexpr bool unknown() {
+  gs::extents e = sizes(12, 4, 2);
+  e.known_axes = 0;
+  gs::short_list axis;
+  axis.push_back(0);
+  return reads_its_block(merged, 0, axis, e);
+}
+static_assert(!unknown());
+
+}  // namespace

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <gshard/trace/along.hpp>
+
+#include "../tracing.hpp"
+
+namespace gs = gshard;
+using gs::builder, gs::dtype, gs::fault, gs::symbol;
+using tracing::fails, tracing::has_dims, tracing::input;
+
+namespace {
+
+static_assert(tracing::holds([](builder& b, auto&) {
+  const symbol y = gs::cumsum(input(b, "ABC"), -2, true);
+  const gs::node& n = b.program.nodes.back();
+  return has_dims(y, "ABC") && n.attr.integer[0] == 1 && n.attr.integer[1] == 1 && n.loops.blocked == 0;
+}));
+static_assert(tracing::holds([](builder& b, auto&) {
+  const gs::sorted s = gs::sort(input(b, "AB"), 0);
+  return has_dims(s.values, "AB") && has_dims(s.ids, "AB") && s.ids.get().type == dtype::i32 && b.program.nodes.back().loops.blocked == 1;
+}));
+static_assert(tracing::holds([](builder& b, auto&) {
+  const gs::sorted s = gs::top_k(input(b, "AB"), 3);
+  return has_dims(s.values, "A#") && has_dims(s.ids, "A#") && b.program.nodes.back().loops.blocked == 0;
+}));
+static_assert(fails(fault::rank_mismatch, "cumsum", [](builder& b, auto&) { gs::cumsum(input(b, "AB"), 2); }));
+static_assert(fails(fault::rank_mismatch, "sort", [](builder& b, auto&) { gs::sort(input(b, "AB"), -3); }));
+static_assert(fails(fault::bad_range, "top_k", [](builder& b, auto&) { gs::top_k(input(b, "AB"), 0); }));
+static_assert(fails(fault::wrong_type, "sort", [](builder& b, auto&) { gs::sort(input(b, "AB", dtype::i32)); }));
+
+}  // namespace

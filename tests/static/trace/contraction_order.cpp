@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <gshard/trace/contraction_order.hpp>
+
+#include <array>
+
+using gshard::short_list, gshard::detail::contraction_order;
+
+namespace {
+
+constexpr short_list list(std::initializer_list<int> values) {
+  short_list l;
+  for (const int v : values) l.push_back(v);
+  return l;
+}
+
+// A chain of matrices ab, bc, cd: first the pair whose result is smallest.
+constexpr unsigned first_pair(std::array<std::int64_t, 4> extents) {
+  const std::array operands{list({0, 1}), list({1, 2}), list({2, 3})};
+  const contraction_order order(operands, list({0, 3}), extents.data());
+  const unsigned left = order.left(7), right = 7 & ~left;
+  return (left & (left - 1)) != 0 ? left : right;
+}
+static_assert(first_pair({2, 100, 100, 100}) == 3 && first_pair({100, 100, 100, 2}) == 6);
+
+// What others need is kept, in order of appearance.
+constexpr std::array operands{list({0, 1}), list({1, 2}), list({1, 3})};
+constexpr std::array<std::int64_t, 4> extents{4, 4, 4, 4};
+constexpr contraction_order order(operands, list({3, 0}), extents.data());
+static_assert(order.kept(7) == list({3, 0}) && order.kept(3) == list({0, 1}) && order.kept(6) == list({1, 3}));
+
+}  // namespace

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <gshard/trace/convolution.hpp>
+#include <gshard/trace/window.hpp>
+
+#include "../tracing.hpp"
+
+namespace gs = gshard;
+using gs::builder, gs::dtype, gs::fault, gs::symbol;
+using tracing::fails, tracing::has_dims, tracing::input;
+
+namespace {
+
+// The paper's example (arXiv 2006.16668 table 4); without padding X x taps leave X - x + 1 positions.
+static_assert(tracing::holds([](builder& b, auto&) {
+  const symbol y = gs::conv<"BIXY,xyIO->BOXY">(input(b, "BIXY"), input(b, "PQIO"));
+  const gs::dim& x = b.program.dims[std::size_t(y.get().dims[2])];
+  return y.rank() == 4 && x.what == gs::dim::kind::linear && x.first_times == 1 && x.second_times == -1 && x.number == 1;
+}));
+// Taps of known extent and padding that makes up for them: the dim stays.
+static_assert(tracing::holds([](builder& b, auto&) {
+  const symbol w = gs::slice(input(b, "PIO"), 0, 0, 3);
+  return has_dims(gs::conv<"BXI,xIO->BXO">(input(b, "BXI"), w, {{.low = 1, .high = 1}}), "BXO");
+}));
+static_assert(tracing::holds([](builder& b, auto&) {
+  return has_dims(gs::max_pool(input(b, "BX"), {{1, 3, {.low = 1, .high = 1}}}), "BX") && b.program.nodes.back().outputs == 2;
+}));
+static_assert(fails(fault::rank_mismatch, "BXI,IO->BXO", [](builder& b, auto&) { gs::conv<"BXI,IO->BXO">(input(b, "BXI"), input(b, "IO")); }));
+static_assert(fails(fault::bad_range, "BX,x->BX", [](builder& b, auto&) { gs::conv<"BX,x->BX">(input(b, "BX"), input(b, "P"), {{.stride = 0}}); }));
+static_assert(fails(fault::dims_differ, "BXI,xIO->BXO", [](builder& b, auto&) { gs::conv<"BXI,xIO->BXO">(input(b, "BXI"), input(b, "PJO")); }));
+static_assert(fails(fault::bad_range, "max_pool", [](builder& b, auto&) { gs::max_pool(input(b, "BX"), {{1, 0, {}}}); }));
+
+}  // namespace

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <gshard/trace/reduce.hpp>
+
+#include "../tracing.hpp"
+
+namespace gs = gshard;
+using gs::builder, gs::dtype, gs::fault, gs::symbol;
+using tracing::fails, tracing::has_dims, tracing::input;
+
+namespace {
+
+static_assert(tracing::holds([](builder& b, auto&) {
+  const symbol y = gs::reduce_max<"abc->ca">(input(b, "GSE"));
+  const gs::node& n = b.program.nodes.back();
+  return has_dims(y, "EG") && n.kind == gs::op::reduce && n.attr.integer[0] == int(gs::reduction::max) && n.loops.blocked == 0;
+}));
+static_assert(tracing::holds([](builder& b, auto&) {
+  const symbol x = input(b, "GSE");
+  return has_dims(gs::reduce_min<"abc->">(x), "") && has_dims(gs::reduce_prod<"abc->b">(x), "S") &&
+         has_dims(gs::logsumexp<"abc->ab">(x), "GS") && has_dims(gs::stop_gradient(x), "GSE");
+}));
+static_assert(tracing::holds([](builder& b, auto&) {
+  const symbol i = gs::argmax<"abc->ca">(input(b, "GSE"));
+  return has_dims(i, "EG") && i.get().type == dtype::i32 && b.program.nodes.back().attr.integer[0] == 1;
+}));
+static_assert(fails(fault::rank_mismatch, "abc->a", [](builder& b, auto&) { gs::argmax<"abc->a">(input(b, "GSE")); }));
+static_assert(fails(fault::rank_mismatch, "ab->a", [](builder& b, auto&) { gs::reduce_max<"ab->a">(input(b, "A")); }));
+static_assert(fails(fault::wrong_type, "ab->a", [](builder& b, auto&) { gs::reduce_min<"ab->a">(input(b, "AB", dtype::i32)); }));
+
+}  // namespace

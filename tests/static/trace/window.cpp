@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <gshard/trace/window.hpp>
+
+#include "../tracing.hpp"
+
+namespace gs = gshard;
+using gs::builder, gs::dtype, gs::fault, gs::symbol;
+using tracing::fails, tracing::has_dims, tracing::input;
+
+namespace {
+
+constexpr const gs::window& window_of_last(const builder& b, int d) {
+  const gs::node& n = b.program.nodes.back();
+  return b.program.windows[std::size_t(gs::window_of(n, 0, d))];
+}
+
+static_assert(tracing::holds([](builder& b, auto&) {
+  const symbol y = gs::slice(input(b, "AB"), 1, 2, 9, 3);
+  const gs::window& w = window_of_last(b, 1);
+  return has_dims(y, "A#") && b.program.dims[std::size_t(w.over)].number == 3 && w.stride == 3 && w.low == 2 &&
+         gs::window_of(b.program.nodes.back(), 0, 0) == 0;
+}));
+static_assert(tracing::holds([](builder& b, auto&) {
+  const symbol y = gs::pad(input(b, "AB"), 0, 2, 1, 1);
+  const gs::dim& d = b.program.dims[std::size_t(y.get().dims[0])];
+  return d.what == gs::dim::kind::linear && d.first_times == 2 && d.number == 2 && window_of_last(b, 0).dilation == 2;
+}));
+// What leaves the extent alone leaves the dim alone.
+static_assert(tracing::holds([](builder& b, auto&) {
+  const symbol x = input(b, "AB");
+  return has_dims(gs::pad(x, 0, 1, -1), "AB") && has_dims(gs::reverse(x, 1), "AB") && has_dims(gs::roll(x, 0, 7), "AB") &&
+         window_of_last(b, 0).wrap;
+}));
+static_assert(tracing::holds([](builder& b, auto&) {
+  const symbol x = input(b, "AB"), y = gs::concat({x, gs::slice(x, 0, 0, 2), x}, 0);
+  const gs::node& n = b.program.nodes.back();
+  return y.rank() == 2 && n.inputs == 3 && gs::window_of(n, 1, 0) != gs::window_of(n, 2, 0) && gs::window_of(n, 1, 1) == 0;
+}));
+// The gradient of the gradient reads as the operation does.
+static_assert(tracing::holds([](builder& b, auto&) {
+  const symbol x = input(b, "AB");
+  for (const symbol y : {gs::slice(x, 0, 1, 8, 2), gs::pad(x, 0, 1, 2, 3), gs::reverse(x, 0), gs::roll(x, 0, 2)}) {
+    const gs::node n = b.program.nodes[std::size_t(y.get().producer)];
+    const symbol back = gs::detail::emit_moved_back(n, x, y);
+    const gs::node m = b.program.nodes.back();
+    if (gs::detail::emit_moved_back(m, y, back).get().dims != y.get().dims || !(b.program.nodes.back().loops.windows == n.loops.windows)) return false;
+  }
+  return true;
+}));
+static_assert(fails(fault::bad_range, "slice", [](builder& b, auto&) { gs::slice(input(b, "AB"), 0, 3, 2); }));
+static_assert(fails(fault::bad_range, "slice", [](builder& b, auto&) { gs::slice(gs::slice(input(b, "AB"), 0, 0, 4), 0, 0, 5); }));
+static_assert(fails(fault::rank_mismatch, "roll", [](builder& b, auto&) { gs::roll(input(b, "AB"), 2, 1); }));
+static_assert(fails(fault::dims_differ, "concat", [](builder& b, auto&) { gs::concat({input(b, "AB"), input(b, "AC")}, 0); }));
+
+}  // namespace
