@@ -4,6 +4,7 @@
 #include "run_graph.hpp"
 
 #include <gshard/pass/differentiate.hpp>
+#include <gshard/trace/convolution.hpp>
 #include <gshard/trace/einsum.hpp>
 #include <gshard/trace/embedding.hpp>
 #include <gshard/trace/gating.hpp>
@@ -164,6 +165,12 @@ TEST_CASE("gradients: rows") {
 TEST_CASE("gradients: gather") {
   check_gradients({{"CM"}, {"AB", i32, 'C'}, {"ABM"}},
                   [](given x) { return weigh(gs::gather(x[0], x[1]), x[2]); });
+}
+
+TEST_CASE("gradients: convolutions whose operands have indices that are summed alone") {
+  const auto square = [](symbol y) { return sum(y * y); };
+  check_gradients({{"BSA"}, {"MAE"}}, [&](given x) { return square(gs::conv<"BXI,xIO->BX">(x[0], x[1])); });
+  check_gradients({{"BSA"}, {"MEG"}}, [&](given x) { return square(gs::conv<"BXI,xOP->XO">(x[0], x[1])); });
 }
 
 TEST_CASE("gradients: reshape and annotate") {

@@ -276,7 +276,18 @@ class differentiator {
     const short_list &a = n.loops.in[0], &w = n.loops.in[1], &y = n.loops.out[0];
     const symbol x = in(n, 0), second = n.inputs > 1 ? in(n, 1) : b_.nothing();
     if (n.inputs > 1 && wants(n, 1)) {
-      const symbol g = emit_convolution(x, a, n.loops.windows, n.attr.dims, dy, y, w, second.get().dims);
+      std::uint32_t elsewhere = a.mask() | y.mask();
+      for (int d = 0; d < a.size(); ++d)
+        if (n.attr.dims[d]) elsewhere |= 1u << (n.attr.dims[d] - 1);
+      short_list known;
+      dim_list dims;
+      for (int d = 0; d < w.size(); ++d) {
+        if (!((elsewhere >> w[d]) & 1u)) continue;  // summed alone: the gradient is the same all along it
+        known.push_back(w[d]);
+        dims.push_back(second.get().dims[d]);
+      }
+      symbol g = emit_convolution(x, a, n.loops.windows, n.attr.dims, dy, y, known, dims);
+      if (!b_.failed() && known.size() < w.size()) g = emit_broadcast(g, known, second, w);
       add(n.input(1), g);
     }
     if (!wants(n, 0)) return;
