@@ -51,11 +51,15 @@ struct traced {
   std::size_t sources() const { return graph.inputs.size() + graph.parameters.size(); }
 };
 
+inline constexpr std::string_view axis_letters = "xyzw";
 inline gs::mesh_shape mesh_of_rank(std::size_t rank) {
-  constexpr std::array<const char*, 3> names{"x", "y", "z"};
   gs::mesh_shape m;
-  for (std::size_t a = 0; a < rank; ++a) m.push_back(names[a], gs::dynamic);
+  for (std::size_t a = 0; a < rank; ++a) m.push_back({&axis_letters[a], 1}, gs::dynamic);
   return m;
+}
+
+inline void check(const gs::diagnostic& problem, const std::string& during) {
+  if (problem) throw gs::error(during + ": fault " + std::to_string(int(problem.what)) + " " + std::string(problem.subject.view()));
 }
 
 /// Marks a tensor whose layout a test chooses: an `annotate` that gets its layout later.
@@ -67,7 +71,7 @@ inline gs::symbol lay_out(gs::symbol x) {
 
 inline traced trace(std::vector<input> inputs, const model& f, gs::trace_options options = {}) {
   gs::builder b;
-  b.mesh = mesh_of_rank(3);
+  b.mesh = mesh_of_rank(4);
   b.options = options;
   const gs::parameter_scope m(b, gs::dtype::f64);
   gs::list<gs::symbol> symbols;
@@ -76,7 +80,7 @@ inline traced trace(std::vector<input> inputs, const model& f, gs::trace_options
     b.program.inputs.push_back({gs::tensor_name(i.letters), symbols.back().id});
   }
   for (const gs::symbol& s : f(m, symbols)) b.program.outputs.push_back({gs::tensor_name("result"), s.id});
-  REQUIRE(int(b.program.problem.what) == 0);
+  check(b.program.problem, "tracing");
   traced t{b.program, std::move(inputs), {}};
   for (const gs::port& p : t.graph.inputs) t.free.push_back(p.value);
   for (const gs::parameter& p : t.graph.parameters) t.free.push_back(p.value);
@@ -90,6 +94,7 @@ struct setting {
   std::vector<int> mesh;
   gs::dims dims;
   std::vector<gs::sharding> layouts;
+  std::string known_axes{};  // to the compiler
   gs::compile_options options{};
   gs::run_context context{.seed = 5, .step = 3};
 };
@@ -97,8 +102,11 @@ struct setting {
 inline gs::plan_tables plan(const traced& t, const setting& s) {
   gs::graph g = t.graph;
   for (std::size_t i = 0; i < t.free.size(); ++i) g.at(t.free[i]).layout = s.layouts[i];
-  gs::plan_tables p = gs::compile(g, mesh_of_rank(s.mesh.size()), s.options);
-  REQUIRE(int(p.problem.what) == 0);
+  gs::mesh_shape mesh = mesh_of_rank(s.mesh.size());
+  for (const char a : s.known_axes)
+    if (const std::size_t i = axis_letters.find(a); i < s.mesh.size()) mesh.extents[i] = s.mesh[i];
+  gs::plan_tables p = gs::compile(g, mesh, s.options);
+  check(p.problem, "planning");
   return p;
 }
 
@@ -179,10 +187,11 @@ inline array collect(const gs::any_cluster& on, const gs::detail::bound_value& f
   for (std::size_t k = 0; k < addends; ++k)
     for (std::size_t e = 0; e < size; ++e) {
       complete = complete && known[k][e];
-      if (k > 0) parts[0][e] += parts[k][e];
+      if (k > 0) parts[0][e] = 
+          gs::detail::with_operation<double>(from.layout.pending, [&](auto combine, double) { return combine(parts[0][e], parts[k][e]); });
     }
-  if (!copies_agree) FAIL_CHECK("devices hold different copies of one element");
-  if (!complete) FAIL_CHECK("an element is on no device");
+  if (!copies_agree) throw gs::error("devices hold different copies of one element");
+  if (!complete) throw gs::error("an element is on no device");
   return parts[0];
 }
 
@@ -241,11 +250,11 @@ inline std::string text_of(const gs::sharding& s) {
   std::string t = "[";
   for (int d = 0; d < s.rank; ++d) {
     t += d ? "," : "";
-    for (int i = 0; i < s[d].size(); ++i) t += char('x' + s[d][i]);
-    if (s[d].empty()) t += '-';
+    for (int i = 0; i < s[d].size(); ++i) t += axis_letters[std::size_t(s[d][i])];
+    if (s[d].empty()) t += s.is_open(d) ? '*' : '-';
   }
   for (int a = 0; a < gs::max_axes; ++a)
-    if (s.is_partial(a)) t += std::string("+") + char('x' + a);
+    if (s.is_partial(a)) t += std::string("+") + axis_letters[std::size_t(a)];
   return t + "]";
 }
 inline std::string text_of(const setting& s) {
@@ -257,16 +266,18 @@ inline std::string text_of(const setting& s) {
   return t;
 }
 
-/// The largest difference of two lists of tensors, relative to the tensor's largest element; infinite if one
-/// is not a number.
+/// The largest difference of two lists of tensors, relative to the tensor's largest element; infinite if one alone
+/// is not a number or infinite.
 inline double distance(const arrays& a, const arrays& b) {
   REQUIRE(a.size() == b.size());
   double worst = 0;
   for (std::size_t i = 0; i < a.size(); ++i) {
     REQUIRE(a[i].size() == b[i].size());
     double scale = 1;
-    for (const double v : b[i]) scale = std::max(scale, std::abs(v));
+    for (const double v : b[i])
+      if (std::isfinite(v)) scale = std::max(scale, std::abs(v));
     for (std::size_t e = 0; e < a[i].size(); ++e) {
+      if (a[i][e] == b[i][e] || (std::isnan(a[i][e]) && std::isnan(b[i][e]))) continue;
       const double d = std::abs(a[i][e] - b[i][e]) / scale;
       worst = d <= worst ? worst : std::isnan(d) ? std::numeric_limits<double>::infinity() : d;
     }
