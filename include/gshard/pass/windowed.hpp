@@ -5,6 +5,7 @@
 #include <gshard/ir/graph.hpp>
 #include <gshard/ir/window.hpp>
 #include <gshard/pass/cost.hpp>
+#include <gshard/pass/reshard.hpp>
 
 #include <array>
 #include <cstddef>
@@ -30,10 +31,12 @@ constexpr std::int64_t overlap(const interval& has, const interval& wanted, std:
   return n;
 }
 
-/// Calls f(coordinates) for the devices along the axes of a mask, all others at 0; of a long axis for its ends and its middle alone.
+/// Of axes up to this extent all devices are looked at, of longer ones their ends and middle.
+inline constexpr int all_of = 16;
+
+/// Calls f(coordinates) for the devices along the axes of a mask, all others at 0.
 template <class F>
 constexpr void for_each_place(std::uint32_t axes, const extents& e, F f) {
-  constexpr int all_of = 16;
   coordinates at{};
   for (;;) {
     f(at);
@@ -58,10 +61,15 @@ constexpr std::uint32_t axes_of_windows(const value& v) {
   return mask;
 }
 
+/// The axes along which what devices hold before or after a move differs.
+constexpr std::uint32_t axes_of_move(const value& from, const value& to) {
+  return moving_axes(from.layout, to.layout) | axes_of_windows(from) | axes_of_windows(to);
+}
+
 /// Bytes of its new shard that a device lacks where one of the two holds what windows read; on the device that lacks most.
 constexpr std::int64_t bytes_lacking(const value& from, const value& to, list_view<window> windows, const extents& e) {
   std::int64_t most = 0;
-  for_each_place(axes_of_windows(from) | axes_of_windows(to), e, [&](const coordinates& at) {
+  for_each_place(axes_of_move(from, to), e, [&](const coordinates& at) {
     std::int64_t wanted = 1, has = 1;
     for (int d = 0; d < to.rank(); ++d) {
       const interval goal = held(to, d, windows, e, at);
@@ -73,12 +81,35 @@ constexpr std::int64_t bytes_lacking(const value& from, const value& to, list_vi
   return most * size_of(to.type);
 }
 
+/// Whether all that a window depends on is known.
+constexpr bool is_known(const window& w, const extents& e) {
+  const auto known = [&](int d) { return d == window::none || e.knows_dim(d); };
+  return known(w.over) && known(w.stride_dim) && known(w.low_dim) && known(w.taps_dim);
+}
+
+/// Whether no device lacks anything, whatever extents are not known yet.
+constexpr bool lacks_nothing(const value& from, const value& to, list_view<window> windows, const extents& e) {
+  std::uint32_t axes = axes_of_move(from, to);
+  if (axes & ~e.known_axes) return false;
+  for (int a = 0; axes != 0; ++a, axes >>= 1)
+    if ((axes & 1u) && e.axis(a) > all_of) return false;
+  for (int d = 0; d < to.rank(); ++d) {
+    if (!e.knows_dim(to.dims[d])) return false;
+    for (const value* v : {&from, &to})
+      if (!v->windows.empty() && !is_known(windows[std::size_t(v->windows[d])], e)) return false;
+  }
+  return bytes_lacking(from, to, windows, e) == 0;
+}
+
+/// Whether a dim that is whole is surely not read whole.
+constexpr bool reads_less(const window& w, int dim, const extents& e) {
+  return e.knows_dim(dim) && is_known(w, e) && reach(w.bind(e), {0, e.dim(w.over)}, e.dim(dim)).size() < e.dim(dim);
+}
+
 /// Whether every device's block of a dim, cut over `axes`, is just what its block of another dim reads, whatever extents are not known
 /// yet: nothing needs to move.
 constexpr bool reads_its_block(const window& w, int dim, const short_list& axes, const extents& e) {
-  const auto known = [&](int d) { return d == window::none || e.knows_dim(d); };
-  if ((axes.mask() & ~e.known_axes) || !known(dim) || !known(w.over) || !known(w.stride_dim) || !known(w.low_dim) || !known(w.taps_dim))
-    return false;
+  if ((axes.mask() & ~e.known_axes) || !e.knows_dim(dim) || !is_known(w, e)) return false;
   const bound_window bound = w.bind(e);
   bool same = true;
   for_each_place(axes.mask(), e, [&](const coordinates& at) {
