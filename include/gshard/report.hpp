@@ -6,3 +6,4 @@
 #include <gshard/report/auto_shard.hpp>
 #include <gshard/report/describe.hpp>
 #include <gshard/report/diagnostic.hpp>
+#include <gshard/report/reason.hpp>

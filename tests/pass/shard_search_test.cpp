@@ -211,7 +211,7 @@ TEST_CASE("search: layers whose names differ in numbers get one layout where not
   symbol x{&b, b.add_value(b.dims_of("BM", "x"), gs::dtype::f32)};
   b.program.inputs.push_back({gs::tensor_name("x"), x.id});
   for (int i = 0; i < 8; ++i) {
-    const gs::parameter_scope layer = m.scope(i);
+    const gs::parameter_scope layer = m.scope(std::to_string(i));
     x = x + gs::einsum<"BH,HM->BM">(gs::relu(gs::einsum<"BM,MH->BH">(x, layer.param("wi", "MH", gs::init::zeros()))),
                                     layer.param("wo", "HM", gs::init::zeros()));
   }

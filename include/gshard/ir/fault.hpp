@@ -24,6 +24,7 @@ enum class fault : std::uint8_t {
   dims_differ,            // one index stands for two different dims
   dims_do_not_broadcast,  // no way to line up the dims of an elementwise operation
   bad_range,              // a range or window outside its dim, or that is none
+  no_taps,                // a convolution's equation has no dim with a tap, or windows for more dims
   wrong_type,             // an operand has another element type than the operation needs
   does_not_divide,        // a static extent is not a multiple of the static extents of its axes
   incomplete_output,      // a declared layout has a pending sum

@@ -41,6 +41,8 @@ constexpr bool check_program() {
                 "gshard: the dims of an operand are not among the dims of the largest operand, in their order");
   static_assert(holds<What != fault::bad_range, operation, range_given<D.first, D.second>>,
                 "gshard: a range or window is empty, runs backwards or goes beyond its dim");
+  static_assert(holds<What != fault::no_taps, operation>,
+                "gshard: a convolution needs a tap (lower-case letter of its second operand) for every dim that a window moves along");
   static_assert(holds<What != fault::wrong_type, operation, operand_number<D.first>>,
                 "gshard: an operand has another element type than the operation takes");
   static_assert(holds<What != fault::does_not_divide, where, static_extent<detail_word, D.first>, cut_into<D.second>>,

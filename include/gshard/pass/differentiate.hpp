@@ -188,7 +188,9 @@ class differentiator {
       const symbol i{&b_, b_.add_node(op::iota, {}, r, attr, {{x.get().dims, dtype::i32}})};
       return cast(i, x.get().type);
     };
-    return map<[](auto v, auto a, auto b) { return a == b ? v : decltype(v)(0); }>(x, index(first), index(second));
+    const short_list all = counting(x.rank());
+    return emit_map_of(undifferentiated<[](auto v, auto a, auto b) { return a == b ? v : decltype(v)(0); }, 3>,
+                       std::array{x, index(first), index(second)}, std::array{all, all, all}, x);
   }
 
   constexpr symbol emit_broadcast(symbol x, const short_list& from, symbol like, const short_list& to) {
@@ -236,21 +238,21 @@ class differentiator {
   constexpr void pull_back_extremum(const node& n, symbol dy) {
     const symbol x = in(n, 0), y = out(n);
     const short_list all = counting(x.rank()), kept = kept_of(n), own = counting(y.rank());
-    const symbol hit = emit_map_of(pointwise_of<[](auto v, auto best) { return v == best ? decltype(v)(1) : decltype(v)(0); }, 2>,
+    const symbol hit = emit_map_of(undifferentiated<[](auto v, auto best) { return v == best ? decltype(v)(1) : decltype(v)(0); }, 2>,
                                    std::array{x, y}, std::array{all, kept}, x);
     const symbol hits = emit_einsum(b_, list_view(&hit, 1), list_view(&all, 1), kept);
-    const symbol share = emit_map_of(pointwise_of<[](auto d, auto count) { return d / count; }, 2>, std::array{dy, hits}, std::array{own, own}, y);
-    add(n.input(0), emit_map_of(pointwise_of<[](auto v, auto d) { return v * d; }, 2>, std::array{hit, share}, std::array{all, kept}, x));
+    const symbol share = emit_map_of(undifferentiated<[](auto d, auto count) { return d / count; }, 2>, std::array{dy, hits}, std::array{own, own}, y);
+    add(n.input(0), emit_map_of(undifferentiated<[](auto v, auto d) { return v * d; }, 2>, std::array{hit, share}, std::array{all, kept}, x));
   }
 
   /// dy * the product of the other elements, which is y / x, but where some element is zero: then the product of those that are not.
   constexpr void pull_back_product(const node& n, symbol dy) {
     const symbol x = in(n, 0), y = out(n);
     const short_list all = counting(x.rank()), kept = kept_of(n);
-    const symbol zero = emit_map_of(pointwise_of<[](auto v) { return v == decltype(v)(0) ? decltype(v)(1) : decltype(v)(0); }, 1>,
+    const symbol zero = emit_map_of(undifferentiated<[](auto v) { return v == decltype(v)(0) ? decltype(v)(1) : decltype(v)(0); }, 1>,
                                     std::array{x}, std::array{all}, x);
     const symbol zeros = emit_einsum(b_, list_view(&zero, 1), list_view(&all, 1), kept);
-    const symbol filled = emit_map_of(pointwise_of<[](auto v) { return v == decltype(v)(0) ? decltype(v)(1) : v; }, 1>, std::array{x}, std::array{all}, x);
+    const symbol filled = emit_map_of(undifferentiated<[](auto v) { return v == decltype(v)(0) ? decltype(v)(1) : v; }, 1>, std::array{x}, std::array{all}, x);
     rule r = n.loops;
     const symbol others{&b_, b_.add_node(op::reduce, {filled.id}, r, n.attr, {{y.get().dims, y.get().type}})};
     constexpr auto slope = [](auto v, auto count, auto product, auto d) {
@@ -258,7 +260,7 @@ class differentiator {
       if (v == number(0)) return count == number(1) ? d * product : number(0);
       return count == number(0) ? d * product / v : number(0);
     };
-    add(n.input(0), emit_map_of(pointwise_of<slope, 4>, std::array{x, zeros, others, dy}, std::array{all, kept, kept, kept}, x));
+    add(n.input(0), emit_map_of(undifferentiated<slope, 4>, std::array{x, zeros, others, dy}, std::array{all, kept, kept, kept}, x));
   }
 
   constexpr void pull_back_concat(const node& n, symbol dy) {

@@ -111,13 +111,13 @@ class expander {
 
   constexpr void expand_softmax(const node& n) {
     const symbol x = in(n, 0), m = emit_reduce(x, reduction::max, all(x), rows(x), "softmax");
-    const symbol e = map_rows(pointwise_of<[](auto v, auto top) { return exponential(v - top); }, 2>, std::array{x, m});
-    give(n, 0, map_rows(pointwise_of<[](auto v, auto total) { return v / total; }, 2>, std::array{e, sum_of(e, rows(x))}));
+    const symbol e = map_rows(undifferentiated<[](auto v, auto top) { return exponential(v - top); }, 2>, std::array{x, m});
+    give(n, 0, map_rows(undifferentiated<[](auto v, auto total) { return v / total; }, 2>, std::array{e, sum_of(e, rows(x))}));
   }
   constexpr void expand_softmax_grad(const node& n) {
     const symbol y = in(n, 0), dy = in(n, 1);
-    const symbol total = sum_of(map_rows(pointwise_of<[](auto a, auto b) { return a * b; }, 2>, std::array{y, dy}), rows(y));
-    give(n, 0, map_rows(pointwise_of<[](auto v, auto d, auto s) { return v * (d - s); }, 3>, std::array{y, dy, total}));
+    const symbol total = sum_of(map_rows(undifferentiated<[](auto a, auto b) { return a * b; }, 2>, std::array{y, dy}), rows(y));
+    give(n, 0, map_rows(undifferentiated<[](auto v, auto d, auto s) { return v * (d - s); }, 3>, std::array{y, dy, total}));
   }
 
   struct normalised {
@@ -125,27 +125,29 @@ class expander {
     symbol scale;  // 1 / deviation
   };
   constexpr normalised normalise(symbol x, double epsilon) {
-    const symbol d = map_rows(pointwise_of<[](auto v, auto mean) { return v - mean; }, 2>, std::array{x, row_mean(x)});
-    const symbol variance = row_mean(map_rows(pointwise_of<[](auto v) { return v * v; }, 1>, std::array{d}));
-    const symbol scale = map<[](auto v, auto e) { return decltype(v)(1) / square_root(v + e); }>(
-        variance, emit_scale(emit_constant(pointwise_constant<1>, variance), epsilon));
-    return {map_rows(pointwise_of<[](auto v, auto s) { return v * s; }, 2>, std::array{d, scale}), scale};
+    const symbol d = map_rows(undifferentiated<[](auto v, auto mean) { return v - mean; }, 2>, std::array{x, row_mean(x)});
+    const symbol variance = row_mean(map_rows(undifferentiated<[](auto v) { return v * v; }, 1>, std::array{d}));
+    const short_list own = counting(variance.rank());
+    const symbol scale = emit_map_of(undifferentiated<[](auto v, auto e) { return decltype(v)(1) / square_root(v + e); }, 2>,
+                                     std::array{variance, emit_scale(emit_constant(pointwise_constant<1>, variance), epsilon)},
+                                     std::array{own, own}, variance);
+    return {map_rows(undifferentiated<[](auto v, auto s) { return v * s; }, 2>, std::array{d, scale}), scale};
   }
   constexpr void expand_layer_norm(const node& n) {
     const normalised x = normalise(in(n, 0), n.attr.number[0]);
-    give(n, 0, emit_map_of(pointwise_of<[](auto v, auto gamma, auto beta) { return v * gamma + beta; }, 3>, std::array{x.x, in(n, 1), in(n, 2)},
+    give(n, 0, emit_map_of(undifferentiated<[](auto v, auto gamma, auto beta) { return v * gamma + beta; }, 3>, std::array{x.x, in(n, 1), in(n, 2)},
                            std::array{all(x.x), last(x.x), last(x.x)}, x.x));
   }
   constexpr void expand_layer_norm_grad(const node& n) {
     const normalised x = normalise(in(n, 0), n.attr.number[0]);
     const symbol dy = in(n, 2);
-    const symbol g = emit_map_of(pointwise_of<[](auto d, auto gamma) { return d * gamma; }, 2>, std::array{dy, in(n, 1)},
+    const symbol g = emit_map_of(undifferentiated<[](auto d, auto gamma) { return d * gamma; }, 2>, std::array{dy, in(n, 1)},
                                  std::array{all(dy), last(dy)}, dy);
-    const symbol product = map_rows(pointwise_of<[](auto a, auto b) { return a * b; }, 2>, std::array{g, x.x});
+    const symbol product = map_rows(undifferentiated<[](auto a, auto b) { return a * b; }, 2>, std::array{g, x.x});
     const symbol of_g = row_mean(g), of_product = row_mean(product);
-    give(n, 0, map_rows(pointwise_of<[](auto d, auto v, auto a, auto b, auto s) { return s * (d - a - v * b); }, 5>,
+    give(n, 0, map_rows(undifferentiated<[](auto d, auto v, auto a, auto b, auto s) { return s * (d - a - v * b); }, 5>,
                         std::array{g, x.x, of_g, of_product, x.scale}));
-    give(n, 1, sum_of(map_rows(pointwise_of<[](auto a, auto b) { return a * b; }, 2>, std::array{dy, x.x}), last(dy)));
+    give(n, 1, sum_of(map_rows(undifferentiated<[](auto a, auto b) { return a * b; }, 2>, std::array{dy, x.x}), last(dy)));
     give(n, 2, sum_of(dy, last(dy)));
   }
 

@@ -37,6 +37,7 @@ class partitioner {
       : g_(g), mesh_(mesh), axes_(mesh.count), e_(e), unsaid_(unsaid), first_(g.values.size(), -1), overwritten_(g.values.size(), 0), completed_(g.values.size(), 0) {}
 
   constexpr partitioned run(bool keep_pending_outputs) {
+    keeps_pending_ = keep_pending_outputs;
     for (const parameter& p : g_.parameters) enter(p.value);
     for (const port& p : g_.inputs) enter(p.value);
     want_annotated();
@@ -80,6 +81,7 @@ class partitioner {
   code_place place_;
   int operand_ = 0;
   bool said_ = true;
+  bool keeps_pending_ = false;
 
   static constexpr int factors = short_list::largest + 1;
   /// Axes by factor.
@@ -226,6 +228,13 @@ class partitioner {
     result_.steps.push_back(n);
     return to;
   }
+  /// An output may be asked for as it comes.
+  constexpr bool may_stay_pending(std::int32_t v) const {
+    if (!keeps_pending_) return false;
+    for (const port& p : g_.outputs)
+      if (p.value == v) return true;
+    return false;
+  }
   /// Whether the program says that a tensor may be brought to other layouts where it is used.
   constexpr bool may_move(std::int32_t v) const {
     const std::int32_t producer = g_.at(v).producer;
@@ -295,13 +304,12 @@ class partitioner {
   constexpr std::int32_t exchange(std::int32_t from, std::int32_t of, const held_as& wanted) {
     const std::int32_t to = add_version(of, wanted.layout, wanted.windows);
     const value &before = version(from), &after = version(to);
-    bool has_all = true;
+    bool has_all = lacks_nothing(before, after, g_.windows, e_), contained = true;
     for (int d = 0; d < before.rank(); ++d) {
       const bool plain = before.windows.empty() && (after.windows.empty() || after.windows[d] == 0);
-      has_all = has_all && (before.layout[d].empty() || (plain && before.layout[d].is_prefix_of(after.layout[d])));
+      contained = contained && (before.layout[d].empty() || (plain && before.layout[d].is_prefix_of(after.layout[d])));
     }
-    has_all = has_all || lacks_nothing(before, after, g_.windows, e_);
-    const op kind = has_all ? op::slice : before.layout.same_layout(after.layout) ? op::collective_permute : op::all_to_all;
+    const op kind = has_all || contained ? op::slice : before.layout.same_layout(after.layout) ? op::collective_permute : op::all_to_all;
     return add_move(kind, axes_of_move(before, after), from, to);
   }
 
@@ -456,7 +464,7 @@ class partitioner {
       const sharding made = result_layout(n, o, c, pending);
       sharding wanted = v.layout;
       if (wanted.partial & ~made.partial) total += unwanted;
-      wanted.partial = std::uint8_t(wanted.partial & made.partial);
+      wanted.partial = may_stay_pending(n.output(o)) ? made.partial : std::uint8_t(wanted.partial & made.partial);
       wanted.pending = made.pending;
       if (n.kind == op::sort) refine(wanted, v.layout.open, made);
       if (const dim_list windows = windows_of_result(n, made); !windows.empty()) {
@@ -554,6 +562,7 @@ class partitioner {
       first_[std::size_t(n.output())] = alias(source, n.output());
       return;
     }
+    if (n.kind == op::reshape && place_rows(n)) return;
     pending_parts pending = pending_through(n);
     const choice c = choose(n, pending);
     node step = n;
@@ -570,6 +579,42 @@ class partitioner {
     for (int o = 0; o < n.outputs; ++o) step.out[o] = add_version(n.output(o), result_layout(n, o, c, pending));
     for (int o = 0; o < n.in_place; ++o) overwritten_[std::size_t(root(n.input(o)))] = 1;
     result_.steps.push_back(step);
+  }
+  /// A reshape of a dim whose axes cut it, or its first part, into single rows, which further axes cut: each device has part of one row
+  /// before and after, and keeps it. Needs the number of rows. False if that is not so.
+  constexpr bool place_rows(const node& n) {
+    const int at = n.attr.integer[0], direction = n.attr.integer[1];
+    if (direction != 1 && direction != -1) return false;
+    const std::int32_t operand = first_[std::size_t(n.input(0))];
+    const sharding from = version(operand).layout;
+    const dim_list& parts = g_.at(direction > 0 ? n.input(0) : n.output()).dims;  // of the side where rows are a dim
+    short_list rows, rest;
+    if (direction > 0) {
+      rows = from[at];
+      rest = from[at + 1];
+    } else {
+      std::int64_t cuts = 1;
+      for (int i = 0; i < from[at].size(); ++i) {
+        (cuts < e_.dim(parts[at]) ? rows : rest).push_back(from[at][i]);
+        if (rest.empty()) cuts *= e_.axis(from[at][i]);
+      }
+    }
+    if (from.partial || rows.empty() || rest.empty() || (rows.mask() & ~e_.known_axes) || !e_.knows_dim(parts[at]) ||
+        e_.devices(rows.mask()) != e_.dim(parts[at]))
+      return false;
+    sharding to = sharding::replicated(g_.at(n.output()).rank());
+    for (int d = 0; d < to.rank; ++d) {
+      const int source = d <= at ? d : d - at > (direction > 0 ? 0 : 1) ? d + direction : d;
+      if (d != at && !(direction < 0 && d == at + 1)) to[d] = from[source];
+    }
+    to[at] = rows;
+    for (int i = 0; i < rest.size(); ++i) to[direction > 0 ? at : at + 1].push_back(rest[i]);
+    node step = n;
+    step.in[0] = operand;
+    step.out[0] = add_version(n.output(), to);
+    check_not_overwritten(n.input(0));
+    result_.steps.push_back(step);
+    return true;
   }
   /// The result of a reshape in which devices hold other blocks than the layout says: brought there at once.
   constexpr void place_merged(const node& n, node step, const sharding& made, const dim_list& windows) {

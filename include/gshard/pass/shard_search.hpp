@@ -45,19 +45,20 @@ class shard_searcher {
     }
   }
 
-  /// One variable after the other, in two orders: those of a program, and the largest tensors first. What is not chosen yet is left
-  /// to propagation, so that one choice can carry others along. Then single choices change while that helps.
+  /// One variable after the other, in the order of the program and with the largest tensors first. What is not chosen yet is left to
+  /// propagation, so that one choice can carry others along. Then single choices change while that helps, from there and elsewhere.
   constexpr void try_some() {
     list<std::int32_t> order;
     for (std::size_t v = 0; v < count(); ++v) order.push_back(std::int32_t(v));
-    beam(order);
+    beam(order, true);
+    beam(order, false);
     for (std::size_t i = 1; i < order.size(); ++i)
       for (std::size_t k = i; k > 0 && elements(order[k]) > elements(order[k - 1]); --k) {
         const std::int32_t other = order[k];
         order[k] = order[k - 1];
         order[k - 1] = other;
       }
-    beam(order);
+    beam(order, false);
     if (o_.memory_limit > 0) look_around(smallest());
     for (int start = 0; start < o_.restarts && !spent(); ++start) look_around(arbitrary(start));
   }
@@ -141,17 +142,21 @@ class shard_searcher {
     for (std::size_t v = 0; v < count(); ++v)
       if (p[v] >= 0) space_.assign(g, v, space_.variables[v].candidates[std::size_t(p[v])]);
   }
-  /// What propagation makes of choices for some variables.
-  constexpr picks completed(const picks& p) {
+  /// What propagation makes of choices for some variables; if `open`, it may refine these as well.
+  constexpr picks completed(const picks& p, bool open) {
     for (std::size_t v = 0; v < g_.values.size(); ++v) g_.values[v].layout = program_.values[v].layout;
-    assign(g_, p);
+    for (std::size_t v = 0; v < count(); ++v) {
+      if (p[v] < 0) continue;
+      const shard_variable& x = space_.variables[v];
+      sharding least = x.candidates[std::size_t(p[v])];
+      if (open) least.open = g_.at(x.values.front()).layout.open;
+      space_.assign(g_, v, least);
+    }
     propagate(g_, e_);
     picks all = p;
     for (std::size_t v = 0; v < count(); ++v) {
-      if (p[v] >= 0) continue;
-      const shard_variable& x = space_.variables[v];
-      const int found = x.find(g_.at(x.values.front()).layout);
-      all[v] = std::int16_t(found < 0 ? 0 : found);
+      const int found = space_.variables[v].find(g_.at(space_.variables[v].values.front()).layout);
+      if (found >= 0 || all[v] < 0) all[v] = std::int16_t(found < 0 ? 0 : found);
     }
     return all;
   }
@@ -181,24 +186,36 @@ class shard_searcher {
     best_score_ = s;
   }
 
-  constexpr void beam(const list<std::int32_t>& order) {
+  /// Whether every dim keeps the axes that it has and maybe gets more.
+  static constexpr bool extends(const sharding& before, const sharding& after) {
+    for (int d = 0; d < before.rank; ++d)
+      if (!before[d].is_prefix_of(after[d])) return false;
+    return true;
+  }
+  /// by_axis: first what the first mesh axis cuts, then what the second does, ...; a tensor that has got its axes may get more from
+  /// propagation. Else every tensor gets all its axes at once, and no more.
+  constexpr void beam(const list<std::int32_t>& order, bool by_axis) {
     const auto start = [&](const picks& chosen) {
-      state s{chosen, completed(chosen), {}};
+      state s{chosen, completed(chosen, by_axis), {}};
       s.s = evaluate(s.all);
       return s;
     };
     list<state> now{start(picks(count(), -1))};
-    for (const std::int32_t v : order) {
-      const shard_variable& x = space_.variables[std::size_t(v)];
-      list<state> next = now;
-      for (const state& s : now)
-        for (std::size_t c = 0; x.candidates.size() > 1 && c < x.candidates.size() && !spent(); ++c) {
-          picks chosen = s.chosen;
-          chosen[std::size_t(v)] = std::int16_t(c);
-          insert(next, start(chosen));
-        }
-      now = static_cast<list<state>&&>(next);
-    }
+    for (int axis = 0; axis < (by_axis ? mesh_.count : 1); ++axis)
+      for (const std::int32_t v : order) {
+        const shard_variable& x = space_.variables[std::size_t(v)];
+        list<state> next = now;
+        for (const state& s : now)
+          for (std::size_t c = 0; x.candidates.size() > 1 && c < x.candidates.size() && !spent(); ++c) {
+            const std::int16_t so_far = s.chosen[std::size_t(v)];
+            const sharding &before = x.candidates[std::size_t(so_far < 0 ? 0 : so_far)], &after = x.candidates[c];
+            if (by_axis && ((before.used() ^ after.used()) != 1u << axis || !extends(before, after))) continue;
+            picks chosen = s.chosen;
+            chosen[std::size_t(v)] = std::int16_t(c);
+            insert(next, start(chosen));
+          }
+        now = static_cast<list<state>&&>(next);
+      }
     for (const state& s : now) keep_best(s.all, s.s);
     look_around(now.front().all);
   }
@@ -291,7 +308,7 @@ constexpr diagnostic unknown_extents(const graph& g, const mesh_shape& mesh, con
 /// Chooses layouts for the inputs and parameters of a traced program: those whose plan takes the least time on a step (`price`), among
 /// those that leave a device within its memory. Annotations are kept; open dims may be cut further. A candidate is what
 /// `compile` makes of a whole assignment, so nothing of the planner is modelled twice. All ways are tried where `evaluations` allows
-/// it. Else a beam search and improvements from several starts try what it allows: where names of tensors differ in numbers alone, as
+/// it. Else a beam search (axis by axis, and all at once) and improvements from several starts try what it allows: where names of tensors differ in numbers alone, as
 /// those of layers do, first with one layout for all of them. Extents and mesh must be known. Reports `unknown_extent`, `too_little_memory`, and what is wrong with the program.
 /// @see auto_shard
 constexpr shard_choice search_shardings(const graph& g, const mesh_shape& mesh, const search_options& o) {

@@ -81,35 +81,36 @@ constexpr std::int64_t bytes_lacking(const value& from, const value& to, list_vi
   return most * size_of(to.type);
 }
 
-/// Whether all that a window depends on is known.
-constexpr bool is_known(const window& w, const extents& e) {
+/// Whether the extents that say what is held of a dim, cut over `axes`, are known and not assumed.
+constexpr bool is_known(const window& w, int dim, const short_list& axes, const extents& e) {
   const auto known = [&](int d) { return d == window::none || e.knows_dim(d); };
-  return known(w.over) && known(w.stride_dim) && known(w.low_dim) && known(w.taps_dim);
+  return (axes.mask() & ~e.known_axes) == 0 && known(dim) && known(w.over) && known(w.stride_dim) && known(w.low_dim) && known(w.taps_dim);
 }
 
-/// Whether no device lacks anything, whatever extents are not known yet.
+/// Whether every device has all that it will hold, whatever extents are not known yet. Of long axes not all devices are looked at, so not
+/// with these.
 constexpr bool lacks_nothing(const value& from, const value& to, list_view<window> windows, const extents& e) {
   std::uint32_t axes = axes_of_move(from, to);
-  if (axes & ~e.known_axes) return false;
   for (int a = 0; axes != 0; ++a, axes >>= 1)
     if ((axes & 1u) && e.axis(a) > all_of) return false;
   for (int d = 0; d < to.rank(); ++d) {
-    if (!e.knows_dim(to.dims[d])) return false;
-    for (const value* v : {&from, &to})
-      if (!v->windows.empty() && !is_known(windows[std::size_t(v->windows[d])], e)) return false;
+    const int before = from.windows.empty() ? 0 : from.windows[d], after = to.windows.empty() ? 0 : to.windows[d];
+    if (before == after && from.layout[d] == to.layout[d]) continue;
+    if (!is_known(windows[std::size_t(before)], from.dims[d], from.layout[d], e) || !is_known(windows[std::size_t(after)], to.dims[d], to.layout[d], e))
+      return false;
   }
   return bytes_lacking(from, to, windows, e) == 0;
 }
 
 /// Whether a dim that is whole is surely not read whole.
 constexpr bool reads_less(const window& w, int dim, const extents& e) {
-  return e.knows_dim(dim) && is_known(w, e) && reach(w.bind(e), {0, e.dim(w.over)}, e.dim(dim)).size() < e.dim(dim);
+  return is_known(w, dim, {}, e) && reach(w.bind(e), {0, e.dim(w.over)}, e.dim(dim)).size() < e.dim(dim);
 }
 
 /// Whether every device's block of a dim, cut over `axes`, is just what its block of another dim reads, whatever extents are not known
 /// yet: nothing needs to move.
 constexpr bool reads_its_block(const window& w, int dim, const short_list& axes, const extents& e) {
-  if ((axes.mask() & ~e.known_axes) || !e.knows_dim(dim) || !is_known(w, e)) return false;
+  if (!is_known(w, dim, axes, e)) return false;
   const bound_window bound = w.bind(e);
   bool same = true;
   for_each_place(axes.mask(), e, [&](const coordinates& at) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <gshard/pass/plan.hpp>
+#include <gshard/report/reason.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -107,7 +108,7 @@ inline std::string describe(const plan_view& plan, const node& step) {
   return s;
 }
 
-/// A whole plan, a line a step.
+/// A whole plan, a line a step; of every step that communicates, which operation and line of the program it serves, and why.
 inline std::string describe(const plan_view& plan) {
   std::string s = "mesh";
   for (int a = 0; a < plan.mesh.rank(); ++a) {
@@ -124,7 +125,11 @@ inline std::string describe(const plan_view& plan) {
   };
   for (const port& p : plan.inputs) line("  input", p.value, {});
   for (const parameter& p : plan.parameters) line("  param", p.value, p.name.view());
-  for (const node& step : plan.steps) s.append("  ").append(describe(plan, step)).append("\n");
+  for (std::size_t i = 0; i < plan.steps.size(); ++i) {
+    s.append("  ").append(describe(plan, plan.steps[i]));
+    if (const std::string why = describe_reason(plan, i); !why.empty()) s.append("  ").append(why);
+    s += '\n';
+  }
   for (const port& p : plan.outputs) line("  output", p.value, {});
   return s;
 }

@@ -26,6 +26,8 @@ constexpr std::string_view sentence(fault what) {
     case fault::dims_differ: return "one index or operation meets two different dims";
     case fault::dims_do_not_broadcast: return "the dims of an operand are not among the dims of the largest operand, in their order";
     case fault::bad_range: return "a range or window is empty, runs backwards or goes beyond its dim";
+    case fault::no_taps:
+      return "a convolution needs a tap (lower-case letter of its second operand) for every dim that a window moves along";
     case fault::wrong_type: return "an operand has another element type than the operation takes";
     case fault::does_not_divide: return "a static extent is not a multiple of the static extents of the mesh axes that cut it";
     case fault::incomplete_output: return "a pending sum (partial) is used where a complete tensor is declared";

@@ -103,7 +103,7 @@ constexpr symbol emit_windowed_einsum(symbol x, symbol w, const equation& e, lis
     windows.set(d, b.row_of(in));
   }
   if (spatial == 0 || (how.size() > 1 && how.size() != spatial)) {
-    b.fail(fault::rank_mismatch, text, {}, int(how.size()), int(spatial));
+    b.fail(fault::no_taps, text);
     return b.nothing();
   }
   dim_list dims;

@@ -87,7 +87,9 @@ dual<T> square_root(dual<T> x) {
   return {r, x.slope / (T(2) * r)};
 }
 
-constexpr symbol emit_logsumexp(symbol x, const short_list& factors, const short_list& output, std::string_view text) {
+// A template, so that its functions cost only those who call it.
+template <class Symbol>
+constexpr symbol emit_logsumexp(Symbol x, const short_list& factors, const short_list& output, std::string_view text) {
   builder& b = *x.owner;
   const symbol largest = emit_reduce(x, reduction::max, factors, output, text);
   if (b.failed()) return b.nothing();
@@ -144,7 +146,7 @@ constexpr symbol argmin(here x) {
 template <fixed_string Equation>
 constexpr symbol logsumexp(here x) {
   const equation& e = detail::checked_equation<Equation, 1>(*x.owner);
-  return detail::emit_logsumexp(x, e.operands[0], e.output, Equation.view());
+  return detail::emit_logsumexp<here>(x, e.operands[0], e.output, Equation.view());
 }
 /// stop_gradient(x): x, through which no gradient flows.
 constexpr symbol stop_gradient(here x) { return detail::emit_map(*x.owner, detail::pointwise_stop, list_view(&x, 1)); }

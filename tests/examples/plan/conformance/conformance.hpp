@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include "plan/check.hpp"
-#include "plan/commands.hpp"
-#include "plan/facts.hpp"
+#include "../requests.hpp"
 
 #include <doctest/doctest.h>
 
@@ -11,14 +9,8 @@
 #include <cstdlib>
 #include <initializer_list>
 #include <iostream>
-#include <map>
-#include <optional>
-#include <sstream>
-#include <stdexcept>
 #include <string>
 #include <string_view>
-#include <utility>
-#include <vector>
 
 // Situations of other partitioners' test suites, in our shapes and letters: what they send, and what we may send at most.
 namespace conformance {
@@ -64,40 +56,6 @@ struct row {
 
 namespace detail {
 
-/// The words of a command line: `--name value`, `--name`, and what stands alone.
-struct command {
-  std::string name;
-  std::vector<std::string> positional;
-  std::map<std::string, std::vector<std::string>> options;
-
-  explicit command(std::string_view text) {
-    std::istringstream in{std::string(text)};
-    in >> name;
-    std::string option;  // waits for its value
-    for (std::string word; in >> word;) {
-      if (word.starts_with("--")) options[option = word];
-      else if (option.empty()) positional.push_back(word);
-      else options[std::exchange(option, "")].push_back(word);
-    }
-  }
-  const std::vector<std::string>& all(const std::string& option) const {
-    const auto at = options.find(option);
-    if (at == options.end()) throw std::invalid_argument(name + " without " + option);
-    return at->second;
-  }
-  const std::string& one(const std::string& option) const { return all(option).at(0); }
-  std::optional<std::string> maybe(const std::string& option) const {
-    return options.contains(option) ? std::optional(one(option)) : std::nullopt;
-  }
-};
-
-inline pl::request request_of(const command& c) {
-  const pl::setting s{pl::parse_mesh(c.one("--mesh")), gs::dtype::f32, c.options.contains("--keep-partial")};
-  if (c.name == "einsum") return pl::einsum_request(s, c.positional.at(0), c.all("--in"), c.maybe("--out"));
-  if (c.name == "reshard") return pl::reshard_request(s, c.one("--from"), c.one("--to"));
-  throw std::invalid_argument("no subcommand " + c.name);
-}
-
 struct outcome {
   std::string refused, result, expected, kinds;
   traffic ours;
@@ -107,14 +65,13 @@ struct outcome {
   }
 };
 
-inline std::string expected_result(const row& r, const command& c) {
-  if (!r.result.empty()) return std::string(r.result);
-  return c.name == "reshard" ? c.one("--to") : c.one("--out");
+inline std::string expected_result(const row& r, const pl::request& asked) {
+  return r.result.empty() ? pl::text_of(asked.output.value(), asked.mesh) : std::string(r.result);
 }
 
 inline outcome outcome_of(const pl::plan_facts& f) {
   outcome o;
-  o.result = pl::text_of(f.output.whole, f.mesh);
+  o.result = pl::text_of(f.outputs[0].whole, f.mesh);
   for (const pl::step_facts& s : f.steps) {
     o.kinds += (o.kinds.empty() ? "" : " ") + std::string(gs::name(s.kind));
     o.ours = o.ours + traffic{s.groups > 0 ? 1 : 0, s.bytes};
@@ -141,17 +98,16 @@ inline void check(const row& r) {
   CAPTURE(r.source);
   CAPTURE(r.command);
   outcome o;
-  const command c(r.command);
   try {
-    const pl::request request = request_of(c);
+    const pl::request request = requests::request_of(std::string(r.command));
+    o.expected = expected_result(r, request);
     const pl::planned p = pl::make_plan(request);
     const pl::plan_facts f = pl::facts_of(p);
     o = outcome_of(f);
-    if (is_cheap(f)) CHECK(pl::largest_error(request, p) == 0);
+    if (is_cheap(f)) CHECK(requests::right(request));
   } catch (const pl::refusal& e) {
     o.refused = e.what();
   }
-  o.expected = expected_result(r, c);
   print(r, o);
   CAPTURE(o.kinds);
   if (!r.gap.empty()) {

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Both operands are cut along the contracted index: whether the sum shall be whole or cut is for a strict program to say.
+// expect: gshard: a sum over a cut index would be completed unsaid \(strict\)
+// expect: over_axis<.*"x"
+#include <gshard/plan.hpp>
+
+namespace gs = gshard;
+using gs::in, gs::none, gs::P;
+
+#if defined(MUST_FAIL)
+inline constexpr auto model = [](auto&, auto x, auto w) { return gs::einsum<"BM,MH->BH">(x, w); };
+#else
+inline constexpr auto model = [](auto&, auto x, auto w) { return gs::annotate<P<"x", none>>(gs::einsum<"BM,MH->BH">(x, w)); };
+#endif
+using compiled = gs::program<model, gs::mesh<gs::axis<"x">>, in<"BM", P<none, "x">>, in<"MH", P<"x", none>>, gs::strict>;
+static_assert(compiled::plan.count(gs::op::reduce_scatter) == 1);

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// A slice of a slice that has fewer elements.
+// expect: gshard: a range or window is empty, runs backwards or goes beyond its dim
+// expect: in_operation<.*"slice"
+// expect: range_given<5, 4>
+#include <gshard/plan.hpp>
+
+namespace gs = gshard;
+using gs::in, gs::none, gs::P;
+
+#if defined(MUST_FAIL)
+constexpr int stop = 5;
+#else
+constexpr int stop = 4;
+#endif
+inline constexpr auto model = [](auto&, auto x) { return gs::slice(gs::slice(x, 0, 0, 4), 0, 0, stop); };
+using compiled = gs::program<model, gs::mesh<gs::axis<"x">>, in<"AB", P<"x", none>>>;
+static_assert(compiled::plan.collectives() > 0);

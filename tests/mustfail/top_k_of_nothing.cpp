@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The best zero elements.
+// expect: gshard: a range or window is empty, runs backwards or goes beyond its dim
+// expect: in_operation<.*"top_k"
+#include <gshard/plan.hpp>
+
+namespace gs = gshard;
+using gs::in, gs::none, gs::P;
+
+#if defined(MUST_FAIL)
+constexpr int k = 0;
+#else
+constexpr int k = 1;
+#endif
+inline constexpr auto model = [](auto&, auto x) { return gs::top_k(x, k).values; };
+using compiled = gs::program<model, gs::mesh<gs::axis<"x">>, in<"AB", P<"x", none>>>;
+static_assert(compiled::plan.collectives() == 0);

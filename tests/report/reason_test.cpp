@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <gshard/report/reason.hpp>
+
+#include <gshard/plan.hpp>
+#include <gshard/report/describe.hpp>
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+namespace gs = gshard;
+using gs::in, gs::none, gs::P;
+
+namespace {
+
+constexpr std::size_t line = __LINE__;
+inline constexpr auto model = [](auto&, auto x, auto w, auto y) {
+  auto h = gs::einsum<"AB,BC->AC">(x, w);
+  auto s = gs::softmax(gs::relu(h) + y);
+  return gs::roll(gs::annotate<P<none, "x">>(s), 1, 1);
+};
+using program = gs::program<model, gs::mesh<gs::axis<"x">>, in<"AB", P<none, "x">>, in<"BC", P<"x", none>>, in<"AC", P<"x", none>>>;
+
+std::string reason_for(gs::op kind, int nth = 0) {
+  for (std::size_t i = 0; i < program::plan.steps.size(); ++i)
+    if (program::plan.steps[i].kind == kind && nth-- == 0) return gs::describe_reason(program::plan, i);
+  return "no such step";
+}
+std::string at(std::size_t after) { return " at reason_test.cpp:" + std::to_string(line + after); }
+
+}  // namespace
+
+TEST_CASE("every move names the operation and the line that it serves, and why") {
+  INFO(gs::describe(program::plan));
+  CHECK(reason_for(gs::op::reduce_scatter) == "for map" + at(3) + ": completes the sum of einsum" + at(2));
+  CHECK(reason_for(gs::op::all_to_all) == "for annotate" + at(4) + ": as annotated");
+  CHECK(reason_for(gs::op::collective_permute) == "for roll" + at(4) + ": fetches what its windows reach beyond a block");
+  CHECK(gs::describe(program::plan).find("  for annotate at reason_test.cpp:") != std::string::npos);
+}
+
+TEST_CASE("steps that move nothing have no reason") {
+  for (std::size_t i = 0; i < program::plan.steps.size(); ++i)
+    CHECK(gs::describe_reason(program::plan, i).empty() == !gs::traits(program::plan.steps[i].kind).collective);
+}
