@@ -49,6 +49,14 @@ TEST_CASE("scale by constants, powers of extents, and one over the extents that 
                     {4.5}});
 }
 
+TEST_CASE("a reshape to dims of another product is refused when it is bound") {
+  const auto split = [](std::int64_t second) {
+    run({{"A"}}, {{'A', 6}, {'B', 2}, {'C', second}}, {{1, 2, 3, 4, 5, 6}}, [](const scope&, given x) { return symbols{gs::split_dim<0>(x[0], "BC")}; });
+  };
+  CHECK_NOTHROW(split(3));
+  CHECK_THROWS_WITH_AS(split(4), "reshape: a tensor of 6 elements cannot have dims of 8", gs::error);
+}
+
 TEST_CASE("casts truncate and round as C++ does") {
   const arrays y = run({{"A"}, {"A", gs::dtype::i32, 'A'}}, {{'A', 3}}, {{1.75, -1.75, 0.1}, {2, 0, 1}},
                        [](const scope&, given x) {

@@ -183,8 +183,8 @@ inline symbol call(gs::builder& b, const step& s, const symbols& x) {
     case verb::softmax: return gs::softmax(x[0]);
     case verb::layer_norm: return gs::layer_norm(x[0], x[1], x[2], 0.125);
     case verb::cross_entropy: return gs::cross_entropy(x[0], x[1], n[0] / 8.0);
-    case verb::merge_dims: return gs::detail::emit_reshape(x[0], n[0], 1);
-    case verb::split_dim: return gs::detail::emit_reshape(x[0], n[0], -1);
+    case verb::merge_dims: return gs::detail::emit_merge(x[0], n[0]);
+    case verb::split_dim: return gs::detail::emit_split(x[0], n[0]);
     case verb::slice: return gs::slice(x[0], n[0], n[1], n[2], n[3]);
     case verb::pad: return gs::pad(x[0], n[0], n[1], n[2], n[3], n[4] / 4.0);
     case verb::reverse: return gs::reverse(x[0], n[0]);

@@ -310,8 +310,7 @@ class partitioner {
       contained = contained && (before.layout[d].empty() || (plain && before.layout[d].is_prefix_of(after.layout[d])));
     }
     const op kind = has_all || contained ? op::slice : before.layout.same_layout(after.layout) ? op::collective_permute : op::all_to_all;
-    const std::uint32_t axes = moving_axes(before.layout, after.layout) | axes_of_windows(before) | axes_of_windows(after);
-    return add_move(kind, axes, from, to);
+    return add_move(kind, axes_of_move(before, after), from, to);
   }
 
   /// Parts of operands, and so of a result, that are still to be combined, over the axes of a mask.
@@ -338,14 +337,17 @@ class partitioner {
     held_as h{layout_of(loops, c.cuts, pending.of(i)), {}};
     if (n.loops.windows.empty()) return h;
     const dim_list& dims = g_.at(n.input(i)).dims;
-    bool any = false;
+    bool any = false, less = false;
     for (int d = 0; d < loops.size(); ++d) {
-      const int w = h.layout[d].empty() ? 0 : window_of(n, i, d);
-      const bool needed = w && !reads_its_block(g_.windows[std::size_t(w)], dims[d], h.layout[d], e_);
+      const int w = window_of(n, i, d);
+      const bool whole = h.layout[d].empty();
+      const bool needed = w && (whole ? reads_less(g_.windows[std::size_t(w)], dims[d], e_) : !reads_its_block(g_.windows[std::size_t(w)], dims[d], h.layout[d], e_));
       h.windows.push_back(needed ? w : 0);
-      any = any || needed;
+      (whole ? less : any) |= needed;
     }
-    if (!any) h.windows = {};
+    if (any) return h;
+    // What is read of dims that are whole is less to receive, but where all of them is there already.
+    if (std::int32_t from = -1; !less || cost(n.input(i), h, from) >= cost(n.input(i), h.layout)) h.windows = {};
     return h;
   }
   constexpr std::int64_t operand_cost(const node& n, int i, const choice& c, const pending_parts& pending) const {

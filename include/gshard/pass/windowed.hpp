@@ -5,6 +5,7 @@
 #include <gshard/ir/graph.hpp>
 #include <gshard/ir/window.hpp>
 #include <gshard/pass/cost.hpp>
+#include <gshard/pass/reshard.hpp>
 
 #include <array>
 #include <cstddef>
@@ -30,10 +31,12 @@ constexpr std::int64_t overlap(const interval& has, const interval& wanted, std:
   return n;
 }
 
-/// Calls f(coordinates) for the devices along the axes of a mask, all others at 0; of a long axis for its ends and its middle alone.
+/// Of axes up to this extent all devices are looked at, of longer ones their ends and middle.
+inline constexpr int all_of = 16;
+
+/// Calls f(coordinates) for the devices along the axes of a mask, all others at 0.
 template <class F>
 constexpr void for_each_place(std::uint32_t axes, const extents& e, F f) {
-  constexpr int all_of = 16;
   coordinates at{};
   for (;;) {
     f(at);
@@ -58,10 +61,15 @@ constexpr std::uint32_t axes_of_windows(const value& v) {
   return mask;
 }
 
+/// The axes along which what devices hold before or after a move differs.
+constexpr std::uint32_t axes_of_move(const value& from, const value& to) {
+  return moving_axes(from.layout, to.layout) | axes_of_windows(from) | axes_of_windows(to);
+}
+
 /// Bytes of its new shard that a device lacks where one of the two holds what windows read; on the device that lacks most.
 constexpr std::int64_t bytes_lacking(const value& from, const value& to, list_view<window> windows, const extents& e) {
   std::int64_t most = 0;
-  for_each_place(axes_of_windows(from) | axes_of_windows(to), e, [&](const coordinates& at) {
+  for_each_place(axes_of_move(from, to), e, [&](const coordinates& at) {
     std::int64_t wanted = 1, has = 1;
     for (int d = 0; d < to.rank(); ++d) {
       const interval goal = held(to, d, windows, e, at);
@@ -79,12 +87,24 @@ constexpr bool is_known(const window& w, int dim, const short_list& axes, const 
   return (axes.mask() & ~e.known_axes) == 0 && known(dim) && known(w.over) && known(w.stride_dim) && known(w.low_dim) && known(w.taps_dim);
 }
 
-/// Whether every device has all that it will hold, whatever extents are not known yet. Both over the same axes.
+/// Whether every device has all that it will hold, whatever extents are not known yet. Of long axes not all devices are looked at, so not
+/// with these.
 constexpr bool lacks_nothing(const value& from, const value& to, list_view<window> windows, const extents& e) {
-  for (int d = 0; d < to.rank(); ++d)
-    for (const value* v : {&from, &to})
-      if (const int row = v->windows.empty() ? 0 : v->windows[d]; row && !is_known(windows[std::size_t(row)], v->dims[d], v->layout[d], e)) return false;
-  return from.layout.same_layout(to.layout) && bytes_lacking(from, to, windows, e) == 0;
+  std::uint32_t axes = axes_of_move(from, to);
+  for (int a = 0; axes != 0; ++a, axes >>= 1)
+    if ((axes & 1u) && e.axis(a) > all_of) return false;
+  for (int d = 0; d < to.rank(); ++d) {
+    const int before = from.windows.empty() ? 0 : from.windows[d], after = to.windows.empty() ? 0 : to.windows[d];
+    if (before == after && from.layout[d] == to.layout[d]) continue;
+    if (!is_known(windows[std::size_t(before)], from.dims[d], from.layout[d], e) || !is_known(windows[std::size_t(after)], to.dims[d], to.layout[d], e))
+      return false;
+  }
+  return bytes_lacking(from, to, windows, e) == 0;
+}
+
+/// Whether a dim that is whole is surely not read whole.
+constexpr bool reads_less(const window& w, int dim, const extents& e) {
+  return is_known(w, dim, {}, e) && reach(w.bind(e), {0, e.dim(w.over)}, e.dim(dim)).size() < e.dim(dim);
 }
 
 /// Whether every device's block of a dim, cut over `axes`, is just what its block of another dim reads, whatever extents are not known

@@ -53,6 +53,8 @@ static_assert(gradients_fit("AB",
                             [](auto& m, symbol x) { return x * m.param("bias", "B", init::zeros()) - x; }));
 static_assert(gradients_fit("B", [](auto& m, symbol x) { return x * m.param("w", "AB", init::zeros()); }));
 static_assert(gradients_fit("ABC", [](auto&, symbol x) { return gs::split_dim<1>(gs::merge_dims<1>(x)); }));
+static_assert(gradients_fit("AB", [](auto&, symbol x) { return gs::split_dim<0>(x, "CD"); }));
+static_assert(gradients_fit("AB", [](auto&, symbol x) { return gs::squeeze<0>(gs::squeeze<1>(gs::expand_dims<1>(x))); }));
 static_assert(gradients_fit("AB", [](auto&, symbol x) { return gs::dropout(x, 0.5); }));
 static_assert(gradients_fit("AB", [](auto&, symbol x) { return gs::annotate<gs::P<"x", gs::none>>(x); }));
 static_assert(gradients_fit("AB", [](auto&, symbol x) { return gs::cast<double>(x); }));

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 namespace gs = gshard;
-using gs::detail::bytes_lacking, gs::detail::held, gs::detail::reads_its_block;
+using gs::detail::bytes_lacking, gs::detail::held, gs::detail::lacks_nothing, gs::detail::reads_its_block, gs::detail::reads_less;
 
 namespace {
 
@@ -57,5 +57,20 @@ constexpr bool unknown() {
   return reads_its_block(merged, 0, axis, e);
 }
 static_assert(!unknown());
+
+// From whole to what a block's windows read: nothing is lacking, if all that is known.
+constexpr bool from_whole(const gs::extents& e) {
+  gs::value whole = line(false);
+  whole.layout = gs::sharding::replicated(1);
+  return lacks_nothing(whole, line(true), windows, e);
+}
+static_assert(from_whole(sizes(12, 12, 3)) && !from_whole(sizes(12, 12, 17)) && !lacks_nothing(line(false), line(true), windows, sizes(12, 12, 3)));
+static_assert([] {
+  gs::extents e = sizes(12, 12, 3);
+  e.known_dims[2] = 0;
+  return !from_whole(e);
+}());
+// 4 positions of 3 taps, the first one before the start, read 5 elements.
+static_assert(reads_less(around, 0, sizes(12, 4, 1)) && !reads_less(around, 0, sizes(5, 4, 1)));
 
 }  // namespace

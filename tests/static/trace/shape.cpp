@@ -36,6 +36,26 @@ static_assert(fails(fault::rank_mismatch, "split_dim", [](builder& b, auto&) {
   gs::split_dim<0>(symbol{&b, b.add_value(wide, gs::dtype::f32)});
 }));
 
+// Any dim is taken apart into two that are named, and dims of extent 1 come and go; the others may be cut.
+static_assert(tracing::holds([](builder& b, auto&) {
+  const symbol y = gs::split_dim<0>(input(b, "AB"), "CD");
+  const gs::rule r = b.program.nodes.back().loops;
+  return has_dims(y, "CDB") && tracing::reads(r.in[0], {0, 2}) && tracing::reads(r.out[0], {0, 1, 2}) && r.blocked == 2;
+}));
+static_assert(tracing::holds([](builder& b, auto&) {
+  const symbol y = gs::expand_dims<1>(input(b, "AB"));
+  const gs::rule before = b.program.nodes.back().loops;
+  const symbol z = gs::squeeze<1>(y);
+  const gs::rule after = b.program.nodes.back().loops;
+  return has_dims(y, "A#B") && has_dims(z, "AB") && tracing::reads(before.out[0], {0, 1, 2}) && before.blocked == 2 &&
+         tracing::reads(after.in[0], {0, 1, 2}) && after.blocked == 2 && has_dims(gs::expand_dims<2>(z), "AB#") &&
+         has_dims(gs::squeeze<0>(input(b, "A")), "");
+}));
+static_assert(fails(fault::rank_mismatch, "split_dim", [](builder& b, auto&) { gs::split_dim<0>(input(b, "AB"), "CDE"); }));
+static_assert(fails(fault::rank_mismatch, "expand_dims", [](builder& b, auto&) { gs::expand_dims<3>(input(b, "AB")); }));
+static_assert(fails(fault::rank_mismatch, "expand_dims", [](builder& b, auto&) { gs::expand_dims<0>(input(b, "ABCDEFGH")); }));
+static_assert(fails(fault::rank_mismatch, "squeeze", [](builder& b, auto&) { gs::squeeze<2>(input(b, "AB")); }));
+
 static_assert(tracing::holds([](builder& b, auto&) {
   const symbol y = gs::annotate<P<"x", none, gs::any>>(input(b, "ABC"));
   const gs::sharding& s = y.get().layout;
