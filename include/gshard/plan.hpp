@@ -19,6 +19,5 @@
 #include <gshard/trace/shape.hpp>
 #include <gshard/trace/window.hpp>
 
-#include <gshard/pass/auto_shard.hpp>
 #include <gshard/pass/differentiate.hpp>
 #include <gshard/pass/program.hpp>

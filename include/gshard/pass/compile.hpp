@@ -65,7 +65,8 @@ constexpr void check_divisibility(graph& g, std::int32_t v, const tensor_name& n
 }  // namespace detail
 
 /// Everything after tracing: propagate, partition, schedule. Reports what it finds wrong in `problem`.
-constexpr plan_tables compile(graph& g, const mesh_shape& mesh, const compile_options& options) {
+template <class Graph>
+constexpr plan_tables compile(Graph& g, const mesh_shape& mesh, const compile_options& options) {
   plan_tables p;
   p.mesh = mesh;
   if (!g.problem) propagate(g, detail::assume_extents(g.dims, mesh, options.known));

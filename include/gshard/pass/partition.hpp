@@ -304,12 +304,13 @@ class partitioner {
   constexpr std::int32_t exchange(std::int32_t from, std::int32_t of, const held_as& wanted) {
     const std::int32_t to = add_version(of, wanted.layout, wanted.windows);
     const value &before = version(from), &after = version(to);
-    bool has_all = lacks_nothing(before, after, g_.windows, e_), contained = true;
+    bool contained = true;
     for (int d = 0; d < before.rank(); ++d) {
       const bool plain = before.windows.empty() && (after.windows.empty() || after.windows[d] == 0);
       contained = contained && (before.layout[d].empty() || (plain && before.layout[d].is_prefix_of(after.layout[d])));
     }
-    const op kind = has_all || contained ? op::slice : before.layout.same_layout(after.layout) ? op::collective_permute : op::all_to_all;
+    const bool has_all = contained || lacks_nothing(before, after, g_.windows, e_);
+    const op kind = has_all ? op::slice : before.layout.same_layout(after.layout) ? op::collective_permute : op::all_to_all;
     return add_move(kind, axes_of_move(before, after), from, to);
   }
 
