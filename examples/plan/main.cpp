@@ -29,6 +29,7 @@ using namespace planning;
 struct command_line {
   std::string mesh, type = "f32";
   bool json = false, check = false, draw = false, keep_partial = false;
+  std::int64_t loop_above = setting{}.loop_above;
   const command* chosen = nullptr;
   arguments given;
 };
@@ -51,7 +52,7 @@ void add(CLI::App& app, const option& o, arguments& given) {
 void add(CLI::App& app, const command& c, command_line& line) {
   CLI::App* sub = app.add_subcommand(c.name, c.what);
   for (const option& o : c.options) add(*sub, o, line.given);
-  sub->footer("--mesh x=2,y=4 is required; --dtype, --check, --json, --draw and --keep-partial are options of every subcommand: gshard-plan --help.\n"
+  sub->footer("--mesh x=2,y=4 is required; --dtype, --check, --json, --draw, --keep-partial and --loop-above are options of every subcommand: gshard-plan --help.\n"
               "A shape is written 4@x,24,100@(y,z)+partial(w), see there.\n\nExample:\n  gshard-plan " + c.name + " " + c.example + " --check");
   sub->callback([&] { line.chosen = &c; });
 }
@@ -81,7 +82,7 @@ void print(const plan_facts& f, const std::optional<comparison>& checked, const 
 /// The exit status: whether the plan computes what one device does.
 int run(command_line& c) {
   if (c.mesh.empty()) throw refusal("--mesh is missing: name the axes and their extents, as in --mesh x=2,y=4");
-  c.given.on = {parse_mesh(c.mesh), c.type == "f64" ? gs::dtype::f64 : gs::dtype::f32, c.keep_partial};
+  c.given.on = {parse_mesh(c.mesh), c.type == "f64" ? gs::dtype::f64 : gs::dtype::f32, c.keep_partial, c.loop_above};
   const request r = c.chosen->make(c.given);
   const planned p = make_plan(r);
   const std::optional<comparison> checked = c.check ? std::optional(compare(r, p)) : std::nullopt;
@@ -116,6 +117,9 @@ int main(int argc, char** argv) {
   app.add_flag("--check", c.check, "run it on simulated devices and on one, and compare");
   app.add_flag("--draw", c.draw, "draw how inputs and outputs lie on the mesh")->excludes(json);
   app.add_flag("--keep-partial", c.keep_partial, "without --out: leave pending sums pending");
+  app.add_option("--loop-above", c.loop_above, "einsums gather operands, and scatter sums, of more bytes per device block by block")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
   for (const command& one : all) add(app, one, c);
   // "-inf" is a number, not options.
   std::vector<std::string> words(argv + 1, argv + argc);
