@@ -33,8 +33,8 @@ struct partitioned {
 
 class partitioner {
  public:
-  constexpr partitioner(graph& g, const mesh_shape& mesh, const extents& e, strictness unsaid = strictness::automatic)
-      : g_(g), mesh_(mesh), axes_(mesh.count), e_(e), unsaid_(unsaid), first_(g.values.size(), -1), overwritten_(g.values.size(), 0), completed_(g.values.size(), 0) {}
+  constexpr partitioner(graph& g, const mesh_shape& mesh, const extents& e, strictness unsaid, std::int64_t loop_bytes)
+      : g_(g), mesh_(mesh), axes_(mesh.count), e_(e), unsaid_(unsaid), loop_bytes_(loop_bytes), first_(g.values.size(), -1), overwritten_(g.values.size(), 0), completed_(g.values.size(), 0) {}
 
   constexpr partitioned run(bool keep_pending_outputs) {
     keeps_pending_ = keep_pending_outputs;
@@ -71,6 +71,7 @@ class partitioner {
   int axes_;
   const extents& e_;
   strictness unsaid_;
+  std::int64_t loop_bytes_;
   list<std::int32_t> first_;  // by value of the graph: its first version, a value of the plan
   list<std::int32_t> next_;   // by value of the plan: the next version of the same tensor
   list<char> overwritten_;    // by value of the graph: a node before wrote over it
@@ -551,6 +552,69 @@ class partitioner {
     if (lowest != 0) try_axis(n, pending, options, a + 1, c, best, lowest);
   }
 
+  /// What travels of an einsum (0, 1: that operand; 2: the sums of its result; -1: nothing), between which devices, and how it lies.
+  struct loop {
+    int travels = -1;
+    std::uint32_t axes = 0;
+    std::int32_t from = -1;
+    sharding to;
+  };
+  /// Whether a tensor in this layout is known to have more than so many bytes per device.
+  constexpr bool is_above(const value& v, const sharding& layout, std::int64_t bytes) const {
+    for (int d = 0; d < v.rank(); ++d)
+      if (!e_.knows_dim(v.dims[d])) return false;
+    return (layout.used() & ~e_.known_axes) == 0 && shard_elements(v.dims, layout, e_) * size_of(v.type) > bytes;
+  }
+  constexpr bool may_loop(const value& v) const { return is_above(v, sharding{}, loop_bytes_); }
+  /// The larger operand that one all_gather would make whole and too large.
+  constexpr loop operand_loop(const node& n, const choice& c, const pending_parts& pending) const {
+    loop best;
+    std::int64_t most = loop_bytes_;
+    for (int i = 0; i < 2; ++i) {
+      const value& v = g_.at(n.input(i));
+      if (!may_loop(v)) continue;
+      const sharding whole = operand_of(n, i, c, pending).layout;
+      std::int32_t from = -1;
+      if (!is_above(v, whole, most) || cost(n.input(i), whole, &from) == 0) continue;
+      if (unsaid_ != strictness::automatic && !n.place.gradient && !may_move(n.input(i))) continue;
+      const sharding& lies = version(from).layout;
+      const std::uint32_t axes = lies.used() & ~whole.used();
+      const move_list way = plan_reshard(version(from), lies, whole, e_);
+      if (way.count != 1 || way.moves[0].kind != op::all_gather || !lies.without(axes).same_layout(whole)) continue;
+      // Every device begins with its own block, and copies of a sum must be the same bits.
+      bool adds = false;
+      for (int d = 0; d < v.rank(); ++d) adds = adds || (!lies[d].same(whole[d]) && !n.loops.out[0].contains(n.loops.in[i][d]));
+      const sharding made = result_layout(n, 0, c, pending);
+      if (adds && (axes & ~(made.used() | made.partial))) continue;
+      most = shard_elements(v.dims, whole, e_) * size_of(v.type);
+      best = {i, axes, from, made};
+    }
+    return best;
+  }
+  /// Whether all that read the result of an einsum may find its sum complete and scattered.
+  constexpr bool may_scatter(std::int32_t v) const {
+    if (!completed_[std::size_t(v)] || unsaid_ == strictness::strict) return false;
+    for (const port& p : g_.outputs)
+      if (p.value == v) return false;
+    for (const node& n : g_.nodes)
+      if (n.kind == op::annotate && n.input(0) == v && g_.at(n.output()).layout.partial) return false;
+    return true;
+  }
+  constexpr loop find_loop(const node& n, const choice& c, const pending_parts& pending) const {
+    if (n.kind != op::einsum || n.inputs != 2 || n.loops.blocked) return {};
+    if (n.in[0] != n.in[1])
+      if (const loop found = operand_loop(n, c, pending); found.travels >= 0) return found;
+    const value& v = g_.at(n.output());
+    if (!may_loop(v)) return {};
+    const sharding made = result_layout(n, 0, c, pending);
+    if (!made.partial || v.layout.partial || !is_above(v, made, loop_bytes_) || !may_scatter(n.output())) return {};
+    const move_list way = plan_reshard(v, made, v.layout, e_);
+    sharding before = v.layout.without(made.partial);
+    before.partial = made.partial;
+    if (way.count != 1 || way.moves[0].kind != op::reduce_scatter || (v.layout.used() & ~made.used()) != made.partial) return {};
+    return before.same_layout(made) ? loop{2, made.partial, -1, v.layout} : loop{};
+  }
+
   constexpr void place(const node& n) {
     serving_ = n.kind;
     place_ = n.place;
@@ -567,8 +631,14 @@ class partitioner {
     pending_parts pending = pending_through(n);
     const choice c = choose(n, pending);
     node step = n;
+    const loop looped = find_loop(n, c, pending);
     for (int i = 0; i < n.inputs; ++i) {
       operand_ = i;
+      if (i == looped.travels) {
+        check_not_overwritten(n.input(i));
+        step.in[i] = looped.from;
+        continue;
+      }
       said_ = n.place.gradient || may_move(n.input(i));
       step.in[i] = fetch(n.input(i), operand_of(n, i, c, pending));
     }
@@ -577,7 +647,12 @@ class partitioner {
       const sharding made = result_layout(n, 0, c, pending);
       if (const dim_list windows = windows_of_result(n, made); !windows.empty()) return place_merged(n, step, made, windows);
     }
-    for (int o = 0; o < n.outputs; ++o) step.out[o] = add_version(n.output(o), result_layout(n, o, c, pending));
+    if (looped.travels >= 0) {
+      step.kind = op::looped_einsum;
+      step.attr.integer = {std::int32_t(looped.axes), looped.travels};
+    }
+    for (int o = 0; o < n.outputs; ++o)
+      step.out[o] = add_version(n.output(o), looped.travels >= 0 ? looped.to : result_layout(n, o, c, pending));
     for (int o = 0; o < n.in_place; ++o) overwritten_[std::size_t(root(n.input(o)))] = 1;
     result_.steps.push_back(step);
   }
