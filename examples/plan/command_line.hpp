@@ -97,7 +97,7 @@ class command_parser {
   void add(const command& c) {
     CLI::App* sub = app_.add_subcommand(c.name, c.what);
     for (const option& o : c.options) add(*sub, o);
-    sub->footer("--mesh x=2,y=4 is required; --dtype, --check, --json, --draw and --keep-partial are options of every subcommand: gshard-plan --help.\n"
+    sub->footer("--mesh x=2,y=4 is required; --dtype, --check, --json, --draw, --keep-partial and --loop-above are options of every subcommand: gshard-plan --help.\n"
                 "A shape is written 4@x,24,100@(y,z)+partial(w), see there.\n\nExample:\n  gshard-plan " + c.name + " " + c.example + " --check");
     sub->callback([this, &c] { line_.chosen = &c; });
   }
