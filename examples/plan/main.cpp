@@ -2,7 +2,7 @@
 // Plans one operation on a mesh from the command line, with the planner that the compiler runs. See --help.
 
 #include "check.hpp"
-#include "commands.hpp"
+#include "command_line.hpp"
 #include "draw.hpp"
 #include "facts.hpp"
 #include "json.hpp"
@@ -13,48 +13,16 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstddef>
 #include <exception>
 #include <iostream>
 #include <new>
 #include <optional>
 #include <string>
-#include <vector>
 
 namespace {
 
 using namespace planning;
-
-struct command_line {
-  std::string mesh, type = "f32";
-  bool json = false, check = false, draw = false, keep_partial = false;
-  const command* chosen = nullptr;
-  arguments given;
-};
-
-void add(CLI::App& app, const option& o, arguments& given) {
-  const auto take = [&given, key = o.key()](const std::vector<std::string>& texts) {
-    for (const std::string& t : texts) given.add(key, t);
-    return true;
-  };
-  if (o.kind == option::takes::nothing) {
-    app.add_flag(o.names, o.what)->each([&given, key = o.key()](const std::string& t) { given.add(key, t); });
-    return;
-  }
-  CLI::Option* added = app.add_option(o.names, take, o.what)->required(o.required)->expected(1)->take_all();
-  if (added->get_positional()) return;
-  added->allow_extra_args(false);
-}
-
-/// A subcommand with its options, and at the end of its help the example.
-void add(CLI::App& app, const command& c, command_line& line) {
-  CLI::App* sub = app.add_subcommand(c.name, c.what);
-  for (const option& o : c.options) add(*sub, o, line.given);
-  sub->footer("--mesh x=2,y=4 is required; --dtype, --check, --json, --draw and --keep-partial are options of every subcommand: gshard-plan --help.\n"
-              "A shape is written 4@x,24,100@(y,z)+partial(w), see there.\n\nExample:\n  gshard-plan " + c.name + " " + c.example + " --check");
-  sub->callback([&] { line.chosen = &c; });
-}
 
 void print(const plan_facts& f, const std::optional<comparison>& checked, const command_line& c) {
   if (c.json) {
@@ -79,10 +47,8 @@ void print(const plan_facts& f, const std::optional<comparison>& checked, const 
 }
 
 /// The exit status: whether the plan computes what one device does.
-int run(command_line& c) {
-  if (c.mesh.empty()) throw refusal("--mesh is missing: name the axes and their extents, as in --mesh x=2,y=4");
-  c.given.on = {parse_mesh(c.mesh), c.type == "f64" ? gs::dtype::f64 : gs::dtype::f32, c.keep_partial};
-  const request r = c.chosen->make(c.given);
+int run(const command_line& c) {
+  const request r = c.make();
   const planned p = make_plan(r);
   const std::optional<comparison> checked = c.check ? std::optional(compare(r, p)) : std::nullopt;
   print(facts_of(p), checked, c);
@@ -97,42 +63,16 @@ int refuse(const std::string& why) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::vector<command> all = commands();
-  command_line c;
-  CLI::App app("Plans one operation on a mesh of devices: what each of them computes, sends and receives.", "gshard-plan");
-  app.footer(
-      "A shape is written 4@x,24,100@(y,z)+partial(w): extents, the mesh axes that cut them, major to minor, and the axes over which a sum is\n"
-      "still pending (or +max(w), +min(w), +prod(w)); a tensor without dims is a scalar. Extents need not divide: blocks are rounded up.\n"
-      "One line per step: its name, how its axes move, the shapes and the largest shards before and after, the bytes that the device receives\n"
-      "that receives most (exactly on at most 256 devices; beyond, exactly where the extents divide), and the groups that communicate. Flops\n"
-      "are 2 for every product of an einsum or a convolution, and 1 for every element of the other operations that compute.\n"
-      "Dims, devices and columns count from 0. The options before the subcommand may also stand behind it.\n"
-      "The exit status is 1 where a check differs or the request is refused.\n\nExample:\n  gshard-plan " + all[0].name + " " + all[0].example + " --check");
-  app.fallthrough();
-  app.require_subcommand(1);
-  app.add_option("--mesh", c.mesh, "axes of the mesh with their extents, such as x=2,y=4; required");
-  app.add_option("--dtype", c.type, "element type")->check(CLI::IsMember({"f32", "f64"}))->capture_default_str();
-  CLI::Option* json = app.add_flag("--json", c.json, "print the plan as JSON");
-  app.add_flag("--check", c.check, "run it on simulated devices and on one, and compare");
-  app.add_flag("--draw", c.draw, "draw how inputs and outputs lie on the mesh")->excludes(json);
-  app.add_flag("--keep-partial", c.keep_partial, "without --out: leave pending sums pending");
-  for (const command& one : all) add(app, one, c);
-  // "-inf" is a number, not options.
-  std::vector<std::string> words(argv + 1, argv + argc);
-  for (std::size_t i = words.size(); i-- > 1;)
-    if (words[i].starts_with("-i") && words[i - 1].starts_with("--")) {
-      words[i - 1] += "=" + words[i];
-      words.erase(words.begin() + std::ptrdiff_t(i));
-    }
-  std::reverse(words.begin(), words.end());  // as CLI11 takes them
+  command_parser parser;
+  bool checks = false;
   try {
-    app.parse(words);
+    const command_line& c = parser.parse({argv + 1, argv + argc});
+    checks = c.check;
     return run(c);
   } catch (const CLI::Success& e) {
-    return app.exit(e);
+    return parser.exit(e);
   } catch (const CLI::RequiredError& e) {
-    return refuse(c.chosen || app.get_subcommands().size() ? std::string(e.what()) + "; see --help of the subcommand"
-                                                            : "name a subcommand, such as einsum or conv: gshard-plan --help lists them");
+    return refuse(std::string(e.what()) + ": name a subcommand, such as einsum or conv, and what it needs; see gshard-plan --help");
   } catch (const CLI::ParseError& e) {
     return refuse(std::string(e.what()) + "; see gshard-plan --help, and --help of its subcommands");
   } catch (const refusal& e) {
@@ -140,6 +80,6 @@ int main(int argc, char** argv) {
   } catch (const std::bad_alloc&) {
     return refuse("there is not enough memory for this plan: make the extents or the mesh smaller");
   } catch (const std::exception& e) {
-    return refuse("this plan cannot be " + std::string(c.check ? "checked: " : "made: ") + e.what());
+    return refuse("this plan cannot be " + std::string(checks ? "checked: " : "made: ") + e.what());
   }
 }

@@ -220,6 +220,12 @@ TEST_CASE("gradients: gather") {
                   [](given x) { return weigh(gs::gather(x[0], x[1]), x[2]); });
 }
 
+TEST_CASE("gradients: convolutions whose operands have indices that are summed alone") {
+  const auto square = [](symbol y) { return sum(y * y); };
+  check_gradients({{"BSA"}, {"MAE"}}, [&](given x) { return square(gs::conv<"BXI,xIO->BX">(x[0], x[1])); });
+  check_gradients({{"BSA"}, {"MEG"}}, [&](given x) { return square(gs::conv<"BXI,xOP->XO">(x[0], x[1])); });
+}
+
 TEST_CASE("gradients: reshape and annotate") {
   check_gradients({{"ABC"}, {"ABC"}}, [](given x) {
     return weigh(gs::split_dim<1>(lay_out(gs::merge_dims<1>(lay_out(x[0])) * gs::merge_dims<1>(x[1]))), x[1]);

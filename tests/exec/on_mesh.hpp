@@ -23,8 +23,8 @@ using gs::symbol;
 struct place {
   std::vector<int> mesh{1};
   gs::dims dims{};
-  bool mesh_known = false, dims_known = false;  // to the compiler
-  bool keep_pending = false;                    // outputs may leave as pending sums
+  std::string known_axes{}, known_dims{};  // to the compiler
+  bool keep_pending = false;               // outputs may leave as pending sums
 };
 
 struct input {
@@ -93,12 +93,13 @@ inline std::string failure(const place& on, const std::vector<input>& inputs, co
   } catch (const std::exception& e) {
     return std::string(on_one_device) + e.what();
   }
-  run_graph::setting s{.mesh = on.mesh, .dims = on.dims, .layouts = {}, .mesh_known = on.mesh_known};
+  run_graph::setting s{.mesh = on.mesh, .dims = on.dims, .layouts = {}, .known_axes = on.known_axes};
   for (const input& i : inputs) s.layouts.push_back(i.layout);
   for (std::size_t i = inputs.size(); i < t.free.size(); ++i) s.layouts.push_back(t.graph.at(t.free[i]).layout);
   s.options.uneven = true;
   s.options.keep_pending_outputs = on.keep_pending;
-  if (on.dims_known) s.options.known = on.dims;
+  for (const char d : on.known_dims)
+    if (on.dims.find(d) >= 0) s.options.known.set(d, on.dims.find(d));
   try {
     const double d = run_graph::distance(run_graph::run(t, s, sources), expected);
     return d <= 1e-9 ? "" : "differs by " + std::to_string(d);

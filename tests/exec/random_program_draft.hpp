@@ -52,6 +52,7 @@ class draft {
     r_.seed = seed;
     r_.on.mesh = meshes[std::size_t(below(int(meshes.size())))];
     for (const char c : {'A', 'B', 'C', 'D'}) r_.on.dims.set(c, 1 + below(below(2) ? 9 : 4));
+    if (below(4) == 0) r_.on.dims.set('D', below(20) ? 10 + below(12) : 0);
     for (const char c : {'K', 'L'}) r_.on.dims.set(c, 1 + below(3));
   }
 
@@ -147,7 +148,7 @@ class draft {
   /// Ids from `least` on, below some extent that is at most n.
   int new_ids(const std::string& text, std::int64_t n, int least) {
     for (const char c : {'A', 'B', 'C', 'D', 'K', 'L'}) {
-      if (r_.on.dims.find(c) > n) continue;
+      if (r_.on.dims.find(c) < 1 || r_.on.dims.find(c) > n) continue;
       step s{verb::input, {}, text, {int(gs::dtype::i32), c, least, int(gen_() >> 8)}, {}};
       s.layout = layout(int(text.size()), false);
       if (!add(s, facts::ids(r_.on.dims.find(c)))) return -1;

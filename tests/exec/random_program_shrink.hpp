@@ -227,15 +227,21 @@ class shrinker {
   }
 
   void simplify_place() {
-    for (bool place::* flag : {&place::mesh_known, &place::dims_known, &place::keep_pending})
-      if (r_.on.*flag) {
+    for (std::string place::* known : {&place::known_axes, &place::known_dims})
+      for (std::size_t i = (r_.on.*known).size(); i-- > 0;) {
         recipe c = r_;
-        c.on.*flag = false;
+        (c.on.*known).erase(i, 1);
         take(c);
       }
+    if (r_.on.keep_pending) {
+      recipe c = r_;
+      c.on.keep_pending = false;
+      take(c);
+    }
     for (std::size_t a = r_.on.mesh.size(); a-- > 0 && r_.on.mesh.size() > 1;) {
       recipe c = r_;
       c.on.mesh.erase(c.on.mesh.begin() + std::ptrdiff_t(a));
+      c.on.known_axes = {};
       for_each_layout(c, [&](gs::sharding& s) { s = without_axis(s, int(a)); });
       take(c);
     }

@@ -147,7 +147,7 @@ inline std::string code_of(const recipe& r) {
     body += "    const auto g = on_mesh::gradients_of(std::array{" + joined(terms) + "}, std::array{" + joined(wanted) + "});\n";
   body += "    return gs::list<symbol>{" + joined(results) + "};\n";
   return "TEST_CASE(\"seed " + std::to_string(r.seed) + "\") {\n  CHECK(on_mesh::failure({.mesh = {" + joined(mesh) + "}, .dims = {" + joined(dims) +
-         "}, .mesh_known = " + truth(r.on.mesh_known) + ", .dims_known = " + truth(r.on.dims_known) + ", .keep_pending = " +
+         "}, .known_axes = " + quoted(r.on.known_axes) + ", .known_dims = " + quoted(r.on.known_dims) + ", .keep_pending = " +
          truth(r.on.keep_pending) + "},\n      {" + joined(inputs) + "},\n      []([[maybe_unused]] const gs::parameter_scope& m, std::span<const symbol> x) {\n" +
          body + "  }) == \"\");\n}\n";
 }

@@ -6,8 +6,10 @@
 
 #include <array>
 #include <cstdlib>
-#include <set>
 #include <string>
+
+namespace gs = gshard;
+using gs::symbol;
 
 namespace {
 
@@ -34,4 +36,41 @@ TEST_CASE("random programs and their gradients are the same on every mesh") {
   }
   if (seeds >= 300)
     for (std::size_t v = 0; v < uses.size(); ++v) CHECK_MESSAGE(uses[v] > 0, "verb ", v, " was never written");
+}
+
+TEST_CASE("pending sums do not run together with other pending reductions") {
+  CHECK(on_mesh::failure({.mesh = {2}, .dims = {{'A', 1}, {'B', 1}}},
+                         {{{"A"}, on_mesh::layout_of(gs::P<"x">{}), 1}, {{"B"}, on_mesh::layout_of(gs::P<"x">{}), 2}},
+                         [](const gs::parameter_scope&, std::span<const symbol> x) {
+                           return gs::list<symbol>{gs::sum<"a->">(x[0]) + gs::reduce_max<"a->">(x[1])};
+                         }) == "");
+}
+
+TEST_CASE("a failure is made small and printed as code") {
+  // As if a cumsum were wrong in programs with annotations.
+  const auto wrong = [](const random_program::recipe& r) -> std::string {
+    const std::string said = random_program::failure(r);
+    for (const random_program::step& s : r.steps)
+      if (s.what == random_program::verb::cumsum)
+        for (const random_program::step& a : r.steps)
+          if (a.what == random_program::verb::annotate && a.layout.used()) return "wrong";
+    return said;
+  };
+  int found = 0;
+  for (std::uint32_t seed = 0; found < 5; ++seed) {
+    const random_program::recipe r = random_program::written(seed);
+    if (wrong(r).empty()) continue;
+    ++found;
+    CAPTURE(seed);
+    const random_program::recipe small = random_program::shrunk(r, wrong);
+    CHECK(wrong(small) == "wrong");
+    CHECK(small.steps.size() <= 4);
+    CHECK(small.on.mesh == std::vector{1});
+    for (std::size_t i = 0; i < small.on.dims.count; ++i) CHECK(small.on.dims.entries[i].extent <= 1);
+    CHECK(small.results.size() + small.gradients.size() <= 3);
+    const std::string code = random_program::code_of(small);
+    CHECK(code.find("gs::cumsum(v") != std::string::npos);
+    CHECK(code.find("gs::annotate(v") != std::string::npos);
+    CHECK(code.find(".mesh = {1}") != std::string::npos);
+  }
 }

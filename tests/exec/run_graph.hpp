@@ -94,7 +94,7 @@ struct setting {
   std::vector<int> mesh;
   gs::dims dims;
   std::vector<gs::sharding> layouts;
-  bool mesh_known = false;  // to the compiler
+  std::string known_axes{};  // to the compiler
   gs::compile_options options{};
   gs::run_context context{.seed = 5, .step = 3};
 };
@@ -103,7 +103,8 @@ inline gs::plan_tables plan(const traced& t, const setting& s) {
   gs::graph g = t.graph;
   for (std::size_t i = 0; i < t.free.size(); ++i) g.at(t.free[i]).layout = s.layouts[i];
   gs::mesh_shape mesh = mesh_of_rank(s.mesh.size());
-  if (s.mesh_known) std::copy(s.mesh.begin(), s.mesh.end(), mesh.extents.begin());
+  for (const char a : s.known_axes)
+    if (const std::size_t i = axis_letters.find(a); i < s.mesh.size()) mesh.extents[i] = s.mesh[i];
   gs::plan_tables p = gs::compile(g, mesh, s.options);
   check(p.problem, "planning");
   return p;

@@ -382,7 +382,7 @@ class partitioner {
       if (completed_[std::size_t(n.input(i))]) return {};
     const sharding& first = version(first_[std::size_t(n.input(0))]).layout;
     for (int i = 1; i < n.inputs; ++i)
-      if (version(first_[std::size_t(n.in[i])]).layout.partial != first.partial) return {};
+      if (const sharding& s = version(first_[std::size_t(n.in[i])]).layout; s.partial != first.partial || s.pending != first.pending) return {};
     if (first.partial == 0 || (first.pending != reduction::sum && n.kind != op::reshape)) return {};
     return {first.partial, first.pending, -1};
   }

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "commands.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <utility>
+#include <vector>
+
+// What is typed, for the program and for those who write requests as it is typed.
+namespace planning {
+
+/// A command line that was understood.
+struct command_line {
+  std::string mesh, type = "f32";
+  bool json = false, check = false, draw = false, keep_partial = false;
+  const command* chosen = nullptr;
+  arguments given;
+
+  request make() const {
+    if (mesh.empty()) throw refusal("--mesh is missing: name the axes and their extents, as in --mesh x=2,y=4");
+    arguments a = given;
+    a.on = {parse_mesh(mesh), type == "f64" ? gs::dtype::f64 : gs::dtype::f32, keep_partial};
+    return chosen->make(a);
+  }
+};
+
+/// Reads command lines of gshard-plan, one after the other.
+class command_parser {
+ public:
+  command_parser() {
+    app_.footer(
+        "A shape is written 4@x,24,100@(y,z)+partial(w): extents, the mesh axes that cut them, major to minor, and the axes over which a sum is\n"
+        "still pending (or +max(w), +min(w), +prod(w)); a tensor without dims is a scalar. Extents need not divide: blocks are rounded up.\n"
+        "One line per step: its name, how its axes move, the shapes and the largest shards before and after, the bytes that the device receives\n"
+        "that receives most (exactly on at most 256 devices; beyond, exactly where the extents divide), and the groups that communicate. Flops\n"
+        "are 2 for every product of an einsum or a convolution, and 1 for every element of the other operations that compute.\n"
+        "Dims, devices and columns count from 0. The options before the subcommand may also stand behind it.\n"
+        "The exit status is 1 where a check differs or the request is refused.\n\nExample:\n  gshard-plan " + all_[0].name + " " + all_[0].example + " --check");
+    app_.fallthrough();
+    app_.require_subcommand(1);
+    app_.add_option("--mesh", line_.mesh, "axes of the mesh with their extents, such as x=2,y=4; required");
+    app_.add_option("--dtype", line_.type, "element type")->check(CLI::IsMember({"f32", "f64"}))->capture_default_str();
+    CLI::Option* json = app_.add_flag("--json", line_.json, "print the plan as JSON");
+    app_.add_flag("--check", line_.check, "run it on simulated devices and on one, and compare");
+    app_.add_flag("--draw", line_.draw, "draw how inputs and outputs lie on the mesh")->excludes(json);
+    app_.add_flag("--keep-partial", line_.keep_partial, "without --out: leave pending sums pending");
+    for (const command& c : all_) add(c);
+  }
+  command_parser(const command_parser&) = delete;
+  command_parser& operator=(const command_parser&) = delete;
+
+  /// Throws CLI::Error: CLI::Success where help was asked for, CLI::ParseError where the words make no sense.
+  const command_line& parse(std::vector<std::string> words) {
+    // "-inf" is a number, not options.
+    for (std::size_t i = words.size(); i-- > 1;)
+      if (words[i].starts_with("-i") && words[i - 1].starts_with("--")) {
+        words[i - 1] += "=" + words[i];
+        words.erase(words.begin() + std::ptrdiff_t(i));
+      }
+    std::reverse(words.begin(), words.end());  // as CLI11 takes them
+    line_ = {};
+    app_.parse(std::move(words));
+    return line_;
+  }
+  /// Prints what such an error says, and returns the exit status.
+  int exit(const CLI::Error& e) const { return app_.exit(e); }
+
+ private:
+  std::vector<command> all_ = commands();
+  command_line line_;
+  CLI::App app_{"Plans one operation on a mesh of devices: what each of them computes, sends and receives.", "gshard-plan"};
+
+  void add(CLI::App& app, const option& o) {
+    const auto take = [this, key = o.key()](const std::vector<std::string>& texts) {
+      for (const std::string& t : texts) line_.given.add(key, t);
+      return true;
+    };
+    if (o.kind == option::takes::nothing) {
+      app.add_flag(o.names, o.what)->each([this, key = o.key()](const std::string& t) { line_.given.add(key, t); });
+      return;
+    }
+    CLI::Option* added = app.add_option(o.names, take, o.what)->required(o.required)->expected(1)->take_all();
+    if (added->get_positional()) return;
+    added->allow_extra_args(false);
+  }
+  /// A subcommand with its options, and at the end of its help the example.
+  void add(const command& c) {
+    CLI::App* sub = app_.add_subcommand(c.name, c.what);
+    for (const option& o : c.options) add(*sub, o);
+    sub->footer("--mesh x=2,y=4 is required; --dtype, --check, --json, --draw and --keep-partial are options of every subcommand: gshard-plan --help.\n"
+                "A shape is written 4@x,24,100@(y,z)+partial(w), see there.\n\nExample:\n  gshard-plan " + c.name + " " + c.example + " --check");
+    sub->callback([this, &c] { line_.chosen = &c; });
+  }
+};
+
+}  // namespace planning
