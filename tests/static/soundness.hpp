@@ -40,7 +40,7 @@ constexpr bool moves_right(const gs::plan_view& p, const gs::node& s) {
   const gs::value &from = p.at(s.input(0)), &to = p.at(s.output());
   if (!from.windows.empty() || !to.windows.empty())  // from blocks to what they read, or back
     return from.dims == to.dims && from.type == to.type && from.layout.partial == to.layout.partial && s.kind != op::all_reduce &&
-           s.kind != op::reduce_scatter && (from.layout.used() | to.layout.used()) == std::uint32_t(s.attr.integer[0]);
+           s.kind != op::reduce_scatter && gs::detail::axes_of_move(from, to) == std::uint32_t(s.attr.integer[0]);
   return from.dims == to.dims && from.type == to.type &&
          is_legal_move(s.kind, std::uint32_t(s.attr.integer[0]), from.layout, to.layout);
 }

@@ -186,6 +186,11 @@ class work_sharing : protected tensor_versions {
     }
   }
 
+  /// What brings elements to other places costs next to nothing beside sending them.
+  static constexpr bool moves_only(op kind) {
+    return kind == op::strided_slice || kind == op::pad || kind == op::reverse || kind == op::roll || kind == op::concat;
+  }
+
   /// More than any bytes: for ways that do not leave a sum pending that is wanted pending.
   static constexpr std::int64_t unwanted = std::int64_t(1) << 60;
 
@@ -211,7 +216,7 @@ class work_sharing : protected tensor_versions {
         total += exchange_cost(before, after);
       }
       if (!made.same_layout(wanted)) total += 1 + plan_reshard(v, made, wanted, e_).cost();
-      if (repeats) total += shard_elements(v.dims, made, e_) * size_of(v.type);
+      if (repeats && !moves_only(n.kind)) total += shard_elements(v.dims, made, e_) * size_of(v.type);
     }
     return total;
   }
