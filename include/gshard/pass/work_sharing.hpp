@@ -224,6 +224,7 @@ class work_sharing : protected tensor_versions {
   /// Whether what a node computes is about the blocks of its result's layout.
   constexpr bool lies_as_made(const node& n) const {
     if (n.kind == op::block_sum || (n.kind == op::cumsum && n.inputs > 1)) return true;
+    if (n.kind == op::per_shard) return true;
     return n.kind == op::top_k && g_.dims[std::size_t(g_.at(n.output()).dims[n.attr.integer[0]])].what == dim::kind::blocks;
   }
   constexpr choice as_result(const node& n) const {
@@ -234,6 +235,9 @@ class work_sharing : protected tensor_versions {
       c.cuts.by_factor[f] = s[d];
       for (int i = 0; i < s[d].size(); ++i) c.factor_of[s[d][i]] = f;
     }
+    if (n.kind != op::per_shard) return c;
+    for (int i = 0; i < n.inputs; ++i)  // they share no factor with the result, nor with each other
+      for (int d = 0; d < n.loops.in[i].size(); ++d) c.cuts.by_factor[n.loops.in[i][d]] = g_.at(n.input(i)).layout[d];
     return c;
   }
 
@@ -251,7 +255,10 @@ class work_sharing : protected tensor_versions {
   }
   /// The same, where a sum that is pending on one operand of a product may also stay pending: whichever is cheaper.
   constexpr choice choose(const node& n, pending_parts& pending) const {
-    if (lies_as_made(n)) return as_result(n);
+    if (lies_as_made(n)) {
+      if (n.kind == op::per_shard) pending = {g_.at(n.output()).layout.partial, reduction::sum, rule::most_in};  // declared, of no operand
+      return as_result(n);
+    }
     std::int64_t lowest = -1;
     choice best = choose(n, pending, lowest);
     if (n.kind != op::einsum || n.inputs != 2 || lowest == 0) return best;
