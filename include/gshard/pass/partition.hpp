@@ -34,7 +34,8 @@ struct partitioned {
 class partitioner {
  public:
   constexpr partitioner(graph& g, const mesh_shape& mesh, const extents& e, strictness unsaid = strictness::automatic)
-      : g_(g), mesh_(mesh), axes_(mesh.count), e_(e), unsaid_(unsaid), first_(g.values.size(), -1), overwritten_(g.values.size(), 0), completed_(g.values.size(), 0) {}
+      : g_(g), mesh_(mesh), axes_(mesh.count), e_(e), unsaid_(unsaid), first_(g.values.size(), -1), overwritten_(g.values.size(), 0),
+        completed_(g.values.size(), 0), stays_(g.values.size(), 0) {}
 
   constexpr partitioned run(bool keep_pending_outputs) {
     for (const parameter& p : g_.parameters) enter(p.value);
@@ -74,6 +75,7 @@ class partitioner {
   list<std::int32_t> next_;   // by value of the plan: the next version of the same tensor
   list<char> overwritten_;    // by value of the graph: a node before wrote over it
   list<char> completed_;      // by value of the graph: somebody needs its sum
+  list<char> stays_;          // by value of the graph: an output that may be pending, and nobody else has it
   partitioned result_;
   // The node that is placed, its operand that is fetched, and whether the program says that this may move.
   op serving_ = op::annotate;
@@ -177,8 +179,10 @@ class partitioner {
     for (std::size_t i = 0; i < live.size(); ++i)
       if (const node& n = nodes[i]; is_live[i] && !is_linear(n))
         for (int k = 0; k < n.inputs; ++k) completed[n.in[k]] = 1;
-    if (keep_pending_outputs) return;
-    for (const port& p : g_.outputs) completed_[std::size_t(p.value)] = 1;
+    for (const port& p : g_.outputs) (keep_pending_outputs ? stays_ : completed_)[std::size_t(p.value)] = 1;
+    if (!keep_pending_outputs) return;
+    for (std::size_t i = 0; i < live.size(); ++i)
+      for (int k = 0; is_live[i] && k < nodes[i].inputs; ++k) stays_[std::size_t(nodes[i].in[k])] = 0;
   }
   /// The tensor whose storage `v` shares: itself, or what it is another name of.
   constexpr std::int32_t root(std::int32_t v) const {
@@ -305,13 +309,17 @@ class partitioner {
     return add_move(kind, axes, from, to);
   }
 
-  /// Parts of operands, and so of a result, that are still to be combined, over the axes of a mask.
+  /// Parts of operands, and so of a result, that are still to be combined, over the axes of a mask: of all operands together, or of a
+  /// product each of one.
   struct pending_parts {
     std::uint8_t axes = 0;
     reduction what = reduction::sum;
-    int operand = -1;  // the one that has them, or -1: all
+    bool product = false;
+    std::uint8_t second = 0;  // of a product: the axes of its second operand
 
-    constexpr pending_parts of(int i) const { return operand < 0 || operand == i ? *this : pending_parts{}; }
+    constexpr pending_parts of(int i) const {
+      return product ? pending_parts{std::uint8_t(i == 0 ? axes & ~second : second), what} : *this;
+    }
   };
 
   /// The layout in which a node with these cuts takes or leaves a tensor.
@@ -373,7 +381,7 @@ class partitioner {
     for (int i = 1; i < n.inputs; ++i)
       if (version(first_[std::size_t(n.in[i])]).layout.partial != first.partial) return {};
     if (first.partial == 0 || (first.pending != reduction::sum && n.kind != op::reshape)) return {};
-    return {first.partial, first.pending, -1};
+    return {first.partial, first.pending};
   }
 
   /// The factors that `axis` cuts in some version of an operand or in the layout wanted for a result, a bit each.
@@ -386,8 +394,25 @@ class partitioner {
     for (int i = 0; i < n.inputs; ++i)
       for (std::int32_t v = first_[std::size_t(n.in[i])]; v >= 0; v = next_[std::size_t(v)])
         look(version(v).layout, n.loops.in[i]);
+    const bool idle = found == 0;
     for (int o = 0; o < n.outputs; ++o) look(g_.at(n.output(o)).layout, n.loops.out[o]);
+    if (idle && found) found |= with_others(n, axis);
     return found ? found : elsewhere(n, axis);
+  }
+  /// An axis that no operand has may first cut what those cut with which it shall cut a dim of the result: they then move together.
+  constexpr std::uint32_t with_others(const node& n, int axis) const {
+    std::uint32_t found = 0;
+    for (int o = 0; o < n.outputs; ++o) {
+      const sharding& wanted = g_.at(n.output(o)).layout;
+      const int d = wanted.dim_of(axis);
+      for (int k = 0; d >= 0 && k < wanted[d].size(); ++k)
+        for (int i = 0; i < n.inputs; ++i) {
+          const int at = version(first_[std::size_t(n.in[i])]).layout.dim_of(wanted[d][k]);
+          const short_list& dims = n.loops.in[i];
+          if (at >= 0 && !n.loops.is_blocked(dims[at])) found |= 1u << dims[at];
+        }
+    }
+    return found;
   }
   /// An axis that cuts only dims that this node needs whole may cut others meanwhile, which is less than gathering them.
   constexpr std::uint32_t elsewhere(const node& n, int axis) const {
@@ -453,7 +478,8 @@ class partitioner {
       const sharding made = result_layout(n, o, c, pending);
       sharding wanted = v.layout;
       if (wanted.partial & ~made.partial) total += unwanted;
-      wanted.partial = std::uint8_t(wanted.partial & made.partial);
+      const std::uint32_t pending_fits = stays_[std::size_t(n.output(o))] ? ~wanted.used() : wanted.partial;
+      wanted.partial = std::uint8_t(pending_fits & made.partial);
       wanted.pending = made.pending;
       if (n.kind == op::sort) refine(wanted, v.layout.open, made);
       if (const dim_list windows = windows_of_result(n, made); !windows.empty()) {
@@ -496,17 +522,18 @@ class partitioner {
     if (any) try_axis(n, pending, options, 0, c, best, lowest);
     return best;
   }
-  /// The same, where a sum that is pending on one operand of a product may also stay pending: whichever is cheaper.
+  /// The same, where sums that are pending on an operand of a product may also stay pending, over an axis on one of them: what is cheapest.
   constexpr choice choose(const node& n, pending_parts& pending) const {
     if (lies_as_made(n)) return as_result(n);
     std::int64_t lowest = -1;
     choice best = choose(n, pending, lowest);
-    if (n.kind != op::einsum || n.inputs != 2 || lowest == 0) return best;
-    for (int i = 0; i < 2; ++i) {
-      const sharding& s = version(first_[std::size_t(n.in[i])]).layout;
-      if (s.partial == 0 || s.pending != reduction::sum || n.in[0] == n.in[1]) continue;
-      if (lowest < 0) lowest = cost(n, best, pending);
-      const pending_parts kept{s.partial, s.pending, i};
+    if (n.kind != op::einsum || n.inputs != 2 || lowest == 0 || n.in[0] == n.in[1]) return best;
+    const std::uint8_t a = pending_sums(n.in[0]), b = pending_sums(n.in[1]);
+    if (!a && !b) return best;
+    if (lowest < 0) lowest = cost(n, best, pending);
+    const std::uint8_t ways[][2] = {{a, 0}, {0, b}, {std::uint8_t(a & ~b), b}, {a, std::uint8_t(b & ~a)}};
+    for (const auto& [first, second] : ways) {
+      const pending_parts kept{std::uint8_t(first | second), reduction::sum, true, second};
       std::int64_t other = -1;
       const choice c = choose(n, kept, other);
       if (other < 0) other = cost(n, c, kept);
@@ -516,6 +543,10 @@ class partitioner {
       pending = kept;
     }
     return best;
+  }
+  constexpr std::uint8_t pending_sums(std::int32_t v) const {
+    const sharding& s = version(first_[std::size_t(v)]).layout;
+    return s.pending == reduction::sum ? s.partial : std::uint8_t(0);
   }
   /// Tries every factor (and none) for axis a and those after it.
   constexpr void try_axis(const node& n, const pending_parts& pending, const std::array<std::uint32_t, max_axes>& options, int a, choice& c,
