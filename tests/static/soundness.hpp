@@ -3,6 +3,7 @@
 
 #include <gshard/pass/plan.hpp>
 #include <gshard/pass/reshard.hpp>
+#include <gshard/pass/windowed.hpp>
 
 #include <array>
 #include <cstddef>
@@ -40,7 +41,9 @@ constexpr bool moves_right(const gs::plan_view& p, const gs::node& s) {
   const gs::value &from = p.at(s.input(0)), &to = p.at(s.output());
   if (!from.windows.empty() || !to.windows.empty())  // from blocks to what they read, or back
     return from.dims == to.dims && from.type == to.type && from.layout.partial == to.layout.partial && s.kind != op::all_reduce &&
-           s.kind != op::reduce_scatter && (from.layout.used() | to.layout.used()) == std::uint32_t(s.attr.integer[0]);
+           s.kind != op::reduce_scatter &&
+           std::uint32_t(s.attr.integer[0]) ==
+               (gs::moving_axes(from.layout, to.layout) | gs::detail::axes_of_windows(from) | gs::detail::axes_of_windows(to));
   return from.dims == to.dims && from.type == to.type &&
          is_legal_move(s.kind, std::uint32_t(s.attr.integer[0]), from.layout, to.layout);
 }
@@ -70,8 +73,8 @@ constexpr bool lies_right(const gs::plan_view& p, const gs::node& s) {
     if (!agrees(p.at(s.input(i)), s.loops.in[std::size_t(i)])) return false;
     pending |= p.at(s.input(i)).layout.partial;
   }
-  // A product keeps what is pending on one of its operands.
-  const bool product = s.kind == op::einsum && s.inputs == 2 && !(p.at(s.input(0)).layout.partial && p.at(s.input(1)).layout.partial);
+  // A product keeps what is pending over an axis on one of its operands; over an axis on both, it would have products of different addends.
+  const bool product = s.kind == op::einsum && s.inputs == 2 && !(p.at(s.input(0)).layout.partial & p.at(s.input(1)).layout.partial);
   const bool linear = s.kind == op::scale || s.kind == op::reshape ||
                       (s.kind == op::einsum && s.inputs == 1) ||
                       (s.kind == op::map && s.attr.function->linear);
@@ -142,7 +145,7 @@ constexpr bool sends_once(const gs::plan_view& p) {
     const gs::node& a = p.steps[i];
     for (std::size_t j = 0; gs::traits(a.kind).collective && j < i; ++j)
       if (p.steps[j].kind == a.kind && p.steps[j].input(0) == a.input(0) &&
-          p.steps[j].attr.integer == a.attr.integer)
+          p.steps[j].attr.integer == a.attr.integer && p.at(p.steps[j].output()).layout.same_layout(p.at(a.output()).layout))
         return false;
   }
   return true;
