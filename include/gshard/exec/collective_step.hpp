@@ -31,6 +31,7 @@ class collective_step {
     const kernel::placement first = place_of(in_, 0);  // no shard is larger than the first
     most_ = kernel::element_count(first.rank, first.extent);
     for (std::size_t i = 0; i < parts_.size(); ++i) prepare(i);
+    stays_ = kind == op::slice || (!(in_.windows.empty() && out_.windows.empty()) && nothing_moves());
   }
 
   void operator()() {
@@ -68,7 +69,7 @@ class collective_step {
   std::shared_ptr<reducer> sums_;
   std::vector<part> parts_;
   std::int64_t most_ = 0;  // elements of the largest shard on the mesh
-  bool stays_ = true;      // nothing moves between devices, as all of a group find
+  bool stays_ = false;     // nothing moves between devices of the mesh: all processes find the same, and none calls the backend
 
   std::int64_t width() const { return size_of(in_.type); }
   template <class F>
@@ -103,18 +104,30 @@ class collective_step {
   }
   static bool equal(const kernel::placement& a, const kernel::placement& b) { return a.offset == b.offset && a.extent == b.extent; }
 
+  std::vector<kernel::placement> places_of(const bound_value& v, const device_group& group) const {
+    std::vector<kernel::placement> places;
+    for (int m = 0; m < group.size(); ++m) places.push_back(place_of(v, group.device(m)));
+    return places;
+  }
+  bool nothing_moves() const {
+    const std::span<const int> mesh = on_.on().extents();
+    for (int device = 0; device < device_count(mesh); ++device) {
+      const device_group group(mesh, axes_, device);
+      bool moves = false;
+      if (group.member() == 0)
+        for_each_origin(places_of(in_, group), places_of(out_, group), [&](std::size_t from, std::size_t to, const auto&) { moves = moves || from != to; });
+      if (moves) return false;
+    }
+    return true;
+  }
+
   void prepare(std::size_t i) {
     part& p = parts_[i];
     if (kind_ == op::slice) p.own = common(in_.places[i], out_.places[i]);
-    if (kind_ == op::all_reduce || kind_ == op::reduce_scatter) stays_ = false;
     if (kind_ == op::slice || kind_ == op::all_reduce) return;
     const device_group group(on_.on().extents(), axes_, on_.devices()[i]);
     const auto members = std::size_t(group.size()), me = std::size_t(group.member());
-    std::vector<kernel::placement> before, after;
-    for (std::size_t m = 0; m < members; ++m) {
-      before.push_back(place_of(in_, group.device(int(m))));
-      after.push_back(place_of(out_, group.device(int(m))));
-    }
+    const std::vector<kernel::placement> before = places_of(in_, group), after = places_of(out_, group);
     p.send.resize(members);
     if (kind_ == op::reduce_scatter) {
       for (std::size_t m = 0; m < members; ++m) p.send[m] = common(before[me], after[m]);
@@ -124,7 +137,6 @@ class collective_step {
         if (from == me) p.send[to] = both;
         if (to == me) p.recv[from] = both;
         if (from == me && to == me) p.own = both;
-        if (from != to) stays_ = false;
       });
       chain(p.recv, p.recv_bytes, p.recv_offset);
       p.packed_out = buffer(p.recv_offset.back() + p.recv_bytes.back());

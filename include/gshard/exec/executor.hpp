@@ -202,25 +202,30 @@ class executor {
   std::uint64_t plan_fingerprint() const {
     fnv1a<std::uint64_t> h;
     h.add(std::uint64_t(plan_.dims.size()));
-    const auto mix = [&](auto x) { h.add(std::uint64_t(x)); };
+    const auto mix = [&](auto... x) { (h.add(std::uint64_t(x)), ...); };
+    const auto mix_list = [&](const auto& l) { mix(l.count, l.bits); };
     for (const node& n : plan_.steps) {
-      mix(n.kind);
+      mix(n.kind, n.inputs, n.outputs, n.in_place);
+      for (int k = 0; k < n.inputs; ++k) mix_list(n.loops.in[k]);
+      for (int k = 0; k < n.outputs; ++k) mix_list(n.loops.out[k]);
+      mix_list(n.loops.windows);
+      mix_list(n.attr.dims);
       for (int k = 0; k < n.inputs; ++k) mix(n.input(k));
       for (int k = 0; k < n.outputs; ++k) mix(n.output(k));
       for (std::int32_t k : n.attr.integer) mix(k);
       for (double x : n.attr.number) mix(std::bit_cast<std::uint64_t>(x));
-      mix(n.loops.windows.bits);
     }
     for (const window& w : plan_.windows)
-      for (std::int64_t x : {std::int64_t(w.over), std::int64_t(w.stride), std::int64_t(w.low), std::int64_t(w.step), std::int64_t(w.dilation)}) mix(x);
+      mix(w.over, w.stride_dim, w.low_dim, w.taps_dim, w.plus_low, w.wrap, w.stride, w.low, w.step, w.dilation);
     for (const gshard::value& v : plan_.values) {
-      mix(v.type);
-      mix(v.layout.partial);
-      for (int d = 0; d < v.rank(); ++d) {
-        mix(v.dims[d]);
-        mix(v.layout[d].bits);
-      }
+      mix(v.type, v.layout.partial, v.layout.pending);
+      mix_list(v.dims);
+      mix_list(v.windows);
+      for (int d = 0; d < v.rank(); ++d) mix_list(v.layout[d]);
     }
+    for (const parameter& p : plan_.parameters) mix(p.value, p.updated, fnv1a<std::uint64_t>().add(p.name.view()).value());
+    for (const port& p : plan_.inputs) mix(p.value);
+    for (const port& p : plan_.outputs) mix(p.value);
     return h.value();
   }
 

@@ -39,9 +39,9 @@ namespace gshard { inline namespace v0 { namespace detail {
 /// What a step does when it runs.
 using action = std::function<void(const run_context&)>;
 
-/// True for the steps that read ids, which may be wrong on one device alone; all others do what they were bound to.
+/// True for the steps that may throw on one device alone: those that read ids, and the user's functions of shards.
 constexpr bool may_fail(op kind) {
-  return kind == op::gather || kind == op::scatter_add || kind == op::cross_entropy || kind == op::cross_entropy_grad;
+  return kind == op::per_shard || kind == op::gather || kind == op::scatter_add || kind == op::cross_entropy || kind == op::cross_entropy_grad;
 }
 
 /// A plan with its extents and, on this process, the memory of its values.

@@ -19,9 +19,11 @@ struct ranked {
   std::int32_t id;
 };
 
-// NaN is larger than all other values; of equal values the one with the smaller id comes first.
+// NaN is larger than all other values; of equal values the one with the smaller id comes first; what only fills a short block, last.
 template <bool Largest, class T>
 bool comes_before(const ranked<T>& a, const ranked<T>& b) {
+  constexpr auto filling = std::numeric_limits<std::int32_t>::max();
+  if ((a.id == filling) != (b.id == filling)) return b.id == filling;
   const bool a_nan = a.value != a.value, b_nan = b.value != b.value;
   if (a_nan != b_nan) return a_nan == Largest;
   if (a.value == b.value || a_nan) return a.id < b.id;

@@ -66,7 +66,7 @@ constexpr void check_divisibility(graph& g, std::int32_t v, const tensor_name& n
 
 }  // namespace detail
 
-/// Everything after tracing: propagate, partition, schedule. Reports what it finds wrong in `problem`.
+/// Everything after tracing: propagate, expand, partition, schedule. Reports what it finds wrong in `problem`.
 template <class Graph>
 constexpr plan_tables compile(Graph& g, const mesh_shape& mesh, const compile_options& options) {
   plan_tables p;

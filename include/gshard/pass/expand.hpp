@@ -67,7 +67,7 @@ class expander {
     for (int k = 0; k < maker.outputs; ++k)
       if (maker.output(k) == made.id) maker.out[k] = n.output(o);
   }
-  /// As the maker's result, but in this layout; what is another layout is brought to that of n's result.
+  /// Fixes how a tensor lies.
   constexpr void lay(symbol s, const sharding& layout) {
     b_.program.at(s.id).layout = layout;
     b_.program.at(s.id).layout.open = 0;
@@ -113,7 +113,7 @@ class expander {
 
   constexpr void expand_softmax(const node& n) {
     const symbol x = in(n, 0), m = emit_reduce(x, reduction::max, all(x), rows(x), "softmax");
-    const symbol e = map_rows(undifferentiated<[](auto v, auto top) { return exponential(v - top); }, 2>, std::array{x, m});
+    const symbol e = map_rows(undifferentiated<[](auto v, auto top) { return exp(v - top); }, 2>, std::array{x, m});
     give(n, 0, map_rows(undifferentiated<[](auto v, auto total) { return v / total; }, 2>, std::array{e, sum_of(e, rows(x))}));
   }
   constexpr void expand_softmax_grad(const node& n) {
@@ -130,7 +130,7 @@ class expander {
     const symbol d = map_rows(undifferentiated<[](auto v, auto mean) { return v - mean; }, 2>, std::array{x, row_mean(x)});
     const symbol variance = row_mean(map_rows(undifferentiated<[](auto v) { return v * v; }, 1>, std::array{d}));
     const short_list own = counting(variance.rank());
-    const symbol scale = emit_map_of(undifferentiated<[](auto v, auto e) { return decltype(v)(1) / square_root(v + e); }, 2>,
+    const symbol scale = emit_map_of(undifferentiated<[](auto v, auto e) { return decltype(v)(1) / sqrt(v + e); }, 2>,
                                      std::array{variance, emit_scale(emit_constant(pointwise_constant<1>, variance), epsilon)},
                                      std::array{own, own}, variance);
     return {map_rows(undifferentiated<[](auto v, auto s) { return v * s; }, 2>, std::array{d, scale}), scale};

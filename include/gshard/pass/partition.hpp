@@ -44,6 +44,10 @@ class partitioner : work_sharing {
       sharding layout = version(first_[std::size_t(p.value)]).layout;
       if (!keep_pending_outputs) layout.partial = 0;
       said_ = unsaid_ != strictness::strict;
+      if (const std::int32_t maker = g_.at(p.value).producer; maker >= 0) {
+        serving_ = g_.nodes[std::size_t(maker)].kind;
+        place_ = g_.nodes[std::size_t(maker)].place;
+      }
       result_.outputs.push_back({p.name, fetch(p.value, layout)});
     }
     return static_cast<partitioned&&>(result_);
@@ -201,7 +205,10 @@ class partitioner : work_sharing {
     said_ = true;
     if (n.kind == op::reshape) {
       const sharding made = result_layout(n, 0, c, pending);
+      said_ = n.place.gradient || may_move(n.input(0));
+      operand_ = 0;
       if (const dim_list windows = windows_of_result(n, made); !windows.empty()) return place_merged(n, step, made, windows);
+      said_ = true;
     }
     if (looped.travels >= 0) {
       step.kind = op::looped_einsum;

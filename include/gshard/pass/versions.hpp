@@ -8,7 +8,6 @@
 #include <gshard/pass/reshard.hpp>
 #include <gshard/pass/windowed.hpp>
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 

@@ -112,6 +112,10 @@ constexpr bool reads_less(const window& w, int dim, const extents& e) {
 constexpr bool reads_its_block(const window& w, int dim, const short_list& axes, const extents& e) {
   if (!is_known(w, dim, axes, e)) return false;
   const bound_window bound = w.bind(e);
+  // Of long axes not all devices are looked at: that proves something only of blocks of one size, which begin in equal steps.
+  const std::int64_t blocks = e.devices(axes.mask());
+  for (int i = 0; i < axes.size(); ++i)
+    if (e.axis(axes[i]) > all_of && (w.wrap || e.dim(dim) % blocks != 0 || e.dim(w.over) % blocks != 0)) return false;
   bool same = true;
   for_each_place(axes.mask(), e, [&](const coordinates& at) {
     const interval block = block_of(e.dim(dim), axes, e.axes, at), read = reach(bound, block_of(e.dim(w.over), axes, e.axes, at), e.dim(dim));

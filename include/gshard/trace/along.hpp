@@ -85,13 +85,15 @@ constexpr sorted sort(here x, int dim = -1, bool descending = false) {
   return detail::emit_sorted(op::sort, x, at, x.get().dims[at], 0, descending);
 }
 
-/// The k largest (smallest) elements along one dim, best first, with their indices. There must be so many.
+/// The k largest (smallest) elements along one dim, best first, with their indices. There must be so many: known extents are checked at
+/// compile time, others when the program is bound (`gshard::error`).
 /// Communicates, where the dim is cut, the k best of every block.
 constexpr sorted top_k(here x, int k, int dim = -1, bool largest = true) {
   builder& b = *x.owner;
   const int at = detail::dim_from(x, dim);
   if (!detail::check_along(x, at, "top_k")) return {b.nothing(), b.nothing()};
-  if (k < 1) {
+  const std::int64_t extent = b.known_extent(x.get().dims[at]);
+  if (k < 1 || (extent >= 0 && k > extent)) {
     b.fail(fault::bad_range, "top_k", {}, k);
     return {b.nothing(), b.nothing()};
   }

@@ -146,6 +146,11 @@ class builder {
     }
     return intern(d);
   }
+  /// The extent of a dim, or -1 if it is not known while tracing.
+  constexpr std::int64_t known_extent(int i) const {
+    const dim& d = program.dims[std::size_t(i)];
+    return d.what == dim::kind::fixed ? d.number : d.what == dim::kind::bound ? options.known.find(d.letter) : -1;
+  }
   /// max(0, floor((first_times * first + second_times * second + number) / divisor)); one of the dims itself where it is just that.
   constexpr int linear_dim(int first, int first_times, int second, int second_times, std::int64_t number, std::int64_t divisor = 1) {
     dim d;
@@ -156,15 +161,15 @@ class builder {
     d.second_times = second_times;
     d.number = number;
     d.divisor = divisor;
-    const auto is_fixed = [&](int i) { return program.dims[std::size_t(i)].what == dim::kind::fixed; };
-    const auto fold = [&](std::uint8_t& at, std::int32_t& times) {
-      if (times == 0 || !is_fixed(at)) return;
-      d.number += times * program.dims[std::size_t(at)].number;
+    const auto fold = [&](std::uint8_t& at, std::int32_t& times, std::int64_t extent) {
+      if (times == 0 || extent < 0) return;
+      d.number += times * extent;
       times = 0;
       at = 0;
     };
-    fold(d.first, d.first_times);
-    fold(d.second, d.second_times);
+    // The first dim stays a dim if it can, even where its extent is known: the result may be that dim itself.
+    fold(d.second, d.second_times, known_extent(d.second));
+    if (program.dims[d.first].what == dim::kind::fixed) fold(d.first, d.first_times, known_extent(d.first));
     if (d.first_times == 0) {
       d.first = d.second;
       d.first_times = d.second_times;

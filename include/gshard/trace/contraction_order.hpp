@@ -24,12 +24,15 @@ class contraction_order {
       for (unsigned left = (set - 1) & set; left > (set & ~left); left = (left - 1) & set) {
         const unsigned right = set & ~left;
         const std::uint32_t met = kept_mask(left) | kept_mask(right);
-        const double cost = ways_[left].cost + ways_[right].cost + volume(met) + volume(kept_mask(set)) / 1024;
+        const bool fits = set == all || count(kept_mask(set)) <= max_rank;
+        const double cost = ways_[left].cost + ways_[right].cost + (fits ? volume(met) + volume(kept_mask(set)) / 1024 : impossible);
         if (best.left == 0 || cost < best.cost) best = {cost, left};
       }
     }
   }
 
+  /// Whether every contraction on the way has at most as many dims as a tensor may have.
+  constexpr bool possible() const { return ways_[(1u << operands_.size()) - 1u].cost < impossible; }
   constexpr unsigned left(unsigned set) const { return ways_[set].left; }
   /// The factors of the contraction of a set that others or the output need, in order of appearance; of all: the output.
   constexpr short_list kept(unsigned set) const {
@@ -43,6 +46,7 @@ class contraction_order {
   }
 
  private:
+  static constexpr double impossible = 1e300;
   struct way {
     double cost = 0;
     unsigned left = 0;
@@ -56,6 +60,11 @@ class contraction_order {
     std::uint32_t inside = 0, outside = output_.mask();
     for (std::size_t i = 0; i < operands_.size(); ++i) ((set >> i) & 1u ? inside : outside) |= operands_[i].mask();
     return (set & (set - 1)) == 0 ? inside : inside & outside;
+  }
+  static constexpr int count(std::uint32_t mask) {
+    int n = 0;
+    for (; mask != 0; mask &= mask - 1) ++n;
+    return n;
   }
   constexpr double volume(std::uint32_t factors) const {
     double v = 1;

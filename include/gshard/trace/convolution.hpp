@@ -152,7 +152,7 @@ constexpr pool_parts pooled(symbol x, list_view<pool_window> over, std::string_v
   int factor = x.rank();
   for (const pool_window& w : over) {
     if (!check_dim(x, w.dim, operation) || !check_window(b, operation, w.how)) return p;
-    if (w.taps < 1) {
+    if (w.taps < 1 || p.windows[w.dim] != 0) {
       b.fail(fault::bad_range, operation, {}, w.taps);
       return p;
     }

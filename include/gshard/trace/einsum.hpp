@@ -94,8 +94,7 @@ constexpr symbol emit_einsum(builder& b, list_view<symbol> operands, list_view<s
 
 /// What orders of magnitude a choice between orders assumes of extents that are not known while tracing.
 constexpr std::int64_t expected_extent(const builder& b, int d) {
-  const dim& x = b.program.dims[std::size_t(d)];
-  const std::int64_t known = x.what == dim::kind::fixed ? x.number : x.what == dim::kind::bound ? b.options.known.find(x.letter) : -1;
+  const std::int64_t known = b.known_extent(d);
   return known > 0 ? known : 64;
 }
 
@@ -126,6 +125,7 @@ constexpr symbol emit_einsum_of_many(builder& b, list_view<symbol> operands, lis
   }
   if (b.failed()) return b.nothing();
   const contraction_order order(factors, output, extents);
+  if (!order.possible()) b.fail(fault::rank_mismatch, text, {}, max_rank, max_rank + 1);
   return emit_contracted(b, order, (1u << operands.size()) - 1u, operands, factors, text);
 }
 

@@ -47,7 +47,7 @@ constexpr symbol emit_scatter_add(symbol ids, symbol rows, int at, const dim_lis
 }  // namespace detail
 
 /// gather(table, ids, dim)[a..., i..., c...] = table[a..., ids[i...], c...]: an embedding with dim = 0. ids: int32 of any rank; one that is
-/// outside the dim throws `gshard::error` on all processes. Attributes: integer[0] = dim.
+/// outside the dim throws `gshard::error` on all processes.
 /// Communicates, where the dim is cut: the sum of what every block gives (all_reduce or reduce_scatter), or the table if that is less.
 constexpr symbol gather(here table, symbol ids, int dim = 0) {
   builder& b = *table.owner;
@@ -81,7 +81,7 @@ constexpr symbol scatter_add(here x, symbol ids, symbol updates, int dim = 0) {
   return x + detail::emit_scatter_add(ids, updates, dim, x.get().dims);
 }
 
-/// iota<"TU">(m)[t, u] = t as int32, or u with along = 1. Attributes: integer[0] = along.
+/// iota<"TU">(m)[t, u] = t as int32, or u with along = 1.
 template <fixed_string Letters>
 constexpr symbol iota(const parameter_scope& m, int along = 0) {
   builder& b = m.owner();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <gshard/base/dual.hpp>
+#include <gshard/base/math.hpp>
 #include <gshard/base/fixed_string.hpp>
 #include <gshard/ir/equation.hpp>
 #include <gshard/ir/reduction.hpp>
@@ -9,8 +9,8 @@
 #include <gshard/trace/einsum.hpp>
 #include <gshard/trace/map.hpp>
 
-#include <array>
 #include <cstdint>
+#include <string_view>
 
 // Reductions besides sums, which are einsums. A cut dim may be reduced: every device reduces its block, and what is pending is
 // combined where it is needed, by all_reduce or reduce_scatter.
@@ -64,29 +64,6 @@ inline constexpr pointwise pointwise_stop{.arity = 1,
                                           .f64 = row_of<double, [](auto a) { return a; }, 1>,
                                           .linear = true};
 
-// Not those of <cmath>, which planning does not include.
-inline float exponential(float x) { return __builtin_expf(x); }
-inline double exponential(double x) { return __builtin_exp(x); }
-template <class T>
-dual<T> exponential(dual<T> x) {
-  const T e = exponential(x.value);
-  return {e, e * x.slope};
-}
-inline float logarithm(float x) { return __builtin_logf(x); }
-inline double logarithm(double x) { return __builtin_log(x); }
-template <class T>
-dual<T> logarithm(dual<T> x) {
-  return {logarithm(x.value), x.slope / x.value};
-}
-
-inline float square_root(float x) { return __builtin_sqrtf(x); }
-inline double square_root(double x) { return __builtin_sqrt(x); }
-template <class T>
-dual<T> square_root(dual<T> x) {
-  const T r = square_root(x.value);
-  return {r, x.slope / (T(2) * r)};
-}
-
 // A template, so that its functions cost only those who call it.
 template <class Symbol>
 constexpr symbol emit_logsumexp(Symbol x, const short_list& factors, const short_list& output, std::string_view text) {
@@ -99,12 +76,12 @@ constexpr symbol emit_logsumexp(Symbol x, const short_list& factors, const short
   for (int d = 0; d < output.size(); ++d) loops.in[1].push_back(factors.find(output[d]));
   attributes attr;
   attr.function = &pointwise_of<[](auto v, auto top) {
-    return exponential(v - top);
+    return exp(v - top);
   }, 2>;
   const symbol e{&b, b.add_node(op::map, {x.id, m.id}, loops, attr, {{x.get().dims, x.get().type}})};
   const symbol total = emit_einsum(b, list_view(&e, 1), list_view(&factors, 1), output, text);
   return map<[](auto sum, auto top) {
-    return logarithm(sum) + top;
+    return log(sum) + top;
   }>(total, m);
 }
 

@@ -3,6 +3,7 @@
 
 #include <gshard/trace/builder.hpp>
 #include <gshard/trace/map.hpp>
+#include <gshard/trace/shape.hpp>
 
 // Conditions are tensors of zeros and ones. Templates, so that their functions cost only programs that use them.
 namespace gshard { inline namespace v0 {
@@ -23,8 +24,9 @@ constexpr symbol select(here condition, symbol a, symbol b) {
   return map<[](auto c, auto x, auto y) { return c == decltype(c)(0) ? y : x; }>(condition, a, b);
 }
 
-/// body applied Count times to x, whose layout is that of the result of every turn (a loop-invariant sharding): what is not annotated is
-/// found once for all turns. `body`: symbol -> symbol of the same dims. The turns are written out in the plan, so gradients need no stack.
+/// body applied Count times to x. Where x is annotated, the result of every turn lies as x does (a loop-invariant sharding). `body`: symbol
+/// -> symbol of the same dims and type. The turns are written out in the plan, so gradients need no stack.
+/// Communicates what the body does, and what brings its result to the layout of x. Compile time: the dims.
 template <int Count, class Body>
 constexpr symbol repeat(here x, Body body) {
   static_assert(Count >= 0, "gshard: a body is repeated a number of times");
@@ -32,9 +34,10 @@ constexpr symbol repeat(here x, Body body) {
   for (int i = 0; i < Count && !x.owner->failed(); ++i) {
     const symbol next = body(state);
     if (x.owner->failed()) break;
-    if (next.get().dims != x.get().dims) x.owner->fail(fault::dims_differ, "repeat", {}, i, 0);
-    state = next;
-    x.owner->program.at(state.id).layout = x.get().layout;
+    const value& start = x.get();
+    if (next.get().dims != start.dims || next.get().type != start.type) x.owner->fail(fault::dims_differ, "repeat", {}, i, 0);
+    const bool is_annotated = !(start.layout == sharding::unconstrained(start.rank()));
+    state = is_annotated ? detail::emit_annotate(next, start.layout) : next;
   }
   return state;
 }

@@ -90,13 +90,13 @@ constexpr symbol emit_moved_back(const node& n, symbol x, symbol dy) {
 constexpr symbol slice(here x, int dim, std::int64_t start, std::int64_t stop, std::int64_t stride = 1) {
   builder& b = *x.owner;
   if (!detail::check_dim(x, dim, "slice")) return b.nothing();
-  if (start < 0 || stop < start || stride < 1) {
+  constexpr std::int64_t most = std::int64_t(1) << 31;
+  if (start < 0 || stop < start || stride < 1 || stop >= most || stride >= most) {
     b.fail(fault::bad_range, "slice", {}, int(start), int(stop));
     return b.nothing();
   }
-  const gshard::dim& whole = b.program.dims[std::size_t(x.get().dims[dim])];
-  if (whole.what == dim::kind::fixed && stop > whole.number) {
-    b.fail(fault::bad_range, "slice", {}, int(stop), int(whole.number));
+  if (const std::int64_t extent = b.known_extent(x.get().dims[dim]); extent >= 0 && stop > extent) {
+    b.fail(fault::bad_range, "slice", {}, int(stop), int(extent));
     return b.nothing();
   }
   return detail::emit_moved(op::strided_slice, x, dim, detail::slice_window(b, start, stop, stride), 0, true);
