@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,13 +19,14 @@ namespace planning {
 struct command_line {
   std::string mesh, type = "f32";
   bool json = false, check = false, draw = false, keep_partial = false;
+  std::int64_t loop_above = setting{}.loop_above;
   const command* chosen = nullptr;
   arguments given;
 
   request make() const {
     if (mesh.empty()) throw refusal("--mesh is missing: name the axes and their extents, as in --mesh x=2,y=4");
     arguments a = given;
-    a.on = {parse_mesh(mesh), type == "f64" ? gs::dtype::f64 : gs::dtype::f32, keep_partial};
+    a.on = {parse_mesh(mesh), type == "f64" ? gs::dtype::f64 : gs::dtype::f32, keep_partial, loop_above};
     return chosen->make(a);
   }
 };
@@ -49,6 +51,9 @@ class command_parser {
     app_.add_flag("--check", line_.check, "run it on simulated devices and on one, and compare");
     app_.add_flag("--draw", line_.draw, "draw how inputs and outputs lie on the mesh")->excludes(json);
     app_.add_flag("--keep-partial", line_.keep_partial, "without --out: leave pending sums pending");
+    app_.add_option("--loop-above", line_.loop_above, "einsums gather operands, and scatter sums, of more bytes per device block by block")
+        ->check(CLI::NonNegativeNumber)
+        ->capture_default_str();
     for (const command& c : all_) add(c);
   }
   command_parser(const command_parser&) = delete;
@@ -92,7 +97,7 @@ class command_parser {
   void add(const command& c) {
     CLI::App* sub = app_.add_subcommand(c.name, c.what);
     for (const option& o : c.options) add(*sub, o);
-    sub->footer("--mesh x=2,y=4 is required; --dtype, --check, --json, --draw and --keep-partial are options of every subcommand: gshard-plan --help.\n"
+    sub->footer("--mesh x=2,y=4 is required; --dtype, --check, --json, --draw, --keep-partial and --loop-above are options of every subcommand: gshard-plan --help.\n"
                 "A shape is written 4@x,24,100@(y,z)+partial(w), see there.\n\nExample:\n  gshard-plan " + c.name + " " + c.example + " --check");
     sub->callback([this, &c] { line_.chosen = &c; });
   }

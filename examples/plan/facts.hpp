@@ -91,8 +91,12 @@ inline std::int64_t iterations(const gs::node& n, const step_facts& s) {
       seen |= factor;
     }
   };
-  look(n.loops.out[0], s.out[0]);
-  for (std::size_t i = 0; i < s.in.size(); ++i) look(n.loops.in[i], s.in[i]);
+  const std::int32_t last = n.kind == gs::op::looped_einsum ? gs::traveller(n) : -1;  // the others are cut as the work is
+  for (const bool now : {false, true}) {
+    if ((n.output() == last) == now) look(n.loops.out[0], s.out[0]);
+    for (std::size_t i = 0; i < s.in.size(); ++i)
+      if ((n.input(int(i)) == last) == now) look(n.loops.in[i], s.in[i]);
+  }
   return count;
 }
 
@@ -108,7 +112,8 @@ inline std::int64_t taps(const planned& p, const gs::node& n) {
 /// every tap. Of the others that compute: one for every element of the largest tensor. What moves elements computes nothing.
 inline std::int64_t flops_of(const planned& p, const gs::node& n, const step_facts& s) {
   switch (n.kind) {
-    case gs::op::einsum: return times(n.inputs, iterations(n, s));
+    case gs::op::einsum:
+    case gs::op::looped_einsum: return times(n.inputs, iterations(n, s));
     case gs::op::convolution: return n.inputs == 2 ? times(2, iterations(n, s)) : times(taps(p, n), iterations(n, s));
     case gs::op::pool: return times(taps(p, n), iterations(n, s));
     case gs::op::map:
@@ -152,8 +157,14 @@ inline step_facts facts_of(const planned& p, const gs::node& n) {
   const bool communicates = gs::traits(n.kind).collective;
   if (communicates || n.kind == gs::op::slice) {
     const auto axes = std::uint32_t(n.attr.integer[0]), halos = axes_of_halos(p, n);
+    gs::sharding before = s.in[0].whole.layout, after = s.out[0].whole.layout;
+    if (n.kind == gs::op::looped_einsum) {
+      before = after = p.at(gs::traveller(n)).layout;
+      if (gs::sums_travel(n)) before = before.without(axes), before.partial = std::uint8_t(axes);
+      else after = after.without(axes);
+    }
     for (int a = 0; a < p.tables.mesh.rank(); ++a)
-      if ((axes >> a) & 1u) s.moves.push_back({a, place_of(a, s.in[0].whole.layout), place_of(a, s.out[0].whole.layout), ((halos >> a) & 1u) != 0});
+      if ((axes >> a) & 1u) s.moves.push_back({a, place_of(a, before), place_of(a, after), ((halos >> a) & 1u) != 0});
     if (communicates) add_groups(s, axes, p.tables.mesh);
   }
   s.bytes = bytes_received(p, n);

@@ -26,6 +26,7 @@ struct setting {
   gs::mesh_shape mesh;
   gs::dtype type = gs::dtype::f32;
   bool keep_partial = false;
+  std::int64_t loop_above = gs::compile_options{}.loop_bytes;
 };
 
 /// An option of a subcommand. It is asked for by its first name, without the dashes.
@@ -189,6 +190,7 @@ inline request start(const arguments& a, const std::vector<shape>& inputs) {
   request r;
   r.mesh = a.on.mesh;
   r.keep_partial = a.on.keep_partial;
+  r.loop_above = a.on.loop_above;
   for (const shape& s : inputs) r.inputs.push_back({s, a.on.type});
   if (a.has("out")) r.output = a.tensor("out");
   return r;

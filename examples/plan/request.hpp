@@ -32,6 +32,8 @@ struct request {
   std::optional<shape> output;
   /// Without `output`: a pending sum may stay pending.
   bool keep_partial = false;
+  /// Einsums loop over operands and sums of more bytes per device.
+  std::int64_t loop_above = gs::compile_options{}.loop_bytes;
   /// For a check: the result depends on the order of its roundings, whatever numbers are taken.
   bool rounds = false;
   /// For a check: numbers whose products are exact, in place of those whose sums are.
@@ -137,6 +139,7 @@ inline planned make_plan(const request& r) {
   }
   gs::compile_options options;
   options.uneven = true;
+  options.loop_bytes = r.loop_above;
   options.keep_pending_outputs = r.output ? r.output->layout.partial != 0 : r.keep_partial;
   planned p;
   p.tables = gs::compile(b.program, r.mesh, options);

@@ -27,6 +27,12 @@ class counter {
  public:
   counter(const planned& p, const gs::node& n)
       : p_(p), kind_(n.kind), axes_(std::uint32_t(n.attr.integer[0])), from_(p.at(n.input(0))), to_(p.at(n.output())) {
+    if (kind_ == gs::op::looped_einsum) {  // as the gather or the sum that it makes block by block
+      kind_ = gs::sums_travel(n) ? gs::op::reduce_scatter : gs::op::all_gather;
+      from_ = to_ = p.at(gs::traveller(n));
+      gs::value& whole = gs::sums_travel(n) ? from_ : to_;
+      whole.layout = whole.layout.without(axes_);
+    }
     for (const std::int32_t d : dims()) extents_.push_back(p.sizes.dim(d));
     const int devices = gs::device_count(mesh());
     for (int i = 0; i < devices; ++i) {
@@ -46,7 +52,7 @@ class counter {
   const planned& p_;
   gs::op kind_;
   std::uint32_t axes_;
-  const gs::value &from_, &to_;
+  gs::value from_, to_;
   std::vector<std::int64_t> extents_;
   std::vector<holding> before_, after_;
 

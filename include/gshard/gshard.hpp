@@ -6,6 +6,7 @@
 
 // Planning: specs, the verbs of the language, programs and their plans.
 #include <gshard/plan.hpp>
+#include <gshard/pass/auto_shard.hpp>
 
 // Whether MPI is used: the build says so, else whether its header is there.
 #ifndef GSHARD_HAS_MPI

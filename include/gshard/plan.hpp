@@ -7,6 +7,7 @@
 #include <gshard/ir/spec.hpp>
 
 #include <gshard/trace/along.hpp>
+#include <gshard/trace/assignment.hpp>
 #include <gshard/trace/convolution.hpp>
 #include <gshard/trace/einsum.hpp>
 #include <gshard/trace/embedding.hpp>
@@ -16,9 +17,9 @@
 #include <gshard/trace/random.hpp>
 #include <gshard/trace/reduce.hpp>
 #include <gshard/trace/rows.hpp>
+#include <gshard/trace/select.hpp>
 #include <gshard/trace/shape.hpp>
 #include <gshard/trace/window.hpp>
 
-#include <gshard/pass/auto_shard.hpp>
 #include <gshard/pass/differentiate.hpp>
 #include <gshard/pass/program.hpp>

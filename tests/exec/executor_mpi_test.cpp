@@ -114,6 +114,25 @@ TEST_CASE("mpi: every layout to every layout, and sums of any size") {
   }
 }
 
+TEST_CASE("mpi: einsums that loop") {
+  const run_graph::traced t = run_graph::trace({{"AB"}, {"BC"}}, [](const scope&, given x) {
+    return symbols{run_graph::lay_out(gs::einsum<"AB,BC->AC">(0.1 * x[0], 0.3 * x[1]))};
+  });
+  int loops = 0;
+  for (const std::vector<int>& mesh : meshes()) {
+    const auto real = std::make_shared<gs::mpi_backend>(MPI_COMM_WORLD, mesh);
+    const auto layouts = run_graph::all_layouts(2, int(mesh.size()));
+    for (const gs::dims& dims : {gs::dims{{'A', 5}, {'B', 3}, {'C', 7}}, gs::dims{{'A', 24}, {'B', 40}, {'C', 16}}})
+      for (std::size_t i = 0; i < layouts.size() * layouts.size(); ++i) {
+        run_graph::setting s{.mesh = mesh, .dims = dims, .layouts = {layouts[i / layouts.size()], layouts[i % layouts.size()], layouts[i % 5 % layouts.size()]}};
+        s.options = {.known = dims, .uneven = true, .loop_bytes = 0};
+        loops += run_graph::plan(t, s).view().count(gs::op::looped_einsum);
+        compare(real, t, s, run_graph::random_sources(t, dims, 1), 2);
+      }
+  }
+  CHECK(loops > 0);
+}
+
 TEST_CASE("mpi: sums of short shards go the way that those of the largest one go") {
   const run_graph::traced t =
       run_graph::trace({{"A"}}, [](const scope&, given x) { return symbols{run_graph::lay_out(x[0])}; });

@@ -22,6 +22,41 @@ void compare(const std::vector<T>& found, const std::vector<double>& expected) {
   CHECK(worst < 200 * static_cast<double>(std::numeric_limits<T>::epsilon()));
 }
 
+/// The operand as a block of a tensor that is longer by one in every dim.
+template <class T>
+struct in_larger {
+  ks::operand_dims dims;
+  std::vector<std::size_t> at;  // of the block's elements
+  std::vector<T> whole;
+
+  in_larger(const std::string& letters, const extents& sizes, const std::vector<T>& values) : dims(operand(letters, sizes)) {
+    ks::index_array longer = dims.extent;
+    for (std::size_t d = 0; d < letters.size(); ++d) ++longer[d];
+    dims.stride = ks::row_major_strides(dims.rank, longer);
+    whole.assign(static_cast<std::size_t>(ks::element_count(dims.rank, longer)), T(1));
+    ks::for_each_run({dims.rank, dims.extent, {}, longer}, [&](std::int64_t local, std::int64_t global, std::int64_t n) {
+      for (std::int64_t i = 0; i < n; ++i) {
+        at.push_back(static_cast<std::size_t>(global + i));
+        whole[at.back()] = values[static_cast<std::size_t>(local + i)];
+      }
+    });
+  }
+};
+
+/// A sum that is added to what blocks of larger tensors hold; nothing else of them is touched.
+template <class T>
+void check_adding(const std::string& a, const std::string& b, const std::string& out, const extents& sizes, double alpha,
+                  const std::vector<T>& x, const std::vector<T>& y, const std::vector<double>& expected) {
+  const std::vector<T> ones(expected.size(), T(1));
+  const in_larger<T> left(a, sizes, x), right(b, sizes, y);
+  in_larger<T> result(out, sizes, ones);
+  const ks::contraction<T> c(left.dims, right.dims, result.dims, alpha, true);
+  for (int repeat = 0; repeat < 2; ++repeat) c.run(left.whole.data(), right.whole.data(), result.whole.data());
+  std::vector<double> sum(result.whole.size(), 1);
+  for (std::size_t i = 0; i < expected.size(); ++i) sum[result.at[i]] += 2 * expected[i];
+  compare(result.whole, sum);
+}
+
 template <class T>
 void check(const std::string& a, const std::string& b, const std::string& out, const extents& sizes,
            double alpha, std::mt19937& gen) {
@@ -32,7 +67,9 @@ void check(const std::string& a, const std::string& b, const std::string& out, c
   std::vector<T> z(static_cast<std::size_t>(count(out, sizes)), std::numeric_limits<T>::quiet_NaN());
   const ks::contraction<T> c(operand(a, sizes), operand(b, sizes), operand(out, sizes), alpha);
   for (int repeat = 0; repeat < 2; ++repeat) c.run(x.data(), y.data(), z.data());
-  compare(z, einsum(a, b, out, sizes, x, y, alpha));
+  const std::vector<double> expected = einsum(a, b, out, sizes, x, y, alpha);
+  compare(z, expected);
+  check_adding(a, b, out, sizes, alpha, x, y, expected);
 }
 
 template <class T>

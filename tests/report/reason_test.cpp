@@ -38,6 +38,16 @@ TEST_CASE("every move names the operation and the line that it serves, and why")
   CHECK(gs::describe(program::plan).find("  for annotate at reason_test.cpp:") != std::string::npos);
 }
 
+TEST_CASE("an einsum that loops says what is too large, and moves serve it as they serve others") {
+  using sums = gs::program<model, gs::mesh<gs::axis<"x">>, in<"AB", P<none, "x">>, in<"BC", P<"x", none>>, in<"AC", P<"x", none>>,
+                           gs::extent<'A', 64>, gs::extent<'C', 64>, gs::loop_above<0>>;
+  CHECK(gs::describe(sums::plan).find("  for einsum" + at(2) + ": its sums are too large to be held whole\n") != std::string::npos);
+  constexpr auto product = [](auto&, auto x, auto y) { return gs::einsum<"AB,BC->AC">(gs::annotate<P<"x", none>>(x), y); };
+  using operand = gs::program<product, gs::mesh<gs::axis<"x">>, in<"AB", P<none, "x">>, in<"BC", P<none, "x">>, gs::extent<'A', 4096>,
+                              gs::extent<'B', 64>, gs::extent<'C', 64>, gs::loop_above<0>>;
+  CHECK(gs::describe(operand::plan).find(": its operand 1 is too large to be held whole\n") != std::string::npos);
+}
+
 TEST_CASE("steps that move nothing have no reason") {
   for (std::size_t i = 0; i < program::plan.steps.size(); ++i)
     CHECK(gs::describe_reason(program::plan, i).empty() == !gs::traits(program::plan.steps[i].kind).collective);

@@ -48,6 +48,17 @@ constexpr bool moves_right(const gs::plan_view& p, const gs::node& s) {
 /// One list of axes for each factor of a step, on all operands and results; blocked factors whole, no axis on
 /// two factors, pending sums only into what is linear, and out of what is summed.
 constexpr bool lies_right(const gs::plan_view& p, const gs::node& s) {
+  // What travels of a looped einsum lies as if it were gathered before, or scattered after.
+  const bool looped = s.kind == op::looped_einsum;
+  const auto over = std::uint32_t(s.attr.integer[0]);
+  const auto held = [&](std::int32_t v) {
+    gs::value t = p.at(v);
+    if (!looped || v != gs::traveller(s)) return t;
+    t.layout = t.layout.without(over);
+    if (gs::sums_travel(s)) t.layout.partial = std::uint8_t(t.layout.partial | over);
+    return t;
+  };
+  if (looped && (over == 0 || (p.at(gs::traveller(s)).layout.used() & over) != over)) return false;
   std::array<gs::short_list, 16> cut{};
   std::array<bool, 16> known{};
   std::uint32_t used = 0, pending = 0;
@@ -67,11 +78,11 @@ constexpr bool lies_right(const gs::plan_view& p, const gs::node& s) {
     return v.rank() == factors.size();
   };
   for (int i = 0; i < s.inputs; ++i) {
-    if (!agrees(p.at(s.input(i)), s.loops.in[std::size_t(i)])) return false;
+    if (!agrees(held(s.input(i)), s.loops.in[std::size_t(i)])) return false;
     pending |= p.at(s.input(i)).layout.partial;
   }
   // A product keeps what is pending on one of its operands.
-  const bool product = s.kind == op::einsum && s.inputs == 2 && !(p.at(s.input(0)).layout.partial && p.at(s.input(1)).layout.partial);
+  const bool product = (looped || s.kind == op::einsum) && s.inputs == 2 && !(p.at(s.input(0)).layout.partial && p.at(s.input(1)).layout.partial);
   const bool linear = s.kind == op::scale || s.kind == op::reshape ||
                       (s.kind == op::einsum && s.inputs == 1) ||
                       (s.kind == op::map && s.attr.function->linear);
@@ -80,13 +91,13 @@ constexpr bool lies_right(const gs::plan_view& p, const gs::node& s) {
   if (pending & used) return false;
   std::uint32_t summed = pending;
   for (int o = 0; o < s.outputs; ++o)
-    if (!agrees(p.at(s.output(o)), s.loops.out[std::size_t(o)])) return false;
+    if (!agrees(held(s.output(o)), s.loops.out[std::size_t(o)])) return false;
   for (int o = 0; o < s.outputs; ++o) {
     summed = pending;
     for (int f = 0; f < 16; ++f)
       if (known[std::size_t(f)] && !cut[std::size_t(f)].empty() && !s.loops.out[std::size_t(o)].contains(f))
         summed |= cut[std::size_t(f)].mask();
-    if (p.at(s.output(o)).layout.partial != summed) return false;
+    if (held(s.output(o)).layout.partial != summed) return false;
   }
   return true;
 }
@@ -124,7 +135,7 @@ constexpr bool is_sound(const gs::plan_view& p) {
       if (made[std::size_t(s.output(o))]) return false;
       made[std::size_t(s.output(o))] = 1;
     }
-    const bool moves = gs::traits(s.kind).collective || s.kind == op::slice;
+    const bool moves = (gs::traits(s.kind).collective && s.kind != op::looped_einsum) || s.kind == op::slice;
     if (s.kind != op::annotate && !(moves ? moves_right(p, s) : lies_right(p, s))) return false;
   }
   for (const gs::port& q : p.outputs)

@@ -45,7 +45,7 @@ class collective_step {
     }
   }
   static bool runs(op kind) {
-    return kind == op::slice || traits(kind).collective;
+    return kind == op::slice || (traits(kind).collective && kind != op::looped_einsum);
   }
 
  private:

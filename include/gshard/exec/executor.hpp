@@ -263,15 +263,18 @@ class executor {
     const auto sums = std::make_shared<reducer>(small_sum_bytes);
     for (const node& step : plan_.steps) {
       std::vector<detail::action>& actions = actions_.emplace_back();
-      if (traits(step.kind).collective || step.kind == op::slice) {
+      const bool loops = step.kind == op::looped_einsum;
+      if ((traits(step.kind).collective && !loops) || step.kind == op::slice) {
         auto c = std::make_shared<detail::collective_step>(step.kind, on_, axes_.mask(std::uint32_t(step.attr.integer[0])), value(step.input(0)),
                                                            value(step.output(0)), sums);
         actions.push_back([c](const run_context&) { (*c)(); });
         continue;
       }
       const kernel_table::binder binder = kernels(step.kind, detail::element_type(plan_, step));
-      for (std::size_t i = 0; i < on_.devices().size(); ++i)
-        if (detail::action a = binder(step, {plan_, values_, sizes_}, i)) actions.push_back(std::move(a));
+      node here = step;
+      if (loops) here.attr.integer[0] = std::int32_t(axes_.mask(std::uint32_t(step.attr.integer[0])));
+      for (std::size_t i = 0; i < (loops ? 1 : on_.devices().size()); ++i)
+        if (detail::action a = binder(here, {on_, plan_, values_, sizes_}, i)) actions.push_back(std::move(a));
     }
   }
 

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <gshard/exec/local_step.hpp>
+#include <gshard/exec/looped_step.hpp>
 #include <gshard/pass/plan.hpp>
 
 #include <array>
 #include <cstddef>
+#include <memory>
 #include <span>
 #include <utility>
 
@@ -23,8 +25,11 @@ constexpr dtype element_type(const plan_view& plan, const node& step) {
 }
 
 template <op Kind, class T>
-action bind_step(const node& step, const bound_plan& all, std::size_t device) {
-  return local_step<T>(step, all, device).template bind<Kind>();
+action bind_step(const node& step, const bound_plan& all, [[maybe_unused]] std::size_t device) {
+  if constexpr (Kind == op::looped_einsum)  // of all devices, as they take turns
+    return [loop = std::make_shared<looped_step<T>>(step, all)](const run_context&) { (*loop)(); };
+  else
+    return local_step<T>(step, all, device).template bind<Kind>();
 }
 
 }  // namespace detail

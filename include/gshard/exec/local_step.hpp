@@ -46,6 +46,7 @@ constexpr bool may_fail(op kind) {
 
 /// A plan with its extents and, on this process, the memory of its values.
 struct bound_plan {
+  const any_cluster& on;
   const plan_view& plan;
   std::span<const bound_value> values;
   const extents& sizes;

@@ -123,6 +123,11 @@ struct port {
   std::int32_t value = -1;
 };
 
+/// A looped einsum of a plan: integer[1] of its attributes is the operand whose blocks travel between devices, or the number of
+/// operands: then the sums of its result do. Its layout is that in which it is cut over the axes of integer[0].
+constexpr bool sums_travel(const node& n) { return n.attr.integer[1] == n.inputs; }
+constexpr std::int32_t traveller(const node& n) { return sums_travel(n) ? n.output() : n.input(n.attr.integer[1]); }
+
 /// The row of the table of windows through which a node reads a dim of an operand, or 0.
 constexpr int window_of(const node& n, int operand, int d) {
   if (n.loops.windows.empty()) return 0;

@@ -64,6 +64,7 @@ enum class op : std::uint8_t {
   reduce_scatter,
   all_to_all,
   collective_permute,
+  looped_einsum,
   count_
 };
 
@@ -124,6 +125,7 @@ inline constexpr std::array<op_traits, std::size_t(op::count_)> op_table{{
     {op::reduce_scatter, "reduce_scatter", true},
     {op::all_to_all, "all_to_all", true},
     {op::collective_permute, "collective_permute", true},
+    {op::looped_einsum, "looped_einsum", true},
 }};
 
 constexpr const op_traits& traits(op kind) { return op_table[std::size_t(kind)]; }

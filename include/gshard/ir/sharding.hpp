@@ -57,6 +57,15 @@ struct sharding {
       if (axes[d].count != other.axes[d].count || (axes[d].count && axes[d].bits != other.axes[d].bits)) return false;
     return true;
   }
+  /// The layout in which these axes of a mask hold copies.
+  constexpr sharding without(std::uint32_t mask) const {
+    sharding s = *this;
+    s.partial = std::uint8_t(s.partial & ~mask);
+    for (int d = 0; d < rank; ++d)
+      for (int i = s.axes[d].size(); i-- > 0;)
+        if ((mask >> s.axes[d][i]) & 1u) s.axes[d].erase(i);
+    return s;
+  }
   constexpr bool operator==(const sharding&) const = default;
 };
 

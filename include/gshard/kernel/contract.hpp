@@ -18,17 +18,18 @@
 
 namespace gshard { inline namespace v0 { namespace kernel {
 
-/// An einsum of one or two contiguous operands, prepared once and run many times:
+/// An einsum of one or two operands, prepared once and run many times:
 /// out[o] = alpha * sum of a * b over the factors that are not in the result. With one operand it is a
 /// transposition, a sum over dims, the diagonal, or all of these. A sum over an empty range is zero. Sums of
 /// products become matrix products as large as the layouts allow, batched over strides; operands are packed
-/// only where they have to be. Throws gshard::error at construction if a factor has two extents, or a factor
+/// only where they have to be. One that adds to what the result holds may write a block of a larger tensor;
+/// other results are contiguous. Throws gshard::error at construction if a factor has two extents, or a factor
 /// of the result is in no operand.
 template <class T>
 class contraction {
  public:
-  contraction(const operand_dims& a, const operand_dims& b, const operand_dims& out, double alpha = 1)
-      : alpha_(T(alpha)), size_(element_count(out.rank, out.extent)) {
+  contraction(const operand_dims& a, const operand_dims& b, const operand_dims& out, double alpha = 1, bool adds = false)
+      : alpha_(T(alpha)), adds_(adds), size_(element_count(out.rank, out.extent)) {
     prepare(detail::loops_of<3>("contraction", {a, b, out}));
   }
   contraction(const operand_dims& a, const operand_dims& out, double alpha = 1)
@@ -49,7 +50,7 @@ class contraction {
     if (gemm_)
       run_gemm(a, b, out);
     else
-      detail::run_nest(nest_, alpha_, a, b, out, size_);
+      detail::run_nest(nest_, alpha_, a, b, out, size_, adds_);
   }
 
   /// One operand. `out` must not overlap it.
@@ -73,7 +74,7 @@ class contraction {
   };
 
   bool done_if_empty(T* out) const {
-    if (empty_) std::fill_n(out, size_, T(0));
+    if (empty_ && !adds_) std::fill_n(out, size_, T(0));
     return empty_;
   }
 
@@ -157,7 +158,9 @@ class contraction {
     detail::for_each_offset(gemm_->outer, [&](const auto& at) {
       const T *x = operand(0, a, at[0]), *y = operand(1, b, at[1]);
       T* z = result.packed ? scratch[2].data() : out + at[2];
-      const T beta = at[2] == last[2] ? T(1) : T(0);
+      const T beta = adds_ || at[2] == last[2] ? T(1) : T(0);
+      if (result.packed && adds_)
+        detail::copy_words<word>(reinterpret_cast<const std::byte*>(out + at[2]), reinterpret_cast<std::byte*>(z), result.pack);
       if (result.transposed)
         gemm(!right.transposed, !left.transposed, gemm_->n, gemm_->m, gemm_->k, alpha_, y, right.ld, x,
              left.ld, beta, z, result.ld);
@@ -177,6 +180,7 @@ class contraction {
   }
 
   T alpha_;
+  bool adds_ = false;
   std::int64_t size_;
   bool empty_ = false;
   detail::loop_nest<3> nest_;

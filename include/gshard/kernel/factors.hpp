@@ -7,17 +7,19 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace gshard { inline namespace v0 { namespace kernel {
 
-/// The dims of a contiguous row-major operand of an einsum-like operation. Equal factor numbers (0 to 15)
-/// stand for the same index letter; a factor may occur twice in one operand, which then is read along the
-/// diagonal.
+/// The dims of a row-major operand of an einsum-like operation. Equal factor numbers (0 to 15) stand for the
+/// same index letter; a factor may occur twice in one operand, which then is read along the diagonal.
 struct operand_dims {
   int rank = 0;
   std::array<int, max_rank> factor{};
   index_array extent{};
+  /// Strides in elements of a block of a larger tensor; unless given, the operand is contiguous.
+  std::optional<index_array> stride{};
 };
 
 namespace detail {
@@ -56,7 +58,7 @@ loop_nest<N> loops_of(const char* operation, const std::array<operand_dims, N>& 
   std::array<bool, factors> used{};
   for (std::size_t o = 0; o < N; ++o) {
     const bool result = o + 1 == N;
-    const index_array stride = row_major_strides(operands[o].rank, operands[o].extent);
+    const index_array stride = operands[o].stride.value_or(row_major_strides(operands[o].rank, operands[o].extent));
     std::array<bool, factors> here{};
     for (std::size_t d = 0; d < std::size_t(operands[o].rank); ++d) {
       const auto f = std::size_t(operands[o].factor[d]);

@@ -72,14 +72,14 @@ T multiply_sum_row(std::int64_t n, const T* a, std::int64_t sa, const T* b, std:
   return s;
 }
 
-/// out[o] = alpha * sum of a * b over the nest, `out` being dense with `size` elements.
+/// out[o] = alpha * sum of a * b over the nest, `out` being dense with `size` elements; or out[o] += that.
 template <class T>
-void run_nest(loop_nest<3> nest, T alpha, const T* a, const T* b, T* out, std::int64_t size) {
+void run_nest(loop_nest<3> nest, T alpha, const T* a, const T* b, T* out, std::int64_t size, bool to_sums = false) {
   const loop<3> inner = nest.take_innermost();
   const auto [sa, sb, so] = inner.stride;
-  bool add = false;
+  bool add = to_sums;
   for (std::size_t i = 0; i < nest.count; ++i) add = add || is_sum(nest.at[i]);
-  if (add) std::fill_n(out, size, T(0));
+  if (add && !to_sums) std::fill_n(out, size, T(0));
   for_each_offset(nest, [=, n = inner.extent, sa = sa, sb = sb, so = so](const auto& at) {
     const T *x = a + at[0], *y = b + at[1];
     T* z = out + at[2];

@@ -26,6 +26,8 @@ struct compile_options {
   bool uneven = false;
   /// What may move without the program saying so.
   strictness unsaid = strictness::automatic;
+  /// Einsums gather operands of more bytes per device, and scatter such sums, block by block while they compute; by known extents.
+  std::int64_t loop_bytes = std::int64_t(256) << 20;
 };
 
 /// A plan as vectors: what the pipeline returns, at compile time or at run time.
@@ -65,7 +67,8 @@ constexpr void check_divisibility(graph& g, std::int32_t v, const tensor_name& n
 }  // namespace detail
 
 /// Everything after tracing: propagate, partition, schedule. Reports what it finds wrong in `problem`.
-constexpr plan_tables compile(graph& g, const mesh_shape& mesh, const compile_options& options) {
+template <class Graph>
+constexpr plan_tables compile(Graph& g, const mesh_shape& mesh, const compile_options& options) {
   plan_tables p;
   p.mesh = mesh;
   if (!g.problem) propagate(g, detail::assume_extents(g.dims, mesh, options.known));
@@ -76,7 +79,7 @@ constexpr plan_tables compile(graph& g, const mesh_shape& mesh, const compile_op
     if (!g.problem && !options.uneven) detail::check_divisibility(g, q.value, q.name, mesh, options.known);
   if (!g.problem) {
     const extents assumed = detail::assume_extents(g.dims, mesh, options.known);
-    detail::partitioned parts = detail::partitioner(g, mesh, assumed, options.unsaid).run(options.keep_pending_outputs);
+    detail::partitioned parts = detail::partitioner(g, mesh, assumed, options.unsaid, options.loop_bytes).run(options.keep_pending_outputs);
     p.lifetimes = detail::lifetimes(parts.values, parts.steps, parts.parameters, parts.inputs, parts.outputs);
     p.values = static_cast<list<value>&&>(parts.values);
     p.steps = static_cast<list<node>&&>(parts.steps);

@@ -28,9 +28,11 @@ namespace detail {
 
 /// Reverse mode over the nodes of a program: walks them backwards, and for every node that has a gradient on a result appends
 /// the nodes that compute the gradients of its operands.
+// A template, so that its functions cost only programs that ask for gradients.
+template <class Builder>
 class differentiator {
  public:
-  constexpr differentiator(builder& b, std::int32_t of, list_view<symbol> wanted)
+  constexpr differentiator(Builder& b, std::int32_t of, list_view<symbol> wanted)
       : b_(b), gradients_(b.program.values.size(), -1), needed_(b.program.values.size(), false) {
     for (const symbol& s : wanted) needed_[std::size_t(s.id)] = true;
     char* const needed = needed_.data();
@@ -65,7 +67,7 @@ class differentiator {
   }
 
  private:
-  builder& b_;
+  Builder& b_;
   list<std::int32_t> gradients_;  // by value, -1: none so far
   list<char> needed_;             // by value: depends on something whose gradient is wanted
 
@@ -363,15 +365,17 @@ class differentiator {
 /// The gradients of a scalar with respect to `wanted`, in that order, as further nodes of the program: reverse mode, operation by
 /// operation; einsum's rule is another einsum. The gradient of a parameter that is used in several places is summed once.
 /// Communicates: nothing by itself; the partitioner sees the nodes that were added.
-constexpr list<symbol> gradients(symbol scalar, list_view<symbol> wanted) {
+template <class Symbols>
+constexpr list<symbol> gradients(symbol scalar, const Symbols& of) {
   builder& b = *scalar.owner;
+  const list_view<symbol> wanted(of);
   list<symbol> result(wanted.size(), b.nothing());
   if (b.failed()) return result;
   if (scalar.rank() != 0) {
     b.fail(fault::rank_mismatch, "gradients", {}, 0, scalar.rank());
     return result;
   }
-  detail::differentiator d(b, scalar.id, wanted);
+  detail::differentiator<builder> d(b, scalar.id, wanted);
   d.run();
   if (b.failed()) return result;
   for (std::size_t i = 0; i < wanted.size(); ++i) result[i] = d.of(wanted[i]);

@@ -33,6 +33,8 @@ constexpr int line_of(const graph& g, const node& n) {
 
 /// Rewrites the operations whose lines are cut: sums and extrema of blocks, which the partitioner then combines, instead of moving
 /// whole tensors.
+// A template, so that its functions cost only those who compile programs.
+template <class Builder>
 class expander {
  public:
   constexpr expander(graph& g, const mesh_shape& mesh) : g_(g) {
@@ -55,7 +57,7 @@ class expander {
 
  private:
   graph& g_;
-  builder b_;
+  Builder b_;
 
   constexpr symbol in(const node& n, int i) { return {&b_, n.input(i)}; }
   constexpr void keep(const node& n) { b_.program.nodes.push_back(n); }
@@ -199,7 +201,8 @@ class expander {
 /// Takes operations apart that need whole lines of a dim which is cut: softmax, layer_norm, cumsum, top_k and their gradients become
 /// operations on blocks with small sums and extrema between them (for softmax one maximum and one sum a row). Lines that stay whole
 /// keep their kernels.
-constexpr void expand(graph& g, const mesh_shape& mesh) {
+template <class Graph>
+constexpr void expand(Graph& g, const mesh_shape& mesh) {
   bool found = false;
   for (node& n : g.nodes) {
     const int at = detail::line_of(g, n);
@@ -207,7 +210,7 @@ constexpr void expand(graph& g, const mesh_shape& mesh) {
     if (g.at(n.input(0)).layout[at].empty()) n.loops.block(n.loops.in[0][at]);
     else found = true;
   }
-  if (found) detail::expander(g, mesh).run();
+  if (found) detail::expander<builder>(g, mesh).run();
 }
 
 }}  // namespace gshard::v0

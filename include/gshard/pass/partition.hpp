@@ -6,35 +6,20 @@
 #include <gshard/ir/mesh.hpp>
 #include <gshard/pass/cost.hpp>
 #include <gshard/pass/reshard.hpp>
-#include <gshard/pass/windowed.hpp>
+#include <gshard/pass/work_sharing.hpp>
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 
 namespace gshard { inline namespace v0 {
 
-/// What may move without the program saying so.
-enum class strictness : std::uint8_t {
-  automatic,  // everything
-  visible,    // everything but gathers
-  strict,     // nothing: every operand lies as its operation takes it, every sum is completed by an annotation
-};
-
 namespace detail {
 
-/// A graph after partitioning: every value has one complete layout, moves between layouts are nodes of their own.
-struct partitioned {
-  list<value> values;
-  list<node> steps;
-  list<parameter> parameters;
-  list<port> inputs, outputs;
-};
-
-class partitioner {
+/// Makes a plan of a graph: chooses for one node after the other how its work is shared, and brings its operands there.
+class partitioner : work_sharing {
  public:
-  constexpr partitioner(graph& g, const mesh_shape& mesh, const extents& e, strictness unsaid = strictness::automatic)
-      : g_(g), mesh_(mesh), axes_(mesh.count), e_(e), unsaid_(unsaid), first_(g.values.size(), -1), overwritten_(g.values.size(), 0), completed_(g.values.size(), 0) {}
+  constexpr partitioner(graph& g, const mesh_shape& mesh, const extents& e, strictness unsaid, std::int64_t loop_bytes)
+      : work_sharing(g, mesh, e, unsaid), loop_bytes_(loop_bytes) {}
 
   constexpr partitioned run(bool keep_pending_outputs) {
     keeps_pending_ = keep_pending_outputs;
@@ -66,64 +51,9 @@ class partitioner {
   }
 
  private:
-  graph& g_;
-  const mesh_shape& mesh_;
-  int axes_;
-  const extents& e_;
-  strictness unsaid_;
-  list<std::int32_t> first_;  // by value of the graph: its first version, a value of the plan
-  list<std::int32_t> next_;   // by value of the plan: the next version of the same tensor
-  list<char> overwritten_;    // by value of the graph: a node before wrote over it
-  list<char> completed_;      // by value of the graph: somebody needs its sum
-  partitioned result_;
-  // The node that is placed, its operand that is fetched, and whether the program says that this may move.
-  op serving_ = op::annotate;
-  code_place place_;
-  int operand_ = 0;
-  bool said_ = true;
-  bool keeps_pending_ = false;
+  using work_sharing::cost;
 
-  static constexpr int factors = short_list::largest + 1;
-  /// Axes by factor.
-  struct cut_table {
-    short_list by_factor[factors]{};
-    constexpr short_list& operator[](int f) { return by_factor[f]; }
-    constexpr const short_list& operator[](int f) const { return by_factor[f]; }
-  };
-
-  /// A way to share the work of a node: the factor that each axis cuts (or -1: none), and the axes of each factor.
-  struct choice {
-    int factor_of[max_axes]{-1, -1, -1, -1, -1, -1, -1, -1};
-    cut_table cuts{};
-  };
-
-  constexpr const value& version(std::int32_t v) const { return result_.values[std::size_t(v)]; }
-
-  /// How a node takes an operand or leaves a result: its layout, and the windows of dims that are cut.
-  struct held_as {
-    sharding layout;
-    dim_list windows;
-  };
-
-  /// A new version of tensor `of` (a value of the graph) with this layout.
-  constexpr std::int32_t add_version(std::int32_t of, const sharding& layout, const dim_list& windows = {}) {
-    value v = g_.at(of);
-    v.layout = layout;
-    v.layout.open = 0;
-    v.windows = windows;
-    v.producer = std::int32_t(result_.steps.size());
-    const auto id = std::int32_t(result_.values.size());
-    result_.values.push_back(v);
-    next_.push_back(-1);
-    std::int32_t* last = &first_[std::size_t(of)];
-    while (*last >= 0) last = &next_[std::size_t(*last)];
-    *last = id;
-    return id;
-  }
-  constexpr void enter(std::int32_t v) {
-    const std::int32_t id = add_version(v, g_.at(v).layout);
-    result_.values[std::size_t(id)].producer = -1;
-  }
+  std::int64_t loop_bytes_;
 
   constexpr list<char> live_nodes() const {
     list<char> live(g_.nodes.size(), 0);
@@ -144,12 +74,6 @@ class partitioner {
         if (values[n.in[i]].producer >= 0) stack.push_back(n.in[i]);
     }
     return live;
-  }
-
-  /// Pending sums run through these.
-  static constexpr bool is_linear(const node& n) {
-    return n.kind == op::scale || n.kind == op::reshape || (n.kind == op::einsum && n.inputs == 1) ||
-           (n.kind == op::map && n.attr.function->linear);
   }
   /// What is used by an annotation alone is wanted as that says.
   constexpr void want_annotated() {
@@ -182,377 +106,68 @@ class partitioner {
     if (keep_pending_outputs) return;
     for (const port& p : g_.outputs) completed_[std::size_t(p.value)] = 1;
   }
-  /// The tensor whose storage `v` shares: itself, or what it is another name of.
-  constexpr std::int32_t root(std::int32_t v) const {
-    for (;;) {
-      const std::int32_t producer = g_.at(v).producer;
-      if (producer < 0) return v;
-      const node& n = g_.nodes[std::size_t(producer)];
-      if (!traits(n.kind).alias) return v;
-      v = n.in[0];
-    }
-  }
 
-  /// What it costs to have tensor `of` in this layout, from the version that is cheapest to start from.
-  constexpr std::int64_t cost(std::int32_t of, const sharding& layout, std::int32_t* from = nullptr) const {
-    std::int64_t best = -1;
-    const value* const versions = result_.values.data();
-    for (std::int32_t v = first_[std::size_t(of)]; v >= 0; v = next_[std::size_t(v)]) {
-      const sharding& s = versions[v].layout;
-      if ((layout.partial & ~s.partial) || versions[v].windows.count > 0) continue;
-      const std::int64_t c = s.same_layout(layout) ? 0 : 1 + plan_reshard(versions[v], s, layout, e_).cost();
-      if (best < 0 || c < best) {
-        best = c;
-        if (from) *from = v;
-      }
-      if (best == 0) break;
-    }
-    return best;
-  }
-
-  constexpr void check_not_overwritten(std::int32_t of) {
-    const std::int32_t owner = root(of);
-    if (!overwritten_[std::size_t(owner)]) return;
-    for (const parameter& p : g_.parameters)
-      if (p.value == owner) g_.problem.report(fault::read_after_update, p.name.view());
-  }
-  constexpr std::int32_t add_move(op kind, std::uint32_t axes, std::int32_t from, std::int32_t to) {
-    node n;
-    n.kind = kind;
-    n.inputs = n.outputs = 1;
-    n.in[0] = from;
-    n.out[0] = to;
-    n.attr.integer[0] = std::int32_t(axes);
-    n.place = place_;
-    if (unsaid_ != strictness::automatic) check_said(n);
-    result_.steps.push_back(n);
-    return to;
-  }
-  /// An output may be asked for as it comes.
-  constexpr bool may_stay_pending(std::int32_t v) const {
-    if (!keeps_pending_) return false;
-    for (const port& p : g_.outputs)
-      if (p.value == v) return true;
-    return false;
-  }
-  /// Whether the program says that a tensor may be brought to other layouts where it is used.
-  constexpr bool may_move(std::int32_t v) const {
-    const std::int32_t producer = g_.at(v).producer;
-    return producer >= 0 && g_.nodes[std::size_t(producer)].kind == op::annotate && g_.nodes[std::size_t(producer)].attr.integer[0] != 0;
-  }
-  /// Reports a move that strictness does not allow.
-  constexpr void check_said(const node& move) {
-    if (said_ || !traits(move.kind).collective) return;
-    const sharding &from = version(move.in[0]).layout, &to = version(move.out[0]).layout;
-    const bool gathers = (from.used() & ~to.used()) != 0, sums = (from.partial & ~to.partial) != 0;
-    if (unsaid_ == strictness::visible && (!gathers || sums)) return;
-    int axis = 0;
-    while (!((std::uint32_t(move.attr.integer[0]) >> axis) & 1u)) ++axis;
-    const fault what = unsaid_ == strictness::visible ? fault::implicit_gather : sums ? fault::implicit_sum : fault::implicit_move;
-    g_.problem.report(what, name(serving_), mesh_.name(axis), operand_, int(place_.line));
-  }
-  /// The version of `of` in this layout; adds the moves that make it.
-  constexpr std::int32_t fetch(std::int32_t of, const sharding& layout) {
-    std::int32_t now = -1;
-    const bool here = cost(of, layout, &now) == 0;
-    check_not_overwritten(of);
-    if (here || g_.problem) return now;
-    for (const move& m : plan_reshard(version(now), version(now).layout, layout, e_)) {
-      const std::int32_t from = now;
-      now = add_move(m.kind, m.axes, from, add_version(of, m.to));
-    }
-    return now;
-  }
-
-  /// Of a move to or from what windows read.
-  constexpr std::int64_t exchange_cost(const value& from, const value& to) const {
-    const std::int64_t bytes = bytes_lacking(from, to, g_.windows, e_);
-    return bytes == 0 ? 1 : bytes + start_bytes;
-  }
-  /// What it costs to have tensor `of` so, and the version to start from; -1: bring it to the plain layout first.
-  constexpr std::int64_t cost(std::int32_t of, const held_as& wanted, std::int32_t& from) const {
-    value goal = g_.at(of);
-    goal.layout = wanted.layout;
-    goal.windows = wanted.windows;
-    value plain = goal;
-    plain.windows = {};
-    from = -1;
-    std::int64_t best = cost(of, wanted.layout) + exchange_cost(plain, goal);
-    for (std::int32_t v = first_[std::size_t(of)]; v >= 0; v = next_[std::size_t(v)]) {
-      const value& have = version(v);
-      if (have.layout.partial != wanted.layout.partial) continue;
-      std::int64_t c = 0;
-      if (have.windows.empty()) c = exchange_cost(have, goal);
-      else if (have.windows != wanted.windows || !have.layout.same_layout(wanted.layout)) continue;
-      if (c > best || (c == best && from >= 0)) continue;
-      best = c;
-      from = v;
-    }
-    return best;
-  }
-  constexpr std::int32_t fetch(std::int32_t of, const held_as& wanted) {
-    if (wanted.windows.empty()) return fetch(of, wanted.layout);
+  /// What travels of an einsum (0, 1: that operand; 2: the sums of its result; -1: nothing), between which devices, and how it lies.
+  struct loop {
+    int travels = -1;
+    std::uint32_t axes = 0;
     std::int32_t from = -1;
-    cost(of, wanted, from);
-    check_not_overwritten(of);
-    if (g_.problem) return from;
-    if (from < 0) from = fetch(of, wanted.layout);
-    if (version(from).windows == wanted.windows) return from;
-    return exchange(from, of, wanted);
-  }
-  /// From one complete layout to another, where devices hold what windows read before or after: one exchange.
-  constexpr std::int32_t exchange(std::int32_t from, std::int32_t of, const held_as& wanted) {
-    const std::int32_t to = add_version(of, wanted.layout, wanted.windows);
-    const value &before = version(from), &after = version(to);
-    bool has_all = lacks_nothing(before, after, g_.windows, e_), contained = true;
-    for (int d = 0; d < before.rank(); ++d) {
-      const bool plain = before.windows.empty() && (after.windows.empty() || after.windows[d] == 0);
-      contained = contained && (before.layout[d].empty() || (plain && before.layout[d].is_prefix_of(after.layout[d])));
-    }
-    const op kind = has_all || contained ? op::slice : before.layout.same_layout(after.layout) ? op::collective_permute : op::all_to_all;
-    return add_move(kind, axes_of_move(before, after), from, to);
-  }
-
-  /// Parts of operands, and so of a result, that are still to be combined, over the axes of a mask.
-  struct pending_parts {
-    std::uint8_t axes = 0;
-    reduction what = reduction::sum;
-    int operand = -1;  // the one that has them, or -1: all
-
-    constexpr pending_parts of(int i) const { return operand < 0 || operand == i ? *this : pending_parts{}; }
+    sharding to;
   };
-
-  /// The layout in which a node with these cuts takes or leaves a tensor.
-  static constexpr sharding layout_of(const short_list& dims, const cut_table& cuts, const pending_parts& pending) {
-    sharding s;
-    s.rank = dims.count;
-    for (int d = 0; d < dims.count; ++d)
-      if (const short_list& axes = cuts.by_factor[dims[d]]; axes.count > 0) s.axes[d] = axes;
-    s.partial = pending.axes;
-    s.pending = pending.what;
-    return s;
+  /// Whether a tensor in this layout is known to have more than so many bytes per device.
+  constexpr bool is_above(const value& v, const sharding& layout, std::int64_t bytes) const {
+    for (int d = 0; d < v.rank(); ++d)
+      if (!e_.knows_dim(v.dims[d])) return false;
+    return (layout.used() & ~e_.known_axes) == 0 && shard_elements(v.dims, layout, e_) * size_of(v.type) > bytes;
   }
-  constexpr held_as operand_of(const node& n, int i, const choice& c, const pending_parts& pending) const {
-    const short_list& loops = n.loops.in[i];
-    held_as h{layout_of(loops, c.cuts, pending.of(i)), {}};
-    if (n.loops.windows.empty()) return h;
-    const dim_list& dims = g_.at(n.input(i)).dims;
-    bool any = false, less = false;
-    for (int d = 0; d < loops.size(); ++d) {
-      const int w = window_of(n, i, d);
-      const bool whole = h.layout[d].empty();
-      const bool needed = w && (whole ? reads_less(g_.windows[std::size_t(w)], dims[d], e_) : !reads_its_block(g_.windows[std::size_t(w)], dims[d], h.layout[d], e_));
-      h.windows.push_back(needed ? w : 0);
-      (whole ? less : any) |= needed;
-    }
-    if (any) return h;
-    // What is read of dims that are whole is less to receive, but where all of them is there already.
-    if (std::int32_t from = -1; !less || cost(n.input(i), h, from) >= cost(n.input(i), h.layout)) h.windows = {};
-    return h;
-  }
-  constexpr std::int64_t operand_cost(const node& n, int i, const choice& c, const pending_parts& pending) const {
-    const held_as h = operand_of(n, i, c, pending);
-    std::int32_t from = -1;
-    return h.windows.empty() ? cost(n.input(i), h.layout) : cost(n.input(i), h, from);
-  }
-  /// Two dims that become one, the first of them cut: a device then has what its block of the first reads of the result.
-  constexpr dim_list windows_of_result(const node& n, const sharding& made) const {
-    dim_list windows;
-    if (n.kind != op::reshape || n.attr.integer[1] != 1) return windows;
-    const int at = n.attr.integer[0], w = n.attr.integer[2];
-    if (made[at].empty() || reads_its_block(g_.windows[std::size_t(w)], g_.at(n.output()).dims[at], made[at], e_)) return windows;
-    for (int d = 0; d < made.rank; ++d) windows.push_back(d == at ? w : 0);
-    return windows;
-  }
-  /// An axis that cuts a factor which the result lacks leaves a pending sum over it.
-  constexpr sharding result_layout(const node& n, int o, const choice& c, const pending_parts& pending) const {
-    const short_list& dims = n.loops.out[o];
-    sharding s = layout_of(dims, c.cuts, pending);
-    for (int a = 0; a < axes_; ++a)
-      if (c.factor_of[a] >= 0 && !dims.contains(c.factor_of[a])) s.partial = std::uint8_t(s.partial | (1u << a));
-    if (s.partial != pending.axes) s.pending = n.kind == op::reduce ? reduction(n.attr.integer[0]) : n.kind == op::argmax ? reduction::min : reduction::sum;
-    return s;
-  }
-
-  /// Pending sums that run through a node: it is linear in all its operands together, they all have the same, and nobody needs one
-  /// of them complete anyway.
-  constexpr pending_parts pending_through(const node& n) const {
-    if (!is_linear(n)) return {};
-    for (int i = 0; i < n.inputs; ++i)
-      if (completed_[std::size_t(n.input(i))]) return {};
-    const sharding& first = version(first_[std::size_t(n.input(0))]).layout;
-    for (int i = 1; i < n.inputs; ++i)
-      if (const sharding& s = version(first_[std::size_t(n.in[i])]).layout; s.partial != first.partial || s.pending != first.pending) return {};
-    if (first.partial == 0 || (first.pending != reduction::sum && n.kind != op::reshape)) return {};
-    return {first.partial, first.pending, -1};
-  }
-
-  /// The factors that `axis` cuts in some version of an operand or in the layout wanted for a result, a bit each.
-  constexpr std::uint32_t candidates(const node& n, int axis) const {
-    std::uint32_t found = 0;
-    const auto look = [&](const sharding& s, const short_list& dims) {
-      const int d = s.dim_of(axis);
-      if (d >= 0 && !n.loops.is_blocked(dims[d])) found |= 1u << dims[d];
-    };
-    for (int i = 0; i < n.inputs; ++i)
-      for (std::int32_t v = first_[std::size_t(n.in[i])]; v >= 0; v = next_[std::size_t(v)])
-        look(version(v).layout, n.loops.in[i]);
-    for (int o = 0; o < n.outputs; ++o) look(g_.at(n.output(o)).layout, n.loops.out[o]);
-    return found ? found : elsewhere(n, axis);
-  }
-  /// An axis that cuts only dims that this node needs whole may cut others meanwhile, which is less than gathering them.
-  constexpr std::uint32_t elsewhere(const node& n, int axis) const {
-    std::uint32_t found = 0;
-    if (!n.loops.blocked || n.outputs == 0) return found;
-    for (int i = 0; i < n.inputs; ++i) {
-      const sharding& s = version(first_[std::size_t(n.input(i))]).layout;
-      if (s.dim_of(axis) < 0) continue;
-      const short_list &in = n.loops.in[i], &out = n.loops.out[0];
-      for (int d = 0; d < in.size(); ++d)
-        if (!n.loops.is_blocked(in[d]) && out.contains(in[d])) found |= 1u << in[d];
-    }
-    return found;
-  }
-
-  /// Cuts every axis's factor; axes that share one stand in the order in which some operand or result already has them.
-  constexpr void cut(choice& c, const node& n) const {
-    c.cuts = {};
-    bool shared = false;
-    for (int a = 0; a < axes_; ++a) {
-      const int f = c.factor_of[a];
-      if (f < 0) continue;
-      c.cuts[f].push_back(a);
-      shared = shared || c.cuts[f].count > 1;
-    }
-    if (!shared) return;
-    for (int f = 0; f < factors; ++f) {
-      short_list& axes = c.cuts[f];
-      if (axes.size() < 2) continue;
-      const auto adopt = [&](const sharding& s, const short_list& dims) {
-        const int d = dims.find(f);
-        if (d >= 0 && s[d].size() == axes.size() && s[d].mask() == axes.mask()) axes = s[d];
-      };
-      for (int o = 0; o < n.outputs; ++o) adopt(g_.at(n.output(o)).layout, n.loops.out[o]);
-      for (int i = 0; i < n.inputs; ++i) adopt(version(first_[std::size_t(n.in[i])]).layout, n.loops.in[i]);
-    }
-  }
-
-  /// Dims that nobody has decided on may lie as they are made: what was sorted stays where its lines could be whole.
-  static constexpr void refine(sharding& wanted, std::uint8_t open, const sharding& made) {
-    if (!open) return;
-    std::uint32_t used = wanted.used();
-    for (int d = 0; d < wanted.rank; ++d) {
-      if (!((open >> d) & 1u) || made[d].count <= wanted[d].count || !wanted[d].is_prefix_of(made[d])) continue;
-      if (made[d].mask() & used & ~wanted[d].mask()) continue;
-      wanted[d] = made[d];
-      used |= made[d].mask();
-    }
-  }
-
-  /// What brings elements to other places costs next to nothing beside sending them.
-  static constexpr bool moves_only(op kind) {
-    return kind == op::strided_slice || kind == op::pad || kind == op::reverse || kind == op::roll || kind == op::concat;
-  }
-
-  /// More than any bytes: for ways that do not leave a sum pending that is wanted pending.
-  static constexpr std::int64_t unwanted = std::int64_t(1) << 60;
-
-  /// Bytes to bring the operands to these cuts and the results to the layouts that propagation wants. Work that an axis repeats on
-  /// all its devices instead of sharing it counts like sending its results.
-  constexpr std::int64_t cost(const node& n, const choice& c, const pending_parts& pending) const {
-    std::int64_t total = 0;
-    for (int i = 0; i < n.inputs; ++i) total += operand_cost(n, i, c, pending);
-    bool repeats = false;
-    for (int a = 0; a < axes_; ++a) repeats = repeats || c.factor_of[a] < 0;
-    for (int o = 0; o < n.outputs; ++o) {
-      const value& v = g_.at(n.output(o));
-      const sharding made = result_layout(n, o, c, pending);
-      sharding wanted = v.layout;
-      if (wanted.partial & ~made.partial) total += unwanted;
-      wanted.partial = may_stay_pending(n.output(o)) ? made.partial : std::uint8_t(wanted.partial & made.partial);
-      wanted.pending = made.pending;
-      if (n.kind == op::sort) refine(wanted, v.layout.open, made);
-      if (const dim_list windows = windows_of_result(n, made); !windows.empty()) {
-        value before = v, after = v;
-        before.layout = after.layout = made;
-        before.windows = windows;
-        total += exchange_cost(before, after);
-      }
-      if (!made.same_layout(wanted)) total += 1 + plan_reshard(v, made, wanted, e_).cost();
-      if (repeats && !moves_only(n.kind)) total += shard_elements(v.dims, made, e_) * size_of(v.type);
-    }
-    return total;
-  }
-
-  /// Whether what a node computes is about the blocks of its result's layout.
-  constexpr bool lies_as_made(const node& n) const {
-    if (n.kind == op::block_sum || (n.kind == op::cumsum && n.inputs > 1)) return true;
-    return n.kind == op::top_k && g_.dims[std::size_t(g_.at(n.output()).dims[n.attr.integer[0]])].what == dim::kind::blocks;
-  }
-  constexpr choice as_result(const node& n) const {
-    choice c;
-    const sharding& s = g_.at(n.output()).layout;
-    for (int d = 0; d < s.rank; ++d) {
-      const int f = n.loops.out[0][d];
-      c.cuts.by_factor[f] = s[d];
-      for (int i = 0; i < s[d].size(); ++i) c.factor_of[s[d][i]] = f;
-    }
-    return c;
-  }
-
-  /// The cheapest factor for every axis.
-  constexpr choice choose(const node& n, const pending_parts& pending, std::int64_t& lowest) const {
-    choice c, best;
-    std::array<std::uint32_t, max_axes> options{};
-    bool any = false;
-    for (int a = 0; a < axes_; ++a) {
-      options[std::size_t(a)] = (pending.axes >> a) & 1u ? 0u : candidates(n, a);
-      any = any || options[std::size_t(a)] != 0;
-    }
-    if (any) try_axis(n, pending, options, 0, c, best, lowest);
-    return best;
-  }
-  /// The same, where a sum that is pending on one operand of a product may also stay pending: whichever is cheaper.
-  constexpr choice choose(const node& n, pending_parts& pending) const {
-    if (lies_as_made(n)) return as_result(n);
-    std::int64_t lowest = -1;
-    choice best = choose(n, pending, lowest);
-    if (n.kind != op::einsum || n.inputs != 2 || lowest == 0) return best;
+  constexpr bool may_loop(const value& v) const { return is_above(v, sharding{}, loop_bytes_); }
+  /// The larger operand that one all_gather would make whole and too large.
+  constexpr loop operand_loop(const node& n, const choice& c, const pending_parts& pending) const {
+    loop best;
+    std::int64_t most = loop_bytes_;
     for (int i = 0; i < 2; ++i) {
-      const sharding& s = version(first_[std::size_t(n.in[i])]).layout;
-      if (s.partial == 0 || s.pending != reduction::sum || n.in[0] == n.in[1]) continue;
-      if (lowest < 0) lowest = cost(n, best, pending);
-      const pending_parts kept{s.partial, s.pending, i};
-      std::int64_t other = -1;
-      const choice c = choose(n, kept, other);
-      if (other < 0) other = cost(n, c, kept);
-      if (other >= lowest) continue;
-      lowest = other;
-      best = c;
-      pending = kept;
+      const value& v = g_.at(n.input(i));
+      if (!may_loop(v)) continue;
+      const sharding whole = operand_of(n, i, c, pending).layout;
+      std::int32_t from = -1;
+      if (!is_above(v, whole, most) || cost(n.input(i), whole, &from) == 0) continue;
+      if (unsaid_ != strictness::automatic && !n.place.gradient && !may_move(n.input(i))) continue;
+      const sharding& lies = version(from).layout;
+      const std::uint32_t axes = lies.used() & ~whole.used();
+      const move_list way = plan_reshard(version(from), lies, whole, e_);
+      if (way.count != 1 || way.moves[0].kind != op::all_gather || !lies.without(axes).same_layout(whole)) continue;
+      // Every device begins with its own block, and copies of a sum must be the same bits.
+      bool adds = false;
+      for (int d = 0; d < v.rank(); ++d) adds = adds || (!lies[d].same(whole[d]) && !n.loops.out[0].contains(n.loops.in[i][d]));
+      const sharding made = result_layout(n, 0, c, pending);
+      if (adds && (axes & ~(made.used() | made.partial))) continue;
+      most = shard_elements(v.dims, whole, e_) * size_of(v.type);
+      best = {i, axes, from, made};
     }
     return best;
   }
-  /// Tries every factor (and none) for axis a and those after it.
-  constexpr void try_axis(const node& n, const pending_parts& pending, const std::array<std::uint32_t, max_axes>& options, int a, choice& c,
-                          choice& best, std::int64_t& lowest) const {
-    if (a == axes_) {
-      cut(c, n);
-      const std::int64_t bytes = cost(n, c, pending);
-      if (lowest < 0 || bytes < lowest) {
-        lowest = bytes;
-        best = c;
-      }
-      return;
-    }
-    std::uint32_t left = options[std::size_t(a)];
-    for (int f = 0; left != 0 && lowest != 0; ++f, left >>= 1) {
-      if (!(left & 1u)) continue;
-      c.factor_of[a] = f;
-      try_axis(n, pending, options, a + 1, c, best, lowest);
-    }
-    c.factor_of[a] = -1;
-    if (lowest != 0) try_axis(n, pending, options, a + 1, c, best, lowest);
+  /// Whether all that read the result of an einsum may find its sum complete and scattered.
+  constexpr bool may_scatter(std::int32_t v) const {
+    if (!completed_[std::size_t(v)] || unsaid_ == strictness::strict) return false;
+    for (const port& p : g_.outputs)
+      if (p.value == v) return false;
+    for (const node& n : g_.nodes)
+      if (n.kind == op::annotate && n.input(0) == v && g_.at(n.output()).layout.partial) return false;
+    return true;
+  }
+  constexpr loop find_loop(const node& n, const choice& c, const pending_parts& pending) const {
+    if (n.kind != op::einsum || n.inputs != 2 || n.loops.blocked) return {};
+    if (n.in[0] != n.in[1])
+      if (const loop found = operand_loop(n, c, pending); found.travels >= 0) return found;
+    const value& v = g_.at(n.output());
+    if (!may_loop(v)) return {};
+    const sharding made = result_layout(n, 0, c, pending);
+    if (!made.partial || v.layout.partial || !is_above(v, made, loop_bytes_) || !may_scatter(n.output())) return {};
+    const move_list way = plan_reshard(v, made, v.layout, e_);
+    sharding before = v.layout.without(made.partial);
+    before.partial = made.partial;
+    if (way.count != 1 || way.moves[0].kind != op::reduce_scatter || (v.layout.used() & ~made.used()) != made.partial) return {};
+    return before.same_layout(made) ? loop{2, made.partial, -1, v.layout} : loop{};
   }
 
   constexpr void place(const node& n) {
@@ -571,8 +186,14 @@ class partitioner {
     pending_parts pending = pending_through(n);
     const choice c = choose(n, pending);
     node step = n;
+    const loop looped = find_loop(n, c, pending);
     for (int i = 0; i < n.inputs; ++i) {
       operand_ = i;
+      if (i == looped.travels) {
+        check_not_overwritten(n.input(i));
+        step.in[i] = looped.from;
+        continue;
+      }
       said_ = n.place.gradient || may_move(n.input(i));
       step.in[i] = fetch(n.input(i), operand_of(n, i, c, pending));
     }
@@ -581,7 +202,12 @@ class partitioner {
       const sharding made = result_layout(n, 0, c, pending);
       if (const dim_list windows = windows_of_result(n, made); !windows.empty()) return place_merged(n, step, made, windows);
     }
-    for (int o = 0; o < n.outputs; ++o) step.out[o] = add_version(n.output(o), result_layout(n, o, c, pending));
+    if (looped.travels >= 0) {
+      step.kind = op::looped_einsum;
+      step.attr.integer = {std::int32_t(looped.axes), looped.travels};
+    }
+    for (int o = 0; o < n.outputs; ++o)
+      step.out[o] = add_version(n.output(o), looped.travels >= 0 ? looped.to : result_layout(n, o, c, pending));
     for (int o = 0; o < n.in_place; ++o) overwritten_[std::size_t(root(n.input(o)))] = 1;
     result_.steps.push_back(step);
   }
@@ -628,16 +254,6 @@ class partitioner {
     result_.steps.push_back(step);
     first = -1;  // nobody else takes that version
     exchange(as_read, n.output(), {made, {}});
-  }
-  constexpr std::int32_t alias(std::int32_t source, std::int32_t as) {
-    node n;
-    n.kind = op::annotate;
-    n.place = place_;
-    n.inputs = n.outputs = 1;
-    n.in[0] = source;
-    n.out[0] = add_version(as, version(source).layout);
-    result_.steps.push_back(n);
-    return n.out[0];
   }
 };
 

@@ -18,7 +18,8 @@ namespace gshard { inline namespace v0 {
 /// audit read it; none of them knows another.
 ///
 /// In a communication step attr.integer[0] is a mask of mesh axes: data move between devices that differ in them alone. What moves
-/// where is told by the layouts of its operand and its result.
+/// where is told by the layouts of its operand and its result. A looped einsum is an einsum that gathers an operand, or scatters its sums,
+/// block by block. @see traveller
 struct plan_view {
   mesh_shape mesh;
   list_view<dim> dims;
@@ -46,7 +47,12 @@ struct plan_view {
   /// Bytes that one device receives in a step, at the largest shard.
   constexpr std::int64_t bytes_received(const node& step, const extents& e) const {
     if (!traits(step.kind).collective) return 0;
-    return gshard::bytes_received(step.kind, std::uint32_t(step.attr.integer[0]), at(step.input(0)), at(step.output()), windows, e);
+    const auto axes = std::uint32_t(step.attr.integer[0]);
+    if (step.kind != op::looped_einsum) return gshard::bytes_received(step.kind, axes, at(step.input(0)), at(step.output()), windows, e);
+    const value& v = at(traveller(step));
+    const sharding whole = v.layout.without(axes);
+    return sums_travel(step) ? gshard::bytes_received(op::reduce_scatter, axes, v, whole, v.layout, e)
+                             : gshard::bytes_received(op::all_gather, axes, v, v.layout, whole, e);
   }
   /// Bytes that one device receives in all steps of a kind, or in all.
   constexpr std::int64_t bytes_received(op kind, const extents& e) const {

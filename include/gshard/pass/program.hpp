@@ -42,6 +42,11 @@ struct pending_outputs {};
 struct visible {};
 /// Nothing communicates unless the program says so; gradients do as comes cheapest.
 struct strict {};
+/// Operands of einsums that would be gathered to more than so many bytes per device, and sums of so many that would be scattered, travel
+/// block by block while the einsum computes: a device then holds two blocks instead of the whole. By extents known at compile time;
+/// 256 MiB unless said, as in XLA. What several einsums read travels for each of them. Under `strict`, sums do not travel.
+template <std::int64_t Bytes>
+struct loop_above {};
 
 namespace detail {
 
@@ -69,6 +74,10 @@ constexpr void apply(program_options& o, extent<Letter, Extent>) {
 constexpr void apply(program_options& o, dense_one_hot) { o.trace.sparse_one_hot = false; }
 constexpr void apply(program_options& o, visible) { o.compile.unsaid = strictness::visible; }
 constexpr void apply(program_options& o, strict) { o.compile.unsaid = strictness::strict; }
+template <std::int64_t Bytes>
+constexpr void apply(program_options& o, loop_above<Bytes>) {
+  o.compile.loop_bytes = Bytes;
+}
 constexpr void apply(program_options& o, pending_outputs) { o.compile.keep_pending_outputs = true; }
 template <fixed_string L, class S, class T>
 constexpr void apply(program_options&, in<L, S, T>) {}

@@ -228,13 +228,6 @@ constexpr std::uint32_t single_axes(const extents& e) {
     if (((e.known_axes >> a) & 1u) && e.axis(a) == 1) mask |= 1u << a;
   return mask;
 }
-constexpr sharding without(sharding s, std::uint32_t axes) {
-  s.partial = std::uint8_t(s.partial & ~axes);
-  for (int d = 0; d < s.rank; ++d)
-    for (int i = s[d].size(); i-- > 0;)
-      if ((axes >> s[d][i]) & 1u) s[d].erase(i);
-  return s;
-}
 
 }  // namespace detail
 
@@ -245,7 +238,7 @@ constexpr move_list plan_reshard(const value& v, const sharding& from, const sha
   if (from.same_layout(to)) return {};
   const std::uint32_t single = detail::single_axes(e);
   if (single == 0) return detail::cheapest_way(v, from, to, e);
-  move_list way = detail::cheapest_way(v, detail::without(from, single), detail::without(to, single), e);
+  move_list way = detail::cheapest_way(v, from.without(single), to.without(single), e);
   if (way.count == 0) way.moves[way.count++] = {op::slice, std::uint8_t(single), to};
   else way.moves[way.count - 1].to = to;
   return way;

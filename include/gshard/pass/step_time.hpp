@@ -56,14 +56,19 @@ constexpr std::int64_t loop_count(const plan_view& plan, const node& step, const
       n *= shard_extent(t.dims[d], t.layout[d], e);
     }
   };
-  for (int o = 0; o < step.outputs; ++o) loop(step.output(o), step.loops.out[o]);
-  for (int i = step.inputs; i-- > 0;) loop(step.input(i), step.loops.in[i]);
+  const std::int32_t last = step.kind == op::looped_einsum ? traveller(step) : -1;  // the others are cut as the work is
+  for (const bool now : {false, true}) {
+    for (int o = 0; o < step.outputs; ++o)
+      if ((step.output(o) == last) == now) loop(step.output(o), step.loops.out[o]);
+    for (int i = step.inputs; i-- > 0;)
+      if ((step.input(i) == last) == now) loop(step.input(i), step.loops.in[i]);
+  }
   return n;
 }
 
 /// Additions and multiplications of the operations that have more of them than elements.
 constexpr double flops(const plan_view& plan, const node& step, const extents& e) {
-  const bool products = step.inputs == 2 && (step.kind == op::einsum || step.kind == op::convolution);
+  const bool products = step.inputs == 2 && (step.kind == op::einsum || step.kind == op::looped_einsum || step.kind == op::convolution);
   return products ? 2 * double(loop_count(plan, step, e)) : 0;
 }
 
@@ -99,13 +104,13 @@ constexpr std::int64_t peak_bytes(const plan_view& plan, const extents& e) {
 }  // namespace detail
 
 /// Seconds of one step on the busiest device. Local: the longer of its arithmetic and of the bytes it touches. Collective: its start
-/// and the bytes a device receives. @see plan_view::bytes_received
+/// and the bytes a device receives, after its arithmetic if it has some. @see plan_view::bytes_received
 constexpr double seconds_of(const plan_view& plan, const node& step, const extents& e, const machine& on) {
+  const double arithmetic = detail::flops(plan, step, e) / on.flops;
   if (traits(step.kind).collective) {
     const std::int64_t bytes = plan.bytes_received(step, e);
-    return bytes > 0 ? on.start + double(bytes) / on.link_bytes : 0;
+    return arithmetic + (bytes > 0 ? on.start + double(bytes) / on.link_bytes : 0);
   }
-  const double arithmetic = detail::flops(plan, step, e) / on.flops;
   const double memory = double(detail::bytes_touched(plan, step, e)) / on.memory_bytes;
   return arithmetic > memory ? arithmetic : memory;
 }

@@ -37,6 +37,8 @@ constexpr std::string_view sentence(fault what) {
     case fault::name_too_long: return "a parameter's full name is longer than 63 characters";
     case fault::no_terms: return "no layer has given an auxiliary loss";
     case fault::read_after_update: return "a parameter is read after it was updated in place";
+    case fault::no_such_assignment:
+      return "no cut over axes of the mesh (of static extents) puts the pieces of a tensor on the devices of an assignment";
     case fault::implicit_gather: return "an operand would be gathered unsaid (visible): annotate it, or say may_move(operand)";
     case fault::implicit_move:
       return "an operand would be brought to another layout unsaid (strict): annotate it, or say may_move(operand)";

@@ -36,7 +36,7 @@ constexpr move_reason reason_of(const plan_view& plan, std::size_t i) {
   for (std::size_t k = i + 1; k < plan.steps.size() && r.consumer < 0; ++k)
     for (int o = 0; o < plan.steps[k].inputs && r.consumer < 0; ++o) {
       if (plan.steps[k].input(o) != moved) continue;
-      if (traits(plan.steps[k].kind).collective || plan.steps[k].kind == op::slice) {
+      if ((traits(plan.steps[k].kind).collective && plan.steps[k].kind != op::looped_einsum) || plan.steps[k].kind == op::slice) {
         moved = plan.steps[k].output();
       } else {
         r.consumer = std::int32_t(k);
@@ -71,6 +71,9 @@ inline std::string place_text(const code_place& at) {
 inline std::string describe_reason(const plan_view& plan, std::size_t i) {
   const node& step = plan.steps[i];
   if (!traits(step.kind).collective) return {};
+  if (step.kind == op::looped_einsum)
+    return "for einsum" + detail::place_text(step.place) + ": " +
+           (sums_travel(step) ? "its sums are" : "its operand " + std::to_string(step.attr.integer[1]) + " is") + " too large to be held whole";
   const move_reason r = reason_of(plan, i);
   const node* const consumer = r.consumer < 0 ? nullptr : &plan.steps[std::size_t(r.consumer)];
   const std::string operand = "its operand " + std::to_string(r.operand);

@@ -27,10 +27,10 @@ constexpr auto count_if = [](auto is) {
   for (const gs::op_traits& t : gs::op_table) n += is(t);
   return n;
 };
-static_assert(count_if([](const gs::op_traits& t) { return t.collective; }) == 5);
+static_assert(count_if([](const gs::op_traits& t) { return t.collective; }) == 6);
 static_assert(gs::traits(op::all_gather).collective && gs::traits(op::all_reduce).collective &&
               gs::traits(op::reduce_scatter).collective && gs::traits(op::all_to_all).collective &&
-              gs::traits(op::collective_permute).collective);
+              gs::traits(op::collective_permute).collective && gs::traits(op::looped_einsum).collective);
 static_assert(!gs::traits(op::slice).collective);
 static_assert(count_if([](const gs::op_traits& t) { return t.alias; }) == 2);
 static_assert(gs::traits(op::reshape).alias && gs::traits(op::annotate).alias);

@@ -53,6 +53,19 @@ static_assert(priced(only(1, 1e6, 0, 0)).compute < priced(only(1, 1, 0, 0)).comp
 static_assert(priced({}).parameters == std::int64_t(2 * w) && priced({}).inputs == std::int64_t(x) &&
               priced({}).peak == std::int64_t(2 * h) && priced({}).bytes() == std::int64_t(2 * w + x + 2 * h));
 
+// An einsum that loops computes and receives what the gather and the einsum do.
+inline constexpr auto product = [](auto& m, auto b) { return gs::einsum<"BM,MH->BH">(b, m.param("wi", "MH", P<none, "x">{}, gs::init::zeros())); };
+template <class Spec, class... Options>
+constexpr gs::step_price product_price(const gs::machine& on) {
+  using made = gs::program<product, mesh, in<"BM", Spec>, gs::extent<'B', 256>, gs::extent<'M', 32>, gs::extent<'H', 128>, Options...>;
+  static_assert(made::plan.count(op::looped_einsum) == int(sizeof...(Options)));
+  return gs::price(made::plan, made::plan.bind({{'B', 256}, {'M', 32}, {'H', 128}}, std::array{4}), on);
+}
+static_assert(near(product_price<P<"x", none>, gs::loop_above<0>>(only(1, 0, 0, 0)).seconds(), 2.0 * 64 * 32 * 128));
+static_assert(near(product_price<P<"x", none>, gs::loop_above<0>>(only(0, 0, 1, 3)).communicate,
+                   product_price<P<"x", none>>(only(0, 0, 1, 3)).communicate));
+static_assert(near(product_price<P<none, "x">, gs::loop_above<0>>(only(1, 0, 0, 0)).seconds(), 2.0 * 256 * 32 * 32));
+
 // A group of one sends nothing, and so nothing starts.
 static_assert([] {
   gs::extents e = extents_of<split>();

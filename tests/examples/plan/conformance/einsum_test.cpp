@@ -5,7 +5,7 @@ using namespace conformance;
 
 namespace {
 constexpr auto factors = "an idle axis may share only a factor that it cuts already, not the one whose result is cheapest to move";
-constexpr auto products = "a product of a pending and a complete operand completes the sum first";
+constexpr auto pending = "a result that may stay pending is chosen as if its sum were completed";
 }  // namespace
 
 TEST_CASE("einsum: as XLA's SPMD partitioner: batch, free and contracted dims") {
@@ -302,16 +302,16 @@ TEST_CASE("einsum: as PyTorch's DTensor") {
       {"DTensor: t", "einsum AB->BA --mesh x=4 --in 12@x,8", nothing, "8,12@x"},
       {"DTensor: t of a pending sum", "einsum AB->BA --mesh x=4 --in 12,8+partial(x) --keep-partial", nothing, "8,12+partial(x)"},
       {"DTensor: mm P R",
-       "einsum AK,KC->AC --mesh x=4 --in 64,48+partial(x) --in 48,80 --keep-partial", nothing, "64,80+partial(x)", products},
+       "einsum AK,KC->AC --mesh x=4 --in 64,48+partial(x) --in 48,80 --keep-partial", nothing, "64,80+partial(x)", pending},
       {"DTensor: mm R P",
-       "einsum AK,KC->AC --mesh x=4 --in 64,48 --in 48,80+partial(x) --keep-partial", nothing, "64,80+partial(x)", products},
+       "einsum AK,KC->AC --mesh x=4 --in 64,48 --in 48,80+partial(x) --keep-partial", nothing, "64,80+partial(x)", pending},
       {"DTensor: mm P P",
        "einsum AK,KC->AC --mesh x=4 --in 64,48+partial(x) --in 48,80+partial(x) --keep-partial", all_reduce(f32(64, 48), 4),
-       "64,80+partial(x)", products},
+       "64,80+partial(x)", pending},
       {"DTensor: mm PP PP", "einsum AK,KC->AC --mesh x=2,y=2 --in 64,48+partial(x,y) --in 48,80+partial(x,y) --keep-partial",
-       all_reduce(f32(64, 48), 2) + all_reduce(f32(64, 48), 2), "64,80+partial(x,y)", products},
+       all_reduce(f32(64, 48), 2) + all_reduce(f32(64, 48), 2), "64,80+partial(x,y)", pending},
       {"DTensor: mm PR RP", "einsum AK,KC->AC --mesh x=2,y=2 --in 64,48+partial(x) --in 48,80+partial(y) --keep-partial", nothing,
-       "64,80+partial(x,y)", products},
+       "64,80+partial(x,y)", pending},
       {"DTensor: two dims cut by hand, then mm", "einsum AK,KC->AC --mesh x=2,y=2 --in 48@x,32 --in 32,64@y", nothing, "48@x,64@y"},
   });
 }

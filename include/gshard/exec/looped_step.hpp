@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/comm/backend.hpp>
+#include <gshard/exec/local_step.hpp>
+#include <gshard/exec/shards.hpp>
+#include <gshard/kernel/contract.hpp>
+#include <gshard/tensor/buffer.hpp>
+#include <gshard/tensor/cluster.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace gshard { inline namespace v0 { namespace detail {
+
+/// A looped einsum, bound to the memory of all devices that this process holds. One of its three tensors is cut into a block for each of
+/// the n members of a group, and the blocks travel from every member to the one before it. In turn t member m has the block
+///
+///     m + t      of an operand, that is, first its own: contracts it into the part of the result that it gives
+///     m + t + 1  of the result, that is, last its own: adds what its operands give to it
+///
+/// modulo n. The other two tensors are read and written where they lie. Every device receives what an all_gather or a reduce_scatter would
+/// bring it, and has room for two blocks. Blocks are added in the order of the turns, so sums may differ from those of the gathered
+/// operand in roundings; they are the same on all backends.
+template <class T>
+class looped_step {
+ public:
+  /// The mask in attr.integer[0] is one of the cluster's axes.
+  looped_step(const node& step, const bound_plan& all)
+      : n_(step), on_(all.on), axes_(std::uint32_t(step.attr.integer[0])), sums_(sums_travel(step)), travels_(std::size_t(step.attr.integer[1])),
+        tensors_{&value(all, step.input(0)), &value(all, step.input(1)), &value(all, step.output())}, parts_(on_.devices().size()) {
+    for (std::size_t i = 0; i < parts_.size(); ++i) prepare(i);
+  }
+
+  void operator()() {
+    for (std::size_t i = 0; i < parts_.size(); ++i) {
+      if (sums_) std::fill_n(block(i, 0), parts_[i].turns[0].bytes, std::byte(0));
+      else std::fill_n(tensors_[2]->data[i], tensors_[2]->bytes(i), std::byte(0));
+    }
+    for (std::size_t t = 0; t < parts_[0].turns.size(); ++t) {
+      if (t > 0) travel(t);
+      for (std::size_t i = 0; i < parts_.size(); ++i) add(i, t);
+    }
+  }
+
+ private:
+  struct turn {
+    std::optional<kernel::contraction<T>> adds;  // none where there is nothing to add
+    std::array<std::int64_t, 3> offset{};        // in bytes, of what is read or written of each tensor's shard
+    std::int64_t bytes = 0;                      // of the block that is here
+  };
+  struct part {
+    std::vector<turn> turns;
+    std::array<buffer, 2> room;
+    std::size_t before = 0, after = 0;  // the members beside this one
+    std::vector<std::int64_t> send_bytes, recv_bytes, nothing;
+  };
+
+  node n_;
+  any_cluster on_;
+  std::uint32_t axes_;
+  bool sums_;
+  std::size_t travels_;
+  std::array<const bound_value*, 3> tensors_;
+  std::vector<part> parts_;
+  std::vector<exchange_part> exchange_;
+
+  static const bound_value& value(const bound_plan& all, std::int32_t v) { return all.values[std::size_t(v)]; }
+  const short_list& factors(std::size_t o) const { return o == 2 ? n_.loops.out[0] : n_.loops.in[o]; }
+
+  /// The block that device i has in turn t: its own lies in its shard.
+  std::byte* block(std::size_t i, std::size_t t) {
+    const std::size_t own = sums_ ? parts_[i].turns.size() - 1 : 0;
+    return t == own ? tensors_[travels_]->data[i] : parts_[i].room[t % 2].data();
+  }
+
+  void prepare(std::size_t i) {
+    part& p = parts_[i];
+    const bound_value& moving = *tensors_[travels_];
+    const device_group group(on_.on().extents(), axes_, on_.devices()[i]);
+    const auto members = std::size_t(group.size()), me = std::size_t(group.member());
+    p.turns.resize(members);
+    std::int64_t most = 0;
+    for (std::size_t t = 0; t < members; ++t) {
+      const std::size_t whose = (me + t + (sums_ ? 1 : 0)) % members;
+      const kernel::placement here = place(moving, on_.on().extents(), group.device(int(whose)));
+      p.turns[t] = make_turn(i, here);
+      most = std::max(most, p.turns[t].bytes);
+    }
+    if (members > 1)
+      for (buffer& b : p.room) b = buffer(most);
+    p.before = (me + members - 1) % members;
+    p.after = (me + 1) % members;
+    p.send_bytes.resize(members);
+    p.recv_bytes.resize(members);
+    p.nothing.resize(members);
+    exchange_.push_back({nullptr, nullptr, p.send_bytes, p.nothing, p.recv_bytes, p.nothing});
+  }
+
+  /// What is to be done with a block of the tensor that travels: the others are restricted to the indices that it has.
+  turn make_turn(std::size_t i, const kernel::placement& here) const {
+    turn made;
+    made.bytes = kernel::element_count(here.rank, here.extent) * std::int64_t(sizeof(T));
+    std::array<kernel::operand_dims, 3> dims;
+    bool empty = false;
+    for (std::size_t o = 0; o < 3; ++o) {
+      const kernel::placement& at = o == travels_ ? here : tensors_[o]->places[i];
+      dims[o].rank = at.rank;
+      dims[o].extent = at.extent;
+      dims[o].stride = kernel::row_major_strides(at.rank, at.extent);
+      for (std::size_t d = 0; d < std::size_t(at.rank); ++d) {
+        dims[o].factor[d] = factors(o)[int(d)];
+        if (const int k = factors(travels_).find(dims[o].factor[d]); k >= 0) {
+          dims[o].extent[d] = here.extent[std::size_t(k)];
+          made.offset[o] += (here.offset[std::size_t(k)] - at.offset[d]) * (*dims[o].stride)[d] * std::int64_t(sizeof(T));
+        }
+        empty = empty || dims[o].extent[d] == 0;
+      }
+    }
+    if (!empty) made.adds.emplace(dims[0], dims[1], dims[2], 1, true);
+    return made;
+  }
+
+  void add(std::size_t i, std::size_t t) {
+    const turn& now = parts_[i].turns[t];
+    if (!now.adds) return;
+    std::array<std::byte*, 3> at{};
+    for (std::size_t o = 0; o < 3; ++o) at[o] = (o == travels_ ? block(i, t) : tensors_[o]->data[i]) + now.offset[o];
+    now.adds->run(reinterpret_cast<const T*>(at[0]), reinterpret_cast<const T*>(at[1]), reinterpret_cast<T*>(at[2]));
+  }
+
+  /// The blocks of the turn before go on.
+  void travel(std::size_t t) {
+    for (std::size_t i = 0; i < parts_.size(); ++i) {
+      part& p = parts_[i];
+      exchange_[i].send = block(i, t - 1);
+      exchange_[i].recv = block(i, t);
+      p.send_bytes[p.before] = p.turns[t - 1].bytes;
+      p.recv_bytes[p.after] = p.turns[t].bytes;
+    }
+    on_.on().exchange(axes_, exchange_);
+  }
+};
+
+}}}  // namespace gshard::v0::detail

@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/base/list.hpp>
+#include <gshard/ir/graph.hpp>
+#include <gshard/pass/versions.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace gshard { inline namespace v0 { namespace detail {
+
+/// How the devices of a mesh share the work of a node: which factor every axis cuts. Chosen by what its operands cost to bring there and
+/// its results to where they are wanted.
+class work_sharing : protected tensor_versions {
+ protected:
+  using tensor_versions::cost;
+
+  constexpr work_sharing(graph& g, const mesh_shape& mesh, const extents& e, strictness unsaid)
+      : tensor_versions(g, mesh, e, unsaid), completed_(g.values.size(), 0) {}
+
+  list<char> completed_;  // by value of the graph: somebody needs its sum
+  bool keeps_pending_ = false;
+
+  static constexpr int factors = short_list::largest + 1;
+  /// Axes by factor.
+  struct cut_table {
+    short_list by_factor[factors]{};
+    constexpr short_list& operator[](int f) { return by_factor[f]; }
+    constexpr const short_list& operator[](int f) const { return by_factor[f]; }
+  };
+
+  /// A way to share the work of a node: the factor that each axis cuts (or -1: none), and the axes of each factor.
+  struct choice {
+    int factor_of[max_axes]{-1, -1, -1, -1, -1, -1, -1, -1};
+    cut_table cuts{};
+  };
+
+  /// Pending sums run through these.
+  static constexpr bool is_linear(const node& n) {
+    return n.kind == op::scale || n.kind == op::reshape || (n.kind == op::einsum && n.inputs == 1) ||
+           (n.kind == op::map && n.attr.function->linear);
+  }
+  /// An output may be asked for as it comes.
+  constexpr bool may_stay_pending(std::int32_t v) const {
+    if (!keeps_pending_) return false;
+    for (const port& p : g_.outputs)
+      if (p.value == v) return true;
+    return false;
+  }
+
+  /// Parts of operands, and so of a result, that are still to be combined, over the axes of a mask.
+  struct pending_parts {
+    std::uint8_t axes = 0;
+    reduction what = reduction::sum;
+    int operand = -1;  // the one that has them, or -1: all
+
+    constexpr pending_parts of(int i) const { return operand < 0 || operand == i ? *this : pending_parts{}; }
+  };
+
+  /// The layout in which a node with these cuts takes or leaves a tensor.
+  static constexpr sharding layout_of(const short_list& dims, const cut_table& cuts, const pending_parts& pending) {
+    sharding s;
+    s.rank = dims.count;
+    for (int d = 0; d < dims.count; ++d)
+      if (const short_list& axes = cuts.by_factor[dims[d]]; axes.count > 0) s.axes[d] = axes;
+    s.partial = pending.axes;
+    s.pending = pending.what;
+    return s;
+  }
+  constexpr held_as operand_of(const node& n, int i, const choice& c, const pending_parts& pending) const {
+    const short_list& loops = n.loops.in[i];
+    held_as h{layout_of(loops, c.cuts, pending.of(i)), {}};
+    if (n.loops.windows.empty()) return h;
+    const dim_list& dims = g_.at(n.input(i)).dims;
+    bool any = false, less = false;
+    for (int d = 0; d < loops.size(); ++d) {
+      const int w = window_of(n, i, d);
+      const bool whole = h.layout[d].empty();
+      const bool needed = w && (whole ? reads_less(g_.windows[std::size_t(w)], dims[d], e_) : !reads_its_block(g_.windows[std::size_t(w)], dims[d], h.layout[d], e_));
+      h.windows.push_back(needed ? w : 0);
+      (whole ? less : any) |= needed;
+    }
+    if (any) return h;
+    // What is read of dims that are whole is less to receive, but where all of them is there already.
+    if (std::int32_t from = -1; !less || cost(n.input(i), h, from) >= cost(n.input(i), h.layout)) h.windows = {};
+    return h;
+  }
+  constexpr std::int64_t operand_cost(const node& n, int i, const choice& c, const pending_parts& pending) const {
+    const held_as h = operand_of(n, i, c, pending);
+    std::int32_t from = -1;
+    return h.windows.empty() ? cost(n.input(i), h.layout) : cost(n.input(i), h, from);
+  }
+  /// Two dims that become one, the first of them cut: a device then has what its block of the first reads of the result.
+  constexpr dim_list windows_of_result(const node& n, const sharding& made) const {
+    dim_list windows;
+    if (n.kind != op::reshape || n.attr.integer[1] != 1) return windows;
+    const int at = n.attr.integer[0], w = n.attr.integer[2];
+    if (made[at].empty() || reads_its_block(g_.windows[std::size_t(w)], g_.at(n.output()).dims[at], made[at], e_)) return windows;
+    for (int d = 0; d < made.rank; ++d) windows.push_back(d == at ? w : 0);
+    return windows;
+  }
+  /// An axis that cuts a factor which the result lacks leaves a pending sum over it.
+  constexpr sharding result_layout(const node& n, int o, const choice& c, const pending_parts& pending) const {
+    const short_list& dims = n.loops.out[o];
+    sharding s = layout_of(dims, c.cuts, pending);
+    for (int a = 0; a < axes_; ++a)
+      if (c.factor_of[a] >= 0 && !dims.contains(c.factor_of[a])) s.partial = std::uint8_t(s.partial | (1u << a));
+    if (s.partial != pending.axes) s.pending = n.kind == op::reduce ? reduction(n.attr.integer[0]) : n.kind == op::argmax ? reduction::min : reduction::sum;
+    return s;
+  }
+
+  /// Pending sums that run through a node: it is linear in all its operands together, they all have the same, and nobody needs one
+  /// of them complete anyway.
+  constexpr pending_parts pending_through(const node& n) const {
+    if (!is_linear(n)) return {};
+    for (int i = 0; i < n.inputs; ++i)
+      if (completed_[std::size_t(n.input(i))]) return {};
+    const sharding& first = version(first_[std::size_t(n.input(0))]).layout;
+    for (int i = 1; i < n.inputs; ++i)
+      if (const sharding& s = version(first_[std::size_t(n.in[i])]).layout; s.partial != first.partial || s.pending != first.pending) return {};
+    if (first.partial == 0 || (first.pending != reduction::sum && n.kind != op::reshape)) return {};
+    return {first.partial, first.pending, -1};
+  }
+
+  /// The factors that `axis` cuts in some version of an operand or in the layout wanted for a result, a bit each.
+  constexpr std::uint32_t candidates(const node& n, int axis) const {
+    std::uint32_t found = 0;
+    const auto look = [&](const sharding& s, const short_list& dims) {
+      const int d = s.dim_of(axis);
+      if (d >= 0 && !n.loops.is_blocked(dims[d])) found |= 1u << dims[d];
+    };
+    for (int i = 0; i < n.inputs; ++i)
+      for (std::int32_t v = first_[std::size_t(n.in[i])]; v >= 0; v = next_[std::size_t(v)])
+        look(version(v).layout, n.loops.in[i]);
+    for (int o = 0; o < n.outputs; ++o) look(g_.at(n.output(o)).layout, n.loops.out[o]);
+    return found ? found : elsewhere(n, axis);
+  }
+  /// An axis that cuts only dims that this node needs whole may cut others meanwhile, which is less than gathering them.
+  constexpr std::uint32_t elsewhere(const node& n, int axis) const {
+    std::uint32_t found = 0;
+    if (!n.loops.blocked || n.outputs == 0) return found;
+    for (int i = 0; i < n.inputs; ++i) {
+      const sharding& s = version(first_[std::size_t(n.input(i))]).layout;
+      if (s.dim_of(axis) < 0) continue;
+      const short_list &in = n.loops.in[i], &out = n.loops.out[0];
+      for (int d = 0; d < in.size(); ++d)
+        if (!n.loops.is_blocked(in[d]) && out.contains(in[d])) found |= 1u << in[d];
+    }
+    return found;
+  }
+
+  /// Cuts every axis's factor; axes that share one stand in the order in which some operand or result already has them.
+  constexpr void cut(choice& c, const node& n) const {
+    c.cuts = {};
+    bool shared = false;
+    for (int a = 0; a < axes_; ++a) {
+      const int f = c.factor_of[a];
+      if (f < 0) continue;
+      c.cuts[f].push_back(a);
+      shared = shared || c.cuts[f].count > 1;
+    }
+    if (!shared) return;
+    for (int f = 0; f < factors; ++f) {
+      short_list& axes = c.cuts[f];
+      if (axes.size() < 2) continue;
+      const auto adopt = [&](const sharding& s, const short_list& dims) {
+        const int d = dims.find(f);
+        if (d >= 0 && s[d].size() == axes.size() && s[d].mask() == axes.mask()) axes = s[d];
+      };
+      for (int o = 0; o < n.outputs; ++o) adopt(g_.at(n.output(o)).layout, n.loops.out[o]);
+      for (int i = 0; i < n.inputs; ++i) adopt(version(first_[std::size_t(n.in[i])]).layout, n.loops.in[i]);
+    }
+  }
+
+  /// Dims that nobody has decided on may lie as they are made: what was sorted stays where its lines could be whole.
+  static constexpr void refine(sharding& wanted, std::uint8_t open, const sharding& made) {
+    if (!open) return;
+    std::uint32_t used = wanted.used();
+    for (int d = 0; d < wanted.rank; ++d) {
+      if (!((open >> d) & 1u) || made[d].count <= wanted[d].count || !wanted[d].is_prefix_of(made[d])) continue;
+      if (made[d].mask() & used & ~wanted[d].mask()) continue;
+      wanted[d] = made[d];
+      used |= made[d].mask();
+    }
+  }
+
+  /// What brings elements to other places costs next to nothing beside sending them.
+  static constexpr bool moves_only(op kind) {
+    return kind == op::strided_slice || kind == op::pad || kind == op::reverse || kind == op::roll || kind == op::concat;
+  }
+
+  /// More than any bytes: for ways that do not leave a sum pending that is wanted pending.
+  static constexpr std::int64_t unwanted = std::int64_t(1) << 60;
+
+  /// Bytes to bring the operands to these cuts and the results to the layouts that propagation wants. Work that an axis repeats on
+  /// all its devices instead of sharing it counts like sending its results.
+  constexpr std::int64_t cost(const node& n, const choice& c, const pending_parts& pending) const {
+    std::int64_t total = 0;
+    for (int i = 0; i < n.inputs; ++i) total += operand_cost(n, i, c, pending);
+    bool repeats = false;
+    for (int a = 0; a < axes_; ++a) repeats = repeats || c.factor_of[a] < 0;
+    for (int o = 0; o < n.outputs; ++o) {
+      const value& v = g_.at(n.output(o));
+      const sharding made = result_layout(n, o, c, pending);
+      sharding wanted = v.layout;
+      if (wanted.partial & ~made.partial) total += unwanted;
+      wanted.partial = may_stay_pending(n.output(o)) ? made.partial : std::uint8_t(wanted.partial & made.partial);
+      wanted.pending = made.pending;
+      if (n.kind == op::sort) refine(wanted, v.layout.open, made);
+      if (const dim_list windows = windows_of_result(n, made); !windows.empty()) {
+        value before = v, after = v;
+        before.layout = after.layout = made;
+        before.windows = windows;
+        total += exchange_cost(before, after);
+      }
+      if (!made.same_layout(wanted)) total += 1 + plan_reshard(v, made, wanted, e_).cost();
+      if (repeats && !moves_only(n.kind)) total += shard_elements(v.dims, made, e_) * size_of(v.type);
+    }
+    return total;
+  }
+
+  /// Whether what a node computes is about the blocks of its result's layout.
+  constexpr bool lies_as_made(const node& n) const {
+    if (n.kind == op::block_sum || (n.kind == op::cumsum && n.inputs > 1)) return true;
+    return n.kind == op::top_k && g_.dims[std::size_t(g_.at(n.output()).dims[n.attr.integer[0]])].what == dim::kind::blocks;
+  }
+  constexpr choice as_result(const node& n) const {
+    choice c;
+    const sharding& s = g_.at(n.output()).layout;
+    for (int d = 0; d < s.rank; ++d) {
+      const int f = n.loops.out[0][d];
+      c.cuts.by_factor[f] = s[d];
+      for (int i = 0; i < s[d].size(); ++i) c.factor_of[s[d][i]] = f;
+    }
+    return c;
+  }
+
+  /// The cheapest factor for every axis.
+  constexpr choice choose(const node& n, const pending_parts& pending, std::int64_t& lowest) const {
+    choice c, best;
+    std::array<std::uint32_t, max_axes> options{};
+    bool any = false;
+    for (int a = 0; a < axes_; ++a) {
+      options[std::size_t(a)] = (pending.axes >> a) & 1u ? 0u : candidates(n, a);
+      any = any || options[std::size_t(a)] != 0;
+    }
+    if (any) try_axis(n, pending, options, 0, c, best, lowest);
+    return best;
+  }
+  /// The same, where a sum that is pending on one operand of a product may also stay pending: whichever is cheaper.
+  constexpr choice choose(const node& n, pending_parts& pending) const {
+    if (lies_as_made(n)) return as_result(n);
+    std::int64_t lowest = -1;
+    choice best = choose(n, pending, lowest);
+    if (n.kind != op::einsum || n.inputs != 2 || lowest == 0) return best;
+    for (int i = 0; i < 2; ++i) {
+      const sharding& s = version(first_[std::size_t(n.in[i])]).layout;
+      if (s.partial == 0 || s.pending != reduction::sum || n.in[0] == n.in[1]) continue;
+      if (lowest < 0) lowest = cost(n, best, pending);
+      const pending_parts kept{s.partial, s.pending, i};
+      std::int64_t other = -1;
+      const choice c = choose(n, kept, other);
+      if (other < 0) other = cost(n, c, kept);
+      if (other >= lowest) continue;
+      lowest = other;
+      best = c;
+      pending = kept;
+    }
+    return best;
+  }
+  /// Tries every factor (and none) for axis a and those after it.
+  constexpr void try_axis(const node& n, const pending_parts& pending, const std::array<std::uint32_t, max_axes>& options, int a, choice& c,
+                          choice& best, std::int64_t& lowest) const {
+    if (a == axes_) {
+      cut(c, n);
+      const std::int64_t bytes = cost(n, c, pending);
+      if (lowest < 0 || bytes < lowest) {
+        lowest = bytes;
+        best = c;
+      }
+      return;
+    }
+    std::uint32_t left = options[std::size_t(a)];
+    for (int f = 0; left != 0 && lowest != 0; ++f, left >>= 1) {
+      if (!(left & 1u)) continue;
+      c.factor_of[a] = f;
+      try_axis(n, pending, options, a + 1, c, best, lowest);
+    }
+    c.factor_of[a] = -1;
+    if (lowest != 0) try_axis(n, pending, options, a + 1, c, best, lowest);
+  }
+};
+
+}}}  // namespace gshard::v0::detail

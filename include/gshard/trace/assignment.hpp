@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/base/list_view.hpp>
+#include <gshard/ir/mesh.hpp>
+#include <gshard/ir/sharding.hpp>
+#include <gshard/trace/builder.hpp>
+#include <gshard/trace/shape.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+
+namespace gshard { inline namespace v0 {
+
+namespace detail {
+
+/// Finds the layout in which the pieces of a tensor, in row-major order, lie on the given devices of a mesh.
+class assignment_reader {
+ public:
+  constexpr assignment_reader(const mesh_shape& mesh, list_view<int> pieces, list_view<int> devices)
+      : mesh_(mesh), pieces_(pieces), devices_(devices), layout_(sharding::replicated(int(pieces.size()))) {
+    std::size_t count = 1;
+    bool whole = pieces.size() <= std::size_t(max_rank);
+    for (const int n : pieces) count *= std::size_t(n > 0 ? n : 0);
+    for (int a = 0; a < mesh.count; ++a) whole = whole && mesh.static_extent(a) != dynamic;
+    found_ = whole && count == devices.size() && extend(0);
+  }
+  constexpr bool found() const { return found_; }
+  constexpr const sharding& layout() const { return layout_; }
+
+ private:
+  const mesh_shape& mesh_;
+  list_view<int> pieces_, devices_;
+  sharding layout_;
+  bool found_ = false;
+
+  constexpr int cuts(int d) const {
+    int n = 1;
+    for (int i = 0; i < layout_[d].size(); ++i) n *= mesh_.static_extent(layout_[d][i]);
+    return n;
+  }
+  /// Adds axes to dim d until it has its pieces, then goes on with the next.
+  constexpr bool extend(int d) {
+    if (d == layout_.rank) return matches();
+    const int n = cuts(d);
+    if (n == pieces_[std::size_t(d)] && extend(d + 1)) return true;
+    for (int a = 0; a < mesh_.count; ++a) {
+      if (((layout_.used() >> a) & 1u) || n * mesh_.static_extent(a) > pieces_[std::size_t(d)]) continue;
+      layout_[d].push_back(a);
+      if (extend(d)) return true;
+      layout_[d].pop_back();
+    }
+    return false;
+  }
+  /// Every piece lies on its device; axes that cut nothing stay at 0, so they must be of one device.
+  constexpr bool matches() const {
+    for (int a = 0; a < mesh_.count; ++a)
+      if (!((layout_.used() >> a) & 1u) && mesh_.static_extent(a) != 1) return false;
+    for (std::size_t p = 0; p < devices_.size(); ++p)
+      if (device_of(int(p)) != devices_[p]) return false;
+    return true;
+  }
+  constexpr int device_of(int piece) const {
+    int at[max_axes]{};
+    for (int d = layout_.rank; d-- > 0; piece /= pieces_[std::size_t(d)]) {
+      int block = piece % pieces_[std::size_t(d)];
+      for (int i = layout_[d].size(); i-- > 0;) {
+        const int a = layout_[d][i];
+        at[a] = block % mesh_.static_extent(a);
+        block /= mesh_.static_extent(a);
+      }
+    }
+    int device = 0;
+    for (int a = 0; a < mesh_.count; ++a) device = device * mesh_.static_extent(a) + at[a];
+    return device;
+  }
+};
+
+}  // namespace detail
+
+/// assign(x, {1, 2, 4}, {0, 1, 2, 3, 4, 5, 6, 7}): shard with a device assignment of the paper (arXiv 2006.16668 section 3.2): x in so many pieces along each
+/// dim, the pieces in row-major order on these devices.
+/// Compile time: that the mesh, whose extents must be static, has axes over which the dims can be cut so.
+constexpr symbol assign(here x, list_view<int> pieces, list_view<int> devices) {
+  builder& b = *x.owner;
+  if (b.failed()) return b.nothing();
+  if (pieces.size() != std::size_t(x.rank())) {
+    b.fail(fault::rank_mismatch, "assign", {}, x.rank(), int(pieces.size()));
+    return b.nothing();
+  }
+  const detail::assignment_reader read(b.mesh, pieces, devices);
+  if (!read.found()) b.fail(fault::no_such_assignment, "assign");
+  return detail::emit_annotate(x, read.layout());
+}
+constexpr symbol assign(here x, std::initializer_list<int> pieces, std::initializer_list<int> devices) {
+  return assign(x, list_view(pieces.begin(), pieces.size()), list_view(devices.begin(), devices.size()));
+}
+
+}}  // namespace gshard::v0

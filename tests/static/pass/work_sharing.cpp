@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <gshard/plan.hpp>
+
+#include "../soundness.hpp"
+
+namespace gs = gshard;
+using gs::in, gs::none, gs::op, gs::P, gs::partial;
+
+namespace {
+
+using mesh = gs::mesh<gs::axis<"x">>;
+inline constexpr auto matmul = [](auto&, auto x, auto w) { return gs::einsum<"AB,BC->AC">(x, w); };
+
+// A product of a pending sum is a pending sum; of two over one axis, one is completed.
+using once = gs::program<matmul, mesh, in<"AB", P<none, none, partial<"x">>>, in<"BC", P<none, none>>, gs::pending_outputs>;
+static_assert(once::plan.collectives() == 0 && soundness::is_sound(once::plan));
+using both = gs::program<matmul, mesh, in<"AB", P<none, none, partial<"x">>>, in<"BC", P<none, none, partial<"x">>>, gs::pending_outputs>;
+static_assert(both::plan.count(op::all_reduce) == 1 && both::plan.collectives() == 1);
+
+// What an annotation alone reads is made as it says: scattered where it shall be cut.
+inline constexpr auto cut = [](auto&, auto x, auto w) { return gs::annotate<P<"x", none>>(gs::einsum<"AB,BC->AC">(x, w)); };
+using scattered = gs::program<cut, mesh, in<"AB", P<none, "x">>, in<"BC", P<"x", none>>>;
+static_assert(scattered::plan.count(op::reduce_scatter) == 1 && scattered::plan.collectives() == 1);
+
+// A maximum stays pending until somebody needs it, and is combined as one.
+inline constexpr auto largest = [](auto&, auto x) { return gs::reduce_max<"AB->A">(x); };
+using pending = gs::program<largest, mesh, in<"AB", P<none, "x">>, gs::pending_outputs>;
+static_assert(pending::plan.collectives() == 0 && pending::plan.at(pending::plan.outputs[0].value).layout.pending == gs::reduction::max);
+static_assert(gs::program<largest, mesh, in<"AB", P<none, "x">>>::plan.count(op::all_reduce) == 1);
+
+// Rows that each lie on one device, further cut, merge as they lie.
+inline constexpr auto merge = [](auto&, auto x) { return gs::merge_dims<0>(x); };
+using rows = gs::program<merge, gs::mesh<gs::axis<"x", 2>, gs::axis<"y">>, in<"AB", P<"x", "y">>, gs::extent<'A', 2>>;
+static_assert(rows::plan.collectives() == 0 && rows::plan.at(rows::plan.outputs[0].value).layout[0].size() == 2);
+
+}  // namespace
