@@ -15,6 +15,22 @@
 // What is typed, for the program and for those who write requests as it is typed.
 namespace planning {
 
+namespace detail {
+
+inline const std::string about_all =
+    "A shape is written 4@x,24,100@(y,z)+partial(w): extents, the mesh axes that cut them, major to minor, and the axes over which a sum is\n"
+    "still pending (or +max(w), +min(w), +prod(w)); a tensor without dims is a scalar. Extents need not divide: blocks are rounded up.\n"
+    "One line per step: its name, how its axes move, the shapes and the largest shards before and after, the bytes that the device receives\n"
+    "that receives most (exactly on at most 256 devices; beyond, exactly where the extents divide), and the groups that communicate. Flops\n"
+    "are 2 for every product of an einsum or a convolution, and 1 for every element of the other operations that compute.\n"
+    "Dims, devices and columns count from 0. The options before the subcommand may also stand behind it.\n"
+    "The exit status is 1 where a check differs or the request is refused.";
+inline const std::string about_one =
+    "--mesh x=2,y=4 is required; --dtype, --check, --json, --draw, --keep-partial and --loop-above are options of every subcommand: gshard-plan --help.\n"
+    "A shape is written 4@x,24,100@(y,z)+partial(w), see there.";
+
+}  // namespace detail
+
 /// A command line that was understood.
 struct command_line {
   std::string mesh, type = "f32";
@@ -35,14 +51,7 @@ struct command_line {
 class command_parser {
  public:
   command_parser() {
-    app_.footer(
-        "A shape is written 4@x,24,100@(y,z)+partial(w): extents, the mesh axes that cut them, major to minor, and the axes over which a sum is\n"
-        "still pending (or +max(w), +min(w), +prod(w)); a tensor without dims is a scalar. Extents need not divide: blocks are rounded up.\n"
-        "One line per step: its name, how its axes move, the shapes and the largest shards before and after, the bytes that the device receives\n"
-        "that receives most (exactly on at most 256 devices; beyond, exactly where the extents divide), and the groups that communicate. Flops\n"
-        "are 2 for every product of an einsum or a convolution, and 1 for every element of the other operations that compute.\n"
-        "Dims, devices and columns count from 0. The options before the subcommand may also stand behind it.\n"
-        "The exit status is 1 where a check differs or the request is refused.\n\nExample:\n  gshard-plan " + all_[0].name + " " + all_[0].example + " --check");
+    app_.footer(detail::about_all + example_of(all_[0]));
     app_.fallthrough();
     app_.require_subcommand(1);
     app_.add_option("--mesh", line_.mesh, "axes of the mesh with their extents, such as x=2,y=4; required");
@@ -80,6 +89,8 @@ class command_parser {
   command_line line_;
   CLI::App app_{"Plans one operation on a mesh of devices: what each of them computes, sends and receives.", "gshard-plan"};
 
+  static std::string example_of(const command& c) { return "\n\nExample:\n  gshard-plan " + c.name + " " + c.example + " --check"; }
+
   void add(CLI::App& app, const option& o) {
     const auto take = [this, key = o.key()](const std::vector<std::string>& texts) {
       for (const std::string& t : texts) line_.given.add(key, t);
@@ -97,8 +108,7 @@ class command_parser {
   void add(const command& c) {
     CLI::App* sub = app_.add_subcommand(c.name, c.what);
     for (const option& o : c.options) add(*sub, o);
-    sub->footer("--mesh x=2,y=4 is required; --dtype, --check, --json, --draw, --keep-partial and --loop-above are options of every subcommand: gshard-plan --help.\n"
-                "A shape is written 4@x,24,100@(y,z)+partial(w), see there.\n\nExample:\n  gshard-plan " + c.name + " " + c.example + " --check");
+    sub->footer(detail::about_one + example_of(c));
     sub->callback([this, &c] { line_.chosen = &c; });
   }
 };

@@ -14,6 +14,7 @@
 #include <gshard/trace/gating.hpp>
 #include <gshard/trace/map.hpp>
 #include <gshard/trace/parameter_scope.hpp>
+#include <gshard/trace/per_shard.hpp>
 #include <gshard/trace/random.hpp>
 #include <gshard/trace/reduce.hpp>
 #include <gshard/trace/rows.hpp>

@@ -133,6 +133,7 @@ class local_step {
     else if constexpr (Kind == op::pool_grad)
       return [tap = in<std::int32_t>(0), dy = in(1), from = in_value(1).places[device_], dx = out(0), to = out_value(0).places[device_],
               w = inverse_windows()](const run_context&) { kernel::pool_grad<T>(tap, dy, from, dx, to, w); };
+    else if constexpr (Kind == op::per_shard) return bind_per_shard();
     else if constexpr (Kind == op::iota)
       return [y = out<std::int32_t>(0), at = out_value(0).places[device_], along = n_.attr.integer[0]](const run_context&) {
         kernel::iota(y, at, along);
@@ -312,6 +313,19 @@ class local_step {
     return [c = kernel::convolution<T>(a, dims_of(in_value(1), n_.loops.in[1]), y), from = in(0), w = in(1), to = out(0)](const run_context&) {
       c.run(from, w, to);
     };
+  }
+  static shard_place place_of(const kernel::placement& p) { return {p.rank, p.extent, p.offset, p.global}; }
+  action bind_per_shard() const {
+    std::array<const T*, rule::most_in> x{};
+    std::array<shard_place, rule::most_in> at{};
+    for (std::size_t i = 0; i < n_.inputs; ++i) {
+      x[i] = in(int(i));
+      at[i] = place_of(in_value(int(i)).places[device_]);
+    }
+    shard_function<T> f;
+    if constexpr (std::is_same_v<T, float>) f = n_.attr.function->shards_f32;
+    else f = n_.attr.function->shards_f64;
+    return [=, y = out(0), y_at = place_of(out_value(0).places[device_])](const run_context&) { f(x.data(), at.data(), y, y_at); };
   }
   action bind_moved() const {
     const kernel::window_array w = windows_of(0);

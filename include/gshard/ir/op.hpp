@@ -45,6 +45,8 @@ enum class op : std::uint8_t {
   convolution,
   pool,
   pool_grad,
+  // local functions of the user
+  per_shard,
   // random
   dropout,
   // mixture of experts
@@ -110,6 +112,7 @@ inline constexpr std::array<op_traits, std::size_t(op::count_)> op_table{{
     {op::convolution, "convolution", false, false, 1},
     {op::pool, "pool", false, false, 1},
     {op::pool_grad, "pool_grad", false, false, 2},
+    {op::per_shard, "per_shard"},
     {op::dropout, "dropout"},
     {op::top2_gating, "top2_gating"},
     {op::top2_gating_grad, "top2_gating_grad"},

@@ -14,6 +14,15 @@ namespace gshard { inline namespace v0 {
 template <class T>
 using row_function = void (*)(const T* const* in, const std::int64_t* stride, T* out, std::int64_t n);
 
+/// Where a shard lies in its tensor.
+struct shard_place {
+  int rank = 0;
+  std::array<std::int64_t, 8> extent{}, offset{}, global{};
+};
+/// A user's function of whole shards: those of the operands, and that of the result, which it fills.
+template <class T>
+using shard_function = void (*)(const T* const* in, const shard_place* in_at, T* out, const shard_place& out_at);
+
 /// A user's scalar function as an entry of a plan: its kernels and, where differentiable, its derivatives.
 struct pointwise {
   static constexpr int most_operands = 6;
@@ -27,6 +36,9 @@ struct pointwise {
   /// f(x) = sum of coefficient[i] * x[i]: pending sums may pass through it.
   bool linear = false;
   std::array<double, most_operands> coefficient{};
+  /// Instead of all this: a function of shards.
+  shard_function<float> shards_f32 = nullptr;
+  shard_function<double> shards_f64 = nullptr;
 };
 
 namespace detail {

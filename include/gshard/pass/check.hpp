@@ -56,6 +56,8 @@ constexpr bool check_program() {
   static_assert(holds<What != fault::name_too_long, where>, "gshard: a parameter's full name is longer than 63 characters");
   static_assert(holds<What != fault::no_terms, operation>, "gshard: no layer has given an auxiliary loss");
   static_assert(holds<What != fault::read_after_update, where>, "gshard: a parameter is read after it was updated in place");
+  static_assert(holds<What != fault::not_annotated, operation, operand_number<D.first>>,
+                "gshard: an operand of a local function must be annotated in all its dims");
   static_assert(holds<What != fault::no_such_assignment, operation, axes>,
                 "gshard: no cut over axes of the mesh (of static extents) puts the pieces of a tensor on the devices of an assignment");
   static_assert(holds<What != fault::implicit_gather, operation, operand_number<D.first>, over_axis<detail_word>, at_line<D.second>>,

@@ -22,7 +22,6 @@ class partitioner : work_sharing {
       : work_sharing(g, mesh, e, unsaid), loop_bytes_(loop_bytes) {}
 
   constexpr partitioned run(bool keep_pending_outputs) {
-    keeps_pending_ = keep_pending_outputs;
     for (const parameter& p : g_.parameters) enter(p.value);
     for (const port& p : g_.inputs) enter(p.value);
     want_annotated();
@@ -103,8 +102,10 @@ class partitioner : work_sharing {
     for (std::size_t i = 0; i < live.size(); ++i)
       if (const node& n = nodes[i]; is_live[i] && !is_linear(n))
         for (int k = 0; k < n.inputs; ++k) completed[n.in[k]] = 1;
-    if (keep_pending_outputs) return;
-    for (const port& p : g_.outputs) completed_[std::size_t(p.value)] = 1;
+    for (const port& p : g_.outputs) (keep_pending_outputs ? stays_ : completed_)[std::size_t(p.value)] = 1;
+    if (!keep_pending_outputs) return;
+    for (std::size_t i = 0; i < live.size(); ++i)
+      for (int k = 0; is_live[i] && k < nodes[i].inputs; ++k) stays_[std::size_t(nodes[i].in[k])] = 0;
   }
 
   /// What travels of an einsum (0, 1: that operand; 2: the sums of its result; -1: nothing), between which devices, and how it lies.

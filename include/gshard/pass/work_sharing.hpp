@@ -18,10 +18,10 @@ class work_sharing : protected tensor_versions {
   using tensor_versions::cost;
 
   constexpr work_sharing(graph& g, const mesh_shape& mesh, const extents& e, strictness unsaid)
-      : tensor_versions(g, mesh, e, unsaid), completed_(g.values.size(), 0) {}
+      : tensor_versions(g, mesh, e, unsaid), completed_(g.values.size(), 0), stays_(g.values.size(), 0) {}
 
   list<char> completed_;  // by value of the graph: somebody needs its sum
-  bool keeps_pending_ = false;
+  list<char> stays_;      // by value of the graph: an output that may be pending, and nobody else has it
 
   static constexpr int factors = short_list::largest + 1;
   /// Axes by factor.
@@ -42,21 +42,19 @@ class work_sharing : protected tensor_versions {
     return n.kind == op::scale || n.kind == op::reshape || (n.kind == op::einsum && n.inputs == 1) ||
            (n.kind == op::map && n.attr.function->linear);
   }
-  /// An output may be asked for as it comes.
-  constexpr bool may_stay_pending(std::int32_t v) const {
-    if (!keeps_pending_) return false;
-    for (const port& p : g_.outputs)
-      if (p.value == v) return true;
-    return false;
-  }
-
-  /// Parts of operands, and so of a result, that are still to be combined, over the axes of a mask.
+  /// Parts of operands, and so of a result, that are still to be combined, over the axes of a mask: of all operands together, or of a
+  /// product each of one.
   struct pending_parts {
     std::uint8_t axes = 0;
     reduction what = reduction::sum;
-    int operand = -1;  // the one that has them, or -1: all
+    bool each = false;        // the operands have some each
+    std::uint8_t second = 0;  // then: those of operand 1; operand 0 has the others
+    bool declared = false;    // of the result alone, as the program declares
 
-    constexpr pending_parts of(int i) const { return operand < 0 || operand == i ? *this : pending_parts{}; }
+    constexpr pending_parts of(int i) const {
+      if (declared) return {};
+      return each ? pending_parts{std::uint8_t(i == 0 ? axes & ~second : second), what} : *this;
+    }
   };
 
   /// The layout in which a node with these cuts takes or leaves a tensor.
@@ -121,7 +119,7 @@ class work_sharing : protected tensor_versions {
     for (int i = 1; i < n.inputs; ++i)
       if (const sharding& s = version(first_[std::size_t(n.in[i])]).layout; s.partial != first.partial || s.pending != first.pending) return {};
     if (first.partial == 0 || (first.pending != reduction::sum && n.kind != op::reshape)) return {};
-    return {first.partial, first.pending, -1};
+    return {first.partial, first.pending};
   }
 
   /// The factors that `axis` cuts in some version of an operand or in the layout wanted for a result, a bit each.
@@ -134,8 +132,25 @@ class work_sharing : protected tensor_versions {
     for (int i = 0; i < n.inputs; ++i)
       for (std::int32_t v = first_[std::size_t(n.in[i])]; v >= 0; v = next_[std::size_t(v)])
         look(version(v).layout, n.loops.in[i]);
+    const bool idle = found == 0;
     for (int o = 0; o < n.outputs; ++o) look(g_.at(n.output(o)).layout, n.loops.out[o]);
+    if (idle && found) found |= with_others(n, axis);
     return found ? found : elsewhere(n, axis);
+  }
+  /// An axis that no operand has may first cut what those cut with which it shall cut a dim of the result: they then move together.
+  constexpr std::uint32_t with_others(const node& n, int axis) const {
+    std::uint32_t found = 0;
+    for (int o = 0; o < n.outputs; ++o) {
+      const sharding& wanted = g_.at(n.output(o)).layout;
+      const int d = wanted.dim_of(axis);
+      for (int k = 0; d >= 0 && k < wanted[d].size(); ++k)
+        for (int i = 0; i < n.inputs; ++i) {
+          const int at = version(first_[std::size_t(n.in[i])]).layout.dim_of(wanted[d][k]);
+          const short_list& dims = n.loops.in[i];
+          if (at >= 0 && !n.loops.is_blocked(dims[at])) found |= 1u << dims[at];
+        }
+    }
+    return found;
   }
   /// An axis that cuts only dims that this node needs whole may cut others meanwhile, which is less than gathering them.
   constexpr std::uint32_t elsewhere(const node& n, int axis) const {
@@ -206,7 +221,8 @@ class work_sharing : protected tensor_versions {
       const sharding made = result_layout(n, o, c, pending);
       sharding wanted = v.layout;
       if (wanted.partial & ~made.partial) total += unwanted;
-      wanted.partial = may_stay_pending(n.output(o)) ? made.partial : std::uint8_t(wanted.partial & made.partial);
+      const std::uint32_t pending_fits = stays_[std::size_t(n.output(o))] ? ~wanted.used() : wanted.partial;
+      wanted.partial = std::uint8_t(pending_fits & made.partial);
       wanted.pending = made.pending;
       if (n.kind == op::sort) refine(wanted, v.layout.open, made);
       if (const dim_list windows = windows_of_result(n, made); !windows.empty()) {
@@ -224,6 +240,7 @@ class work_sharing : protected tensor_versions {
   /// Whether what a node computes is about the blocks of its result's layout.
   constexpr bool lies_as_made(const node& n) const {
     if (n.kind == op::block_sum || (n.kind == op::cumsum && n.inputs > 1)) return true;
+    if (n.kind == op::per_shard) return true;
     return n.kind == op::top_k && g_.dims[std::size_t(g_.at(n.output()).dims[n.attr.integer[0]])].what == dim::kind::blocks;
   }
   constexpr choice as_result(const node& n) const {
@@ -234,6 +251,9 @@ class work_sharing : protected tensor_versions {
       c.cuts.by_factor[f] = s[d];
       for (int i = 0; i < s[d].size(); ++i) c.factor_of[s[d][i]] = f;
     }
+    if (n.kind != op::per_shard) return c;
+    for (int i = 0; i < n.inputs; ++i)  // they share no factor with the result, nor with each other
+      for (int d = 0; d < n.loops.in[i].size(); ++d) c.cuts.by_factor[n.loops.in[i][d]] = g_.at(n.input(i)).layout[d];
     return c;
   }
 
@@ -249,17 +269,21 @@ class work_sharing : protected tensor_versions {
     if (any) try_axis(n, pending, options, 0, c, best, lowest);
     return best;
   }
-  /// The same, where a sum that is pending on one operand of a product may also stay pending: whichever is cheaper.
+  /// The same, where sums that are pending on an operand of a product may also stay pending, over an axis on one of them: what is cheapest.
   constexpr choice choose(const node& n, pending_parts& pending) const {
-    if (lies_as_made(n)) return as_result(n);
+    if (lies_as_made(n)) {
+      if (n.kind == op::per_shard) pending = {.axes = g_.at(n.output()).layout.partial, .declared = true};
+      return as_result(n);
+    }
     std::int64_t lowest = -1;
     choice best = choose(n, pending, lowest);
-    if (n.kind != op::einsum || n.inputs != 2 || lowest == 0) return best;
-    for (int i = 0; i < 2; ++i) {
-      const sharding& s = version(first_[std::size_t(n.in[i])]).layout;
-      if (s.partial == 0 || s.pending != reduction::sum || n.in[0] == n.in[1]) continue;
-      if (lowest < 0) lowest = cost(n, best, pending);
-      const pending_parts kept{s.partial, s.pending, i};
+    if (n.kind != op::einsum || n.inputs != 2 || lowest == 0 || n.in[0] == n.in[1]) return best;
+    const std::uint8_t a = pending_sums(n.in[0]), b = pending_sums(n.in[1]);
+    if (!a && !b) return best;
+    if (lowest < 0) lowest = cost(n, best, pending);
+    const std::uint8_t ways[][2] = {{a, 0}, {0, b}, {std::uint8_t(a & ~b), b}, {a, std::uint8_t(b & ~a)}};
+    for (const auto& [first, second] : ways) {
+      const pending_parts kept{.axes = std::uint8_t(first | second), .each = true, .second = second};
       std::int64_t other = -1;
       const choice c = choose(n, kept, other);
       if (other < 0) other = cost(n, c, kept);
@@ -269,6 +293,10 @@ class work_sharing : protected tensor_versions {
       pending = kept;
     }
     return best;
+  }
+  constexpr std::uint8_t pending_sums(std::int32_t v) const {
+    const sharding& s = version(first_[std::size_t(v)]).layout;
+    return s.pending == reduction::sum ? s.partial : std::uint8_t(0);
   }
   /// Tries every factor (and none) for axis a and those after it.
   constexpr void try_axis(const node& n, const pending_parts& pending, const std::array<std::uint32_t, max_axes>& options, int a, choice& c,

@@ -37,6 +37,7 @@ constexpr std::string_view sentence(fault what) {
     case fault::name_too_long: return "a parameter's full name is longer than 63 characters";
     case fault::no_terms: return "no layer has given an auxiliary loss";
     case fault::read_after_update: return "a parameter is read after it was updated in place";
+    case fault::not_annotated: return "an operand of a local function must be annotated in all its dims";
     case fault::no_such_assignment:
       return "no cut over axes of the mesh (of static extents) puts the pieces of a tensor on the devices of an assignment";
     case fault::implicit_gather: return "an operand would be gathered unsaid (visible): annotate it, or say may_move(operand)";
@@ -70,6 +71,7 @@ inline std::string words(const diagnostic& d) {
       return about + ", operand " + number(d.first) + ", dim " + number(d.second) + index;
     }
     case fault::bad_range: return about + ": " + number(d.first) + (d.second < 0 ? "" : ", " + number(d.second));
+    case fault::not_annotated:
     case fault::dims_do_not_broadcast:
     case fault::wrong_type: return about + ", operand " + number(d.first);
     case fault::implicit_gather:

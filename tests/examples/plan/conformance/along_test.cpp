@@ -5,9 +5,10 @@
 using namespace conformance;
 
 namespace {
-constexpr auto steps = "a line is reduced in steps that are placed one by one, each cheaper than gathering; together they start more";
+constexpr auto steps =
+    "a line is reduced in steps that are placed one by one, each cheaper than gathering; together they start "
+    "more";
 constexpr auto blocks = "a cut line is taken by blocks even where gathering it is less";
-constexpr auto pending = "a result that may stay pending is chosen as if its sum were completed";
 constexpr auto linear = "a scatter completes pending sums of its target and updates";
 }  // namespace
 
@@ -30,7 +31,8 @@ TEST_CASE("reduce: as Shardy's explicit reshards") {
       {"Shardy: the kept dim is cut", "reduce --mesh x=4,y=2 --in 8@x,64,13 --dims 1 --out 8,13", all_gather(f32(8, 13), 4)},
       {"Shardy: the reduced dim is cut", "reduce --mesh x=4,y=2 --in 8,64@x,512 --dims 1 --out 8,512", all_reduce(f32(8, 512), 4)},
       {"Shardy: two reduced dims are cut", "reduce --mesh x=4,y=2 --in 8@y,64@x,4096 --dims 0,1 --out 4096", all_reduce(f32(4096), 8)},
-      {"Shardy: two reduced dims are cut over sub-axes", "reduce --mesh x=2,xx=2,y=2 --in 8@xx,64@(y,x),4096 --dims 0,1 --out 4096", all_reduce(f32(4096), 8)},
+      {"Shardy: two reduced dims are cut over sub-axes", "reduce --mesh x=2,xx=2,y=2 --in 8@xx,64@(y,x),4096 --dims 0,1 --out 4096",
+       all_reduce(f32(4096), 8)},
       {"Shardy: minimum", "reduce --kind min --mesh x=4,y=2 --in 8,64@x,512 --dims 1 --out 8,512", all_reduce(f32(8, 512), 4)},
       {"Shardy: maximum", "reduce --kind max --mesh x=4,y=2 --in 8,64@x,512 --dims 1 --out 8,512", all_reduce(f32(8, 512), 4)},
       {"Shardy: product", "reduce --kind prod --mesh x=4,y=2 --in 8,64@x,512 --dims 1 --out 8,512", all_reduce(f32(8, 512), 4)},
@@ -46,12 +48,14 @@ TEST_CASE("reduce, softmax and layer-norm: as PyTorch's DTensor") {
       {"DTensor: min of the cut dim", "reduce --kind min --mesh x=4 --in 12@x,8,8 --dims 0 --keep-partial", nothing, "8,8+min(x)"},
       {"DTensor: prod of the cut dim", "reduce --kind prod --mesh x=4 --in 12@x,8,8 --dims 0 --keep-partial", nothing, "8,8+prod(x)"},
       {"DTensor: max of all, made whole", "reduce --kind max --mesh x=2 --in 12@x,8,8 --out scalar", all_reduce(f32(), 2)},
-      {"DTensor: mean of the cut dim, made whole", "reduce --kind mean --mesh x=4 --in 12@x,64,64 --dims 0 --out 64,64", all_reduce(f32(64, 64), 4)},
+      {"DTensor: mean of the cut dim, made whole", "reduce --kind mean --mesh x=4 --in 12@x,64,64 --dims 0 --out 64,64",
+       all_reduce(f32(64, 64), 4)},
       {"DTensor: mean of another dim", "reduce --kind mean --mesh x=4 --in 12@x,8,8 --dims 2", nothing, "12@x,8"},
       {"DTensor: argmax, both dims are cut", "reduce --kind argmax --mesh x=2,y=2 --in 8@x,8@y --dims 1 --out 8",
        all_gather(f32(4, 8), 2) + all_gather(f32(8), 2), "", steps},
       {"DTensor: argmin, the kept dim is cut", "reduce --kind argmin --mesh x=2,y=2 --in 8@y,8 --dims 1 --out 8", all_gather(f32(8), 2)},
-      {"DTensor: argmin, the other dim is cut", "reduce --kind argmin --mesh x=2,y=2 --in 8,8@y --dims 1 --out 8", all_gather(f32(8, 8), 2), "", steps},
+      {"DTensor: argmin, the other dim is cut", "reduce --kind argmin --mesh x=2,y=2 --in 8,8@y --dims 1 --out 8", all_gather(f32(8, 8), 2),
+       "", steps},
       {"DTensor: argmax of a pending sum", "reduce --kind argmax --mesh x=2,y=2 --in 8@y,8+partial(x) --dims 1 --out 8",
        all_reduce(f32(4, 8), 2) + all_gather(f32(8), 2)},
       {"DTensor: softmax along another dim", "softmax --mesh x=4 --in 8@x,12,16", nothing, "8@x,12,16"},
@@ -67,14 +71,19 @@ TEST_CASE("reduce, softmax and layer-norm: as PyTorch's DTensor") {
 TEST_CASE("sort, top-k and cumsum: as XLA's SPMD partitioner and PyTorch's DTensor") {
   check({
       {"XLA: sorted along another dim", "sort --mesh x=2 --in 6,14@x,20 --dim 2 --out 6,14@x,20", nothing},
-      {"XLA: top-k of the cut dim", "top-k --mesh x=2 --in 2,640@x --k 20 --out 2,20", all_gather(f32(2, 40), 2) + all_gather(f32(2, 40), 2)},
+      {"XLA: top-k of the cut dim", "top-k --mesh x=2 --in 2,640@x --k 20 --out 2,20",
+       all_gather(f32(2, 40), 2) + all_gather(f32(2, 40), 2)},
       {"XLA: top-k, the batch is cut", "top-k --mesh x=8 --in 8@x,320 --k 2 --out 8@x,2", nothing},
-      {"XLA: top-k, the batch is cut, made whole", "top-k --mesh x=8 --in 8@x,320 --k 2 --out 8,2", all_gather(f32(8, 2), 8) + all_gather(f32(8, 2), 8)},
-      {"XLA: top-k, both dims are cut", "top-k --mesh x=4,y=2 --in 8@x,320@y --k 2 --out 8@x,2", all_gather(f32(2, 4), 2) + all_gather(f32(2, 4), 2)},
+      {"XLA: top-k, the batch is cut, made whole", "top-k --mesh x=8 --in 8@x,320 --k 2 --out 8,2",
+       all_gather(f32(8, 2), 8) + all_gather(f32(8, 2), 8)},
+      {"XLA: top-k, both dims are cut", "top-k --mesh x=4,y=2 --in 8@x,320@y --k 2 --out 8@x,2",
+       all_gather(f32(2, 4), 2) + all_gather(f32(2, 4), 2)},
       {"XLA: top-k, both dims are cut, made whole", "top-k --mesh x=4,y=2 --in 8@x,320@y --k 2 --out 8,2",
        all_gather(f32(2, 4), 2) + all_gather(f32(2, 4), 2) + all_gather(f32(8, 2), 4) + all_gather(f32(8, 2), 4)},
-      {"XLA: top-k, no shard of the dim", "top-k --mesh x=2 --in 2@x,640 --k 20 --out 2,20", all_gather(f32(2, 20), 2) + all_gather(f32(2, 20), 2)},
-      {"DTensor: top-k of the cut dim", "top-k --mesh x=4 --in 12@x,8,8 --k 3 --dim 0 --out 3,8,8", all_gather(f32(12, 8, 8), 4), "", blocks},
+      {"XLA: top-k, no shard of the dim", "top-k --mesh x=2 --in 2@x,640 --k 20 --out 2,20",
+       all_gather(f32(2, 20), 2) + all_gather(f32(2, 20), 2)},
+      {"DTensor: top-k of the cut dim", "top-k --mesh x=4 --in 12@x,8,8 --k 3 --dim 0 --out 3,8,8", all_gather(f32(12, 8, 8), 4), "",
+       blocks},
       {"DTensor: top-k of another dim", "top-k --mesh x=4 --in 12,8@x,8 --k 3 --dim 0", nothing, "3,8@x,8"},
       {"DTensor: top-k, all whole", "top-k --mesh x=4 --in 12,8,8 --k 3 --dim 0", nothing, "3,8,8"},
       {"DTensor: running sums along the cut dim", "cumsum --mesh x=4 --in 3@x,5 --dim 0 --out 3,5", all_gather(f32(4, 5), 4), "", blocks},
@@ -85,7 +94,8 @@ TEST_CASE("sort, top-k and cumsum: as XLA's SPMD partitioner and PyTorch's DTens
 TEST_CASE("sort: as Shardy's explicit reshards") {
   check({
       {"Shardy: the sorted dim is cut", "sort --mesh x=4,y=2 --in 4@x,32,8 --dim 0 --out 4,32,8", all_gather(f32(4, 32, 8), 4)},
-      {"Shardy: the sorted dim is cut, all others are of one", "sort --mesh x=4,y=2 --in 1,8@x,1 --dim 1 --out 1,8,1", all_gather(f32(8), 4)},
+      {"Shardy: the sorted dim is cut, all others are of one", "sort --mesh x=4,y=2 --in 1,8@x,1 --dim 1 --out 1,8,1",
+       all_gather(f32(8), 4)},
       {"Shardy: two dims are cut, the result whole", "sort --mesh x=4,y=2 --in 4@x,32@y,8 --dim 0 --out 4,32,8",
        all_gather(f32(4, 16, 8), 4) + all_gather(f32(4, 32, 8), 2) + all_gather(f32(4, 32, 8), 2)},
       {"Shardy: another dim is cut alike", "sort --mesh x=4,y=2 --in 4,32@y,8 --dim 0 --out 4,32@y,8", nothing},
@@ -114,14 +124,16 @@ TEST_CASE("gather: as XLA's SPMD partitioner, Shardy and PyTorch's DTensor") {
        all_gather(f32(2, 3, 6), 2) + all_gather(f32(4, 3, 6), 2)},
       {"XLA: the table, and the indices over another axis", "gather --mesh x=2,y=2 --in 8@x,6 --ids 4@y,3 --out 4,3,6",
        all_reduce(f32(2, 3, 6), 2) + all_gather(f32(4, 3, 6), 2)},
-      {"Shardy: the table, the rows and the indices", "gather --mesh x=2,y=2,z=2 --in 8@x,6@y --ids 4@z --out 4@z,6@y", all_reduce(f32(2, 3), 2)},
+      {"Shardy: the table, the rows and the indices", "gather --mesh x=2,y=2,z=2 --in 8@x,6@y --ids 4@z --out 4@z,6@y",
+       all_reduce(f32(2, 3), 2)},
       {"Shardy: a sum that stays pending", "gather --mesh x=2,y=4 --in 8@x,10 --ids 2 --out 2,10+partial(x)", nothing},
       {"DTensor: an embedding, by column", "gather --mesh x=4 --in 17,12@x --ids 5,4", nothing, "5,4,12@x"},
       {"DTensor: an embedding, by column, indices of four dims", "gather --mesh x=4 --in 23,16@x --ids 8,6,5,4", nothing, "8,6,5,4,16@x"},
-      {"DTensor: an embedding, by row", "gather --mesh x=4 --in 16@x,22 --ids 5,12 --keep-partial", nothing, "5,12,22+partial(x)", pending},
+      {"DTensor: an embedding, by row", "gather --mesh x=4 --in 16@x,22 --ids 5,12 --keep-partial", nothing, "5,12,22+partial(x)"},
       {"DTensor: an embedding, by row, made whole", "gather --mesh x=4 --in 12@x,20 --ids 8,8 --out 8,8,20", all_reduce(f32(8, 8, 20), 4)},
       {"DTensor: indices of a middle dim", "gather --mesh x=4 --in 16@x,32,16 --ids 4 --dim 1", nothing, "16@x,4,16"},
-      {"DTensor: indices of a middle dim, which is cut", "gather --mesh x=4 --in 12,8@x,16 --ids 4 --dim 1 --keep-partial", nothing, "12,4,16+partial(x)"},
+      {"DTensor: indices of a middle dim, which is cut", "gather --mesh x=4 --in 12,8@x,16 --ids 4 --dim 1 --keep-partial", nothing,
+       "12,4,16+partial(x)"},
       {"DTensor: all whole, cut indices", "gather --mesh x=4 --in 12,8,16 --ids 4@x --dim 1", nothing, "12,4@x,16"},
   });
 }
@@ -145,11 +157,13 @@ TEST_CASE("scatter: as XLA's SPMD partitioner, Shardy and PyTorch's DTensor") {
       {"XLA: the target, and the indices over another axis", "scatter --mesh x=2,y=2 --in 8@x,6 --ids 4@y,3 --updates 4,3,6 --out 8,6",
        all_reduce(f32(4, 6), 2) + all_gather(f32(8, 6), 2)},
       {"Shardy: the indices", "scatter --mesh x=2,y=4 --in 9,8 --ids 4@x,6 --updates 4@x,6,8 --out 9,8", all_reduce(f32(9, 8), 2)},
-      {"Shardy: the indices and the rows", "scatter --mesh x=2,y=2 --in 9,8@y --ids 4@x,6 --updates 4@x,6,8 --out 9,8@y", all_reduce(f32(9, 4), 2)},
-      {"Shardy: the target in its middle dim", "scatter --mesh x=2,y=4 --in 9,8@x,5 --ids 4,6 --updates 9,4,6,5 --dim 1 --out 9,8@x,5", nothing},
+      {"Shardy: the indices and the rows", "scatter --mesh x=2,y=2 --in 9,8@y --ids 4@x,6 --updates 4@x,6,8 --out 9,8@y",
+       all_reduce(f32(9, 4), 2)},
+      {"Shardy: the target in its middle dim", "scatter --mesh x=2,y=4 --in 9,8@x,5 --ids 4,6 --updates 9,4,6,5 --dim 1 --out 9,8@x,5",
+       nothing},
       {"DTensor: all whole", "scatter --mesh x=4 --in 3,5 --ids 2 --updates 2,5", nothing, "3,5"},
       {"DTensor: rows, indices that occur twice", "scatter --mesh x=4 --in 4,8@x --ids 3 --updates 3,8@x", nothing, "4,8@x"},
-      {"DTensor: pending target and updates", "scatter --mesh x=4 --in 4,8+partial(x) --ids 3 --updates 3,8+partial(x) --keep-partial", nothing,
-       "4,8+partial(x)", linear},
+      {"DTensor: pending target and updates", "scatter --mesh x=4 --in 4,8+partial(x) --ids 3 --updates 3,8+partial(x) --keep-partial",
+       nothing, "4,8+partial(x)", linear},
   });
 }

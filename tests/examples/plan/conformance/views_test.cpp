@@ -4,7 +4,9 @@
 using namespace conformance;
 
 namespace {
-constexpr auto merges = "the second of two dims that are merged or split is whole, even where every device has one row of the first";
+constexpr auto merges =
+    "the second of two dims that are merged or split is whole, even where every device has one row of the "
+    "first";
 }  // namespace
 
 TEST_CASE("reshape: as XLA's SPMD partitioner") {
@@ -25,15 +27,18 @@ TEST_CASE("reshape: as Shardy's explicit reshards: dims merged") {
   check({
       {"Shardy: cut before, moved after", "reshape --mesh x=4,y=2 --in 16@x,2,4 --out 16,8@(y,x)", all_to_all(f32(4, 4), 4)},
       {"Shardy: the first dim, alike", "reshape --mesh x=4,y=2 --in 4@x,8 --out 32@x", nothing},
-      {"Shardy: the first dim, on a smaller axis", "reshape --mesh x=4,y=2 --in 4@x,8 --out 32@y", permute(f32(8)) + all_gather(f32(16), 2)},
+      {"Shardy: the first dim, on a smaller axis", "reshape --mesh x=4,y=2 --in 4@x,8 --out 32@y",
+       permute(f32(8)) + all_gather(f32(16), 2)},
       {"Shardy: the first dim, longer than its axis", "reshape --mesh x=4,y=2 --in 4@y,8 --out 32@y", nothing},
       {"Shardy: the first dim, on a larger axis", "reshape --mesh x=4,y=2 --in 4@y,8 --out 32@x", permute(f32(1, 8))},
       {"Shardy: both dims", "reshape --mesh x=4,y=2 --in 4@x,8@y --out 32@(x,y)", nothing, "", merges},
-      {"Shardy: both dims, another order", "reshape --mesh x=2,xx=2,y=2 --in 4@(x,xx),8@y --out 32@(y,x,xx)", permute(f32(1, 4)), "", merges},
+      {"Shardy: both dims, another order", "reshape --mesh x=2,xx=2,y=2 --in 4@(x,xx),8@y --out 32@(y,x,xx)", permute(f32(1, 4)), "",
+       merges},
       {"Shardy: both dims, the second is gathered", "reshape --mesh x=4,y=2 --in 4@x,8@y --out 32@x", all_gather(f32(8), 2)},
       {"Shardy: both dims, the first longer than its axis", "reshape --mesh x=2,xx=2,y=2 --in 4@y,8@(x,xx) --out 32@(y,x,xx)",
        permute(f32(2, 2)) + all_to_all(f32(2, 2), 2)},
-      {"Shardy: both dims, the second is gathered, the first longer", "reshape --mesh x=4,y=2 --in 4@y,8@x --out 32@y", all_gather(f32(2, 8), 4)},
+      {"Shardy: both dims, the second is gathered, the first longer", "reshape --mesh x=4,y=2 --in 4@y,8@x --out 32@y",
+       all_gather(f32(2, 8), 4)},
       {"Shardy: the second dim, the result whole", "reshape --mesh x=4,y=2 --in 4,8@x --out 32", all_gather(f32(4, 8), 4)},
       {"Shardy: the second dim, the result cut", "reshape --mesh x=4,y=2 --in 4,8@x --out 32@x", all_to_all(f32(4, 2), 4)},
       {"Shardy: sub-axes of both dims", "reshape --mesh x=2,xx=2,y=2 --in 2@x,8@(xx,y) --out 16@(x,xx,y)", nothing, "", merges},
@@ -73,12 +78,15 @@ TEST_CASE("reshape: as PyTorch's DTensor") {
 TEST_CASE("transpose: as XLA's SPMD partitioner, Shardy and PyTorch's DTensor") {
   check({
       {"XLA: the cut dim keeps its axis", "transpose --mesh x=2 --perm 0,3,1,2 --in 8,10@x,10,4 --out 8,4,10@x,10", nothing},
-      {"XLA: another dim gets the axis", "transpose --mesh x=2 --perm 0,3,1,2 --in 8,10@x,10,4 --out 8,4@x,10,10", all_to_all(f32(8, 5, 10, 4), 2)},
-      {"XLA: the cut dim keeps its axis, partially replicated", "transpose --mesh x=2,y=2 --perm 0,3,1,2 --in 8,10@x,10,4 --out 8,4,10@x,10", nothing},
+      {"XLA: another dim gets the axis", "transpose --mesh x=2 --perm 0,3,1,2 --in 8,10@x,10,4 --out 8,4@x,10,10",
+       all_to_all(f32(8, 5, 10, 4), 2)},
+      {"XLA: the cut dim keeps its axis, partially replicated",
+       "transpose --mesh x=2,y=2 --perm 0,3,1,2 --in 8,10@x,10,4 --out 8,4,10@x,10", nothing},
       {"XLA: another dim gets the axis, partially replicated", "transpose --mesh x=2,y=2 --perm 0,3,1,2 --in 8,10@x,10,4 --out 8,4@x,10,10",
        all_to_all(f32(8, 5, 10, 4), 2)},
       {"XLA: two dims", "transpose --mesh x=4,y=2 --perm 1,3,0,2 --in 8@x,10@y,10,4 --out 10@y,4,8@x,10", nothing},
-      {"XLA: two dims, partially replicated", "transpose --mesh x=2,y=2,z=2 --perm 1,3,0,2 --in 8@x,10@y,10,4 --out 10@y,4,8@x,10", nothing},
+      {"XLA: two dims, partially replicated", "transpose --mesh x=2,y=2,z=2 --perm 1,3,0,2 --in 8@x,10@y,10,4 --out 10@y,4,8@x,10",
+       nothing},
       {"Shardy: axes go with their dims", "transpose --mesh x=2,y=3 --perm 1,0 --in 8@x,12@y --out 12@y,8@x", nothing},
       {"Shardy: axes stay in their places", "transpose --mesh x=2,y=3 --perm 1,0 --in 8@x,12@y --out 12@x,8@y",
        all_gather(f32(12, 4), 3) + all_to_all(f32(12, 4), 2)},
@@ -96,7 +104,8 @@ TEST_CASE("map: as XLA's SPMD partitioner, Shardy and PyTorch's DTensor") {
       {"XLA: an old and a new dim are cut", "map --mesh x=2,y=2 --in 4,3 --in 6,1,1 --out 6@x,4@y,3", nothing},
       {"XLA: a dim of the operand and a new one", "map --mesh x=2,y=2,z=2 --in 4,3@y --in 6,1,1 --out 6@x,4,3@y", nothing},
       {"Shardy: the result alone", "map --mesh x=4,y=2,z=4 --in 4,32 --out 4@x,32", nothing},
-      {"Shardy: the result on a smaller axis", "map --mesh x=4,y=2,z=4 --in 4@x,32 --out 4@y,32", permute(f32(1, 32)) + all_gather(f32(2, 32), 2)},
+      {"Shardy: the result on a smaller axis", "map --mesh x=4,y=2,z=4 --in 4@x,32 --out 4@y,32",
+       permute(f32(1, 32)) + all_gather(f32(2, 32), 2)},
       {"Shardy: the result on a larger axis", "map --mesh x=4,y=2,z=4 --in 4@y,32 --out 4@x,32", permute(f32(1, 32))},
       {"Shardy: other dims", "map --mesh x=4,y=2,z=4 --in 4@x,32 --out 4,32@y", all_gather(f32(4, 16), 4)},
       {"Shardy: other dims, the result on a larger axis", "map --mesh x=4,y=2,z=4 --in 4@y,32 --out 4,32@x", all_gather(f32(4, 8), 2)},
@@ -107,6 +116,7 @@ TEST_CASE("map: as XLA's SPMD partitioner, Shardy and PyTorch's DTensor") {
       {"Shardy: a sum, other dims", "map --mesh x=4,y=2,z=4 --in 4@x,32 --in 4@x,32 --out 4,32@y", all_gather(f32(4, 16), 4)},
       {"Shardy: a sum, the result whole", "map --mesh x=4,y=2,z=4 --in 4@x,32 --in 4@x,32 --out 4,32", all_gather(f32(4, 32), 4)},
       {"DTensor: broadcast to a new dim", "map --mesh x=2 --in 24@x,36 --in 42,1,1", nothing, "42,24@x,36"},
-      {"DTensor: pending sums are added", "map --mesh x=4 --in 4,8+partial(x) --in 4,8+partial(x) --keep-partial", nothing, "4,8+partial(x)"},
+      {"DTensor: pending sums are added", "map --mesh x=4 --in 4,8+partial(x) --in 4,8+partial(x) --keep-partial", nothing,
+       "4,8+partial(x)"},
   });
 }

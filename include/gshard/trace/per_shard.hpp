@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/base/fixed_string.hpp>
+#include <gshard/ir/pointwise.hpp>
+#include <gshard/ir/spec.hpp>
+#include <gshard/trace/builder.hpp>
+
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+namespace gshard { inline namespace v0 {
+
+/// What a local function sees of one tensor: the elements of the device's shard, row-major, and where the shard lies.
+template <class T>
+struct shard_view {
+  T* data;
+  const shard_place& at;
+
+  constexpr std::int64_t extent(int d) const { return at.extent[std::size_t(d)]; }
+  constexpr std::int64_t offset(int d) const { return at.offset[std::size_t(d)]; }
+  constexpr std::int64_t global(int d) const { return at.global[std::size_t(d)]; }
+  constexpr std::int64_t size() const {
+    std::int64_t n = 1;
+    for (int d = 0; d < at.rank; ++d) n *= extent(d);
+    return n;
+  }
+};
+
+namespace detail {
+
+template <class T, auto F, int Arity>
+void call_on_shards(const T* const* in, const shard_place* in_at, T* out, const shard_place& out_at) {
+  [&]<std::size_t... I>(std::index_sequence<I...>) {
+    F(shard_view<const T>{in[I], in_at[I]}..., shard_view<T>{out, out_at});
+  }(std::make_index_sequence<std::size_t(Arity)>{});
+}
+
+template <auto F, int Arity>
+inline constexpr pointwise shards_of{.arity = Arity, .shards_f32 = call_on_shards<float, F, Arity>, .shards_f64 = call_on_shards<double, F, Arity>};
+
+/// op::per_shard. Every dim has a factor of its own: operands and result lie as they are annotated.
+constexpr symbol emit_per_shard(const pointwise& f, list_view<symbol> operands, const dim_list& dims, const sharding& layout) {
+  builder& b = *operands[0].owner;
+  if (b.failed()) return b.nothing();
+  rule loops;
+  std::array<std::int32_t, rule::most_in> ids{};
+  int factor = dims.size();
+  loops.out[0] = counting(dims.size());
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    const value& v = operands[i].get();
+    if (v.type != operands[0].get().type || v.type == dtype::i32) b.fail(fault::wrong_type, "per_shard", {}, int(i));
+    if (factor + v.rank() > short_list::largest) b.fail(fault::rank_mismatch, "per_shard", {}, short_list::largest, factor + v.rank());
+    if (v.layout.open) b.fail(fault::not_annotated, "per_shard", {}, int(i));
+    if (b.failed()) return b.nothing();
+    loops.in[i] = counting(v.rank(), factor);
+    factor += v.rank();
+    ids[i] = operands[i].id;
+  }
+  attributes attr;
+  attr.function = &f;
+  const symbol y{&b, b.add_node(op::per_shard, list_view(ids.data(), operands.size()), loops, attr, {{dims, operands[0].get().type}})};
+  b.program.at(y.id).layout = layout;
+  return y;
+}
+
+}  // namespace detail
+
+/// per_shard<f, "BM", P<"data", none>>(x, ...): a region in which the program says what every device does with its shards (the paper's
+/// auto_to_manual and back, arXiv 2006.16668 section 3.2). f(shard_view<const T> x, ..., shard_view<T> result) is called on each device with
+/// its shards of the operands, which lie as they are annotated, and fills its shard of the result, which has the dims and the layout that
+/// are declared; `partial<"axis">` in it declares that results of devices along the axis are to be added. At most 5 operands of one type.
+/// Communicates what brings the operands to their annotations: halos and collectives stand between such regions, as verbs.
+/// Has no gradient. Compile time: that every operand is annotated in all its dims.
+template <auto F, fixed_string Letters, class Spec, class... Symbols>
+  requires(std::same_as<Symbols, symbol> && ...)
+constexpr symbol per_shard(here first, Symbols... rest) {
+  static_assert(sizeof...(rest) < 5, "gshard: per_shard takes at most 5 operands");
+  builder& b = *first.owner;
+  if (b.failed()) return b.nothing();
+  const dim_list dims = b.dims_of(Letters.view(), "per_shard");
+  if (!b.failed() && Spec::rank != dims.size()) b.fail(fault::rank_mismatch, "per_shard", {}, Spec::rank, dims.size());
+  const sharding layout = resolve(Spec::named, b.mesh, "per_shard", b.program.problem);
+  const std::array<symbol, 1 + sizeof...(rest)> operands{first, rest...};
+  return detail::emit_per_shard(detail::shards_of<F, 1 + int(sizeof...(rest))>, operands, dims, layout);
+}
+
+}}  // namespace gshard::v0
