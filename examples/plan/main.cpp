@@ -72,7 +72,9 @@ int main(int argc, char** argv) {
   } catch (const CLI::Success& e) {
     return parser.exit(e);
   } catch (const CLI::RequiredError& e) {
-    return refuse(std::string(e.what()) + ": name a subcommand, such as einsum or conv, and what it needs; see gshard-plan --help");
+    const std::string what = e.what();
+    if (what.find("subcommand") != std::string::npos) return refuse("name a subcommand, such as einsum or conv: gshard-plan --help lists them");
+    return refuse(what + "; see gshard-plan SUBCOMMAND --help");
   } catch (const CLI::ParseError& e) {
     return refuse(std::string(e.what()) + "; see gshard-plan --help, and --help of its subcommands");
   } catch (const refusal& e) {

@@ -27,8 +27,8 @@ class counter {
  public:
   counter(const planned& p, const gs::node& n)
       : p_(p), kind_(n.kind), axes_(std::uint32_t(n.attr.integer[0])), from_(p.at(n.input(0))), to_(p.at(n.output())) {
-    if (kind_ == gs::op::looped_einsum) {  // as the gather or the sum that it makes block by block
-      kind_ = gs::sums_travel(n) ? gs::op::reduce_scatter : gs::op::all_gather;
+    if (kind_ == gs::op::looped_einsum) {  // a gather block by block, or sums of blocks that travel
+      if (!gs::sums_travel(n)) kind_ = gs::op::all_gather;
       from_ = to_ = p.at(gs::traveller(n));
       gs::value& whole = gs::sums_travel(n) ? from_ : to_;
       whole.layout = whole.layout.without(axes_);
@@ -81,6 +81,12 @@ class counter {
     const auto me = std::size_t(device);
     const std::int64_t others = group.size() - 1;
     if (others == 0) return 0;
+    if (kind_ == gs::op::looped_einsum) {  // every block passes by, but for the one that it begins with
+      std::int64_t n = 0;
+      for (int m = 0; m < group.size(); ++m)
+        if (m != (group.member() + 1) % group.size()) n += size(after_[std::size_t(group.device(m))]);
+      return n;
+    }
     if (kind_ == gs::op::reduce_scatter) return others * common(before_[me], after_[me]);
     if (kind_ == gs::op::all_reduce) {
       const std::int64_t n = size(before_[me]), width = gs::size_of(to_.type);

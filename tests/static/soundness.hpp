@@ -154,7 +154,8 @@ constexpr bool sends_once(const gs::plan_view& p) {
     const gs::node& a = p.steps[i];
     for (std::size_t j = 0; gs::traits(a.kind).collective && j < i; ++j)
       if (p.steps[j].kind == a.kind && p.steps[j].input(0) == a.input(0) &&
-          p.steps[j].attr.integer == a.attr.integer && p.at(p.steps[j].output()).layout.same_layout(p.at(a.output()).layout))
+          p.steps[j].attr.integer == a.attr.integer &&
+          p.at(p.steps[j].output()).layout.same_layout(p.at(a.output()).layout) && p.at(p.steps[j].output()).windows == p.at(a.output()).windows)
         return false;
   }
   return true;

@@ -48,6 +48,8 @@ inline pl::request request_of(const std::string& line) {
       given.on.mesh = pl::parse_mesh(value);
     } else if (word == "--dtype" && words >> value) {
       given.on.type = value == "f64" ? gs::dtype::f64 : gs::dtype::f32;
+    } else if (word == "--loop-above" && words >> value) {
+      given.on.loop_above = std::stoll(value);
     } else if (word == "--keep-partial") {
       given.on.keep_partial = true;
     } else {
