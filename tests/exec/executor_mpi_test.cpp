@@ -6,6 +6,11 @@
 #include <gshard/comm/mpi.hpp>
 #include <gshard/nn/moe.hpp>
 #include <gshard/optim/adam.hpp>
+#include <gshard/trace/along.hpp>
+#include <gshard/trace/convolution.hpp>
+#include <gshard/trace/reduce.hpp>
+#include <gshard/trace/shape.hpp>
+#include <gshard/trace/window.hpp>
 
 #include <cstring>
 
@@ -164,4 +169,22 @@ TEST_CASE("mpi: processes that bind other extents all throw") {
              std::string_view::npos;
   }
   CHECK(thrown == 1);
+}
+
+TEST_CASE("mpi: windows, order and reductions to the same bits as simulated, also where some devices have nothing") {
+  const run_graph::traced t = run_graph::trace({{"AB"}}, [](const scope&, given x) {
+    const gs::sorted best = gs::top_k(x[0], 1, 0);
+    return symbols{gs::roll(x[0], 0, 2), gs::reverse(x[0], 0), gs::merge_dims<0>(x[0]), gs::cumsum(x[0], 0), best.values, best.ids,
+                   gs::reduce_max<"ab->b">(x[0]), gs::max_pool(x[0], {{0, 3, {.low = 1, .high = 1}}})};
+  });
+  for (const std::vector<int>& mesh : meshes())
+    for (const gs::dims& dims : {gs::dims{{'A', 7}, {'B', 1}}, gs::dims{{'A', 8}, {'B', 3}}}) {
+      // A backend of its own: its communicators are made by the first step that needs them, which all processes must reach.
+      const auto real = std::make_shared<gs::mpi_backend>(MPI_COMM_WORLD, mesh);
+      run_graph::setting s = run_graph::serial(t, dims);
+      s.mesh = mesh;
+      s.layouts[0][0].push_back(0);
+      if (mesh.size() > 1) s.layouts[0][1].push_back(1);
+      compare(real, t, s, run_graph::random_sources(t, dims, 2), 2);
+    }
 }
