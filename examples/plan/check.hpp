@@ -29,7 +29,8 @@ inline void check_affordable(const planned& p) {
   const plan_facts f = facts_of(p);
   const double devices = gs::device_count(extents_of(p.tables.mesh));
   double bytes = 0;
-  for (const gs::value& v : p.tables.values) bytes += devices * double(gs::shard_elements(v, p.tables.windows, p.sizes) * gs::size_of(v.type));
+  for (const gs::value& v : p.tables.values)
+    bytes += devices * double(gs::shard_elements(v, p.tables.windows, p.sizes) * gs::size_of(v.type));
   if (bytes > most_bytes || devices * double(f.flops) > most_flops)
     throw refusal("--check computes every shard in this process, and these are too many or too large: check smaller extents");
 }
@@ -37,9 +38,12 @@ inline void check_affordable(const planned& p) {
 template <class F>
 void with_element(gs::dtype type, F f) {
   switch (type) {
-    case gs::dtype::f32: return f(static_cast<float*>(nullptr));
-    case gs::dtype::f64: return f(static_cast<double*>(nullptr));
-    case gs::dtype::i32: return f(static_cast<std::int32_t*>(nullptr));
+    case gs::dtype::f32:
+      return f(static_cast<float*>(nullptr));
+    case gs::dtype::f64:
+      return f(static_cast<double*>(nullptr));
+    case gs::dtype::i32:
+      return f(static_cast<std::int32_t*>(nullptr));
   }
 }
 
@@ -56,10 +60,14 @@ inline double part_of(gs::reduction what, double whole, std::size_t element, int
   const auto made_up = [&](int j) { return double(int(element % 7) - 3 + j % 5) / 4; };
   const auto chosen = int(element % std::size_t(n));
   switch (what) {
-    case gs::reduction::max: return k == chosen ? whole : whole - std::abs(made_up(k));
-    case gs::reduction::min: return k == chosen ? whole : whole + std::abs(made_up(k));
-    case gs::reduction::prod: return k == chosen ? whole * (n % 2 ? 1 : -1) : -1;
-    case gs::reduction::sum: break;
+    case gs::reduction::max:
+      return k == chosen ? whole : whole - std::abs(made_up(k));
+    case gs::reduction::min:
+      return k == chosen ? whole : whole + std::abs(made_up(k));
+    case gs::reduction::prod:
+      return k == chosen ? whole * (n % 2 ? 1 : -1) : -1;
+    case gs::reduction::sum:
+      break;
   }
   if (k > 0) return made_up(k);
   for (int j = 1; j < n; ++j) whole -= made_up(j);
@@ -145,9 +153,12 @@ inline whole_tensors random_inputs(const request& r, std::uint32_t seed) {
   whole_tensors inputs;
   for (const request::operand& o : r.inputs)
     for (double& v : inputs.emplace_back(std::size_t(elements_of(o.is.extents)))) {
-      if (o.type == gs::dtype::i32) v = double(below(o.below));
-      else if (r.multiplies) v = (below(2) ? 1 : -1) * (below(8) ? 1 : below(2) ? 2 : 0.5);
-      else v = double(below(17) - 8) / 4;
+      if (o.type == gs::dtype::i32)
+        v = double(below(o.below));
+      else if (r.multiplies)
+        v = (below(2) ? 1 : -1) * (below(8) ? 1 : below(2) ? 2 : 0.5);
+      else
+        v = double(below(17) - 8) / 4;
     }
   return inputs;
 }
@@ -156,8 +167,8 @@ inline whole_tensors random_inputs(const request& r, std::uint32_t seed) {
 
 /// How far apart are what a plan computes on its mesh and what one device computes.
 struct comparison {
-  double largest_error = 0;  // infinite where devices disagree
-  double allowed = 0;        // 0 where the numbers make every order of computing exact
+  double largest_error = 0;   // infinite where devices disagree
+  double allowed = 0;         // 0 where the numbers make every order of computing exact
   std::int64_t received = 0;  // bytes that the simulated devices received, as in plan_facts
 
   bool equal() const { return largest_error <= allowed; }

@@ -108,14 +108,17 @@ inline std::int64_t taps(const planned& p, const gs::node& n) {
   return count;
 }
 
-/// Of an einsum or a convolution: a multiplication and an addition for every product, an addition alone with one operand. Of a pool: one for
-/// every tap. Of the others that compute: one for every element of the largest tensor. What moves elements computes nothing.
+/// Of an einsum or a convolution: a multiplication and an addition for every product, an addition alone with one operand. Of a pool: one
+/// for every tap. Of the others that compute: one for every element of the largest tensor. What moves elements computes nothing.
 inline std::int64_t flops_of(const planned& p, const gs::node& n, const step_facts& s) {
   switch (n.kind) {
     case gs::op::einsum:
-    case gs::op::looped_einsum: return times(n.inputs, iterations(n, s));
-    case gs::op::convolution: return n.inputs == 2 ? times(2, iterations(n, s)) : times(taps(p, n), iterations(n, s));
-    case gs::op::pool: return times(taps(p, n), iterations(n, s));
+    case gs::op::looped_einsum:
+      return times(n.inputs, iterations(n, s));
+    case gs::op::convolution:
+      return n.inputs == 2 ? times(2, iterations(n, s)) : times(taps(p, n), iterations(n, s));
+    case gs::op::pool:
+      return times(taps(p, n), iterations(n, s));
     case gs::op::map:
     case gs::op::scale:
     case gs::op::reduce:
@@ -132,7 +135,8 @@ inline std::int64_t flops_of(const planned& p, const gs::node& n, const step_fac
         for (const tensor_facts& t : *list) most = std::max(most, elements_of(t.local));
       return most;
     }
-    default: return 0;
+    default:
+      return 0;
   }
 }
 
@@ -160,8 +164,10 @@ inline step_facts facts_of(const planned& p, const gs::node& n) {
     gs::sharding before = s.in[0].whole.layout, after = s.out[0].whole.layout;
     if (n.kind == gs::op::looped_einsum) {
       before = after = p.at(gs::traveller(n)).layout;
-      if (gs::sums_travel(n)) before = before.without(axes), before.partial = std::uint8_t(axes);
-      else after = after.without(axes);
+      if (gs::sums_travel(n))
+        before = before.without(axes), before.partial = std::uint8_t(axes);
+      else
+        after = after.without(axes);
     }
     for (int a = 0; a < p.tables.mesh.rank(); ++a)
       if ((axes >> a) & 1u) s.moves.push_back({a, place_of(a, before), place_of(a, after), ((halos >> a) & 1u) != 0});

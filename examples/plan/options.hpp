@@ -161,7 +161,8 @@ class arguments {
   }
   static std::int64_t within(const std::string& key, std::int64_t n, std::int64_t least, std::int64_t most) {
     if (n < least || n > most)
-      throw refusal("--" + key + " " + std::to_string(n) + ": expected a number from " + std::to_string(least) + " to " + std::to_string(most));
+      throw refusal("--" + key + " " + std::to_string(n) + ": expected a number from " + std::to_string(least) + " to " +
+                    std::to_string(most));
     return n;
   }
 };
@@ -175,11 +176,21 @@ struct command {
 };
 
 // Options that many subcommands have.
-inline option operand_option(const std::string& what = "shape of the operand") { return {"--in", what, option::takes::text, true}; }
-inline option operands_option(const std::string& what) { return {"--in", what, option::takes::texts, true}; }
-inline option output_option() { return {"--out", "shape of the result with its layout; without it, it lies as comes cheapest"}; }
-inline option dim_option(const std::string& otherwise) { return {"--dim,--axis,--dims,--axes", "the dim; negative ones count from the back (" + otherwise + ")"}; }
-inline option dims_option(const std::string& what) { return {"--dims,--dim,--axis,--axes", what + "; negative ones count from the back"}; }
+inline option operand_option(const std::string& what = "shape of the operand") {
+  return {"--in", what, option::takes::text, true};
+}
+inline option operands_option(const std::string& what) {
+  return {"--in", what, option::takes::texts, true};
+}
+inline option output_option() {
+  return {"--out", "shape of the result with its layout; without it, it lies as comes cheapest"};
+}
+inline option dim_option(const std::string& otherwise) {
+  return {"--dim,--axis,--dims,--axes", "the dim; negative ones count from the back (" + otherwise + ")"};
+}
+inline option dims_option(const std::string& what) {
+  return {"--dims,--dim,--axis,--axes", what + "; negative ones count from the back"};
+}
 
 /// Where windows may be asked to begin, how far to step, ...: no more than the planner's 32 bits hold.
 inline constexpr std::int64_t most_of_window = 1'000'000'000;

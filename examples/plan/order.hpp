@@ -47,7 +47,8 @@ inline command top_k_command() {
             const int at = a.dim("dim", x.rank(), -1);
             const std::int64_t extent = x.extents[std::size_t(at)];
             const std::int64_t k = a.number("k", {}, 1, std::numeric_limits<std::int32_t>::max());
-            if (k > extent) throw refusal("--k " + a.text("k") + ": dim " + std::to_string(at) + " has " + std::to_string(extent) + " elements");
+            if (k > extent)
+              throw refusal("--k " + a.text("k") + ": dim " + std::to_string(at) + " has " + std::to_string(extent) + " elements");
             request r = detail::start(a, {x});
             r.body = [at, k = int(k), largest = !a.has("smallest")](gs::builder&, std::span<const gs::symbol> in) {
               const gs::sorted s = gs::top_k(in[0], k, at, largest);
@@ -77,7 +78,9 @@ inline command cumsum_command() {
 
 namespace detail {
 
-inline option ids_option() { return {"--ids,--indices", "shape of the indices, whole numbers from 0", option::takes::text, true}; }
+inline option ids_option() {
+  return {"--ids,--indices", "shape of the indices, whole numbers from 0", option::takes::text, true};
+}
 
 struct indexed {
   shape table, ids;
@@ -96,7 +99,9 @@ inline indexed read_indexed(const arguments& a) {
   r.rows.insert(r.rows.begin() + r.at, r.ids.extents.begin(), r.ids.extents.end());
   return r;
 }
-inline request::operand ids_operand(const indexed& i) { return {i.ids, gs::dtype::i32, i.table.extents[std::size_t(i.at)]}; }
+inline request::operand ids_operand(const indexed& i) {
+  return {i.ids, gs::dtype::i32, i.table.extents[std::size_t(i.at)]};
+}
 
 }  // namespace detail
 
@@ -127,11 +132,13 @@ inline command scatter_command() {
             const detail::indexed i = detail::read_indexed(a);
             const shape updates = a.tensor("updates");
             if (updates.extents != i.rows)
-              throw refusal("--updates " + a.text("updates") + ": its extents must be " + text_of(i.rows) + ", those of the tensor with the indices' in place of dim " +
-                            std::to_string(i.at));
+              throw refusal("--updates " + a.text("updates") + ": its extents must be " + text_of(i.rows) +
+                            ", those of the tensor with the indices' in place of dim " + std::to_string(i.at));
             request r = detail::start(a, {i.table, updates});
             r.inputs.insert(r.inputs.begin() + 1, detail::ids_operand(i));
-            r.body = [at = i.at](gs::builder&, std::span<const gs::symbol> in) { return std::vector{gs::scatter_add(in[0], in[1], in[2], at)}; };
+            r.body = [at = i.at](gs::builder&, std::span<const gs::symbol> in) {
+              return std::vector{gs::scatter_add(in[0], in[1], in[2], at)};
+            };
             return r;
           }};
 }

@@ -32,7 +32,8 @@ inline equation_request read_equation(const arguments& a, int most_operands) {
   equation_request r{gs::parse_equation(text, problem), {}};
   const auto count = std::count(text.begin(), text.end(), ',') + 1;
   const std::string about = "the equation \"" + text + "\" has " + std::to_string(count) + (count == 1 ? " operand" : " operands");
-  if (count > most_operands) throw refusal(about + ": plan it as equations of at most " + std::to_string(most_operands) + ", one after the other");
+  if (count > most_operands)
+    throw refusal(about + ": plan it as equations of at most " + std::to_string(most_operands) + ", one after the other");
   refuse(problem, a.on.mesh);
   r.operands = a.tensors("in");
   if (r.operands.size() != std::size_t(count))
@@ -54,7 +55,9 @@ inline equation_request read_equation(const arguments& a, int most_operands) {
   return r;
 }
 
-inline option equation_option(const std::string& example) { return {"equation", "such as \"" + example + "\"", option::takes::text, true}; }
+inline option equation_option(const std::string& example) {
+  return {"equation", "such as \"" + example + "\"", option::takes::text, true};
+}
 
 /// What may be said of windows, per spatial dim.
 inline std::vector<option> window_options() {
@@ -67,7 +70,8 @@ inline std::vector<option> window_options() {
 }
 
 /// Windows of `taps` over dims of these extents, from the options above.
-inline std::vector<gs::window_of_dim> read_windows(const arguments& a, const std::vector<std::int64_t>& extents, const std::vector<std::int64_t>& taps) {
+inline std::vector<gs::window_of_dim> read_windows(const arguments& a, const std::vector<std::int64_t>& extents,
+                                                   const std::vector<std::int64_t>& taps) {
   std::vector<int> wide;  // what one number is for
   for (std::size_t d = 0; d < taps.size(); ++d)
     if (taps[d] > 1) wide.push_back(int(d));
@@ -117,14 +121,12 @@ inline command einsum_command() {
 }
 
 inline command conv_command() {
-  std::vector<option> options{detail::equation_option("BIXY,xyIO->BOXY") , operands_option("shape of the operand, then that of the taps"), output_option()};
+  std::vector<option> options{detail::equation_option("BIXY,xyIO->BOXY"), operands_option("shape of the operand, then that of the taps"),
+                              output_option()};
   options[0].what += ": x and y are the taps of the windows that move over X and Y";
   for (const option& o : detail::window_options()) options.push_back(o);
-  return {"conv",
-          "a convolution: an einsum in which a lower-case letter of the second operand is a tap of the upper-case one",
-          "\"BIXY,xyIO->BOXY\" --mesh x=2,y=2 --in 8,3,32@x,32@y --in 3,3,3,16 --stride 2,2 --pad 1",
-          options,
-          [](const arguments& a) {
+  return {"conv", "a convolution: an einsum in which a lower-case letter of the second operand is a tap of the upper-case one",
+          "\"BIXY,xyIO->BOXY\" --mesh x=2,y=2 --in 8,3,32@x,32@y --in 3,3,3,16 --stride 2,2 --pad 1", options, [](const arguments& a) {
             const detail::equation_request e = detail::read_equation(a, 2);
             if (e.operands.size() != 2) throw refusal("a convolution has two operands: give the equation and --in for both");
             std::vector<std::int64_t> extents, taps;
@@ -135,7 +137,8 @@ inline command conv_command() {
               taps.push_back(e.operands[1].extents[std::size_t(e.equation.operand(1).find(tap))]);
             }
             if (extents.empty())
-              throw refusal("the equation \"" + a.text("equation") + "\" has no window: let a lower-case letter of the second operand be a tap of an "
+              throw refusal("the equation \"" + a.text("equation") +
+                            "\" has no window: let a lower-case letter of the second operand be a tap of an "
                             "upper-case one of the first and of the result, as in \"BIXY,xyIO->BOXY\"");
             const auto windows = detail::read_windows(a, extents, taps);
             request r = detail::start(a, e.operands);
@@ -153,11 +156,8 @@ inline command pool_command() {
                               dims_option("the dims that the windows are for; all others are left alone"),
                               output_option()};
   for (const option& o : detail::window_options()) options.push_back(o);
-  return {"pool",
-          "the maximum, minimum, sum or mean of every window; zeros of the padding count in a mean",
-          "--kind max --mesh x=2 --in 8,32@x,32,16 --window 1,3,3,1 --stride 1,2,2,1 --pad same",
-          options,
-          [](const arguments& a) {
+  return {"pool", "the maximum, minimum, sum or mean of every window; zeros of the padding count in a mean",
+          "--kind max --mesh x=2 --in 8,32@x,32,16 --window 1,3,3,1 --stride 1,2,2,1 --pad same", options, [](const arguments& a) {
             const std::size_t kind = a.choice("kind", {"max", "min", "sum", "mean"}, 0);
             const shape x = a.tensor("in");
             const auto taps = a.per_dim("window", std::vector<std::int64_t>(x.extents.size(), 1), 1, most_of_window);
@@ -170,14 +170,17 @@ inline command pool_command() {
                 windows.push_back({int(d), int(taps[d]), how[d]});
             }
             if (largest > double(most_of_window)) throw refusal("--window " + a.text("window") + ": make the window smaller");
-            if (windows.size() + x.extents.size() > 15) throw refusal("--window " + a.text("window") + ": of 8 dims at most 7 may have windows");
+            if (windows.size() + x.extents.size() > 15)
+              throw refusal("--window " + a.text("window") + ": of 8 dims at most 7 may have windows");
             request r = detail::start(a, {x});
             r.rounds = kind == 3;
             r.body = [kind, windows](gs::builder&, std::span<const gs::symbol> in) {
               const gs::list_view<gs::pool_window> over(windows);
               if (windows.empty()) return std::vector{in[0]};
-              return std::vector{kind == 0 ? gs::max_pool(in[0], over) : kind == 1 ? gs::min_pool(in[0], over)
-                                 : kind == 2 ? gs::sum_pool(in[0], over) : gs::mean_pool(in[0], over)};
+              return std::vector{kind == 0   ? gs::max_pool(in[0], over)
+                                 : kind == 1 ? gs::min_pool(in[0], over)
+                                 : kind == 2 ? gs::sum_pool(in[0], over)
+                                             : gs::mean_pool(in[0], over)};
             };
             return r;
           }};

@@ -49,7 +49,8 @@ inline std::vector<std::int64_t> broadcast(const std::vector<shape>& operands, c
 }
 
 /// The sum of all operands, element by element.
-inline gs::symbol emit_sum(gs::builder& b, std::span<const gs::symbol> operands, const std::vector<shape>& shapes, const std::vector<std::int64_t>& result) {
+inline gs::symbol emit_sum(gs::builder& b, std::span<const gs::symbol> operands, const std::vector<shape>& shapes,
+                           const std::vector<std::int64_t>& result) {
   gs::rule loops;
   gs::dim_list dims;
   for (const std::int64_t e : result) dims.push_back(b.fixed_dim(e));
@@ -67,7 +68,8 @@ inline gs::symbol emit_sum(gs::builder& b, std::span<const gs::symbol> operands,
   }
   gs::attributes attr;
   attr.function = sums[operands.size() - 1];
-  return {&b, b.add_node(gs::op::map, gs::list_view<std::int32_t>(ids.data(), operands.size()), loops, attr, {{dims, operands[0].get().type}})};
+  return {&b,
+          b.add_node(gs::op::map, gs::list_view<std::int32_t>(ids.data(), operands.size()), loops, attr, {{dims, operands[0].get().type}})};
 }
 
 }  // namespace detail
@@ -79,7 +81,8 @@ inline command map_command() {
           {operands_option("shape of an operand; once per operand, at most 6"), output_option()},
           [](const arguments& a) {
             const std::vector<shape> operands = a.tensors("in");
-            if (operands.size() > detail::sums.size()) throw refusal("map takes at most 6 operands, not " + std::to_string(operands.size()));
+            if (operands.size() > detail::sums.size())
+              throw refusal("map takes at most 6 operands, not " + std::to_string(operands.size()));
             request r = detail::start(a, operands);
             r.body = [operands, result = detail::broadcast(operands, a.on.mesh)](gs::builder& b, std::span<const gs::symbol> x) {
               return std::vector{detail::emit_sum(b, x, operands, result)};
@@ -105,14 +108,22 @@ inline gs::symbol emit_reduction(reduced kind, gs::symbol x, const gs::short_lis
   const gs::short_list all = gs::detail::counting(x.rank());
   const auto sum = [&] { return gs::detail::emit_einsum(b, gs::list_view(&x, 1), gs::list_view(&all, 1), kept); };
   switch (kind) {
-    case reduced::sum: return sum();
-    case reduced::mean: return gs::detail::emit_scale(sum(), 1.0 / double(count));
-    case reduced::max: return gs::detail::emit_reduce(x, gs::reduction::max, all, kept, "reduce");
-    case reduced::min: return gs::detail::emit_reduce(x, gs::reduction::min, all, kept, "reduce");
-    case reduced::prod: return gs::detail::emit_reduce(x, gs::reduction::prod, all, kept, "reduce");
-    case reduced::argmax: return gs::detail::emit_argmax(x, gs::reduction::max, all, kept, "reduce");
-    case reduced::argmin: return gs::detail::emit_argmax(x, gs::reduction::min, all, kept, "reduce");
-    case reduced::logsumexp: return gs::detail::emit_logsumexp(x, all, kept, "reduce");
+    case reduced::sum:
+      return sum();
+    case reduced::mean:
+      return gs::detail::emit_scale(sum(), 1.0 / double(count));
+    case reduced::max:
+      return gs::detail::emit_reduce(x, gs::reduction::max, all, kept, "reduce");
+    case reduced::min:
+      return gs::detail::emit_reduce(x, gs::reduction::min, all, kept, "reduce");
+    case reduced::prod:
+      return gs::detail::emit_reduce(x, gs::reduction::prod, all, kept, "reduce");
+    case reduced::argmax:
+      return gs::detail::emit_argmax(x, gs::reduction::max, all, kept, "reduce");
+    case reduced::argmin:
+      return gs::detail::emit_argmax(x, gs::reduction::min, all, kept, "reduce");
+    case reduced::logsumexp:
+      return gs::detail::emit_logsumexp(x, all, kept, "reduce");
   }
   return x;
 }
@@ -161,30 +172,31 @@ inline command softmax_command() {
 }
 
 inline command layer_norm_command() {
-  return {"layer-norm",
-          "(x - mean) / deviation * gamma + beta over the last dim",
-          "--mesh x=2,y=2 --in 8@x,100@y",
-          {operand_option(),
-           {"--gamma,--scale", "shape of gamma (the last dim, lying as in the operand)"},
-           {"--beta,--bias", "shape of beta (as that of gamma)"},
-           output_option()},
-          [](const arguments& a) {
-            const shape x = a.tensor("in");
-            if (x.rank() == 0) throw refusal("a layer norm is along the last dim: give --in at least one extent");
-            shape last{{x.extents.back()}, gs::sharding::replicated(1)};
-            last.layout[0] = x.layout[x.rank() - 1];
-            std::vector<shape> operands{x, last, last};
-            for (std::size_t i : {std::size_t(1), std::size_t(2)})
-              if (const char* key = i == 1 ? "gamma" : "beta"; a.has(key)) {
-                operands[i] = a.tensor(key);
-                if (operands[i].extents != last.extents)
-                  throw refusal("--" + std::string(key) + " " + a.text(key) + ": give it one dim of extent " + std::to_string(last.extents[0]));
-              }
-            request r = detail::start(a, operands);
-            r.rounds = true;
-            r.body = [](gs::builder&, std::span<const gs::symbol> in) { return std::vector{gs::layer_norm(in[0], in[1], in[2])}; };
-            return r;
-          }};
+  return {
+      "layer-norm",
+      "(x - mean) / deviation * gamma + beta over the last dim",
+      "--mesh x=2,y=2 --in 8@x,100@y",
+      {operand_option(),
+       {"--gamma,--scale", "shape of gamma (the last dim, lying as in the operand)"},
+       {"--beta,--bias", "shape of beta (as that of gamma)"},
+       output_option()},
+      [](const arguments& a) {
+        const shape x = a.tensor("in");
+        if (x.rank() == 0) throw refusal("a layer norm is along the last dim: give --in at least one extent");
+        shape last{{x.extents.back()}, gs::sharding::replicated(1)};
+        last.layout[0] = x.layout[x.rank() - 1];
+        std::vector<shape> operands{x, last, last};
+        for (std::size_t i : {std::size_t(1), std::size_t(2)})
+          if (const char* key = i == 1 ? "gamma" : "beta"; a.has(key)) {
+            operands[i] = a.tensor(key);
+            if (operands[i].extents != last.extents)
+              throw refusal("--" + std::string(key) + " " + a.text(key) + ": give it one dim of extent " + std::to_string(last.extents[0]));
+          }
+        request r = detail::start(a, operands);
+        r.rounds = true;
+        r.body = [](gs::builder&, std::span<const gs::symbol> in) { return std::vector{gs::layer_norm(in[0], in[1], in[2])}; };
+        return r;
+      }};
 }
 
 }  // namespace planning

@@ -40,8 +40,10 @@ inline shape parse_shape(std::string_view text, const gs::mesh_shape& mesh) {
   const auto axis = [&] {
     const std::string_view name = in.axis();
     const int a = mesh.find(name);
-    if (a < 0) problem.report(gs::fault::unknown_axis, text, name);
-    else if ((seen >> a) & 1u) problem.report(gs::fault::axis_used_twice, text, name);
+    if (a < 0)
+      problem.report(gs::fault::unknown_axis, text, name);
+    else if ((seen >> a) & 1u)
+      problem.report(gs::fault::axis_used_twice, text, name);
     refuse(problem, mesh);
     seen |= 1u << a;
     return a;
@@ -56,8 +58,10 @@ inline shape parse_shape(std::string_view text, const gs::mesh_shape& mesh) {
       gs::short_list& cut = s.layout[s.rank()];
       s.extents.push_back(in.extent());
       if (!in.accept("@")) continue;
-      if (in.accept("(")) axes([&](int a) { cut.push_back(a); });
-      else cut.push_back(axis());
+      if (in.accept("("))
+        axes([&](int a) { cut.push_back(a); });
+      else
+        cut.push_back(axis());
     } while (in.accept(","));
   s.layout.rank = std::uint8_t(s.rank());
   for (std::size_t r = 0; r < detail::pending_words.size() && !s.layout.partial; ++r)
@@ -88,7 +92,8 @@ inline std::string text_of(const shape& s, const gs::mesh_shape& mesh) {
   }
   for (int a = 0; a < mesh.rank(); ++a)
     if (s.layout.is_partial(a)) sums.emplace_back(mesh.name(a));
-  return (dims.empty() ? "scalar" : detail::list_of(dims)) + (sums.empty() ? "" : std::string(detail::pending_words[std::size_t(s.layout.pending)]) + detail::list_of(sums) + ")");
+  return (dims.empty() ? "scalar" : detail::list_of(dims)) +
+         (sums.empty() ? "" : std::string(detail::pending_words[std::size_t(s.layout.pending)]) + detail::list_of(sums) + ")");
 }
 
 /// "[2,24,50]"

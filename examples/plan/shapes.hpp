@@ -25,32 +25,36 @@ inline command reshard_command() {
             request r = detail::start(a, {a.tensor("from")});
             r.output = a.tensor("to");
             if (r.output->layout.partial && r.output->layout.pending != r.inputs[0].is.layout.pending)
-              throw refusal("what is pending in \"" + a.text("from") + "\" is another reduction than in \"" + a.text("to") + "\": leave it, or take it out");
+              throw refusal("what is pending in \"" + a.text("from") + "\" is another reduction than in \"" + a.text("to") +
+                            "\": leave it, or take it out");
             r.body = [](gs::builder&, std::span<const gs::symbol> in) { return std::vector{in[0]}; };
             return r;
           }};
 }
 
 inline command transpose_command() {
-  return {"transpose",
-          "the dims in another order: dim i of the result is dim perm[i] of the operand",
-          "--mesh x=2 --perm 1,0 --in 8@x,6",
-          {operand_option(), {"--perm,--permutation,--dims,--axes", "the dims of the operand in their new order (the last one first)"}, output_option()},
-          [](const arguments& a) {
-            const shape x = a.tensor("in");
-            std::vector<int> perm = a.dims("perm", x.rank());
-            if (!a.has("perm")) std::reverse(perm.begin(), perm.end());
-            if (perm.size() != x.extents.size())
-              throw refusal("--perm " + a.text("perm") + " has " + std::to_string(perm.size()) + " dims: name all " + std::to_string(x.rank()));
-            request r = detail::start(a, {x});
-            r.body = [perm](gs::builder& b, std::span<const gs::symbol> in) {
-              const gs::short_list all = gs::detail::counting(in[0].rank());
-              gs::short_list turned;
-              for (const int d : perm) turned.push_back(d);
-              return std::vector{gs::detail::emit_einsum(b, in.first(1), gs::list_view(&all, 1), turned)};
-            };
-            return r;
-          }};
+  return {
+      "transpose",
+      "the dims in another order: dim i of the result is dim perm[i] of the operand",
+      "--mesh x=2 --perm 1,0 --in 8@x,6",
+      {operand_option(),
+       {"--perm,--permutation,--dims,--axes", "the dims of the operand in their new order (the last one first)"},
+       output_option()},
+      [](const arguments& a) {
+        const shape x = a.tensor("in");
+        std::vector<int> perm = a.dims("perm", x.rank());
+        if (!a.has("perm")) std::reverse(perm.begin(), perm.end());
+        if (perm.size() != x.extents.size())
+          throw refusal("--perm " + a.text("perm") + " has " + std::to_string(perm.size()) + " dims: name all " + std::to_string(x.rank()));
+        request r = detail::start(a, {x});
+        r.body = [perm](gs::builder& b, std::span<const gs::symbol> in) {
+          const gs::short_list all = gs::detail::counting(in[0].rank());
+          gs::short_list turned;
+          for (const int d : perm) turned.push_back(d);
+          return std::vector{gs::detail::emit_einsum(b, in.first(1), gs::list_view(&all, 1), turned)};
+        };
+        return r;
+      }};
 }
 
 namespace detail {
@@ -144,19 +148,25 @@ inline command reshape_command() {
             std::vector<std::int64_t> wanted;
             detail::check_size(x, a.on.mesh);
             const std::int64_t elements = detail::elements_of(x.extents);
-            if (r.output) wanted = r.output->extents;
-            else if (a.text("to") != "scalar") wanted = parse_numbers("--to", a.text("to"));
+            if (r.output)
+              wanted = r.output->extents;
+            else if (a.text("to") != "scalar")
+              wanted = parse_numbers("--to", a.text("to"));
             std::int64_t* open = nullptr;
             double given = 1;  // may be more than can be counted
             for (std::int64_t& e : wanted) {
-              if (e == -1 && !open) open = &e;
-              else if (e < 1) throw refusal("--to " + a.text("to") + ": extents are at least 1, but for one that may be -1");
-              else given *= double(e);
+              if (e == -1 && !open)
+                open = &e;
+              else if (e < 1)
+                throw refusal("--to " + a.text("to") + ": extents are at least 1, but for one that may be -1");
+              else
+                given *= double(e);
             }
-            if (open && given <= double(elements) && elements % std::int64_t(given) == 0) given *= double(*open = elements / std::int64_t(given));
+            if (open && given <= double(elements) && elements % std::int64_t(given) == 0)
+              given *= double(*open = elements / std::int64_t(given));
             if (given != double(elements))
-              throw refusal("\"" + text_of(x, a.on.mesh) + "\" has " + std::to_string(elements) + " elements, \"" + a.text(r.output ? "out" : "to") +
-                            "\" has not: give both as many");
+              throw refusal("\"" + text_of(x, a.on.mesh) + "\" has " + std::to_string(elements) + " elements, \"" +
+                            a.text(r.output ? "out" : "to") + "\" has not: give both as many");
             if (wanted.size() > std::size_t(gs::max_rank)) throw refusal("--to " + a.text("to") + ": a tensor has at most 8 dims");
             r.body = [from = x.extents, wanted](gs::builder&, std::span<const gs::symbol> in) {
               return std::vector{detail::reshaping(in[0], from).to(wanted)};

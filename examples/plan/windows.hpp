@@ -34,7 +34,8 @@ inline gs::symbol move_dims(gs::op kind, gs::symbol x, const std::vector<std::pa
   return gs::detail::emit_moved(kind, x, dims, windows, fill, inside);
 }
 
-inline request move_request(const arguments& a, const shape& x, gs::op kind, std::vector<std::pair<int, window_maker>> moved, double fill = 0) {
+inline request move_request(const arguments& a, const shape& x, gs::op kind, std::vector<std::pair<int, window_maker>> moved,
+                            double fill = 0) {
   request r = start(a, {x});
   r.body = [kind, moved = std::move(moved), fill](gs::builder&, std::span<const gs::symbol> in) {
     return std::vector{moved.empty() ? in[0] : move_dims(kind, in[0], moved, fill, kind == gs::op::strided_slice)};
@@ -43,7 +44,8 @@ inline request move_request(const arguments& a, const shape& x, gs::op kind, std
 }
 
 inline std::string of_dim(const char* what, std::int64_t number, std::size_t d, const shape& x) {
-  return std::string(what) + " " + std::to_string(number) + " of dim " + std::to_string(d) + ", whose extent is " + std::to_string(x.extents[d]);
+  return std::string(what) + " " + std::to_string(number) + " of dim " + std::to_string(d) + ", whose extent is " +
+         std::to_string(x.extents[d]);
 }
 
 }  // namespace detail
@@ -72,9 +74,11 @@ inline command slice_command() {
                 return n < 0 ? n + x.extents[d] : n;
               };
               const std::int64_t from = inside("--start", start[d]), to = inside("--stop", stop[d]);
-              if (from >= to) throw refusal(detail::of_dim("--start", start[d], d, x) + ", leaves nothing before --stop " + std::to_string(stop[d]));
+              if (from >= to)
+                throw refusal(detail::of_dim("--start", start[d], d, x) + ", leaves nothing before --stop " + std::to_string(stop[d]));
               if (from == 0 && to == x.extents[d] && stride[d] == 1) continue;
-              moved.emplace_back(int(d), [from, to, step = stride[d]](gs::builder& b, int) { return gs::detail::slice_window(b, from, to, step); });
+              moved.emplace_back(int(d),
+                                 [from, to, step = stride[d]](gs::builder& b, int) { return gs::detail::slice_window(b, from, to, step); });
             }
             return detail::move_request(a, x, gs::op::strided_slice, moved);
           }};
@@ -100,7 +104,8 @@ inline command pad_command() {
             std::vector<std::pair<int, detail::window_maker>> moved;
             for (std::size_t d = 0; d < x.extents.size(); ++d) {
               if (low[d] == 0 && high[d] == 0 && interior[d] == 0) continue;
-              if (double(x.extents[d]) * double(1 + interior[d]) > 1e15) throw refusal("--interior " + a.text("interior") + " is too large for these extents");
+              if (double(x.extents[d]) * double(1 + interior[d]) > 1e15)
+                throw refusal("--interior " + a.text("interior") + " is too large for these extents");
               moved.emplace_back(int(d), [low = int(low[d]), high = int(high[d]), interior = int(interior[d])](gs::builder& b, int dim) {
                 return gs::detail::pad_window(b, dim, low, high, interior);
               });
@@ -117,7 +122,8 @@ inline command reverse_command() {
           [](const arguments& a) {
             const shape x = a.tensor("in");
             std::vector<std::pair<int, detail::window_maker>> moved;
-            for (const int d : a.dims("dims", x.rank())) moved.emplace_back(d, [](gs::builder&, int dim) { return gs::detail::reverse_window(dim); });
+            for (const int d : a.dims("dims", x.rank()))
+              moved.emplace_back(d, [](gs::builder&, int dim) { return gs::detail::reverse_window(dim); });
             return detail::move_request(a, x, gs::op::reverse, moved);
           }};
 }
@@ -146,7 +152,8 @@ inline command concat_command() {
   return {"concat",
           "tensors one after the other along a dim",
           "--mesh x=2 --dim 0 --in 8@x,6 --in 4@x,6",
-          {operands_option("shape of an operand; once per operand, at most " + std::to_string(gs::rule::most_in)), dim_option("0"), output_option()},
+          {operands_option("shape of an operand; once per operand, at most " + std::to_string(gs::rule::most_in)), dim_option("0"),
+           output_option()},
           [](const arguments& a) {
             const std::vector<shape> parts = a.tensors("in");
             if (parts.size() > std::size_t(gs::rule::most_in))
@@ -158,11 +165,13 @@ inline command concat_command() {
                               std::to_string(parts[0].rank()) + ": give all operands the same number of dims");
               for (int d = 0; d < s.rank(); ++d)
                 if (d != at && s.extents[std::size_t(d)] != parts[0].extents[std::size_t(d)])
-                  throw refusal("dim " + std::to_string(d) + " of \"" + text_of(s, a.on.mesh) + "\" differs from that of the first operand: only dim " +
-                                std::to_string(at) + " may");
+                  throw refusal("dim " + std::to_string(d) + " of \"" + text_of(s, a.on.mesh) +
+                                "\" differs from that of the first operand: only dim " + std::to_string(at) + " may");
             }
             request r = detail::start(a, parts);
-            r.body = [at](gs::builder&, std::span<const gs::symbol> in) { return std::vector{gs::concat(gs::list_view<gs::symbol>(in.data(), in.size()), at)}; };
+            r.body = [at](gs::builder&, std::span<const gs::symbol> in) {
+              return std::vector{gs::concat(gs::list_view<gs::symbol>(in.data(), in.size()), at)};
+            };
             return r;
           }};
 }

@@ -96,7 +96,8 @@ constexpr bool lacks_nothing(const value& from, const value& to, list_view<windo
   for (int d = 0; d < to.rank(); ++d) {
     const int before = from.windows.empty() ? 0 : from.windows[d], after = to.windows.empty() ? 0 : to.windows[d];
     if (before == after && from.layout[d] == to.layout[d]) continue;
-    if (!is_known(windows[std::size_t(before)], from.dims[d], from.layout[d], e) || !is_known(windows[std::size_t(after)], to.dims[d], to.layout[d], e))
+    if (!is_known(windows[std::size_t(before)], from.dims[d], from.layout[d], e) ||
+        !is_known(windows[std::size_t(after)], to.dims[d], to.layout[d], e))
       return false;
   }
   return bytes_lacking(from, to, windows, e) == 0;

@@ -76,7 +76,8 @@ class work_sharing : protected tensor_versions {
     for (int d = 0; d < loops.size(); ++d) {
       const int w = window_of(n, i, d);
       const bool whole = h.layout[d].empty();
-      const bool needed = w && (whole ? reads_less(g_.windows[std::size_t(w)], dims[d], e_) : !reads_its_block(g_.windows[std::size_t(w)], dims[d], h.layout[d], e_));
+      const window& read = g_.windows[std::size_t(w)];
+      const bool needed = w && (whole ? reads_less(read, dims[d], e_) : !reads_its_block(read, dims[d], h.layout[d], e_));
       h.windows.push_back(needed ? w : 0);
       (whole ? less : any) |= needed;
     }

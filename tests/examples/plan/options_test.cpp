@@ -59,7 +59,8 @@ TEST_CASE("plan: words, real numbers, and what is missing or given twice") {
   CHECK(said("kind", "c", [](const pl::arguments& a) { a.choice("kind", {"a", "b", "d"}, 0); }) == "--kind \"c\": expected a, b or d");
   CHECK(given("value", "-inf").real("value", 0) < -1e300);
   CHECK(given("value", "0.25").real("value", 0) == 0.25);
-  CHECK(said("value", "x", [](const pl::arguments& a) { a.real("value", 0); }) == "malformed --value \"x\": expected a number, as in 0.5 or -inf");
+  CHECK(said("value", "x", [](const pl::arguments& a) { a.real("value", 0); }) ==
+        "malformed --value \"x\": expected a number, as in 0.5 or -inf");
   CHECK(said("value", "nan", [](const pl::arguments& a) { a.real("value", 0); }).starts_with("malformed --value"));
   CHECK(refused([] { pl::arguments().text("ids"); }) == "--ids is missing: see --help");
   pl::arguments twice = given("ids", "1");

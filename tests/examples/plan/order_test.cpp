@@ -32,10 +32,11 @@ TEST_CASE("plan: running sums") {
 TEST_CASE("plan: rows of a table by index, and updates added to them") {
   CHECK(output("gather --mesh x=2 --in 100,64@x --ids 8,3") == "8,3,64@x");
   CHECK(output("gather --mesh x=2 --in 100,64@x --ids scalar --dim 1") == "100");
-  for (const char* rest : {"--in 7@x,5@y --ids 4", "--in 7@x,5 --ids 4@y,3 --out 4@(y,x),3,5", "--in 5,7@(x,y) --dim -1 --ids 2,3@x", "--in 7@x --ids scalar"})
+  for (const char* rest :
+       {"--in 7@x,5@y --ids 4", "--in 7@x,5 --ids 4@y,3 --out 4@(y,x),3,5", "--in 5,7@(x,y) --dim -1 --ids 2,3@x", "--in 7@x --ids scalar"})
     CHECK(right(std::string("gather --mesh x=3,y=2 ") + rest));
-  for (const char* rest : {"--in 7@x,5@y --ids 4 --updates 4,5@y", "--in 7,5 --ids 4@y,3 --updates 4@x,3,5 --out 7,5@x", "--in 5,7@x --dim 1 --ids 9@y --updates 5,9@y",
-                           "--in 7+partial(x) --ids 4 --updates 4@x"})
+  for (const char* rest : {"--in 7@x,5@y --ids 4 --updates 4,5@y", "--in 7,5 --ids 4@y,3 --updates 4@x,3,5 --out 7,5@x",
+                           "--in 5,7@x --dim 1 --ids 9@y --updates 5,9@y", "--in 7+partial(x) --ids 4 --updates 4@x"})
     CHECK(right(std::string("scatter --mesh x=3,y=2 ") + rest));
   CHECK(refusal_of("scatter --mesh x=2 --in 7,5 --ids 4 --updates 5,4") ==
         "--updates 5,4: its extents must be [4,5], those of the tensor with the indices' in place of dim 0");

@@ -54,8 +54,10 @@ inline pl::request request_of(const std::string& line) {
       given.on.keep_partial = true;
     } else {
       const pl::option& o = option_of(c, word);
-      if (word.starts_with("--") && o.kind != pl::option::takes::nothing) words >> value;
-      else value = word;
+      if (word.starts_with("--") && o.kind != pl::option::takes::nothing)
+        words >> value;
+      else
+        value = word;
       value.erase(std::remove(value.begin(), value.end(), '"'), value.end());
       given.add(o.key(), value);
     }
@@ -73,8 +75,12 @@ inline pl::request reshard(const std::string& mesh, const std::string& from, con
   return request_of("reshard --mesh " + mesh + " --from " + from + " --to " + to);
 }
 
-inline pl::plan_facts facts(const pl::request& r) { return pl::facts_of(pl::make_plan(r)); }
-inline pl::plan_facts facts(const std::string& line) { return facts(request_of(line)); }
+inline pl::plan_facts facts(const pl::request& r) {
+  return pl::facts_of(pl::make_plan(r));
+}
+inline pl::plan_facts facts(const std::string& line) {
+  return facts(request_of(line));
+}
 
 /// The operations of a plan, and how its first result lies.
 inline std::string kinds(const pl::plan_facts& f) {
@@ -82,7 +88,9 @@ inline std::string kinds(const pl::plan_facts& f) {
   for (const pl::step_facts& step : f.steps) s += (s.empty() ? "" : " ") + std::string(gs::name(step.kind));
   return s;
 }
-inline std::string kinds(const std::string& line) { return kinds(facts(line)); }
+inline std::string kinds(const std::string& line) {
+  return kinds(facts(line));
+}
 inline std::string output(const std::string& line) {
   const pl::plan_facts f = facts(line);
   return pl::text_of(f.outputs[0].whole, f.mesh);

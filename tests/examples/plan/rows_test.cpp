@@ -9,8 +9,8 @@ TEST_CASE("plan: sums element by element, broadcast as numpy does") {
   CHECK(output("map --mesh x=2 --in 4@x,1 --in 6 --in 3,1,1") == "3,4@x,6");
   CHECK(kinds("map --mesh x=2 --in 4@x,6 --in 4@x,6") == "map");
   CHECK(kinds("map --mesh x=2 --in 4,6+partial(x) --in 4,6+partial(x) --keep-partial") == "map");
-  for (const char* operands : {"--in 7@x,5@y --in 5", "--in 7@x,1 --in 1,5@x", "--in 7,5+partial(x) --in 7@x,5 --in 1@x", "--in 7@x,5 --out 7,5@(y,x)",
-                               "--in scalar --in 3@x", "--in 2 --in 2@x --in 2 --in 2 --in 2@y --in 1"})
+  for (const char* operands : {"--in 7@x,5@y --in 5", "--in 7@x,1 --in 1,5@x", "--in 7,5+partial(x) --in 7@x,5 --in 1@x",
+                               "--in 7@x,5 --out 7,5@(y,x)", "--in scalar --in 3@x", "--in 2 --in 2@x --in 2 --in 2 --in 2@y --in 1"})
     CHECK(right(std::string("map --mesh x=3,y=2 ") + operands));
   CHECK(refusal_of("map --mesh x=2 --in 4,6 --in 4") ==
         "dim 0 of \"4\" meets extent 6 of another operand: let them be the same, or one of them 1 (dims are lined up from the last)");
@@ -19,7 +19,8 @@ TEST_CASE("plan: sums element by element, broadcast as numpy does") {
 
 TEST_CASE("plan: reductions of every kind over dims that are cut") {
   for (const char* kind : {"sum", "mean", "max", "min", "prod", "argmax", "argmin", "logsumexp"})
-    for (const char* rest : {"--in 7@x,5@y --dims 0", "--in 7@x,5@y --dims -1 --out 7@y", "--in 7,5@(y,x)+partial(z) --dims 1", "--in 7@(x,z),5 --dims 0 --keep-partial"})
+    for (const char* rest : {"--in 7@x,5@y --dims 0", "--in 7@x,5@y --dims -1 --out 7@y", "--in 7,5@(y,x)+partial(z) --dims 1",
+                             "--in 7@(x,z),5 --dims 0 --keep-partial"})
       CHECK(right(std::string("reduce --kind ") + kind + " --mesh x=3,y=2,z=2 " + rest));
   for (const char* kind : {"sum", "mean", "max", "min", "prod", "logsumexp"})
     CHECK(right(std::string("reduce --kind ") + kind + " --mesh x=3,y=2 --in 7@x,5@y --dtype f64"));
@@ -33,7 +34,8 @@ TEST_CASE("plan: reductions of every kind over dims that are cut") {
 TEST_CASE("plan: softmax and layer norm, whole and with lines that are cut") {
   CHECK(kinds("softmax --mesh x=2 --in 8@x,6") == "softmax");
   CHECK(kinds("layer-norm --mesh x=2 --in 8@x,6") == "layer_norm");
-  for (const char* rest : {"--in 7@x,5", "--in 7,5@x", "--in 7@y,5@x --out 7@x,5", "--in 5@x --dtype f64", "--in 2,7,5@(y,x)+partial(z) --dtype f64"})
+  for (const char* rest :
+       {"--in 7@x,5", "--in 7,5@x", "--in 7@y,5@x --out 7@x,5", "--in 5@x --dtype f64", "--in 2,7,5@(y,x)+partial(z) --dtype f64"})
     for (const char* what : {"softmax", "layer-norm"}) CHECK(right(std::string(what) + " --mesh x=3,y=2,z=2 " + rest));
   CHECK(right("layer-norm --mesh x=2,y=2 --in 7@x,5@y --gamma 5@x --beta 5+partial(y)"));
   CHECK(refusal_of("layer-norm --mesh x=2 --in 7,5 --gamma 4") == "--gamma 4: give it one dim of extent 5");

@@ -16,8 +16,9 @@ TEST_CASE("plan: transposed") {
 }
 
 TEST_CASE("plan: a reshape that keeps blocks where they are moves nothing") {
-  for (const char* options : {"--in 6@x,4 --out 24@x", "--in 24@x --out 6@x,4", "--in 6@x,4 --out 6@x,2,2", "--in 1,6@x --out 6@x", "--in 6@x --out 6@x,1",
-                              "--in 6@x,4 --out 1,6@x,1,4", "--in 6@x,4 --out 12@x,2", "--in 3,6@x,4 --out 3,12@x,2", "--in 6@x,4 --to 24", "--in 6@x,4 --to 2,-1"}) {
+  for (const char* options : {"--in 6@x,4 --out 24@x", "--in 24@x --out 6@x,4", "--in 6@x,4 --out 6@x,2,2", "--in 1,6@x --out 6@x",
+                              "--in 6@x --out 6@x,1", "--in 6@x,4 --out 1,6@x,1,4", "--in 6@x,4 --out 12@x,2",
+                              "--in 3,6@x,4 --out 3,12@x,2", "--in 6@x,4 --to 24", "--in 6@x,4 --to 2,-1"}) {
     CAPTURE(options);
     CHECK(facts(std::string("reshape --mesh x=2 ") + options).bytes == 0);
     CHECK(right(std::string("reshape --mesh x=2 ") + options));

@@ -8,11 +8,13 @@
 using namespace requests;
 
 TEST_CASE("plan: bytes are those that the simulated devices receive, uneven extents included") {
-  for (const char* line : {"reshard --mesh x=4 --from 7@x,3 --to 7,3@x", "reshard --mesh x=3,y=2 --from 5@(x,y),7 --to 5@y,7@x",
-                           "reshard --mesh x=3,y=2 --from 5,7+partial(x) --to 5@y,7", "reshard --mesh x=3 --from 5,700+partial(x) --to 5,700",
-                           "reshard --mesh x=3 --from 5,701+partial(x) --to 5@x,701", "reshard --mesh x=4 --from 5@x --to 5",
-                           "roll --mesh x=4 --in 7@x,3 --dims 0 --shift 2", "conv XI,xIO->XO --mesh x=4 --in 9@x,2 --in 4,2,2 --pad same",
-                           "einsum AB,BC->AC --mesh x=4 --in 5@x,7 --in 7@x,3 --loop-above 0", "einsum AB,BC->AC --mesh x=4 --in 5,7@x --in 7@x,3 --out 5@x,3 --loop-above 0"})
+  for (const char* line :
+       {"reshard --mesh x=4 --from 7@x,3 --to 7,3@x", "reshard --mesh x=3,y=2 --from 5@(x,y),7 --to 5@y,7@x",
+        "reshard --mesh x=3,y=2 --from 5,7+partial(x) --to 5@y,7", "reshard --mesh x=3 --from 5,700+partial(x) --to 5,700",
+        "reshard --mesh x=3 --from 5,701+partial(x) --to 5@x,701", "reshard --mesh x=4 --from 5@x --to 5",
+        "roll --mesh x=4 --in 7@x,3 --dims 0 --shift 2", "conv XI,xIO->XO --mesh x=4 --in 9@x,2 --in 4,2,2 --pad same",
+        "einsum AB,BC->AC --mesh x=4 --in 5@x,7 --in 7@x,3 --loop-above 0",
+        "einsum AB,BC->AC --mesh x=4 --in 5,7@x --in 7@x,3 --out 5@x,3 --loop-above 0"})
     CHECK(right(line));
 }
 

@@ -16,8 +16,8 @@ TEST_CASE("plan: slices") {
   CHECK(kinds(f) == "collective_permute strided_slice");
   CHECK(f.steps[0].out[0].local == std::vector<std::int64_t>{3, 6});
   CHECK(f.bytes == 6 * 4);
-  for (const char* options : {"--start 1,0 --stop 7,5", "--start 5,0 --stop 6,5 --out 1@x,5", "--stride 3,2", "--start 1 --dims 0 --out 6,5@(y,x)",
-                              "--start 6 --dims 0", "--stop 1,1 --out 1,1@x"})
+  for (const char* options : {"--start 1,0 --stop 7,5", "--start 5,0 --stop 6,5 --out 1@x,5", "--stride 3,2",
+                              "--start 1 --dims 0 --out 6,5@(y,x)", "--start 6 --dims 0", "--stop 1,1 --out 1,1@x"})
     CHECK(right(std::string("slice --mesh x=3,y=2 --in 7@x,5@y ") + options));
   const auto said = [](const std::string& options) { return refusal_of("slice --mesh x=2 --in 8@x,6 " + options); };
   CHECK(said("--start 2") == "--start 2: give one number per dim, or say with --dims which dim it is for");
@@ -30,8 +30,8 @@ TEST_CASE("plan: padding") {
   CHECK(output("pad --mesh x=2 --in 8@x,6 --low 1,0 --high 1,2 --interior 2,0") == "24@x,8");
   CHECK(output("pad --mesh x=2 --in 8@x,6 --low 1 --high -1 --dim -1") == "8@x,6");
   CHECK(kinds("pad --mesh x=2 --in 8@x,6").empty());
-  for (const char* options : {"--low 1,2 --high 1,0 --value 2.5", "--low -1,0 --high 3,-2", "--interior 1,2 --value -inf", "--low 9 --dims 0 --out 16,5@x",
-                              "--low 1,1 --high 1,1 --out 9@(y,x),7"})
+  for (const char* options : {"--low 1,2 --high 1,0 --value 2.5", "--low -1,0 --high 3,-2", "--interior 1,2 --value -inf",
+                              "--low 9 --dims 0 --out 16,5@x", "--low 1,1 --high 1,1 --out 9@(y,x),7"})
     CHECK(right(std::string("pad --mesh x=3,y=2 --in 7@x,5@y ") + options));
   CHECK(refusal_of("pad --mesh x=2 --in 4 --low -2 --high -2").starts_with("dim 0 of the result is empty"));
   CHECK(refusal_of("pad --mesh x=2 --in 4 --interior -1") == "--interior -1: expected a number from 0 to 999999999");
@@ -50,7 +50,8 @@ TEST_CASE("plan: reversed and rolled") {
 TEST_CASE("plan: concatenated") {
   CHECK(output("concat --mesh x=2 --in 4@x,6 --in 4@x,2 --dim -1") == "4@x,8");
   CHECK(kinds("concat --mesh x=2 --in 4@x,6 --in 4@x,2 --dim 1") == "concat");
-  for (const char* options : {"--in 7@x,5@y --in 2@x,5", "--in 7@x,5@y --in 1,5 --in 7@(y,x),5 --out 15@x,5", "--in 3,4 --in 2@x,4 --out 5,4@y", "--in 3@x,4"})
+  for (const char* options :
+       {"--in 7@x,5@y --in 2@x,5", "--in 7@x,5@y --in 1,5 --in 7@(y,x),5 --out 15@x,5", "--in 3,4 --in 2@x,4 --out 5,4@y", "--in 3@x,4"})
     CHECK(right(std::string("concat --mesh x=3,y=2 ") + options));
   const auto said = [](const std::string& options) { return refusal_of("concat --mesh x=2 " + options); };
   CHECK(said("--in 4,6 --in 4,5") == "dim 1 of \"4,5\" differs from that of the first operand: only dim 0 may");
