@@ -5,6 +5,8 @@ execute_process(COMMAND ${PROGRAM} OUTPUT_VARIABLE printed RESULT_VARIABLE code)
 if(NOT code EQUAL 0)
   message(FATAL_ERROR "ended with ${code}:\n${printed}")
 endif()
+# What names its source names it as the reader has saved it.
+string(REGEX REPLACE "readme_[0-9]+\\.cpp" "first.cpp" printed "${printed}")
 if(EXPECTED)
   file(READ "${EXPECTED}" expected)
   if(NOT printed STREQUAL expected)
