@@ -54,7 +54,7 @@ inline tensor_facts facts_of(const planned& p, std::int32_t v) {
   const gs::value& value = p.at(v);
   tensor_facts t{shape_of(value, p.sizes), {}};
   std::int64_t most = -1;
-  gs::detail::for_each_place(gs::detail::axes_of_windows(value), p.sizes, [&](const gs::detail::coordinates& at) {
+  gs::detail::for_each_place(gs::detail::axes_of_windows(value), p.sizes, [&](const gs::detail::mesh_place& at) {
     std::vector<std::int64_t> local;
     for (int d = 0; d < value.rank(); ++d) local.push_back(gs::detail::held(value, d, p.tables.windows, p.sizes, at).size());
     if (const std::int64_t n = elements_of(local); n > most) {

@@ -14,7 +14,7 @@ using given = std::span<const symbol>;
 namespace {
 
 /// Column sums of the rows that are here, times the column's global index.
-constexpr auto weighted_columns = []<class T>(gs::shard_view<const T> x, gs::shard_view<T> y) {
+constexpr auto weighted_columns = []<class T>(gs::local_shard<const T> x, gs::local_shard<T> y) {
   for (std::int64_t j = 0; j < y.size(); ++j) {
     y.data[j] = 0;
     for (std::int64_t i = 0; i < x.extent(0); ++i) y.data[j] += x.data[i * x.extent(1) + j] * T(y.offset(0) + j);

@@ -74,3 +74,11 @@ TEST_CASE("a failure is made small and printed as code") {
     CHECK(code.find(".mesh = {1}") != std::string::npos);
   }
 }
+
+TEST_CASE("a dim whose extent is not known does not make an exchange look empty") {
+  CHECK(on_mesh::failure({.mesh = {1, 1, 2}, .dims = {{'A', 2}, {'B', 1}, {'L', 1}}, .known_axes = "z", .known_dims = "AB", .keep_pending = false},
+      {{{"BA"}, on_mesh::layout_of(gs::P<gs::none, gs::none>{}), 2963406}, {{"LA"}, on_mesh::layout_of(gs::P<gs::none, gs::none>{}), 6593024}},
+      []([[maybe_unused]] const gs::parameter_scope& m, std::span<const symbol> x) {
+    return gs::list<symbol>{gs::annotate(gs::roll(gs::conv<"PQ,pZ->ZP">(x[0], x[1], {{1, 0, 0, 1, 1}}), 0, 1), gs::P<"z", gs::none>{})};
+  }) == "");
+}

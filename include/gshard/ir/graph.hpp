@@ -67,6 +67,7 @@ struct code_place {
   const char* file = nullptr;
   std::uint32_t line = 0;
   bool gradient = false;
+  bool said = false;  // the program says that what the operation needs may move
 };
 
 /// One operation of a program over whole tensors, or, in a plan, over shards.

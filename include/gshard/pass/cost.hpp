@@ -57,8 +57,9 @@ constexpr extents assume_extents(list_view<dim> dims, const mesh_shape& mesh, co
   }
   for (const dim& d : dims) {
     const std::int64_t bound = d.what == dim::kind::bound ? known.find(d.letter) : derived_extent(d, e.dims, e.axes);
-    e.dims.push_back(bound >= 0 ? bound : assumed_dim);
-    e.known_dims.push_back(d.what == dim::kind::bound ? bound >= 0 : is_known(d, e));
+    const bool known_dim = d.what == dim::kind::bound ? bound >= 0 : is_known(d, e);
+    e.dims.push_back(bound > 0 || (known_dim && bound == 0) ? bound : assumed_dim);  // nothing is assumed to be empty
+    e.known_dims.push_back(known_dim);
   }
   return e;
 }

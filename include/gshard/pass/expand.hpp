@@ -37,13 +37,14 @@ constexpr int line_of(const graph& g, const node& n) {
 template <class Builder>
 class expander {
  public:
-  constexpr expander(graph& g, const mesh_shape& mesh) : g_(g) {
+  constexpr expander(graph& g, const mesh_shape& on) : g_(g) {
     b_.program = static_cast<graph&&>(g);
-    b_.mesh = mesh;
+    b_.mesh = on;
   }
   constexpr void run() {
     const list<node> before = static_cast<list<node>&&>(b_.program.nodes);
     b_.program.nodes = {};
+    before_ = &before;
     for (const node& n : before) {
       const int at = line_of(b_.program, n);
       if (at < 0 || b_.program.at(n.input(0)).layout[at].empty() || n.loops.is_blocked(n.loops.in[0][at])) keep(n);
@@ -58,8 +59,14 @@ class expander {
  private:
   graph& g_;
   Builder b_;
+  const list<node>* before_ = nullptr;  // the nodes as they were: producers are rows of them
 
   constexpr symbol in(const node& n, int i) { return {&b_, n.input(i)}; }
+  /// Whether an operand is the result of may_move, which then holds for all that becomes of the node.
+  constexpr bool producer_says(const node& n) const {
+    const std::int32_t maker = b_.program.at(n.input(0)).producer;
+    return maker >= 0 && (*before_)[std::size_t(maker)].kind == op::annotate && (*before_)[std::size_t(maker)].attr.integer[0] != 0;
+  }
   constexpr void keep(const node& n) { b_.program.nodes.push_back(n); }
   /// `made` becomes the result o of n.
   constexpr void give(const node& n, int o, symbol made) {
@@ -76,6 +83,7 @@ class expander {
   constexpr void expand(const node& n, int at) {
     b_.keeps_place = true;
     b_.place = n.place;
+    b_.place.said = producer_says(n);
     switch (n.kind) {
       case op::softmax: return expand_softmax(n);
       case op::softmax_grad: return expand_softmax_grad(n);

@@ -199,13 +199,13 @@ class partitioner : work_sharing {
         step.in[i] = looped.from;
         continue;
       }
-      said_ = n.place.gradient || may_move(n.input(i));
+      said_ = n.place.gradient || n.place.said || may_move(n.input(i));
       step.in[i] = fetch(n.input(i), operand_of(n, i, c, pending));
     }
     said_ = true;
     if (n.kind == op::reshape) {
       const sharding made = result_layout(n, 0, c, pending);
-      said_ = n.place.gradient || may_move(n.input(0));
+      said_ = n.place.gradient || n.place.said || may_move(n.input(0));
       operand_ = 0;
       if (const dim_list windows = windows_of_result(n, made); !windows.empty()) return place_merged(n, step, made, windows);
       said_ = true;

@@ -13,10 +13,10 @@
 
 namespace gshard { inline namespace v0 { namespace detail {
 
-using coordinates = std::array<int, max_axes>;
+using mesh_place = std::array<int, max_axes>;
 
 /// What a device holds of dim d: its block, or, through a window, what its block of another dim reads.
-constexpr interval held(const value& v, int d, list_view<window> windows, const extents& e, const coordinates& at) {
+constexpr interval held(const value& v, int d, list_view<window> windows, const extents& e, const mesh_place& at) {
   const std::int64_t extent = e.dim(v.dims[d]);
   const int row = v.windows.empty() ? 0 : v.windows[d];
   if (row == 0) return block_of(extent, v.layout[d], e.axes, at);
@@ -37,7 +37,7 @@ inline constexpr int all_of = 16;
 /// Calls f(coordinates) for the devices along the axes of a mask, all others at 0.
 template <class F>
 constexpr void for_each_place(std::uint32_t axes, const extents& e, F f) {
-  coordinates at{};
+  mesh_place at{};
   for (;;) {
     f(at);
     std::size_t a = 0;
@@ -69,7 +69,7 @@ constexpr std::uint32_t axes_of_move(const value& from, const value& to) {
 /// Bytes of its new shard that a device lacks where one of the two holds what windows read; on the device that lacks most.
 constexpr std::int64_t bytes_lacking(const value& from, const value& to, list_view<window> windows, const extents& e) {
   std::int64_t most = 0;
-  for_each_place(axes_of_move(from, to), e, [&](const coordinates& at) {
+  for_each_place(axes_of_move(from, to), e, [&](const mesh_place& at) {
     std::int64_t wanted = 1, has = 1;
     for (int d = 0; d < to.rank(); ++d) {
       const interval goal = held(to, d, windows, e, at);
@@ -118,7 +118,7 @@ constexpr bool reads_its_block(const window& w, int dim, const short_list& axes,
   for (int i = 0; i < axes.size(); ++i)
     if (e.axis(axes[i]) > all_of && (w.wrap || e.dim(dim) % blocks != 0 || e.dim(w.over) % blocks != 0)) return false;
   bool same = true;
-  for_each_place(axes.mask(), e, [&](const coordinates& at) {
+  for_each_place(axes.mask(), e, [&](const mesh_place& at) {
     const interval block = block_of(e.dim(dim), axes, e.axes, at), read = reach(bound, block_of(e.dim(w.over), axes, e.axes, at), e.dim(dim));
     same = same && (block == read || (block.size() == 0 && read.size() == 0));
   });
@@ -131,7 +131,7 @@ constexpr bool reads_its_block(const window& w, int dim, const short_list& axes,
 constexpr std::int64_t shard_elements(const value& v, list_view<window> windows, const extents& e) {
   if (v.windows.empty()) return shard_elements(v.dims, v.layout, e);
   std::int64_t most = 0;
-  detail::for_each_place(detail::axes_of_windows(v), e, [&](const detail::coordinates& at) {
+  detail::for_each_place(detail::axes_of_windows(v), e, [&](const detail::mesh_place& at) {
     std::int64_t n = 1;
     for (int d = 0; d < v.rank(); ++d) n *= detail::held(v, d, windows, e, at).size();
     if (n > most) most = n;

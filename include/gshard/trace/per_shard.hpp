@@ -16,7 +16,7 @@ namespace gshard { inline namespace v0 {
 
 /// What a local function sees of one tensor: the elements of the device's shard, row-major, and where the shard lies.
 template <class T>
-struct shard_view {
+struct local_shard {
   T* data;
   const shard_place& at;
 
@@ -35,7 +35,7 @@ namespace detail {
 template <class T, auto F, int Arity>
 void call_on_shards(const T* const* in, const shard_place* in_at, T* out, const shard_place& out_at) {
   [&]<std::size_t... I>(std::index_sequence<I...>) {
-    F(shard_view<const T>{in[I], in_at[I]}..., shard_view<T>{out, out_at});
+    F(local_shard<const T>{in[I], in_at[I]}..., local_shard<T>{out, out_at});
   }(std::make_index_sequence<std::size_t(Arity)>{});
 }
 
@@ -70,7 +70,7 @@ constexpr symbol emit_per_shard(const pointwise& f, list_view<symbol> operands, 
 }  // namespace detail
 
 /// per_shard<f, "BM", P<"data", none>>(x, ...): a region in which the program says what every device does with its shards (the paper's
-/// auto_to_manual and back, arXiv 2006.16668 section 3.2). f(shard_view<const T> x, ..., shard_view<T> result) is called on each device with
+/// auto_to_manual and back, arXiv 2006.16668 section 3.2). f(local_shard<const T> x, ..., local_shard<T> result) is called on each device with
 /// its shards of the operands, which lie as they are annotated, and fills its shard of the result, which has the dims and the layout that
 /// are declared; `partial<"axis">` in it declares that results of devices along the axis are to be added. At most 5 operands of one type.
 /// Communicates what brings the operands to their annotations: halos and collectives stand between such regions, as verbs.

@@ -41,6 +41,7 @@ constexpr symbol emit_reduce(symbol x, reduction what, const short_list& factors
 /// op::argmax: the first index along `along` at which x equals m, its extremum over that dim. Attributes: integer[0] = along.
 constexpr symbol emit_argmax(symbol x, reduction what, const short_list& factors, const short_list& output, std::string_view text) {
   builder& b = *x.owner;
+  if (!b.failed()) b.place.said = b.says_may_move(x);  // what it is made of may move as well
   const symbol m = emit_reduce(x, what, factors, output, text);
   if (b.failed()) return b.nothing();
   int along = -1;
@@ -68,6 +69,7 @@ inline constexpr pointwise pointwise_stop{.arity = 1,
 template <class Symbol>
 constexpr symbol emit_logsumexp(Symbol x, const short_list& factors, const short_list& output, std::string_view text) {
   builder& b = *x.owner;
+  if (!b.failed()) b.place.said = b.says_may_move(x);
   const symbol largest = emit_reduce(x, reduction::max, factors, output, text);
   if (b.failed()) return b.nothing();
   const symbol m = emit_map(b, pointwise_stop, list_view(&largest, 1));

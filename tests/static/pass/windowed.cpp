@@ -29,7 +29,7 @@ constexpr gs::value line(bool windowed) {
   if (windowed) v.windows.push_back(1);
   return v;
 }
-constexpr gs::detail::coordinates device(int i) { return {i}; }
+constexpr gs::detail::mesh_place device(int i) { return {i}; }
 
 static_assert(held(line(true), 0, windows, sizes(12, 12, 3), device(0)) == gs::interval{0, 5});
 static_assert(held(line(true), 0, windows, sizes(12, 12, 3), device(1)) == gs::interval{3, 9});
