@@ -22,12 +22,13 @@ namespace planning {
 
 namespace detail {
 
-/// More than this is not simulated: bytes of all shards together, and operations.
-inline constexpr double most_bytes = 4e9, most_flops = 2e11;
+/// More than this is not simulated: bytes of all shards together, operations, and devices.
+inline constexpr double most_bytes = 4e9, most_flops = 2e11, most_devices = 512;
 
 inline void check_affordable(const planned& p) {
   const plan_facts f = facts_of(p);
   const double devices = gs::device_count(extents_of(p.tables.mesh));
+  if (devices > most_devices) throw refusal("--check simulates at most 512 devices: check a smaller mesh");
   double bytes = 0;
   for (const gs::value& v : p.tables.values)
     bytes += devices * double(gs::shard_elements(v, p.tables.windows, p.sizes) * gs::size_of(v.type));

@@ -94,6 +94,7 @@ TEST_CASE("plan: a plan that computes something else is found out") {
 
 TEST_CASE("plan: what cannot be simulated here is refused") {
   CHECK(refused([] { right(reshard("x=64", "100000000@x,10", "100000000,10@x")); }).find("check smaller extents") != std::string::npos);
+  CHECK(refused([] { right(reshard("x=5000", "8@x", "8")); }) == "--check simulates at most 512 devices: check a smaller mesh");
 }
 
 TEST_CASE("plan: pending maxima, minima and products are taken and left") {
