@@ -36,7 +36,7 @@ TEST_CASE("a plan as text: mesh, inputs, parameters, steps with their layouts, o
   CHECK(has("-> "));
   CHECK(has("f32[A@data,C]+model\n"));
   CHECK(has("reduce_scatter over model"));
-  CHECK(has("f32[AC]\n"));
+  CHECK(has("f32[AC@data]\n"));
   CHECK(has("  output %"));
 }
 
