@@ -18,7 +18,8 @@ template <class = void>
 constexpr symbol equal(here a, symbol b) {
   return map<[](auto x, auto y) { return x == y ? decltype(x)(1) : decltype(x)(0); }>(a, b);
 }
-/// a where the condition is not 0, else b. No gradient flows into the condition.
+/// a where the condition is not 0, else b; all of one element type, broadcast as operands of map. No gradient flows into the condition.
+/// Communicates nothing where they lie alike.
 template <class = void>
 constexpr symbol select(here condition, symbol a, symbol b) {
   return map<[](auto c, auto x, auto y) { return c == decltype(c)(0) ? y : x; }>(condition, a, b);

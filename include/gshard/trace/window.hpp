@@ -103,7 +103,7 @@ constexpr symbol slice(here x, int dim, std::int64_t start, std::int64_t stop, s
 }
 
 /// pad(x, dim, low, high, interior, fill): `low` elements before, `high` after and `interior` between the elements along one dim.
-/// Negative numbers take elements away.
+/// Negative numbers take elements away. Communicates, where the dim is cut, what blocks of the result read beyond those of x.
 constexpr symbol pad(here x, int dim, int low, int high, int interior = 0, double fill = 0) {
   builder& b = *x.owner;
   if (!detail::check_dim(x, dim, "pad")) return b.nothing();
@@ -114,14 +114,14 @@ constexpr symbol pad(here x, int dim, int low, int high, int interior = 0, doubl
   return detail::emit_moved(op::pad, x, dim, detail::pad_window(b, x.get().dims[dim], low, high, interior), fill);
 }
 
-/// reverse(x, dim)[i] = x[N - 1 - i] along one dim of extent N.
+/// reverse(x, dim)[i] = x[N - 1 - i] along one dim of extent N. Communicates, where the dim is cut: every block goes to its mirror image.
 constexpr symbol reverse(here x, int dim) {
   builder& b = *x.owner;
   if (!detail::check_dim(x, dim, "reverse")) return b.nothing();
   return detail::emit_moved(op::reverse, x, dim, detail::reverse_window(x.get().dims[dim]));
 }
 
-/// roll(x, dim, shift)[i] = x[(i - shift) mod N] along one dim of extent N.
+/// roll(x, dim, shift)[i] = x[(i - shift) mod N] along one dim of extent N. Communicates, where the dim is cut, what is shifted over borders.
 constexpr symbol roll(here x, int dim, int shift) {
   builder& b = *x.owner;
   if (!detail::check_dim(x, dim, "roll")) return b.nothing();
@@ -129,6 +129,7 @@ constexpr symbol roll(here x, int dim, int shift) {
 }
 
 /// concat({a, b, ...}, dim): the operands one after the other along one dim; all their other dims are the same. At most 6.
+/// Communicates, where the dim is cut, of every operand what blocks of the result lack. Compile time: ranks, dims and element types.
 constexpr symbol concat(list_view<symbol> parts, int dim) {
   builder& b = *parts[0].owner;
   if (!detail::check_dim(parts[0], dim, "concat")) return b.nothing();
