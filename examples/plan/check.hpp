@@ -48,14 +48,6 @@ void with_element(gs::dtype type, F f) {
   }
 }
 
-/// Calls f(index in the whole tensor, index in the shard) for the elements of a shard.
-template <class F>
-void for_each_element(const gs::kernel::placement& at, F f) {
-  gs::kernel::for_each_run(at, [&](std::int64_t local, std::int64_t global, std::int64_t n) {
-    for (std::int64_t i = 0; i < n; ++i) f(std::size_t(global + i), std::size_t(local + i));
-  });
-}
-
 /// Part k of the n that an element is combined from: one is made from the others, which are made up.
 inline double part_of(gs::reduction what, double whole, std::size_t element, int k, int n) {
   const auto made_up = [&](int j) { return double(int(element % 7) - 3 + j % 5) / 4; };
@@ -87,7 +79,7 @@ inline void scatter(const gs::any_cluster& on, const gs::detail::bound_value& to
   for (std::size_t i = 0; i < to.data.size(); ++i) {
     const gs::device_group group = addends_at(on, to, i);
     with_element(to.type, [&]<class T>(T*) {
-      for_each_element(to.places[i], [&](std::size_t global, std::size_t local) {
+      gs::kernel::for_each_element(to.places[i], [&](std::size_t global, std::size_t local) {
         to.as<T>(i)[local] = T(part_of(to.layout.pending, whole[global], global, group.member(), group.size()));
       });
     });
@@ -101,7 +93,7 @@ inline std::vector<double> collect(const gs::any_cluster& on, const gs::detail::
   for (std::size_t i = 0; i < from.data.size(); ++i) {
     auto& part = parts[std::size_t(addends_at(on, from, i).member())];
     with_element(from.type, [&]<class T>(T*) {
-      for_each_element(from.places[i], [&](std::size_t global, std::size_t local) {
+      gs::kernel::for_each_element(from.places[i], [&](std::size_t global, std::size_t local) {
         const auto v = double(from.as<T>(i)[local]);
         part[global] = part[global].value_or(v) == v ? v : std::nan("");
       });

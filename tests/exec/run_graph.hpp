@@ -133,14 +133,6 @@ void with_element(gs::dtype type, F f) {
   }
 }
 
-/// Calls f(linear index in the whole, linear index in the shard) for all elements of a shard.
-template <class F>
-void for_each_element(const gs::kernel::placement& at, F f) {
-  gs::kernel::for_each_run(at, [&](std::int64_t local, std::int64_t global, std::int64_t n) {
-    for (std::int64_t i = 0; i < n; ++i) f(std::size_t(global + i), std::size_t(local + i));
-  });
-}
-
 inline std::int64_t size_of(const gs::detail::bound_value& v) {
   std::int64_t n = 1;
   for (const std::int64_t e : v.extents) n *= e;
@@ -155,7 +147,7 @@ inline void scatter(const gs::any_cluster& on, const gs::detail::bound_value& to
   for (std::size_t i = 0; i < to.data.size(); ++i) {
     const gs::device_group group(on.on().extents(), to.layout.partial, on.devices()[i]);
     detail::with_element(to.type, [&]<class T>(T*) {
-      detail::for_each_element(to.places[i], [&](std::size_t global, std::size_t local) {
+      gs::kernel::for_each_element(to.places[i], [&](std::size_t global, std::size_t local) {
         to.as<T>(i)[local] = T(to.layout.partial ? detail::addend(whole, global, group.member(), group.size())
                                                  : whole[global]);
       });
@@ -175,7 +167,7 @@ inline array collect(const gs::any_cluster& on, const gs::detail::bound_value& f
     const auto k =
         std::size_t(gs::device_group(on.on().extents(), from.layout.partial, on.devices()[i]).member());
     detail::with_element(from.type, [&]<class T>(T*) {
-      detail::for_each_element(from.places[i], [&](std::size_t global, std::size_t local) {
+      gs::kernel::for_each_element(from.places[i], [&](std::size_t global, std::size_t local) {
         const auto v = double(from.as<T>(i)[local]);
         if (known[k][global] && parts[k][global] != v && !(std::isnan(v) && std::isnan(parts[k][global])))
           copies_agree = false;

@@ -36,3 +36,12 @@ TEST_CASE("for_each_run: a tensor that is not sharded is one run") {
   });
   CHECK(runs == 1);
 }
+
+TEST_CASE("for_each_element: every element of a shard once, in order, where it lies in the whole") {
+  std::vector<std::size_t> found;
+  ks::for_each_element({2, {2, 2}, {1, 2}, {4, 5}}, [&](std::size_t global, std::size_t local) {
+    CHECK(local == found.size());
+    found.push_back(global);
+  });
+  CHECK(found == std::vector<std::size_t>{7, 8, 12, 13});
+}

@@ -72,4 +72,12 @@ constexpr void for_each_run(const placement& p, F f) {
   }
 }
 
+/// Calls f(global, local) for every element of a row-major shard: its linear index in the whole tensor and in the shard.
+template <class F>
+constexpr void for_each_element(const placement& p, F f) {
+  for_each_run(p, [&](std::int64_t local, std::int64_t global, std::int64_t n) {
+    for (std::int64_t i = 0; i < n; ++i) f(std::size_t(global + i), std::size_t(local + i));
+  });
+}
+
 }}}  // namespace gshard::v0::kernel
