@@ -30,6 +30,33 @@ macro(gshard_find_mpi)
   endif()
 endmacro()
 
+# A BLAS with its C interface: OpenBLAS and MKL have both in one library, others beside it.
+macro(gshard_find_blas)
+  find_path(GSHARD_CBLAS_INCLUDE_DIR cblas.h PATH_SUFFIXES openblas)
+  find_library(GSHARD_CBLAS_LIBRARY NAMES openblas cblas blas)
+  mark_as_advanced(GSHARD_CBLAS_INCLUDE_DIR GSHARD_CBLAS_LIBRARY)
+  set(gshard_blas_found FALSE)
+  if(GSHARD_CBLAS_INCLUDE_DIR AND GSHARD_CBLAS_LIBRARY)
+    set(gshard_blas_found TRUE)
+    if(NOT TARGET gshard_cblas)
+      add_library(gshard_cblas UNKNOWN IMPORTED GLOBAL)
+      set_target_properties(gshard_cblas PROPERTIES
+        IMPORTED_LOCATION "${GSHARD_CBLAS_LIBRARY}"
+        INTERFACE_INCLUDE_DIRECTORIES "${GSHARD_CBLAS_INCLUDE_DIR}")
+    endif()
+  endif()
+  set(gshard_blas_target gshard_cblas)
+endmacro()
+
+macro(gshard_find_onednn)
+  find_package(dnnl CONFIG QUIET)
+  set(gshard_onednn_found FALSE)
+  if(TARGET DNNL::dnnl)
+    set(gshard_onednn_found TRUE)
+  endif()
+  set(gshard_onednn_target DNNL::dnnl)
+endmacro()
+
 # Boost's own config (since 1.70); that of 1.74 links MPI::MPI_CXX whether or not such a target exists.
 macro(gshard_find_boost_mpi)
   find_package(Boost 1.74 CONFIG QUIET COMPONENTS mpi serialization)
@@ -71,6 +98,8 @@ macro(gshard_find_io)
   set(gshard_io_target nlohmann_json::nlohmann_json xxHash::xxhash)
 endmacro()
 
+# What gshard::gshard uses besides Eigen.
+set(gshard_optional mpi blas onednn)
 # The targets besides gshard::gshard, each for a package that most users do without.
 set(gshard_parts boost_mpi xtensor io)
 
@@ -82,7 +111,7 @@ macro(gshard_find_dependencies)
     message(FATAL_ERROR "gshard needs Eigen 3.4 or newer (Debian: libeigen3-dev); found: '${Eigen3_VERSION}'")
   endif()
   set(gshard_libraries Eigen3::Eigen)
-  foreach(name mpi ${gshard_parts})
+  foreach(name ${gshard_optional} ${gshard_parts})
     string(TOUPPER GSHARD_${name} option)
     set(gshard_with_${name} OFF)
     set(gshard_${name}_libraries)
@@ -102,7 +131,9 @@ macro(gshard_find_dependencies)
       endif()
     endif()
   endforeach()
-  list(APPEND gshard_libraries ${gshard_mpi_libraries})
-  message(STATUS "gshard ${PROJECT_VERSION}: Eigen ${Eigen3_VERSION}, MPI ${gshard_with_mpi}, "
+  foreach(name ${gshard_optional})
+    list(APPEND gshard_libraries ${gshard_${name}_libraries})
+  endforeach()
+  message(STATUS "gshard ${PROJECT_VERSION}: Eigen ${Eigen3_VERSION}, MPI ${gshard_with_mpi}, BLAS ${gshard_with_blas}, oneDNN ${gshard_with_onednn}, "
     "Boost.MPI ${gshard_with_boost_mpi}, xtensor ${gshard_with_xtensor}, io ${gshard_with_io}")
 endmacro()

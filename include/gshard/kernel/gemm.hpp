@@ -1,41 +1,54 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <Eigen/Core>
+#include <gshard/kernel/gemm_eigen.hpp>
+
+// Which libraries multiply matrices: the build says so (GSHARD_BLAS, GSHARD_ONEDNN). Eigen alone unless it does.
+#ifndef GSHARD_HAS_BLAS
+#define GSHARD_HAS_BLAS 0
+#endif
+#ifndef GSHARD_HAS_ONEDNN
+#define GSHARD_HAS_ONEDNN 0
+#endif
+#if GSHARD_HAS_BLAS
+#include <gshard/kernel/gemm_blas.hpp>
+#endif
+#if GSHARD_HAS_ONEDNN
+#include <gshard/kernel/gemm_onednn.hpp>
+#endif
 
 #include <algorithm>
 #include <cstdint>
+#include <string_view>
+#include <type_traits>
 
-// The one seam to a matrix product: Eigen's, or the BLAS that a user gives Eigen (EIGEN_USE_BLAS).
 namespace gshard { inline namespace v0 { namespace kernel {
 
-namespace detail {
-
-template <class T>
-using row_major = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-template <class T>
-using const_matrix_map = Eigen::Map<const row_major<T>, Eigen::Unaligned, Eigen::OuterStride<>>;
-
-/// Calls f with op(M): M itself, a row-major rows x cols matrix, or the transpose of the cols x rows matrix that is stored.
-template <class T, class F>
-void with_matrix(bool transposed, const T* data, std::int64_t rows, std::int64_t cols, std::int64_t ld, F f) {
-  if (transposed) f(const_matrix_map<T>(data, cols, rows, Eigen::OuterStride<>(ld)).transpose());
-  else f(const_matrix_map<T>(data, rows, cols, Eigen::OuterStride<>(ld)));
-}
-
-}  // namespace detail
+/// The libraries behind gemm, for those who report what they measured.
+inline constexpr std::string_view gemm_libraries =
+    GSHARD_HAS_ONEDNN ? (GSHARD_HAS_BLAS ? "oneDNN and BLAS" : "oneDNN and Eigen") : (GSHARD_HAS_BLAS ? "BLAS" : "Eigen");
 
 /// C = alpha * op(A) * op(B) + beta * C for row-major matrices with leading dimensions; op(A) is m x k, op(B) is k x n, beta is 0
-/// (C need not be initialised) or 1.
+/// (C need not be initialised) or 1. The one seam to a matrix product: by oneDNN where it is there and the matrices are large (float), else
+/// by a BLAS where it is there, else by Eigen. The choice depends on the extents alone, so equal calls give equal bits.
 template <class T>
 void gemm(bool trans_a, bool trans_b, std::int64_t m, std::int64_t n, std::int64_t k, T alpha, const T* a, std::int64_t lda,
           const T* b, std::int64_t ldb, T beta, T* c, std::int64_t ldc) {
-  Eigen::Map<detail::row_major<T>, Eigen::Unaligned, Eigen::OuterStride<>> result(c, m, n, Eigen::OuterStride<>(ldc));
-  if (beta == T(0)) result.setZero();
-  if (m == 0 || n == 0 || k == 0) return;
-  detail::with_matrix(trans_a, a, m, k, lda, [&](const auto& x) {
-    detail::with_matrix(trans_b, b, k, n, ldb, [&](const auto& y) { result.noalias() += alpha * x * y; });
-  });
+  if (m == 0 || n == 0) return;
+  if (k == 0) {
+    for (std::int64_t i = 0; i < m && beta == T(0); ++i) std::fill_n(c + i * ldc, n, T(0));
+    return;
+  }
+#if GSHARD_HAS_ONEDNN
+  // Below, its calls cost more than its kernels gain (measured on x86-64 against OpenBLAS and Eigen).
+  constexpr std::int64_t large = 96 * 96 * 96, wide = 16;
+  if constexpr (std::is_same_v<T, float>)
+    if (n >= wide && m >= wide && m * n * k >= large && detail::gemm_onednn(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)) return;
+#endif
+#if GSHARD_HAS_BLAS
+  if (detail::fits_blas(m, n, k, lda, ldb, ldc)) return detail::gemm_blas(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+#endif
+  detail::gemm_eigen(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
 }
 
 }}}  // namespace gshard::v0::kernel
