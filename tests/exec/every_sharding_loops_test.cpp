@@ -230,3 +230,20 @@ TEST_CASE("a loop receives its turns' bytes") {
   }
   CHECK(began == 3);
 }
+
+TEST_CASE("copies of a condition that differ are told, and later runs are as before") {
+  const auto t = trace({{"A"}, {""}}, [](const scope&, given x) { return symbols{newton(x[0], x[1])}; });
+  const run_graph::setting s{.mesh = {3}, .dims = {{'A', 2}}, .layouts = {gs::sharding::replicated(1), gs::sharding::replicated(0)}};
+  const gs::plan_tables p = run_graph::plan(t, s);
+  const gs::any_cluster on(run_graph::mesh_of_rank(1), std::make_shared<gs::simulated>(s.mesh));
+  gs::executor e(p.view(), gs::all_kernels, on, s.dims, gs::parameter_store(on));
+  for (int again = 0; again < 2; ++again) {
+    run_graph::scatter(on, e.input(0), {4, 4});
+    run_graph::scatter(on, e.input(1), {1});
+    CHECK_NOTHROW(e.run({}));
+    CHECK(run_graph::collect(on, e.output(0)) == array{2.5, 2.5});
+    run_graph::scatter(on, e.input(1), {1});
+    e.input(1).as<double>(2)[0] = 5;
+    CHECK_THROWS_WITH_AS(e.run({}), "while_loop: devices hold different copies of the condition", gs::error);
+  }
+}

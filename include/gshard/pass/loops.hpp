@@ -24,7 +24,6 @@ class open_loops {
       for (int o = 0; o < n.outputs; ++o) depth_[std::size_t(n.output(o))] = made;
     }
   }
-  constexpr bool empty() const { return open_.empty(); }
 
   /// The next step of the plan opens a loop.
   constexpr void open(std::size_t next_step) {

@@ -197,7 +197,7 @@ class partitioner : work_sharing {
       first_[std::size_t(n.output())] = alias(source, n.output());
       return;
     }
-    if (is_of_loop(n.kind)) return place_loop(n);
+    if (g_.loops != 0 && is_of_loop(n.kind)) return place_loop(n);
     if (n.kind == op::reshape && place_rows(n)) return;
     pending_parts pending = pending_through(n);
     const choice c = choose(n, pending);

@@ -124,7 +124,7 @@ class tensor_versions {
     n.attr.integer[0] = std::int32_t(axes);
     n.place = place_;
     if (unsaid_ != strictness::automatic) check_said(n);
-    (loops_.empty() ? result_.steps : loops_.steps_before(of, result_.steps)).push_back(n);
+    (g_.loops == 0 ? result_.steps : loops_.steps_before(of, result_.steps)).push_back(n);
     return to;
   }
   /// Whether the program says that a tensor may be brought to other layouts where it is used.

@@ -37,6 +37,11 @@ constexpr bool check_turn(symbol before, symbol after, std::string_view loop, in
   return !b.failed();
 }
 
+template <class = void>
+constexpr symbol one_more(symbol n) {
+  return map<[](auto v) { return v + decltype(v)(1); }>(n);
+}
+
 constexpr std::array<symbol, 1> states_of(symbol s) { return {s}; }
 template <std::size_t N>
 constexpr std::array<symbol, N> states_of(const std::array<symbol, N>& list) {
@@ -202,8 +207,7 @@ constexpr auto repeat(here count, Body body, here first, Symbols... rest) {
   const auto all = detail::write_loop(
       "repeat", start, [most](symbol turn, auto...) { return less(turn, most); },
       [&body](symbol turn, auto... x) {
-        const symbol next = map<[](auto n) { return n + decltype(n)(1); }>(turn);
-        return std::tuple_cat(std::tuple(next), detail::states_of(body(x...)));
+        return std::tuple_cat(std::tuple(detail::one_more(turn)), detail::states_of(body(x...)));
       });
   for (std::size_t i = 0; i < states; ++i) made[i] = all[i + 1];
   return detail::one_or_all(made);
