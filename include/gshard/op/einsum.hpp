@@ -32,9 +32,9 @@ auto eager_einsum(std::index_sequence<I...>, const tensor<T, Specs>&... x) {
 template <fixed_string Equation, class... T, class... Specs>
   requires(sizeof...(T) > 0)
 auto einsum(const tensor<T, Specs>&... x) {
-  using equation = detail::parsed_equation<Equation>;
-  constexpr diagnostic problem = equation::problem;
-  constexpr int count = equation::value.count;
+  using parsed = detail::parsed_equation<Equation>;
+  constexpr diagnostic problem = parsed::problem;
+  constexpr int count = parsed::value.count;
   static_assert(detail::check_program<problem.what, problem, mesh<>>());
   static_assert(holds<problem || count == int(sizeof...(T)), in_equation<Equation>, operands_in_equation<count>, operands_given<int(sizeof...(T))>>,
                 "gshard: the einsum equation has another number of operands than the call");
