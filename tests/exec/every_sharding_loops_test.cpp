@@ -121,6 +121,8 @@ TEST_CASE("power iteration, in every layout") {
     x[2] = {1e-10};
   };
   every_sharding(t, {.dims = sizes, .tolerance = 1e-9, .most = 400, .prepare = prepare});
+  // The matrix travels block by block in every turn.
+  every_sharding(t, {.dims = sizes, .tolerance = 1e-9, .most = 200, .options = {.known = {}, .uneven = true, .loop_bytes = 0}, .prepare = prepare});
 }
 
 TEST_CASE("states that change places, and sums that are pending when a turn is over") {
