@@ -47,7 +47,8 @@ TEST_CASE("the steps of a loop stand apart") {
   };
   const std::string text = gs::describe(gs::program<repeated, gs::mesh<gs::axis<"x">>, in<"A">, in<"">>::plan);
   INFO(text);
-  for (const char* line : {"\n  loop_begin\n    map ", "\n    loop_test                %", "\n    loop_begin\n      map ", "\n    loop_end\n    carry ", "\n  loop_end\n  output"})
+  for (const char* line : {"\n  loop_begin\n    map ", "\n    loop_test                %", "\n    loop_begin\n      map ",
+                           "\n    loop_end\n    carry ", "\n  loop_end\n  output"})
     CHECK(text.find(line) != std::string::npos);
 }
 

@@ -173,7 +173,8 @@ class local_step {
                         std::int64_t(run.step) + 1);
       };
     else if constexpr (Kind == op::carry)
-      return [from = in_value(n_.inputs - 1).data[device_], to = out_value(0).data[device_], bytes = out_value(0).bytes(device_)](const run_context&) {
+      return [from = in_value(n_.inputs - 1).data[device_], to = out_value(0).data[device_],
+              bytes = out_value(0).bytes(device_)](const run_context&) {
         if (bytes > 0 && from != to) std::memcpy(to, from, std::size_t(bytes));
       };
     else if constexpr (Kind == op::reshape) return check_reshape();

@@ -35,7 +35,8 @@ struct partitioned {
 class tensor_versions {
  protected:
   constexpr tensor_versions(graph& g, const mesh_shape& mesh, const extents& e, strictness unsaid)
-      : g_(g), mesh_(mesh), axes_(mesh.count), e_(e), unsaid_(unsaid), first_(g.values.size(), -1), overwritten_(g.values.size(), 0), loops_(g) {}
+      : g_(g), mesh_(mesh), axes_(mesh.count), e_(e), unsaid_(unsaid), first_(g.values.size(), -1),
+        overwritten_(g.values.size(), 0), loops_(g) {}
 
   graph& g_;
   const mesh_shape& mesh_;

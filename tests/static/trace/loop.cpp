@@ -97,7 +97,8 @@ static_assert([] {
 
 // Loops that no result needs are not in the plan; of one that is needed, all is.
 inline constexpr auto unused = [](auto&, auto x, auto n) {
-  const auto [y, left] = gs::while_loop([](symbol, symbol k) { return k; }, [](symbol s, symbol k) { return std::tuple(gs::repeat(k, doubled, s), k - k); }, x, n);
+  const auto [y, left] = gs::while_loop([](symbol, symbol k) { return k; },
+                                        [](symbol s, symbol k) { return std::tuple(gs::repeat(k, doubled, s), k - k); }, x, n);
   gs::repeat(n, doubled, y);
   return left;
 };
