@@ -36,13 +36,15 @@ inline constexpr auto training_step = [](auto& m, auto source, auto target_in, a
 };
 template <gs::fixed_string Letters>
 using ids = gs::in<Letters, gs::P<"expert", gs::none, gs::none>, std::int32_t>;
-using program = gs::program<training_step, mesh, ids<"GBS">, ids<"GBT">, ids<"GBT">, gs::in<"">>;
+template <class... Options>
+using program = gs::program<training_step, mesh, ids<"GBS">, ids<"GBT">, ids<"GBT">, gs::in<"">, Options...>;
 
 constexpr std::int64_t vocabulary = 8192, sequences = 32, length = 32;
 
-void run(const gs::cluster<mesh>& on, int steps, bool prints) {
+template <class Program>
+void run(const char* side, const gs::cluster<mesh>& on, int steps, bool prints) {
   const std::int64_t groups = on.extent(0);
-  gs::executable<program> step(on, {{'G', groups}, {'B', sequences / groups}, {'S', length}, {'T', length}, {'M', 256}, {'H', 8}, {'D', 32}, {'F', 1024},
+  gs::executable<Program> step(on, {{'G', groups}, {'B', sequences / groups}, {'S', length}, {'T', length}, {'M', 256}, {'H', 8}, {'D', 32}, {'F', 1024},
                                     {'E', 8}, {'V', vocabulary}, {'L', length}});
   std::vector<std::int32_t> source, target, next;
   for (std::uint64_t i = 0; i < std::uint64_t(sequences * length); ++i) {
@@ -54,13 +56,18 @@ void run(const gs::cluster<mesh>& on, int steps, bool prints) {
   const std::vector<float> rate{1e-3f};
   std::vector<double> losses;
   const auto once = [&] { losses.push_back(double(step(source, target, next, rate).local_shard(0).data[0])); };
-  std::vector<bench::side> sides{{"gshard", once}};
+  std::vector<bench::side> sides{{side, once}};
   bench::compare("transformer step, " + std::to_string(groups) + " ranks", sides, steps, prints);
   rusage used{};
   getrusage(RUSAGE_SELF, &used);
   if (prints)
-    std::printf("{\"case\": \"transformer memory, %d ranks\", \"side\": \"gshard\", \"peak MiB\": %.0f, \"first loss\": %.4f, \"last loss\": %.4f}\n",
-                int(groups), double(used.ru_maxrss) / 1024, losses.front(), losses.back());
+    std::printf("{\"case\": \"transformer memory, %d ranks\", \"side\": \"%s\", \"peak MiB\": %.0f, \"first loss\": %.4f, \"last loss\": %.4f}\n",
+                int(groups), side, double(used.ru_maxrss) / 1024, losses.front(), losses.back());
+}
+
+void run_all(const gs::cluster<mesh>& on, int steps, bool prints) {
+  run<program<>>("gshard", on, steps, prints);
+  run<program<gs::bf16_products>>("gshard, bf16", on, steps, prints);
 }
 
 }  // namespace
@@ -72,10 +79,10 @@ int main(int count, char** arguments) {
   int ranks = 1, rank = 0;
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  if (ranks > 1) run(gs::on_mpi<mesh>(MPI_COMM_WORLD), steps, rank == 0);
-  else run(gs::on_one_device<mesh>(), steps, true);
+  if (ranks > 1) run_all(gs::on_mpi<mesh>(MPI_COMM_WORLD), steps, rank == 0);
+  else run_all(gs::on_one_device<mesh>(), steps, true);
   MPI_Finalize();
 #else
-  run(gs::on_one_device<mesh>(), steps, true);
+  run_all(gs::on_one_device<mesh>(), steps, true);
 #endif
 }

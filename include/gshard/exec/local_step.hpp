@@ -45,6 +45,10 @@ constexpr bool may_fail(op kind) {
   return kind == op::per_shard || kind == op::gather || kind == op::scatter_add || kind == op::cross_entropy || kind == op::cross_entropy_grad;
 }
 
+inline kernel::precision precision_of(const node& einsum) {
+  return einsum.attr.integer[2] ? kernel::precision::bf16 : kernel::precision::full;
+}
+
 /// A plan with its extents and, on this process, the memory of its values.
 struct bound_plan {
   const any_cluster& on;
@@ -215,7 +219,7 @@ class local_step {
     const auto a = dims_of(in_value(0), n_.loops.in[0]), y = dims_of(out_value(0), n_.loops.out[0]);
     if (n_.inputs == 1)
       return [c = kernel::contraction<T>(a, y), x = in(0), r = out(0)](const run_context&) { c.run(x, r); };
-    return [c = kernel::contraction<T>(a, dims_of(in_value(1), n_.loops.in[1]), y), x = in(0), w = in(1), r = out(0)](
+    return [c = kernel::contraction<T>(a, dims_of(in_value(1), n_.loops.in[1]), y, 1, false, precision_of(n_)), x = in(0), w = in(1), r = out(0)](
                const run_context&) { c.run(x, w, r); };
   }
   action bind_map() const {

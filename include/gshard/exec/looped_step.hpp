@@ -121,7 +121,7 @@ class looped_step {
         empty = empty || dims[o].extent[d] == 0;
       }
     }
-    if (!empty) made.adds.emplace(dims[0], dims[1], dims[2], 1, true);
+    if (!empty) made.adds.emplace(dims[0], dims[1], dims[2], 1, true, precision_of(n_));
     return made;
   }
 

@@ -5,6 +5,7 @@
 #include <gshard/kernel/copy.hpp>
 #include <gshard/kernel/factors.hpp>
 #include <gshard/kernel/gemm.hpp>
+#include <gshard/kernel/gemm_bf16.hpp>
 #include <gshard/kernel/nest.hpp>
 
 #include <algorithm>
@@ -18,18 +19,22 @@
 
 namespace gshard { inline namespace v0 { namespace kernel {
 
+/// What the factors of a sum of products are rounded to.
+enum class precision : std::uint8_t { full, bf16 };
+
 /// An einsum of one or two operands, prepared once and run many times:
 /// out[o] = alpha * sum of a * b over the factors that are not in the result. With one operand it is a
 /// transposition, a sum over dims, the diagonal, or all of these. A sum over an empty range is zero. Sums of
 /// products become matrix products as large as the layouts allow, batched over strides; operands are packed
 /// only where they have to be. One that adds to what the result holds may write a block of a larger tensor;
-/// other results are contiguous. Throws gshard::error at construction if a factor has two extents, or a factor
+/// other results are contiguous. With precision::bf16, products of floats are those of gemm_bf16. Throws gshard::error at construction if a factor has two extents, or a factor
 /// of the result is in no operand.
 template <class T>
 class contraction {
  public:
-  contraction(const operand_dims& a, const operand_dims& b, const operand_dims& out, double alpha = 1, bool adds = false)
-      : alpha_(T(alpha)), adds_(adds), size_(element_count(out.rank, out.extent)) {
+  contraction(const operand_dims& a, const operand_dims& b, const operand_dims& out, double alpha = 1, bool adds = false,
+              precision rounds = precision::full)
+      : alpha_(T(alpha)), adds_(adds), rounds_(std::is_same_v<T, float> ? rounds : precision::full), size_(element_count(out.rank, out.extent)) {
     prepare(detail::loops_of<3>("contraction", {a, b, out}));
   }
   contraction(const operand_dims& a, const operand_dims& out, double alpha = 1)
@@ -86,7 +91,7 @@ class contraction {
     detail::merge_loops(nest);
     nest_ = detail::order_nest(nest);
     const detail::gemm_plan plan = detail::plan_contraction(nest);
-    if (nest_.count > 0 && plan.cost < detail::nest_cost(nest_, nest_.count - 1)) gemm_ = plan;
+    if (rounds_ == precision::bf16 || (nest_.count > 0 && plan.cost < detail::nest_cost(nest_, nest_.count - 1))) gemm_ = plan;
   }
 
   void prepare_one(detail::loop_nest<3> nest) {
@@ -162,14 +167,19 @@ class contraction {
       if (result.packed && adds_)
         detail::copy_words<word>(reinterpret_cast<const std::byte*>(out + at[2]), reinterpret_cast<std::byte*>(z), result.pack);
       if (result.transposed)
-        gemm(!right.transposed, !left.transposed, gemm_->n, gemm_->m, gemm_->k, alpha_, y, right.ld, x,
-             left.ld, beta, z, result.ld);
+        multiply(!right.transposed, !left.transposed, gemm_->n, gemm_->m, gemm_->k, y, right.ld, x, left.ld, beta, z, result.ld);
       else
-        gemm(left.transposed, right.transposed, gemm_->m, gemm_->n, gemm_->k, alpha_, x, left.ld, y, right.ld,
-             beta, z, result.ld);
+        multiply(left.transposed, right.transposed, gemm_->m, gemm_->n, gemm_->k, x, left.ld, y, right.ld, beta, z, result.ld);
       if (result.packed) unpack(scratch[2].data(), out + at[2]);
       last[2] = at[2];
     });
+  }
+
+  void multiply(bool trans_a, bool trans_b, std::int64_t m, std::int64_t n, std::int64_t k, const T* a, std::int64_t lda, const T* b,
+                std::int64_t ldb, T beta, T* c, std::int64_t ldc) const {
+    if constexpr (std::is_same_v<T, float>)
+      if (rounds_ == precision::bf16) return gemm_bf16(trans_a, trans_b, m, n, k, alpha_, a, lda, b, ldb, beta, c, ldc);
+    gemm(trans_a, trans_b, m, n, k, alpha_, a, lda, b, ldb, beta, c, ldc);
   }
 
   void unpack(const T* from, T* out) const {
@@ -181,6 +191,7 @@ class contraction {
 
   T alpha_;
   bool adds_ = false;
+  precision rounds_ = precision::full;
   std::int64_t size_;
   bool empty_ = false;
   detail::loop_nest<3> nest_;

@@ -31,7 +31,7 @@ constexpr moe_result moe(const parameter_scope& m, symbol x, symbol mask, moe_op
   const symbol wg = m.param("wg", "ME", init::fan_in("M"));
   const symbol wi = m.param("wi", "EMF", P<label(ExpertAxis), none, none>{}, init::fan_in("M"));
   const symbol wo = m.param("wo", "EFM", P<label(ExpertAxis), none, none>{}, init::fan_in("F"));
-  const symbol gates = softmax(einsum<"GSM,ME->GSE">(x, wg));
+  const symbol gates = softmax(full_precision([](symbol tokens, symbol w) { return einsum<"GSM,ME->GSE">(tokens, w); }, x, wg));
   const gating_result route = top2_gating(gates, mask, options.places, options.second);
   m.loss(route.aux);
   const symbol in = einsum<"GSEC,GSM->EGCM">(route.dispatch, x);

@@ -159,6 +159,8 @@ class differentiator {
   /// dy * other, summed and spread to the factors of the operand: the einsum of the other letters. Indices that only this operand
   /// had were summed, so its gradient is constant along them.
   constexpr void pull_back_einsum(const node& n, symbol dy) {
+    const bool rounds = b_.options.bf16_products;
+    b_.options.bf16_products = n.attr.integer[2] != 0;
     for (int i = 0; i < n.inputs; ++i) {
       if (!wants(n, i)) continue;
       const short_list mine = n.loops.in[i];
@@ -181,6 +183,7 @@ class differentiator {
         if (repeated & 1u) g = emit_on_diagonal(g, mine.find(mine[d]), d);
       add(n.input(i), g);
     }
+    b_.options.bf16_products = rounds;
   }
   /// x where the indices of two dims are equal, else 0.
   constexpr symbol emit_on_diagonal(symbol x, int first, int second) {

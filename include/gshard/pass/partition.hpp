@@ -223,7 +223,8 @@ class partitioner : work_sharing {
     }
     if (looped.travels >= 0) {
       step.kind = op::looped_einsum;
-      step.attr.integer = {std::int32_t(looped.axes), looped.travels};
+      step.attr.integer[0] = std::int32_t(looped.axes);
+      step.attr.integer[1] = looped.travels;
     }
     for (int o = 0; o < n.outputs; ++o)
       step.out[o] = add_version(n.output(o), looped.travels >= 0 ? looped.to : result_layout(n, o, c, pending));

@@ -36,6 +36,9 @@ template <char Letter, std::int64_t Extent>
 struct extent {};
 /// Computes one-hot einsums as they are written, in O(G S E C M), instead of by index.
 struct dense_one_hot {};
+/// Mixed precision: products of einsums round their factors to bf16 and sum in float, forward and in gradients. Parameters, the
+/// optimiser's state and all other operations stay as they are; so do einsums inside `full_precision`. @see kernel::gemm_bf16
+struct bf16_products {};
 /// Outputs may leave with a pending sum, which is then part of their layout.
 struct pending_outputs {};
 /// No operand is gathered unless the program says so, by `annotate` or `may_move`: then it does not compile.
@@ -72,6 +75,7 @@ constexpr void apply(program_options& o, extent<Letter, Extent>) {
   o.trace.known.set(Letter, Extent);
 }
 constexpr void apply(program_options& o, dense_one_hot) { o.trace.sparse_one_hot = false; }
+constexpr void apply(program_options& o, bf16_products) { o.trace.bf16_products = true; }
 constexpr void apply(program_options& o, visible) { o.compile.unsaid = strictness::visible; }
 constexpr void apply(program_options& o, strict) { o.compile.unsaid = strictness::strict; }
 template <std::int64_t Bytes>
@@ -217,7 +221,7 @@ struct plan_draft {
 
 /// A model, written over whole tensors, compiled for a mesh: `program<moe_layer, mesh, in<"GSM", P<"expert", none, none>>>`.
 /// `Model` is a captureless callable `(parameter_scope&, symbol...) -> symbol | std::tuple<symbol...>`; the options are its inputs in order and
-/// maybe `element<T>`, `extent<'E', 16>`, `visible`, `strict`, `pending_outputs`, `dense_one_hot`, `loop_above<bytes>`. `plan` is a constant: what a device computes and sends can be asserted.
+/// maybe `element<T>`, `extent<'E', 16>`, `visible`, `strict`, `pending_outputs`, `dense_one_hot`, `bf16_products`, `loop_above<bytes>`. `plan` is a constant: what a device computes and sends can be asserted.
 /// Compile time: every fault of the model, its specs and its equations, as one sentence with its words beside it.
 template <auto Model, class Mesh, class... Options>
 class program {

@@ -34,6 +34,8 @@ struct here : symbol {
 struct trace_options {
   /// einsum over a one-hot operand becomes an index gather or scatter: the same numbers without the O(S E C M) work.
   bool sparse_one_hot = true;
+  /// einsums of two float operands round them to bf16.
+  bool bf16_products = false;
   /// Extents that are known while tracing, by letter.
   gshard::dims known{};
 };

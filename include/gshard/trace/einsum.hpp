@@ -49,7 +49,8 @@ constexpr symbol emit_one_hot_einsum(builder& b, list_view<symbol> operands, lis
   return b.nothing();
 }
 
-/// op::einsum of one or two operands: out[o] = sum over the factors that o lacks of the product of the operands.
+/// op::einsum of one or two operands: out[o] = sum over the factors that o lacks of the product of the operands. Attributes: integer[2] = 1 if
+/// products are of bf16.
 constexpr symbol emit_einsum(builder& b, list_view<symbol> operands, list_view<short_list> factors,
                              const short_list& output, std::string_view text = "einsum") {
   if (b.failed()) return b.nothing();
@@ -88,7 +89,9 @@ constexpr symbol emit_einsum(builder& b, list_view<symbol> operands, list_view<s
   for (int d = 0; d < output.count; ++d) dims.push_back(dim_of[output[d]]);
   if (const symbol s = emit_one_hot_einsum(b, operands, factors, output, dims); s.id >= 0) return s;
   loops.out[0] = output;
-  return {&b, b.add_node(op::einsum, list_view(ids, count), loops, {}, {{dims, type}})};
+  attributes attr;
+  attr.integer[2] = b.options.bf16_products && count == 2 && type == dtype::f32;
+  return {&b, b.add_node(op::einsum, list_view(ids, count), loops, attr, {{dims, type}})};
 }
 
 /// What orders of magnitude a choice between orders assumes of extents that are not known while tracing.
@@ -173,6 +176,20 @@ constexpr symbol einsum(here first, Symbols... rest) {
   const equation& e = detail::checked_equation<Equation>(*first.owner, 1 + int(sizeof...(rest)));
   const std::array<symbol, 1 + sizeof...(rest)> operands{first, rest...};
   return detail::emit_einsum_of_many(*first.owner, operands, list_view(e.operands.data(), operands.size()), e.output, Equation.view());
+}
+
+/// full_precision([](auto x, auto w) { return einsum<"GSM,ME->GSE">(x, w); }, x, w): what the function makes of the symbols, where einsums
+/// round nothing though the program is one of `bf16_products`; nor do those of their gradients. For small products that decide much, such
+/// as a router's.
+template <class F, class... Symbols>
+  requires(std::same_as<Symbols, symbol> && ...)
+constexpr auto full_precision(const F& f, symbol first, Symbols... rest) {
+  trace_options& options = first.owner->options;
+  const bool before = options.bf16_products;
+  options.bf16_products = false;
+  const auto result = f(first, rest...);
+  options.bf16_products = before;
+  return result;
 }
 
 namespace detail {

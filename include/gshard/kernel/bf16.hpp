@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <bit>
+#include <cstdint>
+
+namespace gshard { inline namespace v0 { namespace kernel {
+
+/// The upper half of a float, rounded to nearest, ties to even: 8 bits of exponent, 8 of precision. NaNs stay NaNs.
+struct bf16 {
+  std::uint16_t bits;
+};
+
+constexpr bf16 to_bf16(float x) {
+  const auto word = std::bit_cast<std::uint32_t>(x);
+  const std::uint32_t rounded = word + 0x7fffu + ((word >> 16) & 1u);
+  const bool is_nan = (word & 0x7fffffffu) > 0x7f800000u;
+  return {std::uint16_t((is_nan ? word | 0x400000u : rounded) >> 16)};
+}
+constexpr float to_float(bf16 x) { return std::bit_cast<float>(std::uint32_t(x.bits) << 16); }
+
+}}}  // namespace gshard::v0::kernel
