@@ -74,7 +74,12 @@ class work_sharing : protected tensor_versions {
     const dim_list& dims = g_.at(n.input(i)).dims;
     bool any = false, less = false;
     for (int d = 0; d < loops.size(); ++d) {
-      const int w = window_of(n, i, d);
+      int w = window_of(n, i, d);
+      if (const int tap = tap_factor(n, i, d); tap >= 0 && h.layout[d].empty() && !c.cuts[tap].empty()) {
+        h.layout[d] = c.cuts[tap];
+        w = row_of(g_.windows, g_.windows[std::size_t(w)].by_taps());
+        if (w == 0) g_.problem.report(fault::too_many_dims, "window");
+      }
       const bool whole = h.layout[d].empty();
       const window& read = g_.windows[std::size_t(w)];
       const bool needed = w && (whole ? reads_less(read, dims[d], e_) : !reads_its_block(read, dims[d], h.layout[d], e_));
@@ -85,6 +90,14 @@ class work_sharing : protected tensor_versions {
     // What is read of dims that are whole is less to receive, but where all of them is there already.
     if (std::int32_t from = -1; !less || cost(n.input(i), h, from) >= cost(n.input(i), h.layout)) h.windows = {};
     return h;
+  }
+  /// The factors of taps, a bit each.
+  static constexpr std::uint32_t taps_of(const node& n) {
+    std::uint32_t taps = 0;
+    if (n.kind != op::convolution) return taps;
+    for (int d = 0; d < n.loops.in[0].size(); ++d)
+      if (const int tap = tap_factor(n, 0, d); tap >= 0) taps |= 1u << tap;
+    return taps;
   }
   constexpr std::int64_t operand_cost(const node& n, int i, const choice& c, const pending_parts& pending) const {
     const held_as h = operand_of(n, i, c, pending);
@@ -130,13 +143,16 @@ class work_sharing : protected tensor_versions {
       const int d = s.dim_of(axis);
       if (d >= 0 && !n.loops.is_blocked(dims[d])) found |= 1u << dims[d];
     };
+    const std::uint32_t taps = taps_of(n);
     for (int i = 0; i < n.inputs; ++i)
-      for (std::int32_t v = first_[std::size_t(n.in[i])]; v >= 0; v = next_[std::size_t(v)])
+      for (std::int32_t v = first_[std::size_t(n.in[i])]; v >= 0; v = next_[std::size_t(v)]) {
         look(version(v).layout, n.loops.in[i]);
-    const bool idle = found == 0;
+        if (taps) look(version(v).layout, longer_factors(n, i, g_.windows, e_));
+      }
+    const bool idle = (found & ~taps) == 0;
     for (int o = 0; o < n.outputs; ++o) look(g_.at(n.output(o)).layout, n.loops.out[o]);
-    if (idle && found) found |= with_others(n, axis);
-    return found ? found : elsewhere(n, axis);
+    if (idle && (found & ~taps)) found |= with_others(n, axis);
+    return found & ~taps ? found : found | elsewhere(n, axis);
   }
   /// An axis that no operand has may first cut what those cut with which it shall cut a dim of the result: they then move together.
   constexpr std::uint32_t with_others(const node& n, int axis) const {
@@ -153,10 +169,10 @@ class work_sharing : protected tensor_versions {
     }
     return found;
   }
-  /// An axis that cuts only dims that this node needs whole may cut others meanwhile, which is less than gathering them.
+  /// An axis that cuts only dims that this node needs whole, or taps, may cut others meanwhile, which is less than gathering them.
   constexpr std::uint32_t elsewhere(const node& n, int axis) const {
     std::uint32_t found = 0;
-    if (!n.loops.blocked || n.outputs == 0) return found;
+    if ((!n.loops.blocked && !taps_of(n)) || n.outputs == 0) return found;
     for (int i = 0; i < n.inputs; ++i) {
       const sharding& s = version(first_[std::size_t(n.input(i))]).layout;
       if (s.dim_of(axis) < 0) continue;
@@ -186,7 +202,7 @@ class work_sharing : protected tensor_versions {
         if (d >= 0 && s[d].size() == axes.size() && s[d].mask() == axes.mask()) axes = s[d];
       };
       for (int o = 0; o < n.outputs; ++o) adopt(g_.at(n.output(o)).layout, n.loops.out[o]);
-      for (int i = 0; i < n.inputs; ++i) adopt(version(first_[std::size_t(n.in[i])]).layout, n.loops.in[i]);
+      for (int i = 0; i < n.inputs; ++i) adopt(version(first_[std::size_t(n.in[i])]).layout, longer_factors(n, i, g_.windows, e_));
     }
   }
 

@@ -33,4 +33,14 @@ inline constexpr auto merge = [](auto&, auto x) { return gs::merge_dims<0>(x); }
 using rows = gs::program<merge, gs::mesh<gs::axis<"x", 2>, gs::axis<"y">>, in<"AB", P<"x", "y">>, gs::extent<'A', 2>>;
 static_assert(rows::plan.collectives() == 0 && rows::plan.at(rows::plan.outputs[0].value).layout[0].size() == 2);
 
+// Taps that are cut stay so: what they read lies with them, or is fetched, and the result is a pending sum.
+inline constexpr auto long_taps = [](auto&, auto x, auto w) { return gs::conv<"BXI,BxO->XIO">(x, w, {{.step = 2}}); };
+template <int Long, class... Options>
+using taps = gs::program<long_taps, gs::mesh<gs::axis<"x", 2>>, in<"BXI", P<none, "x", none>>, in<"BKO", P<none, "x", none>>, gs::extent<'X', Long>,
+                         gs::extent<'K', 8>, gs::extent<'B', 64>, gs::extent<'I', 64>, gs::extent<'O', 64>, Options...>;
+static_assert(taps<16>::plan.count(op::all_reduce) == 1 && taps<16>::plan.collectives() == 1 && soundness::is_sound(taps<16>::plan));
+static_assert(taps<16, gs::pending_outputs>::plan.collectives() == 0);
+static_assert(taps<20>::plan.count(op::collective_permute) == 1 && taps<20>::plan.count(op::all_reduce) == 1 && taps<20>::plan.collectives() == 2 &&
+              soundness::is_sound(taps<20>::plan));
+
 }  // namespace
