@@ -43,4 +43,20 @@ static_assert(taps<16, gs::pending_outputs>::plan.collectives() == 0);
 static_assert(taps<20>::plan.count(op::collective_permute) == 1 && taps<20>::plan.count(op::all_reduce) == 1 && taps<20>::plan.collectives() == 2 &&
               soundness::is_sound(taps<20>::plan));
 
+// Where they do not lie together, the lesser of the two is fetched: here the second, for the elements that the first's blocks have.
+inline constexpr auto dilated = [](auto&, auto x, auto w) { return gs::conv<"BXI,BxO->XIO">(x, w, {{.low = 1, .step = 2}}); };
+template <int I, int O>
+using border = gs::program<dilated, gs::mesh<gs::axis<"x", 2>>, in<"BXI", P<none, "x", none>>, in<"BKO", P<none, "x", none>>, gs::extent<'B', 64>,
+                           gs::extent<'X', 8>, gs::extent<'K', 4>, gs::extent<'I', I>, gs::extent<'O', O>>;
+/// Which operand of the convolution is held through a window: 1 the first, 2 the second.
+constexpr int fetched(const gs::plan_view& p) {
+  int which = 0;
+  for (const gs::node& n : p.steps)
+    for (int i = 0; n.kind == op::convolution && i < 2; ++i)
+      if (!p.at(n.input(i)).windows.empty()) which += i + 1;
+  return which;
+}
+static_assert(fetched(border<64, 8>::plan) == 2 && border<64, 8>::plan.collectives() == 2 && soundness::is_sound(border<64, 8>::plan));
+static_assert(fetched(border<8, 64>::plan) == 1 && border<8, 64>::plan.collectives() == 2 && soundness::is_sound(border<8, 64>::plan));
+
 }  // namespace
