@@ -46,17 +46,15 @@ constexpr bool moves_right(const gs::plan_view& p, const gs::node& s) {
          is_legal_move(s.kind, std::uint32_t(s.attr.integer[0]), from.layout, to.layout);
 }
 
-/// The factors of a step's operand, of dims that are read through a window over cut taps those of the taps.
+/// The factors of a step's operand, of dims that are read through a window and cut as the taps those of the taps.
 constexpr gs::short_list read_factors(const gs::plan_view& p, const gs::node& s, int operand) {
   gs::short_list factors = s.loops.in[std::size_t(operand)];
-  const auto is_cut = [&](std::int32_t v, const gs::short_list& of, int factor) {
-    const int d = of.find(factor);
-    return d >= 0 && !p.at(v).layout[d].empty();
+  const auto cut = [&](int factor) {
+    if (const int d = s.loops.out[0].find(factor); d >= 0) return p.at(s.output()).layout[d];
+    return p.at(s.input(1)).layout[s.loops.in[1].find(factor)];
   };
   for (int d = 0; d < factors.size(); ++d)
-    if (const int tap = gs::tap_factor(s, operand, d), f = factors[d]; tap >= 0 && !p.at(s.input(operand)).layout[d].empty() &&
-        !is_cut(s.input(1), s.loops.in[1], f) && !is_cut(s.output(), s.loops.out[0], f))
-      factors.set(d, tap);
+    if (const int tap = gs::tap_factor(s, operand, d); tap >= 0 && p.at(s.input(operand)).layout[d] != cut(factors[d])) factors.set(d, tap);
   return factors;
 }
 

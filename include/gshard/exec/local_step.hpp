@@ -28,6 +28,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <functional>
 #include <span>
 #include <string>
@@ -170,6 +171,11 @@ class local_step {
               a = n_.attr](const run_context& run) {
         kernel::adam<T>(p, g, m, v, count, double(*rate), a.number[0], a.number[1], a.number[2], a.number[3],
                         std::int64_t(run.step) + 1);
+      };
+    else if constexpr (Kind == op::carry)
+      return [from = in_value(n_.inputs - 1).data[device_], to = out_value(0).data[device_],
+              bytes = out_value(0).bytes(device_)](const run_context&) {
+        if (bytes > 0 && from != to) std::memcpy(to, from, std::size_t(bytes));
       };
     else if constexpr (Kind == op::reshape) return check_reshape();
     else if constexpr (Kind == op::annotate) return {};

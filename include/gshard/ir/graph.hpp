@@ -159,6 +159,7 @@ struct graph {
   list<window> windows = {window{}};
   list<parameter> parameters;
   list<port> inputs, outputs;
+  std::int32_t loops = 0;  // whose turns are counted at run time; they are numbered from 1
   diagnostic problem;
 
   constexpr const value& at(std::int32_t id) const { return values[std::size_t(id)]; }

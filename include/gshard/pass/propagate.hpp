@@ -60,6 +60,7 @@ constexpr int level_of(const graph& g, const node& n) {
     case op::scale:
     case op::cast:
     case op::annotate:
+    case op::carry:
     case op::dropout:
     case op::reshape:
     case op::softmax:
@@ -167,7 +168,7 @@ constexpr void propagate(graph& g, const extents& e) {
     };
     for (const parameter& p : g.parameters) start(p.value);
     for (const node& n : g.nodes)
-      if (n.kind == op::annotate) start(n.output());
+      if (n.kind == op::annotate || n.kind == op::carry) start(n.output());
     for (const port& p : g.inputs) start(p.value);
     for (int level = 0; level < levels;) {
       if (next[level] == queues[level].size()) {
