@@ -313,6 +313,11 @@ class local_step {
       a.factor[at] = n_.loops.in[0][d];
       if (window_of(n_, 0, d) == 0) continue;
       a.tap_factor[at] = n_.attr.dims[d] - 1;
+      if (const int tap = tap_factor(n_, 0, d); tap >= 0) {
+        const interval taps = block_of_factor(tap);
+        a.windows[at].low += a.windows[at].step * taps.begin;
+        a.windows[at].taps = taps.size();
+      }
       const interval block = block_of_factor(a.factor[at]);
       a.indices.offset[at] = block.begin;
       a.indices.extent[at] = block.size();
