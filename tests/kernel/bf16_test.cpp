@@ -9,13 +9,13 @@
 #include <limits>
 #include <random>
 
-using gshard::kernel::to_bf16, gshard::kernel::to_float;
+using gshard::kernel::bf16, gshard::kernel::to_bf16, gshard::kernel::to_float;
 
 TEST_CASE("bf16: what it can hold comes back as it was") {
   for (std::uint32_t bits = 0; bits < 0x10000; ++bits) {
-    const float x = to_float({std::uint16_t(bits)});
+    const float x = to_float(bf16(bits));
     if (std::isnan(x)) CHECK(std::isnan(to_float(to_bf16(x))));
-    else CHECK(to_bf16(x).bits == bits);
+    else CHECK(to_bf16(x) == bf16(bits));
   }
 }
 
@@ -27,11 +27,11 @@ TEST_CASE("bf16: the nearest, of two the even one") {
   for (int i = 0; i < 100000; ++i) {
     const float x = std::bit_cast<float>(std::uint32_t(gen()));
     if (!std::isfinite(x)) continue;
-    const std::uint16_t near = to_bf16(x).bits;
-    const double found = to_float({near});
+    const bf16 near = to_bf16(x);
+    const double found = to_float(near);
     if (std::isinf(found)) continue;
     for (const int step : {-1, 1})
-      if (const double other = to_float({std::uint16_t(near + step)}); !std::isnan(other)) CHECK(std::abs(found - double(x)) <= std::abs(other - double(x)));
+      if (const double other = to_float(bf16(int(near) + step)); !std::isnan(other)) CHECK(std::abs(found - double(x)) <= std::abs(other - double(x)));
   }
 }
 

@@ -6,17 +6,16 @@
 
 namespace gshard { inline namespace v0 { namespace kernel {
 
-/// The upper half of a float, rounded to nearest, ties to even: 8 bits of exponent, 8 of precision. NaNs stay NaNs.
-struct bf16 {
-  std::uint16_t bits;
-};
+/// The upper half of a float, rounded to nearest, ties to even: 8 bits of exponent, 8 of precision. NaNs stay NaNs. An enum, because
+/// compilers copy no structs in vectors.
+enum class bf16 : std::uint16_t {};
 
 constexpr bf16 to_bf16(float x) {
   const auto word = std::bit_cast<std::uint32_t>(x);
   const std::uint32_t rounded = word + 0x7fffu + ((word >> 16) & 1u);
   const bool is_nan = (word & 0x7fffffffu) > 0x7f800000u;
-  return {std::uint16_t((is_nan ? word | 0x400000u : rounded) >> 16)};
+  return bf16((is_nan ? word | 0x400000u : rounded) >> 16);
 }
-constexpr float to_float(bf16 x) { return std::bit_cast<float>(std::uint32_t(x.bits) << 16); }
+constexpr float to_float(bf16 x) { return std::bit_cast<float>(std::uint32_t(x) << 16); }
 
 }}}  // namespace gshard::v0::kernel
