@@ -114,6 +114,20 @@ constexpr bool is_legal(const gs::sharding& s) {
   return s.open == 0;
 }
 
+/// A reshape of a dim that its first axes cut into single rows: the others cut the rows, before and after.
+constexpr bool keeps_rows(const gs::plan_view& p, const gs::node& s) {
+  if (s.kind != op::reshape || (s.attr.integer[1] != 1 && s.attr.integer[1] != -1)) return false;
+  const bool merges = s.attr.integer[1] == 1;
+  const gs::sharding &apart = p.at(merges ? s.input(0) : s.output()).layout, &whole = p.at(merges ? s.output() : s.input(0)).layout;
+  const int at = s.attr.integer[0];
+  gs::sharding joined = whole;
+  joined[at] = apart[at];
+  for (int i = 0; i < apart[at + 1].size(); ++i) joined[at].push_back(apart[at + 1][i]);
+  for (int d = 0; d < whole.rank; ++d)
+    if (d != at) joined[d] = apart[d + (d > at)];
+  return joined == whole && !whole.partial && !apart.partial;
+}
+
 constexpr bool is_sound(const gs::plan_view& p) {
   std::vector<char> made(p.values.size(), 0);
   std::vector<std::int32_t> holds(p.values.size(),
@@ -137,7 +151,7 @@ constexpr bool is_sound(const gs::plan_view& p) {
       made[std::size_t(s.output(o))] = 1;
     }
     const bool moves = (gs::traits(s.kind).collective && s.kind != op::looped_einsum) || s.kind == op::slice;
-    if (s.kind != op::annotate && !(moves ? moves_right(p, s) : lies_right(p, s))) return false;
+    if (s.kind != op::annotate && !(moves ? moves_right(p, s) : lies_right(p, s) || keeps_rows(p, s))) return false;
   }
   for (const gs::port& q : p.outputs)
     if (!can_be_read(q.value)) return false;

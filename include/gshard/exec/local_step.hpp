@@ -360,9 +360,25 @@ class local_step {
     std::int64_t before = 1, after = 1;
     for (const std::int64_t e : in_value(0).extents) before *= e;
     for (const std::int64_t e : out_value(0).extents) after *= e;
+    if (before != after) check_shards();
     if (before != after)
       throw error("reshape: a tensor of " + std::to_string(before) + " elements cannot have dims of " + std::to_string(after));
     return {};
+  }
+  /// Where a dim is taken apart into the shards of its devices: says that they do not divide it.
+  void check_shards() const {
+    const int at = n_.attr.integer[0];
+    const bool merges = n_.attr.integer[1] > 0;
+    const dim_list &apart = plan_.at(merges ? n_.input(0) : n_.output()).dims, &whole = plan_.at(merges ? n_.output() : n_.input(0)).dims;
+    const dim& devices = plan_.dims[std::size_t(apart[at])];
+    if (devices.what != dim::kind::blocks) return;
+    std::string axes;
+    for (int a = 0; a < plan_.mesh.rank(); ++a)
+      if ((devices.first >> a) & 1u) axes += (axes.empty() ? "\"" : ", \"") + std::string(plan_.mesh.name(a)) + "\"";
+    const char letter = plan_.dims[std::size_t(whole[at])].letter;
+    throw error("per_shard: dim " + (letter ? std::string("'") + letter + "'" : std::to_string(at)) + " of extent " +
+                std::to_string(sizes_.dim(whole[at])) + " is not cut into equal shards by the " + std::to_string(sizes_.dim(apart[at])) +
+                " devices along " + axes);
   }
   action bind_cast() const {
     const std::int64_t count = out_value(0).elements(device_);

@@ -220,13 +220,14 @@ class partitioner : work_sharing {
     result_.steps.push_back(step);
   }
   /// A reshape of a dim whose axes cut it, or its first part, into single rows, which further axes cut: each device has part of one row
-  /// before and after, and keeps it. Needs the number of rows. False if that is not so.
+  /// before and after, and keeps it. Needs the number of rows, or that they count devices. False if that is not so.
   constexpr bool place_rows(const node& n) {
     const int at = n.attr.integer[0], direction = n.attr.integer[1];
     if (direction != 1 && direction != -1) return false;
     const std::int32_t operand = first_[std::size_t(n.input(0))];
     const sharding from = version(operand).layout;
     const dim_list& parts = g_.at(direction > 0 ? n.input(0) : n.output()).dims;  // of the side where rows are a dim
+    const std::uint32_t counted = devices_counted(parts[at]);
     short_list rows, rest;
     if (direction > 0) {
       rows = from[at];
@@ -234,13 +235,14 @@ class partitioner : work_sharing {
     } else {
       std::int64_t cuts = 1;
       for (int i = 0; i < from[at].size(); ++i) {
-        (cuts < e_.dim(parts[at]) ? rows : rest).push_back(from[at][i]);
+        const bool more = counted ? (counted >> from[at][i]) & 1u : cuts < e_.dim(parts[at]);
+        (more && rest.empty() ? rows : rest).push_back(from[at][i]);
         if (rest.empty()) cuts *= e_.axis(from[at][i]);
       }
     }
-    if (from.partial || rows.empty() || rest.empty() || (rows.mask() & ~e_.known_axes) || !e_.knows_dim(parts[at]) ||
-        e_.devices(rows.mask()) != e_.dim(parts[at]))
-      return false;
+    if (from.partial || rows.empty() || rest.empty()) return false;
+    const bool known = (rows.mask() & ~e_.known_axes) == 0 && e_.knows_dim(parts[at]) && e_.devices(rows.mask()) == e_.dim(parts[at]);
+    if (!known && counted != rows.mask()) return false;
     sharding to = sharding::replicated(g_.at(n.output()).rank());
     for (int d = 0; d < to.rank; ++d) {
       const int source = d <= at ? d : d - at > (direction > 0 ? 0 : 1) ? d + direction : d;

@@ -57,6 +57,18 @@ class work_sharing : protected tensor_versions {
     }
   };
 
+  /// The axes whose devices a dim counts: cut over them, it has one index on each.
+  constexpr std::uint32_t devices_counted(int dim) const {
+    const gshard::dim& d = g_.dims[std::size_t(dim)];
+    return d.what == dim::kind::blocks && d.number == 1 ? d.first : 0u;
+  }
+  /// Whether a device's block of a dim is what its block of another dim reads. The rows of two dims that are one are its blocks where the
+  /// first dim counts them: they divide it, or the program is not bound.
+  constexpr bool reads_own_block(const window& w, int dim, const short_list& axes) const {
+    const bool rows = w.stride_dim != window::none && w.stride_dim == w.taps_dim;
+    return (rows && !axes.empty() && devices_counted(w.over) == axes.mask()) || reads_its_block(w, dim, axes, e_);
+  }
+
   /// The layout in which a node with these cuts takes or leaves a tensor.
   static constexpr sharding layout_of(const short_list& dims, const cut_table& cuts, const pending_parts& pending) {
     sharding s;
@@ -77,7 +89,7 @@ class work_sharing : protected tensor_versions {
       const int w = window_of(n, i, d);
       const bool whole = h.layout[d].empty();
       const window& read = g_.windows[std::size_t(w)];
-      const bool needed = w && (whole ? reads_less(read, dims[d], e_) : !reads_its_block(read, dims[d], h.layout[d], e_));
+      const bool needed = w && (whole ? reads_less(read, dims[d], e_) : !reads_own_block(read, dims[d], h.layout[d]));
       h.windows.push_back(needed ? w : 0);
       (whole ? less : any) |= needed;
     }
@@ -96,7 +108,7 @@ class work_sharing : protected tensor_versions {
     dim_list windows;
     if (n.kind != op::reshape || n.attr.integer[1] != 1) return windows;
     const int at = n.attr.integer[0], w = n.attr.integer[2];
-    if (made[at].empty() || reads_its_block(g_.windows[std::size_t(w)], g_.at(n.output()).dims[at], made[at], e_)) return windows;
+    if (made[at].empty() || reads_own_block(g_.windows[std::size_t(w)], g_.at(n.output()).dims[at], made[at])) return windows;
     for (int d = 0; d < made.rank; ++d) windows.push_back(d == at ? w : 0);
     return windows;
   }

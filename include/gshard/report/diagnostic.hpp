@@ -38,6 +38,12 @@ constexpr std::string_view sentence(fault what) {
     case fault::no_terms: return "no layer has given an auxiliary loss";
     case fault::read_after_update: return "a parameter is read after it was updated in place";
     case fault::not_annotated: return "an operand of a local function must be annotated in all its dims";
+    case fault::no_device_dim:
+      return "a tensor lacks the dim that counts the devices along an axis, which verbs of shards and a spec with that axis need";
+    case fault::device_dim_left:
+      return "the result of a per_shard region differs between the devices along its axis, and its spec does not name that axis";
+    case fault::axis_not_first:
+      return "the axis of a per_shard region cuts a dim after another axis: regions are entered from a dim's first axis to its last";
     case fault::no_such_assignment:
       return "no cut over axes of the mesh (of static extents) puts the pieces of a tensor on the devices of an assignment";
     case fault::implicit_gather: return "an operand would be gathered unsaid (visible): annotate it, or say may_move(operand)";
@@ -76,6 +82,9 @@ inline std::string words(const diagnostic& d) {
     case fault::wrong_type: return about + ", operand " + number(d.first);
     case fault::implicit_gather:
     case fault::implicit_move: return about + ", operand " + number(d.first) + ", over " + word + ", line " + number(d.second);
+    case fault::no_device_dim:
+    case fault::device_dim_left:
+    case fault::axis_not_first: return about + ", over " + word;
     case fault::implicit_sum: return about + ", over " + word + ", line " + number(d.second);
     case fault::does_not_divide:
       return "dim " + word + " of " + about + ": " + number(d.first) + " cut into " + number(d.second);

@@ -182,6 +182,12 @@ class builder {
       d.second_times = 0;
     }
     if (d.first_times == 0) return fixed_dim(d.number > 0 ? d.number / d.divisor : 0);
+    if (const dim inner = program.dims[d.first]; d.second_times == 0 && inner.what == dim::kind::linear && inner.divisor == 1 &&
+                                                 inner.second_times == 0 && inner.first_times > 0 && inner.number >= 0) {
+      d.number += d.first_times * inner.number;  // what is added to a dim is taken away again: the dim itself
+      d.first_times *= inner.first_times;
+      d.first = inner.first;
+    }
     if (d.first_times == 1 && d.second_times == 0 && d.number == 0 && d.divisor == 1) return d.first;
     return intern(d);
   }
