@@ -6,8 +6,10 @@
 #include <gshard/comm/mpi.hpp>
 #include <gshard/nn/moe.hpp>
 #include <gshard/optim/adam.hpp>
+#include <gshard/pass/differentiate.hpp>
 #include <gshard/trace/along.hpp>
 #include <gshard/trace/convolution.hpp>
+#include <gshard/trace/manual.hpp>
 #include <gshard/trace/reduce.hpp>
 #include <gshard/trace/shape.hpp>
 #include <gshard/trace/window.hpp>
@@ -187,4 +189,23 @@ TEST_CASE("mpi: windows, order and reductions to the same bits as simulated, als
       if (mesh.size() > 1) s.layouts[0][1].push_back(1);
       compare(real, t, s, run_graph::random_sources(t, dims, 2), 2);
     }
+}
+
+TEST_CASE("mpi: regions of verbs on shards, and their gradients, to the same bits as simulated") {
+  const run_graph::traced t = run_graph::trace({{"AB"}}, [](const scope&, given x) {
+    const symbol y = gs::per_shard<"x", gs::P<"x", gs::none>>([](symbol s) {
+      const symbol h = gs::halo<"x", 1, 1>(s, 1), top = gs::all_reduce<"x">(gs::reduce_max<"XaB->XB">(s), gs::reduction::max);
+      const symbol there = gs::all_to_all<"x">(gs::shift<"x">(s, 1), 2, 1);
+      const symbol back = gs::all_to_all<"x">(there * there, 1, 2);
+      return back + gs::pad(h, 1, 0, -2) + gs::reduce_scatter<"x">(gs::einsum<"AB,XaB->XAB">(gs::all_gather<"x">(s, 1), s), 1) - top;
+    }, gs::annotate<gs::P<"x", gs::none>>(x[0]));
+    return symbols{y, gs::gradients(gs::sum(y * y), x)[0]};
+  });
+  const gs::dims dims{{'A', 24}, {'B', 12}};
+  for (const std::vector<int>& mesh : meshes()) {
+    const auto real = std::make_shared<gs::mpi_backend>(MPI_COMM_WORLD, mesh);
+    run_graph::setting s{.mesh = mesh, .dims = dims, .layouts = {}};
+    for (const std::int32_t v : t.free) s.layouts.push_back(t.graph.at(v).layout);
+    compare(real, t, s, run_graph::random_sources(t, dims, 4), 2);
+  }
 }

@@ -332,6 +332,8 @@ class local_step {
     const bound_value &x = in_value(0), &y = out_value(0);
     for (int d = 0; d < x.rank() && n_.attr.integer[0]; ++d) {
       const auto at = std::size_t(d);
+      if (y.extents[at] > 0 && w[at].position(0) < 0)
+        throw error("slice: index " + std::to_string(w[at].position(0)) + " is before the first of dim " + std::to_string(d));
       if (y.extents[at] > 0 && w[at].position(y.extents[at] - 1) >= x.extents[at])
         throw error("slice: index " + std::to_string(w[at].position(y.extents[at] - 1)) + " is beyond the extent " + std::to_string(x.extents[at]) +
                     " of dim " + std::to_string(d));

@@ -59,11 +59,11 @@ constexpr bool check_program() {
   static_assert(holds<What != fault::not_annotated, operation, operand_number<D.first>>,
                 "gshard: an operand of a local function must be annotated in all its dims");
   static_assert(holds<What != fault::no_device_dim, operation, over_axis<detail_word>>,
-                "gshard: a tensor lacks the dim that counts the devices along an axis, which verbs of shards and a spec with that axis need");
+                "gshard: a tensor lacks the dim that counts the devices along an axis: verbs on shards, and specs with that axis, need it");
   static_assert(holds<What != fault::device_dim_left, operation, over_axis<detail_word>>,
-                "gshard: the result of a per_shard region differs between the devices along its axis, and its spec does not name that axis");
+                "gshard: the result of a per_shard region differs between the devices along its axis, which its spec does not name");
   static_assert(holds<What != fault::axis_not_first, operation, over_axis<detail_word>>,
-                "gshard: the axis of a per_shard region cuts a dim after another axis: regions are entered from a dim's first axis to its last");
+                "gshard: the axis of a per_shard region cuts a dim after another axis: enter the regions of a dim's axes in their order");
   static_assert(holds<What != fault::no_such_assignment, operation, axes>,
                 "gshard: no cut over axes of the mesh (of static extents) puts the pieces of a tensor on the devices of an assignment");
   static_assert(holds<What != fault::implicit_gather, operation, operand_number<D.first>, over_axis<detail_word>, at_line<D.second>>,

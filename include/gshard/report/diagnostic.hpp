@@ -39,11 +39,11 @@ constexpr std::string_view sentence(fault what) {
     case fault::read_after_update: return "a parameter is read after it was updated in place";
     case fault::not_annotated: return "an operand of a local function must be annotated in all its dims";
     case fault::no_device_dim:
-      return "a tensor lacks the dim that counts the devices along an axis, which verbs of shards and a spec with that axis need";
+      return "a tensor lacks the dim that counts the devices along an axis: verbs on shards, and specs with that axis, need it";
     case fault::device_dim_left:
-      return "the result of a per_shard region differs between the devices along its axis, and its spec does not name that axis";
+      return "the result of a per_shard region differs between the devices along its axis, which its spec does not name";
     case fault::axis_not_first:
-      return "the axis of a per_shard region cuts a dim after another axis: regions are entered from a dim's first axis to its last";
+      return "the axis of a per_shard region cuts a dim after another axis: enter the regions of a dim's axes in their order";
     case fault::no_such_assignment:
       return "no cut over axes of the mesh (of static extents) puts the pieces of a tensor on the devices of an assignment";
     case fault::implicit_gather: return "an operand would be gathered unsaid (visible): annotate it, or say may_move(operand)";

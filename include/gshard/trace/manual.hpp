@@ -14,7 +14,6 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <initializer_list>
 #include <string_view>
 #include <tuple>
 #include <utility>
@@ -45,7 +44,7 @@ constexpr sharding with_dim(const sharding& s, int at, const short_list& axes) {
   ++t.rank;
   for (int d = at; d < s.rank; ++d) t[d + 1] = s[d];
   t[at] = axes;
-  t.open = std::uint8_t((s.open & ((1u << at) - 1u)) | ((s.open >> at) << (at + 1)));
+  t.open = std::uint8_t((s.open & ((1u << at) - 1u)) | (unsigned(s.open) >> at << (at + 1)));
   return t;
 }
 constexpr sharding without_dim(const sharding& s, int at) {
@@ -53,7 +52,7 @@ constexpr sharding without_dim(const sharding& s, int at) {
   --t.rank;
   for (int d = at; d < t.rank; ++d) t[d] = s[d + 1];
   t[t.rank] = {};
-  t.open = std::uint8_t((s.open & ((1u << at) - 1u)) | ((s.open >> (at + 1)) << at));
+  t.open = std::uint8_t((s.open & ((1u << at) - 1u)) | (unsigned(s.open) >> (at + 1) << at));
   return t;
 }
 
@@ -212,7 +211,8 @@ constexpr symbol emit_shift(symbol t, std::string_view axis, int by, bool wrap) 
   if (b.failed()) return b.nothing();
   const int devices = s.t.get().dims[s.at];
   b.place.said = true;
-  const symbol y = wrap ? emit_moved(op::roll, s.t, s.at, roll_window(devices, by)) : emit_moved(op::pad, s.t, s.at, pad_window(b, devices, by, -by, 0));
+  const symbol y = wrap ? emit_moved(op::roll, s.t, s.at, roll_window(devices, by))
+                        : emit_moved(op::pad, s.t, s.at, pad_window(b, devices, by, -by, 0));
   b.place.said = false;
   return y;
 }
@@ -286,7 +286,8 @@ constexpr auto per_shard(const Body& body, here first, Symbols... rest) {
   } else {
     std::array<symbol, sizeof...(Specs)> results{};
     results.fill(b.nothing());
-    if (!b.failed()) results = std::apply([](const auto&... y) { return std::array<symbol, sizeof...(Specs)>{y...}; }, std::apply(body, entered));
+    const auto listed = [](const auto&... y) { return std::array<symbol, sizeof...(Specs)>{y...}; };
+    if (!b.failed()) results = std::apply(listed, std::apply(body, entered));
     return [&]<std::size_t... I>(std::index_sequence<I...>) {
       return std::tuple{leave(results[I], Specs{})...};
     }(std::make_index_sequence<sizeof...(Specs)>{});

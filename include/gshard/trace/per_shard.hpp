@@ -79,10 +79,10 @@ constexpr symbol per_shard_as(const dim_list& dims, symbol first, Symbols... res
 
 }  // namespace detail
 
-/// per_shard<f, "BM", P<"data", none>>(x, ...): a C++ function of the shards of every device. f(local_shard<const T> x, ..., local_shard<T> result) is called on each device with
-/// its shards of the operands, which lie as they are annotated, and fills its shard of the result, which has the dims and the layout that
-/// are declared; `partial<"axis">` in it declares that results of devices along the axis are to be added. At most 5 operands of one type.
-/// Communicates what brings the operands to their annotations; f itself communicates nothing.
+/// per_shard<f, "BM", P<"data", none>>(x, ...): a C++ function of the shards of every device. f(local_shard<const T> x, ...,
+/// local_shard<T> result) is called on each device with its shards of the operands, which lie as they are annotated, and fills its shard
+/// of the result, which has the dims and the layout that are declared; `partial<"axis">` in it declares that results of devices along the
+/// axis are to be added. At most 5 operands of one type. Communicates what brings the operands to their annotations.
 /// Has no gradient. Compile time: that every operand is annotated in all its dims.
 /// @see manual.hpp for regions made of verbs, with collectives and gradients
 template <auto F, fixed_string Letters, class Spec, class... Symbols>
