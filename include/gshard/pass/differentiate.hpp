@@ -123,7 +123,7 @@ class differentiator {
       case op::reshape: return add(n.input(0), emit_reshape_back(n, in(n, 0), dy));
       case op::annotate: {
         const value like = (n.attr.integer[1] != 0 ? in(n, 0) : out(n)).get();
-        return add(n.input(0), emit_annotate(dy, like.layout, like.priority, n.attr.integer[0] != 0));
+        return add(n.input(0), emit_annotate(dy, like.layout, like.priority, n.attr.integer[0] != 0, n.loops.in[0] == n.loops.out[0]));
       }
       case op::dropout: return add(n.input(0), emit_dropout(dy, n.attr.number[0], n.attr.integer[0]));
       case op::top2_gating: return pull_back_gating(n);
