@@ -25,6 +25,8 @@ constexpr bool is_legal_move(op kind, std::uint32_t axes, const gs::sharding& fr
   }
   const std::uint32_t completed = from.partial & ~std::uint32_t(to.partial), cut = to.used() & ~from.used();
   if (axes == 0 || from.rank != to.rank || (to.partial & ~from.partial)) return false;
+  if (from.order | to.order)  // over all axes
+    return !completed && !to.partial && (kind != op::slice || (finer && (from.order == to.order || !from.used()))) && (kind != op::all_gather || coarser);
   switch (kind) {
     case op::slice: return finer && !completed && cut == axes;
     case op::all_gather: return coarser && !completed && axes == (from.used() & ~to.used());
@@ -64,6 +66,7 @@ constexpr bool lies_right(const gs::plan_view& p, const gs::node& s) {
   std::array<bool, 16> known{};
   std::uint32_t used = 0, pending = 0;
   const auto agrees = [&](const gs::value& v, const gs::short_list& factors) {
+    if (v.layout.order) return false;  // operations are computed in the mesh's order
     for (int d = 0; d < v.rank(); ++d) {
       const auto f = std::size_t(factors[d]);
       if (known[f]) {
@@ -105,6 +108,7 @@ constexpr bool lies_right(const gs::plan_view& p, const gs::node& s) {
 
 /// Layouts are legal: no axis twice, no open dims, no axis that cuts and is pending.
 constexpr bool is_legal(const gs::sharding& s) {
+  if (s.order && (s.partial || !s.used())) return false;
   std::uint32_t seen = s.partial;
   for (int d = 0; d < s.rank; ++d)
     for (int i = 0; i < s[d].size(); ++i) {

@@ -37,12 +37,15 @@ std::vector<T> to_global(const parameter_store& store, std::string_view name) {
   const detail::bound_value& from = detail::parameter_of<T>(store, name);
   detail::bound_value to = from;
   to.layout = sharding::replicated(to.rank());
+  to.positions.clear();
   std::vector<buffer> room;
   for (std::size_t i = 0; i < to.places.size(); ++i) {
     to.places[i] = place(to.extents, to.layout, on.on().extents(), on.devices()[i]);
     to.data[i] = room.emplace_back(to.bytes(i)).data();
   }
-  detail::collective_step(op::all_gather, on, from.layout.used(), from, to, nullptr)();
+  // In an order of their own, any devices may hold copies of each other's shards.
+  if (from.positions.empty()) detail::collective_step(op::all_gather, on, from.layout.used(), from, to, nullptr)();
+  else detail::collective_step(op::all_to_all, on, (1u << on.on().extents().size()) - 1u, from, to, nullptr)();
   return {to.as<const T>(0), to.as<const T>(0) + to.elements(0)};
 }
 

@@ -142,6 +142,7 @@ struct graph {
   list<value> values;
   list<node> nodes;
   list<window> windows = {window{}};
+  list<int> orders;  // of the devices: rows of device_orders
   list<parameter> parameters;
   list<port> inputs, outputs;
   diagnostic problem;

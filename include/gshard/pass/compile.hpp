@@ -40,9 +40,10 @@ struct plan_tables {
   list<parameter> parameters;
   list<port> inputs, outputs;
   list<window> windows;
+  list<int> orders;
   diagnostic problem;
 
-  constexpr plan_view view() const { return {mesh, dims, values, lifetimes, steps, parameters, inputs, outputs, windows}; }
+  constexpr plan_view view() const { return {mesh, dims, values, lifetimes, steps, parameters, inputs, outputs, windows, orders}; }
 };
 
 namespace detail {
@@ -89,6 +90,7 @@ constexpr plan_tables compile(Graph& g, const mesh_shape& mesh, const compile_op
   }
   p.dims = g.dims;
   p.windows = g.windows;
+  p.orders = g.orders;
   for (dim& d : p.dims)
     if (const std::int64_t known = d.what == dim::kind::bound ? options.known.find(d.letter) : -1; known > 0) d.number = known;
   p.problem = g.problem;

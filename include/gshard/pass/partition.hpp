@@ -96,7 +96,9 @@ class partitioner : work_sharing {
       value& source = g_.at(n.input(0));
       if (source.producer < 0 || uses[std::size_t(n.input(0))] != 1) continue;
       const node& maker = g_.nodes[std::size_t(source.producer)];
-      if (maker.kind != op::annotate && !lies_as_made(maker)) source.layout = g_.at(n.output()).layout;
+      if (maker.kind == op::annotate || lies_as_made(maker)) continue;
+      source.layout = g_.at(n.output()).layout;
+      source.layout.order = 0;  // operations are computed in the mesh's order
     }
   }
   constexpr void find_completed(const list<char>& live, bool keep_pending_outputs) {
@@ -241,7 +243,7 @@ class partitioner : work_sharing {
         if (rest.empty()) cuts *= e_.axis(from[at][i]);
       }
     }
-    if (from.partial || rows.empty() || rest.empty()) return false;
+    if (from.partial || from.order || rows.empty() || rest.empty()) return false;
     const bool known = (rows.mask() & ~e_.known_axes) == 0 && e_.knows_dim(parts[at]) && e_.devices(rows.mask()) == e_.dim(parts[at]);
     if (!known && counted != rows.mask()) return false;
     sharding to = sharding::replicated(g_.at(n.output()).rank());

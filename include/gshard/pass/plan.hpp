@@ -29,6 +29,7 @@ struct plan_view {
   list_view<parameter> parameters;
   list_view<port> inputs, outputs;
   list_view<window> windows{};
+  list_view<int> orders{};  // rows of device_orders
 
   constexpr const value& at(std::int32_t v) const { return values[std::size_t(v)]; }
 
@@ -48,6 +49,8 @@ struct plan_view {
   constexpr std::int64_t bytes_received(const node& step, const extents& e) const {
     if (!traits(step.kind).collective) return 0;
     const auto axes = std::uint32_t(step.attr.integer[0]);
+    if (step.kind != op::looped_einsum && (at(step.input(0)).layout.order | at(step.output()).layout.order))
+      return bytes_between_orders(at(step.input(0)), at(step.output()), orders, e);
     if (step.kind != op::looped_einsum) return gshard::bytes_received(step.kind, axes, at(step.input(0)), at(step.output()), windows, e);
     const value& v = at(traveller(step));
     const sharding whole = v.layout.without(axes);

@@ -139,11 +139,11 @@ constexpr plan_tables build_program() {
 }
 
 struct plan_sizes {
-  std::size_t dims, values, steps, parameters, inputs, outputs, windows;
+  std::size_t dims, values, steps, parameters, inputs, outputs, windows, orders;
 
   constexpr bool fit(const plan_sizes& room) const {
     return dims <= room.dims && values <= room.values && steps <= room.steps && parameters <= room.parameters && inputs <= room.inputs &&
-           outputs <= room.outputs && windows <= room.windows;
+           outputs <= room.outputs && windows <= room.windows && orders <= room.orders;
   }
 };
 
@@ -183,6 +183,7 @@ struct plan_arrays {
   std::array<Place<port>, N.inputs> inputs{};
   std::array<Place<port>, N.outputs> outputs{};
   std::array<Place<window>, N.windows> windows{};
+  std::array<Place<int>, N.orders> orders{};
 
   /// Copies the first rows of other tables.
   template <class Tables>
@@ -195,11 +196,12 @@ struct plan_arrays {
     copy_rows(inputs.data(), p.inputs.data(), sizes.inputs);
     copy_rows(outputs.data(), p.outputs.data(), sizes.outputs);
     copy_rows(windows.data(), p.windows.data(), sizes.windows);
+    copy_rows(orders.data(), p.orders.data(), sizes.orders);
   }
 };
 
 /// Room for the plans that are made in one evaluation. A greater one is made twice: for its sizes, then into arrays of these.
-inline constexpr plan_sizes ample{256, 1 << 15, 1 << 15, 1 << 13, 64, 64, 256};
+inline constexpr plan_sizes ample{256, 1 << 15, 1 << 15, 1 << 13, 64, 64, 256, 256};
 
 /// What a plan comes in before its sizes are known: its tables, if there is room for them.
 struct plan_draft {
@@ -208,7 +210,7 @@ struct plan_draft {
   plan_arrays<ample, maybe_row> tables;
 
   constexpr explicit plan_draft(const plan_tables& p)
-      : sizes{p.dims.size(), p.values.size(), p.steps.size(), p.parameters.size(), p.inputs.size(), p.outputs.size(), p.windows.size()},
+      : sizes{p.dims.size(), p.values.size(), p.steps.size(), p.parameters.size(), p.inputs.size(), p.outputs.size(), p.windows.size(), p.orders.size()},
         problem(p.problem),
         tables(p, sizes.fit(ample) ? sizes : plan_sizes{}) {}
 };
@@ -236,7 +238,7 @@ class program {
   using inputs = decltype(std::tuple_cat(std::conditional_t<detail::is_input<Options>, std::tuple<Options>, std::tuple<>>{}...));
 
   static constexpr plan_view plan{Mesh::shape,         storage.dims,   storage.values, storage.lifetimes, storage.steps,
-                                  storage.parameters, storage.inputs, storage.outputs, storage.windows};
+                                  storage.parameters, storage.inputs, storage.outputs, storage.windows, storage.orders};
 };
 
 }}  // namespace gshard::v0

@@ -169,7 +169,7 @@ class tensor_versions {
     std::int64_t best = cost(of, wanted.layout) + exchange_cost(plain, goal);
     for (std::int32_t v = first_[std::size_t(of)]; v >= 0; v = next_[std::size_t(v)]) {
       const value& have = version(v);
-      if (have.layout.partial != wanted.layout.partial) continue;
+      if (have.layout.partial != wanted.layout.partial || have.layout.order) continue;
       std::int64_t c = 0;
       if (have.windows.empty()) c = exchange_cost(have, goal);
       else if (have.windows != wanted.windows || !have.layout.same_layout(wanted.layout)) continue;

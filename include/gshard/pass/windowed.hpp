@@ -2,6 +2,7 @@
 #pragma once
 
 #include <gshard/base/list_view.hpp>
+#include <gshard/ir/device_order.hpp>
 #include <gshard/ir/graph.hpp>
 #include <gshard/ir/window.hpp>
 #include <gshard/pass/cost.hpp>
@@ -137,6 +138,35 @@ constexpr std::int64_t shard_elements(const value& v, list_view<window> windows,
     if (n > most) most = n;
   });
   return most;
+}
+
+/// Bytes that the device receives that receives most where a tensor moves between layouts in orders of the devices.
+// A template, so that it costs only programs with such layouts.
+template <class Extents>
+constexpr std::int64_t bytes_between_orders(const value& from, const value& to, list_view<int> rows, const Extents& e) {
+  const device_orders orders{rows, int(e.devices(e.known_axes))};
+  const auto place_of = [&](int order, int device) {
+    detail::mesh_place at{};
+    int position = orders.position(order, device);
+    for (int a = max_axes; a-- > 0;) {
+      if (!((e.known_axes >> a) & 1u)) continue;
+      at[std::size_t(a)] = position % e.axis(a);
+      position /= e.axis(a);
+    }
+    return at;
+  };
+  std::int64_t most = 0;
+  for (int device = 0; device < orders.devices; ++device) {
+    const detail::mesh_place before = place_of(from.layout.order, device), after = place_of(to.layout.order, device);
+    std::int64_t wanted = 1, has = 1;
+    for (int d = 0; d < to.rank(); ++d) {
+      const interval goal = block_of(e.dim(to.dims[d]), to.layout[d], e.axes, after);
+      wanted *= goal.size();
+      has *= block_of(e.dim(from.dims[d]), from.layout[d], e.axes, before).common(goal).size();
+    }
+    if (wanted - has > most) most = wanted - has;
+  }
+  return most * size_of(to.type);
 }
 
 /// The same as bytes_received of two layouts, for tensors that may be held through windows.

@@ -53,6 +53,15 @@ inline std::string axes_of_mask(const plan_view& plan, std::uint32_t mask) {
   return s;
 }
 
+/// "3,2,1,0": the devices in an order of their own.
+inline std::string order_text(const plan_view& plan, int order) {
+  int devices = 1;
+  for (int a = 0; a < plan.mesh.rank(); ++a) devices *= plan.mesh.static_extent(a);
+  std::string s;
+  for (const int device : device_orders{plan.orders, devices}[order]) s.append(s.empty() ? "" : ",").append(std::to_string(device));
+  return s;
+}
+
 inline std::string pad(std::string s, std::size_t width) {
   s.resize(s.size() < width ? width : s.size(), ' ');
   return s;
@@ -60,7 +69,8 @@ inline std::string pad(std::string s, std::size_t width) {
 
 }  // namespace detail
 
-/// A tensor of a plan as text: `f32[E@expert,G,C,M]`; dims, the axes that cut them, and `+axis` where a sum is pending.
+/// A tensor of a plan as text: `f32[E@expert,G,C,M]`; dims, the axes that cut them, `+axis` where a sum is pending, and
+/// `+order(1,0)` where it lies in another order of the devices than the mesh's.
 inline std::string describe(const plan_view& plan, const value& v) {
   std::string s(v.type == dtype::f32 ? "f32" : v.type == dtype::f64 ? "f64" : "i32");
   s += '[';
@@ -71,6 +81,7 @@ inline std::string describe(const plan_view& plan, const value& v) {
   }
   s += ']';
   if (v.layout.partial) s.append("+").append(detail::axes_of_mask(plan, v.layout.partial));
+  if (v.layout.order) s.append("+order(").append(detail::order_text(plan, v.layout.order)).append(")");
   return s;
 }
 

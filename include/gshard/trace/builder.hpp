@@ -4,6 +4,7 @@
 #include <gshard/base/hash.hpp>
 #include <gshard/base/list.hpp>
 #include <gshard/base/list_view.hpp>
+#include <gshard/ir/device_order.hpp>
 #include <gshard/ir/equation.hpp>
 #include <gshard/ir/graph.hpp>
 #include <gshard/ir/mesh.hpp>
@@ -209,6 +210,25 @@ class builder {
     }
     program.windows.push_back(w);
     return int(program.windows.size()) - 1;
+  }
+  /// An order of the devices of the mesh, whose extents must be static: what a layout calls it.
+  constexpr std::uint8_t order_of(list_view<int> devices) {
+    bool own = true;
+    for (std::size_t i = 0; i < devices.size(); ++i) own = own && devices[i] == int(i);
+    if (own) return 0;
+    const auto known = int(program.orders.size() / devices.size());
+    const device_orders table{program.orders, int(devices.size())};
+    for (int k = 1; k <= known; ++k) {
+      bool same = true;
+      for (std::size_t i = 0; i < devices.size(); ++i) same = same && table[k][i] == devices[i];
+      if (same) return std::uint8_t(k);
+    }
+    if (known == 255) {
+      fail(fault::no_such_assignment, "order");
+      return 0;
+    }
+    program.orders.append(devices.data(), devices.size());
+    return std::uint8_t(known + 1);
   }
   /// The dims that a declaration such as "GSM" means.
   constexpr dim_list dims_of(std::string_view letters, std::string_view tensor) {
