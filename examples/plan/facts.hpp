@@ -52,7 +52,7 @@ namespace detail {
 
 inline tensor_facts facts_of(const planned& p, std::int32_t v) {
   const gs::value& value = p.at(v);
-  tensor_facts t{shape_of(value, p.sizes), {}};
+  tensor_facts t{shape_of(value, p.sizes, p.tables.orders), {}};
   std::int64_t most = -1;
   gs::detail::for_each_place(gs::detail::axes_of_windows(value), p.sizes, [&](const gs::detail::mesh_place& at) {
     std::vector<std::int64_t> local;

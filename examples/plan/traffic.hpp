@@ -64,7 +64,8 @@ class counter {
   }
   holding held(const gs::value& v, int device) const {
     holding h{};
-    const auto at = gs::coordinates_of(mesh(), device);
+    const gs::device_orders orders{p_.tables.orders, gs::device_count(mesh())};
+    const auto at = gs::coordinates_of(mesh(), orders.position(v.layout.order, device));
     for (int d = 0; d < v.rank(); ++d) h[std::size_t(d)] = gs::detail::held(v, d, p_.tables.windows, p_.sizes, at);
     return h;
   }

@@ -76,6 +76,12 @@ constexpr bool reads(const gs::short_list& l, std::initializer_list<int> values)
     if (i >= l.size() || l[i++] != v) return false;
   return i == l.size();
 }
+constexpr bool same(const gs::list<int>& l, std::initializer_list<int> values) {
+  std::size_t i = 0;
+  for (int v : values)
+    if (i >= l.size() || l[i++] != v) return false;
+  return i == l.size();
+}
 constexpr int count(const gs::graph& g, gs::op kind) {
   int n = 0;
   for (const gs::node& node : g.nodes) n += node.kind == kind;

@@ -31,7 +31,8 @@ class collective_step {
     const kernel::placement first = place_of(in_, 0);  // no shard is larger than the first
     most_ = kernel::element_count(first.rank, first.extent);
     for (std::size_t i = 0; i < parts_.size(); ++i) prepare(i);
-    stays_ = kind == op::slice || (!(in_.windows.empty() && out_.windows.empty()) && nothing_moves());
+    const bool is_plain = in_.windows.empty() && out_.windows.empty() && in_.positions.empty() && out_.positions.empty();
+    stays_ = kind == op::slice || (!is_plain && nothing_moves());
   }
 
   void operator()() {

@@ -14,11 +14,12 @@ using mesh = gs::mesh<gs::axis<"x", 2>, gs::axis<"y", 4>>;
 struct reading {
   gs::sharding layout;
   fault problem;
+  gs::list<int> orders{};
 };
 constexpr reading read(list pieces, list devices, const gs::mesh_shape& shape = mesh::shape) {
   gs::builder b = tracing::on(shape);
   const symbol x = tracing::input(b, "ABC"), y = gs::assign(x, pieces, devices);
-  return {y.id >= 0 ? y.get().layout : gs::sharding{}, b.program.problem.what};
+  return {y.id >= 0 ? y.get().layout : gs::sharding{}, b.program.problem.what, b.program.orders};
 }
 constexpr bool lies(const reading& r, list a, list b, list c) {
   return r.problem == fault::nothing && tracing::reads(r.layout[0], a) && tracing::reads(r.layout[1], b) && tracing::reads(r.layout[2], c);
@@ -30,8 +31,22 @@ static_assert(lies(read({1, 2, 4}, {0, 1, 2, 3, 4, 5, 6, 7}), {}, {0}, {1}));
 static_assert(lies(read({1, 4, 2}, {0, 4, 1, 5, 2, 6, 3, 7}), {}, {1}, {0}));
 static_assert(lies(read({8, 1, 1}, {0, 1, 2, 3, 4, 5, 6, 7}), {0, 1}, {}, {}));
 static_assert(lies(read({8, 1, 1}, {0, 4, 1, 5, 2, 6, 3, 7}), {1, 0}, {}, {}));
-// No axes do that; too few devices; extents that are not known.
-static_assert(read({8, 1, 1}, {7, 6, 5, 4, 3, 2, 1, 0}).problem == fault::no_such_assignment);
+// An order that no axes give is one of its own: over the axes that make the pieces.
+static_assert(lies(read({8, 1, 1}, {7, 6, 5, 4, 3, 2, 1, 0}), {0, 1}, {}, {}) && read({8, 1, 1}, {7, 6, 5, 4, 3, 2, 1, 0}).layout.order == 1);
+static_assert(tracing::same(read({1, 2, 4}, {1, 0, 2, 3, 4, 5, 6, 7}).orders, {1, 0, 2, 3, 4, 5, 6, 7}));
+static_assert(tracing::same(read({1, 4, 2}, {4, 0, 1, 5, 2, 6, 3, 7}).orders, {4, 1, 2, 3, 0, 5, 6, 7}));  // piece (i, j) is of position (j, i)
+static_assert(read({8, 1, 1}, {0, 4, 1, 5, 2, 6, 3, 7}).orders.empty());
+// Two of one order, and another one.
+static_assert([] {
+  gs::builder b = tracing::on(gs::mesh<gs::axis<"x", 3>>::shape);
+  const symbol x = tracing::input(b, "A");
+  const int first = gs::assign(x, {3}, {1, 0, 2}).get().layout.order, other = gs::assign(x, {3}, {1, 2, 0}).get().layout.order;
+  return first == 1 && other == 2 && gs::assign(x, {3}, {1, 0, 2}).get().layout.order == 1 && b.program.orders.size() == 6;
+}());
+// No axes make such pieces; devices that are not those of the mesh; too few of them; extents that are not known.
+static_assert(read({3, 1, 1}, {0, 1, 2}).problem == fault::no_such_assignment);
+static_assert(read({8, 1, 1}, {7, 6, 5, 4, 3, 2, 1, 1}).problem == fault::no_such_assignment);
+static_assert(read({8, 1, 1}, {8, 6, 5, 4, 3, 2, 1, 0}).problem == fault::no_such_assignment);
 static_assert(read({1, 2, 2}, {0, 1, 2, 3}).problem == fault::no_such_assignment);
 static_assert(read({2, 1, 1}, {0, 1}, gs::mesh<gs::axis<"x">>::shape).problem == fault::no_such_assignment);
 static_assert(read({2, 4}, {0, 1, 2, 3, 4, 5, 6, 7}).problem == fault::rank_mismatch);
