@@ -33,6 +33,14 @@ struct plan_view {
 
   constexpr const value& at(std::int32_t v) const { return values[std::size_t(v)]; }
 
+  /// The devices of a layout in an order of their own, or none.
+  constexpr list_view<int> order_of(const sharding& s) const {
+    if (s.order == 0) return {};
+    int devices = 1;
+    for (int a = 0; a < mesh.rank(); ++a) devices *= mesh.static_extent(a);
+    return device_orders{orders, devices}[s.order];
+  }
+
   /// Steps of one kind.
   constexpr int count(op kind) const {
     int n = 0;

@@ -89,7 +89,7 @@ constexpr symbol add_input(builder& b) {
   symbol s{&b, b.add_value(dims, dtype_of<typename Input::element>)};
   if constexpr (!std::is_void_v<typename Input::layout>) {
     if (Input::layout::rank != s.rank()) b.fail(fault::rank_mismatch, name.view(), {}, s.rank(), Input::layout::rank);
-    if (!b.failed()) b.program.at(s.id).layout = resolve(Input::layout::named, b.mesh, name.view(), b.program.problem);
+    if (!b.failed()) b.program.at(s.id).layout = b.resolve(Input::layout::named, name.view());
   }
   b.program.inputs.push_back({name, s.id});
   return s;

@@ -54,11 +54,9 @@ inline std::string axes_of_mask(const plan_view& plan, std::uint32_t mask) {
 }
 
 /// "3,2,1,0": the devices in an order of their own.
-inline std::string order_text(const plan_view& plan, int order) {
-  int devices = 1;
-  for (int a = 0; a < plan.mesh.rank(); ++a) devices *= plan.mesh.static_extent(a);
+inline std::string order_text(list_view<int> order) {
   std::string s;
-  for (const int device : device_orders{plan.orders, devices}[order]) s.append(s.empty() ? "" : ",").append(std::to_string(device));
+  for (const int device : order) s.append(s.empty() ? "" : ",").append(std::to_string(device));
   return s;
 }
 
@@ -81,7 +79,7 @@ inline std::string describe(const plan_view& plan, const value& v) {
   }
   s += ']';
   if (v.layout.partial) s.append("+").append(detail::axes_of_mask(plan, v.layout.partial));
-  if (v.layout.order) s.append("+order(").append(detail::order_text(plan, v.layout.order)).append(")");
+  if (v.layout.order) s.append("+order(").append(detail::order_text(plan.order_of(v.layout))).append(")");
   return s;
 }
 

@@ -8,6 +8,7 @@
 #include <gshard/ir/equation.hpp>
 #include <gshard/ir/graph.hpp>
 #include <gshard/ir/mesh.hpp>
+#include <gshard/ir/spec.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -229,6 +230,17 @@ class builder {
     }
     program.orders.append(devices.data(), devices.size());
     return std::uint8_t(known + 1);
+  }
+  /// What a spec means for a tensor of the program.
+  constexpr sharding resolve(const named_sharding& named, std::string_view tensor) {
+    sharding s = gshard::resolve(named, mesh, tensor, program.problem);
+    if (named.order.empty() || failed()) return s;
+    int devices = 1;
+    for (int a = 0; a < mesh.count; ++a) devices *= mesh.static_extent(a) == dynamic ? 0 : mesh.static_extent(a);
+    if (!is_order(named.order, devices)) fail(fault::no_such_assignment, tensor);
+    else if (s.partial) fail(fault::incomplete_output, tensor);
+    else if (s.used()) s.order = order_of(named.order);
+    return s;
   }
   /// The dims that a declaration such as "GSM" means.
   constexpr dim_list dims_of(std::string_view letters, std::string_view tensor) {

@@ -113,6 +113,7 @@ constexpr shards shards_along(symbol t, std::string_view axis, std::string_view 
     return s;
   }
   sharding here = t.get().layout.without(1u << s.axis);
+  here.order = 0;
   here[s.at] = one_axis(s.axis);
   here.open = std::uint8_t(here.open & ~(1u << s.at));
   s.t = here == t.get().layout ? t : emit_annotate(t, here);
@@ -141,7 +142,7 @@ constexpr symbol emit_entered(symbol x, int axis) {
   const symbol apart = emit_split(x, at, devices, part_dim(b, devices, x.get().dims[at]));
   if (b.failed()) return b.nothing();
   sharding split = with_dim(layout.without(1u << axis), at, one_axis(axis));
-  split.partial = 0;
+  split.partial = split.order = 0;
   const symbol moved = emit_dim_moved(emit_annotate(apart, split), at, 0);
   return at == 0 || b.failed() ? moved : emit_annotate(moved, with_dim(without_dim(split, at), 0, one_axis(axis)));
 }
@@ -277,7 +278,7 @@ constexpr auto per_shard(const Body& body, here first, Symbols... rest) {
   const int axis = detail::axis_called(b, Axis.view(), "per_shard");
   const std::array<symbol, 1 + sizeof...(rest)> entered{detail::emit_entered(first, axis), detail::emit_entered(rest, axis)...};
   const auto leave = [&]<class Spec>(symbol y, Spec) {
-    const sharding layout = b.failed() ? sharding{} : resolve(Spec::named, b.mesh, "per_shard", b.program.problem);
+    const sharding layout = b.failed() ? sharding{} : b.resolve(Spec::named, "per_shard");
     b.place = place;
     return b.failed() ? b.nothing() : detail::emit_left(y, axis, layout);
   };

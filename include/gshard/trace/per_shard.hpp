@@ -5,6 +5,7 @@
 #include <gshard/ir/pointwise.hpp>
 #include <gshard/ir/spec.hpp>
 #include <gshard/trace/builder.hpp>
+#include <gshard/trace/shape.hpp>
 
 #include <array>
 #include <concepts>
@@ -72,9 +73,12 @@ constexpr symbol per_shard_as(const dim_list& dims, symbol first, Symbols... res
   static_assert(sizeof...(rest) < 5, "gshard: per_shard takes at most 5 operands");
   builder& b = *first.owner;
   if (!b.failed() && Spec::rank != dims.size()) b.fail(fault::rank_mismatch, "per_shard", {}, Spec::rank, dims.size());
-  const sharding layout = resolve(Spec::named, b.mesh, "per_shard", b.program.problem);
+  const sharding layout = b.resolve(Spec::named, "per_shard");
+  sharding made = layout;
+  made.order = 0;
   const std::array<symbol, 1 + sizeof...(rest)> operands{first, rest...};
-  return emit_per_shard(shards_of<F, 1 + int(sizeof...(rest))>, operands, dims, layout);
+  const symbol y = emit_per_shard(shards_of<F, 1 + int(sizeof...(rest))>, operands, dims, made);
+  return layout.order ? emit_annotate(y, layout) : y;
 }
 
 }  // namespace detail

@@ -204,7 +204,7 @@ template <class Spec>
 constexpr symbol annotate(here x, Spec = {}, int priority = 0) {
   builder& b = *x.owner;
   if (b.failed()) return b.nothing();
-  const sharding s = resolve(Spec::named, b.mesh, "annotate", b.program.problem);
+  const sharding s = b.resolve(Spec::named, "annotate");
   if (!b.failed() && Spec::rank != x.rank()) b.fail(fault::rank_mismatch, "annotate", {}, Spec::rank, x.rank());
   if (!b.failed() && s.partial) b.fail(fault::incomplete_output, "annotate");
   if (priority < 0 || priority > 255) b.fail(fault::bad_range, "annotate", {}, priority);
