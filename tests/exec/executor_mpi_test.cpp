@@ -209,3 +209,21 @@ TEST_CASE("mpi: regions of verbs on shards, and their gradients, to the same bit
     compare(real, t, s, run_graph::random_sources(t, dims, 4), 2);
   }
 }
+
+TEST_CASE("mpi: layouts in other orders of the devices, to the same bits as simulated") {
+  run_graph::traced t = run_graph::trace({{"AB"}}, [](const scope&, given x) { return symbols{run_graph::lay_out(0.1 * run_graph::lay_out(x[0]))}; });
+  for (int i = 0; i < ranks(); ++i) t.graph.orders.push_back(ranks() - 1 - i);
+  for (int i = 0; i < ranks(); ++i) t.graph.orders.push_back((i + 1) % ranks());
+  for (const std::vector<int>& mesh : meshes()) {
+    const auto real = std::make_shared<gs::mpi_backend>(MPI_COMM_WORLD, mesh);
+    const auto all = run_graph::all_layouts(2, int(mesh.size()));
+    for (const gs::dims& dims : {gs::dims{{'A', 5}, {'B', 3}}, gs::dims{{'A', 12}, {'B', 8}}})
+      for (std::size_t i = 0; i < all.size() * all.size(); ++i) {
+        run_graph::setting s{.mesh = mesh, .dims = dims, .layouts = {all[i / all.size()], all[i % all.size()], all[i / all.size()]}, .known_axes = "xy"};
+        s.options.uneven = true;
+        for (std::size_t k = 0; k < 3; ++k)
+          if (s.layouts[k].used()) s.layouts[k].order = std::uint8_t((i + k) % 3);
+        compare(real, t, s, run_graph::random_sources(t, dims, 1), 1);
+      }
+  }
+}

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <gshard/base/reason.hpp>
+#include <gshard/ir/device_order.hpp>
 #include <gshard/ir/spec.hpp>
 #include <gshard/kernel/copy.hpp>
 #include <gshard/tensor/buffer.hpp>

@@ -1,7 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <gshard/trace/assignment.hpp>
 
+#include <gshard/plan.hpp>
+
+#include "../soundness.hpp"
 #include "../tracing.hpp"
+
+#include <array>
+#include <cstdint>
+#include <initializer_list>
 
 namespace gs = gshard;
 using gs::fault, gs::symbol;
@@ -50,5 +57,37 @@ static_assert(read({8, 1, 1}, {8, 6, 5, 4, 3, 2, 1, 0}).problem == fault::no_suc
 static_assert(read({1, 2, 2}, {0, 1, 2, 3}).problem == fault::no_such_assignment);
 static_assert(read({2, 1, 1}, {0, 1}, gs::mesh<gs::axis<"x">>::shape).problem == fault::no_such_assignment);
 static_assert(read({2, 4}, {0, 1, 2, 3, 4, 5, 6, 7}).problem == fault::rank_mismatch);
+
+// The same in specs.
+using gs::device_order, gs::none, gs::op, gs::P;
+using four = gs::mesh<gs::axis<"x", 4>>;
+inline constexpr auto reordered = [](auto&, auto x) { return gs::annotate<P<"x", none, device_order<0, 2, 1, 3>>>(x); };
+template <class Spec>
+inline constexpr gs::plan_view plan = gs::program<reordered, four, gs::in<"AB", Spec, float>, gs::extent<'A', 8>, gs::extent<'B', 4>>::plan;
+constexpr std::int64_t received(const gs::plan_view& p) {
+  return p.bytes_received(p.bind({{'A', 8}, {'B', 4}}, std::array{4}));
+}
+constexpr bool is_one(const gs::plan_view& p, op kind, std::int64_t bytes) {
+  return p.count(kind) == 1 && p.collectives() == (kind != op::slice) && received(p) == bytes && soundness::is_sound(p);
+}
+static_assert(plan<P<"x", none, device_order<0, 2, 1, 3>>>.collectives() == 0);
+static_assert(is_one(plan<P<"x", none>>, op::collective_permute, 2 * 4 * 4));
+static_assert(is_one(plan<P<"x", none, device_order<3, 2, 1, 0>>>, op::collective_permute, 2 * 4 * 4));
+static_assert(is_one(plan<P<none, "x">>, op::all_to_all, (2 * 4 - 2) * 4));
+static_assert(is_one(plan<P<none, none>>, op::slice, 0));
+constexpr gs::fault fault_of(const gs::mesh_shape& shape, const gs::named_sharding& named) {
+  gs::builder b = tracing::on(shape);
+  b.resolve(named, "w");
+  return b.program.problem.what;
+}
+static_assert(fault_of(four::shape, P<"x", device_order<1, 0, 3, 2>>::named) == fault::nothing);
+static_assert(fault_of(four::shape, P<"x", device_order<1, 0>>::named) == fault::no_such_assignment);
+static_assert(fault_of(gs::mesh<gs::axis<"x">>::shape, P<"x", device_order<1, 0>>::named) == fault::no_such_assignment);
+static_assert(fault_of(gs::mesh<gs::axis<"x", 2>, gs::axis<"y", 1>>::shape, P<"x", gs::partial<"y">, device_order<1, 0>>::named) == fault::incomplete_output);
+// Copies are the same in every order.
+static_assert([] {
+  gs::builder b = tracing::on(four::shape);
+  return b.resolve(P<none, device_order<1, 0, 3, 2>>::named, "w").order == 0 && b.program.orders.empty();
+}());
 
 }  // namespace
