@@ -5,6 +5,7 @@
 #include <gshard/op/reshard.hpp>
 #include <gshard/optim/adam.hpp>
 #include <gshard/trace/einsum.hpp>
+#include <gshard/trace/loop.hpp>
 #include <gshard/trace/map.hpp>
 #include <gshard/trace/random.hpp>
 #include <gshard/trace/shape.hpp>
@@ -61,6 +62,13 @@ inline constexpr auto reordered = [](auto& m, auto x) {
 };
 using ordered = P<"x", none, device_order<1, 0, 2, 3>>;
 using reordering = gs::program<reordered, gs::mesh<gs::axis<"x", 4>>, in<"AB", ordered>>;
+inline constexpr auto add_often = [](auto& m, auto x, auto turns) {
+  auto total = m.param("total", "", gs::init::zeros());
+  auto next = gs::repeat(turns, [=](auto t) { return t + gs::sum(x); }, total);
+  m.owner().set_updated(total, next);
+  return next;
+};
+using adding = gs::program<add_often, mesh, in<"A", P<"x">>, in<"", void, std::int32_t>>;
 
 const gs::dims extents{{'A', 3}, {'B', 4}, {'C', 2}};
 const std::vector<float> x{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
@@ -241,4 +249,13 @@ TEST_CASE("an order of devices is one of the program's mesh") {
   const auto on = gs::simulate<wide>({2, 4});
   gs::executable<reordering> run(on, {{'A', 3}, {'B', 4}});
   CHECK_THROWS_AS(run(x), gs::error);
+TEST_CASE("a loop takes as many turns as a run says, and may leave a parameter") {
+  const auto on = gs::simulate<mesh>({2});
+  gs::executable<adding> run(on, extents);
+  float total = 0;
+  for (const std::int32_t turns : {2, 0, 3}) {
+    const auto result = run(std::vector<float>{1, 2, 3}, std::vector{turns});
+    total += 6 * float(turns);
+    for (std::size_t d = 0; d < 2; ++d) CHECK(*result.local_shard(d).data == total);
+  }
 }

@@ -203,14 +203,9 @@ class builder {
   }
   /// The row of a window in the table of windows.
   constexpr int row_of(const window& w) {
-    for (std::size_t i = 1; i < program.windows.size(); ++i)
-      if (program.windows[i] == w) return int(i);
-    if (program.windows.size() == std::size_t(dim_list::largest) + 1) {
-      fail(fault::too_many_dims, "window");
-      return 0;
-    }
-    program.windows.push_back(w);
-    return int(program.windows.size()) - 1;
+    const int row = gshard::row_of(program.windows, w);
+    if (row == 0) fail(fault::too_many_dims, "window");
+    return row;
   }
   /// An order of the devices of the mesh, whose extents must be static: what a layout calls it.
   constexpr std::uint8_t order_of(list_view<int> devices) {
