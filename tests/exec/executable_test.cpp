@@ -249,6 +249,8 @@ TEST_CASE("an order of devices is one of the program's mesh") {
   const auto on = gs::simulate<wide>({2, 4});
   gs::executable<reordering> run(on, {{'A', 3}, {'B', 4}});
   CHECK_THROWS_AS(run(x), gs::error);
+}
+
 TEST_CASE("a loop takes as many turns as a run says, and may leave a parameter") {
   const auto on = gs::simulate<mesh>({2});
   gs::executable<adding> run(on, extents);

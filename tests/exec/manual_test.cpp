@@ -6,6 +6,7 @@
 #include <gshard/pass/differentiate.hpp>
 #include <gshard/trace/einsum.hpp>
 #include <gshard/trace/embedding.hpp>
+#include <gshard/trace/loop.hpp>
 #include <gshard/trace/manual.hpp>
 #include <gshard/trace/map.hpp>
 #include <gshard/trace/per_shard.hpp>
@@ -164,6 +165,34 @@ TEST_CASE("a matmul that gathers rows by shifts around a ring") {
       return gs::merge_dims<1>(result);
     }, annotate<P<"x", none>>(x[0]), annotate<P<none, "x">>(x[1]));
   }, [](given x) { return einsum<"BM,MH->BH">(x[0], x[1]); });
+}
+
+TEST_CASE("regions in the turns of a loop, also where what it carries lies in an order of the devices of its own") {
+  run_graph::traced t = run_graph::trace({{"BM"}, {"", gs::dtype::i32, 'E', 3}}, [](const gs::parameter_scope&, given x) {
+    return symbols{gs::repeat(x[1], [](symbol s) {
+      return per_shard<"x", P<"x", none>>([](symbol u) { return gs::shift<"x">(u, 1) + gs::pad(gs::halo<"x", 1, 0>(u, 1), 1, 0, -1); }, annotate<P<"x", none>>(s));
+    }, annotate<P<"x", none>>(x[0]))};
+  });
+  const gs::dims dims{{'B', 12}, {'M', 5}, {'E', 6}};
+  const run_graph::arrays sources = run_graph::random_sources(t, dims, 6);
+  for (const int devices : {1, 2, 4}) {
+    run_graph::array expected = sources[0];
+    const std::size_t shard = 60 / std::size_t(devices);
+    for (int turn = 0; turn < int(sources[1][0]); ++turn) {
+      const run_graph::array before = expected;
+      for (std::size_t i = 0; i < 60; ++i) expected[i] = before[(i + 60 - shard) % 60] + (i < 5 ? 0 : before[i - 5]);
+    }
+    for (const bool ordered : {false, true}) {
+      if (ordered && devices == 1) continue;
+      run_graph::setting s{.mesh = {devices}, .dims = dims, .layouts = {}, .known_axes = "x"};
+      run_graph::traced u = t;
+      for (int i = 0; i < devices; ++i) u.graph.orders.push_back(devices - 1 - i);
+      for (gs::node& n : u.graph.nodes)
+        if (ordered && n.kind == gs::op::carry) u.graph.at(n.output()).layout.order = 1;
+      for (const std::int32_t v : u.free) s.layouts.push_back(u.graph.at(v).layout);
+      CHECK(run_graph::run(u, s, sources)[0] == expected);
+    }
+  }
 }
 
 TEST_CASE("functions of shards in the middle of a region, and the number of the device") {
