@@ -40,7 +40,8 @@ constexpr auto devices_entry(std::index_sequence<I...>) {
 template <class Mesh, class Layout, int D>
 constexpr auto entry() {
   constexpr auto count = std::size_t(axes_of_entry(Layout::value, D).size());
-  if constexpr (D == int(Layout::value.rank) && Layout::value.order != 0) return devices_entry<Layout>(std::make_index_sequence<Layout::order.size()>{});
+  if constexpr (D == int(Layout::value.rank) && Layout::value.order != 0)
+    return devices_entry<Layout>(std::make_index_sequence<Layout::order.size()>{});
   else if constexpr (D == int(Layout::value.rank)) return entry_for<Mesh, Layout, D, pending>(std::make_index_sequence<count>{});
   else if constexpr (count == 0) return replicated{};
   else return entry_for<Mesh, Layout, D, shard>(std::make_index_sequence<count>{});
@@ -53,11 +54,11 @@ struct make_spec<Mesh, Layout, std::index_sequence<D...>> {
   using type = spec<decltype(entry<Mesh, Layout, int(D)>())...>;
 };
 
-/// The partition spec that names the layout `Layout::value` on a mesh; `Layout::order`: its devices, if they are in an order of their own.
+/// The partition spec that names the layout `Layout::value` on a mesh; `Layout::order`: its devices, if in an order of their own.
 template <class Mesh, class Layout>
 using spec_of =
     typename make_spec<Mesh, Layout,
-                       std::make_index_sequence<std::size_t(Layout::value.rank) + (Layout::value.partial || Layout::value.order ? 1 : 0)>>::type;
+                       std::make_index_sequence<std::size_t(Layout::value.rank + (Layout::value.partial || Layout::value.order))>>::type;
 
 /// The layout of a value of a program.
 template <class Program, std::int32_t Value>

@@ -10,10 +10,10 @@
 
 namespace gshard { inline namespace v0 {
 
-/// How one tensor lies on a mesh. Dim d is cut over the mesh axes `axes[d]`, major to minor, each cut into ceil-sized blocks
-/// of what the axes before it left; a mesh axis that occurs nowhere holds copies, or, if its bit is set in `partial`, parts
-/// whose sum (or maximum, ... : `pending`) is the tensor. What is cut may lie on the devices in another order than the mesh's: that holds no
-/// pending parts. A dim whose bit is set in `open` may still be refined by propagation.
+/// How one tensor lies on a mesh. Dim d is cut over the mesh axes `axes[d]`, major to minor, each cut into ceil-sized blocks of what the
+/// axes before it left; a mesh axis that occurs nowhere holds copies, or, if its bit is set in `partial`, parts whose sum (or maximum,
+/// ... : `pending`) is the tensor. What is cut may lie on the devices in another `order` than the mesh's: that holds no pending parts.
+/// A dim whose bit is set in `open` may still be refined by propagation.
 struct sharding {
   short_list axes[max_rank]{};  // not std::array: each of its subscripts is a call that the constexpr evaluator makes
   std::uint8_t rank = 0;

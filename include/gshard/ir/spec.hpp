@@ -85,8 +85,10 @@ constexpr auto entry_of_axes(std::index_sequence<I...>) {
 }
 template <int... Devices>
 constexpr label make_order() {
-  static_assert(sizeof...(Devices) > 0 && sizeof...(Devices) <= label::most_devices, "gshard: a spec orders at most 92 devices; assign orders any");
-  static_assert(((Devices >= 0 && Devices < int(sizeof...(Devices))) && ...), "gshard: an order of devices has each device of the mesh once");
+  static_assert(sizeof...(Devices) > 0 && sizeof...(Devices) <= label::most_devices,
+                "gshard: a spec orders at most 92 devices; assign orders any number");
+  static_assert(((Devices >= 0 && Devices < int(sizeof...(Devices))) && ...),
+                "gshard: an order of devices has each device of the mesh once");
   label l(label::kind::order);
   (l.add_device(Devices), ...);
   return l;
@@ -183,7 +185,8 @@ struct spec_from {
 template <label... Labels>
 using P = typename detail::spec_from<Labels...>::type;
 
-/// The sharding that a spec means on a mesh, in the mesh's order of devices. A name that the mesh does not have, or that occurs twice, is reported for `tensor`.
+/// The sharding that a spec means on a mesh, in the mesh's order of devices. A name that the mesh does not have, or that occurs twice, is
+/// reported for `tensor`.
 constexpr sharding resolve(const named_sharding& named, const mesh_shape& mesh, std::string_view tensor, diagnostic& problem) {
   sharding s = sharding::replicated(named.rank);
   s.open = std::uint8_t(named.open);

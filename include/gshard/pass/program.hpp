@@ -210,7 +210,8 @@ struct plan_draft {
   plan_arrays<ample, maybe_row> tables;
 
   constexpr explicit plan_draft(const plan_tables& p)
-      : sizes{p.dims.size(), p.values.size(), p.steps.size(), p.parameters.size(), p.inputs.size(), p.outputs.size(), p.windows.size(), p.orders.size()},
+      : sizes{p.dims.size(), p.values.size(), p.steps.size(), p.parameters.size(), p.inputs.size(), p.outputs.size(), p.windows.size(),
+              p.orders.size()},
         problem(p.problem),
         tables(p, sizes.fit(ample) ? sizes : plan_sizes{}) {}
 };

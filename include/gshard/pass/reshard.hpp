@@ -268,8 +268,9 @@ constexpr move_list way_between_orders(const value& v, const sharding& from, con
 }
 }  // namespace detail
 
-/// The cheapest way from one layout of a tensor to another, by bytes and starts. A change of the devices' order alone is one permutation. Empty if it lies so already. `to` may have no
-/// pending sum that `from` lacks. Between layouts that differ in axes of one device alone, nothing is sent.
+/// The cheapest way from one layout of a tensor to another, by bytes and starts. Empty if it lies so already. `to` may have no pending sum
+/// that `from` lacks. Between layouts that differ in axes of one device alone, nothing is sent; a change of the devices' order alone is
+/// one permutation.
 /// @see detail::way_planner for what a way is
 constexpr move_list plan_reshard(const value& v, const sharding& from, const sharding& to, const extents& e) {
   if (from.same_layout(to)) return {};

@@ -180,8 +180,8 @@ constexpr symbol squeeze(here x) {
 
 namespace detail {
 /// op::annotate: x under a second name, lying as `layout` says; open dims as propagation finds. Attributes: integer[0] = where it is used
-/// it may be brought to other layouts, whatever the program's strictness; integer[1] = its gradient lies as the operand. With factors of its
-/// own, no layout spreads through it.
+/// it may be brought to other layouts, whatever the program's strictness; integer[1] = its gradient lies as the operand. With factors of
+/// its own, no layout spreads through it.
 constexpr symbol emit_annotate(symbol x, const sharding& layout, int priority = 0, bool may_move = false, bool spreads = true) {
   builder& b = *x.owner;
   if (b.failed()) return b.nothing();
