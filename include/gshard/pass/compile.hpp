@@ -71,8 +71,12 @@ template <class Graph>
 constexpr plan_tables compile(Graph& g, const mesh_shape& mesh, const compile_options& options) {
   plan_tables p;
   p.mesh = mesh;
-  if (!g.problem) propagate(g, detail::assume_extents(g.dims, mesh, options.known));
-  if (!g.problem) expand(g, mesh);
+  if (!g.problem) {
+    const extents assumed = detail::assume_extents(g.dims, mesh, options.known);
+    propagate(g, assumed);
+    want_annotated(g);
+    expand(g, mesh, assumed);
+  }
   for (const parameter& q : g.parameters)
     if (!g.problem && !options.uneven) detail::check_divisibility(g, q.value, q.name, mesh, options.known);
   for (const port& q : g.inputs)

@@ -24,7 +24,6 @@ class partitioner : work_sharing {
   constexpr partitioned run(bool keep_pending_outputs) {
     for (const parameter& p : g_.parameters) enter(p.value);
     for (const port& p : g_.inputs) enter(p.value);
-    want_annotated();
     const list<char> live = live_nodes();
     find_completed(live, keep_pending_outputs);
     result_.steps.reserve(2 * g_.nodes.size());  // so that few rows move, which the evaluator pays for
@@ -77,27 +76,6 @@ class partitioner : work_sharing {
         if (values[n.in[i]].producer >= 0) stack.push_back(n.in[i]);
     }
     return live;
-  }
-  /// What is used by an annotation alone is wanted as that says.
-  constexpr void want_annotated() {
-    list<std::int32_t> uses(g_.values.size(), 0);
-    bool any = false;
-    for (const node& n : g_.nodes) {
-      any = any || n.kind == op::annotate;
-      for (int i = 0; i < n.inputs; ++i) ++uses.data()[n.in[i]];
-    }
-    if (!any) return;
-    for (const port& p : g_.outputs) ++uses[std::size_t(p.value)];
-    for (const parameter& p : g_.parameters)
-      if (p.updated >= 0) ++uses[std::size_t(p.updated)];
-    for (std::size_t i = g_.nodes.size(); i-- > 0;) {
-      const node& n = g_.nodes[i];
-      if (n.kind != op::annotate || n.attr.integer[0] != 0) continue;
-      value& source = g_.at(n.input(0));
-      if (source.producer < 0 || uses[std::size_t(n.input(0))] != 1) continue;
-      const node& maker = g_.nodes[std::size_t(source.producer)];
-      if (maker.kind != op::annotate && !lies_as_made(maker)) source.layout = g_.at(n.output()).layout;
-    }
   }
   constexpr void find_completed(const list<char>& live, bool keep_pending_outputs) {
     const node* const nodes = g_.nodes.data();

@@ -153,13 +153,16 @@ class work_sharing : protected tensor_versions {
     }
     return found;
   }
-  /// An axis that cuts only dims that this node needs whole may cut others meanwhile, which is less than gathering them.
+  /// An axis that cuts only dims that this node needs whole may cut others meanwhile, which is less than gathering them, where that has
+  /// not been done yet.
   constexpr std::uint32_t elsewhere(const node& n, int axis) const {
     std::uint32_t found = 0;
     if (!n.loops.blocked || n.outputs == 0) return found;
     for (int i = 0; i < n.inputs; ++i) {
-      const sharding& s = version(first_[std::size_t(n.input(i))]).layout;
-      if (s.dim_of(axis) < 0) continue;
+      bool everywhere = true;
+      for (std::int32_t v = first_[std::size_t(n.in[i])]; v >= 0; v = next_[std::size_t(v)])
+        everywhere = everywhere && version(v).layout.dim_of(axis) >= 0;
+      if (!everywhere) continue;
       const short_list &in = n.loops.in[i], &out = n.loops.out[0];
       for (int d = 0; d < in.size(); ++d)
         if (!n.loops.is_blocked(in[d]) && out.contains(in[d])) found |= 1u << in[d];
