@@ -42,7 +42,7 @@ std::vector<T> to_global(const parameter_store& store, std::string_view name) {
     to.places[i] = place(to.extents, to.layout, on.on().extents(), on.devices()[i]);
     to.data[i] = room.emplace_back(to.bytes(i)).data();
   }
-  detail::collective_step(op::all_gather, on, from.layout.used(), from, to, nullptr)();
+  detail::collective_step(op::all_gather, on, from.layout.used(), {{from, to}}, nullptr)();
   return {to.as<const T>(0), to.as<const T>(0) + to.elements(0)};
 }
 

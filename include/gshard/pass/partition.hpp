@@ -18,8 +18,9 @@ namespace detail {
 /// Makes a plan of a graph: chooses for one node after the other how its work is shared, and brings its operands there.
 class partitioner : work_sharing {
  public:
-  constexpr partitioner(graph& g, const mesh_shape& mesh, const extents& e, strictness unsaid, std::int64_t loop_bytes)
-      : work_sharing(g, mesh, e, unsaid), loop_bytes_(loop_bytes) {}
+  constexpr partitioner(graph& g, const mesh_shape& mesh, const extents& e, strictness unsaid, std::int64_t loop_bytes,
+                        std::int64_t combine_bytes)
+      : work_sharing(g, mesh, e, unsaid, combine_bytes), loop_bytes_(loop_bytes) {}
 
   constexpr partitioned run(bool keep_pending_outputs) {
     for (const parameter& p : g_.parameters) enter(p.value);

@@ -17,8 +17,8 @@ class work_sharing : protected tensor_versions {
  protected:
   using tensor_versions::cost;
 
-  constexpr work_sharing(graph& g, const mesh_shape& mesh, const extents& e, strictness unsaid)
-      : tensor_versions(g, mesh, e, unsaid), completed_(g.values.size(), 0), stays_(g.values.size(), 0) {}
+  constexpr work_sharing(graph& g, const mesh_shape& mesh, const extents& e, strictness unsaid, std::int64_t combine_bytes)
+      : tensor_versions(g, mesh, e, unsaid, combine_bytes), completed_(g.values.size(), 0), stays_(g.values.size(), 0) {}
 
   list<char> completed_;  // by value of the graph: somebody needs its sum
   list<char> stays_;      // by value of the graph: an output that may be pending, and nobody else has it

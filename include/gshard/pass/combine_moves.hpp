@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/base/list.hpp>
+#include <gshard/base/list_view.hpp>
+#include <gshard/ir/graph.hpp>
+#include <gshard/pass/cost.hpp>
+#include <gshard/pass/windowed.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace gshard { inline namespace v0 { namespace detail {
+
+/// Adds communication steps to a plan. Those of one kind over the same axes become one step with several operands, which starts once,
+/// where none needs the result of another: as many as a node has room for, of elements of one size. Reductions must also be of one
+/// type and add the same way.
+/// A move goes with an earlier step if its operand is there, or can be: if nothing but moves stands between them, the one that
+/// makes it goes before that step. If extents are known, what goes together receives at most `most_bytes` per device, so that large moves can still overlap with
+/// work and little memory is held longer; of others nothing is computed between the two. Results are the same bits.
+class move_combiner {
+ public:
+  constexpr move_combiner(list<node>& steps, list<value>& values, const list<window>& windows, const extents& e, std::int64_t most_bytes)
+      : steps_(steps), values_(values), windows_(windows), e_(e), most_bytes_(most_bytes) {}
+
+  /// Adds a move of one tensor, whose operand is made by the steps before.
+  constexpr void add(const node& n) {
+    const auto end = std::int32_t(steps_.size());
+    if (most_bytes_ <= 0) return steps_.push_back(n);
+    for (std::int32_t& last : last_) {
+      if (!is_alike(at(last), n)) continue;
+      if (at(last).inputs < most) {
+        const std::int32_t maker = operand(n).producer;
+        const bool is_there = maker < last;
+        const bool adjacent = (!is_there || known_bytes(n) < 0) && only_moves_after(last);
+        if ((is_there || (adjacent && may_go_before(maker, last))) && may_join(at(last), n, adjacent)) {
+          if (!is_there) move_up(maker, last);
+          return join(last, n);
+        }
+      }
+      last = end;
+      steps_.push_back(n);
+      return;
+    }
+    last_.push_back(end);
+    steps_.push_back(n);
+  }
+
+ private:
+  list<node>& steps_;
+  list<value>& values_;
+  const list<window>& windows_;
+  const extents& e_;
+  std::int64_t most_bytes_;
+  list<std::int32_t> last_;  // steps, of every kind and axes the last
+
+  static constexpr int most = rule::most_out < rule::most_in ? rule::most_out : rule::most_in;
+
+  constexpr node& at(std::int32_t step) { return steps_.data()[step]; }
+  constexpr const value& operand(const node& n) const { return values_.data()[n.in[0]]; }
+
+  constexpr bool is_alike(const node& a, const node& b) const {
+    if (a.kind != b.kind || a.attr.integer[0] != b.attr.integer[0]) return false;
+    const value &x = operand(a), &y = operand(b);
+    if (a.kind != op::all_reduce && a.kind != op::reduce_scatter) return size_of(x.type) == size_of(y.type);
+    return x.type == y.type && x.layout.pending == y.layout.pending;
+  }
+  /// Bytes that a device receives, or -1.
+  constexpr std::int64_t known_bytes(const node& n) const {
+    auto axes = std::uint32_t(n.attr.integer[0]);
+    for (int i = 0; i < n.inputs; ++i) {
+      const value &before = values_[std::size_t(n.in[i])], &after = values_[std::size_t(n.out[i])];
+      axes |= before.layout.used() | after.layout.used();
+      for (int d = 0; d < before.rank(); ++d)
+        if (!e_.knows_dim(before.dims[d])) return -1;
+    }
+    return axes & ~e_.known_axes ? -1 : bytes_received(n, values_, windows_, e_);
+  }
+  constexpr bool may_join(const node& step, const node& n, bool adjacent) const {
+    const std::int64_t first = known_bytes(step), second = first < 0 ? -1 : known_bytes(n);
+    return second < 0 ? adjacent : first + second <= most_bytes_;
+  }
+  static constexpr bool is_move(op kind) { return kind == op::slice || (traits(kind).collective && kind != op::looped_einsum); }
+  constexpr bool only_moves_after(std::int32_t step) {
+    for (auto k = std::int32_t(steps_.size()); --k > step;)
+      if (const op kind = at(k).kind; !is_move(kind) && !traits(kind).alias) return false;
+    return true;
+  }
+  constexpr bool may_go_before(std::int32_t step, std::int32_t there) {
+    const node& n = at(step);
+    for (int i = 0; i < n.inputs; ++i)
+      if (values_[std::size_t(n.in[i])].producer >= there) return false;
+    return is_move(n.kind) && step != there;
+  }
+  constexpr void set_producer(std::int32_t step) {
+    for (int o = 0; o < at(step).outputs; ++o) values_[std::size_t(at(step).out[o])].producer = step;
+  }
+  constexpr void join(std::int32_t step, const node& n) {
+    node& all = at(step);
+    all.in[all.inputs++] = n.in[0];
+    all.out[all.outputs++] = n.out[0];
+    set_producer(step);
+  }
+  /// A step comes before another one, which is among those that move down for it.
+  constexpr void move_up(std::int32_t step, std::int32_t there) {
+    const node moved = at(step);
+    for (std::int32_t k = step; k > there; --k) {
+      at(k) = at(k - 1);
+      set_producer(k);
+    }
+    at(there) = moved;
+    set_producer(there);
+    for (std::int32_t& last : last_) {
+      const bool is_it = last == step;
+      if (is_it) last = there;
+      else if (last >= there && last < step) ++last;
+    }
+  }
+};
+
+}}}  // namespace gshard::v0::detail
