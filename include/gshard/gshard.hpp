@@ -4,6 +4,9 @@
 // Everything but what is asked for by name: <gshard/io.hpp>, <gshard/report.hpp>, and the headers for other libraries,
 // <gshard/tensor/boost_mpi.hpp> and <gshard/tensor/xtensor.hpp>.
 
+// First, because compilers print the way to the header that a sentence stands in.
+#include <gshard/pass/check.hpp>
+
 // Planning: specs, the verbs of the language, programs and their plans.
 #include <gshard/plan.hpp>
 #include <gshard/pass/auto_shard.hpp>

@@ -3,6 +3,9 @@
 
 // Planning alone: floors 1-4, std only. Write a program, compile it for a mesh, assert what it sends.
 
+// First, because compilers print the way to the header that a sentence stands in.
+#include <gshard/pass/check.hpp>
+
 #include <gshard/ir/mesh.hpp>
 #include <gshard/ir/spec.hpp>
 

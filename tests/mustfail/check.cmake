@@ -22,6 +22,14 @@ if(code EQUAL 0)
   refuse("compiles with MUST_FAIL")
 endif()
 
+# What stands before the notes is short: eight lines, two of which quote the code, which is not done here.
+string(REGEX REPLACE "\n[^\n]*note: .*" "" before_notes "${said}")
+string(REGEX REPLACE "[^\n]" "" line_ends "${before_notes}")
+string(LENGTH "${line_ends}" line_ends)
+if(line_ends GREATER_EQUAL 6)
+  refuse("is told in too many lines:\n${before_notes}")
+endif()
+
 file(READ "${SOURCE}" rest)
 set(expected 0)
 set(missing "")

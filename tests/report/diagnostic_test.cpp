@@ -59,9 +59,9 @@ TEST_CASE("a fault as text: what the equation's reader reports") {
 }
 
 TEST_CASE("a fault as text: every fault has a sentence of its own, that of the compiler") {
-  const std::string compiler = text_of("pass/check.hpp") + text_of("trace/einsum.hpp");
+  const std::string compiler = text_of("pass/check.hpp");
   std::set<std::string> seen;
-  for (auto f = fault::unknown_axis; f != fault::reported; f = fault(int(f) + 1)) {
+  for (auto f = fault::unknown_axis; f <= fault::too_little_memory; f = fault(int(f) + 1)) {
     const std::string sentence(gs::detail::sentence(f));
     CAPTURE(sentence);
     CHECK(seen.insert(sentence).second);

@@ -48,7 +48,7 @@ class executable {
     static_assert(holds<sizeof...(Inputs) == expected, operands_in_equation<int(expected)>, operands_given<int(sizeof...(Inputs))>>,
                   "gshard: a program is called with another number of inputs than it has");
     std::string problem = detail::problem_of([&] {
-      if constexpr (sizeof...(Inputs) == expected) write_all(std::make_index_sequence<expected>{}, inputs...);
+      if constexpr (sizeof...(Inputs) == expected && expected > 0) write<0>(inputs...);
     });
     const parameter_store& store = run_->store();
     run_->run({seed, store.steps()}, std::move(problem));
@@ -72,12 +72,9 @@ class executable {
 
   std::unique_ptr<executor> run_;
 
-  template <std::size_t... I, class... Inputs>
-  void write_all(std::index_sequence<I...>, const Inputs&... inputs) {
-    (write<I, std::tuple_element_t<I, typename Program::inputs>>(inputs), ...);
-  }
-  template <std::size_t I, class Input, class Given>
-  void write(const Given& given) {
+  template <std::size_t I, class Given, class... Rest>
+  void write(const Given& given, const Rest&... rest) {
+    using Input = std::tuple_element_t<I, typename Program::inputs>;
     using T = typename Input::element;
     const detail::bound_value& to = run_->input(I);
     if constexpr (distributed_tensor<Given>) {
@@ -103,6 +100,7 @@ class executable {
                     " elements, its dims make " + std::to_string(n));
       for (std::size_t d = 0; d < to.data.size(); ++d) detail::copy_shard_of(whole.data(), to.template as<T>(d), to.places[d]);
     }
+    if constexpr (sizeof...(Rest) > 0) write<I + 1>(rest...);
   }
   std::string text_of_mismatch(std::size_t i, std::span<const std::int64_t> given) const {
     const auto list = [](std::span<const std::int64_t> e) {

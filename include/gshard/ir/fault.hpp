@@ -21,6 +21,7 @@ enum class fault : std::uint8_t {
   malformed_equation,     // at a column
   index_in_no_operand,    // an output index that no operand has
   index_repeated,         // an output index that occurs twice
+  operand_count,          // an equation has another number of operands than its call
   dims_differ,            // one index stands for two different dims
   dims_do_not_broadcast,  // no way to line up the dims of an elementwise operation
   bad_range,              // a range or window outside its dim, or that is none
@@ -41,7 +42,6 @@ enum class fault : std::uint8_t {
   implicit_sum,       // strict: a pending sum would be completed, which nothing in the program says
   unknown_extent,     // layouts are to be chosen, and the extent of a letter or an axis is not known
   too_little_memory,  // no layout was found that leaves every device within its memory
-  reported,           // a static_assert has said it already
 };
 
 /// The first fault found while a program was traced, with the words that its sentence needs.

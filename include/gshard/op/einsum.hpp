@@ -2,6 +2,7 @@
 #pragma once
 
 #include <gshard/op/eager.hpp>
+#include <gshard/pass/check.hpp>
 #include <gshard/trace/einsum.hpp>
 
 #include <cstddef>
@@ -15,7 +16,7 @@ inline constexpr auto einsum_model = [](auto&, auto... x) { return einsum<Equati
 
 template <fixed_string Equation, class... T, class... Specs, std::size_t... I>
 auto eager_einsum(std::index_sequence<I...>, const tensor<T, Specs>&... x) {
-  constexpr equation e = einsum_of<Equation>::value;
+  constexpr equation e = parsed_equation<Equation>::value;
   constexpr bool fits = ((e.operand(int(I)).size() == Specs::rank) && ...);
   static_assert((holds<e.operand(int(I)).size() == Specs::rank, in_equation<Equation>, operand_number<int(I)>,
                        expected_rank<e.operand(int(I)).size()>, actual_rank<Specs::rank>> &&
@@ -31,12 +32,15 @@ auto eager_einsum(std::index_sequence<I...>, const tensor<T, Specs>&... x) {
 template <fixed_string Equation, class... T, class... Specs>
   requires(sizeof...(T) > 0)
 auto einsum(const tensor<T, Specs>&... x) {
-  constexpr equation e = einsum_of<Equation>::value;
-  static_assert(holds<e.count == int(sizeof...(T)), in_equation<Equation>, operands_in_equation<e.count>, operands_given<int(sizeof...(T))>>,
+  using parsed = detail::parsed_equation<Equation>;
+  constexpr diagnostic problem = parsed::problem;
+  constexpr int count = parsed::value.count;
+  static_assert(detail::check_program<problem.what, problem, mesh<>>());
+  static_assert(holds<problem || count == int(sizeof...(T)), in_equation<Equation>, operands_in_equation<count>, operands_given<int(sizeof...(T))>>,
                 "gshard: the einsum equation has another number of operands than the call");
   static_assert(holds<detail::all_complete<tensor<T, Specs>...>, in_equation<Equation>, actual_type<Specs>...>,
                 "gshard: a pending sum (partial) is used as a complete tensor; reshard it first");
-  return detail::eager_einsum<Equation>(std::index_sequence_for<T...>{}, x...);
+  if constexpr (!problem && count == int(sizeof...(T))) return detail::eager_einsum<Equation>(std::index_sequence_for<T...>{}, x...);
 }
 
 }}  // namespace gshard::v0

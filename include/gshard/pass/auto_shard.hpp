@@ -94,6 +94,9 @@ struct layout_search {
     (apply_to_search(o, Options{}), ...);
     return search_shardings(g, Mesh::shape, o);
   }()};
+  /// What only a search can find wrong. The rest is said by the program.
+  static constexpr diagnostic problem =
+      found.problem.what == fault::unknown_extent || found.problem.what == fault::too_little_memory ? found.problem : diagnostic{};
 };
 
 /// An option of a program: the layouts that a search found.
@@ -102,14 +105,6 @@ struct layouts_of {};
 template <class Search>
 constexpr void apply(program_options& o, layouts_of<Search>) {
   o.layouts = {Search::found.layouts.data(), Search::found.count};
-}
-
-/// What only a search can find wrong. The rest is said by the program.
-template <class Search, class Mesh>
-constexpr bool check_search() {
-  constexpr diagnostic d = Search::found.problem;
-  constexpr bool own = d.what == fault::unknown_extent || d.what == fault::too_little_memory;
-  return check_program<own ? d.what : fault::nothing, d, Mesh>();
 }
 
 }  // namespace detail
@@ -122,7 +117,7 @@ constexpr bool check_search() {
 template <auto Model, class Mesh, class... Options>
 class auto_shard : public program<Model, Mesh, Options..., detail::layouts_of<detail::layout_search<Model, Mesh, Options...>>> {
   using search = detail::layout_search<Model, Mesh, Options...>;
-  static_assert(detail::check_search<search, Mesh>());
+  static_assert(detail::check_program<search::problem.what, search::problem, Mesh>());
 
  public:
   static constexpr shard_choice_view choice = [] {

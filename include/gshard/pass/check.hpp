@@ -23,6 +23,7 @@ constexpr bool check_program() {
   constexpr gshard::word<D.word.length> detail_word(D.word.view());
   using where = in_tensor<subject>;
   using operation = in_operation<subject>;
+  using formula = in_equation<subject>;
   using axes = decltype(axes_of<Mesh>(std::make_index_sequence<std::size_t(Mesh::shape.count)>{}));
   static_assert(holds<What != fault::unknown_axis, unknown_axis<detail_word>, axes, where>,
                 "gshard: a partition spec names an axis that the mesh does not have");
@@ -35,6 +36,14 @@ constexpr bool check_program() {
   static_assert(holds<What != fault::foreign_letter, where, index_letter<detail_word>>,
                 "gshard: the initial values of a parameter depend on a dim that it does not have");
   static_assert(holds<What != fault::too_many_dims, where>, "gshard: a program has at most 256 different dims");
+  static_assert(holds<What != fault::malformed_equation, formula, at_column<D.first>>,
+                "gshard: malformed einsum equation: expected index letters, one ',' between operands and one '->'");
+  static_assert(holds<What != fault::index_in_no_operand, formula, index_letter<detail_word>, at_column<D.first>>,
+                "gshard: an output index of the einsum equation is in no operand");
+  static_assert(holds<What != fault::index_repeated, formula, index_letter<detail_word>, at_column<D.first>>,
+                "gshard: an output index of the einsum equation occurs twice");
+  static_assert(holds<What != fault::operand_count, formula, operands_in_equation<D.first>, operands_given<D.second>>,
+                "gshard: the einsum equation has another number of operands than the call");
   static_assert(holds<What != fault::dims_differ, operation, operand_number<D.first>, dim_number<D.second>, index_letter<detail_word>>,
                 "gshard: one index or operation meets two different dims");
   static_assert(holds<What != fault::dims_do_not_broadcast, operation, operand_number<D.first>>,

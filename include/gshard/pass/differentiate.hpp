@@ -121,7 +121,8 @@ class differentiator {
       case op::pool: return pull_back_pool(n, dy);
       case op::argmax: return;
       case op::reshape: return add(n.input(0), emit_reshape_back(n, in(n, 0), dy));
-      case op::annotate: return add(n.input(0), emit_annotate(dy, out(n).get().layout, out(n).get().priority, n.attr.integer[0] != 0));
+      case op::annotate:
+        return add(n.input(0), emit_annotate(dy, out(n).get().layout, out(n).get().priority, n.attr.integer[0] != 0, n.loops.in[0] == n.loops.out[0]));
       case op::dropout: return add(n.input(0), emit_dropout(dy, n.attr.number[0], n.attr.integer[0]));
       case op::top2_gating: return pull_back_gating(n);
       case op::one_hot:

@@ -162,7 +162,8 @@ class partitioner : work_sharing {
       // Brought to the layout that was asked for, it goes on under a second name.
       const sharding& layout = g_.at(n.output()).layout;
       if (layout.partial && cost(n.input(0), layout) < 0) return g_.problem.report(fault::sum_not_pending, "annotate");
-      const std::int32_t source = fetch(n.input(0), layout);
+      const bool undecided = n.attr.integer[0] != 0 && layout.open && !layout.used();
+      const std::int32_t source = undecided ? first_[std::size_t(n.input(0))] : fetch(n.input(0), layout);
       first_[std::size_t(n.output())] = alias(source, n.output());
       return;
     }

@@ -47,7 +47,7 @@ struct layout_choice {
 struct shard_choice_view {
   list_view<layout_choice> tensors;
   step_price price;       ///< of the plan chosen
-  step_price unsearched;  ///< of the program as it was annotated
+  step_price unsearched;  ///< of the program as it was annotated; none (0) where strictness refuses that
   std::int64_t memory_limit = 0;
   std::int64_t evaluations = 0;  ///< plans that were priced
   bool exact = false;            ///< every way was tried

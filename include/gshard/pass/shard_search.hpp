@@ -303,13 +303,18 @@ constexpr diagnostic unknown_extents(const graph& g, const mesh_shape& mesh, con
   return problem;
 }
 
+/// What another layout may avoid.
+constexpr bool is_unsaid(fault what) { return what == fault::implicit_gather || what == fault::implicit_move || what == fault::implicit_sum; }
+
 }  // namespace detail
 
 /// Chooses layouts for the inputs and parameters of a traced program: those whose plan takes the least time on a step (`price`), among
 /// those that leave a device within its memory. Annotations are kept; open dims may be cut further. A candidate is what
 /// `compile` makes of a whole assignment, so nothing of the planner is modelled twice. All ways are tried where `evaluations` allows
-/// it. Else a beam search (axis by axis, and all at once) and improvements from several starts try what it allows: where names of tensors differ in numbers alone, as
-/// those of layers do, first with one layout for all of them. Extents and mesh must be known. Reports `unknown_extent`, `too_little_memory`, and what is wrong with the program.
+/// it. Else a beam search (axis by axis, and all at once) and improvements from several starts try what it allows: where names of tensors
+/// differ in numbers alone, as those of layers do, first with one layout for all of them. Extents and mesh must be known. Reports
+/// `unknown_extent`, `too_little_memory`, what is wrong with the program, and, in a `visible` or `strict` one, what would move unsaid
+/// however all lies.
 /// @see auto_shard
 constexpr shard_choice search_shardings(const graph& g, const mesh_shape& mesh, const search_options& o) {
   shard_choice result;
@@ -320,11 +325,12 @@ constexpr shard_choice search_shardings(const graph& g, const mesh_shape& mesh, 
   const detail::shard_space space(g, mesh, e, o.compile.uneven, o.free_state, false);
   detail::shard_searcher search(g, mesh, e, o, space);
   const plan_tables plain = search.plan(detail::picks(space.variables.size(), -1));
-  if (plain.problem) {
+  if (plain.problem && !detail::is_unsaid(plain.problem.what)) {
     result.problem = plain.problem;
     return result;
   }
   shard_choice_view& summary = result.summary;
+  if (!plain.problem) summary.unsearched = search.price_of(plain);
   summary.exact = space.ways() <= o.evaluations;
   if (summary.exact) {
     search.try_all();
@@ -342,8 +348,11 @@ constexpr shard_choice search_shardings(const graph& g, const mesh_shape& mesh, 
   }
   const detail::picks& best = search.best();
   const plan_tables plan = search.plan(best);
+  if (plan.problem) {
+    result.problem = plan.problem;
+    return result;
+  }
   summary.price = search.price_of(plan);
-  summary.unsearched = search.price_of(plain);
   summary.memory_limit = o.memory_limit;
   summary.evaluations = search.evaluations();
 

@@ -26,7 +26,8 @@ inline std::string describe_seconds(double seconds) {
 inline std::string describe(const shard_choice_view& choice, const plan_view& plan) {
   const step_price& p = choice.price;
   std::string s = "a step takes " + describe_seconds(p.seconds()) + ": " + describe_seconds(p.compute) + " computing, " +
-                  describe_seconds(p.communicate) + " sending; as annotated " + describe_seconds(choice.unsearched.seconds()) + "\n";
+                  describe_seconds(p.communicate) + " sending; as annotated " +
+                  (choice.unsearched.seconds() > 0 ? describe_seconds(choice.unsearched.seconds()) : "it is refused") + "\n";
   s += "a device holds " + describe_bytes(p.bytes()) + ": parameters " + describe_bytes(p.parameters) + ", inputs " +
        describe_bytes(p.inputs) + ", in between " + describe_bytes(p.peak);
   if (choice.memory_limit > 0) s += "; allowed " + describe_bytes(choice.memory_limit);

@@ -10,7 +10,7 @@ namespace gshard { inline namespace v0 {
 
 namespace detail {
 
-/// The sentence of a fault: the compiler's (pass/check.hpp, trace/einsum.hpp), word for word.
+/// The sentence of a fault: the compiler's (pass/check.hpp), word for word.
 constexpr std::string_view sentence(fault what) {
   switch (what) {
     case fault::nothing: return "";
@@ -23,6 +23,7 @@ constexpr std::string_view sentence(fault what) {
     case fault::malformed_equation: return "malformed einsum equation: expected index letters, one ',' between operands and one '->'";
     case fault::index_in_no_operand: return "an output index of the einsum equation is in no operand";
     case fault::index_repeated: return "an output index of the einsum equation occurs twice";
+    case fault::operand_count: return "the einsum equation has another number of operands than the call";
     case fault::dims_differ: return "one index or operation meets two different dims";
     case fault::dims_do_not_broadcast: return "the dims of an operand are not among the dims of the largest operand, in their order";
     case fault::bad_range: return "a range, a count or a window has no meaning: it runs backwards, goes beyond its dim, or is given twice";
@@ -47,7 +48,6 @@ constexpr std::string_view sentence(fault what) {
       return "a sum over a cut index would be completed unsaid (strict): annotate the result with the layout it shall have";
     case fault::unknown_extent: return "to choose layouts, the extent of every letter and of every mesh axis must be known";
     case fault::too_little_memory: return "no layout was found that leaves every device within its memory limit";
-    case fault::reported: return "a mistake that was told before";
   }
   return "";
 }
@@ -60,6 +60,7 @@ inline std::string words(const diagnostic& d) {
   switch (d.what) {
     case fault::unknown_axis:
     case fault::axis_used_twice: return word + " in " + about;
+    case fault::operand_count:
     case fault::rank_mismatch: return about + ": " + number(d.first) + " expected, " + number(d.second) + " given";
     case fault::unknown_letter:
     case fault::foreign_letter: return word + " of " + about;

@@ -120,7 +120,7 @@ constexpr symbol emit_windowed_einsum(symbol x, symbol w, const equation& e, lis
 /// Compile time: the equation, ranks and dims.
 template <fixed_string Equation>
 constexpr symbol conv(here x, symbol w, list_view<window_of_dim> how = {}) {
-  return detail::emit_windowed_einsum(x, w, detail::checked_equation<Equation, 2>(*x.owner), how, Equation.view());
+  return detail::emit_windowed_einsum(x, w, detail::checked_equation<Equation>(*x.owner, 2), how, Equation.view());
 }
 template <fixed_string Equation, std::size_t N>
 constexpr symbol conv(here x, symbol w, const window_of_dim (&how)[N]) {

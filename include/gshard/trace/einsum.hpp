@@ -3,7 +3,6 @@
 
 #include <gshard/base/list_view.hpp>
 #include <gshard/base/fixed_string.hpp>
-#include <gshard/base/reason.hpp>
 #include <gshard/ir/equation.hpp>
 #include <gshard/trace/builder.hpp>
 #include <gshard/trace/contraction_order.hpp>
@@ -132,6 +131,7 @@ constexpr symbol emit_einsum_of_many(builder& b, list_view<symbol> operands, lis
 }  // namespace detail
 
 namespace detail {
+/// One einsum equation, read by itself before any tensor is looked at.
 template <fixed_string Equation>
 struct parsed_equation {
  private:
@@ -150,37 +150,12 @@ struct parsed_equation {
   static constexpr diagnostic problem = result.problem;
 };
 
-// A function, because a class whose static_assert has failed is no constant expression to clang: one mistake would be four errors.
+/// The equation of a call with `given` operands; what is wrong with it is reported.
 template <fixed_string Equation>
-constexpr bool check_equation() {
-  constexpr diagnostic problem = parsed_equation<Equation>::problem;
-  using letter = index_letter<gshard::word<problem.word.length>(problem.word.view())>;
-  static_assert(holds<problem.what != fault::malformed_equation, in_equation<Equation>, at_column<problem.first>>,
-                "gshard: malformed einsum equation: expected index letters, one ',' between operands and one '->'");
-  static_assert(holds<problem.what != fault::index_in_no_operand, in_equation<Equation>, letter, at_column<problem.first>>,
-                "gshard: an output index of the einsum equation is in no operand");
-  static_assert(holds<problem.what != fault::index_repeated, in_equation<Equation>, letter, at_column<problem.first>>,
-                "gshard: an output index of the einsum equation occurs twice");
-  return true;
-}
-}  // namespace detail
-
-/// One einsum equation, read and checked by itself before any tensor is looked at.
-template <fixed_string Equation>
-struct einsum_of : detail::parsed_equation<Equation> {
-  static_assert(detail::check_equation<Equation>());
-};
-
-namespace detail {
-/// The equation of a call with `Given` operands. One that is refused has been told about, so the program it stands in says no more.
-template <fixed_string Equation, int Given>
-constexpr const equation& checked_equation(builder& b) {
-  using parsed = einsum_of<Equation>;
-  constexpr bool well_formed = !parsed::problem;
-  static_assert(holds<!well_formed || parsed::value.count == Given, in_equation<Equation>, operands_in_equation<parsed::value.count>,
-                      operands_given<Given>>,
-                "gshard: the einsum equation has another number of operands than the call");
-  if (!well_formed || parsed::value.count != Given) b.fail(fault::reported, Equation.view());
+constexpr const equation& checked_equation(builder& b, int given) {
+  using parsed = parsed_equation<Equation>;
+  if (parsed::problem && !b.failed()) b.program.problem = parsed::problem;
+  if (parsed::value.count != given) b.fail(fault::operand_count, Equation.view(), {}, parsed::value.count, given);
   return parsed::value;
 }
 }  // namespace detail
@@ -195,7 +170,7 @@ constexpr const equation& checked_equation(builder& b) {
 template <fixed_string Equation, class... Symbols>
   requires(std::same_as<Symbols, symbol> && ...)
 constexpr symbol einsum(here first, Symbols... rest) {
-  const equation& e = detail::checked_equation<Equation, 1 + int(sizeof...(rest))>(*first.owner);
+  const equation& e = detail::checked_equation<Equation>(*first.owner, 1 + int(sizeof...(rest)));
   const std::array<symbol, 1 + sizeof...(rest)> operands{first, rest...};
   return detail::emit_einsum_of_many(*first.owner, operands, list_view(e.operands.data(), operands.size()), e.output, Equation.view());
 }
@@ -229,7 +204,7 @@ constexpr symbol sum(here x) {
 /// mean<"GSE->GE">(x): the same, divided by the (whole) extents of the dims that were summed.
 template <fixed_string Equation>
 constexpr symbol mean(here x) {
-  const equation& e = einsum_of<Equation>::value;
+  const equation& e = detail::parsed_equation<Equation>::value;
   symbol total = einsum<Equation>(x);
   if (x.owner->failed()) return x.owner->nothing();
   return detail::emit_scale(total, 1, detail::dims_lacking(x, e.operands[0], e.output), -1);

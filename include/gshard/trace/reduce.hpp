@@ -93,38 +93,38 @@ constexpr symbol emit_logsumexp(Symbol x, const short_list& factors, const short
 /// it share its gradient.
 template <fixed_string Equation>
 constexpr symbol reduce_max(here x) {
-  const equation& e = detail::checked_equation<Equation, 1>(*x.owner);
+  const equation& e = detail::checked_equation<Equation>(*x.owner, 1);
   return detail::emit_reduce(x, reduction::max, e.operands[0], e.output, Equation.view());
 }
 /// reduce_min<"GSE->GS">(x): the smallest.
 template <fixed_string Equation>
 constexpr symbol reduce_min(here x) {
-  const equation& e = detail::checked_equation<Equation, 1>(*x.owner);
+  const equation& e = detail::checked_equation<Equation>(*x.owner, 1);
   return detail::emit_reduce(x, reduction::min, e.operands[0], e.output, Equation.view());
 }
 /// reduce_prod<"GSE->GS">(x): the product (1 over none).
 template <fixed_string Equation>
 constexpr symbol reduce_prod(here x) {
-  const equation& e = detail::checked_equation<Equation, 1>(*x.owner);
+  const equation& e = detail::checked_equation<Equation>(*x.owner, 1);
   return detail::emit_reduce(x, reduction::prod, e.operands[0], e.output, Equation.view());
 }
 /// argmax<"GSE->GS">(x): the index, int32, of the largest element along the one dim that the output lacks; the first of several.
 /// Communicates the maximum and the index, where that dim is cut.
 template <fixed_string Equation>
 constexpr symbol argmax(here x) {
-  const equation& e = detail::checked_equation<Equation, 1>(*x.owner);
+  const equation& e = detail::checked_equation<Equation>(*x.owner, 1);
   return detail::emit_argmax(x, reduction::max, e.operands[0], e.output, Equation.view());
 }
 /// argmin<"GSE->GS">(x): the same of the smallest.
 template <fixed_string Equation>
 constexpr symbol argmin(here x) {
-  const equation& e = detail::checked_equation<Equation, 1>(*x.owner);
+  const equation& e = detail::checked_equation<Equation>(*x.owner, 1);
   return detail::emit_argmax(x, reduction::min, e.operands[0], e.output, Equation.view());
 }
 /// logsumexp<"GSE->GS">(x) = log(sum exp x) over the indices that the output lacks, computed from the largest element.
 template <fixed_string Equation>
 constexpr symbol logsumexp(here x) {
-  const equation& e = detail::checked_equation<Equation, 1>(*x.owner);
+  const equation& e = detail::checked_equation<Equation>(*x.owner, 1);
   return detail::emit_logsumexp<here>(x, e.operands[0], e.output, Equation.view());
 }
 /// stop_gradient(x): x, through which no gradient flows.

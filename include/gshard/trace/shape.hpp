@@ -180,12 +180,13 @@ constexpr symbol squeeze(here x) {
 
 namespace detail {
 /// op::annotate: x under a second name, lying as `layout` says; open dims as propagation finds. Attributes: integer[0] = where it is used
-/// it may be brought to other layouts, whatever the program's strictness.
-constexpr symbol emit_annotate(symbol x, const sharding& layout, int priority = 0, bool may_move = false) {
+/// it may be brought to other layouts, whatever the program's strictness. With factors of its own, no layout spreads through it.
+constexpr symbol emit_annotate(symbol x, const sharding& layout, int priority = 0, bool may_move = false, bool spreads = true) {
   builder& b = *x.owner;
   if (b.failed()) return b.nothing();
   rule loops;
-  loops.in[0] = loops.out[0] = counting(x.rank());
+  loops.in[0] = counting(x.rank());
+  loops.out[0] = counting(x.rank(), spreads ? 0 : x.rank());
   attributes attr;
   attr.integer[0] = may_move;
   const std::int32_t id = b.add_node(op::annotate, {x.id}, loops, attr, {{x.get().dims, x.get().type}});
@@ -197,7 +198,7 @@ constexpr symbol emit_annotate(symbol x, const sharding& layout, int priority = 
 
 /// annotate<P<"expert", none>>(x): x, lying as the spec says: the paper's split / replicate / shard. The gradient lies likewise.
 /// Where annotations contradict each other on their way, those of smaller `priority` (0 to 255) hold.
-/// Communicates what brings x there. Compile time: the spec's axes and its number of dims.
+/// Communicates what brings x there. Compile time: the spec's axes and its number of dims, the range of `priority`.
 template <class Spec>
 constexpr symbol annotate(here x, Spec = {}, int priority = 0) {
   builder& b = *x.owner;
@@ -205,6 +206,8 @@ constexpr symbol annotate(here x, Spec = {}, int priority = 0) {
   const sharding s = resolve(Spec::named, b.mesh, "annotate", b.program.problem);
   if (!b.failed() && Spec::rank != x.rank()) b.fail(fault::rank_mismatch, "annotate", {}, Spec::rank, x.rank());
   if (!b.failed() && s.partial) b.fail(fault::incomplete_output, "annotate");
+  if (priority < 0 || priority > 255) b.fail(fault::bad_range, "annotate", {}, priority);
+  if (b.failed()) return b.nothing();
   return detail::emit_annotate(x, s, priority);
 }
 
@@ -225,6 +228,12 @@ constexpr symbol split(here x, int dim) {
   (named.add(Axes.view(), dim), ...);
   const sharding s = resolve(named, b.mesh, "split", b.program.problem);
   return detail::emit_annotate(x, s);
+}
+
+/// propagation_barrier(x): x, where the scope of annotations ends: how x lies does not spread to what is made of the result, nor that to x.
+/// Communicates what brings x to where it is used, and may do so in a program that is `visible` or `strict`. Its gradient is one, too.
+constexpr symbol propagation_barrier(here x) {
+  return x.owner->failed() ? x.owner->nothing() : detail::emit_annotate(x, sharding::unconstrained(x.rank()), 0, true, false);
 }
 
 /// may_move(x): x, which may be brought to other layouts where it is used, in a program that is `visible` or `strict`.

@@ -54,6 +54,14 @@ static_assert(cut<megatron>("wi") == 1 && cut<megatron>("wo") == 0);
 static_assert(megatron::plan.count(op::all_reduce) == 1 && megatron::plan.collectives() == 1);
 static_assert(megatron::choice.price.bytes() <= 200 << 20 && megatron::choice.memory_limit == 200 << 20);
 
+// Propagation would give w the layout of x, so that y moves; where nothing may move unsaid, w is whole.
+inline constexpr auto two_uses = [](auto& m, auto x, auto y) {
+  auto w = m.param("w", "BM", gs::init::zeros());
+  return std::tuple{x * w, y * w};
+};
+using unmoved = gs::auto_shard<two_uses, mesh, in<"BM", P<"x", none>>, in<"BM", P<none, "x">>, extent<'B', 64>, extent<'M', 64>, gs::strict>;
+static_assert(cut<unmoved>("w") == -1 && unmoved::plan.collectives() == 0 && unmoved::choice.unsearched.seconds() == 0);
+
 // The table of reasons: a row for every input, then one for every parameter.
 static_assert(megatron::choice.tensors.size() == 3);
 static_assert(megatron::choice.tensors[0].name.view() == "BM" && !megatron::choice.tensors[0].is_parameter);

@@ -271,6 +271,17 @@ static_assert(problem_of_late_read<2>.what == gs::fault::read_after_update &&
               problem_of_late_read<2>.subject.view() == "w");
 static_assert(!problem_of_late_read<3>);
 
+// --- what lies as it does behind a barrier, where nobody asks for more, moves nothing; nor does its gradient ---
+
+inline constexpr auto barrier = [](auto& m, auto x) {
+  auto w = m.param("w", "AB", P<"x", none>{}, gs::init::zeros());
+  auto y = gs::propagation_barrier(x * w);
+  return std::tuple{y, gs::gradients(gs::sum(y), std::array{x})[0]};
+};
+constexpr plan_view behind_barrier = plan_of<barrier, mesh2, in<"AB", P<"x", none>>>;
+static_assert(behind_barrier.collectives() == 0);
+static_assert(behind_barrier.at(behind_barrier.outputs[0].value).layout.used() == 1);
+
 // --- Megatron's layer: columns, then rows; one sum forward, one back, and those of the batch ---
 
 inline constexpr auto tensor_parallel = [](auto& m, auto x, auto rate) {

@@ -46,6 +46,12 @@ static_assert(tracing::holds([](builder& b, auto&) {
   return propagated(b) && lies(w, {{0}, {}}) && lies(y, {{}, {}});
 }));
 
+// Behind a barrier nothing is known of what is before it, and the other way round.
+static_assert(tracing::holds([](builder& b, auto&) {
+  const symbol x = input(b, "AB", P<"x", any>{}), y = gs::propagation_barrier(x) * gs::annotate<P<any, "y">>(input(b, "AB"));
+  return propagated(b) && lies(x, {{0}, {}}) && lies(y, {{}, {1}});
+}));
+
 // Closed dims keep what they were given, and let through what they have.
 static_assert(tracing::holds([](builder& b, auto&) {
   const symbol x = input(b, "AB", P<"x", none>{}), y = input(b, "AB", P<none, none>{}), z = x + y;

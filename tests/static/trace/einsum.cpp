@@ -10,7 +10,7 @@ using tracing::fails, tracing::has_dims, tracing::input;
 
 namespace {
 
-static_assert(gs::einsum_of<"GSM,ME->GSE">::value.count == 2);
+static_assert(gs::detail::parsed_equation<"GSM,ME->GSE">::value.count == 2);
 
 // The dims of the result are those of the letters, not the letters themselves.
 static_assert(tracing::holds([](builder& b, auto&) {
