@@ -90,8 +90,8 @@ constexpr bool lies_right(const gs::plan_view& p, const gs::node& s) {
     if (!agrees(held(s.input(i)), s.loops.in[std::size_t(i)])) return false;
     pending |= p.at(s.input(i)).layout.partial;
   }
-  // A product keeps what is pending over an axis on one of its operands; over an axis on both, it would have products of different addends.
-  const bool product = (looped || s.kind == op::einsum) && s.inputs == 2 && !(p.at(s.input(0)).layout.partial & p.at(s.input(1)).layout.partial);
+  // A product, also with rows of ones that ids choose, keeps what is pending over an axis on one of its operands; over an axis on both, it would have products of different addends.
+  const bool product = (looped || s.kind == op::einsum || s.kind == op::gather || s.kind == op::scatter_add) && s.inputs == 2 && !(p.at(s.input(0)).layout.partial & p.at(s.input(1)).layout.partial);
   const bool linear = s.kind == op::scale || s.kind == op::reshape ||
                       (s.kind == op::einsum && s.inputs == 1) ||
                       (s.kind == op::map && s.attr.function->linear);

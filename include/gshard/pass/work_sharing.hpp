@@ -113,6 +113,7 @@ class work_sharing : protected tensor_versions {
   /// Pending sums that run through a node: it is linear in all its operands together, they all have the same, and nobody needs one
   /// of them complete anyway.
   constexpr pending_parts pending_through(const node& n) const {
+    if (n.kind == op::scatter_add) return pending_into_sum(n);
     if (!is_linear(n)) return {};
     for (int i = 0; i < n.inputs; ++i)
       if (completed_[std::size_t(n.input(i))]) return {};
@@ -122,6 +123,22 @@ class work_sharing : protected tensor_versions {
     if (first.partial == 0 || (first.pending != reduction::sum && n.kind != op::reshape)) return {};
     return {first.partial, first.pending};
   }
+
+  /// The pending sums of the rows of a scatter, if they are then added to another tensor that has the same.
+  constexpr pending_parts pending_into_sum(const node& n) const {
+    const std::uint8_t axes = pending_sums(n.in[1]);
+    const std::int32_t made = n.output();
+    if (axes == 0 || completed_[std::size_t(made)]) return {};
+    for (const node& next : g_.nodes) {
+      if (next.kind != op::map || next.inputs != 2 || (next.in[0] != made && next.in[1] != made)) continue;
+      const std::int32_t other = next.in[next.in[0] == made ? 1 : 0];
+      if (first_[std::size_t(other)] >= 0 && !completed_[std::size_t(other)] && pending_sums(other) == axes)
+        return {.axes = axes, .each = true, .second = axes};
+    }
+    return {};
+  }
+  /// Linear in each of its two operands alone, of a gather and a scatter in the one that has elements.
+  static constexpr bool is_product(op kind) { return kind == op::einsum || kind == op::gather || kind == op::scatter_add; }
 
   /// The factors that `axis` cuts in some version of an operand or in the layout wanted for a result, a bit each.
   constexpr std::uint32_t candidates(const node& n, int axis) const {
@@ -281,7 +298,7 @@ class work_sharing : protected tensor_versions {
     }
     std::int64_t lowest = -1;
     choice best = choose(n, pending, lowest);
-    if (n.kind != op::einsum || n.inputs != 2 || lowest == 0 || n.in[0] == n.in[1]) return best;
+    if (!is_product(n.kind) || n.inputs != 2 || pending.axes || lowest == 0 || n.in[0] == n.in[1]) return best;
     const std::uint8_t a = pending_sums(n.in[0]), b = pending_sums(n.in[1]);
     if (!a && !b) return best;
     if (lowest < 0) lowest = cost(n, best, pending);
