@@ -12,9 +12,15 @@
 
 namespace gshard { inline namespace v0 { namespace detail {
 
-/// Adds communication steps to a plan. Those of one kind over the same axes become one step with several operands, which starts once,
-/// where none needs the result of another: as many as a node has room for, of elements of one size. Reductions must also be of one
-/// type and add the same way.
+/// What moves must have in common to go together: the axes, the size of elements, and whether they exchange or sum; sums also the type,
+/// and how and where they are added.
+constexpr std::uint32_t start_key(op kind, std::uint32_t axes, const value& v, reduction pending) {
+  const bool sums = kind == op::all_reduce || kind == op::reduce_scatter;
+  return axes | (sums ? std::uint32_t(kind) << 24 | std::uint32_t(v.type) << 16 | std::uint32_t(pending) << 20 : std::uint32_t(size_of(v.type)) << 16);
+}
+
+/// Adds communication steps to a plan. Those that can go together become one step with several operands, which starts once, where none
+/// needs the result of another: as many as a node has room for. Exchanges of different kinds become an all_to_all.
 /// A move goes with an earlier step if its operand is there, or can be: if nothing but moves stands between them, the one that
 /// makes it goes before that step. If extents are known, what goes together receives at most `most_bytes` per device, so that large moves can still overlap with
 /// work and little memory is held longer; of others nothing is computed between the two. Results are the same bits.
@@ -23,12 +29,15 @@ class move_combiner {
   constexpr move_combiner(list<node>& steps, list<value>& values, const list<window>& windows, const extents& e, std::int64_t most_bytes)
       : steps_(steps), values_(values), windows_(windows), e_(e), most_bytes_(most_bytes) {}
 
+  constexpr bool combines() const { return most_bytes_ > 0; }
+
   /// Adds a move of one tensor, whose operand is made by the steps before.
   constexpr void add(const node& n) {
     const auto end = std::int32_t(steps_.size());
-    if (most_bytes_ <= 0) return steps_.push_back(n);
+    if (!combines()) return steps_.push_back(n);
+    const std::uint32_t key = key_of(n);
     for (std::int32_t& last : last_) {
-      if (!is_alike(at(last), n)) continue;
+      if (key_of(at(last)) != key) continue;
       if (at(last).inputs < most) {
         const std::int32_t maker = operand(n).producer;
         const bool is_there = maker < last;
@@ -52,18 +61,16 @@ class move_combiner {
   const list<window>& windows_;
   const extents& e_;
   std::int64_t most_bytes_;
-  list<std::int32_t> last_;  // steps, of every kind and axes the last
+  list<std::int32_t> last_;  // steps, of those that can go together the last
 
   static constexpr int most = rule::most_out < rule::most_in ? rule::most_out : rule::most_in;
 
   constexpr node& at(std::int32_t step) { return steps_.data()[step]; }
   constexpr const value& operand(const node& n) const { return values_.data()[n.in[0]]; }
 
-  constexpr bool is_alike(const node& a, const node& b) const {
-    if (a.kind != b.kind || a.attr.integer[0] != b.attr.integer[0]) return false;
-    const value &x = operand(a), &y = operand(b);
-    if (a.kind != op::all_reduce && a.kind != op::reduce_scatter) return size_of(x.type) == size_of(y.type);
-    return x.type == y.type && x.layout.pending == y.layout.pending;
+  constexpr std::uint32_t key_of(const node& n) const {
+    const value& v = operand(n);
+    return start_key(n.kind, std::uint32_t(n.attr.integer[0]), v, v.layout.pending);
   }
   /// Bytes that a device receives, or -1.
   constexpr std::int64_t known_bytes(const node& n) const {
@@ -97,6 +104,7 @@ class move_combiner {
   }
   constexpr void join(std::int32_t step, const node& n) {
     node& all = at(step);
+    if (all.kind != n.kind) all.kind = op::all_to_all;
     all.in[all.inputs++] = n.in[0];
     all.out[all.outputs++] = n.out[0];
     set_producer(step);

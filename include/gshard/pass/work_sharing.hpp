@@ -230,6 +230,16 @@ class work_sharing : protected tensor_versions {
   /// More than any bytes: for ways that do not leave a sum pending that is wanted pending.
   static constexpr std::int64_t unwanted = std::int64_t(1) << 60;
 
+  /// How a result that is made so is wanted.
+  constexpr sharding wanted_layout(const node& n, int o, const sharding& made) const {
+    sharding wanted = g_.at(n.output(o)).layout;
+    const std::uint32_t pending_fits = stays_[std::size_t(n.output(o))] ? ~wanted.used() : wanted.partial;
+    wanted.partial = std::uint8_t(pending_fits & made.partial);
+    wanted.pending = made.pending;
+    if (n.kind == op::sort) refine(wanted, wanted.open, made);
+    return wanted;
+  }
+
   /// Bytes to bring the operands to these cuts and the results to the layouts that propagation wants. Work that an axis repeats on
   /// all its devices instead of sharing it counts like sending its results.
   constexpr std::int64_t cost(const node& n, const choice& c, const pending_parts& pending) const {
@@ -240,12 +250,8 @@ class work_sharing : protected tensor_versions {
     for (int o = 0; o < n.outputs; ++o) {
       const value& v = g_.at(n.output(o));
       const sharding made = result_layout(n, o, c, pending);
-      sharding wanted = v.layout;
-      if (wanted.partial & ~made.partial) total += unwanted;
-      const std::uint32_t pending_fits = stays_[std::size_t(n.output(o))] ? ~wanted.used() : wanted.partial;
-      wanted.partial = std::uint8_t(pending_fits & made.partial);
-      wanted.pending = made.pending;
-      if (n.kind == op::sort) refine(wanted, v.layout.open, made);
+      if (v.layout.partial & ~made.partial) total += unwanted;
+      const sharding wanted = wanted_layout(n, o, made);
       if (const dim_list windows = windows_of_result(n, made); !windows.empty()) {
         value before = v, after = v;
         before.layout = after.layout = made;
@@ -256,6 +262,84 @@ class work_sharing : protected tensor_versions {
       if (repeats && !moves_only(n.kind)) total += shard_elements(v.dims, made, e_) * size_of(v.type);
     }
     return total;
+  }
+
+  /// Starts, where moves that can go together start once, and all else that a choice costs.
+  struct price {
+    std::int64_t starts = 0, bytes = 0;
+
+    constexpr bool is_less_than(const price& other) const {
+      return starts <= other.starts && bytes <= other.bytes && (starts < other.starts || bytes < other.bytes);
+    }
+  };
+  /// What several moves of one node start together.
+  struct start_set {
+    std::array<std::uint32_t, rule::most_in * move_list::most> keys{};
+    std::size_t count = 0;
+    std::int64_t alone = 0;  // as if each went alone
+
+    constexpr void add(std::uint32_t key) {
+      ++alone;
+      for (std::size_t i = 0; i < count; ++i)
+        if (keys[i] == key) return;
+      keys[count++] = key;
+    }
+    constexpr void add(const move_list& way, const value& v, reduction pending) {
+      for (const move& m : way)
+        if (m.kind != op::slice) add(start_key(m.kind, m.axes, v, pending));
+    }
+  };
+  constexpr price price_of(const node& n, const choice& c, const pending_parts& pending) const {
+    start_set before, after;
+    for (int i = 0; i < n.inputs; ++i) {
+      const held_as h = operand_of(n, i, c, pending);
+      std::int32_t from = -1;
+      if (h.windows.empty()) {
+        cost(n.input(i), h.layout, &from);
+        before.add(plan_reshard(version(from), version(from).layout, h.layout, e_), version(from), version(from).layout.pending);
+      } else if (cost(n.input(i), h, from) >= start_bytes && from >= 0) {
+        value goal = g_.at(n.input(i));
+        goal.layout = h.layout;
+        goal.windows = h.windows;
+        before.add(start_key(op::all_to_all, axes_of_move(version(from), goal), goal, goal.layout.pending));
+      }
+    }
+    for (int o = 0; o < n.outputs; ++o) {
+      const value& v = g_.at(n.output(o));
+      const sharding made = result_layout(n, o, c, pending);
+      if (const sharding wanted = wanted_layout(n, o, made); !made.same_layout(wanted)) after.add(plan_reshard(v, made, wanted, e_), v, made.pending);
+    }
+    return {std::int64_t(before.count + after.count), cost(n, c, pending) - (before.alone + after.alone) * start_bytes};
+  }
+  /// In place of the choice that is cheapest if every move goes alone, one that starts no more and costs no more bytes if they go
+  /// together. Of known extents.
+  constexpr void choose_together(const node& n, const pending_parts& pending, choice& best) const {
+    if (e_.known_axes != (1u << axes_) - 1u || !moves_.combines() || n.inputs + n.outputs < 3 || !knows_dims(n)) return;
+    choice c;
+    price lowest = price_of(n, best, pending);
+    if (lowest.starts == 0) return;
+    axis_options options;
+    find_options(n, pending, options);
+    for_each_choice(n, options, 0, c, [&] {
+      const price p = price_of(n, c, pending);
+      if (p.is_less_than(lowest)) {
+        lowest = p;
+        best = c;
+      }
+      return true;
+    });
+  }
+  constexpr bool knows_dims(const node& n) const {
+    const auto knows = [&](const value& v) {
+      for (int d = 0; d < v.rank(); ++d)
+        if (!e_.knows_dim(v.dims[d])) return false;
+      return true;
+    };
+    for (int i = 0; i < n.inputs; ++i)
+      if (!knows(g_.at(n.input(i)))) return false;
+    for (int o = 0; o < n.outputs; ++o)
+      if (!knows(g_.at(n.output(o)))) return false;
+    return true;
   }
 
   /// Whether what a node computes is about the blocks of its result's layout.
@@ -278,16 +362,31 @@ class work_sharing : protected tensor_versions {
     return c;
   }
 
+  /// The factors that every axis may cut, and whether there are any.
+  struct axis_options {
+    std::uint32_t of[max_axes]{};
+    bool any = false;
+  };
+  constexpr void find_options(const node& n, const pending_parts& pending, axis_options& options) const {
+    for (int a = 0; a < axes_; ++a) {
+      options.of[a] = (pending.axes >> a) & 1u ? 0u : candidates(n, a);
+      options.any = options.any || options.of[a] != 0;
+    }
+  }
   /// The cheapest factor for every axis.
   constexpr choice choose(const node& n, const pending_parts& pending, std::int64_t& lowest) const {
     choice c, best;
-    std::array<std::uint32_t, max_axes> options{};
-    bool any = false;
-    for (int a = 0; a < axes_; ++a) {
-      options[std::size_t(a)] = (pending.axes >> a) & 1u ? 0u : candidates(n, a);
-      any = any || options[std::size_t(a)] != 0;
-    }
-    if (any) try_axis(n, pending, options, 0, c, best, lowest);
+    axis_options options;
+    find_options(n, pending, options);
+    if (!options.any) return best;
+    for_each_choice(n, options, 0, c, [&] {
+      const std::int64_t bytes = cost(n, c, pending);
+      if (lowest < 0 || bytes < lowest) {
+        lowest = bytes;
+        best = c;
+      }
+      return lowest != 0;
+    });
     return best;
   }
   /// The same, where sums that are pending on an operand of a product may also stay pending, over an axis on one of them: what is cheapest.
@@ -298,9 +397,13 @@ class work_sharing : protected tensor_versions {
     }
     std::int64_t lowest = -1;
     choice best = choose(n, pending, lowest);
-    if (!is_product(n.kind) || n.inputs != 2 || pending.axes || lowest == 0 || n.in[0] == n.in[1]) return best;
+    if (lowest != 0 && is_product(n.kind) && n.inputs == 2 && !pending.axes && n.in[0] != n.in[1]) keep_pending(n, pending, best, lowest);
+    if (lowest != 0) choose_together(n, pending, best);
+    return best;
+  }
+  constexpr void keep_pending(const node& n, pending_parts& pending, choice& best, std::int64_t lowest) const {
     const std::uint8_t a = pending_sums(n.in[0]), b = pending_sums(n.in[1]);
-    if (!a && !b) return best;
+    if (!a && !b) return;
     if (lowest < 0) lowest = cost(n, best, pending);
     const std::uint8_t ways[][2] = {{a, 0}, {0, b}, {std::uint8_t(a & ~b), b}, {a, std::uint8_t(b & ~a)}};
     for (const auto& [first, second] : ways) {
@@ -313,32 +416,26 @@ class work_sharing : protected tensor_versions {
       best = c;
       pending = kept;
     }
-    return best;
   }
   constexpr std::uint8_t pending_sums(std::int32_t v) const {
     const sharding& s = version(first_[std::size_t(v)]).layout;
     return s.pending == reduction::sum ? s.partial : std::uint8_t(0);
   }
-  /// Tries every factor (and none) for axis a and those after it.
-  constexpr void try_axis(const node& n, const pending_parts& pending, const std::array<std::uint32_t, max_axes>& options, int a, choice& c,
-                          choice& best, std::int64_t& lowest) const {
+  /// Calls go_on() with every factor (and none) for axis a and those after it in c, until it says no.
+  template <class F>
+  constexpr bool for_each_choice(const node& n, const axis_options& options, int a, choice& c, const F& go_on) const {
     if (a == axes_) {
       cut(c, n);
-      const std::int64_t bytes = cost(n, c, pending);
-      if (lowest < 0 || bytes < lowest) {
-        lowest = bytes;
-        best = c;
-      }
-      return;
+      return go_on();
     }
-    std::uint32_t left = options[std::size_t(a)];
-    for (int f = 0; left != 0 && lowest != 0; ++f, left >>= 1) {
+    std::uint32_t left = options.of[a];
+    for (int f = 0; left != 0; ++f, left >>= 1) {
       if (!(left & 1u)) continue;
       c.factor_of[a] = f;
-      try_axis(n, pending, options, a + 1, c, best, lowest);
+      if (!for_each_choice(n, options, a + 1, c, go_on)) return false;
     }
     c.factor_of[a] = -1;
-    if (lowest != 0) try_axis(n, pending, options, a + 1, c, best, lowest);
+    return for_each_choice(n, options, a + 1, c, go_on);
   }
 };
 
