@@ -97,6 +97,46 @@ TEST_CASE("convolutions in two dims, and gradients of gradients") {
                  {.dims = images, .most = 60});
 }
 
+namespace {
+
+/// A convolution and its gradients, where axes may cut its taps, its positions, or both.
+template <gs::fixed_string Equation>
+void check_taps(const std::vector<run_graph::input>& inputs, const std::vector<gs::dims>& images, const std::vector<gs::window_of_dim>& how,
+                std::size_t most) {
+  every_sharding(trace(inputs,
+                       [&](const scope&, given x) {
+                         const symbol y = gs::conv<Equation>(x[0], x[1], how);
+                         symbols results{lay_out(y)};
+                         for (const symbol& g : gs::gradients(gs::sum(y * y), x)) results.push_back(lay_out(g));
+                         return results;
+                       }),
+                 {.dims = images, .most = most});
+}
+
+}  // namespace
+
+TEST_CASE("convolutions of many taps: as many as the operand is long, fewer than devices, more than positions") {
+  const std::vector<gs::dims> images{{{'B', 2}, {'X', 12}, {'I', 2}, {'O', 3}, {'K', 12}},
+                                     {{'B', 3}, {'X', 7}, {'I', 1}, {'O', 2}, {'K', 5}},
+                                     {{'B', 1}, {'X', 5}, {'I', 2}, {'O', 1}, {'K', 2}},
+                                     {{'B', 2}, {'X', 4}, {'I', 1}, {'O', 2}, {'K', 1}}};
+  using w = gs::window_of_dim;
+  for (const w how : {w{}, w{1, 1, 1}, w{2, 3, 1}, w{1, 5, 4, 2}, w{1, 4, 4, 1, 2}, w{2, 6, 9, 2, 3}, w{1, -1, -1}, w{1, 2, -1, 1, 3}}) {
+    check_taps<"BXI,BxO->XIO">({{"BXI"}, {"BKO"}}, images, {how}, 60);
+    check_taps<"BXI,xIO->BXO">({{"BXI"}, {"KIO"}}, images, {how}, 60);
+  }
+}
+
+TEST_CASE("convolutions of many taps in two and three dims") {
+  using w = gs::window_of_dim;
+  const std::vector<gs::dims> images{{{'B', 2}, {'X', 6}, {'Y', 5}, {'I', 2}, {'O', 2}, {'K', 6}, {'L', 4}},
+                                     {{'B', 1}, {'X', 5}, {'Y', 4}, {'I', 1}, {'O', 2}, {'K', 2}, {'L', 1}}};
+  check_taps<"BXYI,BxyO->XYIO">({{"BXYI"}, {"BKLO"}}, images, {w{1, 1, 0}, w{2, 2, 2, 1, 2}}, 100);
+  check_taps<"BIXY,xyIO->BOXY">({{"BIXY"}, {"KLIO"}}, images, {w{1, 3, 2}, w{1, 3, 0, 2}}, 100);
+  const std::vector<gs::dims> volumes{{{'X', 4}, {'Y', 3}, {'Z', 5}, {'I', 2}, {'O', 2}, {'K', 4}, {'L', 2}, {'M', 3}}};
+  check_taps<"IXYZ,xyzIO->XYZO">({{"IXYZ"}, {"KLMIO"}}, volumes, {w{1, 1, 1}, w{2, 1, 0}, w{1, 2, -1, 2}}, 60);
+}
+
 TEST_CASE("pooling") {
   using w = gs::window_of_dim;
   const std::vector<std::vector<gs::pool_window>> windows{

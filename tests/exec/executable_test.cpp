@@ -4,6 +4,7 @@
 #include <gshard/op/reshard.hpp>
 #include <gshard/optim/adam.hpp>
 #include <gshard/trace/einsum.hpp>
+#include <gshard/trace/loop.hpp>
 #include <gshard/trace/map.hpp>
 #include <gshard/trace/random.hpp>
 
@@ -49,6 +50,14 @@ inline constexpr auto adapt = [](auto& m, auto x, auto rate) {
   return loss;
 };
 using adapting = gs::program<adapt, mesh, in<"A", P<"x">>, in<"">>;
+
+inline constexpr auto add_often = [](auto& m, auto x, auto turns) {
+  auto total = m.param("total", "", gs::init::zeros());
+  auto next = gs::repeat(turns, [=](auto t) { return t + gs::sum(x); }, total);
+  m.owner().set_updated(total, next);
+  return next;
+};
+using adding = gs::program<add_often, mesh, in<"A", P<"x">>, in<"", void, std::int32_t>>;
 
 const gs::dims extents{{'A', 3}, {'B', 4}, {'C', 2}};
 const std::vector<float> x{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
@@ -196,4 +205,15 @@ TEST_CASE("extents that a program was planned for are those that it is run with"
                        gs::error);
   gs::executable<planned> run(four, {{'B', 16}});
   CHECK(gs::to_global(run(std::vector<float>(16, 1.5f))) == std::vector<float>(16, 3));
+}
+
+TEST_CASE("a loop takes as many turns as a run says, and may leave a parameter") {
+  const auto on = gs::simulate<mesh>({2});
+  gs::executable<adding> run(on, extents);
+  float total = 0;
+  for (const std::int32_t turns : {2, 0, 3}) {
+    const auto result = run(std::vector<float>{1, 2, 3}, std::vector{turns});
+    total += 6 * float(turns);
+    for (std::size_t d = 0; d < 2; ++d) CHECK(*result.local_shard(d).data == total);
+  }
 }

@@ -8,11 +8,14 @@
 #include <gshard/optim/adam.hpp>
 #include <gshard/trace/along.hpp>
 #include <gshard/trace/convolution.hpp>
+#include <gshard/trace/embedding.hpp>
+#include <gshard/trace/loop.hpp>
 #include <gshard/trace/reduce.hpp>
 #include <gshard/trace/shape.hpp>
 #include <gshard/trace/window.hpp>
 
 #include <cstring>
+#include <tuple>
 
 namespace gs = gshard;
 using gs::symbol;
@@ -210,4 +213,82 @@ TEST_CASE("mpi: windows, order and reductions to the same bits as simulated, als
       if (mesh.size() > 1) s.layouts[0][1].push_back(1);
       compare(real, t, s, run_graph::random_sources(t, dims, 2), 2);
     }
+}
+
+TEST_CASE("mpi: loops whose turns are counted at run time") {
+  const run_graph::traced t = run_graph::trace({{"AB"}, {"B"}, {""}}, [](const scope&, given x) {
+    const auto goes_on = [&](symbol, symbol change) { return gs::less(x[2], change); };
+    const auto turn = [&](symbol s, symbol) {
+      const symbol inner = gs::repeat(x[2], [&](symbol u) { return u + gs::einsum<"ab->b">(u); }, s);
+      const symbol next = 0.5 * s + gs::map<[](auto a, auto b) { return a / (1 + b * b); }>(inner, x[1]), change = next - s;
+      return std::tuple(0.25 * next, gs::mean(change * change));
+    };
+    const auto [y, change] = gs::while_loop(goes_on, turn, x[0], gs::map<[](auto v) { return v + 1; }>(x[2]));
+    return symbols{run_graph::lay_out(y), change};
+  });
+  for (const std::vector<int>& mesh : meshes()) {
+    const auto real = std::make_shared<gs::mpi_backend>(MPI_COMM_WORLD, mesh);
+    const auto layouts = run_graph::all_layouts(2, int(mesh.size()));
+    for (const gs::dims& dims : {gs::dims{{'A', 5}, {'B', 3}}, gs::dims{{'A', 8}, {'B', 12}}})
+      for (std::size_t i = 0; i < layouts.size(); ++i) {
+        run_graph::setting s = run_graph::serial(t, dims);
+        s.mesh = mesh;
+        s.layouts[0] = layouts[i];
+        s.layouts[3] = layouts[(5 * i + 1) % layouts.size()];
+        run_graph::arrays inputs = run_graph::random_sources(t, dims, 1);
+        for (const double bound : {0.001, 1.5}) {
+          inputs[2] = {bound};
+          compare(real, t, s, inputs, 2);
+        }
+      }
+  }
+}
+
+TEST_CASE("mpi: when one process fails in a turn, or finds another condition, all throw and none waits") {
+  // Element i adds row i * turn of a table of A rows: in some turn it is one that there is not.
+  for (const bool in_condition : {false, true}) {
+    const run_graph::traced t = run_graph::trace({{"A"}, {"A"}, {""}, {"A"}}, [&](const scope&, given x) {
+      const auto rows = [&](symbol n) {
+        return gs::gather(x[0], gs::cast<std::int32_t>(gs::map<[](auto first, auto times) { return first * times; }>(x[1], n)));
+      };
+      const auto goes_on = [&](symbol s, symbol n) {
+        const symbol more = gs::less(n, x[2]);
+        return in_condition ? more + 0.0 * gs::sum(rows(n) + s) : more;
+      };
+      const auto turn = [&](symbol s, symbol n) {
+        const symbol next = in_condition ? s : s + rows(n);
+        return std::tuple(next + 0.0 * gs::map<[](auto a, auto b) { return a - a + b; }>(s, gs::sum(next)), gs::map<[](auto k) { return k + 1; }>(n));
+      };
+      return symbols{gs::while_loop(goes_on, turn, x[3], x[2] - x[2])[0]};
+    });
+    const gs::dims dims{{'A', 8}};
+    run_graph::setting s = run_graph::serial(t, dims);
+    s.mesh = {ranks()};
+    s.layouts[1][0].push_back(0);
+    s.layouts[3][0].push_back(0);
+    const gs::plan_tables p = run_graph::plan(t, s);
+    bound b(p, std::make_shared<gs::mpi_backend>(MPI_COMM_WORLD, s.mesh), dims);
+    const auto said = [&](const run_graph::arrays& inputs) -> std::string {
+      try {
+        b.step(inputs, 0);
+      } catch (const gs::error& e) {
+        return e.what();
+      }
+      return {};
+    };
+    const run_graph::array table{1, 2, 3, 4, 5, 6, 7, 8}, zeros(8, 0.0);
+    for (const int culprit : {0, 7})
+      for (int again = 0; again < 2; ++again) {
+        run_graph::array firsts = zeros;
+        CHECK(said({table, firsts, {6}, zeros}) == "");
+        firsts[std::size_t(culprit)] = 3;
+        CHECK(said({table, firsts, {2}, zeros}) == "");
+        const std::string text = said({table, firsts, {6}, zeros});
+        CHECK(text.find("gather") != std::string::npos);
+      }
+    // A scalar that should be the same on all.
+    const std::string text = said({table, zeros, {double(2 + mpi_world::rank())}, zeros});
+    CHECK((text.find("disagree on whether a loop goes on") != std::string::npos) == (ranks() > 1));
+    CHECK(said({table, zeros, {6}, zeros}) == "");
+  }
 }

@@ -4,6 +4,7 @@
 #include "on_mesh.hpp"
 
 #include <gshard/trace/convolution.hpp>
+#include <gshard/trace/loop.hpp>
 #include <gshard/trace/reduce.hpp>
 #include <gshard/trace/window.hpp>
 
@@ -60,6 +61,7 @@ enum class verb : std::uint8_t {
   dropout,        // number: rate in tenths
   cast,           // number: dtype
   annotate,       // layout
+  loop,           // number: what a turn does; layout of a state
   count_
 };
 
@@ -163,6 +165,29 @@ inline symbol iota(gs::builder& b, const step& s) {
 }
 }  // namespace detail
 
+/// As many turns as `count` says, of which no gradient is taken. y broadcasts to x. What comes out is not above the larger of both and 1.
+inline constexpr int loop_bodies = 6;
+inline symbol loop(int body, symbol x, symbol y, symbol count, const gs::sharding& layout) {
+  if (x.owner->failed()) return x.owner->nothing();
+  const symbol outer = gs::stop_gradient(y);
+  const auto turn = [&](symbol s, symbol before) {
+    const auto mean_with = [](symbol a, symbol b) { return 0.5 * gs::map<[](auto v, auto w) { return v + w; }>(a, b); };
+    const auto made = [&] {
+      switch (body) {
+        case 0: return mean_with(s, outer);
+        case 1: return s.rank() > 0 ? mean_with(gs::softmax(s), before) : before;
+        case 2: return s.rank() > 0 ? mean_with(gs::roll(s, 0, 1), outer) : s;
+        case 3: return mean_with(gs::map<[](auto v, auto w) { return tanh(v - w); }>(before, gs::sum(s)), s);
+        case 4: return s.rank() > 0 ? gs::map<[](auto v) { return tanh(v); }>(gs::cumsum(s, 0)) : before;
+        default: return gs::repeat(count, [&](symbol u) { return mean_with(u, outer); }, s);
+      }
+    }();
+    return std::array{made, on_mesh::annotate(s, layout)};
+  };
+  const symbol start = gs::stop_gradient(x);
+  return gs::repeat(count, turn, start, start)[0];
+}
+
 /// The verb of a step, called with these operands.
 inline symbol call(gs::builder& b, const step& s, const symbols& x) {
   const std::vector<int>& n = s.number;
@@ -210,6 +235,7 @@ inline symbol call(gs::builder& b, const step& s, const symbols& x) {
     case verb::dropout: return gs::dropout(x[0], n[0] / 10.0);
     case verb::cast: return gs::cast(x[0], gs::dtype(n[0]));
     case verb::annotate: return on_mesh::annotate(x[0], s.layout);
+    case verb::loop: return loop(n[0], x[0], x[1], x[2], s.layout);
     case verb::count_: break;
   }
   return b.nothing();

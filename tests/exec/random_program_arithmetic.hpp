@@ -134,6 +134,14 @@ class arithmetic : public draft {
     return add({verb::scale, {x}, {}, {power}}, about(x).scaled(power));
   }
 
+  bool loop() {
+    const int x = any([&](int v) { return is_f64(v); }), y = any([&](int v) { return broadcasts(v, x); });
+    int count = any([&](int v) { return is_exact(v) && at(v).rank() == 0 && about(v).top <= 4; });
+    if (count < 0 || below(2)) count = new_input("", gs::dtype::f64);
+    return count >= 0 && add({verb::loop, {x, y, count}, {}, {below(loop_bodies)}, layout(at(x).rank(), false)},
+                             {std::max({about(x).top, about(y).top, 1.0}), false, 0});
+  }
+
   bool softmax() {
     const int x = any([&](int v) { return is_f64(v) && at(v).rank() > 0; });
     return x >= 0 && add({verb::softmax, {x}}, {1, false, 0});

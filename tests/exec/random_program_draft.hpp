@@ -53,7 +53,7 @@ class draft {
     r_.on.mesh = meshes[std::size_t(below(int(meshes.size())))];
     for (const char c : {'A', 'B', 'C', 'D'}) r_.on.dims.set(c, 1 + below(below(2) ? 9 : 4));
     if (below(4) == 0) r_.on.dims.set('D', below(20) ? 10 + below(12) : 0);
-    for (const char c : {'K', 'L'}) r_.on.dims.set(c, 1 + below(3));
+    for (const char c : {'K', 'L'}) r_.on.dims.set(c, 1 + below(below(4) ? 3 : 9));
   }
 
  protected:

@@ -187,7 +187,7 @@ class shrinker {
   template <class F>
   static void for_each_layout(recipe& r, F f) {
     for (step& s : r.steps)
-      if (s.what == verb::input || s.what == verb::annotate) f(s.layout);
+      if (s.what == verb::input || s.what == verb::annotate || s.what == verb::loop) f(s.layout);
     for (result& y : r.results) f(y.layout);
     for (result& y : r.gradients) f(y.layout);
   }

@@ -39,7 +39,7 @@ class writer : movement {
   }
 
   using trial = bool (writer::*)();
-  static constexpr std::size_t most_trials = 41;
+  static constexpr std::size_t most_trials = 43;
   std::array<bool, most_trials> left_out_{};
 
   bool operation() {
@@ -49,7 +49,8 @@ class writer : movement {
         &writer::extremum, &writer::softmax, &writer::softmax,   &writer::layer_norm, &writer::merge,    &writer::split,    &writer::split,
         &writer::slice,    &writer::slice,   &writer::pad,       &writer::pad,        &writer::reverse,  &writer::roll,     &writer::concat,
         &writer::cumsum,   &writer::sort,    &writer::top_k,     &writer::gather,     &writer::scatter,  &writer::iota,     &writer::conv,
-        &writer::conv,     &writer::pool,    &writer::dropout,   &writer::cast,       &writer::argmax,   &writer::cross_entropy};
+        &writer::conv,     &writer::pool,    &writer::dropout,   &writer::cast,       &writer::argmax,   &writer::cross_entropy,
+        &writer::loop,     &writer::loop};
     const std::size_t at = std::size_t(below(int(trials.size())));
     // Each program does without many of the verbs, so that the others meet more often.
     if (below(8) > 0 && left_out_[at]) return false;

@@ -165,6 +165,30 @@ TEST_CASE("convolution: 1 to 3 dims and the gradients") {
   }
 }
 
+// Regions of x, cut anywhere, each contribute what is read inside them.
+TEST_CASE("convolution: what is not held counts nothing") {
+  const extents sizes{{'X', 6}, {'x', 3}, {'C', 2}};
+  std::mt19937 gen(1);
+  const auto x = random_values(14, gen), w = random_values(3, gen);
+  for (const gshard::bound_window& window : {gshard::bound_window{1, -1, 3}, {2, -2, 3, 2}, {1, 0, 3, 1, 2}, {-1, 6, 3}})
+    for (std::int64_t border = 0; border <= 7; ++border) {
+      const auto part = [&](std::int64_t begin, std::int64_t end) {
+        ks::windowed_dims a{.at = {2, {end - begin, 2}, {begin, 0}, {7, 2}}, .indices = ks::whole(2, {6, 2})};
+        a.windows[0] = window;
+        a.factor = operand("XC", sizes).factor;
+        a.tap_factor[0] = operand("x", sizes).factor[0];
+        std::vector<double> y(12);
+        ks::convolution<double>(a, operand("x", sizes), operand("XC", sizes)).run(x.data() + 2 * begin, w.data(), y.data());
+        return y;
+      };
+      std::vector<double> sum = part(0, border);
+      const std::vector<double> rest = part(border, 7);
+      for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += rest[i];
+      CAPTURE(border);
+      CHECK(close(sum, part(0, 7)));
+    }
+}
+
 TEST_CASE("convolution: mistakes are named") {
   const extents sizes{{'a', 2}, {'b', 3}};
   ks::windowed_dims a{.at = ks::whole(1, {2}), .indices = ks::whole(1, {2})};

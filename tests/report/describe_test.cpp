@@ -3,6 +3,7 @@
 
 #include <gshard/pass/program.hpp>
 #include <gshard/trace/einsum.hpp>
+#include <gshard/trace/loop.hpp>
 #include <gshard/trace/shape.hpp>
 
 #include <doctest/doctest.h>
@@ -38,6 +39,17 @@ TEST_CASE("a plan as text: mesh, inputs, parameters, steps with their layouts, o
   CHECK(has("reduce_scatter over model"));
   CHECK(has("f32[AC@data]\n"));
   CHECK(has("  output %"));
+}
+
+TEST_CASE("the steps of a loop stand apart") {
+  constexpr auto repeated = [](auto&, auto x, auto n) {
+    return gs::repeat(n, [n](auto s) { return gs::repeat(n, [](auto t) { return t + t; }, s); }, x);
+  };
+  const std::string text = gs::describe(gs::program<repeated, gs::mesh<gs::axis<"x">>, in<"A">, in<"">>::plan);
+  INFO(text);
+  for (const char* line : {"\n  loop_begin\n    map ", "\n    loop_test                %", "\n    loop_begin\n      map ",
+                           "\n    loop_end\n    carry ", "\n  loop_end\n  output"})
+    CHECK(text.find(line) != std::string::npos);
 }
 
 TEST_CASE("communication as text: kinds, counts and bytes") {

@@ -48,6 +48,13 @@ TEST_CASE("an einsum that loops says what is too large, and moves serve it as th
   CHECK(gs::describe(operand::plan).find(": its operand 1 is too large to be held whole\n") != std::string::npos);
 }
 
+TEST_CASE("a state of a loop lies alike in all turns") {
+  constexpr auto turned = [](auto&, auto x, auto n) { return gs::repeat(n, [](auto s) { return gs::annotate<P<none, "x">>(s); }, x); };
+  using loop = gs::program<turned, gs::mesh<gs::axis<"x">>, in<"AB", P<"x", none>>, in<"">>;
+  CHECK(gs::describe(loop::plan).find("  for carry at reason_test.cpp:" + std::to_string(__LINE__ - 2) + ", whose state lies alike in all turns\n") !=
+        std::string::npos);
+}
+
 TEST_CASE("steps that move nothing have no reason") {
   for (std::size_t i = 0; i < program::plan.steps.size(); ++i)
     CHECK(gs::describe_reason(program::plan, i).empty() == !gs::traits(program::plan.steps[i].kind).collective);

@@ -54,6 +54,18 @@ constexpr bool moves_right(const gs::plan_view& p, const gs::node& s) {
   return s.inputs == s.outputs && s.inputs > 0;
 }
 
+/// The factors of a step's operand, of dims that are read through a window and cut as the taps those of the taps.
+constexpr gs::short_list read_factors(const gs::plan_view& p, const gs::node& s, int operand) {
+  gs::short_list factors = s.loops.in[std::size_t(operand)];
+  const auto cut = [&](int factor) {
+    if (const int d = s.loops.out[0].find(factor); d >= 0) return p.at(s.output()).layout[d];
+    return p.at(s.input(1)).layout[s.loops.in[1].find(factor)];
+  };
+  for (int d = 0; d < factors.size(); ++d)
+    if (const int tap = gs::tap_factor(s, operand, d); tap >= 0 && p.at(s.input(operand)).layout[d] != cut(factors[d])) factors.set(d, tap);
+  return factors;
+}
+
 /// One list of axes for each factor of a step, on all operands and results; blocked factors whole, no axis on
 /// two factors, pending sums only into what is linear, and out of what is summed.
 constexpr bool lies_right(const gs::plan_view& p, const gs::node& s) {
@@ -87,7 +99,7 @@ constexpr bool lies_right(const gs::plan_view& p, const gs::node& s) {
     return v.rank() == factors.size();
   };
   for (int i = 0; i < s.inputs; ++i) {
-    if (!agrees(held(s.input(i)), s.loops.in[std::size_t(i)])) return false;
+    if (!agrees(held(s.input(i)), read_factors(p, s, i))) return false;
     pending |= p.at(s.input(i)).layout.partial;
   }
   // A product, also with rows of ones that ids choose, keeps what is pending over an axis on one of its operands; over an axis on both, it would have products of different addends.

@@ -75,7 +75,8 @@ class executor {
   /// this process, if not empty.
   ///
   /// A process on which something is wrong goes on with the collectives, so that nobody waits for it, until all meet: before
-  /// the first step that writes a parameter, or else at the end; once more at the end if steps after that one may fail.
+  /// the first step that writes a parameter, or else at the end; once more at the end if steps after that one may fail. They also meet
+  /// in every turn of a loop, where they agree whether it goes on.
   /// Communicates: besides the plan's collectives, one small message per process and meeting.
   ///
   /// Throws `gshard::error`, on every process: a problem, an id or a label out of range, another seed or step than other
@@ -83,13 +84,15 @@ class executor {
   /// those written before it keep their new values, on all processes alike.
   void run(const run_context& context, std::string problem = {}) {
     problem_ = std::move(problem);
-    for (std::size_t i = 0; i < actions_.size(); ++i) {
+    turns_.clear();
+    run_context here = context;
+    for (std::size_t i = 0; i < actions_.size(); i = after(i, here)) {
       if (i == first_write_) meet(context);
       if (hook) note([&] { hook(plan_.steps[i], true); });
-      if (traits(plan_.steps[i].kind).collective) note([&] { run_collective(i, context); });
+      if (traits(plan_.steps[i].kind).collective) note([&] { run_collective(i, here); });
       else if (problem_.empty())
         note([&] {
-          for (const detail::action& a : actions_[i]) a(context);
+          for (const detail::action& a : actions_[i]) a(here);
         });
       if (hook) note([&] { hook(plan_.steps[i], false); });
     }
@@ -123,6 +126,14 @@ class executor {
   std::vector<std::pair<std::int32_t, std::int32_t>> copies_;  // updated parameters that were not written in place
   std::array<received_count, std::size_t(op::count_)> received_{};
   std::vector<std::int64_t> before_;  // bytes received before a step, per held device
+  /// A turn of a loop.
+  struct turn {
+    std::size_t begin = 0;
+    std::uint64_t number = 0;
+    std::uint64_t seed = 0;  // outside the loop
+  };
+  std::vector<turn> turns_;            // of the loops that are running, the innermost last
+  std::vector<std::size_t> loop_end_;  // by the step that begins a loop
   std::size_t first_write_ = 0;  // the first step that writes a parameter in place, or the number of steps
   bool meets_at_end_ = true, may_fail_ = false;
   std::string problem_;  // the first thing that went wrong on this process
@@ -134,6 +145,46 @@ class executor {
   }
   void meet(const run_context& context) {
     on_.on().agree(fnv1a<std::uint64_t>().add(context.seed).add(context.step).value(), "the seed or the step of a run", problem_);
+  }
+
+  /// The step that follows step i, and what its random numbers depend on: every turn of a loop draws its own.
+  std::size_t after(std::size_t i, run_context& here) {
+    const node& step = plan_.steps[i];
+    switch (step.kind) {
+      case op::loop_begin: turns_.push_back({i, 0, here.seed}); return i + 1;
+      case op::loop_test: {
+        if (goes_on(step)) return i + 1;
+        const turn last = turns_.back();
+        turns_.pop_back();
+        here.seed = last.seed;
+        return loop_end_[last.begin] + 1;
+      }
+      case op::loop_end: {
+        turn& now = turns_.back();
+        here.seed = fnv1a<std::uint64_t>().add(now.seed).add(++now.number).value();
+        return now.begin + 1;
+      }
+      default: return i + 1;
+    }
+  }
+  /// Whether a loop takes another turn: its condition is not 0. A process on which something is wrong knows no condition, and copies that
+  /// were rounded otherwise may differ: so all tell one another, and all throw if one of them has a problem or another answer.
+  bool goes_on(const node& test) {
+    const detail::bound_value& condition = value(test.input(0));
+    const auto is_true = [&](std::size_t device) {
+      switch (condition.type) {
+        case dtype::f32: return *condition.as<float>(device) != 0;
+        case dtype::f64: return *condition.as<double>(device) != 0;
+        default: return *condition.as<std::int32_t>(device) != 0;
+      }
+    };
+    const bool answer = is_true(0);
+    note([&] {
+      for (std::size_t d = 1; d < condition.data.size(); ++d)
+        if (is_true(d) != answer) throw error("while_loop: devices hold different copies of the condition");
+    });
+    on_.on().agree(answer, "whether a loop goes on", problem_);
+    return answer;
   }
 
   void bind(const kernel_table& kernels, const dims& bound, std::vector<std::string>& made) {
@@ -266,8 +317,16 @@ class executor {
 
   void bind_steps(const kernel_table& kernels) {
     const auto sums = std::make_shared<reducer>(small_sum_bytes);
+    std::vector<std::size_t> begins;
     for (const node& step : plan_.steps) {
       std::vector<detail::action>& actions = actions_.emplace_back();
+      if (step.kind == op::loop_begin) begins.push_back(actions_.size() - 1);
+      if (step.kind == op::loop_end) {
+        loop_end_.resize(actions_.size());
+        loop_end_[begins.back()] = actions_.size() - 1;
+        begins.pop_back();
+      }
+      if (is_of_loop(step.kind) && step.kind != op::carry) continue;
       const bool loops = step.kind == op::looped_einsum;
       if ((traits(step.kind).collective && !loops) || step.kind == op::slice) {
         std::vector<detail::moved_tensor> tensors;

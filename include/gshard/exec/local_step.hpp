@@ -28,6 +28,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <functional>
 #include <span>
 #include <string>
@@ -171,6 +172,11 @@ class local_step {
         kernel::adam<T>(p, g, m, v, count, double(*rate), a.number[0], a.number[1], a.number[2], a.number[3],
                         std::int64_t(run.step) + 1);
       };
+    else if constexpr (Kind == op::carry)
+      return [from = in_value(n_.inputs - 1).data[device_], to = out_value(0).data[device_],
+              bytes = out_value(0).bytes(device_)](const run_context&) {
+        if (bytes > 0 && from != to) std::memcpy(to, from, std::size_t(bytes));
+      };
     else if constexpr (Kind == op::reshape) return check_reshape();
     else if constexpr (Kind == op::annotate) return {};
     else throw error("executor: a plan step of kind " + std::string(name(n_.kind)) + " cannot be run");
@@ -303,6 +309,11 @@ class local_step {
       a.factor[at] = n_.loops.in[0][d];
       if (window_of(n_, 0, d) == 0) continue;
       a.tap_factor[at] = n_.attr.dims[d] - 1;
+      if (const int tap = tap_factor(n_, 0, d); tap >= 0) {
+        const interval taps = block_of_factor(tap);
+        a.windows[at].low += a.windows[at].step * taps.begin;
+        a.windows[at].taps = taps.size();
+      }
       const interval block = block_of_factor(a.factor[at]);
       a.indices.offset[at] = block.begin;
       a.indices.extent[at] = block.size();

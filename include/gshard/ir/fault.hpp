@@ -31,6 +31,9 @@ enum class fault : std::uint8_t {
   incomplete_output,      // a declared layout has a pending sum
   sum_not_pending,        // a layout asks for a pending sum that the tensor does not have
   not_differentiable,     // a gradient was asked for through an operation that has none
+  gradient_of_loop,       // a gradient was asked for through a loop whose turns are counted at run time
+  used_outside_loop,      // a tensor that a turn of a loop makes is used where the loop is over
+  update_in_loop,         // a parameter is updated in place by every turn of a loop
   duplicate_name,         // two parameters have one name
   name_too_long,
   no_terms,  // the sum of the auxiliary losses was asked for, and there are none

@@ -136,6 +136,21 @@ constexpr int window_of(const node& n, int operand, int d) {
   return operand < traits(n.kind).windowed && d < n.loops.windows.size() ? n.loops.windows[d] : 0;
 }
 
+/// The factor of the taps at which a node reads a dim of an operand, if another tensor has it, else -1. An axis that cuts it cuts that dim,
+/// too: a device needs what its block of taps reads.
+constexpr int tap_factor(const node& n, int operand, int d) {
+  return n.kind == op::convolution && n.inputs > 1 && operand == 0 ? n.attr.dims[d] - 1 : -1;
+}
+
+/// The row of a window in a program's table, which it is added to if it is not there; 0: the table is full.
+constexpr int row_of(list<window>& windows, const window& w) {
+  for (std::size_t i = 1; i < windows.size(); ++i)
+    if (windows[i] == w) return int(i);
+  if (windows.size() > std::size_t(dim_list::largest)) return 0;
+  windows.push_back(w);
+  return int(windows.size()) - 1;
+}
+
 /// A traced program. Nodes stand in an order in which they can run.
 struct graph {
   list<dim> dims;
@@ -144,6 +159,7 @@ struct graph {
   list<window> windows = {window{}};
   list<parameter> parameters;
   list<port> inputs, outputs;
+  std::int32_t loops = 0;  // whose turns are counted at run time; they are numbered from 1
   diagnostic problem;
 
   constexpr const value& at(std::int32_t id) const { return values[std::size_t(id)]; }

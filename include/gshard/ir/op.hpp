@@ -59,6 +59,11 @@ enum class op : std::uint8_t {
   combine_weight_grad,
   // optimisers
   adam,
+  // loops whose turns are counted at run time
+  carry,
+  loop_begin,
+  loop_test,
+  loop_end,
   // communication, put into plans by the partitioner
   slice,
   all_gather,
@@ -122,6 +127,10 @@ inline constexpr std::array<op_traits, std::size_t(op::count_)> op_table{{
     {op::combine, "combine"},
     {op::combine_weight_grad, "combine_weight_grad"},
     {op::adam, "adam"},
+    {op::carry, "carry"},
+    {op::loop_begin, "loop_begin"},
+    {op::loop_test, "loop_test"},
+    {op::loop_end, "loop_end"},
     {op::slice, "slice"},
     {op::all_gather, "all_gather", true},
     {op::all_reduce, "all_reduce", true},
@@ -133,6 +142,8 @@ inline constexpr std::array<op_traits, std::size_t(op::count_)> op_table{{
 
 constexpr const op_traits& traits(op kind) { return op_table[std::size_t(kind)]; }
 constexpr std::string_view name(op kind) { return traits(kind).name; }
+/// Steps of a loop itself. @see trace/loop.hpp
+constexpr bool is_of_loop(op kind) { return kind >= op::carry && kind <= op::loop_end; }
 
 static_assert([] {
   for (std::size_t i = 0; i < op_table.size(); ++i)

@@ -72,6 +72,16 @@ struct window {
     w.step = sign * step;
     return w;
   }
+  /// The same reads by the taps' indices, at as many taps as there were indices: tap k reads what i reads at it. Not for windows whose
+  /// stride is an extent.
+  constexpr window by_taps() const {
+    window w = *this;
+    w.over = taps_dim;
+    w.taps_dim = over;
+    w.stride = step;
+    w.step = stride;
+    return w;
+  }
   constexpr bool operator==(const window&) const = default;
 };
 

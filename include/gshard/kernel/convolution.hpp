@@ -20,7 +20,7 @@ namespace gshard { inline namespace v0 { namespace kernel {
 struct windowed_dims {
   static constexpr int none = -1;
 
-  placement at;  // of the contiguous region that is held, which must hold all that is read
+  placement at;  // of the contiguous region that is held; what is read outside it counts nothing
   placement indices;
   window_array windows{};
   std::array<int, max_rank> factor{};

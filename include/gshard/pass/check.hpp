@@ -61,6 +61,12 @@ constexpr bool check_program() {
   static_assert(holds<What != fault::sum_not_pending, operation>,
                 "gshard: a layout asks for a pending sum (partial) that the tensor does not have");
   static_assert(holds<What != fault::not_differentiable, operation>, "gshard: no gradient is known for an operation");
+  static_assert(holds<What != fault::gradient_of_loop, operation>,
+                "gshard: a loop whose turns are counted at run time has no gradient: use repeat<n>, or stop_gradient");
+  static_assert(holds<What != fault::used_outside_loop, where>,
+                "gshard: a tensor that is made in the turns of a loop is used outside of it: let the loop carry it");
+  static_assert(holds<What != fault::update_in_loop, operation>,
+                "gshard: parameters are not updated in loops whose turns are counted at run time");
   static_assert(holds<What != fault::duplicate_name, where>, "gshard: two parameters with different dims, initial values or partition specs have one name");
   static_assert(holds<What != fault::name_too_long, where>, "gshard: a parameter's full name is longer than 63 characters");
   static_assert(holds<What != fault::no_terms, operation>, "gshard: no layer has given an auxiliary loss");

@@ -31,6 +31,9 @@ class move_combiner {
 
   constexpr bool combines() const { return most_bytes_ > 0; }
 
+  /// Moves that come now do not go with those before.
+  constexpr void forget() { last_ = {}; }
+
   /// Adds a move of one tensor, whose operand is made by the steps before.
   constexpr void add(const node& n) {
     const auto end = std::int32_t(steps_.size());

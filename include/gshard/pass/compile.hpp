@@ -6,6 +6,7 @@
 #include <gshard/ir/mesh.hpp>
 #include <gshard/pass/cost.hpp>
 #include <gshard/pass/expand.hpp>
+#include <gshard/pass/loops.hpp>
 #include <gshard/pass/partition.hpp>
 #include <gshard/pass/plan.hpp>
 #include <gshard/pass/propagate.hpp>
@@ -73,6 +74,7 @@ template <class Graph>
 constexpr plan_tables compile(Graph& g, const mesh_shape& mesh, const compile_options& options) {
   plan_tables p;
   p.mesh = mesh;
+  if (!g.problem && g.loops) detail::check_loops(g);
   if (!g.problem) {
     const extents assumed = detail::assume_extents(g.dims, mesh, options.known);
     propagate(g, assumed);
@@ -87,6 +89,7 @@ constexpr plan_tables compile(Graph& g, const mesh_shape& mesh, const compile_op
     const extents assumed = detail::assume_extents(g.dims, mesh, options.known);
     detail::partitioned parts = detail::partitioner(g, mesh, assumed, options.unsaid, options.loop_bytes, options.combine_bytes).run(options.keep_pending_outputs);
     p.lifetimes = detail::lifetimes(parts.values, parts.steps, parts.parameters, parts.inputs, parts.outputs);
+    if (g.loops) detail::keep_through_loops(p.lifetimes, parts.steps);
     p.values = static_cast<list<value>&&>(parts.values);
     p.steps = static_cast<list<node>&&>(parts.steps);
     p.parameters = static_cast<list<parameter>&&>(parts.parameters);

@@ -74,7 +74,7 @@ class differentiator {
   constexpr symbol at(std::int32_t id) { return {&b_, id}; }
   constexpr symbol in(const node& n, int i) { return at(n.input(i)); }
   constexpr symbol out(const node& n, int i = 0) { return at(n.output(i)); }
-  constexpr bool wants(const node& n, int i) const { return needed_[std::size_t(n.input(i))]; }
+  constexpr bool wants(const node& n, int i) const { return needed_[std::size_t(n.input(i))] && n.attr.function != &pointwise_stop; }
 
   constexpr void add(std::int32_t value, symbol g) {
     if (g.id < 0) return;
@@ -134,6 +134,7 @@ class differentiator {
         if (in(n, 0).get().type == dtype::i32) return;
         return add(n.input(0), {&b_, b_.add_node(op::cast, {dy.id}, n.loops, {}, {{dy.get().dims, in(n, 0).get().type}})});
       case op::iota: return;
+      case op::carry: return b_.fail(fault::gradient_of_loop, "while_loop");
       default: b_.fail(fault::not_differentiable, name(n.kind));
     }
   }

@@ -75,6 +75,14 @@ class partitioner : work_sharing {
       const node& n = nodes[producer];
       for (int i = 0; i < n.inputs; ++i)
         if (values[n.in[i]].producer >= 0) stack.push_back(n.in[i]);
+      if (n.kind == op::carry) {
+        // All of a loop that is needed at all: how often the turns run is up to the others.
+        for (std::size_t k = 0; k < g_.nodes.size(); ++k) {
+          if (is_live[k] || !is_of_loop(nodes[k].kind) || nodes[k].attr.integer[0] != n.attr.integer[0]) continue;
+          is_live[k] = 1;
+          for (int i = 0; i < nodes[k].inputs; ++i) stack.push_back(nodes[k].in[i]);
+        }
+      }
     }
     return live;
   }
@@ -167,6 +175,7 @@ class partitioner : work_sharing {
       first_[std::size_t(n.output())] = alias(source, n.output());
       return;
     }
+    if (g_.loops != 0 && is_of_loop(n.kind)) return place_loop(n);
     if (n.kind == op::reshape && place_rows(n)) return;
     pending_parts pending = pending_through(n);
     const choice c = choose(n, pending);
@@ -198,6 +207,25 @@ class partitioner : work_sharing {
       step.out[o] = add_version(n.output(o), looped.travels >= 0 ? looped.to : result_layout(n, o, c, pending));
     for (int o = 0; o < n.in_place; ++o) overwritten_[std::size_t(root(n.input(o)))] = 1;
     result_.steps.push_back(step);
+  }
+  /// A step of a loop itself: what it carries lies in every turn as propagation found, the condition is complete on all devices.
+  constexpr void place_loop(const node& n) {
+    node step = n;
+    if (n.inputs > 0) {
+      sharding lies = g_.at(n.kind == op::carry && n.inputs == 1 ? n.output() : n.input(0)).layout;
+      lies.partial = 0;
+      for (int i = 0; i < n.inputs; ++i) {
+        operand_ = i;
+        said_ = n.place.said || may_move(n.input(i));
+        step.in[i] = fetch(n.input(i), lies);
+      }
+      if (n.outputs > 0) step.out[0] = add_version(n.output(), lies);
+      said_ = true;
+    }
+    if (n.kind == op::loop_begin) loops_.open(result_.steps.size());
+    result_.steps.push_back(step);
+    if (n.kind == op::loop_end) loops_.close(result_.steps, result_.values);
+    moves_.forget();
   }
   /// A reshape of a dim whose axes cut it, or its first part, into single rows, which further axes cut: each device has part of one row
   /// before and after, and keeps it. Needs the number of rows. False if that is not so.

@@ -4,6 +4,7 @@
 #include <gshard/base/list.hpp>
 #include <gshard/ir/graph.hpp>
 #include <gshard/pass/cost.hpp>
+#include <gshard/pass/windowed.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -59,6 +60,7 @@ constexpr int level_of(const graph& g, const node& n) {
     case op::scale:
     case op::cast:
     case op::annotate:
+    case op::carry:
     case op::dropout:
     case op::reshape:
     case op::softmax:
@@ -78,11 +80,11 @@ class node_propagation {
   template <class Changed>
   constexpr void run(Changed changed) {
     value* const values = g_.values.data();
-    for (int i = 0; i < n_.inputs; ++i) collect(values[n_.in[i]], n_.loops.in[i]);
+    for (int i = 0; i < n_.inputs; ++i) collect(values[n_.in[i]], factors_of(i));
     for (int o = 0; o < n_.outputs; ++o) collect(values[n_.out[o]], n_.loops.out[o]);
     if (!cut_) return;
     for (int i = 0; i < n_.inputs; ++i)
-      if (refine(values[n_.in[i]].layout, n_.loops.in[i])) changed(n_.in[i]);
+      if (refine(values[n_.in[i]].layout, factors_of(i))) changed(n_.in[i]);
     for (int o = 0; o < n_.outputs; ++o)
       if (refine(values[n_.out[o]].layout, n_.loops.out[o])) changed(n_.out[o]);
   }
@@ -96,6 +98,9 @@ class node_propagation {
   const value* from_[short_list::largest + 1]{};
   std::uint32_t cut_ = 0;  // factors that some axis cuts
 
+  constexpr short_list factors_of(int i) const {
+    return n_.kind == op::convolution ? longer_factors(n_, i, g_.windows, e_) : n_.loops.in[i];
+  }
   constexpr void collect(const value& v, const short_list& factors) {
     if (v.priority > priority_) return;
     const sharding& s = v.layout;
@@ -163,7 +168,7 @@ constexpr void propagate(graph& g, const extents& e) {
     };
     for (const parameter& p : g.parameters) start(p.value);
     for (const node& n : g.nodes)
-      if (n.kind == op::annotate) start(n.output());
+      if (n.kind == op::annotate || n.kind == op::carry) start(n.output());
     for (const port& p : g.inputs) start(p.value);
     for (int level = 0; level < levels;) {
       if (next[level] == queues[level].size()) {
@@ -183,7 +188,7 @@ constexpr void want_annotated(graph& g) {
   list<std::int32_t> uses(g.values.size(), 0);
   bool annotated = false;
   for (const node& n : g.nodes) {
-    annotated = annotated || n.kind == op::annotate;
+    annotated = annotated || n.kind == op::annotate || n.kind == op::carry;
     for (int i = 0; i < n.inputs; ++i) ++uses.data()[n.in[i]];
   }
   if (!annotated) return;
@@ -192,9 +197,10 @@ constexpr void want_annotated(graph& g) {
     if (p.updated >= 0) ++uses[std::size_t(p.updated)];
   for (std::size_t i = g.nodes.size(); i-- > 0;) {
     const node& n = g.nodes[i];
-    if (n.kind != op::annotate || n.attr.integer[0] != 0) continue;
-    value& source = g.at(n.input(0));
-    if (source.producer < 0 || uses[std::size_t(n.input(0))] != 1) continue;
+    if (n.kind != op::carry && (n.kind != op::annotate || n.attr.integer[0] != 0)) continue;
+    const std::int32_t given = n.input(n.inputs - 1);
+    value& source = g.at(given);
+    if (source.producer < 0 || uses[std::size_t(given)] != 1) continue;
     const op maker = g.nodes[std::size_t(source.producer)].kind;
     if (maker != op::annotate && maker != op::per_shard) source.layout = g.at(n.output()).layout;
   }

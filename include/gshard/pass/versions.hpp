@@ -6,6 +6,7 @@
 #include <gshard/ir/mesh.hpp>
 #include <gshard/pass/combine_moves.hpp>
 #include <gshard/pass/cost.hpp>
+#include <gshard/pass/loops.hpp>
 #include <gshard/pass/reshard.hpp>
 #include <gshard/pass/windowed.hpp>
 
@@ -42,7 +43,8 @@ class tensor_versions {
         unsaid_(unsaid),
         first_(g.values.size(), -1),
         overwritten_(g.values.size(), 0),
-        moves_(result_.steps, result_.values, g.windows, e, combine_bytes) {}
+        moves_(result_.steps, result_.values, g.windows, e, combine_bytes),
+        loops_(g) {}
 
   graph& g_;
   const mesh_shape& mesh_;
@@ -54,6 +56,7 @@ class tensor_versions {
   list<char> overwritten_;    // by value of the graph: a node before wrote over it
   partitioned result_;
   move_combiner moves_;
+  open_loops loops_;
   // The node that is placed, its operand that is fetched, and whether the program says that this may move.
   op serving_ = op::annotate;
   code_place place_;
@@ -121,7 +124,8 @@ class tensor_versions {
     for (const parameter& p : g_.parameters)
       if (p.value == owner) g_.problem.report(fault::read_after_update, p.name.view());
   }
-  constexpr std::int32_t add_move(op kind, std::uint32_t axes, std::int32_t from, std::int32_t to) {
+  /// A step that brings tensor `of` from one version to another; where a loop needs it, before the loop if the tensor is there already.
+  constexpr std::int32_t add_move(op kind, std::uint32_t axes, std::int32_t of, std::int32_t from, std::int32_t to) {
     node n;
     n.kind = kind;
     n.inputs = n.outputs = 1;
@@ -130,7 +134,8 @@ class tensor_versions {
     n.attr.integer[0] = std::int32_t(axes);
     n.place = place_;
     if (unsaid_ != strictness::automatic) check_said(n);
-    if (kind == op::slice) result_.steps.push_back(n);
+    if (!loops_.none_open()) loops_.steps_before(of, result_.steps).push_back(n);
+    else if (kind == op::slice) result_.steps.push_back(n);
     else moves_.add(n);
     return to;
   }
@@ -158,7 +163,7 @@ class tensor_versions {
     if (here || g_.problem) return now;
     for (const move& m : plan_reshard(version(now), version(now).layout, layout, e_)) {
       const std::int32_t from = now;
-      now = add_move(m.kind, m.axes, from, add_version(of, m.to));
+      now = add_move(m.kind, m.axes, of, from, add_version(of, m.to));
     }
     return now;
   }
@@ -210,7 +215,7 @@ class tensor_versions {
     }
     const bool has_all = contained || lacks_nothing(before, after, g_.windows, e_);
     const op kind = has_all ? op::slice : before.layout.same_layout(after.layout) ? op::collective_permute : op::all_to_all;
-    return add_move(kind, axes_of_move(before, after), from, to);
+    return add_move(kind, axes_of_move(before, after), of, from, to);
   }
   constexpr std::int32_t alias(std::int32_t source, std::int32_t as) {
     node n;

@@ -130,6 +130,20 @@ constexpr bool reads_its_block(const window& w, int dim, const short_list& axes,
   return same;
 }
 
+/// The factors of a node's operand, of dims that are surely read at more taps than positions those of the taps: what cuts such a dim
+/// best cuts them.
+constexpr short_list longer_factors(const node& n, int operand, list_view<window> windows, const extents& e) {
+  short_list factors = n.loops.in[operand];
+  if (n.kind != op::convolution) return factors;
+  for (int d = 0; d < factors.size(); ++d) {
+    const int tap = tap_factor(n, operand, d);
+    if (tap < 0) continue;
+    const window& w = windows[std::size_t(window_of(n, operand, d))];
+    if (e.knows_dim(w.over) && e.knows_dim(w.taps_dim) && e.dim(w.taps_dim) > e.dim(w.over)) factors.set(d, tap);
+  }
+  return factors;
+}
+
 }  // namespace detail
 
 /// The largest shard of a tensor in elements, windows included.

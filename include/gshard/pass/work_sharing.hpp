@@ -35,6 +35,9 @@ class work_sharing : protected tensor_versions {
   struct choice {
     int factor_of[max_axes]{-1, -1, -1, -1, -1, -1, -1, -1};
     cut_table cuts{};
+    /// Of a convolution: axes that cut positions or taps of its second operand share out the elements of the first instead, which lies in
+    /// blocks; of the second a device needs what reads its elements.
+    bool by_elements = false;
   };
 
   /// Pending sums run through these.
@@ -74,7 +77,7 @@ class work_sharing : protected tensor_versions {
     const dim_list& dims = g_.at(n.input(i)).dims;
     bool any = false, less = false;
     for (int d = 0; d < loops.size(); ++d) {
-      const int w = window_of(n, i, d);
+      const int w = n.kind == op::convolution ? row_of_read(n, i, d, c, h.layout[d]) : window_of(n, i, d);
       const bool whole = h.layout[d].empty();
       const window& read = g_.windows[std::size_t(w)];
       const bool needed = w && (whole ? reads_less(read, dims[d], e_) : !reads_its_block(read, dims[d], h.layout[d], e_));
@@ -85,6 +88,62 @@ class work_sharing : protected tensor_versions {
     // What is read of dims that are whole is less to receive, but where all of them is there already.
     if (std::int32_t from = -1; !less || cost(n.input(i), h, from) >= cost(n.input(i), h.layout)) h.windows = {};
     return h;
+  }
+  /// The row of the window through which a convolution reads a dim of an operand, and the axes that cut the dim: those of its factor, if
+  /// it has some.
+  constexpr int row_of_read(const node& n, int i, int d, const choice& c, short_list& axes) const {
+    const int tap = tap_factor(n, i, d);
+    if (tap >= 0) {
+      const short_list& second = c.cuts[factor_of_second(n, d)];
+      if (c.by_elements && !second.empty()) {
+        axes = second;
+        return 0;
+      }
+      if (axes.empty() && !c.cuts[tap].empty()) {
+        axes = c.cuts[tap];
+        return row(read_by(n, d).by_taps());
+      }
+    }
+    if (i == 1 && c.by_elements && !axes.empty())
+      for (int k = 0; k < n.loops.in[0].size(); ++k)
+        if (const int t = tap_factor(n, 0, k), f = n.loops.in[1][d]; t >= 0 && factor_of_second(n, k) == f)
+          return row((f == t ? read_by(n, k).by_taps() : read_by(n, k)).inverse(g_.at(n.input(0)).dims[k]));
+    return window_of(n, i, d);
+  }
+  constexpr const window& read_by(const node& n, int d) const { return g_.windows[std::size_t(window_of(n, 0, d))]; }
+  /// What a convolution's second operand has of the positions and taps at which dim d of the first is read.
+  static constexpr int factor_of_second(const node& n, int d) {
+    const int tap = tap_factor(n, 0, d);
+    return n.loops.in[1].contains(tap) ? tap : n.loops.in[0][d];
+  }
+  /// Whether both operands of a convolution with these cuts would be cut along a windowed dim.
+  constexpr bool may_share_elements(const node& n, const choice& c) const {
+    const sharding& first = version(first_[std::size_t(n.in[0])]).layout;
+    for (int d = 0; d < first.rank; ++d)
+      if (tap_factor(n, 0, d) >= 0 && !first[d].empty() && !c.cuts[factor_of_second(n, d)].empty()) return true;
+    return false;
+  }
+  /// Whether devices that share elements need so much of the second operand that they share no work: most of what they read is elsewhere.
+  constexpr bool repeats_elements(const node& n, const choice& c, const pending_parts& pending) const {
+    const held_as h = operand_of(n, 1, c, pending);
+    value v = g_.at(n.input(1));
+    const std::int64_t share = shard_elements(v.dims, h.layout, e_);
+    v.layout = h.layout;
+    v.windows = h.windows;
+    return shard_elements(v, g_.windows, e_) >= 2 * share;
+  }
+  constexpr int row(const window& w) const {
+    const int r = row_of(g_.windows, w);
+    if (r == 0) g_.problem.report(fault::too_many_dims, "window");
+    return r;
+  }
+  /// The factors of taps, a bit each.
+  static constexpr std::uint32_t taps_of(const node& n) {
+    std::uint32_t taps = 0;
+    if (n.kind != op::convolution) return taps;
+    for (int d = 0; d < n.loops.in[0].size(); ++d)
+      if (const int tap = tap_factor(n, 0, d); tap >= 0) taps |= 1u << tap;
+    return taps;
   }
   constexpr std::int64_t operand_cost(const node& n, int i, const choice& c, const pending_parts& pending) const {
     const held_as h = operand_of(n, i, c, pending);
@@ -147,13 +206,16 @@ class work_sharing : protected tensor_versions {
       const int d = s.dim_of(axis);
       if (d >= 0 && !n.loops.is_blocked(dims[d])) found |= 1u << dims[d];
     };
+    const std::uint32_t taps = taps_of(n);
     for (int i = 0; i < n.inputs; ++i)
-      for (std::int32_t v = first_[std::size_t(n.in[i])]; v >= 0; v = next_[std::size_t(v)])
+      for (std::int32_t v = first_[std::size_t(n.in[i])]; v >= 0; v = next_[std::size_t(v)]) {
         look(version(v).layout, n.loops.in[i]);
-    const bool idle = found == 0;
+        if (taps) look(version(v).layout, longer_factors(n, i, g_.windows, e_));
+      }
+    const bool idle = (found & ~taps) == 0;
     for (int o = 0; o < n.outputs; ++o) look(g_.at(n.output(o)).layout, n.loops.out[o]);
-    if (idle && found) found |= with_others(n, axis);
-    return found ? found : elsewhere(n, axis);
+    if (idle && (found & ~taps)) found |= with_others(n, axis);
+    return found & ~taps ? found : found | elsewhere(n, axis);
   }
   /// An axis that no operand has may first cut what those cut with which it shall cut a dim of the result: they then move together.
   constexpr std::uint32_t with_others(const node& n, int axis) const {
@@ -170,11 +232,11 @@ class work_sharing : protected tensor_versions {
     }
     return found;
   }
-  /// An axis that cuts only dims that this node needs whole may cut others meanwhile, which is less than gathering them, where that has
-  /// not been done yet.
+  /// An axis that cuts only dims that this node needs whole, or taps, may cut others meanwhile, which is less than gathering them, where
+  /// that has not been done yet.
   constexpr std::uint32_t elsewhere(const node& n, int axis) const {
     std::uint32_t found = 0;
-    if (!n.loops.blocked || n.outputs == 0) return found;
+    if ((!n.loops.blocked && !taps_of(n)) || n.outputs == 0) return found;
     for (int i = 0; i < n.inputs; ++i) {
       bool everywhere = true;
       for (std::int32_t v = first_[std::size_t(n.in[i])]; v >= 0; v = next_[std::size_t(v)])
@@ -206,7 +268,7 @@ class work_sharing : protected tensor_versions {
         if (d >= 0 && s[d].size() == axes.size() && s[d].mask() == axes.mask()) axes = s[d];
       };
       for (int o = 0; o < n.outputs; ++o) adopt(g_.at(n.output(o)).layout, n.loops.out[o]);
-      for (int i = 0; i < n.inputs; ++i) adopt(version(first_[std::size_t(n.in[i])]).layout, n.loops.in[i]);
+      for (int i = 0; i < n.inputs; ++i) adopt(version(first_[std::size_t(n.in[i])]).layout, longer_factors(n, i, g_.windows, e_));
     }
   }
 
@@ -245,7 +307,7 @@ class work_sharing : protected tensor_versions {
   constexpr std::int64_t cost(const node& n, const choice& c, const pending_parts& pending) const {
     std::int64_t total = 0;
     for (int i = 0; i < n.inputs; ++i) total += operand_cost(n, i, c, pending);
-    bool repeats = false;
+    bool repeats = c.by_elements && repeats_elements(n, c, pending);
     for (int a = 0; a < axes_; ++a) repeats = repeats || c.factor_of[a] < 0;
     for (int o = 0; o < n.outputs; ++o) {
       const value& v = g_.at(n.output(o));
@@ -426,7 +488,11 @@ class work_sharing : protected tensor_versions {
   constexpr bool for_each_choice(const node& n, const axis_options& options, int a, choice& c, const F& go_on) const {
     if (a == axes_) {
       cut(c, n);
-      return go_on();
+      do {
+        if (!go_on()) return false;
+        c.by_elements = n.kind == op::convolution && !c.by_elements && may_share_elements(n, c);
+      } while (c.by_elements);
+      return true;
     }
     std::uint32_t left = options.of[a];
     for (int f = 0; left != 0; ++f, left >>= 1) {

@@ -95,12 +95,12 @@ inline std::string describe(const plan_view& plan, const node& step) {
   std::string s(name(step.kind));
   if (traits(step.kind).collective || step.kind == op::slice)
     s.append(" over ").append(detail::axes_of_mask(plan, std::uint32_t(step.attr.integer[0])));
-  s = detail::pad(s, 24);
+  if (step.inputs + step.outputs > 0) s = detail::pad(s, 24);
   for (int i = 0; i < step.inputs; ++i) {
     if (i) s += ',';
     detail::put_value(s, plan, step.input(i));
   }
-  s += " ->";
+  if (step.outputs > 0) s += " ->";
   for (int o = 0; o < step.outputs; ++o) {
     if (o) s += ',';
     detail::put_value(s, plan, step.output(o));
@@ -108,7 +108,7 @@ inline std::string describe(const plan_view& plan, const node& step) {
   return s;
 }
 
-/// A whole plan, a line a step; of every step that communicates, which operation and line of the program it serves, and why.
+/// A whole plan, a line a step, those of a loop indented; of every step that communicates, which operation and line of the program it serves, and why.
 inline std::string describe(const plan_view& plan) {
   std::string s = "mesh";
   for (int a = 0; a < plan.mesh.rank(); ++a) {
@@ -125,8 +125,11 @@ inline std::string describe(const plan_view& plan) {
   };
   for (const port& p : plan.inputs) line("  input", p.value, {});
   for (const parameter& p : plan.parameters) line("  param", p.value, p.name.view());
+  std::size_t indent = 2;
   for (std::size_t i = 0; i < plan.steps.size(); ++i) {
-    s.append("  ").append(describe(plan, plan.steps[i]));
+    if (plan.steps[i].kind == op::loop_end) indent -= 2;
+    s.append(indent, ' ').append(describe(plan, plan.steps[i]));
+    if (plan.steps[i].kind == op::loop_begin) indent += 2;
     if (const std::string why = describe_reason(plan, i); !why.empty()) s.append("  ").append(why);
     s += '\n';
   }

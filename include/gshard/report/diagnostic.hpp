@@ -34,6 +34,10 @@ constexpr std::string_view sentence(fault what) {
     case fault::incomplete_output: return "a pending sum (partial) is used where a complete tensor is declared";
     case fault::sum_not_pending: return "a layout asks for a pending sum (partial) that the tensor does not have";
     case fault::not_differentiable: return "no gradient is known for an operation";
+    case fault::gradient_of_loop:
+      return "a loop whose turns are counted at run time has no gradient: use repeat<n>, or stop_gradient";
+    case fault::used_outside_loop: return "a tensor that is made in the turns of a loop is used outside of it: let the loop carry it";
+    case fault::update_in_loop: return "parameters are not updated in loops whose turns are counted at run time";
     case fault::duplicate_name: return "two parameters with different dims, initial values or partition specs have one name";
     case fault::name_too_long: return "a parameter's full name is longer than 63 characters";
     case fault::no_terms: return "no layer has given an auxiliary loss";

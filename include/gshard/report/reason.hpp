@@ -18,6 +18,7 @@ struct move_reason {
     annotation,  // the program says so
     output,      // the result of the program
     update,      // a parameter is left as it lies
+    state,       // what a loop carries lies alike in all turns
     alignment,   // an operation shares its work so that all operands are cut alike
     whole,       // an operation needs a dim whole that is cut
   };
@@ -46,6 +47,7 @@ constexpr move_reason reason_of(const plan_view& plan, std::size_t i) {
   if (from.layout.partial & ~to.layout.partial) r.why = move_reason::kind::sum;
   else if (!from.windows.empty() || !to.windows.empty()) r.why = move_reason::kind::window;
   else if (r.consumer >= 0 && plan.steps[std::size_t(r.consumer)].kind == op::annotate) r.why = move_reason::kind::annotation;
+  else if (r.consumer >= 0 && plan.steps[std::size_t(r.consumer)].kind == op::carry) r.why = move_reason::kind::state;
   else if (r.consumer < 0) {
     r.why = move_reason::kind::update;
     for (const port& p : plan.outputs)
@@ -93,6 +95,7 @@ inline std::string describe_reason(const plan_view& plan, std::size_t i) {
     case move_reason::kind::annotation: return s + ": as annotated";
     case move_reason::kind::output: return s;
     case move_reason::kind::update: return s + ", which stays as it lies";
+    case move_reason::kind::state: return s + ", whose state lies alike in all turns";
     case move_reason::kind::whole: return s + ": " + operand + " is needed whole";
     case move_reason::kind::alignment: return s + ": " + operand + " is cut as its work is shared";
   }

@@ -195,14 +195,9 @@ class builder {
   }
   /// The row of a window in the table of windows.
   constexpr int row_of(const window& w) {
-    for (std::size_t i = 1; i < program.windows.size(); ++i)
-      if (program.windows[i] == w) return int(i);
-    if (program.windows.size() == std::size_t(dim_list::largest) + 1) {
-      fail(fault::too_many_dims, "window");
-      return 0;
-    }
-    program.windows.push_back(w);
-    return int(program.windows.size()) - 1;
+    const int row = gshard::row_of(program.windows, w);
+    if (row == 0) fail(fault::too_many_dims, "window");
+    return row;
   }
   /// The dims that a declaration such as "GSM" means.
   constexpr dim_list dims_of(std::string_view letters, std::string_view tensor) {

@@ -38,8 +38,6 @@ constexpr symbol emit_convolution(symbol a, const short_list& a_factors, const d
   loops.windows = windows;
   attributes attr;
   attr.dims = taps;
-  for (int d = 0; d < taps.size(); ++d)
-    if (taps[d]) loops.block(taps[d] - 1);
   const std::array ids{a.id, second.id};
   return {&b, b.add_node(op::convolution, list_view(ids.data(), second.id < 0 ? 1u : 2u), loops, attr, {{dims, a.get().type}})};
 }
@@ -116,7 +114,8 @@ constexpr symbol emit_windowed_einsum(symbol x, symbol w, const equation& e, lis
 /// conv<"BIXY,xyIO->BOXY">(x, w, {{.stride = 2, .low = 1, .high = 1}}): an einsum in which a lower-case letter of w is the tap of the
 /// upper-case dim of x and of the result: out[b,o,X,Y] = sum over i, x, y of x[b, i, sX - low + step x, ...] w[x, y, i, o] (arXiv
 /// 2006.16668 appendix A.4). One to three spatial dims; `how` per spatial dim in the order of x, or one for all, or none: stride 1, no
-/// padding. Communicates as einsum does; along a cut spatial dim what its windows reach across the border (halo), in one exchange.
+/// padding. Communicates as einsum does; along a cut spatial dim what its windows reach across the border (halo), in one exchange; where
+/// taps are cut what they reach, of x or of w, whichever is less, and the sum over their axes.
 /// Compile time: the equation, ranks and dims.
 template <fixed_string Equation>
 constexpr symbol conv(here x, symbol w, list_view<window_of_dim> how = {}) {

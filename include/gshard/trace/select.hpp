@@ -3,7 +3,6 @@
 
 #include <gshard/trace/builder.hpp>
 #include <gshard/trace/map.hpp>
-#include <gshard/trace/shape.hpp>
 
 // Conditions are tensors of zeros and ones. Templates, so that their functions cost only programs that use them.
 namespace gshard { inline namespace v0 {
@@ -23,24 +22,6 @@ constexpr symbol equal(here a, symbol b) {
 template <class = void>
 constexpr symbol select(here condition, symbol a, symbol b) {
   return map<[](auto c, auto x, auto y) { return c == decltype(c)(0) ? y : x; }>(condition, a, b);
-}
-
-/// body applied Count times to x. Where x is annotated, the result of every turn lies as x does (a loop-invariant sharding). `body`: symbol
-/// -> symbol of the same dims and type. The turns are written out in the plan, so gradients need no stack.
-/// Communicates what the body does, and what brings its result to the layout of x. Compile time: the dims.
-template <int Count, class Body>
-constexpr symbol repeat(here x, Body body) {
-  static_assert(Count >= 0, "gshard: a body is repeated a number of times");
-  symbol state = x;
-  for (int i = 0; i < Count && !x.owner->failed(); ++i) {
-    const symbol next = body(state);
-    if (x.owner->failed()) break;
-    const value& start = x.get();
-    if (next.get().dims != start.dims || next.get().type != start.type) x.owner->fail(fault::dims_differ, "repeat", {}, i, 0);
-    const bool is_annotated = !(start.layout == sharding::unconstrained(start.rank()));
-    state = is_annotated ? detail::emit_annotate(next, start.layout) : next;
-  }
-  return state;
 }
 
 }}  // namespace gshard::v0

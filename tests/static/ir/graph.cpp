@@ -37,4 +37,24 @@ static_assert([] {
   return read.at(0).producer == 7 && read.at(0).rank() == 0 && !read.problem;
 }());
 
+// A window has one row, however often it is asked for; a full table takes no more.
+static_assert([] {
+  gs::list<gs::window> windows = {gs::window{}};
+  for (int round = 0; round < 2; ++round)
+    for (int i = 1; i <= gs::dim_list::largest; ++i)
+      if (gs::row_of(windows, {.low = i}) != i) return false;
+  return gs::row_of(windows, {.low = -1}) == 0 && gs::row_of(windows, {.low = 7}) == 7;
+}());
+
+// Taps that another tensor has.
+static_assert([] {
+  gs::node n;
+  n.kind = gs::op::convolution;
+  n.inputs = 2;
+  for (const int t : {0, 5}) n.attr.dims.push_back(t);
+  const bool found = gs::tap_factor(n, 0, 0) == -1 && gs::tap_factor(n, 0, 1) == 4 && gs::tap_factor(n, 1, 1) == -1;
+  n.inputs = 1;
+  return found && gs::tap_factor(n, 0, 1) == -1;
+}());
+
 }  // namespace

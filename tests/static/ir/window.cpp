@@ -87,6 +87,18 @@ constexpr bool is_inverse(const bound_window& w) {
 }
 static_assert(all_windows(is_inverse));
 
+// Taps and indices change places: the same positions are read.
+constexpr bool reads_the_same(const bound_window& w) {
+  const gs::window given{.over = 0, .taps_dim = 1, .wrap = w.wrap, .stride = std::int32_t(w.stride), .low = std::int32_t(w.low),
+                         .step = std::int32_t(w.step), .dilation = std::int32_t(w.dilation)};
+  const auto bind = [](const gs::window& v) { return bound_window{v.stride, v.low, 1, v.step, v.dilation, v.wrap}; };
+  for (std::int64_t i = -4; i <= 4; ++i)
+    for (std::int64_t k = 0; k < 4; ++k)
+      if (bind(given).position(i, k) != bind(given.by_taps()).position(k, i)) return false;
+  return given.by_taps().over == 1 && given.by_taps().taps_dim == 0 && given.by_taps().by_taps() == given;
+}
+static_assert(all_windows(reads_the_same));
+
 // Base dilation, the three cases of arXiv 2006.16668, A.4, of `count` indices on each of 4 devices. What the paper pads a shard with
 // before its first element is how far the first position lies before a whole element.
 constexpr bool same_padding(std::int64_t stride, std::int64_t dilation, std::int64_t count) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <gshard/pass/propagate.hpp>
+#include <gshard/trace/convolution.hpp>
 #include <gshard/trace/einsum.hpp>
 #include <gshard/trace/embedding.hpp>
 #include <gshard/trace/gating.hpp>
@@ -112,6 +113,21 @@ static_assert(tracing::holds([](builder& b, auto&) {
 static_assert(tracing::holds([](builder& b, auto&) {
   const gs::gating_result r = gs::top2_gating(input(b, "GSE", P<"x", any, any>{}));
   return propagated(b) && lies(r.dispatch, {{0}, {}, {}, {}}) && lies(r.load, {{0}, {}}) && lies(r.aux, {});
+}));
+// A spatial dim lies as the positions of its windows do, or, where there are surely fewer of these, as their taps.
+constexpr bool passes_to(int taps, bool to_taps) {
+  return tracing::holds([=](builder& b, auto&) {
+    const symbol x = input(b, "BXI", P<any, "x", any>{}), w = input(b, "BKO"), y = gs::conv<"BXI,BxO->XIO">(x, w);
+    gs::propagate(b.program, gs::detail::assume_extents(b.program.dims, b.mesh, {{'X', 8}, {'K', taps}}));
+    return to_taps ? lies(w, {{}, {0}, {}}) && lies(y, {{}, {}, {}}) : lies(w, {{}, {}, {}}) && lies(y, {{0}, {}, {}});
+  });
+}
+static_assert(passes_to(8, true) && passes_to(5, true) && passes_to(4, false) && passes_to(3, false) && passes_to(0, false));
+static_assert(tracing::holds([](builder& b, auto&) {
+  const symbol x = input(b, "BXI"), w = input(b, "BKO", P<any, "y", any>{});
+  gs::conv<"BXI,BxO->XIO">(x, w);
+  gs::propagate(b.program, gs::detail::assume_extents(b.program.dims, b.mesh, {{'X', 8}, {'K', 8}}));
+  return lies(x, {{}, {1}, {}});
 }));
 // A diagonal cannot be cut by one axis in both dims.
 static_assert(tracing::holds([](builder& b, auto&) {

@@ -84,4 +84,25 @@ static_assert([] {
 // 4 positions of 3 taps, the first one before the start, read 5 elements.
 static_assert(reads_less(around, 0, sizes(12, 4, 1)) && !reads_less(around, 0, sizes(5, 4, 1)));
 
+// Cut by the taps: 3 of them from one before each of 10 positions, 2 on the first device.
+constexpr std::array<gs::window, 2> by_taps{gs::window{}, around.by_taps()};
+static_assert(held(line(true), 0, by_taps, sizes(12, 10, 2), device(0)) == gs::interval{0, 10});
+static_assert(held(line(true), 0, by_taps, sizes(12, 10, 2), device(1)) == gs::interval{1, 11});
+static_assert(held(line(true), 0, by_taps, sizes(12, 10, 4), device(3)) == gs::interval{});
+
+// Of more taps than positions, if both are known, the taps' factor.
+constexpr int factor(int taps_are, bool known) {
+  gs::node n;
+  n.kind = gs::op::convolution;
+  n.inputs = 2;
+  n.loops.in[0].push_back(0);
+  n.loops.windows.push_back(1);
+  n.attr.dims.push_back(2);
+  gs::extents e = sizes(8, 4, 1);
+  e.dims[2] = taps_are;
+  e.known_dims[2] = known;
+  return gs::detail::longer_factors(n, 0, windows, e)[0];
+}
+static_assert(factor(5, true) == 1 && factor(4, true) == 0 && factor(5, false) == 0);
+
 }  // namespace

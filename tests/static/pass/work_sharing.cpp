@@ -53,4 +53,30 @@ inline constexpr auto merge = [](auto&, auto x) { return gs::merge_dims<0>(x); }
 using rows = gs::program<merge, gs::mesh<gs::axis<"x", 2>, gs::axis<"y">>, in<"AB", P<"x", "y">>, gs::extent<'A', 2>>;
 static_assert(rows::plan.collectives() == 0 && rows::plan.at(rows::plan.outputs[0].value).layout[0].size() == 2);
 
+// Taps that are cut stay so: what they read lies with them, or is fetched, and the result is a pending sum.
+inline constexpr auto long_taps = [](auto&, auto x, auto w) { return gs::conv<"BXI,BxO->XIO">(x, w, {{.step = 2}}); };
+template <int Long, class... Options>
+using taps = gs::program<long_taps, gs::mesh<gs::axis<"x", 2>>, in<"BXI", P<none, "x", none>>, in<"BKO", P<none, "x", none>>, gs::extent<'X', Long>,
+                         gs::extent<'K', 8>, gs::extent<'B', 64>, gs::extent<'I', 64>, gs::extent<'O', 64>, Options...>;
+static_assert(taps<16>::plan.count(op::all_reduce) == 1 && taps<16>::plan.collectives() == 1 && soundness::is_sound(taps<16>::plan));
+static_assert(taps<16, gs::pending_outputs>::plan.collectives() == 0);
+static_assert(taps<20>::plan.count(op::collective_permute) == 1 && taps<20>::plan.count(op::all_reduce) == 1 && taps<20>::plan.collectives() == 2 &&
+              soundness::is_sound(taps<20>::plan));
+
+// Where they do not lie together, the lesser of the two is fetched: here the second, for the elements that the first's blocks have.
+inline constexpr auto dilated = [](auto&, auto x, auto w) { return gs::conv<"BXI,BxO->XIO">(x, w, {{.low = 1, .step = 2}}); };
+template <int I, int O>
+using border = gs::program<dilated, gs::mesh<gs::axis<"x", 2>>, in<"BXI", P<none, "x", none>>, in<"BKO", P<none, "x", none>>, gs::extent<'B', 64>,
+                           gs::extent<'X', 8>, gs::extent<'K', 4>, gs::extent<'I', I>, gs::extent<'O', O>>;
+/// Which operand of the convolution is held through a window: 1 the first, 2 the second.
+constexpr int fetched(const gs::plan_view& p) {
+  int which = 0;
+  for (const gs::node& n : p.steps)
+    for (int i = 0; n.kind == op::convolution && i < 2; ++i)
+      if (!p.at(n.input(i)).windows.empty()) which += i + 1;
+  return which;
+}
+static_assert(fetched(border<64, 8>::plan) == 2 && border<64, 8>::plan.collectives() == 2 && soundness::is_sound(border<64, 8>::plan));
+static_assert(fetched(border<8, 64>::plan) == 1 && border<8, 64>::plan.collectives() == 2 && soundness::is_sound(border<8, 64>::plan));
+
 }  // namespace

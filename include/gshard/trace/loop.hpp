@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/trace/builder.hpp>
+#include <gshard/trace/map.hpp>
+#include <gshard/trace/select.hpp>
+#include <gshard/trace/shape.hpp>
+
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+// Bodies that run several times. Templates, so that their functions cost only programs that use them.
+namespace gshard { inline namespace v0 {
+
+namespace detail {
+
+template <class = void>
+constexpr bool is_annotated(const value& v) {
+  return v.layout != sharding::unconstrained(v.rank());
+}
+
+/// What a turn makes must be like what it began with.
+template <class = void>
+constexpr bool check_turn(symbol before, symbol after, std::string_view loop, int state) {
+  builder& b = *before.owner;
+  if (b.failed()) return false;
+  const value &x = before.get(), &y = after.get();
+  int d = 0;
+  while (d < x.rank() && d < y.rank() && x.dims[d] == y.dims[d]) ++d;
+  if (d < x.rank() || d < y.rank()) b.fail(fault::dims_differ, loop, {}, state, d);
+  else if (x.type != y.type) b.fail(fault::wrong_type, loop, {}, state);
+  return !b.failed();
+}
+
+template <class = void>
+constexpr symbol one_more(symbol n) {
+  return map<[](auto v) { return v + decltype(v)(1); }>(n);
+}
+
+constexpr std::array<symbol, 1> states_of(symbol s) { return {s}; }
+template <std::size_t N>
+constexpr std::array<symbol, N> states_of(const std::array<symbol, N>& list) {
+  return list;
+}
+template <class... Symbols>
+constexpr std::array<symbol, sizeof...(Symbols)> states_of(const std::tuple<Symbols...>& list) {
+  return std::apply([](const auto&... s) { return std::array<symbol, sizeof...(Symbols)>{s...}; }, list);
+}
+template <std::size_t N>
+constexpr auto one_or_all(const std::array<symbol, N>& list) {
+  if constexpr (N == 1) return list[0];
+  else return list;
+}
+
+/// A loop as nodes, in the order in which they run. Attributes of all: integer[0] = the number of the loop.
+///   op::carry of one operand: a copy of it, which the turns write over. One for each state.
+///   op::loop_begin; then the condition.
+///   op::loop_test: a scalar; if it is 0, the loop is left. Then the body.
+///   op::carry of two operands: writes the second over the first, a state. Its result is what follows the loop, also after no turn.
+///   op::loop_end: the next turn.
+template <std::size_t N>
+class loop_writer {
+ public:
+  using states = std::array<symbol, N>;
+
+  constexpr loop_writer(builder& b, std::string_view name) : b_(b), name_(name), place_(b.place), number_(++b.program.loops) {}
+
+  template <class Condition, class Body>
+  constexpr states write(const states& start, Condition condition, Body body) {
+    states now;
+    for (std::size_t i = 0; i < N; ++i) now[i] = carry(start[i]);
+    add(op::loop_begin, {});
+    const symbol goes_on = std::apply(condition, now);
+    if (!b_.failed() && goes_on.rank() != 0) b_.fail(fault::rank_mismatch, name_, {}, 0, goes_on.rank());
+    if (b_.failed()) return nothing();
+    add(op::loop_test, {goes_on.id});
+    const auto made = states_of(std::apply(body, now));
+    static_assert(std::tuple_size_v<decltype(made)> == N, "gshard: the body of a loop returns as many tensors as it takes");
+    states next = made;
+    for (std::size_t i = 0; i < N; ++i)
+      if (!check_turn(now[i], next[i], name_, int(i))) return nothing();
+    for (std::size_t i = 0; i < N; ++i)
+      if (shares_another(next[i], now, i)) next[i] = cast(next[i], next[i].get().type);
+    for (std::size_t i = 0; i < N; ++i) now[i] = carry(now[i], next[i]);
+    add(op::loop_end, {});
+    return now;
+  }
+
+  constexpr states nothing() {
+    states none;
+    none.fill(b_.nothing());
+    return none;
+  }
+
+ private:
+  builder& b_;
+  std::string_view name_;
+  code_place place_;
+  std::int32_t number_;
+
+  constexpr void add(op kind, std::initializer_list<std::int32_t> operands, bool said = false) {
+    attributes attr;
+    attr.integer[0] = number_;
+    b_.place = place_;
+    b_.place.said = said;
+    b_.add_node(kind, operands, {}, attr, {});
+  }
+  /// `lies`: a tensor of the dims and the layout of the state. It is said to lie so where it is annotated.
+  constexpr symbol add_carry(std::initializer_list<std::int32_t> operands, symbol lies) {
+    const value like = lies.get();
+    add(op::carry, operands, is_annotated(like));
+    node& n = b_.program.nodes.back();
+    n.loops.in[0] = n.loops.out[0] = counting(like.rank());
+    if (n.inputs > 1) n.loops.in[1] = n.loops.in[0];
+    n.outputs = 1;
+    const std::int32_t id = n.out[0] = b_.add_value(like.dims, like.type, std::int32_t(b_.program.nodes.size()) - 1);
+    value& v = b_.program.at(id);
+    v.layout = like.layout;
+    v.layout.partial = 0;
+    v.priority = like.priority;
+    return {&b_, id};
+  }
+  constexpr symbol carry(symbol start) { return add_carry({start.id}, start); }
+  constexpr symbol carry(symbol state, symbol next) {
+    const symbol after = add_carry({state.id, next.id}, state);
+    b_.program.nodes.back().in_place = 1;
+    return after;
+  }
+  /// Whether x is, by another name, a state other than state i, which is written over before x is read.
+  constexpr bool shares_another(symbol x, const states& all, std::size_t i) const {
+    std::int32_t root = x.id;
+    for (;;) {
+      const std::int32_t maker = b_.program.at(root).producer;
+      if (maker < 0 || !traits(b_.program.nodes[std::size_t(maker)].kind).alias) break;
+      root = b_.program.nodes[std::size_t(maker)].input(0);
+    }
+    for (std::size_t k = 0; k < N; ++k)
+      if (k != i && all[k].id == root) return true;
+    return false;
+  }
+};
+
+template <class Condition, class Body, std::size_t N>
+constexpr std::array<symbol, N> write_loop(std::string_view name, const std::array<symbol, N>& start, Condition condition, Body body) {
+  builder& b = *start[0].owner;
+  if (b.failed()) {
+    std::array<symbol, N> none;
+    none.fill(b.nothing());
+    return none;
+  }
+  return loop_writer<N>(b, name).write(start, condition, body);
+}
+
+}  // namespace detail
+
+/// body applied Count times to x. Where x is annotated, the result of every turn lies as x does (a loop-invariant sharding). `body`: symbol
+/// -> symbol of the same dims and type. The turns are written out in the plan, so gradients need no stack.
+/// Communicates what the body does, and what brings its result to the layout of x. Compile time: the dims.
+/// @see while_loop
+template <int Count, class Body>
+constexpr symbol repeat(here x, Body body) {
+  static_assert(Count >= 0, "gshard: a body is repeated a number of times");
+  symbol state = x;
+  for (int i = 0; i < Count && !x.owner->failed(); ++i) {
+    const symbol next = body(state);
+    if (!detail::check_turn(x, next, "repeat", i)) break;
+    state = detail::is_annotated(x.get()) ? detail::emit_annotate(next, x.get().layout) : next;
+  }
+  return state;
+}
+
+/// while_loop(condition, body, x, ...): x..., to which body is applied while the condition holds, as often as that turns out at run time;
+/// after no turn, x... themselves. `condition`: (symbol...) -> scalar, which is not 0 while the loop goes on. `body`: (symbol...) -> as many
+/// symbols of the same dims and types, a tuple or an array if they are several; so is the result. Both may use tensors from outside. Every
+/// state lies alike in all turns: as x does where it is annotated, else as propagation finds. Random numbers are drawn anew in every turn.
+/// A loop whose condition always holds does not end.
+/// Communicates: in every turn what condition and body do, what brings the results to the layout of the states, and one small message per
+/// process, by which all agree whether there is a further turn. What is brought to another layout for the body without depending on the
+/// turn is brought there once, before the loop. Compile time: dims and types; that no tensor made in a turn is used elsewhere; that no
+/// gradient is asked for, and no parameter updated. Throws `gshard::error`, on every process, if processes disagree on the condition.
+/// @see repeat
+template <class Condition, class Body, class... Symbols>
+  requires(std::same_as<Symbols, symbol> && ...)
+constexpr auto while_loop(Condition condition, Body body, here first, Symbols... rest) {
+  const std::array<symbol, 1 + sizeof...(rest)> start{first, rest...};
+  return detail::one_or_all(detail::write_loop("while_loop", start, condition, body));
+}
+
+/// repeat(count, body, x, ...): body applied `count` times to x..., where count is a scalar that is known at run time; not at all if it is
+/// not above 0. Otherwise as while_loop.
+template <class Body, class... Symbols>
+  requires(std::same_as<Symbols, symbol> && ...)
+constexpr auto repeat(here count, Body body, here first, Symbols... rest) {
+  builder& b = *count.owner;
+  constexpr std::size_t states = 1 + sizeof...(rest);
+  std::array<symbol, states> made;
+  made.fill(b.nothing());
+  if (!b.failed() && count.rank() != 0) b.fail(fault::rank_mismatch, "repeat", {}, 0, count.rank());
+  if (b.failed()) return detail::one_or_all(made);
+  const symbol most = cast<double>(count);
+  const std::array<symbol, 1 + states> start{detail::emit_constant(detail::pointwise_constant<0>, most), first, rest...};
+  const auto all = detail::write_loop(
+      "repeat", start, [most](symbol turn, auto...) { return less(turn, most); },
+      [&body](symbol turn, auto... x) {
+        return std::tuple_cat(std::tuple(detail::one_more(turn)), detail::states_of(body(x...)));
+      });
+  for (std::size_t i = 0; i < states; ++i) made[i] = all[i + 1];
+  return detail::one_or_all(made);
+}
+
+}}  // namespace gshard::v0

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What a turn of a loop makes is gone when the loop is over.
+// expect: gshard: a tensor that is made in the turns of a loop is used outside of it: let the loop carry it
+// expect: "map"
+#include <gshard/plan.hpp>
+
+namespace gs = gshard;
+using gs::in, gs::none, gs::P, gs::symbol;
+
+inline constexpr auto model = [](auto&, auto x, auto turns) {
+  symbol last = x;
+  const symbol y = gs::repeat(turns, [&](symbol s) { return last = s + s; }, x);
+#if defined(MUST_FAIL)
+  return y + last;
+#else
+  return y + y;
+#endif
+};
+static_assert(gs::program<model, gs::mesh<gs::axis<"data">>, in<"B">, in<"">>::plan.collectives() == 0);

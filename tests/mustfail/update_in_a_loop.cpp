@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// A parameter is updated once a step.
+// expect: gshard: parameters are not updated in loops whose turns are counted at run time
+// expect: "adam"
+#include <gshard/optim/adam.hpp>
+#include <gshard/plan.hpp>
+
+namespace gs = gshard;
+using gs::in, gs::none, gs::P, gs::symbol;
+
+inline constexpr auto model = [](auto& m, auto turns, auto rate) {
+  const auto w = m.param("w", "M", gs::init::zeros());
+  const auto train = [&] { gs::adam{}.minimise(m, gs::sum(w * w), rate); };
+#if !defined(MUST_FAIL)
+  train();
+#endif
+  return gs::repeat(turns, [&](symbol s) {
+#if defined(MUST_FAIL)
+    train();
+#endif
+    return s + s;
+  }, rate);
+};
+static_assert(gs::program<model, gs::mesh<gs::axis<"data">>, in<"">, in<"">>::plan.collectives() == 0);
