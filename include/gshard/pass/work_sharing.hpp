@@ -326,12 +326,12 @@ class work_sharing : protected tensor_versions {
     return total;
   }
 
-  /// Starts, where moves that can go together start once, and all else that a choice costs.
+  /// Starts, where moves that can go together start once, bytes that are moved, and these with what repeated work counts for.
   struct price {
-    std::int64_t starts = 0, bytes = 0;
+    std::int64_t starts = 0, moved = 0, bytes = 0;
 
     constexpr bool is_less_than(const price& other) const {
-      return starts <= other.starts && bytes <= other.bytes && (starts < other.starts || bytes < other.bytes);
+      return starts <= other.starts && moved <= other.moved && bytes <= other.bytes && (starts < other.starts || bytes < other.bytes);
     }
   };
   /// What several moves of one node start together.
@@ -339,16 +339,19 @@ class work_sharing : protected tensor_versions {
     std::array<std::uint32_t, rule::most_in * move_list::most> keys{};
     std::size_t count = 0;
     std::int64_t alone = 0;  // as if each went alone
+    std::int64_t moved = 0;  // bytes
 
-    constexpr void add(std::uint32_t key) {
+    constexpr void add(std::uint32_t key, std::int64_t bytes) {
       ++alone;
+      moved += bytes;
       for (std::size_t i = 0; i < count; ++i)
         if (keys[i] == key) return;
       keys[count++] = key;
     }
     constexpr void add(const move_list& way, const value& v, reduction pending) {
       for (const move& m : way)
-        if (m.kind != op::slice) add(start_key(m.kind, m.axes, v, pending));
+        if (m.kind != op::slice) add(start_key(m.kind, m.axes, v, pending), 0);
+      moved += way.bytes;
     }
   };
   constexpr price price_of(const node& n, const choice& c, const pending_parts& pending) const {
@@ -359,11 +362,11 @@ class work_sharing : protected tensor_versions {
       if (h.windows.empty()) {
         cost(n.input(i), h.layout, &from);
         before.add(plan_reshard(version(from), version(from).layout, h.layout, e_), version(from), version(from).layout.pending);
-      } else if (cost(n.input(i), h, from) >= start_bytes && from >= 0) {
+      } else if (const std::int64_t bytes = cost(n.input(i), h, from) - start_bytes; bytes >= 0 && from >= 0) {
         value goal = g_.at(n.input(i));
         goal.layout = h.layout;
         goal.windows = h.windows;
-        before.add(start_key(op::all_to_all, axes_of_move(version(from), goal), goal, goal.layout.pending));
+        before.add(start_key(op::all_to_all, axes_of_move(version(from), goal), goal, goal.layout.pending), bytes);
       }
     }
     for (int o = 0; o < n.outputs; ++o) {
@@ -371,7 +374,7 @@ class work_sharing : protected tensor_versions {
       const sharding made = result_layout(n, o, c, pending);
       if (const sharding wanted = wanted_layout(n, o, made); !made.same_layout(wanted)) after.add(plan_reshard(v, made, wanted, e_), v, made.pending);
     }
-    return {std::int64_t(before.count + after.count), cost(n, c, pending) - (before.alone + after.alone) * start_bytes};
+    return {std::int64_t(before.count + after.count), before.moved + after.moved, cost(n, c, pending) - (before.alone + after.alone) * start_bytes};
   }
   /// In place of the choice that is cheapest if every move goes alone, one that starts no more and costs no more bytes if they go
   /// together. Of known extents.
