@@ -5,8 +5,10 @@
 #include <gshard/base/list_view.hpp>
 #include <gshard/ir/graph.hpp>
 #include <gshard/pass/cost.hpp>
+#include <gshard/pass/reshard.hpp>
 #include <gshard/pass/windowed.hpp>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
@@ -18,6 +20,27 @@ constexpr std::uint32_t start_key(op kind, std::uint32_t axes, const value& v, r
   const bool sums = kind == op::all_reduce || kind == op::reduce_scatter;
   return axes | (sums ? std::uint32_t(kind) << 24 | std::uint32_t(v.type) << 16 | std::uint32_t(pending) << 20 : std::uint32_t(size_of(v.type)) << 16);
 }
+
+/// What several moves of one node start together.
+struct start_set {
+  std::array<std::uint32_t, rule::most_in * move_list::most> keys{};
+  std::size_t count = 0;
+  std::int64_t alone = 0;  // as if each went alone
+  std::int64_t moved = 0;  // bytes
+
+  constexpr void add(std::uint32_t key, std::int64_t bytes) {
+    ++alone;
+    moved += bytes;
+    for (std::size_t i = 0; i < count; ++i)
+      if (keys[i] == key) return;
+    keys[count++] = key;
+  }
+  constexpr void add(const move_list& way, const value& v, reduction pending) {
+    for (const move& m : way)
+      if (m.kind != op::slice) add(start_key(m.kind, m.axes, v, pending), 0);
+    moved += way.bytes;
+  }
+};
 
 /// Adds communication steps to a plan. Those that can go together become one step with several operands, which starts once, where none
 /// needs the result of another: as many as a node has room for. Exchanges of different kinds become an all_to_all.

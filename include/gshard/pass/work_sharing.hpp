@@ -326,32 +326,44 @@ class work_sharing : protected tensor_versions {
     return total;
   }
 
+  /// The factors that every axis may cut, and whether there are any.
+  struct axis_options {
+    std::uint32_t of[max_axes]{};
+    bool any = false;
+  };
+  constexpr void find_options(const node& n, const pending_parts& pending, axis_options& options) const {
+    for (int a = 0; a < axes_; ++a) {
+      options.of[a] = (pending.axes >> a) & 1u ? 0u : candidates(n, a);
+      options.any = options.any || options.of[a] != 0;
+    }
+  }
+  /// Calls go_on() with every factor (and none) for axis a and those after it in c, until it says no.
+  template <class F>
+  constexpr bool for_each_choice(const node& n, const axis_options& options, int a, choice& c, const F& go_on) const {
+    if (a == axes_) {
+      cut(c, n);
+      do {
+        if (!go_on()) return false;
+        c.by_elements = n.kind == op::convolution && !c.by_elements && may_share_elements(n, c);
+      } while (c.by_elements);
+      return true;
+    }
+    std::uint32_t left = options.of[a];
+    for (int f = 0; left != 0; ++f, left >>= 1) {
+      if (!(left & 1u)) continue;
+      c.factor_of[a] = f;
+      if (!for_each_choice(n, options, a + 1, c, go_on)) return false;
+    }
+    c.factor_of[a] = -1;
+    return for_each_choice(n, options, a + 1, c, go_on);
+  }
+
   /// Starts, where moves that can go together start once, bytes that are moved, and these with what repeated work counts for.
   struct price {
     std::int64_t starts = 0, moved = 0, bytes = 0;
 
     constexpr bool is_less_than(const price& other) const {
       return starts <= other.starts && moved <= other.moved && bytes <= other.bytes && (starts < other.starts || bytes < other.bytes);
-    }
-  };
-  /// What several moves of one node start together.
-  struct start_set {
-    std::array<std::uint32_t, rule::most_in * move_list::most> keys{};
-    std::size_t count = 0;
-    std::int64_t alone = 0;  // as if each went alone
-    std::int64_t moved = 0;  // bytes
-
-    constexpr void add(std::uint32_t key, std::int64_t bytes) {
-      ++alone;
-      moved += bytes;
-      for (std::size_t i = 0; i < count; ++i)
-        if (keys[i] == key) return;
-      keys[count++] = key;
-    }
-    constexpr void add(const move_list& way, const value& v, reduction pending) {
-      for (const move& m : way)
-        if (m.kind != op::slice) add(start_key(m.kind, m.axes, v, pending), 0);
-      moved += way.bytes;
     }
   };
   constexpr price price_of(const node& n, const choice& c, const pending_parts& pending) const {
@@ -427,17 +439,6 @@ class work_sharing : protected tensor_versions {
     return c;
   }
 
-  /// The factors that every axis may cut, and whether there are any.
-  struct axis_options {
-    std::uint32_t of[max_axes]{};
-    bool any = false;
-  };
-  constexpr void find_options(const node& n, const pending_parts& pending, axis_options& options) const {
-    for (int a = 0; a < axes_; ++a) {
-      options.of[a] = (pending.axes >> a) & 1u ? 0u : candidates(n, a);
-      options.any = options.any || options.of[a] != 0;
-    }
-  }
   /// The cheapest factor for every axis.
   constexpr choice choose(const node& n, const pending_parts& pending, std::int64_t& lowest) const {
     choice c, best;
@@ -485,26 +486,6 @@ class work_sharing : protected tensor_versions {
   constexpr std::uint8_t pending_sums(std::int32_t v) const {
     const sharding& s = version(first_[std::size_t(v)]).layout;
     return s.pending == reduction::sum ? s.partial : std::uint8_t(0);
-  }
-  /// Calls go_on() with every factor (and none) for axis a and those after it in c, until it says no.
-  template <class F>
-  constexpr bool for_each_choice(const node& n, const axis_options& options, int a, choice& c, const F& go_on) const {
-    if (a == axes_) {
-      cut(c, n);
-      do {
-        if (!go_on()) return false;
-        c.by_elements = n.kind == op::convolution && !c.by_elements && may_share_elements(n, c);
-      } while (c.by_elements);
-      return true;
-    }
-    std::uint32_t left = options.of[a];
-    for (int f = 0; left != 0; ++f, left >>= 1) {
-      if (!(left & 1u)) continue;
-      c.factor_of[a] = f;
-      if (!for_each_choice(n, options, a + 1, c, go_on)) return false;
-    }
-    c.factor_of[a] = -1;
-    return for_each_choice(n, options, a + 1, c, go_on);
   }
 };
 
