@@ -43,10 +43,10 @@ struct start_set {
 };
 
 /// Adds communication steps to a plan. Those that can go together become one step with several operands, which starts once, where none
-/// needs the result of another: as many as a node has room for. Exchanges of different kinds become an all_to_all.
-/// A move goes with an earlier step if its operand is there, or can be: if nothing but moves stands between them, the one that
-/// makes it goes before that step. If extents are known, what goes together receives at most `most_bytes` per device, so that large moves can still overlap with
-/// work and little memory is held longer; of others nothing is computed between the two. Results are the same bits.
+/// needs the result of another: as many as a node has room for. Exchanges of different kinds become an all_to_all. A move goes with an
+/// earlier step if its operand is there, or can be: if nothing but moves stands between them, the one that makes it goes before that step.
+/// If extents are known, what goes together receives at most `most_bytes` per device, so that large moves can still overlap with work
+/// and little memory is held longer; of others nothing is computed between the two. Results are the same bits.
 class move_combiner {
  public:
   constexpr move_combiner(list<node>& steps, list<value>& values, const list<window>& windows, const extents& e, std::int64_t most_bytes)
