@@ -143,6 +143,29 @@ TEST_CASE("mpi: einsums that loop") {
   CHECK(loops > 0);
 }
 
+TEST_CASE("mpi: tensors that go together") {
+  const run_graph::traced t = run_graph::trace({{"AB"}, {"BC"}, {"CA"}, {"AB", gs::dtype::f32}}, [](const scope&, given x) {
+    symbols tenths, results;
+    for (const symbol& s : x) tenths.push_back(0.1 * s);
+    for (const symbol& s : tenths) results.push_back(run_graph::lay_out(s));
+    return results;
+  });
+  std::size_t combined = 0;
+  for (const std::vector<int>& mesh : meshes()) {
+    const auto real = std::make_shared<gs::mpi_backend>(MPI_COMM_WORLD, mesh);
+    const auto from = run_graph::all_layouts(2, int(mesh.size()), true), to = run_graph::all_layouts(2, int(mesh.size()));
+    for (const gs::dims& dims : {gs::dims{{'A', 5}, {'B', 3}, {'C', 7}}, gs::dims{{'A', 24}, {'B', 40}, {'C', 16}}})
+      for (std::size_t i = 0; i < from.size() * to.size(); i += 3) {
+        run_graph::setting s{.mesh = mesh, .dims = dims, .layouts = {}};
+        for (std::size_t k = 0; k < t.free.size(); ++k) s.layouts.push_back(k < t.sources() ? from[i / to.size()] : to[i % to.size()]);
+        const gs::plan_tables p = run_graph::plan(t, s);
+        for (const gs::node& n : p.steps) combined += gs::traits(n.kind).collective && n.inputs > 1;
+        compare(real, t, s, run_graph::random_sources(t, dims, 1), 2);
+      }
+  }
+  CHECK(combined > 0);
+}
+
 TEST_CASE("mpi: sums of short shards go the way that those of the largest one go") {
   const run_graph::traced t =
       run_graph::trace({{"A"}}, [](const scope&, given x) { return symbols{run_graph::lay_out(x[0])}; });

@@ -348,8 +348,9 @@ class executor {
       if (is_of_loop(step.kind) && step.kind != op::carry) continue;
       const bool loops = step.kind == op::looped_einsum;
       if ((traits(step.kind).collective && !loops) || step.kind == op::slice) {
-        auto c = std::make_shared<detail::collective_step>(step.kind, on_, axes_.mask(std::uint32_t(step.attr.integer[0])), value(step.input(0)),
-                                                           value(step.output(0)), sums);
+        std::vector<detail::moved_tensor> tensors;
+        for (int i = 0; i < step.inputs; ++i) tensors.push_back({value(step.input(i)), value(step.output(i))});
+        auto c = std::make_shared<detail::collective_step>(step.kind, on_, axes_.mask(std::uint32_t(step.attr.integer[0])), std::move(tensors), sums);
         actions.push_back([c](const run_context&) { (*c)(); });
         continue;
       }

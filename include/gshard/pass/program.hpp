@@ -47,6 +47,10 @@ struct strict {};
 /// 256 MiB unless said, as in XLA. What several einsums read travels for each of them. Under `strict`, sums do not travel.
 template <std::int64_t Bytes>
 struct loop_above {};
+/// Moves of the same kind between the same devices go together, as one step, where none waits for another: if their extents are known at
+/// compile time, as long as a device receives at most so many bytes in it (0: every move goes alone); 4 MiB unless said.
+template <std::int64_t Bytes>
+struct combine_up_to {};
 
 namespace detail {
 
@@ -77,6 +81,10 @@ constexpr void apply(program_options& o, strict) { o.compile.unsaid = strictness
 template <std::int64_t Bytes>
 constexpr void apply(program_options& o, loop_above<Bytes>) {
   o.compile.loop_bytes = Bytes;
+}
+template <std::int64_t Bytes>
+constexpr void apply(program_options& o, combine_up_to<Bytes>) {
+  o.compile.combine_bytes = Bytes;
 }
 constexpr void apply(program_options& o, pending_outputs) { o.compile.keep_pending_outputs = true; }
 template <fixed_string L, class S, class T>
@@ -220,7 +228,8 @@ struct plan_draft {
 
 /// A model, written over whole tensors, compiled for a mesh: `program<moe_layer, mesh, in<"GSM", P<"expert", none, none>>>`.
 /// `Model` is a captureless callable `(parameter_scope&, symbol...) -> symbol | std::tuple<symbol...>`; the options are its inputs in order and
-/// maybe `element<T>`, `extent<'E', 16>`, `visible`, `strict`, `pending_outputs`, `dense_one_hot`, `loop_above<bytes>`. `plan` is a constant: what a device computes and sends can be asserted.
+/// maybe `element<T>`, `extent<'E', 16>`, `visible`, `strict`, `pending_outputs`, `dense_one_hot`, `loop_above<bytes>`,
+/// `combine_up_to<bytes>`. `plan` is a constant: what a device computes and sends can be asserted.
 /// Compile time: every fault of the model, its specs and its equations, as one sentence with its words beside it.
 template <auto Model, class Mesh, class... Options>
 class program {

@@ -67,19 +67,24 @@ constexpr std::uint32_t axes_of_move(const value& from, const value& to) {
   return moving_axes(from.layout, to.layout) | axes_of_windows(from) | axes_of_windows(to);
 }
 
-/// Bytes of its new shard that a device lacks where one of the two holds what windows read; on the device that lacks most.
+/// Bytes of its new shard that a device lacks where one of the two holds what windows read.
+constexpr std::int64_t bytes_lacking(const value& from, const value& to, list_view<window> windows, const extents& e, const mesh_place& at) {
+  std::int64_t wanted = 1, has = 1;
+  for (int d = 0; d < to.rank(); ++d) {
+    const interval goal = held(to, d, windows, e, at);
+    wanted *= goal.size();
+    has *= overlap(held(from, d, windows, e, at), goal, e.dim(to.dims[d]));
+  }
+  return (wanted - has) * size_of(to.type);
+}
+/// The same on the device that lacks most.
 constexpr std::int64_t bytes_lacking(const value& from, const value& to, list_view<window> windows, const extents& e) {
   std::int64_t most = 0;
   for_each_place(axes_of_move(from, to), e, [&](const mesh_place& at) {
-    std::int64_t wanted = 1, has = 1;
-    for (int d = 0; d < to.rank(); ++d) {
-      const interval goal = held(to, d, windows, e, at);
-      wanted *= goal.size();
-      has *= overlap(held(from, d, windows, e, at), goal, e.dim(to.dims[d]));
-    }
-    if (wanted - has > most) most = wanted - has;
+    const std::int64_t bytes = bytes_lacking(from, to, windows, e, at);
+    if (bytes > most) most = bytes;
   });
-  return most * size_of(to.type);
+  return most;
 }
 
 /// Whether the extents that say what is held of a dim, cut over `axes`, are known and not assumed.
@@ -183,11 +188,32 @@ constexpr std::int64_t bytes_between_orders(const value& from, const value& to, 
   return most * size_of(to.type);
 }
 
-/// The same as bytes_received of two layouts, for tensors that may be held through windows.
-constexpr std::int64_t bytes_received(op kind, std::uint32_t axes, const value& from, const value& to, list_view<window> windows,
-                                      const extents& e) {
-  if (from.windows.empty() && to.windows.empty()) return bytes_received(kind, axes, from, from.layout, to.layout, e);
-  return e.devices(axes) <= 1 || kind == op::slice ? 0 : detail::bytes_lacking(from, to, windows, e);
+/// Bytes that one device receives in a step that moves all its operands together, which may be held through windows.
+constexpr std::int64_t bytes_received(const node& step, list_view<value> values, list_view<window> windows, const extents& e) {
+  const auto axes = std::uint32_t(step.attr.integer[0]);
+  const std::int64_t n = e.devices(axes);
+  if (n <= 1 || step.kind == op::slice) return 0;
+  const auto from = [&](int i) -> const value& { return values[std::size_t(step.in[i])]; };
+  const auto to = [&](int i) -> const value& { return values[std::size_t(step.out[i])]; };
+  std::int64_t total = 0;
+  bool reads = false;
+  std::uint32_t moving = 0;
+  for (int i = 0; i < step.inputs; ++i) {
+    const value &before = from(i), &after = to(i);
+    reads = reads || !before.windows.empty() || !after.windows.empty();
+    moving |= detail::axes_of_move(before, after);
+    total += step.kind == op::all_reduce ? shard_elements(before.dims, before.layout, e) * size_of(before.type)
+                                         : bytes_received(step.kind, axes, before, before.layout, after.layout, e);
+  }
+  if (step.kind == op::all_reduce) return bytes_of_sum(total, n);
+  if (!reads) return total;
+  std::int64_t most = 0;
+  detail::for_each_place(moving, e, [&](const detail::mesh_place& at) {
+    std::int64_t bytes = 0;
+    for (int i = 0; i < step.inputs; ++i) bytes += detail::bytes_lacking(from(i), to(i), windows, e, at);
+    if (bytes > most) most = bytes;
+  });
+  return most;
 }
 
 }}  // namespace gshard::v0

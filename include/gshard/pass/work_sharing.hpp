@@ -17,8 +17,8 @@ class work_sharing : protected tensor_versions {
  protected:
   using tensor_versions::cost;
 
-  constexpr work_sharing(graph& g, const mesh_shape& mesh, const extents& e, strictness unsaid)
-      : tensor_versions(g, mesh, e, unsaid), completed_(g.values.size(), 0), stays_(g.values.size(), 0) {}
+  constexpr work_sharing(graph& g, const mesh_shape& mesh, const extents& e, strictness unsaid, std::int64_t combine_bytes)
+      : tensor_versions(g, mesh, e, unsaid, combine_bytes), completed_(g.values.size(), 0), stays_(g.values.size(), 0) {}
 
   list<char> completed_;  // by value of the graph: somebody needs its sum
   list<char> stays_;      // by value of the graph: an output that may be pending, and nobody else has it
@@ -184,6 +184,7 @@ class work_sharing : protected tensor_versions {
   /// Pending sums that run through a node: it is linear in all its operands together, they all have the same, and nobody needs one
   /// of them complete anyway.
   constexpr pending_parts pending_through(const node& n) const {
+    if (n.kind == op::scatter_add) return pending_into_sum(n);
     if (!is_linear(n)) return {};
     for (int i = 0; i < n.inputs; ++i)
       if (completed_[std::size_t(n.input(i))]) return {};
@@ -193,6 +194,22 @@ class work_sharing : protected tensor_versions {
     if (first.partial == 0 || (first.pending != reduction::sum && n.kind != op::reshape)) return {};
     return {first.partial, first.pending};
   }
+
+  /// The pending sums of the rows of a scatter, if they are then added to another tensor that has the same.
+  constexpr pending_parts pending_into_sum(const node& n) const {
+    const std::uint8_t axes = pending_sums(n.in[1]);
+    const std::int32_t made = n.output();
+    if (axes == 0 || completed_[std::size_t(made)]) return {};
+    for (const node& next : g_.nodes) {
+      if (next.kind != op::map || next.inputs != 2 || (next.in[0] != made && next.in[1] != made)) continue;
+      const std::int32_t other = next.in[next.in[0] == made ? 1 : 0];
+      if (first_[std::size_t(other)] >= 0 && !completed_[std::size_t(other)] && pending_sums(other) == axes)
+        return {.axes = axes, .each = true, .second = axes};
+    }
+    return {};
+  }
+  /// Linear in each of its two operands alone, of a gather and a scatter in the one that has elements.
+  static constexpr bool is_product(op kind) { return kind == op::einsum || kind == op::gather || kind == op::scatter_add; }
 
   /// The factors that `axis` cuts in some version of an operand or in the layout wanted for a result, a bit each.
   constexpr std::uint32_t candidates(const node& n, int axis) const {
@@ -227,13 +244,16 @@ class work_sharing : protected tensor_versions {
     }
     return found;
   }
-  /// An axis that cuts only dims that this node needs whole, or taps, may cut others meanwhile, which is less than gathering them.
+  /// An axis that cuts only dims that this node needs whole, or taps, may cut others meanwhile, which is less than gathering them, where
+  /// that has not been done yet.
   constexpr std::uint32_t elsewhere(const node& n, int axis) const {
     std::uint32_t found = 0;
     if ((!n.loops.blocked && !taps_of(n)) || n.outputs == 0) return found;
     for (int i = 0; i < n.inputs; ++i) {
-      const sharding& s = version(first_[std::size_t(n.input(i))]).layout;
-      if (s.dim_of(axis) < 0) continue;
+      bool everywhere = true;
+      for (std::int32_t v = first_[std::size_t(n.in[i])]; v >= 0; v = next_[std::size_t(v)])
+        everywhere = everywhere && version(v).layout.dim_of(axis) >= 0;
+      if (!everywhere) continue;
       const short_list &in = n.loops.in[i], &out = n.loops.out[0];
       for (int d = 0; d < in.size(); ++d)
         if (!n.loops.is_blocked(in[d]) && out.contains(in[d])) found |= 1u << in[d];
@@ -284,6 +304,16 @@ class work_sharing : protected tensor_versions {
   /// More than any bytes: for ways that do not leave a sum pending that is wanted pending.
   static constexpr std::int64_t unwanted = std::int64_t(1) << 60;
 
+  /// How a result that is made so is wanted.
+  constexpr sharding wanted_layout(const node& n, int o, const sharding& made) const {
+    sharding wanted = g_.at(n.output(o)).layout;
+    const std::uint32_t pending_fits = stays_[std::size_t(n.output(o))] ? ~wanted.used() : wanted.partial;
+    wanted.partial = std::uint8_t(pending_fits & made.partial);
+    wanted.pending = made.pending;
+    if (n.kind == op::sort) refine(wanted, wanted.open, made);
+    return wanted;
+  }
+
   /// Bytes to bring the operands to these cuts and the results to the layouts that propagation wants. Work that an axis repeats on
   /// all its devices instead of sharing it counts like sending its results.
   constexpr std::int64_t cost(const node& n, const choice& c, const pending_parts& pending) const {
@@ -294,12 +324,8 @@ class work_sharing : protected tensor_versions {
     for (int o = 0; o < n.outputs; ++o) {
       const value& v = g_.at(n.output(o));
       const sharding made = result_layout(n, o, c, pending);
-      sharding wanted = v.layout;
-      if (wanted.partial & ~made.partial) total += unwanted;
-      const std::uint32_t pending_fits = stays_[std::size_t(n.output(o))] ? ~wanted.used() : wanted.partial;
-      wanted.partial = std::uint8_t(pending_fits & made.partial);
-      wanted.pending = made.pending;
-      if (n.kind == op::sort) refine(wanted, v.layout.open, made);
+      if (v.layout.partial & ~made.partial) total += unwanted;
+      const sharding wanted = wanted_layout(n, o, made);
       if (const dim_list windows = windows_of_result(n, made); !windows.empty()) {
         value before = v, after = v;
         before.layout = after.layout = made;
@@ -310,6 +336,99 @@ class work_sharing : protected tensor_versions {
       if (repeats && !moves_only(n.kind)) total += shard_elements(v.dims, made, e_) * size_of(v.type);
     }
     return total;
+  }
+
+  /// The factors that every axis may cut, and whether there are any.
+  struct axis_options {
+    std::uint32_t of[max_axes]{};
+    bool any = false;
+  };
+  constexpr void find_options(const node& n, const pending_parts& pending, axis_options& options) const {
+    for (int a = 0; a < axes_; ++a) {
+      options.of[a] = (pending.axes >> a) & 1u ? 0u : candidates(n, a);
+      options.any = options.any || options.of[a] != 0;
+    }
+  }
+  /// Calls go_on() with every factor (and none) for axis a and those after it in c, until it says no.
+  template <class F>
+  constexpr bool for_each_choice(const node& n, const axis_options& options, int a, choice& c, const F& go_on) const {
+    if (a == axes_) {
+      cut(c, n);
+      do {
+        if (!go_on()) return false;
+        c.by_elements = n.kind == op::convolution && !c.by_elements && may_share_elements(n, c);
+      } while (c.by_elements);
+      return true;
+    }
+    std::uint32_t left = options.of[a];
+    for (int f = 0; left != 0; ++f, left >>= 1) {
+      if (!(left & 1u)) continue;
+      c.factor_of[a] = f;
+      if (!for_each_choice(n, options, a + 1, c, go_on)) return false;
+    }
+    c.factor_of[a] = -1;
+    return for_each_choice(n, options, a + 1, c, go_on);
+  }
+
+  /// Starts, where moves that can go together start once, bytes that are moved, and these with what repeated work counts for.
+  struct price {
+    std::int64_t starts = 0, moved = 0, bytes = 0;
+
+    constexpr bool is_less_than(const price& other) const {
+      return starts <= other.starts && moved <= other.moved && bytes <= other.bytes && (starts < other.starts || bytes < other.bytes);
+    }
+  };
+  constexpr price price_of(const node& n, const choice& c, const pending_parts& pending) const {
+    start_set before, after;
+    for (int i = 0; i < n.inputs; ++i) {
+      const held_as h = operand_of(n, i, c, pending);
+      std::int32_t from = -1;
+      if (h.windows.empty()) {
+        cost(n.input(i), h.layout, &from);
+        before.add(plan_reshard(version(from), version(from).layout, h.layout, e_), version(from), version(from).layout.pending);
+      } else if (const std::int64_t bytes = cost(n.input(i), h, from) - start_bytes; bytes >= 0 && from >= 0) {
+        value goal = g_.at(n.input(i));
+        goal.layout = h.layout;
+        goal.windows = h.windows;
+        before.add(start_key(op::all_to_all, axes_of_move(version(from), goal), goal, goal.layout.pending), bytes);
+      }
+    }
+    for (int o = 0; o < n.outputs; ++o) {
+      const value& v = g_.at(n.output(o));
+      const sharding made = result_layout(n, o, c, pending);
+      if (const sharding wanted = wanted_layout(n, o, made); !made.same_layout(wanted)) after.add(plan_reshard(v, made, wanted, e_), v, made.pending);
+    }
+    return {std::int64_t(before.count + after.count), before.moved + after.moved, cost(n, c, pending) - (before.alone + after.alone) * start_bytes};
+  }
+  /// In place of the choice that is cheapest if every move goes alone, one that starts no more and costs no more bytes if they go
+  /// together. Of known extents.
+  constexpr void choose_together(const node& n, const pending_parts& pending, choice& best) const {
+    if (e_.known_axes != (1u << axes_) - 1u || !moves_.combines() || n.inputs + n.outputs < 3 || !knows_dims(n)) return;
+    choice c;
+    price lowest = price_of(n, best, pending);
+    if (lowest.starts == 0) return;
+    axis_options options;
+    find_options(n, pending, options);
+    for_each_choice(n, options, 0, c, [&] {
+      const price p = price_of(n, c, pending);
+      if (p.is_less_than(lowest)) {
+        lowest = p;
+        best = c;
+      }
+      return true;
+    });
+  }
+  constexpr bool knows_dims(const node& n) const {
+    const auto knows = [&](const value& v) {
+      for (int d = 0; d < v.rank(); ++d)
+        if (!e_.knows_dim(v.dims[d])) return false;
+      return true;
+    };
+    for (int i = 0; i < n.inputs; ++i)
+      if (!knows(g_.at(n.input(i)))) return false;
+    for (int o = 0; o < n.outputs; ++o)
+      if (!knows(g_.at(n.output(o)))) return false;
+    return true;
   }
 
   /// Whether what a node computes is about the blocks of its result's layout.
@@ -335,13 +454,17 @@ class work_sharing : protected tensor_versions {
   /// The cheapest factor for every axis.
   constexpr choice choose(const node& n, const pending_parts& pending, std::int64_t& lowest) const {
     choice c, best;
-    std::array<std::uint32_t, max_axes> options{};
-    bool any = false;
-    for (int a = 0; a < axes_; ++a) {
-      options[std::size_t(a)] = (pending.axes >> a) & 1u ? 0u : candidates(n, a);
-      any = any || options[std::size_t(a)] != 0;
-    }
-    if (any) try_axis(n, pending, options, 0, c, best, lowest);
+    axis_options options;
+    find_options(n, pending, options);
+    if (!options.any) return best;
+    for_each_choice(n, options, 0, c, [&] {
+      const std::int64_t bytes = cost(n, c, pending);
+      if (lowest < 0 || bytes < lowest) {
+        lowest = bytes;
+        best = c;
+      }
+      return lowest != 0;
+    });
     return best;
   }
   /// The same, where sums that are pending on an operand of a product may also stay pending, over an axis on one of them: what is cheapest.
@@ -352,9 +475,13 @@ class work_sharing : protected tensor_versions {
     }
     std::int64_t lowest = -1;
     choice best = choose(n, pending, lowest);
-    if (n.kind != op::einsum || n.inputs != 2 || lowest == 0 || n.in[0] == n.in[1]) return best;
+    if (lowest != 0 && is_product(n.kind) && n.inputs == 2 && !pending.axes && n.in[0] != n.in[1]) keep_pending(n, pending, best, lowest);
+    if (lowest != 0) choose_together(n, pending, best);
+    return best;
+  }
+  constexpr void keep_pending(const node& n, pending_parts& pending, choice& best, std::int64_t lowest) const {
     const std::uint8_t a = pending_sums(n.in[0]), b = pending_sums(n.in[1]);
-    if (!a && !b) return best;
+    if (!a && !b) return;
     if (lowest < 0) lowest = cost(n, best, pending);
     const std::uint8_t ways[][2] = {{a, 0}, {0, b}, {std::uint8_t(a & ~b), b}, {a, std::uint8_t(b & ~a)}};
     for (const auto& [first, second] : ways) {
@@ -367,35 +494,10 @@ class work_sharing : protected tensor_versions {
       best = c;
       pending = kept;
     }
-    return best;
   }
   constexpr std::uint8_t pending_sums(std::int32_t v) const {
     const sharding& s = version(first_[std::size_t(v)]).layout;
     return s.pending == reduction::sum ? s.partial : std::uint8_t(0);
-  }
-  /// Tries every factor (and none) for axis a and those after it.
-  constexpr void try_axis(const node& n, const pending_parts& pending, const std::array<std::uint32_t, max_axes>& options, int a, choice& c,
-                          choice& best, std::int64_t& lowest) const {
-    if (a == axes_) {
-      cut(c, n);
-      do {
-        const std::int64_t bytes = cost(n, c, pending);
-        if (lowest < 0 || bytes < lowest) {
-          lowest = bytes;
-          best = c;
-        }
-        c.by_elements = n.kind == op::convolution && !c.by_elements && may_share_elements(n, c);
-      } while (c.by_elements);
-      return;
-    }
-    std::uint32_t left = options[std::size_t(a)];
-    for (int f = 0; left != 0 && lowest != 0; ++f, left >>= 1) {
-      if (!(left & 1u)) continue;
-      c.factor_of[a] = f;
-      try_axis(n, pending, options, a + 1, c, best, lowest);
-    }
-    c.factor_of[a] = -1;
-    if (lowest != 0) try_axis(n, pending, options, a + 1, c, best, lowest);
   }
 };
 

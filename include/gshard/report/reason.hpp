@@ -27,7 +27,7 @@ struct move_reason {
   int operand = 0;             // of the consumer
 };
 
-/// Why step i of a plan, which moves data, is there.
+/// Why step i of a plan, which moves data, is there; of several tensors, why the first moves.
 constexpr move_reason reason_of(const plan_view& plan, std::size_t i) {
   const node& step = plan.steps[i];
   const value &from = plan.at(step.input(0)), &to = plan.at(step.output());
@@ -38,7 +38,7 @@ constexpr move_reason reason_of(const plan_view& plan, std::size_t i) {
     for (int o = 0; o < plan.steps[k].inputs && r.consumer < 0; ++o) {
       if (plan.steps[k].input(o) != moved) continue;
       if ((traits(plan.steps[k].kind).collective && plan.steps[k].kind != op::looped_einsum) || plan.steps[k].kind == op::slice) {
-        moved = plan.steps[k].output();
+        moved = plan.steps[k].output(o);
       } else {
         r.consumer = std::int32_t(k);
         r.operand = o;

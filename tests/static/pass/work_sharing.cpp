@@ -3,6 +3,8 @@
 
 #include "../soundness.hpp"
 
+#include <cstdint>
+
 namespace gs = gshard;
 using gs::in, gs::none, gs::op, gs::P, gs::partial;
 
@@ -17,10 +19,28 @@ static_assert(once::plan.collectives() == 0 && soundness::is_sound(once::plan));
 using both = gs::program<matmul, mesh, in<"AB", P<none, none, partial<"x">>>, in<"BC", P<none, none, partial<"x">>>, gs::pending_outputs>;
 static_assert(both::plan.count(op::all_reduce) == 1 && both::plan.collectives() == 1);
 
+// So are rows of one that ids choose, and what is added to rows of one if both are pending.
+inline constexpr auto choose = [](auto&, auto table, auto ids) { return gs::gather(table, ids); };
+inline constexpr auto add = [](auto&, auto table, auto ids, auto rows) { return gs::scatter_add(table, ids, rows); };
+using addends = P<none, none, partial<"x">>;
+using chosen = gs::program<choose, mesh, in<"AB", addends>, in<"C", P<none>, std::int32_t>, gs::pending_outputs>;
+static_assert(chosen::plan.collectives() == 0 && soundness::is_sound(chosen::plan));
+template <class Table, class... More>
+using added = gs::program<add, mesh, in<"AB", Table>, in<"C", P<none>, std::int32_t>, in<"CB", addends>, More...>;
+static_assert(added<addends, gs::pending_outputs>::plan.collectives() == 0 && soundness::is_sound(added<addends, gs::pending_outputs>::plan));
+static_assert(added<P<none, none>>::plan.collectives() == 1 && soundness::is_sound(added<P<none, none>>::plan));
+
 // What an annotation alone reads is made as it says: scattered where it shall be cut.
 inline constexpr auto cut = [](auto&, auto x, auto w) { return gs::annotate<P<"x", none>>(gs::einsum<"AB,BC->AC">(x, w)); };
 using scattered = gs::program<cut, mesh, in<"AB", P<none, "x">>, in<"BC", P<"x", none>>>;
 static_assert(scattered::plan.count(op::reduce_scatter) == 1 && scattered::plan.collectives() == 1);
+
+// What can go together starts once: where that makes a way no dearer in any respect, it is taken. Unless every move goes alone.
+template <class... More>
+using together = gs::program<cut, gs::mesh<gs::axis<"x", 4>>, in<"AB", P<none, "x">>, in<"BC", P<"x", none>>, gs::extent<'A', 8>, gs::extent<'B', 4>,
+                             gs::extent<'C', 8>, More...>;
+static_assert(together<>::plan.count(op::all_to_all) == 1 && together<>::plan.collectives() == 1 && soundness::is_sound(together<>::plan));
+static_assert(together<gs::combine_up_to<0>>::plan.count(op::reduce_scatter) == 1 && together<gs::combine_up_to<0>>::plan.collectives() == 1);
 
 // A maximum stays pending until somebody needs it, and is combined as one.
 inline constexpr auto largest = [](auto&, auto x) { return gs::reduce_max<"AB->A">(x); };
