@@ -125,7 +125,10 @@ inline outcome run(const planned& p, const whole_tensors& inputs) {
   outcome made;
   for (int kind = 0; kind < int(gs::op::count_); ++kind) made.received += e.received(gs::op(kind)).bytes;
   for (std::size_t o = 0; o < p.tables.outputs.size(); ++o)
-    made.results.push_back(collect(on, e.output(o), std::size_t(elements_of(shape_of(p.at(p.tables.outputs[o].value), p.sizes, p.tables.orders).extents))));
+    made.results.push_back(collect(
+        on, e.output(o),
+        std::size_t(
+            elements_of(shape_of(p.at(p.tables.outputs[o].value), p.sizes, p.tables.orders).extents))));
   return made;
 }
 

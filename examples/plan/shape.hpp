@@ -81,7 +81,8 @@ inline shape parse_shape(std::string_view text, const gs::mesh_shape& mesh) {
     in.expect(")");
     const int devices = gs::device_count(extents_of(mesh));
     if (!gs::is_order(s.order, devices))
-      throw refusal("the order of \"" + std::string(text) + "\" must have each of the " + std::to_string(devices) + " devices of the mesh once");
+      throw refusal("the order of \"" + std::string(text) + "\" must have each of the " +
+                    std::to_string(devices) + " devices of the mesh once");
     if (s.layout.used() == 0 || std::is_sorted(s.order.begin(), s.order.end())) s.order.clear();
   }
   in.expect_end();

@@ -176,10 +176,12 @@ class collective_step {
   /// tensor. Where several members hold the same shard, one that needs it takes its own, and the others take turns.
   template <class F>
   void for_each_origin(const device_group& group, F f) const {
-    for (std::size_t t = 0; t < tensors_.size(); ++t) for_each_origin(t, places_of(tensors_[t].in, group), places_of(tensors_[t].out, group), f);
+    for (std::size_t t = 0; t < tensors_.size(); ++t)
+      for_each_origin(t, places_of(tensors_[t].in, group), places_of(tensors_[t].out, group), f);
   }
   template <class F>
-  static void for_each_origin(std::size_t tensor, const std::vector<kernel::placement>& before, const std::vector<kernel::placement>& after, F f) {
+  static void for_each_origin(std::size_t tensor, const std::vector<kernel::placement>& before,
+                              const std::vector<kernel::placement>& after, F f) {
     std::vector<char> counted(before.size(), 0);
     for (std::size_t first = 0; first < before.size(); ++first) {
       if (counted[first]) continue;
@@ -245,7 +247,9 @@ class collective_step {
     for (const auto& from : parts_[i].recv) unpack_all(i, from);
   }
   void unpack_all(std::size_t i, const std::vector<piece>& from) {
-    for (const piece& b : from) unpack(parts_[i].packed_out.data() + b.offset, b.to, tensors_[b.tensor].out.data[i], tensors_[b.tensor].out.places[i]);
+    for (const piece& b : from)
+      unpack(parts_[i].packed_out.data() + b.offset, b.to, tensors_[b.tensor].out.data[i],
+             tensors_[b.tensor].out.places[i]);
   }
   /// The shards of all operands, one after another.
   const std::byte* in_one_row(std::size_t i) {

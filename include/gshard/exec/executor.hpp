@@ -218,8 +218,9 @@ class executor {
   void check_mesh() const {
     for (int a = 0; a < plan_.mesh.rank(); ++a)
       if (const int planned = plan_.mesh.static_extent(a); planned != dynamic && planned != sizes_.axis(a))
-        throw error("program: axis \"" + std::string(plan_.mesh.name(a)) + "\" has extent " + std::to_string(planned) + " in the program and " +
-                    std::to_string(sizes_.axis(a)) + " here");
+        throw error("program: axis \"" + std::string(plan_.mesh.name(a)) + "\" has extent " +
+                    std::to_string(planned) + " in the program and " + std::to_string(sizes_.axis(a)) +
+                    " here");
   }
   void check_extents(const dims& bound) const {
     if (bound.twice) throw error(std::string("program: dim '") + bound.twice + "' is given two extents");
@@ -248,7 +249,8 @@ class executor {
     all.agree(0, {}, problem_);
     all.agree(plan_fingerprint(), "the plan of a program");
     all.agree(store_.seed(), "the seed of a program's parameters");
-    for (std::size_t i = 0; i < plan_.dims.size(); ++i) all.agree(std::uint64_t(sizes_.dim(int(i))), "the extent of " + text_of(plan_.dims[i]));
+    for (std::size_t i = 0; i < plan_.dims.size(); ++i)
+      all.agree(std::uint64_t(sizes_.dim(int(i))), "the extent of " + text_of(plan_.dims[i]));
   }
   std::uint64_t plan_fingerprint() const {
     fnv1a<std::uint64_t> h;
@@ -309,7 +311,7 @@ class executor {
       detail::bytes_of(b.extents, size_of(v.type), "program");
       for (int d = 0; d < v.windows.size(); ++d) {
         const window& w = plan_.windows[std::size_t(v.windows[d])];
-        b.windows.push_back(v.windows[d] ? detail::dim_window{sizes_.dim(w.over), w.bind(sizes_)} : detail::dim_window{});
+        b.windows.push_back(v.windows[d] ? detail::held_window{sizes_.dim(w.over), w.bind(sizes_)} : detail::held_window{});
       }
       if (v.layout.order) b.positions = positions_in(v.layout.order);
       for (int device : on_.devices()) b.places.push_back(detail::place(b, on_.on().extents(), device));
@@ -350,7 +352,8 @@ class executor {
       if ((traits(step.kind).collective && !loops) || step.kind == op::slice) {
         std::vector<detail::moved_tensor> tensors;
         for (int i = 0; i < step.inputs; ++i) tensors.push_back({value(step.input(i)), value(step.output(i))});
-        auto c = std::make_shared<detail::collective_step>(step.kind, on_, axes_.mask(std::uint32_t(step.attr.integer[0])), std::move(tensors), sums);
+        auto c = std::make_shared<detail::collective_step>(
+            step.kind, on_, axes_.mask(std::uint32_t(step.attr.integer[0])), std::move(tensors), sums);
         actions.push_back([c](const run_context&) { (*c)(); });
         continue;
       }

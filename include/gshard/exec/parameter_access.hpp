@@ -59,7 +59,8 @@ void set_global(const parameter_store& store, std::string_view name, std::span<c
     std::int64_t n = 1;
     for (const std::int64_t e : to.extents) n *= e;
     if (std::int64_t(whole.size()) != n)
-      throw error("parameter \"" + std::string(name) + "\": " + std::to_string(whole.size()) + " elements for a tensor of " + std::to_string(n));
+      throw error("parameter \"" + std::string(name) + "\": " + std::to_string(whole.size()) +
+                  " elements for a tensor of " + std::to_string(n));
   });
   store.on().on().agree(fnv1a<std::uint64_t>().add(name).value(), "which parameter is written", problem);
   detail::bound_value& to = detail::parameter_of<T>(store, name);

@@ -56,7 +56,7 @@ class axis_map {
 };
 
 /// A dim of which a device holds what its block of another one, of extent `over`, reads.
-struct dim_window {
+struct held_window {
   std::int64_t over = -1;  // -1: it holds its own block
   bound_window reads;
 };
@@ -66,7 +66,7 @@ struct bound_value {
   dtype type = dtype::f32;
   std::vector<std::int64_t> extents;        // of the whole tensor
   sharding layout;                          // on the cluster's axes
-  std::vector<dim_window> windows;          // per dim, or none
+  std::vector<held_window> windows;          // per dim, or none
   std::vector<int> positions;               // per device of the cluster: where it stands for this tensor; none: where it is
   std::vector<kernel::placement> places;    // per held device
   std::vector<std::byte*> data;             // per held device
@@ -94,7 +94,9 @@ inline kernel::placement place(const bound_value& v, std::span<const int> mesh, 
   kernel::placement p = gshard::place(v.extents, v.layout, mesh, device);
   for (std::size_t d = 0; d < v.windows.size(); ++d) {
     if (v.windows[d].over < 0) continue;
-    const interval read = reach(v.windows[d].reads, block_of(v.windows[d].over, v.layout[int(d)], mesh, coordinates_of(mesh, device)), v.extents[d]);
+    const interval read = reach(
+        v.windows[d].reads, block_of(v.windows[d].over, v.layout[int(d)], mesh, coordinates_of(mesh, device)),
+        v.extents[d]);
     p.offset[d] = read.begin;
     p.extent[d] = read.size();
   }

@@ -67,7 +67,9 @@ constexpr bool check_program() {
                 "gshard: a tensor that is made in the turns of a loop is used outside of it: let the loop carry it");
   static_assert(holds<What != fault::update_in_loop, operation>,
                 "gshard: parameters are not updated in loops whose turns are counted at run time");
-  static_assert(holds<What != fault::duplicate_name, where>, "gshard: two parameters with different dims, initial values or partition specs have one name");
+  static_assert(
+      holds<What != fault::duplicate_name, where>,
+      "gshard: two parameters with different dims, initial values or partition specs have one name");
   static_assert(holds<What != fault::name_too_long, where>, "gshard: a parameter's full name is longer than 63 characters");
   static_assert(holds<What != fault::no_terms, operation>, "gshard: no layer has given an auxiliary loss");
   static_assert(holds<What != fault::read_after_update, where>, "gshard: a parameter is read after it was updated in place");
@@ -80,7 +82,8 @@ constexpr bool check_program() {
   static_assert(holds<What != fault::axis_not_first, operation, over_axis<detail_word>>,
                 "gshard: the axis of a per_shard region cuts a dim after another axis: enter the regions of a dim's axes in their order");
   static_assert(holds<What != fault::no_such_assignment, operation, axes>,
-                "gshard: no cut over axes of the mesh (of static extents) makes the pieces of an assignment, or its devices are not those of the mesh");
+                "gshard: no cut over axes of the mesh (of static extents) makes the pieces of an assignment, "
+                "or its devices are not those of the mesh");
   static_assert(holds<What != fault::implicit_gather, operation, operand_number<D.first>, over_axis<detail_word>, at_line<D.second>>,
                 "gshard: an operand would be gathered unsaid (visible): annotate it, or say may_move(operand)");
   static_assert(holds<What != fault::implicit_move, operation, operand_number<D.first>, over_axis<detail_word>, at_line<D.second>>,

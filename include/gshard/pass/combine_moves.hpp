@@ -18,7 +18,8 @@ namespace gshard { inline namespace v0 { namespace detail {
 /// and how and where they are added.
 constexpr std::uint32_t start_key(op kind, std::uint32_t axes, const value& v, reduction pending) {
   const bool sums = kind == op::all_reduce || kind == op::reduce_scatter;
-  return axes | (sums ? std::uint32_t(kind) << 24 | std::uint32_t(v.type) << 16 | std::uint32_t(pending) << 20 : std::uint32_t(size_of(v.type)) << 16);
+  return axes | (sums ? std::uint32_t(kind) << 24 | std::uint32_t(v.type) << 16 | std::uint32_t(pending) << 20
+                      : std::uint32_t(size_of(v.type)) << 16);
 }
 
 /// What several moves of one node start together.
@@ -43,10 +44,11 @@ struct start_set {
 };
 
 /// Adds communication steps to a plan. Those that can go together become one step with several operands, which starts once, where none
-/// needs the result of another: as many as a node has room for. To and from other orders of the devices each goes alone. Exchanges of different kinds become an all_to_all. A move goes with an
-/// earlier step if its operand is there, or can be: if nothing but moves stands between them, the one that makes it goes before that step.
-/// If extents are known, what goes together receives at most `most_bytes` per device, so that large moves can still overlap with work
-/// and little memory is held longer; of others nothing is computed between the two. Results are the same bits.
+/// needs the result of another: as many as a node has room for. To and from other orders of the devices each goes alone. Exchanges of
+/// different kinds become an all_to_all. A move goes with an earlier step if its operand is there, or can be: if nothing but moves stands
+/// between them, the one that makes it goes before that step. If extents are known, what goes together receives at most `most_bytes` per
+/// device, so that large moves can still overlap with work and little memory is held longer; of others nothing is computed between the
+/// two. Results are the same bits.
 class move_combiner {
  public:
   constexpr move_combiner(list<node>& steps, list<value>& values, const list<window>& windows, const extents& e, std::int64_t most_bytes)

@@ -58,7 +58,9 @@ constexpr void check_divisibility(graph& g, std::int32_t v, const tensor_name& n
   const value& t = g.at(v);
   for (int d = 0; d < t.rank(); ++d) {
     const dim& whole = g.dims[std::size_t(t.dims[d])];
-    const std::int64_t extent = whole.what == dim::kind::bound ? known.find(whole.letter) : whole.what == dim::kind::fixed ? whole.number : -1;
+    const std::int64_t extent = whole.what == dim::kind::bound   ? known.find(whole.letter)
+                                : whole.what == dim::kind::fixed ? whole.number
+                                                                 : -1;
     if (extent < 0) continue;
     std::int64_t cuts = 1;
     for (int i = 0; i < t.layout[d].size(); ++i)
@@ -88,7 +90,9 @@ constexpr plan_tables compile(Graph& g, const mesh_shape& mesh, const compile_op
     if (!g.problem && !options.uneven) detail::check_divisibility(g, q.value, q.name, mesh, options.known);
   if (!g.problem) {
     const extents assumed = detail::assume_extents(g.dims, mesh, options.known);
-    detail::partitioned parts = detail::partitioner(g, mesh, assumed, options.unsaid, options.loop_bytes, options.combine_bytes).run(options.keep_pending_outputs);
+    detail::partitioned parts =
+        detail::partitioner(g, mesh, assumed, options.unsaid, options.loop_bytes, options.combine_bytes)
+            .run(options.keep_pending_outputs);
     p.lifetimes = detail::lifetimes(parts.values, parts.steps, parts.parameters, parts.inputs, parts.outputs);
     if (g.loops) detail::keep_through_loops(p.lifetimes, parts.steps);
     p.values = static_cast<list<value>&&>(parts.values);

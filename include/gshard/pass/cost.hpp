@@ -115,7 +115,8 @@ constexpr std::int64_t bytes_of_sum(std::int64_t bytes, std::int64_t n) {
 
 /// Bytes that one device receives in a collective over the devices of some axes that takes a tensor from one layout to another: what the
 /// executor does on the busiest device, exactly where the extents divide.
-constexpr std::int64_t bytes_received(op kind, std::uint32_t axes, const value& v, const sharding& from, const sharding& to, const extents& e) {
+constexpr std::int64_t bytes_received(op kind, std::uint32_t axes, const value& v, const sharding& from,
+                                      const sharding& to, const extents& e) {
   const std::int64_t n = e.devices(axes);
   if (n <= 1) return 0;
   switch (kind) {

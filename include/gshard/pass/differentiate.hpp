@@ -247,8 +247,10 @@ class differentiator {
     const symbol hit = emit_map_of(undifferentiated<[](auto v, auto best) { return v == best ? decltype(v)(1) : decltype(v)(0); }, 2>,
                                    std::array{x, y}, std::array{all, kept}, x);
     const symbol hits = emit_einsum(b_, list_view(&hit, 1), list_view(&all, 1), kept);
-    const symbol share = emit_map_of(undifferentiated<[](auto d, auto count) { return d / count; }, 2>, std::array{dy, hits}, std::array{own, own}, y);
-    add(n.input(0), emit_map_of(undifferentiated<[](auto v, auto d) { return v * d; }, 2>, std::array{hit, share}, std::array{all, kept}, x));
+    const symbol share = emit_map_of(undifferentiated<[](auto d, auto count) { return d / count; }, 2>,
+                                     std::array{dy, hits}, std::array{own, own}, y);
+    add(n.input(0), emit_map_of(undifferentiated<[](auto v, auto d) { return v * d; }, 2>,
+                                std::array{hit, share}, std::array{all, kept}, x));
   }
 
   /// dy * the product of the other elements, which is y / x, but where some element is zero: then the product of those that are not.
@@ -258,7 +260,9 @@ class differentiator {
     const symbol zero = emit_map_of(undifferentiated<[](auto v) { return v == decltype(v)(0) ? decltype(v)(1) : decltype(v)(0); }, 1>,
                                     std::array{x}, std::array{all}, x);
     const symbol zeros = emit_einsum(b_, list_view(&zero, 1), list_view(&all, 1), kept);
-    const symbol filled = emit_map_of(undifferentiated<[](auto v) { return v == decltype(v)(0) ? decltype(v)(1) : v; }, 1>, std::array{x}, std::array{all}, x);
+    const symbol filled =
+        emit_map_of(undifferentiated<[](auto v) { return v == decltype(v)(0) ? decltype(v)(1) : v; }, 1>,
+                    std::array{x}, std::array{all}, x);
     rule r = n.loops;
     const symbol others{&b_, b_.add_node(op::reduce, {filled.id}, r, n.attr, {{y.get().dims, y.get().type}})};
     constexpr auto slope = [](auto v, auto count, auto product, auto d) {

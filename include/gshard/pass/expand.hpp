@@ -104,7 +104,10 @@ class expander {
   constexpr symbol map_rows(const pointwise& f, const std::array<symbol, N>& operands) {
     const symbol x = operands[0];
     std::array<short_list, N> dims{};
-    for (std::size_t i = 0; i < N; ++i) dims[i] = operands[i].rank() == x.rank() ? all(x) : operands[i].rank() == x.rank() - 1 ? rows(x) : last(x);
+    for (std::size_t i = 0; i < N; ++i)
+      dims[i] = operands[i].rank() == x.rank()       ? all(x)
+                : operands[i].rank() == x.rank() - 1 ? rows(x)
+                                                     : last(x);
     return emit_map_of(f, operands, dims, x);
   }
 
@@ -134,8 +137,9 @@ class expander {
   }
   constexpr void expand_layer_norm(const node& n) {
     const normalised x = normalise(in(n, 0), n.attr.number[0]);
-    give(n, 0, emit_map_of(undifferentiated<[](auto v, auto gamma, auto beta) { return v * gamma + beta; }, 3>, std::array{x.x, in(n, 1), in(n, 2)},
-                           std::array{all(x.x), last(x.x), last(x.x)}, x.x));
+    give(n, 0,
+         emit_map_of(undifferentiated<[](auto v, auto gamma, auto beta) { return v * gamma + beta; }, 3>,
+                     std::array{x.x, in(n, 1), in(n, 2)}, std::array{all(x.x), last(x.x), last(x.x)}, x.x));
   }
   constexpr void expand_layer_norm_grad(const node& n) {
     const normalised x = normalise(in(n, 0), n.attr.number[0]);

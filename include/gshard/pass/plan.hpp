@@ -18,8 +18,8 @@ namespace gshard { inline namespace v0 {
 /// audit read it; none of them knows another.
 ///
 /// In a communication step attr.integer[0] is a mask of mesh axes: data move between devices that differ in them alone. What moves
-/// where is told by the layouts of its operands and its results, operand i to result i: all of them together. A looped einsum is an einsum that gathers an operand, or scatters its sums,
-/// block by block. @see traveller
+/// where is told by the layouts of its operands and its results, operand i to result i: all of them together. A looped einsum is an
+/// einsum that gathers an operand, or scatters its sums, block by block. @see traveller
 ///
 /// The steps from a loop_begin to its loop_end run until a loop_test finds its operand 0. Whatever counts steps, bytes or seconds of a
 /// plan counts one turn. @see while_loop

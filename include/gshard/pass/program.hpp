@@ -227,8 +227,8 @@ struct plan_draft {
 }  // namespace detail
 
 /// A model, written over whole tensors, compiled for a mesh: `program<moe_layer, mesh, in<"GSM", P<"expert", none, none>>>`.
-/// `Model` is a captureless callable `(parameter_scope&, symbol...) -> symbol | std::tuple<symbol...>`; the options are its inputs in order and
-/// maybe `element<T>`, `extent<'E', 16>`, `visible`, `strict`, `pending_outputs`, `dense_one_hot`, `loop_above<bytes>`,
+/// `Model` is a captureless callable `(parameter_scope&, symbol...) -> symbol | std::tuple<symbol...>`; the options are its inputs in
+/// order and maybe `element<T>`, `extent<'E', 16>`, `visible`, `strict`, `pending_outputs`, `dense_one_hot`, `loop_above<bytes>`,
 /// `combine_up_to<bytes>`. `plan` is a constant: what a device computes and sends can be asserted.
 /// Compile time: every fault of the model, its specs and its equations, as one sentence with its words beside it.
 template <auto Model, class Mesh, class... Options>

@@ -68,7 +68,8 @@ constexpr std::uint32_t axes_of_move(const value& from, const value& to) {
 }
 
 /// Bytes of its new shard that a device lacks where one of the two holds what windows read.
-constexpr std::int64_t bytes_lacking(const value& from, const value& to, list_view<window> windows, const extents& e, const mesh_place& at) {
+constexpr std::int64_t bytes_lacking(const value& from, const value& to, list_view<window> windows,
+                                     const extents& e, const mesh_place& at) {
   std::int64_t wanted = 1, has = 1;
   for (int d = 0; d < to.rank(); ++d) {
     const interval goal = held(to, d, windows, e, at);
@@ -125,7 +126,8 @@ constexpr bool reads_its_block(const window& w, int dim, const short_list& axes,
     if (e.axis(axes[i]) > all_of && (w.wrap || e.dim(dim) % blocks != 0 || e.dim(w.over) % blocks != 0)) return false;
   bool same = true;
   for_each_place(axes.mask(), e, [&](const mesh_place& at) {
-    const interval block = block_of(e.dim(dim), axes, e.axes, at), read = reach(bound, block_of(e.dim(w.over), axes, e.axes, at), e.dim(dim));
+    const interval block = block_of(e.dim(dim), axes, e.axes, at),
+                   read = reach(bound, block_of(e.dim(w.over), axes, e.axes, at), e.dim(dim));
     same = same && (block == read || (block.size() == 0 && read.size() == 0));
   });
   return same;
@@ -139,7 +141,7 @@ constexpr short_list longer_factors(const node& n, int operand, list_view<window
   for (int d = 0; d < factors.size(); ++d) {
     const int tap = tap_factor(n, operand, d);
     if (tap < 0) continue;
-    const window& w = windows[std::size_t(window_of(n, operand, d))];
+    const window& w = windows[std::size_t(window_row(n, operand, d))];
     if (e.knows_dim(w.over) && e.knows_dim(w.taps_dim) && e.dim(w.taps_dim) > e.dim(w.over)) factors.set(d, tap);
   }
   return factors;

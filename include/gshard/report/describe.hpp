@@ -119,7 +119,8 @@ inline std::string describe(const plan_view& plan, const node& step) {
   return s;
 }
 
-/// A whole plan, a line a step, those of a loop indented; of every step that communicates, which operation and line of the program it serves, and why.
+/// A whole plan, a line a step, those of a loop indented; of every step that communicates, which operation and line of the program it
+/// serves, and why.
 inline std::string describe(const plan_view& plan) {
   std::string s = "mesh";
   for (int a = 0; a < plan.mesh.rank(); ++a) {

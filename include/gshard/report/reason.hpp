@@ -75,7 +75,9 @@ inline std::string describe_reason(const plan_view& plan, std::size_t i) {
   if (!traits(step.kind).collective) return {};
   if (step.kind == op::looped_einsum)
     return "for einsum" + detail::place_text(step.place) + ": " +
-           (sums_travel(step) ? "its sums are" : "its operand " + std::to_string(step.attr.integer[1]) + " is") + " too large to be held whole";
+           (sums_travel(step) ? "its sums are"
+                              : "its operand " + std::to_string(step.attr.integer[1]) + " is") +
+           " too large to be held whole";
   const move_reason r = reason_of(plan, i);
   const node* const consumer = r.consumer < 0 ? nullptr : &plan.steps[std::size_t(r.consumer)];
   const std::string operand = "its operand " + std::to_string(r.operand);
@@ -88,7 +90,10 @@ inline std::string describe_reason(const plan_view& plan, std::size_t i) {
       s += ": completes the ";
       constexpr std::string_view names[] = {"sum", "maximum", "minimum", "product"};
       s += names[std::size_t(plan.at(step.input(0)).layout.pending)];
-      if (maker >= 0) s.append(" of ").append(name(plan.steps[std::size_t(maker)].kind)).append(detail::place_text(plan.steps[std::size_t(maker)].place));
+      if (maker >= 0)
+        s.append(" of ")
+            .append(name(plan.steps[std::size_t(maker)].kind))
+            .append(detail::place_text(plan.steps[std::size_t(maker)].place));
       return s;
     }
     case move_reason::kind::window: return s + ": fetches what its windows reach beyond a block";

@@ -42,7 +42,9 @@ inline sharding resolve_on(const named_sharding& named, const mesh_shape& mesh) 
   const sharding s = resolve(named, mesh, "tensor", problem);
   if (problem)
     throw error("tensor: its partition spec " +
-                std::string(problem.what == fault::unknown_axis ? "names an axis that the mesh does not have: \"" : "uses twice the axis \"") +
+                std::string(problem.what == fault::unknown_axis
+                                ? "names an axis that the mesh does not have: \""
+                                : "uses twice the axis \"") +
                 std::string(problem.word.view()) + "\"");
   return s;
 }

@@ -41,7 +41,9 @@ void call_on_shards(const T* const* in, const shard_place* in_at, T* out, const 
 }
 
 template <auto F, int Arity>
-inline constexpr pointwise shards_of{.arity = Arity, .shards_f32 = call_on_shards<float, F, Arity>, .shards_f64 = call_on_shards<double, F, Arity>};
+inline constexpr pointwise shards_of{.arity = Arity,
+                                     .shards_f32 = call_on_shards<float, F, Arity>,
+                                     .shards_f64 = call_on_shards<double, F, Arity>};
 
 /// op::per_shard. Every dim has a factor of its own: operands and result lie as they are annotated.
 constexpr symbol emit_per_shard(const pointwise& f, list_view<symbol> operands, const dim_list& dims, const sharding& layout) {
