@@ -158,6 +158,7 @@ class shared_work : protected tensor_versions {
     return taps;
   }
   constexpr std::int64_t operand_cost(const node& n, int i, const choice& c, const pending_parts& pending) const {
+    if (n.loops.windows.empty()) return cost(n.in[i], layout_of(n.loops.in[i], c.cuts, pending.of(i)));
     const held_as h = operand_of(n, i, c, pending);
     std::int32_t from = -1;
     return h.windows.empty() ? cost(n.input(i), h.layout) : cost(n.input(i), h, from);

@@ -130,14 +130,14 @@ class work_sharing : protected shared_work {
       const value& v = g_.at(n.output(o));
       const sharding made = result_layout(n, o, c, pending);
       if (v.layout.partial & ~made.partial) total += unwanted;
-      const sharding wanted = wanted_layout(n, o, made);
-      if (const dim_list windows = windows_of_result(n, made); !windows.empty()) {
-        value before = v, after = v;
-        before.layout = after.layout = made;
-        before.windows = windows;
-        total += exchange_cost(before, after);
-      }
-      if (!made.same_layout(wanted)) total += 1 + plan_reshard(v, made, wanted, e_).cost();
+      if (n.kind == op::reshape)
+        if (const dim_list windows = windows_of_result(n, made); !windows.empty()) {
+          value before = v, after = v;
+          before.layout = after.layout = made;
+          before.windows = windows;
+          total += exchange_cost(before, after);
+        }
+      if (const sharding wanted = wanted_layout(n, o, made); !made.same_layout(wanted)) total += 1 + plan_reshard(v, made, wanted, e_).cost();
       if (repeats && !moves_only(n.kind)) total += shard_elements(v.dims, made, e_) * size_of(v.type);
     }
     return total;
