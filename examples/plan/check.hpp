@@ -125,13 +125,16 @@ inline outcome run(const planned& p, const whole_tensors& inputs) {
   outcome made;
   for (int kind = 0; kind < int(gs::op::count_); ++kind) made.received += e.received(gs::op(kind)).bytes;
   for (std::size_t o = 0; o < p.tables.outputs.size(); ++o)
-    made.results.push_back(collect(on, e.output(o), std::size_t(elements_of(shape_of(p.at(p.tables.outputs[o].value), p.sizes).extents))));
+    made.results.push_back(collect(
+        on, e.output(o),
+        std::size_t(
+            elements_of(shape_of(p.at(p.tables.outputs[o].value), p.sizes, p.tables.orders).extents))));
   return made;
 }
 
 /// The same request for one device.
 inline request on_one_device(request r) {
-  const auto whole = [](shape& s) { s.layout = gs::sharding::replicated(s.rank()); };
+  const auto whole = [](shape& s) { s = {s.extents, gs::sharding::replicated(s.rank())}; };
   for (int& extent : r.mesh.extents) extent = 1;
   for (request::operand& o : r.inputs) whole(o.is);
   if (r.output) whole(*r.output);

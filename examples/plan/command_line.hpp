@@ -19,7 +19,8 @@ namespace detail {
 
 inline const std::string about_all =
     "A shape is written 4@x,24,100@(y,z)+partial(w): extents, the mesh axes that cut them, major to minor, and the axes over which a sum is\n"
-    "still pending (or +max(w), +min(w), +prod(w)); a tensor without dims is a scalar. Extents need not divide: blocks are rounded up.\n"
+    "still pending (or +max(w), +min(w), +prod(w)); a tensor without dims is a scalar. Extents need not divide: blocks are rounded up. 8@x+order(1,0)\n"
+    "lies on the devices in this order instead of the mesh's.\n"
     "One line per step: its name, how its axes move, the shapes and the largest shards before and after, the bytes that the device receives\n"
     "that receives most (exactly on at most 256 devices; beyond, exactly where the extents divide), and the groups that communicate. Flops\n"
     "are 2 for every product of an einsum or a convolution, and 1 for every element of the other operations that compute.\n"

@@ -42,11 +42,14 @@ inline int holder_of(const gs::short_list& axes, std::int64_t index, std::span<c
 }
 
 /// All the devices that hold the same block as `holder`: those that differ from it in other axes alone.
-inline std::string holders_text(const gs::short_list& axes, int holder, std::span<const int> mesh) {
+inline std::string holders_text(const gs::short_list& axes, int holder, std::span<const int> mesh, const std::vector<int>& order) {
   const gs::device_group same(mesh, ~axes.mask(), holder);
   if (gs::device_count(mesh) > most_listed) return std::to_string(same.size()) + (same.size() == 1 ? " device" : " devices");
+  std::vector<int> devices;
+  for (int m = 0; m < same.size(); ++m) devices.push_back(order.empty() ? same.device(m) : order[std::size_t(same.device(m))]);
+  std::sort(devices.begin(), devices.end());
   std::string s;
-  for (int m = 0; m < same.size(); ++m) s += (m ? "," : "{") + std::to_string(same.device(m));
+  for (const int device : devices) s += (s.empty() ? "{" : ",") + std::to_string(device);
   return s + "}";
 }
 
@@ -75,7 +78,7 @@ inline std::string draw_blocks(const shape& s, int d, const gs::mesh_shape& mesh
     const auto filled = std::size_t(std::ceil(double(length) * double(cells) / double(full)));
     text += "    [" + right(begin) + "," + right(begin + length) + ")  " + colours.paint(std::string(filled, '#'), i) +
             std::string(std::size_t(cells) - filled, '.') + "  " + (length == 0 ? "empty  " : length < full ? "short  " : "") +
-            holders_text(s.layout[d], holder, extents) + "\n";
+            holders_text(s.layout[d], holder, extents, s.order) + "\n";
   }
   return text;
 }

@@ -25,12 +25,15 @@ struct axis_move {
   static constexpr int copies = -1, sums = -2;
   int axis = 0, from = copies, to = copies;
   bool halo = false;  // devices have more or other indices of the dim than their block: what windows read
+
+  bool operator==(const axis_move&) const = default;
 };
 
 /// What one step of a plan does, for printing.
 struct step_facts {
   gs::op kind{};
-  std::vector<axis_move> moves;
+  std::vector<int> axes;         // between whose devices data move
+  std::vector<axis_move> moves;  // of all its tensors
   std::vector<tensor_facts> in, out;
   std::int64_t bytes = 0;  // received by the device that receives most
   std::int64_t flops = 0;  // of the device that computes most
@@ -52,7 +55,7 @@ namespace detail {
 
 inline tensor_facts facts_of(const planned& p, std::int32_t v) {
   const gs::value& value = p.at(v);
-  tensor_facts t{shape_of(value, p.sizes), {}};
+  tensor_facts t{shape_of(value, p.sizes, p.tables.orders), {}};
   std::int64_t most = -1;
   gs::detail::for_each_place(gs::detail::axes_of_windows(value), p.sizes, [&](const gs::detail::mesh_place& at) {
     std::vector<std::int64_t> local;
@@ -63,11 +66,6 @@ inline tensor_facts facts_of(const planned& p, std::int32_t v) {
     }
   });
   return t;
-}
-
-/// The axes that cut a dim of which devices hold what windows read.
-inline std::uint32_t axes_of_halos(const planned& p, const gs::node& n) {
-  return gs::detail::axes_of_windows(p.at(n.input(0))) | gs::detail::axes_of_windows(p.at(n.output()));
 }
 
 inline int place_of(int axis, const gs::sharding& s) {
@@ -153,6 +151,15 @@ inline void add_groups(step_facts& s, std::uint32_t axes, const gs::mesh_shape& 
   }
 }
 
+/// How a tensor's move goes along each axis, if no tensor before goes so.
+inline void add_moves(step_facts& s, std::uint32_t axes, const gs::value& before, const gs::value& after, const gs::mesh_shape& mesh) {
+  const std::uint32_t halos = gs::detail::axes_of_windows(before) | gs::detail::axes_of_windows(after);
+  for (int a = 0; a < mesh.rank(); ++a) {
+    const axis_move m{a, place_of(a, before.layout), place_of(a, after.layout), ((halos >> a) & 1u) != 0};
+    if (((axes >> a) & 1u) && std::find(s.moves.begin(), s.moves.end(), m) == s.moves.end()) s.moves.push_back(m);
+  }
+}
+
 inline step_facts facts_of(const planned& p, const gs::node& n) {
   step_facts s;
   s.kind = n.kind;
@@ -160,17 +167,19 @@ inline step_facts facts_of(const planned& p, const gs::node& n) {
   for (int o = 0; o < n.outputs; ++o) s.out.push_back(facts_of(p, n.output(o)));
   const bool communicates = gs::traits(n.kind).collective;
   if (communicates || n.kind == gs::op::slice) {
-    const auto axes = std::uint32_t(n.attr.integer[0]), halos = axes_of_halos(p, n);
-    gs::sharding before = s.in[0].whole.layout, after = s.out[0].whole.layout;
+    const auto axes = std::uint32_t(n.attr.integer[0]);
     if (n.kind == gs::op::looped_einsum) {
-      before = after = p.at(gs::traveller(n)).layout;
+      gs::value before = p.at(gs::traveller(n)), after = before;
       if (gs::sums_travel(n))
-        before = before.without(axes), before.partial = std::uint8_t(axes);
+        before.layout = before.layout.without(axes), before.layout.partial = std::uint8_t(axes);
       else
-        after = after.without(axes);
+        after.layout = after.layout.without(axes);
+      add_moves(s, axes, before, after, p.tables.mesh);
+    } else {
+      for (int i = 0; i < n.inputs; ++i) add_moves(s, axes, p.at(n.input(i)), p.at(n.output(i)), p.tables.mesh);
     }
     for (int a = 0; a < p.tables.mesh.rank(); ++a)
-      if ((axes >> a) & 1u) s.moves.push_back({a, place_of(a, before), place_of(a, after), ((halos >> a) & 1u) != 0});
+      if ((axes >> a) & 1u) s.axes.push_back(a);
     if (communicates) add_groups(s, axes, p.tables.mesh);
   }
   s.bytes = bytes_received(p, n);

@@ -23,15 +23,14 @@ inline nlohmann::ordered_json json_of(const std::vector<tensor_facts>& tensors, 
 inline nlohmann::ordered_json json_of(const step_facts& s, const gs::mesh_shape& mesh) {
   auto axes = nlohmann::ordered_json::array(), moves = nlohmann::ordered_json::array();
   const auto dim = [](int at) { return at < 0 ? nlohmann::ordered_json() : nlohmann::ordered_json(at); };
-  for (const axis_move& m : s.moves) {
-    axes.push_back(mesh.name(m.axis));
+  for (const int a : s.axes) axes.push_back(mesh.name(a));
+  for (const axis_move& m : s.moves)
     moves.push_back({{"axis", mesh.name(m.axis)},
                      {"from_dim", dim(m.from)},
                      {"to_dim", dim(m.to)},
                      {"from_partial", m.from == axis_move::sums},
                      {"to_partial", m.to == axis_move::sums},
                      {"halo", m.halo}});
-  }
   nlohmann::ordered_json j{{"op", gs::name(s.kind)},        {"axes", axes},           {"moves", moves},
                            {"in", json_of(s.in, mesh)},     {"out", json_of(s.out, mesh)},
                            {"bytes_received", s.bytes},     {"flops", s.flops}};

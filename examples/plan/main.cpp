@@ -73,7 +73,8 @@ int main(int argc, char** argv) {
     return parser.exit(e);
   } catch (const CLI::RequiredError& e) {
     const std::string what = e.what();
-    if (what.find("subcommand") != std::string::npos) return refuse("name a subcommand, such as einsum or conv: gshard-plan --help lists them");
+    if (what.find("subcommand") != std::string::npos)
+      return refuse("name a subcommand, such as einsum or conv: gshard-plan --help lists them");
     return refuse(what + "; see gshard-plan SUBCOMMAND --help");
   } catch (const CLI::ParseError& e) {
     return refuse(std::string(e.what()) + "; see gshard-plan --help, and --help of its subcommands");

@@ -42,9 +42,9 @@ inline std::string moves_text(const std::vector<axis_move>& moves, const gs::mes
   return s;
 }
 
-inline std::string axes_text(const std::vector<axis_move>& moves, const gs::mesh_shape& mesh) {
+inline std::string axes_text(const std::vector<int>& axes, const gs::mesh_shape& mesh) {
   std::string s;
-  for (const axis_move& m : moves) s += (s.empty() ? " over " : ",") + std::string(mesh.name(m.axis));
+  for (const int a : axes) s += (s.empty() ? " over " : ",") + std::string(mesh.name(a));
   return s;
 }
 
@@ -74,7 +74,7 @@ inline std::string locals_text(const std::vector<tensor_facts>& tensors) {
 using line = std::array<std::string, 6>;
 
 inline line line_of(const step_facts& s, const gs::mesh_shape& mesh) {
-  return {std::string(gs::name(s.kind)) + axes_text(s.moves, mesh),
+  return {std::string(gs::name(s.kind)) + axes_text(s.axes, mesh),
           moves_text(s.moves, mesh),
           shapes_text(s.in, mesh) + " -> " + shapes_text(s.out, mesh),
           "local " + locals_text(s.in) + (s.in.empty() ? "-> " : " -> ") + locals_text(s.out),

@@ -70,7 +70,7 @@ inline std::vector<option> window_options() {
 }
 
 /// Windows of `taps` over dims of these extents, from the options above.
-inline std::vector<gs::window_of_dim> read_windows(const arguments& a, const std::vector<std::int64_t>& extents,
+inline std::vector<gs::conv_window> read_windows(const arguments& a, const std::vector<std::int64_t>& extents,
                                                    const std::vector<std::int64_t>& taps) {
   std::vector<int> wide;  // what one number is for
   for (std::size_t d = 0; d < taps.size(); ++d)
@@ -85,11 +85,11 @@ inline std::vector<gs::window_of_dim> read_windows(const arguments& a, const std
   const bool valid = a.has("pad") && (a.text("pad") == "valid" || a.text("pad") == "VALID");
   const auto pad = same || valid ? all(0) : per_dim("pad", all(0), -most_of_window);
   const auto low = per_dim("low", pad, -most_of_window), high = per_dim("high", pad, -most_of_window);
-  std::vector<gs::window_of_dim> windows;
+  std::vector<gs::conv_window> windows;
   for (std::size_t i = 0; i < extents.size(); ++i) {
     if (double(extents[i]) * double(dilation[i]) > 1e15 || double(taps[i]) * double(step[i]) > 1e15)
       throw refusal("a window or a dim is too large when it is dilated: make the extents smaller");
-    gs::window_of_dim w{int(stride[i]), int(low[i]), int(high[i]), int(step[i]), int(dilation[i])};
+    gs::conv_window w{int(stride[i]), int(low[i]), int(high[i]), int(step[i]), int(dilation[i])};
     if (same) {
       const std::int64_t whole = (extents[i] - 1) * dilation[i] + 1, positions = (whole + stride[i] - 1) / stride[i];
       const std::int64_t missing = std::max<std::int64_t>(0, (positions - 1) * stride[i] + (taps[i] - 1) * step[i] + 1 - whole);

@@ -33,7 +33,9 @@ inline std::string remedy(gs::fault what, const gs::mesh_shape& mesh) {
     case gs::fault::malformed_equation: return "write for example \"BMK,BNK->BMN\", at most 8 letters per tensor and 15 in all";
     case gs::fault::index_in_no_operand: return "take it out of the output, or give it to an operand";
     case gs::fault::index_repeated: return "name each output index once";
-    case gs::fault::sum_not_pending: return "leave +partial out, or let its axes cut a summed index of the inputs or, with one input, be pending in it";
+    case gs::fault::sum_not_pending:
+      return "leave +partial out, or let its axes cut a summed index of the inputs or, with one input, be "
+             "pending in it";
     default: return "change the request";
   }
 }

@@ -65,11 +65,17 @@ inline void check_size(const shape& s, const gs::mesh_shape& mesh) {
   if (room == 0) throw refusal("the shape \"" + text_of(s, mesh) + "\" is too large to count its bytes: make its extents smaller");
 }
 
+/// How a tensor lies, as a layout of a program.
+inline gs::sharding layout_in(gs::builder& b, const shape& s) {
+  gs::sharding layout = s.layout;
+  layout.order = s.order.empty() ? std::uint8_t(0) : b.order_of(s.order);
+  return layout;
+}
 /// The result under a second name that lies as `wanted` says; what makes it leaves the same sums pending.
-inline gs::symbol lay_out(gs::symbol x, const gs::sharding& wanted) {
+inline gs::symbol lay_out(gs::symbol x, const shape& wanted) {
   gs::value& made = x.owner->program.at(x.id);
-  if (made.producer >= 0) made.layout.partial = wanted.partial;
-  return gs::detail::emit_annotate(x, wanted);
+  if (made.producer >= 0) made.layout.partial = wanted.layout.partial;
+  return gs::detail::emit_annotate(x, layout_in(*x.owner, wanted));
 }
 
 /// --out must have the extents that the inputs give.
@@ -85,8 +91,13 @@ inline void check_output(const shape& output, const shape& made, const gs::mesh_
                     " by the inputs: give it that");
 }
 
-inline shape shape_of(const gs::value& v, const gs::extents& sizes) {
+inline shape shape_of(const gs::value& v, const gs::extents& sizes, gs::list_view<int> orders) {
   shape s{{}, v.layout};
+  s.layout.order = 0;
+  if (v.layout.order) {
+    const gs::list_view<int> order = gs::device_orders{orders, int(sizes.devices(sizes.known_axes))}[v.layout.order];
+    s.order.assign(order.begin(), order.end());
+  }
   for (int d = 0; d < v.rank(); ++d) s.extents.push_back(sizes.dim(v.dims[d]));
   return s;
 }
@@ -103,14 +114,14 @@ inline gs::symbol add_input(gs::builder& b, const request::operand& o, const gs:
   gs::dim_list dims;
   for (const std::int64_t e : o.is.extents) dims.push_back(b.fixed_dim(e));
   const std::int32_t id = b.add_value(dims, o.type);
-  b.program.at(id).layout = o.is.layout;
+  b.program.at(id).layout = layout_in(b, o.is);
   b.program.inputs.push_back({gs::tensor_name("in" + std::to_string(b.program.inputs.size())), id});
   return {&b, id};
 }
 
 /// The shape that a program makes; refused if it is empty or too large.
 inline shape shape_made(const gs::builder& b, gs::symbol x) {
-  shape made = shape_of(x.get(), bind(b.program.dims, b.mesh));
+  shape made = shape_of(x.get(), bind(b.program.dims, b.mesh), b.program.orders);
   for (int d = 0; d < made.rank(); ++d)
     if (made.extents[std::size_t(d)] < 1)
       throw refusal("dim " + std::to_string(d) + " of the result is empty: make the window or range smaller, or what it reads larger");
@@ -133,7 +144,7 @@ inline planned make_plan(const request& r) {
     const shape made = detail::shape_made(b, result);
     if (r.output) {
       detail::check_output(*r.output, made, r.mesh);
-      result = detail::lay_out(result, r.output->layout);
+      result = detail::lay_out(result, *r.output);
     }
     b.program.outputs.push_back({gs::tensor_name("result"), result.id});
   }

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include "mesh.hpp"
 #include "refusal.hpp"
 #include "scanner.hpp"
 
+#include <gshard/comm/device_group.hpp>
+#include <gshard/ir/device_order.hpp>
 #include <gshard/ir/sharding.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -17,11 +21,12 @@
 namespace planning {
 
 /// A tensor as it is written on the command line: `4@x,24,100@(y,z)+partial(w)` is 4 x 24 x 100, its dims cut over the axes behind
-/// '@', major to minor, its sum over w still pending; `+max(w)`, `+min(w)`, `+prod(w)`: its maximum, ... . A tensor without dims is a
-/// `scalar`.
+/// '@', major to minor, its sum over w still pending; `+max(w)`, `+min(w)`, `+prod(w)`: its maximum, ... . `8@x+order(1,0)` lies
+/// on the devices in this order instead of the mesh's. A tensor without dims is a `scalar`.
 struct shape {
   std::vector<std::int64_t> extents;
-  gs::sharding layout;
+  gs::sharding layout;            // in the mesh's order
+  std::vector<int> order{};       // of the devices; empty: the mesh's
 
   int rank() const { return int(extents.size()); }
   bool operator==(const shape&) const = default;
@@ -69,6 +74,17 @@ inline shape parse_shape(std::string_view text, const gs::mesh_shape& mesh) {
       s.layout.pending = gs::reduction(r);
       axes([&](int a) { s.layout.partial = std::uint8_t(s.layout.partial | (1u << a)); });
     }
+  if (in.accept("+order(")) {
+    if (s.layout.partial) in.fail("expected its end, because pending sums lie in the mesh's order");
+    do s.order.push_back(int(in.integer()));
+    while (in.accept(","));
+    in.expect(")");
+    const int devices = gs::device_count(extents_of(mesh));
+    if (!gs::is_order(s.order, devices))
+      throw refusal("the order of \"" + std::string(text) + "\" must have each of the " +
+                    std::to_string(devices) + " devices of the mesh once");
+    if (s.layout.used() == 0 || std::is_sorted(s.order.begin(), s.order.end())) s.order.clear();
+  }
   in.expect_end();
   return s;
 }
@@ -92,7 +108,9 @@ inline std::string text_of(const shape& s, const gs::mesh_shape& mesh) {
   }
   for (int a = 0; a < mesh.rank(); ++a)
     if (s.layout.is_partial(a)) sums.emplace_back(mesh.name(a));
-  return (dims.empty() ? "scalar" : detail::list_of(dims)) +
+  std::vector<std::string> devices;
+  for (const int device : s.order) devices.push_back(std::to_string(device));
+  return (dims.empty() ? "scalar" : detail::list_of(dims)) + (devices.empty() ? "" : "+order(" + detail::list_of(devices) + ")") +
          (sums.empty() ? "" : std::string(detail::pending_words[std::size_t(s.layout.pending)]) + detail::list_of(sums) + ")");
 }
 

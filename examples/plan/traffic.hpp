@@ -25,83 +25,98 @@ using holding = std::array<gs::interval, gs::max_rank>;
 
 class counter {
  public:
-  counter(const planned& p, const gs::node& n)
-      : p_(p), kind_(n.kind), axes_(std::uint32_t(n.attr.integer[0])), from_(p.at(n.input(0))), to_(p.at(n.output())) {
+  counter(const planned& p, const gs::node& n) : p_(p), kind_(n.kind), axes_(std::uint32_t(n.attr.integer[0])) {
     if (kind_ == gs::op::looped_einsum) {  // a gather block by block, or sums of blocks that travel
+      gs::value from = p.at(gs::traveller(n)), to = from;
       if (!gs::sums_travel(n)) kind_ = gs::op::all_gather;
-      from_ = to_ = p.at(gs::traveller(n));
-      gs::value& whole = gs::sums_travel(n) ? from_ : to_;
+      gs::value& whole = gs::sums_travel(n) ? from : to;
       whole.layout = whole.layout.without(axes_);
-    }
-    for (const std::int32_t d : dims()) extents_.push_back(p.sizes.dim(d));
-    const int devices = gs::device_count(mesh());
-    for (int i = 0; i < devices; ++i) {
-      before_.push_back(held(from_, i));
-      after_.push_back(held(to_, i));
+      add(from, to);
+    } else {
+      for (int i = 0; i < n.inputs; ++i) add(p.at(n.input(i)), p.at(n.output(i)));
     }
   }
 
   /// On the device that receives most.
   std::int64_t busiest() const {
     std::int64_t most = 0;
-    for (int i = 0; i < int(before_.size()); ++i) most = std::max(most, received(i));
-    return most * gs::size_of(to_.type);
+    for (int i = 0; i < gs::device_count(mesh()); ++i) most = std::max(most, received(i));
+    return most;
   }
 
  private:
+  struct tensor {
+    std::vector<std::int64_t> extents;
+    std::vector<holding> before, after;  // by device
+    std::int64_t width = 0;
+  };
   const planned& p_;
   gs::op kind_;
   std::uint32_t axes_;
-  gs::value from_, to_;
-  std::vector<std::int64_t> extents_;
-  std::vector<holding> before_, after_;
+  std::vector<tensor> tensors_;
 
-  std::span<const int> mesh() const { return extents_of(p_.tables.mesh); }
-  std::vector<std::int32_t> dims() const {
-    std::vector<std::int32_t> list;
-    for (int d = 0; d < to_.rank(); ++d) list.push_back(to_.dims[d]);
-    return list;
+  void add(const gs::value& from, const gs::value& to) {
+    tensor& t = tensors_.emplace_back();
+    for (int d = 0; d < to.rank(); ++d) t.extents.push_back(p_.sizes.dim(to.dims[d]));
+    for (int i = 0; i < gs::device_count(mesh()); ++i) {
+      t.before.push_back(held(from, i));
+      t.after.push_back(held(to, i));
+    }
+    t.width = gs::size_of(to.type);
   }
+  std::span<const int> mesh() const { return extents_of(p_.tables.mesh); }
   holding held(const gs::value& v, int device) const {
     holding h{};
-    const auto at = gs::coordinates_of(mesh(), device);
+    const gs::device_orders orders{p_.tables.orders, gs::device_count(mesh())};
+    const auto at = gs::coordinates_of(mesh(), orders.position(v.layout.order, device));
     for (int d = 0; d < v.rank(); ++d) h[std::size_t(d)] = gs::detail::held(v, d, p_.tables.windows, p_.sizes, at);
     return h;
   }
-  std::int64_t size(const holding& h) const { return common(h, h); }
-  std::int64_t common(const holding& has, const holding& wanted) const {
+  static std::int64_t common(const tensor& t, const holding& has, const holding& wanted) {
     std::int64_t n = 1;
-    for (std::size_t d = 0; d < extents_.size(); ++d) n *= gs::detail::overlap(has[d], wanted[d], extents_[d]);
+    for (std::size_t d = 0; d < t.extents.size(); ++d) n *= gs::detail::overlap(has[d], wanted[d], t.extents[d]);
     return n;
   }
+  static std::int64_t size(const tensor& t, const holding& h) { return common(t, h, h); }
 
-  /// In elements.
+  /// In bytes.
   std::int64_t received(int device) const {
     const gs::device_group group(mesh(), axes_, device);
+    if (group.size() == 1) return 0;
+    if (kind_ == gs::op::all_reduce) return received_of_sums(group, device);
+    std::int64_t bytes = 0;
+    for (const tensor& t : tensors_) bytes += received(t, group, device) * t.width;
+    return bytes;
+  }
+  std::int64_t received_of_sums(const gs::device_group& group, int device) const {
+    std::int64_t n = 0, most = 0;
+    for (const tensor& t : tensors_) {
+      n += size(t, t.before[std::size_t(device)]);
+      most += size(t, t.before[0]);
+    }
+    const std::int64_t others = group.size() - 1, width = tensors_[0].width;
+    if (most * width * group.size() <= gs::small_sum_bytes) return others * n * width;
+    const std::int64_t block = (n + others) / group.size(), begin = std::min(n, group.member() * block);
+    const std::int64_t own = std::min(n, begin + block) - begin;
+    return (others * own + n - own) * width;
+  }
+  /// In elements.
+  std::int64_t received(const tensor& t, const gs::device_group& group, int device) const {
     const auto me = std::size_t(device);
-    const std::int64_t others = group.size() - 1;
-    if (others == 0) return 0;
     if (kind_ == gs::op::looped_einsum) {  // every block passes by, but for the one that it begins with
       std::int64_t n = 0;
       for (int m = 0; m < group.size(); ++m)
-        if (m != (group.member() + 1) % group.size()) n += size(after_[std::size_t(group.device(m))]);
+        if (m != (group.member() + 1) % group.size()) n += size(t, t.after[std::size_t(group.device(m))]);
       return n;
     }
-    if (kind_ == gs::op::reduce_scatter) return others * common(before_[me], after_[me]);
-    if (kind_ == gs::op::all_reduce) {
-      const std::int64_t n = size(before_[me]), width = gs::size_of(to_.type);
-      if (size(before_[0]) * width * group.size() <= gs::small_sum_bytes) return others * n;
-      const std::int64_t block = (n + others) / group.size(), begin = std::min(n, group.member() * block);
-      const std::int64_t own = std::min(n, begin + block) - begin;
-      return others * own + n - own;
-    }
+    if (kind_ == gs::op::reduce_scatter) return (group.size() - 1) * common(t, t.before[me], t.after[me]);
     std::vector<holding> sources;  // every shard once, but for the device's own
     for (int m = 0; m < group.size(); ++m) {
-      const holding& h = before_[std::size_t(group.device(m))];
-      if (!(h == before_[me]) && std::find(sources.begin(), sources.end(), h) == sources.end()) sources.push_back(h);
+      const holding& h = t.before[std::size_t(group.device(m))];
+      if (!(h == t.before[me]) && std::find(sources.begin(), sources.end(), h) == sources.end()) sources.push_back(h);
     }
     std::int64_t n = 0;
-    for (const holding& h : sources) n += common(h, after_[me]);
+    for (const holding& h : sources) n += common(t, h, t.after[me]);
     return n;
   }
 };

@@ -16,6 +16,7 @@
 #include <gshard/trace/embedding.hpp>
 #include <gshard/trace/gating.hpp>
 #include <gshard/trace/loop.hpp>
+#include <gshard/trace/manual.hpp>
 #include <gshard/trace/map.hpp>
 #include <gshard/trace/parameter_scope.hpp>
 #include <gshard/trace/per_shard.hpp>

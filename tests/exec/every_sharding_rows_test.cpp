@@ -55,6 +55,14 @@ TEST_CASE("gather and scatter_add") {
   every_sharding(trace({{"AC"}, {"", gs::dtype::i32, 'A'}, {"C"}}, program), {sizes});
 }
 
+TEST_CASE("gather and scatter_add of sums that may be pending") {
+  const auto program = [](const scope&, given x) {
+    const symbol table = gs::einsum<"abc->ac">(x[0]), rows = gs::einsum<"bkc->bc">(x[2]);
+    return symbols{gs::gather(table, x[1]), lay_out(gs::scatter_add(table, x[1], rows))};
+  };
+  every_sharding(trace({{"ABC"}, {"B", gs::dtype::i32, 'A'}, {"BBC"}}, program), {sizes});
+}
+
 TEST_CASE("gather and scatter_add along other dims") {
   const auto along = [](int dim) {
     return [dim](const scope&, given x) {

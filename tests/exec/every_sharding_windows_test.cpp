@@ -68,7 +68,7 @@ TEST_CASE("concat") {
 
 TEST_CASE("convolutions in one dim: stride, padding, window dilation, base dilation") {
   const std::vector<gs::dims> images{{{'B', 2}, {'X', 12}, {'I', 3}, {'O', 4}, {'K', 3}}, {{'B', 1}, {'X', 7}, {'I', 2}, {'O', 3}, {'K', 2}}};
-  using w = gs::window_of_dim;
+  using w = gs::conv_window;
   for (const w how : {w{}, w{1, 1, 1}, w{2, 1, 0}, w{1, 2, 2, 2}, w{1, 1, 1, 1, 2}, w{2, 2, 1, 1, 3}, w{3, 0, 2, 2, 2}})
     every_sharding(trace({{"BXI"}, {"KIO"}},
                          [&](const scope&, given x) {
@@ -101,7 +101,7 @@ namespace {
 
 /// A convolution and its gradients, where axes may cut its taps, its positions, or both.
 template <gs::fixed_string Equation>
-void check_taps(const std::vector<run_graph::input>& inputs, const std::vector<gs::dims>& images, const std::vector<gs::window_of_dim>& how,
+void check_taps(const std::vector<run_graph::input>& inputs, const std::vector<gs::dims>& images, const std::vector<gs::conv_window>& how,
                 std::size_t most) {
   every_sharding(trace(inputs,
                        [&](const scope&, given x) {
@@ -120,7 +120,7 @@ TEST_CASE("convolutions of many taps: as many as the operand is long, fewer than
                                      {{'B', 3}, {'X', 7}, {'I', 1}, {'O', 2}, {'K', 5}},
                                      {{'B', 1}, {'X', 5}, {'I', 2}, {'O', 1}, {'K', 2}},
                                      {{'B', 2}, {'X', 4}, {'I', 1}, {'O', 2}, {'K', 1}}};
-  using w = gs::window_of_dim;
+  using w = gs::conv_window;
   for (const w how : {w{}, w{1, 1, 1}, w{2, 3, 1}, w{1, 5, 4, 2}, w{1, 4, 4, 1, 2}, w{2, 6, 9, 2, 3}, w{1, -1, -1}, w{1, 2, -1, 1, 3}}) {
     check_taps<"BXI,BxO->XIO">({{"BXI"}, {"BKO"}}, images, {how}, 60);
     check_taps<"BXI,xIO->BXO">({{"BXI"}, {"KIO"}}, images, {how}, 60);
@@ -128,7 +128,7 @@ TEST_CASE("convolutions of many taps: as many as the operand is long, fewer than
 }
 
 TEST_CASE("convolutions of many taps in two and three dims") {
-  using w = gs::window_of_dim;
+  using w = gs::conv_window;
   const std::vector<gs::dims> images{{{'B', 2}, {'X', 6}, {'Y', 5}, {'I', 2}, {'O', 2}, {'K', 6}, {'L', 4}},
                                      {{'B', 1}, {'X', 5}, {'Y', 4}, {'I', 1}, {'O', 2}, {'K', 2}, {'L', 1}}};
   check_taps<"BXYI,BxyO->XYIO">({{"BXYI"}, {"BKLO"}}, images, {w{1, 1, 0}, w{2, 2, 2, 1, 2}}, 100);
@@ -138,7 +138,7 @@ TEST_CASE("convolutions of many taps in two and three dims") {
 }
 
 TEST_CASE("pooling") {
-  using w = gs::window_of_dim;
+  using w = gs::conv_window;
   const std::vector<std::vector<gs::pool_window>> windows{
       {{0, 3, {}}}, {{0, 2, w{2}}}, {{0, 3, w{1, 1, 1}}, {1, 2, w{1, 0, 1}}}, {{0, 3, w{2, 2, 1, 2, 1}}}, {{0, 3, w{2, 1, 1, 1, 2}}}};
   for (const auto& over : windows) {

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <gshard/exec/executable.hpp>
 
+#include <gshard/exec/parameter_access.hpp>
 #include <gshard/op/reshard.hpp>
 #include <gshard/optim/adam.hpp>
 #include <gshard/trace/einsum.hpp>
 #include <gshard/trace/loop.hpp>
 #include <gshard/trace/map.hpp>
 #include <gshard/trace/random.hpp>
+#include <gshard/trace/shape.hpp>
 
 #include <doctest/doctest.h>
 
@@ -51,6 +53,15 @@ inline constexpr auto adapt = [](auto& m, auto x, auto rate) {
 };
 using adapting = gs::program<adapt, mesh, in<"A", P<"x">>, in<"">>;
 
+using gs::device_order;
+inline constexpr auto reordered = [](auto& m, auto x) {
+  auto w = m.param("w", "AB", P<"x", none, device_order<3, 1, 0, 2>>{}, gs::init::zeros());
+  auto next = gs::annotate<P<none, "x", device_order<0, 2, 1, 3>>>(w + gs::relu(x));
+  m.owner().set_updated(w, next);
+  return next;
+};
+using ordered = P<"x", none, device_order<1, 0, 2, 3>>;
+using reordering = gs::program<reordered, gs::mesh<gs::axis<"x", 4>>, in<"AB", ordered>>;
 inline constexpr auto add_often = [](auto& m, auto x, auto turns) {
   auto total = m.param("total", "", gs::init::zeros());
   auto next = gs::repeat(turns, [=](auto t) { return t + gs::sum(x); }, total);
@@ -205,6 +216,39 @@ TEST_CASE("extents that a program was planned for are those that it is run with"
                        gs::error);
   gs::executable<planned> run(four, {{'B', 16}});
   CHECK(gs::to_global(run(std::vector<float>(16, 1.5f))) == std::vector<float>(16, 3));
+}
+
+TEST_CASE("inputs, outputs and parameters in orders of the devices of their own") {
+  const auto on = gs::simulate<gs::mesh<gs::axis<"x", 4>>>(4);
+  const gs::parameter_store store(on);
+  gs::executable<reordering> run(on, {{'A', 3}, {'B', 4}}, store);
+  const tensor<float, ordered> t = gs::from_global<float, ordered>(on, {3, 4}, x);
+  CHECK(t.local_shard(0).offset(0) == 1);  // device 0 stands at place 1
+  CHECK(t.local_shard(1).offset(0) == 0);
+  for (int step = 1; step <= 2; ++step) {
+    const auto y = run(t);
+    static_assert(std::is_same_v<decltype(y), const tensor<float, P<none, "x", device_order<0, 2, 1, 3>>>>);
+    std::vector<float> doubled(12), found = gs::to_global<float>(store, "w");
+    for (std::size_t i = 0; i < 12; ++i) doubled[i] = float(step) * x[i];
+    CHECK(found == doubled);
+    for (std::size_t d = 0; d < 4; ++d) {
+      const auto s = y.local_shard(d);
+      CHECK(s.offset(1) == std::array{0, 2, 1, 3}[d]);
+      for (std::size_t i = 0; i < 3; ++i) CHECK(s.data[i] == doubled[4 * i + std::size_t(s.offset(1))]);
+    }
+  }
+  gs::set_global<float>(store, "w", std::vector<float>(12, 1));
+  CHECK(gs::to_global<float>(store, "w") == std::vector<float>(12, 1));
+  CHECK_THROWS_WITH_AS((tensor<float, ordered>(gs::simulate<mesh>(3), {3, 4})),
+                       "tensor: its order of devices does not have each of the cluster's 3 once", gs::error);
+}
+
+TEST_CASE("an order of devices is one of the program's mesh") {
+  // The cluster has the program's axis and one more.
+  using wide = gs::mesh<gs::axis<"y">, gs::axis<"x">>;
+  const auto on = gs::simulate<wide>({2, 4});
+  gs::executable<reordering> run(on, {{'A', 3}, {'B', 4}});
+  CHECK_THROWS_AS(run(x), gs::error);
 }
 
 TEST_CASE("a loop takes as many turns as a run says, and may leave a parameter") {

@@ -6,8 +6,10 @@
 #include <gshard/comm/mpi.hpp>
 #include <gshard/nn/moe.hpp>
 #include <gshard/optim/adam.hpp>
+#include <gshard/pass/differentiate.hpp>
 #include <gshard/trace/along.hpp>
 #include <gshard/trace/convolution.hpp>
+#include <gshard/trace/manual.hpp>
 #include <gshard/trace/embedding.hpp>
 #include <gshard/trace/loop.hpp>
 #include <gshard/trace/reduce.hpp>
@@ -141,6 +143,29 @@ TEST_CASE("mpi: einsums that loop") {
   CHECK(loops > 0);
 }
 
+TEST_CASE("mpi: tensors that go together") {
+  const run_graph::traced t = run_graph::trace({{"AB"}, {"BC"}, {"CA"}, {"AB", gs::dtype::f32}}, [](const scope&, given x) {
+    symbols tenths, results;
+    for (const symbol& s : x) tenths.push_back(0.1 * s);
+    for (const symbol& s : tenths) results.push_back(run_graph::lay_out(s));
+    return results;
+  });
+  std::size_t combined = 0;
+  for (const std::vector<int>& mesh : meshes()) {
+    const auto real = std::make_shared<gs::mpi_backend>(MPI_COMM_WORLD, mesh);
+    const auto from = run_graph::all_layouts(2, int(mesh.size()), true), to = run_graph::all_layouts(2, int(mesh.size()));
+    for (const gs::dims& dims : {gs::dims{{'A', 5}, {'B', 3}, {'C', 7}}, gs::dims{{'A', 24}, {'B', 40}, {'C', 16}}})
+      for (std::size_t i = 0; i < from.size() * to.size(); i += 3) {
+        run_graph::setting s{.mesh = mesh, .dims = dims, .layouts = {}};
+        for (std::size_t k = 0; k < t.free.size(); ++k) s.layouts.push_back(k < t.sources() ? from[i / to.size()] : to[i % to.size()]);
+        const gs::plan_tables p = run_graph::plan(t, s);
+        for (const gs::node& n : p.steps) combined += gs::traits(n.kind).collective && n.inputs > 1;
+        compare(real, t, s, run_graph::random_sources(t, dims, 1), 2);
+      }
+  }
+  CHECK(combined > 0);
+}
+
 TEST_CASE("mpi: sums of short shards go the way that those of the largest one go") {
   const run_graph::traced t =
       run_graph::trace({{"A"}}, [](const scope&, given x) { return symbols{run_graph::lay_out(x[0])}; });
@@ -192,6 +217,42 @@ TEST_CASE("mpi: windows, order and reductions to the same bits as simulated, als
     }
 }
 
+TEST_CASE("mpi: regions of verbs on shards, and their gradients, to the same bits as simulated") {
+  const run_graph::traced t = run_graph::trace({{"AB"}}, [](const scope&, given x) {
+    const symbol y = gs::per_shard<"x", gs::P<"x", gs::none>>([](symbol s) {
+      const symbol h = gs::halo<"x", 1, 1>(s, 1), top = gs::all_reduce<"x">(gs::reduce_max<"XaB->XB">(s), gs::reduction::max);
+      const symbol there = gs::all_to_all<"x">(gs::shift<"x">(s, 1), 2, 1);
+      const symbol back = gs::all_to_all<"x">(there * there, 1, 2);
+      return back + gs::pad(h, 1, 0, -2) + gs::reduce_scatter<"x">(gs::einsum<"AB,XaB->XAB">(gs::all_gather<"x">(s, 1), s), 1) - top;
+    }, gs::annotate<gs::P<"x", gs::none>>(x[0]));
+    return symbols{y, gs::gradients(gs::sum(y * y), x)[0]};
+  });
+  const gs::dims dims{{'A', 24}, {'B', 12}};
+  for (const std::vector<int>& mesh : meshes()) {
+    const auto real = std::make_shared<gs::mpi_backend>(MPI_COMM_WORLD, mesh);
+    run_graph::setting s{.mesh = mesh, .dims = dims, .layouts = {}};
+    for (const std::int32_t v : t.free) s.layouts.push_back(t.graph.at(v).layout);
+    compare(real, t, s, run_graph::random_sources(t, dims, 4), 2);
+  }
+}
+
+TEST_CASE("mpi: layouts in other orders of the devices, to the same bits as simulated") {
+  run_graph::traced t = run_graph::trace({{"AB"}}, [](const scope&, given x) { return symbols{run_graph::lay_out(0.1 * run_graph::lay_out(x[0]))}; });
+  for (int i = 0; i < ranks(); ++i) t.graph.orders.push_back(ranks() - 1 - i);
+  for (int i = 0; i < ranks(); ++i) t.graph.orders.push_back((i + 1) % ranks());
+  for (const std::vector<int>& mesh : meshes()) {
+    const auto real = std::make_shared<gs::mpi_backend>(MPI_COMM_WORLD, mesh);
+    const auto all = run_graph::all_layouts(2, int(mesh.size()));
+    for (const gs::dims& dims : {gs::dims{{'A', 5}, {'B', 3}}, gs::dims{{'A', 12}, {'B', 8}}})
+      for (std::size_t i = 0; i < all.size() * all.size(); ++i) {
+        run_graph::setting s{.mesh = mesh, .dims = dims, .layouts = {all[i / all.size()], all[i % all.size()], all[i / all.size()]}, .known_axes = "xy"};
+        s.options.uneven = true;
+        for (std::size_t k = 0; k < 3; ++k)
+          if (s.layouts[k].used()) s.layouts[k].order = std::uint8_t((i + k) % 3);
+        compare(real, t, s, run_graph::random_sources(t, dims, 1), 1);
+      }
+  }
+}
 TEST_CASE("mpi: loops whose turns are counted at run time") {
   const run_graph::traced t = run_graph::trace({{"AB"}, {"B"}, {""}}, [](const scope&, given x) {
     const auto goes_on = [&](symbol, symbol change) { return gs::less(x[2], change); };

@@ -117,7 +117,7 @@ inline const std::array functions{
 
 inline gs::equation equation_of(gs::builder& b, const std::string& text) { return gs::parse_equation(text, b.program.problem); }
 
-inline gs::window_of_dim window_at(const std::vector<int>& n, std::size_t i) {
+inline gs::conv_window window_at(const std::vector<int>& n, std::size_t i) {
   return {.stride = n[i], .low = n[i + 1], .high = n[i + 2], .step = n[i + 3], .dilation = n[i + 4]};
 }
 inline std::vector<gs::pool_window> pool_windows(const std::vector<int>& n) {
@@ -151,7 +151,7 @@ inline symbol over_equation(gs::builder& b, const step& s, symbol x) {
   }
 }
 inline symbol conv(gs::builder& b, const step& s, symbol x, symbol w) {
-  std::vector<gs::window_of_dim> how;
+  std::vector<gs::conv_window> how;
   for (std::size_t i = 0; i + 4 < s.number.size(); i += 5) how.push_back(window_at(s.number, i));
   return gs::detail::emit_windowed_einsum(x, w, equation_of(b, s.text), how, s.text);
 }

@@ -189,7 +189,7 @@ class draft {
     return add({verb::scale, {id}, {}, {power}}, f.scaled(power));
   }
 
-  static bool every_window_reads(const gs::window_of_dim& w, int taps, std::int64_t extent) {
+  static bool every_window_reads(const gs::conv_window& w, int taps, std::int64_t extent) {
     const std::int64_t padded = (extent - 1) * w.dilation + 1 + w.low + w.high, reach = (taps - 1) * w.step + 1;
     for (std::int64_t p = -w.low; p + reach <= padded - w.low; p += w.stride) {
       bool found = false;

@@ -89,7 +89,7 @@ TEST_CASE("checkpoint: parameters alone, from files with and without the state o
     for (const auto& [tensor, entry] : store.entries()) {
       CAPTURE(tensor);
       gs::parameter_store alone(store.on());
-      stores::add(alone, {tensor, entry.value.type, entry.value.extents}, entry.value.layout);
+      stores::add(alone, {tensor, entry.value.type, entry.value.extents}, entry.value.layout, entry.value.positions);
       for (std::size_t i = 0; i < entry.shards.size(); ++i)
         std::memcpy(alone.find(tensor)->value.data[i], entry.value.data[i],
                     std::size_t(entry.value.bytes(i)));

@@ -8,10 +8,12 @@
 #include <gshard/io/digest.hpp>
 #include <gshard/tensor/cluster.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <numeric>
 #include <random>
 #include <string>
 #include <utility>
@@ -60,13 +62,14 @@ inline gs::sharding random_layout(std::mt19937_64& random, int rank, int axes) {
 }
 
 inline gs::parameter_store::entry& add(const gs::parameter_store& store, const tensor_case& t,
-                                       const gs::sharding& layout) {
+                                       const gs::sharding& layout, const std::vector<int>& positions = {}) {
   gs::detail::bound_value value;
   value.type = t.type;
   value.extents = t.extents;
   value.layout = layout;
+  value.positions = positions;
   for (const int device : store.on().devices())
-    value.places.push_back(gs::place(t.extents, layout, store.on().on().extents(), device));
+    value.places.push_back(gs::detail::place(value, store.on().on().extents(), device));
   value.data.resize(value.places.size());
   gs::parameter p;
   p.name = gs::tensor_name(t.name);
@@ -78,8 +81,16 @@ inline gs::parameter_store make(const gs::any_cluster& on, const std::vector<ten
                                 std::uint64_t seed) {
   std::mt19937_64 random(seed);
   gs::parameter_store store(on);
-  for (const tensor_case& t : tensors)
-    add(store, t, random_layout(random, int(t.extents.size()), on.mesh().rank()));
+  for (const tensor_case& t : tensors) {
+    // Every other one in an order of the devices of its own.
+    std::vector<int> positions;
+    if (random() % 2) {
+      positions.resize(std::size_t(gs::device_count(on.on().extents())));
+      std::iota(positions.begin(), positions.end(), 0);
+      std::shuffle(positions.begin(), positions.end(), random);
+    }
+    add(store, t, random_layout(random, int(t.extents.size()), on.mesh().rank()), positions);
+  }
   return store;
 }
 

@@ -2,6 +2,7 @@
 #include <gshard/report/describe.hpp>
 
 #include <gshard/pass/program.hpp>
+#include <gshard/trace/assignment.hpp>
 #include <gshard/trace/einsum.hpp>
 #include <gshard/trace/loop.hpp>
 #include <gshard/trace/shape.hpp>
@@ -67,4 +68,11 @@ TEST_CASE("bytes") {
   CHECK(gs::describe_bytes(1536) == "1.5 KiB");
   CHECK(gs::describe_bytes(std::int64_t(1) << 30) == "1.0 GiB");
   CHECK(gs::describe_bytes(std::int64_t(5000) << 40) == "5000.0 TiB");
+}
+
+TEST_CASE("an order of the devices as text") {
+  constexpr auto model = [](auto&, auto x) { return gs::assign(x, {4, 1}, {0, 2, 1, 3}); };
+  const std::string text = gs::describe(gs::program<model, gs::mesh<gs::axis<"x", 4>>, gs::in<"AB", gs::P<"x", gs::none>>>::plan);
+  INFO(text);
+  CHECK(text.find("collective_permute over x %0 f32[A@x,B] -> %1 f32[A@x,B]+order(0,2,1,3)") != std::string::npos);
 }

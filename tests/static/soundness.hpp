@@ -25,6 +25,8 @@ constexpr bool is_legal_move(op kind, std::uint32_t axes, const gs::sharding& fr
   }
   const std::uint32_t completed = from.partial & ~std::uint32_t(to.partial), cut = to.used() & ~from.used();
   if (axes == 0 || from.rank != to.rank || (to.partial & ~from.partial)) return false;
+  if (from.order | to.order)  // over all axes
+    return !completed && !to.partial && (kind != op::slice || (finer && (from.order == to.order || !from.used()))) && (kind != op::all_gather || coarser);
   switch (kind) {
     case op::slice: return finer && !completed && cut == axes;
     case op::all_gather: return coarser && !completed && axes == (from.used() & ~to.used());
@@ -36,14 +38,22 @@ constexpr bool is_legal_move(op kind, std::uint32_t axes, const gs::sharding& fr
   }
 }
 
-/// A move takes a tensor from the layout that its operand has to the one that its result has.
-constexpr bool moves_right(const gs::plan_view& p, const gs::node& s) {
-  const gs::value &from = p.at(s.input(0)), &to = p.at(s.output());
+/// A move takes a tensor from the layout that an operand has to the one that its result has.
+constexpr bool moves_right(const gs::plan_view& p, const gs::node& s, int i) {
+  const gs::value &from = p.at(s.input(i)), &to = p.at(s.output(i)), &first = p.at(s.input(0));
+  const bool sums = s.kind == op::all_reduce || s.kind == op::reduce_scatter;
+  if (gs::size_of(from.type) != gs::size_of(first.type) || (sums && (from.type != first.type || from.layout.pending != first.layout.pending)))
+    return false;
   if (!from.windows.empty() || !to.windows.empty())  // from blocks to what they read, or back
     return from.dims == to.dims && from.type == to.type && from.layout.partial == to.layout.partial && s.kind != op::all_reduce &&
            s.kind != op::reduce_scatter && gs::detail::axes_of_move(from, to) == std::uint32_t(s.attr.integer[0]);
   return from.dims == to.dims && from.type == to.type &&
          is_legal_move(s.kind, std::uint32_t(s.attr.integer[0]), from.layout, to.layout);
+}
+constexpr bool moves_right(const gs::plan_view& p, const gs::node& s) {
+  for (int i = 0; i < s.inputs; ++i)
+    if (!moves_right(p, s, i)) return false;
+  return s.inputs == s.outputs && s.inputs > 0;
 }
 
 /// The factors of a step's operand, of dims that are read through a window and cut as the taps those of the taps.
@@ -76,6 +86,7 @@ constexpr bool lies_right(const gs::plan_view& p, const gs::node& s) {
   std::array<bool, 16> known{};
   std::uint32_t used = 0, pending = 0;
   const auto agrees = [&](const gs::value& v, const gs::short_list& factors) {
+    if (v.layout.order) return false;  // operations are computed in the mesh's order
     for (int d = 0; d < v.rank(); ++d) {
       const auto f = std::size_t(factors[d]);
       if (known[f]) {
@@ -94,8 +105,8 @@ constexpr bool lies_right(const gs::plan_view& p, const gs::node& s) {
     if (!agrees(held(s.input(i)), read_factors(p, s, i))) return false;
     pending |= p.at(s.input(i)).layout.partial;
   }
-  // A product keeps what is pending over an axis on one of its operands; over an axis on both, it would have products of different addends.
-  const bool product = (looped || s.kind == op::einsum) && s.inputs == 2 && !(p.at(s.input(0)).layout.partial & p.at(s.input(1)).layout.partial);
+  // A product, also with rows of ones that ids choose, keeps what is pending over an axis on one of its operands; over an axis on both, it would have products of different addends.
+  const bool product = (looped || s.kind == op::einsum || s.kind == op::gather || s.kind == op::scatter_add) && s.inputs == 2 && !(p.at(s.input(0)).layout.partial & p.at(s.input(1)).layout.partial);
   const bool linear = s.kind == op::scale || s.kind == op::reshape ||
                       (s.kind == op::einsum && s.inputs == 1) ||
                       (s.kind == op::map && s.attr.function->linear);
@@ -117,6 +128,7 @@ constexpr bool lies_right(const gs::plan_view& p, const gs::node& s) {
 
 /// Layouts are legal: no axis twice, no open dims, no axis that cuts and is pending.
 constexpr bool is_legal(const gs::sharding& s) {
+  if (s.order && (s.partial || !s.used())) return false;
   std::uint32_t seen = s.partial;
   for (int d = 0; d < s.rank; ++d)
     for (int i = 0; i < s[d].size(); ++i) {
@@ -124,6 +136,20 @@ constexpr bool is_legal(const gs::sharding& s) {
       seen |= 1u << s[d][i];
     }
   return s.open == 0;
+}
+
+/// A reshape of a dim that its first axes cut into single rows: the others cut the rows, before and after.
+constexpr bool keeps_rows(const gs::plan_view& p, const gs::node& s) {
+  if (s.kind != op::reshape || (s.attr.integer[1] != 1 && s.attr.integer[1] != -1)) return false;
+  const bool merges = s.attr.integer[1] == 1;
+  const gs::sharding &apart = p.at(merges ? s.input(0) : s.output()).layout, &whole = p.at(merges ? s.output() : s.input(0)).layout;
+  const int at = s.attr.integer[0];
+  gs::sharding joined = whole;
+  joined[at] = apart[at];
+  for (int i = 0; i < apart[at + 1].size(); ++i) joined[at].push_back(apart[at + 1][i]);
+  for (int d = 0; d < whole.rank; ++d)
+    if (d != at) joined[d] = apart[d + (d > at)];
+  return joined == whole && !whole.partial && !apart.partial;
 }
 
 constexpr bool is_sound(const gs::plan_view& p) {
@@ -149,7 +175,7 @@ constexpr bool is_sound(const gs::plan_view& p) {
       made[std::size_t(s.output(o))] = 1;
     }
     const bool moves = (gs::traits(s.kind).collective && s.kind != op::looped_einsum) || s.kind == op::slice;
-    if (s.kind != op::annotate && !(moves ? moves_right(p, s) : lies_right(p, s))) return false;
+    if (s.kind != op::annotate && !(moves ? moves_right(p, s) : lies_right(p, s) || keeps_rows(p, s))) return false;
   }
   for (const gs::port& q : p.outputs)
     if (!can_be_read(q.value)) return false;
@@ -162,14 +188,21 @@ constexpr bool is_sound(const gs::plan_view& p) {
 
 /// Nothing is sent twice: what was moved once is there for all.
 constexpr bool sends_once(const gs::plan_view& p) {
-  for (std::size_t i = 0; i < p.steps.size(); ++i) {
-    const gs::node& a = p.steps[i];
-    for (std::size_t j = 0; gs::traits(a.kind).collective && j < i; ++j)
-      if (p.steps[j].kind == a.kind && p.steps[j].input(0) == a.input(0) &&
-          p.steps[j].attr.integer == a.attr.integer &&
-          p.at(p.steps[j].output()).layout.same_layout(p.at(a.output()).layout) && p.at(p.steps[j].output()).windows == p.at(a.output()).windows)
+  struct sent {
+    const gs::node* step;
+    std::int32_t from, to;
+  };
+  std::vector<sent> all;
+  for (const gs::node& s : p.steps)
+    for (int i = 0; gs::traits(s.kind).collective && i < s.outputs; ++i) all.push_back({&s, s.input(i), s.output(i)});
+  for (const sent& a : all)
+    for (const sent& b : all) {
+      if (&a == &b) break;
+      const gs::value &x = p.at(a.to), &y = p.at(b.to);
+      if (a.step->kind == b.step->kind && a.from == b.from && a.step->attr.integer == b.step->attr.integer && x.layout.same_layout(y.layout) &&
+          x.windows == y.windows)
         return false;
-  }
+    }
   return true;
 }
 

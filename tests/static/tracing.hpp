@@ -33,7 +33,7 @@ constexpr gs::symbol input(gs::builder& b, std::string_view letters, gs::spec<En
   return s;
 }
 
-/// The letters of a tensor's dims; '*' for a product, '#' for a number, 'C' for a capacity.
+/// The letters of a tensor's dims; '*' for a product, '#' for a number, 'C' for a capacity or a part, '+' for a sum, '?' for a number of blocks.
 constexpr bool has_dims(gs::symbol s, std::string_view letters) {
   if (s.id < 0 || s.rank() != int(letters.size())) return false;
   for (int d = 0; d < s.rank(); ++d) {
@@ -42,6 +42,8 @@ constexpr bool has_dims(gs::symbol s, std::string_view letters) {
     if (whole.what == gs::dim::kind::product) letter = '*';
     if (whole.what == gs::dim::kind::fixed) letter = '#';
     if (whole.what == gs::dim::kind::ratio) letter = 'C';
+    if (whole.what == gs::dim::kind::linear) letter = '+';
+    if (whole.what == gs::dim::kind::blocks) letter = '?';
     if (letter != letters[std::size_t(d)]) return false;
   }
   return true;
@@ -70,6 +72,12 @@ constexpr bool holds(F f) {
 
 constexpr bool reads(const gs::short_list& l, std::initializer_list<int> values) {
   int i = 0;
+  for (int v : values)
+    if (i >= l.size() || l[i++] != v) return false;
+  return i == l.size();
+}
+constexpr bool same(const gs::list<int>& l, std::initializer_list<int> values) {
+  std::size_t i = 0;
   for (int v : values)
     if (i >= l.size() || l[i++] != v) return false;
   return i == l.size();

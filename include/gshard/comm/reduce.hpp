@@ -153,7 +153,8 @@ void reducer::all_reduce_by_blocks(reduction what, backend& b, std::uint32_t axe
   gather_.clear();
   for (std::size_t i = 0; i < data.size(); ++i) {
     auto* bytes = reinterpret_cast<std::byte*>(data[i]);
-    gather_.push_back({bytes + own_offset(i), row(send_bytes_, i, p)[member(b, axes, i)], bytes, row(send_bytes_, i, p), row(send_offset_, i, p)});
+    gather_.push_back({bytes + own_offset(i), row(send_bytes_, i, p)[member(b, axes, i)], bytes,
+                       row(send_bytes_, i, p), row(send_offset_, i, p)});
   }
   b.all_gather(axes, gather_);
 }

@@ -19,19 +19,28 @@
 
 namespace gshard { inline namespace v0 { namespace detail {
 
-/// A communication step (or slice) of a plan, bound to memory. The layouts of operand and result say what goes where: to every
-/// device of the group that part of its new shard which this one holds. Parts that are not contiguous are packed before and
+/// A tensor before and after a step.
+struct moved_tensor {
+  bound_value in, out;
+};
+
+/// A communication step (or slice) of a plan, bound to memory. The layouts of operands and results say what goes where: to every
+/// device of the group those parts of its new shards which this one holds. Parts that are not contiguous are packed before and
 /// unpacked after the backend moves them.
 class collective_step {
  public:
-  /// axes: on the cluster.
-  collective_step(op kind, const any_cluster& on, std::uint32_t axes, const bound_value& in, const bound_value& out, std::shared_ptr<reducer> sums)
-      : kind_(kind), on_(on), axes_(axes), in_(in), out_(out), sums_(std::move(sums)), parts_(on.devices().size()) {
+  /// axes: on the cluster. Elements of all tensors have one size.
+  collective_step(op kind, const any_cluster& on, std::uint32_t axes, std::vector<moved_tensor> tensors, std::shared_ptr<reducer> sums)
+      : kind_(kind), on_(on), axes_(axes), tensors_(std::move(tensors)), sums_(std::move(sums)), parts_(on.devices().size()) {
     if (!runs(kind)) throw error("executor: a plan step of kind " + std::string(name(kind)) + " cannot be run");
-    const kernel::placement first = place_of(in_, 0);  // no shard is larger than the first
-    most_ = kernel::element_count(first.rank, first.extent);
+    bool reads = false;
+    for (const moved_tensor& t : tensors_) {
+      const kernel::placement first = place_of(t.in, 0);  // no shard is larger than the first
+      most_ += kernel::element_count(first.rank, first.extent);
+      reads = reads || !t.in.windows.empty() || !t.out.windows.empty() || !t.in.positions.empty() || !t.out.positions.empty();
+    }
     for (std::size_t i = 0; i < parts_.size(); ++i) prepare(i);
-    stays_ = kind == op::slice || (!(in_.windows.empty() && out_.windows.empty()) && nothing_moves());
+    stays_ = kind == op::slice || (reads && nothing_moves());
   }
 
   void operator()() {
@@ -51,13 +60,14 @@ class collective_step {
 
  private:
   struct piece {
+    std::size_t tensor = 0;
     kernel::placement from, to;  // in the whole tensor, as sender and receiver count; they differ where a window wraps
     std::int64_t elements = 0, offset = 0;
   };
   using pieces = std::vector<std::vector<piece>>;  // per member of the group
   struct part {
     pieces send, recv;
-    std::vector<piece> own;  // what the device has of its new shard
+    std::vector<piece> own;  // what the device has of its new shards
     std::vector<std::int64_t> send_bytes, send_offset, recv_bytes, recv_offset, send_elements;
     buffer packed_in, packed_out;
   };
@@ -65,13 +75,19 @@ class collective_step {
   op kind_;
   any_cluster on_;
   std::uint32_t axes_;
-  bound_value in_, out_;
+  std::vector<moved_tensor> tensors_;
   std::shared_ptr<reducer> sums_;
   std::vector<part> parts_;
-  std::int64_t most_ = 0;  // elements of the largest shard on the mesh
+  std::int64_t most_ = 0;  // elements of the largest shards on the mesh
   bool stays_ = false;     // nothing moves between devices of the mesh: all processes find the same, and none calls the backend
 
-  std::int64_t width() const { return size_of(in_.type); }
+  std::int64_t width() const { return size_of(tensors_[0].in.type); }
+  bool is_alone() const { return tensors_.size() == 1; }
+  std::int64_t bytes_in(std::size_t i) const {
+    std::int64_t bytes = 0;
+    for (const moved_tensor& t : tensors_) bytes += t.in.bytes(i);
+    return bytes;
+  }
   template <class F>
   void each(F f) {
     for (std::size_t i = 0; i < parts_.size(); ++i) f(i);
@@ -79,10 +95,10 @@ class collective_step {
 
   kernel::placement place_of(const bound_value& v, int device) const { return place(v, on_.on().extents(), device); }
 
-  /// What two shards of one tensor have in common: one piece, or none, and for every dim in which `to` goes on at the start of the
+  /// What two shards of a tensor have in common: one piece, or none, and for every dim in which `to` goes on at the start of the
   /// tensor, as many again.
-  std::vector<piece> common(const kernel::placement& from, const kernel::placement& to) const {
-    std::vector<piece> found{{from, to, 1, 0}};
+  static std::vector<piece> common(std::size_t tensor, const kernel::placement& from, const kernel::placement& to) {
+    std::vector<piece> found{{tensor, from, to, 1, 0}};
     for (std::size_t d = 0; d < std::size_t(from.rank); ++d) {
       std::vector<piece> next;
       for (const piece& p : found)
@@ -114,8 +130,7 @@ class collective_step {
     for (int device = 0; device < device_count(mesh); ++device) {
       const device_group group(mesh, axes_, device);
       bool moves = false;
-      if (group.member() == 0)
-        for_each_origin(places_of(in_, group), places_of(out_, group), [&](std::size_t from, std::size_t to, const auto&) { moves = moves || from != to; });
+      if (group.member() == 0) for_each_origin(group, [&](std::size_t from, std::size_t to, const auto&) { moves = moves || from != to; });
       if (moves) return false;
     }
     return true;
@@ -123,34 +138,50 @@ class collective_step {
 
   void prepare(std::size_t i) {
     part& p = parts_[i];
-    if (kind_ == op::slice) p.own = common(in_.places[i], out_.places[i]);
-    if (kind_ == op::slice || kind_ == op::all_reduce) return;
+    const auto add = [](std::vector<piece>& to, const std::vector<piece>& more) { to.insert(to.end(), more.begin(), more.end()); };
+    if (kind_ == op::slice)
+      for (std::size_t t = 0; t < tensors_.size(); ++t) add(p.own, common(t, tensors_[t].in.places[i], tensors_[t].out.places[i]));
+    if (kind_ == op::slice) return;
+    if (kind_ == op::all_reduce || kind_ == op::all_gather) p.packed_in = buffer(is_alone() ? 0 : bytes_in(i));
+    if (kind_ == op::all_reduce) return;
     const device_group group(on_.on().extents(), axes_, on_.devices()[i]);
     const auto members = std::size_t(group.size()), me = std::size_t(group.member());
-    const std::vector<kernel::placement> before = places_of(in_, group), after = places_of(out_, group);
     p.send.resize(members);
     if (kind_ == op::reduce_scatter) {
-      for (std::size_t m = 0; m < members; ++m) p.send[m] = common(before[me], after[m]);
+      for (std::size_t t = 0; t < tensors_.size(); ++t)
+        for (std::size_t m = 0; m < members; ++m)
+          add(p.send[m], common(t, tensors_[t].in.places[i], place_of(tensors_[t].out, group.device(int(m)))));
     } else {
       p.recv.resize(members);
-      for_each_origin(before, after, [&](std::size_t from, std::size_t to, const std::vector<piece>& both) {
-        if (from == me) p.send[to] = both;
-        if (to == me) p.recv[from] = both;
-        if (from == me && to == me) p.own = both;
+      for_each_origin(group, [&](std::size_t from, std::size_t to, const std::vector<piece>& both) {
+        if (from == me) add(p.send[to], both);
+        if (to == me) add(p.recv[from], both);
+        if (from == me && to == me) add(p.own, both);
       });
       chain(p.recv, p.recv_bytes, p.recv_offset);
       p.packed_out = buffer(p.recv_offset.back() + p.recv_bytes.back());
     }
     if (kind_ == op::all_gather) return;
     chain(p.send, p.send_bytes, p.send_offset);
+    if (kind_ == op::reduce_scatter) {
+      p.own = p.send[me];
+      for (piece& b : p.own) b.offset -= p.send_offset[me];
+      p.packed_out = buffer(is_alone() ? 0 : p.send_bytes[me]);
+    }
     for (const std::int64_t bytes : p.send_bytes) p.send_elements.push_back(bytes / width());
     p.packed_in = buffer(p.send_offset.back() + p.send_bytes.back());
   }
 
-  /// Calls f(from, to, pieces) where member `to` gets what the shards before and after have in common from member `from`. Where several
-  /// members hold the same shard, one that needs it takes its own, and the others take turns.
+  /// Calls f(from, to, pieces) where member `to` gets what its shard after has in common with the one before of member `from`, tensor by
+  /// tensor. Where several members hold the same shard, one that needs it takes its own, and the others take turns.
   template <class F>
-  void for_each_origin(const std::vector<kernel::placement>& before, const std::vector<kernel::placement>& after, F f) const {
+  void for_each_origin(const device_group& group, F f) const {
+    for (std::size_t t = 0; t < tensors_.size(); ++t)
+      for_each_origin(t, places_of(tensors_[t].in, group), places_of(tensors_[t].out, group), f);
+  }
+  template <class F>
+  static void for_each_origin(std::size_t tensor, const std::vector<kernel::placement>& before,
+                              const std::vector<kernel::placement>& after, F f) {
     std::vector<char> counted(before.size(), 0);
     for (std::size_t first = 0; first < before.size(); ++first) {
       if (counted[first]) continue;
@@ -162,7 +193,7 @@ class collective_step {
         }
       std::size_t turn = 0;
       for (std::size_t to = 0; to < after.size(); ++to) {
-        const std::vector<piece> both = common(before[first], after[to]);
+        const std::vector<piece> both = common(tensor, before[first], after[to]);
         if (both.empty()) continue;
         if (equal(before[to], before[first])) f(to, to, both);
         else f(holders[turn++ % holders.size()], to, both);
@@ -200,27 +231,42 @@ class collective_step {
   }
 
   void copy_own(std::size_t i) {
-    for (const piece& b : parts_[i].own)
-      kernel::copy_block(in_.data[i] + inside(in_.places[i], b.from), kernel::row_major_strides(b.from.rank, in_.places[i].extent),
-                         out_.data[i] + inside(out_.places[i], b.to), kernel::row_major_strides(b.to.rank, out_.places[i].extent), b.to.extent,
+    for (const piece& b : parts_[i].own) {
+      const auto& [in, out] = tensors_[b.tensor];
+      kernel::copy_block(in.data[i] + inside(in.places[i], b.from), kernel::row_major_strides(b.from.rank, in.places[i].extent),
+                         out.data[i] + inside(out.places[i], b.to), kernel::row_major_strides(b.to.rank, out.places[i].extent), b.to.extent,
                          b.to.rank, width());
+    }
   }
   void pack_all(std::size_t i) {
     part& p = parts_[i];
     for (const auto& to : p.send)
-      for (const piece& b : to) pack(in_.data[i], in_.places[i], p.packed_in.data() + b.offset, b.from);
+      for (const piece& b : to) pack(tensors_[b.tensor].in.data[i], tensors_[b.tensor].in.places[i], p.packed_in.data() + b.offset, b.from);
   }
   void unpack_all(std::size_t i) {
-    part& p = parts_[i];
-    for (const auto& from : p.recv)
-      for (const piece& b : from) unpack(p.packed_out.data() + b.offset, b.to, out_.data[i], out_.places[i]);
+    for (const auto& from : parts_[i].recv) unpack_all(i, from);
+  }
+  void unpack_all(std::size_t i, const std::vector<piece>& from) {
+    for (const piece& b : from)
+      unpack(parts_[i].packed_out.data() + b.offset, b.to, tensors_[b.tensor].out.data[i],
+             tensors_[b.tensor].out.places[i]);
+  }
+  /// The shards of all operands, one after another.
+  const std::byte* in_one_row(std::size_t i) {
+    if (is_alone()) return tensors_[0].in.data[i];
+    std::byte* next = parts_[i].packed_in.data();
+    for (const moved_tensor& t : tensors_) {
+      if (t.in.bytes(i) > 0) std::memcpy(next, t.in.data[i], std::size_t(t.in.bytes(i)));
+      next += t.in.bytes(i);
+    }
+    return parts_[i].packed_in.data();
   }
 
   void all_gather() {
     std::vector<gather_part> parts;
     each([&](std::size_t i) {
       part& p = parts_[i];
-      parts.push_back({in_.data[i], in_.bytes(i), p.packed_out.data(), p.recv_bytes, p.recv_offset});
+      parts.push_back({in_one_row(i), bytes_in(i), p.packed_out.data(), p.recv_bytes, p.recv_offset});
     });
     on_.on().all_gather(axes_, parts);
     each([&](std::size_t i) { unpack_all(i); });
@@ -238,17 +284,27 @@ class collective_step {
   }
 
   void all_reduce() {
+    const auto row = [&](std::size_t i) { return is_alone() ? tensors_[0].out.data[i] : parts_[i].packed_in.data(); };
     each([&](std::size_t i) {
-      if (in_.bytes(i) > 0 && in_.data[i] != out_.data[i]) std::memcpy(out_.data[i], in_.data[i], std::size_t(in_.bytes(i)));
+      const std::byte* const from = in_one_row(i);
+      if (bytes_in(i) > 0 && from != row(i)) std::memcpy(row(i), from, std::size_t(bytes_in(i)));
     });
     with_element([&]<class T>(T*) {
       std::vector<T*> data;
       std::vector<std::int64_t> n;
       each([&](std::size_t i) {
-        data.push_back(out_.as<T>(i));
-        n.push_back(out_.elements(i));
+        data.push_back(reinterpret_cast<T*>(row(i)));
+        n.push_back(bytes_in(i) / width());
       });
-      sums_->all_reduce<T>(in_.layout.pending, on_.on(), axes_, data, n, most_);
+      sums_->all_reduce<T>(tensors_[0].in.layout.pending, on_.on(), axes_, data, n, most_);
+    });
+    if (is_alone()) return;
+    each([&](std::size_t i) {
+      const std::byte* next = row(i);
+      for (const moved_tensor& t : tensors_) {
+        if (t.out.bytes(i) > 0) std::memcpy(t.out.data[i], next, std::size_t(t.out.bytes(i)));
+        next += t.out.bytes(i);
+      }
     });
   }
 
@@ -260,16 +316,17 @@ class collective_step {
       std::vector<std::span<const std::int64_t>> counts;
       each([&](std::size_t i) {
         data.push_back(reinterpret_cast<const T*>(parts_[i].packed_in.data()));
-        result.push_back(out_.as<T>(i));
+        result.push_back(reinterpret_cast<T*>(is_alone() ? tensors_[0].out.data[i] : parts_[i].packed_out.data()));
         counts.push_back(parts_[i].send_elements);
       });
-      sums_->reduce_scatter<T>(in_.layout.pending, on_.on(), axes_, data, counts, result);
+      sums_->reduce_scatter<T>(tensors_[0].in.layout.pending, on_.on(), axes_, data, counts, result);
     });
+    if (!is_alone()) each([&](std::size_t i) { unpack_all(i, parts_[i].own); });
   }
 
   template <class F>
   void with_element(F f) const {
-    switch (in_.type) {
+    switch (tensors_[0].in.type) {
       case dtype::f32: return f(static_cast<float*>(nullptr));
       case dtype::f64: return f(static_cast<double*>(nullptr));
       case dtype::i32: return f(static_cast<std::int32_t*>(nullptr));

@@ -86,6 +86,7 @@ class executable {
       if (!given.on().same_as(run_->on())) throw error("program: input " + std::to_string(I) + " lies on another cluster");
       if (!std::equal(given.extents().begin(), given.extents().end(), to.extents.begin(), to.extents.end()))
         throw error(text_of_mismatch(I, given.extents()));
+      check_places(given, to);
       for (std::size_t d = 0; d < to.data.size(); ++d)
         if (to.bytes(d) > 0) std::memcpy(to.data[d], given.local_shard(d).data, std::size_t(to.bytes(d)));
     } else if constexpr (!detail::is_global_data<Given, Input>) {
@@ -101,6 +102,13 @@ class executable {
       for (std::size_t d = 0; d < to.data.size(); ++d) detail::copy_shard_of(whole.data(), to.template as<T>(d), to.places[d]);
     }
     if constexpr (sizeof...(Rest) > 0) write<I + 1>(rest...);
+  }
+  /// An order of devices is one of a mesh: that of the program and that of the cluster must be the same.
+  template <class Tensor>
+  static void check_places(const Tensor& t, const detail::bound_value& v) {
+    for (std::size_t d = 0; d < v.places.size(); ++d)
+      if (const kernel::placement& at = t.local_shard(d).at; at.offset != v.places[d].offset || at.extent != v.places[d].extent)
+        throw error("program: a tensor in an order of the devices of the cluster's mesh, which is not the program's");
   }
   std::string text_of_mismatch(std::size_t i, std::span<const std::int64_t> given) const {
     const auto list = [](std::span<const std::int64_t> e) {
@@ -122,6 +130,7 @@ class executable {
     using Spec = detail::spec_of<typename Program::mesh, detail::output_layout<Program, I>>;
     const detail::bound_value& from = run_->output(I);
     tensor<T, Spec> t(run_->on(), from.extents);
+    check_places(t, from);
     for (std::size_t d = 0; d < from.data.size(); ++d)
       if (from.bytes(d) > 0) std::memcpy(t.local_shard(d).data, from.data[d], std::size_t(from.bytes(d)));
     return t;

@@ -218,8 +218,9 @@ class executor {
   void check_mesh() const {
     for (int a = 0; a < plan_.mesh.rank(); ++a)
       if (const int planned = plan_.mesh.static_extent(a); planned != dynamic && planned != sizes_.axis(a))
-        throw error("program: axis \"" + std::string(plan_.mesh.name(a)) + "\" has extent " + std::to_string(planned) + " in the program and " +
-                    std::to_string(sizes_.axis(a)) + " here");
+        throw error("program: axis \"" + std::string(plan_.mesh.name(a)) + "\" has extent " +
+                    std::to_string(planned) + " in the program and " + std::to_string(sizes_.axis(a)) +
+                    " here");
   }
   void check_extents(const dims& bound) const {
     if (bound.twice) throw error(std::string("program: dim '") + bound.twice + "' is given two extents");
@@ -248,7 +249,8 @@ class executor {
     all.agree(0, {}, problem_);
     all.agree(plan_fingerprint(), "the plan of a program");
     all.agree(store_.seed(), "the seed of a program's parameters");
-    for (std::size_t i = 0; i < plan_.dims.size(); ++i) all.agree(std::uint64_t(sizes_.dim(int(i))), "the extent of " + text_of(plan_.dims[i]));
+    for (std::size_t i = 0; i < plan_.dims.size(); ++i)
+      all.agree(std::uint64_t(sizes_.dim(int(i))), "the extent of " + text_of(plan_.dims[i]));
   }
   std::uint64_t plan_fingerprint() const {
     fnv1a<std::uint64_t> h;
@@ -269,17 +271,35 @@ class executor {
     for (const window& w : plan_.windows)
       mix(w.over, w.stride_dim, w.low_dim, w.taps_dim, w.plus_low, w.wrap, w.stride, w.low, w.step, w.dilation);
     for (const gshard::value& v : plan_.values) {
-      mix(v.type, v.layout.partial, v.layout.pending);
+      mix(v.type, v.layout.partial, v.layout.pending, v.layout.order);
       mix_list(v.dims);
       mix_list(v.windows);
       for (int d = 0; d < v.rank(); ++d) mix_list(v.layout[d]);
     }
+    for (const int device : plan_.orders) mix(device);
     for (const parameter& p : plan_.parameters) mix(p.value, p.updated, fnv1a<std::uint64_t>().add(p.name.view()).value());
     for (const port& p : plan_.inputs) mix(p.value);
     for (const port& p : plan_.outputs) mix(p.value);
     return h.value();
   }
 
+  /// Where the cluster's devices stand in an order of the plan's: along axes that the plan does not have, all stand where they are.
+  std::vector<int> positions_in(int order) const {
+    const std::span<const int> mesh = on_.on().extents();
+    const device_orders orders{plan_.orders, int(sizes_.devices(sizes_.known_axes))};
+    std::vector<int> positions;
+    for (int device = 0; device < device_count(mesh); ++device) {
+      auto at = coordinates_of(mesh, device);
+      int planned = 0;
+      for (int a = 0; a < plan_.mesh.rank(); ++a) planned = planned * sizes_.axis(a) + at[std::size_t(axes_[a])];
+      int position = orders.position(order, planned);
+      for (int a = plan_.mesh.rank(); a-- > 0; position /= sizes_.axis(a)) at[std::size_t(axes_[a])] = position % sizes_.axis(a);
+      int there = 0;
+      for (std::size_t a = 0; a < mesh.size(); ++a) there = there * mesh[a] + at[a];
+      positions.push_back(there);
+    }
+    return positions;
+  }
   void bind_values(std::vector<std::string>& made) {
     const std::size_t devices = on_.devices().size();
     std::vector<std::int64_t> bytes;
@@ -291,8 +311,9 @@ class executor {
       detail::bytes_of(b.extents, size_of(v.type), "program");
       for (int d = 0; d < v.windows.size(); ++d) {
         const window& w = plan_.windows[std::size_t(v.windows[d])];
-        b.windows.push_back(v.windows[d] ? detail::dim_window{sizes_.dim(w.over), w.bind(sizes_)} : detail::dim_window{});
+        b.windows.push_back(v.windows[d] ? detail::held_window{sizes_.dim(w.over), w.bind(sizes_)} : detail::held_window{});
       }
+      if (v.layout.order) b.positions = positions_in(v.layout.order);
       for (int device : on_.devices()) b.places.push_back(detail::place(b, on_.on().extents(), device));
       b.data.assign(devices, nullptr);
       std::int64_t largest = 0;
@@ -329,8 +350,10 @@ class executor {
       if (is_of_loop(step.kind) && step.kind != op::carry) continue;
       const bool loops = step.kind == op::looped_einsum;
       if ((traits(step.kind).collective && !loops) || step.kind == op::slice) {
-        auto c = std::make_shared<detail::collective_step>(step.kind, on_, axes_.mask(std::uint32_t(step.attr.integer[0])), value(step.input(0)),
-                                                           value(step.output(0)), sums);
+        std::vector<detail::moved_tensor> tensors;
+        for (int i = 0; i < step.inputs; ++i) tensors.push_back({value(step.input(i)), value(step.output(i))});
+        auto c = std::make_shared<detail::collective_step>(
+            step.kind, on_, axes_.mask(std::uint32_t(step.attr.integer[0])), std::move(tensors), sums);
         actions.push_back([c](const run_context&) { (*c)(); });
         continue;
       }

@@ -42,7 +42,8 @@ using action = std::function<void(const run_context&)>;
 
 /// True for the steps that may throw on one device alone: those that read ids, and the user's functions of shards.
 constexpr bool may_fail(op kind) {
-  return kind == op::per_shard || kind == op::gather || kind == op::scatter_add || kind == op::cross_entropy || kind == op::cross_entropy_grad;
+  return kind == op::per_shard || kind == op::gather || kind == op::scatter_add ||
+         kind == op::cross_entropy || kind == op::cross_entropy_grad;
 }
 
 inline kernel::precision precision_of(const node& einsum) {
@@ -128,13 +129,15 @@ class local_step {
       };
     else if constexpr (Kind == op::strided_slice || Kind == op::pad || Kind == op::reverse || Kind == op::roll) return bind_moved();
     else if constexpr (Kind == op::concat)
-      return [=, x = in_array(), y = out(0), to = out_value(0).places[device_], from = in_places(), w = concat_windows()](const run_context&) {
+      return [=, x = in_array(), y = out(0), to = out_value(0).places[device_], from = in_places(),
+              w = concat_windows()](const run_context&) {
         for (std::size_t i = 0; i < from.size(); ++i) kernel::move_window_into<T>(x[i], from[i], y, to, w[i]);
       };
     else if constexpr (Kind == op::convolution) return bind_convolution();
     else if constexpr (Kind == op::pool)
-      return [what = reduction(n_.attr.integer[0]), x = in(0), from = in_value(0).places[device_], y = out(0), tap = out<std::int32_t>(1),
-              to = out_value(0).places[device_], w = windows_of(0)](const run_context&) { kernel::pool<T>(what, x, from, y, tap, to, w); };
+      return [what = reduction(n_.attr.integer[0]), x = in(0), from = in_value(0).places[device_], y = out(0),
+              tap = out<std::int32_t>(1), to = out_value(0).places[device_],
+              w = bound_windows(0)](const run_context&) { kernel::pool<T>(what, x, from, y, tap, to, w); };
     else if constexpr (Kind == op::pool_grad)
       return [tap = in<std::int32_t>(0), dy = in(1), from = in_value(1).places[device_], dx = out(0), to = out_value(0).places[device_],
               w = inverse_windows()](const run_context&) { kernel::pool_grad<T>(tap, dy, from, dx, to, w); };
@@ -151,10 +154,13 @@ class local_step {
     else if constexpr (Kind == op::top2_gating) return bind_gating();
     else if constexpr (Kind == op::top2_gating_grad) return bind_gating_grad();
     else if constexpr (Kind == op::one_hot)
-      return [slot = in<std::int32_t>(0), weight = n_.inputs > 1 ? in(1) : nullptr, y = out(0), r = routing(out_value(0), n_.loops.out[0], in_value(0))](
-                 const run_context&) { kernel::one_hot<T>(slot, weight, y, r.sizes, r.first_expert, r.experts); };
+      return [slot = in<std::int32_t>(0), weight = n_.inputs > 1 ? in(1) : nullptr, y = out(0),
+              r = routing(out_value(0), n_.loops.out[0], in_value(0))](const run_context&) {
+        kernel::one_hot<T>(slot, weight, y, r.sizes, r.first_expert, r.experts);
+      };
     else if constexpr (Kind == op::one_hot_grad)
-      return [d = in(0), slot = in<std::int32_t>(1), dweight = out(0), r = routing(in_value(0), n_.loops.in[0], in_value(1))](const run_context&) {
+      return [d = in(0), slot = in<std::int32_t>(1), dweight = out(0),
+              r = routing(in_value(0), n_.loops.in[0], in_value(1))](const run_context&) {
         kernel::one_hot_grad<T>(slot, d, dweight, r.sizes, r.first_expert, r.experts);
       };
     else if constexpr (Kind == op::dispatch)
@@ -262,13 +268,15 @@ class local_step {
   }
   action bind_reduce() const {
     const auto a = dims_of(in_value(0), n_.loops.in[0]), y = dims_of(out_value(0), n_.loops.out[0]);
-    return [r = kernel::reduction_kernel<T>(reduction(n_.attr.integer[0]), a, y), x = in(0), to = out(0)](const run_context&) { r.run(x, to); };
+    return [r = kernel::reduction_kernel<T>(reduction(n_.attr.integer[0]), a, y), x = in(0),
+            to = out(0)](const run_context&) { r.run(x, to); };
   }
   action bind_argmax() const {
     const auto a = dims_of(in_value(0), n_.loops.in[0]), m = dims_of(in_value(1), n_.loops.in[1]);
     const int along = n_.attr.integer[0];
-    return [k = kernel::first_equal<T>(a, m, n_.loops.in[0][along], in_value(0).places[device_].offset[std::size_t(along)]), x = in(0), best = in(1),
-            y = out<std::int32_t>(0)](const run_context&) { k.run(x, best, y); };
+    return [k = kernel::first_equal<T>(a, m, n_.loops.in[0][along],
+                                       in_value(0).places[device_].offset[std::size_t(along)]),
+            x = in(0), best = in(1), y = out<std::int32_t>(0)](const run_context&) { k.run(x, best, y); };
   }
   action bind_top_k() const {
     const auto l = line(in_value(0), n_.attr.integer[0]);
@@ -281,15 +289,15 @@ class local_step {
     };
   }
   /// The windows of a node by the dims of an operand, {} for dims that are read as they are.
-  kernel::window_array windows_of(int operand) const {
+  kernel::window_array bound_windows(int operand) const {
     kernel::window_array w{};
     for (int d = 0; d < in_value(operand).rank(); ++d)
-      if (const int row = window_of(n_, operand, d)) w[std::size_t(d)] = plan_.windows[std::size_t(row)].bind(sizes_);
+      if (const int row = window_row(n_, operand, d)) w[std::size_t(d)] = plan_.windows[std::size_t(row)].bind(sizes_);
     return w;
   }
   /// The windows that these are the inverses of.
   kernel::window_array inverse_windows() const {
-    kernel::window_array w = windows_of(0);
+    kernel::window_array w = bound_windows(0);
     for (bound_window& x : w) x = x.inverse();
     return w;
   }
@@ -307,11 +315,11 @@ class local_step {
     const bound_value& x = in_value(0);
     a.at = x.places[device_];
     a.indices = a.at;
-    a.windows = windows_of(0);
+    a.windows = bound_windows(0);
     for (int d = 0; d < x.rank(); ++d) {
       const auto at = std::size_t(d);
       a.factor[at] = n_.loops.in[0][d];
-      if (window_of(n_, 0, d) == 0) continue;
+      if (window_row(n_, 0, d) == 0) continue;
       a.tap_factor[at] = n_.attr.dims[d] - 1;
       if (const int tap = tap_factor(n_, 0, d); tap >= 0) {
         const interval taps = block_of_factor(tap);
@@ -325,9 +333,8 @@ class local_step {
     const auto y = dims_of(out_value(0), n_.loops.out[0]);
     if (n_.inputs == 1)
       return [c = kernel::convolution<T>(a, y), from = in(0), to = out(0)](const run_context&) { c.run(from, to); };
-    return [c = kernel::convolution<T>(a, dims_of(in_value(1), n_.loops.in[1]), y), from = in(0), w = in(1), to = out(0)](const run_context&) {
-      c.run(from, w, to);
-    };
+    return [c = kernel::convolution<T>(a, dims_of(in_value(1), n_.loops.in[1]), y), from = in(0), w = in(1),
+            to = out(0)](const run_context&) { c.run(from, w, to); };
   }
   static shard_place place_of(const kernel::placement& p) { return {p.rank, p.extent, p.offset, p.global}; }
   action bind_per_shard() const {
@@ -343,15 +350,19 @@ class local_step {
     return [=, y = out(0), y_at = place_of(out_value(0).places[device_])](const run_context&) { f(x.data(), at.data(), y, y_at); };
   }
   action bind_moved() const {
-    const kernel::window_array w = windows_of(0);
+    const kernel::window_array w = bound_windows(0);
     const bound_value &x = in_value(0), &y = out_value(0);
     for (int d = 0; d < x.rank() && n_.attr.integer[0]; ++d) {
       const auto at = std::size_t(d);
+      if (y.extents[at] > 0 && w[at].position(0) < 0)
+        throw error("slice: index " + std::to_string(w[at].position(0)) + " is before the first of dim " + std::to_string(d));
       if (y.extents[at] > 0 && w[at].position(y.extents[at] - 1) >= x.extents[at])
-        throw error("slice: index " + std::to_string(w[at].position(y.extents[at] - 1)) + " is beyond the extent " + std::to_string(x.extents[at]) +
-                    " of dim " + std::to_string(d));
+        throw error("slice: index " + std::to_string(w[at].position(y.extents[at] - 1)) +
+                    " is beyond the extent " + std::to_string(x.extents[at]) + " of dim " +
+                    std::to_string(d));
     }
-    return [from = in(0), from_at = x.places[device_], to = out(0), to_at = y.places[device_], w, fill = T(n_.attr.number[0])](const run_context&) {
+    return [from = in(0), from_at = x.places[device_], to = out(0), to_at = y.places[device_], w,
+            fill = T(n_.attr.number[0])](const run_context&) {
       kernel::move_window<T>(from, from_at, to, to_at, w, fill);
     };
   }
@@ -367,7 +378,7 @@ class local_step {
   }
   std::vector<kernel::window_array> concat_windows() const {
     std::vector<kernel::window_array> w;
-    for (int i = 0; i < n_.inputs; ++i) w.push_back(windows_of(i));
+    for (int i = 0; i < n_.inputs; ++i) w.push_back(bound_windows(i));
     return w;
   }
   /// Nothing is done: the elements stay in their order.
@@ -375,9 +386,25 @@ class local_step {
     std::int64_t before = 1, after = 1;
     for (const std::int64_t e : in_value(0).extents) before *= e;
     for (const std::int64_t e : out_value(0).extents) after *= e;
+    if (before != after) check_shards();
     if (before != after)
       throw error("reshape: a tensor of " + std::to_string(before) + " elements cannot have dims of " + std::to_string(after));
     return {};
+  }
+  /// Where a dim is taken apart into the shards of its devices: says that they do not divide it.
+  void check_shards() const {
+    const int at = n_.attr.integer[0];
+    const bool merges = n_.attr.integer[1] > 0;
+    const dim_list &apart = plan_.at(merges ? n_.input(0) : n_.output()).dims, &whole = plan_.at(merges ? n_.output() : n_.input(0)).dims;
+    const dim& devices = plan_.dims[std::size_t(apart[at])];
+    if (devices.what != dim::kind::blocks) return;
+    std::string axes;
+    for (int a = 0; a < plan_.mesh.rank(); ++a)
+      if ((devices.first >> a) & 1u) axes += (axes.empty() ? "\"" : ", \"") + std::string(plan_.mesh.name(a)) + "\"";
+    const char letter = plan_.dims[std::size_t(whole[at])].letter;
+    throw error("per_shard: dim " + (letter ? std::string("'") + letter + "'" : std::to_string(at)) + " of extent " +
+                std::to_string(sizes_.dim(whole[at])) + " is not cut into equal shards by the " + std::to_string(sizes_.dim(apart[at])) +
+                " devices along " + axes);
   }
   action bind_cast() const {
     const std::int64_t count = out_value(0).elements(device_);
@@ -407,15 +434,19 @@ class local_step {
     return {gates.extent(device_, 0), gates.extent(device_, 1), gates.extent(device_, 2), sizes_.dim(n_.attr.dims[0])};
   }
   action bind_gating() const {
-    return [gates = in(0), mask = n_.inputs > 1 ? in(1) : nullptr, slot = out<std::int32_t>(0), weight = out(1), aux = out(2), load = out(3),
-            overflow = out(4), s = gating(), first = in_value(0).places[device_].offset[0], key = n_.attr.integer[0],
+    return [gates = in(0), mask = n_.inputs > 1 ? in(1) : nullptr, slot = out<std::int32_t>(0),
+            weight = out(1), aux = out(2), load = out(3), overflow = out(4), s = gating(),
+            first = in_value(0).places[device_].offset[0], key = n_.attr.integer[0],
             random = n_.attr.integer[1] == 0](const run_context& run) {
-      kernel::top2_gating<T>(gates, mask, slot, weight, aux, load, overflow, s, random, random_key{run.seed, run.step, std::uint32_t(key)}, first);
+      kernel::top2_gating<T>(gates, mask, slot, weight, aux, load, overflow, s, random,
+                             random_key{run.seed, run.step, std::uint32_t(key)}, first);
     };
   }
   action bind_gating_grad() const {
-    return [gates = in(0), slot = in<std::int32_t>(1), dweight = in(2), daux = in(3), mask = n_.inputs > 4 ? in(4) : nullptr, dgates = out(0),
-            s = gating()](const run_context&) { kernel::top2_gating_grad<T>(gates, mask, slot, dweight, daux, dgates, s); };
+    return [gates = in(0), slot = in<std::int32_t>(1), dweight = in(2), daux = in(3),
+            mask = n_.inputs > 4 ? in(4) : nullptr, dgates = out(0), s = gating()](const run_context&) {
+      kernel::top2_gating_grad<T>(gates, mask, slot, dweight, daux, dgates, s);
+    };
   }
   /// The expert side of a routing step, a tensor whose dims are group, expert, place and maybe model in some order.
   struct expert_side {

@@ -31,8 +31,13 @@ class looped_step {
  public:
   /// The mask in attr.integer[0] is one of the cluster's axes.
   looped_step(const node& step, const bound_plan& all)
-      : n_(step), on_(all.on), axes_(std::uint32_t(step.attr.integer[0])), sums_(sums_travel(step)), travels_(std::size_t(step.attr.integer[1])),
-        tensors_{&value(all, step.input(0)), &value(all, step.input(1)), &value(all, step.output())}, parts_(on_.devices().size()) {
+      : n_(step),
+        on_(all.on),
+        axes_(std::uint32_t(step.attr.integer[0])),
+        sums_(sums_travel(step)),
+        travels_(std::size_t(step.attr.integer[1])),
+        tensors_{&value(all, step.input(0)), &value(all, step.input(1)), &value(all, step.output())},
+        parts_(on_.devices().size()) {
     for (std::size_t i = 0; i < parts_.size(); ++i) prepare(i);
   }
 

@@ -37,12 +37,15 @@ std::vector<T> to_global(const parameter_store& store, std::string_view name) {
   const detail::bound_value& from = detail::parameter_of<T>(store, name);
   detail::bound_value to = from;
   to.layout = sharding::replicated(to.rank());
+  to.positions.clear();
   std::vector<buffer> room;
   for (std::size_t i = 0; i < to.places.size(); ++i) {
     to.places[i] = place(to.extents, to.layout, on.on().extents(), on.devices()[i]);
     to.data[i] = room.emplace_back(to.bytes(i)).data();
   }
-  detail::collective_step(op::all_gather, on, from.layout.used(), from, to, nullptr)();
+  // In an order of their own, any devices may hold copies of each other's shards.
+  if (from.positions.empty()) detail::collective_step(op::all_gather, on, from.layout.used(), {{from, to}}, nullptr)();
+  else detail::collective_step(op::all_to_all, on, (1u << on.on().extents().size()) - 1u, {{from, to}}, nullptr)();
   return {to.as<const T>(0), to.as<const T>(0) + to.elements(0)};
 }
 
@@ -56,7 +59,8 @@ void set_global(const parameter_store& store, std::string_view name, std::span<c
     std::int64_t n = 1;
     for (const std::int64_t e : to.extents) n *= e;
     if (std::int64_t(whole.size()) != n)
-      throw error("parameter \"" + std::string(name) + "\": " + std::to_string(whole.size()) + " elements for a tensor of " + std::to_string(n));
+      throw error("parameter \"" + std::string(name) + "\": " + std::to_string(whole.size()) +
+                  " elements for a tensor of " + std::to_string(n));
   });
   store.on().on().agree(fnv1a<std::uint64_t>().add(name).value(), "which parameter is written", problem);
   detail::bound_value& to = detail::parameter_of<T>(store, name);

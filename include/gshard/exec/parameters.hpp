@@ -56,7 +56,7 @@ class parameter_store {
     if (entry* known = find(name)) {
       if (known->value.extents != wanted.extents || known->value.type != wanted.type)
         throw error("parameter \"" + name + "\": another program on this store has it with other extents or another element type");
-      if (!known->value.layout.same_layout(wanted.layout))
+      if (!known->value.layout.same_layout(wanted.layout) || known->value.positions != wanted.positions)
         throw error("parameter \"" + name + "\": another program on this store has it in another layout; annotate it in both alike");
       return *known;
     }

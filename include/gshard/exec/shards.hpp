@@ -43,6 +43,7 @@ class axis_map {
     t.pending = s.pending;
     return t;
   }
+  int operator[](int axis) const { return to_[std::size_t(axis)]; }
   std::uint32_t mask(std::uint32_t axes) const {
     std::uint32_t m = 0;
     for (std::size_t a = 0; a < to_.size(); ++a)
@@ -55,7 +56,7 @@ class axis_map {
 };
 
 /// A dim of which a device holds what its block of another one, of extent `over`, reads.
-struct dim_window {
+struct held_window {
   std::int64_t over = -1;  // -1: it holds its own block
   bound_window reads;
 };
@@ -65,7 +66,8 @@ struct bound_value {
   dtype type = dtype::f32;
   std::vector<std::int64_t> extents;        // of the whole tensor
   sharding layout;                          // on the cluster's axes
-  std::vector<dim_window> windows;          // per dim, or none
+  std::vector<held_window> windows;          // per dim, or none
+  std::vector<int> positions;               // per device of the cluster: where it stands for this tensor; none: where it is
   std::vector<kernel::placement> places;    // per held device
   std::vector<std::byte*> data;             // per held device
 
@@ -83,14 +85,18 @@ struct bound_value {
     return n;
   }
   int rank() const { return int(extents.size()); }
+  int position(int device) const { return positions.empty() ? device : positions[std::size_t(device)]; }
 };
 
 /// The shard of a value that a device of the mesh holds.
 inline kernel::placement place(const bound_value& v, std::span<const int> mesh, int device) {
+  device = v.position(device);
   kernel::placement p = gshard::place(v.extents, v.layout, mesh, device);
   for (std::size_t d = 0; d < v.windows.size(); ++d) {
     if (v.windows[d].over < 0) continue;
-    const interval read = reach(v.windows[d].reads, block_of(v.windows[d].over, v.layout[int(d)], mesh, coordinates_of(mesh, device)), v.extents[d]);
+    const interval read = reach(
+        v.windows[d].reads, block_of(v.windows[d].over, v.layout[int(d)], mesh, coordinates_of(mesh, device)),
+        v.extents[d]);
     p.offset[d] = read.begin;
     p.extent[d] = read.size();
   }

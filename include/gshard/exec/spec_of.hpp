@@ -33,10 +33,16 @@ template <class Mesh, class Layout, int D, template <fixed_string...> class Entr
 constexpr auto entry_for(std::index_sequence<I...>) {
   return Entry<axis_word<Mesh, axes_of_entry(Layout::value, D)[int(I)]>...>{};
 }
+template <class Layout, std::size_t... I>
+constexpr auto devices_entry(std::index_sequence<I...>) {
+  return on_devices<Layout::order[I]...>{};
+}
 template <class Mesh, class Layout, int D>
 constexpr auto entry() {
   constexpr auto count = std::size_t(axes_of_entry(Layout::value, D).size());
-  if constexpr (D == int(Layout::value.rank)) return entry_for<Mesh, Layout, D, pending>(std::make_index_sequence<count>{});
+  if constexpr (D == int(Layout::value.rank) && Layout::value.order != 0)
+    return devices_entry<Layout>(std::make_index_sequence<Layout::order.size()>{});
+  else if constexpr (D == int(Layout::value.rank)) return entry_for<Mesh, Layout, D, pending>(std::make_index_sequence<count>{});
   else if constexpr (count == 0) return replicated{};
   else return entry_for<Mesh, Layout, D, shard>(std::make_index_sequence<count>{});
 }
@@ -48,19 +54,22 @@ struct make_spec<Mesh, Layout, std::index_sequence<D...>> {
   using type = spec<decltype(entry<Mesh, Layout, int(D)>())...>;
 };
 
-/// The partition spec that names the layout `Layout::value` on a mesh.
+/// The partition spec that names the layout `Layout::value` on a mesh; `Layout::order`: its devices, if in an order of their own.
 template <class Mesh, class Layout>
 using spec_of =
-    typename make_spec<Mesh, Layout, std::make_index_sequence<std::size_t(Layout::value.rank) + (Layout::value.partial ? 1 : 0)>>::type;
+    typename make_spec<Mesh, Layout,
+                       std::make_index_sequence<std::size_t(Layout::value.rank + (Layout::value.partial || Layout::value.order))>>::type;
 
+/// The layout of a value of a program.
+template <class Program, std::int32_t Value>
+struct layout_in {
+  static constexpr sharding value = Program::plan.at(Value).layout;
+  static constexpr list_view<int> order = Program::plan.order_of(value);
+};
 /// The layouts of a program's inputs and outputs.
 template <class Program, std::size_t I>
-struct input_layout {
-  static constexpr sharding value = Program::plan.at(Program::plan.inputs[I].value).layout;
-};
+using input_layout = layout_in<Program, Program::plan.inputs[I].value>;
 template <class Program, std::size_t I>
-struct output_layout {
-  static constexpr sharding value = Program::plan.at(Program::plan.outputs[I].value).layout;
-};
+using output_layout = layout_in<Program, Program::plan.outputs[I].value>;
 
 }}}  // namespace gshard::v0::detail

@@ -147,8 +147,8 @@ inline std::string misfit(const safetensors_reader& file, const std::vector<stor
 /// Collective over the store's cluster. Communicates: every tensor once to the leader, by its first copy.
 ///
 /// Throws `gshard::error`, the same on every process, if the processes do not hold the same tensors in the
-/// same layouts, or have finished other numbers of steps, and if the file cannot be written (the text names it and why). For names and texts see
-/// safetensors_writer.
+/// same layouts, or have finished other numbers of steps, and if the file cannot be written (the text names it and why). For names and
+/// texts see safetensors_writer.
 inline void save(const parameter_store& store, const std::string& path, const checkpoint_notes& notes = {},
                  const checkpoint_options& options = {}) {
   backend& on = store.on().on();
@@ -159,7 +159,9 @@ inline void save(const parameter_store& store, const std::string& path, const ch
   detail::on_leader(on, [&] {
     std::map<std::string, std::string> metadata = notes.metadata;
     for (const auto& [name, text] : metadata)
-      if (name.starts_with("gshard.")) throw error("checkpoint: metadata " + detail::in_quotes(name) + " starts with a word that is reserved there");
+      if (name.starts_with("gshard."))
+        throw error("checkpoint: metadata " + detail::in_quotes(name) +
+                    " starts with a word that is reserved there");
     if (options.scope == checkpoint_scope::everything) metadata[detail::steps_key] = std::to_string(store.steps());
     std::vector<array_info> arrays;
     for (const detail::stored_tensor& t : tensors) arrays.push_back(t.info);
@@ -183,8 +185,8 @@ inline void save(const parameter_store& store, const std::string& path, const ch
 /// store's programs must have been bound to it before: it knows a tensor once a program has asked for it.
 ///
 /// With scope `parameters`, a file may hold the state of optimisers, which is passed over; that of the store
-/// stays, and so does its number of finished steps, which otherwise becomes the file's (0 if it has none). But for that the file and the store must have the same tensors, with the same extents and element
-/// types.
+/// stays, and so does its number of finished steps, which otherwise becomes the file's (0 if it has none). But for that the file and the
+/// store must have the same tensors, with the same extents and element types.
 ///
 /// Collective over the store's cluster. Communicates: every tensor once from the leader, who alone reads
 /// `path`, to all.

@@ -63,7 +63,7 @@ inline part_of_piece part(kernel::placement shard, row_range rows) {
 
 /// True for the first of the devices that hold the same shard.
 inline bool holds_first_copy(const bound_value& v, std::span<const int> mesh, int device) {
-  const auto coordinates = coordinates_of(mesh, device);
+  const auto coordinates = coordinates_of(mesh, v.position(device));
   for (std::size_t a = 0; a < mesh.size(); ++a)
     if ((v.layout.used() >> a & 1u) == 0 && coordinates[a] != 0) return false;
   return true;
@@ -95,7 +95,7 @@ inline std::vector<std::byte> unpack(const bound_value& v, row_range rows, const
       std::int64_t device = 0;
       std::memcpy(&device, at, sizeof device);
       at += sizeof device;
-      const part_of_piece p = part(place(v.extents, v.layout, on.extents(), int(device)), rows);
+      const part_of_piece p = part(place(v, on.extents(), int(device)), rows);
       kernel::for_each_run(p.at, [&](std::int64_t local, std::int64_t global, std::int64_t n) {
         std::memcpy(whole.data() + global * size, at + local * size, std::size_t(n * size));
       });

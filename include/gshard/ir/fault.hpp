@@ -39,7 +39,10 @@ enum class fault : std::uint8_t {
   no_terms,  // the sum of the auxiliary losses was asked for, and there are none
   read_after_update,  // a parameter is read after the node that updates it in place
   not_annotated,      // an operand whose layout must be declared is not annotated in all its dims
-  no_such_assignment, // devices on which no cut over axes of the mesh puts the pieces of a tensor
+  no_device_dim,      // shards along an axis are asked for of a tensor without the dim that counts its devices
+  device_dim_left,    // the result of a region has such a dim, and the region's spec names no dim for its axis
+  axis_not_first,     // the axis of a region cuts a dim after another axis
+  no_such_assignment, // pieces that no cut over axes of the mesh makes, or devices that are not those of the mesh
   implicit_gather,    // visible: an operand would be gathered, which nothing in the program says
   implicit_move,      // strict: an operand would move, which nothing in the program says
   implicit_sum,       // strict: a pending sum would be completed, which nothing in the program says

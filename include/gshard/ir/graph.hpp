@@ -130,7 +130,7 @@ constexpr bool sums_travel(const node& n) { return n.attr.integer[1] == n.inputs
 constexpr std::int32_t traveller(const node& n) { return sums_travel(n) ? n.output() : n.input(n.attr.integer[1]); }
 
 /// The row of the table of windows through which a node reads a dim of an operand, or 0.
-constexpr int window_of(const node& n, int operand, int d) {
+constexpr int window_row(const node& n, int operand, int d) {
   if (n.loops.windows.empty()) return 0;
   if (n.kind == op::concat) return n.loops.in[std::size_t(operand)][d] == n.attr.integer[0] ? n.loops.windows[operand] : 0;
   return operand < traits(n.kind).windowed && d < n.loops.windows.size() ? n.loops.windows[d] : 0;
@@ -157,6 +157,7 @@ struct graph {
   list<value> values;
   list<node> nodes;
   list<window> windows = {window{}};
+  list<int> orders;  // of the devices: rows of device_orders
   list<parameter> parameters;
   list<port> inputs, outputs;
   std::int32_t loops = 0;  // whose turns are counted at run time; they are numbered from 1

@@ -111,7 +111,8 @@ inline constexpr pointwise pointwise_of{.arity = Arity,
 
 /// The same without derivatives, which cost the compiler most: for what passes put into programs.
 template <auto F, int Arity>
-inline constexpr pointwise undifferentiated{.arity = Arity, .f32 = detail::row_of<float, F, Arity>, .f64 = detail::row_of<double, F, Arity>};
+inline constexpr pointwise undifferentiated{
+    .arity = Arity, .f32 = detail::row_of<float, F, Arity>, .f64 = detail::row_of<double, F, Arity>};
 
 /// x0 + x1, x0 - x1 and the identity are linear, so a pending sum survives them.
 inline constexpr pointwise pointwise_add{.arity = 2,

@@ -10,15 +10,17 @@
 
 namespace gshard { inline namespace v0 {
 
-/// How one tensor lies on a mesh. Dim d is cut over the mesh axes `axes[d]`, major to minor, each cut into ceil-sized blocks
-/// of what the axes before it left; a mesh axis that occurs nowhere holds copies, or, if its bit is set in `partial`, parts
-/// whose sum (or maximum, ... : `pending`) is the tensor. A dim whose bit is set in `open` may still be refined by propagation.
+/// How one tensor lies on a mesh. Dim d is cut over the mesh axes `axes[d]`, major to minor, each cut into ceil-sized blocks of what the
+/// axes before it left; a mesh axis that occurs nowhere holds copies, or, if its bit is set in `partial`, parts whose sum (or maximum,
+/// ... : `pending`) is the tensor. What is cut may lie on the devices in another `order` than the mesh's: that holds no pending parts.
+/// A dim whose bit is set in `open` may still be refined by propagation.
 struct sharding {
   short_list axes[max_rank]{};  // not std::array: each of its subscripts is a call that the constexpr evaluator makes
   std::uint8_t rank = 0;
   std::uint8_t partial = 0;
   std::uint8_t open = 0;
   reduction pending = reduction::sum;
+  std::uint8_t order = 0;  // of the devices: 0 is the mesh's own, others are rows of a table (ir/device_order.hpp)
 
   static constexpr sharding replicated(int rank) {
     sharding s;
@@ -52,7 +54,7 @@ struct sharding {
 
   /// Same placement of data; whether dims are open does not matter.
   constexpr bool same_layout(const sharding& other) const {
-    if (rank != other.rank || partial != other.partial || (partial && pending != other.pending)) return false;
+    if (rank != other.rank || partial != other.partial || order != other.order || (partial && pending != other.pending)) return false;
     for (int d = 0; d < rank; ++d)
       if (axes[d].count != other.axes[d].count || (axes[d].count && axes[d].bits != other.axes[d].bits)) return false;
     return true;
@@ -64,6 +66,7 @@ struct sharding {
     for (int d = 0; d < rank; ++d)
       for (int i = s.axes[d].size(); i-- > 0;)
         if ((mask >> s.axes[d][i]) & 1u) s.axes[d].erase(i);
+    if (s.order && !s.used()) s.order = 0;  // copies are the same in every order
     return s;
   }
   constexpr bool operator==(const sharding&) const = default;

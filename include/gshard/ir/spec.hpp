@@ -2,6 +2,7 @@
 #pragma once
 
 #include <gshard/base/fixed_string.hpp>
+#include <gshard/base/list_view.hpp>
 #include <gshard/ir/fault.hpp>
 #include <gshard/ir/mesh.hpp>
 #include <gshard/ir/sharding.hpp>
@@ -26,9 +27,15 @@ struct unconstrained {};
 template <fixed_string... Axes>
 struct pending {};
 
-/// One entry of `P<...>` as a value: what a string literal, `none`, `any`, `axes<...>` or `partial<...>` turns into.
+/// Not a dim: the tensor lies on these devices in place of those of the mesh in order.
+template <int... Devices>
+struct on_devices {
+  static constexpr int list[sizeof...(Devices)]{Devices...};
+};
+
+/// One entry of `P<...>` as a value: what a string literal, `none`, `any`, `axes<...>`, `partial<...>` or `device_order<...>` turns into.
 struct label {
-  enum class kind { shard, replicated, any, partial };
+  enum class kind { shard, replicated, any, partial, order };
   static constexpr std::size_t longest = 23, most = 4;
 
   kind what = kind::shard;
@@ -52,6 +59,14 @@ struct label {
     length[count++] = axis.size();
   }
   constexpr std::string_view axis(std::size_t i) const { return {text[i], length[i]}; }
+
+  // Of an order: as many characters as devices, each the number of one.
+  static constexpr std::size_t most_devices = most * longest;
+  constexpr void add_device(int device) {
+    text[count / longest][count % longest] = char(device);
+    ++count;
+  }
+  constexpr int device(std::size_t i) const { return text[i / longest][i % longest]; }
 };
 
 namespace detail {
@@ -68,9 +83,24 @@ template <label L, template <fixed_string...> class Entry, std::size_t... I>
 constexpr auto entry_of_axes(std::index_sequence<I...>) {
   return Entry<word<L.length[I]>(L.axis(I))...>{};
 }
+template <int... Devices>
+constexpr label make_order() {
+  static_assert(sizeof...(Devices) > 0 && sizeof...(Devices) <= label::most_devices,
+                "gshard: a spec orders at most 92 devices; assign orders any number");
+  static_assert(((Devices >= 0 && Devices < int(sizeof...(Devices))) && ...),
+                "gshard: an order of devices has each device of the mesh once");
+  label l(label::kind::order);
+  (l.add_device(Devices), ...);
+  return l;
+}
+template <label L, std::size_t... I>
+constexpr auto entry_of_devices(std::index_sequence<I...>) {
+  return on_devices<L.device(I)...>{};
+}
 template <label L>
 constexpr auto entry_of() {
-  if constexpr (L.what == label::kind::replicated) return replicated{};
+  if constexpr (L.what == label::kind::order) return entry_of_devices<L>(std::make_index_sequence<L.count>{});
+  else if constexpr (L.what == label::kind::replicated) return replicated{};
   else if constexpr (L.what == label::kind::any) return unconstrained{};
   else if constexpr (L.what == label::kind::partial) return entry_of_axes<L, pending>(std::make_index_sequence<L.count>{});
   else return entry_of_axes<L, shard>(std::make_index_sequence<L.count>{});
@@ -87,6 +117,11 @@ inline constexpr label axes = detail::make_label<Axes...>(label::kind::shard);
 template <fixed_string... Axes>
 inline constexpr label partial = detail::make_label<Axes...>(label::kind::partial);
 
+/// `P<"x", none, device_order<0, 2, 1, 3>>`: a tensor of two dims, whose shards lie on the devices in this order instead of the mesh's, as
+/// meshes with device ids of their own have it. For meshes of static extents.
+template <int... Devices>
+inline constexpr label device_order = detail::make_order<Devices...>();
+
 /// A sharding by axis names, before it meets a mesh.
 struct named_sharding {
   struct item {
@@ -98,6 +133,7 @@ struct named_sharding {
   int count = 0;
   int rank = 0;
   unsigned open = 0;
+  list_view<int> order{};  // of the devices; empty: the mesh's own
 
   constexpr void add(std::string_view axis, int dim) {
     items[std::size_t(count)].axis = axis_name(axis);
@@ -113,6 +149,10 @@ constexpr void add_entry(named_sharding& s, shard<Axes...>) {
   ++s.rank;
 }
 constexpr void add_entry(named_sharding& s, replicated) { ++s.rank; }
+template <int... Devices>
+constexpr void add_entry(named_sharding& s, on_devices<Devices...>) {
+  s.order = {on_devices<Devices...>::list, sizeof...(Devices)};
+}
 constexpr void add_entry(named_sharding& s, unconstrained) { s.open |= 1u << s.rank++; }
 template <fixed_string... Axes>
 constexpr void add_entry(named_sharding& s, pending<Axes...>) {
@@ -140,11 +180,13 @@ struct spec_from {
 };
 }  // namespace detail
 
-/// The partition spec of a tensor, one entry per dim: an axis name, `none`, `any`, `axes<...>`; then maybe `partial<...>`.
+/// The partition spec of a tensor, one entry per dim: an axis name, `none`, `any`, `axes<...>`; then maybe
+/// `partial<...>` or `device_order<...>`.
 template <label... Labels>
 using P = typename detail::spec_from<Labels...>::type;
 
-/// The sharding that a spec means on a mesh. A name that the mesh does not have, or that occurs twice, is reported for `tensor`.
+/// The sharding that a spec means on a mesh, in the mesh's order of devices. A name that the mesh does not have, or that occurs twice, is
+/// reported for `tensor`.
 constexpr sharding resolve(const named_sharding& named, const mesh_shape& mesh, std::string_view tensor, diagnostic& problem) {
   sharding s = sharding::replicated(named.rank);
   s.open = std::uint8_t(named.open);

@@ -85,7 +85,8 @@ constexpr symbol embed(const parameter_scope& m, symbol table, symbol ids, symbo
 
 /// Encodes source ids [G,B,S]: [G,B,S,M]. mask: real_tokens(m, ids).
 template <fixed_string ExpertAxis>
-constexpr symbol encode(const parameter_scope& m, symbol table, symbol ids, symbol mask, const transformer_options& o, routing_summary& routing) {
+constexpr symbol encode(const parameter_scope& m, symbol table, symbol ids, symbol mask,
+                        const transformer_options& o, routing_summary& routing) {
   const symbol bias = padding_bias(mask);
   symbol x = embed(m, table, ids, iota<"S">(m), o);
   for (int i = 0; i < o.encoder_layers; ++i) {

@@ -32,7 +32,8 @@ auto map(const tensor<T, Specs>&... x) {
 template <class T, class A, class B>
 auto operator+(const tensor<T, A>& a, const tensor<T, B>& b) {
   constexpr int largest = std::max(A::rank, B::rank);
-  return detail::run_eager<detail::add_model, spec<>, detail::last_letters<A::rank, largest>, detail::last_letters<B::rank, largest>>("add", a, b);
+  return detail::run_eager<detail::add_model, spec<>, detail::last_letters<A::rank, largest>,
+                           detail::last_letters<B::rank, largest>>("add", a, b);
 }
 
 }}  // namespace gshard::v0

@@ -63,7 +63,8 @@ tensor<T, To> reshard(const tensor<T, From>& t) {
 /// all_to_all<0, 1>(t): the minor-most mesh axis of dim 0 cuts dim 1 instead. Communicates: one all_to_all.
 template <int From, int To, class T, class Spec>
 auto all_to_all(const tensor<T, Spec>& t) {
-  static_assert(From != To && From >= 0 && To >= 0 && From < Spec::rank && To < Spec::rank, "gshard: all_to_all moves an axis between two dims");
+  static_assert(From != To && From >= 0 && To >= 0 && From < Spec::rank && To < Spec::rank,
+                "gshard: all_to_all moves an axis between two dims");
   return reshard<detail::spec_of<detail::mesh_of<Spec>, detail::moved_layout<Spec, From, To>>>(t);
 }
 

@@ -20,7 +20,8 @@ struct adam {
   double weight_decay = 0;
 
   /// Appends the gradients of `loss` and the update of every trainable parameter: a whole training step is one program. Parameters
-  /// and moments are written in place. `rate`: a scalar of the parameters' element type. Communicates: completes each gradient that is a pending sum, once.
+  /// and moments are written in place. `rate`: a scalar of the parameters' element type. Communicates: completes each gradient that is a
+  /// pending sum, once.
   constexpr void minimise(const parameter_scope& m, symbol loss, symbol rate) const {
     const list<symbol> parameters = trainable(m);
     const list<symbol> gradient = gradients(loss, parameters);

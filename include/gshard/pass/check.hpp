@@ -67,14 +67,23 @@ constexpr bool check_program() {
                 "gshard: a tensor that is made in the turns of a loop is used outside of it: let the loop carry it");
   static_assert(holds<What != fault::update_in_loop, operation>,
                 "gshard: parameters are not updated in loops whose turns are counted at run time");
-  static_assert(holds<What != fault::duplicate_name, where>, "gshard: two parameters with different dims, initial values or partition specs have one name");
+  static_assert(
+      holds<What != fault::duplicate_name, where>,
+      "gshard: two parameters with different dims, initial values or partition specs have one name");
   static_assert(holds<What != fault::name_too_long, where>, "gshard: a parameter's full name is longer than 63 characters");
   static_assert(holds<What != fault::no_terms, operation>, "gshard: no layer has given an auxiliary loss");
   static_assert(holds<What != fault::read_after_update, where>, "gshard: a parameter is read after it was updated in place");
   static_assert(holds<What != fault::not_annotated, operation, operand_number<D.first>>,
                 "gshard: an operand of a local function must be annotated in all its dims");
+  static_assert(holds<What != fault::no_device_dim, operation, over_axis<detail_word>>,
+                "gshard: a tensor lacks the dim that counts the devices along an axis: verbs on shards, and specs with that axis, need it");
+  static_assert(holds<What != fault::device_dim_left, operation, over_axis<detail_word>>,
+                "gshard: the result of a per_shard region differs between the devices along its axis, which its spec does not name");
+  static_assert(holds<What != fault::axis_not_first, operation, over_axis<detail_word>>,
+                "gshard: the axis of a per_shard region cuts a dim after another axis: enter the regions of a dim's axes in their order");
   static_assert(holds<What != fault::no_such_assignment, operation, axes>,
-                "gshard: no cut over axes of the mesh (of static extents) puts the pieces of a tensor on the devices of an assignment");
+                "gshard: no cut over axes of the mesh (of static extents) makes the pieces of an assignment, "
+                "or its devices are not those of the mesh");
   static_assert(holds<What != fault::implicit_gather, operation, operand_number<D.first>, over_axis<detail_word>, at_line<D.second>>,
                 "gshard: an operand would be gathered unsaid (visible): annotate it, or say may_move(operand)");
   static_assert(holds<What != fault::implicit_move, operation, operand_number<D.first>, over_axis<detail_word>, at_line<D.second>>,

@@ -29,6 +29,8 @@ struct compile_options {
   strictness unsaid = strictness::automatic;
   /// Einsums gather operands of more bytes per device, and scatter such sums, block by block while they compute; by known extents.
   std::int64_t loop_bytes = std::int64_t(256) << 20;
+  /// Moves of known size that receive together at most so many bytes per device become one; 0: every move goes alone.
+  std::int64_t combine_bytes = std::int64_t(4) << 20;
 };
 
 /// A plan as vectors: what the pipeline returns, at compile time or at run time.
@@ -41,9 +43,10 @@ struct plan_tables {
   list<parameter> parameters;
   list<port> inputs, outputs;
   list<window> windows;
+  list<int> orders;
   diagnostic problem;
 
-  constexpr plan_view view() const { return {mesh, dims, values, lifetimes, steps, parameters, inputs, outputs, windows}; }
+  constexpr plan_view view() const { return {mesh, dims, values, lifetimes, steps, parameters, inputs, outputs, windows, orders}; }
 };
 
 namespace detail {
@@ -55,7 +58,9 @@ constexpr void check_divisibility(graph& g, std::int32_t v, const tensor_name& n
   const value& t = g.at(v);
   for (int d = 0; d < t.rank(); ++d) {
     const dim& whole = g.dims[std::size_t(t.dims[d])];
-    const std::int64_t extent = whole.what == dim::kind::bound ? known.find(whole.letter) : whole.what == dim::kind::fixed ? whole.number : -1;
+    const std::int64_t extent = whole.what == dim::kind::bound   ? known.find(whole.letter)
+                                : whole.what == dim::kind::fixed ? whole.number
+                                                                 : -1;
     if (extent < 0) continue;
     std::int64_t cuts = 1;
     for (int i = 0; i < t.layout[d].size(); ++i)
@@ -73,15 +78,21 @@ constexpr plan_tables compile(Graph& g, const mesh_shape& mesh, const compile_op
   plan_tables p;
   p.mesh = mesh;
   if (!g.problem && g.loops) detail::check_loops(g);
-  if (!g.problem) propagate(g, detail::assume_extents(g.dims, mesh, options.known));
-  if (!g.problem) expand(g, mesh);
+  if (!g.problem) {
+    const extents assumed = detail::assume_extents(g.dims, mesh, options.known);
+    propagate(g, assumed);
+    want_annotated(g);
+    expand(g, mesh, assumed);
+  }
   for (const parameter& q : g.parameters)
     if (!g.problem && !options.uneven) detail::check_divisibility(g, q.value, q.name, mesh, options.known);
   for (const port& q : g.inputs)
     if (!g.problem && !options.uneven) detail::check_divisibility(g, q.value, q.name, mesh, options.known);
   if (!g.problem) {
     const extents assumed = detail::assume_extents(g.dims, mesh, options.known);
-    detail::partitioned parts = detail::partitioner(g, mesh, assumed, options.unsaid, options.loop_bytes).run(options.keep_pending_outputs);
+    detail::partitioned parts =
+        detail::partitioner(g, mesh, assumed, options.unsaid, options.loop_bytes, options.combine_bytes)
+            .run(options.keep_pending_outputs);
     p.lifetimes = detail::lifetimes(parts.values, parts.steps, parts.parameters, parts.inputs, parts.outputs);
     if (g.loops) detail::keep_through_loops(p.lifetimes, parts.steps);
     p.values = static_cast<list<value>&&>(parts.values);
@@ -92,6 +103,7 @@ constexpr plan_tables compile(Graph& g, const mesh_shape& mesh, const compile_op
   }
   p.dims = g.dims;
   p.windows = g.windows;
+  p.orders = g.orders;
   for (dim& d : p.dims)
     if (const std::int64_t known = d.what == dim::kind::bound ? options.known.find(d.letter) : -1; known > 0) d.number = known;
   p.problem = g.problem;

@@ -108,16 +108,19 @@ constexpr std::int64_t bytes_lacking(const value& v, const sharding& from, const
 }
 }  // namespace detail
 
+/// Bytes that one of n devices receives when they sum what each has, so many bytes.
+constexpr std::int64_t bytes_of_sum(std::int64_t bytes, std::int64_t n) {
+  return bytes * n <= small_sum_bytes ? bytes * (n - 1) : 2 * (bytes * (n - 1) / n);
+}
+
 /// Bytes that one device receives in a collective over the devices of some axes that takes a tensor from one layout to another: what the
 /// executor does on the busiest device, exactly where the extents divide.
-constexpr std::int64_t bytes_received(op kind, std::uint32_t axes, const value& v, const sharding& from, const sharding& to, const extents& e) {
+constexpr std::int64_t bytes_received(op kind, std::uint32_t axes, const value& v, const sharding& from,
+                                      const sharding& to, const extents& e) {
   const std::int64_t n = e.devices(axes);
   if (n <= 1) return 0;
   switch (kind) {
-    case op::all_reduce: {
-      const std::int64_t bytes = shard_elements(v.dims, from, e) * size_of(v.type);
-      return bytes * n <= small_sum_bytes ? bytes * (n - 1) : 2 * (bytes * (n - 1) / n);
-    }
+    case op::all_reduce: return bytes_of_sum(shard_elements(v.dims, from, e) * size_of(v.type), n);
     case op::reduce_scatter: return shard_elements(v.dims, to, e) * size_of(v.type) * (n - 1);
     case op::all_gather:
     case op::all_to_all:

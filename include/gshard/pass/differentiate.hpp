@@ -121,8 +121,10 @@ class differentiator {
       case op::pool: return pull_back_pool(n, dy);
       case op::argmax: return;
       case op::reshape: return add(n.input(0), emit_reshape_back(n, in(n, 0), dy));
-      case op::annotate:
-        return add(n.input(0), emit_annotate(dy, out(n).get().layout, out(n).get().priority, n.attr.integer[0] != 0, n.loops.in[0] == n.loops.out[0]));
+      case op::annotate: {
+        const value like = (n.attr.integer[1] != 0 ? in(n, 0) : out(n)).get();
+        return add(n.input(0), emit_annotate(dy, like.layout, like.priority, n.attr.integer[0] != 0, n.loops.in[0] == n.loops.out[0]));
+      }
       case op::dropout: return add(n.input(0), emit_dropout(dy, n.attr.number[0], n.attr.integer[0]));
       case op::top2_gating: return pull_back_gating(n);
       case op::one_hot:
@@ -248,8 +250,10 @@ class differentiator {
     const symbol hit = emit_map_of(undifferentiated<[](auto v, auto best) { return v == best ? decltype(v)(1) : decltype(v)(0); }, 2>,
                                    std::array{x, y}, std::array{all, kept}, x);
     const symbol hits = emit_einsum(b_, list_view(&hit, 1), list_view(&all, 1), kept);
-    const symbol share = emit_map_of(undifferentiated<[](auto d, auto count) { return d / count; }, 2>, std::array{dy, hits}, std::array{own, own}, y);
-    add(n.input(0), emit_map_of(undifferentiated<[](auto v, auto d) { return v * d; }, 2>, std::array{hit, share}, std::array{all, kept}, x));
+    const symbol share = emit_map_of(undifferentiated<[](auto d, auto count) { return d / count; }, 2>,
+                                     std::array{dy, hits}, std::array{own, own}, y);
+    add(n.input(0), emit_map_of(undifferentiated<[](auto v, auto d) { return v * d; }, 2>,
+                                std::array{hit, share}, std::array{all, kept}, x));
   }
 
   /// dy * the product of the other elements, which is y / x, but where some element is zero: then the product of those that are not.
@@ -259,7 +263,9 @@ class differentiator {
     const symbol zero = emit_map_of(undifferentiated<[](auto v) { return v == decltype(v)(0) ? decltype(v)(1) : decltype(v)(0); }, 1>,
                                     std::array{x}, std::array{all}, x);
     const symbol zeros = emit_einsum(b_, list_view(&zero, 1), list_view(&all, 1), kept);
-    const symbol filled = emit_map_of(undifferentiated<[](auto v) { return v == decltype(v)(0) ? decltype(v)(1) : v; }, 1>, std::array{x}, std::array{all}, x);
+    const symbol filled =
+        emit_map_of(undifferentiated<[](auto v) { return v == decltype(v)(0) ? decltype(v)(1) : v; }, 1>,
+                    std::array{x}, std::array{all}, x);
     rule r = n.loops;
     const symbol others{&b_, b_.add_node(op::reduce, {filled.id}, r, n.attr, {{y.get().dims, y.get().type}})};
     constexpr auto slope = [](auto v, auto count, auto product, auto d) {

@@ -4,6 +4,8 @@
 #include <gshard/base/list.hpp>
 #include <gshard/ir/graph.hpp>
 #include <gshard/ir/mesh.hpp>
+#include <gshard/pass/cost.hpp>
+#include <gshard/pass/line_cost.hpp>
 #include <gshard/trace/along.hpp>
 #include <gshard/trace/builder.hpp>
 #include <gshard/trace/einsum.hpp>
@@ -17,19 +19,6 @@
 namespace gshard { inline namespace v0 {
 
 namespace detail {
-
-/// The dim along which an operation needs whole lines, if it can also be made of operations on blocks of them; else -1.
-constexpr int line_of(const graph& g, const node& n) {
-  switch (n.kind) {
-    case op::softmax:
-    case op::softmax_grad:
-    case op::layer_norm:
-    case op::layer_norm_grad: return g.at(n.input(0)).rank() - 1;
-    case op::cumsum:
-    case op::top_k: return n.attr.integer[0];
-    default: return -1;
-  }
-}
 
 /// Rewrites the operations whose lines are cut: sums and extrema of blocks, which the partitioner then combines, instead of moving
 /// whole tensors.
@@ -47,7 +36,7 @@ class expander {
     before_ = &before;
     for (const node& n : before) {
       const int at = line_of(b_.program, n);
-      if (at < 0 || b_.program.at(n.input(0)).layout[at].empty() || n.loops.is_blocked(n.loops.in[0][at])) keep(n);
+      if (at < 0 || n.kind == op::argmax || b_.program.at(n.input(0)).layout[at].empty() || n.loops.is_blocked(n.loops.in[0][at])) keep(n);
       else expand(n, at);
     }
     b_.keeps_place = false;
@@ -115,7 +104,10 @@ class expander {
   constexpr symbol map_rows(const pointwise& f, const std::array<symbol, N>& operands) {
     const symbol x = operands[0];
     std::array<short_list, N> dims{};
-    for (std::size_t i = 0; i < N; ++i) dims[i] = operands[i].rank() == x.rank() ? all(x) : operands[i].rank() == x.rank() - 1 ? rows(x) : last(x);
+    for (std::size_t i = 0; i < N; ++i)
+      dims[i] = operands[i].rank() == x.rank()       ? all(x)
+                : operands[i].rank() == x.rank() - 1 ? rows(x)
+                                                     : last(x);
     return emit_map_of(f, operands, dims, x);
   }
 
@@ -145,8 +137,9 @@ class expander {
   }
   constexpr void expand_layer_norm(const node& n) {
     const normalised x = normalise(in(n, 0), n.attr.number[0]);
-    give(n, 0, emit_map_of(undifferentiated<[](auto v, auto gamma, auto beta) { return v * gamma + beta; }, 3>, std::array{x.x, in(n, 1), in(n, 2)},
-                           std::array{all(x.x), last(x.x), last(x.x)}, x.x));
+    give(n, 0,
+         emit_map_of(undifferentiated<[](auto v, auto gamma, auto beta) { return v * gamma + beta; }, 3>,
+                     std::array{x.x, in(n, 1), in(n, 2)}, std::array{all(x.x), last(x.x), last(x.x)}, x.x));
   }
   constexpr void expand_layer_norm_grad(const node& n) {
     const normalised x = normalise(in(n, 0), n.attr.number[0]);
@@ -208,15 +201,25 @@ class expander {
 
 /// Takes operations apart that need whole lines of a dim which is cut: softmax, layer_norm, cumsum, top_k and their gradients become
 /// operations on blocks with small sums and extrema between them (for softmax one maximum and one sum a row). Lines that stay whole
-/// keep their kernels.
+/// keep their kernels; so do lines that are known to cost less if they are made whole.
 template <class Graph>
-constexpr void expand(Graph& g, const mesh_shape& mesh) {
+constexpr void expand(Graph& g, const mesh_shape& mesh, const extents& e) {
   bool found = false;
   for (node& n : g.nodes) {
     const int at = detail::line_of(g, n);
     if (at < 0) continue;
-    if (g.at(n.input(0)).layout[at].empty()) n.loops.block(n.loops.in[0][at]);
-    else found = true;
+    const bool is_cut = !g.at(n.input(0)).layout[at].empty(), is_made_apart = n.kind == op::argmax;  // of a maximum, and its place
+    if (is_cut) {
+      const detail::line_cost<Graph> cost(g, n, e);
+      if (!cost.is_known() || cost.apart() <= cost.whole()) {
+        found = found || !is_made_apart;
+        continue;
+      }
+    }
+    const int line = n.loops.in[0][at];
+    if (!is_made_apart) n.loops.block(line);
+    else if (is_cut)
+      for (const std::int32_t same : {n.output(), n.input(1)}) g.nodes[std::size_t(g.at(same).producer)].loops.block(line);
   }
   if (found) detail::expander<builder>(g, mesh).run();
 }

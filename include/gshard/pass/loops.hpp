@@ -26,6 +26,7 @@ class open_loops {
     }
   }
 
+  constexpr bool none_open() const { return count_ == 0; }
   /// The next step of the plan opens a loop.
   constexpr void open(std::size_t next_step) {
     if (count_ == open_.size()) open_.push_back({});

@@ -18,13 +18,13 @@ namespace detail {
 /// Makes a plan of a graph: chooses for one node after the other how its work is shared, and brings its operands there.
 class partitioner : work_sharing {
  public:
-  constexpr partitioner(graph& g, const mesh_shape& mesh, const extents& e, strictness unsaid, std::int64_t loop_bytes)
-      : work_sharing(g, mesh, e, unsaid), loop_bytes_(loop_bytes) {}
+  constexpr partitioner(graph& g, const mesh_shape& mesh, const extents& e, strictness unsaid, std::int64_t loop_bytes,
+                        std::int64_t combine_bytes)
+      : work_sharing(g, mesh, e, unsaid, combine_bytes), loop_bytes_(loop_bytes) {}
 
   constexpr partitioned run(bool keep_pending_outputs) {
     for (const parameter& p : g_.parameters) enter(p.value);
     for (const port& p : g_.inputs) enter(p.value);
-    want_annotated();
     const list<char> live = live_nodes();
     find_completed(live, keep_pending_outputs);
     result_.steps.reserve(2 * g_.nodes.size());  // so that few rows move, which the evaluator pays for
@@ -85,28 +85,6 @@ class partitioner : work_sharing {
       }
     }
     return live;
-  }
-  /// What is used by an annotation alone is wanted as that says.
-  constexpr void want_annotated() {
-    list<std::int32_t> uses(g_.values.size(), 0);
-    bool any = false;
-    for (const node& n : g_.nodes) {
-      any = any || n.kind == op::annotate || n.kind == op::carry;
-      for (int i = 0; i < n.inputs; ++i) ++uses.data()[n.in[i]];
-    }
-    if (!any) return;
-    for (const port& p : g_.outputs) ++uses[std::size_t(p.value)];
-    for (const parameter& p : g_.parameters)
-      if (p.updated >= 0) ++uses[std::size_t(p.updated)];
-    for (std::size_t i = g_.nodes.size(); i-- > 0;) {
-      const node& n = g_.nodes[i];
-      if (n.kind != op::carry && (n.kind != op::annotate || n.attr.integer[0] != 0)) continue;
-      const std::int32_t given = n.input(n.inputs - 1);
-      value& source = g_.at(given);
-      if (source.producer < 0 || uses[std::size_t(given)] != 1) continue;
-      const node& maker = g_.nodes[std::size_t(source.producer)];
-      if (maker.kind != op::annotate && !lies_as_made(maker)) source.layout = g_.at(n.output()).layout;
-    }
   }
   constexpr void find_completed(const list<char>& live, bool keep_pending_outputs) {
     const node* const nodes = g_.nodes.data();
@@ -248,15 +226,17 @@ class partitioner : work_sharing {
     if (n.kind == op::loop_begin) loops_.open(result_.steps.size());
     result_.steps.push_back(step);
     if (n.kind == op::loop_end) loops_.close(result_.steps, result_.values);
+    moves_.forget();
   }
   /// A reshape of a dim whose axes cut it, or its first part, into single rows, which further axes cut: each device has part of one row
-  /// before and after, and keeps it. Needs the number of rows. False if that is not so.
+  /// before and after, and keeps it. Needs the number of rows, or that they count devices. False if that is not so.
   constexpr bool place_rows(const node& n) {
     const int at = n.attr.integer[0], direction = n.attr.integer[1];
     if (direction != 1 && direction != -1) return false;
     const std::int32_t operand = first_[std::size_t(n.input(0))];
     const sharding from = version(operand).layout;
     const dim_list& parts = g_.at(direction > 0 ? n.input(0) : n.output()).dims;  // of the side where rows are a dim
+    const std::uint32_t counted = devices_counted(parts[at]);
     short_list rows, rest;
     if (direction > 0) {
       rows = from[at];
@@ -264,13 +244,14 @@ class partitioner : work_sharing {
     } else {
       std::int64_t cuts = 1;
       for (int i = 0; i < from[at].size(); ++i) {
-        (cuts < e_.dim(parts[at]) ? rows : rest).push_back(from[at][i]);
+        const bool more = counted ? (counted >> from[at][i]) & 1u : cuts < e_.dim(parts[at]);
+        (more && rest.empty() ? rows : rest).push_back(from[at][i]);
         if (rest.empty()) cuts *= e_.axis(from[at][i]);
       }
     }
-    if (from.partial || rows.empty() || rest.empty() || (rows.mask() & ~e_.known_axes) || !e_.knows_dim(parts[at]) ||
-        e_.devices(rows.mask()) != e_.dim(parts[at]))
-      return false;
+    if (from.partial || from.order || rows.empty() || rest.empty()) return false;
+    const bool known = (rows.mask() & ~e_.known_axes) == 0 && e_.knows_dim(parts[at]) && e_.devices(rows.mask()) == e_.dim(parts[at]);
+    if (!known && counted != rows.mask()) return false;
     sharding to = sharding::replicated(g_.at(n.output()).rank());
     for (int d = 0; d < to.rank; ++d) {
       const int source = d <= at ? d : d - at > (direction > 0 ? 0 : 1) ? d + direction : d;

@@ -18,8 +18,8 @@ namespace gshard { inline namespace v0 {
 /// audit read it; none of them knows another.
 ///
 /// In a communication step attr.integer[0] is a mask of mesh axes: data move between devices that differ in them alone. What moves
-/// where is told by the layouts of its operand and its result. A looped einsum is an einsum that gathers an operand, or scatters its sums,
-/// block by block. @see traveller
+/// where is told by the layouts of its operands and its results, operand i to result i: all of them together. A looped einsum is an
+/// einsum that gathers an operand, or scatters its sums, block by block. @see traveller
 ///
 /// The steps from a loop_begin to its loop_end run until a loop_test finds its operand 0. Whatever counts steps, bytes or seconds of a
 /// plan counts one turn. @see while_loop
@@ -32,8 +32,17 @@ struct plan_view {
   list_view<parameter> parameters;
   list_view<port> inputs, outputs;
   list_view<window> windows{};
+  list_view<int> orders{};  // rows of device_orders
 
   constexpr const value& at(std::int32_t v) const { return values[std::size_t(v)]; }
+
+  /// The devices of a layout in an order of their own, or none.
+  constexpr list_view<int> order_of(const sharding& s) const {
+    if (s.order == 0) return {};
+    int devices = 1;
+    for (int a = 0; a < mesh.rank(); ++a) devices *= mesh.static_extent(a);
+    return device_orders{orders, devices}[s.order];
+  }
 
   /// Steps of one kind.
   constexpr int count(op kind) const {
@@ -50,8 +59,12 @@ struct plan_view {
   /// Bytes that one device receives in a step, at the largest shard.
   constexpr std::int64_t bytes_received(const node& step, const extents& e) const {
     if (!traits(step.kind).collective) return 0;
+    if (step.kind != op::looped_einsum) {
+      if (at(step.input(0)).layout.order | at(step.output()).layout.order)
+        return bytes_between_orders(at(step.input(0)), at(step.output()), orders, e);
+      return gshard::bytes_received(step, values, windows, e);
+    }
     const auto axes = std::uint32_t(step.attr.integer[0]);
-    if (step.kind != op::looped_einsum) return gshard::bytes_received(step.kind, axes, at(step.input(0)), at(step.output()), windows, e);
     const value& v = at(traveller(step));
     const sharding whole = v.layout.without(axes);
     return sums_travel(step) ? gshard::bytes_received(op::reduce_scatter, axes, v, whole, v.layout, e)

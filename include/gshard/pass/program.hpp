@@ -50,6 +50,10 @@ struct strict {};
 /// 256 MiB unless said, as in XLA. What several einsums read travels for each of them. Under `strict`, sums do not travel.
 template <std::int64_t Bytes>
 struct loop_above {};
+/// Moves of the same kind between the same devices go together, as one step, where none waits for another: if their extents are known at
+/// compile time, as long as a device receives at most so many bytes in it (0: every move goes alone); 4 MiB unless said.
+template <std::int64_t Bytes>
+struct combine_up_to {};
 
 namespace detail {
 
@@ -82,6 +86,10 @@ template <std::int64_t Bytes>
 constexpr void apply(program_options& o, loop_above<Bytes>) {
   o.compile.loop_bytes = Bytes;
 }
+template <std::int64_t Bytes>
+constexpr void apply(program_options& o, combine_up_to<Bytes>) {
+  o.compile.combine_bytes = Bytes;
+}
 constexpr void apply(program_options& o, pending_outputs) { o.compile.keep_pending_outputs = true; }
 template <fixed_string L, class S, class T>
 constexpr void apply(program_options&, in<L, S, T>) {}
@@ -93,7 +101,7 @@ constexpr symbol add_input(builder& b) {
   symbol s{&b, b.add_value(dims, dtype_of<typename Input::element>)};
   if constexpr (!std::is_void_v<typename Input::layout>) {
     if (Input::layout::rank != s.rank()) b.fail(fault::rank_mismatch, name.view(), {}, s.rank(), Input::layout::rank);
-    if (!b.failed()) b.program.at(s.id).layout = resolve(Input::layout::named, b.mesh, name.view(), b.program.problem);
+    if (!b.failed()) b.program.at(s.id).layout = b.resolve(Input::layout::named, name.view());
   }
   b.program.inputs.push_back({name, s.id});
   return s;
@@ -143,11 +151,11 @@ constexpr plan_tables build_program() {
 }
 
 struct plan_sizes {
-  std::size_t dims, values, steps, parameters, inputs, outputs, windows;
+  std::size_t dims, values, steps, parameters, inputs, outputs, windows, orders;
 
   constexpr bool fit(const plan_sizes& room) const {
     return dims <= room.dims && values <= room.values && steps <= room.steps && parameters <= room.parameters && inputs <= room.inputs &&
-           outputs <= room.outputs && windows <= room.windows;
+           outputs <= room.outputs && windows <= room.windows && orders <= room.orders;
   }
 };
 
@@ -187,6 +195,7 @@ struct plan_arrays {
   std::array<Place<port>, N.inputs> inputs{};
   std::array<Place<port>, N.outputs> outputs{};
   std::array<Place<window>, N.windows> windows{};
+  std::array<Place<int>, N.orders> orders{};
 
   /// Copies the first rows of other tables.
   template <class Tables>
@@ -199,11 +208,12 @@ struct plan_arrays {
     copy_rows(inputs.data(), p.inputs.data(), sizes.inputs);
     copy_rows(outputs.data(), p.outputs.data(), sizes.outputs);
     copy_rows(windows.data(), p.windows.data(), sizes.windows);
+    copy_rows(orders.data(), p.orders.data(), sizes.orders);
   }
 };
 
 /// Room for the plans that are made in one evaluation. A greater one is made twice: for its sizes, then into arrays of these.
-inline constexpr plan_sizes ample{256, 1 << 15, 1 << 15, 1 << 13, 64, 64, 256};
+inline constexpr plan_sizes ample{256, 1 << 15, 1 << 15, 1 << 13, 64, 64, 256, 256};
 
 /// What a plan comes in before its sizes are known: its tables, if there is room for them.
 struct plan_draft {
@@ -212,7 +222,8 @@ struct plan_draft {
   plan_arrays<ample, maybe_row> tables;
 
   constexpr explicit plan_draft(const plan_tables& p)
-      : sizes{p.dims.size(), p.values.size(), p.steps.size(), p.parameters.size(), p.inputs.size(), p.outputs.size(), p.windows.size()},
+      : sizes{p.dims.size(), p.values.size(), p.steps.size(), p.parameters.size(), p.inputs.size(), p.outputs.size(), p.windows.size(),
+              p.orders.size()},
         problem(p.problem),
         tables(p, sizes.fit(ample) ? sizes : plan_sizes{}) {}
 };
@@ -220,8 +231,9 @@ struct plan_draft {
 }  // namespace detail
 
 /// A model, written over whole tensors, compiled for a mesh: `program<moe_layer, mesh, in<"GSM", P<"expert", none, none>>>`.
-/// `Model` is a captureless callable `(parameter_scope&, symbol...) -> symbol | std::tuple<symbol...>`; the options are its inputs in order and
-/// maybe `element<T>`, `extent<'E', 16>`, `visible`, `strict`, `pending_outputs`, `dense_one_hot`, `bf16_products`, `loop_above<bytes>`. `plan` is a constant: what a device computes and sends can be asserted.
+/// `Model` is a captureless callable `(parameter_scope&, symbol...) -> symbol | std::tuple<symbol...>`; the options are its inputs in
+/// order and maybe `element<T>`, `extent<'E', 16>`, `visible`, `strict`, `pending_outputs`, `dense_one_hot`, `bf16_products`,
+/// `loop_above<bytes>`, `combine_up_to<bytes>`. `plan` is a constant: what a device computes and sends can be asserted.
 /// Compile time: every fault of the model, its specs and its equations, as one sentence with its words beside it.
 template <auto Model, class Mesh, class... Options>
 class program {
@@ -240,7 +252,7 @@ class program {
   using inputs = decltype(std::tuple_cat(std::conditional_t<detail::is_input<Options>, std::tuple<Options>, std::tuple<>>{}...));
 
   static constexpr plan_view plan{Mesh::shape,         storage.dims,   storage.values, storage.lifetimes, storage.steps,
-                                  storage.parameters, storage.inputs, storage.outputs, storage.windows};
+                                  storage.parameters, storage.inputs, storage.outputs, storage.windows, storage.orders};
 };
 
 }}  // namespace gshard::v0

@@ -183,4 +183,29 @@ constexpr void propagate(graph& g, const extents& e) {
   }
 }
 
+/// What is used by an annotation alone is wanted as that says.
+constexpr void want_annotated(graph& g) {
+  list<std::int32_t> uses(g.values.size(), 0);
+  bool annotated = false;
+  for (const node& n : g.nodes) {
+    annotated = annotated || n.kind == op::annotate || n.kind == op::carry;
+    for (int i = 0; i < n.inputs; ++i) ++uses.data()[n.in[i]];
+  }
+  if (!annotated) return;
+  for (const port& p : g.outputs) ++uses[std::size_t(p.value)];
+  for (const parameter& p : g.parameters)
+    if (p.updated >= 0) ++uses[std::size_t(p.updated)];
+  for (std::size_t i = g.nodes.size(); i-- > 0;) {
+    const node& n = g.nodes[i];
+    if (n.kind != op::carry && (n.kind != op::annotate || n.attr.integer[0] != 0)) continue;
+    const std::int32_t given = n.input(n.inputs - 1);
+    value& source = g.at(given);
+    if (source.producer < 0 || uses[std::size_t(given)] != 1) continue;
+    const op maker = g.nodes[std::size_t(source.producer)].kind;
+    if (maker == op::annotate || maker == op::per_shard) continue;
+    source.layout = g.at(n.output()).layout;
+    source.layout.order = 0;  // operations are computed in the mesh's order
+  }
+}
+
 }}  // namespace gshard::v0

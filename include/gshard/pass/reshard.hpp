@@ -231,11 +231,50 @@ constexpr std::uint32_t single_axes(const extents& e) {
 
 }  // namespace detail
 
-/// The cheapest way from one layout of a tensor to another, by bytes and starts. Empty if it lies so already. `to` may have no
-/// pending sum that `from` lacks. Between layouts that differ in axes of one device alone, nothing is sent.
+constexpr move_list plan_reshard(const value& v, const sharding& from, const sharding& to, const extents& e);
+
+namespace detail {
+/// A way between layouts of which one is in another order of the devices than the mesh's: what is pending is completed before, then every
+/// device gets what it lacks of its new shard in one exchange.
+// A template, so that it costs only programs with such layouts.
+template <class Extents>
+constexpr move_list way_between_orders(const value& v, const sharding& from, const sharding& to, const Extents& e) {
+  move_list way;
+  sharding now = from;
+  if (from.partial) {
+    sharding complete = to;
+    complete.order = 0;
+    for (const move& m : plan_reshard(v, from, complete, e)) {
+      if (!now.partial) break;
+      if (m.kind != op::slice) way.bytes += bytes_received(m.kind, m.axes, v, now, m.to, e);
+      way.add(m.kind, m.axes, m.to);
+      now = m.to;
+    }
+  }
+  bool finer = now.order == to.order || !now.used();
+  for (int d = 0; d < to.rank; ++d) finer = finer && now[d].is_prefix_of(to[d]);
+  std::uint32_t several = 0;
+  for (int a = 0; a < max_axes; ++a)
+    if (e.axis(a) > 1) several |= 1u << a;
+  if (finer) {
+    way.add(op::slice, to.used() & ~now.used(), to);
+  } else {
+    const bool gathers = !to.used() && (several & ~now.used()) == 0;
+    way.add(gathers ? op::all_gather : is_permutation(now, to, e) ? op::collective_permute : op::all_to_all, e.known_axes, to);
+    way.bytes += shard_elements(v.dims, to, e) * size_of(v.type);
+  }
+  way.moves[way.count - 1].to.open = 0;
+  return way;
+}
+}  // namespace detail
+
+/// The cheapest way from one layout of a tensor to another, by bytes and starts. Empty if it lies so already. `to` may have no pending sum
+/// that `from` lacks. Between layouts that differ in axes of one device alone, nothing is sent; a change of the devices' order alone is
+/// one permutation.
 /// @see detail::way_planner for what a way is
 constexpr move_list plan_reshard(const value& v, const sharding& from, const sharding& to, const extents& e) {
   if (from.same_layout(to)) return {};
+  if (from.order | to.order) return detail::way_between_orders(v, from, to, e);
   const std::uint32_t single = detail::single_axes(e);
   if (single == 0) return detail::cheapest_way(v, from, to, e);
   move_list way = detail::cheapest_way(v, from.without(single), to.without(single), e);

@@ -127,7 +127,8 @@ class shard_searcher {
     return shard_elements(g_.at(x.values.front()).dims, sharding::replicated(max_rank), e_) * std::int64_t(x.values.size());
   }
 
-  /// What fits into memory is better than what does not; then what is faster, and of equals what is smaller. Of what does not fit, both count.
+  /// What fits into memory is better than what does not; then what is faster, and of equals what is smaller. Of what does not fit, both
+  /// count.
   constexpr bool better(const score& a, const score& b) const {
     if (!a.known() || !b.known()) return a.known();
     constexpr double rounding = 1 + 1e-9;
@@ -304,7 +305,9 @@ constexpr diagnostic unknown_extents(const graph& g, const mesh_shape& mesh, con
 }
 
 /// What another layout may avoid.
-constexpr bool is_unsaid(fault what) { return what == fault::implicit_gather || what == fault::implicit_move || what == fault::implicit_sum; }
+constexpr bool is_unsaid(fault what) {
+  return what == fault::implicit_gather || what == fault::implicit_move || what == fault::implicit_sum;
+}
 
 }  // namespace detail
 
@@ -380,7 +383,9 @@ constexpr shard_choice search_shardings(const graph& g, const mesh_shape& mesh, 
   }
   constexpr std::int64_t mebibyte = 1 << 20;
   if (!summary.fits(summary.price.bytes()))
-    result.problem.report(fault::too_little_memory, {}, {}, int((summary.price.bytes() + mebibyte - 1) / mebibyte), int(o.memory_limit / mebibyte));
+    result.problem.report(fault::too_little_memory, {}, {},
+                          int((summary.price.bytes() + mebibyte - 1) / mebibyte),
+                          int(o.memory_limit / mebibyte));
   return result;
 }
 

@@ -4,6 +4,7 @@
 #include <gshard/base/list.hpp>
 #include <gshard/ir/graph.hpp>
 #include <gshard/ir/mesh.hpp>
+#include <gshard/pass/combine_moves.hpp>
 #include <gshard/pass/cost.hpp>
 #include <gshard/pass/loops.hpp>
 #include <gshard/pass/reshard.hpp>
@@ -34,9 +35,16 @@ struct partitioned {
 /// The tensors of a graph in all the layouts that a plan has them in, its versions, and the steps that make one of another.
 class tensor_versions {
  protected:
-  constexpr tensor_versions(graph& g, const mesh_shape& mesh, const extents& e, strictness unsaid)
-      : g_(g), mesh_(mesh), axes_(mesh.count), e_(e), unsaid_(unsaid), first_(g.values.size(), -1),
-        overwritten_(g.values.size(), 0), loops_(g) {}
+  constexpr tensor_versions(graph& g, const mesh_shape& mesh, const extents& e, strictness unsaid, std::int64_t combine_bytes)
+      : g_(g),
+        mesh_(mesh),
+        axes_(mesh.count),
+        e_(e),
+        unsaid_(unsaid),
+        first_(g.values.size(), -1),
+        overwritten_(g.values.size(), 0),
+        moves_(result_.steps, result_.values, g.windows, e, combine_bytes),
+        loops_(g) {}
 
   graph& g_;
   const mesh_shape& mesh_;
@@ -47,6 +55,7 @@ class tensor_versions {
   list<std::int32_t> next_;   // by value of the plan: the next version of the same tensor
   list<char> overwritten_;    // by value of the graph: a node before wrote over it
   partitioned result_;
+  move_combiner moves_;
   open_loops loops_;
   // The node that is placed, its operand that is fetched, and whether the program says that this may move.
   op serving_ = op::annotate;
@@ -125,7 +134,9 @@ class tensor_versions {
     n.attr.integer[0] = std::int32_t(axes);
     n.place = place_;
     if (unsaid_ != strictness::automatic) check_said(n);
-    (g_.loops == 0 ? result_.steps : loops_.steps_before(of, result_.steps)).push_back(n);
+    if (!loops_.none_open()) loops_.steps_before(of, result_.steps).push_back(n);
+    else if (kind == op::slice) result_.steps.push_back(n);
+    else moves_.add(n);
     return to;
   }
   /// Whether the program says that a tensor may be brought to other layouts where it is used.
@@ -173,7 +184,7 @@ class tensor_versions {
     std::int64_t best = cost(of, wanted.layout) + exchange_cost(plain, goal);
     for (std::int32_t v = first_[std::size_t(of)]; v >= 0; v = next_[std::size_t(v)]) {
       const value& have = version(v);
-      if (have.layout.partial != wanted.layout.partial) continue;
+      if (have.layout.partial != wanted.layout.partial || have.layout.order) continue;
       std::int64_t c = 0;
       if (have.windows.empty()) c = exchange_cost(have, goal);
       else if (have.windows != wanted.windows || !have.layout.same_layout(wanted.layout)) continue;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <gshard/base/list_view.hpp>
+#include <gshard/ir/device_order.hpp>
 #include <gshard/ir/graph.hpp>
 #include <gshard/ir/window.hpp>
 #include <gshard/pass/cost.hpp>
@@ -66,19 +67,25 @@ constexpr std::uint32_t axes_of_move(const value& from, const value& to) {
   return moving_axes(from.layout, to.layout) | axes_of_windows(from) | axes_of_windows(to);
 }
 
-/// Bytes of its new shard that a device lacks where one of the two holds what windows read; on the device that lacks most.
+/// Bytes of its new shard that a device lacks where one of the two holds what windows read.
+constexpr std::int64_t bytes_lacking(const value& from, const value& to, list_view<window> windows,
+                                     const extents& e, const mesh_place& at) {
+  std::int64_t wanted = 1, has = 1;
+  for (int d = 0; d < to.rank(); ++d) {
+    const interval goal = held(to, d, windows, e, at);
+    wanted *= goal.size();
+    has *= overlap(held(from, d, windows, e, at), goal, e.dim(to.dims[d]));
+  }
+  return (wanted - has) * size_of(to.type);
+}
+/// The same on the device that lacks most.
 constexpr std::int64_t bytes_lacking(const value& from, const value& to, list_view<window> windows, const extents& e) {
   std::int64_t most = 0;
   for_each_place(axes_of_move(from, to), e, [&](const mesh_place& at) {
-    std::int64_t wanted = 1, has = 1;
-    for (int d = 0; d < to.rank(); ++d) {
-      const interval goal = held(to, d, windows, e, at);
-      wanted *= goal.size();
-      has *= overlap(held(from, d, windows, e, at), goal, e.dim(to.dims[d]));
-    }
-    if (wanted - has > most) most = wanted - has;
+    const std::int64_t bytes = bytes_lacking(from, to, windows, e, at);
+    if (bytes > most) most = bytes;
   });
-  return most * size_of(to.type);
+  return most;
 }
 
 /// Whether the extents that say what is held of a dim, cut over `axes`, are known and not assumed.
@@ -119,7 +126,8 @@ constexpr bool reads_its_block(const window& w, int dim, const short_list& axes,
     if (e.axis(axes[i]) > all_of && (w.wrap || e.dim(dim) % blocks != 0 || e.dim(w.over) % blocks != 0)) return false;
   bool same = true;
   for_each_place(axes.mask(), e, [&](const mesh_place& at) {
-    const interval block = block_of(e.dim(dim), axes, e.axes, at), read = reach(bound, block_of(e.dim(w.over), axes, e.axes, at), e.dim(dim));
+    const interval block = block_of(e.dim(dim), axes, e.axes, at),
+                   read = reach(bound, block_of(e.dim(w.over), axes, e.axes, at), e.dim(dim));
     same = same && (block == read || (block.size() == 0 && read.size() == 0));
   });
   return same;
@@ -133,7 +141,7 @@ constexpr short_list longer_factors(const node& n, int operand, list_view<window
   for (int d = 0; d < factors.size(); ++d) {
     const int tap = tap_factor(n, operand, d);
     if (tap < 0) continue;
-    const window& w = windows[std::size_t(window_of(n, operand, d))];
+    const window& w = windows[std::size_t(window_row(n, operand, d))];
     if (e.knows_dim(w.over) && e.knows_dim(w.taps_dim) && e.dim(w.taps_dim) > e.dim(w.over)) factors.set(d, tap);
   }
   return factors;
@@ -153,11 +161,61 @@ constexpr std::int64_t shard_elements(const value& v, list_view<window> windows,
   return most;
 }
 
-/// The same as bytes_received of two layouts, for tensors that may be held through windows.
-constexpr std::int64_t bytes_received(op kind, std::uint32_t axes, const value& from, const value& to, list_view<window> windows,
-                                      const extents& e) {
-  if (from.windows.empty() && to.windows.empty()) return bytes_received(kind, axes, from, from.layout, to.layout, e);
-  return e.devices(axes) <= 1 || kind == op::slice ? 0 : detail::bytes_lacking(from, to, windows, e);
+/// Bytes that the device receives that receives most where a tensor moves between layouts in orders of the devices.
+// A template, so that it costs only programs with such layouts.
+template <class Extents>
+constexpr std::int64_t bytes_between_orders(const value& from, const value& to, list_view<int> rows, const Extents& e) {
+  const device_orders orders{rows, int(e.devices(e.known_axes))};
+  const auto place_of = [&](int order, int device) {
+    detail::mesh_place at{};
+    int position = orders.position(order, device);
+    for (int a = max_axes; a-- > 0;) {
+      if (!((e.known_axes >> a) & 1u)) continue;
+      at[std::size_t(a)] = position % e.axis(a);
+      position /= e.axis(a);
+    }
+    return at;
+  };
+  std::int64_t most = 0;
+  for (int device = 0; device < orders.devices; ++device) {
+    const detail::mesh_place before = place_of(from.layout.order, device), after = place_of(to.layout.order, device);
+    std::int64_t wanted = 1, has = 1;
+    for (int d = 0; d < to.rank(); ++d) {
+      const interval goal = block_of(e.dim(to.dims[d]), to.layout[d], e.axes, after);
+      wanted *= goal.size();
+      has *= block_of(e.dim(from.dims[d]), from.layout[d], e.axes, before).common(goal).size();
+    }
+    if (wanted - has > most) most = wanted - has;
+  }
+  return most * size_of(to.type);
+}
+
+/// Bytes that one device receives in a step that moves all its operands together, which may be held through windows.
+constexpr std::int64_t bytes_received(const node& step, list_view<value> values, list_view<window> windows, const extents& e) {
+  const auto axes = std::uint32_t(step.attr.integer[0]);
+  const std::int64_t n = e.devices(axes);
+  if (n <= 1 || step.kind == op::slice) return 0;
+  const auto from = [&](int i) -> const value& { return values[std::size_t(step.in[i])]; };
+  const auto to = [&](int i) -> const value& { return values[std::size_t(step.out[i])]; };
+  std::int64_t total = 0;
+  bool reads = false;
+  std::uint32_t moving = 0;
+  for (int i = 0; i < step.inputs; ++i) {
+    const value &before = from(i), &after = to(i);
+    reads = reads || !before.windows.empty() || !after.windows.empty();
+    moving |= detail::axes_of_move(before, after);
+    total += step.kind == op::all_reduce ? shard_elements(before.dims, before.layout, e) * size_of(before.type)
+                                         : bytes_received(step.kind, axes, before, before.layout, after.layout, e);
+  }
+  if (step.kind == op::all_reduce) return bytes_of_sum(total, n);
+  if (!reads) return total;
+  std::int64_t most = 0;
+  detail::for_each_place(moving, e, [&](const detail::mesh_place& at) {
+    std::int64_t bytes = 0;
+    for (int i = 0; i < step.inputs; ++i) bytes += detail::bytes_lacking(from(i), to(i), windows, e, at);
+    if (bytes > most) most = bytes;
+  });
+  return most;
 }
 
 }}  // namespace gshard::v0

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <gshard/base/list.hpp>
 #include <gshard/ir/graph.hpp>
-#include <gshard/pass/versions.hpp>
+#include <gshard/pass/shared_work.hpp>
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 
@@ -13,174 +11,10 @@ namespace gshard { inline namespace v0 { namespace detail {
 
 /// How the devices of a mesh share the work of a node: which factor every axis cuts. Chosen by what its operands cost to bring there and
 /// its results to where they are wanted.
-class work_sharing : protected tensor_versions {
+class work_sharing : protected shared_work {
  protected:
-  using tensor_versions::cost;
-
-  constexpr work_sharing(graph& g, const mesh_shape& mesh, const extents& e, strictness unsaid)
-      : tensor_versions(g, mesh, e, unsaid), completed_(g.values.size(), 0), stays_(g.values.size(), 0) {}
-
-  list<char> completed_;  // by value of the graph: somebody needs its sum
-  list<char> stays_;      // by value of the graph: an output that may be pending, and nobody else has it
-
-  static constexpr int factors = short_list::largest + 1;
-  /// Axes by factor.
-  struct cut_table {
-    short_list by_factor[factors]{};
-    constexpr short_list& operator[](int f) { return by_factor[f]; }
-    constexpr const short_list& operator[](int f) const { return by_factor[f]; }
-  };
-
-  /// A way to share the work of a node: the factor that each axis cuts (or -1: none), and the axes of each factor.
-  struct choice {
-    int factor_of[max_axes]{-1, -1, -1, -1, -1, -1, -1, -1};
-    cut_table cuts{};
-    /// Of a convolution: axes that cut positions or taps of its second operand share out the elements of the first instead, which lies in
-    /// blocks; of the second a device needs what reads its elements.
-    bool by_elements = false;
-  };
-
-  /// Pending sums run through these.
-  static constexpr bool is_linear(const node& n) {
-    return n.kind == op::scale || n.kind == op::reshape || (n.kind == op::einsum && n.inputs == 1) ||
-           (n.kind == op::map && n.attr.function->linear);
-  }
-  /// Parts of operands, and so of a result, that are still to be combined, over the axes of a mask: of all operands together, or of a
-  /// product each of one.
-  struct pending_parts {
-    std::uint8_t axes = 0;
-    reduction what = reduction::sum;
-    bool each = false;        // the operands have some each
-    std::uint8_t second = 0;  // then: those of operand 1; operand 0 has the others
-    bool declared = false;    // of the result alone, as the program declares
-
-    constexpr pending_parts of(int i) const {
-      if (declared) return {};
-      return each ? pending_parts{std::uint8_t(i == 0 ? axes & ~second : second), what} : *this;
-    }
-  };
-
-  /// The layout in which a node with these cuts takes or leaves a tensor.
-  static constexpr sharding layout_of(const short_list& dims, const cut_table& cuts, const pending_parts& pending) {
-    sharding s;
-    s.rank = dims.count;
-    for (int d = 0; d < dims.count; ++d)
-      if (const short_list& axes = cuts.by_factor[dims[d]]; axes.count > 0) s.axes[d] = axes;
-    s.partial = pending.axes;
-    s.pending = pending.what;
-    return s;
-  }
-  constexpr held_as operand_of(const node& n, int i, const choice& c, const pending_parts& pending) const {
-    const short_list& loops = n.loops.in[i];
-    held_as h{layout_of(loops, c.cuts, pending.of(i)), {}};
-    if (n.loops.windows.empty()) return h;
-    const dim_list& dims = g_.at(n.input(i)).dims;
-    bool any = false, less = false;
-    for (int d = 0; d < loops.size(); ++d) {
-      const int w = n.kind == op::convolution ? row_of_read(n, i, d, c, h.layout[d]) : window_of(n, i, d);
-      const bool whole = h.layout[d].empty();
-      const window& read = g_.windows[std::size_t(w)];
-      const bool needed = w && (whole ? reads_less(read, dims[d], e_) : !reads_its_block(read, dims[d], h.layout[d], e_));
-      h.windows.push_back(needed ? w : 0);
-      (whole ? less : any) |= needed;
-    }
-    if (any) return h;
-    // What is read of dims that are whole is less to receive, but where all of them is there already.
-    if (std::int32_t from = -1; !less || cost(n.input(i), h, from) >= cost(n.input(i), h.layout)) h.windows = {};
-    return h;
-  }
-  /// The row of the window through which a convolution reads a dim of an operand, and the axes that cut the dim: those of its factor, if
-  /// it has some.
-  constexpr int row_of_read(const node& n, int i, int d, const choice& c, short_list& axes) const {
-    const int tap = tap_factor(n, i, d);
-    if (tap >= 0) {
-      const short_list& second = c.cuts[factor_of_second(n, d)];
-      if (c.by_elements && !second.empty()) {
-        axes = second;
-        return 0;
-      }
-      if (axes.empty() && !c.cuts[tap].empty()) {
-        axes = c.cuts[tap];
-        return row(read_by(n, d).by_taps());
-      }
-    }
-    if (i == 1 && c.by_elements && !axes.empty())
-      for (int k = 0; k < n.loops.in[0].size(); ++k)
-        if (const int t = tap_factor(n, 0, k), f = n.loops.in[1][d]; t >= 0 && factor_of_second(n, k) == f)
-          return row((f == t ? read_by(n, k).by_taps() : read_by(n, k)).inverse(g_.at(n.input(0)).dims[k]));
-    return window_of(n, i, d);
-  }
-  constexpr const window& read_by(const node& n, int d) const { return g_.windows[std::size_t(window_of(n, 0, d))]; }
-  /// What a convolution's second operand has of the positions and taps at which dim d of the first is read.
-  static constexpr int factor_of_second(const node& n, int d) {
-    const int tap = tap_factor(n, 0, d);
-    return n.loops.in[1].contains(tap) ? tap : n.loops.in[0][d];
-  }
-  /// Whether both operands of a convolution with these cuts would be cut along a windowed dim.
-  constexpr bool may_share_elements(const node& n, const choice& c) const {
-    const sharding& first = version(first_[std::size_t(n.in[0])]).layout;
-    for (int d = 0; d < first.rank; ++d)
-      if (tap_factor(n, 0, d) >= 0 && !first[d].empty() && !c.cuts[factor_of_second(n, d)].empty()) return true;
-    return false;
-  }
-  /// Whether devices that share elements need so much of the second operand that they share no work: most of what they read is elsewhere.
-  constexpr bool repeats_elements(const node& n, const choice& c, const pending_parts& pending) const {
-    const held_as h = operand_of(n, 1, c, pending);
-    value v = g_.at(n.input(1));
-    const std::int64_t share = shard_elements(v.dims, h.layout, e_);
-    v.layout = h.layout;
-    v.windows = h.windows;
-    return shard_elements(v, g_.windows, e_) >= 2 * share;
-  }
-  constexpr int row(const window& w) const {
-    const int r = row_of(g_.windows, w);
-    if (r == 0) g_.problem.report(fault::too_many_dims, "window");
-    return r;
-  }
-  /// The factors of taps, a bit each.
-  static constexpr std::uint32_t taps_of(const node& n) {
-    std::uint32_t taps = 0;
-    if (n.kind != op::convolution) return taps;
-    for (int d = 0; d < n.loops.in[0].size(); ++d)
-      if (const int tap = tap_factor(n, 0, d); tap >= 0) taps |= 1u << tap;
-    return taps;
-  }
-  constexpr std::int64_t operand_cost(const node& n, int i, const choice& c, const pending_parts& pending) const {
-    const held_as h = operand_of(n, i, c, pending);
-    std::int32_t from = -1;
-    return h.windows.empty() ? cost(n.input(i), h.layout) : cost(n.input(i), h, from);
-  }
-  /// Two dims that become one, the first of them cut: a device then has what its block of the first reads of the result.
-  constexpr dim_list windows_of_result(const node& n, const sharding& made) const {
-    dim_list windows;
-    if (n.kind != op::reshape || n.attr.integer[1] != 1) return windows;
-    const int at = n.attr.integer[0], w = n.attr.integer[2];
-    if (made[at].empty() || reads_its_block(g_.windows[std::size_t(w)], g_.at(n.output()).dims[at], made[at], e_)) return windows;
-    for (int d = 0; d < made.rank; ++d) windows.push_back(d == at ? w : 0);
-    return windows;
-  }
-  /// An axis that cuts a factor which the result lacks leaves a pending sum over it.
-  constexpr sharding result_layout(const node& n, int o, const choice& c, const pending_parts& pending) const {
-    const short_list& dims = n.loops.out[o];
-    sharding s = layout_of(dims, c.cuts, pending);
-    for (int a = 0; a < axes_; ++a)
-      if (c.factor_of[a] >= 0 && !dims.contains(c.factor_of[a])) s.partial = std::uint8_t(s.partial | (1u << a));
-    if (s.partial != pending.axes) s.pending = n.kind == op::reduce ? reduction(n.attr.integer[0]) : n.kind == op::argmax ? reduction::min : reduction::sum;
-    return s;
-  }
-
-  /// Pending sums that run through a node: it is linear in all its operands together, they all have the same, and nobody needs one
-  /// of them complete anyway.
-  constexpr pending_parts pending_through(const node& n) const {
-    if (!is_linear(n)) return {};
-    for (int i = 0; i < n.inputs; ++i)
-      if (completed_[std::size_t(n.input(i))]) return {};
-    const sharding& first = version(first_[std::size_t(n.input(0))]).layout;
-    for (int i = 1; i < n.inputs; ++i)
-      if (const sharding& s = version(first_[std::size_t(n.in[i])]).layout; s.partial != first.partial || s.pending != first.pending) return {};
-    if (first.partial == 0 || (first.pending != reduction::sum && n.kind != op::reshape)) return {};
-    return {first.partial, first.pending};
-  }
+  using shared_work::cost;
+  using shared_work::shared_work;
 
   /// The factors that `axis` cuts in some version of an operand or in the layout wanted for a result, a bit each.
   constexpr std::uint32_t candidates(const node& n, int axis) const {
@@ -215,13 +49,16 @@ class work_sharing : protected tensor_versions {
     }
     return found;
   }
-  /// An axis that cuts only dims that this node needs whole, or taps, may cut others meanwhile, which is less than gathering them.
+  /// An axis that cuts only dims that this node needs whole, or taps, may cut others meanwhile, which is less than gathering them, where
+  /// that has not been done yet.
   constexpr std::uint32_t elsewhere(const node& n, int axis) const {
     std::uint32_t found = 0;
     if ((!n.loops.blocked && !taps_of(n)) || n.outputs == 0) return found;
     for (int i = 0; i < n.inputs; ++i) {
-      const sharding& s = version(first_[std::size_t(n.input(i))]).layout;
-      if (s.dim_of(axis) < 0) continue;
+      bool everywhere = true;
+      for (std::int32_t v = first_[std::size_t(n.in[i])]; v >= 0; v = next_[std::size_t(v)])
+        everywhere = everywhere && version(v).layout.dim_of(axis) >= 0;
+      if (!everywhere) continue;
       const short_list &in = n.loops.in[i], &out = n.loops.out[0];
       for (int d = 0; d < in.size(); ++d)
         if (!n.loops.is_blocked(in[d]) && out.contains(in[d])) found |= 1u << in[d];
@@ -272,6 +109,16 @@ class work_sharing : protected tensor_versions {
   /// More than any bytes: for ways that do not leave a sum pending that is wanted pending.
   static constexpr std::int64_t unwanted = std::int64_t(1) << 60;
 
+  /// How a result that is made so is wanted.
+  constexpr sharding wanted_layout(const node& n, int o, const sharding& made) const {
+    sharding wanted = g_.at(n.output(o)).layout;
+    const std::uint32_t pending_fits = stays_[std::size_t(n.output(o))] ? ~wanted.used() : wanted.partial;
+    wanted.partial = std::uint8_t(pending_fits & made.partial);
+    wanted.pending = made.pending;
+    if (n.kind == op::sort) refine(wanted, wanted.open, made);
+    return wanted;
+  }
+
   /// Bytes to bring the operands to these cuts and the results to the layouts that propagation wants. Work that an axis repeats on
   /// all its devices instead of sharing it counts like sending its results.
   constexpr std::int64_t cost(const node& n, const choice& c, const pending_parts& pending) const {
@@ -282,22 +129,113 @@ class work_sharing : protected tensor_versions {
     for (int o = 0; o < n.outputs; ++o) {
       const value& v = g_.at(n.output(o));
       const sharding made = result_layout(n, o, c, pending);
-      sharding wanted = v.layout;
-      if (wanted.partial & ~made.partial) total += unwanted;
-      const std::uint32_t pending_fits = stays_[std::size_t(n.output(o))] ? ~wanted.used() : wanted.partial;
-      wanted.partial = std::uint8_t(pending_fits & made.partial);
-      wanted.pending = made.pending;
-      if (n.kind == op::sort) refine(wanted, v.layout.open, made);
-      if (const dim_list windows = windows_of_result(n, made); !windows.empty()) {
-        value before = v, after = v;
-        before.layout = after.layout = made;
-        before.windows = windows;
-        total += exchange_cost(before, after);
-      }
-      if (!made.same_layout(wanted)) total += 1 + plan_reshard(v, made, wanted, e_).cost();
+      if (v.layout.partial & ~made.partial) total += unwanted;
+      if (n.kind == op::reshape)
+        if (const dim_list windows = windows_of_result(n, made); !windows.empty()) {
+          value before = v, after = v;
+          before.layout = after.layout = made;
+          before.windows = windows;
+          total += exchange_cost(before, after);
+        }
+      if (const sharding wanted = wanted_layout(n, o, made); !made.same_layout(wanted)) total += 1 + plan_reshard(v, made, wanted, e_).cost();
       if (repeats && !moves_only(n.kind)) total += shard_elements(v.dims, made, e_) * size_of(v.type);
     }
     return total;
+  }
+
+  /// The factors that every axis may cut, and whether there are any.
+  struct axis_options {
+    std::uint32_t of[max_axes]{};
+    bool any = false;
+  };
+  constexpr void find_options(const node& n, const pending_parts& pending, axis_options& options) const {
+    for (int a = 0; a < axes_; ++a) {
+      options.of[a] = (pending.axes >> a) & 1u ? 0u : candidates(n, a);
+      options.any = options.any || options.of[a] != 0;
+    }
+  }
+  /// Calls go_on() with every factor (and none) for axis a and those after it in c, until it says no.
+  template <class F>
+  constexpr bool for_each_choice(const node& n, const axis_options& options, int a, choice& c, const F& go_on) const {
+    if (a == axes_) {
+      cut(c, n);
+      do {
+        if (!go_on()) return false;
+        c.by_elements = n.kind == op::convolution && !c.by_elements && may_share_elements(n, c);
+      } while (c.by_elements);
+      return true;
+    }
+    std::uint32_t left = options.of[a];
+    for (int f = 0; left != 0; ++f, left >>= 1) {
+      if (!(left & 1u)) continue;
+      c.factor_of[a] = f;
+      if (!for_each_choice(n, options, a + 1, c, go_on)) return false;
+    }
+    c.factor_of[a] = -1;
+    return for_each_choice(n, options, a + 1, c, go_on);
+  }
+
+  /// Starts, where moves that can go together start once, bytes that are moved, and these with what repeated work counts for.
+  struct price {
+    std::int64_t starts = 0, moved = 0, bytes = 0;
+
+    constexpr bool is_less_than(const price& other) const {
+      return starts <= other.starts && moved <= other.moved && bytes <= other.bytes && (starts < other.starts || bytes < other.bytes);
+    }
+  };
+  constexpr price price_of(const node& n, const choice& c, const pending_parts& pending) const {
+    start_set before, after;
+    for (int i = 0; i < n.inputs; ++i) {
+      const held_as h = operand_of(n, i, c, pending);
+      std::int32_t from = -1;
+      if (h.windows.empty()) {
+        cost(n.input(i), h.layout, &from);
+        before.add(plan_reshard(version(from), version(from).layout, h.layout, e_), version(from), version(from).layout.pending);
+      } else if (const std::int64_t bytes = cost(n.input(i), h, from) - start_bytes; bytes >= 0 && from >= 0) {
+        value goal = g_.at(n.input(i));
+        goal.layout = h.layout;
+        goal.windows = h.windows;
+        before.add(start_key(op::all_to_all, axes_of_move(version(from), goal), goal, goal.layout.pending), bytes);
+      }
+    }
+    for (int o = 0; o < n.outputs; ++o) {
+      const value& v = g_.at(n.output(o));
+      const sharding made = result_layout(n, o, c, pending);
+      if (const sharding wanted = wanted_layout(n, o, made); !made.same_layout(wanted))
+        after.add(plan_reshard(v, made, wanted, e_), v, made.pending);
+    }
+    return {std::int64_t(before.count + after.count), before.moved + after.moved,
+            cost(n, c, pending) - (before.alone + after.alone) * start_bytes};
+  }
+  /// In place of the choice that is cheapest if every move goes alone, one that starts no more and costs no more bytes if they go
+  /// together. Of known extents.
+  constexpr void choose_together(const node& n, const pending_parts& pending, choice& best) const {
+    if (e_.known_axes != (1u << axes_) - 1u || !moves_.combines() || n.inputs + n.outputs < 3 || !knows_dims(n)) return;
+    choice c;
+    price lowest = price_of(n, best, pending);
+    if (lowest.starts == 0) return;
+    axis_options options;
+    find_options(n, pending, options);
+    for_each_choice(n, options, 0, c, [&] {
+      const price p = price_of(n, c, pending);
+      if (p.is_less_than(lowest)) {
+        lowest = p;
+        best = c;
+      }
+      return true;
+    });
+  }
+  constexpr bool knows_dims(const node& n) const {
+    const auto knows = [&](const value& v) {
+      for (int d = 0; d < v.rank(); ++d)
+        if (!e_.knows_dim(v.dims[d])) return false;
+      return true;
+    };
+    for (int i = 0; i < n.inputs; ++i)
+      if (!knows(g_.at(n.input(i)))) return false;
+    for (int o = 0; o < n.outputs; ++o)
+      if (!knows(g_.at(n.output(o)))) return false;
+    return true;
   }
 
   /// Whether what a node computes is about the blocks of its result's layout.
@@ -323,13 +261,17 @@ class work_sharing : protected tensor_versions {
   /// The cheapest factor for every axis.
   constexpr choice choose(const node& n, const pending_parts& pending, std::int64_t& lowest) const {
     choice c, best;
-    std::array<std::uint32_t, max_axes> options{};
-    bool any = false;
-    for (int a = 0; a < axes_; ++a) {
-      options[std::size_t(a)] = (pending.axes >> a) & 1u ? 0u : candidates(n, a);
-      any = any || options[std::size_t(a)] != 0;
-    }
-    if (any) try_axis(n, pending, options, 0, c, best, lowest);
+    axis_options options;
+    find_options(n, pending, options);
+    if (!options.any) return best;
+    for_each_choice(n, options, 0, c, [&] {
+      const std::int64_t bytes = cost(n, c, pending);
+      if (lowest < 0 || bytes < lowest) {
+        lowest = bytes;
+        best = c;
+      }
+      return lowest != 0;
+    });
     return best;
   }
   /// The same, where sums that are pending on an operand of a product may also stay pending, over an axis on one of them: what is cheapest.
@@ -340,9 +282,13 @@ class work_sharing : protected tensor_versions {
     }
     std::int64_t lowest = -1;
     choice best = choose(n, pending, lowest);
-    if (n.kind != op::einsum || n.inputs != 2 || lowest == 0 || n.in[0] == n.in[1]) return best;
+    if (lowest != 0 && is_product(n.kind) && n.inputs == 2 && !pending.axes && n.in[0] != n.in[1]) keep_pending(n, pending, best, lowest);
+    if (lowest != 0) choose_together(n, pending, best);
+    return best;
+  }
+  constexpr void keep_pending(const node& n, pending_parts& pending, choice& best, std::int64_t lowest) const {
     const std::uint8_t a = pending_sums(n.in[0]), b = pending_sums(n.in[1]);
-    if (!a && !b) return best;
+    if (!a && !b) return;
     if (lowest < 0) lowest = cost(n, best, pending);
     const std::uint8_t ways[][2] = {{a, 0}, {0, b}, {std::uint8_t(a & ~b), b}, {a, std::uint8_t(b & ~a)}};
     for (const auto& [first, second] : ways) {
@@ -355,35 +301,6 @@ class work_sharing : protected tensor_versions {
       best = c;
       pending = kept;
     }
-    return best;
-  }
-  constexpr std::uint8_t pending_sums(std::int32_t v) const {
-    const sharding& s = version(first_[std::size_t(v)]).layout;
-    return s.pending == reduction::sum ? s.partial : std::uint8_t(0);
-  }
-  /// Tries every factor (and none) for axis a and those after it.
-  constexpr void try_axis(const node& n, const pending_parts& pending, const std::array<std::uint32_t, max_axes>& options, int a, choice& c,
-                          choice& best, std::int64_t& lowest) const {
-    if (a == axes_) {
-      cut(c, n);
-      do {
-        const std::int64_t bytes = cost(n, c, pending);
-        if (lowest < 0 || bytes < lowest) {
-          lowest = bytes;
-          best = c;
-        }
-        c.by_elements = n.kind == op::convolution && !c.by_elements && may_share_elements(n, c);
-      } while (c.by_elements);
-      return;
-    }
-    std::uint32_t left = options[std::size_t(a)];
-    for (int f = 0; left != 0 && lowest != 0; ++f, left >>= 1) {
-      if (!(left & 1u)) continue;
-      c.factor_of[a] = f;
-      try_axis(n, pending, options, a + 1, c, best, lowest);
-    }
-    c.factor_of[a] = -1;
-    if (lowest != 0) try_axis(n, pending, options, a + 1, c, best, lowest);
   }
 };
 

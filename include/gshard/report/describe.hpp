@@ -37,9 +37,11 @@ inline std::string dim_text(const plan_view& plan, int d) {
     case dim::kind::bound: return {whole.letter};
     case dim::kind::fixed: return std::to_string(whole.number);
     case dim::kind::product: return dim_text(plan, whole.first) + dim_text(plan, whole.second);
-    case dim::kind::ratio: return "C";
+    case dim::kind::ratio:
+      if (plan.dims[whole.second].what == dim::kind::blocks) return dim_text(plan, whole.first) + "/" + dim_text(plan, whole.second);
+      return "C";
     case dim::kind::linear: return linear_text(plan, whole);
-    case dim::kind::blocks: return std::to_string(whole.number) + "n";
+    case dim::kind::blocks: return (whole.number == 1 ? "" : std::to_string(whole.number)) + "n";
   }
   return "?";
 }
@@ -51,6 +53,13 @@ inline std::string axes_of_mask(const plan_view& plan, std::uint32_t mask) {
   return s;
 }
 
+/// "3,2,1,0": the devices in an order of their own.
+inline std::string order_text(list_view<int> order) {
+  std::string s;
+  for (const int device : order) s.append(s.empty() ? "" : ",").append(std::to_string(device));
+  return s;
+}
+
 inline std::string pad(std::string s, std::size_t width) {
   s.resize(s.size() < width ? width : s.size(), ' ');
   return s;
@@ -58,7 +67,8 @@ inline std::string pad(std::string s, std::size_t width) {
 
 }  // namespace detail
 
-/// A tensor of a plan as text: `f32[E@expert,G,C,M]`; dims, the axes that cut them, and `+axis` where a sum is pending.
+/// A tensor of a plan as text: `f32[E@expert,G,C,M]`; dims, the axes that cut them, `+axis` where a sum is pending, and
+/// `+order(1,0)` where it lies in another order of the devices than the mesh's.
 inline std::string describe(const plan_view& plan, const value& v) {
   std::string s(v.type == dtype::f32 ? "f32" : v.type == dtype::f64 ? "f64" : "i32");
   s += '[';
@@ -69,6 +79,7 @@ inline std::string describe(const plan_view& plan, const value& v) {
   }
   s += ']';
   if (v.layout.partial) s.append("+").append(detail::axes_of_mask(plan, v.layout.partial));
+  if (v.layout.order) s.append("+order(").append(detail::order_text(plan.order_of(v.layout))).append(")");
   return s;
 }
 
@@ -108,7 +119,8 @@ inline std::string describe(const plan_view& plan, const node& step) {
   return s;
 }
 
-/// A whole plan, a line a step, those of a loop indented; of every step that communicates, which operation and line of the program it serves, and why.
+/// A whole plan, a line a step, those of a loop indented; of every step that communicates, which operation and line of the program it
+/// serves, and why.
 inline std::string describe(const plan_view& plan) {
   std::string s = "mesh";
   for (int a = 0; a < plan.mesh.rank(); ++a) {

@@ -43,8 +43,14 @@ constexpr std::string_view sentence(fault what) {
     case fault::no_terms: return "no layer has given an auxiliary loss";
     case fault::read_after_update: return "a parameter is read after it was updated in place";
     case fault::not_annotated: return "an operand of a local function must be annotated in all its dims";
+    case fault::no_device_dim:
+      return "a tensor lacks the dim that counts the devices along an axis: verbs on shards, and specs with that axis, need it";
+    case fault::device_dim_left:
+      return "the result of a per_shard region differs between the devices along its axis, which its spec does not name";
+    case fault::axis_not_first:
+      return "the axis of a per_shard region cuts a dim after another axis: enter the regions of a dim's axes in their order";
     case fault::no_such_assignment:
-      return "no cut over axes of the mesh (of static extents) puts the pieces of a tensor on the devices of an assignment";
+      return "no cut over axes of the mesh (of static extents) makes the pieces of an assignment, or its devices are not those of the mesh";
     case fault::implicit_gather: return "an operand would be gathered unsaid (visible): annotate it, or say may_move(operand)";
     case fault::implicit_move:
       return "an operand would be brought to another layout unsaid (strict): annotate it, or say may_move(operand)";
@@ -81,6 +87,9 @@ inline std::string words(const diagnostic& d) {
     case fault::wrong_type: return about + ", operand " + number(d.first);
     case fault::implicit_gather:
     case fault::implicit_move: return about + ", operand " + number(d.first) + ", over " + word + ", line " + number(d.second);
+    case fault::no_device_dim:
+    case fault::device_dim_left:
+    case fault::axis_not_first: return about + ", over " + word;
     case fault::implicit_sum: return about + ", over " + word + ", line " + number(d.second);
     case fault::does_not_divide:
       return "dim " + word + " of " + about + ": " + number(d.first) + " cut into " + number(d.second);

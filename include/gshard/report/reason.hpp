@@ -27,7 +27,7 @@ struct move_reason {
   int operand = 0;             // of the consumer
 };
 
-/// Why step i of a plan, which moves data, is there.
+/// Why step i of a plan, which moves data, is there; of several tensors, why the first moves.
 constexpr move_reason reason_of(const plan_view& plan, std::size_t i) {
   const node& step = plan.steps[i];
   const value &from = plan.at(step.input(0)), &to = plan.at(step.output());
@@ -38,7 +38,7 @@ constexpr move_reason reason_of(const plan_view& plan, std::size_t i) {
     for (int o = 0; o < plan.steps[k].inputs && r.consumer < 0; ++o) {
       if (plan.steps[k].input(o) != moved) continue;
       if ((traits(plan.steps[k].kind).collective && plan.steps[k].kind != op::looped_einsum) || plan.steps[k].kind == op::slice) {
-        moved = plan.steps[k].output();
+        moved = plan.steps[k].output(o);
       } else {
         r.consumer = std::int32_t(k);
         r.operand = o;
@@ -75,7 +75,9 @@ inline std::string describe_reason(const plan_view& plan, std::size_t i) {
   if (!traits(step.kind).collective) return {};
   if (step.kind == op::looped_einsum)
     return "for einsum" + detail::place_text(step.place) + ": " +
-           (sums_travel(step) ? "its sums are" : "its operand " + std::to_string(step.attr.integer[1]) + " is") + " too large to be held whole";
+           (sums_travel(step) ? "its sums are"
+                              : "its operand " + std::to_string(step.attr.integer[1]) + " is") +
+           " too large to be held whole";
   const move_reason r = reason_of(plan, i);
   const node* const consumer = r.consumer < 0 ? nullptr : &plan.steps[std::size_t(r.consumer)];
   const std::string operand = "its operand " + std::to_string(r.operand);
@@ -88,7 +90,10 @@ inline std::string describe_reason(const plan_view& plan, std::size_t i) {
       s += ": completes the ";
       constexpr std::string_view names[] = {"sum", "maximum", "minimum", "product"};
       s += names[std::size_t(plan.at(step.input(0)).layout.pending)];
-      if (maker >= 0) s.append(" of ").append(name(plan.steps[std::size_t(maker)].kind)).append(detail::place_text(plan.steps[std::size_t(maker)].place));
+      if (maker >= 0)
+        s.append(" of ")
+            .append(name(plan.steps[std::size_t(maker)].kind))
+            .append(detail::place_text(plan.steps[std::size_t(maker)].place));
       return s;
     }
     case move_reason::kind::window: return s + ": fetches what its windows reach beyond a block";

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <gshard/base/reason.hpp>
+#include <gshard/ir/device_order.hpp>
 #include <gshard/ir/spec.hpp>
 #include <gshard/kernel/copy.hpp>
 #include <gshard/tensor/buffer.hpp>
@@ -41,7 +42,9 @@ inline sharding resolve_on(const named_sharding& named, const mesh_shape& mesh) 
   const sharding s = resolve(named, mesh, "tensor", problem);
   if (problem)
     throw error("tensor: its partition spec " +
-                std::string(problem.what == fault::unknown_axis ? "names an axis that the mesh does not have: \"" : "uses twice the axis \"") +
+                std::string(problem.what == fault::unknown_axis
+                                ? "names an axis that the mesh does not have: \""
+                                : "uses twice the axis \"") +
                 std::string(problem.word.view()) + "\"");
   return s;
 }
@@ -57,7 +60,7 @@ class tensor {
   static constexpr int static_rank = Spec::rank;
 
   /// Uninitialised shards of a tensor with these global extents. Communicates nothing. Throws `gshard::error` on another number of
-  /// extents, a negative one, more than memory holds, and axes that the cluster lacks.
+  /// extents, a negative one, more than memory holds, axes that the cluster lacks, and an order of other devices than it has.
   tensor(any_cluster on, std::vector<std::int64_t> extents)
       : cluster_(std::move(on)), extents_(std::move(extents)), layout_(detail::resolve_on(Spec::named, cluster_.mesh())) {
     if (int(extents_.size()) != static_rank)
@@ -65,8 +68,12 @@ class tensor {
     for (std::size_t d = 0; d < extents_.size(); ++d)
       if (extents_[d] < 0) throw error("tensor: extent " + std::to_string(extents_[d]) + " of dim " + std::to_string(d));
     detail::bytes_of(extents_, std::int64_t(sizeof(T)), "tensor");
+    const device_orders orders{Spec::named.order, device_count(cluster_.on().extents())};
+    if (!orders.rows.empty() && !is_order(orders.rows, orders.devices))
+      throw error("tensor: its order of devices does not have each of the cluster's " + std::to_string(orders.devices) + " once");
     for (const int device : cluster_.devices()) {
-      places_.push_back(place(extents_, layout_, cluster_.on().extents(), device));
+      const int position = orders.position(orders.rows.empty() ? 0 : 1, device);
+      places_.push_back(place(extents_, layout_, cluster_.on().extents(), position));
       shards_.emplace_back(kernel::element_count(places_.back().rank, places_.back().extent) * std::int64_t(sizeof(T)));
     }
   }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <gshard/base/list.hpp>
 #include <gshard/base/list_view.hpp>
+#include <gshard/ir/device_order.hpp>
 #include <gshard/ir/mesh.hpp>
 #include <gshard/ir/sharding.hpp>
 #include <gshard/trace/builder.hpp>
@@ -15,7 +17,8 @@ namespace gshard { inline namespace v0 {
 
 namespace detail {
 
-/// Finds the layout in which the pieces of a tensor, in row-major order, lie on the given devices of a mesh.
+/// Finds the layout in which the pieces of a tensor, in row-major order, lie on the given devices of a mesh: over axes in the mesh's own
+/// order of devices, or else over any axes that make the pieces, in the order that brings them there.
 class assignment_reader {
  public:
   constexpr assignment_reader(const mesh_shape& mesh, list_view<int> pieces, list_view<int> devices)
@@ -24,16 +27,26 @@ class assignment_reader {
     bool whole = pieces.size() <= std::size_t(max_rank);
     for (const int n : pieces) count *= std::size_t(n > 0 ? n : 0);
     for (int a = 0; a < mesh.count; ++a) whole = whole && mesh.static_extent(a) != dynamic;
-    found_ = whole && count == devices.size() && extend(0);
+    if (!whole || count != devices.size()) return;
+    found_ = extend(0);
+    if (found_ || !is_order(devices, int(devices.size()))) return;
+    any_order_ = true;
+    found_ = extend(0);
+    if (!found_) return;
+    order_ = list<int>(devices.size(), 0);
+    for (std::size_t p = 0; p < devices.size(); ++p) order_[std::size_t(device_of(int(p)))] = devices[p];
   }
   constexpr bool found() const { return found_; }
   constexpr const sharding& layout() const { return layout_; }
+  /// Of the devices; empty: the mesh's own.
+  constexpr const list<int>& order() const { return order_; }
 
  private:
   const mesh_shape& mesh_;
   list_view<int> pieces_, devices_;
   sharding layout_;
-  bool found_ = false;
+  bool found_ = false, any_order_ = false;
+  list<int> order_;
 
   constexpr int cuts(int d) const {
     int n = 1;
@@ -57,7 +70,7 @@ class assignment_reader {
   constexpr bool matches() const {
     for (int a = 0; a < mesh_.count; ++a)
       if (!((layout_.used() >> a) & 1u) && mesh_.static_extent(a) != 1) return false;
-    for (std::size_t p = 0; p < devices_.size(); ++p)
+    for (std::size_t p = 0; p < devices_.size() && !any_order_; ++p)
       if (device_of(int(p)) != devices_[p]) return false;
     return true;
   }
@@ -79,9 +92,10 @@ class assignment_reader {
 
 }  // namespace detail
 
-/// assign(x, {1, 2, 4}, {0, 1, 2, 3, 4, 5, 6, 7}): shard with a device assignment of the paper (arXiv 2006.16668 section 3.2): x in so many pieces along each
-/// dim, the pieces in row-major order on these devices.
-/// Compile time: that the mesh, whose extents must be static, has axes over which the dims can be cut so.
+/// assign(x, {1, 2, 4}, {0, 1, 2, 3, 4, 5, 6, 7}): shard with a device assignment of the paper (arXiv 2006.16668 section 3.2): x in so
+/// many pieces along each dim, the pieces in row-major order on these devices, which are those of the mesh in any order. Communicates what
+/// brings x there: another order than the mesh's alone is one permutation; operations are computed in the mesh's order.
+/// Compile time: that the mesh, whose extents must be static, has axes over which the dims can be cut so, and the devices.
 constexpr symbol assign(here x, list_view<int> pieces, list_view<int> devices) {
   builder& b = *x.owner;
   if (b.failed()) return b.nothing();
@@ -91,7 +105,10 @@ constexpr symbol assign(here x, list_view<int> pieces, list_view<int> devices) {
   }
   const detail::assignment_reader read(b.mesh, pieces, devices);
   if (!read.found()) b.fail(fault::no_such_assignment, "assign");
-  return detail::emit_annotate(x, read.layout());
+  if (b.failed()) return b.nothing();
+  sharding layout = read.layout();
+  if (!read.order().empty()) layout.order = b.order_of(read.order());
+  return detail::emit_annotate(x, layout);
 }
 constexpr symbol assign(here x, std::initializer_list<int> pieces, std::initializer_list<int> devices) {
   return assign(x, list_view(pieces.begin(), pieces.size()), list_view(devices.begin(), devices.size()));

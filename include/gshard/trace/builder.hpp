@@ -4,9 +4,11 @@
 #include <gshard/base/hash.hpp>
 #include <gshard/base/list.hpp>
 #include <gshard/base/list_view.hpp>
+#include <gshard/ir/device_order.hpp>
 #include <gshard/ir/equation.hpp>
 #include <gshard/ir/graph.hpp>
 #include <gshard/ir/mesh.hpp>
+#include <gshard/ir/spec.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -184,6 +186,12 @@ class builder {
       d.second_times = 0;
     }
     if (d.first_times == 0) return fixed_dim(d.number > 0 ? d.number / d.divisor : 0);
+    if (const dim inner = program.dims[d.first]; d.second_times == 0 && inner.what == dim::kind::linear && inner.divisor == 1 &&
+                                                 inner.second_times == 0 && inner.first_times > 0 && inner.number >= 0) {
+      d.number += d.first_times * inner.number;  // what is added to a dim is taken away again: the dim itself
+      d.first_times *= inner.first_times;
+      d.first = inner.first;
+    }
     if (d.first_times == 1 && d.second_times == 0 && d.number == 0 && d.divisor == 1) return d.first;
     return intern(d);
   }
@@ -200,6 +208,36 @@ class builder {
     const int row = gshard::row_of(program.windows, w);
     if (row == 0) fail(fault::too_many_dims, "window");
     return row;
+  }
+  /// An order of the devices of the mesh, whose extents must be static: what a layout calls it.
+  constexpr std::uint8_t order_of(list_view<int> devices) {
+    bool own = true;
+    for (std::size_t i = 0; i < devices.size(); ++i) own = own && devices[i] == int(i);
+    if (own) return 0;
+    const auto known = int(program.orders.size() / devices.size());
+    const device_orders table{program.orders, int(devices.size())};
+    for (int k = 1; k <= known; ++k) {
+      bool same = true;
+      for (std::size_t i = 0; i < devices.size(); ++i) same = same && table[k][i] == devices[i];
+      if (same) return std::uint8_t(k);
+    }
+    if (known == 255) {
+      fail(fault::no_such_assignment, "order");
+      return 0;
+    }
+    program.orders.append(devices.data(), devices.size());
+    return std::uint8_t(known + 1);
+  }
+  /// What a spec means for a tensor of the program.
+  constexpr sharding resolve(const named_sharding& named, std::string_view tensor) {
+    sharding s = gshard::resolve(named, mesh, tensor, program.problem);
+    if (named.order.empty() || failed()) return s;
+    int devices = 1;
+    for (int a = 0; a < mesh.count; ++a) devices *= mesh.static_extent(a) == dynamic ? 0 : mesh.static_extent(a);
+    if (!is_order(named.order, devices)) fail(fault::no_such_assignment, tensor);
+    else if (s.partial) fail(fault::incomplete_output, tensor);
+    else if (s.used()) s.order = order_of(named.order);
+    return s;
   }
   /// The dims that a declaration such as "GSM" means.
   constexpr dim_list dims_of(std::string_view letters, std::string_view tensor) {

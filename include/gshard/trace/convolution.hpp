@@ -17,7 +17,7 @@ namespace gshard { inline namespace v0 {
 
 /// How a window moves along one spatial dim: output i reads position stride * i - low + step * k for tap k; between the elements
 /// of the input lie dilation - 1 holes; `low` and `high` zeros stand before and after them.
-struct window_of_dim {
+struct conv_window {
   int stride = 1, low = 0, high = 0;
   int step = 1;      // window dilation
   int dilation = 1;  // base dilation
@@ -45,12 +45,13 @@ constexpr symbol emit_convolution(symbol a, const short_list& a_factors, const d
 constexpr char tap_letter(char spatial) { return spatial >= 'A' && spatial <= 'Z' ? char(spatial - 'A' + 'a') : '\0'; }
 
 /// The dim that a window of these taps makes of `whole`.
-constexpr int positions_dim(builder& b, int whole, int taps, const window_of_dim& w) {
+constexpr int positions_dim(builder& b, int whole, int taps, const conv_window& w) {
   return b.linear_dim(whole, w.dilation, taps, -w.step, std::int64_t(w.low) + w.high - w.dilation + w.step + w.stride, w.stride);
 }
 
-constexpr bool check_window(builder& b, std::string_view operation, const window_of_dim& w) {
-  if (w.stride < 1 || w.step < 1 || w.dilation < 1) b.fail(fault::bad_range, operation, {}, w.stride < 1 ? w.stride : w.step < 1 ? w.step : w.dilation);
+constexpr bool check_window(builder& b, std::string_view operation, const conv_window& w) {
+  if (w.stride < 1 || w.step < 1 || w.dilation < 1)
+    b.fail(fault::bad_range, operation, {}, w.stride < 1 ? w.stride : w.step < 1 ? w.step : w.dilation);
   return !b.failed();
 }
 
@@ -61,7 +62,7 @@ constexpr bool is_windowed(const equation& e, int d) {
          e.output.contains(f);
 }
 
-constexpr symbol emit_windowed_einsum(symbol x, symbol w, const equation& e, list_view<window_of_dim> how, std::string_view text) {
+constexpr symbol emit_windowed_einsum(symbol x, symbol w, const equation& e, list_view<conv_window> how, std::string_view text) {
   builder& b = *x.owner;
   if (!require_real(b, text, {x, w})) return b.nothing();
   const std::array operands{x, w};
@@ -87,7 +88,7 @@ constexpr symbol emit_windowed_einsum(symbol x, symbol w, const equation& e, lis
     if (!is_windowed(e, d)) continue;
     const int f = e.operand(0)[d], tap = e.factor(tap_letter(e.letters[std::size_t(f)]));
     taps.set(d, tap + 1);
-    const window_of_dim move = how.empty() ? window_of_dim{} : how[how.size() == 1 ? 0 : spatial < how.size() ? spatial : 0];
+    const conv_window move = how.empty() ? conv_window{} : how[how.size() == 1 ? 0 : spatial < how.size() ? spatial : 0];
     ++spatial;
     if (!check_window(b, text, move)) return b.nothing();
     window in;
@@ -118,18 +119,18 @@ constexpr symbol emit_windowed_einsum(symbol x, symbol w, const equation& e, lis
 /// taps are cut what they reach, of x or of w, whichever is less, and the sum over their axes.
 /// Compile time: the equation, ranks and dims.
 template <fixed_string Equation>
-constexpr symbol conv(here x, symbol w, list_view<window_of_dim> how = {}) {
+constexpr symbol conv(here x, symbol w, list_view<conv_window> how = {}) {
   return detail::emit_windowed_einsum(x, w, detail::checked_equation<Equation>(*x.owner, 2), how, Equation.view());
 }
 template <fixed_string Equation, std::size_t N>
-constexpr symbol conv(here x, symbol w, const window_of_dim (&how)[N]) {
+constexpr symbol conv(here x, symbol w, const conv_window (&how)[N]) {
   return conv<Equation>(x, w, list_view(how, N));
 }
 
 /// A window over one dim of a pooled tensor.
 struct pool_window {
   int dim = 0, taps = 1;
-  window_of_dim how = {};
+  conv_window how = {};
 };
 
 namespace detail {

@@ -71,12 +71,15 @@ constexpr symbol gather(here table, symbol ids, int dim = 0) {
 /// Communicates nothing where x is cut along `dim`; an axis that cuts ids leaves a pending sum.
 constexpr symbol scatter_add(here x, symbol ids, symbol updates, int dim = 0) {
   builder& b = *x.owner;
-  if (b.failed() || !detail::check_rows(x, ids, dim, "scatter_add") || !detail::require_real(b, "scatter_add", {x, updates})) return b.nothing();
+  if (b.failed() || !detail::check_rows(x, ids, dim, "scatter_add") ||
+      !detail::require_real(b, "scatter_add", {x, updates}))
+    return b.nothing();
   const detail::row_factors f = detail::rows_along(dim, ids.rank(), x.rank());
   if (updates.rank() != f.rows.size()) b.fail(fault::rank_mismatch, "scatter_add", {}, f.rows.size(), updates.rank());
   for (int d = 0; d < updates.rank() && !b.failed(); ++d) {
     const int in_ids = f.ids.find(d), in_x = f.table.find(d);
-    if (updates.get().dims[d] != (in_ids >= 0 ? ids.get().dims[in_ids] : x.get().dims[in_x])) b.fail(fault::dims_differ, "scatter_add", {}, 2, d);
+    if (updates.get().dims[d] != (in_ids >= 0 ? ids.get().dims[in_ids] : x.get().dims[in_x]))
+      b.fail(fault::dims_differ, "scatter_add", {}, 2, d);
   }
   return x + detail::emit_scatter_add(ids, updates, dim, x.get().dims);
 }

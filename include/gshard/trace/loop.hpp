@@ -176,10 +176,10 @@ constexpr symbol repeat(here x, Body body) {
 }
 
 /// while_loop(condition, body, x, ...): x..., to which body is applied while the condition holds, as often as that turns out at run time;
-/// after no turn, x... themselves. `condition`: (symbol...) -> scalar, which is not 0 while the loop goes on. `body`: (symbol...) -> as many
-/// symbols of the same dims and types, a tuple or an array if they are several; so is the result. Both may use tensors from outside. Every
-/// state lies alike in all turns: as x does where it is annotated, else as propagation finds. Random numbers are drawn anew in every turn.
-/// A loop whose condition always holds does not end.
+/// after no turn, x... themselves. `condition`: (symbol...) -> scalar, which is not 0 while the loop goes on. `body`: (symbol...) -> as
+/// many symbols of the same dims and types, a tuple or an array if they are several; so is the result. Both may use tensors from outside.
+/// Every state lies alike in all turns: as x does where it is annotated, else as propagation finds. Random numbers are drawn anew in
+/// every turn. A loop whose condition always holds does not end.
 /// Communicates: in every turn what condition and body do, what brings the results to the layout of the states, and one small message per
 /// process, by which all agree whether there is a further turn. What is brought to another layout for the body without depending on the
 /// turn is brought there once, before the loop. Compile time: dims and types; that no tensor made in a turn is used elsewhere; that no

@@ -78,7 +78,7 @@ class parameter_scope {
     if (b.failed()) return s;
     const tensor_name full = full_name(name);
     const sharding before = b.program.at(s.id).layout;
-    b.program.at(s.id).layout = resolve(layout::named, b.mesh, full.view(), b.program.problem);
+    b.program.at(s.id).layout = b.resolve(layout::named, full.view());
     if (before != sharding::unconstrained(s.rank()) && before != s.get().layout) b.fail(fault::duplicate_name, full.view());
     if (layout::rank != s.rank()) b.fail(fault::rank_mismatch, full.view(), {}, s.rank(), layout::rank);
     if (b.program.at(s.id).layout.partial) b.fail(fault::incomplete_output, full.view());

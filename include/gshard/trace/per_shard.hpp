@@ -5,6 +5,7 @@
 #include <gshard/ir/pointwise.hpp>
 #include <gshard/ir/spec.hpp>
 #include <gshard/trace/builder.hpp>
+#include <gshard/trace/shape.hpp>
 
 #include <array>
 #include <concepts>
@@ -40,7 +41,9 @@ void call_on_shards(const T* const* in, const shard_place* in_at, T* out, const 
 }
 
 template <auto F, int Arity>
-inline constexpr pointwise shards_of{.arity = Arity, .shards_f32 = call_on_shards<float, F, Arity>, .shards_f64 = call_on_shards<double, F, Arity>};
+inline constexpr pointwise shards_of{.arity = Arity,
+                                     .shards_f32 = call_on_shards<float, F, Arity>,
+                                     .shards_f64 = call_on_shards<double, F, Arity>};
 
 /// op::per_shard. Every dim has a factor of its own: operands and result lie as they are annotated.
 constexpr symbol emit_per_shard(const pointwise& f, list_view<symbol> operands, const dim_list& dims, const sharding& layout) {
@@ -67,25 +70,40 @@ constexpr symbol emit_per_shard(const pointwise& f, list_view<symbol> operands, 
   return y;
 }
 
+template <auto F, class Spec, class... Symbols>
+constexpr symbol per_shard_as(const dim_list& dims, symbol first, Symbols... rest) {
+  static_assert(sizeof...(rest) < 5, "gshard: per_shard takes at most 5 operands");
+  builder& b = *first.owner;
+  if (!b.failed() && Spec::rank != dims.size()) b.fail(fault::rank_mismatch, "per_shard", {}, Spec::rank, dims.size());
+  const sharding layout = b.resolve(Spec::named, "per_shard");
+  sharding made = layout;
+  made.order = 0;
+  const std::array<symbol, 1 + sizeof...(rest)> operands{first, rest...};
+  const symbol y = emit_per_shard(shards_of<F, 1 + int(sizeof...(rest))>, operands, dims, made);
+  return layout.order ? emit_annotate(y, layout) : y;
+}
+
 }  // namespace detail
 
-/// per_shard<f, "BM", P<"data", none>>(x, ...): a region in which the program says what every device does with its shards (the paper's
-/// auto_to_manual and back, arXiv 2006.16668 section 3.2). f(local_shard<const T> x, ..., local_shard<T> result) is called on each device with
-/// its shards of the operands, which lie as they are annotated, and fills its shard of the result, which has the dims and the layout that
-/// are declared; `partial<"axis">` in it declares that results of devices along the axis are to be added. At most 5 operands of one type.
-/// Communicates what brings the operands to their annotations: halos and collectives stand between such regions, as verbs.
+/// per_shard<f, "BM", P<"data", none>>(x, ...): a C++ function of the shards of every device. f(local_shard<const T> x, ...,
+/// local_shard<T> result) is called on each device with its shards of the operands, which lie as they are annotated, and fills its shard
+/// of the result, which has the dims and the layout that are declared; `partial<"axis">` in it declares that results of devices along the
+/// axis are to be added. At most 5 operands of one type. Communicates what brings the operands to their annotations.
 /// Has no gradient. Compile time: that every operand is annotated in all its dims.
+/// @see manual.hpp for regions made of verbs, with collectives and gradients
 template <auto F, fixed_string Letters, class Spec, class... Symbols>
   requires(std::same_as<Symbols, symbol> && ...)
 constexpr symbol per_shard(here first, Symbols... rest) {
-  static_assert(sizeof...(rest) < 5, "gshard: per_shard takes at most 5 operands");
   builder& b = *first.owner;
-  if (b.failed()) return b.nothing();
-  const dim_list dims = b.dims_of(Letters.view(), "per_shard");
-  if (!b.failed() && Spec::rank != dims.size()) b.fail(fault::rank_mismatch, "per_shard", {}, Spec::rank, dims.size());
-  const sharding layout = resolve(Spec::named, b.mesh, "per_shard", b.program.problem);
-  const std::array<symbol, 1 + sizeof...(rest)> operands{first, rest...};
-  return detail::emit_per_shard(detail::shards_of<F, 1 + int(sizeof...(rest))>, operands, dims, layout);
+  return b.failed() ? b.nothing() : detail::per_shard_as<F, Spec>(b.dims_of(Letters.view(), "per_shard"), first, rest...);
+}
+
+/// per_shard<f, P<"data", none>>(x, ...): the same, with a result that has the dims of x: in regions, where dims have no letters.
+template <auto F, class Spec, class... Symbols>
+  requires(std::same_as<Symbols, symbol> && ...)
+constexpr symbol per_shard(here first, Symbols... rest) {
+  builder& b = *first.owner;
+  return b.failed() ? b.nothing() : detail::per_shard_as<F, Spec>(first.get().dims, first, rest...);
 }
 
 }}  // namespace gshard::v0

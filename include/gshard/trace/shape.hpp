@@ -180,7 +180,8 @@ constexpr symbol squeeze(here x) {
 
 namespace detail {
 /// op::annotate: x under a second name, lying as `layout` says; open dims as propagation finds. Attributes: integer[0] = where it is used
-/// it may be brought to other layouts, whatever the program's strictness. With factors of its own, no layout spreads through it.
+/// it may be brought to other layouts, whatever the program's strictness; integer[1] = its gradient lies as the operand. With factors of
+/// its own, no layout spreads through it.
 constexpr symbol emit_annotate(symbol x, const sharding& layout, int priority = 0, bool may_move = false, bool spreads = true) {
   builder& b = *x.owner;
   if (b.failed()) return b.nothing();
@@ -203,7 +204,7 @@ template <class Spec>
 constexpr symbol annotate(here x, Spec = {}, int priority = 0) {
   builder& b = *x.owner;
   if (b.failed()) return b.nothing();
-  const sharding s = resolve(Spec::named, b.mesh, "annotate", b.program.problem);
+  const sharding s = b.resolve(Spec::named, "annotate");
   if (!b.failed() && Spec::rank != x.rank()) b.fail(fault::rank_mismatch, "annotate", {}, Spec::rank, x.rank());
   if (!b.failed() && s.partial) b.fail(fault::incomplete_output, "annotate");
   if (priority < 0 || priority > 255) b.fail(fault::bad_range, "annotate", {}, priority);

@@ -121,7 +121,8 @@ constexpr symbol reverse(here x, int dim) {
   return detail::emit_moved(op::reverse, x, dim, detail::reverse_window(x.get().dims[dim]));
 }
 
-/// roll(x, dim, shift)[i] = x[(i - shift) mod N] along one dim of extent N. Communicates, where the dim is cut, what is shifted over borders.
+/// roll(x, dim, shift)[i] = x[(i - shift) mod N] along one dim of extent N. Communicates, where the dim is cut, what is shifted over
+/// borders.
 constexpr symbol roll(here x, int dim, int shift) {
   builder& b = *x.owner;
   if (!detail::check_dim(x, dim, "roll")) return b.nothing();

@@ -13,11 +13,14 @@ std::string said(const char* text) {
 
 TEST_CASE("plan: a shape is printed as it is written") {
   for (const char* text : {"4", "4@x", "4@x,24,100@y", "16@(x,long_name),8", "16@(long_name,x),8@y", "scalar", "scalar+partial(x)",
-                           "16,8+partial(x,y)", "16,8+max(x)", "16@y,8+min(x)", "scalar+prod(x,y)", "1,2,3,4,5,6,7,8@y+partial(x)"}) {
+                           "16,8+partial(x,y)", "16,8+max(x)", "16@y,8+min(x)", "scalar+prod(x,y)", "1,2,3,4,5,6,7,8@y+partial(x)", "4@x,2+order(1,0,2,3,4,5,6,7,8,9,10,11)"}) {
     const pl::shape s = pl::parse_shape(text, mesh);
     CHECK(pl::text_of(s, mesh) == text);
     CHECK(pl::parse_shape(pl::text_of(s, mesh), mesh) == s);
   }
+  // The mesh's own order is none, and copies are the same in every order.
+  CHECK(pl::text_of(pl::parse_shape("4@x+order(0,1,2,3,4,5,6,7,8,9,10,11)", mesh), mesh) == "4@x");
+  CHECK(pl::text_of(pl::parse_shape("4+order(1,0,2,3,4,5,6,7,8,9,10,11)", mesh), mesh) == "4");
   // The order of pending sums means nothing.
   CHECK(pl::text_of(pl::parse_shape("4+partial(y,x)", mesh), mesh) == "4+partial(x,y)");
   CHECK(pl::text_of(pl::parse_shape("4@(y)", mesh), mesh) == "4@y");
@@ -53,6 +56,9 @@ TEST_CASE("plan: a shape that is refused") {
   at("4+partial(x", "11", "')'");
   at("4+partial", "1", "its end");
   at("4+partial(x),2", "12", "its end");
+  at("4@x+order(1", "11", "')'");
+  at("4+partial(x)+order(1)", "19", "its end, because pending sums lie in the mesh's order");
+  CHECK(said("4@x+order(1,0)") == "the order of \"4@x+order(1,0)\" must have each of the 12 devices of the mesh once");
   at("99999999999999999999", "0", "a smaller extent");
   at("1,1,1,1,1,1,1,1,1", "16", "its end, because a tensor has at most 8 dims");
   CHECK(said("4@z") == "a partition spec names an axis that the mesh does not have (\"z\" in \"4@z\"); the mesh has x, y, long_name");

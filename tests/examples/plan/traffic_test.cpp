@@ -13,6 +13,9 @@ TEST_CASE("plan: bytes are those that the simulated devices receive, uneven exte
         "reshard --mesh x=3,y=2 --from 5,7+partial(x) --to 5@y,7", "reshard --mesh x=3 --from 5,700+partial(x) --to 5,700",
         "reshard --mesh x=3 --from 5,701+partial(x) --to 5@x,701", "reshard --mesh x=4 --from 5@x --to 5",
         "roll --mesh x=4 --in 7@x,3 --dims 0 --shift 2", "conv XI,xIO->XO --mesh x=4 --in 9@x,2 --in 4,2,2 --pad same",
+        "concat --mesh x=3 --dim 1 --in 14,25@x --in 14,11@x --out 14,36@x", "top-k --mesh x=4 --in 3,801@x --k 5 --out 3,5",
+        "scatter --mesh x=4 --in 4,8+partial(x) --ids 3 --updates 3,8+partial(x)",
+        "einsum AK,KC->AC --mesh x=4,y=2 --in 15@x,61@y --in 61@x,31@y --out 15@y,31@x",
         "einsum AB,BC->AC --mesh x=4 --in 5@x,7 --in 7@x,3 --loop-above 0",
         "einsum AB,BC->AC --mesh x=4 --in 5,7@x --in 7@x,3 --out 5@x,3 --loop-above 0"})
     CHECK(right(line));

@@ -27,6 +27,12 @@ inline constexpr auto in_a_lambda = [](auto) { return P<axes<"data", "expert">, 
 static_assert(std::is_same_v<decltype(in_a_lambda(0)),
                              gs::spec<gs::shard<"data", "expert">, gs::replicated, gs::pending<"model">>>);
 
+// An order of the devices is no dim, and goes with the spec.
+using gs::device_order;
+static_assert(std::is_same_v<P<"data", none, device_order<1, 2, 0>>, gs::spec<gs::shard<"data">, gs::replicated, gs::on_devices<1, 2, 0>>>);
+static_assert(P<"data", none, device_order<1, 0>>::rank == 2 && P<"data">::named.order.empty());
+static_assert(P<"data", device_order<1, 2, 0>>::named.order.size() == 3 && P<"data", device_order<1, 2, 0>>::named.order[1] == 2);
+
 // A pending sum is no dim.
 static_assert(P<>::rank == 0 && P<"a", none, any, axes<"b", "c">>::rank == 4 &&
               P<none, none, partial<"a", "b">>::rank == 2);

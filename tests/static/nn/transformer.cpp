@@ -48,9 +48,10 @@ constexpr int trainables(const gs::plan_view& p) {
                            [](const gs::parameter& q) { return q.trainable; }));
 }
 constexpr int sums_of_tensors(const gs::plan_view& p) {
-  return int(std::count_if(p.steps.begin(), p.steps.end(), [&](const gs::node& s) {
-    return s.kind == op::all_reduce && p.at(s.input(0)).rank() > 0;
-  }));
+  int n = 0;
+  for (const gs::node& s : p.steps)
+    for (int i = 0; s.kind == op::all_reduce && i < s.inputs; ++i) n += p.at(s.input(i)).rank() > 0;
+  return n;
 }
 constexpr bool all_updated_in_place(const gs::plan_view& p) {
   return std::all_of(p.parameters.begin(), p.parameters.end(), [&](const gs::parameter& q) {
@@ -78,10 +79,10 @@ struct programs {
 
 using one_axis = programs<gs::mesh<gs::axis<"expert">>, P<"expert", none, none>>;
 
-// Forward: two exchanges a layer of experts, and the two sums of the loss.
+// Forward: two exchanges a layer of experts, and the two sums of the loss together.
 static_assert(one_axis::forward.count(op::all_to_all) == 2 * moe_layers);
-static_assert(sums_of_tensors(one_axis::forward) == 0 && one_axis::forward.count(op::all_reduce) == 2);
-static_assert(one_axis::forward.collectives() == 2 * moe_layers + 2);
+static_assert(sums_of_tensors(one_axis::forward) == 0 && one_axis::forward.count(op::all_reduce) == 1);
+static_assert(one_axis::forward.collectives() == 2 * moe_layers + 1);
 
 // Forward, backward and update: four exchanges, nothing gathered, every gradient summed at most once.
 static_assert(one_axis::step.count(op::all_to_all) == 4 * moe_layers);

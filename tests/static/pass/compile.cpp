@@ -74,7 +74,7 @@ static_assert([] {
   const gs::plan_tables p = with_pending_sum(1);
   return !p.problem && p.view().collectives() == 0 && p.view().at(p.outputs[0].value).layout.partial == 1;
 }());
-static_assert(with_pending_sum(0).view().count(op::all_gather) == 2);
+static_assert(with_pending_sum(0).view().count(op::all_gather) == 1);
 static_assert(with_pending_sum(2).problem.what == fault::sum_not_pending);
 
 }  // namespace

@@ -37,8 +37,19 @@ static_assert(held(line(true), 0, windows, sizes(12, 12, 3), device(2)) == gs::i
 // One element from each side.
 static_assert(bytes_lacking(line(false), line(true), windows, sizes(12, 12, 3)) == 2 * 4);
 static_assert(gs::shard_elements(line(true), windows, sizes(12, 12, 3)) == 6 && gs::shard_elements(line(false), windows, sizes(12, 12, 3)) == 4);
-static_assert(gs::bytes_received(gs::op::collective_permute, 1, line(false), line(true), windows, sizes(12, 12, 3)) == 8 &&
-              gs::bytes_received(gs::op::collective_permute, 1, line(false), line(true), windows, sizes(12, 12, 1)) == 0);
+// A step that moves two tensors: what one device lacks of both.
+constexpr std::int64_t received(int tensors, int devices) {
+  const gs::value values[] = {line(false), line(true)};
+  gs::node n;
+  n.kind = gs::op::collective_permute;
+  n.attr.integer[0] = 1;
+  for (int i = 0; i < tensors; ++i) {
+    n.in[n.inputs++] = 0;
+    n.out[n.outputs++] = 1;
+  }
+  return gs::bytes_received(n, gs::list_view<gs::value>(values, 2), windows, sizes(12, 12, devices));
+}
+static_assert(received(1, 3) == 8 && received(1, 1) == 0 && received(2, 3) == 16);
 
 // Merged dims: blocks of the first are blocks of both where they are of one size.
 constexpr gs::window merged{.over = 1, .stride_dim = 2, .taps_dim = 2};

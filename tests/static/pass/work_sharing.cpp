@@ -3,30 +3,26 @@
 
 #include "../soundness.hpp"
 
+#include <cstdint>
+
 namespace gs = gshard;
 using gs::in, gs::none, gs::op, gs::P, gs::partial;
 
 namespace {
 
 using mesh = gs::mesh<gs::axis<"x">>;
-inline constexpr auto matmul = [](auto&, auto x, auto w) { return gs::einsum<"AB,BC->AC">(x, w); };
-
-// A product of a pending sum is a pending sum; of two over one axis, one is completed.
-using once = gs::program<matmul, mesh, in<"AB", P<none, none, partial<"x">>>, in<"BC", P<none, none>>, gs::pending_outputs>;
-static_assert(once::plan.collectives() == 0 && soundness::is_sound(once::plan));
-using both = gs::program<matmul, mesh, in<"AB", P<none, none, partial<"x">>>, in<"BC", P<none, none, partial<"x">>>, gs::pending_outputs>;
-static_assert(both::plan.count(op::all_reduce) == 1 && both::plan.collectives() == 1);
 
 // What an annotation alone reads is made as it says: scattered where it shall be cut.
 inline constexpr auto cut = [](auto&, auto x, auto w) { return gs::annotate<P<"x", none>>(gs::einsum<"AB,BC->AC">(x, w)); };
 using scattered = gs::program<cut, mesh, in<"AB", P<none, "x">>, in<"BC", P<"x", none>>>;
 static_assert(scattered::plan.count(op::reduce_scatter) == 1 && scattered::plan.collectives() == 1);
 
-// A maximum stays pending until somebody needs it, and is combined as one.
-inline constexpr auto largest = [](auto&, auto x) { return gs::reduce_max<"AB->A">(x); };
-using pending = gs::program<largest, mesh, in<"AB", P<none, "x">>, gs::pending_outputs>;
-static_assert(pending::plan.collectives() == 0 && pending::plan.at(pending::plan.outputs[0].value).layout.pending == gs::reduction::max);
-static_assert(gs::program<largest, mesh, in<"AB", P<none, "x">>>::plan.count(op::all_reduce) == 1);
+// What can go together starts once: where that makes a way no dearer in any respect, it is taken. Unless every move goes alone.
+template <class... More>
+using together = gs::program<cut, gs::mesh<gs::axis<"x", 4>>, in<"AB", P<none, "x">>, in<"BC", P<"x", none>>, gs::extent<'A', 8>, gs::extent<'B', 4>,
+                             gs::extent<'C', 8>, More...>;
+static_assert(together<>::plan.count(op::all_to_all) == 1 && together<>::plan.collectives() == 1 && soundness::is_sound(together<>::plan));
+static_assert(together<gs::combine_up_to<0>>::plan.count(op::reduce_scatter) == 1 && together<gs::combine_up_to<0>>::plan.collectives() == 1);
 
 // Rows that each lie on one device, further cut, merge as they lie.
 inline constexpr auto merge = [](auto&, auto x) { return gs::merge_dims<0>(x); };

@@ -11,14 +11,14 @@ namespace {
 
 constexpr const gs::window& window_of_last(const builder& b, int d) {
   const gs::node& n = b.program.nodes.back();
-  return b.program.windows[std::size_t(gs::window_of(n, 0, d))];
+  return b.program.windows[std::size_t(gs::window_row(n, 0, d))];
 }
 
 static_assert(tracing::holds([](builder& b, auto&) {
   const symbol y = gs::slice(input(b, "AB"), 1, 2, 9, 3);
   const gs::window& w = window_of_last(b, 1);
   return has_dims(y, "A#") && b.program.dims[std::size_t(w.over)].number == 3 && w.stride == 3 && w.low == 2 &&
-         gs::window_of(b.program.nodes.back(), 0, 0) == 0;
+         gs::window_row(b.program.nodes.back(), 0, 0) == 0;
 }));
 static_assert(tracing::holds([](builder& b, auto&) {
   const symbol y = gs::pad(input(b, "AB"), 0, 2, 1, 1);
@@ -34,7 +34,7 @@ static_assert(tracing::holds([](builder& b, auto&) {
 static_assert(tracing::holds([](builder& b, auto&) {
   const symbol x = input(b, "AB"), y = gs::concat({x, gs::slice(x, 0, 0, 2), x}, 0);
   const gs::node& n = b.program.nodes.back();
-  return y.rank() == 2 && n.inputs == 3 && gs::window_of(n, 1, 0) != gs::window_of(n, 2, 0) && gs::window_of(n, 1, 1) == 0;
+  return y.rank() == 2 && n.inputs == 3 && gs::window_row(n, 1, 0) != gs::window_row(n, 2, 0) && gs::window_row(n, 1, 1) == 0;
 }));
 // The gradient of the gradient reads as the operation does.
 static_assert(tracing::holds([](builder& b, auto&) {

@@ -257,3 +257,24 @@ TEST_CASE("reshard: as PyTorch's DTensor over two and three mesh axes") {
        reduce_scatter(f32(24, 32), 2)},
   });
 }
+
+TEST_CASE("reshard: to other orders of the devices") {
+  check({
+      {"Shardy: the devices in reverse order", "reshard --mesh x=2,y=2 --from 32@x,24@y --to 32@x,24@y+order(3,2,1,0)", permute(f32(16, 12))},
+      {"Shardy: axes and devices in reverse order", "reshard --mesh x=2,y=2 --from 32@(x,y),24 --to 32@(y,x),24+order(3,2,1,0)",
+       permute(f32(8, 24))},
+      {"Shardy: devices in reverse order, then a gather", "reshard --mesh x=2,y=2 --from 32@x,24@y --to 32@x,24+order(3,2,1,0)",
+       permute(f32(16, 12)) + all_gather(f32(16, 24), 2)},
+      {"Shardy: slice, then axes and devices in reverse order", "reshard --mesh x=2,y=2 --from 32@x,24 --to 32@(y,x),24+order(3,2,1,0)",
+       permute(f32(8, 24))},
+      {"Shardy: slice, from one order to another, then move",
+       "reshard --mesh x=2,y=2 --from 32@x,24+order(3,2,1,0) --to 32,24@(x,y)+order(3,1,2,0)", permute(f32(8, 24)) + all_to_all(f32(8, 24), 4)},
+      {"Shardy: devices in reverse order, then two moves", "reshard --mesh x=2,y=2 --from 32,24@(y,x),16 --to 32@x,24,16@y+order(3,2,1,0)",
+       permute(f32(32, 6, 16)) + all_to_all(f32(32, 6, 16), 2) + all_to_all(f32(16, 12, 16), 2)},
+      {"Shardy: copies are the same in every order", "reshard --mesh x=2,y=2 --from 32,24 --to 32,24+order(3,2,1,0)", nothing, "32,24"},
+      {"Shardy, explicit reshards: a mesh of six in reverse order", "reshard --mesh x=3,y=2 --from 210@x --to 210@x+order(5,4,3,2,1,0)",
+       permute(f32(70))},
+      {"XLA: tiles on devices 0,2,1,3", "reshard --mesh x=4 --from 32@x --to 32@x+order(0,2,1,3)", permute(f32(8))},
+      {"XLA: tiles of copies on devices 3,1,2,0", "reshard --mesh x=4 --from 32 --to 32@x+order(3,1,2,0)", nothing},
+  });
+}

@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/base/fixed_string.hpp>
+#include <gshard/ir/reduction.hpp>
+#include <gshard/ir/spec.hpp>
+#include <gshard/trace/builder.hpp>
+#include <gshard/trace/einsum.hpp>
+#include <gshard/trace/reduce.hpp>
+#include <gshard/trace/shape.hpp>
+#include <gshard/trace/window.hpp>
+
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+// Regions in which the program says what every device does (the paper's auto_to_manual and back, arXiv 2006.16668 section 3.2; JAX's
+// shard_map). The shards of a tensor are a tensor themselves, with one dim more, which counts the devices: [B, M] with B cut over "x" is
+// [X, B / X, M] with one index of X on each device. So every verb works on shards, has its gradient and stands in the plan.
+namespace gshard { inline namespace v0 {
+
+namespace detail {
+
+/// The dim that counts the devices along an axis.
+constexpr int device_dim(builder& b, int axis) { return b.blocks_dim(1u << axis, 1); }
+/// One of as many parts of a dim as `devices` counts, and the dim that is as long as all parts.
+constexpr int part_dim(builder& b, int devices, int whole) {
+  const dim d = b.program.dims[std::size_t(whole)];
+  return d.what == dim::kind::product && d.first == devices ? int(d.second) : b.ratio_dim(1, whole, devices);
+}
+constexpr int whole_dim(builder& b, int devices, int part) {
+  const dim d = b.program.dims[std::size_t(part)];
+  const bool is_part = d.what == dim::kind::ratio && d.second == devices && d.number == 1 && d.divisor == 1;
+  return is_part ? int(d.first) : b.product_dim(devices, part);
+}
+
+/// A layout with one dim more or less.
+constexpr sharding with_dim(const sharding& s, int at, const short_list& axes) {
+  sharding t = s;
+  ++t.rank;
+  for (int d = at; d < s.rank; ++d) t[d + 1] = s[d];
+  t[at] = axes;
+  t.open = std::uint8_t((s.open & ((1u << at) - 1u)) | (unsigned(s.open) >> at << (at + 1)));
+  return t;
+}
+constexpr sharding without_dim(const sharding& s, int at) {
+  sharding t = s;
+  --t.rank;
+  for (int d = at; d < t.rank; ++d) t[d] = s[d + 1];
+  t[t.rank] = {};
+  t.open = std::uint8_t((s.open & ((1u << at) - 1u)) | (unsigned(s.open) >> (at + 1) << at));
+  return t;
+}
+
+constexpr short_list one_axis(int axis) {
+  short_list l;
+  l.push_back(axis);
+  return l;
+}
+
+/// x, whose dim `from` becomes dim `to`.
+constexpr symbol emit_dim_moved(symbol x, int from, int to) {
+  builder& b = *x.owner;
+  if (b.failed() || from == to) return x;
+  const short_list dims = counting(x.rank());
+  short_list moved = dims;
+  moved.erase(from);
+  moved.insert(to, from);
+  return emit_einsum(b, list_view(&x, 1), list_view(&dims, 1), moved, "per_shard");
+}
+/// x, brought to another layout; its gradient is brought back.
+constexpr symbol emit_brought(symbol x, const sharding& to) {
+  const symbol y = emit_annotate(x, to);
+  if (!x.owner->failed()) x.owner->program.nodes.back().attr.integer[1] = 1;
+  return y;
+}
+/// Dim `at`, which counts devices, before dim `into` and as one with it.
+constexpr symbol emit_joined(symbol x, int at, int into) {
+  builder& b = *x.owner;
+  const int before = into - (into > at);
+  const symbol y = emit_dim_moved(x, at, before);
+  if (b.failed()) return b.nothing();
+  return emit_merge(y, before, whole_dim(b, y.get().dims[before], y.get().dims[before + 1]));
+}
+
+/// The row of an axis in the mesh; reports if there is none.
+constexpr int axis_called(builder& b, std::string_view axis, std::string_view verb) {
+  if (b.failed()) return -1;
+  const int a = b.mesh.find(axis);
+  if (a < 0) b.fail(fault::unknown_axis, verb, axis);
+  return a;
+}
+
+/// Shards along an axis: dim `at` of t counts its devices and is cut over it alone.
+struct shards {
+  symbol t;
+  int axis = -1, at = -1;
+
+  constexpr builder& owner() const { return *t.owner; }
+  constexpr const sharding& layout() const { return t.get().layout; }
+};
+constexpr shards shards_along(symbol t, std::string_view axis, std::string_view verb) {
+  builder& b = *t.owner;
+  shards s{b.nothing(), axis_called(b, axis, verb), -1};
+  if (b.failed()) return s;
+  s.at = t.get().dims.find(device_dim(b, s.axis));
+  if (s.at < 0) {
+    b.fail(fault::no_device_dim, verb, axis);
+    return s;
+  }
+  sharding here = t.get().layout.without(1u << s.axis);
+  here.order = 0;
+  here[s.at] = one_axis(s.axis);
+  here.open = std::uint8_t(here.open & ~(1u << s.at));
+  s.t = here == t.get().layout ? t : emit_annotate(t, here);
+  return s;
+}
+/// The same for a verb that works on the local dim `dim`.
+constexpr shards shards_along(symbol t, std::string_view axis, std::string_view verb, int dim) {
+  const shards s = shards_along(t, axis, verb);
+  builder& b = *t.owner;
+  if (check_dim(t, dim, verb) && dim == s.at) b.fail(fault::bad_range, verb, {}, dim);
+  return s;
+}
+
+/// The shards of x along an axis that cuts it, counted by dim 0; x itself if the axis does not cut it.
+constexpr symbol emit_entered(symbol x, int axis) {
+  builder& b = *x.owner;
+  if (b.failed()) return b.nothing();
+  const sharding layout = x.get().layout;
+  const int at = layout.dim_of(axis);
+  if (at < 0) return x;
+  if (layout[at][0] != axis) {
+    b.fail(fault::axis_not_first, "per_shard", b.mesh.name(axis));
+    return b.nothing();
+  }
+  const int devices = device_dim(b, axis);
+  const symbol apart = emit_split(x, at, devices, part_dim(b, devices, x.get().dims[at]));
+  if (b.failed()) return b.nothing();
+  sharding split = with_dim(layout.without(1u << axis), at, one_axis(axis));
+  split.partial = split.order = 0;
+  const symbol moved = emit_dim_moved(emit_annotate(apart, split), at, 0);
+  return at == 0 || b.failed() ? moved : emit_annotate(moved, with_dim(without_dim(split, at), 0, one_axis(axis)));
+}
+/// The reverse, which ends in `layout`.
+constexpr symbol emit_left(symbol y, int axis, const sharding& layout) {
+  builder& b = *y.owner;
+  if (b.failed()) return b.nothing();
+  const int into = layout.dim_of(axis);
+  const bool differs = y.get().dims.contains(device_dim(b, axis));
+  if (y.rank() - differs != layout.rank) b.fail(fault::rank_mismatch, "per_shard", {}, layout.rank, y.rank() - differs);
+  if (differs && into < 0) b.fail(fault::device_dim_left, "per_shard", b.mesh.name(axis));
+  if (into >= 0 && layout[into][0] != axis) b.fail(fault::axis_not_first, "per_shard", b.mesh.name(axis));
+  if (layout.partial) b.fail(fault::incomplete_output, "per_shard");
+  if (b.failed()) return b.nothing();
+  if (into < 0) return emit_annotate(y, layout);
+  const shards s = shards_along(y, b.mesh.name(axis), "per_shard");
+  if (b.failed()) return b.nothing();
+  return emit_annotate(emit_joined(s.t, s.at, into + (into >= s.at)), layout);
+}
+
+/// The reduction of all shards, known to all devices; its dims are cut as `layout` says.
+constexpr symbol emit_reduced(const shards& s, reduction what, const sharding& layout) {
+  builder& b = s.owner();
+  if (b.failed()) return b.nothing();
+  const short_list all = counting(s.t.rank());
+  short_list kept = all;
+  kept.erase(s.at);
+  const symbol y = what == reduction::sum ? emit_sum(s.t, kept) : emit_reduce(s.t, what, all, kept, "all_reduce");
+  return b.failed() ? b.nothing() : emit_annotate(y, layout);
+}
+constexpr symbol emit_all_reduce(symbol t, std::string_view axis, reduction what) {
+  const shards s = shards_along(t, axis, "all_reduce");
+  return s.owner().failed() ? s.owner().nothing() : emit_reduced(s, what, without_dim(s.layout(), s.at));
+}
+constexpr symbol emit_reduce_scatter(symbol t, std::string_view axis, int dim) {
+  const shards s = shards_along(t, axis, "reduce_scatter", dim);
+  builder& b = s.owner();
+  if (b.failed()) return b.nothing();
+  sharding scattered = without_dim(s.layout(), s.at);
+  const int at = dim - (dim > s.at);
+  scattered[at].insert(0, s.axis);
+  return emit_dim_moved(emit_entered(emit_reduced(s, reduction::sum, scattered), s.axis), 0, s.at);
+}
+constexpr symbol emit_all_gather(symbol t, std::string_view axis, int dim) {
+  const shards s = shards_along(t, axis, "all_gather", dim);
+  builder& b = s.owner();
+  if (b.failed()) return b.nothing();
+  return emit_joined(emit_brought(s.t, s.layout().without(1u << s.axis)), s.at, dim);
+}
+constexpr symbol emit_all_to_all(symbol t, std::string_view axis, int split, int concat) {
+  const shards s = shards_along(t, axis, "all_to_all", split);
+  builder& b = s.owner();
+  if (!b.failed() && check_dim(t, concat, "all_to_all") && concat == s.at) b.fail(fault::bad_range, "all_to_all", {}, concat);
+  if (b.failed()) return b.nothing();
+  const int devices = device_dim(b, s.axis), from = s.at + (s.at > split), into = concat + (concat >= split);
+  const symbol apart = emit_split(s.t, split, devices, part_dim(b, devices, t.get().dims[split]));
+  if (b.failed()) return b.nothing();
+  const sharding before = with_dim(s.layout(), split, {});
+  sharding after = before.without(1u << s.axis);
+  after[split] = one_axis(s.axis);
+  const symbol moved = emit_joined(emit_brought(emit_annotate(apart, before), after), from, into);
+  return emit_dim_moved(moved, split - (from < split), s.at);
+}
+constexpr symbol emit_shift(symbol t, std::string_view axis, int by, bool wrap) {
+  const shards s = shards_along(t, axis, "shift");
+  builder& b = s.owner();
+  if (b.failed()) return b.nothing();
+  const int devices = s.t.get().dims[s.at];
+  b.place.said = true;
+  const symbol y = wrap ? emit_moved(op::roll, s.t, s.at, roll_window(devices, by))
+                        : emit_moved(op::pad, s.t, s.at, pad_window(b, devices, by, -by, 0));
+  b.place.said = false;
+  return y;
+}
+/// The first or the last `count` elements along a dim.
+constexpr symbol emit_border(symbol t, int dim, int count, bool last) {
+  builder& b = *t.owner;
+  if (b.failed()) return b.nothing();
+  window w;
+  w.over = std::int16_t(b.fixed_dim(count));
+  if (last) {
+    w.low_dim = std::int16_t(t.get().dims[dim]);
+    w.plus_low = 1;
+    w.low = -count;
+  }
+  return emit_moved(op::strided_slice, t, dim, w, 0, true);
+}
+constexpr symbol emit_halo(symbol t, std::string_view axis, int low, int high, int dim, bool wrap) {
+  const shards s = shards_along(t, axis, "halo", dim);
+  builder& b = s.owner();
+  if (b.failed()) return b.nothing();
+  std::array<symbol, 3> parts{};
+  std::size_t count = 0;
+  if (low > 0) parts[count++] = emit_shift(emit_border(s.t, dim, low, true), axis, 1, wrap);
+  parts[count++] = s.t;
+  if (high > 0) parts[count++] = emit_shift(emit_border(s.t, dim, high, false), axis, -1, wrap);
+  return b.failed() || count == 1 ? s.t : concat(list_view(parts.data(), count), dim);
+}
+constexpr symbol emit_device_index(builder& b, std::string_view axis) {
+  const int a = axis_called(b, axis, "device_index");
+  if (b.failed()) return b.nothing();
+  rule loops;
+  loops.out[0] = counting(1);
+  dim_list dims;
+  dims.push_back(device_dim(b, a));
+  return {&b, b.add_node(op::iota, {}, loops, {}, {{dims, dtype::i32}})};
+}
+
+}  // namespace detail
+
+/// per_shard<"x", P<"x", none>>(body, x, w, ...): a region in which `body` works on the shards along mesh axis "x".
+///
+/// An operand that is annotated as cut over "x" (an input, a parameter, the result of `annotate`), [B, M], comes to body as its shards,
+/// [X, B / X, M]: dim 0 counts the devices, the others are what one of them has. Other operands come as they are, the same for all.
+/// body(symbol...) uses any verbs: what does not mix indices of X is computed by each device on its own shards. all_reduce<"x">,
+/// all_gather<"x">, reduce_scatter<"x">, all_to_all<"x">, shift<"x"> and halo<"x"> communicate, and find X by the name of the axis.
+/// A result of body with X leaves the region with X and the dim that its spec cuts over "x" as one again; one without X is the same on
+/// all devices, and its spec does not name "x". A body of several results, a std::tuple, has as many specs, and so has the region.
+///
+/// Regions of several axes stand in each other: the body of one over "x" calls one over "y". A dim that is cut over both is entered over
+/// its first axis first. Dims that are not cut over "x" may be cut over other axes, as they are annotated or as propagation finds.
+///
+/// Communicates what the verbs of body say; entering and leaving nothing, but what brings a result to its spec's other axes. Gradients are
+/// those of the verbs: that of a gather is scattered.
+/// Compile time: ranks, axes, that a result's spec names "x" if and only if the result has X.
+/// Throws `gshard::error`, when the program is bound, where "x" does not cut a dim into equal shards.
+/// @see per_shard of a local function
+template <fixed_string Axis, class... Specs, class Body, class... Symbols>
+  requires(sizeof...(Specs) > 0 && (std::same_as<Symbols, symbol> && ...))
+constexpr auto per_shard(const Body& body, here first, Symbols... rest) {
+  builder& b = *first.owner;
+  const code_place place = b.place;
+  const int axis = detail::axis_called(b, Axis.view(), "per_shard");
+  const std::array<symbol, 1 + sizeof...(rest)> entered{detail::emit_entered(first, axis), detail::emit_entered(rest, axis)...};
+  const auto leave = [&]<class Spec>(symbol y, Spec) {
+    const sharding layout = b.failed() ? sharding{} : b.resolve(Spec::named, "per_shard");
+    b.place = place;
+    return b.failed() ? b.nothing() : detail::emit_left(y, axis, layout);
+  };
+  if constexpr (sizeof...(Specs) == 1) {
+    return b.failed() ? b.nothing() : leave(std::apply(body, entered), Specs{}...);
+  } else {
+    std::array<symbol, sizeof...(Specs)> results{};
+    results.fill(b.nothing());
+    const auto listed = [](const auto&... y) { return std::array<symbol, sizeof...(Specs)>{y...}; };
+    if (!b.failed()) results = std::apply(listed, std::apply(body, entered));
+    return [&]<std::size_t... I>(std::index_sequence<I...>) {
+      return std::tuple{leave(results[I], Specs{})...};
+    }(std::make_index_sequence<sizeof...(Specs)>{});
+  }
+}
+
+/// all_reduce<"x">(t): [X, ...] -> [...], the sum (or the maximum, ... : `what`) of the shards of all devices along "x", known to all.
+/// Communicates: one all_reduce of a shard. Compile time: that t has the dim that counts the devices.
+template <fixed_string Axis>
+constexpr symbol all_reduce(here t, reduction what = reduction::sum) {
+  return detail::emit_all_reduce(t, Axis.view(), what);
+}
+/// all_gather<"x">(t, dim): [X, ..., b, ...] -> [..., X * b, ...], the shards of all devices one after the other along `dim`, known to all.
+/// Communicates: one all_gather; its gradient is a reduce_scatter. `dim` counts X.
+template <fixed_string Axis>
+constexpr symbol all_gather(here t, int dim) {
+  return detail::emit_all_gather(t, Axis.view(), dim);
+}
+/// reduce_scatter<"x">(t, dim): [X, ..., B, ...] -> [X, ..., B / X, ...], the sum over the devices along "x", of which each gets its part
+/// of `dim`. Communicates: one reduce_scatter; its gradient is an all_gather. Throws `gshard::error`, when bound, if X does not divide B.
+template <fixed_string Axis>
+constexpr symbol reduce_scatter(here t, int dim) {
+  return detail::emit_reduce_scatter(t, Axis.view(), dim);
+}
+/// all_to_all<"x">(t, split, concat): [X, ..., S, ..., c, ...] -> [X, ..., S / X, ..., X * c, ...]: device i gets part i of dim `split`
+/// from all devices, one after the other along dim `concat`, which may be the same. Communicates: one all_to_all, and so does its gradient.
+/// Throws `gshard::error`, when bound, if X does not divide S.
+template <fixed_string Axis>
+constexpr symbol all_to_all(here t, int split, int concat) {
+  return detail::emit_all_to_all(t, Axis.view(), split, concat);
+}
+
+/// What stands beyond the first and the last device along an axis.
+enum class border : std::uint8_t { zeros, wrap };
+
+/// shift<"x">(t, by): every device along "x" gets the shard of the device `by` before it; beyond the ends stand those of the other end,
+/// or, with border::zeros, zeros. Communicates: one collective_permute of a shard.
+template <fixed_string Axis>
+constexpr symbol shift(here t, int by, border beyond = border::wrap) {
+  return detail::emit_shift(t, Axis.view(), by, beyond == border::wrap);
+}
+/// halo<"x", low, high>(t, dim): [X, ..., b, ...] -> [X, ..., low + b + high, ...]: each shard between the last `low` elements of the
+/// shard before it and the first `high` elements of the next along `dim`; beyond the ends stand zeros, or what wraps around.
+/// Communicates: a collective_permute of each border that is asked for.
+/// Throws `gshard::error`, when bound, if a border is wider than a shard.
+template <fixed_string Axis, int Low, int High>
+constexpr symbol halo(here t, int dim, border beyond = border::zeros) {
+  static_assert(Low >= 0 && High >= 0, "gshard: the borders of a halo have no negative widths");
+  return detail::emit_halo(t, Axis.view(), Low, High, dim, beyond == border::wrap);
+}
+/// device_index<"x">(t): [X], int32: the number of every device along "x", in the program that t belongs to.
+template <fixed_string Axis>
+constexpr symbol device_index(here t) {
+  return detail::emit_device_index(*t.owner, Axis.view());
+}
+
+}}  // namespace gshard::v0

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The devices of an order are not those of the mesh.
+// expect: gshard: no cut over axes of the mesh \(of static extents\) makes the pieces of an assignment, or its devices are not those of the mesh
+// expect: "annotate"
+#include <gshard/plan.hpp>
+
+namespace gs = gshard;
+using gs::device_order, gs::in, gs::P;
+
+#if defined(MUST_FAIL)
+using layout = P<"x", device_order<1, 0, 2>>;
+#else
+using layout = P<"x", device_order<1, 0>>;
+#endif
+
+inline constexpr auto model = [](auto&, auto x) { return gs::annotate<layout>(x); };
+using compiled = gs::program<model, gs::mesh<gs::axis<"x", 2>>, in<"B", P<"x">>>;
+static_assert(compiled::plan.count(gs::op::collective_permute) == 1 && compiled::plan.collectives() == 1);

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <gshard/ir/device_order.hpp>
+
+#include <array>
+
+namespace gs = gshard;
+
+namespace {
+
+// Two orders of three devices, besides their own.
+constexpr std::array rows{2, 0, 1, 1, 0, 2};
+constexpr gs::device_orders orders{rows, 3};
+static_assert(orders.position(0, 2) == 2 && orders.position(1, 2) == 0 && orders.position(1, 0) == 1 && orders.position(2, 1) == 0);
+static_assert(orders[2][0] == 1 && orders[2].size() == 3);
+
+static_assert(gs::is_order(orders[1], 3) && !gs::is_order(orders[1], 4));
+static_assert(!gs::is_order(std::array{0, 0, 1}, 3) && !gs::is_order(std::array{0, 1, 3}, 3) && !gs::is_order(std::array{0, 1, -1}, 3));
+
+}  // namespace
