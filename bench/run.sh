@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# Builds the benchmarks and runs them beside the peers that are installed, in turn: a table of ratios, build/release/bench/results.json and
+# results.svg. usage: bench/run.sh [--threads N] [--turns N] [--rounds N] [--only NAME]
+set -euo pipefail
+# shellcheck source-path=SCRIPTDIR source=../cmake/packages.sh
+source "$(dirname "${BASH_SOURCE[0]}")/../cmake/packages.sh"
+
+need_packages libbenchmark-dev hdr:benchmark/benchmark.h python3 cmd:python3
+build=$top/build/release
+cd "$top"
+echo "Building the benchmarks in $build"
+quietly "$build/configure.log" cmake --preset release
+quietly "$build/build.log" cmake --build "$build" --target gshard_bench --parallel "$(jobs_at_once)"
+mpirun=
+if command -v mpirun >/dev/null; then
+  mpirun=mpirun
+  if mpirun --version 2>&1 | grep -qiE 'open.?mpi|openrte'; then
+    mpirun+=' --quiet --oversubscribe --bind-to none --mca mpi_yield_when_idle 1'
+    [ "$(id -u)" -ne 0 ] || mpirun+=' --allow-run-as-root'
+  fi
+fi
+exec python3 "$top/bench/compare.py" --build "$build" --mpirun="$mpirun" "$@"
