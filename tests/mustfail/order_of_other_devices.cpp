@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The devices of an order are not those of the mesh.
-// expect: gshard: no cut over axes of the mesh \(of static extents\) makes the pieces of an assignment, or its devices are not those of the mesh
+// expect: gshard: no cut over axes of the mesh \(of static extents\) makes the pieces of an assignment, or its devices are others
 // expect: "annotate"
 #include <gshard/plan.hpp>
 

@@ -82,8 +82,7 @@ constexpr bool check_program() {
   static_assert(holds<What != fault::axis_not_first, operation, over_axis<detail_word>>,
                 "gshard: the axis of a per_shard region cuts a dim after another axis: enter the regions of a dim's axes in their order");
   static_assert(holds<What != fault::no_such_assignment, operation, axes>,
-                "gshard: no cut over axes of the mesh (of static extents) makes the pieces of an assignment, "
-                "or its devices are not those of the mesh");
+                "gshard: no cut over axes of the mesh (of static extents) makes the pieces of an assignment, or its devices are others");
   static_assert(holds<What != fault::implicit_gather, operation, operand_number<D.first>, over_axis<detail_word>, at_line<D.second>>,
                 "gshard: an operand would be gathered unsaid (visible): annotate it, or say may_move(operand)");
   static_assert(holds<What != fault::implicit_move, operation, operand_number<D.first>, over_axis<detail_word>, at_line<D.second>>,

@@ -50,7 +50,7 @@ constexpr std::string_view sentence(fault what) {
     case fault::axis_not_first:
       return "the axis of a per_shard region cuts a dim after another axis: enter the regions of a dim's axes in their order";
     case fault::no_such_assignment:
-      return "no cut over axes of the mesh (of static extents) makes the pieces of an assignment, or its devices are not those of the mesh";
+      return "no cut over axes of the mesh (of static extents) makes the pieces of an assignment, or its devices are others";
     case fault::implicit_gather: return "an operand would be gathered unsaid (visible): annotate it, or say may_move(operand)";
     case fault::implicit_move:
       return "an operand would be brought to another layout unsaid (strict): annotate it, or say may_move(operand)";

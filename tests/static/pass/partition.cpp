@@ -271,6 +271,13 @@ static_assert(problem_of_late_read<2>.what == gs::fault::read_after_update &&
               problem_of_late_read<2>.subject.view() == "w");
 static_assert(!problem_of_late_read<3>);
 
+// --- sub-axes are axes: eight over both halves of an axis of four are two over one and four over the other, and nothing moves ---
+
+inline constexpr auto apart = [](auto&, auto x) { return gs::annotate<P<"x0", "x1">>(gs::split_dim<0>(x, "BC")); };
+constexpr plan_view halves = plan_of<apart, gs::mesh<gs::axis<"x0", 2>, gs::axis<"x1", 2>>, in<"A", P<gs::axes<"x0", "x1">>>, gs::extent<'A', 8>,
+                                     gs::extent<'B', 2>, gs::extent<'C', 4>>;
+static_assert(halves.collectives() == 0);
+
 // --- what lies as it does behind a barrier, where nobody asks for more, moves nothing; nor does its gradient ---
 
 inline constexpr auto barrier = [](auto& m, auto x) {
