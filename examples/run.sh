@@ -48,6 +48,8 @@ quietly "$build/build.log" cmake --build "$build" --target translate --parallel 
 # File names among the options are meant from where the user stands.
 cd "$called_from"
 program=("$build/examples/translate" ${args[@]+"${args[@]}"})
+# One thread per rank, unbound: the ranks may well be more than the cores. Simulated devices give the same bits with the same setting.
+export OMP_NUM_THREADS=1 OMPI_MCA_btl_vader_single_copy_mechanism=none
 if [ -n "$simulate" ] || [[ " ${args[*]-} " = *" --help "* ]]; then
   exec "${program[@]}"
 fi
@@ -55,8 +57,6 @@ fi
 # A launcher gives every rank a terminal of its own, so the ranks cannot see where their output goes.
 [ -t 1 ] || program+=(--plain)
 
-# One thread per rank, unbound: the ranks may well be more than the cores.
-export OMP_NUM_THREADS=1 OMPI_MCA_btl_vader_single_copy_mechanism=none
 launcher=(mpirun -n "$ranks")
 if mpirun --version 2>&1 | grep -qiE 'open.?mpi|openrte'; then
   # Quiet: what goes wrong is said by the program, and is not to be buried under what mpirun adds.
