@@ -43,6 +43,7 @@ enum class fault : std::uint8_t {
   device_dim_left,    // the result of a region has such a dim, and the region's spec names no dim for its axis
   axis_not_first,     // the axis of a region cuts a dim after another axis
   no_such_assignment, // pieces that no cut over axes of the mesh makes, or devices that are not those of the mesh
+  no_such_order,      // a spec's order of devices that are not those of the mesh, each once
   implicit_gather,    // visible: an operand would be gathered, which nothing in the program says
   implicit_move,      // strict: an operand would move, which nothing in the program says
   implicit_sum,       // strict: a pending sum would be completed, which nothing in the program says

@@ -83,6 +83,8 @@ constexpr bool check_program() {
                 "gshard: the axis of a per_shard region cuts a dim after another axis: enter the regions of a dim's axes in their order");
   static_assert(holds<What != fault::no_such_assignment, operation, axes>,
                 "gshard: no cut over axes of the mesh (of static extents) makes the pieces of an assignment, or its devices are others");
+  static_assert(holds<What != fault::no_such_order, where>,
+                "gshard: a partition spec orders devices that are not those of the mesh, each once, or the mesh's extents are not static");
   static_assert(holds<What != fault::implicit_gather, operation, operand_number<D.first>, over_axis<detail_word>, at_line<D.second>>,
                 "gshard: an operand would be gathered unsaid (visible): annotate it, or say may_move(operand)");
   static_assert(holds<What != fault::implicit_move, operation, operand_number<D.first>, over_axis<detail_word>, at_line<D.second>>,

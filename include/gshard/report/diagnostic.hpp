@@ -51,6 +51,8 @@ constexpr std::string_view sentence(fault what) {
       return "the axis of a per_shard region cuts a dim after another axis: enter the regions of a dim's axes in their order";
     case fault::no_such_assignment:
       return "no cut over axes of the mesh (of static extents) makes the pieces of an assignment, or its devices are others";
+    case fault::no_such_order:
+      return "a partition spec orders devices that are not those of the mesh, each once, or the mesh's extents are not static";
     case fault::implicit_gather: return "an operand would be gathered unsaid (visible): annotate it, or say may_move(operand)";
     case fault::implicit_move:
       return "an operand would be brought to another layout unsaid (strict): annotate it, or say may_move(operand)";
