@@ -49,7 +49,7 @@ constexpr bool check_program() {
   static_assert(holds<What != fault::dims_do_not_broadcast, operation, operand_number<D.first>>,
                 "gshard: the dims of an operand are not among the dims of the largest operand, in their order");
   static_assert(holds<What != fault::bad_range, operation, range_given<D.first, D.second>>,
-                "gshard: a range, a count or a window has no meaning: it runs backwards, goes beyond its dim, or is given twice");
+                "gshard: a range, count, window or priority has no meaning: it runs backwards, goes beyond its limits, or is given twice");
   static_assert(holds<What != fault::no_taps, operation>,
                 "gshard: a convolution needs a tap (lower-case letter of its second operand) for every dim that a window moves along");
   static_assert(holds<What != fault::wrong_type, operation, operand_number<D.first>>,

@@ -26,7 +26,8 @@ constexpr std::string_view sentence(fault what) {
     case fault::operand_count: return "the einsum equation has another number of operands than the call";
     case fault::dims_differ: return "one index or operation meets two different dims";
     case fault::dims_do_not_broadcast: return "the dims of an operand are not among the dims of the largest operand, in their order";
-    case fault::bad_range: return "a range, a count or a window has no meaning: it runs backwards, goes beyond its dim, or is given twice";
+    case fault::bad_range:
+      return "a range, count, window or priority has no meaning: it runs backwards, goes beyond its limits, or is given twice";
     case fault::no_taps:
       return "a convolution needs a tap (lower-case letter of its second operand) for every dim that a window moves along";
     case fault::wrong_type: return "an operand has another element type than the operation takes";
