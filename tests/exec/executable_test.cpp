@@ -231,13 +231,13 @@ TEST_CASE("inputs, outputs and parameters in orders of the devices of their own"
   for (int step = 1; step <= 2; ++step) {
     const auto y = run(t);
     static_assert(std::is_same_v<decltype(y), const tensor<float, P<none, "x", device_order<0, 2, 1, 3>>>>);
-    std::vector<float> doubled(12), found = gs::to_global<float>(store, "w");
-    for (std::size_t i = 0; i < 12; ++i) doubled[i] = float(step) * x[i];
-    CHECK(found == doubled);
+    std::vector<float> wanted(12), found = gs::to_global<float>(store, "w");
+    for (std::size_t i = 0; i < 12; ++i) wanted[i] = float(step) * x[i];
+    CHECK(found == wanted);
     for (std::size_t d = 0; d < 4; ++d) {
       const auto s = y.local_shard(d);
       CHECK(s.offset(1) == std::array{0, 2, 1, 3}[d]);
-      for (std::size_t i = 0; i < 3; ++i) CHECK(s.data[i] == doubled[4 * i + std::size_t(s.offset(1))]);
+      for (std::size_t i = 0; i < 3; ++i) CHECK(s.data[i] == wanted[4 * i + std::size_t(s.offset(1))]);
     }
   }
   gs::set_global<float>(store, "w", std::vector<float>(12, 1));
@@ -280,7 +280,7 @@ TEST_CASE("inputs and outputs in an order of the devices need the program's mesh
 }
 
 TEST_CASE("a loop takes as many turns as a run says, and may leave a parameter") {
-  const auto on = gs::simulate<mesh>({2});
+  const auto on = gs::simulate<mesh>(2);
   gs::executable<adding> run(on, extents);
   float total = 0;
   for (const std::int32_t turns : {2, 0, 3}) {
