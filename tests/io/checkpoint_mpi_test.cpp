@@ -159,8 +159,8 @@ TEST_CASE(
   refused(one({"a", is_leader() ? gs::dtype::f32 : gs::dtype::i32, {4}}, false));
   refused(one({"a", gs::dtype::f32, {is_leader() ? 4 : 5}}, false));
   refused(one({"a", gs::dtype::f32, {4}}, is_leader()));
-  std::vector<int> turned(std::size_t(mpi_world::ranks()));
-  for (std::size_t d = 0; d < turned.size(); ++d) turned[d] = int((d + 1) % turned.size());
+  std::vector<int> turned;
+  for (int d = 1; d <= mpi_world::ranks(); ++d) turned.push_back(d % mpi_world::ranks());
   gs::sharding rows = gs::sharding::replicated(1);
   rows[0].push_back(0);
   gs::parameter_store ordered(on);
