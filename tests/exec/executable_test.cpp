@@ -107,6 +107,13 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("arithmetic with numbers") {
+  static constexpr auto model = [](auto&, auto v) { return std::tuple{v + 1, 1 + v, v - 1, 1 - v, v / 4, 8 / v, -v, 2 * v * 3}; };
+  gs::executable<gs::program<model, mesh, in<"A", P<"x">>>> run(gs::simulate<mesh>(2), {{'A', 1}});
+  const auto all = std::apply([](const auto&... y) { return std::vector{gs::to_global(y).front()...}; }, run(std::vector{2.0f}));
+  CHECK(all == std::vector{3.0f, 3.0f, 1.0f, -1.0f, 0.5f, 4.0f, -2.0f, 12.0f});
+}
+
 TEST_CASE("inputs of another size or from elsewhere are named") {
   const auto on = gs::simulate<mesh>(2);
   gs::executable<program> run(on, extents);

@@ -58,6 +58,7 @@ struct diagnostic {
   axis_name word;       // axis or index letter
   int first = -1;       // column, expected number, ...
   int second = -1;
+  int line = 0;  // of the program, where a verb found it
 
   constexpr explicit operator bool() const { return what != fault::nothing; }
   constexpr void report(fault f, std::string_view about, std::string_view w = {}, int a = -1, int b = -1) {

@@ -52,6 +52,7 @@ class builder {
 
   constexpr bool failed() const { return bool(program.problem); }
   constexpr void fail(fault f, std::string_view about, std::string_view word = {}, int a = -1, int b = -1) {
+    if (!failed()) program.problem.line = int(place.line);
     program.problem.report(f, about, word, a, b);
   }
   constexpr symbol nothing() { return {this, -1}; }
