@@ -74,7 +74,8 @@ int main(int argc, char** argv) {
   } catch (const CLI::RequiredError& e) {
     const std::string what = e.what();
     if (what.find("subcommand") != std::string::npos)
-      return refuse("name a subcommand, such as einsum or conv: gshard-plan --help lists them");
+      return refuse((argc > 1 && argv[1][0] != '-' ? "there is no subcommand \"" + std::string(argv[1]) + "\": " : "") +
+                    "name a subcommand, such as einsum or conv: gshard-plan --help lists them");
     return refuse(what + "; see gshard-plan SUBCOMMAND --help");
   } catch (const CLI::ParseError& e) {
     return refuse(std::string(e.what()) + "; see gshard-plan --help, and --help of its subcommands");

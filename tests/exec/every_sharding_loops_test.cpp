@@ -183,6 +183,26 @@ TEST_CASE("every turn draws its own random numbers, the same in every layout") {
   CHECK(masks.size() > 8);
 }
 
+TEST_CASE("every turn of loops in loops draws its own random numbers") {
+  // A turn adds its dropout mask times a power of two: so the bits of a sum are the masks of its turns.
+  constexpr int turns = 3;
+  run_graph::traced t = trace({{"A"}, {"A"}, {""}, {""}}, [](const scope&, given x) {
+    const auto inner = [&](symbol sum, symbol power) {
+      return std::array{sum + gs::dropout(x[1], 0.5) * power, power + power};
+    };
+    return symbols{gs::repeat(x[2], [&](symbol sum, symbol power) { return gs::repeat(x[2], inner, sum, power); }, x[0], x[3])[0]};
+  });
+  const gs::dims dims{{'A', 32}};
+  const run_graph::array found = run_graph::run(t, run_graph::serial(t, dims), {run_graph::array(32, 0), run_graph::array(32, 0.5), {turns}, {1}})[0];
+  std::set<std::uint64_t> masks;
+  for (int k = 0; k < turns * turns; ++k) {
+    std::uint64_t mask = 0;
+    for (const double v : found) mask = 2 * mask + ((std::uint64_t(v) >> k) & 1);
+    masks.insert(mask);
+  }
+  CHECK(masks.size() == std::size_t(turns * turns));
+}
+
 TEST_CASE("what a body needs of tensors from outside is brought there once") {
   const auto t = trace({{"AB"}, {"AB"}, {""}}, [](const scope&, given x) {
     return symbols{gs::repeat(x[2], [&](symbol s) { return 0.5 * s + x[1]; }, x[0])};

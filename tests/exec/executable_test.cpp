@@ -62,6 +62,9 @@ inline constexpr auto reordered = [](auto& m, auto x) {
 };
 using ordered = P<"x", none, device_order<1, 0, 2, 3>>;
 using reordering = gs::program<reordered, gs::mesh<gs::axis<"x", 4>>, in<"AB", ordered>>;
+using reordering_output = gs::program<reordered, gs::mesh<gs::axis<"x", 4>>, in<"AB", P<"x", none>>>;
+inline constexpr auto reordered_inside = [](auto& m, auto x) { return gs::annotate<P<"x", none>>(reordered(m, x)); };
+using reordering_inside = gs::program<reordered_inside, gs::mesh<gs::axis<"x", 4>>, in<"AB", P<"x", none>>>;
 inline constexpr auto add_often = [](auto& m, auto x, auto turns) {
   auto total = m.param("total", "", gs::init::zeros());
   auto next = gs::repeat(turns, [=](auto t) { return t + gs::sum(x); }, total);
@@ -102,6 +105,13 @@ TEST_CASE(
     static_assert(std::is_same_v<decltype(sums), const tensor<float, P<none, none, partial<"x">>>>);
     CHECK(gs::to_global(sums) == found);
   }
+}
+
+TEST_CASE("arithmetic with numbers") {
+  static constexpr auto model = [](auto&, auto v) { return std::tuple{v + 1, 1 + v, v - 1, 1 - v, v / 4, 8 / v, -v, 2 * v * 3}; };
+  gs::executable<gs::program<model, mesh, in<"A", P<"x">>>> run(gs::simulate<mesh>(2), {{'A', 1}});
+  const auto all = std::apply([](const auto&... y) { return std::vector{gs::to_global(y).front()...}; }, run(std::vector{2.0f}));
+  CHECK(all == std::vector{3.0f, 3.0f, 1.0f, -1.0f, 0.5f, 4.0f, -2.0f, 12.0f});
 }
 
 TEST_CASE("inputs of another size or from elsewhere are named") {
@@ -228,13 +238,13 @@ TEST_CASE("inputs, outputs and parameters in orders of the devices of their own"
   for (int step = 1; step <= 2; ++step) {
     const auto y = run(t);
     static_assert(std::is_same_v<decltype(y), const tensor<float, P<none, "x", device_order<0, 2, 1, 3>>>>);
-    std::vector<float> doubled(12), found = gs::to_global<float>(store, "w");
-    for (std::size_t i = 0; i < 12; ++i) doubled[i] = float(step) * x[i];
-    CHECK(found == doubled);
+    std::vector<float> wanted(12), found = gs::to_global<float>(store, "w");
+    for (std::size_t i = 0; i < 12; ++i) wanted[i] = float(step) * x[i];
+    CHECK(found == wanted);
     for (std::size_t d = 0; d < 4; ++d) {
       const auto s = y.local_shard(d);
       CHECK(s.offset(1) == std::array{0, 2, 1, 3}[d]);
-      for (std::size_t i = 0; i < 3; ++i) CHECK(s.data[i] == doubled[4 * i + std::size_t(s.offset(1))]);
+      for (std::size_t i = 0; i < 3; ++i) CHECK(s.data[i] == wanted[4 * i + std::size_t(s.offset(1))]);
     }
   }
   gs::set_global<float>(store, "w", std::vector<float>(12, 1));
@@ -243,16 +253,41 @@ TEST_CASE("inputs, outputs and parameters in orders of the devices of their own"
                        "tensor: its order of devices does not have each of the cluster's 3 once", gs::error);
 }
 
-TEST_CASE("an order of devices is one of the program's mesh") {
-  // The cluster has the program's axis and one more.
+TEST_CASE("inputs and outputs in an order of the devices need the program's mesh") {
+  const gs::dims sizes{{'A', 3}, {'B', 4}};
+  const auto check = [&](auto in, const gs::any_cluster& on, const char* text) {
+    using Program = typename decltype(in)::type;
+    const gs::parameter_store store(on);
+    CHECK_THROWS_WITH_AS(gs::executable<Program>(on, sizes, store), text, gs::error);
+    CHECK(store.entries().empty());
+    CHECK(store.steps() == 0);
+  };
+  const char* const input =
+      "program: input 0 lies in an order of the devices; the cluster must have the program's axes, in its order, and no others";
+  const char* const output =
+      "program: output 0 lies in an order of the devices; the cluster must have the program's axes, in its order, and no others";
   using wide = gs::mesh<gs::axis<"y">, gs::axis<"x">>;
-  const auto on = gs::simulate<wide>({2, 4});
-  gs::executable<reordering> run(on, {{'A', 3}, {'B', 4}});
-  CHECK_THROWS_AS(run(x), gs::error);
+  check(std::type_identity<reordering>{}, gs::simulate<wide>({2, 4}), input);
+  check(std::type_identity<reordering_output>{}, gs::simulate<wide>({2, 4}), output);
+  check(std::type_identity<reordering_output>{}, gs::simulate<wide>({1, 4}), output);
+  // The same axes, in another order.
+  using two = gs::mesh<gs::axis<"x", 2>, gs::axis<"y", 2>>;
+  using turned = gs::mesh<gs::axis<"y", 2>, gs::axis<"x", 2>>;
+  using program_of_two = gs::program<reordered, two, in<"AB", P<"x", none>>>;
+  check(std::type_identity<program_of_two>{}, gs::simulate<turned>({2, 2}), output);
+  const auto on = gs::simulate<two>({2, 2});
+  gs::executable<program_of_two> run(on, sizes);
+  run(x);
+  // Parameters alone may lie in an order on a mesh with more axes.
+  const auto wide_on = gs::simulate<wide>({2, 4});
+  const gs::parameter_store store(wide_on);
+  gs::executable<reordering_inside> inside(wide_on, sizes, store);
+  CHECK(gs::to_global(inside(x)) == x);
+  CHECK(gs::to_global<float>(store, "w") == x);
 }
 
 TEST_CASE("a loop takes as many turns as a run says, and may leave a parameter") {
-  const auto on = gs::simulate<mesh>({2});
+  const auto on = gs::simulate<mesh>(2);
   gs::executable<adding> run(on, extents);
   float total = 0;
   for (const std::int32_t turns : {2, 0, 3}) {

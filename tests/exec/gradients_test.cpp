@@ -141,6 +141,7 @@ TEST_CASE("gradients: sums, differences, products, quotients, multiples") {
   check_gradients({{"AB"}, {"AB"}, {"AB"}},
                   [](given x) { return weigh(x[0] * x[1] / (x[1] * x[1] + 3.0 * x[0] * x[0]), x[2]); });
   check_gradients({{"AB"}, {"AB"}}, [](given x) { return weigh(gs::scale_by<"AB">(x[0], -0.5), x[1]); });
+  check_gradients({{"AB"}, {"AB"}}, [](given x) { return weigh(2 / (x[0] * x[0] + 1.5) - (1 - x[0]) / 3 - -x[0], x[1]); });
 }
 
 TEST_CASE("gradients: reduce_max") {

@@ -159,6 +159,13 @@ TEST_CASE(
   refused(one({"a", is_leader() ? gs::dtype::f32 : gs::dtype::i32, {4}}, false));
   refused(one({"a", gs::dtype::f32, {is_leader() ? 4 : 5}}, false));
   refused(one({"a", gs::dtype::f32, {4}}, is_leader()));
+  std::vector<int> turned;
+  for (int d = 1; d <= mpi_world::ranks(); ++d) turned.push_back(d % mpi_world::ranks());
+  gs::sharding rows = gs::sharding::replicated(1);
+  rows[0].push_back(0);
+  gs::parameter_store ordered(on);
+  stores::add(ordered, {"a", gs::dtype::f32, {4}}, rows, is_leader() ? turned : std::vector<int>{});
+  refused(ordered);
   refused(store,
           {.scope = is_leader() ? gs::checkpoint_scope::everything : gs::checkpoint_scope::parameters});
   refused(store, {.piece_bytes = is_leader() ? 10 : 20});

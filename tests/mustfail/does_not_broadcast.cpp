@@ -3,6 +3,7 @@
 // expect: gshard: the dims of an operand are not among the dims of the largest operand
 // expect: in_operation<.*"map"
 // expect: operand_number<1>
+// expect: at_line<18>
 #include <gshard/plan.hpp>
 
 namespace gs = gshard;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The best zero elements.
-// expect: gshard: a range, a count or a window has no meaning: it runs backwards, goes beyond its dim, or is given twice
+// expect: gshard: a range, count, window or priority has no meaning: it runs backwards, goes beyond its limits, or is given twice
 // expect: in_operation<.*"top_k"
 #include <gshard/plan.hpp>
 

@@ -71,6 +71,14 @@ TEST_CASE("tensors say what is wrong with their extents, data and axes") {
                        "there is no memory for 4611686018427387904 bytes", gs::error);
 }
 
+TEST_CASE("the layout of a tensor in an order of the devices is on the mesh's axes, its shards on the devices of the order") {
+  using spec = P<"x", gs::device_order<2, 0, 1>>;
+  const tensor<float, spec> t(gs::simulate<gs::mesh<gs::axis<"x">>>(3), {6});
+  CHECK(t.layout().order == 0);
+  CHECK(t.layout()[0].size() == 1);
+  for (std::size_t i = 0; i < 3; ++i) CHECK(t.local_shard(std::size_t(spec::named.order[i])).offset(0) == std::int64_t(2 * i));
+}
+
 TEST_CASE("tensors without elements") {
   const auto t = gs::from_global<float, P<"y", none>>(gs::simulate<mesh>({1, 2}), {0, 4}, {});
   CHECK(t.size() == 0);

@@ -57,6 +57,7 @@ template <int First, int Second>
 struct range_given {};
 template <int Line>
 struct at_line {};
+struct of_no_line {};
 template <fixed_string Axis>
 struct over_axis {};
 

@@ -30,14 +30,17 @@ inline constexpr bool is_global_data = std::is_convertible_v<Given, std::span<co
 /// whose types say how they lie. Parameters live in a store that several programs may share.
 /// Communicates: what `Program::plan` says, and a small message per call in which the processes agree that all is well.
 /// Compile time: number, element types, ranks and layouts of the inputs.
-/// Throws `gshard::error`, on every process: as `executor`, and when an input has other extents than the program's dims on one of them.
+/// Throws `gshard::error`, on every process: as `executor`; when it is made, if an input or output lies in an order of the devices
+/// (`device_order`) and the cluster has not just the program's axes, in its order; when an input has other extents than the program's
+/// dims on one of them.
 template <class Program>
 class executable {
  public:
   /// `problem`: as that of `executor`.
   executable(const any_cluster& on, const dims& extents, parameter_store store, std::string problem = {})
       : seed(store.seed()),
-        run_(std::make_unique<executor>(Program::plan, kernels_of<Program>, on, extents, std::move(store), std::move(problem))) {}
+        run_(std::make_unique<executor>(Program::plan, kernels_of<Program>, on, extents, std::move(store),
+                                        problem.empty() ? problem_of_orders(on.mesh()) : std::move(problem))) {}
   executable(const any_cluster& on, const dims& extents) : executable(on, extents, parameter_store(on)) {}
 
   /// Runs the program once: a std::tuple of its outputs, or the output itself if it has one. A program that updates parameters
@@ -72,6 +75,22 @@ class executable {
 
   std::unique_ptr<executor> run_;
 
+  /// A tensor's order of the devices is one of its cluster's mesh: the program's inputs and outputs in an order need that very mesh.
+  static std::string problem_of_orders(const mesh_shape& mesh) {
+    const plan_view& plan = Program::plan;
+    bool same = mesh.rank() == plan.mesh.rank();
+    for (int a = 0; same && a < mesh.rank(); ++a) same = mesh.name(a) == plan.mesh.name(a);
+    const auto text = [&](const char* what, list_view<port> ports) {
+      for (std::size_t i = 0; i < ports.size() && !same; ++i)
+        if (plan.at(ports[i].value).layout.order != 0)
+          return "program: " + std::string(what) + std::to_string(i) +
+                 " lies in an order of the devices; the cluster must have the program's axes, in its order, and no others";
+      return std::string();
+    };
+    const std::string problem = text("input ", plan.inputs);
+    return problem.empty() ? text("output ", plan.outputs) : problem;
+  }
+
   template <std::size_t I, class Given, class... Rest>
   void write(const Given& given, const Rest&... rest) {
     using Input = std::tuple_element_t<I, typename Program::inputs>;
@@ -86,7 +105,6 @@ class executable {
       if (!given.on().same_as(run_->on())) throw error("program: input " + std::to_string(I) + " lies on another cluster");
       if (!std::equal(given.extents().begin(), given.extents().end(), to.extents.begin(), to.extents.end()))
         throw error(text_of_mismatch(I, given.extents()));
-      check_places(given, to);
       for (std::size_t d = 0; d < to.data.size(); ++d)
         if (to.bytes(d) > 0) std::memcpy(to.data[d], given.local_shard(d).data, std::size_t(to.bytes(d)));
     } else if constexpr (!detail::is_global_data<Given, Input>) {
@@ -102,13 +120,6 @@ class executable {
       for (std::size_t d = 0; d < to.data.size(); ++d) detail::copy_shard_of(whole.data(), to.template as<T>(d), to.places[d]);
     }
     if constexpr (sizeof...(Rest) > 0) write<I + 1>(rest...);
-  }
-  /// An order of devices is one of a mesh: that of the program and that of the cluster must be the same.
-  template <class Tensor>
-  static void check_places(const Tensor& t, const detail::bound_value& v) {
-    for (std::size_t d = 0; d < v.places.size(); ++d)
-      if (const kernel::placement& at = t.local_shard(d).at; at.offset != v.places[d].offset || at.extent != v.places[d].extent)
-        throw error("program: a tensor in an order of the devices of the cluster's mesh, which is not the program's");
   }
   std::string text_of_mismatch(std::size_t i, std::span<const std::int64_t> given) const {
     const auto list = [](std::span<const std::int64_t> e) {
@@ -130,7 +141,6 @@ class executable {
     using Spec = detail::spec_of<typename Program::mesh, detail::output_layout<Program, I>>;
     const detail::bound_value& from = run_->output(I);
     tensor<T, Spec> t(run_->on(), from.extents);
-    check_places(t, from);
     for (std::size_t d = 0; d < from.data.size(); ++d)
       if (from.bytes(d) > 0) std::memcpy(t.local_shard(d).data, from.data[d], std::size_t(from.bytes(d)));
     return t;

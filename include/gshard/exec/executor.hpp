@@ -161,7 +161,7 @@ class executor {
       }
       case op::loop_end: {
         turn& now = turns_.back();
-        here.seed = fnv1a<std::uint64_t>().add(now.seed).add(++now.number).value();
+        here.seed = fnv1a<std::uint64_t>().add(now.seed).add(std::uint64_t(step.attr.integer[0])).add(++now.number).value();
         return now.begin + 1;
       }
       default: return i + 1;

@@ -66,7 +66,7 @@ struct bound_value {
   dtype type = dtype::f32;
   std::vector<std::int64_t> extents;        // of the whole tensor
   sharding layout;                          // on the cluster's axes
-  std::vector<held_window> windows;          // per dim, or none
+  std::vector<held_window> windows;         // per dim, or none
   std::vector<int> positions;               // per device of the cluster: where it stands for this tensor; none: where it is
   std::vector<kernel::placement> places;    // per held device
   std::vector<std::byte*> data;             // per held device

@@ -75,6 +75,7 @@ inline void agree_on(const parameter_store& store, const std::vector<stored_tens
     text += '\n' + t.info.name + ' ' + text_of(t.info) + ' ' + std::to_string(t.value->layout.partial);
     for (int d = 0; d < t.value->rank(); ++d)
       text += ' ' + axes_text(t.value->layout[d].mask()) + std::to_string(t.value->layout[d].bits);
+    for (const int position : t.value->positions) text += " at " + std::to_string(position);
   }
   store.on().on().agree(hash64(text),
                         "the tensors of the checkpoint (names, extents, types, layouts) or its options");

@@ -43,6 +43,7 @@ enum class fault : std::uint8_t {
   device_dim_left,    // the result of a region has such a dim, and the region's spec names no dim for its axis
   axis_not_first,     // the axis of a region cuts a dim after another axis
   no_such_assignment, // pieces that no cut over axes of the mesh makes, or devices that are not those of the mesh
+  no_such_order,      // a spec's order of devices that are not those of the mesh, each once
   implicit_gather,    // visible: an operand would be gathered, which nothing in the program says
   implicit_move,      // strict: an operand would move, which nothing in the program says
   implicit_sum,       // strict: a pending sum would be completed, which nothing in the program says
@@ -57,6 +58,7 @@ struct diagnostic {
   axis_name word;       // axis or index letter
   int first = -1;       // column, expected number, ...
   int second = -1;
+  int line = 0;  // of the program, where a verb found it
 
   constexpr explicit operator bool() const { return what != fault::nothing; }
   constexpr void report(fault f, std::string_view about, std::string_view w = {}, int a = -1, int b = -1) {

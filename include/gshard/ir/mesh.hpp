@@ -34,6 +34,12 @@ struct mesh_shape {
   }
   constexpr int rank() const { return count; }
   constexpr int static_extent(int a) const { return extents[std::size_t(a)]; }
+  /// The number of devices; 0 if the extent of an axis is dynamic.
+  constexpr int static_devices() const {
+    int n = 1;
+    for (int a = 0; a < count; ++a) n *= static_extent(a) == dynamic ? 0 : static_extent(a);
+    return n;
+  }
   constexpr std::string_view name(int a) const { return names[std::size_t(a)].view(); }
 };
 

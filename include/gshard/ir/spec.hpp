@@ -118,7 +118,8 @@ template <fixed_string... Axes>
 inline constexpr label partial = detail::make_label<Axes...>(label::kind::partial);
 
 /// `P<"x", none, device_order<0, 2, 1, 3>>`: a tensor of two dims, whose shards lie on the devices in this order instead of the mesh's, as
-/// meshes with device ids of their own have it. For meshes of static extents.
+/// meshes with device ids of their own have it. For meshes of static extents; a dim must be cut if another is `any`. For programs:
+/// operations on tensors outside of them (`reshard`, `einsum`, ...) are in the mesh's order and do not take it.
 template <int... Devices>
 inline constexpr label device_order = detail::make_order<Devices...>();
 
@@ -170,6 +171,9 @@ struct spec {
   }();
   static constexpr int rank = named.rank;
   static_assert(rank <= max_rank, "gshard: tensors have at most 8 dims");
+  // Copies are the same in every order; cuts that are still to be found would not be in it.
+  static_assert(named.order.empty() || named.open == 0 || named.count > 0,
+                "gshard: an order of devices needs a dim that is cut: name its axis in place of any");
 };
 
 namespace detail {

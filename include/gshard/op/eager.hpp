@@ -69,22 +69,27 @@ dims bind_letters(std::string_view operation, const std::array<std::string_view,
 /// Plans and runs `Model` on the operands. Letters[i] are the dims of operand i. Operands that do not fit are an error on every process.
 template <auto Model, class ExtraSpec, fixed_string... Letters, class... T, class... Specs>
 auto run_eager(std::string_view operation, const tensor<T, Specs>&... operands) {
-  using mesh = mesh_of<Specs..., ExtraSpec>;
-  using compiled = program<Model, mesh, in<Letters, Specs, T>..., element<std::common_type_t<T...>>, pending_outputs>;
-  const any_cluster& on = std::get<0>(std::tie(operands...)).on();
-  dims bound;
-  std::string problem = problem_of([&] {
-    (..., [&] {
-      if (!operands.on().same_as(on)) throw error(std::string(operation) + ": the operands lie on different clusters");
-    }());
-    for (int a = 0; a < mesh::shape.rank(); ++a)
-      if (on.mesh().find(mesh::shape.name(a)) < 0)
-        throw error(std::string(operation) + ": the cluster has no mesh axis called \"" + std::string(mesh::shape.name(a)) + "\"");
-    bound = bind_letters(operation, std::array{Letters.view()...}, operands...);
-  });
-  executable<compiled> run(on, bound, parameter_store(on), std::move(problem));
-  run.engine().trust_inputs();  // they gave the extents
-  return run(operands...);
+  constexpr bool in_mesh_order = (ExtraSpec::named.order.empty() && ... && Specs::named.order.empty());
+  static_assert(holds<in_mesh_order, actual_type<Specs>..., actual_type<ExtraSpec>>,
+                "gshard: operations on tensors outside of programs do not take an order of the devices (device_order)");
+  if constexpr (in_mesh_order) {
+    using mesh = mesh_of<Specs..., ExtraSpec>;
+    using compiled = program<Model, mesh, in<Letters, Specs, T>..., element<std::common_type_t<T...>>, pending_outputs>;
+    const any_cluster& on = std::get<0>(std::tie(operands...)).on();
+    dims bound;
+    std::string problem = problem_of([&] {
+      (..., [&] {
+        if (!operands.on().same_as(on)) throw error(std::string(operation) + ": the operands lie on different clusters");
+      }());
+      for (int a = 0; a < mesh::shape.rank(); ++a)
+        if (on.mesh().find(mesh::shape.name(a)) < 0)
+          throw error(std::string(operation) + ": the cluster has no mesh axis called \"" + std::string(mesh::shape.name(a)) + "\"");
+      bound = bind_letters(operation, std::array{Letters.view()...}, operands...);
+    });
+    executable<compiled> run(on, bound, parameter_store(on), std::move(problem));
+    run.engine().trust_inputs();  // they gave the extents
+    return run(operands...);
+  }
 }
 
 template <class... Tensors>

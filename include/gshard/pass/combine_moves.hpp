@@ -43,12 +43,12 @@ struct start_set {
   }
 };
 
-/// Adds communication steps to a plan. Those that can go together become one step with several operands, which starts once, where none
-/// needs the result of another: as many as a node has room for. To and from other orders of the devices each goes alone. Exchanges of
-/// different kinds become an all_to_all. A move goes with an earlier step if its operand is there, or can be: if nothing but moves stands
-/// between them, the one that makes it goes before that step. If extents are known, what goes together receives at most `most_bytes` per
-/// device, so that large moves can still overlap with work and little memory is held longer; of others nothing is computed between the
-/// two. Results are the same bits.
+/// Adds communication steps to a plan. A move joins the last step of its kind over the same axes, which then starts once for several
+/// tensors, as many as a node has room for: if its operand is made before that step, or if the step that makes it is itself a move and
+/// only moves lie between, so that it can go first. Exchanges of different kinds become an all_to_all.
+/// If extents are known, such a step receives at most `most_bytes` per device, so that large moves can still overlap with work. If not,
+/// two moves are joined only where nothing is computed between them, so that no memory is held longer. Moves to and from an order of the
+/// devices go alone. What is computed from what stays as it is, to the bit.
 class move_combiner {
  public:
   constexpr move_combiner(list<node>& steps, list<value>& values, const list<window>& windows, const extents& e, std::int64_t most_bytes)

@@ -63,10 +63,18 @@ class expander {
     for (int k = 0; k < maker.outputs; ++k)
       if (maker.output(k) == made.id) maker.out[k] = n.output(o);
   }
-  /// Fixes how a tensor lies.
-  constexpr void lay(symbol s, const sharding& layout) {
-    b_.program.at(s.id).layout = layout;
-    b_.program.at(s.id).layout.open = 0;
+  /// Fixes how a tensor lies: complete, in the mesh's order.
+  constexpr symbol lay(symbol s, const sharding& layout) {
+    sharding& to = b_.program.at(s.id).layout;
+    to = layout;
+    to.open = to.partial = to.order = 0;
+    return s;
+  }
+  /// Some dims of a tensor lie as they do there.
+  constexpr symbol lay_as(symbol s, symbol like, const short_list& dims) {
+    sharding to = sharding::replicated(dims.size());
+    for (int d = 0; d < dims.size(); ++d) to[d] = like.get().layout[dims[d]];
+    return lay(s, to);
   }
 
   constexpr void expand(const node& n, int at) {
@@ -91,15 +99,15 @@ class expander {
 
   constexpr symbol sum_of(symbol x, const short_list& kept) {
     const short_list dims = all(x);
-    return emit_einsum(b_, list_view(&x, 1), list_view(&dims, 1), kept);
+    return lay_as(emit_einsum(b_, list_view(&x, 1), list_view(&dims, 1), kept), x, kept);
   }
-  constexpr symbol row_mean(symbol x) { return emit_scale(sum_of(x, rows(x)), 1, last_dim(x), -1); }
+  constexpr symbol row_mean(symbol x) { return lay_as(emit_scale(sum_of(x, rows(x)), 1, last_dim(x), -1), x, rows(x)); }
   static constexpr dim_list last_dim(symbol x) {
     dim_list d;
     d.push_back(x.get().dims[x.rank() - 1]);
     return d;
   }
-  /// f(x, rows...): tensors of x's dims first, then tensors of its rows.
+  /// f(x, rows...), which lies as x: tensors of x's dims first, then tensors of its rows.
   template <std::size_t N>
   constexpr symbol map_rows(const pointwise& f, const std::array<symbol, N>& operands) {
     const symbol x = operands[0];
@@ -108,11 +116,11 @@ class expander {
       dims[i] = operands[i].rank() == x.rank()       ? all(x)
                 : operands[i].rank() == x.rank() - 1 ? rows(x)
                                                      : last(x);
-    return emit_map_of(f, operands, dims, x);
+    return lay_as(emit_map_of(f, operands, dims, x), x, all(x));
   }
 
   constexpr void expand_softmax(const node& n) {
-    const symbol x = in(n, 0), m = emit_reduce(x, reduction::max, all(x), rows(x), "softmax");
+    const symbol x = in(n, 0), m = lay_as(emit_reduce(x, reduction::max, all(x), rows(x), "softmax"), x, rows(x));
     const symbol e = map_rows(undifferentiated<[](auto v, auto top) { return exp(v - top); }, 2>, std::array{x, m});
     give(n, 0, map_rows(undifferentiated<[](auto v, auto total) { return v / total; }, 2>, std::array{e, sum_of(e, rows(x))}));
   }
@@ -133,6 +141,7 @@ class expander {
     const symbol scale = emit_map_of(undifferentiated<[](auto v, auto e) { return decltype(v)(1) / sqrt(v + e); }, 2>,
                                      std::array{variance, emit_scale(emit_constant(pointwise_constant<1>, variance), epsilon)},
                                      std::array{own, own}, variance);
+    lay_as(scale, variance, own);
     return {map_rows(undifferentiated<[](auto v, auto s) { return v * s; }, 2>, std::array{d, scale}), scale};
   }
   constexpr void expand_layer_norm(const node& n) {
@@ -146,6 +155,7 @@ class expander {
     const symbol dy = in(n, 2);
     const symbol g = emit_map_of(undifferentiated<[](auto d, auto gamma) { return d * gamma; }, 2>, std::array{dy, in(n, 1)},
                                  std::array{all(dy), last(dy)}, dy);
+    lay_as(g, dy, all(dy));
     const symbol product = map_rows(undifferentiated<[](auto a, auto b) { return a * b; }, 2>, std::array{g, x.x});
     const symbol of_g = row_mean(g), of_product = row_mean(product);
     give(n, 0, map_rows(undifferentiated<[](auto d, auto v, auto a, auto b, auto s) { return s * (d - a - v * b); }, 5>,
@@ -165,7 +175,7 @@ class expander {
     blocks.set(at, b_.blocks_dim(layout[at].mask(), 1));
     const symbol sums{&b_, b_.add_node(op::block_sum, {x.id}, loops, n.attr, {{blocks, x.get().type}})};
     lay(sums, layout);
-    const symbol before = emit_cumsum(sums, at, true, n.attr.integer[2] != 0);
+    const symbol before = lay(emit_cumsum(sums, at, true, n.attr.integer[2] != 0), layout.without(layout[at].mask()));
     b_.program.nodes.back().loops.block(at);
     const symbol y{&b_, b_.add_node(op::cumsum, {x.id, before.id}, loops, n.attr, {{x.get().dims, x.get().type}})};
     lay(y, layout);

@@ -38,10 +38,7 @@ struct plan_view {
 
   /// The devices of a layout in an order of their own, or none.
   constexpr list_view<int> order_of(const sharding& s) const {
-    if (s.order == 0) return {};
-    int devices = 1;
-    for (int a = 0; a < mesh.rank(); ++a) devices *= mesh.static_extent(a);
-    return device_orders{orders, devices}[s.order];
+    return s.order == 0 ? list_view<int>{} : device_orders{orders, mesh.static_devices()}[s.order];
   }
 
   /// Steps of one kind.

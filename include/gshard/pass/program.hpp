@@ -51,7 +51,8 @@ struct strict {};
 template <std::int64_t Bytes>
 struct loop_above {};
 /// Moves of the same kind between the same devices go together, as one step, where none waits for another: if their extents are known at
-/// compile time, as long as a device receives at most so many bytes in it (0: every move goes alone); 4 MiB unless said.
+/// compile time, as long as a device receives at most so many bytes in it (0: every move goes alone); 4 MiB unless said. Moves in the
+/// turns of a loop, and those to and from an order of the devices, go alone.
 template <std::int64_t Bytes>
 struct combine_up_to {};
 

@@ -137,7 +137,8 @@ class work_sharing : protected shared_work {
           before.windows = windows;
           total += exchange_cost(before, after);
         }
-      if (const sharding wanted = wanted_layout(n, o, made); !made.same_layout(wanted)) total += 1 + plan_reshard(v, made, wanted, e_).cost();
+      if (const sharding wanted = wanted_layout(n, o, made); !made.same_layout(wanted))
+        total += 1 + plan_reshard(v, made, wanted, e_).cost();
       if (repeats && !moves_only(n.kind)) total += shard_elements(v.dims, made, e_) * size_of(v.type);
     }
     return total;
@@ -208,9 +209,10 @@ class work_sharing : protected shared_work {
             cost(n, c, pending) - (before.alone + after.alone) * start_bytes};
   }
   /// In place of the choice that is cheapest if every move goes alone, one that starts no more and costs no more bytes if they go
-  /// together. Of known extents.
+  /// together. Of known extents, outside of loops.
   constexpr void choose_together(const node& n, const pending_parts& pending, choice& best) const {
-    if (e_.known_axes != (1u << axes_) - 1u || !moves_.combines() || n.inputs + n.outputs < 3 || !knows_dims(n)) return;
+    if (!loops_.none_open() || !moves_.combines() || n.inputs + n.outputs < 3) return;
+    if (e_.known_axes != (1u << axes_) - 1u || !knows_dims(n)) return;
     choice c;
     price lowest = price_of(n, best, pending);
     if (lowest.starts == 0) return;

@@ -154,7 +154,7 @@ inline std::string describe_communication(const plan_view& plan, const extents& 
   std::string s;
   for (const op_traits& t : op_table) {
     if (!t.collective || plan.count(t.kind) == 0) continue;
-    s.append("  ").append(detail::pad(std::string(t.name), 18)).append(detail::pad(std::to_string(plan.count(t.kind)), 6));
+    s.append("  ").append(detail::pad(std::string(t.name), 20)).append(detail::pad(std::to_string(plan.count(t.kind)), 6));
     s.append(describe_bytes(plan.bytes_received(t.kind, sizes))).append("\n");
   }
   return s.empty() ? "  nothing is sent\n" : s;

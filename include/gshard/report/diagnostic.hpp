@@ -26,7 +26,8 @@ constexpr std::string_view sentence(fault what) {
     case fault::operand_count: return "the einsum equation has another number of operands than the call";
     case fault::dims_differ: return "one index or operation meets two different dims";
     case fault::dims_do_not_broadcast: return "the dims of an operand are not among the dims of the largest operand, in their order";
-    case fault::bad_range: return "a range, a count or a window has no meaning: it runs backwards, goes beyond its dim, or is given twice";
+    case fault::bad_range:
+      return "a range, count, window or priority has no meaning: it runs backwards, goes beyond its limits, or is given twice";
     case fault::no_taps:
       return "a convolution needs a tap (lower-case letter of its second operand) for every dim that a window moves along";
     case fault::wrong_type: return "an operand has another element type than the operation takes";
@@ -51,6 +52,8 @@ constexpr std::string_view sentence(fault what) {
       return "the axis of a per_shard region cuts a dim after another axis: enter the regions of a dim's axes in their order";
     case fault::no_such_assignment:
       return "no cut over axes of the mesh (of static extents) makes the pieces of an assignment, or its devices are others";
+    case fault::no_such_order:
+      return "a partition spec orders devices that are not those of the mesh, each once, or the mesh's extents are not static";
     case fault::implicit_gather: return "an operand would be gathered unsaid (visible): annotate it, or say may_move(operand)";
     case fault::implicit_move:
       return "an operand would be brought to another layout unsaid (strict): annotate it, or say may_move(operand)";

@@ -51,7 +51,8 @@ inline sharding resolve_on(const named_sharding& named, const mesh_shape& mesh) 
 }  // namespace detail
 
 /// A distributed tensor: `tensor<float, P<"data", none>>`. The type carries element type and layout; extents and cluster are bound
-/// when it is made. It owns the shards of the devices that this process holds.
+/// when it is made. It owns the shards of the devices that this process holds. One in an order of the devices
+/// (`device_order`) is for the inputs and outputs of programs; the operations on tensors (op/) do not take it.
 template <class T, class Spec>
 class tensor {
  public:
@@ -86,6 +87,8 @@ class tensor {
     for (std::int64_t e : extents_) n *= e;
     return n;
   }
+  /// On the axes of the cluster, in its order of the devices: where `layout_type::named.order` has another one, the shards of this layout
+  /// lie on those devices.
   const sharding& layout() const { return layout_; }
 
   /// The shards that this process holds, one per device of on().devices().

@@ -24,10 +24,8 @@ class assignment_reader {
   constexpr assignment_reader(const mesh_shape& mesh, list_view<int> pieces, list_view<int> devices)
       : mesh_(mesh), pieces_(pieces), devices_(devices), layout_(sharding::replicated(int(pieces.size()))) {
     std::size_t count = 1;
-    bool whole = pieces.size() <= std::size_t(max_rank);
     for (const int n : pieces) count *= std::size_t(n > 0 ? n : 0);
-    for (int a = 0; a < mesh.count; ++a) whole = whole && mesh.static_extent(a) != dynamic;
-    if (!whole || count != devices.size()) return;
+    if (pieces.size() > std::size_t(max_rank) || mesh.static_devices() == 0 || count != devices.size()) return;
     found_ = extend(0);
     if (found_ || !is_order(devices, int(devices.size()))) return;
     any_order_ = true;

@@ -54,6 +54,7 @@ class builder {
 
   constexpr bool failed() const { return bool(program.problem); }
   constexpr void fail(fault f, std::string_view about, std::string_view word = {}, int a = -1, int b = -1) {
+    if (!failed()) program.problem.line = int(place.line);
     program.problem.report(f, about, word, a, b);
   }
   constexpr symbol nothing() { return {this, -1}; }
@@ -232,9 +233,7 @@ class builder {
   constexpr sharding resolve(const named_sharding& named, std::string_view tensor) {
     sharding s = gshard::resolve(named, mesh, tensor, program.problem);
     if (named.order.empty() || failed()) return s;
-    int devices = 1;
-    for (int a = 0; a < mesh.count; ++a) devices *= mesh.static_extent(a) == dynamic ? 0 : mesh.static_extent(a);
-    if (!is_order(named.order, devices)) fail(fault::no_such_assignment, tensor);
+    if (!is_order(named.order, mesh.static_devices())) fail(fault::no_such_order, tensor);
     else if (s.partial) fail(fault::incomplete_output, tensor);
     else if (s.used()) s.order = order_of(named.order);
     return s;

@@ -157,7 +157,10 @@ struct parsed_equation {
 template <fixed_string Equation>
 constexpr const equation& checked_equation(builder& b, int given) {
   using parsed = parsed_equation<Equation>;
-  if (parsed::problem && !b.failed()) b.program.problem = parsed::problem;
+  if (parsed::problem && !b.failed()) {
+    b.program.problem = parsed::problem;
+    b.program.problem.line = int(b.place.line);
+  }
   if (parsed::value.count != given) b.fail(fault::operand_count, Equation.view(), {}, parsed::value.count, given);
   return parsed::value;
 }

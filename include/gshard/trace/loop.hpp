@@ -52,6 +52,20 @@ template <class... Symbols>
 constexpr std::array<symbol, sizeof...(Symbols)> states_of(const std::tuple<Symbols...>& list) {
   return std::apply([](const auto&... s) { return std::array<symbol, sizeof...(Symbols)>{s...}; }, list);
 }
+/// What a turn makes, as many tensors as it takes.
+template <std::size_t N, class Made>
+constexpr std::array<symbol, N> next_states(const Made& made) {
+  constexpr bool fits = std::tuple_size_v<decltype(states_of(made))> == N;
+  static_assert(fits, "gshard: the body of a loop returns as many tensors as it takes");
+  if constexpr (fits) return states_of(made);
+  else return {};
+}
+template <std::size_t N>
+constexpr std::array<symbol, N> nothings(builder& b) {
+  std::array<symbol, N> none;
+  none.fill(b.nothing());
+  return none;
+}
 template <std::size_t N>
 constexpr auto one_or_all(const std::array<symbol, N>& list) {
   if constexpr (N == 1) return list[0];
@@ -78,24 +92,16 @@ class loop_writer {
     add(op::loop_begin, {});
     const symbol goes_on = std::apply(condition, now);
     if (!b_.failed() && goes_on.rank() != 0) b_.fail(fault::rank_mismatch, name_, {}, 0, goes_on.rank());
-    if (b_.failed()) return nothing();
+    if (b_.failed()) return nothings<N>(b_);
     add(op::loop_test, {goes_on.id});
-    const auto made = states_of(std::apply(body, now));
-    static_assert(std::tuple_size_v<decltype(made)> == N, "gshard: the body of a loop returns as many tensors as it takes");
-    states next = made;
+    states next = next_states<N>(std::apply(body, now));
     for (std::size_t i = 0; i < N; ++i)
-      if (!check_turn(now[i], next[i], name_, int(i))) return nothing();
+      if (!check_turn(now[i], next[i], name_, int(i))) return nothings<N>(b_);
     for (std::size_t i = 0; i < N; ++i)
       if (shares_another(next[i], now, i)) next[i] = cast(next[i], next[i].get().type);
     for (std::size_t i = 0; i < N; ++i) now[i] = carry(now[i], next[i]);
     add(op::loop_end, {});
     return now;
-  }
-
-  constexpr states nothing() {
-    states none;
-    none.fill(b_.nothing());
-    return none;
   }
 
  private:
@@ -149,11 +155,7 @@ class loop_writer {
 template <class Condition, class Body, std::size_t N>
 constexpr std::array<symbol, N> write_loop(std::string_view name, const std::array<symbol, N>& start, Condition condition, Body body) {
   builder& b = *start[0].owner;
-  if (b.failed()) {
-    std::array<symbol, N> none;
-    none.fill(b.nothing());
-    return none;
-  }
+  if (b.failed()) return nothings<N>(b);
   return loop_writer<N>(b, name).write(start, condition, body);
 }
 
@@ -199,8 +201,7 @@ template <class Body, class... Symbols>
 constexpr auto repeat(here count, Body body, here first, Symbols... rest) {
   builder& b = *count.owner;
   constexpr std::size_t states = 1 + sizeof...(rest);
-  std::array<symbol, states> made;
-  made.fill(b.nothing());
+  std::array<symbol, states> made = detail::nothings<states>(b);
   if (!b.failed() && count.rank() != 0) b.fail(fault::rank_mismatch, "repeat", {}, 0, count.rank());
   if (b.failed()) return detail::one_or_all(made);
   const symbol most = cast<double>(count);
@@ -208,7 +209,7 @@ constexpr auto repeat(here count, Body body, here first, Symbols... rest) {
   const auto all = detail::write_loop(
       "repeat", start, [most](symbol turn, auto...) { return less(turn, most); },
       [&body](symbol turn, auto... x) {
-        return std::tuple_cat(std::tuple(detail::one_more(turn)), detail::states_of(body(x...)));
+        return std::tuple_cat(std::tuple(detail::one_more(turn)), detail::next_states<states>(body(x...)));
       });
   for (std::size_t i = 0; i < states; ++i) made[i] = all[i + 1];
   return detail::one_or_all(made);

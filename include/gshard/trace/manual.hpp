@@ -265,8 +265,8 @@ constexpr symbol emit_device_index(builder& b, std::string_view axis) {
 /// Regions of several axes stand in each other: the body of one over "x" calls one over "y". A dim that is cut over both is entered over
 /// its first axis first. Dims that are not cut over "x" may be cut over other axes, as they are annotated or as propagation finds.
 ///
-/// Communicates what the verbs of body say; entering and leaving nothing, but what brings a result to its spec's other axes. Gradients are
-/// those of the verbs: that of a gather is scattered.
+/// Communicates what the verbs of body say; entering and leaving nothing, but what brings a result to its spec's other axes, and an operand
+/// in an order of the devices to the mesh's. Gradients are those of the verbs: that of a gather is scattered.
 /// Compile time: ranks, axes, that a result's spec names "x" if and only if the result has X.
 /// Throws `gshard::error`, when the program is bound, where "x" does not cut a dim into equal shards.
 /// @see per_shard of a local function
@@ -302,19 +302,21 @@ constexpr symbol all_reduce(here t, reduction what = reduction::sum) {
   return detail::emit_all_reduce(t, Axis.view(), what);
 }
 /// all_gather<"x">(t, dim): [X, ..., b, ...] -> [..., X * b, ...], the shards of all devices one after the other along `dim`, known to all.
-/// Communicates: one all_gather; its gradient is a reduce_scatter. `dim` counts X.
+/// Communicates: one all_gather, and first what makes `dim` whole along other axes; its gradient is a reduce_scatter. `dim` counts X.
 template <fixed_string Axis>
 constexpr symbol all_gather(here t, int dim) {
   return detail::emit_all_gather(t, Axis.view(), dim);
 }
 /// reduce_scatter<"x">(t, dim): [X, ..., B, ...] -> [X, ..., B / X, ...], the sum over the devices along "x", of which each gets its part
-/// of `dim`. Communicates: one reduce_scatter; its gradient is an all_gather. Throws `gshard::error`, when bound, if X does not divide B.
+/// of `dim`. Communicates: one reduce_scatter, or, where another axis cuts `dim`, an all_to_all; its gradient is an all_gather.
+/// Throws `gshard::error`, when bound, if X does not divide B.
 template <fixed_string Axis>
 constexpr symbol reduce_scatter(here t, int dim) {
   return detail::emit_reduce_scatter(t, Axis.view(), dim);
 }
 /// all_to_all<"x">(t, split, concat): [X, ..., S, ..., c, ...] -> [X, ..., S / X, ..., X * c, ...]: device i gets part i of dim `split`
-/// from all devices, one after the other along dim `concat`, which may be the same. Communicates: one all_to_all, and so does its gradient.
+/// from all devices, one after the other along dim `concat`, which may be the same. Communicates: one all_to_all, and so does its gradient;
+/// where other axes cut these dims, first what makes them whole along those.
 /// Throws `gshard::error`, when bound, if X does not divide S.
 template <fixed_string Axis>
 constexpr symbol all_to_all(here t, int split, int concat) {
@@ -339,7 +341,7 @@ constexpr symbol halo(here t, int dim, border beyond = border::zeros) {
   static_assert(Low >= 0 && High >= 0, "gshard: the borders of a halo have no negative widths");
   return detail::emit_halo(t, Axis.view(), Low, High, dim, beyond == border::wrap);
 }
-/// device_index<"x">(t): [X], int32: the number of every device along "x", in the program that t belongs to.
+/// device_index<"x">(t): [X], int32: the number of each device along "x"; t only says in which program.
 template <fixed_string Axis>
 constexpr symbol device_index(here t) {
   return detail::emit_device_index(*t.owner, Axis.view());

@@ -132,6 +132,19 @@ constexpr symbol operator/(here a, symbol b) {
 }
 constexpr symbol operator*(double c, here x) { return detail::emit_scale(x, c); }
 constexpr symbol operator*(here x, double c) { return detail::emit_scale(x, c); }
+constexpr symbol operator-(here x) { return detail::emit_scale(x, -1); }
+
+namespace detail {
+/// A tensor of the dims of x, each element c.
+constexpr symbol emit_filled(symbol x, double c) { return emit_scale(emit_constant(pointwise_constant<1>, x), c); }
+}  // namespace detail
+
+constexpr symbol operator+(here x, double c) { return x.owner->failed() ? x.owner->nothing() : x + detail::emit_filled(x, c); }
+constexpr symbol operator+(double c, here x) { return x + c; }
+constexpr symbol operator-(here x, double c) { return x + -c; }
+constexpr symbol operator-(double c, here x) { return x.owner->failed() ? x.owner->nothing() : here(detail::emit_filled(x, c)) - x; }
+constexpr symbol operator/(here x, double c) { return x.owner->failed() ? x.owner->nothing() : x / detail::emit_filled(x, c); }
+constexpr symbol operator/(double c, here x) { return x.owner->failed() ? x.owner->nothing() : here(detail::emit_filled(x, c)) / x; }
 
 /// x * (product of the extents of these dims)^power, with the extents that the program is run with: `scale_by<"D">(q, -0.5)`.
 template <fixed_string Letters>

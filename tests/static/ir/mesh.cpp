@@ -14,6 +14,9 @@ static_assert(mesh::shape.find("data") == 0 && mesh::shape.find("expert") == 1);
 static_assert(mesh::shape.find("exp") == -1 && mesh::shape.find("experts") == -1 &&
               mesh::shape.find("") == -1);
 
+static_assert(mesh::shape.static_devices() == 0 && gs::mesh<>::shape.static_devices() == 1);
+static_assert(gs::mesh<gs::axis<"data", 3>, gs::axis<"expert", 8>>::shape.static_devices() == 24);
+
 // A mesh without axes is one device.
 static_assert(gs::mesh<>::shape.rank() == 0 && gs::mesh<>::shape.find("data") == -1);
 

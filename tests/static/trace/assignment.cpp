@@ -81,8 +81,9 @@ constexpr gs::fault fault_of(const gs::mesh_shape& shape, const gs::named_shardi
   return b.program.problem.what;
 }
 static_assert(fault_of(four::shape, P<"x", device_order<1, 0, 3, 2>>::named) == fault::nothing);
-static_assert(fault_of(four::shape, P<"x", device_order<1, 0>>::named) == fault::no_such_assignment);
-static_assert(fault_of(gs::mesh<gs::axis<"x">>::shape, P<"x", device_order<1, 0>>::named) == fault::no_such_assignment);
+static_assert(fault_of(four::shape, P<"x", device_order<1, 0>>::named) == fault::no_such_order);
+static_assert(fault_of(four::shape, P<"x", device_order<1, 0, 3, 3>>::named) == fault::no_such_order);
+static_assert(fault_of(gs::mesh<gs::axis<"x">>::shape, P<"x", device_order<1, 0>>::named) == fault::no_such_order);
 static_assert(fault_of(gs::mesh<gs::axis<"x", 2>, gs::axis<"y", 1>>::shape, P<"x", gs::partial<"y">, device_order<1, 0>>::named) == fault::incomplete_output);
 // Copies are the same in every order.
 static_assert([] {

@@ -75,7 +75,7 @@ static_assert([] {
   builder b;
   b.fail(fault::unknown_axis, "w");
   const symbol none = b.nothing();
-  return (none + none).id < 0 && (2.0 * none).id < 0 && gs::relu(none).id < 0 &&
+  return (none + none).id < 0 && (2.0 * none).id < 0 && (1 / (1 - (none + 2) / 3)).id < 0 && (-none).id < 0 && gs::relu(none).id < 0 &&
          gs::cast<float>(none).id < 0 && gs::scale_by<"A">(none, 1).id < 0;
 }());
 
