@@ -27,6 +27,16 @@ static_assert(tracing::holds([](builder& b, auto&) {
          tracing::reads(n.loops.in[1], {2, 3}) && tracing::reads(n.loops.out[0], {0, 1, 3}) &&
          n.loops.blocked == 0;
 }));
+// Products of floats are rounded where the program says so, but not where it says that they are not; sums of one operand are not.
+static_assert(tracing::holds([](builder& b, auto&) {
+  b.options.bf16_products = true;
+  const symbol x = input(b, "GSM"), w = input(b, "ME");
+  const auto rounds = [&] { return b.program.nodes.back().attr.integer[2] == 1; };
+  const auto product = [](symbol a, symbol c) { return einsum<"GSM,ME->GSE">(a, c); };
+  bool right = (product(x, w), rounds());
+  right = right && (gs::full_precision(product, x, w), !rounds()) && (gs::sum(x), !rounds());
+  return right && (product(x, w), rounds());
+}));
 // One axis cannot cut two dims of a tensor, so the index of a diagonal is whole.
 static_assert(tracing::holds([](builder& b, auto&) {
   einsum<"iji->ij">(input(b, "ABA"));
