@@ -36,18 +36,6 @@ inline void check_affordable(const planned& p) {
     throw refusal("--check computes every shard in this process, and these are too many or too large: check smaller extents");
 }
 
-template <class F>
-void with_element(gs::dtype type, F f) {
-  switch (type) {
-    case gs::dtype::f32:
-      return f(static_cast<float*>(nullptr));
-    case gs::dtype::f64:
-      return f(static_cast<double*>(nullptr));
-    case gs::dtype::i32:
-      return f(static_cast<std::int32_t*>(nullptr));
-  }
-}
-
 /// Part k of the n that an element is combined from: one is made from the others, which are made up.
 inline double part_of(gs::reduction what, double whole, std::size_t element, int k, int n) {
   const auto made_up = [&](int j) { return double(int(element % 7) - 3 + j % 5) / 4; };
@@ -78,7 +66,7 @@ inline gs::device_group addends_at(const gs::any_cluster& on, const gs::detail::
 inline void scatter(const gs::any_cluster& on, const gs::detail::bound_value& to, const std::vector<double>& whole) {
   for (std::size_t i = 0; i < to.data.size(); ++i) {
     const gs::device_group group = addends_at(on, to, i);
-    with_element(to.type, [&]<class T>(T*) {
+    gs::detail::with_element(to.type, [&]<class T>(T*) {
       gs::kernel::for_each_element(to.places[i], [&](std::size_t global, std::size_t local) {
         to.as<T>(i)[local] = T(part_of(to.layout.pending, whole[global], global, group.member(), group.size()));
       });
@@ -92,7 +80,7 @@ inline std::vector<double> collect(const gs::any_cluster& on, const gs::detail::
   std::vector<std::vector<std::optional<double>>> parts(addends, std::vector<std::optional<double>>(size));
   for (std::size_t i = 0; i < from.data.size(); ++i) {
     auto& part = parts[std::size_t(addends_at(on, from, i).member())];
-    with_element(from.type, [&]<class T>(T*) {
+    gs::detail::with_element(from.type, [&]<class T>(T*) {
       gs::kernel::for_each_element(from.places[i], [&](std::size_t global, std::size_t local) {
         const auto v = double(from.as<T>(i)[local]);
         part[global] = part[global].value_or(v) == v ? v : std::nan("");

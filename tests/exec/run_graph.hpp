@@ -121,18 +121,6 @@ inline double addend(const array& whole, std::size_t element, int k, int count) 
   return first;
 }
 
-template <class F>
-void with_element(gs::dtype type, F f) {
-  switch (type) {
-    case gs::dtype::f32:
-      return f(static_cast<float*>(nullptr));
-    case gs::dtype::f64:
-      return f(static_cast<double*>(nullptr));
-    case gs::dtype::i32:
-      return f(static_cast<std::int32_t*>(nullptr));
-  }
-}
-
 inline std::int64_t size_of(const gs::detail::bound_value& v) {
   std::int64_t n = 1;
   for (const std::int64_t e : v.extents) n *= e;
@@ -146,7 +134,7 @@ inline void scatter(const gs::any_cluster& on, const gs::detail::bound_value& to
   REQUIRE(std::int64_t(whole.size()) == detail::size_of(to));
   for (std::size_t i = 0; i < to.data.size(); ++i) {
     const gs::device_group group(on.on().extents(), to.layout.partial, on.devices()[i]);
-    detail::with_element(to.type, [&]<class T>(T*) {
+    gs::detail::with_element(to.type, [&]<class T>(T*) {
       gs::kernel::for_each_element(to.places[i], [&](std::size_t global, std::size_t local) {
         to.as<T>(i)[local] = T(to.layout.partial ? detail::addend(whole, global, group.member(), group.size())
                                                  : whole[global]);
@@ -166,7 +154,7 @@ inline array collect(const gs::any_cluster& on, const gs::detail::bound_value& f
   for (std::size_t i = 0; i < from.data.size(); ++i) {
     const auto k =
         std::size_t(gs::device_group(on.on().extents(), from.layout.partial, on.devices()[i]).member());
-    detail::with_element(from.type, [&]<class T>(T*) {
+    gs::detail::with_element(from.type, [&]<class T>(T*) {
       gs::kernel::for_each_element(from.places[i], [&](std::size_t global, std::size_t local) {
         const auto v = double(from.as<T>(i)[local]);
         if (known[k][global] && parts[k][global] != v && !(std::isnan(v) && std::isnan(parts[k][global])))

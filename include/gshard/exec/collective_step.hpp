@@ -289,7 +289,7 @@ class collective_step {
       const std::byte* const from = in_one_row(i);
       if (bytes_in(i) > 0 && from != row(i)) std::memcpy(row(i), from, std::size_t(bytes_in(i)));
     });
-    with_element([&]<class T>(T*) {
+    with_element(tensors_[0].in.type, [&]<class T>(T*) {
       std::vector<T*> data;
       std::vector<std::int64_t> n;
       each([&](std::size_t i) {
@@ -310,7 +310,7 @@ class collective_step {
 
   void reduce_scatter() {
     each([&](std::size_t i) { pack_all(i); });
-    with_element([&]<class T>(T*) {
+    with_element(tensors_[0].in.type, [&]<class T>(T*) {
       std::vector<const T*> data;
       std::vector<T*> result;
       std::vector<std::span<const std::int64_t>> counts;
@@ -322,15 +322,6 @@ class collective_step {
       sums_->reduce_scatter<T>(tensors_[0].in.layout.pending, on_.on(), axes_, data, counts, result);
     });
     if (!is_alone()) each([&](std::size_t i) { unpack_all(i, parts_[i].own); });
-  }
-
-  template <class F>
-  void with_element(F f) const {
-    switch (tensors_[0].in.type) {
-      case dtype::f32: return f(static_cast<float*>(nullptr));
-      case dtype::f64: return f(static_cast<double*>(nullptr));
-      case dtype::i32: return f(static_cast<std::int32_t*>(nullptr));
-    }
   }
 };
 

@@ -172,11 +172,7 @@ class executor {
   bool goes_on(const node& test) {
     const detail::bound_value& condition = value(test.input(0));
     const auto is_true = [&](std::size_t device) {
-      switch (condition.type) {
-        case dtype::f32: return *condition.as<float>(device) != 0;
-        case dtype::f64: return *condition.as<double>(device) != 0;
-        default: return *condition.as<std::int32_t>(device) != 0;
-      }
+      return detail::with_element(condition.type, [&]<class T>(T*) { return *condition.as<T>(device) != T(0); });
     };
     const bool answer = is_true(0);
     note([&] {

@@ -408,25 +408,13 @@ class local_step {
   }
   action bind_cast() const {
     const std::int64_t count = out_value(0).elements(device_);
-    const auto copy = [=](const auto* x, auto* y) -> action {
-      return [=](const run_context&) {
-        for (std::int64_t i = 0; i < count; ++i) y[i] = static_cast<std::remove_reference_t<decltype(*y)>>(x[i]);
-      };
-    };
-    const auto from = [&](auto* y) -> action {
-      switch (in_value(0).type) {
-        case dtype::f32: return copy(in<float>(0), y);
-        case dtype::f64: return copy(in<double>(0), y);
-        case dtype::i32: return copy(in<std::int32_t>(0), y);
-      }
-      return {};
-    };
-    switch (out_value(0).type) {
-      case dtype::f32: return from(out<float>(0));
-      case dtype::f64: return from(out<double>(0));
-      case dtype::i32: return from(out<std::int32_t>(0));
-    }
-    return {};
+    return with_element(in_value(0).type, [&]<class From>(From*) {
+      return with_element(out_value(0).type, [&]<class To>(To*) -> action {
+        return [count, x = in<From>(0), y = out<To>(0)](const run_context&) {
+          for (std::int64_t i = 0; i < count; ++i) y[i] = static_cast<To>(x[i]);
+        };
+      });
+    });
   }
 
   kernel::gating_sizes gating() const {

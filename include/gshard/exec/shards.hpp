@@ -24,6 +24,17 @@ struct run_context {
 
 namespace detail {
 
+/// f(T*) for the T of an element type; the pointer is null.
+template <class F>
+decltype(auto) with_element(dtype type, F f) {
+  switch (type) {
+    case dtype::f32: return f(static_cast<float*>(nullptr));
+    case dtype::f64: return f(static_cast<double*>(nullptr));
+    case dtype::i32: break;
+  }
+  return f(static_cast<std::int32_t*>(nullptr));
+}
+
 /// The mesh axes of a plan as axes of a cluster, matched by name.
 class axis_map {
  public:
