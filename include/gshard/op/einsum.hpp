@@ -36,8 +36,8 @@ auto einsum(const tensor<T, Specs>&... x) {
   constexpr diagnostic problem = parsed::problem;
   constexpr int count = parsed::value.count;
   static_assert(detail::check_program<problem.what, problem, mesh<>>());
-  static_assert(holds < problem || count == int(sizeof...(T)), in_equation<Equation>,
-                operands_in_equation<count>, operands_given < int(sizeof...(T)) >>,
+  constexpr bool takes_these = problem || count == int(sizeof...(T));
+  static_assert(holds<takes_these, in_equation<Equation>, operands_in_equation<count>, operands_given<int(sizeof...(T))>>,
                 "gshard: the einsum equation has another number of operands than the call");
   static_assert(holds<detail::all_complete<tensor<T, Specs>...>, in_equation<Equation>, actual_type<Specs>...>,
                 "gshard: a pending sum (partial) is used as a complete tensor; reshard it first");

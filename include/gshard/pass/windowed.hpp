@@ -67,14 +67,15 @@ constexpr std::uint32_t axes_of_move(const value& from, const value& to) {
   return moving_axes(from.layout, to.layout) | axes_of_windows(from) | axes_of_windows(to);
 }
 
-/// Bytes of its new shard that a device lacks where one of the two holds what windows read.
-constexpr std::int64_t bytes_lacking(const value& from, const value& to, list_view<window> windows,
-                                     const extents& e, const mesh_place& at) {
+/// Bytes of its new shard that a device lacks where one of the two holds what windows read, or lies in another order of the devices: it
+/// stands at `before` of the one and at `after` of the other.
+constexpr std::int64_t bytes_lacking(const value& from, const value& to, list_view<window> windows, const extents& e,
+                                     const mesh_place& before, const mesh_place& after) {
   std::int64_t wanted = 1, has = 1;
   for (int d = 0; d < to.rank(); ++d) {
-    const interval goal = held(to, d, windows, e, at);
+    const interval goal = held(to, d, windows, e, after);
     wanted *= goal.size();
-    has *= overlap(held(from, d, windows, e, at), goal, e.dim(to.dims[d]));
+    has *= overlap(held(from, d, windows, e, before), goal, e.dim(to.dims[d]));
   }
   return (wanted - has) * size_of(to.type);
 }
@@ -82,7 +83,7 @@ constexpr std::int64_t bytes_lacking(const value& from, const value& to, list_vi
 constexpr std::int64_t bytes_lacking(const value& from, const value& to, list_view<window> windows, const extents& e) {
   std::int64_t most = 0;
   for_each_place(axes_of_move(from, to), e, [&](const mesh_place& at) {
-    const std::int64_t bytes = bytes_lacking(from, to, windows, e, at);
+    const std::int64_t bytes = bytes_lacking(from, to, windows, e, at, at);
     if (bytes > most) most = bytes;
   });
   return most;
@@ -178,16 +179,11 @@ constexpr std::int64_t bytes_between_orders(const value& from, const value& to, 
   };
   std::int64_t most = 0;
   for (int device = 0; device < orders.devices; ++device) {
-    const detail::mesh_place before = place_of(from.layout.order, device), after = place_of(to.layout.order, device);
-    std::int64_t wanted = 1, has = 1;
-    for (int d = 0; d < to.rank(); ++d) {
-      const interval goal = block_of(e.dim(to.dims[d]), to.layout[d], e.axes, after);
-      wanted *= goal.size();
-      has *= block_of(e.dim(from.dims[d]), from.layout[d], e.axes, before).common(goal).size();
-    }
-    if (wanted - has > most) most = wanted - has;
+    const std::int64_t bytes =
+        detail::bytes_lacking(from, to, {}, e, place_of(from.layout.order, device), place_of(to.layout.order, device));
+    if (bytes > most) most = bytes;
   }
-  return most * size_of(to.type);
+  return most;
 }
 
 /// Bytes that one device receives in a step that moves all its operands together, which may be held through windows.
@@ -212,7 +208,7 @@ constexpr std::int64_t bytes_received(const node& step, list_view<value> values,
   std::int64_t most = 0;
   detail::for_each_place(moving, e, [&](const detail::mesh_place& at) {
     std::int64_t bytes = 0;
-    for (int i = 0; i < step.inputs; ++i) bytes += detail::bytes_lacking(from(i), to(i), windows, e, at);
+    for (int i = 0; i < step.inputs; ++i) bytes += detail::bytes_lacking(from(i), to(i), windows, e, at, at);
     if (bytes > most) most = bytes;
   });
   return most;
