@@ -7,6 +7,7 @@
 #include <gshard/kernel/fill.hpp>
 #include <gshard/kernel/layer_norm.hpp>
 #include <gshard/kernel/softmax.hpp>
+#include <gshard/tensor/buffer.hpp>
 
 #include "timing.hpp"
 
@@ -36,17 +37,19 @@ void copy(const float* __restrict from, float* __restrict to, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) to[i] = from[i];
 }
 
-struct arrays {
-  std::vector<float> x = numbers(1), y = numbers(2), dy = numbers(3), dx = numbers(4), small = std::vector<float>(std::size_t(count), 1e-3f);
-  std::vector<float> gamma = std::vector<float>(8192, 1.5f), beta = gamma, dgamma = gamma, dbeta = gamma;
-  std::vector<std::int32_t> labels = std::vector<std::int32_t>(std::size_t(count / 8192), 3);
-  std::vector<float> losses = std::vector<float>(labels.size());
+/// Memory as an executor's: on the boundary of a cache line.
+struct array {
+  gshard::buffer memory;
 
-  static std::vector<float> numbers(std::uint64_t key) {
-    std::vector<float> v(static_cast<std::size_t>(count));
-    ks::fill_normal(v.data(), ks::whole(1, {count}), 1.0, {1, std::uint32_t(key), 3});
-    return v;
-  }
+  array(std::int64_t n, std::uint32_t key) : memory(4 * n) { ks::fill_normal(data(), ks::whole(1, {n}), 1.0, {1, key, 3}); }
+  array(std::int64_t n, float value) : memory(4 * n) { std::fill_n(data(), n, value); }
+  float* data() { return reinterpret_cast<float*>(memory.data()); }
+};
+
+struct arrays {
+  array x{count, 1u}, y{count, 2u}, dy{count, 3u}, dx{count, 4u}, small{count, 1e-3f};
+  array gamma{512, 1.5f}, beta{512, 0.5f}, dgamma{512, 0.f}, dbeta{512, 0.f}, losses{count / 8192, 1.f};
+  std::vector<std::int32_t> labels = std::vector<std::int32_t>(std::size_t(count / 8192), 3);
 };
 
 /// `halves`: what the kernel reads and writes, in arrays.

@@ -7,24 +7,38 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string>
 
 namespace gshard { inline namespace v0 { namespace kernel {
 
 namespace detail {
 
+/// log(sum of exp(x)) in one pass: every lane has the largest number so far and the sum of exponentials relative to it.
 template <class T>
 T log_sum_exp(const T* x, std::int64_t cols) {
-  const T top = maximum(cols, x);
-  const T s = sum_of<T>(cols, [=](auto at) {
-    const auto difference = at(x) - top;
-    if constexpr (sizeof(difference) == sizeof(T))
-      return exponential(difference);
-    else
-      return vector_exponential<T>(difference);
-  });
-  return top + std::log(s);
+  constexpr std::int64_t width = lanes<T>;
+  constexpr std::size_t block = 8;
+  vector<T> top = vector<T>{} + std::numeric_limits<T>::lowest(), total{};
+  const auto add = [&]<std::size_t N>(const vector<T>(&next)[N]) {
+    vector<T> largest = top;
+    for (const vector<T>& v : next) largest = larger(largest, v);
+    total *= falling_exponential<T>(top - largest);
+    for (const vector<T>& v : next) total += falling_exponential<T>(v - largest);
+    top = largest;
+  };
+  std::int64_t i = 0;
+  for (; i + std::int64_t(block) * width <= cols; i += std::int64_t(block) * width) {
+    vector<T> next[block];
+    for (std::size_t u = 0; u < block; ++u) next[u] = load<T>(x + i + std::int64_t(u) * width);
+    add(next);
+  }
+  for (; i + width <= cols; i += width) add({load<T>(x + i)});
+  if (i < cols) add({load_few<T>(x + i, cols - i, -std::numeric_limits<T>::infinity())});
+  const vector<T> highest = across<T>(top, larger);
+  return highest[0] + std::log(across<T>(total * falling_exponential<T>(top - highest), plus)[0]);
 }
 
 inline void check_label(std::int32_t label, std::int64_t row, std::int64_t cols) {
@@ -65,7 +79,10 @@ void cross_entropy_grad(const T* logits, const std::int32_t* labels, const T* dl
       continue;
     }
     const T log_sum = detail::log_sum_exp(logits, cols), scale = dloss[i], rest = smoothing / T(cols);
-    for (std::int64_t j = 0; j < cols; ++j) dlogits[j] = scale * (exponential(logits[j] - log_sum) - rest);
+    const auto derivative = [=](const auto& x) { return scale * (detail::falling_exponential<T>(x - log_sum) - rest); };
+    std::int64_t j = 0;
+    for (; j + detail::lanes<T> <= cols; j += detail::lanes<T>) detail::store<T>(derivative(detail::load<T>(logits + j)), dlogits + j);
+    if (j < cols) detail::store_few<T>(derivative(detail::load_few<T>(logits + j, cols - j)), dlogits + j, cols - j);
     dlogits[labels[i]] -= scale * (1 - smoothing);
   }
 }

@@ -5,9 +5,9 @@
 #include <gshard/kernel/vector.hpp>
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <limits>
 
 namespace gshard { inline namespace v0 { namespace kernel {
@@ -21,6 +21,20 @@ vector<T> lane_numbers() {
   return v;
 }
 
+/// Some maxima, which together are those of the first n elements and maybe some more, in steps of a vector.
+template <class T>
+vector<T> maxima(std::int64_t n, const T* x) {
+  constexpr std::int64_t width = lanes<T>;
+  vector<T> even = vector<T>{} - std::numeric_limits<T>::infinity(), odd = even;
+  std::int64_t j = 0;
+  for (; j + width < n; j += 2 * width) {
+    even = larger(even, load<T>(x + j));
+    odd = larger(odd, load<T>(x + j + width));
+  }
+  if (j < n) even = larger(even, load<T>(x + j));
+  return larger(even, odd);
+}
+
 /// y = exp(x - max(x)), for at least one vector of columns. The last vector of the row overlaps the one
 /// before it.
 template <class T>
@@ -31,15 +45,14 @@ struct exponential_row {
     constexpr std::int64_t width = lanes<T>;
     const std::int64_t last = cols - width, overlap = (width - cols % width) % width;
     vector<T> end = load<T>(x + last);
-    vector<T> largest = end, total{};
-    for (std::int64_t j = 0; j < last; j += width) largest = larger(largest, load<T>(x + j));
-    const vector<T> tops = across<T>(largest, larger);
+    const vector<T> tops = across<T>(larger(end, maxima(last, x)), larger);
+    vector<T> total{};
     for (std::int64_t j = 0; j < last; j += width) {
-      const vector<T> e = vector_exponential<T>(load<T>(x + j) - tops);
+      const vector<T> e = falling_exponential<T>(load<T>(x + j) - tops);
       total += e;
       store<T>(e, y + j);
     }
-    end = vector_exponential<T>(end - tops);
+    end = falling_exponential<T>(end - tops);
     store<T>(end, y + last);
     top = tops[0];
     sum = across<T>(total + (lane_numbers<T>() < T(overlap) ? vector<T>{} : end), plus)[0];
@@ -49,7 +62,7 @@ struct exponential_row {
 // Several short rows in each vector.
 template <std::size_t Cols, class T>
 vector<T> softmax_groups(const vector<T>& x) {
-  const vector<T> e = vector_exponential<T>(x - across<T, Cols>(x, larger));
+  const vector<T> e = falling_exponential<T>(x - across<T, Cols>(x, larger));
   return e / across<T, Cols>(e, plus);
 }
 
@@ -58,10 +71,7 @@ void softmax_short_rows(const T* x, T* y, std::int64_t n) {
   std::int64_t i = 0;
   for (; i + lanes<T> <= n; i += lanes<T>) store<T>(softmax_groups<Cols, T>(load<T>(x + i)), y + i);
   if (i == n) return;
-  vector<T> tail{};
-  std::memcpy(&tail, x + i, std::size_t(n - i) * sizeof(T));
-  tail = softmax_groups<Cols, T>(tail);
-  std::memcpy(y + i, &tail, std::size_t(n - i) * sizeof(T));
+  store_few<T>(softmax_groups<Cols, T>(load_few<T>(x + i, n - i)), y + i, n - i);
 }
 
 // Rows shorter than a vector, each padded to a whole one. By blocks, because a vector cannot be read back
@@ -90,6 +100,21 @@ void softmax_few_cols(const T* x, T* y, std::int64_t rows, std::int64_t cols) {
     softmax_padded_rows(x, y, rows, cols);
 }
 
+template <std::size_t Cols, class T>
+vector<T> softmax_grad_groups(const vector<T>& y, const vector<T>& dy) {
+  return y * (dy - across<T, Cols>(y * dy, plus));
+}
+
+template <class T, std::size_t Cols = std::size_t(lanes<T>)>
+void softmax_grad_few_cols(const T* y, const T* dy, T* dx, std::int64_t rows, std::int64_t cols) {
+  if constexpr (Cols > 1)
+    if (cols < std::int64_t(Cols)) return softmax_grad_few_cols<T, Cols / 2>(y, dy, dx, rows, cols);
+  const std::int64_t n = rows * cols;
+  std::int64_t i = 0;
+  for (; i + lanes<T> <= n; i += lanes<T>) store<T>(softmax_grad_groups<Cols, T>(load<T>(y + i), load<T>(dy + i)), dx + i);
+  if (i < n) store_few<T>(softmax_grad_groups<Cols, T>(load_few<T>(y + i, n - i), load_few<T>(dy + i, n - i)), dx + i, n - i);
+}
+
 }  // namespace detail
 
 /// y[i, :] = exp(x[i, :]) / sum(exp(x[i, :])) for `rows` contiguous rows. In place if y == x.
@@ -108,6 +133,10 @@ void softmax(const T* x, T* y, std::int64_t rows, std::int64_t cols) {
 /// dx = y * (dy - <y, dy>), row by row, where y = softmax(x). In place if dx == dy.
 template <class T>
 void softmax_grad(const T* y, const T* dy, T* dx, std::int64_t rows, std::int64_t cols) {
+  if (cols <= detail::lanes<T> && std::has_single_bit(std::uint64_t(cols))) {
+    detail::softmax_grad_few_cols(y, dy, dx, rows, cols);
+    return;
+  }
   for (std::int64_t i = 0; i < rows; ++i, y += cols, dy += cols, dx += cols) {
     const T mean = detail::dot(cols, y, dy);
     for (std::int64_t j = 0; j < cols; ++j) dx[j] = y[j] * (dy[j] - mean);
