@@ -255,7 +255,9 @@ class local_step {
       factor *= std::pow(over, n_.attr.number[1]);
     }
     return [x = in(0), y = out(0), count = out_value(0).elements(device_), factor = T(factor)](const run_context&) {
-      for (std::int64_t i = 0; i < count; ++i) y[i] = factor * x[i];
+      kernel::parallel_rows(count, 1, [=](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t i = begin; i < end; ++i) y[i] = factor * x[i];
+      });
     };
   }
   /// A value as lines along one dim: [outer, n, inner], the first of n at global index `first`.
@@ -411,7 +413,9 @@ class local_step {
     return with_element(in_value(0).type, [&]<class From>(From*) {
       return with_element(out_value(0).type, [&]<class To>(To*) -> action {
         return [count, x = in<From>(0), y = out<To>(0)](const run_context&) {
-          for (std::int64_t i = 0; i < count; ++i) y[i] = static_cast<To>(x[i]);
+          kernel::parallel_rows(count, 1, [=](std::int64_t begin, std::int64_t end) {
+            for (std::int64_t i = begin; i < end; ++i) y[i] = static_cast<To>(x[i]);
+          });
         };
       });
     });

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <gshard/kernel/threads.hpp>
 #include <gshard/kernel/vector.hpp>
 
 #include <cmath>
@@ -29,7 +30,9 @@ void adam(T* __restrict p, const T* __restrict g, T* __restrict m, T* __restrict
   };
   constexpr std::int64_t width = detail::lanes<T>;
   const std::int64_t whole = n / width * width, rest = n - whole;
-  for (std::int64_t i = 0; i < whole; i += width) at(i, detail::load<T>, detail::store<T>);
+  parallel_rows(n / width, width, [=](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin * width; i < end * width; i += width) at(i, detail::load<T>, detail::store<T>);
+  });
   if (rest > 0)
     at(
         whole, [=](const T* from) { return detail::load_few<T>(from, rest); },

@@ -3,6 +3,7 @@
 
 #include <gshard/comm/error.hpp>
 #include <gshard/kernel/exponential.hpp>
+#include <gshard/kernel/threads.hpp>
 #include <gshard/kernel/vector.hpp>
 
 #include <algorithm>
@@ -47,6 +48,21 @@ inline void check_label(std::int32_t label, std::int64_t row, std::int64_t cols)
                 " is not one of " + std::to_string(cols) + " classes");
 }
 
+template <class T>
+void cross_entropy_grad_row(const T* logits, std::int32_t label, T scale, T* dlogits, std::int64_t row, std::int64_t cols, T smoothing) {
+  check_label(label, row, cols);
+  if (label < 0) {
+    std::fill_n(dlogits, cols, T(0));
+    return;
+  }
+  const T log_sum = log_sum_exp(logits, cols), rest = smoothing / T(cols);
+  const auto derivative = [=](const auto& x) { return scale * (falling_exponential<T>(x - log_sum) - rest); };
+  std::int64_t j = 0;
+  for (; j + lanes<T> <= cols; j += lanes<T>) store<T>(derivative(load<T>(logits + j)), dlogits + j);
+  if (j < cols) store_few<T>(derivative(load_few<T>(logits + j, cols - j)), dlogits + j, cols - j);
+  dlogits[label] -= scale * (1 - smoothing);
+}
+
 }  // namespace detail
 
 /// loss[i] = -sum over classes of target * log_softmax(logits[i, :]), where the target is 1 - smoothing on
@@ -55,16 +71,18 @@ inline void check_label(std::int32_t label, std::int64_t row, std::int64_t cols)
 template <class T>
 void cross_entropy(const T* logits, const std::int32_t* labels, T* loss, std::int64_t rows, std::int64_t cols,
                    T smoothing) {
-  for (std::int64_t i = 0; i < rows; ++i, logits += cols) {
-    detail::check_label(labels[i], i, cols);
-    if (labels[i] < 0) {
-      loss[i] = 0;
-      continue;
+  parallel_rows(rows, cols, [=](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      const T* const row = logits + i * cols;
+      detail::check_label(labels[i], i, cols);
+      if (labels[i] < 0) {
+        loss[i] = 0;
+        continue;
+      }
+      const T target = (1 - smoothing) * row[labels[i]] + (smoothing == T(0) ? T(0) : smoothing / T(cols) * detail::sum(cols, row));
+      loss[i] = detail::log_sum_exp(row, cols) - target;
     }
-    const T target = (1 - smoothing) * logits[labels[i]] +
-                     (smoothing == T(0) ? T(0) : smoothing / T(cols) * detail::sum(cols, logits));
-    loss[i] = detail::log_sum_exp(logits, cols) - target;
-  }
+  });
 }
 
 /// dlogits[i, :] = dloss[i] * (softmax(logits[i, :]) - target); zero where the label is negative. In place if
@@ -72,19 +90,10 @@ void cross_entropy(const T* logits, const std::int32_t* labels, T* loss, std::in
 template <class T>
 void cross_entropy_grad(const T* logits, const std::int32_t* labels, const T* dloss, T* dlogits,
                         std::int64_t rows, std::int64_t cols, T smoothing) {
-  for (std::int64_t i = 0; i < rows; ++i, logits += cols, dlogits += cols) {
-    detail::check_label(labels[i], i, cols);
-    if (labels[i] < 0) {
-      std::fill_n(dlogits, cols, T(0));
-      continue;
-    }
-    const T log_sum = detail::log_sum_exp(logits, cols), scale = dloss[i], rest = smoothing / T(cols);
-    const auto derivative = [=](const auto& x) { return scale * (detail::falling_exponential<T>(x - log_sum) - rest); };
-    std::int64_t j = 0;
-    for (; j + detail::lanes<T> <= cols; j += detail::lanes<T>) detail::store<T>(derivative(detail::load<T>(logits + j)), dlogits + j);
-    if (j < cols) detail::store_few<T>(derivative(detail::load_few<T>(logits + j, cols - j)), dlogits + j, cols - j);
-    dlogits[labels[i]] -= scale * (1 - smoothing);
-  }
+  parallel_rows(rows, cols, [=](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i)
+      detail::cross_entropy_grad_row(logits + i * cols, labels[i], dloss[i], dlogits + i * cols, i, cols, smoothing);
+  });
 }
 
 }}}  // namespace gshard::v0::kernel

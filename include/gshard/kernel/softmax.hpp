@@ -2,6 +2,7 @@
 #pragma once
 
 #include <gshard/kernel/exponential.hpp>
+#include <gshard/kernel/threads.hpp>
 #include <gshard/kernel/vector.hpp>
 
 #include <algorithm>
@@ -120,27 +121,27 @@ void softmax_grad_few_cols(const T* y, const T* dy, T* dx, std::int64_t rows, st
 /// y[i, :] = exp(x[i, :]) / sum(exp(x[i, :])) for `rows` contiguous rows. In place if y == x.
 template <class T>
 void softmax(const T* x, T* y, std::int64_t rows, std::int64_t cols) {
-  if (cols <= detail::lanes<T>) {
-    detail::softmax_few_cols(x, y, rows, cols);
-    return;
-  }
-  for (std::int64_t i = 0; i < rows; ++i, x += cols, y += cols) {
-    const T scale = 1 / detail::exponential_row<T>(x, y, cols).sum;
-    for (std::int64_t j = 0; j < cols; ++j) y[j] *= scale;
-  }
+  parallel_rows(rows, cols, [=](std::int64_t begin, std::int64_t end) {
+    if (cols <= detail::lanes<T>) return detail::softmax_few_cols(x + begin * cols, y + begin * cols, end - begin, cols);
+    for (std::int64_t i = begin; i < end; ++i) {
+      T* const row = y + i * cols;
+      const T scale = 1 / detail::exponential_row<T>(x + i * cols, row, cols).sum;
+      for (std::int64_t j = 0; j < cols; ++j) row[j] *= scale;
+    }
+  });
 }
 
 /// dx = y * (dy - <y, dy>), row by row, where y = softmax(x). In place if dx == dy.
 template <class T>
 void softmax_grad(const T* y, const T* dy, T* dx, std::int64_t rows, std::int64_t cols) {
-  if (cols <= detail::lanes<T> && std::has_single_bit(std::uint64_t(cols))) {
-    detail::softmax_grad_few_cols(y, dy, dx, rows, cols);
-    return;
-  }
-  for (std::int64_t i = 0; i < rows; ++i, y += cols, dy += cols, dx += cols) {
-    const T mean = detail::dot(cols, y, dy);
-    for (std::int64_t j = 0; j < cols; ++j) dx[j] = y[j] * (dy[j] - mean);
-  }
+  parallel_rows(rows, cols, [=](std::int64_t begin, std::int64_t end) {
+    if (cols <= detail::lanes<T> && std::has_single_bit(std::uint64_t(cols)))
+      return detail::softmax_grad_few_cols(y + begin * cols, dy + begin * cols, dx + begin * cols, end - begin, cols);
+    for (std::int64_t i = begin * cols; i < end * cols; i += cols) {
+      const T mean = detail::dot(cols, y + i, dy + i);
+      for (std::int64_t j = i; j < i + cols; ++j) dx[j] = y[j] * (dy[j] - mean);
+    }
+  });
 }
 
 }}}  // namespace gshard::v0::kernel
