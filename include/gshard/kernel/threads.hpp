@@ -23,12 +23,13 @@ inline int& threads_here() {
 /// How many threads the kernels called by this thread use: 1, but for the lifetime of a use_threads.
 inline int threads() { return detail::threads_here(); }
 
-/// How many threads a process uses unless it is told: OMP_NUM_THREADS if that is set, else the cores that it may use, divided by the
-/// processes that share them. 1 without OpenMP.
+/// How many threads a process uses unless it is told: OpenMP's number if OMP_NUM_THREADS or the program has set it, else the cores that it
+/// may use, divided by the processes that share them. 1 without OpenMP.
 inline int default_threads([[maybe_unused]] int processes_here) {
 #if defined(_OPENMP)
-  if (std::getenv("OMP_NUM_THREADS") != nullptr) return std::max(1, omp_get_max_threads());
-  return std::max(1, omp_get_num_procs() / std::max(1, processes_here));
+  const int wanted = omp_get_max_threads(), cores = omp_get_num_procs();
+  if (wanted != cores || std::getenv("OMP_NUM_THREADS") != nullptr) return std::max(1, wanted);
+  return std::max(1, cores / std::max(1, processes_here));
 #else
   return 1;
 #endif
