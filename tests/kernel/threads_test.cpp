@@ -16,7 +16,9 @@
 
 #include "support.hpp"
 
+#include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <string>
 
 using namespace test;
@@ -155,6 +157,29 @@ TEST_CASE("kernels: the same bits on any number of threads") {
     for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<std::int32_t>(i * i % static_cast<std::size_t>(rows));
     check_bits("gather", 2 * n, [&](float* to) { ks::gather_along(x.data(), ids.data(), to, 1, {1, rows - 2, rows}, cols, 2 * rows); });
     check_bits("scatter_add", n, [&](float* to) { ks::scatter_add_along(ids.data(), x.data(), to, 1, {0, rows, rows}, cols, rows); });
+  }
+}
+
+TEST_CASE("contraction: whole products for threads, and what is left over, are those of one thread") {
+  std::mt19937 gen(3);
+  const std::int64_t batch = 7, m = 40, k = 65, n = 50, more = 3;
+  const auto a = random_values<float>(batch * more * m * k, gen), b = random_values<float>(batch * more * k * n, gen);
+  // b[1, 3, 2, 4] is packed, and the sum over 1 runs around the products.
+  const ks::contraction<float> sums({4, {0, 1, 2, 3}, {batch, more, m, k}}, {4, {1, 3, 0, 4}, {more, k, batch, n}}, {3, {0, 2, 4}, {batch, m, n}});
+  std::vector<float> one(static_cast<std::size_t>(batch * m * n));
+  sums.run(a.data(), b.data(), one.data());
+  for (const int threads : {2, 3, 4, 8}) {
+    CAPTURE(threads);
+    const ks::use_threads here(threads);
+    std::vector<float> several(one.size(), 9.0F);
+    std::vector<std::atomic<int>> told(one.size());
+    sums.run(a.data(), b.data(), several.data(), [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) ++told[static_cast<std::size_t>(i)];
+    });
+    float worst = 0;
+    for (std::size_t i = 0; i < one.size(); ++i) worst = std::max(worst, std::abs(one[i] - several[i]));
+    CHECK(worst < 1e-4F);
+    CHECK(std::all_of(told.begin(), told.end(), [](const auto& times) { return times == 1; }));
   }
 }
 
