@@ -157,7 +157,7 @@ class contraction {
   }
 
   /// Blocks of the result are whole products for one thread each, which is faster than to share every product; those that are left over
-  /// when all threads have as many are shared by the library.
+  /// when all threads have as many are shared.
   template <class Done>
   void run_gemm(const T* a, const T* b, T* out, Done done) const {
     const detail::loop_nest<3>& outer = gemm_->outer;
@@ -199,8 +199,18 @@ class contraction {
     });
   }
 
+  /// Threads share the rows of a large product as they share those of other operations: what one of them wrote lies in its cache.
   void multiply(bool trans_a, bool trans_b, std::int64_t m, std::int64_t n, std::int64_t k, const T* a, std::int64_t lda, const T* b,
                 std::int64_t ldb, T beta, T* c, std::int64_t ldc) const {
+    constexpr std::int64_t large = 128 * 128 * 128, rows = 16, least = 4;
+    if (threads() == 1 || m * n * k < large) return multiply_rows(trans_a, trans_b, m, n, k, a, lda, b, ldb, beta, c, ldc);
+    parallel_for((m + rows - 1) / rows, least, [=, this](std::int64_t begin, std::int64_t end) {
+      const std::int64_t first = begin * rows, count = std::min(end * rows, m) - first;
+      multiply_rows(trans_a, trans_b, count, n, k, a + first * (trans_a ? 1 : lda), lda, b, ldb, beta, c + first * ldc, ldc);
+    });
+  }
+  void multiply_rows(bool trans_a, bool trans_b, std::int64_t m, std::int64_t n, std::int64_t k, const T* a, std::int64_t lda, const T* b,
+                     std::int64_t ldb, T beta, T* c, std::int64_t ldc) const {
     constexpr std::int64_t large = 32 * 32 * 32, grain = 16;
     if (m * n * k >= large) {
       if (!trans_a && detail::ends_in_zeros(a, m, k, lda)) {
