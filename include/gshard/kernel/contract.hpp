@@ -56,7 +56,7 @@ class contraction {
   /// Two operands. Calls done(begin, end) when elements [begin, end) of a contiguous result are final: they are likely to be still in the
   /// cache then. All elements are told once, by the threads that made them.
   template <class Done>
-  void run(const T* a, const T* b, T* out, Done done) const {
+  void run(const T* a, const T* b, T* out, const Done& done) const {
     thread_local std::vector<T> a_sums, b_sums;
     if (!done_if_empty(out)) {
       a = sum_first(a_sum_, a, a_sums);
@@ -159,7 +159,7 @@ class contraction {
   /// Blocks of the result are whole products for one thread each, which is faster than to share every product; those that are left over
   /// when all threads have as many are shared.
   template <class Done>
-  void run_gemm(const T* a, const T* b, T* out, Done done) const {
+  void run_gemm(const T* a, const T* b, T* out, const Done& done) const {
     const detail::loop_nest<3>& outer = gemm_->outer;
     std::int64_t sums = 1;  // products that add to one block
     for (std::size_t i = 0; i < outer.count; ++i) sums *= outer.at[i].stride[2] == 0 ? outer.at[i].extent : 1;
@@ -169,7 +169,7 @@ class contraction {
     run_products(even * sums, blocks * sums, a, b, out, done);
   }
   template <class Done>
-  void run_products(std::int64_t begin, std::int64_t end, const T* a, const T* b, T* out, Done done) const {
+  void run_products(std::int64_t begin, std::int64_t end, const T* a, const T* b, T* out, const Done& done) const {
     thread_local std::array<std::vector<T>, 3> scratch;
     const auto& [left, right, result] = gemm_->side;
     for (std::size_t o = 0; o < 3; ++o)
