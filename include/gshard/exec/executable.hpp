@@ -28,6 +28,7 @@ inline constexpr bool is_global_data = std::is_convertible_v<Given, std::span<co
 /// A compiled program on a cluster that has its mesh axes, with its extents bound: call it with its inputs, get its outputs.
 /// Inputs are tensors in the program's layout, or whole arrays (std::span, row-major) that every process has. Outputs are tensors
 /// whose types say how they lie. Parameters live in a store that several programs may share.
+/// A call allocates its outputs; the run in between allocates nothing, but for what backends and libraries need, after the first.
 /// Communicates: what `Program::plan` says, and a small message per call in which the processes agree that all is well.
 /// Compile time: number, element types, ranks and layouts of the inputs.
 /// Throws `gshard::error`, on every process: as `executor`; when it is made, if an input or output lies in an order of the devices
