@@ -7,6 +7,7 @@
 #include <gshard/exec/collective_step.hpp>
 #include <gshard/exec/kernels.hpp>
 #include <gshard/exec/parameters.hpp>
+#include <gshard/exec/sharing.hpp>
 #include <gshard/exec/shards.hpp>
 #include <gshard/pass/plan.hpp>
 #include <gshard/tensor/cluster.hpp>
@@ -118,7 +119,8 @@ class executor {
   /// What the busiest device that this process holds received since this executor was made, by kind of operation.
   const received_count& received(op kind) const { return received_[std::size_t(kind)]; }
 
-  /// Called before (true) and after (false) every step, skipped ones too: for timelines and checks.
+  /// Called before (true) and after (false) every step, skipped ones too: for timelines and checks. Elementwise steps that run together
+  /// with the one before them, piece by piece, are done when they are called.
   std::function<void(const node&, bool)> hook;
 
  private:
@@ -200,7 +202,9 @@ class executor {
     check_mesh();
     check_extents(bound);
     bind_values(made);
-    bind_steps(kernels);
+    const detail::storage_sharing sharing(plan_, values_, on_, axes_);
+    bind_memory(sharing.lifetimes());
+    bind_steps(kernels, sharing);
     find_meetings();
   }
   void find_meetings() {
@@ -313,8 +317,6 @@ class executor {
     return positions;
   }
   void bind_values(std::vector<std::string>& made) {
-    const std::size_t devices = on_.devices().size();
-    std::vector<std::int64_t> bytes;
     for (const gshard::value& v : plan_.values) {
       detail::bound_value b;
       b.type = v.type;
@@ -327,28 +329,34 @@ class executor {
       }
       if (v.layout.order) b.positions = positions_in(v.layout.order);
       for (int device : on_.devices()) b.places.push_back(detail::place(b, on_.on().extents(), device));
-      b.data.assign(devices, nullptr);
-      std::int64_t largest = 0;
-      for (std::size_t i = 0; i < devices; ++i) largest = std::max(largest, b.bytes(i));
-      bytes.push_back(largest);
+      b.data.assign(on_.devices().size(), nullptr);
       values_.push_back(std::move(b));
     }
-    const detail::memory_map memory = detail::lay_out(plan_, bytes);
-    for (std::size_t i = 0; i < devices; ++i) arena_.emplace_back(memory.size);
     for (const parameter& p : plan_.parameters) {
       if (store_.find(p.name.view()) == nullptr) made.emplace_back(p.name.view());
       values_[std::size_t(p.value)].data = store_.demand(p, values_[std::size_t(p.value)], sizes_).value.data;
     }
+  }
+  void bind_memory(std::span<const lifetime> life) {
+    std::vector<std::int64_t> bytes;
+    for (const detail::bound_value& v : values_) {
+      std::int64_t largest = 0;
+      for (std::size_t i = 0; i < v.data.size(); ++i) largest = std::max(largest, v.bytes(i));
+      bytes.push_back(largest);
+    }
+    const detail::memory_map memory = detail::lay_out(life, plan_.steps.size(), bytes);
+    const std::size_t devices = on_.devices().size();
+    for (std::size_t i = 0; i < devices; ++i) arena_.emplace_back(memory.size);
     for (std::size_t v = 0; v < values_.size(); ++v)
       if (memory.offset[v] >= 0)
         for (std::size_t i = 0; i < devices; ++i) values_[v].data[i] = arena_[i].data() + memory.offset[v];
     for (std::size_t v = 0; v < values_.size(); ++v)
-      if (plan_.lifetimes[v].root != std::int32_t(v)) values_[v].data = value(plan_.lifetimes[v].root).data;
+      if (life[v].root != std::int32_t(v)) values_[v].data = value(life[v].root).data;
     for (const parameter& p : plan_.parameters)
       if (p.updated >= 0 && value(p.updated).data != value(p.value).data) copies_.emplace_back(p.updated, p.value);
   }
 
-  void bind_steps(const kernel_table& kernels) {
+  void bind_steps(const kernel_table& kernels, const detail::storage_sharing& sharing) {
     const auto sums = std::make_shared<reducer>(small_sum_bytes);
     std::vector<std::size_t> begins;
     for (const node& step : plan_.steps) {
@@ -359,7 +367,7 @@ class executor {
         loop_end_[begins.back()] = actions_.size() - 1;
         begins.pop_back();
       }
-      if (is_of_loop(step.kind) && step.kind != op::carry) continue;
+      if ((is_of_loop(step.kind) && step.kind != op::carry) || stays_where_it_is(step, sharing)) continue;
       const bool loops = step.kind == op::looped_einsum;
       if ((traits(step.kind).collective && !loops) || step.kind == op::slice) {
         std::vector<detail::moved_tensor> tensors;
@@ -375,6 +383,23 @@ class executor {
       for (std::size_t i = 0; i < (loops ? 1 : on_.devices().size()); ++i)
         if (detail::action a = binder(here, {on_, plan_, values_, sizes_}, i)) actions.push_back(std::move(a));
     }
+    for (std::size_t i = 0; i < actions_.size(); i = sharing.group_end(i)) join(i, sharing.group_end(i));
+  }
+  bool stays_where_it_is(const node& step, const detail::storage_sharing& sharing) const {
+    if (!sharing.stays(step)) return false;
+    for (int o = 0; o < step.outputs; ++o)
+      if (value(step.input(o)).data != value(step.output(o)).data) return false;
+    return true;
+  }
+  /// The first step does what all of a group do.
+  void join(std::size_t begin, std::size_t end) {
+    for (std::size_t d = 0; d < actions_[begin].size() && end > begin + 1; ++d) {
+      std::vector<detail::action> others;
+      for (std::size_t i = begin + 1; i < end; ++i)
+        if (!actions_[i].empty()) others.push_back(std::move(actions_[i][d]));
+      actions_[begin][d] = detail::together(std::move(actions_[begin][d]), std::move(others));
+    }
+    for (std::size_t i = begin + 1; i < end; ++i) actions_[i].clear();
   }
 
   void run_collective(std::size_t i, const run_context& context) {

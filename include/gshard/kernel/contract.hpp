@@ -55,7 +55,7 @@ class contraction {
   /// Two operands. Calls done(begin, end) when elements [begin, end) of a contiguous result are final: they are likely to be still in the
   /// cache then. All elements are told once.
   template <class Done>
-  void run(const T* a, const T* b, T* out, Done done) const {
+  void run(const T* a, const T* b, T* out, const Done& done) const {
     thread_local std::vector<T> a_sums, b_sums;
     if (!done_if_empty(out)) {
       a = sum_first(a_sum_, a, a_sums);
@@ -156,7 +156,7 @@ class contraction {
   }
 
   template <class Done>
-  void run_gemm(const T* a, const T* b, T* out, Done done) const {
+  void run_gemm(const T* a, const T* b, T* out, const Done& done) const {
     thread_local std::array<std::vector<T>, 3> scratch;
     const auto& [left, right, result] = gemm_->side;
     for (std::size_t o = 0; o < 3; ++o)
