@@ -24,6 +24,7 @@ def contests(build, mpirun, rounds):
         "moe": [ours("moe_layer"), *peer("moe_layer.py")],
         "transformer": [ours("transformer_step"), *peer("transformer_step.py")],
         "overhead": [ours("overhead")],
+        "bandwidth": [ours("bandwidth")],
     }
     if mpirun:
         result["transformer, 2 ranks"] = [[*mpirun, "-n", "2", *ours("transformer_step")]]

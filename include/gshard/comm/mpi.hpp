@@ -3,6 +3,7 @@
 
 #include <gshard/base/hash.hpp>
 #include <gshard/comm/backend.hpp>
+#include <gshard/comm/cores.hpp>
 
 #include <mpi.h>
 
@@ -134,6 +135,20 @@ inline void agree(const communicator& world, std::uint64_t value, std::string_vi
   throw error(text);
 }
 
+/// The most processes that may run on one of the cores that this one may run on.
+inline int processes_on_cores(const communicator& world) {
+  MPI_Comm made = MPI_COMM_NULL;
+  world.check(MPI_Comm_split_type(world.get(), MPI_COMM_TYPE_SHARED, world.rank(), MPI_INFO_NULL, &made), "MPI_Comm_split_type");
+  const communicator node(made);
+  const core_flags mine = cores_of_process();
+  core_flags all;
+  node.check(MPI_Allreduce(mine.data(), all.data(), int(all.size()), MPI_INT, MPI_SUM, node.get()), "MPI_Allreduce");
+  int most = 1;
+  for (std::size_t i = 0; i < all.size(); ++i)
+    if (mine[i] != 0) most = std::max(most, all[i]);
+  return most;
+}
+
 // The pointers of empty blocks may be null.
 template <class Byte>
 std::span<Byte> block(Byte* data, std::int64_t offset, std::int64_t bytes) {
@@ -164,6 +179,7 @@ class mpi_backend final : public backend {
   void agree(std::uint64_t value, std::string_view what, const std::string& problem = {}) override {
     detail::agree(world_, value, what, problem);
   }
+  int processes_here() const override { return processes_here_; }
   bool leader() const override { return world_.rank() == 0; }
   void broadcast(std::span<std::byte> data) override;
   std::vector<std::vector<std::byte>> gather_to_leader(std::span<const std::byte> mine) override;
@@ -176,6 +192,7 @@ class mpi_backend final : public backend {
         limit_(options.message_limit),
         window_(options.window),
         world_(std::move(world)),
+        processes_here_(detail::processes_on_cores(world_)),
         group_(std::size_t(1) << extents.size()) {}
 
   static detail::communicator connect(MPI_Comm comm, std::span<const int> extents,
@@ -206,6 +223,7 @@ class mpi_backend final : public backend {
   std::int64_t limit_;
   int window_;
   detail::communicator world_;
+  int processes_here_;
   std::vector<detail::communicator> group_;  // by set of axes, empty until used
   std::vector<MPI_Request> request_;
   std::vector<int> length_;  // of the messages to be received, which come first in request_
