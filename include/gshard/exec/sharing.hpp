@@ -37,7 +37,7 @@ inline batch_dim leading_dim(const bound_value& v, const short_list& factors, st
 }
 /// The leading dim of a product of two operands, if both have it: the result is that many blocks, each made of one block of every operand.
 inline batch_dim batch_of(const node& n, std::span<const bound_value> values, std::size_t device) {
-  if (n.kind != op::einsum || n.inputs != 2) return {};
+  if (n.kind != op::einsum || n.inputs != 2 || values[std::size_t(n.output())].elements(device) == 0) return {};
   const batch_dim leads = leading_dim(values[std::size_t(n.output())], n.loops.out[0], device);
   const auto has_once = [&](const short_list& factors) {
     int times = 0;
