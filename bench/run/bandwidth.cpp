@@ -7,6 +7,7 @@
 #include <gshard/kernel/fill.hpp>
 #include <gshard/kernel/layer_norm.hpp>
 #include <gshard/kernel/softmax.hpp>
+#include <gshard/kernel/threads.hpp>
 #include <gshard/tensor/buffer.hpp>
 
 #include "timing.hpp"
@@ -55,7 +56,9 @@ struct arrays {
 /// `halves`: what the kernel reads and writes, in arrays.
 void measure(arrays& a, const std::string& what, int halves, std::function<void()> kernel, int rounds) {
   const auto copies = [&a, halves] {
-    for (int left = halves; left > 0; left -= 2) copy(a.dy.data(), a.dx.data(), left == 1 ? count / 2 : count);
+    for (int left = halves; left > 0; left -= 2)
+      ks::parallel_for(left == 1 ? count / 2 : count, 1 << 14,
+                       [&a](std::int64_t begin, std::int64_t end) { copy(a.dy.data() + begin, a.dx.data() + begin, end - begin); });
   };
   const auto sides = bench::compare(what, {{"gshard", std::move(kernel)}, {"copy, plain loop", copies}}, rounds);
   const auto rate = [&](std::size_t side) { return 1e-9 * array_bytes * halves / bench::median(sides[side].seconds); };
@@ -65,6 +68,7 @@ void measure(arrays& a, const std::string& what, int halves, std::function<void(
 }
 
 void run(int rounds) {
+  const ks::use_threads sharing(ks::default_threads(1));
   arrays a;
   const auto case_of = [&](const std::string& what, int halves, std::function<void()> kernel) {
     measure(a, what, halves, std::move(kernel), rounds);

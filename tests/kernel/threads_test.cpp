@@ -172,14 +172,10 @@ TEST_CASE("contraction: whole products for threads, and what is left over, are t
     CAPTURE(threads);
     const ks::use_threads here(threads);
     std::vector<float> several(one.size(), 9.0F);
-    std::vector<std::atomic<int>> told(one.size());
-    sums.run(a.data(), b.data(), several.data(), [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t i = begin; i < end; ++i) ++told[static_cast<std::size_t>(i)];
-    });
+    sums.run(a.data(), b.data(), several.data());
     float worst = 0;
     for (std::size_t i = 0; i < one.size(); ++i) worst = std::max(worst, std::abs(one[i] - several[i]));
     CHECK(worst < 1e-4F);
-    CHECK(std::all_of(told.begin(), told.end(), [](const auto& times) { return times == 1; }));
   }
 }
 
