@@ -49,7 +49,9 @@ class runner {
 
 class contest {
  public:
-  contest(int ranks, int rank, int rounds) : ranks_(ranks), rank_(rank), rounds_(rounds), messages_(gs::on_mpi<mesh>(MPI_COMM_WORLD)) {}
+  contest(int ranks, int rank, int rounds)
+      : ranks_(ranks), rank_(rank), rounds_(rounds), messages_(gs::on_mpi<mesh>(MPI_COMM_WORLD)),
+        shared_(gs::on_mpi<mesh>(MPI_COMM_WORLD, gs::mpi_options{.shared_memory = true})) {}
 
   /// Rows become columns: of an n x n matrix, rank r has rows r n / ranks on, and then columns r n / ranks on.
   void rows_to_columns(std::int64_t n) {
@@ -111,11 +113,11 @@ class contest {
 
  private:
   int ranks_, rank_, rounds_;
-  gs::cluster<mesh> messages_;
+  gs::cluster<mesh> messages_, shared_;
 
   template <class Program>
   std::vector<bench::side> both(const gs::dims& dims) {
-    return {{"gshard", runner<Program>(messages_, dims)}};
+    return {{"gshard", runner<Program>(messages_, dims)}, {"gshard, shared memory", runner<Program>(shared_, dims)}};
   }
   void compare(const std::string& what, std::vector<bench::side> ours, const std::vector<bench::side>& theirs, int rounds) {
     ours.insert(ours.end(), theirs.begin(), theirs.end());

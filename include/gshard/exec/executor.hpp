@@ -6,6 +6,7 @@
 #include <gshard/exec/collective_step.hpp>
 #include <gshard/exec/kernels.hpp>
 #include <gshard/exec/parameters.hpp>
+#include <gshard/exec/shared_step.hpp>
 #include <gshard/exec/shards.hpp>
 #include <gshard/pass/plan.hpp>
 #include <gshard/tensor/cluster.hpp>
@@ -46,14 +47,17 @@ class executor {
            std::string problem = {})
       : plan_(plan), on_(on), store_(std::move(store)), problem_(std::move(problem)) {
     std::vector<std::string> made;
-    if (problem_.empty()) note([&] { bind(kernels, bound, made); });
-    try {
-      on_.on().agree(fingerprint(), "a program", problem_);
-    } catch (...) {
-      for (const std::string& name : made) store_.forget(name);
-      tell_difference();
-      throw;
+    if (problem_.empty()) note([&] { bind(bound); });
+    if (on_.on().shares_memory()) {  // takes part in collectives: all must have come as far, with one plan
+      agree(made);
+      note([&] { arena_.emplace_back(on_.on().share(memory_.size), memory_.size); });
+    } else {
+      for (std::size_t i = 0; i < on_.devices().size() && problem_.empty(); ++i) note([&] { arena_.emplace_back(memory_.size); });
     }
+    if (problem_.empty()) place_values();
+    if (on_.on().shares_memory()) find_everywhere();
+    if (problem_.empty()) note([&] { bind_memory(kernels, made); });
+    agree(made);
   }
   executor(const executor&) = delete;
   executor& operator=(const executor&) = delete;
@@ -120,6 +124,7 @@ class executor {
   detail::axis_map axes_;
   extents sizes_;
   std::vector<detail::bound_value> values_;
+  detail::memory_map memory_;                        // in the arena
   std::vector<buffer> arena_;                        // per held device
   std::vector<std::vector<detail::action>> actions_;  // per step: one per held device, or one for all
   std::vector<std::pair<std::int32_t, std::int32_t>> copies_;  // updated parameters that were not written in place
@@ -182,7 +187,17 @@ class executor {
     return answer;
   }
 
-  void bind(const kernel_table& kernels, const dims& bound, std::vector<std::string>& made) {
+  /// Goes on if all processes have the same program and none has a problem.
+  void agree(const std::vector<std::string>& made) {
+    try {
+      on_.on().agree(fingerprint(), "a program", problem_);
+    } catch (...) {
+      for (const std::string& name : made) store_.forget(name);
+      tell_difference();
+      throw;
+    }
+  }
+  void bind(const dims& bound) {
     if (!store_.on().same_as(on_)) throw error("program: its parameter store lies on another cluster");
     axes_ = detail::axis_map(plan_.mesh, on_);
     std::array<int, max_axes> counts{};
@@ -190,7 +205,10 @@ class executor {
     sizes_ = plan_.bind(bound, std::span(counts.data(), std::size_t(plan_.mesh.rank())));
     check_mesh();
     check_extents(bound);
-    bind_values(made);
+    bind_values();
+  }
+  void bind_memory(const kernel_table& kernels, std::vector<std::string>& made) {
+    bind_parameters(made);
     bind_steps(kernels);
     find_meetings();
   }
@@ -295,7 +313,7 @@ class executor {
     }
     return positions;
   }
-  void bind_values(std::vector<std::string>& made) {
+  void bind_values() {
     const std::size_t devices = on_.devices().size();
     std::vector<std::int64_t> bytes;
     for (const gshard::value& v : plan_.values) {
@@ -316,17 +334,33 @@ class executor {
       bytes.push_back(largest);
       values_.push_back(std::move(b));
     }
-    const detail::memory_map memory = detail::lay_out(plan_, bytes);
-    for (std::size_t i = 0; i < devices; ++i) arena_.emplace_back(memory.size);
+    memory_ = detail::lay_out(plan_, bytes);
+  }
+  void place_values() {
+    for (std::size_t v = 0; v < values_.size(); ++v)
+      if (memory_.offset[v] >= 0)
+        for (std::size_t i = 0; i < arena_.size(); ++i) values_[v].data[i] = arena_[i].data() + memory_.offset[v];
+  }
+  /// Collective; a process with a problem has nothing to show.
+  void find_everywhere() {
+    std::vector<const std::byte*> mine;
+    for (std::size_t v = 0; v < plan_.values.size(); ++v) mine.push_back(v < values_.size() ? values_[v].data[0] : nullptr);
+    const std::vector<const std::byte*> all = on_.on().find_shared(mine);
+    for (std::size_t v = 0; v < values_.size(); ++v) {
+      for (std::size_t k = v; k < all.size(); k += values_.size()) values_[v].everywhere.push_back(all[k]);
+      if (std::count(values_[v].everywhere.begin(), values_[v].everywhere.end(), nullptr) > 0) values_[v].everywhere.clear();
+    }
+  }
+  void bind_parameters(std::vector<std::string>& made) {
     for (const parameter& p : plan_.parameters) {
       if (store_.find(p.name.view()) == nullptr) made.emplace_back(p.name.view());
       values_[std::size_t(p.value)].data = store_.demand(p, values_[std::size_t(p.value)], sizes_).value.data;
     }
     for (std::size_t v = 0; v < values_.size(); ++v)
-      if (memory.offset[v] >= 0)
-        for (std::size_t i = 0; i < devices; ++i) values_[v].data[i] = arena_[i].data() + memory.offset[v];
-    for (std::size_t v = 0; v < values_.size(); ++v)
-      if (plan_.lifetimes[v].root != std::int32_t(v)) values_[v].data = value(plan_.lifetimes[v].root).data;
+      if (const std::int32_t root = plan_.lifetimes[v].root; root != std::int32_t(v)) {
+        values_[v].data = value(root).data;
+        values_[v].everywhere = value(root).everywhere;
+      }
     for (const parameter& p : plan_.parameters)
       if (p.updated >= 0 && value(p.updated).data != value(p.value).data) copies_.emplace_back(p.updated, p.value);
   }
@@ -347,9 +381,9 @@ class executor {
       if ((traits(step.kind).collective && !loops) || step.kind == op::slice) {
         std::vector<detail::moved_tensor> tensors;
         for (int i = 0; i < step.inputs; ++i) tensors.push_back({value(step.input(i)), value(step.output(i))});
-        auto c = std::make_shared<detail::collective_step>(
-            step.kind, on_, axes_.mask(std::uint32_t(step.attr.integer[0])), std::move(tensors), room);
-        actions.push_back([c](const run_context&) { (*c)(); });
+        detail::step_moves moves(step.kind, on_, axes_.mask(std::uint32_t(step.attr.integer[0])), std::move(tensors));
+        if (detail::shared_step::serves(moves)) actions.push_back(made<detail::shared_step>(std::move(moves), room));
+        else actions.push_back(made<detail::collective_step>(std::move(moves), room));
         continue;
       }
       const kernel_table::binder binder = kernels(step.kind, detail::element_type(plan_, step));
@@ -358,6 +392,11 @@ class executor {
       for (std::size_t i = 0; i < (loops ? 1 : on_.devices().size()); ++i)
         if (detail::action a = binder(here, {on_, plan_, values_, sizes_}, i)) actions.push_back(std::move(a));
     }
+  }
+
+  template <class Step, class... From>
+  static detail::action made(From&&... from) {
+    return [step = std::make_shared<Step>(std::forward<From>(from)...)](const run_context&) { (*step)(); };
   }
 
   void run_collective(std::size_t i, const run_context& context) {
