@@ -7,6 +7,7 @@
 #include <gshard/exec/kernels.hpp>
 #include <gshard/exec/parameters.hpp>
 #include <gshard/exec/shared_step.hpp>
+#include <gshard/exec/sharing.hpp>
 #include <gshard/exec/shards.hpp>
 #include <gshard/pass/plan.hpp>
 #include <gshard/tensor/cluster.hpp>
@@ -19,6 +20,7 @@
 #include <cstring>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -39,7 +41,8 @@ struct received_count {
 class executor {
  public:
   /// Binds a plan; `kernels` are those of its steps (`kernels_of<Program>`, `all_kernels`). `problem`: what the caller found wrong
-  /// on this process, if not empty. Collective over the cluster: one small message per process.
+  /// on this process, if not empty. Collective over the cluster: one small message per process; where devices share memory, two,
+  /// and the addresses of all values.
   /// Throws `gshard::error`, on every process, for such a problem, a letter without an extent, a mesh axis that the cluster lacks, a
   /// store on another cluster, a parameter that another program has otherwise, and processes whose plans, extents or seeds differ;
   /// the store then is as it was.
@@ -114,7 +117,8 @@ class executor {
   /// What the busiest device that this process holds received since this executor was made, by kind of operation.
   const received_count& received(op kind) const { return received_[std::size_t(kind)]; }
 
-  /// Called before (true) and after (false) every step, skipped ones too: for timelines and checks.
+  /// Called before (true) and after (false) every step, skipped ones too: for timelines and checks. Elementwise steps that run together
+  /// with the one before them, piece by piece, are done when they are called.
   std::function<void(const node&, bool)> hook;
 
  private:
@@ -124,6 +128,7 @@ class executor {
   detail::axis_map axes_;
   extents sizes_;
   std::vector<detail::bound_value> values_;
+  std::optional<detail::storage_sharing> sharing_;   // while steps are bound
   detail::memory_map memory_;                        // in the arena
   std::vector<buffer> arena_;                        // per held device
   std::vector<std::vector<detail::action>> actions_;  // per step: one per held device, or one for all
@@ -206,10 +211,13 @@ class executor {
     check_mesh();
     check_extents(bound);
     bind_values();
+    sharing_.emplace(plan_, values_, on_, axes_);
+    memory_ = map_memory();
   }
   void bind_memory(const kernel_table& kernels, std::vector<std::string>& made) {
     bind_parameters(made);
-    bind_steps(kernels);
+    bind_steps(kernels, *sharing_);
+    sharing_.reset();
     find_meetings();
   }
   void find_meetings() {
@@ -314,8 +322,6 @@ class executor {
     return positions;
   }
   void bind_values() {
-    const std::size_t devices = on_.devices().size();
-    std::vector<std::int64_t> bytes;
     for (const gshard::value& v : plan_.values) {
       detail::bound_value b;
       b.type = v.type;
@@ -328,27 +334,34 @@ class executor {
       }
       if (v.layout.order) b.positions = positions_in(v.layout.order);
       for (int device : on_.devices()) b.places.push_back(detail::place(b, on_.on().extents(), device));
-      b.data.assign(devices, nullptr);
-      std::int64_t largest = 0;
-      for (std::size_t i = 0; i < devices; ++i) largest = std::max(largest, b.bytes(i));
-      bytes.push_back(largest);
+      b.data.assign(on_.devices().size(), nullptr);
       values_.push_back(std::move(b));
     }
-    memory_ = detail::lay_out(plan_, bytes);
+  }
+  detail::memory_map map_memory() const {
+    std::vector<std::int64_t> bytes;
+    for (const detail::bound_value& v : values_) {
+      std::int64_t largest = 0;
+      for (std::size_t i = 0; i < v.data.size(); ++i) largest = std::max(largest, v.bytes(i));
+      bytes.push_back(largest);
+    }
+    return detail::lay_out(sharing_->lifetimes(), plan_.steps.size(), bytes);
   }
   void place_values() {
+    const std::span<const lifetime> life = sharing_->lifetimes();
     for (std::size_t v = 0; v < values_.size(); ++v)
-      if (memory_.offset[v] >= 0)
-        for (std::size_t i = 0; i < arena_.size(); ++i) values_[v].data[i] = arena_[i].data() + memory_.offset[v];
+      if (const std::int64_t offset = memory_.offset[std::size_t(life[v].root)]; offset >= 0)
+        for (std::size_t i = 0; i < arena_.size(); ++i) values_[v].data[i] = arena_[i].data() + offset;
   }
   /// Collective; a process with a problem has nothing to show.
   void find_everywhere() {
     std::vector<const std::byte*> mine;
-    for (std::size_t v = 0; v < plan_.values.size(); ++v) mine.push_back(v < values_.size() ? values_[v].data[0] : nullptr);
+    for (const detail::bound_value& v : values_) mine.push_back(v.data[0]);
     const std::vector<const std::byte*> all = on_.on().find_shared(mine);
     for (std::size_t v = 0; v < values_.size(); ++v) {
-      for (std::size_t k = v; k < all.size(); k += values_.size()) values_[v].everywhere.push_back(all[k]);
-      if (std::count(values_[v].everywhere.begin(), values_[v].everywhere.end(), nullptr) > 0) values_[v].everywhere.clear();
+      std::vector<const std::byte*>& everywhere = values_[v].everywhere;
+      for (std::size_t k = v; k < all.size(); k += values_.size()) everywhere.push_back(all[k]);
+      if (std::count(everywhere.begin(), everywhere.end(), nullptr) > 0) everywhere.clear();
     }
   }
   void bind_parameters(std::vector<std::string>& made) {
@@ -356,16 +369,14 @@ class executor {
       if (store_.find(p.name.view()) == nullptr) made.emplace_back(p.name.view());
       values_[std::size_t(p.value)].data = store_.demand(p, values_[std::size_t(p.value)], sizes_).value.data;
     }
+    const std::span<const lifetime> life = sharing_->lifetimes();
     for (std::size_t v = 0; v < values_.size(); ++v)
-      if (const std::int32_t root = plan_.lifetimes[v].root; root != std::int32_t(v)) {
-        values_[v].data = value(root).data;
-        values_[v].everywhere = value(root).everywhere;
-      }
+      if (life[v].root != std::int32_t(v)) values_[v].data = value(life[v].root).data;
     for (const parameter& p : plan_.parameters)
       if (p.updated >= 0 && value(p.updated).data != value(p.value).data) copies_.emplace_back(p.updated, p.value);
   }
 
-  void bind_steps(const kernel_table& kernels) {
+  void bind_steps(const kernel_table& kernels, const detail::storage_sharing& sharing) {
     const auto room = std::make_shared<detail::collective_room>();
     std::vector<std::size_t> begins;
     for (const node& step : plan_.steps) {
@@ -376,7 +387,7 @@ class executor {
         loop_end_[begins.back()] = actions_.size() - 1;
         begins.pop_back();
       }
-      if (is_of_loop(step.kind) && step.kind != op::carry) continue;
+      if ((is_of_loop(step.kind) && step.kind != op::carry) || stays_where_it_is(step, sharing)) continue;
       const bool loops = step.kind == op::looped_einsum;
       if ((traits(step.kind).collective && !loops) || step.kind == op::slice) {
         std::vector<detail::moved_tensor> tensors;
@@ -392,6 +403,23 @@ class executor {
       for (std::size_t i = 0; i < (loops ? 1 : on_.devices().size()); ++i)
         if (detail::action a = binder(here, {on_, plan_, values_, sizes_}, i)) actions.push_back(std::move(a));
     }
+    for (std::size_t i = 0; i < actions_.size(); i = sharing.group_end(i)) join(i, sharing.group_end(i));
+  }
+  bool stays_where_it_is(const node& step, const detail::storage_sharing& sharing) const {
+    if (!sharing.stays(step)) return false;
+    for (int o = 0; o < step.outputs; ++o)
+      if (value(step.input(o)).data != value(step.output(o)).data) return false;
+    return true;
+  }
+  /// The first step does what all of a group do.
+  void join(std::size_t begin, std::size_t end) {
+    for (std::size_t d = 0; d < actions_[begin].size() && end > begin + 1; ++d) {
+      std::vector<detail::action> others;
+      for (std::size_t i = begin + 1; i < end; ++i)
+        if (!actions_[i].empty()) others.push_back(std::move(actions_[i][d]));
+      actions_[begin][d] = detail::together(std::move(actions_[begin][d]), std::move(others));
+    }
+    for (std::size_t i = begin + 1; i < end; ++i) actions_[i].clear();
   }
 
   template <class Step, class... From>

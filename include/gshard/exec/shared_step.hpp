@@ -27,7 +27,7 @@ class shared_step {
     bool all = true;
     for (const moved_tensor& t : moves.tensors()) {
       all = all && !t.in.everywhere.empty();
-      if (moves.kind() == op::all_reduce) all = all && !t.out.everywhere.empty() && t.in.data != t.out.data;
+      if (moves.kind() == op::all_reduce) all = all && !t.out.everywhere.empty();
     }
     return all && !(moves.kind() == op::all_reduce && moves.most() * moves.width() * moves.group(0).size() <= small_sum_bytes);
   }
@@ -144,7 +144,8 @@ class shared_step {
     }
   }
 
-  /// Each member adds up its part of all elements, tensor after tensor; then all have what it made.
+  /// Each member adds up its part of all elements, tensor after tensor; then all have what it made. A sum may stand where its addend
+  /// was: nobody reads that part but the one that writes it.
   void prepare_all_reduce() {
     const std::int64_t n = moves_.elements(0), members = std::int64_t(members_), block = (n + members - 1) / members;
     for (std::int64_t m = 0; m < members; ++m) {
