@@ -107,8 +107,8 @@ void compare_with_simulation(MPI_Comm comm, const std::vector<int>& extents,
     for (const std::int64_t n : lengths) {
       CAPTURE(n);
       cases::sum_case<float> c(extents, axes, n, std::uint64_t(n)), c_sim = c;
-      mpi_reduce.all_reduce<float>(gs::reduction::sum, mpi, axes, cases::pointers(c.data, mpi.devices()), cases::on_each(mpi, n), n);
-      sim_reduce.all_reduce<float>(gs::reduction::sum, sim, axes, cases::pointers(c_sim.data, sim.devices()), cases::on_each(sim, n), n);
+      mpi_reduce.all_reduce<float>(gs::reduction::sum, mpi, axes, cases::readers<float>(c.data, mpi.devices()), cases::pointers(c.data, mpi.devices()), cases::on_each(mpi, n), n);
+      sim_reduce.all_reduce<float>(gs::reduction::sum, sim, axes, cases::readers<float>(c_sim.data, sim.devices()), cases::pointers(c_sim.data, sim.devices()), cases::on_each(sim, n), n);
       CHECK(cases::same_bits(c.data[me], c_sim.data[me]));
       CHECK(cases::same_bits(c.data[me], c.expected[me]));
     }
@@ -150,13 +150,14 @@ class split_comm {
 
 TEST_CASE("mpi: every collective on every mesh of this size is bit for bit the simulated one") {
   for (const std::vector<int>& extents : meshes(size_of(MPI_COMM_WORLD)))
-    compare_with_simulation(MPI_COMM_WORLD, extents);
+    for (const int small_block : {0, 20, 4096}) compare_with_simulation(MPI_COMM_WORLD, extents, {.small_block = small_block});
 }
 
 TEST_CASE("mpi: messages cut into pieces, and exchanges into rounds, arrive whole") {
   const std::vector<int> extents = gs::balanced_extents(size_of(MPI_COMM_WORLD), std::vector(2, gs::dynamic));
   for (const int limit : {1, 7, 64})
-    for (const int window : {1, 2, 32}) compare_with_simulation(MPI_COMM_WORLD, extents, {limit, window});
+    for (const int window : {1, 2, 32})
+      for (const int small_block : {0, 20}) compare_with_simulation(MPI_COMM_WORLD, extents, {limit, window, small_block});
 }
 
 TEST_CASE("mpi: two halves of the world work on their own, with ranks in reverse") {
@@ -243,9 +244,11 @@ TEST_CASE("mpi: sizes that do not match are errors where they are seen") {
   for (const std::int64_t sent : {4, 12}) {
     gs::mpi_backend b(MPI_COMM_WORLD, {2});
     cases::bytes send(12), recv(8);
-    const cases::sizes none{0, 0}, to_1{0, sent}, from_0{8, 0};
-    const gs::exchange_part part{
-        send.data(), recv.data(), rank == 0 ? to_1 : none, none, rank == 1 ? from_0 : none, none};
+    std::vector<std::span<const std::byte>> to(2);
+    std::vector<std::span<std::byte>> from(2);
+    if (rank == 0) to[1] = std::span(send).first(std::size_t(sent));
+    if (rank == 1) from[0] = recv;
+    const gs::exchange_part part{to, from};
     const outcome o = on_all_ranks([&] { b.exchange(1, {&part, 1}); });
     CHECK(o.n_throws == 1);
     if (rank == 1)

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -15,21 +16,18 @@
 
 namespace gshard { inline namespace v0 {
 
-/// What one device hands to `backend::exchange`: entry j of each list belongs to member j of its group.
-/// Send and receive buffers must not overlap.
+/// What one device hands to `backend::exchange`: entry j of each list is the block to or from member j of its group. Blocks may lie
+/// anywhere. Blocks sent and blocks received must not overlap, but the device's own two may be the same.
 struct exchange_part {
-  const std::byte* send = nullptr;
-  std::byte* recv = nullptr;
-  std::span<const std::int64_t> send_bytes, send_offset, recv_bytes, recv_offset;
+  std::span<const std::span<const std::byte>> send;
+  std::span<const std::span<std::byte>> recv;
 };
 
-/// What one device hands to `backend::all_gather`: entry j of the lists belongs to member j of its group, and
-/// all members pass equal lists. `send` may be the device's own block of `recv`.
+/// What one device hands to `backend::all_gather`: the block of each member arrives in entry j of `recv`, wherever that lies. All
+/// members pass blocks of the same sizes. `send` may be the device's own block of `recv`.
 struct gather_part {
-  const std::byte* send = nullptr;
-  std::int64_t send_bytes = 0;
-  std::byte* recv = nullptr;
-  std::span<const std::int64_t> recv_bytes, recv_offset;
+  std::span<const std::byte> send;
+  std::span<const std::span<std::byte>> recv;
 };
 
 /// The collectives in which a device took part together with others, and the bytes it received from them.
@@ -58,9 +56,17 @@ class backend {
 
   /// All-to-all-v in every group: member i's block j arrives at member j as its block i. Sizes must match
   /// pairwise; empty blocks cost nothing. Communicates: each device sends its blocks, except its own. Throws
-  /// `gshard::error` on lists of the wrong length or negative numbers, and on sizes that are seen not to
-  /// match.
+  /// `gshard::error` on lists of the wrong length, and on sizes that are seen not to match.
   void exchange(std::uint32_t axes, std::span<const exchange_part> parts);
+
+  /// `exchange` in two calls, between which blocks may be under way: those sent must not change, those to be received are not yet
+  /// there, and the lists must stay. A second one may be started before the first is finished, they finish in the order of their
+  /// starts; no other collective may stand between. Own blocks are left alone, and nothing is counted. For groups of at least two
+  /// devices.
+  /// `start` throws `gshard::error` as `exchange` does before anything is sent, and nothing is to be finished then; what goes wrong
+  /// with a message, `finish` throws, when none of its own is under way any more.
+  void start(std::uint32_t axes, std::span<const exchange_part> parts);
+  void finish() { do_finish(); }
 
   /// All-gather in every group: each member's bytes arrive at all members. Communicates: each device's bytes
   /// to the p - 1 others. Throws as `exchange` does.
@@ -84,8 +90,27 @@ class backend {
     return {std::vector(mine.begin(), mine.end())};
   }
 
+  /// Whether the devices can read one another's memory, if it is taken from `share`: the same on all processes. Then
+  ///   share(bytes)     is memory for the device held, bytes that may differ between processes, until the last pointer to it ends;
+  ///   find_shared      gives the addresses here of what the devices have at k addresses, k of device 0, k of device 1, ...; null for
+  ///                    what is not in such memory;
+  ///   meet(axes)       returns when all members of the group have called it: what they wrote before can be read after.
+  /// All three are collective. What moves this way is told to `count`.
+  virtual bool shares_memory() const { return false; }
+  virtual std::shared_ptr<std::byte> share(std::int64_t /*bytes*/) { return nullptr; }
+  virtual std::vector<const std::byte*> find_shared(std::span<const std::byte* const> /*mine*/) { return {}; }
+  virtual void meet(std::uint32_t /*axes*/) {}
+
   /// What each held device received since the start or the last reset. Groups of one device exchange nothing.
   std::span<const traffic> received() const { return received_; }
+  /// Adds to that what a held device receives by other means than `exchange` and `all_gather`.
+  void count(std::size_t device, const traffic& more) {
+    traffic& t = received_[device];
+    t.exchanges += more.exchanges;
+    t.exchange_bytes += more.exchange_bytes;
+    t.gathers += more.gathers;
+    t.gather_bytes += more.gather_bytes;
+  }
   void reset_received() { received_.assign(devices_.size(), {}); }
 
  protected:
@@ -96,10 +121,12 @@ class backend {
 
  private:
   // Called with checked arguments, for groups of at least two.
-  virtual void do_exchange(std::uint32_t axes, std::span<const exchange_part> parts) = 0;
+  virtual void do_start(std::uint32_t axes, std::span<const exchange_part> parts) = 0;
+  virtual void do_finish() = 0;
   virtual void do_all_gather(std::uint32_t axes, std::span<const gather_part> parts) = 0;
 
   int check(const char* op, std::uint32_t axes, std::size_t n_parts) const;
+  int check_exchange(std::uint32_t axes, std::span<const exchange_part> parts) const;
 
   std::vector<int> extents_;
   std::vector<int> devices_;
@@ -107,22 +134,22 @@ class backend {
 };
 
 namespace detail {
-// The pointers of empty blocks may be null.
-inline void copy_bytes(std::byte* to, std::int64_t to_offset, const std::byte* from, std::int64_t from_offset,
-                       std::int64_t bytes) {
-  if (bytes > 0 && to + to_offset != from + from_offset)
-    std::memcpy(to + to_offset, from + from_offset, std::size_t(bytes));
+/// Blocks of equal size; where both are the same memory, nothing is copied.
+inline void copy_bytes(std::span<std::byte> to, std::span<const std::byte> from) {
+  if (!to.empty() && to.data() != from.data()) std::memcpy(to.data(), from.data(), to.size());
 }
 
-inline void check_list(const char* op, int device, const char* name, std::span<const std::int64_t> list,
-                       int size) {
-  const auto fail = [&](const std::string& why) {
-    throw error(std::string(op) + ": device " + std::to_string(device) + ": " + name + " " + why);
-  };
-  if (list.size() != std::size_t(size))
-    fail("has " + std::to_string(list.size()) + " entries for a group of " + std::to_string(size));
-  for (const std::int64_t entry : list)
-    if (entry < 0) fail("has a negative entry, " + std::to_string(entry));
+inline void check_list(const char* op, int device, const char* name, std::size_t n, int size) {
+  if (n != std::size_t(size))
+    throw error(std::string(op) + ": device " + std::to_string(device) + ": " + name + " has " + std::to_string(n) +
+                " entries for a group of " + std::to_string(size));
+}
+
+/// The bytes that come from others.
+inline std::int64_t bytes_from_others(std::span<const std::span<std::byte>> blocks, std::size_t own) {
+  std::size_t bytes = 0;
+  for (std::size_t j = 0; j < blocks.size(); ++j) bytes += j == own ? 0 : blocks[j].size();
+  return std::int64_t(bytes);
 }
 }  // namespace detail
 
@@ -136,45 +163,47 @@ inline int backend::check(const char* op, std::uint32_t axes, std::size_t n_part
   return device_group(extents_, axes, 0).size();
 }
 
-inline void backend::exchange(std::uint32_t axes, std::span<const exchange_part> parts) {
+inline int backend::check_exchange(std::uint32_t axes, std::span<const exchange_part> parts) const {
   const int size = check("exchange", axes, parts.size());
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const exchange_part& part = parts[i];
-    detail::check_list("exchange", devices_[i], "send_bytes", part.send_bytes, size);
-    detail::check_list("exchange", devices_[i], "send_offset", part.send_offset, size);
-    detail::check_list("exchange", devices_[i], "recv_bytes", part.recv_bytes, size);
-    detail::check_list("exchange", devices_[i], "recv_offset", part.recv_offset, size);
+    detail::check_list("exchange", devices_[i], "send", part.send.size(), size);
+    detail::check_list("exchange", devices_[i], "recv", part.recv.size(), size);
     const auto own = std::size_t(device_group(extents_, axes, devices_[i]).member());
-    if (part.send_bytes[own] != part.recv_bytes[own])
-      throw error("exchange: device " + std::to_string(devices_[i]) + " sends itself " +
-                  std::to_string(part.send_bytes[own]) + " bytes but expects " +
-                  std::to_string(part.recv_bytes[own]));
-    detail::copy_bytes(part.recv, part.recv_offset[own], part.send, part.send_offset[own],
-                       part.send_bytes[own]);
-    if (size == 1) continue;
-    ++received_[i].exchanges;
-    for (const std::int64_t bytes : part.recv_bytes) received_[i].exchange_bytes += bytes;
-    received_[i].exchange_bytes -= part.recv_bytes[own];
+    if (part.send[own].size() != part.recv[own].size())
+      throw error("exchange: device " + std::to_string(devices_[i]) + " sends itself " + std::to_string(part.send[own].size()) +
+                  " bytes but expects " + std::to_string(part.recv[own].size()));
   }
-  if (size > 1) do_exchange(axes, parts);
+  return size;
+}
+
+inline void backend::start(std::uint32_t axes, std::span<const exchange_part> parts) {
+  if (check_exchange(axes, parts) == 1) throw error("exchange: a group of one device has nothing to start");
+  do_start(axes, parts);
+}
+
+inline void backend::exchange(std::uint32_t axes, std::span<const exchange_part> parts) {
+  const int size = check_exchange(axes, parts);
+  if (size > 1) do_start(axes, parts);
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const auto own = std::size_t(device_group(extents_, axes, devices_[i]).member());
+    detail::copy_bytes(parts[i].recv[own], parts[i].send[own]);
+    if (size > 1) count(i, {1, detail::bytes_from_others(parts[i].recv, own), 0, 0});
+  }
+  if (size > 1) do_finish();
 }
 
 inline void backend::all_gather(std::uint32_t axes, std::span<const gather_part> parts) {
   const int size = check("all_gather", axes, parts.size());
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const gather_part& part = parts[i];
-    detail::check_list("all_gather", devices_[i], "recv_bytes", part.recv_bytes, size);
-    detail::check_list("all_gather", devices_[i], "recv_offset", part.recv_offset, size);
+    detail::check_list("all_gather", devices_[i], "recv", part.recv.size(), size);
     const auto own = std::size_t(device_group(extents_, axes, devices_[i]).member());
-    if (part.send_bytes != part.recv_bytes[own])
-      throw error("all_gather: device " + std::to_string(devices_[i]) + " sends " +
-                  std::to_string(part.send_bytes) + " bytes but its own block has " +
-                  std::to_string(part.recv_bytes[own]));
-    detail::copy_bytes(part.recv, part.recv_offset[own], part.send, 0, part.send_bytes);
-    if (size == 1) continue;
-    ++received_[i].gathers;
-    for (const std::int64_t bytes : part.recv_bytes) received_[i].gather_bytes += bytes;
-    received_[i].gather_bytes -= part.recv_bytes[own];
+    if (part.send.size() != part.recv[own].size())
+      throw error("all_gather: device " + std::to_string(devices_[i]) + " sends " + std::to_string(part.send.size()) +
+                  " bytes but its own block has " + std::to_string(part.recv[own].size()));
+    detail::copy_bytes(part.recv[own], part.send);
+    if (size > 1) count(i, {0, 0, 1, detail::bytes_from_others(part.recv, own)});
   }
   if (size > 1) do_all_gather(axes, parts);
 }

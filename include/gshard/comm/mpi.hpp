@@ -3,13 +3,14 @@
 
 #include <gshard/base/hash.hpp>
 #include <gshard/comm/backend.hpp>
-#include <gshard/comm/cores.hpp>
-
-#include <mpi.h>
+#include <gshard/comm/mpi_communicator.hpp>
+#include <gshard/comm/mpi_memory.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -18,148 +19,15 @@
 
 namespace gshard { inline namespace v0 {
 
-namespace detail {
-/// Owns a communicator whose errors are returned, not fatal.
-class communicator {
- public:
-  communicator() = default;
-  explicit communicator(MPI_Comm owned) : comm_(owned) {
-    MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN);
-    check(MPI_Comm_rank(comm_, &rank_), "MPI_Comm_rank");
-    check(MPI_Comm_size(comm_, &size_), "MPI_Comm_size");
-  }
-  communicator(communicator&& other) noexcept
-      : comm_(std::exchange(other.comm_, MPI_COMM_NULL)), rank_(other.rank_), size_(other.size_) {}
-  communicator& operator=(communicator&& other) noexcept {
-    std::swap(comm_, other.comm_);
-    std::swap(rank_, other.rank_);
-    std::swap(size_, other.size_);
-    return *this;
-  }
-  ~communicator() {
-    if (comm_ == MPI_COMM_NULL) return;
-    int finalized = 0;
-    MPI_Finalized(&finalized);
-    if (finalized == 0) MPI_Comm_free(&comm_);
-  }
-
-  bool empty() const { return comm_ == MPI_COMM_NULL; }
-  MPI_Comm get() const { return comm_; }
-  int rank() const { return rank_; }
-  int size() const { return size_; }
-
-  void check(int code, const char* call) const {
-    if (code == MPI_SUCCESS) return;
-    char text[MPI_MAX_ERROR_STRING];
-    int length = 0;
-    MPI_Error_string(code, text, &length);
-    throw error(std::string(call) + " failed on rank " + std::to_string(rank_) + " of " +
-                std::to_string(size_) + ": " + std::string(text, std::size_t(length)));
-  }
-
- private:
-  MPI_Comm comm_ = MPI_COMM_NULL;
-  int rank_ = 0;
-  int size_ = 1;
-};
-
-/// Throws unless a backend can work on the processes of a communicator.
-inline void check_usable(MPI_Comm comm) {
-  int initialized = 0, finalized = 0, inter = 0;
-  MPI_Initialized(&initialized);
-  MPI_Finalized(&finalized);
-  if (initialized == 0) throw error("mpi_backend: MPI is not initialized; call MPI_Init_thread first");
-  if (finalized != 0) throw error("mpi_backend: MPI is already finalized");
-  if (comm == MPI_COMM_NULL) throw error("mpi_backend: the communicator is MPI_COMM_NULL");
-  MPI_Comm_test_inter(comm, &inter);
-  if (inter != 0) throw error("mpi_backend: the communicator is an intercommunicator");
-}
-
-inline int process_count(MPI_Comm comm) {
-  check_usable(comm);
-  int size = 0;
-  communicator().check(MPI_Comm_size(comm, &size), "MPI_Comm_size");
-  return size;
-}
-
-inline communicator duplicate(MPI_Comm comm) {
-  check_usable(comm);
-  MPI_Comm copy = MPI_COMM_NULL;
-  communicator().check(MPI_Comm_dup(comm, &copy), "MPI_Comm_dup");
-  return communicator(copy);
-}
-
-/// Gives every process the text of one.
-inline void broadcast_text(const communicator& world, int from, std::string& text) {
-  int size = int(std::min(text.size(), std::size_t(10000)));
-  world.check(MPI_Bcast(&size, 1, MPI_INT, from, world.get()), "MPI_Bcast");
-  text.resize(std::size_t(size));
-  world.check(MPI_Bcast(text.data(), size, MPI_CHAR, from, world.get()), "MPI_Bcast");
-}
-
-/// Throws on all processes, of which `first` has a problem and others may have.
-[[noreturn]] inline void tell_problem(const communicator& world, int first, const std::string& problem) {
-  const int mine = problem.empty() ? 0 : 1;
-  std::vector<int> all(std::size_t(world.size()));
-  world.check(MPI_Allgather(&mine, 1, MPI_INT, all.data(), 1, MPI_INT, world.get()), "MPI_Allgather");
-  std::string text = problem;
-  broadcast_text(world, first, text);
-  if (mine != 0) throw error(problem);
-  std::string others;
-  int n_others = 0;
-  for (int rank = first + 1; rank < world.size(); ++rank)
-    if (all[std::size_t(rank)] != 0 && ++n_others <= 8) others += (others.empty() ? "" : ", ") + std::to_string(rank);
-  if (n_others > 8) others += " and " + std::to_string(n_others - 8) + " more";
-  throw error("rank " + std::to_string(first) + " failed" + (others.empty() ? "" : ", and so did " + others) + ": " + text);
-}
-
-inline void agree(const communicator& world, std::uint64_t value, std::string_view what,
-                  const std::string& problem = {}) {
-  const std::uint64_t failed = problem.empty() ? 0 : std::uint64_t(world.size() - world.rank());
-  const std::uint64_t mine[] = {failed, value, ~value};
-  std::uint64_t most[3];
-  world.check(MPI_Allreduce(mine, most, 3, MPI_UINT64_T, MPI_MAX, world.get()), "MPI_Allreduce");
-  if (most[0] != 0) tell_problem(world, world.size() - int(most[0]), problem);
-  if (most[1] == ~most[2]) return;  // the largest value is the smallest
-
-  std::vector<std::uint64_t> all(std::size_t(world.size()));
-  world.check(MPI_Allgather(&value, 1, MPI_UINT64_T, all.data(), 1, MPI_UINT64_T, world.get()),
-              "MPI_Allgather");
-  std::string text =
-      "the processes disagree on " + std::string(what) + ": rank 0 has " + std::to_string(all[0]);
-  int n_different = 0;
-  for (std::size_t rank = 1; rank < all.size(); ++rank)
-    if (all[rank] != all[0] && ++n_different <= 8)
-      text += ", rank " + std::to_string(rank) + " has " + std::to_string(all[rank]);
-  if (n_different > 8) text += ", and " + std::to_string(n_different - 8) + " more differ";
-  throw error(text);
-}
-
-/// The most processes that may run on one of the cores that this one may run on.
-inline int processes_on_cores(const communicator& world) {
-  MPI_Comm made = MPI_COMM_NULL;
-  world.check(MPI_Comm_split_type(world.get(), MPI_COMM_TYPE_SHARED, world.rank(), MPI_INFO_NULL, &made), "MPI_Comm_split_type");
-  const communicator node(made);
-  const core_flags mine = cores_of_process();
-  core_flags all;
-  node.check(MPI_Allreduce(mine.data(), all.data(), int(all.size()), MPI_INT, MPI_SUM, node.get()), "MPI_Allreduce");
-  int most = 1;
-  for (std::size_t i = 0; i < all.size(); ++i)
-    if (mine[i] != 0) most = std::max(most, all[i]);
-  return most;
-}
-
-// The pointers of empty blocks may be null.
-template <class Byte>
-std::span<Byte> block(Byte* data, std::int64_t offset, std::int64_t bytes) {
-  return bytes == 0 ? std::span<Byte>() : std::span<Byte>(data + offset, std::size_t(bytes));
-}
-}  // namespace detail
-
 /// Limits that only tests and unusual networks need to change; the same on all processes.
 struct mpi_options {
   int message_limit = 1 << 30;  ///< Longer messages are sent in pieces of this many bytes.
   int window = 32;              ///< Members of a group with whom messages are under way at a time.
+  int small_block = 4096;       ///< Blocks to be gathered, of at most so many bytes on average, are sent together with others' blocks.
+  /// Programs keep their tensors, except parameters, in memory that all processes of a node share: what moves between devices is then
+  /// copied once, straight from shard to shard, to the same bits, instead of being sent. For processes that are all on one node;
+  /// elsewhere messages are sent as if this were false. Memory is given back to the system when the backend ends.
+  bool shared_memory = false;
 };
 
 /// One device per MPI process: device ids are the ranks of the communicator given.
@@ -183,6 +51,10 @@ class mpi_backend final : public backend {
   bool leader() const override { return world_.rank() == 0; }
   void broadcast(std::span<std::byte> data) override;
   std::vector<std::vector<std::byte>> gather_to_leader(std::span<const std::byte> mine) override;
+  bool shares_memory() const override { return memory_ != nullptr; }
+  std::shared_ptr<std::byte> share(std::int64_t bytes) override { return memory_->take(bytes); }
+  std::vector<const std::byte*> find_shared(std::span<const std::byte* const> mine) override { return memory_->find(mine); }
+  void meet(std::uint32_t axes) override;
 
  private:
   static constexpr int tag = 0;
@@ -191,26 +63,34 @@ class mpi_backend final : public backend {
       : backend(extents, {world.rank()}),
         limit_(options.message_limit),
         window_(options.window),
+        small_block_(options.small_block),
         world_(std::move(world)),
         processes_here_(detail::processes_on_cores(world_)),
-        group_(std::size_t(1) << extents.size()) {}
+        group_(std::size_t(1) << extents.size()) {
+    if (options.shared_memory && detail::on_one_node(world_)) memory_ = std::make_unique<detail::node_memory>(world_);
+  }
 
   static detail::communicator connect(MPI_Comm comm, std::span<const int> extents,
                                       const mpi_options& options);
   const detail::communicator& along(std::uint32_t axes);
 
-  void do_exchange(std::uint32_t axes, std::span<const exchange_part> parts) override;
+  void do_start(std::uint32_t axes, std::span<const exchange_part> parts) override;
+  void do_finish() override;
   void do_all_gather(std::uint32_t axes, std::span<const gather_part> parts) override;
 
-  // Sends the block send(j) to, and receives recv(j) from, every other member j.
-  template <class Send, class Recv>
-  void pairwise(const detail::communicator& group, Send send, Recv recv);
-  struct failure {
+  // An exchange that is not finished. What goes wrong with one message does not keep the others from being started and finished:
+  // their receivers wait for them, and the buffers may be gone once an error is thrown.
+  struct flight {
+    const detail::communicator* group = nullptr;
+    exchange_part part;
+    int next = 1;  // the members at this distance and beyond wait for their turn
+    std::vector<MPI_Request> request;
+    std::vector<int> length;  // of the messages to be received, which come first in `request`
     int code = MPI_SUCCESS;
     std::string mismatch;
   };
-  // Waits for the messages under way.
-  void finish(const detail::communicator& group, failure& wrong);
+  void start_some(flight& f);
+  void finish_some(flight& f);
 
   // Calls f(offset, count) for the pieces of a message; sender and receiver know its size and so find the
   // same ones.
@@ -221,12 +101,15 @@ class mpi_backend final : public backend {
   }
 
   std::int64_t limit_;
-  int window_;
+  int window_, small_block_;
   detail::communicator world_;
   int processes_here_;
   std::vector<detail::communicator> group_;  // by set of axes, empty until used
-  std::vector<MPI_Request> request_;
-  std::vector<int> length_;  // of the messages to be received, which come first in request_
+  std::unique_ptr<detail::node_memory> memory_;
+  std::vector<flight> flights_;  // the first n_flights_ are under way, in the order of their starts
+  std::size_t n_flights_ = 0;
+  std::vector<std::span<const std::byte>> to_all_;
+  std::vector<std::byte> row_;  // of small blocks to be gathered
   std::vector<int> count_, offset_;
 };
 
@@ -235,12 +118,14 @@ inline detail::communicator mpi_backend::connect(MPI_Comm comm, std::span<const 
   detail::communicator world = detail::duplicate(comm);
   fnv1a<std::uint64_t> digest;
   for (const int extent : extents) digest.add(std::uint64_t(extent));
-  digest.add(std::uint64_t(options.message_limit)).add(std::uint64_t(options.window));
+  digest.add(std::uint64_t(options.message_limit)).add(std::uint64_t(options.window)).add(std::uint64_t(options.small_block));
+  digest.add(std::uint64_t(options.shared_memory));
   detail::agree(world, digest.value(),
                 "the mesh (here " + detail::mesh_text(extents) + ") or the options of mpi_backend");
-  if (options.message_limit < 1 || options.window < 1)
+  if (options.message_limit < 1 || options.window < 1 || options.small_block < 0)
     throw error("mpi_backend: message limit " + std::to_string(options.message_limit) + " and window " +
-                std::to_string(options.window) + " must be at least 1");
+                std::to_string(options.window) + " must be at least 1, and small blocks of " + std::to_string(options.small_block) +
+                " bytes at least 0");
   const int n_devices = device_count(extents);
   if (n_devices != world.size())
     throw error("mpi_backend: a mesh of " + detail::mesh_text(extents) + " needs " +
@@ -264,96 +149,112 @@ inline const detail::communicator& mpi_backend::along(std::uint32_t axes) {
   return known;
 }
 
-template <class Send, class Recv>
-void mpi_backend::pairwise(const detail::communicator& group, Send send, Recv recv) {
-  const int p = group.size(), me = group.rank();
-  // What goes wrong with one message does not keep the others from being started and finished: their receivers wait for them, and
-  // the buffers may be gone once an error is thrown.
-  failure wrong;
+// Starts messages to and from the next `window_` members.
+inline void mpi_backend::start_some(flight& f) {
+  const int p = f.group->size(), me = f.group->rank();
+  const int first = f.next, last = f.next = std::min(first + window_, p);
   const auto keep = [&](int code) {
     if (code == MPI_SUCCESS) return;
-    wrong.code = code;
-    request_.back() = MPI_REQUEST_NULL;
+    f.code = code;
+    f.request.back() = MPI_REQUEST_NULL;
   };
-  for (int first = 1; first < p; first += window_) {
-    const int last = std::min(first + window_, p);
-    request_.clear();
-    length_.clear();
-    for (int k = first; k < last; ++k) {
-      const int from = (me - k + p) % p;
-      const std::span<std::byte> block = recv(std::size_t(from));
-      for_each_piece(std::int64_t(block.size()), [&](std::int64_t at, int count) {
-        length_.push_back(count);
-        request_.push_back(MPI_REQUEST_NULL);
-        keep(MPI_Irecv(block.data() + at, count, MPI_BYTE, from, tag, group.get(), &request_.back()));
-      });
-    }
-    for (int k = first; k < last; ++k) {
-      const int to = (me + k) % p;
-      const std::span<const std::byte> block = send(std::size_t(to));
-      for_each_piece(std::int64_t(block.size()), [&](std::int64_t at, int count) {
-        request_.push_back(MPI_REQUEST_NULL);
-        keep(MPI_Isend(block.data() + at, count, MPI_BYTE, to, tag, group.get(), &request_.back()));
-      });
-    }
-    finish(group, wrong);
+  f.request.clear();
+  f.length.clear();
+  for (int k = first; k < last; ++k) {
+    const int from = (me - k + p) % p;
+    const std::span<std::byte> block = f.part.recv[std::size_t(from)];
+    for_each_piece(std::int64_t(block.size()), [&](std::int64_t at, int count) {
+      f.length.push_back(count);
+      f.request.push_back(MPI_REQUEST_NULL);
+      keep(MPI_Irecv(block.data() + at, count, MPI_BYTE, from, tag, f.group->get(), &f.request.back()));
+    });
   }
-  group.check(wrong.code, "a message between devices");
-  if (!wrong.mismatch.empty()) throw error(wrong.mismatch);
+  for (int k = first; k < last; ++k) {
+    const int to = (me + k) % p;
+    const std::span<const std::byte> block = f.part.send[std::size_t(to)];
+    for_each_piece(std::int64_t(block.size()), [&](std::int64_t at, int count) {
+      f.request.push_back(MPI_REQUEST_NULL);
+      keep(MPI_Isend(block.data() + at, count, MPI_BYTE, to, tag, f.group->get(), &f.request.back()));
+    });
+  }
 }
 
 // One MPI_Wait each, as MPI_Waitall of Open MPI 4.1 may spin for ever when a message has failed.
-inline void mpi_backend::finish(const detail::communicator& group, failure& wrong) {
-  for (std::size_t i = 0; i < request_.size(); ++i) {
+inline void mpi_backend::finish_some(flight& f) {
+  for (std::size_t i = 0; i < f.request.size(); ++i) {
     MPI_Status status;
-    const int code = MPI_Wait(&request_[i], &status);
+    const int code = MPI_Wait(&f.request[i], &status);
     if (code != MPI_SUCCESS) {
-      wrong.code = code;
-    } else if (i < length_.size()) {
+      f.code = code;
+    } else if (i < f.length.size()) {
       int received = 0;
       MPI_Get_count(&status, MPI_BYTE, &received);
-      if (received != length_[i])
-        wrong.mismatch = "member " + std::to_string(group.rank()) + " of a group of " +
-                   std::to_string(group.size()) + " expects " + std::to_string(length_[i]) +
-                   " bytes from member " + std::to_string(status.MPI_SOURCE) + ", which sent " +
-                   std::to_string(received);
+      if (received != f.length[i])
+        f.mismatch = "member " + std::to_string(f.group->rank()) + " of a group of " + std::to_string(f.group->size()) + " expects " +
+                     std::to_string(f.length[i]) + " bytes from member " + std::to_string(status.MPI_SOURCE) + ", which sent " +
+                     std::to_string(received);
     }
   }
 }
 
-inline void mpi_backend::do_exchange(std::uint32_t axes, std::span<const exchange_part> parts) {
-  const exchange_part& part = parts[0];
-  pairwise(
-      along(axes),
-      [&](std::size_t j) { return detail::block(part.send, part.send_offset[j], part.send_bytes[j]); },
-      [&](std::size_t j) { return detail::block(part.recv, part.recv_offset[j], part.recv_bytes[j]); });
+inline void mpi_backend::do_start(std::uint32_t axes, std::span<const exchange_part> parts) {
+  const detail::communicator& group = along(axes);
+  if (n_flights_ == flights_.size()) flights_.emplace_back();
+  flight& f = flights_[n_flights_++];
+  f.group = &group;
+  f.part = parts[0];
+  f.next = 1;
+  f.code = MPI_SUCCESS;
+  f.mismatch.clear();
+  start_some(f);
 }
 
+inline void mpi_backend::do_finish() {
+  flight& f = flights_.front();
+  for (finish_some(f); f.next < f.group->size(); finish_some(f)) start_some(f);
+  std::rotate(flights_.begin(), flights_.begin() + 1, flights_.begin() + std::ptrdiff_t(n_flights_--));
+  const flight& done = flights_[n_flights_];
+  done.group->check(done.code, "a message between devices");
+  if (!done.mismatch.empty()) throw error(done.mismatch);
+}
+
+// The path depends on the sizes alone, which all members pass alike; where blocks lie is each one's own affair.
 inline void mpi_backend::do_all_gather(std::uint32_t axes, std::span<const gather_part> parts) {
   const gather_part& part = parts[0];
   const detail::communicator& group = along(axes);
   const auto p = std::size_t(group.size());
-  std::int64_t end = 0, total = 0;  // the same on all members, who pass equal lists and so take the same path
-  for (std::size_t j = 0; j < p; ++j) {
-    end = std::max(end, part.recv_offset[j] + part.recv_bytes[j]);
-    total += part.recv_bytes[j];
-  }
+  std::size_t total = 0;
+  for (const std::span<std::byte> block : part.recv) total += block.size();
   if (total == 0) return;
-  if (end > limit_) {
-    pairwise(
-        group, [&](std::size_t) { return detail::block(part.send, 0, part.send_bytes); },
-        [&](std::size_t j) { return detail::block(part.recv, part.recv_offset[j], part.recv_bytes[j]); });
-    return;
+  if (total > std::min(std::size_t(small_block_) * p, std::size_t(limit_))) {
+    to_all_.assign(p, part.send);
+    const exchange_part blocks{to_all_, part.recv};
+    do_start(axes, {&blocks, 1});
+    return do_finish();
   }
   count_.resize(p);
   offset_.resize(p);
+  row_.resize(total);
+  int next = 0;
   for (std::size_t j = 0; j < p; ++j) {
-    count_[j] = int(part.recv_bytes[j]);
-    offset_[j] = int(part.recv_offset[j]);
+    offset_[j] = next;
+    next += count_[j] = int(part.recv[j].size());
   }
-  group.check(MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, part.recv, count_.data(), offset_.data(),
-                             MPI_BYTE, group.get()),
+  const auto in_row = [&](std::size_t j) { return std::span(row_).subspan(std::size_t(offset_[j]), part.recv[j].size()); };
+  const auto me = std::size_t(group.rank());
+  detail::copy_bytes(in_row(me), part.send);
+  group.check(MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, row_.data(), count_.data(), offset_.data(), MPI_BYTE, group.get()),
               "MPI_Allgatherv");
+  for (std::size_t j = 0; j < p; ++j)
+    if (j != me) detail::copy_bytes(part.recv[j], in_row(j));
+}
+
+// What was written before is seen after by all who met.
+inline void mpi_backend::meet(std::uint32_t axes) {
+  const detail::communicator& group = along(axes);
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  group.check(MPI_Barrier(group.get()), "MPI_Barrier");
+  std::atomic_thread_fence(std::memory_order_seq_cst);
 }
 
 inline void mpi_backend::broadcast(std::span<std::byte> data) {

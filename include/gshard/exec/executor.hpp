@@ -2,11 +2,11 @@
 #pragma once
 
 #include <gshard/base/hash.hpp>
-#include <gshard/comm/reduce.hpp>
 #include <gshard/exec/arena.hpp>
 #include <gshard/exec/collective_step.hpp>
 #include <gshard/exec/kernels.hpp>
 #include <gshard/exec/parameters.hpp>
+#include <gshard/exec/shared_step.hpp>
 #include <gshard/exec/sharing.hpp>
 #include <gshard/exec/shards.hpp>
 #include <gshard/kernel/threads.hpp>
@@ -21,6 +21,7 @@
 #include <cstring>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -41,7 +42,8 @@ struct received_count {
 class executor {
  public:
   /// Binds a plan; `kernels` are those of its steps (`kernels_of<Program>`, `all_kernels`). `problem`: what the caller found wrong
-  /// on this process, if not empty. Collective over the cluster: one small message per process.
+  /// on this process, if not empty. Collective over the cluster: one small message per process; where devices share memory, two,
+  /// and the addresses of all values.
   /// Throws `gshard::error`, on every process, for such a problem, a letter without an extent, a mesh axis that the cluster lacks, a
   /// store on another cluster, a parameter that another program has otherwise, and processes whose plans, extents or seeds differ;
   /// the store then is as it was.
@@ -49,8 +51,17 @@ class executor {
            std::string problem = {})
       : threads(kernel::default_threads(on.on().processes_here())), plan_(plan), on_(on), store_(std::move(store)), problem_(std::move(problem)) {
     std::vector<std::string> made;
-    if (problem_.empty()) note([&] { bind(kernels, bound, made); });
+    if (problem_.empty()) note([&] { bind(bound); });
     fingerprint_ = fingerprint();
+    if (on_.on().shares_memory()) {  // takes part in collectives: all must have come as far, with one plan
+      agree_on_program();
+      note([&] { arena_.emplace_back(on_.on().share(memory_.size), memory_.size); });
+    } else {
+      for (std::size_t i = 0; i < on_.devices().size() && problem_.empty(); ++i) note([&] { arena_.emplace_back(memory_.size); });
+    }
+    if (problem_.empty()) place_values();
+    if (on_.on().shares_memory()) find_everywhere();
+    if (problem_.empty()) note([&] { bind_memory(kernels, made); });
     try {
       agree_on_program();
     } catch (...) {
@@ -137,6 +148,8 @@ class executor {
   detail::axis_map axes_;
   extents sizes_;
   std::vector<detail::bound_value> values_;
+  std::optional<detail::storage_sharing> sharing_;   // while steps are bound
+  detail::memory_map memory_;                        // in the arena
   std::vector<buffer> arena_;                        // per held device
   std::vector<std::vector<detail::action>> actions_;  // per step: one per held device, or one for all
   std::vector<std::pair<std::int32_t, std::int32_t>> copies_;  // updated parameters that were not written in place
@@ -200,7 +213,7 @@ class executor {
     return answer;
   }
 
-  void bind(const kernel_table& kernels, const dims& bound, std::vector<std::string>& made) {
+  void bind(const dims& bound) {
     if (!store_.on().same_as(on_)) throw error("program: its parameter store lies on another cluster");
     axes_ = detail::axis_map(plan_.mesh, on_);
     std::array<int, max_axes> counts{};
@@ -208,10 +221,14 @@ class executor {
     sizes_ = plan_.bind(bound, std::span(counts.data(), std::size_t(plan_.mesh.rank())));
     check_mesh();
     check_extents(bound);
-    bind_values(made);
-    const detail::storage_sharing sharing(plan_, values_, on_, axes_);
-    bind_memory(sharing.lifetimes());
-    bind_steps(kernels, sharing);
+    bind_values();
+    sharing_.emplace(plan_, values_, on_, axes_);
+    memory_ = map_memory();
+  }
+  void bind_memory(const kernel_table& kernels, std::vector<std::string>& made) {
+    bind_parameters(made);
+    bind_steps(kernels, *sharing_);
+    sharing_.reset();
     find_meetings();
   }
   void find_meetings() {
@@ -249,6 +266,7 @@ class executor {
         throw error(about + " has extent " + std::to_string(d.number) + " in the program and is given " + std::to_string(extent));
     }
   }
+  /// Goes on if all processes have the same program and none has a problem.
   void agree_on_program() {
     try {
       on_.on().agree(fingerprint_, "a program", problem_);
@@ -323,7 +341,7 @@ class executor {
     }
     return positions;
   }
-  void bind_values(std::vector<std::string>& made) {
+  void bind_values() {
     for (const gshard::value& v : plan_.values) {
       detail::bound_value b;
       b.type = v.type;
@@ -339,24 +357,39 @@ class executor {
       b.data.assign(on_.devices().size(), nullptr);
       values_.push_back(std::move(b));
     }
-    for (const parameter& p : plan_.parameters) {
-      if (store_.find(p.name.view()) == nullptr) made.emplace_back(p.name.view());
-      values_[std::size_t(p.value)].data = store_.demand(p, values_[std::size_t(p.value)], sizes_).value.data;
-    }
   }
-  void bind_memory(std::span<const lifetime> life) {
+  detail::memory_map map_memory() const {
     std::vector<std::int64_t> bytes;
     for (const detail::bound_value& v : values_) {
       std::int64_t largest = 0;
       for (std::size_t i = 0; i < v.data.size(); ++i) largest = std::max(largest, v.bytes(i));
       bytes.push_back(largest);
     }
-    const detail::memory_map memory = detail::lay_out(life, plan_.steps.size(), bytes);
-    const std::size_t devices = on_.devices().size();
-    for (std::size_t i = 0; i < devices; ++i) arena_.emplace_back(memory.size);
+    return detail::lay_out(sharing_->lifetimes(), plan_.steps.size(), bytes);
+  }
+  void place_values() {
+    const std::span<const lifetime> life = sharing_->lifetimes();
     for (std::size_t v = 0; v < values_.size(); ++v)
-      if (memory.offset[v] >= 0)
-        for (std::size_t i = 0; i < devices; ++i) values_[v].data[i] = arena_[i].data() + memory.offset[v];
+      if (const std::int64_t offset = memory_.offset[std::size_t(life[v].root)]; offset >= 0)
+        for (std::size_t i = 0; i < arena_.size(); ++i) values_[v].data[i] = arena_[i].data() + offset;
+  }
+  /// Collective; a process with a problem has nothing to show.
+  void find_everywhere() {
+    std::vector<const std::byte*> mine;
+    for (const detail::bound_value& v : values_) mine.push_back(v.data[0]);
+    const std::vector<const std::byte*> all = on_.on().find_shared(mine);
+    for (std::size_t v = 0; v < values_.size(); ++v) {
+      std::vector<const std::byte*>& everywhere = values_[v].everywhere;
+      for (std::size_t k = v; k < all.size(); k += values_.size()) everywhere.push_back(all[k]);
+      if (std::count(everywhere.begin(), everywhere.end(), nullptr) > 0) everywhere.clear();
+    }
+  }
+  void bind_parameters(std::vector<std::string>& made) {
+    for (const parameter& p : plan_.parameters) {
+      if (store_.find(p.name.view()) == nullptr) made.emplace_back(p.name.view());
+      values_[std::size_t(p.value)].data = store_.demand(p, values_[std::size_t(p.value)], sizes_).value.data;
+    }
+    const std::span<const lifetime> life = sharing_->lifetimes();
     for (std::size_t v = 0; v < values_.size(); ++v)
       if (life[v].root != std::int32_t(v)) values_[v].data = value(life[v].root).data;
     for (const parameter& p : plan_.parameters)
@@ -364,7 +397,7 @@ class executor {
   }
 
   void bind_steps(const kernel_table& kernels, const detail::storage_sharing& sharing) {
-    const auto sums = std::make_shared<reducer>(small_sum_bytes);
+    const auto room = std::make_shared<detail::collective_room>();
     std::vector<std::size_t> begins;
     for (const node& step : plan_.steps) {
       std::vector<detail::action>& actions = actions_.emplace_back();
@@ -379,9 +412,9 @@ class executor {
       if ((traits(step.kind).collective && !loops) || step.kind == op::slice) {
         std::vector<detail::moved_tensor> tensors;
         for (int i = 0; i < step.inputs; ++i) tensors.push_back({value(step.input(i)), value(step.output(i))});
-        auto c = std::make_shared<detail::collective_step>(
-            step.kind, on_, axes_.mask(std::uint32_t(step.attr.integer[0])), std::move(tensors), sums);
-        actions.push_back([c](const run_context&) { (*c)(); });
+        detail::step_moves moves(step.kind, on_, axes_.mask(std::uint32_t(step.attr.integer[0])), std::move(tensors));
+        if (detail::shared_step::serves(moves)) actions.push_back(made<detail::shared_step>(std::move(moves), room));
+        else actions.push_back(made<detail::collective_step>(std::move(moves), room));
         continue;
       }
       const kernel_table::binder binder = kernels(step.kind, detail::element_type(plan_, step));
@@ -408,6 +441,11 @@ class executor {
       actions_[begin][d] = detail::together(std::move(all), sharing.pieces(begin, d));
     }
     for (std::size_t i = begin + 1; i < sharing.group_end(begin); ++i) actions_[i].clear();
+  }
+
+  template <class Step, class... From>
+  static detail::action made(From&&... from) {
+    return [step = std::make_shared<Step>(std::forward<From>(from)...)](const run_context&) { (*step)(); };
   }
 
   void run_collective(std::size_t i, const run_context& context) {

@@ -20,6 +20,8 @@ class buffer {
   explicit buffer(std::int64_t bytes) : room_(take(bytes)), bytes_(bytes) {
     if (!room_) throw error("there is no memory for " + std::to_string(bytes) + " bytes");
   }
+  /// Memory that others gave, on such a boundary.
+  buffer(std::shared_ptr<std::byte> given, std::int64_t bytes) : room_(given.get(), release{given}), bytes_(bytes) {}
 
   std::byte* data() { return aligned(room_.get()); }
   const std::byte* data() const { return aligned(room_.get()); }
@@ -27,7 +29,10 @@ class buffer {
 
  private:
   struct release {
-    void operator()(std::byte* p) const { ::operator delete(p); }
+    std::shared_ptr<std::byte> given;
+    void operator()(std::byte* p) const {
+      if (!given) ::operator delete(p);
+    }
   };
   std::unique_ptr<std::byte, release> room_;
   std::int64_t bytes_ = 0;

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <gshard/comm/rounds.hpp>
+#include <gshard/comm/simulator/simulated.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace gs = gshard;
+
+namespace {
+/// Fails to finish some rounds.
+class failing final : public gs::simulated {
+ public:
+  failing() : simulated({2}) {}
+  std::string fails;  // 'x' where a round fails
+  int started = 0, finished = 0;
+
+ private:
+  void do_start(std::uint32_t axes, std::span<const gs::exchange_part> parts) override {
+    ++started;
+    simulated::do_start(axes, parts);
+  }
+  void do_finish() override {
+    if (fails[std::size_t(finished++)] == 'x') throw gs::error("round " + std::to_string(finished));
+  }
+};
+}  // namespace
+
+TEST_CASE("rounds: some are under way at a time, and all take place even if some fail") {
+  constexpr std::size_t n = gs::detail::rounds_under_way + 3;
+  const auto failing_at = [](std::size_t first, std::size_t second) {
+    std::string all(n, '-');
+    all[first] = all[second] = 'x';
+    return all;
+  };
+  for (const std::string& fails : {std::string(n, '-'), failing_at(0, 0), failing_at(1, 4), failing_at(n - 1, n - 1)}) {
+    failing b;
+    b.fails = fails;
+    std::string order;
+    std::array<std::array<std::byte, 4>, 2> from{}, to{};
+    std::array<std::vector<std::span<const std::byte>>, 2> send;
+    std::array<std::vector<std::span<std::byte>>, 2> recv;
+    std::vector<gs::exchange_part> parts;
+    for (std::size_t d = 0; d < 2; ++d) {
+      send[d].resize(2);
+      recv[d].resize(2);
+      send[d][1 - d] = from[d];
+      recv[d][1 - d] = to[d];
+      parts.push_back({send[d], recv[d]});
+    }
+    const auto run = [&] {
+      gs::detail::in_rounds(
+          b, 1, n,
+          [&](std::size_t r) -> std::span<const gs::exchange_part> {
+            order += char('A' + r);
+            for (std::size_t d = 0; d < 2; ++d) from[d].fill(std::byte(10 * d + r));
+            return parts;
+          },
+          [&] { order += '.'; },
+          [&](std::size_t r) {
+            order += char('a' + r);
+            CHECK(to[0][0] == std::byte(10 + std::min(r + gs::detail::rounds_under_way, n) - 1));  // moved at once: of the last round started
+          });
+    };
+    if (fails.find('x') == std::string::npos) {
+      run();
+      CHECK(order == "A.BCDEFGHIJKLMNOPaQbRcSdefghijklmnopqrs");
+    } else {
+      CHECK_THROWS_WITH_AS(run(), ("round " + std::to_string(fails.find('x') + 1)).c_str(), gs::error);
+    }
+    CHECK(b.started == int(n));
+    CHECK(b.finished == int(n));
+    CHECK(b.received()[0] == gs::traffic{});
+  }
+}
+
+TEST_CASE("rounds: portions shrink with the group, to a size that still fills messages, in whole elements") {
+  CHECK(gs::detail::bytes_per_round(1) == gs::detail::bytes_per_round(2));
+  for (std::size_t p = 2; p < 5000; ++p) {
+    CHECK(gs::detail::bytes_per_round(p) % 64 == 0);
+    CHECK(gs::detail::bytes_per_round(p) >= 1 << 13);
+    CHECK(gs::detail::bytes_per_round(p + 1) <= gs::detail::bytes_per_round(p));
+  }
+}
