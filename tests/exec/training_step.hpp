@@ -58,17 +58,9 @@ inline void write_inputs(const gs::executor& step) {
   write(3, std::vector{1e-3f});
 }
 
-/// Allocations while a step runs, but those of the steps that communicate.
+/// Allocations while a step runs.
 inline std::int64_t allocations_of_run(gs::executor& step, const gs::run_context& context) {
-  std::int64_t before = 0, communicating = 0;
-  step.hook = [&](const gs::node& n, bool begins) {
-    if (!gs::traits(n.kind).collective) return;
-    if (begins) before = allocations::made;
-    else communicating += allocations::made - before;
-  };
-  const std::int64_t made = allocations::during([&] { step.run(context); });
-  step.hook = nullptr;
-  return made - communicating;
+  return allocations::during([&] { step.run(context); });
 }
 
 }  // namespace small_step

@@ -123,6 +123,7 @@ class executor {
   /// one, and throw as then. So some may use one again while others make one.
   void use_again() {
     problem_.clear();
+    threads = kernel::default_threads(on_.on().processes_here());
     agree_on_program();
   }
 

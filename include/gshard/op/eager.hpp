@@ -105,7 +105,7 @@ std::unique_ptr<Bound> bind_program(const any_cluster& on, std::string_view oper
 }
 
 /// Plans and runs `Model` on the operands. Letters[i] are the dims of operand i. Operands that do not fit are an error on every process.
-/// The cluster keeps the program, with its memory, for the next call with operands of these extents.
+/// The cluster keeps the program, with its memory, for the next call with operands of these extents, unless devices share memory.
 template <auto Model, class ExtraSpec, fixed_string... Letters, class... T, class... Specs>
 auto run_eager(std::string_view operation, const tensor<T, Specs>&... operands) {
   constexpr bool in_mesh_order = (ExtraSpec::named.order.empty() && ... && Specs::named.order.empty());
@@ -117,12 +117,13 @@ auto run_eager(std::string_view operation, const tensor<T, Specs>&... operands) 
     using bound_program = kept_program<compiled>;
     const any_cluster& on = std::get<0>(std::tie(operands...)).on();
     std::unique_ptr<bound_program> bound;
-    if ((... && operands.on().same_as(on)))
+    const bool keeps = !on.on().shares_memory();  // making one takes more than one agreement then, so all must make it together
+    if (keeps && (... && operands.on().same_as(on)))
       bound = on.kept().take<bound_program>([&](const bound_program& p) { return p.fits(operands...); });
     if (bound) bound->run.engine().use_again();
     else bound = bind_program<bound_program, mesh, Letters...>(on, operation, operands...);
     auto results = bound->run.call(on, operands...);
-    on.kept().put_back(std::move(bound));
+    if (keeps) on.kept().put_back(std::move(bound));
     return results;
   }
 }
