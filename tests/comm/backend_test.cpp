@@ -88,9 +88,8 @@ TEST_CASE("backend: wrong arguments name the device held and reach nobody") {
   CHECK_THROWS_WITH_AS(b.exchange(1, cases::parts(x, b.devices())),
                        doctest::Contains("exchange: device 4 sends itself"), gs::error);
   cases::gather_case g(extents, 4, 0);
-  g.recv_offset[2].pop_back();
-  CHECK_THROWS_WITH_AS(b.all_gather(4, cases::parts(g, b.devices())),
-                       "all_gather: device 2: recv_offset has 2 entries for a group of 3", gs::error);
+  g.recv_bytes[2].pop_back();
+  CHECK_THROWS_WITH_AS(b.all_gather(4, cases::parts(g, b.devices())), "all_gather: device 2: recv has 2 entries for a group of 3", gs::error);
   CHECK(b.calls == 0);
   CHECK_THROWS_AS(idle({2, 0}, {0}), gs::error);
 }

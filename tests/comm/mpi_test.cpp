@@ -149,13 +149,14 @@ class split_comm {
 
 TEST_CASE("mpi: every collective on every mesh of this size is bit for bit the simulated one") {
   for (const std::vector<int>& extents : meshes(size_of(MPI_COMM_WORLD)))
-    compare_with_simulation(MPI_COMM_WORLD, extents);
+    for (const int small_block : {0, 20, 4096}) compare_with_simulation(MPI_COMM_WORLD, extents, {.small_block = small_block});
 }
 
 TEST_CASE("mpi: messages cut into pieces, and exchanges into rounds, arrive whole") {
   const std::vector<int> extents = gs::balanced_extents(size_of(MPI_COMM_WORLD), std::vector(2, gs::dynamic));
   for (const int limit : {1, 7, 64})
-    for (const int window : {1, 2, 32}) compare_with_simulation(MPI_COMM_WORLD, extents, {limit, window});
+    for (const int window : {1, 2, 32})
+      for (const int small_block : {0, 20}) compare_with_simulation(MPI_COMM_WORLD, extents, {limit, window, small_block});
 }
 
 TEST_CASE("mpi: two halves of the world work on their own, with ranks in reverse") {
@@ -242,9 +243,11 @@ TEST_CASE("mpi: sizes that do not match are errors where they are seen") {
   for (const std::int64_t sent : {4, 12}) {
     gs::mpi_backend b(MPI_COMM_WORLD, {2});
     cases::bytes send(12), recv(8);
-    const cases::sizes none{0, 0}, to_1{0, sent}, from_0{8, 0};
-    const gs::exchange_part part{
-        send.data(), recv.data(), rank == 0 ? to_1 : none, none, rank == 1 ? from_0 : none, none};
+    std::vector<std::span<const std::byte>> to(2);
+    std::vector<std::span<std::byte>> from(2);
+    if (rank == 0) to[1] = std::span(send).first(std::size_t(sent));
+    if (rank == 1) from[0] = recv;
+    const gs::exchange_part part{to, from};
     const outcome o = on_all_ranks([&] { b.exchange(1, {&part, 1}); });
     CHECK(o.n_throws == 1);
     if (rank == 1)

@@ -72,6 +72,14 @@ inline std::int64_t place_blocks(rng& r, const sizes& block, sizes& offset) {
 
 constexpr std::byte untouched{0xee};
 
+/// Where the blocks of each device lie in one piece of its memory.
+template <class Byte>
+std::vector<std::span<Byte>> spans(std::span<Byte> memory, const sizes& block, const sizes& offset) {
+  std::vector<std::span<Byte>> all;
+  for (std::size_t j = 0; j < block.size(); ++j) all.push_back(memory.subspan(std::size_t(offset[j]), std::size_t(block[j])));
+  return all;
+}
+
 /// An exchange with uneven, often empty blocks.
 struct exchange_case {
   std::vector<bytes> send, recv, expected;
@@ -103,11 +111,21 @@ struct exchange_case {
 
   gshard::exchange_part part(int device) {
     const auto d = std::size_t(device);
-    return {send[d].data(), recv[d].data(), send_bytes[d], send_offset[d], recv_bytes[d], recv_offset[d]};
+    lists_.resize(send.size());
+    lists_[d] = {spans(std::span<const std::byte>(send[d]), send_bytes[d], send_offset[d]),
+                 spans(std::span(recv[d]), recv_bytes[d], recv_offset[d])};
+    return {lists_[d].send, lists_[d].recv};
   }
+
+ private:
+  struct lists {
+    std::vector<std::span<const std::byte>> send;
+    std::vector<std::span<std::byte>> recv;
+  };
+  std::vector<lists> lists_;
 };
 
-/// An all_gather of uneven blocks; every other device sends its block from its place in the result.
+/// An all_gather of uneven blocks, which lie elsewhere on every device; every other device sends its block from its place in the result.
 struct gather_case {
   std::vector<bytes> send, recv, expected;
   std::vector<sizes> recv_bytes, recv_offset;
@@ -120,11 +138,8 @@ struct gather_case {
     for (std::size_t d = 0; d < n; ++d) send[d] = random_bytes(r, below(r, 3) == 0 ? 0 : below(r, 40));
     for (std::size_t d = 0; d < n; ++d) {
       const std::vector<int> group = members(extents, axes, int(d));
-      const auto first = std::size_t(group[0]);
       for (const int m : group) recv_bytes[d].push_back(std::int64_t(send[std::size_t(m)].size()));
-      if (d == first) recv[d].assign(std::size_t(place_blocks(r, recv_bytes[d], recv_offset[d])), untouched);
-      recv_offset[d] = recv_offset[first];
-      recv[d].assign(recv[first].size(), untouched);
+      recv[d].assign(std::size_t(place_blocks(r, recv_bytes[d], recv_offset[d])), untouched);
       expected[d] = recv[d];
       for (std::size_t j = 0; j < group.size(); ++j)
         std::ranges::copy(send[std::size_t(group[j])], expected[d].begin() + recv_offset[d][j]);
@@ -135,11 +150,13 @@ struct gather_case {
 
   gshard::gather_part part(int device) {
     const auto d = std::size_t(device);
-    const std::byte* from = d % 2 == 1 ? own_block(d) : send[d].data();
-    return {from, std::int64_t(send[d].size()), recv[d].data(), recv_bytes[d], recv_offset[d]};
+    lists_.resize(recv.size());
+    lists_[d] = spans(std::span(recv[d]), recv_bytes[d], recv_offset[d]);
+    return {d % 2 == 1 ? lists_[d][own_[d]] : std::span<const std::byte>(send[d]), lists_[d]};
   }
 
  private:
+  std::vector<std::vector<std::span<std::byte>>> lists_;
   std::byte* own_block(std::size_t d) { return recv[d].data() + recv_offset[d][own_[d]]; }
   std::vector<std::size_t> own_;
 };

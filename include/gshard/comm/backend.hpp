@@ -15,21 +15,18 @@
 
 namespace gshard { inline namespace v0 {
 
-/// What one device hands to `backend::exchange`: entry j of each list belongs to member j of its group.
-/// Send and receive buffers must not overlap.
+/// What one device hands to `backend::exchange`: entry j of each list is the block to or from member j of its group. Blocks may lie
+/// anywhere. Blocks sent and blocks received must not overlap, but the device's own two may be the same.
 struct exchange_part {
-  const std::byte* send = nullptr;
-  std::byte* recv = nullptr;
-  std::span<const std::int64_t> send_bytes, send_offset, recv_bytes, recv_offset;
+  std::span<const std::span<const std::byte>> send;
+  std::span<const std::span<std::byte>> recv;
 };
 
-/// What one device hands to `backend::all_gather`: entry j of the lists belongs to member j of its group, and
-/// all members pass equal lists. `send` may be the device's own block of `recv`.
+/// What one device hands to `backend::all_gather`: the block of each member arrives in entry j of `recv`, wherever that lies. All
+/// members pass blocks of the same sizes. `send` may be the device's own block of `recv`.
 struct gather_part {
-  const std::byte* send = nullptr;
-  std::int64_t send_bytes = 0;
-  std::byte* recv = nullptr;
-  std::span<const std::int64_t> recv_bytes, recv_offset;
+  std::span<const std::byte> send;
+  std::span<const std::span<std::byte>> recv;
 };
 
 /// The collectives in which a device took part together with others, and the bytes it received from them.
@@ -58,8 +55,7 @@ class backend {
 
   /// All-to-all-v in every group: member i's block j arrives at member j as its block i. Sizes must match
   /// pairwise; empty blocks cost nothing. Communicates: each device sends its blocks, except its own. Throws
-  /// `gshard::error` on lists of the wrong length or negative numbers, and on sizes that are seen not to
-  /// match.
+  /// `gshard::error` on lists of the wrong length, and on sizes that are seen not to match.
   void exchange(std::uint32_t axes, std::span<const exchange_part> parts);
 
   /// All-gather in every group: each member's bytes arrive at all members. Communicates: each device's bytes
@@ -105,22 +101,22 @@ class backend {
 };
 
 namespace detail {
-// The pointers of empty blocks may be null.
-inline void copy_bytes(std::byte* to, std::int64_t to_offset, const std::byte* from, std::int64_t from_offset,
-                       std::int64_t bytes) {
-  if (bytes > 0 && to + to_offset != from + from_offset)
-    std::memcpy(to + to_offset, from + from_offset, std::size_t(bytes));
+/// Blocks of equal size; where both are the same memory, nothing is copied.
+inline void copy_bytes(std::span<std::byte> to, std::span<const std::byte> from) {
+  if (!to.empty() && to.data() != from.data()) std::memcpy(to.data(), from.data(), to.size());
 }
 
-inline void check_list(const char* op, int device, const char* name, std::span<const std::int64_t> list,
-                       int size) {
-  const auto fail = [&](const std::string& why) {
-    throw error(std::string(op) + ": device " + std::to_string(device) + ": " + name + " " + why);
-  };
-  if (list.size() != std::size_t(size))
-    fail("has " + std::to_string(list.size()) + " entries for a group of " + std::to_string(size));
-  for (const std::int64_t entry : list)
-    if (entry < 0) fail("has a negative entry, " + std::to_string(entry));
+inline void check_list(const char* op, int device, const char* name, std::size_t n, int size) {
+  if (n != std::size_t(size))
+    throw error(std::string(op) + ": device " + std::to_string(device) + ": " + name + " has " + std::to_string(n) +
+                " entries for a group of " + std::to_string(size));
+}
+
+/// The bytes that come from others.
+inline std::int64_t bytes_from_others(std::span<const std::span<std::byte>> blocks, std::size_t own) {
+  std::size_t bytes = 0;
+  for (std::size_t j = 0; j < blocks.size(); ++j) bytes += j == own ? 0 : blocks[j].size();
+  return std::int64_t(bytes);
 }
 }  // namespace detail
 
@@ -138,21 +134,16 @@ inline void backend::exchange(std::uint32_t axes, std::span<const exchange_part>
   const int size = check("exchange", axes, parts.size());
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const exchange_part& part = parts[i];
-    detail::check_list("exchange", devices_[i], "send_bytes", part.send_bytes, size);
-    detail::check_list("exchange", devices_[i], "send_offset", part.send_offset, size);
-    detail::check_list("exchange", devices_[i], "recv_bytes", part.recv_bytes, size);
-    detail::check_list("exchange", devices_[i], "recv_offset", part.recv_offset, size);
+    detail::check_list("exchange", devices_[i], "send", part.send.size(), size);
+    detail::check_list("exchange", devices_[i], "recv", part.recv.size(), size);
     const auto own = std::size_t(device_group(extents_, axes, devices_[i]).member());
-    if (part.send_bytes[own] != part.recv_bytes[own])
-      throw error("exchange: device " + std::to_string(devices_[i]) + " sends itself " +
-                  std::to_string(part.send_bytes[own]) + " bytes but expects " +
-                  std::to_string(part.recv_bytes[own]));
-    detail::copy_bytes(part.recv, part.recv_offset[own], part.send, part.send_offset[own],
-                       part.send_bytes[own]);
+    if (part.send[own].size() != part.recv[own].size())
+      throw error("exchange: device " + std::to_string(devices_[i]) + " sends itself " + std::to_string(part.send[own].size()) +
+                  " bytes but expects " + std::to_string(part.recv[own].size()));
+    detail::copy_bytes(part.recv[own], part.send[own]);
     if (size == 1) continue;
     ++received_[i].exchanges;
-    for (const std::int64_t bytes : part.recv_bytes) received_[i].exchange_bytes += bytes;
-    received_[i].exchange_bytes -= part.recv_bytes[own];
+    received_[i].exchange_bytes += detail::bytes_from_others(part.recv, own);
   }
   if (size > 1) do_exchange(axes, parts);
 }
@@ -161,18 +152,15 @@ inline void backend::all_gather(std::uint32_t axes, std::span<const gather_part>
   const int size = check("all_gather", axes, parts.size());
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const gather_part& part = parts[i];
-    detail::check_list("all_gather", devices_[i], "recv_bytes", part.recv_bytes, size);
-    detail::check_list("all_gather", devices_[i], "recv_offset", part.recv_offset, size);
+    detail::check_list("all_gather", devices_[i], "recv", part.recv.size(), size);
     const auto own = std::size_t(device_group(extents_, axes, devices_[i]).member());
-    if (part.send_bytes != part.recv_bytes[own])
-      throw error("all_gather: device " + std::to_string(devices_[i]) + " sends " +
-                  std::to_string(part.send_bytes) + " bytes but its own block has " +
-                  std::to_string(part.recv_bytes[own]));
-    detail::copy_bytes(part.recv, part.recv_offset[own], part.send, 0, part.send_bytes);
+    if (part.send.size() != part.recv[own].size())
+      throw error("all_gather: device " + std::to_string(devices_[i]) + " sends " + std::to_string(part.send.size()) +
+                  " bytes but its own block has " + std::to_string(part.recv[own].size()));
+    detail::copy_bytes(part.recv[own], part.send);
     if (size == 1) continue;
     ++received_[i].gathers;
-    for (const std::int64_t bytes : part.recv_bytes) received_[i].gather_bytes += bytes;
-    received_[i].gather_bytes -= part.recv_bytes[own];
+    received_[i].gather_bytes += detail::bytes_from_others(part.recv, own);
   }
   if (size > 1) do_all_gather(axes, parts);
 }

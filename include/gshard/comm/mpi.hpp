@@ -133,18 +133,13 @@ inline void agree(const communicator& world, std::uint64_t value, std::string_vi
   if (n_different > 8) text += ", and " + std::to_string(n_different - 8) + " more differ";
   throw error(text);
 }
-
-// The pointers of empty blocks may be null.
-template <class Byte>
-std::span<Byte> block(Byte* data, std::int64_t offset, std::int64_t bytes) {
-  return bytes == 0 ? std::span<Byte>() : std::span<Byte>(data + offset, std::size_t(bytes));
-}
 }  // namespace detail
 
 /// Limits that only tests and unusual networks need to change; the same on all processes.
 struct mpi_options {
   int message_limit = 1 << 30;  ///< Longer messages are sent in pieces of this many bytes.
   int window = 32;              ///< Members of a group with whom messages are under way at a time.
+  int small_block = 4096;       ///< Blocks to be gathered, of at most so many bytes on average, are sent together with others' blocks.
 };
 
 /// One device per MPI process: device ids are the ranks of the communicator given.
@@ -175,6 +170,7 @@ class mpi_backend final : public backend {
       : backend(extents, {world.rank()}),
         limit_(options.message_limit),
         window_(options.window),
+        small_block_(options.small_block),
         world_(std::move(world)),
         group_(std::size_t(1) << extents.size()) {}
 
@@ -204,11 +200,12 @@ class mpi_backend final : public backend {
   }
 
   std::int64_t limit_;
-  int window_;
+  int window_, small_block_;
   detail::communicator world_;
   std::vector<detail::communicator> group_;  // by set of axes, empty until used
   std::vector<MPI_Request> request_;
   std::vector<int> length_;  // of the messages to be received, which come first in request_
+  std::vector<std::byte> row_;  // of small blocks to be gathered
   std::vector<int> count_, offset_;
 };
 
@@ -217,12 +214,13 @@ inline detail::communicator mpi_backend::connect(MPI_Comm comm, std::span<const 
   detail::communicator world = detail::duplicate(comm);
   fnv1a<std::uint64_t> digest;
   for (const int extent : extents) digest.add(std::uint64_t(extent));
-  digest.add(std::uint64_t(options.message_limit)).add(std::uint64_t(options.window));
+  digest.add(std::uint64_t(options.message_limit)).add(std::uint64_t(options.window)).add(std::uint64_t(options.small_block));
   detail::agree(world, digest.value(),
                 "the mesh (here " + detail::mesh_text(extents) + ") or the options of mpi_backend");
-  if (options.message_limit < 1 || options.window < 1)
+  if (options.message_limit < 1 || options.window < 1 || options.small_block < 0)
     throw error("mpi_backend: message limit " + std::to_string(options.message_limit) + " and window " +
-                std::to_string(options.window) + " must be at least 1");
+                std::to_string(options.window) + " must be at least 1, and small blocks of " + std::to_string(options.small_block) +
+                " bytes at least 0");
   const int n_devices = device_count(extents);
   if (n_devices != world.size())
     throw error("mpi_backend: a mesh of " + detail::mesh_text(extents) + " needs " +
@@ -305,37 +303,36 @@ inline void mpi_backend::finish(const detail::communicator& group, failure& wron
 
 inline void mpi_backend::do_exchange(std::uint32_t axes, std::span<const exchange_part> parts) {
   const exchange_part& part = parts[0];
-  pairwise(
-      along(axes),
-      [&](std::size_t j) { return detail::block(part.send, part.send_offset[j], part.send_bytes[j]); },
-      [&](std::size_t j) { return detail::block(part.recv, part.recv_offset[j], part.recv_bytes[j]); });
+  pairwise(along(axes), [&](std::size_t j) { return part.send[j]; }, [&](std::size_t j) { return part.recv[j]; });
 }
 
+// The path depends on the sizes alone, which all members pass alike; where blocks lie is each one's own affair.
 inline void mpi_backend::do_all_gather(std::uint32_t axes, std::span<const gather_part> parts) {
   const gather_part& part = parts[0];
   const detail::communicator& group = along(axes);
   const auto p = std::size_t(group.size());
-  std::int64_t end = 0, total = 0;  // the same on all members, who pass equal lists and so take the same path
-  for (std::size_t j = 0; j < p; ++j) {
-    end = std::max(end, part.recv_offset[j] + part.recv_bytes[j]);
-    total += part.recv_bytes[j];
-  }
+  std::size_t total = 0;
+  for (const std::span<std::byte> block : part.recv) total += block.size();
   if (total == 0) return;
-  if (end > limit_) {
-    pairwise(
-        group, [&](std::size_t) { return detail::block(part.send, 0, part.send_bytes); },
-        [&](std::size_t j) { return detail::block(part.recv, part.recv_offset[j], part.recv_bytes[j]); });
+  if (total > std::min(std::size_t(small_block_) * p, std::size_t(limit_))) {
+    pairwise(group, [&](std::size_t) { return part.send; }, [&](std::size_t j) { return part.recv[j]; });
     return;
   }
   count_.resize(p);
   offset_.resize(p);
+  row_.resize(total);
+  int next = 0;
   for (std::size_t j = 0; j < p; ++j) {
-    count_[j] = int(part.recv_bytes[j]);
-    offset_[j] = int(part.recv_offset[j]);
+    offset_[j] = next;
+    next += count_[j] = int(part.recv[j].size());
   }
-  group.check(MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, part.recv, count_.data(), offset_.data(),
-                             MPI_BYTE, group.get()),
+  const auto in_row = [&](std::size_t j) { return std::span(row_).subspan(std::size_t(offset_[j]), part.recv[j].size()); };
+  const auto me = std::size_t(group.rank());
+  detail::copy_bytes(in_row(me), part.send);
+  group.check(MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, row_.data(), count_.data(), offset_.data(), MPI_BYTE, group.get()),
               "MPI_Allgatherv");
+  for (std::size_t j = 0; j < p; ++j)
+    if (j != me) detail::copy_bytes(part.recv[j], in_row(j));
 }
 
 inline void mpi_backend::broadcast(std::span<std::byte> data) {

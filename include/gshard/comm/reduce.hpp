@@ -5,6 +5,7 @@
 #include <gshard/comm/combine.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
@@ -45,7 +46,7 @@ class reducer {
   void all_reduce_by_gather(reduction what, backend& b, std::uint32_t axes, std::span<T* const> data, std::span<const std::int64_t> n);
   template <class T>
   void all_reduce_by_blocks(reduction what, backend& b, std::uint32_t axes, std::span<T* const> data, std::span<const std::int64_t> n);
-  // Combines the blocks whose sizes and offsets are in send_bytes_ and send_offset_, p entries per held device.
+  // Combines the blocks of device i that lie from data(i) + offset_[i, j] on, bytes_[i, j] of them, into result(i).
   template <class T, class Source, class Target>
   void scatter(reduction what, backend& b, std::uint32_t axes, Source data, Target result);
 
@@ -54,41 +55,60 @@ class reducer {
     return std::size_t(device_group(b.extents(), axes, b.devices()[device]).member());
   }
   /// Entries of held device `device` in a table of p entries per device.
-  static std::span<std::int64_t> row(std::vector<std::int64_t>& table, std::size_t device, std::size_t p) {
+  template <class Entry>
+  static std::span<Entry> row(std::vector<Entry>& table, std::size_t device, std::size_t p) {
     return std::span(table).subspan(device * p, p);
   }
-
-  // Gives every held device room for p slots of the given size.
-  void reserve(std::size_t n_devices, std::size_t p, std::int64_t slot_bytes) {
-    room_ = std::int64_t(p) * slot_bytes;
-    const std::size_t bytes = n_devices * std::size_t(room_);
-    if (scratch_.size() < bytes) scratch_.resize(bytes);
-    slot_.resize(p);
-    for (std::size_t m = 0; m < p; ++m) slot_[m] = std::int64_t(m) * slot_bytes;
-  }
-  std::byte* room(std::size_t device) { return scratch_.data() + std::int64_t(device) * room_; }
-
   template <class T>
-  void combine(reduction what, std::size_t device, T* result, std::int64_t n) {
+  static std::span<const std::byte> block(const T* data, std::int64_t offset, std::int64_t bytes) {
+    return bytes == 0 ? std::span<const std::byte>() : std::span(reinterpret_cast<const std::byte*>(data) + offset, std::size_t(bytes));
+  }
+
+  // Gives every held device room for a block of `bytes(i)` from each other member. Its own block is read where it lies, at own(i).
+  template <class Bytes, class Own>
+  void receive_blocks(const backend& b, std::uint32_t axes, Bytes bytes, Own own) {
+    const std::size_t n_devices = b.devices().size(), p = group_size(b, axes);
+    std::size_t room = 0;
+    for (std::size_t i = 0; i < n_devices; ++i) room += (p - 1) * std::size_t(bytes(i));
+    if (scratch_.size() < room) scratch_.resize(room);
+    recv_.resize(n_devices * p);
+    std::byte* next = scratch_.data();
+    for (std::size_t i = 0; i < n_devices; ++i)
+      for (std::size_t j = 0; j < p; ++j) {
+        const bool mine = j == member(b, axes, i);
+        recv_[i * p + j] = {mine ? const_cast<std::byte*>(own(i)) : next, std::size_t(bytes(i))};
+        if (!mine) next += bytes(i);
+      }
+  }
+
+  /// result[k] = x[0][k] combined with x[1][k], x[2][k] ...; result may be one of the blocks.
+  template <class T>
+  static void combine(reduction what, std::span<const std::span<std::byte>> x, T* result) {
+    const auto at = [&](std::size_t m) { return reinterpret_cast<const T*>(x[m].data()); };
+    const auto n = std::int64_t(x[0].size() / sizeof(T));
+    if (x.size() == 1) std::copy_n(at(0), at(0) == result ? 0 : n, result);
+    if (x.size() == 1) return;
     detail::with_operation<T>(what, [&](auto op, T) {
-      constexpr std::int64_t step = 1024;  // the running result stays in the cache
+      constexpr std::int64_t step = 1024;  // what is combined so far stays in the cache
+      std::array<T, step> sum;
       for (std::int64_t begin = 0; begin < n; begin += step) {
-        const std::int64_t end = std::min(begin + step, n);
-        for (std::size_t m = 0; m < slot_.size(); ++m) {
-          const T* x = reinterpret_cast<const T*>(room(device) + slot_[m]);
-          if (m == 0)
-            std::copy(x + begin, x + end, result + begin);
-          else
-            std::transform(result + begin, result + end, x + begin, result + begin, op);
+        const std::int64_t length = std::min(step, n - begin);
+        const T* so_far = at(0) + begin;
+        for (std::size_t m = 1; m < x.size(); ++m) {
+          T* const to = m + 1 == x.size() ? result + begin : sum.data();
+          const T* const next = at(m) + begin;
+          for (std::int64_t k = 0; k < length; ++k) to[k] = op(so_far[k], next[k]);
+          so_far = to;
         }
       }
     });
   }
 
   std::int64_t gather_limit_;
-  std::int64_t room_ = 0;
   std::vector<std::byte> scratch_;
-  std::vector<std::int64_t> slot_, send_bytes_, send_offset_, recv_bytes_;
+  std::vector<std::int64_t> bytes_, offset_;
+  std::vector<std::span<const std::byte>> send_;
+  std::vector<std::span<std::byte>> recv_;
   std::vector<exchange_part> exchange_;
   std::vector<gather_part> gather_;
 };
@@ -118,18 +138,13 @@ void reducer::all_reduce(reduction what, backend& b, std::uint32_t axes, std::sp
 template <class T>
 void reducer::all_reduce_by_gather(reduction what, backend& b, std::uint32_t axes, std::span<T* const> data,
                                    std::span<const std::int64_t> n) {
-  constexpr std::int64_t width = sizeof(T);
   const std::size_t p = group_size(b, axes);
-  reserve(data.size(), p, *std::max_element(n.begin(), n.end()) * width);
-  recv_bytes_.resize(data.size() * p);
+  const auto bytes = [&](std::size_t i) { return n[i] * std::int64_t(sizeof(T)); };
+  receive_blocks(b, axes, bytes, [&](std::size_t i) { return reinterpret_cast<const std::byte*>(data[i]); });
   gather_.clear();
-  for (std::size_t i = 0; i < data.size(); ++i) {
-    const auto bytes = row(recv_bytes_, i, p);
-    std::fill(bytes.begin(), bytes.end(), n[i] * width);
-    gather_.push_back({reinterpret_cast<const std::byte*>(data[i]), n[i] * width, room(i), bytes, slot_});
-  }
+  for (std::size_t i = 0; i < data.size(); ++i) gather_.push_back({block(data[i], 0, bytes(i)), row(recv_, i, p)});
   b.all_gather(axes, gather_);
-  for (std::size_t i = 0; i < data.size(); ++i) combine(what, i, data[i], n[i]);
+  for (std::size_t i = 0; i < data.size(); ++i) combine(what, row(recv_, i, p), data[i]);
 }
 
 template <class T>
@@ -137,24 +152,24 @@ void reducer::all_reduce_by_blocks(reduction what, backend& b, std::uint32_t axe
                                    std::span<const std::int64_t> n) {
   constexpr std::int64_t width = sizeof(T);
   const std::size_t p = group_size(b, axes);
-  send_bytes_.resize(data.size() * p);
-  send_offset_.resize(data.size() * p);
+  bytes_.resize(data.size() * p);
+  offset_.resize(data.size() * p);
   for (std::size_t i = 0; i < data.size(); ++i) {
     const std::int64_t block = (n[i] + std::int64_t(p) - 1) / std::int64_t(p);
     for (std::size_t j = 0; j < p; ++j) {
       const std::int64_t begin = std::min(n[i], std::int64_t(j) * block);
-      row(send_offset_, i, p)[j] = begin * width;
-      row(send_bytes_, i, p)[j] = (std::min(n[i], begin + block) - begin) * width;
+      row(offset_, i, p)[j] = begin * width;
+      row(bytes_, i, p)[j] = (std::min(n[i], begin + block) - begin) * width;
     }
   }
-  const auto own_offset = [&](std::size_t i) { return row(send_offset_, i, p)[member(b, axes, i)]; };
+  const auto own_offset = [&](std::size_t i) { return row(offset_, i, p)[member(b, axes, i)]; };
   scatter<T>(
       what, b, axes, [&](std::size_t i) { return data[i]; }, [&](std::size_t i) { return data[i] + own_offset(i) / width; });
   gather_.clear();
   for (std::size_t i = 0; i < data.size(); ++i) {
-    auto* bytes = reinterpret_cast<std::byte*>(data[i]);
-    gather_.push_back({bytes + own_offset(i), row(send_bytes_, i, p)[member(b, axes, i)], bytes,
-                       row(send_bytes_, i, p), row(send_offset_, i, p)});
+    auto* const first = reinterpret_cast<std::byte*>(data[i]);
+    for (std::size_t j = 0; j < p; ++j) recv_[i * p + j] = {first + row(offset_, i, p)[j], std::size_t(row(bytes_, i, p)[j])};
+    gather_.push_back({recv_[i * p + member(b, axes, i)], row(recv_, i, p)});
   }
   b.all_gather(axes, gather_);
 }
@@ -168,11 +183,14 @@ void reducer::reduce_scatter(reduction what, backend& b, std::uint32_t axes, std
   detail::check_per_device("reduce_scatter", "result", result.size(), b);
   detail::check_per_device("reduce_scatter", "counts", counts.size(), b);
   const std::size_t p = group_size(b, axes);
-  send_bytes_.resize(data.size() * p);
-  send_offset_.resize(data.size() * p);
+  bytes_.resize(data.size() * p);
+  offset_.resize(data.size() * p);
   for (std::size_t i = 0; i < data.size(); ++i) {
-    detail::check_list("reduce_scatter", b.devices()[i], "counts", counts[i], int(p));
-    const auto bytes = row(send_bytes_, i, p), offset = row(send_offset_, i, p);
+    detail::check_list("reduce_scatter", b.devices()[i], "counts", counts[i].size(), int(p));
+    for (const std::int64_t count : counts[i])
+      if (count < 0)
+        throw error("reduce_scatter: device " + std::to_string(b.devices()[i]) + ": counts has a negative entry, " + std::to_string(count));
+    const auto bytes = row(bytes_, i, p), offset = row(offset_, i, p);
     std::transform(counts[i].begin(), counts[i].end(), bytes.begin(), [](std::int64_t count) { return count * width; });
     std::exclusive_scan(bytes.begin(), bytes.end(), offset.begin(), std::int64_t{0});
   }
@@ -182,18 +200,19 @@ void reducer::reduce_scatter(reduction what, backend& b, std::uint32_t axes, std
 
 template <class T, class Source, class Target>
 void reducer::scatter(reduction what, backend& b, std::uint32_t axes, Source data, Target result) {
-  constexpr std::int64_t width = sizeof(T);
   const std::size_t n_devices = b.devices().size(), p = group_size(b, axes);
-  reserve(n_devices, p, *std::max_element(send_bytes_.begin(), send_bytes_.end()));
-  recv_bytes_.resize(n_devices * p);
+  const auto entry = [&](std::size_t i) { return i * p + member(b, axes, i); };
+  receive_blocks(
+      b, axes, [&](std::size_t i) { return bytes_[entry(i)]; },
+      [&](std::size_t i) { return reinterpret_cast<const std::byte*>(data(i)) + offset_[entry(i)]; });
+  send_.resize(n_devices * p);
   exchange_.clear();
   for (std::size_t i = 0; i < n_devices; ++i) {
-    const auto sizes = row(send_bytes_, i, p), mine = row(recv_bytes_, i, p);
-    std::fill(mine.begin(), mine.end(), sizes[member(b, axes, i)]);
-    exchange_.push_back({reinterpret_cast<const std::byte*>(data(i)), room(i), sizes, row(send_offset_, i, p), mine, slot_});
+    for (std::size_t j = 0; j < p; ++j) send_[i * p + j] = block(data(i), offset_[i * p + j], bytes_[i * p + j]);
+    exchange_.push_back({row(send_, i, p), row(recv_, i, p)});
   }
   b.exchange(axes, exchange_);
-  for (std::size_t i = 0; i < n_devices; ++i) combine(what, i, result(i), recv_bytes_[i * p] / width);
+  for (std::size_t i = 0; i < n_devices; ++i) combine(what, row(recv_, i, p), result(i));
 }
 
 }}  // namespace gshard::v0

@@ -262,23 +262,33 @@ class collective_step {
     return parts_[i].packed_in.data();
   }
 
+  template <class Byte>
+  static std::vector<std::span<Byte>> blocks(Byte* row, const std::vector<std::int64_t>& bytes, const std::vector<std::int64_t>& offset) {
+    std::vector<std::span<Byte>> all;
+    for (std::size_t j = 0; j < bytes.size(); ++j) all.emplace_back(row + offset[j], std::size_t(bytes[j]));
+    return all;
+  }
+
   void all_gather() {
     std::vector<gather_part> parts;
-    each([&](std::size_t i) {
-      part& p = parts_[i];
-      parts.push_back({in_one_row(i), bytes_in(i), p.packed_out.data(), p.recv_bytes, p.recv_offset});
-    });
+    std::vector<std::vector<std::span<std::byte>>> recv;
+    each([&](std::size_t i) { recv.push_back(blocks(parts_[i].packed_out.data(), parts_[i].recv_bytes, parts_[i].recv_offset)); });
+    each([&](std::size_t i) { parts.push_back({{in_one_row(i), std::size_t(bytes_in(i))}, recv[i]}); });
     on_.on().all_gather(axes_, parts);
     each([&](std::size_t i) { unpack_all(i); });
   }
 
   void exchange() {
     std::vector<exchange_part> parts;
+    std::vector<std::vector<std::span<const std::byte>>> send;
+    std::vector<std::vector<std::span<std::byte>>> recv;
     each([&](std::size_t i) {
       pack_all(i);
-      part& p = parts_[i];
-      parts.push_back({p.packed_in.data(), p.packed_out.data(), p.send_bytes, p.send_offset, p.recv_bytes, p.recv_offset});
+      const part& p = parts_[i];
+      send.push_back(blocks<const std::byte>(p.packed_in.data(), p.send_bytes, p.send_offset));
+      recv.push_back(blocks(parts_[i].packed_out.data(), p.recv_bytes, p.recv_offset));
     });
+    each([&](std::size_t i) { parts.push_back({send[i], recv[i]}); });
     on_.on().exchange(axes_, parts);
     each([&](std::size_t i) { unpack_all(i); });
   }

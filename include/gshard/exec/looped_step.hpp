@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 namespace gshard { inline namespace v0 { namespace detail {
@@ -62,7 +63,8 @@ class looped_step {
     std::vector<turn> turns;
     std::array<buffer, 2> room;
     std::size_t before = 0, after = 0;  // the members beside this one
-    std::vector<std::int64_t> send_bytes, recv_bytes, nothing;
+    std::vector<std::span<const std::byte>> send;
+    std::vector<std::span<std::byte>> recv;
   };
 
   node n_;
@@ -100,10 +102,9 @@ class looped_step {
       for (buffer& b : p.room) b = buffer(most);
     p.before = (me + members - 1) % members;
     p.after = (me + 1) % members;
-    p.send_bytes.resize(members);
-    p.recv_bytes.resize(members);
-    p.nothing.resize(members);
-    exchange_.push_back({nullptr, nullptr, p.send_bytes, p.nothing, p.recv_bytes, p.nothing});
+    p.send.resize(members);
+    p.recv.resize(members);
+    exchange_.push_back({p.send, p.recv});
   }
 
   /// What is to be done with a block of the tensor that travels: the others are restricted to the indices that it has.
@@ -142,10 +143,8 @@ class looped_step {
   void travel(std::size_t t) {
     for (std::size_t i = 0; i < parts_.size(); ++i) {
       part& p = parts_[i];
-      exchange_[i].send = block(i, t - 1);
-      exchange_[i].recv = block(i, t);
-      p.send_bytes[p.before] = p.turns[t - 1].bytes;
-      p.recv_bytes[p.after] = p.turns[t].bytes;
+      p.send[p.before] = {block(i, t - 1), std::size_t(p.turns[t - 1].bytes)};
+      p.recv[p.after] = {block(i, t), std::size_t(p.turns[t].bytes)};
     }
     on_.on().exchange(axes_, exchange_);
   }

@@ -49,8 +49,8 @@ TEST_CASE("simulated: counts what reaches each device") {
   b.exchange(0b10, cases::parts(x, b.devices()));
   cases::gather_case g({2, 3}, 0b11, 1);
   b.all_gather(0b11, cases::parts(g, b.devices()));
-  const cases::sizes zero{0};
-  b.all_gather(0, std::vector<gs::gather_part>(6, {nullptr, 0, nullptr, zero, zero}));
+  const std::vector<std::span<std::byte>> nothing(1);
+  b.all_gather(0, std::vector<gs::gather_part>(6, {{}, nothing}));
   for (std::size_t d = 0; d < 6; ++d) {
     const cases::sizes& s = x.recv_bytes[d];
     std::int64_t gathered = 0;
@@ -65,30 +65,29 @@ TEST_CASE("simulated: wrong arguments are errors that name the devices") {
   gs::simulated b({2});
   cases::exchange_case c({2}, 1, 3);
   auto parts = cases::parts(c, b.devices());
-  const cases::sizes wrong{c.recv_bytes[1][0] + 1, c.recv_bytes[1][1]}, negative{-1, c.recv_bytes[1][1]},
-      three(3, 0);
+  cases::bytes memory(1000);
+  const auto longer = [&](std::span<const std::span<std::byte>> recv) {
+    return std::vector<std::span<std::byte>>{std::span(memory).first(recv[0].size() + 1), recv[1]};
+  };
+  const auto wrong = longer(parts[1].recv);
+  const std::vector<std::span<std::byte>> three(3);
 
   CHECK_THROWS_WITH_AS(b.exchange(2, parts), "exchange: axes {1} are not all axes of the mesh 2", gs::error);
   CHECK_THROWS_WITH_AS(b.exchange(1, std::span(parts).first(1)), "exchange: 1 parts for 2 devices held",
                        gs::error);
-  parts[1].recv_bytes = three;
-  CHECK_THROWS_WITH_AS(b.exchange(1, parts), "exchange: device 1: recv_bytes has 3 entries for a group of 2",
-                       gs::error);
-  parts[1].recv_bytes = negative;
-  CHECK_THROWS_WITH_AS(b.exchange(1, parts), "exchange: device 1: recv_bytes has a negative entry, -1",
-                       gs::error);
-  parts[1].recv_bytes = wrong;
+  parts[1].recv = three;
+  CHECK_THROWS_WITH_AS(b.exchange(1, parts), "exchange: device 1: recv has 3 entries for a group of 2", gs::error);
+  parts[1].recv = wrong;
   CHECK_THROWS_WITH_AS(b.exchange(1, parts), doctest::Contains("bytes to device 1, which expects"),
                        gs::error);
 
   cases::gather_case g({2}, 1, 3);
   auto gathers = cases::parts(g, b.devices());
-  gathers[0].send_bytes += 1;
+  gathers[0].send = memory;
   CHECK_THROWS_WITH_AS(b.all_gather(1, gathers), doctest::Contains("all_gather: device 0 sends"), gs::error);
-  g.recv[1].resize(g.recv[1].size() + 1);
   gathers = cases::parts(g, b.devices());
-  const cases::sizes elsewhere{g.recv_offset[1][0] + 1, g.recv_offset[1][1]};
-  gathers[1].recv_offset = elsewhere;
+  const auto other = longer(gathers[1].recv);
+  gathers[1].recv = other;
   CHECK_THROWS_WITH_AS(b.all_gather(1, gathers),
-                       "all_gather over axes {0}: device 1 and device 0 pass different lists", gs::error);
+                       "all_gather over axes {0}: device 1 and device 0 pass different sizes", gs::error);
 }

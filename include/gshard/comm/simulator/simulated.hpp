@@ -14,7 +14,7 @@
 namespace gshard { inline namespace v0 {
 
 /// All devices of a mesh in this process, each with buffers of its own; a collective copies between them. It
-/// checks what only one who sees all devices can: the sizes that sender and receiver expect, and equal lists
+/// checks what only one who sees all devices can: the sizes that sender and receiver expect, and equal sizes
 /// in a group.
 class simulated : public backend {
  public:
@@ -30,11 +30,11 @@ class simulated : public backend {
         if (m == own) continue;
         const int sender = group.device(int(m));
         const exchange_part& from = parts[std::size_t(sender)];
-        if (from.send_bytes[own] != to.recv_bytes[m])
+        if (from.send[own].size() != to.recv[m].size())
           throw error("exchange over axes " + detail::axes_text(axes) + ": device " + std::to_string(sender) +
-                      " sends " + std::to_string(from.send_bytes[own]) + " bytes to device " +
-                      std::to_string(device) + ", which expects " + std::to_string(to.recv_bytes[m]));
-        detail::copy_bytes(to.recv, to.recv_offset[m], from.send, from.send_offset[own], to.recv_bytes[m]);
+                      " sends " + std::to_string(from.send[own].size()) + " bytes to device " +
+                      std::to_string(device) + ", which expects " + std::to_string(to.recv[m].size()));
+        detail::copy_bytes(to.recv[m], from.send[own]);
       }
     }
   }
@@ -44,14 +44,12 @@ class simulated : public backend {
       const device_group group(extents(), axes, device);
       const gather_part& to = parts[std::size_t(device)];
       const gather_part& first = parts[std::size_t(group.device(0))];
-      if (!std::ranges::equal(to.recv_bytes, first.recv_bytes) ||
-          !std::ranges::equal(to.recv_offset, first.recv_offset))
+      if (!std::ranges::equal(to.recv, first.recv, {}, &std::span<std::byte>::size, &std::span<std::byte>::size))
         throw error("all_gather over axes " + detail::axes_text(axes) + ": device " + std::to_string(device) +
-                    " and device " + std::to_string(group.device(0)) + " pass different lists");
+                    " and device " + std::to_string(group.device(0)) + " pass different sizes");
       for (std::size_t m = 0; m < std::size_t(group.size()); ++m) {
         const gather_part& from = parts[std::size_t(group.device(int(m)))];
-        if (int(m) != group.member())
-          detail::copy_bytes(to.recv, to.recv_offset[m], from.send, 0, from.send_bytes);
+        if (int(m) != group.member()) detail::copy_bytes(to.recv[m], from.send);
       }
     }
   }
