@@ -24,7 +24,8 @@ class idle final : public gs::backend {
   int calls = 0;
 
  private:
-  void do_exchange(std::uint32_t, std::span<const gs::exchange_part>) override { ++calls; }
+  void do_start(std::uint32_t, std::span<const gs::exchange_part>) override { ++calls; }
+  void do_finish() override {}
   void do_all_gather(std::uint32_t, std::span<const gs::gather_part>) override { ++calls; }
 };
 

@@ -58,6 +58,15 @@ class backend {
   /// `gshard::error` on lists of the wrong length, and on sizes that are seen not to match.
   void exchange(std::uint32_t axes, std::span<const exchange_part> parts);
 
+  /// `exchange` in two calls, between which blocks may be under way: those sent must not change, those to be received are not yet
+  /// there, and the lists must stay. A second one may be started before the first is finished, they finish in the order of their
+  /// starts; no other collective may stand between. Own blocks are left alone, and nothing is counted. For groups of at least two
+  /// devices.
+  /// `start` throws `gshard::error` as `exchange` does before anything is sent, and nothing is to be finished then; what goes wrong
+  /// with a message, `finish` throws, when none of its own is under way any more.
+  void start(std::uint32_t axes, std::span<const exchange_part> parts);
+  void finish() { do_finish(); }
+
   /// All-gather in every group: each member's bytes arrive at all members. Communicates: each device's bytes
   /// to the p - 1 others. Throws as `exchange` does.
   void all_gather(std::uint32_t axes, std::span<const gather_part> parts);
@@ -80,6 +89,14 @@ class backend {
 
   /// What each held device received since the start or the last reset. Groups of one device exchange nothing.
   std::span<const traffic> received() const { return received_; }
+  /// Adds to that what a held device receives by other means than `exchange` and `all_gather`.
+  void count(std::size_t device, const traffic& more) {
+    traffic& t = received_[device];
+    t.exchanges += more.exchanges;
+    t.exchange_bytes += more.exchange_bytes;
+    t.gathers += more.gathers;
+    t.gather_bytes += more.gather_bytes;
+  }
   void reset_received() { received_.assign(devices_.size(), {}); }
 
  protected:
@@ -90,10 +107,12 @@ class backend {
 
  private:
   // Called with checked arguments, for groups of at least two.
-  virtual void do_exchange(std::uint32_t axes, std::span<const exchange_part> parts) = 0;
+  virtual void do_start(std::uint32_t axes, std::span<const exchange_part> parts) = 0;
+  virtual void do_finish() = 0;
   virtual void do_all_gather(std::uint32_t axes, std::span<const gather_part> parts) = 0;
 
   int check(const char* op, std::uint32_t axes, std::size_t n_parts) const;
+  int check_exchange(std::uint32_t axes, std::span<const exchange_part> parts) const;
 
   std::vector<int> extents_;
   std::vector<int> devices_;
@@ -130,7 +149,7 @@ inline int backend::check(const char* op, std::uint32_t axes, std::size_t n_part
   return device_group(extents_, axes, 0).size();
 }
 
-inline void backend::exchange(std::uint32_t axes, std::span<const exchange_part> parts) {
+inline int backend::check_exchange(std::uint32_t axes, std::span<const exchange_part> parts) const {
   const int size = check("exchange", axes, parts.size());
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const exchange_part& part = parts[i];
@@ -140,12 +159,24 @@ inline void backend::exchange(std::uint32_t axes, std::span<const exchange_part>
     if (part.send[own].size() != part.recv[own].size())
       throw error("exchange: device " + std::to_string(devices_[i]) + " sends itself " + std::to_string(part.send[own].size()) +
                   " bytes but expects " + std::to_string(part.recv[own].size()));
-    detail::copy_bytes(part.recv[own], part.send[own]);
-    if (size == 1) continue;
-    ++received_[i].exchanges;
-    received_[i].exchange_bytes += detail::bytes_from_others(part.recv, own);
   }
-  if (size > 1) do_exchange(axes, parts);
+  return size;
+}
+
+inline void backend::start(std::uint32_t axes, std::span<const exchange_part> parts) {
+  if (check_exchange(axes, parts) == 1) throw error("exchange: a group of one device has nothing to start");
+  do_start(axes, parts);
+}
+
+inline void backend::exchange(std::uint32_t axes, std::span<const exchange_part> parts) {
+  const int size = check_exchange(axes, parts);
+  if (size > 1) do_start(axes, parts);
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const auto own = std::size_t(device_group(extents_, axes, devices_[i]).member());
+    detail::copy_bytes(parts[i].recv[own], parts[i].send[own]);
+    if (size > 1) count(i, {1, detail::bytes_from_others(parts[i].recv, own), 0, 0});
+  }
+  if (size > 1) do_finish();
 }
 
 inline void backend::all_gather(std::uint32_t axes, std::span<const gather_part> parts) {
@@ -158,9 +189,7 @@ inline void backend::all_gather(std::uint32_t axes, std::span<const gather_part>
       throw error("all_gather: device " + std::to_string(devices_[i]) + " sends " + std::to_string(part.send.size()) +
                   " bytes but its own block has " + std::to_string(part.recv[own].size()));
     detail::copy_bytes(part.recv[own], part.send);
-    if (size == 1) continue;
-    ++received_[i].gathers;
-    received_[i].gather_bytes += detail::bytes_from_others(part.recv, own);
+    if (size > 1) count(i, {0, 0, 1, detail::bytes_from_others(part.recv, own)});
   }
   if (size > 1) do_all_gather(axes, parts);
 }

@@ -178,18 +178,23 @@ class mpi_backend final : public backend {
                                       const mpi_options& options);
   const detail::communicator& along(std::uint32_t axes);
 
-  void do_exchange(std::uint32_t axes, std::span<const exchange_part> parts) override;
+  void do_start(std::uint32_t axes, std::span<const exchange_part> parts) override;
+  void do_finish() override;
   void do_all_gather(std::uint32_t axes, std::span<const gather_part> parts) override;
 
-  // Sends the block send(j) to, and receives recv(j) from, every other member j.
-  template <class Send, class Recv>
-  void pairwise(const detail::communicator& group, Send send, Recv recv);
-  struct failure {
+  // An exchange that is not finished. What goes wrong with one message does not keep the others from being started and finished:
+  // their receivers wait for them, and the buffers may be gone once an error is thrown.
+  struct flight {
+    const detail::communicator* group = nullptr;
+    exchange_part part;
+    int next = 1;  // the members at this distance and beyond wait for their turn
+    std::vector<MPI_Request> request;
+    std::vector<int> length;  // of the messages to be received, which come first in `request`
     int code = MPI_SUCCESS;
     std::string mismatch;
   };
-  // Waits for the messages under way.
-  void finish(const detail::communicator& group, failure& wrong);
+  void start_some(flight& f);
+  void finish_some(flight& f);
 
   // Calls f(offset, count) for the pieces of a message; sender and receiver know its size and so find the
   // same ones.
@@ -203,8 +208,9 @@ class mpi_backend final : public backend {
   int window_, small_block_;
   detail::communicator world_;
   std::vector<detail::communicator> group_;  // by set of axes, empty until used
-  std::vector<MPI_Request> request_;
-  std::vector<int> length_;  // of the messages to be received, which come first in request_
+  std::vector<flight> flights_;  // the first n_flights_ are under way, in the order of their starts
+  std::size_t n_flights_ = 0;
+  std::vector<std::span<const std::byte>> to_all_;
   std::vector<std::byte> row_;  // of small blocks to be gathered
   std::vector<int> count_, offset_;
 };
@@ -244,66 +250,73 @@ inline const detail::communicator& mpi_backend::along(std::uint32_t axes) {
   return known;
 }
 
-template <class Send, class Recv>
-void mpi_backend::pairwise(const detail::communicator& group, Send send, Recv recv) {
-  const int p = group.size(), me = group.rank();
-  // What goes wrong with one message does not keep the others from being started and finished: their receivers wait for them, and
-  // the buffers may be gone once an error is thrown.
-  failure wrong;
+// Starts messages to and from the next `window_` members.
+inline void mpi_backend::start_some(flight& f) {
+  const int p = f.group->size(), me = f.group->rank();
+  const int first = f.next, last = f.next = std::min(first + window_, p);
   const auto keep = [&](int code) {
     if (code == MPI_SUCCESS) return;
-    wrong.code = code;
-    request_.back() = MPI_REQUEST_NULL;
+    f.code = code;
+    f.request.back() = MPI_REQUEST_NULL;
   };
-  for (int first = 1; first < p; first += window_) {
-    const int last = std::min(first + window_, p);
-    request_.clear();
-    length_.clear();
-    for (int k = first; k < last; ++k) {
-      const int from = (me - k + p) % p;
-      const std::span<std::byte> block = recv(std::size_t(from));
-      for_each_piece(std::int64_t(block.size()), [&](std::int64_t at, int count) {
-        length_.push_back(count);
-        request_.push_back(MPI_REQUEST_NULL);
-        keep(MPI_Irecv(block.data() + at, count, MPI_BYTE, from, tag, group.get(), &request_.back()));
-      });
-    }
-    for (int k = first; k < last; ++k) {
-      const int to = (me + k) % p;
-      const std::span<const std::byte> block = send(std::size_t(to));
-      for_each_piece(std::int64_t(block.size()), [&](std::int64_t at, int count) {
-        request_.push_back(MPI_REQUEST_NULL);
-        keep(MPI_Isend(block.data() + at, count, MPI_BYTE, to, tag, group.get(), &request_.back()));
-      });
-    }
-    finish(group, wrong);
+  f.request.clear();
+  f.length.clear();
+  for (int k = first; k < last; ++k) {
+    const int from = (me - k + p) % p;
+    const std::span<std::byte> block = f.part.recv[std::size_t(from)];
+    for_each_piece(std::int64_t(block.size()), [&](std::int64_t at, int count) {
+      f.length.push_back(count);
+      f.request.push_back(MPI_REQUEST_NULL);
+      keep(MPI_Irecv(block.data() + at, count, MPI_BYTE, from, tag, f.group->get(), &f.request.back()));
+    });
   }
-  group.check(wrong.code, "a message between devices");
-  if (!wrong.mismatch.empty()) throw error(wrong.mismatch);
+  for (int k = first; k < last; ++k) {
+    const int to = (me + k) % p;
+    const std::span<const std::byte> block = f.part.send[std::size_t(to)];
+    for_each_piece(std::int64_t(block.size()), [&](std::int64_t at, int count) {
+      f.request.push_back(MPI_REQUEST_NULL);
+      keep(MPI_Isend(block.data() + at, count, MPI_BYTE, to, tag, f.group->get(), &f.request.back()));
+    });
+  }
 }
 
 // One MPI_Wait each, as MPI_Waitall of Open MPI 4.1 may spin for ever when a message has failed.
-inline void mpi_backend::finish(const detail::communicator& group, failure& wrong) {
-  for (std::size_t i = 0; i < request_.size(); ++i) {
+inline void mpi_backend::finish_some(flight& f) {
+  for (std::size_t i = 0; i < f.request.size(); ++i) {
     MPI_Status status;
-    const int code = MPI_Wait(&request_[i], &status);
+    const int code = MPI_Wait(&f.request[i], &status);
     if (code != MPI_SUCCESS) {
-      wrong.code = code;
-    } else if (i < length_.size()) {
+      f.code = code;
+    } else if (i < f.length.size()) {
       int received = 0;
       MPI_Get_count(&status, MPI_BYTE, &received);
-      if (received != length_[i])
-        wrong.mismatch = "member " + std::to_string(group.rank()) + " of a group of " +
-                   std::to_string(group.size()) + " expects " + std::to_string(length_[i]) +
-                   " bytes from member " + std::to_string(status.MPI_SOURCE) + ", which sent " +
-                   std::to_string(received);
+      if (received != f.length[i])
+        f.mismatch = "member " + std::to_string(f.group->rank()) + " of a group of " + std::to_string(f.group->size()) + " expects " +
+                     std::to_string(f.length[i]) + " bytes from member " + std::to_string(status.MPI_SOURCE) + ", which sent " +
+                     std::to_string(received);
     }
   }
 }
 
-inline void mpi_backend::do_exchange(std::uint32_t axes, std::span<const exchange_part> parts) {
-  const exchange_part& part = parts[0];
-  pairwise(along(axes), [&](std::size_t j) { return part.send[j]; }, [&](std::size_t j) { return part.recv[j]; });
+inline void mpi_backend::do_start(std::uint32_t axes, std::span<const exchange_part> parts) {
+  const detail::communicator& group = along(axes);
+  if (n_flights_ == flights_.size()) flights_.emplace_back();
+  flight& f = flights_[n_flights_++];
+  f.group = &group;
+  f.part = parts[0];
+  f.next = 1;
+  f.code = MPI_SUCCESS;
+  f.mismatch.clear();
+  start_some(f);
+}
+
+inline void mpi_backend::do_finish() {
+  flight& f = flights_.front();
+  for (finish_some(f); f.next < f.group->size(); finish_some(f)) start_some(f);
+  std::rotate(flights_.begin(), flights_.begin() + 1, flights_.begin() + std::ptrdiff_t(n_flights_--));
+  const flight& done = flights_[n_flights_];
+  done.group->check(done.code, "a message between devices");
+  if (!done.mismatch.empty()) throw error(done.mismatch);
 }
 
 // The path depends on the sizes alone, which all members pass alike; where blocks lie is each one's own affair.
@@ -315,8 +328,10 @@ inline void mpi_backend::do_all_gather(std::uint32_t axes, std::span<const gathe
   for (const std::span<std::byte> block : part.recv) total += block.size();
   if (total == 0) return;
   if (total > std::min(std::size_t(small_block_) * p, std::size_t(limit_))) {
-    pairwise(group, [&](std::size_t) { return part.send; }, [&](std::size_t j) { return part.recv[j]; });
-    return;
+    to_all_.assign(p, part.send);
+    const exchange_part blocks{to_all_, part.recv};
+    do_start(axes, {&blocks, 1});
+    return do_finish();
   }
   count_.resize(p);
   offset_.resize(p);

@@ -21,7 +21,7 @@ class simulated : public backend {
   explicit simulated(const std::vector<int>& extents) : backend(extents, all_of(device_count(extents))) {}
 
  protected:
-  void do_exchange(std::uint32_t axes, std::span<const exchange_part> parts) override {
+  void do_start(std::uint32_t axes, std::span<const exchange_part> parts) override {
     for (int device = 0; device < int(parts.size()); ++device) {
       const device_group group(extents(), axes, device);
       const exchange_part& to = parts[std::size_t(device)];
@@ -38,6 +38,8 @@ class simulated : public backend {
       }
     }
   }
+
+  void do_finish() override {}
 
   void do_all_gather(std::uint32_t axes, std::span<const gather_part> parts) override {
     for (int device = 0; device < int(parts.size()); ++device) {
