@@ -106,8 +106,8 @@ void compare_with_simulation(MPI_Comm comm, const std::vector<int>& extents,
     for (const std::int64_t n : lengths) {
       CAPTURE(n);
       cases::sum_case<float> c(extents, axes, n, std::uint64_t(n)), c_sim = c;
-      mpi_reduce.all_reduce<float>(gs::reduction::sum, mpi, axes, cases::pointers(c.data, mpi.devices()), cases::on_each(mpi, n), n);
-      sim_reduce.all_reduce<float>(gs::reduction::sum, sim, axes, cases::pointers(c_sim.data, sim.devices()), cases::on_each(sim, n), n);
+      mpi_reduce.all_reduce<float>(gs::reduction::sum, mpi, axes, cases::readers<float>(c.data, mpi.devices()), cases::pointers(c.data, mpi.devices()), cases::on_each(mpi, n), n);
+      sim_reduce.all_reduce<float>(gs::reduction::sum, sim, axes, cases::readers<float>(c_sim.data, sim.devices()), cases::pointers(c_sim.data, sim.devices()), cases::on_each(sim, n), n);
       CHECK(cases::same_bits(c.data[me], c_sim.data[me]));
       CHECK(cases::same_bits(c.data[me], c.expected[me]));
     }

@@ -209,6 +209,13 @@ std::vector<T*> pointers(std::vector<std::vector<T>>& data, std::span<const int>
 }
 
 template <class T>
+std::vector<const T*> readers(const std::vector<std::vector<T>>& data, std::span<const int> devices) {
+  std::vector<const T*> p;
+  for (const int d : devices) p.push_back(data[std::size_t(d)].data());
+  return p;
+}
+
+template <class T>
 bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
   return std::ranges::equal(std::as_bytes(std::span(a)), std::as_bytes(std::span(b)));
 }

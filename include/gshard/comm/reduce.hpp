@@ -3,11 +3,13 @@
 
 #include <gshard/comm/backend.hpp>
 #include <gshard/comm/combine.hpp>
+#include <gshard/comm/rounds.hpp>
 
 #include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <numeric>
 #include <span>
 #include <string>
@@ -27,12 +29,13 @@ class reducer {
   /// processes.
   explicit reducer(std::int64_t gather_limit) : gather_limit_(gather_limit) {}
 
-  /// data[i][k] becomes the combination of element k over the group of device i; n[i]: the elements of held device i, equal within
-  /// a group; `most`: the most elements of any device of the mesh, which all processes know alike. Communicates: each of p members
-  /// sends 2 (p - 1) / p n elements (one exchange, one all_gather), or (p - 1) n in one all_gather where `most` are few.
+  /// result[i][k] becomes the combination of element k of data over the group of device i; it may be data[i][k] itself. n[i]: the
+  /// elements of held device i, equal within a group; `most`: the most elements of any device of the mesh, which all processes know
+  /// alike. Communicates: each of p members sends 2 (p - 1) / p n elements (one exchange, one all_gather), or (p - 1) n in one
+  /// all_gather where `most` are few.
   template <class T>
-  void all_reduce(reduction what, backend& b, std::uint32_t axes, std::span<T* const> data, std::span<const std::int64_t> n,
-                  std::int64_t most);
+  void all_reduce(reduction what, backend& b, std::uint32_t axes, std::span<const T* const> data, std::span<T* const> result,
+                  std::span<const std::int64_t> n, std::int64_t most);
 
   /// data[i] holds one block per member, one after another, block j of counts[i][j] elements. result[i] becomes the combination of
   /// block j over the group in which device i is member j; it may be that block of data[i]. Counts are equal within a group.
@@ -41,11 +44,49 @@ class reducer {
   void reduce_scatter(reduction what, backend& b, std::uint32_t axes, std::span<const T* const> data,
                       std::span<const std::span<const std::int64_t>> counts, std::span<T* const> result);
 
+  /// result[k] = at(0)[k] combined with at(1)[k], then with at(2)[k] ... for n elements of p members. The result may be one of them.
+  template <class T, class At>
+  static void combine(reduction what, std::size_t p, std::int64_t n, At at, T* result) {
+    if (p == 1 && at(0) != result) std::copy_n(at(0), n, result);
+    if (p == 1) return;
+    detail::with_operation<T>(what, [&](auto op, T) {
+      constexpr std::int64_t step = 1024;  // what is combined so far stays in the cache
+      std::array<T, step> sum;
+      for (std::int64_t begin = 0; begin < n; begin += step) {
+        const std::int64_t length = std::min(step, n - begin);
+        const T* so_far = at(0) + begin;
+        for (std::size_t m = 1; m < p; ++m) {
+          T* const to = m + 1 == p ? result + begin : sum.data();
+          const T* const next = at(m) + begin;
+          combine_two(so_far, next, to, length, op);
+          so_far = to;
+        }
+      }
+    });
+  }
+
  private:
+  // z may be x or y.
+  template <class T, class Op>
+  static void combine_two(const T* x, const T* y, T* z, std::int64_t n, Op op) {
+    constexpr auto lanes = std::int64_t(64 / sizeof(T));
+    std::int64_t k = 0;
+    for (; k + lanes <= n; k += lanes) {
+      std::array<T, std::size_t(lanes)> a, b;
+      std::memcpy(a.data(), x + k, 64);
+      std::memcpy(b.data(), y + k, 64);
+      for (std::size_t l = 0; l < a.size(); ++l) a[l] = op(a[l], b[l]);
+      std::memcpy(z + k, a.data(), 64);
+    }
+    for (; k < n; ++k) z[k] = op(x[k], y[k]);
+  }
+
   template <class T>
-  void all_reduce_by_gather(reduction what, backend& b, std::uint32_t axes, std::span<T* const> data, std::span<const std::int64_t> n);
+  void all_reduce_by_gather(reduction what, backend& b, std::uint32_t axes, std::span<const T* const> data, std::span<T* const> result,
+                            std::span<const std::int64_t> n);
   template <class T>
-  void all_reduce_by_blocks(reduction what, backend& b, std::uint32_t axes, std::span<T* const> data, std::span<const std::int64_t> n);
+  void all_reduce_by_blocks(reduction what, backend& b, std::uint32_t axes, std::span<const T* const> data, std::span<T* const> result,
+                            std::span<const std::int64_t> n);
   // Combines the blocks of device i that lie from data(i) + offset_[i, j] on, bytes_[i, j] of them, into result(i).
   template <class T, class Source, class Target>
   void scatter(reduction what, backend& b, std::uint32_t axes, Source data, Target result);
@@ -64,53 +105,22 @@ class reducer {
     return bytes == 0 ? std::span<const std::byte>() : std::span(reinterpret_cast<const std::byte*>(data) + offset, std::size_t(bytes));
   }
 
-  // Gives every held device room for a block of `bytes(i)` from each other member. Its own block is read where it lies, at own(i).
-  template <class Bytes, class Own>
-  void receive_blocks(const backend& b, std::uint32_t axes, Bytes bytes, Own own) {
-    const std::size_t n_devices = b.devices().size(), p = group_size(b, axes);
-    std::size_t room = 0;
-    for (std::size_t i = 0; i < n_devices; ++i) room += (p - 1) * std::size_t(bytes(i));
-    if (scratch_.size() < room) scratch_.resize(room);
-    recv_.resize(n_devices * p);
-    std::byte* next = scratch_.data();
-    for (std::size_t i = 0; i < n_devices; ++i)
-      for (std::size_t j = 0; j < p; ++j) {
-        const bool mine = j == member(b, axes, i);
-        recv_[i * p + j] = {mine ? const_cast<std::byte*>(own(i)) : next, std::size_t(bytes(i))};
-        if (!mine) next += bytes(i);
-      }
-  }
-
-  /// result[k] = x[0][k] combined with x[1][k], x[2][k] ...; result may be one of the blocks.
-  template <class T>
-  static void combine(reduction what, std::span<const std::span<std::byte>> x, T* result) {
-    const auto at = [&](std::size_t m) { return reinterpret_cast<const T*>(x[m].data()); };
-    const auto n = std::int64_t(x[0].size() / sizeof(T));
-    if (x.size() == 1) std::copy_n(at(0), at(0) == result ? 0 : n, result);
-    if (x.size() == 1) return;
-    detail::with_operation<T>(what, [&](auto op, T) {
-      constexpr std::int64_t step = 1024;  // what is combined so far stays in the cache
-      std::array<T, step> sum;
-      for (std::int64_t begin = 0; begin < n; begin += step) {
-        const std::int64_t length = std::min(step, n - begin);
-        const T* so_far = at(0) + begin;
-        for (std::size_t m = 1; m < x.size(); ++m) {
-          T* const to = m + 1 == x.size() ? result + begin : sum.data();
-          const T* const next = at(m) + begin;
-          for (std::int64_t k = 0; k < length; ++k) to[k] = op(so_far[k], next[k]);
-          so_far = to;
-        }
-      }
-    });
+  std::byte* room(std::size_t bytes) {
+    if (scratch_.size() < bytes) scratch_.resize(bytes);
+    return scratch_.data();
   }
 
   std::int64_t gather_limit_;
   std::vector<std::byte> scratch_;
   std::vector<std::int64_t> bytes_, offset_;
-  std::vector<std::span<const std::byte>> send_;
   std::vector<std::span<std::byte>> recv_;
-  std::vector<exchange_part> exchange_;
   std::vector<gather_part> gather_;
+  struct round {
+    std::vector<std::span<const std::byte>> send;
+    std::vector<std::span<std::byte>> recv;
+    std::vector<exchange_part> parts;
+  };
+  std::array<round, 2> rounds_;  // under way
 };
 
 namespace detail {
@@ -122,34 +132,50 @@ inline void check_per_device(const char* op, const char* name, std::size_t n, co
 }  // namespace detail
 
 template <class T>
-void reducer::all_reduce(reduction what, backend& b, std::uint32_t axes, std::span<T* const> data, std::span<const std::int64_t> n,
-                         std::int64_t most) {
+void reducer::all_reduce(reduction what, backend& b, std::uint32_t axes, std::span<const T* const> data, std::span<T* const> result,
+                         std::span<const std::int64_t> n, std::int64_t most) {
   static_assert(std::is_arithmetic_v<T>);
   detail::check_per_device("all_reduce", "data", data.size(), b);
+  detail::check_per_device("all_reduce", "result", result.size(), b);
   detail::check_per_device("all_reduce", "n", n.size(), b);
   for (const std::int64_t elements : n)
     if (elements < 0 || elements > most)
       throw error("all_reduce: a device with " + std::to_string(elements) + " elements, where the most are " + std::to_string(most));
-  if (group_size(b, axes) == 1 || most == 0) return;
-  if (most * std::int64_t(sizeof(T) * group_size(b, axes)) <= gather_limit_) all_reduce_by_gather(what, b, axes, data, n);
-  else all_reduce_by_blocks(what, b, axes, data, n);
+  if (most == 0) return;
+  if (group_size(b, axes) == 1) {
+    for (std::size_t i = 0; i < data.size(); ++i) combine(what, 1, n[i], [&](std::size_t) { return data[i]; }, result[i]);
+  } else if (most * std::int64_t(sizeof(T) * group_size(b, axes)) <= gather_limit_) {
+    all_reduce_by_gather(what, b, axes, data, result, n);
+  } else {
+    all_reduce_by_blocks(what, b, axes, data, result, n);
+  }
 }
 
 template <class T>
-void reducer::all_reduce_by_gather(reduction what, backend& b, std::uint32_t axes, std::span<T* const> data,
-                                   std::span<const std::int64_t> n) {
+void reducer::all_reduce_by_gather(reduction what, backend& b, std::uint32_t axes, std::span<const T* const> data,
+                                   std::span<T* const> result, std::span<const std::int64_t> n) {
   const std::size_t p = group_size(b, axes);
-  const auto bytes = [&](std::size_t i) { return n[i] * std::int64_t(sizeof(T)); };
-  receive_blocks(b, axes, bytes, [&](std::size_t i) { return reinterpret_cast<const std::byte*>(data[i]); });
+  std::size_t bytes = 0;
+  for (const std::int64_t elements : n) bytes += p * std::size_t(elements) * sizeof(T);
+  std::byte* next = room(bytes);
+  recv_.resize(data.size() * p);
   gather_.clear();
-  for (std::size_t i = 0; i < data.size(); ++i) gather_.push_back({block(data[i], 0, bytes(i)), row(recv_, i, p)});
+  for (std::size_t i = 0; i < data.size(); ++i) {
+    const std::span<const std::byte> mine = block(data[i], 0, n[i] * std::int64_t(sizeof(T)));
+    for (std::span<std::byte>& from : row(recv_, i, p)) {
+      from = {next, mine.size()};
+      next += mine.size();
+    }
+    gather_.push_back({mine, row(recv_, i, p)});
+  }
   b.all_gather(axes, gather_);
-  for (std::size_t i = 0; i < data.size(); ++i) combine(what, row(recv_, i, p), data[i]);
+  for (std::size_t i = 0; i < data.size(); ++i)
+    combine(what, p, n[i], [&](std::size_t m) { return reinterpret_cast<const T*>(recv_[i * p + m].data()); }, result[i]);
 }
 
 template <class T>
-void reducer::all_reduce_by_blocks(reduction what, backend& b, std::uint32_t axes, std::span<T* const> data,
-                                   std::span<const std::int64_t> n) {
+void reducer::all_reduce_by_blocks(reduction what, backend& b, std::uint32_t axes, std::span<const T* const> data,
+                                   std::span<T* const> result, std::span<const std::int64_t> n) {
   constexpr std::int64_t width = sizeof(T);
   const std::size_t p = group_size(b, axes);
   bytes_.resize(data.size() * p);
@@ -164,10 +190,11 @@ void reducer::all_reduce_by_blocks(reduction what, backend& b, std::uint32_t axe
   }
   const auto own_offset = [&](std::size_t i) { return row(offset_, i, p)[member(b, axes, i)]; };
   scatter<T>(
-      what, b, axes, [&](std::size_t i) { return data[i]; }, [&](std::size_t i) { return data[i] + own_offset(i) / width; });
+      what, b, axes, [&](std::size_t i) { return data[i]; }, [&](std::size_t i) { return result[i] + own_offset(i) / width; });
+  recv_.resize(data.size() * p);
   gather_.clear();
   for (std::size_t i = 0; i < data.size(); ++i) {
-    auto* const first = reinterpret_cast<std::byte*>(data[i]);
+    auto* const first = reinterpret_cast<std::byte*>(result[i]);
     for (std::size_t j = 0; j < p; ++j) recv_[i * p + j] = {first + row(offset_, i, p)[j], std::size_t(row(bytes_, i, p)[j])};
     gather_.push_back({recv_[i * p + member(b, axes, i)], row(recv_, i, p)});
   }
@@ -201,18 +228,46 @@ void reducer::reduce_scatter(reduction what, backend& b, std::uint32_t axes, std
 template <class T, class Source, class Target>
 void reducer::scatter(reduction what, backend& b, std::uint32_t axes, Source data, Target result) {
   const std::size_t n_devices = b.devices().size(), p = group_size(b, axes);
-  const auto entry = [&](std::size_t i) { return i * p + member(b, axes, i); };
-  receive_blocks(
-      b, axes, [&](std::size_t i) { return bytes_[entry(i)]; },
-      [&](std::size_t i) { return reinterpret_cast<const std::byte*>(data(i)) + offset_[entry(i)]; });
-  send_.resize(n_devices * p);
-  exchange_.clear();
-  for (std::size_t i = 0; i < n_devices; ++i) {
-    for (std::size_t j = 0; j < p; ++j) send_[i * p + j] = block(data(i), offset_[i * p + j], bytes_[i * p + j]);
-    exchange_.push_back({row(send_, i, p), row(recv_, i, p)});
+  const std::int64_t most = detail::bytes_per_round(p);
+  const auto own = [&](std::size_t i) { return i * p + member(b, axes, i); };
+  const auto own_at = [&](std::size_t i, std::int64_t at) { return data(i) + (offset_[own(i)] + at) / std::int64_t(sizeof(T)); };
+  if (p == 1) {
+    for (std::size_t i = 0; i < n_devices; ++i)
+      combine(what, 1, bytes_[i] / std::int64_t(sizeof(T)), [&](std::size_t) { return own_at(i, 0); }, result(i));
+    return;
   }
-  b.exchange(axes, exchange_);
-  for (std::size_t i = 0; i < n_devices; ++i) combine(what, row(recv_, i, p), result(i));
+  for (std::size_t i = 0; i < n_devices; ++i) b.count(i, {1, std::int64_t(p - 1) * bytes_[own(i)], 0, 0});
+  const std::int64_t longest = *std::max_element(bytes_.begin(), bytes_.end()), slot = std::min(longest, most);
+  std::byte* const slots = room(2 * n_devices * p * std::size_t(slot));
+  const auto bytes_in = [&](std::size_t entry, std::size_t r) {
+    return std::clamp<std::int64_t>(bytes_[entry] - std::int64_t(r) * most, 0, most);
+  };
+  const auto fill = [&](std::size_t r) -> std::span<const exchange_part> {
+    round& now = rounds_[r % 2];
+    now.send.resize(n_devices * p);
+    now.recv.resize(n_devices * p);
+    now.parts.clear();
+    for (std::size_t i = 0; i < n_devices; ++i) {
+      for (std::size_t k = i * p; k < (i + 1) * p; ++k) {
+        const bool others = k != own(i);
+        now.send[k] = block(data(i), offset_[k] + std::int64_t(r) * most, others ? bytes_in(k, r) : 0);
+        now.recv[k] = {slots + std::int64_t((r % 2) * n_devices * p + k) * slot, std::size_t(others ? bytes_in(own(i), r) : 0)};
+      }
+      now.parts.push_back({row(now.send, i, p), row(now.recv, i, p)});
+    }
+    return now.parts;
+  };
+  const auto took = [&](std::size_t r) {
+    const std::int64_t at = std::int64_t(r) * most;
+    for (std::size_t i = 0; i < n_devices; ++i) {
+      const std::size_t mine = member(b, axes, i);
+      const auto from = row(rounds_[r % 2].recv, i, p);
+      combine(what, p, bytes_in(own(i), r) / std::int64_t(sizeof(T)),
+              [&](std::size_t m) { return m == mine ? own_at(i, at) : reinterpret_cast<const T*>(from[m].data()); },
+              result(i) + at / std::int64_t(sizeof(T)));
+    }
+  };
+  detail::in_rounds(b, axes, std::size_t((longest + most - 1) / most), fill, [] {}, took);
 }
 
 }}  // namespace gshard::v0

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <gshard/base/hash.hpp>
-#include <gshard/comm/reduce.hpp>
 #include <gshard/exec/arena.hpp>
 #include <gshard/exec/collective_step.hpp>
 #include <gshard/exec/kernels.hpp>
@@ -333,7 +332,7 @@ class executor {
   }
 
   void bind_steps(const kernel_table& kernels) {
-    const auto sums = std::make_shared<reducer>(small_sum_bytes);
+    const auto room = std::make_shared<detail::collective_room>();
     std::vector<std::size_t> begins;
     for (const node& step : plan_.steps) {
       std::vector<detail::action>& actions = actions_.emplace_back();
@@ -349,7 +348,7 @@ class executor {
         std::vector<detail::moved_tensor> tensors;
         for (int i = 0; i < step.inputs; ++i) tensors.push_back({value(step.input(i)), value(step.output(i))});
         auto c = std::make_shared<detail::collective_step>(
-            step.kind, on_, axes_.mask(std::uint32_t(step.attr.integer[0])), std::move(tensors), sums);
+            step.kind, on_, axes_.mask(std::uint32_t(step.attr.integer[0])), std::move(tensors), room);
         actions.push_back([c](const run_context&) { (*c)(); });
         continue;
       }
