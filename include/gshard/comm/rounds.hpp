@@ -4,6 +4,7 @@
 #include <gshard/comm/backend.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -24,13 +25,14 @@ constexpr std::int64_t bytes_per_round(std::size_t members) {
 /// there are fewer rounds may stop earlier. Counts nothing. A round that fails does not keep the others from taking place; then throws.
 template <class Fill, class Meanwhile, class Took>
 void in_rounds(backend& b, std::uint32_t axes, std::size_t n, Fill fill, Meanwhile meanwhile, Took took) {
+  std::array<pending_exchange, 2> under_way;
   std::exception_ptr problem;
   for (std::size_t r = 0; r <= n; ++r) {
-    if (r < n) b.start(axes, fill(r));
+    if (r < n) under_way[r % 2] = b.start(axes, fill(r));
     if (r == 0) meanwhile();
     if (r == 0) continue;
     try {
-      b.finish();
+      under_way[(r - 1) % 2].finish();
       took(r - 1);
     } catch (...) {
       if (!problem) problem = std::current_exception();
