@@ -18,10 +18,12 @@ struct side {
   std::vector<double> seconds{};
 };
 
-/// Runs all sides, in turn, `rounds` times after one that is not counted; one process prints a line of JSON for each.
-inline void compare(const std::string& what, std::vector<side> sides, int rounds, bool prints = true) {
+/// Runs all sides, in turn, `rounds` times after one that is not counted, calling `before` each time; one process prints a line of JSON
+/// for each.
+inline void compare(const std::string& what, std::vector<side> sides, int rounds, bool prints = true, const std::function<void()>& before = [] {}) {
   for (int round = -1; round < rounds; ++round)
     for (side& s : sides) {
+      before();
       const auto start = std::chrono::steady_clock::now();
       s.run();
       const double t = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

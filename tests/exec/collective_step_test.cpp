@@ -192,6 +192,6 @@ TEST_CASE("tensors that go together are the same bits as one by one") {
 TEST_CASE("what is no collective is refused") {
   const gs::any_cluster on(run_graph::mesh_of_rank(1), std::make_shared<gs::simulated>(std::vector{2}));
   const gs::detail::bound_value v;
-  CHECK_THROWS_WITH_AS(gs::detail::collective_step(gs::op::softmax, on, 1, {{v, v}}, std::make_shared<gs::detail::collective_room>()),
+  CHECK_THROWS_WITH_AS(gs::detail::step_moves(gs::op::softmax, on, 1, {{v, v}}),
                        "executor: a plan step of kind softmax cannot be run", gs::error);
 }

@@ -57,25 +57,39 @@ bool same_bits(const gs::detail::bound_value& mpi, const gs::detail::bound_value
          (mpi.bytes(0) == 0 || std::memcmp(mpi.data[0], simulated.data[i], std::size_t(mpi.bytes(0))) == 0);
 }
 
-/// Runs a program some steps under MPI and simulated, and compares outputs, parameters and what was sent. `real` is on the
+/// Backends that send messages, and that share memory.
+using backends = std::vector<std::shared_ptr<gs::mpi_backend>>;
+backends all_on(const std::vector<int>& mesh) {
+  backends all;
+  for (const bool shared : {false, true}) all.push_back(std::make_shared<gs::mpi_backend>(MPI_COMM_WORLD, mesh, gs::mpi_options{.shared_memory = shared}));
+  return all;
+}
+
+/// Runs a program some steps under MPI and simulated, and compares outputs, parameters and what was sent. `real` are on the
 /// setting's mesh: communicators take long to make.
-void compare(const std::shared_ptr<gs::mpi_backend>& real, const run_graph::traced& t, const run_graph::setting& s,
-             const run_graph::arrays& inputs, std::uint32_t steps) {
+void compare(const backends& real, const run_graph::traced& t, const run_graph::setting& s, const run_graph::arrays& inputs, std::uint32_t steps) {
   INFO(run_graph::text_of(s));
   const gs::plan_tables p = run_graph::plan(t, s);
-  bound mpi(p, real, s.dims), simulated(p, std::make_shared<gs::simulated>(s.mesh), s.dims);
-  real->reset_received();
-  REQUIRE(mpi.on.devices().size() == 1);
-  const int me = mpi.on.devices()[0];
-  for (std::uint32_t i = 0; i < steps; ++i) {
-    mpi.step(inputs, i);
-    simulated.step(inputs, i);
-    for (std::size_t o = 0; o < p.outputs.size(); ++o)
-      CHECK(same_bits(mpi.run.output(o), simulated.run.output(o), me));
-    for (const auto& [name, e] : mpi.run.store().entries())
-      CHECK(same_bits(e.value, simulated.run.store().find(name)->value, me));
+  bound simulated(p, std::make_shared<gs::simulated>(s.mesh), s.dims);
+  std::vector<std::unique_ptr<bound>> all;
+  for (const std::shared_ptr<gs::mpi_backend>& b : real) {
+    all.push_back(std::make_unique<bound>(p, b, s.dims));
+    b->reset_received();
+    REQUIRE(all.back()->on.devices().size() == 1);
   }
-  CHECK(mpi.on.on().received()[0] == simulated.on.on().received()[std::size_t(me)]);
+  const int me = all[0]->on.devices()[0];
+  for (std::uint32_t i = 0; i < steps; ++i) {
+    simulated.step(inputs, i);
+    for (const std::unique_ptr<bound>& mpi : all) {
+      CAPTURE(mpi->on.on().shares_memory());
+      mpi->step(inputs, i);
+      for (std::size_t o = 0; o < p.outputs.size(); ++o)
+        CHECK(same_bits(mpi->run.output(o), simulated.run.output(o), me));
+      for (const auto& [name, e] : mpi->run.store().entries())
+        CHECK(same_bits(e.value, simulated.run.store().find(name)->value, me));
+    }
+  }
+  for (const std::shared_ptr<gs::mpi_backend>& b : real) CHECK(b->received()[0] == simulated.on.on().received()[std::size_t(me)]);
 }
 
 }  // namespace
@@ -90,7 +104,7 @@ TEST_CASE("mpi: a mixture of experts trains to the same bits as simulated") {
     return symbols{loss, r.y, r.load, r.overflow};
   });
   for (const std::vector<int>& mesh : meshes()) {
-    const auto real = std::make_shared<gs::mpi_backend>(MPI_COMM_WORLD, mesh);
+    const backends real = all_on(mesh);
     for (const gs::dims& dims : {gs::dims{{'G', 8}, {'S', 16}, {'E', 8}, {'M', 16}, {'F', 24}},
                                  gs::dims{{'G', 3}, {'S', 5}, {'E', 5}, {'M', 3}, {'F', 4}}})
       for (const bool cut : {true, false}) {
@@ -115,12 +129,18 @@ TEST_CASE("mpi: every layout to every layout, and sums of any size") {
   const run_graph::traced t = run_graph::trace(
       {{"AB"}}, [](const scope&, given x) { return symbols{run_graph::lay_out(0.1 * x[0])}; });
   for (const std::vector<int>& mesh : meshes()) {
-    const auto real = std::make_shared<gs::mpi_backend>(MPI_COMM_WORLD, mesh);
+    const backends real = all_on(mesh);
     for (const gs::dims& dims : {gs::dims{{'A', 5}, {'B', 3}}, gs::dims{{'A', 40}, {'B', 30}}})
       for (const gs::sharding& from : run_graph::all_layouts(2, int(mesh.size()), true))
         for (const gs::sharding& to : run_graph::all_layouts(2, int(mesh.size())))
           compare(real, t, {.mesh = mesh, .dims = dims, .layouts = {from, to}},
                   run_graph::random_sources(t, dims, 1), 1);
+    // Some that take several rounds.
+    const gs::dims large{{'A', 400}, {'B', 517}};
+    const run_graph::arrays whole = run_graph::random_sources(t, large, 1);
+    const auto from = run_graph::all_layouts(2, int(mesh.size()), true), to = run_graph::all_layouts(2, int(mesh.size()));
+    for (std::size_t i = 0; i < from.size() * to.size(); i += mesh.size() == 1 ? 2 : 19)
+      compare(real, t, {.mesh = mesh, .dims = large, .layouts = {from[i / to.size()], to[i % to.size()]}}, whole, 2);
   }
 }
 
@@ -130,7 +150,7 @@ TEST_CASE("mpi: einsums that loop") {
   });
   int loops = 0;
   for (const std::vector<int>& mesh : meshes()) {
-    const auto real = std::make_shared<gs::mpi_backend>(MPI_COMM_WORLD, mesh);
+    const backends real = all_on(mesh);
     const auto layouts = run_graph::all_layouts(2, int(mesh.size()));
     for (const gs::dims& dims : {gs::dims{{'A', 5}, {'B', 3}, {'C', 7}}, gs::dims{{'A', 24}, {'B', 40}, {'C', 16}}})
       for (std::size_t i = 0; i < layouts.size() * layouts.size(); ++i) {
@@ -152,7 +172,7 @@ TEST_CASE("mpi: tensors that go together") {
   });
   std::size_t combined = 0;
   for (const std::vector<int>& mesh : meshes()) {
-    const auto real = std::make_shared<gs::mpi_backend>(MPI_COMM_WORLD, mesh);
+    const backends real = all_on(mesh);
     const auto from = run_graph::all_layouts(2, int(mesh.size()), true), to = run_graph::all_layouts(2, int(mesh.size()));
     for (const gs::dims& dims : {gs::dims{{'A', 5}, {'B', 3}, {'C', 7}}, gs::dims{{'A', 24}, {'B', 40}, {'C', 16}}})
       for (std::size_t i = 0; i < from.size() * to.size(); i += 3) {
@@ -177,7 +197,7 @@ TEST_CASE("mpi: sums of short shards go the way that those of the largest one go
     if (mesh.size() != 2) continue;
     // The first shard of the doubles is the least that is not gathered, the last one is shorter.
     const gs::dims dims{{'A', (gs::small_sum_bytes / 8 / mesh[1] + 1) * mesh[0] - 1}};
-    compare(std::make_shared<gs::mpi_backend>(MPI_COMM_WORLD, mesh), t, {.mesh = mesh, .dims = dims, .layouts = {pending, cut}},
+    compare(all_on(mesh), t, {.mesh = mesh, .dims = dims, .layouts = {pending, cut}},
             run_graph::random_sources(t, dims, 1), 1);
   }
 }
@@ -208,7 +228,7 @@ TEST_CASE("mpi: windows, order and reductions to the same bits as simulated, als
   for (const std::vector<int>& mesh : meshes())
     for (const gs::dims& dims : {gs::dims{{'A', 7}, {'B', 1}}, gs::dims{{'A', 8}, {'B', 3}}}) {
       // A backend of its own: its communicators are made by the first step that needs them, which all processes must reach.
-      const auto real = std::make_shared<gs::mpi_backend>(MPI_COMM_WORLD, mesh);
+      const backends real = all_on(mesh);
       run_graph::setting s = run_graph::serial(t, dims);
       s.mesh = mesh;
       s.layouts[0][0].push_back(0);
@@ -229,7 +249,7 @@ TEST_CASE("mpi: regions of verbs on shards, and their gradients, to the same bit
   });
   const gs::dims dims{{'A', 24}, {'B', 12}};
   for (const std::vector<int>& mesh : meshes()) {
-    const auto real = std::make_shared<gs::mpi_backend>(MPI_COMM_WORLD, mesh);
+    const backends real = all_on(mesh);
     run_graph::setting s{.mesh = mesh, .dims = dims, .layouts = {}};
     for (const std::int32_t v : t.free) s.layouts.push_back(t.graph.at(v).layout);
     compare(real, t, s, run_graph::random_sources(t, dims, 4), 2);
@@ -241,7 +261,7 @@ TEST_CASE("mpi: layouts in other orders of the devices, to the same bits as simu
   for (int i = 0; i < ranks(); ++i) t.graph.orders.push_back(ranks() - 1 - i);
   for (int i = 0; i < ranks(); ++i) t.graph.orders.push_back((i + 1) % ranks());
   for (const std::vector<int>& mesh : meshes()) {
-    const auto real = std::make_shared<gs::mpi_backend>(MPI_COMM_WORLD, mesh);
+    const backends real = all_on(mesh);
     const auto all = run_graph::all_layouts(2, int(mesh.size()));
     for (const gs::dims& dims : {gs::dims{{'A', 5}, {'B', 3}}, gs::dims{{'A', 12}, {'B', 8}}})
       for (std::size_t i = 0; i < all.size() * all.size(); ++i) {
@@ -265,7 +285,7 @@ TEST_CASE("mpi: loops whose turns are counted at run time") {
     return symbols{run_graph::lay_out(y), change};
   });
   for (const std::vector<int>& mesh : meshes()) {
-    const auto real = std::make_shared<gs::mpi_backend>(MPI_COMM_WORLD, mesh);
+    const backends real = all_on(mesh);
     const auto layouts = run_graph::all_layouts(2, int(mesh.size()));
     for (const gs::dims& dims : {gs::dims{{'A', 5}, {'B', 3}}, gs::dims{{'A', 8}, {'B', 12}}})
       for (std::size_t i = 0; i < layouts.size(); ++i) {

@@ -51,6 +51,7 @@ class list {
     }
   }
   constexpr void pop_back() { --size_; }
+  constexpr void clear() { size_ = 0; }
   constexpr void append(const T* first, std::size_t count) {
     if (size_ + count > capacity_) reserve(size_ + count);
     T* const to = data_ + size_;

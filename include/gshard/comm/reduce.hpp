@@ -120,7 +120,7 @@ class reducer {
     std::vector<std::span<std::byte>> recv;
     std::vector<exchange_part> parts;
   };
-  std::array<round, 2> rounds_;  // under way
+  std::array<round, detail::rounds_under_way> rounds_;  // under way
 };
 
 namespace detail {
@@ -238,12 +238,12 @@ void reducer::scatter(reduction what, backend& b, std::uint32_t axes, Source dat
   }
   for (std::size_t i = 0; i < n_devices; ++i) b.count(i, {1, std::int64_t(p - 1) * bytes_[own(i)], 0, 0});
   const std::int64_t longest = *std::max_element(bytes_.begin(), bytes_.end()), slot = std::min(longest, most);
-  std::byte* const slots = room(2 * n_devices * p * std::size_t(slot));
+  std::byte* const slots = room(rounds_.size() * n_devices * p * std::size_t(slot));
   const auto bytes_in = [&](std::size_t entry, std::size_t r) {
     return std::clamp<std::int64_t>(bytes_[entry] - std::int64_t(r) * most, 0, most);
   };
   const auto fill = [&](std::size_t r) -> std::span<const exchange_part> {
-    round& now = rounds_[r % 2];
+    round& now = rounds_[r % rounds_.size()];
     now.send.resize(n_devices * p);
     now.recv.resize(n_devices * p);
     now.parts.clear();
@@ -251,7 +251,7 @@ void reducer::scatter(reduction what, backend& b, std::uint32_t axes, Source dat
       for (std::size_t k = i * p; k < (i + 1) * p; ++k) {
         const bool others = k != own(i);
         now.send[k] = block(data(i), offset_[k] + std::int64_t(r) * most, others ? bytes_in(k, r) : 0);
-        now.recv[k] = {slots + std::int64_t((r % 2) * n_devices * p + k) * slot, std::size_t(others ? bytes_in(own(i), r) : 0)};
+        now.recv[k] = {slots + std::int64_t((r % rounds_.size()) * n_devices * p + k) * slot, std::size_t(others ? bytes_in(own(i), r) : 0)};
       }
       now.parts.push_back({row(now.send, i, p), row(now.recv, i, p)});
     }
@@ -261,7 +261,7 @@ void reducer::scatter(reduction what, backend& b, std::uint32_t axes, Source dat
     const std::int64_t at = std::int64_t(r) * most;
     for (std::size_t i = 0; i < n_devices; ++i) {
       const std::size_t mine = member(b, axes, i);
-      const auto from = row(rounds_[r % 2].recv, i, p);
+      const auto from = row(rounds_[r % rounds_.size()].recv, i, p);
       combine(what, p, bytes_in(own(i), r) / std::int64_t(sizeof(T)),
               [&](std::size_t m) { return m == mine ? own_at(i, at) : reinterpret_cast<const T*>(from[m].data()); },
               result(i) + at / std::int64_t(sizeof(T)));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <gshard/pass/plan.hpp>
+#include <gshard/pass/schedule.hpp>
 #include <gshard/tensor/buffer.hpp>
 
 #include <cstddef>
@@ -64,25 +64,24 @@ struct memory_map {
   std::int64_t size = 0;
 };
 
-inline memory_map lay_out(const plan_view& plan, std::span<const std::int64_t> bytes) {
+/// `life`: by value; that of a root says from which step to which its bytes are needed.
+inline memory_map lay_out(std::span<const lifetime> life, std::size_t steps, std::span<const std::int64_t> bytes) {
   memory_map m;
-  m.offset.assign(plan.values.size(), -1);
-  const auto has_own = [&](std::int32_t v) {
-    const lifetime& l = plan.lifetimes[std::size_t(v)];
-    return l.root == v && !l.persistent;
-  };
+  m.offset.assign(life.size(), -1);
+  std::vector<std::vector<std::size_t>> beginning(steps + 1), ending(steps + 1);  // entry 0 begins before the first step
+  for (std::size_t v = 0; v < life.size(); ++v) {
+    if (life[v].root != std::int32_t(v) || life[v].persistent) continue;
+    beginning[std::size_t(life[v].first + 1)].push_back(v);
+    ending[std::size_t(life[v].last < 0 ? 0 : life[v].last)].push_back(v);
+  }
   first_fit memory;
-  const auto take = [&](std::int32_t v) {
-    if (has_own(v)) m.offset[std::size_t(v)] = memory.take(bytes[std::size_t(v)]);
+  const auto take = [&](const std::vector<std::size_t>& those) {
+    for (const std::size_t v : those) m.offset[v] = memory.take(bytes[v]);
   };
-  std::vector<std::vector<std::int32_t>> ending(plan.steps.size() + 1);
-  for (std::size_t v = 0; v < plan.values.size(); ++v)
-    if (has_own(std::int32_t(v))) ending[std::size_t(plan.lifetimes[v].last < 0 ? 0 : plan.lifetimes[v].last)].push_back(std::int32_t(v));
-  for (const port& p : plan.inputs) take(p.value);
-  for (std::size_t i = 0; i < plan.steps.size(); ++i) {
-    const node& step = plan.steps[i];
-    for (int o = 0; o < step.outputs; ++o) take(step.output(o));
-    for (const std::int32_t v : ending[i]) memory.give_back(m.offset[std::size_t(v)], bytes[std::size_t(v)]);
+  take(beginning[0]);
+  for (std::size_t i = 0; i < steps; ++i) {
+    take(beginning[i + 1]);
+    for (const std::size_t v : ending[i]) memory.give_back(m.offset[v], bytes[v]);
   }
   m.size = memory.size();
   return m;

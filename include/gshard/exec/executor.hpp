@@ -6,6 +6,8 @@
 #include <gshard/exec/collective_step.hpp>
 #include <gshard/exec/kernels.hpp>
 #include <gshard/exec/parameters.hpp>
+#include <gshard/exec/shared_step.hpp>
+#include <gshard/exec/sharing.hpp>
 #include <gshard/exec/shards.hpp>
 #include <gshard/pass/plan.hpp>
 #include <gshard/tensor/cluster.hpp>
@@ -18,6 +20,7 @@
 #include <cstring>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -38,7 +41,8 @@ struct received_count {
 class executor {
  public:
   /// Binds a plan; `kernels` are those of its steps (`kernels_of<Program>`, `all_kernels`). `problem`: what the caller found wrong
-  /// on this process, if not empty. Collective over the cluster: one small message per process.
+  /// on this process, if not empty. Collective over the cluster: one small message per process; where devices share memory, two,
+  /// and the addresses of all values.
   /// Throws `gshard::error`, on every process, for such a problem, a letter without an extent, a mesh axis that the cluster lacks, a
   /// store on another cluster, a parameter that another program has otherwise, and processes whose plans, extents or seeds differ;
   /// the store then is as it was.
@@ -46,14 +50,17 @@ class executor {
            std::string problem = {})
       : plan_(plan), on_(on), store_(std::move(store)), problem_(std::move(problem)) {
     std::vector<std::string> made;
-    if (problem_.empty()) note([&] { bind(kernels, bound, made); });
-    try {
-      on_.on().agree(fingerprint(), "a program", problem_);
-    } catch (...) {
-      for (const std::string& name : made) store_.forget(name);
-      tell_difference();
-      throw;
+    if (problem_.empty()) note([&] { bind(bound); });
+    if (on_.on().shares_memory()) {  // takes part in collectives: all must have come as far, with one plan
+      agree(made);
+      note([&] { arena_.emplace_back(on_.on().share(memory_.size), memory_.size); });
+    } else {
+      for (std::size_t i = 0; i < on_.devices().size() && problem_.empty(); ++i) note([&] { arena_.emplace_back(memory_.size); });
     }
+    if (problem_.empty()) place_values();
+    if (on_.on().shares_memory()) find_everywhere();
+    if (problem_.empty()) note([&] { bind_memory(kernels, made); });
+    agree(made);
   }
   executor(const executor&) = delete;
   executor& operator=(const executor&) = delete;
@@ -110,7 +117,8 @@ class executor {
   /// What the busiest device that this process holds received since this executor was made, by kind of operation.
   const received_count& received(op kind) const { return received_[std::size_t(kind)]; }
 
-  /// Called before (true) and after (false) every step, skipped ones too: for timelines and checks.
+  /// Called before (true) and after (false) every step, skipped ones too: for timelines and checks. Elementwise steps that run together
+  /// with the one before them, piece by piece, are done when they are called.
   std::function<void(const node&, bool)> hook;
 
  private:
@@ -120,6 +128,8 @@ class executor {
   detail::axis_map axes_;
   extents sizes_;
   std::vector<detail::bound_value> values_;
+  std::optional<detail::storage_sharing> sharing_;   // while steps are bound
+  detail::memory_map memory_;                        // in the arena
   std::vector<buffer> arena_;                        // per held device
   std::vector<std::vector<detail::action>> actions_;  // per step: one per held device, or one for all
   std::vector<std::pair<std::int32_t, std::int32_t>> copies_;  // updated parameters that were not written in place
@@ -182,7 +192,17 @@ class executor {
     return answer;
   }
 
-  void bind(const kernel_table& kernels, const dims& bound, std::vector<std::string>& made) {
+  /// Goes on if all processes have the same program and none has a problem.
+  void agree(const std::vector<std::string>& made) {
+    try {
+      on_.on().agree(fingerprint(), "a program", problem_);
+    } catch (...) {
+      for (const std::string& name : made) store_.forget(name);
+      tell_difference();
+      throw;
+    }
+  }
+  void bind(const dims& bound) {
     if (!store_.on().same_as(on_)) throw error("program: its parameter store lies on another cluster");
     axes_ = detail::axis_map(plan_.mesh, on_);
     std::array<int, max_axes> counts{};
@@ -190,8 +210,14 @@ class executor {
     sizes_ = plan_.bind(bound, std::span(counts.data(), std::size_t(plan_.mesh.rank())));
     check_mesh();
     check_extents(bound);
-    bind_values(made);
-    bind_steps(kernels);
+    bind_values();
+    sharing_.emplace(plan_, values_, on_, axes_);
+    memory_ = map_memory();
+  }
+  void bind_memory(const kernel_table& kernels, std::vector<std::string>& made) {
+    bind_parameters(made);
+    bind_steps(kernels, *sharing_);
+    sharing_.reset();
     find_meetings();
   }
   void find_meetings() {
@@ -295,9 +321,7 @@ class executor {
     }
     return positions;
   }
-  void bind_values(std::vector<std::string>& made) {
-    const std::size_t devices = on_.devices().size();
-    std::vector<std::int64_t> bytes;
+  void bind_values() {
     for (const gshard::value& v : plan_.values) {
       detail::bound_value b;
       b.type = v.type;
@@ -310,28 +334,49 @@ class executor {
       }
       if (v.layout.order) b.positions = positions_in(v.layout.order);
       for (int device : on_.devices()) b.places.push_back(detail::place(b, on_.on().extents(), device));
-      b.data.assign(devices, nullptr);
-      std::int64_t largest = 0;
-      for (std::size_t i = 0; i < devices; ++i) largest = std::max(largest, b.bytes(i));
-      bytes.push_back(largest);
+      b.data.assign(on_.devices().size(), nullptr);
       values_.push_back(std::move(b));
     }
-    const detail::memory_map memory = detail::lay_out(plan_, bytes);
-    for (std::size_t i = 0; i < devices; ++i) arena_.emplace_back(memory.size);
+  }
+  detail::memory_map map_memory() const {
+    std::vector<std::int64_t> bytes;
+    for (const detail::bound_value& v : values_) {
+      std::int64_t largest = 0;
+      for (std::size_t i = 0; i < v.data.size(); ++i) largest = std::max(largest, v.bytes(i));
+      bytes.push_back(largest);
+    }
+    return detail::lay_out(sharing_->lifetimes(), plan_.steps.size(), bytes);
+  }
+  void place_values() {
+    const std::span<const lifetime> life = sharing_->lifetimes();
+    for (std::size_t v = 0; v < values_.size(); ++v)
+      if (const std::int64_t offset = memory_.offset[std::size_t(life[v].root)]; offset >= 0)
+        for (std::size_t i = 0; i < arena_.size(); ++i) values_[v].data[i] = arena_[i].data() + offset;
+  }
+  /// Collective; a process with a problem has nothing to show.
+  void find_everywhere() {
+    std::vector<const std::byte*> mine;
+    for (const detail::bound_value& v : values_) mine.push_back(v.data[0]);
+    const std::vector<const std::byte*> all = on_.on().find_shared(mine);
+    for (std::size_t v = 0; v < values_.size(); ++v) {
+      std::vector<const std::byte*>& everywhere = values_[v].everywhere;
+      for (std::size_t k = v; k < all.size(); k += values_.size()) everywhere.push_back(all[k]);
+      if (std::count(everywhere.begin(), everywhere.end(), nullptr) > 0) everywhere.clear();
+    }
+  }
+  void bind_parameters(std::vector<std::string>& made) {
     for (const parameter& p : plan_.parameters) {
       if (store_.find(p.name.view()) == nullptr) made.emplace_back(p.name.view());
       values_[std::size_t(p.value)].data = store_.demand(p, values_[std::size_t(p.value)], sizes_).value.data;
     }
+    const std::span<const lifetime> life = sharing_->lifetimes();
     for (std::size_t v = 0; v < values_.size(); ++v)
-      if (memory.offset[v] >= 0)
-        for (std::size_t i = 0; i < devices; ++i) values_[v].data[i] = arena_[i].data() + memory.offset[v];
-    for (std::size_t v = 0; v < values_.size(); ++v)
-      if (plan_.lifetimes[v].root != std::int32_t(v)) values_[v].data = value(plan_.lifetimes[v].root).data;
+      if (life[v].root != std::int32_t(v)) values_[v].data = value(life[v].root).data;
     for (const parameter& p : plan_.parameters)
       if (p.updated >= 0 && value(p.updated).data != value(p.value).data) copies_.emplace_back(p.updated, p.value);
   }
 
-  void bind_steps(const kernel_table& kernels) {
+  void bind_steps(const kernel_table& kernels, const detail::storage_sharing& sharing) {
     const auto room = std::make_shared<detail::collective_room>();
     std::vector<std::size_t> begins;
     for (const node& step : plan_.steps) {
@@ -342,14 +387,14 @@ class executor {
         loop_end_[begins.back()] = actions_.size() - 1;
         begins.pop_back();
       }
-      if (is_of_loop(step.kind) && step.kind != op::carry) continue;
+      if ((is_of_loop(step.kind) && step.kind != op::carry) || stays_where_it_is(step, sharing)) continue;
       const bool loops = step.kind == op::looped_einsum;
       if ((traits(step.kind).collective && !loops) || step.kind == op::slice) {
         std::vector<detail::moved_tensor> tensors;
         for (int i = 0; i < step.inputs; ++i) tensors.push_back({value(step.input(i)), value(step.output(i))});
-        auto c = std::make_shared<detail::collective_step>(
-            step.kind, on_, axes_.mask(std::uint32_t(step.attr.integer[0])), std::move(tensors), room);
-        actions.push_back([c](const run_context&) { (*c)(); });
+        detail::step_moves moves(step.kind, on_, axes_.mask(std::uint32_t(step.attr.integer[0])), std::move(tensors));
+        if (detail::shared_step::serves(moves)) actions.push_back(made<detail::shared_step>(std::move(moves), room));
+        else actions.push_back(made<detail::collective_step>(std::move(moves), room));
         continue;
       }
       const kernel_table::binder binder = kernels(step.kind, detail::element_type(plan_, step));
@@ -358,6 +403,28 @@ class executor {
       for (std::size_t i = 0; i < (loops ? 1 : on_.devices().size()); ++i)
         if (detail::action a = binder(here, {on_, plan_, values_, sizes_}, i)) actions.push_back(std::move(a));
     }
+    for (std::size_t i = 0; i < actions_.size(); i = sharing.group_end(i)) join(i, sharing.group_end(i));
+  }
+  bool stays_where_it_is(const node& step, const detail::storage_sharing& sharing) const {
+    if (!sharing.stays(step)) return false;
+    for (int o = 0; o < step.outputs; ++o)
+      if (value(step.input(o)).data != value(step.output(o)).data) return false;
+    return true;
+  }
+  /// The first step does what all of a group do.
+  void join(std::size_t begin, std::size_t end) {
+    for (std::size_t d = 0; d < actions_[begin].size() && end > begin + 1; ++d) {
+      std::vector<detail::action> others;
+      for (std::size_t i = begin + 1; i < end; ++i)
+        if (!actions_[i].empty()) others.push_back(std::move(actions_[i][d]));
+      actions_[begin][d] = detail::together(std::move(actions_[begin][d]), std::move(others));
+    }
+    for (std::size_t i = begin + 1; i < end; ++i) actions_[i].clear();
+  }
+
+  template <class Step, class... From>
+  static detail::action made(From&&... from) {
+    return [step = std::make_shared<Step>(std::forward<From>(from)...)](const run_context&) { (*step)(); };
   }
 
   void run_collective(std::size_t i, const run_context& context) {

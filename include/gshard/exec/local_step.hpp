@@ -2,7 +2,9 @@
 #pragma once
 
 #include <gshard/base/random.hpp>
+#include <gshard/exec/action.hpp>
 #include <gshard/exec/shards.hpp>
+#include <gshard/exec/sharing.hpp>
 #include <gshard/kernel/adam.hpp>
 #include <gshard/kernel/argmax.hpp>
 #include <gshard/kernel/contract.hpp>
@@ -29,16 +31,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <functional>
 #include <span>
 #include <string>
 #include <type_traits>
 #include <vector>
 
 namespace gshard { inline namespace v0 { namespace detail {
-
-/// What a step does when it runs.
-using action = std::function<void(const run_context&)>;
 
 /// True for the steps that may throw on one device alone: those that read ids, and the user's functions of shards.
 constexpr bool may_fail(op kind) {
@@ -225,8 +223,8 @@ class local_step {
     const auto a = dims_of(in_value(0), n_.loops.in[0]), y = dims_of(out_value(0), n_.loops.out[0]);
     if (n_.inputs == 1)
       return [c = kernel::contraction<T>(a, y), x = in(0), r = out(0)](const run_context&) { c.run(x, r); };
-    return [c = kernel::contraction<T>(a, dims_of(in_value(1), n_.loops.in[1]), y, 1, false, precision_of(n_)), x = in(0), w = in(1), r = out(0)](
-               const run_context&) { c.run(x, w, r); };
+    return action::producing([c = kernel::contraction<T>(a, dims_of(in_value(1), n_.loops.in[1]), y, 1, false, precision_of(n_)), x = in(0),
+                              w = in(1), r = out(0)](const run_context&, const piece_done& done) { c.run(x, w, r, done); });
   }
   action bind_map() const {
     const bound_value& y = out_value(0);
@@ -243,6 +241,15 @@ class local_step {
     row_function<T> f;
     if constexpr (std::is_same_v<T, float>) f = n_.attr.function->f32;
     else f = n_.attr.function->f64;
+    if (is_elementwise(n_)) {
+      std::array<std::int64_t, rule::most_in> one{};
+      one.fill(1);
+      return action::elementwise(y.elements(device_), [=, r = out(0), count = std::size_t(n_.inputs)](const run_context&, std::int64_t begin, std::int64_t end) {
+        std::array<const T*, rule::most_in> from{};
+        for (std::size_t i = 0; i < count; ++i) from[i] = x[i] + begin;
+        f(from.data(), one.data(), r + begin, end - begin);
+      });
+    }
     return [=, r = out(0), count = n_.inputs, rank = y.rank()](const run_context&) {
       kernel::apply_rows<T>(f, count, x.data(), stride.data(), r, extent, rank);
     };
@@ -254,9 +261,10 @@ class local_step {
       for (int i = 0; i < n_.attr.dims.size(); ++i) over *= double(sizes_.dim(n_.attr.dims[i]));
       factor *= std::pow(over, n_.attr.number[1]);
     }
-    return [x = in(0), y = out(0), count = out_value(0).elements(device_), factor = T(factor)](const run_context&) {
-      for (std::int64_t i = 0; i < count; ++i) y[i] = factor * x[i];
-    };
+    return action::elementwise(out_value(0).elements(device_),
+                               [x = in(0), y = out(0), factor = T(factor)](const run_context&, std::int64_t begin, std::int64_t end) {
+                                 for (std::int64_t i = begin; i < end; ++i) y[i] = factor * x[i];
+                               });
   }
   /// A value as lines along one dim: [outer, n, inner], the first of n at global index `first`.
   struct along_dim {

@@ -21,6 +21,8 @@ struct piece {
   std::int64_t elements = 0;
 };
 
+inline void append(std::vector<piece>& to, const std::vector<piece>& more) { to.insert(to.end(), more.begin(), more.end()); }
+
 /// What two shards of a tensor have in common: one piece, or none, and for every dim in which `to` goes on at the start of the
 /// tensor, as many again.
 inline std::vector<piece> common(std::size_t tensor, const kernel::placement& from, const kernel::placement& to) {

@@ -44,9 +44,9 @@ std::vector<T> to_global(const parameter_store& store, std::string_view name) {
     to.data[i] = room.emplace_back(to.bytes(i)).data();
   }
   // In an order of their own, any devices may hold copies of each other's shards.
-  const auto packed = std::make_shared<detail::collective_room>();
-  if (from.positions.empty()) detail::collective_step(op::all_gather, on, from.layout.used(), {{from, to}}, packed)();
-  else detail::collective_step(op::all_to_all, on, (1u << on.on().extents().size()) - 1u, {{from, to}}, packed)();
+  const op how = from.positions.empty() ? op::all_gather : op::all_to_all;
+  const std::uint32_t axes = from.positions.empty() ? from.layout.used() : (1u << on.on().extents().size()) - 1u;
+  detail::collective_step(detail::step_moves(how, on, axes, {{from, to}}), std::make_shared<detail::collective_room>())();
   return {to.as<const T>(0), to.as<const T>(0) + to.elements(0)};
 }
 

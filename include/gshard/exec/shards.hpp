@@ -81,6 +81,7 @@ struct bound_value {
   std::vector<int> positions;               // per device of the cluster: where it stands for this tensor; none: where it is
   std::vector<kernel::placement> places;    // per held device
   std::vector<std::byte*> data;             // per held device
+  std::vector<const std::byte*> everywhere;  // per device of the cluster, where this process can read all shards; else none
 
   std::int64_t elements(std::size_t device) const { return kernel::element_count(places[device].rank, places[device].extent); }
   std::int64_t bytes(std::size_t device) const { return elements(device) * size_of(type); }

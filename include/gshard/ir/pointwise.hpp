@@ -33,6 +33,8 @@ struct pointwise {
   /// derivative(i) is the function (x0, ..., xn-1, dy) -> dy * df/dxi. Only if `differentiable`.
   const pointwise& (*derivative)(int operand) = nullptr;
   bool differentiable = false;  // said apart: under -fsanitize=undefined g++ does not compare a pointer to a function at compile time
+  /// One operand, and f'(x) = f'(f(x)): the gradient reads the result, so the operand need not be kept.
+  bool slope_by_result = false;
   /// f(x) = sum of coefficient[i] * x[i]: pending sums may pass through it.
   bool linear = false;
   std::array<double, most_operands> coefficient{};
@@ -108,6 +110,14 @@ inline constexpr pointwise pointwise_of{.arity = Arity,
                                         .f64 = detail::row_of<double, F, Arity>,
                                         .derivative = detail::choose_derivative<F, Arity>,
                                         .differentiable = true};
+
+/// That of an F for which F'(x) = F'(F(x)), as that of max(x, 0).
+template <auto F>
+inline constexpr pointwise pointwise_by_result = [] {
+  pointwise f = pointwise_of<F, 1>;
+  f.slope_by_result = true;
+  return f;
+}();
 
 /// The same without derivatives, which cost the compiler most: for what passes put into programs.
 template <auto F, int Arity>

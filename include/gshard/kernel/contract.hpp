@@ -4,6 +4,7 @@
 #include <gshard/kernel/contract_plan.hpp>
 #include <gshard/kernel/copy.hpp>
 #include <gshard/kernel/factors.hpp>
+#include <gshard/kernel/filled_rows.hpp>
 #include <gshard/kernel/gemm.hpp>
 #include <gshard/kernel/gemm_bf16.hpp>
 #include <gshard/kernel/nest.hpp>
@@ -26,9 +27,10 @@ enum class precision : std::uint8_t { full, bf16 };
 /// out[o] = alpha * sum of a * b over the factors that are not in the result. With one operand it is a
 /// transposition, a sum over dims, the diagonal, or all of these. A sum over an empty range is zero. Sums of
 /// products become matrix products as large as the layouts allow, batched over strides; operands are packed
-/// only where they have to be. One that adds to what the result holds may write a block of a larger tensor;
-/// other results are contiguous. With precision::bf16, products of floats are those of gemm_bf16. Throws gshard::error at construction if a factor has two extents, or a factor
-/// of the result is in no operand.
+/// only where they have to be. Rows of zeros at the end of an operand, the empty places of an expert, are not multiplied: they give zeros
+/// whatever they would meet. One that adds to what the result holds may write a block of a larger tensor; other results are contiguous.
+/// With precision::bf16, products of floats are those of gemm_bf16. Throws gshard::error at construction if a factor has two extents, or a
+/// factor of the result is in no operand.
 template <class T>
 class contraction {
  public:
@@ -48,14 +50,21 @@ class contraction {
 
   /// Two operands. `out` must not overlap them.
   void run(const T* a, const T* b, T* out) const {
+    run(a, b, out, [](std::int64_t, std::int64_t) {});
+  }
+  /// Two operands. Calls done(begin, end) when elements [begin, end) of a contiguous result are final: they are likely to be still in the
+  /// cache then. All elements are told once.
+  template <class Done>
+  void run(const T* a, const T* b, T* out, const Done& done) const {
     thread_local std::vector<T> a_sums, b_sums;
-    if (done_if_empty(out)) return;
-    a = sum_first(a_sum_, a, a_sums);
-    b = sum_first(b_sum_, b, b_sums);
-    if (gemm_)
-      run_gemm(a, b, out);
-    else
-      detail::run_nest(nest_, alpha_, a, b, out, size_, adds_);
+    if (!done_if_empty(out)) {
+      a = sum_first(a_sum_, a, a_sums);
+      b = sum_first(b_sum_, b, b_sums);
+      if (gemm_ && gemm_->finishes_blocks()) return run_gemm(a, b, out, done);
+      if (gemm_) run_gemm(a, b, out, [](std::int64_t, std::int64_t) {});
+      else detail::run_nest(nest_, alpha_, a, b, out, size_, adds_);
+    }
+    if (size_ > 0) done(0, size_);
   }
 
   /// One operand. `out` must not overlap it.
@@ -146,7 +155,8 @@ class contraction {
     return scratch.data();
   }
 
-  void run_gemm(const T* a, const T* b, T* out) const {
+  template <class Done>
+  void run_gemm(const T* a, const T* b, T* out, const Done& done) const {
     thread_local std::array<std::vector<T>, 3> scratch;
     const auto& [left, right, result] = gemm_->side;
     for (std::size_t o = 0; o < 3; ++o)
@@ -172,11 +182,42 @@ class contraction {
         multiply(left.transposed, right.transposed, gemm_->m, gemm_->n, gemm_->k, x, left.ld, y, right.ld, beta, z, result.ld);
       if (result.packed) unpack(scratch[2].data(), out + at[2]);
       last[2] = at[2];
+      done(at[2], at[2] + gemm_->m * gemm_->n);
     });
   }
 
   void multiply(bool trans_a, bool trans_b, std::int64_t m, std::int64_t n, std::int64_t k, const T* a, std::int64_t lda, const T* b,
                 std::int64_t ldb, T beta, T* c, std::int64_t ldc) const {
+    constexpr std::int64_t large = 32 * 32 * 32, grain = 16;
+    if (m * n * k >= large) {
+      if (!trans_a && detail::ends_in_zeros(a, m, k, lda)) {
+        const auto clear = [&](std::int64_t from, std::int64_t to) {
+          for (std::int64_t i = from; i < to && beta == T(0); ++i) std::fill_n(c + i * ldc, n, T(0));
+        };
+        std::int64_t next = 0;
+        detail::for_each_filled(a, m, k, lda, grain, [&](std::int64_t begin, std::int64_t end) {
+          clear(next, begin);
+          product(false, trans_b, end - begin, n, k, a + begin * lda, lda, b, ldb, beta, c + begin * ldc, ldc);
+          next = end;
+        });
+        return clear(next, m);
+      }
+      const bool a_ends = trans_a && detail::ends_in_zeros(a, k, m, lda);
+      if (a_ends || (!trans_b && detail::ends_in_zeros(b, k, n, ldb))) {
+        const auto add = [&](std::int64_t begin, std::int64_t end) {
+          product(trans_a, trans_b, m, n, end - begin, a + begin * (trans_a ? lda : 1), lda, b + begin * (trans_b ? 1 : ldb), ldb, beta, c, ldc);
+          beta = 1;
+        };
+        if (a_ends) detail::for_each_filled(a, k, m, lda, grain, add);
+        else detail::for_each_filled(b, k, n, ldb, grain, add);
+        for (std::int64_t i = 0; i < m && beta == T(0); ++i) std::fill_n(c + i * ldc, n, T(0));
+        return;
+      }
+    }
+    product(trans_a, trans_b, m, n, k, a, lda, b, ldb, beta, c, ldc);
+  }
+  void product(bool trans_a, bool trans_b, std::int64_t m, std::int64_t n, std::int64_t k, const T* a, std::int64_t lda, const T* b,
+               std::int64_t ldb, T beta, T* c, std::int64_t ldc) const {
     if constexpr (std::is_same_v<T, float>)
       if (rounds_ == precision::bf16) return gemm_bf16(trans_a, trans_b, m, n, k, alpha_, a, lda, b, ldb, beta, c, ldc);
     gemm(trans_a, trans_b, m, n, k, alpha_, a, lda, b, ldb, beta, c, ldc);

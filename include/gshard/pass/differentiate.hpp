@@ -163,7 +163,7 @@ class differentiator {
   constexpr void pull_back_einsum(const node& n, symbol dy) {
     const bool rounds = b_.options.bf16_products;
     b_.options.bf16_products = n.attr.integer[2] != 0;
-    for (int i = 0; i < n.inputs; ++i) {
+    for (int i = n.inputs; i-- > 0;) {  // what flows on comes last: what is done with it follows at once
       if (!wants(n, i)) continue;
       const short_list mine = n.loops.in[i];
       const symbol operands[2]{dy, n.inputs > 1 ? in(n, 1 - i) : dy};
@@ -225,6 +225,7 @@ class differentiator {
         r.in[n.inputs] = n.loops.out[0];
         std::int32_t ids[rule::most_in]{};
         for (int k = 0; k < n.inputs; ++k) ids[k] = n.in[k];
+        if (f.slope_by_result) ids[0] = n.output();
         ids[n.inputs] = dy.id;
         attributes attr;
         attr.function = &f.derivative(i);

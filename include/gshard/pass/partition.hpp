@@ -6,6 +6,7 @@
 #include <gshard/ir/mesh.hpp>
 #include <gshard/pass/cost.hpp>
 #include <gshard/pass/reshard.hpp>
+#include <gshard/pass/update_order.hpp>
 #include <gshard/pass/work_sharing.hpp>
 
 #include <cstddef>
@@ -29,8 +30,8 @@ class partitioner : work_sharing {
     find_completed(live, keep_pending_outputs);
     result_.steps.reserve(2 * g_.nodes.size());  // so that few rows move, which the evaluator pays for
     result_.values.reserve(2 * g_.values.size());
-    for (std::size_t i = 0; i < g_.nodes.size() && !g_.problem; ++i)
-      if (live[i]) place(g_.nodes[i]);
+    for (const std::int32_t i : update_order(g_, live))
+      if (!g_.problem) place(g_.nodes[std::size_t(i)]);
     if (g_.problem) return {};
     said_ = true;
     for (const parameter& p : g_.parameters) {

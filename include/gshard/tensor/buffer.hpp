@@ -22,6 +22,8 @@ class buffer {
         bytes_(bytes) {
     if (!data_) throw error("there is no memory for " + std::to_string(bytes) + " bytes");
   }
+  /// Memory that others gave, on such a boundary.
+  buffer(std::shared_ptr<std::byte> given, std::int64_t bytes) : data_(given.get(), release{given}), bytes_(bytes) {}
 
   std::byte* data() { return data_.get(); }
   const std::byte* data() const { return data_.get(); }
@@ -29,7 +31,10 @@ class buffer {
 
  private:
   struct release {
-    void operator()(std::byte* p) const { ::operator delete(p, std::align_val_t(alignment)); }
+    std::shared_ptr<std::byte> given;
+    void operator()(std::byte* p) const {
+      if (!given) ::operator delete(p, std::align_val_t(alignment));
+    }
   };
   std::unique_ptr<std::byte, release> data_;
   std::int64_t bytes_ = 0;

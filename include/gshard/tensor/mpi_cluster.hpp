@@ -11,15 +11,15 @@ namespace gshard { inline namespace v0 {
 
 /// The processes of a communicator, one device each; the communicator is duplicated once. Extents that are not given share the
 /// processes as equally as they can. Collective over the communicator. Throws `gshard::error` if MPI is not initialised, the
-/// communicator is null or an intercommunicator, or the mesh cannot hold its processes.
+/// communicator is null or an intercommunicator, the mesh cannot hold its processes, or their options differ.
 /// @see tensor/boost_mpi.hpp for Boost.MPI's communicators
 template <class Mesh>
-cluster<Mesh> on_mpi(MPI_Comm comm, const std::vector<int>& extents) {
-  return cluster<Mesh>(std::make_shared<mpi_backend>(comm, extents));
+cluster<Mesh> on_mpi(MPI_Comm comm, const std::vector<int>& extents, const mpi_options& options = {}) {
+  return cluster<Mesh>(std::make_shared<mpi_backend>(comm, extents, options));
 }
 template <class Mesh>
-cluster<Mesh> on_mpi(MPI_Comm comm) {
-  return on_mpi<Mesh>(comm, extents_on<Mesh>(detail::process_count(comm)));
+cluster<Mesh> on_mpi(MPI_Comm comm, const mpi_options& options = {}) {
+  return on_mpi<Mesh>(comm, extents_on<Mesh>(detail::process_count(comm)), options);
 }
 
 }}  // namespace gshard::v0

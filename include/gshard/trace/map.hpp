@@ -156,7 +156,7 @@ constexpr symbol scale_by(here x, double power) {
 
 /// max(x, 0).
 constexpr symbol relu(here x) {
-  return map<[](auto v) { return 0 < v ? v : decltype(v)(0); }>(x);
+  return detail::emit_map(*x.owner, pointwise_by_result<[](auto v) { return 0 < v ? v : decltype(v)(0); }>, std::array<symbol, 1>{x});
 }
 
 /// The same numbers with another element type; integers are not differentiated.

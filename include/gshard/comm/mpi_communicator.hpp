@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/comm/error.hpp>
+
+#include <mpi.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace gshard { inline namespace v0 {
+
+namespace detail {
+/// Owns a communicator whose errors are returned, not fatal.
+class communicator {
+ public:
+  communicator() = default;
+  explicit communicator(MPI_Comm owned) : comm_(owned) {
+    MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN);
+    check(MPI_Comm_rank(comm_, &rank_), "MPI_Comm_rank");
+    check(MPI_Comm_size(comm_, &size_), "MPI_Comm_size");
+  }
+  communicator(communicator&& other) noexcept
+      : comm_(std::exchange(other.comm_, MPI_COMM_NULL)), rank_(other.rank_), size_(other.size_) {}
+  communicator& operator=(communicator&& other) noexcept {
+    std::swap(comm_, other.comm_);
+    std::swap(rank_, other.rank_);
+    std::swap(size_, other.size_);
+    return *this;
+  }
+  ~communicator() {
+    if (comm_ == MPI_COMM_NULL) return;
+    int finalized = 0;
+    MPI_Finalized(&finalized);
+    if (finalized == 0) MPI_Comm_free(&comm_);
+  }
+
+  bool empty() const { return comm_ == MPI_COMM_NULL; }
+  MPI_Comm get() const { return comm_; }
+  int rank() const { return rank_; }
+  int size() const { return size_; }
+
+  void check(int code, const char* call) const {
+    if (code == MPI_SUCCESS) return;
+    char text[MPI_MAX_ERROR_STRING];
+    int length = 0;
+    MPI_Error_string(code, text, &length);
+    throw error(std::string(call) + " failed on rank " + std::to_string(rank_) + " of " +
+                std::to_string(size_) + ": " + std::string(text, std::size_t(length)));
+  }
+
+ private:
+  MPI_Comm comm_ = MPI_COMM_NULL;
+  int rank_ = 0;
+  int size_ = 1;
+};
+
+/// Throws unless a backend can work on the processes of a communicator.
+inline void check_usable(MPI_Comm comm) {
+  int initialized = 0, finalized = 0, inter = 0;
+  MPI_Initialized(&initialized);
+  MPI_Finalized(&finalized);
+  if (initialized == 0) throw error("mpi_backend: MPI is not initialized; call MPI_Init_thread first");
+  if (finalized != 0) throw error("mpi_backend: MPI is already finalized");
+  if (comm == MPI_COMM_NULL) throw error("mpi_backend: the communicator is MPI_COMM_NULL");
+  MPI_Comm_test_inter(comm, &inter);
+  if (inter != 0) throw error("mpi_backend: the communicator is an intercommunicator");
+}
+
+inline int process_count(MPI_Comm comm) {
+  check_usable(comm);
+  int size = 0;
+  communicator().check(MPI_Comm_size(comm, &size), "MPI_Comm_size");
+  return size;
+}
+
+inline communicator duplicate(MPI_Comm comm) {
+  check_usable(comm);
+  MPI_Comm copy = MPI_COMM_NULL;
+  communicator().check(MPI_Comm_dup(comm, &copy), "MPI_Comm_dup");
+  return communicator(copy);
+}
+
+/// Gives every process the text of one.
+inline void broadcast_text(const communicator& world, int from, std::string& text) {
+  int size = int(std::min(text.size(), std::size_t(10000)));
+  world.check(MPI_Bcast(&size, 1, MPI_INT, from, world.get()), "MPI_Bcast");
+  text.resize(std::size_t(size));
+  world.check(MPI_Bcast(text.data(), size, MPI_CHAR, from, world.get()), "MPI_Bcast");
+}
+
+/// Throws on all processes, of which `first` has a problem and others may have.
+[[noreturn]] inline void tell_problem(const communicator& world, int first, const std::string& problem) {
+  const int mine = problem.empty() ? 0 : 1;
+  std::vector<int> all(std::size_t(world.size()));
+  world.check(MPI_Allgather(&mine, 1, MPI_INT, all.data(), 1, MPI_INT, world.get()), "MPI_Allgather");
+  std::string text = problem;
+  broadcast_text(world, first, text);
+  if (mine != 0) throw error(problem);
+  std::string others;
+  int n_others = 0;
+  for (int rank = first + 1; rank < world.size(); ++rank)
+    if (all[std::size_t(rank)] != 0 && ++n_others <= 8) others += (others.empty() ? "" : ", ") + std::to_string(rank);
+  if (n_others > 8) others += " and " + std::to_string(n_others - 8) + " more";
+  throw error("rank " + std::to_string(first) + " failed" + (others.empty() ? "" : ", and so did " + others) + ": " + text);
+}
+
+inline void agree(const communicator& world, std::uint64_t value, std::string_view what,
+                  const std::string& problem = {}) {
+  const std::uint64_t failed = problem.empty() ? 0 : std::uint64_t(world.size() - world.rank());
+  const std::uint64_t mine[] = {failed, value, ~value};
+  std::uint64_t most[3];
+  world.check(MPI_Allreduce(mine, most, 3, MPI_UINT64_T, MPI_MAX, world.get()), "MPI_Allreduce");
+  if (most[0] != 0) tell_problem(world, world.size() - int(most[0]), problem);
+  if (most[1] == ~most[2]) return;  // the largest value is the smallest
+
+  std::vector<std::uint64_t> all(std::size_t(world.size()));
+  world.check(MPI_Allgather(&value, 1, MPI_UINT64_T, all.data(), 1, MPI_UINT64_T, world.get()),
+              "MPI_Allgather");
+  std::string text =
+      "the processes disagree on " + std::string(what) + ": rank 0 has " + std::to_string(all[0]);
+  int n_different = 0;
+  for (std::size_t rank = 1; rank < all.size(); ++rank)
+    if (all[rank] != all[0] && ++n_different <= 8)
+      text += ", rank " + std::to_string(rank) + " has " + std::to_string(all[rank]);
+  if (n_different > 8) text += ", and " + std::to_string(n_different - 8) + " more differ";
+  throw error(text);
+}
+}  // namespace detail
+
+}}  // namespace gshard::v0

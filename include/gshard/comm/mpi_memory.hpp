@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/comm/mpi_communicator.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace gshard { inline namespace v0 { namespace detail {
+
+/// Whether all processes share memory; the same on all. Collective.
+inline bool on_one_node(const communicator& world) {
+  MPI_Comm made = MPI_COMM_NULL;
+  world.check(MPI_Comm_split_type(world.get(), MPI_COMM_TYPE_SHARED, world.rank(), MPI_INFO_NULL, &made), "MPI_Comm_split_type");
+  const communicator node(made);
+  int all = node.size() == world.size() ? 1 : 0;
+  world.check(MPI_Allreduce(MPI_IN_PLACE, &all, 1, MPI_INT, MPI_MIN, world.get()), "MPI_Allreduce");
+  return all == 1;
+}
+
+/// Memory that all processes of a communicator can read, for those on one node. Memory that is no longer used may be taken again; it
+/// goes back to the system when this ends, as MPI frees it collectively.
+class node_memory {
+ public:
+  explicit node_memory(const communicator& world) : world_(&world) {}
+  node_memory(const node_memory&) = delete;
+  node_memory& operator=(const node_memory&) = delete;
+  /// Collective.
+  ~node_memory() {
+    int finalized = 0;
+    MPI_Finalized(&finalized);
+    if (finalized != 0) return;
+    for (window& w : windows_) {
+      MPI_Win_unlock_all(w.handle);
+      MPI_Win_free(&w.handle);
+    }
+  }
+
+  /// Memory for this process, on a cache-line boundary. Collective; sizes may differ.
+  std::shared_ptr<std::byte> take(std::int64_t bytes) {
+    // What is free here may be in use elsewhere.
+    std::vector<std::int64_t> known{-bytes};
+    for (const window& w : windows_) known.push_back(w.used.expired() ? 1 : 0);
+    world_->check(MPI_Allreduce(MPI_IN_PLACE, known.data(), int(known.size()), MPI_INT64_T, MPI_MIN, world_->get()), "MPI_Allreduce");
+    const std::int64_t most = -known[0];
+    std::size_t best = windows_.size();
+    for (std::size_t i = 0; i < windows_.size(); ++i)
+      if (known[i + 1] == 1 && windows_[i].bytes >= most && (best == windows_.size() || windows_[i].bytes < windows_[best].bytes)) best = i;
+    if (best == windows_.size()) add_window(most);
+    window& w = windows_[best];
+    std::shared_ptr<std::byte> taken(w.base[std::size_t(world_->rank())], [](std::byte*) {});
+    w.used = taken;
+    return taken;
+  }
+
+  /// Where this process finds what all processes have at k addresses: k of rank 0, k of rank 1, ...; null for what lies elsewhere than
+  /// in memory taken here. Collective; all pass as many addresses.
+  std::vector<const std::byte*> find(std::span<const std::byte* const> mine) const {
+    const auto me = std::size_t(world_->rank()), size = std::size_t(world_->size());
+    struct place {
+      std::int64_t window = -1, offset = 0;
+    };
+    std::vector<place> here(mine.size()), all(mine.size() * size);
+    for (std::size_t k = 0; k < mine.size(); ++k)
+      for (std::size_t i = 0; i < windows_.size() && mine[k]; ++i)
+        if (const std::byte* const base = windows_[i].base[me]; !std::less<>()(mine[k], base) && std::less<>()(mine[k], base + windows_[i].bytes))
+          here[k] = {std::int64_t(i), mine[k] - base};
+    const int bytes = int(mine.size() * sizeof(place));
+    world_->check(MPI_Allgather(here.data(), bytes, MPI_BYTE, all.data(), bytes, MPI_BYTE, world_->get()), "MPI_Allgather");
+    std::vector<const std::byte*> found;
+    for (std::size_t k = 0; k < all.size(); ++k)
+      found.push_back(all[k].window < 0 ? nullptr : windows_[std::size_t(all[k].window)].base[k / mine.size()] + all[k].offset);
+    return found;
+  }
+
+ private:
+  static constexpr std::int64_t alignment = 64;
+  struct window {
+    MPI_Win handle = MPI_WIN_NULL;
+    std::int64_t bytes = 0;         // of every process
+    std::vector<std::byte*> base;   // by rank, as seen from here
+    std::weak_ptr<std::byte> used;  // by this process
+  };
+  const communicator* world_;
+  std::vector<window> windows_;
+
+  void add_window(std::int64_t bytes) {
+    window w;
+    w.bytes = bytes + alignment;  // so that what has no bytes has an address, too
+    MPI_Info apart = MPI_INFO_NULL;  // each process's part on pages of its own
+    MPI_Info_create(&apart);
+    MPI_Info_set(apart, "alloc_shared_noncontig", "true");
+    void* mine = nullptr;
+    const int code = MPI_Win_allocate_shared(MPI_Aint(w.bytes + alignment), 1, apart, world_->get(), &mine, &w.handle);
+    MPI_Info_free(&apart);
+    world_->check(code, "MPI_Win_allocate_shared");
+    MPI_Win_set_errhandler(w.handle, MPI_ERRORS_RETURN);
+    MPI_Win_lock_all(MPI_MODE_NOCHECK, w.handle);
+    for (int rank = 0; rank < world_->size(); ++rank) {
+      MPI_Aint size = 0;
+      int unit = 0;
+      void* base = nullptr;
+      world_->check(MPI_Win_shared_query(w.handle, rank, &size, &unit, &base), "MPI_Win_shared_query");
+      const auto past = std::int64_t(reinterpret_cast<std::uintptr_t>(base) % std::uintptr_t(alignment));
+      w.base.push_back(static_cast<std::byte*>(base) + (past == 0 ? 0 : alignment - past));
+    }
+    windows_.push_back(std::move(w));
+  }
+};
+
+}}}  // namespace gshard::v0::detail

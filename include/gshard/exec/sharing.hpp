@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/comm/device_group.hpp>
+#include <gshard/exec/shards.hpp>
+#include <gshard/pass/plan.hpp>
+#include <gshard/tensor/cluster.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+// Which steps of a plan run together, piece by piece, and which results are written over operands that nothing reads any more: what is
+// known only when extents are bound, and may differ from process to process.
+namespace gshard { inline namespace v0 { namespace detail {
+
+/// Element i of the result is made of elements i of the operands.
+inline bool is_elementwise(const node& n) {
+  if (n.kind == op::scale) return true;
+  bool all = n.kind == op::map;
+  for (std::size_t k = 0; k < n.inputs; ++k) all = all && n.loops.in[k] == n.loops.out[0];
+  return all;
+}
+
+/// Steps whose kernels may write their result over an operand.
+inline bool may_write_over(const node& n, int operand) {
+  switch (n.kind) {
+    case op::map: return n.loops.in[std::size_t(operand)] == n.loops.out[0];
+    case op::scale:
+    case op::softmax:
+    case op::layer_norm:
+    case op::cross_entropy_grad:
+    case op::dropout: return operand == 0;
+    case op::softmax_grad: return operand == 1;
+    default: return false;
+  }
+}
+
+/// Plans the use of memory by the values of a plan on this process.
+class storage_sharing {
+ public:
+  /// `axes`: what the plan's axes are on the cluster.
+  storage_sharing(const plan_view& plan, std::span<const bound_value> values, const any_cluster& on, const axis_map& axes)
+      : plan_(plan), values_(values), on_(on), axes_(axes), life_(plan.lifetimes.begin(), plan.lifetimes.end()) {
+    find_groups();
+    for (std::size_t i = 0; i < plan_.steps.size(); ++i) share(i);
+    for (lifetime& l : life_) l.root = root(l.root);
+    // Steps of a group run at one time.
+    for (lifetime& l : life_) {
+      if (l.first >= 0) l.first = std::int32_t(head_[std::size_t(l.first)]);
+      if (l.last >= 0 && std::size_t(l.last) < plan_.steps.size()) l.last = std::int32_t(end_[head_[std::size_t(l.last)]]) - 1;
+    }
+  }
+
+  /// By value; those of roots alone say when storage is needed.
+  std::span<const lifetime> lifetimes() const { return life_; }
+  /// The step after the group that step i begins; i + 1 if it runs alone.
+  std::size_t group_end(std::size_t i) const { return end_[i]; }
+  /// Nothing is moved: every device's shard after is that before.
+  bool stays(const node& n) const {
+    if (n.kind != op::slice && (!traits(n.kind).collective || n.kind == op::looped_einsum)) return false;
+    const std::uint32_t axes = axes_.mask(std::uint32_t(n.attr.integer[0]));
+    if (n.kind != op::slice && device_group(on_.on().extents(), axes, 0).size() > 1) return false;
+    for (int o = 0; o < n.outputs; ++o) {
+      const bound_value &before = value(n.input(o)), &after = value(n.output(o));
+      for (std::size_t d = 0; d < before.places.size(); ++d)
+        if (before.places[d].offset != after.places[d].offset || before.places[d].extent != after.places[d].extent) return false;
+    }
+    return true;
+  }
+
+ private:
+  const plan_view& plan_;
+  std::span<const bound_value> values_;
+  const any_cluster& on_;
+  const axis_map& axes_;
+  std::vector<lifetime> life_;
+  std::vector<std::size_t> head_, end_;  // by step: the first of its group; by first step: the one after the last
+
+  const bound_value& value(std::int32_t v) const { return values_[std::size_t(v)]; }
+  std::int32_t root(std::int32_t v) const {
+    while (v >= 0 && life_[std::size_t(v)].root != v) v = life_[std::size_t(v)].root;
+    return v;
+  }
+  bool equal_sizes(std::int32_t a, std::int32_t b) const {
+    for (std::size_t d = 0; d < value(a).places.size(); ++d)
+      if (value(a).bytes(d) != value(b).bytes(d)) return false;
+    return true;
+  }
+  bool reads(const node& n, std::int32_t v) const {
+    for (int k = 0; k < n.inputs; ++k)
+      if (root(n.input(k)) == v) return true;
+    return false;
+  }
+
+  /// An einsum or an elementwise step, and the elementwise steps behind it that go on with what the group has made.
+  void find_groups() {
+    const std::size_t n = plan_.steps.size();
+    for (std::size_t i = 0; i < n;) {
+      const std::size_t head = i;
+      const node& first = plan_.steps[head];
+      head_.push_back(head);
+      end_.resize(n);
+      if ((first.kind == op::einsum && first.inputs == 2) || is_elementwise(first))
+        while (i + 1 < n && goes_on(head, i + 1)) {
+          head_.push_back(head);
+          ++i;
+        }
+      end_[head] = ++i;
+    }
+  }
+  bool goes_on(std::size_t head, std::size_t i) const {
+    const node& n = plan_.steps[i];
+    if (!traits(n.kind).alias && !is_elementwise(n)) return false;
+    if (!equal_sizes(n.output(), plan_.steps[head].output()) || value(n.output()).type != value(plan_.steps[head].output()).type) return false;
+    bool uses = false;
+    for (int k = 0; k < n.inputs; ++k)
+      for (std::size_t made = head; made < i; ++made) uses = uses || n.input(k) == plan_.steps[made].output();
+    return uses;
+  }
+
+  void share(std::size_t i) {
+    const node& n = plan_.steps[i];
+    if (n.outputs == 0 || n.in_place > 0 || traits(n.kind).alias) return;
+    if (stays(n)) {
+      for (int o = 0; o < n.outputs; ++o) write_over(i, n.input(o), n.output(o));
+      return;
+    }
+    if (n.kind == op::all_reduce) {
+      for (int o = 0; o < n.outputs; ++o) write_over(i, n.input(o), n.output(o));
+      return;
+    }
+    for (int k = 0; k < n.inputs; ++k)
+      if (may_write_over(n, k) && !is_read_otherwise(i, k) && write_over(i, n.input(k), n.output())) return;
+  }
+  /// Another operand of the step is the same memory, read in another order; or the product that the step's group begins with reads it.
+  bool is_read_otherwise(std::size_t i, int operand) const {
+    const node& n = plan_.steps[i];
+    const std::int32_t r = root(n.input(operand));
+    for (int k = 0; k < n.inputs; ++k)
+      if (k != operand && root(n.input(k)) == r && !(n.kind == op::map && may_write_over(n, k))) return true;
+    const node& head = plan_.steps[head_[i]];
+    return head_[i] != i && head.kind == op::einsum && reads(head, r);
+  }
+  bool write_over(std::size_t i, std::int32_t from, std::int32_t to) {
+    lifetime& l = life_[std::size_t(root(from))];
+    lifetime& result = life_[std::size_t(to)];
+    if (l.persistent || l.last != std::int32_t(i) || result.root != to || !equal_sizes(from, to)) return false;
+    result.root = root(from);
+    l.last = result.last;
+    return true;
+  }
+};
+
+}}}  // namespace gshard::v0::detail

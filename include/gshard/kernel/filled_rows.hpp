@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+namespace gshard { inline namespace v0 { namespace kernel { namespace detail {
+
+template <class T>
+bool is_zero_row(const T* row, std::int64_t cols) {
+  for (std::int64_t j = 0; j < cols; ++j)
+    if (row[j] != T(0)) return false;
+  return true;
+}
+
+/// Buffers of experts have a row for every place and zeros in places that no token took, which are the last ones of each group. True if a
+/// matrix ends in such a row: a look at one element tells other matrices apart.
+template <class T>
+bool ends_in_zeros(const T* x, std::int64_t rows, std::int64_t cols, std::int64_t ld) {
+  return rows > 0 && is_zero_row(x + (rows - 1) * ld, cols);
+}
+
+/// Calls f(begin, end) for runs of rows that have all the rows with a number other than 0. Runs begin and end at multiples of `grain`, or
+/// at the end, so that products of them have few shapes.
+template <class T, class F>
+void for_each_filled(const T* x, std::int64_t rows, std::int64_t cols, std::int64_t ld, std::int64_t grain, F f) {
+  const auto is_empty = [=](std::int64_t first) {  // looks from the end: that is where places are empty
+    for (std::int64_t i = std::min(first + grain, rows); i-- > first;)
+      if (!is_zero_row(x + i * ld, cols)) return false;
+    return true;
+  };
+  std::int64_t begin = 0;
+  for (std::int64_t at = 0; at < rows; at += grain) {
+    if (!is_empty(at)) continue;
+    if (begin < at) f(begin, at);
+    begin = at + grain;
+  }
+  if (begin < rows) f(begin, rows);
+}
+
+}}}}  // namespace gshard::v0::kernel::detail

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/base/list.hpp>
+#include <gshard/ir/graph.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace gshard { inline namespace v0 { namespace detail {
+
+/// The order in which nodes become steps: their own, but updates of parameters stand as early as they may, so that gradients need not all
+/// be kept until the last one is made. An update waits for its operands, for those who read what it writes over, and for all nodes that
+/// may fail, so that an error finds parameters as they were. Updates go in buckets of `bucket`, whose gradients can be summed between
+/// devices together. None stands later than it did.
+class update_order {
+ public:
+  static constexpr std::size_t bucket = 8;
+
+  // Plain arrays and few calls: the evaluator keeps what every call of a function returned.
+  constexpr update_order(const graph& g, const list<char>& live) : order_(g.nodes.size(), -1), values_(g.values.data()), nodes_(g.nodes.data()) {
+    const auto n = std::int32_t(g.nodes.size());
+    const char* const is_live = live.data();
+    std::int32_t* const order = order_.data();
+    const auto is_update = [this](std::int32_t i) { return nodes_[i].in_place > 0 && nodes_[i].kind != op::carry; };
+    list<std::int32_t> updates;
+    for (std::int32_t i = 0; i < n; ++i)
+      if (is_live[i] && is_update(i)) updates.push_back(i);
+    if (updates.empty()) {
+      for (std::int32_t i = 0; i < n; ++i)
+        if (is_live[i]) order[count_++] = i;
+      return;
+    }
+    list<std::int32_t> ready_list(std::size_t(n) + 1, -1), next_list(std::size_t(n), -1);  // by node + 1: the updates that wait no more
+    std::int32_t *const ready = ready_list.data(), *const next = next_list.data();
+    find_ready(g.values.size(), n, is_live, updates, ready, next);
+    list<std::int32_t> waiting;
+    const auto place_waiting = [&] {
+      for (const std::int32_t u : waiting) {
+        order[count_++] = u;
+        next[u] = placed;
+      }
+      waiting.clear();
+    };
+    for (std::int32_t i = 0; i <= n; ++i) {
+      if (i > 0 && is_live[i - 1]) {
+        if (!is_update(i - 1)) order[count_++] = i - 1;
+        else if (next[i - 1] != placed) place_waiting();
+      }
+      for (std::int32_t u = ready[i]; u >= 0; u = next[u]) waiting.push_back(u);
+      if (waiting.size() >= bucket) place_waiting();
+    }
+  }
+
+  constexpr const std::int32_t* begin() const { return order_.data(); }
+  constexpr const std::int32_t* end() const { return order_.data() + count_; }
+
+ private:
+  static constexpr std::int32_t placed = -2;
+
+  list<std::int32_t> order_;  // of live nodes
+  std::size_t count_ = 0;
+  const value* values_;
+  const node* nodes_;
+
+  /// The tensor whose memory a value is.
+  constexpr std::int32_t root(std::int32_t v) const {
+    for (std::int32_t p = values_[v].producer; p >= 0 && (nodes_[p].kind == op::annotate || nodes_[p].kind == op::reshape); p = values_[v].producer)
+      v = nodes_[p].in[0];
+    return v;
+  }
+  constexpr void find_ready(std::size_t n_values, std::int32_t n, const char* is_live, const list<std::int32_t>& updates, std::int32_t* ready,
+                            std::int32_t* next) const {
+    list<std::int32_t> last_read_list(n_values, -1);
+    list<char> checked_list(n_values, 0);  // ids that an earlier node looks at, too
+    std::int32_t* const last_read = last_read_list.data();
+    char* const is_checked = checked_list.data();
+    // Only what updates write over is of interest.
+    constexpr std::int32_t unread = -1, watched = -2;
+    for (const std::int32_t u : updates)
+      for (int k = 0; k < nodes_[u].in_place; ++k) last_read[root(nodes_[u].in[k])] = watched;
+    std::int32_t may_fail = -1;
+    for (std::int32_t i = 0; i < n; ++i) {
+      if (!is_live[i]) continue;
+      const node& it = nodes_[i];
+      const bool updates_here = it.in_place > 0 && it.kind != op::carry;
+      for (int k = updates_here ? it.in_place : 0; k < it.inputs; ++k) {
+        const std::int32_t made = values_[it.in[k]].producer;
+        if (made >= 0 && nodes_[made].kind != op::annotate && nodes_[made].kind != op::reshape) continue;
+        if (const std::int32_t v = root(it.in[k]); last_read[v] != unread) last_read[v] = i;
+      }
+      if (it.kind == op::per_shard || is_of_loop(it.kind)) may_fail = i;
+      if (it.kind != op::gather && it.kind != op::scatter_add && it.kind != op::cross_entropy && it.kind != op::cross_entropy_grad) continue;
+      const int ids = it.kind == op::scatter_add ? 0 : 1;
+      if (!is_checked[it.in[ids]]) may_fail = i;
+      is_checked[it.in[ids]] = 1;
+    }
+    for (std::size_t j = updates.size(); j-- > 0;) {
+      const std::int32_t i = updates[j];
+      const node& it = nodes_[i];
+      std::int32_t after = may_fail;
+      for (int k = 0; k < it.inputs; ++k) {
+        if (values_[it.in[k]].producer > after) after = values_[it.in[k]].producer;
+        if (k < it.in_place && last_read[root(it.in[k])] > after) after = last_read[root(it.in[k])];
+      }
+      if (after >= i) after = i - 1;  // what is wrong with it is found where it stands
+      next[i] = ready[after + 1];
+      ready[after + 1] = i;
+    }
+  }
+};
+
+}}}  // namespace gshard::v0::detail

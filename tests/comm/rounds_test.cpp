@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <gshard/comm/rounds.hpp>
+#include <gshard/comm/simulator/simulated.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace gs = gshard;
+
+namespace {
+/// Fails to finish some rounds.
+class failing final : public gs::simulated {
+ public:
+  failing() : simulated({2}) {}
+  std::string fails;  // 'x' where a round fails
+  int started = 0, finished = 0;
+
+ private:
+  std::size_t do_start(std::uint32_t axes, std::span<const gs::exchange_part> parts, bool at_once) override {
+    ++started;
+    return simulated::do_start(axes, parts, at_once);
+  }
+  void do_finish(std::size_t number) override {
+    simulated::do_finish(number);
+    if (fails[std::size_t(finished++)] == 'x') throw gs::error("round " + std::to_string(finished));
+  }
+};
+}  // namespace
+
+TEST_CASE("rounds: some are under way at a time, and all take place even if some fail") {
+  for (const std::string fails : {"-----", "x----", "-x-x-", "----x"}) {
+    failing b;
+    b.fails = fails;
+    std::string order;
+    struct round {
+      std::array<std::array<std::byte, 4>, 2> from{}, to{};
+      std::array<std::vector<std::span<const std::byte>>, 2> send;
+      std::array<std::vector<std::span<std::byte>>, 2> recv;
+      std::vector<gs::exchange_part> parts;
+    };
+    std::array<round, gs::detail::rounds_under_way> rounds;
+    for (round& now : rounds)
+      for (std::size_t d = 0; d < 2; ++d) {
+        now.send[d].resize(2);
+        now.recv[d].resize(2);
+        now.send[d][1 - d] = now.from[d];
+        now.recv[d][1 - d] = now.to[d];
+        now.parts.push_back({now.send[d], now.recv[d]});
+      }
+    const auto run = [&] {
+      gs::detail::in_rounds(
+          b, 1, 5,
+          [&](std::size_t r) -> std::span<const gs::exchange_part> {
+            order += std::to_string(r);
+            for (std::size_t d = 0; d < 2; ++d) rounds[r % rounds.size()].from[d].fill(std::byte(10 * d + r));
+            return rounds[r % rounds.size()].parts;
+          },
+          [&] { order += 'm'; },
+          [&](std::size_t r) {
+            order += char('a' + r);
+            for (std::size_t d = 0; d < 2; ++d) CHECK(rounds[r % rounds.size()].to[d][0] == std::byte(10 * (1 - d) + r));
+          });
+    };
+    if (fails == "-----") {
+      run();
+      CHECK(order == "0m123a4bcde");
+    } else {
+      CHECK_THROWS_WITH_AS(run(), ("round " + std::to_string(fails.find('x') + 1)).c_str(), gs::error);
+    }
+    CHECK(b.started == 5);
+    CHECK(b.finished == 5);
+    CHECK(b.received()[0] == gs::traffic{});
+  }
+}
+
+TEST_CASE("rounds: portions shrink with the group, to a size that still fills messages, in whole elements") {
+  CHECK(gs::detail::bytes_per_round(1) == gs::detail::bytes_per_round(2));
+  for (std::size_t p = 2; p < 5000; ++p) {
+    CHECK(gs::detail::bytes_per_round(p) % 64 == 0);
+    CHECK(gs::detail::bytes_per_round(p) >= 1 << 13);
+    CHECK(gs::detail::bytes_per_round(p + 1) <= gs::detail::bytes_per_round(p));
+  }
+}

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <gshard/exec/sharing.hpp>
+
+#include "run_graph.hpp"
+
+#include <gshard/pass/differentiate.hpp>
+#include <gshard/trace/einsum.hpp>
+#include <gshard/trace/map.hpp>
+#include <gshard/trace/rows.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace gs = gshard;
+using gs::symbol, gs::op;
+using scope = gs::parameter_scope;
+using given = std::span<const symbol>;
+using symbols = gs::list<symbol>;
+
+namespace {
+
+/// A plan on some simulated devices, and what its steps may share.
+struct shared {
+  gs::any_cluster on;
+  gs::plan_tables plan;
+  gs::executor run;
+  std::vector<gs::detail::bound_value> values;
+  gs::detail::axis_map axes;
+  gs::detail::storage_sharing sharing;
+
+  shared(const run_graph::traced& t, const gs::dims& dims, std::vector<int> mesh, std::vector<gs::sharding> layouts)
+      : on{run_graph::mesh_of_rank(mesh.size()), std::make_shared<gs::simulated>(mesh)},
+        plan(run_graph::plan(t, {.mesh = mesh, .dims = dims, .layouts = layouts})),
+        run(plan.view(), gs::all_kernels, on, dims, gs::parameter_store(on)),
+        values(all_values()),
+        axes(plan.mesh, on),
+        sharing(view_, values, on, axes) {}
+
+  std::vector<gs::detail::bound_value> all_values() {
+    view_ = plan.view();
+    std::vector<gs::detail::bound_value> all;
+    for (std::size_t v = 0; v < plan.values.size(); ++v) all.push_back(run.value(std::int32_t(v)));
+    return all;
+  }
+  /// The one step of a kind.
+  std::size_t step(op kind) const {
+    std::size_t at = plan.steps.size();
+    for (std::size_t i = 0; i < plan.steps.size(); ++i)
+      if (plan.steps[i].kind == kind) at = i;
+    REQUIRE(at < plan.steps.size());
+    return at;
+  }
+  bool writes_over(std::size_t step, int operand) const {
+    const gs::node& n = plan.steps[step];
+    return run.value(n.output()).data == run.value(n.input(operand)).data;
+  }
+
+ private:
+  gs::plan_view view_;
+};
+
+gs::sharding whole(int rank) { return gs::sharding::replicated(rank); }
+
+}  // namespace
+
+TEST_CASE("a result is written over an operand that nobody reads any more") {
+  const run_graph::traced t = run_graph::trace({{"AB"}}, [](const scope&, given x) { return symbols{gs::softmax(gs::relu(x[0]))}; });
+  const shared s(t, {{'A', 8}, {'B', 6}}, {1}, {whole(2)});
+  CHECK(s.writes_over(s.step(op::map), 0));
+  CHECK(s.writes_over(s.step(op::softmax), 0));
+  CHECK(s.run.arena_bytes() == 8 * 6 * 8);  // once
+}
+
+TEST_CASE("an operand that is needed later, or an output, stays") {
+  const run_graph::traced t = run_graph::trace({{"AB"}}, [](const scope&, given x) {
+    const symbol y = gs::softmax(x[0]);
+    return symbols{y, gs::softmax(y) + x[0]};
+  });
+  const shared s(t, {{'A', 8}, {'B', 6}}, {1}, {whole(2)});
+  for (std::size_t i = 0; i < s.plan.steps.size(); ++i)
+    if (s.plan.steps[i].kind == op::softmax) CHECK(!s.writes_over(i, 0));
+}
+
+TEST_CASE("broadcast operands are not written over") {
+  const run_graph::traced t =
+      run_graph::trace({{"AB"}, {"B"}}, [](const scope&, given x) { return symbols{gs::map<[](auto a, auto b) { return a - b; }>(x[1], x[0])}; });
+  const shared s(t, {{'A', 1}, {'B', 6}}, {1}, {whole(2), whole(1)});
+  CHECK(!s.writes_over(s.step(op::map), 0));
+  CHECK(s.writes_over(s.step(op::map), 1));
+}
+
+TEST_CASE("what goes on with a product runs with it, but not over what the product reads") {
+  const run_graph::traced t = run_graph::trace({{"AB"}, {"BC"}, {"AC"}}, [](const scope&, given x) {
+    const symbol y = gs::einsum<"AB,BC->AC">(x[0], x[1]);
+    return symbols{gs::relu(y) - x[2], gs::einsum<"AB,AB->B">(x[0], x[0])};
+  });
+  const shared s(t, {{'A', 6}, {'B', 6}, {'C', 6}}, {1}, {whole(2), whole(2), whole(2)});
+  std::size_t product = 0;
+  while (s.plan.steps[product].kind != op::einsum) ++product;
+  REQUIRE(s.plan.steps[product + 1].kind == op::map);
+  CHECK(s.sharing.group_end(product) >= product + 2);
+  CHECK(s.writes_over(product + 1, 0));
+}
+
+TEST_CASE("x - x w is not written over x, which the product still reads") {
+  const run_graph::traced t = run_graph::trace({{"GAB"}, {"GBB"}}, [](const scope&, given x) {
+    const symbol y = gs::einsum<"GAB,GBC->GAC">(x[0], x[1]);
+    return symbols{gs::map<[](auto a, auto b) { return a - b; }>(x[0], y)};
+  });
+  const shared s(t, {{'G', 3}, {'A', 4}, {'B', 5}}, {1}, {whole(3), whole(3)});
+  const std::size_t last = s.step(op::map);
+  CHECK(s.sharing.group_end(0) == last + 1);
+  CHECK(!s.writes_over(last, 0));
+  CHECK(s.writes_over(last, 1));
+}
+
+TEST_CASE("moves in groups of one device are no steps, sums are completed in place") {
+  const run_graph::traced t = run_graph::trace({{"AB"}}, [](const scope&, given x) { return symbols{run_graph::lay_out(1.0 * x[0])}; });
+  gs::sharding rows = whole(2), cols = whole(2);
+  rows[0].push_back(0);
+  cols[1].push_back(0);
+  for (const int devices : {1, 2}) {
+    CAPTURE(devices);
+    const shared s(t, {{'A', 4}, {'B', 6}}, {devices}, {rows, cols});
+    const std::size_t move = s.step(op::all_to_all);
+    CHECK(s.sharing.stays(s.plan.steps[move]) == (devices == 1));
+    CHECK(s.writes_over(move, 0) == (devices == 1));
+  }
+  const run_graph::traced sums =
+      run_graph::trace({{"AB"}}, [](const scope&, given x) { return symbols{run_graph::lay_out(gs::sum<"AB->B">(x[0]))}; });
+  const shared s(sums, {{'A', 4}, {'B', 6}}, {2}, {rows, whole(1)});
+  CHECK(s.writes_over(s.step(op::all_reduce), 0));
+}

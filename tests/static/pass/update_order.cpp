@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <gshard/optim/adam.hpp>
+#include <gshard/plan.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace gs = gshard;
+
+namespace {
+
+using mesh = gs::mesh<gs::axis<"data", 2>>;
+
+constexpr gs::symbol one_layer(const gs::parameter_scope& m, gs::symbol x) {
+  const gs::symbol h = gs::relu(gs::einsum<"BM,MF->BF">(x, m.param("wi", "MF", gs::init::fan_in("M"))));
+  return gs::einsum<"BF,FM->BM">(h, m.param("wo", "FM", gs::init::fan_in("F")));
+}
+
+/// Layers of two parameters each, and the update of all of them.
+template <int Layers>
+inline constexpr auto training_step = [](auto& m, auto x, auto rate) {
+  gs::symbol y = x;
+  for (int i = 0; i < Layers; ++i) y = one_layer(m.scope(i), y);
+  const auto loss = gs::sum(y * y);
+  gs::adam{}.minimise(m, loss, rate);
+  return loss;
+};
+template <int Layers>
+using layers = gs::program<training_step<Layers>, mesh, gs::in<"BM", gs::P<"data", gs::none>>, gs::in<"">>;
+
+/// Where ids are looked up again in the gradient: nothing can fail there that has not failed before.
+inline constexpr auto lookup_step = [](auto& m, auto x, auto ids, auto rate) {
+  const auto table = m.param("table", "VM", gs::init::fan_in("M"));
+  gs::symbol y = x + gs::gather(table, ids);
+  for (int i = 0; i < 12; ++i) y = one_layer(m.scope(i), y);
+  const auto loss = gs::sum(y * y);
+  gs::adam{}.minimise(m, loss, rate);
+  return loss;
+};
+using lookup = gs::program<lookup_step, mesh, gs::in<"BM", gs::P<"data", gs::none>>, gs::in<"B", gs::P<"data">, std::int32_t>, gs::in<"">>;
+
+/// The first step of a kind that is followed by one of another, or -1.
+constexpr int first_before(const gs::plan_view& plan, gs::op kind, gs::op other) {
+  for (std::size_t i = 0; i < plan.steps.size(); ++i)
+    for (std::size_t j = i; plan.steps[i].kind == kind && j < plan.steps.size(); ++j)
+      if (plan.steps[j].kind == other) return int(i);
+  return -1;
+}
+
+/// Nobody reads a parameter, or a moment, after it was written over, but through the result.
+constexpr bool reads_are_of_what_was_meant(const gs::plan_view& plan) {
+  for (std::size_t i = 0; i < plan.steps.size(); ++i)
+    for (int k = 0; k < plan.steps[i].in_place; ++k)
+      for (std::size_t j = i + 1; j < plan.steps.size(); ++j)
+        for (int l = 0; l < plan.steps[j].inputs; ++l)
+          if (plan.steps[j].input(l) == plan.steps[i].input(k)) return false;
+  return true;
+}
+
+static_assert(layers<20>::plan.count(gs::op::adam) == 40);
+static_assert(first_before(layers<20>::plan, gs::op::adam, gs::op::einsum) >= 0, "updates of the last layers come before the first gradients");
+static_assert(reads_are_of_what_was_meant(layers<20>::plan));
+static_assert(first_before(layers<3>::plan, gs::op::adam, gs::op::einsum) == -1, "less than a bucket");
+static_assert(lookup::plan.count(gs::op::adam) == 25 && first_before(lookup::plan, gs::op::adam, gs::op::einsum) >= 0);
+static_assert(reads_are_of_what_was_meant(lookup::plan));
+
+}  // namespace
