@@ -23,6 +23,7 @@ def contests(build, mpirun, rounds):
     result = {
         "moe": [ours("moe_layer"), *peer("moe_layer.py")],
         "transformer": [ours("transformer_step"), *peer("transformer_step.py")],
+        "bandwidth": [ours("bandwidth")],
     }
     if mpirun:
         result["transformer, 2 ranks"] = [[*mpirun, "-n", "2", *ours("transformer_step")]]

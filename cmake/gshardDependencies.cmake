@@ -57,6 +57,16 @@ macro(gshard_find_onednn)
   set(gshard_onednn_target DNNL::dnnl)
 endmacro()
 
+# Threads of gshard's kernels, and of libraries that take their number from OpenMP.
+macro(gshard_find_openmp)
+  find_package(OpenMP QUIET COMPONENTS CXX)
+  set(gshard_openmp_found FALSE)
+  if(TARGET OpenMP::OpenMP_CXX)
+    set(gshard_openmp_found TRUE)
+  endif()
+  set(gshard_openmp_target OpenMP::OpenMP_CXX)
+endmacro()
+
 # Boost's own config (since 1.70); that of 1.74 links MPI::MPI_CXX whether or not such a target exists.
 macro(gshard_find_boost_mpi)
   find_package(Boost 1.74 CONFIG QUIET COMPONENTS mpi serialization)
@@ -99,7 +109,7 @@ macro(gshard_find_io)
 endmacro()
 
 # What gshard::gshard uses besides Eigen.
-set(gshard_optional mpi blas onednn)
+set(gshard_optional mpi blas onednn openmp)
 # The targets besides gshard::gshard, each for a package that most users do without.
 set(gshard_parts boost_mpi xtensor io)
 
@@ -134,6 +144,6 @@ macro(gshard_find_dependencies)
   foreach(name ${gshard_optional})
     list(APPEND gshard_libraries ${gshard_${name}_libraries})
   endforeach()
-  message(STATUS "gshard ${PROJECT_VERSION}: Eigen ${Eigen3_VERSION}, MPI ${gshard_with_mpi}, BLAS ${gshard_with_blas}, oneDNN ${gshard_with_onednn}, "
+  message(STATUS "gshard ${PROJECT_VERSION}: Eigen ${Eigen3_VERSION}, MPI ${gshard_with_mpi}, BLAS ${gshard_with_blas}, oneDNN ${gshard_with_onednn}, OpenMP ${gshard_with_openmp}, "
     "Boost.MPI ${gshard_with_boost_mpi}, xtensor ${gshard_with_xtensor}, io ${gshard_with_io}")
 endmacro()

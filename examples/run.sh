@@ -48,8 +48,10 @@ quietly "$build/build.log" cmake --build "$build" --target translate --parallel 
 # File names among the options are meant from where the user stands.
 cd "$called_from"
 program=("$build/examples/translate" ${args[@]+"${args[@]}"})
-# One thread per rank, unbound: the ranks may well be more than the cores. Simulated devices give the same bits with the same setting.
-export OMP_NUM_THREADS=1 OMPI_MCA_btl_vader_single_copy_mechanism=none
+# The cores are shared by the ranks, unbound: these may well be more. Simulated devices give the same bits with the same setting.
+cores=$(nproc 2>/dev/null || echo 1)
+threads=$((cores / ${simulate:-$ranks}))
+export OMP_NUM_THREADS=${OMP_NUM_THREADS:-$((threads > 0 ? threads : 1))} OMPI_MCA_btl_vader_single_copy_mechanism=none
 if [ -n "$simulate" ] || [[ " ${args[*]-} " = *" --help "* ]]; then
   exec "${program[@]}"
 fi

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <gshard/kernel/gemm.hpp>
+#include <gshard/kernel/threads.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -13,7 +14,7 @@ namespace bench {
 
 /// The mixture-of-experts layer of arXiv 2006.16668 as one would write it by hand for one device: top-2 gating with capacity 2S/E, tokens
 /// sorted by expert, one pair of products per expert over just its tokens, no allocation while it runs. What gshard is compared with; by the
-/// same gemm.
+/// same gemm, and on several threads in the same way: experts and rows are shared among them.
 class moe_floor {
  public:
   std::vector<float> x, wg, wi, wo, dy;              // [T,M] [M,E] [E,M,F] [E,F,M] [T,M]
@@ -28,16 +29,16 @@ class moe_floor {
 
   void forward() {
     gate();
-    for (std::int64_t r = 0; r < start_.back(); ++r) std::copy_n(&x[size(source_[size(r)] / 2 * M_)], M_, &in_[size(r * M_)]);
-    for (std::int64_t e = 0; e < E_; ++e) {
+    each(start_.back(), 32, [&](std::int64_t r) { std::copy_n(&x[size(source_[size(r)] / 2 * M_)], M_, &in_[size(r * M_)]); });
+    each(E_, 1, [&](std::int64_t e) {
       const std::int64_t first = start_[size(e)], n = start_[size(e + 1)] - first;
-      if (n == 0) continue;
+      if (n == 0) return;
       float* const h = &h_[size(first * F_)];
       gemm(false, false, n, F_, M_, &in_[size(first * M_)], &wi[size(e * M_ * F_)], h);
       for (std::int64_t i = 0; i < n * F_; ++i) h[i] = std::max(h[i], 0.0f);
       gemm(false, false, n, M_, F_, h, &wo[size(e * M_ * F_)], &out_[size(first * M_)]);
-    }
-    for (std::int64_t t = 0; t < T_; ++t) {
+    });
+    each(T_, 32, [&](std::int64_t t) {
       float* const to = &y[size(t * M_)];
       std::fill_n(to, M_, 0.0f);
       for (std::int64_t k = 2 * t; k < 2 * t + 2; ++k) {
@@ -46,13 +47,13 @@ class moe_floor {
         const float w = weight_[size(k)];
         for (std::int64_t m = 0; m < M_; ++m) to[m] += w * from[m];
       }
-    }
+    });
   }
 
   /// After forward: the gradients of sum(y * dy).
   void backward() {
     std::fill(dweight_.begin(), dweight_.end(), 0.0f);
-    for (std::int64_t r = 0; r < start_.back(); ++r) {
+    each(start_.back(), 32, [&](std::int64_t r) {
       const std::int64_t k = source_[size(r)];
       const float *const g = &dy[size(k / 2 * M_)], *const o = &out_[size(r * M_)], w = weight_[size(k)];
       float* const to = &dout_[size(r * M_)];
@@ -62,8 +63,8 @@ class moe_floor {
         to[m] = w * g[m];
       }
       dweight_[size(k)] = sum;
-    }
-    for (std::int64_t e = 0; e < E_; ++e) {
+    });
+    each(E_, 1, [&](std::int64_t e) {
       const std::int64_t first = start_[size(e)], n = start_[size(e + 1)] - first;
       const float *const h = &h_[size(first * F_)], *const dout = &dout_[size(first * M_)];
       float* const dh = &dh_[size(first * F_)];
@@ -72,8 +73,8 @@ class moe_floor {
       for (std::int64_t i = 0; i < n * F_; ++i) dh[i] = h[i] > 0 ? dh[i] : 0;
       gemm(true, false, M_, F_, n, &in_[size(first * M_)], dh, &dwi[size(e * M_ * F_)]);
       gemm(false, true, n, M_, F_, dh, &wi[size(e * M_ * F_)], &din_[size(first * M_)]);
-    }
-    for (std::int64_t t = 0; t < T_; ++t) {
+    });
+    each(T_, 32, [&](std::int64_t t) {
       float* const to = &dx[size(t * M_)];
       std::fill_n(to, M_, 0.0f);
       for (std::int64_t k = 2 * t; k < 2 * t + 2; ++k)
@@ -82,7 +83,7 @@ class moe_floor {
           for (std::int64_t m = 0; m < M_; ++m) to[m] += from[m];
         }
       gate_gradient(t);
-    }
+    });
     gemm(true, false, M_, E_, T_, x.data(), dgates_.data(), dwg.data());
     gshard::kernel::gemm<float>(false, true, T_, M_, E_, 1, dgates_.data(), E_, wg.data(), E_, 1, dx.data(), M_);
   }
@@ -93,6 +94,12 @@ class moe_floor {
   std::vector<std::int64_t> expert_, row_, start_, source_;  // by choice: expert, row in the sorted tokens or -1; by row: choice
   std::vector<float> in_, h_, out_, din_, dh_, dout_, dweight_, dgates_;
 
+  template <class F>
+  static void each(std::int64_t n, std::int64_t grain, F f) {
+    gshard::kernel::parallel_for(n, grain, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) f(i);
+    });
+  }
   static std::size_t size(std::int64_t n) { return static_cast<std::size_t>(n); }
   static void gemm(bool ta, bool tb, std::int64_t m, std::int64_t n, std::int64_t k, const float* a, const float* b, float* c) {
     gshard::kernel::gemm<float>(ta, tb, m, n, k, 1, a, ta ? m : k, b, tb ? k : n, 0, c, n);
@@ -101,7 +108,7 @@ class moe_floor {
   void gate() {
     gemm(false, false, T_, E_, M_, x.data(), wg.data(), gates_.data());
     std::fill(start_.begin(), start_.end(), 0);
-    for (std::int64_t t = 0; t < T_; ++t) {
+    each(T_, 256, [&](std::int64_t t) {
       float* const g = &gates_[size(t * E_)];
       const float top = *std::max_element(g, g + E_);
       float sum = 0;
@@ -116,7 +123,7 @@ class moe_floor {
       const float total = g[first] + g[second] + 1e-9f;
       weight_[size(2 * t)] = g[first] / total;
       weight_[size(2 * t + 1)] = g[second] / total;
-    }
+    });
     // All first choices before any second one; no more than C tokens an expert.
     for (std::int64_t which = 0; which < 2; ++which)
       for (std::int64_t k = which; k < 2 * T_; k += 2) {

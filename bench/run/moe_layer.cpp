@@ -95,6 +95,7 @@ void run(std::int64_t M, std::int64_t F, std::int64_t E, int rounds) {
   copy_parameters(plain, floor);
   copy_parameters(training, floor);
 
+  const gs::kernel::use_threads sharing(gs::kernel::default_threads(1));
   floor.forward();
   floor.backward();
   training();

@@ -19,8 +19,9 @@ struct side {
 };
 
 /// Runs all sides, in turn, `rounds` times after one that is not counted, calling `before` each time; one process prints a line of JSON
-/// for each.
-inline void compare(const std::string& what, std::vector<side> sides, int rounds, bool prints = true, const std::function<void()>& before = [] {}) {
+/// for each. Returns the sides with their seconds.
+inline std::vector<side> compare(const std::string& what, std::vector<side> sides, int rounds, bool prints = true,
+                                 const std::function<void()>& before = [] {}) {
   for (int round = -1; round < rounds; ++round)
     for (side& s : sides) {
       before();
@@ -29,13 +30,14 @@ inline void compare(const std::string& what, std::vector<side> sides, int rounds
       const double t = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
       if (round >= 0) s.seconds.push_back(t);
     }
-  if (!prints) return;
+  if (!prints) return sides;
   for (const side& s : sides) {
     std::printf("{\"case\": \"%s\", \"side\": \"%s\", \"seconds\": [", what.c_str(), s.name.c_str());
     for (std::size_t i = 0; i < s.seconds.size(); ++i) std::printf("%s%.6g", i ? ", " : "", s.seconds[i]);
     std::printf("]}\n");
   }
   std::fflush(stdout);
+  return sides;
 }
 
 inline double median(std::vector<double> v) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <gshard/comm/balanced_extents.hpp>
+#include <gshard/comm/loopback.hpp>
 #include <gshard/comm/mpi.hpp>
 #include <gshard/comm/reduce.hpp>
 #include <gshard/comm/simulator/simulated.hpp>
@@ -378,4 +379,12 @@ TEST_CASE("mpi: the application's communicator keeps its error handler and its m
   CHECK((before == after));
   MPI_Errhandler_free(&before);
   MPI_Errhandler_free(&after);
+}
+
+TEST_CASE("mpi: processes that share the cores of this one") {
+  int ranks = 0;
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  const gs::mpi_backend all(MPI_COMM_WORLD, {ranks});
+  CHECK(all.processes_here() == ranks);  // those of a test run on one node and are not bound to cores
+  CHECK(gs::loopback().processes_here() == 1);
 }

@@ -72,13 +72,34 @@ TEST_CASE_TEMPLATE("vector: a sum has the same bits wherever it lies in memory",
   }
 }
 
-TEST_CASE_TEMPLATE("vector: the exponential of every lane", T, float, double) {
+TEST_CASE_TEMPLATE("vector: the exponential of every lane that is not positive", T, float, double) {
   std::mt19937 gen(4);
   for (int repeat = 0; repeat < 200; ++repeat) {
-    const auto x = random_values<T>(lanes<T>, gen, -80, 80);
+    const auto x = random_values<T>(lanes<T>, gen, -80, 0);
     std::vector<T> y(x.size());
-    store<T>(vector_exponential<T>(load(x.data())), y.data());
+    store<T>(falling_exponential<T>(load(x.data())), y.data());
     for (std::size_t i = 0; i < x.size(); ++i)
-      CHECK(std::abs(y[i] / std::exp(x[i]) - 1) <= 2 * std::numeric_limits<T>::epsilon());
+      CHECK(std::abs(y[i] / std::exp(x[i]) - 1) <= (2 - x[i]) * std::numeric_limits<T>::epsilon());
+  }
+}
+
+TEST_CASE_TEMPLATE("vector: the exponential of what is far below 0 is 0, NaN stays NaN", T, float, double) {
+  const T inf = std::numeric_limits<T>::infinity();
+  for (const T x : {T(-800), T(-1e30), -inf}) CHECK(falling_exponential<T>(vector<T>{} + x)[0] == T(0));
+  CHECK(falling_exponential<T>(vector<T>{})[0] == T(1));
+  CHECK(std::isnan(falling_exponential<T>(vector<T>{} + std::numeric_limits<T>::quiet_NaN())[0]));
+}
+
+TEST_CASE_TEMPLATE("vector: the square root of every lane; some elements of an array", T, float, double) {
+  std::mt19937 gen(5);
+  const auto x = random_values<T>(lanes<T>, gen, 1, 80);
+  std::vector<T> y(x.size());
+  store<T>(vector_square_root<T>(load(x.data())), y.data());
+  for (std::size_t i = 0; i < x.size(); ++i) CHECK(std::abs(y[i] / std::sqrt(x[i]) - 1) <= std::numeric_limits<T>::epsilon());
+  for (std::int64_t n = 0; n < lanes<T>; ++n) {
+    std::vector<T> some(x.size(), T(-1));
+    store_few<T>(load_few<T>(x.data(), n, T(7)) + T(0), some.data(), n);
+    for (std::size_t i = 0; i < x.size(); ++i) CHECK(some[i] == (std::int64_t(i) < n ? x[i] : T(-1)));
+    CHECK(load_few<T>(x.data(), n, T(7))[std::size_t(lanes<T> - 1)] == T(7));
   }
 }

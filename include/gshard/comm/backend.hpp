@@ -81,6 +81,8 @@ class backend {
   virtual void agree(std::uint64_t /*value*/, std::string_view /*what*/, const std::string& problem = {}) {
     if (!problem.empty()) throw error(problem);
   }
+  /// How many processes share the cores that this one may use, itself included.
+  virtual int processes_here() const { return 1; }
   /// True on exactly one process.
   virtual bool leader() const { return true; }
   /// Copies the leader's bytes to all processes; all pass the same size.

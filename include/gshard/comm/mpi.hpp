@@ -48,6 +48,7 @@ class mpi_backend final : public backend {
     detail::agree(world_, value, what, problem);
   }
   void progress() override;
+  int processes_here() const override { return processes_here_; }
   bool leader() const override { return world_.rank() == 0; }
   void broadcast(std::span<std::byte> data) override;
   std::vector<std::vector<std::byte>> gather_to_leader(std::span<const std::byte> mine) override;
@@ -65,6 +66,7 @@ class mpi_backend final : public backend {
         window_(options.window),
         small_block_(options.small_block),
         world_(std::move(world)),
+        processes_here_(detail::processes_on_cores(world_)),
         group_(std::size_t(1) << extents.size()) {
     if (options.shared_memory && detail::on_one_node(world_)) memory_ = std::make_unique<detail::node_memory>(world_);
   }
@@ -103,6 +105,7 @@ class mpi_backend final : public backend {
   std::int64_t limit_;
   int window_, small_block_;
   detail::communicator world_;
+  int processes_here_;
   std::vector<detail::communicator> group_;  // by set of axes, empty until used
   std::unique_ptr<detail::node_memory> memory_;
   std::vector<flight> flights_;  // the first n_flights_ are under way, in the order of their starts

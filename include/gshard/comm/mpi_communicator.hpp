@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <gshard/comm/cores.hpp>
 #include <gshard/comm/error.hpp>
 
 #include <mpi.h>
@@ -130,6 +131,20 @@ inline void agree(const communicator& world, std::uint64_t value, std::string_vi
       text += ", rank " + std::to_string(rank) + " has " + std::to_string(all[rank]);
   if (n_different > 8) text += ", and " + std::to_string(n_different - 8) + " more differ";
   throw error(text);
+}
+
+/// The most processes that may run on one of the cores that this one may run on.
+inline int processes_on_cores(const communicator& world) {
+  MPI_Comm made = MPI_COMM_NULL;
+  world.check(MPI_Comm_split_type(world.get(), MPI_COMM_TYPE_SHARED, world.rank(), MPI_INFO_NULL, &made), "MPI_Comm_split_type");
+  const communicator node(made);
+  const core_flags mine = cores_of_process();
+  core_flags all;
+  node.check(MPI_Allreduce(mine.data(), all.data(), int(all.size()), MPI_INT, MPI_SUM, node.get()), "MPI_Allreduce");
+  int most = 1;
+  for (std::size_t i = 0; i < all.size(); ++i)
+    if (mine[i] != 0) most = std::max(most, all[i]);
+  return most;
 }
 }  // namespace detail
 

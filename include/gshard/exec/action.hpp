@@ -2,6 +2,7 @@
 #pragma once
 
 #include <gshard/exec/shards.hpp>
+#include <gshard/kernel/threads.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -47,7 +48,7 @@ struct action {
 
   explicit operator bool() const { return whole != nullptr || piece != nullptr; }
   void operator()(const run_context& run) const {
-    if (piece) piece(run, 0, elements);
+    if (piece) kernel::parallel_rows(elements, 1, [&](std::int64_t begin, std::int64_t end) { piece(run, begin, end); });
     else whole(run);
   }
 };
@@ -58,12 +59,14 @@ inline action together(action first, std::vector<action> others) {
   if (others.empty()) return first;
   return [first = std::move(first), others = std::move(others)](const run_context& run) {
     constexpr std::int64_t most = 4096;
-    const auto go_through = [&](std::int64_t begin, std::int64_t end) {
-      for (; begin < end; begin += most) {
-        const std::int64_t to = std::min(begin + most, end);
-        if (first.piece) first.piece(run, begin, to);
-        for (const action& a : others) a.piece(run, begin, to);
-      }
+    const auto go_through = [&](std::int64_t from, std::int64_t after) {
+      kernel::parallel_rows(after - from, 1, [&, from](std::int64_t begin, std::int64_t end) {
+        for (begin += from, end += from; begin < end; begin += most) {
+          const std::int64_t to = std::min(begin + most, end);
+          if (first.piece) first.piece(run, begin, to);
+          for (const action& a : others) a.piece(run, begin, to);
+        }
+      });
     };
     if (first.piece) go_through(0, first.elements);
     else first.by_pieces(run, std::ref(go_through));

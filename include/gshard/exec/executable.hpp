@@ -63,6 +63,9 @@ class executable {
   /// of the store.
   std::uint64_t seed;
 
+  /// How many threads this process uses from the next run on. @see executor::threads
+  void threads(int n) { run_->threads = n; }
+
   executor& engine() { return *run_; }
   const executor& engine() const { return *run_; }
 

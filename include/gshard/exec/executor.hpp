@@ -9,6 +9,7 @@
 #include <gshard/exec/shared_step.hpp>
 #include <gshard/exec/sharing.hpp>
 #include <gshard/exec/shards.hpp>
+#include <gshard/kernel/threads.hpp>
 #include <gshard/pass/plan.hpp>
 #include <gshard/tensor/cluster.hpp>
 
@@ -48,7 +49,7 @@ class executor {
   /// the store then is as it was.
   executor(const plan_view& plan, const kernel_table& kernels, const any_cluster& on, const dims& bound, parameter_store store,
            std::string problem = {})
-      : plan_(plan), on_(on), store_(std::move(store)), problem_(std::move(problem)) {
+      : threads(kernel::default_threads(on.on().processes_here())), plan_(plan), on_(on), store_(std::move(store)), problem_(std::move(problem)) {
     std::vector<std::string> made;
     if (problem_.empty()) note([&] { bind(bound); });
     if (on_.on().shares_memory()) {  // takes part in collectives: all must have come as far, with one plan
@@ -89,6 +90,7 @@ class executor {
   /// processes have. Parameters then are as they were, unless what failed stands in the plan after a parameter was written: then
   /// those written before it keep their new values, on all processes alike.
   void run(const run_context& context, std::string problem = {}) {
+    const kernel::use_threads sharing(threads);
     problem_ = std::move(problem);
     turns_.clear();
     run_context here = context;
@@ -116,6 +118,11 @@ class executor {
 
   /// What the busiest device that this process holds received since this executor was made, by kind of operation.
   const received_count& received(op kind) const { return received_[std::size_t(kind)]; }
+
+  /// How many threads the kernels of this process use, and the libraries that multiply matrices if they use OpenMP: unless it is set,
+  /// OMP_NUM_THREADS or else the cores that the process may use, shared with the other processes there; 1 in programs compiled without
+  /// OpenMP. Processes need not have the same. Results do not depend on it, but for the roundings of libraries.
+  int threads;
 
   /// Called before (true) and after (false) every step, skipped ones too: for timelines and checks. Elementwise steps that run together
   /// with the one before them, piece by piece, are done when they are called.

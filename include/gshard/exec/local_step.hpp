@@ -419,7 +419,9 @@ class local_step {
     return with_element(in_value(0).type, [&]<class From>(From*) {
       return with_element(out_value(0).type, [&]<class To>(To*) -> action {
         return [count, x = in<From>(0), y = out<To>(0)](const run_context&) {
-          for (std::int64_t i = 0; i < count; ++i) y[i] = static_cast<To>(x[i]);
+          kernel::parallel_rows(count, 1, [=](std::int64_t begin, std::int64_t end) {
+            for (std::int64_t i = begin; i < end; ++i) y[i] = static_cast<To>(x[i]);
+          });
         };
       });
     });

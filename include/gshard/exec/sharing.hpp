@@ -16,8 +16,9 @@
 // known only when extents are bound, and may differ from process to process.
 namespace gshard { inline namespace v0 { namespace detail {
 
-/// Element i of the result is made of elements i of the operands.
+/// Element i of the result is made of elements i of the operands. Updates of parameters, which stand where no error can follow, run alone.
 inline bool is_elementwise(const node& n) {
+  if (n.in_place > 0) return false;
   if (n.kind == op::scale) return true;
   bool all = n.kind == op::map;
   for (std::size_t k = 0; k < n.inputs; ++k) all = all && n.loops.in[k] == n.loops.out[0];

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <gshard/kernel/square_root.hpp>
+#include <gshard/kernel/threads.hpp>
+#include <gshard/kernel/vector.hpp>
 
 #include <cmath>
 #include <cstdint>
@@ -19,13 +20,23 @@ void adam(T* __restrict p, const T* __restrict g, T* __restrict m, T* __restrict
   const T scale1 = T(lr / (1 - std::pow(beta1, double(step)))),
           scale2 = T(1 / (1 - std::pow(beta2, double(step))));
   const T decay = T(1 - lr * weight_decay), small = T(eps);
-  for (std::int64_t i = 0; i < n; ++i) {
-    const T mean = keep1 * m[i] + take1 * g[i];
-    const T square = keep2 * v[i] + take2 * g[i] * g[i];
-    m[i] = mean;
-    v[i] = square;
-    p[i] = decay * p[i] - scale1 * mean / (square_root(scale2 * square) + small);
-  }
+  const auto at = [=](std::int64_t i, auto load, auto store) {
+    const auto gradient = load(g + i);
+    const auto mean = keep1 * load(m + i) + take1 * gradient;
+    const auto square = keep2 * load(v + i) + take2 * gradient * gradient;
+    store(mean, m + i);
+    store(square, v + i);
+    store(decay * load(p + i) - scale1 * mean / (detail::vector_square_root<T>(scale2 * square) + small), p + i);
+  };
+  constexpr std::int64_t width = detail::lanes<T>;
+  const std::int64_t whole = n / width * width, rest = n - whole;
+  parallel_rows(n / width, width, [=](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin * width; i < end * width; i += width) at(i, detail::load<T>, detail::store<T>);
+  });
+  if (rest > 0)
+    at(
+        whole, [=](const T* from) { return detail::load_few<T>(from, rest); },
+        [=](const detail::vector<T>& x, T* to) { detail::store_few<T>(x, to, rest); });
 }
 
 }}}  // namespace gshard::v0::kernel

@@ -8,6 +8,7 @@
 #include <gshard/kernel/gemm.hpp>
 #include <gshard/kernel/gemm_bf16.hpp>
 #include <gshard/kernel/nest.hpp>
+#include <gshard/kernel/threads.hpp>
 
 #include <algorithm>
 #include <array>
@@ -53,7 +54,7 @@ class contraction {
     run(a, b, out, [](std::int64_t, std::int64_t) {});
   }
   /// Two operands. Calls done(begin, end) when elements [begin, end) of a contiguous result are final: they are likely to be still in the
-  /// cache then. All elements are told once.
+  /// cache then. All elements are told once, by the threads that made them.
   template <class Done>
   void run(const T* a, const T* b, T* out, const Done& done) const {
     thread_local std::vector<T> a_sums, b_sums;
@@ -155,8 +156,20 @@ class contraction {
     return scratch.data();
   }
 
+  /// Blocks of the result are whole products for one thread each, which is faster than to share every product; those that are left over
+  /// when all threads have as many are shared.
   template <class Done>
   void run_gemm(const T* a, const T* b, T* out, const Done& done) const {
+    const detail::loop_nest<3>& outer = gemm_->outer;
+    std::int64_t sums = 1;  // products that add to one block
+    for (std::size_t i = 0; i < outer.count; ++i) sums *= outer.at[i].stride[2] == 0 ? outer.at[i].extent : 1;
+    const std::int64_t blocks = outer.iterations() / sums, even = blocks - blocks % threads();
+    const std::int64_t size = std::max({gemm_->m * gemm_->n, gemm_->m * gemm_->k, gemm_->k * gemm_->n});
+    parallel_rows(even, sums * size, [&](std::int64_t begin, std::int64_t end) { run_products(begin * sums, end * sums, a, b, out, done); });
+    run_products(even * sums, blocks * sums, a, b, out, done);
+  }
+  template <class Done>
+  void run_products(std::int64_t begin, std::int64_t end, const T* a, const T* b, T* out, const Done& done) const {
     thread_local std::array<std::vector<T>, 3> scratch;
     const auto& [left, right, result] = gemm_->side;
     for (std::size_t o = 0; o < 3; ++o)
@@ -170,7 +183,7 @@ class contraction {
       last[o] = at;
       return static_cast<const T*>(scratch[o].data());
     };
-    detail::for_each_offset(gemm_->outer, [&](const auto& at) {
+    detail::for_each_offset(gemm_->outer, begin, end, [&](const auto& at) {
       const T *x = operand(0, a, at[0]), *y = operand(1, b, at[1]);
       T* z = result.packed ? scratch[2].data() : out + at[2];
       const T beta = adds_ || at[2] == last[2] ? T(1) : T(0);
@@ -186,8 +199,18 @@ class contraction {
     });
   }
 
+  /// Threads share the rows of a large product as they share those of other operations: what one of them wrote lies in its cache.
   void multiply(bool trans_a, bool trans_b, std::int64_t m, std::int64_t n, std::int64_t k, const T* a, std::int64_t lda, const T* b,
                 std::int64_t ldb, T beta, T* c, std::int64_t ldc) const {
+    constexpr std::int64_t large = 128 * 128 * 128, rows = 16, least = 4;
+    if (threads() == 1 || m * n * k < large) return multiply_rows(trans_a, trans_b, m, n, k, a, lda, b, ldb, beta, c, ldc);
+    parallel_for((m + rows - 1) / rows, least, [=, this](std::int64_t begin, std::int64_t end) {
+      const std::int64_t first = begin * rows, count = std::min(end * rows, m) - first;
+      multiply_rows(trans_a, trans_b, count, n, k, a + first * (trans_a ? 1 : lda), lda, b, ldb, beta, c + first * ldc, ldc);
+    });
+  }
+  void multiply_rows(bool trans_a, bool trans_b, std::int64_t m, std::int64_t n, std::int64_t k, const T* a, std::int64_t lda, const T* b,
+                     std::int64_t ldb, T beta, T* c, std::int64_t ldc) const {
     constexpr std::int64_t large = 32 * 32 * 32, grain = 16;
     if (m * n * k >= large) {
       if (!trans_a && detail::ends_in_zeros(a, m, k, lda)) {

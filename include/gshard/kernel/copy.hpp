@@ -70,18 +70,23 @@ template <class U>
 void transpose(const word<U>* src, std::int64_t src_stride, word<U>* dst, std::int64_t dst_stride,
                std::int64_t rows, std::int64_t cols) {
   constexpr std::int64_t block = 64;  // keeps the pages and lines in use few on both sides
-  for (std::int64_t j = 0; j < cols; j += block)
-    for (std::int64_t i = 0; i < rows; i += block)
-      transpose_block(src + j * src_stride + i, src_stride, dst + i * dst_stride + j, dst_stride,
-                      std::min(block, rows - i), std::min(block, cols - j));
+  parallel_rows((cols + block - 1) / block, block * rows, [=](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t j = begin * block; j < std::min(end * block, cols); j += block)
+      for (std::int64_t i = 0; i < rows; i += block)
+        transpose_block(src + j * src_stride + i, src_stride, dst + i * dst_stride + j, dst_stride,
+                        std::min(block, rows - i), std::min(block, cols - j));
+  });
 }
 
 template <class U>
 void copy_nest(const word<U>* src, word<U>* dst, loop_nest<2> nest) {
   const loop<2> inner = nest.take_innermost();
   if (inner.stride[0] == 1 && inner.stride[1] == 1) {
-    const auto bytes = std::size_t(inner.extent) * sizeof(U);
-    for_each_offset(nest, [=](const auto& at) { std::memcpy(dst + at[1], src + at[0], bytes); });
+    nest.push(inner);
+    parallel_nest<1>(nest, [=](loop_nest<2> part, const auto& first) {
+      const std::size_t bytes = std::size_t(part.take_innermost().extent) * sizeof(U);
+      for_each_offset(part, [=](const auto& at) { std::memcpy(dst + first[1] + at[1], src + first[0] + at[0], bytes); });
+    });
     return;
   }
   if constexpr (sizeof(U) >= 4)
@@ -89,12 +94,12 @@ void copy_nest(const word<U>* src, word<U>* dst, loop_nest<2> nest) {
       if (inner.stride[1] == 1 && nest.at[i].stride[0] == 1) {
         const loop<2> row = nest.at[i];
         nest.erase(i);
-        for_each_offset(nest, [=](const auto& at) {
+        parallel_offsets(nest, row.extent * inner.extent, [=](const auto& at) {
           transpose(src + at[0], inner.stride[0], dst + at[1], row.stride[1], row.extent, inner.extent);
         });
         return;
       }
-  for_each_offset(nest, [=](const auto& at) {
+  parallel_offsets(nest, inner.extent, [=](const auto& at) {
     for (std::int64_t i = 0; i < inner.extent; ++i)
       dst[at[1] + i * inner.stride[1]] = src[at[0] + i * inner.stride[0]];
   });

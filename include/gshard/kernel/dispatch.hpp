@@ -2,6 +2,7 @@
 #pragma once
 
 #include <gshard/kernel/gating.hpp>
+#include <gshard/kernel/threads.hpp>
 #include <gshard/kernel/vector.hpp>
 
 #include <algorithm>
@@ -53,13 +54,14 @@ void dispatch(const std::int32_t* slot, const T* weight, const T* x, const exper
   const detail::local_slots local(buffers.e_begin, buffers.e_count, sizes);
   const std::int64_t n = 2 * sizes.tokens, model = buffers.model;
   thread_local std::vector<std::int64_t> choice_of;  // inverse of slot, so that every row is written once
-  for (std::int64_t g = 0; g < sizes.groups; ++g, slot += n, x += sizes.tokens * model) {
-    choice_of.assign(std::size_t(local.size), -1);
-    for (std::int64_t i = 0; i < n; ++i)
-      if (local.contains(slot[i])) choice_of[std::size_t(slot[i] - local.offset)] = i;
-    for (std::int64_t at = 0; at < local.size; ++at) {
-      T* row = detail::row_of_slot(buffers, at, g, sizes.capacity);
-      const std::int64_t i = choice_of[std::size_t(at)];
+  choice_of.assign(std::size_t(sizes.groups * local.size), -1);
+  for (std::int64_t i = 0; i < sizes.groups * n; ++i)
+    if (local.contains(slot[i])) choice_of[std::size_t(i / n * local.size + slot[i] - local.offset)] = i;
+  const std::int64_t* const choices = choice_of.data();  // of the calling thread
+  parallel_rows(sizes.groups * local.size, model, [=, &buffers, &sizes](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t at = begin; at < end; ++at) {
+      T* row = detail::row_of_slot(buffers, at % local.size, at / local.size, sizes.capacity);
+      const std::int64_t i = choices[at];
       if (i < 0) {
         std::fill_n(row, model, T(0));
         continue;
@@ -68,11 +70,11 @@ void dispatch(const std::int32_t* slot, const T* weight, const T* x, const exper
       if (weight == nullptr) {
         std::copy_n(token, model, row);
       } else {
-        const T w = weight[g * n + i];
+        const T w = weight[i];
         for (std::int64_t m = 0; m < model; ++m) row[m] = w * token[m];
       }
     }
-  }
+  });
 }
 
 /// y[g,s,:] = sum over both choices k of weight[g,s,k] * buffers[e,g,c,:] where slot[g,s,k] = e * C + c.
@@ -82,22 +84,25 @@ void combine(const std::int32_t* slot, const T* weight, const expert_buffers<con
              const gating_sizes& sizes) {
   const detail::local_slots local(buffers.e_begin, buffers.e_count, sizes);
   const std::int64_t model = buffers.model;
-  for (std::int64_t token = 0; token < sizes.groups * sizes.tokens; ++token, y += model) {
-    const T* row[2];
-    T w[2];
-    int kept = 0;
-    for (std::int64_t i = 2 * token; i < 2 * token + 2; ++i) {
-      if (!local.contains(slot[i])) continue;
-      row[kept] = detail::row_of_slot(buffers, slot[i] - local.offset, token / sizes.tokens, sizes.capacity);
-      w[kept++] = weight == nullptr ? T(1) : weight[i];
+  parallel_rows(sizes.groups * sizes.tokens, 3 * model, [=, &buffers, &sizes](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t token = begin; token < end; ++token) {
+      T* const to = y + token * model;
+      const T* row[2];
+      T w[2];
+      int kept = 0;
+      for (std::int64_t i = 2 * token; i < 2 * token + 2; ++i) {
+        if (!local.contains(slot[i])) continue;
+        row[kept] = detail::row_of_slot(buffers, slot[i] - local.offset, token / sizes.tokens, sizes.capacity);
+        w[kept++] = weight == nullptr ? T(1) : weight[i];
+      }
+      if (kept == 0)
+        std::fill_n(to, model, T(0));
+      else if (kept == 1)
+        for (std::int64_t m = 0; m < model; ++m) to[m] = w[0] * row[0][m];
+      else
+        for (std::int64_t m = 0; m < model; ++m) to[m] = w[0] * row[0][m] + w[1] * row[1][m];
     }
-    if (kept == 0)
-      std::fill_n(y, model, T(0));
-    else if (kept == 1)
-      for (std::int64_t m = 0; m < model; ++m) y[m] = w[0] * row[0][m];
-    else
-      for (std::int64_t m = 0; m < model; ++m) y[m] = w[0] * row[0][m] + w[1] * row[1][m];
-  }
+  });
 }
 
 /// The derivative of combine by its weights: dweight[g,s,k] = <buffers[e,g,c,:], dy[g,s,:]> where slot[g,s,k]
@@ -106,13 +111,15 @@ template <class T>
 void combine_weight_grad(const std::int32_t* slot, const expert_buffers<const T>& buffers, const T* dy,
                          T* dweight, const gating_sizes& sizes) {
   const detail::local_slots local(buffers.e_begin, buffers.e_count, sizes);
-  for (std::int64_t i = 0; i < 2 * sizes.groups * sizes.tokens; ++i)
-    dweight[i] = !local.contains(slot[i])
-                     ? T(0)
-                     : detail::dot<T>(buffers.model,
-                                      detail::row_of_slot(buffers, slot[i] - local.offset,
-                                                          i / 2 / sizes.tokens, sizes.capacity),
-                                      dy + i / 2 * buffers.model);
+  parallel_rows(2 * sizes.groups * sizes.tokens, 2 * buffers.model, [=, &buffers, &sizes](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i)
+      dweight[i] = !local.contains(slot[i])
+                       ? T(0)
+                       : detail::dot<T>(buffers.model,
+                                        detail::row_of_slot(buffers, slot[i] - local.offset,
+                                                            i / 2 / sizes.tokens, sizes.capacity),
+                                        dy + i / 2 * buffers.model);
+  });
 }
 
 /// out[g,s,e,c] = weight[g,s,k] where slot[g,s,k] = e * C + c, else 0: the combine tensor of the paper, or
@@ -122,10 +129,12 @@ void one_hot(const std::int32_t* slot, const T* weight, T* out, const gating_siz
              std::int64_t e_begin, std::int64_t e_count) {
   const detail::local_slots local(e_begin, e_count, sizes);
   const std::int64_t tokens = sizes.groups * sizes.tokens;
-  std::fill_n(out, tokens * local.size, T(0));
-  for (std::int64_t i = 0; i < 2 * tokens; ++i)
-    if (local.contains(slot[i]))
-      out[i / 2 * local.size + slot[i] - local.offset] = weight == nullptr ? T(1) : weight[i];
+  parallel_rows(tokens, local.size, [=](std::int64_t begin, std::int64_t end) {
+    std::fill_n(out + begin * local.size, (end - begin) * local.size, T(0));
+    for (std::int64_t i = 2 * begin; i < 2 * end; ++i)
+      if (local.contains(slot[i]))
+        out[i / 2 * local.size + slot[i] - local.offset] = weight == nullptr ? T(1) : weight[i];
+  });
 }
 
 /// The derivative of one_hot by its weights: dweight[g,s,k] = d[g,s,e,c] where slot[g,s,k] = e * C + c, else
@@ -134,8 +143,10 @@ template <class T>
 void one_hot_grad(const std::int32_t* slot, const T* d, T* dweight, const gating_sizes& sizes,
                   std::int64_t e_begin, std::int64_t e_count) {
   const detail::local_slots local(e_begin, e_count, sizes);
-  for (std::int64_t i = 0; i < 2 * sizes.groups * sizes.tokens; ++i)
-    dweight[i] = local.contains(slot[i]) ? d[i / 2 * local.size + slot[i] - local.offset] : T(0);
+  parallel_rows(2 * sizes.groups * sizes.tokens, 16, [=](std::int64_t begin, std::int64_t end) {  // each from far away
+    for (std::int64_t i = begin; i < end; ++i)
+      dweight[i] = local.contains(slot[i]) ? d[i / 2 * local.size + slot[i] - local.offset] : T(0);
+  });
 }
 
 }}}  // namespace gshard::v0::kernel

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <gshard/comm/error.hpp>
+#include <gshard/kernel/threads.hpp>
+#include <gshard/kernel/vector.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -16,18 +18,19 @@ struct row_range {
 
 namespace detail {
 
-/// Calls f(o, j, row) where id j is that of a row that is here, and g(o, j) where it is not.
+/// For i in [begin, end) with id j = i % count: calls f(i, row) where the id is that of a row that is here, the `row`th of all outer tables,
+/// and g(i) where it is not.
 template <class F, class G>
-void for_each_id(const char* operation, const std::int32_t* ids, std::int64_t outer, std::int64_t count, const row_range& rows, F f, G g) {
-  for (std::int64_t o = 0; o < outer; ++o)
-    for (std::int64_t j = 0; j < count; ++j) {
-      const std::int64_t id = ids[j], row = id - rows.first;
-      if (id < 0 || id >= rows.total)
-        throw error(operation + (": id " + std::to_string(id)) + " at position " + std::to_string(j) + " is outside a table of " +
-                    std::to_string(rows.total) + " rows");
-      if (row >= 0 && row < rows.here) f(o, j, row);
-      else g(o, j);
-    }
+void for_each_id(const char* operation, const std::int32_t* ids, std::int64_t begin, std::int64_t end, std::int64_t count,
+                 const row_range& rows, F f, G g) {
+  for (std::int64_t i = begin; i < end; ++i) {
+    const std::int64_t id = ids[i % count], row = id - rows.first;
+    if (id < 0 || id >= rows.total)
+      throw error(operation + (": id " + std::to_string(id)) + " at position " + std::to_string(i % count) + " is outside a table of " +
+                  std::to_string(rows.total) + " rows");
+    if (row >= 0 && row < rows.here) f(i, i / count * rows.here + row);
+    else g(i);
+  }
 }
 
 }  // namespace detail
@@ -37,12 +40,12 @@ void for_each_id(const char* operation, const std::int32_t* ids, std::int64_t ou
 template <class T>
 void gather_along(const T* x, const std::int32_t* ids, T* out, std::int64_t outer, const row_range& rows, std::int64_t inner,
                   std::int64_t count) {
-  detail::for_each_id(
-      "gather", ids, outer, count, rows,
-      [=](std::int64_t o, std::int64_t j, std::int64_t row) {
-        std::copy_n(x + (o * rows.here + row) * inner, inner, out + (o * count + j) * inner);
-      },
-      [=](std::int64_t o, std::int64_t j) { std::fill_n(out + (o * count + j) * inner, inner, T(0)); });
+  parallel_rows(outer * count, inner, [=](std::int64_t begin, std::int64_t end) {
+    detail::for_each_id(
+        "gather", ids, begin, end, count, rows,
+        [=](std::int64_t i, std::int64_t row) { std::copy_n(x + row * inner, inner, out + i * inner); },
+        [=](std::int64_t i) { std::fill_n(out + i * inner, inner, T(0)); });
+  });
 }
 
 /// dx[o, r, :] = sum of dy[o, j, :] over the j with ids[j] - rows.first == r, added in the order of j; the transpose of gather_along,
@@ -50,15 +53,21 @@ void gather_along(const T* x, const std::int32_t* ids, T* out, std::int64_t oute
 template <class T>
 void scatter_add_along(const std::int32_t* ids, const T* dy, T* dx, std::int64_t outer, const row_range& rows, std::int64_t inner,
                        std::int64_t count) {
-  std::fill_n(dx, outer * rows.here * inner, T(0));
-  detail::for_each_id(
-      "scatter_add", ids, outer, count, rows,
-      [=](std::int64_t o, std::int64_t j, std::int64_t row) {
-        const T* from = dy + (o * count + j) * inner;
-        T* to = dx + (o * rows.here + row) * inner;
-        for (std::int64_t i = 0; i < inner; ++i) to[i] += from[i];
-      },
-      [](std::int64_t, std::int64_t) {});
+  parallel_rows(outer * rows.here, inner, [=](std::int64_t begin, std::int64_t end) {
+    std::fill_n(dx + begin * inner, (end - begin) * inner, T(0));
+  });
+  // Every thread adds some columns of all rows.
+  const std::int64_t step = detail::lanes<T>;
+  parallel_rows((inner + step - 1) / step, step * outer * count, [=](std::int64_t begin, std::int64_t end) {
+    detail::for_each_id(
+        "scatter_add", ids, 0, outer * count, count, rows,
+        [=, first = begin * step, last = std::min(end * step, inner)](std::int64_t i, std::int64_t row) {
+          const T* from = dy + i * inner;
+          T* to = dx + row * inner;
+          for (std::int64_t c = first; c < last; ++c) to[c] += from[c];
+        },
+        [](std::int64_t) {});
+  });
 }
 
 }}}  // namespace gshard::v0::kernel

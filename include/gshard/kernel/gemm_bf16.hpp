@@ -3,6 +3,7 @@
 
 #include <gshard/kernel/bf16.hpp>
 #include <gshard/kernel/gemm.hpp>
+#include <gshard/kernel/threads.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -17,15 +18,18 @@ namespace detail {
 template <class To>
 const To* rounded(const float* from, std::int64_t rows, std::int64_t cols, std::int64_t ld, float alpha, std::vector<To>& to) {
   to.resize(std::size_t(rows * cols));
-  for (std::int64_t i = 0; i < rows; ++i) {
-    To* const row = to.data() + i * cols;
-    for (std::int64_t j = 0; j < cols; ++j) {
-      const bf16 x = to_bf16(alpha * from[i * ld + j]);
-      if constexpr (std::is_same_v<To, bf16>) row[j] = x;
-      else row[j] = to_float(x);
+  To* const all = to.data();
+  parallel_rows(rows, cols, [=](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      To* const row = all + i * cols;
+      for (std::int64_t j = 0; j < cols; ++j) {
+        const bf16 x = to_bf16(alpha * from[i * ld + j]);
+        if constexpr (std::is_same_v<To, bf16>) row[j] = x;
+        else row[j] = to_float(x);
+      }
     }
-  }
-  return to.data();
+  });
+  return all;
 }
 
 }  // namespace detail

@@ -5,9 +5,14 @@
 
 #include <dnnl.hpp>
 
+#if defined(_OPENMP)
+#include <omp.h>
+#endif
+
 #include <compare>
 #include <cstdint>
 #include <map>
+#include <utility>
 
 namespace gshard { inline namespace v0 { namespace kernel { namespace detail {
 
@@ -34,6 +39,15 @@ struct bf16_product {
   auto operator<=>(const bf16_product&) const = default;
 };
 
+/// How many threads oneDNN takes when this thread calls it: what is prepared for some number needs just that.
+inline int onednn_threads() {
+#if defined(_OPENMP)
+  return omp_in_parallel() ? 1 : omp_get_max_threads();
+#else
+  return 1;
+#endif
+}
+
 /// C = op(A) * op(B) (+ C, if it adds), summed in float. Prepares each shape once per thread.
 inline void gemm_onednn(const bf16_product& p, const bf16* a, const bf16* b, float* c) {
   using dnnl::memory;
@@ -43,8 +57,9 @@ inline void gemm_onednn(const bf16_product& p, const bf16* a, const bf16* b, flo
   };
   thread_local dnnl::engine engine(dnnl::engine::kind::cpu, 0);
   thread_local dnnl::stream stream(engine);
-  thread_local std::map<bf16_product, prepared> known;
-  auto at = known.find(p);
+  thread_local std::map<std::pair<bf16_product, int>, prepared> known;
+  const std::pair key(p, onednn_threads());
+  auto at = known.find(key);
   if (at == known.end()) {
     const auto type = memory::data_type::bf16;
     const memory::desc x({p.m, p.k}, type, p.trans_a ? memory::dims{1, p.m} : memory::dims{p.k, 1}),
@@ -61,7 +76,7 @@ inline void gemm_onednn(const bf16_product& p, const bf16* a, const bf16* b, flo
 #else
     const dnnl::matmul::primitive_desc description({x, y, z}, adding, engine);
 #endif
-    at = known.emplace(p, prepared{x, y, z, dnnl::matmul(description)}).first;
+    at = known.emplace(key, prepared{x, y, z, dnnl::matmul(description)}).first;
   }
   const prepared& ready = at->second;
   ready.product.execute(stream, {{DNNL_ARG_SRC, memory(ready.a, engine, const_cast<bf16*>(a))},

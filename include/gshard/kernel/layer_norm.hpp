@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <gshard/kernel/threads.hpp>
 #include <gshard/kernel/vector.hpp>
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
+#include <vector>
 
 namespace gshard { inline namespace v0 { namespace kernel {
 
@@ -24,33 +27,15 @@ struct row_moments {
   }
 };
 
-}  // namespace detail
-
-/// y = gamma * (x - mean) / sqrt(variance + eps) + beta over `rows` contiguous rows; gamma and beta have
-/// `cols` elements. In place if y == x.
+/// layer_norm_grad of one after the other of some rows; adds to dgamma and dbeta.
 template <class T>
-void layer_norm(const T* x, const T* gamma, const T* beta, T* y, std::int64_t rows, std::int64_t cols,
-                T eps) {
-  for (std::int64_t i = 0; i < rows; ++i, x += cols, y += cols) {
-    const detail::row_moments<T> moments(x, cols, eps);
-    const auto [mean, scale] = moments;
-    for (std::int64_t j = 0; j < cols; ++j) y[j] = (x[j] - mean) * scale * gamma[j] + beta[j];
-  }
-}
-
-/// The derivatives of layer_norm: with h = (x - mean) / sqrt(variance + eps) and d = gamma * dy,
-/// dx = (d - mean(d) - h * mean(h * d)) / sqrt(variance + eps); dgamma and dbeta are overwritten by the sums
-/// of h * dy and of dy over the rows.
-template <class T>
-void layer_norm_grad(const T* x, const T* gamma, const T* dy, T* __restrict dx, T* __restrict dgamma,
-                     T* __restrict dbeta, std::int64_t rows, std::int64_t cols, T eps) {
-  std::fill_n(dgamma, cols, T(0));
-  std::fill_n(dbeta, cols, T(0));
+void layer_norm_grad_rows(const T* x, const T* gamma, const T* dy, T* __restrict dx, T* __restrict dgamma, T* __restrict dbeta,
+                          std::int64_t rows, std::int64_t cols, T eps) {
   for (std::int64_t i = 0; i < rows; ++i, x += cols, dy += cols, dx += cols) {
-    const detail::row_moments<T> moments(x, cols, eps);
+    const row_moments<T> moments(x, cols, eps);
     const auto [mean, scale] = moments;
-    const T d_mean = detail::dot(cols, gamma, dy) / T(cols);
-    const T hd_mean = scale / T(cols) * detail::sum_of<T>(cols, [=, m = mean](auto at) {
+    const T d_mean = dot(cols, gamma, dy) / T(cols);
+    const T hd_mean = scale / T(cols) * sum_of<T>(cols, [=, m = mean](auto at) {
                         return (at(x) - m) * at(gamma) * at(dy);
                       });
     for (std::int64_t j = 0; j < cols; ++j) {
@@ -60,6 +45,52 @@ void layer_norm_grad(const T* x, const T* gamma, const T* dy, T* __restrict dx, 
       dx[j] = scale * (gamma[j] * dy[j] - d_mean - h * hd_mean);
     }
   }
+}
+
+}  // namespace detail
+
+/// y = gamma * (x - mean) / sqrt(variance + eps) + beta over `rows` contiguous rows; gamma and beta have
+/// `cols` elements. In place if y == x.
+template <class T>
+void layer_norm(const T* x, const T* gamma, const T* beta, T* y, std::int64_t rows, std::int64_t cols,
+                T eps) {
+  parallel_rows(rows, cols, [=](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      const T* const from = x + i * cols;
+      T* const to = y + i * cols;
+      const detail::row_moments<T> moments(from, cols, eps);
+      const auto [mean, scale] = moments;
+      for (std::int64_t j = 0; j < cols; ++j) to[j] = (from[j] - mean) * scale * gamma[j] + beta[j];
+    }
+  });
+}
+
+/// The derivatives of layer_norm: with h = (x - mean) / sqrt(variance + eps) and d = gamma * dy,
+/// dx = (d - mean(d) - h * mean(h * d)) / sqrt(variance + eps); dgamma and dbeta are overwritten by the sums
+/// of h * dy and of dy over the rows.
+template <class T>
+void layer_norm_grad(const T* x, const T* gamma, const T* dy, T* __restrict dx, T* __restrict dgamma,
+                     T* __restrict dbeta, std::int64_t rows, std::int64_t cols, T eps) {
+  // Blocks of rows, whose number depends on `rows` alone, are summed apart and then added in order.
+  constexpr std::int64_t most = 16, least_rows = 64;
+  const std::int64_t blocks = std::clamp<std::int64_t>(rows / least_rows, 1, most);
+  thread_local std::vector<T> scratch;
+  scratch.assign(std::size_t(2 * blocks * cols), T(0));
+  T* const sums = scratch.data();  // of the calling thread
+  parallel_rows(blocks, rows / blocks * cols, [=](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t b = begin; b < end; ++b) {
+      const std::int64_t first = rows * b / blocks, last = rows * (b + 1) / blocks;
+      detail::layer_norm_grad_rows(x + first * cols, gamma, dy + first * cols, dx + first * cols, sums + 2 * b * cols,
+                                   sums + (2 * b + 1) * cols, last - first, cols, eps);
+    }
+  });
+  std::copy_n(sums, cols, dgamma);
+  std::copy_n(sums + cols, cols, dbeta);
+  for (std::int64_t b = 1; b < blocks; ++b)
+    for (std::int64_t j = 0; j < cols; ++j) {
+      dgamma[j] += sums[2 * b * cols + j];
+      dbeta[j] += sums[(2 * b + 1) * cols + j];
+    }
 }
 
 }}}  // namespace gshard::v0::kernel

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <gshard/kernel/threads.hpp>
 #include <gshard/kernel/view.hpp>
 
 #include <array>
@@ -76,14 +77,20 @@ constexpr void sort_loops(loop_nest<N>& nest, std::size_t operand) {
     }
 }
 
-/// Calls f(offsets) for every iteration of the nest, in order.
+/// Calls f(offsets) for iterations [begin, end) of the nest, in order.
 template <std::size_t N, class F>
-void for_each_offset(const loop_nest<N>& nest, F f) {
-  if (nest.iterations() == 0) return;
+void for_each_offset(const loop_nest<N>& nest, std::int64_t begin, std::int64_t end, F f) {
+  if (begin >= end) return;
   std::array<std::int64_t, N> at{};
   std::array<std::int64_t, loop_nest<N>::most> index{};
-  for (;;) {
+  std::int64_t rest = begin;
+  for (std::size_t d = nest.count; d-- > 0; rest /= nest.at[d].extent) {
+    index[d] = rest % nest.at[d].extent;
+    for (std::size_t o = 0; o < N; ++o) at[o] += index[d] * nest.at[d].stride[o];
+  }
+  for (std::int64_t i = begin;;) {
     f(at);
+    if (++i == end) return;
     std::size_t d = nest.count;
     for (; d-- > 0;) {
       const loop<N>& l = nest.at[d];
@@ -92,8 +99,35 @@ void for_each_offset(const loop_nest<N>& nest, F f) {
       for (std::size_t o = 0; o < N; ++o) at[o] -= l.extent * l.stride[o];
       index[d] = 0;
     }
-    if (d == std::size_t(-1)) return;
   }
+}
+
+/// Calls f(offsets) for every iteration of the nest, in order.
+template <std::size_t N, class F>
+void for_each_offset(const loop_nest<N>& nest, F f) {
+  for_each_offset(nest, 0, nest.iterations(), f);
+}
+
+/// The same on several threads, where f does as much as a row of `cols` elements costs.
+template <std::size_t N, class F>
+void parallel_offsets(const loop_nest<N>& nest, std::int64_t cols, F f) {
+  parallel_rows(nest.iterations(), cols, [&](std::int64_t begin, std::int64_t end) { for_each_offset(nest, begin, end, f); });
+}
+
+/// Runs the nest, several threads taking parts of its outermost loop if operand O moves in it, which then are written by one thread each:
+/// f(part of the nest, offsets of its first iteration).
+template <std::size_t O, std::size_t N, class F>
+void parallel_nest(const loop_nest<N>& nest, F f) {
+  if (nest.count == 0 || nest.at[0].stride[O] == 0) return f(nest, std::array<std::int64_t, N>{});
+  const loop<N>& outer = nest.at[0];
+  if (outer.extent == 0) return;
+  parallel_rows(outer.extent, nest.iterations() / outer.extent, [&](std::int64_t begin, std::int64_t end) {
+    loop_nest<N> part = nest;
+    part.at[0].extent = end - begin;
+    std::array<std::int64_t, N> first{};
+    for (std::size_t o = 0; o < N; ++o) first[o] = begin * outer.stride[o];
+    f(part, first);
+  });
 }
 
 }}}}  // namespace gshard::v0::kernel::detail

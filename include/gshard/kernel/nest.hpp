@@ -72,14 +72,11 @@ T multiply_sum_row(std::int64_t n, const T* a, std::int64_t sa, const T* b, std:
   return s;
 }
 
-/// out[o] = alpha * sum of a * b over the nest, `out` being dense with `size` elements; or out[o] += that.
+/// out[o] = alpha * a * b, or sums of these along the innermost loop; or out[o] += that.
 template <class T>
-void run_nest(loop_nest<3> nest, T alpha, const T* a, const T* b, T* out, std::int64_t size, bool to_sums = false) {
+void run_part_of_nest(loop_nest<3> nest, T alpha, const T* a, const T* b, T* out, bool add) {
   const loop<3> inner = nest.take_innermost();
   const auto [sa, sb, so] = inner.stride;
-  bool add = to_sums;
-  for (std::size_t i = 0; i < nest.count; ++i) add = add || is_sum(nest.at[i]);
-  if (add && !to_sums) std::fill_n(out, size, T(0));
   for_each_offset(nest, [=, n = inner.extent, sa = sa, sb = sb, so = so](const auto& at) {
     const T *x = a + at[0], *y = b + at[1];
     T* z = out + at[2];
@@ -92,4 +89,14 @@ void run_nest(loop_nest<3> nest, T alpha, const T* a, const T* b, T* out, std::i
   });
 }
 
+/// out[o] = alpha * sum of a * b over the nest, `out` being dense with `size` elements; or out[o] += that.
+template <class T>
+void run_nest(const loop_nest<3>& nest, T alpha, const T* a, const T* b, T* out, std::int64_t size, bool to_sums = false) {
+  bool add = to_sums;
+  for (std::size_t i = 0; i + 1 < nest.count; ++i) add = add || is_sum(nest.at[i]);
+  if (add && !to_sums) std::fill_n(out, size, T(0));
+  parallel_nest<2>(nest, [=](const loop_nest<3>& part, const auto& first) {
+    run_part_of_nest(part, alpha, a + first[0], b + first[1], out + first[2], add);
+  });
+}
 }}}}  // namespace gshard::v0::kernel::detail

@@ -30,11 +30,13 @@ void apply_rows(row_function<T> f, int n_in, const T* const* in, const index_arr
   if (nest.iterations() == 0) return;
   detail::merge_loops(nest);
   detail::sort_loops(nest, most);
-  const auto row = nest.take_innermost();
-  detail::for_each_offset(nest, [&](const auto& at) {
-    std::array<const T*, most> x{};
-    for (std::size_t o = 0; o < operands; ++o) x[o] = in[o] + at[o];
-    f(x.data(), row.stride.data(), out + at[most], row.extent);
+  detail::parallel_nest<most>(nest, [&](detail::loop_nest<most + 1> part, const auto& first) {
+    const auto row = part.take_innermost();
+    detail::for_each_offset(part, [&](const auto& at) {
+      std::array<const T*, most> x{};
+      for (std::size_t o = 0; o < operands; ++o) x[o] = in[o] + first[o] + at[o];
+      f(x.data(), row.stride.data(), out + first[most] + at[most], row.extent);
+    });
   });
 }
 

@@ -37,8 +37,13 @@ class reduction_kernel {
   template <class Combine>
   void run(const T* a, T* out, Combine combine, T identity) const {
     std::fill_n(out, size_, identity);
-    detail::loop_nest<3> outer = nest_;
-    if (outer.iterations() == 0) return;
+    if (nest_.iterations() == 0) return;
+    detail::parallel_nest<2>(nest_, [=](const detail::loop_nest<3>& part, const auto& first) {
+      run_part(part, a + first[0], out + first[2], combine, identity);
+    });
+  }
+  template <class Combine>
+  static void run_part(detail::loop_nest<3> outer, const T* a, T* out, Combine combine, T identity) {
     const auto row = outer.take_innermost();
     detail::for_each_offset(outer, [=, n = row.extent, sa = row.stride[0], so = row.stride[2]](const auto& at) {
       const T* x = a + at[0];

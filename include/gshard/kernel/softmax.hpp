@@ -2,12 +2,13 @@
 #pragma once
 
 #include <gshard/kernel/exponential.hpp>
+#include <gshard/kernel/threads.hpp>
 #include <gshard/kernel/vector.hpp>
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <limits>
 
 namespace gshard { inline namespace v0 { namespace kernel {
@@ -21,6 +22,20 @@ vector<T> lane_numbers() {
   return v;
 }
 
+/// Some maxima, which together are those of the first n elements and maybe some more, in steps of a vector.
+template <class T>
+vector<T> maxima(std::int64_t n, const T* x) {
+  constexpr std::int64_t width = lanes<T>;
+  vector<T> even = vector<T>{} - std::numeric_limits<T>::infinity(), odd = even;
+  std::int64_t j = 0;
+  for (; j + width < n; j += 2 * width) {
+    even = larger(even, load<T>(x + j));
+    odd = larger(odd, load<T>(x + j + width));
+  }
+  if (j < n) even = larger(even, load<T>(x + j));
+  return larger(even, odd);
+}
+
 /// y = exp(x - max(x)), for at least one vector of columns. The last vector of the row overlaps the one
 /// before it.
 template <class T>
@@ -31,15 +46,14 @@ struct exponential_row {
     constexpr std::int64_t width = lanes<T>;
     const std::int64_t last = cols - width, overlap = (width - cols % width) % width;
     vector<T> end = load<T>(x + last);
-    vector<T> largest = end, total{};
-    for (std::int64_t j = 0; j < last; j += width) largest = larger(largest, load<T>(x + j));
-    const vector<T> tops = across<T>(largest, larger);
+    const vector<T> tops = across<T>(larger(end, maxima(last, x)), larger);
+    vector<T> total{};
     for (std::int64_t j = 0; j < last; j += width) {
-      const vector<T> e = vector_exponential<T>(load<T>(x + j) - tops);
+      const vector<T> e = falling_exponential<T>(load<T>(x + j) - tops);
       total += e;
       store<T>(e, y + j);
     }
-    end = vector_exponential<T>(end - tops);
+    end = falling_exponential<T>(end - tops);
     store<T>(end, y + last);
     top = tops[0];
     sum = across<T>(total + (lane_numbers<T>() < T(overlap) ? vector<T>{} : end), plus)[0];
@@ -49,7 +63,7 @@ struct exponential_row {
 // Several short rows in each vector.
 template <std::size_t Cols, class T>
 vector<T> softmax_groups(const vector<T>& x) {
-  const vector<T> e = vector_exponential<T>(x - across<T, Cols>(x, larger));
+  const vector<T> e = falling_exponential<T>(x - across<T, Cols>(x, larger));
   return e / across<T, Cols>(e, plus);
 }
 
@@ -58,10 +72,7 @@ void softmax_short_rows(const T* x, T* y, std::int64_t n) {
   std::int64_t i = 0;
   for (; i + lanes<T> <= n; i += lanes<T>) store<T>(softmax_groups<Cols, T>(load<T>(x + i)), y + i);
   if (i == n) return;
-  vector<T> tail{};
-  std::memcpy(&tail, x + i, std::size_t(n - i) * sizeof(T));
-  tail = softmax_groups<Cols, T>(tail);
-  std::memcpy(y + i, &tail, std::size_t(n - i) * sizeof(T));
+  store_few<T>(softmax_groups<Cols, T>(load_few<T>(x + i, n - i)), y + i, n - i);
 }
 
 // Rows shorter than a vector, each padded to a whole one. By blocks, because a vector cannot be read back
@@ -90,28 +101,47 @@ void softmax_few_cols(const T* x, T* y, std::int64_t rows, std::int64_t cols) {
     softmax_padded_rows(x, y, rows, cols);
 }
 
+template <std::size_t Cols, class T>
+vector<T> softmax_grad_groups(const vector<T>& y, const vector<T>& dy) {
+  return y * (dy - across<T, Cols>(y * dy, plus));
+}
+
+template <class T, std::size_t Cols = std::size_t(lanes<T>)>
+void softmax_grad_few_cols(const T* y, const T* dy, T* dx, std::int64_t rows, std::int64_t cols) {
+  if constexpr (Cols > 1)
+    if (cols < std::int64_t(Cols)) return softmax_grad_few_cols<T, Cols / 2>(y, dy, dx, rows, cols);
+  const std::int64_t n = rows * cols;
+  std::int64_t i = 0;
+  for (; i + lanes<T> <= n; i += lanes<T>) store<T>(softmax_grad_groups<Cols, T>(load<T>(y + i), load<T>(dy + i)), dx + i);
+  if (i < n) store_few<T>(softmax_grad_groups<Cols, T>(load_few<T>(y + i, n - i), load_few<T>(dy + i, n - i)), dx + i, n - i);
+}
+
 }  // namespace detail
 
 /// y[i, :] = exp(x[i, :]) / sum(exp(x[i, :])) for `rows` contiguous rows. In place if y == x.
 template <class T>
 void softmax(const T* x, T* y, std::int64_t rows, std::int64_t cols) {
-  if (cols <= detail::lanes<T>) {
-    detail::softmax_few_cols(x, y, rows, cols);
-    return;
-  }
-  for (std::int64_t i = 0; i < rows; ++i, x += cols, y += cols) {
-    const T scale = 1 / detail::exponential_row<T>(x, y, cols).sum;
-    for (std::int64_t j = 0; j < cols; ++j) y[j] *= scale;
-  }
+  parallel_rows(rows, cols, [=](std::int64_t begin, std::int64_t end) {
+    if (cols <= detail::lanes<T>) return detail::softmax_few_cols(x + begin * cols, y + begin * cols, end - begin, cols);
+    for (std::int64_t i = begin; i < end; ++i) {
+      T* const row = y + i * cols;
+      const T scale = 1 / detail::exponential_row<T>(x + i * cols, row, cols).sum;
+      for (std::int64_t j = 0; j < cols; ++j) row[j] *= scale;
+    }
+  });
 }
 
 /// dx = y * (dy - <y, dy>), row by row, where y = softmax(x). In place if dx == dy.
 template <class T>
 void softmax_grad(const T* y, const T* dy, T* dx, std::int64_t rows, std::int64_t cols) {
-  for (std::int64_t i = 0; i < rows; ++i, y += cols, dy += cols, dx += cols) {
-    const T mean = detail::dot(cols, y, dy);
-    for (std::int64_t j = 0; j < cols; ++j) dx[j] = y[j] * (dy[j] - mean);
-  }
+  parallel_rows(rows, cols, [=](std::int64_t begin, std::int64_t end) {
+    if (cols <= detail::lanes<T> && std::has_single_bit(std::uint64_t(cols)))
+      return detail::softmax_grad_few_cols(y + begin * cols, dy + begin * cols, dx + begin * cols, end - begin, cols);
+    for (std::int64_t i = begin * cols; i < end * cols; i += cols) {
+      const T mean = detail::dot(cols, y + i, dy + i);
+      for (std::int64_t j = i; j < i + cols; ++j) dx[j] = y[j] * (dy[j] - mean);
+    }
+  });
 }
 
 }}}  // namespace gshard::v0::kernel

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <gshard/kernel/exponential.hpp>
+#include <gshard/kernel/square_root.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <type_traits>
 #include <utility>
 
 // Vectors of the target's width by the vector extensions that GCC and clang share, for the loops that
@@ -97,9 +99,27 @@ T maximum(std::int64_t n, const T* x) {
       n, -std::numeric_limits<T>::infinity(), [=](auto at) { return at(x); }, larger);
 }
 
+/// A vector of the first n elements of an array, n being less than its lanes; the others are `fill`.
 template <class T>
-vector<T> vector_exponential(const vector<T>& x) {
-  return exponential_as<T, vector<T>, vector<typename exponential_of<T>::integer>>(x);
+vector<T> load_few(const T* from, std::int64_t n, T fill = 0) {
+  vector<T> v = vector<T>{} + fill;
+  std::memcpy(&v, from, std::size_t(n) * sizeof(T));
+  return v;
+}
+template <class T>
+void store_few(const vector<T>& v, T* to, std::int64_t n) {
+  std::memcpy(to, &v, std::size_t(n) * sizeof(T));
+}
+
+template <class T>
+vector<T> vector_square_root(const vector<T>& x) {
+  return square_root_as<T, vector<T>, vector<std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>>>(x);
+}
+
+/// e^x of lanes none of which is positive, as those of a softmax.
+template <class T>
+vector<T> falling_exponential(const vector<T>& x) {
+  return falling_exponential_as<T, vector<T>, vector<typename exponential_of<T>::integer>>(x);
 }
 
 }}}}  // namespace gshard::v0::kernel::detail

@@ -87,7 +87,9 @@ class parameter_scope {
 
   /// A tensor of the optimiser that starts at zero, with the dims of a parameter; its name is prefix + parameter's name. It is cut
   /// as the parameter is, and further where the gradient is.
-  constexpr symbol state(std::string_view prefix, symbol like) const {
+  constexpr symbol state(std::string_view prefix, symbol like) const { return state(prefix, like, detail::counting(like.rank())); }
+  /// The same with some dims of the parameter.
+  constexpr symbol state(std::string_view prefix, symbol like, const short_list& kept) const {
     builder& b = *builder_;
     if (b.failed()) return b.nothing();
     parameter p;
@@ -98,9 +100,12 @@ class parameter_scope {
       if (prefix.size() + name.length > sizeof p.name.text) b.fail(fault::name_too_long, name.view());
       p.name = tensor_name(prefix).append(name.view());
     }
-    const symbol s = b.add_parameter(p, copy.dims, copy.type);
-    b.program.at(s.id).layout = copy.layout;
-    b.program.at(s.id).layout.open = sharding::unconstrained(copy.rank()).open;
+    dim_list dims;
+    for (int d = 0; d < kept.size(); ++d) dims.push_back(copy.dims[kept[d]]);
+    const symbol s = b.add_parameter(p, dims, copy.type);
+    sharding& layout = b.program.at(s.id).layout;
+    for (int d = 0; d < kept.size(); ++d) layout[d] = copy.layout[kept[d]];
+    if (layout.used()) layout.order = copy.layout.order;
     return s;
   }
 

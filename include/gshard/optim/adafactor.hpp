@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/base/list.hpp>
+#include <gshard/base/math.hpp>
+#include <gshard/base/packed_list.hpp>
+#include <gshard/pass/differentiate.hpp>
+#include <gshard/trace/builder.hpp>
+#include <gshard/trace/einsum.hpp>
+#include <gshard/trace/map.hpp>
+#include <gshard/trace/parameter_scope.hpp>
+
+#include <array>
+#include <cstddef>
+#include <string_view>
+
+namespace gshard { inline namespace v0 {
+
+/// Adafactor (arXiv 1804.04235), for the inside of a model. Of the second moments of a parameter [..., A, B] it keeps the means of the rows
+/// and of the columns, as much as A + B numbers, and multiplies them; those of vectors and scalars it keeps whole:
+///
+/// beta_t = 1 - t^-decay, r = beta_t r + (1 - beta_t) mean over B of (g^2 + epsilon), c = the same over A, v = r c / (mean over A of r),
+/// u = g / sqrt(v), p -= rate u / max(1, sqrt(mean of u^2) / clip), with t = 1, 2, ... the steps of this optimiser.
+///
+/// A rate relative to the parameter, as in the paper, is multiplied by max(least_scale, sqrt(mean of p^2)).
+struct adafactor {
+  double decay = 0.8;
+  double epsilon = 1e-30;
+  double clip = 1;
+  double beta1 = 0;  ///< If not 0, the steps are averaged: m = beta1 m + (1 - beta1) u / max(...), p -= rate m.
+  bool relative = true;
+  double least_scale = 1e-3;
+
+  /// Appends the gradients of `loss` and the update of every trainable parameter: a whole training step is one program. `rate`: a scalar of
+  /// the parameters' element type. Communicates: completes each gradient that is a pending sum, once; where a parameter is cut, the means
+  /// of its rows and columns and two numbers.
+  template <class Scope>
+  constexpr void minimise(const Scope& m, symbol loss, symbol rate) const {
+    minimise_at(m, loss, [&](symbol) { return rate; });
+  }
+  /// With the paper's rate, min(0.01, 1 / sqrt(t)).
+  template <class Scope>
+  constexpr void minimise(const Scope& m, symbol loss) const {
+    minimise_at(m, loss, [](symbol t) {
+      return detail::emit_map(*t.owner, pointwise_of<[](auto x) {
+        const auto r = 1 / sqrt(x), most = decltype(r)(0.01);
+        return r < most ? r : most;
+      }, 1>, list_view(&t, 1));
+    });
+  }
+
+ private:
+  template <class Scope, class Rate>
+  constexpr void minimise_at(const Scope& m, symbol loss, Rate rate_at) const {
+    builder& b = m.owner();
+    const list<symbol> parameters = trainable(m);
+    const list<symbol> gradient = gradients(loss, parameters);
+    if (b.failed() || parameters.empty()) return;
+    const bool rounds = b.options.bf16_products;
+    b.options.bf16_products = false;  // squares are no products of the model
+    const symbol t = count_step(m, parameters[0].get().type);
+    const symbol rate = rate_at(t);
+    if (rate.rank() != 0) b.fail(fault::rank_mismatch, "adafactor: rate", {}, 0, rate.rank());
+    for (std::size_t i = 0; i < parameters.size() && !b.failed(); ++i)
+      if (detail::require_real(b, "adafactor", {parameters[i], gradient[i], rate})) update(m, parameters[i], gradient[i], rate, t);
+    b.options.bf16_products = rounds;
+  }
+
+  /// The number of this step, a scalar that the store keeps.
+  template <class Scope>
+  constexpr symbol count_step(const Scope& m, dtype type) const {
+    builder& b = m.owner();
+    parameter p;
+    p.name = tensor_name("adafactor.steps");
+    p.trainable = false;
+    if (b.find_parameter(p.name) >= 0) b.fail(fault::duplicate_name, p.name.view());
+    if (b.failed()) return b.nothing();
+    const symbol before = b.add_parameter(p, {}, type), t = here(before) + 1.0;
+    b.set_updated(before, t);
+    return t;
+  }
+
+  // f of tensors with these dims of `like`.
+  static constexpr symbol of_dims(const pointwise& f, std::initializer_list<symbol> x, std::initializer_list<short_list> dims, symbol like) {
+    return detail::emit_map_of(f, list_view(x.begin(), x.size()), list_view(dims.begin(), dims.size()), like);
+  }
+  /// The mean of x * y, tensors of equal dims, over the dims that `kept` lacks.
+  static constexpr symbol mean(builder& b, std::initializer_list<symbol> x, const short_list& kept) {
+    const symbol like = *x.begin();
+    if (b.failed()) return like;
+    const short_list all = detail::counting(like.rank());
+    const short_list both[] = {all, all};
+    dim_list over;
+    for (int d = 0; d < like.rank(); ++d)
+      if (!kept.contains(d)) over.push_back(like.get().dims[d]);
+    const symbol sum = detail::emit_einsum(b, list_view(x.begin(), x.size()), list_view(both, x.size()), kept, "adafactor");
+    return detail::emit_scale(sum, 1, over, -1);
+  }
+
+  template <class Scope>
+  constexpr void update(const Scope& m, symbol p, symbol g, symbol rate, symbol t) const {
+    builder& b = m.owner();
+    const short_list all = detail::counting(p.rank());
+    symbol u = p.rank() < 2 ? whole_step(m, p, g, t) : factored_step(m, p, g, t);
+    symbol clipped = of_dims(pointwise_of<[](auto square, auto most) {
+      const auto over = sqrt(square) / most;
+      return 1 < over ? 1 / over : decltype(over)(1);
+    }, 2>, {mean(b, {u, u}, {}), detail::emit_filled(rate, clip)}, {{}, {}}, rate);
+    if (relative)
+      rate = of_dims(pointwise_of<[](auto r, auto square, auto least) {
+        const auto own = sqrt(square);
+        return r * (own < least ? least : own);
+      }, 3>, {rate, mean(b, {p, p}, {}), detail::emit_filled(rate, least_scale)}, {{}, {}, {}}, rate);
+    if (beta1 != 0) {
+      const symbol before = m.state("adafactor.m.", p), keep = detail::emit_filled(rate, beta1);
+      u = of_dims(pointwise_of<[](auto x, auto step, auto size, auto beta) { return beta * x + (1 - beta) * (size * step); }, 4>,
+                  {before, u, clipped, keep}, {all, all, {}, {}}, p);
+      overwrite(b, before, u);
+      clipped = detail::emit_filled(rate, 1);
+    }
+    const symbol size = of_dims(pointwise_of<[](auto x, auto y) { return x * y; }, 2>, {rate, clipped}, {{}, {}}, rate);
+    overwrite(b, p, of_dims(pointwise_of<[](auto x, auto step, auto r) { return x - r * step; }, 3>, {p, u, size}, {all, all, {}}, p));
+  }
+  /// The last node computes `next` from x, its first operand, and may write it there.
+  static constexpr void overwrite(builder& b, symbol x, symbol next) {
+    if (b.failed()) return;
+    b.program.nodes.back().in_place = 1;
+    b.set_updated(x, next);
+  }
+
+  /// beta x + (1 - beta) y
+  static constexpr const pointwise& average_of = pointwise_of<[](auto x, auto y, auto beta) { return y + beta * (x - y); }, 3>;
+
+  constexpr symbol beta_at(symbol t) const {
+    return of_dims(pointwise_of<[](auto x, auto power) { return 1 - exp(-power * log(x)); }, 2>, {t, detail::emit_filled(t, decay)},
+                   {{}, {}}, t);
+  }
+  /// The average of squares, whose dims are these of the parameter.
+  template <class Scope>
+  constexpr symbol averaged(const Scope& m, std::string_view prefix, symbol p, const short_list& kept, symbol square, symbol t) const {
+    const symbol before = m.state(prefix, p, kept);
+    const short_list own = detail::counting(kept.size());
+    const symbol next = of_dims(average_of, {before, here(square) + epsilon, beta_at(t)}, {own, own, {}}, before);
+    overwrite(m.owner(), before, next);
+    return next;
+  }
+  template <class Scope>
+  constexpr symbol whole_step(const Scope& m, symbol p, symbol g, symbol t) const {
+    const symbol v = averaged(m, "adafactor.v.", p, detail::counting(p.rank()), here(g) * g, t);
+    return here(map<[](auto x, auto square) { return x / sqrt(square); }>(g, v));
+  }
+  template <class Scope>
+  constexpr symbol factored_step(const Scope& m, symbol p, symbol g, symbol t) const {
+    builder& b = m.owner();
+    const int rank = p.rank();
+    const short_list batch = detail::counting(rank - 2);
+    short_list rows = detail::counting(rank - 1), columns = batch;
+    columns.push_back(rank - 1);
+    const symbol r = averaged(m, "adafactor.r.", p, rows, mean(b, {g, g}, rows), t);
+    const symbol c = averaged(m, "adafactor.c.", p, columns, mean(b, {g, g}, columns), t);
+    const symbol by_row = of_dims(pointwise_of<[](auto x, auto y) { return sqrt(y / x); }, 2>, {r, mean(b, {r}, batch)}, {rows, batch}, r);
+    const symbol by_column = map<[](auto x) { return 1 / sqrt(x); }>(c);
+    return of_dims(pointwise_of<[](auto x, auto y, auto z) { return x * y * z; }, 3>, {g, by_row, by_column},
+                   {detail::counting(rank), rows, columns}, g);
+  }
+};
+
+}}  // namespace gshard::v0

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <gshard/optim/adafactor.hpp>
+
+#include <gshard/exec/executable.hpp>
+#include <gshard/op/reshard.hpp>
+#include <gshard/trace/einsum.hpp>
+#include <gshard/trace/map.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <string_view>
+#include <vector>
+
+namespace gs = gshard;
+using gs::in, gs::none, gs::P;
+using mesh = gs::mesh<gs::axis<"x">, gs::axis<"y">>;
+
+namespace {
+
+/// A matrix, a stack of matrices, a vector and a scalar, of which the layouts cut rows, columns and the stack.
+template <class MatrixSpec, class StackSpec, auto Settings, bool OwnRate = false>
+inline constexpr auto regression = [](auto& m, auto x, auto y, auto rate) {
+  auto w = m.param("w", "BC", MatrixSpec{}, gs::init::normal(1));
+  auto s = m.param("s", "EBC", StackSpec{}, gs::init::normal(0.5));
+  auto v = m.param("v", "C", gs::init::normal(0.5)), k = m.param("k", "", gs::init::constant(0.3));
+  auto error = (gs::einsum<"ab,bc->ac">(x, w) + gs::einsum<"ab,ebc->ac">(x, s) + v) * k - y;
+  auto loss = gs::sum(error * error);
+  if constexpr (OwnRate) Settings.minimise(m, loss);
+  else Settings.minimise(m, loss, rate);
+  return loss;
+};
+template <class MatrixSpec, class StackSpec, auto Settings, bool OwnRate = false>
+using step = gs::program<regression<MatrixSpec, StackSpec, Settings, OwnRate>, mesh, in<"AB", P<"x", none>, double>,
+                         in<"AC", P<"x", none>, double>, in<"", void, double>, gs::element<double>>;
+
+using whole = P<none, none>;
+using whole_stack = P<none, none, none>;
+inline constexpr gs::adafactor plain{.relative = false}, paper{}, averaging{.clip = 0.5, .beta1 = 0.9, .relative = false};
+
+constexpr std::size_t A = 7, B = 5, C = 3, E = 2;
+
+struct tensor {
+  std::size_t batch, rows, cols;  // of a vector and a scalar: cols numbers
+  std::vector<double> p, m, r, c;
+  bool factored = rows > 0;
+};
+
+/// One update by the paper's formulas.
+void update(tensor& x, const std::vector<double>& g, double rate, double t, const gs::adafactor& a) {
+  const double beta = 1 - std::pow(t, -a.decay);
+  const std::size_t n = g.size();
+  std::vector<double> u(n);
+  if (!x.factored) {
+    x.r.resize(n);
+    for (std::size_t i = 0; i < n; ++i) {
+      x.r[i] = beta * x.r[i] + (1 - beta) * (g[i] * g[i] + a.epsilon);
+      u[i] = g[i] / std::sqrt(x.r[i]);
+    }
+  } else {
+    x.r.resize(x.batch * x.rows);
+    x.c.resize(x.batch * x.cols);
+    const auto at = [&](std::size_t e, std::size_t i, std::size_t j) { return (e * x.rows + i) * x.cols + j; };
+    for (std::size_t e = 0; e < x.batch; ++e) {
+      double mean = 0;
+      for (std::size_t i = 0; i < x.rows; ++i) {
+        double sum = 0;
+        for (std::size_t j = 0; j < x.cols; ++j) sum += g[at(e, i, j)] * g[at(e, i, j)] + a.epsilon;
+        double& r = x.r[e * x.rows + i];
+        r = beta * r + (1 - beta) * sum / double(x.cols);
+        mean += r / double(x.rows);
+      }
+      for (std::size_t j = 0; j < x.cols; ++j) {
+        double sum = 0;
+        for (std::size_t i = 0; i < x.rows; ++i) sum += g[at(e, i, j)] * g[at(e, i, j)] + a.epsilon;
+        double& c = x.c[e * x.cols + j];
+        c = beta * c + (1 - beta) * sum / double(x.rows);
+      }
+      for (std::size_t i = 0; i < x.rows; ++i)
+        for (std::size_t j = 0; j < x.cols; ++j)
+          u[at(e, i, j)] = g[at(e, i, j)] / std::sqrt(x.r[e * x.rows + i] * x.c[e * x.cols + j] / mean);
+    }
+  }
+  const auto rms = [](const std::vector<double>& v) {
+    double sum = 0;
+    for (const double e : v) sum += e * e;
+    return std::sqrt(sum / double(v.size()));
+  };
+  const double clipped = std::max(1.0, rms(u) / a.clip), size = a.relative ? std::max(a.least_scale, rms(x.p)) : 1;
+  x.m.resize(n);
+  for (std::size_t i = 0; i < n; ++i) {
+    x.m[i] = a.beta1 * x.m[i] + (1 - a.beta1) * u[i] / clipped;
+    x.p[i] -= rate * size * x.m[i];
+  }
+}
+
+template <class MatrixSpec, class StackSpec, auto Settings, bool OwnRate = false>
+void check(const std::vector<int>& extents) {
+  const auto on = gs::simulate<mesh>(extents);
+  gs::executable<step<MatrixSpec, StackSpec, Settings, OwnRate>> run(on, {{'A', A}, {'B', B}, {'C', C}, {'E', E}}, gs::parameter_store(on, 1));
+  const auto content = [&](std::string_view name, std::size_t n) {
+    const gs::parameter_store::entry& e = *run.engine().store().find(name);
+    std::vector<double> all(n);
+    for (std::size_t d = 0; d < e.value.data.size(); ++d)
+      gs::kernel::for_each_element(e.value.places[d], [&](std::size_t global, std::size_t local) { all[global] = e.value.template as<double>(d)[local]; });
+    return all;
+  };
+  std::vector<double> x(A * B), y(A * C);
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = std::sin(double(i));
+  for (std::size_t i = 0; i < y.size(); ++i) y[i] = std::cos(3 * double(i));
+  tensor w{1, B, C, content("w", B * C), {}, {}, {}}, s{E, B, C, content("s", E * B * C), {}, {}, {}}, v{1, 0, C, content("v", C), {}, {}, {}},
+      k{1, 0, 1, content("k", 1), {}, {}, {}};
+  double first = 0, loss = 0;
+  for (int t = 1; t <= 12; ++t) {
+    const double given = 0.02, rate = OwnRate ? std::min(0.01, 1 / std::sqrt(double(t))) : given;
+    std::vector<double> gw(B * C), gs_(E * B * C), gv(C), gk(1);
+    loss = 0;
+    for (std::size_t i = 0; i < A; ++i)
+      for (std::size_t j = 0; j < C; ++j) {
+        double inner = v.p[j];
+        for (std::size_t b = 0; b < B; ++b) {
+          inner += x[i * B + b] * w.p[b * C + j];
+          for (std::size_t e = 0; e < E; ++e) inner += x[i * B + b] * s.p[(e * B + b) * C + j];
+        }
+        const double error = inner * k.p[0] - y[i * C + j], d = 2 * error * k.p[0];
+        loss += error * error;
+        gk[0] += 2 * error * inner;
+        gv[j] += d;
+        for (std::size_t b = 0; b < B; ++b) {
+          gw[b * C + j] += d * x[i * B + b];
+          for (std::size_t e = 0; e < E; ++e) gs_[(e * B + b) * C + j] += d * x[i * B + b];
+        }
+      }
+    if (t == 1) first = loss;
+    update(w, gw, rate, t, Settings);
+    update(s, gs_, rate, t, Settings);
+    update(v, gv, rate, t, Settings);
+    update(k, gk, rate, t, Settings);
+    CHECK(run(x, y, std::vector{given}).item() == doctest::Approx(loss).epsilon(1e-10));
+    const auto same = [&](std::string_view name, const tensor& expected) {
+      CAPTURE(name);
+      const std::vector<double> found = content(name, expected.p.size());
+      for (std::size_t i = 0; i < found.size(); ++i) CHECK(found[i] == doctest::Approx(expected.p[i]).epsilon(1e-9));
+    };
+    same("w", w);
+    same("s", s);
+    same("v", v);
+    same("k", k);
+  }
+  CHECK(loss < first);
+}
+
+}  // namespace
+
+TEST_CASE("adafactor keeps as much as the rows and the columns of a matrix") {
+  using program = step<whole, whole_stack, plain>;
+  CHECK(program::plan.find("adafactor.m.w") == nullptr);
+  CHECK(program::plan.find("adafactor.v.w") == nullptr);
+  CHECK(program::plan.find("adafactor.v.v") != nullptr);
+  for (const std::string_view name : {"adafactor.r.w", "adafactor.c.w", "adafactor.r.s", "adafactor.c.s", "adafactor.steps"}) {
+    CAPTURE(name);
+    REQUIRE(program::plan.find(name) != nullptr);
+    CHECK(!program::plan.find(name)->trainable);
+  }
+  CHECK(program::plan.at(program::plan.find("adafactor.r.s")->value).rank() == 2);
+  CHECK(program::plan.at(program::plan.find("adafactor.c.w")->value).rank() == 1);
+}
+
+TEST_CASE("adafactor: the paper's formulas, however the parameters are cut") {
+  for (const std::vector<int>& extents : {std::vector{1, 1}, {2, 1}, {1, 3}, {2, 2}, {3, 2}}) {
+    CAPTURE(extents[0]);
+    CAPTURE(extents[1]);
+    check<whole, whole_stack, plain>(extents);
+    check<P<"x", "y">, P<"x", none, "y">, paper>(extents);
+    check<P<none, "x">, P<none, "y", "x">, averaging>(extents);
+  }
+}
+
+TEST_CASE("adafactor: the paper's own rate") { check<P<"y", none>, P<"y", "x", none>, paper, true>({2, 2}); }
