@@ -51,7 +51,7 @@ class contest {
  public:
   contest(int ranks, int rank, int rounds)
       : ranks_(ranks), rank_(rank), rounds_(rounds), messages_(gs::on_mpi<mesh>(MPI_COMM_WORLD)),
-        shared_(gs::on_mpi<mesh>(MPI_COMM_WORLD, gs::mpi_options{.shared_memory = true})) {}
+        shared_(gs::on_mpi<mesh>(MPI_COMM_WORLD, {}, {.shared_memory = true})) {}
 
   /// Rows become columns: of an n x n matrix, rank r has rows r n / ranks on, and then columns r n / ranks on.
   void rows_to_columns(std::int64_t n) {

@@ -28,6 +28,15 @@ TEST_CASE("mpi: a process holds one shard, and the processes together the tensor
   CHECK(gs::to_global(gs::reshard<P<none, "x">>(rows)) == whole);
 }
 
+TEST_CASE("mpi: ranks that share memory") {
+  const auto on = gs::on_mpi<gs::mesh<gs::axis<"x">>>(MPI_COMM_WORLD, {}, {.shared_memory = true});
+  CHECK(on.on().shares_memory());
+  std::vector<float> whole(50 * 70);
+  for (std::size_t i = 0; i < whole.size(); ++i) whole[i] = float(i);
+  const auto rows = gs::from_global<float, P<"x", none>>(on, {50, 70}, whole);
+  CHECK(gs::to_global(gs::reshard<P<none, "x">>(rows)) == whole);
+}
+
 TEST_CASE("mpi: meshes with several axes, static ones included") {
   const auto on = gs::on_mpi<gs::mesh<gs::axis<"x">, gs::axis<"y">>>(MPI_COMM_WORLD);
   CHECK(on.extent(0) * on.extent(1) == ranks());

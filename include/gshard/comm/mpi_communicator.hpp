@@ -133,11 +133,16 @@ inline void agree(const communicator& world, std::uint64_t value, std::string_vi
   throw error(text);
 }
 
-/// The most processes that may run on one of the cores that this one may run on.
-inline int processes_on_cores(const communicator& world) {
+/// The processes of this one's node. Collective.
+inline communicator node_of(const communicator& world) {
   MPI_Comm made = MPI_COMM_NULL;
   world.check(MPI_Comm_split_type(world.get(), MPI_COMM_TYPE_SHARED, world.rank(), MPI_INFO_NULL, &made), "MPI_Comm_split_type");
-  const communicator node(made);
+  return communicator(made);
+}
+
+/// The most processes that may run on one of the cores that this one may run on.
+inline int processes_on_cores(const communicator& world) {
+  const communicator node = node_of(world);
   const core_flags mine = cores_of_process();
   core_flags all;
   node.check(MPI_Allreduce(mine.data(), all.data(), int(all.size()), MPI_INT, MPI_SUM, node.get()), "MPI_Allreduce");

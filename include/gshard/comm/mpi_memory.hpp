@@ -15,9 +15,7 @@ namespace gshard { inline namespace v0 { namespace detail {
 
 /// Whether all processes share memory; the same on all. Collective.
 inline bool on_one_node(const communicator& world) {
-  MPI_Comm made = MPI_COMM_NULL;
-  world.check(MPI_Comm_split_type(world.get(), MPI_COMM_TYPE_SHARED, world.rank(), MPI_INFO_NULL, &made), "MPI_Comm_split_type");
-  const communicator node(made);
+  const communicator node = node_of(world);
   int all = node.size() == world.size() ? 1 : 0;
   world.check(MPI_Allreduce(MPI_IN_PLACE, &all, 1, MPI_INT, MPI_MIN, world.get()), "MPI_Allreduce");
   return all == 1;

@@ -21,7 +21,7 @@ constexpr std::int64_t bytes_per_round(std::size_t members) {
 }
 
 /// So many rounds may be under way: enough for a device to go on while another one, which may share its core, is not running.
-inline constexpr std::size_t rounds_under_way = 4;
+inline constexpr std::size_t rounds_under_way = 16;
 
 /// An exchange in n rounds: fill(r) gives the parts of round r, whose lists and blocks stay as they are until took(r), which finds the
 /// blocks received. Between the two, fill is called for the rounds that follow, less than `rounds_under_way`, and meanwhile() once.

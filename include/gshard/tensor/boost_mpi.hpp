@@ -12,12 +12,8 @@ namespace gshard { inline namespace v0 {
 /// The processes of a Boost.MPI communicator, one device each: as on_mpi of its MPI_Comm. The communicator may end before the
 /// cluster does. Throws `gshard::error` as that one, an empty communicator included.
 template <class Mesh>
-cluster<Mesh> on_mpi(const boost::mpi::communicator& comm, const std::vector<int>& extents, const mpi_options& options = {}) {
+cluster<Mesh> on_mpi(const boost::mpi::communicator& comm, const std::vector<int>& extents = {}, const mpi_options& options = {}) {
   return on_mpi<Mesh>(comm ? MPI_Comm(comm) : MPI_COMM_NULL, extents, options);
-}
-template <class Mesh>
-cluster<Mesh> on_mpi(const boost::mpi::communicator& comm, const mpi_options& options = {}) {
-  return on_mpi<Mesh>(comm ? MPI_Comm(comm) : MPI_COMM_NULL, options);
 }
 
 }}  // namespace gshard::v0

@@ -14,12 +14,8 @@ namespace gshard { inline namespace v0 {
 /// communicator is null or an intercommunicator, the mesh cannot hold its processes, or their options differ.
 /// @see tensor/boost_mpi.hpp for Boost.MPI's communicators
 template <class Mesh>
-cluster<Mesh> on_mpi(MPI_Comm comm, const std::vector<int>& extents, const mpi_options& options = {}) {
-  return cluster<Mesh>(std::make_shared<mpi_backend>(comm, extents, options));
-}
-template <class Mesh>
-cluster<Mesh> on_mpi(MPI_Comm comm, const mpi_options& options = {}) {
-  return on_mpi<Mesh>(comm, extents_on<Mesh>(detail::process_count(comm)), options);
+cluster<Mesh> on_mpi(MPI_Comm comm, const std::vector<int>& extents = {}, const mpi_options& options = {}) {
+  return cluster<Mesh>(std::make_shared<mpi_backend>(comm, extents.empty() ? extents_on<Mesh>(detail::process_count(comm)) : extents, options));
 }
 
 }}  // namespace gshard::v0
