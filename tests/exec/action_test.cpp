@@ -9,7 +9,7 @@
 #include <vector>
 
 namespace gs = gshard;
-using gs::detail::action, gs::detail::piece_done;
+using gs::detail::action;
 
 namespace {
 
@@ -26,7 +26,7 @@ TEST_CASE("elementwise actions together do what they do one after the other") {
     CAPTURE(n);
     std::vector<int> x(n), y(n, 1), z(n, 2);
     std::iota(x.begin(), x.end(), 0);
-    const action all = gs::detail::together(add_to(y, x), {add_to(z, y), add_to(z, x)});
+    const action all = gs::detail::together({add_to(y, x), add_to(z, y), add_to(z, x)}, 0);
     CHECK(bool(all));
     all({});
     for (std::size_t i = 0; i < n; ++i) {
@@ -36,17 +36,18 @@ TEST_CASE("elementwise actions together do what they do one after the other") {
   }
 }
 
-TEST_CASE("what goes on with a product is done when a piece of it is") {
-  std::vector<int> x(100, 0), y(100, 0);
-  const action product = action::producing([&](const gs::run_context&, const piece_done& done) {
-    for (const std::int64_t begin : {60, 0, 30}) {  // in any order
-      const std::int64_t end = begin == 60 ? 100 : begin + 30;
-      for (std::int64_t i = begin; i < end; ++i) x[std::size_t(i)] = int(i);
-      done(begin, end);
-    }
-  });
-  product({});
-  CHECK(y[70] == 0);
-  gs::detail::together(product, {add_to(y, x)})({});
-  for (std::size_t i = 0; i < 100; ++i) CHECK(y[i] == int(i));
+TEST_CASE("results of different sizes are made in as many pieces, the same piece of all at a time") {
+  for (const std::int64_t pieces : {1, 2, 5}) {
+    CAPTURE(pieces);
+    std::vector<std::int64_t> order;
+    const auto note = [&](std::int64_t elements) {
+      return action::elementwise(elements, [&order, elements, pieces](const gs::run_context&, std::int64_t begin, std::int64_t end) {
+        CHECK(end - begin == elements / pieces);
+        order.push_back(begin / (elements / pieces));
+      });
+    };
+    gs::detail::together({note(10), note(30), note(20)}, pieces)({});
+    REQUIRE(order.size() == std::size_t(3 * pieces));
+    for (std::size_t i = 0; i < order.size(); ++i) CHECK(order[i] == std::int64_t(i) / 3);
+  }
 }

@@ -10,6 +10,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -27,6 +29,7 @@ namespace {
 struct shared {
   gs::any_cluster on;
   gs::plan_tables plan;
+  gs::plan_view view;
   gs::executor run;
   std::vector<gs::detail::bound_value> values;
   gs::detail::axis_map axes;
@@ -35,13 +38,13 @@ struct shared {
   shared(const run_graph::traced& t, const gs::dims& dims, std::vector<int> mesh, std::vector<gs::sharding> layouts)
       : on{run_graph::mesh_of_rank(mesh.size()), std::make_shared<gs::simulated>(mesh)},
         plan(run_graph::plan(t, {.mesh = mesh, .dims = dims, .layouts = layouts})),
-        run(plan.view(), gs::all_kernels, on, dims, gs::parameter_store(on)),
+        view(plan.view()),
+        run(view, gs::all_kernels, on, dims, gs::parameter_store(on)),
         values(all_values()),
         axes(plan.mesh, on),
-        sharing(view_, values, on, axes) {}
+        sharing(view, values, on, axes) {}
 
   std::vector<gs::detail::bound_value> all_values() {
-    view_ = plan.view();
     std::vector<gs::detail::bound_value> all;
     for (std::size_t v = 0; v < plan.values.size(); ++v) all.push_back(run.value(std::int32_t(v)));
     return all;
@@ -58,9 +61,6 @@ struct shared {
     const gs::node& n = plan.steps[step];
     return run.value(n.output()).data == run.value(n.input(operand)).data;
   }
-
- private:
-  gs::plan_view view_;
 };
 
 gs::sharding whole(int rank) { return gs::sharding::replicated(rank); }
@@ -93,17 +93,36 @@ TEST_CASE("broadcast operands are not written over") {
   CHECK(s.writes_over(s.step(op::map), 1));
 }
 
-TEST_CASE("what goes on with a product runs with it, but not over what the product reads") {
-  const run_graph::traced t = run_graph::trace({{"AB"}, {"BC"}, {"AC"}}, [](const scope&, given x) {
-    const symbol y = gs::einsum<"AB,BC->AC">(x[0], x[1]);
-    return symbols{gs::relu(y) - x[2], gs::einsum<"AB,AB->B">(x[0], x[0])};
+TEST_CASE("products of experts run expert by expert, with what is done between them, forward and back") {
+  const run_graph::traced t = run_graph::trace({{"ECM"}, {"EMF"}, {"EFM"}}, [](const scope&, given x) {
+    const symbol y = gs::einsum<"ECF,EFM->ECM">(gs::relu(gs::einsum<"ECM,EMF->ECF">(x[0], x[1])), x[2]);
+    symbols results{y};
+    for (const symbol& g : gs::gradients(gs::sum(y * y), std::array{x[0], x[1], x[2]})) results.push_back(g);
+    return results;
   });
-  const shared s(t, {{'A', 6}, {'B', 6}, {'C', 6}}, {1}, {whole(2), whole(2), whole(2)});
-  std::size_t product = 0;
-  while (s.plan.steps[product].kind != op::einsum) ++product;
-  REQUIRE(s.plan.steps[product + 1].kind == op::map);
-  CHECK(s.sharing.group_end(product) >= product + 2);
-  CHECK(s.writes_over(product + 1, 0));
+  const auto groups = [&](std::vector<int> mesh, std::vector<gs::sharding> layouts, std::int64_t experts) {
+    const shared s(t, {{'E', experts}, {'C', 6}, {'M', 4}, {'F', 5}}, mesh, layouts);
+    int products = 0;
+    for (std::size_t i = 0; i < s.plan.steps.size(); i = s.sharing.group_end(i)) {
+      int here = 0;
+      for (std::size_t j = i; j < s.sharing.group_end(i); ++j) here += s.plan.steps[j].kind == op::einsum && s.plan.steps[j].inputs == 2;
+      products = std::max(products, here);
+      if (here > 0) CHECK(s.sharing.pieces(i, 0) == (here > 1 ? experts / mesh[0] : s.sharing.pieces(i, 0)));
+    }
+    return products;
+  };
+  CHECK(groups({1}, {whole(3), whole(3), whole(3)}, 6) == 4);
+  gs::sharding experts = whole(3);
+  experts[0].push_back(0);
+  CHECK(groups({2}, {experts, experts, experts}, 6) == 4);
+}
+
+TEST_CASE("a product whose result does not begin with a batch runs alone") {
+  const run_graph::traced t = run_graph::trace(
+      {{"AB"}, {"BC"}}, [](const scope&, given x) { return symbols{gs::relu(gs::einsum<"AB,BC->AC">(x[0], x[1]))}; });
+  const shared s(t, {{'A', 6}, {'B', 6}, {'C', 6}}, {1}, {whole(2), whole(2)});
+  CHECK(s.sharing.group_end(0) == 1);
+  CHECK(s.writes_over(1, 0));
 }
 
 TEST_CASE("x - x w is not written over x, which the product still reads") {

@@ -84,12 +84,7 @@ TEST_CASE("products of half-empty buffers are those of all rows, forward and in 
                            const std::vector<double>& bv, std::initializer_list<int> out) {
       const ks::operand_dims od = dims(out, e);
       std::vector<double> y(std::size_t(ks::element_count(od.rank, od.extent)), std::nan(""));
-      std::int64_t done = 0;
-      ks::contraction<double>(dims(a, e), dims(b, e), od).run(av.data(), bv.data(), y.data(), [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t i = begin; i < end; ++i) CHECK(!std::isnan(y[std::size_t(i)]));
-        done += end - begin;
-      });
-      CHECK(done == std::int64_t(y.size()));
+      ks::contraction<double>(dims(a, e), dims(b, e), od).run(av.data(), bv.data(), y.data());
       // Index by index.
       double worst = 0;
       std::vector<double> expected(y.size(), 0.0);
@@ -104,7 +99,7 @@ TEST_CASE("products of half-empty buffers are those of all rows, forward and in 
           for (at[2] = 0; at[2] < e[2]; ++at[2])
             for (at[3] = 0; at[3] < e[3]; ++at[3])
               for (at[4] = 0; at[4] < e[4]; ++at[4]) expected[offset(out)] += av[offset(a)] * bv[offset(b)];
-      for (std::size_t i = 0; i < y.size(); ++i) worst = std::max(worst, std::abs(y[i] - expected[i]));
+      for (std::size_t i = 0; i < y.size(); ++i) worst = std::max(worst, std::isnan(y[i]) ? 1 : std::abs(y[i] - expected[i]));
       CHECK(worst < 1e-12);
     };
     check({expert, group, place, model}, x, {expert, model, hidden}, w, {expert, group, place, hidden});

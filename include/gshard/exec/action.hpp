@@ -14,15 +14,11 @@
 
 namespace gshard { inline namespace v0 { namespace detail {
 
-/// Told when elements [begin, end) of a result are final.
-using piece_done = std::function<void(std::int64_t begin, std::int64_t end)>;
-
-/// What a step does on a device when it runs: `whole`, or, of elementwise steps, `piece` by piece. One whose result is done piece by piece
-/// has `by_pieces` as well, which says when.
+/// What a step does on a device when it runs. Steps whose result can be made piece by piece have `piece`, too: an elementwise step makes
+/// elements [begin, end) of any range, a product with a batch any of its blocks.
 struct action {
   std::function<void(const run_context&)> whole;
   std::function<void(const run_context&, std::int64_t begin, std::int64_t end)> piece;
-  std::function<void(const run_context&, const piece_done&)> by_pieces;
   std::int64_t elements = 0;  // of the result of a step that has pieces
 
   action() = default;
@@ -38,38 +34,32 @@ struct action {
     a.piece = std::move(f);
     return a;
   }
-  /// f(context, done).
-  template <class F>
-  static action producing(F f) {
-    action a([f](const run_context& run) { f(run, [](std::int64_t, std::int64_t) {}); });
-    a.by_pieces = std::move(f);
-    return a;
-  }
 
   explicit operator bool() const { return whole != nullptr || piece != nullptr; }
   void operator()(const run_context& run) const {
-    if (piece) kernel::parallel_rows(elements, 1, [&](std::int64_t begin, std::int64_t end) { piece(run, begin, end); });
-    else whole(run);
+    if (whole) whole(run);
+    else kernel::parallel_rows(elements, 1, [&](std::int64_t begin, std::int64_t end) { piece(run, begin, end); });
   }
 };
 
-/// The first action, and after each piece of its result the others, elementwise ones, on that piece: one pass over memory, as what a step
-/// writes is still in the cache when the next one reads it.
-inline action together(action first, std::vector<action> others) {
-  if (others.empty()) return first;
-  return [first = std::move(first), others = std::move(others)](const run_context& run) {
-    constexpr std::int64_t most = 4096;
-    const auto go_through = [&](std::int64_t from, std::int64_t after) {
-      kernel::parallel_rows(after - from, 1, [&, from](std::int64_t begin, std::int64_t end) {
-        for (begin += from, end += from; begin < end; begin += most) {
-          const std::int64_t to = std::min(begin + most, end);
-          if (first.piece) first.piece(run, begin, to);
-          for (const action& a : others) a.piece(run, begin, to);
-        }
+/// Several actions as one: the first piece of all their results, then the second, ... so that what one writes is still in the cache when
+/// the next one reads it. `pieces`: how many; 0: as suits elementwise steps, whose results then have equally many elements.
+inline action together(std::vector<action> all, std::int64_t pieces) {
+  return [all = std::move(all), pieces](const run_context& run) {
+    if (pieces == 0) {
+      constexpr std::int64_t most = 4096;
+      return kernel::parallel_rows(all.front().elements, 1, [&](std::int64_t begin, std::int64_t end) {
+        for (; begin < end; begin += most)
+          for (const action& a : all) a.piece(run, begin, std::min(begin + most, end));
       });
+    }
+    const auto make = [&](std::int64_t begin, std::int64_t end) {
+      for (; begin < end; ++begin)
+        for (const action& a : all) a.piece(run, a.elements / pieces * begin, a.elements / pieces * (begin + 1));
     };
-    if (first.piece) go_through(0, first.elements);
-    else first.by_pieces(run, std::ref(go_through));
+    const std::int64_t even = pieces - pieces % kernel::threads();
+    kernel::parallel_for(even, 1, make);
+    make(even, pieces);  // by all threads, one after the other
   };
 }
 

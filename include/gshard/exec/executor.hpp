@@ -410,7 +410,8 @@ class executor {
       for (std::size_t i = 0; i < (loops ? 1 : on_.devices().size()); ++i)
         if (detail::action a = binder(here, {on_, plan_, values_, sizes_}, i)) actions.push_back(std::move(a));
     }
-    for (std::size_t i = 0; i < actions_.size(); i = sharing.group_end(i)) join(i, sharing.group_end(i));
+    for (std::size_t i = 0; i < actions_.size(); i = sharing.group_end(i))
+      if (sharing.group_end(i) > i + 1) join(i, sharing);
   }
   bool stays_where_it_is(const node& step, const detail::storage_sharing& sharing) const {
     if (!sharing.stays(step)) return false;
@@ -419,14 +420,14 @@ class executor {
     return true;
   }
   /// The first step does what all of a group do.
-  void join(std::size_t begin, std::size_t end) {
-    for (std::size_t d = 0; d < actions_[begin].size() && end > begin + 1; ++d) {
-      std::vector<detail::action> others;
-      for (std::size_t i = begin + 1; i < end; ++i)
-        if (!actions_[i].empty()) others.push_back(std::move(actions_[i][d]));
-      actions_[begin][d] = detail::together(std::move(actions_[begin][d]), std::move(others));
+  void join(std::size_t begin, const detail::storage_sharing& sharing) {
+    for (std::size_t d = 0; d < on_.devices().size(); ++d) {
+      std::vector<detail::action> all;
+      for (std::size_t i = begin; i < sharing.group_end(begin); ++i)
+        if (!actions_[i].empty()) all.push_back(std::move(actions_[i][d]));
+      actions_[begin][d] = detail::together(std::move(all), sharing.pieces(begin, d));
     }
-    for (std::size_t i = begin + 1; i < end; ++i) actions_[i].clear();
+    for (std::size_t i = begin + 1; i < sharing.group_end(begin); ++i) actions_[i].clear();
   }
 
   template <class Step, class... From>

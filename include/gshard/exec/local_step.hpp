@@ -26,6 +26,7 @@
 #include <gshard/pass/plan.hpp>
 #include <gshard/trace/routing.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>
@@ -34,6 +35,7 @@
 #include <span>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace gshard { inline namespace v0 { namespace detail {
@@ -223,8 +225,28 @@ class local_step {
     const auto a = dims_of(in_value(0), n_.loops.in[0]), y = dims_of(out_value(0), n_.loops.out[0]);
     if (n_.inputs == 1)
       return [c = kernel::contraction<T>(a, y), x = in(0), r = out(0)](const run_context&) { c.run(x, r); };
-    return action::producing([c = kernel::contraction<T>(a, dims_of(in_value(1), n_.loops.in[1]), y, 1, false, precision_of(n_)), x = in(0),
-                              w = in(1), r = out(0)](const run_context&, const piece_done& done) { c.run(x, w, r, done); });
+    const auto b = dims_of(in_value(1), n_.loops.in[1]);
+    action whole = [c = kernel::contraction<T>(a, b, y, 1, false, precision_of(n_)), x = in(0), w = in(1), r = out(0)](const run_context&) {
+      c.run(x, w, r);
+    };
+    if (const batch_dim batch = batch_of(n_, values_, device_); batch.factor >= 0) {
+      whole.elements = out_value(0).elements(device_);
+      const auto [left, left_step] = block_of(a, batch.factor);
+      const auto [right, right_step] = block_of(b, batch.factor);
+      const auto [result, size] = block_of(y, batch.factor);
+      whole.piece = [c = kernel::contraction<T>(left, right, result, 1, false, precision_of(n_)), x = in(0), w = in(1), r = out(0), left_step,
+                     right_step, size](const run_context&, std::int64_t begin, std::int64_t end) {
+        for (std::int64_t at = begin / size; at < end / size; ++at) c.run(x + at * left_step, w + at * right_step, r + at * size);
+      };
+    }
+    return whole;
+  }
+  /// The part of an operand at one index of a factor that it has, and the distance to the next.
+  static std::pair<kernel::operand_dims, std::int64_t> block_of(kernel::operand_dims d, int factor) {
+    d.stride = kernel::row_major_strides(d.rank, d.extent);
+    const auto at = std::size_t(std::find(d.factor.begin(), d.factor.begin() + d.rank, factor) - d.factor.begin());
+    d.extent[at] = 1;
+    return {d, (*d.stride)[at]};
   }
   action bind_map() const {
     const bound_value& y = out_value(0);

@@ -25,6 +25,28 @@ inline bool is_elementwise(const node& n) {
   return all;
 }
 
+/// The first dim of a shard that has more than one index.
+struct batch_dim {
+  int factor = -1;
+  std::int64_t extent = 0;
+};
+inline batch_dim leading_dim(const bound_value& v, const short_list& factors, std::size_t device) {
+  for (int d = 0; d < v.rank(); ++d)
+    if (v.extent(device, d) > 1) return {factors[d], v.extent(device, d)};
+  return {};
+}
+/// The leading dim of a product of two operands, if both have it: the result is that many blocks, each made of one block of every operand.
+inline batch_dim batch_of(const node& n, std::span<const bound_value> values, std::size_t device) {
+  if (n.kind != op::einsum || n.inputs != 2) return {};
+  const batch_dim leads = leading_dim(values[std::size_t(n.output())], n.loops.out[0], device);
+  const auto has_once = [&](const short_list& factors) {
+    int times = 0;
+    for (int d = 0; d < factors.size(); ++d) times += factors[d] == leads.factor;
+    return times == 1;
+  };
+  return leads.factor >= 0 && has_once(n.loops.in[0]) && has_once(n.loops.in[1]) && has_once(n.loops.out[0]) ? leads : batch_dim{};
+}
+
 /// Steps whose kernels may write their result over an operand.
 inline bool may_write_over(const node& n, int operand) {
   switch (n.kind) {
@@ -59,6 +81,8 @@ class storage_sharing {
   std::span<const lifetime> lifetimes() const { return life_; }
   /// The step after the group that step i begins; i + 1 if it runs alone.
   std::size_t group_end(std::size_t i) const { return end_[i]; }
+  /// Into how many pieces the steps of the group that step i begins take their results; 0: elements, as many as suit.
+  std::int64_t pieces(std::size_t i, std::size_t device) const { return batch_of(plan_.steps[i], values_, device).extent; }
   /// Nothing is moved: every device's shard after is that before.
   bool stays(const node& n) const {
     if (n.kind != op::slice && (!traits(n.kind).collective || n.kind == op::looped_einsum)) return false;
@@ -92,19 +116,18 @@ class storage_sharing {
   }
   bool reads(const node& n, std::int32_t v) const {
     for (int k = 0; k < n.inputs; ++k)
-      if (root(n.input(k)) == v) return true;
+      if (n.input(k) == v) return true;
     return false;
   }
 
-  /// An einsum or an elementwise step, and the elementwise steps behind it that go on with what the group has made.
+  /// Products with one batch, and elementwise steps, that go on with what the group has made, or read what its products read.
   void find_groups() {
     const std::size_t n = plan_.steps.size();
+    end_.resize(n);
     for (std::size_t i = 0; i < n;) {
       const std::size_t head = i;
-      const node& first = plan_.steps[head];
       head_.push_back(head);
-      end_.resize(n);
-      if ((first.kind == op::einsum && first.inputs == 2) || is_elementwise(first))
+      if (has_batch(plan_.steps[head]) || is_elementwise(plan_.steps[head]))
         while (i + 1 < n && goes_on(head, i + 1)) {
           head_.push_back(head);
           ++i;
@@ -112,14 +135,36 @@ class storage_sharing {
       end_[head] = ++i;
     }
   }
+  bool has_batch(const node& n) const {
+    for (std::size_t d = 0; d < on_.devices().size(); ++d)
+      if (batch_of(n, values_, d).factor < 0) return false;
+    return true;
+  }
   bool goes_on(std::size_t head, std::size_t i) const {
-    const node& n = plan_.steps[i];
-    if (!traits(n.kind).alias && !is_elementwise(n)) return false;
-    if (!equal_sizes(n.output(), plan_.steps[head].output()) || value(n.output()).type != value(plan_.steps[head].output()).type) return false;
+    const node &n = plan_.steps[i], &first = plan_.steps[head];
+    if (!traits(n.kind).alias && !is_elementwise(n) && !has_batch(n)) return false;
     bool uses = false;
-    for (int k = 0; k < n.inputs; ++k)
-      for (std::size_t made = head; made < i; ++made) uses = uses || n.input(k) == plan_.steps[made].output();
-    return uses;
+    for (std::size_t j = head; j < i; ++j) {
+      const node& before = plan_.steps[j];
+      uses = uses || reads(n, before.output());
+      for (int k = 0; n.kind == op::einsum && before.kind == op::einsum && k < n.inputs; ++k) uses = uses || reads(before, n.input(k));
+    }
+    if (!uses) return false;
+    if (!has_batch(first)) return n.kind != op::einsum && equal_sizes(n.output(), first.output());
+    for (std::size_t d = 0; d < on_.devices().size(); ++d) {
+      const std::int64_t pieces = batch_of(first, values_, d).extent;
+      if (n.kind != op::einsum) {
+        if (value(n.output()).elements(d) % pieces != 0) return false;
+        continue;
+      }
+      const batch_dim batch = batch_of(n, values_, d);
+      if (batch.extent != pieces) return false;
+      for (int k = 0; k < n.inputs; ++k)
+        for (std::size_t j = head; j < i; ++j)
+          if (n.input(k) == plan_.steps[j].output() && leading_dim(value(n.input(k)), n.loops.in[std::size_t(k)], d).factor != batch.factor)
+            return false;
+    }
+    return true;
   }
 
   void share(std::size_t i) {
@@ -136,14 +181,21 @@ class storage_sharing {
     for (int k = 0; k < n.inputs; ++k)
       if (may_write_over(n, k) && !is_read_otherwise(i, k) && write_over(i, n.input(k), n.output())) return;
   }
-  /// Another operand of the step is the same memory, read in another order; or the product that the step's group begins with reads it.
+  /// Another operand of the step is the same memory, read in another order; or a product of the step's group reads it, in blocks of its own.
   bool is_read_otherwise(std::size_t i, int operand) const {
     const node& n = plan_.steps[i];
     const std::int32_t r = root(n.input(operand));
+    const auto reads_root = [&](const node& other) {
+      for (int k = 0; k < other.inputs; ++k)
+        if (root(other.input(k)) == r) return true;
+      return false;
+    };
     for (int k = 0; k < n.inputs; ++k)
       if (k != operand && root(n.input(k)) == r && !(n.kind == op::map && may_write_over(n, k))) return true;
-    const node& head = plan_.steps[head_[i]];
-    return head_[i] != i && head.kind == op::einsum && reads(head, r);
+    if (life_[std::size_t(r)].first >= std::int32_t(head_[i])) return false;  // made by the group, piece by piece
+    for (std::size_t j = head_[i]; j < i; ++j)
+      if (plan_.steps[j].kind == op::einsum && reads_root(plan_.steps[j])) return true;
+    return false;
   }
   bool write_over(std::size_t i, std::int32_t from, std::int32_t to) {
     lifetime& l = life_[std::size_t(root(from))];

@@ -51,21 +51,12 @@ class contraction {
 
   /// Two operands. `out` must not overlap them.
   void run(const T* a, const T* b, T* out) const {
-    run(a, b, out, [](std::int64_t, std::int64_t) {});
-  }
-  /// Two operands. Calls done(begin, end) when elements [begin, end) of a contiguous result are final: they are likely to be still in the
-  /// cache then. All elements are told once, by the threads that made them.
-  template <class Done>
-  void run(const T* a, const T* b, T* out, const Done& done) const {
     thread_local std::vector<T> a_sums, b_sums;
-    if (!done_if_empty(out)) {
-      a = sum_first(a_sum_, a, a_sums);
-      b = sum_first(b_sum_, b, b_sums);
-      if (gemm_ && gemm_->finishes_blocks()) return run_gemm(a, b, out, done);
-      if (gemm_) run_gemm(a, b, out, [](std::int64_t, std::int64_t) {});
-      else detail::run_nest(nest_, alpha_, a, b, out, size_, adds_);
-    }
-    if (size_ > 0) done(0, size_);
+    if (done_if_empty(out)) return;
+    a = sum_first(a_sum_, a, a_sums);
+    b = sum_first(b_sum_, b, b_sums);
+    if (gemm_) run_gemm(a, b, out);
+    else detail::run_nest(nest_, alpha_, a, b, out, size_, adds_);
   }
 
   /// One operand. `out` must not overlap it.
@@ -158,18 +149,16 @@ class contraction {
 
   /// Blocks of the result are whole products for one thread each, which is faster than to share every product; those that are left over
   /// when all threads have as many are shared.
-  template <class Done>
-  void run_gemm(const T* a, const T* b, T* out, const Done& done) const {
+  void run_gemm(const T* a, const T* b, T* out) const {
     const detail::loop_nest<3>& outer = gemm_->outer;
     std::int64_t sums = 1;  // products that add to one block
     for (std::size_t i = 0; i < outer.count; ++i) sums *= outer.at[i].stride[2] == 0 ? outer.at[i].extent : 1;
     const std::int64_t blocks = outer.iterations() / sums, even = blocks - blocks % threads();
     const std::int64_t size = std::max({gemm_->m * gemm_->n, gemm_->m * gemm_->k, gemm_->k * gemm_->n});
-    parallel_rows(even, sums * size, [&](std::int64_t begin, std::int64_t end) { run_products(begin * sums, end * sums, a, b, out, done); });
-    run_products(even * sums, blocks * sums, a, b, out, done);
+    parallel_rows(even, sums * size, [&](std::int64_t begin, std::int64_t end) { run_products(begin * sums, end * sums, a, b, out); });
+    run_products(even * sums, blocks * sums, a, b, out);
   }
-  template <class Done>
-  void run_products(std::int64_t begin, std::int64_t end, const T* a, const T* b, T* out, const Done& done) const {
+  void run_products(std::int64_t begin, std::int64_t end, const T* a, const T* b, T* out) const {
     thread_local std::array<std::vector<T>, 3> scratch;
     const auto& [left, right, result] = gemm_->side;
     for (std::size_t o = 0; o < 3; ++o)
@@ -195,7 +184,6 @@ class contraction {
         multiply(left.transposed, right.transposed, gemm_->m, gemm_->n, gemm_->k, x, left.ld, y, right.ld, beta, z, result.ld);
       if (result.packed) unpack(scratch[2].data(), out + at[2]);
       last[2] = at[2];
-      done(at[2], at[2] + gemm_->m * gemm_->n);
     });
   }
 

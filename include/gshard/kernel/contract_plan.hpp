@@ -28,16 +28,6 @@ struct gemm_plan {
   std::int64_t m = 1, n = 1, k = 1;
   std::array<matrix_side, 3> side;
   double cost = 0;
-
-  /// Every turn of the outer loops writes one piece of the result, which is final then.
-  bool finishes_blocks() const {
-    std::int64_t blocks = 1;
-    for (std::size_t i = 0; i < outer.count; ++i) {
-      if (outer.at[i].stride[2] == 0) return false;
-      blocks *= outer.at[i].extent;
-    }
-    return blocks > 1 && !side[2].packed && side[2].ld == (side[2].transposed ? m : n);
-  }
 };
 
 /// Loops that together make one dim of a matrix, outermost first.
