@@ -40,9 +40,9 @@ inline batch_dim batch_of(const node& n, std::span<const bound_value> values, st
   if (n.kind != op::einsum || n.inputs != 2) return {};
   const batch_dim leads = leading_dim(values[std::size_t(n.output())], n.loops.out[0], device);
   const auto has_once = [&](const short_list& factors) {
-    int times = 0;
-    for (int d = 0; d < factors.size(); ++d) times += factors[d] == leads.factor;
-    return times == 1;
+    int found = 0;
+    for (int d = 0; d < factors.size(); ++d) found += factors[d] == leads.factor;
+    return found == 1;
   };
   return leads.factor >= 0 && has_once(n.loops.in[0]) && has_once(n.loops.in[1]) && has_once(n.loops.out[0]) ? leads : batch_dim{};
 }
