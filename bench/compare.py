@@ -23,6 +23,7 @@ def contests(build, mpirun, rounds):
     result = {
         "moe": [ours("moe_layer"), *peer("moe_layer.py")],
         "transformer": [ours("transformer_step"), *peer("transformer_step.py")],
+        "overhead": [ours("overhead")],
         "bandwidth": [ours("bandwidth")],
     }
     if mpirun:

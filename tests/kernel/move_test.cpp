@@ -8,7 +8,7 @@
 using namespace test;
 using window_cases::window_case;
 
-TEST_CASE_TEMPLATE("move_window, move_window_into: random windows, shards and regions", T, float, double, std::int32_t) {
+TEST_CASE_TEMPLATE("window_move: random windows, shards and regions", T, float, double, std::int32_t) {
   for (std::uint32_t seed = 0; seed < 600; ++seed) {
     CAPTURE(seed);
     std::mt19937 gen(seed);
@@ -17,8 +17,9 @@ TEST_CASE_TEMPLATE("move_window, move_window_into: random windows, shards and re
     std::iota(x.begin(), x.end(), T(1));
     const std::vector<T> in = c.region(x);
     std::vector<T> filled(std::size_t(c.out_elements()), T(-5)), into(filled);
-    ks::move_window(in.data(), c.in, filled.data(), c.out, c.windows, T(-7));
-    ks::move_window_into(in.data(), c.in, into.data(), c.out, c.windows);
+    const ks::window_move<T> move(c.in, c.out, c.windows);
+    move.run(in.data(), filled.data(), T(-7));
+    move.run_into(in.data(), into.data());
     bool right = true;
     for_each_index(c.out.rank, c.out.extent, [&](const ks::index_array& i, std::int64_t linear) {
       const std::int64_t at = c.read(i, {});
@@ -29,11 +30,11 @@ TEST_CASE_TEMPLATE("move_window, move_window_into: random windows, shards and re
   }
 }
 
-TEST_CASE("move_window_into: operands side by side") {
+TEST_CASE("window_move: operands side by side") {
   const std::vector<float> a{1, 2, 3, 4}, b{5, 6};
   std::vector<float> y(6);
   const ks::placement at = ks::whole(2, {2, 3});
-  ks::move_window_into(a.data(), ks::whole(2, {2, 2}), y.data(), at, {});
-  ks::move_window_into(b.data(), ks::whole(2, {2, 1}), y.data(), at, {gshard::bound_window{}, gshard::bound_window{.low = -2}});
+  ks::window_move<float>(ks::whole(2, {2, 2}), at, {}).run_into(a.data(), y.data());
+  ks::window_move<float>(ks::whole(2, {2, 1}), at, {gshard::bound_window{}, gshard::bound_window{.low = -2}}).run_into(b.data(), y.data());
   CHECK(y == std::vector<float>{1, 2, 5, 3, 4, 6});
 }

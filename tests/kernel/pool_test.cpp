@@ -29,7 +29,7 @@ bool same(T a, T b) {
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("pool: random windows, shards and regions", T, float, double) {
+TEST_CASE_TEMPLATE("pooling: random windows, shards and regions", T, float, double) {
   for (std::uint32_t seed = 0; seed < 500; ++seed) {
     CAPTURE(seed);
     std::mt19937 gen(seed);
@@ -38,7 +38,7 @@ TEST_CASE_TEMPLATE("pool: random windows, shards and regions", T, float, double)
     const auto x = whole_numbers<T>(c.whole_in(), gen, seed % 2), in = c.region(x);
     std::vector<T> y(std::size_t(c.out_elements()), 7);
     std::vector<std::int32_t> tap(y.size(), 7);
-    ks::pool(largest ? reduction::max : reduction::min, in.data(), c.in, y.data(), tap.data(), c.out, c.windows);
+    ks::pooling(c.in, c.out, c.windows).run(largest ? reduction::max : reduction::min, in.data(), y.data(), tap.data());
     bool right = true;
     for_each_index(c.out.rank, c.out.extent, [&](const ks::index_array& i, std::int64_t linear) {
       T best = largest ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::infinity();
@@ -57,7 +57,7 @@ TEST_CASE_TEMPLATE("pool: random windows, shards and regions", T, float, double)
   }
 }
 
-TEST_CASE_TEMPLATE("pool_grad: random windows, shards and regions", T, float, double) {
+TEST_CASE_TEMPLATE("pooling_grad: random windows, shards and regions", T, float, double) {
   for (std::uint32_t seed = 0; seed < 500; ++seed) {
     CAPTURE(seed);
     std::mt19937 gen(seed);
@@ -69,7 +69,7 @@ TEST_CASE_TEMPLATE("pool_grad: random windows, shards and regions", T, float, do
     const auto x = whole_numbers<T>(c.whole_in(), gen), dy = whole_numbers<T>(c.out_elements(), gen);
     std::vector<T> y(dy.size()), expected(x.size());
     std::vector<std::int32_t> tap(y.size());
-    ks::pool(reduction::max, x.data(), c.in, y.data(), tap.data(), c.out, c.windows);
+    ks::pooling(c.in, c.out, c.windows).run(reduction::max, x.data(), y.data(), tap.data());
     for_each_index(c.out.rank, c.out.extent, [&](const ks::index_array& i, std::int64_t linear) {
       ks::for_each_tap(c.out.rank, c.windows, [&](const ks::index_array& taps, std::int64_t flat) {
         if (tap[std::size_t(linear)] == flat) expected[std::size_t(c.read(i, taps))] += dy[std::size_t(linear)];
@@ -89,7 +89,7 @@ TEST_CASE_TEMPLATE("pool_grad: random windows, shards and regions", T, float, do
     std::vector<T> dx(std::size_t(back.out_elements()), 7);
     const auto taps_here = back.region(tap);
     const auto dy_here = back.region(dy);
-    ks::pool_grad(taps_here.data(), dy_here.data(), back.in, dx.data(), back.out, c.windows);
+    ks::pooling_grad(back.in, back.out, c.windows).run(taps_here.data(), dy_here.data(), dx.data());
     bool right = true;
     const ks::index_array stride = ks::row_major_strides(c.in.rank, c.in.global);
     const std::int64_t first = offset_of(c.in.rank, back.out.offset, stride);
@@ -108,7 +108,7 @@ TEST_CASE("pool: a tensor of many slices") {
   const auto x = whole_numbers<float>(300 * 401, gen);
   std::vector<float> y(300 * 200), dx(x.size()), expected(x.size());
   std::vector<std::int32_t> tap(y.size());
-  ks::pool(reduction::max, x.data(), in_at, y.data(), tap.data(), out_at, windows);
+  ks::pooling(in_at, out_at, windows).run(reduction::max, x.data(), y.data(), tap.data());
   bool right = true;
   for (std::size_t i = 0; i < y.size(); ++i) {
     const auto* from = x.data() + i / 200 * 401 + i % 200 * 2;
@@ -117,13 +117,13 @@ TEST_CASE("pool: a tensor of many slices") {
     expected[std::size_t(best - x.data())] += y[i];
   }
   CHECK(right);
-  ks::pool_grad(tap.data(), y.data(), out_at, dx.data(), in_at, windows);
+  ks::pooling_grad(out_at, in_at, windows).run(tap.data(), y.data(), dx.data());
   CHECK(dx == expected);
 }
 
 TEST_CASE("pool: sums have no place") {
   float x = 1;
   std::int32_t tap = 0;
-  CHECK_THROWS_WITH_AS(ks::pool(reduction::sum, &x, {}, &x, &tap, {}, {}), "pool: only the largest or the smallest element has a place",
+  CHECK_THROWS_WITH_AS(ks::pooling({}, {}, {}).run(reduction::sum, &x, &x, &tap), "pool: only the largest or the smallest element has a place",
                        gshard::error);
 }

@@ -10,6 +10,9 @@
 
 #include <doctest/doctest.h>
 
+#include <cstddef>
+#include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -26,4 +29,59 @@ TEST_CASE("mpi: operands that do not fit on one rank are told to all") {
   const std::string what = "ab,bc->ac: dim 0 of operand 1 has extent 5, an earlier operand has 6 there";
   CHECK(said == (last ? what : "rank " + std::to_string(mpi_world::ranks() - 1) + " failed: " + what));
   CHECK(gs::to_global(gs::einsum<"ab,cb->ac">(x, x)) == std::vector<float>(8 * 8, 6.0f));
+}
+
+namespace {
+
+using line = gs::mesh<gs::axis<"x">>;
+
+auto whole(const gs::cluster<line>& on, std::int64_t rows, std::int64_t columns, float value) {
+  return gs::from_global<float, P<none, none>>(on, {rows, columns}, std::vector(std::size_t(rows * columns), value));
+}
+struct filler : gs::detail::kept {
+  filler() : kept(its_kind(), 0) {}
+  static const void* its_kind() {
+    static constexpr char here = 0;
+    return &here;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("mpi: operations that are used again tell all what is wrong on one rank") {
+  const auto on = gs::on_mpi<line>(MPI_COMM_WORLD);
+  const bool last = mpi_world::rank() == mpi_world::ranks() - 1, alone = mpi_world::ranks() == 1;
+  const auto product = [&](std::int64_t rows, std::int64_t inner, std::int64_t other) {
+    return gs::to_global(gs::einsum<"ab,bc->ac">(whole(on, rows, inner, 1), whole(on, other, 2, 1)));
+  };
+  const auto check_again = [&] { CHECK(product(3, 4, 4) == std::vector(6, 4.0f)); };
+  check_again();
+  check_again();
+
+  // Operands that do not fit.
+  const std::string misfit = complaint([&] { product(3, 4, last ? 5 : 4); });
+  CHECK(misfit.find("ab,bc->ac: dim 0 of operand 1 has extent 5, an earlier operand has 4 there") != std::string::npos);
+  check_again();
+
+  // Other extents than elsewhere, each of them known to some.
+  CHECK(product(7, 4, 4) == std::vector(14, 4.0f));
+  const std::string other = complaint([&] { gs::einsum<"ab,bc->ac">(whole(on, last ? 7 : 3, 4, 1), whole(on, 4, 2, 1)); });
+  if (!alone) CHECK(other.find("the processes disagree on the extent of dim 'A'") != std::string::npos);
+  check_again();
+
+  // Another operation than elsewhere.
+  const auto x = whole(on, 3, 3, 1);
+  gs::einsum<"ab->ba">(x);
+  const std::string otherwise = complaint([&] {
+    if (last) gs::einsum<"ab->ba">(x);
+    else gs::einsum<"ab,bc->ac">(whole(on, 3, 4, 1), whole(on, 4, 2, 1));
+  });
+  if (!alone) CHECK(otherwise.find("the processes disagree on the plan of a program") != std::string::npos);
+  check_again();
+
+  // One rank that has to make what the others kept.
+  if (last)
+    for (std::size_t i = 0; i < gs::detail::keeper::most; ++i) on.kept().put_back(std::make_unique<filler>());
+  check_again();
+  check_again();
 }

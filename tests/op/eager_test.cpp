@@ -7,8 +7,12 @@
 #include <doctest/doctest.h>
 
 #include <array>
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 namespace gs = gshard;
@@ -46,4 +50,72 @@ TEST_CASE("axes are found by name, in whatever order the cluster has them, among
   CHECK(product_on(gs::simulate<gs::mesh<gs::axis<"y">, gs::axis<"x">>>({2, 3})) == expected);
   CHECK(product_on(gs::simulate<gs::mesh<gs::axis<"y">, gs::axis<"other">, gs::axis<"x">>>({2, 3, 2})) ==
         expected);
+}
+
+namespace {
+
+using line = gs::mesh<gs::axis<"x">>;
+
+/// Products with matrices of ones are the sums of rows.
+bool is_product(const auto& on, std::int64_t rows, std::int64_t inner, float scale) {
+  const std::vector<float> a(std::size_t(rows * inner), scale), ones(std::size_t(inner * 3), 1.0f);
+  const auto x = gs::from_global<float, P<none, "x">>(on, {rows, inner}, a);
+  const auto y = gs::from_global<float, P<"x", none>>(on, {inner, 3}, ones);
+  return gs::to_global(gs::einsum<"AB,BC->AC">(x, y)) == std::vector(std::size_t(rows * 3), scale * float(inner));
+}
+
+}  // namespace
+
+TEST_CASE("a cluster keeps the programs of operations, one for all calls with operands of the same extents") {
+  const auto on = gs::simulate<line>(2);
+  CHECK(is_product(on, 4, 6, 1));
+  const std::size_t kept = on.kept().size();
+  CHECK(kept == 2);  // the einsum and the reshard of its result
+  CHECK(is_product(on, 4, 6, 2));
+  CHECK(on.kept().size() == kept);
+  CHECK(is_product(on, 4, 7, 2));
+  CHECK(on.kept().size() == kept + 1);  // another einsum, with a result of the same extents
+  for (std::int64_t rows = 1; rows < 100; ++rows) CHECK(is_product(on, rows, 5, 2));
+  CHECK(on.kept().size() <= gs::detail::keeper::most);
+  CHECK(is_product(gs::simulate<line>(3), 4, 6, 1));  // a program is bound to its cluster
+}
+
+TEST_CASE("results own their memory, and hold their cluster, whatever is kept") {
+  std::weak_ptr<gs::backend> alive;
+  {
+    const auto first = [&] {
+      const auto made = std::make_shared<gs::simulated>(std::vector{2});
+      alive = made;
+      const gs::cluster<line> on(made);
+      const auto x = gs::from_global<float, P<"x", none>>(on, {2, 2}, std::vector{1.0f, 2.0f, 3.0f, 4.0f});
+      auto once = gs::einsum<"AB->BA">(x);
+      const auto twice = gs::einsum<"AB->BA">(gs::from_global<float, P<"x", none>>(on, {2, 2}, std::vector(4, 9.0f)));
+      CHECK(gs::to_global(twice) == std::vector(4, 9.0f));
+      return once;
+    }();
+    CHECK(!alive.expired());
+    CHECK(gs::to_global(first) == std::vector{1.0f, 3.0f, 2.0f, 4.0f});
+    CHECK(first.on().kept().size() == 2);
+  }
+  CHECK(alive.expired());  // what a cluster keeps does not keep the cluster
+}
+
+TEST_CASE("threads may work on one cluster at the same time") {
+  const auto on = gs::on_one_device<line>();
+  std::atomic<int> wrong = 0;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 200; ++i) wrong += !is_product(on, 2 + i % 3, 5, float(t + 1));
+    });
+  for (std::thread& t : threads) t.join();
+  CHECK(wrong == 0);
+}
+
+TEST_CASE("an operation that failed is none to be used again") {
+  const auto on = gs::on_one_device<line>();
+  const auto a = gs::from_global<float, P<none, none>>(on, {2, 3}, std::vector(6, 1.0f));
+  const auto b = gs::from_global<float, P<none, none>>(on, {4, 2}, std::vector(8, 1.0f));
+  for (int i = 0; i < 2; ++i) CHECK_THROWS_AS((gs::einsum<"AB,BC->AC">(a, b)), gs::error);
+  CHECK(on.kept().size() == 0);
 }

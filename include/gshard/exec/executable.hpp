@@ -28,6 +28,7 @@ inline constexpr bool is_global_data = std::is_convertible_v<Given, std::span<co
 /// A compiled program on a cluster that has its mesh axes, with its extents bound: call it with its inputs, get its outputs.
 /// Inputs are tensors in the program's layout, or whole arrays (std::span, row-major) that every process has. Outputs are tensors
 /// whose types say how they lie. Parameters live in a store that several programs may share.
+/// A call allocates its outputs; the run in between allocates nothing, but for what backends and libraries need, after the first.
 /// Communicates: what `Program::plan` says, and a small message per call in which the processes agree that all is well.
 /// Compile time: number, element types, ranks and layouts of the inputs.
 /// Throws `gshard::error`, on every process: as `executor`; when it is made, if an input or output lies in an order of the devices
@@ -47,6 +48,11 @@ class executable {
   /// finishes a step of its store. What an error leaves of the parameters: see executor::run.
   template <class... Inputs>
   auto operator()(const Inputs&... inputs) {
+    return call(run_->on(), inputs...);
+  }
+  /// The same; the outputs hold on to this handle of the cluster.
+  template <class... Inputs>
+  auto call(const any_cluster& on, const Inputs&... inputs) {
     constexpr std::size_t expected = std::tuple_size_v<typename Program::inputs>;
     static_assert(holds<sizeof...(Inputs) == expected, operands_in_equation<int(expected)>, operands_given<int(sizeof...(Inputs))>>,
                   "gshard: a program is called with another number of inputs than it has");
@@ -56,7 +62,7 @@ class executable {
     const parameter_store& store = run_->store();
     run_->run({seed, store.steps()}, std::move(problem));
     if constexpr (updates) store.set_steps(store.steps() + 1);
-    return outputs(std::make_index_sequence<Program::plan.outputs.size()>{});
+    return outputs(on, std::make_index_sequence<Program::plan.outputs.size()>{});
   }
 
   /// Seed of the random operations, that of the store unless set; the same on all processes. They draw other numbers in every step
@@ -134,16 +140,16 @@ class executable {
   }
 
   template <std::size_t... I>
-  auto outputs(std::index_sequence<I...>) const {
-    if constexpr (sizeof...(I) == 1) return (output<I>(), ...);
-    else return std::tuple{output<I>()...};
+  auto outputs(const any_cluster& on, std::index_sequence<I...>) const {
+    if constexpr (sizeof...(I) == 1) return (output<I>(on), ...);
+    else return std::tuple{output<I>(on)...};
   }
   template <std::size_t I>
-  auto output() const {
+  auto output(const any_cluster& on) const {
     using T = detail::element_of<Program::plan.at(Program::plan.outputs[I].value).type>;
     using Spec = detail::spec_of<typename Program::mesh, detail::output_layout<Program, I>>;
     const detail::bound_value& from = run_->output(I);
-    tensor<T, Spec> t(run_->on(), from.extents);
+    tensor<T, Spec> t(on, from.extents);
     for (std::size_t d = 0; d < from.data.size(); ++d)
       if (from.bytes(d) > 0) std::memcpy(t.local_shard(d).data, from.data[d], std::size_t(from.bytes(d)));
     return t;

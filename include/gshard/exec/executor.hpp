@@ -52,8 +52,9 @@ class executor {
       : threads(kernel::default_threads(on.on().processes_here())), plan_(plan), on_(on), store_(std::move(store)), problem_(std::move(problem)) {
     std::vector<std::string> made;
     if (problem_.empty()) note([&] { bind(bound); });
+    fingerprint_ = fingerprint();
     if (on_.on().shares_memory()) {  // takes part in collectives: all must have come as far, with one plan
-      agree(made);
+      agree_on_program();
       note([&] { arena_.emplace_back(on_.on().share(memory_.size), memory_.size); });
     } else {
       for (std::size_t i = 0; i < on_.devices().size() && problem_.empty(); ++i) note([&] { arena_.emplace_back(memory_.size); });
@@ -61,7 +62,12 @@ class executor {
     if (problem_.empty()) place_values();
     if (on_.on().shares_memory()) find_everywhere();
     if (problem_.empty()) note([&] { bind_memory(kernels, made); });
-    agree(made);
+    try {
+      agree_on_program();
+    } catch (...) {
+      for (const std::string& name : made) store_.forget(name);
+      throw;
+    }
   }
   executor(const executor&) = delete;
   executor& operator=(const executor&) = delete;
@@ -113,6 +119,13 @@ class executor {
     }
   }
 
+  /// To be called before a run that could as well be that of a new executor: processes tell one another what they would when they make
+  /// one, and throw as then. So some may use one again while others make one.
+  void use_again() {
+    problem_.clear();
+    agree_on_program();
+  }
+
   /// The caller vouches for the inputs of all runs: processes then meet only where a step may fail.
   void trust_inputs() { meets_at_end_ = meets_at_end_ && may_fail_; }
 
@@ -153,6 +166,7 @@ class executor {
   std::size_t first_write_ = 0;  // the first step that writes a parameter in place, or the number of steps
   bool meets_at_end_ = true, may_fail_ = false;
   std::string problem_;  // the first thing that went wrong on this process
+  std::uint64_t fingerprint_ = 0;
 
   template <class F>
   void note(F f) {
@@ -199,16 +213,6 @@ class executor {
     return answer;
   }
 
-  /// Goes on if all processes have the same program and none has a problem.
-  void agree(const std::vector<std::string>& made) {
-    try {
-      on_.on().agree(fingerprint(), "a program", problem_);
-    } catch (...) {
-      for (const std::string& name : made) store_.forget(name);
-      tell_difference();
-      throw;
-    }
-  }
   void bind(const dims& bound) {
     if (!store_.on().same_as(on_)) throw error("program: its parameter store lies on another cluster");
     axes_ = detail::axis_map(plan_.mesh, on_);
@@ -260,6 +264,15 @@ class executor {
       if (extent < 0) throw error(about + " is given the extent " + std::to_string(extent));
       if (d.what == dim::kind::bound && d.number > 0 && d.number != extent)
         throw error(about + " has extent " + std::to_string(d.number) + " in the program and is given " + std::to_string(extent));
+    }
+  }
+  /// Goes on if all processes have the same program and none has a problem.
+  void agree_on_program() {
+    try {
+      on_.on().agree(fingerprint_, "a program", problem_);
+    } catch (...) {
+      tell_difference();
+      throw;
     }
   }
   // What must be equal on all processes: the plan, the extents and the seed of the parameters.

@@ -128,19 +128,15 @@ class local_step {
         kernel::scatter_add_along<T>(ids, dy, y, l.outer, {l.first, l.n, l.whole}, l.inner, count);
       };
     else if constexpr (Kind == op::strided_slice || Kind == op::pad || Kind == op::reverse || Kind == op::roll) return bind_moved();
-    else if constexpr (Kind == op::concat)
-      return [=, x = in_array(), y = out(0), to = out_value(0).places[device_], from = in_places(),
-              w = concat_windows()](const run_context&) {
-        for (std::size_t i = 0; i < from.size(); ++i) kernel::move_window_into<T>(x[i], from[i], y, to, w[i]);
-      };
+    else if constexpr (Kind == op::concat) return bind_concat();
     else if constexpr (Kind == op::convolution) return bind_convolution();
     else if constexpr (Kind == op::pool)
-      return [what = reduction(n_.attr.integer[0]), x = in(0), from = in_value(0).places[device_], y = out(0),
-              tap = out<std::int32_t>(1), to = out_value(0).places[device_],
-              w = bound_windows(0)](const run_context&) { kernel::pool<T>(what, x, from, y, tap, to, w); };
+      return [pool = kernel::pooling(in_value(0).places[device_], out_value(0).places[device_], bound_windows(0)),
+              what = reduction(n_.attr.integer[0]), x = in(0), y = out(0),
+              tap = out<std::int32_t>(1)](const run_context&) { pool.run(what, x, y, tap); };
     else if constexpr (Kind == op::pool_grad)
-      return [tap = in<std::int32_t>(0), dy = in(1), from = in_value(1).places[device_], dx = out(0), to = out_value(0).places[device_],
-              w = inverse_windows()](const run_context&) { kernel::pool_grad<T>(tap, dy, from, dx, to, w); };
+      return [pool = kernel::pooling_grad(in_value(1).places[device_], out_value(0).places[device_], inverse_windows()),
+              tap = in<std::int32_t>(0), dy = in(1), dx = out(0)](const run_context&) { pool.run(tap, dy, dx); };
     else if constexpr (Kind == op::per_shard) return bind_per_shard();
     else if constexpr (Kind == op::iota)
       return [y = out<std::int32_t>(0), at = out_value(0).places[device_], along = n_.attr.integer[0]](const run_context&) {
@@ -391,25 +387,16 @@ class local_step {
                     " is beyond the extent " + std::to_string(x.extents[at]) + " of dim " +
                     std::to_string(d));
     }
-    return [from = in(0), from_at = x.places[device_], to = out(0), to_at = y.places[device_], w,
-            fill = T(n_.attr.number[0])](const run_context&) {
-      kernel::move_window<T>(from, from_at, to, to_at, w, fill);
+    return [move = kernel::window_move<T>(x.places[device_], y.places[device_], w), from = in(0), to = out(0),
+            fill = T(n_.attr.number[0])](const run_context&) { move.run(from, to, fill); };
+  }
+  action bind_concat() const {
+    std::vector<std::pair<const T*, kernel::window_move<T>>> parts;
+    for (int i = 0; i < n_.inputs; ++i)
+      parts.emplace_back(in(i), kernel::window_move<T>(in_value(i).places[device_], out_value(0).places[device_], bound_windows(i)));
+    return [parts, to = out(0)](const run_context&) {
+      for (const auto& [from, move] : parts) move.run_into(from, to);
     };
-  }
-  std::vector<const T*> in_array() const {
-    std::vector<const T*> x;
-    for (int i = 0; i < n_.inputs; ++i) x.push_back(in(i));
-    return x;
-  }
-  std::vector<kernel::placement> in_places() const {
-    std::vector<kernel::placement> places;
-    for (int i = 0; i < n_.inputs; ++i) places.push_back(in_value(i).places[device_]);
-    return places;
-  }
-  std::vector<kernel::window_array> concat_windows() const {
-    std::vector<kernel::window_array> w;
-    for (int i = 0; i < n_.inputs; ++i) w.push_back(bound_windows(i));
-    return w;
   }
   /// Nothing is done: the elements stay in their order.
   action check_reshape() const {

@@ -169,7 +169,7 @@ class convolution {
     for (std::int64_t first = 0; first == 0 || first < extent_; first += step_) {
       const piece& p = extent_ - first < step_ && rest_ ? *rest_ : *whole_;
       if (!as_it_lies_ && patches.size() < std::size_t(p.size)) patches.resize(std::size_t(p.size));
-      for (const auto& [at, from] : p.taps) detail::move_rows(from, a + first * a_step_, patches.data() + at, T(0));
+      for (const auto& [at, from] : p.taps) detail::fill_and_move_rows(from, a + first * a_step_, patches.data() + at, T(0));
       const bool adds = first > 0 && !cuts_out_;
       if (adds) more.resize(std::size_t(out_size_));
       sum(p.sum, as_it_lies_ ? a : patches.data(), first, adds ? more.data() : out + first * out_step_);

@@ -35,7 +35,8 @@ void top_k(const T* values, const std::int32_t* ids, std::int64_t first_id, T* o
            std::int64_t n, std::int64_t inner, std::int64_t k) {
   constexpr T worst = Largest ? gshard::detail::lowest<T> : gshard::detail::highest<T>;
   constexpr ranked<T> nothing{worst, std::numeric_limits<std::int32_t>::max()};
-  std::vector<ranked<T>> column(static_cast<std::size_t>(n));
+  thread_local std::vector<ranked<T>> column;
+  column.resize(std::size_t(n));
   for (std::int64_t o = 0; o < outer; ++o)
     for (std::int64_t i = 0; i < inner; ++i) {
       for (std::int64_t j = 0; j < n; ++j) {

@@ -7,11 +7,14 @@
 #include <gshard/ir/mesh.hpp>
 #include <gshard/ir/spec.hpp>
 #include <gshard/pass/program.hpp>
+#include <gshard/tensor/keeper.hpp>
 #include <gshard/tensor/tensor.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -66,7 +69,43 @@ dims bind_letters(std::string_view operation, const std::array<std::string_view,
   return bound;
 }
 
+/// A program that is bound to a cluster, which keeps it.
+template <class Program>
+struct kept_program : kept {
+  kept_program(const any_cluster& on, const dims& bound, std::string problem)
+      : kept(its_kind(), 0), run(on, bound, parameter_store(on), std::move(problem)) {
+    run.engine().trust_inputs();  // they gave the extents
+    bytes = run.engine().arena_bytes() * std::int64_t(on.devices().size());
+  }
+  executable<Program> run;
+
+  static const void* its_kind() {
+    static constexpr char here = 0;
+    return &here;
+  }
+  template <class... Tensors>
+  bool fits(const Tensors&... operands) const {
+    std::size_t i = 0;
+    return (... && std::ranges::equal(run.engine().input(i++).extents, operands.extents()));
+  }
+};
+
+/// A program for these operands, if they fit. Collective.
+template <class Bound, class Mesh, fixed_string... Letters, class... Tensors>
+std::unique_ptr<Bound> bind_program(const any_cluster& on, std::string_view operation, const Tensors&... operands) {
+  dims bound;
+  std::string problem = problem_of([&] {
+    if (!(... && operands.on().same_as(on))) throw error(std::string(operation) + ": the operands lie on different clusters");
+    for (int a = 0; a < Mesh::shape.rank(); ++a)
+      if (on.mesh().find(Mesh::shape.name(a)) < 0)
+        throw error(std::string(operation) + ": the cluster has no mesh axis called \"" + std::string(Mesh::shape.name(a)) + "\"");
+    bound = bind_letters(operation, std::array{Letters.view()...}, operands...);
+  });
+  return std::make_unique<Bound>(on.unowned(), bound, std::move(problem));
+}
+
 /// Plans and runs `Model` on the operands. Letters[i] are the dims of operand i. Operands that do not fit are an error on every process.
+/// The cluster keeps the program, with its memory, for the next call with operands of these extents.
 template <auto Model, class ExtraSpec, fixed_string... Letters, class... T, class... Specs>
 auto run_eager(std::string_view operation, const tensor<T, Specs>&... operands) {
   constexpr bool in_mesh_order = (ExtraSpec::named.order.empty() && ... && Specs::named.order.empty());
@@ -75,20 +114,16 @@ auto run_eager(std::string_view operation, const tensor<T, Specs>&... operands) 
   if constexpr (in_mesh_order) {
     using mesh = mesh_of<Specs..., ExtraSpec>;
     using compiled = program<Model, mesh, in<Letters, Specs, T>..., element<std::common_type_t<T...>>, pending_outputs>;
+    using bound_program = kept_program<compiled>;
     const any_cluster& on = std::get<0>(std::tie(operands...)).on();
-    dims bound;
-    std::string problem = problem_of([&] {
-      (..., [&] {
-        if (!operands.on().same_as(on)) throw error(std::string(operation) + ": the operands lie on different clusters");
-      }());
-      for (int a = 0; a < mesh::shape.rank(); ++a)
-        if (on.mesh().find(mesh::shape.name(a)) < 0)
-          throw error(std::string(operation) + ": the cluster has no mesh axis called \"" + std::string(mesh::shape.name(a)) + "\"");
-      bound = bind_letters(operation, std::array{Letters.view()...}, operands...);
-    });
-    executable<compiled> run(on, bound, parameter_store(on), std::move(problem));
-    run.engine().trust_inputs();  // they gave the extents
-    return run(operands...);
+    std::unique_ptr<bound_program> bound;
+    if ((... && operands.on().same_as(on)))
+      bound = on.kept().take<bound_program>([&](const bound_program& p) { return p.fits(operands...); });
+    if (bound) bound->run.engine().use_again();
+    else bound = bind_program<bound_program, mesh, Letters...>(on, operation, operands...);
+    auto results = bound->run.call(on, operands...);
+    on.kept().put_back(std::move(bound));
+    return results;
   }
 }
 

@@ -115,6 +115,19 @@ constexpr double seconds_of(const plan_view& plan, const node& step, const exten
   return arithmetic > memory ? arithmetic : memory;
 }
 
+/// Additions and multiplications of a plan's products and convolutions on the busiest device.
+constexpr double flops(const plan_view& plan, const extents& e) {
+  double total = 0;
+  for (const node& step : plan.steps) total += detail::flops(plan, step, e);
+  return total;
+}
+/// Bytes that the steps of a plan read and write in the memory of the busiest device.
+constexpr std::int64_t bytes_touched(const plan_view& plan, const extents& e) {
+  std::int64_t total = 0;
+  for (const node& step : plan.steps) total += detail::bytes_touched(plan, step, e);
+  return total;
+}
+
 /// The price of a plan at these extents: its inputs come from outside, as fast as data from other devices, so copies of them are not
 /// free; then steps run one after the other, and nothing is sent meanwhile.
 constexpr step_price price(const plan_view& plan, const extents& e, const machine& on) {

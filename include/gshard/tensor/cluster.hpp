@@ -6,6 +6,7 @@
 #include <gshard/comm/loopback.hpp>
 #include <gshard/comm/simulator/simulated.hpp>
 #include <gshard/ir/mesh.hpp>
+#include <gshard/tensor/keeper.hpp>
 
 #include <cstddef>
 #include <memory>
@@ -19,7 +20,10 @@ namespace gshard { inline namespace v0 {
 /// A mesh whose extents are bound, on a backend. A handle: copies share the backend.
 class any_cluster {
  public:
-  any_cluster(const mesh_shape& mesh, std::shared_ptr<backend> on) : mesh_(mesh), backend_(std::move(on)) {
+  any_cluster(const mesh_shape& mesh, std::shared_ptr<backend> on) : mesh_(mesh) {
+    const auto all = std::make_shared<owned>(std::move(on));
+    backend_ = std::shared_ptr<backend>(all, all->on.get());
+    kept_ = &all->kept;
     const std::span<const int> bound = backend_->extents();
     if (int(bound.size()) != mesh_.rank())
       throw error("cluster: the backend has " + std::to_string(bound.size()) + " axes, the mesh " + std::to_string(mesh_.rank()));
@@ -40,9 +44,24 @@ class any_cluster {
 
   bool same_as(const any_cluster& other) const { return backend_ == other.backend_; }
 
+  /// What the handles of this cluster keep between them, until the last of them ends.
+  detail::keeper& kept() const { return *kept_; }
+  /// A handle that does not make the cluster last: for what is kept.
+  any_cluster unowned() const {
+    any_cluster here = *this;
+    here.backend_ = std::shared_ptr<backend>(std::shared_ptr<void>(), backend_.get());
+    return here;
+  }
+
  private:
+  struct owned {
+    explicit owned(std::shared_ptr<backend> b) : on(std::move(b)) {}
+    std::shared_ptr<backend> on;
+    detail::keeper kept;  // ends before the backend, which it may use
+  };
   mesh_shape mesh_;
   std::shared_ptr<backend> backend_;
+  detail::keeper* kept_ = nullptr;
 };
 
 /// A cluster whose axes are known to the type system.

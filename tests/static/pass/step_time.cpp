@@ -41,6 +41,8 @@ static_assert(near(priced(only(1, 0, 0, 0)).compute, 2 * 2.0 * 64 * 32 * 32));
 // x, wi, h; h, h; h, wo, y: floats read and written, every shard as large as it is on a device.
 constexpr double x = 4 * 64 * 32, w = 4 * 32 * 32, h = 4 * 64 * 32;
 static_assert(near(priced(only(0, 1, 0, 0)).compute, (x + w + h) + 2 * h + (h + w + x)));
+static_assert(gs::flops(split::plan, extents_of<split>()) == 2 * 2.0 * 64 * 32 * 32);
+static_assert(gs::bytes_touched(split::plan, extents_of<split>()) >= std::int64_t((x + w + h) + 2 * h + (h + w + x)));
 // What a device receives: the input, and one sum.
 static_assert(split::plan.collectives() == 1);
 static_assert(near(priced(only(0, 0, 1, 0)).communicate, x + 2 * x * 3 / 4));

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+namespace gshard { inline namespace v0 { namespace detail {
+
+/// Something that took long to make and may be wanted again. Types of things are told apart by `kind`, an address of their own.
+struct kept {
+  const void* kind;
+  std::int64_t bytes;
+
+  kept(const void* its_kind, std::int64_t its_bytes) : kind(its_kind), bytes(its_bytes) {}
+  virtual ~kept() = default;
+};
+
+/// Keeps what was used last, a limited number of things of limited size. Whoever takes one has it alone until it is put back; threads may
+/// take and put back at any time.
+class keeper {
+ public:
+  static constexpr std::size_t most = 32;
+  static constexpr std::int64_t most_bytes = std::int64_t(1) << 24;
+
+  keeper() { things_.reserve(most + 1); }
+
+  /// The thing of type T, of those for which fits(thing), that was used last; null if there is none.
+  template <class T, class F>
+  std::unique_ptr<T> take(F fits) {
+    const std::lock_guard alone(lock_);
+    for (std::size_t i = things_.size(); i-- > 0;) {
+      if (things_[i]->kind != T::its_kind() || !fits(static_cast<const T&>(*things_[i]))) continue;
+      auto* const found = static_cast<T*>(things_[i].release());
+      things_.erase(things_.begin() + std::ptrdiff_t(i));
+      bytes_ -= found->bytes;
+      return std::unique_ptr<T>(found);
+    }
+    return nullptr;
+  }
+
+  void put_back(std::unique_ptr<kept> thing) {
+    if (thing->bytes > most_bytes) return;
+    std::vector<std::unique_ptr<kept>> old;  // ends after the lock
+    const std::lock_guard alone(lock_);
+    bytes_ += thing->bytes;
+    things_.push_back(std::move(thing));
+    std::size_t n = 0;
+    for (; things_.size() - n > most || bytes_ > most_bytes; ++n) bytes_ -= things_[n]->bytes;
+    if (n == 0) return;
+    old.assign(std::move_iterator(things_.begin()), std::move_iterator(things_.begin() + std::ptrdiff_t(n)));
+    things_.erase(things_.begin(), things_.begin() + std::ptrdiff_t(n));
+  }
+
+  std::size_t size() const {
+    const std::lock_guard alone(lock_);
+    return things_.size();
+  }
+
+ private:
+  mutable std::mutex lock_;
+  std::vector<std::unique_ptr<kept>> things_;  // the one used last at the end
+  std::int64_t bytes_ = 0;
+};
+
+}}}  // namespace gshard::v0::detail
