@@ -28,6 +28,7 @@ def contests(build, mpirun, rounds):
     }
     if mpirun:
         result["transformer, 2 ranks"] = [[*mpirun, "-n", "2", *ours("transformer_step")]]
+        result["gemm, 2 ranks"] = [[*mpirun, "-n", "2", *ours("distributed_gemm")]]
         result["collectives, 2 ranks"] = [[*mpirun, "-n", "2", *ours("collectives")]]
     if not has_torch:
         print("PyTorch is not installed (Debian: python3-torch): compared without it", file=sys.stderr)

@@ -22,10 +22,14 @@ class idle final : public gs::backend {
   idle(std::vector<int> extents, std::vector<int> devices)
       : backend(std::move(extents), std::move(devices)) {}
   int calls = 0;
+  std::vector<std::size_t> finished;
 
  private:
-  void do_start(std::uint32_t, std::span<const gs::exchange_part>) override { ++calls; }
-  void do_finish() override {}
+  std::size_t do_start(std::uint32_t, std::span<const gs::exchange_part>, bool) override { return std::size_t(++calls); }
+  void do_finish(std::size_t started) override {
+    finished.push_back(started);
+    if (started == 7) throw gs::error("the seventh fails");
+  }
   void do_all_gather(std::uint32_t, std::span<const gs::gather_part>) override { ++calls; }
 };
 
@@ -62,6 +66,44 @@ TEST_CASE("backend: an exchange copies the own block, counts what comes from oth
       CHECK(b.received()[i] == gs::traffic{size > 1 ? 1 : 0, bytes, 0, 0});
     }
   });
+}
+
+TEST_CASE("backend: what is started is finished once, whatever becomes of it; own blocks and counts are left alone") {
+  using order = std::vector<std::size_t>;
+  idle b(extents, held);
+  cases::exchange_case x(extents, 4, 0);
+  const auto parts = cases::parts(x, b.devices());
+  const auto untouched = x.recv;
+  gs::pending_exchange none;
+  none.finish();
+  {
+    gs::pending_exchange one = b.start(4, parts), two = b.start(4, parts), three = std::move(one), four;
+    one.finish();
+    CHECK(b.finished == order{});
+    two.finish();
+    two.finish();
+    CHECK(b.finished == order{2});
+    four = std::move(three);
+    three.finish();
+    CHECK(b.finished == order{2});
+    four = b.start(4, parts);
+    CHECK(b.finished == order{2, 1});
+  }
+  CHECK(b.finished == order{2, 1, 3});
+  for (int i = 4; i <= 6; ++i) b.exchange(4, parts);
+  CHECK(b.finished == order{2, 1, 3, 4, 5, 6});
+  x.recv = untouched;
+  b.reset_received();
+  {
+    gs::pending_exchange fails = b.start(4, cases::parts(x, b.devices()));
+    CHECK_THROWS_WITH_AS(fails.finish(), "the seventh fails", gs::error);
+    CHECK(b.finished.size() == 7);
+  }
+  CHECK(b.finished.size() == 7);
+  CHECK(x.recv == untouched);
+  for (const gs::traffic& t : b.received()) CHECK(t == gs::traffic{});
+  CHECK_THROWS_WITH_AS(b.start(2, cases::parts(x, b.devices())), doctest::Contains("exchange: "), gs::error);  // of groups of one
+  CHECK(b.calls == 7);
 }
 
 TEST_CASE("backend: an all-gather counts the bytes of the other members") {

@@ -276,6 +276,94 @@ TEST_CASE("mpi: when a message cannot be started, none is under way any more whe
   }
 }
 
+TEST_CASE("mpi: several exchanges under way, each rank finishes them in its own order") {
+  const int rank = rank_of(MPI_COMM_WORLD);
+  for (const std::vector<int>& extents : meshes(size_of(MPI_COMM_WORLD)))
+    for (const gs::mpi_options options : {gs::mpi_options{}, gs::mpi_options{.message_limit = 7, .window = 1}}) {
+      if (gs::device_count(extents) == 1) continue;
+      gs::mpi_backend b(MPI_COMM_WORLD, extents, options);
+      const auto me = std::size_t(rank);
+      for (std::uint64_t seed = 0; seed < 20; ++seed) {
+        CAPTURE(gs::detail::mesh_text(extents));
+        CAPTURE(seed);
+        cases::several_exchanges x(extents, 5, seed);
+        cases::rng same(seed), mine(seed * 100 + me);
+        const auto all_axes = cases::n_masks(extents) - 1;
+        for (std::size_t i = 0; i < x.all.size(); ++i) {
+          x.start(b, i);
+          if (cases::below(mine, 2) == 0) b.progress();
+          cases::exchange_case between(extents, all_axes, seed);
+          cases::gather_case gathered(extents, all_axes, seed);
+          switch (cases::below(same, 3)) {
+            case 0:
+              b.exchange(all_axes, cases::parts(between, b.devices()));
+              CHECK(between.recv[me] == between.expected[me]);
+              break;
+            case 1:
+              b.all_gather(all_axes, cases::parts(gathered, b.devices()));
+              CHECK(gathered.recv[me] == gathered.expected[me]);
+              break;
+            default: break;
+          }
+        }
+        x.finish_all(mine);
+        for (cases::exchange_case& c : x.all) CHECK(c.recv[me] == c.expected[me]);
+      }
+    }
+}
+
+TEST_CASE("mpi: of several exchanges under way, one that fails tells it when it is finished, and the others arrive") {
+  const int n = size_of(MPI_COMM_WORLD), rank = rank_of(MPI_COMM_WORLD);
+  if (n < 2) return;
+  const auto me = std::size_t(rank);
+  for (const std::size_t fails : {0, 1, 2})
+    for (int at = 0; at < 2 * (n - 1); ++at) {
+      gs::mpi_backend b(MPI_COMM_WORLD, {n});
+      cases::several_exchanges x({n}, 3, 3);
+      for (cases::exchange_case& c : x.all)
+        for (int d = 0; d < n; ++d) {
+          c.send_bytes[std::size_t(d)] = c.recv_bytes[std::size_t(d)] = cases::sizes(std::size_t(n), 8);
+          c.send_offset[std::size_t(d)] = c.recv_offset[std::size_t(d)] = cases::sizes(std::size_t(n), 0);
+          for (std::size_t j = 0; j < std::size_t(n); ++j) c.send_offset[std::size_t(d)][j] = c.recv_offset[std::size_t(d)][j] = std::int64_t(8 * j);
+          c.send[std::size_t(d)] = cases::bytes(std::size_t(8 * n), std::byte(d));
+          c.recv[std::size_t(d)].assign(std::size_t(8 * n), std::byte(d));
+        }
+      under_way::now = 0;
+      for (std::size_t i = 0; i < 3; ++i) {
+        under_way::until_failure = rank == 0 && i == fails ? at : -1;
+        x.start(b, i);
+      }
+      under_way::until_failure = -1;
+      for (const std::size_t i : {2, 0, 1}) {
+        const outcome o = on_all_ranks([&] { x.pending[i].finish(); });
+        CHECK(o.n_throws == (i == fails ? 1 : 0));
+        CHECK(o.text.empty() == (i != fails || rank != 0));
+        if (i == fails) continue;
+        for (std::size_t j = 0; j < std::size_t(8 * n); ++j) CHECK(x.all[i].recv[me][j] == std::byte(j / 8));
+      }
+      CHECK(under_way::now == 0);
+    }
+}
+
+TEST_CASE("mpi: sizes that do not match are told when an exchange under way is finished") {
+  if (size_of(MPI_COMM_WORLD) != 2) return;
+  const auto rank = std::size_t(rank_of(MPI_COMM_WORLD));
+  for (const std::size_t sent : {4, 12}) {
+    gs::mpi_backend b(MPI_COMM_WORLD, {2});
+    cases::bytes send(12), recv(8);
+    std::vector<std::span<const std::byte>> to(2);
+    std::vector<std::span<std::byte>> from(2);
+    if (rank == 0) to[1] = std::span(send).first(sent);
+    if (rank == 1) from[0] = recv;
+    const gs::exchange_part part{to, from};
+    gs::pending_exchange under_way = b.start(1, {&part, 1});
+    const outcome o = on_all_ranks([&] { under_way.finish(); });
+    CHECK(o.n_throws == 1);
+    if (rank == 1)
+      CHECK(o.text.find(sent == 4 ? "expects 8 bytes from member 0, which sent 4" : "MPI_ERR_TRUNCATE") != std::string::npos);
+  }
+}
+
 TEST_CASE("mpi: the application's communicator keeps its error handler and its messages") {
   const int n = size_of(MPI_COMM_WORLD), rank = rank_of(MPI_COMM_WORLD);
   MPI_Errhandler before, after;

@@ -220,6 +220,44 @@ bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
   return std::ranges::equal(std::as_bytes(std::span(a)), std::as_bytes(std::span(b)));
 }
 
+/// Exchanges along random axes that are under way at once. Own blocks, which start() leaves alone, are there already.
+struct several_exchanges {
+  std::vector<exchange_case> all;
+  std::vector<std::uint32_t> axes;
+  std::vector<std::vector<gshard::exchange_part>> parts;
+  std::vector<gshard::pending_exchange> pending;
+
+  several_exchanges(const std::vector<int>& extents, std::size_t n, std::uint64_t seed) {
+    rng r(seed);
+    while (all.size() < n) {
+      const auto mask = std::uint32_t(below(r, n_masks(extents)));
+      if (members(extents, mask, 0).size() == 1) continue;
+      axes.push_back(mask);
+      exchange_case& x = all.emplace_back(extents, mask, r());
+      for (std::size_t d = 0; d < x.recv.size(); ++d) {
+        const std::size_t own = place(members(extents, mask, int(d)), int(d));
+        std::copy_n(x.expected[d].begin() + x.recv_offset[d][own], x.recv_bytes[d][own], x.recv[d].begin() + x.recv_offset[d][own]);
+      }
+    }
+  }
+
+  void start(gshard::backend& b, std::size_t i) {
+    parts.resize(all.size());
+    pending.resize(all.size());
+    parts[i] = cases::parts(all[i], b.devices());
+    pending[i] = b.start(axes[i], parts[i]);
+  }
+  void start_all(gshard::backend& b) {
+    for (std::size_t i = 0; i < all.size(); ++i) start(b, i);
+  }
+  void finish_all(rng& r) {
+    std::vector<std::size_t> order(all.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::shuffle(order.begin(), order.end(), r);
+    for (const std::size_t i : order) pending[i].finish();
+  }
+};
+
 /// n elements on every held device.
 inline std::vector<std::int64_t> on_each(const gshard::backend& b, std::int64_t n) {
   return std::vector<std::int64_t>(b.devices().size(), n);

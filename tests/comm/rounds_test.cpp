@@ -22,11 +22,12 @@ class failing final : public gs::simulated {
   int started = 0, finished = 0;
 
  private:
-  void do_start(std::uint32_t axes, std::span<const gs::exchange_part> parts) override {
+  std::size_t do_start(std::uint32_t axes, std::span<const gs::exchange_part> parts, bool at_once) override {
     ++started;
-    simulated::do_start(axes, parts);
+    return simulated::do_start(axes, parts, at_once);
   }
-  void do_finish() override {
+  void do_finish(std::size_t number) override {
+    simulated::do_finish(number);
     if (fails[std::size_t(finished++)] == 'x') throw gs::error("round " + std::to_string(finished));
   }
 };
@@ -43,29 +44,33 @@ TEST_CASE("rounds: some are under way at a time, and all take place even if some
     failing b;
     b.fails = fails;
     std::string order;
-    std::array<std::array<std::byte, 4>, 2> from{}, to{};
-    std::array<std::vector<std::span<const std::byte>>, 2> send;
-    std::array<std::vector<std::span<std::byte>>, 2> recv;
-    std::vector<gs::exchange_part> parts;
-    for (std::size_t d = 0; d < 2; ++d) {
-      send[d].resize(2);
-      recv[d].resize(2);
-      send[d][1 - d] = from[d];
-      recv[d][1 - d] = to[d];
-      parts.push_back({send[d], recv[d]});
-    }
+    struct round {
+      std::array<std::array<std::byte, 4>, 2> from{}, to{};
+      std::array<std::vector<std::span<const std::byte>>, 2> send;
+      std::array<std::vector<std::span<std::byte>>, 2> recv;
+      std::vector<gs::exchange_part> parts;
+    };
+    std::array<round, gs::detail::rounds_under_way> rounds;
+    for (round& now : rounds)
+      for (std::size_t d = 0; d < 2; ++d) {
+        now.send[d].resize(2);
+        now.recv[d].resize(2);
+        now.send[d][1 - d] = now.from[d];
+        now.recv[d][1 - d] = now.to[d];
+        now.parts.push_back({now.send[d], now.recv[d]});
+      }
     const auto run = [&] {
       gs::detail::in_rounds(
           b, 1, n,
           [&](std::size_t r) -> std::span<const gs::exchange_part> {
             order += char('A' + r);
-            for (std::size_t d = 0; d < 2; ++d) from[d].fill(std::byte(10 * d + r));
-            return parts;
+            for (std::size_t d = 0; d < 2; ++d) rounds[r % rounds.size()].from[d].fill(std::byte(10 * d + r));
+            return rounds[r % rounds.size()].parts;
           },
           [&] { order += '.'; },
           [&](std::size_t r) {
             order += char('a' + r);
-            CHECK(to[0][0] == std::byte(10 + std::min(r + gs::detail::rounds_under_way, n) - 1));  // moved at once: of the last round started
+            for (std::size_t d = 0; d < 2; ++d) CHECK(rounds[r % rounds.size()].to[d][0] == std::byte(10 * (1 - d) + r));
           });
     };
     if (fails.find('x') == std::string::npos) {

@@ -22,6 +22,23 @@ const std::vector<gs::dims> sizes{{{'A', 12}, {'B', 24}, {'C', 12}, {'D', 6}},
                                   {{'A', 0}, {'B', 5}, {'C', 9}, {'D', 2}},
                                   {{'A', 3}, {'B', 0}, {'C', 2}, {'D', 5}}};
 
+/// Its third exchange fails, when everything has arrived.
+class third_fails final : public gs::simulated {
+ public:
+  using simulated::simulated;
+  int started = 0, finished = 0;
+
+ private:
+  std::size_t do_start(std::uint32_t axes, std::span<const gs::exchange_part> parts, bool at_once) override {
+    ++started;
+    return simulated::do_start(axes, parts, at_once);
+  }
+  void do_finish(std::size_t number) override {
+    simulated::do_finish(number);
+    if (++finished == 3) throw gs::error("the third exchange failed");
+  }
+};
+
 const gs::compile_options always{.known = {}, .uneven = true, .loop_bytes = 0};
 
 void every_sharding(const run_graph::traced& t, bool pending = false) {
@@ -85,4 +102,27 @@ TEST_CASE("looped einsum: devices receive the bytes that the plan says, which ar
   CHECK(operands > 0);
   CHECK(sums > 0);
   CHECK(several_axes > 0);
+}
+
+TEST_CASE("looped einsum: blocks travel on when one fails, as other processes wait for them") {
+  const run_graph::traced t = trace({{"AB"}, {"BC"}}, [](const scope&, given x) { return symbols{lay_out(einsum<"ab,bc->ac">(x[0], x[1]))}; });
+  const gs::dims dims{{'A', 10}, {'B', 15}, {'C', 5}};
+  gs::sharding rows = gs::sharding::replicated(2), columns = rows;
+  rows[0].push_back(0);
+  columns[1].push_back(0);
+  for (const bool sums : {false, true}) {
+    run_graph::setting s{.mesh = {5}, .dims = dims, .layouts = {sums ? columns : rows, rows, rows}, .options = always};
+    s.options.known = dims;
+    const gs::plan_tables p = run_graph::plan(t, s);
+    REQUIRE(p.view().count(op::looped_einsum) == 1);
+    REQUIRE(gs::sums_travel(p.steps[0]) == sums);
+    const auto backend = std::make_shared<third_fails>(s.mesh);
+    const gs::any_cluster on(run_graph::mesh_of_rank(1), backend);
+    gs::executor run(p.view(), gs::all_kernels, on, dims, gs::parameter_store(on));
+    CHECK_THROWS_WITH_AS(run.run({}), "the third exchange failed", gs::error);
+    CHECK(backend->finished == 4);
+    run.run({});
+    CHECK(backend->finished == 8);
+    CHECK(backend->started == 8);
+  }
 }

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <exception>
 #include <memory>
 #include <span>
 #include <string>
@@ -37,6 +38,8 @@ struct traffic {
   friend bool operator==(const traffic&, const traffic&) = default;
 };
 
+class pending_exchange;
+
 /// Moves bytes between the devices of a mesh. A process holds one device (MPI), or all of them (simulation),
 /// and every process makes the same calls in the same order. Backends do no arithmetic: sums are made above
 /// them (reduce.hpp), in one order, so that all backends compute the same bits.
@@ -60,13 +63,12 @@ class backend {
   void exchange(std::uint32_t axes, std::span<const exchange_part> parts);
 
   /// `exchange` in two calls, between which blocks may be under way: those sent must not change, those to be received are not yet
-  /// there, and the lists must stay. A second one may be started before the first is finished, they finish in the order of their
-  /// starts; no other collective may stand between. Own blocks are left alone, and nothing is counted. For groups of at least two
-  /// devices.
-  /// `start` throws `gshard::error` as `exchange` does before anything is sent, and nothing is to be finished then; what goes wrong
-  /// with a message, `finish` throws, when none of its own is under way any more.
-  void start(std::uint32_t axes, std::span<const exchange_part> parts);
-  void finish() { do_finish(); }
+  /// there, and the lists must stay. Several may be under way: all processes start them in one order, and finish them in any; other
+  /// collectives stand between the same starts on all. Own blocks are left alone, and nothing is counted. For groups of at least
+  /// two devices. Throws `gshard::error` as `exchange` does before anything is sent; what goes wrong with a message is told by finish().
+  [[nodiscard]] pending_exchange start(std::uint32_t axes, std::span<const exchange_part> parts);
+  /// Lets what is under way go on: for pauses in long work, during which nothing else does.
+  virtual void progress() {}
 
   /// All-gather in every group: each member's bytes arrive at all members. Communicates: each device's bytes
   /// to the p - 1 others. Throws as `exchange` does.
@@ -120,9 +122,11 @@ class backend {
   }
 
  private:
-  // Called with checked arguments, for groups of at least two.
-  virtual void do_start(std::uint32_t axes, std::span<const exchange_part> parts) = 0;
-  virtual void do_finish() = 0;
+  friend pending_exchange;
+  // Called with checked arguments, for groups of at least two. A start that throws is not finished; every other one is once, by the
+  // number that it gave. Those that are not finished before anything else is called start everything at once.
+  virtual std::size_t do_start(std::uint32_t axes, std::span<const exchange_part> parts, bool at_once) = 0;
+  virtual void do_finish(std::size_t started) = 0;
   virtual void do_all_gather(std::uint32_t axes, std::span<const gather_part> parts) = 0;
 
   int check(const char* op, std::uint32_t axes, std::size_t n_parts) const;
@@ -131,6 +135,38 @@ class backend {
   std::vector<int> extents_;
   std::vector<int> devices_;
   std::vector<traffic> received_;
+};
+
+/// An exchange under way, on a backend that outlives it. If it is not finished before it goes, its end is waited for and what went wrong
+/// with it is not told: the blocks may go with it.
+class pending_exchange {
+ public:
+  pending_exchange() = default;  ///< None is under way.
+  pending_exchange(pending_exchange&& other) noexcept : on_(std::exchange(other.on_, nullptr)), started_(other.started_) {}
+  pending_exchange& operator=(pending_exchange&& other) noexcept {
+    std::swap(on_, other.on_);
+    std::swap(started_, other.started_);
+    return *this;
+  }
+  ~pending_exchange() {
+    try {
+      finish();
+    } catch (const std::exception&) {  // whoever wants to know calls finish
+    }
+  }
+
+  /// Waits until everything has arrived and what was sent may change. Throws `gshard::error` if a message failed or had another
+  /// size than expected, when none is under way any more.
+  void finish() {
+    if (backend* const on = std::exchange(on_, nullptr)) on->do_finish(started_);
+  }
+
+ private:
+  friend backend;
+  pending_exchange(backend& on, std::size_t started) : on_(&on), started_(started) {}
+
+  backend* on_ = nullptr;
+  std::size_t started_ = 0;
 };
 
 namespace detail {
@@ -177,20 +213,20 @@ inline int backend::check_exchange(std::uint32_t axes, std::span<const exchange_
   return size;
 }
 
-inline void backend::start(std::uint32_t axes, std::span<const exchange_part> parts) {
+inline pending_exchange backend::start(std::uint32_t axes, std::span<const exchange_part> parts) {
   if (check_exchange(axes, parts) == 1) throw error("exchange: a group of one device has nothing to start");
-  do_start(axes, parts);
+  return {*this, do_start(axes, parts, true)};
 }
 
 inline void backend::exchange(std::uint32_t axes, std::span<const exchange_part> parts) {
   const int size = check_exchange(axes, parts);
-  if (size > 1) do_start(axes, parts);
+  pending_exchange others = size > 1 ? pending_exchange(*this, do_start(axes, parts, false)) : pending_exchange();
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const auto own = std::size_t(device_group(extents_, axes, devices_[i]).member());
     detail::copy_bytes(parts[i].recv[own], parts[i].send[own]);
     if (size > 1) count(i, {1, detail::bytes_from_others(parts[i].recv, own), 0, 0});
   }
-  if (size > 1) do_finish();
+  others.finish();
 }
 
 inline void backend::all_gather(std::uint32_t axes, std::span<const gather_part> parts) {

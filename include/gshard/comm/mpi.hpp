@@ -22,7 +22,7 @@ namespace gshard { inline namespace v0 {
 /// Limits that only tests and unusual networks need to change; the same on all processes.
 struct mpi_options {
   int message_limit = 1 << 30;  ///< Longer messages are sent in pieces of this many bytes.
-  int window = 32;              ///< Members of a group with whom messages are under way at a time.
+  int window = 32;              ///< Members of a group with whom messages of one collective are under way at a time.
   int small_block = 4096;       ///< Blocks to be gathered, of at most so many bytes on average, are sent together with others' blocks.
   /// Programs keep their tensors, except parameters, in memory that all processes of a node share: what moves between devices is then
   /// copied once, straight from shard to shard, to the same bits, instead of being sent. For processes that are all on one node;
@@ -47,6 +47,7 @@ class mpi_backend final : public backend {
   void agree(std::uint64_t value, std::string_view what, const std::string& problem = {}) override {
     detail::agree(world_, value, what, problem);
   }
+  void progress() override;
   int processes_here() const override { return processes_here_; }
   bool leader() const override { return world_.rank() == 0; }
   void broadcast(std::span<std::byte> data) override;
@@ -74,13 +75,14 @@ class mpi_backend final : public backend {
                                       const mpi_options& options);
   const detail::communicator& along(std::uint32_t axes);
 
-  void do_start(std::uint32_t axes, std::span<const exchange_part> parts) override;
-  void do_finish() override;
+  std::size_t do_start(std::uint32_t axes, std::span<const exchange_part> parts, bool at_once) override;
+  void do_finish(std::size_t started) override;
   void do_all_gather(std::uint32_t axes, std::span<const gather_part> parts) override;
 
   // An exchange that is not finished. What goes wrong with one message does not keep the others from being started and finished:
   // their receivers wait for them, and the buffers may be gone once an error is thrown.
   struct flight {
+    std::size_t number = 0;
     const detail::communicator* group = nullptr;
     exchange_part part;
     int next = 1;  // the members at this distance and beyond wait for their turn
@@ -89,7 +91,7 @@ class mpi_backend final : public backend {
     int code = MPI_SUCCESS;
     std::string mismatch;
   };
-  void start_some(flight& f);
+  void start_some(flight& f, int members);
   void finish_some(flight& f);
 
   // Calls f(offset, count) for the pieces of a message; sender and receiver know its size and so find the
@@ -107,7 +109,7 @@ class mpi_backend final : public backend {
   std::vector<detail::communicator> group_;  // by set of axes, empty until used
   std::unique_ptr<detail::node_memory> memory_;
   std::vector<flight> flights_;  // the first n_flights_ are under way, in the order of their starts
-  std::size_t n_flights_ = 0;
+  std::size_t n_flights_ = 0, started_ = 0;
   std::vector<std::span<const std::byte>> to_all_;
   std::vector<std::byte> row_;  // of small blocks to be gathered
   std::vector<int> count_, offset_;
@@ -149,10 +151,10 @@ inline const detail::communicator& mpi_backend::along(std::uint32_t axes) {
   return known;
 }
 
-// Starts messages to and from the next `window_` members.
-inline void mpi_backend::start_some(flight& f) {
+// Starts messages to and from the next members.
+inline void mpi_backend::start_some(flight& f, int members) {
   const int p = f.group->size(), me = f.group->rank();
-  const int first = f.next, last = f.next = std::min(first + window_, p);
+  const int first = f.next, last = f.next = std::min(first + members, p);
   const auto keep = [&](int code) {
     if (code == MPI_SUCCESS) return;
     f.code = code;
@@ -197,25 +199,33 @@ inline void mpi_backend::finish_some(flight& f) {
   }
 }
 
-inline void mpi_backend::do_start(std::uint32_t axes, std::span<const exchange_part> parts) {
+inline std::size_t mpi_backend::do_start(std::uint32_t axes, std::span<const exchange_part> parts, bool at_once) {
   const detail::communicator& group = along(axes);
   if (n_flights_ == flights_.size()) flights_.emplace_back();
   flight& f = flights_[n_flights_++];
+  f.number = ++started_;
   f.group = &group;
   f.part = parts[0];
   f.next = 1;
   f.code = MPI_SUCCESS;
   f.mismatch.clear();
-  start_some(f);
+  start_some(f, at_once ? group.size() : window_);
+  return f.number;
 }
 
-inline void mpi_backend::do_finish() {
-  flight& f = flights_.front();
-  for (finish_some(f); f.next < f.group->size(); finish_some(f)) start_some(f);
-  std::rotate(flights_.begin(), flights_.begin() + 1, flights_.begin() + std::ptrdiff_t(n_flights_--));
+inline void mpi_backend::do_finish(std::size_t started) {
+  const auto f = std::find_if(flights_.begin(), flights_.end(), [&](const flight& other) { return other.number == started; });
+  for (finish_some(*f); f->next < f->group->size(); finish_some(*f)) start_some(*f, window_);
+  std::rotate(f, f + 1, flights_.begin() + std::ptrdiff_t(n_flights_--));
   const flight& done = flights_[n_flights_];
   done.group->check(done.code, "a message between devices");
   if (!done.mismatch.empty()) throw error(done.mismatch);
+}
+
+// MPI moves messages while it is called. Nobody sends with the tag asked for.
+inline void mpi_backend::progress() {
+  int found = 0;
+  if (n_flights_ > 0) world_.check(MPI_Iprobe(MPI_ANY_SOURCE, tag + 1, world_.get(), &found, MPI_STATUS_IGNORE), "MPI_Iprobe");
 }
 
 // The path depends on the sizes alone, which all members pass alike; where blocks lie is each one's own affair.
@@ -229,8 +239,7 @@ inline void mpi_backend::do_all_gather(std::uint32_t axes, std::span<const gathe
   if (total > std::min(std::size_t(small_block_) * p, std::size_t(limit_))) {
     to_all_.assign(p, part.send);
     const exchange_part blocks{to_all_, part.recv};
-    do_start(axes, {&blocks, 1});
-    return do_finish();
+    return do_finish(do_start(axes, {&blocks, 1}, false));
   }
   count_.resize(p);
   offset_.resize(p);

@@ -4,6 +4,7 @@
 #include <gshard/comm/backend.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -28,13 +29,14 @@ inline constexpr std::size_t rounds_under_way = 16;
 /// place; then throws.
 template <class Fill, class Meanwhile, class Took>
 void in_rounds(backend& b, std::uint32_t axes, std::size_t n, Fill fill, Meanwhile meanwhile, Took took) {
+  std::array<pending_exchange, rounds_under_way> under_way;
   std::exception_ptr problem;
   for (std::size_t r = 0, done = 0; done < n; ++r) {
-    if (r < n) b.start(axes, fill(r));
+    if (r < n) under_way[r % rounds_under_way] = b.start(axes, fill(r));
     if (r == 0) meanwhile();
     if (r + 1 < std::min(rounds_under_way, n)) continue;
     try {
-      b.finish();
+      under_way[done % rounds_under_way].finish();
       took(done);
     } catch (...) {
       if (!problem) problem = std::current_exception();

@@ -12,6 +12,8 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
+#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
@@ -24,9 +26,10 @@ namespace gshard { inline namespace v0 { namespace detail {
 ///     m + t      of an operand, that is, first its own: contracts it into the part of the result that it gives
 ///     m + t + 1  of the result, that is, last its own: adds what its operands give to it
 ///
-/// modulo n. The other two tensors are read and written where they lie. Every device receives what an all_gather or a reduce_scatter would
-/// bring it, and has room for two blocks. Blocks are added in the order of the turns, so sums may differ from those of the gathered
-/// operand in roundings; they are the same on all backends.
+/// modulo n. The other two tensors are read and written where they lie. A block travels while the device computes: one of an operand
+/// while it is used, the sum so far of a result while the device makes its own addend. Every device receives what an all_gather or a
+/// reduce_scatter would bring it, and has room for two blocks, or three of sums. Blocks are added in the order of the turns, so sums may
+/// differ from those of the gathered operand in roundings; they are the same on all backends.
 template <class T>
 class looped_step {
  public:
@@ -42,26 +45,41 @@ class looped_step {
     for (std::size_t i = 0; i < parts_.size(); ++i) prepare(i);
   }
 
+  /// What goes wrong in a turn does not keep blocks from travelling on, as others wait for them; then throws.
   void operator()() {
-    for (std::size_t i = 0; i < parts_.size(); ++i) {
-      if (sums_) std::fill_n(block(i, 0), parts_[i].turns[0].bytes, std::byte(0));
-      else std::fill_n(tensors_[2]->data[i], tensors_[2]->bytes(i), std::byte(0));
+    std::exception_ptr problem;
+    const auto attempt = [&](auto f) {
+      try {
+        f();
+      } catch (...) {
+        if (!problem) problem = std::current_exception();
+      }
+    };
+    const std::size_t last = parts_[0].turns.size() - 1;
+    for (std::size_t t = 0; t <= last; ++t) {
+      pending_exchange under_way;
+      if (sums_ ? t > 0 : t < last) attempt([&] { under_way = travel(sums_ ? t - 1 : t); });
+      attempt([&] {
+        for (std::size_t i = 0; i < parts_.size(); ++i) compute(i, t);
+      });
+      attempt([&] { under_way.finish(); });
+      if (sums_ && t > 0)
+        for (std::size_t i = 0; i < parts_.size(); ++i) add_received(i, t);
     }
-    for (std::size_t t = 0; t < parts_[0].turns.size(); ++t) {
-      if (t > 0) travel(t);
-      for (std::size_t i = 0; i < parts_.size(); ++i) add(i, t);
-    }
+    if (problem) std::rethrow_exception(problem);
   }
 
  private:
   struct turn {
-    std::optional<kernel::contraction<T>> adds;  // none where there is nothing to add
-    std::array<std::int64_t, 3> offset{};        // in bytes, of what is read or written of each tensor's shard
-    std::int64_t bytes = 0;                      // of the block that is here
+    std::optional<kernel::contraction<T>> product;  // none where there is nothing to add
+    std::array<std::int64_t, 3> offset{};           // in bytes, of what is read or written of each tensor's shard
+    std::int64_t bytes = 0;                         // of the block that is here
   };
   struct part {
     std::vector<turn> turns;
+    bool clears = false;  // not every element of the result is written before something is added to it
     std::array<buffer, 2> room;
+    buffer received;
     std::size_t before = 0, after = 0;  // the members beside this one
     std::vector<std::span<const std::byte>> send;
     std::vector<std::span<std::byte>> recv;
@@ -79,7 +97,7 @@ class looped_step {
   static const bound_value& value(const bound_plan& all, std::int32_t v) { return all.values[std::size_t(v)]; }
   const short_list& factors(std::size_t o) const { return o == 2 ? n_.loops.out[0] : n_.loops.in[o]; }
 
-  /// The block that device i has in turn t: its own lies in its shard.
+  /// The block that device i has in turn t, of a sum its own addend: its own lies in its shard.
   std::byte* block(std::size_t i, std::size_t t) {
     const std::size_t own = sums_ ? parts_[i].turns.size() - 1 : 0;
     return t == own ? tensors_[travels_]->data[i] : parts_[i].room[t % 2].data();
@@ -92,14 +110,17 @@ class looped_step {
     const auto members = std::size_t(group.size()), me = std::size_t(group.member());
     p.turns.resize(members);
     std::int64_t most = 0;
+    std::vector<std::int64_t> written;  // offsets of blocks of the result
+    std::int64_t elements = 0;
     for (std::size_t t = 0; t < members; ++t) {
       const std::size_t whose = (me + t + (sums_ ? 1 : 0)) % members;
-      const kernel::placement here = place(moving, on_.on().extents(), group.device(int(whose)));
-      p.turns[t] = make_turn(i, here);
+      elements += make_turn(i, p.turns[t], place(moving, on_.on().extents(), group.device(int(whose))), written);
       most = std::max(most, p.turns[t].bytes);
     }
-    if (members > 1)
-      for (buffer& b : p.room) b = buffer(most);
+    p.clears = !sums_ && elements < tensors_[2]->elements(i);
+    const std::size_t first = sums_ ? 0 : 1;  // turn whose block is not in a shard
+    for (std::size_t t = first; t < std::min(first + 2, first + members - 1); ++t) p.room[t % 2] = buffer(most);
+    if (sums_ && members > 1) p.received = buffer(most);
     p.before = (me + members - 1) % members;
     p.after = (me + 1) % members;
     p.send.resize(members);
@@ -107,9 +128,9 @@ class looped_step {
     exchange_.push_back({p.send, p.recv});
   }
 
-  /// What is to be done with a block of the tensor that travels: the others are restricted to the indices that it has.
-  turn make_turn(std::size_t i, const kernel::placement& here) const {
-    turn made;
+  /// What is to be done with a block of the tensor that travels: the others are restricted to the indices that it has. Returns how many
+  /// elements of the result's shard it is the first to write.
+  std::int64_t make_turn(std::size_t i, turn& made, const kernel::placement& here, std::vector<std::int64_t>& written) const {
     made.bytes = kernel::element_count(here.rank, here.extent) * std::int64_t(sizeof(T));
     std::array<kernel::operand_dims, 3> dims;
     bool empty = false;
@@ -127,26 +148,47 @@ class looped_step {
         empty = empty || dims[o].extent[d] == 0;
       }
     }
-    if (!empty) made.adds.emplace(dims[0], dims[1], dims[2], 1, true, precision_of(n_));
-    return made;
+    if (empty) return 0;
+    // Blocks of the result are the same or have nothing in common. Only what lies in one piece can be written without being cleared.
+    const bool writes = sums_ || (is_in_one_piece(dims[2]) && std::find(written.begin(), written.end(), made.offset[2]) == written.end());
+    made.product.emplace(dims[0], dims[1], dims[2], 1, !writes, precision_of(n_));
+    if (!writes) return 0;
+    written.push_back(made.offset[2]);
+    return kernel::element_count(dims[2].rank, dims[2].extent);
+  }
+  static bool is_in_one_piece(const kernel::operand_dims& x) {
+    const kernel::index_array packed = kernel::row_major_strides(x.rank, x.extent);
+    for (std::size_t d = 0; d < std::size_t(x.rank); ++d)
+      if (x.extent[d] > 1 && (*x.stride)[d] != packed[d]) return false;
+    return true;
   }
 
-  void add(std::size_t i, std::size_t t) {
-    const turn& now = parts_[i].turns[t];
-    if (!now.adds) return;
+  void compute(std::size_t i, std::size_t t) {
+    part& p = parts_[i];
+    const turn& now = p.turns[t];
+    if (t == 0 && p.clears) std::fill_n(tensors_[2]->data[i], tensors_[2]->bytes(i), std::byte(0));
+    if (sums_ && !now.product) std::fill_n(block(i, t), now.bytes, std::byte(0));
+    if (!now.product) return;
     std::array<std::byte*, 3> at{};
     for (std::size_t o = 0; o < 3; ++o) at[o] = (o == travels_ ? block(i, t) : tensors_[o]->data[i]) + now.offset[o];
-    now.adds->run(reinterpret_cast<const T*>(at[0]), reinterpret_cast<const T*>(at[1]), reinterpret_cast<T*>(at[2]));
+    now.product->run(reinterpret_cast<const T*>(at[0]), reinterpret_cast<const T*>(at[1]), reinterpret_cast<T*>(at[2]));
   }
 
-  /// The blocks of the turn before go on.
-  void travel(std::size_t t) {
+  /// What is in the hands of each device in turn t goes on to the next turn.
+  pending_exchange travel(std::size_t t) {
     for (std::size_t i = 0; i < parts_.size(); ++i) {
       part& p = parts_[i];
-      p.send[p.before] = {block(i, t - 1), std::size_t(p.turns[t - 1].bytes)};
-      p.recv[p.after] = {block(i, t), std::size_t(p.turns[t].bytes)};
+      p.send[p.before] = {block(i, t), std::size_t(p.turns[t].bytes)};
+      p.recv[p.after] = {sums_ ? p.received.data() : block(i, t + 1), std::size_t(p.turns[t + 1].bytes)};
+      on_.on().count(i, {1, p.turns[t + 1].bytes, 0, 0});
     }
-    on_.on().exchange(axes_, exchange_);
+    return on_.on().start(axes_, exchange_);
+  }
+
+  void add_received(std::size_t i, std::size_t t) {
+    const auto* const more = reinterpret_cast<const T*>(parts_[i].received.data());
+    T* const sum = reinterpret_cast<T*>(block(i, t));
+    std::transform(more, more + parts_[i].turns[t].bytes / std::int64_t(sizeof(T)), sum, sum, std::plus<>());
   }
 };
 

@@ -5,6 +5,10 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
 #include <vector>
 
 namespace gs = gshard;
@@ -41,6 +45,34 @@ TEST_CASE("simulated: all_gather brings every block to all members, in place or 
       }
     }
   }
+}
+
+TEST_CASE("simulated: of several exchanges under way, each brings its blocks when it is finished, in any order") {
+  cases::rng r(5);
+  for (const std::vector<int>& extents : meshes) {
+    if (gs::device_count(extents) == 1) continue;
+    gs::simulated b(extents);
+    for (std::uint64_t seed = 0; seed < 20; ++seed) {
+      CAPTURE(seed);
+      cases::several_exchanges x(extents, 5, seed);
+      const auto before = x.all;
+      x.start_all(b);
+      for (std::size_t i = 0; i < x.all.size(); ++i) CHECK(x.all[i].recv == before[i].recv);
+      x.finish_all(r);
+      for (cases::exchange_case& c : x.all) CHECK(c.recv == c.expected);
+    }
+  }
+}
+
+TEST_CASE("simulated: what changes while it is sent arrives changed") {
+  gs::simulated b({2});
+  cases::exchange_case c({2}, 1, 3);
+  const auto parts = cases::parts(c, b.devices());
+  REQUIRE(parts[0].send[1].size() > 0);
+  gs::pending_exchange under_way = b.start(1, parts);
+  std::fill(c.send[0].begin(), c.send[0].end(), std::byte{7});
+  under_way.finish();
+  for (const std::byte x : parts[1].recv[0]) CHECK(x == std::byte{7});
 }
 
 TEST_CASE("simulated: counts what reaches each device") {

@@ -21,7 +21,10 @@ class simulated : public backend {
   explicit simulated(const std::vector<int>& extents) : backend(extents, all_of(device_count(extents))) {}
 
  protected:
-  void do_start(std::uint32_t axes, std::span<const exchange_part> parts) override {
+  std::size_t do_start(std::uint32_t axes, std::span<const exchange_part> parts, bool /*at_once*/) override {
+    const auto free = std::ranges::find(under_way_, true, &std::vector<message>::empty);
+    const auto number = std::size_t(free - under_way_.begin());
+    if (free == under_way_.end()) under_way_.emplace_back();
     for (int device = 0; device < int(parts.size()); ++device) {
       const device_group group(extents(), axes, device);
       const exchange_part& to = parts[std::size_t(device)];
@@ -30,16 +33,23 @@ class simulated : public backend {
         if (m == own) continue;
         const int sender = group.device(int(m));
         const exchange_part& from = parts[std::size_t(sender)];
-        if (from.send[own].size() != to.recv[m].size())
+        if (from.send[own].size() != to.recv[m].size()) {
+          under_way_[number].clear();
           throw error("exchange over axes " + detail::axes_text(axes) + ": device " + std::to_string(sender) +
                       " sends " + std::to_string(from.send[own].size()) + " bytes to device " +
                       std::to_string(device) + ", which expects " + std::to_string(to.recv[m].size()));
-        detail::copy_bytes(to.recv[m], from.send[own]);
+        }
+        under_way_[number].push_back({to.recv[m], from.send[own]});
       }
     }
+    return number;
   }
 
-  void do_finish() override {}
+  // As late as can be: who reads what has not arrived, or changes what is being sent, gets other numbers here, too.
+  void do_finish(std::size_t started) override {
+    for (const auto& [to, from] : under_way_[started]) detail::copy_bytes(to, from);
+    under_way_[started].clear();
+  }
 
   void do_all_gather(std::uint32_t axes, std::span<const gather_part> parts) override {
     for (int device = 0; device < int(parts.size()); ++device) {
@@ -57,6 +67,12 @@ class simulated : public backend {
   }
 
  private:
+  struct message {
+    std::span<std::byte> to;
+    std::span<const std::byte> from;
+  };
+  std::vector<std::vector<message>> under_way_;  // by the number of an exchange
+
   static std::vector<int> all_of(int n_devices) {
     std::vector<int> devices(std::size_t(n_devices), 0);
     std::iota(devices.begin(), devices.end(), 0);
