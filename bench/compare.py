@@ -18,7 +18,7 @@ def contests(build, mpirun, rounds):
     """Name -> commands that take turns; each prints lines of JSON {case, side, seconds: [...]}."""
     python = "/usr/bin/python3" if Path("/usr/bin/python3").exists() else "python3"
     has_torch = subprocess.run([python, "-c", "import torch"], capture_output=True).returncode == 0
-    peer = lambda name: [[python, str(HERE / "peers" / name), str(rounds)]] if has_torch else []  # noqa: E731
+    peer = lambda name, *more: [[python, str(HERE / "peers" / name), str(rounds), *more]] if has_torch else []  # noqa: E731
     ours = lambda name: [str(build / "bench" / f"bench_{name}"), str(rounds)]  # noqa: E731
     result = {
         "moe": [ours("moe_layer"), *peer("moe_layer.py")],
@@ -27,7 +27,8 @@ def contests(build, mpirun, rounds):
         "bandwidth": [ours("bandwidth")],
     }
     if mpirun:
-        result["transformer, 2 ranks"] = [[*mpirun, "-n", "2", *ours("transformer_step")]]
+        two_threads = [["env", "OMP_NUM_THREADS=2", *command] for command in peer("transformer_step.py", "1", "2")]
+        result["transformer, 2 ranks"] = [[*mpirun, "-n", "2", *ours("transformer_step")], *peer("transformer_step.py", "2"), *two_threads]
         result["gemm, 2 ranks"] = [[*mpirun, "-n", "2", *ours("distributed_gemm")]]
         result["collectives, 2 ranks"] = [[*mpirun, "-n", "2", *ours("collectives")]]
     if not has_torch:
@@ -65,7 +66,8 @@ def run_all(chosen, turns, threads):
     for turn in range(turns):
         for name, commands in chosen.items():
             for command in commands:
-                print(f"[{turn + 1}/{turns}] {name}: {Path(command[-2]).name}", file=sys.stderr)
+                program = next(part for part in command if "bench" in part)
+                print(f"[{turn + 1}/{turns}] {name}: {Path(program).name}", file=sys.stderr)
                 done = subprocess.run(command, capture_output=True, text=True, env=environment(threads))
                 if done.returncode != 0:
                     sys.exit(f"{' '.join(command)} failed:\n{done.stderr}")

@@ -15,7 +15,7 @@ import torch  # noqa: E402
 torch.set_num_threads(THREADS)
 
 
-def report(case, side, run, rounds):
+def report(case, side, run, rounds, prints=True):
     """Runs once uncounted, then `rounds` times, and prints one line of JSON as gshard's benchmarks do."""
     seconds = []
     for i in range(-1, rounds):
@@ -23,7 +23,8 @@ def report(case, side, run, rounds):
         run()
         if i >= 0:
             seconds.append(time.perf_counter() - start)
-    print(json.dumps({"case": case, "side": side, "seconds": seconds}), flush=True)
+    if prints:
+        print(json.dumps({"case": case, "side": side, "seconds": seconds}), flush=True)
 
 
 def rounds(default=3):

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The training step of bench/run/transformer_step.cpp in PyTorch, with the experts by index ("ragged").
-usage: transformer_step.py [steps]"""
+usage: transformer_step.py [steps [processes [ranks that it is compared with]]]"""
 import json
 import resource
+import sys
 
-from common import report, rounds, torch
+from common import THREADS, report, rounds, torch
 from moe import FORMS
 
 LAYERS, MODEL, HIDDEN, EXPERTS, HEADS, VOCABULARY, SEQUENCES, LENGTH = 6, 256, 1024, 8, 8, 8192, 32, 32
@@ -62,13 +63,13 @@ class Layer(nn.Module):
         self.attention = Attention(False)
         self.cross = Attention(True) if decodes else None
         self.forward_part = Experts() if index % 2 else FeedForward()
-        self.norms = nn.ModuleList(nn.LayerNorm(MODEL) for _ in range(3))
+        self.norms = nn.ModuleList(nn.LayerNorm(MODEL) for _ in range(3 if decodes else 2))
 
     def forward(self, x, memory=None, bias=None):
         x = x + self.attention(self.norms[0](x), bias=bias)
         if self.cross is not None:
             x = x + self.cross(self.norms[1](x), memory)
-        y, aux = self.forward_part(self.norms[2](x))
+        y, aux = self.forward_part(self.norms[-1](x))
         return x + y, aux
 
 
@@ -93,11 +94,15 @@ class Transformer(nn.Module):
         return F.cross_entropy(logits, following.reshape(-1), label_smoothing=0.1) + 0.01 * aux
 
 
-def main():
+def train(rank, processes, n, case):
+    """Steps of one of `processes` processes, each with its share of the sequences; rank 0 reports."""
     torch.manual_seed(1)
     net = Transformer()
+    if processes > 1:
+        torch.distributed.init_process_group("gloo", init_method="tcp://127.0.0.1:29517", rank=rank, world_size=processes)
+        net = nn.parallel.DistributedDataParallel(net)
     optimiser = torch.optim.Adam(net.parameters(), lr=1e-3, betas=(0.9, 0.98), eps=1e-9)
-    batch = [torch.randint(VOCABULARY, (SEQUENCES, LENGTH)) for _ in range(3)]
+    batch = [torch.randint(VOCABULARY, (SEQUENCES, LENGTH)).chunk(processes)[rank] for _ in range(3)]
     losses = []
 
     def step():
@@ -107,11 +112,18 @@ def main():
         optimiser.step()
         losses.append(float(loss.detach()))
 
-    report("transformer step, 1 ranks", "PyTorch", step, rounds())
+    side = "PyTorch" if processes * THREADS == 1 else f"PyTorch, {processes} processes" if processes > 1 else f"PyTorch, {THREADS} threads"
+    report(f"transformer step, {case}", side, step, n, prints=rank == 0)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(json.dumps({"case": "transformer memory, 1 ranks", "side": "PyTorch", "peak MiB": round(peak), "first loss": losses[0],
-                      "last loss": losses[-1], "parameters": sum(p.numel() for p in net.parameters())}))
+    if rank == 0:
+        print(json.dumps({"case": f"transformer memory, {case}", "side": side, "peak MiB": round(peak), "first loss": losses[0],
+                          "last loss": losses[-1], "parameters": sum(p.numel() for p in net.parameters())}), flush=True)
 
 
 if __name__ == "__main__":
-    main()
+    processes = int(sys.argv[2]) if len(sys.argv) > 2 else 1
+    case = f"{sys.argv[3] if len(sys.argv) > 3 else processes} ranks"
+    if processes == 1:
+        train(0, 1, rounds(), case)
+    else:
+        torch.multiprocessing.spawn(train, (processes, rounds(), case), processes)
