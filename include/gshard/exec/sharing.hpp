@@ -170,11 +170,7 @@ class storage_sharing {
   void share(std::size_t i) {
     const node& n = plan_.steps[i];
     if (n.outputs == 0 || n.in_place > 0 || traits(n.kind).alias) return;
-    if (stays(n)) {
-      for (int o = 0; o < n.outputs; ++o) write_over(i, n.input(o), n.output(o));
-      return;
-    }
-    if (n.kind == op::all_reduce) {
+    if (n.kind == op::all_reduce || stays(n)) {
       for (int o = 0; o < n.outputs; ++o) write_over(i, n.input(o), n.output(o));
       return;
     }
