@@ -78,7 +78,7 @@ double difference(const std::vector<float>& a, const float* b) {
 void run(std::int64_t M, std::int64_t F, std::int64_t E, int rounds) {
   constexpr std::int64_t tokens = 2048;
   bench::moe_floor floor(tokens, M, F, E);
-  std::uint64_t key = 0;
+  std::uint32_t key = 0;
   const auto draw = [&](std::vector<float>& v, double deviation) {
     gs::kernel::fill_normal(v.data(), gs::kernel::whole(1, {std::int64_t(v.size())}), deviation, {1, ++key, 3});
   };

@@ -48,21 +48,18 @@ class executable {
   /// finishes a step of its store. What an error leaves of the parameters: see executor::run.
   template <class... Inputs>
   auto operator()(const Inputs&... inputs) {
-    return call(run_->on(), inputs...);
-  }
-  /// The same; the outputs hold on to this handle of the cluster.
-  template <class... Inputs>
-  auto call(const any_cluster& on, const Inputs&... inputs) {
     constexpr std::size_t expected = std::tuple_size_v<typename Program::inputs>;
     static_assert(holds<sizeof...(Inputs) == expected, operands_in_equation<int(expected)>, operands_given<int(sizeof...(Inputs))>>,
                   "gshard: a program is called with another number of inputs than it has");
     std::string problem = detail::problem_of([&] {
       if constexpr (sizeof...(Inputs) == expected && expected > 0) write<0>(inputs...);
     });
-    const parameter_store& store = run_->store();
-    run_->run({seed, store.steps()}, std::move(problem));
-    if constexpr (updates) store.set_steps(store.steps() + 1);
-    return outputs(on, std::make_index_sequence<Program::plan.outputs.size()>{});
+    return run_once(run_->on(), std::move(problem));
+  }
+  /// The same for as many tensors as the program has inputs; its outputs hold on to this handle of the cluster.
+  template <class... T, class... Specs>
+  auto call(const any_cluster& on, const tensor<T, Specs>&... inputs) {
+    return run_once(on, detail::problem_of([&] { write<0>(inputs...); }));
   }
 
   /// Seed of the random operations, that of the store unless set; the same on all processes. They draw other numbers in every step
@@ -83,6 +80,13 @@ class executable {
   }();
 
   std::unique_ptr<executor> run_;
+
+  auto run_once(const any_cluster& on, std::string problem) {
+    const parameter_store& store = run_->store();
+    run_->run({seed, store.steps()}, std::move(problem));
+    if constexpr (updates) store.set_steps(store.steps() + 1);
+    return outputs(on, std::make_index_sequence<Program::plan.outputs.size()>{});
+  }
 
   /// A tensor's order of the devices is one of its cluster's mesh: the program's inputs and outputs in an order need that very mesh.
   static std::string problem_of_orders(const mesh_shape& mesh) {
