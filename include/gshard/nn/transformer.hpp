@@ -51,11 +51,7 @@ constexpr symbol norm(const parameter_scope& m, symbol x) {
 constexpr symbol feed_forward(const parameter_scope& m, symbol x) {
   const symbol wi = m.param("wi", "MF", init::fan_in("M")), bi = m.param("bi", "F", init::zeros());
   const symbol wo = m.param("wo", "FM", init::fan_in("F")), bo = m.param("bo", "M", init::zeros());
-  const symbol h = map<[](auto v, auto bias) {
-    const auto s = v + bias;
-    return 0 < s ? s : decltype(s)(0);
-  }>(einsum<"GBTM,MF->GBTF">(x, wi), bi);
-  return einsum<"GBTF,FM->GBTM">(h, wo) + bo;
+  return einsum<"GBTF,FM->GBTM">(relu(einsum<"GBTM,MF->GBTF">(x, wi) + bi), wo) + bo;
 }
 
 /// The feed-forward part of layer `index`: a mixture of experts in every second layer, over tokens of whole groups.
