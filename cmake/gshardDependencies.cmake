@@ -2,6 +2,17 @@
 # How each dependency is found: by gshard's own configuration, and again by its package config for a user.
 # Each macro sets gshard_<name>_found, and gshard_<name>_target to what is to be linked.
 
+# gshard_take(<name> <target>...): what is to be linked for it, found if there are such targets.
+macro(gshard_take name)
+  set(gshard_${name}_target ${ARGN})
+  set(gshard_${name}_found TRUE)
+  foreach(target ${gshard_${name}_target})
+    if(NOT TARGET ${target})
+      set(gshard_${name}_found FALSE)
+    endif()
+  endforeach()
+endmacro()
+
 # Asked for without a version: Eigen 5's config rejects a wish for 3.4, though it serves.
 macro(gshard_find_eigen)
   find_package(Eigen3 CONFIG QUIET)
@@ -50,40 +61,24 @@ endmacro()
 
 macro(gshard_find_onednn)
   find_package(dnnl CONFIG QUIET)
-  set(gshard_onednn_found FALSE)
-  if(TARGET DNNL::dnnl)
-    set(gshard_onednn_found TRUE)
-  endif()
-  set(gshard_onednn_target DNNL::dnnl)
+  gshard_take(onednn DNNL::dnnl)
 endmacro()
 
 # Threads of gshard's kernels, and of libraries that take their number from OpenMP.
 macro(gshard_find_openmp)
   find_package(OpenMP QUIET COMPONENTS CXX)
-  set(gshard_openmp_found FALSE)
-  if(TARGET OpenMP::OpenMP_CXX)
-    set(gshard_openmp_found TRUE)
-  endif()
-  set(gshard_openmp_target OpenMP::OpenMP_CXX)
+  gshard_take(openmp OpenMP::OpenMP_CXX)
 endmacro()
 
 # Boost's own config (since 1.70); that of 1.74 links MPI::MPI_CXX whether or not such a target exists.
 macro(gshard_find_boost_mpi)
   find_package(Boost 1.74 CONFIG QUIET COMPONENTS mpi serialization)
-  set(gshard_boost_mpi_found FALSE)
-  if(TARGET Boost::mpi AND TARGET Boost::serialization)
-    set(gshard_boost_mpi_found TRUE)
-  endif()
-  set(gshard_boost_mpi_target Boost::mpi Boost::serialization)
+  gshard_take(boost_mpi Boost::mpi Boost::serialization)
 endmacro()
 
 macro(gshard_find_xtensor)
   find_package(xtensor CONFIG QUIET)
-  set(gshard_xtensor_found FALSE)
-  if(TARGET xtensor)
-    set(gshard_xtensor_found TRUE)
-  endif()
-  set(gshard_xtensor_target xtensor)
+  gshard_take(xtensor xtensor)
 endmacro()
 
 # xxHash has a CMake package from Conan and vcpkg, and none from most distributions.
@@ -101,11 +96,7 @@ macro(gshard_find_io)
         INTERFACE_INCLUDE_DIRECTORIES "${GSHARD_XXHASH_INCLUDE_DIR}")
     endif()
   endif()
-  set(gshard_io_found FALSE)
-  if(TARGET nlohmann_json::nlohmann_json AND TARGET xxHash::xxhash)
-    set(gshard_io_found TRUE)
-  endif()
-  set(gshard_io_target nlohmann_json::nlohmann_json xxHash::xxhash)
+  gshard_take(io nlohmann_json::nlohmann_json xxHash::xxhash)
 endmacro()
 
 # What gshard::gshard uses besides Eigen.

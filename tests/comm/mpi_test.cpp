@@ -291,7 +291,6 @@ TEST_CASE("mpi: several exchanges under way, each rank finishes them in its own 
         const auto all_axes = cases::n_masks(extents) - 1;
         for (std::size_t i = 0; i < x.all.size(); ++i) {
           x.start(b, i);
-          if (cases::below(mine, 2) == 0) b.progress();
           cases::exchange_case between(extents, all_axes, seed);
           cases::gather_case gathered(extents, all_axes, seed);
           switch (cases::below(same, 3)) {

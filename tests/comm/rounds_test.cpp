@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <gshard/comm/rounds.hpp>
-#include <gshard/comm/simulator/simulated.hpp>
+
+#include "failing_exchanges.hpp"
 
 #include <doctest/doctest.h>
 
@@ -13,26 +14,6 @@
 
 namespace gs = gshard;
 
-namespace {
-/// Fails to finish some rounds.
-class failing final : public gs::simulated {
- public:
-  failing() : simulated({2}) {}
-  std::string fails;  // 'x' where a round fails
-  int started = 0, finished = 0;
-
- private:
-  std::size_t do_start(std::uint32_t axes, std::span<const gs::exchange_part> parts, bool at_once) override {
-    ++started;
-    return simulated::do_start(axes, parts, at_once);
-  }
-  void do_finish(std::size_t number) override {
-    simulated::do_finish(number);
-    if (fails[std::size_t(finished++)] == 'x') throw gs::error("round " + std::to_string(finished));
-  }
-};
-}  // namespace
-
 TEST_CASE("rounds: some are under way at a time, and all take place even if some fail") {
   constexpr std::size_t n = gs::detail::rounds_under_way + 3;
   const auto failing_at = [](std::size_t first, std::size_t second) {
@@ -41,7 +22,7 @@ TEST_CASE("rounds: some are under way at a time, and all take place even if some
     return all;
   };
   for (const std::string& fails : {std::string(n, '-'), failing_at(0, 0), failing_at(1, 4), failing_at(n - 1, n - 1)}) {
-    failing b;
+    failing_exchanges b({2});
     b.fails = fails;
     std::string order;
     struct round {
@@ -77,10 +58,10 @@ TEST_CASE("rounds: some are under way at a time, and all take place even if some
       run();
       CHECK(order == "A.BCDEFGHIJKLMNOPaQbRcSdefghijklmnopqrs");
     } else {
-      CHECK_THROWS_WITH_AS(run(), ("round " + std::to_string(fails.find('x') + 1)).c_str(), gs::error);
+      CHECK_THROWS_WITH_AS(run(), ("exchange " + std::to_string(fails.find('x')) + " failed").c_str(), gs::error);
     }
-    CHECK(b.started == int(n));
-    CHECK(b.finished == int(n));
+    CHECK(b.started == n);
+    CHECK(b.finished == n);
     CHECK(b.received()[0] == gs::traffic{});
   }
 }

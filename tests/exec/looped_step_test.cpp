@@ -2,6 +2,7 @@
 // Einsums whose operands or sums travel block by block, on every mesh and in every layout: as on one device, and as many bytes as planned.
 #include <gshard/exec/looped_step.hpp>
 
+#include "../comm/failing_exchanges.hpp"
 #include "run_graph.hpp"
 
 #include <gshard/trace/einsum.hpp>
@@ -21,23 +22,6 @@ const std::vector<gs::dims> sizes{{{'A', 12}, {'B', 24}, {'C', 12}, {'D', 6}},
                                   {{'A', 2}, {'B', 1}, {'C', 4}, {'D', 1}},
                                   {{'A', 0}, {'B', 5}, {'C', 9}, {'D', 2}},
                                   {{'A', 3}, {'B', 0}, {'C', 2}, {'D', 5}}};
-
-/// Its third exchange fails, when everything has arrived.
-class third_fails final : public gs::simulated {
- public:
-  using simulated::simulated;
-  int started = 0, finished = 0;
-
- private:
-  std::size_t do_start(std::uint32_t axes, std::span<const gs::exchange_part> parts, bool at_once) override {
-    ++started;
-    return simulated::do_start(axes, parts, at_once);
-  }
-  void do_finish(std::size_t number) override {
-    simulated::do_finish(number);
-    if (++finished == 3) throw gs::error("the third exchange failed");
-  }
-};
 
 const gs::compile_options always{.known = {}, .uneven = true, .loop_bytes = 0};
 
@@ -116,10 +100,11 @@ TEST_CASE("looped einsum: blocks travel on when one fails, as other processes wa
     const gs::plan_tables p = run_graph::plan(t, s);
     REQUIRE(p.view().count(op::looped_einsum) == 1);
     REQUIRE(gs::sums_travel(p.steps[0]) == sums);
-    const auto backend = std::make_shared<third_fails>(s.mesh);
+    const auto backend = std::make_shared<failing_exchanges>(s.mesh);
+    backend->fails = "--x";
     const gs::any_cluster on(run_graph::mesh_of_rank(1), backend);
     gs::executor run(p.view(), gs::all_kernels, on, dims, gs::parameter_store(on));
-    CHECK_THROWS_WITH_AS(run.run({}), "the third exchange failed", gs::error);
+    CHECK_THROWS_WITH_AS(run.run({}), "exchange 2 failed", gs::error);
     CHECK(backend->finished == 4);
     run.run({});
     CHECK(backend->finished == 8);

@@ -67,8 +67,6 @@ class backend {
   /// collectives stand between the same starts on all. Own blocks are left alone, and nothing is counted. For groups of at least
   /// two devices. Throws `gshard::error` as `exchange` does before anything is sent; what goes wrong with a message is told by finish().
   [[nodiscard]] pending_exchange start(std::uint32_t axes, std::span<const exchange_part> parts);
-  /// Lets what is under way go on: for pauses in long work, during which nothing else does.
-  virtual void progress() {}
 
   /// All-gather in every group: each member's bytes arrive at all members. Communicates: each device's bytes
   /// to the p - 1 others. Throws as `exchange` does.

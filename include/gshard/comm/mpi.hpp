@@ -47,7 +47,6 @@ class mpi_backend final : public backend {
   void agree(std::uint64_t value, std::string_view what, const std::string& problem = {}) override {
     detail::agree(world_, value, what, problem);
   }
-  void progress() override;
   int processes_here() const override { return processes_here_; }
   bool leader() const override { return world_.rank() == 0; }
   void broadcast(std::span<std::byte> data) override;
@@ -220,12 +219,6 @@ inline void mpi_backend::do_finish(std::size_t started) {
   const flight& done = flights_[n_flights_];
   done.group->check(done.code, "a message between devices");
   if (!done.mismatch.empty()) throw error(done.mismatch);
-}
-
-// MPI moves messages while it is called. Nobody sends with the tag asked for.
-inline void mpi_backend::progress() {
-  int found = 0;
-  if (n_flights_ > 0) world_.check(MPI_Iprobe(MPI_ANY_SOURCE, tag + 1, world_.get(), &found, MPI_STATUS_IGNORE), "MPI_Iprobe");
 }
 
 // The path depends on the sizes alone, which all members pass alike; where blocks lie is each one's own affair.

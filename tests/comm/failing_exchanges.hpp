@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/comm/simulator/simulated.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+/// Simulated devices some of whose exchanges fail, when everything has arrived.
+class failing_exchanges final : public gshard::simulated {
+ public:
+  using simulated::simulated;
+  std::string fails;  // 'x' at the number of an exchange that fails, by the order in which they finish
+  std::size_t started = 0, finished = 0;
+
+ private:
+  std::size_t do_start(std::uint32_t axes, std::span<const gshard::exchange_part> parts, bool at_once) override {
+    ++started;
+    return simulated::do_start(axes, parts, at_once);
+  }
+  void do_finish(std::size_t number) override {
+    simulated::do_finish(number);
+    const std::size_t now = finished++;
+    if (now < fails.size() && fails[now] == 'x') throw gshard::error("exchange " + std::to_string(now) + " failed");
+  }
+};
