@@ -42,7 +42,7 @@ TEST_CASE("rounds: some are under way at a time, and all take place even if some
       }
     const auto run = [&] {
       gs::detail::in_rounds(
-          b, 1, n,
+          b, 1, n, {},
           [&](std::size_t r) -> std::span<const gs::exchange_part> {
             order += char('A' + r);
             for (std::size_t d = 0; d < 2; ++d) rounds[r % rounds.size()].from[d].fill(std::byte(10 * d + r));

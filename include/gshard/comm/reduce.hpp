@@ -267,7 +267,7 @@ void reducer::scatter(reduction what, backend& b, std::uint32_t axes, Source dat
               result(i) + at / std::int64_t(sizeof(T)));
     }
   };
-  detail::in_rounds(b, axes, std::size_t((longest + most - 1) / most), fill, [] {}, took);
+  detail::in_rounds(b, axes, std::size_t((longest + most - 1) / most), {slot, std::int64_t(p) - 1}, fill, [] {}, took);
 }
 
 }}  // namespace gshard::v0

@@ -25,14 +25,15 @@ inline constexpr std::size_t rounds_under_way = 16;
 
 /// An exchange in n rounds: fill(r) gives the parts of round r, whose lists and blocks stay as they are until took(r), which finds the
 /// blocks received. Between the two, fill is called for the rounds that follow, less than `rounds_under_way`, and meanwhile() once.
-/// Members for which there are fewer rounds may stop earlier. Counts nothing. A round that fails does not keep the others from taking
+/// Members for which there are fewer rounds may stop earlier. `all` holds for every round. Counts nothing. A round that fails does not keep the others from taking
 /// place; then throws.
 template <class Fill, class Meanwhile, class Took>
-void in_rounds(backend& b, std::uint32_t axes, std::size_t n, Fill fill, Meanwhile meanwhile, Took took) {
+void in_rounds(backend& b, std::uint32_t axes, std::size_t n, const exchange_bounds& all, Fill fill, Meanwhile meanwhile,
+               Took took) {
   std::array<pending_exchange, rounds_under_way> under_way;
   std::exception_ptr problem;
   for (std::size_t r = 0, done = 0; done < n; ++r) {
-    if (r < n) under_way[r % rounds_under_way] = b.start(axes, fill(r));
+    if (r < n) under_way[r % rounds_under_way] = b.start(axes, fill(r), all);
     if (r == 0) meanwhile();
     if (r + 1 < std::min(rounds_under_way, n)) continue;
     try {

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <numeric>
 #include <span>
 #include <string>
 #include <tuple>
@@ -41,6 +42,7 @@ class collective_step {
  public:
   collective_step(step_moves moves, std::shared_ptr<collective_room> room) : moves_(std::move(moves)), room_(std::move(room)), parts_(moves_.devices()) {
     for (std::size_t i = 0; i < parts_.size(); ++i) prepare(i);
+    bound();
     for (std::size_t i = 0; i < parts_.size(); ++i) find_room(i);
   }
 
@@ -84,6 +86,7 @@ class collective_step {
   std::shared_ptr<collective_room> room_;
   std::vector<part> parts_;
   std::size_t rounds_ = 0;
+  exchange_bounds bounds_{0, 0};  // of every exchange, as all members of a group find them
   std::array<std::vector<exchange_part>, rounds_under_way> exchange_;
   std::vector<gather_part> gather_;
   template <class T>
@@ -116,18 +119,31 @@ class collective_step {
       return room_->demand(i, is_alone() ? 0 : elements_.back() * width());
     }
     std::vector<std::vector<piece>> send(n), recv(n);
+    std::vector<std::int64_t> largest(moves_.tensors().size()), messages(n);  // by tensor; by sender
+    const auto moved = [&](std::size_t from, const std::vector<piece>& both) {
+      std::int64_t elements = 0;
+      for (const piece& x : both) elements += x.elements;
+      if (elements == 0) return;
+      largest[both[0].tensor] = std::max(largest[both[0].tensor], elements);
+      ++messages[from];
+    };
     if (moves_.kind() == op::reduce_scatter) {
       for (std::size_t m = 0; m < n; ++m) {
+        std::vector<piece> theirs = moves_.summed(i, members.device(int(m)));
+        moved(0, theirs);
         if (m == p.me) continue;
-        send[m] = moves_.summed(i, members.device(int(m)));
+        send[m] = std::move(theirs);
         recv[m] = p.own;
       }
     } else {
       moves_.for_each_origin(members, [&](std::size_t from, std::size_t to, const std::vector<piece>& both) {
+        if (from != to) moved(from, both);
         if (from == p.me) append(to == p.me ? p.own : send[to], both);
         else if (to == p.me) append(recv[from], both);
       });
     }
+    bounds_.block_bytes = std::max(bounds_.block_bytes, std::accumulate(largest.begin(), largest.end(), std::int64_t(0)) * width());
+    bounds_.messages = std::max(bounds_.messages, std::min(std::int64_t(n) - 1, *std::max_element(messages.begin(), messages.end())));
     make_rounds(i, members, send, recv);
   }
 
@@ -156,6 +172,12 @@ class collective_step {
       for (portion& b : portions(p.own, p.me, p.me)) p.mine.push_back({std::move(b.pieces)});
     if (moves_.kind() == op::reduce_scatter) p.sums = p.mine;
     rounds_ = std::max({rounds_, p.send.size(), p.recv.size(), p.mine.size()});
+  }
+
+  /// Blocks that go in one round, where all members of a group then take part, are told to be so small.
+  void bound() {
+    if (bounds_.block_bytes > bytes_per_round(std::size_t(moves_.group(0).size())) / width() * width()) bounds_ = {};
+    else if (bounds_.messages > 0) rounds_ = 1;
   }
 
   /// Finds the place of every block: in a shard, or among those of its round.
@@ -241,7 +263,7 @@ class collective_step {
       });
       return exchange_[r % rounds_under_way];
     };
-    detail::in_rounds(on(), moves_.axes(), rounds_, fill, meanwhile, [&](std::size_t r) { each([&](std::size_t i) { took(i, r); }); });
+    detail::in_rounds(on(), moves_.axes(), rounds_, bounds_, fill, meanwhile, [&](std::size_t r) { each([&](std::size_t i) { took(i, r); }); });
   }
 
   void exchange() {
