@@ -155,10 +155,7 @@ class pending_exchange {
     return *this;
   }
   ~pending_exchange() {
-    try {
-      finish();
-    } catch (const std::exception&) {  // whoever wants to know calls finish
-    }
+    if (on_) end();
   }
 
   /// Waits until everything has arrived and what was sent may change. Throws `gshard::error` if a message failed or had another
@@ -170,6 +167,12 @@ class pending_exchange {
  private:
   friend backend;
   pending_exchange(backend& on, std::size_t started) : on_(&on), started_(started) {}
+  void end() noexcept {
+    try {
+      finish();
+    } catch (const std::exception&) {  // whoever wants to know calls finish
+    }
+  }
 
   backend* on_ = nullptr;
   std::size_t started_ = 0;

@@ -55,6 +55,7 @@ class round_sequence {
   }
   /// Waits for what is under way, if anything is, and takes nothing.
   void drop() {
+    if (n_ == 0) return;
     under_way_ = {};
     n_ = started_ = 0;
   }

@@ -4,6 +4,7 @@
 #include <gshard/comm/reduce.hpp>
 #include <gshard/comm/rounds.hpp>
 #include <gshard/exec/step_moves.hpp>
+#include <gshard/kernel/threads.hpp>
 #include <gshard/pass/cost.hpp>
 #include <gshard/tensor/buffer.hpp>
 #include <gshard/tensor/cluster.hpp>
@@ -46,7 +47,10 @@ class collective_step {
       : moves_(std::move(moves)), room_(std::move(room)), early_(early), parts_(moves_.devices()) {
     for (std::size_t i = 0; i < parts_.size(); ++i) prepare(i);
     bound();
-    for (std::size_t i = 0; i < parts_.size(); ++i) find_room(i);
+    for (std::size_t i = 0; i < parts_.size(); ++i) {
+      find_room(i);
+      if (moves_.stays() || moves_.kind() != op::reduce_scatter) find_runs(i);
+    }
   }
 
   void operator()() {
@@ -92,9 +96,15 @@ class collective_step {
     std::vector<std::span<const std::byte>> send;
     std::vector<std::span<std::byte>> recv;
   };
+  struct run {
+    const std::byte* from;
+    std::byte* to;
+    std::int64_t bytes;
+  };
   struct part {
     std::size_t me = 0;      // among the members
-    std::vector<piece> own;  // what the device has of its new shards
+    std::vector<piece> own;  // what the device has of its new shards,
+    std::vector<run> runs;   // and of that, to be copied, what is one run before and after
     blocks send, recv;
     std::vector<block> mine, sums;  // reduce_scatter, per round: what is added to what arrives, and where the sum goes
     std::array<round, rounds_under_way> under_way;
@@ -287,8 +297,25 @@ class collective_step {
     room_->rounds.finish(on(), moves_.axes(), [&](std::size_t r) { return fill(r); },
                          [&](std::size_t r) { each([&](std::size_t i) { took(i, r); }); });
   }
+  /// Sets apart what memcpy can copy.
+  void find_runs(std::size_t i) {
+    std::erase_if(parts_[i].own, [&](const piece& x) {
+      const bound_value &in = tensor(x.tensor).in, &out = tensor(x.tensor).out;
+      if (!is_run(in.places[i], x.from) || !is_run(out.places[i], x.to)) return false;
+      const std::byte* const from = in.data[i] + inside(in.places[i], x.from) * width();
+      std::byte* const to = out.data[i] + inside(out.places[i], x.to) * width();
+      if (from != to) parts_[i].runs.push_back({from, to, x.elements * width()});
+      return true;
+    });
+  }
   void copy_own() {
-    each([&](std::size_t i) { moves_.copy(parts_[i].own, i); });
+    constexpr std::int64_t worth_a_thread = 1 << 16;
+    each([&](std::size_t i) {
+      for (const run& r : parts_[i].runs)
+        kernel::parallel_for(r.bytes, worth_a_thread,
+                             [&](std::int64_t begin, std::int64_t end) { std::memcpy(r.to + begin, r.from + begin, std::size_t(end - begin)); });
+      moves_.copy(parts_[i].own, i);
+    });
   }
   void finish_exchange() {
     finish_rounds([&](std::size_t i, std::size_t r) {

@@ -182,7 +182,7 @@ class executor {
   template <class F>
   void note(F f) {
     std::string problem = detail::problem_of(f);
-    if (problem_.empty()) problem_ = std::move(problem);
+    if (!problem.empty() && problem_.empty()) problem_ = std::move(problem);
   }
   void meet(const run_context& context) {
     on_.on().agree(fnv1a<std::uint64_t>().add(context.seed).add(context.step).value(), "the seed or the step of a run", problem_);
