@@ -80,6 +80,7 @@ class mpi_backend final : public backend {
         by_node_(options.by_node),
         node_block_(options.node_block),
         group_(std::size_t(1) << extents.size()),
+        along_(std::size_t(1) << extents.size()),
         routes_(std::size_t(1) << extents.size()) {
     if (by_node_ != node_routing::never) nodes_ = detail::nodes_of(world_, options.node_size);
     if (options.shared_memory && detail::on_one_node(world_)) memory_ = std::make_unique<detail::node_memory>(world_);
@@ -87,8 +88,6 @@ class mpi_backend final : public backend {
 
   static detail::communicator connect(MPI_Comm comm, std::span<const int> extents,
                                       const mpi_options& options);
-  /// The same set of axes, without those along which there is one device.
-  std::uint32_t proper(std::uint32_t axes) const;
   const detail::communicator& along(std::uint32_t axes);
   /// How an exchange goes node by node, or null if it does not; the same on all members.
   const detail::node_routes* routes(std::uint32_t axes, const exchange_bounds& all);
@@ -138,7 +137,8 @@ class mpi_backend final : public backend {
   int node_block_;
   std::vector<int> nodes_;                   // where the devices are
   std::vector<detail::communicator> group_;  // by set of axes, empty until used
-  std::vector<detail::node_routes> routes_;  // the same
+  std::vector<const detail::communicator*> along_;  // by any set of axes
+  std::vector<detail::node_routes> routes_;         // by any set of axes
   std::unique_ptr<detail::node_memory> memory_;
   std::vector<flight> flights_;  // the first n_flights_ are under way, in the order of their starts
   std::size_t n_flights_ = 0, started_ = 0;
@@ -170,38 +170,35 @@ inline detail::communicator mpi_backend::connect(MPI_Comm comm, std::span<const 
   return world;
 }
 
-inline std::uint32_t mpi_backend::proper(std::uint32_t axes) const {
-  for (std::size_t a = 0; a < extents().size(); ++a)
-    if (extents()[a] == 1) axes &= ~(1u << a);
-  return axes;
-}
-
 inline const detail::node_routes* mpi_backend::routes(std::uint32_t axes, const exchange_bounds& all) {
   if (by_node_ == node_routing::never || all.block_bytes < 0) return nullptr;
   if (by_node_ == node_routing::where_it_saves && all.block_bytes > node_block_) return nullptr;
-  detail::node_routes& known = routes_[proper(axes)];
-  const device_group group(extents(), axes, world_.rank());
+  detail::node_routes& known = routes_[axes];
   if (known.nodes() == 0) {
+    const device_group group(extents(), axes, world_.rank());
     std::vector<int> nodes;
     for (int m = 0; m < group.size(); ++m) nodes.push_back(nodes_[std::size_t(group.device(m))]);
     known = detail::node_routes(nodes, group.member());
   }
   const bool saves = by_node_ == node_routing::always || (known.nodes() > 1 && 2 * known.messages() <= all.messages);
-  return saves && std::int64_t(detail::packet::most_bytes(std::size_t(group.size()), all.block_bytes)) <= limit_ ? &known : nullptr;
+  return saves && std::int64_t(detail::packet::most_bytes(std::size_t(along(axes).size()), all.block_bytes)) <= limit_ ? &known : nullptr;
 }
 
 // All processes reach the same collectives in the same order, so all of them come here together.
 inline const detail::communicator& mpi_backend::along(std::uint32_t axes) {
-  axes = proper(axes);
+  const detail::communicator*& known = along_[axes];
+  if (known) return *known;
+  for (std::size_t a = 0; a < extents().size(); ++a)
+    if (extents()[a] == 1) axes &= ~(1u << a);
   const device_group group(extents(), axes, world_.rank());
-  if (group.size() == world_.size()) return world_;
-  detail::communicator& known = group_[axes];
-  if (known.empty()) {
+  if (group.size() == world_.size()) return *(known = &world_);
+  detail::communicator& mine = group_[axes];
+  if (mine.empty()) {
     MPI_Comm made = MPI_COMM_NULL;
     world_.check(MPI_Comm_split(world_.get(), group.device(0), group.member(), &made), "MPI_Comm_split");
-    known = detail::communicator(made);
+    mine = detail::communicator(made);
   }
-  return known;
+  return *(known = &mine);
 }
 
 inline void mpi_backend::receive(flight& f, int from, std::span<std::byte> data) {
