@@ -16,6 +16,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -87,6 +88,39 @@ TEST_CASE("steps run while communication is under way, and results are those of 
       if (rows % devices == 0 && width % devices == 0)
         CHECK(run.received(kind).bytes == 3 * program::plan.bytes_received(kind, run.sizes()));
     }
+  }
+}
+
+TEST_CASE("nothing else is written where messages come from and go to while they are under way") {
+  for (const int devices : {2, 3, 4}) {
+    const trained t(devices);
+    const gs::executor& run = t.step.engine();
+    const gs::plan_view& plan = run.plan();
+    const auto bytes_of = [&](std::int32_t v) {
+      const auto& value = run.value(v);
+      return std::span<const std::byte>(value.data[0], std::size_t(value.bytes(0)));
+    };
+    const auto meet = [](std::span<const std::byte> a, std::span<const std::byte> b) {
+      return !a.empty() && !b.empty() && a.data() < b.data() + b.size() && b.data() < a.data() + a.size();
+    };
+    const gs::list<gs::flight> flights = gs::flights(plan, run.sizes());
+    int checked = 0;
+    for (std::int32_t i = 0; i < std::int32_t(plan.steps.size()); ++i) {
+      const auto [start, finish] = flights[std::size_t(i)];
+      const gs::node& moves = plan.steps[std::size_t(i)];
+      for (std::int32_t j = start; j < finish; ++j) {
+        const gs::node& other = plan.steps[std::size_t(j)];
+        if (j == i) continue;
+        for (int o = 0; o < other.outputs; ++o) {
+          ++checked;
+          for (int k = 0; k < moves.inputs; ++k) {
+            CHECK_FALSE(meet(bytes_of(other.output(o)), bytes_of(moves.input(k))));
+            CHECK_FALSE(meet(bytes_of(other.output(o)), bytes_of(moves.output(k))));
+          }
+        }
+      }
+    }
+    CHECK(checked > 100);
   }
 }
 
