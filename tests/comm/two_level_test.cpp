@@ -157,8 +157,9 @@ TEST_CASE("two levels: blocks of a packet that is lost are missed by those who e
                                                    nodes[std::size_t(m)] == nodes[std::size_t(from)];
             missed = missed || in_packet;
             const auto i = std::size_t(at), j = std::size_t(m);
-            const bool arrived = std::equal(x.recv[i].begin() + x.recv_offset[i][j], x.recv[i].begin() + x.recv_offset[i][j] + x.recv_bytes[i][j],
-                                            x.expected[i].begin() + x.recv_offset[i][j]);
+            const std::int64_t at_byte = x.recv_offset[i][j];
+            const bool arrived =
+                std::equal(x.recv[i].begin() + at_byte, x.recv[i].begin() + at_byte + x.recv_bytes[i][j], x.expected[i].begin() + at_byte);
             CHECK((arrived || in_packet));
           }
           CHECK(said[std::size_t(at)].empty() == !missed);
@@ -180,8 +181,8 @@ TEST_CASE("two levels: a size that does not match is told by the one that expect
         x.recv[to].resize(x.recv[to].size() + 1);
         const auto said = exchange(routes, members, x, 40, nothing_is_lost);
         for (std::size_t m = 0; m < 4; ++m)
-          CHECK(said[m] == (m == to ? "member " + std::to_string(to) + " of a group of 4 expects " + std::to_string(x.recv_bytes[to][from]) +
-                                          " bytes from member " + std::to_string(from) + ", which sent " + std::to_string(x.send_bytes[from][to])
+          CHECK(said[m] == (m == to ? gs::detail::unexpected(int(to), 4, std::size_t(x.recv_bytes[to][from]), int(from),
+                                                             "sent " + std::to_string(x.send_bytes[from][to]))
                                     : ""));
       }
   }

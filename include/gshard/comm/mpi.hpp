@@ -30,8 +30,8 @@ struct mpi_options {
   int message_limit = 1 << 30;  ///< Longer messages are sent in pieces of this many bytes.
   int window = 32;              ///< Members of a group with whom messages of one collective are under way at a time.
   int small_block = 4096;       ///< Blocks to be gathered, of at most so many bytes on average, are sent together with others' blocks.
-  /// `where_it_saves`: exchanges of blocks that are known to have at most `node_block` bytes, for which a process then sends at most half as
-  /// many messages. `always`: all whose blocks are known to fit into one message together.
+  /// `where_it_saves`: exchanges of blocks that are known to have at most `node_block` bytes, for which a process then sends at most
+  /// half as many messages. `always`: all whose blocks are known to fit into one message together.
   node_routing by_node = node_routing::where_it_saves;
   int node_block = 1024;
   int node_size = 0;  ///< So many successive ranks make a node; 0: those that share memory, as the system says.
@@ -267,10 +267,10 @@ inline void mpi_backend::start_by_node(flight& f, const detail::node_routes& rou
   f.request.clear();
   f.packets.begin(routes, f.part, block_bytes);
   for (const detail::packet& p : f.packets.from_others()) receive(f, p.member(), p.room());
-  const std::size_t first = f.request.size();
+  std::size_t next = f.request.size();
   for (const detail::packet& p : f.packets.from_mates()) receive(f, p.member(), p.room());
   for (const detail::packet& p : f.packets.to_mates()) send(f, p.member(), p.bytes());
-  for (std::size_t k = 0; k < f.packets.from_mates().size(); ++k) f.packets.from_mates()[k].arrived(std::size_t(wait(f, first + k).value_or(0)));
+  for (detail::packet& p : f.packets.from_mates()) p.arrived(std::size_t(wait(f, next++).value_or(0)));
   f.packets.forward();
   for (const detail::packet& p : f.packets.to_others()) send(f, p.member(), p.bytes());
 }

@@ -291,7 +291,8 @@ void reducer::start_scatter(backend& b, std::uint32_t axes, std::span<const T* c
   for (std::size_t i = 0; i < data.size(); ++i) b.count(i, {1, std::int64_t(p - 1) * bytes_[i * p + member(b, axes, i)], 0, 0});
   slot_ = std::min(longest, most);
   room(rounds_.size() * data.size() * p * std::size_t(slot_));
-  sequence_.start(b, axes, std::size_t((longest + most - 1) / most), {slot_, std::int64_t(p) - 1}, [&](std::size_t r) { return fill(b, axes, data, r); });
+  sequence_.start(b, axes, std::size_t((longest + most - 1) / most), {slot_, std::int64_t(p) - 1},
+                  [&](std::size_t r) { return fill(b, axes, data, r); });
 }
 
 template <class T, class Target>

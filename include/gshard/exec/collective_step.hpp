@@ -312,8 +312,9 @@ class collective_step {
     constexpr std::int64_t worth_a_thread = 1 << 16;
     each([&](std::size_t i) {
       for (const run& r : parts_[i].runs)
-        kernel::parallel_for(r.bytes, worth_a_thread,
-                             [&](std::int64_t begin, std::int64_t end) { std::memcpy(r.to + begin, r.from + begin, std::size_t(end - begin)); });
+        kernel::parallel_for(r.bytes, worth_a_thread, [&](std::int64_t begin, std::int64_t end) {
+          std::memcpy(r.to + begin, r.from + begin, std::size_t(end - begin));
+        });
       moves_.copy(parts_[i].own, i);
     });
   }
