@@ -283,7 +283,8 @@ inline void mpi_backend::finish_by_node(flight& f) {
   f.mismatch = f.packets.deliver();
 }
 
-inline std::size_t mpi_backend::do_start(std::uint32_t axes, std::span<const exchange_part> parts, const exchange_bounds& all, bool at_once) {
+inline std::size_t mpi_backend::do_start(std::uint32_t axes, std::span<const exchange_part> parts, const exchange_bounds& all,
+                                         bool at_once) {
   const detail::communicator& group = along(axes);
   const detail::node_routes* const by_node = routes(axes, all);
   if (n_flights_ == flights_.size()) flights_.emplace_back();

@@ -64,8 +64,10 @@ class collective_step {
     if (moves_.kind() == op::all_reduce) return start_all_reduce();
     if (gathers_at_once()) return;
     each([&](std::size_t i) { on().count(i, gathers ? traffic{0, 0, 1, parts_[i].received} : traffic{1, parts_[i].received, 0, 0}); });
+    const bool copies = moves_.kind() != op::reduce_scatter, first = copies && own_bytes_ <= short_copy;
+    if (first) copy_own();
     room_->rounds.start(on(), moves_.axes(), rounds_, bounds_, [&](std::size_t r) { return fill(r); });
-    if (moves_.kind() != op::reduce_scatter) copy_own();
+    if (copies && !first) copy_own();
   }
   void finish() {
     if (moves_.stays()) return;
@@ -116,6 +118,9 @@ class collective_step {
   bool early_;
   std::vector<part> parts_;
   std::size_t rounds_ = 0;
+  /// So little is copied before anything is sent: a message that waits for its receiver to copy takes longer than the copy.
+  static constexpr std::int64_t short_copy = 1 << 16;
+  std::int64_t own_bytes_ = 0;  // copied from shard to shard
   exchange_bounds bounds_{0, 0};  // of every exchange, as all members of a group find them
   std::array<std::vector<exchange_part>, rounds_under_way> exchange_;
   std::vector<gather_part> gather_;
@@ -299,6 +304,7 @@ class collective_step {
   }
   /// Sets apart what memcpy can copy.
   void find_runs(std::size_t i) {
+    for (const piece& x : parts_[i].own) own_bytes_ += x.elements * width();
     std::erase_if(parts_[i].own, [&](const piece& x) {
       const bound_value &in = tensor(x.tensor).in, &out = tensor(x.tensor).out;
       if (!is_run(in.places[i], x.from) || !is_run(out.places[i], x.to)) return false;
