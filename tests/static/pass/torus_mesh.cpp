@@ -21,7 +21,7 @@ constexpr gs::torus pod(int x, int y, int cores, bool wrap = true) {
   return t;
 }
 constexpr bool near(double x, double y) { return x - y <= 1e-9 * y && y - x <= 1e-9 * y; }
-constexpr gs::torus_ring ring(int extent, int stride, bool wrap) { return {extent, stride, wrap}; }
+constexpr gs::torus_ring ring(int extent, int stride, bool wrap, int dim = 0) { return {extent, stride, wrap, dim}; }
 
 // One axis over all: row-major, the cores of a chip first.
 constexpr gs::torus_mesh line(pod(4, 4, 2));
@@ -39,8 +39,8 @@ constexpr gs::torus_mesh two(pod(32, 32, 2), {32, 64});
 static_assert(two.valid() && two.group(1)[0] == ring(32, 1, true) && two.group(1).sharers == 2 && two.group(2).cores == 2 &&
               two.group(2).sharers == 1 && two.group(3) == all_of(pod(32, 32, 2)));
 constexpr gs::torus_mesh narrow(pod(32, 32, 2), {128, 16});
-static_assert(narrow.valid() && narrow.group(2)[0] == ring(8, 1, false) && narrow.group(1).count == 2 &&
-              narrow.group(1)[1] == ring(4, 8, true) && narrow.group(3) == all_of(pod(32, 32, 2)));
+static_assert(narrow.valid() && narrow.group(2)[0] == ring(8, 1, false, 1) && narrow.group(1).count == 2 &&
+              narrow.group(1)[1] == ring(4, 8, true, 1) && narrow.group(3) == all_of(pod(32, 32, 2)));
 static_assert(!gs::torus_mesh(pod(32, 32, 2), {3, 5}).valid() && !gs::torus_mesh(pod(4, 4, 1), {8}).valid() &&
               !gs::torus_mesh(pod(4, 4, 1), {32}).valid() && gs::torus_mesh(pod(4, 4, 1), {1, 16, 1}).valid());
 
