@@ -44,7 +44,8 @@ TEST_CASE("a gather brings all but the own piece, a reduce-scatter sends it") {
     }
   // The ends of an open ring get everything from one side.
   const gs::torus_mesh open(square(false, 1));
-  for (const double bytes : received(open, gs::all_gather_messages(open, 1, 1200, gather_scheme::one_way))) CHECK(bytes == doctest::Approx(1100));
+  for (const double bytes : received(open, gs::all_gather_messages(open, 1, 1200, gather_scheme::one_way)))
+    CHECK(bytes == doctest::Approx(1100));
 }
 
 TEST_CASE("an all-to-all brings a part of every other chip, by dimension each part as often as dimensions change") {

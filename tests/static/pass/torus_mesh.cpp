@@ -26,7 +26,8 @@ constexpr gs::torus_ring ring(int extent, int stride, bool wrap, int dim = 0) { 
 // One axis over all: row-major, the cores of a chip first.
 constexpr gs::torus_mesh line(pod(4, 4, 2));
 static_assert(line.valid() && line.rank() == 1 && line.extent(0) == 32 && line.group(1) == all_of(pod(4, 4, 2)));
-static_assert(line.place(0) == gs::torus_place{} && line.place(1).core == 1 && line.place(11).at == std::array{1, 1, 0} && line.place(11).core == 1);
+static_assert(line.place(0) == gs::torus_place{} && line.place(1).core == 1 && line.place(11).at == std::array{1, 1, 0} &&
+              line.place(11).core == 1);
 static_assert(line.chip(31) == 15 && line.hops(1, 2) == 1 && line.hops(0, 1) == 0 && line.hops(7, 8) == 2);
 static_assert(line.ring_hops(1) == 2 && gs::torus_mesh(line).follow_snake(0).ring_hops(1) == 1);
 

@@ -106,7 +106,8 @@ class torus_links {
       } else {
         const std::vector<int> around = way_around(at, end);
         if (around.empty())
-          throw error("dead links such as " + dead_link_text() + " cut off chip " + std::to_string(end) + " from chip " + std::to_string(at));
+          throw error("dead links such as " + dead_link_text() + " cut off chip " + std::to_string(end) + " from chip " +
+                      std::to_string(at));
         links.insert(links.end(), around.begin(), around.end());
       }
       at = end;
