@@ -51,8 +51,8 @@ inline constexpr std::array<preset, 11> presets{
     preset{.name = "tpu-v2", .flops = 23e12, .memory = 8'000'000'000, .memory_bytes = 350e9, .host_bytes = 7.5e9, .dims = 2,
            .pod = {16, 16}, .cores = 2, .link_bytes = 62e9, .hop = 1e-6, .launch = 5e-6,
            .source = "CACM 63(7) 2020, A Domain-Specific Supercomputer for Training Deep Neural Networks",
-           .doubts = "all of it is remembered, not read again; that small slices are rings in all dimensions is what arXiv 2006.16668 figure 9 "
-                     "suggests; launch as measured on a TPU v5p"},
+           .doubts = "all of it is remembered, not read again; that small slices are rings in all dimensions is what arXiv 2006.16668 "
+                     "figure 9 suggests; launch as measured on a TPU v5p"},
     preset{.name = "tpu-v3", .flops = 61.5e12, .memory = std::int64_t(16) << 30, .memory_bytes = 450e9, .host_bytes = 7.5e9, .dims = 2,
            .pod = {32, 32}, .cores = 2, .link_bytes = 70e9, .other_link_bytes = {80e9, 82e9, 100e9}, .hop = 1e-6,
            .launch = 5e-6, .source = "Cloud TPU v3 documentation; links: arXiv 2304.01433 table 4",
