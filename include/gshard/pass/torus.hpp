@@ -181,9 +181,9 @@ constexpr double gather_at_once(const torus& t, const torus_group& g, double who
 /// Seconds in which every device of a group gets a whole tensor of so many bytes, of which each has an equal piece; without the launch.
 /// Along one ring, one way: (n-1)(a + V/(nB)); both ways: (n-1)(a + V/(2nB)). Along several, ring after ring, each phase begins with
 /// what those before have gathered: on x times y chips both ways (x-1)(a + V/(2xyB)) + (y-1)(a + V/(2yB)); on all links of k rings each
-/// of k orders takes V/k, and a phase is taken to be as long as its slowest part: with extents that differ, an upper bound. An open ring moves whole pieces both ways, so as one way: about
-/// twice. The cores of a chip share what comes. Streamed, a + V(1-1/N)/(2kB) if V is large and the k rings are of one length, the hops of
-/// the longest way if it is small.
+/// of k orders takes V/k, and a phase is taken to be as long as its slowest part: where extents differ, an upper bound. Streamed,
+/// a + V(1-1/N)/(2kB) if V is large and the k rings are of one length, the hops of the longest way if it is small. An open ring moves
+/// whole pieces both ways, so as one way: about twice. The cores of a chip share what comes.
 constexpr double all_gather_seconds(const torus& t, const torus_group& g, double whole, gather_scheme scheme) {
   if (scheme == gather_scheme::streamed) return detail::gather_at_once(t, g, whole);
   const int parts = scheme == gather_scheme::all_links ? g.count : 1;
