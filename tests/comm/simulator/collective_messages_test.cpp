@@ -5,7 +5,6 @@
 #include <doctest/doctest.h>
 
 #include <cstddef>
-#include <cstdint>
 #include <set>
 #include <vector>
 
