@@ -110,8 +110,9 @@ class Browser:
     def press(self, key):
         code = VIRTUAL_KEYS.get(key, ord(key[0].upper()))
         text = {"Enter": "\r", "Tab": ""}.get(key, key if len(key) == 1 else "")
-        for kind in ("keyDown", "keyUp"):
-            self.call("Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=code, **({"text": text} if text and kind == "keyDown" else {}))
+        about = {"key": key, "code": key, "windowsVirtualKeyCode": code}
+        self.call("Input.dispatchKeyEvent", type="keyDown", **about, **({"text": text} if text else {}))
+        self.call("Input.dispatchKeyEvent", type="keyUp", **about)
         self.settle()
 
     def size(self, width, height, mobile=False):

@@ -64,11 +64,13 @@ const number = (path, unit) => {
   let x = run;
   for (const key of path.split("/").slice(1)) x = x[key];
   if (typeof x !== "number") return el("span", {}, "–");
-  return el("data", {value: x, "data-path": path, "data-unit": unit, title: unit === "count" || unit === "id" ? false : String(x)}, as_text[unit](x));
+  const exact = unit === "count" || unit === "id" ? false : String(x);
+  return el("data", {value: x, "data-path": path, "data-unit": unit, title: exact}, as_text[unit](x));
 };
 
 const card = (title, ...content) => el("section", {class: "card"}, el("h2", {}, title), ...content);
-const fact = (name, value, note, meter) => el("div", {}, el("dt", {}, name), el("dd", {}, value), note && el("dd", {class: "note"}, note), meter);
+const fact = (name, value, note, meter) =>
+  el("div", {}, el("dt", {}, name), el("dd", {}, value), note && el("dd", {class: "note"}, note), meter && el("dd", {}, meter));
 const meter = x => el("div", {class: "meter", "aria-hidden": "true"},
   el("i", {class: x > 1 ? "over" : "", style: `width:${Math.min(100, 100 * x).toFixed(2)}%`}));
 const colour = n => `var(--c${n % 9 + 1})`;
@@ -80,6 +82,7 @@ const choice = (label, options, change, selected) => {
     ...options.map(([value, text]) => el("option", {value, selected: value === selected}, text)));
   return el("label", {}, label, box);
 };
+const most_of = (list, amount) => list.reduce((most, x) => Math.max(most, amount(x)), 0);
 const heat_steps = 8;
 const heat = (x, most) => x <= 0 || most <= 0 ? 0 : Math.min(heat_steps, Math.max(1, Math.ceil(heat_steps * x / most)));
 
@@ -110,7 +113,8 @@ const table = ({caption, columns, rows, sort = -1, down = true, page = 100}) => 
   const body = el("tbody"), heads = columns.map((c, i) => el("th", {scope: "col", class: c.number ? "number" : ""},
     c.by ? el("button", {type: "button", on: {click: () => sort_by(i)}}, c.label) : c.label));
   const say = el("span", {"aria-live": "polite", class: "muted"});
-  const back = el("button", {type: "button", on: {click: () => turn(-1)}}, "Previous"), on = el("button", {type: "button", on: {click: () => turn(1)}}, "Next");
+  const back = el("button", {type: "button", on: {click: () => turn(-1)}}, "Previous");
+  const on = el("button", {type: "button", on: {click: () => turn(1)}}, "Next");
   let shown = rows, first = 0;
   const show = () => {
     body.replaceChildren(...shown.slice(first, first + page).map(r => el("tr", {},

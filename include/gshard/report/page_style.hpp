@@ -44,22 +44,36 @@ code, .mono { font: .86em/1.45 ui-monospace, SFMono-Regular, Menlo, Consolas, "D
 
 .top { background: var(--surface); border-bottom: 1px solid var(--line); }
 .top > div, main { max-width: 82rem; margin: 0 auto; padding: 0 1.25rem; }
-.top > div { display: flex; gap: .5rem 1.5rem; align-items: flex-start; justify-content: space-between; padding-top: 1rem; padding-bottom: .75rem; flex-wrap: wrap; }
+.top > div {
+  display: flex; gap: .5rem 1.5rem; align-items: flex-start; justify-content: space-between; padding-top: 1rem; padding-bottom: .75rem;
+  flex-wrap: wrap;
+}
 .top .title { flex: 1 1 18rem; min-width: 0; }
 .top p { margin: .15rem 0 0; overflow-wrap: anywhere; }
 main { padding-bottom: 4rem; }
 
 label { font-size: .85rem; color: var(--muted); display: inline-flex; gap: .4rem; align-items: center; max-width: 100%; }
 label > select { min-width: 0; }
-select, input, button { font: inherit; font-size: .9rem; color: var(--text); background: var(--surface); border: 1px solid var(--line-strong); border-radius: 6px; min-height: 2.1rem; padding: .2rem .6rem; max-width: 100%; }
+select, input, button {
+  font: inherit; font-size: .9rem; color: var(--text); background: var(--surface); border: 1px solid var(--line-strong); border-radius: 6px;
+  min-height: 2.1rem; padding: .2rem .6rem; max-width: 100%;
+}
 button { cursor: pointer; }
 button:hover:not(:disabled), select:hover { border-color: var(--accent); }
 button:disabled { opacity: .45; cursor: default; }
-input[type=range] { padding: 0; min-height: 2.1rem; accent-color: var(--accent); border: 0; background: none; flex: 1 1 10rem; min-width: 6rem; }
+input[type=range] {
+  padding: 0; min-height: 2.1rem; accent-color: var(--accent); border: 0; background: none; flex: 1 1 10rem; min-width: 6rem;
+}
 .controls { display: flex; flex-wrap: wrap; gap: .5rem .9rem; align-items: center; margin: .75rem 0; }
 
-[role=tablist] { display: flex; overflow-x: auto; gap: .1rem; max-width: 82rem; margin: 0 auto; padding: 0 1rem; scrollbar-width: thin; scrollbar-color: var(--line-strong) transparent; }
-[role=tab] { border: 0; border-bottom: 3px solid transparent; border-radius: 0; background: none; color: var(--muted); padding: .45rem .75rem; white-space: nowrap; flex: none; }
+[role=tablist] {
+  display: flex; overflow-x: auto; gap: .1rem; max-width: 82rem; margin: 0 auto; padding: 0 1rem; scrollbar-width: thin;
+  scrollbar-color: var(--line-strong) transparent;
+}
+[role=tab] {
+  border: 0; border-bottom: 3px solid transparent; border-radius: 0; background: none; color: var(--muted); padding: .45rem .75rem;
+  white-space: nowrap; flex: none;
+}
 [role=tab]:hover { color: var(--text); }
 [role=tab][aria-selected=true] { color: var(--accent); border-bottom-color: var(--accent); font-weight: 600; }
 [role=tab]:focus-visible { outline-offset: -3px; }
@@ -67,7 +81,9 @@ input[type=range] { padding: 0; min-height: 2.1rem; accent-color: var(--accent);
 [role=tabpanel][hidden] { display: none; }
 
 .grid { display: grid; gap: 1rem; grid-template-columns: repeat(auto-fit, minmax(min(100%, 26rem), 1fr)); align-items: start; }
-.card { background: var(--surface); border: 1px solid var(--line); border-radius: 10px; padding: 1rem 1.1rem; margin-bottom: 1rem; min-width: 0; }
+.card {
+  background: var(--surface); border: 1px solid var(--line); border-radius: 10px; padding: 1rem 1.1rem; margin-bottom: 1rem; min-width: 0;
+}
 .grid > .card { margin-bottom: 0; }
 .grid + .card, .card + .grid { margin-top: 1rem; }
 .facts { display: grid; gap: .75rem; grid-template-columns: repeat(auto-fit, minmax(min(100%, 9.5rem), 1fr)); margin: 0 0 1rem; }
@@ -88,7 +104,10 @@ th { font-weight: 600; color: var(--muted); font-size: .82rem; vertical-align: b
 th.number, td.number { text-align: right; white-space: nowrap; width: 1%; }
 data[value="0"]:not([data-unit=id]) { color: var(--muted); opacity: .7; }
 .piece { display: inline-block; }
-th button { border: 0; background: none; padding: .1rem 0; min-height: 1.7rem; font-weight: 600; font-size: inherit; color: inherit; white-space: nowrap; }
+th button {
+  border: 0; background: none; padding: .1rem 0; min-height: 1.7rem; font-weight: 600; font-size: inherit; color: inherit;
+  white-space: nowrap;
+}
 th button::after { content: " \2195"; opacity: .45; }
 th[aria-sort] { color: var(--text); }
 th[aria-sort=ascending] button::after { content: " \2191"; opacity: 1; }
@@ -96,8 +115,14 @@ th[aria-sort=descending] button::after { content: " \2193"; opacity: 1; }
 tbody tr:hover { background: color-mix(in srgb, var(--accent-soft) 45%, transparent); }
 td.wide { min-width: 15rem; }
 td .at { font-size: .92em; }
-.tag { display: inline-block; font-size: .75rem; border: 1px solid var(--line-strong); border-radius: 4px; padding: 0 .3rem; color: var(--muted); margin-left: .35rem; }
-.key { display: inline-block; width: .75rem; height: .75rem; border-radius: 3px; margin-right: .45rem; vertical-align: -1px; background: var(--colour); border: 1px solid color-mix(in srgb, var(--colour) 70%, var(--text)); }
+.tag {
+  display: inline-block; font-size: .75rem; border: 1px solid var(--line-strong); border-radius: 4px; padding: 0 .3rem; color: var(--muted);
+  margin-left: .35rem;
+}
+.key {
+  display: inline-block; width: .75rem; height: .75rem; border-radius: 3px; margin-right: .45rem; vertical-align: -1px;
+  background: var(--colour); border: 1px solid color-mix(in srgb, var(--colour) 70%, var(--text));
+}
 .bar { display: flex; height: 1.9rem; border-radius: 6px; overflow: hidden; gap: 2px; margin: .7rem 0 .3rem; background: var(--surface); }
 .bar > i { display: block; background: var(--colour); min-width: 0; }
 .legend { display: flex; flex-wrap: wrap; gap: .2rem 1rem; font-size: .85rem; margin: .4rem 0 0; padding: 0; list-style: none; }

@@ -25,7 +25,7 @@ const timeline = panel => {
     panel.append(card("Timeline", el("p", {}, "The run left no timeline.")));
     return;
   }
-  const end = Math.max(run.seconds, ...run.tracks.map(t => t.spans.reduce((e, s) => Math.max(e, s.end), 0)));
+  const end = Math.max(run.seconds, most_of(run.tracks, t => most_of(t.spans, s => s.end)));
   const least = end / 2e5;
   let from = 0, to = end, first = 0, chosen = null, left = 78, drawn = null;
   const tracks = () => run.tracks.slice(first, first + most_tracks);
@@ -40,7 +40,8 @@ const timeline = panel => {
     canvas.height = height * ratio;
     canvas.style.cssText = `width:${width}px;height:${height}px`;
     const g = canvas.getContext("2d"), x = t => left + (t - from) / (to - from) * (width - left);
-    const colours = Object.fromEntries(["--text", "--muted", "--line", "--idle", "--accent", "--surface", ...Array.from({length: 9}, (_, i) => `--c${i + 1}`)].map(n => [n, colour_now(n)]));
+    const names = ["--text", "--muted", "--line", "--idle", ...Array.from({length: 9}, (_, i) => `--c${i + 1}`)];
+    const colours = Object.fromEntries(names.map(n => [n, colour_now(n)]));
     const part_colour = step => colours[`--c${Math.max(0, parts.indexOf(step_of.get(step)?.part)) % 9 + 1}`];
     g.scale(ratio, ratio);
     g.font = "12px system-ui, sans-serif";
@@ -103,10 +104,13 @@ const timeline = panel => {
   const move = part => view(from + part * (to - from), to - from);
   const explain = s => {
     const step = step_of.get(s.step);
-    const i = run.steps.indexOf(step), path = `/steps/${i}/`;
-    detail.replaceChildren(el("p", {}, el("strong", {}, s.what === "wait" ? `Waiting in step ${s.step}` : `Step ${s.step}`), step && ` ${step.kind}, ${step.part}`,
-      `: ${as_text.s(s.end - s.begin)} from ${as_text.s(s.begin)} on.`), step && s.what !== "wait" && el("p", {class: "mono muted"}, operands(step)),
-      step && el("p", {}, step.bytes_received > 0 && ["Receives ", number(path + "bytes_received", "B"), ". "], step.flops > 0 && ["Does ", number(path + "flops", "flop"), ". "], `Bound by ${step.bound}. `, step.why));
+    const path = `/steps/${run.steps.indexOf(step)}/`;
+    const lines = [el("p", {}, el("strong", {}, s.what === "wait" ? `Waiting in step ${s.step}` : `Step ${s.step}`),
+      step ? ` ${step.kind}, ${step.part}` : "", `: ${as_text.s(s.end - s.begin)} from ${as_text.s(s.begin)} on.`)];
+    if (step && s.what !== "wait") lines.push(el("p", {class: "mono muted"}, operands(step)),
+      el("p", {}, step.bytes_received > 0 && ["Receives ", number(path + "bytes_received", "B"), ". "],
+        step.flops > 0 && ["Does ", number(path + "flops", "flop"), ". "], `Bound by ${step.bound}. `, step.why));
+    detail.replaceChildren(...lines);
   };
   const choose = s => {
     chosen = s;
@@ -170,14 +174,18 @@ const timeline = panel => {
   }, {passive: false});
 
   const button = (text, f) => el("button", {type: "button", on: {click: f}}, text);
-  detail.append(el("p", {class: "muted"}, "Choose a span to see what it is: click it, or use the arrow keys in the timeline. Plus and minus, or the wheel with Ctrl, zoom."));
-  panel.append(card("Timeline", el("div", {class: "controls"}, button("Zoom in", () => zoom(.5)), button("Zoom out", () => zoom(2)), button("Earlier", () => move(-.5)),
-      button("Later", () => move(.5)), button("All", () => view(0, end)), run.tracks.length > most_tracks && choice("From", run.tracks.map((t, i) => [String(i), track_name(t)]), i => {
-        first = Number(i);
-        chosen = null;
-        again();
-      })),
-    el("ul", {class: "legend"}, ...run.parts.filter(p => p.seconds > 0).map(p => el("li", {}, key(colour_of_part(p.part)), p.part)), el("li", {}, key("var(--idle)"), "waiting")), box, detail));
+  detail.append(el("p", {class: "muted"}, "Choose a span to see what it is: click it, or use the arrow keys in the timeline. " +
+    "Plus and minus, or the wheel with Ctrl, zoom."));
+  const first_track = choice("From", run.tracks.map((t, i) => [String(i), track_name(t)]), i => {
+    first = Number(i);
+    chosen = null;
+    again();
+  });
+  panel.append(card("Timeline", el("div", {class: "controls"}, button("Zoom in", () => zoom(.5)), button("Zoom out", () => zoom(2)),
+      button("Earlier", () => move(-.5)), button("Later", () => move(.5)), button("All", () => view(0, end)),
+      run.tracks.length > most_tracks && first_track),
+    el("ul", {class: "legend"}, ...run.parts.filter(p => p.seconds > 0).map(p => el("li", {}, key(colour_of_part(p.part)), p.part)),
+      el("li", {}, key("var(--idle)"), "waiting")), box, detail));
 };
 )js";
 

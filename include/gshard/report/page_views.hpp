@@ -11,16 +11,17 @@ const steps = run.steps.map((s, i) => ({...s, path: `/steps/${i}`}));
 const all_seconds = steps.reduce((sum, s) => sum + s.seconds, 0);
 const mesh_text = run.mesh.map(a => `${a.axis} ${a.extent}`).join(" × ");
 const ranges = devices => {
-  const list = [];
+  const list = [], most = 6;
   for (let i = 0, end; i < devices.length; i = end) {
     for (end = i + 1; end < devices.length && devices[end] === devices[end - 1] + 1;) ++end;
     list.push(end > i + 1 ? `${devices[i]}–${devices[end - 1]}` : String(devices[i]));
   }
-  return list.join(", ");
+  return list.slice(0, most).join(", ") + (list.length > most ? `, … (${devices.length} in all)` : "");
 };
 const track_name = t => (t.devices.length === 1 ? "Device " : "Devices ") + ranges(t.devices);
 /// What a step reads and makes; lines end between tensors.
-const operands = s => s.text.slice(s.kind.length).trim().replace(/-> /g, "->\u00a0").split(/\s+(?=%|->)/).map(piece => [el("span", {class: "piece"}, piece), " "]);
+const operands = s => s.text.slice(s.kind.length).trim().replace(/-> /g, "->\u00a0").split(/\s+(?=%|->)/)
+  .map(piece => [el("span", {class: "piece"}, piece), " "]);
 const operation = s => [el("span", {}, el("strong", {}, s.kind), s.recomputed && el("span", {class: "tag"}, "once more"),
   s.at && el("span", {class: "muted at"}, " ", s.at)), el("div", {class: "mono muted"}, operands(s))];
 const step_columns = {
@@ -37,20 +38,28 @@ const step_columns = {
 };
 const bar = (label, segments, whole) => el("div", {class: "bar", role: "img", "aria-label": label + ": " +
     segments.map(s => `${s.name} ${share_of(s.amount, whole)}`).join(", ")},
-  ...segments.map(s => el("i", {title: `${s.name}: ${share_of(s.amount, whole)}`, style: `--colour:${s.colour};flex:${whole > 0 ? s.amount / whole : 0} 1 0`})));
+  ...segments.map(s => el("i", {title: `${s.name}: ${share_of(s.amount, whole)}`,
+    style: `--colour:${s.colour};flex:${whole > 0 ? s.amount / whole : 0} 1 0`})));
+
+/// What a device's time goes to.
+const doings = [{what: "compute", name: "Computing", colour: "var(--c1)"}, {what: "communicate", name: "Sending", colour: "var(--c6)"},
+  {what: "wait", name: "Waiting", colour: "var(--idle)"}];
 
 const overview = panel => {
   const memory = run.memory, track = run.tracks[0], part_seconds = run.parts.reduce((sum, p) => sum + p.seconds, 0);
-  const rate = run.seconds > 0 ? run.flops / run.seconds : 0;
+  const rate = run.seconds > 0 ? run.flops / run.seconds : 0, communicate = steps.filter(s => s.bytes_received > 0).length;
   panel.append(el("dl", {class: "facts"},
     fact("Time of a step", number("/seconds", "s"), run.seconds > 0 && `${short(1 / run.seconds)} steps a second`),
     fact("Devices", number("/devices", "count"), mesh_text),
     fact("Memory of the fullest device", number("/memory/peak", "B"), memory.capacity > 0
-      ? [memory.peak > memory.capacity ? el("span", {class: "bad"}, "does not fit in ") : "of ", number("/memory/capacity", "B"), ` (${share_of(memory.peak, memory.capacity)})`]
+      ? [memory.peak > memory.capacity ? el("span", {class: "bad"}, "does not fit in ") : "of ", number("/memory/capacity", "B"),
+        ` (${share_of(memory.peak, memory.capacity)})`]
       : "no limit given", memory.capacity > 0 && meter(memory.peak / memory.capacity)),
-    fact("Work of a device", number("/flops", "flop"), `${as_text["flop/s"](rate)}` + (run.roofs.flops > 0 ? `, ${share_of(rate, run.roofs.flops)} of its roof` : "")),
-    fact("Received by a device", number("/bytes_received", "B"), `${steps.filter(s => s.bytes_received > 0).length} of ${steps.length} steps communicate`),
-    track && fact("Sending", number("/tracks/0/communicate", "s"), `${share_of(track.communicate, run.seconds)} of the step, ${track_name(track).toLowerCase()}`)));
+    fact("Work of a device", number("/flops", "flop"), as_text["flop/s"](rate) +
+      (run.roofs.flops > 0 ? `, ${share_of(rate, run.roofs.flops)} of its roof` : "")),
+    fact("Received by a device", number("/bytes_received", "B"), `${communicate} of ${steps.length} steps communicate`),
+    track && fact("Sending", number("/tracks/0/communicate", "s"),
+      `${share_of(track.communicate, run.seconds)} of the step, ${track_name(track).toLowerCase()}`)));
 
   const own = run.parts.map((p, i) => ({...p, path: `/parts/${i}/seconds`, colour: colour(i)})).filter(p => p.seconds > 0);
   const [part_table] = table({caption: "Time by part", rows: own, sort: 1, columns: [
@@ -62,13 +71,13 @@ const overview = panel => {
 
   const [device_table] = table({caption: "Time by what devices do; alike ones together", page: 8,
     rows: run.tracks.map((t, i) => ({...t, path: `/tracks/${i}/`, name: track_name(t)})), columns: [
-      {label: "Devices", wide: true, text: t => [t.name, bar(t.name, ["compute", "communicate", "wait"].map((k, i) => ({name: ["computing", "sending", "waiting"][i], amount: t[k],
-        colour: ["var(--c1)", "var(--c6)", "var(--idle)"][i]})), run.seconds)], by: t => t.devices[0]},
-      ...["compute", "communicate", "wait"].map((k, i) => ({label: ["Computing", "Sending", "Waiting"][i], number: true, by: t => t[k], text: t => number(t.path + k, "s")}))]});
+      {label: "Devices", wide: true, by: t => t.devices[0],
+        text: t => [t.name, bar(t.name, doings.map(d => ({...d, amount: t[d.what]})), run.seconds)]},
+      ...doings.map(d => ({label: d.name, number: true, by: t => t[d.what], text: t => number(t.path + d.what, "s")}))]});
   const [longest] = table({caption: "The ten steps that take longest", rows: [...steps].sort((a, b) => b.seconds - a.seconds).slice(0, 10),
     columns: [step_columns.operation, step_columns.part, step_columns.bound, step_columns.seconds, step_columns.share]});
-  panel.append(el("div", {class: "grid"}, breakdown, card("What devices do", el("ul", {class: "legend"},
-      el("li", {}, key("var(--c1)"), "computing"), el("li", {}, key("var(--c6)"), "sending"), el("li", {}, key("var(--idle)"), "waiting")), device_table)),
+  panel.append(el("div", {class: "grid"}, breakdown, card("What devices do",
+      el("ul", {class: "legend"}, ...doings.map(d => el("li", {}, key(d.colour), d.name))), device_table)),
     card("What takes longest", longest));
 };
 
@@ -82,7 +91,8 @@ const all_steps = panel => {
     const rows = filter(s => (!wanted.part || s.part === wanted.part) && (!wanted.bound || s.bound === wanted.bound) &&
       (!text || `${s.text} ${s.why} ${s.at}`.toLowerCase().includes(text)));
     const seconds = rows.reduce((sum, s) => sum + s.seconds, 0);
-    total.textContent = `${rows.length} of ${steps.length} steps, ${as_text.s(seconds)} together (${share_of(seconds, all_seconds)} of the seconds of all steps, each alone)`;
+    total.textContent = `${rows.length} of ${steps.length} steps, ${as_text.s(seconds)} together ` +
+      `(${share_of(seconds, all_seconds)} of the seconds of all steps, each alone)`;
   };
   const choose = (label, what, all) => choice(label, [["", "all"], ...[...new Set(all)].sort().map(x => [x, x])], x => {
     wanted[what] = x;
@@ -117,11 +127,13 @@ const roof_plot = width => {
     svg("text", {class: "muted", x: x(e), y: height - bottom + 16, "text-anchor": "middle"}, short(10 ** e))]),
     ...decades(y0, y1).map(e => [svg("line", {class: "rule", x1: left, x2: width - right, y1: y(e), y2: y(e)}),
       svg("text", {class: "muted", x: left - 6, y: y(e) + 4, "text-anchor": "end"}, as_text["flop/s"](10 ** e))])];
-  return svg("svg", {width, height, role: "img", "aria-label": `Roofline of ${dots.length} steps: the table below has the numbers by operation`}, ...ticks,
+  const label = `Roofline of ${dots.length} steps; the table below has the numbers by operation`;
+  return svg("svg", {width, height, role: "img", "aria-label": label}, ...ticks,
     svg("path", {class: "roof", d: `M${x(start)} ${y(under(start))}L${x(ridge)} ${y(roof(ridge))}L${x(x1)} ${y(roof(x1))}`}),
     svg("text", {x: width - right, y: y(roof(x1)) - 6, "text-anchor": "end"}, as_text["flop/s"](roofs.flops)),
     ...dots.map(d => svg("circle", {class: "dot", cx: x(d.x), cy: y(d.y), r: 4 + 18 * Math.sqrt(d.share)},
-      svg("title", {}, `Step ${d.s.step}, ${d.s.kind}: ${short(10 ** d.x)} flop/B, ${as_text["flop/s"](10 ** d.y)}, ${as_text.s(d.s.seconds)}`))),
+      svg("title", {}, `Step ${d.s.step}, ${d.s.kind}: ${short(10 ** d.x)} flop/B, ` +
+        `${as_text["flop/s"](10 ** d.y)}, ${as_text.s(d.s.seconds)}`))),
     svg("text", {class: "muted", x: (left + width - right) / 2, y: height - 8, "text-anchor": "middle"}, "flop a byte of memory"));
 };
 const at_roof = k => {
@@ -137,18 +149,23 @@ const roofline = panel => {
     fact("With every step at its roof", as_text.s(ideal), `${share_of(ideal, run.seconds)} of the step's time`)));
   const [node] = table({caption: "By kind of operation", rows: run.kinds.map((k, i) => ({...k, path: `/kinds/${i}/`})), columns: [
     {label: "Operation", text: k => k.kind, by: k => k.kind},
-    ...[["Steps", "steps", "count"], ["Work", "flops", "flop"], ["Memory", "bytes_touched", "B"], ["Network", "bytes_received", "B"], ["Flop a byte", "intensity", "flop/B"]]
+    ...[["Steps", "steps", "count"], ["Work", "flops", "flop"], ["Memory", "bytes_touched", "B"], ["Network", "bytes_received", "B"],
+      ["Flop a byte", "intensity", "flop/B"]]
       .map(([label, what, unit]) => ({label, text: k => number(k.path + what, unit), by: k => k[what], number: true})),
     {label: "Bound by", text: k => k.bound, by: k => k.bound},
-    ...[["Time", "seconds", "s"], ["Share", "share", "share"]].map(([label, what, unit]) => ({label, text: k => number(k.path + what, unit), by: k => k[what], number: true})),
-    {label: "Of its roof", text: k => share_of(at_roof(k), k.seconds), by: k => k.seconds > 0 ? at_roof(k) / k.seconds : 0, number: true}]});
-  panel.append(card("Steps under their roof", el("p", {class: "muted"}, "A dot is a step that does arithmetic; the larger, the longer it takes."), run.roofs.flops > 0 && run.roofs.memory_bytes > 0 ? picture(roof_plot) : el("p", {}, "No step does arithmetic.")),
+    ...[["Time", "seconds", "s"], ["Share", "share", "share"]].map(([label, what, unit]) =>
+      ({label, text: k => number(k.path + what, unit), by: k => k[what], number: true})),
+    {label: "Of its roof", number: true, text: k => share_of(at_roof(k), k.seconds),
+        by: k => k.seconds > 0 ? at_roof(k) / k.seconds : 0}]});
+  panel.append(card("Steps under their roof",
+      el("p", {class: "muted"}, "A dot is a step that does arithmetic; the larger, the longer it takes."),
+      run.roofs.flops > 0 && run.roofs.memory_bytes > 0 ? picture(roof_plot) : el("p", {}, "No step does arithmetic.")),
     card("Operations", node));
 };
 
 const memory_plot = track => width => {
   const height = 240, left = 78, right = 14, top = 14, bottom = 34, samples = track.memory, capacity = run.memory.capacity;
-  const end = Math.max(run.seconds, ...samples.map(m => m.time)), peak = Math.max(...samples.map(m => m.bytes), 1);
+  const end = Math.max(run.seconds, most_of(samples, m => m.time)), peak = most_of(samples, m => m.bytes) || 1;
   const most = Math.max(peak, capacity > 0 && capacity < 2.5 * peak ? capacity : 0) * 1.06;
   const x = t => left + t / (end || 1) * (width - left - right), y = b => top + (1 - b / most) * (height - top - bottom);
   let line = `M${x(0)} ${y(samples.length ? samples[0].bytes : 0)}`;
@@ -157,7 +174,8 @@ const memory_plot = track => width => {
   return svg("svg", {width, height, role: "img", "aria-label": `Memory over the step: at most ${as_text.B(peak)}`},
     ...[0, .25, .5, .75, 1].map(f => [svg("line", {class: "rule", x1: left, x2: width - right, y1: y(f * peak), y2: y(f * peak)}),
       svg("text", {class: "muted", x: left - 6, y: y(f * peak) + 4, "text-anchor": "end"}, as_text.B(f * peak))]),
-    ...[0, .5, 1].map(f => svg("text", {class: "muted", x: x(f * end), y: height - 12, "text-anchor": ["start", "middle", "end"][2 * f]}, as_text.s(f * end))),
+    ...[0, .5, 1].map(f => svg("text", {class: "muted", x: x(f * end), y: height - 12, "text-anchor": ["start", "middle", "end"][2 * f]},
+      as_text.s(f * end))),
     svg("path", {class: "area", d: `${line}V${y(0)}H${x(0)}Z`}),
     capacity > 0 && capacity <= most && [svg("line", {class: "cap", x1: left, x2: width - right, y1: y(capacity), y2: y(capacity)}),
       svg("text", {x: left + 6, y: y(capacity) + 14}, `capacity ${as_text.B(capacity)}`)]);
@@ -166,7 +184,8 @@ const memory = panel => {
   const m = run.memory, at = run.steps.find(s => s.step === m.step);
   const kinds = m.kinds.map((k, i) => ({...k, path: `/memory/kinds/${i}/bytes`, colour: colour(i)})).filter(k => k.bytes > 0);
   panel.append(el("dl", {class: "facts"},
-    fact("At most", number("/memory/peak", "B"), ["at step ", number("/memory/step", "id"), at && `, ${at.kind}`], m.capacity > 0 && meter(m.peak / m.capacity)),
+    fact("At most", number("/memory/peak", "B"), ["at step ", number("/memory/step", "id"), at && `, ${at.kind}`],
+      m.capacity > 0 && meter(m.peak / m.capacity)),
     fact("Capacity", m.capacity > 0 ? number("/memory/capacity", "B") : "no limit", m.capacity > 0 && (m.peak > m.capacity
       ? el("span", {class: "bad"}, `${as_text.B(m.peak - m.capacity)} too much`) : `${as_text.B(m.capacity - m.peak)} left`)),
     fact("Padding", number("/memory/padding", "B"), "the last shards of uneven dims")));
@@ -174,8 +193,10 @@ const memory = panel => {
     {label: "Kind", text: k => [key(k.colour), k.kind], by: k => k.kind},
     {label: "Bytes", text: k => number(k.path, "B"), by: k => k.bytes, number: true},
     {label: "Share", text: k => share_of(k.bytes, m.peak), by: k => k.bytes, number: true}]});
-  const [largest] = table({caption: "The largest tensors then", rows: m.largest.map((t, i) => ({...t, path: `/memory/largest/${i}/`})), columns: [
-    {label: "Tensor", wide: true, text: t => [t.name && el("strong", {}, t.name + " "), el("span", {class: "mono"}, t.text)], by: t => t.name || t.text},
+  const tensors = m.largest.map((t, i) => ({...t, path: `/memory/largest/${i}/`}));
+  const [largest] = table({caption: "The largest tensors then", rows: tensors, columns: [
+    {label: "Tensor", wide: true, text: t => [t.name && el("strong", {}, t.name + " "), el("span", {class: "mono"}, t.text)],
+      by: t => t.name || t.text},
     {label: "Kind", text: t => t.kind, by: t => t.kind},
     {label: "Bytes", text: t => number(t.path + "bytes", "B"), by: t => t.bytes, number: true}]});
   const box = picture(width => memory_plot(run.tracks[shown])(width));
@@ -193,18 +214,23 @@ const comparison = panel => {
   const fastest = run.sweep.reduce((best, r) => r.fits && r.seconds > 0 && r.seconds < best ? r.seconds : best, Infinity);
   const [node] = table({caption: "Runs of the same program on other meshes", sort: 2, down: false, columns: [
     {label: "Mesh", text: r => r.mesh, by: r => r.mesh}, {label: "Mapping", wide: true, text: r => r.mapping, by: r => r.mapping},
-    {label: "Time of a step", text: r => r.seconds > 0 ? number(r.path + "seconds", "s") : "–", by: r => r.seconds || Infinity, number: true},
-    {label: "To the fastest", text: r => r.seconds > 0 ? short(r.seconds / fastest) + " ×" : "–", by: r => r.seconds || Infinity, number: true},
+    {label: "Time of a step", number: true, text: r => r.seconds > 0 ? number(r.path + "seconds", "s") : "–",
+        by: r => r.seconds || Infinity},
+    {label: "To the fastest", number: true, text: r => r.seconds > 0 ? short(r.seconds / fastest) + " ×" : "–",
+        by: r => r.seconds || Infinity},
     {label: "Memory", text: r => number(r.path + "peak", "B"), by: r => r.peak, number: true},
-    {label: "Fits", text: r => r.fits ? el("span", {class: "good"}, "fits") : el("span", {class: "bad"}, "too large"), by: r => r.fits ? "a" : "b"},
-    ...(run.sweep.some(r => r.core_years > 0) ? [{label: "Cost of training", text: r => r.core_years > 0 ? number(r.path + "core_years", "years") : "–", by: r => r.core_years || Infinity, number: true}] : [])],
+    {label: "Fits", text: r => r.fits ? el("span", {class: "good"}, "fits") : el("span", {class: "bad"}, "too large"),
+      by: r => r.fits ? "a" : "b"},
+    ...(run.sweep.some(r => r.core_years > 0) ? [{label: "Cost of training", number: true, by: r => r.core_years || Infinity,
+      text: r => r.core_years > 0 ? number(r.path + "core_years", "years") : "–"}] : [])],
     rows: run.sweep.map((r, i) => ({...r, path: `/sweep/${i}/`}))});
   panel.append(card("Other meshes", node));
 };
 
 const sources = panel => {
   const text = by_id("run").textContent;
-  panel.append(card("What is assumed", run.assumptions.length ? el("ul", {class: "plain"}, ...run.assumptions.map(a => el("li", {}, a))) : el("p", {}, "Nothing is said.")),
+  const assumed = el("ul", {class: "plain"}, ...run.assumptions.map(a => el("li", {}, a)));
+  panel.append(card("What is assumed", run.assumptions.length ? assumed : el("p", {}, "Nothing is said.")),
     card("Where the numbers come from", el("p", {}, run.source || "Nothing is said."),
       el("p", {class: "muted"}, "Seconds are those of a simulation. All that this page shows is computed from the data it holds."),
       el("div", {class: "controls"}, el("button", {type: "button", on: {click: () => {
