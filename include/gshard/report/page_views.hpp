@@ -20,13 +20,13 @@ const ranges = devices => {
 };
 const track_name = t => (t.devices.length === 1 ? "Device " : "Devices ") + ranges(t.devices);
 /// What a step reads and makes; lines end between tensors.
-const operands = s => s.text.slice(s.kind.length).trim().replace(/-> /g, "->\u00a0").split(/\s+(?=%|->)/)
+const operands = s => s.text.slice(s.kind.length).trim().replace(/-> /g, "->\u00a0").split(/ +(?=%|->)/)
   .map(piece => [el("span", {class: "piece"}, piece), " "]);
 const operation = s => [el("span", {}, el("strong", {}, s.kind), s.recomputed && el("span", {class: "tag"}, "once more"),
   s.at && el("span", {class: "muted at"}, " ", s.at)), el("div", {class: "mono muted"}, operands(s))];
 const step_columns = {
   step: {label: "Step", text: s => number(s.path + "/step", "id"), by: s => s.step, number: true},
-  operation: {label: "Operation", wide: true, text: operation, by: s => s.text},
+  operation: {label: "Operation", least: "16rem", text: operation, by: s => s.text},
   part: {label: "Part", text: s => el("span", {class: "nowrap"}, key(colour_of_part(s.part)), s.part), by: s => s.part},
   bound: {label: "Bound by", text: s => s.bound, by: s => s.bound},
   seconds: {label: "Time", text: s => number(s.path + "/seconds", "s"), by: s => s.seconds, number: true},
@@ -34,7 +34,7 @@ const step_columns = {
   flops: {label: "Work", text: s => number(s.path + "/flops", "flop"), by: s => s.flops, number: true},
   touched: {label: "Memory", text: s => number(s.path + "/bytes_touched", "B"), by: s => s.bytes_touched, number: true},
   received: {label: "Network", text: s => number(s.path + "/bytes_received", "B"), by: s => s.bytes_received, number: true},
-  why: {label: "Why", wide: true, text: s => s.why, by: s => s.why},
+  why: {label: "Why", least: "11rem", text: s => s.why, by: s => s.why},
 };
 const bar = (label, segments, whole) => el("div", {class: "bar", role: "img", "aria-label": label + ": " +
     segments.map(s => `${s.name} ${share_of(s.amount, whole)}`).join(", ")},
@@ -71,7 +71,7 @@ const overview = panel => {
 
   const [device_table] = table({caption: "Time by what devices do; alike ones together", page: 8,
     rows: run.tracks.map((t, i) => ({...t, path: `/tracks/${i}/`, name: track_name(t)})), columns: [
-      {label: "Devices", wide: true, by: t => t.devices[0],
+      {label: "Devices", least: "8rem", by: t => t.devices[0],
         text: t => [t.name, bar(t.name, doings.map(d => ({...d, amount: t[d.what]})), run.seconds)]},
       ...doings.map(d => ({label: d.name, number: true, by: t => t[d.what], text: t => number(t.path + d.what, "s")}))]});
   const [longest] = table({caption: "The ten steps that take longest", rows: [...steps].sort((a, b) => b.seconds - a.seconds).slice(0, 10),
@@ -195,7 +195,7 @@ const memory = panel => {
     {label: "Share", text: k => share_of(k.bytes, m.peak), by: k => k.bytes, number: true}]});
   const tensors = m.largest.map((t, i) => ({...t, path: `/memory/largest/${i}/`}));
   const [largest] = table({caption: "The largest tensors then", rows: tensors, columns: [
-    {label: "Tensor", wide: true, text: t => [t.name && el("strong", {}, t.name + " "), el("span", {class: "mono"}, t.text)],
+    {label: "Tensor", least: "12rem", text: t => [t.name && el("strong", {}, t.name + " "), el("span", {class: "mono"}, t.text)],
       by: t => t.name || t.text},
     {label: "Kind", text: t => t.kind, by: t => t.kind},
     {label: "Bytes", text: t => number(t.path + "bytes", "B"), by: t => t.bytes, number: true}]});
@@ -213,7 +213,7 @@ const memory = panel => {
 const comparison = panel => {
   const fastest = run.sweep.reduce((best, r) => r.fits && r.seconds > 0 && r.seconds < best ? r.seconds : best, Infinity);
   const [node] = table({caption: "Runs of the same program on other meshes", sort: 2, down: false, columns: [
-    {label: "Mesh", text: r => r.mesh, by: r => r.mesh}, {label: "Mapping", wide: true, text: r => r.mapping, by: r => r.mapping},
+    {label: "Mesh", text: r => r.mesh, by: r => r.mesh}, {label: "Mapping", least: "12rem", text: r => r.mapping, by: r => r.mapping},
     {label: "Time of a step", number: true, text: r => r.seconds > 0 ? number(r.path + "seconds", "s") : "–",
         by: r => r.seconds || Infinity},
     {label: "To the fastest", number: true, text: r => r.seconds > 0 ? short(r.seconds / fastest) + " ×" : "–",
