@@ -242,6 +242,10 @@ def check_shards(b, run):
         for text, said in cards:
             expected = held_by(run, next(t for t in run["tensors"] if t["text"] == text), device)
             check(said == expected, "%s: %s, but %s" % (text, said, expected))
+        if run["chips"]:
+            chip = run["chip_of"][device] if run["chip_of"] else device // run["cores_per_chip"]
+            text = b.run("document.querySelector('#mesh-view [aria-live]').textContent")
+            check(text.startswith("Device %d is on chip %d (" % (device, chip)), "of device %d it says: %s" % (device, text))
         marked = b.run("[...document.querySelectorAll('#mesh-view rect.core.here')].map(r => Number(r.dataset.device))")
         check(marked == [device], "marked are %s, not %d" % (marked, device))
 
