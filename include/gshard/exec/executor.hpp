@@ -396,7 +396,7 @@ class executor {
         std::vector<detail::moved_tensor> tensors;
         for (int i = 0; i < step.inputs; ++i) tensors.push_back({value(step.input(i)), value(step.output(i))});
         detail::step_moves moves(step.kind, on_, axes_.mask(std::uint32_t(step.attr.integer[0])), std::move(tensors));
-        if (const std::size_t i = actions_.size() - 1; sharing.is_early(i)) early_.add(i, flights_[i], sharing.under_way(i), std::move(moves));
+        if (const std::size_t i = actions_.size() - 1; sharing.is_early(i)) early_.add(i, flights_[i], std::move(moves));
         else if (detail::shared_step::serves(moves)) actions.push_back(made<detail::shared_step>(std::move(moves), room));
         else actions.push_back(made<detail::collective_step>(std::move(moves), room));
         continue;
