@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "complaint.hpp"
+#include "../../complaint.hpp"
 
 namespace gs = gshard;
 using gs::all_to_all_scheme, gs::gather_scheme, gs::tie_policy;

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "complaint.hpp"
+#include "../../complaint.hpp"
 
 namespace gs = gshard;
 

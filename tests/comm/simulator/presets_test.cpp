@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <string>
 
-#include "complaint.hpp"
+#include "../../complaint.hpp"
 
 namespace gs = gshard;
 
