@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/comm/error.hpp>
+#include <gshard/comm/simulator/device_clock.hpp>
+#include <gshard/comm/simulator/device_memory.hpp>
+#include <gshard/comm/simulator/recompute.hpp>
+#include <gshard/comm/simulator/run_record.hpp>
+#include <gshard/comm/simulator/step_cost.hpp>
+#include <gshard/pass/plan.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+namespace gshard { inline namespace v0 {
+
+/// Which activations are made again for the gradient instead of being kept.
+enum class recompute : std::uint8_t {
+  never,
+  when_needed,  ///< those of as few layers as fit into the memory of a device, the first ones
+  always,
+};
+
+struct dry_run_options {
+  efficiency share;
+  recompute activations = recompute::when_needed;
+  /// Collectives go on while steps compute that do not need their results.
+  bool overlap = false;
+  /// What does not fit is recorded, not thrown.
+  bool report_only = false;
+  std::size_t largest_tensors = 8;  ///< that are named at the peak of memory
+  device_faults faults;
+};
+
+namespace detail {
+
+inline std::string amount_text(std::int64_t bytes) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.2f GiB", double(bytes) / double(std::int64_t(1) << 30));
+  return text;
+}
+/// "encoder.0.moe.wi" or "the result of einsum at moe.hpp:12".
+inline std::string tensor_text(const plan_view& plan, std::int32_t v) {
+  const value& t = plan.at(v);
+  if (t.parameter >= 0) return std::string(plan.parameters[std::size_t(t.parameter)].name.view());
+  for (const port& p : plan.inputs)
+    if (p.value == v) return "the input " + std::string(p.name.view());
+  for (std::size_t i = 0; i < plan.steps.size(); ++i)
+    for (int o = 0; o < plan.steps[i].outputs; ++o)
+      if (plan.steps[i].output(o) == v) return "the result of " + step_text(plan, std::int32_t(i));
+  return "%" + std::to_string(v);
+}
+
+inline step_schedule schedule_for(const recomputation& layers, const device_memory& memory, recompute how, std::int64_t capacity) {
+  if (how == recompute::always) return layers.schedule(layers.layers());
+  step_schedule all = layers.schedule(0);
+  const auto fits = [&](const step_schedule& order) { return memory.peak(order) <= capacity; };
+  if (how == recompute::never || capacity == 0 || layers.layers() == 0 || fits(all)) return all;
+  std::int32_t few = 0, enough = layers.layers();  // the first few do not suffice
+  while (enough - few > 1) {
+    const std::int32_t middle = few + (enough - few) / 2;
+    (fits(layers.schedule(middle)) ? enough : few) = middle;
+  }
+  return layers.schedule(enough);
+}
+
+inline std::string overrun_text(const plan_view& plan, const memory_record& m) {
+  std::string s = "device 0 runs out of memory in step " + step_text(plan, m.step) + ": ";
+  std::int64_t asked = 0;
+  for (const std::int64_t b : m.bytes) asked += b;
+  s += "it holds " + amount_text(m.capacity) + " and needs " + amount_text(asked) + " there, at most " + amount_text(m.peak);
+  s += ". The largest tensors that live then: ";
+  for (std::size_t i = 0; i < m.largest.size(); ++i)
+    s += (i ? ", " : "") + tensor_text(plan, m.largest[i].value) + " (" + amount_text(m.largest[i].bytes) + ")";
+  return s;
+}
+
+}  // namespace detail
+
+/// Runs a plan without numbers: when each step of it would run on devices like `on` between which `network` moves data, and what they hold
+/// meanwhile. What devices do alike is simulated once, so that the price does not grow with their number, unless faults tell them apart.
+/// Throws: gshard::error where the memory of a device is too small, with the step and the largest tensors, and where a device is dead, with
+/// those that wait for it.
+template <network Network>
+run_record dry_run(const plan_view& plan, const extents& e, const processor& on, const Network& network, const dry_run_options& options = {}) {
+  run_record r;
+  for (int a = 0; a < plan.mesh.rank(); ++a) {
+    r.axes.emplace_back(plan.mesh.name(a));
+    r.extents.push_back(e.axis(a));
+  }
+  const device_memory memory(plan, e);
+  const step_schedule order = detail::schedule_for(recomputation(plan), memory, options.activations, on.capacity);
+  r.memory = memory.record(order, e, on.capacity, options.largest_tensors);
+  if (on.capacity > 0 && r.memory.peak > on.capacity && !options.report_only) throw error(detail::overrun_text(plan, r.memory));
+
+  const std::vector<step_record> costs = costs_of(plan, e, on, network, options.share);
+  r.steps.reserve(order.size());
+  for (const scheduled_step& s : order) {
+    r.steps.push_back(costs[std::size_t(s.step)]);
+    r.steps.back().recomputed = s.recomputed;
+  }
+  detail::device_clocks clocks(plan, r.extents, options.faults, options.overlap);
+  r.tracks = clocks.run(r.steps, memory.after(order));
+  r.seconds = clocks.last();
+  for (const step_record& s : r.steps) r.parts[std::size_t(s.part)] += s.seconds;
+  return r;
+}
+
+}}  // namespace gshard::v0

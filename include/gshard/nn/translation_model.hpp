@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/base/list.hpp>
+#include <gshard/ir/graph.hpp>
+#include <gshard/ir/mesh.hpp>
+#include <gshard/nn/transformer.hpp>
+#include <gshard/optim/adafactor.hpp>
+#include <gshard/pass/compile.hpp>
+#include <gshard/trace/builder.hpp>
+#include <gshard/trace/parameter_scope.hpp>
+#include <gshard/trace/reduce.hpp>
+
+#include <cstdint>
+#include <string_view>
+
+namespace gshard { inline namespace v0 { namespace nn {
+
+/// What of the weights is cut over the mesh, besides the experts, which are always cut over "expert".
+enum class weight_spec : std::uint8_t {
+  experts,       ///< nothing: the paper's models
+  everything,    ///< all matrices, over "expert": each is gathered where it is needed
+};
+
+/// The translation models of arXiv 2006.16668 (section 4, appendix A.2): a Transformer with as many encoder as decoder layers, whose every
+/// second feed-forward layer is a mixture of experts. As it stands: the model of 600 billion weights.
+struct translation_model {
+  int layers = 36;  ///< half of them in the encoder
+  std::int64_t experts = 2048;
+  std::int64_t groups = 2048;      ///< of tokens, each of which goes to the experts by itself
+  std::int64_t tokens = 4 << 20;   ///< of a step, half of them source
+  std::int64_t sequence = 128;     ///< tokens of a sentence; the paper does not say
+  std::int64_t width = 1024, hidden = 8192, heads = 16, head_width = 128;
+  std::int64_t source_words = 64000, target_words = 32000;
+  double dropout = 0.1, capacity_factor = 2, balance_weight = 0.01, label_smoothing = 0.1;
+  /// Tokens go to experts by products with one-hot matrices, as in the paper; else by index.
+  bool one_hot_products = true;
+  weight_spec spec = weight_spec::experts;
+
+  constexpr bool operator==(const translation_model&) const = default;
+
+  constexpr gshard::dims dims() const {
+    return {{'G', groups},     {'B', sentences()}, {'S', sequence}, {'T', sequence}, {'M', width},        {'F', hidden},      {'H', heads},
+            {'D', head_width}, {'E', experts},     {'L', sequence}, {'V', source_words}, {'W', target_words}};
+  }
+  /// Sentences of a group, source or target.
+  constexpr std::int64_t sentences() const {
+    const std::int64_t n = tokens / 2 / groups / sequence;
+    return n > 0 ? n : 1;
+  }
+  /// Weights of a layer's experts and of all else, in numbers.
+  constexpr std::int64_t expert_weights() const { return layers / 2 * experts * 2 * width * hidden; }
+  constexpr std::int64_t dense_weights() const {
+    const std::int64_t attention = 4 * width * heads * head_width, feed_forward = 2 * width * hidden;
+    return (layers + layers / 2) * attention + layers / 2 * feed_forward + (source_words + 2 * target_words) * width;
+  }
+};
+
+/// A training step of the model: loss, gradients and the update by Adafactor. Inputs: ids of source, target and next words.
+constexpr symbol training_step(const parameter_scope& m, symbol source, symbol target, symbol next, const translation_model& model) {
+  const transformer_options o{model.layers / 2, model.layers - model.layers / 2, model.dropout, {capacity{model.capacity_factor}}};
+  routing_summary routing;
+  const symbol from = m.param("source", "VM", init::fan_in("M")), to = m.param("target", "WM", init::fan_in("M"));
+  const symbol source_mask = real_tokens(m, source), target_mask = real_tokens(m, target);
+  const symbol memory = encode<"expert">(m.scope("encoder"), from, source, source_mask, o, routing);
+  const symbol y = decode<"expert">(m.scope("decoder"), to, target, target_mask, memory, source_mask, o, routing);
+  const symbol logits = einsum<"GBTM,MW->GBTW">(y, m.param("softmax", "MW", init::fan_in("M")));
+  const symbol loss = sum(cross_entropy(logits, next, model.label_smoothing) * target_mask) / sum(target_mask);
+  adafactor{}.minimise(m, m.objective(loss, model.balance_weight));
+  return loss;
+}
+
+/// The plan of a training step of the model on a mesh whose extents are given: made when it is called. Groups are cut over all axes of the mesh,
+/// one of which is called "expert".
+// Not constexpr, so that it costs only its callers; what it calls is.
+inline plan_tables plan_of(const translation_model& model, const mesh_shape& mesh) {
+  builder b;
+  b.mesh = mesh;
+  b.options.sparse_one_hot = !model.one_hot_products;
+  b.options.known = model.dims();
+  const parameter_scope m(b);
+  const auto ids = [&](std::string_view letters) {
+    const symbol s{&b, b.add_value(b.dims_of(letters, letters), dtype::i32)};
+    sharding& layout = b.program.at(s.id).layout = sharding::replicated(s.rank());
+    for (int a = 0; a < mesh.rank(); ++a) layout[0].push_back(a);
+    b.program.inputs.push_back({tensor_name(letters), s.id});
+    return s;
+  };
+  const symbol source = ids("GBS"), target = ids("GBT"), next = ids("GBT");
+  const symbol loss = training_step(m, source, target, next, model);
+  if (!b.failed()) b.program.outputs.push_back({tensor_name("loss"), loss.id});
+  compile_options options;
+  options.known = b.options.known;
+  options.uneven = true;
+  return compile(b.program, mesh, options);
+}
+
+}}}  // namespace gshard::v0::nn
