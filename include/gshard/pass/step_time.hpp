@@ -4,6 +4,7 @@
 #include <gshard/base/list.hpp>
 #include <gshard/ir/graph.hpp>
 #include <gshard/pass/cost.hpp>
+#include <gshard/pass/network.hpp>
 #include <gshard/pass/plan.hpp>
 #include <gshard/pass/windowed.hpp>
 
@@ -22,7 +23,13 @@ struct machine {
   double start = 1e-5;         ///< seconds until a collective has started
 
   constexpr bool operator==(const machine&) const = default;
+
+  /// Of a collective on a network whose every two devices are equally far: its start, and the bytes that the busiest device receives.
+  constexpr double seconds(op, std::uint32_t, const extents&, std::int64_t bytes_received) const {
+    return bytes_received > 0 ? start + double(bytes_received) / link_bytes : 0;
+  }
 };
+static_assert(network<machine>);
 
 /// What one step of a plan takes on the busiest device, in seconds, and what it holds, in bytes.
 struct step_price {
@@ -103,16 +110,19 @@ constexpr std::int64_t peak_bytes(const plan_view& plan, const extents& e) {
 
 }  // namespace detail
 
-/// Seconds of one step on the busiest device. Local: the longer of its arithmetic and of the bytes it touches. Collective: its start
-/// and the bytes a device receives, after its arithmetic if it has some. @see plan_view::bytes_received
-constexpr double seconds_of(const plan_view& plan, const node& step, const extents& e, const machine& on) {
+/// Seconds of one step on the busiest device. Local: the longer of its arithmetic and of the bytes it touches. Collective: what the
+/// network takes, after its arithmetic if it has some. @see network
+template <network Network>
+constexpr double seconds_of(const plan_view& plan, const node& step, const extents& e, const machine& on, const Network& through) {
   const double arithmetic = detail::flops(plan, step, e) / on.flops;
-  if (traits(step.kind).collective) {
-    const std::int64_t bytes = plan.bytes_received(step, e);
-    return arithmetic + (bytes > 0 ? on.start + double(bytes) / on.link_bytes : 0);
-  }
+  if (traits(step.kind).collective)
+    return arithmetic + through.seconds(step.kind, std::uint32_t(step.attr.integer[0]), e, plan.bytes_received(step, e));
   const double memory = double(detail::bytes_touched(plan, step, e)) / on.memory_bytes;
   return arithmetic > memory ? arithmetic : memory;
+}
+/// The same where the devices are a cluster.
+constexpr double seconds_of(const plan_view& plan, const node& step, const extents& e, const machine& on) {
+  return seconds_of(plan, step, e, on, on);
 }
 
 /// Additions and multiplications of a plan's products and convolutions on the busiest device.
@@ -130,14 +140,17 @@ constexpr std::int64_t bytes_touched(const plan_view& plan, const extents& e) {
 
 /// The price of a plan at these extents: its inputs come from outside, as fast as data from other devices, so copies of them are not
 /// free; then steps run one after the other, and nothing is sent meanwhile.
-constexpr step_price price(const plan_view& plan, const extents& e, const machine& on) {
+template <network Network>
+constexpr step_price price(const plan_view& plan, const extents& e, const machine& on, const Network& through) {
   step_price p;
-  for (const node& step : plan.steps) (traits(step.kind).collective ? p.communicate : p.compute) += seconds_of(plan, step, e, on);
+  for (const node& step : plan.steps) (traits(step.kind).collective ? p.communicate : p.compute) += seconds_of(plan, step, e, on, through);
   for (const parameter& q : plan.parameters) p.parameters += detail::shard_bytes(plan, q.value, e);
   for (const port& q : plan.inputs) p.inputs += detail::shard_bytes(plan, q.value, e);
   p.communicate += double(p.inputs) / on.link_bytes;
   p.peak = detail::peak_bytes(plan, e);
   return p;
 }
+/// The same where the devices are a cluster.
+constexpr step_price price(const plan_view& plan, const extents& e, const machine& on) { return price(plan, e, on, on); }
 
 }}  // namespace gshard::v0

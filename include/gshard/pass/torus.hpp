@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/base/list.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+// Collectives on a torus of chips, in closed form. Every chip has a link to each neighbour and each way, all of which work at once;
+// messages go dimension by dimension the shortest way. Below, n is the extent of a ring, a the seconds of a hop, B the bytes a second
+// of a link one way, V the bytes of the whole tensor that a gather ends in, S the bytes that a device sends in all (its own part
+// counted), N the number of chips.
+namespace gshard { inline namespace v0 {
+
+/// Where a message goes that is as far from its goal both ways round a ring: up, or half of it up and half of it down.
+enum class tie_policy : std::uint8_t { one_way, split };
+
+/// How a gather uses the links: dimension after dimension, round each ring one way, or half of the data each way; or as many equal parts
+/// of the data as there are dimensions, each beginning with another dimension and each half both ways, so that all links are busy.
+enum class gather_scheme : std::uint8_t { one_way, both_ways, all_links };
+
+/// How an all-to-all uses the links: dimension after dimension; in as many equal parts as there are dimensions, each beginning with
+/// another one; or every message at once on its way from chip to chip.
+enum class all_to_all_scheme : std::uint8_t { by_dimension, all_orders, direct };
+
+/// A torus of chips in 1 to 3 dimensions, or a mesh where the ends of a dimension are not joined. What stands here is a TPU v3 as
+/// arXiv 2304.01433 gives it; the latencies are those of a TPU v5p, rounded. @see find_preset for others and their sources.
+struct torus {
+  static constexpr int max_dims = 3;
+
+  int dims = 1;
+  std::array<int, max_dims> extents{1, 1, 1};  ///< chips
+  std::array<bool, max_dims> wrap{true, true, true};
+  int cores = 1;               ///< devices of a chip, which share its links
+  double link_bytes = 70e9;    ///< bytes a second of a link, one way
+  double hop = 1e-6;           ///< seconds from a chip to its neighbour
+  double launch = 5e-6;        ///< seconds until a collective has started
+  double core_bytes = 450e9;   ///< bytes a second between the cores of a chip
+  double all_to_all_efficiency = 1;  ///< of the links in an all-to-all; below 1 it is fitted to measured runs, not physical
+  tie_policy ties = tie_policy::split;
+  gather_scheme gather = gather_scheme::all_links;
+  all_to_all_scheme exchange = all_to_all_scheme::direct;
+
+  constexpr bool operator==(const torus&) const = default;
+
+  constexpr int extent(int d) const { return extents[std::size_t(d)]; }
+  constexpr int chips() const {
+    int n = 1;
+    for (int d = 0; d < dims; ++d) n *= extent(d);
+    return n;
+  }
+  constexpr int devices() const { return chips() * cores; }
+  /// Hops between two coordinates of a dimension.
+  constexpr int hops(int d, int from, int to) const {
+    const int ahead = from < to ? to - from : from - to, n = extent(d);
+    return wrap[std::size_t(d)] && n - ahead < ahead ? n - ahead : ahead;
+  }
+};
+
+/// Chips along one dimension that take part in a collective: `extent` of them, each `stride` hops from the next. The chips in between
+/// belong to other groups that do the same at the same time, so `stride` groups share every link.
+struct torus_ring {
+  int extent = 1;
+  int stride = 1;
+  bool wrap = true;  ///< the last is a neighbour of the first
+
+  constexpr bool operator==(const torus_ring&) const = default;
+};
+
+/// The devices between which a collective takes place: the chips of all coordinates along some rings, and `cores` of each chip.
+struct torus_group {
+  static constexpr int max_rings = 8;
+
+  std::array<torus_ring, max_rings> rings{};  ///< of at least 2 chips each
+  int count = 0;
+  int cores = 1;    ///< of a chip, in one group
+  int sharers = 1;  ///< groups on each chip: they share its links
+
+  constexpr bool operator==(const torus_group&) const = default;
+
+  constexpr void add(const torus_ring& r) {
+    if (r.extent > 1) rings[std::size_t(count++)] = r;
+  }
+  constexpr const torus_ring& operator[](int i) const { return rings[std::size_t(i)]; }
+  constexpr int chips() const {
+    int n = 1;
+    for (int i = 0; i < count; ++i) n *= rings[std::size_t(i)].extent;
+    return n;
+  }
+  constexpr int devices() const { return chips() * cores; }
+};
+
+/// All devices of a torus.
+constexpr torus_group all_of(const torus& t) {
+  torus_group g;
+  for (int d = 0; d < t.dims; ++d) g.add({t.extent(d), 1, t.wrap[std::size_t(d)]});
+  g.cores = t.cores;
+  return g;
+}
+
+namespace detail {
+
+constexpr double longer(double a, double b) { return a < b ? b : a; }
+
+/// The slowest of `parts` orders in each phase, one phase after the other: part i goes along ring (i + p) % count in phase p.
+/// seconds(ring, chips that were gathered before) is what one takes.
+template <class Seconds>
+constexpr double in_phases(const torus_group& g, int parts, Seconds seconds) {
+  double total = 0;
+  for (int phase = 0; phase < g.count; ++phase) {
+    double slowest = 0;
+    for (int part = 0; part < parts; ++part) {
+      int before = 1;
+      for (int p = 0; p < phase; ++p) before *= g[(part + p) % g.count].extent;
+      slowest = longer(slowest, seconds(g[(part + phase) % g.count], before));
+    }
+    total += slowest;
+  }
+  return total;
+}
+
+/// Of the messages of one offset along a ring, those that go over its busiest link if every chip sends one that goes h steps: the same
+/// number everywhere on a ring, the middle link of an open one.
+constexpr double crossings(const torus_ring& r, tie_policy ties, int h) {
+  if (!r.wrap) return h < r.extent - h ? h : r.extent - h;
+  return 2 * h == r.extent && ties == tie_policy::split ? 0.5 * h : h;
+}
+constexpr int farthest(const torus_ring& r) { return r.wrap ? r.extent / 2 : r.extent - 1; }
+
+/// Chips h steps away, seen from a chip of a ring, or from the end of an open one.
+constexpr int chips_at(const torus_ring& r, int h) { return h == 0 || !r.wrap || 2 * h == r.extent ? 1 : 2; }
+
+/// Seconds until a link has done work that comes over time: work[h] bytes at time h * hop. It is never idle while it has work, so the
+/// end is the largest over h of h * hop + (all work from h on) / bytes a second.
+constexpr double drained(const list<double>& work, double hop, double bytes_per_second) {
+  double rest = 0, end = 0;
+  for (std::size_t h = work.size(); h-- > 0;) {
+    rest += work[h];
+    if (rest > 0) end = longer(end, double(h) * hop + rest / bytes_per_second);
+  }
+  return end;
+}
+
+}  // namespace detail
+
+/// Seconds in which every device of a group gets a whole tensor of so many bytes, of which each has an equal piece; without the launch.
+/// Along one ring, one way: (n-1)(a + V/(nB)); both ways: (n-1)(a + V/(2nB)). Along several, ring after ring, each phase begins with
+/// what those before have gathered: on x times y chips both ways (x-1)(a + V/(2xyB)) + (y-1)(a + V/(2yB)); on all links of k rings each
+/// of k orders takes V/k, and a phase is as long as its slowest part. An open ring moves whole pieces both ways, so as one way: about
+/// twice. The cores of a chip share what comes.
+constexpr double all_gather_seconds(const torus& t, const torus_group& g, double whole, gather_scheme scheme) {
+  const int parts = scheme == gather_scheme::all_links ? g.count : 1;
+  return detail::in_phases(g, parts, [&](const torus_ring& r, int before) {
+    const int ways = scheme != gather_scheme::one_way && r.wrap ? 2 : 1;
+    const double piece = whole * before / g.chips() / parts / ways * r.stride * g.sharers;
+    return (r.extent - 1) * (r.stride * t.hop + piece / t.link_bytes);
+  });
+}
+
+/// Seconds in which every device gets its piece of the sum of tensors of so many bytes, one of each device: a gather run backwards.
+constexpr double reduce_scatter_seconds(const torus& t, const torus_group& g, double whole, gather_scheme scheme) {
+  return all_gather_seconds(t, g, whole, scheme);
+}
+
+/// Seconds in which every device gets the whole sum: a reduce-scatter, then a gather. At large V on d times d wrapped chips with all
+/// links V/(2B), whatever d is.
+constexpr double all_reduce_seconds(const torus& t, const torus_group& g, double whole, gather_scheme scheme) {
+  return 2 * all_gather_seconds(t, g, whole, scheme);
+}
+
+namespace detail {
+
+/// Along one ring: messages of `bytes` from every chip to every other. T = max over h of (h a + bytes * (their crossings from h on) / B);
+/// at large messages a + bytes * n(n+2)/(8B) on a ring of even n whose ties go one way, half of the last hop less if they are split; at
+/// small ones (n/2)(a + bytes/B).
+constexpr double exchange_along(const torus& t, const torus_ring& r, double bytes, tie_policy ties) {
+  list<double> work(std::size_t(farthest(r)) + 1, 0.0);
+  for (int h = 1; h <= farthest(r); ++h) work[std::size_t(h)] = crossings(r, ties, h) * bytes;
+  return drained(work, r.stride * t.hop, t.link_bytes * t.all_to_all_efficiency);
+}
+
+/// The same for messages from every chip to every other of a group, all at once. Of a ring's busiest link: a message that crosses it
+/// goes any way along the other rings besides.
+constexpr double exchange_at_once(const torus& t, const torus_group& g, double bytes, tie_policy ties) {
+  double slowest = 0;
+  for (int i = 0; i < g.count; ++i) {
+    list<double> work(1, 1.0);  // by hops of the way
+    for (int j = 0; j < g.count; ++j) {
+      const torus_ring& r = g[j];
+      list<double> longer_ways(work.size() + std::size_t(farthest(r) * r.stride), 0.0);
+      for (std::size_t w = 0; w < work.size(); ++w)
+        for (int h = i == j ? 1 : 0; h <= farthest(r) && work[w] > 0; ++h)
+          longer_ways[w + std::size_t(h * r.stride)] += work[w] * (i == j ? crossings(r, ties, h) : chips_at(r, h));
+      work.swap(longer_ways);
+    }
+    for (double& w : work) w *= bytes * g[i].stride;
+    slowest = longer(slowest, drained(work, t.hop, t.link_bytes * t.all_to_all_efficiency));
+  }
+  return slowest;
+}
+
+}  // namespace detail
+
+/// Seconds in which every device of a group sends `sent` bytes in all, an equal part to each device (itself counted); without the
+/// launch. With large messages on d times d wrapped chips of one core: by dimension 2(a + S(d+2)/(8B)), all orders 2(a + S(d+2)/(16B)),
+/// direct a + S(d+2)/(8B), where ties go one way; split, d stands for d+2, and direct reaches the bound of the bisection, S d/(8B). With
+/// small ones a phase takes (d/2)a. Cores send over the links of their chip, so c of them c times as much: c S d/(8B).
+constexpr double all_to_all_seconds(const torus& t, const torus_group& g, double sent, all_to_all_scheme scheme, tie_policy ties) {
+  const double of_chip = sent * g.cores * g.sharers;
+  if (scheme == all_to_all_scheme::direct) return detail::exchange_at_once(t, g, of_chip / g.chips(), ties);
+  const int parts = scheme == all_to_all_scheme::all_orders ? g.count : 1;
+  return detail::in_phases(g, parts, [&](const torus_ring& r, int) {
+    return detail::exchange_along(t, r, of_chip / r.extent / parts * r.stride, ties);
+  });
+}
+
+/// Seconds in which every device of a group sends `bytes` to the next, `hops` hops away at most: one message of a group on a link.
+constexpr double shift_seconds(const torus& t, const torus_group& g, double bytes, int hops) {
+  int stride = g.count > 0 ? 1 : 0;
+  for (int i = 0; i < g.count; ++i)
+    if (g[i].stride > stride) stride = g[i].stride;
+  return hops * t.hop + bytes * stride * g.sharers / t.link_bytes;
+}
+
+/// Seconds in which the devices of a group exchange places, at most: all chips of a row may send to one column. Then n/2 messages of
+/// each core go over the last link of a ring of n, n-1 over that of an open one.
+constexpr double permutation_seconds(const torus& t, const torus_group& g, double bytes) {
+  double slowest = 0;
+  int hops = 0;
+  for (int i = 0; i < g.count; ++i) {
+    const torus_ring& r = g[i];
+    hops += detail::farthest(r) * r.stride;
+    slowest = detail::longer(slowest, bytes * detail::farthest(r) * r.stride * g.cores * g.sharers / t.link_bytes);
+  }
+  return hops * t.hop + slowest;
+}
+
+}}  // namespace gshard::v0

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <gshard/comm/simulator/presets.hpp>
+
+#include <doctest/doctest.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "complaint.hpp"
+
+namespace gs = gshard;
+
+TEST_CASE("every preset says where it comes from, and what of it is in doubt") {
+  for (const gs::preset& p : gs::presets) {
+    CAPTURE(p.name);
+    CHECK(&gs::find_preset(p.name) == &p);
+    CHECK((!p.source.empty() && !p.doubts.empty()));
+    CHECK((p.link_bytes > 0 && p.launch > 0 && p.host_bytes > 0));
+    CHECK((p.dims == 0 || (p.flops > 0 && p.memory > 0 && p.memory_bytes > 0 && p.hop > 0 && p.pod[std::size_t(p.dims - 1)] > 1)));
+  }
+}
+
+TEST_CASE("a pod and a slice") {
+  const gs::hardware h = gs::parse_hardware("tpu-v3:32x32");
+  CHECK(h.name == "tpu-v3:32x32");
+  CHECK(h.devices() == 2048);
+  CHECK(h.memory == std::int64_t(16) << 30);
+  CHECK(h.device.flops == 61.5e12);
+  CHECK(h.topology.chips() == 1024);
+  CHECK(h.topology.wrap[0]);
+  CHECK(gs::parse_hardware("tpu-v3").name == h.name);
+  CHECK(gs::assumptions(h).size() == 3);
+  CHECK(gs::assumptions(h)[1].find("100") != std::string::npos);
+  CHECK(gs::assumptions(gs::parse_hardware("tpu-v3:64x32")).back().find("no pod") == 0);
+
+  const gs::hardware cluster = gs::parse_hardware("slingshot-11:128");
+  CHECK_FALSE(cluster.is_torus());
+  CHECK(cluster.devices() == 128);
+  CHECK(cluster.device.seconds(gs::op::all_gather, 1, {}, 25'000'000) == doctest::Approx(2e-6 + 1e-3));
+}
+
+TEST_CASE("slices are rings where real ones are") {
+  const auto wraps = [](const char* text) { return gs::parse_hardware(text).topology.wrap; };
+  CHECK(wraps("tpu-v3:4x2") == std::array{true, false, true});
+  CHECK(wraps("tpu-v5e:16x8") == std::array{true, false, true});
+  CHECK(wraps("tpu-v6e:4x4") == std::array{false, false, true});
+  CHECK(wraps("tpu-v4:4x4x8") == std::array{true, true, true});
+  CHECK(wraps("tpu-v5p:4x4x2") == std::array{false, false, false});
+}
+
+TEST_CASE("a mesh on a slice") {
+  const gs::hardware h = gs::parse_hardware("tpu-v3:8x8");
+  CHECK(h.lay(std::array{128}).group(1) == gs::all_of(h.topology));
+  CHECK(h.lay(std::array{8, 16}).group(2).cores == 2);
+  CHECK(complaint([&] { h.lay(std::array{6, 8}); }) ==
+        "tpu-v3:8x8: a mesh of 6x8 devices does not fit 8x8 chips of 2: the last axes must be the cores and the last dimensions, or even "
+        "parts of them");
+}
+
+TEST_CASE("what cannot be read is named") {
+  const auto problem = [](const char* text) { return complaint([&] { gs::parse_hardware(text); }); };
+  CHECK(problem("tpu-v9:4x4").find("hardware 'tpu-v9:4x4': there is no preset 'tpu-v9'; there are tpu-v2, tpu-v3, ") == 0);
+  CHECK(problem("tpu-v3:32x") == "hardware 'tpu-v3:32x': '' is not a number of chips");
+  CHECK(problem("tpu-v3:32x-2") == "hardware 'tpu-v3:32x-2': '-2' is not a number of chips");
+  CHECK(problem("tpu-v3:3.2") == "hardware 'tpu-v3:3.2': '3.2' is not a number of chips");
+  CHECK(problem("tpu-v3:99999x99999") == "hardware 'tpu-v3:99999x99999': '99999' is not a number of chips");
+  CHECK(problem("tpu-v3:4x4x4") == "tpu-v3:4x4x4: tpu-v3 has 2 dimensions, not 3");
+  CHECK(problem("aries:4x4") == "aries:4x4: aries has no dimensions, but a number of devices, not 2");
+  CHECK(problem("aries") == "hardware 'aries': how many devices? as in aries:64");
+}
