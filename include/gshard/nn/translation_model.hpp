@@ -77,7 +77,8 @@ inline plan_tables plan_of(const translation_model& model, const mesh_shape& mes
   builder b;
   b.mesh = mesh;
   b.options.sparse_one_hot = !model.one_hot_products;
-  b.options.known = model.dims();
+  for (const gshard::dims bound = model.dims(); const char letter : {'B', 'S', 'T', 'M', 'F', 'H', 'D', 'L', 'V', 'W'})
+    b.options.known.set(letter, bound.find(letter));
   const parameter_scope m(b);
   const auto ids = [&](std::string_view letters) {
     const symbol s{&b, b.add_value(b.dims_of(letters, letters), dtype::i32)};
@@ -89,6 +90,12 @@ inline plan_tables plan_of(const translation_model& model, const mesh_shape& mes
   const symbol source = ids("GBS"), target = ids("GBT"), next = ids("GBT");
   const symbol loss = training_step(m, source, target, next, model);
   if (!b.failed()) b.program.outputs.push_back({tensor_name("loss"), loss.id});
+  // As the paper's users do: gating stays where the tokens are.
+  for (const node& n : b.program.nodes)
+    if (n.kind == op::one_hot) {
+      sharding& layout = b.program.at(n.output()).layout = sharding::replicated(4);
+      for (int a = 0; a < mesh.rank(); ++a) layout[0].push_back(a);
+    }
   compile_options options;
   options.known = b.options.known;
   options.uneven = true;

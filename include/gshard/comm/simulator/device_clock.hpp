@@ -3,37 +3,19 @@
 
 #include <gshard/comm/device_group.hpp>
 #include <gshard/comm/error.hpp>
+#include <gshard/comm/simulator/faults.hpp>
 #include <gshard/comm/simulator/run_record.hpp>
 #include <gshard/pass/plan.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
-#include <limits>
 #include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace gshard { inline namespace v0 {
-
-/// What makes a device unlike the others.
-struct device_fault {
-  int device = 0;
-  double slower = 1;  ///< it computes so many times as long
-  double dies_at = std::numeric_limits<double>::infinity();
-};
-
-/// What goes wrong in a simulated run.
-struct device_faults {
-  std::vector<device_fault> devices;
-  double jitter = 0;  ///< every step of a device takes up to this share longer, by chance
-  std::uint64_t seed = 1;
-  double timeout = 10;  ///< seconds after which those give up who wait for a dead device
-
-  bool none() const { return devices.empty() && jitter == 0; }
-};
 
 namespace detail {
 
@@ -52,21 +34,16 @@ class device_clocks {
  public:
   static constexpr std::size_t most_tracks = 8;
 
-  device_clocks(const plan_view& plan, const std::vector<int>& extents, const device_faults& faults, bool overlap)
+  device_clocks(const plan_view& plan, const std::vector<int>& extents, const gshard::faults& faults, bool overlap)
       : plan_(plan), extents_(extents), faults_(faults), overlap_(overlap), devices_(device_count(extents)) {
-    const std::size_t simulated = faults.none() ? 1 : std::size_t(devices_);
+    faults.check(devices_);
+    const std::size_t simulated = faults.tells_devices_apart() ? std::size_t(devices_) : 1;
     compute_.resize(simulated);
     network_.resize(simulated);
     start_.resize(simulated);
-    slower_.assign(simulated, 1.0);
-    dies_at_.assign(simulated, std::numeric_limits<double>::infinity());
     slot_.assign(plan.values.size(), -1);
-    for (const device_fault& f : faults.devices) {
-      if (f.device < 0 || f.device >= devices_) throw error("a fault names device " + std::to_string(f.device) + ", but there are " + std::to_string(devices_));
-      slower_[std::size_t(f.device)] = f.slower;
-      dies_at_[std::size_t(f.device)] = f.dies_at;
-      record(f.device);
-    }
+    for (int d = 0; d < int(simulated); ++d) compute_[std::size_t(d)] = faults.delay(d);
+    for (const straggler& s : faults.stragglers) record(s.device);
     for (int d = 0; d < int(simulated) && tracks_.size() < most_tracks; ++d) record(d);
     std::sort(tracks_.begin(), tracks_.end(), [](const device_track& a, const device_track& b) { return a.devices < b.devices; });
     idle_since_.resize(tracks_.size());
@@ -96,10 +73,10 @@ class device_clocks {
  private:
   const plan_view& plan_;
   const std::vector<int>& extents_;
-  const device_faults& faults_;
+  const gshard::faults& faults_;
   bool overlap_;
   int devices_;
-  std::vector<double> compute_, network_, start_, slower_, dies_at_;  // by simulated device
+  std::vector<double> compute_, network_, start_;  // by simulated device
   std::vector<std::int32_t> slot_;                                    // by value, a root: row of ready_, or -1: it is there
   std::vector<std::vector<double>> ready_;                            // results of collectives that go on
   std::vector<std::int32_t> free_;
@@ -127,20 +104,12 @@ class device_clocks {
     free_.push_back(row);
     slot_[root(v)] = -1;
   }
-  /// What a step takes on a device, a number in [1, 1 + jitter) times as long.
-  double chance(std::size_t device, std::size_t position) const {
-    if (faults_.jitter <= 0) return 1;
-    std::uint64_t x = faults_.seed * 0x9E3779B97F4A7C15u + device * 0xBF58476D1CE4E5B9u + position * 0x94D049BB133111EBu;
-    x ^= x >> 30, x *= 0xBF58476D1CE4E5B9u, x ^= x >> 27, x *= 0x94D049BB133111EBu, x ^= x >> 31;
-    return 1 + faults_.jitter * double(x >> 11) / double(std::uint64_t(1) << 53);
-  }
-
   void run_alone(std::size_t position, const step_record& step, const node& n) {
     for (int o = 0; o < n.outputs; ++o) release(n.output(o));
     if (step.seconds <= 0) return;
     for (std::size_t d = 0; d < compute_.size(); ++d) {
       start_[d] = std::max(start_[d], compute_[d]);
-      compute_[d] = start_[d] + step.seconds * slower_[d] * chance(d, position);
+      compute_[d] = start_[d] + step.seconds * (compute_.size() > 1 ? faults_.slowness(int(d), position) : 1);
     }
     note(step, activity::compute, compute_, false);
   }
@@ -150,7 +119,7 @@ class device_clocks {
     for (std::size_t d = 0; d < compute_.size(); ++d) start_[d] = std::max({start_[d], compute_[d], aside ? network_[d] : 0.0});
     if (compute_.size() > 1) {
       const std::vector<int>& first = groups(axes);
-      check_alive(step, n, first);
+      check_alive(step, first);
       for (std::size_t d = 0; d < first.size(); ++d) start_[std::size_t(first[d])] = std::max(start_[std::size_t(first[d])], start_[d]);
       for (std::size_t d = 0; d < first.size(); ++d) start_[d] = start_[std::size_t(first[d])];
     }
@@ -200,24 +169,13 @@ class device_clocks {
     }
     return first;
   }
-  void check_alive(const step_record& step, const node&, const std::vector<int>& first) const {
-    for (const device_fault& f : faults_.devices) {
-      const auto dead = std::size_t(f.device);
-      if (start_[dead] < f.dies_at) continue;
-      std::string waiting;
-      int count = 0;
-      double since = 0;
-      for (std::size_t d = 0; d < first.size(); ++d) {
-        if (first[d] != first[dead] || d == dead || start_[d] >= dies_at_[d]) continue;
-        if (++count <= 8) waiting += (count > 1 ? ", " : "") + std::to_string(d);
-        since = std::max(since, start_[d]);
-      }
-      if (count == 0) continue;
-      char when[96];
-      std::snprintf(when, sizeof when, "died after %g s; at %g s, %g s after the last of them came, ", f.dies_at, since + faults_.timeout, faults_.timeout);
-      throw error("step " + step_text(plan_, step.step) + ": device " + std::to_string(f.device) + " " + when + "these gave up waiting for it: " + waiting +
-                  (count > 8 ? " and " + std::to_string(count - 8) + " others" : ""));
-    }
+  void check_alive(const step_record& step, const std::vector<int>& first) const {
+    if (faults_.dead_devices.empty()) return;
+    std::vector<int> waiting, dead;
+    const int group = first[std::size_t(faults_.dead_devices[0])];
+    for (int d = 0; d < devices_; ++d)
+      if (first[std::size_t(d)] == group) (faults_.dead(d) ? dead : waiting).push_back(d);
+    if (!waiting.empty()) fail_waiting("step " + step_text(plan_, step.step), waiting, dead, faults_.timeout);
   }
 };
 

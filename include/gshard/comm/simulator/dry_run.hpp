@@ -27,13 +27,14 @@ enum class recompute : std::uint8_t {
 
 struct dry_run_options {
   efficiency share;
+  std::int64_t capacity = 0;  ///< bytes of memory of a device; 0: as much as it needs
   recompute activations = recompute::when_needed;
   /// Collectives go on while steps compute that do not need their results.
   bool overlap = false;
   /// What does not fit is recorded, not thrown.
   bool report_only = false;
   std::size_t largest_tensors = 8;  ///< that are named at the peak of memory
-  device_faults faults;
+  gshard::faults faults;
 };
 
 namespace detail {
@@ -86,16 +87,16 @@ inline std::string overrun_text(const plan_view& plan, const memory_record& m) {
 /// Throws: gshard::error where the memory of a device is too small, with the step and the largest tensors, and where a device is dead, with
 /// those that wait for it.
 template <network Network>
-run_record dry_run(const plan_view& plan, const extents& e, const processor& on, const Network& network, const dry_run_options& options = {}) {
+run_record dry_run(const plan_view& plan, const extents& e, const machine& on, const Network& network, const dry_run_options& options = {}) {
   run_record r;
   for (int a = 0; a < plan.mesh.rank(); ++a) {
     r.axes.emplace_back(plan.mesh.name(a));
     r.extents.push_back(e.axis(a));
   }
   const device_memory memory(plan, e);
-  const step_schedule order = detail::schedule_for(recomputation(plan), memory, options.activations, on.capacity);
-  r.memory = memory.record(order, e, on.capacity, options.largest_tensors);
-  if (on.capacity > 0 && r.memory.peak > on.capacity && !options.report_only) throw error(detail::overrun_text(plan, r.memory));
+  const step_schedule order = detail::schedule_for(recomputation(plan), memory, options.activations, options.capacity);
+  r.memory = memory.record(order, e, options.capacity, options.largest_tensors);
+  if (options.capacity > 0 && r.memory.peak > options.capacity && !options.report_only) throw error(detail::overrun_text(plan, r.memory));
 
   const std::vector<step_record> costs = costs_of(plan, e, on, network, options.share);
   r.steps.reserve(order.size());

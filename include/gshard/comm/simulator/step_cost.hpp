@@ -3,27 +3,18 @@
 
 #include <gshard/comm/simulator/run_record.hpp>
 #include <gshard/comm/simulator/step_part.hpp>
+#include <gshard/pass/network.hpp>
 #include <gshard/pass/plan.hpp>
 #include <gshard/pass/step_time.hpp>
 
 #include <algorithm>
-#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <string>
 #include <tuple>
 #include <vector>
 
 namespace gshard { inline namespace v0 {
-
-/// What one device computes and holds. As it stands: no limit to its memory, a node of `machine`.
-struct processor {
-  std::string name = "a node of a cluster";
-  double flops = machine{}.flops;                ///< additions and multiplications a second
-  double memory_bytes = machine{}.memory_bytes;  ///< bytes a second that it reads and writes
-  std::int64_t capacity = 0;                     ///< bytes it holds; 0: no limit
-};
 
 /// The share of its best speed at which a device does its work.
 struct efficiency {
@@ -33,22 +24,6 @@ struct efficiency {
   /// How often a step of routing (top2_gating and its gradient) goes over its operands and results: devices without an operation of that
   /// kind make it of a chain of comparisons, one-hot masks and running sums.
   double gating_passes = 10;
-};
-
-/// What tells how long a collective takes: over the devices of a mask of mesh axes, when each receives so many bytes.
-template <class T>
-concept network = requires(const T& n, op kind, std::uint32_t axes, const extents& e, std::int64_t bytes) {
-  { n.seconds(kind, axes, e, bytes) } -> std::convertible_to<double>;
-};
-
-/// Every device has one link to all others.
-struct flat_network {
-  double link_bytes = machine{}.link_bytes;  ///< bytes a second that a device receives
-  double start = machine{}.start;            ///< seconds until a collective has started
-
-  constexpr double seconds(op, std::uint32_t, const extents&, std::int64_t bytes) const {
-    return bytes > 0 ? start + double(bytes) / link_bytes : 0;
-  }
 };
 
 namespace detail {
@@ -73,7 +48,7 @@ inline bool is_gating(op kind) { return kind == op::top2_gating || kind == op::t
 /// What each step of a plan takes on the device with the largest shards, alone: the longer of arithmetic and memory (roofline), then the
 /// network, both at once in a looped einsum.
 template <network Network>
-std::vector<step_record> costs_of(const plan_view& plan, const extents& e, const processor& on, const Network& network,
+std::vector<step_record> costs_of(const plan_view& plan, const extents& e, const machine& on, const Network& network,
                                   const efficiency& share = {}) {
   const std::vector<step_part> parts = parts_of(plan);
   std::vector<step_record> costs(plan.steps.size());
