@@ -29,7 +29,7 @@ struct translation_model {
   std::int64_t experts = 2048;
   std::int64_t groups = 2048;      ///< of tokens, each of which goes to the experts by itself
   std::int64_t tokens = 4 << 20;   ///< of a step, half of them source
-  std::int64_t sequence = 128;     ///< tokens of a sentence; the paper does not say
+  std::int64_t sequence = 1024;    ///< tokens of a sentence, or of several in a row; the paper does not say
   std::int64_t width = 1024, hidden = 8192, heads = 16, head_width = 128;
   std::int64_t source_words = 64000, target_words = 32000;
   double dropout = 0.1, capacity_factor = 2, balance_weight = 0.01, label_smoothing = 0.1;
@@ -70,8 +70,8 @@ constexpr symbol training_step(const parameter_scope& m, symbol source, symbol t
   return loss;
 }
 
-/// The plan of a training step of the model on a mesh whose extents are given: made when it is called. Groups are cut over all axes of the mesh,
-/// one of which is called "expert".
+/// The plan of a training step of the model, made when it is called. Groups are cut over all axes of the mesh, one of which is called
+/// "expert". It is the same for any number of groups, experts and devices: where the mesh's extents are dynamic, they are bound later.
 // Not constexpr, so that it costs only its callers; what it calls is.
 inline plan_tables plan_of(const translation_model& model, const mesh_shape& mesh) {
   builder b;

@@ -4,6 +4,7 @@
 #include <gshard/comm/error.hpp>
 #include <gshard/comm/simulator/device_clock.hpp>
 #include <gshard/comm/simulator/device_memory.hpp>
+#include <gshard/comm/simulator/presets.hpp>
 #include <gshard/comm/simulator/recompute.hpp>
 #include <gshard/comm/simulator/run_record.hpp>
 #include <gshard/comm/simulator/step_cost.hpp>
@@ -108,6 +109,40 @@ run_record dry_run(const plan_view& plan, const extents& e, const machine& on, c
   r.tracks = clocks.run(r.steps, memory.after(order));
   r.seconds = clocks.last();
   for (const step_record& s : r.steps) r.parts[std::size_t(s.part)] += s.seconds;
+  return r;
+}
+
+namespace detail {
+inline std::string percent_text(double share) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.3g %%", 100 * share);
+  return text;
+}
+}  // namespace detail
+
+/// The same on a piece of hardware, whose memory is the limit if the options name none, a torus with the mesh laid over it row-major. The
+/// record says what hardware that is, and all that was assumed.
+inline run_record dry_run(const plan_view& plan, const extents& e, hardware on, dry_run_options options = {}) {
+  on.topology.all_to_all_efficiency *= options.share.all_to_all;
+  if (options.capacity == 0) options.capacity = on.memory;
+  std::vector<int> mesh;
+  for (int a = 0; a < plan.mesh.rank(); ++a) mesh.push_back(e.axis(a));
+  run_record r = on.is_torus() ? dry_run(plan, e, on.device, on.lay(mesh), options) : dry_run(plan, e, on.device, on.device, options);
+  r.network = on.name;
+  r.source = on.of.source;
+  if (on.is_torus()) r.chips = on.chips;
+  r.cores_per_chip = on.of.cores;
+  r.assumptions = assumptions(on);
+  const efficiency& share = options.share;
+  r.assumptions.push_back("products run at " + detail::percent_text(share.products) + " of the peak, those of many small matrices at " +
+                          detail::percent_text(share.batched_products) + ", all else at " + detail::percent_text(share.memory) +
+                          " of the memory's rate; routing goes over its tensors " + std::to_string(int(share.gating_passes)) + " times" +
+                          (share.fusion ? "; elementwise operations are fused" : ""));
+  r.assumptions.push_back(options.overlap ? "collectives go on while steps compute that do not need them"
+                                          : "nothing is computed while a collective is under way");
+  int again = 0;
+  for (const step_record& s : r.steps) again += s.recomputed;
+  if (again > 0) r.assumptions.push_back(std::to_string(again) + " steps of the forward pass are run again for the gradient");
   return r;
 }
 
