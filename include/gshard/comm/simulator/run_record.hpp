@@ -101,6 +101,7 @@ struct run_record {
   std::vector<int> extents;
   std::vector<int> chips;  // of the network, along its dimensions; empty: it has no links to draw
   int cores_per_chip = 1;
+  std::vector<int> chip_of;  // of each device; empty: devices fill one chip after the other
   double seconds = 0;
   std::vector<step_record> steps;
   std::vector<device_track> tracks;

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/comm/error.hpp>
+#include <gshard/comm/simulator/run_record.hpp>
+#include <gshard/pass/plan.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace gshard { inline namespace v0 {
+
+/// What the steps of one kind take together on a device.
+struct kind_record {
+  op kind{};
+  int steps = 0;
+  double flops = 0;
+  std::int64_t bytes_touched = 0, bytes_received = 0;
+  double arithmetic = 0, memory = 0, network = 0;  // seconds, each alone
+  double seconds = 0;
+  limit bound = limit::nothing;  // of most of its seconds
+
+  /// Floating-point operations a byte of memory.
+  double intensity() const { return bytes_touched > 0 ? flops / double(bytes_touched) : 0; }
+};
+
+/// The highest rates, a second, at which a run prices any step: the roofs that its steps stand under. 0: no step uses it.
+struct roofs {
+  double flops = 0, memory_bytes = 0, link_bytes = 0;
+};
+
+namespace detail {
+/// Throws `gshard::error` if a record speaks of a step that its plan does not have.
+inline const node& step_of(const plan_view& plan, std::int32_t step) {
+  if (step < 0 || std::size_t(step) >= plan.steps.size())
+    throw error("report: the run has a step " + std::to_string(step) + ", its plan has " + std::to_string(plan.steps.size()) +
+                " steps: they do not belong together");
+  return plan.steps[std::size_t(step)];
+}
+}  // namespace detail
+
+/// The kinds of operations in a run, those that take longest first. Throws `gshard::error` if the record is not of this plan.
+inline std::vector<kind_record> kinds_of(const run_record& run, const plan_view& plan) {
+  std::array<kind_record, std::size_t(op::count_)> all{};
+  std::array<std::array<double, 5>, std::size_t(op::count_)> bound_seconds{};
+  for (const step_record& s : run.steps) {
+    const op kind = detail::step_of(plan, s.step).kind;
+    kind_record& k = all[std::size_t(kind)];
+    k.kind = kind;
+    ++k.steps;
+    k.flops += s.flops;
+    k.bytes_touched += s.bytes_touched;
+    k.bytes_received += s.bytes_received;
+    k.arithmetic += s.arithmetic;
+    k.memory += s.memory;
+    k.network += s.network;
+    k.seconds += s.seconds;
+    std::array<double, 5>& by = bound_seconds[std::size_t(kind)];
+    by[std::size_t(s.bound)] += s.seconds;
+    k.bound = limit(std::max_element(by.begin(), by.end()) - by.begin());
+  }
+  std::vector<kind_record> kinds;
+  for (const kind_record& k : all)
+    if (k.steps > 0) kinds.push_back(k);
+  std::stable_sort(kinds.begin(), kinds.end(), [](const kind_record& a, const kind_record& b) { return a.seconds > b.seconds; });
+  return kinds;
+}
+
+inline roofs roofs_of(const run_record& run) {
+  roofs r;
+  const auto raise = [](double& roof, double amount, double seconds) {
+    if (seconds > 0) roof = std::max(roof, amount / seconds);
+  };
+  for (const step_record& s : run.steps) {
+    raise(r.flops, s.flops, s.arithmetic);
+    raise(r.memory_bytes, double(s.bytes_touched), s.memory);
+    raise(r.link_bytes, double(s.bytes_received), s.network);
+  }
+  return r;
+}
+
+/// The seconds of all steps together, each alone: what the share of one is taken of.
+inline double seconds_of_steps(const run_record& run) {
+  double sum = 0;
+  for (const step_record& s : run.steps) sum += s.seconds;
+  return sum;
+}
+
+}}  // namespace gshard::v0

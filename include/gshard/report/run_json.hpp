@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/comm/simulator/run_record.hpp>
+#include <gshard/comm/simulator/sweep_row.hpp>
+#include <gshard/pass/plan.hpp>
+#include <gshard/pass/step_time.hpp>
+#include <gshard/report/describe.hpp>
+#include <gshard/report/reason.hpp>
+#include <gshard/report/roofline.hpp>
+#include <gshard/report/run_text.hpp>
+
+#include <nlohmann/json.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace gshard { inline namespace v0 {
+
+namespace detail {
+
+using ordered_json = nlohmann::ordered_json;
+
+/// A document as text. What is not UTF-8 in a name becomes the replacement character.
+inline std::string text_of_json(const ordered_json& document) {
+  return document.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+}
+
+/// Each of an enumeration's names with its entry of a list.
+template <class Enum, class List>
+ordered_json named_amounts(const char* key, const char* amount, const List& list) {
+  ordered_json rows = ordered_json::array();
+  for (std::size_t i = 0; i < list.size(); ++i) rows.push_back({{key, name(Enum(i))}, {amount, list[i]}});
+  return rows;
+}
+
+inline ordered_json json_of(const plan_view& plan, const step_record& s) {
+  const node& step = step_of(plan, s.step);
+  std::string at = place_text(step.place);
+  if (at.starts_with(" at ")) at.erase(0, 4);
+  return {{"step", s.step},
+          {"kind", name(step.kind)},
+          {"text", describe(plan, step)},
+          {"at", at},
+          {"part", name(s.part)},
+          {"flops", s.flops},
+          {"bytes_touched", s.bytes_touched},
+          {"bytes_received", s.bytes_received},
+          {"arithmetic", s.arithmetic},
+          {"memory", s.memory},
+          {"network", s.network},
+          {"seconds", s.seconds},
+          {"bound", name(s.bound)},
+          {"recomputed", s.recomputed},
+          {"why", describe_reason(plan, std::size_t(s.step))}};
+}
+
+inline ordered_json json_of(const device_track& t) {
+  ordered_json spans = ordered_json::array(), memory = ordered_json::array();
+  for (const time_span& s : t.spans)
+    spans.push_back({{"step", s.step}, {"what", name(s.what)}, {"begin", s.begin}, {"end", s.end}});
+  for (const memory_sample& m : t.memory) memory.push_back({{"time", m.time}, {"bytes", m.bytes}});
+  return {{"devices", t.devices}, {"compute", t.compute},         {"communicate", t.communicate},
+          {"wait", t.wait},       {"spans", std::move(spans)}, {"memory", std::move(memory)}};
+}
+
+inline ordered_json json_of(const kind_record& k, double whole) {
+  return {{"kind", name(k.kind)},
+          {"steps", k.steps},
+          {"flops", k.flops},
+          {"bytes_touched", k.bytes_touched},
+          {"bytes_received", k.bytes_received},
+          {"intensity", k.intensity()},
+          {"arithmetic", k.arithmetic},
+          {"memory", k.memory},
+          {"network", k.network},
+          {"seconds", k.seconds},
+          {"share", whole > 0 ? k.seconds / whole : 0},
+          {"bound", name(k.bound)}};
+}
+
+inline ordered_json json_of(const plan_view& plan, const extents& sizes, std::int32_t v, const char* role) {
+  const value& t = plan.at(v);
+  ordered_json cut = ordered_json::array(), partial = ordered_json::array(), order = ordered_json::array();
+  std::int64_t whole = size_of(t.type);
+  for (int d = 0; d < t.rank(); ++d) {
+    ordered_json axes = ordered_json::array();
+    for (int i = 0; i < t.layout[d].size(); ++i) axes.push_back(plan.mesh.name(t.layout[d][i]));
+    cut.push_back({{"name", dim_text(plan, t.dims[d])}, {"extent", sizes.dim(t.dims[d])}, {"axes", std::move(axes)}});
+    whole *= sizes.dim(t.dims[d]);
+  }
+  for (int a = 0; a < plan.mesh.rank(); ++a)
+    if (t.layout.is_partial(a)) partial.push_back(plan.mesh.name(a));
+  for (const int device : plan.order_of(t.layout)) order.push_back(device);
+  return {{"value", v},
+          {"name", name_of_value(plan, v)},
+          {"role", role},
+          {"text", describe(plan, t)},
+          {"dims", std::move(cut)},
+          {"partial", std::move(partial)},
+          {"order", std::move(order)},
+          {"bytes", shard_bytes(plan, v, sizes)},
+          {"whole_bytes", whole}};
+}
+
+/// Inputs, parameters, state of optimisers, outputs, and what is large at the peak: each once.
+inline ordered_json tensors_of(const run_record& run, const plan_view& plan, const extents& sizes) {
+  ordered_json tensors = ordered_json::array();
+  std::vector<bool> seen(plan.values.size());
+  const auto add = [&](std::int32_t v, const char* role) {
+    if (seen[std::size_t(v)]) return;
+    seen[std::size_t(v)] = true;
+    tensors.push_back(json_of(plan, sizes, v, role));
+  };
+  for (const port& p : plan.inputs) add(p.value, "input");
+  for (const parameter& p : plan.parameters) add(p.value, p.trainable ? "parameter" : "state");
+  for (const live_tensor& t : run.memory.largest) add(t.value, "in between");
+  for (const port& p : plan.outputs) add(p.value, "output");
+  return tensors;
+}
+
+inline ordered_json json_of(const plan_view& plan, const memory_record& m) {
+  ordered_json largest = ordered_json::array();
+  for (const live_tensor& t : m.largest)
+    largest.push_back({{"value", t.value},
+                       {"name", name_of_value(plan, t.value)},
+                       {"text", describe(plan, plan.at(t.value))},
+                       {"kind", name(t.kind)},
+                       {"bytes", t.bytes}});
+  return {{"peak", m.peak},
+          {"capacity", m.capacity},
+          {"padding", m.padding},
+          {"step", m.step},
+          {"kinds", named_amounts<memory_kind>("kind", "bytes", m.bytes)},
+          {"largest", std::move(largest)}};
+}
+
+}  // namespace detail
+
+/// A simulated run with the plan that ran, at these extents, as one JSON document: all numbers of the record, in seconds and bytes; every
+/// step as `describe` says it and, if it communicates, why (`describe_reason`); roofs and kinds of operations; how tensors are cut; and,
+/// if given, other runs to compare with. Throws `gshard::error` if the record is not of this plan.
+inline nlohmann::ordered_json run_json(const run_record& run, const plan_view& plan, const extents& sizes,
+                                       const std::vector<sweep_row>& sweep = {}) {
+  using json = nlohmann::ordered_json;
+  json mesh = json::array(), steps = json::array(), kinds = json::array(), tracks = json::array(), links = json::array(),
+       rows = json::array();
+  for (std::size_t a = 0; a < run.axes.size() && a < run.extents.size(); ++a)
+    mesh.push_back({{"axis", run.axes[a]}, {"extent", run.extents[a]}});
+  const double whole = seconds_of_steps(run);
+  double flops = 0;
+  std::int64_t touched = 0, received = 0;
+  for (const step_record& s : run.steps) {
+    steps.push_back(detail::json_of(plan, s));
+    flops += s.flops;
+    touched += s.bytes_touched;
+    received += s.bytes_received;
+  }
+  for (const kind_record& k : kinds_of(run, plan)) kinds.push_back(detail::json_of(k, whole));
+  for (const device_track& t : run.tracks) tracks.push_back(detail::json_of(t));
+  for (const link_load& l : run.links)
+    links.push_back({{"from", l.from}, {"to", l.to}, {"bytes", l.bytes}, {"seconds", l.seconds}});
+  for (const sweep_row& r : sweep)
+    rows.push_back({{"mesh", r.mesh},
+                    {"mapping", r.mapping},
+                    {"seconds", r.seconds},
+                    {"peak", r.peak},
+                    {"capacity", r.capacity},
+                    {"fits", r.fits},
+                    {"core_years", r.core_years}});
+  const roofs roof = roofs_of(run);
+  return {{"format", "gshard run 1"},
+          {"program", run.program},
+          {"network", run.network},
+          {"source", run.source},
+          {"devices", detail::devices_of(run)},
+          {"mesh", std::move(mesh)},
+          {"chips", run.chips},
+          {"cores_per_chip", run.cores_per_chip},
+          {"chip_of", run.chip_of},
+          {"seconds", run.seconds},
+          {"flops", flops},
+          {"bytes_touched", touched},
+          {"bytes_received", received},
+          {"roofs", {{"flops", roof.flops}, {"memory_bytes", roof.memory_bytes}, {"link_bytes", roof.link_bytes}}},
+          {"parts", detail::named_amounts<step_part>("part", "seconds", run.parts)},
+          {"kinds", std::move(kinds)},
+          {"steps", std::move(steps)},
+          {"tracks", std::move(tracks)},
+          {"memory", detail::json_of(plan, run.memory)},
+          {"links", std::move(links)},
+          {"tensors", detail::tensors_of(run, plan, sizes)},
+          {"assumptions", run.assumptions},
+          {"sweep", std::move(rows)}};
+}
+
+}}  // namespace gshard::v0

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/comm/simulator/run_record.hpp>
+#include <gshard/pass/plan.hpp>
+#include <gshard/report/auto_shard.hpp>
+#include <gshard/report/describe.hpp>
+#include <gshard/report/roofline.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace gshard { inline namespace v0 {
+
+/// "1.5 Tflop"
+inline std::string describe_flops(double flops) {
+  const char* const units[] = {"flop", "kflop", "Mflop", "Gflop", "Tflop", "Pflop"};
+  std::size_t u = 0;
+  for (; flops >= 1000 && u < 5; ++u) flops /= 1000;
+  char text[32];
+  std::snprintf(text, sizeof text, "%.3g %s", flops, units[u]);
+  return text;
+}
+
+namespace detail {
+
+/// "0-3,8": devices, ascending.
+inline std::string devices_text(const std::vector<int>& devices) {
+  std::string s;
+  for (std::size_t i = 0; i < devices.size();) {
+    std::size_t end = i + 1;
+    while (end < devices.size() && devices[end] == devices[end - 1] + 1) ++end;
+    s.append(s.empty() ? "" : ",").append(std::to_string(devices[i]));
+    if (end > i + 1) s.append("-").append(std::to_string(devices[end - 1]));
+    i = end;
+  }
+  return s;
+}
+
+/// What the program calls a value of its plan: the name of a parameter, the letters of an input, or nothing.
+inline std::string_view name_of_value(const plan_view& plan, std::int32_t v) {
+  const std::int32_t root = plan.lifetimes[std::size_t(v)].root;
+  for (const parameter& p : plan.parameters)
+    if (p.value == v || p.value == root) return p.name.view();
+  for (const port& p : plan.inputs)
+    if (p.value == v || p.value == root) return p.name.view();
+  return {};
+}
+
+inline std::int64_t devices_of(const run_record& run) {
+  std::int64_t n = 1;
+  for (const int extent : run.extents) n *= extent;
+  return n;
+}
+
+/// "data=4, expert=8"
+inline std::string mesh_text(const run_record& run) {
+  std::string s;
+  for (std::size_t a = 0; a < run.axes.size() && a < run.extents.size(); ++a)
+    s.append(a ? ", " : "").append(run.axes[a]).append("=").append(std::to_string(run.extents[a]));
+  return s;
+}
+
+inline std::string percent_text(double part, double whole) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f %%", whole > 0 ? 100 * part / whole : 0);
+  return text;
+}
+
+inline std::string left_pad(const std::string& s, std::size_t width) {
+  return s.size() < width ? std::string(width - s.size(), ' ') + s : s;
+}
+
+inline void put_kinds(std::string& s, const run_record& run, const plan_view& plan) {
+  const double whole = seconds_of_steps(run);
+  s += "operations               steps         work      memory     network  flop/B  bound           time    share\n";
+  for (const kind_record& k : kinds_of(run, plan)) {
+    char intensity[32];
+    std::snprintf(intensity, sizeof intensity, "%.3g", k.intensity());
+    s.append("  ").append(pad(std::string(name(k.kind)), 22)).append(left_pad(std::to_string(k.steps), 6)).append(" ");
+    s.append(left_pad(describe_flops(k.flops), 12)).append(left_pad(describe_bytes(k.bytes_touched), 12));
+    s.append(left_pad(describe_bytes(k.bytes_received), 12)).append(left_pad(intensity, 8)).append("  ");
+    s.append(pad(std::string(name(k.bound)), 10)).append(left_pad(describe_seconds(k.seconds), 10));
+    s.append(left_pad(percent_text(k.seconds, whole), 9)).append("\n");
+  }
+}
+
+inline void put_memory(std::string& s, const run_record& run, const plan_view& plan) {
+  const memory_record& m = run.memory;
+  s.append("memory of the fullest device: ").append(describe_bytes(m.peak));
+  if (m.capacity > 0)
+    s.append(" of ").append(describe_bytes(m.capacity)).append(m.peak > m.capacity ? ": more than there is" : "");
+  if (std::size_t(m.step) < plan.steps.size())
+    s.append(", at step ").append(std::to_string(m.step)).append(" (").append(name(step_of(plan, m.step).kind)).append(")");
+  s += "\n";
+  for (std::size_t k = 0; k < m.bytes.size(); ++k)
+    if (m.bytes[k] > 0)
+      s.append("  ").append(pad(std::string(name(memory_kind(k))), 24)).append(left_pad(describe_bytes(m.bytes[k]), 12))
+          .append(left_pad(percent_text(double(m.bytes[k]), double(m.peak)), 9)).append("\n");
+  if (m.padding > 0) s.append("  of it padding           ").append(left_pad(describe_bytes(m.padding), 12)).append("\n");
+  if (!m.largest.empty()) s += "  largest then\n";
+  for (const live_tensor& t : m.largest) {
+    s.append("  ").append(left_pad(describe_bytes(t.bytes), 12)).append("  ").append(pad(std::string(name(t.kind)), 22));
+    put_value(s, plan, t.value);
+    if (const std::string_view called = name_of_value(plan, t.value); !called.empty()) s.append(" ").append(called);
+    s += "\n";
+  }
+}
+
+}  // namespace detail
+
+/// A simulated run as tables for a terminal: the seconds of its step and of the parts of it; what each kind of operation does and what
+/// bounds it (a roofline); the memory of the device that holds most, when it holds most; and what was assumed. Shares of operations are of
+/// the seconds of all steps, each alone. Throws `gshard::error` if the record is not of this plan.
+inline std::string describe(const run_record& run, const plan_view& plan) {
+  std::string s = run.program.empty() ? std::string("a step") : "a step of " + run.program;
+  s.append(" takes ").append(describe_seconds(run.seconds)).append(" on ").append(std::to_string(detail::devices_of(run)));
+  s.append(" devices (").append(detail::mesh_text(run)).append(")");
+  if (!run.network.empty()) s.append(" of ").append(run.network);
+  s += "\n";
+  constexpr std::size_t most_tracks = 8;
+  for (std::size_t i = 0; i < run.tracks.size() && i < most_tracks; ++i) {
+    const device_track& t = run.tracks[i];
+    s.append("  devices ").append(detail::devices_text(t.devices)).append(": computing ").append(describe_seconds(t.compute));
+    s.append(", sending ").append(describe_seconds(t.communicate)).append(", waiting ").append(describe_seconds(t.wait)).append("\n");
+  }
+  if (run.tracks.size() > most_tracks) s.append("  ").append(std::to_string(run.tracks.size() - most_tracks)).append(" more\n");
+
+  double whole = 0;
+  for (const double part : run.parts) whole += part;
+  s += "parts\n";
+  for (std::size_t p = 0; p < run.parts.size(); ++p)
+    if (run.parts[p] > 0)
+      s.append("  ").append(detail::pad(std::string(name(step_part(p))), 24)).append(detail::left_pad(describe_seconds(run.parts[p]), 12))
+          .append(detail::left_pad(detail::percent_text(run.parts[p], whole), 9)).append("\n");
+  detail::put_kinds(s, run, plan);
+  detail::put_memory(s, run, plan);
+  if (!run.assumptions.empty()) s += "assumed\n";
+  for (const std::string& a : run.assumptions) s.append("  ").append(a).append("\n");
+  if (!run.source.empty()) s.append("source: ").append(run.source).append("\n");
+  return s;
+}
+
+}}  // namespace gshard::v0
