@@ -64,6 +64,7 @@ struct torus_ring {
   int extent = 1;
   int stride = 1;
   bool wrap = true;  ///< the last is a neighbour of the first
+  int dim = 0;       ///< of the torus; its price does not depend on it
 
   constexpr bool operator==(const torus_ring&) const = default;
 };
@@ -94,7 +95,7 @@ struct torus_group {
 /// All devices of a torus.
 constexpr torus_group all_of(const torus& t) {
   torus_group g;
-  for (int d = 0; d < t.dims; ++d) g.add({t.extent(d), 1, t.wrap[std::size_t(d)]});
+  for (int d = 0; d < t.dims; ++d) g.add({t.extent(d), 1, t.wrap[std::size_t(d)], d});
   g.cores = t.cores;
   return g;
 }

@@ -193,7 +193,7 @@ class torus_mesh {
     for (int dim = 0; dim < torus_.dims; ++dim) {
       const int whole = torus_.extent(dim);
       for_each_run(axes, dim, whole,
-                   [&](int n, int stride) { g.add({n, stride, torus_.wrap[std::size_t(dim)] && stride * n == whole}); });
+                   [&](int n, int stride) { g.add({n, stride, torus_.wrap[std::size_t(dim)] && stride * n == whole, dim}); });
     }
     for_each_run(axes, torus_part::cores, torus_.cores, [&](int n, int) { g.cores *= n; });
     g.sharers = torus_.cores / g.cores;

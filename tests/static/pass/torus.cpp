@@ -35,10 +35,12 @@ constexpr bool gathers(int d, double V) {
          near(gather(ring, V, gather_scheme::all_links), (d - 1) * (a + V / (2 * d * B))) &&
          near(gather(square, V, gather_scheme::both_ways), (d - 1) * (2 * a + V / (2 * N * B) + V / (2 * d * B))) &&
          near(gather(square, V, gather_scheme::all_links), (d - 1) * (2 * a + V / (4 * N * B) + V / (4 * d * B))) &&
-         near(gs::all_reduce_seconds(square, all_of(square), V, gather_scheme::all_links), 2 * gather(square, V, gather_scheme::all_links)) &&
+         near(gs::all_reduce_seconds(square, all_of(square), V, gather_scheme::all_links),
+              2 * gather(square, V, gather_scheme::all_links)) &&
          near(gs::reduce_scatter_seconds(square, all_of(square), V, gather_scheme::both_ways), gather(square, V, gather_scheme::both_ways));
 }
-static_assert(gathers(4, 65536) && gathers(8, 8 << 20) && gathers(16, 32 << 20) && gathers(32, 65536) && gathers(32, 32 << 20) && gathers(5, 1e6));
+static_assert(gathers(4, 65536) && gathers(8, 8 << 20) && gathers(16, 32 << 20) && gathers(32, 65536) &&
+              gathers(32, 32 << 20) && gathers(5, 1e6));
 
 // All-to-alls that keep the links busy.
 constexpr bool exchanges(int d, double S) {
@@ -81,7 +83,8 @@ static_assert(near(sum(without_hops(chips(512, 512)), gather_scheme::all_links),
               near(sum(without_hops(chips(512)), gather_scheme::one_way), 228.6e-6, 0.01));
 
 // Open rings: twice at large messages. Three dimensions: six links. Extents that differ: the longer ring, and the slowest part of a phase.
-static_assert(near(gather(chips(16, 16, 1, 1, false), 1e9, gather_scheme::all_links), 2 * gather(chips(16, 16), 1e9, gather_scheme::all_links), 0.01));
+static_assert(near(gather(chips(16, 16, 1, 1, false), 1e9, gather_scheme::all_links),
+                   2 * gather(chips(16, 16), 1e9, gather_scheme::all_links), 0.01));
 static_assert(near(exchange(chips(16, 16, 1, 1, false), 1e9, all_to_all_scheme::direct, tie_policy::split),
                    2 * exchange(chips(16, 16), 1e9, all_to_all_scheme::direct, tie_policy::split), 0.01));
 static_assert(near(gather(chips(16, 16, 16), 1e11, gather_scheme::all_links), 1e11 / (6 * B), 0.01));

@@ -21,12 +21,13 @@ constexpr gs::torus pod(int x, int y, int cores, bool wrap = true) {
   return t;
 }
 constexpr bool near(double x, double y) { return x - y <= 1e-9 * y && y - x <= 1e-9 * y; }
-constexpr gs::torus_ring ring(int extent, int stride, bool wrap) { return {extent, stride, wrap}; }
+constexpr gs::torus_ring ring(int extent, int stride, bool wrap, int dim = 0) { return {extent, stride, wrap, dim}; }
 
 // One axis over all: row-major, the cores of a chip first.
 constexpr gs::torus_mesh line(pod(4, 4, 2));
 static_assert(line.valid() && line.rank() == 1 && line.extent(0) == 32 && line.group(1) == all_of(pod(4, 4, 2)));
-static_assert(line.place(0) == gs::torus_place{} && line.place(1).core == 1 && line.place(11).at == std::array{1, 1, 0} && line.place(11).core == 1);
+static_assert(line.place(0) == gs::torus_place{} && line.place(1).core == 1 && line.place(11).at == std::array{1, 1, 0} &&
+              line.place(11).core == 1);
 static_assert(line.chip(31) == 15 && line.hops(1, 2) == 1 && line.hops(0, 1) == 0 && line.hops(7, 8) == 2);
 static_assert(line.ring_hops(1) == 2 && gs::torus_mesh(line).follow_snake(0).ring_hops(1) == 1);
 
@@ -39,8 +40,8 @@ constexpr gs::torus_mesh two(pod(32, 32, 2), {32, 64});
 static_assert(two.valid() && two.group(1)[0] == ring(32, 1, true) && two.group(1).sharers == 2 && two.group(2).cores == 2 &&
               two.group(2).sharers == 1 && two.group(3) == all_of(pod(32, 32, 2)));
 constexpr gs::torus_mesh narrow(pod(32, 32, 2), {128, 16});
-static_assert(narrow.valid() && narrow.group(2)[0] == ring(8, 1, false) && narrow.group(1).count == 2 &&
-              narrow.group(1)[1] == ring(4, 8, true) && narrow.group(3) == all_of(pod(32, 32, 2)));
+static_assert(narrow.valid() && narrow.group(2)[0] == ring(8, 1, false, 1) && narrow.group(1).count == 2 &&
+              narrow.group(1)[1] == ring(4, 8, true, 1) && narrow.group(3) == all_of(pod(32, 32, 2)));
 static_assert(!gs::torus_mesh(pod(32, 32, 2), {3, 5}).valid() && !gs::torus_mesh(pod(4, 4, 1), {8}).valid() &&
               !gs::torus_mesh(pod(4, 4, 1), {32}).valid() && gs::torus_mesh(pod(4, 4, 1), {1, 16, 1}).valid());
 

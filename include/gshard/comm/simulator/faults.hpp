@@ -67,7 +67,8 @@ struct faults {
   void check(int devices) const {
     const auto known = [&](int device, std::string_view what) {
       if (device < 0 || device >= devices)
-        throw error("faults: " + std::string(what) + " " + std::to_string(device) + " is not one of " + std::to_string(devices) + " devices");
+        throw error("faults: " + std::string(what) + " " + std::to_string(device) + " is not one of " + std::to_string(devices) +
+                    " devices");
     };
     for (const int d : dead_devices) known(d, "dead device");
     for (const straggler& s : stragglers) {

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <cstddef>
+#include <initializer_list>
+#include <span>
+#include <vector>
+
+namespace gshard { inline namespace v0 {
+
+/// Bytes that go from one device to another, or, from a device to itself, work that it does.
+struct message {
+  int from = 0, to = 0;
+  double bytes = 0;
+  double seconds = 0;  ///< of work
+  bool up = true;      ///< the way it takes where both ways round a ring are as long
+};
+
+/// Messages, each of which starts when all that it waits for have arrived. Numbered as they were added; what one waits for comes before.
+class message_list {
+ public:
+  int add(const message& m, std::span<const int> after = {}) {
+    messages_.push_back(m);
+    after_.insert(after_.end(), after.begin(), after.end());
+    ends_.push_back(after_.size());
+    return int(messages_.size()) - 1;
+  }
+  int add(const message& m, std::initializer_list<int> after) { return add(m, std::span<const int>(after.begin(), after.size())); }
+
+  std::size_t size() const { return messages_.size(); }
+  const message& operator[](std::size_t i) const { return messages_[i]; }
+  std::span<const int> after(std::size_t i) const {
+    const std::size_t first = i == 0 ? 0 : ends_[i - 1];
+    return std::span<const int>(after_).subspan(first, ends_[i] - first);
+  }
+
+  /// The same backwards: every message goes from its receiver to its sender, and waits for those that waited for it.
+  message_list reversed() const {
+    const std::size_t n = size();
+    std::vector<std::vector<int>> waiting(n);
+    for (std::size_t i = 0; i < n; ++i)
+      for (const int before : after(i)) waiting[std::size_t(before)].push_back(int(n - 1 - i));
+    message_list back;
+    for (std::size_t i = n; i-- > 0;) {
+      message m = messages_[i];
+      m.from = messages_[i].to;
+      m.to = messages_[i].from;
+      m.up = !m.up;
+      back.add(m, waiting[i]);
+    }
+    return back;
+  }
+
+  /// These messages, then others: what waits for nothing there waits until its sender has all that it receives here.
+  message_list then(const message_list& next) const {
+    message_list all = *this;
+    std::vector<std::vector<int>> arriving;
+    for (std::size_t i = 0; i < size(); ++i) {
+      const auto to = std::size_t(messages_[i].to);
+      if (arriving.size() <= to) arriving.resize(to + 1);
+      arriving[to].push_back(int(i));
+    }
+    std::vector<int> arrived(arriving.size(), -1);
+    for (std::size_t d = 0; d < arriving.size(); ++d)
+      if (!arriving[d].empty()) arrived[d] = all.add({.from = int(d), .to = int(d)}, arriving[d]);
+    const int first = int(all.size());
+    std::vector<int> waits;
+    for (std::size_t i = 0; i < next.size(); ++i) {
+      waits.assign(next.after(i).begin(), next.after(i).end());
+      for (int& w : waits) w += first;
+      if (const auto from = std::size_t(next[i].from); waits.empty() && from < arrived.size() && arrived[from] >= 0)
+        waits.push_back(arrived[from]);
+      all.add(next[i], waits);
+    }
+    return all;
+  }
+
+ private:
+  std::vector<message> messages_;
+  std::vector<int> after_;         // of all, one after the other
+  std::vector<std::size_t> ends_;  // of each one's part
+};
+
+}}  // namespace gshard::v0
