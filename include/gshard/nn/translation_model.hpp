@@ -16,12 +16,6 @@
 
 namespace gshard { inline namespace v0 { namespace nn {
 
-/// What of the weights is cut over the mesh, besides the experts, which are always cut over "expert".
-enum class weight_spec : std::uint8_t {
-  experts,       ///< nothing: the paper's models
-  everything,    ///< all matrices, over "expert": each is gathered where it is needed
-};
-
 /// The translation models of arXiv 2006.16668 (section 4, appendix A.2): a Transformer with as many encoder as decoder layers, whose every
 /// second feed-forward layer is a mixture of experts. As it stands: the model of 600 billion weights.
 struct translation_model {
@@ -35,7 +29,6 @@ struct translation_model {
   double dropout = 0.1, capacity_factor = 2, balance_weight = 0.01, label_smoothing = 0.1;
   /// Tokens go to experts by products with one-hot matrices, as in the paper; else by index.
   bool one_hot_products = true;
-  weight_spec spec = weight_spec::experts;
 
   constexpr bool operator==(const translation_model&) const = default;
 
@@ -70,8 +63,52 @@ constexpr symbol training_step(const parameter_scope& m, symbol source, symbol t
   return loss;
 }
 
-/// The plan of a training step of the model, made when it is called. Groups are cut over all axes of the mesh, one of which is called
-/// "expert". It is the same for any number of groups, experts and devices: where the mesh's extents are dynamic, they are bound later.
+namespace detail {
+
+/// What a mesh may cut of the translation model: groups of tokens over all axes but "model"; experts over "expert", as nn::moe says; heads and
+/// hidden units over "model", if there is such an axis.
+class translation_layout {
+ public:
+  explicit translation_layout(const mesh_shape& mesh) : model_(mesh.find("model")) {
+    for (int a = 0; a < mesh.rank(); ++a)
+      if (a != model_) groups_.push_back(a);
+  }
+  /// Cut by groups, its first dim.
+  sharding tokens(int rank) const {
+    sharding s = sharding::replicated(rank);
+    s[0] = groups_;
+    return s;
+  }
+  void cut_weights(graph& g) const {
+    if (model_ < 0) return;
+    for (const parameter& p : g.parameters) {
+      value& v = g.at(p.value);
+      if (!p.trainable || v.rank() < 2) continue;
+      for (int d = 0; d < v.rank(); ++d)
+        if (const char letter = g.dims[std::size_t(v.dims[d])].letter; letter == 'H' || letter == 'F' || letter == 'V' || letter == 'W') {
+          const short_list before = v.layout[d];
+          if (v.layout.open) v.layout = sharding::replicated(v.rank());
+          v.layout[d] = before;
+          v.layout[d].push_back(model_);
+        }
+    }
+  }
+  /// As the paper's users do: gating stays where the tokens are.
+  void keep_gating(graph& g) const {
+    for (const node& n : g.nodes)
+      if (n.kind == op::one_hot) g.at(n.output()).layout = tokens(4);
+  }
+
+ private:
+  int model_;
+  short_list groups_;
+};
+
+}  // namespace detail
+
+/// The plan of a training step of the model, made when it is called. Of the mesh, one axis must be called "expert", over which experts are cut;
+/// if one is called "model", heads, hidden units and words are cut over it; groups are cut over all others. It is the same for any number of
+/// groups, experts and devices: where the mesh's extents are dynamic, they are bound later.
 // Not constexpr, so that it costs only its callers; what it calls is.
 inline plan_tables plan_of(const translation_model& model, const mesh_shape& mesh) {
   builder b;
@@ -80,22 +117,18 @@ inline plan_tables plan_of(const translation_model& model, const mesh_shape& mes
   for (const gshard::dims bound = model.dims(); const char letter : {'B', 'S', 'T', 'M', 'F', 'H', 'D', 'L', 'V', 'W'})
     b.options.known.set(letter, bound.find(letter));
   const parameter_scope m(b);
+  const detail::translation_layout layout(mesh);
   const auto ids = [&](std::string_view letters) {
     const symbol s{&b, b.add_value(b.dims_of(letters, letters), dtype::i32)};
-    sharding& layout = b.program.at(s.id).layout = sharding::replicated(s.rank());
-    for (int a = 0; a < mesh.rank(); ++a) layout[0].push_back(a);
+    b.program.at(s.id).layout = layout.tokens(s.rank());
     b.program.inputs.push_back({tensor_name(letters), s.id});
     return s;
   };
   const symbol source = ids("GBS"), target = ids("GBT"), next = ids("GBT");
   const symbol loss = training_step(m, source, target, next, model);
   if (!b.failed()) b.program.outputs.push_back({tensor_name("loss"), loss.id});
-  // As the paper's users do: gating stays where the tokens are.
-  for (const node& n : b.program.nodes)
-    if (n.kind == op::one_hot) {
-      sharding& layout = b.program.at(n.output()).layout = sharding::replicated(4);
-      for (int a = 0; a < mesh.rank(); ++a) layout[0].push_back(a);
-    }
+  layout.cut_weights(b.program);
+  layout.keep_gating(b.program);
   compile_options options;
   options.known = b.options.known;
   options.uneven = true;

@@ -21,6 +21,7 @@ namespace gshard { inline namespace v0 {
 struct efficiency {
   double products = 0.85;          ///< large matrix products; section 5.2: more than 85 % of the peak
   double batched_products = 0.30;  ///< products of many small matrices, as in attention; the same: more than 30 %
+  std::int64_t small_product = 256;  ///< a matrix is small if one of a product's three extents is less
   double memory = 0.9;             ///< operations that are bound by memory; fitted
   double all_to_all = 0.29;        ///< of the links of a torus, in all-to-alls; fitted
   /// How often a step of routing (top2_gating and its gradient) goes over its operands and results: devices without an operation of that
@@ -33,17 +34,23 @@ struct efficiency {
 
 namespace detail {
 
-/// Whether an einsum is a product for each of several indices: on each device, the operands and the result share factors of more than
-/// one index together.
-inline bool is_batched(const plan_view& plan, const node& n, const extents& e) {
+/// Whether an einsum is many products of small matrices: on a device, operands and result share factors of more than one index together,
+/// and of the extents of each product the smallest is less than so much.
+inline bool is_batched(const plan_view& plan, const node& n, const extents& e, std::int64_t small) {
   if (n.inputs != 2) return false;
-  const value& x = plan.at(n.input(0));
-  std::int64_t batch = 1;
-  for (int d = 0; d < x.rank(); ++d) {
-    const int factor = n.loops.in[0][d];
-    if (n.loops.in[1].contains(factor) && n.loops.out[0].contains(factor)) batch *= shard_extent(x.dims[d], x.layout[d], e);
+  std::int64_t batch = 1, of_first = 1, of_second = 1, summed = 1;
+  std::uint32_t seen = 0;
+  for (int i = 0; i < 2; ++i) {
+    const value& x = plan.at(n.input(i));
+    for (int d = 0; d < x.rank(); ++d) {
+      const int factor = n.loops.in[i][d];
+      if ((seen >> factor) & 1u) continue;
+      seen |= 1u << factor;
+      const bool shared = n.loops.in[1 - i].contains(factor), kept = n.loops.out[0].contains(factor);
+      (shared && kept ? batch : shared ? summed : i == 0 ? of_first : of_second) *= shard_extent(x.dims[d], x.layout[d], e);
+    }
   }
-  return batch > 1;
+  return batch > 1 && std::min({of_first, of_second, summed}) < small;
 }
 
 inline bool is_elementwise(op kind) { return kind == op::map || kind == op::scale || kind == op::cast || kind == op::dropout; }
@@ -104,7 +111,7 @@ std::vector<step_record> costs_of(const plan_view& plan, const extents& e, const
     c.bytes_touched = detail::bytes_touched(plan, n, e);
     if (c.bytes_touched > 0) c.bytes_touched = std::max(c.bytes_touched - detail::bytes_spared(plan, n, e, fused), std::int64_t(0));
     c.bytes_received = plan.bytes_received(n, e);
-    if (c.flops > 0) c.arithmetic = c.flops / (on.flops * (detail::is_batched(plan, n, e) ? share.batched_products : share.products));
+    if (c.flops > 0) c.arithmetic = c.flops / (on.flops * (detail::is_batched(plan, n, e, share.small_product) ? share.batched_products : share.products));
     if (!moves || n.kind == op::looped_einsum)
       c.memory = double(c.bytes_touched) * (detail::is_gating(n.kind) ? share.gating_passes : 1) / (on.memory_bytes * share.memory);
     if (c.bytes_received > 0) {
