@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdio>
 #include <cstdlib>
 #include <functional>
 #include <map>
@@ -25,7 +26,7 @@ struct command_line {
   std::string plan = "600B", mesh = "tpu-v3:32x32", axes;
   gs::nn::translation_model model;
   gs::dry_run_options run;
-  std::vector<std::string> stragglers;
+  std::vector<std::string> stragglers, slow_links;
   double link_bytes = 0;
   std::string json, html, timeline;
   bool sweep = true, by_index = false;
@@ -91,6 +92,7 @@ class command_parser {
     run("--link-bytes", c.link_bytes, "bytes a second of a link, one way; 0: the preset's");
     run("--straggler", c.stragglers, "DEVICE:FACTOR, a device that takes so many times as long; more than one may be given");
     run("--dead", c.run.faults.dead_devices, "a dead device");
+    run("--slow-link", c.slow_links, "FROM-TO:FACTOR, a link between neighbouring chips, of whose bytes a second this share is left; 0: it is dead");
     run("--jitter", c.run.faults.jitter, "every step of a device takes up to this share longer");
     run("--seed", c.run.faults.seed, "of the jitter");
     app_.add_flag("--overlap", c.run.overlap, "collectives go on while steps compute that do not need them")->group("Simulation");
@@ -113,6 +115,12 @@ class command_parser {
       const double factor = colon == s.npos ? 0 : std::atof(s.c_str() + colon + 1);
       if (!(factor > 0)) throw CLI::ValidationError("--straggler", "wants DEVICE:FACTOR, as 17:2, not " + s);
       c_.run.faults.stragglers.push_back({std::atoi(s.c_str()), factor});
+    }
+    for (const std::string& s : c_.slow_links) {
+      gs::link_fault f;
+      if (std::sscanf(s.c_str(), "%d-%d:%lf", &f.from, &f.to, &f.factor) != 3)
+        throw CLI::ValidationError("--slow-link", "wants FROM-TO:FACTOR, as 0-1:0.5, not " + s);
+      c_.run.faults.links.push_back(f);
     }
   }
   int exit(const CLI::Error& e) const { return app_.exit(e); }

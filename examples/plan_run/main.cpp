@@ -31,7 +31,9 @@ void run(const command_line& c) {
   const gs::nn::translation_model model = with_groups(c.model, on.devices());
   planner plans;
   const bound_plan plan = plans.plan(model, c.axes_on(on.devices()));
-  gs::run_record r = gs::dry_run(plan.view(), plan.sizes, on, c.run);
+  gs::dry_run_options options = c.run;
+  options.links = !c.json.empty() || !c.html.empty();
+  gs::run_record r = gs::dry_run(plan.view(), plan.sizes, on, options);
   r.program = c.plan;
   std::cout << c.plan << ": " << about(model) << "\n\n" << gs::describe(r, plan.view()) << '\n' << training(r, model, on.devices()) << '\n';
 

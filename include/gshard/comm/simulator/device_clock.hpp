@@ -51,18 +51,18 @@ class device_clocks {
       for (int d = 1; d < devices_; ++d) tracks_[0].devices.push_back(d);
   }
 
-  /// Runs steps in this order, of which each takes so long alone; `bytes`: what lives in each.
+  /// Runs steps in this order, of which each takes so long alone; `bytes`: what lives in each. Collectives that go on aside begin when their
+  /// operands are there, as the executor starts them.
   std::vector<device_track> run(const std::vector<step_record>& steps, const std::vector<std::int64_t>& bytes) {
+    const std::vector<std::vector<std::int32_t>> begun = overlap_ ? early(steps) : std::vector<std::vector<std::int32_t>>(steps.size());
     for (std::size_t i = 0; i < steps.size(); ++i) {
-      const node& n = plan_.steps[std::size_t(steps[i].step)];
-      std::fill(start_.begin(), start_.end(), 0.0);
-      for (int k = 0; k < n.inputs; ++k) wait_for(n.input(k));
-      const bool moves = traits(n.kind).collective && steps[i].bytes_received > 0;
-      if (moves) run_together(i, steps[i], n);
-      else run_alone(i, steps[i], n);
+      if (!goes_aside(steps[i])) run(i, steps[i]);
+      for (const std::int32_t k : begun[i]) run(std::size_t(k), steps[std::size_t(k)]);
       for (device_track& t : tracks_)
         if (i == 0 || bytes[i] != bytes[i - 1]) t.memory.push_back({compute_[std::size_t(t.devices[0])], bytes[i]});
     }
+    for (device_track& t : tracks_)
+      std::stable_sort(t.spans.begin(), t.spans.end(), [](const time_span& a, const time_span& b) { return a.begin < b.begin; });
     return tracks_;
   }
   /// When the last device is done.
@@ -91,6 +91,29 @@ class device_clocks {
       if (t.devices[0] == device) return;
     tracks_.emplace_back().devices.push_back(device);
   }
+  bool moves(const step_record& s) const { return traits(plan_.steps[std::size_t(s.step)].kind).collective && s.bytes_received > 0; }
+  bool goes_aside(const step_record& s) const { return overlap_ && moves(s) && plan_.steps[std::size_t(s.step)].kind != op::looped_einsum; }
+
+  /// By place in the order: the collectives whose last operand is made there.
+  std::vector<std::vector<std::int32_t>> early(const std::vector<step_record>& steps) const {
+    std::vector<std::vector<std::int32_t>> begun(steps.size());
+    std::vector<std::int32_t> made(plan_.values.size(), 0);  // by root: where it was written last
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      const node& n = plan_.steps[std::size_t(steps[i].step)];
+      std::int32_t last = 0;
+      for (int k = 0; k < n.inputs; ++k) last = std::max(last, made[root(n.input(k))]);
+      for (int o = 0; o < n.outputs; ++o) made[root(n.output(o))] = std::int32_t(i);
+      if (goes_aside(steps[i])) begun[std::size_t(last)].push_back(std::int32_t(i));
+    }
+    return begun;
+  }
+  void run(std::size_t i, const step_record& step) {
+    const node& n = plan_.steps[std::size_t(step.step)];
+    std::fill(start_.begin(), start_.end(), 0.0);
+    for (int k = 0; k < n.inputs; ++k) wait_for(n.input(k));
+    if (moves(step)) run_together(step, n);
+    else run_alone(i, step, n);
+  }
   void wait_for(std::int32_t v) {
     const std::int32_t row = slot_[root(v)];
     if (row < 0) return;
@@ -113,9 +136,9 @@ class device_clocks {
     }
     note(step, activity::compute, compute_, false);
   }
-  void run_together(std::size_t, const step_record& step, const node& n) {
+  void run_together(const step_record& step, const node& n) {
     const auto axes = std::uint32_t(n.attr.integer[0]);
-    const bool aside = overlap_ && n.kind != op::looped_einsum;
+    const bool aside = goes_aside(step);
     for (std::size_t d = 0; d < compute_.size(); ++d) start_[d] = std::max({start_[d], compute_[d], aside ? network_[d] : 0.0});
     if (compute_.size() > 1) {
       const std::vector<int>& first = groups(axes);

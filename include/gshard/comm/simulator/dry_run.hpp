@@ -4,6 +4,7 @@
 #include <gshard/comm/error.hpp>
 #include <gshard/comm/simulator/device_clock.hpp>
 #include <gshard/comm/simulator/device_memory.hpp>
+#include <gshard/comm/simulator/plan_links.hpp>
 #include <gshard/comm/simulator/presets.hpp>
 #include <gshard/comm/simulator/recompute.hpp>
 #include <gshard/comm/simulator/run_record.hpp>
@@ -34,6 +35,7 @@ struct dry_run_options {
   bool overlap = false;
   /// What does not fit is recorded, not thrown.
   bool report_only = false;
+  bool links = false;               ///< record what each link carries; for some thousand devices that takes a tenth of a second
   std::size_t largest_tensors = 8;  ///< that are named at the peak of memory
   gshard::faults faults;
 };
@@ -127,7 +129,10 @@ inline run_record dry_run(const plan_view& plan, const extents& e, hardware on, 
   if (options.capacity == 0) options.capacity = on.memory;
   std::vector<int> mesh;
   for (int a = 0; a < plan.mesh.rank(); ++a) mesh.push_back(e.axis(a));
-  run_record r = on.is_torus() ? dry_run(plan, e, on.device, on.lay(mesh), options) : dry_run(plan, e, on.device, on.device, options);
+  if (!on.is_torus() && !options.faults.links.empty()) throw error("faults: " + on.name + " has no links between chips");
+  run_record r = on.is_torus() ? dry_run(plan, e, on.device, faulty_torus(on.lay(mesh), options.faults), options)
+                               : dry_run(plan, e, on.device, on.device, options);
+  if (on.is_torus() && options.links) r.links = plan_links(on.lay(mesh), options.faults).loads(plan, r.steps);
   r.network = on.name;
   r.source = on.of.source;
   if (on.is_torus()) r.chips = on.chips;
