@@ -40,29 +40,34 @@ TEST_CASE("rounds: some are under way at a time, and all take place even if some
         now.recv[d][1 - d] = now.to[d];
         now.parts.push_back({now.send[d], now.recv[d]});
       }
+    const auto fill = [&](std::size_t r) -> std::span<const gs::exchange_part> {
+      order += char('A' + r);
+      for (std::size_t d = 0; d < 2; ++d) rounds[r % rounds.size()].from[d].fill(std::byte(10 * d + r));
+      return rounds[r % rounds.size()].parts;
+    };
+    gs::detail::round_sequence sequence;
     const auto run = [&] {
-      gs::detail::in_rounds(
-          b, 1, n,
-          [&](std::size_t r) -> std::span<const gs::exchange_part> {
-            order += char('A' + r);
-            for (std::size_t d = 0; d < 2; ++d) rounds[r % rounds.size()].from[d].fill(std::byte(10 * d + r));
-            return rounds[r % rounds.size()].parts;
-          },
-          [&] { order += '.'; },
-          [&](std::size_t r) {
-            order += char('a' + r);
-            for (std::size_t d = 0; d < 2; ++d) CHECK(rounds[r % rounds.size()].to[d][0] == std::byte(10 * (1 - d) + r));
-          });
+      sequence.start(b, 1, n, fill);
+      order += '.';
+      sequence.finish(b, 1, fill, [&](std::size_t r) {
+        order += char('a' + r);
+        for (std::size_t d = 0; d < 2; ++d) CHECK(rounds[r % rounds.size()].to[d][0] == std::byte(10 * (1 - d) + r));
+      });
     };
     if (fails.find('x') == std::string::npos) {
       run();
-      CHECK(order == "A.BCDEFGHIJKLMNOPaQbRcSdefghijklmnopqrs");
+      CHECK(order == "ABCDEFGHIJKLMNOP.aQbRcSdefghijklmnopqrs");
     } else {
       CHECK_THROWS_WITH_AS(run(), ("exchange " + std::to_string(fails.find('x')) + " failed").c_str(), gs::error);
     }
     CHECK(b.started == n);
     CHECK(b.finished == n);
     CHECK(b.received()[0] == gs::traffic{});
+
+    sequence.start(b, 1, n, fill);
+    sequence.drop();
+    CHECK(b.started == b.finished);
+    sequence.finish(b, 1, fill, [](std::size_t) { FAIL("nothing was under way"); });
   }
 }
 

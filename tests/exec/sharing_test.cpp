@@ -33,6 +33,7 @@ struct shared {
   gs::executor run;
   std::vector<gs::detail::bound_value> values;
   gs::detail::axis_map axes;
+  gs::list<gs::flight> flights;
   gs::detail::storage_sharing sharing;
 
   shared(const run_graph::traced& t, const gs::dims& dims, std::vector<int> mesh, std::vector<gs::sharding> layouts)
@@ -42,7 +43,8 @@ struct shared {
         run(view, gs::all_kernels, on, dims, gs::parameter_store(on)),
         values(all_values()),
         axes(plan.mesh, on),
-        sharing(view, values, on, axes) {}
+        flights(gs::flights(view, run.sizes())),
+        sharing(view, values, on, axes, flights) {}
 
   std::vector<gs::detail::bound_value> all_values() {
     std::vector<gs::detail::bound_value> all;

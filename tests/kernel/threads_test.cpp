@@ -6,6 +6,7 @@
 #include <gshard/kernel/contract.hpp>
 #include <gshard/kernel/copy.hpp>
 #include <gshard/kernel/cross_entropy.hpp>
+#include <gshard/kernel/cumsum.hpp>
 #include <gshard/kernel/dispatch.hpp>
 #include <gshard/kernel/dropout.hpp>
 #include <gshard/kernel/embedding.hpp>
@@ -13,6 +14,7 @@
 #include <gshard/kernel/pointwise.hpp>
 #include <gshard/kernel/reduce.hpp>
 #include <gshard/kernel/softmax.hpp>
+#include <gshard/kernel/sort.hpp>
 
 #include "support.hpp"
 
@@ -153,6 +155,16 @@ TEST_CASE("kernels: the same bits on any number of threads") {
     };
     check_bits("copy", n, [&](float* to) { block(to, cols); });
     check_bits("copy of a part of the columns", rows * (cols - 1), [&](float* to) { block(to, cols - 1); });
+    for (const bool reverse : {false, true})
+      check_bits("cumsum", 4 * (rows / 4) * cols, [&](float* to) { ks::cumsum(x.data(), y.data(), to, 4, rows / 4, cols, reverse, reverse); });
+    check_bits("cumsum of rows", n, [&](float* to) { ks::cumsum<float>(x.data(), nullptr, to, rows, cols, 1, false, false); });
+    check_bits("block_sum", rows, [&](float* to) { ks::block_sum(x.data(), to, rows, cols, 1); });
+    std::vector<std::int32_t> best(static_cast<std::size_t>(3 * rows));
+    check_bits("top_k", 3 * rows, [&](float* to) {
+      ks::top_k<float>(x.data(), nullptr, 0, to, best.data(), rows, cols, 1, 3, true);
+      for (std::size_t i = 0; i < best.size(); ++i) to[i] += 100 * static_cast<float>(best[i]);
+    });
+    check_bits("scatter_along", n, [&](float* to) { ks::scatter_along(best.data(), y.data(), to, rows, 3, 1, 1, cols); });
     std::vector<std::int32_t> ids(static_cast<std::size_t>(2 * rows));
     for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<std::int32_t>(i * i % static_cast<std::size_t>(rows));
     check_bits("gather", 2 * n, [&](float* to) { ks::gather_along(x.data(), ids.data(), to, 1, {1, rows - 2, rows}, cols, 2 * rows); });
@@ -181,13 +193,22 @@ TEST_CASE("contraction: whole products for threads, and what is left over, are t
 
 TEST_CASE("routing: the same bits on any number of threads") {
   std::mt19937 gen(2);
-  const ks::gating_sizes sizes{3, 500, 8, 70};
+  const ks::gating_sizes sizes{13, 500, 8, 70};
   const std::int64_t model = 40, tokens = sizes.groups * sizes.tokens, places = sizes.experts * sizes.groups * sizes.capacity;
   auto gates = random_values<float>(tokens * sizes.experts, gen);
   ks::softmax(gates.data(), gates.data(), tokens, sizes.experts);
   std::vector<std::int32_t> slot(static_cast<std::size_t>(2 * tokens));
   std::vector<float> weight(slot.size());
   ks::top2_gating<float>(gates.data(), nullptr, slot.data(), weight.data(), nullptr, nullptr, nullptr, sizes, true, {1, 2, 3}, 0);
+  check_bits("top2_gating", 4 * tokens + sizes.groups * (2 + sizes.experts), [&](float* to) {
+    std::vector<std::int32_t> taken(slot.size());
+    float *const aux = to + 4 * tokens, *const load = aux + sizes.groups, *const overflow = load + sizes.groups * sizes.experts;
+    ks::top2_gating<float>(gates.data(), nullptr, taken.data(), to, aux, load, overflow, sizes, true, {1, 2, 3}, 0);
+    for (std::size_t i = 0; i < taken.size(); ++i) to[2 * tokens + static_cast<std::int64_t>(i)] = static_cast<float>(taken[i]);
+  });
+  check_bits("top2_gating_grad", tokens * sizes.experts, [&](float* to) {
+    ks::top2_gating_grad<float>(gates.data(), nullptr, slot.data(), weight.data(), gates.data(), to, sizes);
+  });
   const auto x = random_values<float>(tokens * model, gen), h = random_values<float>(places * model, gen);
   const auto buffers = [&](auto* data) {
     return ks::expert_buffers<std::remove_pointer_t<decltype(data)>>{

@@ -35,7 +35,20 @@ class reducer {
   /// all_gather where `most` are few.
   template <class T>
   void all_reduce(reduction what, backend& b, std::uint32_t axes, std::span<const T* const> data, std::span<T* const> result,
-                  std::span<const std::int64_t> n, std::int64_t most);
+                  std::span<const std::int64_t> n, std::int64_t most) {
+    start_all_reduce<T>(b, axes, data, result, n, most);
+    finish_all_reduce<T>(what, b, axes, data, result, n, most);
+  }
+  /// The same in two calls with the same arguments, between which data must not change and the reducer does nothing else; all processes
+  /// start and finish what they reduce, and what else they gather, in one order. What is gathered is so by the second call.
+  template <class T>
+  void start_all_reduce(backend& b, std::uint32_t axes, std::span<const T* const> data, std::span<T* const> result,
+                        std::span<const std::int64_t> n, std::int64_t most);
+  template <class T>
+  void finish_all_reduce(reduction what, backend& b, std::uint32_t axes, std::span<const T* const> data, std::span<T* const> result,
+                         std::span<const std::int64_t> n, std::int64_t most);
+  /// Ends what was started and is not finished, without a result.
+  void drop() { sequence_.drop(); }
 
   /// data[i] holds one block per member, one after another, block j of counts[i][j] elements. result[i] becomes the combination of
   /// block j over the group in which device i is member j; it may be that block of data[i]. Counts are equal within a group.
@@ -84,12 +97,25 @@ class reducer {
   template <class T>
   void all_reduce_by_gather(reduction what, backend& b, std::uint32_t axes, std::span<const T* const> data, std::span<T* const> result,
                             std::span<const std::int64_t> n);
+  // The sum of block j of data is made by member j.
   template <class T>
-  void all_reduce_by_blocks(reduction what, backend& b, std::uint32_t axes, std::span<const T* const> data, std::span<T* const> result,
-                            std::span<const std::int64_t> n);
-  // Combines the blocks of device i that lie from data(i) + offset_[i, j] on, bytes_[i, j] of them, into result(i).
-  template <class T, class Source, class Target>
-  void scatter(reduction what, backend& b, std::uint32_t axes, Source data, Target result);
+  void cut_evenly(std::span<const std::int64_t> n, std::size_t p);
+  template <class T>
+  void gather_blocks(backend& b, std::uint32_t axes, std::span<T* const> result);
+  // Combines the blocks of device i that lie from data[i] + offset_[i, j] on, bytes_[i, j] of them, into result(i).
+  template <class T>
+  void start_scatter(backend& b, std::uint32_t axes, std::span<const T* const> data);
+  template <class T, class Target>
+  void finish_scatter(reduction what, backend& b, std::uint32_t axes, std::span<const T* const> data, Target result);
+  template <class T>
+  std::span<const exchange_part> fill(const backend& b, std::uint32_t axes, std::span<const T* const> data, std::size_t r);
+  std::int64_t bytes_in_round(std::size_t entry, std::size_t r, std::int64_t most) const {
+    return std::clamp<std::int64_t>(bytes_[entry] - std::int64_t(r) * most, 0, most);
+  }
+  template <class T>
+  bool gathers_addends(const backend& b, std::uint32_t axes, std::int64_t most) const {
+    return most * std::int64_t(sizeof(T) * group_size(b, axes)) <= gather_limit_;
+  }
 
   static std::size_t group_size(const backend& b, std::uint32_t axes) { return std::size_t(device_group(b.extents(), axes, 0).size()); }
   static std::size_t member(const backend& b, std::uint32_t axes, std::size_t device) {
@@ -121,6 +147,8 @@ class reducer {
     std::vector<exchange_part> parts;
   };
   std::array<round, detail::rounds_under_way> rounds_;  // under way
+  std::int64_t slot_ = 0;                               // bytes of a block received in a round
+  detail::round_sequence sequence_;
 };
 
 namespace detail {
@@ -132,8 +160,8 @@ inline void check_per_device(const char* op, const char* name, std::size_t n, co
 }  // namespace detail
 
 template <class T>
-void reducer::all_reduce(reduction what, backend& b, std::uint32_t axes, std::span<const T* const> data, std::span<T* const> result,
-                         std::span<const std::int64_t> n, std::int64_t most) {
+void reducer::start_all_reduce(backend& b, std::uint32_t axes, std::span<const T* const> data, std::span<T* const> result,
+                               std::span<const std::int64_t> n, std::int64_t most) {
   static_assert(std::is_arithmetic_v<T>);
   detail::check_per_device("all_reduce", "data", data.size(), b);
   detail::check_per_device("all_reduce", "result", result.size(), b);
@@ -141,13 +169,23 @@ void reducer::all_reduce(reduction what, backend& b, std::uint32_t axes, std::sp
   for (const std::int64_t elements : n)
     if (elements < 0 || elements > most)
       throw error("all_reduce: a device with " + std::to_string(elements) + " elements, where the most are " + std::to_string(most));
+  if (most == 0 || group_size(b, axes) == 1 || gathers_addends<T>(b, axes, most)) return;
+  cut_evenly<T>(n, group_size(b, axes));
+  start_scatter<T>(b, axes, data);
+}
+
+template <class T>
+void reducer::finish_all_reduce(reduction what, backend& b, std::uint32_t axes, std::span<const T* const> data, std::span<T* const> result,
+                                std::span<const std::int64_t> n, std::int64_t most) {
+  const std::size_t p = group_size(b, axes);
   if (most == 0) return;
-  if (group_size(b, axes) == 1) {
+  if (p == 1) {
     for (std::size_t i = 0; i < data.size(); ++i) combine(what, 1, n[i], [&](std::size_t) { return data[i]; }, result[i]);
-  } else if (most * std::int64_t(sizeof(T) * group_size(b, axes)) <= gather_limit_) {
+  } else if (gathers_addends<T>(b, axes, most)) {
     all_reduce_by_gather(what, b, axes, data, result, n);
   } else {
-    all_reduce_by_blocks(what, b, axes, data, result, n);
+    finish_scatter<T>(what, b, axes, data, [&](std::size_t i) { return result[i] + offset_[i * p + member(b, axes, i)] / std::int64_t(sizeof(T)); });
+    gather_blocks(b, axes, result);
   }
 }
 
@@ -174,13 +212,11 @@ void reducer::all_reduce_by_gather(reduction what, backend& b, std::uint32_t axe
 }
 
 template <class T>
-void reducer::all_reduce_by_blocks(reduction what, backend& b, std::uint32_t axes, std::span<const T* const> data,
-                                   std::span<T* const> result, std::span<const std::int64_t> n) {
+void reducer::cut_evenly(std::span<const std::int64_t> n, std::size_t p) {
   constexpr std::int64_t width = sizeof(T);
-  const std::size_t p = group_size(b, axes);
-  bytes_.resize(data.size() * p);
-  offset_.resize(data.size() * p);
-  for (std::size_t i = 0; i < data.size(); ++i) {
+  bytes_.resize(n.size() * p);
+  offset_.resize(n.size() * p);
+  for (std::size_t i = 0; i < n.size(); ++i) {
     const std::int64_t block = (n[i] + std::int64_t(p) - 1) / std::int64_t(p);
     for (std::size_t j = 0; j < p; ++j) {
       const std::int64_t begin = std::min(n[i], std::int64_t(j) * block);
@@ -188,12 +224,14 @@ void reducer::all_reduce_by_blocks(reduction what, backend& b, std::uint32_t axe
       row(bytes_, i, p)[j] = (std::min(n[i], begin + block) - begin) * width;
     }
   }
-  const auto own_offset = [&](std::size_t i) { return row(offset_, i, p)[member(b, axes, i)]; };
-  scatter<T>(
-      what, b, axes, [&](std::size_t i) { return data[i]; }, [&](std::size_t i) { return result[i] + own_offset(i) / width; });
-  recv_.resize(data.size() * p);
+}
+
+template <class T>
+void reducer::gather_blocks(backend& b, std::uint32_t axes, std::span<T* const> result) {
+  const std::size_t p = group_size(b, axes);
+  recv_.resize(result.size() * p);
   gather_.clear();
-  for (std::size_t i = 0; i < data.size(); ++i) {
+  for (std::size_t i = 0; i < result.size(); ++i) {
     auto* const first = reinterpret_cast<std::byte*>(result[i]);
     for (std::size_t j = 0; j < p; ++j) recv_[i * p + j] = {first + row(offset_, i, p)[j], std::size_t(row(bytes_, i, p)[j])};
     gather_.push_back({recv_[i * p + member(b, axes, i)], row(recv_, i, p)});
@@ -221,53 +259,62 @@ void reducer::reduce_scatter(reduction what, backend& b, std::uint32_t axes, std
     std::transform(counts[i].begin(), counts[i].end(), bytes.begin(), [](std::int64_t count) { return count * width; });
     std::exclusive_scan(bytes.begin(), bytes.end(), offset.begin(), std::int64_t{0});
   }
-  scatter<T>(
-      what, b, axes, [&](std::size_t i) { return data[i]; }, [&](std::size_t i) { return result[i]; });
+  if (p > 1) start_scatter<T>(b, axes, data);
+  finish_scatter<T>(what, b, axes, data, [&](std::size_t i) { return result[i]; });
 }
 
-template <class T, class Source, class Target>
-void reducer::scatter(reduction what, backend& b, std::uint32_t axes, Source data, Target result) {
-  const std::size_t n_devices = b.devices().size(), p = group_size(b, axes);
+template <class T>
+std::span<const exchange_part> reducer::fill(const backend& b, std::uint32_t axes, std::span<const T* const> data, std::size_t r) {
+  const std::size_t n_devices = data.size(), p = group_size(b, axes);
+  const std::int64_t most = detail::bytes_per_round(p);
+  round& now = rounds_[r % rounds_.size()];
+  now.send.resize(n_devices * p);
+  now.recv.resize(n_devices * p);
+  now.parts.clear();
+  for (std::size_t i = 0; i < n_devices; ++i) {
+    const std::size_t own = i * p + member(b, axes, i);
+    for (std::size_t k = i * p; k < (i + 1) * p; ++k) {
+      const bool others = k != own;
+      now.send[k] = block(data[i], offset_[k] + std::int64_t(r) * most, others ? bytes_in_round(k, r, most) : 0);
+      now.recv[k] = {scratch_.data() + std::int64_t((r % rounds_.size()) * n_devices * p + k) * slot_,
+                     std::size_t(others ? bytes_in_round(own, r, most) : 0)};
+    }
+    now.parts.push_back({row(now.send, i, p), row(now.recv, i, p)});
+  }
+  return now.parts;
+}
+
+template <class T>
+void reducer::start_scatter(backend& b, std::uint32_t axes, std::span<const T* const> data) {
+  const std::size_t p = group_size(b, axes);
+  const std::int64_t most = detail::bytes_per_round(p), longest = *std::max_element(bytes_.begin(), bytes_.end());
+  for (std::size_t i = 0; i < data.size(); ++i) b.count(i, {1, std::int64_t(p - 1) * bytes_[i * p + member(b, axes, i)], 0, 0});
+  slot_ = std::min(longest, most);
+  room(rounds_.size() * data.size() * p * std::size_t(slot_));
+  sequence_.start(b, axes, std::size_t((longest + most - 1) / most), [&](std::size_t r) { return fill(b, axes, data, r); });
+}
+
+template <class T, class Target>
+void reducer::finish_scatter(reduction what, backend& b, std::uint32_t axes, std::span<const T* const> data, Target result) {
+  constexpr std::int64_t width = sizeof(T);
+  const std::size_t p = group_size(b, axes);
   const std::int64_t most = detail::bytes_per_round(p);
   const auto own = [&](std::size_t i) { return i * p + member(b, axes, i); };
-  const auto own_at = [&](std::size_t i, std::int64_t at) { return data(i) + (offset_[own(i)] + at) / std::int64_t(sizeof(T)); };
+  const auto own_at = [&](std::size_t i, std::int64_t at) { return data[i] + (offset_[own(i)] + at) / width; };
   if (p == 1) {
-    for (std::size_t i = 0; i < n_devices; ++i)
-      combine(what, 1, bytes_[i] / std::int64_t(sizeof(T)), [&](std::size_t) { return own_at(i, 0); }, result(i));
+    for (std::size_t i = 0; i < data.size(); ++i) combine(what, 1, bytes_[i] / width, [&](std::size_t) { return own_at(i, 0); }, result(i));
     return;
   }
-  for (std::size_t i = 0; i < n_devices; ++i) b.count(i, {1, std::int64_t(p - 1) * bytes_[own(i)], 0, 0});
-  const std::int64_t longest = *std::max_element(bytes_.begin(), bytes_.end()), slot = std::min(longest, most);
-  std::byte* const slots = room(rounds_.size() * n_devices * p * std::size_t(slot));
-  const auto bytes_in = [&](std::size_t entry, std::size_t r) {
-    return std::clamp<std::int64_t>(bytes_[entry] - std::int64_t(r) * most, 0, most);
-  };
-  const auto fill = [&](std::size_t r) -> std::span<const exchange_part> {
-    round& now = rounds_[r % rounds_.size()];
-    now.send.resize(n_devices * p);
-    now.recv.resize(n_devices * p);
-    now.parts.clear();
-    for (std::size_t i = 0; i < n_devices; ++i) {
-      for (std::size_t k = i * p; k < (i + 1) * p; ++k) {
-        const bool others = k != own(i);
-        now.send[k] = block(data(i), offset_[k] + std::int64_t(r) * most, others ? bytes_in(k, r) : 0);
-        now.recv[k] = {slots + std::int64_t((r % rounds_.size()) * n_devices * p + k) * slot, std::size_t(others ? bytes_in(own(i), r) : 0)};
-      }
-      now.parts.push_back({row(now.send, i, p), row(now.recv, i, p)});
-    }
-    return now.parts;
-  };
   const auto took = [&](std::size_t r) {
     const std::int64_t at = std::int64_t(r) * most;
-    for (std::size_t i = 0; i < n_devices; ++i) {
+    for (std::size_t i = 0; i < data.size(); ++i) {
       const std::size_t mine = member(b, axes, i);
       const auto from = row(rounds_[r % rounds_.size()].recv, i, p);
-      combine(what, p, bytes_in(own(i), r) / std::int64_t(sizeof(T)),
-              [&](std::size_t m) { return m == mine ? own_at(i, at) : reinterpret_cast<const T*>(from[m].data()); },
-              result(i) + at / std::int64_t(sizeof(T)));
+      combine(what, p, bytes_in_round(own(i), r, most) / width,
+              [&](std::size_t m) { return m == mine ? own_at(i, at) : reinterpret_cast<const T*>(from[m].data()); }, result(i) + at / width);
     }
   };
-  detail::in_rounds(b, axes, std::size_t((longest + most - 1) / most), fill, [] {}, took);
+  sequence_.finish(b, axes, [&](std::size_t r) { return fill(b, axes, data, r); }, took);
 }
 
 }}  // namespace gshard::v0

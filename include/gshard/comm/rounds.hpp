@@ -23,28 +23,49 @@ constexpr std::int64_t bytes_per_round(std::size_t members) {
 /// So many rounds may be under way: enough for a device to go on while another one, which may share its core, is not running.
 inline constexpr std::size_t rounds_under_way = 16;
 
-/// An exchange in n rounds: fill(r) gives the parts of round r, whose lists and blocks stay as they are until took(r), which finds the
-/// blocks received. Between the two, fill is called for the rounds that follow, less than `rounds_under_way`, and meanwhile() once.
-/// Members for which there are fewer rounds may stop earlier. Counts nothing. A round that fails does not keep the others from taking
-/// place; then throws.
-template <class Fill, class Meanwhile, class Took>
-void in_rounds(backend& b, std::uint32_t axes, std::size_t n, Fill fill, Meanwhile meanwhile, Took took) {
-  std::array<pending_exchange, rounds_under_way> under_way;
-  std::exception_ptr problem;
-  for (std::size_t r = 0, done = 0; done < n; ++r) {
-    if (r < n) under_way[r % rounds_under_way] = b.start(axes, fill(r));
-    if (r == 0) meanwhile();
-    if (r + 1 < std::min(rounds_under_way, n)) continue;
-    try {
-      under_way[done % rounds_under_way].finish();
-      took(done);
-    } catch (...) {
-      if (!problem) problem = std::current_exception();
-    }
-    ++done;
+/// An exchange in n rounds that is started and finished in two calls: fill(r) gives the parts of round r, whose lists and blocks stay as
+/// they are until took(r), which finds the blocks received. Between the two, fill is called for the rounds that follow, less than
+/// `rounds_under_way`. Members for which there are fewer rounds may stop earlier. Counts nothing.
+class round_sequence {
+ public:
+  /// Sends what can be sent at once. All processes start their sequences, and what else they exchange, in one order.
+  template <class Fill>
+  void start(backend& b, std::uint32_t axes, std::size_t n, Fill fill) {
+    drop();
+    n_ = n;
+    while (started_ < std::min(n_, rounds_under_way)) send(b, axes, fill);
   }
-  if (n == 0) meanwhile();
-  if (problem) std::rethrow_exception(problem);
-}
+  /// A round that fails does not keep the others from taking place; then throws.
+  template <class Fill, class Took>
+  void finish(backend& b, std::uint32_t axes, Fill fill, Took took) {
+    std::exception_ptr problem;
+    for (std::size_t done = 0; done < n_; ++done) {
+      try {
+        under_way_[done % rounds_under_way].finish();
+        took(done);
+      } catch (...) {
+        if (!problem) problem = std::current_exception();
+      }
+      if (started_ < n_) send(b, axes, fill);
+    }
+    n_ = started_ = 0;
+    if (problem) std::rethrow_exception(problem);
+  }
+  /// Waits for what is under way, if anything is, and takes nothing.
+  void drop() {
+    under_way_ = {};
+    n_ = started_ = 0;
+  }
+
+ private:
+  std::array<pending_exchange, rounds_under_way> under_way_;
+  std::size_t n_ = 0, started_ = 0;
+
+  template <class Fill>
+  void send(backend& b, std::uint32_t axes, Fill& fill) {
+    under_way_[started_ % rounds_under_way] = b.start(axes, fill(started_));
+    ++started_;
+  }
+};
 
 }}}  // namespace gshard::v0::detail

@@ -22,8 +22,9 @@
 
 namespace gshard { inline namespace v0 { namespace detail {
 
-/// What the communication steps of an executor share, as they take turns: a reducer, and room for what is packed.
+/// What communication steps share that are not under way at one time: what moves, a reducer, and room for what is packed.
 struct collective_room {
+  round_sequence rounds;
   reducer sums{small_sum_bytes};
   std::vector<buffer> packed;  // per held device
 
@@ -39,21 +40,39 @@ struct collective_room {
 /// is copied from shard to shard, while messages are under way. Allocates nothing once it is made.
 class collective_step {
  public:
-  collective_step(step_moves moves, std::shared_ptr<collective_room> room) : moves_(std::move(moves)), room_(std::move(room)), parts_(moves_.devices()) {
+  /// `early`: other steps run between start() and finish(), and no other one uses the room then.
+  collective_step(step_moves moves, std::shared_ptr<collective_room> room, bool early = false)
+      : moves_(std::move(moves)), room_(std::move(room)), early_(early), parts_(moves_.devices()) {
     for (std::size_t i = 0; i < parts_.size(); ++i) prepare(i);
     for (std::size_t i = 0; i < parts_.size(); ++i) find_room(i);
   }
 
   void operator()() {
-    if (moves_.stays()) return each([&](std::size_t i) { moves_.copy(parts_[i].own, i); });
+    start();
+    finish();
+  }
+  /// Sends what can be sent at once. Operands must not change, and results are not to be used, until finish() returns.
+  void start() {
+    if (moves_.stays()) return copy_own();
+    const bool gathers = moves_.kind() == op::all_gather;
+    if (moves_.kind() == op::all_reduce) return start_all_reduce();
+    if (gathers_at_once()) return;
+    each([&](std::size_t i) { on().count(i, gathers ? traffic{0, 0, 1, parts_[i].received} : traffic{1, parts_[i].received, 0, 0}); });
+    room_->rounds.start(on(), moves_.axes(), rounds_, [&](std::size_t r) { return fill(r); });
+    if (moves_.kind() != op::reduce_scatter) copy_own();
+  }
+  void finish() {
+    if (moves_.stays()) return;
     switch (moves_.kind()) {
-      case op::all_reduce: return all_reduce();
-      case op::reduce_scatter: return reduce_scatter();
-      case op::all_gather: return all_gather();
-      case op::all_to_all:
-      case op::collective_permute: return exchange();
-      default: return;
+      case op::all_reduce: return finish_all_reduce();
+      case op::reduce_scatter: return finish_reduce_scatter();
+      default: return gathers_at_once() ? gather() : finish_exchange();
     }
+  }
+  /// Ends what was started and cannot be finished.
+  void drop() {
+    room_->rounds.drop();
+    room_->sums.drop();
   }
 
  private:
@@ -82,6 +101,7 @@ class collective_step {
 
   step_moves moves_;
   std::shared_ptr<collective_room> room_;
+  bool early_;
   std::vector<part> parts_;
   std::size_t rounds_ = 0;
   std::array<std::vector<exchange_part>, rounds_under_way> exchange_;
@@ -228,38 +248,35 @@ class collective_step {
     }
   }
 
-  template <class Meanwhile, class Took>
-  void in_rounds(Meanwhile meanwhile, Took took) {
-    const auto fill = [&](std::size_t r) -> std::span<const exchange_part> {
-      each([&](std::size_t i) {
-        part& p = parts_[i];
-        round& now = p.under_way[r % rounds_under_way];
-        for (std::size_t m = 0; m < now.send.size(); ++m) {
-          now.send[m] = {packed(i, p.send[r][m]), std::size_t(p.send[r][m].bytes)};
-          now.recv[m] = {p.recv[r][m].at(packed(i)), std::size_t(p.recv[r][m].bytes)};
-        }
-      });
-      return exchange_[r % rounds_under_way];
-    };
-    detail::in_rounds(on(), moves_.axes(), rounds_, fill, meanwhile, [&](std::size_t r) { each([&](std::size_t i) { took(i, r); }); });
+  /// The parts of round r, packed.
+  std::span<const exchange_part> fill(std::size_t r) {
+    each([&](std::size_t i) {
+      part& p = parts_[i];
+      round& now = p.under_way[r % rounds_under_way];
+      for (std::size_t m = 0; m < now.send.size(); ++m) {
+        now.send[m] = {packed(i, p.send[r][m]), std::size_t(p.send[r][m].bytes)};
+        now.recv[m] = {p.recv[r][m].at(packed(i)), std::size_t(p.recv[r][m].bytes)};
+      }
+    });
+    return exchange_[r % rounds_under_way];
+  }
+  template <class Took>
+  void finish_rounds(Took took) {
+    room_->rounds.finish(on(), moves_.axes(), [&](std::size_t r) { return fill(r); },
+                         [&](std::size_t r) { each([&](std::size_t i) { took(i, r); }); });
+  }
+  void copy_own() {
+    each([&](std::size_t i) { moves_.copy(parts_[i].own, i); });
+  }
+  void finish_exchange() {
+    finish_rounds([&](std::size_t i, std::size_t r) {
+      for (const block& b : parts_[i].recv[r]) unpack(i, b);
+    });
   }
 
-  void exchange() {
-    each([&](std::size_t i) { on().count(i, {1, parts_[i].received, 0, 0}); });
-    move_in_rounds();
-  }
-  void move_in_rounds() {
-    in_rounds([&] { each([&](std::size_t i) { moves_.copy(parts_[i].own, i); }); },
-              [&](std::size_t i, std::size_t r) {
-                for (const block& b : parts_[i].recv[r]) unpack(i, b);
-              });
-  }
-
-  void all_gather() {
-    if (rounds_ > 1) {
-      each([&](std::size_t i) { on().count(i, {0, 0, 1, parts_[i].received}); });
-      return move_in_rounds();
-    }
+  /// Small gathers are left to the backend, which may have better ways; but it has none that other steps can run beside.
+  bool gathers_at_once() const { return moves_.kind() == op::all_gather && rounds_ <= 1 && !early_; }
+  void gather() {
     gather_.clear();
     each([&](std::size_t i) {
       part& p = parts_[i];
@@ -273,30 +290,28 @@ class collective_step {
       gather_.push_back({own, recv});
     });
     on().all_gather(moves_.axes(), gather_);
+    copy_own();
     each([&](std::size_t i) {
-      moves_.copy(parts_[i].own, i);
       if (rounds_ == 1)
         for (const block& b : parts_[i].recv[0]) unpack(i, b);
     });
   }
 
-  void reduce_scatter() {
-    each([&](std::size_t i) { on().count(i, {1, parts_[i].received, 0, 0}); });
+  void finish_reduce_scatter() {
     with_element(tensor(0).in.type, [&]<class T>(T*) {
-      in_rounds([] {},
-                [&](std::size_t i, std::size_t r) {
-                  part& p = parts_[i];
-                  const std::byte* const mine = packed(i, p.mine[r]);
-                  const auto of = [&](std::size_t m) { return reinterpret_cast<const T*>(m == p.me ? mine : p.recv[r][m].at(packed(i))); };
-                  reducer::combine(tensor(0).in.layout.pending, p.recv[r].size(), p.sums[r].bytes / width(), of,
-                                   reinterpret_cast<T*>(p.sums[r].at(packed(i))));
-                  unpack(i, p.sums[r]);
-                });
+      finish_rounds([&](std::size_t i, std::size_t r) {
+        part& p = parts_[i];
+        const std::byte* const mine = packed(i, p.mine[r]);
+        const auto of = [&](std::size_t m) { return reinterpret_cast<const T*>(m == p.me ? mine : p.recv[r][m].at(packed(i))); };
+        reducer::combine(tensor(0).in.layout.pending, p.recv[r].size(), p.sums[r].bytes / width(), of,
+                         reinterpret_cast<T*>(p.sums[r].at(packed(i))));
+        unpack(i, p.sums[r]);
+      });
     });
   }
 
   /// Several tensors are summed as one, in a row.
-  void all_reduce() {
+  void start_all_reduce() {
     if (!is_alone())
       each([&](std::size_t i) {
         std::byte* next = packed(i);
@@ -313,7 +328,13 @@ class collective_step {
         from.push_back(reinterpret_cast<const T*>(is_alone() ? tensor(0).in.data[i] : packed(i)));
         to.push_back(reinterpret_cast<T*>(is_alone() ? tensor(0).out.data[i] : packed(i)));
       });
-      room_->sums.all_reduce<T>(tensor(0).in.layout.pending, on(), moves_.axes(), from, to, elements_, moves_.most());
+      room_->sums.start_all_reduce<T>(on(), moves_.axes(), from, to, elements_, moves_.most());
+    });
+  }
+  void finish_all_reduce() {
+    with_element(tensor(0).in.type, [&]<class T>(T*) {
+      auto& [from, to] = std::get<summed<T>>(summed_);
+      room_->sums.finish_all_reduce<T>(tensor(0).in.layout.pending, on(), moves_.axes(), from, to, elements_, moves_.most());
     });
     if (is_alone()) return;
     each([&](std::size_t i) {

@@ -4,18 +4,20 @@
 #include <gshard/base/hash.hpp>
 #include <gshard/exec/arena.hpp>
 #include <gshard/exec/collective_step.hpp>
+#include <gshard/exec/early_steps.hpp>
+#include <gshard/exec/fingerprint.hpp>
 #include <gshard/exec/kernels.hpp>
 #include <gshard/exec/parameters.hpp>
 #include <gshard/exec/shared_step.hpp>
 #include <gshard/exec/sharing.hpp>
 #include <gshard/exec/shards.hpp>
 #include <gshard/kernel/threads.hpp>
+#include <gshard/pass/flights.hpp>
 #include <gshard/pass/plan.hpp>
 #include <gshard/tensor/cluster.hpp>
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -100,16 +102,21 @@ class executor {
     problem_ = std::move(problem);
     turns_.clear();
     run_context here = context;
+    const detail::early_steps::guard under_way(early_);
     for (std::size_t i = 0; i < actions_.size(); i = after(i, here)) {
+      move_on(i);
       if (i == first_write_) meet(context);
-      if (hook) note([&] { hook(plan_.steps[i], true); });
-      if (traits(plan_.steps[i].kind).collective) note([&] { run_collective(i, here); });
-      else if (problem_.empty())
-        note([&] {
-          for (const detail::action& a : actions_[i]) a(here);
-        });
-      if (hook) note([&] { hook(plan_.steps[i], false); });
+      if (early_.has(i)) continue;
+      hooked(i, [&] {
+        if (const op kind = plan_.steps[i].kind; traits(kind).collective) {
+          ++received_[std::size_t(kind)].calls;
+          note([&] { counted(i, [&] { act(i, here); }); });
+        } else if (problem_.empty()) {
+          note([&] { act(i, here); });
+        }
+      });
     }
+    move_on(actions_.size());
     if (meets_at_end_) meet(context);
     else if (!problem_.empty()) throw error(problem_);
     for (const auto& [from, to] : copies_) {
@@ -139,7 +146,8 @@ class executor {
   int threads;
 
   /// Called before (true) and after (false) every step, skipped ones too: for timelines and checks. Elementwise steps that run together
-  /// with the one before them, piece by piece, are done when they are called.
+  /// with the one before them, piece by piece, are done when it is called; around communication that was started early it is called when
+  /// its end is waited for. @see flights
   std::function<void(const node&, bool)> hook;
 
  private:
@@ -149,10 +157,12 @@ class executor {
   detail::axis_map axes_;
   extents sizes_;
   std::vector<detail::bound_value> values_;
-  std::optional<detail::storage_sharing> sharing_;   // while steps are bound
+  list<flight> flights_;                             // both while steps are bound
+  std::optional<detail::storage_sharing> sharing_;
   detail::memory_map memory_;                        // in the arena
   std::vector<buffer> arena_;                        // per held device
   std::vector<std::vector<detail::action>> actions_;  // per step: one per held device, or one for all
+  detail::early_steps early_;
   std::vector<std::pair<std::int32_t, std::int32_t>> copies_;  // updated parameters that were not written in place
   std::array<received_count, std::size_t(op::count_)> received_{};
   std::vector<std::int64_t> before_;  // bytes received before a step, per held device
@@ -223,13 +233,15 @@ class executor {
     check_mesh();
     check_extents(bound);
     bind_values();
-    sharing_.emplace(plan_, values_, on_, axes_);
+    flights_ = on_.on().shares_memory() ? in_turn(plan_) : flights(plan_, sizes_);
+    sharing_.emplace(plan_, values_, on_, axes_, flights_);
     memory_ = map_memory();
   }
   void bind_memory(const kernel_table& kernels, std::vector<std::string>& made) {
     bind_parameters(made);
     bind_steps(kernels, *sharing_);
     sharing_.reset();
+    flights_ = {};
     find_meetings();
   }
   void find_meetings() {
@@ -279,7 +291,7 @@ class executor {
   // What must be equal on all processes: the plan, the extents and the seed of the parameters.
   std::uint64_t fingerprint() const {
     fnv1a<std::uint64_t> h;
-    h.add(plan_fingerprint());
+    h.add(fingerprint_of(plan_));
     for (std::int64_t e : sizes_.dims) h.add(std::uint64_t(e));
     for (int a : sizes_.axes) h.add(std::uint64_t(a));
     h.add(store_.seed());
@@ -289,42 +301,11 @@ class executor {
   void tell_difference() {
     backend& all = on_.on();
     all.agree(0, {}, problem_);
-    all.agree(plan_fingerprint(), "the plan of a program");
+    all.agree(fingerprint_of(plan_), "the plan of a program");
     all.agree(store_.seed(), "the seed of a program's parameters");
     for (std::size_t i = 0; i < plan_.dims.size(); ++i)
       all.agree(std::uint64_t(sizes_.dim(int(i))), "the extent of " + text_of(plan_.dims[i]));
   }
-  std::uint64_t plan_fingerprint() const {
-    fnv1a<std::uint64_t> h;
-    h.add(std::uint64_t(plan_.dims.size()));
-    const auto mix = [&](auto... x) { (h.add(std::uint64_t(x)), ...); };
-    const auto mix_list = [&](const auto& l) { mix(l.count, l.bits); };
-    for (const node& n : plan_.steps) {
-      mix(n.kind, n.inputs, n.outputs, n.in_place);
-      for (int k = 0; k < n.inputs; ++k) mix_list(n.loops.in[k]);
-      for (int k = 0; k < n.outputs; ++k) mix_list(n.loops.out[k]);
-      mix_list(n.loops.windows);
-      mix_list(n.attr.dims);
-      for (int k = 0; k < n.inputs; ++k) mix(n.input(k));
-      for (int k = 0; k < n.outputs; ++k) mix(n.output(k));
-      for (std::int32_t k : n.attr.integer) mix(k);
-      for (double x : n.attr.number) mix(std::bit_cast<std::uint64_t>(x));
-    }
-    for (const window& w : plan_.windows)
-      mix(w.over, w.stride_dim, w.low_dim, w.taps_dim, w.plus_low, w.wrap, w.stride, w.low, w.step, w.dilation);
-    for (const gshard::value& v : plan_.values) {
-      mix(v.type, v.layout.partial, v.layout.pending, v.layout.order);
-      mix_list(v.dims);
-      mix_list(v.windows);
-      for (int d = 0; d < v.rank(); ++d) mix_list(v.layout[d]);
-    }
-    for (const int device : plan_.orders) mix(device);
-    for (const parameter& p : plan_.parameters) mix(p.value, p.updated, fnv1a<std::uint64_t>().add(p.name.view()).value());
-    for (const port& p : plan_.inputs) mix(p.value);
-    for (const port& p : plan_.outputs) mix(p.value);
-    return h.value();
-  }
-
   /// Where the cluster's devices stand in an order of the plan's: along axes that the plan does not have, all stand where they are.
   std::vector<int> positions_in(int order) const {
     const std::span<const int> mesh = on_.on().extents();
@@ -399,6 +380,7 @@ class executor {
 
   void bind_steps(const kernel_table& kernels, const detail::storage_sharing& sharing) {
     const auto room = std::make_shared<detail::collective_room>();
+    early_.resize(plan_.steps.size());
     std::vector<std::size_t> begins;
     for (const node& step : plan_.steps) {
       std::vector<detail::action>& actions = actions_.emplace_back();
@@ -414,7 +396,8 @@ class executor {
         std::vector<detail::moved_tensor> tensors;
         for (int i = 0; i < step.inputs; ++i) tensors.push_back({value(step.input(i)), value(step.output(i))});
         detail::step_moves moves(step.kind, on_, axes_.mask(std::uint32_t(step.attr.integer[0])), std::move(tensors));
-        if (detail::shared_step::serves(moves)) actions.push_back(made<detail::shared_step>(std::move(moves), room));
+        if (const std::size_t i = actions_.size() - 1; sharing.is_early(i)) early_.add(i, flights_[i], sharing.under_way(i), std::move(moves));
+        else if (detail::shared_step::serves(moves)) actions.push_back(made<detail::shared_step>(std::move(moves), room));
         else actions.push_back(made<detail::collective_step>(std::move(moves), room));
         continue;
       }
@@ -449,17 +432,35 @@ class executor {
     return [step = std::make_shared<Step>(std::forward<From>(from)...)](const run_context&) { (*step)(); };
   }
 
-  void run_collective(std::size_t i, const run_context& context) {
+  void act(std::size_t i, const run_context& context) {
+    for (const detail::action& a : actions_[i]) a(context);
+  }
+  /// What is to be there before step i is waited for, and what can be sent then is started.
+  void move_on(std::size_t i) {
+    for (const detail::early_steps::step& s : early_.ending(i))
+      hooked(s.index, [&] { note([&] { counted(s.index, [&] { s.moves->finish(); }); }); });
+    for (const detail::early_steps::step& s : early_.starting(i)) {
+      ++received_[std::size_t(plan_.steps[s.index].kind)].calls;
+      note([&] { counted(s.index, [&] { s.moves->start(); }); });
+    }
+  }
+  template <class F>
+  void hooked(std::size_t i, F f) {
+    if (hook) note([&] { hook(plan_.steps[i], true); });
+    f();
+    if (hook) note([&] { hook(plan_.steps[i], false); });
+  }
+  /// Adds what is received to what the step received so far.
+  template <class F>
+  void counted(std::size_t i, F f) {
     const auto total = [](const traffic& t) { return t.exchange_bytes + t.gather_bytes; };
     const std::span<const traffic> devices = on_.on().received();
     before_.resize(devices.size());
     std::transform(devices.begin(), devices.end(), before_.begin(), total);
-    for (const detail::action& a : actions_[i]) a(context);
+    f();
     std::int64_t busiest = 0;
     for (std::size_t d = 0; d < devices.size(); ++d) busiest = std::max(busiest, total(devices[d]) - before_[d]);
-    received_count& count = received_[std::size_t(plan_.steps[i].kind)];
-    ++count.calls;
-    count.bytes += busiest;
+    received_[std::size_t(plan_.steps[i].kind)].bytes += busiest;
   }
 };
 

@@ -3,6 +3,7 @@
 
 #include <gshard/comm/device_group.hpp>
 #include <gshard/exec/shards.hpp>
+#include <gshard/pass/flights.hpp>
 #include <gshard/pass/plan.hpp>
 #include <gshard/tensor/cluster.hpp>
 
@@ -64,11 +65,17 @@ inline bool may_write_over(const node& n, int operand) {
 /// Plans the use of memory by the values of a plan on this process.
 class storage_sharing {
  public:
-  /// `axes`: what the plan's axes are on the cluster.
-  storage_sharing(const plan_view& plan, std::span<const bound_value> values, const any_cluster& on, const axis_map& axes)
-      : plan_(plan), values_(values), on_(on), axes_(axes), life_(plan.lifetimes.begin(), plan.lifetimes.end()) {
+  /// `axes`: what the plan's axes are on the cluster. `flights`: by step.
+  storage_sharing(const plan_view& plan, std::span<const bound_value> values, const any_cluster& on, const axis_map& axes,
+                  list_view<flight> flights)
+      : plan_(plan), values_(values), on_(on), axes_(axes), flights_(flights), life_(plan.lifetimes.begin(), plan.lifetimes.end()),
+        busy_(plan.values.size(), 0) {
     find_groups();
-    for (std::size_t i = 0; i < plan_.steps.size(); ++i) share(i);
+    for (std::size_t i = 0; i < plan_.steps.size(); ++i) {
+      share(i);
+      if (is_early(i)) hold(i);
+    }
+    for (std::size_t v = 0; v < life_.size(); ++v) life_[v].last = std::max(life_[v].last, busy_[v] - 1);
     for (lifetime& l : life_) l.root = root(l.root);
     // Steps of a group run at one time.
     for (lifetime& l : life_) {
@@ -83,6 +90,15 @@ class storage_sharing {
   std::size_t group_end(std::size_t i) const { return end_[i]; }
   /// Into how many pieces the steps of the group that step i begins take their results; 0: elements, as many as suit.
   std::int64_t pieces(std::size_t i, std::size_t device) const { return batch_of(plan_.steps[i], values_, device).extent; }
+  /// Whether other steps run while this one is under way.
+  bool is_early(std::size_t i) const { return flights_[i] != flight{std::int32_t(i), std::int32_t(i) + 1}; }
+  /// When a step is under way: between groups of steps.
+  flight under_way(std::size_t i) const {
+    const auto [start, finish] = flights_[i];
+    const std::size_t group = head_[std::size_t(start)];
+    return {std::int32_t(group == std::size_t(start) ? group : end_[group]),
+            std::size_t(finish) == head_.size() ? finish : std::int32_t(head_[std::size_t(finish)])};
+  }
   /// Nothing is moved: every device's shard after is that before.
   bool stays(const node& n) const {
     if (n.kind != op::slice && (!traits(n.kind).collective || n.kind == op::looped_einsum)) return false;
@@ -101,7 +117,9 @@ class storage_sharing {
   std::span<const bound_value> values_;
   const any_cluster& on_;
   const axis_map& axes_;
+  list_view<flight> flights_;
   std::vector<lifetime> life_;
+  std::vector<std::int32_t> busy_;           // by root: the step before which the last message from or to it has gone
   std::vector<std::size_t> head_, end_;  // by step: the first of its group; by first step: the one after the last
 
   const bound_value& value(std::int32_t v) const { return values_[std::size_t(v)]; }
@@ -197,9 +215,22 @@ class storage_sharing {
     lifetime& l = life_[std::size_t(root(from))];
     lifetime& result = life_[std::size_t(to)];
     if (l.persistent || l.last != std::int32_t(i) || result.root != to || !equal_sizes(from, to)) return false;
+    if (busy_[std::size_t(root(from))] > (is_early(i) ? under_way(i).start : std::int32_t(head_[i]))) return false;
     result.root = root(from);
     l.last = result.last;
     return true;
+  }
+  /// Memory that messages are sent from or received in is not used otherwise meanwhile.
+  void hold(std::size_t i) {
+    const node& n = plan_.steps[i];
+    const auto [start, finish] = under_way(i);
+    const auto hold_until_finish = [this, end = finish](std::int32_t v) { busy_[std::size_t(v)] = std::max(busy_[std::size_t(v)], end); };
+    for (int k = 0; k < n.inputs; ++k) hold_until_finish(root(n.input(k)));
+    for (int o = 0; o < n.outputs; ++o) {
+      lifetime& result = life_[std::size_t(root(n.output(o)))];
+      result.first = std::min(result.first, start);
+      hold_until_finish(root(n.output(o)));
+    }
   }
 };
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <gshard/kernel/threads.hpp>
+
 #include <algorithm>
 #include <cstdint>
 
@@ -29,20 +31,25 @@ void cumsum(const T* x, const T* carry, T* out, std::int64_t outer, std::int64_t
       before = out + at;
     }
   };
-  for (std::int64_t o = 0; o < outer; ++o)
-    if (inner < 4)  // too short to be a row
-      for (std::int64_t i = 0; i < inner; ++i) columns(o, i);
-    else rows(o);
+  parallel_rows(outer, n * inner, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t o = begin; o < end; ++o)
+      if (inner < 4)  // too short to be a row
+        for (std::int64_t i = 0; i < inner; ++i) columns(o, i);
+      else rows(o);
+  });
 }
 
 /// out[o, i] = sum of x[o, j, i], added one after another: what the next shard's running sums start with.
 template <class T>
 void block_sum(const T* x, T* out, std::int64_t outer, std::int64_t n, std::int64_t inner) {
-  for (std::int64_t o = 0; o < outer; ++o, out += inner) {
-    std::fill_n(out, inner, T(0));
-    for (std::int64_t j = 0; j < n; ++j, x += inner)
-      for (std::int64_t i = 0; i < inner; ++i) out[i] += x[i];
-  }
+  parallel_rows(outer, n * inner, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t o = begin; o < end; ++o) {
+      T* const sum = out + o * inner;
+      std::fill_n(sum, inner, T(0));
+      for (std::int64_t j = 0; j < n; ++j)
+        for (std::int64_t i = 0; i < inner; ++i) sum[i] += x[(o * n + j) * inner + i];
+    }
+  });
 }
 
 }}}  // namespace gshard::v0::kernel

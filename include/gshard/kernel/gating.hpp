@@ -3,6 +3,7 @@
 
 #include <gshard/base/random.hpp>
 #include <gshard/comm/error.hpp>
+#include <gshard/kernel/threads.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -97,56 +98,58 @@ void top2_gating(const T* gates, const T* mask, std::int32_t* slot, T* weight, T
     if (overflow != nullptr) std::fill_n(overflow, groups, T(0));
     return;
   }
-  thread_local std::vector<detail::top_two> top;
-  thread_local std::vector<std::int64_t> used;  // places of each expert given away, or refused
-  thread_local std::vector<T> gate_sum;
-  top.resize(std::size_t(tokens));
-
-  for (std::int64_t g = 0; g < groups; ++g) {
+  const auto choose = [&](std::int64_t g) {
+    thread_local std::vector<detail::top_two> top;
+    thread_local std::vector<std::int64_t> used;  // places of each expert given away, or refused
+    thread_local std::vector<T> gate_sum;
+    top.resize(std::size_t(tokens));
     used.assign(std::size_t(experts), 0);
     gate_sum.assign(std::size_t(experts), T(0));
+    const T* const group = gates + g * tokens * experts;
+    const T* const real = mask ? mask + g * tokens : nullptr;
+    std::int32_t* const place = slot + g * tokens * 2;
+    T* const kept = weight + g * tokens * 2;
     std::int64_t refused = 0;
-    const auto take = [&](std::int64_t expert, bool wanted, std::int32_t& place, T& kept, T value) {
+    const auto take = [&](std::int64_t expert, bool wanted, std::int64_t at, T value) {
       const std::int64_t c = used[std::size_t(expert)]++;
       if (!wanted) return;
       if (c >= capacity) {
         ++refused;
         return;
       }
-      place = static_cast<std::int32_t>(expert * capacity + c);
-      kept = value;
+      place[at] = static_cast<std::int32_t>(expert * capacity + c);
+      kept[at] = value;
     };
     for (std::int64_t s = 0; s < tokens; ++s) {
-      if (detail::is_padding(mask, s)) continue;
-      const T* row = gates + s * experts;
+      if (detail::is_padding(real, s)) continue;
+      const T* row = group + s * experts;
       for (std::int64_t e = 0; e < experts; ++e) gate_sum[std::size_t(e)] += row[e];
       const auto choice = top[std::size_t(s)] = detail::top_two_of(row, experts);
-      take(choice.first, true, slot[2 * s], weight[2 * s], detail::top_two_weights<T>(row, choice).first);
+      take(choice.first, true, 2 * s, detail::top_two_weights<T>(row, choice).first);
     }
     if (aux != nullptr) {
-      const auto n = T(detail::count_real_tokens(mask, tokens));
+      const auto n = T(detail::count_real_tokens(real, tokens));
       T sum = 0;
       for (std::size_t e = 0; e < std::size_t(experts); ++e) sum += (T(used[e]) / n) * (gate_sum[e] / n);
       aux[g] = sum / T(experts);
     }
     for (std::int64_t s = 0; s < tokens; ++s) {
       const detail::top_two choice = top[std::size_t(s)];
-      if (detail::is_padding(mask, s) || choice.second < 0) continue;
-      const T second = detail::top_two_weights<T>(gates + s * experts, choice).second;
-      const bool wanted =
-          !random || 2 * second > T(uniform01(key, std::uint64_t((group_offset + g) * tokens + s)));
-      take(choice.second, wanted, slot[2 * s + 1], weight[2 * s + 1], second);
+      if (detail::is_padding(real, s) || choice.second < 0) continue;
+      const T second = detail::top_two_weights<T>(group + s * experts, choice).second;
+      const bool wanted = !random || 2 * second > T(uniform01(key, std::uint64_t((group_offset + g) * tokens + s)));
+      take(choice.second, wanted, 2 * s + 1, second);
     }
     if (overflow != nullptr) overflow[g] = T(refused);
     if (load != nullptr) {
-      std::fill_n(load, experts, T(0));
+      std::fill_n(load + g * experts, experts, T(0));
       for (std::int64_t i = 0; i < 2 * tokens; ++i)
-        if (slot[i] >= 0) load[slot[i] / capacity] += T(1);
-      load += experts;
+        if (place[i] >= 0) load[g * experts + place[i] / capacity] += T(1);
     }
-    gates += tokens * experts, slot += 2 * tokens, weight += 2 * tokens;
-    if (mask != nullptr) mask += tokens;
-  }
+  };
+  parallel_rows(groups, tokens * experts, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t g = begin; g < end; ++g) choose(g);
+  });
 }
 
 /// dgates [G,S,E] from the derivatives of weight [G,S,2] and aux [G] (either may be null: zero). The choices,
@@ -158,36 +161,36 @@ void top2_gating_grad(const T* gates, const T* mask, const std::int32_t* slot, c
   const auto [groups, tokens, experts, capacity] = sizes;
   std::fill_n(dgates, groups * tokens * experts, T(0));
   if (experts == 0) return;
-  thread_local std::vector<detail::top_two> top;
-  thread_local std::vector<T> first_choices;
-  top.resize(std::size_t(tokens));
-
-  for (std::int64_t g = 0; g < groups; ++g) {
+  const auto differentiate = [&](std::int64_t g) {
+    thread_local std::vector<detail::top_two> top;
+    thread_local std::vector<T> first_choices;
+    top.resize(std::size_t(tokens));
     first_choices.assign(std::size_t(experts), T(0));
+    const T* const group = gates + g * tokens * experts;
+    const T* const real = mask ? mask + g * tokens : nullptr;
     for (std::int64_t s = 0; s < tokens; ++s) {
-      if (detail::is_padding(mask, s)) continue;
-      top[std::size_t(s)] = detail::top_two_of(gates + s * experts, experts);
+      if (detail::is_padding(real, s)) continue;
+      top[std::size_t(s)] = detail::top_two_of(group + s * experts, experts);
       first_choices[std::size_t(top[std::size_t(s)].first)] += T(1);
     }
-    const auto n = T(detail::count_real_tokens(mask, tokens));
+    const auto n = T(detail::count_real_tokens(real, tokens));
     const T scale = daux == nullptr ? T(0) : daux[g] / (T(experts) * n * n);
     for (std::int64_t s = 0; s < tokens; ++s) {
-      if (detail::is_padding(mask, s)) continue;
-      const T* row = gates + s * experts;
-      T* d = dgates + s * experts;
+      if (detail::is_padding(real, s)) continue;
+      T* const d = dgates + (g * tokens + s) * experts;
       for (std::int64_t e = 0; e < experts; ++e) d[e] = scale * first_choices[std::size_t(e)];
       const detail::top_two choice = top[std::size_t(s)];
-      const detail::top_two_weights<T> w(row, choice);
+      const detail::top_two_weights<T> w(group + s * experts, choice);
       if (dweight == nullptr || choice.second < 0 || w.sum == T(0)) continue;
-      const T d1 = slot[2 * s] < 0 ? T(0) : dweight[2 * s],
-              d2 = slot[2 * s + 1] < 0 ? T(0) : dweight[2 * s + 1];
+      const auto kept = [&](std::int64_t choice_at) { return slot[choice_at] < 0 ? T(0) : dweight[choice_at]; };
+      const T d1 = kept(2 * (g * tokens + s)), d2 = kept(2 * (g * tokens + s) + 1);
       d[choice.first] += (d1 - d2) * w.second / w.sum;
       d[choice.second] += (d2 - d1) * w.first / w.sum;
     }
-    gates += tokens * experts, dgates += tokens * experts, slot += 2 * tokens;
-    if (mask != nullptr) mask += tokens;
-    if (dweight != nullptr) dweight += 2 * tokens;
-  }
+  };
+  parallel_rows(groups, tokens * experts, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t g = begin; g < end; ++g) differentiate(g);
+  });
 }
 
 }}}  // namespace gshard::v0::kernel

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <gshard/comm/combine.hpp>
+#include <gshard/kernel/threads.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -35,10 +36,11 @@ void top_k(const T* values, const std::int32_t* ids, std::int64_t first_id, T* o
            std::int64_t n, std::int64_t inner, std::int64_t k) {
   constexpr T worst = Largest ? gshard::detail::lowest<T> : gshard::detail::highest<T>;
   constexpr ranked<T> nothing{worst, std::numeric_limits<std::int32_t>::max()};
-  thread_local std::vector<ranked<T>> column;
-  column.resize(std::size_t(n));
-  for (std::int64_t o = 0; o < outer; ++o)
-    for (std::int64_t i = 0; i < inner; ++i) {
+  parallel_rows(outer * inner, n, [&](std::int64_t begin, std::int64_t end) {
+    thread_local std::vector<ranked<T>> column;
+    column.resize(std::size_t(n));
+    for (std::int64_t c = begin; c < end; ++c) {
+      const std::int64_t o = c / inner, i = c % inner;
       for (std::int64_t j = 0; j < n; ++j) {
         const std::int64_t at = (o * n + j) * inner + i;
         column[std::size_t(j)] = {values[at], ids ? ids[at] : std::int32_t(first_id + j)};
@@ -52,6 +54,7 @@ void top_k(const T* values, const std::int32_t* ids, std::int64_t first_id, T* o
         out_ids[(o * k + j) * inner + i] = best.id;
       }
     }
+  });
 }
 
 }  // namespace detail
@@ -71,13 +74,15 @@ void top_k(const T* values, const std::int32_t* ids, std::int64_t first_id, T* o
 template <class T>
 void scatter_along(const std::int32_t* ids, const T* dy, T* dx, std::int64_t outer, std::int64_t k, std::int64_t inner, std::int64_t first,
                    std::int64_t n) {
-  std::fill_n(dx, outer * n * inner, T(0));
-  for (std::int64_t o = 0; o < outer; ++o)
-    for (std::int64_t j = 0; j < k; ++j)
-      for (std::int64_t i = 0; i < inner; ++i) {
-        const std::int64_t at = (o * k + j) * inner + i, row = ids[at] - first;
-        if (row >= 0 && row < n) dx[(o * n + row) * inner + i] += dy[at];
-      }
+  parallel_rows(outer, std::max(n, k) * inner, [&](std::int64_t begin, std::int64_t end) {
+    std::fill_n(dx + begin * n * inner, (end - begin) * n * inner, T(0));
+    for (std::int64_t o = begin; o < end; ++o)
+      for (std::int64_t j = 0; j < k; ++j)
+        for (std::int64_t i = 0; i < inner; ++i) {
+          const std::int64_t at = (o * k + j) * inner + i, row = ids[at] - first;
+          if (row >= 0 && row < n) dx[(o * n + row) * inner + i] += dy[at];
+        }
+  });
 }
 
 }}}  // namespace gshard::v0::kernel

@@ -12,7 +12,7 @@ namespace gshard { inline namespace v0 { namespace detail {
 /// The order in which nodes become steps: their own, but updates of parameters stand as early as they may, so that gradients need not all
 /// be kept until the last one is made. An update waits for its operands, for those who read what it writes over, and for all nodes that
 /// may fail, so that an error finds parameters as they were. Updates go in buckets of `bucket`, whose gradients can be summed between
-/// devices together. None stands later than it did.
+/// devices together, while the gradients of the next bucket are computed: there they stand. None stands later than it did. @see flights
 class update_order {
  public:
   static constexpr std::size_t bucket = 8;
@@ -35,20 +35,20 @@ class update_order {
     std::int32_t *const ready = ready_list.data(), *const next = next_list.data();
     find_ready(g.values.size(), n, is_live, updates, ready, next);
     list<std::int32_t> waiting;
-    const auto place_waiting = [&] {
-      for (const std::int32_t u : waiting) {
-        order[count_++] = u;
-        next[u] = placed;
+    std::size_t first = 0;  // that waits
+    const auto place_until = [&](std::size_t end) {
+      for (; first < end; ++first) {
+        order[count_++] = waiting[first];
+        next[waiting[first]] = placed;
       }
-      waiting.clear();
     };
     for (std::int32_t i = 0; i <= n; ++i) {
       if (i > 0 && is_live[i - 1]) {
         if (!is_update(i - 1)) order[count_++] = i - 1;
-        else if (next[i - 1] != placed) place_waiting();
+        else if (next[i - 1] != placed) place_until(waiting.size());
       }
       for (std::int32_t u = ready[i]; u >= 0; u = next[u]) waiting.push_back(u);
-      if (waiting.size() >= bucket) place_waiting();
+      if (waiting.size() >= first + 2 * bucket) place_until(waiting.size() - bucket);
     }
   }
 
