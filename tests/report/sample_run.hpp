@@ -83,7 +83,8 @@ inline run make(int data, int expert, std::vector<int> chips) {
   run.chips = chips;
   run.cores_per_chip = 2;
   run.links = links_of(chips);
-  run.assumptions = {"A link carries 70 GB/s each way (ISCA 2023, table 4; others say 82 or 100).", "Collectives and compute do not overlap."};
+  run.assumptions = {"A link carries 70 GB/s each way (ISCA 2023, table 4; others say 82 or 100).",
+                     "Collectives and compute do not overlap."};
 
   gs::device_track steady, slow;
   const int devices = data * expert;

@@ -169,7 +169,8 @@ class link_drawing {
 
   void style() {
     s_ += "<style>text{font:13px system-ui,sans-serif;fill:#1c2330}.head{font-weight:600;font-size:15px}.ground{fill:#fff}"
-          ".chips rect{fill:#eef1f5;stroke:#7b8696}.links line{stroke-width:" + n(std::max(1.5, pitch_ * 0.1)) + "}.h0{stroke:#d5dae1;fill:#d5dae1}";
+          ".chips rect{fill:#eef1f5;stroke:#7b8696}.links line{stroke-width:" + n(std::max(1.5, pitch_ * 0.1)) +
+          "}.h0{stroke:#d5dae1;fill:#d5dae1}";
     for (int h = 0; h < heat_steps; ++h) put_colour(h + 1, heat_on_light[std::size_t(h)]);
     s_ += "@media (prefers-color-scheme:dark){text{fill:#e6e9ee}.ground{fill:#14171c}.chips rect{fill:#262c36;stroke:#8b95a5}"
           ".h0{stroke:#343b47;fill:#343b47}";
@@ -191,7 +192,7 @@ class link_drawing {
           describe_seconds(link.seconds) + "</title>";
     if (c.dimension == 0) {  // to another layer: a corner of the chip
       const double w = c.way * pitch_ * 0.21, v = c.way * pitch_ * 0.36;
-      s_ += "<path stroke=\"none\" d=\"M" + n(x + v) + " " + n(y + w) + "L" + n(x + v) + " " + n(y + v) + "L" + n(x + w) + " " + n(y + v) + "Z\"/>";
+      s_ += "<path stroke=\"none\" d=\"M" + n(x + v) + " " + n(y + w) + "V" + n(y + v) + "H" + n(x + w) + "Z\"/>";
     } else if (c.dimension == 1) {
       line(x - c.way * off, y + c.way * side, x - c.way * off, y + c.way * reach);
     } else {
@@ -243,7 +244,8 @@ inline std::string link_map_csv(const run_record& run) {
   detail::for_each_course(run, [&](const link_load& l, const detail::link_course& c) {
     s += std::to_string(l.from) + "," + std::to_string(l.to) + "," + detail::place_of_chip(grid, run.chips, l.from) + "," +
          detail::place_of_chip(grid, run.chips, l.to) + "," + std::to_string(c.dimension < 0 ? -1 : c.dimension - (3 - rank)) + "," +
-         std::to_string(c.way) + "," + (c.wraps ? "1" : "0") + "," + detail::number_text(l.bytes) + "," + detail::number_text(l.seconds) + "\n";
+         std::to_string(c.way) + "," + (c.wraps ? "1" : "0") + "," + detail::number_text(l.bytes) + "," +
+         detail::number_text(l.seconds) + "\n";
   });
   return s;
 }

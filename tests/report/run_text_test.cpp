@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <gshard/report/run_text.hpp>
+
+#include "../complaint.hpp"
+#include "sample_run.hpp"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+namespace gs = gshard;
+
+TEST_CASE("a run as tables: seconds, parts, operations, memory, what was assumed") {
+  const gs::run_record& run = sample::small().record;
+  const std::string text = gs::describe(run, sample::plan);
+  INFO(text);
+  CHECK(text.starts_with("a step of a mixture of experts takes " + gs::describe_seconds(run.seconds) +
+                         " on 16 devices (data=2, expert=8) of TPU v3, torus of 4x2 chips\n"));
+  CHECK(contains(text, "  devices 0-14: computing " + gs::describe_seconds(run.tracks[0].compute)));
+  CHECK(contains(text, "  devices 15: computing " + gs::describe_seconds(run.tracks[1].compute)));
+  CHECK(contains(text, "\n  dispatch/combine "));
+  CHECK_FALSE(contains(text, "\n  attention "));  // takes no time
+  CHECK(contains(text, "\n  all_to_all                 3       0 flop         0 B"));
+  CHECK(contains(text, "memory of the fullest device: " + gs::describe_bytes(run.memory.peak) + " of 16.0 GiB, at step "));
+  CHECK(contains(text, "\n  optimiser state "));
+  CHECK(contains(text, " f32[E@expert,M,F] moe.wi\n"));
+  CHECK(contains(text, "assumed\n  A link carries 70 GB/s"));
+  CHECK(text.ends_with("source: made up for a test\n"));
+}
+
+TEST_CASE("a run that needs more memory than there is says so") {
+  gs::run_record run = sample::small().record;
+  run.memory.capacity = run.memory.peak - 1;
+  CHECK(contains(gs::describe(run, sample::plan), ": more than there is"));
+}
+
+TEST_CASE("a run of which little is known is told, too") {
+  CHECK(gs::describe(gs::run_record{}, gs::plan_view{}).starts_with("a step takes 0 ns on 1 devices ()\nparts\n"));
+}
+
+TEST_CASE("devices and amounts as text") {
+  CHECK(gs::detail::devices_text({0, 1, 2, 5, 7, 8}) == "0-2,5,7-8");
+  CHECK(gs::detail::devices_text({}) == "");
+  CHECK(gs::describe_flops(0) == "0 flop");
+  CHECK(gs::describe_flops(1500) == "1.5 kflop");
+  CHECK(gs::describe_flops(2e18) == "2e+03 Pflop");
+  CHECK(gs::detail::name_of_value(sample::plan, sample::plan.parameters[0].value) == sample::plan.parameters[0].name.view());
+  CHECK(gs::detail::name_of_value(sample::plan, sample::plan.inputs[0].value) == "GSM");
+  CHECK(gs::detail::name_of_value(sample::plan, sample::plan.parameters[0].updated) == sample::plan.parameters[0].name.view());
+}

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <string_view>
+
+/// Whether a style sheet or script can stand inside a page: it does not end the element that it stands in, and fetches nothing.
+constexpr bool is_for_inside(std::string_view text) {
+  for (const std::string_view forbidden : {"</", "<!--", "@import", "url(", "fetch(", "XMLHttpRequest", "https:", "innerHTML", "eval("})
+    if (text.find(forbidden) != text.npos) return false;
+  return text.starts_with('\n') && text.ends_with('\n');
+}
