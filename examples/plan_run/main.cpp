@@ -6,6 +6,7 @@
 #include "print.hpp"
 #include "sweep.hpp"
 
+#include <gshard/report/page.hpp>
 #include <gshard/report/run_json.hpp>
 #include <gshard/report/timeline.hpp>
 
@@ -43,6 +44,7 @@ void run(const command_line& c) {
     std::cout << '\n' << table(rows, 12);
   }
   if (!c.json.empty()) write(c.json, gs::run_json(r, plan.view(), plan.sizes, rows).dump());
+  if (!c.html.empty()) write(c.html, gs::run_page(r, plan.view(), plan.sizes, rows));
   if (!c.timeline.empty()) write(c.timeline, gs::timeline_json(r, plan.view()));
 }
 
