@@ -31,7 +31,10 @@ class device_memory {
     }
     change.pop_back();
     std::int64_t now = 0;
-    for (std::int64_t& c : change) c = now += c;
+    for (std::size_t i = 0; i < change.size(); ++i) {
+      now += change[i];
+      change[i] = now + scratch(order[i].step);
+    }
     return change;
   }
   /// The most that is held at once.
@@ -56,6 +59,7 @@ class device_memory {
       r.padding += padding(l.value, e);
       r.largest.push_back({std::int32_t(l.value), kinds_[l.value], bytes_[l.value]});
     }
+    r.bytes[std::size_t(memory_kind::scratch)] = scratch(r.step);
     const std::size_t shown = std::min(largest, r.largest.size());
     std::partial_sort(r.largest.begin(), r.largest.begin() + std::ptrdiff_t(shown), r.largest.end(),
                       [](const live_tensor& a, const live_tensor& b) { return a.bytes != b.bytes ? a.bytes > b.bytes : a.value < b.value; });
@@ -77,6 +81,14 @@ class device_memory {
 
   std::size_t root(std::int32_t v) const { return std::size_t(plan_.lifetimes[std::size_t(v)].root); }
   bool is_root(std::size_t v) const { return plan_.lifetimes[v].root == std::int32_t(v); }
+
+  /// Tensors that are summed together are copied next to each other; all other moves pack portions that fit into a cache.
+  std::int64_t scratch(std::int32_t step) const {
+    const node& n = plan_.steps[std::size_t(step)];
+    std::int64_t bytes = 0;
+    for (int i = 0; n.kind == op::all_reduce && n.inputs > 1 && i < n.inputs; ++i) bytes += this->bytes(n.input(i));
+    return bytes;
+  }
 
   void find_kinds(const extents& e) {
     const auto cut = [&](std::int32_t v) { return e.devices(plan_.at(v).layout.used()) > 1; };
