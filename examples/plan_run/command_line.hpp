@@ -57,12 +57,15 @@ struct command_line {
 class command_parser {
  public:
   explicit command_parser(command_line& c) : c_(c) {
-    app_.footer("Models: " + model_names() + ", from arXiv 2006.16668. Hardware: a preset and its chips, as in tpu-v3:32x32, tpu-v4:8x8x16,\n"
-                "slingshot-11:64. A config file has lines such as layers = 24.");
+    app_.footer("Models: " + model_names() + ", from arXiv 2006.16668.\n"
+                "Hardware: a preset and its chips, as in tpu-v3:32x32, tpu-v4:8x8x16, slingshot-11:64. A config file has lines such as layers = 24.");
     app_.set_config("--config", "", "read options from a file of lines such as `layers = 24`; those of the command line come first");
-    app_.add_option("--plan", c.plan, "the model whose training step is planned; the options of the group Model change it")->capture_default_str();
+    app_.add_option("--plan", c.plan, "the model whose training step is planned; the options of the group Model change it")
+        ->capture_default_str();
     app_.add_option("--mesh", c.mesh, "the hardware")->capture_default_str();
-    app_.add_option("--axes", c.axes, "axes of the mesh of devices, major to minor: experts are cut over expert, heads and hidden units over model, groups over all others; without it expert=N, or data=M,expert=N");
+    app_.add_option("--axes", c.axes,
+                    "axes of the mesh of devices, major to minor: experts are cut over expert, heads and hidden units over model, groups over "
+                    "all others; without it expert=N, or data=M,expert=N");
     app_.add_option("--json", c.json, "write the run as JSON to this file");
     app_.add_option("--html", c.html, "write a report to this file, which a browser shows");
     app_.add_option("--timeline", c.timeline, "write a timeline to this file, which Perfetto shows");
@@ -80,11 +83,14 @@ class command_parser {
     number("--source-words", &gs::nn::translation_model::source_words, "of the vocabulary");
     number("--target-words", &gs::nn::translation_model::target_words, "of the vocabulary");
     number("--capacity", &gs::nn::translation_model::capacity_factor, "places of all experts for each token");
-    app_.add_flag("--by-index", c.by_index, "tokens go to experts by index, not by products with one-hot matrices as in the paper")->group("Model");
+    app_.add_flag("--by-index", c.by_index, "tokens go to experts by index, not by products with one-hot matrices as in the paper")
+        ->group("Model");
 
     gs::efficiency& share = c.run.share;
-    const std::map<std::string, gs::recompute> ways{{"never", gs::recompute::never}, {"when-needed", gs::recompute::when_needed}, {"always", gs::recompute::always}};
-    run("--recompute", c.run.activations, "which layers' activations are made again for the gradient")->transform(CLI::CheckedTransformer(ways));
+    const std::map<std::string, gs::recompute> ways{
+        {"never", gs::recompute::never}, {"when-needed", gs::recompute::when_needed}, {"always", gs::recompute::always}};
+    run("--recompute", c.run.activations, "which layers' activations are made again for the gradient")
+        ->transform(CLI::CheckedTransformer(ways));
     run("--products", share.products, "share of the peak that large matrix products reach");
     run("--batched-products", share.batched_products, "the same of many small products");
     run("--memory-rate", share.memory, "share of the memory's rate");
@@ -92,7 +98,8 @@ class command_parser {
     run("--link-bytes", c.link_bytes, "bytes a second of a link, one way; 0: the preset's");
     run("--straggler", c.stragglers, "DEVICE:FACTOR, a device that takes so many times as long; more than one may be given");
     run("--dead", c.run.faults.dead_devices, "a dead device");
-    run("--slow-link", c.slow_links, "FROM-TO:FACTOR, a link between neighbouring chips, of whose bytes a second this share is left; 0: it is dead");
+    run("--slow-link", c.slow_links,
+        "FROM-TO:FACTOR, a link between neighbouring chips, of whose bytes a second this share is left; 0: it is dead");
     run("--jitter", c.run.faults.jitter, "every step of a device takes up to this share longer");
     run("--seed", c.run.faults.seed, "of the jitter");
     app_.add_flag("--overlap", c.run.overlap, "collectives go on while steps compute that do not need them")->group("Simulation");

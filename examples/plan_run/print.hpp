@@ -25,8 +25,10 @@ std::string format(const char* how, Values... values) {
 
 /// "36 layers, half of them in the encoder, 2048 experts in every other: 619.7 billion weights; 4.2 million tokens a step in 2048 groups"
 inline std::string about(const gs::nn::translation_model& m) {
-  return detail::format("%d layers, half of them in the encoder, %lld experts in every other: %.1f billion weights; %.2f million tokens a step in %lld groups",
-                        m.layers, (long long)m.experts, 1e-9 * double(m.expert_weights() + m.dense_weights()), 1e-6 * double(m.tokens), (long long)m.groups);
+  const double weights = 1e-9 * double(m.expert_weights() + m.dense_weights());
+  return detail::format("%d layers, half of them in the encoder, %lld experts in every other: %.1f billion weights; ", m.layers,
+                        (long long)m.experts, weights) +
+         detail::format("%.2f million tokens a step in %lld groups", 1e-6 * double(m.tokens), (long long)m.groups);
 }
 
 /// What the whole training takes.

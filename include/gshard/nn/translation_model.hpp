@@ -65,8 +65,8 @@ constexpr symbol training_step(const parameter_scope& m, symbol source, symbol t
 
 namespace detail {
 
-/// What a mesh may cut of the translation model: groups of tokens over all axes but "model"; experts over "expert", as nn::moe says; heads and
-/// hidden units over "model", if there is such an axis.
+/// What a mesh may cut of the translation model: groups of tokens over all axes but "model"; experts over "expert", as nn::moe says; heads,
+/// hidden units and words over "model", if there is such an axis.
 class translation_layout {
  public:
   explicit translation_layout(const mesh_shape& mesh) : model_(mesh.find("model")) {
@@ -106,9 +106,9 @@ class translation_layout {
 
 }  // namespace detail
 
-/// The plan of a training step of the model, made when it is called. Of the mesh, one axis must be called "expert", over which experts are cut;
-/// if one is called "model", heads, hidden units and words are cut over it; groups are cut over all others. It is the same for any number of
-/// groups, experts and devices: where the mesh's extents are dynamic, they are bound later.
+/// The plan of a training step of the model, made when it is called. Of the mesh, one axis must be called "expert", over which experts are
+/// cut; if one is called "model", heads, hidden units and words are cut over it; groups are cut over all others. It is the same for any
+/// number of experts and, as long as a group has as many sentences, of groups and devices: dynamic extents of the mesh are bound later.
 // Not constexpr, so that it costs only its callers; what it calls is.
 inline plan_tables plan_of(const translation_model& model, const mesh_shape& mesh) {
   builder b;

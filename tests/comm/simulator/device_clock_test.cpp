@@ -19,7 +19,8 @@ inline constexpr auto model = [](auto&, auto x, auto w) {
   const auto whole = gs::annotate<P<none, none>>(gs::einsum<"AB,BC->AC">(x, w));
   return std::tuple{whole, gs::einsum<"AB,BC->A">(gs::relu(x), w)};
 };
-using program = gs::program<model, gs::mesh<gs::axis<"y">, gs::axis<"x">>, gs::in<"AB", P<none, "x">>, gs::in<"BC", P<"x", none>>, gs::combine_up_to<0>>;
+using program = gs::program<model, gs::mesh<gs::axis<"y">, gs::axis<"x">>, gs::in<"AB", P<none, "x">>, gs::in<"BC", P<"x", none>>,
+                            gs::combine_up_to<0>>;
 
 /// Every local step takes 1 s, every collective 2.
 std::vector<gs::step_record> steps() {

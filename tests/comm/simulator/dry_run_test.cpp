@@ -33,7 +33,8 @@ const gs::plan_tables& planned() {
   return plan;
 }
 gs::extents sizes(int devices, std::int64_t tokens = 64, std::int64_t experts = 0) {
-  return planned().view().bind({{'G', devices}, {'S', tokens}, {'M', 32}, {'E', experts ? experts : devices}, {'F', 128}}, std::array{devices});
+  return planned().view().bind({{'G', devices}, {'S', tokens}, {'M', 32}, {'E', experts ? experts : devices}, {'F', 128}},
+                               std::array{devices});
 }
 constexpr gs::machine core{1e12, 1e11, 1e10, 1e-6};
 

@@ -47,8 +47,11 @@ outcome train(int devices, int steps) {
   for (int k = 0; k < steps; ++k) {
     for (std::size_t d = 0; d < on.devices().size(); ++d) {
       const gs::detail::bound_value &x = run.input(0), &mask = run.input(1);
-      gs::kernel::for_each_element(x.places[d], [&](std::size_t global, std::size_t local) { x.as<float>(d)[local] = std::sin(float(global * 37 % 1009)); });
-      gs::kernel::for_each_element(mask.places[d], [&](std::size_t global, std::size_t local) { mask.as<float>(d)[local] = global % 7 ? 1.f : 0.f; });
+      const auto fill = [&](const gs::detail::bound_value& t, auto number) {
+        gs::kernel::for_each_element(t.places[d], [&](std::size_t global, std::size_t local) { t.as<float>(d)[local] = number(global); });
+      };
+      fill(x, [](std::size_t i) { return std::sin(float(i * 37 % 1009)); });
+      fill(mask, [](std::size_t i) { return i % 7 ? 1.f : 0.f; });
       *run.input(2).as<float>(d) = 1e-2f;
     }
     run.run({});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What arXiv 2006.16668 reports of its models on TPU v3 pods (section 5, tables 3 and 4), from plans of this library's partitioner, simulated
-// with one set of efficiencies. The step times are not reproduced, their ratios are.
+// What arXiv 2006.16668 reports of its models on TPU v3 pods (section 5, tables 3 and 4), from plans of this library's partitioner,
+// simulated with one set of efficiencies.
 #include <gshard/comm/simulator/dry_run.hpp>
 
 #include <gshard/nn/translation_model.hpp>
@@ -62,7 +62,8 @@ double seconds(const gs::run_record& r, part p) { return r.parts[std::size_t(p)]
 /// Of the Transformer and MoE layers, as figure 8 has them.
 double of_layers(const gs::run_record& r) {
   double sum = 0;
-  for (const part p : {part::attention, part::feed_forward, part::moe_feed_forward, part::gate_einsum, part::gate_other, part::dispatch_combine})
+  for (const part p :
+       {part::attention, part::feed_forward, part::moe_feed_forward, part::gate_einsum, part::gate_other, part::dispatch_combine})
     sum += seconds(r, p);
   return sum;
 }
@@ -112,7 +113,8 @@ TEST_CASE("paper: table 3, step times of six models") {
   }
   const double fit = std::exp(sum / double(rows.size()));
   for (const row& r : rows) {
-    MESSAGE(r.experts, " experts, ", r.layers, " layers: ", r.got, " s, the paper ", r.paper, " s, ", r.got / r.paper / fit, " after a fit of ", fit);
+    MESSAGE(r.experts, " experts, ", r.layers, " layers: ", r.got, " s, the paper ", r.paper, " s, ", r.got / r.paper / fit,
+            " after a fit of ", fit);
     CHECK(r.got / r.paper / fit <= 2);
     CHECK(r.got / r.paper / fit >= 0.5);
   }
@@ -149,8 +151,8 @@ TEST_CASE("paper: 12 and 24 layers fit into a core, 36 and 60 only if activation
   const auto at = [](int layers) { return run(layers, 2048, 2048); };
   const gs::run_record of12 = at(12), of24 = at(24), of36 = at(36), of60 = at(60);
   for (const gs::run_record* r : {&of12, &of24, &of36, &of60})
-    MESSAGE("peak ", double(r->memory.peak) * 1e-9, " GB, activations ", double(bytes(*r, gs::memory_kind::activation)) * 1e-9, " GB, made again ",
-            100 * recomputed(*r) / r->seconds, " %");
+    MESSAGE("peak ", double(r->memory.peak) * 1e-9, " GB, activations ", double(bytes(*r, gs::memory_kind::activation)) * 1e-9,
+            " GB, made again ", 100 * recomputed(*r) / r->seconds, " %");
   CHECK(recomputed(of12) == 0);
   CHECK(recomputed(of24) == 0);
   CHECK(recomputed(of36) > 0);
@@ -194,7 +196,8 @@ double slope(const std::vector<double>& x, const std::vector<double>& y) {
 }
 
 template <auto Model, class... Inputs>
-void check_row(std::string_view name, double compute_grows, double communication_grows, const std::function<gs::dims(std::int64_t)>& sizes) {
+void check_row(std::string_view name, double compute_grows, double communication_grows,
+               const std::function<gs::dims(std::int64_t)>& sizes) {
   CAPTURE(name);
   const gs::plan_tables p = gs::detail::build_program<Model, mesh, gs::dense_one_hot, Inputs...>();
   REQUIRE(!p.problem);
@@ -249,7 +252,8 @@ TEST_CASE("paper: table 4, from our partitioner's plans") {
     };
   };
   check_row<add, in<"A", P<"d">>, in<"A", P<"d">>>("Add(A,A->A)", 0, -1, along('A', 1 << 20, {}));
-  check_row<whole_product, in<"AB", P<none, "d">>, in<"BC", P<"d", none>>>("Matmul(AB,BC->AC), B", 0, 0, along('B', k, {{'A', 2 * n}, {'C', n}}));
+  check_row<whole_product, in<"AB", P<none, "d">>, in<"BC", P<"d", none>>>("Matmul(AB,BC->AC), B", 0, 0,
+                                                                           along('B', k, {{'A', 2 * n}, {'C', n}}));
   check_row<product, in<"AB", P<"d", none>>, in<"BC", P<none, none>>>("Matmul(AB,BC->AC), A", 0, -1, along('A', k, {{'B', n}, {'C', n}}));
   const auto two = [](char a, char b, gs::dims others) {
     return [=](std::int64_t d) {
@@ -264,7 +268,8 @@ TEST_CASE("paper: table 4, from our partitioner's plans") {
   check_row<reduce_rows, in<"AB", P<"d", none>>>("Reduce(AB->A)", 0, -1, along('A', k, {{'B', n}}));
   check_row<reduce_columns, in<"AB", P<"d", none>>>("Reduce(AB->B)", 0, 0, along('A', 16, {{'B', 8 << 20}}));
   check_row<dispatch, in<"GSEC", P<"d", none, none, none>>, in<"GSM", P<"d", none, none>>>(
-      "Einsum(GSEC,GSM->EGCM)", 0, 0.5, [](std::int64_t d) -> gs::dims { return {{'G', d}, {'E', d}, {'C', 4096 / d}, {'S', 2048}, {'M', 1024}}; });
+      "Einsum(GSEC,GSM->EGCM)", 0, 0.5,
+      [](std::int64_t d) -> gs::dims { return {{'G', d}, {'E', d}, {'C', 4096 / d}, {'S', 2048}, {'M', 1024}}; });
   check_row<convolve, in<"BIXY", P<none, none, "d", none>>, in<"KLIO", P<none, none, none, none>>>(
       "Convolution(BIXY,xyIO->BOXY), X", 0, 0, along('X', 64, {{'B', 8}, {'I', 64}, {'O', 64}, {'Y', 512}, {'K', 3}, {'L', 3}}));
 }

@@ -51,8 +51,8 @@ class device_clocks {
       for (int d = 1; d < devices_; ++d) tracks_[0].devices.push_back(d);
   }
 
-  /// Runs steps in this order, of which each takes so long alone; `bytes`: what lives in each. Collectives that go on aside begin when their
-  /// operands are there, as the executor starts them.
+  /// Runs steps in this order, of which each takes so long alone; `bytes`: what lives in each. Collectives that go on aside begin when
+  /// their operands are there, as the executor starts them.
   std::vector<device_track> run(const std::vector<step_record>& steps, const std::vector<std::int64_t>& bytes) {
     const std::vector<std::vector<std::int32_t>> begun = overlap_ ? early(steps) : std::vector<std::vector<std::int32_t>>(steps.size());
     for (std::size_t i = 0; i < steps.size(); ++i) {

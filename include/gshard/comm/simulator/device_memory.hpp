@@ -42,7 +42,7 @@ class device_memory {
     const std::vector<std::int64_t> bytes = after(order);
     return bytes.empty() ? 0 : *std::max_element(bytes.begin(), bytes.end());
   }
-  /// The same by kind and tensor, at the step where it is reached first, or, if `capacity` is not 0 and less than it, where that is exceeded.
+  /// The same by kind and tensor, at the step where it is reached first; where `capacity` is not 0 and less, at the first that exceeds it.
   memory_record record(const step_schedule& order, const extents& e, std::int64_t capacity, std::size_t largest) const {
     const std::vector<std::int64_t> bytes = after(order);
     memory_record r;
@@ -61,8 +61,8 @@ class device_memory {
     }
     r.bytes[std::size_t(memory_kind::scratch)] = scratch(r.step);
     const std::size_t shown = std::min(largest, r.largest.size());
-    std::partial_sort(r.largest.begin(), r.largest.begin() + std::ptrdiff_t(shown), r.largest.end(),
-                      [](const live_tensor& a, const live_tensor& b) { return a.bytes != b.bytes ? a.bytes > b.bytes : a.value < b.value; });
+    const auto larger = [](const live_tensor& a, const live_tensor& b) { return a.bytes != b.bytes ? a.bytes > b.bytes : a.value < b.value; };
+    std::partial_sort(r.largest.begin(), r.largest.begin() + std::ptrdiff_t(shown), r.largest.end(), larger);
     r.largest.resize(shown);
     return r;
   }

@@ -86,11 +86,13 @@ inline std::string overrun_text(const plan_view& plan, const memory_record& m) {
 }  // namespace detail
 
 /// Runs a plan without numbers: when each step of it would run on devices like `on` between which `network` moves data, and what they hold
-/// meanwhile. What devices do alike is simulated once, so that the price does not grow with their number, unless faults tell them apart.
+/// meanwhile. What devices do alike is simulated once, so that the price does not grow with their number, unless faults tell them apart;
+/// then the record has tracks of the slow ones and some others. Of a loop whose turns are counted at run time one turn is run.
 /// Throws: gshard::error where the memory of a device is too small, with the step and the largest tensors, and where a device is dead, with
 /// those that wait for it.
 template <network Network>
-run_record dry_run(const plan_view& plan, const extents& e, const machine& on, const Network& network, const dry_run_options& options = {}) {
+run_record dry_run(const plan_view& plan, const extents& e, const machine& on, const Network& network,
+                   const dry_run_options& options = {}) {
   run_record r;
   for (int a = 0; a < plan.mesh.rank(); ++a) {
     r.axes.emplace_back(plan.mesh.name(a));

@@ -46,8 +46,8 @@ class even_exchange {
 
 }  // namespace detail
 
-/// What the links of a torus carry in the collectives of a plan, and how slow links slow these down. An all-to-all puts on every link what its
-/// messages need on their ways (link_loads); all other collectives use the links of the dimensions that they go along evenly.
+/// What the links of a torus carry in the collectives of a plan, and how slow links slow these down. An all-to-all puts on every link what
+/// its messages need on their ways (link_loads); all other collectives use the links of the dimensions that they go along evenly.
 class plan_links {
  public:
   explicit plan_links(const torus_mesh& mesh, const faults& broken = {}) : mesh_(mesh), broken_(broken), links_(mesh.topology(), broken) {}
@@ -67,7 +67,10 @@ class plan_links {
     const torus_group g = mesh_.group(axes);
     for (const link_fault& f : broken_.links)
       for (int i = 0; i < g.count; ++i)
-        if (is_along(f, g[i].dim)) worst = std::max(worst, g[i].wrap ? std::min(f.dead() ? 2 : 1 / f.factor, 2.0) : f.dead() ? 3 : 1 / f.factor);
+        if (is_along(f, g[i].dim)) {
+          const double round = g[i].wrap ? 2 : 3;
+          worst = std::max(worst, f.dead() ? round : g[i].wrap ? std::min(1 / f.factor, round) : 1 / f.factor);
+        }
     return worst;
   }
 

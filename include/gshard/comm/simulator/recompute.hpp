@@ -19,9 +19,9 @@ struct scheduled_step {
 };
 using step_schedule = std::vector<scheduled_step>;
 
-/// The layers of a plan's forward pass whose activations need not be kept for the gradient: what a layer makes and only itself and its gradient
-/// read is computed again from what others read of it. A layer is what reads parameters whose names begin alike up to a number, as
-/// "encoder.3.", and what follows until other parameters are read.
+/// The layers of a plan's forward pass whose activations need not be kept for the gradient: what a layer makes and only itself and its
+/// gradient read is computed again from what others read of it. A layer is what reads parameters whose names begin alike up to a number,
+/// as "encoder.3.", and what follows until other parameters are read.
 class recomputation {
  public:
   explicit recomputation(const plan_view& plan) : plan_(plan) {

@@ -54,7 +54,9 @@ inline bool is_batched(const plan_view& plan, const node& n, const extents& e, s
 }
 
 inline bool is_elementwise(op kind) { return kind == op::map || kind == op::scale || kind == op::cast || kind == op::dropout; }
-inline bool is_product(const node& n) { return n.inputs == 2 && (n.kind == op::einsum || n.kind == op::looped_einsum || n.kind == op::convolution); }
+inline bool is_product(const node& n) {
+  return n.inputs == 2 && (n.kind == op::einsum || n.kind == op::looped_einsum || n.kind == op::convolution);
+}
 
 /// The values of a plan that do not go through memory if elementwise operations are fused. @see efficiency::fusion
 inline std::vector<char> fused_values(const plan_view& plan) {
@@ -111,7 +113,8 @@ std::vector<step_record> costs_of(const plan_view& plan, const extents& e, const
     c.bytes_touched = detail::bytes_touched(plan, n, e);
     if (c.bytes_touched > 0) c.bytes_touched = std::max(c.bytes_touched - detail::bytes_spared(plan, n, e, fused), std::int64_t(0));
     c.bytes_received = plan.bytes_received(n, e);
-    if (c.flops > 0) c.arithmetic = c.flops / (on.flops * (detail::is_batched(plan, n, e, share.small_product) ? share.batched_products : share.products));
+    const bool small = detail::is_batched(plan, n, e, share.small_product);
+    if (c.flops > 0) c.arithmetic = c.flops / (on.flops * (small ? share.batched_products : share.products));
     if (!moves || n.kind == op::looped_einsum)
       c.memory = double(c.bytes_touched) * (detail::is_gating(n.kind) ? share.gating_passes : 1) / (on.memory_bytes * share.memory);
     if (c.bytes_received > 0) {
