@@ -8,10 +8,12 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace gs = gshard;
 using gs::none, gs::op, gs::P;
@@ -157,4 +159,33 @@ TEST_CASE("dry run: the last shard of an uneven dim is padding") {
   };
   CHECK(padding(16) == 0);
   CHECK(padding(17) > 0);
+}
+
+TEST_CASE("dry run: a piece of hardware says what it is and what was assumed, and its memory is the limit") {
+  gs::dry_run_options o;
+  o.links = true;
+  const gs::run_record r = gs::dry_run(planned().view(), sizes(64), gs::parse_hardware("tpu-v3:8x4"), o);
+  CHECK(r.network == "tpu-v3:8x4");
+  CHECK(r.chips == std::vector<int>{8, 4});
+  CHECK(r.cores_per_chip == 2);
+  CHECK(r.memory.capacity == std::int64_t(16) << 30);
+  CHECK(r.links.size() == 4 * 32);
+  const auto says = [&](const char* words) {
+    return std::any_of(r.assumptions.begin(), r.assumptions.end(), [&](const std::string& s) { return s.find(words) != s.npos; });
+  };
+  CHECK(says("fitted, not physical"));
+  CHECK(says("products run at 85 % of the peak"));
+  CHECK(says("nothing is computed while a collective is under way"));
+}
+
+TEST_CASE("dry run: a slow link makes collectives slower, and a cluster has none") {
+  gs::dry_run_options o;
+  o.faults.links = {{0, 1, 0.5}};
+  const gs::hardware on = gs::parse_hardware("tpu-v3:8x4");
+  const gs::run_record r = gs::dry_run(planned().view(), sizes(64), on, o), even = gs::dry_run(planned().view(), sizes(64), on);
+  CHECK(r.tracks[0].compute == even.tracks[0].compute);
+  CHECK(r.tracks[0].communicate > even.tracks[0].communicate);
+  CHECK(error_of([&] { gs::dry_run(planned().view(), sizes(64), gs::parse_hardware("aries:64"), o); }) ==
+        "faults: aries:64 has no links between chips");
+  CHECK(gs::dry_run(planned().view(), sizes(64), gs::parse_hardware("aries:64")).chips.empty());
 }

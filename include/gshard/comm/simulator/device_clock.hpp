@@ -8,6 +8,7 @@
 #include <gshard/pass/plan.hpp>
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -32,8 +33,6 @@ inline std::string step_text(const plan_view& plan, std::int32_t i) {
 /// The clocks of all devices of a mesh, or of one that stands for all while nothing tells them apart.
 class device_clocks {
  public:
-  static constexpr std::size_t most_tracks = 8;
-
   device_clocks(const plan_view& plan, const std::vector<int>& extents, const gshard::faults& faults, bool overlap)
       : plan_(plan), extents_(extents), faults_(faults), overlap_(overlap), devices_(device_count(extents)) {
     faults.check(devices_);
@@ -41,14 +40,27 @@ class device_clocks {
     compute_.resize(simulated);
     network_.resize(simulated);
     start_.resize(simulated);
+    histories_.resize(simulated);
     slot_.assign(plan.values.size(), -1);
     for (int d = 0; d < int(simulated); ++d) compute_[std::size_t(d)] = faults.delay(d);
-    for (const straggler& s : faults.stragglers) record(s.device);
-    for (int d = 0; d < int(simulated) && tracks_.size() < most_tracks; ++d) record(d);
-    std::sort(tracks_.begin(), tracks_.end(), [](const device_track& a, const device_track& b) { return a.devices < b.devices; });
-    idle_since_.resize(tracks_.size());
-    if (simulated == 1)
-      for (int d = 1; d < devices_; ++d) tracks_[0].devices.push_back(d);
+  }
+
+  /// Records what happens to the first of the devices of each class.
+  void record(const std::vector<std::vector<int>>& classes) {
+    tracks_.clear();
+    for (const std::vector<int>& devices : classes) tracks_.emplace_back().devices = devices;
+    idle_since_.assign(tracks_.size(), 0.0);
+  }
+  /// After a run: the devices to which the same happened at the same times, by their first device.
+  std::vector<std::vector<int>> classes() const {
+    std::vector<std::vector<int>> all;
+    std::map<std::uint64_t, std::size_t> rows;
+    for (int d = 0; d < devices_; ++d) {
+      const auto [at, is_new] = rows.try_emplace(histories_[compute_.size() > 1 ? std::size_t(d) : 0], all.size());
+      if (is_new) all.emplace_back();
+      all[at->second].push_back(d);
+    }
+    return all;
   }
 
   /// Runs steps in this order, of which each takes so long alone; `bytes`: what lives in each. Collectives that go on aside begin when
@@ -77,6 +89,7 @@ class device_clocks {
   bool overlap_;
   int devices_;
   std::vector<double> compute_, network_, start_;  // by simulated device
+  std::vector<std::uint64_t> histories_;           // by simulated device: a hash of its times
   std::vector<std::int32_t> slot_;                                    // by value, a root: row of ready_, or -1: it is there
   std::vector<std::vector<double>> ready_;                            // results of collectives that go on
   std::vector<std::int32_t> free_;
@@ -86,10 +99,9 @@ class device_clocks {
 
   std::size_t root(std::int32_t v) const { return std::size_t(plan_.lifetimes[std::size_t(v)].root); }
 
-  void record(int device) {
-    for (const device_track& t : tracks_)
-      if (t.devices[0] == device) return;
-    tracks_.emplace_back().devices.push_back(device);
+  /// Tells apart devices whose clocks were not always the same.
+  void remember(std::size_t device, double time) {
+    histories_[device] = (histories_[device] ^ std::bit_cast<std::uint64_t>(time)) * 0x100000001b3u;  // as FNV-1a has it
   }
   bool moves(const step_record& s) const { return traits(plan_.steps[std::size_t(s.step)].kind).collective && s.bytes_received > 0; }
   bool goes_aside(const step_record& s) const { return overlap_ && moves(s) && plan_.steps[std::size_t(s.step)].kind != op::looped_einsum; }
@@ -133,6 +145,7 @@ class device_clocks {
     for (std::size_t d = 0; d < compute_.size(); ++d) {
       start_[d] = std::max(start_[d], compute_[d]);
       compute_[d] = start_[d] + step.seconds * (compute_.size() > 1 ? faults_.slowness(int(d), position) : 1);
+      remember(d, compute_[d]);
     }
     note(step, activity::compute, compute_, false);
   }
@@ -147,7 +160,10 @@ class device_clocks {
       for (std::size_t d = 0; d < first.size(); ++d) start_[d] = start_[std::size_t(first[d])];
     }
     std::vector<double>& end = aside ? network_ : compute_;
-    for (std::size_t d = 0; d < end.size(); ++d) end[d] = start_[d] + step.seconds;
+    for (std::size_t d = 0; d < end.size(); ++d) {
+      end[d] = start_[d] + step.seconds;
+      remember(d, end[d]);
+    }
     for (int o = 0; o < n.outputs; ++o) {
       release(n.output(o));
       if (!aside) continue;
@@ -201,6 +217,33 @@ class device_clocks {
     if (!waiting.empty()) fail_waiting("step " + step_text(plan_, step.step), waiting, dead, faults_.timeout);
   }
 };
+
+/// Tracks of a run, and when the last device is done.
+struct clock_times {
+  std::vector<device_track> tracks;
+  double seconds = 0;
+};
+/// Runs steps on all devices. If these differ in more than `most` ways, only so many of them are recorded, those of stragglers first.
+inline clock_times run_clocks(const plan_view& plan, const std::vector<int>& extents, const faults& broken, bool overlap,
+                              const std::vector<step_record>& steps, const std::vector<std::int64_t>& bytes, std::size_t most = 8) {
+  device_clocks first(plan, extents, broken, overlap);
+  if (broken.tells_devices_apart()) first.run(steps, bytes);
+  std::vector<std::vector<int>> classes = first.classes();
+  const auto is_slow = [&](const std::vector<int>& devices) {
+    return std::any_of(broken.stragglers.begin(), broken.stragglers.end(), [&](const straggler& s) { return s.device == devices[0]; });
+  };
+  if (classes.size() > most) {
+    std::stable_partition(classes.begin(), classes.end(), is_slow);
+    classes.resize(most);
+    std::sort(classes.begin(), classes.end());
+  }
+  device_clocks clocks(plan, extents, broken, overlap);
+  clocks.record(classes);
+  clock_times t;
+  t.tracks = clocks.run(steps, bytes);
+  t.seconds = clocks.last();
+  return t;
+}
 
 }  // namespace detail
 

@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace gshard { inline namespace v0 {
@@ -87,7 +88,7 @@ inline std::string overrun_text(const plan_view& plan, const memory_record& m) {
 
 /// Runs a plan without numbers: when each step of it would run on devices like `on` between which `network` moves data, and what they hold
 /// meanwhile. What devices do alike is simulated once, so that the price does not grow with their number, unless faults tell them apart;
-/// then the record has tracks of the slow ones and some others. Of a loop whose turns are counted at run time one turn is run.
+/// then the record has a track for each of at most eight classes of devices to which the same happens. Of a loop whose turns are counted at run time one turn is run.
 /// Throws: gshard::error where the memory of a device is too small, with the step and the largest tensors, and where a device is dead, with
 /// those that wait for it.
 template <network Network>
@@ -109,9 +110,10 @@ run_record dry_run(const plan_view& plan, const extents& e, const machine& on, c
     r.steps.push_back(costs[std::size_t(s.step)]);
     r.steps.back().recomputed = s.recomputed;
   }
-  detail::device_clocks clocks(plan, r.extents, options.faults, options.overlap);
-  r.tracks = clocks.run(r.steps, memory.after(order));
-  r.seconds = clocks.last();
+  detail::clock_times times =
+      detail::run_clocks(plan, r.extents, options.faults, options.overlap, r.steps, memory.after(order));
+  r.tracks = std::move(times.tracks);
+  r.seconds = times.seconds;
   for (const step_record& s : r.steps) r.parts[std::size_t(s.part)] += s.seconds;
   return r;
 }
