@@ -289,9 +289,10 @@ void reducer::start_scatter(backend& b, std::uint32_t axes, std::span<const T* c
   const std::size_t p = group_size(b, axes);
   const std::int64_t most = detail::bytes_per_round(p), longest = *std::max_element(bytes_.begin(), bytes_.end());
   for (std::size_t i = 0; i < data.size(); ++i) b.count(i, {1, std::int64_t(p - 1) * bytes_[i * p + member(b, axes, i)], 0, 0});
+  const auto rounds = std::size_t((longest + most - 1) / most);
   slot_ = std::min(longest, most);
-  room(rounds_.size() * data.size() * p * std::size_t(slot_));
-  sequence_.start(b, axes, std::size_t((longest + most - 1) / most), [&](std::size_t r) { return fill(b, axes, data, r); });
+  room(std::min(rounds, rounds_.size()) * data.size() * p * std::size_t(slot_));
+  sequence_.start(b, axes, rounds, [&](std::size_t r) { return fill(b, axes, data, r); });
 }
 
 template <class T, class Target>

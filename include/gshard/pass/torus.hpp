@@ -17,8 +17,10 @@ namespace gshard { inline namespace v0 {
 enum class tie_policy : std::uint8_t { one_way, split };
 
 /// How a gather uses the links: dimension after dimension, round each ring one way, or half of the data each way; or as many equal parts
-/// of the data as there are dimensions, each beginning with another dimension and each half both ways, so that all links are busy.
-enum class gather_scheme : std::uint8_t { one_way, both_ways, all_links };
+/// of the data as there are dimensions, each beginning with another dimension and each half both ways, so that all links are busy; or
+/// these parts, where every piece goes to the nearer half of a ring each way, and is passed on while the rest of it still comes, so that
+/// no link waits for a hop.
+enum class gather_scheme : std::uint8_t { one_way, both_ways, all_links, streamed };
 
 /// How an all-to-all uses the links: dimension after dimension; in as many equal parts as there are dimensions, each beginning with
 /// another one; or every message at once on its way from chip to chip.
@@ -39,7 +41,7 @@ struct torus {
   double core_bytes = 450e9;   ///< bytes a second between the cores of a chip
   double all_to_all_efficiency = 1;  ///< of the links in an all-to-all; below 1 it is fitted to measured runs, not physical
   tie_policy ties = tie_policy::split;
-  gather_scheme gather = gather_scheme::all_links;
+  gather_scheme gather = gather_scheme::streamed;
   all_to_all_scheme exchange = all_to_all_scheme::direct;
 
   constexpr bool operator==(const torus&) const = default;
@@ -143,14 +145,47 @@ constexpr double drained(const list<double>& work, double hop, double bytes_per_
   return end;
 }
 
+/// Of work by the hops that it has made, what it is after it goes along a ring: times count(h) for those h steps further, h from `first`.
+template <class Count>
+constexpr void spread(list<double>& work, const torus_ring& r, int first, Count count) {
+  list<double> after(work.size() + std::size_t(farthest(r) * r.stride), 0.0);
+  for (std::size_t w = 0; w < work.size(); ++w)
+    for (int h = first; h <= farthest(r) && work[w] > 0; ++h) after[w + std::size_t(h * r.stride)] += work[w] * count(h);
+  work.swap(after);
+}
+constexpr void spread_to_all(list<double>& work, const torus_ring& r) {
+  spread(work, r, 0, [&](int h) { return chips_at(r, h); });
+}
+
+/// A streamed gather. A link carries a piece of every chip that is nearer its way, half of one that is as far both ways; of those pieces
+/// all that were gathered along the rings before.
+constexpr double gather_at_once(const torus& t, const torus_group& g, double whole) {
+  double slowest = 0;
+  for (int i = 0; i < g.count; ++i) {
+    const torus_ring& r = g[i];
+    list<double> all;
+    for (int before = 0; before < g.count; ++before) {  // of each part, the rings that it has gone along
+      list<double> work(1, whole / g.chips() / g.count * r.stride * g.sharers);
+      for (int j = before; j > 0; --j) spread_to_all(work, g[(i + g.count - j) % g.count]);
+      spread(work, r, 1, [&](int h) { return r.wrap && 2 * h == r.extent ? 0.5 : 1.0; });
+      if (all.size() < work.size()) all.swap(work);
+      for (std::size_t h = 0; h < work.size(); ++h) all[h] += work[h];
+    }
+    slowest = longer(slowest, drained(all, t.hop, t.link_bytes));
+  }
+  return slowest;
+}
+
 }  // namespace detail
 
 /// Seconds in which every device of a group gets a whole tensor of so many bytes, of which each has an equal piece; without the launch.
 /// Along one ring, one way: (n-1)(a + V/(nB)); both ways: (n-1)(a + V/(2nB)). Along several, ring after ring, each phase begins with
 /// what those before have gathered: on x times y chips both ways (x-1)(a + V/(2xyB)) + (y-1)(a + V/(2yB)); on all links of k rings each
-/// of k orders takes V/k, and a phase is as long as its slowest part. An open ring moves whole pieces both ways, so as one way: about
-/// twice. The cores of a chip share what comes.
+/// of k orders takes V/k, and a phase is taken to be as long as its slowest part: where extents differ, an upper bound. Streamed,
+/// a + V(1-1/N)/(2kB) if V is large and the k rings are of one length, the hops of the longest way if it is small. An open ring moves
+/// whole pieces both ways, so as one way: about twice. The cores of a chip share what comes.
 constexpr double all_gather_seconds(const torus& t, const torus_group& g, double whole, gather_scheme scheme) {
+  if (scheme == gather_scheme::streamed) return detail::gather_at_once(t, g, whole);
   const int parts = scheme == gather_scheme::all_links ? g.count : 1;
   return detail::in_phases(g, parts, [&](const torus_ring& r, int before) {
     const int ways = scheme != gather_scheme::one_way && r.wrap ? 2 : 1;
@@ -165,7 +200,7 @@ constexpr double reduce_scatter_seconds(const torus& t, const torus_group& g, do
 }
 
 /// Seconds in which every device gets the whole sum: a reduce-scatter, then a gather. At large V on d times d wrapped chips with all
-/// links V/(2B), whatever d is.
+/// links V/(2B), whatever d is, and the hops; streamed without them.
 constexpr double all_reduce_seconds(const torus& t, const torus_group& g, double whole, gather_scheme scheme) {
   return 2 * all_gather_seconds(t, g, whole, scheme);
 }
@@ -186,16 +221,9 @@ constexpr double exchange_along(const torus& t, const torus_ring& r, double byte
 constexpr double exchange_at_once(const torus& t, const torus_group& g, double bytes, tie_policy ties) {
   double slowest = 0;
   for (int i = 0; i < g.count; ++i) {
-    list<double> work(1, 1.0);  // by hops of the way
-    for (int j = 0; j < g.count; ++j) {
-      const torus_ring& r = g[j];
-      list<double> longer_ways(work.size() + std::size_t(farthest(r) * r.stride), 0.0);
-      for (std::size_t w = 0; w < work.size(); ++w)
-        for (int h = i == j ? 1 : 0; h <= farthest(r) && work[w] > 0; ++h)
-          longer_ways[w + std::size_t(h * r.stride)] += work[w] * (i == j ? crossings(r, ties, h) : chips_at(r, h));
-      work.swap(longer_ways);
-    }
-    for (double& w : work) w *= bytes * g[i].stride;
+    list<double> work(1, bytes * g[i].stride);
+    for (int j = 0; j < g.count; ++j)
+      i == j ? spread(work, g[j], 1, [&](int h) { return crossings(g[j], ties, h); }) : spread_to_all(work, g[j]);
     slowest = longer(slowest, drained(work, t.hop, t.link_bytes * t.all_to_all_efficiency));
   }
   return slowest;

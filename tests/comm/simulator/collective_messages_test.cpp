@@ -5,7 +5,6 @@
 #include <doctest/doctest.h>
 
 #include <cstddef>
-#include <cstdint>
 #include <set>
 #include <vector>
 
@@ -36,7 +35,7 @@ std::vector<double> sent(const gs::torus_mesh& m, const gs::message_list& list) 
 
 TEST_CASE("a gather brings all but the own piece, a reduce-scatter sends it") {
   for (const int cores : {1, 2})
-    for (const gather_scheme s : {gather_scheme::one_way, gather_scheme::both_ways, gather_scheme::all_links}) {
+    for (const gather_scheme s : {gather_scheme::one_way, gather_scheme::both_ways, gather_scheme::all_links, gather_scheme::streamed}) {
       const gs::torus_mesh m(square(true, cores));
       for (const double bytes : received(m, gs::all_gather_messages(m, 1, 1200, s))) CHECK(bytes == doctest::Approx(1100));
       for (const double bytes : sent(m, gs::reduce_scatter_messages(m, 1, 1200, s))) CHECK(bytes == doctest::Approx(1100));
@@ -44,8 +43,8 @@ TEST_CASE("a gather brings all but the own piece, a reduce-scatter sends it") {
     }
   // The ends of an open ring get everything from one side.
   const gs::torus_mesh open(square(false, 1));
-  for (const double bytes : received(open, gs::all_gather_messages(open, 1, 1200, gather_scheme::one_way)))
-    CHECK(bytes == doctest::Approx(1100));
+  for (const gather_scheme s : {gather_scheme::one_way, gather_scheme::streamed})
+    for (const double bytes : received(open, gs::all_gather_messages(open, 1, 1200, s))) CHECK(bytes == doctest::Approx(1100));
 }
 
 TEST_CASE("an all-to-all brings a part of every other chip, by dimension each part as often as dimensions change") {

@@ -102,6 +102,28 @@ TEST_CASE("collectives take what the closed forms say, within 2 % or 2 us") {
       }
 }
 
+TEST_CASE("a streamed gather takes what its closed form says, and at most the hops of the longest way besides") {
+  for (const std::vector<int>& extents : std::vector<std::vector<int>>{{8}, {5}, {4, 4}, {8, 8}, {2, 2}, {8, 4}, {4, 2}, {4, 4, 4}})
+    for (const double bytes : {65536.0, 8388608.0, 33554432.0})
+      for (const bool wrap : {true, false}) {
+        const gs::torus t = chips(extents, 1, wrap);
+        const gs::torus_mesh m(t);
+        CAPTURE(gs::detail::devices_text(extents));
+        CAPTURE(bytes);
+        CAPTURE(wrap);
+        const double gather = gs::simulate(m, gs::all_gather_messages(m, 1, bytes, gather_scheme::streamed)).seconds,
+                     sum = gs::simulate(m, gs::all_reduce_messages(m, 1, bytes, gather_scheme::streamed)).seconds,
+                     closed = gs::all_gather_seconds(t, gs::all_of(t), bytes, gather_scheme::streamed);
+        double hops = 0;
+        for (int d = 0; d < t.dims; ++d) hops += (wrap ? t.extent(d) / 2 : t.extent(d) - 1) * t.hop;
+        CHECK(gather >= 0.999 * closed);
+        CHECK(gather <= (wrap ? 1.1 : 1.4) * closed + hops);
+        CHECK(sum >= 0.999 * 2 * closed);
+        // At the ends of an open mesh all sums are ready at once, and share the links when they had better follow one another.
+        if (wrap) CHECK(sum <= 1.1 * 2 * closed + 2 * hops);
+      }
+}
+
 TEST_CASE("1024 chips") {
   const gs::torus t = chips({32, 32});
   const gs::torus_mesh m(t);

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -43,7 +44,7 @@ TEST_CASE("a pod and a slice") {
 
 TEST_CASE("slices are rings where real ones are") {
   const auto wraps = [](const char* text) { return gs::parse_hardware(text).topology.wrap; };
-  CHECK(wraps("tpu-v3:4x2") == std::array{true, false, true});
+  CHECK(wraps("tpu-v3:4x2") == std::array{true, true, true});
   CHECK(wraps("tpu-v5e:16x8") == std::array{true, false, true});
   CHECK(wraps("tpu-v6e:4x4") == std::array{false, false, true});
   CHECK(wraps("tpu-v4:4x4x8") == std::array{true, true, true});
@@ -69,4 +70,24 @@ TEST_CASE("what cannot be read is named") {
   CHECK(problem("tpu-v3:4x4x4") == "tpu-v3:4x4x4: tpu-v3 has 2 dimensions, not 3");
   CHECK(problem("aries:4x4") == "aries:4x4: aries has no dimensions, but a number of devices, not 2");
   CHECK(problem("aries") == "hardware 'aries': how many devices? as in aries:64");
+}
+
+TEST_CASE("the laws of the paper's figure 9 on slices of a TPU v3: all-to-alls grow with the root of the devices, all-reduces do not") {
+  double first = 0, at_128 = 0, least = 1, most = 0;
+  double last = 0;
+  for (const char* slice : {"4x2", "4x4", "8x4", "8x8", "16x8", "16x16", "32x16", "32x32"}) {
+    const gs::hardware h = gs::parse_hardware("tpu-v3:" + std::string(slice));
+    const gs::torus_mesh m(h.topology);
+    const double n = h.devices();
+    const auto seconds = [&](gs::op kind, double bytes) { return m.seconds(kind, 1, {}, std::int64_t(bytes * (n - 1) / n)); };
+    last = seconds(gs::op::all_to_all, 32e6);
+    if (first == 0) first = last;
+    if (h.devices() == 128) at_128 = last;
+    const double sum = seconds(gs::op::all_reduce, 2 * 32e6);
+    least = std::min(least, sum);
+    most = std::max(most, sum);
+  }
+  CHECK((last / first > 7 && last / first < 10));
+  CHECK((last / at_128 > 3.4 && last / at_128 < 4.2));
+  CHECK(most / least < 1.2);
 }

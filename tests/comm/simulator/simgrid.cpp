@@ -38,8 +38,8 @@ struct torus_pair {
       return std::pair<simgrid::kernel::routing::NetPoint*, simgrid::kernel::routing::NetPoint*>(hosts.back()->get_netpoint(), nullptr);
     };
     const auto n = static_cast<unsigned long>(d);
-    sg::create_torus_zone(name(), sg::Engine::get_instance()->get_netzone_root(), {n, n}, sg::ClusterCallbacks(host), topology.link_bytes, 0,
-                          sg::Link::SharingPolicy::SPLITDUPLEX)
+    sg::create_torus_zone(name(), sg::Engine::get_instance()->get_netzone_root(), {n, n}, sg::ClusterCallbacks(host),
+                          topology.link_bytes, 0, sg::Link::SharingPolicy::SPLITDUPLEX)
         ->seal();
   }
   std::string name() const { return std::to_string(d) + "x" + std::to_string(d); }
@@ -70,7 +70,8 @@ double gather_rows(const torus_pair& torus, double piece) {
   for (int chip = 0; chip < torus.topology.chips(); ++chip)
     members.push_back(sg::Actor::create("member", torus.host(chip), [&torus, chip, piece] {
       const auto box = [&](int row, int place, int step) {
-        return sg::Mailbox::by_name(torus.name() + " " + std::to_string(row) + " " + std::to_string(place % torus.d) + " " + std::to_string(step));
+        return sg::Mailbox::by_name(torus.name() + " " + std::to_string(row) + " " + std::to_string(place % torus.d) + " " +
+                                    std::to_string(step));
       };
       static int payload = 0;
       for (int step = 1; step < torus.d; ++step) {

@@ -4,8 +4,6 @@
 #include <doctest/doctest.h>
 
 #include <cstddef>
-#include <cstdlib>
-#include <set>
 #include <vector>
 
 namespace gs = gshard;

@@ -42,6 +42,14 @@ constexpr bool gathers(int d, double V) {
 static_assert(gathers(4, 65536) && gathers(8, 8 << 20) && gathers(16, 32 << 20) && gathers(32, 65536) &&
               gathers(32, 32 << 20) && gathers(5, 1e6));
 
+// Streamed gathers: the links are never idle after the first hop, or the longest way counts; 1 on a ring of 2 both ways.
+static_assert(near(gather(chips(16), 1e9, gather_scheme::streamed), a + 1e9 * 15 / 16 / (2 * B)) &&
+              near(gather(chips(15), 1e9, gather_scheme::streamed), a + 1e9 * 14 / 15 / (2 * B)) &&
+              near(gather(chips(16, 16), 1e9, gather_scheme::streamed), a + 1e9 * 255 / 256 / (4 * B)) &&
+              near(gather(chips(8, 8, 8), 1e9, gather_scheme::streamed), a + 1e9 * 511 / 512 / (6 * B)) &&
+              near(gather(chips(16, 16), 1, gather_scheme::streamed), 16 * a, 1e-4) &&
+              near(gather(chips(16, 1, 1, 1, false), 1e9, gather_scheme::streamed), a + 1e9 * 15 / 16 / B));
+
 // All-to-alls that keep the links busy.
 constexpr bool exchanges(int d, double S) {
   const gs::torus t = chips(d, d);

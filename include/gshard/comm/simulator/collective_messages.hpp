@@ -76,13 +76,54 @@ inline std::vector<int> only(const std::vector<int>& gate, int chip) {
   return gate.empty() ? std::vector<int>{} : std::vector<int>{gate[std::size_t(chip)]};
 }
 
+/// A streamed gather, in halves of pieces, of which one goes up where both ways round a ring are as long, one down.
+class streamed_gather {
+ public:
+  streamed_gather(const chip_rings& rings, double whole) : rings_(rings) {
+    const torus_group& g = rings.group;
+    bytes_ = whole / g.chips() / g.count / 2 * g.sharers;
+    for (part_ = 0; part_ < g.count; ++part_)
+      for (int chip = 0; chip < rings.chips(); ++chip)
+        for (const bool up : {true, false}) pass_on(chip, up, 0, {});
+  }
+  message_list list;
+
+ private:
+  const chip_rings& rings_;
+  double bytes_ = 0;
+  int part_ = 0;
+
+  /// From a chip to which a half has come, along this and the later rings.
+  void pass_on(int chip, bool goes_up, int phase, const std::vector<int>& came) {
+    for (; phase < rings_.group.count; ++phase) {
+      const torus_ring& r = rings_.group[(part_ + phase) % rings_.group.count];
+      const int place = rings_.place(r, chip);
+      for (const bool up : {true, false}) {
+        const int steps = r.wrap ? r.extent / 2 : up ? r.extent - 1 - place : place;
+        int at = chip;
+        std::vector<int> after = came;
+        for (int step = 1; step <= steps; ++step) {
+          if (r.wrap && 2 * step == r.extent && goes_up != up) break;
+          const int next = rings_.at(r, chip, (place + (up ? step : r.extent - step)) % r.extent);
+          after = {list.add({.from = rings_.leader(at), .to = rings_.leader(next), .bytes = bytes_, .up = up}, after)};
+          at = next;
+          pass_on(next, goes_up, phase + 1, after);
+        }
+      }
+    }
+  }
+};
+
 }  // namespace detail
 
 /// Every device gets a whole tensor of so many bytes, of which each has an equal piece: rings pass pieces on, n-1 times; an open ring
-/// passes every piece both ways to its ends. @see all_gather_seconds
+/// passes every piece both ways to its ends. Streamed, a chip passes on what has come whole, so that hops are not hidden: longer than the
+/// closed form by up to those of the longest way; in an open mesh, where messages come in no good order, longer still.
+/// @see all_gather_seconds
 inline message_list all_gather_messages(const torus_mesh& mesh, std::uint32_t axes, double whole, gather_scheme scheme,
                                         const faults& broken = {}) {
   const detail::chip_rings rings(mesh, axes, broken);
+  if (scheme == gather_scheme::streamed) return detail::streamed_gather(rings, whole).list;
   const torus_group& g = rings.group;
   const int parts = scheme == gather_scheme::all_links ? g.count : 1;
   return detail::messages_in_phases(rings, parts, [&](message_list& list, const torus_ring& r, int before, const std::vector<int>& gate) {

@@ -14,7 +14,6 @@
 #include <functional>
 #include <limits>
 #include <queue>
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>

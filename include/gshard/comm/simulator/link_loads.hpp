@@ -21,7 +21,8 @@ namespace gshard { inline namespace v0 {
 /// What each link of a torus carries of any traffic between its devices: bytes(from, to) are sent from one device to another, for all
 /// pairs at once. A message goes along dimension 0 first, then along the next, round each ring the shortest way; where both are as short
 /// the tie policy of the torus counts. Cores of a chip use the links of the chip, and none among themselves. Where a link on its way
-/// along a dimension is dead, a message makes that part of its way by the fewest live links; a slow link is not avoided.
+/// along a dimension is dead, a message makes that part of its way by the fewest live links; a slow link is not avoided. What links carry
+/// is physical: neither a launch nor torus::all_to_all_efficiency counts here.
 ///
 /// Time: the calls of `bytes`, and some additions for each pair of chips: 0.04 s for 4096 devices of 2048 chips, 0.1 s for as many chips.
 /// Throws `gshard::error` if dead links cut off a device that others send to, or a fault names a link that is not there.

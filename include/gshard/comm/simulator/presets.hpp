@@ -49,14 +49,16 @@ struct preset {
 
 inline constexpr std::array<preset, 11> presets{
     preset{.name = "tpu-v2", .flops = 23e12, .memory = 8'000'000'000, .memory_bytes = 350e9, .host_bytes = 7.5e9, .dims = 2,
-           .pod = {16, 16}, .cores = 2, .rings = {4}, .link_bytes = 62e9, .hop = 1e-6, .launch = 5e-6,
+           .pod = {16, 16}, .cores = 2, .link_bytes = 62e9, .hop = 1e-6, .launch = 5e-6,
            .source = "CACM 63(7) 2020, A Domain-Specific Supercomputer for Training Deep Neural Networks",
-           .doubts = "all of it is remembered, not read again; small slices may be open meshes; launch as measured on a TPU v5p"},
+           .doubts = "all of it is remembered, not read again; that small slices are rings in all dimensions is what arXiv 2006.16668 "
+                     "figure 9 suggests; launch as measured on a TPU v5p"},
     preset{.name = "tpu-v3", .flops = 61.5e12, .memory = std::int64_t(16) << 30, .memory_bytes = 450e9, .host_bytes = 7.5e9, .dims = 2,
-           .pod = {32, 32}, .cores = 2, .rings = {4}, .link_bytes = 70e9, .other_link_bytes = {80e9, 82e9, 100e9}, .hop = 1e-6,
+           .pod = {32, 32}, .cores = 2, .link_bytes = 70e9, .other_link_bytes = {80e9, 82e9, 100e9}, .hop = 1e-6,
            .launch = 5e-6, .source = "Cloud TPU v3 documentation; links: arXiv 2304.01433 table 4",
            .doubts = "links: 70 GB/s; others say 80 (ASTRA-sim), 82 (CACM 2020) and 100 (scaling book); 123 TFLOP/s of a chip, the scaling "
-                     "book says 140; small slices may be open meshes; launch as measured on a TPU v5p"},
+                     "book says 140; that small slices are rings in all dimensions is what arXiv 2006.16668 figure 9 suggests; launch as "
+                     "measured on a TPU v5p"},
     preset{.name = "tpu-v4", .flops = 275e12, .memory = std::int64_t(32) << 30, .memory_bytes = 1200e9, .host_bytes = 15e9, .dims = 3,
            .pod = {16, 16, 16}, .rings = {4, true}, .link_bytes = 50e9, .other_link_bytes = {45e9}, .hop = 1e-6, .launch = 5e-6,
            .source = "arXiv 2304.01433 table 4 (links, pod); scaling book (hops)",
