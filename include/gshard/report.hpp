@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Plans and mistakes as text.
+// Plans, simulated runs and mistakes as text. What is JSON, or holds it, is asked for by name: report/run_json.hpp,
+// report/timeline.hpp and report/page.hpp.
 
 #include <gshard/report/auto_shard.hpp>
 #include <gshard/report/describe.hpp>
 #include <gshard/report/diagnostic.hpp>
+#include <gshard/report/link_map.hpp>
 #include <gshard/report/reason.hpp>
+#include <gshard/report/roofline.hpp>
+#include <gshard/report/run_text.hpp>

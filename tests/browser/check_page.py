@@ -212,6 +212,44 @@ def check_filters(b, run):
     check(as_text(sum(own), "s") in text, "the filter adds up to: " + text)
 
 
+def held_by(run, tensor, device):
+    """What a device holds of a tensor, as a sentence."""
+    extents, at, rest = {a["axis"]: a["extent"] for a in run["mesh"]}, {}, device
+    for axis in reversed(run["mesh"]):
+        rest, at[axis["axis"]] = divmod(rest, axis["extent"])
+    words = []
+    for dim in tensor["dims"]:
+        begin, end = 0, dim["extent"]
+        for axis in dim["axes"]:
+            block = -(-(end - begin) // extents[axis])
+            begin, end = min(end, begin + block * at[axis]), min(end, begin + block * (at[axis] + 1))
+        if begin == end:
+            return "Device %d holds nothing of it." % device
+        words.append("all " + dim["name"] if end - begin == dim["extent"] else
+                     "%s %d" % (dim["name"], begin) if end - begin == 1 else "%s %d\u2013%d" % (dim["name"], begin, end - 1))
+    return "Device %d holds %s." % (device, ", ".join(words) or "the number")
+
+
+def check_shards(b, run):
+    b.run("document.getElementById('tab-mesh').click()")
+    for device in sorted({0, 1, run["devices"] // 2, run["devices"] - 1}):
+        b.run("""(f => { f.value = %d; f.dispatchEvent(new Event('change')); })(
+            document.querySelector('#mesh-view input[type=number]'))""" % device)
+        b.settle()
+        cards = b.run("""[...document.querySelectorAll('#mesh-view .grid .card')]
+            .map(c => [c.querySelector('.mono').textContent, c.lastChild.textContent])""")
+        check(len(cards) >= 3, "%d tensors are drawn" % len(cards))
+        for text, said in cards:
+            expected = held_by(run, next(t for t in run["tensors"] if t["text"] == text), device)
+            check(said == expected, "%s: %s, but %s" % (text, said, expected))
+        if run["chips"]:
+            chip = run["chip_of"][device] if run["chip_of"] else device // run["cores_per_chip"]
+            text = b.run("document.querySelector('#mesh-view [aria-live]').textContent")
+            check(text.startswith("Device %d is on chip %d (" % (device, chip)), "of device %d it says: %s" % (device, text))
+        marked = b.run("[...document.querySelectorAll('#mesh-view rect.core.here')].map(r => Number(r.dataset.device))")
+        check(marked == [device], "marked are %s, not %d" % (marked, device))
+
+
 def take_pictures(b, folder, name):
     for width, dark in ((1280, False), (1280, True), (360, False)):
         b.scheme(dark)
@@ -238,6 +276,7 @@ for page in sorted(p for p in os.listdir(pages) if p.endswith(".html")):
         check_keyboard(b)
         check_names(b)
         check_filters(b, run)
+        check_shards(b, run)
         b.open(os.path.join(pages, page))
         check_colours(b)
         check_widths(b, 1280)

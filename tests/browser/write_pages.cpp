@@ -20,7 +20,9 @@ int main(int, char** argument) {
   const std::filesystem::path folder = argument[1];
   std::filesystem::create_directories(folder);
   write(folder / "small.html", sample::small(), sample::sweep());
-  write(folder / "cube.html", sample::make(8, 6, {2, 3, 4}));
+  sample::run cube = sample::make(8, 6, {2, 3, 4});
+  for (int d = 0; d < 48; ++d) cube.record.chip_of.push_back((47 - d) / 2);
+  write(folder / "cube.html", cube);
 
   // Names that would break out of where they stand, a device with too little memory, and nothing to draw.
   sample::run hostile = sample::make(3, 1, {2, 2});

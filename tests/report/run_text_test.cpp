@@ -41,6 +41,8 @@ TEST_CASE("a run of which little is known is told, too") {
 TEST_CASE("devices and amounts as text") {
   CHECK(gs::detail::devices_text({0, 1, 2, 5, 7, 8}) == "0-2,5,7-8");
   CHECK(gs::detail::devices_text({}) == "");
+  CHECK(gs::detail::devices_text({0, 2, 4, 6, 8, 10, 12, 14}) == "0,2,4,6,8,10,12,14");
+  CHECK(gs::detail::devices_text({0, 2, 4, 6, 8, 10, 12, 14, 16, 17}) == "0,2,4,6,8,10,12,14,...");
   CHECK(gs::describe_flops(0) == "0 flop");
   CHECK(gs::describe_flops(1500) == "1.5 kflop");
   CHECK(gs::describe_flops(2e18) == "2e+03 Pflop");

@@ -33,7 +33,7 @@ TEST_CASE("trace events: named processes and threads, spans that do not overlap 
       CHECK(dur >= 0);
       CHECK(ts >= end[at] - 1e-6);
       end[at] = ts + dur;
-      CHECK(thread[at] == e["cat"]);
+      CHECK(thread[at] == e["cat"].get<std::string>());
       if (at.first == 1) seconds[e["cat"]] += dur * 1e-6;
       CHECK(contains(e["args"]["text"], "->"));
       if (e["cat"] == "collective") {

@@ -89,7 +89,7 @@ $style</style>
 <body>
 <a class="skip" href="#main">Skip to content</a>
 <header class="top">
-<div>
+<div class="headline">
 <div class="title">
 <h1>$program</h1>
 <p class="muted">$subtitle; a simulated run</p>

@@ -241,7 +241,7 @@ const links_view = panel => {
   const [node] = table({caption: "Links, each way on its own", sort: 3, page: 25, rows, columns: [
     ...[["From chip", "from"], ["To chip", "to"]].map(([label, what]) =>
       ({label, text: l => number(l.path + what, "id"), by: l => l[what], number: true})),
-    {label: "Goes", by: l => l.c ? l.c.d * 4 + l.c.way : 9, text: l => !l.c ? "to no neighbour"
+    {label: "Goes", least: "9rem", by: l => l.c ? l.c.d * 4 + l.c.way : 9, text: l => !l.c ? "to no neighbour"
       : ["layer", "row", "column"][l.c.d] + (l.c.way > 0 ? " +1" : " −1") + (l.c.wraps ? ", around the edge" : "")},
     {label: "Bytes", text: l => number(l.path + "bytes", "B"), by: l => l.bytes, number: true},
     {label: "Busy", text: l => number(l.path + "seconds", "s"), by: l => l.seconds, number: true},

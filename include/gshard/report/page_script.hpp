@@ -45,6 +45,11 @@ const as_text = {
   share: x => (100 * x).toFixed(1) + " %",
   years: x => short(x) + " core-years",
 };
+/// A time among times that are so far apart.
+const time_among = (x, apart) => {
+  const [scale, unit] = [[1, "s"], [1e3, "ms"], [1e6, "µs"], [1e9, "ns"]].find(([s]) => apart * s >= .1) || [1e9, "ns"];
+  return (x * scale).toFixed(Math.max(0, -Math.floor(Math.log10(apart * scale) + 1e-9))) + " " + unit;
+};
 const share_of = (part, whole) => as_text.share(whole > 0 ? part / whole : 0);
 
 const fill = (node, attributes, children) => {
@@ -107,7 +112,7 @@ const picture = (draw, wide = false) => {
 };
 
 /// A table whose columns sort by a button each: {label, text: row => content, by: row => what it is sorted by, number: right-aligned,
-/// wide: not squeezed}.
+/// least: its least width}.
 /// Shows so many rows at once; the returned function shows the rows that pass a test.
 const table = ({caption, columns, rows, sort = -1, down = true, page = 100}) => {
   const body = el("tbody"), heads = columns.map((c, i) => el("th", {scope: "col", class: c.number ? "number" : ""},
@@ -118,7 +123,7 @@ const table = ({caption, columns, rows, sort = -1, down = true, page = 100}) => 
   let shown = rows, first = 0;
   const show = () => {
     body.replaceChildren(...shown.slice(first, first + page).map(r => el("tr", {},
-      ...columns.map(c => el("td", {class: c.number ? "number" : c.wide ? "wide" : ""}, c.text(r))))));
+      ...columns.map(c => el("td", {class: c.number ? "number" : "", style: c.least && `min-width:${c.least}`}, c.text(r))))));
     back.disabled = first === 0;
     on.disabled = first + page >= shown.length;
     say.textContent = shown.length ? `Rows ${first + 1} to ${Math.min(first + page, shown.length)} of ${shown.length}` : "No rows";

@@ -43,8 +43,8 @@ code, .mono { font: .86em/1.45 ui-monospace, SFMono-Regular, Menlo, Consolas, "D
 .hidden-text { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }
 
 .top { background: var(--surface); border-bottom: 1px solid var(--line); }
-.top > div, main { max-width: 82rem; margin: 0 auto; padding: 0 1.25rem; }
-.top > div {
+.headline, main { max-width: 82rem; margin: 0 auto; padding: 0 1.25rem; }
+.headline {
   display: flex; gap: .5rem 1.5rem; align-items: flex-start; justify-content: space-between; padding-top: 1rem; padding-bottom: .75rem;
   flex-wrap: wrap;
 }
@@ -113,7 +113,6 @@ th[aria-sort] { color: var(--text); }
 th[aria-sort=ascending] button::after { content: " \2191"; opacity: 1; }
 th[aria-sort=descending] button::after { content: " \2193"; opacity: 1; }
 tbody tr:hover { background: color-mix(in srgb, var(--accent-soft) 45%, transparent); }
-td.wide { min-width: 15rem; }
 td .at { font-size: .92em; }
 .tag {
   display: inline-block; font-size: .75rem; border: 1px solid var(--line-strong); border-radius: 4px; padding: 0 .3rem; color: var(--muted);
@@ -154,7 +153,7 @@ ul.plain li { margin: .2rem 0; max-width: 80ch; overflow-wrap: anywhere; }
 
 @media (max-width: 40rem) {
   body { font-size: 14px; }
-  .top > div, main { padding-left: .8rem; padding-right: .8rem; }
+  .headline, main { padding-left: .8rem; padding-right: .8rem; }
   [role=tablist] { padding: 0 .3rem; }
   .card { padding: .8rem .8rem; border-radius: 8px; }
   .scroll { margin-left: -.8rem; margin-right: -.8rem; padding-left: .8rem; padding-right: .8rem; }

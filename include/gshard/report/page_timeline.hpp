@@ -53,7 +53,7 @@ const timeline = panel => {
       g.fillRect(at, time_height - 4, 1, height);
       g.fillStyle = colours["--muted"];
       g.textAlign = at > width - 40 ? "right" : "left";
-      g.fillText(as_text.s(i * tick), at + (at > width - 40 ? -2 : 2), 10);
+      g.fillText(i === 0 ? "0" : time_among(i * tick, tick), at + (at > width - 40 ? -2 : 2), 10);
     }
     g.textAlign = "left";
     shown.forEach((t, i) => {
@@ -106,7 +106,7 @@ const timeline = panel => {
     const step = step_of.get(s.step);
     const path = `/steps/${run.steps.indexOf(step)}/`;
     const lines = [el("p", {}, el("strong", {}, s.what === "wait" ? `Waiting in step ${s.step}` : `Step ${s.step}`),
-      step ? ` ${step.kind}, ${step.part}` : "", `: ${as_text.s(s.end - s.begin)} from ${as_text.s(s.begin)} on.`)];
+      step ? ` ${step.kind}, ${step.part}` : "", `: ${as_text.s(s.end - s.begin)} from ${time_among(s.begin, s.end - s.begin || end)} on.`)];
     if (step && s.what !== "wait") lines.push(el("p", {class: "mono muted"}, operands(step)),
       el("p", {}, step.bytes_received > 0 && ["Receives ", number(path + "bytes_received", "B"), ". "],
         step.flops > 0 && ["Does ", number(path + "flops", "flop"), ". "], `Bound by ${step.bound}. `, step.why));

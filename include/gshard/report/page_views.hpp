@@ -19,14 +19,15 @@ const ranges = devices => {
   return list.slice(0, most).join(", ") + (list.length > most ? `, … (${devices.length} in all)` : "");
 };
 const track_name = t => (t.devices.length === 1 ? "Device " : "Devices ") + ranges(t.devices);
-/// What a step reads and makes; lines end between tensors.
-const operands = s => s.text.slice(s.kind.length).trim().replace(/-> /g, "->\u00a0").split(/\s+(?=%|->)/)
-  .map(piece => [el("span", {class: "piece"}, piece), " "]);
+const unnumbered = text => text.replace(/%\d+ /g, "");
+/// What a step reads and makes; lines end between tensors. Of several alike, without the numbers of the tensors.
+const operands = s => s.text.slice(s.kind.length).trim().replace(/-> /g, "->\u00a0").split(/ +(?=%|->)/)
+  .map(piece => [el("span", {class: "piece"}, s.count ? unnumbered(piece) : piece), " "]);
 const operation = s => [el("span", {}, el("strong", {}, s.kind), s.recomputed && el("span", {class: "tag"}, "once more"),
   s.at && el("span", {class: "muted at"}, " ", s.at)), el("div", {class: "mono muted"}, operands(s))];
 const step_columns = {
   step: {label: "Step", text: s => number(s.path + "/step", "id"), by: s => s.step, number: true},
-  operation: {label: "Operation", wide: true, text: operation, by: s => s.text},
+  operation: {label: "Operation", least: "16rem", text: operation, by: s => s.text},
   part: {label: "Part", text: s => el("span", {class: "nowrap"}, key(colour_of_part(s.part)), s.part), by: s => s.part},
   bound: {label: "Bound by", text: s => s.bound, by: s => s.bound},
   seconds: {label: "Time", text: s => number(s.path + "/seconds", "s"), by: s => s.seconds, number: true},
@@ -34,20 +35,33 @@ const step_columns = {
   flops: {label: "Work", text: s => number(s.path + "/flops", "flop"), by: s => s.flops, number: true},
   touched: {label: "Memory", text: s => number(s.path + "/bytes_touched", "B"), by: s => s.bytes_touched, number: true},
   received: {label: "Network", text: s => number(s.path + "/bytes_received", "B"), by: s => s.bytes_received, number: true},
-  why: {label: "Why", wide: true, text: s => s.why, by: s => s.why},
+  why: {label: "Why", least: "11rem", text: s => s.why, by: s => s.why},
 };
 const bar = (label, segments, whole) => el("div", {class: "bar", role: "img", "aria-label": label + ": " +
     segments.map(s => `${s.name} ${share_of(s.amount, whole)}`).join(", ")},
   ...segments.map(s => el("i", {title: `${s.name}: ${share_of(s.amount, whole)}`,
     style: `--colour:${s.colour};flex:${whole > 0 ? s.amount / whole : 0} 1 0`})));
 
+/// Steps that, but for the numbers of their tensors, look the same.
+const alike = () => {
+  const groups = new Map();
+  for (const s of steps) {
+    const name = [unnumbered(s.text), s.at, s.part, s.bound].join("\n"), group = groups.get(name);
+    if (!group) groups.set(name, {...s, count: 1, recomputed: false});
+    else {
+      group.count += 1;
+      group.seconds += s.seconds;
+    }
+  }
+  return [...groups.values()];
+};
 /// What a device's time goes to.
 const doings = [{what: "compute", name: "Computing", colour: "var(--c1)"}, {what: "communicate", name: "Sending", colour: "var(--c6)"},
   {what: "wait", name: "Waiting", colour: "var(--idle)"}];
 
 const overview = panel => {
   const memory = run.memory, track = run.tracks[0], part_seconds = run.parts.reduce((sum, p) => sum + p.seconds, 0);
-  const rate = run.seconds > 0 ? run.flops / run.seconds : 0, communicate = steps.filter(s => s.bytes_received > 0).length;
+  const rate = run.seconds > 0 ? run.flops / run.seconds : 0, communicate = as_text.count(steps.filter(s => s.bytes_received > 0).length);
   panel.append(el("dl", {class: "facts"},
     fact("Time of a step", number("/seconds", "s"), run.seconds > 0 && `${short(1 / run.seconds)} steps a second`),
     fact("Devices", number("/devices", "count"), mesh_text),
@@ -57,7 +71,7 @@ const overview = panel => {
       : "no limit given", memory.capacity > 0 && meter(memory.peak / memory.capacity)),
     fact("Work of a device", number("/flops", "flop"), as_text["flop/s"](rate) +
       (run.roofs.flops > 0 ? `, ${share_of(rate, run.roofs.flops)} of its roof` : "")),
-    fact("Received by a device", number("/bytes_received", "B"), `${communicate} of ${steps.length} steps communicate`),
+    fact("Received by a device", number("/bytes_received", "B"), `${communicate} of ${as_text.count(steps.length)} steps communicate`),
     track && fact("Sending", number("/tracks/0/communicate", "s"),
       `${share_of(track.communicate, run.seconds)} of the step, ${track_name(track).toLowerCase()}`)));
 
@@ -71,11 +85,13 @@ const overview = panel => {
 
   const [device_table] = table({caption: "Time by what devices do; alike ones together", page: 8,
     rows: run.tracks.map((t, i) => ({...t, path: `/tracks/${i}/`, name: track_name(t)})), columns: [
-      {label: "Devices", wide: true, by: t => t.devices[0],
+      {label: "Devices", least: "8rem", by: t => t.devices[0],
         text: t => [t.name, bar(t.name, doings.map(d => ({...d, amount: t[d.what]})), run.seconds)]},
       ...doings.map(d => ({label: d.name, number: true, by: t => t[d.what], text: t => number(t.path + d.what, "s")}))]});
-  const [longest] = table({caption: "The ten steps that take longest", rows: [...steps].sort((a, b) => b.seconds - a.seconds).slice(0, 10),
-    columns: [step_columns.operation, step_columns.part, step_columns.bound, step_columns.seconds, step_columns.share]});
+  const caption = "Steps that do the same at the same place of the program, together";
+  const [longest] = table({caption, sort: 4, page: 10, rows: alike(), columns: [step_columns.operation,
+    {label: "Steps", number: true, by: s => s.count, text: s => as_text.count(s.count)}, step_columns.part, step_columns.bound,
+    {label: "Time", number: true, by: s => s.seconds, text: s => as_text.s(s.seconds)}, step_columns.share]});
   panel.append(el("div", {class: "grid"}, breakdown, card("What devices do",
       el("ul", {class: "legend"}, ...doings.map(d => el("li", {}, key(d.colour), d.name))), device_table)),
     card("What takes longest", longest));
@@ -138,15 +154,15 @@ const roof_plot = width => {
 };
 const at_roof = k => {
   const of = (amount, roof) => roof > 0 ? amount / roof : 0;
-  return Math.max(of(k.flops, run.roofs.flops), of(k.bytes_touched, run.roofs.memory_bytes), of(k.bytes_received, run.roofs.link_bytes));
+  return Math.min(k.seconds, Math.max(of(k.flops, run.roofs.flops), of(k.bytes_touched, run.roofs.memory_bytes), k.network));
 };
 const roofline = panel => {
   const ideal = steps.reduce((sum, s) => sum + at_roof(s), 0);
   panel.append(el("dl", {class: "facts"},
     fact("Arithmetic", number("/roofs/flops", "flop/s"), "the highest rate at which a step is priced"),
     fact("Memory", number("/roofs/memory_bytes", "B/s"), "read and written by a device"),
-    fact("Network", number("/roofs/link_bytes", "B/s"), "received by a device"),
-    fact("With every step at its roof", as_text.s(ideal), `${share_of(ideal, run.seconds)} of the step's time`)));
+    fact("Network", number("/roofs/link_bytes", "B/s"), "received by a device at best"),
+    fact("With every step at its roof", as_text.s(ideal), `${share_of(ideal, run.seconds)} of the step's time; the network as it is`)));
   const [node] = table({caption: "By kind of operation", rows: run.kinds.map((k, i) => ({...k, path: `/kinds/${i}/`})), columns: [
     {label: "Operation", text: k => k.kind, by: k => k.kind},
     ...[["Steps", "steps", "count"], ["Work", "flops", "flop"], ["Memory", "bytes_touched", "B"], ["Network", "bytes_received", "B"],
@@ -195,7 +211,7 @@ const memory = panel => {
     {label: "Share", text: k => share_of(k.bytes, m.peak), by: k => k.bytes, number: true}]});
   const tensors = m.largest.map((t, i) => ({...t, path: `/memory/largest/${i}/`}));
   const [largest] = table({caption: "The largest tensors then", rows: tensors, columns: [
-    {label: "Tensor", wide: true, text: t => [t.name && el("strong", {}, t.name + " "), el("span", {class: "mono"}, t.text)],
+    {label: "Tensor", least: "12rem", text: t => [t.name && el("strong", {}, t.name + " "), el("span", {class: "mono"}, t.text)],
       by: t => t.name || t.text},
     {label: "Kind", text: t => t.kind, by: t => t.kind},
     {label: "Bytes", text: t => number(t.path + "bytes", "B"), by: t => t.bytes, number: true}]});
@@ -213,7 +229,7 @@ const memory = panel => {
 const comparison = panel => {
   const fastest = run.sweep.reduce((best, r) => r.fits && r.seconds > 0 && r.seconds < best ? r.seconds : best, Infinity);
   const [node] = table({caption: "Runs of the same program on other meshes", sort: 2, down: false, columns: [
-    {label: "Mesh", text: r => r.mesh, by: r => r.mesh}, {label: "Mapping", wide: true, text: r => r.mapping, by: r => r.mapping},
+    {label: "Mesh", text: r => r.mesh, by: r => r.mesh}, {label: "Mapping", least: "12rem", text: r => r.mapping, by: r => r.mapping},
     {label: "Time of a step", number: true, text: r => r.seconds > 0 ? number(r.path + "seconds", "s") : "–",
         by: r => r.seconds || Infinity},
     {label: "To the fastest", number: true, text: r => r.seconds > 0 ? short(r.seconds / fastest) + " ×" : "–",

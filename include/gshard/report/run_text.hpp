@@ -28,10 +28,12 @@ inline std::string describe_flops(double flops) {
 
 namespace detail {
 
-/// "0-3,8": devices, ascending.
+/// "0-3,8": devices, ascending; of more than eight ranges the first alone.
 inline std::string devices_text(const std::vector<int>& devices) {
   std::string s;
-  for (std::size_t i = 0; i < devices.size();) {
+  int ranges = 0;
+  for (std::size_t i = 0; i < devices.size(); ++ranges) {
+    if (ranges == 8) return s + ",...";
     std::size_t end = i + 1;
     while (end < devices.size() && devices[end] == devices[end - 1] + 1) ++end;
     s.append(s.empty() ? "" : ",").append(std::to_string(devices[i]));
