@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <gshard/comm/error.hpp>
 #include <gshard/nn/translation_model.hpp>
 
 #include <algorithm>
@@ -46,9 +47,13 @@ inline std::optional<gs::nn::translation_model> find_model(std::string_view name
   return std::nullopt;
 }
 
-/// The same model with a group for each of so many devices at least, sentences no longer than a group has tokens.
+/// The same model with a group for each of so many devices at least, sentences no longer than a group has tokens. Throws gshard::error where
+/// there are not so many tokens.
 inline gs::nn::translation_model with_groups(gs::nn::translation_model m, std::int64_t devices) {
   m.groups = std::max(m.groups, devices);
+  if (m.tokens < 2 * m.groups)
+    throw gs::error("a step of " + std::to_string(m.tokens) + " tokens, source and target, has not one of each for each of " +
+                    std::to_string(m.groups) + " groups");
   m.sequence = std::max<std::int64_t>(1, std::min(m.sequence, m.tokens / 2 / m.groups));
   return m;
 }

@@ -39,7 +39,7 @@ inline std::string training(const gs::run_record& r, const gs::nn::translation_m
 
 /// A table of the best rows.
 inline std::string table(const std::vector<gs::sweep_row>& rows, std::size_t most) {
-  std::string s = detail::format("%-34s %-28s %10s %12s %11s\n", "other meshes, the cheapest first", "", "step", "core-years", "memory");
+  std::string s = detail::format("%-34s %-28s %10s %12s %11s\n", "other ways, the cheapest first", "", "step", "core-years", "memory");
   for (std::size_t i = 0; i < std::min(most, rows.size()); ++i) {
     const gs::sweep_row& r = rows[i];
     s += detail::format("  %-32s %-28s %8.3f s %12.2f %7.2f GiB%s\n", r.mesh.c_str(), r.mapping.c_str(), r.seconds, r.core_years,

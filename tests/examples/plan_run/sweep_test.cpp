@@ -29,10 +29,12 @@ TEST_CASE("plan a run: other meshes, the cheapest that fit first") {
   }
   for (const gs::sweep_row& r : rows) CHECK(r.fits == (r.peak <= r.capacity));
   const auto has = [&](const char* mesh, const char* hardware) {
-    return std::any_of(rows.begin(), rows.end(), [&](const gs::sweep_row& r) { return r.mesh == mesh && r.mapping.ends_with(hardware); });
+    return std::any_of(rows.begin(), rows.end(), [&](const gs::sweep_row& r) { return r.mesh == mesh && r.mapping == hardware; });
   };
-  CHECK(has("expert=128", " tpu-v3:8x8"));
-  CHECK(has("expert=64", " tpu-v3:4x8"));
+  CHECK(has("expert=128", "tpu-v3:8x8"));
+  CHECK(has("expert=64", "tpu-v3:4x8"));
+  CHECK(has("expert=128", "tpu-v3:8x8, by index"));
+  CHECK(has("expert=128", "tpu-v3:8x8, overlapped"));
   const std::string table = pr::table(rows, 3);
   CHECK(std::count(table.begin(), table.end(), '\n') == 4);
   CHECK(table.find(rows[0].mesh) != std::string::npos);
@@ -51,4 +53,5 @@ TEST_CASE("plan a run: every device has a group of tokens, whose sentences are n
   const gs::nn::translation_model m = pr::with_groups(*pr::find_model("37B"), 2048);
   CHECK(m.groups == 2048);
   CHECK(m.sequence * m.sentences() * m.groups * 2 == m.tokens);
+  CHECK_THROWS_AS(pr::with_groups(m, m.tokens), gs::error);
 }
