@@ -75,11 +75,19 @@ TEST_CASE("costs: fused operations do not go through memory, what several read d
   using two = gs::program<fork, mesh, gs::in<"A", P<"x">>>;
   const auto touched = [](const std::vector<gs::step_record>& costs) {
     std::int64_t bytes = 0;
-    for (const gs::step_record& c : costs) bytes += c.bytes_touched;
+    for (const gs::step_record& c : costs) bytes += c.bytes_received == 0 ? c.bytes_touched : 0;
     return bytes;
   };
+  constexpr auto sums = [](auto&, auto x) {
+    const auto y = gs::relu(x);
+    return std::tuple{gs::sum<"AB->A">(y), gs::sum<"AB->B">(y)};
+  };
+  using cheap = gs::program<sums, mesh, gs::in<"AB", P<"x", none>>>;
   gs::efficiency apart;
   apart.fusion = false;
+  const gs::dims d{{'A', 400}, {'B', 100}};
+  CHECK(touched(costs<cheap>(d, 4, slow_memory)) == 2 * 40000 + 400 + 400);  // x twice instead of y written and read twice
+  CHECK(touched(costs<cheap>(d, 4, slow_memory, apart)) == 4 * 40000 + 400 + 400);
   CHECK(touched(costs<one>({{'A', 400}}, 4, slow_memory)) == 2 * 400);
   CHECK(touched(costs<one>({{'A', 400}}, 4, slow_memory, apart)) == 6 * 400);
   CHECK(touched(costs<two>({{'A', 400}}, 4, slow_memory)) == touched(costs<two>({{'A', 400}}, 4, slow_memory, apart)));
