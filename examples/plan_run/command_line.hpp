@@ -58,14 +58,15 @@ class command_parser {
  public:
   explicit command_parser(command_line& c) : c_(c) {
     app_.footer("Models: " + model_names() + ", from arXiv 2006.16668.\n"
-                "Hardware: a preset and its chips, as in tpu-v3:32x32, tpu-v4:8x8x16, slingshot-11:64. A config file has lines such as layers = 24.");
+                "Hardware: a preset and its chips, as in tpu-v3:32x32, tpu-v4:8x8x16, slingshot-11:64.\n"
+                "A config file has lines such as layers = 24.");
     app_.set_config("--config", "", "read options from a file of lines such as `layers = 24`; those of the command line come first");
     app_.add_option("--plan", c.plan, "the model whose training step is planned; the options of the group Model change it")
         ->capture_default_str();
     app_.add_option("--mesh", c.mesh, "the hardware")->capture_default_str();
     app_.add_option("--axes", c.axes,
-                    "axes of the mesh of devices, major to minor: experts are cut over expert, heads and hidden units over model, groups over "
-                    "all others; without it expert=N, or data=M,expert=N");
+                    "axes of the mesh of devices, major to minor: experts are cut over expert, heads and hidden units over model, groups "
+                    "over all others; without it expert=N, or data=M,expert=N");
     app_.add_option("--json", c.json, "write the run as JSON to this file");
     app_.add_option("--html", c.html, "write a report to this file, which a browser shows");
     app_.add_option("--timeline", c.timeline, "write a timeline to this file, which Perfetto shows");

@@ -47,8 +47,8 @@ inline std::optional<gs::nn::translation_model> find_model(std::string_view name
   return std::nullopt;
 }
 
-/// The same model with a group for each of so many devices at least, sentences no longer than a group has tokens. Throws gshard::error where
-/// there are not so many tokens.
+/// The same model with a group for each of so many devices at least, sentences no longer than a group has tokens. Throws gshard::error
+/// where there are not so many tokens.
 inline gs::nn::translation_model with_groups(gs::nn::translation_model m, std::int64_t devices) {
   m.groups = std::max(m.groups, devices);
   if (m.tokens < 2 * m.groups)

@@ -61,7 +61,9 @@ class device_memory {
     }
     r.bytes[std::size_t(memory_kind::scratch)] = scratch(r.step);
     const std::size_t shown = std::min(largest, r.largest.size());
-    const auto larger = [](const live_tensor& a, const live_tensor& b) { return a.bytes != b.bytes ? a.bytes > b.bytes : a.value < b.value; };
+    const auto larger = [](const live_tensor& a, const live_tensor& b) {
+      return a.bytes != b.bytes ? a.bytes > b.bytes : a.value < b.value;
+    };
     std::partial_sort(r.largest.begin(), r.largest.begin() + std::ptrdiff_t(shown), r.largest.end(), larger);
     r.largest.resize(shown);
     return r;

@@ -88,7 +88,8 @@ inline std::string overrun_text(const plan_view& plan, const memory_record& m) {
 
 /// Runs a plan without numbers: when each step of it would run on devices like `on` between which `network` moves data, and what they hold
 /// meanwhile. What devices do alike is simulated once, so that the price does not grow with their number, unless faults tell them apart;
-/// then the record has a track for each of at most eight classes of devices to which the same happens. Of a loop whose turns are counted at run time one turn is run.
+/// then the record has a track for each of at most eight classes of devices to which the same happens. Of a loop whose turns are counted
+/// at run time one turn is run.
 /// Throws: gshard::error where the memory of a device is too small, with the step and the largest tensors, and where a device is dead, with
 /// those that wait for it.
 template <network Network>
