@@ -92,10 +92,21 @@ class contest {
 
   void sums(std::int64_t bytes) {
     const std::int64_t n = bytes / std::int64_t(sizeof(float));
-    std::vector<float> from(std::size_t(n), 1.0f), to(from.size());
+    const int part = int(n / ranks_);
+    std::vector<float> from(std::size_t(n), 1.0f), to(from.size()), pairwise(from), sum(from.size() / std::size_t(ranks_)), received(sum.size());
     compare("reduce-scatter, " + text(bytes), both<reduce_scatter>({{'A', n}}),
-            {{"MPI_Reduce_scatter_block",
-              [&] { MPI_Reduce_scatter_block(from.data(), to.data(), int(n / ranks_), MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD); }}},
+            {{"MPI_Reduce_scatter_block", [&] { MPI_Reduce_scatter_block(from.data(), to.data(), part, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD); }},
+             {"MPI_Sendrecv, then added",
+              [&] {
+                const float* so_far = &pairwise[std::size_t(rank_) * std::size_t(part)];
+                for (int k = 1; k < ranks_; ++k) {
+                  const int next = (rank_ + k) % ranks_, before = (rank_ - k + ranks_) % ranks_;
+                  MPI_Sendrecv(&pairwise[std::size_t(next) * std::size_t(part)], part, MPI_FLOAT, next, 0, received.data(), part, MPI_FLOAT, before, 0,
+                               MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+                  for (std::size_t i = 0; i < sum.size(); ++i) sum[i] = so_far[i] + received[i];
+                  so_far = sum.data();
+                }
+              }}},
             times(bytes));
     if (bytes != MiB && bytes != 16 * MiB) return;
     compare("all-reduce, " + text(bytes), both<all_reduce>({{'A', n}}),

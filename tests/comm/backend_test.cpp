@@ -25,7 +25,7 @@ class idle final : public gs::backend {
   std::vector<std::size_t> finished;
 
  private:
-  std::size_t do_start(std::uint32_t, std::span<const gs::exchange_part>, bool) override { return std::size_t(++calls); }
+  std::size_t do_start(std::uint32_t, std::span<const gs::exchange_part>, const gs::exchange_bounds&, bool) override { return std::size_t(++calls); }
   void do_finish(std::size_t started) override {
     finished.push_back(started);
     if (started == 7) throw gs::error("the seventh fails");

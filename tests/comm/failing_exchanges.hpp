@@ -16,9 +16,10 @@ class failing_exchanges final : public gshard::simulated {
   std::size_t started = 0, finished = 0;
 
  private:
-  std::size_t do_start(std::uint32_t axes, std::span<const gshard::exchange_part> parts, bool at_once) override {
+  std::size_t do_start(std::uint32_t axes, std::span<const gshard::exchange_part> parts, const gshard::exchange_bounds& all,
+                       bool at_once) override {
     ++started;
-    return simulated::do_start(axes, parts, at_once);
+    return simulated::do_start(axes, parts, all, at_once);
   }
   void do_finish(std::size_t number) override {
     simulated::do_finish(number);

@@ -20,7 +20,7 @@ namespace gs = gshard;
 
 // The messages under way, and one that MPI says it cannot start; through MPI's profiling interface.
 namespace under_way {
-int now = 0;
+int now = 0, all = 0;
 int until_failure = -1;  // messages that are still started; -1: all
 bool fails() { return until_failure >= 0 && until_failure-- == 0; }
 }  // namespace under_way
@@ -29,6 +29,7 @@ extern "C" {
 int MPI_Irecv(void* data, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm, MPI_Request* request) {
   if (under_way::fails()) return MPI_ERR_OTHER;
   ++under_way::now;
+  ++under_way::all;
   return PMPI_Irecv(data, count, type, from, tag, comm, request);
 }
 int MPI_Isend(const void* data, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request* request) {
@@ -37,6 +38,7 @@ int MPI_Isend(const void* data, int count, MPI_Datatype type, int to, int tag, M
     return MPI_ERR_OTHER;
   }
   ++under_way::now;
+  ++under_way::all;
   return PMPI_Isend(data, count, type, to, tag, comm, request);
 }
 int MPI_Wait(MPI_Request* request, MPI_Status* status) {
@@ -274,6 +276,52 @@ TEST_CASE("mpi: when a message cannot be started, none is under way any more whe
     CHECK(o.text.empty() == (rank != 0));
     CHECK(under_way::now == 0);
   }
+}
+
+TEST_CASE("mpi: node by node, processes have fewer messages; exchanges for which that saves little go straight") {
+  if (size_of(MPI_COMM_WORLD) != 4) return;
+  const auto messages = [](const gs::mpi_options& options, const gs::exchange_bounds& known) {
+    gs::mpi_backend b(MPI_COMM_WORLD, {4}, options);
+    cases::bytes from(32), to(32);
+    const std::vector<std::span<const std::byte>> send(4, std::span(from).first(8));
+    std::vector<std::span<std::byte>> recv;
+    for (std::size_t m = 0; m < 4; ++m) recv.push_back(std::span(to).subspan(8 * m, 8));
+    const gs::exchange_part part{send, recv};
+    under_way::all = 0;
+    b.exchange(1, {&part, 1}, known);
+    return under_way::all;
+  };
+  using enum gs::node_routing;
+  const gs::exchange_bounds known{8, 3}, many{8, 4};
+  CHECK(messages({}, many) == 6);  // these processes share memory
+  CHECK(messages({.by_node = never, .node_size = 2}, many) == 6);
+  CHECK(messages({.by_node = always, .node_size = 2}, known) == 4);
+  CHECK(messages({.by_node = always, .node_size = 2}, {}) == 6);
+  CHECK(messages({.message_limit = 40, .by_node = always, .node_size = 2}, known) == 6);  // 48 bytes with their sizes
+  CHECK(messages({.by_node = where_it_saves, .node_size = 2}, known) == 6);
+  CHECK(messages({.by_node = where_it_saves, .node_size = 2}, many) == 4);
+  CHECK(messages({.by_node = where_it_saves, .node_block = 7, .node_size = 2}, many) == 6);
+}
+
+TEST_CASE("mpi: when a message of an exchange node by node cannot be started, those whose blocks were in it are told, too, and nobody waits") {
+  const int n = size_of(MPI_COMM_WORLD), rank = rank_of(MPI_COMM_WORLD);
+  const auto me = std::size_t(rank);
+  for (const int size : {1, 2, 3, 4})
+    for (int at = 0; at < 2 * n; ++at) {
+      gs::mpi_backend b(MPI_COMM_WORLD, {n}, {.by_node = gs::node_routing::always, .node_size = size});
+      cases::exchange_case x({n}, 1, 3);
+      under_way::now = 0;
+      under_way::until_failure = rank == 0 ? at : -1;
+      const outcome o = on_all_ranks([&] { b.exchange(1, cases::parts(x, b.devices()), {40, n - 1}); });
+      int failed = under_way::until_failure < 0 && rank == 0 ? 1 : 0;
+      MPI_Bcast(&failed, 1, MPI_INT, 0, MPI_COMM_WORLD);
+      under_way::until_failure = -1;
+      CHECK((o.n_throws > 0) == (failed != 0));
+      if (rank == 0) CHECK(o.text.empty() == (failed == 0));
+      else CHECK((o.text.empty() || o.text.find("which cannot be heard") != std::string::npos));
+      if (o.text.empty()) CHECK(x.recv[me] == x.expected[me]);
+      CHECK(under_way::now == 0);
+    }
 }
 
 TEST_CASE("mpi: several exchanges under way, each rank finishes them in its own order") {

@@ -241,11 +241,11 @@ struct several_exchanges {
     }
   }
 
-  void start(gshard::backend& b, std::size_t i) {
+  void start(gshard::backend& b, std::size_t i, const gshard::exchange_bounds& known = {}) {
     parts.resize(all.size());
     pending.resize(all.size());
     parts[i] = cases::parts(all[i], b.devices());
-    pending[i] = b.start(axes[i], parts[i]);
+    pending[i] = b.start(axes[i], parts[i], known);
   }
   void start_all(gshard::backend& b) {
     for (std::size_t i = 0; i < all.size(); ++i) start(b, i);

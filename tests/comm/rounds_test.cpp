@@ -47,7 +47,7 @@ TEST_CASE("rounds: some are under way at a time, and all take place even if some
     };
     gs::detail::round_sequence sequence;
     const auto run = [&] {
-      sequence.start(b, 1, n, fill);
+      sequence.start(b, 1, n, {}, fill);
       order += '.';
       sequence.finish(b, 1, fill, [&](std::size_t r) {
         order += char('a' + r);
@@ -64,7 +64,7 @@ TEST_CASE("rounds: some are under way at a time, and all take place even if some
     CHECK(b.finished == n);
     CHECK(b.received()[0] == gs::traffic{});
 
-    sequence.start(b, 1, n, fill);
+    sequence.start(b, 1, n, {}, fill);
     sequence.drop();
     CHECK(b.started == b.finished);
     sequence.finish(b, 1, fill, [](std::size_t) { FAIL("nothing was under way"); });

@@ -48,7 +48,7 @@ class thread_backend final : public gs::backend {
   void meet(std::uint32_t) override { team_.all.arrive_and_wait(); }
 
  private:
-  std::size_t do_start(std::uint32_t, std::span<const gs::exchange_part>, bool) override { throw gs::error("an exchange was started"); }
+  std::size_t do_start(std::uint32_t, std::span<const gs::exchange_part>, const gs::exchange_bounds&, bool) override { throw gs::error("an exchange was started"); }
   void do_finish(std::size_t) override {}
   void do_all_gather(std::uint32_t, std::span<const gs::gather_part>) override { throw gs::error("an all_gather was made"); }
   team& team_;

@@ -4,6 +4,7 @@
 #include <gshard/comm/device_group.hpp>
 #include <gshard/comm/error.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -24,6 +25,12 @@ struct exchange_part {
   std::span<const std::span<std::byte>> recv;
 };
 
+/// What all members of a group know alike of an exchange, so that a backend may choose how its blocks travel.
+struct exchange_bounds {
+  std::int64_t block_bytes = -1;  ///< No block to another member has more bytes; -1: nothing is known.
+  std::int64_t messages = 0;      ///< The most blocks that are not empty that a member has for others.
+};
+
 /// What one device hands to `backend::all_gather`: the block of each member arrives in entry j of `recv`, wherever that lies. All
 /// members pass blocks of the same sizes. `send` may be the device's own block of `recv`.
 struct gather_part {
@@ -31,7 +38,8 @@ struct gather_part {
   std::span<const std::span<std::byte>> recv;
 };
 
-/// The collectives in which a device took part together with others, and the bytes it received from them.
+/// The collectives in which a device took part together with others, and the bytes it received from them: blocks, not what it forwards to
+/// others or is told of sizes.
 struct traffic {
   std::int64_t exchanges = 0, exchange_bytes = 0;
   std::int64_t gathers = 0, gather_bytes = 0;
@@ -58,15 +66,15 @@ class backend {
   std::span<const int> devices() const { return devices_; }
 
   /// All-to-all-v in every group: member i's block j arrives at member j as its block i. Sizes must match
-  /// pairwise; empty blocks cost nothing. Communicates: each device sends its blocks, except its own. Throws
-  /// `gshard::error` on lists of the wrong length, and on sizes that are seen not to match.
-  void exchange(std::uint32_t axes, std::span<const exchange_part> parts);
+  /// pairwise; empty blocks cost nothing. `all`: what is known of the whole group. Communicates: each device sends its blocks,
+  /// except its own. Throws `gshard::error` on lists of the wrong length, and on sizes that are seen not to match.
+  void exchange(std::uint32_t axes, std::span<const exchange_part> parts, const exchange_bounds& all = {});
 
   /// `exchange` in two calls, between which blocks may be under way: those sent must not change, those to be received are not yet
   /// there, and the lists must stay. Several may be under way: all processes start them in one order, and finish them in any; other
   /// collectives stand between the same starts on all. Own blocks are left alone, and nothing is counted. For groups of at least
   /// two devices. Throws `gshard::error` as `exchange` does before anything is sent; what goes wrong with a message is told by finish().
-  [[nodiscard]] pending_exchange start(std::uint32_t axes, std::span<const exchange_part> parts);
+  [[nodiscard]] pending_exchange start(std::uint32_t axes, std::span<const exchange_part> parts, const exchange_bounds& all = {});
 
   /// All-gather in every group: each member's bytes arrive at all members. Communicates: each device's bytes
   /// to the p - 1 others. Throws as `exchange` does.
@@ -123,12 +131,12 @@ class backend {
   friend pending_exchange;
   // Called with checked arguments, for groups of at least two. A start that throws is not finished; every other one is once, by the
   // number that it gave. Those that are not finished before anything else is called start everything at once.
-  virtual std::size_t do_start(std::uint32_t axes, std::span<const exchange_part> parts, bool at_once) = 0;
+  virtual std::size_t do_start(std::uint32_t axes, std::span<const exchange_part> parts, const exchange_bounds& all, bool at_once) = 0;
   virtual void do_finish(std::size_t started) = 0;
   virtual void do_all_gather(std::uint32_t axes, std::span<const gather_part> parts) = 0;
 
   int check(const char* op, std::uint32_t axes, std::size_t n_parts) const;
-  int check_exchange(std::uint32_t axes, std::span<const exchange_part> parts) const;
+  int check_exchange(std::uint32_t axes, std::span<const exchange_part> parts, const exchange_bounds& all) const;
 
   std::vector<int> extents_;
   std::vector<int> devices_;
@@ -147,10 +155,7 @@ class pending_exchange {
     return *this;
   }
   ~pending_exchange() {
-    try {
-      finish();
-    } catch (const std::exception&) {  // whoever wants to know calls finish
-    }
+    if (on_) end();
   }
 
   /// Waits until everything has arrived and what was sent may change. Throws `gshard::error` if a message failed or had another
@@ -162,6 +167,12 @@ class pending_exchange {
  private:
   friend backend;
   pending_exchange(backend& on, std::size_t started) : on_(&on), started_(started) {}
+  void end() noexcept {
+    try {
+      finish();
+    } catch (const std::exception&) {  // whoever wants to know calls finish
+    }
+  }
 
   backend* on_ = nullptr;
   std::size_t started_ = 0;
@@ -197,7 +208,7 @@ inline int backend::check(const char* op, std::uint32_t axes, std::size_t n_part
   return device_group(extents_, axes, 0).size();
 }
 
-inline int backend::check_exchange(std::uint32_t axes, std::span<const exchange_part> parts) const {
+inline int backend::check_exchange(std::uint32_t axes, std::span<const exchange_part> parts, const exchange_bounds& all) const {
   const int size = check("exchange", axes, parts.size());
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const exchange_part& part = parts[i];
@@ -207,18 +218,22 @@ inline int backend::check_exchange(std::uint32_t axes, std::span<const exchange_
     if (part.send[own].size() != part.recv[own].size())
       throw error("exchange: device " + std::to_string(devices_[i]) + " sends itself " + std::to_string(part.send[own].size()) +
                   " bytes but expects " + std::to_string(part.recv[own].size()));
+    for (std::size_t j = 0; all.block_bytes >= 0 && j < part.send.size(); ++j)
+      if (const std::size_t bytes = std::max(part.send[j].size(), part.recv[j].size()); j != own && bytes > std::size_t(all.block_bytes))
+        throw error("exchange: device " + std::to_string(devices_[i]) + " has a block of " + std::to_string(bytes) +
+                    " bytes where none is to have more than " + std::to_string(all.block_bytes));
   }
   return size;
 }
 
-inline pending_exchange backend::start(std::uint32_t axes, std::span<const exchange_part> parts) {
-  if (check_exchange(axes, parts) == 1) throw error("exchange: a group of one device has nothing to start");
-  return {*this, do_start(axes, parts, true)};
+inline pending_exchange backend::start(std::uint32_t axes, std::span<const exchange_part> parts, const exchange_bounds& all) {
+  if (check_exchange(axes, parts, all) == 1) throw error("exchange: a group of one device has nothing to start");
+  return {*this, do_start(axes, parts, all, true)};
 }
 
-inline void backend::exchange(std::uint32_t axes, std::span<const exchange_part> parts) {
-  const int size = check_exchange(axes, parts);
-  pending_exchange others = size > 1 ? pending_exchange(*this, do_start(axes, parts, false)) : pending_exchange();
+inline void backend::exchange(std::uint32_t axes, std::span<const exchange_part> parts, const exchange_bounds& all) {
+  const int size = check_exchange(axes, parts, all);
+  pending_exchange others = size > 1 ? pending_exchange(*this, do_start(axes, parts, all, false)) : pending_exchange();
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const auto own = std::size_t(device_group(extents_, axes, devices_[i]).member());
     detail::copy_bytes(parts[i].recv[own], parts[i].send[own]);

@@ -17,7 +17,7 @@ class loopback final : public backend {
 
  private:
   // Every group has one member, whose bytes the base class has copied.
-  std::size_t do_start(std::uint32_t, std::span<const exchange_part>, bool) override { return 0; }
+  std::size_t do_start(std::uint32_t, std::span<const exchange_part>, const exchange_bounds&, bool) override { return 0; }
   void do_finish(std::size_t) override {}
   void do_all_gather(std::uint32_t, std::span<const gather_part>) override {}
 };

@@ -5,12 +5,14 @@
 #include <gshard/comm/backend.hpp>
 #include <gshard/comm/mpi_communicator.hpp>
 #include <gshard/comm/mpi_memory.hpp>
+#include <gshard/comm/two_level.hpp>
 
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -19,11 +21,20 @@
 
 namespace gshard { inline namespace v0 {
 
+/// Whether a small exchange goes node by node where a group's processes sit on several: what is for another node goes through one process
+/// of the sender's, in one message for every receiver.
+enum class node_routing { never, where_it_saves, always };
+
 /// Limits that only tests and unusual networks need to change; the same on all processes.
 struct mpi_options {
   int message_limit = 1 << 30;  ///< Longer messages are sent in pieces of this many bytes.
   int window = 32;              ///< Members of a group with whom messages of one collective are under way at a time.
   int small_block = 4096;       ///< Blocks to be gathered, of at most so many bytes on average, are sent together with others' blocks.
+  /// `where_it_saves`: exchanges of blocks that are known to have at most `node_block` bytes, for which a process then sends at most
+  /// half as many messages. `always`: all whose blocks are known to fit into one message together.
+  node_routing by_node = node_routing::where_it_saves;
+  int node_block = 1024;
+  int node_size = 0;  ///< So many successive ranks make a node; 0: those that share memory, as the system says.
   /// Programs keep their tensors, except parameters, in memory that all processes of a node share: what moves between devices is then
   /// copied once, straight from shard to shard, to the same bits, instead of being sent. For processes that are all on one node;
   /// elsewhere messages are sent as if this were false. Memory is given back to the system when the backend ends.
@@ -66,15 +77,22 @@ class mpi_backend final : public backend {
         small_block_(options.small_block),
         world_(std::move(world)),
         processes_here_(detail::processes_on_cores(world_)),
-        group_(std::size_t(1) << extents.size()) {
+        by_node_(options.by_node),
+        node_block_(options.node_block),
+        group_(std::size_t(1) << extents.size()),
+        along_(std::size_t(1) << extents.size()),
+        routes_(std::size_t(1) << extents.size()) {
+    if (by_node_ != node_routing::never) nodes_ = detail::nodes_of(world_, options.node_size);
     if (options.shared_memory && detail::on_one_node(world_)) memory_ = std::make_unique<detail::node_memory>(world_);
   }
 
   static detail::communicator connect(MPI_Comm comm, std::span<const int> extents,
                                       const mpi_options& options);
   const detail::communicator& along(std::uint32_t axes);
+  /// How an exchange goes node by node, or null if it does not; the same on all members.
+  const detail::node_routes* routes(std::uint32_t axes, const exchange_bounds& all);
 
-  std::size_t do_start(std::uint32_t axes, std::span<const exchange_part> parts, bool at_once) override;
+  std::size_t do_start(std::uint32_t axes, std::span<const exchange_part> parts, const exchange_bounds& all, bool at_once) override;
   void do_finish(std::size_t started) override;
   void do_all_gather(std::uint32_t axes, std::span<const gather_part> parts) override;
 
@@ -86,12 +104,22 @@ class mpi_backend final : public backend {
     exchange_part part;
     int next = 1;  // the members at this distance and beyond wait for their turn
     std::vector<MPI_Request> request;
-    std::vector<int> length;  // of the messages to be received, which come first in `request`
+    struct awaited {
+      int from, bytes;
+    };
+    std::vector<awaited> expected;  // messages to be received, which come first in `request`
     int code = MPI_SUCCESS;
     std::string mismatch;
+    bool by_node = false;
+    detail::two_level_exchange packets;
   };
+  static void receive(flight& f, int from, std::span<std::byte> data);
+  static void send(flight& f, int to, std::span<const std::byte> data);
+  static std::optional<int> wait(flight& f, std::size_t i);
   void start_some(flight& f, int members);
   void finish_some(flight& f);
+  static void start_by_node(flight& f, const detail::node_routes& routes, std::int64_t block_bytes);
+  static void finish_by_node(flight& f);
 
   // Calls f(offset, count) for the pieces of a message; sender and receiver know its size and so find the
   // same ones.
@@ -105,7 +133,12 @@ class mpi_backend final : public backend {
   int window_, small_block_;
   detail::communicator world_;
   int processes_here_;
+  node_routing by_node_;
+  int node_block_;
+  std::vector<int> nodes_;                   // where the devices are
   std::vector<detail::communicator> group_;  // by set of axes, empty until used
+  std::vector<const detail::communicator*> along_;  // by any set of axes
+  std::vector<detail::node_routes> routes_;         // by any set of axes
   std::unique_ptr<detail::node_memory> memory_;
   std::vector<flight> flights_;  // the first n_flights_ are under way, in the order of their starts
   std::size_t n_flights_ = 0, started_ = 0;
@@ -120,13 +153,15 @@ inline detail::communicator mpi_backend::connect(MPI_Comm comm, std::span<const 
   fnv1a<std::uint64_t> digest;
   for (const int extent : extents) digest.add(std::uint64_t(extent));
   digest.add(std::uint64_t(options.message_limit)).add(std::uint64_t(options.window)).add(std::uint64_t(options.small_block));
-  digest.add(std::uint64_t(options.shared_memory));
+  digest.add(std::uint64_t(options.shared_memory)).add(std::uint64_t(options.by_node)).add(std::uint64_t(options.node_block));
+  digest.add(std::uint64_t(options.node_size));
   detail::agree(world, digest.value(),
                 "the mesh (here " + detail::mesh_text(extents) + ") or the options of mpi_backend");
-  if (options.message_limit < 1 || options.window < 1 || options.small_block < 0)
+  if (options.message_limit < 1 || options.window < 1 || options.small_block < 0 || options.node_block < 0 || options.node_size < 0)
     throw error("mpi_backend: message limit " + std::to_string(options.message_limit) + " and window " +
                 std::to_string(options.window) + " must be at least 1, and small blocks of " + std::to_string(options.small_block) +
-                " bytes at least 0");
+                " bytes, or of " + std::to_string(options.node_block) + " bytes between nodes of " + std::to_string(options.node_size) +
+                " processes, at least 0");
   const int n_devices = device_count(extents);
   if (n_devices != world.size())
     throw error("mpi_backend: a mesh of " + detail::mesh_text(extents) + " needs " +
@@ -135,86 +170,142 @@ inline detail::communicator mpi_backend::connect(MPI_Comm comm, std::span<const 
   return world;
 }
 
+inline const detail::node_routes* mpi_backend::routes(std::uint32_t axes, const exchange_bounds& all) {
+  if (by_node_ == node_routing::never || all.block_bytes < 0) return nullptr;
+  if (by_node_ == node_routing::where_it_saves && all.block_bytes > node_block_) return nullptr;
+  detail::node_routes& known = routes_[axes];
+  if (known.nodes() == 0) {
+    const device_group group(extents(), axes, world_.rank());
+    std::vector<int> nodes;
+    for (int m = 0; m < group.size(); ++m) nodes.push_back(nodes_[std::size_t(group.device(m))]);
+    known = detail::node_routes(nodes, group.member());
+  }
+  const bool saves = by_node_ == node_routing::always || (known.nodes() > 1 && 2 * known.messages() <= all.messages);
+  return saves && std::int64_t(detail::packet::most_bytes(std::size_t(along(axes).size()), all.block_bytes)) <= limit_ ? &known : nullptr;
+}
+
 // All processes reach the same collectives in the same order, so all of them come here together.
 inline const detail::communicator& mpi_backend::along(std::uint32_t axes) {
+  const detail::communicator*& known = along_[axes];
+  if (known) return *known;
   for (std::size_t a = 0; a < extents().size(); ++a)
     if (extents()[a] == 1) axes &= ~(1u << a);
   const device_group group(extents(), axes, world_.rank());
-  if (group.size() == world_.size()) return world_;
-  detail::communicator& known = group_[axes];
-  if (known.empty()) {
+  if (group.size() == world_.size()) return *(known = &world_);
+  detail::communicator& mine = group_[axes];
+  if (mine.empty()) {
     MPI_Comm made = MPI_COMM_NULL;
     world_.check(MPI_Comm_split(world_.get(), group.device(0), group.member(), &made), "MPI_Comm_split");
-    known = detail::communicator(made);
+    mine = detail::communicator(made);
   }
-  return known;
+  return *(known = &mine);
+}
+
+inline void mpi_backend::receive(flight& f, int from, std::span<std::byte> data) {
+  f.request.push_back(MPI_REQUEST_NULL);
+  const int code = MPI_Irecv(data.data(), int(data.size()), MPI_BYTE, from, tag, f.group->get(), &f.request.back());
+  if (code == MPI_SUCCESS) return;
+  f.code = code;
+  f.request.back() = MPI_REQUEST_NULL;
+}
+
+inline void mpi_backend::send(flight& f, int to, std::span<const std::byte> data) {
+  f.request.push_back(MPI_REQUEST_NULL);
+  const int code = MPI_Isend(data.data(), int(data.size()), MPI_BYTE, to, tag, f.group->get(), &f.request.back());
+  if (code == MPI_SUCCESS) return;
+  f.code = code;
+  f.request.back() = MPI_REQUEST_NULL;
+}
+
+// The bytes of a message that was received; nothing if it failed.
+inline std::optional<int> mpi_backend::wait(flight& f, std::size_t i) {
+  const bool started = f.request[i] != MPI_REQUEST_NULL;
+  MPI_Status status;
+  const int code = MPI_Wait(&f.request[i], &status);
+  if (code != MPI_SUCCESS) f.code = code;
+  if (code != MPI_SUCCESS || !started) return {};
+  int bytes = 0;
+  MPI_Get_count(&status, MPI_BYTE, &bytes);
+  return bytes;
 }
 
 // Starts messages to and from the next members.
 inline void mpi_backend::start_some(flight& f, int members) {
   const int p = f.group->size(), me = f.group->rank();
   const int first = f.next, last = f.next = std::min(first + members, p);
-  const auto keep = [&](int code) {
-    if (code == MPI_SUCCESS) return;
-    f.code = code;
-    f.request.back() = MPI_REQUEST_NULL;
-  };
   f.request.clear();
-  f.length.clear();
+  f.expected.clear();
   for (int k = first; k < last; ++k) {
     const int from = (me - k + p) % p;
     const std::span<std::byte> block = f.part.recv[std::size_t(from)];
     for_each_piece(std::int64_t(block.size()), [&](std::int64_t at, int count) {
-      f.length.push_back(count);
-      f.request.push_back(MPI_REQUEST_NULL);
-      keep(MPI_Irecv(block.data() + at, count, MPI_BYTE, from, tag, f.group->get(), &f.request.back()));
+      f.expected.push_back({from, count});
+      receive(f, from, block.subspan(std::size_t(at), std::size_t(count)));
     });
   }
   for (int k = first; k < last; ++k) {
     const int to = (me + k) % p;
     const std::span<const std::byte> block = f.part.send[std::size_t(to)];
-    for_each_piece(std::int64_t(block.size()), [&](std::int64_t at, int count) {
-      f.request.push_back(MPI_REQUEST_NULL);
-      keep(MPI_Isend(block.data() + at, count, MPI_BYTE, to, tag, f.group->get(), &f.request.back()));
-    });
+    for_each_piece(std::int64_t(block.size()),
+                   [&](std::int64_t at, int count) { send(f, to, block.subspan(std::size_t(at), std::size_t(count))); });
   }
 }
 
 // One MPI_Wait each, as MPI_Waitall of Open MPI 4.1 may spin for ever when a message has failed.
 inline void mpi_backend::finish_some(flight& f) {
   for (std::size_t i = 0; i < f.request.size(); ++i) {
-    MPI_Status status;
-    const int code = MPI_Wait(&f.request[i], &status);
-    if (code != MPI_SUCCESS) {
-      f.code = code;
-    } else if (i < f.length.size()) {
-      int received = 0;
-      MPI_Get_count(&status, MPI_BYTE, &received);
-      if (received != f.length[i])
-        f.mismatch = "member " + std::to_string(f.group->rank()) + " of a group of " + std::to_string(f.group->size()) + " expects " +
-                     std::to_string(f.length[i]) + " bytes from member " + std::to_string(status.MPI_SOURCE) + ", which sent " +
-                     std::to_string(received);
-    }
+    const std::optional<int> received = wait(f, i);
+    if (i >= f.expected.size() || !received || *received == f.expected[i].bytes) continue;
+    f.mismatch = detail::unexpected(f.group->rank(), std::size_t(f.group->size()), std::size_t(f.expected[i].bytes), f.expected[i].from,
+                                    "sent " + std::to_string(*received));
   }
 }
 
-inline std::size_t mpi_backend::do_start(std::uint32_t axes, std::span<const exchange_part> parts, bool at_once) {
+// Waits for members of the same node, who start the same: after that nobody forwards anything, so that all that is to be sent is under
+// way, as if it went straight.
+inline void mpi_backend::start_by_node(flight& f, const detail::node_routes& routes, std::int64_t block_bytes) {
+  f.request.clear();
+  f.packets.begin(routes, f.part, block_bytes);
+  for (const detail::packet& p : f.packets.from_others()) receive(f, p.member(), p.room());
+  std::size_t next = f.request.size();
+  for (const detail::packet& p : f.packets.from_mates()) receive(f, p.member(), p.room());
+  for (const detail::packet& p : f.packets.to_mates()) send(f, p.member(), p.bytes());
+  for (detail::packet& p : f.packets.from_mates()) p.arrived(std::size_t(wait(f, next++).value_or(0)));
+  f.packets.forward();
+  for (const detail::packet& p : f.packets.to_others()) send(f, p.member(), p.bytes());
+}
+
+inline void mpi_backend::finish_by_node(flight& f) {
+  for (std::size_t i = 0; i < f.request.size(); ++i) {
+    const std::optional<int> bytes = wait(f, i);
+    if (i < f.packets.from_others().size()) f.packets.from_others()[i].arrived(std::size_t(bytes.value_or(0)));
+  }
+  f.mismatch = f.packets.deliver();
+}
+
+inline std::size_t mpi_backend::do_start(std::uint32_t axes, std::span<const exchange_part> parts, const exchange_bounds& all,
+                                         bool at_once) {
   const detail::communicator& group = along(axes);
+  const detail::node_routes* const by_node = routes(axes, all);
   if (n_flights_ == flights_.size()) flights_.emplace_back();
   flight& f = flights_[n_flights_++];
   f.number = ++started_;
   f.group = &group;
   f.part = parts[0];
-  f.next = 1;
   f.code = MPI_SUCCESS;
   f.mismatch.clear();
-  start_some(f, at_once ? group.size() : window_);
+  f.by_node = by_node != nullptr;
+  f.next = f.by_node ? group.size() : 1;
+  if (f.by_node) start_by_node(f, *by_node, all.block_bytes);
+  else start_some(f, at_once ? group.size() : window_);
   return f.number;
 }
 
 inline void mpi_backend::do_finish(std::size_t started) {
   const auto f = std::find_if(flights_.begin(), flights_.end(), [&](const flight& other) { return other.number == started; });
-  for (finish_some(*f); f->next < f->group->size(); finish_some(*f)) start_some(*f, window_);
+  if (f->by_node) finish_by_node(*f);
+  else
+    for (finish_some(*f); f->next < f->group->size(); finish_some(*f)) start_some(*f, window_);
   std::rotate(f, f + 1, flights_.begin() + std::ptrdiff_t(n_flights_--));
   const flight& done = flights_[n_flights_];
   done.group->check(done.code, "a message between devices");
@@ -232,7 +323,7 @@ inline void mpi_backend::do_all_gather(std::uint32_t axes, std::span<const gathe
   if (total > std::min(std::size_t(small_block_) * p, std::size_t(limit_))) {
     to_all_.assign(p, part.send);
     const exchange_part blocks{to_all_, part.recv};
-    return do_finish(do_start(axes, {&blocks, 1}, false));
+    return do_finish(do_start(axes, {&blocks, 1}, {}, false));
   }
   count_.resize(p);
   offset_.resize(p);

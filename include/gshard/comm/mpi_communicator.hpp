@@ -140,6 +140,21 @@ inline communicator node_of(const communicator& world) {
   return communicator(made);
 }
 
+/// Where the processes sit, by rank: numbers that those on one node have in common. `node_size`: so many ranks in a row make a node; 0: as
+/// the system says. Collective.
+inline std::vector<int> nodes_of(const communicator& world, int node_size) {
+  std::vector<int> nodes(std::size_t(world.size()));
+  int mine = world.rank();
+  if (node_size > 0) {
+    for (std::size_t rank = 0; rank < nodes.size(); ++rank) nodes[rank] = int(rank) / node_size;
+    return nodes;
+  }
+  const communicator node = node_of(world);
+  node.check(MPI_Bcast(&mine, 1, MPI_INT, 0, node.get()), "MPI_Bcast");
+  world.check(MPI_Allgather(&mine, 1, MPI_INT, nodes.data(), 1, MPI_INT, world.get()), "MPI_Allgather");
+  return nodes;
+}
+
 /// The most processes that may run on one of the cores that this one may run on.
 inline int processes_on_cores(const communicator& world) {
   const communicator node = node_of(world);

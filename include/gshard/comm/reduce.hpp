@@ -292,7 +292,7 @@ void reducer::start_scatter(backend& b, std::uint32_t axes, std::span<const T* c
   const auto rounds = std::size_t((longest + most - 1) / most);
   slot_ = std::min(longest, most);
   room(std::min(rounds, rounds_.size()) * data.size() * p * std::size_t(slot_));
-  sequence_.start(b, axes, rounds, [&](std::size_t r) { return fill(b, axes, data, r); });
+  sequence_.start(b, axes, rounds, {slot_, std::int64_t(p) - 1}, [&](std::size_t r) { return fill(b, axes, data, r); });
 }
 
 template <class T, class Target>

@@ -25,14 +25,16 @@ inline constexpr std::size_t rounds_under_way = 16;
 
 /// An exchange in n rounds that is started and finished in two calls: fill(r) gives the parts of round r, whose lists and blocks stay as
 /// they are until took(r), which finds the blocks received. Between the two, fill is called for the rounds that follow, less than
-/// `rounds_under_way`. Members for which there are fewer rounds may stop earlier. Counts nothing.
+/// `rounds_under_way`. Members for which there are fewer rounds may stop earlier, unless something is known of all. Counts nothing.
 class round_sequence {
  public:
-  /// Sends what can be sent at once. All processes start their sequences, and what else they exchange, in one order.
+  /// Sends what can be sent at once. All processes start their sequences, and what else they exchange, in one order. `all` holds for
+  /// every round.
   template <class Fill>
-  void start(backend& b, std::uint32_t axes, std::size_t n, Fill fill) {
+  void start(backend& b, std::uint32_t axes, std::size_t n, const exchange_bounds& all, Fill fill) {
     drop();
     n_ = n;
+    all_ = all;
     while (started_ < std::min(n_, rounds_under_way)) send(b, axes, fill);
   }
   /// A round that fails does not keep the others from taking place; then throws.
@@ -53,6 +55,7 @@ class round_sequence {
   }
   /// Waits for what is under way, if anything is, and takes nothing.
   void drop() {
+    if (n_ == 0) return;
     under_way_ = {};
     n_ = started_ = 0;
   }
@@ -60,10 +63,11 @@ class round_sequence {
  private:
   std::array<pending_exchange, rounds_under_way> under_way_;
   std::size_t n_ = 0, started_ = 0;
+  exchange_bounds all_;
 
   template <class Fill>
   void send(backend& b, std::uint32_t axes, Fill& fill) {
-    under_way_[started_ % rounds_under_way] = b.start(axes, fill(started_));
+    under_way_[started_ % rounds_under_way] = b.start(axes, fill(started_), all_);
     ++started_;
   }
 };

@@ -4,6 +4,7 @@
 #include <gshard/comm/reduce.hpp>
 #include <gshard/comm/rounds.hpp>
 #include <gshard/exec/step_moves.hpp>
+#include <gshard/kernel/threads.hpp>
 #include <gshard/pass/cost.hpp>
 #include <gshard/tensor/buffer.hpp>
 #include <gshard/tensor/cluster.hpp>
@@ -14,6 +15,7 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <numeric>
 #include <span>
 #include <string>
 #include <tuple>
@@ -44,7 +46,11 @@ class collective_step {
   collective_step(step_moves moves, std::shared_ptr<collective_room> room, bool early = false)
       : moves_(std::move(moves)), room_(std::move(room)), early_(early), parts_(moves_.devices()) {
     for (std::size_t i = 0; i < parts_.size(); ++i) prepare(i);
-    for (std::size_t i = 0; i < parts_.size(); ++i) find_room(i);
+    bound();
+    for (std::size_t i = 0; i < parts_.size(); ++i) {
+      find_room(i);
+      if (moves_.stays() || moves_.kind() != op::reduce_scatter) find_runs(i);
+    }
   }
 
   void operator()() {
@@ -58,8 +64,10 @@ class collective_step {
     if (moves_.kind() == op::all_reduce) return start_all_reduce();
     if (gathers_at_once()) return;
     each([&](std::size_t i) { on().count(i, gathers ? traffic{0, 0, 1, parts_[i].received} : traffic{1, parts_[i].received, 0, 0}); });
-    room_->rounds.start(on(), moves_.axes(), rounds_, [&](std::size_t r) { return fill(r); });
-    if (moves_.kind() != op::reduce_scatter) copy_own();
+    const bool copies = moves_.kind() != op::reduce_scatter, first = copies && own_bytes_ <= short_copy;
+    if (first) copy_own();
+    room_->rounds.start(on(), moves_.axes(), rounds_, bounds_, [&](std::size_t r) { return fill(r); });
+    if (copies && !first) copy_own();
   }
   void finish() {
     if (moves_.stays()) return;
@@ -90,9 +98,15 @@ class collective_step {
     std::vector<std::span<const std::byte>> send;
     std::vector<std::span<std::byte>> recv;
   };
+  struct run {
+    const std::byte* from;
+    std::byte* to;
+    std::int64_t bytes;
+  };
   struct part {
     std::size_t me = 0;      // among the members
-    std::vector<piece> own;  // what the device has of its new shards
+    std::vector<piece> own;  // what the device has of its new shards,
+    std::vector<run> runs;   // and of that, to be copied, what is one run before and after
     blocks send, recv;
     std::vector<block> mine, sums;  // reduce_scatter, per round: what is added to what arrives, and where the sum goes
     std::array<round, rounds_under_way> under_way;
@@ -104,6 +118,10 @@ class collective_step {
   bool early_;
   std::vector<part> parts_;
   std::size_t rounds_ = 0;
+  /// So little is copied before anything is sent: a message that waits for its receiver to copy takes longer than the copy.
+  static constexpr std::int64_t short_copy = 1 << 16;
+  std::int64_t own_bytes_ = 0;  // copied from shard to shard
+  exchange_bounds bounds_{0, 0};  // of every exchange, as all members of a group find them
   std::array<std::vector<exchange_part>, rounds_under_way> exchange_;
   std::vector<gather_part> gather_;
   template <class T>
@@ -136,18 +154,31 @@ class collective_step {
       return room_->demand(i, is_alone() ? 0 : elements_.back() * width());
     }
     std::vector<std::vector<piece>> send(n), recv(n);
+    std::vector<std::int64_t> largest(moves_.tensors().size()), messages(n);  // by tensor; by sender
+    const auto moved = [&](std::size_t from, const std::vector<piece>& both) {
+      std::int64_t elements = 0;
+      for (const piece& x : both) elements += x.elements;
+      if (elements == 0) return;
+      largest[both[0].tensor] = std::max(largest[both[0].tensor], elements);
+      ++messages[from];
+    };
     if (moves_.kind() == op::reduce_scatter) {
       for (std::size_t m = 0; m < n; ++m) {
+        std::vector<piece> theirs = moves_.summed(i, members.device(int(m)));
+        moved(0, theirs);
         if (m == p.me) continue;
-        send[m] = moves_.summed(i, members.device(int(m)));
+        send[m] = std::move(theirs);
         recv[m] = p.own;
       }
     } else {
       moves_.for_each_origin(members, [&](std::size_t from, std::size_t to, const std::vector<piece>& both) {
+        if (from != to) moved(from, both);
         if (from == p.me) append(to == p.me ? p.own : send[to], both);
         else if (to == p.me) append(recv[from], both);
       });
     }
+    bounds_.block_bytes = std::max(bounds_.block_bytes, std::accumulate(largest.begin(), largest.end(), std::int64_t(0)) * width());
+    bounds_.messages = std::max(bounds_.messages, std::min(std::int64_t(n) - 1, *std::max_element(messages.begin(), messages.end())));
     make_rounds(i, members, send, recv);
   }
 
@@ -176,6 +207,12 @@ class collective_step {
       for (portion& b : portions(p.own, p.me, p.me)) p.mine.push_back({std::move(b.pieces)});
     if (moves_.kind() == op::reduce_scatter) p.sums = p.mine;
     rounds_ = std::max({rounds_, p.send.size(), p.recv.size(), p.mine.size()});
+  }
+
+  /// Blocks that go in one round, where all members of a group then take part, are told to be so small.
+  void bound() {
+    if (bounds_.block_bytes > bytes_per_round(std::size_t(moves_.group(0).size())) / width() * width()) bounds_ = {};
+    else if (bounds_.messages > 0) rounds_ = 1;
   }
 
   /// Finds the place of every block: in a shard, or among those of its round.
@@ -265,8 +302,27 @@ class collective_step {
     room_->rounds.finish(on(), moves_.axes(), [&](std::size_t r) { return fill(r); },
                          [&](std::size_t r) { each([&](std::size_t i) { took(i, r); }); });
   }
+  /// Sets apart what memcpy can copy.
+  void find_runs(std::size_t i) {
+    for (const piece& x : parts_[i].own) own_bytes_ += x.elements * width();
+    std::erase_if(parts_[i].own, [&](const piece& x) {
+      const bound_value &in = tensor(x.tensor).in, &out = tensor(x.tensor).out;
+      if (!is_run(in.places[i], x.from) || !is_run(out.places[i], x.to)) return false;
+      const std::byte* const from = in.data[i] + inside(in.places[i], x.from) * width();
+      std::byte* const to = out.data[i] + inside(out.places[i], x.to) * width();
+      if (from != to) parts_[i].runs.push_back({from, to, x.elements * width()});
+      return true;
+    });
+  }
   void copy_own() {
-    each([&](std::size_t i) { moves_.copy(parts_[i].own, i); });
+    constexpr std::int64_t worth_a_thread = 1 << 16;
+    each([&](std::size_t i) {
+      for (const run& r : parts_[i].runs)
+        kernel::parallel_for(r.bytes, worth_a_thread, [&](std::int64_t begin, std::int64_t end) {
+          std::memcpy(r.to + begin, r.from + begin, std::size_t(end - begin));
+        });
+      moves_.copy(parts_[i].own, i);
+    });
   }
   void finish_exchange() {
     finish_rounds([&](std::size_t i, std::size_t r) {

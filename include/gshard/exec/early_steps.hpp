@@ -16,13 +16,12 @@
 
 namespace gshard { inline namespace v0 { namespace detail {
 
-/// The communication steps of an executor that are under way while others run. Processes may run other steps at one time, but all start
-/// and finish these in the order of the plan's flights.
+/// The communication steps of an executor that are under way while others run: all processes start and finish them, and what else they
+/// communicate, in one order.
 class early_steps {
  public:
   struct step {
     std::size_t index = 0;  // in the plan
-    std::int32_t turn = 0;  // where the plan has its start, or its finish
     std::shared_ptr<collective_step> moves;
   };
 
@@ -32,12 +31,11 @@ class early_steps {
     ending_.resize(n + 1);
     is_early_.resize(n + 1);
   }
-  /// `planned`: when the step is under way in the plan; `here`: on this process.
-  void add(std::size_t index, flight planned, flight here, step_moves moves) {
-    auto made = std::make_shared<collective_step>(std::move(moves), room_for(here), true);
+  void add(std::size_t index, flight when, step_moves moves) {
+    auto made = std::make_shared<collective_step>(std::move(moves), room_for(when), true);
     is_early_[index] = 1;
-    put(starting_[std::size_t(here.start)], {index, planned.start, made});
-    put(ending_[std::size_t(here.finish)], {index, planned.finish, std::move(made)});
+    starting_[std::size_t(when.start)].push_back({index, made});
+    ending_[std::size_t(when.finish)].push_back({index, std::move(made)});
   }
 
   bool has(std::size_t index) const { return is_early_[index] != 0; }
@@ -71,10 +69,6 @@ class early_steps {
   std::vector<char> is_early_;
   std::vector<room> rooms_;
 
-  static void put(std::vector<step>& those, step s) {
-    const auto at = std::upper_bound(those.begin(), those.end(), s.turn, [](std::int32_t turn, const step& other) { return turn < other.turn; });
-    those.insert(at, std::move(s));
-  }
   /// Memory that no other step uses meanwhile.
   std::shared_ptr<collective_room> room_for(flight when) {
     const auto is_free = [&](const room& r) {

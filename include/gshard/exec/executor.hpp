@@ -142,7 +142,7 @@ class executor {
 
   /// How many threads the kernels of this process use, and the libraries that multiply matrices if they use OpenMP: unless it is set,
   /// OMP_NUM_THREADS or else the cores that the process may use, shared with the other processes there; 1 in programs compiled without
-  /// OpenMP. Processes need not have the same. Results do not depend on it, but for the roundings of libraries.
+  /// OpenMP. A process that simulates as many devices runs several at a time. Processes need not have the same. Results do not depend on it, but for the roundings of libraries.
   int threads;
 
   /// Called before (true) and after (false) every step, skipped ones too: for timelines and checks. Elementwise steps that run together
@@ -182,7 +182,7 @@ class executor {
   template <class F>
   void note(F f) {
     std::string problem = detail::problem_of(f);
-    if (problem_.empty()) problem_ = std::move(problem);
+    if (!problem.empty() && problem_.empty()) problem_ = std::move(problem);
   }
   void meet(const run_context& context) {
     on_.on().agree(fnv1a<std::uint64_t>().add(context.seed).add(context.step).value(), "the seed or the step of a run", problem_);
@@ -396,7 +396,7 @@ class executor {
         std::vector<detail::moved_tensor> tensors;
         for (int i = 0; i < step.inputs; ++i) tensors.push_back({value(step.input(i)), value(step.output(i))});
         detail::step_moves moves(step.kind, on_, axes_.mask(std::uint32_t(step.attr.integer[0])), std::move(tensors));
-        if (const std::size_t i = actions_.size() - 1; sharing.is_early(i)) early_.add(i, flights_[i], sharing.under_way(i), std::move(moves));
+        if (const std::size_t i = actions_.size() - 1; sharing.is_early(i)) early_.add(i, flights_[i], std::move(moves));
         else if (detail::shared_step::serves(moves)) actions.push_back(made<detail::shared_step>(std::move(moves), room));
         else actions.push_back(made<detail::collective_step>(std::move(moves), room));
         continue;
@@ -432,8 +432,16 @@ class executor {
     return [step = std::make_shared<Step>(std::forward<From>(from)...)](const run_context&) { (*step)(); };
   }
 
+  /// Every thread runs devices of its own where there are enough of them, else all of them each one's kernels. Functions of the user are
+  /// called one at a time.
   void act(std::size_t i, const run_context& context) {
-    for (const detail::action& a : actions_[i]) a(context);
+    const std::span<const detail::action> of_devices = actions_[i];
+    const auto run = [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t d = begin; d < end; ++d) of_devices[std::size_t(d)](context);
+    };
+    const auto n = std::int64_t(of_devices.size());
+    if (n < kernel::threads() || plan_.steps[i].kind == op::per_shard) run(0, n);
+    else kernel::parallel_for(n, 1, run);
   }
   /// What is to be there before step i is waited for, and what can be sent then is started.
   void move_on(std::size_t i) {

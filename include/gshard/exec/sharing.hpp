@@ -92,13 +92,6 @@ class storage_sharing {
   std::int64_t pieces(std::size_t i, std::size_t device) const { return batch_of(plan_.steps[i], values_, device).extent; }
   /// Whether other steps run while this one is under way.
   bool is_early(std::size_t i) const { return flights_[i] != flight{std::int32_t(i), std::int32_t(i) + 1}; }
-  /// When a step is under way: between groups of steps.
-  flight under_way(std::size_t i) const {
-    const auto [start, finish] = flights_[i];
-    const std::size_t group = head_[std::size_t(start)];
-    return {std::int32_t(group == std::size_t(start) ? group : end_[group]),
-            std::size_t(finish) == head_.size() ? finish : std::int32_t(head_[std::size_t(finish)])};
-  }
   /// Nothing is moved: every device's shard after is that before.
   bool stays(const node& n) const {
     if (n.kind != op::slice && (!traits(n.kind).collective || n.kind == op::looped_einsum)) return false;
@@ -142,11 +135,15 @@ class storage_sharing {
   void find_groups() {
     const std::size_t n = plan_.steps.size();
     end_.resize(n);
+    // Groups may differ between processes, but all start and finish what is under way in one order: no group runs on past such a point.
+    std::vector<char> begins(n + 1);
+    for (std::size_t i = 0; i < n; ++i)
+      if (is_early(i)) begins[std::size_t(flights_[i].start)] = begins[std::size_t(flights_[i].finish)] = 1;
     for (std::size_t i = 0; i < n;) {
       const std::size_t head = i;
       head_.push_back(head);
       if (has_batch(plan_.steps[head]) || is_elementwise(plan_.steps[head]))
-        while (i + 1 < n && goes_on(head, i + 1)) {
+        while (i + 1 < n && !begins[i + 1] && goes_on(head, i + 1)) {
           head_.push_back(head);
           ++i;
         }
@@ -215,7 +212,7 @@ class storage_sharing {
     lifetime& l = life_[std::size_t(root(from))];
     lifetime& result = life_[std::size_t(to)];
     if (l.persistent || l.last != std::int32_t(i) || result.root != to || !equal_sizes(from, to)) return false;
-    if (busy_[std::size_t(root(from))] > (is_early(i) ? under_way(i).start : std::int32_t(head_[i]))) return false;
+    if (busy_[std::size_t(root(from))] > (is_early(i) ? flights_[i].start : std::int32_t(head_[i]))) return false;
     result.root = root(from);
     l.last = result.last;
     return true;
@@ -223,7 +220,7 @@ class storage_sharing {
   /// Memory that messages are sent from or received in is not used otherwise meanwhile.
   void hold(std::size_t i) {
     const node& n = plan_.steps[i];
-    const auto [start, finish] = under_way(i);
+    const auto [start, finish] = flights_[i];
     const auto hold_until_finish = [this, end = finish](std::int32_t v) { busy_[std::size_t(v)] = std::max(busy_[std::size_t(v)], end); };
     for (int k = 0; k < n.inputs; ++k) hold_until_finish(root(n.input(k)));
     for (int o = 0; o < n.outputs; ++o) {

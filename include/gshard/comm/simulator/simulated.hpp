@@ -21,7 +21,7 @@ class simulated : public backend {
   explicit simulated(const std::vector<int>& extents) : backend(extents, all_of(device_count(extents))) {}
 
  protected:
-  std::size_t do_start(std::uint32_t axes, std::span<const exchange_part> parts, bool /*at_once*/) override {
+  std::size_t do_start(std::uint32_t axes, std::span<const exchange_part> parts, const exchange_bounds&, bool /*at_once*/) override {
     const auto free = std::ranges::find(under_way_, true, &std::vector<message>::empty);
     const auto number = std::size_t(free - under_way_.begin());
     if (free == under_way_.end()) under_way_.emplace_back();

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/comm/backend.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+// An exchange of many small blocks between members that sit on several nodes, in two steps: each member hands its blocks to members
+// of its own node, and these send all that their node has for a member elsewhere in one packet. So a member sends one packet to each
+// other one of its node and about one to each other node, instead of one block to everybody.
+namespace gshard { inline namespace v0 { namespace detail {
+
+/// What a member says that gets another number of bytes than it expects.
+inline std::string unexpected(int me, std::size_t members, std::size_t expected, int from, const std::string& what_it_did) {
+  return "member " + std::to_string(me) + " of a group of " + std::to_string(members) + " expects " + std::to_string(expected) +
+         " bytes from member " + std::to_string(from) + ", which " + what_it_did;
+}
+
+/// Who serves whom in a group: all members of a node hand what is for a member elsewhere to one of them, each to serve as many.
+class node_routes {
+ public:
+  node_routes() = default;
+  /// nodes[m]: where member m sits, by any numbers.
+  node_routes(std::span<const int> nodes, int me) {
+    std::vector<int> known;                      // numbers of nodes
+    std::vector<std::vector<int>> members;       // by node
+    std::vector<std::size_t> node, local;        // by member
+    for (std::size_t m = 0; m < nodes.size(); ++m) {
+      node.push_back(std::size_t(std::find(known.begin(), known.end(), nodes[m]) - known.begin()));
+      if (node[m] == known.size()) {
+        known.push_back(nodes[m]);
+        members.emplace_back();
+      }
+      local.push_back(members[node[m]].size());
+      members[node[m]].push_back(int(m));
+    }
+    // That members of small nodes are not all served by the same one, nodes begin elsewhere.
+    const auto server = [&](std::size_t on, std::size_t m) { return (local[m] + node[m]) % members[on].size(); };
+    const std::size_t here = node[std::size_t(me)];
+    mates_ = members[here];
+    place_ = local[std::size_t(me)];
+    served_.resize(mates_.size());
+    nodes_ = int(members.size());
+    for (std::size_t n = 0; n < members.size(); ++n) {
+      std::vector<int> sends(members[n].size(), int(members[n].size()) - 1);
+      for (std::size_t m = 0; m < node.size(); ++m) {
+        if (node[m] != n) ++sends[server(n, m)];
+        if (n == here) served_[node[m] == here ? local[m] : server(here, m)].push_back(int(m));
+      }
+      messages_ = std::max(messages_, *std::max_element(sends.begin(), sends.end()));
+      if (n != here) origins_.push_back({members[n], members[n][server(n, std::size_t(me))]});
+    }
+  }
+
+  int nodes() const { return nodes_; }
+  /// The most packets that any member of the group sends.
+  int messages() const { return messages_; }
+  /// The members on this one's node, itself included, ascending.
+  const std::vector<int>& mates() const { return mates_; }
+  /// The place of this one among them.
+  std::size_t place() const { return place_; }
+  /// To whom blocks of this node go by way of its k-th member: itself and those elsewhere whom it serves, ascending.
+  const std::vector<int>& served(std::size_t k) const { return served_[k]; }
+  struct origin {
+    std::vector<int> members;  // ascending
+    int server = 0;            // the one that sends this member the blocks of all of them
+  };
+  /// The other nodes.
+  const std::vector<origin>& origins() const { return origins_; }
+
+ private:
+  int nodes_ = 0, messages_ = 0;
+  std::size_t place_ = 0;
+  std::vector<int> mates_;
+  std::vector<std::vector<int>> served_;
+  std::vector<origin> origins_;
+};
+
+/// Blocks that go as one message to or from a member: their sizes and then their bytes, one after another.
+class packet {
+ public:
+  packet(int member, std::span<std::byte> room, std::size_t blocks) : member_(member), room_(room), end_(blocks * sizeof(size)) {}
+  static std::size_t most_bytes(std::size_t blocks, std::int64_t block_bytes) { return blocks * (sizeof(size) + std::size_t(block_bytes)); }
+
+  int member() const { return member_; }
+  /// What has been put in.
+  std::span<const std::byte> bytes() const { return room_.first(end_); }
+  /// Where what is received goes; `arrived` says how much did, 0 if nothing.
+  std::span<std::byte> room() const { return room_; }
+  void arrived(std::size_t bytes) { length_ = bytes; }
+
+  /// Puts in the next block; nothing stands for one that did not arrive here.
+  void put(std::optional<std::span<const std::byte>> block) {
+    const size bytes = block ? size(block->size()) : lost;
+    std::memcpy(room_.data() + next_++ * sizeof(size), &bytes, sizeof(size));
+    if (!block) return;
+    copy_bytes(room_.subspan(end_, block->size()), *block);
+    end_ += block->size();
+  }
+  /// Takes out the next block.
+  std::optional<std::span<const std::byte>> take() {
+    size bytes = lost;
+    if ((next_ + 1) * sizeof(size) <= length_) std::memcpy(&bytes, room_.data() + next_++ * sizeof(size), sizeof(size));
+    if (bytes == lost || end_ + bytes > length_) return {};  // of what is cut off, nothing is known
+    end_ += bytes;
+    return room_.subspan(end_ - bytes, bytes);
+  }
+
+ private:
+  using size = std::uint32_t;
+  static constexpr size lost = ~size{0};
+
+  int member_;
+  std::span<std::byte> room_;
+  std::size_t next_ = 0;    // the number of the next block
+  std::size_t end_;         // of the bytes that were put in or taken out
+  std::size_t length_ = 0;  // what arrived
+};
+
+/// An exchange as one member sees it, whose packets somebody else moves: begin(); `to_mates` arrive there as `from_mates`; forward();
+/// `to_others` arrive there as `from_others`; deliver(). Of a packet that did not arrive, the blocks are told to be lost, here and where
+/// they should have been sent on. Keeps its memory for the next exchange.
+class two_level_exchange {
+ public:
+  /// No block has more than `block_bytes` bytes, on any member. Own blocks are left alone.
+  void begin(const node_routes& routes, const exchange_part& part, std::int64_t block_bytes) {
+    routes_ = &routes;
+    part_ = part;
+    mismatch_.clear();
+    for (std::vector<packet>* packets : {&to_mates_, &from_mates_, &to_others_, &from_others_}) packets->clear();
+    const std::vector<int>& mates = routes.mates();
+    const std::size_t here = routes.place();
+    std::size_t bytes = 0;
+    const auto in_all = [&](std::size_t packets, std::size_t blocks) { return packets * packet::most_bytes(blocks, block_bytes); };
+    for (std::size_t k = 0; k < mates.size(); ++k)
+      if (k != here) bytes += in_all(1, routes.served(k).size()) + in_all(1, routes.served(here).size());
+    bytes += in_all(routes.served(here).size(), mates.size());
+    for (const node_routes::origin& o : routes.origins()) bytes += in_all(1, o.members.size());
+    if (memory_.size() < bytes) memory_.resize(bytes);
+    std::byte* next = memory_.data();
+    const auto add = [&](std::vector<packet>& packets, int member, std::size_t blocks) {
+      const std::size_t most = packet::most_bytes(blocks, block_bytes);
+      packets.emplace_back(member, std::span(next, most), blocks);
+      next += most;
+    };
+    for (std::size_t k = 0; k < mates.size(); ++k) {
+      if (k == here) continue;
+      add(to_mates_, mates[k], routes.served(k).size());
+      for (const int m : routes.served(k)) to_mates_.back().put(part.send[std::size_t(m)]);
+      add(from_mates_, mates[k], routes.served(here).size());
+    }
+    for (const int m : routes.served(here))
+      if (m != mates[here]) add(to_others_, m, mates.size());
+    for (const node_routes::origin& o : routes.origins()) add(from_others_, o.server, o.members.size());
+  }
+
+  /// Takes what came for this member, and puts together what goes to other nodes.
+  void forward() {
+    const std::vector<int>&mates = routes_->mates(), &served = routes_->served(routes_->place());
+    auto from = from_mates_.begin();
+    for (const int mate : mates) {
+      const bool mine = mate == mates[routes_->place()];
+      auto to = to_others_.begin();
+      for (const int m : served) {
+        if (m != mates[routes_->place()]) (to++)->put(mine ? part_.send[std::size_t(m)] : from->take());
+        else if (!mine) accept(mate, from->take());
+      }
+      if (!mine) ++from;
+    }
+  }
+
+  /// Takes what came from other nodes. Returns what is wrong with a block, if any is.
+  const std::string& deliver() {
+    auto from = from_others_.begin();
+    for (const node_routes::origin& o : routes_->origins()) {
+      for (const int m : o.members) accept(m, from->take());
+      ++from;
+    }
+    return mismatch_;
+  }
+
+  std::span<packet> to_mates() { return to_mates_; }
+  std::span<packet> from_mates() { return from_mates_; }
+  std::span<packet> to_others() { return to_others_; }
+  std::span<packet> from_others() { return from_others_; }
+
+ private:
+  const node_routes* routes_ = nullptr;
+  exchange_part part_;
+  std::vector<std::byte> memory_;
+  std::vector<packet> to_mates_, from_mates_, to_others_, from_others_;
+  std::string mismatch_;
+
+  void accept(int from, std::optional<std::span<const std::byte>> block) {
+    const std::span<std::byte> to = part_.recv[std::size_t(from)];
+    if (block && block->size() == to.size()) return copy_bytes(to, *block);
+    const int me = routes_->mates()[routes_->place()];
+    mismatch_ = unexpected(me, part_.recv.size(), to.size(), from, block ? "sent " + std::to_string(block->size()) : "cannot be heard");
+  }
+};
+
+}}}  // namespace gshard::v0::detail
