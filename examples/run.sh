@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# Trains and tries the translation model; installs what it needs where that is possible. See --help.
+# Trains and tries the translation model, or plans the training of large ones; installs what it needs where that is possible. See --help.
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=../cmake/packages.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../cmake/packages.sh"
@@ -14,6 +14,9 @@ usage: examples/run.sh [options]
   --minutes M        train for M minutes (default 5.5, with --quick 0.35)
   --translate TEXT   translate TEXT with the trained model
   --save FILE        keep the trained model     --load FILE   translate with a kept one
+  --plan MODEL       instead of all this, plan a training step of MODEL (1T, 600B, 200B, 150B, 50B, 37B, 12.5B) on hardware that need not
+                     be there, with --mesh HARDWARE (default tpu-v3:32x32), and write a report; all options: --plan 600B --help
+  --config FILE      the same with a model of your own, in lines such as `layers = 24`
 Everything else goes to the program: examples/run.sh -- --help lists its own options.
 Builds in build/release; the first build takes about 3 minutes.
 TXT
@@ -21,6 +24,7 @@ TXT
 
 ranks=2
 simulate=
+plan=
 args=()
 while [ $# -gt 0 ]; do
   case $1 in
@@ -28,6 +32,10 @@ while [ $# -gt 0 ]; do
       [[ ${2:-} =~ ^[1-9][0-9]*$ ]] || die "$1 takes a number of at least 1, not '${2:-}'"
       if [ "$1" = --ranks ]; then ranks=$2; else simulate=$2 args+=(--simulate "$2"); fi
       shift 2 ;;
+    --plan)
+      if [[ ${2:--} != -* ]]; then plan=yes args+=("$@"); break; fi
+      args+=("$1"); shift ;;  # of the translation model
+    --plan=* | --config | --config=*) plan=yes args+=("$@"); break ;;
     --help | -h) usage; exit 0 ;;
     --) shift; args+=("$@"); break ;;
     *) args+=("$1"); shift ;;
@@ -43,10 +51,14 @@ build=$top/build/release
 cd "$top"
 echo "Building in $build ($jobs at a time)"
 quietly "$build/configure.log" cmake --preset release
-quietly "$build/build.log" cmake --build "$build" --target translate --parallel "$jobs"
+quietly "$build/build.log" cmake --build "$build" --target "$([ -n "$plan" ] && echo plan-run || echo translate)" --parallel "$jobs"
 
 # File names among the options are meant from where the user stands.
 cd "$called_from"
+if [ -n "$plan" ]; then
+  [[ " ${args[*]} " = *" --html"* ]] || args+=(--html plan-run.html)
+  exec "$build/examples/plan-run" "${args[@]}"
+fi
 program=("$build/examples/translate" ${args[@]+"${args[@]}"})
 # The cores are shared by the ranks, unbound: these may well be more. Simulated devices give the same bits with the same setting.
 cores=$(nproc 2>/dev/null || echo 1)

@@ -79,14 +79,18 @@ constexpr double flops(const plan_view& plan, const node& step, const extents& e
   return products ? 2 * double(loop_count(plan, step, e)) : 0;
 }
 
-/// Bytes that a step reads and writes on a device: its operands and results. A table is read where its rows are looked up alone.
+/// Bytes that a step reads and writes on a device: its operands, each once, and results. A table is read where its rows are looked up alone.
 constexpr std::int64_t bytes_touched(const plan_view& plan, const node& step, const extents& e) {
   if (traits(step.kind).alias) return 0;
   std::int64_t out = 0;
   for (int o = 0; o < step.outputs; ++o) out += shard_bytes(plan, step.output(o), e);
   if (step.kind == op::gather || step.kind == op::slice) return 2 * out;
   std::int64_t in = 0;
-  for (int i = 0; i < step.inputs; ++i) in += shard_bytes(plan, step.input(i), e);
+  for (int i = 0; i < step.inputs; ++i) {
+    bool again = false;
+    for (int k = 0; k < i; ++k) again = again || step.input(k) == step.input(i);
+    if (!again) in += shard_bytes(plan, step.input(i), e);
+  }
   return in + out;
 }
 

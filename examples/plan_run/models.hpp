@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/comm/error.hpp>
+#include <gshard/nn/translation_model.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace plan_run {
+
+namespace gs = gshard;
+
+/// A model of arXiv 2006.16668, tables 1 and 3.
+struct named_model {
+  std::string_view name;
+  int layers;
+  std::int64_t experts, tokens;
+};
+inline constexpr std::array<named_model, 7> models{{{"1T", 60, 2048, 4 << 20},
+                                                    {"600B", 36, 2048, 4 << 20},
+                                                    {"200B", 12, 2048, 4 << 20},
+                                                    {"150B", 36, 512, 1 << 20},
+                                                    {"50B", 12, 512, 1 << 20},
+                                                    {"37B", 36, 128, 1 << 20},
+                                                    {"12.5B", 12, 128, 1 << 20}}};
+
+/// "1T, 600B, ..."
+inline std::string model_names() {
+  std::string s;
+  for (const named_model& m : models) s += (s.empty() ? "" : ", ") + std::string(m.name);
+  return s;
+}
+inline std::optional<gs::nn::translation_model> find_model(std::string_view name) {
+  for (const named_model& m : models) {
+    if (m.name != name) continue;
+    gs::nn::translation_model model;
+    model.layers = m.layers;
+    model.experts = model.groups = m.experts;
+    model.tokens = m.tokens;
+    return model;
+  }
+  return std::nullopt;
+}
+
+/// The same model with a group for each of so many devices at least, sentences no longer than a group has tokens. Throws gshard::error
+/// where there are not so many tokens.
+inline gs::nn::translation_model with_groups(gs::nn::translation_model m, std::int64_t devices) {
+  m.groups = std::max(m.groups, devices);
+  if (m.tokens < 2 * m.groups)
+    throw gs::error("a step of " + std::to_string(m.tokens) + " tokens, source and target, has not one of each for each of " +
+                    std::to_string(m.groups) + " groups");
+  m.sequence = std::max<std::int64_t>(1, std::min(m.sequence, m.tokens / 2 / m.groups));
+  return m;
+}
+
+}  // namespace plan_run

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "models.hpp"
+
+#include <gshard/comm/simulator/dry_run.hpp>
+#include <gshard/comm/simulator/presets.hpp>
+#include <gshard/report/diagnostic.hpp>
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace plan_run {
+
+/// The axes of a mesh of devices, with their extents.
+struct mesh_axes {
+  std::vector<std::pair<std::string, int>> list;
+
+  std::vector<int> extents() const {
+    std::vector<int> e;
+    for (const auto& [name, extent] : list) e.push_back(extent);
+    return e;
+  }
+  /// "data=2, expert=1024"
+  std::string text() const {
+    std::string s;
+    for (const auto& [name, extent] : list) s += (s.empty() ? "" : ", ") + name + "=" + std::to_string(extent);
+    return s;
+  }
+};
+/// Axes of more than one device; of an only one at least "expert".
+inline mesh_axes make_axes(int data, int expert, int model) {
+  mesh_axes m;
+  if (data > 1) m.list.emplace_back("data", data);
+  m.list.emplace_back("expert", expert);
+  if (model > 1) m.list.emplace_back("model", model);
+  return m;
+}
+
+/// A plan and its sizes.
+struct bound_plan {
+  const gs::plan_tables* tables = nullptr;
+  gs::extents sizes;
+
+  gs::plan_view view() const { return tables->view(); }
+};
+
+/// Plans of models, each made once: they are the same for all extents of a mesh, and for any number of experts.
+class planner {
+ public:
+  bound_plan plan(const gs::nn::translation_model& model, const mesh_axes& axes) {
+    gs::nn::translation_model key = model;
+    key.experts = 0;
+    std::string names;
+    gs::mesh_shape mesh;
+    for (const auto& [name, extent] : axes.list) {
+      mesh.push_back(name, gs::dynamic);
+      names += name + ' ';
+    }
+    for (const made& m : made_)
+      if (m.axes == names && m.of == key) return bind(*m.tables, model, axes);
+    auto tables = std::make_unique<gs::plan_tables>(gs::nn::plan_of(model, mesh));
+    if (tables->problem) throw gs::error(gs::describe(tables->problem));
+    made_.push_back({names, key, std::move(tables)});
+    return bind(*made_.back().tables, model, axes);
+  }
+
+ private:
+  struct made {
+    std::string axes;
+    gs::nn::translation_model of;
+    std::unique_ptr<gs::plan_tables> tables;
+  };
+  std::vector<made> made_;
+
+  static bound_plan bind(const gs::plan_tables& t, const gs::nn::translation_model& model, const mesh_axes& axes) {
+    const std::vector<int> extents = axes.extents();
+    return {&t, t.view().bind(model.dims(), gs::list_view<int>(extents.data(), extents.size()))};
+  }
+};
+
+inline constexpr double training_tokens = 1e12;  // as the paper's models saw
+
+/// Years of one core for the whole training.
+inline double core_years(double seconds, const gs::nn::translation_model& model, int cores) {
+  return seconds * training_tokens / double(model.tokens) * cores / (365.25 * 24 * 3600);
+}
+
+}  // namespace plan_run

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/comm/device_group.hpp>
+#include <gshard/comm/error.hpp>
+#include <gshard/comm/simulator/faults.hpp>
+#include <gshard/comm/simulator/run_record.hpp>
+#include <gshard/pass/plan.hpp>
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace gshard { inline namespace v0 {
+
+namespace detail {
+
+/// "512 all_to_all at moe.hpp:38"
+inline std::string step_text(const plan_view& plan, std::int32_t i) {
+  const node& n = plan.steps[std::size_t(i)];
+  std::string s = std::to_string(i) + " " + std::string(name(n.kind));
+  if (!n.place.file) return s;
+  std::string_view file(n.place.file);
+  if (const std::size_t slash = file.rfind('/'); slash != file.npos) file.remove_prefix(slash + 1);
+  return s + " at " + std::string(file) + ":" + std::to_string(n.place.line) + (n.place.gradient ? " (its gradient)" : "");
+}
+
+/// The clocks of all devices of a mesh, or of one that stands for all while nothing tells them apart.
+class device_clocks {
+ public:
+  device_clocks(const plan_view& plan, const std::vector<int>& extents, const gshard::faults& faults, bool overlap)
+      : plan_(plan), extents_(extents), faults_(faults), overlap_(overlap), devices_(device_count(extents)) {
+    faults.check(devices_);
+    const std::size_t simulated = faults.tells_devices_apart() ? std::size_t(devices_) : 1;
+    compute_.resize(simulated);
+    network_.resize(simulated);
+    start_.resize(simulated);
+    histories_.resize(simulated);
+    slot_.assign(plan.values.size(), -1);
+    for (int d = 0; d < int(simulated); ++d) compute_[std::size_t(d)] = faults.delay(d);
+  }
+
+  /// Records what happens to the first of the devices of each class.
+  void record(const std::vector<std::vector<int>>& classes) {
+    tracks_.clear();
+    for (const std::vector<int>& devices : classes) tracks_.emplace_back().devices = devices;
+    idle_since_.assign(tracks_.size(), 0.0);
+  }
+  /// After a run: the devices to which the same happened at the same times, by their first device.
+  std::vector<std::vector<int>> classes() const {
+    std::vector<std::vector<int>> all;
+    std::map<std::uint64_t, std::size_t> rows;
+    for (int d = 0; d < devices_; ++d) {
+      const auto [at, is_new] = rows.try_emplace(histories_[compute_.size() > 1 ? std::size_t(d) : 0], all.size());
+      if (is_new) all.emplace_back();
+      all[at->second].push_back(d);
+    }
+    return all;
+  }
+
+  /// Runs steps in this order, of which each takes so long alone; `bytes`: what lives in each. Collectives that go on aside begin when
+  /// their operands are there, as the executor starts them.
+  std::vector<device_track> run(const std::vector<step_record>& steps, const std::vector<std::int64_t>& bytes) {
+    const std::vector<std::vector<std::int32_t>> begun = overlap_ ? early(steps) : std::vector<std::vector<std::int32_t>>(steps.size());
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      if (!goes_aside(steps[i])) run(i, steps[i]);
+      for (const std::int32_t k : begun[i]) run(std::size_t(k), steps[std::size_t(k)]);
+      for (device_track& t : tracks_)
+        if (i == 0 || bytes[i] != bytes[i - 1]) t.memory.push_back({compute_[std::size_t(t.devices[0])], bytes[i]});
+    }
+    for (device_track& t : tracks_)
+      std::stable_sort(t.spans.begin(), t.spans.end(), [](const time_span& a, const time_span& b) { return a.begin < b.begin; });
+    return tracks_;
+  }
+  /// When the last device is done.
+  double last() const {
+    return std::max(*std::max_element(compute_.begin(), compute_.end()), *std::max_element(network_.begin(), network_.end()));
+  }
+
+ private:
+  const plan_view& plan_;
+  const std::vector<int>& extents_;
+  const gshard::faults& faults_;
+  bool overlap_;
+  int devices_;
+  std::vector<double> compute_, network_, start_;  // by simulated device
+  std::vector<std::uint64_t> histories_;           // by simulated device: a hash of its times
+  std::vector<std::int32_t> slot_;                                    // by value, a root: row of ready_, or -1: it is there
+  std::vector<std::vector<double>> ready_;                            // results of collectives that go on
+  std::vector<std::int32_t> free_;
+  std::vector<device_track> tracks_;
+  std::vector<double> idle_since_;  // by track
+  std::map<std::uint32_t, std::vector<int>> groups_;                  // by axes: the first device of each device's group
+
+  std::size_t root(std::int32_t v) const { return std::size_t(plan_.lifetimes[std::size_t(v)].root); }
+
+  /// Tells apart devices whose clocks were not always the same.
+  void remember(std::size_t device, double time) {
+    histories_[device] = (histories_[device] ^ std::bit_cast<std::uint64_t>(time)) * 0x100000001b3u;  // as FNV-1a has it
+  }
+  bool moves(const step_record& s) const { return traits(plan_.steps[std::size_t(s.step)].kind).collective && s.bytes_received > 0; }
+  bool goes_aside(const step_record& s) const { return overlap_ && moves(s) && plan_.steps[std::size_t(s.step)].kind != op::looped_einsum; }
+
+  /// By place in the order: the collectives whose last operand is made there.
+  std::vector<std::vector<std::int32_t>> early(const std::vector<step_record>& steps) const {
+    std::vector<std::vector<std::int32_t>> begun(steps.size());
+    std::vector<std::int32_t> made(plan_.values.size(), 0);  // by root: where it was written last
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      const node& n = plan_.steps[std::size_t(steps[i].step)];
+      std::int32_t last = 0;
+      for (int k = 0; k < n.inputs; ++k) last = std::max(last, made[root(n.input(k))]);
+      for (int o = 0; o < n.outputs; ++o) made[root(n.output(o))] = std::int32_t(i);
+      if (goes_aside(steps[i])) begun[std::size_t(last)].push_back(std::int32_t(i));
+    }
+    return begun;
+  }
+  void run(std::size_t i, const step_record& step) {
+    const node& n = plan_.steps[std::size_t(step.step)];
+    std::fill(start_.begin(), start_.end(), 0.0);
+    for (int k = 0; k < n.inputs; ++k) wait_for(n.input(k));
+    if (moves(step)) run_together(step, n);
+    else run_alone(i, step, n);
+  }
+  void wait_for(std::int32_t v) {
+    const std::int32_t row = slot_[root(v)];
+    if (row < 0) return;
+    const std::vector<double>& ready = ready_[std::size_t(row)];
+    bool all_there = true;
+    for (std::size_t d = 0; d < start_.size(); ++d) {
+      start_[d] = std::max(start_[d], ready[d]);
+      all_there = all_there && ready[d] <= compute_[d];
+    }
+    if (!all_there) return;
+    free_.push_back(row);
+    slot_[root(v)] = -1;
+  }
+  void run_alone(std::size_t position, const step_record& step, const node& n) {
+    for (int o = 0; o < n.outputs; ++o) release(n.output(o));
+    if (step.seconds <= 0) return;
+    for (std::size_t d = 0; d < compute_.size(); ++d) {
+      start_[d] = std::max(start_[d], compute_[d]);
+      compute_[d] = start_[d] + step.seconds * (compute_.size() > 1 ? faults_.slowness(int(d), position) : 1);
+      remember(d, compute_[d]);
+    }
+    note(step, activity::compute, compute_, false);
+  }
+  void run_together(const step_record& step, const node& n) {
+    const auto axes = std::uint32_t(n.attr.integer[0]);
+    const bool aside = goes_aside(step);
+    for (std::size_t d = 0; d < compute_.size(); ++d) start_[d] = std::max({start_[d], compute_[d], aside ? network_[d] : 0.0});
+    if (compute_.size() > 1) {
+      const std::vector<int>& first = groups(axes);
+      check_alive(step, first);
+      for (std::size_t d = 0; d < first.size(); ++d) start_[std::size_t(first[d])] = std::max(start_[std::size_t(first[d])], start_[d]);
+      for (std::size_t d = 0; d < first.size(); ++d) start_[d] = start_[std::size_t(first[d])];
+    }
+    std::vector<double>& end = aside ? network_ : compute_;
+    for (std::size_t d = 0; d < end.size(); ++d) {
+      end[d] = start_[d] + step.seconds;
+      remember(d, end[d]);
+    }
+    for (int o = 0; o < n.outputs; ++o) {
+      release(n.output(o));
+      if (!aside) continue;
+      if (free_.empty()) free_.push_back(std::int32_t(ready_.size())), ready_.emplace_back();
+      slot_[root(n.output(o))] = free_.back();
+      ready_[std::size_t(free_.back())] = network_;
+      free_.pop_back();
+    }
+    note(step, activity::collective, end, aside);
+  }
+  void release(std::int32_t v) {
+    std::int32_t& row = slot_[root(v)];
+    if (row >= 0) free_.push_back(row);
+    row = -1;
+  }
+
+  /// Collectives that go on aside leave no gap where nothing is done.
+  void note(const step_record& step, activity what, const std::vector<double>& ends, bool aside) {
+    for (std::size_t k = 0; k < tracks_.size(); ++k) {
+      device_track& t = tracks_[k];
+      const auto device = std::size_t(t.devices[0]);
+      const double begin = start_[device], end = ends[device];
+      if (!aside && begin > idle_since_[k]) {
+        t.spans.push_back({step.step, activity::wait, idle_since_[k], begin});
+        t.wait += begin - idle_since_[k];
+      }
+      t.spans.push_back({step.step, what, begin, end});
+      (what == activity::collective ? t.communicate : t.compute) += end - begin;
+      if (!aside) idle_since_[k] = end;
+    }
+  }
+
+  const std::vector<int>& groups(std::uint32_t axes) {
+    std::vector<int>& first = groups_[axes];
+    if (first.empty()) {
+      first.assign(std::size_t(devices_), -1);
+      for (int d = 0; d < devices_; ++d) {
+        if (first[std::size_t(d)] >= 0) continue;
+        const device_group g(extents_, axes, d);
+        for (int m = 0; m < g.size(); ++m) first[std::size_t(g.device(m))] = d;
+      }
+    }
+    return first;
+  }
+  void check_alive(const step_record& step, const std::vector<int>& first) const {
+    if (faults_.dead_devices.empty()) return;
+    std::vector<int> waiting, dead;
+    const int group = first[std::size_t(faults_.dead_devices[0])];
+    for (int d = 0; d < devices_; ++d)
+      if (first[std::size_t(d)] == group) (faults_.dead(d) ? dead : waiting).push_back(d);
+    if (!waiting.empty()) fail_waiting("step " + step_text(plan_, step.step), waiting, dead, faults_.timeout);
+  }
+};
+
+/// Tracks of a run, and when the last device is done.
+struct clock_times {
+  std::vector<device_track> tracks;
+  double seconds = 0;
+};
+/// Runs steps on all devices. If these differ in more than `most` ways, only so many of them are recorded, those of stragglers first.
+inline clock_times run_clocks(const plan_view& plan, const std::vector<int>& extents, const faults& broken, bool overlap,
+                              const std::vector<step_record>& steps, const std::vector<std::int64_t>& bytes, std::size_t most = 8) {
+  device_clocks first(plan, extents, broken, overlap);
+  if (broken.tells_devices_apart()) first.run(steps, bytes);
+  std::vector<std::vector<int>> classes = first.classes();
+  const auto is_slow = [&](const std::vector<int>& devices) {
+    return std::any_of(broken.stragglers.begin(), broken.stragglers.end(), [&](const straggler& s) { return s.device == devices[0]; });
+  };
+  if (classes.size() > most) {
+    std::stable_partition(classes.begin(), classes.end(), is_slow);
+    classes.resize(most);
+    std::sort(classes.begin(), classes.end());
+  }
+  device_clocks clocks(plan, extents, broken, overlap);
+  clocks.record(classes);
+  clock_times t;
+  t.tracks = clocks.run(steps, bytes);
+  t.seconds = clocks.last();
+  return t;
+}
+
+}  // namespace detail
+
+}}  // namespace gshard::v0

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <gshard/comm/simulator/dry_run.hpp>
+
+#include <gshard/nn/moe.hpp>
+#include <gshard/optim/adam.hpp>
+#include <gshard/pass/program.hpp>
+#include <gshard/trace/reduce.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace gs = gshard;
+using gs::none, gs::op, gs::P;
+
+namespace {
+
+/// Two MoE layers and their update.
+inline constexpr auto step = [](auto& m, auto x, auto mask, auto rate) {
+  auto y = x;
+  for (int i = 0; i < 2; ++i) y = y + gs::nn::moe<"expert">(m.scope(i), y, mask).y;
+  const auto loss = gs::mean(y * y);
+  gs::adam{}.minimise(m, loss + m.auxiliary(), rate);
+  return loss;
+};
+using mesh = gs::mesh<gs::axis<"expert">>;
+const gs::plan_tables& planned() {
+  static const gs::plan_tables plan =
+      gs::detail::build_program<step, mesh, gs::in<"GSM", P<"expert", none, none>>, gs::in<"GS", P<"expert", none>>, gs::in<"">>();
+  return plan;
+}
+gs::extents sizes(int devices, std::int64_t tokens = 64, std::int64_t experts = 0) {
+  return planned().view().bind({{'G', devices}, {'S', tokens}, {'M', 32}, {'E', experts ? experts : devices}, {'F', 128}},
+                               std::array{devices});
+}
+constexpr gs::machine core{1e12, 1e11, 1e10, 1e-6};
+
+gs::run_record run(int devices, const gs::dry_run_options& o = {}) { return gs::dry_run(planned().view(), sizes(devices), core, core, o); }
+std::string error_of(const auto& f) {
+  try {
+    f();
+  } catch (const gs::error& e) {
+    return e.what();
+  }
+  return {};
+}
+
+}  // namespace
+
+TEST_CASE("dry run: steps one after the other, each as long as arithmetic, memory or network takes") {
+  REQUIRE(!planned().problem);
+  const gs::run_record r = run(8);
+  CHECK(r.axes == std::vector<std::string>{"expert"});
+  CHECK(r.extents == std::vector<int>{8});
+  REQUIRE(r.steps.size() == planned().steps.size());
+  double sum = 0, parts = 0;
+  for (const gs::step_record& s : r.steps) {
+    CHECK(s.seconds == std::max({s.arithmetic, s.memory, s.network}));
+    sum += s.seconds;
+  }
+  for (const double p : r.parts) parts += p;
+  CHECK(r.seconds == doctest::Approx(sum));
+  CHECK(r.seconds == doctest::Approx(parts));
+  REQUIRE(r.tracks.size() == 1);
+  CHECK(r.tracks[0].devices.size() == 8);
+  CHECK(r.tracks[0].wait == 0);
+  CHECK(r.tracks[0].compute + r.tracks[0].communicate == doctest::Approx(sum));
+  CHECK(r.parts[std::size_t(gs::step_part::dispatch_combine)] > 0);
+  CHECK(r.parts[std::size_t(gs::step_part::moe_feed_forward)] > 0);
+  CHECK(r.parts[std::size_t(gs::step_part::attention)] == 0);
+}
+
+TEST_CASE("dry run: the bytes of the record are those of the plan, which the backends are held against") {
+  const gs::run_record r = run(8);
+  std::int64_t bytes = 0;
+  for (const gs::step_record& s : r.steps) bytes += s.bytes_received;
+  CHECK(bytes == planned().view().bytes_received(sizes(8)));
+}
+
+TEST_CASE("dry run: collectives that go on aside only make it shorter, and nothing reads what has not come") {
+  gs::dry_run_options aside;
+  aside.overlap = true;
+  const gs::run_record one_by_one = run(8), r = run(8, aside);
+  CHECK(r.seconds <= one_by_one.seconds);
+  CHECK(r.seconds >= r.tracks[0].communicate);
+  CHECK(r.seconds >= r.tracks[0].compute);
+  std::vector<double> made(planned().values.size(), 0.0);
+  for (const gs::time_span& s : r.tracks[0].spans) {
+    if (s.what == gs::activity::wait) continue;
+    const gs::node& n = planned().steps[std::size_t(s.step)];
+    for (int i = 0; i < n.inputs; ++i) CHECK(s.begin >= made[std::size_t(n.input(i))]);
+    for (int o = 0; o < n.outputs; ++o) made[std::size_t(n.output(o))] = s.end;
+  }
+}
+
+TEST_CASE("dry run: what a device holds does not fit, and the error says what it is") {
+  gs::dry_run_options small;
+  const gs::run_record fits = run(8);
+  small.capacity = fits.memory.peak;
+  CHECK_NOTHROW(run(8, small));
+  small.capacity = fits.memory.bytes[std::size_t(gs::memory_kind::sharded_weight)];
+  const std::string said = error_of([&] { run(8, small); });
+  CAPTURE(said);
+  CHECK(said.starts_with("device 0 runs out of memory in step "));
+  CHECK(said.find("The largest tensors that live then: ") != said.npos);
+  CHECK(said.find(".wi (") != said.npos);
+  small.report_only = true;
+  CHECK(run(8, small).memory.peak > small.capacity);
+}
+
+TEST_CASE("dry run: the price does not grow with the devices, and neither does what it says of one") {
+  const gs::run_record few = run(8), many = run(2048);
+  CHECK(few.steps.size() == many.steps.size());
+  CHECK(few.tracks[0].spans.size() == many.tracks[0].spans.size());
+  CHECK(few.memory.bytes[std::size_t(gs::memory_kind::sharded_weight)] == many.memory.bytes[std::size_t(gs::memory_kind::sharded_weight)]);
+}
+
+TEST_CASE("dry run: others wait for a slow device, and nobody for a fast one") {
+  gs::dry_run_options slow;
+  slow.faults.stragglers = {{3, 5.0}};
+  const gs::run_record r = run(8, slow), even = run(8);
+  CHECK(r.seconds > even.seconds);
+  CHECK(r.seconds < 5 * even.seconds);
+  for (const gs::device_track& t : r.tracks) CHECK((t.wait > 0) == (t.devices[0] != 3));
+  slow.faults.stragglers = {{3, 0.5}};
+  CHECK(run(8, slow).seconds == doctest::Approx(even.seconds));
+}
+
+TEST_CASE("dry run: jitter is the same for the same seed, and lengthens a run by less than its share") {
+  gs::dry_run_options o;
+  o.faults.jitter = 0.2;
+  const double once = run(8, o).seconds, even = run(8).seconds;
+  CHECK(once == run(8, o).seconds);
+  CHECK(once > even);
+  CHECK(once < 1.2 * even);
+  o.faults.seed = 2;
+  CHECK(run(8, o).seconds != once);
+}
+
+TEST_CASE("dry run: who waits for a dead device gives up and says so") {
+  gs::dry_run_options o;
+  o.faults.dead_devices = {3};
+  o.faults.timeout = 7;
+  const std::string said = error_of([&] { run(8, o); });
+  CAPTURE(said);
+  CHECK(said.starts_with("step "));
+  CHECK(said.find(" at moe.hpp:") != said.npos);
+  CHECK(said.ends_with(": devices 0, 1, 2, 4, 5, 6, 7 waited 7 s for device 3, which is dead"));
+}
+
+TEST_CASE("dry run: the last shard of an uneven dim is padding") {
+  const auto padding = [](std::int64_t experts) {
+    return gs::dry_run(planned().view(), sizes(8, 64, experts), core, core).memory.padding;
+  };
+  CHECK(padding(16) == 0);
+  CHECK(padding(17) > 0);
+}
+
+TEST_CASE("dry run: a piece of hardware says what it is and what was assumed, and its memory is the limit") {
+  gs::dry_run_options o;
+  o.links = true;
+  const gs::run_record r = gs::dry_run(planned().view(), sizes(64), gs::parse_hardware("tpu-v3:8x4"), o);
+  CHECK(r.network == "tpu-v3:8x4");
+  CHECK(r.chips == std::vector<int>{8, 4});
+  CHECK(r.cores_per_chip == 2);
+  CHECK(r.memory.capacity == std::int64_t(16) << 30);
+  CHECK(r.links.size() == 4 * 32);
+  const auto says = [&](const char* words) {
+    return std::any_of(r.assumptions.begin(), r.assumptions.end(), [&](const std::string& s) { return s.find(words) != s.npos; });
+  };
+  CHECK(says("fitted, not physical"));
+  CHECK(says("products run at 85 % of the peak"));
+  CHECK(says("nothing is computed while a collective is under way"));
+}
+
+TEST_CASE("dry run: a slow link makes collectives slower, and a cluster has none") {
+  gs::dry_run_options o;
+  o.faults.links = {{0, 1, 0.5}};
+  const gs::hardware on = gs::parse_hardware("tpu-v3:8x4");
+  const gs::run_record r = gs::dry_run(planned().view(), sizes(64), on, o), even = gs::dry_run(planned().view(), sizes(64), on);
+  CHECK(r.tracks[0].compute == doctest::Approx(even.tracks[0].compute));
+  CHECK(r.tracks[0].communicate > even.tracks[0].communicate);
+  CHECK(error_of([&] { gs::dry_run(planned().view(), sizes(64), gs::parse_hardware("aries:64"), o); }) ==
+        "faults: aries:64 has no links between chips");
+  CHECK(gs::dry_run(planned().view(), sizes(64), gs::parse_hardware("aries:64")).chips.empty());
+}

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// A training step on a simulated mesh with real numbers, held against one device, and against the dry run of its plan.
+#include <gshard/comm/simulator/dry_run.hpp>
+
+#include <gshard/exec/all_kernels.hpp>
+#include <gshard/exec/executor.hpp>
+#include <gshard/nn/moe.hpp>
+#include <gshard/optim/adam.hpp>
+#include <gshard/pass/program.hpp>
+#include <gshard/trace/reduce.hpp>
+
+#include <doctest/doctest.h>
+
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace gs = gshard;
+using gs::none, gs::op, gs::P;
+
+namespace {
+
+inline constexpr auto step = [](auto& m, auto x, auto mask, auto rate) {
+  const auto layer = gs::nn::moe<"expert">(m.scope("moe"), x, mask, {gs::capacity{2}, gs::second_expert::always});
+  const auto loss = gs::mean(layer.y * layer.y);
+  gs::adam{}.minimise(m, loss + 0.01 * m.auxiliary(), rate);
+  return loss;
+};
+using mesh = gs::mesh<gs::axis<"expert">>;
+const gs::plan_tables& planned() {
+  static const gs::plan_tables plan =
+      gs::detail::build_program<step, mesh, gs::in<"GSM", P<"expert", none, none>>, gs::in<"GS", P<"expert", none>>, gs::in<"">>();
+  return plan;
+}
+const gs::dims sizes{{'G', 64}, {'S', 32}, {'M', 16}, {'E', 64}, {'F', 32}};
+
+struct outcome {
+  std::vector<float> losses;
+  std::array<std::int64_t, std::size_t(op::count_)> received{};
+};
+outcome train(int devices, int steps) {
+  const auto on = gs::simulate<mesh>(devices);
+  gs::executor run(planned().view(), gs::all_kernels, on, sizes, gs::parameter_store(on));
+  outcome o;
+  for (int k = 0; k < steps; ++k) {
+    for (std::size_t d = 0; d < on.devices().size(); ++d) {
+      const gs::detail::bound_value &x = run.input(0), &mask = run.input(1);
+      const auto fill = [&](const gs::detail::bound_value& t, auto number) {
+        gs::kernel::for_each_element(t.places[d], [&](std::size_t global, std::size_t local) { t.as<float>(d)[local] = number(global); });
+      };
+      fill(x, [](std::size_t i) { return std::sin(float(i * 37 % 1009)); });
+      fill(mask, [](std::size_t i) { return i % 7 ? 1.f : 0.f; });
+      *run.input(2).as<float>(d) = 1e-2f;
+    }
+    run.run({});
+    o.losses.push_back(*run.output(0).as<float>(0));
+  }
+  for (std::size_t kind = 0; kind < o.received.size(); ++kind) o.received[kind] = run.received(op(kind)).bytes;
+  return o;
+}
+
+}  // namespace
+
+TEST_CASE("functional: the MoE layer learns on 64 simulated devices as on one, and receives what dry run and plan say") {
+  REQUIRE(!planned().problem);
+  const outcome alone = train(1, 3), many = train(64, 3);
+  for (std::size_t i = 0; i < alone.losses.size(); ++i) CHECK(many.losses[i] == doctest::Approx(alone.losses[i]).epsilon(1e-5));
+  CHECK(alone.losses[2] < alone.losses[0]);
+
+  const gs::plan_view plan = planned().view();
+  const gs::extents e = plan.bind(sizes, std::array{64});
+  const gs::run_record dry = gs::dry_run(plan, e, gs::parse_hardware("tpu-v3:8x4"));
+  std::array<std::int64_t, std::size_t(op::count_)> bytes{};
+  for (const gs::step_record& s : dry.steps) bytes[std::size_t(plan.steps[std::size_t(s.step)].kind)] += s.bytes_received;
+  for (std::size_t kind = 0; kind < bytes.size(); ++kind) {
+    CAPTURE(gs::name(op(kind)));
+    CHECK(many.received[kind] == 3 * bytes[kind]);
+    CHECK(bytes[kind] == plan.bytes_received(op(kind), e));
+  }
+  CHECK(bytes[std::size_t(op::all_to_all)] > 0);
+}
