@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <exception>
 #include <numeric>
 #include <span>
 #include <string>
@@ -39,8 +40,8 @@ class reducer {
     start_all_reduce<T>(b, axes, data, result, n, most);
     finish_all_reduce<T>(what, b, axes, data, result, n, most);
   }
-  /// The same in two calls with the same arguments, between which data must not change and the reducer does nothing else; all processes
-  /// start and finish what they reduce, and what else they gather, in one order. What is gathered is so by the second call.
+  /// The same in two calls with the same arguments, between which data must not change and the reducer does nothing else. The second one
+  /// communicates, too: all processes start and finish what they reduce, and what else they send, in one order.
   template <class T>
   void start_all_reduce(backend& b, std::uint32_t axes, std::span<const T* const> data, std::span<T* const> result,
                         std::span<const std::int64_t> n, std::int64_t most);
@@ -184,8 +185,15 @@ void reducer::finish_all_reduce(reduction what, backend& b, std::uint32_t axes, 
   } else if (gathers_addends<T>(b, axes, most)) {
     all_reduce_by_gather(what, b, axes, data, result, n);
   } else {
-    finish_scatter<T>(what, b, axes, data, [&](std::size_t i) { return result[i] + offset_[i * p + member(b, axes, i)] / std::int64_t(sizeof(T)); });
+    std::exception_ptr problem;  // is told when others, who gather, need not wait
+    try {
+      const auto own_block = [&](std::size_t i) { return result[i] + offset_[i * p + member(b, axes, i)] / std::int64_t(sizeof(T)); };
+      finish_scatter<T>(what, b, axes, data, own_block);
+    } catch (...) {
+      problem = std::current_exception();
+    }
     gather_blocks(b, axes, result);
+    if (problem) std::rethrow_exception(problem);
   }
 }
 
@@ -312,7 +320,8 @@ void reducer::finish_scatter(reduction what, backend& b, std::uint32_t axes, std
       const std::size_t mine = member(b, axes, i);
       const auto from = row(rounds_[r % rounds_.size()].recv, i, p);
       combine(what, p, bytes_in_round(own(i), r, most) / width,
-              [&](std::size_t m) { return m == mine ? own_at(i, at) : reinterpret_cast<const T*>(from[m].data()); }, result(i) + at / width);
+              [&](std::size_t m) { return m == mine ? own_at(i, at) : reinterpret_cast<const T*>(from[m].data()); },
+              result(i) + at / width);
     }
   };
   sequence_.finish(b, axes, [&](std::size_t r) { return fill(b, axes, data, r); }, took);
