@@ -6,6 +6,7 @@
 #include "print.hpp"
 #include "sweep.hpp"
 
+#include <gshard/report/link_map.hpp>
 #include <gshard/report/page.hpp>
 #include <gshard/report/run_json.hpp>
 #include <gshard/report/timeline.hpp>
@@ -27,25 +28,30 @@ void write(const std::string& file, const std::string& text) {
 }
 
 void run(const command_line& c) {
-  gs::hardware on = gs::parse_hardware(c.mesh);
-  if (c.link_bytes > 0) on.topology.link_bytes = on.device.link_bytes = c.link_bytes;
+  const gs::hardware on = c.network.of(gs::parse_hardware(c.mesh));
+  if (!on.is_torus() && !(c.links_svg + c.links_csv).empty())
+    throw gs::error("--links-svg, --links-csv: " + on.name + " has no links to draw");
   const gs::nn::translation_model model = with_groups(c.model, on.devices());
+  const mesh_axes axes = c.axes_on(on.devices());
   planner plans;
-  const bound_plan plan = plans.plan(model, c.axes_on(on.devices()));
+  const bound_plan plan = plans.plan(model, axes);
   gs::dry_run_options options = c.run;
-  options.links = !c.json.empty() || !c.html.empty();
-  gs::run_record r = gs::dry_run(plan.view(), plan.sizes, on, options);
+  options.links = !(c.json + c.html + c.links_svg + c.links_csv).empty();
+  gs::run_record r = simulate(plan, on, axes, options);
   r.program = c.plan;
-  std::cout << c.plan << ": " << about(model) << "\n\n" << gs::describe(r, plan.view()) << '\n' << training(r, model, on.devices()) << '\n';
+  std::cout << c.plan << ": " << about(model) << "\n\n" << gs::describe(r, plan.view()) << '\n'
+            << training(r, model, on.devices(), fit_to_paper(plans, c.run)) << '\n';
 
   std::vector<gs::sweep_row> rows;
   if (c.sweep) {
-    rows = mesh_sweep(plans, c.model, c.run).run(on);
+    rows = mesh_sweep(plans, c.model, c.run).run(on, axes);
     std::cout << '\n' << table(rows, 12);
   }
   if (!c.json.empty()) write(c.json, gs::run_json(r, plan.view(), plan.sizes, rows).dump());
   if (!c.html.empty()) write(c.html, gs::run_page(r, plan.view(), plan.sizes, rows));
   if (!c.timeline.empty()) write(c.timeline, gs::timeline_json(r, plan.view()));
+  if (!c.links_svg.empty()) write(c.links_svg, gs::link_map_svg(r));
+  if (!c.links_csv.empty()) write(c.links_csv, gs::link_map_csv(r));
 }
 
 }  // namespace

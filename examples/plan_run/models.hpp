@@ -20,14 +20,15 @@ struct named_model {
   std::string_view name;
   int layers;
   std::int64_t experts, tokens;
+  double steps_a_second;  // as measured, on as many cores as experts; 0: not reported
 };
-inline constexpr std::array<named_model, 7> models{{{"1T", 60, 2048, 4 << 20},
-                                                    {"600B", 36, 2048, 4 << 20},
-                                                    {"200B", 12, 2048, 4 << 20},
-                                                    {"150B", 36, 512, 1 << 20},
-                                                    {"50B", 12, 512, 1 << 20},
-                                                    {"37B", 36, 128, 1 << 20},
-                                                    {"12.5B", 12, 128, 1 << 20}}};
+inline constexpr std::array<named_model, 7> models{{{"1T", 60, 2048, 4 << 20, 0},
+                                                    {"600B", 36, 2048, 4 << 20, 0.72},
+                                                    {"200B", 12, 2048, 4 << 20, 2.15},
+                                                    {"150B", 36, 512, 1 << 20, 1.05},
+                                                    {"50B", 12, 512, 1 << 20, 3.28},
+                                                    {"37B", 36, 128, 1 << 20, 0.67},
+                                                    {"12.5B", 12, 128, 1 << 20, 2.16}}};
 
 /// "1T, 600B, ..."
 inline std::string model_names() {

@@ -7,6 +7,7 @@
 #include <gshard/comm/simulator/presets.hpp>
 #include <gshard/report/diagnostic.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <memory>
 #include <string>
@@ -18,16 +19,22 @@ namespace plan_run {
 /// The axes of a mesh of devices, with their extents.
 struct mesh_axes {
   std::vector<std::pair<std::string, int>> list;
+  std::vector<std::string> snakes;  // axes whose devices follow a snake over the torus
 
   std::vector<int> extents() const {
     std::vector<int> e;
     for (const auto& [name, extent] : list) e.push_back(extent);
     return e;
   }
-  /// "data=2, expert=1024"
+  bool has(const std::string& name) const {
+    return std::any_of(list.begin(), list.end(), [&](const auto& axis) { return axis.first == name; });
+  }
+  bool is_snake(const std::string& name) const { return std::find(snakes.begin(), snakes.end(), name) != snakes.end(); }
+  /// "data=2, expert=1024 (snake)"
   std::string text() const {
     std::string s;
-    for (const auto& [name, extent] : list) s += (s.empty() ? "" : ", ") + name + "=" + std::to_string(extent);
+    for (const auto& [name, extent] : list)
+      s += (s.empty() ? "" : ", ") + name + "=" + std::to_string(extent) + (is_snake(name) ? " (snake)" : "");
     return s;
   }
 };
@@ -38,6 +45,13 @@ inline mesh_axes make_axes(int data, int expert, int model) {
   m.list.emplace_back("expert", expert);
   if (model > 1) m.list.emplace_back("model", model);
   return m;
+}
+
+/// As many devices along "expert" as there are experts, or a part of them, the others along "data".
+inline mesh_axes default_axes(const gs::nn::translation_model& model, int devices) {
+  int expert = devices;
+  while (expert > model.experts && expert % 2 == 0) expert /= 2;
+  return make_axes(devices / expert, expert, 1);
 }
 
 /// A plan and its sizes.
@@ -81,6 +95,15 @@ class planner {
     return {&t, t.view().bind(model.dims(), gs::list_view<int>(extents.data(), extents.size()))};
   }
 };
+
+/// A run of a plan on hardware, over whose torus, if it is one, the axes lie row-major, or as snakes.
+inline gs::run_record simulate(const bound_plan& plan, const gs::hardware& on, const mesh_axes& axes, const gs::dry_run_options& options) {
+  if (!on.is_torus()) return gs::dry_run(plan.view(), plan.sizes, on, options);
+  gs::torus_mesh mesh = on.lay(axes.extents());
+  for (std::size_t a = 0; a < axes.list.size(); ++a)
+    if (axes.is_snake(axes.list[a].first)) mesh.follow_snake(int(a));
+  return gs::dry_run(plan.view(), plan.sizes, on, mesh, options);
+}
 
 inline constexpr double training_tokens = 1e12;  // as the paper's models saw
 

@@ -37,15 +37,17 @@ bool same_steps(const gs::plan_tables& a, const gs::plan_tables& b) {
 }  // namespace
 
 TEST_CASE("translation model: as many weights as the plan's parameters, biases and norms apart") {
-  const gs::nn::translation_model m = of_layers(8);
-  const gs::plan_tables p = plan(m, {"expert"});
-  REQUIRE(!p.problem);
-  const gs::extents e = p.view().bind(m.dims(), std::array{1});
-  std::int64_t weights = 0, gates = 0;
-  for (const gs::parameter& q : p.parameters)
-    if (q.trainable) (q.name.view().ends_with(".wg") ? gates : weights) += gs::detail::shard_bytes(p.view(), q.value, e) / 4;
-  CHECK(double(weights) == doctest::Approx(double(m.expert_weights() + m.dense_weights())).epsilon(0.001));
-  CHECK(gates == 4 * m.width * m.experts);
+  for (const int layers : {8, 7, 6, 3}) {
+    const gs::nn::translation_model m = of_layers(layers);
+    const gs::plan_tables p = plan(m, {"expert"});
+    REQUIRE(!p.problem);
+    const gs::extents e = p.view().bind(m.dims(), std::array{1});
+    std::int64_t weights = 0, gates = 0;
+    for (const gs::parameter& q : p.parameters)
+      if (q.trainable) (q.name.view().ends_with(".wg") ? gates : weights) += gs::detail::shard_bytes(p.view(), q.value, e) / 4;
+    CHECK(double(weights) == doctest::Approx(double(m.expert_weights() + m.dense_weights())).epsilon(0.001));
+    CHECK(gates == m.expert_layers() * m.width * m.experts);
+  }
 }
 
 TEST_CASE("translation model: the paper's sizes") {

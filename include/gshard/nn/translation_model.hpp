@@ -19,7 +19,7 @@ namespace gshard { inline namespace v0 { namespace nn {
 /// The translation models of arXiv 2006.16668 (section 4, appendix A.2): a Transformer with as many encoder as decoder layers, whose every
 /// second feed-forward layer is a mixture of experts. As it stands: the model of 600 billion weights.
 struct translation_model {
-  int layers = 36;  ///< half of them in the encoder
+  int layers = 36;  ///< half of them in the encoder; of an odd number the decoder has one more
   std::int64_t experts = 2048;
   std::int64_t groups = 2048;      ///< of tokens, each of which goes to the experts by itself
   std::int64_t tokens = 4 << 20;   ///< of a step, half of them source
@@ -41,17 +41,21 @@ struct translation_model {
     const std::int64_t n = tokens / 2 / groups / sequence;
     return n > 0 ? n : 1;
   }
-  /// Weights of a layer's experts and of all else, in numbers.
-  constexpr std::int64_t expert_weights() const { return layers / 2 * experts * 2 * width * hidden; }
+  constexpr int encoder_layers() const { return layers / 2; }
+  constexpr int decoder_layers() const { return layers - layers / 2; }
+  /// Layers with experts: every second of either half.
+  constexpr int expert_layers() const { return encoder_layers() / 2 + decoder_layers() / 2; }
+  /// Weights of all experts and of all else, in numbers; biases, norms and gates are not counted.
+  constexpr std::int64_t expert_weights() const { return expert_layers() * experts * 2 * width * hidden; }
   constexpr std::int64_t dense_weights() const {
     const std::int64_t attention = 4 * width * heads * head_width, feed_forward = 2 * width * hidden;
-    return (layers + layers / 2) * attention + layers / 2 * feed_forward + (source_words + 2 * target_words) * width;
+    return (layers + decoder_layers()) * attention + (layers - expert_layers()) * feed_forward + (source_words + 2 * target_words) * width;
   }
 };
 
 /// A training step of the model: loss, gradients and the update by Adafactor. Inputs: ids of source, target and next words.
 constexpr symbol training_step(const parameter_scope& m, symbol source, symbol target, symbol next, const translation_model& model) {
-  const transformer_options o{model.layers / 2, model.layers - model.layers / 2, model.dropout, {capacity{model.capacity_factor}}};
+  const transformer_options o{model.encoder_layers(), model.decoder_layers(), model.dropout, {capacity{model.capacity_factor}}};
   routing_summary routing;
   const symbol from = m.param("source", "VM", init::fan_in("M")), to = m.param("target", "WM", init::fan_in("M"));
   const symbol source_mask = real_tokens(m, source), target_mask = real_tokens(m, target);

@@ -235,7 +235,7 @@ const comparison = panel => {
     {label: "To the fastest", number: true, text: r => r.seconds > 0 ? short(r.seconds / fastest) + " ×" : "–",
         by: r => r.seconds || Infinity},
     {label: "Memory", text: r => number(r.path + "peak", "B"), by: r => r.peak, number: true},
-    {label: "Fits", text: r => r.fits ? el("span", {class: "good"}, "fits") : el("span", {class: "bad"}, "too large"),
+    {label: "Fits", text: r => r.fits ? el("span", {class: "good"}, "fits") : el("span", {class: "bad"}, r.problem || "too large"),
       by: r => r.fits ? "a" : "b"},
     ...(run.sweep.some(r => r.core_years > 0) ? [{label: "Cost of training", number: true, by: r => r.core_years || Infinity,
       text: r => r.core_years > 0 ? number(r.path + "core_years", "years") : "–"}] : [])],

@@ -170,7 +170,8 @@ inline nlohmann::ordered_json run_json(const run_record& run, const plan_view& p
                     {"peak", r.peak},
                     {"capacity", r.capacity},
                     {"fits", r.fits},
-                    {"core_years", r.core_years}});
+                    {"core_years", r.core_years},
+                    {"problem", r.problem}});
   const roofs roof = roofs_of(run);
   return {{"format", "gshard run 1"},
           {"program", run.program},

@@ -12,6 +12,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -188,4 +189,75 @@ TEST_CASE("dry run: a slow link makes collectives slower, and a cluster has none
   CHECK(error_of([&] { gs::dry_run(planned().view(), sizes(64), gs::parse_hardware("aries:64"), o); }) ==
         "faults: aries:64 has no links between chips");
   CHECK(gs::dry_run(planned().view(), sizes(64), gs::parse_hardware("aries:64")).chips.empty());
+}
+
+TEST_CASE("dry run: an efficiency is a share above 0 and at most 1") {
+  for (double gs::efficiency::*which : {&gs::efficiency::products, &gs::efficiency::batched_products, &gs::efficiency::memory,
+                                        &gs::efficiency::all_to_all})
+    for (const double wrong : {0.0, -1.0, 1.5, std::numeric_limits<double>::quiet_NaN()}) {
+      gs::dry_run_options o;
+      o.share.*which = wrong;
+      CHECK(error_of([&] { run(8, o); }).starts_with("efficiency: "));
+    }
+  gs::dry_run_options o;
+  o.share.products = -1;
+  CHECK(error_of([&] { run(8, o); }) == "efficiency: products is a share above 0 and at most 1, not -1.000000");
+}
+
+TEST_CASE("dry run: a network without links has none that can have faults") {
+  gs::dry_run_options o;
+  o.faults.links = {{0, 1, 0.5}};
+  CHECK(error_of([&] { run(8, o); }) == "faults: links of a torus_mesh have faults, this network has none");
+}
+
+TEST_CASE("dry run: a torus_mesh as the network is priced as hardware is, faults, links and all") {
+  gs::dry_run_options o;
+  o.links = true;
+  const gs::hardware on = gs::parse_hardware("tpu-v3:8x4");
+  const gs::torus_mesh mesh = on.lay(std::array{64});
+  const gs::run_record of_hardware = gs::dry_run(planned().view(), sizes(64), on, o);
+  const gs::run_record r = gs::dry_run(planned().view(), sizes(64), on.device, mesh, o);
+  CHECK(r.seconds == of_hardware.seconds);
+  CHECK(r.chips == of_hardware.chips);
+  CHECK(r.cores_per_chip == 2);
+  CHECK(r.chip_of.empty());
+  REQUIRE(r.links.size() == of_hardware.links.size());
+  CHECK(r.links[5].bytes == of_hardware.links[5].bytes);
+  o.faults.links = {{0, 1, 0.5}};
+  CHECK(gs::dry_run(planned().view(), sizes(64), on.device, mesh, o).seconds > r.seconds);
+  o.faults.links = {{0, 9, 0.5}};
+  CHECK(error_of([&] { gs::dry_run(planned().view(), sizes(64), on.device, mesh, o); }) ==
+        "faults: link from chip 0 to chip 9 is not a link of the torus");
+}
+
+TEST_CASE("dry run: a mesh laid over the hardware by hand says where devices are and keeps the record's sources") {
+  gs::dry_run_options o;
+  o.links = true;
+  const gs::hardware on = gs::parse_hardware("tpu-v3:8x4");
+  const int cores = gs::torus_part::cores;
+  const gs::torus_mesh columns = gs::torus_mesh(on.topology, {}).add({{1}, {0}, {cores}});
+  const gs::run_record r = gs::dry_run(planned().view(), sizes(64), on, columns, o);
+  CHECK(r.network == "tpu-v3:8x4");
+  CHECK(!r.source.empty());
+  CHECK(!r.links.empty());
+  REQUIRE(r.chip_of.size() == 64);
+  CHECK(r.chip_of[1] == 0);
+  CHECK(r.chip_of[2] == 4);
+  const gs::run_record by_row = gs::dry_run(planned().view(), sizes(64), on, on.lay(std::array{64}), o);
+  CHECK(by_row.chip_of.empty());
+  CHECK(by_row.seconds == gs::dry_run(planned().view(), sizes(64), on, o).seconds);
+  CHECK(by_row.assumptions == gs::dry_run(planned().view(), sizes(64), on, o).assumptions);
+}
+
+TEST_CASE("dry run: a mesh of other devices, over another torus, or not over all of it, is no place for a plan") {
+  const gs::hardware on = gs::parse_hardware("tpu-v3:8x4"), other = gs::parse_hardware("tpu-v3:4x4");
+  const auto said = [&](const gs::hardware& h, const gs::torus_mesh& mesh) {
+    return error_of([&] { gs::dry_run(planned().view(), sizes(64), h, mesh); });
+  };
+  CHECK(said(on, other.lay(std::array{32})) == "the mesh is laid over another torus than that of tpu-v3:8x4");
+  CHECK(said(other, other.lay(std::array{32})) ==
+        "a plan for a mesh of 64 devices is laid over a torus as a mesh of 32 devices");
+  CHECK(said(on, gs::torus_mesh(on.topology, {}).add({{1}, {1}, {1}}))
+            .ends_with("which does not give each of its devices a place of its own"));
+  CHECK(said(gs::parse_hardware("aries:64"), on.lay(std::array{64})).starts_with("aries:64 is a cluster"));
 }

@@ -91,3 +91,21 @@ TEST_CASE("the laws of the paper's figure 9 on slices of a TPU v3: all-to-alls g
   CHECK((last / at_128 > 3.4 && last / at_128 < 4.2));
   CHECK(most / least < 1.2);
 }
+
+TEST_CASE("presets: other chips of changed hardware, which stays changed") {
+  gs::hardware h = gs::parse_hardware("tpu-v5e:16x16");
+  h.topology.link_bytes = 1e9;
+  h.device.flops = 1e12;
+  h.memory = 7;
+  const gs::hardware half = h.with_chips({8, 16});
+  CHECK(half.name == "tpu-v5e:8x16");
+  CHECK(half.devices() == 128);
+  CHECK(half.topology.link_bytes == 1e9);
+  CHECK(half.device.flops == 1e12);
+  CHECK(half.memory == 7);
+  CHECK(!half.topology.wrap[0]);  // as the rule has it
+  CHECK(half.topology.wrap[1]);
+  h.rings = {true, false, false};
+  CHECK(h.with_chips({8, 16}).topology.wrap == std::array{true, false, false});
+  CHECK_THROWS_AS(h.with_chips({2, 2, 2}), gs::error);
+}

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <fstream>
 #include <string>
@@ -70,11 +71,84 @@ TEST_CASE("plan a run: axes of the mesh of devices") {
   CHECK(parsed({"--plan", "37B"}).axes_on(2048).text() == "data=16, expert=128");
 }
 
+TEST_CASE("plan a run: the network of a preset, changed") {
+  const pr::command_line c = parsed({"--link-bytes", "10e9", "--hop", "2e-6", "--launch", "1e-6", "--ties", "one-way", "--gather",
+                                     "all-links", "--exchange", "by-dimension", "--rings", "1", "--timeout", "7"});
+  CHECK(c.run.faults.timeout == 7);
+  const gs::hardware plain = gs::parse_hardware("tpu-v3:8x4"), on = c.network.of(plain);
+  CHECK(on.topology.link_bytes == 10e9);
+  CHECK(on.device.link_bytes == plain.device.link_bytes);  // what comes from the host
+  CHECK(on.topology.hop == 2e-6);
+  CHECK(on.topology.launch == 1e-6);
+  CHECK(on.device.start == 1e-6);
+  CHECK(on.topology.ties == gs::tie_policy::one_way);
+  CHECK(on.topology.gather == gs::gather_scheme::all_links);
+  CHECK(on.topology.exchange == gs::all_to_all_scheme::by_dimension);
+  CHECK(!on.topology.wrap[0]);
+  CHECK(on.topology.wrap[1]);
+  CHECK(parsed({}).network.of(plain).topology == plain.topology);
+  CHECK(parsed({"--link-bytes", "1e9"}).network.of(gs::parse_hardware("aries:8")).device.link_bytes == 1e9);
+  const auto error_of = [](const pr::command_line& asked, const char* hardware) -> std::string {
+    try {
+      asked.network.of(gs::parse_hardware(hardware));
+    } catch (const gs::error& e) {
+      return e.what();
+    }
+    return {};
+  };
+  CHECK(error_of(c, "aries:8") == "aries:8 is a cluster: --hop, --ties, --gather, --exchange and --rings are for a torus");
+  CHECK(error_of(parsed({"--rings", "2"}), "tpu-v3:8x4").starts_with("--rings 2: '2' is not one of the 2 dimensions"));
+}
+
+TEST_CASE("plan a run: axes that follow a snake") {
+  const pr::mesh_axes axes = parsed({"--axes", "data=2,expert=4", "--snake", "expert"}).axes_on(8);
+  CHECK(axes.text() == "data=2, expert=4 (snake)");
+  CHECK(refused({"--snake", "data"}) == "--snake data: 'data' is none of the axes expert=8");
+}
+
+TEST_CASE("plan a run: help names what may be said, in letters") {
+  try {
+    parsed({"--help"});
+    FAIL("help is no run");
+  } catch (const CLI::CallForHelp&) {
+  }
+  pr::command_line c;
+  const std::string help = pr::command_parser(c).help();
+  CHECK(help.find("never|when-needed|always") != std::string::npos);
+  CHECK(std::all_of(help.begin(), help.end(), [](char x) { return x == '\n' || (x >= ' ' && x <= '~'); }));
+}
+
+TEST_CASE("plan a run: a key that a config file should not have") {
+  const std::string file = "plan_run_wrong_test.cfg";
+  std::ofstream(file) << "plan = 37B\nlayer = 8\n";
+  CHECK(refused({"--config", file.c_str()}).find("layer") != std::string::npos);
+  std::remove(file.c_str());
+}
+
 TEST_CASE("plan a run: what is refused, and why") {
+  for (const char* wrong : {"x:2", "17:2junk", "17:-2", "-1:2", "17:nan", "17:inf", "17.5:2", ":2", "17:"})
+    CHECK(refused({"--straggler", wrong}) == std::string("--straggler: wants DEVICE:FACTOR, as 17:2, not ") + wrong);
+  for (const char* wrong : {"0-1:0.5junk", "0-1:-2", "0-1:2", "0-1", "0:0.5", "-0-1:0.5", "0--1:0.5", "0-1:nan"})
+    CHECK(refused({"--slow-link", wrong}) ==
+          std::string("--slow-link: wants FROM-TO:FACTOR with a factor from 0 to 1, as 0-1:0.5, not ") + wrong);
+  for (const char* option : {"--products", "--batched-products", "--memory-rate", "--all-to-all"})
+    for (const char* wrong : {"-1", "0", "1.5", "nan", "0.5x"})
+      CHECK(refused({option, wrong}) == std::string(option) + ": wants a share above 0 and at most 1, not " + wrong);
+  CHECK(refused({"--link-bytes", "-5"}) == "--link-bytes: wants a number above 0, not -5");
+  CHECK(refused({"--jitter", "-0.1"}) == "--jitter: wants a number of at least 0, not -0.1");
+  CHECK(refused({"--seed", "-1"}) == "--seed: wants a whole number of at least 0, not -1");
+  CHECK(refused({"--layers", "2.5"}) == "--layers: wants a whole number of at least 3, not 2.5");
+  CHECK(refused({"--recompute", "2"}) == "--recompute: wants never, when-needed or always, not 2");
+  CHECK(refused({"--dead", "3x"}) == "--dead: wants the number of a device, not 3x");
+  CHECK(refused({"--axes", "expert=8junk"}).starts_with("--axes expert=8junk: 'expert=8junk' is no axis;"));
+  CHECK(refused({"--axes", "expert=8,"}).starts_with("--axes expert=8,: '' is no axis;"));
+  CHECK(refused({"--axes", "expert=8,expert=1"}) == "--axes expert=8,expert=1: names expert twice");
+  CHECK(refused({"--axes", "data=8"}) == "--axes data=8: has no axis called expert, over which experts are cut");
+  CHECK(refused({"--axes", "expert=4"}) == "--axes expert=4: makes 4 devices, tpu-v3:32x32 has 8");
+
   CHECK(refused({"--plan", "60"}) == "--plan: there is no model 60; there are " + pr::model_names());
   CHECK(refused({"--axes", "x=2"}).find("wants axes called data, expert and model") != std::string::npos);
   CHECK(refused({"--axes", "expert"}).find("wants axes called") != std::string::npos);
   CHECK(refused({"--straggler", "17"}) == "--straggler: wants DEVICE:FACTOR, as 17:2, not 17");
-  CHECK(refused({"--slow-link", "17"}) == "--slow-link: wants FROM-TO:FACTOR, as 0-1:0.5, not 17");
   CHECK(!refused({"--layers", "-1"}).empty());
 }

@@ -73,10 +73,10 @@ struct faults {
     for (const int d : dead_devices) known(d, "dead device");
     for (const straggler& s : stragglers) {
       known(s.device, "straggler");
-      if (!(s.factor > 0) || s.delay < 0)
+      if (!(s.factor > 0) || !(s.delay >= 0))
         throw error("faults: straggler " + std::to_string(s.device) + " needs a factor above 0 and a delay of at least 0");
     }
-    if (jitter < 0 || !(timeout >= 0)) throw error("faults: jitter and timeout are at least 0");
+    if (!(jitter >= 0) || !(timeout >= 0)) throw error("faults: jitter and timeout are at least 0");
   }
 
  private:

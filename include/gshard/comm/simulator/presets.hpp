@@ -12,6 +12,7 @@
 #include <climits>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -106,9 +107,14 @@ struct hardware {
   machine device;             ///< rates of a device; of a cluster also its network
   torus topology;             ///< if it is a torus
   std::int64_t memory = 0;    ///< bytes of a device; 0: not limited
+  std::optional<std::array<bool, torus::max_dims>> rings{};  ///< dimensions that are rings, where the rule of the preset is overruled
 
   bool is_torus() const { return of.dims > 0; }
   int devices() const { return is_torus() ? topology.devices() : chips.at(0); }
+
+  /// The same with other chips along the dimensions: rates, memory, latencies and schemes are kept; rings are those of `rings`, or else
+  /// what the rule says of the new extents. Throws as make_hardware does.
+  hardware with_chips(std::vector<int> other) const;
 
   /// A mesh of these extents laid over the torus. Throws `gshard::error` if they are not its devices, or do not divide its dimensions.
   torus_mesh lay(std::span<const int> extents) const {
@@ -175,6 +181,17 @@ inline hardware make_hardware(const preset& p, std::vector<int> chips) {
     t.wrap[d] = p.rings.all ? all : chips[d] % p.rings.multiple == 0;
   }
   h.chips = std::move(chips);
+  return h;
+}
+
+inline hardware hardware::with_chips(std::vector<int> other) const {
+  const hardware fresh = make_hardware(of, std::move(other));
+  hardware h = *this;
+  h.name = fresh.name;
+  h.chips = fresh.chips;
+  h.topology.dims = fresh.topology.dims;
+  h.topology.extents = fresh.topology.extents;
+  h.topology.wrap = rings ? *rings : fresh.topology.wrap;
   return h;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <gshard/comm/error.hpp>
 #include <gshard/comm/simulator/run_record.hpp>
 #include <gshard/comm/simulator/step_part.hpp>
 #include <gshard/pass/network.hpp>
@@ -11,6 +12,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <string>
+#include <string_view>
 #include <tuple>
 #include <vector>
 
@@ -31,6 +34,19 @@ struct efficiency {
   /// one by each that reads it. Then that does not go through memory. As compilers for such devices do it; the executors of this library
   /// do not.
   bool fusion = true;
+
+  /// Throws `gshard::error` where one is no share: above 0 and at most 1.
+  void check() const {
+    const auto share = [](std::string_view what, double x) {
+      if (!(x > 0 && x <= 1))
+        throw error("efficiency: " + std::string(what) + " is a share above 0 and at most 1, not " + std::to_string(x));
+    };
+    share("products", products);
+    share("batched_products", batched_products);
+    share("memory", memory);
+    share("all_to_all", all_to_all);
+    if (!(gating_passes > 0)) throw error("efficiency: gating_passes is above 0, not " + std::to_string(gating_passes));
+  }
 };
 
 namespace detail {
