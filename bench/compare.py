@@ -63,7 +63,7 @@ def machine(build):
 
 
 def run_all(chosen, turns, threads):
-    times, facts = defaultdict(lambda: defaultdict(list)), {}
+    times, facts = defaultdict(lambda: defaultdict(list)), defaultdict(list)
     for turn in range(turns):
         for name, commands in chosen.items():
             for command in commands:
@@ -77,8 +77,14 @@ def run_all(chosen, turns, threads):
                     if "seconds" in row:
                         times[row["case"]][row["side"]] += row["seconds"]
                     else:
-                        facts[(row["case"], row["side"])] = row
-    return times, facts
+                        facts[(row["case"], row["side"])].append(row)
+    return times, {key: medians(rows) for key, rows in facts.items()}
+
+
+def medians(rows):
+    """One row: medians of the numbers, and what else the first one says."""
+    return {key: statistics.median(row[key] for row in rows) if isinstance(value, (int, float)) else value
+            for key, value in rows[0].items()}
 
 
 def spread(seconds):

@@ -28,6 +28,7 @@ set(planner_std algorithm array bit compare concepts cstddef cstdint initializer
   type_traits utility vector)
 
 set(max_lines 500)
+set(max_width 140)
 set(spdx "// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception")
 
 set(word "(^|[^A-Za-z0-9_])")
@@ -114,6 +115,10 @@ function(check_header)
   set(number 0)
   foreach(line IN LISTS lines)
     math(EXPR number "${number} + 1")
+    string(LENGTH "${line}" width)
+    if(width GREATER max_width AND NOT header MATCHES "^report/page_")  # whose text is of other languages
+      breach(${number} "${width} columns (${max_width} are allowed)")
+    endif()
     if(line MATCHES "^[ \t]*#[ \t]*include[ \t]*([<\"])([^>\"]+)[>\"]")
       set(name "${CMAKE_MATCH_2}")
       if(CMAKE_MATCH_1 STREQUAL "\"")

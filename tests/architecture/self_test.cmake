@@ -11,6 +11,9 @@ string(REPEAT "\n" 498 blank)
 file(WRITE "${SCRATCH}/include/gshard/kernel/fits.hpp" "${head}${blank}")
 file(WRITE "${SCRATCH}/tests/kernel/fits_test.cpp" "")
 file(WRITE "${SCRATCH}/include/gshard/kernel/long.hpp" "${head}${blank}\n")
+string(REPEAT "/" 140 wide)
+file(WRITE "${SCRATCH}/include/gshard/kernel/wide.hpp" "${head}${wide}\n${wide}/\n")
+file(WRITE "${SCRATCH}/tests/kernel/wide_test.cpp" "")
 
 execute_process(COMMAND "${CMAKE_COMMAND}" -DROOT=${SCRATCH} -P "${here}/check.cmake"
   RESULT_VARIABLE code OUTPUT_VARIABLE found ERROR_VARIABLE found)

@@ -3,6 +3,7 @@
 #include <gshard/comm/reduce.hpp>
 #include <gshard/comm/simulator/simulated.hpp>
 
+#include "failing_exchanges.hpp"
 #include "random_cases.hpp"
 
 #include <doctest/doctest.h>
@@ -50,7 +51,7 @@ TEST_CASE("all_reduce: the cases above would notice another order") {
   CHECK(different > 100);
 }
 
-TEST_CASE_TEMPLATE("all_reduce, reduce_scatter: every reduction", T, float, double, std::int32_t) {
+TEST_CASE_TEMPLATE("all_reduce: every reduction", T, float, double, std::int32_t) {
   using rows = std::vector<std::vector<T>>;
   gs::simulated b({2, 3});
   const rows before{{1, 9}, {2, -8}, {-3, 7}, {4, 6}, {5, 5}, {6, 0}};
@@ -61,13 +62,6 @@ TEST_CASE_TEMPLATE("all_reduce, reduce_scatter: every reduction", T, float, doub
       gs::reducer reduce(limit);
       reduce.all_reduce<T>(what, b, 0b10, cases::readers<T>(data, b.devices()), cases::pointers(data, b.devices()), cases::on_each(b, 2), 2);
       CHECK(data == rows{first, first, first, second, second, second});
-      data = before;
-      rows part(6, std::vector<T>(1));
-      const std::vector<std::int64_t> counts{1, 0, 1};
-      const std::vector<T*> from = cases::pointers(data, b.devices());
-      reduce.reduce_scatter<T>(what, b, 0b10, std::span<T* const>(from), std::vector<std::span<const std::int64_t>>(6, counts),
-                               cases::pointers(part, b.devices()));
-      CHECK(part == rows{{first[0]}, {0}, {first[1]}, {second[0]}, {0}, {second[1]}});
     }
   };
   check(gs::reduction::sum, {0, 8}, {15, 11});
@@ -99,40 +93,17 @@ TEST_CASE("all_reduce: the largest shard of the mesh decides for all, wherever i
                        "all_reduce: a device with 100 elements, where the most are 99", gs::error);
 }
 
-TEST_CASE("reduce_scatter: uneven and empty blocks, result apart or in place") {
+TEST_CASE("all_reduce: what fails on the way keeps nobody from gathering") {
+  failing_exchanges b({2});
+  b.fails = "x";
   gs::reducer reduce(by_size);
-  for (const std::vector<int>& extents : meshes) {
-    gs::simulated b(extents);
-    for (std::uint32_t axes = 0; axes < cases::n_masks(extents); ++axes) {
-      for (std::uint64_t seed = 0; seed < 12; ++seed) {
-        CAPTURE(axes);
-        CAPTURE(seed);
-        cases::rng r(seed);
-        cases::sizes counts, offset{0};
-        const std::size_t p = cases::members(extents, axes, 0).size();
-        for (std::size_t j = 0; j < p; ++j) {
-          counts.push_back(cases::below(r, 2) * cases::below(r, 2000));
-          offset.push_back(offset.back() + counts.back());
-        }
-        cases::sum_case<double> c(extents, axes, offset.back(), seed);
-        std::vector<std::vector<double>> apart;
-        std::vector<double*> result;
-        for (std::size_t d = 0; d < c.data.size(); ++d) {
-          const std::size_t own = cases::place(cases::members(extents, axes, int(d)), int(d));
-          apart.emplace_back(std::size_t(counts[own]));
-          result.push_back(seed % 2 == 0 ? c.data[d].data() + offset[own] : nullptr);
-        }
-        if (seed % 2 == 1) result = cases::pointers(apart, b.devices());
-        const std::vector<double*> data = cases::pointers(c.data, b.devices());
-        reduce.reduce_scatter<double>(gs::reduction::sum, b, axes, std::span<double* const>(data),
-                                           std::vector<std::span<const std::int64_t>>(data.size(), counts), result);
-        for (std::size_t d = 0; d < c.data.size(); ++d) {
-          const std::size_t own = cases::place(cases::members(extents, axes, int(d)), int(d));
-          CHECK(std::equal(result[d], result[d] + counts[own], c.expected[d].begin() + offset[own]));
-        }
-      }
-    }
-  }
+  cases::sum_case<float> c({2}, 1, 8000, 1);
+  const auto sum = [&] {
+    reduce.all_reduce<float>(gs::reduction::sum, b, 1, cases::readers<float>(c.data, b.devices()), cases::pointers(c.data, b.devices()),
+                             cases::on_each(b, 8000), 8000);
+  };
+  CHECK_THROWS_WITH_AS(sum(), "exchange 0 failed", gs::error);
+  CHECK(b.received()[0].gathers == 1);
 }
 
 TEST_CASE("all_reduce: one device needs no others, and mistakes are named") {

@@ -191,6 +191,26 @@ TEST_CASE("contraction: whole products for threads, and what is left over, are t
   }
 }
 
+TEST_CASE("contraction: what is not finite meets empty places alike on any number of threads") {
+  constexpr std::int64_t n = 256;
+  const ks::operand_dims x{2, {0, 1}, {n, n}}, turned{2, {1, 0}, {n, n}}, y{2, {1, 2}, {n, n}}, z{2, {0, 2}, {n, n}};
+  for (const std::int64_t last : {std::int64_t{128}, n})
+    for (const ks::operand_dims& left : {x, turned}) {
+      std::vector<float> a(n * n, 1.0F), b(n * n, 1.0F);
+      std::fill(a.begin() + 100 * n, a.begin() + last * n, 0.0F);
+      b[0] = b[120 * n] = std::numeric_limits<float>::infinity();
+      const auto nans = [&](int threads) {
+        const ks::use_threads here(threads);
+        std::vector<float> c(n * n);
+        ks::contraction<float>(left, y, z).run(a.data(), b.data(), c.data());
+        std::vector<bool> found;
+        for (const float v : c) found.push_back(v != v);
+        return found;
+      };
+      for (const int threads : {2, 3, 5}) CHECK(nans(threads) == nans(1));
+    }
+}
+
 TEST_CASE("routing: the same bits on any number of threads") {
   std::mt19937 gen(2);
   const ks::gating_sizes sizes{13, 500, 8, 70};

@@ -66,7 +66,8 @@ class node_memory {
     std::vector<place> here(mine.size()), all(mine.size() * size);
     for (std::size_t k = 0; k < mine.size(); ++k)
       for (std::size_t i = 0; i < windows_.size() && mine[k]; ++i)
-        if (const std::byte* const base = windows_[i].base[me]; !std::less<>()(mine[k], base) && std::less<>()(mine[k], base + windows_[i].bytes))
+        if (const std::byte* const base = windows_[i].base[me];
+            !std::less<>()(mine[k], base) && std::less<>()(mine[k], base + windows_[i].bytes))
           here[k] = {std::int64_t(i), mine[k] - base};
     const int bytes = int(mine.size() * sizeof(place));
     world_->check(MPI_Allgather(here.data(), bytes, MPI_BYTE, all.data(), bytes, MPI_BYTE, world_->get()), "MPI_Allgather");

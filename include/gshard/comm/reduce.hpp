@@ -10,7 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <numeric>
+#include <exception>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -39,8 +39,8 @@ class reducer {
     start_all_reduce<T>(b, axes, data, result, n, most);
     finish_all_reduce<T>(what, b, axes, data, result, n, most);
   }
-  /// The same in two calls with the same arguments, between which data must not change and the reducer does nothing else; all processes
-  /// start and finish what they reduce, and what else they gather, in one order. What is gathered is so by the second call.
+  /// The same in two calls with the same arguments, between which data must not change and the reducer does nothing else. The second one
+  /// communicates, too: all processes start and finish what they reduce, and what else they send, in one order.
   template <class T>
   void start_all_reduce(backend& b, std::uint32_t axes, std::span<const T* const> data, std::span<T* const> result,
                         std::span<const std::int64_t> n, std::int64_t most);
@@ -49,13 +49,6 @@ class reducer {
                          std::span<const std::int64_t> n, std::int64_t most);
   /// Ends what was started and is not finished, without a result.
   void drop() { sequence_.drop(); }
-
-  /// data[i] holds one block per member, one after another, block j of counts[i][j] elements. result[i] becomes the combination of
-  /// block j over the group in which device i is member j; it may be that block of data[i]. Counts are equal within a group.
-  /// Communicates: each member sends all its blocks, except its own, in one exchange.
-  template <class T>
-  void reduce_scatter(reduction what, backend& b, std::uint32_t axes, std::span<const T* const> data,
-                      std::span<const std::span<const std::int64_t>> counts, std::span<T* const> result);
 
   /// result[k] = at(0)[k] combined with at(1)[k], then with at(2)[k] ... for n elements of p members. The result may be one of them.
   template <class T, class At>
@@ -102,11 +95,11 @@ class reducer {
   void cut_evenly(std::span<const std::int64_t> n, std::size_t p);
   template <class T>
   void gather_blocks(backend& b, std::uint32_t axes, std::span<T* const> result);
-  // Combines the blocks of device i that lie from data[i] + offset_[i, j] on, bytes_[i, j] of them, into result(i).
+  // Block j of device i lies from data[i] + offset_[i, j] on and has bytes_[i, j] bytes; member j combines those of all, into result[i].
   template <class T>
   void start_scatter(backend& b, std::uint32_t axes, std::span<const T* const> data);
-  template <class T, class Target>
-  void finish_scatter(reduction what, backend& b, std::uint32_t axes, std::span<const T* const> data, Target result);
+  template <class T>
+  void finish_scatter(reduction what, backend& b, std::uint32_t axes, std::span<const T* const> data, std::span<T* const> result);
   template <class T>
   std::span<const exchange_part> fill(const backend& b, std::uint32_t axes, std::span<const T* const> data, std::size_t r);
   std::int64_t bytes_in_round(std::size_t entry, std::size_t r, std::int64_t most) const {
@@ -184,8 +177,14 @@ void reducer::finish_all_reduce(reduction what, backend& b, std::uint32_t axes, 
   } else if (gathers_addends<T>(b, axes, most)) {
     all_reduce_by_gather(what, b, axes, data, result, n);
   } else {
-    finish_scatter<T>(what, b, axes, data, [&](std::size_t i) { return result[i] + offset_[i * p + member(b, axes, i)] / std::int64_t(sizeof(T)); });
+    std::exception_ptr problem;  // is told when others, who gather, need not wait
+    try {
+      finish_scatter(what, b, axes, data, result);
+    } catch (...) {
+      problem = std::current_exception();
+    }
     gather_blocks(b, axes, result);
+    if (problem) std::rethrow_exception(problem);
   }
 }
 
@@ -240,30 +239,6 @@ void reducer::gather_blocks(backend& b, std::uint32_t axes, std::span<T* const> 
 }
 
 template <class T>
-void reducer::reduce_scatter(reduction what, backend& b, std::uint32_t axes, std::span<const T* const> data,
-                             std::span<const std::span<const std::int64_t>> counts, std::span<T* const> result) {
-  static_assert(std::is_arithmetic_v<T>);
-  constexpr std::int64_t width = sizeof(T);
-  detail::check_per_device("reduce_scatter", "data", data.size(), b);
-  detail::check_per_device("reduce_scatter", "result", result.size(), b);
-  detail::check_per_device("reduce_scatter", "counts", counts.size(), b);
-  const std::size_t p = group_size(b, axes);
-  bytes_.resize(data.size() * p);
-  offset_.resize(data.size() * p);
-  for (std::size_t i = 0; i < data.size(); ++i) {
-    detail::check_list("reduce_scatter", b.devices()[i], "counts", counts[i].size(), int(p));
-    for (const std::int64_t count : counts[i])
-      if (count < 0)
-        throw error("reduce_scatter: device " + std::to_string(b.devices()[i]) + ": counts has a negative entry, " + std::to_string(count));
-    const auto bytes = row(bytes_, i, p), offset = row(offset_, i, p);
-    std::transform(counts[i].begin(), counts[i].end(), bytes.begin(), [](std::int64_t count) { return count * width; });
-    std::exclusive_scan(bytes.begin(), bytes.end(), offset.begin(), std::int64_t{0});
-  }
-  if (p > 1) start_scatter<T>(b, axes, data);
-  finish_scatter<T>(what, b, axes, data, [&](std::size_t i) { return result[i]; });
-}
-
-template <class T>
 std::span<const exchange_part> reducer::fill(const backend& b, std::uint32_t axes, std::span<const T* const> data, std::size_t r) {
   const std::size_t n_devices = data.size(), p = group_size(b, axes);
   const std::int64_t most = detail::bytes_per_round(p);
@@ -295,24 +270,18 @@ void reducer::start_scatter(backend& b, std::uint32_t axes, std::span<const T* c
   sequence_.start(b, axes, rounds, {slot_, std::int64_t(p) - 1}, [&](std::size_t r) { return fill(b, axes, data, r); });
 }
 
-template <class T, class Target>
-void reducer::finish_scatter(reduction what, backend& b, std::uint32_t axes, std::span<const T* const> data, Target result) {
+template <class T>
+void reducer::finish_scatter(reduction what, backend& b, std::uint32_t axes, std::span<const T* const> data, std::span<T* const> result) {
   constexpr std::int64_t width = sizeof(T);
   const std::size_t p = group_size(b, axes);
   const std::int64_t most = detail::bytes_per_round(p);
-  const auto own = [&](std::size_t i) { return i * p + member(b, axes, i); };
-  const auto own_at = [&](std::size_t i, std::int64_t at) { return data[i] + (offset_[own(i)] + at) / width; };
-  if (p == 1) {
-    for (std::size_t i = 0; i < data.size(); ++i) combine(what, 1, bytes_[i] / width, [&](std::size_t) { return own_at(i, 0); }, result(i));
-    return;
-  }
   const auto took = [&](std::size_t r) {
-    const std::int64_t at = std::int64_t(r) * most;
     for (std::size_t i = 0; i < data.size(); ++i) {
-      const std::size_t mine = member(b, axes, i);
+      const std::size_t mine = member(b, axes, i), own = i * p + mine;
+      const std::int64_t at = (offset_[own] + std::int64_t(r) * most) / width;
       const auto from = row(rounds_[r % rounds_.size()].recv, i, p);
-      combine(what, p, bytes_in_round(own(i), r, most) / width,
-              [&](std::size_t m) { return m == mine ? own_at(i, at) : reinterpret_cast<const T*>(from[m].data()); }, result(i) + at / width);
+      combine(what, p, bytes_in_round(own, r, most) / width,
+              [&](std::size_t m) { return m == mine ? data[i] + at : reinterpret_cast<const T*>(from[m].data()); }, result[i] + at);
     }
   };
   sequence_.finish(b, axes, [&](std::size_t r) { return fill(b, axes, data, r); }, took);

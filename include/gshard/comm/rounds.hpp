@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <exception>
 #include <span>
+#include <utility>
 
 namespace gshard { inline namespace v0 { namespace detail {
 
@@ -33,25 +34,24 @@ class round_sequence {
   template <class Fill>
   void start(backend& b, std::uint32_t axes, std::size_t n, const exchange_bounds& all, Fill fill) {
     drop();
+    problem_ = nullptr;
     n_ = n;
     all_ = all;
     while (started_ < std::min(n_, rounds_under_way)) send(b, axes, fill);
   }
-  /// A round that fails does not keep the others from taking place; then throws.
+  /// Sends what follows, too: so all processes finish their sequences, and start others, in one order. A round that fails does not keep
+  /// the others from taking place; then throws.
   template <class Fill, class Took>
   void finish(backend& b, std::uint32_t axes, Fill fill, Took took) {
-    std::exception_ptr problem;
     for (std::size_t done = 0; done < n_; ++done) {
-      try {
+      attempt([&] {
         under_way_[done % rounds_under_way].finish();
         took(done);
-      } catch (...) {
-        if (!problem) problem = std::current_exception();
-      }
+      });
       if (started_ < n_) send(b, axes, fill);
     }
     n_ = started_ = 0;
-    if (problem) std::rethrow_exception(problem);
+    if (const std::exception_ptr problem = std::exchange(problem_, nullptr)) std::rethrow_exception(problem);
   }
   /// Waits for what is under way, if anything is, and takes nothing.
   void drop() {
@@ -64,10 +64,19 @@ class round_sequence {
   std::array<pending_exchange, rounds_under_way> under_way_;
   std::size_t n_ = 0, started_ = 0;
   exchange_bounds all_;
+  std::exception_ptr problem_;  // the first one
 
+  template <class F>
+  void attempt(F f) {
+    try {
+      f();
+    } catch (...) {
+      if (!problem_) problem_ = std::current_exception();
+    }
+  }
   template <class Fill>
   void send(backend& b, std::uint32_t axes, Fill& fill) {
-    under_way_[started_ % rounds_under_way] = b.start(axes, fill(started_), all_);
+    attempt([&] { under_way_[started_ % rounds_under_way] = b.start(axes, fill(started_), all_); });
     ++started_;
   }
 };

@@ -51,7 +51,11 @@ class executor {
   /// the store then is as it was.
   executor(const plan_view& plan, const kernel_table& kernels, const any_cluster& on, const dims& bound, parameter_store store,
            std::string problem = {})
-      : threads(kernel::default_threads(on.on().processes_here())), plan_(plan), on_(on), store_(std::move(store)), problem_(std::move(problem)) {
+      : threads(kernel::default_threads(on.on().processes_here())),
+        plan_(plan),
+        on_(on),
+        store_(std::move(store)),
+        problem_(std::move(problem)) {
     std::vector<std::string> made;
     if (problem_.empty()) note([&] { bind(bound); });
     fingerprint_ = fingerprint();
@@ -79,7 +83,7 @@ class executor {
   const parameter_store& store() const { return store_; }
   /// Extents of the plan's dims and mesh axes.
   const extents& sizes() const { return sizes_; }
-  /// Bytes of memory per device besides parameters.
+  /// Bytes of memory per device for what lives while steps run, parameters and what communication packs apart.
   std::int64_t arena_bytes() const { return arena_.empty() ? 0 : arena_.front().size(); }
 
   const detail::bound_value& value(std::int32_t v) const { return values_[std::size_t(v)]; }
@@ -91,12 +95,14 @@ class executor {
   ///
   /// A process on which something is wrong goes on with the collectives, so that nobody waits for it, until all meet: before
   /// the first step that writes a parameter, or else at the end; once more at the end if steps after that one may fail. They also meet
-  /// in every turn of a loop, where they agree whether it goes on.
+  /// in every turn of a loop, where they agree whether it goes on. Where nothing but updates follows the first one, that is the last
+  /// meeting.
   /// Communicates: besides the plan's collectives, one small message per process and meeting.
   ///
   /// Throws `gshard::error`, on every process: a problem, an id or a label out of range, another seed or step than other
-  /// processes have. Parameters then are as they were, unless what failed stands in the plan after a parameter was written: then
-  /// those written before it keep their new values, on all processes alike.
+  /// processes have; parameters then are as they were, unless the step stands in the plan after a parameter was written. Also what a
+  /// message, memory or a hook fails with; where that happens after the first update, parameters of processes may differ afterwards, and
+  /// after the last meeting only those on which it happened throw.
   void run(const run_context& context, std::string problem = {}) {
     const kernel::use_threads sharing(threads);
     problem_ = std::move(problem);
@@ -139,7 +145,7 @@ class executor {
   /// The caller vouches for the inputs of all runs: processes then meet only where a step may fail.
   void trust_inputs() { meets_at_end_ = meets_at_end_ && may_fail_; }
 
-  /// What the busiest device that this process holds received since this executor was made, by kind of operation.
+  /// What the busiest device of each step that this process holds received since this executor was made, by kind of operation.
   const received_count& received(op kind) const { return received_[std::size_t(kind)]; }
 
   /// How many runs were begun, and what each device that this process holds received in the last of them.
@@ -148,11 +154,12 @@ class executor {
 
   /// How many threads the kernels of this process use, and the libraries that multiply matrices if they use OpenMP: unless it is set,
   /// OMP_NUM_THREADS or else the cores that the process may use, shared with the other processes there; 1 in programs compiled without
-  /// OpenMP. A process that simulates as many devices runs several at a time. Processes need not have the same. Results do not depend on it, but for the roundings of libraries.
+  /// OpenMP. A process that simulates as many devices runs several at a time. Processes need not have the same. Results do not depend on
+  /// it, but for the roundings of libraries.
   int threads;
 
-  /// Called before (true) and after (false) every step, skipped ones too: for timelines and checks. Elementwise steps that run together
-  /// with the one before them, piece by piece, are done when it is called; around communication that was started early it is called when
+  /// Called before (true) and after (false) every step, skipped ones too: for timelines and checks. Steps that run together, piece by
+  /// piece, are all done when it is called after the first of them; around communication that was started early it is called when
   /// its end is waited for. @see flights
   std::function<void(const node&, bool)> hook;
 
@@ -259,11 +266,14 @@ class executor {
     };
     first_write_ = plan_.steps.size();
     for (std::size_t i = 0; i < plan_.steps.size(); ++i) {
-      if (first_write_ == plan_.steps.size() && writes(plan_.steps[i])) {
+      const bool updates = writes(plan_.steps[i]);
+      if (first_write_ == plan_.steps.size() && updates) {
         first_write_ = i;
         meets_at_end_ = false;
+      } else if (!updates && !traits(plan_.steps[i].kind).alias) {
+        meets_at_end_ = true;
       }
-      if (detail::may_fail(plan_.steps[i].kind)) may_fail_ = meets_at_end_ = true;
+      may_fail_ = may_fail_ || may_fail(plan_.steps[i].kind);
     }
   }
   static std::string text_of(const dim& d) { return d.letter ? std::string("dim '") + d.letter + "'" : "a dim made of others"; }
@@ -439,8 +449,8 @@ class executor {
     return [step = std::make_shared<Step>(std::forward<From>(from)...)](const run_context&) { (*step)(); };
   }
 
-  /// Every thread runs devices of its own where there are enough of them, else all of them each one's kernels. Functions of the user are
-  /// called one at a time.
+  /// Every thread runs devices of its own where there are enough of them, else all of them each one's kernels. Functions of shards
+  /// are called one at a time.
   void act(std::size_t i, const run_context& context) {
     const std::span<const detail::action> of_devices = actions_[i];
     const auto run = [&](std::int64_t begin, std::int64_t end) {

@@ -40,12 +40,6 @@
 
 namespace gshard { inline namespace v0 { namespace detail {
 
-/// True for the steps that may throw on one device alone: those that read ids, and the user's functions of shards.
-constexpr bool may_fail(op kind) {
-  return kind == op::per_shard || kind == op::gather || kind == op::scatter_add ||
-         kind == op::cross_entropy || kind == op::cross_entropy_grad;
-}
-
 inline kernel::precision precision_of(const node& einsum) {
   return einsum.attr.integer[2] ? kernel::precision::bf16 : kernel::precision::full;
 }
@@ -230,7 +224,8 @@ class local_step {
       const auto [left, left_step] = block_of(a, batch.factor);
       const auto [right, right_step] = block_of(b, batch.factor);
       const auto [result, size] = block_of(y, batch.factor);
-      whole.piece = [c = kernel::contraction<T>(left, right, result, 1, false, precision_of(n_)), x = in(0), w = in(1), r = out(0), left_step,
+      whole.piece = [c = kernel::contraction<T>(left, right, result, 1, false, precision_of(n_)), x = in(0), w = in(1), r = out(0),
+                     left_step,
                      right_step, size](const run_context&, std::int64_t begin, std::int64_t end) {
         for (std::int64_t at = begin / size; at < end / size; ++at) c.run(x + at * left_step, w + at * right_step, r + at * size);
       };
@@ -262,7 +257,8 @@ class local_step {
     if (is_elementwise(n_)) {
       std::array<std::int64_t, rule::most_in> one{};
       one.fill(1);
-      return action::elementwise(y.elements(device_), [=, r = out(0), count = std::size_t(n_.inputs)](const run_context&, std::int64_t begin, std::int64_t end) {
+      const auto count = std::size_t(n_.inputs);
+      return action::elementwise(y.elements(device_), [=, r = out(0)](const run_context&, std::int64_t begin, std::int64_t end) {
         std::array<const T*, rule::most_in> from{};
         for (std::size_t i = 0; i < count; ++i) from[i] = x[i] + begin;
         f(from.data(), one.data(), r + begin, end - begin);

@@ -132,7 +132,8 @@ inline void pack(const std::byte* shard, const kernel::placement& home, std::byt
   kernel::copy_block(shard + inside(home, what) * width, kernel::row_major_strides(home.rank, home.extent), row,
                      kernel::row_major_strides(what.rank, what.extent), what.extent, what.rank, width);
 }
-inline void unpack(const std::byte* row, const kernel::placement& what, std::byte* shard, const kernel::placement& home, std::int64_t width) {
+inline void unpack(const std::byte* row, const kernel::placement& what, std::byte* shard, const kernel::placement& home,
+                   std::int64_t width) {
   kernel::copy_block(row, kernel::row_major_strides(what.rank, what.extent), shard + inside(home, what) * width,
                      kernel::row_major_strides(home.rank, home.extent), what.extent, what.rank, width);
 }

@@ -192,7 +192,8 @@ class storage_sharing {
     for (int k = 0; k < n.inputs; ++k)
       if (may_write_over(n, k) && !is_read_otherwise(i, k) && write_over(i, n.input(k), n.output())) return;
   }
-  /// Another operand of the step is the same memory, read in another order; or a product of the step's group reads it, in blocks of its own.
+  /// Another operand of the step is the same memory, read in another order; or a product of the step's group reads it, in blocks of its
+  /// own.
   bool is_read_otherwise(std::size_t i, int operand) const {
     const node& n = plan_.steps[i];
     const std::int32_t r = root(n.input(operand));

@@ -85,8 +85,8 @@ class step_moves {
     const std::byte* const from = shard + inside(home, b.from) * width();
     std::byte* const to = out.data[i] + inside(out.places[i], b.to) * width();
     if (from != to)
-      kernel::copy_block(from, kernel::row_major_strides(home.rank, home.extent), to, kernel::row_major_strides(home.rank, out.places[i].extent),
-                         b.to.extent, home.rank, width());
+      kernel::copy_block(from, kernel::row_major_strides(home.rank, home.extent), to,
+                         kernel::row_major_strides(home.rank, out.places[i].extent), b.to.extent, home.rank, width());
   }
 
  private:

@@ -142,6 +142,18 @@ inline constexpr std::array<op_traits, std::size_t(op::count_)> op_table{{
 
 constexpr const op_traits& traits(op kind) { return op_table[std::size_t(kind)]; }
 constexpr std::string_view name(op kind) { return traits(kind).name; }
+/// The operand that holds ids or labels, which are checked when the operation runs, or -1.
+constexpr int checked_operand(op kind) {
+  switch (kind) {
+    case op::gather:
+    case op::cross_entropy:
+    case op::cross_entropy_grad: return 1;
+    case op::scatter_add: return 0;
+    default: return -1;
+  }
+}
+/// Whether an operation may throw on one device alone: where ids are checked, and in the user's functions of shards.
+constexpr bool may_fail(op kind) { return kind == op::per_shard || checked_operand(kind) >= 0; }
 /// Steps of a loop itself. @see trace/loop.hpp
 constexpr bool is_of_loop(op kind) { return kind >= op::carry && kind <= op::loop_end; }
 

@@ -28,16 +28,19 @@ enum class precision : std::uint8_t { full, bf16 };
 /// out[o] = alpha * sum of a * b over the factors that are not in the result. With one operand it is a
 /// transposition, a sum over dims, the diagonal, or all of these. A sum over an empty range is zero. Sums of
 /// products become matrix products as large as the layouts allow, batched over strides; operands are packed
-/// only where they have to be. Rows of zeros at the end of an operand, the empty places of an expert, are not multiplied: they give zeros
-/// whatever they would meet. One that adds to what the result holds may write a block of a larger tensor; other results are contiguous.
-/// With precision::bf16, products of floats are those of gemm_bf16. Throws gshard::error at construction if a factor has two extents, or a
-/// factor of the result is in no operand.
+/// only where they have to be. Of an operand that ends in rows of zeros, the empty places of an expert, those are not multiplied that come
+/// in blocks: they give zeros whatever they would meet, also what is not finite. One that adds to what the result holds may write a block
+/// of a larger tensor; other results are contiguous. With precision::bf16, products of floats are those of gemm_bf16. Throws gshard::error
+/// at construction if a factor has two extents, or a factor of the result is in no operand.
 template <class T>
 class contraction {
  public:
   contraction(const operand_dims& a, const operand_dims& b, const operand_dims& out, double alpha = 1, bool adds = false,
               precision rounds = precision::full)
-      : alpha_(T(alpha)), adds_(adds), rounds_(std::is_same_v<T, float> ? rounds : precision::full), size_(element_count(out.rank, out.extent)) {
+      : alpha_(T(alpha)),
+        adds_(adds),
+        rounds_(std::is_same_v<T, float> ? rounds : precision::full),
+        size_(element_count(out.rank, out.extent)) {
     prepare(detail::loops_of<3>("contraction", {a, b, out}));
   }
   contraction(const operand_dims& a, const operand_dims& out, double alpha = 1)
@@ -187,45 +190,52 @@ class contraction {
     });
   }
 
-  /// Threads share the rows of a large product as they share those of other operations: what one of them wrote lies in its cache.
+  /// What is empty is looked for in whole operands, so that threads, who share rows of the result, find the same.
   void multiply(bool trans_a, bool trans_b, std::int64_t m, std::int64_t n, std::int64_t k, const T* a, std::int64_t lda, const T* b,
                 std::int64_t ldb, T beta, T* c, std::int64_t ldc) const {
-    constexpr std::int64_t large = 128 * 128 * 128, rows = 16, least = 4;
-    if (threads() == 1 || m * n * k < large) return multiply_rows(trans_a, trans_b, m, n, k, a, lda, b, ldb, beta, c, ldc);
-    parallel_for((m + rows - 1) / rows, least, [=, this](std::int64_t begin, std::int64_t end) {
-      const std::int64_t first = begin * rows, count = std::min(end * rows, m) - first;
-      multiply_rows(trans_a, trans_b, count, n, k, a + first * (trans_a ? 1 : lda), lda, b, ldb, beta, c + first * ldc, ldc);
+    constexpr std::int64_t large = 32 * 32 * 32;
+    const auto some = [=, this](std::int64_t first, std::int64_t rows, std::int64_t begin, std::int64_t end, T keeps) {
+      product(trans_a, trans_b, rows, n, end - begin, a + first * (trans_a ? 1 : lda) + begin * (trans_a ? lda : 1), lda,
+              b + begin * (trans_b ? 1 : ldb), ldb, keeps, c + first * ldc, ldc);
+    };
+    const auto clear = [=](std::int64_t from, std::int64_t to) {
+      for (std::int64_t i = from; i < to && beta == T(0); ++i) std::fill_n(c + i * ldc, n, T(0));
+    };
+    if (m * n * k >= large && !trans_a && detail::ends_in_zeros(a, m, k, lda))
+      return share_rows(m, n, k, [&](std::int64_t first, std::int64_t end) {
+        std::int64_t next = first;
+        detail::for_each_filled(a + first * lda, end - first, k, lda, grain, [&](std::int64_t from, std::int64_t to) {
+          clear(next, first + from);
+          some(first + from, to - from, 0, k, beta);
+          next = first + to;
+        });
+        clear(next, end);
+      });
+    const bool a_ends = m * n * k >= large && trans_a && detail::ends_in_zeros(a, k, m, lda);
+    if (!a_ends && (m * n * k < large || trans_b || !detail::ends_in_zeros(b, k, n, ldb)))
+      return share_rows(m, n, k, [&](std::int64_t first, std::int64_t end) { some(first, end - first, 0, k, beta); });
+    thread_local std::vector<std::pair<std::int64_t, std::int64_t>> here;
+    std::vector<std::pair<std::int64_t, std::int64_t>>& terms = here;  // this thread's, also for others
+    terms.clear();
+    const auto keep = [&](std::int64_t begin, std::int64_t end) { terms.emplace_back(begin, end); };
+    if (a_ends) detail::for_each_filled(a, k, m, lda, grain, keep);
+    else detail::for_each_filled(b, k, n, ldb, grain, keep);
+    share_rows(m, n, k, [&](std::int64_t first, std::int64_t end) {
+      T keeps = beta;
+      for (const auto& [from, to] : terms) {
+        some(first, end - first, from, to, keeps);
+        keeps = 1;
+      }
+      if (terms.empty()) clear(first, end);
     });
   }
-  void multiply_rows(bool trans_a, bool trans_b, std::int64_t m, std::int64_t n, std::int64_t k, const T* a, std::int64_t lda, const T* b,
-                     std::int64_t ldb, T beta, T* c, std::int64_t ldc) const {
-    constexpr std::int64_t large = 32 * 32 * 32, grain = 16;
-    if (m * n * k >= large) {
-      if (!trans_a && detail::ends_in_zeros(a, m, k, lda)) {
-        const auto clear = [&](std::int64_t from, std::int64_t to) {
-          for (std::int64_t i = from; i < to && beta == T(0); ++i) std::fill_n(c + i * ldc, n, T(0));
-        };
-        std::int64_t next = 0;
-        detail::for_each_filled(a, m, k, lda, grain, [&](std::int64_t begin, std::int64_t end) {
-          clear(next, begin);
-          product(false, trans_b, end - begin, n, k, a + begin * lda, lda, b, ldb, beta, c + begin * ldc, ldc);
-          next = end;
-        });
-        return clear(next, m);
-      }
-      const bool a_ends = trans_a && detail::ends_in_zeros(a, k, m, lda);
-      if (a_ends || (!trans_b && detail::ends_in_zeros(b, k, n, ldb))) {
-        const auto add = [&](std::int64_t begin, std::int64_t end) {
-          product(trans_a, trans_b, m, n, end - begin, a + begin * (trans_a ? lda : 1), lda, b + begin * (trans_b ? 1 : ldb), ldb, beta, c, ldc);
-          beta = 1;
-        };
-        if (a_ends) detail::for_each_filled(a, k, m, lda, grain, add);
-        else detail::for_each_filled(b, k, n, ldb, grain, add);
-        for (std::int64_t i = 0; i < m && beta == T(0); ++i) std::fill_n(c + i * ldc, n, T(0));
-        return;
-      }
-    }
-    product(trans_a, trans_b, m, n, k, a, lda, b, ldb, beta, c, ldc);
+  /// Calls f(begin, end) for all rows of a result; threads share those of a large product as they share those of other operations: what one
+  /// of them wrote lies in its cache.
+  template <class F>
+  static void share_rows(std::int64_t m, std::int64_t n, std::int64_t k, F f) {
+    constexpr std::int64_t large = 128 * 128 * 128, least = 4;
+    if (threads() == 1 || m * n * k < large) return f(std::int64_t(0), m);
+    parallel_for((m + grain - 1) / grain, least, [=](std::int64_t begin, std::int64_t end) { f(begin * grain, std::min(end * grain, m)); });
   }
   void product(bool trans_a, bool trans_b, std::int64_t m, std::int64_t n, std::int64_t k, const T* a, std::int64_t lda, const T* b,
                std::int64_t ldb, T beta, T* c, std::int64_t ldc) const {
@@ -240,6 +250,8 @@ class contraction {
     detail::copy_words<word>(reinterpret_cast<const std::byte*>(from), reinterpret_cast<std::byte*>(out),
                              nest);
   }
+
+  static constexpr std::int64_t grain = 16;  // rows that are empty or not together
 
   T alpha_;
   bool adds_ = false;

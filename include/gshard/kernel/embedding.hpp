@@ -18,8 +18,8 @@ struct row_range {
 
 namespace detail {
 
-/// For i in [begin, end) with id j = i % count: calls f(i, row) where the id is that of a row that is here, the `row`th of all outer tables,
-/// and g(i) where it is not.
+/// For i in [begin, end) with id j = i % count: calls f(i, row) where the id is that of a row that is here, the `row`th of all outer
+/// tables, and g(i) where it is not.
 template <class F, class G>
 void for_each_id(const char* operation, const std::int32_t* ids, std::int64_t begin, std::int64_t end, std::int64_t count,
                  const row_range& rows, F f, G g) {

@@ -43,7 +43,9 @@ void gemm(bool trans_a, bool trans_b, std::int64_t m, std::int64_t n, std::int64
   // Below, its calls cost more than its kernels gain (measured on x86-64 against OpenBLAS and Eigen).
   constexpr std::int64_t large = 96 * 96 * 96, wide = 16;
   if constexpr (std::is_same_v<T, float>)
-    if (n >= wide && m >= wide && m * n * k >= large && detail::gemm_onednn(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)) return;
+    if (n >= wide && m >= wide && m * n * k >= large &&
+        detail::gemm_onednn(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc))
+      return;
 #endif
 #if GSHARD_HAS_BLAS
   if (detail::fits_blas(m, n, k, lda, ldb, ldc)) return detail::gemm_blas(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);

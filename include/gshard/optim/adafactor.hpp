@@ -81,7 +81,8 @@ struct adafactor {
   }
 
   // f of tensors with these dims of `like`.
-  static constexpr symbol of_dims(const pointwise& f, std::initializer_list<symbol> x, std::initializer_list<short_list> dims, symbol like) {
+  static constexpr symbol of_dims(const pointwise& f, std::initializer_list<symbol> x, std::initializer_list<short_list> dims,
+                                  symbol like) {
     return detail::emit_map_of(f, list_view(x.begin(), x.size()), list_view(dims.begin(), dims.size()), like);
   }
   /// The mean of x * y, tensors of equal dims, over the dims that `kept` lacks.

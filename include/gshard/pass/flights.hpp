@@ -61,6 +61,7 @@ class flight_search {
     std::int32_t turn = -1;
     for (std::int32_t i = 0; i < std::int32_t(all.size()); ++i) {
       const node& n = step(i);
+      if (traits(n.kind).alias) continue;  // touches nothing
       if (turns(n.kind)) turn = i;
       std::int32_t after = turn;
       for (int k = 0; k < n.inputs; ++k) after = std::max(after, used[root(n.input(k))]);
@@ -76,6 +77,7 @@ class flight_search {
     std::int32_t turn = n;
     for (std::int32_t i = n; i-- > 0;) {
       const node& now = step(i);
+      if (traits(now.kind).alias) continue;
       if (may(i)) {
         std::int32_t before = turn;
         for (int o = 0; o < now.outputs; ++o) before = std::min(before, used[root(now.output(o))]);

@@ -79,7 +79,8 @@ constexpr double flops(const plan_view& plan, const node& step, const extents& e
   return products ? 2 * double(loop_count(plan, step, e)) : 0;
 }
 
-/// Bytes that a step reads and writes on a device: its operands, each once, and results. A table is read where its rows are looked up alone.
+/// Bytes that a step reads and writes on a device: its operands, each once, and results. A table is read where its rows are looked up
+/// alone.
 constexpr std::int64_t bytes_touched(const plan_view& plan, const node& step, const extents& e) {
   if (traits(step.kind).alias) return 0;
   std::int64_t out = 0;

@@ -18,7 +18,8 @@ class update_order {
   static constexpr std::size_t bucket = 8;
 
   // Plain arrays and few calls: the evaluator keeps what every call of a function returned.
-  constexpr update_order(const graph& g, const list<char>& live) : order_(g.nodes.size(), -1), values_(g.values.data()), nodes_(g.nodes.data()) {
+  constexpr update_order(const graph& g, const list<char>& live)
+      : order_(g.nodes.size(), -1), values_(g.values.data()), nodes_(g.nodes.data()) {
     const auto n = std::int32_t(g.nodes.size());
     const char* const is_live = live.data();
     std::int32_t* const order = order_.data();
@@ -65,16 +66,16 @@ class update_order {
 
   /// The tensor whose memory a value is.
   constexpr std::int32_t root(std::int32_t v) const {
-    for (std::int32_t p = values_[v].producer; p >= 0 && (nodes_[p].kind == op::annotate || nodes_[p].kind == op::reshape); p = values_[v].producer)
+    for (std::int32_t p = values_[v].producer; p >= 0 && (nodes_[p].kind == op::annotate || nodes_[p].kind == op::reshape);
+         p = values_[v].producer)
       v = nodes_[p].in[0];
     return v;
   }
-  constexpr void find_ready(std::size_t n_values, std::int32_t n, const char* is_live, const list<std::int32_t>& updates, std::int32_t* ready,
-                            std::int32_t* next) const {
+  constexpr void find_ready(std::size_t n_values, std::int32_t n, const char* is_live, const list<std::int32_t>& updates,
+                            std::int32_t* ready, std::int32_t* next) const {
     list<std::int32_t> last_read_list(n_values, -1);
-    list<char> checked_list(n_values, 0);  // ids that an earlier node looks at, too
-    std::int32_t* const last_read = last_read_list.data();
-    char* const is_checked = checked_list.data();
+    list<std::int32_t> checked_list(n_values, -1);  // of ids, the dim for which an earlier node has found them to be right
+    std::int32_t *const last_read = last_read_list.data(), *const checked = checked_list.data();
     // Only what updates write over is of interest.
     constexpr std::int32_t unread = -1, watched = -2;
     for (const std::int32_t u : updates)
@@ -89,11 +90,15 @@ class update_order {
         if (made >= 0 && nodes_[made].kind != op::annotate && nodes_[made].kind != op::reshape) continue;
         if (const std::int32_t v = root(it.in[k]); last_read[v] != unread) last_read[v] = i;
       }
-      if (it.kind == op::per_shard || is_of_loop(it.kind)) may_fail = i;
-      if (it.kind != op::gather && it.kind != op::scatter_add && it.kind != op::cross_entropy && it.kind != op::cross_entropy_grad) continue;
-      const int ids = it.kind == op::scatter_add ? 0 : 1;
-      if (!is_checked[it.in[ids]]) may_fail = i;
-      is_checked[it.in[ids]] = 1;
+      const int operand = checked_operand(it.kind);
+      if (operand < 0) {
+        if (gshard::may_fail(it.kind) || is_of_loop(it.kind)) may_fail = i;
+        continue;
+      }
+      const dim_list& table = values_[it.kind == op::scatter_add ? it.out[0] : it.in[0]].dims;
+      const std::int32_t below = table[it.kind == op::gather || it.kind == op::scatter_add ? it.attr.integer[0] : table.count - 1];
+      if (checked[it.in[operand]] != below) may_fail = i;
+      checked[it.in[operand]] = below;
     }
     for (std::size_t j = updates.size(); j-- > 0;) {
       const std::int32_t i = updates[j];

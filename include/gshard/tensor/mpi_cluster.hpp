@@ -15,7 +15,8 @@ namespace gshard { inline namespace v0 {
 /// @see tensor/boost_mpi.hpp for Boost.MPI's communicators
 template <class Mesh>
 cluster<Mesh> on_mpi(MPI_Comm comm, const std::vector<int>& extents = {}, const mpi_options& options = {}) {
-  return cluster<Mesh>(std::make_shared<mpi_backend>(comm, extents.empty() ? extents_on<Mesh>(detail::process_count(comm)) : extents, options));
+  const std::vector<int> all = extents.empty() ? extents_on<Mesh>(detail::process_count(comm)) : extents;
+  return cluster<Mesh>(std::make_shared<mpi_backend>(comm, all, options));
 }
 
 }}  // namespace gshard::v0

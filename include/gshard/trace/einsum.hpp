@@ -49,8 +49,8 @@ constexpr symbol emit_one_hot_einsum(builder& b, list_view<symbol> operands, lis
   return b.nothing();
 }
 
-/// op::einsum of one or two operands: out[o] = sum over the factors that o lacks of the product of the operands. Attributes: integer[2] = 1 if
-/// products are of bf16.
+/// op::einsum of one or two operands: out[o] = sum over the factors that o lacks of the product of the operands. Attributes: integer[2] = 1
+/// if products are of bf16.
 constexpr symbol emit_einsum(builder& b, list_view<symbol> operands, list_view<short_list> factors,
                              const short_list& output, std::string_view text = "einsum") {
   if (b.failed()) return b.nothing();
