@@ -30,6 +30,20 @@ inline std::string step_text(const plan_view& plan, std::int32_t i) {
   return s + " at " + std::string(file) + ":" + std::to_string(n.place.line) + (n.place.gradient ? " (its gradient)" : "");
 }
 
+inline bool moves(const plan_view& plan, const step_record& s) {
+  return traits(plan.steps[std::size_t(s.step)].kind).collective && s.bytes_received > 0;
+}
+/// Throws if a step moves data between a dead device and others, which wait for it.
+inline void check_alive(const plan_view& plan, const std::vector<int>& mesh, const faults& broken, const step_record& s) {
+  if (!moves(plan, s)) return;
+  for (const int device : broken.dead_devices) {
+    const device_group group(mesh, std::uint32_t(plan.steps[std::size_t(s.step)].attr.integer[0]), device);
+    std::vector<int> waiting, dead;
+    for (int m = 0; m < group.size(); ++m) (broken.dead(group.device(m)) ? dead : waiting).push_back(group.device(m));
+    if (!waiting.empty()) fail_waiting("step " + step_text(plan, s.step), waiting, dead, broken.timeout);
+  }
+}
+
 /// The clocks of all devices of a mesh, or of one that stands for all while nothing tells them apart.
 class device_clocks {
  public:
@@ -103,16 +117,19 @@ class device_clocks {
   void remember(std::size_t device, double time) {
     histories_[device] = (histories_[device] ^ std::bit_cast<std::uint64_t>(time)) * 0x100000001b3u;  // as FNV-1a has it
   }
-  bool moves(const step_record& s) const { return traits(plan_.steps[std::size_t(s.step)].kind).collective && s.bytes_received > 0; }
-  bool goes_aside(const step_record& s) const { return overlap_ && moves(s) && plan_.steps[std::size_t(s.step)].kind != op::looped_einsum; }
+  bool goes_aside(const step_record& s) const {
+    return overlap_ && moves(plan_, s) && plan_.steps[std::size_t(s.step)].kind != op::looped_einsum;
+  }
 
-  /// By place in the order: the collectives whose last operand is made there.
+  /// By place in the order: the collectives whose last operand is made there, or that wait there for the turn of a loop.
   std::vector<std::vector<std::int32_t>> early(const std::vector<step_record>& steps) const {
     std::vector<std::vector<std::int32_t>> begun(steps.size());
     std::vector<std::int32_t> made(plan_.values.size(), 0);  // by root: where it was written last
+    std::int32_t turn = 0;
     for (std::size_t i = 0; i < steps.size(); ++i) {
       const node& n = plan_.steps[std::size_t(steps[i].step)];
-      std::int32_t last = 0;
+      if (is_of_loop(n.kind) && n.kind != op::carry) turn = std::int32_t(i);
+      std::int32_t last = turn;
       for (int k = 0; k < n.inputs; ++k) last = std::max(last, made[root(n.input(k))]);
       for (int o = 0; o < n.outputs; ++o) made[root(n.output(o))] = std::int32_t(i);
       if (goes_aside(steps[i])) begun[std::size_t(last)].push_back(std::int32_t(i));
@@ -123,7 +140,7 @@ class device_clocks {
     const node& n = plan_.steps[std::size_t(step.step)];
     std::fill(start_.begin(), start_.end(), 0.0);
     for (int k = 0; k < n.inputs; ++k) wait_for(n.input(k));
-    if (moves(step)) run_together(step, n);
+    if (moves(plan_, step)) run_together(step, n);
     else run_alone(i, step, n);
   }
   void wait_for(std::int32_t v) {
@@ -153,9 +170,9 @@ class device_clocks {
     const auto axes = std::uint32_t(n.attr.integer[0]);
     const bool aside = goes_aside(step);
     for (std::size_t d = 0; d < compute_.size(); ++d) start_[d] = std::max({start_[d], compute_[d], aside ? network_[d] : 0.0});
+    check_alive(plan_, extents_, faults_, step);
     if (compute_.size() > 1) {
       const std::vector<int>& first = groups(axes);
-      check_alive(step, first);
       for (std::size_t d = 0; d < first.size(); ++d) start_[std::size_t(first[d])] = std::max(start_[std::size_t(first[d])], start_[d]);
       for (std::size_t d = 0; d < first.size(); ++d) start_[d] = start_[std::size_t(first[d])];
     }
@@ -207,14 +224,6 @@ class device_clocks {
       }
     }
     return first;
-  }
-  void check_alive(const step_record& step, const std::vector<int>& first) const {
-    if (faults_.dead_devices.empty()) return;
-    std::vector<int> waiting, dead;
-    const int group = first[std::size_t(faults_.dead_devices[0])];
-    for (int d = 0; d < devices_; ++d)
-      if (first[std::size_t(d)] == group) (faults_.dead(d) ? dead : waiting).push_back(d);
-    if (!waiting.empty()) fail_waiting("step " + step_text(plan_, step.step), waiting, dead, faults_.timeout);
   }
 };
 
