@@ -33,7 +33,7 @@ struct dry_run_options {
   efficiency share;
   std::int64_t capacity = 0;  ///< bytes of memory of a device; 0: as much as it needs
   recompute activations = recompute::when_needed;
-  /// Collectives go on while steps compute that do not need their results.
+  /// Collectives go on while steps compute that do not need their results, as executors run them. @see flights
   bool overlap = false;
   /// What does not fit is recorded, not thrown.
   bool report_only = false;
@@ -90,11 +90,16 @@ class priced_plan {
  public:
   template <network Network>
   priced_plan(const plan_view& plan, const extents& e, const machine& on, const Network& network, const dry_run_options& options)
-      : plan_(plan), e_(e), options_(options), memory_(plan, e), costs_(costs_of(plan, e, on, network, options.share)) {
+      : plan_(plan),
+        e_(e),
+        options_(options),
+        flights_(options.overlap ? flights(plan, e) : in_turn(plan)),
+        memory_(plan, e, flights_),
+        costs_(costs_of(plan, e, on, network, options.share)) {
     find_mesh();
   }
   priced_plan(const plan_view& plan, const extents& e, hardware on, const dry_run_options& options)
-      : plan_(plan), e_(e), options_(options), memory_(plan, e) {
+      : plan_(plan), e_(e), options_(options), flights_(options.overlap ? flights(plan, e) : in_turn(plan)), memory_(plan, e, flights_) {
     find_mesh();
     on.topology.all_to_all_efficiency *= options.share.all_to_all;
     if (options_.capacity == 0) options_.capacity = on.memory;
@@ -124,7 +129,7 @@ class priced_plan {
       r.steps.push_back(costs_[std::size_t(s.step)]);
       r.steps.back().recomputed = s.recomputed;
     }
-    clock_times times = run_clocks(plan_, mesh_, broken, options_.overlap, r.steps, memory_.after(order));
+    clock_times times = run_clocks(plan_, mesh_, broken, flights_, r.steps, memory_.after(order));
     r.tracks = std::move(times.tracks);
     r.seconds = times.seconds;
     for (const step_record& s : r.steps) r.parts[std::size_t(s.part)] += s.seconds;
@@ -136,6 +141,7 @@ class priced_plan {
   const plan_view& plan_;
   extents e_;
   dry_run_options options_;
+  list<flight> flights_;
   device_memory memory_;
   std::vector<step_record> costs_;  // by step
   std::vector<int> mesh_;
