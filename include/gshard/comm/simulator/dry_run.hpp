@@ -33,7 +33,7 @@ struct dry_run_options {
   efficiency share;
   std::int64_t capacity = 0;  ///< bytes of memory of a device; 0: as much as it needs
   recompute activations = recompute::when_needed;
-  /// Collectives go on while steps compute that do not need their results.
+  /// Collectives go on while steps compute that do not need their results, as executors run them. @see flights
   bool overlap = false;
   /// What does not fit is recorded, not thrown.
   bool report_only = false;
@@ -136,7 +136,7 @@ class priced_plan {
       r.steps.push_back(costs_[std::size_t(s.step)]);
       r.steps.back().recomputed = s.recomputed;
     }
-    clock_times times = run_clocks(plan_, mesh_, broken, options_.overlap, r.steps, memory_.after(order));
+    clock_times times = run_clocks(plan_, mesh_, broken, flights_, r.steps, memory_.after(order));
     r.tracks = std::move(times.tracks);
     r.seconds = times.seconds;
     for (const step_record& s : r.steps) r.parts[std::size_t(s.part)] += s.seconds;
@@ -148,6 +148,7 @@ class priced_plan {
   const plan_view& plan_;
   extents e_;
   dry_run_options options_;
+  list<flight> flights_;
   device_memory memory_;
   std::vector<step_record> costs_;  // by step
   std::vector<int> mesh_;
@@ -155,7 +156,7 @@ class priced_plan {
   std::optional<torus_mesh> place_;
 
   priced_plan(const plan_view& plan, const extents& e, const dry_run_options& options)
-      : plan_(plan), e_(e), options_(options), memory_(plan, e) {
+      : plan_(plan), e_(e), options_(options), flights_(options.overlap ? flights(plan, e) : in_turn(plan)), memory_(plan, e, flights_) {
     options.share.check();
     for (int a = 0; a < plan.mesh.rank(); ++a) mesh_.push_back(e.axis(a));
   }
