@@ -4,6 +4,7 @@
 #include <gshard/nn/moe.hpp>
 #include <gshard/optim/adam.hpp>
 #include <gshard/pass/program.hpp>
+#include <gshard/trace/loop.hpp>
 #include <gshard/trace/reduce.hpp>
 
 #include <doctest/doctest.h>
@@ -257,7 +258,7 @@ TEST_CASE("dry run: a mesh of other devices, over another torus, or not over all
   };
   CHECK(said(on, other.lay(std::array{32})) == "the mesh is laid over another torus than that of tpu-v3:8x4");
   CHECK(said(other, other.lay(std::array{32})) ==
-        "a plan for a mesh of 64 devices is laid over a torus as a mesh of 32 devices");
+        "a plan for a mesh of 64 devices is laid over a torus as one of 32");
   CHECK(said(on, gs::torus_mesh(on.topology, {}).add({{1}, {1}, {1}}))
             .ends_with("which does not give each of its devices a place of its own"));
   CHECK(said(gs::parse_hardware("aries:64"), on.lay(std::array{64})).starts_with("aries:64 is a cluster"));
@@ -294,4 +295,17 @@ TEST_CASE("dry run: with overlap weights arrive while the product before theirs 
     CHECK(products[i].begin >= gathers[i].end);
     if (i > 0) CHECK(gathers[i].begin >= products[i - 1].begin);
   }
+}
+
+TEST_CASE("dry run: of a loop one turn is run, which the record says") {
+  static constexpr auto doubling = [](auto&, auto x) {
+    return gs::while_loop([](gs::symbol s) { return gs::sum(s); }, [](gs::symbol s) { return s + s; }, x);
+  };
+  static const gs::plan_tables plan = gs::detail::build_program<doubling, mesh, gs::in<"AB", P<"expert", none>>>();
+  REQUIRE(!plan.problem);
+  const auto says = [](const gs::run_record& r) {
+    return std::any_of(r.assumptions.begin(), r.assumptions.end(), [](const std::string& s) { return s.starts_with("of a loop "); });
+  };
+  CHECK(says(gs::dry_run(plan.view(), plan.view().bind({{'A', 8}, {'B', 4}}, std::array{8}), core, core)));
+  CHECK(!says(run(8)));
 }

@@ -169,7 +169,7 @@ class priced_plan {
     std::vector<int> laid;
     for (int a = 0; a < mesh.rank(); ++a) laid.push_back(mesh.extent(a));
     if (laid != mesh_ || !mesh.valid())
-      throw error("a plan for a mesh of " + extents_text(mesh_) + " devices is laid over a torus as a mesh of " + extents_text(laid) +
+      throw error("a plan for a mesh of " + extents_text(mesh_) + " devices is laid over a torus as one of " + extents_text(laid) +
                   (mesh.valid() ? "" : ", which does not give each of its devices a place of its own"));
     place_ = mesh;
     place_->topology().all_to_all_efficiency *= options_.share.all_to_all;
