@@ -194,7 +194,7 @@ constexpr double gather_at_once(const torus& t, const torus_group& g, double who
 /// L = V(1-1/N)/(2k). An open ring moves whole pieces both ways, so as one way: about twice. The cores of a chip share what comes.
 ///
 /// How far a streamed price can be trusted: the same messages, simulated one by one, take as long on one ring and on rings of one extent
-/// (4 to 1024 chips, 64 KiB to 32 MiB), where rings have different extents within 5 % or 2 us (4x2, 8x4, 16x8, 32x16, 32x2), at 8x4x2
+/// (4 to 1024 chips, 64 KiB to 32 MiB), where rings have different extents within 7 % or 2 us (4x2, 8x4, 16x8, 32x16, 32x2), at 8x4x2
 /// chips within 14 %. Gathers on open meshes take from 14 % less to a third more; sums on them take several times as long, as what is
 /// simulated lets them share links where they had better follow one another: there the price is a goal. @see all_gather_messages
 constexpr double all_gather_seconds(const torus& t, const torus_group& g, double whole, gather_scheme scheme) {

@@ -53,6 +53,16 @@ TEST_CASE("costs: the longest of arithmetic, memory and network, each at its sha
   CHECK(n.bound == gs::limit::network);
 }
 
+TEST_CASE("costs: what takes twice as long as a byte, or less, is bound by the start") {
+  const gs::dims d{{'A', 512}, {'B', 2048}, {'C', 256}};
+  gs::machine on = slow_network;
+  const double bytes = 4 * 512 * 256 * 2 * 3 / 4.0;
+  on.start = 0.9 * bytes / on.link_bytes;
+  CHECK(of<sums>(costs<sums>(d, 4, on), op::all_reduce).bound == gs::limit::network);
+  on.start = 1.1 * bytes / on.link_bytes;
+  CHECK(of<sums>(costs<sums>(d, 4, on), op::all_reduce).bound == gs::limit::start);
+}
+
 TEST_CASE("costs: many small products are slower than large ones") {
   constexpr auto many = [](auto&, auto x, auto y) { return gs::einsum<"HAB,HBC->HAC">(x, y); };
   using program = gs::program<many, mesh, gs::in<"HAB", P<"x", none, none>>, gs::in<"HBC", P<"x", none, none>>>;

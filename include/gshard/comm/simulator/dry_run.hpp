@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <gshard/base/list_view.hpp>
 #include <gshard/comm/error.hpp>
 #include <gshard/comm/simulator/device_clock.hpp>
 #include <gshard/comm/simulator/device_memory.hpp>
@@ -90,8 +91,8 @@ inline std::string overrun_text(const plan_view& plan, const memory_record& m) {
 /// meanwhile. What devices do alike is simulated once, so that the price does not grow with their number, unless faults tell them apart;
 /// then the record has a track for each of at most eight classes of devices to which the same happens. Of a loop whose turns are counted
 /// at run time one turn is run.
-/// Throws: gshard::error where the memory of a device is too small, with the step and the largest tensors, and where a device is dead, with
-/// those that wait for it.
+/// Throws: gshard::error where a torus is not laid out for the mesh of the plan, where the memory of a device is too small, with the step
+/// and the largest tensors, and where a device is dead, with those that wait for it.
 template <network Network>
 run_record dry_run(const plan_view& plan, const extents& e, const machine& on, const Network& network,
                    const dry_run_options& options = {}) {
@@ -100,6 +101,9 @@ run_record dry_run(const plan_view& plan, const extents& e, const machine& on, c
     r.axes.emplace_back(plan.mesh.name(a));
     r.extents.push_back(e.axis(a));
   }
+  if constexpr (requires { network.fits(list_view<int>(r.extents)); })
+    if (!network.fits(list_view<int>(r.extents)))
+      throw error("dry run: the torus is laid out for another mesh than the plan's, or not for each of its devices once");
   const device_memory memory(plan, e);
   const step_schedule order = detail::schedule_for(recomputation(plan), memory, options.activations, options.capacity);
   r.memory = memory.record(order, e, options.capacity, options.largest_tensors);
@@ -144,8 +148,8 @@ inline run_record dry_run(const plan_view& plan, const extents& e, hardware on, 
   r.cores_per_chip = on.of.cores;
   r.assumptions = assumptions(on);
   const efficiency& share = options.share;
-  r.assumptions.push_back("products run at " + detail::percent_text(share.products) + " of the peak, those of many small matrices at " +
-                          detail::percent_text(share.batched_products) + ", all else at " + detail::percent_text(share.memory) +
+  r.assumptions.push_back("products run at " + detail::percent_text(share.products) + " of the peak, those of many small matrices (an extent below " +
+                          std::to_string(share.small_product) + ") at " + detail::percent_text(share.batched_products) + ", all else at " + detail::percent_text(share.memory) +
                           " of the memory's rate; routing goes over its tensors " + std::to_string(int(share.gating_passes)) + " times" +
                           (share.fusion ? "; elementwise operations are fused" : ""));
   r.assumptions.push_back(options.overlap ? "collectives go on while steps compute that do not need them"
