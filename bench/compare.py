@@ -24,6 +24,7 @@ def contests(build, mpirun, rounds):
         "moe": [ours("moe_layer"), *peer("moe_layer.py")],
         "transformer": [ours("transformer_step"), *peer("transformer_step.py")],
         "overhead": [ours("overhead")],
+        "dry run": [ours("dry_run")],
         "bandwidth": [ours("bandwidth")],
     }
     if mpirun:

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Everything but what is asked for by name: <gshard/io.hpp>, <gshard/report.hpp>, <gshard/comm/simulator/dry_run.hpp>, the paper's models
-// in <gshard/nn/translation_model.hpp>, and the headers for other libraries, <gshard/tensor/boost_mpi.hpp> and <gshard/tensor/xtensor.hpp>.
+// Everything but what is asked for by name: <gshard/io.hpp>, <gshard/report.hpp>, <gshard/comm/simulator/dry_run.hpp>,
+// <gshard/exec/run_clock.hpp>, the paper's models in <gshard/nn/translation_model.hpp>, and the headers for other libraries,
+// <gshard/tensor/boost_mpi.hpp> and <gshard/tensor/xtensor.hpp>.
 
 // First, because compilers print the way to the header that a sentence stands in.
 #include <gshard/pass/check.hpp>

@@ -8,7 +8,6 @@
 #include <gshard/trace/reduce.hpp>
 
 #include "../comm/failing_exchanges.hpp"
-#include "training_step.hpp"
 
 #include <doctest/doctest.h>
 
@@ -136,12 +135,4 @@ TEST_CASE("an error ends what is under way, and the next run starts afresh") {
   CHECK_THROWS_WITH_AS(t.step.engine().run({}, "what was found before"), "what was found before", gs::error);
   CHECK(t.backend->started == t.backend->finished);
   CHECK(t.run() < first);
-}
-
-TEST_CASE("a step that communicates early allocates nothing once it has run") {
-  trained t(4);
-  for (std::uint32_t i = 0; i < 3; ++i) {
-    const std::int64_t made = small_step::allocations_of_run(t.step.engine(), {.seed = 1, .step = i});
-    if (i > 0) CHECK(made == 0);
-  }
 }

@@ -106,6 +106,8 @@ class executor {
   void run(const run_context& context, std::string problem = {}) {
     const kernel::use_threads sharing(threads);
     problem_ = std::move(problem);
+    ++runs_;
+    run_bytes_.assign(on_.devices().size(), 0);
     turns_.clear();
     run_context here = context;
     const detail::early_steps::guard under_way(early_);
@@ -146,6 +148,10 @@ class executor {
   /// What the busiest device of each step that this process holds received since this executor was made, by kind of operation.
   const received_count& received(op kind) const { return received_[std::size_t(kind)]; }
 
+  /// How many runs were begun, and what each device that this process holds received in the last of them.
+  std::int64_t runs() const { return runs_; }
+  std::span<const std::int64_t> received_in_run() const { return run_bytes_; }
+
   /// How many threads the kernels of this process use, and the libraries that multiply matrices if they use OpenMP: unless it is set,
   /// OMP_NUM_THREADS or else the cores that the process may use, shared with the other processes there; 1 in programs compiled without
   /// OpenMP. A process that simulates as many devices runs several at a time. Processes need not have the same. Results do not depend on
@@ -172,7 +178,8 @@ class executor {
   detail::early_steps early_;
   std::vector<std::pair<std::int32_t, std::int32_t>> copies_;  // updated parameters that were not written in place
   std::array<received_count, std::size_t(op::count_)> received_{};
-  std::vector<std::int64_t> before_;  // bytes received before a step, per held device
+  std::vector<std::int64_t> before_, run_bytes_;  // bytes received before a step, and in a run, per held device
+  std::int64_t runs_ = 0;
   /// A turn of a loop.
   struct turn {
     std::size_t begin = 0;
@@ -477,7 +484,11 @@ class executor {
     std::transform(devices.begin(), devices.end(), before_.begin(), total);
     f();
     std::int64_t busiest = 0;
-    for (std::size_t d = 0; d < devices.size(); ++d) busiest = std::max(busiest, total(devices[d]) - before_[d]);
+    for (std::size_t d = 0; d < devices.size(); ++d) {
+      const std::int64_t bytes = total(devices[d]) - before_[d];
+      run_bytes_[d] += bytes;
+      busiest = std::max(busiest, bytes);
+    }
     received_[std::size_t(plan_.steps[i].kind)].bytes += busiest;
   }
 };

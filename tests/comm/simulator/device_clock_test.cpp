@@ -38,7 +38,9 @@ std::vector<gs::step_record> steps() {
 gs::detail::clock_times run(const gs::faults& broken = {}, bool overlap = false) {
   const std::vector<int> extents{2, 3};
   const auto list = steps();
-  return gs::detail::run_clocks(program::plan, extents, broken, overlap, list, std::vector<std::int64_t>(list.size(), 7), 3);
+  const gs::extents e = program::plan.bind({{'A', 60}, {'B', 60}, {'C', 60}}, extents);
+  const gs::list<gs::flight> flights = overlap ? gs::flights(program::plan, e) : gs::in_turn(program::plan);
+  return gs::detail::run_clocks(program::plan, extents, broken, flights, list, std::vector<std::int64_t>(list.size(), 7), 3);
 }
 double total() {
   double sum = 0;

@@ -34,7 +34,8 @@ std::int64_t at(const gs::memory_record& r, kind k) { return r.bytes[std::size_t
 }  // namespace
 
 TEST_CASE("memory: the peak is that of the plan's lifetimes, parameters and inputs besides") {
-  const gs::device_memory memory(program::plan, sizes);
+  const gs::list<gs::flight> turns = gs::in_turn(program::plan);
+  const gs::device_memory memory(program::plan, sizes, turns);
   const gs::memory_record r = memory.record(order, sizes, 0, 100);
   std::int64_t sum = 0, largest = 0;
   for (const std::int64_t b : r.bytes) sum += b;
@@ -48,7 +49,8 @@ TEST_CASE("memory: the peak is that of the plan's lifetimes, parameters and inpu
 }
 
 TEST_CASE("memory: weights, states and gradients are told from activations") {
-  const gs::device_memory memory(program::plan, sizes);
+  const gs::list<gs::flight> turns = gs::in_turn(program::plan);
+  const gs::device_memory memory(program::plan, sizes, turns);
   const gs::memory_record r = memory.record(order, sizes, 0, 3);
   CHECK(r.largest.size() == 3);
   CHECK(r.largest[0].bytes >= r.largest[1].bytes);
@@ -61,7 +63,8 @@ TEST_CASE("memory: weights, states and gradients are told from activations") {
 }
 
 TEST_CASE("memory: where the capacity is exceeded, the record is of the first step that exceeds it") {
-  const gs::device_memory memory(program::plan, sizes);
+  const gs::list<gs::flight> turns = gs::in_turn(program::plan);
+  const gs::device_memory memory(program::plan, sizes, turns);
   const std::vector<std::int64_t> bytes = memory.after(order);
   const gs::memory_record r = memory.record(order, sizes, bytes[0], 1);
   std::int64_t sum = 0;

@@ -5,6 +5,7 @@
 #include <gshard/comm/error.hpp>
 #include <gshard/comm/simulator/faults.hpp>
 #include <gshard/comm/simulator/run_record.hpp>
+#include <gshard/pass/flights.hpp>
 #include <gshard/pass/plan.hpp>
 
 #include <algorithm>
@@ -30,18 +31,40 @@ inline std::string step_text(const plan_view& plan, std::int32_t i) {
   return s + " at " + std::string(file) + ":" + std::to_string(n.place.line) + (n.place.gradient ? " (its gradient)" : "");
 }
 
+inline bool moves(const plan_view& plan, const step_record& s) {
+  return traits(plan.steps[std::size_t(s.step)].kind).collective && s.bytes_received > 0;
+}
+/// Throws if a step moves data between a dead device and others, which wait for it.
+inline void check_alive(const plan_view& plan, const std::vector<int>& mesh, const faults& broken, const step_record& s) {
+  if (!moves(plan, s)) return;
+  for (const int device : broken.dead_devices) {
+    const device_group group(mesh, std::uint32_t(plan.steps[std::size_t(s.step)].attr.integer[0]), device);
+    std::vector<int> waiting, dead;
+    for (int m = 0; m < group.size(); ++m) (broken.dead(group.device(m)) ? dead : waiting).push_back(group.device(m));
+    if (!waiting.empty()) fail_waiting("step " + step_text(plan, s.step), waiting, dead, broken.timeout);
+  }
+}
+
 /// The clocks of all devices of a mesh, or of one that stands for all while nothing tells them apart.
 class device_clocks {
  public:
-  device_clocks(const plan_view& plan, const std::vector<int>& extents, const gshard::faults& faults, bool overlap)
-      : plan_(plan), extents_(extents), faults_(faults), overlap_(overlap), devices_(device_count(extents)) {
+  /// `flights`: by step of the plan, when it is under way.
+  device_clocks(const plan_view& plan, const std::vector<int>& extents, const gshard::faults& faults, list_view<flight> flights)
+      : plan_(plan), extents_(extents), faults_(faults), flights_(flights), devices_(device_count(extents)) {
     faults.check(devices_);
     const std::size_t simulated = faults.tells_devices_apart() ? std::size_t(devices_) : 1;
     compute_.resize(simulated);
     network_.resize(simulated);
     start_.resize(simulated);
     histories_.resize(simulated);
-    slot_.assign(plan.values.size(), -1);
+    starting_.resize(plan.steps.size());
+    ending_.resize(plan.steps.size() + 1);
+    done_.resize(plan.steps.size());
+    for (std::size_t i = 0; i < plan.steps.size(); ++i) {
+      if (!is_early(std::int32_t(i))) continue;
+      starting_[std::size_t(flights[i].start)].push_back(std::int32_t(i));
+      ending_[std::size_t(flights[i].finish)].push_back(std::int32_t(i));
+    }
     for (int d = 0; d < int(simulated); ++d) compute_[std::size_t(d)] = faults.delay(d);
   }
 
@@ -63,16 +86,23 @@ class device_clocks {
     return all;
   }
 
-  /// Runs steps in this order, of which each takes so long alone; `bytes`: what lives in each. Collectives that go on aside begin when
-  /// their operands are there, as the executor starts them.
+  /// Runs steps in this order, of which each takes so long alone; `bytes`: what lives in each. What is under way while others run is
+  /// started and waited for as the executor does it; steps that run again stay where they stand.
   std::vector<device_track> run(const std::vector<step_record>& steps, const std::vector<std::int64_t>& bytes) {
-    const std::vector<std::vector<std::int32_t>> begun = overlap_ ? early(steps) : std::vector<std::vector<std::int32_t>>(steps.size());
+    std::vector<const step_record*> by_step(plan_.steps.size(), nullptr);
+    for (const step_record& s : steps) by_step[std::size_t(s.step)] = &s;
     for (std::size_t i = 0; i < steps.size(); ++i) {
-      if (!goes_aside(steps[i])) run(i, steps[i]);
-      for (const std::int32_t k : begun[i]) run(std::size_t(k), steps[std::size_t(k)]);
+      const std::int32_t step = steps[i].step;
+      if (!steps[i].recomputed) {
+        for (const std::int32_t k : ending_[std::size_t(step)]) wait_for(k);
+        for (const std::int32_t k : starting_[std::size_t(step)])
+          if (by_step[std::size_t(k)]) run_together(*by_step[std::size_t(k)], true);
+      }
+      if (steps[i].recomputed || !is_early(step)) run(i, steps[i]);
       for (device_track& t : tracks_)
         if (i == 0 || bytes[i] != bytes[i - 1]) t.memory.push_back({compute_[std::size_t(t.devices[0])], bytes[i]});
     }
+    for (const std::int32_t k : ending_.back()) wait_for(k);
     for (device_track& t : tracks_)
       std::stable_sort(t.spans.begin(), t.spans.end(), [](const time_span& a, const time_span& b) { return a.begin < b.begin; });
     return tracks_;
@@ -86,98 +116,57 @@ class device_clocks {
   const plan_view& plan_;
   const std::vector<int>& extents_;
   const gshard::faults& faults_;
-  bool overlap_;
+  list_view<flight> flights_;
   int devices_;
   std::vector<double> compute_, network_, start_;  // by simulated device
   std::vector<std::uint64_t> histories_;           // by simulated device: a hash of its times
-  std::vector<std::int32_t> slot_;                                    // by value, a root: row of ready_, or -1: it is there
-  std::vector<std::vector<double>> ready_;                            // results of collectives that go on
-  std::vector<std::int32_t> free_;
+  std::vector<std::vector<std::int32_t>> starting_, ending_;  // by step of the plan: what starts before it, and what is waited for
+  std::vector<std::vector<double>> done_;                     // by step of the plan that is under way, by simulated device
   std::vector<device_track> tracks_;
-  std::vector<double> idle_since_;  // by track
-  std::map<std::uint32_t, std::vector<int>> groups_;                  // by axes: the first device of each device's group
-
-  std::size_t root(std::int32_t v) const { return std::size_t(plan_.lifetimes[std::size_t(v)].root); }
+  std::vector<double> idle_since_;                    // by track
+  std::map<std::uint32_t, std::vector<int>> groups_;  // by axes: the first device of each device's group
 
   /// Tells apart devices whose clocks were not always the same.
   void remember(std::size_t device, double time) {
     histories_[device] = (histories_[device] ^ std::bit_cast<std::uint64_t>(time)) * 0x100000001b3u;  // as FNV-1a has it
   }
-  bool moves(const step_record& s) const { return traits(plan_.steps[std::size_t(s.step)].kind).collective && s.bytes_received > 0; }
-  bool goes_aside(const step_record& s) const { return overlap_ && moves(s) && plan_.steps[std::size_t(s.step)].kind != op::looped_einsum; }
+  bool is_early(std::int32_t i) const { return flights_[std::size_t(i)] != flight{i, i + 1}; }
 
-  /// By place in the order: the collectives whose last operand is made there.
-  std::vector<std::vector<std::int32_t>> early(const std::vector<step_record>& steps) const {
-    std::vector<std::vector<std::int32_t>> begun(steps.size());
-    std::vector<std::int32_t> made(plan_.values.size(), 0);  // by root: where it was written last
-    for (std::size_t i = 0; i < steps.size(); ++i) {
-      const node& n = plan_.steps[std::size_t(steps[i].step)];
-      std::int32_t last = 0;
-      for (int k = 0; k < n.inputs; ++k) last = std::max(last, made[root(n.input(k))]);
-      for (int o = 0; o < n.outputs; ++o) made[root(n.output(o))] = std::int32_t(i);
-      if (goes_aside(steps[i])) begun[std::size_t(last)].push_back(std::int32_t(i));
-    }
-    return begun;
+  void run(std::size_t position, const step_record& step) {
+    if (moves(plan_, step)) run_together(step, false);
+    else run_alone(position, step);
   }
-  void run(std::size_t i, const step_record& step) {
-    const node& n = plan_.steps[std::size_t(step.step)];
-    std::fill(start_.begin(), start_.end(), 0.0);
-    for (int k = 0; k < n.inputs; ++k) wait_for(n.input(k));
-    if (moves(step)) run_together(step, n);
-    else run_alone(i, step, n);
+  void wait_for(std::int32_t step) {
+    const std::vector<double>& done = done_[std::size_t(step)];
+    for (std::size_t d = 0; d < done.size(); ++d) compute_[d] = std::max(compute_[d], done[d]);
+    done_[std::size_t(step)].clear();
   }
-  void wait_for(std::int32_t v) {
-    const std::int32_t row = slot_[root(v)];
-    if (row < 0) return;
-    const std::vector<double>& ready = ready_[std::size_t(row)];
-    bool all_there = true;
-    for (std::size_t d = 0; d < start_.size(); ++d) {
-      start_[d] = std::max(start_[d], ready[d]);
-      all_there = all_there && ready[d] <= compute_[d];
-    }
-    if (!all_there) return;
-    free_.push_back(row);
-    slot_[root(v)] = -1;
-  }
-  void run_alone(std::size_t position, const step_record& step, const node& n) {
-    for (int o = 0; o < n.outputs; ++o) release(n.output(o));
+  void run_alone(std::size_t position, const step_record& step) {
     if (step.seconds <= 0) return;
+    start_ = compute_;
     for (std::size_t d = 0; d < compute_.size(); ++d) {
-      start_[d] = std::max(start_[d], compute_[d]);
       compute_[d] = start_[d] + step.seconds * (compute_.size() > 1 ? faults_.slowness(int(d), position) : 1);
       remember(d, compute_[d]);
     }
     note(step, activity::compute, compute_, false);
   }
-  void run_together(const step_record& step, const node& n) {
-    const auto axes = std::uint32_t(n.attr.integer[0]);
-    const bool aside = goes_aside(step);
-    for (std::size_t d = 0; d < compute_.size(); ++d) start_[d] = std::max({start_[d], compute_[d], aside ? network_[d] : 0.0});
+  /// `aside`: other steps run meanwhile.
+  void run_together(const step_record& step, bool aside) {
+    start_ = compute_;
+    for (std::size_t d = 0; d < compute_.size(); ++d) start_[d] = std::max(start_[d], network_[d]);
+    check_alive(plan_, extents_, faults_, step);
     if (compute_.size() > 1) {
-      const std::vector<int>& first = groups(axes);
-      check_alive(step, first);
+      const std::vector<int>& first = groups(std::uint32_t(plan_.steps[std::size_t(step.step)].attr.integer[0]));
       for (std::size_t d = 0; d < first.size(); ++d) start_[std::size_t(first[d])] = std::max(start_[std::size_t(first[d])], start_[d]);
       for (std::size_t d = 0; d < first.size(); ++d) start_[d] = start_[std::size_t(first[d])];
     }
-    std::vector<double>& end = aside ? network_ : compute_;
-    for (std::size_t d = 0; d < end.size(); ++d) {
-      end[d] = start_[d] + step.seconds;
-      remember(d, end[d]);
+    for (std::size_t d = 0; d < network_.size(); ++d) {
+      network_[d] = start_[d] + step.seconds;
+      remember(d, network_[d]);
     }
-    for (int o = 0; o < n.outputs; ++o) {
-      release(n.output(o));
-      if (!aside) continue;
-      if (free_.empty()) free_.push_back(std::int32_t(ready_.size())), ready_.emplace_back();
-      slot_[root(n.output(o))] = free_.back();
-      ready_[std::size_t(free_.back())] = network_;
-      free_.pop_back();
-    }
-    note(step, activity::collective, end, aside);
-  }
-  void release(std::int32_t v) {
-    std::int32_t& row = slot_[root(v)];
-    if (row >= 0) free_.push_back(row);
-    row = -1;
+    if (aside) done_[std::size_t(step.step)] = network_;
+    else compute_ = network_;
+    note(step, activity::collective, network_, aside);
   }
 
   /// Collectives that go on aside leave no gap where nothing is done.
@@ -208,14 +197,6 @@ class device_clocks {
     }
     return first;
   }
-  void check_alive(const step_record& step, const std::vector<int>& first) const {
-    if (faults_.dead_devices.empty()) return;
-    std::vector<int> waiting, dead;
-    const int group = first[std::size_t(faults_.dead_devices[0])];
-    for (int d = 0; d < devices_; ++d)
-      if (first[std::size_t(d)] == group) (faults_.dead(d) ? dead : waiting).push_back(d);
-    if (!waiting.empty()) fail_waiting("step " + step_text(plan_, step.step), waiting, dead, faults_.timeout);
-  }
 };
 
 /// Tracks of a run, and when the last device is done.
@@ -224,9 +205,9 @@ struct clock_times {
   double seconds = 0;
 };
 /// Runs steps on all devices. If these differ in more than `most` ways, only so many of them are recorded, those of stragglers first.
-inline clock_times run_clocks(const plan_view& plan, const std::vector<int>& extents, const faults& broken, bool overlap,
+inline clock_times run_clocks(const plan_view& plan, const std::vector<int>& extents, const faults& broken, list_view<flight> flights,
                               const std::vector<step_record>& steps, const std::vector<std::int64_t>& bytes, std::size_t most = 8) {
-  device_clocks first(plan, extents, broken, overlap);
+  device_clocks first(plan, extents, broken, flights);
   if (broken.tells_devices_apart()) first.run(steps, bytes);
   std::vector<std::vector<int>> classes = first.classes();
   const auto is_slow = [&](const std::vector<int>& devices) {
@@ -237,7 +218,7 @@ inline clock_times run_clocks(const plan_view& plan, const std::vector<int>& ext
     classes.resize(most);
     std::sort(classes.begin(), classes.end());
   }
-  device_clocks clocks(plan, extents, broken, overlap);
+  device_clocks clocks(plan, extents, broken, flights);
   clocks.record(classes);
   clock_times t;
   t.tracks = clocks.run(steps, bytes);

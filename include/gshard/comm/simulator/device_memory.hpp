@@ -3,6 +3,7 @@
 
 #include <gshard/comm/simulator/recompute.hpp>
 #include <gshard/comm/simulator/run_record.hpp>
+#include <gshard/pass/flights.hpp>
 #include <gshard/pass/plan.hpp>
 #include <gshard/pass/step_time.hpp>
 
@@ -14,10 +15,12 @@
 namespace gshard { inline namespace v0 {
 
 /// What a device that holds the largest shards has in its memory while it runs the steps of a plan in some order: a tensor lives from the
-/// step that makes it to the last one that reads it before it is made again.
+/// step that makes it to the last one that reads it before it is made again, and while messages come from it or go to it.
 class device_memory {
  public:
-  device_memory(const plan_view& plan, const extents& e) : plan_(plan), bytes_(plan.values.size()), kinds_(plan.values.size()) {
+  /// `flights`: by step of the plan, when it is under way.
+  device_memory(const plan_view& plan, const extents& e, list_view<flight> flights)
+      : plan_(plan), flights_(flights), bytes_(plan.values.size()), kinds_(plan.values.size()) {
     for (std::size_t v = 0; v < bytes_.size(); ++v) bytes_[v] = is_root(v) ? detail::shard_bytes(plan, std::int32_t(v), e) : 0;
     find_kinds(e);
   }
@@ -78,6 +81,7 @@ class device_memory {
     std::int32_t first, last;  // places in the order
   };
   const plan_view& plan_;
+  list_view<flight> flights_;
   std::vector<std::int64_t> bytes_;  // by value, of roots
   std::vector<memory_kind> kinds_;
 
@@ -132,22 +136,37 @@ class device_memory {
     std::vector<life> all;
     all.reserve(plan_.values.size());
     std::vector<std::int32_t> now(plan_.values.size(), -1);  // by root: its row
+    std::vector<std::int32_t> at(plan_.steps.size(), 0);     // by step of the plan: its place in the order
+    std::vector<std::vector<std::int32_t>> held(plan_.steps.size() + 1);  // by step of the plan: rows needed until it runs
     const auto begin = [&](std::int32_t v, std::int32_t first, std::int32_t last) {
       now[std::size_t(v)] = std::int32_t(all.size());
       all.push_back({std::size_t(v), first, last});
     };
+    const auto extend = [&](std::int32_t row, std::int32_t last) { all[std::size_t(row)].last = std::max(all[std::size_t(row)].last, last); };
     for (const port& p : plan_.inputs) begin(p.value, 0, 0);
     for (const parameter& p : plan_.parameters) begin(p.value, 0, end);
     for (std::int32_t i = 0; i <= end; ++i) {
-      const node& n = plan_.steps[std::size_t(order[std::size_t(i)].step)];
+      const auto [step, recomputed] = order[std::size_t(i)];
+      const node& n = plan_.steps[std::size_t(step)];
+      const flight when = recomputed ? flight{step, step + 1} : flights_[std::size_t(step)];
+      if (!recomputed) {
+        at[std::size_t(step)] = i;
+        for (const std::int32_t row : held[std::size_t(step)]) extend(row, i - 1);
+        held[std::size_t(step)].clear();
+      }
+      const auto hold = [&](std::int32_t row) {
+        extend(row, i);
+        if (when.finish > step + 1) held[std::size_t(when.finish)].push_back(row);
+      };
       for (int k = 0; k < n.inputs; ++k)
-        if (const std::int32_t row = now[root(n.input(k))]; row >= 0) all[std::size_t(row)].last = std::max(all[std::size_t(row)].last, i);
+        if (const std::int32_t row = now[root(n.input(k))]; row >= 0) hold(row);
       for (int o = 0; o < n.outputs; ++o) {
         const std::int32_t v = n.output(o);
-        if (is_root(std::size_t(v))) begin(v, i, i);
-        else all[std::size_t(now[root(v)])].last = std::max(all[std::size_t(now[root(v)])].last, i);
+        if (is_root(std::size_t(v))) begin(v, when.start == step ? i : at[std::size_t(when.start)], i);
+        hold(now[root(v)]);
       }
     }
+    for (const std::int32_t row : held.back()) extend(row, end);
     for (const port& p : plan_.outputs)
       if (const std::int32_t row = now[root(p.value)]; row >= 0) all[std::size_t(row)].last = end;
     return all;

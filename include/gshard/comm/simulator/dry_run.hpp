@@ -16,6 +16,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -33,7 +34,7 @@ struct dry_run_options {
   efficiency share;
   std::int64_t capacity = 0;  ///< bytes of memory of a device; 0: as much as it needs
   recompute activations = recompute::when_needed;
-  /// Collectives go on while steps compute that do not need their results.
+  /// Collectives go on while steps compute that do not need their results, as executors run them. @see flights
   bool overlap = false;
   /// What does not fit is recorded, not thrown.
   bool report_only = false;
@@ -85,6 +86,101 @@ inline std::string overrun_text(const plan_view& plan, const memory_record& m) {
   return s;
 }
 
+/// A plan whose steps and tensors have a price: what any order of its steps takes.
+class priced_plan {
+ public:
+  template <network Network>
+  priced_plan(const plan_view& plan, const extents& e, const machine& on, const Network& network, const dry_run_options& options)
+      : plan_(plan),
+        e_(e),
+        options_(options),
+        flights_(options.overlap ? flights(plan, e) : in_turn(plan)),
+        memory_(plan, e, flights_) {
+    find_mesh();
+    if constexpr (requires { network.fits(list_view<int>(mesh_)); })
+      if (!network.fits(list_view<int>(mesh_)))
+        throw error("dry run: the torus is laid out for another mesh than the plan's, or not for each of its devices once");
+    costs_ = costs_of(plan, e, on, network, options.share);
+  }
+  priced_plan(const plan_view& plan, const extents& e, hardware on, const dry_run_options& options)
+      : plan_(plan), e_(e), options_(options), flights_(options.overlap ? flights(plan, e) : in_turn(plan)), memory_(plan, e, flights_) {
+    find_mesh();
+    on.topology.all_to_all_efficiency *= options.share.all_to_all;
+    if (options_.capacity == 0) options_.capacity = on.memory;
+    if (!on.is_torus() && !options.faults.links.empty()) throw error("faults: " + on.name + " has no links between chips");
+    costs_ = on.is_torus() ? costs_of(plan, e, on.device, faulty_torus(on.lay(mesh_), options.faults), options.share)
+                           : costs_of(plan, e, on.device, on.device, options.share);
+    on_ = std::move(on);
+  }
+
+  const std::vector<int>& mesh() const { return mesh_; }
+  const std::vector<step_record>& costs() const { return costs_; }
+  /// The order in which a step runs that makes activations again as the options say.
+  step_schedule schedule() const { return schedule_for(recomputation(plan_), memory_, options_.activations, options_.capacity); }
+  /// Throws where the memory of a device is too small, unless that is to be recorded.
+  memory_record memory(const step_schedule& order) const {
+    memory_record m = memory_.record(order, e_, options_.capacity, options_.largest_tensors);
+    if (m.capacity > 0 && m.peak > m.capacity && !options_.report_only) throw error(overrun_text(plan_, m));
+    return m;
+  }
+  run_record run(const step_schedule& order, const faults& broken) const {
+    run_record r;
+    for (int a = 0; a < plan_.mesh.rank(); ++a) r.axes.emplace_back(plan_.mesh.name(a));
+    r.extents = mesh_;
+    r.memory = memory(order);
+    r.steps.reserve(order.size());
+    for (const scheduled_step& s : order) {
+      r.steps.push_back(costs_[std::size_t(s.step)]);
+      r.steps.back().recomputed = s.recomputed;
+    }
+    clock_times times = run_clocks(plan_, mesh_, broken, flights_, r.steps, memory_.after(order));
+    r.tracks = std::move(times.tracks);
+    r.seconds = times.seconds;
+    for (const step_record& s : r.steps) r.parts[std::size_t(s.part)] += s.seconds;
+    if (on_) describe_hardware(r, broken);
+    return r;
+  }
+
+ private:
+  const plan_view& plan_;
+  extents e_;
+  dry_run_options options_;
+  list<flight> flights_;
+  device_memory memory_;
+  std::vector<step_record> costs_;  // by step
+  std::vector<int> mesh_;
+  std::optional<hardware> on_;
+
+  void find_mesh() {
+    for (int a = 0; a < plan_.mesh.rank(); ++a) mesh_.push_back(e_.axis(a));
+  }
+  static std::string percent_text(double share) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.3g %%", 100 * share);
+    return text;
+  }
+  void describe_hardware(run_record& r, const faults& broken) const {
+    const hardware& on = *on_;
+    if (on.is_torus() && options_.links) r.links = plan_links(on.lay(mesh_), broken).loads(plan_, r.steps);
+    r.network = on.name;
+    r.source = on.of.source;
+    if (on.is_torus()) r.chips = on.chips;
+    r.cores_per_chip = on.of.cores;
+    r.assumptions = assumptions(on);
+    const efficiency& share = options_.share;
+    r.assumptions.push_back("products run at " + percent_text(share.products) + " of the peak, those of many small matrices (below " +
+                            std::to_string(share.small_product) + ") at " + percent_text(share.batched_products) + ", all else at " +
+                            percent_text(share.memory) + " of the memory's rate; routing goes over its tensors " +
+                            std::to_string(int(share.gating_passes)) + " times" +
+                            (share.fusion ? "; elementwise operations are fused" : ""));
+    r.assumptions.push_back(options_.overlap ? "collectives go on while steps compute that do not need them"
+                                             : "nothing is computed while a collective is under way");
+    int again = 0;
+    for (const step_record& s : r.steps) again += s.recomputed;
+    if (again > 0) r.assumptions.push_back(std::to_string(again) + " steps of the forward pass are run again for the gradient");
+  }
+};
+
 }  // namespace detail
 
 /// Runs a plan without numbers: when each step of it would run on devices like `on` between which `network` moves data, and what they hold
@@ -96,68 +192,15 @@ inline std::string overrun_text(const plan_view& plan, const memory_record& m) {
 template <network Network>
 run_record dry_run(const plan_view& plan, const extents& e, const machine& on, const Network& network,
                    const dry_run_options& options = {}) {
-  run_record r;
-  for (int a = 0; a < plan.mesh.rank(); ++a) {
-    r.axes.emplace_back(plan.mesh.name(a));
-    r.extents.push_back(e.axis(a));
-  }
-  if constexpr (requires { network.fits(list_view<int>(r.extents)); })
-    if (!network.fits(list_view<int>(r.extents)))
-      throw error("dry run: the torus is laid out for another mesh than the plan's, or not for each of its devices once");
-  const device_memory memory(plan, e);
-  const step_schedule order = detail::schedule_for(recomputation(plan), memory, options.activations, options.capacity);
-  r.memory = memory.record(order, e, options.capacity, options.largest_tensors);
-  if (options.capacity > 0 && r.memory.peak > options.capacity && !options.report_only) throw error(detail::overrun_text(plan, r.memory));
-
-  const std::vector<step_record> costs = costs_of(plan, e, on, network, options.share);
-  r.steps.reserve(order.size());
-  for (const scheduled_step& s : order) {
-    r.steps.push_back(costs[std::size_t(s.step)]);
-    r.steps.back().recomputed = s.recomputed;
-  }
-  detail::clock_times times =
-      detail::run_clocks(plan, r.extents, options.faults, options.overlap, r.steps, memory.after(order));
-  r.tracks = std::move(times.tracks);
-  r.seconds = times.seconds;
-  for (const step_record& s : r.steps) r.parts[std::size_t(s.part)] += s.seconds;
-  return r;
+  const detail::priced_plan p(plan, e, on, network, options);
+  return p.run(p.schedule(), options.faults);
 }
-
-namespace detail {
-inline std::string percent_text(double share) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.3g %%", 100 * share);
-  return text;
-}
-}  // namespace detail
 
 /// The same on a piece of hardware, whose memory is the limit if the options name none, a torus with the mesh laid over it row-major. The
 /// record says what hardware that is, and all that was assumed.
-inline run_record dry_run(const plan_view& plan, const extents& e, hardware on, dry_run_options options = {}) {
-  on.topology.all_to_all_efficiency *= options.share.all_to_all;
-  if (options.capacity == 0) options.capacity = on.memory;
-  std::vector<int> mesh;
-  for (int a = 0; a < plan.mesh.rank(); ++a) mesh.push_back(e.axis(a));
-  if (!on.is_torus() && !options.faults.links.empty()) throw error("faults: " + on.name + " has no links between chips");
-  run_record r = on.is_torus() ? dry_run(plan, e, on.device, faulty_torus(on.lay(mesh), options.faults), options)
-                               : dry_run(plan, e, on.device, on.device, options);
-  if (on.is_torus() && options.links) r.links = plan_links(on.lay(mesh), options.faults).loads(plan, r.steps);
-  r.network = on.name;
-  r.source = on.of.source;
-  if (on.is_torus()) r.chips = on.chips;
-  r.cores_per_chip = on.of.cores;
-  r.assumptions = assumptions(on);
-  const efficiency& share = options.share;
-  r.assumptions.push_back("products run at " + detail::percent_text(share.products) + " of the peak, those of many small matrices (an extent below " +
-                          std::to_string(share.small_product) + ") at " + detail::percent_text(share.batched_products) + ", all else at " + detail::percent_text(share.memory) +
-                          " of the memory's rate; routing goes over its tensors " + std::to_string(int(share.gating_passes)) + " times" +
-                          (share.fusion ? "; elementwise operations are fused" : ""));
-  r.assumptions.push_back(options.overlap ? "collectives go on while steps compute that do not need them"
-                                          : "nothing is computed while a collective is under way");
-  int again = 0;
-  for (const step_record& s : r.steps) again += s.recomputed;
-  if (again > 0) r.assumptions.push_back(std::to_string(again) + " steps of the forward pass are run again for the gradient");
-  return r;
+inline run_record dry_run(const plan_view& plan, const extents& e, hardware on, const dry_run_options& options = {}) {
+  const detail::priced_plan p(plan, e, std::move(on), options);
+  return p.run(p.schedule(), options.faults);
 }
 
 }}  // namespace gshard::v0

@@ -107,6 +107,7 @@ struct run_record {
   std::vector<device_track> tracks;
   memory_record memory;
   std::vector<link_load> links;
+  std::vector<std::int64_t> received;  // bytes, by device held, as the backend of a run with numbers counted them
   std::array<double, std::size_t(step_part::count_)> parts{};  // seconds of the first track
   std::vector<std::string> assumptions;                        // one sentence each
 };
