@@ -77,7 +77,8 @@ TEST_CASE("costs: a looped einsum has the price that the planner gives it") {
   constexpr auto looped = [](auto& m, auto b) {
     return gs::einsum<"BM,MH->BH">(b, m.param("wi", "MH", P<none, "x">{}, gs::init::zeros()));
   };
-  using program = gs::program<looped, mesh, gs::in<"BM", P<"x", none>>, gs::loop_above<0>>;
+  using program = gs::program<looped, gs::mesh<gs::axis<"x", 4>>, gs::in<"BM", P<"x", none>>, gs::extent<'B', 256>, gs::extent<'M', 32>,
+                              gs::extent<'H', 128>, gs::loop_above<0>>;
   REQUIRE(program::plan.count(op::looped_einsum) == 1);
   const asked network;
   gs::costs_of(program::plan, program::plan.bind({{'B', 256}, {'M', 32}, {'H', 128}}, std::array{4}), slow_network, network);
