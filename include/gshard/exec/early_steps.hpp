@@ -23,6 +23,7 @@ class early_steps {
   struct step {
     std::size_t index = 0;  // in the plan
     std::shared_ptr<collective_step> moves;
+    std::shared_ptr<std::vector<std::int64_t>> received;  // bytes, per held device, so far
   };
 
   /// For a plan of n steps.
@@ -34,8 +35,9 @@ class early_steps {
   void add(std::size_t index, flight when, step_moves moves) {
     auto made = std::make_shared<collective_step>(std::move(moves), room_for(when), true);
     is_early_[index] = 1;
-    starting_[std::size_t(when.start)].push_back({index, made});
-    ending_[std::size_t(when.finish)].push_back({index, std::move(made)});
+    const auto received = std::make_shared<std::vector<std::int64_t>>();
+    starting_[std::size_t(when.start)].push_back({index, made, received});
+    ending_[std::size_t(when.finish)].push_back({index, std::move(made), received});
   }
 
   bool has(std::size_t index) const { return is_early_[index] != 0; }

@@ -118,7 +118,8 @@ class executor {
       hooked(i, [&] {
         if (const op kind = plan_.steps[i].kind; traits(kind).collective) {
           ++received_[std::size_t(kind)].calls;
-          note([&] { counted(i, [&] { act(i, here); }); });
+          step_bytes_.assign(on_.devices().size(), 0);
+          note([&] { counted(i, step_bytes_, [&] { act(i, here); }); });
         } else if (problem_.empty()) {
           note([&] { act(i, here); });
         }
@@ -178,7 +179,7 @@ class executor {
   detail::early_steps early_;
   std::vector<std::pair<std::int32_t, std::int32_t>> copies_;  // updated parameters that were not written in place
   std::array<received_count, std::size_t(op::count_)> received_{};
-  std::vector<std::int64_t> before_, run_bytes_;  // bytes received before a step, and in a run, per held device
+  std::vector<std::int64_t> before_, step_bytes_, run_bytes_;  // bytes received before a step, in it, and in a run, per held device
   std::int64_t runs_ = 0;
   /// A turn of a loop.
   struct turn {
@@ -463,10 +464,11 @@ class executor {
   /// What is to be there before step i is waited for, and what can be sent then is started.
   void move_on(std::size_t i) {
     for (const detail::early_steps::step& s : early_.ending(i))
-      hooked(s.index, [&] { note([&] { counted(s.index, [&] { s.moves->finish(); }); }); });
+      hooked(s.index, [&] { note([&] { counted(s.index, *s.received, [&] { s.moves->finish(); }); }); });
     for (const detail::early_steps::step& s : early_.starting(i)) {
       ++received_[std::size_t(plan_.steps[s.index].kind)].calls;
-      note([&] { counted(s.index, [&] { s.moves->start(); }); });
+      s.received->assign(on_.devices().size(), 0);
+      note([&] { counted(s.index, *s.received, [&] { s.moves->start(); }); });
     }
   }
   template <class F>
@@ -475,21 +477,21 @@ class executor {
     f();
     if (hook) note([&] { hook(plan_.steps[i], false); });
   }
-  /// Adds what is received to what the step received so far.
+  /// Adds what devices receive to what they received in the step so far.
   template <class F>
-  void counted(std::size_t i, F f) {
+  void counted(std::size_t i, std::vector<std::int64_t>& in_step, F f) {
     const auto total = [](const traffic& t) { return t.exchange_bytes + t.gather_bytes; };
     const std::span<const traffic> devices = on_.on().received();
     before_.resize(devices.size());
     std::transform(devices.begin(), devices.end(), before_.begin(), total);
+    const std::int64_t most = *std::max_element(in_step.begin(), in_step.end());
     f();
-    std::int64_t busiest = 0;
     for (std::size_t d = 0; d < devices.size(); ++d) {
       const std::int64_t bytes = total(devices[d]) - before_[d];
       run_bytes_[d] += bytes;
-      busiest = std::max(busiest, bytes);
+      in_step[d] += bytes;
     }
-    received_[std::size_t(plan_.steps[i].kind)].bytes += busiest;
+    received_[std::size_t(plan_.steps[i].kind)].bytes += *std::max_element(in_step.begin(), in_step.end()) - most;
   }
 };
 

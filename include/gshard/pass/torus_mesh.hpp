@@ -43,7 +43,7 @@ struct torus_place {
 ///                                               the cores
 ///
 /// An axis may follow a snake: its devices are then, one after the other, neighbours, where row-major order needs two hops from row to
-/// row. Valid if the parts of all axes are the whole torus, each place once.
+/// row. Valid if the parts of all axes are the whole torus, each place once, and not more than torus_group::max_rings in all.
 class torus_mesh {
   struct axis {
     static constexpr int max_parts = 2 * (torus::max_dims + 1);
@@ -51,7 +51,11 @@ class torus_mesh {
     int count = 0;
     bool snake = false;
 
-    constexpr void add(const torus_part& p) { parts[std::size_t(count++)] = p; }
+    constexpr bool add(const torus_part& p) {
+      if (count == max_parts) return false;
+      parts[std::size_t(count++)] = p;
+      return true;
+    }
   };
 
   torus torus_;
@@ -98,7 +102,8 @@ class torus_mesh {
   constexpr explicit torus_mesh(const torus& t) : torus_mesh(t, {t.devices()}) {}
   constexpr torus_mesh(const torus& t, std::initializer_list<int> extents)
       : torus_mesh(t, list_view<int>(extents.begin(), extents.size())) {}
-  constexpr torus_mesh(const torus& t, list_view<int> extents) : torus_(t) {
+  constexpr torus_mesh(const torus& t, list_view<int> extents) : torus_(t), fits_(extents.size() <= std::size_t(max_axes)) {
+    if (!fits_) return;
     int dim = t.cores > 1 ? t.dims : t.dims - 1, taken = 1;  // t.dims stands for the cores
     axes_ = int(extents.size());
     for (int a = axes_; a-- > 0;) {
@@ -108,7 +113,7 @@ class torus_mesh {
         const int whole = dim == t.dims ? t.cores : t.extent(dim), left = whole / taken;
         const int take = wanted % left == 0 ? left : wanted;
         if (left % take != 0) break;
-        if (take > 1) rest.add({dim == t.dims ? torus_part::cores : dim, take, taken});
+        if (take > 1 && !rest.add({dim == t.dims ? torus_part::cores : dim, take, taken})) break;
         wanted /= take;
         taken *= take;
         if (taken == whole) {
@@ -123,10 +128,16 @@ class torus_mesh {
 
   /// One more axis, over these parts, the last of which changes with every device.
   constexpr torus_mesh& add(std::initializer_list<torus_part> parts, bool snake = false) {
+    fits_ = fits_ && axes_ < max_axes;
+    if (!fits_) return *this;
     axis& next = places_[std::size_t(axes_++)];
     for (torus_part p : parts) {
+      if (p.dim < torus_part::cores || p.dim >= torus_.dims) {
+        fits_ = false;
+        continue;
+      }
       if (p.extent == 0) p.extent = p.dim == torus_part::cores ? torus_.cores : torus_.extent(p.dim);
-      if (p.extent > 1) next.add(p);
+      if (p.extent > 1) fits_ = next.add(p) && fits_;
     }
     next.snake = snake;
     return *this;
@@ -149,11 +160,22 @@ class torus_mesh {
   /// Whether every device has a place of its own, and no place is left.
   constexpr bool valid() const {
     if (!fits_) return false;
-    int all = 1;
-    for (int a = 0; a < axes_; ++a) all *= extent(a);
+    int all = 1, parts = 0;
+    for (int a = 0; a < axes_; ++a) {
+      all *= extent(a);
+      parts += places_[std::size_t(a)].count;
+    }
+    if (parts > torus_group::max_rings) return false;
     for (int dim = 0; dim < torus_.dims; ++dim)
       if (run(~0u, dim, 1) != torus_.extent(dim)) return false;
     return run(~0u, torus_part::cores, 1) == torus_.cores && all == torus_.devices();
+  }
+
+  /// Whether it is valid and has just these extents, as a plan must have that is priced on it.
+  constexpr bool fits(list_view<int> extents) const {
+    bool same = valid() && extents.size() == std::size_t(axes_);
+    for (int a = 0; same && a < axes_; ++a) same = extents[std::size_t(a)] == extent(a);
+    return same;
   }
 
   /// Where a device is; devices are numbered row-major over the axes.
@@ -217,9 +239,10 @@ class torus_mesh {
   }
 
   /// Seconds of a collective between the devices that differ in the axes of a mask, where each receives so many bytes: its launch, and
-  /// what the links take. All groups run at once. Of n devices, what is received is V(n-1)/n in a gather or a reduce-scatter, twice that
-  /// in an all-reduce, S(n-1)/n in an all-to-all. A permute along one axis passes everything to the next device; along several it may be
-  /// any. A looped einsum passes blocks round a ring, one step after the other. @see all_gather_seconds, all_to_all_seconds
+  /// what the links take. The extents must be those of the mesh. All groups run at once. Of n devices, what is received is V(n-1)/n in a
+  /// gather or a reduce-scatter, twice that in an all-reduce, S(n-1)/n in an all-to-all. A permute along one axis passes everything to the
+  /// next device; along several it may be any. A looped einsum passes blocks round a ring, one step after the other.
+  /// @see fits, all_gather_seconds, all_to_all_seconds
   constexpr double seconds(op kind, std::uint32_t axes, const extents&, std::int64_t bytes_received) const {
     if (bytes_received <= 0) return 0;
     const torus_group g = group(axes);

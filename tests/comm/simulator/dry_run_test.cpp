@@ -145,6 +145,21 @@ TEST_CASE("dry run: jitter is the same for the same seed, and lengthens a run by
   CHECK(run(8, o).seconds != once);
 }
 
+TEST_CASE("dry run: a torus that is laid out for another mesh is not taken") {
+  gs::torus t;
+  t.dims = 2;
+  t.extents = {4, 2, 1};
+  const auto problem = [&](const gs::torus_mesh& m) {
+    return error_of([&] { gs::dry_run(planned().view(), sizes(8), core, m); }) +
+           error_of([&] { gs::dry_run(planned().view(), sizes(8), core, gs::faulty_torus(m, {})); });
+  };
+  CHECK(problem(gs::torus_mesh(t)).empty());
+  for (const gs::torus_mesh& m : {gs::torus_mesh(t, {2, 4}), gs::torus_mesh(t, {3}), gs::torus_mesh(t, {}).add({{0}, {0, 2, 2}})})
+    CHECK(problem(m).find("dry run: the torus is laid out for another mesh than the plan's") == 0);
+  t.extents = {32, 32, 1};
+  CHECK(!problem(gs::torus_mesh(t)).empty());
+}
+
 TEST_CASE("dry run: who waits for a dead device gives up and says so") {
   gs::dry_run_options o;
   o.faults.dead_devices = {3};

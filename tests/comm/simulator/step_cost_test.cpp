@@ -53,6 +53,39 @@ TEST_CASE("costs: the longest of arithmetic, memory and network, each at its sha
   CHECK(n.bound == gs::limit::network);
 }
 
+TEST_CASE("costs: what takes twice as long as a byte, or less, is bound by the start") {
+  const gs::dims d{{'A', 512}, {'B', 2048}, {'C', 256}};
+  gs::machine on = slow_network;
+  const double bytes = 4 * 512 * 256 * 2 * 3 / 4.0;
+  on.start = 0.9 * bytes / on.link_bytes;
+  CHECK(of<sums>(costs<sums>(d, 4, on), op::all_reduce).bound == gs::limit::network);
+  on.start = 1.1 * bytes / on.link_bytes;
+  CHECK(of<sums>(costs<sums>(d, 4, on), op::all_reduce).bound == gs::limit::start);
+}
+
+namespace {
+struct asked {
+  mutable std::vector<op> kinds{};
+  double seconds(op kind, std::uint32_t, const gs::extents&, std::int64_t) const {
+    kinds.push_back(kind);
+    return 1;
+  }
+};
+}  // namespace
+
+TEST_CASE("costs: a looped einsum has the price that the planner gives it") {
+  constexpr auto looped = [](auto& m, auto b) {
+    return gs::einsum<"BM,MH->BH">(b, m.param("wi", "MH", P<none, "x">{}, gs::init::zeros()));
+  };
+  using program = gs::program<looped, gs::mesh<gs::axis<"x", 4>>, gs::in<"BM", P<"x", none>>, gs::extent<'B', 256>, gs::extent<'M', 32>,
+                              gs::extent<'H', 128>, gs::loop_above<0>>;
+  REQUIRE(program::plan.count(op::looped_einsum) == 1);
+  const asked network;
+  gs::costs_of(program::plan, program::plan.bind({{'B', 256}, {'M', 32}, {'H', 128}}, std::array{4}), slow_network, network);
+  CHECK(!network.kinds.empty());
+  for (const op kind : network.kinds) CHECK(kind == op::looped_einsum);
+}
+
 TEST_CASE("costs: many small products are slower than large ones") {
   constexpr auto many = [](auto&, auto x, auto y) { return gs::einsum<"HAB,HBC->HAC">(x, y); };
   using program = gs::program<many, mesh, gs::in<"HAB", P<"x", none, none>>, gs::in<"HBC", P<"x", none, none>>>;

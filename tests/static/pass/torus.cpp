@@ -42,13 +42,14 @@ constexpr bool gathers(int d, double V) {
 static_assert(gathers(4, 65536) && gathers(8, 8 << 20) && gathers(16, 32 << 20) && gathers(32, 65536) &&
               gathers(32, 32 << 20) && gathers(5, 1e6));
 
-// Streamed gathers: the links are never idle after the first hop, or the longest way counts; 1 on a ring of 2 both ways.
-static_assert(near(gather(chips(16), 1e9, gather_scheme::streamed), a + 1e9 * 15 / 16 / (2 * B)) &&
-              near(gather(chips(15), 1e9, gather_scheme::streamed), a + 1e9 * 14 / 15 / (2 * B)) &&
-              near(gather(chips(16, 16), 1e9, gather_scheme::streamed), a + 1e9 * 255 / 256 / (4 * B)) &&
-              near(gather(chips(8, 8, 8), 1e9, gather_scheme::streamed), a + 1e9 * 511 / 512 / (6 * B)) &&
-              near(gather(chips(16, 16), 1, gather_scheme::streamed), 16 * a, 1e-4) &&
-              near(gather(chips(16, 1, 1, 1, false), 1e9, gather_scheme::streamed), a + 1e9 * 15 / 16 / B));
+// Streamed gathers: the hops of the longest way, then the bytes of the busiest link; where extents differ, of the longer rings.
+constexpr double streamed(const gs::torus& t, double V) { return gather(t, V, gather_scheme::streamed); }
+static_assert(near(streamed(chips(16), 1e9), 8 * a + 1e9 * 15 / 16 / (2 * B)) &&
+              near(streamed(chips(15), 1e9), 7 * a + 1e9 * 14 / 15 / (2 * B)) &&
+              near(streamed(chips(16, 16), 1e9), 16 * a + 1e9 * 255 / 256 / (4 * B)) &&
+              near(streamed(chips(8, 8, 8), 1e9), 12 * a + 1e9 * 511 / 512 / (6 * B)) &&
+              near(streamed(chips(4, 2), 32 * B), 3 * a + (1.5 + 1.5 * 2) * 2) && near(streamed(chips(16, 16), 1), 16 * a, 1e-4) &&
+              near(streamed(chips(16, 1, 1, 1, false), 1e9), 15 * a + 1e9 * 15 / 16 / B));
 
 // All-to-alls that keep the links busy.
 constexpr bool exchanges(int d, double S) {
@@ -106,6 +107,7 @@ constexpr gs::torus_group between = [] {
   g.add({4, 2, true});
   return g;
 }();
+static_assert(near(gs::all_gather_seconds(chips(8), between, 4 * B, gather_scheme::streamed), 4 * a + 3.0));
 static_assert(between.chips() == 4 && near(gs::all_gather_seconds(chips(8), between, 4 * B, gather_scheme::both_ways), 3 * (2 * a + 1.0)));
 static_assert(near(exchange(chips(8, 8, 1, 2), 1e8, all_to_all_scheme::direct, tie_policy::split) - a,
                    2 * (exchange(chips(8, 8), 1e8, all_to_all_scheme::direct, tie_policy::split) - a)));
@@ -124,6 +126,10 @@ constexpr gs::torus third = [] {
 static_assert(near(exchange(third, 1e9, all_to_all_scheme::direct, tie_policy::split),
                    3 * exchange(chips(16, 16), 1e9, all_to_all_scheme::direct, tie_policy::split), 0.001) &&
               gather(third, 1e9, gather_scheme::all_links) == gather(chips(16, 16), 1e9, gather_scheme::all_links));
+
+// Sums of 32 MB on 4x2 chips, 16 devices, and on 32x32, 2048 devices.
+static_assert(gs::all_reduce_seconds(chips(32, 32), all_of(chips(32, 32)), 32e6, gather_scheme::streamed) <=
+              1.2 * gs::all_reduce_seconds(chips(4, 2), all_of(chips(4, 2)), 32e6, gather_scheme::streamed));
 
 // Distances.
 static_assert(chips(8, 8).hops(0, 1, 7) == 2 && chips(8, 8, 1, 1, false).hops(0, 1, 7) == 6 && chips(4, 3, 2, 2).devices() == 48);

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <initializer_list>
 
 namespace gs = gshard;
 using gs::none, gs::op, gs::P;
@@ -51,6 +52,28 @@ static_assert(said.valid() && said.extent(0) == 4 && said.extent(1) == 16 && sai
               said.place(16 + 3).core == 1 && said.group(2).cores == 2);
 static_assert(!gs::torus_mesh(pod(8, 4, 2), {}).add({{1}}).add({{1}, {gs::torus_part::cores}}).valid() &&
               gs::torus_mesh(pod(8, 4, 1), {}).add({{0, 2, 4}, {1, 2, 1}}).add({{1, 2, 2}, {0, 4, 1}}).valid());
+
+// More axes than a mesh may have, more parts than an axis, or a group, and dimensions that are not there.
+constexpr bool valid_with(int axes, int parts, int dim) {
+  gs::torus t;
+  t.extents[0] = 1 << (axes * parts);
+  gs::torus_mesh m(t, {});
+  for (int a = 0; a < axes; ++a)
+    parts == 9   ? m.add({{dim, 2, 256}, {0, 2, 128}, {0, 2, 64}, {0, 2, 32}, {0, 2, 16}, {0, 2, 8}, {0, 2, 4}, {0, 2, 2}, {0, 2, 1}})
+    : parts == 3 ? m.add({{dim, 2, 4 << (3 * a)}, {0, 2, 2 << (3 * a)}, {0, 2, 1 << (3 * a)}})
+                 : m.add({{dim, 2, 1 << a}});
+  return m.valid();
+}
+static_assert(valid_with(8, 1, 0) && !valid_with(9, 1, 0) && !valid_with(1, 9, 0) && valid_with(5, 3, 0) && !valid_with(6, 3, 0) &&
+              !valid_with(1, 1, 1) && !valid_with(1, 1, -2));
+static_assert(!gs::torus_mesh(pod(32, 32, 1), {2, 2, 2, 2, 2, 2, 2, 2, 4}).valid());
+
+// Fits a plan for just these extents.
+constexpr bool fits(const gs::torus_mesh& m, std::initializer_list<int> extents) {
+  return m.fits(gs::list_view<int>(extents.begin(), extents.size()));
+}
+static_assert(fits(two, {32, 64}) && !fits(two, {64, 32}) && !fits(two, {2048}) && !fits(two, {32, 64, 1}) && !fits(line, {64}) &&
+              !fits(gs::torus_mesh(pod(32, 32, 2), {3, 5}), {3, 5}));
 
 // Every device has a place of its own.
 constexpr bool all_differ(const gs::torus_mesh& m) {

@@ -117,9 +117,8 @@ class streamed_gather {
 }  // namespace detail
 
 /// Every device gets a whole tensor of so many bytes, of which each has an equal piece: rings pass pieces on, n-1 times; an open ring
-/// passes every piece both ways to its ends. Streamed, a chip passes on what has come whole, so that hops are not hidden: longer than the
-/// closed form by up to those of the longest way; in an open mesh, where messages come in no good order, longer still.
-/// @see all_gather_seconds
+/// passes every piece both ways to its ends. Streamed, a chip passes on what has come whole; in an open mesh, where messages come in no
+/// good order, longer than its price. @see all_gather_seconds
 inline message_list all_gather_messages(const torus_mesh& mesh, std::uint32_t axes, double whole, gather_scheme scheme,
                                         const faults& broken = {}) {
   const detail::chip_rings rings(mesh, axes, broken);

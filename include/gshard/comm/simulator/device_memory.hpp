@@ -142,7 +142,10 @@ class device_memory {
       now[std::size_t(v)] = std::int32_t(all.size());
       all.push_back({std::size_t(v), first, last});
     };
-    const auto extend = [&](std::int32_t row, std::int32_t last) { all[std::size_t(row)].last = std::max(all[std::size_t(row)].last, last); };
+    const auto extend = [&](std::int32_t row, std::int32_t until) {
+      std::int32_t& last = all[std::size_t(row)].last;
+      last = std::max(last, until);
+    };
     for (const port& p : plan_.inputs) begin(p.value, 0, 0);
     for (const parameter& p : plan_.parameters) begin(p.value, 0, end);
     for (std::int32_t i = 0; i <= end; ++i) {

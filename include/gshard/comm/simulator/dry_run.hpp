@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <gshard/base/list_view.hpp>
 #include <gshard/comm/error.hpp>
 #include <gshard/comm/simulator/device_clock.hpp>
 #include <gshard/comm/simulator/device_memory.hpp>
@@ -92,6 +93,9 @@ class priced_plan {
   priced_plan(const plan_view& plan, const extents& e, const machine& on, const Network& network, const dry_run_options& options)
       : priced_plan(plan, e, options) {
     if (!options.faults.links.empty()) throw error("faults: links of a torus_mesh have faults, this network has none");
+    if constexpr (requires { network.fits(list_view<int>(mesh_)); })
+      if (!network.fits(list_view<int>(mesh_)))
+        throw error("dry run: the torus is laid out for another mesh than the plan's, or not for each of its devices once");
     costs_ = costs_of(plan, e, on, network, options.share);
   }
   priced_plan(const plan_view& plan, const extents& e, const machine& on, const torus_mesh& mesh, const dry_run_options& options)
@@ -194,9 +198,10 @@ class priced_plan {
       r.assumptions = assumptions(*on_);
     }
     const efficiency& share = options_.share;
-    r.assumptions.push_back("products run at " + percent_text(share.products) + " of the peak, those of many small matrices at " +
-                            percent_text(share.batched_products) + ", all else at " + percent_text(share.memory) +
-                            " of the memory's rate; routing goes over its tensors " + std::to_string(int(share.gating_passes)) + " times" +
+    r.assumptions.push_back("products run at " + percent_text(share.products) + " of the peak, those of many small matrices (below " +
+                            std::to_string(share.small_product) + ") at " + percent_text(share.batched_products) + ", all else at " +
+                            percent_text(share.memory) + " of the memory's rate; routing goes over its tensors " +
+                            std::to_string(int(share.gating_passes)) + " times" +
                             (share.fusion ? "; elementwise operations are fused" : ""));
     r.assumptions.push_back(options_.overlap ? "collectives go on while steps compute that do not need them"
                                              : "nothing is computed while a collective is under way");

@@ -18,6 +18,19 @@
 
 namespace gshard { inline namespace v0 {
 
+namespace detail {
+
+/// Dead links leave no way from one chip to another.
+[[noreturn]] inline void fail_cut_off(const torus_mesh& mesh, const torus_links& links, int source, int goal) {
+  std::vector<int> at_source, at_goal;
+  for (int d = 0; d < mesh.topology().devices(); ++d)
+    if (const int chip = mesh.chip(d); chip == source || chip == goal) (chip == source ? at_source : at_goal).push_back(d);
+  throw error("link loads: dead links such as " + links.dead_link_text() + " cut off the devices " + devices_text(at_goal) +
+              " from the devices " + devices_text(at_source));
+}
+
+}  // namespace detail
+
 /// What each link of a torus carries of any traffic between its devices: bytes(from, to) are sent from one device to another, for all
 /// pairs at once. A message goes along dimension 0 first, then along the next, round each ring the shortest way; where both are as short
 /// the tie policy of the torus counts. Cores of a chip use the links of the chip, and none among themselves. Where a link on its way
@@ -52,7 +65,7 @@ class link_loads {
       add_row(from, row);
     }
     for (int d = 0; d < t.dims; ++d)
-      for (int line = 0; line < chips / t.extent(d); ++line) add_line(d, line, on);
+      for (int line = 0; line < chips / t.extent(d); ++line) add_line(d, line, mesh);
   }
 
   /// Seconds until all has arrived if every link is always busy: the most that one link needs, after one hop; at least the hops of the
@@ -154,7 +167,7 @@ class link_loads {
   }
 
   /// What goes along one line of a dimension: over its links by differences, as each message takes a run of them.
-  void add_line(int d, int line, const std::vector<std::vector<int>>& devices) {
+  void add_line(int d, int line, const torus_mesh& mesh) {
     const torus& t = links_.topology();
     const int n = t.extent(d), first = links_.first_of_line(d, line);
     const double* const bytes = along_[std::size_t(d)].data() + std::size_t(line) * std::size_t(n * n);
@@ -165,10 +178,7 @@ class link_loads {
       if (!whole && !links_.live_way(d, first, from, steps, upwards)) {
         const int source = links_.chip(d, first, from), goal = links_.chip(d, first, to);
         const std::vector<int> way = links_.way_around(source, goal);
-        if (way.empty())
-          throw error("link loads: dead links such as " + links_.dead_link_text() + " cut off the devices " +
-                      detail::devices_text(devices[std::size_t(goal)]) + " from the devices " +
-                      detail::devices_text(devices[std::size_t(source)]));
+        if (way.empty()) detail::fail_cut_off(mesh, links_, source, goal);
         for (const int l : way) bytes_[std::size_t(l)] += b;
         return;
       }

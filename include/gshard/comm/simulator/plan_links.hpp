@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <gshard/base/list_view.hpp>
 #include <gshard/comm/simulator/faults.hpp>
 #include <gshard/comm/simulator/link_loads.hpp>
 #include <gshard/comm/simulator/run_record.hpp>
@@ -11,7 +12,6 @@
 #include <gshard/pass/torus_mesh.hpp>
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -22,53 +22,88 @@ namespace gshard { inline namespace v0 {
 
 namespace detail {
 
+/// A device among those that differ in some axes of a mesh: the first of them, and the one after it, after the last the first.
+struct group_place {
+  int first = 0, next = 0;
+
+  group_place(const torus_mesh& mesh, std::uint32_t axes, int device) : first(device), next(device) {
+    bool carry = true;
+    for (int a = mesh.rank(), rest = device, step = 1; a-- > 0;) {
+      const int n = mesh.extent(a), place = rest % n;
+      if ((axes >> a) & 1u) {
+        const int after = (place + carry) % n;
+        first -= place * step;
+        next += (after - place) * step;
+        carry = carry && after == 0;
+      }
+      step *= n;
+      rest /= n;
+    }
+  }
+};
+
 /// An all-to-all among the devices that differ in some axes of a mesh, in which each receives one byte in all.
 class even_exchange {
  public:
-  even_exchange(const torus_mesh& mesh, std::uint32_t axes) : group_(std::size_t(mesh.topology().devices()), 0) {
+  even_exchange(const torus_mesh& mesh, std::uint32_t axes) {
     int members = 1;
     for (int a = 0; a < mesh.rank(); ++a)
       if ((axes >> a) & 1u) members *= mesh.extent(a);
     if (members > 1) each_ = 1.0 / (members - 1);
-    for (int device = 0; device < int(group_.size()); ++device) {
-      int rest = device, id = 0;
-      for (int a = mesh.rank(); a-- > 0; rest /= mesh.extent(a))
-        if (!((axes >> a) & 1u)) id = id * mesh.extent(a) + rest % mesh.extent(a);
-      group_[std::size_t(device)] = id;
-    }
+    for (int device = 0; device < mesh.topology().devices(); ++device) group_.push_back(group_place(mesh, axes, device).first);
   }
   double operator()(int from, int to) const { return from != to && group_[std::size_t(from)] == group_[std::size_t(to)] ? each_ : 0; }
 
  private:
-  std::vector<int> group_;  // by device
+  std::vector<int> group_;  // by device: the first of its group
   double each_ = 0;
+};
+
+/// Every device sends one byte to the next along some axes of a mesh.
+class shift {
+ public:
+  shift(const torus_mesh& mesh, std::uint32_t axes) {
+    for (int device = 0; device < mesh.topology().devices(); ++device) next_.push_back(group_place(mesh, axes, device).next);
+  }
+  double operator()(int from, int to) const { return from != to && next_[std::size_t(from)] == to ? 1 : 0; }
+
+ private:
+  std::vector<int> next_;  // by device
 };
 
 }  // namespace detail
 
-/// What the links of a torus carry in the collectives of a plan, and how slow links slow these down. An all-to-all puts on every link what
-/// its messages need on their ways (link_loads); all other collectives use the links of the dimensions that they go along evenly.
+/// What the links of a torus carry in the collectives of a plan, and how slow and dead links slow these down. An all-to-all, a permute, a
+/// looped einsum put on every link what their messages need on their ways (link_loads); a permute, or a looped einsum in all its steps,
+/// sends what is received to the next device. Gathers and reductions are drawn as streamed ones, whatever the scheme: of every ring the
+/// links carry the pieces of all chips that are nearer their way, of an open one those of all chips behind them, a dead link's over the
+/// fewest live ones. Without faults the busiest link carries what all_gather_seconds counts.
 class plan_links {
  public:
-  explicit plan_links(const torus_mesh& mesh, const faults& broken = {}) : mesh_(mesh), broken_(broken), links_(mesh.topology(), broken) {}
+  /// Throws `gshard::error` if dead links cut off devices from others, or a fault names a link that is not there.
+  explicit plan_links(const torus_mesh& mesh, const faults& broken = {}) : mesh_(mesh), broken_(broken), links_(mesh.topology(), broken) {
+    for (int l = 0; l < links_.count(); ++l)
+      if (is_dead(l) && links_.way_around(links_.from(l), links_.to(l)).empty())
+        detail::fail_cut_off(mesh, links_, links_.from(l), links_.to(l));
+  }
 
-  /// How many times as long a collective takes because of the faults of links. In an all-to-all the loads of all links tell; round a ring
-  /// everything waits for the slowest link, or goes the other way round, which takes twice as long; round a dead link of an open line
-  /// three others lead.
+  /// How many times as long a collective takes because of the faults of links. In what goes by link loads those of all links tell. In
+  /// gathers and reductions everything waits for the slowest link, or goes the other way round a ring, which takes twice as long, as it
+  /// does on the open line that a ring is without one pair of neighbours; round any other dead link three others lead.
   double slowdown(op kind, std::uint32_t axes) {
     if (broken_.links.empty()) return 1;
-    if (kind == op::all_to_all) {
-      const auto [at, is_new] = slowdowns_.try_emplace(axes, 1.0);
-      if (is_new) at->second = link_loads(mesh_, detail::even_exchange(mesh_, axes), broken_).busiest() /
-                              link_loads(mesh_, detail::even_exchange(mesh_, axes)).busiest();
+    if (!is_gather(kind)) {
+      const auto [at, is_new] = slowdowns_.try_emplace({is_shift(kind), axes}, 1.0);
+      if (!is_new) return at->second;
+      if (const double whole = traffic(kind, axes, {}).busiest(); whole > 0) at->second = traffic(kind, axes, broken_).busiest() / whole;
       return at->second;
     }
     double worst = 1;
     const torus_group g = mesh_.group(axes);
     for (const link_fault& f : broken_.links)
       for (int i = 0; i < g.count; ++i)
-        if (is_along(f, g[i].dim)) {
-          const double round = g[i].wrap ? 2 : 3;
+        if (is_along(f.from, f.to, g[i].dim)) {
+          const double round = g[i].wrap && stays_joined(g[i].dim, f.from) ? 2 : 3;
           worst = std::max(worst, f.dead() ? round : g[i].wrap ? std::min(1 / f.factor, round) : 1 / f.factor);
         }
     return worst;
@@ -76,23 +111,30 @@ class plan_links {
 
   /// Of all steps of a run together.
   std::vector<link_load> loads(const plan_view& plan, const std::vector<step_record>& steps) {
-    std::map<std::pair<bool, std::uint32_t>, double> bytes;  // received by a device: of all-to-alls and others, by axes
+    std::map<std::pair<op, std::uint32_t>, double> received;  // by a device
     for (const step_record& s : steps)
       if (const node& n = plan.steps[std::size_t(s.step)]; s.bytes_received > 0)
-        bytes[{n.kind == op::all_to_all, std::uint32_t(n.attr.integer[0])}] += double(s.bytes_received);
-    std::vector<link_load> all = link_loads(mesh_, [](int, int) { return 0.0; }, broken_).loads();
-    for (const auto& [what, received] : bytes) {
-      if (what.first) {
-        const std::vector<link_load> more = link_loads(mesh_, detail::even_exchange(mesh_, what.second), broken_).loads();
-        for (std::size_t l = 0; l < all.size(); ++l) all[l].bytes += received * more[l].bytes;
-      } else {
-        const torus_group g = mesh_.group(what.second);
-        for (int i = 0; i < g.count; ++i)
-          for (link_load& l : all)
-            if (is_along({l.from, l.to, 1}, g[i].dim)) l.bytes += received * g.sharers * g[i].stride / (2 * g.count);
+        received[{n.kind, std::uint32_t(n.attr.integer[0])}] += double(s.bytes_received);
+    std::vector<double> bytes(std::size_t(links_.count()), 0.0);
+    for (const auto& [what, amount] : received) {
+      const auto [kind, axes] = what;
+      if (!is_gather(kind)) {
+        std::size_t next = 0;
+        const std::vector<link_load> more = traffic(kind, axes, broken_).loads();
+        for (int l = 0; l < links_.count(); ++l)
+          if (links_.live(l)) bytes[std::size_t(l)] += amount * more[next++].bytes;
+        continue;
       }
+      const torus_group g = mesh_.group(axes);
+      const double n = g.devices();
+      if (n > 1) add_gather(g, kind, amount * n / (n - 1), bytes);
     }
-    for (link_load& l : all) l.seconds = l.bytes / (mesh_.topology().link_bytes * broken_.link_factor(l.from, l.to));
+    for (int l = 0; l < links_.count(); ++l)
+      if (is_dead(l))
+        for (const int way : links_.way_around(links_.from(l), links_.to(l))) bytes[std::size_t(way)] += bytes[std::size_t(l)];
+    std::vector<link_load> all;
+    for (int l = 0; l < links_.count(); ++l)
+      if (const double b = bytes[std::size_t(l)]; links_.live(l)) all.push_back({links_.from(l), links_.to(l), b, b / links_.rate(l)});
     return all;
   }
 
@@ -100,12 +142,58 @@ class plan_links {
   torus_mesh mesh_;
   faults broken_;
   torus_links links_;
-  std::map<std::uint32_t, double> slowdowns_;  // of all-to-alls, by axes
+  std::map<std::pair<bool, std::uint32_t>, double> slowdowns_;  // of shifts or of exchanges, by axes
 
-  bool is_along(const link_fault& l, int dim) const {
+  static bool is_shift(op kind) { return kind == op::collective_permute || kind == op::looped_einsum; }
+  static bool is_gather(op kind) { return kind == op::all_gather || kind == op::reduce_scatter || kind == op::all_reduce; }
+  bool is_dead(int link) const { return links_.exists(link) && !links_.live(link); }
+
+  /// What an all-to-all or a shift puts on the links if each device receives one byte.
+  link_loads traffic(op kind, std::uint32_t axes, const faults& broken) const {
+    if (is_shift(kind)) return link_loads(mesh_, detail::shift(mesh_, axes), broken);
+    return link_loads(mesh_, detail::even_exchange(mesh_, axes), broken);
+  }
+
+  /// Of a gather of so many bytes, or a reduction to so many. A ring whose places are some steps apart has others between them, which do
+  /// the same.
+  void add_gather(const torus_group& g, op kind, double whole, std::vector<double>& bytes) const {
+    for (int i = 0; i < g.count; ++i) {
+      const torus_ring& r = g[i];
+      const double piece = detail::streamed_piece(g, i, whole);
+      for (int chip = 0; chip < mesh_.topology().chips(); ++chip) {
+        const int begin = links_.coordinate(chip, r.dim) % (r.extent * r.stride), up = links_.link(r.dim, true, chip);
+        if (!links_.exists(up)) continue;
+        double behind = 0, ahead = 0;  // chips whose pieces the link up carries, and the link down beside it
+        for (int between = 0; between < r.stride; ++between) {
+          const int place = (begin - between + r.stride) / r.stride - 1;
+          if (!r.wrap && (place < 0 || place == r.extent - 1)) continue;
+          behind += r.wrap ? 0.5 * (r.extent - 1) : place + 1;
+          ahead += r.wrap ? 0.5 * (r.extent - 1) : r.extent - 1 - place;
+        }
+        if (kind == op::reduce_scatter) std::swap(behind, ahead);  // a gather backwards
+        if (kind == op::all_reduce) behind = ahead = 0.5 * (behind + ahead);
+        bytes[std::size_t(up)] += piece * behind;
+        bytes[std::size_t(links_.link(r.dim, false, links_.to(up)))] += piece * ahead;
+      }
+    }
+  }
+
+  bool is_along(int from, int to, int dim) const {
     for (int d = 0; d < mesh_.topology().dims; ++d)
-      if ((links_.coordinate(l.from, d) != links_.coordinate(l.to, d)) != (d == dim)) return false;
+      if ((links_.coordinate(from, d) != links_.coordinate(to, d)) != (d == dim)) return false;
     return true;
+  }
+  /// Whether a ring along a dimension, that of a chip, is whole one way, or parted between two neighbours alone.
+  bool stays_joined(int dim, int chip) const {
+    const int n = mesh_.topology().extent(dim);
+    int dead_up = 0, dead_down = 0, pairs = 0;
+    for (int c = 0, at = chip; c < n; ++c, at = links_.to(links_.link(dim, true, at))) {
+      const int up = links_.link(dim, true, at), down = links_.link(dim, false, links_.to(up));
+      dead_up += is_dead(up);
+      dead_down += is_dead(down);
+      pairs += is_dead(up) && is_dead(down);
+    }
+    return dead_up == 0 || dead_down == 0 || (dead_up == 1 && dead_down == 1 && pairs == 1);
   }
 };
 
@@ -117,6 +205,7 @@ class faulty_torus {
   double seconds(op kind, std::uint32_t axes, const extents& e, std::int64_t bytes_received) const {
     return mesh_.seconds(kind, axes, e, bytes_received) * links_.slowdown(kind, axes);
   }
+  bool fits(list_view<int> extents) const { return mesh_.fits(extents); }
 
  private:
   torus_mesh mesh_;

@@ -10,8 +10,10 @@
 #include <array>
 #include <charconv>
 #include <climits>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <optional>
 #include <span>
 #include <string>
@@ -208,21 +210,57 @@ inline hardware parse_hardware(std::string_view text) {
   return make_hardware(*p, std::vector<int>(p->pod.begin(), p->pod.begin() + p->dims));
 }
 
-/// Sentences for whoever reads results: where the numbers come from, what of them is in doubt, which dimensions were taken to be rings.
+namespace detail {
+/// "links: 70 GB/s", and what the preset has if that is something else. 0 is nothing said.
+inline std::string value_text(std::string_view what, double value, double of_preset, double unit, std::string_view name) {
+  const auto text = [&](double v) {
+    char digits[32];
+    std::snprintf(digits, sizeof digits, "%.3g ", v / unit);
+    return digits + std::string(name);
+  };
+  std::string s = std::string(what) + ": " + text(value);
+  if (of_preset > 0 && std::abs(value / of_preset - 1) > 1e-9) s += ", changed from " + text(of_preset);
+  return s;
+}
+}  // namespace detail
+
+/// Sentences for whoever reads results: what is in doubt, the numbers that count, also where they were changed, how collectives use the
+/// links, which dimensions were taken to be rings. Where the numbers come from, preset::source says.
 inline std::vector<std::string> assumptions(const hardware& h) {
-  std::vector<std::string> text{"source: " + std::string(h.of.source), "in doubt: " + std::string(h.of.doubts)};
-  if (!h.is_torus()) return text;
+  const preset& p = h.of;
+  const torus& t = h.topology;
+  std::vector<std::string> text{"in doubt: " + std::string(p.doubts)};
+  const auto add = [&](std::string_view what, double value, double of_preset, double unit, std::string_view name) {
+    text.push_back(detail::value_text(what, value, of_preset, unit, name));
+  };
+  add("a device computes", h.device.flops, p.flops, 1e12, p.flops > 0 ? "TFLOP/s" : "TFLOP/s, assumed");
+  add("its memory moves", h.device.memory_bytes, p.memory_bytes, 1e9, p.memory_bytes > 0 ? "GB/s" : "GB/s, assumed");
+  if (!h.is_torus()) {
+    add("its port receives", h.device.link_bytes, p.link_bytes, 1e9, "GB/s");
+    add("a collective starts in", h.device.start, p.launch, 1e-6, "us");
+    return text;
+  }
+  add("a link carries one way", t.link_bytes, p.link_bytes, 1e9, "GB/s");
+  add("a hop takes", t.hop, p.hop, 1e-6, "us");
+  add("a collective starts in", t.launch, p.launch, 1e-6, "us");
+  if (t.cores > 1) add("between cores of a chip", t.core_bytes, p.memory_bytes, 1e9, "GB/s, taken to be the memory's rate");
+  constexpr std::array<std::string_view, 4> gathers{"one way round each ring", "both ways round each ring",
+                                                    "on all links, phase after phase", "streamed on all links"};
+  constexpr std::array<std::string_view, 3> exchanges{"dimension by dimension", "in all orders of dimensions", "every message at once"};
+  text.push_back("gathers and sums go " + std::string(gathers.at(std::size_t(t.gather))) + "; all-to-alls " +
+                 std::string(exchanges.at(std::size_t(t.exchange))) + ", what is as far both ways " +
+                 (t.ties == tie_policy::split ? "half each way" : "one way"));
   std::string rings;
   bool beyond = false;
   for (std::size_t d = 0; d < h.chips.size(); ++d) {
-    rings += (d == 0 ? "" : ", ") + std::to_string(h.chips[d]) + (h.topology.wrap[d] ? " (ring)" : " (open)");
-    beyond = beyond || h.chips[d] > h.of.pod[d];
+    rings += (d == 0 ? "" : ", ") + std::to_string(h.chips[d]) + (t.wrap[d] ? " (ring)" : " (open)");
+    beyond = beyond || h.chips[d] > p.pod[d];
   }
-  text.push_back("dimensions: " + rings + "; by default rings are multiples of " + std::to_string(h.of.rings.multiple) +
-                 (h.of.rings.all ? " in all dimensions" : ""));
+  text.push_back("dimensions: " + rings + "; by default rings are multiples of " + std::to_string(p.rings.multiple) +
+                 (p.rings.all ? " in all dimensions" : ""));
   if (beyond) text.push_back("no pod of this kind is as large");
-  if (h.topology.all_to_all_efficiency != 1)
-    text.push_back("all-to-alls use " + std::to_string(h.topology.all_to_all_efficiency) + " of the links: fitted, not physical");
+  if (t.all_to_all_efficiency != 1)
+    text.push_back(detail::value_text("all-to-alls use", t.all_to_all_efficiency, 0, 0.01, "% of the links: fitted, not physical"));
   return text;
 }
 

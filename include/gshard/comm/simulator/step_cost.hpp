@@ -147,7 +147,7 @@ inline bool is_gating(op kind) { return kind == op::top2_gating || kind == op::t
 }  // namespace detail
 
 /// What each step of a plan takes on the device with the largest shards, alone: the longer of arithmetic and memory (roofline), then the
-/// network, both at once in a looped einsum.
+/// network, both at once in a looped einsum. What the network bounds is bound by the start if one byte takes more than half as long.
 template <network Network>
 std::vector<step_record> costs_of(const plan_view& plan, const extents& e, const machine& on, const Network& network,
                                   const efficiency& share = {}) {
@@ -155,6 +155,10 @@ std::vector<step_record> costs_of(const plan_view& plan, const extents& e, const
   const detail::fused_traffic fused(plan, e);
   std::vector<step_record> costs(plan.steps.size());
   std::map<std::tuple<op, std::uint32_t, std::int64_t>, double> known;  // networks may take long to tell
+  const auto is_start = [&](const step_record& c) {
+    const node& n = plan.steps[std::size_t(c.step)];
+    return 2 * network.seconds(n.kind, std::uint32_t(n.attr.integer[0]), e, 1) > c.network;
+  };
   for (std::size_t i = 0; i < costs.size(); ++i) {
     const node& n = plan.steps[i];
     step_record& c = costs[i];
@@ -169,16 +173,16 @@ std::vector<step_record> costs_of(const plan_view& plan, const extents& e, const
     if (!moves || n.kind == op::looped_einsum)
       c.memory = double(c.bytes_touched) * (detail::is_gating(n.kind) ? share.gating_passes : 1) / (on.memory_bytes * share.memory);
     if (c.bytes_received > 0) {
-      const op kind = n.kind != op::looped_einsum ? n.kind : sums_travel(n) ? op::reduce_scatter : op::all_gather;
       const auto axes = std::uint32_t(n.attr.integer[0]);
-      const auto [at, is_new] = known.try_emplace({kind, axes, c.bytes_received}, 0.0);
-      if (is_new) at->second = network.seconds(kind, axes, e, c.bytes_received);
+      const auto [at, is_new] = known.try_emplace({n.kind, axes, c.bytes_received}, 0.0);
+      if (is_new) at->second = network.seconds(n.kind, axes, e, c.bytes_received);
       c.network = at->second;
     }
     c.seconds = std::max({c.arithmetic, c.memory, c.network});
     c.bound = c.seconds <= 0                ? limit::nothing
               : c.seconds == c.arithmetic ? limit::arithmetic
               : c.seconds == c.memory     ? limit::memory
+              : is_start(c)               ? limit::start
                                           : limit::network;
   }
   return costs;
