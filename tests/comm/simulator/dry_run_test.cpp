@@ -155,7 +155,7 @@ TEST_CASE("dry run: a torus that is laid out for another mesh is not taken") {
   };
   CHECK(problem(gs::torus_mesh(t)).empty());
   for (const gs::torus_mesh& m : {gs::torus_mesh(t, {2, 4}), gs::torus_mesh(t, {3}), gs::torus_mesh(t, {}).add({{0}, {0, 2, 2}})})
-    CHECK(problem(m).find("dry run: the torus is laid out for another mesh than the plan's") == 0);
+    CHECK(problem(m).starts_with("a plan for a mesh of "));
   t.extents = {32, 32, 1};
   CHECK(!problem(gs::torus_mesh(t)).empty());
 }
