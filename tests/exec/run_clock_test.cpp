@@ -9,6 +9,8 @@
 #include <gshard/trace/loop.hpp>
 #include <gshard/trace/reduce.hpp>
 
+#include "../complaint.hpp"
+
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -100,14 +102,6 @@ gs::dry_run_options with(const gs::faults& broken, bool overlap = false) {
   o.faults = broken;
   o.overlap = overlap;
   return o;
-}
-std::string error_of(const auto& f) {
-  try {
-    f();
-  } catch (const gs::error& e) {
-    return e.what();
-  }
-  return {};
 }
 void check_same(const gs::run_record& r, const gs::run_record& expected) {
   CHECK(r.seconds == expected.seconds);
@@ -238,7 +232,7 @@ TEST_CASE("run clock: who waits for a dead device gives up and says so, and para
   {
     gs::run_clock clock(b.run, eight, with(dead));
     for (int k = 0; k < 2; ++k) {
-      said = error_of([&] { b.run.run({}); });
+      said = complaint([&] { b.run.run({}); });
       CAPTURE(said);
       CHECK(said.starts_with("step "));
       CHECK(said.find(" at moe.hpp:") != said.npos);
@@ -250,7 +244,7 @@ TEST_CASE("run clock: who waits for a dead device gives up and says so, and para
     CHECK(r.steps.size() < b.run.plan().steps.size());
     CHECK(clock.seconds() == doctest::Approx(2 * r.seconds));
   }
-  CHECK(said == error_of([&] { b.dry(eight, with(dead)); }));
+  CHECK(said == complaint([&] { b.dry(eight, with(dead)); }));
   b.run.run({});
   CHECK(b.parameters() != before);
 }
@@ -279,7 +273,7 @@ TEST_CASE("run clock: a run that fails leaves the next one as it is") {
   gs::run_clock clock(b.run, eight);
   b.run.run({});
   const double once = clock.record().seconds;
-  CHECK(error_of([&] { b.run.run({}, "an input is wrong"); }) == "an input is wrong");
+  CHECK(complaint([&] { b.run.run({}, "an input is wrong"); }) == "an input is wrong");
   b.run.run({});
   CHECK(clock.record().seconds == once);
 }
@@ -306,11 +300,11 @@ TEST_CASE("run clock: what does not fit, and faults that cannot be, are told bef
   bound b(learning(), two_by_four);
   gs::dry_run_options small;
   small.capacity = 1000;
-  CHECK(error_of([&] { gs::run_clock(b.run, eight, small); }).starts_with("device 0 runs out of memory in step "));
+  CHECK(complaint([&] { gs::run_clock(b.run, eight, small); }).starts_with("device 0 runs out of memory in step "));
   small.report_only = true;
-  CHECK(error_of([&] { gs::run_clock(b.run, eight, small); }).empty());
+  CHECK(complaint([&] { gs::run_clock(b.run, eight, small); }).empty());
   gs::faults broken;
   broken.dead_devices = {8};
-  CHECK(error_of([&] { gs::run_clock(b.run, eight, with(broken)); }) == "faults: dead device 8 is not one of 8 devices");
+  CHECK(complaint([&] { gs::run_clock(b.run, eight, with(broken)); }) == "faults: dead device 8 is not one of 8 devices");
   CHECK(!b.run.hook);
 }

@@ -47,6 +47,7 @@ TEST_CASE("a run as one document: its numbers are those of the record, its words
   }
   REQUIRE(d["parts"].size() == run.parts.size());
   for (std::size_t p = 0; p < run.parts.size(); ++p) CHECK(d["parts"][p]["seconds"] == run.parts[p]);
+  CHECK(d["received"] == run.received);
   CHECK(d["bytes_received"] == sample::plan.bytes_received(sample.sizes));
 
   REQUIRE(d["tracks"].size() == 2);

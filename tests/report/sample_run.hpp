@@ -81,6 +81,7 @@ inline run make(int data, int expert, std::vector<int> chips) {
   run.axes = {"data", "expert"};
   run.extents = {data, expert};
   run.chips = chips;
+  run.received = {12, 34};
   run.cores_per_chip = 2;
   run.links = links_of(chips);
   run.assumptions = {"A link carries 70 GB/s each way (ISCA 2023, table 4; others say 82 or 100).",

@@ -186,6 +186,7 @@ inline nlohmann::ordered_json run_json(const run_record& run, const plan_view& p
           {"flops", flops},
           {"bytes_touched", touched},
           {"bytes_received", received},
+          {"received", run.received},
           {"roofs", {{"flops", roof.flops}, {"memory_bytes", roof.memory_bytes}, {"link_bytes", roof.link_bytes}}},
           {"parts", detail::named_amounts<step_part>("part", "seconds", run.parts)},
           {"kinds", std::move(kinds)},

@@ -90,6 +90,19 @@ TEST_CASE("clocks: of too many different devices those are recorded that are slo
   CHECK(o.tracks[2].devices == std::vector<int>{5});
 }
 
+TEST_CASE("clocks: a collective is as slow as the slowest of its group") {
+  gs::faults slow;
+  slow.stragglers = {{4, 3}};
+  const auto o = run(slow);
+  CHECK(o.seconds == doctest::Approx(3 * total()));
+  REQUIRE(o.tracks.size() == 3);
+  CHECK(o.tracks[0].devices == std::vector<int>{0, 1, 2});  // the group without it
+  double collectives = 0;
+  for (const gs::step_record& s : steps()) collectives += s.bytes_received > 0 ? s.seconds : 0;
+  CHECK(o.tracks[0].communicate == doctest::Approx(collectives));
+  for (const gs::device_track& t : {o.tracks[1], o.tracks[2]}) CHECK(t.communicate == doctest::Approx(3 * collectives));
+}
+
 TEST_CASE("clocks: aside, collectives take the time that is left between what they need and who needs them") {
   const auto o = run({}, true);
   CHECK(o.seconds < total());

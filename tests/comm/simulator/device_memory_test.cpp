@@ -62,11 +62,16 @@ TEST_CASE("memory: weights, states and gradients are told from activations") {
     if (p.updated >= 0) CHECK(memory.bytes(p.updated) == memory.bytes(p.value));
 }
 
-TEST_CASE("memory: where the capacity is exceeded, the record is of the first step that exceeds it") {
+TEST_CASE("memory: where the capacity is exceeded, the overrun is of the first step that exceeds it, the record of the peak") {
   const gs::list<gs::flight> turns = gs::in_turn(program::plan);
   const gs::device_memory memory(program::plan, sizes, turns);
   const std::vector<std::int64_t> bytes = memory.after(order);
-  const gs::memory_record r = memory.record(order, sizes, bytes[0], 1);
+  const gs::memory_record r = memory.overrun(order, sizes, bytes[0], 1);
+  const gs::memory_record worst = memory.record(order, sizes, bytes[0], 1);
+  std::int64_t at_peak = 0;
+  for (const std::int64_t b : worst.bytes) at_peak += b;
+  CHECK(at_peak == worst.peak);
+  CHECK(bytes[std::size_t(worst.step)] == worst.peak);
   std::int64_t sum = 0;
   for (const std::int64_t b : r.bytes) sum += b;
   CHECK(sum > bytes[0]);

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "../../complaint.hpp"
+#include "chips.hpp"
 
 namespace gs = gshard;
 using gs::all_to_all_scheme, gs::gather_scheme, gs::tie_policy;
@@ -21,15 +22,6 @@ using gs::all_to_all_scheme, gs::gather_scheme, gs::tie_policy;
 namespace {
 
 constexpr double B = 70e9;
-
-gs::torus chips(std::vector<int> extents, int cores = 1, bool wrap = true) {
-  gs::torus t;
-  t.dims = int(extents.size());
-  std::ranges::copy(extents, t.extents.begin());
-  t.wrap = {wrap, wrap, wrap};
-  t.cores = cores;
-  return t;
-}
 
 }  // namespace
 

@@ -12,20 +12,12 @@
 #include <vector>
 
 #include "../../complaint.hpp"
+#include "chips.hpp"
 
 namespace gs = gshard;
 using gs::all_to_all_scheme, gs::tie_policy;
 
 namespace {
-
-gs::torus chips(std::vector<int> extents, int cores = 1, bool wrap = true) {
-  gs::torus t;
-  t.dims = int(extents.size());
-  std::ranges::copy(extents, t.extents.begin());
-  t.wrap = {wrap, wrap, wrap};
-  t.cores = cores;
-  return t;
-}
 
 const auto uniform = [](double bytes) { return [bytes](int, int) { return bytes; }; };
 

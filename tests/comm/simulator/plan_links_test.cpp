@@ -15,20 +15,14 @@
 #include <vector>
 
 #include "../../complaint.hpp"
+#include "chips.hpp"
 
 namespace gs = gshard;
 using gs::none, gs::op, gs::P;
 
 namespace {
 
-gs::torus chips(int x, int y, bool wrap = true) {
-  gs::torus t;
-  t.dims = y > 1 ? 2 : 1;
-  t.extents = {x, y, 1};
-  t.wrap = {wrap, wrap, wrap};
-  return t;
-}
-gs::torus square(int n) { return chips(n, n); }
+gs::torus square(int n) { return chips({n, n}); }
 inline constexpr auto exchange = [](auto&, auto x) { return gs::annotate<P<none, "x">>(x); };
 inline constexpr auto gather = [](auto&, auto x) { return gs::annotate<P<none, none>>(x); };
 inline constexpr auto total = [](auto&, auto x) { return gs::annotate<P<none>>(gs::sum<"AB->B">(x)); };
@@ -63,8 +57,8 @@ TEST_CASE("links: what a gather brings comes over all links evenly") {
 }
 
 TEST_CASE("links: the busiest link of a gather or a sum takes as long as its price without hops") {
-  for (gs::torus t : {chips(8, 1), chips(5, 1), chips(4, 2), chips(32, 2), chips(32, 16), chips(8, 8), chips(8, 1, false),
-                      chips(4, 2, false), chips(8, 8, false)}) {
+  for (gs::torus t : {chips({8}), chips({5}), chips({4, 2}), chips({32, 2}), chips({32, 16}), chips({8, 8}), chips({8}, 1, false),
+                      chips({4, 2}, 1, false), chips({8, 8}, 1, false)}) {
     t.hop = t.launch = 0;
     t.cores = 2;
     CAPTURE(t.extent(0));
@@ -85,7 +79,7 @@ TEST_CASE("links: the busiest link of a gather or a sum takes as long as its pri
 
 TEST_CASE("links: of a gather, simulated message by message, or of groups of it") {
   constexpr double whole = 64e6;
-  for (const gs::torus& t : {chips(6, 1, false), chips(5, 1), chips(4, 4), chips(8, 4), chips(4, 4, false)}) {
+  for (const gs::torus& t : {chips({6}, 1, false), chips({5}), chips({4, 4}), chips({8, 4}), chips({4, 4}, 1, false)}) {
     const gs::torus_mesh m(t);
     CAPTURE(t.extent(0));
     CAPTURE(t.extent(1));
@@ -102,7 +96,7 @@ TEST_CASE("links: of a gather, simulated message by message, or of groups of it"
   }
   for (const bool wrap : {true, false})
     for (const std::array<int, 2> axes : {std::array{2, 4}, std::array{4, 2}}) {
-      const gs::torus_mesh m(chips(8, 1, wrap), {axes[1], axes[0]});
+      const gs::torus_mesh m(chips({8}, 1, wrap), {axes[1], axes[0]});
       const double received = whole * (axes[1] - 1) / axes[1];
       const std::vector<gs::link_load> got = loads<gather>(m, received),
                                        expected = gs::simulate(m, gs::all_gather_messages(m, 1, whole, gs::gather_scheme::streamed)).links;
@@ -113,7 +107,7 @@ TEST_CASE("links: of a gather, simulated message by message, or of groups of it"
 
 TEST_CASE("links: an open line brings its end all that it receives, over one link") {
   double to_end = 0;
-  for (const gs::link_load& l : loads<gather>(gs::torus_mesh(chips(8, 1, false)), 29.4e6))
+  for (const gs::link_load& l : loads<gather>(gs::torus_mesh(chips({8}, 1, false)), 29.4e6))
     if (l.to == 7) to_end = l.bytes;
   CHECK(to_end == doctest::Approx(29.4e6));
 }
@@ -137,14 +131,14 @@ TEST_CASE("links: dead links that cut devices off are an error, and so are two b
     return complaint([&] { gs::plan_links{gs::torus_mesh(t), broken}; });
   };
   const std::string cut = "link loads: dead links such as from chip 0 to chip 1 cut off ";
-  CHECK(problem(chips(8, 1, false), {.links = {{0, 1, 0}, {1, 0, 0}}}) == cut + "the devices 1 from the devices 0");
-  CHECK(problem(chips(2, 4, false), {.links = {{0, 1, 0}, {1, 0, 0}, {0, 4, 0}, {4, 0, 0}}}) == cut + "the devices 4 from the devices 0");
-  CHECK(problem(chips(8, 1), {.links = {{0, 1, 0}, {4, 3, 0}}}).find(cut) == 0);
-  CHECK(problem(chips(8, 1), {.links = {{0, 1, 0}, {1, 0, 0}, {2, 3, 0}}}).find(cut) == 0);
-  CHECK(problem(chips(8, 1), {.links = {{0, 1, 0}, {2, 3, 0}}}).empty());  // all goes down
+  CHECK(problem(chips({8}, 1, false), {.links = {{0, 1, 0}, {1, 0, 0}}}) == cut + "the devices 1 from the devices 0");
+  CHECK(problem(chips({2, 4}, 1, false), {.links = {{0, 1, 0}, {1, 0, 0}, {0, 4, 0}, {4, 0, 0}}}) == cut + "the devices 4 from the devices 0");
+  CHECK(problem(chips({8}), {.links = {{0, 1, 0}, {4, 3, 0}}}).find(cut) == 0);
+  CHECK(problem(chips({8}), {.links = {{0, 1, 0}, {1, 0, 0}, {2, 3, 0}}}).find(cut) == 0);
+  CHECK(problem(chips({8}), {.links = {{0, 1, 0}, {2, 3, 0}}}).empty());  // all goes down
 
   const auto slower = [](const gs::faults& broken) {
-    return gs::plan_links(gs::torus_mesh(chips(4, 8), {4, 8}), broken).slowdown(op::all_gather, 2);
+    return gs::plan_links(gs::torus_mesh(chips({4, 8}), {4, 8}), broken).slowdown(op::all_gather, 2);
   };
   CHECK(slower({.links = {{0, 1, 0}}}) == 2);
   CHECK(slower({.links = {{0, 1, 0}, {1, 0, 0}}}) == 2);

@@ -96,7 +96,7 @@ class device_clocks {
       if (!steps[i].recomputed) {
         for (const std::int32_t k : ending_[std::size_t(step)]) wait_for(k);
         for (const std::int32_t k : starting_[std::size_t(step)])
-          if (by_step[std::size_t(k)]) run_together(*by_step[std::size_t(k)], true);
+          if (by_step[std::size_t(k)]) run_together(i, *by_step[std::size_t(k)], true);
       }
       if (steps[i].recomputed || !is_early(step)) run(i, steps[i]);
       for (device_track& t : tracks_)
@@ -119,6 +119,7 @@ class device_clocks {
   list_view<flight> flights_;
   int devices_;
   std::vector<double> compute_, network_, start_;  // by simulated device
+  std::vector<double> slowest_;                    // of its group in a collective
   std::vector<std::uint64_t> histories_;           // by simulated device: a hash of its times
   std::vector<std::vector<std::int32_t>> starting_, ending_;  // by step of the plan: what starts before it, and what is waited for
   std::vector<std::vector<double>> done_;                     // by step of the plan that is under way, by simulated device
@@ -133,7 +134,7 @@ class device_clocks {
   bool is_early(std::int32_t i) const { return flights_[std::size_t(i)] != flight{i, i + 1}; }
 
   void run(std::size_t position, const step_record& step) {
-    if (moves(plan_, step)) run_together(step, false);
+    if (moves(plan_, step)) run_together(position, step, false);
     else run_alone(position, step);
   }
   void wait_for(std::int32_t step) {
@@ -150,18 +151,27 @@ class device_clocks {
     }
     note(step, activity::compute, compute_, false);
   }
-  /// `aside`: other steps run meanwhile.
-  void run_together(const step_record& step, bool aside) {
+  /// A collective is as slow as the slowest of its group. `aside`: other steps run meanwhile.
+  void run_together(std::size_t position, const step_record& step, bool aside) {
     start_ = compute_;
     for (std::size_t d = 0; d < compute_.size(); ++d) start_[d] = std::max(start_[d], network_[d]);
     check_alive(plan_, extents_, faults_, step);
+    slowest_.assign(compute_.size(), 1.0);
     if (compute_.size() > 1) {
       const std::vector<int>& first = groups(std::uint32_t(plan_.steps[std::size_t(step.step)].attr.integer[0]));
-      for (std::size_t d = 0; d < first.size(); ++d) start_[std::size_t(first[d])] = std::max(start_[std::size_t(first[d])], start_[d]);
-      for (std::size_t d = 0; d < first.size(); ++d) start_[d] = start_[std::size_t(first[d])];
+      slowest_.assign(compute_.size(), 0.0);
+      for (std::size_t d = 0; d < first.size(); ++d) {
+        const auto leader = std::size_t(first[d]);
+        start_[leader] = std::max(start_[leader], start_[d]);
+        slowest_[leader] = std::max(slowest_[leader], faults_.slowness(int(d), position));
+      }
+      for (std::size_t d = 0; d < first.size(); ++d) {
+        start_[d] = start_[std::size_t(first[d])];
+        slowest_[d] = slowest_[std::size_t(first[d])];
+      }
     }
     for (std::size_t d = 0; d < network_.size(); ++d) {
-      network_[d] = start_[d] + step.seconds;
+      network_[d] = start_[d] + step.seconds * slowest_[d];
       remember(d, network_[d]);
     }
     if (aside) done_[std::size_t(step.step)] = network_;

@@ -45,15 +45,37 @@ class device_memory {
     const std::vector<std::int64_t> bytes = after(order);
     return bytes.empty() ? 0 : *std::max_element(bytes.begin(), bytes.end());
   }
-  /// The same by kind and tensor, at the step where it is reached first; where `capacity` is not 0 and less, at the first that exceeds it.
+  /// The same by kind and tensor, at the step where it is reached first.
   memory_record record(const step_schedule& order, const extents& e, std::int64_t capacity, std::size_t largest) const {
     const std::vector<std::int64_t> bytes = after(order);
+    return record_at(order, e, bytes, std::max_element(bytes.begin(), bytes.end()), capacity, largest);
+  }
+  /// What is held at the first step that needs more than `capacity`, if one does.
+  memory_record overrun(const step_schedule& order, const extents& e, std::int64_t capacity, std::size_t largest) const {
+    const std::vector<std::int64_t> bytes = after(order);
+    const auto at = std::find_if(bytes.begin(), bytes.end(), [&](std::int64_t b) { return b > capacity; });
+    return record_at(order, e, bytes, at, capacity, largest);
+  }
+  memory_kind kind(std::int32_t v) const { return kinds_[root(v)]; }
+  /// Of what a value is stored in.
+  std::int64_t bytes(std::int32_t v) const { return bytes_[root(v)]; }
+
+ private:
+  struct life {
+    std::size_t value;
+    std::int32_t first, last;  // places in the order
+  };
+  const plan_view& plan_;
+  list_view<flight> flights_;
+  std::vector<std::int64_t> bytes_;  // by value, of roots
+  std::vector<memory_kind> kinds_;
+
+  memory_record record_at(const step_schedule& order, const extents& e, const std::vector<std::int64_t>& bytes,
+                          std::vector<std::int64_t>::const_iterator at, std::int64_t capacity, std::size_t largest) const {
     memory_record r;
     r.capacity = capacity;
-    if (bytes.empty()) return r;
-    auto at = std::max_element(bytes.begin(), bytes.end());
-    r.peak = *at;
-    if (capacity > 0 && r.peak > capacity) at = std::find_if(bytes.begin(), bytes.end(), [&](std::int64_t b) { return b > capacity; });
+    if (at == bytes.end()) return r;
+    r.peak = *std::max_element(bytes.begin(), bytes.end());
     const auto position = std::int32_t(at - bytes.begin());
     r.step = order[std::size_t(position)].step;
     for (const life& l : lives(order)) {
@@ -71,19 +93,6 @@ class device_memory {
     r.largest.resize(shown);
     return r;
   }
-  memory_kind kind(std::int32_t v) const { return kinds_[root(v)]; }
-  /// Of what a value is stored in.
-  std::int64_t bytes(std::int32_t v) const { return bytes_[root(v)]; }
-
- private:
-  struct life {
-    std::size_t value;
-    std::int32_t first, last;  // places in the order
-  };
-  const plan_view& plan_;
-  list_view<flight> flights_;
-  std::vector<std::int64_t> bytes_;  // by value, of roots
-  std::vector<memory_kind> kinds_;
 
   std::size_t root(std::int32_t v) const { return std::size_t(plan_.lifetimes[std::size_t(v)].root); }
   bool is_root(std::size_t v) const { return plan_.lifetimes[v].root == std::int32_t(v); }

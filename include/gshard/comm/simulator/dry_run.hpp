@@ -127,7 +127,8 @@ class priced_plan {
   /// Throws where the memory of a device is too small, unless that is to be recorded.
   memory_record memory(const step_schedule& order) const {
     memory_record m = memory_.record(order, e_, options_.capacity, options_.largest_tensors);
-    if (m.capacity > 0 && m.peak > m.capacity && !options_.report_only) throw error(overrun_text(plan_, m));
+    if (m.capacity > 0 && m.peak > m.capacity && !options_.report_only)
+      throw error(overrun_text(plan_, memory_.overrun(order, e_, options_.capacity, options_.largest_tensors)));
     return m;
   }
   run_record run(const step_schedule& order, const faults& broken) const {
@@ -143,7 +144,8 @@ class priced_plan {
     clock_times times = run_clocks(plan_, mesh_, broken, flights_, r.steps, memory_.after(order));
     r.tracks = std::move(times.tracks);
     r.seconds = times.seconds;
-    for (const step_record& s : r.steps) r.parts[std::size_t(s.part)] += s.seconds;
+    for (const time_span& s : r.tracks[0].spans)
+      if (s.what != activity::wait) r.parts[std::size_t(costs_[std::size_t(s.step)].part)] += s.end - s.begin;
     describe(r, broken);
     return r;
   }

@@ -24,7 +24,7 @@ struct link_fault {
 /// A device that takes longer than others.
 struct straggler {
   int device = 0;
-  double factor = 1;  ///< all that it does takes so many times as long
+  double factor = 1;  ///< all that it does takes so many times as long, collectives of its groups too
   double delay = 0;   ///< seconds that it begins after the others
 };
 
