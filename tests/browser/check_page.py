@@ -89,7 +89,8 @@ def check_numbers(b, run):
         check(part["seconds"] == 0 or "/parts/%d/seconds" % i in seen, "part %s is not shown" % part["part"])
     for i, kind in enumerate(run["memory"]["kinds"]):
         check(kind["bytes"] == 0 or "/memory/kinds/%d/bytes" % i in seen, "memory of %s is not shown" % kind["kind"])
-    for path in ("/seconds", "/devices", "/memory/peak", "/roofs/flops"):
+    ends = [run["received"].index(f(run["received"])) for f in (min, max)] if run["received"] else []
+    for path in ("/seconds", "/devices", "/memory/peak", "/roofs/flops", *("/received/%d" % d for d in ends)):
         check(path in seen, path + " is not shown")
     return len(seen)
 

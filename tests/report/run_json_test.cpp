@@ -54,8 +54,14 @@ TEST_CASE("a run as one document: its numbers are those of the record, its words
   CHECK(d["tracks"][0]["devices"].size() == 15);
   CHECK(d["tracks"][1]["compute"] == run.tracks[1].compute);
   REQUIRE(d["tracks"][0]["spans"].size() == run.tracks[0].spans.size());
-  CHECK(d["tracks"][0]["spans"][1]["what"] == gs::name(run.tracks[0].spans[1].what));
-  CHECK(d["tracks"][0]["spans"][1]["end"] == run.tracks[0].spans[1].end);
+  for (std::size_t i = 0; i < run.tracks[0].spans.size(); ++i) {
+    const gs::time_span& s = run.tracks[0].spans[i];
+    const auto& j = d["tracks"][0]["spans"][i];
+    CHECK(j["row"] == s.row);
+    CHECK(j["what"] == gs::name(s.what));
+    CHECK(j["begin"] == s.begin);
+    CHECK(j["end"] == s.end);
+  }
   CHECK(d["tracks"][0]["memory"].back()["bytes"] == run.tracks[0].memory.back().bytes);
 
   CHECK(d["memory"]["peak"] == run.memory.peak);
@@ -107,4 +113,10 @@ TEST_CASE("names that are not UTF-8 are no reason to fail, a record of another p
   CHECK(nlohmann::json::parse(text)["program"] == "\xef\xbf\xbd\"\n");
   run.steps.resize(1);
   CHECK(contains(complaint([&] { gs::run_json(run, gs::plan_view{}, {}); }), "its plan has 0 steps"));
+  run.steps.clear();
+  run.tracks.resize(1);
+  for (const std::int32_t row : {-1, 0}) {
+    run.tracks[0].spans = {{row}};
+    CHECK(contains(complaint([&] { gs::run_json(run, gs::plan_view{}, {}); }), "a span is of row " + std::to_string(row)));
+  }
 }

@@ -18,6 +18,7 @@ TEST_CASE("a run as tables: seconds, parts, operations, memory, what was assumed
                          " on 16 devices (data=2, expert=8) of TPU v3, torus of 4x2 chips\n"));
   CHECK(contains(text, "  devices 0-14: computing " + gs::describe_seconds(run.tracks[0].compute)));
   CHECK(contains(text, "  devices 15: computing " + gs::describe_seconds(run.tracks[1].compute)));
+  CHECK(contains(text, "\n  received by each of 2 devices: 12 B at least, 34 B at most\nparts\n"));
   CHECK(contains(text, "\n  dispatch/combine "));
   CHECK_FALSE(contains(text, "\n  attention "));  // takes no time
   CHECK(contains(text, "\n  all_to_all                 3       0 flop         0 B"));

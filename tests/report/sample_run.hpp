@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <gshard/comm/simulator/recompute.hpp>
 #include <gshard/comm/simulator/run_record.hpp>
 #include <gshard/comm/simulator/sweep_row.hpp>
 #include <gshard/nn/moe.hpp>
@@ -93,10 +94,16 @@ inline run make(int data, int expert, std::vector<int> chips) {
   double now = 0;
   std::int64_t resident = 0, alive = 0;
   for (const gs::parameter& p : plan.parameters) resident += gs::detail::shard_bytes(plan, p.value, r.sizes);
+  std::vector<gs::scheduled_step> order;
   for (std::size_t i = 0; i < plan.steps.size(); ++i) {
-    const gs::node& step = plan.steps[i];
+    order.push_back({std::int32_t(i)});
+    if (i % 5 == 3 && !gs::traits(plan.steps[i].kind).collective) order.push_back({std::int32_t(i), true});
+  }
+  for (const auto& [i, recomputed] : order) {
+    const gs::node& step = plan.steps[std::size_t(i)];
+    const auto row = std::int32_t(run.steps.size());
     gs::step_record s;
-    s.step = std::int32_t(i);
+    s.step = i;
     s.part = part_of(step);
     s.flops = gs::detail::flops(plan, step, r.sizes);
     s.bytes_received = plan.bytes_received(step, r.sizes);
@@ -110,15 +117,15 @@ inline run make(int data, int expert, std::vector<int> chips) {
               : s.bytes_received > 0      ? gs::limit::start
               : s.arithmetic > s.memory   ? gs::limit::arithmetic
                                           : gs::limit::memory;
-    s.recomputed = i % 17 == 3;
+    s.recomputed = recomputed;
     run.parts[std::size_t(s.part)] += s.seconds;
     const bool moves = gs::traits(step.kind).collective;
     const gs::activity what = moves ? gs::activity::collective : gs::activity::compute;
     if (s.seconds > 0) {
       const double slower = moves ? 0 : 0.1 * s.seconds;
-      slow.spans.push_back({s.step, what, now, now + s.seconds + slower});
-      steady.spans.push_back({s.step, what, now, now + s.seconds});
-      if (slower > 0) steady.spans.push_back({s.step, gs::activity::wait, now + s.seconds, now + s.seconds + slower});
+      slow.spans.push_back({row, what, now, now + s.seconds + slower});
+      steady.spans.push_back({row, what, now, now + s.seconds});
+      if (slower > 0) steady.spans.push_back({row, gs::activity::wait, now + s.seconds, now + s.seconds + slower});
       (moves ? steady.communicate : steady.compute) += s.seconds;
       (moves ? slow.communicate : slow.compute) += s.seconds + slower;
       steady.wait += slower;

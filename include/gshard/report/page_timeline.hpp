@@ -9,7 +9,6 @@ namespace gshard { inline namespace v0 { namespace detail {
 inline constexpr std::string_view page_timeline = R"js(
 const lanes = ["compute", "collective", "wait"];
 const most_tracks = 6, lane_height = 20, track_height = 3 * lane_height + 26, time_height = 24;
-const step_of = new Map(run.steps.map(s => [s.step, s]));
 const luminance = c => {
   const n = parseInt(c.slice(1), 16);
   return .2126 * (n >> 16 & 255) + .7152 * (n >> 8 & 255) + .0722 * (n & 255);
@@ -42,7 +41,7 @@ const timeline = panel => {
     const g = canvas.getContext("2d"), x = t => left + (t - from) / (to - from) * (width - left);
     const names = ["--text", "--muted", "--line", "--idle", ...Array.from({length: 9}, (_, i) => `--c${i + 1}`)];
     const colours = Object.fromEntries(names.map(n => [n, colour_now(n)]));
-    const part_colour = step => colours[`--c${Math.max(0, parts.indexOf(step_of.get(step)?.part)) % 9 + 1}`];
+    const part_colour = row => colours[`--c${Math.max(0, parts.indexOf(run.steps[row].part)) % 9 + 1}`];
     g.scale(ratio, ratio);
     g.font = "12px system-ui, sans-serif";
     g.textBaseline = "middle";
@@ -74,7 +73,7 @@ const timeline = panel => {
       for (const s of t.spans) {
         if (s.end < from || s.begin > to) continue;
         const x0 = x(s.begin), wide = x(s.end) - x0, y = top + lanes.indexOf(s.what) * lane_height;
-        const c = s.what === "wait" ? colours["--idle"] : part_colour(s.step);
+        const c = s.what === "wait" ? colours["--idle"] : part_colour(s.row);
         g.fillStyle = c;
         g.fillRect(x0, y + 1, Math.max(.6, wide - (wide > 3 ? 1 : 0)), lane_height - 3);
         if (s === chosen) {
@@ -82,7 +81,7 @@ const timeline = panel => {
           g.lineWidth = 2;
           g.strokeRect(x0, y + 1, Math.max(2, wide - 1), lane_height - 3);
         }
-        const kind = step_of.get(s.step)?.kind || "";
+        const kind = run.steps[s.row].kind;
         if (wide > 30 && g.measureText(kind).width < wide - 8) {
           g.fillStyle = luminance(c) > 130 ? "#10141a" : "#ffffff";
           g.fillText(kind, Math.max(x0, left) + 4, y + lane_height / 2);
@@ -103,11 +102,11 @@ const timeline = panel => {
   const zoom = (factor, at = (from + to) / 2) => view(at - (at - from) * factor, (to - from) * factor);
   const move = part => view(from + part * (to - from), to - from);
   const explain = s => {
-    const step = step_of.get(s.step);
-    const path = `/steps/${run.steps.indexOf(step)}/`;
-    const lines = [el("p", {}, el("strong", {}, s.what === "wait" ? `Waiting in step ${s.step}` : `Step ${s.step}`),
-      step ? ` ${step.kind}, ${step.part}` : "", `: ${as_text.s(s.end - s.begin)} from ${time_among(s.begin, s.end - s.begin || end)} on.`)];
-    if (step && s.what !== "wait") lines.push(el("p", {class: "mono muted"}, operands(step)),
+    const step = run.steps[s.row], path = `/steps/${s.row}/`;
+    const lines = [el("p", {}, el("strong", {}, s.what === "wait" ? `Waiting in step ${step.step}` : `Step ${step.step}`),
+      ` ${step.kind}, ${step.part}`, step.recomputed && once_more(),
+      `: ${as_text.s(s.end - s.begin)} from ${time_among(s.begin, s.end - s.begin || end)} on.`)];
+    if (s.what !== "wait") lines.push(el("p", {class: "mono muted"}, operands(step)),
       el("p", {}, step.bytes_received > 0 && ["Receives ", number(path + "bytes_received", "B"), ". "],
         step.flops > 0 && ["Does ", number(path + "flops", "flop"), ". "], `Bound by ${step.bound}. `, step.why));
     detail.replaceChildren(...lines);

@@ -23,7 +23,8 @@ const unnumbered = text => text.replace(/%\d+ /g, "");
 /// What a step reads and makes; lines end between tensors. Of several alike, without the numbers of the tensors.
 const operands = s => s.text.slice(s.kind.length).trim().replace(/-> /g, "->\u00a0").split(/ +(?=%|->)/)
   .map(piece => [el("span", {class: "piece"}, s.count ? unnumbered(piece) : piece), " "]);
-const operation = s => [el("span", {}, el("strong", {}, s.kind), s.recomputed && el("span", {class: "tag"}, "once more"),
+const once_more = () => el("span", {class: "tag"}, "once more");
+const operation = s => [el("span", {}, el("strong", {}, s.kind), s.recomputed && once_more(),
   s.at && el("span", {class: "muted at"}, " ", s.at)), el("div", {class: "mono muted"}, operands(s))];
 const step_columns = {
   step: {label: "Step", text: s => number(s.path + "/step", "id"), by: s => s.step, number: true},
@@ -60,6 +61,7 @@ const doings = [{what: "compute", name: "Computing", colour: "var(--c1)"}, {what
   {what: "wait", name: "Waiting", colour: "var(--idle)"}];
 
 const overview = panel => {
+  const received = choose => number(`/received/${run.received.indexOf(choose(...run.received))}`, "B");
   const memory = run.memory, track = run.tracks[0], part_seconds = run.parts.reduce((sum, p) => sum + p.seconds, 0);
   const rate = run.seconds > 0 ? run.flops / run.seconds : 0, communicate = as_text.count(steps.filter(s => s.bytes_received > 0).length);
   panel.append(el("dl", {class: "facts"},
@@ -72,6 +74,8 @@ const overview = panel => {
     fact("Work of a device", number("/flops", "flop"), as_text["flop/s"](rate) +
       (run.roofs.flops > 0 ? `, ${share_of(rate, run.roofs.flops)} of its roof` : "")),
     fact("Received by a device", number("/bytes_received", "B"), `${communicate} of ${as_text.count(steps.length)} steps communicate`),
+    run.received.length > 0 && fact("Received, as counted", received(Math.max),
+      ["at most, ", received(Math.min), ` at least, of ${as_text.count(run.received.length)} devices`]),
     track && fact("Sending", number("/tracks/0/communicate", "s"),
       `${share_of(track.communicate, run.seconds)} of the step, ${track_name(track).toLowerCase()}`)));
 

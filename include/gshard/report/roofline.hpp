@@ -41,6 +41,12 @@ inline const node& step_of(const plan_view& plan, std::int32_t step) {
                 " steps: they do not belong together");
   return plan.steps[std::size_t(step)];
 }
+/// Throws `gshard::error` if a span is of no row of its record.
+inline const step_record& row_of(const run_record& run, const time_span& span) {
+  if (span.row < 0 || std::size_t(span.row) >= run.steps.size())
+    throw error("report: a span is of row " + std::to_string(span.row) + ", the run has " + std::to_string(run.steps.size()) + " rows");
+  return run.steps[std::size_t(span.row)];
+}
 }  // namespace detail
 
 /// The kinds of operations in a run, those that take longest first. Throws `gshard::error` if the record is not of this plan.

@@ -58,10 +58,12 @@ inline ordered_json json_of(const plan_view& plan, const step_record& s) {
           {"why", describe_reason(plan, std::size_t(s.step))}};
 }
 
-inline ordered_json json_of(const device_track& t) {
+inline ordered_json json_of(const run_record& run, const device_track& t) {
   ordered_json spans = ordered_json::array(), memory = ordered_json::array();
-  for (const time_span& s : t.spans)
-    spans.push_back({{"step", s.step}, {"what", name(s.what)}, {"begin", s.begin}, {"end", s.end}});
+  for (const time_span& s : t.spans) {
+    row_of(run, s);
+    spans.push_back({{"row", s.row}, {"what", name(s.what)}, {"begin", s.begin}, {"end", s.end}});
+  }
   for (const memory_sample& m : t.memory) memory.push_back({{"time", m.time}, {"bytes", m.bytes}});
   return {{"devices", t.devices}, {"compute", t.compute},         {"communicate", t.communicate},
           {"wait", t.wait},       {"spans", std::move(spans)}, {"memory", std::move(memory)}};
@@ -141,8 +143,9 @@ inline ordered_json json_of(const plan_view& plan, const memory_record& m) {
 }  // namespace detail
 
 /// A simulated run with the plan that ran, at these extents, as one JSON document: all numbers of the record, in seconds and bytes; every
-/// step as `describe` says it and, if it communicates, why (`describe_reason`); roofs and kinds of operations; how tensors are cut; and,
-/// if given, other runs to compare with. Throws `gshard::error` if the record is not of this plan.
+/// step as `describe` says it and, if it communicates, why (`describe_reason`); spans of time, each with the row of its step among these;
+/// roofs and kinds of operations; how tensors are cut; and, if given, other runs to compare with. Throws `gshard::error` if the record is
+/// not of this plan.
 inline nlohmann::ordered_json run_json(const run_record& run, const plan_view& plan, const extents& sizes,
                                        const std::vector<sweep_row>& sweep = {}) {
   using json = nlohmann::ordered_json;
@@ -160,7 +163,7 @@ inline nlohmann::ordered_json run_json(const run_record& run, const plan_view& p
     received += s.bytes_received;
   }
   for (const kind_record& k : kinds_of(run, plan)) kinds.push_back(detail::json_of(k, whole));
-  for (const device_track& t : run.tracks) tracks.push_back(detail::json_of(t));
+  for (const device_track& t : run.tracks) tracks.push_back(detail::json_of(run, t));
   for (const link_load& l : run.links)
     links.push_back({{"from", l.from}, {"to", l.to}, {"bytes", l.bytes}, {"seconds", l.seconds}});
   for (const sweep_row& r : sweep)

@@ -7,6 +7,7 @@
 #include <gshard/report/describe.hpp>
 #include <gshard/report/roofline.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -115,9 +116,9 @@ inline void put_memory(std::string& s, const run_record& run, const plan_view& p
 
 }  // namespace detail
 
-/// A simulated run as tables for a terminal: the seconds of its step and of the parts of it; what each kind of operation does and what
-/// bounds it (a roofline); the memory of the device that holds most, when it holds most; and what was assumed. Shares of operations are of
-/// the seconds of all steps, each alone. Throws `gshard::error` if the record is not of this plan.
+/// A simulated run as tables for a terminal: the seconds of its step, what devices received if that was counted, and the parts of the step;
+/// what each kind of operation does and what bounds it (a roofline); the memory of the device that holds most, when it holds most; and what
+/// was assumed. Shares of operations are of the seconds of all steps, each alone. Throws `gshard::error` if the record is not of this plan.
 inline std::string describe(const run_record& run, const plan_view& plan) {
   std::string s = run.program.empty() ? std::string("a step") : "a step of " + run.program;
   s.append(" takes ").append(describe_seconds(run.seconds)).append(" on ").append(std::to_string(detail::devices_of(run)));
@@ -131,6 +132,11 @@ inline std::string describe(const run_record& run, const plan_view& plan) {
     s.append(", sending ").append(describe_seconds(t.communicate)).append(", waiting ").append(describe_seconds(t.wait)).append("\n");
   }
   if (run.tracks.size() > most_tracks) s.append("  ").append(std::to_string(run.tracks.size() - most_tracks)).append(" more\n");
+  if (!run.received.empty()) {
+    const auto [least, most] = std::minmax_element(run.received.begin(), run.received.end());
+    s.append("  received by each of ").append(std::to_string(run.received.size())).append(" devices: ").append(describe_bytes(*least));
+    s.append(" at least, ").append(describe_bytes(*most)).append(" at most\n");
+  }
 
   double whole = 0;
   for (const double part : run.parts) whole += part;

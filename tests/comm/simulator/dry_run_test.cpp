@@ -89,9 +89,36 @@ TEST_CASE("dry run: collectives that go on aside only make it shorter, and nothi
   const auto root = [](std::int32_t v) { return std::size_t(planned().lifetimes[std::size_t(v)].root); };
   for (const gs::time_span& s : r.tracks[0].spans) {
     if (s.what == gs::activity::wait) continue;
-    const gs::node& n = planned().steps[std::size_t(s.step)];
+    const gs::node& n = planned().steps[std::size_t(r.steps[std::size_t(s.row)].step)];
     for (int i = 0; i < n.inputs; ++i) CHECK(s.begin >= made[root(n.input(i))]);
     for (int o = 0; o < n.outputs; ++o) made[root(n.output(o))] = s.end;
+  }
+}
+
+TEST_CASE("dry run: a span is of the row that ran then, also of a step that runs again or goes on aside") {
+  gs::dry_run_options o;
+  o.activations = gs::recompute::always;
+  for (const bool overlap : {false, true}) {
+    CAPTURE(overlap);
+    o.overlap = overlap;
+    const gs::run_record r = run(8, o);
+    std::vector<int> spans(r.steps.size());
+    double again = 0;
+    for (const gs::time_span& s : r.tracks[0].spans) {
+      if (s.what == gs::activity::wait) continue;
+      const gs::step_record& step = r.steps[std::size_t(s.row)];
+      CHECK(s.end - s.begin == doctest::Approx(step.seconds));
+      CHECK((s.what == gs::activity::collective) == (step.bytes_received > 0));
+      if (step.recomputed) again += s.end - s.begin;
+      ++spans[std::size_t(s.row)];
+    }
+    double expected = 0;
+    for (std::size_t row = 0; row < spans.size(); ++row) {
+      CHECK(spans[row] == (r.steps[row].seconds > 0));
+      if (r.steps[row].recomputed) expected += r.steps[row].seconds;
+    }
+    CHECK(expected > 0);
+    CHECK(again == doctest::Approx(expected));
   }
 }
 

@@ -89,16 +89,15 @@ class device_clocks {
   /// Runs steps in this order, of which each takes so long alone; `bytes`: what lives in each. What is under way while others run is
   /// started and waited for as the executor does it; steps that run again stay where they stand.
   std::vector<device_track> run(const std::vector<step_record>& steps, const std::vector<std::int64_t>& bytes) {
-    std::vector<const step_record*> by_step(plan_.steps.size(), nullptr);
-    for (const step_record& s : steps) by_step[std::size_t(s.step)] = &s;
+    steps_ = steps;
     for (std::size_t i = 0; i < steps.size(); ++i) {
       const std::int32_t step = steps[i].step;
       if (!steps[i].recomputed) {
         for (const std::int32_t k : ending_[std::size_t(step)]) wait_for(k);
         for (const std::int32_t k : starting_[std::size_t(step)])
-          if (by_step[std::size_t(k)]) run_together(i, *by_step[std::size_t(k)], true);
+          if (const std::size_t row = next_row_of(k, i); row < steps.size()) run_together(row, true);
       }
-      if (steps[i].recomputed || !is_early(step)) run(i, steps[i]);
+      if (steps[i].recomputed || !is_early(step)) run_row(i);
       for (device_track& t : tracks_)
         if (i == 0 || bytes[i] != bytes[i - 1]) t.memory.push_back({compute_[std::size_t(t.devices[0])], bytes[i]});
     }
@@ -118,6 +117,7 @@ class device_clocks {
   const gshard::faults& faults_;
   list_view<flight> flights_;
   int devices_;
+  list_view<step_record> steps_;                   // of this run
   std::vector<double> compute_, network_, start_;  // by simulated device
   std::vector<double> slowest_;                    // of its group in a collective
   std::vector<std::uint64_t> histories_;           // by simulated device: a hash of its times
@@ -133,26 +133,33 @@ class device_clocks {
   }
   bool is_early(std::int32_t i) const { return flights_[std::size_t(i)] != flight{i, i + 1}; }
 
-  void run(std::size_t position, const step_record& step) {
-    if (moves(plan_, step)) run_together(position, step, false);
-    else run_alone(position, step);
+  /// Where a step of the plan runs for the first time from a row on, if it still does.
+  std::size_t next_row_of(std::int32_t step, std::size_t row) const {
+    while (row < steps_.size() && (steps_[row].step != step || steps_[row].recomputed)) ++row;
+    return row;
+  }
+  void run_row(std::size_t row) {
+    if (moves(plan_, steps_[row])) run_together(row, false);
+    else run_alone(row);
   }
   void wait_for(std::int32_t step) {
     const std::vector<double>& done = done_[std::size_t(step)];
     for (std::size_t d = 0; d < done.size(); ++d) compute_[d] = std::max(compute_[d], done[d]);
     done_[std::size_t(step)].clear();
   }
-  void run_alone(std::size_t position, const step_record& step) {
+  void run_alone(std::size_t row) {
+    const step_record& step = steps_[row];
     if (step.seconds <= 0) return;
     start_ = compute_;
     for (std::size_t d = 0; d < compute_.size(); ++d) {
-      compute_[d] = start_[d] + step.seconds * (compute_.size() > 1 ? faults_.slowness(int(d), position) : 1);
+      compute_[d] = start_[d] + step.seconds * (compute_.size() > 1 ? faults_.slowness(int(d), row) : 1);
       remember(d, compute_[d]);
     }
-    note(step, activity::compute, compute_, false);
+    note(row, activity::compute, compute_, false);
   }
   /// A collective is as slow as the slowest of its group. `aside`: other steps run meanwhile.
-  void run_together(std::size_t position, const step_record& step, bool aside) {
+  void run_together(std::size_t row, bool aside) {
+    const step_record& step = steps_[row];
     start_ = compute_;
     for (std::size_t d = 0; d < compute_.size(); ++d) start_[d] = std::max(start_[d], network_[d]);
     check_alive(plan_, extents_, faults_, step);
@@ -163,7 +170,7 @@ class device_clocks {
       for (std::size_t d = 0; d < first.size(); ++d) {
         const auto leader = std::size_t(first[d]);
         start_[leader] = std::max(start_[leader], start_[d]);
-        slowest_[leader] = std::max(slowest_[leader], faults_.slowness(int(d), position));
+        slowest_[leader] = std::max(slowest_[leader], faults_.slowness(int(d), row));
       }
       for (std::size_t d = 0; d < first.size(); ++d) {
         start_[d] = start_[std::size_t(first[d])];
@@ -176,20 +183,20 @@ class device_clocks {
     }
     if (aside) done_[std::size_t(step.step)] = network_;
     else compute_ = network_;
-    note(step, activity::collective, network_, aside);
+    note(row, activity::collective, network_, aside);
   }
 
   /// Collectives that go on aside leave no gap where nothing is done.
-  void note(const step_record& step, activity what, const std::vector<double>& ends, bool aside) {
+  void note(std::size_t row, activity what, const std::vector<double>& ends, bool aside) {
     for (std::size_t k = 0; k < tracks_.size(); ++k) {
       device_track& t = tracks_[k];
       const auto device = std::size_t(t.devices[0]);
       const double begin = start_[device], end = ends[device];
       if (!aside && begin > idle_since_[k]) {
-        t.spans.push_back({step.step, activity::wait, idle_since_[k], begin});
+        t.spans.push_back({std::int32_t(row), activity::wait, idle_since_[k], begin});
         t.wait += begin - idle_since_[k];
       }
-      t.spans.push_back({step.step, what, begin, end});
+      t.spans.push_back({std::int32_t(row), what, begin, end});
       (what == activity::collective ? t.communicate : t.compute) += end - begin;
       if (!aside) idle_since_[k] = end;
     }

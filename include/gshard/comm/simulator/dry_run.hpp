@@ -145,7 +145,7 @@ class priced_plan {
     r.tracks = std::move(times.tracks);
     r.seconds = times.seconds;
     for (const time_span& s : r.tracks[0].spans)
-      if (s.what != activity::wait) r.parts[std::size_t(costs_[std::size_t(s.step)].part)] += s.end - s.begin;
+      if (s.what != activity::wait) r.parts[std::size_t(r.steps[std::size_t(s.row)].part)] += s.end - s.begin;
     describe(r, broken);
     return r;
   }

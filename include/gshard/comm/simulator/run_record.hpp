@@ -43,7 +43,7 @@ struct step_record {
 enum class activity : std::uint8_t { compute, collective, wait };
 
 struct time_span {
-  std::int32_t step = 0;
+  std::int32_t row = 0;  // of run_record::steps: a step that runs again has two
   activity what = activity::compute;
   double begin = 0, end = 0;
 };
