@@ -7,10 +7,13 @@
 #include <cstdlib>
 #include <new>
 
-// Counts what a program allocates: replaces operator new, so one file of a program includes this.
+#include <malloc.h>
+
+// Counts what a program allocates, and how much of it it holds: replaces operator new, so one file of a program includes this.
 namespace allocations {
 
 inline std::atomic<std::int64_t> made{0};
+inline std::atomic<std::int64_t> held{0}, most_held{0};  // bytes
 
 /// Allocations while f runs, by any thread.
 template <class F>
@@ -20,11 +23,27 @@ std::int64_t during(F f) {
   return made - before;
 }
 
+/// The most bytes that are held at once while f runs, by any thread, beyond those that were held before.
+template <class F>
+std::int64_t bytes_during(F f) {
+  const std::int64_t before = held;
+  most_held = before;
+  f();
+  return most_held - before;
+}
+
 inline void* take(std::size_t bytes, std::size_t alignment) {
   ++made;
   const std::size_t rounded = (bytes + alignment - 1) / alignment * alignment;
-  if (void* const p = std::aligned_alloc(alignment, rounded ? rounded : alignment)) return p;
-  throw std::bad_alloc();
+  void* const p = std::aligned_alloc(alignment, rounded ? rounded : alignment);
+  if (!p) throw std::bad_alloc();
+  const std::int64_t now = held += std::int64_t(malloc_usable_size(p));
+  for (std::int64_t most = most_held; most < now && !most_held.compare_exchange_weak(most, now);) continue;
+  return p;
+}
+inline void give_back(void* p) {
+  held -= std::int64_t(malloc_usable_size(p));
+  std::free(p);
 }
 
 }  // namespace allocations
@@ -32,7 +51,7 @@ inline void* take(std::size_t bytes, std::size_t alignment) {
 // The other forms call these. g++ warns where it inlines but one of a pair.
 [[gnu::noinline]] void* operator new(std::size_t bytes) { return allocations::take(bytes, __STDCPP_DEFAULT_NEW_ALIGNMENT__); }
 [[gnu::noinline]] void* operator new(std::size_t bytes, std::align_val_t alignment) { return allocations::take(bytes, std::size_t(alignment)); }
-[[gnu::noinline]] void operator delete(void* p) noexcept { std::free(p); }
-[[gnu::noinline]] void operator delete(void* p, std::size_t) noexcept { std::free(p); }
-[[gnu::noinline]] void operator delete(void* p, std::align_val_t) noexcept { std::free(p); }
-[[gnu::noinline]] void operator delete(void* p, std::size_t, std::align_val_t) noexcept { std::free(p); }
+[[gnu::noinline]] void operator delete(void* p) noexcept { allocations::give_back(p); }
+[[gnu::noinline]] void operator delete(void* p, std::size_t) noexcept { allocations::give_back(p); }
+[[gnu::noinline]] void operator delete(void* p, std::align_val_t) noexcept { allocations::give_back(p); }
+[[gnu::noinline]] void operator delete(void* p, std::size_t, std::align_val_t) noexcept { allocations::give_back(p); }
