@@ -193,6 +193,26 @@ def check_keyboard(b):
     check(len(set(said)) >= 4 and said[1].startswith("Step "), "the timeline does not say what is chosen: %s" % said)
 
 
+def check_recomputed(b, run):
+    """The timeline says of the spans of compute, one by one, which step they are of, and whether it runs once more."""
+    b.run("document.getElementById('tab-timeline').click()")
+    b.settle()
+    if b.run("document.querySelector('canvas') === null"):
+        return
+    b.run("document.querySelector('canvas').focus()")
+    again = 0
+    for span in [s for s in run["tracks"][0]["spans"] if s["what"] == "compute"][:60]:
+        b.press("ArrowRight")
+        step = run["steps"][span["row"]]
+        said = b.run("document.querySelector('.chosen').textContent")
+        check(said.startswith("Step %d %s, %s" % (step["step"], step["kind"], step["part"])), "the timeline says: " + said)
+        tags = b.run("document.querySelectorAll('.chosen .tag').length")
+        check(tags == int(step["recomputed"]), "of a step that runs %s the timeline says: %s" % (
+            "once more" if step["recomputed"] else "once", said))
+        again += tags
+    check(again > 0, "no span runs once more")
+
+
 def check_names(b):
     nameless = b.run("""[...document.querySelectorAll('button, select, input, a, [role=region], [tabindex="0"]')].filter(n =>
         !(n.textContent.trim() || n.getAttribute('aria-label') || n.getAttribute('aria-labelledby') ||
@@ -279,6 +299,7 @@ for page in sorted(p for p in os.listdir(pages) if p.endswith(".html")):
         check_filters(b, run)
         check_shards(b, run)
         b.open(os.path.join(pages, page))
+        check_recomputed(b, run)
         check_colours(b)
         check_widths(b, 1280)
         count += check_numbers(b, run)

@@ -119,7 +119,7 @@ void check_same(const gs::run_record& r, const gs::run_record& expected) {
     CHECK(r.tracks[k].compute == expected.tracks[k].compute);
     CHECK(r.tracks[k].communicate == expected.tracks[k].communicate);
     CHECK(r.tracks[k].wait == expected.tracks[k].wait);
-    CHECK(r.tracks[k].spans.size() == expected.tracks[k].spans.size());
+    CHECK(std::ranges::equal(r.tracks[k].spans, expected.tracks[k].spans, {}, &gs::time_span::row, &gs::time_span::row));
     CHECK(r.tracks[k].memory.size() == expected.tracks[k].memory.size());
   }
 }
@@ -172,6 +172,11 @@ TEST_CASE("run clock: every turn of a loop is charged") {
     std::int64_t bytes = 0;
     for (const gs::step_record& s : r.steps) bytes += s.bytes_received;
     CHECK(bytes == r.received[0]);
+    std::vector<std::int32_t> rows, expected;  // each turn has its own
+    for (const gs::time_span& s : r.tracks[0].spans) rows.push_back(s.row);
+    for (std::size_t row = 0; row < r.steps.size(); ++row)
+      if (r.steps[row].seconds > 0) expected.push_back(std::int32_t(row));
+    CHECK(rows == expected);
   }
   CHECK(seconds[1] > seconds[0]);
   CHECK(seconds[2] - seconds[1] == doctest::Approx(seconds[1] - seconds[0]));

@@ -106,10 +106,10 @@ TEST_CASE("dry run: a span is of the row that ran then, also of a step that runs
     double again = 0;
     for (const gs::time_span& s : r.tracks[0].spans) {
       if (s.what == gs::activity::wait) continue;
-      const gs::step_record& step = r.steps[std::size_t(s.row)];
-      CHECK(s.end - s.begin == doctest::Approx(step.seconds));
-      CHECK((s.what == gs::activity::collective) == (step.bytes_received > 0));
-      if (step.recomputed) again += s.end - s.begin;
+      const gs::step_record& ran = r.steps[std::size_t(s.row)];
+      CHECK(s.end - s.begin == doctest::Approx(ran.seconds));
+      CHECK((s.what == gs::activity::collective) == (ran.bytes_received > 0));
+      if (ran.recomputed) again += s.end - s.begin;
       ++spans[std::size_t(s.row)];
     }
     double expected = 0;

@@ -15,7 +15,8 @@ namespace gshard { inline namespace v0 {
 namespace detail {
 
 /// Of which part of a training step the steps of a plan are: told by the header whose lines made them (attention, MoE layer, Transformer,
-/// optimisers), within an MoE layer by what they do, and for moves by what they serve.
+/// optimisers), within an MoE layer by what they do. Moves are of the part that they serve, or whose sums they complete if these are not
+/// gradients.
 class part_finder {
  public:
   explicit part_finder(const plan_view& plan) : plan_(plan), token_(plan.dims.size()), hidden_(plan.dims.size()) {
@@ -36,9 +37,11 @@ class part_finder {
     const node& n = plan_.steps[step];
     if (!traits(n.kind).collective || n.kind == op::looped_einsum) return of_local(n);
     const move_reason r = reason_of(plan_, step);
-    if (r.why == move_reason::kind::sum) return step_part::all_reduce;
-    const node& served = r.consumer < 0 ? n : plan_.steps[std::size_t(r.consumer)];
-    return is_from(served, "nn/moe.hpp") ? step_part::dispatch_combine : of_local(served);
+    const bool sums = r.why == move_reason::kind::sum;
+    const std::int32_t other = sums ? plan_.at(n.input(0)).producer : r.consumer;
+    const node& local = other < 0 ? n : plan_.steps[std::size_t(other)];
+    if (sums && local.place.gradient) return step_part::all_reduce;
+    return is_from(local, "nn/moe.hpp") ? step_part::dispatch_combine : of_local(local);
   }
 
  private:
