@@ -141,8 +141,11 @@ def main():
     options.add_argument("--threads", type=int, default=1, help="OpenMP threads per process (1)")
     options.add_argument("--turns", type=int, default=3, help="how often the sides take turns (3)")
     options.add_argument("--rounds", type=int, default=3, help="runs in every turn (3)")
-    options.add_argument("--only", help="one contest: moe, transformer, ...")
+    options.add_argument("--only", help="one contest: moe, transformer, ...; or kernels: each by itself, in GFLOP/s or GB/s")
     a = options.parse_args()
+    if a.only == "kernels":
+        kernels = [str(a.build / "bench" / "bench_kernels"), f"--benchmark_out={a.build / 'bench' / 'kernels.json'}"]
+        sys.exit(subprocess.run(kernels, env=environment(a.threads)).returncode)
     chosen = contests(a.build, a.mpirun.split(), a.rounds)
     if a.only:
         chosen = {name: commands for name, commands in chosen.items() if name.startswith(a.only)}

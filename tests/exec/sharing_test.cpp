@@ -31,8 +31,7 @@ struct shared {
   gs::plan_tables plan;
   gs::plan_view view;
   gs::executor run;
-  std::vector<gs::detail::bound_value> values;
-  gs::detail::axis_map axes;
+  gs::detail::bound_plan bound;
   gs::list<gs::flight> flights;
   gs::detail::storage_sharing sharing;
 
@@ -41,14 +40,13 @@ struct shared {
         plan(run_graph::plan(t, {.mesh = mesh, .dims = dims, .layouts = layouts})),
         view(plan.view()),
         run(view, gs::all_kernels, on, dims, gs::parameter_store(on)),
-        values(all_values()),
-        axes(plan.mesh, on),
-        flights(gs::flights(view, run.sizes())),
-        sharing(view, values, on, axes, flights) {}
+        bound(bind(dims)),
+        flights(gs::flights(view, bound.sizes)),
+        sharing(bound, flights) {}
 
-  std::vector<gs::detail::bound_value> all_values() {
-    std::vector<gs::detail::bound_value> all;
-    for (std::size_t v = 0; v < plan.values.size(); ++v) all.push_back(run.value(std::int32_t(v)));
+  gs::detail::bound_plan bind(const gs::dims& dims) const {
+    gs::detail::bound_plan all(view, on);
+    all.bind(dims);
     return all;
   }
   /// The one step of a kind.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <gshard/kernel/convolution.hpp>
 
+#include <gshard/kernel/threads.hpp>
+
 #include "einsum_reference.hpp"
 #include "windows.hpp"
 
@@ -77,6 +79,7 @@ void check_random(std::mt19937& gen) {
   });
   const std::int64_t most_bytes = pick(gen, 0, 1) ? 1 << 20 : pick(gen, 1, 400);
   std::vector<T> y(expected.size(), std::numeric_limits<T>::quiet_NaN());
+  const ks::use_threads threads(int(pick(gen, 1, 3)));
   for (int repeat = 0; repeat < 2; ++repeat)
     if (two) ks::convolution<T>(a, operand(b, sizes), operand(out, sizes), most_bytes).run(region.data(), w.data(), y.data());
     else ks::convolution<T>(a, operand(out, sizes), most_bytes).run(region.data(), y.data());

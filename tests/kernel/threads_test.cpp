@@ -4,6 +4,7 @@
 
 #include <gshard/kernel/adam.hpp>
 #include <gshard/kernel/contract.hpp>
+#include <gshard/kernel/convolution.hpp>
 #include <gshard/kernel/copy.hpp>
 #include <gshard/kernel/cross_entropy.hpp>
 #include <gshard/kernel/cumsum.hpp>
@@ -12,6 +13,7 @@
 #include <gshard/kernel/embedding.hpp>
 #include <gshard/kernel/layer_norm.hpp>
 #include <gshard/kernel/pointwise.hpp>
+#include <gshard/kernel/pool.hpp>
 #include <gshard/kernel/reduce.hpp>
 #include <gshard/kernel/softmax.hpp>
 #include <gshard/kernel/sort.hpp>
@@ -170,6 +172,31 @@ TEST_CASE("kernels: the same bits on any number of threads") {
     check_bits("gather", 2 * n, [&](float* to) { ks::gather_along(x.data(), ids.data(), to, 1, {1, rows - 2, rows}, cols, 2 * rows); });
     check_bits("scatter_add", n, [&](float* to) { ks::scatter_add_along(ids.data(), x.data(), to, 1, {0, rows, rows}, cols, rows); });
   }
+}
+
+TEST_CASE("windows: the same bits on any number of threads") {
+  std::mt19937 gen(4);
+  const std::int64_t images = 9, width = 5000, channels = 3, features = 4;
+  const auto x = random_values<float>(images * width * channels, gen), w = random_values<float>(5 * channels * features, gen);
+  ks::windowed_dims a{.at = ks::whole(3, {images, width, channels}), .indices = ks::whole(3, {images, width, channels}), .factor = {0, 1, 2}};
+  a.windows[1] = {.low = -2, .taps = 5};
+  a.tap_factor[1] = 3;
+  const ks::operand_dims taps{3, {3, 2, 4}, {5, channels, features}}, y{3, {0, 1, 4}, {images, width, features}};
+  check_bits("convolution", images * width * features, [&](float* to) {  // by image
+    ks::convolution<float>(a, taps, y, 1 << 18).run(x.data(), w.data(), to);
+  });
+  const auto dy = random_values<float>(images * width * features, gen);
+  check_bits("the gradient of its taps", 5 * channels * features, [&](float* to) {
+    ks::convolution<float>(a, y, taps, 1 << 18).run(x.data(), dy.data(), to);
+  });
+  std::vector<std::int32_t> tap(x.size());
+  check_bits("pooling", images * width * channels, [&](float* to) {
+    ks::pooling(a.at, a.indices, a.windows).run(gshard::reduction::max, x.data(), to, tap.data());
+    for (std::size_t i = 0; i < tap.size(); ++i) to[i] += 100 * static_cast<float>(tap[i]);
+  });
+  check_bits("pooling_grad", images * width * channels, [&](float* to) {
+    ks::pooling_grad(a.indices, a.at, a.windows).run(tap.data(), x.data(), to);
+  });
 }
 
 TEST_CASE("contraction: whole products for threads, and what is left over, are those of one thread") {

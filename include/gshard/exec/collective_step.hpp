@@ -263,8 +263,8 @@ class collective_step {
     room_->demand(i, std::int64_t(std::min(rounds_, rounds_under_way)) * end);
   }
 
-  /// The block, packed if it has to be.
-  std::byte* packed(std::size_t i, const block& b) {
+  /// The block as it can be sent: packed, if it has to be.
+  std::byte* ready(std::size_t i, const block& b) {
     std::byte* const at = b.at(packed(i));
     if (b.run) return at;
     std::byte* next = at;
@@ -291,7 +291,7 @@ class collective_step {
       part& p = parts_[i];
       round& now = p.under_way[r % rounds_under_way];
       for (std::size_t m = 0; m < now.send.size(); ++m) {
-        now.send[m] = {packed(i, p.send[r][m]), std::size_t(p.send[r][m].bytes)};
+        now.send[m] = {ready(i, p.send[r][m]), std::size_t(p.send[r][m].bytes)};
         now.recv[m] = {p.recv[r][m].at(packed(i)), std::size_t(p.recv[r][m].bytes)};
       }
     });
@@ -339,7 +339,7 @@ class collective_step {
       std::vector<std::span<std::byte>>& recv = p.under_way[0].recv;
       std::span<std::byte> own;
       if (rounds_ == 1) {
-        own = {packed(i, p.mine[0]), std::size_t(p.mine[0].bytes)};
+        own = {ready(i, p.mine[0]), std::size_t(p.mine[0].bytes)};
         for (std::size_t m = 0; m < recv.size(); ++m) recv[m] = {p.recv[0][m].at(packed(i)), std::size_t(p.recv[0][m].bytes)};
         recv[p.me] = own;
       }
@@ -357,7 +357,7 @@ class collective_step {
     with_element(tensor(0).in.type, [&]<class T>(T*) {
       finish_rounds([&](std::size_t i, std::size_t r) {
         part& p = parts_[i];
-        const std::byte* const mine = packed(i, p.mine[r]);
+        const std::byte* const mine = ready(i, p.mine[r]);
         const auto of = [&](std::size_t m) { return reinterpret_cast<const T*>(m == p.me ? mine : p.recv[r][m].at(packed(i))); };
         reducer::combine(tensor(0).in.layout.pending, p.recv[r].size(), p.sums[r].bytes / width(), of,
                          reinterpret_cast<T*>(p.sums[r].at(packed(i))));

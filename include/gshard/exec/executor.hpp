@@ -3,6 +3,7 @@
 
 #include <gshard/base/hash.hpp>
 #include <gshard/exec/arena.hpp>
+#include <gshard/exec/bound_plan.hpp>
 #include <gshard/exec/collective_step.hpp>
 #include <gshard/exec/early_steps.hpp>
 #include <gshard/exec/fingerprint.hpp>
@@ -49,15 +50,16 @@ class executor {
   /// Throws `gshard::error`, on every process, for such a problem, a letter without an extent, a mesh axis that the cluster lacks, a
   /// store on another cluster, a parameter that another program has otherwise, and processes whose plans, extents or seeds differ;
   /// the store then is as it was.
-  executor(const plan_view& plan, const kernel_table& kernels, const any_cluster& on, const dims& bound, parameter_store store,
+  executor(const plan_view& plan, const kernel_table& kernels, const any_cluster& on, const dims& given, parameter_store store,
            std::string problem = {})
       : threads(kernel::default_threads(on.on().processes_here())),
         plan_(plan),
         on_(on),
         store_(std::move(store)),
+        bound_(plan_, on_),
         problem_(std::move(problem)) {
     std::vector<std::string> made;
-    if (problem_.empty()) note([&] { bind(bound); });
+    if (problem_.empty()) note([&] { bind(given); });
     fingerprint_ = fingerprint();
     if (on_.on().shares_memory()) {  // takes part in collectives: all must have come as far, with one plan
       agree_on_program();
@@ -82,11 +84,11 @@ class executor {
   const any_cluster& on() const { return on_; }
   const parameter_store& store() const { return store_; }
   /// Extents of the plan's dims and mesh axes.
-  const extents& sizes() const { return sizes_; }
+  const extents& sizes() const { return bound_.sizes; }
   /// Bytes of memory per device for what lives while steps run, parameters and what communication packs apart.
   std::int64_t arena_bytes() const { return arena_.empty() ? 0 : arena_.front().size(); }
 
-  const detail::bound_value& value(std::int32_t v) const { return values_[std::size_t(v)]; }
+  const detail::bound_value& value(std::int32_t v) const { return bound_.value(v); }
   const detail::bound_value& input(std::size_t i) const { return value(plan_.inputs[i].value); }
   const detail::bound_value& output(std::size_t i) const { return value(plan_.outputs[i].value); }
 
@@ -168,9 +170,7 @@ class executor {
   plan_view plan_;
   any_cluster on_;
   parameter_store store_;
-  detail::axis_map axes_;
-  extents sizes_;
-  std::vector<detail::bound_value> values_;
+  detail::bound_plan bound_;
   list<flight> flights_;                             // both while steps are bound
   std::optional<detail::storage_sharing> sharing_;
   detail::memory_map memory_;                        // in the arena
@@ -239,17 +239,11 @@ class executor {
     return answer;
   }
 
-  void bind(const dims& bound) {
+  void bind(const dims& given) {
     if (!store_.on().same_as(on_)) throw error("program: its parameter store lies on another cluster");
-    axes_ = detail::axis_map(plan_.mesh, on_);
-    std::array<int, max_axes> counts{};
-    for (int a = 0; a < plan_.mesh.rank(); ++a) counts[std::size_t(a)] = on_.extent(on_.mesh().find(plan_.mesh.name(a)));
-    sizes_ = plan_.bind(bound, std::span(counts.data(), std::size_t(plan_.mesh.rank())));
-    check_mesh();
-    check_extents(bound);
-    bind_values();
-    flights_ = on_.on().shares_memory() ? in_turn(plan_) : flights(plan_, sizes_);
-    sharing_.emplace(plan_, values_, on_, axes_, flights_);
+    bound_.bind(given);
+    flights_ = on_.on().shares_memory() ? in_turn(plan_) : flights(plan_, sizes());
+    sharing_.emplace(bound_, flights_);
     memory_ = map_memory();
   }
   void bind_memory(const kernel_table& kernels, std::vector<std::string>& made) {
@@ -277,26 +271,6 @@ class executor {
       may_fail_ = may_fail_ || may_fail(plan_.steps[i].kind);
     }
   }
-  static std::string text_of(const dim& d) { return d.letter ? std::string("dim '") + d.letter + "'" : "a dim made of others"; }
-  void check_mesh() const {
-    for (int a = 0; a < plan_.mesh.rank(); ++a)
-      if (const int planned = plan_.mesh.static_extent(a); planned != dynamic && planned != sizes_.axis(a))
-        throw error("program: axis \"" + std::string(plan_.mesh.name(a)) + "\" has extent " +
-                    std::to_string(planned) + " in the program and " + std::to_string(sizes_.axis(a)) +
-                    " here");
-  }
-  void check_extents(const dims& bound) const {
-    if (bound.twice) throw error(std::string("program: dim '") + bound.twice + "' is given two extents");
-    for (std::size_t i = 0; i < plan_.dims.size(); ++i) {
-      const dim& d = plan_.dims[i];
-      const std::int64_t extent = sizes_.dim(int(i));
-      const std::string about = "program: " + text_of(d);
-      if (extent == -1) throw error(about + " is given no extent");
-      if (extent < 0) throw error(about + " is given the extent " + std::to_string(extent));
-      if (d.what == dim::kind::bound && d.number > 0 && d.number != extent)
-        throw error(about + " has extent " + std::to_string(d.number) + " in the program and is given " + std::to_string(extent));
-    }
-  }
   /// Goes on if all processes have the same program and none has a problem.
   void agree_on_program() {
     try {
@@ -310,8 +284,8 @@ class executor {
   std::uint64_t fingerprint() const {
     fnv1a<std::uint64_t> h;
     h.add(fingerprint_of(plan_));
-    for (std::int64_t e : sizes_.dims) h.add(std::uint64_t(e));
-    for (int a : sizes_.axes) h.add(std::uint64_t(a));
+    for (std::int64_t e : sizes().dims) h.add(std::uint64_t(e));
+    for (int a : sizes().axes) h.add(std::uint64_t(a));
     h.add(store_.seed());
     return h.value();
   }
@@ -322,45 +296,11 @@ class executor {
     all.agree(fingerprint_of(plan_), "the plan of a program");
     all.agree(store_.seed(), "the seed of a program's parameters");
     for (std::size_t i = 0; i < plan_.dims.size(); ++i)
-      all.agree(std::uint64_t(sizes_.dim(int(i))), "the extent of " + text_of(plan_.dims[i]));
-  }
-  /// Where the cluster's devices stand in an order of the plan's: along axes that the plan does not have, all stand where they are.
-  std::vector<int> positions_in(int order) const {
-    const std::span<const int> mesh = on_.on().extents();
-    const device_orders orders{plan_.orders, int(sizes_.devices(sizes_.known_axes))};
-    std::vector<int> positions;
-    for (int device = 0; device < device_count(mesh); ++device) {
-      auto at = coordinates_of(mesh, device);
-      int planned = 0;
-      for (int a = 0; a < plan_.mesh.rank(); ++a) planned = planned * sizes_.axis(a) + at[std::size_t(axes_[a])];
-      int position = orders.position(order, planned);
-      for (int a = plan_.mesh.rank(); a-- > 0; position /= sizes_.axis(a)) at[std::size_t(axes_[a])] = position % sizes_.axis(a);
-      int there = 0;
-      for (std::size_t a = 0; a < mesh.size(); ++a) there = there * mesh[a] + at[a];
-      positions.push_back(there);
-    }
-    return positions;
-  }
-  void bind_values() {
-    for (const gshard::value& v : plan_.values) {
-      detail::bound_value b;
-      b.type = v.type;
-      b.layout = axes_(v.layout);
-      for (int d = 0; d < v.rank(); ++d) b.extents.push_back(sizes_.dim(v.dims[d]));
-      detail::bytes_of(b.extents, size_of(v.type), "program");
-      for (int d = 0; d < v.windows.size(); ++d) {
-        const window& w = plan_.windows[std::size_t(v.windows[d])];
-        b.windows.push_back(v.windows[d] ? detail::held_window{sizes_.dim(w.over), w.bind(sizes_)} : detail::held_window{});
-      }
-      if (v.layout.order) b.positions = positions_in(v.layout.order);
-      for (int device : on_.devices()) b.places.push_back(detail::place(b, on_.on().extents(), device));
-      b.data.assign(on_.devices().size(), nullptr);
-      values_.push_back(std::move(b));
-    }
+      all.agree(std::uint64_t(sizes().dim(int(i))), "the extent of " + detail::text_of(plan_.dims[i]));
   }
   detail::memory_map map_memory() const {
     std::vector<std::int64_t> bytes;
-    for (const detail::bound_value& v : values_) {
+    for (const detail::bound_value& v : bound_.values) {
       std::int64_t largest = 0;
       for (std::size_t i = 0; i < v.data.size(); ++i) largest = std::max(largest, v.bytes(i));
       bytes.push_back(largest);
@@ -369,29 +309,29 @@ class executor {
   }
   void place_values() {
     const std::span<const lifetime> life = sharing_->lifetimes();
-    for (std::size_t v = 0; v < values_.size(); ++v)
+    for (std::size_t v = 0; v < bound_.values.size(); ++v)
       if (const std::int64_t offset = memory_.offset[std::size_t(life[v].root)]; offset >= 0)
-        for (std::size_t i = 0; i < arena_.size(); ++i) values_[v].data[i] = arena_[i].data() + offset;
+        for (std::size_t i = 0; i < arena_.size(); ++i) bound_.values[v].data[i] = arena_[i].data() + offset;
   }
   /// Collective; a process with a problem has nothing to show.
   void find_everywhere() {
     std::vector<const std::byte*> mine;
-    for (const detail::bound_value& v : values_) mine.push_back(v.data[0]);
+    for (const detail::bound_value& v : bound_.values) mine.push_back(v.data[0]);
     const std::vector<const std::byte*> all = on_.on().find_shared(mine);
-    for (std::size_t v = 0; v < values_.size(); ++v) {
-      std::vector<const std::byte*>& everywhere = values_[v].everywhere;
-      for (std::size_t k = v; k < all.size(); k += values_.size()) everywhere.push_back(all[k]);
+    for (std::size_t v = 0; v < bound_.values.size(); ++v) {
+      std::vector<const std::byte*>& everywhere = bound_.values[v].everywhere;
+      for (std::size_t k = v; k < all.size(); k += bound_.values.size()) everywhere.push_back(all[k]);
       if (std::count(everywhere.begin(), everywhere.end(), nullptr) > 0) everywhere.clear();
     }
   }
   void bind_parameters(std::vector<std::string>& made) {
     for (const parameter& p : plan_.parameters) {
       if (store_.find(p.name.view()) == nullptr) made.emplace_back(p.name.view());
-      values_[std::size_t(p.value)].data = store_.demand(p, values_[std::size_t(p.value)], sizes_).value.data;
+      bound_.values[std::size_t(p.value)].data = store_.demand(p, bound_.values[std::size_t(p.value)], sizes()).value.data;
     }
     const std::span<const lifetime> life = sharing_->lifetimes();
-    for (std::size_t v = 0; v < values_.size(); ++v)
-      if (life[v].root != std::int32_t(v)) values_[v].data = value(life[v].root).data;
+    for (std::size_t v = 0; v < bound_.values.size(); ++v)
+      if (life[v].root != std::int32_t(v)) bound_.values[v].data = value(life[v].root).data;
     for (const parameter& p : plan_.parameters)
       if (p.updated >= 0 && value(p.updated).data != value(p.value).data) copies_.emplace_back(p.updated, p.value);
   }
@@ -413,17 +353,17 @@ class executor {
       if ((traits(step.kind).collective && !loops) || step.kind == op::slice) {
         std::vector<detail::moved_tensor> tensors;
         for (int i = 0; i < step.inputs; ++i) tensors.push_back({value(step.input(i)), value(step.output(i))});
-        detail::step_moves moves(step.kind, on_, axes_.mask(std::uint32_t(step.attr.integer[0])), std::move(tensors));
+        detail::step_moves moves(step.kind, on_, bound_.axes.mask(std::uint32_t(step.attr.integer[0])), std::move(tensors));
         if (const std::size_t i = actions_.size() - 1; sharing.is_early(i)) early_.add(i, flights_[i], std::move(moves));
-        else if (detail::shared_step::serves(moves)) actions.push_back(made<detail::shared_step>(std::move(moves), room));
-        else actions.push_back(made<detail::collective_step>(std::move(moves), room));
+        else if (detail::shared_step::serves(moves)) actions.push_back(action_of<detail::shared_step>(std::move(moves), room));
+        else actions.push_back(action_of<detail::collective_step>(std::move(moves), room));
         continue;
       }
       const kernel_table::binder binder = kernels(step.kind, detail::element_type(plan_, step));
       node here = step;
-      if (loops) here.attr.integer[0] = std::int32_t(axes_.mask(std::uint32_t(step.attr.integer[0])));
+      if (loops) here.attr.integer[0] = std::int32_t(bound_.axes.mask(std::uint32_t(step.attr.integer[0])));
       for (std::size_t i = 0; i < (loops ? 1 : on_.devices().size()); ++i)
-        if (detail::action a = binder(here, {on_, plan_, values_, sizes_}, i)) actions.push_back(std::move(a));
+        if (detail::action a = binder(here, bound_, i)) actions.push_back(std::move(a));
     }
     for (std::size_t i = 0; i < actions_.size(); i = sharing.group_end(i))
       if (sharing.group_end(i) > i + 1) join(i, sharing);
@@ -446,7 +386,7 @@ class executor {
   }
 
   template <class Step, class... From>
-  static detail::action made(From&&... from) {
+  static detail::action action_of(From&&... from) {
     return [step = std::make_shared<Step>(std::forward<From>(from)...)](const run_context&) { (*step)(); };
   }
 

@@ -3,6 +3,7 @@
 
 #include <gshard/base/random.hpp>
 #include <gshard/exec/action.hpp>
+#include <gshard/exec/bound_plan.hpp>
 #include <gshard/exec/shards.hpp>
 #include <gshard/exec/sharing.hpp>
 #include <gshard/kernel/adam.hpp>
@@ -43,14 +44,6 @@ namespace gshard { inline namespace v0 { namespace detail {
 inline kernel::precision precision_of(const node& einsum) {
   return einsum.attr.integer[2] ? kernel::precision::bf16 : kernel::precision::full;
 }
-
-/// A plan with its extents and, on this process, the memory of its values.
-struct bound_plan {
-  const any_cluster& on;
-  const plan_view& plan;
-  std::span<const bound_value> values;
-  const extents& sizes;
-};
 
 /// Binds one compute step of a plan, for one device, to the kernel that does it: sizes and addresses are looked up here, once.
 template <class T>

@@ -40,7 +40,7 @@ class looped_step {
         axes_(std::uint32_t(step.attr.integer[0])),
         sums_(sums_travel(step)),
         travels_(std::size_t(step.attr.integer[1])),
-        tensors_{&value(all, step.input(0)), &value(all, step.input(1)), &value(all, step.output())},
+        tensors_{&all.value(step.input(0)), &all.value(step.input(1)), &all.value(step.output())},
         parts_(on_.devices().size()) {
     for (std::size_t i = 0; i < parts_.size(); ++i) prepare(i);
   }
@@ -94,7 +94,6 @@ class looped_step {
   std::vector<part> parts_;
   std::vector<exchange_part> exchange_;
 
-  static const bound_value& value(const bound_plan& all, std::int32_t v) { return all.values[std::size_t(v)]; }
   const short_list& factors(std::size_t o) const { return o == 2 ? n_.loops.out[0] : n_.loops.in[o]; }
 
   /// The block that device i has in turn t, of a sum its own addend: its own lies in its shard.

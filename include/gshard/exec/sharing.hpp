@@ -2,6 +2,7 @@
 #pragma once
 
 #include <gshard/comm/device_group.hpp>
+#include <gshard/exec/bound_plan.hpp>
 #include <gshard/exec/shards.hpp>
 #include <gshard/pass/flights.hpp>
 #include <gshard/pass/plan.hpp>
@@ -65,11 +66,10 @@ inline bool may_write_over(const node& n, int operand) {
 /// Plans the use of memory by the values of a plan on this process.
 class storage_sharing {
  public:
-  /// `axes`: what the plan's axes are on the cluster. `flights`: by step.
-  storage_sharing(const plan_view& plan, std::span<const bound_value> values, const any_cluster& on, const axis_map& axes,
-                  list_view<flight> flights)
-      : plan_(plan), values_(values), on_(on), axes_(axes), flights_(flights), life_(plan.lifetimes.begin(), plan.lifetimes.end()),
-        busy_(plan.values.size(), 0) {
+  /// `flights`: by step.
+  storage_sharing(const bound_plan& all, list_view<flight> flights)
+      : plan_(all.plan), all_(all), flights_(flights), life_(plan_.lifetimes.begin(), plan_.lifetimes.end()),
+        busy_(plan_.values.size(), 0) {
     find_groups();
     for (std::size_t i = 0; i < plan_.steps.size(); ++i) {
       share(i);
@@ -89,14 +89,14 @@ class storage_sharing {
   /// The step after the group that step i begins; i + 1 if it runs alone.
   std::size_t group_end(std::size_t i) const { return end_[i]; }
   /// Into how many pieces the steps of the group that step i begins take their results; 0: elements, as many as suit.
-  std::int64_t pieces(std::size_t i, std::size_t device) const { return batch_of(plan_.steps[i], values_, device).extent; }
+  std::int64_t pieces(std::size_t i, std::size_t device) const { return batch_of(plan_.steps[i], all_.values, device).extent; }
   /// Whether other steps run while this one is under way.
   bool is_early(std::size_t i) const { return flights_[i] != flight{std::int32_t(i), std::int32_t(i) + 1}; }
   /// Nothing is moved: every device's shard after is that before.
   bool stays(const node& n) const {
     if (n.kind != op::slice && (!traits(n.kind).collective || n.kind == op::looped_einsum)) return false;
-    const std::uint32_t axes = axes_.mask(std::uint32_t(n.attr.integer[0]));
-    if (n.kind != op::slice && device_group(on_.on().extents(), axes, 0).size() > 1) return false;
+    const std::uint32_t axes = all_.axes.mask(std::uint32_t(n.attr.integer[0]));
+    if (n.kind != op::slice && device_group(all_.on.on().extents(), axes, 0).size() > 1) return false;
     for (int o = 0; o < n.outputs; ++o) {
       const bound_value &before = value(n.input(o)), &after = value(n.output(o));
       for (std::size_t d = 0; d < before.places.size(); ++d)
@@ -107,15 +107,13 @@ class storage_sharing {
 
  private:
   const plan_view& plan_;
-  std::span<const bound_value> values_;
-  const any_cluster& on_;
-  const axis_map& axes_;
+  const bound_plan& all_;
   list_view<flight> flights_;
   std::vector<lifetime> life_;
   std::vector<std::int32_t> busy_;           // by root: the step before which the last message from or to it has gone
   std::vector<std::size_t> head_, end_;  // by step: the first of its group; by first step: the one after the last
 
-  const bound_value& value(std::int32_t v) const { return values_[std::size_t(v)]; }
+  const bound_value& value(std::int32_t v) const { return all_.value(v); }
   std::int32_t root(std::int32_t v) const {
     while (v >= 0 && life_[std::size_t(v)].root != v) v = life_[std::size_t(v)].root;
     return v;
@@ -151,8 +149,8 @@ class storage_sharing {
     }
   }
   bool has_batch(const node& n) const {
-    for (std::size_t d = 0; d < on_.devices().size(); ++d)
-      if (batch_of(n, values_, d).factor < 0) return false;
+    for (std::size_t d = 0; d < all_.on.devices().size(); ++d)
+      if (batch_of(n, all_.values, d).factor < 0) return false;
     return true;
   }
   bool goes_on(std::size_t head, std::size_t i) const {
@@ -166,13 +164,13 @@ class storage_sharing {
     }
     if (!uses) return false;
     if (!has_batch(first)) return n.kind != op::einsum && equal_sizes(n.output(), first.output());
-    for (std::size_t d = 0; d < on_.devices().size(); ++d) {
-      const std::int64_t pieces = batch_of(first, values_, d).extent;
+    for (std::size_t d = 0; d < all_.on.devices().size(); ++d) {
+      const std::int64_t pieces = batch_of(first, all_.values, d).extent;
       if (n.kind != op::einsum) {
         if (value(n.output()).elements(d) % pieces != 0) return false;
         continue;
       }
-      const batch_dim batch = batch_of(n, values_, d);
+      const batch_dim batch = batch_of(n, all_.values, d);
       if (batch.extent != pieces) return false;
       for (int k = 0; k < n.inputs; ++k)
         for (std::size_t j = head; j < i; ++j)

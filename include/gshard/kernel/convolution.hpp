@@ -3,6 +3,7 @@
 
 #include <gshard/kernel/contract.hpp>
 #include <gshard/kernel/move.hpp>
+#include <gshard/kernel/threads.hpp>
 
 #include <algorithm>
 #include <array>
@@ -163,20 +164,31 @@ class convolution {
     return p;
   }
 
+  /// Pieces of the result are computed by as many threads; those of a sum one after another.
   template <class Sum>
   void each_piece(const T* a, T* out, Sum sum) const {
-    thread_local std::vector<T> patches, more;
-    for (std::int64_t first = 0; first == 0 || first < extent_; first += step_) {
-      const piece& p = extent_ - first < step_ && rest_ ? *rest_ : *whole_;
-      if (!as_it_lies_ && patches.size() < std::size_t(p.size)) patches.resize(std::size_t(p.size));
-      for (const auto& [at, from] : p.taps) detail::fill_and_move_rows(from, a + first * a_step_, patches.data() + at, T(0));
-      const bool adds = first > 0 && !cuts_out_;
-      if (adds) more.resize(std::size_t(out_size_));
-      sum(p.sum, as_it_lies_ ? a : patches.data(), first, adds ? more.data() : out + first * out_step_);
-      if (adds)
-        for (std::int64_t i = 0; i < out_size_; ++i) out[i] += more[std::size_t(i)];
-      if (step_ == 0) return;
+    const std::int64_t pieces = step_ == 0 ? 1 : std::max<std::int64_t>(1, (extent_ + step_ - 1) / step_);
+    if (pieces == 1 || cuts_out_) {
+      const std::int64_t grain = pieces < threads() ? pieces : 1;  // fewer pieces share the threads
+      return parallel_for(pieces, grain, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t p = begin; p < end; ++p) contract(p * step_, a, out + p * step_ * out_step_, sum);
+      });
     }
+    contract(0, a, out, sum);
+    thread_local std::vector<T> more;
+    more.resize(std::size_t(out_size_));
+    for (std::int64_t p = 1; p < pieces; ++p) {
+      contract(p * step_, a, more.data(), sum);
+      for (std::int64_t i = 0; i < out_size_; ++i) out[i] += more[std::size_t(i)];
+    }
+  }
+  template <class Sum>
+  void contract(std::int64_t first, const T* a, T* to, Sum sum) const {
+    thread_local std::vector<T> patches;
+    const piece& p = extent_ - first < step_ && rest_ ? *rest_ : *whole_;
+    if (!as_it_lies_ && patches.size() < std::size_t(p.size)) patches.resize(std::size_t(p.size));
+    for (const auto& [at, from] : p.taps) detail::fill_and_move_rows(from, a + first * a_step_, patches.data() + at, T(0));
+    sum(p.sum, as_it_lies_ ? a : patches.data(), first, to);
   }
 };
 

@@ -4,6 +4,7 @@
 #include <gshard/comm/combine.hpp>
 #include <gshard/comm/error.hpp>
 #include <gshard/kernel/sources.hpp>
+#include <gshard/kernel/threads.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -27,19 +28,13 @@ class tap_sources {
     });
   }
 
-  /// For every slice: begin(first, n), then element(first, number of the tap, out, in) for all elements that read something at that tap,
+  /// For every slice, on several threads: begin(first, n), then element(first, number of the tap, out, in) for all elements that read something at that tap,
   /// `out` counted from the first element of the slice.
   template <class Begin, class Element>
   void for_each(Begin begin, Element element) const {
-    for (const slice& s : slices_) {
-      begin(s.first, s.elements);
-      for (std::size_t t = 0; t < s.taps.size(); ++t)
-        s.taps[t].for_each(
-            [=](std::int64_t o, std::int64_t i, std::int64_t count, std::int64_t out_step, std::int64_t in_step) {
-              for (std::int64_t k = 0; k < count; ++k, o += out_step, i += in_step) element(s.first + o, i, std::int32_t(t));
-            },
-            [](std::int64_t, std::int64_t, std::int64_t) {});
-    }
+    parallel_for(std::int64_t(slices_.size()), 1, [&](std::int64_t from, std::int64_t to) {
+      for (std::int64_t i = from; i < to; ++i) visit(slices_[std::size_t(i)], begin, element);
+    });
   }
 
  private:
@@ -48,6 +43,17 @@ class tap_sources {
     std::vector<sources> taps;
   };
   std::vector<slice> slices_;
+
+  template <class Begin, class Element>
+  static void visit(const slice& s, Begin begin, Element element) {
+    begin(s.first, s.elements);
+    for (std::size_t t = 0; t < s.taps.size(); ++t)
+      s.taps[t].for_each(
+          [=](std::int64_t o, std::int64_t i, std::int64_t count, std::int64_t out_step, std::int64_t in_step) {
+            for (std::int64_t k = 0; k < count; ++k, o += out_step, i += in_step) element(s.first + o, i, std::int32_t(t));
+          },
+          [](std::int64_t, std::int64_t, std::int64_t) {});
+  }
 };
 
 }  // namespace detail
