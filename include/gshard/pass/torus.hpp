@@ -259,8 +259,9 @@ constexpr double exchange_at_once(const torus& t, const torus_group& g, double b
 /// small ones a phase takes (d/2)a. Cores send over the links of their chip, so c of them c times as much: c S d/(8B).
 ///
 /// The same messages, simulated one by one, take as long within 2 % or 2 us, wrapped and open, also where extents differ; but for those
-/// that all go at once where an open ring is as busy as the wrapped ones: sharing links fairly then leaves some idle towards the end, and
-/// they take 7 % longer on 4x4x2 chips with the 2 open. @see all_to_all_messages
+/// that all go at once in three dimensions of which an open one is as busy as two wrapped ones: shared fairly, messages that wait for one
+/// link leave others idle, and take up to 7 % longer (4x4x2 chips with the 2 open, 5 % on 8x8x4): the price is the bound of the links.
+/// @see all_to_all_messages
 constexpr double all_to_all_seconds(const torus& t, const torus_group& g, double sent, all_to_all_scheme scheme, tie_policy ties) {
   const double of_chip = sent * g.cores * g.sharers;
   if (scheme == all_to_all_scheme::direct) return detail::exchange_at_once(t, g, of_chip / g.chips(), ties);

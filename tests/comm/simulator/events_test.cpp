@@ -132,7 +132,7 @@ TEST_CASE("collectives take what the closed forms say, within 2 % or 2 us: squar
           if (t.chips() <= 128) check.sums(s);
         }
         for (const all_to_all_scheme s : exchanges)
-          if (t.chips() <= (s == all_to_all_scheme::direct ? 64 : 128)) check.exchange(s);
+          if (t.chips() <= (s == all_to_all_scheme::direct && !wrap ? 64 : 128)) check.exchange(s);
       }
 }
 
@@ -180,7 +180,8 @@ TEST_CASE("any torus, some of whose dimensions wrap, and any axes over parts of 
       check.gather(s);
       check.sums(s);
     }
-    for (const all_to_all_scheme s : exchanges) check.exchange(s, s == all_to_all_scheme::direct && !wraps && !open ? 0.08 : 0.02);
+    const bool mixed = g.count > 2 && !wraps && !open;  // an open ring may be as busy as the wrapped ones
+    for (const all_to_all_scheme s : exchanges) check.exchange(s, mixed && s == all_to_all_scheme::direct ? 0.08 : 0.02);
   }
 }
 
