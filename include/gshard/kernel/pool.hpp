@@ -28,8 +28,8 @@ class tap_sources {
     });
   }
 
-  /// For every slice, on several threads: begin(first, n), then element(first, number of the tap, out, in) for all elements that read something at that tap,
-  /// `out` counted from the first element of the slice.
+  /// For every slice, on several threads: begin(first, n), then element(first, number of the tap, out, in) for all elements that read
+  /// something at that tap, `out` counted from the first element of the slice.
   template <class Begin, class Element>
   void for_each(Begin begin, Element element) const {
     parallel_for(std::int64_t(slices_.size()), 1, [&](std::int64_t from, std::int64_t to) {

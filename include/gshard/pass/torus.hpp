@@ -17,13 +17,13 @@ namespace gshard { inline namespace v0 {
 enum class tie_policy : std::uint8_t { one_way, split };
 
 /// How a gather uses the links: dimension after dimension, round each ring one way, or half of the data each way; or as many equal parts
-/// of the data as there are dimensions, each beginning with another dimension and each half both ways, so that all links are busy; or
-/// these parts, where every piece goes to the nearer half of a ring each way and is passed on as soon as it has come, along the next ring
-/// too, so that no phase waits for the one before.
+/// of the data as there are dimensions, each beginning with another dimension and each half both ways, so that all links are busy, and a
+/// phase begins when all parts are done with the one before; or these parts, where every piece goes to the nearer half of a ring each way
+/// and is passed on in the step after it has come, along the next rings too, so that no phase waits for the one before.
 enum class gather_scheme : std::uint8_t { one_way, both_ways, all_links, streamed };
 
 /// How an all-to-all uses the links: dimension after dimension; in as many equal parts as there are dimensions, each beginning with
-/// another one; or every message at once on its way from chip to chip.
+/// another one, all parts phase by phase; or every message at once on its way from chip to chip.
 enum class all_to_all_scheme : std::uint8_t { by_dimension, all_orders, direct };
 
 /// A torus of chips in 1 to 3 dimensions, or a mesh where the ends of a dimension are not joined. What stands here is a TPU v3 as
@@ -157,31 +157,39 @@ constexpr void spread_to_all(list<double>& work, const torus_ring& r) {
   spread(work, r, 0, [&](int h) { return chips_at(r, h); });
 }
 
-/// Hops of the longest way between two chips of a group.
-constexpr int longest_way(const torus_group& g) {
-  int hops = 0;
-  for (int i = 0; i < g.count; ++i) hops += farthest(g[i]) * g[i].stride;
-  return hops;
+/// Steps from neighbour to neighbour in a group, on the longest way between two of its chips.
+constexpr int steps_of(const torus_group& g) {
+  int steps = 0;
+  for (int i = 0; i < g.count; ++i) steps += farthest(g[i]);
+  return steps;
 }
 
-/// Bytes that a chip sends round ring i of a group in a streamed gather of so many bytes, for each chip of the ring: of every part what
-/// was gathered along the rings before.
-constexpr double streamed_piece(const torus_group& g, int i, double whole) {
-  double pieces = 0, gathered = 1;
-  for (int before = 0; before < g.count; ++before) {
-    pieces += gathered;
-    gathered *= g[(i + g.count - 1 - before) % g.count].extent;
+/// Bytes that go over a link of ring i in each step of a streamed gather of so many bytes, step 0 being none. Over a link of a wrapped ring
+/// go the pieces of the chips that are nearer that way, half of one that is as far both ways, in the order of their distances; over one of
+/// an open ring those of the `behind` chips behind it. In the parts that begin with other rings, with each comes what its chip got along
+/// these: on an open ring a piece in every step, as its ends do, so that a chip to which two come sends on one of them later.
+constexpr list<double> streamed_steps(const torus_group& g, int i, int behind, double whole) {
+  const double piece = whole / g.chips() / g.count * g.sharers;
+  list<double> along(std::size_t(farthest(g[i])) + 1, 0.0), all(std::size_t(steps_of(g)) + 1, 0.0);
+  for (int h = 1; h <= farthest(g[i]); ++h) along[std::size_t(h)] = g[i].wrap ? 0.5 * piece * chips_at(g[i], h) : h <= behind ? piece : 0;
+  for (int before = 1;; ++before) {
+    for (std::size_t h = 0; h < along.size(); ++h) all[h] += along[h];
+    if (before == g.count) return all;
+    const torus_ring& r = g[(i + g.count - before) % g.count];
+    spread_to_all(along, {r.extent, 1, r.wrap});
   }
-  return whole / g.chips() / g.count * pieces * g.sharers;
 }
 
-/// A streamed gather. A link carries the pieces of the chips that are nearer its way, half of one that is as far both ways; the last link
-/// of an open ring those of all chips but one. What comes latest has gone the longest way when the busiest link has done its work.
-constexpr double gather_at_once(const torus& t, const torus_group& g, double whole) {
-  double most = 0;
-  for (int i = 0; i < g.count; ++i)
-    most = longer(most, streamed_piece(g, i, whole) * g[i].stride * (g[i].extent - 1) / (g[i].wrap ? 2 : 1));
-  return longest_way(g) * t.hop + most / t.link_bytes;
+/// A streamed gather: every step takes as long as its busiest links, of an open ring the last.
+constexpr double gather_step_by_step(const torus& t, const torus_group& g, double whole) {
+  list<double> slowest(std::size_t(steps_of(g)) + 1, 0.0);
+  for (int i = 0; i < g.count; ++i) {
+    const list<double> bytes = streamed_steps(g, i, g[i].extent - 1, whole);
+    for (std::size_t s = 1; s < slowest.size(); ++s) slowest[s] = longer(slowest[s], g[i].stride * (t.hop + bytes[s] / t.link_bytes));
+  }
+  double total = 0;
+  for (const double s : slowest) total += s;
+  return total;
 }
 
 }  // namespace detail
@@ -189,16 +197,17 @@ constexpr double gather_at_once(const torus& t, const torus_group& g, double who
 /// Seconds in which every device of a group gets a whole tensor of so many bytes, of which each has an equal piece; without the launch.
 /// Along one ring, one way: (n-1)(a + V/(nB)); both ways: (n-1)(a + V/(2nB)). Along several, ring after ring, each phase begins with
 /// what those before have gathered: on x times y chips both ways (x-1)(a + V/(2xyB)) + (y-1)(a + V/(2yB)); on all links of k rings each
-/// of k orders takes V/k, and a phase is taken to be as long as its slowest part: where extents differ, an upper bound. Streamed, the
-/// hops of the longest way and the bytes of the busiest link, D a + L/B: on k wrapped rings of one extent n, D = k floor(n/2) and
-/// L = V(1-1/N)/(2k). An open ring moves whole pieces both ways, so as one way: about twice. The cores of a chip share what comes.
+/// of k orders takes V/k, and a phase takes as long as its slowest order. Streamed, D steps between neighbours, of which each takes a hop
+/// and what the busiest link carries in it: along one ring, or two that are both wrapped or both open, D a + L/B with L the bytes of the
+/// busiest link; on k wrapped rings of one extent n, D = k floor(n/2) and L = V(1-1/N)/(2k). On an open ring the last link carries the
+/// pieces of all chips but one, n-1 steps of a whole piece each: about twice as long as on a wrapped one. The cores of a chip share what
+/// comes.
 ///
-/// How far a streamed price can be trusted: the same messages, simulated one by one, take as long on one ring and on rings of one extent
-/// (4 to 1024 chips, 64 KiB to 32 MiB), where rings have different extents within 7 % or 2 us (4x2, 8x4, 16x8, 32x16, 32x2), at 8x4x2
-/// chips within 14 %. Gathers on open meshes take from 14 % less to a third more; sums on them take several times as long, as what is
-/// simulated lets them share links where they had better follow one another: there the price is a goal. @see all_gather_messages
+/// The same messages, simulated one by one, take just as long, on wrapped and open rings of any extents: no two messages of a gather or a
+/// sum are on one link at one time. Streamed on three open rings of different extents they end up to 2 % earlier, as not every chip waits
+/// for the slowest link of a step. @see all_gather_messages
 constexpr double all_gather_seconds(const torus& t, const torus_group& g, double whole, gather_scheme scheme) {
-  if (scheme == gather_scheme::streamed) return detail::gather_at_once(t, g, whole);
+  if (scheme == gather_scheme::streamed) return detail::gather_step_by_step(t, g, whole);
   const int parts = scheme == gather_scheme::all_links ? g.count : 1;
   return detail::in_phases(g, parts, [&](const torus_ring& r, int before) {
     const int ways = scheme != gather_scheme::one_way && r.wrap ? 2 : 1;
@@ -248,6 +257,11 @@ constexpr double exchange_at_once(const torus& t, const torus_group& g, double b
 /// launch. With large messages on d times d wrapped chips of one core: by dimension 2(a + S(d+2)/(8B)), all orders 2(a + S(d+2)/(16B)),
 /// direct a + S(d+2)/(8B), where ties go one way; split, d stands for d+2, and direct reaches the bound of the bisection, S d/(8B). With
 /// small ones a phase takes (d/2)a. Cores send over the links of their chip, so c of them c times as much: c S d/(8B).
+///
+/// The same messages, simulated one by one, take as long within 2 % or 2 us, wrapped and open, also where extents differ; but for those
+/// that all go at once in three dimensions of which an open one is as busy as two wrapped ones: shared fairly, messages that wait for one
+/// link leave others idle, and take up to 7 % longer (4x4x2 chips with the 2 open, 5 % on 8x8x4): the price is the bound of the links.
+/// @see all_to_all_messages
 constexpr double all_to_all_seconds(const torus& t, const torus_group& g, double sent, all_to_all_scheme scheme, tie_policy ties) {
   const double of_chip = sent * g.cores * g.sharers;
   if (scheme == all_to_all_scheme::direct) return detail::exchange_at_once(t, g, of_chip / g.chips(), ties);

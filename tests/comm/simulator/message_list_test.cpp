@@ -42,16 +42,18 @@ TEST_CASE("backwards, what waited is waited for") {
   }
 }
 
-TEST_CASE("one list after another: a device begins when it has all") {
+TEST_CASE("one list after another: a device begins when it has sent and received all") {
   gs::message_list next;
   next.add({.from = 3, .to = 0, .bytes = 5});
   next.add({.from = 0, .to = 3, .bytes = 6});
   next.add({.from = 3, .to = 1, .bytes = 7}, {0});
   const gs::message_list both = fan().then(next);
-  REQUIRE(both.size() == 4 + 3 + 3);  // of devices 1, 2 and 3, that they have all
-  CHECK((both[6].from == 3 && both[6].to == 3 && both[6].bytes == 0));
-  CHECK(after(both, 6) == std::vector{2, 3});
-  CHECK(after(both, 7) == std::vector{6});
-  CHECK(after(both, 8).empty());  // nothing comes to device 0
-  CHECK(after(both, 9) == std::vector{7});
+  REQUIRE(both.size() == 4 + 4 + 3);  // of every device, that it has done all
+  CHECK((both[7].from == 3 && both[7].to == 3 && both[7].bytes == 0));
+  CHECK(after(both, 4) == std::vector{0, 1});
+  CHECK(after(both, 5) == std::vector{0, 2});
+  CHECK(after(both, 7) == std::vector{2, 3});
+  CHECK(after(both, 8) == std::vector{7});
+  CHECK(after(both, 9) == std::vector{4});
+  CHECK(after(both, 10) == std::vector{8});
 }

@@ -49,7 +49,12 @@ static_assert(near(streamed(chips(16), 1e9), 8 * a + 1e9 * 15 / 16 / (2 * B)) &&
               near(streamed(chips(16, 16), 1e9), 16 * a + 1e9 * 255 / 256 / (4 * B)) &&
               near(streamed(chips(8, 8, 8), 1e9), 12 * a + 1e9 * 511 / 512 / (6 * B)) &&
               near(streamed(chips(4, 2), 32 * B), 3 * a + (1.5 + 1.5 * 2) * 2) && near(streamed(chips(16, 16), 1), 16 * a, 1e-4) &&
-              near(streamed(chips(16, 1, 1, 1, false), 1e9), 15 * a + 1e9 * 15 / 16 / B));
+              near(streamed(chips(16, 1, 1, 1, false), 1e9), 15 * a + 1e9 * 15 / 16 / B) &&
+              near(streamed(chips(16, 8, 1, 1, false), 256 * B), 22 * a + 15.0 * (1 + 8)));
+
+// In three dimensions that differ a step takes as long as the link that is busiest in it: here links along the first dimension, whose
+// pieces come to 38.5, but for two steps, in which more goes along the second.
+static_assert(near(streamed(chips(8, 4, 2), 192 * B), 7 * a + 40));
 
 // All-to-alls that keep the links busy.
 constexpr bool exchanges(int d, double S) {

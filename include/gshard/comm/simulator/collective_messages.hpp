@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <gshard/base/list.hpp>
 #include <gshard/comm/simulator/faults.hpp>
 #include <gshard/comm/simulator/message_list.hpp>
 #include <gshard/pass/torus.hpp>
@@ -50,89 +51,80 @@ class chip_rings {
   }
 };
 
-/// One phase after the other: each chip begins one when it has all that it receives in the phase before. Every part of the data is by
-/// itself. f(list, ring, chips gathered before, gate) adds a phase, whose first messages wait for gate[chip], and returns what arrives at
-/// each chip.
+/// One phase after the other, all parts of the data in each. f(list, ring, chips gathered before) adds what a part sends in a phase.
 template <class Phase>
-message_list messages_in_phases(const chip_rings& rings, int parts, Phase f) {
-  message_list list;
-  const torus_group& g = rings.group;
-  for (int part = 0; part < parts; ++part) {
-    std::vector<int> gate;
-    int before = 1;
-    for (int phase = 0; phase < g.count; ++phase) {
-      const torus_ring& r = g[(part + phase) % g.count];
-      const std::vector<std::vector<int>> arriving = f(list, r, before, gate);
-      before *= r.extent;
-      gate.assign(std::size_t(rings.chips()), -1);
-      for (int chip = 0; chip < rings.chips(); ++chip)
-        gate[std::size_t(chip)] = list.add({.from = rings.leader(chip), .to = rings.leader(chip)}, arriving[std::size_t(chip)]);
+message_list messages_in_phases(const torus_group& g, int parts, Phase f) {
+  message_list all;
+  for (int phase = 0; phase < g.count; ++phase) {
+    message_list list;
+    for (int part = 0; part < parts; ++part) {
+      int before = 1;
+      for (int p = 0; p < phase; ++p) before *= g[(part + p) % g.count].extent;
+      f(list, g[(part + phase) % g.count], before);
     }
+    all = all.then(list);
+  }
+  return all;
+}
+
+/// A streamed gather: in every step a chip sends over each of its links, as one message, what goes that way and has come before.
+inline message_list streamed_gather(const chip_rings& rings, double whole) {
+  const torus_group& g = rings.group;
+  struct link {
+    int from, to;  // chips
+    bool up;
+    std::vector<std::size_t> before;  // links that come to the first
+    list<double> bytes;  // by step
+  };
+  std::vector<link> links;
+  std::vector<std::vector<std::size_t>> coming(std::size_t(rings.chips()));
+  for (int chip = 0; chip < rings.chips(); ++chip)
+    for (int i = 0; i < g.count; ++i)
+      for (const bool up : {true, false}) {
+        const torus_ring& r = g[i];
+        const int place = rings.place(r, chip), behind = up ? place + 1 : r.extent - place;
+        if (!r.wrap && behind == r.extent) continue;
+        const int next = rings.at(r, chip, (place + (up ? 1 : r.extent - 1)) % r.extent);
+        coming[std::size_t(next)].push_back(links.size());
+        links.push_back({chip, next, up, {links.size()}, streamed_steps(g, i, behind, whole)});
+      }
+  for (link& l : links) l.before.insert(l.before.end(), coming[std::size_t(l.from)].begin(), coming[std::size_t(l.from)].end());
+
+  message_list list;
+  std::vector<int> last(links.size(), -1), now, after;
+  for (int step = 1; step <= steps_of(g); ++step) {
+    now = last;
+    for (std::size_t l = 0; l < links.size(); ++l) {
+      const double bytes = links[l].bytes[std::size_t(step)];
+      if (!(bytes > 0)) continue;
+      after.clear();
+      for (const std::size_t before : links[l].before)
+        if (last[before] >= 0) after.push_back(last[before]);
+      now[l] = list.add({.from = rings.leader(links[l].from), .to = rings.leader(links[l].to), .bytes = bytes, .up = links[l].up}, after);
+    }
+    last = now;
   }
   return list;
 }
 
-inline std::vector<int> only(const std::vector<int>& gate, int chip) {
-  return gate.empty() ? std::vector<int>{} : std::vector<int>{gate[std::size_t(chip)]};
-}
-
-/// A streamed gather, in halves of pieces, of which one goes up where both ways round a ring are as long, one down.
-class streamed_gather {
- public:
-  streamed_gather(const chip_rings& rings, double whole) : rings_(rings) {
-    const torus_group& g = rings.group;
-    bytes_ = whole / g.chips() / g.count / 2 * g.sharers;
-    for (part_ = 0; part_ < g.count; ++part_)
-      for (int chip = 0; chip < rings.chips(); ++chip)
-        for (const bool up : {true, false}) pass_on(chip, up, 0, {});
-  }
-  message_list list;
-
- private:
-  const chip_rings& rings_;
-  double bytes_ = 0;
-  int part_ = 0;
-
-  /// From a chip to which a half has come, along this and the later rings.
-  void pass_on(int chip, bool goes_up, int phase, const std::vector<int>& came) {
-    for (; phase < rings_.group.count; ++phase) {
-      const torus_ring& r = rings_.group[(part_ + phase) % rings_.group.count];
-      const int place = rings_.place(r, chip);
-      for (const bool up : {true, false}) {
-        const int steps = r.wrap ? r.extent / 2 : up ? r.extent - 1 - place : place;
-        int at = chip;
-        std::vector<int> after = came;
-        for (int step = 1; step <= steps; ++step) {
-          if (r.wrap && 2 * step == r.extent && goes_up != up) break;
-          const int next = rings_.at(r, chip, (place + (up ? step : r.extent - step)) % r.extent);
-          after = {list.add({.from = rings_.leader(at), .to = rings_.leader(next), .bytes = bytes_, .up = up}, after)};
-          at = next;
-          pass_on(next, goes_up, phase + 1, after);
-        }
-      }
-    }
-  }
-};
-
 }  // namespace detail
 
 /// Every device gets a whole tensor of so many bytes, of which each has an equal piece: rings pass pieces on, n-1 times; an open ring
-/// passes every piece both ways to its ends. Streamed, a chip passes on what has come whole; in an open mesh, where messages come in no
-/// good order, longer than its price. @see all_gather_seconds
+/// passes every piece both ways to its ends. In phases, a chip begins the next when it has sent and received all of the one before.
+/// Streamed, a chip sends one message in a step over each link, after what came in the steps before. @see all_gather_seconds
 inline message_list all_gather_messages(const torus_mesh& mesh, std::uint32_t axes, double whole, gather_scheme scheme,
                                         const faults& broken = {}) {
   const detail::chip_rings rings(mesh, axes, broken);
-  if (scheme == gather_scheme::streamed) return detail::streamed_gather(rings, whole).list;
+  if (scheme == gather_scheme::streamed) return detail::streamed_gather(rings, whole);
   const torus_group& g = rings.group;
   const int parts = scheme == gather_scheme::all_links ? g.count : 1;
-  return detail::messages_in_phases(rings, parts, [&](message_list& list, const torus_ring& r, int before, const std::vector<int>& gate) {
+  return detail::messages_in_phases(g, parts, [&](message_list& list, const torus_ring& r, int before) {
     const int ways = scheme != gather_scheme::one_way && r.wrap ? 2 : 1;
     const double piece = whole * before / g.chips() / parts / ways * g.sharers;
     const auto chips = std::size_t(rings.chips());
-    std::vector<std::vector<int>> arriving(chips);
     for (int way = 0; way < (r.wrap ? ways : 2); ++way) {
       const int ahead = way == 0 ? 1 : -1;
-      std::vector<int> last(chips, -1), now;  // what each chip sent before
+      std::vector<int> last(chips, -1), now, after;  // what each chip sent before
       for (int step = 1; step < r.extent; ++step) {
         now.assign(chips, -1);
         for (int chip = 0; chip < rings.chips(); ++chip) {
@@ -140,16 +132,13 @@ inline message_list all_gather_messages(const torus_mesh& mesh, std::uint32_t ax
           if (!r.wrap && (from_end < step - 1 || from_end == r.extent - 1)) continue;
           const int next = rings.at(r, chip, (place + ahead + r.extent) % r.extent);
           const int previous = rings.at(r, chip, (place - ahead + r.extent) % r.extent);
-          const message m{.from = rings.leader(chip), .to = rings.leader(next), .bytes = piece, .up = way == 0};
-          std::vector<int> after = step == 1 ? detail::only(gate, chip) : std::vector<int>{last[std::size_t(previous)]};
-          if (step > 1) after.push_back(last[std::size_t(chip)]);
-          now[std::size_t(chip)] = list.add(m, after);
-          arriving[std::size_t(next)].push_back(now[std::size_t(chip)]);
+          after.clear();
+          if (step > 1) after = {last[std::size_t(previous)], last[std::size_t(chip)]};
+          now[std::size_t(chip)] = list.add({.from = rings.leader(chip), .to = rings.leader(next), .bytes = piece, .up = way == 0}, after);
         }
         last.swap(now);
       }
     }
-    return arriving;
   });
 }
 
@@ -172,33 +161,24 @@ inline message_list all_to_all_messages(const torus_mesh& mesh, std::uint32_t ax
   const torus_group& g = rings.group;
   const double of_chip = sent * g.cores * g.sharers;
   // As far both ways along a ring of the way: half of it each way, if ties are split.
-  const auto send = [&](message_list& list, int from, int to, double bytes, bool tie, const std::vector<int>& after,
-                        std::vector<int>& sent_now) {
+  const auto send = [&](message_list& list, int from, int to, double bytes, bool tie) {
     const bool split = tie && ties == tie_policy::split;
     message m{.from = rings.leader(from), .to = rings.leader(to), .bytes = split ? bytes / 2 : bytes, .up = true};
-    sent_now.push_back(list.add(m, after));
+    list.add(m);
     if (!split) return;
     m.up = false;
-    sent_now.push_back(list.add(m, after));
+    list.add(m);
   };
   const auto is_tie = [](const torus_ring& r, int steps) { return r.wrap && 2 * (steps < 0 ? -steps : steps) == r.extent; };
   if (scheme != all_to_all_scheme::direct) {
     const int parts = scheme == all_to_all_scheme::all_orders ? g.count : 1;
-    return detail::messages_in_phases(rings, parts, [&](message_list& list, const torus_ring& r, int, const std::vector<int>& gate) {
-      std::vector<std::vector<int>> arriving(std::size_t(rings.chips()));
-      for (int chip = 0; chip < rings.chips(); ++chip) {
-        const std::vector<int> after = detail::only(gate, chip);
-        const int place = rings.place(r, chip);
-        for (int p = 0; p < r.extent; ++p) {
-          const int to = rings.at(r, chip, p);
-          if (p != place) send(list, chip, to, of_chip / r.extent / parts, is_tie(r, p - place), after, arriving[std::size_t(to)]);
-        }
-      }
-      return arriving;
+    return detail::messages_in_phases(g, parts, [&](message_list& list, const torus_ring& r, int) {
+      for (int chip = 0; chip < rings.chips(); ++chip)
+        for (int p = 0, place = rings.place(r, chip); p < r.extent; ++p)
+          if (p != place) send(list, chip, rings.at(r, chip, p), of_chip / r.extent / parts, is_tie(r, p - place));
     });
   }
   message_list list;
-  std::vector<int> all;
   for (int chip = 0; chip < rings.chips(); ++chip)
     for (int number = 1; number < g.chips(); ++number) {  // offsets along all rings
       int to = chip, rest = number;
@@ -209,7 +189,7 @@ inline message_list all_to_all_messages(const torus_mesh& mesh, std::uint32_t ax
         to = rings.at(g[i], to, (place + steps) % g[i].extent);
         tie = tie || is_tie(g[i], steps);
       }
-      send(list, chip, to, of_chip / g.chips(), tie, {}, all);
+      send(list, chip, to, of_chip / g.chips(), tie);
     }
   return list;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <initializer_list>
 #include <span>
@@ -51,25 +52,26 @@ class message_list {
     return back;
   }
 
-  /// These messages, then others: what waits for nothing there waits until its sender has all that it receives here.
+  /// These messages, then others: what waits for nothing there waits until its sender has sent and received all that it does here.
   message_list then(const message_list& next) const {
     message_list all = *this;
-    std::vector<std::vector<int>> arriving;
+    std::vector<std::vector<int>> doing;
     for (std::size_t i = 0; i < size(); ++i) {
-      const auto to = std::size_t(messages_[i].to);
-      if (arriving.size() <= to) arriving.resize(to + 1);
-      arriving[to].push_back(int(i));
+      const auto from = std::size_t(messages_[i].from), to = std::size_t(messages_[i].to);
+      if (doing.size() <= std::max(from, to)) doing.resize(std::max(from, to) + 1);
+      doing[to].push_back(int(i));
+      if (from != to) doing[from].push_back(int(i));
     }
-    std::vector<int> arrived(arriving.size(), -1);
-    for (std::size_t d = 0; d < arriving.size(); ++d)
-      if (!arriving[d].empty()) arrived[d] = all.add({.from = int(d), .to = int(d)}, arriving[d]);
+    std::vector<int> done(doing.size(), -1);
+    for (std::size_t d = 0; d < doing.size(); ++d)
+      if (!doing[d].empty()) done[d] = all.add({.from = int(d), .to = int(d)}, doing[d]);
     const int first = int(all.size());
     std::vector<int> waits;
     for (std::size_t i = 0; i < next.size(); ++i) {
       waits.assign(next.after(i).begin(), next.after(i).end());
       for (int& w : waits) w += first;
-      if (const auto from = std::size_t(next[i].from); waits.empty() && from < arrived.size() && arrived[from] >= 0)
-        waits.push_back(arrived[from]);
+      if (const auto from = std::size_t(next[i].from); waits.empty() && from < done.size() && done[from] >= 0)
+        waits.push_back(done[from]);
       all.add(next[i], waits);
     }
     return all;

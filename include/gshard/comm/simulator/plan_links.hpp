@@ -154,12 +154,23 @@ class plan_links {
     return link_loads(mesh_, detail::even_exchange(mesh_, axes), broken);
   }
 
+  /// Bytes that a chip sends round ring i of a group in a streamed gather of so many bytes, for each chip of the ring: of every part what
+  /// was gathered along the rings before.
+  static double streamed_piece(const torus_group& g, int i, double whole) {
+    double pieces = 0, gathered = 1;
+    for (int before = 0; before < g.count; ++before) {
+      pieces += gathered;
+      gathered *= g[(i + g.count - 1 - before) % g.count].extent;
+    }
+    return whole / g.chips() / g.count * pieces * g.sharers;
+  }
+
   /// Of a gather of so many bytes, or a reduction to so many. A ring whose places are some steps apart has others between them, which do
   /// the same.
   void add_gather(const torus_group& g, op kind, double whole, std::vector<double>& bytes) const {
     for (int i = 0; i < g.count; ++i) {
       const torus_ring& r = g[i];
-      const double piece = detail::streamed_piece(g, i, whole);
+      const double piece = streamed_piece(g, i, whole);
       for (int chip = 0; chip < mesh_.topology().chips(); ++chip) {
         const int begin = links_.coordinate(chip, r.dim) % (r.extent * r.stride), up = links_.link(r.dim, true, chip);
         if (!links_.exists(up)) continue;
