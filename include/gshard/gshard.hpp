@@ -5,6 +5,8 @@
 // <gshard/exec/run_clock.hpp>, the paper's models in <gshard/nn/translation_model.hpp>, and the headers for other libraries,
 // <gshard/tensor/boost_mpi.hpp> and <gshard/tensor/xtensor.hpp>.
 
+#include <gshard/base/compiler.hpp>
+
 // First, because compilers print the way to the header that a sentence stands in.
 #include <gshard/pass/check.hpp>
 

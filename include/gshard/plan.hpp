@@ -3,6 +3,8 @@
 
 // Planning alone: floors 1-4, std only. Write a program, compile it for a mesh, assert what it sends.
 
+#include <gshard/base/compiler.hpp>
+
 // First, because compilers print the way to the header that a sentence stands in.
 #include <gshard/pass/check.hpp>
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Gradients are those of a scalar.
-// expect: gshard: a tensor has another number of dims
+// expect: gshard: a loss, a rate, a condition or a count is a scalar
 // expect: in_operation<.*"gradients"
-// expect: expected_rank<0>
 // expect: actual_rank<1>
 #include <gshard/plan.hpp>
 

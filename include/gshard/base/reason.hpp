@@ -21,6 +21,8 @@ template <int Count>
 struct operands_in_equation {};
 template <int Count>
 struct operands_given {};
+template <int Count>
+struct inputs_given {};
 template <fixed_string Axis>
 struct unknown_axis {};
 template <fixed_string Axis>

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <gshard/base/hash.hpp>
+#include <gshard/comm/step_text.hpp>
 #include <gshard/exec/arena.hpp>
 #include <gshard/exec/bound_plan.hpp>
 #include <gshard/exec/collective_step.hpp>
@@ -293,7 +294,10 @@ class executor {
   void tell_difference() {
     backend& all = on_.on();
     all.agree(0, {}, problem_);
-    all.agree(fingerprint_of(plan_), "the plan of a program");
+    all.agree(plan_.steps.size(), "how many steps the plan of a program has");
+    for (std::size_t i = 0; i < plan_.steps.size(); ++i)
+      all.agree(fingerprint_of(plan_.steps[i]), "step " + detail::step_text(plan_, std::int32_t(i)) + " of a program (by hashes)");
+    all.agree(fingerprint_of(plan_), "the layouts of a program's tensors (by hashes)");
     all.agree(store_.seed(), "the seed of a program's parameters");
     for (std::size_t i = 0; i < plan_.dims.size(); ++i)
       all.agree(std::uint64_t(sizes().dim(int(i))), "the extent of " + detail::text_of(plan_.dims[i]));

@@ -9,23 +9,30 @@
 
 namespace gshard { inline namespace v0 {
 
+/// A hash of a step, but for the line that asked for it.
+inline std::uint64_t fingerprint_of(const node& step) {
+  fnv1a<std::uint64_t> h;
+  const auto mix = [&](auto... x) { (h.add(std::uint64_t(x)), ...); };
+  const auto mix_list = [&](const auto& l) { mix(l.count, l.bits); };
+  mix(step.kind, step.inputs, step.outputs, step.in_place);
+  for (int k = 0; k < step.inputs; ++k) mix_list(step.loops.in[k]);
+  for (int k = 0; k < step.outputs; ++k) mix_list(step.loops.out[k]);
+  mix_list(step.loops.windows);
+  mix_list(step.attr.dims);
+  for (int k = 0; k < step.inputs; ++k) mix(step.input(k));
+  for (int k = 0; k < step.outputs; ++k) mix(step.output(k));
+  for (std::int32_t k : step.attr.integer) mix(k);
+  for (double x : step.attr.number) mix(std::bit_cast<std::uint64_t>(x));
+  return h.value();
+}
+
 /// A hash of a plan, by which processes find out whether they have the same one.
 inline std::uint64_t fingerprint_of(const plan_view& plan) {
   fnv1a<std::uint64_t> h;
   h.add(std::uint64_t(plan.dims.size()));
   const auto mix = [&](auto... x) { (h.add(std::uint64_t(x)), ...); };
   const auto mix_list = [&](const auto& l) { mix(l.count, l.bits); };
-  for (const node& n : plan.steps) {
-    mix(n.kind, n.inputs, n.outputs, n.in_place);
-    for (int k = 0; k < n.inputs; ++k) mix_list(n.loops.in[k]);
-    for (int k = 0; k < n.outputs; ++k) mix_list(n.loops.out[k]);
-    mix_list(n.loops.windows);
-    mix_list(n.attr.dims);
-    for (int k = 0; k < n.inputs; ++k) mix(n.input(k));
-    for (int k = 0; k < n.outputs; ++k) mix(n.output(k));
-    for (std::int32_t k : n.attr.integer) mix(k);
-    for (double x : n.attr.number) mix(std::bit_cast<std::uint64_t>(x));
-  }
+  for (const node& step : plan.steps) mix(fingerprint_of(step));
   for (const window& w : plan.windows)
     mix(w.over, w.stride_dim, w.low_dim, w.taps_dim, w.plus_low, w.wrap, w.stride, w.low, w.step, w.dilation);
   for (const gshard::value& v : plan.values) {

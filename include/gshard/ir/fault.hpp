@@ -15,6 +15,7 @@ enum class fault : std::uint8_t {
   unknown_axis,           // a spec names an axis that the mesh does not have
   axis_used_twice,        // a spec names one axis twice
   rank_mismatch,          // a spec, an equation or an operation expects another number of dims
+  not_a_scalar,           // a loss, a rate, a condition or a count has dims
   unknown_letter,         // dims are declared by letters A-Z, a-z
   foreign_letter,         // an initialiser names a dim that its parameter does not have
   too_many_dims,          // a program has at most 256 different dims

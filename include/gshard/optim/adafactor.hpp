@@ -60,7 +60,7 @@ struct adafactor {
     b.options.bf16_products = false;  // squares are no products of the model
     const symbol t = count_step(m, parameters[0].get().type);
     const symbol rate = rate_at(t);
-    if (rate.rank() != 0) b.fail(fault::rank_mismatch, "adafactor: rate", {}, 0, rate.rank());
+    if (rate.rank() != 0) b.fail(fault::not_a_scalar, "adafactor: rate", {}, 0, rate.rank());
     for (std::size_t i = 0; i < parameters.size() && !b.failed(); ++i)
       if (detail::require_real(b, "adafactor", {parameters[i], gradient[i], rate})) update(m, parameters[i], gradient[i], rate, t);
     b.options.bf16_products = rounds;

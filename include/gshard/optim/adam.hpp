@@ -32,7 +32,7 @@ struct adam {
   constexpr void update(const parameter_scope& m, symbol p, symbol g, symbol rate) const {
     builder& b = m.owner();
     if (!detail::require_real(b, "adam", {p, g, rate})) return;
-    if (rate.rank() != 0) return b.fail(fault::rank_mismatch, "adam: rate", {}, 0, rate.rank());
+    if (rate.rank() != 0) return b.fail(fault::not_a_scalar, "adam: rate", {}, 0, rate.rank());
     const symbol first = m.state("adam.m.", p), second = m.state("adam.v.", p);
     if (b.failed()) return;
     rule loops;

@@ -34,6 +34,8 @@ constexpr bool check_program() {
                 "gshard: a partition spec uses one mesh axis twice");
   static_assert(holds<What != fault::rank_mismatch, operation, expected_rank<D.first>, actual_rank<D.second>, line>,
                 "gshard: a tensor has another number of dims than its partition spec, equation or operation expects");
+  static_assert(holds<What != fault::not_a_scalar, operation, actual_rank<D.second>, line>,
+                "gshard: a loss, a rate, a condition or a count is a scalar: take the sum or the mean first");
   static_assert(holds<What != fault::unknown_letter, where, letter>,
                 "gshard: dims are declared by at most 8 letters");
   static_assert(holds<What != fault::foreign_letter, where, letter>,

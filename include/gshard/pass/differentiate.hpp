@@ -384,7 +384,7 @@ constexpr list<symbol> gradients(symbol scalar, const Symbols& of) {
   list<symbol> result(wanted.size(), b.nothing());
   if (b.failed()) return result;
   if (scalar.rank() != 0) {
-    b.fail(fault::rank_mismatch, "gradients", {}, 0, scalar.rank());
+    b.fail(fault::not_a_scalar, "gradients", {}, 0, scalar.rank());
     return result;
   }
   detail::differentiator<builder> d(b, scalar.id, wanted);

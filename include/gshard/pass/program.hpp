@@ -133,8 +133,13 @@ constexpr graph trace_program(const program_options& options) {
   const std::tuple<decltype(input_tuple<Options>(b))...> parts{input_tuple<Options>(b)...};
   const auto symbols = std::apply([](const auto&... p) { return std::tuple_cat(p...); }, parts);
   const auto call = [&](auto... s) {
-    if constexpr (std::is_void_v<decltype(Model(m, s...))>) Model(m, s...);
-    else if (const auto result = Model(m, s...); !b.failed()) add_outputs(b, result);
+    constexpr bool takes_these = std::is_invocable_v<decltype(Model), parameter_scope&, decltype(s)&...>;
+    static_assert(holds<takes_these, inputs_given<int(sizeof...(s))>>,
+                  "gshard: the model takes another number of tensors, after its parameter scope, than the program has inputs (in<...>)");
+    if constexpr (takes_these) {
+      if constexpr (std::is_void_v<decltype(Model(m, s...))>) Model(m, s...);
+      else if (const auto result = Model(m, s...); !b.failed()) add_outputs(b, result);
+    }
   };
   std::apply(call, symbols);
   return static_cast<graph&&>(b.program);

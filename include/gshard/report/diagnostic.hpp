@@ -17,6 +17,7 @@ constexpr std::string_view sentence(fault what) {
     case fault::unknown_axis: return "a partition spec names an axis that the mesh does not have";
     case fault::axis_used_twice: return "a partition spec uses one mesh axis twice";
     case fault::rank_mismatch: return "a tensor has another number of dims than its partition spec, equation or operation expects";
+    case fault::not_a_scalar: return "a loss, a rate, a condition or a count is a scalar: take the sum or the mean first";
     case fault::unknown_letter: return "dims are declared by at most 8 letters";
     case fault::foreign_letter: return "the initial values of a parameter depend on a dim that it does not have";
     case fault::too_many_dims: return "a program has at most 256 different dims";
@@ -75,6 +76,7 @@ inline std::string words(const diagnostic& d) {
     case fault::axis_used_twice: return word + " in " + about;
     case fault::operand_count:
     case fault::rank_mismatch: return about + ": " + number(d.first) + " expected, " + number(d.second) + " given";
+    case fault::not_a_scalar: return about + ": " + number(d.second) + " dims";
     case fault::unknown_letter:
     case fault::foreign_letter: return word + " of " + about;
     case fault::malformed_equation: return about + ", column " + number(d.first);

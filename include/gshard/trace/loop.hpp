@@ -91,7 +91,7 @@ class loop_writer {
     for (std::size_t i = 0; i < N; ++i) now[i] = carry(start[i]);
     add(op::loop_begin, {});
     const symbol goes_on = std::apply(condition, now);
-    if (!b_.failed() && goes_on.rank() != 0) b_.fail(fault::rank_mismatch, name_, {}, 0, goes_on.rank());
+    if (!b_.failed() && goes_on.rank() != 0) b_.fail(fault::not_a_scalar, name_, {}, 0, goes_on.rank());
     if (b_.failed()) return nothings<N>(b_);
     add(op::loop_test, {goes_on.id});
     states next = next_states<N>(std::apply(body, now));
@@ -202,7 +202,7 @@ constexpr auto repeat(here count, Body body, here first, Symbols... rest) {
   builder& b = *count.owner;
   constexpr std::size_t states = 1 + sizeof...(rest);
   std::array<symbol, states> made = detail::nothings<states>(b);
-  if (!b.failed() && count.rank() != 0) b.fail(fault::rank_mismatch, "repeat", {}, 0, count.rank());
+  if (!b.failed() && count.rank() != 0) b.fail(fault::not_a_scalar, "repeat", {}, 0, count.rank());
   if (b.failed()) return detail::one_or_all(made);
   const symbol most = cast<double>(count);
   const std::array<symbol, 1 + states> start{detail::emit_constant(detail::pointwise_constant<0>, most), first, rest...};

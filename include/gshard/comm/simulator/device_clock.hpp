@@ -5,6 +5,7 @@
 #include <gshard/comm/error.hpp>
 #include <gshard/comm/simulator/faults.hpp>
 #include <gshard/comm/simulator/run_record.hpp>
+#include <gshard/comm/step_text.hpp>
 #include <gshard/pass/flights.hpp>
 #include <gshard/pass/plan.hpp>
 
@@ -14,22 +15,11 @@
 #include <cstdint>
 #include <map>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace gshard { inline namespace v0 {
 
 namespace detail {
-
-/// "512 all_to_all at moe.hpp:38"
-inline std::string step_text(const plan_view& plan, std::int32_t i) {
-  const node& n = plan.steps[std::size_t(i)];
-  std::string s = std::to_string(i) + " " + std::string(name(n.kind));
-  if (!n.place.file) return s;
-  std::string_view file(n.place.file);
-  if (const std::size_t slash = file.rfind('/'); slash != file.npos) file.remove_prefix(slash + 1);
-  return s + " at " + std::string(file) + ":" + std::to_string(n.place.line) + (n.place.gradient ? " (its gradient)" : "");
-}
 
 inline bool moves(const plan_view& plan, const step_record& s) {
   return traits(plan.steps[std::size_t(s.step)].kind).collective && s.bytes_received > 0;
