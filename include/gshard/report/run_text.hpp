@@ -137,7 +137,8 @@ inline void put_memory(std::string& s, const run_record& run, const plan_view& p
 /// A simulated run as tables for a terminal: the seconds of its step, what devices received if that was counted, and the parts of the step
 /// on the devices of the first track, with how long they wait (where parts overlap, they add up to more than the step); what each kind of
 /// operation does and what bounds it (a roofline); the memory of the device that holds most, when it holds most; and what was assumed.
-/// Times of operations and their shares are those of all steps, each alone on a device without faults. Throws `gshard::error` if the record is not of this plan.
+/// Times of operations and their shares are those of all steps, each alone on a device without faults. Throws
+/// `gshard::error` if the record is not of this plan.
 inline std::string describe(const run_record& run, const plan_view& plan) {
   std::string s = run.program.empty() ? std::string("a step") : "a step of " + run.program;
   s.append(" takes ").append(describe_seconds(run.seconds)).append(" on ").append(std::to_string(detail::devices_of(run)));
