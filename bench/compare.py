@@ -12,6 +12,18 @@ from collections import defaultdict
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
+# Name -> the program that it builds, and what it measures.
+CONTESTS = {
+    "moe": ("bench_moe_layer", "a mixture-of-experts layer, beside the same by hand in C++ and PyTorch"),
+    "transformer": ("bench_transformer_step", "a training step of a Transformer, beside PyTorch; also on 2 ranks"),
+    "overhead": ("bench_overhead", "what gshard adds to its kernels"),
+    "dry run": ("bench_dry_run", "what it takes to simulate a step on a mesh that is not there"),
+    "bandwidth": ("bench_bandwidth", "kernels that do little arithmetic, beside a plain copy"),
+    "gemm": ("bench_distributed_gemm", "an einsum as a distributed product on 2 ranks, beside ScaLAPACK"),
+    "collectives": ("bench_collectives", "communication on 2 ranks, beside MPI's own calls"),
+    "kernels": ("bench_kernels", "every kernel by itself, in GFLOP/s or GB/s; only with --only"),
+}
+RATIO = "time / gshard's"
 
 
 def contests(build, mpirun, rounds):
@@ -19,18 +31,18 @@ def contests(build, mpirun, rounds):
     python = "/usr/bin/python3" if Path("/usr/bin/python3").exists() else "python3"
     has_torch = subprocess.run([python, "-c", "import torch"], capture_output=True).returncode == 0
     peer = lambda name, *more: [[python, str(HERE / "peers" / name), str(rounds), *more]] if has_torch else []  # noqa: E731
-    ours = lambda name: [str(build / "bench" / f"bench_{name}"), str(rounds)]  # noqa: E731
+    ours = lambda name: [str(build / "bench" / CONTESTS[name][0]), str(rounds)]  # noqa: E731
     result = {
-        "moe": [ours("moe_layer"), *peer("moe_layer.py")],
-        "transformer": [ours("transformer_step"), *peer("transformer_step.py")],
+        "moe": [ours("moe"), *peer("moe_layer.py")],
+        "transformer": [ours("transformer"), *peer("transformer_step.py")],
         "overhead": [ours("overhead")],
-        "dry run": [ours("dry_run")],
+        "dry run": [ours("dry run")],
         "bandwidth": [ours("bandwidth")],
     }
     if mpirun:
         two_threads = [["env", "OMP_NUM_THREADS=2", *command] for command in peer("transformer_step.py", "1", "2")]
-        result["transformer, 2 ranks"] = [[*mpirun, "-n", "2", *ours("transformer_step")], *peer("transformer_step.py", "2"), *two_threads]
-        result["gemm, 2 ranks"] = [[*mpirun, "-n", "2", *ours("distributed_gemm")]]
+        result["transformer, 2 ranks"] = [[*mpirun, "-n", "2", *ours("transformer")], *peer("transformer_step.py", "2"), *two_threads]
+        result["gemm, 2 ranks"] = [[*mpirun, "-n", "2", *ours("gemm")]]
         result["collectives, 2 ranks"] = [[*mpirun, "-n", "2", *ours("collectives")]]
     if not has_torch:
         print("PyTorch is not installed (Debian: python3-torch): compared without it", file=sys.stderr)
@@ -46,12 +58,13 @@ def environment(threads):
     return e
 
 
-def machine(build):
-    """What the numbers depend on."""
+def machine(build, names):
+    """What the numbers of these contests depend on."""
     info = Path("/proc/cpuinfo").read_text()
     model = next((line.split(":")[1].strip() for line in info.splitlines() if line.startswith("model name")), platform.machine())
     autogroup = Path("/proc/sys/kernel/sched_autogroup_enabled")
-    libraries = subprocess.run(["ldd", str(build / "bench" / "bench_moe_layer")], capture_output=True, text=True).stdout
+    programs = sorted({str(build / "bench" / CONTESTS[name][0]) for name in names})
+    libraries = subprocess.run(["ldd", *programs], capture_output=True, text=True).stdout
     found = [name for name in ("dnnl", "openblas", "mkl", "blis") if f"lib{name}" in libraries]
     return {
         "processor": model,
@@ -102,31 +115,37 @@ def table(times):
         for side, seconds in sides.items():
             median = statistics.median(seconds)
             rows.append({"case": case, "side": side, "median ms": 1e3 * median, "least ms": 1e3 * min(seconds),
-                         "spread": spread(seconds), "gshard is faster by": median / ours, "runs": len(seconds)})
+                         "spread": spread(seconds), RATIO: median / ours, "runs": len(seconds)})
     return rows
 
 
 def print_table(rows):
-    print(f"{'case':32} {'side':20} {'median':>10} {'least':>10} {'spread':>7} {'gshard is faster by':>20}")
+    print(f"{'case':32} {'side':20} {'median':>10} {'least':>10} {'spread':>7} {RATIO:>16}")
     before = None
     for r in rows:
         case = r["case"] if r["case"] != before else ""
         before = r["case"]
-        ratio = "" if r["side"] == "gshard" else f"{r['gshard is faster by']:.2f}x"
-        print(f"{case:32} {r['side']:20} {r['median ms']:7.2f} ms {r['least ms']:7.2f} ms {100 * r['spread']:5.0f} % {ratio:>20}")
+        ratio = "" if r["side"] == "gshard" else f"{r[RATIO]:.2f}"
+        print(f"{case:32} {r['side']:20} {r['median ms']:7.2f} ms {r['least ms']:7.2f} ms {100 * r['spread']:5.0f} % {ratio:>16}")
 
 
-def plot(rows):
-    """Bars of how much faster gshard is than each side, with the line of 1."""
-    bars = [r for r in rows if r["side"] != "gshard"]
-    most = max([1.2] + [min(r["gshard is faster by"], 8) for r in bars])
+def print_facts(facts):
+    for fact in facts:
+        said = ", ".join(f"{key} {value:g}" if isinstance(value, (int, float)) else f"{key} {value}"
+                         for key, value in fact.items() if key not in ("case", "side"))
+        print(f"{fact['case'] + ':':32} {fact['side']:20} {said}")
+
+
+def plot(bars):
+    """Bars of the time of each side divided by that of gshard, with the line of 1."""
+    most = max([1.2] + [min(r[RATIO], 8) for r in bars])
     width, left, line = 860, 420, 24
     at = lambda ratio: left + (width - left - 80) * min(ratio, most) / most  # noqa: E731
     out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {line * (len(bars) + 2)}" font-family="sans-serif" font-size="13">',
            f'<rect width="{width}" height="{line * (len(bars) + 2)}" fill="white"/>',
            '<text x="10" y="17" font-weight="bold">Time of each side divided by that of gshard</text>']
     for i, r in enumerate(bars):
-        y, ratio = line * (i + 1) + 6, r["gshard is faster by"]
+        y, ratio = line * (i + 1) + 6, r[RATIO]
         out += [f'<text x="10" y="{y + 13}">{r["case"]}: {r["side"]}</text>',
                 f'<rect x="{left}" y="{y}" width="{at(ratio) - left:.1f}" height="16" fill="{"#2a7ab0" if ratio >= 1 else "#c0603a"}"/>',
                 f'<text x="{at(ratio) + 6:.1f}" y="{y + 13}">{ratio:.2f}</text>']
@@ -134,33 +153,74 @@ def plot(rows):
     return "\n".join(out) + "\n"
 
 
-def main():
-    options = argparse.ArgumentParser(prog="bench/run.sh", description=__doc__)
+def run_kernels(program, to, e):
+    """Google Benchmark's own table. Whether Debian compiled its library with assertions says nothing about the kernels."""
+    with subprocess.Popen([str(program), f"--benchmark_out={to}"], env=e, stderr=subprocess.PIPE, text=True) as run:
+        for line in run.stderr:
+            if "Library was built as DEBUG" not in line:
+                print(line, end="", file=sys.stderr, flush=True)
+    return run.returncode
+
+
+def contest(text):
+    """The contests whose names begin so."""
+    found = [name for name in CONTESTS if text and name.startswith(text)]
+    if not found:
+        raise argparse.ArgumentTypeError(f"there is no contest '{text}'; there are {', '.join(CONTESTS)}")
+    return found
+
+
+def count(text):
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"wants a whole number of at least 1, not '{text}'")
+    return int(text)
+
+
+def parse():
+    listed = "\n".join(f"  {name:12} {what}" for name, (_, what) in CONTESTS.items())
+    options = argparse.ArgumentParser(
+        prog="bench/run.sh", allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter,
+        description="Builds gshard's benchmarks, runs them and those of peers that are installed, in turn, and compares them.",
+        epilog=f"contests:\n{listed}\n\nBuilds in build/release, the first time for a few minutes. All contests then take some minutes more.\n"
+               "Results: build/release/bench/results.json and results.svg; of kernels kernels.json.")
     options.add_argument("--build", type=Path, required=True, help=argparse.SUPPRESS)
     options.add_argument("--mpirun", default="", help=argparse.SUPPRESS)
-    options.add_argument("--threads", type=int, default=1, help="OpenMP threads per process (1)")
-    options.add_argument("--turns", type=int, default=3, help="how often the sides take turns (3)")
-    options.add_argument("--rounds", type=int, default=3, help="runs in every turn (3)")
-    options.add_argument("--only", help="one contest: moe, transformer, ...; or kernels: each by itself, in GFLOP/s or GB/s")
-    a = options.parse_args()
-    if a.only == "kernels":
-        kernels = [str(a.build / "bench" / "bench_kernels"), f"--benchmark_out={a.build / 'bench' / 'kernels.json'}"]
-        sys.exit(subprocess.run(kernels, env=environment(a.threads)).returncode)
+    options.add_argument("--targets", action="store_true", help=argparse.SUPPRESS)
+    options.add_argument("--threads", type=count, default=1, metavar="N", help="OpenMP threads per process (1)")
+    options.add_argument("--turns", type=count, default=3, metavar="N", help="how often the sides take turns (3)")
+    options.add_argument("--rounds", type=count, default=3, metavar="N", help="runs in every turn (3)")
+    options.add_argument("--only", type=contest, metavar="NAME", help="one contest, of those below; the beginning of its name is enough")
+    return options.parse_args()
+
+
+def main():
+    a = parse()
+    if a.targets:  # what run.sh is to build
+        print(*(CONTESTS[name][0] for name in a.only) if a.only else ["gshard_bench"])
+        return
+    if a.only == ["kernels"]:
+        sys.exit(run_kernels(a.build / "bench" / "bench_kernels", a.build / "bench" / "kernels.json", environment(a.threads)))
     chosen = contests(a.build, a.mpirun.split(), a.rounds)
     if a.only:
-        chosen = {name: commands for name, commands in chosen.items() if name.startswith(a.only)}
-    about = dict(machine(a.build), threads=a.threads)
+        chosen = {name: commands for name, commands in chosen.items() if name.split(",")[0] in a.only}
+    if not chosen:
+        sys.exit(f"{', '.join(a.only)}: needs mpirun, which is not installed")
+    about = dict(machine(a.build, {name.split(",")[0] for name in chosen}), threads=a.threads)
     times, facts = run_all(chosen, a.turns, a.threads)
     about["load after"] = os.getloadavg()
     rows = table(times)
     print(", ".join(f"{k}: {v}" for k, v in about.items()))
-    print_table(rows)
-    for fact in facts.values():
-        print(", ".join(f"{k}: {v}" for k, v in fact.items() if k != "case"), f"({fact['case']})")
-    to = a.build / "bench"
-    (to / "results.json").write_text(json.dumps({"machine": about, "rows": rows, "facts": list(facts.values()), "seconds": times}, indent=1))
-    (to / "results.svg").write_text(plot(rows))
-    print(f"{to / 'results.json'}, {to / 'results.svg'}")
+    if rows:
+        print_table(rows)
+    print_facts(facts.values())
+    written = {"results.json": json.dumps({"machine": about, "rows": rows, "facts": list(facts.values()), "seconds": times}, indent=1)}
+    bars = [r for r in rows if r["side"] != "gshard"]
+    (a.build / "bench" / "results.svg").unlink(missing_ok=True)  # of another run
+    if bars:
+        written["results.svg"] = plot(bars)
+    for name, text in written.items():
+        (a.build / "bench" / name).write_text(text)
+        print(a.build / "bench" / name)
 
 
 if __name__ == "__main__":

@@ -1,17 +1,28 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # Builds the benchmarks and runs them beside the peers that are installed, in turn: a table of ratios, build/release/bench/results.json and
-# results.svg. usage: bench/run.sh [--threads N] [--turns N] [--rounds N] [--only NAME]
+# results.svg. See --help.
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=../cmake/packages.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../cmake/packages.sh"
 
-need_packages libbenchmark-dev hdr:benchmark/benchmark.h python3 cmd:python3
+more=(libbenchmark-dev hdr:benchmark/benchmark.h python3 cmd:python3)
 build=$top/build/release
+compare=(python3 "$top/bench/compare.py" --build "$build")
+
+# The options are read before anything is built: help and mistakes are answered at once.
+is_there cmd:python3 || need_packages "${more[@]}"
+for arg; do
+  case $arg in --help | -h) exec "${compare[@]}" --help ;; esac
+done
+built=$("${compare[@]}" --targets "$@")
+read -ra targets <<<"$built"
+
+need_packages "${more[@]}"
 cd "$top"
-echo "Building the benchmarks in $build"
+echo "Building ${targets[*]} in $build (the first time takes a few minutes)"
 quietly "$build/configure.log" cmake --preset release
-quietly "$build/build.log" cmake --build "$build" --target gshard_bench --parallel "$(jobs_at_once)"
+quietly "$build/build.log" cmake --build "$build" --target "${targets[@]}" --parallel "$(jobs_at_once)"
 mpirun=
 if command -v mpirun >/dev/null; then
   mpirun=mpirun
@@ -20,4 +31,4 @@ if command -v mpirun >/dev/null; then
     [ "$(id -u)" -ne 0 ] || mpirun+=' --allow-run-as-root'
   fi
 fi
-exec python3 "$top/bench/compare.py" --build "$build" --mpirun="$mpirun" "$@"
+exec "${compare[@]}" --mpirun="$mpirun" "$@"

@@ -18,7 +18,7 @@ usage: examples/run.sh [options]
                      be there, with --mesh HARDWARE (default tpu-v3:32x32), and write a report; all options: --plan 600B --help
   --config FILE      the same with a model of your own, in lines such as `layers = 24`
 Everything else goes to the program: examples/run.sh -- --help lists its own options.
-Builds in build/release; the first build takes about 3 minutes.
+Builds in build/release; the first build takes about 3 minutes, with --plan about one.
 TXT
 }
 
@@ -49,9 +49,10 @@ called_from=$PWD
 jobs=$(jobs_at_once)
 build=$top/build/release
 cd "$top"
-echo "Building in $build ($jobs at a time)"
+if [ -n "$plan" ]; then target=plan-run takes="about a minute"; else target=translate takes="about 3 minutes"; fi
+echo "Building $target in $build ($jobs at a time; the first time takes $takes)"
 quietly "$build/configure.log" cmake --preset release
-quietly "$build/build.log" cmake --build "$build" --target "$([ -n "$plan" ] && echo plan-run || echo translate)" --parallel "$jobs"
+quietly "$build/build.log" cmake --build "$build" --target "$target" --parallel "$jobs"
 
 # File names among the options are meant from where the user stands.
 cd "$called_from"

@@ -257,6 +257,9 @@ void register_contractions() {
 
 int main(int argc, char** argv) {
   register_contractions();
+  benchmark::AddCustomContext("names", "softmax/32: rows of 32; adam/16384: so many numbers; combine/8/512: 8 experts, model of 512; "
+                                       "GSM,ME->GSE/M512: an einsum in the MoE layer with M = 512; .../T32: in a Transformer of 32 words "
+                                       "a sentence; MN->NM: a transposition; MN->N: a sum");
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
   benchmark::RunSpecifiedBenchmarks();

@@ -82,6 +82,7 @@ inline range whole(int least) { return {"a whole number of at least " + std::to_
 class command_parser {
  public:
   explicit command_parser(command_line& c) : c_(c) {
+    app_.name("examples/run.sh");
     app_.footer("Models: " + model_names() + ", from arXiv 2006.16668.\n"
                 "Hardware: a preset and its chips, as in tpu-v3:32x32, tpu-v4:8x8x16, slingshot-11:64.\n"
                 "A config file has lines such as layers = 24.");
@@ -98,7 +99,7 @@ class command_parser {
     text("", "--timeline", c.timeline, "write a timeline to this file, which Perfetto shows");
     text("", "--links-svg", c.links_svg, "draw the bytes over every link to this file");
     text("", "--links-csv", c.links_csv, "write them as a table to this file");
-    app_.add_flag("!--no-sweep", c.sweep, "do not compare with other meshes");
+    app_.add_flag_callback("--no-sweep", [&c] { c.sweep = false; }, "do not compare with other meshes");
 
     using model = gs::nn::translation_model;
     of_model("--layers", &model::layers, 3, "half of them in the encoder");

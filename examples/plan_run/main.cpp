@@ -39,8 +39,9 @@ void run(const command_line& c) {
   options.links = !(c.json + c.html + c.links_svg + c.links_csv).empty();
   gs::run_record r = simulate(plan, on, axes, options);
   r.program = c.plan;
+  r.assumptions.push_back(fitted(c.run.share));
   std::cout << c.plan << ": " << about(model) << "\n\n" << gs::describe(r, plan.view()) << '\n'
-            << training(r, model, on.devices(), fit_to_paper(plans, c.run)) << '\n';
+            << training(r, model, on, fit_to_paper(plans, c.run)) << '\n';
 
   std::vector<gs::sweep_row> rows;
   if (c.sweep) {

@@ -7,6 +7,7 @@
 #include <gshard/comm/simulator/sweep_row.hpp>
 #include <gshard/report/run_text.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdio>
 #include <string>
@@ -31,10 +32,25 @@ inline std::string about(const gs::nn::translation_model& m) {
          detail::format("%.2f million tokens a step in %lld groups", 1e-6 * double(m.tokens), (long long)m.groups);
 }
 
+/// What is fitted among the shares of `used`, besides that of the links in all-to-alls, which is said of the hardware.
+inline std::string fitted(const gs::efficiency& used) {
+  return std::string("how often routing goes over its tensors") +
+         (used.memory == gs::efficiency{}.memory ? ", and the share of the memory's rate: both" : ":") + " fitted, not physical";
+}
+
+/// "one of the 2 cores of a chip of tpu-v3"
+inline std::string what_a_core_is(const gs::hardware& on) {
+  const std::string of(on.of.name);
+  if (!on.is_torus()) return "a device of " + of;
+  return on.topology.cores == 1 ? "a chip of " + of : "one of the " + std::to_string(on.topology.cores) + " cores of a chip of " + of;
+}
+
 /// What the whole training takes, as simulated and by the fit to what the paper measured.
-inline std::string training(const gs::run_record& r, const gs::nn::translation_model& m, int cores, const paper_fit& fit) {
-  const double steps = training_tokens / double(m.tokens), days = steps * r.seconds / 86400, years = core_years(r.seconds, m, cores);
-  return detail::format("training on 10^12 tokens: %.0f steps, %.2f days, %.2f core-years\n", steps, days, years) +
+inline std::string training(const gs::run_record& r, const gs::nn::translation_model& m, const gs::hardware& on, const paper_fit& fit) {
+  const double steps = training_tokens / double(m.tokens), days = steps * r.seconds / 86400;
+  const double years = core_years(r.seconds, m, on.devices());
+  return detail::format("training on 10^12 tokens: %.0f steps, %.2f days, %.2f core-years", steps, days, years) + " (a core: " +
+         what_a_core_is(on) + ")\n" +
          detail::format("  simulated, the paper's six models take %.3f of the time that it measured, each %.2f to %.2f times that;\n",
                         fit.factor, fit.least, fit.most) +
          detail::format("  by this fit %.2f days, %.2f core-years", days / fit.factor, years / fit.factor);
@@ -42,14 +58,18 @@ inline std::string training(const gs::run_record& r, const gs::nn::translation_m
 
 /// A table of the best rows, and of those that cannot run.
 inline std::string table(const std::vector<gs::sweep_row>& rows, std::size_t most) {
-  std::string s = detail::format("%-34s %-28s %10s %12s %11s\n", "other ways, the cheapest first", "", "step", "core-years", "memory");
+  const std::size_t running = std::size_t(std::count_if(rows.begin(), rows.end(), [](const auto& r) { return r.problem.empty(); }));
+  const std::size_t shown = std::min(running, most) + std::min(rows.size() - running, most);
+  const std::string title = std::to_string(rows.size()) + " ways tried" +
+                            (shown < rows.size() ? ", the best " + std::to_string(shown) : "") + ", the cheapest first";
+  std::string s = detail::format("%-63s %10s %12s %11s\n", title.c_str(), "step", "core-years", "memory");
   std::size_t best = 0, broken = 0;
   for (const gs::sweep_row& r : rows) {
     if ((r.problem.empty() ? best : broken)++ >= most) continue;
     s += detail::format("  %-32s %-28s ", r.mesh.c_str(), r.mapping.c_str());
     s += !r.problem.empty() ? r.problem + "\n"
-                            : detail::format("%8.3f s %12.2f %7.2f GiB%s\n", r.seconds, r.core_years, double(r.peak) / double(1 << 30),
-                                             r.fits ? "" : "  does not fit");
+                            : detail::format("%10s %12.2f %7.2f GiB%s\n", gs::describe_seconds(r.seconds).c_str(), r.core_years,
+                                             double(r.peak) / double(1 << 30), r.fits ? "" : "  does not fit");
   }
   return s;
 }

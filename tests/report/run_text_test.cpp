@@ -18,7 +18,9 @@ TEST_CASE("a run as tables: seconds, parts, operations, memory, what was assumed
                          " on 16 devices (data=2, expert=8) of TPU v3, torus of 4x2 chips\n"));
   CHECK(contains(text, "  devices 0-14: computing " + gs::describe_seconds(run.tracks[0].compute)));
   CHECK(contains(text, "  devices 15: computing " + gs::describe_seconds(run.tracks[1].compute)));
-  CHECK(contains(text, "\n  received by each of 2 devices: 12 B at least, 34 B at most\nparts\n"));
+  CHECK(contains(text, "\n  received by each of 2 devices: 12 B at least, 34 B at most\nparts of the step, on the devices named first\n"));
+  CHECK(contains(text, "\n  waiting "));
+  CHECK(contains(text, "does not wait: together " + gs::describe_seconds(gs::seconds_of_steps(run)) + "\n  operation  "));
   CHECK(contains(text, "\n  dispatch/combine "));
   CHECK_FALSE(contains(text, "\n  attention "));  // takes no time
   CHECK(contains(text, "\n  all_to_all                 3       0 flop         0 B"));
@@ -33,6 +35,18 @@ TEST_CASE("a run that needs more memory than there is says so") {
   gs::run_record run = sample::small().record;
   run.memory.capacity = run.memory.peak - 1;
   CHECK(contains(gs::describe(run, sample::plan), ": more than there is"));
+}
+
+TEST_CASE("a run whose parts overlap says what they add up to") {
+  gs::run_record run = sample::small().record;
+  double whole = run.tracks[0].wait;
+  for (const double part : run.parts) whole += part;
+  run.seconds = whole / 2;
+  CHECK(contains(gs::describe(run, sample::plan), "first, some at the same time: together " + gs::describe_seconds(whole) + "\n"));
+  run.tracks.clear();
+  const std::string alone = gs::describe(run, sample::plan);
+  CHECK(contains(alone, "\nparts, some at the same time"));
+  CHECK_FALSE(contains(alone, "\n  waiting "));
 }
 
 TEST_CASE("a run of which little is known is told, too") {

@@ -78,9 +78,27 @@ inline std::string left_pad(const std::string& s, std::size_t width) {
   return s.size() < width ? std::string(width - s.size(), ' ') + s : s;
 }
 
+/// What the first devices do in a step, and how long they wait.
+inline void put_parts(std::string& s, const run_record& run) {
+  double whole = run.tracks.empty() ? 0 : run.tracks[0].wait;
+  for (const double part : run.parts) whole += part;
+  s += "parts";
+  if (run.tracks.size() > 1) s += " of the step, on the devices named first";
+  if (whole > 1.001 * run.seconds) s.append(", some at the same time: together ").append(describe_seconds(whole));
+  s += "\n";
+  const auto put = [&](std::string_view part, double seconds) {
+    if (seconds > 0)
+      s.append("  ").append(pad(std::string(part), 24)).append(left_pad(describe_seconds(seconds), 12))
+          .append(left_pad(percent_text(seconds, whole), 9)).append("\n");
+  };
+  for (std::size_t p = 0; p < run.parts.size(); ++p) put(name(step_part(p)), run.parts[p]);
+  if (!run.tracks.empty()) put("waiting", run.tracks[0].wait);
+}
+
 inline void put_kinds(std::string& s, const run_record& run, const plan_view& plan) {
   const double whole = seconds_of_steps(run);
-  s += "operations               steps         work      memory     network  flop/B  bound           time    share\n";
+  s.append("operations, each alone on a device that is not slow and does not wait: together ").append(describe_seconds(whole)).append("\n");
+  s += "  operation              steps         work      memory     network  flop/B  bound           time    share\n";
   for (const kind_record& k : kinds_of(run, plan)) {
     char intensity[32];
     std::snprintf(intensity, sizeof intensity, "%.3g", k.intensity());
@@ -116,9 +134,11 @@ inline void put_memory(std::string& s, const run_record& run, const plan_view& p
 
 }  // namespace detail
 
-/// A simulated run as tables for a terminal: the seconds of its step, what devices received if that was counted, and the parts of the step;
-/// what each kind of operation does and what bounds it (a roofline); the memory of the device that holds most, when it holds most; and what
-/// was assumed. Shares of operations are of the seconds of all steps, each alone. Throws `gshard::error` if the record is not of this plan.
+/// A simulated run as tables for a terminal: the seconds of its step, what devices received if that was counted, and the parts of the step
+/// on the devices of the first track, with how long they wait (where parts overlap, they add up to more than the step); what each kind of
+/// operation does and what bounds it (a roofline); the memory of the device that holds most, when it holds most; and what was assumed.
+/// Times of operations and their shares are those of all steps, each alone on a device without faults. Throws
+/// `gshard::error` if the record is not of this plan.
 inline std::string describe(const run_record& run, const plan_view& plan) {
   std::string s = run.program.empty() ? std::string("a step") : "a step of " + run.program;
   s.append(" takes ").append(describe_seconds(run.seconds)).append(" on ").append(std::to_string(detail::devices_of(run)));
@@ -138,13 +158,7 @@ inline std::string describe(const run_record& run, const plan_view& plan) {
     s.append(" at least, ").append(describe_bytes(*most)).append(" at most\n");
   }
 
-  double whole = 0;
-  for (const double part : run.parts) whole += part;
-  s += "parts\n";
-  for (std::size_t p = 0; p < run.parts.size(); ++p)
-    if (run.parts[p] > 0)
-      s.append("  ").append(detail::pad(std::string(name(step_part(p))), 24)).append(detail::left_pad(describe_seconds(run.parts[p]), 12))
-          .append(detail::left_pad(detail::percent_text(run.parts[p], whole), 9)).append("\n");
+  detail::put_parts(s, run);
   detail::put_kinds(s, run, plan);
   detail::put_memory(s, run, plan);
   if (!run.assumptions.empty()) s += "assumed\n";

@@ -115,6 +115,10 @@ TEST_CASE("plan a run: help names what may be said, in letters") {
   pr::command_line c;
   const std::string help = pr::command_parser(c).help();
   CHECK(help.find("never|when-needed|always") != std::string::npos);
+  CHECK(help.find("Usage: examples/run.sh [OPTIONS]") != std::string::npos);
+  CHECK(help.find("--no-sweep ") != std::string::npos);
+  CHECK(parsed({}).sweep);
+  CHECK(!parsed({"--no-sweep"}).sweep);
   CHECK(std::all_of(help.begin(), help.end(), [](char x) { return x == '\n' || (x >= ' ' && x <= '~'); }));
 }
 

@@ -41,6 +41,9 @@ TEST_CASE("plan a run: other meshes, the cheapest that fit first") {
   const std::string table = pr::table(rows, 3);
   CHECK(std::count(table.begin(), table.end(), '\n') == 4);
   CHECK(table.find(rows[0].mesh) != std::string::npos);
+  CHECK(table.starts_with(std::to_string(rows.size()) + " ways tried, the best 3, the cheapest first "));
+  CHECK(table.find(' ' + gs::describe_seconds(rows[0].seconds) + ' ') != std::string::npos);  // as the run itself is told
+  CHECK(pr::table(rows, rows.size()).starts_with(std::to_string(rows.size()) + " ways tried, the cheapest first "));
 }
 
 TEST_CASE("plan a run: changed hardware stays changed in all rows") {
@@ -109,13 +112,25 @@ TEST_CASE("plan a run: what a training costs") {
   CHECK(pr::core_years(1 / 0.72, m, 2048) == doctest::Approx(22.4).epsilon(0.05));  // as the paper has it
   gs::run_record r;
   r.seconds = 1 / 0.72;
-  CHECK(pr::training(r, m, 2048, {}).find("238419 steps, 3.83 days, 21.4") != std::string::npos);
-  const std::string fitted = pr::training(r, m, 2048, {0.5, 0.7, 1.8});
+  const gs::hardware on = gs::parse_hardware("tpu-v3:32x32");
+  const std::string plain = pr::training(r, m, on, {});
+  CHECK(plain.find("238419 steps, 3.83 days, 21.4") != std::string::npos);
+  CHECK(plain.find(" core-years (a core: one of the 2 cores of a chip of tpu-v3)\n") != std::string::npos);
+  CHECK(pr::what_a_core_is(gs::parse_hardware("tpu-v4:4x4x4")) == "a chip of tpu-v4");
+  CHECK(pr::what_a_core_is(gs::parse_hardware("aries:8")) == "a device of aries");
+  const std::string fitted = pr::training(r, m, on, {0.5, 0.7, 1.8});
   CHECK(fitted.find("take 0.500 of the time that it measured, each 0.70 to 1.80 times that") != std::string::npos);
   CHECK(fitted.find("by this fit 7.67 days") != std::string::npos);
   CHECK(pr::about(m).find("619.") != std::string::npos);
   m.layers = 7;
   CHECK(pr::about(m).starts_with("7 layers, 3 of them in the encoder, 2048 experts in 3 layers"));
+}
+
+TEST_CASE("plan a run: which of the numbers are fitted") {
+  gs::efficiency share;
+  CHECK(pr::fitted(share) == "how often routing goes over its tensors, and the share of the memory's rate: both fitted, not physical");
+  share.memory = 0.5;  // the user's
+  CHECK(pr::fitted(share) == "how often routing goes over its tensors: fitted, not physical");
 }
 
 TEST_CASE("plan a run: every device has a group of tokens, whose sentences are not longer") {
