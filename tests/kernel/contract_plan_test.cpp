@@ -84,4 +84,16 @@ TEST_CASE("contraction plan: products of matrices as they lie need no packing, i
         }
 }
 
+TEST_CASE("contraction plan: a result whose rows do not follow one another is packed as it lies, and factors stay where they are") {
+  const extents sizes{{'c', 128}, {'e', 4}, {'f', 1024}, {'g', 2}, {'m', 256}};
+  const gemm_plan plan = plan_for("egcf", "efm", "gecm", sizes);
+  CHECK(plan.n == 256);
+  CHECK(plan.k == 1024);
+  for (const std::size_t factor : {0, 1}) {
+    CHECK(!plan.side[factor].packed);
+    CHECK(!plan.side[factor].transposed);
+  }
+  CHECK(!plan.side[2].transposed);
+}
+
 }  // namespace

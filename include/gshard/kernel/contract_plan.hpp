@@ -129,6 +129,8 @@ inline gemm_plan plan_of(const matrix_dims& dims, loop_nest<3> outer, bool turn)
   for (std::size_t i = 0; i < outer.count; ++i) sums_outside = sums_outside || outer.at[i].stride[2] == 0;
   for (const matrix_side& side : plan.side)
     if (side.packed) plan.cost += 100 + 1.5 * double(side.size);
+  // Libraries are slower with both factors transposed, and empty rows are not left out then.
+  if (plan.side[2].packed && plan.side[2].transposed) plan.cost += 8 * double(plan.side[2].size);
   plan.cost *= double(outer.iterations());
   if (sums_outside && plan.side[2].packed) plan.cost = 1e300;  // the packed block would have to be kept
   return plan;
