@@ -123,6 +123,12 @@ constexpr void add_outputs(builder& b, const std::array<symbol, N>& list) {
   for (const symbol& s : list) add_outputs(b, s);
 }
 
+/// Whether a model can be called with a parameter scope and so many tensors.
+template <auto Model, std::size_t... I>
+constexpr bool takes_inputs(std::index_sequence<I...>) {
+  return std::is_invocable_v<decltype(Model), parameter_scope&, std::tuple_element_t<0 * I, std::tuple<symbol>>&...>;
+}
+
 template <auto Model, class Mesh, class... Options>
 constexpr graph trace_program(const program_options& options) {
   builder b;
@@ -133,13 +139,8 @@ constexpr graph trace_program(const program_options& options) {
   const std::tuple<decltype(input_tuple<Options>(b))...> parts{input_tuple<Options>(b)...};
   const auto symbols = std::apply([](const auto&... p) { return std::tuple_cat(p...); }, parts);
   const auto call = [&](auto... s) {
-    constexpr bool takes_these = std::is_invocable_v<decltype(Model), parameter_scope&, decltype(s)&...>;
-    static_assert(holds<takes_these, inputs_given<int(sizeof...(s))>>,
-                  "gshard: the model takes another number of tensors, after its parameter scope, than the program has inputs (in<...>)");
-    if constexpr (takes_these) {
-      if constexpr (std::is_void_v<decltype(Model(m, s...))>) Model(m, s...);
-      else if (const auto result = Model(m, s...); !b.failed()) add_outputs(b, result);
-    }
+    if constexpr (std::is_void_v<decltype(Model(m, s...))>) Model(m, s...);
+    else if (const auto result = Model(m, s...); !b.failed()) add_outputs(b, result);
   };
   std::apply(call, symbols);
   return static_cast<graph&&>(b.program);
@@ -243,12 +244,20 @@ struct plan_draft {
 /// Compile time: every fault of the model, its specs and its equations, as one sentence with its words beside it.
 template <auto Model, class Mesh, class... Options>
 class program {
-  static constexpr detail::plan_draft draft{detail::build_program<Model, Mesh, Options...>()};
+  static constexpr int given = (0 + ... + int(detail::is_input<Options>));
+  static constexpr bool takes_these = detail::takes_inputs<Model>(std::make_index_sequence<std::size_t(given)>{});
+  static_assert(holds<takes_these, inputs_given<given>>,
+                "gshard: the model takes another number of tensors, after its parameter scope, than the program has inputs (in<...>)");
+  static constexpr plan_tables compiled() {
+    if constexpr (takes_these) return detail::build_program<Model, Mesh, Options...>();
+    else return {};
+  }
+  static constexpr detail::plan_draft draft{compiled()};
   static_assert(detail::check_program<draft.problem.what, draft.problem, Mesh>());
   static constexpr detail::plan_sizes sizes = draft.sizes;
   static constexpr decltype(auto) tables() {
     if constexpr (sizes.fit(detail::ample)) return (draft.tables);
-    else return detail::build_program<Model, Mesh, Options...>();
+    else return compiled();
   }
   static constexpr detail::plan_arrays<sizes, detail::just_row> storage{tables(), sizes};
 
