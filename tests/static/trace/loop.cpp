@@ -63,14 +63,14 @@ static_assert(tracing::holds([](builder& b, auto&) {
   return count(b.program, op::cast) == 2;
 }));
 
-static_assert(fails(fault::rank_mismatch, "while_loop", [](builder& b, auto&) { gs::while_loop(positive, doubled, input(b, "AB")); }));
+static_assert(fails(fault::not_a_scalar, "while_loop", [](builder& b, auto&) { gs::while_loop(positive, doubled, input(b, "AB")); }));
 static_assert(fails(fault::dims_differ, "while_loop", [](builder& b, auto&) {
   gs::while_loop([](symbol s) { return gs::sum(s); }, [](symbol s) { return gs::sum<"ab->b">(s); }, input(b, "AB"));
 }));
 static_assert(fails(fault::wrong_type, "while_loop", [](builder& b, auto&) {
   gs::while_loop([](symbol s) { return gs::sum(s); }, [](symbol s) { return gs::cast<double>(s); }, input(b, "AB"));
 }));
-static_assert(fails(fault::rank_mismatch, "repeat", [](builder& b, auto&) { gs::repeat(input(b, "A"), doubled, input(b, "AB")); }));
+static_assert(fails(fault::not_a_scalar, "repeat", [](builder& b, auto&) { gs::repeat(input(b, "A"), doubled, input(b, "AB")); }));
 // What went wrong before stays what went wrong.
 static_assert(fails(fault::dims_differ, "repeat", [](builder& b, auto&) {
   const symbol x = gs::repeat<1>(input(b, "AB"), [](symbol s) { return gs::sum<"ab->b">(s); });
