@@ -123,10 +123,12 @@ constexpr void add_outputs(builder& b, const std::array<symbol, N>& list) {
   for (const symbol& s : list) add_outputs(b, s);
 }
 
+template <std::size_t>
+using one_symbol = symbol;
 /// Whether a model can be called with a parameter scope and so many tensors.
 template <auto Model, std::size_t... I>
 constexpr bool takes_inputs(std::index_sequence<I...>) {
-  return std::is_invocable_v<decltype(Model), parameter_scope&, std::tuple_element_t<0 * I, std::tuple<symbol>>&...>;
+  return std::is_invocable_v<decltype(Model), parameter_scope&, one_symbol<I>&...>;
 }
 
 template <auto Model, class Mesh, class... Options>
