@@ -5,6 +5,7 @@ import argparse
 import json
 import os
 import platform
+import signal
 import statistics
 import subprocess
 import sys
@@ -24,6 +25,23 @@ CONTESTS = {
     "kernels": ("bench_kernels", "every kernel by itself, in GFLOP/s or GB/s; only with --only"),
 }
 RATIO = "time / gshard's"
+# OpenBLAS chooses its kernels by the processor's model, and on some new ones badly.
+CORE_TYPES = ("automatic", "SKYLAKEX", "HASWELL")
+TIME_A_PRODUCT = """
+import array, ctypes, time
+try:
+    blas = ctypes.CDLL("libopenblas.so.0")
+except OSError:
+    blas = ctypes.CDLL("libblas.so.3")
+n = 1024
+a, b, c = ((ctypes.c_float * (n * n)).from_buffer(array.array("f", [1.0]) * (n * n)) for _ in range(3))
+one, zero, i = ctypes.c_float(1), ctypes.c_float(0), ctypes.c_int(n)
+def product():
+    start = time.perf_counter()
+    blas.cblas_sgemm(101, 111, 111, i, i, i, one, a, i, b, i, zero, c, i)
+    return time.perf_counter() - start
+print(min(product() for _ in range(6)))
+"""
 
 
 def contests(build, mpirun, rounds):
@@ -49,13 +67,36 @@ def contests(build, mpirun, rounds):
     return result
 
 
-def environment(threads):
-    """As fair to peers as can be: their memory is kept, and their BLAS is the one that shares threads with them."""
+def environment(threads, core_type="automatic"):
+    """As fair to peers as can be: their memory is kept, and their BLAS is the one that shares threads with them, tuned to the machine."""
     e = dict(os.environ, OMP_NUM_THREADS=str(threads), MALLOC_MMAP_THRESHOLD_=str(8 << 30), MALLOC_TRIM_THRESHOLD_=str(8 << 30))
     blas = Path(f"/usr/lib/{platform.machine()}-linux-gnu/openblas-openmp")
     if blas.exists():
         e["LD_LIBRARY_PATH"] = f"{blas}:{e.get('LD_LIBRARY_PATH', '')}".rstrip(":")
+    if core_type != "automatic":
+        e["OPENBLAS_CORETYPE"] = core_type
     return e
+
+
+def time_product(core_type, threads):
+    """Seconds of a matrix product by OpenBLAS as this core type; None if it is not installed or the processor cannot execute it."""
+    e = dict(environment(threads, core_type), OPENBLAS_NUM_THREADS=str(threads))
+    done = subprocess.run([sys.executable, "-c", TIME_A_PRODUCT], capture_output=True, text=True, env=e)
+    return float(done.stdout) if done.returncode == 0 else None
+
+
+def choose_core_type(threads, trial=time_product):
+    """The fastest core type, and the trials as text. A setting of the user's is kept; only x86-64 has these types."""
+    if "OPENBLAS_CORETYPE" in os.environ:
+        return "automatic", f"{os.environ['OPENBLAS_CORETYPE']} (OPENBLAS_CORETYPE is set)"
+    if platform.machine() != "x86_64":
+        return "automatic", "automatic"
+    times = {name: trial(name, threads) for name in CORE_TYPES}
+    times = {name: seconds for name, seconds in times.items() if seconds}
+    if not times:
+        return "automatic", "no OpenBLAS"
+    best = min(times, key=times.get)
+    return best, f"{best} (1024³ product: {', '.join(f'{name} {1e3 * t:.0f} ms' for name, t in times.items())})"
 
 
 def machine(build, names):
@@ -75,23 +116,45 @@ def machine(build, names):
     }
 
 
-def run_all(chosen, turns, threads):
-    times, facts = defaultdict(lambda: defaultdict(list)), defaultdict(list)
+def ending(code):
+    """How a process ended, in words: launchers give 128 + n for a signal n of their processes."""
+    number = -code if code < 0 else code - 128
+    try:
+        return f"ended by {signal.Signals(number).name} ({signal.strsignal(number)})"
+    except ValueError:
+        return f"ended with code {code}"
+
+
+def rows_of(text):
+    """The lines of JSON; a process that was ended may leave half a line."""
+    for line in text.splitlines():
+        try:
+            yield json.loads(line)
+        except json.JSONDecodeError:
+            pass
+
+
+def run_all(chosen, turns, e):
+    """Times and facts by case and side, and what failed: a side that fails is not run again, and the others go on."""
+    times, facts, failures = defaultdict(lambda: defaultdict(list)), defaultdict(list), {}
     for turn in range(turns):
         for name, commands in chosen.items():
             for command in commands:
+                line = " ".join(command)
+                if line in failures:
+                    continue
                 program = next(part for part in command if "bench" in part)
                 print(f"[{turn + 1}/{turns}] {name}: {Path(program).name}", file=sys.stderr)
-                done = subprocess.run(command, capture_output=True, text=True, env=environment(threads))
+                done = subprocess.run(command, capture_output=True, text=True, env=e)
                 if done.returncode != 0:
-                    sys.exit(f"{' '.join(command)} failed:\n{done.stderr}")
-                for line in done.stdout.splitlines():
-                    row = json.loads(line)
+                    failures[line] = f"{name}: {line}\n  {ending(done.returncode)}"
+                    print(f"{failures[line]}\n{done.stderr}", file=sys.stderr)
+                for row in rows_of(done.stdout):
                     if "seconds" in row:
                         times[row["case"]][row["side"]] += row["seconds"]
                     else:
                         facts[(row["case"], row["side"])].append(row)
-    return times, {key: medians(rows) for key, rows in facts.items()}
+    return times, {key: medians(rows) for key, rows in facts.items()}, list(failures.values())
 
 
 def medians(rows):
@@ -199,21 +262,24 @@ def main():
         print(*(CONTESTS[name][0] for name in a.only) if a.only else ["gshard_bench"])
         return
     if a.only == ["kernels"]:
-        sys.exit(run_kernels(a.build / "bench" / "bench_kernels", a.build / "bench" / "kernels.json", environment(a.threads)))
+        code = run_kernels(a.build / "bench" / "bench_kernels", a.build / "bench" / "kernels.json", environment(a.threads))
+        sys.exit(f"bench_kernels {ending(code)}" if code else 0)
     chosen = contests(a.build, a.mpirun.split(), a.rounds)
     if a.only:
         chosen = {name: commands for name, commands in chosen.items() if name.split(",")[0] in a.only}
     if not chosen:
         sys.exit(f"{', '.join(a.only)}: needs mpirun, which is not installed")
-    about = dict(machine(a.build, {name.split(",")[0] for name in chosen}), threads=a.threads)
-    times, facts = run_all(chosen, a.turns, a.threads)
+    core_type, trials = choose_core_type(a.threads)
+    about = dict(machine(a.build, {name.split(",")[0] for name in chosen}), threads=a.threads, **{"OpenBLAS core type": trials})
+    times, facts, failures = run_all(chosen, a.turns, environment(a.threads, core_type))
     about["load after"] = os.getloadavg()
     rows = table(times)
     print(", ".join(f"{k}: {v}" for k, v in about.items()))
     if rows:
         print_table(rows)
     print_facts(facts.values())
-    written = {"results.json": json.dumps({"machine": about, "rows": rows, "facts": list(facts.values()), "seconds": times}, indent=1)}
+    written = {"results.json": json.dumps(
+        {"machine": about, "rows": rows, "facts": list(facts.values()), "failures": failures, "seconds": times}, indent=1)}
     bars = [r for r in rows if r["side"] != "gshard"]
     (a.build / "bench" / "results.svg").unlink(missing_ok=True)  # of another run
     if bars:
@@ -221,6 +287,8 @@ def main():
     for name, text in written.items():
         (a.build / "bench" / name).write_text(text)
         print(a.build / "bench" / name)
+    if failures:
+        sys.exit("\n".join(["failed:", *failures]))
 
 
 if __name__ == "__main__":

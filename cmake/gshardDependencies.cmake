@@ -2,28 +2,41 @@
 # How each dependency is found: by gshard's own configuration, and again by its package config for a user.
 # Each macro sets gshard_<name>_found, and gshard_<name>_target to what is to be linked.
 
-# gshard_take(<name> <target>...): what is to be linked for it, found if there are such targets.
+# gshard_take(<name> <target>...): found if there are such targets. gshard links them through a target of its own, gshard::needs_<name>,
+# which gshard's package makes anew from what a user has: from MPI::MPI_C, say, where gshard was built with MPI::MPI_CXX. And a project that
+# fetches a dependency and exports nothing of it can still export what links gshard.
 macro(gshard_take name)
-  set(gshard_${name}_target ${ARGN})
+  set(gshard_${name}_needs ${ARGN})
+  set(gshard_${name}_target gshard::needs_${name})
   set(gshard_${name}_found TRUE)
-  foreach(target ${gshard_${name}_target})
+  foreach(target ${gshard_${name}_needs})
     if(NOT TARGET ${target})
       set(gshard_${name}_found FALSE)
     endif()
   endforeach()
-endmacro()
-
-# Asked for without a version: Eigen 5's config rejects a wish for 3.4, though it serves.
-macro(gshard_find_eigen)
-  find_package(Eigen3 CONFIG QUIET)
-  set(gshard_eigen_found FALSE)
-  if(TARGET Eigen3::Eigen AND NOT Eigen3_VERSION VERSION_LESS 3.4)
-    set(gshard_eigen_found TRUE)
+  if(gshard_${name}_found AND NOT TARGET gshard::needs_${name})
+    add_library(gshard::needs_${name} INTERFACE IMPORTED)
+    set_target_properties(gshard::needs_${name} PROPERTIES INTERFACE_LINK_LIBRARIES "${gshard_${name}_needs}")
+    if(CMAKE_FIND_PACKAGE_TARGETS_GLOBAL)
+      set_target_properties(gshard::needs_${name} PROPERTIES IMPORTED_GLOBAL TRUE)
+    endif()
   endif()
-  set(gshard_eigen_target Eigen3::Eigen)
 endmacro()
 
-# Package managers that build MPI without its C++ part know only the C target, which serves as well.
+# Asked for without a version: Eigen 5's config rejects a wish for 3.4, though it serves. A project that fetches Eigen has the target, which
+# tells no version: kernel/gemm_eigen.hpp checks it.
+macro(gshard_find_eigen)
+  if(NOT TARGET Eigen3::Eigen)
+    find_package(Eigen3 CONFIG QUIET)
+  endif()
+  gshard_take(eigen Eigen3::Eigen)
+  if(Eigen3_VERSION AND Eigen3_VERSION VERSION_LESS 3.4)
+    set(gshard_eigen_found FALSE)
+  endif()
+endmacro()
+
+# MPI's C API serves, by the C++ or the C target, whichever the project has found. mpi.h shall not include the C++ bindings: they need a
+# library that the C target does not link.
 macro(gshard_find_mpi)
   if(NOT TARGET MPI::MPI_CXX AND NOT TARGET MPI::MPI_C)
     find_package(MPI QUIET COMPONENTS CXX)
@@ -31,13 +44,13 @@ macro(gshard_find_mpi)
   if(NOT TARGET MPI::MPI_CXX AND NOT TARGET MPI::MPI_C)
     find_package(MPI QUIET)
   endif()
-  set(gshard_mpi_found TRUE)
-  if(TARGET MPI::MPI_CXX)
-    set(gshard_mpi_target MPI::MPI_CXX)
-  elseif(TARGET MPI::MPI_C)
-    set(gshard_mpi_target MPI::MPI_C)
+  if(TARGET MPI::MPI_C AND NOT TARGET MPI::MPI_CXX)
+    gshard_take(mpi MPI::MPI_C)
   else()
-    set(gshard_mpi_found FALSE)
+    gshard_take(mpi MPI::MPI_CXX)
+  endif()
+  if(gshard_mpi_found)
+    set_target_properties(${gshard_mpi_target} PROPERTIES INTERFACE_COMPILE_DEFINITIONS "OMPI_SKIP_MPICXX;MPICH_SKIP_MPICXX")
   endif()
 endmacro()
 
@@ -46,22 +59,47 @@ macro(gshard_find_blas)
   find_path(GSHARD_CBLAS_INCLUDE_DIR cblas.h PATH_SUFFIXES openblas)
   find_library(GSHARD_CBLAS_LIBRARY NAMES openblas cblas blas)
   mark_as_advanced(GSHARD_CBLAS_INCLUDE_DIR GSHARD_CBLAS_LIBRARY)
-  set(gshard_blas_found FALSE)
-  if(GSHARD_CBLAS_INCLUDE_DIR AND GSHARD_CBLAS_LIBRARY)
-    set(gshard_blas_found TRUE)
-    if(NOT TARGET gshard_cblas)
-      add_library(gshard_cblas UNKNOWN IMPORTED GLOBAL)
-      set_target_properties(gshard_cblas PROPERTIES
-        IMPORTED_LOCATION "${GSHARD_CBLAS_LIBRARY}"
-        INTERFACE_INCLUDE_DIRECTORIES "${GSHARD_CBLAS_INCLUDE_DIR}")
-    endif()
+  if(GSHARD_CBLAS_INCLUDE_DIR AND GSHARD_CBLAS_LIBRARY AND NOT TARGET gshard_cblas)
+    add_library(gshard_cblas UNKNOWN IMPORTED GLOBAL)
+    set_target_properties(gshard_cblas PROPERTIES
+      IMPORTED_LOCATION "${GSHARD_CBLAS_LIBRARY}"
+      INTERFACE_INCLUDE_DIRECTORIES "${GSHARD_CBLAS_INCLUDE_DIR}")
   endif()
-  set(gshard_blas_target gshard_cblas)
+  gshard_take(blas gshard_cblas)
 endmacro()
 
+# oneDNN's config stops the whole configuration where a package that oneDNN was built with is missing: Debian's wants OpenCL's headers, which
+# libdnnl-dev only recommends. So its text is read first; a version that does not exist makes CMake name the config and not load it.
 macro(gshard_find_onednn)
-  find_package(dnnl CONFIG QUIET)
+  set(gshard_onednn_lacks)
+  if(NOT TARGET DNNL::dnnl)
+    find_package(gshard_dnnl 9999 EXACT CONFIG QUIET NAMES dnnl HINTS "${dnnl_DIR}" "${dnnl_ROOT}" "$ENV{dnnl_ROOT}")
+    unset(gshard_dnnl_DIR CACHE)
+    foreach(gshard_config IN LISTS gshard_dnnl_CONSIDERED_CONFIGS)
+      file(STRINGS "${gshard_config}" gshard_config_runtimes REGEX "^set\\(DNNL_[A-Z_]*RUNTIME \"(OCL|TBB)\"\\)")
+      if(gshard_config_runtimes MATCHES "OCL")
+        list(APPEND gshard_onednn_lacks OpenCL)
+      endif()
+      if(gshard_config_runtimes MATCHES "TBB")
+        list(APPEND gshard_onednn_lacks TBB)
+      endif()
+      break()  # the first is the one that would be loaded
+    endforeach()
+    foreach(gshard_package IN LISTS gshard_onednn_lacks)
+      find_package(${gshard_package} QUIET)
+      if(${gshard_package}_FOUND)
+        list(REMOVE_ITEM gshard_onednn_lacks ${gshard_package})
+      endif()
+    endforeach()
+    if(NOT gshard_onednn_lacks)
+      find_package(dnnl CONFIG QUIET)
+    endif()
+  endif()
   gshard_take(onednn DNNL::dnnl)
+  if(gshard_onednn_lacks)
+    message(STATUS "gshard: oneDNN is not used: its CMake package needs ${gshard_onednn_lacks} "
+      "(OpenCL on Debian: opencl-headers and ocl-icd-opencl-dev)")
+  endif()
 endmacro()
 
 # Threads of gshard's kernels, and of libraries that take their number from OpenMP.
@@ -72,6 +110,9 @@ endmacro()
 
 # Boost's own config (since 1.70); that of 1.74 links MPI::MPI_CXX whether or not such a target exists.
 macro(gshard_find_boost_mpi)
+  if(NOT TARGET MPI::MPI_CXX)
+    find_package(MPI QUIET COMPONENTS CXX)
+  endif()
   find_package(Boost 1.74 CONFIG QUIET COMPONENTS mpi serialization)
   gshard_take(boost_mpi Boost::mpi Boost::serialization)
 endmacro()
@@ -111,7 +152,7 @@ macro(gshard_find_dependencies)
   if(NOT gshard_eigen_found)
     message(FATAL_ERROR "gshard needs Eigen 3.4 or newer (Debian: libeigen3-dev); found: '${Eigen3_VERSION}'")
   endif()
-  set(gshard_libraries Eigen3::Eigen)
+  set(gshard_libraries ${gshard_eigen_target})
   foreach(name ${gshard_optional} ${gshard_parts})
     string(TOUPPER GSHARD_${name} option)
     set(gshard_with_${name} OFF)

@@ -3,16 +3,28 @@
 include(CMakePackageConfigHelpers)
 set(package_dir "${CMAKE_INSTALL_DATADIR}/cmake/gshard")
 
-# CMake before 3.23 knows no file sets and goes by the folder.
-install(TARGETS gshard_plan gshard EXPORT gshardTargets FILE_SET HEADERS FILE_SET unchecked
-  INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
-install(EXPORT gshardTargets NAMESPACE gshard:: DESTINATION "${package_dir}")
+# A project that takes gshard in may export targets that link it: so gshard's are in export sets, installed or not.
+set(all COMPONENT gshard)
+if(NOT GSHARD_INSTALL)
+  list(APPEND all EXCLUDE_FROM_ALL)
+endif()
+function(gshard_install set)  # targets
+  # CMake before 3.23 knows no file sets and goes by the folder.
+  install(TARGETS ${ARGN} EXPORT ${set} FILE_SET HEADERS ${all} FILE_SET unchecked ${all}
+    INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
+endfunction()
+function(gshard_export set)
+  install(EXPORT ${set} NAMESPACE gshard:: DESTINATION "${package_dir}" ${all})
+  export(EXPORT ${set} NAMESPACE gshard:: FILE "${PROJECT_BINARY_DIR}/${set}.cmake")
+endfunction()
+
+gshard_install(gshardTargets gshard_plan gshard)
+gshard_export(gshardTargets)
 # One export each: a user has the targets that are asked for.
 foreach(part IN LISTS gshard_parts)
-  install(TARGETS gshard_${part} EXPORT gshard_${part}_targets FILE_SET HEADERS FILE_SET unchecked
-    INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
+  gshard_install(gshard_${part}_targets gshard_${part})
   if(gshard_with_${part})
-    install(EXPORT gshard_${part}_targets NAMESPACE gshard:: DESTINATION "${package_dir}")
+    gshard_export(gshard_${part}_targets)
   endif()
 endforeach()
 
@@ -25,5 +37,5 @@ install(FILES
   "${PROJECT_BINARY_DIR}/gshardConfig.cmake"
   "${PROJECT_BINARY_DIR}/gshardConfigVersion.cmake"
   "${PROJECT_SOURCE_DIR}/cmake/gshardDependencies.cmake"
-  DESTINATION "${package_dir}")
-install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DATADIR}/licenses/gshard")
+  DESTINATION "${package_dir}" ${all})
+install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DATADIR}/licenses/gshard" ${all})

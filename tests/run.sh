@@ -7,32 +7,59 @@ source "$(dirname "${BASH_SOURCE[0]}")/../cmake/packages.sh"
 
 usage() {
   cat <<'TXT'
-usage: tests/run.sh [--asan | --clang | --no-mpi] [--werror] [--only FOLDER] [ctest options]
+usage: tests/run.sh [--clang] [--asan | --no-mpi] [--werror] [--only FOLDER | --random SEEDS] [ctest options]
+       tests/run.sh --every [other options]
+  --clang    with clang++-16; also with --asan or --no-mpi
   --asan     under the address and undefined-behaviour sanitizers, without MPI
-  --clang    with clang++-16
   --no-mpi   as on a machine without MPI
   --werror   warnings are errors
   --only FOLDER  build and run the tests of tests/FOLDER alone, such as kernel; not those on MPI ranks and beside other libraries
+  --every    one run after another: with g++, --clang, --asan, --asan --clang, --no-mpi; tells at the end which failed
+  --random SEEDS  run so many random programs on all cores, and a tenth as many on 2 to 4 MPI ranks, and nothing else; from seed
+             GSHARD_RANDOM_FIRST (0) on. A finding is printed with its seed and a small program as a test
 Everything else goes to ctest, once all tests are built: tests/run.sh -R kernel/ --verbose
-Builds in build/tests (build/asan, build/clang, build/no-mpi).
+Builds in build/tests (build/clang, build/asan, build/asan-clang, build/no-mpi, build/no-mpi-clang).
 TXT
 }
 
+# run_every [options]: this script once per configuration.
+run_every() {
+  local configuration failed=()
+  for configuration in "" "--clang" "--asan" "--asan --clang" "--no-mpi"; do
+    echo "== tests/run.sh $configuration"
+    # shellcheck disable=SC2086  # options, split at blanks
+    "${BASH_SOURCE[0]}" $configuration "$@" || failed+=("tests/run.sh $configuration")
+  done
+  [ ${#failed[@]} -eq 0 ] || die "Failed:" "${failed[@]/#/  }"
+}
+
+compiler=
 preset=tests
-more=()
+every=
 werror=OFF
 target=gshard_tests
+others=()  # all options but --every
 for_ctest=()
+random_seeds=
 while [ $# -gt 0 ]; do
+  [ "$1" = --every ] || others+=("$1")
   case $1 in
-    --asan | --no-mpi) preset=${1#--} ;;
-    --clang) preset=clang more=(clang-16 cmd:clang++-16) ;;
+    --every) every=yes ;;
+    --clang) compiler=clang ;;
+    --asan | --no-mpi)
+      [ "$preset" = tests ] || die "--asan and --no-mpi exclude each other: tests under the sanitizers run without MPI anyway"
+      preset=${1#--} ;;
     --werror) werror=ON ;;
     --only)
       folders=$(cd "$top/tests" && find . -mindepth 2 -name '*_test.cpp' ! -name '*mpi*' ! -path './architecture/*' | cut -d/ -f2 | sort -u)
       grep -qxF -- "${2:-}" <<<"$folders" || die "--only takes one of the folders" "$folders"
       target=test_$2
       for_ctest+=(-L '^unit$' -R "^$2/" -E '/(by_[a-z]+|simgrid)$')
+      others+=("$2")
+      shift ;;
+    --random)
+      [[ ${2:-} =~ ^[1-9][0-9]*$ ]] || die "--random takes a number of seeds"
+      random_seeds=$2
       shift ;;
     --help | -h) usage; exit 0 ;;
     *) for_ctest+=("$1") ;;
@@ -40,6 +67,19 @@ while [ $# -gt 0 ]; do
   shift
 done
 
+if [ -n "$every" ]; then
+  [ "$compiler$preset" = tests ] || die "--every runs all configurations, and takes no --clang, --asan or --no-mpi"
+  run_every ${others[@]+"${others[@]}"}
+  exit
+fi
+
+more=()
+if [ -n "$compiler" ]; then
+  more+=(clang-16 cmd:clang++-16)
+  [ "$preset" != asan ] ||
+    more+=(libclang-rt-16-dev "file:/usr/lib/llvm-16/lib/clang/16/lib/linux/libclang_rt.asan-$(uname -m).a")
+  if [ "$preset" = tests ]; then preset=clang; else preset+=-clang; fi
+fi
 need_packages ${more[@]+"${more[@]}"}
 
 jobs=$(jobs_at_once)
@@ -47,5 +87,9 @@ build=$top/build/$preset
 cd "$top"
 echo "Building the tests in $build ($jobs at a time)"
 quietly "$build/configure.log" cmake --preset "$preset" -DGSHARD_WERROR=$werror
+[ -z "$random_seeds" ] || target=random_programs
 quietly "$build/build.log" cmake --build "$build" --target "$target" --parallel "$jobs"
+if [ -n "$random_seeds" ]; then
+  exec "$top/tests/random.sh" "$build" "$random_seeds"
+fi
 exec ctest --test-dir "$build" --output-on-failure --parallel "$jobs" ${for_ctest[@]+"${for_ctest[@]}"}

@@ -4,6 +4,7 @@
 #include "request.hpp"
 #include "traffic.hpp"
 
+#include <gshard/comm/step_text.hpp>
 #include <gshard/pass/windowed.hpp>
 
 #include <algorithm>
@@ -31,7 +32,7 @@ struct axis_move {
 
 /// What one step of a plan does, for printing.
 struct step_facts {
-  gs::op kind{};
+  std::string called;            // its kinds: "all_to_all", "all_gather+all_to_all"
   std::vector<int> axes;         // between whose devices data move
   std::vector<axis_move> moves;  // of all its tensors
   std::vector<tensor_facts> in, out;
@@ -162,7 +163,7 @@ inline void add_moves(step_facts& s, std::uint32_t axes, const gs::value& before
 
 inline step_facts facts_of(const planned& p, const gs::node& n) {
   step_facts s;
-  s.kind = n.kind;
+  s.called = gs::detail::kind_text(n);
   for (int i = 0; i < n.inputs; ++i) s.in.push_back(facts_of(p, n.input(i)));
   for (int o = 0; o < n.outputs; ++o) s.out.push_back(facts_of(p, n.output(o)));
   const bool communicates = gs::traits(n.kind).collective;

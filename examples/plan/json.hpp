@@ -31,7 +31,7 @@ inline nlohmann::ordered_json json_of(const step_facts& s, const gs::mesh_shape&
                      {"from_partial", m.from == axis_move::sums},
                      {"to_partial", m.to == axis_move::sums},
                      {"halo", m.halo}});
-  nlohmann::ordered_json j{{"op", gs::name(s.kind)},        {"axes", axes},           {"moves", moves},
+  nlohmann::ordered_json j{{"op", s.called},                {"axes", axes},           {"moves", moves},
                            {"in", json_of(s.in, mesh)},     {"out", json_of(s.out, mesh)},
                            {"bytes_received", s.bytes},     {"flops", s.flops}};
   if (s.groups > 0) {

@@ -74,7 +74,7 @@ inline std::string locals_text(const std::vector<tensor_facts>& tensors) {
 using line = std::array<std::string, 6>;
 
 inline line line_of(const step_facts& s, const gs::mesh_shape& mesh) {
-  return {std::string(gs::name(s.kind)) + axes_text(s.axes, mesh),
+  return {s.called + axes_text(s.axes, mesh),
           moves_text(s.moves, mesh),
           shapes_text(s.in, mesh) + " -> " + shapes_text(s.out, mesh),
           "local " + locals_text(s.in) + (s.in.empty() ? "-> " : " -> ") + locals_text(s.out),

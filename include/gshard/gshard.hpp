@@ -5,7 +5,7 @@
 // <gshard/exec/run_clock.hpp>, the paper's models in <gshard/nn/translation_model.hpp>, and the headers for other libraries,
 // <gshard/tensor/boost_mpi.hpp> and <gshard/tensor/xtensor.hpp>.
 
-#include <gshard/base/compiler.hpp>
+#include <gshard/base/exceptions.hpp>
 
 // First, because compilers print the way to the header that a sentence stands in.
 #include <gshard/pass/check.hpp>
@@ -30,16 +30,20 @@
 #endif
 
 // Distributed tensors, and views of their shards.
-#include <gshard/tensor/eigen.hpp>
+#include <gshard/tensor/whole_array.hpp>
 #include <gshard/tensor/tensor.hpp>
+#include <gshard/tensor/eigen.hpp>
 
 // Programs that run, and the verbs on tensors.
 #include <gshard/exec/executable.hpp>
 #include <gshard/exec/parameter_access.hpp>
+#include <gshard/op/broadcast.hpp>
+#include <gshard/op/compare.hpp>
 #include <gshard/op/einsum.hpp>
 #include <gshard/op/map.hpp>
 #include <gshard/op/reshard.hpp>
 #include <gshard/op/rows.hpp>
+#include <gshard/op/wrong_calls.hpp>
 
 // Models and optimisers.
 #include <gshard/nn/attention.hpp>

@@ -5,14 +5,18 @@
 
 #include <gshard/base/compiler.hpp>
 
-// First, because compilers print the way to the header that a sentence stands in.
+// First, because compilers print the way to the header that a sentence is in.
+#include <gshard/base/dual.hpp>
 #include <gshard/pass/check.hpp>
+#include <gshard/trace/builder.hpp>
+#include <gshard/trace/map.hpp>
 
 #include <gshard/ir/mesh.hpp>
 #include <gshard/ir/spec.hpp>
 
 #include <gshard/trace/along.hpp>
 #include <gshard/trace/assignment.hpp>
+#include <gshard/trace/broadcast.hpp>
 #include <gshard/trace/convolution.hpp>
 #include <gshard/trace/einsum.hpp>
 #include <gshard/trace/embedding.hpp>
@@ -28,6 +32,8 @@
 #include <gshard/trace/select.hpp>
 #include <gshard/trace/shape.hpp>
 #include <gshard/trace/window.hpp>
+#include <gshard/trace/wrong_calls.hpp>
+#include <gshard/trace/wrong_math.hpp>
 
 #include <gshard/pass/differentiate.hpp>
 #include <gshard/pass/program.hpp>

@@ -29,6 +29,25 @@ static_assert(gs::select(0 < x(1), x(1), real(0)).slope == 1 &&
               gs::select(0 < x(-1), x(-1), real(0)).slope == 0);
 static_assert(x(1) < x(2) && x(2) > x(1) && x(1) <= x(1) && x(1) >= x(1) && x(1) == real(1));
 
+// Where several are the largest they share the slope; abs and relu have slope 0 at 0.
+static_assert(gs::max(x(1), real(1)).slope == 0.5 && gs::min(x(1), real(1)).slope == 0.5 && gs::max(x(1), x(1)).slope == 1);
+static_assert(gs::abs(x(0)).slope == 0 && gs::relu(x(0)).slope == 0 && gs::relu(x(2)).slope == 1 && gs::relu(x(-2)).slope == 0);
+
+// At NaN the slope is NaN.
+constexpr double nan = __builtin_nan(""), infinity = __builtin_inf();
+constexpr bool is_nan(real y) { return y.value != y.value && y.slope != y.slope; }
+static_assert(is_nan(gs::max(x(nan), real(1))) && is_nan(gs::max(x(1), real(nan))) && is_nan(gs::max(real(nan), x(1))));
+static_assert(is_nan(gs::min(x(nan), real(1))) && is_nan(gs::min(x(1), real(nan))) && is_nan(gs::min(real(nan), x(1))));
+static_assert(is_nan(gs::abs(x(nan))) && is_nan(gs::relu(x(nan))));
+static_assert(gs::select(true, x(2), real(nan)).slope == 1 && gs::select(false, real(nan), x(2)).slope == 1);
+
+// At infinity it is that of the branch.
+static_assert(gs::max(x(infinity), real(1)).slope == 1 && gs::max(x(-infinity), real(1)).slope == 0 && gs::relu(x(infinity)).slope == 1 &&
+              gs::relu(x(-infinity)).slope == 0 && gs::abs(x(-infinity)).slope == -1);
+
+// A quotient does not overflow on the way.
+static_assert((x(1e-200) / real(1e-200)).slope == 1 / 1e-200 && (x(1) / real(1e200)).slope == 1e-200 && (real(1) / x(1e200)).slope == 0);
+
 /// The slope of f at a equals its central difference.
 template <class F>
 void check_slope(F f, double a) {
@@ -51,6 +70,11 @@ TEST_CASE("dual: slopes are central differences") {
     check_slope([](auto v) { return gs::exp(-v * v) * gs::tanh(v) / gs::sqrt(1 + v); }, a);
     check_slope([](auto v) { return gs::abs(v - 2) * gs::max(v, decltype(v)(0.75)); }, a);
   }
+}
+
+TEST_CASE("dual: the root of a constant 0 has the slope 0") {
+  CHECK((x(3) * gs::sqrt(real(0))).slope == 0);
+  CHECK(gs::sqrt(x(0)).slope == infinity);
 }
 
 TEST_CASE("dual: of float") {

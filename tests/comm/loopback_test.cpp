@@ -30,7 +30,10 @@ TEST_CASE("loopback: collectives copy the one device's own block") {
 TEST_CASE("loopback: the process is the leader and agrees with itself") {
   gs::loopback b;
   CHECK(b.leader());
-  b.agree(17, "seventeen");
+  CHECK_FALSE(b.begin(std::vector<gs::fact>{{"the call", "seventeen"}}));
+  CHECK(b.begin({}, "", true));
+  CHECK(b.calls() == 2);
+  CHECK_THROWS_WITH_AS(b.agree({}, "a problem"), "a problem", gs::error);
   cases::bytes data{std::byte{1}, std::byte{2}};
   b.broadcast(data);
   CHECK(b.gather_to_leader(data) == std::vector<cases::bytes>{data});

@@ -188,41 +188,6 @@ TEST_CASE("mpi: broadcast and gather_to_leader move the data of processes") {
   }
 }
 
-TEST_CASE("mpi: agree names the ranks that differ, on every rank") {
-  const int n = size_of(MPI_COMM_WORLD), rank = rank_of(MPI_COMM_WORLD);
-  gs::mpi_backend b(MPI_COMM_WORLD, {n});
-  CHECK(on_all_ranks([&] { b.agree(~std::uint64_t{0}, "the plan"); }).n_throws == 0);
-  CHECK(on_all_ranks([&] { b.agree(0, "the plan"); }).n_throws == 0);
-  if (n < 2) return;
-  const outcome last = on_all_ranks([&] { b.agree(rank == n - 1 ? 8 : 7, "the plan"); });
-  CHECK(last.n_throws == n);
-  CHECK(last.text ==
-        "the processes disagree on the plan: rank 0 has 7, rank " + std::to_string(n - 1) + " has 8");
-  const outcome all = on_all_ranks([&] { b.agree(std::uint64_t(rank), "the step"); });
-  CHECK(all.n_throws == n);
-  CHECK(all.text.find("rank 1 has 1") != std::string::npos);
-  CHECK(on_all_ranks([&] { b.agree(3, "what comes after"); }).n_throws == 0);
-}
-
-TEST_CASE("mpi: a problem of some ranks is told to all") {
-  const int n = size_of(MPI_COMM_WORLD), rank = rank_of(MPI_COMM_WORLD);
-  gs::mpi_backend b(MPI_COMM_WORLD, {n});
-  const auto mine = [&] { return "id " + std::to_string(rank) + " is bad"; };
-  const outcome last = on_all_ranks([&] { b.agree(7, "the plan", rank == n - 1 ? mine() : ""); });
-  CHECK(last.n_throws == n);
-  CHECK(last.text == (rank == n - 1 ? mine() : "rank " + std::to_string(n - 1) + " failed: id " + std::to_string(n - 1) + " is bad"));
-  // A problem is told before a difference, which may come of it.
-  const outcome all = on_all_ranks([&] { b.agree(std::uint64_t(rank), "the plan", mine()); });
-  CHECK(all.n_throws == n);
-  CHECK(all.text == mine());
-  if (n > 2) {
-    const outcome some = on_all_ranks([&] { b.agree(std::uint64_t(rank), "the plan", rank > 0 ? mine() : ""); });
-    CHECK(some.n_throws == n);
-    CHECK(some.text == (rank > 0 ? mine() : n == 3 ? "rank 1 failed, and so did 2: id 1 is bad" : "rank 1 failed, and so did 2, 3: id 1 is bad"));
-  }
-  CHECK(on_all_ranks([&] { b.agree(3, "what comes after"); }).n_throws == 0);
-}
-
 TEST_CASE("mpi: a mesh that does not fit the communicator throws on every rank") {
   const int n = size_of(MPI_COMM_WORLD), rank = rank_of(MPI_COMM_WORLD);
   const outcome wrong = on_all_ranks([&] { gs::mpi_backend(MPI_COMM_WORLD, {n, 2}); });
@@ -237,7 +202,14 @@ TEST_CASE("mpi: a mesh that does not fit the communicator throws on every rank")
     gs::mpi_backend(MPI_COMM_WORLD, rank == 0 ? std::vector{n} : std::vector{n, 0});
   });
   CHECK(differ.n_throws == n);
-  CHECK(differ.text.find("disagree on the mesh") != std::string::npos);
+  CHECK(differ.text == "making a cluster of MPI processes: the processes disagree on the mesh: rank 0 has " + std::to_string(n) + ", rank" +
+                           (n == 2 ? " 1 has " : n == 3 ? "s 1 and 2 have " : "s 1 to 3 have ") + std::to_string(n) + "x0");
+  const outcome options = on_all_ranks([&] { gs::mpi_backend(MPI_COMM_WORLD, {n}, {.window = rank == 0 ? 3 : 4}); });
+  CHECK(options.n_throws == n);
+  CHECK(options.text.find("disagree on mpi_options::window: rank 0 has 3, rank") != std::string::npos);
+  const outcome problem = on_all_ranks([&] { gs::mpi_backend(MPI_COMM_WORLD, {n}, {}, rank == n - 1 ? "no such mesh" : ""); });
+  CHECK(problem.n_throws == n);
+  CHECK(problem.text == (rank == n - 1 ? "" : "rank " + std::to_string(n - 1) + " failed: ") + std::string("no such mesh"));
 }
 
 TEST_CASE("mpi: sizes that do not match are errors where they are seen") {

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# cmake -DSOURCE= -DSCRATCH= -DGENERATOR= -DCOMPILER= -DVERSION= -DWAY=installed|subdirectory -DMPI=ON|OFF
-#       [-DPLAN_ONLY=ON | -DPARTS=ON] -P build.cmake
+# cmake -DSOURCE= -DSCRATCH= -DGENERATOR= -DCOMPILER= -DVERSION= -DWAY=installed|subdirectory|exported -DMPI=ON|OFF
+#       [-DPLAN_ONLY=ON | -DPARTS=ON] [-DEIGEN=fetched|overriding] [-DMPI_FOR_C=ON] [-DBRINGS_GSHARD=ON|OFF] -P build.cmake
+# cmake ... -DWAY=without_cmake -DINCLUDES=<folder>|... -DLIBRARIES=<file>|... -P build.cmake
+# cmake ... -DWAY=incomplete_onednn -P build.cmake
 # Copies project/ out of the tree, builds it there and runs what was built.
 cmake_minimum_required(VERSION 3.24)
 file(REMOVE_RECURSE "${SCRATCH}")
-file(COPY "${CMAKE_CURRENT_LIST_DIR}/project" DESTINATION "${SCRATCH}")
+file(COPY "${CMAKE_CURRENT_LIST_DIR}/project" "${CMAKE_CURRENT_LIST_DIR}/library" "${CMAKE_CURRENT_LIST_DIR}/stubs" DESTINATION "${SCRATCH}")
 
 function(run)
   list(JOIN ARGN " " line)
@@ -15,22 +17,68 @@ function(run)
   endif()
 endfunction()
 
+if(WAY STREQUAL "without_cmake")
+  string(REPLACE "|" ";" includes "${SOURCE}/include|${INCLUDES}")
+  string(REPLACE "|" ";" libraries "${LIBRARIES}")
+  list(TRANSFORM includes PREPEND "-I")
+  run("${COMPILER}" -std=c++20 -DEXPECTED_MPI=1 ${includes} "${SCRATCH}/project/main.cpp" -o "${SCRATCH}/consumer" ${libraries})
+  run("${SCRATCH}/consumer")
+  return()
+endif()
+
 set(common -G "${GENERATOR}" "-DCMAKE_CXX_COMPILER=${COMPILER}" -DCMAKE_BUILD_TYPE=Debug)
+set(only_gshard -DGSHARD_BUILD_TESTS=OFF -DGSHARD_BUILD_EXAMPLES=OFF -DGSHARD_BUILD_BENCH=OFF)
+if(WAY STREQUAL "incomplete_onednn")
+  # AUTO goes without and says why; ON is an error that says it.
+  foreach(wish IN ITEMS AUTO ON)
+    execute_process(COMMAND "${CMAKE_COMMAND}" -S "${SOURCE}" -B "${SCRATCH}/${wish}" ${common} ${only_gshard} -DGSHARD_MPI=OFF
+      -DGSHARD_ONEDNN=${wish} "-Ddnnl_DIR=${SCRATCH}/stubs/dnnl" -DCMAKE_DISABLE_FIND_PACKAGE_OpenCL=ON
+      RESULT_VARIABLE code OUTPUT_VARIABLE said ERROR_VARIABLE said)
+    message("${said}")
+    if(NOT said MATCHES "oneDNN is not used: its CMake package needs OpenCL")
+      message(FATAL_ERROR "GSHARD_ONEDNN=${wish} does not say what is missing")
+    endif()
+    if(wish STREQUAL "AUTO" AND NOT (code EQUAL 0 AND said MATCHES "oneDNN OFF"))
+      message(FATAL_ERROR "AUTO does not go without oneDNN")
+    elseif(wish STREQUAL "ON" AND NOT said MATCHES "GSHARD_ONEDNN=ON, but it was not found")
+      message(FATAL_ERROR "ON is no error")
+    endif()
+  endforeach()
+  return()
+endif()
+
 set(libraries -DGSHARD_MPI=${MPI})
 if(NOT MPI)
   list(APPEND libraries -DGSHARD_XTENSOR=OFF)  # nothing but what is needed
 endif()
-set(options -DWITH_MPI=${MPI} -DPLAN_ONLY=${PLAN_ONLY} -DPARTS=${PARTS})
-if(WAY STREQUAL "installed")
-  run("${CMAKE_COMMAND}" -S "${SOURCE}" -B "${SCRATCH}/gshard" ${common} ${libraries}
-    -DGSHARD_BUILD_TESTS=OFF -DGSHARD_BUILD_EXAMPLES=OFF -DGSHARD_BUILD_BENCH=OFF)
+set(options -DWITH_MPI=${MPI} -DPLAN_ONLY=${PLAN_ONLY} -DPARTS=${PARTS} -DMPI_FOR_C=${MPI_FOR_C})
+if(EIGEN)
+  list(APPEND options -DEIGEN=${EIGEN} "-DFETCHCONTENT_SOURCE_DIR_EIGEN3=${SCRATCH}/stubs/eigen")
+endif()
+function(install source to)
+  run("${CMAKE_COMMAND}" -S "${source}" -B "${SCRATCH}/gshard" ${common} ${libraries} ${ARGN})
   run("${CMAKE_COMMAND}" --install "${SCRATCH}/gshard" --prefix "${SCRATCH}/first")
   # Nothing installed may know where it was installed or built.
-  file(RENAME "${SCRATCH}/first" "${SCRATCH}/prefix")
+  file(RENAME "${SCRATCH}/first" "${SCRATCH}/${to}")
   file(REMOVE_RECURSE "${SCRATCH}/gshard")
-  list(APPEND options "-DCMAKE_PREFIX_PATH=${SCRATCH}/prefix" "-DWANTED_VERSION=${VERSION}")
-else()
+endfunction()
+if(WAY STREQUAL "subdirectory")
   list(APPEND options "-DGSHARD_SOURCE=${SOURCE}" ${libraries})
+else()
+  if(WAY STREQUAL "exported")
+    install("${SCRATCH}/library" prefix "-DGSHARD_SOURCE=${SOURCE}" -DGSHARD_INSTALL=${BRINGS_GSHARD})
+    if(NOT BRINGS_GSHARD)
+      if(EXISTS "${SCRATCH}/prefix/include/gshard")
+        message(FATAL_ERROR "gshard was installed with a project that did not ask for that")
+      endif()
+      install("${SOURCE}" gshard_prefix ${only_gshard})
+      list(APPEND options "-Dgshard_ROOT=${SCRATCH}/gshard_prefix")
+    endif()
+    list(APPEND options -DTHROUGH_LIBRARY=ON)
+  else()
+    install("${SOURCE}" prefix ${only_gshard})
+  endif()
+  list(APPEND options "-DCMAKE_PREFIX_PATH=${SCRATCH}/prefix" "-DWANTED_VERSION=${VERSION}")
 endif()
 
 run("${CMAKE_COMMAND}" -S "${SCRATCH}/project" -B "${SCRATCH}/build" ${common} ${options})

@@ -61,7 +61,10 @@ TEST_CASE("a bound plan: what cannot be bound is named") {
   const gs::any_cluster on = gs::simulate<cluster_mesh>({2, 3});
   CHECK(problem(on, {{'A', 7}, {'B', 2}}).empty());
   CHECK(problem(on, {{'A', 7}}) == "program: dim 'B' is given no extent");
-  CHECK(problem(on, {{'A', 7}, {'B', -3}}) == "program: dim 'B' is given the extent -3");
+  for (const int negative : {-1, -3})
+    CHECK(problem(on, {{'A', 7}, {'B', negative}}) == "program: dim 'B' is given the extent " + std::to_string(negative));
+  CHECK(problem(on, {{'A', 7}, {'B', 0}}).empty());
+  CHECK(problem(on, {{'A', 7}, {'B', -1}, {'B', 2}}) == "program: dim 'B' is given two extents");
   CHECK(problem(on, {{'A', 7}, {'B', 2}, {'A', 8}}) == "program: dim 'A' is given two extents");
   CHECK(problem(gs::simulate<gs::mesh<gs::axis<"other">>>(3), {{'A', 7}, {'B', 2}}) ==
         "program: the cluster has no mesh axis called \"x\"");

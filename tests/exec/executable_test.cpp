@@ -4,6 +4,7 @@
 #include <gshard/exec/parameter_access.hpp>
 #include <gshard/op/reshard.hpp>
 #include <gshard/optim/adam.hpp>
+#include <gshard/tensor/eigen.hpp>
 #include <gshard/trace/einsum.hpp>
 #include <gshard/trace/loop.hpp>
 #include <gshard/trace/map.hpp>
@@ -112,6 +113,15 @@ TEST_CASE("arithmetic with numbers") {
   gs::executable<gs::program<model, mesh, in<"A", P<"x">>>> run(gs::simulate<mesh>(2), {{'A', 1}});
   const auto all = std::apply([](const auto&... y) { return std::vector{gs::to_global(y).front()...}; }, run(std::vector{2.0f}));
   CHECK(all == std::vector{3.0f, 3.0f, 1.0f, -1.0f, 0.5f, 4.0f, -2.0f, 12.0f});
+}
+
+TEST_CASE("inputs may be matrices in column-major order") {
+  gs::executable<program> run(gs::simulate<mesh>(2), extents);
+  const Eigen::MatrixXf columns = Eigen::Map<const Eigen::Matrix<float, 3, 4, Eigen::RowMajor>>(x.data());
+  CHECK(columns.data()[1] == 5.0f);
+  CHECK(gs::to_global(std::get<0>(run(columns, ids, rate))) == gs::to_global(std::get<0>(run(x, ids, rate))));
+  CHECK(gs::to_global(std::get<0>(run(2 * columns - columns, ids, rate))) == gs::to_global(std::get<0>(run(x, ids, rate))));
+  CHECK_THROWS_WITH_AS(run(columns.transpose(), ids, rate), "program: input 0 (AB) has an array [4,3], its dims make [3,4]", gs::error);
 }
 
 TEST_CASE("inputs of another size or from elsewhere are named") {

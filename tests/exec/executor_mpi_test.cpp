@@ -215,7 +215,7 @@ TEST_CASE("mpi: processes that bind other extents all throw") {
   try {
     bound(p, std::make_shared<gs::mpi_backend>(MPI_COMM_WORLD, std::vector{ranks()}), dims);
   } catch (const gs::error& e) {
-    thrown = std::string_view(e.what()).find("disagree on the extent of dim 'A': rank 0 has 4, rank 1 has 5") !=
+    thrown = std::string_view(e.what()).find("disagree on the extent of dim 'A': rank 0 has 4, rank") !=
              std::string_view::npos;
   }
   CHECK(thrown == 1);
@@ -348,7 +348,7 @@ TEST_CASE("mpi: when one process fails in a turn, or finds another condition, al
       }
     // A scalar that should be the same on all.
     const std::string text = said({table, zeros, {double(2 + mpi_world::rank())}, zeros});
-    CHECK((text.find("disagree on whether a loop goes on") != std::string::npos) == (ranks() > 1));
+    CHECK((text.find("disagree on whether a loop goes on after ") != std::string::npos) == (ranks() > 1));
     CHECK(said({table, zeros, {6}, zeros}) == "");
   }
 }

@@ -5,6 +5,7 @@
 
 #include <gshard/pass/differentiate.hpp>
 #include <gshard/trace/along.hpp>
+#include <gshard/trace/broadcast.hpp>
 #include <gshard/trace/convolution.hpp>
 #include <gshard/trace/einsum.hpp>
 #include <gshard/trace/embedding.hpp>
@@ -156,6 +157,27 @@ TEST_CASE("gradients: smallest, products, logsumexp") {
   check_gradients({{"AB"}, {"B"}}, [](given x) { return weigh(gs::reduce_prod<"ab->b">(x[0]), x[1]); }, {}, [](arrays& sources) {
     sources[0][0] = sources[0][1] = 0;  // one zero in a product of three
     sources[0][4 + 1] = 0;              // two
+  });
+}
+
+TEST_CASE("gradients: reductions of diagonals") {
+  check_gradients({{"AAB"}, {"AB"}}, [](given x) { return weigh(gs::reduce_prod<"aab->ab">(x[0]), x[1]); });
+  check_gradients({{"AAB"}, {"B"}}, [](given x) { return weigh(gs::reduce_prod<"aab->b">(x[0]), x[1]); });
+  check_gradients({{"AA"}}, [](given x) { return gs::reduce_max<"aa->">(x[0]) + gs::reduce_min<"aa->">(x[0]); });
+  check_gradients({{"AAB"}, {"B"}}, [](given x) { return weigh(gs::logsumexp<"aab->b">(x[0]), x[1]); }, {}, [](arrays& sources) {
+    sources[0][4] = 1000;  // beside the diagonal
+  });
+}
+
+TEST_CASE("gradients: broadcasts") {
+  check_gradients({{"A"}, {"AA"}}, [](given x) { return weigh(gs::broadcast<"q,qk->qk">(x[0], x[1]), x[1]); });
+  check_gradients({{"A"}, {"AA"}}, [](given x) { return weigh(lay_out(gs::broadcast<"k,qk->qk">(x[0], x[1])), x[1]); });
+  check_gradients({{"AB"}, {"CBA"}}, [](given x) { return weigh(lay_out(gs::broadcast<"ab,cba->bca">(x[0], x[1])), einsum<"cba->bca">(x[1])); });
+  check_gradients({{"AB"}, {"BA"}}, [](given x) { return weigh(lay_out(gs::broadcast<"ab->ba">(x[0])), x[1]); });
+  check_gradients({{"AA"}}, [](given x) {
+    const symbol top = gs::logsumexp<"qk->q">(x[0]);
+    return sum(map<[](auto v, auto t, auto u) { return v * exp(v - t) * u; }>(x[0], gs::broadcast<"q,qk->qk">(top, x[0]),
+                                                                            gs::broadcast<"k,qk->qk">(top, x[0])));
   });
 }
 

@@ -7,10 +7,19 @@
 #include <gshard/trace/einsum.hpp>
 #include <gshard/trace/map.hpp>
 
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
 #include <exception>
+#include <functional>
+#include <limits>
 #include <random>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 // One program, in the layouts that it says itself, on one mesh, against the same on one device.
@@ -25,12 +34,23 @@ struct place {
   gs::dims dims{};
   std::string known_axes{}, known_dims{};  // to the compiler
   bool keep_pending = false;               // outputs may leave as pending sums
+  std::string agreement{};                 // how closely each result agrees with that of one device; `nearly` beyond its end
 };
+
+/// How closely two runs must agree. A NaN is as any other NaN in all of them.
+inline constexpr char same_bits = 'b';
+inline constexpr char same_values = '=';   // zeros of both signs are equal
+inline constexpr char nearly = '~';        // up to rounding, where they are finite; the same where they are not
+inline constexpr char finite_alike = 'f';  // the same elements are finite, and nearly the same
+
+/// Numbers that inputs may have besides ordinary ones.
+inline constexpr int not_a_number = 1, infinity = 2, negative_zero = 4, subnormal = 8, largest = 16;
 
 struct input {
   run_graph::input what;
   gs::sharding layout;
-  int data = 0;  // a number for each input, of which its elements are made
+  int data = 0;     // a number for each input, of which its elements are made
+  int special = 0;  // which special numbers are among them
 };
 
 /// The layout that a spec means.
@@ -58,14 +78,60 @@ inline gs::list<symbol> gradients_of(gs::list_view<symbol> terms, gs::list_view<
   return gs::gradients(loss, wanted);
 }
 
-/// Numbers for an input: multiples of 1/4, whose sums and products are exact in any order.
+/// One of these special numbers.
+inline double special_number(int which, std::mt19937& gen) {
+  using limits = std::numeric_limits<double>;
+  std::vector<double> list;
+  if (which & not_a_number) list.push_back(limits::quiet_NaN());
+  if (which & infinity) list.insert(list.end(), {limits::infinity(), -limits::infinity()});
+  if (which & negative_zero) list.push_back(-0.0);
+  if (which & subnormal) list.insert(list.end(), {limits::denorm_min(), -0x1p-1040, 0x1p-140});  // the last one is subnormal as float
+  if (which & largest) list.insert(list.end(), {limits::max(), limits::lowest(), double(std::numeric_limits<float>::max())});
+  return list[gen() % list.size()];
+}
+
+/// Numbers for an input: multiples of 1/4, whose sums and products are exact in any order, and special ones.
 inline run_graph::array elements_of(const input& i, std::size_t count, const gs::dims& dims) {
   const bool ids = i.what.type == gs::dtype::i32;
   std::mt19937 gen(std::uint32_t(i.data));
   std::uniform_int_distribution<int> pick(ids ? i.what.least : -8, ids ? int(dims.find(i.what.below)) - 1 : 8);
   run_graph::array a(count);
   for (double& v : a) v = ids ? pick(gen) : double(pick(gen)) / 4;
+  if (ids || i.special == 0) return a;
+  const unsigned one_in = std::array{2u, 8u, 40u}[gen() % 3];
+  for (double& v : a)
+    if (gen() % one_in == 0) v = special_number(i.special, gen);
   return a;
+}
+
+/// How two tensors disagree, or nothing.
+inline std::string difference(const run_graph::array& a, const run_graph::array& expected, char how) {
+  if (a.size() != expected.size()) return std::to_string(a.size()) + " elements instead of " + std::to_string(expected.size());
+  constexpr double large = 1e100;  // such numbers are no measure of the others
+  double scale = 1;
+  for (const double v : expected)
+    if (std::abs(v) < large) scale = std::max(scale, std::abs(v));
+  const auto agree = [&](double x, double y) {
+    if (std::isnan(x) && std::isnan(y)) return true;
+    if (how == same_bits) return std::bit_cast<std::uint64_t>(x) == std::bit_cast<std::uint64_t>(y);
+    if (x == y) return true;
+    if (how == finite_alike && !std::isfinite(x) && !std::isfinite(y)) return true;
+    return how != same_values && std::isfinite(x) && std::isfinite(y) && std::abs(x - y) <= 1e-9 * std::max(scale, std::abs(y));
+  };
+  for (std::size_t e = 0; e < a.size(); ++e)
+    if (!agree(a[e], expected[e])) {
+      std::array<char, 100> text{};
+      std::snprintf(text.data(), text.size(), "element %zu is %.17g instead of %.17g", e, a[e], expected[e]);
+      return text.data();
+    }
+  return {};
+}
+inline std::string difference(const run_graph::arrays& a, const run_graph::arrays& expected, std::string_view agreement) {
+  if (a.size() != expected.size()) return std::to_string(a.size()) + " results instead of " + std::to_string(expected.size());
+  for (std::size_t i = 0; i < a.size(); ++i)
+    if (const std::string said = difference(a[i], expected[i], i < agreement.size() ? agreement[i] : nearly); !said.empty())
+      return "result " + std::to_string(i) + ": " + said;
+  return {};
 }
 
 /// A program that cannot be traced.
@@ -75,34 +141,52 @@ struct ill_formed : gs::error {
 
 inline constexpr std::string_view on_one_device = "one device: ";
 
-/// How the program goes wrong on its mesh, or already on one device, or nothing. Throws `ill_formed`.
-inline std::string failure(const place& on, const std::vector<input>& inputs, const run_graph::model& f) {
-  run_graph::traced t;
-  run_graph::arrays sources, expected;
+/// A program with its numbers, and how it is run on its mesh.
+struct prepared {
+  run_graph::traced program;
+  run_graph::setting setting;
+  run_graph::arrays sources;
+};
+
+/// Throws `ill_formed`.
+inline prepared prepare(const place& on, const std::vector<input>& inputs, const run_graph::model& f) {
+  prepared p;
   try {
     std::vector<run_graph::input> letters;
     for (const input& i : inputs) letters.push_back(i.what);
-    t = run_graph::trace(letters, f);
+    p.program = run_graph::trace(letters, f);
   } catch (const std::exception& e) {
     throw ill_formed(e.what());
   }
-  for (std::size_t i = 0; i < inputs.size(); ++i)
-    sources.push_back(elements_of(inputs[i], run_graph::element_count(t, t.free[i], on.dims), on.dims));
+  const run_graph::traced& t = p.program;
+  p.setting = {.mesh = on.mesh, .dims = on.dims, .layouts = {}, .known_axes = on.known_axes};
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    p.sources.push_back(elements_of(inputs[i], run_graph::element_count(t, t.free[i], on.dims), on.dims));
+    p.setting.layouts.push_back(inputs[i].layout);
+  }
+  for (std::size_t i = inputs.size(); i < t.free.size(); ++i) p.setting.layouts.push_back(t.graph.at(t.free[i]).layout);
+  p.setting.options.uneven = true;
+  p.setting.options.keep_pending_outputs = on.keep_pending;
+  for (const char d : on.known_dims)
+    if (on.dims.find(d) >= 0) p.setting.options.known.set(d, on.dims.find(d));
+  return p;
+}
+
+/// Says what is wrong with the inputs and the results of one device, or nothing.
+using judge = std::function<std::string(const run_graph::arrays&, const run_graph::arrays&)>;
+
+/// How the program goes wrong on its mesh, or already on one device, or nothing. Throws `ill_formed`.
+inline std::string failure(const place& on, const std::vector<input>& inputs, const run_graph::model& f, const judge& right = {}) {
+  const prepared p = prepare(on, inputs, f);
+  run_graph::arrays expected;
   try {
-    expected = run_graph::run(t, run_graph::serial(t, on.dims), sources);
+    expected = run_graph::run(p.program, run_graph::serial(p.program, on.dims), p.sources);
+    if (const std::string said = right ? right(p.sources, expected) : std::string(); !said.empty()) return std::string(on_one_device) + said;
   } catch (const std::exception& e) {
     return std::string(on_one_device) + e.what();
   }
-  run_graph::setting s{.mesh = on.mesh, .dims = on.dims, .layouts = {}, .known_axes = on.known_axes};
-  for (const input& i : inputs) s.layouts.push_back(i.layout);
-  for (std::size_t i = inputs.size(); i < t.free.size(); ++i) s.layouts.push_back(t.graph.at(t.free[i]).layout);
-  s.options.uneven = true;
-  s.options.keep_pending_outputs = on.keep_pending;
-  for (const char d : on.known_dims)
-    if (on.dims.find(d) >= 0) s.options.known.set(d, on.dims.find(d));
   try {
-    const double d = run_graph::distance(run_graph::run(t, s, sources), expected);
-    return d <= 1e-9 ? "" : "differs by " + std::to_string(d);
+    return difference(run_graph::run(p.program, p.setting, p.sources), expected, on.agreement);
   } catch (const std::exception& e) {
     return e.what();
   }

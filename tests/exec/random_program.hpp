@@ -3,16 +3,20 @@
 
 #include "on_mesh.hpp"
 
+#include <gshard/base/dual.hpp>
+#include <gshard/trace/broadcast.hpp>
 #include <gshard/trace/convolution.hpp>
 #include <gshard/trace/loop.hpp>
 #include <gshard/trace/reduce.hpp>
 #include <gshard/trace/window.hpp>
 
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 // Programs as data: they can be written at random, run, made smaller, and printed as code.
@@ -25,13 +29,17 @@ using symbols = gs::list<symbol>;
 using on_mesh::place;
 
 enum class verb : std::uint8_t {
-  input,          // text: dims; number: dtype, letter of the extent that ids are below, least id, what the numbers are made of
+  input,          // text: dims; number: dtype, letter of the extent that ids are below, least id, what the numbers are made of, special ones
   einsum,         // text: the equation
   mean,           // text: the equation
   logsumexp,      // text: the equation
   reduce,         // text: the equation; number: reduction
   argmax,         // text: the equation; number: 1 the least
   map,            // number: which function
+  relu,
+  maximum,
+  minimum,
+  broadcast,      // text: the equation
   add,
   subtract,
   multiply,
@@ -94,24 +102,40 @@ struct recipe {
   std::vector<result> gradients;  // with respect to steps that are inputs
 };
 
+/// A function that maps take, and how it is called by itself.
 struct function {
   std::string_view text;
   const gs::pointwise* row;
   int operands;
   bool smooth;  // it may be given numbers that are not exact
+  double (*of_numbers)(const double*);
+  gs::dual<double> (*of_duals)(const gs::dual<double>*);
+
+  double operator()(const double* x) const { return of_numbers(x); }
+  gs::dual<double> operator()(const gs::dual<double>* x) const { return of_duals(x); }
 };
-#define GSHARD_FUNCTION(operands, smooth, ...) {#__VA_ARGS__, &gs::pointwise_of<__VA_ARGS__, operands>, operands, smooth}
+namespace detail {
+template <auto F, int Operands, class T>
+T called(const T* x) {
+  return [&]<std::size_t... I>(std::index_sequence<I...>) { return F(x[I]...); }(std::make_index_sequence<std::size_t(Operands)>());
+}
+template <int Operands, auto F>
+function function_of(std::string_view text, bool smooth) {
+  return {text, &gs::pointwise_of<F, Operands>, Operands, smooth, called<F, Operands, double>, called<F, Operands, gs::dual<double>>};
+}
+}  // namespace detail
+#define GSHARD_FUNCTION(operands, smooth, ...) detail::function_of<operands, __VA_ARGS__>(#__VA_ARGS__, smooth)
 inline const std::array functions{
-    function GSHARD_FUNCTION(1, true, [](auto v) { return tanh(v); }),
-    function GSHARD_FUNCTION(1, true, [](auto v) { return v * v; }),
-    function GSHARD_FUNCTION(1, true, [](auto v) { return 1 / sqrt(1 + v * v); }),
-    function GSHARD_FUNCTION(1, false, [](auto v) { return 0 < v ? v : decltype(v)(0); }),
-    function GSHARD_FUNCTION(2, true, [](auto v, auto w) { return v * tanh(w) + w; }),
-    function GSHARD_FUNCTION(2, true, [](auto v, auto w) { return v / (1 + w * w); }),
-    function GSHARD_FUNCTION(2, false, [](auto v, auto w) { return v < w ? v : w; }),
-    function GSHARD_FUNCTION(3, true, [](auto u, auto v, auto w) { return u * v - w; }),
-    function GSHARD_FUNCTION(3, false, [](auto u, auto v, auto w) { return u < v ? v : w; }),
-    function GSHARD_FUNCTION(5, true, [](auto a, auto b, auto c, auto d, auto e) { return a * b - c * d + e; }),
+    GSHARD_FUNCTION(1, true, [](auto v) { return tanh(v); }),
+    GSHARD_FUNCTION(1, true, [](auto v) { return v * v; }),
+    GSHARD_FUNCTION(1, true, [](auto v) { return 1 / sqrt(1 + v * v); }),
+    GSHARD_FUNCTION(1, false, [](auto v) { return 0 < v ? v : decltype(v)(0); }),
+    GSHARD_FUNCTION(2, true, [](auto v, auto w) { return v * tanh(w) + w; }),
+    GSHARD_FUNCTION(2, true, [](auto v, auto w) { return v / (1 + w * w); }),
+    GSHARD_FUNCTION(2, false, [](auto v, auto w) { return v < w ? v : w; }),
+    GSHARD_FUNCTION(3, true, [](auto u, auto v, auto w) { return u * v - w; }),
+    GSHARD_FUNCTION(3, false, [](auto u, auto v, auto w) { return u < v ? v : w; }),
+    GSHARD_FUNCTION(5, true, [](auto a, auto b, auto c, auto d, auto e) { return a * b - c * d + e; }),
 };
 #undef GSHARD_FUNCTION
 
@@ -154,6 +178,10 @@ inline symbol conv(gs::builder& b, const step& s, symbol x, symbol w) {
   std::vector<gs::conv_window> how;
   for (std::size_t i = 0; i + 4 < s.number.size(); i += 5) how.push_back(window_at(s.number, i));
   return gs::detail::emit_windowed_einsum(x, w, equation_of(b, s.text), how, s.text);
+}
+inline symbol broadcast(gs::builder& b, const step& s, const symbols& x) {
+  const gs::equation e = equation_of(b, s.text);
+  return b.failed() ? b.nothing() : gs::detail::emit_broadcast_like(b, x, e, s.text);
 }
 inline symbol iota(gs::builder& b, const step& s) {
   gs::rule loops;
@@ -200,6 +228,10 @@ inline symbol call(gs::builder& b, const step& s, const symbols& x) {
     case verb::reduce:
     case verb::argmax: return detail::over_equation(b, s, x[0]);
     case verb::map: return gs::detail::emit_map(b, *functions[std::size_t(n[0])].row, x);
+    case verb::relu: return gs::relu(x[0]);
+    case verb::maximum: return gs::map<[](auto v, auto w) { return gs::max(v, w); }>(x[0], x[1]);
+    case verb::minimum: return gs::map<[](auto v, auto w) { return gs::min(v, w); }>(x[0], x[1]);
+    case verb::broadcast: return detail::broadcast(b, s, x);
     case verb::add: return x[0] + x[1];
     case verb::subtract: return x[0] - x[1];
     case verb::multiply: return x[0] * x[1];
@@ -260,16 +292,14 @@ inline symbols follow(const recipe& r, gs::builder& b, std::span<const symbol> g
   return results;
 }
 
+inline run_graph::model model_of(const recipe& r) {
+  return [&r](const gs::parameter_scope& m, std::span<const symbol> x) { return follow(r, m.owner(), x); };
+}
 inline std::vector<on_mesh::input> inputs_of(const recipe& r) {
   std::vector<on_mesh::input> list;
   for (const step& s : r.steps)
-    if (s.what == verb::input) list.push_back({{s.text, gs::dtype(s.number[0]), char(s.number[1]), s.number[2]}, s.layout, s.number[3]});
+    if (s.what == verb::input) list.push_back({{s.text, gs::dtype(s.number[0]), char(s.number[1]), s.number[2]}, s.layout, s.number[3], s.number[4]});
   return list;
-}
-
-/// How the program goes wrong on its mesh, or nothing.
-inline std::string failure(const recipe& r) {
-  return on_mesh::failure(r.on, inputs_of(r), [&](const gs::parameter_scope& m, std::span<const symbol> x) { return follow(r, m.owner(), x); });
 }
 
 }  // namespace random_program

@@ -5,8 +5,12 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
+#include <cstdint>
 #include <numeric>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace random_program::detail {
 
@@ -18,175 +22,193 @@ class arithmetic : public draft {
  protected:
   bool einsum() {
     const int count = 1 + (below(4) > 0);
-    std::vector<int> operands, dims;
+    std::vector<int> operands;
+    std::vector<std::pair<int, std::int64_t>> dims_of;  // of each letter: the dim, its extent
     std::string text;
-    facts f{1, true, 0};
     for (int i = 0; i < count; ++i) {
       const int x = any([&](int v) { return is_real(v) && (operands.empty() || type(v) == type(operands[0])); });
       if (x < 0) return false;
       operands.push_back(x);
-      f = f.times(about(x));
       std::vector<int> mine;
       text += i ? "," : "";
-      for (int d = 0; d < at(x).rank(); ++d) {
+      for (int d = 0; d < rank(x); ++d) {
         std::vector<int> fits;
-        for (int k = 0; k < int(dims.size()); ++k)
-          if (dims[std::size_t(k)] == at(x).get().dims[d] && (below(4) == 0 || std::find(mine.begin(), mine.end(), k) == mine.end())) fits.push_back(k);
-        int factor = int(dims.size());
+        for (int k = 0; k < int(dims_of.size()); ++k)
+          if (dims_of[std::size_t(k)].first == dims(x)[d] && (below(4) == 0 || std::find(mine.begin(), mine.end(), k) == mine.end()))
+            fits.push_back(k);
+        int factor = int(dims_of.size());
         if (!fits.empty() && below(5) > 0) factor = fits[std::size_t(below(int(fits.size())))];
-        else dims.push_back(at(x).get().dims[d]);
+        else dims_of.emplace_back(dims(x)[d], extent(x, d));
         mine.push_back(factor);
         text += char('a' + factor);
       }
     }
-    if (dims.size() > 8) return false;
-    std::vector<int> order(dims.size());
+    if (dims_of.size() > 8) return false;
+    std::vector<int> order(dims_of.size());
     std::iota(order.begin(), order.end(), 0);
     shuffle(order);
     text += "->";
     std::int64_t loops = 1;
-    double summed = 1;
-    int rank = 0;
+    int kept = 0;
     for (const int k : order) {
-      const std::int64_t extent = extent_of_dim(dims[std::size_t(k)]);
-      loops *= std::max<std::int64_t>(extent, 1);
-      if (below(3) > 0 && rank < 5) {
+      loops *= std::max<std::int64_t>(dims_of[std::size_t(k)].second, 1);
+      if (below(3) > 0 && kept < 5) {
         text += char('a' + k);
-        ++rank;
-      } else {
-        summed *= double(extent);
+        ++kept;
       }
     }
-    return loops <= 20000 && add({verb::einsum, operands, text}, f.summed(summed));
+    return loops <= 20000 && add({verb::einsum, operands, text});
   }
 
-  /// "abc->ca", and how many elements are reduced to one.
-  std::string equation(int x, bool one, double& count) {
-    std::vector<int> order(std::size_t(at(x).rank()));
-    std::iota(order.begin(), order.end(), 0);
-    std::string from, to;
-    for (const int d : order) from += char('a' + d);
-    const int left = order.empty() ? -1 : below(int(order.size()));
-    if (below(3) == 0) shuffle(order);
-    count = 1;
-    for (const int d : order) {
-      if (one ? d == left : below(2)) count *= double(extent(x, d));
-      else to += char('a' + d);
-    }
+  /// "abc->ca": without some of the letters, or without one of them. Now and then two dims of one extent have one letter.
+  std::string equation(int x, bool one) {
+    std::string from, kept;
+    for (int d = 0; d < rank(x); ++d) from += char('a' + d);
+    for (int d = 1; d < rank(x); ++d)
+      if (dims(x)[d] == dims(x)[d - 1] && below(3) == 0) from[std::size_t(d)] = from[std::size_t(d) - 1];
+    for (const char c : from)
+      if (kept.find(c) == std::string::npos) kept += c;
+    if (below(3) == 0) shuffle(kept);
+    std::string to;
+    const std::size_t without = kept.empty() ? 0 : std::size_t(below(int(kept.size())));
+    for (std::size_t i = 0; i < kept.size(); ++i)
+      if (one ? i != without : below(2)) to += kept[i];
     return from + "->" + to;
   }
   bool over() {
     const verb what = below(2) ? verb::mean : verb::logsumexp;
     const int x = any([&](int v) { return is_f64(v); });
-    double count = 1;
-    const std::string text = equation(x, false, count);
-    return add({what, {x}, text}, facts{about(x).top + 3, false, 0}.ending(count == 0));
+    return add({what, {x}, equation(x, false)});
   }
   bool extremum() {
     const int what = 1 + below(3);
     const int x = any([&](int v) { return is_exact(v); });
-    double count = 1;
-    const std::string text = equation(x, false, count);
-    facts f = about(x);
-    if (gs::reduction(what) == gs::reduction::prod) {
-      if (count > 12) return false;
-      f.top = std::pow(std::max(1.0, f.top), count);
-      f.bits *= int(count);
-    }
-    return add({verb::reduce, {x}, text, {what}}, f.ending(count == 0));
+    return add({verb::reduce, {x}, equation(x, false), {what}});
   }
   bool argmax() {
-    const int x = any([&](int v) { return is_exact(v) && at(v).rank() > 0; });
-    if (x < 0) return false;
-    double count = 1;
-    const std::string text = equation(x, true, count);
-    return add({verb::argmax, {x}, text, {below(2)}}, facts::ids(std::int64_t(count)).ending(count == 0));
+    const int x = any([&](int v) { return is_exact(v) && rank(v) > 0; });
+    return x >= 0 && add({verb::argmax, {x}, equation(x, true), {below(2)}});
   }
 
   bool map() {
     const int k = below(int(functions.size()));
     const function& how = functions[std::size_t(k)];
     const int x = any([&](int v) { return how.smooth ? is_f64(v) : is_exact(v); });
+    if (x < 0) return false;
     std::vector<int> operands{x};
-    double top = about(x).top;
-    int bits = about(x).bits;
-    for (int i = 1; i < how.operands; ++i) {
-      const int y = any([&](int v) { return broadcasts(v, x) && (how.smooth || about(v).exact); });
-      operands.push_back(y);
-      top = std::max(top, about(y).top);
-      bits = std::max(bits, about(y).bits);
-    }
+    for (int i = 1; i < how.operands; ++i) operands.push_back(any([&](int v) { return broadcasts(v, x) && (how.smooth || of(v).exact); }));
     shuffle(operands);
-    const std::array<double, 10> tops{1, top * top, 1, top, 2 * top, top, top, top * top + top, top, 2 * top * top + top};
-    return add({verb::map, operands, {}, {k}}, {tops[std::size_t(k)], !how.smooth, bits});
+    return add({verb::map, operands, {}, {k}});
   }
   bool linear() {
     const int x = any([&](int v) { return is_real(v); }), y = any([&](int v) { return broadcasts(v, x); });
     std::vector<int> operands{x, y};
     shuffle(operands);
-    const facts &f = about(x), &g = about(y);
-    const int what = below(3);
-    if (what == 2) return add({verb::multiply, operands}, f.times(g));
-    return add({what ? verb::add : verb::subtract, operands}, f.plus(g));
+    return add({std::array{verb::subtract, verb::add, verb::multiply}[std::size_t(below(3))], operands});
+  }
+  bool relu() {
+    const int x = any([&](int v) { return is_exact(v); });
+    return add({verb::relu, {x}});
+  }
+  bool larger_or_smaller() {
+    const int x = any([&](int v) { return is_exact(v); }), y = any([&](int v) { return broadcasts(v, x) && of(v).exact; });
+    std::vector<int> operands{x, y};
+    shuffle(operands);
+    return add({below(2) ? verb::maximum : verb::minimum, operands});
+  }
+  /// A tensor along its own dims and some of those of one or two others, in any order.
+  bool broadcast() {
+    const int x = any([&](int v) { return is_real(v) && rank(v) < 4; });
+    if (x < 0) return false;
+    std::vector<int> operands{x}, dim_of;
+    std::string text, kept, lent;
+    for (int d = 0; d < rank(x); ++d) {
+      kept += char('a' + d);
+      dim_of.push_back(dims(x)[d]);
+    }
+    text = kept;
+    for (int more = 1 + below(2); more > 0; --more) {
+      const int like = any([&](int v) { return is_usable(v) && rank(v) > 0; });
+      if (like < 0) return false;
+      operands.push_back(like);
+      text += ',';
+      for (int d = 0; d < rank(like); ++d) {
+        const auto known = std::find(dim_of.begin(), dim_of.end(), dims(like)[d]);
+        const bool same = known != dim_of.end() && below(2);
+        const char letter = same ? char('a' + (known - dim_of.begin())) : char('a' + int(dim_of.size()));
+        if (!same) {
+          dim_of.push_back(dims(like)[d]);
+          lent += letter;
+        }
+        text += letter;
+      }
+    }
+    if (dim_of.size() > 8) return false;
+    for (const char c : lent)
+      if (kept.size() < 5 && below(3) > 0) kept += c;
+    shuffle(kept);
+    return add({verb::broadcast, operands, text + "->" + kept});
+  }
+  /// Two tensors whose dims do not match must be refused.
+  bool mismatched() {
+    const int x = any([&](int v) { return is_real(v); });
+    const int y = any([&](int v) { return is_real(v) && type(v) == type(x) && !broadcasts(v, x) && !broadcasts(x, v); });
+    if (y < 0) return false;
+    const step s{verb::add, {x, y}};
+    if (!refuses(s)) throw std::logic_error("dims that do not match were taken: " + code_of(s));
+    return false;
   }
   bool scale() {
-    const int x = any([&](int v) { return is_real(v); }), power = below(3) - 1;
-    return add({verb::scale, {x}, {}, {power}}, about(x).scaled(power));
+    const int x = any([&](int v) { return is_real(v); });
+    return add({verb::scale, {x}, {}, {below(3) - 1}});
   }
 
   bool loop() {
     const int x = any([&](int v) { return is_f64(v); }), y = any([&](int v) { return broadcasts(v, x); });
-    int count = any([&](int v) { return is_exact(v) && at(v).rank() == 0 && about(v).top <= 4; });
+    int count = any([&](int v) { return is_exact(v) && rank(v) == 0 && of(v).top <= 4 && !of(v).special(); });
     if (count < 0 || below(2)) count = new_input("", gs::dtype::f64);
-    return count >= 0 && add({verb::loop, {x, y, count}, {}, {below(loop_bodies)}, layout(at(x).rank(), false)},
-                             {std::max({about(x).top, about(y).top, 1.0}), false, 0});
+    return count >= 0 && add({verb::loop, {x, y, count}, {}, {below(loop_bodies)}, layout(rank(x), false)});
   }
 
   bool softmax() {
-    const int x = any([&](int v) { return is_f64(v) && at(v).rank() > 0; });
-    return x >= 0 && add({verb::softmax, {x}}, {1, false, 0});
+    const int x = any([&](int v) { return is_f64(v) && rank(v) > 0; });
+    return x >= 0 && add({verb::softmax, {x}});
   }
   /// The tensor of one dim that is what another is along its last one.
   int row_of(int x) {
-    const int known = any([&](int v) { return is_f64(v) && at(v).rank() == 1 && at(v).get().dims[0] == at(x).get().dims[at(x).rank() - 1]; });
+    const int known = any([&](int v) { return is_f64(v) && rank(v) == 1 && dims(v)[0] == dims(x)[rank(x) - 1]; });
     if (known >= 0 && below(3)) return known;
-    const gs::dim& last = b_.program.dims[std::size_t(at(x).get().dims[at(x).rank() - 1])];
+    const gs::dim& last = dim(x, rank(x) - 1);
     if (last.what == gs::dim::kind::bound) return new_input(std::string(1, last.letter), gs::dtype::f64);
     std::string text;
-    double count = 1;
-    for (int d = 0; d < at(x).rank(); ++d) {
-      text += char('a' + d);
-      if (d + 1 < at(x).rank()) count *= double(extent(x, d));
-    }
-    return add({verb::einsum, {x}, text + "->" + text.back()}, about(x).summed(count)) ? newest() : -1;
+    for (int d = 0; d < rank(x); ++d) text += char('a' + d);
+    return add({verb::einsum, {x}, text + "->" + text.back()}) ? newest() : -1;
   }
   bool layer_norm() {
-    const int x = any([&](int v) { return is_f64(v) && at(v).rank() > 0; });
+    const int x = any([&](int v) { return is_f64(v) && rank(v) > 0; });
     if (x < 0) return false;
     const int gamma = row_of(x), beta = row_of(x);
     if (gamma < 0 || beta < 0) return false;
-    return add({verb::layer_norm, {x, gamma, beta}}, {about(gamma).top * std::sqrt(double(extent(x, at(x).rank() - 1))) + about(beta).top, false, 0});
+    return add({verb::layer_norm, {x, gamma, beta}});
   }
   bool cross_entropy() {
-    const int x = any([&](int v) { return is_f64(v) && at(v).rank() > 0 && extent(v, at(v).rank() - 1) > 0; });
+    const int x = any([&](int v) { return is_f64(v) && rank(v) > 0 && extent(v, rank(v) - 1) > 0; });
     if (x < 0) return false;
-    gs::dim_list rows = at(x).get().dims;
+    gs::dim_list rows = dims(x);
     rows.pop_back();
-    const std::int64_t classes = extent(x, at(x).rank() - 1);
-    int labels = any([&](int v) { return is_ids(v, classes) && at(v).get().dims == rows; });
+    const std::int64_t classes = extent(x, rank(x) - 1);
+    int labels = any([&](int v) { return is_labels(v, classes) && dims(v) == rows; });
     if (labels < 0 && letters_of(rows, nullptr)) {
       std::string text;
       letters_of(rows, &text);
       labels = new_ids(text, classes, -1);
     }
-    if (labels < 0 && about(x).exact) {
-      double count = 0;
+    if (labels < 0 && of(x).exact) {
       std::string from;
-      for (int d = 0; d < at(x).rank(); ++d) from += char('a' + d);
-      count = double(classes);
-      if (add({verb::argmax, {x}, from + "->" + from.substr(0, from.size() - 1), {0}}, facts::ids(std::int64_t(count)))) labels = newest();
+      for (int d = 0; d < rank(x); ++d) from += char('a' + d);
+      if (add({verb::argmax, {x}, from + "->" + from.substr(0, from.size() - 1), {0}})) labels = newest();
     }
-    return labels >= 0 && add({verb::cross_entropy, {x, labels}, {}, {below(2)}}, {2 * about(x).top + 3, false, 0});
+    return labels >= 0 && add({verb::cross_entropy, {x, labels}, {}, {below(2)}});
   }
 };
 

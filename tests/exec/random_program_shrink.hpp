@@ -140,7 +140,8 @@ class shrinker {
       // A result of a step becomes a result of its operand.
       bool gone = false;
       for (std::size_t k = 0; k < s.in.size() && !gone; ++k) gone = take(renamed(r_, int(i), s.in[k]));
-      if (!gone) gone = take(as_input(r_, i));
+      for (const int special : {0, on_mesh::not_a_number, on_mesh::infinity})
+        if (!gone) gone = take(as_input(r_, i, special));
       if (gone) continue;
       for (std::size_t k = s.in.size(); s.what == verb::concat && k-- > 0 && r_.steps[i].in.size() > 1;) {
         recipe c = r_;
@@ -157,8 +158,8 @@ class shrinker {
         take(c);
       }
   }
-  /// An input of the shape of a step; dims that are no letters get some.
-  static recipe as_input(recipe r, std::size_t at) {
+  /// An input of the shape of a step, which has such special numbers; dims that are no letters get some.
+  static recipe as_input(recipe r, std::size_t at, int special) {
     gs::builder b;
     b.mesh = run_graph::mesh_of_rank(4);
     symbols made;
@@ -171,7 +172,7 @@ class shrinker {
     const gs::value& v = made[at].get();
     run_graph::traced t{b.program, {}, {}};
     const std::vector<std::int64_t> extents = run_graph::extents_of(t, made[at].id, r.on.dims);
-    step s{verb::input, {}, {}, {int(v.type), 'A', 0, int(at) + 1}, gs::sharding::unconstrained(v.rank())};
+    step s{verb::input, {}, {}, {int(v.type), 'A', 0, int(at) + 1, special}, gs::sharding::unconstrained(v.rank())};
     for (int d = 0; d < v.rank(); ++d) {
       const gs::dim& dim = b.program.dims[std::size_t(v.dims[d])];
       s.text += dim.what == gs::dim::kind::bound ? dim.letter : char('a' + v.dims[d] % 26);
@@ -270,6 +271,13 @@ class shrinker {
   }
 
   void simplify_numbers() {
+    for (std::size_t i = 0; i < r_.steps.size(); ++i)
+      for (int bit = 1; bit <= on_mesh::largest; bit *= 2) {
+        if (r_.steps[i].what != verb::input || !(r_.steps[i].number[4] & bit)) continue;
+        recipe c = r_;
+        c.steps[i].number[4] &= ~bit;
+        take(c);
+      }
     for (std::size_t i = 0; i < r_.steps.size(); ++i)
       for (std::size_t k = 0; i < r_.steps.size() && k < r_.steps[i].number.size(); ++k)
         for (const int n : {0, 1}) {

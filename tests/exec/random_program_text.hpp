@@ -82,6 +82,10 @@ inline std::string code_of(const step& s) {
     case verb::reduce: return over(n[0] == int(gs::reduction::max) ? "reduce_max" : n[0] == int(gs::reduction::min) ? "reduce_min" : "reduce_prod");
     case verb::argmax: return over(n[0] ? "argmin" : "argmax");
     case verb::map: return detail::call("map<" + std::string(functions[std::size_t(n[0])].text) + ">", x);
+    case verb::relu: return with("relu", {});
+    case verb::maximum: return detail::call("map<[](auto v, auto w) { return gs::max(v, w); }>", x);
+    case verb::minimum: return detail::call("map<[](auto v, auto w) { return gs::min(v, w); }>", x);
+    case verb::broadcast: return over("broadcast");
     case verb::add: return x[0] + " + " + x[1];
     case verb::subtract: return x[0] + " - " + x[1];
     case verb::multiply: return x[0] + " * " + x[1];
@@ -133,7 +137,7 @@ inline std::string code_of(const recipe& r) {
       std::string what = quoted(s.text);
       if (gs::dtype(s.number[0]) == gs::dtype::i32)
         what += std::string(", gs::dtype::i32, '") + char(s.number[1]) + "', " + std::to_string(s.number[2]);
-      inputs.push_back("{{" + what + "}, on_mesh::layout_of(" + spec(s.layout) + "), " + std::to_string(s.number[3]) + "}");
+      inputs.push_back("{{" + what + "}, on_mesh::layout_of(" + spec(s.layout) + "), " + std::to_string(s.number[3]) + (s.number[4] ? ", " + std::to_string(s.number[4]) : "") + "}");
     }
     body += "    const symbol v" + std::to_string(i) + " = " + code + ";\n";
   }

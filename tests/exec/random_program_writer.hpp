@@ -19,6 +19,7 @@ class writer : movement {
     r_.on.known_axes = some(run_graph::axis_letters.substr(0, r_.on.mesh.size()));
     r_.on.known_dims = some("ABCDKL");
     r_.on.keep_pending = below(4) == 0;
+    if (below(2)) special_ = std::array{1, 1, 2, 3, 8, 16, 31}[std::size_t(below(7))] | (below(2) ? on_mesh::negative_zero : 0);
     const int density = below(10);
     for (bool& b : left_out_) b = below(10) < density;
     for (int i = 0; i < 3; ++i) new_input(letters(4), gs::dtype::f64);
@@ -39,7 +40,7 @@ class writer : movement {
   }
 
   using trial = bool (writer::*)();
-  static constexpr std::size_t most_trials = 43;
+  static constexpr std::size_t most_trials = 47;
   std::array<bool, most_trials> left_out_{};
 
   bool operation() {
@@ -50,7 +51,8 @@ class writer : movement {
         &writer::slice,    &writer::slice,   &writer::pad,       &writer::pad,        &writer::reverse,  &writer::roll,     &writer::concat,
         &writer::cumsum,   &writer::sort,    &writer::top_k,     &writer::gather,     &writer::scatter,  &writer::iota,     &writer::conv,
         &writer::conv,     &writer::pool,    &writer::dropout,   &writer::cast,       &writer::argmax,   &writer::cross_entropy,
-        &writer::loop,     &writer::loop};
+        &writer::loop,     &writer::loop,    &writer::mismatched,
+        &writer::relu,     &writer::larger_or_smaller,            &writer::broadcast};
     const std::size_t at = std::size_t(below(int(trials.size())));
     // Each program does without many of the verbs, so that the others meet more often.
     if (below(8) > 0 && left_out_[at]) return false;
@@ -60,7 +62,7 @@ class writer : movement {
 
 }  // namespace detail
 
-/// The program of a seed.
-inline recipe written(std::uint32_t seed) { return detail::writer(seed).write(); }
+/// The program of a seed, on a mesh of its own or on this one.
+inline recipe written(std::uint32_t seed, const std::vector<int>& mesh = {}) { return detail::writer(seed, mesh).write(); }
 
 }  // namespace random_program

@@ -1,30 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Random programs and their gradients, in random layouts on random meshes, against one device.
+#include "random_program_failure.hpp"
+#include "random_program_seeds.hpp"
 #include "random_program_shrink.hpp"
 #include "random_program_text.hpp"
 #include "random_program_writer.hpp"
 
 #include <array>
-#include <cstdlib>
+#include <cmath>
 #include <string>
 
 namespace gs = gshard;
 using gs::symbol;
 
-namespace {
-
-std::uint32_t environment(const char* name, std::uint32_t otherwise) {
-  const char* text = std::getenv(name);
-  return text ? std::uint32_t(std::strtoul(text, nullptr, 10)) : otherwise;
-}
-
-}  // namespace
-
 TEST_CASE("random programs and their gradients are the same on every mesh") {
-  const std::uint32_t first = environment("GSHARD_RANDOM_FIRST", 0), seeds = environment("GSHARD_RANDOM_SEEDS", 300);
+  const random_program::seed_range seeds = random_program::seeds(1000);
   std::array<int, std::size_t(random_program::verb::count_)> uses{};
   int failures = 0;
-  for (std::uint32_t seed = first; seed < first + seeds && failures < 10; ++seed) {
+  for (std::uint32_t seed = seeds.first; seed < seeds.end() && failures < 10; ++seed) {
     CAPTURE(seed);
     const random_program::recipe r = random_program::written(seed);
     for (const random_program::step& s : r.steps) ++uses[std::size_t(s.what)];
@@ -34,7 +27,7 @@ TEST_CASE("random programs and their gradients are the same on every mesh") {
     const random_program::recipe small = random_program::shrunk(r, random_program::failure);
     FAIL_CHECK("seed " << seed << ": " << said << "\nsmall program: " << random_program::failure(small) << "\n" << random_program::code_of(small));
   }
-  if (seeds >= 300)
+  if (seeds.count >= 500)
     for (std::size_t v = 0; v < uses.size(); ++v) CHECK_MESSAGE(uses[v] > 0, "verb ", v, " was never written");
 }
 
@@ -81,4 +74,48 @@ TEST_CASE("a dim whose extent is not known does not make an exchange look empty"
       []([[maybe_unused]] const gs::parameter_scope& m, std::span<const symbol> x) {
     return gs::list<symbol>{gs::annotate(gs::roll(gs::conv<"PQ,pZ->ZP">(x[0], x[1], {{1, 0, 0, 1, 1}}), 0, 1), gs::P<"z", gs::none>{})};
   }) == "");
+}
+
+TEST_CASE("a mean over two dims that are one index divides by its extent once") {
+  const run_graph::traced t = run_graph::trace({{"AA"}}, [](const gs::parameter_scope&, std::span<const symbol> x) {
+    return gs::list<symbol>{gs::mean<"aa->">(x[0]), gs::mean<"ab->">(x[0])};
+  });
+  const gs::dims dims{{'A', 2}};
+  CHECK(run_graph::run(t, run_graph::serial(t, dims), {{1, 2, 3, 5}}) == run_graph::arrays{{3}, {2.75}});
+}
+
+TEST_CASE("the gradient of pooling reads taps of which less was fetched than of the result's gradient") {
+  CHECK(on_mesh::failure({.mesh = {1}, .dims = {{'A', 1}, {'C', 2}, {'D', 2}}, .known_dims = "C"},
+                         {{{"CD"}, on_mesh::layout_of(gs::P<gs::none, gs::none>{}), 1800055, 12}},
+                         [](const gs::parameter_scope&, std::span<const symbol> x) {
+    const symbol v1 = gs::einsum<"ab->ba">(x[0]);
+    const symbol v4 = gs::sort(gs::min_pool(v1, {{1, 2, {1, 0, 2, 1, 2}}}), 1, false).values;
+    const auto g = on_mesh::gradients_of(std::array{v4}, std::array{x[0]});
+    return gs::list<symbol>{gs::annotate(gs::argmax<"ab->b">(v1), gs::P<"x">{}), g[0]};
+  }) == "");
+}
+
+TEST_CASE("reductions of a diagonal have gradients along it alone") {
+  const run_graph::traced t = run_graph::trace({{"AA"}}, [](const gs::parameter_scope&, std::span<const symbol> x) {
+    gs::list<symbol> results;
+    for (const symbol& y : {gs::reduce_max<"aa->">(x[0]), gs::reduce_max<"aa->a">(x[0]), gs::reduce_prod<"aa->">(x[0]), gs::logsumexp<"aa->">(x[0])})
+      results.push_back(gs::gradients(gs::sum(y), x)[0]);
+    results.push_back(gs::argmax<"aa->">(x[0]));
+    return results;
+  });
+  const run_graph::arrays found = run_graph::run(t, run_graph::serial(t, {{'A', 2}}), {{1, 3, 2000, 3}});
+  const double a = 1 / (1 + std::exp(2.0));
+  CHECK(found[0] == run_graph::array{0, 0, 0, 1});
+  CHECK(found[1] == run_graph::array{1, 0, 0, 1});
+  CHECK(found[2] == run_graph::array{3, 0, 0, 1});
+  CHECK(on_mesh::difference(found[3], {a, 0, 0, 1 - a}, on_mesh::nearly) == "");
+  CHECK(found[4] == run_graph::array{1});
+}
+
+TEST_CASE("the gradient of relu reads its result, which has the dims of a broadcast") {
+  const run_graph::traced t = run_graph::trace({{"A"}, {"AB"}}, [](const gs::parameter_scope&, std::span<const symbol> x) {
+    const symbol y = gs::relu(gs::broadcast<"a,ab->ba">(x[0], x[1]));
+    return gs::list<symbol>{gs::gradients(gs::sum(y * gs::broadcast<"ab->ba">(x[1])), x.first(1))[0]};
+  });
+  CHECK(run_graph::run(t, run_graph::serial(t, {{'A', 2}, {'B', 3}}), {{-1, 2}, {1, 2, 3, 4, 5, 6}}) == run_graph::arrays{{0, 15}});
 }

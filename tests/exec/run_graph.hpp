@@ -112,13 +112,14 @@ inline gs::plan_tables plan(const traced& t, const setting& s) {
 
 namespace detail {
 
-// The addends of a pending sum: made up for all but the first device of the group.
+// The addends of a pending sum: made up for all but the first device of the group, if the sum of them is the element to the last bit.
 inline double addend(const array& whole, std::size_t element, int k, int count) {
   const auto made_up = [&](int j) { return double(int(element % 7) - 3 + 2 * j) / 4; };
-  if (k > 0) return made_up(k);
-  double first = whole[element];
+  double first = whole[element], sum = 0;
   for (int j = 1; j < count; ++j) first -= made_up(j);
-  return first;
+  for (int j = 0; j < count; ++j) sum += j == 0 ? first : made_up(j);
+  if (sum != whole[element]) return k == 0 ? whole[element] : 0;
+  return k == 0 ? first : made_up(k);
 }
 
 inline std::int64_t size_of(const gs::detail::bound_value& v) {

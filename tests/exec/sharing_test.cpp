@@ -103,9 +103,9 @@ TEST_CASE("products of experts run expert by expert, with what is done between t
   const auto groups = [&](std::vector<int> mesh, std::vector<gs::sharding> layouts, std::int64_t experts) {
     const shared s(t, {{'E', experts}, {'C', 6}, {'M', 4}, {'F', 5}}, mesh, layouts);
     int products = 0;
-    for (std::size_t i = 0; i < s.plan.steps.size(); i = s.sharing.group_end(i)) {
+    for (std::size_t i = 0; i < s.plan.steps.size(); i = s.sharing.group_end(i, 0)) {
       int here = 0;
-      for (std::size_t j = i; j < s.sharing.group_end(i); ++j) here += s.plan.steps[j].kind == op::einsum && s.plan.steps[j].inputs == 2;
+      for (std::size_t j = i; j < s.sharing.group_end(i, 0); ++j) here += s.plan.steps[j].kind == op::einsum && s.plan.steps[j].inputs == 2;
       products = std::max(products, here);
       if (here > 1) CHECK(s.sharing.pieces(i, 0) == experts / mesh[0]);
     }
@@ -121,7 +121,7 @@ TEST_CASE("a product whose result does not begin with a batch runs alone") {
   const run_graph::traced t = run_graph::trace(
       {{"AB"}, {"BC"}}, [](const scope&, given x) { return symbols{gs::relu(gs::einsum<"AB,BC->AC">(x[0], x[1]))}; });
   const shared s(t, {{'A', 6}, {'B', 6}, {'C', 6}}, {1}, {whole(2), whole(2)});
-  CHECK(s.sharing.group_end(0) == 1);
+  CHECK(s.sharing.group_end(0, 0) == 1);
   CHECK(s.writes_over(1, 0));
 }
 
@@ -132,7 +132,7 @@ TEST_CASE("x - x w is not written over x, which the product still reads") {
   });
   const shared s(t, {{'G', 3}, {'A', 4}, {'B', 5}}, {1}, {whole(3), whole(3)});
   const std::size_t last = s.step(op::map);
-  CHECK(s.sharing.group_end(0) == last + 1);
+  CHECK(s.sharing.group_end(0, 0) == last + 1);
   CHECK(!s.writes_over(last, 0));
   CHECK(s.writes_over(last, 1));
 }
@@ -153,4 +153,16 @@ TEST_CASE("moves in groups of one device are no steps, sums are completed in pla
       run_graph::trace({{"AB"}}, [](const scope&, given x) { return symbols{run_graph::lay_out(gs::sum<"AB->B">(x[0]))}; });
   const shared s(sums, {{'A', 4}, {'B', 6}}, {2}, {rows, whole(1)});
   CHECK(s.writes_over(s.step(op::all_reduce), 0));
+}
+
+TEST_CASE("what runs together on a device does not depend on the other devices of its process") {
+  const run_graph::traced t = run_graph::trace({{"GAB"}, {"GBC"}}, [](const scope&, given x) {
+    return symbols{gs::relu(gs::einsum<"GAB,GBC->GAC">(x[0], x[1]))};
+  });
+  gs::sharding batch = whole(3);
+  batch[0].push_back(0);
+  const shared s(t, {{'G', 3}, {'A', 4}, {'B', 5}, {'C', 2}}, {2}, {batch, batch});
+  const std::size_t product = s.step(op::einsum);
+  CHECK(s.sharing.group_end(product, 0) == product + 2);  // two products
+  CHECK(s.sharing.group_end(product, 1) == product + 1);  // one
 }

@@ -45,7 +45,10 @@ inline constexpr gs::dims sizes{{'G', groups}, {'B', sequences}, {'S', source_le
 inline void write_inputs(const gs::executor& step) {
   const auto write = [&]<class T>(std::size_t input, const std::vector<T>& whole) {
     const auto& to = step.input(input);
-    for (std::size_t d = 0; d < to.places.size(); ++d) gs::detail::copy_shard_of(whole.data(), to.template as<T>(d), to.places[d]);
+    for (std::size_t d = 0; d < to.places.size(); ++d) {
+      const gs::kernel::placement& at = to.places[d];
+      gs::detail::copy_shard_of(whole.data(), gs::kernel::row_major_strides(at.rank, at.global), to.template as<T>(d), at);
+    }
   };
   const auto words = [](std::int64_t length, std::int64_t first) {
     std::vector<std::int32_t> v(std::size_t(groups * sequences * length));

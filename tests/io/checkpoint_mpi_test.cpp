@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <gshard/base/hash.hpp>
 #include <gshard/comm/balanced_extents.hpp>
 #include <gshard/comm/mpi.hpp>
 #include <gshard/io/checkpoint.hpp>
@@ -40,7 +41,7 @@ struct leaders_scratch {
 template <class F>
 std::string same_complaint(F f) {
   const std::string said = complaint(f);
-  const std::uint64_t hash = gs::hash64(said);
+  const std::uint64_t hash = gs::fnv1a<std::uint64_t>().add(said).value();
   std::uint64_t most[2], both[] = {hash, ~hash};
   MPI_Allreduce(both, most, 2, MPI_UINT64_T, MPI_MAX, MPI_COMM_WORLD);
   CHECK(most[0] == hash);
@@ -149,24 +150,29 @@ TEST_CASE(
     stores::add(s, t, layout);
     return s;
   };
-  const auto refused = [&](const gs::parameter_store& s, const gs::checkpoint_options& options = {}) {
-    CHECK(contains(same_complaint([&] { gs::save(s, dir / "f", {}, options); }),
-                   "the processes disagree on the tensors of the checkpoint"));
-    CHECK(contains(same_complaint([&] { gs::load(s, dir / "f", options); }),
-                   "the processes disagree on the tensors of the checkpoint"));
+  const std::string others = mpi_world::ranks() == 2 ? "rank 1 has " : "ranks 1 ";
+  const auto refused = [&](const gs::parameter_store& s, const std::string& what, const gs::checkpoint_options& options = {}) {
+    const std::string saved = same_complaint([&] { gs::save(s, dir / "f", {}, options); });
+    CAPTURE(saved);
+    CHECK(contains(saved, ": save of a checkpoint: the processes disagree"));
+    CHECK(contains(saved, what));
+    CHECK(contains(saved, others));
+    const std::string loaded = same_complaint([&] { gs::load(s, dir / "f", options); });
+    CHECK(contains(loaded, ": load of a checkpoint: the processes disagree"));
+    CHECK(contains(loaded, what));
   };
-  refused(one({is_leader() ? "a" : "b", gs::dtype::f32, {4}}, false));
-  refused(one({"a", is_leader() ? gs::dtype::f32 : gs::dtype::i32, {4}}, false));
-  refused(one({"a", gs::dtype::f32, {is_leader() ? 4 : 5}}, false));
-  refused(one({"a", gs::dtype::f32, {4}}, is_leader()));
+  refused(one({is_leader() ? "a" : "b", gs::dtype::f32, {4}}, false), "rank 0 has tensor \"a\" f32[4], ");
+  refused(one({"a", is_leader() ? gs::dtype::f32 : gs::dtype::i32, {4}}, false), "tensor \"a\": rank 0 has f32[4], ");
+  refused(one({"a", gs::dtype::f32, {is_leader() ? 4 : 5}}, false), "tensor \"a\": rank 0 has f32[4], ");
+  refused(one({"a", gs::dtype::f32, {4}}, is_leader()), "tensor \"a\": rank 0 has f32[4@");
   std::vector<int> turned;
   for (int d = 1; d <= mpi_world::ranks(); ++d) turned.push_back(d % mpi_world::ranks());
   gs::sharding rows = gs::sharding::replicated(1);
   rows[0].push_back(0);
   gs::parameter_store ordered(on);
   stores::add(ordered, {"a", gs::dtype::f32, {4}}, rows, is_leader() ? turned : std::vector<int>{});
-  refused(ordered);
-  refused(store,
+  refused(ordered, "in the device order 1 ");
+  refused(store, "checkpoint_options::scope: rank 0 has everything, ",
           {.scope = is_leader() ? gs::checkpoint_scope::everything : gs::checkpoint_scope::parameters});
-  refused(store, {.piece_bytes = is_leader() ? 10 : 20});
+  refused(store, "checkpoint_options::piece_bytes: rank 0 has 10, ", {.piece_bytes = is_leader() ? 10 : 20});
 }

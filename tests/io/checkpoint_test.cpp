@@ -67,7 +67,7 @@ TEST_CASE("checkpoint: the file is the same whatever the mesh, and holds whole t
 
   const gs::safetensors_reader file(dir / "f");
   CHECK(file.arrays().size() == stores::usual().size() + 1);
-  CHECK(file.metadata() == std::map<std::string, std::string>{{"gshard.steps", "0"}, {"step", "3"}});
+  CHECK(file.metadata() == std::map<std::string, std::string>{{"gshard.seed", "0"}, {"gshard.steps", "0"}, {"step", "3"}});
   for (const stores::tensor_case& t : stores::usual()) {
     const gs::array_info* there = file.find(t.trainable ? t.name : "state:" + t.name);
     REQUIRE(there != nullptr);
@@ -153,6 +153,53 @@ TEST_CASE("checkpoint: the number of finished steps goes with the state of optim
   write({});  // as older files are
   gs::load(one, dir / "f", everything);
   CHECK(one.steps() == 0);
+}
+
+TEST_CASE("checkpoint: a training goes on with the seed that it was saved with") {
+  const scratch dir;
+  const auto with_seed = [](std::uint64_t seed, const std::vector<int>& mesh) {
+    const gs::parameter_store store(stores::simulated(mesh), seed);
+    for (const stores::tensor_case& t : stores::usual()) stores::add(store, t, gs::sharding::replicated(int(t.extents.size())));
+    stores::fill(store);
+    return store;
+  };
+  constexpr std::uint64_t seed = 18446744073709551615u;  // the largest
+  gs::save(with_seed(seed, {2}), dir / "everything", {}, everything);
+  gs::save(with_seed(seed, {2}), dir / "parameters");
+  for (const std::vector<int>& mesh : meshes) {
+    const gs::parameter_store same = with_seed(seed, mesh), other = with_seed(7, mesh);
+    stores::clear(same);
+    stores::clear(other);
+    CHECK(complaint([&] { gs::load(other, dir / "everything", everything); }) ==
+          dir / "everything" + ": was saved with seed 18446744073709551615, but the parameter store has seed 7; "
+                               "checkpoint_options::other_seed takes it nevertheless");
+    CHECK(stores::written(other) == 0);
+    CHECK(gs::load(same, dir / "everything", everything).metadata.empty());
+    CHECK(stores::wrong(same) == 0);
+    gs::load(other, dir / "everything", {.scope = gs::checkpoint_scope::everything, .other_seed = true});
+    CHECK(stores::wrong(other) == 0);
+    CHECK(other.seed() == 7);
+    // Weights alone do not depend on a seed.
+    for (const char* file : {"everything", "parameters"}) {
+      stores::clear(other);
+      gs::load(other, dir / file);
+      CHECK(stores::written(other) > 0);
+    }
+  }
+  CHECK(gs::load_notes(stores::simulated({1}), dir / "everything").metadata.empty());
+
+  const auto write = [&](const std::map<std::string, std::string>& metadata) {
+    gs::safetensors_writer file(dir / "f", {{"w", gs::array_type::f32, {1}}}, metadata);
+    const float w = 1;
+    file.write(std::as_bytes(std::span(&w, 1)));
+    file.commit();
+  };
+  const gs::parameter_store one = empty({1}, 1, {{"w", gs::dtype::f32, {1}}});
+  write({{"gshard.seed", "18446744073709551616"}});
+  CHECK(contains(complaint([&] { gs::load(one, dir / "f", everything); }), "not a seed"));
+  write({{"gshard.steps", "3"}});  // as older files are
+  gs::load(one, dir / "f", everything);
+  CHECK(one.steps() == 3);
 }
 
 TEST_CASE("checkpoint: what does not fit is named, and nothing of the store changes") {

@@ -29,8 +29,3 @@ TEST_CASE("digest: how a stream is cut into pieces does not matter, every byte d
     CHECK(changed.hex() != whole.hex());
   }
 }
-
-TEST_CASE("hash64: XXH3-64") {
-  CHECK(gs::hash64("") == 0x2d06800538d394c2u);
-  CHECK(gs::hash64("a") != gs::hash64("b"));
-}

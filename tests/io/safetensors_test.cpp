@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <gshard/io/safetensors.hpp>
 
+#include <gshard/base/hash.hpp>
+
 #include "scratch.hpp"
 
 #include <doctest/doctest.h>
@@ -32,7 +34,7 @@ std::string random_text(std::uint64_t seed, std::int64_t n) {
   return text;
 }
 std::string data_of(const gs::array_info& a) {
-  return random_text(gs::hash64(a.name), a.bytes());
+  return random_text(gs::fnv1a<std::uint64_t>().add(a.name).value(), a.bytes());
 }
 std::span<const std::byte> bytes(const std::string& text) {
   return std::as_bytes(std::span(text));

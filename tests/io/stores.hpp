@@ -4,8 +4,8 @@
 // Stores filled by hand, with tensors cut in random ways, whose content depends on name and global index
 // alone.
 
+#include <gshard/base/hash.hpp>
 #include <gshard/exec/parameters.hpp>
-#include <gshard/io/digest.hpp>
 #include <gshard/tensor/cluster.hpp>
 
 #include <algorithm>
@@ -104,7 +104,7 @@ void for_each_element(const gs::parameter_store& store, F f) {
           entry.value.places[i],
           [&, &name = name, &entry = entry](std::int64_t local, std::int64_t global, std::int64_t n) {
             for (std::int64_t k = 0; k < n; ++k) {
-              const std::uint64_t bits = gs::hash64(name + '/' + std::to_string(global + k));
+              const std::uint64_t bits = gs::fnv1a<std::uint64_t>().add(name + '/' + std::to_string(global + k)).value();
               f(entry.value.data[i] + std::size_t(local + k) * size,
                 reinterpret_cast<const std::byte*>(&bits), size);
             }

@@ -7,6 +7,8 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
+#include <limits>
 #include <random>
 #include <vector>
 
@@ -85,6 +87,77 @@ TEST_CASE_TEMPLATE("pointwise: rows of a function and of its derivatives", T, fl
     check_rows<T, 1>(
         kernel<T>(gs::pointwise_identity), [](auto x) { return x[0]; }, seed);
   }
+}
+
+constexpr double infinity = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
+
+template <class T>
+bool same(T x, double y) {
+  return x == T(y) || (std::isnan(x) && std::isnan(y)) || std::abs(double(x) - y) <= 1e-5 * std::abs(y);
+}
+
+/// f and dy * slope(x0, x1, which operand) of NaN, infinities and other numbers at every place of a row.
+template <class T, class Value, class Slope>
+void check_not_finite(const gs::pointwise& f, Value value, Slope slope) {
+  constexpr double numbers[]{nan, infinity, -infinity, 0, 1, -1, 0.5, -3, 1e30, -1e30};
+  constexpr std::size_t most = std::size(numbers), n = 7 * most * most;  // every pair of them at seven places, one step apart
+  std::array<std::vector<T>, 2> x;
+  std::vector<T> dy, y(n);
+  for (std::size_t i = 0; i < n; ++i) {
+    x[0].push_back(T(numbers[i % most]));
+    x[1].push_back(T(numbers[i / most % most]));
+    dy.push_back(T(int(i % 5) - 7));
+  }
+  const std::array<std::int64_t, 3> one{1, 1, 1};
+  const std::array<const T*, 2> in{x[0].data(), x[1].data()};
+  kernel<T>(f)(in.data(), one.data(), y.data(), std::int64_t(n));
+  std::size_t wrong = 0;
+  for (std::size_t i = 0; i < n; ++i) wrong += !same(y[i], value(double(x[0][i]), double(x[1][i])));
+  CHECK(wrong == 0);
+  for (int operand = 0; operand < f.arity; ++operand) {
+    CAPTURE(operand);
+    std::array<const T*, 3> with_dy{in[0], in[1], dy.data()};
+    if (f.slope_by_result) with_dy[0] = y.data();
+    with_dy[std::size_t(f.arity)] = dy.data();
+    std::vector<T> d(n);
+    kernel<T>(f.derivative(operand))(with_dy.data(), one.data(), d.data(), std::int64_t(n));
+    wrong = 0;
+    for (std::size_t i = 0; i < n; ++i) wrong += !same(d[i], double(dy[i]) * slope(double(x[0][i]), double(x[1][i]), operand));
+    CHECK(wrong == 0);
+  }
+}
+
+TEST_CASE_TEMPLATE("pointwise: NaN and infinity in every place", T, float, double) {
+  const auto sign = [](double v) { return std::isnan(v) ? nan : double(v > 0) - double(v < 0); };
+  // 1 for the one that is chosen, a half for each of two.
+  const auto share = [](bool chosen, double a, double b) { return std::isnan(a + b) && (std::isnan(a) || std::isnan(b)) ? nan : a == b ? 0.5 : chosen; };
+  const auto larger = [](double a, double b) { return std::isnan(a) || std::isnan(b) ? nan : a > b ? a : b; };
+  check_not_finite<T>(gs::pointwise_of<[](auto a, auto b) { return gs::max(a, b); }, 2>, larger,
+                      [=](double a, double b, int i) { return share(i == 0 ? a > b : b > a, a, b); });
+  check_not_finite<T>(gs::pointwise_of<[](auto a, auto b) { return gs::min(a, b); }, 2>, [=](double a, double b) { return -larger(-a, -b); },
+                      [=](double a, double b, int i) { return share(i == 0 ? a < b : b < a, a, b); });
+  check_not_finite<T>(gs::pointwise_of<[](auto a) { return gs::abs(a); }, 1>, [](double a, double) { return std::abs(a); },
+                      [=](double a, double, int) { return sign(a); });
+  check_not_finite<T>(gs::pointwise_by_result<[](auto a) { return gs::relu(a); }>, [](double a, double) { return a < 0 ? 0 : a; },
+                      [](double a, double, int) { return std::isnan(a) ? nan : double(a > 0); });
+  check_not_finite<T>(gs::pointwise_of<[](auto a) { return gs::tanh(a); }, 1>, [](double a, double) { return std::tanh(a); },
+                      [](double a, double, int) {
+                        const auto t = T(std::tanh(T(a)));
+                        return double(1 - t * t);
+                      });
+  check_not_finite<T>(gs::pointwise_of<[](auto a) { return gs::exp(a); }, 1>, [](double a, double) { return double(std::exp(T(a))); },
+                      [](double a, double, int) { return double(std::exp(T(a))); });
+  check_not_finite<T>(gs::pointwise_of<[](auto a) { return gs::log(a); }, 1>, [](double a, double) { return std::log(a); },
+                      [](double a, double, int) { return 1 / a; });
+  check_not_finite<T>(gs::pointwise_of<[](auto a) { return gs::sqrt(a); }, 1>, [](double a, double) { return std::sqrt(a); },
+                      [](double a, double, int) { return 1 / (2 * std::sqrt(a)); });
+  // The derivative does not read the operand that it does not depend on.
+  check_not_finite<T>(gs::pointwise_with<[](auto a, auto b) { return a * b; }, [](auto, auto b, auto dy) { return dy * b; },
+                                         [](auto a, auto, auto dy) { return dy * a; }>,
+                      [](double a, double b) { return double(T(a) * T(b)); }, [](double a, double b, int i) { return i == 0 ? b : a; });
+  // Of a choice, only what is taken counts.
+  check_not_finite<T>(gs::pointwise_of<[](auto a, auto b) { return gs::select(0 < a, a, b); }, 2>,
+                      [](double a, double b) { return 0 < a ? a : b; }, [](double a, double, int i) { return double((0 < a) == (i == 0)); });
 }
 
 TEST_CASE("pointwise: a result may lie over an operand") {

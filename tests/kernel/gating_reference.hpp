@@ -41,7 +41,7 @@ inline result algorithm1(const std::vector<double>& gates, const std::vector<dou
     const auto best = [&](std::int64_t s, std::int64_t except) {
       std::int64_t found = -1;
       for (std::int64_t e = 0; e < E; ++e)
-        if (e != except && (found < 0 || gate(s, e) > gate(s, found))) found = e;
+        if (e != except && (found < 0 || gate(s, e) > gate(s, found) || (std::isnan(gate(s, e)) && !std::isnan(gate(s, found))))) found = e;
       return found;
     };
     for (int pass = 1; pass <= 2; ++pass) {
@@ -54,7 +54,7 @@ inline result algorithm1(const std::vector<double>& gates, const std::vector<dou
         const std::int64_t e = pass == 1 ? e1 : e2;
         if (e < 0) continue;
         const double weight = (pass == 1 ? g1 : g2) / (g1 + g2);
-        const bool wanted = pass == 1 || !random ||
+        const bool wanted = pass == 1 || !random || std::isnan(weight) ||
                             2 * weight > static_cast<double>(gshard::uniform01(
                                              key, static_cast<std::uint64_t>((group_offset + g) * S + s)));
         if (wanted && c[at(e)] < C) {

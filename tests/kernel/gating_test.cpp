@@ -3,10 +3,13 @@
 #include <gshard/kernel/softmax.hpp>
 
 #include "gating_reference.hpp"
+#include "support.hpp"
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 
 namespace {
 
@@ -126,6 +129,37 @@ TEST_CASE("top2_gating_grad: finite differences with the choices fixed") {
       c.gates[i] = before;
       if (up.slot != r.slot || down.slot != r.slot) continue;  // a random choice was tipped
       CHECK(dgates[i] == doctest::Approx((loss(up) - loss(down)) / (2 * h)).epsilon(1e-6));
+    }
+  }
+}
+
+TEST_CASE("top2_gating: a gate that is NaN is the largest, and makes its token's weights, aux and gradients NaN") {
+  for (std::uint32_t seed = 0; seed < 500; ++seed) {
+    CAPTURE(seed);
+    random_case c = make_case(seed);
+    const auto [G, S, E, C] = c.n;
+    std::mt19937 gen(seed);
+    for (std::uint32_t i = 0; i <= seed % 3; ++i) c.gates[gen() % c.gates.size()] = std::nan("");
+    if (seed % 7 == 0) std::fill(c.gates.begin(), c.gates.end(), std::nan(""));
+    const routed r = route(c);
+    const result expected = algorithm1(c.gates, c.mask, c.n, c.random, c.key, c.group_offset);
+    std::vector<double> combine(at(G * S * E * C));
+    for (std::size_t i = 0; i < r.slot.size(); ++i) {
+      REQUIRE(r.slot[i] < E * C);
+      if (r.slot[i] >= 0) combine[i / 2 * at(E * C) + at(r.slot[i])] = r.weight[i];
+    }
+    CHECK(test::same_numbers(combine, expected.combine));
+    CHECK(r.load == expected.load);
+    CHECK(r.overflow == expected.overflow);
+    CHECK(test::same_numbers(r.aux, expected.aux, 1e-12));
+    const std::vector<double> dweight(r.weight.size(), 0.5), daux(r.aux.size(), 0.25);
+    std::vector<double> dgates(c.gates.size(), 7);
+    ks::top2_gating_grad(c.gates.data(), c.mask.data(), r.slot.data(), dweight.data(), daux.data(), dgates.data(), c.n);
+    for (std::size_t token = 0; token < at(G * S); ++token) {
+      const auto first = c.gates.begin() + std::ptrdiff_t(token) * E;
+      const bool bad = E > 1 && c.mask[token] != 0 && std::any_of(first, first + E, [](double v) { return std::isnan(v); });
+      const auto found = dgates.begin() + std::ptrdiff_t(token) * E;
+      CHECK(std::any_of(found, found + E, [](double v) { return std::isnan(v); }) == bad);
     }
   }
 }

@@ -87,9 +87,12 @@ TEST_CASE_TEMPLATE("pooling_grad: random windows, shards and regions", T, float,
       back.in.extent[d] = r.size();
     }
     std::vector<T> dx(std::size_t(back.out_elements()), 7);
-    const auto taps_here = back.region(tap);
-    const auto dy_here = back.region(dy);
-    ks::pooling_grad(back.in, back.out, c.windows).run(taps_here.data(), dy_here.data(), dx.data());
+    // Of the taps or of dy all may be there.
+    window_case of_taps = back, of_dy = back;
+    (pick(gen, 0, 1) ? of_taps : of_dy).in = pick(gen, 0, 1) ? ks::whole(c.out.rank, c.out.global) : back.in;
+    const auto taps_here = of_taps.region(tap);
+    const auto dy_here = of_dy.region(dy);
+    ks::pooling_grad(of_taps.in, of_dy.in, back.out, c.windows).run(taps_here.data(), dy_here.data(), dx.data());
     bool right = true;
     const ks::index_array stride = ks::row_major_strides(c.in.rank, c.in.global);
     const std::int64_t first = offset_of(c.in.rank, back.out.offset, stride);
@@ -117,7 +120,7 @@ TEST_CASE("pool: a tensor of many slices") {
     expected[std::size_t(best - x.data())] += y[i];
   }
   CHECK(right);
-  ks::pooling_grad(out_at, in_at, windows).run(tap.data(), y.data(), dx.data());
+  ks::pooling_grad(out_at, out_at, in_at, windows).run(tap.data(), y.data(), dx.data());
   CHECK(dx == expected);
 }
 

@@ -74,3 +74,34 @@ TEST_CASE("softmax_grad: finite differences") {
     });
   }
 }
+
+TEST_CASE_TEMPLATE("softmax: NaN, infinity and rows of -infinity alone make the row NaN, and no other", T, float, double) {
+  std::mt19937 gen(5);
+  for (const std::int64_t cols : {1, 2, 4, 5, 7, 8, 16, 17, 33, 67})
+    for_each_spoilt_row<T>(cols, gen, [&](const std::vector<T>& row) {
+      std::vector<T> x = row;
+      const auto other = random_values<T>(cols, gen, -5, 5);
+      x.insert(x.end(), other.begin(), other.end());
+      std::vector<double> expected;
+      for (std::size_t first = 0; first < x.size(); first += row.size()) {
+        double top = -std::numeric_limits<double>::infinity(), sum = 0;
+        for (std::size_t j = 0; j < row.size(); ++j) top = std::isnan(x[first + j]) || x[first + j] > top ? double(x[first + j]) : top;
+        for (std::size_t j = 0; j < row.size(); ++j) sum += std::exp(double(x[first + j]) - top);
+        for (std::size_t j = 0; j < row.size(); ++j) expected.push_back(std::exp(double(x[first + j]) - top) / sum);
+      }
+      std::vector<T> y(x.size(), T(7));
+      ks::softmax(x.data(), y.data(), 2, cols);
+      CHECK(same_numbers(y, expected, 1e-5));
+      // Its gradient: y (dy - <y, dy>).
+      const auto dy = random_values<T>(2 * cols, gen);
+      std::vector<double> dx;
+      for (std::size_t first = 0; first < x.size(); first += row.size()) {
+        double mean = 0;
+        for (std::size_t j = 0; j < row.size(); ++j) mean += double(y[first + j]) * double(dy[first + j]);
+        for (std::size_t j = 0; j < row.size(); ++j) dx.push_back(double(y[first + j]) * (double(dy[first + j]) - mean));
+      }
+      std::vector<T> found(x.size(), T(7));
+      ks::softmax_grad(y.data(), dy.data(), found.data(), 2, cols);
+      CHECK(same_numbers(found, dx, 1e-5));
+    });
+}

@@ -53,6 +53,30 @@ ordered<T> top_k(const ordered<T>& c, bool by_place, std::int64_t first, std::in
 
 }  // namespace
 
+TEST_CASE_TEMPLATE("top_k: the best of every block's best is the first extremum, or the first NaN", T, float, double) {
+  for (std::uint32_t seed = 0; seed < 500; ++seed) {
+    CAPTURE(seed);
+    std::mt19937 gen(seed);
+    const std::int64_t n = pick(gen, 1, 12), blocks = pick(gen, 1, 4), block = (n + blocks - 1) / blocks;
+    ordered<T> c = random_case<T>(n, gen);
+    for (const bool largest : {false, true}) {
+      ordered<T> best = room_for<T>(blocks), all = room_for<T>(1);
+      for (std::int64_t b = 0; b < blocks; ++b) {
+        const std::int64_t from = std::min(b * block, n), to = std::min(from + block, n);
+        ks::top_k<T>(c.values.data() + from, nullptr, from, &best.values[std::size_t(b)], &best.ids[std::size_t(b)], 1, to - from, 1, 1,
+                     largest, true);
+      }
+      ks::top_k<T>(best.values.data(), best.ids.data(), 0, all.values.data(), all.ids.data(), 1, blocks, 1, 1, largest, true);
+      std::size_t expected = 0;
+      for (std::size_t i = 1; i < c.values.size(); ++i) {
+        const T x = c.values[i], y = c.values[expected];
+        if (y == y && (x != x || (largest ? x > y : x < y))) expected = i;
+      }
+      CHECK(all.ids[0] == std::int32_t(expected));
+    }
+  }
+}
+
 TEST_CASE_TEMPLATE("top_k: the first of all, sorted", T, float, double, std::int32_t) {
   using limits = std::numeric_limits<T>;
   const T top = limits::has_infinity ? limits::infinity() : limits::max(), bottom = limits::has_infinity ? -top : limits::lowest();

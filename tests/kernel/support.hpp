@@ -5,8 +5,10 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <random>
 #include <vector>
 
@@ -98,6 +100,37 @@ void check_independent_of_sharding(Kernel kernel) {
                          all[static_cast<std::size_t>(first + offset_of(part.rank, index, stride))];
     });
     CHECK(same);
+  }
+}
+
+/// Whether two arrays have the same numbers up to `tolerance`, relative to the second, the same infinities, and NaN in the same places.
+template <class T, class Expected>
+bool same_numbers(const std::vector<T>& found, const std::vector<Expected>& expected, double tolerance = 0) {
+  bool same = found.size() == expected.size();
+  for (std::size_t i = 0; same && i < found.size(); ++i) {
+    const double x = double(found[i]), y = double(expected[i]);
+    if (x == y || (std::isnan(x) && std::isnan(y))) continue;
+    same = std::isfinite(y) && std::abs(x - y) <= tolerance * (1 + std::abs(y));
+  }
+  return same;
+}
+
+/// Calls f(row) for rows of `cols` random numbers with NaN, infinity or both signs of it at every place, alone or with another one
+/// elsewhere; for a row of nothing else; and for a row without them.
+template <class T, class F>
+void for_each_spoilt_row(std::int64_t cols, std::mt19937& gen, F f) {
+  constexpr T infinity = std::numeric_limits<T>::infinity(), nan = std::numeric_limits<T>::quiet_NaN();
+  const auto row = random_values<T>(cols, gen, -5, 5);
+  f(row);
+  for (const T bad : {nan, infinity, -infinity}) {
+    f(std::vector<T>(row.size(), bad));
+    for (std::size_t at = 0; at < row.size(); ++at)
+      for (const T other : {T(1), nan, infinity, -infinity}) {
+        std::vector<T> x = row;
+        x[gen() % x.size()] = other;
+        x[at] = bad;
+        f(x);
+      }
   }
 }
 

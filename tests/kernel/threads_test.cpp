@@ -195,7 +195,7 @@ TEST_CASE("windows: the same bits on any number of threads") {
     for (std::size_t i = 0; i < tap.size(); ++i) to[i] += 100 * static_cast<float>(tap[i]);
   });
   check_bits("pooling_grad", images * width * channels, [&](float* to) {
-    ks::pooling_grad(a.indices, a.at, a.windows).run(tap.data(), x.data(), to);
+    ks::pooling_grad(a.indices, a.indices, a.at, a.windows).run(tap.data(), x.data(), to);
   });
 }
 

@@ -40,7 +40,7 @@ TEST_CASE_TEMPLATE("vector: across folds every group of lanes into each of them"
   std::mt19937 gen(1);
   const auto x = whole_numbers<T>(lanes<T>, gen);
   check_across<1>(x, plus);
-  check_across<1>(x, larger);
+  check_across<1>(x, larger_number);
 }
 
 TEST_CASE_TEMPLATE("vector: sums, products and maxima of any length", T, float, double) {
@@ -57,6 +57,11 @@ TEST_CASE_TEMPLATE("vector: sums, products and maxima of any length", T, float, 
     CHECK(sum(n, x.data()) == total);
     CHECK(dot(n, x.data(), y.data()) == product);
     CHECK(maximum(n, x.data()) == most);
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      auto with_nan = x;
+      with_nan[i] = std::numeric_limits<T>::quiet_NaN();
+      CHECK(std::isnan(maximum(n, with_nan.data())));
+    }
   }
 }
 

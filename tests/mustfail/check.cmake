@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # cmake -DSOURCE=<file> -DCOMPILER=<c++> -DFLAGS=<response file> -P check.cmake
 # The source must compile as it stands. With MUST_FAIL defined it must not, and what the compiler then says must match
-# every regular expression that the source gives in a line `// expect: <regex>`.
+# every regular expression that the source gives in a line `// expect: <regex>`. Flags in a line `// flags: <flags>` come with MUST_FAIL.
 cmake_minimum_required(VERSION 3.24)
 set(ENV{LC_ALL} C)
 
@@ -17,27 +17,25 @@ if(NOT code EQUAL 0)
   refuse("does not compile without MUST_FAIL:\n${said}")
 endif()
 
-execute_process(COMMAND ${command} -DMUST_FAIL RESULT_VARIABLE code OUTPUT_VARIABLE said ERROR_VARIABLE said)
+file(STRINGS "${SOURCE}" flags REGEX "^// flags: ")
+string(REPLACE "// flags: " "" flags "${flags}")
+execute_process(COMMAND ${command} -DMUST_FAIL ${flags} RESULT_VARIABLE code OUTPUT_VARIABLE said ERROR_VARIABLE said)
 if(code EQUAL 0)
   refuse("compiles with MUST_FAIL")
-endif()
-
-# What stands before the notes is short: eight lines, two of which quote the code, which is not done here.
-string(REGEX REPLACE "\n[^\n]*note: .*" "" before_notes "${said}")
-string(REGEX REPLACE "[^\n]" "" line_ends "${before_notes}")
-string(LENGTH "${line_ends}" line_ends)
-if(line_ends GREATER_EQUAL 6)
-  refuse("is told in too many lines:\n${before_notes}")
 endif()
 
 file(READ "${SOURCE}" rest)
 set(expected 0)
 set(missing "")
+set(sentences 0)
 while(rest MATCHES "(^|\n)[ \t]*// expect: ([^\n]*[^ \t\n])[ \t]*\n(.*)$")
   # MATCHES finds the first line, as the text before it is not captured.
   set(sentence "${CMAKE_MATCH_2}")
   set(rest "\n${CMAKE_MATCH_3}")
   math(EXPR expected "${expected} + 1")
+  if(sentence MATCHES "^gshard: ")
+    math(EXPR sentences "${sentences} + 1")
+  endif()
   if(NOT said MATCHES "${sentence}")
     string(APPEND missing "\n  ${sentence}")
   endif()
@@ -47,4 +45,17 @@ if(expected EQUAL 0)
 endif()
 if(missing)
   refuse("fails to compile, but this was expected and not said:${missing}\nThe compiler said:\n${said}")
+endif()
+
+# One error for each sentence, and nothing after it. All that is said is short, notes included; quoted lines of code are not counted.
+string(REGEX MATCHALL "error: " errors "${said}")
+list(LENGTH errors count)
+if(NOT count EQUAL sentences)
+  refuse("is told in ${count} errors where ${sentences} were expected:\n${said}")
+endif()
+string(REGEX REPLACE "[^\n]" "" line_ends "${said}")
+string(LENGTH "${line_ends}" line_ends)
+math(EXPR most "12 * ${sentences}")
+if(line_ends GREATER most)
+  refuse("is told in ${line_ends} lines (${most} are allowed):\n${said}")
 endif()

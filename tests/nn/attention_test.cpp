@@ -109,3 +109,21 @@ TEST_CASE("attention with a bias per pair of positions, as causality has") {
   check<by_position>(bias,
                      [&](std::size_t, std::size_t, std::size_t q, std::size_t k) { return bias[q * K + k]; });
 }
+
+TEST_CASE("self-attention: a bias of padding is one of keys, whatever their dim is called") {
+  constexpr auto to_itself = [](auto& m, auto x, auto bias) { return gs::nn::attention(m.scope("a"), x, x, bias); };
+  constexpr auto to_others = [](auto& m, auto x, auto memory, auto bias) { return gs::nn::attention(m.scope("a"), x, memory, bias); };
+  using one_dim = gs::program<to_itself, mesh, in<"GBKM", P<"data", none, "model", none>, double>, in<"GBK", P<"data", none, none>, double>,
+                              gs::element<double>>;
+  using two_dims = gs::program<to_others, mesh, in<"GBQM", void, double>, in<"GBKM", void, double>, in<"GBK", void, double>, gs::element<double>>;
+  std::vector<double> bias(G * B * K, 0.0);
+  for (std::size_t i = 0; i < bias.size(); ++i) bias[i] = i % K > 2 + i / K % 3 ? -1e9 : 0;
+  const std::vector<double> x = numbers(G * B * K * M, 0);
+  const gs::dims square{{'G', G}, {'B', B}, {'Q', K}, {'K', K}, {'M', M}, {'H', H}, {'D', D}};
+  const auto on = gs::simulate<mesh>({2, 2});
+  const gs::parameter_store store(on, 5);
+  gs::executable<one_dim> itself(on, square, store);
+  gs::executable<two_dims> others(on, square, store);
+  const std::vector<double> y = gs::to_global(itself(x, bias)), expected = gs::to_global(others(x, x, bias));
+  for (std::size_t i = 0; i < y.size(); ++i) CHECK(y[i] == doctest::Approx(expected[i]).epsilon(1e-12));
+}

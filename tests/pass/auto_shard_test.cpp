@@ -215,3 +215,45 @@ TEST_CASE("auto_shard: on two axes a large image is cut into tiles, whose border
   CHECK(tiles.count(op::all_reduce) == 1);
   CHECK(tiles.collectives() == 4);
 }
+
+namespace {
+
+inline constexpr auto transformer_block = [](auto& m, auto x) {
+  const auto norm = [](auto s, auto v) {
+    return gs::layer_norm(v, s.param("gamma", "M", gs::init::constant(1)), s.param("beta", "M", gs::init::zeros()));
+  };
+  auto a = norm(m.scope("attention"), x);
+  auto wq = m.param("wq", "MHD", gs::init::fan_in("M")), wk = m.param("wk", "MHD", gs::init::fan_in("M"));
+  auto wv = m.param("wv", "MHD", gs::init::fan_in("M")), wo = m.param("wo", "HDM", gs::init::fan_in("HD"));
+  auto q = gs::einsum<"BTM,MHD->BTHD">(a, wq), k = gs::einsum<"BTM,MHD->BTHD">(a, wk), v = gs::einsum<"BTM,MHD->BTHD">(a, wv);
+  auto weights = gs::softmax(gs::einsum<"BQHD,BKHD->BHQK">(q, k));
+  auto y = x + gs::einsum<"BTHD,HDM->BTM">(gs::einsum<"BHQK,BKHD->BQHD">(weights, v), wo);
+  auto b = norm(m.scope("feed_forward"), y);
+  auto wi = m.param("wi", "MF", gs::init::fan_in("M")), wf = m.param("wf", "FM", gs::init::fan_in("F"));
+  return y + gs::einsum<"BTF,FM->BTM">(gs::relu(gs::einsum<"BTM,MF->BTF">(b, wi)), wf);
+};
+inline constexpr auto block_training = [](auto& m, auto x, auto target, auto rate) {
+  auto error = transformer_block(m, x) - target;
+  gs::adam{}.minimise(m, gs::mean(error * error), rate);
+};
+
+/// The time of a training step of the block, of the layouts that a compiler finds, over that of the layouts found among a thousand.
+template <class Mesh>
+double slower_at_compile_time() {
+  const gs::graph g = gs::detail::trace_program<block_training, Mesh, in<"BTM">, in<"BTM">, in<"">>({});
+  const auto seconds = [&](gs::search_options o) {
+    o.compile.known = {{'B', 2}, {'T', 2048}, {'M', 4096}, {'H', 32}, {'D', 128}, {'F', 16384}};
+    o.on = {.flops = 2e14, .memory_bytes = 1e12, .link_bytes = 1e11};
+    return gs::search_shardings(g, Mesh::shape, o).summary.price.seconds();
+  };
+  gs::search_options many;
+  many.evaluations = 1000;
+  return seconds(gs::detail::affordable_search(g)) / seconds(many);
+}
+
+}  // namespace
+
+TEST_CASE("auto_shard: a Transformer block whose layouts a compiler finds is nearly as fast as the best of a thousand plans") {
+  CHECK(slower_at_compile_time<line>() <= 1.1);
+  CHECK(slower_at_compile_time<gs::mesh<gs::axis<"data", 4>, gs::axis<"model", 2>>>() <= 1.1);
+}

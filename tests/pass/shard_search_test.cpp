@@ -166,6 +166,65 @@ TEST_CASE("search: where not all can be tried, the best is nearly always found")
   CHECK(equal >= cases * 98 / 100);
 }
 
+TEST_CASE("search: whenever it ends, no layout that it lists is better than the one it keeps") {
+  int unfinished = 0, tight = 0;
+  for (unsigned seed = 0; seed < 400; ++seed) {
+    CAPTURE(seed);
+    const random_chain r(seed);
+    gs::search_options o = options_for(r);
+    const gs::shard_choice whole = gs::search_shardings(r.program(), r.mesh(), o);
+    REQUIRE(!whole.problem);
+    for (const std::int64_t limit : {std::int64_t(0), whole.summary.price.bytes() * 9 / 10})
+      for (const std::int64_t evaluations : {1, 2, 3, 5, 8, 13, 21, 34, 4096}) {
+        CAPTURE(limit);
+        CAPTURE(evaluations);
+        o.memory_limit = limit;
+        o.evaluations = evaluations;
+        o.beam = 1 + int(seed % 4);
+        const gs::shard_choice found = gs::search_shardings(r.program(), r.mesh(), o);
+        const gs::shard_choice_view kept = found.view();
+        const double seconds = kept.price.seconds();
+        const std::int64_t bytes = kept.price.bytes();
+        for (const gs::layout_choice& t : kept.tensors) {
+          if (t.next_seconds < 0) continue;
+          if (!kept.fits(bytes)) CHECK(!kept.fits(t.next_bytes));
+          else if (kept.fits(t.next_bytes)) CHECK(t.next_seconds * rounding >= seconds);
+        }
+        unfinished += !kept.exact;
+        tight += limit > 0;
+      }
+  }
+  CHECK(unfinished > 2000);
+  CHECK(tight > 2000);
+}
+
+TEST_CASE("search: one that ends before its budget does is left with no tensor that had better lie otherwise") {
+  int finished = 0;
+  for (unsigned seed = 0; seed < 200; ++seed) {
+    CAPTURE(seed);
+    const random_chain r(seed);
+    gs::search_options o = options_for(r);
+    o.restarts = 0;
+    o.beam = 1;
+    const gs::shard_choice all = gs::search_shardings(r.program(), r.mesh(), o);
+    o.evaluations = all.summary.evaluations - 1;
+    const gs::shard_choice found = gs::search_shardings(r.program(), r.mesh(), o);
+    if (found.summary.evaluations >= o.evaluations) continue;
+    ++finished;
+    const gs::graph given = r.program();
+    const gs::extents e = gs::detail::assume_extents(given.dims, r.mesh(), o.compile.known);
+    for (const gs::layout_choice& t : found.tensors)
+      for (const gs::sharding& other : gs::detail::shard_candidates(given.at(t.value), r.mesh(), e, false)) {
+        gs::graph g = given;
+        found.apply_to(g);
+        g.at(t.value).layout = other;
+        const gs::step_price p = gs::price(gs::compile(g, r.mesh(), o.compile).view(), e, o.on);
+        CHECK(p.seconds() * rounding >= found.summary.price.seconds());
+      }
+  }
+  CHECK(finished > 20);
+}
+
 namespace {
 
 /// y = x w, and then w is updated: x [B,M], w [M,H].

@@ -3,14 +3,17 @@
 
 #include <gshard/pass/program.hpp>
 #include <gshard/trace/assignment.hpp>
+#include <gshard/trace/convolution.hpp>
 #include <gshard/trace/einsum.hpp>
 #include <gshard/trace/loop.hpp>
 #include <gshard/trace/shape.hpp>
+#include <gshard/trace/window.hpp>
 
 #include <doctest/doctest.h>
 
 #include <array>
 #include <string>
+#include <tuple>
 
 namespace gs = gshard;
 using gs::in, gs::none, gs::P;
@@ -68,6 +71,27 @@ TEST_CASE("bytes") {
   CHECK(gs::describe_bytes(1536) == "1.5 KiB");
   CHECK(gs::describe_bytes(std::int64_t(1) << 30) == "1.0 GiB");
   CHECK(gs::describe_bytes(std::int64_t(5000) << 40) == "5000.0 TiB");
+}
+
+TEST_CASE("windows as text: what a device holds beside its block") {
+  constexpr auto windows = [](auto&, auto x, auto w) {
+    return std::tuple{gs::conv<"BX,x->BX">(x, w, {{.low = 1, .high = 1}}), gs::roll(x, 1, 3),
+                      gs::sum_pool(x, {{1, 3, {.stride = 2, .low = 1, .high = 1, .dilation = 2}}}), gs::reverse(x, 1)};
+  };
+  const auto& plan = gs::program<windows, gs::mesh<gs::axis<"x", 2>>, in<"BH", P<none, "x">>, in<"W">, gs::combine_up_to<0>>::plan;
+  const std::string text = gs::describe(plan);
+  INFO(text);
+  for (const char* what : {"f32[B,H@x] -> %", "H@x{i-1..i+W-2 of H-W+3}", "H@x{i-3 wrapped}", "H@x{(2i-1..2i+1)/2 of (2H)/2}", "H@x{-i+H-1}"})
+    CHECK(text.find(what) != std::string::npos);
+}
+
+TEST_CASE("moves of several kinds that are combined as text") {
+  constexpr auto mixed = [](auto&, auto x, auto y) { return std::tuple{gs::annotate<P<none, none>>(x), gs::annotate<P<none, "d">>(y)}; };
+  using program = gs::program<mixed, gs::mesh<gs::axis<"d", 2>>, in<"AB", P<"d", none>>, in<"AB", P<"d", none>>>;
+  CHECK(gs::describe(program::plan).find("  all_gather+all_to_all over d ") != std::string::npos);
+  const std::string text = gs::describe_communication(program::plan, program::plan.bind({{'A', 8}, {'B', 4}}, std::array{2}));
+  INFO(text);
+  CHECK(text == "  all_gather          1     64 B\n  all_to_all          1     32 B\n");
 }
 
 TEST_CASE("an order of the devices as text") {

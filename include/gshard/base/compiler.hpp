@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// What gshard cannot be compiled with. A compilation ends where a header is missing, so nothing follows the sentence, which is that
+// header's name.
+
 // The first compilers that can run the planner. Apple counts its own versions.
 #if defined(__clang__) && !defined(__apple_build_version__)
 #if __clang_major__ < 16
-#error "gshard needs clang 16 or newer, or g++ 12 or newer"
+#include "gshard: needs clang 16 or newer, or g++ 12 or newer"
 #endif
 #elif defined(__GNUC__) && !defined(__clang__)
 #if __GNUC__ < 12
-#error "gshard needs g++ 12 or newer, or clang 16 or newer"
+#include "gshard: needs g++ 12 or newer, or clang 16 or newer"
 #endif
 #endif
 #if __cplusplus < 202002L && !defined(_MSVC_LANG)
-#error "gshard needs C++20: compile with -std=c++20 or newer"
+#include "gshard: needs C++20, -std=c++20 or newer"
 #endif

@@ -4,8 +4,29 @@
 #include <gshard/base/math.hpp>
 
 #include <concepts>
+#include <type_traits>
 
 namespace gshard { inline namespace v0 {
+
+/// A number that is its own type's, without a derivative: a constant.
+template <class N>
+concept plain_number = std::integral<N> || std::floating_point<N>;
+
+namespace detail {
+template <class T>
+inline constexpr bool knows_derivative = false;
+template <class>
+struct once_for {
+  using type = void;
+};
+// `Once` is one type for all numbers, so that the sentence is said once; the result is deduced, so that it is said where the call is.
+template <class Once>
+constexpr auto refuse_plain_function() {
+  static_assert(knows_derivative<Once>,
+                "gshard: map differentiates its function: call gshard::exp, log, tanh, sqrt, abs, max, min or select in it, not std's");
+  return true;
+}
+}  // namespace detail
 
 /// A value with its derivative: calling a user's generic lambda on duals yields its exact derivative (forward mode).
 template <std::floating_point T>
@@ -15,9 +36,12 @@ struct dual {
 
   constexpr dual() = default;
   constexpr dual(T v, T s) : value(v), slope(s) {}
-  template <class Number>
-    requires std::integral<Number> || std::floating_point<Number>
+  template <plain_number Number>
   constexpr dual(Number v) : value(static_cast<T>(v)) {}
+  /// Refused: what takes plain numbers, as std::tanh, knows no derivative.
+  constexpr operator T() const noexcept(detail::refuse_plain_function<typename detail::once_for<T>::type>()) {
+    return value;
+  }
 
   friend constexpr dual operator+(dual a) { return a; }
   friend constexpr dual operator-(dual a) { return {-a.value, -a.slope}; }
@@ -27,13 +51,84 @@ struct dual {
     return {a.value * b.value, a.slope * b.value + a.value * b.slope};
   }
   friend constexpr dual operator/(dual a, dual b) {
-    return {a.value / b.value, (a.slope * b.value - a.value * b.slope) / (b.value * b.value)};
+    const T quotient = a.value / b.value;
+    return {quotient, (a.slope - quotient * b.slope) / b.value};  // b^2 might overflow
   }
   friend constexpr bool operator<(dual a, dual b) { return a.value < b.value; }
   friend constexpr bool operator>(dual a, dual b) { return a.value > b.value; }
   friend constexpr bool operator<=(dual a, dual b) { return a.value <= b.value; }
   friend constexpr bool operator>=(dual a, dual b) { return a.value >= b.value; }
   friend constexpr bool operator==(dual a, dual b) { return a.value == b.value; }
+
+  // With plain numbers, each exactly: the conversions to and from them are as good as one another.
+  template <plain_number N>
+  friend constexpr dual operator+(dual a, N b) {
+    return a + dual(b);
+  }
+  template <plain_number N>
+  friend constexpr dual operator+(N a, dual b) {
+    return dual(a) + b;
+  }
+  template <plain_number N>
+  friend constexpr dual operator-(dual a, N b) {
+    return a - dual(b);
+  }
+  template <plain_number N>
+  friend constexpr dual operator-(N a, dual b) {
+    return dual(a) - b;
+  }
+  template <plain_number N>
+  friend constexpr dual operator*(dual a, N b) {
+    return a * dual(b);
+  }
+  template <plain_number N>
+  friend constexpr dual operator*(N a, dual b) {
+    return dual(a) * b;
+  }
+  template <plain_number N>
+  friend constexpr dual operator/(dual a, N b) {
+    return a / dual(b);
+  }
+  template <plain_number N>
+  friend constexpr dual operator/(N a, dual b) {
+    return dual(a) / b;
+  }
+  template <plain_number N>
+  friend constexpr bool operator<(dual a, N b) {
+    return a.value < T(b);
+  }
+  template <plain_number N>
+  friend constexpr bool operator<(N a, dual b) {
+    return T(a) < b.value;
+  }
+  template <plain_number N>
+  friend constexpr bool operator>(dual a, N b) {
+    return a.value > T(b);
+  }
+  template <plain_number N>
+  friend constexpr bool operator>(N a, dual b) {
+    return T(a) > b.value;
+  }
+  template <plain_number N>
+  friend constexpr bool operator<=(dual a, N b) {
+    return a.value <= T(b);
+  }
+  template <plain_number N>
+  friend constexpr bool operator<=(N a, dual b) {
+    return T(a) <= b.value;
+  }
+  template <plain_number N>
+  friend constexpr bool operator>=(dual a, N b) {
+    return a.value >= T(b);
+  }
+  template <plain_number N>
+  friend constexpr bool operator>=(N a, dual b) {
+    return T(a) >= b.value;
+  }
+  template <plain_number N>
+  friend constexpr bool operator==(dual a, N b) {
+    return a.value == T(b);
+  }
 };
 
 // At namespace scope, so that a lambda may call gshard::exp on a number and on a dual alike.
@@ -54,19 +149,71 @@ constexpr dual<T> tanh(dual<T> x) {
 template <class T>
 constexpr dual<T> sqrt(dual<T> x) {
   const T r = sqrt(x.value);
-  return {r, x.slope / (T(2) * r)};
+  return {r, x.slope == T(0) ? T(0) : x.slope / (T(2) * r)};  // that of a constant is 0 at 0, too
 }
+
+// The slopes of these depend on a comparison: where the operands are equal, max and min take the mean of both slopes; the slope of abs and
+// relu at 0 is 0. At NaN the slope is NaN.
 template <class T>
 constexpr dual<T> abs(dual<T> x) {
-  return x.value < T(0) ? -x : x;
+  return {abs(x.value), x.value < T(0) ? -x.slope : x.value > T(0) ? x.slope : x.value};
 }
 template <class T>
+constexpr dual<T> relu(dual<T> x) {
+  return {relu(x.value), x.value > T(0) ? x.slope : x.value <= T(0) ? T(0) : x.value};
+}
+namespace detail {
+/// The slope of the one that is chosen of a and b, the mean where they are equal, else NaN.
+template <class T>
+constexpr T slope_of_one(dual<T> a, dual<T> b, bool is_a, bool is_b) {
+  return is_a ? a.slope : is_b ? b.slope : a.value == b.value ? (a.slope + b.slope) / T(2) : a.value + b.value;
+}
+}  // namespace detail
+template <class T>
 constexpr dual<T> max(dual<T> a, dual<T> b) {
-  return a.value < b.value ? b : a;
+  return {max(a.value, b.value), detail::slope_of_one(a, b, a > b, a < b)};
 }
 template <class T>
 constexpr dual<T> min(dual<T> a, dual<T> b) {
-  return b.value < a.value ? b : a;
+  return {min(a.value, b.value), detail::slope_of_one(a, b, a < b, a > b)};
+}
+
+namespace detail {
+template <class A, class B>
+struct mixed {};
+template <std::floating_point T, plain_number N>
+  requires(!std::same_as<T, N>)
+struct mixed<T, N> {
+  using type = decltype(T() + N());
+};
+template <std::integral N, std::floating_point T>
+struct mixed<N, T> {
+  using type = T;
+};
+template <class T, plain_number N>
+struct mixed<dual<T>, N> {
+  using type = dual<T>;
+};
+template <class T, plain_number N>
+struct mixed<N, dual<T>> {
+  using type = dual<T>;
+};
+template <class A, class B>
+using mixed_t = typename mixed<A, B>::type;
+}  // namespace detail
+
+/// A constant takes part as any number: max(v, 0), select(v > 0, v, 0).
+template <class A, class B, class T = detail::mixed_t<A, B>>
+constexpr T max(A a, B b) {
+  return max(T(a), T(b));
+}
+template <class A, class B, class T = detail::mixed_t<A, B>>
+constexpr T min(A a, B b) {
+  return min(T(a), T(b));
+}
+template <class A, class B, class T = detail::mixed_t<A, B>>
+constexpr T select(bool condition, A a, B b) {
+  return condition ? T(a) : T(b);
 }
 
 }}  // namespace gshard::v0

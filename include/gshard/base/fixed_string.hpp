@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <gshard/base/compiler.hpp>
+
 #include <cstddef>
 #include <string_view>
 

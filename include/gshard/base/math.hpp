@@ -1,12 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <gshard/base/compiler.hpp>
+
 #include <concepts>
 
 // The scalar functions that user lambdas of `map` call, as gshard::exp: they take numbers and duals alike. (Unqualified, `abs` of a
 // float may be that of int.)
 // Compiler builtins keep <cmath>, a third of the planner's include cost, out of floors 1-4.
+//
+// NaN propagates: max, min, relu and abs of a NaN are NaN, whichever operand it is, and so are their derivatives. Comparisons with a
+// NaN are false; of `select` only the branch that is taken counts. Zeros of both signs are equal: which of them max and min return is
+// not specified.
 namespace gshard { inline namespace v0 {
+
+namespace detail {
+// Of numbers or of vectors of numbers.
+inline constexpr auto larger = [](const auto& a, const auto& b) { return ((a > b) | (a != a)) ? a : b; };
+inline constexpr auto smaller = [](const auto& a, const auto& b) { return ((a < b) | (a != a)) ? a : b; };
+}  // namespace detail
 
 template <std::floating_point T>
 constexpr T exp(T x) {
@@ -30,15 +42,21 @@ constexpr T sqrt(T x) {
 }
 template <std::floating_point T>
 constexpr T abs(T x) {
-  return x < T(0) ? -x : x;
+  if constexpr (sizeof(T) == sizeof(float)) return __builtin_fabsf(x);
+  else return __builtin_fabs(x);
 }
 template <std::floating_point T>
 constexpr T max(T a, T b) {
-  return a < b ? b : a;
+  return detail::larger(a, b);
 }
 template <std::floating_point T>
 constexpr T min(T a, T b) {
-  return b < a ? b : a;
+  return detail::smaller(a, b);
+}
+/// max(x, 0), in one comparison.
+template <std::floating_point T>
+constexpr T relu(T x) {
+  return x < T(0) ? T(0) : x;
 }
 /// `condition ? a : b`, spelt so that it also works on dual numbers.
 template <class T>

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <gshard/comm/agreement.hpp>
 #include <gshard/comm/device_group.hpp>
 #include <gshard/comm/error.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -12,7 +14,6 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -49,7 +50,8 @@ struct traffic {
 class pending_exchange;
 
 /// Moves bytes between the devices of a mesh. A process holds one device (MPI), or all of them (simulation),
-/// and every process makes the same calls in the same order. Backends do no arithmetic: sums are made above
+/// and every process makes the same calls in the same order: nothing but `begin` and `agree` checks that, so the library's collective
+/// operations call `begin` before they communicate. Backends do no arithmetic: sums are made above
 /// them (reduce.hpp), in one order, so that all backends compute the same bits.
 ///
 /// A set of mesh axes is a bit mask; a group is the devices that differ only in those axes, members in
@@ -81,13 +83,25 @@ class backend {
   /// to the p - 1 others. Throws as `exchange` does.
   void all_gather(std::uint32_t axes, std::span<const gather_part> parts);
 
-  /// The processes meet and tell one another how they are. If some have a `problem`, every process throws a
-  /// `gshard::error`: those with their own text, the others with one that names their ranks and repeats the first
-  /// one's. If the values differ, every process throws one that names `what` and the ranks that differ from the
-  /// leader. Communicates: one small message per process, unless it throws.
-  virtual void agree(std::uint64_t /*value*/, std::string_view /*what*/, const std::string& problem = {}) {
-    if (!problem.empty()) throw error(problem);
+  /// Begins a collective call: the processes compare what they call, by `agree`, before they communicate. A process that makes no call
+  /// cannot be told from a slow one: the others wait for it.
+  bool begin(collective_call call, const std::string& problem = {}, bool flag = false) {
+    call.number = ++calls_;
+    return agree(call, problem, flag);
   }
+  /// How many collective calls were begun, the same on all processes.
+  std::uint64_t calls() const { return calls_; }
+
+  /// The processes compare their calls, or how a call goes on. If some have a `problem`, every process throws a `gshard::error`: those
+  /// with their own text, the others with one that names their ranks and repeats the first one's. If the calls differ, every process
+  /// throws one that names the first fact that differs, its values, and the ranks that have them. In both cases the backend can be used
+  /// further. Returns whether any process passes `flag`. Communicates: one small message per process, unless it throws.
+  virtual bool agree(const collective_call& /*call*/, const std::string& problem = {}, bool flag = false) {
+    if (!problem.empty()) throw error(problem);
+    return flag;
+  }
+  /// How many processes hold the devices.
+  virtual int processes() const { return 1; }
   /// How many processes share the cores that this one may use, itself included.
   virtual int processes_here() const { return 1; }
   /// True on exactly one process.
@@ -142,6 +156,7 @@ class backend {
   std::vector<int> extents_;
   std::vector<int> devices_;
   std::vector<traffic> received_;
+  std::atomic<std::uint64_t> calls_ = 0;  // threads may use a backend that does not communicate at the same time
 };
 
 /// An exchange under way, on a backend that outlives it. If it is not finished before it goes, its end is waited for and what went wrong

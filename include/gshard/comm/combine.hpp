@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <gshard/base/math.hpp>
 #include <gshard/ir/reduction.hpp>
 
 #include <limits>
 
 namespace gshard { inline namespace v0 { namespace detail {
 
-// Of numbers or of vectors of numbers. A NaN is the larger and the smaller one, so that no order of combination loses it.
+// Of numbers or of vectors of numbers, as larger and smaller. No order of combination loses a NaN.
 inline constexpr auto plus = [](const auto& a, const auto& b) { return a + b; };
 inline constexpr auto times = [](const auto& a, const auto& b) { return a * b; };
-inline constexpr auto larger = [](const auto& a, const auto& b) { return ((a > b) | (a != a)) ? a : b; };
-inline constexpr auto smaller = [](const auto& a, const auto& b) { return ((a < b) | (a != a)) ? a : b; };
 
 /// What is below every other T, and what is above.
 template <class T>

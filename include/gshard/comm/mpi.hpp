@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <gshard/base/hash.hpp>
+#include <gshard/base/version.hpp>
 #include <gshard/comm/backend.hpp>
+#include <gshard/comm/mpi_agreement.hpp>
 #include <gshard/comm/mpi_communicator.hpp>
 #include <gshard/comm/mpi_memory.hpp>
 #include <gshard/comm/two_level.hpp>
@@ -50,14 +51,16 @@ struct mpi_options {
 /// MPI_Finalize unharmed, but are then not freed.
 class mpi_backend final : public backend {
  public:
-  /// Throws `gshard::error`, on every process, if the processes pass different extents or options, or if the
-  /// product of the extents is not the number of processes.
-  mpi_backend(MPI_Comm comm, const std::vector<int>& extents, const mpi_options& options = {})
-      : mpi_backend(connect(comm, extents, options), extents, options) {}
+  /// `problem`: what the caller found wrong on this process, if not empty. Throws `gshard::error`, on every process, for such a problem,
+  /// if the processes pass different extents or options, or were built with different versions of gshard, libraries of matrix products or
+  /// -ffast-math, or if the product of the extents is not the number of processes.
+  mpi_backend(MPI_Comm comm, const std::vector<int>& extents, const mpi_options& options = {}, const std::string& problem = {})
+      : mpi_backend(connect(comm, extents, options, problem), extents, options) {}
 
-  void agree(std::uint64_t value, std::string_view what, const std::string& problem = {}) override {
-    detail::agree(world_, value, what, problem);
+  bool agree(const collective_call& call, const std::string& problem = {}, bool flag = false) override {
+    return detail::agree(world_, call, problem, flag);
   }
+  int processes() const override { return world_.size(); }
   int processes_here() const override { return processes_here_; }
   bool leader() const override { return world_.rank() == 0; }
   void broadcast(std::span<std::byte> data) override;
@@ -86,8 +89,7 @@ class mpi_backend final : public backend {
     if (options.shared_memory && detail::on_one_node(world_)) memory_ = std::make_unique<detail::node_memory>(world_);
   }
 
-  static detail::communicator connect(MPI_Comm comm, std::span<const int> extents,
-                                      const mpi_options& options);
+  static detail::communicator connect(MPI_Comm comm, std::span<const int> extents, const mpi_options& options, const std::string& problem);
   const detail::communicator& along(std::uint32_t axes);
   /// How an exchange goes node by node, or null if it does not; the same on all members.
   const detail::node_routes* routes(std::uint32_t axes, const exchange_bounds& all);
@@ -147,16 +149,44 @@ class mpi_backend final : public backend {
   std::vector<int> count_, offset_;
 };
 
-inline detail::communicator mpi_backend::connect(MPI_Comm comm, std::span<const int> extents,
-                                                 const mpi_options& options) {
+namespace detail {
+/// The compile options that change results: where they differ, copies of a tensor drift apart.
+inline constexpr std::string_view numeric_options =
+#if defined(GSHARD_HAS_ONEDNN) && GSHARD_HAS_ONEDNN
+    "oneDNN, "
+#endif
+#if defined(GSHARD_HAS_BLAS) && GSHARD_HAS_BLAS
+    "BLAS, "
+#else
+    "Eigen, "
+#endif
+#ifdef __FAST_MATH__
+    "-ffast-math";
+#else
+    "no -ffast-math";
+#endif
+
+/// What the processes of a backend must have alike.
+inline std::vector<fact> backend_facts(std::span<const int> extents, const mpi_options& options, std::string_view library = version) {
+  const auto option = [](const char* name, auto value) { return fact{"mpi_options::" + std::string(name), std::to_string(int(value))}; };
+  return {{"the call", "making a cluster of MPI processes"},
+          {"the version of gshard", std::string(library)},
+          {"the compile options that change results", std::string(numeric_options)},
+          {"the mesh", mesh_text(extents)},
+          option("message_limit", options.message_limit),
+          option("window", options.window),
+          option("small_block", options.small_block),
+          option("by_node", options.by_node),
+          option("node_block", options.node_block),
+          option("node_size", options.node_size),
+          option("shared_memory", options.shared_memory)};
+}
+}  // namespace detail
+
+inline detail::communicator mpi_backend::connect(MPI_Comm comm, std::span<const int> extents, const mpi_options& options,
+                                                 const std::string& problem) {
   detail::communicator world = detail::duplicate(comm);
-  fnv1a<std::uint64_t> digest;
-  for (const int extent : extents) digest.add(std::uint64_t(extent));
-  digest.add(std::uint64_t(options.message_limit)).add(std::uint64_t(options.window)).add(std::uint64_t(options.small_block));
-  digest.add(std::uint64_t(options.shared_memory)).add(std::uint64_t(options.by_node)).add(std::uint64_t(options.node_block));
-  digest.add(std::uint64_t(options.node_size));
-  detail::agree(world, digest.value(),
-                "the mesh (here " + detail::mesh_text(extents) + ") or the options of mpi_backend");
+  detail::agree(world, detail::backend_facts(extents, options), problem);
   if (options.message_limit < 1 || options.window < 1 || options.small_block < 0 || options.node_block < 0 || options.node_size < 0)
     throw error("mpi_backend: message limit " + std::to_string(options.message_limit) + " and window " +
                 std::to_string(options.window) + " must be at least 1, and small blocks of " + std::to_string(options.small_block) +

@@ -4,13 +4,20 @@
 #include <gshard/comm/cores.hpp>
 #include <gshard/comm/error.hpp>
 
+// The C API alone: the C++ bindings that mpi.h may include need a library of their own. A program that uses them includes mpi.h first.
+#pragma push_macro("OMPI_SKIP_MPICXX")
+#pragma push_macro("MPICH_SKIP_MPICXX")
+#undef OMPI_SKIP_MPICXX
+#undef MPICH_SKIP_MPICXX
+#define OMPI_SKIP_MPICXX
+#define MPICH_SKIP_MPICXX
 #include <mpi.h>
+#pragma pop_macro("MPICH_SKIP_MPICXX")
+#pragma pop_macro("OMPI_SKIP_MPICXX")
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -85,52 +92,6 @@ inline communicator duplicate(MPI_Comm comm) {
   MPI_Comm copy = MPI_COMM_NULL;
   communicator().check(MPI_Comm_dup(comm, &copy), "MPI_Comm_dup");
   return communicator(copy);
-}
-
-/// Gives every process the text of one.
-inline void broadcast_text(const communicator& world, int from, std::string& text) {
-  int size = int(std::min(text.size(), std::size_t(10000)));
-  world.check(MPI_Bcast(&size, 1, MPI_INT, from, world.get()), "MPI_Bcast");
-  text.resize(std::size_t(size));
-  world.check(MPI_Bcast(text.data(), size, MPI_CHAR, from, world.get()), "MPI_Bcast");
-}
-
-/// Throws on all processes, of which `first` has a problem and others may have.
-[[noreturn]] inline void tell_problem(const communicator& world, int first, const std::string& problem) {
-  const int mine = problem.empty() ? 0 : 1;
-  std::vector<int> all(std::size_t(world.size()));
-  world.check(MPI_Allgather(&mine, 1, MPI_INT, all.data(), 1, MPI_INT, world.get()), "MPI_Allgather");
-  std::string text = problem;
-  broadcast_text(world, first, text);
-  if (mine != 0) throw error(problem);
-  std::string others;
-  int n_others = 0;
-  for (int rank = first + 1; rank < world.size(); ++rank)
-    if (all[std::size_t(rank)] != 0 && ++n_others <= 8) others += (others.empty() ? "" : ", ") + std::to_string(rank);
-  if (n_others > 8) others += " and " + std::to_string(n_others - 8) + " more";
-  throw error("rank " + std::to_string(first) + " failed" + (others.empty() ? "" : ", and so did " + others) + ": " + text);
-}
-
-inline void agree(const communicator& world, std::uint64_t value, std::string_view what,
-                  const std::string& problem = {}) {
-  const std::uint64_t failed = problem.empty() ? 0 : std::uint64_t(world.size() - world.rank());
-  const std::uint64_t mine[] = {failed, value, ~value};
-  std::uint64_t most[3];
-  world.check(MPI_Allreduce(mine, most, 3, MPI_UINT64_T, MPI_MAX, world.get()), "MPI_Allreduce");
-  if (most[0] != 0) tell_problem(world, world.size() - int(most[0]), problem);
-  if (most[1] == ~most[2]) return;  // the largest value is the smallest
-
-  std::vector<std::uint64_t> all(std::size_t(world.size()));
-  world.check(MPI_Allgather(&value, 1, MPI_UINT64_T, all.data(), 1, MPI_UINT64_T, world.get()),
-              "MPI_Allgather");
-  std::string text =
-      "the processes disagree on " + std::string(what) + ": rank 0 has " + std::to_string(all[0]);
-  int n_different = 0;
-  for (std::size_t rank = 1; rank < all.size(); ++rank)
-    if (all[rank] != all[0] && ++n_different <= 8)
-      text += ", rank " + std::to_string(rank) + " has " + std::to_string(all[rank]);
-  if (n_different > 8) text += ", and " + std::to_string(n_different - 8) + " more differ";
-  throw error(text);
 }
 
 /// The processes of this one's node. Collective.

@@ -10,14 +10,34 @@
 
 namespace gshard { inline namespace v0 { namespace detail {
 
+/// The kinds of a step, each once: "all_to_all", or "all_gather+all_to_all" where moves of several kinds are combined.
+inline std::string kind_text(const node& n) {
+  if (n.inputs == 0) return std::string(name(n.kind));
+  std::string s;
+  for (int i = 0; i < n.inputs; ++i) {
+    bool is_new = true;
+    for (int before = 0; before < i; ++before) is_new = is_new && kind_of_move(n, before) != kind_of_move(n, i);
+    if (is_new) s.append(s.empty() ? "" : "+").append(name(kind_of_move(n, i)));
+  }
+  return s;
+}
+
+/// A line of a program: "moe.hpp:38", or nothing if it is not known.
+inline std::string line_text(const code_place& place) {
+  if (!place.file) return {};
+  std::string_view file(place.file);
+  if (const std::size_t slash = file.rfind('/'); slash != file.npos) file.remove_prefix(slash + 1);
+  return std::string(file) + ":" + std::to_string(place.line);
+}
+/// " at moe.hpp:38 (its gradient)", or nothing if the line is not known.
+inline std::string place_text(const code_place& place) {
+  return place.file ? " at " + line_text(place) + (place.gradient ? " (its gradient)" : "") : std::string();
+}
+
 /// A step of a plan in messages: "512 all_to_all at moe.hpp:38"
 inline std::string step_text(const plan_view& plan, std::int32_t i) {
   const node& n = plan.steps[std::size_t(i)];
-  std::string s = std::to_string(i) + " " + std::string(name(n.kind));
-  if (!n.place.file) return s;
-  std::string_view file(n.place.file);
-  if (const std::size_t slash = file.rfind('/'); slash != file.npos) file.remove_prefix(slash + 1);
-  return s + " at " + std::string(file) + ":" + std::to_string(n.place.line) + (n.place.gradient ? " (its gradient)" : "");
+  return std::to_string(i) + " " + kind_text(n) + place_text(n.place);
 }
 
 }}}  // namespace gshard::v0::detail

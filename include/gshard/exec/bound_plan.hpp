@@ -55,7 +55,7 @@ struct bound_plan {
       const dim& d = plan.dims[i];
       const std::int64_t extent = sizes.dim(int(i));
       const std::string about = "program: " + text_of(d);
-      if (extent == -1) throw error(about + " is given no extent");
+      if (d.what == dim::kind::bound && !given.has(d.letter)) throw error(about + " is given no extent");
       if (extent < 0) throw error(about + " is given the extent " + std::to_string(extent));
       if (d.what == dim::kind::bound && d.number > 0 && d.number != extent)
         throw error(about + " has extent " + std::to_string(d.number) + " in the program and is given " + std::to_string(extent));

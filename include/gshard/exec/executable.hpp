@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <gshard/base/hash.hpp>
 #include <gshard/base/reason.hpp>
+#include <gshard/comm/agreement.hpp>
 #include <gshard/exec/executor.hpp>
 #include <gshard/exec/spec_of.hpp>
 #include <gshard/pass/program.hpp>
 #include <gshard/tensor/tensor.hpp>
+#include <gshard/trace/call.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -14,35 +17,39 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 namespace gshard { inline namespace v0 {
 
-namespace detail {
-template <class Given, class Input>
-inline constexpr bool is_global_data = std::is_convertible_v<Given, std::span<const typename Input::element>>;
-}  // namespace detail
-
 /// A compiled program on a cluster that has its mesh axes, with its extents bound: call it with its inputs, get its outputs.
-/// Inputs are tensors in the program's layout, or whole arrays (std::span, row-major) that every process has. Outputs are tensors
-/// whose types say how they lie. Parameters live in a store that several programs may share.
+/// Inputs are tensors in the program's layout, or whole data that every process has: contiguous ranges in row-major order, Eigen matrices,
+/// xtensor arrays, as `from_global` takes them. The types of the outputs are their shardings. Parameters live in a store that several
+/// programs may share.
 /// A call allocates its outputs; the run in between allocates nothing, but for what backends and libraries need, after the first.
-/// Communicates: what `Program::plan` says, and a small message per call in which the processes agree that all is well.
+/// Communicates: what `Program::plan` says, and a small message per call in which the processes agree on what they run.
 /// Compile time: number, element types, ranks and layouts of the inputs.
 /// Throws `gshard::error`, on every process: as `executor`; when it is made, if an input or output lies in an order of the devices
 /// (`device_order`) and the cluster has not just the program's axes, in its order; when an input has other extents than the program's
-/// dims on one of them.
+/// dims on one of them; when the processes call different programs, or give different whole arrays as an input that is replicated.
 template <class Program>
 class executable {
  public:
-  /// `problem`: as that of `executor`.
-  executable(const any_cluster& on, const dims& extents, parameter_store store, std::string problem = {})
+  /// `problem`, `operation`: as those of `executor`.
+  executable(const any_cluster& on, const dims& extents, parameter_store store, std::string problem = {}, std::string_view operation = {})
       : seed(store.seed()),
         run_(std::make_unique<executor>(Program::plan, kernels_of<Program>, on, extents, std::move(store),
-                                        problem.empty() ? problem_of_orders(on.mesh()) : std::move(problem))) {}
+                                        problem.empty() ? problem_of_orders(on.mesh()) : std::move(problem), operation)) {}
   executable(const any_cluster& on, const dims& extents) : executable(on, extents, parameter_store(on)) {}
+  template <class... Given>
+    requires(!detail::call<2, any_cluster, dims, parameter_store, std::string>::fits<Given...>)
+  explicit executable(const Given&...) {
+    static_assert(detail::accepts<Given...>,
+                  "gshard: executable<program>(cluster, {{'B', 64}, ...}, store) takes a cluster, extents, and maybe a store");
+  }
 
   /// Runs the program once: a std::tuple of its outputs, or the output itself if it has one. A program that updates parameters
   /// finishes a step of its store. What an error leaves of the parameters: see executor::run.
@@ -51,10 +58,16 @@ class executable {
     constexpr std::size_t expected = std::tuple_size_v<typename Program::inputs>;
     static_assert(holds<sizeof...(Inputs) == expected, operands_in_equation<int(expected)>, operands_given<int(sizeof...(Inputs))>>,
                   "gshard: a program is called with another number of inputs than it has");
+    inputs_ = {};
     std::string problem = detail::problem_of([&] {
       if constexpr (sizeof...(Inputs) == expected && expected > 0) write<0>(inputs...);
     });
-    return run_once(run_->on(), std::move(problem));
+    const auto facts = [&] {
+      std::vector<fact> all;
+      if constexpr (sizeof...(Inputs) == expected && expected > 0) add_facts<0>(all, inputs...);
+      return all;
+    };
+    return run_once(run_->on(), std::move(problem), {inputs_.value(), facts});
   }
   /// The same for as many tensors as the program has inputs; its outputs hold on to this handle of the cluster.
   template <class... T, class... Specs>
@@ -80,10 +93,11 @@ class executable {
   }();
 
   std::unique_ptr<executor> run_;
+  fnv1a<std::uint64_t> inputs_;  // of a call: those that must be the same on all processes
 
-  auto run_once(const any_cluster& on, std::string problem) {
+  auto run_once(const any_cluster& on, std::string problem, const collective_call& inputs = {}) {
     const parameter_store& store = run_->store();
-    run_->run({seed, store.steps()}, std::move(problem));
+    run_->run({seed, store.steps()}, std::move(problem), inputs);
     if constexpr (updates) store.set_steps(store.steps() + 1);
     return outputs(on, std::make_index_sequence<Program::plan.outputs.size()>{});
   }
@@ -120,27 +134,46 @@ class executable {
         throw error(text_of_mismatch(I, given.extents()));
       for (std::size_t d = 0; d < to.data.size(); ++d)
         if (to.bytes(d) > 0) std::memcpy(to.data[d], given.local_shard(d).data, std::size_t(to.bytes(d)));
-    } else if constexpr (!detail::is_global_data<Given, Input>) {
-      static_assert(holds<detail::is_global_data<Given, Input>, expected_type<T>, actual_type<Given>>,
-                    "gshard: an input of a program has another element type");
+    } else if constexpr (!detail::is_whole_array<Given, T>) {
+      constexpr bool is_array = detail::has_elements<Given>;
+      static_assert(holds<!is_array, expected_type<T>, actual_type<Given>>, "gshard: an input of a program has another element type");
+      static_assert(holds<is_array, expected_type<T>, actual_type<Given>>,
+                    "gshard: an input of a program is a tensor, a contiguous range (std::vector, std::span), an Eigen matrix, or an "
+                    "xtensor array (include <gshard/tensor/xtensor.hpp>)");
     } else {
-      const std::span<const T> whole(given);
-      std::int64_t n = 1;
-      for (std::int64_t e : to.extents) n *= e;
-      if (std::int64_t(whole.size()) != n)
-        throw error("program: input " + std::to_string(I) + " (" + std::string(Input::letters) + ") has " + std::to_string(whole.size()) +
-                    " elements, its dims make " + std::to_string(n));
-      for (std::size_t d = 0; d < to.data.size(); ++d) detail::copy_shard_of(whole.data(), to.template as<T>(d), to.places[d]);
+      detail::read_whole<T>(given, [&](const detail::whole_array<T>& whole) {
+        const auto stride = whole.strides_in(to.extents);
+        const std::string input = "program: input " + std::to_string(I) + " (" + std::string(Input::letters) + ") has ";
+        if (!stride) throw error(detail::text_of_misfit(whole, to.extents, input, ", its dims make "));
+        for (std::size_t d = 0; d < to.data.size(); ++d) detail::copy_shard_of(whole.data, *stride, to.template as<T>(d), to.places[d]);
+      });
+      if (is_compared(to)) inputs_.add(detail::hash_of_bytes(std::as_bytes(elements_of<T>(to))));
     }
     if constexpr (sizeof...(Rest) > 0) write<I + 1>(rest...);
   }
+  /// Whole arrays of which every device holds a copy must be the same on all processes.
+  bool is_compared(const detail::bound_value& input) const { return run_->on().on().processes() > 1 && input.layout.used() == 0; }
+  /// Of an input that is compared, in row-major order.
+  template <class T>
+  static std::span<const T> elements_of(const detail::bound_value& input) {
+    return {input.as<const T>(0), std::size_t(input.elements(0))};
+  }
+  /// The elements of the inputs that are compared.
+  template <std::size_t I, class Given, class... Rest>
+  void add_facts(std::vector<fact>& facts, const Given&, const Rest&... rest) const {
+    using Input = std::tuple_element_t<I, typename Program::inputs>;
+    if constexpr (!distributed_tensor<Given>)
+      if (const detail::bound_value& input = run_->input(I); is_compared(input))
+        detail::add_elements(facts, text_of_input<Input>(I), elements_of<typename Input::element>(input));
+    if constexpr (sizeof...(Rest) > 0) add_facts<I + 1>(facts, rest...);
+  }
+  template <class Input>
+  static std::string text_of_input(std::size_t i) {
+    return "input " + std::to_string(i) + (Input::letters.empty() ? "" : " (" + std::string(Input::letters) + ")");
+  }
   std::string text_of_mismatch(std::size_t i, std::span<const std::int64_t> given) const {
-    const auto list = [](std::span<const std::int64_t> e) {
-      std::string s = "[";
-      for (std::size_t d = 0; d < e.size(); ++d) s += (d ? "," : "") + std::to_string(e[d]);
-      return s + "]";
-    };
-    return "program: input " + std::to_string(i) + " has extents " + list(given) + ", its dims make " + list(run_->input(i).extents);
+    return "program: input " + std::to_string(i) + " has extents " + detail::extents_text(given) + ", its dims make " +
+           detail::extents_text(run_->input(i).extents);
   }
 
   template <std::size_t... I>

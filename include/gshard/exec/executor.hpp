@@ -2,14 +2,15 @@
 #pragma once
 
 #include <gshard/base/hash.hpp>
-#include <gshard/comm/step_text.hpp>
+#include <gshard/comm/agreement.hpp>
 #include <gshard/exec/arena.hpp>
 #include <gshard/exec/bound_plan.hpp>
 #include <gshard/exec/collective_step.hpp>
 #include <gshard/exec/early_steps.hpp>
-#include <gshard/exec/fingerprint.hpp>
 #include <gshard/exec/kernels.hpp>
 #include <gshard/exec/parameters.hpp>
+#include <gshard/exec/plan_facts.hpp>
+#include <gshard/exec/received.hpp>
 #include <gshard/exec/shared_step.hpp>
 #include <gshard/exec/sharing.hpp>
 #include <gshard/exec/shards.hpp>
@@ -28,16 +29,11 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 namespace gshard { inline namespace v0 {
-
-/// What one kind of communication did.
-struct received_count {
-  std::int64_t calls = 0;
-  std::int64_t bytes = 0;
-};
 
 /// Runs a plan, step by step, on every device that this process holds. Extents are bound, memory is laid out and every step is
 /// bound to its kernel when it is made; a run allocates nothing but what backends need. Not copyable; the plan must outlive it.
@@ -46,37 +42,42 @@ struct received_count {
 class executor {
  public:
   /// Binds a plan; `kernels` are those of its steps (`kernels_of<Program>`, `all_kernels`). `problem`: what the caller found wrong
-  /// on this process, if not empty. Collective over the cluster: one small message per process; where devices share memory, two,
-  /// and the addresses of all values.
+  /// on this process, if not empty. `operation`: the name of the plan where it is no program of the user's. Collective over the cluster:
+  /// one small message per process; where devices share memory, two, and the addresses of all values.
   /// Throws `gshard::error`, on every process, for such a problem, a letter without an extent, a mesh axis that the cluster lacks, a
-  /// store on another cluster, a parameter that another program has otherwise, and processes whose plans, extents or seeds differ;
-  /// the store then is as it was.
+  /// store on another cluster, a parameter that another program has otherwise, and processes that make another collective call, or have
+  /// another plan, function, extent, initial value, seed or store; the store then is as it was.
   executor(const plan_view& plan, const kernel_table& kernels, const any_cluster& on, const dims& given, parameter_store store,
-           std::string problem = {})
+           std::string problem = {}, std::string_view operation = {})
       : threads(kernel::default_threads(on.on().processes_here())),
         plan_(plan),
         on_(on),
         store_(std::move(store)),
         bound_(plan_, on_),
-        problem_(std::move(problem)) {
+        problem_(std::move(problem)),
+        operation_(operation),
+        store_number_(store_.number()) {
     std::vector<std::string> made;
     if (problem_.empty()) note([&] { bind(given); });
-    fingerprint_ = fingerprint();
-    if (on_.on().shares_memory()) {  // takes part in collectives: all must have come as far, with one plan
-      agree_on_program();
+    if (problem_.empty() && on_.on().processes() > 1) note([&] { hash_ = hash_of(facts()); });
+    const bool shares = on_.on().shares_memory();
+    if (shares) {  // takes part in collectives: all must have come as far, with one plan
+      begin_making();
       note([&] { arena_.emplace_back(on_.on().share(memory_.size), memory_.size); });
     } else {
       for (std::size_t i = 0; i < on_.devices().size() && problem_.empty(); ++i) note([&] { arena_.emplace_back(memory_.size); });
     }
     if (problem_.empty()) place_values();
-    if (on_.on().shares_memory()) find_everywhere();
+    if (shares) find_everywhere();
     if (problem_.empty()) note([&] { bind_memory(kernels, made); });
     try {
-      agree_on_program();
+      if (shares) meet();
+      else begin_making();
     } catch (...) {
       for (const std::string& name : made) store_.forget(name);
       throw;
     }
+    store_.set_number(number_);
   }
   executor(const executor&) = delete;
   executor& operator=(const executor&) = delete;
@@ -94,33 +95,35 @@ class executor {
   const detail::bound_value& output(std::size_t i) const { return value(plan_.outputs[i].value); }
 
   /// Runs all steps. Inputs must have been written to `input(i)` since the last run. `problem`: what was found wrong with them on
-  /// this process, if not empty.
+  /// this process, if not empty. `inputs`: what is known of them that must be the same on all processes.
   ///
-  /// A process on which something is wrong goes on with the collectives, so that nobody waits for it, until all meet: before
-  /// the first step that writes a parameter, or else at the end; once more at the end if steps after that one may fail. They also meet
-  /// in every turn of a loop, where they agree whether it goes on. Where nothing but updates follows the first one, that is the last
-  /// meeting.
+  /// The processes agree on what they run before the first step that communicates or writes a parameter, or else at the end. From there on
+  /// a process on which something is wrong goes on with the collectives, so that nobody waits for it, until all meet: before parameters
+  /// are written; at the end if a later step may fail or a process has a `hook`; in every turn of a loop, where they agree whether it goes
+  /// on.
   /// Communicates: besides the plan's collectives, one small message per process and meeting.
   ///
-  /// Throws `gshard::error`, on every process: a problem, an id or a label out of range, another seed or step than other
-  /// processes have; parameters then are as they were, unless the step stands in the plan after a parameter was written. Also what a
-  /// message, memory or a hook fails with; where that happens after the first update, parameters of processes may differ afterwards, and
-  /// after the last meeting only those on which it happened throw.
-  void run(const run_context& context, std::string problem = {}) {
+  /// Throws `gshard::error`, on every process: another call, program, seed, step or `inputs` than other processes have, a problem, an id
+  /// or a label out of range; parameters then are as they were, unless the step stands in the plan after a parameter was written. Also
+  /// what a hook fails with; where that happens after the first update, parameters of processes may differ afterwards. What a message
+  /// or memory fails with is told to all in the meetings that follow, and otherwise thrown where it happened.
+  void run(const run_context& context, std::string problem = {}, const collective_call& inputs = {}) {
     const kernel::use_threads sharing(threads);
     problem_ = std::move(problem);
     ++runs_;
     run_bytes_.assign(on_.devices().size(), 0);
     turns_.clear();
     run_context here = context;
+    bool hooks = false;  // of any process
     const detail::early_steps::guard under_way(early_);
     for (std::size_t i = 0; i < actions_.size(); i = after(i, here)) {
+      if (i == begin_) hooks = begin_run(context, inputs);
       move_on(i);
-      if (i == first_write_) meet(context);
+      if (i == first_write_ && i != begin_) meet();
       if (early_.has(i)) continue;
       hooked(i, [&] {
-        if (const op kind = plan_.steps[i].kind; traits(kind).collective) {
-          ++received_[std::size_t(kind)].calls;
+        if (traits(plan_.steps[i].kind).collective) {
+          received_.call(plan_.steps[i]);
           step_bytes_.assign(on_.devices().size(), 0);
           note([&] { counted(i, step_bytes_, [&] { act(i, here); }); });
         } else if (problem_.empty()) {
@@ -129,7 +132,8 @@ class executor {
       });
     }
     move_on(actions_.size());
-    if (meets_at_end_) meet(context);
+    if (begin_ == actions_.size()) begin_run(context, inputs);
+    else if (meets_at_end_ && (may_fail_ || hooks || !copies_.empty())) meet();
     else if (!problem_.empty()) throw error(problem_);
     for (const auto& [from, to] : copies_) {
       const detail::bound_value &source = value(from), &target = value(to);
@@ -143,14 +147,18 @@ class executor {
   void use_again() {
     problem_.clear();
     threads = kernel::default_threads(on_.on().processes_here());
-    agree_on_program();
+    begin_making();
   }
 
-  /// The caller vouches for the inputs of all runs: processes then meet only where a step may fail.
-  void trust_inputs() { meets_at_end_ = meets_at_end_ && may_fail_; }
+  /// From now on the processes agree on every run, and on its inputs, before they call it.
+  void agreed_by_caller() {
+    begin_ = nowhere;
+    find_failures(0);
+  }
 
-  /// What the busiest device of each step that this process holds received since this executor was made, by kind of operation.
-  const received_count& received(op kind) const { return received_[std::size_t(kind)]; }
+  /// What the busiest device of each step that this process holds received since this executor was made, by kind of operation. A step
+  /// that combines moves of several kinds is a call of each.
+  const received_count& received(op kind) const { return received_[kind]; }
 
   /// How many runs were begun, and what each device that this process holds received in the last of them.
   std::int64_t runs() const { return runs_; }
@@ -179,7 +187,7 @@ class executor {
   std::vector<std::vector<detail::action>> actions_;  // per step: one per held device, or one for all
   detail::early_steps early_;
   std::vector<std::pair<std::int32_t, std::int32_t>> copies_;  // updated parameters that were not written in place
-  std::array<received_count, std::size_t(op::count_)> received_{};
+  detail::received_by_kind received_;
   std::vector<std::int64_t> before_, step_bytes_, run_bytes_;  // bytes received before a step, in it, and in a run, per held device
   std::int64_t runs_ = 0;
   /// A turn of a loop.
@@ -190,18 +198,55 @@ class executor {
   };
   std::vector<turn> turns_;            // of the loops that are running, the innermost last
   std::vector<std::size_t> loop_end_;  // by the step that begins a loop
+  static constexpr std::size_t nowhere = std::size_t(-1);
+  std::size_t begin_ = 0;        // before this step processes agree on what they run; the number of steps: at the end
   std::size_t first_write_ = 0;  // the first step that writes a parameter in place, or the number of steps
-  bool meets_at_end_ = true, may_fail_ = false;
-  std::string problem_;  // the first thing that went wrong on this process
-  std::uint64_t fingerprint_ = 0;
+  bool meets_at_end_ = true;     // if steps may fail
+  bool may_fail_ = false;        // after processes agreed
+  std::string problem_;          // the first thing that went wrong on this process
+  std::string operation_;
+  std::uint64_t hash_ = 0;          // of the facts
+  std::uint64_t number_ = 0;        // of the call that made it, among those on the cluster
+  std::uint64_t store_number_ = 0;  // that of the store when it was made
 
   template <class F>
   void note(F f) {
     std::string problem = detail::problem_of(f);
     if (!problem.empty() && problem_.empty()) problem_ = std::move(problem);
   }
-  void meet(const run_context& context) {
-    on_.on().agree(fnv1a<std::uint64_t>().add(context.seed).add(context.step).value(), "the seed or the step of a run", problem_);
+  /// Goes on if no process has a problem.
+  void meet() { on_.on().agree({}, problem_); }
+
+  /// Goes on if all processes bind the same plan.
+  void begin_making() {
+    const auto these = [&] { return facts(); };
+    on_.on().begin({hash_, these}, problem_);
+    number_ = on_.on().calls();
+  }
+  std::vector<fact> facts() const {
+    const detail::plan_facts of_plan(bound_);
+    const bool eager = !operation_.empty();
+    std::vector<fact> all{{"the call", eager ? operation_ + " on tensors" : "making a program", eager ? "" : of_plan.place()},
+                          {"the seed of a program's parameters", std::to_string(store_.seed())},
+                          {"the store of a program's parameters", detail::store_text(store_number_)}};
+    of_plan.add_to(all);
+    return all;
+  }
+  fact name_of_run() const {
+    return {"the call", "a run of the program made in call " + std::to_string(number_), detail::plan_facts(bound_).place()};
+  }
+  /// Goes on if all processes run the same program, step and inputs. Returns whether any has a hook.
+  bool begin_run(const run_context& context, const collective_call& inputs) {
+    const auto these = [&] {
+      std::vector<fact> all{name_of_run(),
+                            {"the seed of a run", std::to_string(context.seed)},
+                            {"the step of a run", std::to_string(context.step)}};
+      for (fact& f : inputs.facts()) all.push_back(std::move(f));
+      return all;
+    };
+    fnv1a<std::uint64_t> h;
+    h.add("run").add(number_).add(context.seed).add(std::uint64_t(context.step)).add(inputs.hash());
+    return on_.on().begin({h.value(), these}, problem_, bool(hook));
   }
 
   /// The step that follows step i, and what its random numbers depend on: every turn of a loop draws its own.
@@ -233,10 +278,17 @@ class executor {
     };
     const bool answer = is_true(0);
     note([&] {
+      detail::with_element(condition.type, [&]<class T>(T*) {
+        if (const T number = *condition.as<T>(0); number != number) throw error("while_loop: the condition is not a number");
+      });
       for (std::size_t d = 1; d < condition.data.size(); ++d)
         if (is_true(d) != answer) throw error("while_loop: devices hold different copies of the condition");
     });
-    on_.on().agree(answer, "whether a loop goes on", problem_);
+    const auto these = [&] {
+      const std::string what = "whether a loop goes on after " + std::to_string(turns_.back().number) + " turns";
+      return std::vector<fact>{name_of_run(), {what, answer ? "yes" : "no", detail::line_text(test.place)}};
+    };
+    on_.on().agree({std::uint64_t(answer ? 1 : 2), these}, problem_);
     return answer;
   }
 
@@ -253,6 +305,7 @@ class executor {
     sharing_.reset();
     flights_ = {};
     find_meetings();
+    find_failures(begin_);
   }
   void find_meetings() {
     const auto writes = [&](const node& step) {
@@ -260,47 +313,24 @@ class executor {
         if (plan_.lifetimes[std::size_t(plan_.lifetimes[std::size_t(step.output(o))].root)].persistent) return true;
       return false;
     };
-    first_write_ = plan_.steps.size();
+    begin_ = first_write_ = plan_.steps.size();
     for (std::size_t i = 0; i < plan_.steps.size(); ++i) {
+      const op kind = plan_.steps[i].kind;
       const bool updates = writes(plan_.steps[i]);
+      const bool communicates = traits(kind).collective || kind == op::loop_begin || !early_.starting(i).empty();
+      if (updates || communicates) begin_ = std::min(begin_, i);
       if (first_write_ == plan_.steps.size() && updates) {
         first_write_ = i;
         meets_at_end_ = false;
-      } else if (!updates && !traits(plan_.steps[i].kind).alias) {
+      } else if (!updates && !traits(kind).alias) {
         meets_at_end_ = true;
       }
-      may_fail_ = may_fail_ || may_fail(plan_.steps[i].kind);
     }
   }
-  /// Goes on if all processes have the same program and none has a problem.
-  void agree_on_program() {
-    try {
-      on_.on().agree(fingerprint_, "a program", problem_);
-    } catch (...) {
-      tell_difference();
-      throw;
-    }
-  }
-  // What must be equal on all processes: the plan, the extents and the seed of the parameters.
-  std::uint64_t fingerprint() const {
-    fnv1a<std::uint64_t> h;
-    h.add(fingerprint_of(plan_));
-    for (std::int64_t e : sizes().dims) h.add(std::uint64_t(e));
-    for (int a : sizes().axes) h.add(std::uint64_t(a));
-    h.add(store_.seed());
-    return h.value();
-  }
-  // After fingerprints were found to differ: throws an error that says in what, if no process has a problem of its own.
-  void tell_difference() {
-    backend& all = on_.on();
-    all.agree(0, {}, problem_);
-    all.agree(plan_.steps.size(), "how many steps the plan of a program has");
-    for (std::size_t i = 0; i < plan_.steps.size(); ++i)
-      all.agree(fingerprint_of(plan_.steps[i]), "step " + detail::step_text(plan_, std::int32_t(i)) + " of a program (by hashes)");
-    all.agree(fingerprint_of(plan_), "the layouts of a program's tensors (by hashes)");
-    all.agree(store_.seed(), "the seed of a program's parameters");
-    for (std::size_t i = 0; i < plan_.dims.size(); ++i)
-      all.agree(std::uint64_t(sizes().dim(int(i))), "the extent of " + detail::text_of(plan_.dims[i]));
+  /// Whether a step from this one on may fail.
+  void find_failures(std::size_t first) {
+    may_fail_ = false;
+    for (std::size_t i = first; i < plan_.steps.size(); ++i) may_fail_ = may_fail_ || may_fail(plan_.steps[i].kind);
   }
   detail::memory_map map_memory() const {
     std::vector<std::int64_t> bytes;
@@ -343,6 +373,7 @@ class executor {
   void bind_steps(const kernel_table& kernels, const detail::storage_sharing& sharing) {
     const auto room = std::make_shared<detail::collective_room>();
     early_.resize(plan_.steps.size());
+    received_.resize(plan_.steps.size());
     std::vector<std::size_t> begins;
     for (const node& step : plan_.steps) {
       std::vector<detail::action>& actions = actions_.emplace_back();
@@ -358,7 +389,9 @@ class executor {
         std::vector<detail::moved_tensor> tensors;
         for (int i = 0; i < step.inputs; ++i) tensors.push_back({value(step.input(i)), value(step.output(i))});
         detail::step_moves moves(step.kind, on_, bound_.axes.mask(std::uint32_t(step.attr.integer[0])), std::move(tensors));
-        if (const std::size_t i = actions_.size() - 1; sharing.is_early(i)) early_.add(i, flights_[i], std::move(moves));
+        const std::size_t i = actions_.size() - 1;
+        received_.bind(i, step, moves);
+        if (sharing.is_early(i)) early_.add(i, flights_[i], std::move(moves));
         else if (detail::shared_step::serves(moves)) actions.push_back(action_of<detail::shared_step>(std::move(moves), room));
         else actions.push_back(action_of<detail::collective_step>(std::move(moves), room));
         continue;
@@ -369,8 +402,9 @@ class executor {
       for (std::size_t i = 0; i < (loops ? 1 : on_.devices().size()); ++i)
         if (detail::action a = binder(here, bound_, i)) actions.push_back(std::move(a));
     }
-    for (std::size_t i = 0; i < actions_.size(); i = sharing.group_end(i))
-      if (sharing.group_end(i) > i + 1) join(i, sharing);
+    for (std::size_t d = 0; d < on_.devices().size(); ++d)
+      for (std::size_t i = 0; i < actions_.size(); i = sharing.group_end(i, d))
+        if (sharing.group_end(i, d) > i + 1) join(i, d, sharing);
   }
   bool stays_where_it_is(const node& step, const detail::storage_sharing& sharing) const {
     if (!sharing.stays(step)) return false;
@@ -378,15 +412,12 @@ class executor {
       if (value(step.input(o)).data != value(step.output(o)).data) return false;
     return true;
   }
-  /// The first step does what all of a group do.
-  void join(std::size_t begin, const detail::storage_sharing& sharing) {
-    for (std::size_t d = 0; d < on_.devices().size(); ++d) {
-      std::vector<detail::action> all;
-      for (std::size_t i = begin; i < sharing.group_end(begin); ++i)
-        if (!actions_[i].empty()) all.push_back(std::move(actions_[i][d]));
-      actions_[begin][d] = detail::together(std::move(all), sharing.pieces(begin, d));
-    }
-    for (std::size_t i = begin + 1; i < sharing.group_end(begin); ++i) actions_[i].clear();
+  /// The first step does what all of a device's group do.
+  void join(std::size_t begin, std::size_t device, const detail::storage_sharing& sharing) {
+    std::vector<detail::action> all;
+    for (std::size_t i = begin; i < sharing.group_end(begin, device); ++i)
+      if (!actions_[i].empty()) all.push_back(std::exchange(actions_[i][device], {}));
+    actions_[begin][device] = detail::together(std::move(all), sharing.pieces(begin, device));
   }
 
   template <class Step, class... From>
@@ -399,7 +430,8 @@ class executor {
   void act(std::size_t i, const run_context& context) {
     const std::span<const detail::action> of_devices = actions_[i];
     const auto run = [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t d = begin; d < end; ++d) of_devices[std::size_t(d)](context);
+      for (std::int64_t d = begin; d < end; ++d)
+        if (of_devices[std::size_t(d)]) of_devices[std::size_t(d)](context);
     };
     const auto n = std::int64_t(of_devices.size());
     if (n < kernel::threads() || plan_.steps[i].kind == op::per_shard) run(0, n);
@@ -410,7 +442,7 @@ class executor {
     for (const detail::early_steps::step& s : early_.ending(i))
       hooked(s.index, [&] { note([&] { counted(s.index, *s.received, [&] { s.moves->finish(); }); }); });
     for (const detail::early_steps::step& s : early_.starting(i)) {
-      ++received_[std::size_t(plan_.steps[s.index].kind)].calls;
+      received_.call(plan_.steps[s.index]);
       s.received->assign(on_.devices().size(), 0);
       note([&] { counted(s.index, *s.received, [&] { s.moves->start(); }); });
     }
@@ -435,7 +467,8 @@ class executor {
       run_bytes_[d] += bytes;
       in_step[d] += bytes;
     }
-    received_[std::size_t(plan_.steps[i].kind)].bytes += *std::max_element(in_step.begin(), in_step.end()) - most;
+    const auto busiest = std::max_element(in_step.begin(), in_step.end());
+    received_.add(i, plan_.steps[i], std::size_t(busiest - in_step.begin()), *busiest - most);
   }
 };
 

@@ -8,6 +8,7 @@
 #include <gshard/exec/sharing.hpp>
 #include <gshard/kernel/adam.hpp>
 #include <gshard/kernel/argmax.hpp>
+#include <gshard/kernel/cast.hpp>
 #include <gshard/kernel/contract.hpp>
 #include <gshard/kernel/convolution.hpp>
 #include <gshard/kernel/cross_entropy.hpp>
@@ -85,9 +86,15 @@ class local_step {
         kernel::cross_entropy<T>(logits, labels, loss, rows, cols, smoothing);
       };
     else if constexpr (Kind == op::cross_entropy_grad)
-      return [logits = in(0), labels = in<std::int32_t>(1), dloss = in(2), dlogits = out(0), rows = rows_of(in_value(0)),
-              cols = cols_of(in_value(0)), smoothing = T(n_.attr.number[0])](const run_context&) {
-        kernel::cross_entropy_grad<T>(logits, labels, dloss, dlogits, rows, cols, smoothing);
+      return [logits = in(0), labels = in<std::int32_t>(1), dloss = in(2), log_sum = n_.inputs > 3 ? in(3) : nullptr, dlogits = out(0),
+              l = line(in_value(0), in_value(0).rank() - 1), smoothing = T(n_.attr.number[0])](const run_context&) {
+        kernel::cross_entropy_grad<T>(logits, labels, dloss, log_sum, dlogits, l.outer, {l.first, l.n, l.whole}, smoothing);
+      };
+    else if constexpr (Kind == op::block_cross_entropy)
+      return [logits = in(0), labels = in<std::int32_t>(1), log_sum = out(0), target = out(1),
+              l = line(in_value(0), in_value(0).rank() - 1), block = line(out_value(0), out_value(0).rank() - 1).first,
+              smoothing = T(n_.attr.number[0])](const run_context&) {
+        kernel::block_cross_entropy<T>(logits, labels, log_sum, target, l.outer, {l.first, l.n, l.whole}, smoothing, block);
       };
     else if constexpr (Kind == op::cumsum)
       return [x = in(0), carry = n_.inputs > 1 ? in(1) : nullptr, y = out(0), l = line(in_value(0), n_.attr.integer[0]),
@@ -122,7 +129,8 @@ class local_step {
               what = reduction(n_.attr.integer[0]), x = in(0), y = out(0),
               tap = out<std::int32_t>(1)](const run_context&) { pool.run(what, x, y, tap); };
     else if constexpr (Kind == op::pool_grad)
-      return [pool = kernel::pooling_grad(in_value(1).places[device_], out_value(0).places[device_], inverse_windows()),
+      return [pool = kernel::pooling_grad(in_value(0).places[device_], in_value(1).places[device_], out_value(0).places[device_],
+                                          inverse_windows()),
               tap = in<std::int32_t>(0), dy = in(1), dx = out(0)](const run_context&) { pool.run(tap, dy, dx); };
     else if constexpr (Kind == op::per_shard) return bind_per_shard();
     else if constexpr (Kind == op::iota)
@@ -299,8 +307,8 @@ class local_step {
     if (n_.attr.integer[2] > l.whole)
       throw error("top_k: " + std::to_string(n_.attr.integer[2]) + " of " + std::to_string(l.whole) + " elements are asked for");
     return [x = in(0), ids = n_.inputs > 1 ? in<std::int32_t>(1) : nullptr, y = out(0), y_ids = out<std::int32_t>(1), l, k,
-            largest = n_.attr.integer[1] != 0](const run_context&) {
-      kernel::top_k<T>(x, ids, l.first, y, y_ids, l.outer, l.n, l.inner, k, largest);
+            largest = n_.attr.integer[1] != 0, nan_first = n_.attr.number[0] != 0](const run_context&) {
+      kernel::top_k<T>(x, ids, l.first, y, y_ids, l.outer, l.n, l.inner, k, largest, nan_first);
     };
   }
   /// The windows of a node by the dims of an operand, {} for dims that are read as they are.
@@ -416,11 +424,7 @@ class local_step {
     const std::int64_t count = out_value(0).elements(device_);
     return with_element(in_value(0).type, [&]<class From>(From*) {
       return with_element(out_value(0).type, [&]<class To>(To*) -> action {
-        return [count, x = in<From>(0), y = out<To>(0)](const run_context&) {
-          kernel::parallel_rows(count, 1, [=](std::int64_t begin, std::int64_t end) {
-            for (std::int64_t i = begin; i < end; ++i) y[i] = static_cast<To>(x[i]);
-          });
-        };
+        return [count, x = in<From>(0), y = out<To>(0)](const run_context&) { kernel::cast(x, y, count); };
       });
     });
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <gshard/base/hash.hpp>
+#include <gshard/comm/agreement.hpp>
 #include <gshard/exec/collective_step.hpp>
 #include <gshard/exec/parameters.hpp>
 #include <gshard/tensor/tensor.hpp>
@@ -18,6 +19,16 @@
 namespace gshard { inline namespace v0 {
 
 namespace detail {
+/// What processes must have alike of a call `verb` on a parameter.
+template <class T>
+std::vector<fact> facts_of(const char* verb, const parameter_store& store, std::string_view name) {
+  std::vector<fact> facts{{"the call", verb + (" of parameter \"" + std::string(name) + "\"")},
+                          {"the store", store_text(store.number())},
+                          {"the element type", dtype_of<T> == dtype::f64 ? "double" : dtype_of<T> == dtype::f32 ? "float" : "int32"}};
+  if (const parameter_store::entry* const e = store.find(name)) facts.push_back({"its layout", layout_text(e->value, store.on().mesh())});
+  return facts;
+}
+
 template <class T>
 bound_value& parameter_of(const parameter_store& store, std::string_view name) {
   parameter_store::entry* const e = store.find(name);
@@ -28,12 +39,11 @@ bound_value& parameter_of(const parameter_store& store, std::string_view name) {
 }  // namespace detail
 
 /// The whole parameter called `name`, row-major, on every process. Collective. Communicates: one all_gather over the axes that cut it.
-/// Throws `gshard::error`, on every process, if the store has none of this name and element type.
+/// Throws `gshard::error`, on every process, if the store has none of this name and element type, or the processes make another call.
 template <class T>
 std::vector<T> to_global(const parameter_store& store, std::string_view name) {
   const any_cluster& on = store.on();
-  on.on().agree(fnv1a<std::uint64_t>().add(name).value(), "which parameter is read",
-                detail::problem_of([&] { detail::parameter_of<T>(store, name); }));
+  on.on().begin(detail::facts_of<T>("to_global", store, name), detail::problem_of([&] { detail::parameter_of<T>(store, name); }));
   const detail::bound_value& from = detail::parameter_of<T>(store, name);
   detail::bound_value to = from;
   to.layout = sharding::replicated(to.rank());
@@ -50,22 +60,37 @@ std::vector<T> to_global(const parameter_store& store, std::string_view name) {
   return {to.as<const T>(0), to.as<const T>(0) + to.elements(0)};
 }
 
-/// Overwrites the parameter called `name` with a whole array (row-major), the same on every process. Collective. Communicates one
-/// small message. Throws `gshard::error`, on every process and with nothing written, if on one of them the store has none of this
-/// name and element type, or the array has another size.
-template <class T>
-void set_global(const parameter_store& store, std::string_view name, std::span<const std::type_identity_t<T>> whole) {
-  const std::string problem = detail::problem_of([&] {
-    const detail::bound_value& to = detail::parameter_of<T>(store, name);
-    std::int64_t n = 1;
-    for (const std::int64_t e : to.extents) n *= e;
-    if (std::int64_t(whole.size()) != n)
-      throw error("parameter \"" + std::string(name) + "\": " + std::to_string(whole.size()) +
-                  " elements for a tensor of " + std::to_string(n));
-  });
-  store.on().on().agree(fnv1a<std::uint64_t>().add(name).value(), "which parameter is written", problem);
-  detail::bound_value& to = detail::parameter_of<T>(store, name);
-  for (std::size_t i = 0; i < to.places.size(); ++i) detail::copy_shard_of(whole.data(), to.as<T>(i), to.places[i]);
+/// Overwrites the parameter called `name` with whole data, the same on every process, given as to `from_global`. Collective. Communicates
+/// one small message. Compile time: element type. Throws `gshard::error`, on every process and with nothing written, if on one of them the
+/// store has none of this name and element type, or the data have another size or other extents, or the processes make another call or
+/// pass other data.
+template <class T, class Whole = std::span<const T>>
+void set_global(const parameter_store& store, std::string_view name, const Whole& whole) {
+  detail::check_whole_array<T, Whole>();
+  if constexpr (detail::is_whole_array<Whole, T>)
+    detail::read_whole<T>(whole, [&](const detail::whole_array<T>& given) {
+      kernel::index_array stride{};
+      std::vector<T> room;
+      std::span<const T> elements;  // in row-major order, to be compared
+      backend& on = store.on().on();
+      const std::string problem = detail::problem_of([&] {
+        const std::vector<std::int64_t>& extents = detail::parameter_of<T>(store, name).extents;
+        const auto found = given.strides_in(extents);
+        if (!found) throw error(detail::text_of_misfit(given, extents, "parameter \"" + std::string(name) + "\": ", " for a tensor of "));
+        stride = *found;
+        if (on.processes() > 1) elements = detail::row_major_elements(given, stride, extents, room);
+      });
+      const auto facts = [&] {
+        std::vector<fact> all = detail::facts_of<T>("set_global", store, name);
+        detail::add_elements(all, "the array", elements);
+        return all;
+      };
+      fnv1a<std::uint64_t> h;
+      h.add(hash_of(detail::facts_of<T>("set_global", store, name))).add(detail::hash_of_bytes(std::as_bytes(elements)));
+      on.begin({h.value(), facts}, problem);
+      detail::bound_value& to = detail::parameter_of<T>(store, name);
+      for (std::size_t i = 0; i < to.places.size(); ++i) detail::copy_shard_of(given.data, stride, to.as<T>(i), to.places[i]);
+    });
 }
 
 }}  // namespace gshard::v0

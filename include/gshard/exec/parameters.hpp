@@ -21,6 +21,13 @@
 
 namespace gshard { inline namespace v0 {
 
+namespace detail {
+/// A store, by its number, as processes name it to each other.
+inline std::string store_text(std::uint64_t number) {
+  return number == 0 ? "one without programs" : "that of the program made in call " + std::to_string(number);
+}
+}  // namespace detail
+
 /// The tensors that outlive a run: parameters and the state of optimisers, by name, each in one layout. Programs that run on one
 /// store share them: what a training step updates, a decoding step reads. A handle: copies share the tensors.
 class parameter_store {
@@ -32,7 +39,8 @@ class parameter_store {
   };
 
   /// Tensors start from `seed`, the same on every mesh.
-  explicit parameter_store(any_cluster on, std::uint64_t seed = 0) : state_(std::make_shared<state>(state{std::move(on), seed, 0, {}})) {}
+  explicit parameter_store(any_cluster on, std::uint64_t seed = 0)
+      : state_(std::make_shared<state>(state{std::move(on), seed, 0, 0, {}})) {}
 
   const any_cluster& on() const { return state_->on; }
   std::uint64_t seed() const { return state_->seed; }
@@ -41,6 +49,12 @@ class parameter_store {
   /// and tell optimisers how many gradients they have seen. The same on all processes.
   std::uint32_t steps() const { return state_->steps; }
   void set_steps(std::uint32_t n) const { state_->steps = n; }
+
+  /// By which processes tell their stores apart: the number of the collective call that bound the first program to it, 0 before.
+  std::uint64_t number() const { return state_->number; }
+  void set_number(std::uint64_t n) const {
+    if (state_->number == 0) state_->number = n;
+  }
 
   /// All tensors, by name.
   const std::map<std::string, entry, std::less<>>& entries() const { return state_->entries; }
@@ -78,6 +92,7 @@ class parameter_store {
     any_cluster on;
     std::uint64_t seed;
     std::uint32_t steps;
+    std::uint64_t number;
     std::map<std::string, entry, std::less<>> entries;
   };
   std::shared_ptr<state> state_;

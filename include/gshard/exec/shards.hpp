@@ -100,6 +100,24 @@ struct bound_value {
   int position(int device) const { return positions.empty() ? device : positions[std::size_t(device)]; }
 };
 
+/// "f32[8@data,4]+model": element type, extents, the mesh axes that shard each dim, and those along which sums are pending.
+inline std::string layout_text(const bound_value& v, const mesh_shape& mesh) {
+  std::string s = v.type == dtype::f32 ? "f32[" : v.type == dtype::f64 ? "f64[" : "i32[";
+  for (int d = 0; d < v.rank(); ++d) {
+    s.append(d ? "," : "").append(std::to_string(v.extents[std::size_t(d)]));
+    for (int i = 0; i < v.layout[d].size(); ++i) s.append("@").append(mesh.name(v.layout[d][i]));
+  }
+  s += ']';
+  for (int a = 0; a < mesh.rank(); ++a)
+    if (v.layout.is_partial(a)) s.append("+").append(mesh.name(a));
+  if (v.layout.partial != 0 && v.layout.pending != reduction::sum) s.append(" by reduction ").append(std::to_string(int(v.layout.pending)));
+  for (const held_window& w : v.windows)
+    if (w.over >= 0) s.append(" with a window over ").append(std::to_string(w.over));
+  if (!v.positions.empty()) s += " in the device order";
+  for (const int position : v.positions) s.append(" ").append(std::to_string(position));
+  return s;
+}
+
 /// The shard of a value that a device of the mesh holds.
 inline kernel::placement place(const bound_value& v, std::span<const int> mesh, int device) {
   device = v.position(device);

@@ -15,7 +15,8 @@
 #include <vector>
 
 // Which steps of a plan run together, piece by piece, and which results are written over operands that nothing reads any more: what is
-// known only when extents are bound, and may differ from process to process.
+// known only when extents are bound, and may differ from device to device. What runs together on a device depends on that device alone, so
+// that it computes the same bits whatever other devices its process holds.
 namespace gshard { inline namespace v0 { namespace detail {
 
 /// Element i of the result is made of elements i of the operands. Updates of parameters, which stand where no error can follow, run alone.
@@ -79,15 +80,15 @@ class storage_sharing {
     for (lifetime& l : life_) l.root = root(l.root);
     // Steps of a group run at one time.
     for (lifetime& l : life_) {
-      if (l.first >= 0) l.first = std::int32_t(head_[std::size_t(l.first)]);
-      if (l.last >= 0 && std::size_t(l.last) < plan_.steps.size()) l.last = std::int32_t(end_[head_[std::size_t(l.last)]]) - 1;
+      if (l.first >= 0) l.first = std::int32_t(first_head(std::size_t(l.first)));
+      if (l.last >= 0 && std::size_t(l.last) < plan_.steps.size()) l.last = std::int32_t(last_end(std::size_t(l.last))) - 1;
     }
   }
 
   /// By value; those of roots alone say when storage is needed.
   std::span<const lifetime> lifetimes() const { return life_; }
-  /// The step after the group that step i begins; i + 1 if it runs alone.
-  std::size_t group_end(std::size_t i) const { return end_[i]; }
+  /// The step after the group that step i begins on a device; i + 1 if it runs alone.
+  std::size_t group_end(std::size_t i, std::size_t device) const { return of_device(device).end[i]; }
   /// Into how many pieces the steps of the group that step i begins take their results; 0: elements, as many as suit.
   std::int64_t pieces(std::size_t i, std::size_t device) const { return batch_of(plan_.steps[i], all_.values, device).extent; }
   /// Whether other steps run while this one is under way.
@@ -111,7 +112,26 @@ class storage_sharing {
   list_view<flight> flights_;
   std::vector<lifetime> life_;
   std::vector<std::int32_t> busy_;           // by root: the step before which the last message from or to it has gone
-  std::vector<std::size_t> head_, end_;  // by step: the first of its group; by first step: the one after the last
+  struct groups {
+    std::vector<std::size_t> head, end;  // by step: the first of its group; by first step: the one after the last
+
+    bool operator==(const groups&) const = default;
+  };
+  std::vector<groups> kinds_;             // all that differ
+  std::vector<std::size_t> kind_of_;  // by device
+
+  const groups& of_device(std::size_t d) const { return kinds_[kind_of_[d]]; }
+  /// The first step, and the one after the last, of the groups of step i on all devices.
+  std::size_t first_head(std::size_t i) const {
+    std::size_t first = i;
+    for (const groups& g : kinds_) first = std::min(first, g.head[i]);
+    return first;
+  }
+  std::size_t last_end(std::size_t i) const {
+    std::size_t last = i + 1;
+    for (const groups& g : kinds_) last = std::max(last, g.end[g.head[i]]);
+    return last;
+  }
 
   const bound_value& value(std::int32_t v) const { return all_.value(v); }
   std::int32_t root(std::int32_t v) const {
@@ -132,30 +152,37 @@ class storage_sharing {
   /// Products with one batch, and elementwise steps, that go on with what the group has made, or read what its products read.
   void find_groups() {
     const std::size_t n = plan_.steps.size();
-    end_.resize(n);
     // Groups may differ between processes, but all start and finish what is under way in one order: no group runs on past such a point.
     std::vector<char> begins(n + 1);
     for (std::size_t i = 0; i < n; ++i)
       if (is_early(i)) begins[std::size_t(flights_[i].start)] = begins[std::size_t(flights_[i].finish)] = 1;
-    for (std::size_t i = 0; i < n;) {
-      const std::size_t head = i;
-      head_.push_back(head);
-      if (has_batch(plan_.steps[head]) || is_elementwise(plan_.steps[head]))
-        while (i + 1 < n && !begins[i + 1] && goes_on(head, i + 1)) {
-          head_.push_back(head);
-          ++i;
-        }
-      end_[head] = ++i;
+    for (std::size_t d = 0; d < all_.on.devices().size(); ++d) {
+      groups g = groups_of(d, begins);
+      const auto known = std::find(kinds_.begin(), kinds_.end(), g);
+      kind_of_.push_back(std::size_t(known - kinds_.begin()));
+      if (known == kinds_.end()) kinds_.push_back(std::move(g));
     }
   }
-  bool has_batch(const node& n) const {
-    for (std::size_t d = 0; d < all_.on.devices().size(); ++d)
-      if (batch_of(n, all_.values, d).factor < 0) return false;
-    return true;
+  groups groups_of(std::size_t device, const std::vector<char>& begins) const {
+    const std::size_t n = plan_.steps.size();
+    groups g;
+    g.end.resize(n);
+    for (std::size_t i = 0; i < n;) {
+      const std::size_t head = i;
+      g.head.push_back(head);
+      if (has_batch(plan_.steps[head], device) || is_elementwise(plan_.steps[head]))
+        while (i + 1 < n && !begins[i + 1] && goes_on(head, i + 1, device)) {
+          g.head.push_back(head);
+          ++i;
+        }
+      g.end[head] = ++i;
+    }
+    return g;
   }
-  bool goes_on(std::size_t head, std::size_t i) const {
+  bool has_batch(const node& n, std::size_t device) const { return batch_of(n, all_.values, device).factor >= 0; }
+  bool goes_on(std::size_t head, std::size_t i, std::size_t device) const {
     const node &n = plan_.steps[i], &first = plan_.steps[head];
-    if (!traits(n.kind).alias && !is_elementwise(n) && !has_batch(n)) return false;
+    if (!traits(n.kind).alias && !is_elementwise(n) && !has_batch(n, device)) return false;
     bool uses = false;
     for (std::size_t j = head; j < i; ++j) {
       const node& before = plan_.steps[j];
@@ -163,20 +190,16 @@ class storage_sharing {
       for (int k = 0; n.kind == op::einsum && before.kind == op::einsum && k < n.inputs; ++k) uses = uses || reads(before, n.input(k));
     }
     if (!uses) return false;
-    if (!has_batch(first)) return n.kind != op::einsum && equal_sizes(n.output(), first.output());
-    for (std::size_t d = 0; d < all_.on.devices().size(); ++d) {
-      const std::int64_t pieces = batch_of(first, all_.values, d).extent;
-      if (n.kind != op::einsum) {
-        if (value(n.output()).elements(d) % pieces != 0) return false;
-        continue;
-      }
-      const batch_dim batch = batch_of(n, all_.values, d);
-      if (batch.extent != pieces) return false;
-      for (int k = 0; k < n.inputs; ++k)
-        for (std::size_t j = head; j < i; ++j)
-          if (n.input(k) == plan_.steps[j].output() && leading_dim(value(n.input(k)), n.loops.in[std::size_t(k)], d).factor != batch.factor)
-            return false;
-    }
+    if (!has_batch(first, device)) return n.kind != op::einsum && value(n.output()).bytes(device) == value(first.output()).bytes(device);
+    const std::int64_t pieces = batch_of(first, all_.values, device).extent;
+    if (n.kind != op::einsum) return value(n.output()).elements(device) % pieces == 0;
+    const batch_dim batch = batch_of(n, all_.values, device);
+    if (batch.extent != pieces) return false;
+    for (int k = 0; k < n.inputs; ++k)
+      for (std::size_t j = head; j < i; ++j)
+        if (n.input(k) == plan_.steps[j].output() &&
+            leading_dim(value(n.input(k)), n.loops.in[std::size_t(k)], device).factor != batch.factor)
+          return false;
     return true;
   }
 
@@ -202,16 +225,19 @@ class storage_sharing {
     };
     for (int k = 0; k < n.inputs; ++k)
       if (k != operand && root(n.input(k)) == r && !(n.kind == op::map && may_write_over(n, k))) return true;
-    if (life_[std::size_t(r)].first >= std::int32_t(head_[i])) return false;  // made by the group, piece by piece
-    for (std::size_t j = head_[i]; j < i; ++j)
-      if (plan_.steps[j].kind == op::einsum && reads_root(plan_.steps[j])) return true;
+    for (const groups& g : kinds_) {
+      const std::size_t head = g.head[i];
+      if (life_[std::size_t(r)].first >= std::int32_t(head)) continue;  // made by the group, piece by piece
+      for (std::size_t j = head; j < i; ++j)
+        if (plan_.steps[j].kind == op::einsum && reads_root(plan_.steps[j])) return true;
+    }
     return false;
   }
   bool write_over(std::size_t i, std::int32_t from, std::int32_t to) {
     lifetime& l = life_[std::size_t(root(from))];
     lifetime& result = life_[std::size_t(to)];
     if (l.persistent || l.last != std::int32_t(i) || result.root != to || !equal_sizes(from, to)) return false;
-    if (busy_[std::size_t(root(from))] > (is_early(i) ? flights_[i].start : std::int32_t(head_[i]))) return false;
+    if (busy_[std::size_t(root(from))] > (is_early(i) ? flights_[i].start : std::int32_t(first_head(i)))) return false;
     result.root = root(from);
     l.last = result.last;
     return true;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <gshard/comm/agreement.hpp>
 #include <gshard/exec/parameters.hpp>
 #include <gshard/io/array_info.hpp>
 #include <gshard/io/collective.hpp>
-#include <gshard/io/digest.hpp>
 #include <gshard/io/pieces.hpp>
 #include <gshard/io/safetensors.hpp>
 
@@ -30,7 +30,7 @@ struct checkpoint_notes {
 
 enum class checkpoint_scope : std::uint8_t {
   parameters,  // what is trained
-  everything,  // and the state of optimisers, each a tensor "state:<name>" of the file, and the number of finished steps
+  everything,  // and the state of optimisers, each a tensor "state:<name>" of the file, the number of finished steps, and the seed
 };
 
 /// The same on all processes.
@@ -38,6 +38,9 @@ struct checkpoint_options {
   checkpoint_scope scope = checkpoint_scope::parameters;
   /// Of load: false takes files from other tools, see safetensors_options.
   bool verify = true;
+  /// Of load with scope `everything`: true takes the file of a store with another seed. The store keeps its own seed, so random operations
+  /// (dropout, routing) go on with other numbers than those of the run that was saved.
+  bool other_seed = false;
   /// Tensors are moved in pieces of whole rows (indices of the first dim), as many as fit in this; a
   /// process needs memory for a few pieces.
   std::int64_t piece_bytes = std::int64_t(64) << 20;
@@ -47,6 +50,7 @@ namespace detail {
 
 inline constexpr std::string_view state_prefix = "state:", blob_prefix = "blob:";
 inline constexpr const char* steps_key = "gshard.steps";
+inline constexpr const char* seed_key = "gshard.seed";
 
 struct stored_tensor {
   array_info info;
@@ -66,19 +70,20 @@ inline std::vector<stored_tensor> tensors_of(const parameter_store& store, check
   return list;
 }
 
-// All processes throw alike if they do not go about the same tensors in the same way, or if these cannot be
-// kept in a file.
-inline void agree_on(const parameter_store& store, const std::vector<stored_tensor>& tensors,
+// Begins a save or a load. All processes throw alike if they do not make the same call with the same tensors and options, or if the
+// tensors cannot be kept in a file.
+inline void agree_on(bool saves, const parameter_store& store, const std::vector<stored_tensor>& tensors,
                      const checkpoint_options& options) {
-  std::string text = std::to_string(int(options.scope)) + ' ' + std::to_string(options.piece_bytes);
-  for (const stored_tensor& t : tensors) {
-    text += '\n' + t.info.name + ' ' + text_of(t.info) + ' ' + std::to_string(t.value->layout.partial);
-    for (int d = 0; d < t.value->rank(); ++d)
-      text += ' ' + axes_text(t.value->layout[d].mask()) + std::to_string(t.value->layout[d].bits);
-    for (const int position : t.value->positions) text += " at " + std::to_string(position);
-  }
-  store.on().on().agree(hash64(text),
-                        "the tensors of the checkpoint (names, extents, types, layouts) or its options");
+  const bool everything = options.scope == checkpoint_scope::everything;
+  std::vector<fact> facts{{"the call", saves ? "save of a checkpoint" : "load of a checkpoint"},
+                          {"the store", store_text(store.number())},
+                          {"checkpoint_options::scope", everything ? "everything" : "parameters"},
+                          {"checkpoint_options::piece_bytes", std::to_string(options.piece_bytes)},
+                           {"checkpoint_options::other_seed", options.other_seed ? "true" : "false"},
+                           {"the seed of the store", std::to_string(store.seed())}};
+  for (const stored_tensor& t : tensors) facts.push_back({"tensor " + in_quotes(t.info.name), layout_text(*t.value, store.on().mesh())});
+  if (saves) facts.push_back({"the number of finished steps", std::to_string(store.steps())});
+  store.on().on().begin(facts);
   for (const stored_tensor& t : tensors) {
     const std::string& name = t.info.name;
     if (t.trainable && (name.starts_with(state_prefix) || name.starts_with(blob_prefix)))
@@ -87,21 +92,28 @@ inline void agree_on(const parameter_store& store, const std::vector<stored_tens
   }
 }
 
-/// The finished steps that a file speaks of; 0 if it does not.
-inline std::uint32_t steps_of(const safetensors_reader& file) {
-  const auto found = file.metadata().find(steps_key);
-  if (found == file.metadata().end()) return 0;
+/// A number in the metadata of a file, if it is there.
+template <class Number>
+std::optional<Number> number_of(const safetensors_reader& file, const char* key, const char* what) {
+  const auto found = file.metadata().find(key);
+  if (found == file.metadata().end()) return std::nullopt;
   const std::string& text = found->second;
-  std::uint32_t steps = 0;
-  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), steps);
+  Number number = 0;
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (code != std::errc() || end != text.data() + text.size())
-    throw error(file.path() + ": " + in_quotes(steps_key) + " is " + in_quotes(text) + ", not a number of steps");
-  return steps;
+    throw error(file.path() + ": " + in_quotes(key) + " is " + in_quotes(text) + ", not " + what);
+  return number;
+}
+inline void check_seed(const safetensors_reader& file, std::uint64_t seed) {
+  if (const auto saved = number_of<std::uint64_t>(file, seed_key, "a seed"); saved && *saved != seed)
+    throw error(file.path() + ": was saved with seed " + std::to_string(*saved) + ", but the parameter store has seed " +
+                std::to_string(seed) + "; checkpoint_options::other_seed takes it nevertheless");
 }
 
 inline checkpoint_notes notes_of(const safetensors_reader& file) {
   checkpoint_notes notes{file.metadata(), {}};
   notes.metadata.erase(steps_key);
+  notes.metadata.erase(seed_key);
   for (const array_info& a : file.arrays()) {
     if (!a.name.starts_with(blob_prefix)) continue;
     if (a.type != array_type::u8 || a.shape.size() != 1)
@@ -147,15 +159,14 @@ inline std::string misfit(const safetensors_reader& file, const std::vector<stor
 ///
 /// Collective over the store's cluster. Communicates: every tensor once to the leader, by its first copy.
 ///
-/// Throws `gshard::error`, the same on every process, if the processes do not hold the same tensors in the
-/// same layouts, or have finished other numbers of steps, and if the file cannot be written (the text names it and why). For names and
-/// texts see safetensors_writer.
+/// Throws `gshard::error`, the same on every process, if the processes make different calls, hold different tensors or layouts, have
+/// finished different numbers of steps, or have different seeds; and if the file cannot be written (the text names it and the reason).
+/// @see safetensors_writer for names and texts
 inline void save(const parameter_store& store, const std::string& path, const checkpoint_notes& notes = {},
                  const checkpoint_options& options = {}) {
   backend& on = store.on().on();
   const std::vector<detail::stored_tensor> tensors = detail::tensors_of(store, options.scope);
-  detail::agree_on(store, tensors, options);
-  on.agree(store.steps(), "the number of finished steps");
+  detail::agree_on(true, store, tensors, options);
   std::optional<safetensors_writer> file;
   detail::on_leader(on, [&] {
     std::map<std::string, std::string> metadata = notes.metadata;
@@ -163,7 +174,10 @@ inline void save(const parameter_store& store, const std::string& path, const ch
       if (name.starts_with("gshard."))
         throw error("checkpoint: metadata " + detail::in_quotes(name) +
                     " starts with a word that is reserved there");
-    if (options.scope == checkpoint_scope::everything) metadata[detail::steps_key] = std::to_string(store.steps());
+    if (options.scope == checkpoint_scope::everything) {
+      metadata[detail::steps_key] = std::to_string(store.steps());
+      metadata[detail::seed_key] = std::to_string(store.seed());
+    }
     std::vector<array_info> arrays;
     for (const detail::stored_tensor& t : tensors) arrays.push_back(t.info);
     for (const auto& [name, blob] : notes.blobs)
@@ -189,17 +203,20 @@ inline void save(const parameter_store& store, const std::string& path, const ch
 /// stays, and so does its number of finished steps, which otherwise becomes the file's (0 if it has none). But for that the file and the
 /// store must have the same tensors, with the same extents and element types.
 ///
+/// With scope `everything`, a training goes on as if it had not stopped: the store must have the seed of the one that was saved, unless
+/// `other_seed` is set. Files from before the seed was saved fit any seed. A seed that was set on an `executable` is not in the file.
+///
 /// Collective over the store's cluster. Communicates: every tensor once from the leader, who alone reads
 /// `path`, to all.
 ///
-/// Throws `gshard::error`, the same on every process, if the file is damaged in any way or does not fit the
-/// store (the text names the tensors); the store then is as it was. Only a disk that fails after the file was
-/// found to be whole leaves it half read.
+/// Throws `gshard::error`, the same on every process, if the processes make another call or do not hold the same tensors
+/// in the same layouts, and if the file is damaged in any way or does not fit the store (the text names the tensors);
+/// the store then is as it was. Only a disk that fails after the file was found to be whole leaves it half read.
 inline checkpoint_notes load(const parameter_store& store, const std::string& path,
                              const checkpoint_options& options = {}) {
   backend& on = store.on().on();
   const std::vector<detail::stored_tensor> tensors = detail::tensors_of(store, options.scope);
-  detail::agree_on(store, tensors, options);
+  detail::agree_on(false, store, tensors, options);
   std::optional<safetensors_reader> file;
   checkpoint_notes notes;
   std::uint32_t steps = 0;
@@ -208,7 +225,8 @@ inline checkpoint_notes load(const parameter_store& store, const std::string& pa
     const std::string problem = detail::misfit(*file, tensors, options.scope);
     if (!problem.empty()) throw error(path + ": does not fit the store: " + problem);
     notes = detail::notes_of(*file);
-    steps = detail::steps_of(*file);
+    steps = detail::number_of<std::uint32_t>(*file, detail::steps_key, "a number of steps").value_or(0);
+    if (options.scope == checkpoint_scope::everything && !options.other_seed) detail::check_seed(*file, store.seed());
   });
   detail::share(on, notes.metadata);
   detail::share(on, notes.blobs);
@@ -232,6 +250,7 @@ inline checkpoint_notes load(const parameter_store& store, const std::string& pa
 inline checkpoint_notes load_notes(const any_cluster& cluster, const std::string& path,
                                    const safetensors_options& options = {}) {
   checkpoint_notes notes;
+  cluster.on().begin(std::vector<fact>{{"the call", "load_notes of a checkpoint"}});
   detail::on_leader(cluster.on(), [&] { notes = detail::notes_of(safetensors_reader(path, options)); });
   detail::share(cluster.on(), notes.metadata);
   detail::share(cluster.on(), notes.blobs);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <gshard/base/compiler.hpp>
+
 #ifndef XXH_INLINE_ALL
 #define XXH_INLINE_ALL
 #endif
@@ -37,10 +39,5 @@ class digest {
  private:
   XXH3_state_t state_;
 };
-
-/// XXH3-64 of a text, to compare descriptions by.
-inline std::uint64_t hash64(std::string_view text) {
-  return XXH3_64bits(text.data(), text.size());
-}
 
 }}  // namespace gshard::v0

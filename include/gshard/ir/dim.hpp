@@ -47,8 +47,7 @@ struct dims {
   constexpr dims() = default;
   constexpr dims(std::initializer_list<entry> list) {
     for (const entry& e : list) {
-      const std::int64_t before = find(e.letter);
-      if (before != -1 && before != e.extent) twice = e.letter;
+      if (has(e.letter) && find(e.letter) != e.extent) twice = e.letter;
       set(e.letter, e.extent);
     }
   }
@@ -59,6 +58,11 @@ struct dims {
         return;
       }
     if (count < most) entries[count++] = {letter, extent};
+  }
+  constexpr bool has(char letter) const {
+    for (std::size_t i = 0; i < count; ++i)
+      if (entries[i].letter == letter) return true;
+    return false;
   }
   /// The extent of `letter`, or -1.
   constexpr std::int64_t find(char letter) const {

@@ -12,6 +12,7 @@ namespace gshard { inline namespace v0 {
 /// (for run time, the same in report/diagnostic.hpp).
 enum class fault : std::uint8_t {
   nothing,
+  refused_call,           // a verb was called wrongly; the compiler has said how (trace/wrong_calls.hpp)
   unknown_axis,           // a spec names an axis that the mesh does not have
   axis_used_twice,        // a spec names one axis twice
   rank_mismatch,          // a spec, an equation or an operation expects another number of dims
@@ -25,6 +26,8 @@ enum class fault : std::uint8_t {
   operand_count,          // an equation has another number of operands than its call
   dims_differ,            // one index stands for two different dims
   dims_do_not_broadcast,  // no way to line up the dims of an elementwise operation
+  ambiguous_dims,         // several ways to line them up
+  index_not_kept,         // broadcast's output lacks an index of its first operand, or has a diagonal of it
   bad_range,              // a range or window outside its dim, or that is none
   no_taps,                // a convolution's equation has no dim with a tap, or windows for more dims
   wrong_type,             // an operand has another element type than the operation needs
@@ -41,6 +44,7 @@ enum class fault : std::uint8_t {
   read_after_update,  // a parameter is read after the node that updates it in place
   not_annotated,      // an operand whose layout must be declared is not annotated in all its dims
   no_device_dim,      // shards along an axis are asked for of a tensor without the dim that counts its devices
+  device_dim_twice,   // ... of one that has it twice
   device_dim_left,    // the result of a region has such a dim, and the region's spec names no dim for its axis
   axis_not_first,     // the axis of a region cuts a dim after another axis
   no_such_assignment, // pieces that no cut over axes of the mesh makes, or devices that are not those of the mesh

@@ -129,6 +129,23 @@ struct port {
 constexpr bool sums_travel(const node& n) { return n.attr.integer[1] == n.inputs; }
 constexpr std::int32_t traveller(const node& n) { return sums_travel(n) ? n.output() : n.input(n.attr.integer[1]); }
 
+/// The kind of move that a communication step makes of its operand i. A step that combines moves has that of each in integer[1] of its
+/// attributes, six bits an operand; of several kinds together it is an all_to_all.
+constexpr op kind_of_move(const node& n, int i) {
+  const bool combined = traits(n.kind).collective && n.kind != op::looped_einsum && n.attr.integer[1] != 0;
+  return combined ? op((n.attr.integer[1] >> (6 * i)) & 63) : n.kind;
+}
+constexpr void set_kind_of_move(node& n, int i, op kind) { n.attr.integer[1] |= std::int32_t(kind) << (6 * i); }
+static_assert(int(op::count_) <= 64 && 6 * rule::most_out < 31);
+
+/// Whether a step performs an operation, perhaps among others.
+constexpr bool performs(const node& n, op kind) {
+  if (n.inputs == 0) return n.kind == kind;
+  for (int i = 0; i < n.inputs; ++i)
+    if (kind_of_move(n, i) == kind) return true;
+  return false;
+}
+
 /// The row of the table of windows through which a node reads a dim of an operand, or 0.
 constexpr int window_row(const node& n, int operand, int d) {
   if (n.loops.windows.empty()) return 0;

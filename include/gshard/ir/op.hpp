@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <gshard/base/compiler.hpp>
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -24,6 +26,7 @@ enum class op : std::uint8_t {
   layer_norm_grad,
   cross_entropy,
   cross_entropy_grad,
+  block_cross_entropy,
   cumsum,
   block_sum,
   sort,
@@ -99,6 +102,7 @@ inline constexpr std::array<op_traits, std::size_t(op::count_)> op_table{{
     {op::layer_norm_grad, "layer_norm_grad"},
     {op::cross_entropy, "cross_entropy"},
     {op::cross_entropy_grad, "cross_entropy_grad"},
+    {op::block_cross_entropy, "block_cross_entropy"},
     {op::cumsum, "cumsum"},
     {op::block_sum, "block_sum"},
     {op::sort, "sort"},
@@ -147,10 +151,15 @@ constexpr int checked_operand(op kind) {
   switch (kind) {
     case op::gather:
     case op::cross_entropy:
-    case op::cross_entropy_grad: return 1;
+    case op::cross_entropy_grad:
+    case op::block_cross_entropy: return 1;
     case op::scatter_add: return 0;
     default: return -1;
   }
+}
+/// Brings elements to other places and computes nothing.
+constexpr bool only_moves(op kind) {
+  return kind == op::strided_slice || kind == op::pad || kind == op::reverse || kind == op::roll || kind == op::concat;
 }
 /// Whether an operation may throw on one device alone: where ids are checked, and in the user's functions of shards.
 constexpr bool may_fail(op kind) { return kind == op::per_shard || checked_operand(kind) >= 0; }

@@ -32,7 +32,9 @@ struct pointwise {
   row_function<double> f64 = nullptr;
   /// derivative(i) is the function (x0, ..., xn-1, dy) -> dy * df/dxi. Only if `differentiable`.
   const pointwise& (*derivative)(int operand) = nullptr;
-  bool differentiable = false;  // said apart: under -fsanitize=undefined g++ does not compare a pointer to a function at compile time
+  // Flags, because g++ under -fsanitize=undefined does not compare the address of an inline variable or function at compile time.
+  bool differentiable = false;
+  bool stops_gradient = false;  ///< no gradient flows to the operands
   /// One operand, and f'(x) = f'(f(x)): the gradient reads the result, so the operand need not be kept.
   bool slope_by_result = false;
   /// f(x) = sum of coefficient[i] * x[i]: pending sums may pass through it.
@@ -123,6 +125,18 @@ inline constexpr pointwise pointwise_by_result = [] {
 template <auto F, int Arity>
 inline constexpr pointwise undifferentiated{
     .arity = Arity, .f32 = detail::row_of<float, F, Arity>, .f64 = detail::row_of<double, F, Arity>};
+
+/// That of an F whose derivatives are given, each as (x0, ..., xn-1, dy) -> dy * df/dxi. They need not read all operands, as dual numbers
+/// do, for which Inf * 0 is NaN.
+template <auto F, auto... Derivative>
+inline constexpr pointwise pointwise_with{.arity = sizeof...(Derivative),
+                                          .f32 = detail::row_of<float, F, sizeof...(Derivative)>,
+                                          .f64 = detail::row_of<double, F, sizeof...(Derivative)>,
+                                          .derivative = [](int operand) -> const pointwise& {
+                                            constexpr std::array all{&undifferentiated<Derivative, 1 + sizeof...(Derivative)>...};
+                                            return *all[std::size_t(operand)];
+                                          },
+                                          .differentiable = true};
 
 /// x0 + x1, x0 - x1 and the identity are linear, so a pending sum survives them.
 inline constexpr pointwise pointwise_add{.arity = 2,

@@ -28,9 +28,9 @@ enum class precision : std::uint8_t { full, bf16 };
 /// out[o] = alpha * sum of a * b over the factors that are not in the result. With one operand it is a
 /// transposition, a sum over dims, the diagonal, or all of these. A sum over an empty range is zero. Sums of
 /// products become matrix products as large as the layouts allow, batched over strides; operands are packed
-/// only where they have to be. Of an operand that ends in rows of zeros, the empty places of an expert, those are not multiplied that come
-/// in blocks: they give zeros whatever they would meet, also what is not finite. One that adds to what the result holds may write a block
-/// of a larger tensor; other results are contiguous. With precision::bf16, products of floats are those of gemm_bf16. Throws gshard::error
+/// only where they have to be. Blocks of zero rows at the end of an operand, the empty slots of an expert, are skipped unless they meet a
+/// number that is not finite: 0 * inf and 0 * NaN are NaN. One that adds to what the result holds may write a block of a larger tensor;
+/// other results are contiguous. With precision::bf16, products of floats are those of gemm_bf16. Throws gshard::error
 /// at construction if a factor has two extents, or a factor of the result is in no operand.
 template <class T>
 class contraction {
@@ -190,44 +190,95 @@ class contraction {
     });
   }
 
+  /// C = alpha * A B + beta * C, A being m x k.
+  struct matrix_product {
+    bool trans_a, trans_b;
+    std::int64_t m, n, k;
+    const T* a;
+    std::int64_t lda;
+    const T* b;
+    std::int64_t ldb;
+    T beta;
+    T* c;
+    std::int64_t ldc;
+
+    /// Zeros for some rows of the result.
+    void clear(std::int64_t from, std::int64_t to) const {
+      for (std::int64_t i = from; i < to && beta == T(0); ++i) std::fill_n(c + i * ldc, n, T(0));
+    }
+    /// Whether the columns [begin, end) of A have small elements, or those rows of B.
+    bool has_small_columns(std::int64_t begin, std::int64_t end) const {
+      return trans_a ? detail::are_small(a + begin * lda, end - begin, m, lda) : detail::are_small(a + begin, m, end - begin, lda);
+    }
+    bool has_small_rows(std::int64_t begin, std::int64_t end) const {
+      return trans_b ? detail::are_small(b + begin, n, end - begin, ldb) : detail::are_small(b + begin * ldb, end - begin, n, ldb);
+    }
+  };
+  using ranges = std::vector<std::pair<std::int64_t, std::int64_t>>;
+
   /// What is empty is looked for in whole operands, so that threads, who share rows of the result, find the same.
   void multiply(bool trans_a, bool trans_b, std::int64_t m, std::int64_t n, std::int64_t k, const T* a, std::int64_t lda, const T* b,
                 std::int64_t ldb, T beta, T* c, std::int64_t ldc) const {
+    const matrix_product p{trans_a, trans_b, m, n, k, a, lda, b, ldb, beta, c, ldc};
     constexpr std::int64_t large = 32 * 32 * 32;
-    const auto some = [=, this](std::int64_t first, std::int64_t rows, std::int64_t begin, std::int64_t end, T keeps) {
-      product(trans_a, trans_b, rows, n, end - begin, a + first * (trans_a ? 1 : lda) + begin * (trans_a ? lda : 1), lda,
-              b + begin * (trans_b ? 1 : ldb), ldb, keeps, c + first * ldc, ldc);
-    };
-    const auto clear = [=](std::int64_t from, std::int64_t to) {
-      for (std::int64_t i = from; i < to && beta == T(0); ++i) std::fill_n(c + i * ldc, n, T(0));
-    };
-    if (m * n * k >= large && !trans_a && detail::ends_in_zeros(a, m, k, lda))
-      return share_rows(m, n, k, [&](std::int64_t first, std::int64_t end) {
-        std::int64_t next = first;
-        detail::for_each_filled(a + first * lda, end - first, k, lda, grain, [&](std::int64_t from, std::int64_t to) {
-          clear(next, first + from);
-          some(first + from, to - from, 0, k, beta);
-          next = first + to;
-        });
-        clear(next, end);
-      });
-    const bool a_ends = m * n * k >= large && trans_a && detail::ends_in_zeros(a, k, m, lda);
-    if (!a_ends && (m * n * k < large || trans_b || !detail::ends_in_zeros(b, k, n, ldb)))
-      return share_rows(m, n, k, [&](std::int64_t first, std::int64_t end) { some(first, end - first, 0, k, beta); });
-    thread_local std::vector<std::pair<std::int64_t, std::int64_t>> here;
-    std::vector<std::pair<std::int64_t, std::int64_t>>& terms = here;  // this thread's, also for others
-    terms.clear();
-    const auto keep = [&](std::int64_t begin, std::int64_t end) { terms.emplace_back(begin, end); };
-    if (a_ends) detail::for_each_filled(a, k, m, lda, grain, keep);
-    else detail::for_each_filled(b, k, n, ldb, grain, keep);
+    const bool may_skip = m * n * k >= large;
+    if (may_skip && !trans_a && detail::ends_in_zeros(a, m, k, lda))
+      return share_rows(m, n, k, [&](std::int64_t first, std::int64_t end) { multiply_filled_rows(p, first, end); });
+    const bool a_ends = may_skip && trans_a && detail::ends_in_zeros(a, k, m, lda);
+    if (!a_ends && !(may_skip && !trans_b && detail::ends_in_zeros(b, k, n, ldb)))
+      return share_rows(m, n, k, [&](std::int64_t first, std::int64_t end) { multiply_some(p, first, end, 0, k, beta); });
+    const ranges& terms = filled_terms(p, a_ends);
     share_rows(m, n, k, [&](std::int64_t first, std::int64_t end) {
       T keeps = beta;
       for (const auto& [from, to] : terms) {
-        some(first, end - first, from, to, keeps);
+        multiply_some(p, first, end, from, to, keeps);
         keeps = 1;
       }
-      if (terms.empty()) clear(first, end);
+      if (terms.empty()) p.clear(first, end);
     });
+  }
+  /// The terms [begin, end) of rows [first, last) of the result.
+  void multiply_some(const matrix_product& p, std::int64_t first, std::int64_t last, std::int64_t begin, std::int64_t end, T keeps) const {
+    product(p.trans_a, p.trans_b, last - first, p.n, end - begin,
+            p.a + first * (p.trans_a ? 1 : p.lda) + begin * (p.trans_a ? p.lda : 1), p.lda,
+            p.b + begin * (p.trans_b ? 1 : p.ldb), p.ldb, keeps, p.c + first * p.ldc, p.ldc);
+  }
+  /// Rows [first, last) of a product whose A has empty rows: these make zeros if B is small. A small row of the result shows that B is.
+  void multiply_filled_rows(const matrix_product& p, std::int64_t first, std::int64_t last) const {
+    thread_local ranges filled;
+    filled.clear();
+    detail::for_each_filled(p.a + first * p.lda, last - first, p.k, p.lda, grain,
+                            [&](std::int64_t from, std::int64_t to) { filled.emplace_back(first + from, first + to); });
+    for (const auto& [from, to] : filled) multiply_some(p, from, to, 0, p.k, p.beta);
+    const bool b_is_small = filled.empty() ? p.has_small_rows(0, p.k) : detail::are_small(p.c + filled[0].first * p.ldc, 1, p.n, p.ldc);
+    std::int64_t next = first;
+    const auto empty_until = [&](std::int64_t end) {
+      if (b_is_small) p.clear(next, end);
+      else if (next < end) multiply_some(p, next, end, 0, p.k, p.beta);
+    };
+    for (const auto& [from, to] : filled) {
+      empty_until(from);
+      next = to;
+    }
+    empty_until(last);
+  }
+  /// The terms of a product that are not all zeros, where rows of A^T are empty, or rows of B.
+  static const ranges& filled_terms(const matrix_product& p, bool a_has_empty) {
+    thread_local ranges terms;
+    terms.clear();
+    std::int64_t next = 0;
+    const auto skip_until = [&](std::int64_t end) {
+      if (next < end && !(a_has_empty ? p.has_small_rows(next, end) : p.has_small_columns(next, end))) terms.emplace_back(next, end);
+    };
+    const auto keep = [&](std::int64_t begin, std::int64_t end) {
+      skip_until(begin);
+      terms.emplace_back(begin, end);
+      next = end;
+    };
+    if (a_has_empty) detail::for_each_filled(p.a, p.k, p.m, p.lda, grain, keep);
+    else detail::for_each_filled(p.b, p.k, p.n, p.ldb, grain, keep);
+    skip_until(p.k);
+    return terms;
   }
   /// Calls f(begin, end) for all rows of a result; threads share those of a large product as they share those of other operations: what one
   /// of them wrote lies in its cache.

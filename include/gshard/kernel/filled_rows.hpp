@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <gshard/kernel/vector.hpp>
+
 #include <algorithm>
 #include <cstdint>
 
@@ -8,8 +10,16 @@ namespace gshard { inline namespace v0 { namespace kernel { namespace detail {
 
 template <class T>
 bool is_zero_row(const T* row, std::int64_t cols) {
-  for (std::int64_t j = 0; j < cols; ++j)
+  constexpr std::int64_t block = 256;
+  for (std::int64_t j = 0; j < cols; j += block) {
     if (row[j] != T(0)) return false;
+    const T others = sum_of<T>(std::min(block, cols - j), [from = row + j](auto at) {
+      auto x = at(from);
+      x = x != T(0) ? x * T(0) + T(1) : x;  // 1 or NaN for every element that is not zero
+      return x;
+    });
+    if (others != T(0)) return false;
+  }
   return true;
 }
 
@@ -18,6 +28,15 @@ bool is_zero_row(const T* row, std::int64_t cols) {
 template <class T>
 bool ends_in_zeros(const T* x, std::int64_t rows, std::int64_t cols, std::int64_t ld) {
   return rows > 0 && is_zero_row(x + (rows - 1) * ld, cols);
+}
+
+/// Whether no element of a matrix is NaN or infinite, nor close to infinity, where rounding to bf16 would take it: what makes 0 of all
+/// products with 0.
+template <class T>
+bool are_small(const T* x, std::int64_t rows, std::int64_t cols, std::int64_t ld) {
+  for (std::int64_t i = 0; i < rows; ++i)
+    if (!(sum_of<T>(cols, [=](auto at) { return at(x + i * ld) * T(2) * T(0); }) == T(0))) return false;
+  return true;
 }
 
 /// Calls f(begin, end) for runs of rows that have all the rows with a number other than 0. Runs begin and end at multiples of `grain`, or

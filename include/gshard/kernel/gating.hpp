@@ -4,6 +4,7 @@
 #include <gshard/base/random.hpp>
 #include <gshard/comm/error.hpp>
 #include <gshard/kernel/threads.hpp>
+#include <gshard/kernel/vector.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -21,26 +22,37 @@ struct gating_sizes {
 
 namespace detail {
 
-/// The two largest gates of a token, the first index winning ties; second < 0 if there is one expert only.
+/// The two largest gates of a token, the first index winning ties, NaN being the largest; second < 0 if there is one expert only.
 struct top_two {
   std::int64_t first = 0, second = -1;
 };
 
-template <class T>
-top_two top_two_of(const T* gates, std::int64_t experts) {
+template <class T, class IsLarger>
+top_two top_two_by(const T* gates, std::int64_t experts, IsLarger is_larger) {
   top_two top{0, experts > 1 ? 1 : -1};
   T largest = gates[0], runner_up = -std::numeric_limits<T>::infinity();
   for (std::int64_t e = 1; e < experts; ++e) {
-    if (gates[e] > largest) {
+    if (is_larger(gates[e], largest)) {
       top = {e, top.first};
       runner_up = largest;
       largest = gates[e];
-    } else if (gates[e] > runner_up) {
+    } else if (is_larger(gates[e], runner_up)) {
       top.second = e;
       runner_up = gates[e];
     }
   }
   return top;
+}
+template <class T>
+top_two top_two_of(const T* gates, std::int64_t experts, bool looks_for_nan) {
+  if (looks_for_nan) return top_two_by(gates, experts, [](T a, T b) { return a > b || (a != a && b == b); });
+  return top_two_by(gates, experts, [](T a, T b) { return a > b; });
+}
+
+/// False if all numbers are finite. A look at all gates of a group takes a small part of the time that the choice among them takes.
+template <class T>
+bool may_be_nan(const T* x, std::int64_t n) {
+  return sum_of<T>(n, [=](auto at) { return at(x) * T(0); }) != T(0);
 }
 
 /// The gates of both choices over their sum.
@@ -83,7 +95,7 @@ std::int64_t count_real_tokens(const T* mask, std::int64_t tokens) {
 /// full. The last three may be null. All first choices of a group are served before any second one. With
 /// `random` the second choice is taken only where 2 * g2 / (g1 + g2) > uniform01(key, (group_offset + g) * S
 /// + s); it occupies its place in the expert's buffer either way. `group_offset` is the global number of the
-/// first group.
+/// first group. A gate that is NaN counts as the largest; the weights of its token are NaN, and so is aux.
 template <class T>
 void top2_gating(const T* gates, const T* mask, std::int32_t* slot, T* weight, T* aux, T* load, T* overflow,
                  const gating_sizes& sizes, bool random, random_key key, std::int64_t group_offset) {
@@ -106,6 +118,7 @@ void top2_gating(const T* gates, const T* mask, std::int32_t* slot, T* weight, T
     used.assign(std::size_t(experts), 0);
     gate_sum.assign(std::size_t(experts), T(0));
     const T* const group = gates + g * tokens * experts;
+    const bool looks_for_nan = detail::may_be_nan(group, tokens * experts);
     const T* const real = mask ? mask + g * tokens : nullptr;
     std::int32_t* const place = slot + g * tokens * 2;
     T* const kept = weight + g * tokens * 2;
@@ -124,7 +137,7 @@ void top2_gating(const T* gates, const T* mask, std::int32_t* slot, T* weight, T
       if (detail::is_padding(real, s)) continue;
       const T* row = group + s * experts;
       for (std::int64_t e = 0; e < experts; ++e) gate_sum[std::size_t(e)] += row[e];
-      const auto choice = top[std::size_t(s)] = detail::top_two_of(row, experts);
+      const auto choice = top[std::size_t(s)] = detail::top_two_of(row, experts, looks_for_nan);
       take(choice.first, true, 2 * s, detail::top_two_weights<T>(row, choice).first);
     }
     if (aux != nullptr) {
@@ -137,7 +150,7 @@ void top2_gating(const T* gates, const T* mask, std::int32_t* slot, T* weight, T
       const detail::top_two choice = top[std::size_t(s)];
       if (detail::is_padding(real, s) || choice.second < 0) continue;
       const T second = detail::top_two_weights<T>(group + s * experts, choice).second;
-      const bool wanted = !random || 2 * second > T(uniform01(key, std::uint64_t((group_offset + g) * tokens + s)));
+      const bool wanted = !random || !(2 * second <= T(uniform01(key, std::uint64_t((group_offset + g) * tokens + s))));
       take(choice.second, wanted, 2 * s + 1, second);
     }
     if (overflow != nullptr) overflow[g] = T(refused);
@@ -167,10 +180,11 @@ void top2_gating_grad(const T* gates, const T* mask, const std::int32_t* slot, c
     top.resize(std::size_t(tokens));
     first_choices.assign(std::size_t(experts), T(0));
     const T* const group = gates + g * tokens * experts;
+    const bool looks_for_nan = detail::may_be_nan(group, tokens * experts);
     const T* const real = mask ? mask + g * tokens : nullptr;
     for (std::int64_t s = 0; s < tokens; ++s) {
       if (detail::is_padding(real, s)) continue;
-      top[std::size_t(s)] = detail::top_two_of(group + s * experts, experts);
+      top[std::size_t(s)] = detail::top_two_of(group + s * experts, experts, looks_for_nan);
       first_choices[std::size_t(top[std::size_t(s)].first)] += T(1);
     }
     const auto n = T(detail::count_real_tokens(real, tokens));

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <gshard/base/compiler.hpp>
+
 #include <Eigen/Core>
 
 #include <cstdint>
+
+static_assert(EIGEN_VERSION_AT_LEAST(3, 4, 0), "gshard: needs Eigen 3.4 or newer");
 
 namespace gshard { inline namespace v0 { namespace kernel { namespace detail {
 

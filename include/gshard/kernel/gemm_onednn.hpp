@@ -22,13 +22,9 @@ inline bool gemm_onednn(bool trans_a, bool trans_b, std::int64_t m, std::int64_t
   return dnnl_sgemm(trans_a ? 'T' : 'N', trans_b ? 'T' : 'N', m, n, k, alpha, a, lda, b, ldb, beta, c, ldc) == dnnl_success;
 }
 
-/// Whether this processor multiplies bf16 in its vector or matrix units.
-inline bool onednn_has_bf16() {
-  static const bool has = [] {
-    const auto isa = dnnl::get_effective_cpu_isa();
-    return isa == dnnl::cpu_isa::avx512_core_bf16 || isa == dnnl::cpu_isa::avx512_core_amx;
-  }();
-  return has;
+/// Whether oneDNN uses these instructions in this process. An instruction set has the bits of those that it extends.
+inline bool onednn_uses(dnnl::cpu_isa set) {
+  return (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & static_cast<unsigned>(set)) == static_cast<unsigned>(set);
 }
 
 /// Products of bf16 matrices of one shape, contiguous: op(A) is m x k, op(B) is k x n.

@@ -93,20 +93,43 @@ class pooling {
 };
 
 /// dx[p] = sum of dy[o] over the o that took p: the gradient of pooling, with its windows; prepared once and run many times. tap and dy
-/// are the region dy_at of their tensor, which must hold all o that read the shard dx_at. With wrap there must be as many positions as are
-/// read: the strides times the extents of dy are the dilations times those of dx.
+/// are the regions tap_at and dy_at of their tensors; both must hold all o that read the shard dx_at. With wrap there must be as many
+/// positions as are read: the strides times the extents of dy are the dilations times those of dx.
 class pooling_grad {
  public:
-  pooling_grad(const placement& dy_at, const placement& dx_at, const window_array& windows) : from_(readers(windows), dy_at, dx_at) {}
+  pooling_grad(const placement& tap_at, const placement& dy_at, const placement& dx_at, const window_array& windows)
+      : from_(readers(windows), dy_at, dx_at) {
+    if (tap_at.offset != dy_at.offset || tap_at.extent != dy_at.extent) find_taps(tap_at, dy_at, windows);
+  }
 
   template <class T>
   void run(const std::int32_t* tap, const T* dy, T* dx) const {
-    from_.for_each([=](std::int64_t first, std::int64_t n) { std::fill_n(dx + first, n, T(0)); },
-                   [=](std::int64_t p, std::int64_t o, std::int32_t number) { dx[p] += tap[o] == number ? dy[o] : T(0); });
+    const std::int64_t* const at = tap_of_.empty() ? nullptr : tap_of_.data();
+    from_.for_each(
+        [=](std::int64_t first, std::int64_t n) { std::fill_n(dx + first, n, T(0)); },
+        [=](std::int64_t p, std::int64_t o, std::int32_t number) { dx[p] += tap[at ? at[o] : o] == number ? dy[o] : T(0); });
   }
 
  private:
   detail::tap_sources from_;
+  std::vector<std::int64_t> tap_of_;  // the tap of every element of dy, where the regions differ; any if the element is not read
+
+  void find_taps(const placement& tap_at, const placement& dy_at, const window_array& windows) {
+    tap_of_.assign(std::size_t(element_count(dy_at.rank, dy_at.extent)), 0);
+    const index_array tap_stride = row_major_strides(tap_at.rank, tap_at.extent), dy_stride = row_major_strides(dy_at.rank, dy_at.extent);
+    for (std::size_t e = 0; e < tap_of_.size(); ++e) {
+      std::int64_t rest = std::int64_t(e), tap = 0;
+      bool held = true;
+      for (std::size_t d = 0; d < std::size_t(dy_at.rank); ++d) {
+        const std::int64_t i = source_of({.wrap = windows[d].wrap}, dy_at.offset[d] + rest / dy_stride[d], tap_at.offset[d],
+                                         tap_at.extent[d], tap_at.global[d]);
+        rest %= dy_stride[d];
+        held = held && i >= 0;
+        tap += i * tap_stride[d];
+      }
+      if (held) tap_of_[e] = tap;
+    }
+  }
 
   static window_array readers(window_array windows) {
     for (bound_window& w : windows) w = w.inverse();

@@ -29,11 +29,11 @@ vector<T> maxima(std::int64_t n, const T* x) {
   vector<T> even = vector<T>{} - std::numeric_limits<T>::infinity(), odd = even;
   std::int64_t j = 0;
   for (; j + width < n; j += 2 * width) {
-    even = larger(even, load<T>(x + j));
-    odd = larger(odd, load<T>(x + j + width));
+    even = larger_number(even, load<T>(x + j));
+    odd = larger_number(odd, load<T>(x + j + width));
   }
-  if (j < n) even = larger(even, load<T>(x + j));
-  return larger(even, odd);
+  if (j < n) even = larger_number(even, load<T>(x + j));
+  return larger_number(even, odd);
 }
 
 /// y = exp(x - max(x)), for at least one vector of columns. The last vector of the row overlaps the one
@@ -46,7 +46,7 @@ struct exponential_row {
     constexpr std::int64_t width = lanes<T>;
     const std::int64_t last = cols - width, overlap = (width - cols % width) % width;
     vector<T> end = load<T>(x + last);
-    const vector<T> tops = across<T>(larger(end, maxima(last, x)), larger);
+    const vector<T> tops = across<T>(larger_number(end, maxima(last, x)), larger_number);
     vector<T> total{};
     for (std::int64_t j = 0; j < last; j += width) {
       const vector<T> e = falling_exponential<T>(load<T>(x + j) - tops);
@@ -63,7 +63,7 @@ struct exponential_row {
 // Several short rows in each vector.
 template <std::size_t Cols, class T>
 vector<T> softmax_groups(const vector<T>& x) {
-  const vector<T> e = falling_exponential<T>(x - across<T, Cols>(x, larger));
+  const vector<T> e = falling_exponential<T>(x - across<T, Cols>(x, larger_number));
   return e / across<T, Cols>(e, plus);
 }
 
@@ -118,7 +118,8 @@ void softmax_grad_few_cols(const T* y, const T* dy, T* dx, std::int64_t rows, st
 
 }  // namespace detail
 
-/// y[i, :] = exp(x[i, :]) / sum(exp(x[i, :])) for `rows` contiguous rows. In place if y == x.
+/// y[i, :] = exp(x[i, :]) / sum(exp(x[i, :])) for `rows` contiguous rows. In place if y == x. A row with NaN or +inf, or of -inf alone, is
+/// NaN everywhere.
 template <class T>
 void softmax(const T* x, T* y, std::int64_t rows, std::int64_t cols) {
   parallel_rows(rows, cols, [=](std::int64_t begin, std::int64_t end) {

@@ -20,18 +20,19 @@ struct ranked {
   std::int32_t id;
 };
 
-// NaN is larger than all other values; of equal values the one with the smaller id comes first; what only fills a short block, last.
-template <bool Largest, class T>
+// NaN is larger than all other values; with NanFirst it also comes first of the smallest. Of equal values the one with the smaller id comes
+// first; what only fills a short block comes last.
+template <bool Largest, bool NanFirst, class T>
 bool comes_before(const ranked<T>& a, const ranked<T>& b) {
   constexpr auto filling = std::numeric_limits<std::int32_t>::max();
   if ((a.id == filling) != (b.id == filling)) return b.id == filling;
   const bool a_nan = a.value != a.value, b_nan = b.value != b.value;
-  if (a_nan != b_nan) return a_nan == Largest;
+  if (a_nan != b_nan) return a_nan == NanFirst;
   if (a.value == b.value || a_nan) return a.id < b.id;
   return Largest ? a.value > b.value : a.value < b.value;
 }
 
-template <bool Largest, class T>
+template <bool Largest, bool NanFirst, class T>
 void top_k(const T* values, const std::int32_t* ids, std::int64_t first_id, T* out_values, std::int32_t* out_ids, std::int64_t outer,
            std::int64_t n, std::int64_t inner, std::int64_t k) {
   constexpr T worst = Largest ? gshard::detail::lowest<T> : gshard::detail::highest<T>;
@@ -41,13 +42,22 @@ void top_k(const T* values, const std::int32_t* ids, std::int64_t first_id, T* o
     column.resize(std::size_t(n));
     for (std::int64_t c = begin; c < end; ++c) {
       const std::int64_t o = c / inner, i = c % inner;
-      for (std::int64_t j = 0; j < n; ++j) {
+      const auto element = [&](std::int64_t j) {
         const std::int64_t at = (o * n + j) * inner + i;
-        column[std::size_t(j)] = {values[at], ids ? ids[at] : std::int32_t(first_id + j)};
+        return ranked<T>{values[at], ids ? ids[at] : std::int32_t(first_id + j)};
+      };
+      if (k == 1) {
+        ranked<T> best = n > 0 ? element(0) : nothing;
+        for (std::int64_t j = 1; j < n; ++j)
+          if (const ranked<T> next = element(j); comes_before<Largest, NanFirst>(next, best)) best = next;
+        out_values[c] = best.value;
+        out_ids[c] = best.id;
+        continue;
       }
+      for (std::int64_t j = 0; j < n; ++j) column[std::size_t(j)] = element(j);
       const auto first = column.begin(), last = first + std::min(n, k);
-      if (last != column.end()) std::nth_element(first, last, column.end(), comes_before<Largest, T>);
-      std::sort(first, last, comes_before<Largest, T>);
+      if (last != column.end()) std::nth_element(first, last, column.end(), comes_before<Largest, NanFirst, T>);
+      std::sort(first, last, comes_before<Largest, NanFirst, T>);
       for (std::int64_t j = 0; j < k; ++j) {
         const ranked<T>& best = j < n ? column[std::size_t(j)] : nothing;
         out_values[(o * k + j) * inner + i] = best.value;
@@ -60,13 +70,15 @@ void top_k(const T* values, const std::int32_t* ids, std::int64_t first_id, T* o
 }  // namespace detail
 
 /// out_values[o, :, i] = the k largest (or smallest) of values[o, :, i], the best first, out_ids[o, :, i] their ids: ids[o, j, i], or
-/// first_id + j if ids is null. Equal values are ordered by rising id; NaN is larger than everything. Where n < k the rest are the
-/// worst value, -infinity (or +infinity), and the largest int32. k = n sorts. values, ids: [outer, n, inner], results: [outer, k, inner].
+/// first_id + j if ids is null. Equal values are ordered by rising id; NaN is larger than everything, or, if `nan_first`, before it. If
+/// n < k, the rest are the worst value, -infinity (or +infinity), and the largest int32. k = n sorts. values, ids: [outer, n, inner],
+/// results: [outer, k, inner].
 template <class T>
 void top_k(const T* values, const std::int32_t* ids, std::int64_t first_id, T* out_values, std::int32_t* out_ids, std::int64_t outer,
-           std::int64_t n, std::int64_t inner, std::int64_t k, bool largest) {
-  if (largest) detail::top_k<true>(values, ids, first_id, out_values, out_ids, outer, n, inner, k);
-  else detail::top_k<false>(values, ids, first_id, out_values, out_ids, outer, n, inner, k);
+           std::int64_t n, std::int64_t inner, std::int64_t k, bool largest, bool nan_first = false) {
+  if (largest) detail::top_k<true, true>(values, ids, first_id, out_values, out_ids, outer, n, inner, k);
+  else if (nan_first) detail::top_k<false, true>(values, ids, first_id, out_values, out_ids, outer, n, inner, k);
+  else detail::top_k<false, false>(values, ids, first_id, out_values, out_ids, outer, n, inner, k);
 }
 
 /// dx[o, r, i] = sum of dy[o, j, i] over the j with ids[o, j, i] - first == r: the gradient of top_k and of sorting. Ids outside

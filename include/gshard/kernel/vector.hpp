@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <gshard/base/math.hpp>
 #include <gshard/kernel/exponential.hpp>
 #include <gshard/kernel/square_root.hpp>
 
@@ -58,7 +59,8 @@ vector<T> across(const vector<T>& v, Op op) {
 }
 
 inline constexpr auto plus = [](const auto& a, const auto& b) { return a + b; };
-inline constexpr auto larger = [](const auto& a, const auto& b) { return a > b ? a : b; };
+/// Faster than gshard::detail::larger. It may lose a NaN: for rows where something else keeps it, such as a sum.
+inline constexpr auto larger_number = [](const auto& a, const auto& b) { return a > b ? a : b; };
 
 /// Folds term(i) over i < n with `op`, of which `start` must be the identity. `term` gets a reader that turns
 /// a pointer into its element i, or into as many elements as a vector has. The order depends on n alone.
@@ -93,10 +95,10 @@ template <class T>
 T dot(std::int64_t n, const T* x, const T* y) {
   return sum_of<T>(n, [=](auto at) { return at(x) * at(y); });
 }
+/// NaN if an element is NaN.
 template <class T>
 T maximum(std::int64_t n, const T* x) {
-  return fold<T>(
-      n, -std::numeric_limits<T>::infinity(), [=](auto at) { return at(x); }, larger);
+  return fold<T>(n, -std::numeric_limits<T>::infinity(), [=](auto at) { return at(x); }, gshard::detail::larger);
 }
 
 /// A vector of the first n elements of an array, n being less than its lanes; the others are `fill`.

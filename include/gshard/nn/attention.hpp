@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <gshard/trace/broadcast.hpp>
 #include <gshard/trace/einsum.hpp>
 #include <gshard/trace/map.hpp>
 #include <gshard/trace/parameter_scope.hpp>
@@ -9,8 +10,9 @@
 
 namespace gshard { inline namespace v0 { namespace nn {
 
-/// Multi-head attention: softmax(q k^T / sqrt(D) + bias) v per head. query: [G,B,Q,M], memory: [G,B,K,M]; bias: of dims among
-/// [G,B,H,Q,K], such as [G,B,K] for padding or [Q,K] for causality, 0 where a key may be seen and very negative where not.
+/// Multi-head attention: softmax(q k^T / sqrt(D) + bias) v per head. query: [G,B,Q,M], memory: [G,B,K,M]. bias: 0 where a key may be seen
+/// and very negative where not; [G,B,K] for padding, also where queries are the keys, or of dims that match [G,B,H,Q,K] as operands of map
+/// do, such as [Q,K] for causality.
 /// Parameters: wq, wk, wv [M,H,D], wo [H,D,M]. `rate`: dropout of the attention weights.
 constexpr symbol attention(const parameter_scope& m, symbol query, symbol memory, symbol bias, double rate = 0) {
   const symbol wq = m.param("wq", "MHD", init::fan_in("M")), wk = m.param("wk", "MHD", init::fan_in("M"));
@@ -18,7 +20,13 @@ constexpr symbol attention(const parameter_scope& m, symbol query, symbol memory
   const symbol q = scale_by<"D">(einsum<"GBQM,MHD->GBQHD">(query, wq), -0.5);
   const symbol k = einsum<"GBKM,MHD->GBKHD">(memory, wk);
   const symbol v = einsum<"GBKM,MHD->GBKHD">(memory, wv);
-  const symbol weights = dropout(softmax(einsum<"GBQHD,GBKHD->GBHQK">(q, k) + bias), rate);
+  const symbol scores = einsum<"GBQHD,GBKHD->GBHQK">(q, k);
+  if (!m.owner().failed()) {
+    dim_list keys = memory.get().dims;
+    keys.pop_back();
+    if (bias.get().dims == keys) bias = broadcast<"GBK,GBHQK->GBHQK">(bias, scores);
+  }
+  const symbol weights = dropout(softmax(scores + bias), rate);
   return einsum<"GBQHD,HDM->GBQM">(einsum<"GBHQK,GBKHD->GBQHD">(weights, v), wo);
 }
 

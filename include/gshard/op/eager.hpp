@@ -15,11 +15,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <tuple>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 // One operation on typed tensors: a program of one verb, planned at compile time by the same passes, run by the same executor.
 namespace gshard { inline namespace v0 { namespace detail {
@@ -72,12 +74,13 @@ dims bind_letters(std::string_view operation, const std::array<std::string_view,
 /// A program that is bound to a cluster, which keeps it.
 template <class Program>
 struct kept_program : kept {
-  kept_program(const any_cluster& on, const dims& bound, std::string problem)
-      : kept(its_kind(), 0), run(on, bound, parameter_store(on), std::move(problem)) {
-    run.engine().trust_inputs();  // they gave the extents
+  kept_program(const any_cluster& on, const dims& bound, std::vector<std::int64_t> given, std::string problem, std::string_view operation)
+      : kept(its_kind(), 0), run(on, bound, parameter_store(on), std::move(problem), operation), extents(std::move(given)) {
+    run.engine().agreed_by_caller();  // when it is made or used again
     bytes = run.engine().arena_bytes() * std::int64_t(on.devices().size());
   }
   executable<Program> run;
+  std::vector<std::int64_t> extents;  // of all operands
 
   static const void* its_kind() {
     static constexpr char here = 0;
@@ -85,8 +88,13 @@ struct kept_program : kept {
   }
   template <class... Tensors>
   bool fits(const Tensors&... operands) const {
-    std::size_t i = 0;
-    return (... && std::ranges::equal(run.engine().input(i++).extents, operands.extents()));
+    auto known = extents.begin();
+    const auto has = [&](std::span<const std::int64_t> given) {
+      const auto from = known;
+      known += std::ptrdiff_t(given.size());  // of a type of tensors: the rank
+      return std::equal(given.begin(), given.end(), from);
+    };
+    return (... && has(operands.extents()));
   }
 };
 
@@ -94,18 +102,37 @@ struct kept_program : kept {
 template <class Bound, class Mesh, fixed_string... Letters, class... Tensors>
 std::unique_ptr<Bound> bind_program(const any_cluster& on, std::string_view operation, const Tensors&... operands) {
   dims bound;
+  std::vector<std::int64_t> given;
   std::string problem = problem_of([&] {
     if (!(... && operands.on().same_as(on))) throw error(std::string(operation) + ": the operands lie on different clusters");
     for (int a = 0; a < Mesh::shape.rank(); ++a)
       if (on.mesh().find(Mesh::shape.name(a)) < 0)
         throw error(std::string(operation) + ": the cluster has no mesh axis called \"" + std::string(Mesh::shape.name(a)) + "\"");
     bound = bind_letters(operation, std::array{Letters.view()...}, operands...);
+    (given.insert(given.end(), operands.extents().begin(), operands.extents().end()), ...);
   });
-  return std::make_unique<Bound>(on.unowned(), bound, std::move(problem));
+  return std::make_unique<Bound>(on.unowned(), bound, std::move(given), std::move(problem), operation);
 }
 
-/// Plans and runs `Model` on the operands. Letters[i] are the dims of operand i. Operands that do not fit are an error on every process.
-/// The cluster keeps the program, with its memory, for the next call with operands of these extents, unless devices share memory.
+/// The program of an operation, bound to the cluster and the extents of its operands: call(program, cluster). Letters[i] are the dims of
+/// operand i. Operands that do not fit are an error on every process. The cluster keeps the program, with its memory, for the next call
+/// with operands of these extents, unless devices share memory.
+template <class Program, fixed_string... Letters, class Call, class... Tensors>
+auto with_bound_program(std::string_view operation, const Call& call, const Tensors&... operands) {
+  using bound_program = kept_program<Program>;
+  const any_cluster& on = std::get<0>(std::tie(operands...)).on();
+  std::unique_ptr<bound_program> bound;
+  const bool keeps = !on.on().shares_memory();  // making one takes more than one agreement then, so all must make it together
+  if (keeps && (... && operands.on().same_as(on)))
+    bound = on.kept().take<bound_program>([&](const bound_program& p) { return p.fits(operands...); });
+  if (bound) bound->run.engine().use_again();
+  else bound = bind_program<bound_program, typename Program::mesh, Letters...>(on, operation, operands...);
+  auto results = call(bound->run, on);
+  if (keeps) on.kept().put_back(std::move(bound));
+  return results;
+}
+
+/// Plans and runs `Model` on the operands.
 template <auto Model, class ExtraSpec, fixed_string... Letters, class... T, class... Specs>
 auto run_eager(std::string_view operation, const tensor<T, Specs>&... operands) {
   constexpr bool in_mesh_order = (ExtraSpec::named.order.empty() && ... && Specs::named.order.empty());
@@ -114,17 +141,8 @@ auto run_eager(std::string_view operation, const tensor<T, Specs>&... operands) 
   if constexpr (in_mesh_order) {
     using mesh = mesh_of<Specs..., ExtraSpec>;
     using compiled = program<Model, mesh, in<Letters, Specs, T>..., element<std::common_type_t<T...>>, pending_outputs>;
-    using bound_program = kept_program<compiled>;
-    const any_cluster& on = std::get<0>(std::tie(operands...)).on();
-    std::unique_ptr<bound_program> bound;
-    const bool keeps = !on.on().shares_memory();  // making one takes more than one agreement then, so all must make it together
-    if (keeps && (... && operands.on().same_as(on)))
-      bound = on.kept().take<bound_program>([&](const bound_program& p) { return p.fits(operands...); });
-    if (bound) bound->run.engine().use_again();
-    else bound = bind_program<bound_program, mesh, Letters...>(on, operation, operands...);
-    auto results = bound->run.call(on, operands...);
-    if (keeps) on.kept().put_back(std::move(bound));
-    return results;
+    const auto call = [&](auto& run, const any_cluster& on) { return run.call(on, operands...); };
+    return with_bound_program<compiled, Letters...>(operation, call, operands...);
   }
 }
 

@@ -5,6 +5,7 @@
 #include <gshard/trace/map.hpp>
 
 #include <algorithm>
+#include <string_view>
 
 namespace gshard { inline namespace v0 {
 
@@ -13,27 +14,33 @@ template <auto F>
 inline constexpr auto map_model = [](auto&, auto... x) { return map<F>(x...); };
 inline constexpr auto add_model = [](auto&, auto a, auto b) { return a + b; };
 
-/// The last `Rank` of `Largest` letters: dims are lined up from the last, as in numpy.
-template <int Rank, int Largest>
-inline constexpr auto last_letters = letters_of_factors<counting(Rank, Largest - Rank)>();
+/// An elementwise operation on tensors, which have no names of dims: dims match by position, all of them or none.
+template <auto Model, class... T, class... Specs>
+auto run_elementwise(std::string_view operation, const tensor<T, Specs>&... x) {
+  constexpr int largest = std::max({Specs::rank...});
+  constexpr bool fits = ((Specs::rank == largest || Specs::rank == 0) && ...);
+  static_assert(holds<fits, actual_type<Specs>...>,
+                "gshard: elementwise operands have equally many dims, or none: say what is repeated by broadcast<\"Q,QK->QK\">(x, y)");
+  if constexpr (fits) return run_eager<Model, spec<>, letters_of_factors<counting(Specs::rank)>()...>(operation, x...);
+}
 }  // namespace detail
 
-/// map<f>(x, ...)[i] = f(x[i], ...) on tensors; operands of lower rank are broadcast, dims lined up from the last.
+/// map<f>(x, ...)[i] = f(x[i], ...) on tensors. Operands have the same extents, or no dims: a scalar matches anything. `broadcast` states
+/// the rest.
+/// Compile time: ranks. Throws `gshard::error` if operands differ in an extent.
+/// @see trace/map.hpp for how operands match in programs, where dims have names
 template <auto F, class... T, class... Specs>
   requires(sizeof...(T) > 0)
 auto map(const tensor<T, Specs>&... x) {
   static_assert(holds<detail::all_complete<tensor<T, Specs>...>, actual_type<Specs>...>,
                 "gshard: a pending sum (partial) is used as a complete tensor; reshard it first");
-  constexpr int largest = std::max({Specs::rank...});
-  return detail::run_eager<detail::map_model<F>, spec<>, detail::last_letters<Specs::rank, largest>...>("map", x...);
+  return detail::run_elementwise<detail::map_model<F>>("map", x...);
 }
 
-/// a + b on tensors. Equal pending sums stay pending.
+/// a + b on tensors, which match as operands of map. Equal pending sums stay pending.
 template <class T, class A, class B>
 auto operator+(const tensor<T, A>& a, const tensor<T, B>& b) {
-  constexpr int largest = std::max(A::rank, B::rank);
-  return detail::run_eager<detail::add_model, spec<>, detail::last_letters<A::rank, largest>,
-                           detail::last_letters<B::rank, largest>>("add", a, b);
+  return detail::run_elementwise<detail::add_model>("add", a, b);
 }
 
 }}  // namespace gshard::v0

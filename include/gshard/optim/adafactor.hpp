@@ -43,8 +43,7 @@ struct adafactor {
   constexpr void minimise(const Scope& m, symbol loss) const {
     minimise_at(m, loss, [](symbol t) {
       return detail::emit_map(*t.owner, pointwise_of<[](auto x) {
-        const auto r = 1 / sqrt(x), most = decltype(r)(0.01);
-        return r < most ? r : most;
+        return min(1 / sqrt(x), decltype(x)(0.01));
       }, 1>, list_view(&t, 1));
     });
   }
@@ -104,13 +103,11 @@ struct adafactor {
     const short_list all = detail::counting(p.rank());
     symbol u = p.rank() < 2 ? whole_step(m, p, g, t) : factored_step(m, p, g, t);
     symbol clipped = of_dims(pointwise_of<[](auto square, auto most) {
-      const auto over = sqrt(square) / most;
-      return 1 < over ? 1 / over : decltype(over)(1);
+      return 1 / max(sqrt(square) / most, decltype(most)(1));
     }, 2>, {mean(b, {u, u}, {}), detail::emit_filled(rate, clip)}, {{}, {}}, rate);
     if (relative)
       rate = of_dims(pointwise_of<[](auto r, auto square, auto least) {
-        const auto own = sqrt(square);
-        return r * (own < least ? least : own);
+        return r * max(sqrt(square), least);
       }, 3>, {rate, mean(b, {p, p}, {}), detail::emit_filled(rate, least_scale)}, {{}, {}, {}}, rate);
     if (beta1 != 0) {
       const symbol before = m.state("adafactor.m.", p), keep = detail::emit_filled(rate, beta1);

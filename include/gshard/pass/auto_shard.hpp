@@ -55,6 +55,16 @@ constexpr void apply_to_search(search_options& o, evaluations<Count>) {
 }
 constexpr void apply_to_search(search_options& o, state_cut_freely) { o.free_state = true; }
 
+/// A search that a compiler can afford, unless the program says how many plans it may make.
+constexpr search_options affordable_search(const graph& g) {
+  constexpr std::int64_t nodes = 2500, least = 32;
+  search_options o;
+  o.evaluations = nodes / (std::int64_t(g.nodes.size()) + 1);
+  if (o.evaluations < least) o.evaluations = least;
+  o.beam = 1;
+  return o;
+}
+
 /// What a search at compile time found, in arrays of just the right size.
 template <std::size_t Tensors>
 struct choice_storage {
@@ -85,12 +95,8 @@ struct layout_search {
   }();
   static constexpr choice_storage<tensors> found{[] {
     const graph g = trace_program<Model, Mesh, Options...>(options);
-    search_options o;
+    search_options o = affordable_search(g);
     o.compile = options.compile;
-    constexpr std::int64_t nodes = 2500, least = 32;
-    o.evaluations = nodes / (std::int64_t(g.nodes.size()) + 1);
-    if (o.evaluations < least) o.evaluations = least;
-    o.beam = 2;
     (apply_to_search(o, Options{}), ...);
     return search_shardings(g, Mesh::shape, o);
   }()};

@@ -53,6 +53,10 @@ constexpr bool check_program() {
                 "gshard: one index or operation meets two different dims");
   static_assert(holds<What != fault::dims_do_not_broadcast, operation, operand_number<D.first>, line>,
                 "gshard: the dims of an operand are not among the dims of the largest operand, in their order");
+  static_assert(holds<What != fault::ambiguous_dims, operation, operand_number<D.first>, line>,
+                "gshard: the dims of an operand match those of the largest operand in several ways: state the intended one by broadcast");
+  static_assert(holds<What != fault::index_not_kept, formula, letter, dim_number<D.first>, line>,
+                "gshard: broadcast keeps every index of its first operand: it stands there once, and in the output");
   static_assert(holds<What != fault::bad_range, operation, range_given<D.first, D.second>, line>,
                 "gshard: a range, count, window or priority has no meaning: it runs backwards, goes beyond its limits, or is given twice");
   static_assert(holds<What != fault::no_taps, operation, line>,
@@ -82,6 +86,8 @@ constexpr bool check_program() {
                 "gshard: an operand of a local function must be annotated in all its dims");
   static_assert(holds<What != fault::no_device_dim, operation, over_axis<detail_word>, line>,
                 "gshard: a tensor lacks the dim that counts the devices along an axis: verbs on shards, and specs with that axis, need it");
+  static_assert(holds<What != fault::device_dim_twice, operation, over_axis<detail_word>, line>,
+                "gshard: a tensor has the dim that counts the devices along an axis twice: verbs on shards cannot tell which is meant");
   static_assert(holds<What != fault::device_dim_left, operation, over_axis<detail_word>, line>,
                 "gshard: the result of a per_shard region differs between the devices along its axis, which its spec does not name");
   static_assert(holds<What != fault::axis_not_first, operation, over_axis<detail_word>, line>,

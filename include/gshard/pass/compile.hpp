@@ -82,7 +82,7 @@ constexpr plan_tables compile(Graph& g, const mesh_shape& mesh, const compile_op
     const extents assumed = detail::assume_extents(g.dims, mesh, options.known);
     propagate(g, assumed);
     want_annotated(g);
-    expand(g, mesh, assumed);
+    expand(g, mesh, assumed, options.unsaid == strictness::automatic);
   }
   for (const parameter& q : g.parameters)
     if (!g.problem && !options.uneven) detail::check_divisibility(g, q.value, q.name, mesh, options.known);

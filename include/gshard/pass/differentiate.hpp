@@ -5,6 +5,7 @@
 #include <gshard/base/list_view.hpp>
 #include <gshard/trace/along.hpp>
 #include <gshard/trace/builder.hpp>
+#include <gshard/trace/call.hpp>
 #include <gshard/trace/convolution.hpp>
 #include <gshard/trace/einsum.hpp>
 #include <gshard/trace/embedding.hpp>
@@ -37,7 +38,7 @@ class differentiator {
     for (const symbol& s : wanted) needed_[std::size_t(s.id)] = true;
     char* const needed = needed_.data();
     for (const node& n : b.program.nodes)
-      for (int i = 0; i < n.inputs && n.attr.function != &pointwise_stop; ++i)
+      for (int i = 0; i < n.inputs && !stops_gradient(n); ++i)
         if (needed[n.in[i]])
           for (int o = 0; o < n.outputs; ++o) needed[n.out[o]] = true;
     gradients_[std::size_t(of)] = emit_constant(pointwise_constant<1>, at(of)).id;
@@ -74,7 +75,8 @@ class differentiator {
   constexpr symbol at(std::int32_t id) { return {&b_, id}; }
   constexpr symbol in(const node& n, int i) { return at(n.input(i)); }
   constexpr symbol out(const node& n, int i = 0) { return at(n.output(i)); }
-  constexpr bool wants(const node& n, int i) const { return needed_[std::size_t(n.input(i))] && n.attr.function != &pointwise_stop; }
+  static constexpr bool stops_gradient(const node& n) { return n.kind == op::map && n.attr.function->stops_gradient; }
+  constexpr bool wants(const node& n, int i) const { return needed_[std::size_t(n.input(i))] && !stops_gradient(n); }
 
   constexpr void add(std::int32_t value, symbol g) {
     if (g.id < 0) return;
@@ -180,7 +182,7 @@ class differentiator {
       }
       symbol g = dy;
       if (n.inputs > 1 || !known.same(factors[0])) g = emit_einsum(b_, list_view(operands, n.inputs), list_view(factors, n.inputs), known);
-      if (!b_.failed() && known.count < mine.count) g = emit_broadcast(g, known, in(n, i), mine);
+      if (!b_.failed() && known.count < mine.count) g = emit_broadcast(g, known, mine, in(n, i).get().dims);
       for (int d = 0; repeated != 0 && !b_.failed(); ++d, repeated >>= 1)
         if (repeated & 1u) g = emit_on_diagonal(g, mine.find(mine[d]), d);
       add(n.input(i), g);
@@ -202,15 +204,6 @@ class differentiator {
                        std::array{x, index(first), index(second)}, std::array{all, all, all}, x);
   }
 
-  constexpr symbol emit_broadcast(symbol x, const short_list& from, symbol like, const short_list& to) {
-    rule r;
-    r.out[0] = counting(to.size());
-    for (int d = 0; d < from.size(); ++d) r.in[0].push_back(to.find(from[d]));
-    attributes attr;
-    attr.function = &pointwise_identity;
-    return {&b_, b_.add_node(op::map, {x.id}, r, attr, {{like.get().dims, x.get().type}})};
-  }
-
   constexpr void pull_back_map(const node& n, symbol dy) {
     const pointwise& f = *n.attr.function;
     for (int i = 0; i < n.inputs; ++i) {
@@ -225,14 +218,17 @@ class differentiator {
         r.in[n.inputs] = n.loops.out[0];
         std::int32_t ids[rule::most_in]{};
         for (int k = 0; k < n.inputs; ++k) ids[k] = n.in[k];
-        if (f.slope_by_result) ids[0] = n.output();
+        if (f.slope_by_result) {
+          ids[0] = n.output();
+          r.in[0] = n.loops.out[0];
+        }
         ids[n.inputs] = dy.id;
         attributes attr;
         attr.function = &f.derivative(i);
         g = {&b_, b_.add_node(op::map, list_view(ids, std::size_t(n.inputs) + 1), r, attr, {{dy.get().dims, dy.get().type}})};
       }
       const short_list& mine = n.loops.in[std::size_t(i)];
-      if (mine.size() < n.loops.out[0].size()) g = emit_einsum(b_, list_view(&g, 1), list_view(&n.loops.out[0], 1), mine);
+      if (!mine.same(n.loops.out[0])) g = emit_einsum(b_, list_view(&g, 1), list_view(&n.loops.out[0], 1), mine);
       add(n.input(i), g);
     }
   }
@@ -270,9 +266,9 @@ class differentiator {
     rule r = n.loops;
     const symbol others{&b_, b_.add_node(op::reduce, {filled.id}, r, n.attr, {{y.get().dims, y.get().type}})};
     constexpr auto slope = [](auto v, auto count, auto product, auto d) {
-      using number = decltype(v);
-      if (v == number(0)) return count == number(1) ? d * product : number(0);
-      return count == number(0) ? d * product / v : number(0);
+      using element = decltype(v);
+      if (v == element(0)) return count == element(1) || product != product ? d * product : element(0);
+      return count == element(0) || product != product ? d * product / v : element(0);
     };
     add(n.input(0), emit_map_of(undifferentiated<slope, 4>, std::array{x, zeros, others, dy}, std::array{all, kept, kept, kept}, x));
   }
@@ -304,7 +300,7 @@ class differentiator {
         dims.push_back(second.get().dims[d]);
       }
       symbol g = emit_convolution(x, a, n.loops.windows, n.attr.dims, dy, y, known, dims);
-      if (!b_.failed() && known.size() < w.size()) g = emit_broadcast(g, known, second, w);
+      if (!b_.failed() && known.size() < w.size()) g = emit_broadcast(g, known, w, second.get().dims);
       add(n.input(1), g);
     }
     if (!wants(n, 0)) return;
@@ -333,7 +329,7 @@ class differentiator {
       dims.push_back(x.get().dims[d]);
     }
     symbol g = emit_convolution(from, from_factors, windows, taps, other, other_factors, known, dims);
-    if (!b_.failed() && known.size() < a.size()) g = emit_broadcast(g, known, x, a);
+    if (!b_.failed() && known.size() < a.size()) g = emit_broadcast(g, known, a, x.get().dims);
     add(n.input(0), g);
   }
 
@@ -378,10 +374,13 @@ class differentiator {
 /// operation; einsum's rule is another einsum. The gradient of a parameter that is used in several places is summed once.
 /// Communicates: nothing by itself; the partitioner sees the nodes that were added.
 template <class Symbols>
+  requires(detail::takes<detail::list_of<symbol>, Symbols>)
 constexpr list<symbol> gradients(symbol scalar, const Symbols& of) {
   builder& b = *scalar.owner;
   const list_view<symbol> wanted(of);
   list<symbol> result(wanted.size(), b.nothing());
+  for (std::size_t i = 0; i < wanted.size(); ++i)
+    if (!b.has(wanted[i])) return result;
   if (b.failed()) return result;
   if (scalar.rank() != 0) {
     b.fail(fault::not_a_scalar, "gradients", {}, 0, scalar.rank());

@@ -11,6 +11,7 @@
 #include <gshard/trace/einsum.hpp>
 #include <gshard/trace/map.hpp>
 #include <gshard/trace/reduce.hpp>
+#include <gshard/trace/shape.hpp>
 
 #include <array>
 #include <cstddef>
@@ -36,7 +37,9 @@ class expander {
     before_ = &before;
     for (const node& n : before) {
       const int at = line_of(b_.program, n);
-      if (at < 0 || n.kind == op::argmax || b_.program.at(n.input(0)).layout[at].empty() || n.loops.is_blocked(n.loops.in[0][at])) keep(n);
+      const bool stays = at < 0 || (n.kind == op::argmax && !n.attr.integer[1]) || b_.program.at(n.input(0)).layout[at].empty() ||
+                         n.loops.is_blocked(n.loops.in[0][at]);
+      if (stays) keep(n);
       else expand(n, at);
     }
     b_.keeps_place = false;
@@ -49,6 +52,12 @@ class expander {
   graph& g_;
   Builder b_;
   const list<node>* before_ = nullptr;  // the nodes as they were: producers are rows of them
+  /// log(sum exp) of every row of some logits. Of labels, because rows without one count nothing.
+  struct row_log_sum {
+    std::int32_t logits, labels;
+    symbol value;
+  };
+  list<row_log_sum> log_sums_;  // of losses that were expanded, for their gradients
 
   constexpr symbol in(const node& n, int i) { return {&b_, n.input(i)}; }
   /// Whether an operand is the result of may_move, which then holds for all that becomes of the node.
@@ -86,8 +95,11 @@ class expander {
       case op::softmax_grad: return expand_softmax_grad(n);
       case op::layer_norm: return expand_layer_norm(n);
       case op::layer_norm_grad: return expand_layer_norm_grad(n);
+      case op::cross_entropy: return expand_cross_entropy(n);
+      case op::cross_entropy_grad: return expand_cross_entropy_grad(n);
       case op::cumsum: return expand_cumsum(n, at);
       case op::top_k: return expand_top_k(n, at);
+      case op::argmax: return expand_argmax(n, at);
       default: return keep(n);
     }
   }
@@ -164,6 +176,55 @@ class expander {
     give(n, 2, sum_of(dy, last(dy)));
   }
 
+  /// Of every block of classes, log(sum exp) and its part of the target's logit: a dim of blocks stands in place of the classes.
+  struct loss_parts {
+    symbol log_sum, target;
+  };
+  constexpr loss_parts emit_loss_parts(const node& n) {
+    const symbol x = in(n, 0);
+    const short_list& classes = x.get().layout[x.rank() - 1];
+    rule loops;
+    loops.in[0] = loops.out[0] = loops.out[1] = all(x);
+    loops.in[1] = rows(x);
+    dim_list blocks = x.get().dims;
+    blocks.set(x.rank() - 1, b_.blocks_dim(classes.mask(), 1));
+    const dtype type = x.get().type;
+    b_.add_node(op::block_cross_entropy, {x.id, n.input(1)}, loops, n.attr, {{blocks, type}, {blocks, type}});
+    const loss_parts parts{b_.result_of_last(0), b_.result_of_last(1)};
+    lay(parts.log_sum, x.get().layout);
+    lay(parts.target, x.get().layout);
+    return parts;
+  }
+  /// log(sum exp) over the blocks of a row. The largest block counts 1, also if it is infinite.
+  constexpr symbol log_sum_of_blocks(symbol blocks) {
+    const symbol m = lay_as(emit_reduce(blocks, reduction::max, all(blocks), rows(blocks), "cross_entropy"), blocks, rows(blocks));
+    constexpr auto share = [](auto v, auto top) { return v == top ? decltype(v)(1) : exp(v - top); };
+    const symbol total = sum_of(map_rows(undifferentiated<share, 2>, std::array{blocks, m}), rows(blocks));
+    const short_list own = all(m);
+    constexpr auto log_sum = [](auto sum, auto top) { return log(sum) + top; };
+    return lay_as(emit_map_of(undifferentiated<log_sum, 2>, std::array{total, m}, std::array{own, own}, m), m, own);
+  }
+  constexpr void expand_cross_entropy(const node& n) {
+    const loss_parts parts = emit_loss_parts(n);
+    const symbol target = sum_of(parts.target, rows(parts.target));  // first, so that it is completed together with the exponentials
+    const symbol log_sum = log_sum_of_blocks(parts.log_sum);
+    log_sums_.push_back({n.input(0), n.input(1), log_sum});
+    const short_list own = all(log_sum);
+    constexpr auto loss = [](auto s, auto t) { return s - t; };
+    give(n, 0, emit_map_of(undifferentiated<loss, 2>, std::array{log_sum, target}, std::array{own, own}, log_sum));
+  }
+  /// The gradient of a loss that was expanded has its sums already.
+  constexpr void expand_cross_entropy_grad(const node& n) {
+    symbol log_sum = b_.nothing();
+    for (const row_log_sum& s : log_sums_)
+      if (s.logits == n.input(0) && s.labels == n.input(1)) log_sum = s.value;
+    if (log_sum.id < 0) log_sum = log_sum_of_blocks(emit_loss_parts(n).log_sum);
+    node g = n;
+    g.in[g.inputs] = log_sum.id;
+    g.loops.in[g.inputs++] = rows(in(n, 0));
+    keep(g);
+  }
+
   /// Every block's sum, of these the running sums, which every block starts with.
   constexpr void expand_cumsum(const node& n, int at) {
     const symbol x = in(n, 0);
@@ -198,6 +259,26 @@ class expander {
     merge.attr.integer[2] = 0;
     keep(merge);
   }
+  /// The best of every block with its place, and the best of these.
+  constexpr void expand_argmax(const node& n, int at) {
+    const symbol x = in(n, 0);
+    const sharding layout = x.get().layout;
+    const node& extremum = (*before_)[std::size_t(b_.program.at(n.input(1)).producer)];
+    const bool largest = reduction(extremum.attr.integer[0]) == reduction::max;
+    const sorted blocks = emit_sorted(op::top_k, x, at, b_.blocks_dim(layout[at].mask(), 1), 1, largest, true);
+    lay(blocks.values, layout);
+    lay(blocks.ids, layout);
+    node merge = b_.program.nodes.back();
+    merge.loops.in[1] = merge.loops.in[0];
+    merge.loops.block(merge.loops.in[0][at]);
+    merge.attr.integer[2] = 0;
+    dim_list dims = x.get().dims;
+    dims.set(at, b_.fixed_dim(1));
+    b_.add_node(op::top_k, {blocks.values.id, blocks.ids.id}, merge.loops, merge.attr, {{dims, x.get().type}, {dims, dtype::i32}});
+    const sharding whole = layout.without(layout[at].mask());
+    lay(b_.result_of_last(0), whole);
+    give(n, 0, emit_squeeze(lay(b_.result_of_last(1), whole), at));
+  }
   /// `made`, which must lie as it does, as the result o of n.
   constexpr void settle(const node& n, int o, symbol made) {
     rule loops;
@@ -209,11 +290,14 @@ class expander {
 
 }  // namespace detail
 
-/// Takes operations apart that need whole lines of a dim which is cut: softmax, layer_norm, cumsum, top_k and their gradients become
-/// operations on blocks with small sums and extrema between them (for softmax one maximum and one sum a row). Lines that stay whole
-/// keep their kernels; so do lines that are known to cost less if they are made whole.
+/// Decomposes operations along a sharded dim: softmax, layer_norm, cross_entropy, cumsum, top_k and their gradients become operations on
+/// blocks with small sums and extrema between them (for softmax one maximum and one sum per row). Operations along an unsharded dim keep
+/// their kernels; so do those whose operand is cheaper to gather.
+///
+/// An argmax is a maximum and the position of that maximum: two collectives, one after the other. It becomes one gather of the best element
+/// of every block with its position, if that is known to cost less and may_gather is set.
 template <class Graph>
-constexpr void expand(Graph& g, const mesh_shape& mesh, const extents& e) {
+constexpr void expand(Graph& g, const mesh_shape& mesh, const extents& e, bool may_gather = true) {
   bool found = false;
   for (node& n : g.nodes) {
     const int at = detail::line_of(g, n);
@@ -221,6 +305,11 @@ constexpr void expand(Graph& g, const mesh_shape& mesh, const extents& e) {
     const bool is_cut = !g.at(n.input(0)).layout[at].empty(), is_made_apart = n.kind == op::argmax;  // of a maximum, and its place
     if (is_cut) {
       const detail::line_cost<Graph> cost(g, n, e);
+      if (is_made_apart && may_gather && cost.is_best_by_blocks()) {
+        n.attr.integer[1] = 1;
+        found = true;
+        continue;
+      }
       if (!cost.is_known() || cost.apart() <= cost.whole()) {
         found = found || !is_made_apart;
         continue;

@@ -15,7 +15,9 @@ constexpr int line_of(const graph& g, const node& n) {
     case op::softmax:
     case op::softmax_grad:
     case op::layer_norm:
-    case op::layer_norm_grad: return g.at(n.input(0)).rank() - 1;
+    case op::layer_norm_grad:
+    case op::cross_entropy:
+    case op::cross_entropy_grad: return g.at(n.input(0)).rank() - 1;
     case op::argmax:
     case op::cumsum:
     case op::top_k: return n.attr.integer[0];
@@ -58,6 +60,15 @@ class line_cost {
     return best;
   }
 
+  /// Whether an argmax had better be made of the best of every block and its place than of two sums, or of whole lines.
+  constexpr bool is_best_by_blocks() const {
+    if (!has_blocks()) return false;
+    // Two passes over a block, one for the best and one for its place, are faster than one for both: as bytes that are sent meanwhile.
+    constexpr std::int64_t slower = 8;
+    const value& x = g_.at(n_.input(0));
+    const std::int64_t cost = by_blocks();
+    return cost < whole() && cost + slower * shard_elements(x.dims, x.layout, e_) < apart();
+  }
   /// Made of operations on blocks.
   constexpr std::int64_t apart() const {
     const value& x = g_.at(n_.input(0));
@@ -75,6 +86,7 @@ class line_cost {
     addends.partial = std::uint8_t(cut_.mask());
     const std::int64_t sum = plan_reshard(row, addends, row.layout, e_).cost();
     const std::int64_t width = shard_elements(row.dims, row.layout, e_);
+    if (n_.kind == op::cross_entropy) return 3 * sum + operands(x.layout) + moved(result, row.layout);
     const std::int64_t lies_cut = operands(x.layout) + moved(result, x.layout);
     switch (n_.kind) {
       case op::softmax_grad: return sum + lies_cut;
@@ -101,6 +113,29 @@ class line_cost {
   }
   /// To where a result is wanted.
   constexpr std::int64_t moved(const value& v, const sharding& from) const { return plan_reshard(v, from, complete(v.layout), e_).cost(); }
+  /// Whether an argmax can be made of the best of every block: of a real tensor whose other dims stay as they are, of known extents.
+  constexpr bool has_blocks() const {
+    if (g_.at(n_.input(0)).type == dtype::i32 || !is_known()) return false;
+    short_list rest = n_.loops.in[0];
+    rest.erase(at_);
+    return rest == n_.loops.out[0] && !rest.contains(n_.loops.in[0][at_]);
+  }
+  /// With the best of every block and its place gathered together.
+  constexpr std::int64_t by_blocks() const {
+    const value &x = g_.at(n_.input(0)), &result = g_.at(n_.output());
+    const sharding made = result_of(x.layout.without(cut_.mask()));
+    const std::int64_t starts = size_of(x.type) == size_of(dtype::i32) ? 1 : 2;  // what has elements of one size goes together
+    const std::int64_t best = size_of(x.type) + size_of(dtype::i32), others = e_.devices(cut_.mask()) - 1;
+    return starts * start_bytes + shard_elements(result.dims, made, e_) * others * best + moved(result, made);
+  }
+  /// The layout of a result whose operand lies so.
+  constexpr sharding result_of(const sharding& x, int o = 0) const {
+    const short_list& dims = n_.loops.out[o];
+    sharding made = sharding::replicated(dims.size());
+    for (int d = 0; d < dims.size(); ++d)
+      if (const int from = n_.loops.in[0].find(dims[d]); from >= 0) made[d] = x[from];
+    return made;
+  }
   /// The operands that have lines.
   constexpr std::int64_t operands(const sharding& to) const {
     std::int64_t total = 0;
@@ -125,10 +160,7 @@ class line_cost {
     const int outputs = n_.kind == op::layer_norm_grad ? 1 : n_.outputs;  // the others are sums over rows, which are pending either way
     for (int o = 0; o < outputs; ++o) {
       const value& v = g_.at(n_.output(o));
-      const short_list& dims = n_.loops.out[o];
-      sharding made = sharding::replicated(dims.size());
-      for (int d = 0; d < dims.size(); ++d)
-        if (const int from = n_.loops.in[0].find(dims[d]); from >= 0) made[d] = there[from];
+      const sharding made = result_of(there, o);
       total += moved(v, made);
       if (to < 0) total += shard_elements(v.dims, made, e_) * size_of(v.type);
     }

@@ -177,9 +177,15 @@ class partitioner : work_sharing {
       return;
     }
     if (g_.loops != 0 && is_of_loop(n.kind)) return place_loop(n);
-    if (n.kind == op::reshape && place_rows(n)) return;
+    if (n.kind == op::reshape && place_rows(n, first_[std::size_t(n.input(0))])) return;
     pending_parts pending = pending_through(n);
     const choice c = choose(n, pending);
+    if (const sharding rows = rows_wanted(n); rows.used() && cost(n.input(0), rows) < cost(n, c, pending)) {
+      said_ = n.place.gradient || n.place.said || may_move(n.input(0));
+      operand_ = 0;
+      place_rows(n, fetch(n.input(0), rows));
+      return;
+    }
     node step = n;
     const loop looped = find_loop(n, c, pending);
     for (int i = 0; i < n.inputs; ++i) {
@@ -231,10 +237,9 @@ class partitioner : work_sharing {
   }
   /// A reshape of a dim whose axes cut it, or its first part, into single rows, which further axes cut: each device has part of one row
   /// before and after, and keeps it. Needs the number of rows, or that they count devices. False if that is not so.
-  constexpr bool place_rows(const node& n) {
+  constexpr bool place_rows(const node& n, std::int32_t operand) {
     const int at = n.attr.integer[0], direction = n.attr.integer[1];
     if (direction != 1 && direction != -1) return false;
-    const std::int32_t operand = first_[std::size_t(n.input(0))];
     const sharding from = version(operand).layout;
     const dim_list& parts = g_.at(direction > 0 ? n.input(0) : n.output()).dims;  // of the side where rows are a dim
     const std::uint32_t counted = devices_counted(parts[at]);
@@ -266,6 +271,25 @@ class partitioner : work_sharing {
     check_not_overwritten(n.input(0));
     result_.steps.push_back(step);
     return true;
+  }
+  /// How the operand of a reshape that makes one dim of two lies so that place_rows makes the layout that is wanted: the first axes of the
+  /// dim cut the rows, into single ones, the others cut what is in a row. Cuts nothing if there is no such layout.
+  constexpr sharding rows_wanted(const node& n) const {
+    sharding rows;
+    if (n.kind != op::reshape || n.attr.integer[1] != 1) return rows;
+    const int at = n.attr.integer[0];
+    const sharding& wanted = g_.at(n.output()).layout;
+    const int first = g_.at(n.input(0)).dims[at];
+    if (wanted.partial || wanted.order || !e_.knows_dim(first) || (wanted[at].mask() & ~e_.known_axes)) return rows;
+    std::int64_t pieces = 1;
+    int split = 0;
+    while (split < wanted[at].size() && pieces < e_.dim(first)) pieces *= e_.axis(wanted[at][split++]);
+    if (pieces != e_.dim(first) || split == wanted[at].size()) return rows;
+    rows.rank = std::uint8_t(wanted.rank + 1);
+    for (int d = 0; d < wanted.rank; ++d)
+      if (d != at) rows[d < at ? d : d + 1] = wanted[d];
+    for (int i = 0; i < wanted[at].size(); ++i) rows[i < split ? at : at + 1].push_back(wanted[at][i]);
+    return rows;
   }
   /// The result of a reshape in which devices hold other blocks than the layout says: brought there at once.
   constexpr void place_merged(const node& n, node step, const sharding& made, const dim_list& windows) {

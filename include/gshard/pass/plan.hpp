@@ -41,25 +41,25 @@ struct plan_view {
     return s.order == 0 ? list_view<int>{} : device_orders{orders, mesh.static_devices()}[s.order];
   }
 
-  /// Steps of one kind.
+  /// Steps that perform an operation. A step that combines moves of several kinds is one of each kind.
   constexpr int count(op kind) const {
     int n = 0;
-    for (const node& s : steps) n += s.kind == kind;
+    for (const node& s : steps) n += performs(s, kind);
     return n;
   }
-  /// Steps that communicate.
+  /// Steps that communicate: a step that combines several moves is one, whatever their kinds, because it starts once.
   constexpr int collectives() const {
     int n = 0;
     for (const node& s : steps) n += traits(s.kind).collective;
     return n;
   }
-  /// Bytes that one device receives in a step, at the largest shard.
-  constexpr std::int64_t bytes_received(const node& step, const extents& e) const {
+  /// Bytes that one device receives in a step, at the largest shard; `of`: in its moves of this kind alone.
+  constexpr std::int64_t bytes_received(const node& step, const extents& e, op of = op::count_) const {
     if (!traits(step.kind).collective) return 0;
     if (step.kind != op::looped_einsum) {
       if (at(step.input(0)).layout.order | at(step.output()).layout.order)
-        return bytes_between_orders(at(step.input(0)), at(step.output()), orders, e);
-      return gshard::bytes_received(step, values, windows, e);
+        return bytes_between_orders(at(step.input(0)), at(step.output()), windows, orders, e);
+      return gshard::bytes_received(step, values, windows, e, of);
     }
     const auto axes = std::uint32_t(step.attr.integer[0]);
     const value& v = at(traveller(step));
@@ -67,11 +67,11 @@ struct plan_view {
     return sums_travel(step) ? gshard::bytes_received(op::reduce_scatter, axes, v, whole, v.layout, e)
                              : gshard::bytes_received(op::all_gather, axes, v, v.layout, whole, e);
   }
-  /// Bytes that one device receives in all steps of a kind, or in all.
+  /// Bytes that one device receives in all moves of a kind, or in all. The bytes of the kinds add up to those of all.
   constexpr std::int64_t bytes_received(op kind, const extents& e) const {
     std::int64_t total = 0;
     for (const node& s : steps)
-      if (s.kind == kind) total += bytes_received(s, e);
+      if (performs(s, kind)) total += bytes_received(s, e, kind);
     return total;
   }
   constexpr std::int64_t bytes_received(const extents& e) const {

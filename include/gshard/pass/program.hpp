@@ -10,6 +10,8 @@
 #include <gshard/pass/check.hpp>
 #include <gshard/pass/compile.hpp>
 #include <gshard/pass/plan.hpp>
+#include <gshard/pass/refused_plan.hpp>
+#include <gshard/trace/call.hpp>
 #include <gshard/trace/parameter_scope.hpp>
 
 #include <array>
@@ -37,7 +39,8 @@ struct extent {};
 /// Computes one-hot einsums as they are written, in O(G S E C M), instead of by index.
 struct dense_one_hot {};
 /// Mixed precision: products of einsums round their factors to bf16 and sum in float, forward and in gradients. Parameters, the
-/// optimiser's state and all other operations stay as they are; so do einsums inside `full_precision`. @see kernel::gemm_bf16
+/// optimiser's state and all other operations stay as they are; so do einsums inside `full_precision`.
+/// @see bf16_unit_in_use, kernel::gemm_bf16
 struct bf16_products {};
 /// Outputs may leave with a pending sum, which is then part of their layout.
 struct pending_outputs {};
@@ -95,6 +98,11 @@ constexpr void apply(program_options& o, pending_outputs) { o.compile.keep_pendi
 template <fixed_string L, class S, class T>
 constexpr void apply(program_options&, in<L, S, T>) {}
 
+template <class T>
+concept program_option = requires(program_options& o) { apply(o, T{}); };
+template <class T>
+concept mesh_type = requires { static_cast<const mesh_shape&>(T::shape); };
+
 template <class Input>
 constexpr symbol add_input(builder& b) {
   const tensor_name name(Input::letters);
@@ -113,7 +121,9 @@ constexpr auto input_tuple(builder& b) {
   else return std::tuple<>{};
 }
 
-constexpr void add_outputs(builder& b, symbol s) { b.program.outputs.push_back({tensor_name("result"), s.id}); }
+constexpr void add_outputs(builder& b, symbol s) {
+  if (b.has(s)) b.program.outputs.push_back({tensor_name("result"), s.id});
+}
 template <class... Symbols>
 constexpr void add_outputs(builder& b, const std::tuple<Symbols...>& t) {
   std::apply([&](const auto&... s) { (add_outputs(b, s), ...); }, t);
@@ -125,10 +135,28 @@ constexpr void add_outputs(builder& b, const std::array<symbol, N>& list) {
 
 template <std::size_t>
 using one_symbol = symbol;
-/// Whether a model can be called with a parameter scope and so many tensors.
-template <auto Model, std::size_t... I>
+template <class Model, std::size_t... I>
 constexpr bool takes_inputs(std::index_sequence<I...>) {
-  return std::is_invocable_v<decltype(Model), parameter_scope&, one_symbol<I>&...>;
+  return is_called_with<Model, parameter_scope&, one_symbol<I>&...>;
+}
+template <class Result>
+inline constexpr bool is_output = std::is_void_v<Result> || std::is_base_of_v<symbol, Result>;
+template <class... Results>
+inline constexpr bool is_output<std::tuple<Results...>> = (std::is_base_of_v<symbol, Results> && ...);
+template <std::size_t N>
+inline constexpr bool is_output<std::array<symbol, N>> = true;
+
+/// Whether the body of a model compiles. Compilers print the way to a mistake in it: so this is short, and the first to need the body.
+template <auto Model, bool TakesThese, std::size_t... I>
+constexpr bool compiles(std::index_sequence<I...>) {
+  if constexpr (TakesThese && requires(parameter_scope& m, one_symbol<I>&... x) { Model(m, x...); }) {
+    using result = decltype(Model(std::declval<parameter_scope&>(), std::declval<one_symbol<I>&>()...));
+    static_assert(holds<is_output<result> || is_refused<result>, actual_type<result>>,
+                  "gshard: a model returns a tensor, several as a std::tuple or a std::array, or nothing");
+    return is_output<result> && !is_refused<result>;
+  } else {
+    return false;
+  }
 }
 
 template <auto Model, class Mesh, class... Options>
@@ -136,6 +164,8 @@ constexpr graph trace_program(const program_options& options) {
   builder b;
   b.mesh = Mesh::shape;
   b.options = options.trace;
+  for (std::size_t i = 0; i < options.trace.known.count; ++i)
+    if (const std::int64_t known = options.trace.known.entries[i].extent; known < 0) b.fail(fault::bad_range, "extent", {}, int(known));
   parameter_scope m(b, options.real);
   // Braces fix the order of evaluation, and so the order of the inputs.
   const std::tuple<decltype(input_tuple<Options>(b))...> parts{input_tuple<Options>(b)...};
@@ -246,16 +276,22 @@ struct plan_draft {
 /// Compile time: every fault of the model, its specs and its equations, as one sentence with its words beside it.
 template <auto Model, class Mesh, class... Options>
 class program {
+  static constexpr bool is_well_named = detail::mesh_type<Mesh> && (detail::program_option<Options> && ...);
+  static_assert(holds<is_well_named, actual_type<Mesh>, actual_type<Options>...>,
+                "gshard: program<model, mesh, ...> takes a mesh, and then inputs (in<...>) and options of a program");
   static constexpr int given = (0 + ... + int(detail::is_input<Options>));
-  static constexpr bool takes_these = detail::takes_inputs<Model>(std::make_index_sequence<std::size_t(given)>{});
+  using inputs_in_order = std::make_index_sequence<std::size_t(given)>;
+  static constexpr bool takes_these = detail::takes_inputs<decltype(Model)>(inputs_in_order{});
   static_assert(holds<takes_these, inputs_given<given>>,
                 "gshard: the model takes another number of tensors, after its parameter scope, than the program has inputs (in<...>)");
+  using compiles = std::bool_constant<detail::compiles<Model, is_well_named && takes_these>(inputs_in_order{})>;
+  using planned_mesh = std::conditional_t<is_well_named, Mesh, gshard::mesh<>>;
   static constexpr plan_tables compiled() {
-    if constexpr (takes_these) return detail::build_program<Model, Mesh, Options...>();
+    if constexpr (compiles::value) return detail::build_program<Model, Mesh, Options...>();
     else return {};
   }
   static constexpr detail::plan_draft draft{compiled()};
-  static_assert(detail::check_program<draft.problem.what, draft.problem, Mesh>());
+  static_assert(detail::check_program<draft.problem.what, draft.problem, planned_mesh>());
   static constexpr detail::plan_sizes sizes = draft.sizes;
   static constexpr decltype(auto) tables() {
     if constexpr (sizes.fit(detail::ample)) return (draft.tables);
@@ -268,8 +304,10 @@ class program {
   /// The inputs, in order.
   using inputs = decltype(std::tuple_cat(std::conditional_t<detail::is_input<Options>, std::tuple<Options>, std::tuple<>>{}...));
 
-  static constexpr plan_view plan{Mesh::shape,         storage.dims,   storage.values, storage.lifetimes, storage.steps,
-                                  storage.parameters, storage.inputs, storage.outputs, storage.windows, storage.orders};
+  /// A `plan_view`; if the program does not compile, one that agrees with whatever is asserted of it.
+  static constexpr std::conditional_t<compiles::value && !draft.problem, plan_view, detail::refused_plan> plan{
+      plan_view{planned_mesh::shape, storage.dims, storage.values, storage.lifetimes, storage.steps, storage.parameters, storage.inputs,
+                storage.outputs, storage.windows, storage.orders}};
 };
 
 }}  // namespace gshard::v0

@@ -48,7 +48,8 @@ class neighbours {
 };
 
 /// What is decided first: 0 tensors that lie alike because an operation passes them through element by element, 1 the others, 2 what
-/// is broadcast, which may lie in many ways at no cost.
+/// is broadcast, which may lie in many ways at no cost. Contractions, which leave a sum to complete, have a level of their own after these.
+inline constexpr int level_of_contractions = 3;
 constexpr int level_of(const graph& g, const node& n) {
   switch (n.kind) {
     case op::map: {
@@ -71,22 +72,28 @@ constexpr int level_of(const graph& g, const node& n) {
 }
 
 /// Every factor of a node takes the longest list of axes that one of its dims has; of lists that contradict each other that of the
-/// tensor with most elements. Open dims that have less are refined.
+/// tensor with most elements. Open dims that have less are refined. A factor that an einsum contracts passes its axes from one operand to
+/// the other at the level of contractions, or at once if the sum is known to cost less than moving the operand.
 class node_propagation {
  public:
   /// priority: layouts that were given with a greater number do not speak yet.
   constexpr node_propagation(graph& g, const node& n, const extents& e, int priority) : g_(g), n_(n), e_(e), priority_(priority) {}
 
+  /// Returns whether contractions are left for their level.
   template <class Changed>
-  constexpr void run(Changed changed) {
+  constexpr bool run(int level, Changed changed) {
     value* const values = g_.values.data();
     for (int i = 0; i < n_.inputs; ++i) collect(values[n_.in[i]], factors_of(i));
     for (int o = 0; o < n_.outputs; ++o) collect(values[n_.out[o]], n_.loops.out[o]);
-    if (!cut_) return;
+    const bool waits = level < level_of_contractions && n_.kind == op::einsum && n_.inputs > 1;
+    const std::uint32_t left = waits ? costly_contractions() : 0u;
+    cut_ &= ~left;
+    if (!cut_) return left != 0;
     for (int i = 0; i < n_.inputs; ++i)
       if (refine(values[n_.in[i]].layout, factors_of(i))) changed(n_.in[i]);
     for (int o = 0; o < n_.outputs; ++o)
       if (refine(values[n_.out[o]].layout, n_.loops.out[o])) changed(n_.out[o]);
+    return left != 0;
   }
 
  private:
@@ -116,6 +123,37 @@ class node_propagation {
       from = &v;
     }
   }
+  /// The contracted factors, a bit each, that some axis shards in one operand and not yet in another, without those whose sum is known to
+  /// be cheap.
+  constexpr std::uint32_t costly_contractions() const {
+    const std::uint32_t contracted = cut_ & ~n_.loops.out[0].mask();
+    std::uint32_t costly = contracted;
+    for (int f = 0; (contracted >> f) != 0; ++f)
+      if (((contracted >> f) & 1u) && (all_have(f) || sum_is_cheap(f))) costly &= ~(1u << f);
+    return costly;
+  }
+  constexpr bool all_have(int f) const {
+    for (int i = 0; i < n_.inputs; ++i)
+      if (const int d = n_.loops.in[i].find(f); d >= 0 && !g_.at(n_.input(i)).layout[d].same(cuts_[f])) return false;
+    return true;
+  }
+  /// True if completing the sum over a factor is known to cost fewer bytes than moving the operand that is sharded along it: to a factor
+  /// that all tensors have, or, if there is none, to all devices.
+  constexpr bool sum_is_cheap(int f) const {
+    const value &operand = *from_[f], &result = g_.at(n_.output());
+    const std::uint32_t axes = cuts_[f].mask();
+    if ((axes & ~e_.known_axes) || !is_known(operand) || !is_known(result)) return false;
+    std::uint32_t shared = n_.loops.out[0].mask();
+    for (int i = 0; i < n_.inputs; ++i) shared &= n_.loops.in[i].mask();
+    const std::int64_t devices = e_.devices(axes), shard = shard_elements(operand.dims, operand.layout, e_) * size_of(operand.type);
+    const std::int64_t sum = bytes_of_sum(shard_elements(result.dims, result.layout, e_) * size_of(result.type), devices);
+    return sum < (shared != 0 ? shard - shard / devices : shard * (devices - 1));
+  }
+  constexpr bool is_known(const value& v) const {
+    for (int d = 0; d < v.rank(); ++d)
+      if (!e_.knows_dim(v.dims[d])) return false;
+    return (v.layout.used() & ~e_.known_axes) == 0;
+  }
   constexpr std::int64_t elements(const value& v) const {
     std::int64_t n = 1;
     for (int d = 0; d < v.dims.count; ++d) n *= e_.dim(v.dims[d]);
@@ -144,16 +182,17 @@ class node_propagation {
 /// Spreads the annotated layouts to all tensors of a program, both ways, to a fixed point. A layout only gets more specific.
 ///
 /// First the annotations of priority 0 are spread, then those of priority 1, and so on. Of one priority first all that operations pass
-/// through element by element, then through other operations, broadcasts last; among equals, what is fewer operations away from its
-/// annotation, parameters first. Where a factor of one operation meets two layouts that contradict each other, that of the larger
-/// tensor holds.
+/// through element by element, then through other operations, then broadcasts, contractions last; among equals, what is fewer operations
+/// away from its annotation, parameters first. Where a factor of one operation meets two layouts that contradict each other, that of the
+/// larger tensor holds.
 constexpr void propagate(graph& g, const extents& e) {
   const detail::neighbours near(g);
-  constexpr int levels = 3;
-  list<std::int32_t> queues[levels];
-  std::size_t next[levels]{};
-  list<char> in_queue(g.nodes.size(), 0);
-  char* const waiting = in_queue.data();
+  constexpr int contractions = detail::level_of_contractions;
+  list<std::int32_t> queues[contractions + 1];
+  std::size_t next[contractions + 1]{};
+  // By node: whether it waits in the queue of its own level, and in that of contractions.
+  list<char> own_queue(g.nodes.size(), 0), last_queue(g.nodes.size(), 0);
+  char *const waiting = own_queue.data(), *const waiting_last = last_queue.data();
   const auto enqueue = [&queues, &g, waiting](std::int32_t n) {
     if (waiting[n]) return;
     waiting[n] = 1;
@@ -170,14 +209,19 @@ constexpr void propagate(graph& g, const extents& e) {
     for (const node& n : g.nodes)
       if (n.kind == op::annotate || n.kind == op::carry) start(n.output());
     for (const port& p : g.inputs) start(p.value);
-    for (int level = 0; level < levels;) {
+    for (int level = 0; level <= contractions;) {
       if (next[level] == queues[level].size()) {
         ++level;
         continue;
       }
       const std::int32_t n = queues[level][next[level]++];
-      waiting[n] = 0;
-      detail::node_propagation(g, g.nodes[std::size_t(n)], e, priority).run([&](std::int32_t v) { near.of(v, enqueue); });
+      (level == contractions ? waiting_last : waiting)[n] = 0;
+      detail::node_propagation node(g, g.nodes[std::size_t(n)], e, priority);
+      const bool left = node.run(level, [&](std::int32_t v) { near.of(v, enqueue); });
+      if (left && !waiting_last[n]) {
+        waiting_last[n] = 1;
+        queues[contractions].push_back(n);
+      }
       level = 0;
     }
   }
@@ -204,7 +248,7 @@ constexpr void want_annotated(graph& g) {
     const op maker = g.nodes[std::size_t(source.producer)].kind;
     if (maker == op::annotate || maker == op::per_shard) continue;
     source.layout = g.at(n.output()).layout;
-    source.layout.order = 0;  // operations are computed in the mesh's order
+    if (!only_moves(maker)) source.layout.order = 0;  // what computes does so in the mesh's order
   }
 }
 

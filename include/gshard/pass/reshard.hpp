@@ -235,7 +235,7 @@ constexpr move_list plan_reshard(const value& v, const sharding& from, const sha
 
 namespace detail {
 /// A way between layouts of which one is in another order of the devices than the mesh's: what is pending is completed before, then every
-/// device gets what it lacks of its new shard in one exchange.
+/// device gets what it lacks of its new shard in one exchange. Its bytes, which only the orders' rows tell, are not among those of the way.
 // A template, so that it costs only programs with such layouts.
 template <class Extents>
 constexpr move_list way_between_orders(const value& v, const sharding& from, const sharding& to, const Extents& e) {
@@ -261,7 +261,6 @@ constexpr move_list way_between_orders(const value& v, const sharding& from, con
   } else {
     const bool gathers = !to.used() && (several & ~now.used()) == 0;
     way.add(gathers ? op::all_gather : is_permutation(now, to, e) ? op::collective_permute : op::all_to_all, e.known_axes, to);
-    way.bytes += shard_elements(v.dims, to, e) * size_of(v.type);
   }
   way.moves[way.count - 1].to.open = 0;
   return way;

@@ -43,7 +43,8 @@ struct layout_choice {
   std::int64_t next_bytes = 0;
 };
 
-/// What a search found, and why: a row for every input in order, then one for every parameter.
+/// What a search found, and why: a row for every input in order, then one for every parameter. It is the best of all plans that were
+/// priced.
 struct shard_choice_view {
   list_view<layout_choice> tensors;
   step_price price;       ///< of the plan chosen

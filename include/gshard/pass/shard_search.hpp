@@ -36,7 +36,7 @@ class shard_searcher {
   constexpr void try_all() {
     picks p(count(), 0);
     for (bool more = true; more;) {
-      keep_best(p, priced(p));
+      priced(p);
       more = false;
       for (std::size_t v = 0; v < count() && !more; ++v) {
         more = std::size_t(++p[v]) < space_.variables[v].candidates.size();
@@ -45,20 +45,23 @@ class shard_searcher {
     }
   }
 
-  /// One variable after the other, in the order of the program and with the largest tensors first. What is not chosen yet is left to
-  /// propagation, so that one choice can carry others along. Then single choices change while that helps, from there and elsewhere.
+  /// One variable after the other, the largest tensors first, as they decide most, and in the order of the program. What is not chosen
+  /// yet is left to propagation, so that one choice can carry others along. Then single choices change while that helps, from there and
+  /// elsewhere.
   constexpr void try_some() {
-    list<std::int32_t> order;
-    for (std::size_t v = 0; v < count(); ++v) order.push_back(std::int32_t(v));
-    beam(order, true);
-    beam(order, false);
-    for (std::size_t i = 1; i < order.size(); ++i)
-      for (std::size_t k = i; k > 0 && elements(order[k]) > elements(order[k - 1]); --k) {
-        const std::int32_t other = order[k];
-        order[k] = order[k - 1];
-        order[k - 1] = other;
+    list<std::int32_t> in_program, by_size;
+    for (std::size_t v = 0; v < count(); ++v) {
+      in_program.push_back(std::int32_t(v));
+      by_size.push_back(std::int32_t(v));
+      for (std::size_t k = v; k > 0 && elements(by_size[k]) > elements(by_size[k - 1]); --k) {
+        const std::int32_t other = by_size[k];
+        by_size[k] = by_size[k - 1];
+        by_size[k - 1] = other;
       }
-    beam(order, false);
+    }
+    beam(by_size, true);
+    beam(in_program, true);
+    beam(by_size, false);
     if (o_.memory_limit > 0) look_around(smallest());
     for (int start = 0; start < o_.restarts && !spent(); ++start) look_around(arbitrary(start));
   }
@@ -75,6 +78,7 @@ class shard_searcher {
     }
   }
 
+  /// Of all plans that were priced.
   constexpr const picks& best() const { return best_; }
   constexpr std::int64_t evaluations() const { return evaluations_; }
   /// So many plans were made elsewhere.
@@ -127,15 +131,20 @@ class shard_searcher {
     return shard_elements(g_.at(x.values.front()).dims, sharding::replicated(max_rank), e_) * std::int64_t(x.values.size());
   }
 
+  /// Plans that differ in the last bits of their time take equally long. A grid, not a tolerance: so the order is transitive.
+  static constexpr double rounded(double seconds) {
+    constexpr double keeps_33_bits = (1 << 20) + 1;
+    const double t = keeps_33_bits * seconds;
+    return t - (t - seconds);
+  }
   /// What fits into memory is better than what does not; then what is faster, and of equals what is smaller. Of what does not fit, both
   /// count.
   constexpr bool better(const score& a, const score& b) const {
-    if (!a.known() || !b.known()) return a.known();
-    constexpr double rounding = 1 + 1e-9;
-    const bool a_fits = fits(a), b_fits = fits(b);
-    if (a_fits != b_fits) return a_fits;
-    const double x = a_fits ? a.seconds : a.seconds * double(a.bytes), y = a_fits ? b.seconds : b.seconds * double(b.bytes);
-    return x * rounding < y || (x <= y * rounding && a.bytes < b.bytes);
+    if (!a.known() || !b.known()) return a.known() && !b.known();
+    const bool fit = fits(a);
+    if (fit != fits(b)) return fit;
+    const double x = rounded(fit ? a.seconds : a.seconds * double(a.bytes)), y = rounded(fit ? b.seconds : b.seconds * double(b.bytes));
+    return x < y || (x == y && a.bytes < b.bytes);
   }
   constexpr bool fits(const score& s) const { return o_.memory_limit <= 0 || s.bytes <= o_.memory_limit; }
 
@@ -171,20 +180,22 @@ class shard_searcher {
     scores_.push_back(priced(p));
     return scores_.back();
   }
+  /// Every plan is priced here, so the best of all is kept, whoever asked for it.
   constexpr score priced(const picks& p) {
     ++evaluations_;
     const plan_tables made = plan(p);
-    if (made.problem) return {};
-    const step_price cost = price_of(made);
-    const score s{cost.seconds(), cost.bytes()};
+    score s;
+    if (!made.problem) {
+      const step_price cost = price_of(made);
+      s = {cost.seconds(), cost.bytes()};
+    }
+    if (best_.empty() || better(s, best_score_)) {
+      best_ = p;
+      best_score_ = s;
+    }
     for (std::size_t v = 0; v < count(); ++v)
       if (score& l = least_[std::size_t(offset_[v] + p[v])]; better(s, l)) l = s;
     return s;
-  }
-  constexpr void keep_best(const picks& p, const score& s) {
-    if (best_score_.known() && !better(s, best_score_)) return;
-    best_ = p;
-    best_score_ = s;
   }
 
   /// Whether every dim keeps the axes that it has and maybe gets more.
@@ -217,7 +228,6 @@ class shard_searcher {
           }
         now = static_cast<list<state>&&>(next);
       }
-    for (const state& s : now) keep_best(s.all, s.s);
     look_around(now.front().all);
   }
   /// Into a list with the best first, at most as long as the beam is wide, no two alike.
@@ -268,7 +278,6 @@ class shard_searcher {
             other[v] = std::int16_t(d);
             const score there = evaluate(other);
             if (!better(there, best_score_)) continue;
-            keep_best(other, there);
             return true;
           }
     return false;
@@ -291,7 +300,6 @@ class shard_searcher {
           changed = true;
         }
     }
-    keep_best(p, here);
   }
 };
 

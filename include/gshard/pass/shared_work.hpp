@@ -38,6 +38,8 @@ class shared_work : protected tensor_versions {
     /// Of a convolution: axes that cut positions or taps of its second operand share out the elements of the first instead, which lies in
     /// blocks; of the second a device needs what reads its elements.
     bool by_elements = false;
+    /// The order of the devices in which they share it.
+    std::uint8_t order = 0;
   };
 
   /// Pending sums run through these.
@@ -72,19 +74,22 @@ class shared_work : protected tensor_versions {
     return (rows && !axes.empty() && devices_counted(w.over) == axes.mask()) || reads_its_block(w, dim, axes, e_);
   }
 
-  /// The layout in which a node with these cuts takes or leaves a tensor.
-  static constexpr sharding layout_of(const short_list& dims, const cut_table& cuts, const pending_parts& pending) {
+  /// The layout in which a node whose work is shared so takes or leaves a tensor.
+  static constexpr sharding layout_of(const short_list& dims, const choice& c, const pending_parts& pending) {
     sharding s;
     s.rank = dims.count;
     for (int d = 0; d < dims.count; ++d)
-      if (const short_list& axes = cuts.by_factor[dims[d]]; axes.count > 0) s.axes[d] = axes;
+      if (const short_list& axes = c.cuts.by_factor[dims[d]]; axes.count > 0) {
+        s.axes[d] = axes;
+        s.order = c.order;
+      }
     s.partial = pending.axes;
     s.pending = pending.what;
     return s;
   }
   constexpr held_as operand_of(const node& n, int i, const choice& c, const pending_parts& pending) const {
     const short_list& loops = n.loops.in[i];
-    held_as h{layout_of(loops, c.cuts, pending.of(i)), {}};
+    held_as h{layout_of(loops, c, pending.of(i)), {}};
     if (n.loops.windows.empty()) return h;
     const dim_list& dims = g_.at(n.input(i)).dims;
     bool any = false, less = false;
@@ -158,7 +163,7 @@ class shared_work : protected tensor_versions {
     return taps;
   }
   constexpr std::int64_t operand_cost(const node& n, int i, const choice& c, const pending_parts& pending) const {
-    if (n.loops.windows.empty()) return cost(n.in[i], layout_of(n.loops.in[i], c.cuts, pending.of(i)));
+    if (n.loops.windows.empty()) return cost(n.in[i], layout_of(n.loops.in[i], c, pending.of(i)));
     const held_as h = operand_of(n, i, c, pending);
     std::int32_t from = -1;
     return h.windows.empty() ? cost(n.input(i), h.layout) : cost(n.input(i), h, from);
@@ -175,7 +180,7 @@ class shared_work : protected tensor_versions {
   /// An axis that cuts a factor which the result lacks leaves a pending sum over it.
   constexpr sharding result_layout(const node& n, int o, const choice& c, const pending_parts& pending) const {
     const short_list& dims = n.loops.out[o];
-    sharding s = layout_of(dims, c.cuts, pending);
+    sharding s = layout_of(dims, c, pending);
     for (int a = 0; a < axes_; ++a)
       if (c.factor_of[a] >= 0 && !dims.contains(c.factor_of[a])) s.partial = std::uint8_t(s.partial | (1u << a));
     if (s.partial != pending.axes)

@@ -101,6 +101,16 @@ class tensor_versions {
     }
   }
 
+  /// What it costs to bring a tensor from one layout to another, orders of the devices included.
+  constexpr std::int64_t reshard_cost(const value& v, const sharding& from, const sharding& to) const {
+    const move_list way = plan_reshard(v, from, to, e_);
+    if ((from.order | to.order) == 0 || way.moves[way.count - 1].kind == op::slice) return way.cost();
+    value before = v, after = v;
+    before.layout = way.count > 1 ? way.moves[way.count - 2].to : from;
+    after.layout = to;
+    const std::int64_t bytes = bytes_between_orders(before, after, g_.windows, g_.orders, e_);
+    return way.cost() + (bytes > 0 ? bytes : -start_bytes);
+  }
   /// What it costs to have tensor `of` in this layout, from the version that is cheapest to start from.
   constexpr std::int64_t cost(std::int32_t of, const sharding& layout, std::int32_t* from = nullptr) const {
     std::int64_t best = -1;
@@ -108,7 +118,7 @@ class tensor_versions {
     for (std::int32_t v = first_[std::size_t(of)]; v >= 0; v = next_[std::size_t(v)]) {
       const sharding& s = versions[v].layout;
       if ((layout.partial & ~s.partial) || versions[v].windows.count > 0) continue;
-      const std::int64_t c = s.same_layout(layout) ? 0 : 1 + plan_reshard(versions[v], s, layout, e_).cost();
+      const std::int64_t c = s.same_layout(layout) ? 0 : 1 + reshard_cost(versions[v], s, layout);
       if (best < 0 || c < best) {
         best = c;
         if (from) *from = v;
@@ -170,7 +180,8 @@ class tensor_versions {
 
   /// Of a move to or from what windows read.
   constexpr std::int64_t exchange_cost(const value& from, const value& to) const {
-    const std::int64_t bytes = bytes_lacking(from, to, g_.windows, e_);
+    const std::int64_t bytes = from.layout.order == to.layout.order ? bytes_lacking(from, to, g_.windows, e_)
+                                                                     : bytes_between_orders(from, to, g_.windows, g_.orders, e_);
     return bytes == 0 ? 1 : bytes + start_bytes;
   }
   /// What it costs to have tensor `of` so, and the version to start from; -1: bring it to the plain layout first.
@@ -184,7 +195,7 @@ class tensor_versions {
     std::int64_t best = cost(of, wanted.layout) + exchange_cost(plain, goal);
     for (std::int32_t v = first_[std::size_t(of)]; v >= 0; v = next_[std::size_t(v)]) {
       const value& have = version(v);
-      if (have.layout.partial != wanted.layout.partial || have.layout.order) continue;
+      if (have.layout.partial != wanted.layout.partial) continue;
       std::int64_t c = 0;
       if (have.windows.empty()) c = exchange_cost(have, goal);
       else if (have.windows != wanted.windows || !have.layout.same_layout(wanted.layout)) continue;
@@ -210,12 +221,15 @@ class tensor_versions {
     const value &before = version(from), &after = version(to);
     bool contained = true;
     for (int d = 0; d < before.rank(); ++d) {
-      const bool plain = before.windows.empty() && (after.windows.empty() || after.windows[d] == 0);
+      const bool plain = before.windows.empty() && (after.windows.empty() || after.windows[d] == 0) &&
+                         before.layout.order == after.layout.order;
       contained = contained && (before.layout[d].empty() || (plain && before.layout[d].is_prefix_of(after.layout[d])));
     }
-    const bool has_all = contained || lacks_nothing(before, after, g_.windows, e_);
-    const op kind = has_all ? op::slice : before.layout.same_layout(after.layout) ? op::collective_permute : op::all_to_all;
-    return add_move(kind, axes_of_move(before, after), of, from, to);
+    const bool has_all = contained || lacks_nothing(before, after, g_.windows, g_.orders, e_);
+    sharding reordered = before.layout;
+    reordered.order = after.layout.order;
+    const op kind = has_all ? op::slice : reordered.same_layout(after.layout) ? op::collective_permute : op::all_to_all;
+    return add_move(kind, (before.layout.order | after.layout.order) ? e_.known_axes : axes_of_move(before, after), of, from, to);
   }
   constexpr std::int32_t alias(std::int32_t source, std::int32_t as) {
     node n;

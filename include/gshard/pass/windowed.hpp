@@ -89,6 +89,35 @@ constexpr std::int64_t bytes_lacking(const value& from, const value& to, list_vi
   return most;
 }
 
+}  // namespace detail
+
+/// Bytes that the device receives that receives most where a tensor moves between layouts in orders of the devices, windows included.
+// A template, so that it costs only programs with such layouts.
+template <class Extents>
+constexpr std::int64_t bytes_between_orders(const value& from, const value& to, list_view<window> windows, list_view<int> rows,
+                                            const Extents& e) {
+  const device_orders orders{rows, int(e.devices(e.known_axes))};
+  const auto place_of = [&](int order, int device) {
+    detail::mesh_place at{};
+    int position = orders.position(order, device);
+    for (int a = max_axes; a-- > 0;) {
+      if (!((e.known_axes >> a) & 1u)) continue;
+      at[std::size_t(a)] = position % e.axis(a);
+      position /= e.axis(a);
+    }
+    return at;
+  };
+  std::int64_t most = 0;
+  for (int device = 0; device < orders.devices; ++device) {
+    const std::int64_t bytes =
+        detail::bytes_lacking(from, to, windows, e, place_of(from.layout.order, device), place_of(to.layout.order, device));
+    if (bytes > most) most = bytes;
+  }
+  return most;
+}
+
+namespace detail {
+
 /// Whether the extents that say what is held of a dim, cut over `axes`, are known and not assumed.
 constexpr bool is_known(const window& w, int dim, const short_list& axes, const extents& e) {
   const auto known = [&](int d) { return d == window::none || e.knows_dim(d); };
@@ -96,19 +125,20 @@ constexpr bool is_known(const window& w, int dim, const short_list& axes, const 
 }
 
 /// Whether every device has all that it will hold, whatever extents are not known yet. Of long axes not all devices are looked at, so not
-/// with these.
-constexpr bool lacks_nothing(const value& from, const value& to, list_view<window> windows, const extents& e) {
-  std::uint32_t axes = axes_of_move(from, to);
+/// with these, but between orders of the devices.
+constexpr bool lacks_nothing(const value& from, const value& to, list_view<window> windows, list_view<int> orders, const extents& e) {
+  const bool reordered = from.layout.order != to.layout.order;
+  std::uint32_t axes = reordered ? 0 : axes_of_move(from, to);
   for (int a = 0; axes != 0; ++a, axes >>= 1)
     if ((axes & 1u) && e.axis(a) > all_of) return false;
   for (int d = 0; d < to.rank(); ++d) {
     const int before = from.windows.empty() ? 0 : from.windows[d], after = to.windows.empty() ? 0 : to.windows[d];
-    if (before == after && from.layout[d] == to.layout[d]) continue;
+    if (before == after && from.layout[d] == to.layout[d] && (!reordered || to.layout[d].empty())) continue;
     if (!is_known(windows[std::size_t(before)], from.dims[d], from.layout[d], e) ||
         !is_known(windows[std::size_t(after)], to.dims[d], to.layout[d], e))
       return false;
   }
-  return bytes_lacking(from, to, windows, e) == 0;
+  return (reordered ? bytes_between_orders(from, to, windows, orders, e) : bytes_lacking(from, to, windows, e)) == 0;
 }
 
 /// Whether a dim that is whole is surely not read whole.
@@ -162,37 +192,16 @@ constexpr std::int64_t shard_elements(const value& v, list_view<window> windows,
   return most;
 }
 
-/// Bytes that the device receives that receives most where a tensor moves between layouts in orders of the devices.
-// A template, so that it costs only programs with such layouts.
-template <class Extents>
-constexpr std::int64_t bytes_between_orders(const value& from, const value& to, list_view<int> rows, const Extents& e) {
-  const device_orders orders{rows, int(e.devices(e.known_axes))};
-  const auto place_of = [&](int order, int device) {
-    detail::mesh_place at{};
-    int position = orders.position(order, device);
-    for (int a = max_axes; a-- > 0;) {
-      if (!((e.known_axes >> a) & 1u)) continue;
-      at[std::size_t(a)] = position % e.axis(a);
-      position /= e.axis(a);
-    }
-    return at;
-  };
-  std::int64_t most = 0;
-  for (int device = 0; device < orders.devices; ++device) {
-    const std::int64_t bytes =
-        detail::bytes_lacking(from, to, {}, e, place_of(from.layout.order, device), place_of(to.layout.order, device));
-    if (bytes > most) most = bytes;
-  }
-  return most;
-}
-
-/// Bytes that one device receives in a step that moves all its operands together, which may be held through windows.
-constexpr std::int64_t bytes_received(const node& step, list_view<value> values, list_view<window> windows, const extents& e) {
+/// Bytes that one device receives in a step that moves all its operands together, which may be held through windows. `of`: what the device
+/// that receives most gets in moves of this kind.
+constexpr std::int64_t bytes_received(const node& step, list_view<value> values, list_view<window> windows, const extents& e,
+                                      op of = op::count_) {
   const auto axes = std::uint32_t(step.attr.integer[0]);
   const std::int64_t n = e.devices(axes);
   if (n <= 1 || step.kind == op::slice) return 0;
   const auto from = [&](int i) -> const value& { return values[std::size_t(step.in[i])]; };
   const auto to = [&](int i) -> const value& { return values[std::size_t(step.out[i])]; };
+  const auto is_asked = [&](int i) { return of == op::count_ || kind_of_move(step, i) == of; };
   std::int64_t total = 0;
   bool reads = false;
   std::uint32_t moving = 0;
@@ -200,18 +209,25 @@ constexpr std::int64_t bytes_received(const node& step, list_view<value> values,
     const value &before = from(i), &after = to(i);
     reads = reads || !before.windows.empty() || !after.windows.empty();
     moving |= detail::axes_of_move(before, after);
+    if (!is_asked(i)) continue;
     total += step.kind == op::all_reduce ? shard_elements(before.dims, before.layout, e) * size_of(before.type)
                                          : bytes_received(step.kind, axes, before, before.layout, after.layout, e);
   }
   if (step.kind == op::all_reduce) return bytes_of_sum(total, n);
   if (!reads) return total;
-  std::int64_t most = 0;
+  std::int64_t most = 0, asked = 0;
   detail::for_each_place(moving, e, [&](const detail::mesh_place& at) {
-    std::int64_t bytes = 0;
-    for (int i = 0; i < step.inputs; ++i) bytes += detail::bytes_lacking(from(i), to(i), windows, e, at, at);
-    if (bytes > most) most = bytes;
+    std::int64_t bytes = 0, here = 0;
+    for (int i = 0; i < step.inputs; ++i) {
+      const std::int64_t lacking = detail::bytes_lacking(from(i), to(i), windows, e, at, at);
+      bytes += lacking;
+      if (is_asked(i)) here += lacking;
+    }
+    if (bytes <= most) return;
+    most = bytes;
+    asked = here;
   });
-  return most;
+  return asked;
 }
 
 }}  // namespace gshard::v0

@@ -66,8 +66,9 @@ class work_sharing : protected shared_work {
     return found;
   }
 
-  /// Cuts every axis's factor; axes that share one stand in the order in which some operand or result already has them.
-  constexpr void cut(choice& c, const node& n) const {
+  /// Cuts every axis's factor; axes that share one stand in the order in which an operand already has them, or, if `as_wanted`, in which a
+  /// result is wanted. Returns whether that makes a difference.
+  constexpr bool cut(choice& c, const node& n, bool as_wanted) const {
     c.cuts = {};
     bool shared = false;
     for (int a = 0; a < axes_; ++a) {
@@ -76,17 +77,23 @@ class work_sharing : protected shared_work {
       c.cuts[f].push_back(a);
       shared = shared || c.cuts[f].count > 1;
     }
-    if (!shared) return;
+    if (!shared) return false;
+    bool differs = false;
     for (int f = 0; f < factors; ++f) {
       short_list& axes = c.cuts[f];
       if (axes.size() < 2) continue;
-      const auto adopt = [&](const sharding& s, const short_list& dims) {
+      short_list given, wanted;
+      const auto look = [&](const sharding& s, const short_list& dims, short_list& found) {
         const int d = dims.find(f);
-        if (d >= 0 && s[d].size() == axes.size() && s[d].mask() == axes.mask()) axes = s[d];
+        if (d >= 0 && s[d].size() == axes.size() && s[d].mask() == axes.mask()) found = s[d];
       };
-      for (int o = 0; o < n.outputs; ++o) adopt(g_.at(n.output(o)).layout, n.loops.out[o]);
-      for (int i = 0; i < n.inputs; ++i) adopt(version(first_[std::size_t(n.in[i])]).layout, longer_factors(n, i, g_.windows, e_));
+      for (int o = 0; o < n.outputs; ++o) look(g_.at(n.output(o)).layout, n.loops.out[o], wanted);
+      for (int i = 0; i < n.inputs; ++i) look(version(first_[std::size_t(n.in[i])]).layout, longer_factors(n, i, g_.windows, e_), given);
+      if (given.empty() || (as_wanted && !wanted.empty())) given = wanted.empty() ? axes : wanted;
+      else differs = differs || (!wanted.empty() && wanted != given);
+      axes = given;
     }
+    return differs;
   }
 
   /// Dims that nobody has decided on may lie as they are made: what was sorted stays where its lines could be whole.
@@ -99,11 +106,6 @@ class work_sharing : protected shared_work {
       wanted[d] = made[d];
       used |= made[d].mask();
     }
-  }
-
-  /// What brings elements to other places costs next to nothing beside sending them.
-  static constexpr bool moves_only(op kind) {
-    return kind == op::strided_slice || kind == op::pad || kind == op::reverse || kind == op::roll || kind == op::concat;
   }
 
   /// More than any bytes: for ways that do not leave a sum pending that is wanted pending.
@@ -120,7 +122,7 @@ class work_sharing : protected shared_work {
   }
 
   /// Bytes to bring the operands to these cuts and the results to the layouts that propagation wants. Work that an axis repeats on
-  /// all its devices instead of sharing it counts like sending its results.
+  /// all its devices instead of sharing it counts like sending its results, but bringing elements to other places costs next to nothing.
   constexpr std::int64_t cost(const node& n, const choice& c, const pending_parts& pending) const {
     std::int64_t total = 0;
     for (int i = 0; i < n.inputs; ++i) total += operand_cost(n, i, c, pending);
@@ -138,8 +140,8 @@ class work_sharing : protected shared_work {
           total += exchange_cost(before, after);
         }
       if (const sharding wanted = wanted_layout(n, o, made); !made.same_layout(wanted))
-        total += 1 + plan_reshard(v, made, wanted, e_).cost();
-      if (repeats && !moves_only(n.kind)) total += shard_elements(v.dims, made, e_) * size_of(v.type);
+        total += 1 + reshard_cost(v, made, wanted);
+      if (repeats && !only_moves(n.kind)) total += shard_elements(v.dims, made, e_) * size_of(v.type);
     }
     return total;
   }
@@ -159,12 +161,14 @@ class work_sharing : protected shared_work {
   template <class F>
   constexpr bool for_each_choice(const node& n, const axis_options& options, int a, choice& c, const F& go_on) const {
     if (a == axes_) {
-      cut(c, n);
-      do {
-        if (!go_on()) return false;
-        c.by_elements = n.kind == op::convolution && !c.by_elements && may_share_elements(n, c);
-      } while (c.by_elements);
-      return true;
+      for (bool as_wanted = false;; as_wanted = true) {
+        const bool differs = cut(c, n, as_wanted);
+        do {
+          if (!go_on()) return false;
+          c.by_elements = n.kind == op::convolution && !c.by_elements && may_share_elements(n, c);
+        } while (c.by_elements);
+        if (!differs) return true;
+      }
     }
     std::uint32_t left = options.of[a];
     for (int f = 0; left != 0; ++f, left >>= 1) {
@@ -211,7 +215,7 @@ class work_sharing : protected shared_work {
   /// In place of the choice that is cheapest if every move goes alone, one that starts no more and costs no more bytes if they go
   /// together. Of known extents, outside of loops.
   constexpr void choose_together(const node& n, const pending_parts& pending, choice& best) const {
-    if (!loops_.none_open() || !moves_.combines() || n.inputs + n.outputs < 3) return;
+    if (!loops_.none_open() || !moves_.combines() || n.inputs + n.outputs < 3 || best.order) return;
     if (e_.known_axes != (1u << axes_) - 1u || !knows_dims(n)) return;
     choice c;
     price lowest = price_of(n, best, pending);
@@ -242,7 +246,7 @@ class work_sharing : protected shared_work {
 
   /// Whether what a node computes is about the blocks of its result's layout.
   constexpr bool lies_as_made(const node& n) const {
-    if (n.kind == op::block_sum || (n.kind == op::cumsum && n.inputs > 1)) return true;
+    if (n.kind == op::block_sum || n.kind == op::block_cross_entropy || (n.kind == op::cumsum && n.inputs > 1)) return true;
     if (n.kind == op::per_shard) return true;
     return n.kind == op::top_k && g_.dims[std::size_t(g_.at(n.output()).dims[n.attr.integer[0]])].what == dim::kind::blocks;
   }
@@ -266,15 +270,30 @@ class work_sharing : protected shared_work {
     axis_options options;
     find_options(n, pending, options);
     if (!options.any) return best;
-    for_each_choice(n, options, 0, c, [&] {
-      const std::int64_t bytes = cost(n, c, pending);
-      if (lowest < 0 || bytes < lowest) {
-        lowest = bytes;
-        best = c;
-      }
-      return lowest != 0;
-    });
+    const auto look = [&](std::uint8_t order) {
+      c.order = order;
+      for_each_choice(n, options, 0, c, [&] {
+        const std::int64_t bytes = cost(n, c, pending);
+        if (lowest < 0 || bytes < lowest) {
+          lowest = bytes;
+          best = c;
+        }
+        return lowest != 0;
+      });
+    };
+    look(0);
+    if (!g_.orders.empty() && only_moves(n.kind)) for_each_order(n, look);
     return best;
+  }
+  /// The orders of the devices, besides the mesh's, in which the operands lie or the results are wanted.
+  template <class F>
+  constexpr void for_each_order(const node& n, const F& f) const {
+    const auto look = [&](const sharding& s) {
+      if (s.order) f(s.order);
+    };
+    for (int i = 0; i < n.inputs; ++i)
+      for (std::int32_t v = first_[std::size_t(n.in[i])]; v >= 0; v = next_[std::size_t(v)]) look(version(v).layout);
+    for (int o = 0; o < n.outputs; ++o) look(g_.at(n.output(o)).layout);
   }
   /// The same, where sums that are pending on an operand of a product may also stay pending, over an axis on one of them: what is cheapest.
   constexpr choice choose(const node& n, pending_parts& pending) const {

@@ -49,7 +49,9 @@ inline std::string describe(const shard_choice_view& choice, const plan_view& pl
     } else {
       v.layout = t.next;
       char slower[32];
-      std::snprintf(slower, sizeof slower, "%+.2g %%", 100 * (t.next_seconds / p.seconds() - 1));
+      constexpr double rounding = 1e-9;
+      const double more = t.next_seconds / p.seconds() - 1;
+      std::snprintf(slower, sizeof slower, "%+.2g %%", more < 0 && more > -rounding ? 0 : 100 * more);
       s += "best of " + std::to_string(t.candidates) + "; next " + describe(plan, v) + " ";
       s += (choice.fits(t.next_bytes) ? std::string(slower) : "needs " + describe_bytes(t.next_bytes)) + "\n";
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <gshard/comm/step_text.hpp>
 #include <gshard/pass/plan.hpp>
 #include <gshard/report/reason.hpp>
 
@@ -16,19 +17,47 @@ namespace detail {
 
 inline std::string dim_text(const plan_view& plan, int d);
 
+/// Adds a term to a sum: "2H", "-1".
+inline void add_term(std::string& s, std::int64_t n, const std::string& of = {}) {
+  if (n == 0) return;
+  s += n < 0 ? "-" : s.empty() ? "" : "+";
+  const std::string count = std::to_string(n < 0 ? -n : n);
+  s += of.empty() ? count : (count == "1" ? "" : count) + of;
+}
+
 /// "2H+W-1", "(H+3)/2"
 inline std::string linear_text(const plan_view& plan, const dim& d) {
   std::string s;
-  const auto add = [&](std::int64_t n, const std::string& of) {
-    if (n == 0) return;
-    s += n < 0 ? "-" : s.empty() ? "" : "+";
-    const std::string count = std::to_string(n < 0 ? -n : n);
-    s += of.empty() ? count : (count == "1" ? "" : count) + of;
-  };
-  add(d.first_times, dim_text(plan, d.first));
-  if (d.second_times != 0) add(d.second_times, dim_text(plan, d.second));
-  add(d.number, "");
+  add_term(s, d.first_times, dim_text(plan, d.first));
+  if (d.second_times != 0) add_term(s, d.second_times, dim_text(plan, d.second));
+  add_term(s, d.number);
   return d.divisor == 1 ? s : "(" + s + ")/" + std::to_string(d.divisor);
+}
+
+/// What a device holds of a dim through a window, for the indices i of its block: "{i-1..i+1}", "{2i..2i+W-1 of H/2}", "{i+3 wrapped}".
+inline std::string window_text(const plan_view& plan, const window& w, int read_dim) {
+  const auto add_dim = [&](std::string& s, std::int64_t& rest, std::int64_t n, int d) {
+    if (plan.dims[std::size_t(d)].what == dim::kind::fixed) rest += n * plan.dims[std::size_t(d)].number;
+    else add_term(s, n, dim_text(plan, d));
+  };
+  const auto position = [&](bool of_last_tap) {
+    std::string s;
+    std::int64_t rest = w.low;
+    if (w.stride_dim == window::none) add_term(s, w.stride, "i");
+    else s = dim_text(plan, w.stride_dim) + "*i";
+    if (w.low_dim != window::none) add_dim(s, rest, w.plus_low, w.low_dim);
+    if (of_last_tap && w.taps_dim != window::none) {
+      rest -= w.step;
+      add_dim(s, rest, w.step, w.taps_dim);
+    }
+    add_term(s, rest);
+    return s;
+  };
+  const std::string first = position(w.step < 0), last = position(w.step >= 0);
+  std::string s = first == last ? first : first + ".." + last;
+  if (w.dilation != 1) s = "(" + s + ")/" + std::to_string(w.dilation);
+  if (w.over != read_dim) s += " of " + dim_text(plan, w.over);
+  return "{" + s + (w.wrap ? " wrapped}" : "}");
 }
 
 inline std::string dim_text(const plan_view& plan, int d) {
@@ -67,8 +96,9 @@ inline std::string pad(std::string s, std::size_t width) {
 
 }  // namespace detail
 
-/// A tensor of a plan as text: `f32[E@expert,G,C,M]`; dims, the axes that cut them, `+axis` where a sum is pending, and
-/// `+order(1,0)` where it lies in another order of the devices than the mesh's.
+/// A tensor of a plan as text: `f32[E@expert,G,C,M]`; dims, the axes that shard them, `+axis` where a sum is pending, and
+/// `+order(1,0)` where it lies in another order of the devices than the mesh's. `f32[H@x{i-1..i+1},W]`: a device holds
+/// these elements of H for the indices i of its block, which are its block and a halo. `{2i..2i+2 of O}`: for those of its block of O.
 inline std::string describe(const plan_view& plan, const value& v) {
   std::string s(v.type == dtype::f32 ? "f32" : v.type == dtype::f64 ? "f64" : "i32");
   s += '[';
@@ -76,6 +106,7 @@ inline std::string describe(const plan_view& plan, const value& v) {
     if (d) s += ',';
     s += detail::dim_text(plan, v.dims[d]);
     for (int i = 0; i < v.layout[d].size(); ++i) s.append("@").append(plan.mesh.name(v.layout[d][i]));
+    if (const int row = v.windows.empty() ? 0 : v.windows[d]) s += detail::window_text(plan, plan.windows[std::size_t(row)], v.dims[d]);
   }
   s += ']';
   if (v.layout.partial) s.append("+").append(detail::axes_of_mask(plan, v.layout.partial));
@@ -101,9 +132,10 @@ inline void put_value(std::string& s, const plan_view& plan, std::int32_t v) {
 }
 }  // namespace detail
 
-/// One step as text: `all_to_all over expert   %11 f32[E,G@expert,C,M] -> %12 f32[E@expert,G,C,M]`.
+/// One step as text: `all_to_all over expert   %11 f32[E,G@expert,C,M] -> %12 f32[E@expert,G,C,M]`; of moves of several kinds that are
+/// combined, all kinds: `all_gather+all_to_all over expert`.
 inline std::string describe(const plan_view& plan, const node& step) {
-  std::string s(name(step.kind));
+  std::string s = detail::kind_text(step);
   if (traits(step.kind).collective || step.kind == op::slice)
     s.append(" over ").append(detail::axes_of_mask(plan, std::uint32_t(step.attr.integer[0])));
   if (step.inputs + step.outputs > 0) s = detail::pad(s, 24);

@@ -14,6 +14,7 @@ namespace detail {
 constexpr std::string_view sentence(fault what) {
   switch (what) {
     case fault::nothing: return "";
+    case fault::refused_call: return "a verb is called with other arguments than it takes";
     case fault::unknown_axis: return "a partition spec names an axis that the mesh does not have";
     case fault::axis_used_twice: return "a partition spec uses one mesh axis twice";
     case fault::rank_mismatch: return "a tensor has another number of dims than its partition spec, equation or operation expects";
@@ -27,6 +28,9 @@ constexpr std::string_view sentence(fault what) {
     case fault::operand_count: return "the einsum equation has another number of operands than the call";
     case fault::dims_differ: return "one index or operation meets two different dims";
     case fault::dims_do_not_broadcast: return "the dims of an operand are not among the dims of the largest operand, in their order";
+    case fault::ambiguous_dims:
+      return "the dims of an operand match those of the largest operand in several ways: state the intended one by broadcast";
+    case fault::index_not_kept: return "broadcast keeps every index of its first operand: it stands there once, and in the output";
     case fault::bad_range:
       return "a range, count, window or priority has no meaning: it runs backwards, goes beyond its limits, or is given twice";
     case fault::no_taps:
@@ -47,6 +51,8 @@ constexpr std::string_view sentence(fault what) {
     case fault::not_annotated: return "an operand of a local function must be annotated in all its dims";
     case fault::no_device_dim:
       return "a tensor lacks the dim that counts the devices along an axis: verbs on shards, and specs with that axis, need it";
+    case fault::device_dim_twice:
+      return "a tensor has the dim that counts the devices along an axis twice: verbs on shards cannot tell which is meant";
     case fault::device_dim_left:
       return "the result of a per_shard region differs between the devices along its axis, which its spec does not name";
     case fault::axis_not_first:
@@ -86,13 +92,16 @@ inline std::string words(const diagnostic& d) {
       const std::string index = d.word.empty() ? "" : ", index " + word;
       return about + ", operand " + number(d.first) + ", dim " + number(d.second) + index;
     }
+    case fault::index_not_kept: return word + " in " + about + ", dim " + number(d.first);
     case fault::bad_range: return about + ": " + number(d.first) + (d.second < 0 ? "" : ", " + number(d.second));
     case fault::not_annotated:
     case fault::dims_do_not_broadcast:
+    case fault::ambiguous_dims:
     case fault::wrong_type: return about + ", operand " + number(d.first);
     case fault::implicit_gather:
     case fault::implicit_move: return about + ", operand " + number(d.first) + ", over " + word + ", line " + number(d.second);
     case fault::no_device_dim:
+    case fault::device_dim_twice:
     case fault::device_dim_left:
     case fault::axis_not_first: return about + ", over " + word;
     case fault::implicit_sum: return about + ", over " + word + ", line " + number(d.second);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <gshard/base/compiler.hpp>
+
 #include <string_view>
 
 namespace gshard { inline namespace v0 { namespace detail {

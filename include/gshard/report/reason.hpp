@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <gshard/comm/step_text.hpp>
 #include <gshard/pass/move_reason.hpp>
 #include <gshard/pass/plan.hpp>
 
@@ -10,15 +11,6 @@
 #include <string_view>
 
 namespace gshard { inline namespace v0 {
-
-namespace detail {
-inline std::string place_text(const code_place& at) {
-  if (!at.file) return {};
-  std::string_view file(at.file);
-  if (const std::size_t slash = file.rfind('/'); slash != file.npos) file.remove_prefix(slash + 1);
-  return " at " + std::string(file) + ":" + std::to_string(at.line) + (at.gradient ? " (its gradient)" : "");
-}
-}  // namespace detail
 
 /// `for einsum at model.hpp:12: its operand 1 is cut as the others are`. Empty for steps that move nothing.
 inline std::string describe_reason(const plan_view& plan, std::size_t i) {

@@ -49,7 +49,8 @@ inline const step_record& row_of(const run_record& run, const time_span& span) {
 }
 }  // namespace detail
 
-/// The kinds of operations in a run, those that take longest first. Throws `gshard::error` if the record is not of this plan.
+/// The kinds of operations in a run, those that take longest first. A step that combines moves of several kinds is an all_to_all here: it
+/// is priced as one. Throws `gshard::error` if the record is not of this plan.
 inline std::vector<kind_record> kinds_of(const run_record& run, const plan_view& plan) {
   std::array<kind_record, std::size_t(op::count_)> all{};
   std::array<std::array<double, 5>, std::size_t(op::count_)> bound_seconds{};

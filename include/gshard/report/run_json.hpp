@@ -42,7 +42,7 @@ inline ordered_json json_of(const plan_view& plan, const step_record& s) {
   std::string at = place_text(step.place);
   if (at.starts_with(" at ")) at.erase(0, 4);
   return {{"step", s.step},
-          {"kind", name(step.kind)},
+          {"kind", kind_text(step)},
           {"text", describe(plan, step)},
           {"at", at},
           {"part", name(s.part)},

@@ -116,7 +116,7 @@ inline void put_memory(std::string& s, const run_record& run, const plan_view& p
   if (m.capacity > 0)
     s.append(" of ").append(describe_bytes(m.capacity)).append(m.peak > m.capacity ? ": more than there is" : "");
   if (std::size_t(m.step) < plan.steps.size())
-    s.append(", at step ").append(std::to_string(m.step)).append(" (").append(name(step_of(plan, m.step).kind)).append(")");
+    s.append(", at step ").append(std::to_string(m.step)).append(" (").append(kind_text(step_of(plan, m.step))).append(")");
   s += "\n";
   for (std::size_t k = 0; k < m.bytes.size(); ++k)
     if (m.bytes[k] > 0)

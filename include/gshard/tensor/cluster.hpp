@@ -20,17 +20,16 @@ namespace gshard { inline namespace v0 {
 /// A mesh whose extents are bound, on a backend. A handle: copies share the backend.
 class any_cluster {
  public:
+  /// Collective. Throws `gshard::error`, on every process, if the extents of the mesh are not those of the backend, or if the processes
+  /// have other axes: names, or their order.
   any_cluster(const mesh_shape& mesh, std::shared_ptr<backend> on) : mesh_(mesh) {
     const auto all = std::make_shared<owned>(std::move(on));
     backend_ = std::shared_ptr<backend>(all, all->on.get());
     kept_ = &all->kept;
-    const std::span<const int> bound = backend_->extents();
-    if (int(bound.size()) != mesh_.rank())
-      throw error("cluster: the backend has " + std::to_string(bound.size()) + " axes, the mesh " + std::to_string(mesh_.rank()));
-    for (int a = 0; a < mesh_.rank(); ++a)
-      if (mesh_.static_extent(a) != dynamic && mesh_.static_extent(a) != bound[std::size_t(a)])
-        throw error("cluster: axis \"" + std::string(mesh_.name(a)) + "\" has extent " + std::to_string(mesh_.static_extent(a)) +
-                    " in the program and " + std::to_string(bound[std::size_t(a)]) + " here");
+    std::string axes;
+    for (int a = 0; a < mesh_.rank(); ++a) axes.append(a ? " x " : "").append(mesh_.name(a));
+    backend_->begin(std::vector<fact>{{"the call", "making a cluster"}, {"the axes of the mesh", axes}},
+                    detail::problem_of([&] { check_extents(); }));
   }
 
   const mesh_shape& mesh() const { return mesh_; }
@@ -62,6 +61,16 @@ class any_cluster {
   mesh_shape mesh_;
   std::shared_ptr<backend> backend_;
   detail::keeper* kept_ = nullptr;
+
+  void check_extents() const {
+    const std::span<const int> bound = backend_->extents();
+    if (int(bound.size()) != mesh_.rank())
+      throw error("cluster: the backend has " + std::to_string(bound.size()) + " axes, the mesh " + std::to_string(mesh_.rank()));
+    for (int a = 0; a < mesh_.rank(); ++a)
+      if (mesh_.static_extent(a) != dynamic && mesh_.static_extent(a) != bound[std::size_t(a)])
+        throw error("cluster: axis \"" + std::string(mesh_.name(a)) + "\" has extent " + std::to_string(mesh_.static_extent(a)) +
+                    " in the program and " + std::to_string(bound[std::size_t(a)]) + " here");
+  }
 };
 
 /// A cluster whose axes are known to the type system.

@@ -20,4 +20,21 @@ auto as_eigen(const shard_view<T>& s) {
   return mapped(s.data, rows, cols);
 }
 
+namespace detail {
+/// Matrices, vectors, maps, blocks and expressions, in column-major order or in row-major order. What is not in memory is computed first.
+template <class Dense>
+  requires std::is_base_of_v<Eigen::DenseBase<Dense>, Dense>
+struct array_reader<Dense> {
+  using value_type = typename Dense::Scalar;
+
+  template <class F>
+  static void read(const Dense& m, F f) {
+    if constexpr ((Dense::Flags & Eigen::DirectAccessBit) != 0)
+      f(whole_array<value_type>{m.data(), m.size(), 2, true, {m.rows(), m.cols()}, {m.rowStride(), m.colStride()}});
+    else
+      array_reader<typename Dense::PlainObject>::read(m, f);
+  }
+};
+}  // namespace detail
+
 }}  // namespace gshard::v0

@@ -5,18 +5,24 @@
 #include <gshard/tensor/cluster.hpp>
 
 #include <memory>
+#include <string>
 #include <vector>
 
 namespace gshard { inline namespace v0 {
 
 /// The processes of a communicator, one device each; the communicator is duplicated once. Extents that are not given share the
-/// processes as equally as they can. Collective over the communicator. Throws `gshard::error` if MPI is not initialised, the
-/// communicator is null or an intercommunicator, the mesh cannot hold its processes, or their options differ.
+/// processes as equally as they can. Collective over the communicator. Throws `gshard::error` if MPI is not initialised or the
+/// communicator is null or an intercommunicator; on every process if the mesh cannot hold the processes on one of them, or if they differ
+/// in the mesh (names, order and extents of its axes), the options, the version of gshard, the libraries of matrix products or -ffast-math.
 /// @see tensor/boost_mpi.hpp for Boost.MPI's communicators
 template <class Mesh>
 cluster<Mesh> on_mpi(MPI_Comm comm, const std::vector<int>& extents = {}, const mpi_options& options = {}) {
-  const std::vector<int> all = extents.empty() ? extents_on<Mesh>(detail::process_count(comm)) : extents;
-  return cluster<Mesh>(std::make_shared<mpi_backend>(comm, all, options));
+  const int processes = detail::process_count(comm);
+  std::vector<int> all = extents;
+  const std::string problem = detail::problem_of([&] {
+    if (extents.empty()) all = extents_on<Mesh>(processes);
+  });
+  return cluster<Mesh>(std::make_shared<mpi_backend>(comm, all, options, problem));
 }
 
 }}  // namespace gshard::v0

@@ -4,10 +4,10 @@
 #include <gshard/base/reason.hpp>
 #include <gshard/ir/device_order.hpp>
 #include <gshard/ir/spec.hpp>
-#include <gshard/kernel/copy.hpp>
 #include <gshard/tensor/buffer.hpp>
 #include <gshard/tensor/cluster.hpp>
 #include <gshard/tensor/placement.hpp>
+#include <gshard/tensor/whole_array.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -139,22 +139,13 @@ void for_each_local_shard(const tensor<T, Spec>& t, F f) {
   for (std::size_t i = 0; i < t.local_shards(); ++i) f(t.local_shard(i));
 }
 
-namespace detail {
-/// Copies the part of a whole, row-major array that a shard covers.
-template <class T>
-void copy_shard_of(const T* whole, T* shard, const kernel::placement& at) {
-  if (kernel::element_count(at.rank, at.extent) == 0) return;
-  const kernel::index_array stride = kernel::row_major_strides(at.rank, at.global);
-  std::int64_t begin = 0;
-  for (int d = 0; d < at.rank; ++d) begin += at.offset[std::size_t(d)] * stride[std::size_t(d)];
-  kernel::copy_block(reinterpret_cast<const std::byte*>(whole + begin), stride, reinterpret_cast<std::byte*>(shard),
-                     kernel::row_major_strides(at.rank, at.extent), at.extent, at.rank, std::int64_t(sizeof(T)));
-}
-}  // namespace detail
-
-/// A tensor filled from the whole array (row-major), which every process has. Communicates nothing.
-template <class T, class Spec, class Mesh>
-tensor<T, Spec> from_global(const cluster<Mesh>& on, std::vector<std::int64_t> extents, std::span<const std::type_identity_t<T>> whole) {
+/// A tensor filled from whole data, which every process has: a contiguous range of T in row-major order, an Eigen matrix or vector, or an
+/// xtensor array (with <gshard/tensor/xtensor.hpp>). Matrices have the last dim as columns and all others as rows; they and xtensor's
+/// arrays may lie in memory in any order. Communicates nothing. Compile time: element type. Throws `gshard::error` if the data have another
+/// size or other extents.
+/// @see as_eigen
+template <class T, class Spec, class Mesh, class Whole = std::span<const T>>
+tensor<T, Spec> from_global(const cluster<Mesh>& on, std::vector<std::int64_t> extents, const Whole& whole) {
   static constexpr diagnostic problem = [] {
     diagnostic d;
     resolve(Spec::named, Mesh::shape, "tensor", d);
@@ -165,10 +156,14 @@ tensor<T, Spec> from_global(const cluster<Mesh>& on, std::vector<std::int64_t> e
   static_assert(holds<problem.what != fault::axis_used_twice, repeated_axis<word<problem.word.length>(problem.word.view())>>,
                 "gshard: a partition spec uses one mesh axis twice");
   static_assert(!tensor<T, Spec>::is_partial, "gshard: a pending sum (partial) cannot be filled from complete data");
+  detail::check_whole_array<T, Whole>();
   tensor<T, Spec> t(on, std::move(extents));
-  if (std::int64_t(whole.size()) != t.size())
-    throw error("from_global: " + std::to_string(whole.size()) + " elements for a tensor of " + std::to_string(t.size()));
-  for_each_local_shard(t, [&](shard_view<T> s) { detail::copy_shard_of(whole.data(), s.data, s.at); });
+  if constexpr (detail::is_whole_array<Whole, T>)
+    detail::read_whole<T>(whole, [&](const detail::whole_array<T>& given) {
+      const auto stride = given.strides_in(t.extents());
+      if (!stride) throw error(detail::text_of_misfit(given, t.extents(), "from_global: ", " for a tensor of "));
+      for_each_local_shard(t, [&](shard_view<T> s) { detail::copy_shard_of(given.data, *stride, s.data, s.at); });
+    });
   return t;
 }
 

@@ -39,8 +39,9 @@ constexpr symbol emit_cumsum(symbol x, int at, bool exclusive, bool reverse) {
   return {&b, b.add_node(op::cumsum, {x.id}, loops, attr, {{x.get().dims, x.get().type}})};
 }
 
-/// op::sort, op::top_k. Attributes: integer[0] = dim, integer[1] = largest first, integer[2] = k (0: all).
-constexpr sorted emit_sorted(op kind, symbol x, int at, int count_dim, std::int32_t k, bool largest) {
+/// op::sort, op::top_k. Attributes: integer[0] = dim, integer[1] = largest first, integer[2] = k (0: all), number[0] = NaN comes before
+/// the smallest, too.
+constexpr sorted emit_sorted(op kind, symbol x, int at, int count_dim, std::int32_t k, bool largest, bool nan_first = false) {
   builder& b = *x.owner;
   if (!check_along(x, at, name(kind))) return {b.nothing(), b.nothing()};
   rule loops;
@@ -48,6 +49,7 @@ constexpr sorted emit_sorted(op kind, symbol x, int at, int count_dim, std::int3
   if (kind == op::sort) loops.block(at);
   attributes attr;
   attr.integer = {at, largest, k};
+  attr.number[0] = nan_first;
   dim_list dims = x.get().dims;
   dims.set(at, count_dim);
   b.add_node(kind, {x.id}, loops, attr, {{dims, x.get().type}, {dims, dtype::i32}});

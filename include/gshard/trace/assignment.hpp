@@ -92,7 +92,8 @@ class assignment_reader {
 
 /// assign(x, {1, 2, 4}, {0, 1, 2, 3, 4, 5, 6, 7}): shard with a device assignment of the paper (arXiv 2006.16668 section 3.2): x in so
 /// many pieces along each dim, the pieces in row-major order on these devices, which are those of the mesh in any order. Communicates what
-/// brings x there: another order than the mesh's alone is one permutation; operations are computed in the mesh's order.
+/// brings x there: another order than the mesh's alone is one permutation. Slices, padding, reversals, rotations and concatenation move
+/// straight between orders; all else is computed in the mesh's order.
 /// Compile time: that the mesh, whose extents must be static, has axes over which the dims can be cut so, and the devices.
 constexpr symbol assign(here x, list_view<int> pieces, list_view<int> devices) {
   builder& b = *x.owner;

@@ -10,6 +10,7 @@
 #include <gshard/ir/mesh.hpp>
 #include <gshard/ir/spec.hpp>
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -19,6 +20,17 @@ namespace gshard { inline namespace v0 {
 
 class builder;
 
+namespace detail {
+template <class T>
+inline constexpr bool has_numbers = false;
+// Its result is deduced, so that the sentence is said where the condition is.
+template <class T>
+constexpr auto refuse_condition() {
+  static_assert(has_numbers<T>, "gshard: a tensor of a program has no numbers yet: use select or while_loop in place of if");
+  return true;
+}
+}  // namespace detail
+
 /// A tensor of a program that is being traced: what the model's lambda works on in place of numbers.
 struct symbol {
   builder* owner = nullptr;
@@ -26,6 +38,11 @@ struct symbol {
 
   constexpr const value& get() const;
   constexpr int rank() const { return get().rank(); }
+
+  /// None: `if (a > b)` has no answer while a program is traced.
+  template <class T>
+    requires(std::same_as<T, bool>)
+  constexpr explicit operator T() const noexcept(detail::refuse_condition<T>());
 };
 
 /// A symbol as a verb takes it: remembers the line that calls the verb, for the nodes that it adds.
@@ -58,6 +75,11 @@ class builder {
     program.problem.report(f, about, word, a, b);
   }
   constexpr symbol nothing() { return {this, -1}; }
+  /// Whether a verb can use an operand: false if this program has failed, or if a refused call has made the operand.
+  constexpr bool has(symbol s) {
+    if (s.id < 0) fail(fault::refused_call, {});
+    return !failed();
+  }
 
   constexpr std::int32_t add_value(const dim_list& dims, dtype type, std::int32_t producer = -1) {
     value v;
@@ -278,6 +300,12 @@ class builder {
 };
 
 constexpr const value& symbol::get() const { return owner->program.at(id); }
+template <class T>
+  requires(std::same_as<T, bool>)
+constexpr symbol::operator T() const noexcept(detail::refuse_condition<T>()) {
+  owner->fail(fault::refused_call, {});
+  return false;
+}
 constexpr here::here(symbol s, std::uint32_t line, const char* file) : symbol(s) {
   if (owner && !owner->keeps_place) owner->place = {file, line};
 }
@@ -286,6 +314,8 @@ namespace detail {
 /// Whether all operands are real tensors of one element type; reports the first that is not.
 constexpr bool require_real(builder& b, std::string_view operation, std::initializer_list<symbol> operands) {
   if (b.failed()) return false;
+  for (const symbol& s : operands)
+    if (!b.has(s)) return false;
   const value* const values = b.program.values.data();
   const dtype type = values[operands.begin()->id].type;
   int at = 0;

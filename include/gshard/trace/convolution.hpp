@@ -117,6 +117,8 @@ constexpr symbol emit_windowed_einsum(symbol x, symbol w, const equation& e, lis
 /// 2006.16668 appendix A.4). One to three spatial dims; `how` per spatial dim in the order of x, or one for all, or none: stride 1, no
 /// padding. Communicates as einsum does; along a cut spatial dim what its windows reach across the border (halo), in one exchange; where
 /// taps are cut what they reach, of x or of w, whichever is less, and the sum over their axes.
+/// Padding and holes are zeros. Whether they are multiplied by a NaN or an infinity of w, which gives NaN, depends on the sharding; so it
+/// does for a gradient that is not finite.
 /// Compile time: the equation, ranks and dims.
 template <fixed_string Equation>
 constexpr symbol conv(here x, symbol w, list_view<conv_window> how = {}) {

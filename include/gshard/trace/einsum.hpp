@@ -53,10 +53,11 @@ constexpr symbol emit_one_hot_einsum(builder& b, list_view<symbol> operands, lis
 /// if products are of bf16.
 constexpr symbol emit_einsum(builder& b, list_view<symbol> operands, list_view<short_list> factors,
                              const short_list& output, std::string_view text = "einsum") {
-  if (b.failed()) return b.nothing();
-  const value* const values = b.program.values.data();
   const symbol* const given = operands.data();
   const std::size_t count = operands.size();
+  for (std::size_t i = 0; i < count; ++i)
+    if (!b.has(given[i])) return b.nothing();
+  const value* const values = b.program.values.data();
   const dtype type = values[given[0].id].type;
   int dim_of[short_list::largest + 1]{};
   std::uint32_t known = 0;  // factors that have a dim, a bit each
@@ -121,6 +122,7 @@ constexpr symbol emit_einsum_of_many(builder& b, list_view<symbol> operands, lis
   if (operands.size() <= 2 || b.failed()) return emit_einsum(b, operands, factors, output, text);
   std::int64_t extents[equation::most_factors + 1]{};
   for (std::size_t i = 0; i < operands.size(); ++i) {
+    if (!b.has(operands[i])) return b.nothing();
     const dim_list& dims = operands[i].get().dims;
     if (dims.size() != factors[i].size()) b.fail(fault::rank_mismatch, text, {}, factors[i].size(), dims.size());
     for (int d = 0; d < dims.size() && !b.failed(); ++d) extents[factors[i][d]] = expected_extent(b, dims[d]);
@@ -185,8 +187,9 @@ constexpr symbol einsum(here first, Symbols... rest) {
 /// round nothing though the program is one of `bf16_products`; nor do those of their gradients. For small products that decide much, such
 /// as a router's.
 template <class F, class... Symbols>
-  requires(std::same_as<Symbols, symbol> && ...)
+  requires(std::is_class_v<F> && !std::is_base_of_v<symbol, F> && (std::same_as<Symbols, symbol> && ...))
 constexpr auto full_precision(const F& f, symbol first, Symbols... rest) {
+  if (first.owner->failed()) return f(first, rest...);
   trace_options& options = first.owner->options;
   const bool before = options.bf16_products;
   options.bf16_products = false;
@@ -203,11 +206,11 @@ constexpr symbol emit_sum(symbol x, const short_list& keep) {
   const short_list all = counting(x.rank());
   return emit_einsum(b, list_view(&x, 1), list_view(&all, 1), keep, "sum");
 }
-/// The dims of x that the factors in `kept` leave out.
+/// The dims of x that the factors in `kept` leave out, one for each factor.
 constexpr dim_list dims_lacking(symbol x, const short_list& factors, const short_list& kept) {
   dim_list left;
   for (int d = 0; d < x.rank(); ++d)
-    if (!kept.contains(factors[d])) left.push_back(x.get().dims[d]);
+    if (!kept.contains(factors[d]) && factors.find(factors[d]) == d) left.push_back(x.get().dims[d]);
   return left;
 }
 }  // namespace detail

@@ -24,7 +24,7 @@ constexpr row_factors rows_along(int at, int ids_rank, int table_rank) {
 }
 constexpr bool check_rows(symbol table, symbol ids, int at, std::string_view operation) {
   builder& b = *table.owner;
-  if (!check_rank(b, table, 1, operation)) return false;
+  if (!check_rank(b, table, 1, operation) || !b.has(ids)) return false;
   if (at < 0 || at >= table.rank()) b.fail(fault::rank_mismatch, operation, {}, at + 1, table.rank());
   if (ids.get().type != dtype::i32) b.fail(fault::wrong_type, operation, {}, 1);
   if (table.rank() - 1 + ids.rank() > max_rank) b.fail(fault::rank_mismatch, operation, {}, max_rank, table.rank() - 1 + ids.rank());

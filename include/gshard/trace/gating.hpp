@@ -81,6 +81,7 @@ constexpr gating_result top2_gating(here gates, capacity c = {}, second_expert s
   return detail::emit_top2_gating(gates, gates.owner->nothing(), c, second);
 }
 constexpr gating_result top2_gating(here gates, symbol mask, capacity c = {}, second_expert second = second_expert::random) {
+  (void)gates.owner->has(mask);  // or the program has failed
   return detail::emit_top2_gating(gates, mask, c, second);
 }
 

@@ -29,7 +29,7 @@ constexpr bool is_annotated(const value& v) {
 template <class = void>
 constexpr bool check_turn(symbol before, symbol after, std::string_view loop, int state) {
   builder& b = *before.owner;
-  if (b.failed()) return false;
+  if (!b.has(after)) return false;
   const value &x = before.get(), &y = after.get();
   int d = 0;
   while (d < x.rank() && d < y.rank() && x.dims[d] == y.dims[d]) ++d;
@@ -91,7 +91,7 @@ class loop_writer {
     for (std::size_t i = 0; i < N; ++i) now[i] = carry(start[i]);
     add(op::loop_begin, {});
     const symbol goes_on = std::apply(condition, now);
-    if (!b_.failed() && goes_on.rank() != 0) b_.fail(fault::not_a_scalar, name_, {}, 0, goes_on.rank());
+    if (b_.has(goes_on) && goes_on.rank() != 0) b_.fail(fault::not_a_scalar, name_, {}, 0, goes_on.rank());
     if (b_.failed()) return nothings<N>(b_);
     add(op::loop_test, {goes_on.id});
     states next = next_states<N>(std::apply(body, now));
@@ -155,7 +155,8 @@ class loop_writer {
 template <class Condition, class Body, std::size_t N>
 constexpr std::array<symbol, N> write_loop(std::string_view name, const std::array<symbol, N>& start, Condition condition, Body body) {
   builder& b = *start[0].owner;
-  if (b.failed()) return nothings<N>(b);
+  for (const symbol& s : start)
+    if (!b.has(s)) return nothings<N>(b);
   return loop_writer<N>(b, name).write(start, condition, body);
 }
 
@@ -185,7 +186,8 @@ constexpr symbol repeat(here x, Body body) {
 /// Communicates: in every turn what condition and body do, what brings the results to the layout of the states, and one small message per
 /// process, by which all agree whether there is a further turn. What is brought to another layout for the body without depending on the
 /// turn is brought there once, before the loop. Compile time: dims and types; that no tensor made in a turn is used elsewhere; that no
-/// gradient is asked for, and no parameter updated. Throws `gshard::error`, on every process, if processes disagree on the condition.
+/// gradient is asked for, and no parameter updated. Throws `gshard::error`, on every process, if processes disagree on the condition or
+/// it is NaN.
 /// @see repeat
 template <class Condition, class Body, class... Symbols>
   requires(std::same_as<Symbols, symbol> && ...)

@@ -107,11 +107,14 @@ constexpr shards shards_along(symbol t, std::string_view axis, std::string_view 
   builder& b = *t.owner;
   shards s{b.nothing(), axis_called(b, axis, verb), -1};
   if (b.failed()) return s;
-  s.at = t.get().dims.find(device_dim(b, s.axis));
-  if (s.at < 0) {
-    b.fail(fault::no_device_dim, verb, axis);
-    return s;
+  const int devices = device_dim(b, s.axis);
+  for (int d = t.rank(); d-- > 0;) {
+    if (t.get().dims[d] != devices) continue;
+    if (s.at >= 0) b.fail(fault::device_dim_twice, verb, axis);
+    s.at = d;
   }
+  if (s.at < 0) b.fail(fault::no_device_dim, verb, axis);
+  if (b.failed()) return s;
   sharding here = t.get().layout.without(1u << s.axis);
   here.order = 0;
   here[s.at] = one_axis(s.axis);
@@ -279,7 +282,7 @@ constexpr auto per_shard(const Body& body, here first, Symbols... rest) {
   const std::array<symbol, 1 + sizeof...(rest)> entered{detail::emit_entered(first, axis), detail::emit_entered(rest, axis)...};
   const auto leave = [&]<class Spec>(symbol y, Spec) {
     const sharding layout = b.failed() ? sharding{} : b.resolve(Spec::named, "per_shard");
-    b.place = place;
+    if (!b.failed()) b.place = place;
     return b.failed() ? b.nothing() : detail::emit_left(y, axis, layout);
   };
   if constexpr (sizeof...(Specs) == 1) {

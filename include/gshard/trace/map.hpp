@@ -3,36 +3,73 @@
 
 #include <gshard/base/list_view.hpp>
 #include <gshard/base/fixed_string.hpp>
+#include <gshard/base/reason.hpp>
 #include <gshard/trace/builder.hpp>
+#include <gshard/trace/call.hpp>
 
 #include <array>
 #include <concepts>
 #include <cstdint>
+#include <type_traits>
 
 namespace gshard { inline namespace v0 {
 
 namespace detail {
 
-/// Lines the dims of an operand up with the dims of the result, from the last to the first, by dim. False if they don't fit.
-constexpr bool line_up(const dim_list& operand, const dim_list& result, short_list& factors) {
+/// T, for each of a pack.
+template <class, class T>
+using same_for = T;
+
+/// In how many ways the dims of an operand are found among those of a result, in their order: 0, 1, or 2 for several. `factors`: the last.
+constexpr int line_up(const dim_list& operand, const dim_list& result, short_list& factors) {
   factors = counting(operand.count);
-  if (operand.same(result)) return true;
+  if (operand.same(result)) return 1;
   int r = result.count - 1;
   for (int d = operand.count - 1; d >= 0; --d, --r) {
     while (r >= 0 && result[r] != operand[d]) --r;
-    if (r < 0) return false;
+    if (r < 0) return 0;
     factors.set(d, r);
   }
-  return true;
+  r = 0;
+  for (int d = 0; d < operand.count; ++d, ++r) {
+    while (result[r] != operand[d]) ++r;
+    if (r != factors[d]) return 2;  // the first way is not the last one
+  }
+  return 1;
+}
+
+/// The numbers of x, repeated: a tensor of these dims. `from`, `to`: the letters of x and of the result.
+constexpr symbol emit_broadcast(symbol x, const short_list& from, const short_list& to, const dim_list& dims) {
+  builder& b = *x.owner;
+  if (b.failed() || from.same(to)) return b.failed() ? b.nothing() : x;
+  rule loops;
+  loops.out[0] = counting(to.size());
+  for (int d = 0; d < from.size(); ++d) loops.in[0].push_back(to.find(from[d]));
+  attributes attr;
+  attr.function = &pointwise_identity;
+  return {&b, b.add_node(op::map, {x.id}, loops, attr, {{dims, x.get().type}})};
+}
+
+/// Where an elementwise operation reads the result of a broadcast, it reads the operand of that.
+constexpr void read_before_broadcast(const graph& g, std::int32_t& id, short_list& factors) {
+  while (g.at(id).producer >= 0) {
+    const node& n = g.nodes[std::size_t(g.at(id).producer)];
+    if (n.kind != op::map || n.inputs != 1 || n.attr.function != &pointwise_identity) return;
+    short_list before;
+    for (int d = 0; d < n.loops.in[0].size(); ++d) before.push_back(factors[n.loops.in[0][d]]);
+    factors = before;
+    id = n.in[0];
+  }
 }
 
 /// op::map. Attributes: function. The result has the dims of the first operand of highest rank; dims that the others lack are
 /// broadcast.
 constexpr symbol emit_map(builder& b, const pointwise& f, list_view<symbol> operands) {
-  if (b.failed()) return b.nothing();
-  const value* const values = b.program.values.data();
   const symbol* const given = operands.data();
   const std::size_t count = operands.size();
+  for (std::size_t i = 0; i < count; ++i)
+    if (!b.has(given[i])) return b.nothing();
+  const value* const values = b.program.values.data();
   const dtype type = values[given[0].id].type;
   dim_list dims = values[given[0].id].dims;
   for (std::size_t i = 1; i < count; ++i)
@@ -46,10 +83,11 @@ constexpr symbol emit_map(builder& b, const pointwise& f, list_view<symbol> oper
       b.fail(fault::wrong_type, "map", {}, int(i));
       return b.nothing();
     }
-    if (!line_up(v.dims, dims, loops.in[i])) {
-      b.fail(fault::dims_do_not_broadcast, "map", {}, int(i));
+    if (const int ways = line_up(v.dims, dims, loops.in[i]); ways != 1) {
+      b.fail(ways ? fault::ambiguous_dims : fault::dims_do_not_broadcast, "map", {}, int(i));
       return b.nothing();
     }
+    read_before_broadcast(b.program, ids[i], loops.in[i]);
   }
   loops.out[0] = counting(dims.count);
   attributes attr;
@@ -105,17 +143,50 @@ constexpr symbol emit_map_of(const pointwise& f, list_view<symbol> operands, lis
   return {&b, b.add_node(op::map, list_view(ids.data(), operands.size()), r, attr, {{like.get().dims, like.get().type}})};
 }
 
+template <class Result>
+inline constexpr bool is_mapped = std::is_convertible_v<Result, dual<float>>;
+template <bool Fits, auto F, int Count>
+constexpr auto emit_map_if(list_view<symbol> operands) {
+  if constexpr (Fits) return emit_map(*operands[0].owner, pointwise_of<F, Count>, operands);
+  else return refused(operands[0]);
+}
 }  // namespace detail
 
-/// map<f>(x, ...)[i] = f(x[i], ...) for a captureless generic callable. Operands of lower rank are broadcast over the dims that
-/// they lack (dims are matched by their letters, from the last). Differentiated by calling f on dual numbers.
-/// Communicates nothing where its operands lie alike.
+/// map<f>(x, ...)[i] = f(x[i], ...) for a captureless generic callable.
+///
+/// How operands match, in all elementwise verbs: the result has the dims of the operand of highest rank. The dims of every other operand
+/// must be found among them, by name and in the same order, in exactly one way; along the rest it is broadcast. So operands of one rank
+/// have the same dims, and a scalar matches anything. A dim of extent 1 is a dim like any other: it is not repeated. What matches in no
+/// way or in several does not compile; `broadcast` states what is meant.
+/// Differentiated by calling f on dual numbers. If several processes bind the program, each calls f<double> at a few points between -3 and
+/// 3, to compare the functions.
+/// Communicates nothing where its operands have the same sharding.
+/// Compile time: that dims match in one way, one real element type.
+/// @see broadcast
 template <auto F, class... Symbols>
   requires(std::same_as<Symbols, symbol> && ...)
-constexpr symbol map(here first, Symbols... rest) {
+constexpr auto map(here first, Symbols... rest) {
   static_assert(sizeof...(rest) < std::size_t(pointwise::most_operands) - 1, "gshard: map takes at most 5 operands");
+  using number = dual<float>;
+  constexpr int count = 1 + int(sizeof...(rest));
+  constexpr bool takes_these = detail::is_called_with<decltype(F), number, detail::same_for<Symbols, number>...>;
+  static_assert(holds<takes_these, operands_given<count>>, "gshard: the function of map takes as many numbers as map is given tensors");
   const std::array<symbol, 1 + sizeof...(rest)> operands{first, rest...};
-  return detail::emit_map(*first.owner, pointwise_of<F, 1 + int(sizeof...(rest))>, operands);
+  if constexpr (takes_these) {
+    // Called here, because compilers print the way to a mistake in F, and from the kernels it is long.
+    using result = decltype(F(number(), detail::same_for<Symbols, number>()...));
+    static_assert(holds<detail::is_mapped<result> || detail::is_refused<result>, actual_type<result>>,
+                  "gshard: the function of map returns a number");
+    return detail::emit_map_if<detail::is_mapped<result>, F, count>(operands);
+  } else {
+    return detail::refused(operands[0]);
+  }
+}
+/// map(f, x, ...): the same with the function as an argument. So its text may have `v > 0`, which g++ 12 takes for the end of `map<...>`.
+template <class F, class... Symbols>
+  requires(std::is_empty_v<F> && (std::same_as<Symbols, symbol> && ...))
+constexpr auto map(F, here first, Symbols... rest) {
+  return map<F{}>(first, rest...);
 }
 
 constexpr symbol operator+(here a, symbol b) {
@@ -125,10 +196,15 @@ constexpr symbol operator-(here a, symbol b) {
   return detail::emit_map(*a.owner, pointwise_subtract, std::array<symbol, 2>{a, b});
 }
 constexpr symbol operator*(here a, symbol b) {
-  return map<[](auto x, auto y) { return x * y; }>(a, b);
+  constexpr auto& product = pointwise_with<[](auto x, auto y) { return x * y; },  //
+                                           [](auto, auto y, auto dy) { return dy * y; }, [](auto x, auto, auto dy) { return dy * x; }>;
+  return detail::emit_map(*a.owner, product, std::array<symbol, 2>{a, b});
 }
 constexpr symbol operator/(here a, symbol b) {
-  return map<[](auto x, auto y) { return x / y; }>(a, b);
+  constexpr auto& quotient = pointwise_with<[](auto x, auto y) { return x / y; },  //
+                                            [](auto, auto y, auto dy) { return dy / y; },
+                                            [](auto x, auto y, auto dy) { return -(dy * (x / y)) / y; }>;
+  return detail::emit_map(*a.owner, quotient, std::array<symbol, 2>{a, b});
 }
 constexpr symbol operator*(double c, here x) { return detail::emit_scale(x, c); }
 constexpr symbol operator*(here x, double c) { return detail::emit_scale(x, c); }
@@ -154,12 +230,13 @@ constexpr symbol scale_by(here x, double power) {
   return detail::emit_scale(x, 1, b.dims_of(Letters.view(), "scale_by"), power);
 }
 
-/// max(x, 0).
+/// max(x, 0); NaN stays NaN, with the derivative NaN. The derivative at 0 is 0.
 constexpr symbol relu(here x) {
-  return detail::emit_map(*x.owner, pointwise_by_result<[](auto v) { return 0 < v ? v : decltype(v)(0); }>, std::array<symbol, 1>{x});
+  return detail::emit_map(*x.owner, pointwise_by_result<[](auto v) { return gshard::relu(v); }>, std::array<symbol, 1>{x});
 }
 
-/// The same numbers with another element type; integers are not differentiated.
+/// The same numbers with another element type; integers are not differentiated. To int32: towards zero; the nearest integer for what is
+/// beyond them, the lowest for NaN.
 constexpr symbol cast(here x, dtype type) {
   builder& b = *x.owner;
   if (b.failed()) return b.nothing();

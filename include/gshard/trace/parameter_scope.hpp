@@ -3,6 +3,7 @@
 
 #include <gshard/ir/spec.hpp>
 #include <gshard/trace/builder.hpp>
+#include <gshard/trace/call.hpp>
 #include <gshard/trace/map.hpp>
 
 #include <cstddef>
@@ -23,6 +24,15 @@ struct init {
   /// Normal with deviation gain / sqrt(product of the extents of these dims of the parameter).
   static constexpr init fan_in(std::string_view letters, double gain = 1) { return {initialiser::kind::normal, gain, letters}; }
 };
+
+namespace detail {
+/// Whether these are the arguments of `param` with a partition spec.
+template <class... Given>
+inline constexpr bool declares = false;
+template <class Name, class Letters, class... Entries, class Start>
+inline constexpr bool declares<Name, Letters, spec<Entries...>, Start> =
+    call<3, std::string_view, std::string_view, init>::fits<Name, Letters, Start>;
+}  // namespace detail
 
 /// The parameters of a model under names that scopes prefix: `m.scope("encoder").scope(3).param("wi", "EMH")` is
 /// "encoder.3.wi". Models take it as their first argument.
@@ -110,7 +120,9 @@ class parameter_scope {
   }
 
   /// Adds a scalar term, such as a layer's auxiliary loss, to the objective.
-  constexpr void loss(symbol term) const { builder_->losses.push_back(term); }
+  constexpr void loss(symbol term) const {
+    if (builder_->has(term)) builder_->losses.push_back(term);
+  }
   /// The sum of the terms given to `loss` so far; there must be one.
   constexpr symbol auxiliary() const {
     builder& b = *builder_;
@@ -123,6 +135,40 @@ class parameter_scope {
   /// main + weight * auxiliary(), or main where no term was given.
   constexpr symbol objective(symbol main, double weight = 1) const {
     return builder_->losses.empty() ? main : main + weight * auxiliary();
+  }
+
+  // What does not fit is told by one sentence. @see trace/wrong_calls.hpp
+  template <class... Given>
+    requires(!detail::call<1, std::string_view>::fits<Given...> && !detail::call<1, int>::fits<Given...>)
+  constexpr auto scope(const Given&... given) const {
+    static_assert(detail::accepts<Given...>, "gshard: m.scope(name) takes a text or a number");
+    (void)detail::refused(*this, given...);
+    return *this;
+  }
+  template <class... Given>
+    requires(!(detail::call<3, std::string_view, std::string_view, init>::fits<Given...> || detail::declares<Given...>))
+  constexpr auto param(const Given&... given) const {
+    static_assert(detail::accepts<Given...>,
+                  "gshard: m.param(name, letters, P<\"data\", none>{}, init::zeros()) takes two texts, maybe a spec, and how it starts");
+    return detail::refused(*this, given...);
+  }
+  template <class... Given>
+    requires(!detail::call<2, std::string_view, symbol, short_list>::fits<Given...>)
+  constexpr auto state(const Given&... given) const {
+    static_assert(detail::accepts<Given...>, "gshard: m.state(prefix, parameter) takes a text and a tensor of a program");
+    return detail::refused(*this, given...);
+  }
+  template <class... Given>
+    requires(!detail::call<1, symbol>::fits<Given...>)
+  constexpr auto loss(const Given&... given) const {
+    static_assert(detail::accepts<Given...>, "gshard: m.loss(term) takes one tensor of a program, a scalar");
+    return detail::refused(*this, given...);
+  }
+  template <class... Given>
+    requires(!detail::call<1, symbol, double>::fits<Given...>)
+  constexpr auto objective(const Given&... given) const {
+    static_assert(detail::accepts<Given...>, "gshard: m.objective(main, weight = 1) takes a scalar tensor of a program and a number");
+    return detail::refused(*this, given...);
   }
 
   constexpr builder& owner() const { return *builder_; }

@@ -48,7 +48,8 @@ inline constexpr pointwise shards_of{.arity = Arity,
 /// op::per_shard. Every dim has a factor of its own: operands and result lie as they are annotated.
 constexpr symbol emit_per_shard(const pointwise& f, list_view<symbol> operands, const dim_list& dims, const sharding& layout) {
   builder& b = *operands[0].owner;
-  if (b.failed()) return b.nothing();
+  for (const symbol& s : operands)
+    if (!b.has(s)) return b.nothing();
   rule loops;
   std::array<std::int32_t, rule::most_in> ids{};
   int factor = dims.size();

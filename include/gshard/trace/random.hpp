@@ -24,7 +24,7 @@ constexpr symbol emit_dropout(symbol x, double rate, std::int32_t key) {
 /// dropout(x, rate): x / (1 - rate) where the counter-based number at (seed, step, operation, global index) is at least rate, else
 /// 0. The same elements drop on every mesh. A rate of 0 is the identity.
 constexpr symbol dropout(here x, double rate) {
-  if (rate <= 0) return x;
+  if (rate <= 0 || x.owner->failed()) return x;
   return detail::emit_dropout(x, rate, x.owner->next_random_key());
 }
 

@@ -18,19 +18,31 @@ namespace gshard { inline namespace v0 {
 
 namespace detail {
 
-/// op::reduce: the reduction of x over the factors that `output` lacks. Attributes: integer[0] = reduction.
-constexpr symbol emit_reduce(symbol x, reduction what, const short_list& factors, const short_list& output, std::string_view text) {
+/// x, or its diagonal where an index is repeated: then every index of `factors` is one dim.
+constexpr symbol emit_diagonal(symbol x, short_list& factors, std::string_view text) {
   builder& b = *x.owner;
   if (!require_real(b, text, {x})) return b.nothing();
   if (x.rank() != factors.size()) {
     b.fail(fault::rank_mismatch, text, {}, factors.size(), x.rank());
     return b.nothing();
   }
+  short_list once;
+  for (int d = 0; d < factors.size(); ++d)
+    if (!once.contains(factors[d])) once.push_back(factors[d]);
+  if (once.size() == factors.size()) return x;
+  const short_list all = factors;
+  factors = once;
+  return emit_einsum(b, list_view(&x, 1), list_view(&all, 1), once, text);
+}
+
+/// op::reduce: the reduction of x over the factors that `output` lacks. Attributes: integer[0] = reduction.
+constexpr symbol emit_reduce(symbol x, reduction what, short_list factors, const short_list& output, std::string_view text) {
+  builder& b = *x.owner;
+  x = emit_diagonal(x, factors, text);
+  if (b.failed()) return b.nothing();
   rule loops;
   loops.in[0] = factors;
   loops.out[0] = output;
-  for (int d = 0; d < factors.size(); ++d)
-    if (factors.find(factors[d]) != d) loops.block(factors[d]);
   dim_list dims;
   for (int d = 0; d < output.size(); ++d) dims.push_back(x.get().dims[factors.find(output[d])]);
   attributes attr;
@@ -38,10 +50,12 @@ constexpr symbol emit_reduce(symbol x, reduction what, const short_list& factors
   return {&b, b.add_node(op::reduce, {x.id}, loops, attr, {{dims, x.get().type}})};
 }
 
-/// op::argmax: the first index along `along` at which x equals m, its extremum over that dim. Attributes: integer[0] = along.
-constexpr symbol emit_argmax(symbol x, reduction what, const short_list& factors, const short_list& output, std::string_view text) {
+/// op::argmax: the first index along `along` at which x equals m, its extremum over that dim. Attributes: integer[0] = along,
+/// integer[1] = to be made of the best of every block (set by expand).
+constexpr symbol emit_argmax(symbol x, reduction what, short_list factors, const short_list& output, std::string_view text) {
   builder& b = *x.owner;
   if (!b.failed()) b.place.said = b.says_may_move(x);  // what it is made of may move as well
+  x = emit_diagonal(x, factors, text);
   const symbol m = emit_reduce(x, what, factors, output, text);
   if (b.failed()) return b.nothing();
   int along = -1;
@@ -63,13 +77,21 @@ constexpr symbol emit_argmax(symbol x, reduction what, const short_list& factors
 inline constexpr pointwise pointwise_stop{.arity = 1,
                                           .f32 = row_of<float, [](auto a) { return a; }, 1>,
                                           .f64 = row_of<double, [](auto a) { return a; }, 1>,
+                                          .stops_gradient = true,
                                           .linear = true};
+
+/// What logsumexp subtracts before exp and adds after log: the largest element. If that is not finite it is 0, because inf - inf is NaN.
+template <class Number>
+constexpr Number shift_of(Number largest) {
+  return largest - largest == Number(0) ? largest : Number(0);
+}
 
 // A template, so that its functions cost only those who call it.
 template <class Symbol>
-constexpr symbol emit_logsumexp(Symbol x, const short_list& factors, const short_list& output, std::string_view text) {
-  builder& b = *x.owner;
-  if (!b.failed()) b.place.said = b.says_may_move(x);
+constexpr symbol emit_logsumexp(Symbol given, short_list factors, const short_list& output, std::string_view text) {
+  builder& b = *given.owner;
+  if (!b.failed()) b.place.said = b.says_may_move(given);
+  const symbol x = emit_diagonal(given, factors, text);
   const symbol largest = emit_reduce(x, reduction::max, factors, output, text);
   if (b.failed()) return b.nothing();
   const symbol m = emit_map(b, pointwise_stop, list_view(&largest, 1));
@@ -78,19 +100,19 @@ constexpr symbol emit_logsumexp(Symbol x, const short_list& factors, const short
   for (int d = 0; d < output.size(); ++d) loops.in[1].push_back(factors.find(output[d]));
   attributes attr;
   attr.function = &pointwise_of<[](auto v, auto top) {
-    return exp(v - top);
+    return exp(v - shift_of(top));
   }, 2>;
   const symbol e{&b, b.add_node(op::map, {x.id, m.id}, loops, attr, {{x.get().dims, x.get().type}})};
   const symbol total = emit_einsum(b, list_view(&e, 1), list_view(&factors, 1), output, text);
   return map<[](auto sum, auto top) {
-    return log(sum) + top;
+    return log(sum) + shift_of(top);
   }>(total, m);
 }
 
 }  // namespace detail
 
-/// reduce_max<"GSE->GS">(x): the largest element over the indices that the output lacks (-infinity over none). The elements that reach
-/// it share its gradient.
+/// reduce_max<"GSE->GS">(x): the largest element over the indices that the output lacks (-infinity over none); NaN if one of them is NaN.
+/// The elements that reach it share its gradient; if it is NaN, the gradients of all of them are.
 template <fixed_string Equation>
 constexpr symbol reduce_max(here x) {
   const equation& e = detail::checked_equation<Equation>(*x.owner, 1);
@@ -108,8 +130,9 @@ constexpr symbol reduce_prod(here x) {
   const equation& e = detail::checked_equation<Equation>(*x.owner, 1);
   return detail::emit_reduce(x, reduction::prod, e.operands[0], e.output, Equation.view());
 }
-/// argmax<"GSE->GS">(x): the index, int32, of the largest element along the one dim that the output lacks; the first of several.
-/// Communicates the maximum and the index, where that dim is cut.
+/// argmax<"GSE->GS">(x): the index, int32, of the largest element along the one dim that the output lacks; the first of several. NaN is
+/// the largest (and for argmin the smallest), as in numpy.
+/// Communicates, if that dim is sharded, the maximum and the index; if the dim is known to be short, both in one gather.
 template <fixed_string Equation>
 constexpr symbol argmax(here x) {
   const equation& e = detail::checked_equation<Equation>(*x.owner, 1);
@@ -121,7 +144,8 @@ constexpr symbol argmin(here x) {
   const equation& e = detail::checked_equation<Equation>(*x.owner, 1);
   return detail::emit_argmax(x, reduction::min, e.operands[0], e.output, Equation.view());
 }
-/// logsumexp<"GSE->GS">(x) = log(sum exp x) over the indices that the output lacks, computed from the largest element.
+/// logsumexp<"GSE->GS">(x) = log(sum exp x) over the indices that the output lacks, computed from the largest element. It is +inf where an
+/// element is, -inf where all are or there is none, and NaN where an element is NaN.
 template <fixed_string Equation>
 constexpr symbol logsumexp(here x) {
   const equation& e = detail::checked_equation<Equation>(*x.owner, 1);

@@ -5,8 +5,8 @@
 
 #include <cstdint>
 
-// Operations along the last dim. Every other dim may be cut without communication; where that dim is cut, softmax and layer_norm
-// communicate a number or two per row.
+// Operations along the last dim. Every other dim may be sharded without communication; if that dim is sharded, they communicate one to
+// three numbers per row.
 
 namespace gshard { inline namespace v0 {
 
@@ -50,10 +50,11 @@ constexpr symbol layer_norm(here x, symbol gamma, symbol beta, double epsilon = 
 
 /// cross_entropy(logits, labels)[...] = -sum_v q_v log softmax(logits)_v with the smoothed target distribution
 /// q = (1 - smoothing) * onehot(label) + smoothing / V. labels: int32, the dims of logits but the last; a label below 0 costs 0.
-/// Attributes: number[0] = smoothing.
+/// Communicates, if the classes are sharded, three numbers per row: a maximum, a sum of exponentials, and the logit of the target. The
+/// gradient needs no others. Attributes: number[0] = smoothing.
 constexpr symbol cross_entropy(here logits, symbol labels, double smoothing = 0) {
   builder& b = *logits.owner;
-  if (!detail::check_rank(b, logits, 1, "cross_entropy")) return b.nothing();
+  if (!detail::check_rank(b, logits, 1, "cross_entropy") || !b.has(labels)) return b.nothing();
   if (labels.get().type != dtype::i32) {
     b.fail(fault::wrong_type, "cross_entropy", {}, 1);
     return b.nothing();
@@ -65,7 +66,6 @@ constexpr symbol cross_entropy(here logits, symbol labels, double smoothing = 0)
     return b.nothing();
   }
   rule loops = detail::rows_rule(logits.rank());
-  loops.block(logits.rank() - 1);
   loops.in[1] = loops.out[0] = detail::counting(logits.rank() - 1);
   attributes attr;
   attr.number[0] = smoothing;

@@ -7,21 +7,111 @@
 // Conditions are tensors of zeros and ones. Templates, so that their functions cost only programs that use them.
 namespace gshard { inline namespace v0 {
 
-/// 1 where a < b, else 0; operands broadcast as those of map.
+namespace detail {
+inline constexpr auto one_if_less = [](auto x, auto y) { return x < y ? decltype(x)(1) : decltype(x)(0); };
+inline constexpr auto one_if_at_most = [](auto x, auto y) { return x <= y ? decltype(x)(1) : decltype(x)(0); };
+inline constexpr auto one_if_equal = [](auto x, auto y) { return x == y ? decltype(x)(1) : decltype(x)(0); };
+
+/// A number as a tensor of the dims of another.
+template <class = void>
+constexpr symbol filled(symbol like, double c) {
+  return like.owner->failed() ? like.owner->nothing() : emit_filled(like, c);
+}
+}  // namespace detail
+
+/// 1 where a < b, else 0; operands match as those of map. Also a < b.
 template <class = void>
 constexpr symbol less(here a, symbol b) {
-  return map<[](auto x, auto y) { return x < y ? decltype(x)(1) : decltype(x)(0); }>(a, b);
+  return map<detail::one_if_less>(a, b);
 }
-/// 1 where a == b, else 0.
+template <class = void>
+constexpr symbol less(here a, double b) {
+  return less(a, detail::filled(a, b));
+}
+template <class = void>
+constexpr symbol less(double a, here b) {
+  return less(here(detail::filled(b, a)), b);
+}
+/// Comparisons, with NaN as of numbers: 1 or 0.
+template <class = void>
+constexpr symbol operator<(here a, symbol b) {
+  return less(a, b);
+}
+template <class = void>
+constexpr symbol operator<(here a, double b) {
+  return less(a, b);
+}
+template <class = void>
+constexpr symbol operator<(double a, here b) {
+  return less(a, b);
+}
+template <class = void>
+constexpr symbol operator>(here a, symbol b) {
+  return less(here(b), a);
+}
+template <class = void>
+constexpr symbol operator>(here a, double b) {
+  return less(b, a);
+}
+template <class = void>
+constexpr symbol operator>(double a, here b) {
+  return less(b, a);
+}
+template <class = void>
+constexpr symbol operator<=(here a, symbol b) {
+  return map<detail::one_if_at_most>(a, b);
+}
+template <class = void>
+constexpr symbol operator<=(here a, double b) {
+  return map<detail::one_if_at_most>(a, detail::filled(a, b));
+}
+template <class = void>
+constexpr symbol operator<=(double a, here b) {
+  return map<detail::one_if_at_most>(here(detail::filled(b, a)), symbol(b));
+}
+template <class = void>
+constexpr symbol operator>=(here a, symbol b) {
+  return map<detail::one_if_at_most>(here(b), symbol(a));
+}
+template <class = void>
+constexpr symbol operator>=(here a, double b) {
+  return b <= a;
+}
+template <class = void>
+constexpr symbol operator>=(double a, here b) {
+  return b <= a;
+}
+
+/// 1 where a == b, else 0. Operands match as those of map.
 template <class = void>
 constexpr symbol equal(here a, symbol b) {
-  return map<[](auto x, auto y) { return x == y ? decltype(x)(1) : decltype(x)(0); }>(a, b);
+  return map<detail::one_if_equal>(a, b);
 }
-/// a where the condition is not 0, else b; all of one element type, broadcast as operands of map. No gradient flows into the condition.
-/// Communicates nothing where they lie alike.
+template <class = void>
+constexpr symbol equal(here a, double b) {
+  return equal(a, detail::filled(a, b));
+}
+template <class = void>
+constexpr symbol equal(double a, here b) {
+  return equal(b, a);
+}
+/// a where the condition is not 0, else b; all of one element type. Operands match as those of map; a and b may be numbers. No gradient
+/// flows into the condition. Communicates nothing where its operands have the same sharding.
 template <class = void>
 constexpr symbol select(here condition, symbol a, symbol b) {
   return map<[](auto c, auto x, auto y) { return c == decltype(c)(0) ? y : x; }>(condition, a, b);
+}
+template <class = void>
+constexpr symbol select(here condition, symbol a, double b) {
+  return select(condition, a, detail::filled(a, b));
+}
+template <class = void>
+constexpr symbol select(here condition, double a, symbol b) {
+  return select(condition, detail::filled(b, a), b);
+}
+template <class = void>
+constexpr symbol select(here condition, double a, double b) {
+  return select(condition, detail::filled(condition, a), detail::filled(condition, b));
 }
 
 }}  // namespace gshard::v0

@@ -170,7 +170,7 @@ constexpr symbol split_dim(here x, std::string_view letters) {
 /// expand_dims<1>: [B,T] -> [B,1,T]. No data moves.
 template <int At>
 constexpr symbol expand_dims(here x) {
-  return detail::emit_expand_dims(x, At, x.owner->fixed_dim(1));
+  return x.owner->failed() ? x.owner->nothing() : detail::emit_expand_dims(x, At, x.owner->fixed_dim(1));
 }
 /// squeeze<1>: [B,1,T] -> [B,T]. Bound: the extent of the dim must be 1 (`gshard::error`).
 template <int At>

@@ -137,7 +137,7 @@ constexpr symbol concat(list_view<symbol> parts, int dim) {
   if (parts.size() > std::size_t(rule::most_in)) b.fail(fault::rank_mismatch, "concat", {}, rule::most_in, int(parts.size()));
   const value& first = parts[0].get();
   dim_list dims = first.dims;
-  for (std::size_t i = 1; i < parts.size() && !b.failed(); ++i) {
+  for (std::size_t i = 1; i < parts.size() && b.has(parts[i]); ++i) {
     const value& v = parts[i].get();
     if (v.type != first.type) b.fail(fault::wrong_type, "concat", {}, int(i));
     else if (v.rank() != first.rank()) b.fail(fault::rank_mismatch, "concat", {}, first.rank(), v.rank());

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A user's program: plans with gshard::plan alone; with gshard::gshard it runs the plan as well; and with the other targets it
 // uses what they bring.
+#if defined(MPI_FOR_C)
+#include <mpi.h>
+#endif
 #if defined(PLAN_ONLY)
 #include <gshard/plan.hpp>
 #else

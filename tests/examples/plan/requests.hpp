@@ -85,7 +85,7 @@ inline pl::plan_facts facts(const std::string& line) {
 /// The operations of a plan, and how its first result lies.
 inline std::string kinds(const pl::plan_facts& f) {
   std::string s;
-  for (const pl::step_facts& step : f.steps) s += (s.empty() ? "" : " ") + std::string(gs::name(step.kind));
+  for (const pl::step_facts& step : f.steps) s += (s.empty() ? "" : " ") + step.called;
   return s;
 }
 inline std::string kinds(const std::string& line) {

@@ -17,6 +17,19 @@ TEST_CASE("plan: sums element by element, broadcast as numpy does") {
   CHECK(refusal_of("map --mesh x=2 --in 1 --in 1 --in 1 --in 1 --in 1 --in 1 --in 1") == "map takes at most 6 operands, not 7");
 }
 
+TEST_CASE("plan: the place of an extremum in short lines that are cut is gathered with it, at once") {
+  for (const char* kind : {"argmax", "argmin"}) {
+    const std::string reduce = std::string("reduce --kind ") + kind;
+    const pl::plan_facts f = facts(reduce + " --mesh x=2,y=4 --in 28@x,12@y --dims 1 --out 28@x");
+    CHECK(kinds(f) == "top_k all_gather top_k reshape");
+    CHECK(f.bytes == 14 * 3 * (4 + 4));
+    CHECK(kinds(reduce + " --mesh x=4 --in 64,65536@x --dims 1") == "reduce all_reduce argmax all_reduce");
+    for (const char* rest : {"x=2,y=2 --in 9@(x,y),3 --dims 0", "x=2,y=2 --in 3,9@(x,y),2 --dims 1", "x=3,y=2 --in 4@x,5@y --dims 1 --out 4",
+                             "x=4,y=2 --in 2,5@x,3@y --dims 1 --out 2@x,3", "x=5 --in 6,6@x --dims 1", "x=4 --in 40@x --dims 0"})
+      CHECK(right(reduce + " --mesh " + rest));
+  }
+}
+
 TEST_CASE("plan: reductions of every kind over dims that are cut") {
   for (const char* kind : {"sum", "mean", "max", "min", "prod", "argmax", "argmin", "logsumexp"})
     for (const char* rest : {"--in 7@x,5@y --dims 0", "--in 7@x,5@y --dims -1 --out 7@y", "--in 7,5@(y,x)+partial(z) --dims 1",

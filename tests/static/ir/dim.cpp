@@ -12,7 +12,9 @@ namespace {
 
 constexpr gs::dims sizes{{'E', 16}, {'M', 512}};
 static_assert(sizes.find('E') == 16 && sizes.find('M') == 512 && sizes.find('e') == -1 && sizes.count == 2);
-static_assert(gs::dims{}.find('A') == -1);
+static_assert(gs::dims{}.find('A') == -1 && !gs::dims{}.has('A'));
+// A letter that is given -1 is given an extent.
+static_assert(gs::dims{{'E', -1}}.has('E') && gs::dims{{'E', -1}, {'E', 2}}.twice == 'E' && !gs::dims{{'E', -1}}.twice);
 // The last word counts.
 static_assert(gs::dims{{'E', 16}, {'E', 8}}.find('E') == 8 && gs::dims{{'E', 16}, {'E', 8}}.count == 1);
 // Every letter has a place.

@@ -4,6 +4,7 @@
 
 #include "../soundness.hpp"
 
+#include <array>
 #include <tuple>
 
 namespace gs = gshard;
@@ -39,6 +40,36 @@ inline constexpr auto best = [](auto&, auto x) { return gs::top_k(x, 2).values; 
 static_assert(has<gs::program<best, gs::mesh<gs::axis<"x">>, in<"AB", cut>>>(op::all_gather, 1, 2));
 // Elements of one size.
 static_assert(has<gs::program<best, gs::mesh<gs::axis<"x">>, in<"AB", cut, double>>>(op::all_gather, 2, 2));
+
+// Moves of several kinds start as one step, which counts as one of each; so do its bytes.
+inline constexpr auto mixed = [](auto&, auto x, auto y, auto z) {
+  return std::tuple{gs::annotate<whole>(x), gs::annotate<cut>(y), gs::annotate<whole>(z)};
+};
+template <class... More>
+using mixed_moves = gs::program<mixed, mesh, in<"AB", P<"x", none>>, in<"BC", P<"x", none>>, in<"CA", P<"x", none>>, extent<'A', 8>,
+                                extent<'B', 8>, extent<'C', 16>, More...>;
+template <class Program>
+constexpr bool counts(int collectives) {
+  const gs::plan_view& p = Program::plan;
+  const gs::extents e = p.bind({{'A', 8}, {'B', 8}, {'C', 16}}, std::array{2});
+  return soundness::is_sound(p) && soundness::sends_once(p) && p.collectives() == collectives &&
+         p.count(op::all_to_all) == 1 && p.bytes_received(op::all_gather, e) == 4 * (8 * 4 + 16 * 4) &&
+         p.bytes_received(op::all_to_all, e) == 4 * (8 * 16 / 4) && p.bytes_received(e) == 4 * (32 + 64 + 32);
+}
+static_assert(counts<mixed_moves<>>(1) && mixed_moves<>::plan.count(op::all_gather) == 1);
+static_assert(counts<mixed_moves<combine_up_to<0>>>(3) && mixed_moves<combine_up_to<0>>::plan.count(op::all_gather) == 2);
+// Without the exchange there is none.
+inline constexpr auto gathered_or_shifted = [](auto&, auto x, auto y) {
+  return std::tuple{gs::annotate<whole>(x), gs::roll(y, 1, 1)};
+};
+using shifts = gs::program<gathered_or_shifted, mesh, in<"AB", cut>, in<"BC", cut>, extent<'A', 8>, extent<'B', 8>, extent<'C', 8>>;
+static_assert(shifts::plan.count(op::all_gather) == 1 && shifts::plan.count(op::collective_permute) == 1 &&
+              shifts::plan.count(op::all_to_all) == 0 && shifts::plan.collectives() == 1);
+static_assert([] {
+  const gs::extents e = shifts::plan.bind({{'A', 8}, {'B', 8}, {'C', 8}}, std::array{2});
+  return shifts::plan.bytes_received(op::all_gather, e) + shifts::plan.bytes_received(op::collective_permute, e) ==
+         shifts::plan.bytes_received(e) && shifts::plan.bytes_received(op::collective_permute, e) > 0;
+}());
 
 // A sum that needs another one waits for it.
 inline constexpr auto softmax = [](auto&, auto x) { return gs::softmax(x); };

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <gshard/optim/adam.hpp>
 #include <gshard/plan.hpp>
 
 #include "../soundness.hpp"
 
 #include <array>
+#include <cstdint>
+#include <tuple>
 
 namespace gs = gshard;
 using gs::in, gs::none, gs::op, gs::P;
@@ -46,6 +49,45 @@ constexpr bool sums_rows_alone(int count) {
 }
 static_assert(sums_rows_alone<both_cut<softmax>>(2) && sums_rows_alone<both_cut<softmax, gs::visible>>(2));
 static_assert(sums_rows_alone<both_cut<softmax_gradient>>(3) && sums_rows_alone<both_cut<norm>>(2));
+// A maximum, a sum of exponentials and the target's logit; the gradient reads the sums that the loss has.
+inline constexpr auto loss = [](auto&, auto x, auto labels) { return gs::cross_entropy(x, labels, 0.1); };
+inline constexpr auto loss_gradient = [](auto&, auto x, auto labels) {
+  const auto total = gs::sum(gs::cross_entropy(x, labels, 0.1));
+  return std::tuple{total, gs::gradients(total, std::array{x})[0]};
+};
+inline constexpr auto gradient_alone = [](auto& m, auto x, auto labels) { return std::get<1>(loss_gradient(m, x, labels)); };
+template <auto Model, class Layout = P<none, "y">, class... Options>
+using classes_cut = gs::program<Model, mesh2, in<"AB", Layout>, in<"A", void, std::int32_t>, Options...>;
+static_assert(sums_rows_alone<classes_cut<loss>>(3) && sums_rows_alone<classes_cut<loss, P<none, "y">, gs::visible>>(3));
+static_assert(sums_rows_alone<classes_cut<loss_gradient>>(3) && sums_rows_alone<classes_cut<gradient_alone>>(2));
+static_assert(sums_rows_alone<classes_cut<loss, P<none, gs::axes<"x", "y">>>>(3));
+static_assert(sums_rows_alone<classes_cut<loss_gradient, P<"x", "y">>>(4));  // and the sum over the rows
+static_assert(classes_cut<loss_gradient, P<"x", none>>::plan.count(op::cross_entropy) == 1);
+static_assert(classes_cut<loss_gradient, P<"x", none>>::plan.count(op::block_cross_entropy) == 0);
+// Of known extents the sums go together: a step for the maxima, and one for the rest.
+static_assert(sums_rows_alone<gs::program<loss_gradient, gs::mesh<gs::axis<"y", 8>>, in<"AB", P<none, "y">>, in<"A", void, std::int32_t>,
+                                          gs::extent<'A', 4096>, gs::extent<'B', 32768>>>(2));
+// The head of a language model with a sharded vocabulary receives no more bytes than one with the loss written by hand.
+template <bool ByHand>
+inline constexpr auto head = [](auto& m, auto x, auto labels, auto rate) {
+  const auto logits = gs::einsum<"BTM,VM->BTV">(x, m.param("w", "VM", P<"y", none>{}, gs::init::fan_in("M")));
+  const auto total = [&] {
+    if constexpr (!ByHand) return gs::sum(gs::cross_entropy(logits, labels));
+    const auto classes = gs::cast<float>(gs::iota<"V">(m));
+    const auto hot = gs::equal(gs::einsum<"BT,V->BTV">(gs::cast<float>(labels), 0.0 * classes + 1.0), classes);
+    return gs::sum(gs::logsumexp<"BTV->BT">(logits) - gs::einsum<"BTV,BTV->BT">(logits, hot));
+  }();
+  const auto of_input = gs::gradients(total, std::array{x})[0];
+  gs::adam{}.minimise(m, total, rate);
+  return std::tuple{total, of_input};
+};
+template <bool ByHand>
+constexpr std::int64_t received_by_head = [] {
+  using step = gs::program<head<ByHand>, gs::mesh<gs::axis<"x", 4>, gs::axis<"y", 2>>, in<"BTM", P<"x", none, none>>,
+                           in<"BT", P<"x", none>, std::int32_t>, in<"">>;
+  return step::plan.bytes_received(step::plan.bind({{'B', 32}, {'T', 1024}, {'M', 1024}, {'V', 32768}}, std::array{4, 2}));
+}();
+static_assert(received_by_head<false> <= received_by_head<true>);
 // One sum a block and row is gathered.
 using running = on_mesh<cumsum, in<"AB", P<none, "x">>>;
 static_assert(soundness::is_sound(running::plan));

@@ -99,6 +99,21 @@ static_assert(tracing::holds([](builder& b, auto&) {
   const symbol far = gs::relu(gs::relu(x)), met = gs::einsum<"ab,bc->ac">(far, w);
   return propagated(b) && lies(far, {{0}, {}}) && lies(met, {{0}, {}});
 }));
+// A contraction waits for all that passes through, and through broadcasts: a sum costs more than what an operand already shares.
+template <gs::fixed_string Letters>
+constexpr bool contraction_waits(gs::dims known) {
+  return tracing::holds([&](builder& b, auto&) {
+    const symbol x = input(b, "AB", P<"x", any>{}), bias = input(b, "B"), w = input(b, "BC", P<"x", any>{});
+    const symbol h = gs::relu(gs::relu(x) + bias), y = einsum<Letters>(h, w);
+    b.mesh.extents[0] = 4;
+    gs::propagate(b.program, gs::detail::assume_extents(b.program.dims, b.mesh, known));
+    return !b.failed() && lies(h, {{0}, {}}) && lies(y, {{0}, {}});
+  });
+}
+static_assert(contraction_waits<"ab,bc->ac">({}));
+// Not where the sum is known to be cheap: few rows, a large matrix.
+static_assert(contraction_waits<"ab,bc->ac">({{'A', 4096}, {'B', 1024}, {'C', 1024}}));
+static_assert(!contraction_waits<"ab,bc->ac">({{'A', 4}, {'B', 1024}, {'C', 1024}}));
 // An annotation of lower priority waits, and then takes what is left.
 static_assert(tracing::holds([](builder& b, auto&) {
   const symbol x = gs::annotate<P<"x", any>>(input(b, "AB"), {}, 1), y = gs::annotate<P<any, "x">>(input(b, "AB"));

@@ -73,9 +73,9 @@ static_assert(!unknown());
 constexpr bool from_whole(const gs::extents& e) {
   gs::value whole = line(false);
   whole.layout = gs::sharding::replicated(1);
-  return lacks_nothing(whole, line(true), windows, e);
+  return lacks_nothing(whole, line(true), windows, {}, e);
 }
-static_assert(from_whole(sizes(12, 12, 3)) && !from_whole(sizes(12, 12, 17)) && !lacks_nothing(line(false), line(true), windows, sizes(12, 12, 3)));
+static_assert(from_whole(sizes(12, 12, 3)) && !from_whole(sizes(12, 12, 17)) && !lacks_nothing(line(false), line(true), windows, {}, sizes(12, 12, 3)));
 static_assert([] {
   gs::extents e = sizes(12, 12, 3);
   e.known_dims[2] = 0;

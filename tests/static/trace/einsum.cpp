@@ -124,4 +124,10 @@ static_assert(tracing::holds([](builder& b, auto&) {
   return b.program.nodes.back().kind == op::einsum;
 }));
 
+// The mean of a diagonal is over its elements.
+static_assert(tracing::holds([](gs::builder& b, auto&) {
+  gs::mean<"aab->b">(tracing::input(b, "AAB"));
+  return b.program.nodes.back().attr.dims.size() == 1;
+}));
+
 }  // namespace

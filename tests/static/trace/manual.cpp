@@ -161,6 +161,13 @@ static_assert(fails(fault::axis_not_first, "per_shard", [](builder& b, auto&) {
   gs::per_shard<"x", P<axes<"y", "x">>>(same, input(b, "A", P<axes<"y", "x">>{}));
 }));
 static_assert(fails(fault::no_device_dim, "shift", [](builder& b, auto&) { gs::shift<"x">(input(b, "A", P<"x">{}), 1); }));
+// Which of two dims that count the devices is meant, nobody can tell.
+static_assert(fails(fault::device_dim_twice, "all_reduce", [](builder& b, auto&) {
+  gs::per_shard<"x", P<"x">>([](auto t) { return gs::all_reduce<"x">(gs::einsum<"xa,yb->xyab">(t, t)); }, input(b, "A", P<"x">{}));
+}));
+static_assert(fails(fault::device_dim_twice, "per_shard", [](builder& b, auto&) {
+  gs::per_shard<"x", P<"x", none>>([](auto t) { return gs::einsum<"xa,yb->xyb">(t, t); }, input(b, "A", P<"x">{}));
+}));
 static_assert(fails(fault::unknown_axis, "all_reduce", [](builder& b, auto&) { gs::all_reduce<"z">(input(b, "A")); }));
 static_assert(fails(fault::bad_range, "all_gather", [](builder& b, auto&) {
   gs::per_shard<"x", P<none>>([](auto t) { return gs::all_gather<"x">(t, 0); }, input(b, "A", P<"x">{}));

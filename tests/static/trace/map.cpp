@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <gshard/trace/map.hpp>
+#include <gshard/trace/select.hpp>
+#include <gshard/trace/shape.hpp>
+#include <gshard/trace/window.hpp>
 
 #include "../tracing.hpp"
 
@@ -9,7 +12,7 @@ using tracing::fails, tracing::has_dims, tracing::input;
 
 namespace {
 
-// Operands of lower rank are lined up by their dims, from the last.
+// The dims of an operand of lower rank are found in their order, in one way.
 static_assert(tracing::holds([](builder& b, auto&) {
   const symbol x = input(b, "GBHTT");
   const auto lines_up = [&](std::string_view letters, std::initializer_list<int> factors) {
@@ -17,9 +20,34 @@ static_assert(tracing::holds([](builder& b, auto&) {
     return has_dims(y, "GBHTT") && tracing::reads(b.program.nodes.back().loops.in[0], factors) &&
            tracing::reads(b.program.nodes.back().loops.in[1], {0, 1, 2, 3, 4});
   };
-  return lines_up("TT", {3, 4}) && lines_up("T", {4}) && lines_up("GBT", {0, 1, 4}) &&
-         lines_up("GH", {0, 2}) && lines_up("", {}) && lines_up("GBHTT", {0, 1, 2, 3, 4});
+  return lines_up("TT", {3, 4}) && lines_up("GBTT", {0, 1, 3, 4}) && lines_up("GB", {0, 1}) && lines_up("GH", {0, 2}) &&
+         lines_up("", {}) && lines_up("GBHTT", {0, 1, 2, 3, 4});
 }));
+// A dim that stands twice between others is told by them.
+static_assert(tracing::holds([](builder& b, auto&) {
+  input(b, "THB") + input(b, "THTBT");
+  return tracing::reads(b.program.nodes.back().loops.in[0], {0, 1, 3});
+}));
+template <class F>
+constexpr bool is_ambiguous(F f, int operand) {
+  const gs::diagnostic d = tracing::problem_of(f);
+  return d.what == fault::ambiguous_dims && d.subject.view() == "map" && d.first == operand;
+}
+static_assert(is_ambiguous([](builder& b, auto&) { input(b, "TT") - input(b, "T"); }, 1));
+static_assert(is_ambiguous([](builder& b, auto&) { input(b, "T") * input(b, "GTBT"); }, 0));
+static_assert(is_ambiguous([](builder& b, auto&) { input(b, "TTT") / input(b, "TT"); }, 1));
+static_assert(is_ambiguous([](builder& b, auto&) { input(b, "THB") + input(b, "THTHB"); }, 0));
+static_assert(is_ambiguous([](builder& b, auto&) { gs::less(input(b, "GT"), input(b, "GTT")); }, 0));
+static_assert(is_ambiguous([](builder& b, auto&) { gs::equal(input(b, "GTT"), input(b, "GT")); }, 1));
+static_assert(is_ambiguous([](builder& b, auto&) { gs::select(input(b, "TT"), input(b, "T"), input(b, "")); }, 1));
+static_assert(is_ambiguous([](builder& b, auto&) { map<[](auto p, auto q, auto r) { return p * q + r; }>(input(b, "T"), input(b, ""), input(b, "TBT")); }, 0));
+// Dims of one number are one dim.
+static_assert(is_ambiguous([](builder& b, auto&) {
+  const symbol square = gs::slice(gs::slice(input(b, "AB"), 0, 0, 4), 1, 0, 4);
+  square + gs::slice(input(b, "A"), 0, 0, 4);
+}, 1));
+// A dim of extent 1 is not repeated.
+static_assert(fails(fault::dims_do_not_broadcast, "map", [](builder& b, auto&) { input(b, "AB") + gs::expand_dims<0>(input(b, "B")); }));
 // Of two operands of one rank the first gives the order; the other must have it.
 static_assert(tracing::holds([](builder& b, auto&) {
   return has_dims(input(b, "AB") * input(b, "AB"), "AB");

@@ -35,7 +35,7 @@ outcome outcome_of(const pl::plan_facts& f) {
     if (o.result != text) o.result += (o.result.empty() ? "" : " ") + text;
   }
   for (const pl::step_facts& s : f.steps) {
-    o.kinds += (o.kinds.empty() ? "" : " ") + std::string(gs::name(s.kind));
+    o.kinds += (o.kinds.empty() ? "" : " ") + s.called;
     o.ours = o.ours + traffic{s.bytes > 0 ? 1 : 0, s.bytes};  // nobody waits where nothing is sent
   }
   return o;

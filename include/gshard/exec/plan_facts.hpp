@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/comm/agreement.hpp>
+#include <gshard/comm/error.hpp>
+#include <gshard/comm/step_text.hpp>
+#include <gshard/exec/bound_plan.hpp>
+#include <gshard/pass/plan.hpp>
+
+#include <array>
+#include <cfenv>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+// A bound plan in words, by which processes find out whether they have the same one.
+namespace gshard { inline namespace v0 { namespace detail {
+
+/// What a function gives at a few points between -3 and 3, rounded from double to float: the same on all machines and compilers, but for
+/// functions that are ill-conditioned there. Functions that differ elsewhere only have the same text.
+inline std::string values_at_samples(const pointwise& f, int operands) {
+  constexpr std::array samples{-2.75, -2.0, -1.5, -1.0, -0.625, -0.25, -0.0625, 0.0, 0.125, 0.5, 0.75, 1.0, 1.25, 2.0, 2.5, 3.0};
+  constexpr std::size_t n = samples.size(), most = pointwise::most_operands;
+  std::array<std::array<double, n>, most> x{};
+  std::array<const double*, most> in{};
+  std::array<std::int64_t, most> stride{};
+  std::array<double, n> y{};
+  for (std::size_t k = 0; k < std::size_t(operands); ++k) {
+    for (std::size_t i = 0; i < n; ++i) x[k][i] = samples[((2 * k + 1) * i + 5 * k) % n];  // each operand in its own order
+    in[k] = x[k].data();
+    stride[k] = 1;
+  }
+  std::fenv_t traps;  // of the application, which has not asked for these values
+  std::feholdexcept(&traps);
+  const std::string problem = problem_of([&] { f.f64(in.data(), stride.data(), y.data(), std::int64_t(n)); });
+  std::fesetenv(&traps);
+  if (!problem.empty()) return "an exception: " + problem;
+  std::string s;
+  for (const double value : y) s.append(s.empty() ? "" : " ").append(value != value ? "nan" : number_text(float(value) + 0.0f));
+  return s;
+}
+
+/// Writes the facts of a bound plan.
+class plan_facts {
+ public:
+  explicit plan_facts(const bound_plan& b) : bound_(b), plan_(b.plan), sizes_(b.sizes) {}
+
+  void add_to(std::vector<fact>& facts) const {
+    std::string axes;
+    for (int a = 0; a < plan_.mesh.rank(); ++a) axes.append(a ? " x " : "").append(plan_.mesh.name(a));
+    facts.push_back({"the axes of a program's mesh", axes});
+    for (std::size_t i = 0; i < plan_.dims.size(); ++i)
+      facts.push_back({"the extent of " + text_of(plan_.dims[i]), std::to_string(sizes_.dim(int(i)))});
+    for (std::size_t i = 0; i < plan_.inputs.size(); ++i)
+      facts.push_back({"input " + std::to_string(i), text(plan_.inputs[i].value)});
+    for (const parameter& p : plan_.parameters) add(facts, p);
+    for (std::size_t i = 1; i < plan_.windows.size(); ++i) facts.push_back({"window " + std::to_string(i), text(plan_.windows[i])});
+    for (std::size_t i = 0; i < plan_.steps.size(); ++i) add(facts, i);
+    for (std::size_t i = 0; i < plan_.outputs.size(); ++i)
+      facts.push_back({"output " + std::to_string(i), text(plan_.outputs[i].value)});
+  }
+  /// The first line of the program that is known.
+  std::string place() const {
+    for (const node& step : plan_.steps)
+      if (step.place.file) return line_text(step.place);
+    return {};
+  }
+
+ private:
+  const bound_plan& bound_;
+  const plan_view& plan_;
+  const extents& sizes_;
+
+  /// "%3 f32[8@data,4]"
+  std::string text(std::int32_t id) const {
+    return "%" + std::to_string(id) + " " + layout_text(bound_.value(id), bound_.on.mesh());
+  }
+  static std::string text(const window& w) {
+    std::string s = w.wrap ? "wrapped" : "bounded";
+    for (const int dim : {w.over, w.stride_dim, w.low_dim, w.taps_dim}) s.append(" ").append(std::to_string(dim));
+    for (const int x : {int(w.plus_low), w.stride, w.low, w.step, w.dilation}) s.append(" ").append(std::to_string(x));
+    return s;
+  }
+  void add(std::vector<fact>& facts, const parameter& p) const {
+    const std::string called = "parameter \"" + std::string(p.name.view()) + "\"";
+    facts.push_back({called, text(p.value) + (p.trainable ? ", trained" : "") +
+                                 (p.updated >= 0 ? ", becomes %" + std::to_string(p.updated) : "")});
+    using enum initialiser::kind;
+    std::string start = p.init.what == zeros ? "zeros" : p.init.what == constant ? "constant " : "normal ";
+    if (p.init.what != zeros) start += number_text(p.init.scale);
+    for (int i = 0; i < p.init.fan_in.size(); ++i)
+      start.append(i ? " * " : " / sqrt of ").append(std::to_string(sizes_.dim(p.init.fan_in[i])));
+    facts.push_back({"the initial values of " + called, start});
+  }
+  void add(std::vector<fact>& facts, std::size_t i) const {
+    const node& step = plan_.steps[i];
+    const std::string number = "step " + std::to_string(i) + " of a program", place = line_text(step.place);
+    std::string s(name(step.kind));
+    const auto lists = [&](int n, const auto& ids, const short_list* factors) {
+      for (int k = 0; k < n; ++k) {
+        s.append(k ? ", " : " ").append(text(ids[k])).append(" ");
+        for (int d = 0; d < factors[k].size(); ++d) s += char('a' + factors[k][d]);
+      }
+    };
+    lists(step.inputs, step.in, step.loops.in);
+    s += " ->";
+    lists(step.outputs, step.out, step.loops.out);
+    const auto numbers = [&](const char* what, const auto& all) {
+      s += what;
+      for (const auto x : all) s.append(" ").append(number_text(x));
+    };
+    numbers(", integers", step.attr.integer);
+    numbers(", numbers", step.attr.number);
+    const auto entries = [&](const char* what, const dim_list& all) {
+      if (!all.empty()) s += what;
+      for (int d = 0; d < all.size(); ++d) s.append(" ").append(std::to_string(all[d]));
+    };
+    entries(", dims", step.attr.dims);
+    entries(", windows", step.loops.windows);
+    if (step.in_place) s.append(", in place ").append(std::to_string(step.in_place));
+    const pointwise* const f = step.attr.function;
+    if (f && !f->f64) s.append(", function at ").append(place);  // of shards: called on no others than the program's
+    facts.push_back({number, std::move(s), place});
+    if (f && f->f64)
+      facts.push_back({"the values of the function of " + number + " at sample points", values_at_samples(*f, step.inputs), place});
+  }
+};
+
+}}}  // namespace gshard::v0::detail

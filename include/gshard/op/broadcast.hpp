@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/op/eager.hpp>
+#include <gshard/pass/check.hpp>
+#include <gshard/trace/broadcast.hpp>
+#include <gshard/trace/shape.hpp>
+
+#include <array>
+#include <cstddef>
+#include <utility>
+
+namespace gshard { inline namespace v0 {
+
+namespace detail {
+
+/// The layout of what is broadcast: that of the first operand, and along a dim that it does not shard, that of the first other operand
+/// which shards it over axes that are still free. So nothing has to move.
+template <fixed_string Equation, class... Specs>
+struct broadcast_layout {
+  using mesh = mesh_of<Specs...>;
+  static constexpr sharding value = [] {
+    const equation& e = parsed_equation<Equation>::value;
+    sharding made = sharding::replicated(e.output.size());
+    int i = 0;
+    const auto lend = [&](const named_sharding& named) {
+      diagnostic problem;
+      const sharding given = resolve(named, mesh::shape, "broadcast", problem);
+      const short_list& letters = e.operand(i++);
+      for (int d = 0; d < letters.size(); ++d)
+        if (const int to = e.output.find(letters[d]); to >= 0 && made[to].empty() && !(given[d].mask() & made.used()))
+          made[to] = given[d];
+    };
+    (lend(Specs::named), ...);
+    return made;
+  }();
+};
+
+template <fixed_string Equation, class Layout>
+inline constexpr auto broadcast_model = [](auto& m, auto x) {
+  constexpr equation e = parsed_equation<Equation>::value;
+  builder& b = m.owner();
+  const dim_list dims = b.dims_of(letters_of_factors<e.output>().view(), "broadcast");
+  if (!require_real(b, Equation.view(), {x})) return b.nothing();
+  return emit_annotate(emit_broadcast(x, e.operands[0], e.output, dims), Layout::value);
+};
+
+template <fixed_string Equation, std::size_t... I, class T, class Spec, class... Like>
+auto eager_broadcast(std::index_sequence<I...>, const tensor<T, Spec>& x, const Like&... like) {
+  constexpr equation e = parsed_equation<Equation>::value;
+  constexpr std::array<int, sizeof...(I)> ranks{Spec::rank, Like::layout_type::rank...};
+  constexpr bool fits = ((e.operands[I].size() == ranks[I]) && ...);
+  static_assert((holds<e.operands[I].size() == ranks[I], in_equation<Equation>, operand_number<int(I)>,
+                       expected_rank<e.operands[I].size()>, actual_rank<ranks[I]>> &&
+                 ...),
+                "gshard: a tensor has another number of dims than its partition spec, equation or operation expects");
+  if constexpr (fits) {
+    using layout = broadcast_layout<Equation, Spec, typename Like::layout_type...>;
+    using compiled = program<broadcast_model<Equation, layout>, typename layout::mesh, in<letters_of_factors<e.operands[0]>(), Spec, T>>;
+    const auto call = [&](auto& run, const any_cluster& on) { return run.call(on, x); };
+    return with_bound_program<compiled, letters_of_factors<e.operands[I]>()...>(Equation.view(), call, x, like...);
+  }
+}
+
+/// What is wrong with an equation as that of a broadcast.
+template <fixed_string Equation>
+inline constexpr diagnostic problem_of_broadcast = [] {
+  const equation& e = parsed_equation<Equation>::value;
+  diagnostic problem = parsed_equation<Equation>::problem;
+  if (const int d = dim_not_kept(e); d >= 0) problem.report(fault::index_not_kept, Equation.view(), letter_of(e, e.operands[0][d]), d);
+  return problem;
+}();
+
+}  // namespace detail
+
+/// broadcast<"Q,QK->QK">(x, like) on tensors: x[q] at every [q, k]. `like` and further tensors lend the extents of their dims; their
+/// numbers are not read.
+/// The result keeps the axes that shard x. A dim that x does not shard is sharded as in the first other operand that has it, over axes that
+/// x does not use. Communicates nothing.
+/// Compile time: the equation and ranks, that x is complete. Throws `gshard::error` if one letter meets two extents.
+/// @see trace/broadcast.hpp
+template <fixed_string Equation, class T, class Spec, distributed_tensor... Like>
+auto broadcast(const tensor<T, Spec>& x, const Like&... like) {
+  constexpr diagnostic problem = detail::problem_of_broadcast<Equation>;
+  constexpr int count = detail::parsed_equation<Equation>::value.count;
+  constexpr bool takes_these = problem || count == 1 + int(sizeof...(Like));
+  static_assert(detail::check_program<problem.what, problem, mesh<>>());
+  static_assert(holds<takes_these, in_equation<Equation>, operands_in_equation<count>, operands_given<1 + int(sizeof...(Like))>>,
+                "gshard: the einsum equation has another number of operands than the call");
+  static_assert(holds<detail::all_complete<tensor<T, Spec>>, in_equation<Equation>, actual_type<Spec>>,
+                "gshard: a pending sum (partial) is used as a complete tensor; reshard it first");
+  static_assert(holds<Spec::named.order.empty(), actual_type<Spec>>,
+                "gshard: operations on tensors outside of programs do not take an order of the devices (device_order)");
+  if constexpr (!problem && takes_these && detail::all_complete<tensor<T, Spec>> && Spec::named.order.empty())
+    return detail::eager_broadcast<Equation>(std::make_index_sequence<1 + sizeof...(Like)>{}, x, like...);
+}
+
+}}  // namespace gshard::v0

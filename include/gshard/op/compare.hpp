@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/op/map.hpp>
+#include <gshard/tensor/tensor.hpp>
+#include <gshard/trace/select.hpp>
+
+#include <type_traits>
+
+// Comparisons of tensors with tensors and numbers: tensors of zeros and ones. Operands broadcast as those of map.
+namespace gshard { inline namespace v0 {
+
+namespace detail {
+template <class A, class B>
+concept compared = (distributed_tensor<A> && (distributed_tensor<B> || std::is_arithmetic_v<B>)) ||
+                   (std::is_arithmetic_v<A> && distributed_tensor<B>);
+
+template <class T>
+tensor<T, spec<>> scalar_on(const any_cluster& on, T number) {
+  tensor<T, spec<>> t(on, {});
+  for_each_local_shard(t, [&](shard_view<T> s) { *s.data = number; });
+  return t;
+}
+
+template <auto F, class A, class B>
+auto compare(const A& a, const B& b) {
+  if constexpr (std::is_arithmetic_v<A>) return map<F>(scalar_on(b.on(), typename B::value_type(a)), b);
+  else if constexpr (std::is_arithmetic_v<B>) return map<F>(a, scalar_on(a.on(), typename A::value_type(b)));
+  else return map<F>(a, b);
+}
+}  // namespace detail
+
+/// 1 where a < b, else 0; so are the operators.
+template <class A, class B>
+  requires(detail::compared<A, B>)
+auto less(const A& a, const B& b) {
+  return detail::compare<detail::one_if_less>(a, b);
+}
+/// 1 where a == b, else 0.
+template <class A, class B>
+  requires(detail::compared<A, B>)
+auto equal(const A& a, const B& b) {
+  return detail::compare<detail::one_if_equal>(a, b);
+}
+template <class A, class B>
+  requires(detail::compared<A, B>)
+auto operator<(const A& a, const B& b) {
+  return less(a, b);
+}
+template <class A, class B>
+  requires(detail::compared<A, B>)
+auto operator>(const A& a, const B& b) {
+  return less(b, a);
+}
+template <class A, class B>
+  requires(detail::compared<A, B>)
+auto operator<=(const A& a, const B& b) {
+  return detail::compare<detail::one_if_at_most>(a, b);
+}
+template <class A, class B>
+  requires(detail::compared<A, B>)
+auto operator>=(const A& a, const B& b) {
+  return b <= a;
+}
+
+}}  // namespace gshard::v0

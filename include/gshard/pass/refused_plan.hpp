@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/pass/plan.hpp>
+
+#include <type_traits>
+
+// The plan of a program that does not compile. Its one sentence shall stay the only one, so whatever else is asserted of the plan holds.
+namespace gshard { inline namespace v0 { namespace detail {
+
+/// A number that agrees with every other.
+struct any_number {
+  template <class T>
+    requires(std::is_arithmetic_v<T>)
+  constexpr operator T() const {
+    return T(1);
+  }
+  template <class A, class B>
+    requires(std::is_same_v<A, any_number> || std::is_same_v<B, any_number>)
+  friend constexpr any_number operator+(A, B) {
+    return {};
+  }
+  template <class A, class B>
+    requires(std::is_same_v<A, any_number> || std::is_same_v<B, any_number>)
+  friend constexpr any_number operator-(A, B) {
+    return {};
+  }
+  template <class A, class B>
+    requires(std::is_same_v<A, any_number> || std::is_same_v<B, any_number>)
+  friend constexpr any_number operator*(A, B) {
+    return {};
+  }
+  friend constexpr bool operator==(any_number, auto) { return true; }
+  friend constexpr bool operator!=(any_number, auto) { return true; }
+  friend constexpr bool operator<(any_number, auto) { return true; }
+  friend constexpr bool operator>(any_number, auto) { return true; }
+  friend constexpr bool operator<=(any_number, auto) { return true; }
+  friend constexpr bool operator>=(any_number, auto) { return true; }
+};
+
+struct refused_plan : plan_view {
+  constexpr any_number count(const auto&...) const { return {}; }
+  constexpr any_number collectives() const { return {}; }
+  constexpr any_number bytes_received(const auto&...) const { return {}; }
+};
+
+/// Whether a program does not compile.
+template <class Program>
+inline constexpr bool is_refused_program = std::is_same_v<decltype(Program::plan), const refused_plan>;
+
+}}}  // namespace gshard::v0::detail

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/base/reason.hpp>
+#include <gshard/comm/agreement.hpp>
+#include <gshard/kernel/copy.hpp>
+#include <gshard/kernel/view.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+// Whole data, as a process hands them to a program or a tensor. Accepted are contiguous ranges of the element type in row-major order
+// (std::vector, std::span, ...), and arrays of other libraries in any memory order: Eigen's matrices and expressions, which are read as
+// [all dims but the last, last dim] or as vectors, and xtensor's arrays and expressions, whose shape is that of the tensor.
+namespace gshard { inline namespace v0 { namespace detail {
+
+/// An array in memory.
+template <class T>
+struct whole_array {
+  const T* data = nullptr;
+  std::int64_t size = 0;
+  int rank = -1;           // -1: a range in row-major order, for any extents
+  bool is_matrix = false;  // of rank 2, for tensors of any rank
+  kernel::index_array extent{}, stride{};
+
+  /// Its strides along the dims of a tensor of these extents; nothing if it is not that tensor's.
+  std::optional<kernel::index_array> strides_in(std::span<const std::int64_t> tensor) const {
+    kernel::index_array wanted{}, steps{};
+    std::int64_t elements = 1;
+    bool same = rank == int(tensor.size());
+    for (std::size_t d = 0; d < tensor.size(); ++d) {
+      wanted[d] = tensor[d];
+      elements *= tensor[d];
+      same = same && extent[d] == tensor[d];
+    }
+    if (size != elements) return std::nullopt;
+    if (rank < 0) return kernel::row_major_strides(int(tensor.size()), wanted);
+    if (!is_matrix) return same ? std::optional(stride) : std::nullopt;
+    if (tensor.size() == 1) steps[0] = extent[0] == 1 ? stride[1] : stride[0];
+    if (tensor.size() < 2) return extent[0] == 1 || extent[1] == 1 ? std::optional(steps) : std::nullopt;
+    const std::size_t last = tensor.size() - 1;
+    if (extent[1] != tensor[last]) return std::nullopt;
+    steps[last] = stride[1];
+    for (std::int64_t d = std::int64_t(last) - 1, step = stride[0]; d >= 0; step *= wanted[std::size_t(d--)]) steps[std::size_t(d)] = step;
+    return steps;
+  }
+};
+
+/// How arrays of another library are read: their `value_type`, and read(array, f), which calls f(whole_array<value_type>).
+template <class Array>
+struct array_reader {};
+
+template <class Given>
+concept foreign_array = requires { typename array_reader<Given>::value_type; };
+
+/// The elements of whole data; void if they are none.
+template <class Given>
+struct whole_element {
+  using type = void;
+};
+template <foreign_array Given>
+struct whole_element<Given> {
+  using type = typename array_reader<Given>::value_type;
+};
+template <class Given>
+  requires(!foreign_array<Given> && requires(const Given& g) { std::span(g); })
+struct whole_element<Given> {
+  using type = typename decltype(std::span(std::declval<const Given&>()))::value_type;
+};
+
+/// Whether whole data of T may be given so. A type that converts to a span is one.
+template <class Given, class T>
+inline constexpr bool is_whole_array =
+    foreign_array<Given> ? std::is_same_v<typename whole_element<Given>::type, T> : std::is_convertible_v<const Given&, std::span<const T>>;
+
+/// Whether they are whole data of any elements.
+template <class Given>
+inline constexpr bool has_elements = !std::is_void_v<typename whole_element<Given>::type>;
+
+/// Refuses what is not whole data of T, in one sentence.
+template <class T, class Given>
+constexpr void check_whole_array() {
+  static_assert(holds<is_whole_array<Given, T> || !has_elements<Given>, expected_type<T>, actual_type<Given>>,
+                "gshard: whole data have another element type than the tensor");
+  static_assert(holds<is_whole_array<Given, T> || has_elements<Given>, expected_type<T>, actual_type<Given>>,
+                "gshard: whole data are a contiguous range (std::vector, std::span), an Eigen matrix, or an xtensor array (include "
+                "<gshard/tensor/xtensor.hpp>)");
+}
+
+/// Calls f(whole_array<T>).
+template <class T, class Given, class F>
+void read_whole(const Given& given, F f) {
+  if constexpr (foreign_array<Given>) {
+    array_reader<Given>::read(given, f);
+  } else {
+    const std::span<const T> range(given);
+    f(whole_array<T>{range.data(), std::int64_t(range.size())});
+  }
+}
+
+/// "has 5 elements, its dims make 6", or with extents.
+template <class T>
+std::string text_of_misfit(const whole_array<T>& given, std::span<const std::int64_t> tensor, const std::string& before,
+                           const std::string& between) {
+  std::int64_t elements = 1;
+  for (const std::int64_t e : tensor) elements *= e;
+  if (given.rank < 0) return before + std::to_string(given.size) + " elements" + between + std::to_string(elements);
+  return before + "an array " + extents_text({given.extent.data(), std::size_t(given.rank)}) + between + extents_text(tensor);
+}
+
+/// Copies the part of a whole array that a shard covers.
+template <class T>
+void copy_shard_of(const T* whole, const kernel::index_array& stride, T* shard, const kernel::placement& at) {
+  if (kernel::element_count(at.rank, at.extent) == 0) return;
+  std::int64_t begin = 0;
+  for (int d = 0; d < at.rank; ++d) begin += at.offset[std::size_t(d)] * stride[std::size_t(d)];
+  kernel::copy_block(reinterpret_cast<const std::byte*>(whole + begin), stride, reinterpret_cast<std::byte*>(shard),
+                     kernel::row_major_strides(at.rank, at.extent), at.extent, at.rank, std::int64_t(sizeof(T)));
+}
+
+/// The elements in row-major order, copied to `room` if the array has them in another order.
+template <class T>
+std::span<const T> row_major_elements(const whole_array<T>& given, const kernel::index_array& stride, std::span<const std::int64_t> tensor,
+                                      std::vector<T>& room) {
+  if (given.rank < 0) return {given.data, std::size_t(given.size)};
+  kernel::index_array extent{};
+  std::copy(tensor.begin(), tensor.end(), extent.begin());
+  room.resize(std::size_t(given.size));
+  copy_shard_of(given.data, stride, room.data(), kernel::whole(int(tensor.size()), extent));
+  return room;
+}
+
+}}}  // namespace gshard::v0::detail

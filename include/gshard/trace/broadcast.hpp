@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/base/fixed_string.hpp>
+#include <gshard/base/list_view.hpp>
+#include <gshard/ir/equation.hpp>
+#include <gshard/trace/builder.hpp>
+#include <gshard/trace/einsum.hpp>
+#include <gshard/trace/map.hpp>
+
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+// Repeats a tensor along dims that it lacks. Elementwise verbs do this unasked where dims match in one way: see map.hpp for the rule.
+namespace gshard { inline namespace v0 {
+
+namespace detail {
+
+/// The first dim of the first operand whose letter is not in the output, or stood in the operand before; -1: there is none.
+constexpr int dim_not_kept(const equation& e) {
+  const short_list& x = e.operands[0];
+  for (int d = 0; d < x.size(); ++d)
+    if (!e.output.contains(x[d]) || x.find(x[d]) != d) return d;
+  return -1;
+}
+constexpr std::string_view letter_of(const equation& e, int factor) { return {&e.letters[std::size_t(factor)], 1}; }
+
+/// Numbers come from the first operand, extents from all.
+constexpr symbol emit_broadcast_like(builder& b, list_view<symbol> operands, const equation& e, std::string_view text) {
+  if (const int d = dim_not_kept(e); d >= 0) b.fail(fault::index_not_kept, text, letter_of(e, e.operands[0][d]), d);
+  if (b.failed() || !require_real(b, text, {operands[0]})) return b.nothing();
+  int dim_of[short_list::largest + 1]{};
+  std::uint32_t known = 0;  // letters that have a dim, a bit each
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    const dim_list dims = operands[i].get().dims;
+    const short_list& letters = e.operands[i];
+    if (dims.size() != letters.size()) b.fail(fault::rank_mismatch, text, {}, letters.size(), dims.size());
+    for (int d = 0; d < dims.size() && !b.failed(); ++d) {
+      const int f = letters[d];
+      if ((known >> f) & 1u && dim_of[f] != dims[d]) b.fail(fault::dims_differ, text, letter_of(e, f), int(i), d);
+      known |= 1u << f;
+      dim_of[f] = dims[d];
+    }
+    if (b.failed()) return b.nothing();
+  }
+  dim_list dims;
+  for (int d = 0; d < e.output.size(); ++d) dims.push_back(dim_of[e.output[d]]);
+  return emit_broadcast(operands[0], e.operands[0], e.output, dims);
+}
+
+}  // namespace detail
+
+/// broadcast<"Q,QK->QK">(x, like): x[q] at every [q, k]. Letters are local to the equation, as in einsum; they may name dims in another
+/// order. The first operand is repeated; the others only lend the extents of their dims: `broadcast<"GP,C->GPC">(x, c)`. Their numbers are
+/// not read. An elementwise verb reads x itself: the repeated tensor is not stored for it.
+/// Communicates nothing; its gradient is a sum over the new dims.
+/// Compile time: the equation, ranks, that one letter stands for one dim, and that the output has every letter of x, once.
+/// @see map, einsum
+template <fixed_string Equation, class... Symbols>
+  requires(std::same_as<Symbols, symbol> && ...)
+constexpr symbol broadcast(here x, Symbols... like) {
+  const equation& e = detail::checked_equation<Equation>(*x.owner, 1 + int(sizeof...(like)));
+  const std::array<symbol, 1 + sizeof...(like)> operands{x, like...};
+  return detail::emit_broadcast_like(*x.owner, operands, e, Equation.view());
+}
+
+}}  // namespace gshard::v0

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/base/dual.hpp>
+#include <gshard/base/fixed_string.hpp>
+#include <gshard/trace/builder.hpp>
+
+#include <cstddef>
+#include <initializer_list>
+#include <type_traits>
+#include <utility>
+
+// Which arguments a verb takes, as a value, so that a wrong call is one sentence (trace/wrong_calls.hpp) instead of a list of overloads.
+namespace gshard { inline namespace v0 { namespace detail {
+
+/// The result of a call that the compiler has refused by a sentence. Verbs take it silently, so that no other sentence follows.
+struct refused_tensor : symbol {};
+template <class G>
+inline constexpr bool is_refused = std::is_base_of_v<refused_tensor, G>;
+template <template <class...> class Several, class... G>
+inline constexpr bool is_refused<Several<G...>> = (is_refused<G> || ...);
+
+/// A parameter that is a function or function object.
+struct function {};
+/// A parameter that is a function object without captures.
+struct plain_function {};
+/// A parameter that is a floating-point number or a dual one.
+struct a_number {};
+/// A parameter that is a list of T or an array with a name.
+template <class T>
+struct list_of {};
+
+template <class G>
+inline constexpr bool is_symbol = std::is_base_of_v<symbol, G> && !is_refused<G>;
+
+/// Whether an argument of type `G` is one for a parameter of type `P`. Numbers are strict: a dim or a count is an integer.
+template <class P, class G>
+inline constexpr bool takes = std::is_convertible_v<const G&, P>;
+template <class G>
+inline constexpr bool takes<symbol, G> = is_symbol<G>;
+template <class G>
+inline constexpr bool takes<int, G> = std::is_integral_v<G>;
+template <class G>
+inline constexpr bool takes<bool, G> = std::is_integral_v<G>;
+template <class G>
+inline constexpr bool takes<double, G> = std::is_arithmetic_v<G>;
+template <class G>
+inline constexpr bool takes<a_number, G> = std::is_floating_point_v<G>;
+template <class T>
+inline constexpr bool takes<a_number, dual<T>> = true;
+template <class G>
+inline constexpr bool takes<function, G> = std::is_class_v<G> && !std::is_base_of_v<symbol, G>;
+template <class G>
+inline constexpr bool takes<plain_function, G> = std::is_empty_v<G>;
+template <class R, class... A>
+inline constexpr bool takes<function, R(A...)> = true;
+template <class R, class... A>
+inline constexpr bool takes<function, R (*)(A...)> = true;
+template <class T, class G>
+inline constexpr bool takes<list_of<T>, G> = requires(const G& g) { static_cast<const T*>(g.data()); };
+template <class T, std::size_t N>
+inline constexpr bool takes<list_of<T>, T[N]> = true;
+template <class T>
+inline constexpr bool takes<list_of<T>, std::initializer_list<T>> = true;
+
+template <class... T>
+struct types {};
+/// Parameters that are left over have a default.
+template <class Parameters, class Given>
+inline constexpr bool takes_all = true;
+template <class P, class... Parameters, class G, class... Given>
+inline constexpr bool takes_all<types<P, Parameters...>, types<G, Given...>> =
+    takes<P, G> && takes_all<types<Parameters...>, types<Given...>>;
+
+/// A verb with these parameters, of which the first `Least` have no default.
+template <std::size_t Least, class... Parameters>
+struct call {
+  template <class... Given>
+  static constexpr bool fits =
+      sizeof...(Given) >= Least && sizeof...(Given) <= sizeof...(Parameters) && takes_all<types<Parameters...>, types<Given...>>;
+};
+/// A verb of `Least` to `Most` tensors.
+template <std::size_t Least, std::size_t Most = Least>
+struct tensors {
+  template <class... Given>
+  static constexpr bool fits = sizeof...(Given) >= Least && sizeof...(Given) <= Most && (is_symbol<Given> && ...);
+};
+/// The same for one that also takes tensors outside of programs, all of them.
+template <std::size_t Least, std::size_t Most>
+struct tensors_of_any_kind {
+  template <class... Given>
+  static constexpr bool fits = tensors<Least, Most>::template fits<Given...> ||
+                               (sizeof...(Given) >= Least && (requires { typename Given::layout_type; } && ...));
+};
+template <class First, std::size_t Most, class... Given>
+inline constexpr bool leads_tensors = tensors<1, Most>::template fits<Given...>;
+template <class P, class... First, std::size_t Most>
+inline constexpr bool leads_tensors<types<P, First...>, Most> = false;
+template <class P, class... First, std::size_t Most, class G, class... Given>
+inline constexpr bool leads_tensors<types<P, First...>, Most, G, Given...> = takes<P, G> && leads_tensors<types<First...>, Most, Given...>;
+/// A verb of the parameters `First`, and then one to `Most` tensors.
+template <std::size_t Most, class... First>
+struct before_tensors {
+  template <class... Given>
+  static constexpr bool fits = leads_tensors<types<First...>, Most, Given...>;
+};
+
+/// A competitor of `F`: each of both fits a call in one argument better than the other, `F` in the first one, this one in the object, which
+/// is not const. So a call is ambiguous where F is a candidate.
+template <class F>
+struct rival : F {
+  struct chosen {};
+  using F::operator();
+  chosen operator()(...);
+};
+/// Whether `F` takes arguments of these types, at least one. Nothing asks for its result, so a mistake in its body is not met here.
+template <class F, class... Arguments>
+inline constexpr bool is_called_with = [] {
+  if constexpr (!std::is_class_v<F>) return std::is_invocable_v<F, Arguments...>;
+  else return !requires(rival<F>& f) { requires std::is_same_v<decltype(f(std::declval<Arguments>()...)), typename rival<F>::chosen>; };
+}();
+
+/// The condition of a sentence about a wrong call: compilers print the types that were given.
+template <class... Given>
+inline constexpr bool accepts = (is_refused<Given> || ...);
+
+/// Whether a verb that is named by its template arguments, as `argmax<"AB->A">`, was given none.
+template <fixed_string Text>
+inline constexpr bool left_out = Text.view().empty();
+
+constexpr builder make_failed_program() {
+  builder b;
+  b.program.problem.what = fault::refused_call;
+  b.program.windows = list<window>();
+  b.keeps_place = true;
+  return b;
+}
+/// What the result of a call belongs to that names no program, as `softmax(3)`: verbs add nothing to it.
+inline constexpr builder failed_program = make_failed_program();
+
+constexpr void find_program(builder*& found, const symbol& s) {
+  if (s.owner != &failed_program) found = s.owner;
+}
+template <class Other>
+constexpr void find_program(builder*& found, const Other& given) {
+  if constexpr (requires { found = &given.owner(); }) found = &given.owner();
+}
+template <class... Given>
+constexpr refused_tensor refused(const Given&... given) {
+  auto* program = const_cast<builder*>(&failed_program);
+  (find_program(program, given), ...);
+  program->fail(fault::refused_call, {});
+  return {program->nothing()};
+}
+
+}}}  // namespace gshard::v0::detail

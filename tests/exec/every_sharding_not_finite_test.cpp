@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// NaN and infinities go the same way on every mesh: each operation, and its gradient, has them in the elements where one device has them.
+#include "with_gradients.hpp"
+
+#include <gshard/optim/adafactor.hpp>
+#include <gshard/optim/adam.hpp>
+#include <gshard/trace/along.hpp>
+#include <gshard/trace/convolution.hpp>
+#include <gshard/trace/einsum.hpp>
+#include <gshard/trace/embedding.hpp>
+#include <gshard/trace/gating.hpp>
+#include <gshard/trace/loop.hpp>
+#include <gshard/trace/random.hpp>
+#include <gshard/trace/reduce.hpp>
+#include <gshard/trace/rows.hpp>
+#include <gshard/trace/select.hpp>
+#include <gshard/trace/window.hpp>
+
+namespace gs = gshard;
+using gs::symbol;
+using run_graph::every_sharding, run_graph::trace, run_graph::lay_out, run_graph::with_gradients;
+using symbols = gs::list<symbol>;
+using given = std::span<const symbol>;
+using scope = gs::parameter_scope;
+
+namespace {
+
+const std::vector<gs::dims> sizes{{{'A', 6}, {'B', 12}, {'C', 6}}, {{'A', 5}, {'B', 7}, {'C', 3}}};
+
+/// Writes NaN, and maybe infinities, over some elements of the first `count` sources.
+auto spoil(std::size_t count, std::uint32_t seed, bool infinities) {
+  return [=](run_graph::arrays& sources) {
+    std::mt19937 gen(seed);
+    constexpr double infinity = std::numeric_limits<double>::infinity();
+    for (std::size_t s = 0; s < count; ++s)
+      for (std::size_t i = 0; i < sources[s].size() && i < 2; ++i) {
+        const std::uint32_t which = gen() % 4;
+        double& v = sources[s][gen() % sources[s].size()];
+        if (infinities) v = which == 0 ? std::nan("") : which == 1 ? -infinity : infinity;
+        else if (which > 0) v = std::nan("");
+      }
+  };
+}
+
+/// A program whose first `count` inputs are spoilt, with NaN and with infinities.
+void check(const std::vector<run_graph::input>& inputs, std::size_t count, const run_graph::model& f, bool infinities = true) {
+  const run_graph::traced t = trace(inputs, f);
+  for (std::uint32_t seed = 0; seed < (infinities ? 3 : 2); ++seed) {
+    CAPTURE(seed);
+    every_sharding(t, {.dims = sizes, .tolerance = 1e-12, .most = 24, .prepare = spoil(count, seed, seed > 1)});
+  }
+}
+
+}  // namespace
+
+TEST_CASE("not finite: functions of elements") {
+  check({{"AB"}, {"B"}, {"AB"}}, 2, [](const scope&, given x) {
+    const symbol larger = gs::map<[](auto a, auto b) { return gs::max(a, b) * gs::min(a, b) + gs::abs(a); }>(x[0], x[1]);
+    return with_gradients(larger + gs::relu(x[0]) + x[0] * x[1] / x[1] + gs::select(gs::less(x[0], x[1]), x[0], x[1]), x, 2);
+  });
+}
+
+TEST_CASE("not finite: sums of products") {
+  check({{"AB"}, {"BC"}, {"AC"}}, 2,
+        [](const scope&, given x) { return with_gradients(gs::einsum<"ab,bc->ac">(x[0], gs::relu(x[1])), x, 2); });
+}
+
+TEST_CASE("not finite: reductions") {
+  check({{"ABC"}, {"AC"}}, 1, [](const scope&, given x) {
+    symbols results;
+    for (const symbol y : {gs::reduce_max<"abc->ac">(x[0]), gs::reduce_min<"abc->ac">(x[0]), gs::reduce_prod<"abc->ac">(x[0]),
+                           gs::logsumexp<"abc->ac">(x[0])})
+      for (const symbol r : with_gradients(y, x, 1)) results.push_back(r);
+    results.push_back(gs::argmax<"abc->ac">(x[0]));
+    results.push_back(gs::argmin<"abc->ac">(x[0]));
+    return results;
+  });
+}
+
+TEST_CASE("not finite: rows") {
+  check({{"ABC"}, {"ABC"}}, 1, [](const scope&, given x) { return with_gradients(gs::softmax(x[0]), x, 1); });
+  // Not with infinities: they may meet a difference that is 0 in one order of summation and rounded in another.
+  check({{"ABC"}, {"C"}, {"C"}, {"ABC"}}, 3,
+        [](const scope&, given x) { return with_gradients(gs::layer_norm(x[0], x[1], x[2]), x, 3); }, false);
+  for (const double smoothing : {0.0, 0.1})
+    check({{"AC"}, {"A", gs::dtype::i32, 'C', -1}, {"A"}}, 1,
+          [=](const scope&, given x) { return with_gradients(gs::cross_entropy(x[0], x[1], smoothing), x, 1); });
+}
+
+TEST_CASE("not finite: order and running sums") {
+  check({{"AB"}, {"AB"}}, 1, [](const scope&, given x) {
+    const gs::sorted up = gs::sort(x[0]), best = gs::top_k(x[0], 2), least = gs::top_k(x[0], 2, 0, false);
+    symbols results = with_gradients(up.values, x, 1);
+    for (const symbol s : {up.ids, gs::sort(x[0], 0, true).ids, best.values, best.ids, least.values, least.ids, gs::cumsum(x[0], 0),
+                           gs::cumsum(x[0], 1, true, true)})
+      results.push_back(s);
+    for (const symbol g : gs::gradients(gs::sum(best.values) + gs::sum(least.values), x.first(1))) results.push_back(lay_out(g));
+    return results;
+  });
+}
+
+TEST_CASE("not finite: rows by index, dropout") {
+  check({{"AC"}, {"B", gs::dtype::i32, 'A'}, {"BC"}}, 1,
+        [](const scope&, given x) { return with_gradients(gs::dropout(gs::gather(x[0], x[1]), 0.5), x, 1); });
+}
+
+TEST_CASE("not finite: windows") {
+  check({{"AB"}}, 1, [](const scope&, given x) {
+    symbols results;
+    const gs::conv_window padded{.low = 1, .high = 1};
+    for (const symbol y : {gs::max_pool(x[0], {{1, 3, padded}}), gs::min_pool(x[0], {{0, 2}}), gs::mean_pool(x[0], {{1, 3, padded}}),
+                           gs::concat({gs::slice(x[0], 0, 1, 4), gs::pad(x[0], 0, 1, 1)}, 0)}) {
+      results.push_back(lay_out(y));
+      for (const symbol g : gs::gradients(gs::sum(y * y), x.first(1))) results.push_back(lay_out(g));
+    }
+    return results;
+  });
+  // Not with infinities: a device that lacks an element multiplies by 0.
+  check({{"BAC"}, {"CCA"}}, 2,
+        [](const scope&, given x) {
+          const symbol y = gs::conv<"BXI,xIO->BXO">(x[0], x[1], {{.low = 1, .high = 1}});
+          symbols results{lay_out(y)};
+          for (const symbol& g : gs::gradients(gs::sum(y * y), x.first(2))) results.push_back(lay_out(g));
+          return results;
+        },
+        false);
+}
+
+TEST_CASE("not finite: routing") {
+  check({{"ABC"}, {"ABB"}, {"ABB"}}, 2, [](const scope&, given x) {
+    const gs::gating_result r = gs::top2_gating(gs::softmax(x[0]), gs::capacity{1.0}, gs::second_expert::random);
+    const symbol in = lay_out(gs::einsum<"GSEC,GSM->EGCM">(r.dispatch, x[1]));
+    const symbol y = gs::einsum<"GSEC,EGCM->GSM">(r.combine, in * in);
+    symbols results{y, r.load, r.overflow};
+    for (const symbol& g : gs::gradients(gs::sum(y * x[2]) + r.aux, std::array{x[1], x[0]})) results.push_back(lay_out(g));
+    return results;
+  });
+}
+
+TEST_CASE("not finite: updates") {
+  check({{"AB"}, {""}}, 1, [](const scope& m, given x) {
+    const symbol p = m.param("p", "AB", gs::init::zeros());
+    gs::adam{.beta1 = 0.5, .beta2 = 0.75, .epsilon = 1e-2, .weight_decay = 0.25}.update(m, p, gs::relu(x[0]), x[1]);
+    return symbols{};
+  });
+  check({{"AB"}, {""}}, 1, [](const scope& m, given x) {
+    const symbol p = m.param("p", "AB", gs::init::zeros());
+    gs::adafactor{}.minimise(m, gs::sum(p * p * x[0]), x[1]);
+    return symbols{};
+  });
+}
+
+namespace {
+
+constexpr double nan = std::numeric_limits<double>::quiet_NaN(), infinity = std::numeric_limits<double>::infinity();
+
+/// The results for x [A,B] = these numbers, on one device.
+run_graph::arrays results_of(const run_graph::array& x, std::int64_t columns, const std::function<symbols(symbol)>& f) {
+  const run_graph::traced t = trace({{"AB"}}, [&](const scope&, given in) { return f(in[0]); });
+  return run_graph::run(t, run_graph::serial(t, {{'A', std::int64_t(x.size()) / columns}, {'B', columns}}), {x});
+}
+bool are_same(const run_graph::array& found, const run_graph::array& expected) {
+  return found.size() == expected.size() && run_graph::distance({found}, {expected}) < 1e-12;
+}
+
+}  // namespace
+
+TEST_CASE("not finite: logsumexp and its gradient") {
+  const run_graph::array x{1, infinity, 2, -infinity, -infinity, -infinity, nan, infinity, 1, 0, -infinity, 0, 900, -900, 900};
+  const auto found = results_of(x, 3, [](symbol v) {
+    const symbol y = gs::logsumexp<"ab->a">(v);
+    return symbols{y, gs::gradients(gs::sum(y), std::array{v})[0]};
+  });
+  CHECK(are_same(found[0], {infinity, -infinity, nan, std::log(2.0), 900 + std::log(2.0)}));
+  CHECK(are_same(found[1], {0, nan, 0, nan, nan, nan, nan, nan, nan, 0.5, 0, 0.5, 0.5, 0, 0.5}));
+}
+
+TEST_CASE("not finite: gradients of extrema and products") {
+  const run_graph::array x{1, nan, 2, infinity, 3, 4, 0, nan, 5, 0, 0, nan, 0, 0, 2};
+  const auto found = results_of(x, 3, [](symbol v) {
+    const symbol y = gs::reduce_max<"ab->a">(v), z = gs::reduce_prod<"ab->a">(v);
+    return symbols{y, z, gs::gradients(gs::sum(y), std::array{v})[0], gs::gradients(gs::sum(z), std::array{v})[0]};
+  });
+  CHECK(are_same(found[0], {nan, infinity, nan, nan, 2}));
+  CHECK(are_same(found[1], {nan, infinity, nan, nan, 0}));
+  CHECK(are_same(found[2], {nan, nan, nan, 1, 0, 0, nan, nan, nan, nan, nan, nan, 0, 0, 1}));
+  for (std::size_t i = 0; i < 3; ++i) CHECK((std::isnan(found[3][i]) && std::isnan(found[3][6 + i]) && std::isnan(found[3][9 + i])));
+  CHECK(are_same({found[3].begin() + 12, found[3].end()}, {0, 0, 0}));
+}
+
+TEST_CASE("not finite: casts to integers") {
+  const auto found = results_of({nan, infinity, -infinity, 3e9, -3e9, 2147483647.0, -2147483648.0, -1.9}, 1,
+                                [](symbol v) { return symbols{gs::cast<std::int32_t>(v), gs::cast<std::int32_t>(gs::cast<float>(v))}; });
+  constexpr double most = 2147483647, least = -2147483648.0;
+  CHECK(found[0] == run_graph::array{least, most, least, most, least, most, least, -1});
+  CHECK(found[1] == found[0]);
+}
+
+TEST_CASE("not finite: a loop whose condition is NaN is told, and does not go on for ever") {
+  const auto turns = [](symbol v) {
+    return symbols{gs::while_loop([](symbol s) { return gs::relu(gs::sum(s)); }, [](symbol s) { return s - 1.0; }, v)};
+  };
+  CHECK(results_of({2}, 1, turns)[0] == run_graph::array{0});
+  CHECK_THROWS_WITH_AS(results_of({nan}, 1, turns), "while_loop: the condition is not a number", gs::error);
+}

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Calls that the other verbs do not take: one sentence each, and nothing else.
+// expect: gshard: softmax\(x\) takes one tensor of a program
+// expect: gshard: layer_norm\(x, gamma, beta, epsilon = 1e-5\) takes three tensors of a program and a number
+// expect: gshard: layer_norm\(x, gamma, beta, epsilon = 1e-5\) takes three tensors of a program and a number
+// expect: gshard: cross_entropy\(logits, labels, smoothing = 0\) takes two tensors of a program and a number
+// expect: gshard: cumsum\(x, dim = -1, exclusive = false, reverse = false\) takes a tensor of a program, a dim and flags
+// expect: gshard: sort\(x, dim = -1, descending = false\) takes a tensor of a program, a dim and a flag
+// expect: gshard: top_k\(x, k, dim = -1, largest = true\) takes a tensor of a program, a count, a dim and a flag
+// expect: gshard: gather\(table, ids, dim = 0\) takes two tensors of a program and a dim
+// expect: gshard: scatter_add\(x, ids, updates, dim = 0\) takes three tensors of a program and a dim
+// expect: gshard: iota<"TU">\(m, along = 0\) takes the letters of dims, the first argument of the model and a dim
+// expect: gshard: iota<"TU">\(m, along = 0\) takes the letters of dims, the first argument of the model and a dim
+// expect: gshard: slice\(x, dim, start, stop, stride = 1\) takes a tensor of a program and integers
+// expect: gshard: pad\(x, dim, low, high, interior = 0, fill = 0\) takes a tensor of a program, integers and a number
+// expect: gshard: reverse\(x, dim\) takes a tensor of a program and a dim
+// expect: gshard: roll\(x, dim, shift\) takes a tensor of a program, a dim and an integer
+// expect: gshard: concat\(\{a, b, \.\.\.\}, dim\) takes a list of tensors of a program and a dim
+// expect: gshard: concat\(\{a, b, \.\.\.\}, dim\) takes a list of tensors of a program and a dim
+// expect: gshard: merge_dims<1>\(x\) takes a dim and one tensor of a program
+// expect: gshard: expand_dims<1>\(x\) takes a dim and one tensor of a program
+// expect: gshard: squeeze<1>\(x\) takes a dim and one tensor of a program
+// expect: gshard: split_dim<1>\(x, "BT"\) takes a dim, one tensor of a program and, unless the dim was merged, two lette
+// expect: gshard: replicate\(x\) takes one tensor of a program
+// expect: gshard: may_move\(x\) takes one tensor of a program
+// expect: gshard: propagation_barrier\(x\) takes one tensor of a program
+// expect: gshard: annotate<P<"data", none>>\(x\) takes a partition spec and one tensor of a program
+// expect: gshard: annotate<P<"data", none>>\(x\) takes a partition spec and one tensor of a program
+// expect: gshard: split<"data">\(x, dim\) takes mesh axes, a tensor of a program and a dim
+// expect: gshard: assign\(x, \{2, 4\}, \{0, 1, \.\.\.\}\) takes a tensor of a program, the pieces along each dim, and their dev
+// expect: gshard: assign\(x, \{2, 4\}, \{0, 1, \.\.\.\}\) takes a tensor of a program, the pieces along each dim, and their dev
+// expect: gshard: while_loop\(condition, body, x, \.\.\.\) takes two functions and tensors of a program
+// expect: gshard: repeat<3>\(x, body\) takes a tensor of a program and a function
+// expect: gshard: repeat\(count, body, x, \.\.\.\) takes a scalar tensor, a function and tensors; a number is repeat<3>\(x, 
+// expect: gshard: top2_gating\(gates, mask, capacity\{2\}, second\) takes gates and maybe a mask, tensors of a program, an
+// expect: gshard: gradients\(loss, list\) takes a scalar and a list of tensors of a program, as trainable\(m\)
+// expect: gshard: trainable\(m\) takes the first argument of the model
+// expect: gshard: all_reduce<"x">\(t, reduction::sum\) takes a mesh axis, a tensor of a program and a reduction
+// expect: gshard: all_gather<"x">\(t, dim\) takes a mesh axis, a tensor of a program and a dim
+// expect: gshard: reduce_scatter<"x">\(t, dim\) takes a mesh axis, a tensor of a program and a dim
+// expect: gshard: all_to_all<"x">\(t, split, concat\) takes a mesh axis, a tensor of a program and two dims
+// expect: gshard: shift<"x">\(t, by, border::wrap\) takes a mesh axis, a tensor of a program, an integer and a border
+// expect: gshard: halo<"x", 1, 1>\(t, dim, border::zeros\) takes an axis, two widths, a tensor of a program, a dim and a
+// expect: gshard: device_index<"x">\(t\) takes a mesh axis and one tensor of a program
+// expect: gshard: per_shard<"x", P<"x", none>>\(body, x, \.\.\.\) takes an axis, specs, a function, and tensors of a progra
+// expect: gshard: per_shard<f, "BM", P<"data", none>>\(x, \.\.\.\) takes a function, dims, a spec, and tensors of a program
+#include <gshard/plan.hpp>
+
+#include <vector>
+
+namespace gs = gshard;
+using namespace gshard;
+inline constexpr auto copy = [](auto from, auto to) { to.data[0] = from.data[0]; };
+
+inline constexpr auto model = [](auto& m, auto a, auto c, auto ids, auto gates, auto bias, auto cut) {
+  const auto use = [](const auto&...) {};
+  const auto w = m.param("w", "AB", init::zeros());
+  const auto shards = expand_dims<1>(expand_dims<1>(cast<float>(device_index<"d">(a))));
+#if defined(MUST_FAIL)
+  use(softmax(a, 1));
+  use(layer_norm(a));
+  use(layer_norm(a, bias, 3));
+  use(cross_entropy(a));
+  use(cumsum(a, 0.5));
+  use(sort(a, c).values);
+  use(top_k(a).ids);
+  use(gather(a, 1));
+  use(scatter_add(a, ids));
+  use(iota<"AB">(a));
+  use(iota(m));
+  use(slice(a, 0, 1));
+  use(pad(a, 0));
+  use(reverse(a));
+  use(roll(0, a, 1));
+  use(concat(a, c, 0));
+  use(concat({a, 1.0}, 0));
+  use(merge_dims(a, 0));
+  use(expand_dims(a, 0));
+  use(squeeze(a));
+  use(split_dim<0>(a, 2, 3));
+  use(replicate(a, c));
+  use(may_move("d"));
+  use(propagation_barrier());
+  use(annotate(a));
+  use(annotate<P<none, none>>("x"));
+  use(split(a, 0));
+  use(assign(a, {1, 1}));
+  use(assign(3, {1, 1}, {0}));
+  use(while_loop([](auto v) { return sum(v); }, a));
+  use(repeat<2>([](auto v) { return v; }));
+  use(repeat(2, [](auto v) { return v; }, a));
+  use(top2_gating(gates, 2).aux);
+  use(gradients(sum(a), a));
+  use(trainable(a));
+  use(all_reduce(shards));
+  use(all_gather<"d">(shards));
+  use(reduce_scatter<"d">(shards, 1, 2));
+  use(all_to_all<"d">(shards, 1));
+  use(shift<"d">(shards));
+  use(halo<"d", 1, 1>(shards));
+  use(device_index("d"));
+  use(per_shard<"d">([](auto v) { return v; }, cut));
+  use(per_shard<copy, P<"d", none>>(copy));
+#else
+  use(softmax(a));
+  use(layer_norm(a, bias, bias));
+  use(cross_entropy(a, ids, 0.1));
+  use(cumsum(a, 0));
+  use(sort(a, 0).values);
+  use(top_k(a, 1).ids);
+  use(gather(a, ids));
+  use(scatter_add(a, ids, a));
+  use(iota<"AB">(m));
+  use(slice(a, 0, 0, 1));
+  use(pad(a, 0, 1, 1));
+  use(reverse(a, 0));
+  use(roll(a, 0, 1));
+  use(concat({a, c}, 0));
+  use(merge_dims<0>(a));
+  use(expand_dims<0>(a));
+  use(squeeze<0>(expand_dims<0>(a)));
+  use(split_dim<0>(a, "CD"));
+  use(replicate(a));
+  use(may_move(a));
+  use(propagation_barrier(a));
+  use(annotate<P<none, none>>(a));
+  use(split<"d">(a, 0));
+  use(assign(a, {1, 1}, {0}));
+  use(while_loop([](auto v) { return sum(v); }, [](auto v) { return v; }, a));
+  use(repeat<2>(a, [](auto v) { return v; }));
+  use(top2_gating(gates, gs::capacity{2}).aux);
+  use(gradients(sum(a + w), gs::trainable(m)));
+  use(trainable(m));
+  use(all_reduce<"d">(shards));
+  use(all_gather<"d">(shards, 1));
+  use(reduce_scatter<"d">(shards, 1));
+  use(all_to_all<"d">(shards, 1, 2));
+  use(shift<"d">(shards, 1));
+  use(halo<"d", 1, 1>(shards, 1));
+  use(device_index<"d">(shards));
+  use(per_shard<"d", P<"d", none>>([](auto v) { return v; }, cut));
+  use(per_shard<copy, P<"d", none>>(cut));
+#endif
+  return a;
+};
+static_assert(program<model, mesh<axis<"d", 1>>, in<"AB">, in<"AB">, in<"A", void, std::int32_t>, in<"GSE">, in<"B">, in<"AB", P<"d", none>>>::plan.count(op::all_to_all) >= 0);

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Calls that verbs on tensors outside of programs, and programs themselves, do not take: one sentence each, and nothing else.
+// expect: gshard: reshard<P<"data", none>>\(t\) takes a partition spec
+// expect: gshard: reshard<.*
+// expect: gshard: to_global\(t\) takes one gshard::tensor
+// expect: gshard: all_to_all<0, 1>\(t\) takes two dims
+// expect: gshard: softmax\(x\) takes
+// expect: gshard: relu\(x\) takes
+// expect: gshard: from_global<float, P<"data", none>>\(cluster, .extents., whole\) takes
+// expect: gshard: from_global<.*
+// expect: gshard: einsum<"GSM,ME->GSE">\(x, w, ...\) takes
+// expect: gshard: einsum<.*
+// expect: gshard: tensors outside of programs have a . b
+// expect: gshard: tensors outside .*
+// expect: gshard: less\(a, b\) takes
+// expect: gshard: map<f>\(x, ...\) and map\(f, x, ...\) take
+// expect: gshard: a program is called with another number of inputs
+// expect: gshard: a program is called .*
+// expect: gshard: an input of a program is a tensor, a contiguous range
+// expect: gshard: executable<program>\(cluster, .* takes a cluster, extents
+#include <gshard/gshard.hpp>
+
+#include <vector>
+
+namespace gs = gshard;
+using gs::none, gs::P;
+using tensor = gs::tensor<float, P<"x", none>>;
+
+inline constexpr auto model = [](auto&, auto x) { return x; };
+using program = gs::program<model, gs::mesh<gs::axis<"x">>, gs::in<"AB", P<"x", none>>>;
+
+void call(const gs::cluster<gs::mesh<gs::axis<"x">>>& on, const tensor& t, const tensor& u, gs::executable<program>& run) {
+#if defined(MUST_FAIL)
+  gs::reshard(t);
+  gs::reshard<P<none, none>>(3.0);
+  gs::to_global(2);
+  gs::all_to_all<0>(3);
+  gs::softmax(t, u);
+  gs::relu(t);
+  gs::from_global<float>(on, {1, 2}, std::vector<float>());
+  gs::from_global<float>(3, 4);
+  gs::einsum(t, u);
+  gs::einsum<"AB,BC->AC">(t, 3.0);
+  t + 3;
+  t * u;
+  gs::less(t);
+  gs::map([](auto v) { return v; }, t);
+  run();
+  run(t, u);
+  run(3);
+  gs::executable<program> other(on);
+#else
+  gs::to_global(gs::reshard<P<none, none>>(t));
+  gs::all_to_all<0, 1>(t);
+  gs::softmax(t);
+  gs::from_global<float, P<"x", none>>(on, {1, 2}, std::vector<float>(2));
+  gs::einsum<"AB,CB->AC">(t, u);
+  t + u;
+  gs::less(t, 3);
+  gs::map<[](auto v) { return v; }>(t);
+  run(t);
+  gs::executable<program> other(on, {{'A', 1}, {'B', 2}});
+#endif
+}

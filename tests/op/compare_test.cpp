@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <gshard/op/compare.hpp>
+
+#include <gshard/op/reshard.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <vector>
+
+namespace gs = gshard;
+using gs::none, gs::P;
+using mesh = gs::mesh<gs::axis<"x">>;
+
+TEST_CASE("comparisons of tensors with tensors and numbers, on any number of devices") {
+  std::vector<float> a(5 * 3), b(5 * 3);
+  for (std::size_t i = 0; i < a.size(); ++i) a[i] = float(i % 7) - 3, b[i] = float(i % 5) - 2;
+  a[4] = std::numeric_limits<float>::quiet_NaN();
+  b[9] = std::numeric_limits<float>::infinity();
+  for (const int devices : {1, 2, 7}) {
+    const auto on = gs::simulate<mesh>(devices);
+    const auto x = gs::from_global<float, P<"x", none>>(on, {5, 3}, a);
+    const auto y = gs::from_global<float, P<none, "x">>(on, {5, 3}, b);
+    const auto check = [&](const auto& t, auto expected) {
+      const std::vector<float> whole = gs::to_global(t);
+      REQUIRE(whole.size() == a.size());
+      for (std::size_t i = 0; i < a.size(); ++i) CHECK(whole[i] == (expected(a[i], b[i]) ? 1.0f : 0.0f));
+    };
+    check(gs::less(x, y), [](float v, float w) { return v < w; });
+    check(x < y, [](float v, float w) { return v < w; });
+    check(x > y, [](float v, float w) { return v > w; });
+    check(x <= y, [](float v, float w) { return v <= w; });
+    check(x >= y, [](float v, float w) { return v >= w; });
+    check(gs::equal(x, y), [](float v, float w) { return v == w; });
+    check(gs::less(x, 1), [](float v, float) { return v < 1; });
+    check(0 < x, [](float v, float) { return 0 < v; });
+    check(x > 1.0, [](float v, float) { return v > 1; });
+    check(x <= -1, [](float v, float) { return v <= -1; });
+    check(2 >= x, [](float v, float) { return 2 >= v; });
+    check(gs::equal(0.0, y), [](float, float w) { return w == 0; });
+  }
+}
