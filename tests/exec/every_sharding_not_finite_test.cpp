@@ -152,7 +152,7 @@ TEST_CASE("not finite: updates") {
 
 namespace {
 
-constexpr double nan = std::numeric_limits<double>::quiet_NaN(), infinity = std::numeric_limits<double>::infinity();
+constexpr double quiet_nan = std::numeric_limits<double>::quiet_NaN(), infinity = std::numeric_limits<double>::infinity();
 
 /// The results for x [A,B] = these numbers, on one device.
 run_graph::arrays results_of(const run_graph::array& x, std::int64_t columns, const std::function<symbols(symbol)>& f) {
@@ -166,30 +166,30 @@ bool are_same(const run_graph::array& found, const run_graph::array& expected) {
 }  // namespace
 
 TEST_CASE("not finite: logsumexp and its gradient") {
-  const run_graph::array x{1, infinity, 2, -infinity, -infinity, -infinity, nan, infinity, 1, 0, -infinity, 0, 900, -900, 900};
+  const run_graph::array x{1, infinity, 2, -infinity, -infinity, -infinity, quiet_nan, infinity, 1, 0, -infinity, 0, 900, -900, 900};
   const auto found = results_of(x, 3, [](symbol v) {
     const symbol y = gs::logsumexp<"ab->a">(v);
     return symbols{y, gs::gradients(gs::sum(y), std::array{v})[0]};
   });
-  CHECK(are_same(found[0], {infinity, -infinity, nan, std::log(2.0), 900 + std::log(2.0)}));
-  CHECK(are_same(found[1], {0, nan, 0, nan, nan, nan, nan, nan, nan, 0.5, 0, 0.5, 0.5, 0, 0.5}));
+  CHECK(are_same(found[0], {infinity, -infinity, quiet_nan, std::log(2.0), 900 + std::log(2.0)}));
+  CHECK(are_same(found[1], {0, quiet_nan, 0, quiet_nan, quiet_nan, quiet_nan, quiet_nan, quiet_nan, quiet_nan, 0.5, 0, 0.5, 0.5, 0, 0.5}));
 }
 
 TEST_CASE("not finite: gradients of extrema and products") {
-  const run_graph::array x{1, nan, 2, infinity, 3, 4, 0, nan, 5, 0, 0, nan, 0, 0, 2};
+  const run_graph::array x{1, quiet_nan, 2, infinity, 3, 4, 0, quiet_nan, 5, 0, 0, quiet_nan, 0, 0, 2};
   const auto found = results_of(x, 3, [](symbol v) {
     const symbol y = gs::reduce_max<"ab->a">(v), z = gs::reduce_prod<"ab->a">(v);
     return symbols{y, z, gs::gradients(gs::sum(y), std::array{v})[0], gs::gradients(gs::sum(z), std::array{v})[0]};
   });
-  CHECK(are_same(found[0], {nan, infinity, nan, nan, 2}));
-  CHECK(are_same(found[1], {nan, infinity, nan, nan, 0}));
-  CHECK(are_same(found[2], {nan, nan, nan, 1, 0, 0, nan, nan, nan, nan, nan, nan, 0, 0, 1}));
+  CHECK(are_same(found[0], {quiet_nan, infinity, quiet_nan, quiet_nan, 2}));
+  CHECK(are_same(found[1], {quiet_nan, infinity, quiet_nan, quiet_nan, 0}));
+  CHECK(are_same(found[2], {quiet_nan, quiet_nan, quiet_nan, 1, 0, 0, quiet_nan, quiet_nan, quiet_nan, quiet_nan, quiet_nan, quiet_nan, 0, 0, 1}));
   for (std::size_t i = 0; i < 3; ++i) CHECK((std::isnan(found[3][i]) && std::isnan(found[3][6 + i]) && std::isnan(found[3][9 + i])));
   CHECK(are_same({found[3].begin() + 12, found[3].end()}, {0, 0, 0}));
 }
 
 TEST_CASE("not finite: casts to integers") {
-  const auto found = results_of({nan, infinity, -infinity, 3e9, -3e9, 2147483647.0, -2147483648.0, -1.9}, 1,
+  const auto found = results_of({quiet_nan, infinity, -infinity, 3e9, -3e9, 2147483647.0, -2147483648.0, -1.9}, 1,
                                 [](symbol v) { return symbols{gs::cast<std::int32_t>(v), gs::cast<std::int32_t>(gs::cast<float>(v))}; });
   constexpr double most = 2147483647, least = -2147483648.0;
   CHECK(found[0] == run_graph::array{least, most, least, most, least, most, least, -1});
@@ -201,5 +201,5 @@ TEST_CASE("not finite: a loop whose condition is NaN is told, and does not go on
     return symbols{gs::while_loop([](symbol s) { return gs::relu(gs::sum(s)); }, [](symbol s) { return s - 1.0; }, v)};
   };
   CHECK(results_of({2}, 1, turns)[0] == run_graph::array{0});
-  CHECK_THROWS_WITH_AS(results_of({nan}, 1, turns), "while_loop: the condition is not a number", gs::error);
+  CHECK_THROWS_WITH_AS(results_of({quiet_nan}, 1, turns), "while_loop: the condition is not a number", gs::error);
 }
