@@ -284,7 +284,7 @@ class partitioner : work_sharing {
     std::int64_t pieces = 1;
     int split = 0;
     while (split < wanted[at].size() && pieces < e_.dim(first)) pieces *= e_.axis(wanted[at][split++]);
-    if (pieces != e_.dim(first) || split == wanted[at].size()) return rows;
+    if (pieces != e_.dim(first) || split == 0 || split == wanted[at].size()) return rows;
     rows.rank = std::uint8_t(wanted.rank + 1);
     for (int d = 0; d < wanted.rank; ++d)
       if (d != at) rows[d < at ? d : d + 1] = wanted[d];
