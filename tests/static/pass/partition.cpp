@@ -201,6 +201,9 @@ static_assert(sends(plan_of<merge, mesh, in<"ABC", P<"x", none, none>>>, {}));
 // Blocks of the first dim are blocks of both where the extents divide; where they may not, borders are exchanged.
 static_assert(sends(plan_of<merge, gs::mesh<gs::axis<"x", 4>>, in<"ABC", P<none, "x", none>>, gs::extent<'B', 8>, gs::extent<'C', 3>>, {}));
 static_assert(sends(plan_of<merge, mesh, in<"ABC", P<none, "x", none>>>, {op::collective_permute}));
+// The layout that is wanted of the result cuts no rows where there is one alone.
+inline constexpr auto merge_and_cut = [](auto&, auto x) { return gs::annotate<P<none, "x">>(gs::merge_dims<1>(x)); };
+static_assert(sends(plan_of<merge_and_cut, gs::mesh<gs::axis<"x", 4>>, in<"ABC", P<none, none, none>>, gs::extent<'B', 1>, gs::extent<'C', 8>>, {}));
 inline constexpr auto embed = [](auto&, auto table, auto ids) { return gs::gather(table, ids); };
 static_assert(sends(plan_of<embed, mesh, in<"VM", P<none, none>>, in<"BS", P<"x", none>, std::int32_t>>, {}));
 static_assert(sends(plan_of<embed, mesh, in<"VM", P<none, "x">>, in<"BS", P<none, none>, std::int32_t>>, {}));
