@@ -7,6 +7,7 @@
 #include <gshard/exec/executor.hpp>
 #include <gshard/exec/spec_of.hpp>
 #include <gshard/pass/program.hpp>
+#include <gshard/pass/refused_plan.hpp>
 #include <gshard/tensor/tensor.hpp>
 #include <gshard/trace/call.hpp>
 
@@ -24,6 +25,15 @@
 #include <vector>
 
 namespace gshard { inline namespace v0 {
+
+namespace detail {
+/// The output of a program that does not compile. It is a tensor of any type, so that no use of it is told.
+struct refused_output : refused_tensor {
+  constexpr any_number item() const { return {}; }
+  template <class T, class Spec>
+  operator tensor<T, Spec>() const;
+};
+}  // namespace detail
 
 /// A compiled program on a cluster that has its mesh axes, with its extents bound: call it with its inputs, get its outputs.
 /// Inputs are tensors in the program's layout, or whole data that every process has: contiguous ranges in row-major order, Eigen matrices,
@@ -58,16 +68,20 @@ class executable {
     constexpr std::size_t expected = std::tuple_size_v<typename Program::inputs>;
     static_assert(holds<sizeof...(Inputs) == expected, operands_in_equation<int(expected)>, operands_given<int(sizeof...(Inputs))>>,
                   "gshard: a program is called with another number of inputs than it has");
-    inputs_ = {};
-    std::string problem = detail::problem_of([&] {
-      if constexpr (sizeof...(Inputs) == expected && expected > 0) write<0>(inputs...);
-    });
-    const auto facts = [&] {
-      std::vector<fact> all;
-      if constexpr (sizeof...(Inputs) == expected && expected > 0) add_facts<0>(all, inputs...);
-      return all;
-    };
-    return run_once(run_->on(), std::move(problem), {inputs_.value(), facts});
+    if constexpr (detail::is_refused_program<Program>) {
+      return detail::refused_output();
+    } else {
+      inputs_ = {};
+      std::string problem = detail::problem_of([&] {
+        if constexpr (sizeof...(Inputs) == expected && expected > 0) write<0>(inputs...);
+      });
+      const auto facts = [&] {
+        std::vector<fact> all;
+        if constexpr (sizeof...(Inputs) == expected && expected > 0) add_facts<0>(all, inputs...);
+        return all;
+      };
+      return run_once(run_->on(), std::move(problem), {inputs_.value(), facts});
+    }
   }
   /// The same for as many tensors as the program has inputs; its outputs hold on to this handle of the cluster.
   template <class... T, class... Specs>

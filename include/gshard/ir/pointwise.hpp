@@ -43,6 +43,9 @@ struct pointwise {
   /// Instead of all this: a function of shards.
   shard_function<float> shards_f32 = nullptr;
   shard_function<double> shards_f64 = nullptr;
+
+  /// f(x) = x, and so is its derivative.
+  constexpr bool is_identity() const { return arity == 1 && linear && coefficient[0] == 1 && !stops_gradient; }
 };
 
 namespace detail {

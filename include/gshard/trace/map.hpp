@@ -54,7 +54,7 @@ constexpr symbol emit_broadcast(symbol x, const short_list& from, const short_li
 constexpr void read_before_broadcast(const graph& g, std::int32_t& id, short_list& factors) {
   while (g.at(id).producer >= 0) {
     const node& n = g.nodes[std::size_t(g.at(id).producer)];
-    if (n.kind != op::map || n.inputs != 1 || n.attr.function != &pointwise_identity) return;
+    if (n.kind != op::map || n.inputs != 1 || !n.attr.function->is_identity()) return;
     short_list before;
     for (int d = 0; d < n.loops.in[0].size(); ++d) before.push_back(factors[n.loops.in[0][d]]);
     factors = before;
