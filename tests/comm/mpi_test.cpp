@@ -169,6 +169,23 @@ TEST_CASE("mpi: two halves of the world work on their own, with ranks in reverse
     compare_with_simulation(half.get(), extents);
 }
 
+TEST_CASE("mpi: a group may have nothing to exchange where others have, also the first time") {
+  const int rank = rank_of(MPI_COMM_WORLD);
+  for (const std::vector<int>& extents : meshes(size_of(MPI_COMM_WORLD)))
+    for (std::uint64_t seed = 0; seed < 4; ++seed) {
+      gs::mpi_backend b(MPI_COMM_WORLD, extents);
+      for (std::uint32_t axes = 1; axes < cases::n_masks(extents); ++axes) {
+        CAPTURE(gs::detail::mesh_text(extents));
+        CAPTURE(axes);
+        cases::rng of_group(seed * 1000 + axes * 100 + std::uint64_t(gs::device_group(extents, axes, rank).device(0)));
+        if (cases::below(of_group, 2) == 0) continue;
+        cases::gather_case c(extents, axes, seed);
+        b.all_gather(axes, cases::parts(c, b.devices()));
+        CHECK(c.recv[std::size_t(rank)] == c.expected[std::size_t(rank)]);
+      }
+    }
+}
+
 TEST_CASE("mpi: broadcast and gather_to_leader move the data of processes") {
   const int n = size_of(MPI_COMM_WORLD), rank = rank_of(MPI_COMM_WORLD);
   for (const int limit : {5, 1 << 30}) {

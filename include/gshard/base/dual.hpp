@@ -19,7 +19,7 @@ template <class>
 struct once_for {
   using type = void;
 };
-// `Once` is one type for all numbers, so that the sentence is said once; the result is deduced, so that it is said where the call is.
+// `Once` is one type for all numbers, so that the assertion fires once; the result is deduced, so that it fires where the call is.
 template <class Once>
 constexpr auto refuse_plain_function() {
   static_assert(knows_derivative<Once>,
@@ -38,9 +38,17 @@ struct dual {
   constexpr dual(T v, T s) : value(v), slope(s) {}
   template <plain_number Number>
   constexpr dual(Number v) : value(static_cast<T>(v)) {}
-  /// Refused: what takes plain numbers, as std::tanh, knows no derivative.
-  constexpr operator T() const noexcept(detail::refuse_plain_function<typename detail::once_for<T>::type>()) {
+  /// Refused: what takes plain numbers, as std::tanh, knows no derivative. One conversion is implicit, so that such a call is found; not to
+  /// T, or `v < 0 ? 0 : v` could make either side of the other.
+  template <class Number>
+    requires(std::same_as<Number, long double>)
+  constexpr operator Number() const noexcept(detail::refuse_plain_function<typename detail::once_for<T>::type>()) {
     return value;
+  }
+  template <plain_number Number>
+    requires(!std::same_as<Number, long double>)
+  constexpr explicit operator Number() const noexcept(detail::refuse_plain_function<typename detail::once_for<T>::type>()) {
+    return Number(value);
   }
 
   friend constexpr dual operator+(dual a) { return a; }

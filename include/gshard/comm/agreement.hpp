@@ -90,7 +90,7 @@ inline std::uint64_t hash_of_bytes(std::span<const std::byte> data) {
   return all.add(std::uint64_t(size)).value();
 }
 
-/// Facts about the elements of an array: each of the first few thousand, and the sum of the others.
+/// Facts about the elements of an array: each of the first few thousand, and two sums of the others, of which one tells their order.
 template <class T>
 void add_elements(std::vector<fact>& facts, const std::string& array, std::span<const T> elements) {
   constexpr std::size_t most = 4096;
@@ -98,9 +98,13 @@ void add_elements(std::vector<fact>& facts, const std::string& array, std::span<
   for (std::size_t i = 0; i < std::min(most, elements.size()); ++i)
     facts.push_back({"element " + std::to_string(i) + " of " + array, number_text(elements[i])});
   if (elements.size() <= most) return;
-  double sum = 0;
-  for (const T x : elements.subspan(most)) sum += double(x);
+  double sum = 0, weighted = 0;
+  for (std::size_t i = most; i < elements.size(); ++i) {
+    sum += double(elements[i]);
+    weighted += double(elements[i]) * double(i);
+  }
   facts.push_back({"the sum of the other elements of " + array, number_text(sum)});
+  facts.push_back({"the sum of i times element i of the others of " + array, number_text(weighted)});
 }
 
 /// "rank 3", "ranks 0 to 2 and 5"

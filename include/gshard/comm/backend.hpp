@@ -49,10 +49,10 @@ struct traffic {
 
 class pending_exchange;
 
-/// Moves bytes between the devices of a mesh. A process holds one device (MPI), or all of them (simulation),
-/// and every process makes the same calls in the same order: nothing but `begin` and `agree` checks that, so the library's collective
-/// operations call `begin` before they communicate. Backends do no arithmetic: sums are made above
-/// them (reduce.hpp), in one order, so that all backends compute the same bits.
+/// Moves bytes between the devices of a mesh. A process holds one device (MPI), or all of them (simulation).
+/// Every process makes the same calls in the same order. Only `begin` and `agree` check that; the library's collective operations call
+/// `begin` before they communicate. Backends do no arithmetic: sums are made above them (reduce.hpp), in one order, so that all backends
+/// compute the same bits.
 ///
 /// A set of mesh axes is a bit mask; a group is the devices that differ only in those axes, members in
 /// row-major order of their coordinates. Device ids are row-major over the mesh.
@@ -73,8 +73,8 @@ class backend {
   void exchange(std::uint32_t axes, std::span<const exchange_part> parts, const exchange_bounds& all = {});
 
   /// `exchange` in two calls, between which blocks may be under way: those sent must not change, those to be received are not yet
-  /// there, and the lists must stay. Several may be under way: all processes start them in one order, and finish them in any; other
-  /// collectives stand between the same starts on all. A start may wait for others to start the same, a finish for nobody but those who
+  /// there, and the lists must stay. Several may be under way: all processes start them in one order, and finish them in any. Other
+  /// collectives come between the same starts on all of them. A start may wait for others to start the same, a finish for nobody but those who
   /// send. Own blocks are left alone, and nothing is counted. For groups of at least
   /// two devices. Throws `gshard::error` as `exchange` does before anything is sent; what goes wrong with a message is told by finish().
   [[nodiscard]] pending_exchange start(std::uint32_t axes, std::span<const exchange_part> parts, const exchange_bounds& all = {});
@@ -84,10 +84,17 @@ class backend {
   void all_gather(std::uint32_t axes, std::span<const gather_part> parts);
 
   /// Begins a collective call: the processes compare what they call, by `agree`, before they communicate. A process that makes no call
-  /// cannot be told from a slow one: the others wait for it.
+  /// cannot be told from a slow one: the others wait for it. Returns whether any process passes `flag`. Communicates: one small message per
+  /// process.
   bool begin(collective_call call, const std::string& problem = {}, bool flag = false) {
     call.number = ++calls_;
-    return agree(call, problem, flag);
+    if (processes() == 1) return agree(call, problem, flag);
+    const std::string untold = std::exchange(untold_, {});
+    return agree(call, problem.empty() ? untold : problem, flag);
+  }
+  /// This process has a problem that no meeting will tell the others: the next `begin` does.
+  void tell_next(std::string problem) {
+    if (processes() > 1) untold_ = std::move(problem);
   }
   /// How many collective calls were begun, the same on all processes.
   std::uint64_t calls() const { return calls_; }
@@ -157,6 +164,7 @@ class backend {
   std::vector<int> devices_;
   std::vector<traffic> received_;
   std::atomic<std::uint64_t> calls_ = 0;  // threads may use a backend that does not communicate at the same time
+  std::string untold_;                    // a problem of this process that the others are told in the next call
 };
 
 /// An exchange under way, on a backend that outlives it. If it is not finished before it goes, its end is waited for and what went wrong

@@ -160,6 +160,14 @@ inline constexpr std::string_view numeric_options =
 #else
     "Eigen, "
 #endif
+#if defined(__AVX512F__)
+    "AVX-512, "
+#elif defined(__AVX__)
+    "AVX, "
+#endif
+#ifdef __FMA__
+    "FMA, "
+#endif
 #ifdef __FAST_MATH__
     "-ffast-math";
 #else
@@ -214,7 +222,8 @@ inline const detail::node_routes* mpi_backend::routes(std::uint32_t axes, const 
   return saves && std::int64_t(detail::packet::most_bytes(std::size_t(along(axes).size()), all.block_bytes)) <= limit_ ? &known : nullptr;
 }
 
-// All processes reach the same collectives in the same order, so all of them come here together.
+// The members of a group come here together. Other groups may not come at all: a collective in which all blocks of a group are empty is
+// none for its members.
 inline const detail::communicator& mpi_backend::along(std::uint32_t axes) {
   const detail::communicator*& known = along_[axes];
   if (known) return *known;
@@ -224,9 +233,9 @@ inline const detail::communicator& mpi_backend::along(std::uint32_t axes) {
   if (group.size() == world_.size()) return *(known = &world_);
   detail::communicator& mine = group_[axes];
   if (mine.empty()) {
-    MPI_Comm made = MPI_COMM_NULL;
-    world_.check(MPI_Comm_split(world_.get(), group.device(0), group.member(), &made), "MPI_Comm_split");
-    mine = detail::communicator(made);
+    std::vector<int> members;
+    for (int m = 0; m < group.size(); ++m) members.push_back(group.device(m));
+    mine = detail::communicator_of(world_, members);
   }
   return *(known = &mine);
 }

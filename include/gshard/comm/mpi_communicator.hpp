@@ -17,6 +17,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -92,6 +93,20 @@ inline communicator duplicate(MPI_Comm comm) {
   MPI_Comm copy = MPI_COMM_NULL;
   communicator().check(MPI_Comm_dup(comm, &copy), "MPI_Comm_dup");
   return communicator(copy);
+}
+
+/// The processes of these ranks, in this order. Collective over them alone.
+inline communicator communicator_of(const communicator& world, std::span<const int> ranks) {
+  MPI_Group all = MPI_GROUP_NULL, some = MPI_GROUP_NULL;
+  MPI_Comm made = MPI_COMM_NULL;
+  constexpr int tag = 0;
+  int code = MPI_Comm_group(world.get(), &all);
+  if (code == MPI_SUCCESS) code = MPI_Group_incl(all, int(ranks.size()), ranks.data(), &some);
+  if (code == MPI_SUCCESS) code = MPI_Comm_create_group(world.get(), some, tag, &made);
+  if (some != MPI_GROUP_NULL) MPI_Group_free(&some);
+  if (all != MPI_GROUP_NULL) MPI_Group_free(&all);
+  world.check(code, "MPI_Comm_create_group");
+  return communicator(made);
 }
 
 /// The processes of this one's node. Collective.

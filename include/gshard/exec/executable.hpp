@@ -42,9 +42,9 @@ struct refused_output : refused_tensor {
 /// A call allocates its outputs; the run in between allocates nothing, but for what backends and libraries need, after the first.
 /// Communicates: what `Program::plan` says, and a small message per call in which the processes agree on what they run.
 /// Compile time: number, element types, ranks and layouts of the inputs.
-/// Throws `gshard::error`, on every process: as `executor`; when it is made, if an input or output lies in an order of the devices
-/// (`device_order`) and the cluster has not just the program's axes, in its order; when an input has other extents than the program's
-/// dims on one of them; when the processes call different programs, or give different whole arrays as an input that is replicated.
+/// Throws `gshard::error`, on every process: as `executor`; if an input has other extents than the program's dims; if the processes call
+/// different programs, or give different arrays as an input that is replicated. When it is made: if an input or output has a
+/// `device_order` and the cluster's axes are not exactly the program's.
 template <class Program>
 class executable {
  public:
@@ -55,7 +55,7 @@ class executable {
                                         problem.empty() ? problem_of_orders(on.mesh()) : std::move(problem), operation)) {}
   executable(const any_cluster& on, const dims& extents) : executable(on, extents, parameter_store(on)) {}
   template <class... Given>
-    requires(!detail::call<2, any_cluster, dims, parameter_store, std::string>::fits<Given...>)
+    requires(!detail::call<2, any_cluster, dims, parameter_store, std::string, std::string_view>::fits<Given...>)
   explicit executable(const Given&...) {
     static_assert(detail::accepts<Given...>,
                   "gshard: executable<program>(cluster, {{'B', 64}, ...}, store) takes a cluster, extents, and maybe a store");
@@ -90,7 +90,7 @@ class executable {
   }
 
   /// Seed of the random operations, that of the store unless set; the same on all processes. They draw other numbers in every step
-  /// of the store.
+  /// of the store. A seed that is set here is not part of a checkpoint; that of the store is.
   std::uint64_t seed;
 
   /// How many threads this process uses from the next run on. @see executor::threads
@@ -172,13 +172,18 @@ class executable {
   static std::span<const T> elements_of(const detail::bound_value& input) {
     return {input.as<const T>(0), std::size_t(input.elements(0))};
   }
-  /// The elements of the inputs that are compared.
+  /// The elements of the inputs that are compared, as the caller has them: steps may have written over the program's own.
   template <std::size_t I, class Given, class... Rest>
-  void add_facts(std::vector<fact>& facts, const Given&, const Rest&... rest) const {
+  void add_facts(std::vector<fact>& facts, const Given& given, const Rest&... rest) const {
     using Input = std::tuple_element_t<I, typename Program::inputs>;
-    if constexpr (!distributed_tensor<Given>)
+    using T = typename Input::element;
+    if constexpr (detail::is_whole_array<Given, T>)
       if (const detail::bound_value& input = run_->input(I); is_compared(input))
-        detail::add_elements(facts, text_of_input<Input>(I), elements_of<typename Input::element>(input));
+        detail::read_whole<T>(given, [&](const detail::whole_array<T>& whole) {
+          std::vector<T> room;
+          const auto stride = whole.strides_in(input.extents);
+          if (stride) detail::add_elements(facts, text_of_input<Input>(I), detail::row_major_elements(whole, *stride, input.extents, room));
+        });
     if constexpr (sizeof...(Rest) > 0) add_facts<I + 1>(facts, rest...);
   }
   template <class Input>

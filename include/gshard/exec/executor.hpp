@@ -105,8 +105,9 @@ class executor {
   ///
   /// Throws `gshard::error`, on every process: another call, program, seed, step or `inputs` than other processes have, a problem, an id
   /// or a label out of range; parameters then are as they were, unless the step stands in the plan after a parameter was written. Also
-  /// what a hook fails with; where that happens after the first update, parameters of processes may differ afterwards. What a message
-  /// or memory fails with is told to all in the meetings that follow, and otherwise thrown where it happened.
+  /// what a hook fails with; where that happens after the first update, parameters of processes may differ afterwards.
+  /// What a message or memory fails with is told to all in the next meeting. If the run has none left, it is thrown where it happened, and
+  /// the next collective call on the cluster throws it on every process.
   void run(const run_context& context, std::string problem = {}, const collective_call& inputs = {}) {
     const kernel::use_threads sharing(threads);
     problem_ = std::move(problem);
@@ -134,7 +135,7 @@ class executor {
     move_on(actions_.size());
     if (begin_ == actions_.size()) begin_run(context, inputs);
     else if (meets_at_end_ && (may_fail_ || hooks || !copies_.empty())) meet();
-    else if (!problem_.empty()) throw error(problem_);
+    else if (!problem_.empty()) fail_alone();
     for (const auto& [from, to] : copies_) {
       const detail::bound_value &source = value(from), &target = value(to);
       for (std::size_t d = 0; d < source.data.size(); ++d)
@@ -217,6 +218,12 @@ class executor {
   /// Goes on if no process has a problem.
   void meet() { on_.on().agree({}, problem_); }
 
+  /// Throws the problem of this process after the last meeting of a run; the others are told in the next call on the cluster.
+  void fail_alone() {
+    on_.on().tell_next("the run before this call failed after the last meeting: " + problem_);
+    throw error(problem_);
+  }
+
   /// Goes on if all processes bind the same plan.
   void begin_making() {
     const auto these = [&] { return facts(); };
@@ -229,6 +236,11 @@ class executor {
     std::vector<fact> all{{"the call", eager ? operation_ + " on tensors" : "making a program", eager ? "" : of_plan.place()},
                           {"the seed of a program's parameters", std::to_string(store_.seed())},
                           {"the store of a program's parameters", detail::store_text(store_number_)}};
+    const auto rounds = [](const node& step) {
+      return (step.kind == op::einsum || step.kind == op::looped_einsum) && detail::precision_of(step) == kernel::precision::bf16;
+    };
+    if (std::any_of(plan_.steps.begin(), plan_.steps.end(), rounds))
+      all.push_back({"the unit of its bf16 products", std::string(kernel::name(kernel::bf16_unit_in_use()))});
     of_plan.add_to(all);
     return all;
   }

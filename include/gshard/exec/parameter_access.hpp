@@ -60,37 +60,38 @@ std::vector<T> to_global(const parameter_store& store, std::string_view name) {
   return {to.as<const T>(0), to.as<const T>(0) + to.elements(0)};
 }
 
-/// Overwrites the parameter called `name` with whole data, the same on every process, given as to `from_global`. Collective. Communicates
-/// one small message. Compile time: element type. Throws `gshard::error`, on every process and with nothing written, if on one of them the
-/// store has none of this name and element type, or the data have another size or other extents, or the processes make another call or
-/// pass other data.
+/// Overwrites the parameter called `name` with whole data, the same on every process, given as to `from_global`. Collective.
+/// Communicates: one small message per process. Compile time: element type.
+/// Throws `gshard::error`, on every process and with nothing written: if on one of them the store has none of this name and element type;
+/// if the data have another size or other extents; if the processes make another call or pass other data.
 template <class T, class Whole = std::span<const T>>
 void set_global(const parameter_store& store, std::string_view name, const Whole& whole) {
   detail::check_whole_array<T, Whole>();
-  if constexpr (detail::is_whole_array<Whole, T>)
-    detail::read_whole<T>(whole, [&](const detail::whole_array<T>& given) {
-      kernel::index_array stride{};
-      std::vector<T> room;
-      std::span<const T> elements;  // in row-major order, to be compared
-      backend& on = store.on().on();
-      const std::string problem = detail::problem_of([&] {
-        const std::vector<std::int64_t>& extents = detail::parameter_of<T>(store, name).extents;
-        const auto found = given.strides_in(extents);
-        if (!found) throw error(detail::text_of_misfit(given, extents, "parameter \"" + std::string(name) + "\": ", " for a tensor of "));
-        stride = *found;
-        if (on.processes() > 1) elements = detail::row_major_elements(given, stride, extents, room);
+  if constexpr (detail::is_whole_array<Whole, T>) {
+    std::vector<T> room;
+    std::span<const T> elements;  // in row-major order
+    const std::string problem = detail::problem_of([&] {
+      const std::vector<std::int64_t>& extents = detail::parameter_of<T>(store, name).extents;
+      detail::read_whole<T>(whole, [&](const detail::whole_array<T>& given) {
+        const auto stride = given.strides_in(extents);
+        if (!stride) throw error(detail::text_of_misfit(given, extents, "parameter \"" + std::string(name) + "\": ", " for a tensor of "));
+        elements = detail::row_major_elements(given, *stride, extents, room);
       });
-      const auto facts = [&] {
-        std::vector<fact> all = detail::facts_of<T>("set_global", store, name);
-        detail::add_elements(all, "the array", elements);
-        return all;
-      };
-      fnv1a<std::uint64_t> h;
-      h.add(hash_of(detail::facts_of<T>("set_global", store, name))).add(detail::hash_of_bytes(std::as_bytes(elements)));
-      on.begin({h.value(), facts}, problem);
-      detail::bound_value& to = detail::parameter_of<T>(store, name);
-      for (std::size_t i = 0; i < to.places.size(); ++i) detail::copy_shard_of(given.data, stride, to.as<T>(i), to.places[i]);
     });
+    const auto facts = [&] {
+      std::vector<fact> all = detail::facts_of<T>("set_global", store, name);
+      detail::add_elements(all, "the array", elements);
+      return all;
+    };
+    fnv1a<std::uint64_t> h;
+    h.add(hash_of(detail::facts_of<T>("set_global", store, name))).add(detail::hash_of_bytes(std::as_bytes(elements)));
+    store.on().on().begin({h.value(), facts}, problem);
+    detail::bound_value& to = detail::parameter_of<T>(store, name);
+    kernel::index_array extent{};
+    std::copy(to.extents.begin(), to.extents.end(), extent.begin());
+    const kernel::index_array stride = kernel::row_major_strides(int(to.extents.size()), extent);
+    for (std::size_t i = 0; i < to.places.size(); ++i) detail::copy_shard_of(elements.data(), stride, to.as<T>(i), to.places[i]);
+  }
 }
 
 }}  // namespace gshard::v0

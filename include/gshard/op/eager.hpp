@@ -114,11 +114,8 @@ std::unique_ptr<Bound> bind_program(const any_cluster& on, std::string_view oper
   return std::make_unique<Bound>(on.unowned(), bound, std::move(given), std::move(problem), operation);
 }
 
-/// The program of an operation, bound to the cluster and the extents of its operands: call(program, cluster). Letters[i] are the dims of
-/// operand i. Operands that do not fit are an error on every process. The cluster keeps the program, with its memory, for the next call
-/// with operands of these extents, unless devices share memory.
 template <class Program, fixed_string... Letters, class Call, class... Tensors>
-auto with_bound_program(std::string_view operation, const Call& call, const Tensors&... operands) {
+auto run_kept_program(std::string_view operation, const Call& call, const Tensors&... operands) {
   using bound_program = kept_program<Program>;
   const any_cluster& on = std::get<0>(std::tie(operands...)).on();
   std::unique_ptr<bound_program> bound;
@@ -130,6 +127,15 @@ auto with_bound_program(std::string_view operation, const Call& call, const Tens
   auto results = call(bound->run, on);
   if (keeps) on.kept().put_back(std::move(bound));
   return results;
+}
+
+/// The program of an operation, bound to the cluster and the extents of its operands: call(program, cluster). Letters[i] are the dims of
+/// operand i. Operands that do not fit are an error on every process. The cluster keeps the program, with its memory, for the next call
+/// with operands of these extents, unless devices share memory.
+template <class Program, fixed_string... Letters, class Call, class... Tensors>
+auto with_bound_program(std::string_view operation, const Call& call, const Tensors&... operands) {
+  if constexpr (is_refused_program<Program>) return refused_output();
+  else return run_kept_program<Program, Letters...>(operation, call, operands...);
 }
 
 /// Plans and runs `Model` on the operands.

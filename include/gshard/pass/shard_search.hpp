@@ -276,9 +276,8 @@ class shard_searcher {
             picks other = best_;
             other[u] = std::int16_t(c);
             other[v] = std::int16_t(d);
-            const score there = evaluate(other);
-            if (!better(there, best_score_)) continue;
-            return true;
+            const score before = best_score_;
+            if (better(evaluate(other), before)) return true;
           }
     return false;
   }

@@ -23,7 +23,7 @@ class builder;
 namespace detail {
 template <class T>
 inline constexpr bool has_numbers = false;
-// Its result is deduced, so that the sentence is said where the condition is.
+// Its result is deduced, so that the assertion fires where the condition is.
 template <class T>
 constexpr auto refuse_condition() {
   static_assert(has_numbers<T>, "gshard: a tensor of a program has no numbers yet: use select or while_loop in place of if");
@@ -48,6 +48,8 @@ struct symbol {
 /// A symbol as a verb takes it: remembers the line that calls the verb, for the nodes that it adds.
 struct here : symbol {
   constexpr here(symbol s, std::uint32_t line = __builtin_LINE(), const char* file = __builtin_FILE());
+  /// Of a verb that calls another one: the line of its own call.
+  constexpr here(symbol s, const here&) : symbol(s) {}
 };
 
 struct trace_options {

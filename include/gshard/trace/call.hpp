@@ -33,15 +33,19 @@ struct list_of {};
 template <class G>
 inline constexpr bool is_symbol = std::is_base_of_v<symbol, G> && !is_refused<G>;
 
+/// An integer, an enumerator, or an object that converts to one.
+template <class G>
+inline constexpr bool is_integer = std::is_convertible_v<const G&, int> && !std::is_floating_point_v<G> && !std::is_base_of_v<symbol, G>;
+
 /// Whether an argument of type `G` is one for a parameter of type `P`. Numbers are strict: a dim or a count is an integer.
 template <class P, class G>
 inline constexpr bool takes = std::is_convertible_v<const G&, P>;
 template <class G>
 inline constexpr bool takes<symbol, G> = is_symbol<G>;
 template <class G>
-inline constexpr bool takes<int, G> = std::is_integral_v<G>;
+inline constexpr bool takes<int, G> = is_integer<G>;
 template <class G>
-inline constexpr bool takes<bool, G> = std::is_integral_v<G>;
+inline constexpr bool takes<bool, G> = is_integer<G>;
 template <class G>
 inline constexpr bool takes<double, G> = std::is_arithmetic_v<G>;
 template <class G>
@@ -98,17 +102,17 @@ template <class P, class... First, std::size_t Most>
 inline constexpr bool leads_tensors<types<P, First...>, Most> = false;
 template <class P, class... First, std::size_t Most, class G, class... Given>
 inline constexpr bool leads_tensors<types<P, First...>, Most, G, Given...> = takes<P, G> && leads_tensors<types<First...>, Most, Given...>;
-/// A verb of the parameters `First`, and then one to `Most` tensors.
+/// A verb of the parameters `First`, and then one to `Most` tensors of a program.
 template <std::size_t Most, class... First>
 struct before_tensors {
   template <class... Given>
   static constexpr bool fits = leads_tensors<types<First...>, Most, Given...>;
 };
 
-/// A competitor of `F`: each of both fits a call in one argument better than the other, `F` in the first one, this one in the object, which
-/// is not const. So a call is ambiguous where F is a candidate.
+/// Adds an overload that makes a call ambiguous exactly where `F` accepts the arguments. So overload resolution answers without
+/// instantiating the body of F.
 template <class F>
-struct rival : F {
+struct ambiguity_probe : F {
   struct chosen {};
   using F::operator();
   chosen operator()(...);
@@ -116,8 +120,8 @@ struct rival : F {
 /// Whether `F` takes arguments of these types, at least one. Nothing asks for its result, so a mistake in its body is not met here.
 template <class F, class... Arguments>
 inline constexpr bool is_called_with = [] {
-  if constexpr (!std::is_class_v<F>) return std::is_invocable_v<F, Arguments...>;
-  else return !requires(rival<F>& f) { requires std::is_same_v<decltype(f(std::declval<Arguments>()...)), typename rival<F>::chosen>; };
+  if constexpr (!std::is_class_v<F> || std::is_final_v<F>) return std::is_invocable_v<F, Arguments...>;
+  else return !requires(ambiguity_probe<F>& f) { requires std::is_same_v<decltype(f(std::declval<Arguments>()...)), typename ambiguity_probe<F>::chosen>; };
 }();
 
 /// The condition of a sentence about a wrong call: compilers print the types that were given.

@@ -218,9 +218,9 @@ constexpr symbol emit_filled(symbol x, double c) { return emit_scale(emit_consta
 constexpr symbol operator+(here x, double c) { return x.owner->failed() ? x.owner->nothing() : x + detail::emit_filled(x, c); }
 constexpr symbol operator+(double c, here x) { return x + c; }
 constexpr symbol operator-(here x, double c) { return x + -c; }
-constexpr symbol operator-(double c, here x) { return x.owner->failed() ? x.owner->nothing() : here(detail::emit_filled(x, c)) - x; }
+constexpr symbol operator-(double c, here x) { return x.owner->failed() ? x.owner->nothing() : here(detail::emit_filled(x, c), x) - x; }
 constexpr symbol operator/(here x, double c) { return x.owner->failed() ? x.owner->nothing() : x / detail::emit_filled(x, c); }
-constexpr symbol operator/(double c, here x) { return x.owner->failed() ? x.owner->nothing() : here(detail::emit_filled(x, c)) / x; }
+constexpr symbol operator/(double c, here x) { return x.owner->failed() ? x.owner->nothing() : here(detail::emit_filled(x, c), x) / x; }
 
 /// x * (product of the extents of these dims)^power, with the extents that the program is run with: `scale_by<"D">(q, -0.5)`.
 template <fixed_string Letters>

@@ -30,7 +30,7 @@ constexpr symbol less(here a, double b) {
 }
 template <class = void>
 constexpr symbol less(double a, here b) {
-  return less(here(detail::filled(b, a)), b);
+  return less(here(detail::filled(b, a), b), b);
 }
 /// Comparisons, with NaN as of numbers: 1 or 0.
 template <class = void>
@@ -47,7 +47,7 @@ constexpr symbol operator<(double a, here b) {
 }
 template <class = void>
 constexpr symbol operator>(here a, symbol b) {
-  return less(here(b), a);
+  return less(here(b, a), a);
 }
 template <class = void>
 constexpr symbol operator>(here a, double b) {
@@ -67,11 +67,11 @@ constexpr symbol operator<=(here a, double b) {
 }
 template <class = void>
 constexpr symbol operator<=(double a, here b) {
-  return map<detail::one_if_at_most>(here(detail::filled(b, a)), symbol(b));
+  return map<detail::one_if_at_most>(here(detail::filled(b, a), b), symbol(b));
 }
 template <class = void>
 constexpr symbol operator>=(here a, symbol b) {
-  return map<detail::one_if_at_most>(here(b), symbol(a));
+  return map<detail::one_if_at_most>(here(b, a), symbol(a));
 }
 template <class = void>
 constexpr symbol operator>=(here a, double b) {
