@@ -14,6 +14,12 @@
 // expect: gshard: tensors outside .*
 // expect: gshard: less\(a, b\) takes
 // expect: gshard: map<f>\(x, ...\) and map\(f, x, ...\) take
+// expect: gshard: broadcast<"Q,QK->QK">\(x, like, ...\) takes
+// expect: gshard: to_global\(t\) takes one gshard::tensor, to_global<float>\(store, name\) a parameter store
+// expect: gshard: tensors outside of programs have a . b
+// expect: gshard: tensors outside of programs are compared by equal
+// expect: gshard: tensors outside of programs are compared by equal
+// expect: gshard: an operand has another element type
 // expect: gshard: a program is called with another number of inputs
 // expect: gshard: a program is called .*
 // expect: gshard: an input of a program is a tensor, a contiguous range
@@ -29,7 +35,7 @@ using tensor = gs::tensor<float, P<"x", none>>;
 inline constexpr auto model = [](auto&, auto x) { return x; };
 using program = gs::program<model, gs::mesh<gs::axis<"x">>, gs::in<"AB", P<"x", none>>>;
 
-void call(const gs::cluster<gs::mesh<gs::axis<"x">>>& on, const tensor& t, const tensor& u, gs::executable<program>& run) {
+void call(const gs::cluster<gs::mesh<gs::axis<"x">>>& on, const tensor& t, const tensor& u, const gs::tensor<double, P<"x", none>>& d, gs::executable<program>& run) {
 #if defined(MUST_FAIL)
   gs::reshard(t);
   gs::reshard<P<none, none>>(3.0);
@@ -44,7 +50,13 @@ void call(const gs::cluster<gs::mesh<gs::axis<"x">>>& on, const tensor& t, const
   t + 3;
   t * u;
   gs::less(t);
-  gs::map([](auto v) { return v; }, t);
+  gs::map([factor = 2.0f](auto v) { return factor * v; }, t);
+  gs::broadcast<"AB,AB->AB">(t, 3);
+  gs::to_global<float>(run);
+  -t;
+  t == t;
+  t != u;
+  gs::map<[](auto v, auto w) { return v * w; }>(t, d);
   run();
   run(t, u);
   run(3);
@@ -58,6 +70,8 @@ void call(const gs::cluster<gs::mesh<gs::axis<"x">>>& on, const tensor& t, const
   t + u;
   gs::less(t, 3);
   gs::map<[](auto v) { return v; }>(t);
+  gs::map([](auto v) { return v > 0 ? v : 0; }, t);
+  gs::broadcast<"AB,AB->AB">(t, d);
   run(t);
   gs::executable<program> other(on, {{'A', 1}, {'B', 2}});
 #endif

@@ -17,8 +17,8 @@
 // expect: gshard: max_pool\(x, \{\{dim, taps\}, \.\.\.\}\) takes a tensor of a program and a list of windows
 // expect: gshard: min_pool\(x, \{\{dim, taps\}, \.\.\.\}\) takes a tensor of a program and a list of windows
 // expect: gshard: full_precision\(f, x, \.\.\.\) takes a function and the tensors of a program that it is called with
-// expect: gshard: map<f>\(x, \.\.\.\) and map\(f, x, \.\.\.\) take a function without captures and one to five tensors of a prog
-// expect: gshard: map<f>\(x, \.\.\.\) and map\(f, x, \.\.\.\) take a function without captures and one to five tensors of a prog
+// expect: gshard: map<f>\(x, \.\.\.\) and map\(f, x, \.\.\.\) take a function without captures and one to five tensors
+// expect: gshard: map<f>\(x, \.\.\.\) and map\(f, x, \.\.\.\) take a function without captures and one to five tensors
 // expect: gshard: relu\(x\) takes one tensor of a program
 // expect: gshard: stop_gradient\(x\) takes one tensor of a program
 // expect: gshard: scale_by<"D">\(x, power\) takes the letters of dims, a tensor of a program and a number
@@ -39,6 +39,15 @@
 // expect: gshard: a >= b takes two tensors of a program, or a tensor and a number
 // expect: gshard: tensors of a program are compared by equal\(a, b\)
 // expect: gshard: tensors of a program are compared by 1 - equal\(a, b\)
+// expect: gshard: broadcast<"Q,QK->QK">\(x, like, \.\.\.\) takes an equation, a tensor and tensors that lend extents
+// expect: gshard: broadcast<"Q,QK->QK">\(x, like, \.\.\.\) takes an equation, a tensor and tensors that lend extents
+// expect: gshard: tensors of a program that are 0 or 1 are combined by a \* b, and negated by 1 - a
+// expect: gshard: tensors of a program that are 0 or 1 are combined by a \* b, and negated by 1 - a
+// expect: gshard: tensors of a program that are 0 or 1 are combined by a \* b, and negated by 1 - a
+// expect: gshard: a tensor of a program is not changed: write a = a \+ b
+// expect: gshard: a tensor of a program is not changed: write a = a - b
+// expect: gshard: a tensor of a program is not changed: write a = a \* b
+// expect: gshard: a tensor of a program is not changed: write a = a / b
 // expect: gshard: exp\(v\) takes a number, in the function of map: map<\[\]\(auto v\) \{ return gshard::exp\(v\); \}>\(x\)
 // expect: gshard: log\(v\) takes a number, in the function of map: map<\[\]\(auto v\) \{ return gshard::log\(v\); \}>\(x\)
 // expect: gshard: tanh\(v\) takes a number, in the function of map: map<\[\]\(auto v\) \{ return gshard::tanh\(v\); \}>\(x\)
@@ -96,6 +105,16 @@ inline constexpr auto model = [](auto& m, auto a, auto c, auto image, auto filte
   use(a >= "text");
   use(a == c);
   use(a != 0);
+  use(broadcast<"A,AB->AB">(a, 3));
+  use(broadcast(a));
+  use((a < c) && (c < a));
+  use((a < c) || (c < a));
+  use(!(a < c));
+  auto changed = a;
+  changed += c;
+  changed -= c;
+  changed *= 2;
+  changed /= 2;
   use(exp(a));
   use(log(a));
   use(tanh(a));

@@ -240,7 +240,7 @@ class executor {
       return (step.kind == op::einsum || step.kind == op::looped_einsum) && detail::precision_of(step) == kernel::precision::bf16;
     };
     if (std::any_of(plan_.steps.begin(), plan_.steps.end(), rounds))
-      all.push_back({"the unit of its bf16 products", std::string(kernel::name(kernel::bf16_unit_in_use()))});
+      all.push_back({"the unit of its bf16 products", std::string(name(bf16_unit_in_use()))});
     of_plan.add_to(all);
     return all;
   }

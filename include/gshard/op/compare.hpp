@@ -7,7 +7,8 @@
 
 #include <type_traits>
 
-// Comparisons of tensors with tensors and numbers: tensors of zeros and ones. Operands broadcast as those of map.
+// Comparisons of tensors with tensors and numbers: tensors of zeros and ones. Operands match as those of map: equal extents, or a scalar.
+// Communicates what map does: the processes' agreement. A number must be the same on all processes, which is not checked.
 namespace gshard { inline namespace v0 {
 
 namespace detail {
@@ -30,13 +31,15 @@ auto compare(const A& a, const B& b) {
 }
 }  // namespace detail
 
-/// 1 where a < b, else 0; so are the operators.
+/// 1 where a < b, else 0. Also a < b.
+/// Compile time: ranks. Throws `gshard::error` if operands differ in an extent. @see map
 template <class A, class B>
   requires(detail::compared<A, B>)
 auto less(const A& a, const B& b) {
   return detail::compare<detail::one_if_less>(a, b);
 }
 /// 1 where a == b, else 0.
+/// Compile time: ranks. Throws `gshard::error` if operands differ in an extent. @see map
 template <class A, class B>
   requires(detail::compared<A, B>)
 auto equal(const A& a, const B& b) {

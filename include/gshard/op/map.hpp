@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <string_view>
+#include <type_traits>
 
 namespace gshard { inline namespace v0 {
 
@@ -35,6 +36,13 @@ auto map(const tensor<T, Specs>&... x) {
   static_assert(holds<detail::all_complete<tensor<T, Specs>...>, actual_type<Specs>...>,
                 "gshard: a pending sum (partial) is used as a complete tensor; reshard it first");
   return detail::run_elementwise<detail::map_model<F>>("map", x...);
+}
+
+/// The same, with the function as an argument.
+template <class F, class... T, class... Specs>
+  requires(std::is_empty_v<F> && sizeof...(T) > 0)
+auto map(F, const tensor<T, Specs>&... x) {
+  return map<F{}>(x...);
 }
 
 /// a + b on tensors, which match as operands of map. Equal pending sums stay pending.

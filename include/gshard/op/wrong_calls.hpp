@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <gshard/exec/parameters.hpp>
 #include <gshard/op/compare.hpp>
 #include <gshard/op/reshard.hpp>
 #include <gshard/tensor/tensor.hpp>
@@ -8,6 +9,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <string_view>
 #include <type_traits>
 #include <vector>
 
@@ -27,6 +29,13 @@ auto to_global(const Given&...) {
   static_assert(detail::accepts<Given...>,
                 "gshard: to_global(t) takes one gshard::tensor, to_global<float>(store, name) a parameter store");
   return std::vector<float>();
+}
+template <class T, class... Given>
+  requires(!detail::call<2, parameter_store, std::string_view>::fits<Given...>)
+auto to_global(const Given&...) {
+  static_assert(detail::accepts<T, Given...>,
+                "gshard: to_global(t) takes one gshard::tensor, to_global<float>(store, name) a parameter store");
+  return std::vector<T>();
 }
 template <int From, int To = From, class... Given>
   requires(!(sizeof...(Given) == 1 && (distributed_tensor<Given> && ...)))
@@ -51,7 +60,7 @@ auto from_global(const Cluster&, std::initializer_list<std::int64_t>, const Give
 
 namespace detail {
 template <class A, class B>
-concept with_distributed = distributed_tensor<A> || distributed_tensor<B>;
+concept with_distributed = (distributed_tensor<A> || distributed_tensor<B>) && !with_tensor<A, B>;
 template <class A, class B>
 inline constexpr bool adds = false;
 template <class T, class A, class B>
@@ -80,6 +89,24 @@ template <class A, class B>
   requires(detail::with_distributed<A, B>)
 auto operator/(const A&, const B&) {
   static_assert(detail::accepts<A, B>, "gshard: tensors outside of programs have a + b of one element type, comparisons, and map<f>(a, b)");
+  return detail::refused_tensor();
+}
+template <class A>
+  requires(distributed_tensor<A>)
+auto operator-(const A&) {
+  static_assert(detail::accepts<A>, "gshard: tensors outside of programs have a + b of one element type, comparisons, and map<f>(a, b)");
+  return detail::refused_tensor();
+}
+template <class A, class B>
+  requires(detail::with_distributed<A, B>)
+auto operator==(const A&, const B&) {
+  static_assert(detail::accepts<A, B>, "gshard: tensors outside of programs are compared by equal(a, b)");
+  return detail::refused_tensor();
+}
+template <class A, class B>
+  requires(detail::with_distributed<A, B>)
+auto operator!=(const A&, const B&) {
+  static_assert(detail::accepts<A, B>, "gshard: tensors outside of programs are compared by equal(a, b)");
   return detail::refused_tensor();
 }
 

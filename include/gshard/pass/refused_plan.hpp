@@ -16,26 +16,64 @@ struct any_number {
     return T(1);
   }
   template <class A, class B>
-    requires(std::is_same_v<A, any_number> || std::is_same_v<B, any_number>)
+  static constexpr bool has_any = std::is_same_v<A, any_number> || std::is_same_v<B, any_number>;
+
+  template <class A, class B>
+    requires(has_any<A, B>)
   friend constexpr any_number operator+(A, B) {
     return {};
   }
   template <class A, class B>
-    requires(std::is_same_v<A, any_number> || std::is_same_v<B, any_number>)
+    requires(has_any<A, B>)
   friend constexpr any_number operator-(A, B) {
     return {};
   }
   template <class A, class B>
-    requires(std::is_same_v<A, any_number> || std::is_same_v<B, any_number>)
+    requires(has_any<A, B>)
   friend constexpr any_number operator*(A, B) {
     return {};
   }
-  friend constexpr bool operator==(any_number, auto) { return true; }
-  friend constexpr bool operator!=(any_number, auto) { return true; }
-  friend constexpr bool operator<(any_number, auto) { return true; }
-  friend constexpr bool operator>(any_number, auto) { return true; }
-  friend constexpr bool operator<=(any_number, auto) { return true; }
-  friend constexpr bool operator>=(any_number, auto) { return true; }
+  template <class A, class B>
+    requires(has_any<A, B>)
+  friend constexpr any_number operator/(A, B) {
+    return {};
+  }
+  template <class A, class B>
+    requires(has_any<A, B>)
+  friend constexpr any_number operator%(A, B) {
+    return {};
+  }
+  template <class A, class B>
+    requires(has_any<A, B>)
+  friend constexpr bool operator==(A, B) {
+    return true;
+  }
+  template <class A, class B>
+    requires(has_any<A, B>)
+  friend constexpr bool operator!=(A, B) {
+    return true;
+  }
+  template <class A, class B>
+    requires(has_any<A, B>)
+  friend constexpr bool operator<(A, B) {
+    return true;
+  }
+  template <class A, class B>
+    requires(has_any<A, B>)
+  friend constexpr bool operator>(A, B) {
+    return true;
+  }
+  template <class A, class B>
+    requires(has_any<A, B>)
+  friend constexpr bool operator<=(A, B) {
+    return true;
+  }
+  template <class A, class B>
+    requires(has_any<A, B>)
+  friend constexpr bool operator>=(A, B) {
+    return true;
+  }
+  friend constexpr any_number operator-(any_number) { return {}; }
 };
 
 struct refused_plan : plan_view {

@@ -19,6 +19,12 @@ concept with_tensor = (std::is_base_of_v<symbol, Given> || ...);
 template <class... Given>
 concept not_compared =
     !(call<2, symbol, symbol>::fits<Given...> || call<2, symbol, double>::fits<Given...> || call<2, double, symbol>::fits<Given...>);
+/// map(f, t, ...) of tensors outside of programs.
+template <class... Given>
+inline constexpr bool maps_outside = false;
+template <class F, class First, class... More>
+inline constexpr bool maps_outside<F, First, More...> =
+    takes<plain_function, F> && tensors_of_any_kind<1, 5>::template fits<First, More...>;
 /// max(v, 0) is of two numbers.
 template <class... Given>
 concept not_two_numbers =
@@ -122,18 +128,25 @@ constexpr auto full_precision(const Given&... given) {
 }
 
 // Element by element.
+template <fixed_string Equation = "", class... Given>
+  requires(detail::left_out<Equation> || !detail::tensors_of_any_kind<1, 6>::fits<Given...>)
+constexpr auto broadcast(const Given&... given) {
+  static_assert(detail::accepts<Given...>,
+                "gshard: broadcast<\"Q,QK->QK\">(x, like, ...) takes an equation, a tensor and tensors that lend extents");
+  return detail::refused(given...);
+}
 template <auto F, class... Given>
   requires(!detail::tensors_of_any_kind<1, 5>::fits<Given...>)
 constexpr auto map(const Given&... given) {
   static_assert(detail::accepts<Given...>,
-                "gshard: map<f>(x, ...) and map(f, x, ...) take a function without captures and one to five tensors of a program");
+                "gshard: map<f>(x, ...) and map(f, x, ...) take a function without captures and one to five tensors");
   return detail::refused(given...);
 }
 template <class... Given>
-  requires(!detail::before_tensors<5, detail::plain_function>::fits<Given...>)
+  requires(!detail::before_tensors<5, detail::plain_function>::fits<Given...> && !detail::maps_outside<Given...>)
 constexpr auto map(const Given&... given) {
   static_assert(detail::accepts<Given...>,
-                "gshard: map<f>(x, ...) and map(f, x, ...) take a function without captures and one to five tensors of a program");
+                "gshard: map<f>(x, ...) and map(f, x, ...) take a function without captures and one to five tensors");
   return detail::refused(given...);
 }
 template <class... Given>
@@ -246,6 +259,50 @@ constexpr auto operator!=(const A& a, const B& b) {
   static_assert(detail::accepts<A, B>, "gshard: tensors of a program are compared by 1 - equal(a, b)");
   return detail::refused(a, b);
 }
+template <class A, class B>
+  requires(detail::with_tensor<A, B>)
+constexpr auto operator&&(const A& a, const B& b) {
+  static_assert(detail::accepts<A, B>, "gshard: tensors of a program that are 0 or 1 are combined by a * b, and negated by 1 - a");
+  return detail::refused(a, b);
+}
+template <class A, class B>
+  requires(detail::with_tensor<A, B>)
+constexpr auto operator||(const A& a, const B& b) {
+  static_assert(detail::accepts<A, B>, "gshard: tensors of a program that are 0 or 1 are combined by a * b, and negated by 1 - a");
+  return detail::refused(a, b);
+}
+template <class A>
+  requires(detail::with_tensor<A>)
+constexpr auto operator!(const A& a) {
+  static_assert(detail::accepts<A>, "gshard: tensors of a program that are 0 or 1 are combined by a * b, and negated by 1 - a");
+  return detail::refused(a);
+}
+template <class A, class B>
+  requires(detail::with_tensor<A, B>)
+constexpr auto operator+=(A& a, const B& b) {
+  static_assert(detail::accepts<A, B>, "gshard: a tensor of a program is not changed: write a = a + b");
+  return detail::refused(a, b);
+}
+template <class A, class B>
+  requires(detail::with_tensor<A, B>)
+constexpr auto operator-=(A& a, const B& b) {
+  static_assert(detail::accepts<A, B>, "gshard: a tensor of a program is not changed: write a = a - b");
+  return detail::refused(a, b);
+}
+template <class A, class B>
+  requires(detail::with_tensor<A, B>)
+constexpr auto operator*=(A& a, const B& b) {
+  static_assert(detail::accepts<A, B>, "gshard: a tensor of a program is not changed: write a = a * b");
+  return detail::refused(a, b);
+}
+template <class A, class B>
+  requires(detail::with_tensor<A, B>)
+constexpr auto operator/=(A& a, const B& b) {
+  static_assert(detail::accepts<A, B>, "gshard: a tensor of a program is not changed: write a = a / b");
+  return detail::refused(a, b);
+}
+
+// Of numbers, in the function of map.
 template <class... Given>
   requires(!detail::call<1, detail::a_number>::fits<Given...>)
 constexpr auto exp(const Given&... given) {

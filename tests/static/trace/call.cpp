@@ -4,6 +4,7 @@
 #include <array>
 #include <string_view>
 #include <tuple>
+#include <type_traits>
 #include <vector>
 
 #include "../tracing.hpp"
@@ -21,6 +22,9 @@ static_assert(norm::fits<symbol, symbol, symbol> && norm::fits<here, symbol, sym
 static_assert(!norm::fits<symbol> && !norm::fits<symbol, symbol, symbol, double, double> && !norm::fits<double, symbol, symbol>);
 static_assert(!norm::fits<symbol, symbol, symbol, symbol> && !norm::fits<symbol, symbol, symbol, bool*>);
 static_assert(call<2, symbol, int>::fits<symbol, long> && !call<2, symbol, int>::fits<symbol, double>);
+enum dim { batch };
+static_assert(call<2, symbol, int>::fits<symbol, dim> && call<2, symbol, int>::fits<symbol, std::integral_constant<int, 1>>);
+static_assert(!call<2, symbol, int>::fits<symbol, symbol>);
 static_assert(call<1, std::string_view>::fits<char[3]> && !call<1, std::string_view>::fits<int>);
 static_assert(call<1, list_of<symbol>>::fits<std::array<symbol, 2>> && call<1, list_of<int>>::fits<int[3]>);
 static_assert(!call<1, list_of<symbol>>::fits<symbol> && !call<1, list_of<symbol>>::fits<std::vector<float>>);
@@ -45,11 +49,18 @@ constexpr auto two = [](auto& m, auto x) { return m.nothing_such(x); };
 constexpr auto named = [](scope& m, const auto& x) { return x.nothing_such(m); };
 constexpr auto typed = [](scope&, symbol x) { return x; };
 constexpr auto any = [](auto&&... x) { return (x.nothing_such(), ...); };
+struct last {
+  constexpr auto operator()(auto& m, auto x) const { return m.nothing_such(x); }
+};
+struct no_base final : last {
+  constexpr auto operator()(scope&, symbol x) const { return x; }
+};
 constexpr auto with_default = [](auto& m, int x = 3) { return m.nothing_such(x); };
 [[maybe_unused]] constexpr symbol plain(scope&, symbol x) { return x; }
 template <class F, class... Arguments>
 constexpr bool takes_only =
     is_called_with<F, scope&, Arguments...> && !is_called_with<F, scope&, Arguments..., symbol&> && !is_called_with<F>;
+static_assert(takes_only<last, symbol&> && takes_only<no_base, symbol&>);
 static_assert(takes_only<decltype(two), symbol&> && takes_only<decltype(named), symbol&> && takes_only<decltype(typed), symbol&>);
 static_assert(takes_only<decltype(&plain), symbol&> && !is_called_with<decltype(two), scope&>);
 static_assert(is_called_with<decltype(any), scope&> && is_called_with<decltype(any), scope&, symbol&, symbol&>);

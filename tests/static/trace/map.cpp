@@ -4,6 +4,9 @@
 #include <gshard/trace/shape.hpp>
 #include <gshard/trace/window.hpp>
 
+#include <cstddef>
+#include <string_view>
+
 #include "../tracing.hpp"
 
 namespace gs = gshard;
@@ -46,6 +49,18 @@ static_assert(is_ambiguous([](builder& b, auto&) {
   const symbol square = gs::slice(gs::slice(input(b, "AB"), 0, 0, 4), 1, 0, 4);
   square + gs::slice(input(b, "A"), 0, 0, 4);
 }, 1));
+// A choice between the number and a constant of any type.
+static_assert(tracing::holds([](builder& b, auto&) {
+  const symbol x = input(b, "AB");
+  const symbol y = map<[](auto v) { return v < 0 ? 0 : v; }>(x) + map<[](auto v) { return 0 < v ? v : 0.0f; }>(x);
+  return has_dims(y + map<[](auto v) { return v <= 1.0 ? v : 1.0; }>(x), "AB");
+}));
+// A verb that calls another one is placed where it is called.
+static_assert(tracing::holds([](builder& b, auto&) {
+  const symbol x = input(b, "AB"), y = input(b, "AB");
+  const auto is_here = [&](symbol made) { return std::string_view(b.program.nodes[std::size_t(made.get().producer)].place.file).ends_with("map.cpp"); };
+  return is_here(x > y) && is_here(x >= y) && is_here(x >= 3) && is_here(3 <= x) && is_here(3 < x) && is_here(1 - x) && is_here(1 / x);
+}));
 // A dim of extent 1 is not repeated.
 static_assert(fails(fault::dims_do_not_broadcast, "map", [](builder& b, auto&) { input(b, "AB") + gs::expand_dims<0>(input(b, "B")); }));
 // Of two operands of one rank the first gives the order; the other must have it.
