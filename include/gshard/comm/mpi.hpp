@@ -51,9 +51,9 @@ struct mpi_options {
 /// MPI_Finalize unharmed, but are then not freed.
 class mpi_backend final : public backend {
  public:
-  /// `problem`: what the caller found wrong on this process, if not empty. Throws `gshard::error`, on every process, for such a problem,
-  /// if the processes pass different extents or options, or were built with different versions of gshard, libraries of matrix products or
-  /// -ffast-math, or if the product of the extents is not the number of processes.
+  /// `problem`: what the caller found wrong on this process, if not empty.
+  /// Throws `gshard::error`, on every process: for such a problem; if the processes pass different extents or options; if they were built
+  /// with different versions of gshard, or compile options that change results; if the extents do not make the number of processes.
   mpi_backend(MPI_Comm comm, const std::vector<int>& extents, const mpi_options& options = {}, const std::string& problem = {})
       : mpi_backend(connect(comm, extents, options, problem), extents, options) {}
 

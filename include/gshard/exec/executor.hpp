@@ -44,9 +44,9 @@ class executor {
   /// Binds a plan; `kernels` are those of its steps (`kernels_of<Program>`, `all_kernels`). `problem`: what the caller found wrong
   /// on this process, if not empty. `operation`: the name of the plan where it is no program of the user's. Collective over the cluster:
   /// one small message per process; where devices share memory, two, and the addresses of all values.
-  /// Throws `gshard::error`, on every process, for such a problem, a letter without an extent, a mesh axis that the cluster lacks, a
-  /// store on another cluster, a parameter that another program has otherwise, and processes that make another collective call, or have
-  /// another plan, function, extent, initial value, seed or store; the store then is as it was.
+  /// Throws `gshard::error`, on every process: for such a problem; for a letter without an extent; if the cluster lacks a mesh axis; for a
+  /// store on another cluster; for a parameter that another program has otherwise; if processes make another collective call, or have
+  /// another plan, function, extent, initial value, seed or store. The store then is as it was.
   executor(const plan_view& plan, const kernel_table& kernels, const any_cluster& on, const dims& given, parameter_store store,
            std::string problem = {}, std::string_view operation = {})
       : threads(kernel::default_threads(on.on().processes_here())),
@@ -98,9 +98,9 @@ class executor {
   /// this process, if not empty. `inputs`: what is known of them that must be the same on all processes.
   ///
   /// The processes agree on what they run before the first step that communicates or writes a parameter, or else at the end. From there on
-  /// a process on which something is wrong goes on with the collectives, so that nobody waits for it, until all meet: before parameters
-  /// are written; at the end if a later step may fail or a process has a `hook`; in every turn of a loop, where they agree whether it goes
-  /// on.
+  /// a process on which something is wrong goes on with the collectives, so that nobody waits for it, until all meet. They meet before
+  /// parameters are written; at the end if a later step may fail or a process has a `hook`; and in every turn of a loop, where they agree
+  /// whether it goes on.
   /// Communicates: besides the plan's collectives, one small message per process and meeting.
   ///
   /// Throws `gshard::error`, on every process: another call, program, seed, step or `inputs` than other processes have, a problem, an id

@@ -79,8 +79,8 @@ inline void agree_on(bool saves, const parameter_store& store, const std::vector
                           {"the store", store_text(store.number())},
                           {"checkpoint_options::scope", everything ? "everything" : "parameters"},
                           {"checkpoint_options::piece_bytes", std::to_string(options.piece_bytes)},
-                           {"checkpoint_options::other_seed", options.other_seed ? "true" : "false"},
-                           {"the seed of the store", std::to_string(store.seed())}};
+                          {"checkpoint_options::other_seed", options.other_seed ? "true" : "false"},
+                          {"the seed of the store", std::to_string(store.seed())}};
   for (const stored_tensor& t : tensors) facts.push_back({"tensor " + in_quotes(t.info.name), layout_text(*t.value, store.on().mesh())});
   if (saves) facts.push_back({"the number of finished steps", std::to_string(store.steps())});
   store.on().on().begin(facts);
@@ -159,8 +159,8 @@ inline std::string misfit(const safetensors_reader& file, const std::vector<stor
 ///
 /// Collective over the store's cluster. Communicates: every tensor once to the leader, by its first copy.
 ///
-/// Throws `gshard::error`, the same on every process, if the processes make different calls, hold different tensors or layouts, have
-/// finished different numbers of steps, or have different seeds; and if the file cannot be written (the text names it and the reason).
+/// Throws `gshard::error`, the same on every process: if the processes make different calls; if they hold different tensors, layouts,
+/// numbers of finished steps or seeds; if the file cannot be written (the text names it and the reason).
 /// @see safetensors_writer for names and texts
 inline void save(const parameter_store& store, const std::string& path, const checkpoint_notes& notes = {},
                  const checkpoint_options& options = {}) {
@@ -209,9 +209,8 @@ inline void save(const parameter_store& store, const std::string& path, const ch
 /// Collective over the store's cluster. Communicates: every tensor once from the leader, who alone reads
 /// `path`, to all.
 ///
-/// Throws `gshard::error`, the same on every process, if the processes make another call or do not hold the same tensors
-/// in the same layouts, and if the file is damaged in any way or does not fit the store (the text names the tensors);
-/// the store then is as it was. Only a disk that fails after the file was found to be whole leaves it half read.
+/// Throws `gshard::error`, the same on every process: if the processes make another call or hold other tensors or layouts; if the file is
+/// damaged in any way, or does not fit the store (the text names the tensors). The store then is as it was. Only a disk that fails after the file was found to be whole leaves it half read.
 inline checkpoint_notes load(const parameter_store& store, const std::string& path,
                              const checkpoint_options& options = {}) {
   backend& on = store.on().on();

@@ -92,8 +92,8 @@ void cross_entropy(const T* logits, const std::int32_t* labels, T* loss, std::in
   });
 }
 
-/// What a device that has some of the classes contributes to loss[i] = log(sum exp(log_sum[i])) - sum target[i], over the devices:
-/// log(sum exp(logits[i, :])), and its part of sum over classes of target * logits. Rows whose label is negative are zero in block 0, and
+/// One device's contributions to the loss of a row: log(sum exp) over its classes, and its part of the sum of target * logits. The loss is
+/// log(sum exp(log_sum[i])) - sum target[i], over the devices. Rows whose label is negative are zero in block 0, and
 /// nothing in the others. Throws as cross_entropy does.
 template <class T>
 void block_cross_entropy(const T* logits, const std::int32_t* labels, T* log_sum, T* target, std::int64_t rows, class_range classes,

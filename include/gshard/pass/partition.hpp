@@ -272,8 +272,8 @@ class partitioner : work_sharing {
     result_.steps.push_back(step);
     return true;
   }
-  /// How the operand of a reshape that makes one dim of two lies so that place_rows makes the layout that is wanted: the first axes of the
-  /// dim cut the rows, into single ones, the others cut what is in a row. Cuts nothing if there is no such layout.
+  /// The layout of the operand of a reshape that makes one dim of two, from which place_rows makes the wanted layout: the first axes of the
+  /// merged dim shard the rows, one row each; the others shard each row. Shards nothing if there is none.
   constexpr sharding rows_wanted(const node& n) const {
     sharding rows;
     if (n.kind != op::reshape || n.attr.integer[1] != 1) return rows;

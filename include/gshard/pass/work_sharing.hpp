@@ -66,8 +66,8 @@ class work_sharing : protected shared_work {
     return found;
   }
 
-  /// Cuts every axis's factor; axes that share one stand in the order in which an operand already has them, or, if `as_wanted`, in which a
-  /// result is wanted. Returns whether that makes a difference.
+  /// Cuts every axis's factor. Axes of one factor keep the order that an operand has, or, if `as_wanted`, that a result shall have. Returns
+  /// whether that makes a difference.
   constexpr bool cut(choice& c, const node& n, bool as_wanted) const {
     c.cuts = {};
     bool shared = false;

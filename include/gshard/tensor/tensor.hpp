@@ -141,7 +141,7 @@ void for_each_local_shard(const tensor<T, Spec>& t, F f) {
 
 /// A tensor filled from whole data, which every process has: a contiguous range of T in row-major order, an Eigen matrix or vector, or an
 /// xtensor array (with <gshard/tensor/xtensor.hpp>). Matrices have the last dim as columns and all others as rows; they and xtensor's
-/// arrays may lie in memory in any order. Communicates nothing. Compile time: element type. Throws `gshard::error` if the data have another
+/// arrays may have any memory order. Communicates nothing. Compile time: element type. Throws `gshard::error` if the data have another
 /// size or other extents.
 /// @see as_eigen
 template <class T, class Spec, class Mesh, class Whole = std::span<const T>>

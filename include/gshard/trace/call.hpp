@@ -120,8 +120,12 @@ struct ambiguity_probe : F {
 /// Whether `F` takes arguments of these types, at least one. Nothing asks for its result, so a mistake in its body is not met here.
 template <class F, class... Arguments>
 inline constexpr bool is_called_with = [] {
-  if constexpr (!std::is_class_v<F> || std::is_final_v<F>) return std::is_invocable_v<F, Arguments...>;
-  else return !requires(ambiguity_probe<F>& f) { requires std::is_same_v<decltype(f(std::declval<Arguments>()...)), typename ambiguity_probe<F>::chosen>; };
+  if constexpr (!std::is_class_v<F> || std::is_final_v<F>) {
+    return std::is_invocable_v<F, Arguments...>;
+  } else {
+    using chosen = typename ambiguity_probe<F>::chosen;
+    return !requires(ambiguity_probe<F>& f) { requires std::is_same_v<decltype(f(std::declval<Arguments>()...)), chosen>; };
+  }
 }();
 
 /// The condition of a sentence about a wrong call: compilers print the types that were given.
