@@ -10,6 +10,7 @@
 #include <random>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace gs = gshard;
@@ -67,12 +68,19 @@ TEST_CASE("elements of arrays as facts") {
   std::vector<double> many(5000, 0.25);
   all.clear();
   gs::detail::add_elements<double>(all, "w", many);
-  CHECK(all.size() == 1 + 4096 + 1);
-  CHECK(all.back().value == "226");
+  CHECK(all.size() == 1 + 4096 + 2);
+  CHECK(all[all.size() - 2].value == "226");
+  const auto facts_of = [](const std::vector<double>& w) {
+    facts f;
+    gs::detail::add_elements<double>(f, "w", w);
+    return f;
+  };
   many.back() = 0;
-  facts others;
-  gs::detail::add_elements<double>(others, "w", many);
-  CHECK(gs::hash_of(all) != gs::hash_of(others));
+  CHECK(gs::hash_of(all) != gs::hash_of(facts_of(many)));
+  std::vector<double> swapped = many;
+  std::swap(swapped[4998], swapped[4999]);
+  CHECK(facts_of(many)[4097].value == facts_of(swapped)[4097].value);
+  CHECK(facts_of(many).back().value != facts_of(swapped).back().value);
 }
 
 TEST_CASE("numbers as text tell them apart") {

@@ -102,3 +102,12 @@ TEST_CASE("mpi: a problem of some ranks is told to all") {
   }
   CHECK(complaint([&] { b.begin(saving("7")); }).empty());
 }
+
+TEST_CASE("mpi: a problem that no meeting told is told in the next call") {
+  gs::mpi_backend b(MPI_COMM_WORLD, {ranks()});
+  if (last()) b.tell_next("the run before failed");
+  const std::string said = complaint([&] { b.begin(saving("7")); });
+  CHECK(contains(said, ranks() == 1 ? "" : "the run before failed"));
+  CHECK(said.empty() == (ranks() == 1));
+  CHECK(complaint([&] { b.begin(saving("7")); }).empty());
+}

@@ -183,6 +183,18 @@ TEST_CASE("mpi: a rank that skips a step is told by the input that then differs"
   CHECK(contains(said, " 2" + last_has("3")));
 }
 
+TEST_CASE("mpi: inputs are named as they were given, also if steps write over them") {
+  if (ranks() == 1) return;
+  static constexpr auto model = [](auto& m, auto x) {
+    return gs::einsum<"M,BM->">(gs::relu(x), m.param("u", "BM", P<"x", none>{}, gs::init::constant(1)));
+  };
+  const auto on = gs::on_mpi<mesh>(MPI_COMM_WORLD);
+  gs::executable<gs::program<model, mesh, in<"M">>> run(on, {{'B', 12}, {'M', 8}});
+  const std::string said = complaint([&] { run(floats(8, last() ? -2.0f : -1.0f)); });
+  CHECK(contains(said, "the processes disagree on element 0 of input 0 (M): rank"));
+  CHECK(contains(said, " -1" + last_has("-2")));
+}
+
 TEST_CASE("mpi: functions, initial values and elements that differ are named with their values") {
   if (ranks() == 1) return;
   const auto on = gs::on_mpi<mesh>(MPI_COMM_WORLD);

@@ -75,7 +75,8 @@ class backend {
   /// `exchange` in two calls, between which blocks may be under way: those sent must not change, those to be received are not yet
   /// there, and the lists must stay. Several may be under way: all processes start them in one order, and finish them in any. Other
   /// collectives come between the same starts on all of them. A start may wait for others to start the same, a finish for nobody but those
-  /// who send. Own blocks are left alone, and nothing is counted. For groups of at least two devices. Throws `gshard::error` as `exchange` does before anything is sent; what goes wrong with a message is told by finish().
+  /// who send. Own blocks are left alone, and nothing is counted. For groups of at least two devices. Throws `gshard::error` as `exchange`
+  /// does before anything is sent; what goes wrong with a message is told by finish().
   [[nodiscard]] pending_exchange start(std::uint32_t axes, std::span<const exchange_part> parts, const exchange_bounds& all = {});
 
   /// All-gather in every group: each member's bytes arrive at all members. Communicates: each device's bytes

@@ -210,7 +210,8 @@ inline void save(const parameter_store& store, const std::string& path, const ch
 /// `path`, to all.
 ///
 /// Throws `gshard::error`, the same on every process: if the processes make another call or hold other tensors or layouts; if the file is
-/// damaged in any way, or does not fit the store (the text names the tensors). The store then is as it was. Only a disk that fails after the file was found to be whole leaves it half read.
+/// damaged in any way, or does not fit the store (the text names the tensors). The store then is as it was. Only a disk that fails after
+/// the file was found to be whole leaves it half read.
 inline checkpoint_notes load(const parameter_store& store, const std::string& path,
                              const checkpoint_options& options = {}) {
   backend& on = store.on().on();
