@@ -6,6 +6,7 @@
 #include <gshard/op/reshard.hpp>
 #include <gshard/tensor/tensor.hpp>
 #include <gshard/trace/wrong_calls.hpp>
+#include <gshard/trace/wrong_math.hpp>
 
 #include <cstdint>
 #include <initializer_list>
