@@ -13,7 +13,7 @@ export OMP_NUM_THREADS=1 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM
 
 # one_batch <name> <first seed> <number of seeds> <command>...: prints one line, or all that was found.
 one_batch() {
-  local name=$1 from=$2 count=$3 seconds=1200 code=0
+  local name=$1 from=$2 count=$3 seconds=600 code=0
   local log=$logs/$name-$from
   shift 3
   GSHARD_RANDOM_FIRST=$from GSHARD_RANDOM_SEEDS=$count timeout "$seconds" "$@" >"$log" 2>&1 || code=$?
