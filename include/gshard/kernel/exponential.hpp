@@ -78,7 +78,7 @@ constexpr V falling_exponential_as(V x) {
   using c = exponential_of<T>;
   const V shifted = x * c::log2_e + c::shifter;
   const V p = series_of_exponential<T>(x - (shifted - c::shifter) * c::ln2);
-  const V y = p * std::bit_cast<V>((std::bit_cast<Bits>(shifted) << c::mantissa) + (typename c::integer(c::bias) << c::mantissa));
+  const V y = p * std::bit_cast<V>((std::bit_cast<Bits>(shifted) + c::bias) << c::mantissa);
   return x < c::lowest ? V{} : y;
 }
 
