@@ -73,7 +73,7 @@ constexpr int level_of(const graph& g, const node& n) {
 
 /// Every factor of a node takes the longest list of axes that one of its dims has; of lists that contradict each other that of the
 /// tensor with most elements. Open dims that have less are refined. A factor that an einsum contracts passes its axes from one operand to
-/// the other at the level of contractions, or at once if the sum is known to cost less than moving the operand.
+/// the other at the level of contractions. It does so at once if the sum is known to cost less than moving the operand.
 class node_propagation {
  public:
   /// priority: layouts that were given with a greater number do not speak yet.

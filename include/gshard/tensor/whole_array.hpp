@@ -16,9 +16,9 @@
 #include <utility>
 #include <vector>
 
-// Whole data, as a process hands them to a program or a tensor. Accepted are contiguous ranges of the element type in row-major order
-// (std::vector, std::span, ...), and arrays of other libraries in any memory order: Eigen's matrices and expressions, which are read as
-// [all dims but the last, last dim] or as vectors, and xtensor's arrays and expressions, whose shape is that of the tensor.
+// Whole data, as a process hands them to a program or a tensor. Contiguous ranges (std::vector, std::span, ...) are in row-major order.
+// Arrays of other libraries may have any memory order. Eigen's matrices and expressions are read as [all dims but the last, last dim] or as
+// vectors. xtensor's arrays and expressions have the shape of the tensor.
 namespace gshard { inline namespace v0 { namespace detail {
 
 /// An array in memory.
