@@ -46,7 +46,7 @@ is_there() {
 # find_missing [packages in pairs]: sets `missing` to those that are not there.
 find_missing() {
   missing=()
-  while [ $# -gt 0 ]; do
+  while [ $# -gt 1 ]; do
     is_there "$2" || missing+=("$1")
     shift 2
   done

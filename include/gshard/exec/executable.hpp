@@ -157,8 +157,8 @@ class executable {
     } else {
       detail::read_whole<T>(given, [&](const detail::whole_array<T>& whole) {
         const auto stride = whole.strides_in(to.extents);
-        const std::string input = "program: input " + std::to_string(I) + " (" + std::string(Input::letters) + ") has ";
-        if (!stride) throw error(detail::text_of_misfit(whole, to.extents, input, ", its dims make "));
+        if (!stride)
+          throw error(detail::text_of_misfit(whole, to.extents, "program: " + text_of_input<Input>(I) + " has ", ", its dims make "));
         for (std::size_t d = 0; d < to.data.size(); ++d) detail::copy_shard_of(whole.data, *stride, to.template as<T>(d), to.places[d]);
       });
       if (is_compared(to)) inputs_.add(detail::hash_of_bytes(std::as_bytes(elements_of<T>(to))));

@@ -249,6 +249,7 @@ class executor {
   }
   /// Goes on if all processes run the same program, step and inputs. Returns whether any has a hook.
   bool begin_run(const run_context& context, const collective_call& inputs) {
+    if (on_.on().processes() == 1) return on_.on().begin({}, problem_, bool(hook));
     const auto these = [&] {
       std::vector<fact> all{name_of_run(),
                             {"the seed of a run", std::to_string(context.seed)},

@@ -32,17 +32,14 @@ struct whole_array {
 
   /// Its strides along the dims of a tensor of these extents; nothing if it is not that tensor's.
   std::optional<kernel::index_array> strides_in(std::span<const std::int64_t> tensor) const {
-    kernel::index_array wanted{}, steps{};
+    kernel::index_array wanted{};
     std::int64_t elements = 1;
-    bool same = rank == int(tensor.size());
-    for (std::size_t d = 0; d < tensor.size(); ++d) {
-      wanted[d] = tensor[d];
-      elements *= tensor[d];
-      same = same && extent[d] == tensor[d];
-    }
+    for (std::size_t d = 0; d < tensor.size(); ++d) elements *= wanted[d] = tensor[d];
     if (size != elements) return std::nullopt;
     if (rank < 0) return kernel::row_major_strides(int(tensor.size()), wanted);
+    const bool same = rank == int(tensor.size()) && std::equal(tensor.begin(), tensor.end(), extent.begin());
     if (!is_matrix) return same ? std::optional(stride) : std::nullopt;
+    kernel::index_array steps{};
     if (tensor.size() == 1) steps[0] = extent[0] == 1 ? stride[1] : stride[0];
     if (tensor.size() < 2) return extent[0] == 1 || extent[1] == 1 ? std::optional(steps) : std::nullopt;
     const std::size_t last = tensor.size() - 1;
