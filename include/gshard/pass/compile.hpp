@@ -7,7 +7,7 @@
 #include <gshard/pass/cost.hpp>
 #include <gshard/pass/expand.hpp>
 #include <gshard/pass/loops.hpp>
-#include <gshard/pass/partition.hpp>
+#include <gshard/pass/partition/partitioner.hpp>
 #include <gshard/pass/plan.hpp>
 #include <gshard/pass/propagate.hpp>
 #include <gshard/pass/schedule.hpp>
@@ -91,8 +91,8 @@ constexpr plan_tables compile(Graph& g, const mesh_shape& mesh, const compile_op
   if (!g.problem) {
     const extents assumed = detail::assume_extents(g.dims, mesh, options.known);
     detail::partitioned parts =
-        detail::partitioner(g, mesh, assumed, options.unsaid, options.loop_bytes, options.combine_bytes)
-            .run(options.keep_pending_outputs);
+        detail::partitioner(g, mesh, assumed, {options.unsaid, options.keep_pending_outputs, options.loop_bytes, options.combine_bytes})
+            .run();
     p.lifetimes = detail::lifetimes(parts.values, parts.steps, parts.parameters, parts.inputs, parts.outputs);
     if (g.loops) detail::keep_through_loops(p.lifetimes, parts.steps);
     p.values = static_cast<list<value>&&>(parts.values);

@@ -11,7 +11,7 @@
 
 namespace gshard { inline namespace v0 { namespace detail {
 
-/// The loops that the partitioner stands in. What a turn needs of a tensor from outside in another layout is made once, before the loop.
+/// The while loops around the node that is partitioned. Loop-invariant tensors are resharded once, before the loop.
 class open_loops {
  public:
   constexpr explicit open_loops(const graph& g) {

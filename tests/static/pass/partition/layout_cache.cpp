@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <gshard/plan.hpp>
 
-#include "../soundness.hpp"
+#include "../../soundness.hpp"
 
 namespace gs = gshard;
 using gs::in, gs::none, gs::op, gs::P;

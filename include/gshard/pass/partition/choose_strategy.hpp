@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/ir/graph.hpp>
+#include <gshard/pass/combine_moves.hpp>
+#include <gshard/pass/cost.hpp>
+#include <gshard/pass/partition/candidates.hpp>
+#include <gshard/pass/partition/layout_cache.hpp>
+#include <gshard/pass/partition/operands.hpp>
+#include <gshard/pass/partition/strategy.hpp>
+#include <gshard/pass/reshard.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+// The einsum planner, which serves all operations: chooses the strategy of a node whose operands are cheapest to bring there and whose
+// results are cheapest to bring to the shardings that propagation wants (arXiv 2006.16668 section 3.3.2). An axis may shard
+//   a batch factor (in all operands and the result)  nothing moves
+//   a free factor (in one operand and the result)    the other operand is replicated over the axis
+//   a contracted factor (in the operands alone)      the result is a partial sum: all_reduce, or reduce_scatter where it is sharded.
+namespace gshard { inline namespace v0 { namespace detail {
+
+/// Refines dims that propagation left open to the sharding in which a result is made: a sorted tensor keeps its sharding.
+constexpr void refine_open_dims(sharding& wanted, std::uint8_t open, const sharding& made) {
+  if (!open) return;
+  std::uint32_t used = wanted.used();
+  for (int d = 0; d < wanted.rank; ++d) {
+    if (!((open >> d) & 1u) || made[d].count <= wanted[d].count || !wanted[d].is_prefix_of(made[d])) continue;
+    if (made[d].mask() & used & ~wanted[d].mask()) continue;
+    wanted[d] = made[d];
+    used |= made[d].mask();
+  }
+}
+
+/// The sharding that is wanted for result o, given the one in which it is made: partial sums may stay where they are wanted or allowed.
+constexpr sharding wanted_sharding(const planning& p, const node& n, int o, const sharding& made) {
+  sharding wanted = p.g.at(n.output(o)).layout;
+  const std::uint32_t may_be_partial = p.may_stay_partial[std::size_t(n.output(o))] ? ~wanted.used() : wanted.partial;
+  wanted.partial = std::uint8_t(may_be_partial & made.partial);
+  wanted.pending = made.pending;
+  if (n.kind == op::sort) refine_open_dims(wanted, wanted.open, made);
+  return wanted;
+}
+
+/// More than any bytes: the price of a strategy whose result is complete where a partial sum is wanted.
+inline constexpr std::int64_t excluded = std::int64_t(1) << 60;
+
+/// The cost of a strategy in bytes: operands to their forms, results to the wanted shardings. Work that an axis repeats on all its devices
+/// counts like sending its results; data movement is exempt.
+constexpr std::int64_t strategy_cost(const planning& p, const node& n, const strategy& how, const partial_state& partial) {
+  std::int64_t total = 0;
+  for (int i = 0; i < n.inputs; ++i) total += operand_cost(p, n, i, how, partial);
+  bool repeats = how.keeps_first_operand && reads_most_of_second(p.g, p.e, n, operand_form(p, n, 1, how, partial));
+  for (int a = 0; a < p.axes; ++a) repeats = repeats || how.factor_of_axis[a] < 0;
+  for (int o = 0; o < n.outputs; ++o) {
+    const value& v = p.g.at(n.output(o));
+    const sharding made = result_sharding(n, o, how, partial);
+    if (v.layout.partial & ~made.partial) total += excluded;
+    if (n.kind == op::reshape)
+      if (const dim_list windows = windows_of_result(p, n, made); !windows.empty()) {
+        value before = v, after = v;
+        before.layout = after.layout = made;
+        before.windows = windows;
+        total += p.cache.exchange_cost(before, after);
+      }
+    if (const sharding wanted = wanted_sharding(p, n, o, made); !made.same_layout(wanted))
+      total += 1 + p.cache.reshard_cost(v, made, wanted);
+    if (repeats && !only_moves(n.kind)) total += shard_elements(v.dims, made, p.e) * size_of(v.type);
+  }
+  return total;
+}
+
+/// The cost of a strategy whose moves may be combined: `starts` collectives, `moved` bytes, and `bytes` with repeated work included.
+struct combined_cost {
+  std::int64_t starts = 0, moved = 0, bytes = 0;
+
+  constexpr bool is_less_than(const combined_cost& other) const {
+    return starts <= other.starts && moved <= other.moved && bytes <= other.bytes && (starts < other.starts || bytes < other.bytes);
+  }
+};
+constexpr combined_cost cost_if_combined(const planning& p, const node& n, const strategy& how, const partial_state& partial) {
+  start_set before, after;
+  for (int i = 0; i < n.inputs; ++i) {
+    const sharded_form form = operand_form(p, n, i, how, partial);
+    std::int32_t from = -1;
+    if (form.windows.empty()) {
+      p.cache.cost(n.input(i), form.layout, &from);
+      const value& source = p.cache.at(from);
+      before.add(plan_reshard(source, source.layout, form.layout, p.e), source, source.layout.pending);
+    } else if (const std::int64_t bytes = p.cache.cost(n.input(i), form, from) - start_bytes; bytes >= 0 && from >= 0) {
+      value goal = p.g.at(n.input(i));
+      goal.layout = form.layout;
+      goal.windows = form.windows;
+      before.add(start_key(op::all_to_all, axes_of_move(p.cache.at(from), goal), goal, goal.layout.pending), bytes);
+    }
+  }
+  for (int o = 0; o < n.outputs; ++o) {
+    const value& v = p.g.at(n.output(o));
+    const sharding made = result_sharding(n, o, how, partial);
+    if (const sharding wanted = wanted_sharding(p, n, o, made); !made.same_layout(wanted))
+      after.add(plan_reshard(v, made, wanted, p.e), v, made.pending);
+  }
+  return {std::int64_t(before.count + after.count), before.moved + after.moved,
+          strategy_cost(p, n, how, partial) - (before.alone + after.alone) * start_bytes};
+}
+
+/// True if all extents of a node's tensors are known, and so are the mesh's.
+constexpr bool knows_extents(const planning& p, const node& n) {
+  const auto knows = [&](const value& v) {
+    for (int d = 0; d < v.rank(); ++d)
+      if (!p.e.knows_dim(v.dims[d])) return false;
+    return true;
+  };
+  if (p.e.known_axes != (1u << p.axes) - 1u) return false;
+  for (int i = 0; i < n.inputs; ++i)
+    if (!knows(p.g.at(n.input(i)))) return false;
+  for (int o = 0; o < n.outputs; ++o)
+    if (!knows(p.g.at(n.output(o)))) return false;
+  return true;
+}
+
+/// A strategy that is no worse than `best` in any respect, and better in one, once moves are combined; else `best`.
+constexpr strategy choose_combined(const planning& p, const node& n, const partial_state& partial, strategy best) {
+  if (n.inputs + n.outputs < 3 || best.order || !knows_extents(p, n)) return best;
+  strategy how(p.axes);
+  combined_cost lowest = cost_if_combined(p, n, best, partial);
+  if (lowest.starts == 0) return best;
+  for_each_strategy(p, n, axis_candidates(p, n, partial), 0, how, [&] {
+    const combined_cost c = cost_if_combined(p, n, how, partial);
+    if (c.is_less_than(lowest)) {
+      lowest = c;
+      best = how;
+    }
+    return true;
+  });
+  return best;
+}
+
+/// True if the node computes something about the shards of its result, so that it must be partitioned like its result.
+constexpr bool follows_result(const graph& g, const node& n) {
+  if (n.kind == op::block_sum || n.kind == op::block_cross_entropy || (n.kind == op::cumsum && n.inputs > 1)) return true;
+  if (n.kind == op::per_shard) return true;
+  return n.kind == op::top_k && g.dims[std::size_t(g.at(n.output()).dims[n.attr.integer[0]])].what == dim::kind::blocks;
+}
+constexpr strategy strategy_of_result(const planning& p, const node& n) {
+  strategy how(p.axes);
+  const sharding& s = p.g.at(n.output()).layout;
+  for (int d = 0; d < s.rank; ++d) {
+    const int f = n.loops.out[0][d];
+    how.axes_of_factor[f] = s[d];
+    for (int i = 0; i < s[d].size(); ++i) how.factor_of_axis[s[d][i]] = f;
+  }
+  if (n.kind != op::per_shard) return how;
+  for (int i = 0; i < n.inputs; ++i)  // its operands share no factors
+    for (int d = 0; d < n.loops.in[i].size(); ++d) how.axes_of_factor[n.loops.in[i][d]] = p.g.at(n.input(i)).layout[d];
+  return how;
+}
+
+/// The cheapest strategy for given partial sums. `lowest` receives its cost, or stays negative if there is only one strategy.
+constexpr strategy cheapest_strategy(const planning& p, const node& n, const partial_state& partial, std::int64_t& lowest) {
+  strategy how(p.axes), best(p.axes);
+  const axis_candidates candidates(p, n, partial);
+  if (!candidates.any) return best;
+  const auto look = [&](std::uint8_t order) {
+    how.order = order;
+    for_each_strategy(p, n, candidates, 0, how, [&] {
+      const std::int64_t bytes = strategy_cost(p, n, how, partial);
+      if (lowest < 0 || bytes < lowest) {
+        lowest = bytes;
+        best = how;
+      }
+      return lowest != 0;
+    });
+  };
+  look(0);
+  if (!p.g.orders.empty() && only_moves(n.kind)) for_each_order(p, n, look);
+  return best;
+}
+
+/// The same for a product, whose operands may each stay partial over axes of their own.
+constexpr partitioning keep_partial_operands(const planning& p, const node& n, partitioning best, std::int64_t lowest) {
+  const std::uint8_t a = partial_sum_axes(p, n.in[0]), b = partial_sum_axes(p, n.in[1]);
+  if (!a && !b) return best;
+  if (lowest < 0) lowest = strategy_cost(p, n, best.how, best.partial);
+  const std::uint8_t ways[][2] = {{a, 0}, {0, b}, {std::uint8_t(a & ~b), b}, {a, std::uint8_t(b & ~a)}};
+  for (const auto& [first, second] : ways) {
+    const partial_state kept{.axes = std::uint8_t(first | second), .per_operand = true, .second = second};
+    std::int64_t bytes = -1;
+    const strategy how = cheapest_strategy(p, n, kept, bytes);
+    if (bytes < 0) bytes = strategy_cost(p, n, how, kept);
+    if (bytes >= lowest) continue;
+    lowest = bytes;
+    best = {how, kept};
+  }
+  return best;
+}
+
+/// The strategy of a node, and the partial sums that it keeps. `combines`: moves of one node may start together.
+constexpr partitioning choose_strategy(const planning& p, const node& n, bool combines) {
+  partitioning chosen{strategy(p.axes), partial_through(p, n)};
+  if (follows_result(p.g, n)) {
+    if (n.kind == op::per_shard) chosen.partial = {.axes = p.g.at(n.output()).layout.partial, .declared = true};
+    chosen.how = strategy_of_result(p, n);
+    return chosen;
+  }
+  std::int64_t lowest = -1;
+  chosen.how = cheapest_strategy(p, n, chosen.partial, lowest);
+  if (lowest == 0) return chosen;
+  if (is_product(n.kind) && n.inputs == 2 && !chosen.partial.axes && n.in[0] != n.in[1])
+    chosen = keep_partial_operands(p, n, chosen, lowest);
+  if (combines) chosen.how = choose_combined(p, n, chosen.partial, chosen.how);
+  return chosen;
+}
+
+}}}  // namespace gshard::v0::detail

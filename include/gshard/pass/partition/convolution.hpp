@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/ir/graph.hpp>
+#include <gshard/pass/cost.hpp>
+#include <gshard/pass/partition/layout_cache.hpp>
+#include <gshard/pass/partition/strategy.hpp>
+#include <gshard/pass/windowed.hpp>
+
+#include <cstdint>
+
+// How a convolution's operands are read when positions or taps are sharded. Dim d of the first operand (the input) is read at positions,
+// a factor of the result, and at taps, a factor of the second operand (the kernel); in gradients the two change places.
+namespace gshard { inline namespace v0 { namespace detail {
+
+/// The window through which dim d of the first operand is read.
+constexpr const window& window_of(const graph& g, const node& n, int d) { return g.windows[std::size_t(window_row(n, 0, d))]; }
+
+/// The factor that the second operand shares with dim d of the first: the taps, or in a gradient the positions.
+constexpr int factor_of_second(const node& n, int d) {
+  const int tap = tap_factor(n, 0, d);
+  return n.loops.in[1].contains(tap) ? tap : n.loops.in[0][d];
+}
+
+/// All tap factors of a node, a bit each.
+constexpr std::uint32_t tap_factors(const node& n) {
+  std::uint32_t taps = 0;
+  if (n.kind != op::convolution) return taps;
+  for (int d = 0; d < n.loops.in[0].size(); ++d)
+    if (const int tap = tap_factor(n, 0, d); tap >= 0) taps |= 1u << tap;
+  return taps;
+}
+
+/// The row of a window in the graph's table; reports a full table.
+constexpr int add_window(graph& g, const window& w) {
+  const int row = row_of(g.windows, w);
+  if (row == 0) g.problem.report(fault::too_many_dims, "window");
+  return row;
+}
+
+/// The window through which a convolution reads dim d of operand i under a strategy. `axes`: those that shard the dim, which taps or the
+/// second operand may determine.
+constexpr int window_under(graph& g, const node& n, int i, int d, const strategy& how, short_list& axes) {
+  const int tap = tap_factor(n, i, d);
+  if (tap >= 0) {
+    const short_list& second = how.axes_of_factor[factor_of_second(n, d)];
+    if (how.keeps_first_operand && !second.empty()) {
+      axes = second;
+      return 0;
+    }
+    if (axes.empty() && !how.axes_of_factor[tap].empty()) {
+      axes = how.axes_of_factor[tap];
+      return add_window(g, window_of(g, n, d).by_taps());
+    }
+  }
+  if (i == 1 && how.keeps_first_operand && !axes.empty())
+    for (int k = 0; k < n.loops.in[0].size(); ++k)
+      if (const int t = tap_factor(n, 0, k), f = n.loops.in[1][d]; t >= 0 && factor_of_second(n, k) == f) {
+        const window& read = window_of(g, n, k);
+        return add_window(g, (f == t ? read.by_taps() : read).inverse(g.at(n.input(0)).dims[k]));
+      }
+  return window_row(n, i, d);
+}
+
+/// True if the strategy shards both operands along a windowed dim, so that either of them may stay in place.
+constexpr bool may_keep_first_operand(const layout_cache& cache, const node& n, const strategy& how) {
+  const sharding& first = cache.first_layout(n.in[0]);
+  for (int d = 0; d < first.rank; ++d)
+    if (tap_factor(n, 0, d) >= 0 && !first[d].empty() && !how.axes_of_factor[factor_of_second(n, d)].empty()) return true;
+  return false;
+}
+
+/// True if a device that keeps its block of the first operand reads at least twice its own share of the second: little work is shared.
+constexpr bool reads_most_of_second(const graph& g, const extents& e, const node& n, const sharded_form& second) {
+  value v = g.at(n.input(1));
+  const std::int64_t share = shard_elements(v.dims, second.layout, e);
+  v.layout = second.layout;
+  v.windows = second.windows;
+  return shard_elements(v, g.windows, e) >= 2 * share;
+}
+
+}}}  // namespace gshard::v0::detail

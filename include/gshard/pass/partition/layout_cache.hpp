@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/base/list.hpp>
+#include <gshard/ir/graph.hpp>
+#include <gshard/pass/cost.hpp>
+#include <gshard/pass/reshard.hpp>
+#include <gshard/pass/windowed.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+// The shardings in which the tensors of a graph exist in a plan, and what it costs to get a tensor in another one.
+namespace gshard { inline namespace v0 { namespace detail {
+
+/// The form of a tensor in a plan: its sharding, and by dim the window through which its shards are read (a halo), or 0.
+struct sharded_form {
+  sharding layout;
+  dim_list windows;
+};
+
+/// For each tensor of a graph, the forms in which the plan has it so far. Each form is a value of the plan.
+/// Costs are bytes that one device receives, plus `start_bytes` per collective, plus 1 if anything happens at all.
+class layout_cache {
+ public:
+  constexpr layout_cache(const graph& g, const extents& e) : g_(g), e_(e), first_(g.values.size(), -1) {}
+
+  /// The values of the plan.
+  list<value> values;
+
+  constexpr const value& at(std::int32_t v) const { return values.data()[v]; }
+  /// The first form of a tensor: as it was computed, or as it entered the program. -1: there is none yet.
+  constexpr std::int32_t first(std::int32_t tensor) const { return first_.data()[tensor]; }
+  constexpr std::int32_t next(std::int32_t v) const { return next_.data()[v]; }
+  constexpr const sharding& first_layout(std::int32_t tensor) const { return at(first(tensor)).layout; }
+
+  /// Adds a form of a tensor, made by step `producer` of the plan (-1: by none). Returns its value in the plan.
+  constexpr std::int32_t add(std::int32_t tensor, const sharded_form& form, std::int32_t producer) {
+    value v = g_.at(tensor);
+    v.layout = form.layout;
+    v.layout.open = 0;
+    v.windows = form.windows;
+    v.producer = producer;
+    const auto id = std::int32_t(values.size());
+    values.push_back(v);
+    next_.push_back(-1);
+    std::int32_t* last = &first_[std::size_t(tensor)];
+    while (*last >= 0) last = &next_[std::size_t(*last)];
+    *last = id;
+    return id;
+  }
+  /// From now on no form of the tensor is known; its values stay in the plan.
+  constexpr void forget(std::int32_t tensor) { first_[std::size_t(tensor)] = -1; }
+
+  /// The cost of resharding tensor v, device orders included.
+  constexpr std::int64_t reshard_cost(const value& v, const sharding& from, const sharding& to) const {
+    const move_list way = plan_reshard(v, from, to, e_);
+    if ((from.order | to.order) == 0 || way.moves[way.count - 1].kind == op::slice) return way.cost();
+    value before = v, after = v;
+    before.layout = way.count > 1 ? way.moves[way.count - 2].to : from;
+    after.layout = to;
+    const std::int64_t bytes = bytes_between_orders(before, after, g_.windows, g_.orders, e_);
+    return way.cost() + (bytes > 0 ? bytes : -start_bytes);
+  }
+  /// The cost of one exchange between two forms of which one has windows.
+  constexpr std::int64_t exchange_cost(const value& from, const value& to) const {
+    const std::int64_t bytes = from.layout.order == to.layout.order ? bytes_lacking(from, to, g_.windows, e_)
+                                                                     : bytes_between_orders(from, to, g_.windows, g_.orders, e_);
+    return bytes == 0 ? 1 : bytes + start_bytes;
+  }
+
+  /// The cost of getting a tensor in this sharding from its cheapest form, which `from` receives. 0: it exists; -1: no form can become it.
+  constexpr std::int64_t cost(std::int32_t tensor, const sharding& layout, std::int32_t* from = nullptr) const {
+    std::int64_t best = -1;
+    const value* const all = values.data();
+    const std::int32_t* const next = next_.data();
+    for (std::int32_t v = first_.data()[tensor]; v >= 0; v = next[v]) {
+      const sharding& s = all[v].layout;
+      if ((layout.partial & ~s.partial) || all[v].windows.count > 0) continue;
+      const std::int64_t c = s.same_layout(layout) ? 0 : 1 + reshard_cost(all[v], s, layout);
+      if (best < 0 || c < best) {
+        best = c;
+        if (from) *from = v;
+      }
+      if (best == 0) break;
+    }
+    return best;
+  }
+  /// The same for a form with windows. `from` receives -1 if the tensor is first resharded without windows.
+  constexpr std::int64_t cost(std::int32_t tensor, const sharded_form& wanted, std::int32_t& from) const {
+    value goal = g_.at(tensor);
+    goal.layout = wanted.layout;
+    goal.windows = wanted.windows;
+    value plain = goal;
+    plain.windows = {};
+    from = -1;
+    std::int64_t best = cost(tensor, wanted.layout) + exchange_cost(plain, goal);
+    for (std::int32_t v = first(tensor); v >= 0; v = next(v)) {
+      const value& have = at(v);
+      if (have.layout.partial != wanted.layout.partial) continue;
+      std::int64_t c = 0;
+      if (have.windows.empty()) c = exchange_cost(have, goal);
+      else if (have.windows != wanted.windows || !have.layout.same_layout(wanted.layout)) continue;
+      if (c > best || (c == best && from >= 0)) continue;
+      best = c;
+      from = v;
+    }
+    return best;
+  }
+
+ private:
+  const graph& g_;
+  const extents& e_;
+  list<std::int32_t> first_;  // by tensor
+  list<std::int32_t> next_;   // by value of the plan: the next form of the same tensor
+};
+
+}}}  // namespace gshard::v0::detail

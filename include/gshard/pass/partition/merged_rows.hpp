@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/ir/graph.hpp>
+#include <gshard/pass/cost.hpp>
+#include <gshard/pass/partition/operands.hpp>
+
+#include <cstdint>
+
+// Reshapes that move nothing although two axes meet in one dim: [rows, columns] with one row per device, or group of devices, and further
+// axes that shard each row. Merged, each device holds the same part of the same row: [rows@x, columns@y] becomes [rows*columns@x,y].
+namespace gshard { inline namespace v0 { namespace detail {
+
+/// The sharding of the result of such a reshape (a merge or a split of dims), given that of its operand. Rank 0 and `found` false: the
+/// reshape is not of this kind. Needs the number of rows to be known and equal to the devices of their axes, or rows that count devices.
+struct row_reshape {
+  bool found = false;
+  sharding to;
+};
+constexpr row_reshape reshape_of_rows(const planning& p, const node& n, const sharding& from) {
+  const int at = n.attr.integer[0], direction = n.attr.integer[1];  // 1: two dims become one; -1: one becomes two
+  if (direction != 1 && direction != -1) return {};
+  const dim_list& parts = p.g.at(direction > 0 ? n.input(0) : n.output()).dims;
+  const std::uint32_t counted = axes_counted_by(p.g, parts[at]);
+  short_list rows, columns;
+  if (direction > 0) {
+    rows = from[at];
+    columns = from[at + 1];
+  } else {
+    std::int64_t blocks = 1;
+    for (int i = 0; i < from[at].size(); ++i) {
+      const bool of_rows = counted ? (counted >> from[at][i]) & 1u : blocks < p.e.dim(parts[at]);
+      (of_rows && columns.empty() ? rows : columns).push_back(from[at][i]);
+      if (columns.empty()) blocks *= p.e.axis(from[at][i]);
+    }
+  }
+  if (from.partial || from.order || rows.empty() || columns.empty()) return {};
+  const bool known = (rows.mask() & ~p.e.known_axes) == 0 && p.e.knows_dim(parts[at]) && p.e.devices(rows.mask()) == p.e.dim(parts[at]);
+  if (!known && counted != rows.mask()) return {};
+  sharding to = sharding::replicated(p.g.at(n.output()).rank());
+  for (int d = 0; d < to.rank; ++d) {
+    const int source = d <= at ? d : d - at > (direction > 0 ? 0 : 1) ? d + direction : d;
+    if (d != at && !(direction < 0 && d == at + 1)) to[d] = from[source];
+  }
+  to[at] = rows;
+  for (int i = 0; i < columns.size(); ++i) to[direction > 0 ? at : at + 1].push_back(columns[i]);
+  return {true, to};
+}
+
+/// The sharding of a merge's operand from which reshape_of_rows makes the wanted sharding: the first axes of the merged dim shard the rows,
+/// one row each; the others shard each row. Shards nothing if there is none.
+constexpr sharding rows_for_merge(const planning& p, const node& n) {
+  sharding rows;
+  if (n.kind != op::reshape || n.attr.integer[1] != 1) return rows;
+  const int at = n.attr.integer[0];
+  const sharding& wanted = p.g.at(n.output()).layout;
+  const int first = p.g.at(n.input(0)).dims[at];
+  if (wanted.partial || wanted.order || !p.e.knows_dim(first) || (wanted[at].mask() & ~p.e.known_axes)) return rows;
+  std::int64_t blocks = 1;
+  int split = 0;
+  while (split < wanted[at].size() && blocks < p.e.dim(first)) blocks *= p.e.axis(wanted[at][split++]);
+  if (blocks != p.e.dim(first) || split == 0 || split == wanted[at].size()) return rows;
+  rows.rank = std::uint8_t(wanted.rank + 1);
+  for (int d = 0; d < wanted.rank; ++d)
+    if (d != at) rows[d < at ? d : d + 1] = wanted[d];
+  for (int i = 0; i < wanted[at].size(); ++i) rows[i < split ? at : at + 1].push_back(wanted[at][i]);
+  return rows;
+}
+
+}}}  // namespace gshard::v0::detail

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/base/list.hpp>
+#include <gshard/ir/graph.hpp>
+#include <gshard/ir/mesh.hpp>
+#include <gshard/pass/cost.hpp>
+#include <gshard/pass/partition/choose_strategy.hpp>
+#include <gshard/pass/partition/looped_einsum.hpp>
+#include <gshard/pass/partition/merged_rows.hpp>
+#include <gshard/pass/partition/plan_writer.hpp>
+#include <gshard/pass/update_order.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+// The partitioner: turns a graph over whole tensors into the steps that every device runs on its shards.
+namespace gshard { inline namespace v0 {
+
+struct partition_options {
+  /// What may move without the program saying so.
+  strictness implicit = strictness::automatic;
+  /// Outputs may leave as partial sums.
+  bool keep_partial_outputs = false;
+  /// Einsums are looped from so many bytes of a gathered operand or a scattered result on.
+  std::int64_t loop_bytes = 0;
+  /// Combined moves receive at most so many bytes per device; 0: none are combined.
+  std::int64_t combine_bytes = 0;
+};
+
+namespace detail {
+
+/// A graph after partitioning: every value has one complete sharding, moves between shardings are nodes of their own.
+struct partitioned {
+  list<value> values;
+  list<node> steps;
+  list<parameter> parameters;
+  list<port> inputs, outputs;
+};
+
+/// The nodes that outputs and updated parameters need.
+constexpr list<char> live_nodes(const graph& g) {
+  list<char> live(g.nodes.size(), 0);
+  list<std::int32_t> stack;
+  for (const port& p : g.outputs) stack.push_back(p.value);
+  for (const parameter& p : g.parameters)
+    if (p.updated >= 0) stack.push_back(p.updated);
+  const value* const values = g.values.data();
+  const node* const nodes = g.nodes.data();
+  char* const is_live = live.data();
+  while (!stack.empty()) {
+    const std::int32_t producer = values[stack.back()].producer;
+    stack.pop_back();
+    if (producer < 0 || is_live[producer]) continue;
+    is_live[producer] = 1;
+    const node& n = nodes[producer];
+    for (int i = 0; i < n.inputs; ++i)
+      if (values[n.in[i]].producer >= 0) stack.push_back(n.in[i]);
+    if (n.kind == op::carry) {
+      // A loop is needed as a whole: all carried values may decide how often it runs.
+      for (std::size_t k = 0; k < g.nodes.size(); ++k) {
+        if (is_live[k] || !is_of_loop(nodes[k].kind) || nodes[k].attr.integer[0] != n.attr.integer[0]) continue;
+        is_live[k] = 1;
+        for (int i = 0; i < nodes[k].inputs; ++i) stack.push_back(nodes[k].in[i]);
+      }
+    }
+  }
+  return live;
+}
+
+/// Which tensors must be complete sums somewhere, and which may stay partial.
+struct partial_permissions {
+  list<char> needs_complete, may_stay_partial;
+
+  constexpr partial_permissions(const graph& g, const list<char>& live, bool keep_partial_outputs)
+      : needs_complete(g.values.size(), 0), may_stay_partial(g.values.size(), 0) {
+    const node* const nodes = g.nodes.data();
+    const char* const is_live = live.data();
+    char* const complete = needs_complete.data();
+    for (std::size_t i = 0; i < live.size(); ++i)
+      if (const node& n = nodes[i]; is_live[i] && !is_linear(n))
+        for (int k = 0; k < n.inputs; ++k) complete[n.in[k]] = 1;
+    for (const port& p : g.outputs) (keep_partial_outputs ? may_stay_partial : needs_complete)[std::size_t(p.value)] = 1;
+    if (!keep_partial_outputs) return;
+    for (std::size_t i = 0; i < live.size(); ++i)
+      for (int k = 0; is_live[i] && k < nodes[i].inputs; ++k) may_stay_partial[std::size_t(nodes[i].in[k])] = 0;
+  }
+};
+
+/// Partitions one node after the other: chooses its strategy, brings its operands there, and adds its step.
+class partitioner {
+ public:
+  constexpr partitioner(graph& g, const mesh_shape& mesh, const extents& e, const partition_options& options)
+      : g_(g),
+        options_(options),
+        live_(live_nodes(g)),
+        permissions_(g, live_, options.keep_partial_outputs),
+        plan_(g, mesh, e, options.implicit, options.combine_bytes),
+        planning_{g, e, mesh.count, plan_.cache, permissions_.needs_complete, permissions_.may_stay_partial} {}
+  partitioner(const partitioner&) = delete;
+
+  constexpr partitioned run() {
+    for (const parameter& p : g_.parameters) plan_.enter(p.value);
+    for (const port& p : g_.inputs) plan_.enter(p.value);
+    plan_.steps.reserve(2 * g_.nodes.size());  // growing moves rows, which the constexpr evaluator pays for
+    plan_.cache.values.reserve(2 * g_.values.size());
+    for (const std::int32_t i : update_order(g_, live_))
+      if (!g_.problem) place(g_.nodes[std::size_t(i)]);
+    if (g_.problem) return {};
+    partitioned result;
+    for (const parameter& p : g_.parameters) {
+      parameter q = p;
+      q.value = plan_.cache.first(p.value);
+      if (p.updated >= 0) q.updated = plan_.get_or_reshard(p.updated, plan_.cache.first_layout(p.value), producer_of(p.updated));
+      result.parameters.push_back(q);
+    }
+    for (const port& p : g_.inputs) result.inputs.push_back({p.name, plan_.cache.first(p.value)});
+    for (const port& p : g_.outputs) result.outputs.push_back({p.name, output(p.value)});
+    result.values = static_cast<list<value>&&>(plan_.cache.values);
+    result.steps = static_cast<list<node>&&>(plan_.steps);
+    return result;
+  }
+
+ private:
+  graph& g_;
+  partition_options options_;
+  list<char> live_;
+  partial_permissions permissions_;
+  plan_writer plan_;
+  planning planning_;
+
+  /// The form in which an output leaves: as it was computed, complete unless it may stay partial.
+  constexpr std::int32_t output(std::int32_t tensor) {
+    sharding layout = plan_.cache.first_layout(tensor);
+    if (!options_.keep_partial_outputs) layout.partial = 0;
+    consumer reader = producer_of(tensor);
+    reader.may_move = options_.implicit != strictness::strict;
+    return plan_.get_or_reshard(tensor, layout, reader);
+  }
+  /// Moves that no node reads belong to the node that made the tensor.
+  constexpr consumer producer_of(std::int32_t tensor) const {
+    const std::int32_t producer = g_.at(tensor).producer;
+    if (producer < 0) return {};
+    return {.kind = g_.nodes[std::size_t(producer)].kind, .place = g_.nodes[std::size_t(producer)].place};
+  }
+  constexpr consumer reader_of(const node& n, int operand) const {
+    return {n.kind, n.place, operand, n.place.gradient || n.place.said || may_move(g_, n.input(operand))};
+  }
+
+  constexpr void place(const node& n) {
+    if (n.kind == op::annotate) return place_annotation(n);
+    if (g_.loops != 0 && is_of_loop(n.kind)) return place_loop(n);
+    if (n.kind == op::reshape && place_rows(n, plan_.cache.first(n.input(0)))) return;
+    const partitioning chosen = choose_strategy(planning_, n, plan_.combines());
+    if (n.kind == op::reshape && place_merge_of_rows(n, chosen)) return;
+    const einsum_loop loop = choose_loop(planning_, n, chosen, options_.implicit, options_.loop_bytes);
+    node step = n;
+    for (int i = 0; i < n.inputs; ++i) {
+      if (i == loop.ring_operand) {
+        plan_.check_not_overwritten(n.input(i));
+        step.in[i] = loop.from;
+      } else {
+        step.in[i] = plan_.get_or_reshard(n.input(i), operand_form(planning_, n, i, chosen.how, chosen.partial), reader_of(n, i));
+      }
+    }
+    if (n.kind == op::reshape) {
+      const sharding made = result_sharding(n, 0, chosen.how, chosen.partial);
+      if (const dim_list windows = windows_of_result(planning_, n, made); !windows.empty())
+        return place_uneven_merge(step, made, windows, reader_of(n, 0));
+    }
+    const bool loops = loop.ring_operand != einsum_loop::none;
+    if (loops) {
+      step.kind = op::looped_einsum;
+      step.attr.integer[0] = std::int32_t(loop.axes);
+      step.attr.integer[1] = loop.ring_operand;
+    }
+    for (int o = 0; o < n.outputs; ++o)
+      step.out[o] = plan_.add_result(n.output(o), loops ? loop.to : result_sharding(n, o, chosen.how, chosen.partial));
+    for (int o = 0; o < n.in_place; ++o) plan_.overwrite(n.input(o));
+    plan_.add(step);
+  }
+  /// An annotation reshards its operand, which goes on under a second name. One that leaves every dim open changes nothing.
+  constexpr void place_annotation(const node& n) {
+    const sharding& layout = g_.at(n.output()).layout;
+    if (layout.partial && plan_.cache.cost(n.input(0), layout) < 0) return g_.problem.report(fault::sum_not_pending, "annotate");
+    const bool open = n.attr.integer[0] != 0 && layout.open && !layout.used();
+    const std::int32_t source =
+        open ? plan_.cache.first(n.input(0)) : plan_.get_or_reshard(n.input(0), layout, {.kind = n.kind, .place = n.place});
+    plan_.add_alias(source, n.output(), n.place);
+  }
+  /// A step of a loop itself. Carried values keep the sharding that propagation found; the condition is complete on all devices.
+  constexpr void place_loop(const node& n) {
+    node step = n;
+    if (n.inputs > 0) {
+      sharding layout = g_.at(n.kind == op::carry && n.inputs == 1 ? n.output() : n.input(0)).layout;
+      layout.partial = 0;
+      for (int i = 0; i < n.inputs; ++i) {
+        consumer reader = reader_of(n, i);
+        reader.may_move = n.place.said || may_move(g_, n.input(i));
+        step.in[i] = plan_.get_or_reshard(n.input(i), layout, reader);
+      }
+      if (n.outputs > 0) step.out[0] = plan_.add_result(n.output(), layout);
+    }
+    plan_.add(step);
+  }
+  /// A reshape that keeps one row per device in place. False if it is not of this kind.
+  constexpr bool place_rows(const node& n, std::int32_t operand) {
+    const row_reshape rows = reshape_of_rows(planning_, n, plan_.cache.at(operand).layout);
+    if (!rows.found) return false;
+    node step = n;
+    step.in[0] = operand;
+    step.out[0] = plan_.add_result(n.output(), rows.to);
+    plan_.check_not_overwritten(n.input(0));
+    plan_.add(step);
+    return true;
+  }
+  /// The same after resharding the operand, if that is cheaper than the chosen strategy.
+  constexpr bool place_merge_of_rows(const node& n, const partitioning& chosen) {
+    const sharding rows = rows_for_merge(planning_, n);
+    if (!rows.used() || plan_.cache.cost(n.input(0), rows) >= strategy_cost(planning_, n, chosen.how, chosen.partial)) return false;
+    place_rows(n, plan_.get_or_reshard(n.input(0), rows, reader_of(n, 0)));
+    return true;
+  }
+  /// A merge of dims after which devices hold uneven blocks: one exchange makes them even. No other reader takes the uneven form.
+  constexpr void place_uneven_merge(node step, const sharding& made, const dim_list& windows, const consumer& reader) {
+    const std::int32_t tensor = step.output();
+    const std::int32_t uneven = step.out[0] = plan_.add_result(tensor, made, windows);
+    plan_.add(step);
+    plan_.cache.forget(tensor);
+    plan_.exchange(uneven, tensor, {made, {}}, reader);
+  }
+};
+
+}  // namespace detail
+
+}}  // namespace gshard::v0

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/base/list.hpp>
+#include <gshard/ir/graph.hpp>
+#include <gshard/ir/mesh.hpp>
+#include <gshard/pass/combine_moves.hpp>
+#include <gshard/pass/cost.hpp>
+#include <gshard/pass/loops.hpp>
+#include <gshard/pass/partition/layout_cache.hpp>
+#include <gshard/pass/reshard.hpp>
+#include <gshard/pass/windowed.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+// Writes the steps of a plan: brings tensors to the forms in which nodes take them.
+namespace gshard { inline namespace v0 {
+
+/// What may move without the program saying so.
+enum class strictness : std::uint8_t {
+  automatic,  // everything
+  visible,    // everything but gathers
+  strict,     // nothing: every operand has the sharding that its operation takes, every sum is completed by an annotation
+};
+
+namespace detail {
+
+/// The reader for which a tensor is resharded.
+struct consumer {
+  op kind = op::annotate;
+  code_place place;
+  int operand = 0;
+  bool may_move = true;  ///< The program allows this operand to move; else strictness decides.
+};
+
+/// The steps of a plan under construction, and the forms of its tensors.
+class plan_writer {
+ public:
+  constexpr plan_writer(graph& g, const mesh_shape& mesh, const extents& e, strictness implicit, std::int64_t combine_bytes)
+      : cache(g, e),
+        g_(g),
+        mesh_(mesh),
+        e_(e),
+        implicit_(implicit),
+        overwritten_(g.values.size(), 0),
+        combiner_(steps, cache.values, g.windows, e, combine_bytes),
+        loops_(g) {}
+  plan_writer(const plan_writer&) = delete;
+
+  layout_cache cache;
+  list<node> steps;
+
+  /// The first form of an input or a parameter.
+  constexpr void enter(std::int32_t tensor) { cache.add(tensor, {g_.at(tensor).layout, {}}, -1); }
+  /// A form that the next step makes.
+  constexpr std::int32_t add_result(std::int32_t tensor, const sharding& layout, const dim_list& windows = {}) {
+    return cache.add(tensor, {layout, windows}, std::int32_t(steps.size()));
+  }
+  /// A step that computes.
+  constexpr void add(const node& step) {
+    if (step.kind == op::loop_begin) loops_.open(steps.size());
+    steps.push_back(step);
+    if (step.kind == op::loop_end) loops_.close(steps, cache.values);
+    if (is_of_loop(step.kind)) combiner_.forget();
+  }
+  /// A second name for a value of the plan, as the first form of tensor `as`.
+  constexpr void add_alias(std::int32_t source, std::int32_t as, const code_place& place) {
+    node n;
+    n.kind = op::annotate;
+    n.place = place;
+    n.inputs = n.outputs = 1;
+    n.in[0] = source;
+    n.out[0] = add_result(as, cache.at(source).layout);
+    steps.push_back(n);
+  }
+
+  /// True if moves of one node may start together.
+  constexpr bool combines() const { return loops_.none_open() && combiner_.combines(); }
+
+  /// The tensor in this sharding; adds the moves that make it.
+  constexpr std::int32_t get_or_reshard(std::int32_t tensor, const sharding& layout, const consumer& reader) {
+    std::int32_t now = -1;
+    const bool exists = cache.cost(tensor, layout, &now) == 0;
+    check_not_overwritten(tensor);
+    if (exists || g_.problem) return now;
+    for (const move& m : plan_reshard(cache.at(now), cache.at(now).layout, layout, e_)) {
+      const std::int32_t from = now;
+      now = add_move(m.kind, m.axes, tensor, from, add_result(tensor, m.to), reader);
+    }
+    return now;
+  }
+  /// The same for a form that may have windows.
+  constexpr std::int32_t get_or_reshard(std::int32_t tensor, const sharded_form& wanted, const consumer& reader) {
+    if (wanted.windows.empty()) return get_or_reshard(tensor, wanted.layout, reader);
+    std::int32_t from = -1;
+    cache.cost(tensor, wanted, from);
+    check_not_overwritten(tensor);
+    if (g_.problem) return from;
+    if (from < 0) from = get_or_reshard(tensor, wanted.layout, reader);
+    if (cache.at(from).windows == wanted.windows) return from;
+    return exchange(from, tensor, wanted, reader);
+  }
+  /// Brings a complete tensor from one form to another in one exchange, or by a local slice if every device has all it needs.
+  constexpr std::int32_t exchange(std::int32_t from, std::int32_t tensor, const sharded_form& wanted, const consumer& reader) {
+    const std::int32_t to = add_result(tensor, wanted.layout, wanted.windows);
+    const value &before = cache.at(from), &after = cache.at(to);
+    bool contained = true;
+    for (int d = 0; d < before.rank(); ++d) {
+      const bool plain = before.windows.empty() && (after.windows.empty() || after.windows[d] == 0) &&
+                         before.layout.order == after.layout.order;
+      contained = contained && (before.layout[d].empty() || (plain && before.layout[d].is_prefix_of(after.layout[d])));
+    }
+    const bool has_all = contained || lacks_nothing(before, after, g_.windows, g_.orders, e_);
+    sharding reordered = before.layout;
+    reordered.order = after.layout.order;
+    const op kind = has_all ? op::slice : reordered.same_layout(after.layout) ? op::collective_permute : op::all_to_all;
+    const bool between_orders = before.layout.order | after.layout.order;
+    return add_move(kind, between_orders ? e_.known_axes : axes_of_move(before, after), tensor, from, to, reader);
+  }
+
+  /// Marks the storage of a tensor as overwritten: reading it later is an error.
+  constexpr void overwrite(std::int32_t tensor) { overwritten_[std::size_t(owner(tensor))] = 1; }
+  constexpr void check_not_overwritten(std::int32_t tensor) {
+    const std::int32_t root = owner(tensor);
+    if (!overwritten_[std::size_t(root)]) return;
+    for (const parameter& p : g_.parameters)
+      if (p.value == root) g_.problem.report(fault::read_after_update, p.name.view());
+  }
+
+ private:
+  graph& g_;
+  const mesh_shape& mesh_;
+  const extents& e_;
+  strictness implicit_;
+  list<char> overwritten_;  // by tensor
+  move_combiner combiner_;
+  open_loops loops_;
+
+  /// The tensor whose storage `v` shares.
+  constexpr std::int32_t owner(std::int32_t v) const {
+    for (;;) {
+      const std::int32_t producer = g_.at(v).producer;
+      if (producer < 0) return v;
+      const node& n = g_.nodes[std::size_t(producer)];
+      if (!traits(n.kind).alias) return v;
+      v = n.in[0];
+    }
+  }
+  /// Adds a move of a tensor from one form to another. Moves of loop-invariant tensors go before the loop.
+  constexpr std::int32_t add_move(op kind, std::uint32_t axes, std::int32_t tensor, std::int32_t from, std::int32_t to,
+                                  const consumer& reader) {
+    node n;
+    n.kind = kind;
+    n.inputs = n.outputs = 1;
+    n.in[0] = from;
+    n.out[0] = to;
+    n.attr.integer[0] = std::int32_t(axes);
+    n.place = reader.place;
+    if (implicit_ != strictness::automatic && !reader.may_move) check_allowed(n, reader);
+    if (!loops_.none_open()) loops_.steps_before(tensor, steps).push_back(n);
+    else if (kind == op::slice) steps.push_back(n);
+    else combiner_.add(n);
+    return to;
+  }
+  /// Reports an implicit move that strictness does not allow.
+  constexpr void check_allowed(const node& move, const consumer& reader) {
+    if (!traits(move.kind).collective) return;
+    const sharding &from = cache.at(move.in[0]).layout, &to = cache.at(move.out[0]).layout;
+    const bool gathers = (from.used() & ~to.used()) != 0, sums = (from.partial & ~to.partial) != 0;
+    if (implicit_ == strictness::visible && (!gathers || sums)) return;
+    int axis = 0;
+    while (!((std::uint32_t(move.attr.integer[0]) >> axis) & 1u)) ++axis;
+    const fault what = implicit_ == strictness::visible ? fault::implicit_gather : sums ? fault::implicit_sum : fault::implicit_move;
+    g_.problem.report(what, name(reader.kind), mesh_.name(axis), reader.operand, int(reader.place.line));
+  }
+};
+
+}  // namespace detail
+
+}}  // namespace gshard::v0

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/ir/graph.hpp>
+#include <gshard/ir/mesh.hpp>
+#include <gshard/ir/reduction.hpp>
+
+#include <cstdint>
+
+// The partitioning strategy of one node: which factor each mesh axis shards, and the shardings of operands and results that follow.
+namespace gshard { inline namespace v0 { namespace detail {
+
+/// The mesh axes that shard each factor, major to minor.
+struct factor_axes {
+  static constexpr int factors = short_list::largest + 1;
+  short_list of[factors]{};
+  constexpr short_list& operator[](int factor) { return of[factor]; }
+  constexpr const short_list& operator[](int factor) const { return of[factor]; }
+};
+
+/// How a node is partitioned. A factor is an index letter of the node's rule, such as B, M or N of "BM,MN->BN".
+struct strategy {
+  constexpr explicit strategy(int axes_of_mesh) : mesh_axes(axes_of_mesh) {}
+
+  int mesh_axes;
+  /// The factor that each mesh axis shards, or -1: the axis repeats the work on all its devices.
+  int factor_of_axis[max_axes]{-1, -1, -1, -1, -1, -1, -1, -1};
+  factor_axes axes_of_factor{};
+  /// Of a convolution: each device computes with its block of the first operand and reads the second through a window, instead of the
+  /// other way round.
+  bool keeps_first_operand = false;
+  std::uint8_t order = 0;  ///< The order of the devices (ir/device_order.hpp).
+};
+
+/// The mesh axes over which the operands of a node are partial, and therefore its result.
+struct partial_state {
+  std::uint8_t axes = 0;
+  reduction what = reduction::sum;
+  bool per_operand = false;  ///< Each operand of a product is partial over axes of its own:
+  std::uint8_t second = 0;   ///< operand 1 over these, operand 0 over the others.
+  bool declared = false;     ///< Only the result is partial, as the program declares.
+
+  constexpr partial_state of_operand(int i) const {
+    if (declared) return {};
+    return per_operand ? partial_state{std::uint8_t(i == 0 ? axes & ~second : second), what} : *this;
+  }
+};
+
+/// A strategy together with the partial sums that it keeps.
+struct partitioning {
+  strategy how;
+  partial_state partial;
+};
+
+/// True if a partial sum of the operands may pass through the node unchanged.
+constexpr bool is_linear(const node& n) {
+  return n.kind == op::scale || n.kind == op::reshape || (n.kind == op::einsum && n.inputs == 1) ||
+         (n.kind == op::map && n.attr.function->linear);
+}
+/// True if the node is linear in each of its operands alone: an einsum in both, a gather and a scatter in the one that holds elements.
+constexpr bool is_product(op kind) { return kind == op::einsum || kind == op::gather || kind == op::scatter_add; }
+
+/// The sharding of a tensor whose dims are these factors.
+constexpr sharding sharding_of(const short_list& dims, const strategy& how, const partial_state& partial) {
+  sharding s;
+  s.rank = dims.count;
+  for (int d = 0; d < dims.count; ++d)
+    if (const short_list& axes = how.axes_of_factor.of[dims[d]]; axes.count > 0) {
+      s.axes[d] = axes;
+      s.order = how.order;
+    }
+  s.partial = partial.axes;
+  s.pending = partial.what;
+  return s;
+}
+
+/// The sharding in which a node leaves result o. An axis that shards a factor which the result lacks leaves a partial sum.
+constexpr sharding result_sharding(const node& n, int o, const strategy& how, const partial_state& partial) {
+  const short_list& dims = n.loops.out[o];
+  sharding s = sharding_of(dims, how, partial);
+  for (int a = 0; a < how.mesh_axes; ++a)
+    if (how.factor_of_axis[a] >= 0 && !dims.contains(how.factor_of_axis[a])) s.partial = std::uint8_t(s.partial | (1u << a));
+  if (s.partial != partial.axes)
+    s.pending = n.kind == op::reduce   ? reduction(n.attr.integer[0])
+                : n.kind == op::argmax ? reduction::min
+                                       : reduction::sum;
+  return s;
+}
+
+}}}  // namespace gshard::v0::detail

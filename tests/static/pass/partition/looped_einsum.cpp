@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <gshard/plan.hpp>
+
+#include "communication.hpp"
+
+#include <array>
+#include <cstdint>
+
+namespace gs = gshard;
+using gs::in, gs::none, gs::op, gs::P, gs::plan_view;
+using communication::output_of, communication::plan_of, communication::sends;
+
+namespace {
+
+using mesh = gs::mesh<gs::axis<"x">>;
+inline constexpr auto matmul = [](auto&, auto x, auto w) { return gs::einsum<"AB,BC->AC">(x, w); };
+inline constexpr auto scattered = [](auto&, auto x, auto w) { return gs::annotate<P<"x", none>>(gs::einsum<"AB,BC->AC">(x, w)); };
+
+// An operand that is too large to be whole on a device travels block by block; the bytes are those of the gather. By known extents alone.
+template <std::int64_t Above>
+constexpr plan_view tall_plan =
+    plan_of<matmul, mesh, in<"AB", P<"x", none>>, in<"BC", P<none, "x">>, gs::extent<'A', 4096>, gs::extent<'B', 32>, gs::extent<'C', 64>, gs::loop_above<Above>>;
+static_assert(sends(tall_plan<32 * 64 * 4>, {op::all_gather}) && sends(tall_plan<32 * 64 * 4 - 1>, {op::looped_einsum}));
+static_assert(tall_plan<0>.count(op::einsum) == 0 && gs::traveller(tall_plan<0>.steps[0]) == tall_plan<0>.inputs[1].value &&
+              tall_plan<0>.steps[0].attr.integer[0] == 1);
+static_assert(output_of(tall_plan<0>).layout.same_layout(output_of(tall_plan<1 << 20>).layout));
+constexpr std::int64_t bytes_on_four(const plan_view& p) {
+  constexpr std::array four{4};
+  return p.bytes_received(p.bind({{'A', 4096}, {'B', 32}, {'C', 64}}, four));
+}
+static_assert(bytes_on_four(tall_plan<0>) == bytes_on_four(tall_plan<1 << 20>) && bytes_on_four(tall_plan<0>) == 3 * 32 * 16 * 4);
+static_assert(sends(plan_of<matmul, mesh, in<"AB", P<"x", none>>, in<"BC", P<none, "x">>, gs::loop_above<0>>, {op::all_gather}));
+static_assert(sends(plan_of<matmul, mesh, in<"AB", P<"x", none>>, in<"BC", P<none, "x">>, gs::extent<'A', 1 << 20>, gs::extent<'B', 1 << 14>,
+                            gs::extent<'C', 1 << 14>>,
+                    {op::looped_einsum}));
+// The sums of a result that is wanted cut.
+inline constexpr auto scattered_on = [](auto&, auto x, auto w) { return gs::relu(gs::annotate<P<"x", none>>(gs::einsum<"AB,BC->AC">(x, w))); };
+template <auto Model, class... More>
+constexpr plan_view sums_plan = plan_of<Model, mesh, in<"AB", P<none, "x">>, in<"BC", P<"x", none>>, gs::extent<'A', 64>, gs::extent<'C', 64>, More...>;
+static_assert(sends(sums_plan<scattered>, {op::reduce_scatter}) && sends(sums_plan<scattered, gs::loop_above<0>>, {op::looped_einsum}));
+static_assert(sends(sums_plan<scattered_on, gs::loop_above<0>>, {op::looped_einsum}) &&
+              gs::sums_travel(sums_plan<scattered, gs::loop_above<0>>.steps[0]));
+// Not one that stays pending, or is wanted whole.
+static_assert(sends(sums_plan<matmul, gs::loop_above<0>>, {op::all_reduce}));
+static_assert(sends(sums_plan<matmul, gs::loop_above<0>, gs::pending_outputs>, {}));
+// A contracted index is gathered in turns where devices then hold different parts of the result, as copies must be the same bits.
+static_assert(sends(plan_of<matmul, mesh, in<"AB", P<none, "x">>, in<"BC", P<none, "x">>, gs::extent<'A', 8>, gs::extent<'B', 64>, gs::extent<'C', 4096>,
+                            gs::loop_above<0>>,
+                    {op::looped_einsum}));
+
+}  // namespace
