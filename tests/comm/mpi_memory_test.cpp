@@ -51,6 +51,14 @@ TEST_CASE("mpi: every process reads what the others wrote, and writes over it af
   }
 }
 
+TEST_CASE("mpi: more memory than the node has is an error on all processes, which can go on") {
+  gs::mpi_backend b = on_all(true);
+  if (mpi_world::ranks() == 1) return;  // it takes no shared memory
+  CHECK_THROWS_WITH_AS(b.share(std::int64_t(1) << (mpi_world::rank() == 0 ? 45 : 10)), doctest::Contains("there is no shared memory for"),
+                       gs::error);
+  CHECK(b.share(100) != nullptr);
+}
+
 TEST_CASE("mpi: memory given back is taken again; what is in use anywhere is not") {
   gs::mpi_backend b = on_all(true);
   const int me = mpi_world::rank();

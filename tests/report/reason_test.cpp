@@ -34,24 +34,24 @@ TEST_CASE("every move names the operation and the line that it serves, and why")
   INFO(gs::describe(program::plan));
   CHECK(reason_for(gs::op::reduce_scatter) == "for map" + at(3) + ": completes the sum of einsum" + at(2));
   CHECK(reason_for(gs::op::all_to_all) == "for annotate" + at(4) + ": as annotated");
-  CHECK(reason_for(gs::op::collective_permute) == "for roll" + at(4) + ": fetches what its windows reach beyond a block");
+  CHECK(reason_for(gs::op::collective_permute) == "for roll" + at(4) + ": fetches the halo of its windows");
   CHECK(gs::describe(program::plan).find("  for annotate at reason_test.cpp:") != std::string::npos);
 }
 
 TEST_CASE("an einsum that loops says what is too large, and moves serve it as they serve others") {
   using sums = gs::program<model, gs::mesh<gs::axis<"x">>, in<"AB", P<none, "x">>, in<"BC", P<"x", none>>, in<"AC", P<"x", none>>,
                            gs::extent<'A', 64>, gs::extent<'C', 64>, gs::loop_above<0>>;
-  CHECK(gs::describe(sums::plan).find("  for einsum" + at(2) + ": its sums are too large to be held whole\n") != std::string::npos);
+  CHECK(gs::describe(sums::plan).find("  for einsum" + at(2) + ": its sums exceed loop_above, so blocks travel while it computes\n") != std::string::npos);
   constexpr auto product = [](auto&, auto x, auto y) { return gs::einsum<"AB,BC->AC">(gs::annotate<P<"x", none>>(x), y); };
   using operand = gs::program<product, gs::mesh<gs::axis<"x">>, in<"AB", P<none, "x">>, in<"BC", P<none, "x">>, gs::extent<'A', 4096>,
                               gs::extent<'B', 64>, gs::extent<'C', 64>, gs::loop_above<0>>;
-  CHECK(gs::describe(operand::plan).find(": its operand 1 is too large to be held whole\n") != std::string::npos);
+  CHECK(gs::describe(operand::plan).find(": operand 1 exceeds loop_above, so blocks travel while it computes\n") != std::string::npos);
 }
 
-TEST_CASE("a state of a loop lies alike in all turns") {
+TEST_CASE("loop-carried values keep one sharding") {
   constexpr auto turned = [](auto&, auto x, auto n) { return gs::repeat(n, [](auto s) { return gs::annotate<P<none, "x">>(s); }, x); };
   using loop = gs::program<turned, gs::mesh<gs::axis<"x">>, in<"AB", P<"x", none>>, in<"">>;
-  CHECK(gs::describe(loop::plan).find("  for carry at reason_test.cpp:" + std::to_string(__LINE__ - 2) + ", whose state lies alike in all turns\n") !=
+  CHECK(gs::describe(loop::plan).find("  for carry at reason_test.cpp:" + std::to_string(__LINE__ - 2) + ": loop-carried values keep one sharding\n") !=
         std::string::npos);
 }
 

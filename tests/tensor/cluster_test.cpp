@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <memory>
+#include <utility>
 #include <vector>
 
 namespace gs = gshard;
@@ -27,6 +28,13 @@ TEST_CASE("copies of a cluster are the same cluster") {
   const gs::any_cluster copy = c;
   CHECK(copy.same_as(c));
   CHECK_FALSE(copy.same_as(other));
+}
+
+TEST_CASE("a cluster that was moved from says so") {
+  gs::any_cluster c = gs::simulate<one>(2);
+  const gs::any_cluster moved = std::move(c);
+  CHECK(moved.size() == 2);
+  CHECK_THROWS_WITH_AS(c.on(), "cluster: a tensor or cluster is used after it was moved from", gs::error);
 }
 
 TEST_CASE("extents as equal as the number of devices allows") {

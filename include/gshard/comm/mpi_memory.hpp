@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <gshard/comm/error.hpp>
 #include <gshard/comm/mpi_communicator.hpp>
+
+#include <sys/statvfs.h>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace gshard { inline namespace v0 { namespace detail {
@@ -88,7 +93,20 @@ class node_memory {
   const communicator* world_;
   std::vector<window> windows_;
 
+  /// Throws on all processes if the node lacks the memory. MPI would fail on one process, and let the others wait.
+  void check_space(std::int64_t bytes) const {
+    if (world_->size() == 1) return;  // it needs no shared memory
+    struct statvfs shm {};
+    const bool is_known = statvfs("/dev/shm", &shm) == 0;
+    std::int64_t space = is_known ? std::int64_t(shm.f_bavail) * std::int64_t(shm.f_frsize) : std::numeric_limits<std::int64_t>::max();
+    world_->check(MPI_Allreduce(MPI_IN_PLACE, &space, 1, MPI_INT64_T, MPI_MIN, world_->get()), "MPI_Allreduce");
+    if (bytes > space / world_->size())
+      throw error("there is no shared memory for " + std::to_string(bytes) + " bytes in each of " + std::to_string(world_->size()) +
+                  " processes: /dev/shm has " + std::to_string(space) + " left");
+  }
   void add_window(std::int64_t bytes) {
+    constexpr std::int64_t page = 4096;
+    check_space(bytes + 2 * alignment + page);
     window w;
     w.bytes = bytes + alignment;  // so that what has no bytes has an address, too
     MPI_Info apart = MPI_INFO_NULL;  // each process's part on pages of its own

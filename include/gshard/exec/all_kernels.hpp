@@ -5,7 +5,14 @@
 
 #include <array>
 
+// The kernels of all operations, for plans that are made at run time. Header-only, whoever includes this compiles them all.
 namespace gshard { inline namespace v0 {
+
+#if GSHARD_COMPILED_KERNELS
+
+inline constexpr const kernel_table& all_kernels = compiled_kernels;
+
+#else
 
 namespace detail {
 struct every_kernel {
@@ -15,9 +22,11 @@ struct every_kernel {
     return all;
   }();
 };
+inline constexpr kernel_table every_kernel_table = make_kernel_table<every_kernel>();
 }  // namespace detail
 
-/// The kernels of all operations, for plans that are made when the program runs. Whoever includes this compiles them all.
-inline constexpr kernel_table all_kernels = kernel_table::of<detail::every_kernel>();
+inline constexpr const kernel_table& all_kernels = detail::every_kernel_table;
+
+#endif
 
 }}  // namespace gshard::v0

@@ -5,6 +5,7 @@
 #include <gshard/base/reason.hpp>
 #include <gshard/comm/agreement.hpp>
 #include <gshard/exec/executor.hpp>
+#include <gshard/exec/kernels.hpp>
 #include <gshard/exec/spec_of.hpp>
 #include <gshard/pass/program.hpp>
 #include <gshard/pass/refused_plan.hpp>

@@ -7,13 +7,14 @@
 #include <gshard/exec/bound_plan.hpp>
 #include <gshard/exec/collective_step.hpp>
 #include <gshard/exec/early_steps.hpp>
-#include <gshard/exec/kernels.hpp>
+#include <gshard/exec/kernel_table.hpp>
 #include <gshard/exec/parameters.hpp>
 #include <gshard/exec/plan_facts.hpp>
 #include <gshard/exec/received.hpp>
 #include <gshard/exec/shared_step.hpp>
 #include <gshard/exec/sharing.hpp>
 #include <gshard/exec/shards.hpp>
+#include <gshard/kernel/bf16_unit.hpp>
 #include <gshard/kernel/threads.hpp>
 #include <gshard/pass/flights.hpp>
 #include <gshard/pass/plan.hpp>
@@ -106,8 +107,8 @@ class executor {
   /// Throws `gshard::error`, on every process: another call, program, seed, step or `inputs` than other processes have, a problem, an id
   /// or a label out of range; parameters then are as they were, unless the step stands in the plan after a parameter was written. Also
   /// what a hook fails with; where that happens after the first update, parameters of processes may differ afterwards.
-  /// What a message or memory fails with is told to all in the next meeting. If the run has none left, it is thrown where it happened, and
-  /// the next collective call on the cluster throws it on every process.
+  /// What a message, memory or a function of `map` fails with is told to all in the next meeting. If the run has none left, it is thrown
+  /// where it happened, and the next collective call on the cluster throws it on every process.
   void run(const run_context& context, std::string problem = {}, const collective_call& inputs = {}) {
     const kernel::use_threads sharing(threads);
     problem_ = std::move(problem);
@@ -236,10 +237,7 @@ class executor {
     std::vector<fact> all{{"the call", eager ? operation_ + " on tensors" : "making a program", eager ? "" : of_plan.place()},
                           {"the seed of a program's parameters", std::to_string(store_.seed())},
                           {"the store of a program's parameters", detail::store_text(store_number_)}};
-    const auto rounds = [](const node& step) {
-      return (step.kind == op::einsum || step.kind == op::looped_einsum) && detail::precision_of(step) == kernel::precision::bf16;
-    };
-    if (std::any_of(plan_.steps.begin(), plan_.steps.end(), rounds))
+    if (std::any_of(plan_.steps.begin(), plan_.steps.end(), rounds_factors_to_bf16))
       all.push_back({"the unit of its bf16 products", std::string(name(bf16_unit_in_use()))});
     of_plan.add_to(all);
     return all;
@@ -396,9 +394,9 @@ class executor {
         loop_end_[begins.back()] = actions_.size() - 1;
         begins.pop_back();
       }
-      if ((is_of_loop(step.kind) && step.kind != op::carry) || stays_where_it_is(step, sharing)) continue;
+      if (traits(step.kind).control || stays_where_it_is(step, sharing)) continue;
       const bool loops = step.kind == op::looped_einsum;
-      if ((traits(step.kind).collective && !loops) || step.kind == op::slice) {
+      if (traits(step.kind).reshards) {
         std::vector<detail::moved_tensor> tensors;
         for (int i = 0; i < step.inputs; ++i) tensors.push_back({value(step.input(i)), value(step.output(i))});
         detail::step_moves moves(step.kind, on_, bound_.axes.mask(std::uint32_t(step.attr.integer[0])), std::move(tensors));

@@ -1,28 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <gshard/exec/kernel_table.hpp>
+
+// The kernels of a program. Header-only, a program compiles the kernels of its own plan. With GSHARD_COMPILED_KERNELS=1, all kernels come
+// from cmake/kernels.cpp, which is compiled once, and programs compile none.
+#ifndef GSHARD_COMPILED_KERNELS
+#define GSHARD_COMPILED_KERNELS 0
+#endif
+
+#if GSHARD_COMPILED_KERNELS
+
+namespace gshard { inline namespace v0 {
+
+/// All kernels, defined in cmake/kernels.cpp.
+extern const kernel_table compiled_kernels;
+
+template <class Program>
+inline constexpr const kernel_table& kernels_of = compiled_kernels;
+
+}}  // namespace gshard::v0
+
+#else
+
 #include <gshard/exec/local_step.hpp>
 #include <gshard/exec/looped_step.hpp>
-#include <gshard/pass/plan.hpp>
 
 #include <array>
 #include <cstddef>
 #include <memory>
-#include <span>
+#include <type_traits>
 #include <utility>
 
 namespace gshard { inline namespace v0 {
 
 namespace detail {
-
-/// The floating-point type of a step: that of its first operand or result that is not an integer.
-constexpr dtype element_type(const plan_view& plan, const node& step) {
-  for (int i = 0; i < step.inputs; ++i)
-    if (plan.at(step.input(i)).type != dtype::i32) return plan.at(step.input(i)).type;
-  for (int o = 0; o < step.outputs; ++o)
-    if (plan.at(step.output(o)).type != dtype::i32) return plan.at(step.output(o)).type;
-  return dtype::f32;
-}
 
 template <op Kind, class T>
 action bind_step(const node& step, const bound_plan& all, [[maybe_unused]] std::size_t device) {
@@ -32,39 +44,15 @@ action bind_step(const node& step, const bound_plan& all, [[maybe_unused]] std::
     return local_step<T>(step, all, device).template bind<Kind>();
 }
 
-}  // namespace detail
+/// The table of the kernels k for which `Selection::has[k]`. The others, which are not compiled, throw that the step cannot be run.
+template <class Selection>
+constexpr kernel_table make_kernel_table() {
+  return []<std::size_t... K>(std::index_sequence<K...>) {
+    return kernel_table{{&bind_step<Selection::has[K] ? op(K / 2) : op::count_,
+                                    std::conditional_t<(Selection::has[K] && K % 2 == 1), double, float>>...}};
+  }(std::make_index_sequence<kernel_table::size>{});
+}
 
-/// What an executor binds the steps of a plan to, by operation and element type. A kernel that no table names is not compiled.
-class kernel_table {
- public:
-  using binder = decltype(&detail::bind_step<op::count_, float>);
-  static constexpr std::size_t size = 2 * std::size_t(op::count_);
-
-  /// The kernels k for which `Selection::has[k]`.
-  template <class Selection>
-  static constexpr kernel_table of() {
-    return []<std::size_t... K>(std::index_sequence<K...>) {
-      kernel_table t;
-      (t.add<Selection::has[K], K>(), ...);
-      return t;
-    }(std::make_index_sequence<size>{});
-  }
-  static constexpr std::size_t index(op kind, dtype type) { return 2 * std::size_t(kind) + (type == dtype::f64 ? 1 : 0); }
-
-  constexpr binder operator()(op kind, dtype type) const { return bind_[index(kind, type)]; }
-
- private:
-  std::array<binder, size> bind_{};
-
-  template <bool Wanted, std::size_t K>
-  constexpr void add() {
-    constexpr op kind = Wanted ? op(K / 2) : op::count_;  // the kernel of no operation says so
-    if constexpr (Wanted && K % 2 == 1) bind_[K] = &detail::bind_step<kind, double>;
-    else bind_[K] = &detail::bind_step<kind, float>;
-  }
-};
-
-namespace detail {
 template <class Program>
 struct kernels_in {
   static constexpr auto has = [] {
@@ -73,10 +61,16 @@ struct kernels_in {
     return used;
   }();
 };
+
+template <class Program>
+inline constexpr kernel_table own_kernels = make_kernel_table<kernels_in<Program>>();
+
 }  // namespace detail
 
 /// The kernels that a program uses.
 template <class Program>
-inline constexpr kernel_table kernels_of = kernel_table::of<detail::kernels_in<Program>>();
+inline constexpr const kernel_table& kernels_of = detail::own_kernels<Program>;
 
 }}  // namespace gshard::v0
+
+#endif

@@ -43,7 +43,7 @@
 namespace gshard { inline namespace v0 { namespace detail {
 
 inline kernel::precision precision_of(const node& einsum) {
-  return einsum.attr.integer[2] ? kernel::precision::bf16 : kernel::precision::full;
+  return rounds_factors_to_bf16(einsum) ? kernel::precision::bf16 : kernel::precision::full;
 }
 
 /// Binds one compute step of a plan, for one device, to the kernel that does it: sizes and addresses are looked up here, once.

@@ -52,16 +52,8 @@ inline batch_dim batch_of(const node& n, std::span<const bound_value> values, st
 
 /// Steps whose kernels may write their result over an operand.
 inline bool may_write_over(const node& n, int operand) {
-  switch (n.kind) {
-    case op::map: return n.loops.in[std::size_t(operand)] == n.loops.out[0];
-    case op::scale:
-    case op::softmax:
-    case op::layer_norm:
-    case op::cross_entropy_grad:
-    case op::dropout: return operand == 0;
-    case op::softmax_grad: return operand == 1;
-    default: return false;
-  }
+  if (n.kind == op::map) return n.loops.in[std::size_t(operand)] == n.loops.out[0];
+  return operand == traits(n.kind).overwrites;
 }
 
 /// Plans the use of memory by the values of a plan on this process.
@@ -95,7 +87,7 @@ class storage_sharing {
   bool is_early(std::size_t i) const { return flights_[i] != flight{std::int32_t(i), std::int32_t(i) + 1}; }
   /// Nothing is moved: every device's shard after is that before.
   bool stays(const node& n) const {
-    if (n.kind != op::slice && (!traits(n.kind).collective || n.kind == op::looped_einsum)) return false;
+    if (!traits(n.kind).reshards) return false;
     const std::uint32_t axes = all_.axes.mask(std::uint32_t(n.attr.integer[0]));
     if (n.kind != op::slice && device_group(all_.on.on().extents(), axes, 0).size() > 1) return false;
     for (int o = 0; o < n.outputs; ++o) {

@@ -27,7 +27,7 @@ class step_moves {
   /// axes: on the cluster. Elements of all tensors have one size.
   step_moves(op kind, const any_cluster& on, std::uint32_t axes, std::vector<moved_tensor> tensors)
       : kind_(kind), on_(on), axes_(axes), tensors_(std::move(tensors)) {
-    if (kind != op::slice && (!traits(kind).collective || kind == op::looped_einsum))
+    if (!traits(kind).reshards)
       throw error("executor: a plan step of kind " + std::string(name(kind)) + " cannot be run");
     bool reads = false;
     for (const moved_tensor& t : tensors_) {

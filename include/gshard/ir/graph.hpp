@@ -86,6 +86,9 @@ struct node {
   constexpr std::int32_t output(int i = 0) const { return out[i]; }
 };
 
+/// True if a node writes over parameters. A loop's carried values are written over as well, but belong to the loop.
+constexpr bool updates_parameters(const node& n) { return n.in_place > 0 && n.kind != op::carry; }
+
 /// One tensor of a program: whole in a graph, the shards of one layout in a plan.
 struct value {
   dim_list dims;
@@ -129,10 +132,15 @@ struct port {
 constexpr bool sums_travel(const node& n) { return n.attr.integer[1] == n.inputs; }
 constexpr std::int32_t traveller(const node& n) { return sums_travel(n) ? n.output() : n.input(n.attr.integer[1]); }
 
+/// True for an einsum whose factors are rounded to bf16.
+constexpr bool rounds_factors_to_bf16(const node& n) {
+  return (n.kind == op::einsum || n.kind == op::looped_einsum) && n.attr.integer[2] != 0;
+}
+
 /// The kind of move that a communication step makes of its operand i. A step that combines moves has that of each in integer[1] of its
 /// attributes, six bits an operand; of several kinds together it is an all_to_all.
 constexpr op kind_of_move(const node& n, int i) {
-  const bool combined = traits(n.kind).collective && n.kind != op::looped_einsum && n.attr.integer[1] != 0;
+  const bool combined = traits(n.kind).collective && traits(n.kind).reshards && n.attr.integer[1] != 0;
   return combined ? op((n.attr.integer[1] >> (6 * i)) & 63) : n.kind;
 }
 constexpr void set_kind_of_move(node& n, int i, op kind) { n.attr.integer[1] |= std::int32_t(kind) << (6 * i); }
@@ -156,7 +164,7 @@ constexpr int window_row(const node& n, int operand, int d) {
 /// The factor of the taps at which a node reads a dim of an operand, if another tensor has it, else -1. An axis that cuts it cuts that dim,
 /// too: a device needs what its block of taps reads.
 constexpr int tap_factor(const node& n, int operand, int d) {
-  return n.kind == op::convolution && n.inputs > 1 && operand == 0 ? n.attr.dims[d] - 1 : -1;
+  return traits(n.kind).taps && n.inputs > 1 && operand == 0 ? n.attr.dims[d] - 1 : -1;
 }
 
 /// The row of a window in a program's table, which it is added to if it is not there; 0: the table is full.

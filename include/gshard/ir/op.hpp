@@ -78,93 +78,125 @@ enum class op : std::uint8_t {
   count_
 };
 
+/// When propagation passes shardings through an operation. @see propagate
+enum class propagation : std::uint8_t {
+  after_elementwise,          // after all operations that keep the shape
+  first,                      // the result has the operands' shape, element by element
+  first_unless_broadcast,     // the same, but late if an operand lacks dims
+  first_if_one_operand,       // the same if there is one operand and no dim is summed
+};
+
+/// When a partial sum of the operands is a partial sum of the result.
+enum class linearity : std::uint8_t {
+  nonlinear,
+  always,       // linear in all operands together
+  of_function,  // if the function of the node is
+  product,      // linear in each operand alone; with one operand, always
+};
+
+/// The dim along which an operation needs whole lines, unless it is decomposed. @see decompose
+enum class line_dim : std::uint8_t { absent, last, attribute };
+
+/// What the passes and the executor know of an operation besides its rule. A field that is not named in the table has its default.
 struct op_traits {
   op kind;
   std::string_view name;
-  /// Moves data between devices.
-  bool collective = false;
-  /// The result shares the storage of the first operand.
-  bool alias = false;
-  /// So many operands are read through the windows of the node's rule, dim by dim.
-  int windowed = 0;
+  bool collective = false;  ///< Moves data between devices.
+  bool reshards = false;    ///< Brings each operand from one sharding to another, and computes at most sums.
+  bool alias = false;       ///< The result shares the storage of the first operand.
+  bool control = false;     ///< Directs a while loop, and computes nothing.
+  bool only_moves = false;  ///< Brings elements to other indices, and computes nothing.
+  bool reads_what_it_writes = false;  ///< Reads as many elements as it writes, however large its operand is.
+  /// Element i of the result depends on elements i of operands of its shape alone.
+  bool elementwise = false;
+  /// Multiplies two operands and sums: two floating-point operations per index of its rule.
+  bool product = false;
+  /// Its strategy is the sharding of its result, because it computes something about shards.
+  bool follows_result = false;
+  int windowed = 0;  ///< So many leading operands are read through the windows of the node's rule.
+  bool taps = false;  ///< The windows of the first operand are read at taps, which are dims of another tensor.
+  propagation spreads = propagation::after_elementwise;
+  linearity linear = linearity::nonlinear;
+  line_dim lines = line_dim::absent;
+  int overwrites = -1;  ///< The operand over which its kernel may write the result, or -1.
+  int ids = -1;         ///< The operand that holds ids or labels, which are checked when the operation runs, or -1.
 };
 
 inline constexpr std::array<op_traits, std::size_t(op::count_)> op_table{{
-    {op::einsum, "einsum"},
-    {op::map, "map"},
-    {op::scale, "scale"},
-    {op::reduce, "reduce"},
-    {op::argmax, "argmax"},
-    {op::cast, "cast"},
-    {op::softmax, "softmax"},
-    {op::softmax_grad, "softmax_grad"},
-    {op::layer_norm, "layer_norm"},
-    {op::layer_norm_grad, "layer_norm_grad"},
-    {op::cross_entropy, "cross_entropy"},
-    {op::cross_entropy_grad, "cross_entropy_grad"},
-    {op::block_cross_entropy, "block_cross_entropy"},
-    {op::cumsum, "cumsum"},
-    {op::block_sum, "block_sum"},
-    {op::sort, "sort"},
-    {op::top_k, "top_k"},
-    {op::scatter_along, "scatter_along"},
-    {op::gather, "gather"},
-    {op::scatter_add, "scatter_add"},
-    {op::iota, "iota"},
-    {op::reshape, "reshape", false, true, 1},
-    {op::annotate, "annotate", false, true},
-    {op::strided_slice, "strided_slice", false, false, 1},
-    {op::pad, "pad", false, false, 1},
-    {op::reverse, "reverse", false, false, 1},
-    {op::roll, "roll", false, false, 1},
-    {op::concat, "concat"},
-    {op::convolution, "convolution", false, false, 1},
-    {op::pool, "pool", false, false, 1},
-    {op::pool_grad, "pool_grad", false, false, 2},
-    {op::per_shard, "per_shard"},
-    {op::dropout, "dropout"},
-    {op::top2_gating, "top2_gating"},
-    {op::top2_gating_grad, "top2_gating_grad"},
-    {op::one_hot, "one_hot"},
-    {op::one_hot_grad, "one_hot_grad"},
-    {op::dispatch, "dispatch"},
-    {op::combine, "combine"},
-    {op::combine_weight_grad, "combine_weight_grad"},
-    {op::adam, "adam"},
-    {op::carry, "carry"},
-    {op::loop_begin, "loop_begin"},
-    {op::loop_test, "loop_test"},
-    {op::loop_end, "loop_end"},
-    {op::slice, "slice"},
-    {op::all_gather, "all_gather", true},
-    {op::all_reduce, "all_reduce", true},
-    {op::reduce_scatter, "reduce_scatter", true},
-    {op::all_to_all, "all_to_all", true},
-    {op::collective_permute, "collective_permute", true},
-    {op::looped_einsum, "looped_einsum", true},
+    {.kind = op::einsum, .name = "einsum", .product = true, .spreads = propagation::first_if_one_operand, .linear = linearity::product},
+    {.kind = op::map,
+     .name = "map",
+     .elementwise = true,
+     .spreads = propagation::first_unless_broadcast,
+     .linear = linearity::of_function},
+    {.kind = op::scale,
+     .name = "scale",
+     .elementwise = true,
+     .spreads = propagation::first,
+     .linear = linearity::always,
+     .overwrites = 0},
+    {.kind = op::reduce, .name = "reduce"},
+    {.kind = op::argmax, .name = "argmax", .lines = line_dim::attribute},
+    {.kind = op::cast, .name = "cast", .elementwise = true, .spreads = propagation::first},
+    {.kind = op::softmax, .name = "softmax", .spreads = propagation::first, .lines = line_dim::last, .overwrites = 0},
+    {.kind = op::softmax_grad, .name = "softmax_grad", .spreads = propagation::first, .lines = line_dim::last, .overwrites = 1},
+    {.kind = op::layer_norm, .name = "layer_norm", .lines = line_dim::last, .overwrites = 0},
+    {.kind = op::layer_norm_grad, .name = "layer_norm_grad", .lines = line_dim::last},
+    {.kind = op::cross_entropy, .name = "cross_entropy", .lines = line_dim::last, .ids = 1},
+    {.kind = op::cross_entropy_grad, .name = "cross_entropy_grad", .lines = line_dim::last, .overwrites = 0, .ids = 1},
+    {.kind = op::block_cross_entropy, .name = "block_cross_entropy", .follows_result = true, .ids = 1},
+    {.kind = op::cumsum, .name = "cumsum", .lines = line_dim::attribute},
+    {.kind = op::block_sum, .name = "block_sum", .follows_result = true},
+    {.kind = op::sort, .name = "sort"},
+    {.kind = op::top_k, .name = "top_k", .lines = line_dim::attribute},
+    {.kind = op::scatter_along, .name = "scatter_along"},
+    {.kind = op::gather, .name = "gather", .reads_what_it_writes = true, .linear = linearity::product, .ids = 1},
+    {.kind = op::scatter_add, .name = "scatter_add", .linear = linearity::product, .ids = 0},
+    {.kind = op::iota, .name = "iota"},
+    {.kind = op::reshape,
+     .name = "reshape",
+     .alias = true,
+     .windowed = 1,
+     .spreads = propagation::first,
+     .linear = linearity::always},
+    {.kind = op::annotate, .name = "annotate", .alias = true, .spreads = propagation::first},
+    {.kind = op::strided_slice, .name = "strided_slice", .only_moves = true, .windowed = 1},
+    {.kind = op::pad, .name = "pad", .only_moves = true, .windowed = 1},
+    {.kind = op::reverse, .name = "reverse", .only_moves = true, .windowed = 1},
+    {.kind = op::roll, .name = "roll", .only_moves = true, .windowed = 1},
+    {.kind = op::concat, .name = "concat", .only_moves = true},
+    {.kind = op::convolution, .name = "convolution", .product = true, .windowed = 1, .taps = true},
+    {.kind = op::pool, .name = "pool", .windowed = 1},
+    {.kind = op::pool_grad, .name = "pool_grad", .windowed = 2},
+    {.kind = op::per_shard, .name = "per_shard", .follows_result = true},
+    {.kind = op::dropout, .name = "dropout", .elementwise = true, .spreads = propagation::first, .overwrites = 0},
+    {.kind = op::top2_gating, .name = "top2_gating"},
+    {.kind = op::top2_gating_grad, .name = "top2_gating_grad"},
+    {.kind = op::one_hot, .name = "one_hot"},
+    {.kind = op::one_hot_grad, .name = "one_hot_grad"},
+    {.kind = op::dispatch, .name = "dispatch"},
+    {.kind = op::combine, .name = "combine"},
+    {.kind = op::combine_weight_grad, .name = "combine_weight_grad"},
+    {.kind = op::adam, .name = "adam"},
+    {.kind = op::carry, .name = "carry", .spreads = propagation::first},
+    {.kind = op::loop_begin, .name = "loop_begin", .control = true},
+    {.kind = op::loop_test, .name = "loop_test", .control = true},
+    {.kind = op::loop_end, .name = "loop_end", .control = true},
+    {.kind = op::slice, .name = "slice", .reshards = true, .reads_what_it_writes = true},
+    {.kind = op::all_gather, .name = "all_gather", .collective = true, .reshards = true},
+    {.kind = op::all_reduce, .name = "all_reduce", .collective = true, .reshards = true},
+    {.kind = op::reduce_scatter, .name = "reduce_scatter", .collective = true, .reshards = true},
+    {.kind = op::all_to_all, .name = "all_to_all", .collective = true, .reshards = true},
+    {.kind = op::collective_permute, .name = "collective_permute", .collective = true, .reshards = true},
+    {.kind = op::looped_einsum, .name = "looped_einsum", .collective = true, .product = true},
 }};
 
 constexpr const op_traits& traits(op kind) { return op_table[std::size_t(kind)]; }
 constexpr std::string_view name(op kind) { return traits(kind).name; }
-/// The operand that holds ids or labels, which are checked when the operation runs, or -1.
-constexpr int checked_operand(op kind) {
-  switch (kind) {
-    case op::gather:
-    case op::cross_entropy:
-    case op::cross_entropy_grad:
-    case op::block_cross_entropy: return 1;
-    case op::scatter_add: return 0;
-    default: return -1;
-  }
-}
-/// Brings elements to other places and computes nothing.
-constexpr bool only_moves(op kind) {
-  return kind == op::strided_slice || kind == op::pad || kind == op::reverse || kind == op::roll || kind == op::concat;
-}
-/// Whether an operation may throw on one device alone: where ids are checked, and in the user's functions of shards.
-constexpr bool may_fail(op kind) { return kind == op::per_shard || checked_operand(kind) >= 0; }
-/// Steps of a loop itself. @see trace/loop.hpp
-constexpr bool is_of_loop(op kind) { return kind >= op::carry && kind <= op::loop_end; }
+/// True if an operation may throw on one device alone: where ids are checked, and in the user's functions of shards.
+constexpr bool may_fail(op kind) { return kind == op::per_shard || traits(kind).ids >= 0; }
+/// True for the nodes of a while loop: its control, and the values that it carries. @see trace/loop.hpp
+constexpr bool is_of_loop(op kind) { return kind == op::carry || traits(kind).control; }
 
 static_assert([] {
   for (std::size_t i = 0; i < op_table.size(); ++i)

@@ -115,17 +115,16 @@ class move_combiner {
     const std::int64_t first = known_bytes(step), second = first < 0 ? -1 : known_bytes(n);
     return second < 0 ? adjacent : first + second <= most_bytes_;
   }
-  static constexpr bool is_move(op kind) { return kind == op::slice || (traits(kind).collective && kind != op::looped_einsum); }
   constexpr bool only_moves_after(std::int32_t step) {
     for (auto k = std::int32_t(steps_.size()); --k > step;)
-      if (const op kind = at(k).kind; !is_move(kind) && !traits(kind).alias) return false;
+      if (const op kind = at(k).kind; !traits(kind).reshards && !traits(kind).alias) return false;
     return true;
   }
   constexpr bool may_go_before(std::int32_t step, std::int32_t there) {
     const node& n = at(step);
     for (int i = 0; i < n.inputs; ++i)
       if (values_[std::size_t(n.in[i])].producer >= there) return false;
-    return is_move(n.kind) && step != there;
+    return traits(n.kind).reshards && step != there;
   }
   constexpr void set_producer(std::int32_t step) {
     for (int o = 0; o < at(step).outputs; ++o) values_[std::size_t(at(step).out[o])].producer = step;

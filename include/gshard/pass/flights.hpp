@@ -30,7 +30,7 @@ constexpr list<flight> in_turn(const plan_view& plan) {
 namespace detail {
 /// Whether a step may be under way while others run: small sums and gathers are one call of a backend. The same on all devices.
 constexpr bool can_overlap(const plan_view& plan, const node& step, const extents& e) {
-  if (!traits(step.kind).collective || step.kind == op::looped_einsum) return false;
+  if (!traits(step.kind).collective || !traits(step.kind).reshards) return false;
   return plan.bytes_received(step, e) > (step.kind == op::all_reduce || step.kind == op::all_gather ? small_sum_bytes : 0);
 }
 
@@ -52,7 +52,6 @@ class flight_search {
 
   constexpr const node& step(std::int32_t i) const { return plan_.steps[std::size_t(i)]; }
   constexpr std::size_t root(std::int32_t v) const { return std::size_t(plan_.lifetimes[std::size_t(v)].root); }
-  static constexpr bool turns(op kind) { return is_of_loop(kind) && kind != op::carry; }
   constexpr bool may(std::int32_t i) const { return can_overlap(plan_, step(i), e_); }
 
   /// After the last step that uses the memory of an operand.
@@ -62,7 +61,7 @@ class flight_search {
     for (std::int32_t i = 0; i < std::int32_t(all.size()); ++i) {
       const node& n = step(i);
       if (traits(n.kind).alias) continue;  // touches nothing
-      if (turns(n.kind)) turn = i;
+      if (traits(n.kind).control) turn = i;
       std::int32_t after = turn;
       for (int k = 0; k < n.inputs; ++k) after = std::max(after, used[root(n.input(k))]);
       if (may(i)) all[std::size_t(i)].start = after + 1;
@@ -84,7 +83,7 @@ class flight_search {
         for (int k = 0; k < now.inputs; ++k) before = std::min(before, written[root(now.input(k))]);
         all[std::size_t(i)].finish = before;
       }
-      if (turns(now.kind)) turn = i;
+      if (traits(now.kind).control) turn = i;
       const std::int32_t at = may(i) ? all[std::size_t(i)].start : i;
       for (int k = 0; k < now.inputs; ++k) used[root(now.input(k))] = at;
       for (int o = 0; o < now.outputs; ++o) used[root(now.output(o))] = written[root(now.output(o))] = at;

@@ -11,16 +11,9 @@ namespace gshard { inline namespace v0 { namespace detail {
 
 /// The dim along which an operation needs whole lines, if it can also be made of operations on blocks of them; else -1.
 constexpr int line_of(const graph& g, const node& n) {
-  switch (n.kind) {
-    case op::softmax:
-    case op::softmax_grad:
-    case op::layer_norm:
-    case op::layer_norm_grad:
-    case op::cross_entropy:
-    case op::cross_entropy_grad: return g.at(n.input(0)).rank() - 1;
-    case op::argmax:
-    case op::cumsum:
-    case op::top_k: return n.attr.integer[0];
+  switch (traits(n.kind).lines) {
+    case line_dim::last: return g.at(n.input(0)).rank() - 1;
+    case line_dim::attribute: return n.attr.integer[0];
     default: return -1;
   }
 }

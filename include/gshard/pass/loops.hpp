@@ -79,7 +79,7 @@ constexpr void check_loops(graph& g) {
     } else if (n.kind == op::loop_end) {
       around.pop_back();
       is_open[std::size_t(loop)] = 0;
-    } else if (n.kind != op::carry && n.in_place > 0 && around.size() > 1) {
+    } else if (updates_parameters(n) && around.size() > 1) {
       g.problem.report(fault::update_in_loop, name(n.kind));
     }
     const std::int32_t home = n.kind != op::carry ? around.back() : n.inputs == 1 ? loop : around[around.size() - 2];

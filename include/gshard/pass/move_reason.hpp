@@ -11,14 +11,14 @@ namespace gshard { inline namespace v0 {
 /// Why a plan moves data in one of its steps.
 struct move_reason {
   enum class kind {
-    sum,         // what devices have computed of a sum is completed, for a consumer that needs it so
-    window,      // what the windows of an operation reach beyond a block is fetched
+    sum,         // completes a partial sum for its consumer
+    window,      // fetches the halo of a window
     annotation,  // the program says so
     output,      // the result of the program
-    update,      // a parameter is left as it lies
-    state,       // what a loop carries lies alike in all turns
-    alignment,   // an operation shares its work so that all operands are cut alike
-    whole,       // an operation needs a dim whole that is cut
+    update,      // returns an updated parameter to its sharding
+    state,       // loop-carried values keep one sharding
+    alignment,   // reshards an operand to match the partitioning of its consumer
+    whole,       // replicates a dim that its consumer needs whole
   };
   kind why = kind::alignment;
   std::int32_t consumer = -1;  // the step that it serves, or -1: an output or a parameter
@@ -35,7 +35,7 @@ constexpr move_reason reason_of(const plan_view& plan, std::size_t i) {
   for (std::size_t k = i + 1; k < plan.steps.size() && r.consumer < 0; ++k)
     for (int o = 0; o < plan.steps[k].inputs && r.consumer < 0; ++o) {
       if (plan.steps[k].input(o) != moved) continue;
-      if ((traits(plan.steps[k].kind).collective && plan.steps[k].kind != op::looped_einsum) || plan.steps[k].kind == op::slice) {
+      if (traits(plan.steps[k].kind).reshards) {
         moved = plan.steps[k].output(o);
       } else {
         r.consumer = std::int32_t(k);

@@ -51,22 +51,14 @@ class neighbours {
 /// is broadcast, which may lie in many ways at no cost. Contractions, which leave a sum to complete, have a level of their own after these.
 inline constexpr int level_of_contractions = 3;
 constexpr int level_of(const graph& g, const node& n) {
-  switch (n.kind) {
-    case op::map: {
-      const int rank = n.loops.out[0].count;
+  const int rank = n.loops.out[0].count;
+  switch (traits(n.kind).spreads) {
+    case propagation::first: return 0;
+    case propagation::first_unless_broadcast:
       for (int i = 0; i < n.inputs; ++i)
         if (n.loops.in[i].count < rank) return 2;
       return 0;
-    }
-    case op::scale:
-    case op::cast:
-    case op::annotate:
-    case op::carry:
-    case op::dropout:
-    case op::reshape:
-    case op::softmax:
-    case op::softmax_grad: return 0;
-    case op::einsum: return n.inputs == 1 && g.at(n.in[0]).rank() == n.loops.out[0].count ? 0 : 1;
+    case propagation::first_if_one_operand: return n.inputs == 1 && g.at(n.in[0]).rank() == rank ? 0 : 1;
     default: return 1;
   }
 }
@@ -106,7 +98,7 @@ class node_propagation {
   std::uint32_t cut_ = 0;  // factors that some axis cuts
 
   constexpr short_list factors_of(int i) const {
-    return n_.kind == op::convolution ? longer_factors(n_, i, g_.windows, e_) : n_.loops.in[i];
+    return traits(n_.kind).taps ? longer_factors(n_, i, g_.windows, e_) : n_.loops.in[i];
   }
   constexpr void collect(const value& v, const short_list& factors) {
     if (v.priority > priority_) return;
@@ -248,7 +240,7 @@ constexpr void want_annotated(graph& g) {
     const op maker = g.nodes[std::size_t(source.producer)].kind;
     if (maker == op::annotate || maker == op::per_shard) continue;
     source.layout = g.at(n.output()).layout;
-    if (!only_moves(maker)) source.layout.order = 0;  // what computes does so in the mesh's order
+    if (!traits(maker).only_moves) source.layout.order = 0;  // what computes does so in the mesh's order
   }
 }
 

@@ -75,7 +75,7 @@ constexpr std::int64_t loop_count(const plan_view& plan, const node& step, const
 
 /// Additions and multiplications of the operations that have more of them than elements.
 constexpr double flops(const plan_view& plan, const node& step, const extents& e) {
-  const bool products = step.inputs == 2 && (step.kind == op::einsum || step.kind == op::looped_einsum || step.kind == op::convolution);
+  const bool products = step.inputs == 2 && traits(step.kind).product;
   return products ? 2 * double(loop_count(plan, step, e)) : 0;
 }
 
@@ -85,7 +85,7 @@ constexpr std::int64_t bytes_touched(const plan_view& plan, const node& step, co
   if (traits(step.kind).alias) return 0;
   std::int64_t out = 0;
   for (int o = 0; o < step.outputs; ++o) out += shard_bytes(plan, step.output(o), e);
-  if (step.kind == op::gather || step.kind == op::slice) return 2 * out;
+  if (traits(step.kind).reads_what_it_writes) return 2 * out;
   std::int64_t in = 0;
   for (int i = 0; i < step.inputs; ++i) {
     bool again = false;

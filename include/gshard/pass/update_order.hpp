@@ -23,7 +23,7 @@ class update_order {
     const auto n = std::int32_t(g.nodes.size());
     const char* const is_live = live.data();
     std::int32_t* const order = order_.data();
-    const auto is_update = [this](std::int32_t i) { return nodes_[i].in_place > 0 && nodes_[i].kind != op::carry; };
+    const auto is_update = [this](std::int32_t i) { return updates_parameters(nodes_[i]); };
     list<std::int32_t> updates;
     for (std::int32_t i = 0; i < n; ++i)
       if (is_live[i] && is_update(i)) updates.push_back(i);
@@ -66,7 +66,7 @@ class update_order {
 
   /// The tensor whose memory a value is.
   constexpr std::int32_t root(std::int32_t v) const {
-    for (std::int32_t p = values_[v].producer; p >= 0 && (nodes_[p].kind == op::annotate || nodes_[p].kind == op::reshape);
+    for (std::int32_t p = values_[v].producer; p >= 0 && traits(nodes_[p].kind).alias;
          p = values_[v].producer)
       v = nodes_[p].in[0];
     return v;
@@ -84,13 +84,13 @@ class update_order {
     for (std::int32_t i = 0; i < n; ++i) {
       if (!is_live[i]) continue;
       const node& it = nodes_[i];
-      const bool updates_here = it.in_place > 0 && it.kind != op::carry;
+      const bool updates_here = updates_parameters(it);
       for (int k = updates_here ? it.in_place : 0; k < it.inputs; ++k) {
         const std::int32_t made = values_[it.in[k]].producer;
-        if (made >= 0 && nodes_[made].kind != op::annotate && nodes_[made].kind != op::reshape) continue;
+        if (made >= 0 && !traits(nodes_[made].kind).alias) continue;
         if (const std::int32_t v = root(it.in[k]); last_read[v] != unread) last_read[v] = i;
       }
-      const int operand = checked_operand(it.kind);
+      const int operand = traits(it.kind).ids;
       if (operand < 0) {
         if (gshard::may_fail(it.kind) || is_of_loop(it.kind)) may_fail = i;
         continue;

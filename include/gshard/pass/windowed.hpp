@@ -168,7 +168,7 @@ constexpr bool reads_its_block(const window& w, int dim, const short_list& axes,
 /// best cuts them.
 constexpr short_list longer_factors(const node& n, int operand, list_view<window> windows, const extents& e) {
   short_list factors = n.loops.in[operand];
-  if (n.kind != op::convolution) return factors;
+  if (!traits(n.kind).taps) return factors;
   for (int d = 0; d < factors.size(); ++d) {
     const int tap = tap_factor(n, operand, d);
     if (tap < 0) continue;

@@ -12,18 +12,18 @@
 
 namespace gshard { inline namespace v0 {
 
-/// `for einsum at model.hpp:12: its operand 1 is cut as the others are`. Empty for steps that move nothing.
+/// The operation that a communication step serves, its line, and why: `for einsum at model.hpp:12: reshards operand 1 to match its
+/// partitioning`. Empty for steps that do not communicate.
 inline std::string describe_reason(const plan_view& plan, std::size_t i) {
   const node& step = plan.steps[i];
   if (!traits(step.kind).collective) return {};
   if (step.kind == op::looped_einsum)
     return "for einsum" + detail::place_text(step.place) + ": " +
-           (sums_travel(step) ? "its sums are"
-                              : "its operand " + std::to_string(step.attr.integer[1]) + " is") +
-           " too large to be held whole";
+           (sums_travel(step) ? "its sums exceed" : "operand " + std::to_string(step.attr.integer[1]) + " exceeds") +
+           " loop_above, so blocks travel while it computes";
   const move_reason r = reason_of(plan, i);
   const node* const consumer = r.consumer < 0 ? nullptr : &plan.steps[std::size_t(r.consumer)];
-  const std::string operand = "its operand " + std::to_string(r.operand);
+  const std::string operand = "operand " + std::to_string(r.operand);
   std::string s = "for ";
   if (consumer) s.append(name(consumer->kind)).append(detail::place_text(consumer->place));
   else s += r.why == move_reason::kind::update ? "a parameter" : "an output";
@@ -39,13 +39,13 @@ inline std::string describe_reason(const plan_view& plan, std::size_t i) {
             .append(detail::place_text(plan.steps[std::size_t(maker)].place));
       return s;
     }
-    case move_reason::kind::window: return s + ": fetches what its windows reach beyond a block";
+    case move_reason::kind::window: return s + ": fetches the halo of its windows";
     case move_reason::kind::annotation: return s + ": as annotated";
     case move_reason::kind::output: return s;
-    case move_reason::kind::update: return s + ", which stays as it lies";
-    case move_reason::kind::state: return s + ", whose state lies alike in all turns";
-    case move_reason::kind::whole: return s + ": " + operand + " is needed whole";
-    case move_reason::kind::alignment: return s + ": " + operand + " is cut as its work is shared";
+    case move_reason::kind::update: return s + ": returns to the sharding of the parameter";
+    case move_reason::kind::state: return s + ": loop-carried values keep one sharding";
+    case move_reason::kind::whole: return s + ": replicates a dim of " + operand + ", which it needs whole";
+    case move_reason::kind::alignment: return s + ": reshards " + operand + " to match its partitioning";
   }
   return s;
 }

@@ -33,7 +33,11 @@ class any_cluster {
   }
 
   const mesh_shape& mesh() const { return mesh_; }
-  backend& on() const { return *backend_; }
+  /// Throws `gshard::error` if this handle, or the tensor that it belongs to, was moved from.
+  backend& on() const {
+    if (!backend_) throw error("cluster: a tensor or cluster is used after it was moved from");
+    return *backend_;
+  }
   /// Devices along an axis.
   int extent(int axis) const { return on().extents()[std::size_t(axis)]; }
   /// Devices in all.

@@ -21,18 +21,18 @@ static_assert([] {
   return true;
 }());
 
-// What moves data between devices, and what moves nothing at all.
-constexpr auto count_if = [](auto is) {
-  int n = 0;
-  for (const gs::op_traits& t : gs::op_table) n += is(t);
-  return n;
-};
-static_assert(count_if([](const gs::op_traits& t) { return t.collective; }) == 6);
-static_assert(gs::traits(op::all_gather).collective && gs::traits(op::all_reduce).collective &&
-              gs::traits(op::reduce_scatter).collective && gs::traits(op::all_to_all).collective &&
-              gs::traits(op::collective_permute).collective && gs::traits(op::looped_einsum).collective);
-static_assert(!gs::traits(op::slice).collective);
-static_assert(count_if([](const gs::op_traits& t) { return t.alias; }) == 2);
-static_assert(gs::traits(op::reshape).alias && gs::traits(op::annotate).alias);
+// Traits that exclude or imply each other.
+constexpr bool all_of(auto holds) {
+  for (const gs::op_traits& t : gs::op_table)
+    if (!holds(t)) return false;
+  return true;
+}
+static_assert(all_of([](const gs::op_traits& t) { return !t.collective || t.reshards || t.product; }));       // moves tensors, or loops over one
+static_assert(all_of([](const gs::op_traits& t) { return !t.alias || (t.overwrites < 0 && !t.collective); }));  // has no storage of its own
+static_assert(all_of([](const gs::op_traits& t) { return !t.only_moves || (!t.product && !t.elementwise); }));
+static_assert(all_of([](const gs::op_traits& t) { return !t.control || (!t.alias && !t.collective && !gs::may_fail(t.kind)); }));
+static_assert(all_of([](const gs::op_traits& t) { return !t.elementwise || t.spreads != gs::propagation::after_elementwise; }));
+static_assert(all_of([](const gs::op_traits& t) { return !t.taps || t.windowed > 0; }));
+static_assert(all_of([](const gs::op_traits& t) { return t.lines == gs::line_dim::absent || !t.follows_result; }));
 
 }  // namespace

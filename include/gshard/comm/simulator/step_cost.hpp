@@ -70,10 +70,9 @@ inline bool is_batched(const plan_view& plan, const node& n, const extents& e, s
   return batch > 1 && std::min({of_first, of_second, summed}) < small;
 }
 
-inline bool is_elementwise(op kind) { return kind == op::map || kind == op::scale || kind == op::cast || kind == op::dropout; }
 /// A product in which every number is read more than once: of matrices, or a convolution.
 inline bool is_product(const node& n) {
-  if (n.inputs != 2 || n.kind != op::einsum) return n.kind == op::looped_einsum || n.kind == op::convolution;
+  if (n.inputs != 2 || n.kind != op::einsum) return traits(n.kind).product && n.kind != op::einsum;
   return (n.loops.in[0].mask() & ~n.loops.in[1].mask()) != 0 && (n.loops.in[1].mask() & ~n.loops.in[0].mask()) != 0;
 }
 
@@ -130,7 +129,7 @@ class fused_traffic {
   bool may_fuse(const node& from, const node& to, bool only) const {
     if (traits(from.kind).alias || traits(to.kind).alias || traits(from.kind).collective || traits(to.kind).collective) return false;
     if (is_cheap(from) && !is_product(to)) return true;
-    return only && (is_elementwise(to.kind) || (is_elementwise(from.kind) && !is_product(to)));
+    return only && (traits(to.kind).elementwise || (traits(from.kind).elementwise && !is_product(to)));
   }
   /// Bytes that are read to make a value once more.
   std::int64_t sources(std::int32_t v) const {

@@ -119,7 +119,8 @@ constexpr bool for_each_strategy(const planning& p, const node& n, const axis_ca
       const bool differs = order_axes(p, how, n, as_wanted);
       do {
         if (!visit()) return false;
-        how.keeps_first_operand = n.kind == op::convolution && !how.keeps_first_operand && may_keep_first_operand(p.cache, n, how);
+        const bool windowed = traits(n.kind).taps && n.inputs > 1;
+        how.keeps_first_operand = windowed && !how.keeps_first_operand && may_keep_first_operand(p.cache, n, how);
       } while (how.keeps_first_operand);
       if (!differs) return true;
     }

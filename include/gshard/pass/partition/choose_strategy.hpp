@@ -65,7 +65,7 @@ constexpr std::int64_t strategy_cost(const planning& p, const node& n, const str
       }
     if (const sharding wanted = wanted_sharding(p, n, o, made); !made.same_layout(wanted))
       total += 1 + p.cache.reshard_cost(v, made, wanted);
-    if (repeats && !only_moves(n.kind)) total += shard_elements(v.dims, made, p.e) * size_of(v.type);
+    if (repeats && !traits(n.kind).only_moves) total += shard_elements(v.dims, made, p.e) * size_of(v.type);
   }
   return total;
 }
@@ -138,8 +138,7 @@ constexpr strategy choose_combined(const planning& p, const node& n, const parti
 
 /// True if the node computes something about the shards of its result, so that it must be partitioned like its result.
 constexpr bool follows_result(const graph& g, const node& n) {
-  if (n.kind == op::block_sum || n.kind == op::block_cross_entropy || (n.kind == op::cumsum && n.inputs > 1)) return true;
-  if (n.kind == op::per_shard) return true;
+  if (traits(n.kind).follows_result || (n.kind == op::cumsum && n.inputs > 1)) return true;
   return n.kind == op::top_k && g.dims[std::size_t(g.at(n.output()).dims[n.attr.integer[0]])].what == dim::kind::blocks;
 }
 constexpr strategy strategy_of_result(const planning& p, const node& n) {
@@ -173,7 +172,7 @@ constexpr strategy cheapest_strategy(const planning& p, const node& n, const par
     });
   };
   look(0);
-  if (!p.g.orders.empty() && only_moves(n.kind)) for_each_order(p, n, look);
+  if (!p.g.orders.empty() && traits(n.kind).only_moves) for_each_order(p, n, look);
   return best;
 }
 
@@ -206,7 +205,7 @@ constexpr partitioning choose_strategy(const planning& p, const node& n, bool co
   std::int64_t lowest = -1;
   chosen.how = cheapest_strategy(p, n, chosen.partial, lowest);
   if (lowest == 0) return chosen;
-  if (is_product(n.kind) && n.inputs == 2 && !chosen.partial.axes && n.in[0] != n.in[1])
+  if (is_product(n) && !chosen.partial.axes && n.in[0] != n.in[1])
     chosen = keep_partial_operands(p, n, chosen, lowest);
   if (combines) chosen.how = choose_combined(p, n, chosen.partial, chosen.how);
   return chosen;

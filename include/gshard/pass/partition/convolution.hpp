@@ -25,7 +25,7 @@ constexpr int factor_of_second(const node& n, int d) {
 /// All tap factors of a node, a bit each.
 constexpr std::uint32_t tap_factors(const node& n) {
   std::uint32_t taps = 0;
-  if (n.kind != op::convolution) return taps;
+  if (!traits(n.kind).taps) return taps;
   for (int d = 0; d < n.loops.in[0].size(); ++d)
     if (const int tap = tap_factor(n, 0, d); tap >= 0) taps |= 1u << tap;
   return taps;

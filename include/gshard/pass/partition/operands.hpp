@@ -46,7 +46,7 @@ constexpr sharded_form operand_form(const planning& p, const node& n, int i, con
   const dim_list& dims = p.g.at(n.input(i)).dims;
   bool halo = false, part_of_whole = false;
   for (int d = 0; d < factors.size(); ++d) {
-    const int row = n.kind == op::convolution ? window_under(p.g, n, i, d, how, form.layout[d]) : window_row(n, i, d);
+    const int row = traits(n.kind).taps ? window_under(p.g, n, i, d, how, form.layout[d]) : window_row(n, i, d);
     const bool whole = form.layout[d].empty();
     const window& read = p.g.windows[std::size_t(row)];
     const bool needed = row && (whole ? reads_less(read, dims[d], p.e) : !reads_own_block(p, read, dims[d], form.layout[d]));

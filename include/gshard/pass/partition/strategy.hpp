@@ -54,11 +54,15 @@ struct partitioning {
 
 /// True if a partial sum of the operands may pass through the node unchanged.
 constexpr bool is_linear(const node& n) {
-  return n.kind == op::scale || n.kind == op::reshape || (n.kind == op::einsum && n.inputs == 1) ||
-         (n.kind == op::map && n.attr.function->linear);
+  switch (traits(n.kind).linear) {
+    case linearity::always: return true;
+    case linearity::of_function: return n.attr.function->linear;
+    case linearity::product: return n.inputs == 1;
+    default: return false;
+  }
 }
-/// True if the node is linear in each of its operands alone: an einsum in both, a gather and a scatter in the one that holds elements.
-constexpr bool is_product(op kind) { return kind == op::einsum || kind == op::gather || kind == op::scatter_add; }
+/// True if the node is linear in each of its two operands alone: an einsum in both, a gather and a scatter in the one that holds elements.
+constexpr bool is_product(const node& n) { return traits(n.kind).linear == linearity::product && n.inputs == 2; }
 
 /// The sharding of a tensor whose dims are these factors.
 constexpr sharding sharding_of(const short_list& dims, const strategy& how, const partial_state& partial) {
