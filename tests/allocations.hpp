@@ -51,6 +51,17 @@ inline void give_back(void* p) {
 // The other forms call these. g++ warns where it inlines but one of a pair.
 [[gnu::noinline]] void* operator new(std::size_t bytes) { return allocations::take(bytes, __STDCPP_DEFAULT_NEW_ALIGNMENT__); }
 [[gnu::noinline]] void* operator new(std::size_t bytes, std::align_val_t alignment) { return allocations::take(bytes, std::size_t(alignment)); }
+// Sanitizers have forms of their own for those that do not throw.
+[[gnu::noinline]] void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept try {
+  return allocations::take(bytes, __STDCPP_DEFAULT_NEW_ALIGNMENT__);
+} catch (const std::bad_alloc&) {
+  return nullptr;
+}
+[[gnu::noinline]] void* operator new(std::size_t bytes, std::align_val_t alignment, const std::nothrow_t&) noexcept try {
+  return allocations::take(bytes, std::size_t(alignment));
+} catch (const std::bad_alloc&) {
+  return nullptr;
+}
 [[gnu::noinline]] void operator delete(void* p) noexcept { allocations::give_back(p); }
 [[gnu::noinline]] void operator delete(void* p, std::size_t) noexcept { allocations::give_back(p); }
 [[gnu::noinline]] void operator delete(void* p, std::align_val_t) noexcept { allocations::give_back(p); }

@@ -174,7 +174,9 @@ namespace detail {
 /// The slope of the one that is chosen of a and b, the mean where they are equal, else NaN.
 template <class T>
 constexpr T slope_of_one(dual<T> a, dual<T> b, bool is_a, bool is_b) {
-  return is_a ? a.slope : is_b ? b.slope : a.value == b.value ? (a.slope + b.slope) / T(2) : a.value + b.value;
+  if (is_a || is_b) return is_a ? a.slope : b.slope;
+  if (a.value == b.value) return (a.slope + b.slope) / T(2);
+  return a.value != a.value ? a.value : b.value;  // not their sum, which clang refuses in constants
 }
 }  // namespace detail
 template <class T>
