@@ -71,7 +71,7 @@ inline bool is_batched(const plan_view& plan, const node& n, const extents& e, s
 }
 
 /// A product in which every number is read more than once: of matrices, or a convolution.
-inline bool is_product(const node& n) {
+inline bool reuses_operands(const node& n) {
   if (n.inputs != 2 || n.kind != op::einsum) return traits(n.kind).product && n.kind != op::einsum;
   return (n.loops.in[0].mask() & ~n.loops.in[1].mask()) != 0 && (n.loops.in[1].mask() & ~n.loops.in[0].mask()) != 0;
 }
@@ -128,8 +128,8 @@ class fused_traffic {
   /// What is cheap is computed by each that reads it, all else on the way to its only reader.
   bool may_fuse(const node& from, const node& to, bool only) const {
     if (traits(from.kind).alias || traits(to.kind).alias || traits(from.kind).collective || traits(to.kind).collective) return false;
-    if (is_cheap(from) && !is_product(to)) return true;
-    return only && (traits(to.kind).elementwise || (traits(from.kind).elementwise && !is_product(to)));
+    if (is_cheap(from) && !reuses_operands(to)) return true;
+    return only && (traits(to.kind).elementwise || (traits(from.kind).elementwise && !reuses_operands(to)));
   }
   /// Bytes that are read to make a value once more.
   std::int64_t sources(std::int32_t v) const {
