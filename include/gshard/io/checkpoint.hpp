@@ -162,7 +162,7 @@ inline std::string misfit(const safetensors_reader& file, const std::vector<stor
 /// Throws `gshard::error`, the same on every process: if the processes make different calls; if they hold different tensors, layouts,
 /// numbers of finished steps or seeds; if the file cannot be written (the text names it and the reason).
 /// @see safetensors_writer for names and texts
-inline void save(const parameter_store& store, const std::string& path, const checkpoint_notes& notes = {},
+inline void save(const parameter_store& store, const std::string& path, const checkpoint_notes& notes,
                  const checkpoint_options& options = {}) {
   backend& on = store.on().on();
   const std::vector<detail::stored_tensor> tensors = detail::tensors_of(store, options.scope);
@@ -194,6 +194,11 @@ inline void save(const parameter_store& store, const std::string& path, const ch
     for (const auto& [name, blob] : notes.blobs) file->write(std::as_bytes(std::span(blob)));
     file->commit();
   });
+}
+
+/// The same without notes.
+inline void save(const parameter_store& store, const std::string& path, const checkpoint_options& options = {}) {
+  save(store, path, checkpoint_notes(), options);
 }
 
 /// Reads into a store what `save` wrote, on any mesh; returns what stood there besides, on every process. The

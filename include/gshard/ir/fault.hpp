@@ -40,6 +40,7 @@ enum class fault : std::uint8_t {
   update_in_loop,         // a parameter is updated in place by every turn of a loop
   duplicate_name,         // two parameters have one name
   name_too_long,
+  constant_loss,  // a loss depends on none of the parameters that it shall train
   no_terms,  // the sum of the auxiliary losses was asked for, and there are none
   read_after_update,  // a parameter is read after the node that updates it in place
   not_annotated,      // an operand whose layout must be declared is not annotated in all its dims

@@ -6,6 +6,7 @@
 #include <gshard/base/packed_list.hpp>
 #include <gshard/pass/differentiate.hpp>
 #include <gshard/trace/builder.hpp>
+#include <gshard/trace/call.hpp>
 #include <gshard/trace/einsum.hpp>
 #include <gshard/trace/map.hpp>
 #include <gshard/trace/parameter_scope.hpp>
@@ -35,11 +36,13 @@ struct adafactor {
   /// the parameters' element type. Communicates: completes each gradient that is a pending sum, once; where a parameter is cut, the means
   /// of its rows and columns and two numbers.
   template <class Scope>
+    requires(detail::call<3, parameter_scope, symbol, symbol>::fits<Scope, symbol, symbol>)
   constexpr void minimise(const Scope& m, symbol loss, symbol rate) const {
     minimise_at(m, loss, [&](symbol) { return rate; });
   }
   /// With the paper's rate, min(0.01, 1 / sqrt(t)).
   template <class Scope>
+    requires(detail::call<2, parameter_scope, symbol>::fits<Scope, symbol>)
   constexpr void minimise(const Scope& m, symbol loss) const {
     minimise_at(m, loss, [](symbol t) {
       return detail::emit_map(*t.owner, pointwise_of<[](auto x) {
@@ -47,13 +50,19 @@ struct adafactor {
       }, 1>, list_view(&t, 1));
     });
   }
+  template <class... Given>
+    requires(!detail::call<2, parameter_scope, symbol, symbol>::fits<Given...>)
+  constexpr auto minimise(const Given&...) const {  // auto: refused before the model runs
+    static_assert(detail::accepts<Given...>,
+                  "gshard: adafactor{}.minimise(m, loss, rate) takes the first argument of the model, a loss, and maybe a rate: a scalar tensor");
+  }
 
  private:
   template <class Scope, class Rate>
   constexpr void minimise_at(const Scope& m, symbol loss, Rate rate_at) const {
     builder& b = m.owner();
     const list<symbol> parameters = trainable(m);
-    const list<symbol> gradient = gradients(loss, parameters);
+    const list<symbol> gradient = detail::gradients_to_train(loss, parameters, "adafactor");
     if (b.failed() || parameters.empty()) return;
     const bool rounds = b.options.bf16_products;
     b.options.bf16_products = false;  // squares are no products of the model

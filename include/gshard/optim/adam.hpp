@@ -4,6 +4,7 @@
 #include <gshard/base/list.hpp>
 #include <gshard/pass/differentiate.hpp>
 #include <gshard/trace/builder.hpp>
+#include <gshard/trace/call.hpp>
 #include <gshard/trace/parameter_scope.hpp>
 
 #include <cstddef>
@@ -24,8 +25,16 @@ struct adam {
   /// pending sum, once.
   constexpr void minimise(const parameter_scope& m, symbol loss, symbol rate) const {
     const list<symbol> parameters = trainable(m);
-    const list<symbol> gradient = gradients(loss, parameters);
+    const list<symbol> gradient = detail::gradients_to_train(loss, parameters, "adam");
     for (std::size_t i = 0; i < parameters.size() && !m.owner().failed(); ++i) update(m, parameters[i], gradient[i], rate);
+  }
+
+  template <class... Given>
+    requires(!detail::call<3, parameter_scope, symbol, symbol>::fits<Given...>)
+  constexpr auto minimise(const Given&...) const {  // auto: refused before the model runs
+    static_assert(detail::accepts<Given...>,
+                  "gshard: adam{}.minimise(m, loss, rate) takes the first argument of the model, a loss, and a rate: a scalar tensor, such as "
+                  "an input in<\"\">");
   }
 
   /// op::adam. Attributes: number = beta1, beta2, epsilon, weight_decay.

@@ -37,7 +37,7 @@ constexpr bool check_program() {
   static_assert(holds<What != fault::not_a_scalar, operation, actual_rank<D.second>, line>,
                 "gshard: a loss, a rate, a condition or a count is a scalar: take the sum or the mean first");
   static_assert(holds<What != fault::unknown_letter, where, letter>,
-                "gshard: dims are declared by at most 8 letters");
+                "gshard: dims are declared by at most 8 characters, all of them letters, such as \"BM\"");
   static_assert(holds<What != fault::foreign_letter, where, letter>,
                 "gshard: the initial values of a parameter depend on a dim that it does not have");
   static_assert(holds<What != fault::too_many_dims, where>, "gshard: a program has at most 256 different dims");
@@ -80,6 +80,8 @@ constexpr bool check_program() {
       holds<What != fault::duplicate_name, where>,
       "gshard: two parameters with different dims, initial values or partition specs have one name");
   static_assert(holds<What != fault::name_too_long, where>, "gshard: a parameter's full name is longer than 63 characters");
+  static_assert(holds<What != fault::constant_loss, operation, line>,
+                "gshard: a loss depends on no parameter: minimise takes the loss first, then the rate");
   static_assert(holds<What != fault::no_terms, operation, line>, "gshard: no layer has given an auxiliary loss");
   static_assert(holds<What != fault::read_after_update, where>, "gshard: a parameter is read after it was updated in place");
   static_assert(holds<What != fault::not_annotated, operation, operand_number<D.first>, line>,

@@ -22,6 +22,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <string_view>
 
 namespace gshard { inline namespace v0 {
 
@@ -392,6 +393,30 @@ constexpr list<symbol> gradients(symbol scalar, const Symbols& of) {
   for (std::size_t i = 0; i < wanted.size(); ++i) result[i] = d.of(wanted[i]);
   return result;
 }
+
+namespace detail {
+
+/// True if the value of a program depends on one of these.
+constexpr bool depends_on(const graph& g, std::int32_t v, list_view<symbol> any_of) {
+  list<char> reached(g.values.size(), 0);
+  for (const symbol& s : any_of) reached[std::size_t(s.id)] = 1;
+  for (const node& n : g.nodes)
+    for (int i = 0; i < n.inputs; ++i)
+      if (reached[std::size_t(n.input(i))])
+        for (int o = 0; o < n.outputs; ++o) reached[std::size_t(n.output(o))] = 1;
+  return reached[std::size_t(v)] != 0;
+}
+
+/// The gradients by which an optimizer updates parameters. Reports a loss that depends on none of them.
+template <class Symbols>
+constexpr list<symbol> gradients_to_train(symbol loss, const Symbols& parameters, std::string_view optimizer) {
+  builder& b = *loss.owner;
+  if (!b.failed() && b.has(loss) && !parameters.empty() && !depends_on(b.program, loss.id, parameters))
+    b.fail(fault::constant_loss, optimizer);
+  return gradients(loss, parameters);
+}
+
+}  // namespace detail
 
 /// The trainable parameters that a program has so far.
 constexpr list<symbol> trainable(const parameter_scope& m) {

@@ -19,7 +19,7 @@ constexpr std::string_view sentence(fault what) {
     case fault::axis_used_twice: return "a partition spec uses one mesh axis twice";
     case fault::rank_mismatch: return "a tensor has another number of dims than its partition spec, equation or operation expects";
     case fault::not_a_scalar: return "a loss, a rate, a condition or a count is a scalar: take the sum or the mean first";
-    case fault::unknown_letter: return "dims are declared by at most 8 letters";
+    case fault::unknown_letter: return "dims are declared by at most 8 characters, all of them letters, such as \"BM\"";
     case fault::foreign_letter: return "the initial values of a parameter depend on a dim that it does not have";
     case fault::too_many_dims: return "a program has at most 256 different dims";
     case fault::malformed_equation: return "malformed einsum equation: expected index letters, one ',' between operands and one '->'";
@@ -46,6 +46,7 @@ constexpr std::string_view sentence(fault what) {
     case fault::update_in_loop: return "parameters are not updated in loops whose turns are counted at run time";
     case fault::duplicate_name: return "two parameters with different dims, initial values or partition specs have one name";
     case fault::name_too_long: return "a parameter's full name is longer than 63 characters";
+    case fault::constant_loss: return "a loss depends on no parameter: minimise takes the loss first, then the rate";
     case fault::no_terms: return "no layer has given an auxiliary loss";
     case fault::read_after_update: return "a parameter is read after it was updated in place";
     case fault::not_annotated: return "an operand of a local function must be annotated in all its dims";

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// A loss that no parameter changes, as when loss and rate are exchanged.
+// expect: gshard: a loss depends on no parameter: minimise takes the loss first, then the rate
+// expect: in_operation<.*adam
+#include <gshard/optim/adam.hpp>
+#include <gshard/plan.hpp>
+
+namespace gs = gshard;
+
+inline constexpr auto model = [](auto& m, auto x, auto rate) {
+  const auto loss = gs::sum(x * m.param("w", "A", gs::init::zeros()));
+#if defined(MUST_FAIL)
+  gs::adam{}.minimise(m, rate, loss);
+#else
+  gs::adam{}.minimise(m, loss, rate);
+#endif
+  return loss;
+};
+static_assert(gs::program<model, gs::mesh<gs::axis<"x">>, gs::in<"A">, gs::in<"">>::plan.collectives() == 0);

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Calls that minimise does not take: one sentence each, and nothing else.
+// expect: gshard: adam\{\}\.minimise\(m, loss, rate\) takes the first argument of the model, a loss, and a rate: a scalar tensor
+// expect: gshard: adam\{\}\.minimise\(m, loss, rate\) takes the first argument of the model, a loss, and a rate: a scalar tensor
+// expect: gshard: adam\{\}\.minimise\(m, loss, rate\) takes the first argument of the model, a loss, and a rate: a scalar tensor
+// expect: gshard: adafactor\{\}\.minimise\(m, loss, rate\) takes the first argument of the model, a loss, and maybe a rate
+// expect: gshard: adafactor\{\}\.minimise\(m, loss, rate\) takes the first argument of the model, a loss, and maybe a rate
+#include <gshard/optim/adafactor.hpp>
+#include <gshard/optim/adam.hpp>
+#include <gshard/plan.hpp>
+
+namespace gs = gshard;
+
+inline constexpr auto model = [](auto& m, auto x, auto rate) {
+  const auto loss = gs::sum(x * m.param("w", "A", gs::init::zeros()));
+#if defined(MUST_FAIL)
+  gs::adam{}.minimise(m, loss);
+  gs::adam{}.minimise(m, loss, 0.1f);
+  gs::adam{}.minimise(loss, m, rate);
+  gs::adafactor{}.minimise(loss, rate);
+  gs::adafactor{}.minimise(m, loss, 0.1f);
+#else
+  gs::adam{}.minimise(m, loss, rate);
+#endif
+  return loss;
+};
+static_assert(gs::program<model, gs::mesh<gs::axis<"x">>, gs::in<"A">, gs::in<"">>::plan.collectives() == 0);
