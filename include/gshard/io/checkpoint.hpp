@@ -24,8 +24,8 @@ namespace gshard { inline namespace v0 {
 
 /// What stands in a checkpoint besides the tensors of a store.
 struct checkpoint_notes {
-  std::map<std::string, std::string> metadata;  // UTF-8; names that start with "gshard." are reserved
-  std::map<std::string, std::string> blobs;     // any bytes; each is a U8 tensor "blob:<name>" of the file
+  std::map<std::string, std::string> metadata{};  // UTF-8; names that start with "gshard." are reserved
+  std::map<std::string, std::string> blobs{};     // any bytes; each is a U8 tensor "blob:<name>" of the file
 };
 
 enum class checkpoint_scope : std::uint8_t {
