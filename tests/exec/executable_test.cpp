@@ -132,7 +132,7 @@ TEST_CASE("inputs of another size or from elsewhere are named") {
   CHECK_THROWS_WITH_AS(run(x, std::vector<std::int32_t>(4), rate),
                        "program: input 1 (A) has 4 elements, its dims make 3", gs::error);
   CHECK_THROWS_WITH_AS(run(x, ids, std::vector<float>()),
-                       "program: input 2 () has 0 elements, its dims make 1", gs::error);
+                       "program: input 2 has 0 elements, its dims make 1", gs::error);
   CHECK_THROWS_WITH_AS(run(gs::from_global<float, P<none, "x">>(on, {4, 3}, x), ids, rate),
                        "program: input 0 has extents [4,3], its dims make [3,4]", gs::error);
   CHECK_THROWS_WITH_AS(run(gs::from_global<float, P<none, "x">>(gs::simulate<mesh>(2), {3, 4}, x), ids, rate),

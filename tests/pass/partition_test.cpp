@@ -52,6 +52,8 @@ class random_program {
         loss = loss + gs::sum(pool_[i] * pool_[i]);
       const gs::list<symbol> dx = gs::gradients(loss, std::array{pool_[0], pool_[1]});
       for (const symbol& d : dx) output(d);
+      const gs::list<symbol> parameters = gs::trainable(m_);
+      if (!parameters.empty() && !gs::detail::depends_on(b_.program, loss.id, parameters)) loss = loss + gs::sum(parameters[0]);
       gs::adam{}.minimise(m_, loss, rate);
       output(loss);
     } else {

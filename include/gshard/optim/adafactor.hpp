@@ -54,7 +54,8 @@ struct adafactor {
     requires(!detail::call<2, parameter_scope, symbol, symbol>::fits<Given...>)
   constexpr auto minimise(const Given&...) const {  // auto: refused before the model runs
     static_assert(detail::accepts<Given...>,
-                  "gshard: adafactor{}.minimise(m, loss, rate) takes the first argument of the model, a loss, and maybe a rate: a scalar tensor");
+                  "gshard: adafactor{}.minimise(m, loss, rate) takes the first argument of the model, a loss, and maybe a rate: a "
+                  "scalar tensor");
   }
 
  private:

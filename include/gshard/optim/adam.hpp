@@ -33,8 +33,8 @@ struct adam {
     requires(!detail::call<3, parameter_scope, symbol, symbol>::fits<Given...>)
   constexpr auto minimise(const Given&...) const {  // auto: refused before the model runs
     static_assert(detail::accepts<Given...>,
-                  "gshard: adam{}.minimise(m, loss, rate) takes the first argument of the model, a loss, and a rate: a scalar tensor, such as "
-                  "an input in<\"\">");
+                  "gshard: adam{}.minimise(m, loss, rate) takes the first argument of the model, a loss, and a rate: a scalar "
+                  "tensor, such as an input in<\"\">");
   }
 
   /// op::adam. Attributes: number = beta1, beta2, epsilon, weight_decay.

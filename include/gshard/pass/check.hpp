@@ -37,7 +37,7 @@ constexpr bool check_program() {
   static_assert(holds<What != fault::not_a_scalar, operation, actual_rank<D.second>, line>,
                 "gshard: a loss, a rate, a condition or a count is a scalar: take the sum or the mean first");
   static_assert(holds<What != fault::unknown_letter, where, letter>,
-                "gshard: dims are declared by at most 8 characters, all of them letters, such as \"BM\"");
+                "gshard: dims are declared by at most 8 characters, all of them letters");
   static_assert(holds<What != fault::foreign_letter, where, letter>,
                 "gshard: the initial values of a parameter depend on a dim that it does not have");
   static_assert(holds<What != fault::too_many_dims, where>, "gshard: a program has at most 256 different dims");

@@ -19,7 +19,7 @@ constexpr std::string_view sentence(fault what) {
     case fault::axis_used_twice: return "a partition spec uses one mesh axis twice";
     case fault::rank_mismatch: return "a tensor has another number of dims than its partition spec, equation or operation expects";
     case fault::not_a_scalar: return "a loss, a rate, a condition or a count is a scalar: take the sum or the mean first";
-    case fault::unknown_letter: return "dims are declared by at most 8 characters, all of them letters, such as \"BM\"";
+    case fault::unknown_letter: return "dims are declared by at most 8 characters, all of them letters";
     case fault::foreign_letter: return "the initial values of a parameter depend on a dim that it does not have";
     case fault::too_many_dims: return "a program has at most 256 different dims";
     case fault::malformed_equation: return "malformed einsum equation: expected index letters, one ',' between operands and one '->'";
