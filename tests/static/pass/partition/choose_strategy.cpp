@@ -21,16 +21,18 @@ struct chosen {
   constexpr bool shards(char x_letter, char y_letter) const { return x == x_letter && y == y_letter; }
 };
 
+/// string_view::find() is not constant under g++'s sanitizer.
+constexpr std::size_t position_in(std::string_view text, char c) {
+  std::size_t i = 0;
+  while (text[i] != c) ++i;
+  return i;
+}
+
 template <gs::fixed_string Equation, class First, class Second, class Result>
 constexpr chosen choose(const gs::dims& known = {}, const gs::mesh_shape& mesh = tracing::mesh) {
   gs::builder b = tracing::on(mesh);
   constexpr std::string_view equation = Equation.view();
-  constexpr auto position = [](char c) {  // find() is not constant under g++'s sanitizer
-    std::size_t i = 0;
-    while (equation[i] != c) ++i;
-    return i;
-  };
-  constexpr std::size_t comma = position(','), arrow = position('>');
+  constexpr std::size_t comma = position_in(equation, ','), arrow = position_in(equation, '>');
   constexpr std::string_view letters[] = {equation.substr(0, comma), equation.substr(comma + 1, arrow - comma - 2)};
   const gs::symbol first = tracing::input(b, letters[0], First{}), second = tracing::input(b, letters[1], Second{});
   const gs::symbol result = gs::einsum<Equation>(first, second);
