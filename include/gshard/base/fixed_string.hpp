@@ -3,6 +3,7 @@
 
 #include <gshard/base/compiler.hpp>
 
+#include <concepts>
 #include <cstddef>
 #include <string_view>
 
@@ -22,11 +23,14 @@ struct fixed_string {
     text[N - 1] = 0;  // or clang prints numbers
   }
   constexpr std::string_view view() const { return {text, N - 1}; }
+  /// From a number, as in `mean<1>(x)`: a text that no check accepts, so that a sentence names the mistake.
+  consteval fixed_string(std::integral auto) : fixed_string("<number>") {}
   constexpr bool operator==(const fixed_string&) const = default;
 };
 
 template <std::size_t N>
 fixed_string(const char (&)[N]) -> fixed_string<N>;
+fixed_string(std::integral auto) -> fixed_string<sizeof "<number>">;
 
 /// A text of this length that is computed at compile time: `word<s.size()>(s)`.
 template <std::size_t Length>

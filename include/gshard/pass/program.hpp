@@ -139,6 +139,10 @@ template <class Model, std::size_t... I>
 constexpr bool takes_inputs(std::index_sequence<I...>) {
   return is_called_with<Model, parameter_scope&, one_symbol<I>&...>;
 }
+/// Instead of a model that is not judged, as its program has a wrong option.
+struct any_model {
+  void operator()(auto&&...) const;
+};
 template <class Result>
 inline constexpr bool is_output = std::is_void_v<Result> || std::is_base_of_v<symbol, Result>;
 template <class... Results>
@@ -281,7 +285,8 @@ class program {
                 "gshard: program<model, mesh, ...> takes a mesh, and then inputs (in<...>) and options of a program");
   static constexpr int given = (0 + ... + int(detail::is_input<Options>));
   using inputs_in_order = std::make_index_sequence<std::size_t(given)>;
-  static constexpr bool takes_these = detail::takes_inputs<decltype(Model)>(inputs_in_order{});
+  using judged_model = std::conditional_t<is_well_named, decltype(Model), detail::any_model>;
+  static constexpr bool takes_these = detail::takes_inputs<judged_model>(inputs_in_order{});
   static_assert(holds<takes_these, inputs_given<given>>,
                 "gshard: the model takes another number of tensors, after its parameter scope, than the program has inputs (in<...>)");
   using compiles = std::bool_constant<detail::compiles<Model, is_well_named && takes_these>(inputs_in_order{})>;
