@@ -24,7 +24,7 @@ macro(gshard_take name)
 endmacro()
 
 # Asked for without a version: Eigen 5's config rejects a wish for 3.4, though it serves. A project that fetches Eigen has the target, which
-# tells no version: kernel/gemm_eigen.hpp checks it.
+# tells no version: kernel/gemm/gemm_eigen.hpp checks it.
 macro(gshard_find_eigen)
   if(NOT TARGET Eigen3::Eigen)
     find_package(Eigen3 CONFIG QUIET)

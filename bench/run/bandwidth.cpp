@@ -2,11 +2,11 @@
 // Kernels that do little arithmetic per byte, on arrays of 64 MiB, each beside a plain loop that copies: what it reads and writes is as
 // much as the kernel reads and writes, so the ratio of the times is that of the bandwidths.
 // usage: bench_bandwidth [rounds]
-#include <gshard/kernel/adam.hpp>
-#include <gshard/kernel/cross_entropy.hpp>
-#include <gshard/kernel/fill.hpp>
-#include <gshard/kernel/layer_norm.hpp>
-#include <gshard/kernel/softmax.hpp>
+#include <gshard/kernel/elementwise/adam.hpp>
+#include <gshard/kernel/move/fill.hpp>
+#include <gshard/kernel/rows/cross_entropy.hpp>
+#include <gshard/kernel/rows/layer_norm.hpp>
+#include <gshard/kernel/rows/softmax.hpp>
 #include <gshard/kernel/threads.hpp>
 #include <gshard/tensor/buffer.hpp>
 

@@ -2,10 +2,10 @@
 // What it takes to simulate: a training step of 600 billion weights on 2048 cores, its plan made at run time, one point of a sweep over
 // meshes, and what 4096 cores that all exchange data put on every link.
 // usage: bench_dry_run [rounds]
-#include <gshard/comm/simulator/dry_run.hpp>
-#include <gshard/comm/simulator/link_loads.hpp>
-#include <gshard/nn/translation_model.hpp>
+#include <gshard/sim/dry_run.hpp>
+#include <gshard/sim/network/link_loads.hpp>
 
+#include "plan_run/translation_model.hpp"
 #include "timing.hpp"
 
 #include <array>
@@ -16,10 +16,10 @@ namespace gs = gshard;
 
 int main(int count, char** arguments) {
   const int rounds = count > 1 ? std::atoi(arguments[1]) : 9;
-  const gs::nn::translation_model model;
+  const plan_run::translation_model model;
   gs::mesh_shape mesh;
   mesh.push_back("expert", 2048);
-  const auto planned = [&] { return gs::nn::plan_of(model, mesh); };
+  const auto planned = [&] { return plan_run::plan_of(model, mesh); };
   const gs::hardware pod = gs::parse_hardware("tpu-v3:32x32"), two_pods = gs::parse_hardware("tpu-v3:64x32");
   const gs::plan_tables plan = planned();
   const gs::extents sizes = plan.view().bind(model.dims(), std::array{2048});

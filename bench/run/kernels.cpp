@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Local arithmetic on one thread. GFLOP/s count 2 operations per product; GB/s count every array once per
 // read or write.
-#include <gshard/kernel/adam.hpp>
-#include <gshard/kernel/contract.hpp>
-#include <gshard/kernel/copy.hpp>
-#include <gshard/kernel/cross_entropy.hpp>
-#include <gshard/kernel/dispatch.hpp>
-#include <gshard/kernel/dropout.hpp>
-#include <gshard/kernel/fill.hpp>
-#include <gshard/kernel/layer_norm.hpp>
-#include <gshard/kernel/softmax.hpp>
+#include <gshard/kernel/elementwise/adam.hpp>
+#include <gshard/kernel/elementwise/dropout.hpp>
+#include <gshard/kernel/gemm/contract.hpp>
+#include <gshard/kernel/moe/dispatch.hpp>
+#include <gshard/kernel/move/copy.hpp>
+#include <gshard/kernel/move/fill.hpp>
+#include <gshard/kernel/rows/cross_entropy.hpp>
+#include <gshard/kernel/rows/layer_norm.hpp>
+#include <gshard/kernel/rows/softmax.hpp>
 
 #include <benchmark/benchmark.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <gshard/kernel/gemm.hpp>
+#include <gshard/kernel/gemm/gemm.hpp>
 #include <gshard/kernel/threads.hpp>
 
 #include <algorithm>

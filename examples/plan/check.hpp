@@ -4,7 +4,7 @@
 #include "facts.hpp"
 
 #include <gshard/comm/combine.hpp>
-#include <gshard/exec/all_kernels.hpp>
+#include <gshard/exec/bind/all_kernels.hpp>
 #include <gshard/exec/executor.hpp>
 
 #include <algorithm>

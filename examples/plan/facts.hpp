@@ -5,7 +5,7 @@
 #include "traffic.hpp"
 
 #include <gshard/comm/step_text.hpp>
-#include <gshard/pass/windowed.hpp>
+#include <gshard/pass/reshard/halo.hpp>
 
 #include <algorithm>
 #include <cstddef>

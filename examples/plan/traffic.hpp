@@ -4,7 +4,7 @@
 #include "request.hpp"
 
 #include <gshard/comm/device_group.hpp>
-#include <gshard/pass/windowed.hpp>
+#include <gshard/pass/reshard/halo.hpp>
 
 #include <algorithm>
 #include <array>
@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <vector>
 
-// The bytes that devices receive in a step, counted as exec/collective_step.hpp and comm/reduce.hpp move them.
+// The bytes that devices receive in a step, counted as exec/collective/collective_step.hpp and comm/reduce.hpp move them.
 namespace planning {
 
 namespace detail {

@@ -6,7 +6,7 @@
 #include "numbers.hpp"
 #include "simulate.hpp"
 
-#include <gshard/comm/simulator/dry_run.hpp>
+#include <gshard/sim/dry_run.hpp>
 
 #include <CLI/CLI.hpp>
 
@@ -26,7 +26,7 @@ namespace plan_run {
 /// What the program is asked for.
 struct command_line {
   std::string plan = "600B", mesh = "tpu-v3:32x32", axes, snake;
-  gs::nn::translation_model model;
+  translation_model model;
   gs::dry_run_options run;
   network_options network;
   std::string json, html, timeline, links_svg, links_csv;
@@ -101,7 +101,7 @@ class command_parser {
     text("", "--links-csv", c.links_csv, "write them as a table to this file");
     app_.add_flag_callback("--no-sweep", [&c] { c.sweep = false; }, "do not compare with other meshes");
 
-    using model = gs::nn::translation_model;
+    using model = translation_model;
     of_model("--layers", &model::layers, 3, "half of them in the encoder");
     of_model("--experts", &model::experts, 1, "of a layer");
     of_model("--groups", &model::groups, 1, "of tokens; at least one for each device");
@@ -197,7 +197,7 @@ class command_parser {
  private:
   command_line& c_;
   CLI::App app_{"Plans a training step of a mixture-of-experts Transformer for a TPU mesh, and says what it takes and holds."};
-  std::vector<std::function<void(gs::nn::translation_model&)>> changes_;  // of the model that --plan names
+  std::vector<std::function<void(translation_model&)>> changes_;  // of the model that --plan names
   std::vector<std::string> stragglers_, dead_, slow_links_;
 
   CLI::Option* text(const std::string& group, const std::string& name, std::string& to, const std::string& what) {
@@ -229,8 +229,8 @@ class command_parser {
     number<T>(group, name, [&to](T n) { to = n; }, what, in);
   }
   template <class T>
-  void of_model(const std::string& name, T gs::nn::translation_model::*member, int least, const std::string& what) {
-    number<T>("Model", name, [this, member](T n) { changes_.push_back([=](gs::nn::translation_model& m) { m.*member = n; }); }, what,
+  void of_model(const std::string& name, T translation_model::*member, int least, const std::string& what) {
+    number<T>("Model", name, [this, member](T n) { changes_.push_back([=](translation_model& m) { m.*member = n; }); }, what,
               whole(least));
   }
   template <class T>

@@ -31,7 +31,7 @@ void run(const command_line& c) {
   const gs::hardware on = c.network.of(gs::parse_hardware(c.mesh));
   if (!on.is_torus() && !(c.links_svg + c.links_csv).empty())
     throw gs::error("--links-svg, --links-csv: " + on.name + " has no links to draw");
-  const gs::nn::translation_model model = with_groups(c.model, on.devices());
+  const translation_model model = with_groups(c.model, on.devices());
   const mesh_axes axes = c.axes_on(on.devices());
   planner plans;
   const bound_plan plan = plans.plan(model, axes);

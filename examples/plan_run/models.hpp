@@ -2,7 +2,7 @@
 #pragma once
 
 #include <gshard/comm/error.hpp>
-#include <gshard/nn/translation_model.hpp>
+#include "translation_model.hpp"
 
 #include <algorithm>
 #include <array>
@@ -36,10 +36,10 @@ inline std::string model_names() {
   for (const named_model& m : models) s += (s.empty() ? "" : ", ") + std::string(m.name);
   return s;
 }
-inline std::optional<gs::nn::translation_model> find_model(std::string_view name) {
+inline std::optional<translation_model> find_model(std::string_view name) {
   for (const named_model& m : models) {
     if (m.name != name) continue;
-    gs::nn::translation_model model;
+    translation_model model;
     model.layers = m.layers;
     model.experts = model.groups = m.experts;
     model.tokens = m.tokens;
@@ -50,7 +50,7 @@ inline std::optional<gs::nn::translation_model> find_model(std::string_view name
 
 /// The same model with a group for each of so many devices at least, sentences no longer than a group has tokens. Throws gshard::error
 /// where there are not so many tokens.
-inline gs::nn::translation_model with_groups(gs::nn::translation_model m, std::int64_t devices) {
+inline translation_model with_groups(translation_model m, std::int64_t devices) {
   m.groups = std::max(m.groups, devices);
   if (m.tokens < 2 * m.groups)
     throw gs::error("a step of " + std::to_string(m.tokens) + " tokens, source and target, has not one of each for each of " +

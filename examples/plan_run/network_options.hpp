@@ -4,7 +4,7 @@
 #include "models.hpp"
 #include "numbers.hpp"
 
-#include <gshard/comm/simulator/presets.hpp>
+#include <gshard/sim/presets.hpp>
 
 #include <array>
 #include <cstddef>

@@ -4,8 +4,8 @@
 #include "paper_fit.hpp"
 #include "simulate.hpp"
 
-#include <gshard/comm/simulator/sweep_row.hpp>
 #include <gshard/report/run_text.hpp>
+#include <gshard/sim/sweep_row.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -25,7 +25,7 @@ std::string format(const char* how, Values... values) {
 }  // namespace detail
 
 /// "36 layers, 18 of them in the encoder, 2048 experts in 18 layers: 619.4 billion weights; 4.19 million tokens a step in 2048 groups"
-inline std::string about(const gs::nn::translation_model& m) {
+inline std::string about(const translation_model& m) {
   const double weights = 1e-9 * double(m.expert_weights() + m.dense_weights());
   return detail::format("%d layers, %d of them in the encoder, %lld experts in %d layers: %.1f billion weights; ", m.layers,
                         m.encoder_layers(), (long long)m.experts, m.expert_layers(), weights) +
@@ -46,7 +46,7 @@ inline std::string what_a_core_is(const gs::hardware& on) {
 }
 
 /// What the whole training takes, as simulated and by the fit to what the paper measured.
-inline std::string training(const gs::run_record& r, const gs::nn::translation_model& m, const gs::hardware& on, const paper_fit& fit) {
+inline std::string training(const gs::run_record& r, const translation_model& m, const gs::hardware& on, const paper_fit& fit) {
   const double steps = training_tokens / double(m.tokens), days = steps * r.seconds / 86400;
   const double years = core_years(r.seconds, m, on.devices());
   return detail::format("training on 10^12 tokens: %.0f steps, %.2f days, %.2f core-years", steps, days, years) + " (a core: " +

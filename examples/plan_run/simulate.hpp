@@ -3,9 +3,9 @@
 
 #include "models.hpp"
 
-#include <gshard/comm/simulator/dry_run.hpp>
-#include <gshard/comm/simulator/presets.hpp>
 #include <gshard/report/diagnostic.hpp>
+#include <gshard/sim/dry_run.hpp>
+#include <gshard/sim/presets.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -48,7 +48,7 @@ inline mesh_axes make_axes(int data, int expert, int model) {
 }
 
 /// As many devices along "expert" as there are experts, or a part of them, the others along "data".
-inline mesh_axes default_axes(const gs::nn::translation_model& model, int devices) {
+inline mesh_axes default_axes(const translation_model& model, int devices) {
   int expert = devices;
   while (expert > model.experts && expert % 2 == 0) expert /= 2;
   return make_axes(devices / expert, expert, 1);
@@ -65,8 +65,8 @@ struct bound_plan {
 /// Plans of models, each made once: they are the same for all extents of a mesh, and for any number of experts.
 class planner {
  public:
-  bound_plan plan(const gs::nn::translation_model& model, const mesh_axes& axes) {
-    gs::nn::translation_model key = model;
+  bound_plan plan(const translation_model& model, const mesh_axes& axes) {
+    translation_model key = model;
     key.experts = 0;
     std::string names;
     gs::mesh_shape mesh;
@@ -76,7 +76,7 @@ class planner {
     }
     for (const made& m : made_)
       if (m.axes == names && m.of == key) return bind(*m.tables, model, axes);
-    auto tables = std::make_unique<gs::plan_tables>(gs::nn::plan_of(model, mesh));
+    auto tables = std::make_unique<gs::plan_tables>(plan_of(model, mesh));
     if (tables->problem) throw gs::error(gs::describe(tables->problem));
     made_.push_back({names, key, std::move(tables)});
     return bind(*made_.back().tables, model, axes);
@@ -85,12 +85,12 @@ class planner {
  private:
   struct made {
     std::string axes;
-    gs::nn::translation_model of;
+    translation_model of;
     std::unique_ptr<gs::plan_tables> tables;
   };
   std::vector<made> made_;
 
-  static bound_plan bind(const gs::plan_tables& t, const gs::nn::translation_model& model, const mesh_axes& axes) {
+  static bound_plan bind(const gs::plan_tables& t, const translation_model& model, const mesh_axes& axes) {
     const std::vector<int> extents = axes.extents();
     return {&t, t.view().bind(model.dims(), gs::list_view<int>(extents.data(), extents.size()))};
   }
@@ -108,7 +108,7 @@ inline gs::run_record simulate(const bound_plan& plan, const gs::hardware& on, c
 inline constexpr double training_tokens = 1e12;  // as the paper's models saw
 
 /// Years of one core for the whole training.
-inline double core_years(double seconds, const gs::nn::translation_model& model, int cores) {
+inline double core_years(double seconds, const translation_model& model, int cores) {
   return seconds * training_tokens / double(model.tokens) * cores / (365.25 * 24 * 3600);
 }
 

@@ -3,7 +3,7 @@
 
 #include "simulate.hpp"
 
-#include <gshard/comm/simulator/sweep_row.hpp>
+#include <gshard/sim/sweep_row.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -18,7 +18,7 @@ namespace plan_run {
 /// run. A mesh that cannot be laid over a torus is no row.
 class mesh_sweep {
  public:
-  mesh_sweep(planner& plans, const gs::nn::translation_model& model, const gs::dry_run_options& options)
+  mesh_sweep(planner& plans, const translation_model& model, const gs::dry_run_options& options)
       : plans_(plans), model_(model), options_(options) {
     options_.report_only = true;
     options_.links = false;
@@ -35,7 +35,7 @@ class mesh_sweep {
     std::reverse(other_order.list.begin(), other_order.list.end());
     add(on, other_order);
     if (model_.one_hot_products) {
-      gs::nn::translation_model by_index = model_;
+      translation_model by_index = model_;
       by_index.one_hot_products = false;
       add(on, asked, by_index, options_, ", by index");
     }
@@ -63,7 +63,7 @@ class mesh_sweep {
 
  private:
   planner& plans_;
-  gs::nn::translation_model model_;
+  translation_model model_;
   gs::dry_run_options options_;
   std::vector<gs::sweep_row> rows_;
 
@@ -82,7 +82,7 @@ class mesh_sweep {
   }
 
   void add(const gs::hardware& on, const mesh_axes& axes) { add(on, axes, model_, options_, ""); }
-  void add(const gs::hardware& on, const mesh_axes& axes, const gs::nn::translation_model& m, const gs::dry_run_options& options,
+  void add(const gs::hardware& on, const mesh_axes& axes, const translation_model& m, const gs::dry_run_options& options,
            const std::string& how) {
     const std::vector<int> extents = axes.extents();
     if (on.is_torus() && !gs::torus_mesh(on.topology, gs::list_view<int>(extents.data(), extents.size())).valid()) return;
@@ -93,7 +93,7 @@ class mesh_sweep {
     for (const gs::sweep_row& r : rows_)
       if (r.mesh == row.mesh && r.mapping == row.mapping) return;
     try {
-      const gs::nn::translation_model model = with_groups(m, on.devices());
+      const translation_model model = with_groups(m, on.devices());
       const gs::run_record r = simulate(plans_.plan(model, axes), on, axes, options);
       row.seconds = r.seconds;
       row.peak = r.memory.peak;

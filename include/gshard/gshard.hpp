@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Everything but what is asked for by name: <gshard/io.hpp>, <gshard/report.hpp>, <gshard/comm/simulator/dry_run.hpp>,
-// <gshard/exec/run_clock.hpp>, the paper's models in <gshard/nn/translation_model.hpp>, and the headers for other libraries,
-// <gshard/tensor/boost_mpi.hpp> and <gshard/tensor/xtensor.hpp>.
+// Everything but what is asked for by name: <gshard/io.hpp>, <gshard/report.hpp>, <gshard/sim/dry_run.hpp>,
+// <gshard/sim/run_clock.hpp>, and the headers for other libraries, <gshard/tensor/boost_mpi.hpp> and <gshard/tensor/xtensor.hpp>.
 
 #include <gshard/base/exceptions.hpp>
 
@@ -12,7 +11,7 @@
 
 // Planning: specs, the verbs of the language, programs and their plans.
 #include <gshard/plan.hpp>
-#include <gshard/pass/auto_shard.hpp>
+#include <gshard/pass/search/auto_shard.hpp>
 
 // Whether MPI is used: the build says so, else whether its header is there.
 #ifndef GSHARD_HAS_MPI

@@ -22,8 +22,9 @@
 #include <gshard/trace/embedding.hpp>
 #include <gshard/trace/gating.hpp>
 #include <gshard/trace/loop.hpp>
-#include <gshard/trace/manual.hpp>
+#include <gshard/trace/shard_map.hpp>
 #include <gshard/trace/map.hpp>
+#include <gshard/trace/named_scope.hpp>
 #include <gshard/trace/parameter_scope.hpp>
 #include <gshard/trace/per_shard.hpp>
 #include <gshard/trace/random.hpp>
@@ -35,5 +36,5 @@
 #include <gshard/trace/wrong_calls.hpp>
 #include <gshard/trace/wrong_math.hpp>
 
-#include <gshard/pass/differentiate.hpp>
+#include <gshard/grad/differentiate.hpp>
 #include <gshard/pass/program.hpp>

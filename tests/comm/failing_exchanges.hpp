@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <gshard/comm/simulator/simulated.hpp>
+#include <gshard/comm/simulated.hpp>
 
 #include <cstddef>
 #include <cstdint>

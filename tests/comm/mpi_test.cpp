@@ -3,7 +3,7 @@
 #include <gshard/comm/loopback.hpp>
 #include <gshard/comm/mpi.hpp>
 #include <gshard/comm/reduce.hpp>
-#include <gshard/comm/simulator/simulated.hpp>
+#include <gshard/comm/simulated.hpp>
 
 #include "random_cases.hpp"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <gshard/comm/loopback.hpp>
 #include <gshard/comm/reduce.hpp>
-#include <gshard/comm/simulator/simulated.hpp>
+#include <gshard/comm/simulated.hpp>
 
 #include "failing_exchanges.hpp"
 #include "random_cases.hpp"

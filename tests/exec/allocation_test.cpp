@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <gshard/exec/executor.hpp>
 
-#include <gshard/pass/flights.hpp>
+#include <gshard/pass/schedule/async_schedule.hpp>
 #include <gshard/tensor/buffer.hpp>
 #include <gshard/trace/along.hpp>
 #include <gshard/trace/loop.hpp>

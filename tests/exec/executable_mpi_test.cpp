@@ -5,8 +5,8 @@
 #include <gshard/op/reshard.hpp>
 #include <gshard/optim/adam.hpp>
 #include <gshard/tensor/mpi_cluster.hpp>
-#include <gshard/trace/embedding.hpp>
 #include <gshard/trace/einsum.hpp>
+#include <gshard/trace/embedding.hpp>
 #include <gshard/trace/map.hpp>
 #include <gshard/trace/random.hpp>
 #include <gshard/trace/rows.hpp>

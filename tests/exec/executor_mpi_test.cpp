@@ -4,16 +4,16 @@
 #include "run_graph.hpp"
 
 #include <gshard/comm/mpi.hpp>
+#include <gshard/grad/differentiate.hpp>
 #include <gshard/nn/moe.hpp>
 #include <gshard/optim/adam.hpp>
-#include <gshard/pass/differentiate.hpp>
 #include <gshard/trace/along.hpp>
 #include <gshard/trace/convolution.hpp>
-#include <gshard/trace/manual.hpp>
 #include <gshard/trace/embedding.hpp>
 #include <gshard/trace/loop.hpp>
 #include <gshard/trace/reduce.hpp>
 #include <gshard/trace/shape.hpp>
+#include <gshard/trace/shard_map.hpp>
 #include <gshard/trace/window.hpp>
 
 #include <cstring>

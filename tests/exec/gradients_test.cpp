@@ -3,7 +3,7 @@
 // mesh.
 #include "run_graph.hpp"
 
-#include <gshard/pass/differentiate.hpp>
+#include <gshard/grad/differentiate.hpp>
 #include <gshard/trace/along.hpp>
 #include <gshard/trace/broadcast.hpp>
 #include <gshard/trace/convolution.hpp>

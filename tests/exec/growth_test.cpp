@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What a training step of a Transformer costs, by counts: additions and multiplications, and bytes in memory and between devices.
-#include <gshard/pass/step_time.hpp>
+#include <gshard/pass/cost/step_time.hpp>
 
-#include <gshard/exec/all_kernels.hpp>
+#include <gshard/exec/bind/all_kernels.hpp>
 #include <gshard/exec/executor.hpp>
 #include <gshard/nn/transformer.hpp>
 #include <gshard/optim/adam.hpp>

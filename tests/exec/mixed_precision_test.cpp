@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Programs of `bf16_products`.
 #include <gshard/exec/executable.hpp>
-#include <gshard/kernel/bf16.hpp>
+#include <gshard/grad/differentiate.hpp>
+#include <gshard/kernel/gemm/bf16.hpp>
 #include <gshard/op/reshard.hpp>
-#include <gshard/pass/differentiate.hpp>
 #include <gshard/trace/einsum.hpp>
 #include <gshard/trace/map.hpp>
 

@@ -3,7 +3,7 @@
 
 #include "run_graph.hpp"
 
-#include <gshard/pass/differentiate.hpp>
+#include <gshard/grad/differentiate.hpp>
 #include <gshard/trace/einsum.hpp>
 #include <gshard/trace/map.hpp>
 

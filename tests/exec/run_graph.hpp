@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <gshard/exec/all_kernels.hpp>
+#include <gshard/exec/bind/all_kernels.hpp>
 #include <gshard/exec/executor.hpp>
 #include <gshard/pass/compile.hpp>
 #include <gshard/trace/parameter_scope.hpp>

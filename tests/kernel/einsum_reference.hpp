@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <gshard/kernel/factors.hpp>
+#include <gshard/kernel/gemm/factors.hpp>
 
 #include <array>
 #include <cstddef>

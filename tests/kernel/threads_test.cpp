@@ -2,21 +2,21 @@
 // Compiled with OpenMP and without, where all of this runs on one thread.
 #include <gshard/kernel/threads.hpp>
 
-#include <gshard/kernel/adam.hpp>
-#include <gshard/kernel/contract.hpp>
-#include <gshard/kernel/convolution.hpp>
-#include <gshard/kernel/copy.hpp>
-#include <gshard/kernel/cross_entropy.hpp>
-#include <gshard/kernel/cumsum.hpp>
-#include <gshard/kernel/dispatch.hpp>
-#include <gshard/kernel/dropout.hpp>
-#include <gshard/kernel/embedding.hpp>
-#include <gshard/kernel/layer_norm.hpp>
-#include <gshard/kernel/pointwise.hpp>
-#include <gshard/kernel/pool.hpp>
-#include <gshard/kernel/reduce.hpp>
-#include <gshard/kernel/softmax.hpp>
-#include <gshard/kernel/sort.hpp>
+#include <gshard/kernel/elementwise/adam.hpp>
+#include <gshard/kernel/elementwise/dropout.hpp>
+#include <gshard/kernel/elementwise/pointwise.hpp>
+#include <gshard/kernel/gemm/contract.hpp>
+#include <gshard/kernel/moe/dispatch.hpp>
+#include <gshard/kernel/move/copy.hpp>
+#include <gshard/kernel/move/embedding.hpp>
+#include <gshard/kernel/rows/cross_entropy.hpp>
+#include <gshard/kernel/rows/cumsum.hpp>
+#include <gshard/kernel/rows/layer_norm.hpp>
+#include <gshard/kernel/rows/reduce.hpp>
+#include <gshard/kernel/rows/softmax.hpp>
+#include <gshard/kernel/rows/sort.hpp>
+#include <gshard/kernel/window/convolution.hpp>
+#include <gshard/kernel/window/pooling.hpp>
 
 #include "support.hpp"
 

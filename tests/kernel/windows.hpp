@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <gshard/kernel/sources.hpp>
+#include <gshard/kernel/window/sources.hpp>
 
 #include "support.hpp"
 

@@ -3,7 +3,7 @@
 // expect: gshard: no layout was found that leaves every device within its memory limit
 // expect: needed_mebibytes<[0-9]+>
 // expect: allowed_mebibytes<1>
-#include <gshard/pass/auto_shard.hpp>
+#include <gshard/pass/search/auto_shard.hpp>
 #include <gshard/plan.hpp>
 
 namespace gs = gshard;

@@ -2,7 +2,7 @@
 // Layouts are to be chosen for a program of which an extent is not known.
 // expect: gshard: to choose layouts, the extent of every letter and of every mesh axis must be known
 // expect: extent_of<.*"H"
-#include <gshard/pass/auto_shard.hpp>
+#include <gshard/pass/search/auto_shard.hpp>
 #include <gshard/plan.hpp>
 
 namespace gs = gshard;

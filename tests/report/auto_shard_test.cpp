@@ -2,7 +2,7 @@
 #include <gshard/report/auto_shard.hpp>
 
 #include <gshard/optim/adam.hpp>
-#include <gshard/pass/auto_shard.hpp>
+#include <gshard/pass/search/auto_shard.hpp>
 #include <gshard/trace/einsum.hpp>
 
 #include <doctest/doctest.h>

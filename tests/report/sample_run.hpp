@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <gshard/comm/simulator/recompute.hpp>
-#include <gshard/comm/simulator/run_record.hpp>
-#include <gshard/comm/simulator/sweep_row.hpp>
 #include <gshard/nn/moe.hpp>
 #include <gshard/optim/adam.hpp>
+#include <gshard/pass/cost/step_time.hpp>
 #include <gshard/pass/program.hpp>
-#include <gshard/pass/step_time.hpp>
+#include <gshard/sim/recompute.hpp>
+#include <gshard/sim/run_record.hpp>
+#include <gshard/sim/sweep_row.hpp>
 
 #include <algorithm>
 #include <array>
@@ -45,7 +45,7 @@ inline gs::step_part part_of(const gs::node& step) {
     case gs::op::dispatch:
     case gs::op::combine: return gs::step_part::gate_einsum;
     case gs::op::einsum: return gs::step_part::moe_feed_forward;
-    case gs::op::adam: return gs::step_part::optimiser;
+    case gs::op::adam: return gs::step_part::optimizer;
     case gs::op::softmax:
     case gs::op::top2_gating: return gs::step_part::gate_other;
     default: return gs::step_part::other;

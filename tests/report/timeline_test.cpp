@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <gshard/report/timeline.hpp>
 
-#include <gshard/comm/simulator/dry_run.hpp>
+#include <gshard/sim/dry_run.hpp>
 
 #include "../complaint.hpp"
 #include "sample_run.hpp"

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <gshard/pass/plan.hpp>
-#include <gshard/pass/reshard.hpp>
-#include <gshard/pass/windowed.hpp>
+#include <gshard/pass/reshard/halo.hpp>
+#include <gshard/pass/reshard/reshard.hpp>
 
 #include <array>
 #include <cstddef>

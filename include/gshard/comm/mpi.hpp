@@ -3,10 +3,10 @@
 
 #include <gshard/base/version.hpp>
 #include <gshard/comm/backend.hpp>
+#include <gshard/comm/hierarchical_all_to_all.hpp>
 #include <gshard/comm/mpi_agreement.hpp>
 #include <gshard/comm/mpi_communicator.hpp>
 #include <gshard/comm/mpi_memory.hpp>
-#include <gshard/comm/two_level.hpp>
 
 #include <algorithm>
 #include <atomic>

@@ -4,8 +4,8 @@
 #include <gshard/base/hash.hpp>
 #include <gshard/base/reason.hpp>
 #include <gshard/comm/agreement.hpp>
+#include <gshard/exec/bind/kernels.hpp>
 #include <gshard/exec/executor.hpp>
-#include <gshard/exec/kernels.hpp>
 #include <gshard/exec/spec_of.hpp>
 #include <gshard/pass/program.hpp>
 #include <gshard/pass/refused_plan.hpp>

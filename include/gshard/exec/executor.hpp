@@ -3,21 +3,21 @@
 
 #include <gshard/base/hash.hpp>
 #include <gshard/comm/agreement.hpp>
-#include <gshard/exec/arena.hpp>
-#include <gshard/exec/bound_plan.hpp>
-#include <gshard/exec/collective_step.hpp>
-#include <gshard/exec/early_steps.hpp>
-#include <gshard/exec/kernel_table.hpp>
+#include <gshard/exec/bind/bound_plan.hpp>
+#include <gshard/exec/bind/kernel_table.hpp>
+#include <gshard/exec/bind/shards.hpp>
+#include <gshard/exec/collective/async_collectives.hpp>
+#include <gshard/exec/collective/collective_step.hpp>
+#include <gshard/exec/collective/received.hpp>
+#include <gshard/exec/collective/shared_memory_collective.hpp>
+#include <gshard/exec/memory/arena.hpp>
+#include <gshard/exec/memory/buffer_reuse.hpp>
 #include <gshard/exec/parameters.hpp>
 #include <gshard/exec/plan_facts.hpp>
-#include <gshard/exec/received.hpp>
-#include <gshard/exec/shared_step.hpp>
-#include <gshard/exec/sharing.hpp>
-#include <gshard/exec/shards.hpp>
-#include <gshard/kernel/bf16_unit.hpp>
+#include <gshard/kernel/gemm/bf16_unit.hpp>
 #include <gshard/kernel/threads.hpp>
-#include <gshard/pass/flights.hpp>
 #include <gshard/pass/plan.hpp>
+#include <gshard/pass/schedule/async_schedule.hpp>
 #include <gshard/tensor/cluster.hpp>
 
 #include <algorithm>

@@ -3,7 +3,7 @@
 
 #include <gshard/base/hash.hpp>
 #include <gshard/comm/agreement.hpp>
-#include <gshard/exec/collective_step.hpp>
+#include <gshard/exec/collective/collective_step.hpp>
 #include <gshard/exec/parameters.hpp>
 #include <gshard/tensor/tensor.hpp>
 

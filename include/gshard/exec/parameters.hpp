@@ -2,8 +2,8 @@
 #pragma once
 
 #include <gshard/base/hash.hpp>
-#include <gshard/exec/shards.hpp>
-#include <gshard/kernel/fill.hpp>
+#include <gshard/exec/bind/shards.hpp>
+#include <gshard/kernel/move/fill.hpp>
 #include <gshard/pass/plan.hpp>
 #include <gshard/tensor/buffer.hpp>
 #include <gshard/tensor/cluster.hpp>

@@ -4,7 +4,7 @@
 #include <gshard/comm/agreement.hpp>
 #include <gshard/comm/error.hpp>
 #include <gshard/comm/step_text.hpp>
-#include <gshard/exec/bound_plan.hpp>
+#include <gshard/exec/bind/bound_plan.hpp>
 #include <gshard/pass/plan.hpp>
 
 #include <array>

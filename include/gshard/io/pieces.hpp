@@ -3,7 +3,7 @@
 
 #include <gshard/comm/backend.hpp>
 #include <gshard/comm/device_group.hpp>
-#include <gshard/exec/shards.hpp>
+#include <gshard/exec/bind/shards.hpp>
 #include <gshard/kernel/view.hpp>
 #include <gshard/tensor/placement.hpp>
 

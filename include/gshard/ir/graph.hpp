@@ -68,6 +68,7 @@ struct code_place {
   std::uint32_t line = 0;
   bool gradient = false;
   bool said = false;  // the program says that what the operation needs may move
+  const char* scope = nullptr;  // the innermost named_scope around it
 };
 
 /// One operation of a program over whole tensors, or, in a plan, over shards.

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <gshard/base/math.hpp>
-#include <gshard/kernel/exponential.hpp>
-#include <gshard/kernel/square_root.hpp>
+#include <gshard/kernel/elementwise/exponential.hpp>
+#include <gshard/kernel/elementwise/square_root.hpp>
 
 #include <cstddef>
 #include <cstdint>

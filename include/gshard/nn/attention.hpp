@@ -4,6 +4,7 @@
 #include <gshard/trace/broadcast.hpp>
 #include <gshard/trace/einsum.hpp>
 #include <gshard/trace/map.hpp>
+#include <gshard/trace/named_scope.hpp>
 #include <gshard/trace/parameter_scope.hpp>
 #include <gshard/trace/random.hpp>
 #include <gshard/trace/rows.hpp>
@@ -15,6 +16,7 @@ namespace gshard { inline namespace v0 { namespace nn {
 /// do, such as [Q,K] for causality.
 /// Parameters: wq, wk, wv [M,H,D], wo [H,D,M]. `rate`: dropout of the attention weights.
 constexpr symbol attention(const parameter_scope& m, symbol query, symbol memory, symbol bias, double rate = 0) {
+  const named_scope part(m, "attention");
   const symbol wq = m.param("wq", "MHD", init::fan_in("M")), wk = m.param("wk", "MHD", init::fan_in("M"));
   const symbol wv = m.param("wv", "MHD", init::fan_in("M")), wo = m.param("wo", "HDM", init::fan_in("HD"));
   const symbol q = scale_by<"D">(einsum<"GBQM,MHD->GBQHD">(query, wq), -0.5);

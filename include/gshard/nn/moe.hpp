@@ -6,6 +6,7 @@
 #include <gshard/trace/einsum.hpp>
 #include <gshard/trace/gating.hpp>
 #include <gshard/trace/map.hpp>
+#include <gshard/trace/named_scope.hpp>
 #include <gshard/trace/parameter_scope.hpp>
 #include <gshard/trace/rows.hpp>
 
@@ -31,13 +32,21 @@ constexpr moe_result moe(const parameter_scope& m, symbol x, symbol mask, moe_op
   const symbol wg = m.param("wg", "ME", init::fan_in("M"));
   const symbol wi = m.param("wi", "EMF", P<label(ExpertAxis), none, none>{}, init::fan_in("M"));
   const symbol wo = m.param("wo", "EFM", P<label(ExpertAxis), none, none>{}, init::fan_in("F"));
-  const symbol gates = softmax(full_precision([](symbol tokens, symbol w) { return einsum<"GSM,ME->GSE">(tokens, w); }, x, wg));
-  const gating_result route = top2_gating(gates, mask, options.places, options.second);
+  const named_scope gate_other(m, "gate other");
+  const auto gate_einsum = [&](auto product) {
+    const named_scope part(m, "gate einsum");
+    return product();
+  };
+  const symbol logits = gate_einsum([&] { return full_precision([](symbol t, symbol w) { return einsum<"GSM,ME->GSE">(t, w); }, x, wg); });
+  const gating_result route = top2_gating(softmax(logits), mask, options.places, options.second);
   m.loss(route.aux);
-  const symbol in = einsum<"GSEC,GSM->EGCM">(route.dispatch, x);
-  const symbol h = relu(einsum<"EGCM,EMF->EGCF">(in, wi));
-  const symbol out = einsum<"EGCF,EFM->GECM">(h, wo);
-  return {einsum<"GSEC,GECM->GSM">(route.combine, out), sum<"GE->E">(route.load), sum(route.overflow)};
+  const symbol in = gate_einsum([&] { return einsum<"GSEC,GSM->EGCM">(route.dispatch, x); });
+  const symbol out = [&] {
+    const named_scope experts(m, "MoE feed-forward");
+    return einsum<"EGCF,EFM->GECM">(relu(einsum<"EGCM,EMF->EGCF">(in, wi)), wo);
+  }();
+  const symbol y = gate_einsum([&] { return einsum<"GSEC,GECM->GSM">(route.combine, out); });
+  return {y, sum<"GE->E">(route.load), sum(route.overflow)};
 }
 
 }}}  // namespace gshard::v0::nn

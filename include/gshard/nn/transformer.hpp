@@ -8,6 +8,7 @@
 #include <gshard/trace/einsum.hpp>
 #include <gshard/trace/embedding.hpp>
 #include <gshard/trace/map.hpp>
+#include <gshard/trace/named_scope.hpp>
 #include <gshard/trace/parameter_scope.hpp>
 #include <gshard/trace/random.hpp>
 #include <gshard/trace/rows.hpp>
@@ -49,6 +50,7 @@ constexpr symbol norm(const parameter_scope& m, symbol x) {
 
 /// wo relu(wi x) with biases.
 constexpr symbol feed_forward(const parameter_scope& m, symbol x) {
+  const named_scope part(m, "feed-forward");
   const symbol wi = m.param("wi", "MF", init::fan_in("M")), bi = m.param("bi", "F", init::zeros());
   const symbol wo = m.param("wo", "FM", init::fan_in("F")), bo = m.param("bo", "M", init::zeros());
   return einsum<"GBTF,FM->GBTM">(relu(einsum<"GBTM,MF->GBTF">(x, wi) + bi), wo) + bo;

@@ -7,7 +7,7 @@
 #include <gshard/ir/mesh.hpp>
 #include <gshard/ir/spec.hpp>
 #include <gshard/pass/program.hpp>
-#include <gshard/tensor/keeper.hpp>
+#include <gshard/tensor/lru_cache.hpp>
 #include <gshard/tensor/tensor.hpp>
 
 #include <algorithm>

@@ -3,7 +3,7 @@
 
 #include <gshard/exec/spec_of.hpp>
 #include <gshard/op/eager.hpp>
-#include <gshard/pass/reshard.hpp>
+#include <gshard/pass/reshard/reshard.hpp>
 #include <gshard/trace/shape.hpp>
 
 #include <algorithm>
@@ -44,7 +44,7 @@ constexpr auto replicated_spec(std::index_sequence<I...>) {
 }  // namespace detail
 
 /// reshard<P<none, "expert">>(t): the same tensor in another layout; a pending sum is completed. Communicates: the cheapest way that
-/// pass/reshard.hpp finds; nothing if it lies so already.
+/// pass/reshard/reshard.hpp finds; nothing if it lies so already.
 /// Compile time: rank, axes used twice. Throws `gshard::error` if the cluster lacks an axis.
 template <class To, class T, class From>
 tensor<T, To> reshard(const tensor<T, From>& t) {

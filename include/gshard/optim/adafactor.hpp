@@ -4,11 +4,12 @@
 #include <gshard/base/list.hpp>
 #include <gshard/base/math.hpp>
 #include <gshard/base/packed_list.hpp>
-#include <gshard/pass/differentiate.hpp>
+#include <gshard/grad/differentiate.hpp>
 #include <gshard/trace/builder.hpp>
 #include <gshard/trace/call.hpp>
 #include <gshard/trace/einsum.hpp>
 #include <gshard/trace/map.hpp>
+#include <gshard/trace/named_scope.hpp>
 #include <gshard/trace/parameter_scope.hpp>
 
 #include <array>
@@ -64,6 +65,7 @@ struct adafactor {
     builder& b = m.owner();
     const list<symbol> parameters = trainable(m);
     const list<symbol> gradient = detail::gradients_to_train(loss, parameters, "adafactor");
+    const named_scope part(m, "optimizer");
     if (b.failed() || parameters.empty()) return;
     const bool rounds = b.options.bf16_products;
     b.options.bf16_products = false;  // squares are no products of the model

@@ -2,9 +2,10 @@
 #pragma once
 
 #include <gshard/base/list.hpp>
-#include <gshard/pass/differentiate.hpp>
+#include <gshard/grad/differentiate.hpp>
 #include <gshard/trace/builder.hpp>
 #include <gshard/trace/call.hpp>
+#include <gshard/trace/named_scope.hpp>
 #include <gshard/trace/parameter_scope.hpp>
 
 #include <cstddef>
@@ -26,6 +27,7 @@ struct adam {
   constexpr void minimise(const parameter_scope& m, symbol loss, symbol rate) const {
     const list<symbol> parameters = trainable(m);
     const list<symbol> gradient = detail::gradients_to_train(loss, parameters, "adam");
+    const named_scope part(m, "optimizer");
     for (std::size_t i = 0; i < parameters.size() && !m.owner().failed(); ++i) update(m, parameters[i], gradient[i], rate);
   }
 

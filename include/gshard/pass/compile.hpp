@@ -4,13 +4,13 @@
 #include <gshard/base/list.hpp>
 #include <gshard/ir/graph.hpp>
 #include <gshard/ir/mesh.hpp>
-#include <gshard/pass/cost.hpp>
-#include <gshard/pass/expand.hpp>
-#include <gshard/pass/loops.hpp>
+#include <gshard/pass/cost/cost.hpp>
+#include <gshard/pass/decompose.hpp>
 #include <gshard/pass/partition/partitioner.hpp>
 #include <gshard/pass/plan.hpp>
 #include <gshard/pass/propagate.hpp>
-#include <gshard/pass/schedule.hpp>
+#include <gshard/pass/schedule/lifetime.hpp>
+#include <gshard/pass/schedule/while_loop.hpp>
 
 #include <array>
 #include <cstddef>

@@ -4,9 +4,9 @@
 #include <gshard/base/list_view.hpp>
 #include <gshard/ir/graph.hpp>
 #include <gshard/ir/mesh.hpp>
-#include <gshard/pass/cost.hpp>
-#include <gshard/pass/schedule.hpp>
-#include <gshard/pass/windowed.hpp>
+#include <gshard/pass/cost/cost.hpp>
+#include <gshard/pass/reshard/halo.hpp>
+#include <gshard/pass/schedule/lifetime.hpp>
 
 #include <cstddef>
 #include <cstdint>

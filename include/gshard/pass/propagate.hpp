@@ -3,8 +3,8 @@
 
 #include <gshard/base/list.hpp>
 #include <gshard/ir/graph.hpp>
-#include <gshard/pass/cost.hpp>
-#include <gshard/pass/windowed.hpp>
+#include <gshard/pass/cost/cost.hpp>
+#include <gshard/pass/reshard/halo.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <gshard/pass/plan.hpp>
-#include <gshard/pass/shard_choice.hpp>
+#include <gshard/pass/search/shard_choice.hpp>
 #include <gshard/report/describe.hpp>
 
 #include <cstddef>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <gshard/comm/simulator/run_record.hpp>
 #include <gshard/report/auto_shard.hpp>
 #include <gshard/report/describe.hpp>
+#include <gshard/sim/run_record.hpp>
 
 #include <algorithm>
 #include <array>

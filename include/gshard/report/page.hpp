@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <gshard/comm/simulator/run_record.hpp>
-#include <gshard/comm/simulator/sweep_row.hpp>
 #include <gshard/pass/plan.hpp>
 #include <gshard/report/link_map.hpp>
 #include <gshard/report/page_mesh.hpp>
@@ -11,6 +9,8 @@
 #include <gshard/report/page_timeline.hpp>
 #include <gshard/report/page_views.hpp>
 #include <gshard/report/run_json.hpp>
+#include <gshard/sim/run_record.hpp>
+#include <gshard/sim/sweep_row.hpp>
 
 #include <array>
 #include <cstddef>

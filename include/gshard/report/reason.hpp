@@ -2,8 +2,8 @@
 #pragma once
 
 #include <gshard/comm/step_text.hpp>
-#include <gshard/pass/move_reason.hpp>
 #include <gshard/pass/plan.hpp>
+#include <gshard/pass/reshard/move_reason.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <gshard/comm/error.hpp>
-#include <gshard/comm/simulator/run_record.hpp>
 #include <gshard/pass/plan.hpp>
+#include <gshard/sim/run_record.hpp>
 
 #include <algorithm>
 #include <array>

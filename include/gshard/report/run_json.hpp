@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <gshard/comm/simulator/run_record.hpp>
-#include <gshard/comm/simulator/sweep_row.hpp>
+#include <gshard/pass/cost/step_time.hpp>
 #include <gshard/pass/plan.hpp>
-#include <gshard/pass/step_time.hpp>
 #include <gshard/report/describe.hpp>
 #include <gshard/report/reason.hpp>
 #include <gshard/report/roofline.hpp>
 #include <gshard/report/run_text.hpp>
+#include <gshard/sim/run_record.hpp>
+#include <gshard/sim/sweep_row.hpp>
 
 #include <nlohmann/json.hpp>
 

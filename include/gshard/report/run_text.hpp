@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <gshard/comm/simulator/run_record.hpp>
 #include <gshard/pass/plan.hpp>
 #include <gshard/report/auto_shard.hpp>
 #include <gshard/report/describe.hpp>
 #include <gshard/report/roofline.hpp>
+#include <gshard/sim/run_record.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <gshard/comm/simulator/run_record.hpp>
 #include <gshard/pass/plan.hpp>
 #include <gshard/report/describe.hpp>
 #include <gshard/report/reason.hpp>
 #include <gshard/report/roofline.hpp>
 #include <gshard/report/run_json.hpp>
 #include <gshard/report/run_text.hpp>
+#include <gshard/sim/run_record.hpp>
 
 #include <nlohmann/json.hpp>
 

@@ -4,9 +4,9 @@
 #include <gshard/comm/backend.hpp>
 #include <gshard/comm/balanced_extents.hpp>
 #include <gshard/comm/loopback.hpp>
-#include <gshard/comm/simulator/simulated.hpp>
+#include <gshard/comm/simulated.hpp>
 #include <gshard/ir/mesh.hpp>
-#include <gshard/tensor/keeper.hpp>
+#include <gshard/tensor/lru_cache.hpp>
 
 #include <cstddef>
 #include <memory>

@@ -3,7 +3,7 @@
 
 #include <gshard/base/reason.hpp>
 #include <gshard/comm/agreement.hpp>
-#include <gshard/kernel/copy.hpp>
+#include <gshard/kernel/move/copy.hpp>
 #include <gshard/kernel/view.hpp>
 
 #include <algorithm>

@@ -309,7 +309,7 @@ constexpr symbol::operator T() const noexcept(detail::refuse_condition<T>()) {
   return false;
 }
 constexpr here::here(symbol s, std::uint32_t line, const char* file) : symbol(s) {
-  if (!owner->keeps_place) owner->place = {file, line};
+  if (!owner->keeps_place) owner->place = {.file = file, .line = line, .scope = owner->place.scope};
 }
 
 namespace detail {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <gshard/base/math.hpp>
 #include <gshard/base/fixed_string.hpp>
+#include <gshard/base/math.hpp>
 #include <gshard/ir/equation.hpp>
 #include <gshard/ir/reduction.hpp>
 #include <gshard/trace/builder.hpp>

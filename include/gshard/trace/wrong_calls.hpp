@@ -10,8 +10,8 @@
 #include <gshard/trace/call.hpp>
 #include <gshard/trace/gating.hpp>
 #include <gshard/trace/loop.hpp>
-#include <gshard/trace/manual.hpp>
 #include <gshard/trace/parameter_scope.hpp>
+#include <gshard/trace/shard_map.hpp>
 
 #include <array>
 #include <initializer_list>

@@ -14,7 +14,7 @@ namespace gs = gshard;
 namespace pr = plan_run;
 
 TEST_CASE("plan a run: other meshes, the cheapest that fit first") {
-  const gs::nn::translation_model model = *pr::find_model("12.5B");
+  const plan_run::translation_model model = *pr::find_model("12.5B");
   const gs::hardware on = gs::parse_hardware("tpu-v3:8x8");
   pr::planner plans;
   const auto start = std::chrono::steady_clock::now();
@@ -47,7 +47,7 @@ TEST_CASE("plan a run: other meshes, the cheapest that fit first") {
 }
 
 TEST_CASE("plan a run: changed hardware stays changed in all rows") {
-  const gs::nn::translation_model model = *pr::find_model("12.5B");
+  const plan_run::translation_model model = *pr::find_model("12.5B");
   const gs::hardware on = gs::parse_hardware("tpu-v3:8x8");
   gs::hardware slow = on;
   slow.topology.link_bytes /= 10;
@@ -66,7 +66,7 @@ TEST_CASE("plan a run: changed hardware stays changed in all rows") {
 }
 
 TEST_CASE("plan a run: a row that cannot run says why, the last of all") {
-  gs::nn::translation_model model = *pr::find_model("12.5B");
+  plan_run::translation_model model = *pr::find_model("12.5B");
   const gs::hardware on = gs::parse_hardware("tpu-v3:8x8");
   gs::dry_run_options options;
   options.faults.stragglers = {{100, 2.0}};  // of 128 devices: a half has no such device
@@ -79,7 +79,7 @@ TEST_CASE("plan a run: a row that cannot run says why, the last of all") {
 }
 
 TEST_CASE("plan a run: the order of axes, and other shapes of the torus, are other mappings") {
-  const gs::nn::translation_model model = *pr::find_model("12.5B");
+  const plan_run::translation_model model = *pr::find_model("12.5B");
   pr::mesh_axes axes = pr::make_axes(8, 16, 1);
   pr::planner plans;
   const auto rows = pr::mesh_sweep(plans, model, {}).run(gs::parse_hardware("tpu-v3:8x8"), axes);
@@ -108,7 +108,7 @@ TEST_CASE("plan a run: how far the simulation is from the paper, said beside the
 }
 
 TEST_CASE("plan a run: what a training costs") {
-  gs::nn::translation_model m = *pr::find_model("600B");
+  plan_run::translation_model m = *pr::find_model("600B");
   CHECK(pr::core_years(1 / 0.72, m, 2048) == doctest::Approx(22.4).epsilon(0.05));  // as the paper has it
   gs::run_record r;
   r.seconds = 1 / 0.72;
@@ -134,7 +134,7 @@ TEST_CASE("plan a run: which of the numbers are fitted") {
 }
 
 TEST_CASE("plan a run: every device has a group of tokens, whose sentences are not longer") {
-  const gs::nn::translation_model m = pr::with_groups(*pr::find_model("37B"), 2048);
+  const plan_run::translation_model m = pr::with_groups(*pr::find_model("37B"), 2048);
   CHECK(m.groups == 2048);
   CHECK(m.sequence * m.sentences() * m.groups * 2 == m.tokens);
   CHECK_THROWS_AS(pr::with_groups(m, m.tokens), gs::error);

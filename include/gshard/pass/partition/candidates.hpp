@@ -6,7 +6,7 @@
 #include <gshard/pass/partition/layout_cache.hpp>
 #include <gshard/pass/partition/operands.hpp>
 #include <gshard/pass/partition/strategy.hpp>
-#include <gshard/pass/windowed.hpp>
+#include <gshard/pass/reshard/halo.hpp>
 
 #include <cstdint>
 

@@ -2,13 +2,13 @@
 #pragma once
 
 #include <gshard/ir/graph.hpp>
-#include <gshard/pass/combine_moves.hpp>
-#include <gshard/pass/cost.hpp>
+#include <gshard/pass/cost/cost.hpp>
 #include <gshard/pass/partition/candidates.hpp>
 #include <gshard/pass/partition/layout_cache.hpp>
 #include <gshard/pass/partition/operands.hpp>
 #include <gshard/pass/partition/strategy.hpp>
-#include <gshard/pass/reshard.hpp>
+#include <gshard/pass/reshard/collective_combiner.hpp>
+#include <gshard/pass/reshard/reshard.hpp>
 
 #include <cstddef>
 #include <cstdint>

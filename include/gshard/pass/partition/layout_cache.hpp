@@ -3,9 +3,9 @@
 
 #include <gshard/base/list.hpp>
 #include <gshard/ir/graph.hpp>
-#include <gshard/pass/cost.hpp>
-#include <gshard/pass/reshard.hpp>
-#include <gshard/pass/windowed.hpp>
+#include <gshard/pass/cost/cost.hpp>
+#include <gshard/pass/reshard/halo.hpp>
+#include <gshard/pass/reshard/reshard.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -2,11 +2,11 @@
 #pragma once
 
 #include <gshard/ir/graph.hpp>
-#include <gshard/pass/cost.hpp>
+#include <gshard/pass/cost/cost.hpp>
 #include <gshard/pass/partition/operands.hpp>
 #include <gshard/pass/partition/plan_writer.hpp>
 #include <gshard/pass/partition/strategy.hpp>
-#include <gshard/pass/reshard.hpp>
+#include <gshard/pass/reshard/reshard.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <gshard/ir/graph.hpp>
-#include <gshard/pass/cost.hpp>
+#include <gshard/pass/cost/cost.hpp>
 #include <gshard/pass/partition/operands.hpp>
 
 #include <cstdint>

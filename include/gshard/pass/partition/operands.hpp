@@ -3,11 +3,11 @@
 
 #include <gshard/base/list.hpp>
 #include <gshard/ir/graph.hpp>
-#include <gshard/pass/cost.hpp>
+#include <gshard/pass/cost/cost.hpp>
 #include <gshard/pass/partition/convolution.hpp>
 #include <gshard/pass/partition/layout_cache.hpp>
 #include <gshard/pass/partition/strategy.hpp>
-#include <gshard/pass/windowed.hpp>
+#include <gshard/pass/reshard/halo.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -4,12 +4,12 @@
 #include <gshard/base/list.hpp>
 #include <gshard/ir/graph.hpp>
 #include <gshard/ir/mesh.hpp>
-#include <gshard/pass/cost.hpp>
+#include <gshard/pass/cost/cost.hpp>
 #include <gshard/pass/partition/choose_strategy.hpp>
 #include <gshard/pass/partition/looped_einsum.hpp>
 #include <gshard/pass/partition/merged_rows.hpp>
 #include <gshard/pass/partition/plan_writer.hpp>
-#include <gshard/pass/update_order.hpp>
+#include <gshard/pass/schedule/update_order.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -4,12 +4,12 @@
 #include <gshard/base/list.hpp>
 #include <gshard/ir/graph.hpp>
 #include <gshard/ir/mesh.hpp>
-#include <gshard/pass/combine_moves.hpp>
-#include <gshard/pass/cost.hpp>
-#include <gshard/pass/loops.hpp>
+#include <gshard/pass/cost/cost.hpp>
 #include <gshard/pass/partition/layout_cache.hpp>
-#include <gshard/pass/reshard.hpp>
-#include <gshard/pass/windowed.hpp>
+#include <gshard/pass/reshard/collective_combiner.hpp>
+#include <gshard/pass/reshard/halo.hpp>
+#include <gshard/pass/reshard/reshard.hpp>
+#include <gshard/pass/schedule/while_loop.hpp>
 
 #include <cstddef>
 #include <cstdint>

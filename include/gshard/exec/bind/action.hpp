@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/exec/bind/shards.hpp>
+#include <gshard/kernel/threads.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace gshard { inline namespace v0 { namespace detail {
+
+/// What a step does on a device when it runs. Steps whose result can be made piece by piece have `piece`, too: an elementwise step makes
+/// elements [begin, end) of any range, a product with a batch any of its blocks.
+struct action {
+  std::function<void(const run_context&)> whole;
+  std::function<void(const run_context&, std::int64_t begin, std::int64_t end)> piece;
+  std::int64_t elements = 0;  // of the result of a step that has pieces
+
+  action() = default;
+  template <class F>
+    requires std::is_invocable_v<F&, const run_context&>
+  action(F f) : whole(std::move(f)) {}
+
+  /// f(context, begin, end) for an elementwise step.
+  template <class F>
+  static action elementwise(std::int64_t elements, F f) {
+    action a;
+    a.elements = elements;
+    a.piece = std::move(f);
+    return a;
+  }
+
+  explicit operator bool() const { return whole != nullptr || piece != nullptr; }
+  void operator()(const run_context& run) const {
+    if (whole) whole(run);
+    else kernel::parallel_rows(elements, 1, [&](std::int64_t begin, std::int64_t end) { piece(run, begin, end); });
+  }
+};
+
+/// Several actions as one: the first piece of all their results, then the second, ... so that what one writes is still in the cache when
+/// the next one reads it. `pieces`: how many; 0: as suits elementwise steps, whose results then have equally many elements.
+inline action together(std::vector<action> all, std::int64_t pieces) {
+  return [all = std::move(all), pieces](const run_context& run) {
+    if (pieces == 0) {
+      constexpr std::int64_t most = 4096;
+      return kernel::parallel_rows(all.front().elements, 1, [&](std::int64_t begin, std::int64_t end) {
+        for (; begin < end; begin += most)
+          for (const action& a : all) a.piece(run, begin, std::min(begin + most, end));
+      });
+    }
+    const auto make = [&](std::int64_t begin, std::int64_t end) {
+      for (; begin < end; ++begin)
+        for (const action& a : all) a.piece(run, a.elements / pieces * begin, a.elements / pieces * (begin + 1));
+    };
+    const std::int64_t even = pieces - pieces % kernel::threads();
+    kernel::parallel_for(even, 1, make);
+    make(even, pieces);  // by all threads, one after the other
+  };
+}
+
+}}}  // namespace gshard::v0::detail

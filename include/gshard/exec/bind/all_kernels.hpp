@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/exec/bind/kernels.hpp>
+
+#include <array>
+
+// The kernels of all operations, for plans that are made at run time. Header-only, whoever includes this compiles them all.
+namespace gshard { inline namespace v0 {
+
+#if GSHARD_COMPILED_KERNELS
+
+inline constexpr const kernel_table& all_kernels = compiled_kernels;
+
+#else
+
+namespace detail {
+struct every_kernel {
+  static constexpr auto has = [] {
+    std::array<bool, kernel_table::size> all{};
+    all.fill(true);
+    return all;
+  }();
+};
+inline constexpr kernel_table every_kernel_table = make_kernel_table<every_kernel>();
+}  // namespace detail
+
+inline constexpr const kernel_table& all_kernels = detail::every_kernel_table;
+
+#endif
+
+}}  // namespace gshard::v0

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/exec/bind/shards.hpp>
+#include <gshard/pass/plan.hpp>
+#include <gshard/tensor/cluster.hpp>
+#include <gshard/tensor/placement.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace gshard { inline namespace v0 { namespace detail {
+
+inline std::string text_of(const dim& d) { return d.letter ? std::string("dim '") + d.letter + "'" : "a dim made of others"; }
+
+/// A plan with its extents, laid over a cluster: of every value, which shards the devices of this process hold. Refers to both.
+struct bound_plan {
+  const any_cluster& on;
+  const plan_view& plan;
+  axis_map axes;                    // what the plan's axes are on the cluster
+  extents sizes;                    // of the plan's dims and mesh axes
+  std::vector<bound_value> values;  // without memory
+
+  /// Holds nothing until it is bound.
+  bound_plan(const plan_view& p, const any_cluster& c) : on(c), plan(p) {}
+
+  /// Throws `gshard::error` for a mesh axis that the cluster lacks or has otherwise, and for a dim that is given no extent, two, a
+  /// negative one, or another than in the program.
+  void bind(const dims& given) {
+    axes = axis_map(plan.mesh, on);
+    std::array<int, max_axes> counts{};
+    for (int a = 0; a < plan.mesh.rank(); ++a) counts[std::size_t(a)] = on.extent(axes[a]);
+    sizes = plan.bind(given, std::span(counts.data(), std::size_t(plan.mesh.rank())));
+    check_mesh();
+    check_extents(given);
+    for (const gshard::value& v : plan.values) values.push_back(laid_out(v));
+  }
+
+  const bound_value& value(std::int32_t v) const { return values[std::size_t(v)]; }
+
+ private:
+  void check_mesh() const {
+    for (int a = 0; a < plan.mesh.rank(); ++a)
+      if (const int planned = plan.mesh.static_extent(a); planned != dynamic && planned != sizes.axis(a))
+        throw error("program: axis \"" + std::string(plan.mesh.name(a)) + "\" has extent " + std::to_string(planned) +
+                    " in the program and " + std::to_string(sizes.axis(a)) + " here");
+  }
+  void check_extents(const dims& given) const {
+    if (given.twice) throw error(std::string("program: dim '") + given.twice + "' is given two extents");
+    for (std::size_t i = 0; i < plan.dims.size(); ++i) {
+      const dim& d = plan.dims[i];
+      const std::int64_t extent = sizes.dim(int(i));
+      const std::string about = "program: " + text_of(d);
+      if (d.what == dim::kind::bound && !given.has(d.letter)) throw error(about + " is given no extent");
+      if (extent < 0) throw error(about + " is given the extent " + std::to_string(extent));
+      if (d.what == dim::kind::bound && d.number > 0 && d.number != extent)
+        throw error(about + " has extent " + std::to_string(d.number) + " in the program and is given " + std::to_string(extent));
+    }
+  }
+  bound_value laid_out(const gshard::value& v) const {
+    bound_value b;
+    b.type = v.type;
+    b.layout = axes(v.layout);
+    for (int d = 0; d < v.rank(); ++d) b.extents.push_back(sizes.dim(v.dims[d]));
+    bytes_of(b.extents, size_of(v.type), "program");
+    for (int d = 0; d < v.windows.size(); ++d) {
+      const window& w = plan.windows[std::size_t(v.windows[d])];
+      b.windows.push_back(v.windows[d] ? held_window{sizes.dim(w.over), w.bind(sizes)} : held_window{});
+    }
+    if (v.layout.order) b.positions = positions_in(v.layout.order);
+    for (const int device : on.devices()) b.places.push_back(place(b, on.on().extents(), device));
+    b.data.assign(on.devices().size(), nullptr);
+    return b;
+  }
+  /// Where the cluster's devices stand in an order of the plan's: along axes that the plan does not have, all stand where they are.
+  std::vector<int> positions_in(int order) const {
+    const std::span<const int> mesh = on.on().extents();
+    const device_orders orders{plan.orders, int(sizes.devices(sizes.known_axes))};
+    std::vector<int> positions;
+    for (int device = 0; device < device_count(mesh); ++device) {
+      auto at = coordinates_of(mesh, device);
+      int planned = 0;
+      for (int a = 0; a < plan.mesh.rank(); ++a) planned = planned * sizes.axis(a) + at[std::size_t(axes[a])];
+      int position = orders.position(order, planned);
+      for (int a = plan.mesh.rank(); a-- > 0; position /= sizes.axis(a)) at[std::size_t(axes[a])] = position % sizes.axis(a);
+      int there = 0;
+      for (std::size_t a = 0; a < mesh.size(); ++a) there = there * mesh[a] + at[a];
+      positions.push_back(there);
+    }
+    return positions;
+  }
+};
+
+}}}  // namespace gshard::v0::detail

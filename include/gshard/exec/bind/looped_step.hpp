@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/comm/backend.hpp>
+#include <gshard/exec/bind/local_step.hpp>
+#include <gshard/exec/bind/shards.hpp>
+#include <gshard/kernel/gemm/contract.hpp>
+#include <gshard/tensor/buffer.hpp>
+#include <gshard/tensor/cluster.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace gshard { inline namespace v0 { namespace detail {
+
+/// A looped einsum, bound to the memory of all devices that this process holds. One of its three tensors is cut into a block for each of
+/// the n members of a group, and the blocks travel from every member to the one before it. In turn t member m has the block
+///
+///     m + t      of an operand, that is, first its own: contracts it into the part of the result that it gives
+///     m + t + 1  of the result, that is, last its own: adds what its operands give to it
+///
+/// modulo n. The other two tensors are read and written where they lie. A block travels while the device computes: one of an operand
+/// while it is used, the sum so far of a result while the device makes its own addend. Every device receives what an all_gather or a
+/// reduce_scatter would bring it, and has room for two blocks, or three of sums. Blocks are added in the order of the turns, so sums may
+/// differ from those of the gathered operand in roundings; they are the same on all backends.
+template <class T>
+class looped_step {
+ public:
+  /// The mask in attr.integer[0] is one of the cluster's axes.
+  looped_step(const node& step, const bound_plan& all)
+      : n_(step),
+        on_(all.on),
+        axes_(std::uint32_t(step.attr.integer[0])),
+        sums_(sums_travel(step)),
+        travels_(std::size_t(step.attr.integer[1])),
+        tensors_{&all.value(step.input(0)), &all.value(step.input(1)), &all.value(step.output())},
+        parts_(on_.devices().size()) {
+    for (std::size_t i = 0; i < parts_.size(); ++i) prepare(i);
+  }
+
+  /// What goes wrong in a turn does not keep blocks from travelling on, as others wait for them; then throws.
+  void operator()() {
+    std::exception_ptr problem;
+    const auto attempt = [&](auto f) {
+      try {
+        f();
+      } catch (...) {
+        if (!problem) problem = std::current_exception();
+      }
+    };
+    const std::size_t last = parts_[0].turns.size() - 1;
+    for (std::size_t t = 0; t <= last; ++t) {
+      pending_exchange under_way;
+      if (sums_ ? t > 0 : t < last) attempt([&] { under_way = travel(sums_ ? t - 1 : t); });
+      attempt([&] {
+        for (std::size_t i = 0; i < parts_.size(); ++i) compute(i, t);
+      });
+      attempt([&] { under_way.finish(); });
+      if (sums_ && t > 0)
+        for (std::size_t i = 0; i < parts_.size(); ++i) add_received(i, t);
+    }
+    if (problem) std::rethrow_exception(problem);
+  }
+
+ private:
+  struct turn {
+    std::optional<kernel::contraction<T>> product;  // none where there is nothing to add
+    std::array<std::int64_t, 3> offset{};           // in bytes, of what is read or written of each tensor's shard
+    std::int64_t bytes = 0;                         // of the block that is here
+  };
+  struct part {
+    std::vector<turn> turns;
+    bool clears = false;  // not every element of the result is written before something is added to it
+    std::array<buffer, 2> room;
+    buffer received;
+    std::size_t before = 0, after = 0;  // the members beside this one
+    std::vector<std::span<const std::byte>> send;
+    std::vector<std::span<std::byte>> recv;
+  };
+
+  node n_;
+  any_cluster on_;
+  std::uint32_t axes_;
+  bool sums_;
+  std::size_t travels_;
+  std::array<const bound_value*, 3> tensors_;
+  std::vector<part> parts_;
+  std::vector<exchange_part> exchange_;
+
+  const short_list& factors(std::size_t o) const { return o == 2 ? n_.loops.out[0] : n_.loops.in[o]; }
+
+  /// The block that device i has in turn t, of a sum its own addend: its own lies in its shard.
+  std::byte* block(std::size_t i, std::size_t t) {
+    const std::size_t own = sums_ ? parts_[i].turns.size() - 1 : 0;
+    return t == own ? tensors_[travels_]->data[i] : parts_[i].room[t % 2].data();
+  }
+
+  void prepare(std::size_t i) {
+    part& p = parts_[i];
+    const bound_value& moving = *tensors_[travels_];
+    const device_group group(on_.on().extents(), axes_, on_.devices()[i]);
+    const auto members = std::size_t(group.size()), me = std::size_t(group.member());
+    p.turns.resize(members);
+    std::int64_t most = 0;
+    std::vector<std::int64_t> written;  // offsets of blocks of the result
+    std::int64_t elements = 0;
+    for (std::size_t t = 0; t < members; ++t) {
+      const std::size_t whose = (me + t + (sums_ ? 1 : 0)) % members;
+      elements += make_turn(i, p.turns[t], place(moving, on_.on().extents(), group.device(int(whose))), written);
+      most = std::max(most, p.turns[t].bytes);
+    }
+    p.clears = !sums_ && elements < tensors_[2]->elements(i);
+    const std::size_t first = sums_ ? 0 : 1;  // turn whose block is not in a shard
+    for (std::size_t t = first; t < std::min(first + 2, first + members - 1); ++t) p.room[t % 2] = buffer(most);
+    if (sums_ && members > 1) p.received = buffer(most);
+    p.before = (me + members - 1) % members;
+    p.after = (me + 1) % members;
+    p.send.resize(members);
+    p.recv.resize(members);
+    exchange_.push_back({p.send, p.recv});
+  }
+
+  /// What is to be done with a block of the tensor that travels: the others are restricted to the indices that it has. Returns how many
+  /// elements of the result's shard it is the first to write.
+  std::int64_t make_turn(std::size_t i, turn& made, const kernel::placement& here, std::vector<std::int64_t>& written) const {
+    made.bytes = kernel::element_count(here.rank, here.extent) * std::int64_t(sizeof(T));
+    std::array<kernel::operand_dims, 3> dims;
+    bool empty = false;
+    for (std::size_t o = 0; o < 3; ++o) {
+      const kernel::placement& at = o == travels_ ? here : tensors_[o]->places[i];
+      dims[o].rank = at.rank;
+      dims[o].extent = at.extent;
+      dims[o].stride = kernel::row_major_strides(at.rank, at.extent);
+      for (std::size_t d = 0; d < std::size_t(at.rank); ++d) {
+        dims[o].factor[d] = factors(o)[int(d)];
+        if (const int k = factors(travels_).find(dims[o].factor[d]); k >= 0) {
+          dims[o].extent[d] = here.extent[std::size_t(k)];
+          made.offset[o] += (here.offset[std::size_t(k)] - at.offset[d]) * (*dims[o].stride)[d] * std::int64_t(sizeof(T));
+        }
+        empty = empty || dims[o].extent[d] == 0;
+      }
+    }
+    if (empty) return 0;
+    // Blocks of the result are the same or have nothing in common. Only what lies in one piece can be written without being cleared.
+    const bool writes = sums_ || (is_in_one_piece(dims[2]) && std::find(written.begin(), written.end(), made.offset[2]) == written.end());
+    made.product.emplace(dims[0], dims[1], dims[2], 1, !writes, precision_of(n_));
+    if (!writes) return 0;
+    written.push_back(made.offset[2]);
+    return kernel::element_count(dims[2].rank, dims[2].extent);
+  }
+  static bool is_in_one_piece(const kernel::operand_dims& x) {
+    const kernel::index_array packed = kernel::row_major_strides(x.rank, x.extent);
+    for (std::size_t d = 0; d < std::size_t(x.rank); ++d)
+      if (x.extent[d] > 1 && (*x.stride)[d] != packed[d]) return false;
+    return true;
+  }
+
+  void compute(std::size_t i, std::size_t t) {
+    part& p = parts_[i];
+    const turn& now = p.turns[t];
+    if (t == 0 && p.clears) std::fill_n(tensors_[2]->data[i], tensors_[2]->bytes(i), std::byte(0));
+    if (sums_ && !now.product) std::fill_n(block(i, t), now.bytes, std::byte(0));
+    if (!now.product) return;
+    std::array<std::byte*, 3> at{};
+    for (std::size_t o = 0; o < 3; ++o) at[o] = (o == travels_ ? block(i, t) : tensors_[o]->data[i]) + now.offset[o];
+    now.product->run(reinterpret_cast<const T*>(at[0]), reinterpret_cast<const T*>(at[1]), reinterpret_cast<T*>(at[2]));
+  }
+
+  /// What is in the hands of each device in turn t goes on to the next turn.
+  pending_exchange travel(std::size_t t) {
+    for (std::size_t i = 0; i < parts_.size(); ++i) {
+      part& p = parts_[i];
+      p.send[p.before] = {block(i, t), std::size_t(p.turns[t].bytes)};
+      p.recv[p.after] = {sums_ ? p.received.data() : block(i, t + 1), std::size_t(p.turns[t + 1].bytes)};
+      on_.on().count(i, {1, p.turns[t + 1].bytes, 0, 0});
+    }
+    return on_.on().start(axes_, exchange_);
+  }
+
+  void add_received(std::size_t i, std::size_t t) {
+    const auto* const more = reinterpret_cast<const T*>(parts_[i].received.data());
+    T* const sum = reinterpret_cast<T*>(block(i, t));
+    std::transform(more, more + parts_[i].turns[t].bytes / std::int64_t(sizeof(T)), sum, sum, std::plus<>());
+  }
+};
+
+}}}  // namespace gshard::v0::detail

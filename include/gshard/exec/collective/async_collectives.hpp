@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/exec/collective/collective_step.hpp>
+#include <gshard/exec/collective/step_moves.hpp>
+#include <gshard/pass/schedule/async_schedule.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace gshard { inline namespace v0 { namespace detail {
+
+/// The communication steps of an executor that are under way while others run: all processes start and finish them, and what else they
+/// communicate, in one order.
+class early_steps {
+ public:
+  struct step {
+    std::size_t index = 0;  // in the plan
+    std::shared_ptr<collective_step> moves;
+    std::shared_ptr<std::vector<std::int64_t>> received;  // bytes, per held device, so far
+  };
+
+  /// For a plan of n steps.
+  void resize(std::size_t n) {
+    starting_.resize(n + 1);
+    ending_.resize(n + 1);
+    is_early_.resize(n + 1);
+  }
+  void add(std::size_t index, flight when, step_moves moves) {
+    auto made = std::make_shared<collective_step>(std::move(moves), room_for(when), true);
+    is_early_[index] = 1;
+    const auto received = std::make_shared<std::vector<std::int64_t>>();
+    starting_[std::size_t(when.start)].push_back({index, made, received});
+    ending_[std::size_t(when.finish)].push_back({index, std::move(made), received});
+  }
+
+  bool has(std::size_t index) const { return is_early_[index] != 0; }
+  /// Those that start before step i, and those that finish.
+  std::span<const step> starting(std::size_t i) const { return starting_[i]; }
+  std::span<const step> ending(std::size_t i) const { return ending_[i]; }
+
+  /// Ends what is under way when an exception leaves its scope.
+  class guard {
+   public:
+    explicit guard(const early_steps& all) : all_(all) {}
+    guard(const guard&) = delete;
+    guard& operator=(const guard&) = delete;
+    ~guard() {
+      if (std::uncaught_exceptions() > before_)
+        for (const std::vector<step>& those : all_.starting_)
+          for (const step& s : those) s.moves->drop();
+    }
+
+   private:
+    const early_steps& all_;
+    int before_ = std::uncaught_exceptions();
+  };
+
+ private:
+  struct room {
+    std::shared_ptr<collective_room> memory;
+    std::vector<flight> taken;
+  };
+  std::vector<std::vector<step>> starting_, ending_;  // by the step before which they are
+  std::vector<char> is_early_;
+  std::vector<room> rooms_;
+
+  /// Memory that no other step uses meanwhile.
+  std::shared_ptr<collective_room> room_for(flight when) {
+    const auto is_free = [&](const room& r) {
+      return std::ranges::all_of(r.taken, [&](const flight& o) { return o.finish <= when.start || when.finish <= o.start; });
+    };
+    auto found = std::ranges::find_if(rooms_, is_free);
+    if (found == rooms_.end()) found = rooms_.insert(found, {std::make_shared<collective_room>(), {}});
+    found->taken.push_back(when);
+    return found->memory;
+  }
+};
+
+}}}  // namespace gshard::v0::detail

@@ -1,0 +1,406 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/comm/reduce.hpp>
+#include <gshard/comm/rounds.hpp>
+#include <gshard/exec/collective/step_moves.hpp>
+#include <gshard/kernel/threads.hpp>
+#include <gshard/pass/cost/cost.hpp>
+#include <gshard/tensor/buffer.hpp>
+#include <gshard/tensor/cluster.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <numeric>
+#include <span>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace gshard { inline namespace v0 { namespace detail {
+
+/// What communication steps share that are not under way at one time: what moves, a reducer, and room for what is packed.
+struct collective_room {
+  round_sequence rounds;
+  reducer sums{small_sum_bytes};
+  std::vector<buffer> packed;  // per held device
+
+  void demand(std::size_t device, std::int64_t bytes) {
+    if (packed.size() <= device) packed.resize(device + 1);
+    if (packed[device].size() < bytes) packed[device] = buffer(bytes);
+  }
+};
+
+/// A communication step (or slice) of a plan, bound to memory. The layouts of operands and results say what goes where: to every
+/// device of the group those parts of its new shards which this one holds. A part that is one run of a shard is sent from there and
+/// received there; others are packed before and unpacked after they are sent, in portions that fit into the cache. What a device keeps
+/// is copied from shard to shard, while messages are under way. Allocates nothing once it is made.
+class collective_step {
+ public:
+  /// `early`: other steps run between start() and finish(), and no other one uses the room then.
+  collective_step(step_moves moves, std::shared_ptr<collective_room> room, bool early = false)
+      : moves_(std::move(moves)), room_(std::move(room)), early_(early), parts_(moves_.devices()) {
+    for (std::size_t i = 0; i < parts_.size(); ++i) prepare(i);
+    bound();
+    for (std::size_t i = 0; i < parts_.size(); ++i) {
+      find_room(i);
+      if (moves_.stays() || moves_.kind() != op::reduce_scatter) find_runs(i);
+    }
+  }
+
+  void operator()() {
+    start();
+    finish();
+  }
+  /// Sends what can be sent at once. Operands must not change, and results are not to be used, until finish() returns.
+  void start() {
+    if (moves_.stays()) return copy_own();
+    const bool gathers = moves_.kind() == op::all_gather;
+    if (moves_.kind() == op::all_reduce) return start_all_reduce();
+    if (gathers_at_once()) return;
+    each([&](std::size_t i) { on().count(i, gathers ? traffic{0, 0, 1, parts_[i].received} : traffic{1, parts_[i].received, 0, 0}); });
+    const bool copies = moves_.kind() != op::reduce_scatter, first = copies && own_bytes_ <= short_copy;
+    if (first) copy_own();
+    room_->rounds.start(on(), moves_.axes(), rounds_, bounds_, [&](std::size_t r) { return fill(r); });
+    if (copies && !first) copy_own();
+  }
+  void finish() {
+    if (moves_.stays()) return;
+    switch (moves_.kind()) {
+      case op::all_reduce: return finish_all_reduce();
+      case op::reduce_scatter: return finish_reduce_scatter();
+      default: return gathers_at_once() ? gather() : finish_exchange();
+    }
+  }
+  /// Ends what was started and cannot be finished.
+  void drop() {
+    room_->rounds.drop();
+    room_->sums.drop();
+  }
+
+ private:
+  /// A portion where this device has it: in a shard, if it is one run of it, and else packed.
+  struct block {
+    std::vector<piece> pieces;
+    std::int64_t bytes = 0;
+    std::byte* run = nullptr;
+    std::int64_t slot = 0;  // in the room
+
+    std::byte* at(std::byte* room) const { return run ? run : room + slot; }
+  };
+  using blocks = std::vector<std::vector<block>>;  // per round and member of the group
+  struct round {
+    std::vector<std::span<const std::byte>> send;
+    std::vector<std::span<std::byte>> recv;
+  };
+  struct run {
+    const std::byte* from;
+    std::byte* to;
+    std::int64_t bytes;
+  };
+  struct part {
+    std::size_t me = 0;      // among the members
+    std::vector<piece> own;  // what the device has of its new shards,
+    std::vector<run> runs;   // and of that, to be copied, what is one run before and after
+    blocks send, recv;
+    std::vector<block> mine, sums;  // reduce_scatter, per round: what is added to what arrives, and where the sum goes
+    std::array<round, rounds_under_way> under_way;
+    std::int64_t received = 0;      // bytes in all
+  };
+
+  step_moves moves_;
+  std::shared_ptr<collective_room> room_;
+  bool early_;
+  std::vector<part> parts_;
+  std::size_t rounds_ = 0;
+  /// So little is copied before anything is sent: a message that waits for its receiver to copy takes longer than the copy.
+  static constexpr std::int64_t short_copy = 1 << 16;
+  std::int64_t own_bytes_ = 0;  // copied from shard to shard
+  exchange_bounds bounds_{0, 0};  // of every exchange, as all members of a group find them
+  std::array<std::vector<exchange_part>, rounds_under_way> exchange_;
+  std::vector<gather_part> gather_;
+  template <class T>
+  struct summed {
+    std::vector<const T*> from;
+    std::vector<T*> to;
+  };
+  std::tuple<summed<float>, summed<double>, summed<std::int32_t>> summed_;  // all_reduce, per held device
+  std::vector<std::int64_t> elements_;
+
+  std::int64_t width() const { return moves_.width(); }
+  const moved_tensor& tensor(std::size_t t) const { return moves_.tensors()[t]; }
+  bool is_alone() const { return moves_.tensors().size() == 1; }
+  backend& on() const { return moves_.on().on(); }
+  template <class F>
+  void each(F f) {
+    for (std::size_t i = 0; i < parts_.size(); ++i) f(i);
+  }
+  std::byte* packed(std::size_t i) { return room_->packed[i].data(); }
+
+  void prepare(std::size_t i) {
+    part& p = parts_[i];
+    const device_group members = moves_.group(i);
+    const auto n = std::size_t(members.size());
+    p.me = std::size_t(members.member());
+    if (moves_.stays() || moves_.kind() == op::reduce_scatter) p.own = moves_.kept(i);
+    if (moves_.stays()) return;
+    if (moves_.kind() == op::all_reduce) {
+      elements_.push_back(moves_.elements(i));
+      return room_->demand(i, is_alone() ? 0 : elements_.back() * width());
+    }
+    std::vector<std::vector<piece>> send(n), recv(n);
+    std::vector<std::int64_t> largest(moves_.tensors().size()), messages(n);  // by tensor; by sender
+    const auto moved = [&](std::size_t from, const std::vector<piece>& both) {
+      std::int64_t elements = 0;
+      for (const piece& x : both) elements += x.elements;
+      if (elements == 0) return;
+      largest[both[0].tensor] = std::max(largest[both[0].tensor], elements);
+      ++messages[from];
+    };
+    if (moves_.kind() == op::reduce_scatter) {
+      for (std::size_t m = 0; m < n; ++m) {
+        std::vector<piece> theirs = moves_.summed(i, members.device(int(m)));
+        moved(0, theirs);
+        if (m == p.me) continue;
+        send[m] = std::move(theirs);
+        recv[m] = p.own;
+      }
+    } else {
+      moves_.for_each_origin(members, [&](std::size_t from, std::size_t to, const std::vector<piece>& both) {
+        if (from != to) moved(from, both);
+        if (from == p.me) append(to == p.me ? p.own : send[to], both);
+        else if (to == p.me) append(recv[from], both);
+      });
+    }
+    bounds_.block_bytes = std::max(bounds_.block_bytes, std::accumulate(largest.begin(), largest.end(), std::int64_t(0)) * width());
+    bounds_.messages = std::max(bounds_.messages, std::min(std::int64_t(n) - 1, *std::max_element(messages.begin(), messages.end())));
+    make_rounds(i, members, send, recv);
+  }
+
+  void make_rounds(std::size_t i, const device_group& members, const std::vector<std::vector<piece>>& send,
+                   const std::vector<std::vector<piece>>& recv) {
+    part& p = parts_[i];
+    const auto n = std::size_t(members.size());
+    const std::int64_t most = bytes_per_round(n) / width();
+    const auto portions = [&](const std::vector<piece>& pieces, std::size_t from, std::size_t to) {
+      return portions_of(pieces, most, [&](const piece& b) {  // needs no packing on either side
+        return moves_.kind() != op::reduce_scatter && is_run(moves_.place_of(tensor(b.tensor).in, members.device(int(from))), b.from) &&
+               is_run(moves_.place_of(tensor(b.tensor).out, members.device(int(to))), b.to);
+      });
+    };
+    const auto put = [&](blocks& into, std::size_t m, std::vector<portion> made) {
+      if (into.size() < made.size()) into.resize(made.size());
+      for (std::vector<block>& of_round : into) of_round.resize(n);
+      for (std::size_t r = 0; r < made.size(); ++r) into[r][m].pieces = std::move(made[r].pieces);
+    };
+    for (std::size_t m = 0; m < n; ++m) {
+      if (m == p.me) continue;
+      put(p.send, m, portions(send[m], p.me, m));
+      put(p.recv, m, portions(recv[m], m, p.me));
+    }
+    if (moves_.kind() == op::all_gather || moves_.kind() == op::reduce_scatter)
+      for (portion& b : portions(p.own, p.me, p.me)) p.mine.push_back({std::move(b.pieces)});
+    if (moves_.kind() == op::reduce_scatter) p.sums = p.mine;
+    rounds_ = std::max({rounds_, p.send.size(), p.recv.size(), p.mine.size()});
+  }
+
+  /// Blocks that go in one round, where all members of a group then take part, are told to be so small.
+  void bound() {
+    if (bounds_.block_bytes > bytes_per_round(std::size_t(moves_.group(0).size())) / width() * width()) bounds_ = {};
+    else if (bounds_.messages > 0) rounds_ = 1;
+  }
+
+  /// Finds the place of every block: in a shard, or among those of its round.
+  void find_room(std::size_t i) {
+    part& p = parts_[i];
+    const auto members = std::size_t(moves_.group(i).size());
+    for (blocks* b : {&p.send, &p.recv}) b->resize(rounds_, std::vector<block>(members));
+    p.mine.resize(rounds_);
+    p.sums.resize(rounds_);
+    for (std::size_t k = 0; k < rounds_under_way; ++k) {
+      round& r = p.under_way[k];
+      r.send.resize(members);
+      r.recv.resize(members);
+      exchange_[k].push_back({r.send, r.recv});
+    }
+    std::int64_t end = 0;
+    for (std::size_t r = 0; r < rounds_; ++r) {
+      std::int64_t next = 0;
+      const auto place = [&](block& b, bool of_result, bool may_be_run) {
+        for (const piece& x : b.pieces) b.bytes += x.elements * width();
+        if (b.bytes == 0) return;
+        const bound_value& v = of_result ? tensor(b.pieces[0].tensor).out : tensor(b.pieces[0].tensor).in;
+        const kernel::placement& what = of_result ? b.pieces[0].to : b.pieces[0].from;
+        if (may_be_run && b.pieces.size() == 1 && is_run(v.places[i], what)) {
+          b.run = v.data[i] + inside(v.places[i], what) * width();
+          return;
+        }
+        b.slot = next;
+        next += (b.bytes + 63) / 64 * 64;
+      };
+      const bool sums = moves_.kind() == op::reduce_scatter;
+      for (block& b : p.send[r]) place(b, false, true);
+      for (block& b : p.recv[r]) {
+        place(b, true, !sums);
+        p.received += b.bytes;
+      }
+      place(p.mine[r], false, true);
+      place(p.sums[r], true, true);
+      end = std::max(end, next);
+    }
+    const auto move = [&](block& b, std::size_t r) { b.slot += std::int64_t(r % rounds_under_way) * end; };
+    for (std::size_t r = 0; r < rounds_; ++r) {
+      for (blocks* all : {&p.send, &p.recv})
+        for (block& b : (*all)[r]) move(b, r);
+      move(p.mine[r], r);
+      move(p.sums[r], r);
+    }
+    room_->demand(i, std::int64_t(std::min(rounds_, rounds_under_way)) * end);
+  }
+
+  /// The block as it can be sent: packed, if it has to be.
+  std::byte* ready(std::size_t i, const block& b) {
+    std::byte* const at = b.at(packed(i));
+    if (b.run) return at;
+    std::byte* next = at;
+    for (const piece& x : b.pieces) {
+      const bound_value& v = tensor(x.tensor).in;
+      pack(v.data[i], v.places[i], next, x.from, width());
+      next += x.elements * width();
+    }
+    return at;
+  }
+  void unpack(std::size_t i, const block& b) {
+    if (b.run) return;
+    const std::byte* next = packed(i) + b.slot;
+    for (const piece& x : b.pieces) {
+      const bound_value& v = tensor(x.tensor).out;
+      detail::unpack(next, x.to, v.data[i], v.places[i], width());
+      next += x.elements * width();
+    }
+  }
+
+  /// The parts of round r, packed.
+  std::span<const exchange_part> fill(std::size_t r) {
+    each([&](std::size_t i) {
+      part& p = parts_[i];
+      round& now = p.under_way[r % rounds_under_way];
+      for (std::size_t m = 0; m < now.send.size(); ++m) {
+        now.send[m] = {ready(i, p.send[r][m]), std::size_t(p.send[r][m].bytes)};
+        now.recv[m] = {p.recv[r][m].at(packed(i)), std::size_t(p.recv[r][m].bytes)};
+      }
+    });
+    return exchange_[r % rounds_under_way];
+  }
+  template <class Took>
+  void finish_rounds(Took took) {
+    room_->rounds.finish(on(), moves_.axes(), [&](std::size_t r) { return fill(r); },
+                         [&](std::size_t r) { each([&](std::size_t i) { took(i, r); }); });
+  }
+  /// Sets apart what memcpy can copy.
+  void find_runs(std::size_t i) {
+    for (const piece& x : parts_[i].own) own_bytes_ += x.elements * width();
+    std::erase_if(parts_[i].own, [&](const piece& x) {
+      const bound_value &in = tensor(x.tensor).in, &out = tensor(x.tensor).out;
+      if (!is_run(in.places[i], x.from) || !is_run(out.places[i], x.to)) return false;
+      const std::byte* const from = in.data[i] + inside(in.places[i], x.from) * width();
+      std::byte* const to = out.data[i] + inside(out.places[i], x.to) * width();
+      if (from != to) parts_[i].runs.push_back({from, to, x.elements * width()});
+      return true;
+    });
+  }
+  void copy_own() {
+    constexpr std::int64_t worth_a_thread = 1 << 16;
+    each([&](std::size_t i) {
+      for (const run& r : parts_[i].runs)
+        kernel::parallel_for(r.bytes, worth_a_thread, [&](std::int64_t begin, std::int64_t end) {
+          std::memcpy(r.to + begin, r.from + begin, std::size_t(end - begin));
+        });
+      moves_.copy(parts_[i].own, i);
+    });
+  }
+  void finish_exchange() {
+    finish_rounds([&](std::size_t i, std::size_t r) {
+      for (const block& b : parts_[i].recv[r]) unpack(i, b);
+    });
+  }
+
+  /// Small gathers are left to the backend, which may have better ways; but it has none that other steps can run beside.
+  bool gathers_at_once() const { return moves_.kind() == op::all_gather && rounds_ <= 1 && !early_; }
+  void gather() {
+    gather_.clear();
+    each([&](std::size_t i) {
+      part& p = parts_[i];
+      std::vector<std::span<std::byte>>& recv = p.under_way[0].recv;
+      std::span<std::byte> own;
+      if (rounds_ == 1) {
+        own = {ready(i, p.mine[0]), std::size_t(p.mine[0].bytes)};
+        for (std::size_t m = 0; m < recv.size(); ++m) recv[m] = {p.recv[0][m].at(packed(i)), std::size_t(p.recv[0][m].bytes)};
+        recv[p.me] = own;
+      }
+      gather_.push_back({own, recv});
+    });
+    on().all_gather(moves_.axes(), gather_);
+    copy_own();
+    each([&](std::size_t i) {
+      if (rounds_ == 1)
+        for (const block& b : parts_[i].recv[0]) unpack(i, b);
+    });
+  }
+
+  void finish_reduce_scatter() {
+    with_element(tensor(0).in.type, [&]<class T>(T*) {
+      finish_rounds([&](std::size_t i, std::size_t r) {
+        part& p = parts_[i];
+        const std::byte* const mine = ready(i, p.mine[r]);
+        const auto of = [&](std::size_t m) { return reinterpret_cast<const T*>(m == p.me ? mine : p.recv[r][m].at(packed(i))); };
+        reducer::combine(tensor(0).in.layout.pending, p.recv[r].size(), p.sums[r].bytes / width(), of,
+                         reinterpret_cast<T*>(p.sums[r].at(packed(i))));
+        unpack(i, p.sums[r]);
+      });
+    });
+  }
+
+  /// Several tensors are summed as one, in a row.
+  void start_all_reduce() {
+    if (!is_alone())
+      each([&](std::size_t i) {
+        std::byte* next = packed(i);
+        for (const moved_tensor& t : moves_.tensors()) {
+          if (t.in.bytes(i) > 0) std::memcpy(next, t.in.data[i], std::size_t(t.in.bytes(i)));
+          next += t.in.bytes(i);
+        }
+      });
+    with_element(tensor(0).in.type, [&]<class T>(T*) {
+      auto& [from, to] = std::get<summed<T>>(summed_);
+      from.clear();
+      to.clear();
+      each([&](std::size_t i) {
+        from.push_back(reinterpret_cast<const T*>(is_alone() ? tensor(0).in.data[i] : packed(i)));
+        to.push_back(reinterpret_cast<T*>(is_alone() ? tensor(0).out.data[i] : packed(i)));
+      });
+      room_->sums.start_all_reduce<T>(on(), moves_.axes(), from, to, elements_, moves_.most());
+    });
+  }
+  void finish_all_reduce() {
+    with_element(tensor(0).in.type, [&]<class T>(T*) {
+      auto& [from, to] = std::get<summed<T>>(summed_);
+      room_->sums.finish_all_reduce<T>(tensor(0).in.layout.pending, on(), moves_.axes(), from, to, elements_, moves_.most());
+    });
+    if (is_alone()) return;
+    each([&](std::size_t i) {
+      const std::byte* next = packed(i);
+      for (const moved_tensor& t : moves_.tensors()) {
+        if (t.out.bytes(i) > 0) std::memcpy(t.out.data[i], next, std::size_t(t.out.bytes(i)));
+        next += t.out.bytes(i);
+      }
+    });
+  }
+};
+
+}}}  // namespace gshard::v0::detail

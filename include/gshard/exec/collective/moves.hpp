@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/base/interval.hpp>
+#include <gshard/kernel/move/copy.hpp>
+#include <gshard/kernel/view.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+// What goes from one shard of a tensor to another, and in which portions.
+namespace gshard { inline namespace v0 { namespace detail {
+
+/// A block of a tensor that one shard gives to another.
+struct piece {
+  std::size_t tensor = 0;
+  kernel::placement from, to;  // in the whole tensor, as sender and receiver count; they differ where a window wraps
+  std::int64_t elements = 0;
+};
+
+inline void append(std::vector<piece>& to, const std::vector<piece>& more) { to.insert(to.end(), more.begin(), more.end()); }
+
+/// What two shards of a tensor have in common: one piece, or none, and for every dim in which `to` goes on at the start of the
+/// tensor, as many again.
+inline std::vector<piece> common(std::size_t tensor, const kernel::placement& from, const kernel::placement& to) {
+  std::vector<piece> found{{tensor, from, to, 1}};
+  for (std::size_t d = 0; d < std::size_t(from.rank); ++d) {
+    std::vector<piece> next;
+    for (const piece& p : found)
+      for (const std::int64_t shift : {std::int64_t(0), from.global[d]}) {
+        if (shift > 0 && to.offset[d] + to.extent[d] <= from.global[d]) continue;
+        const interval has{from.offset[d], from.offset[d] + from.extent[d]}, wants{to.offset[d], to.offset[d] + to.extent[d]};
+        const interval both = has.common(wants.shifted(-shift));
+        if (both.size() == 0) continue;
+        piece q = p;
+        q.from.offset[d] = both.begin;
+        q.to.offset[d] = both.begin + shift;
+        q.from.extent[d] = q.to.extent[d] = both.size();
+        q.elements *= both.size();
+        next.push_back(q);
+      }
+    found = std::move(next);
+  }
+  return found;
+}
+
+inline bool equal(const kernel::placement& a, const kernel::placement& b) { return a.offset == b.offset && a.extent == b.extent; }
+
+/// Calls f(from, to, pieces) where member `to` of a group gets what its shard after has in common with the one before of member `from`.
+/// Where several members hold the same shard, one that needs it takes its own, and the others take turns.
+template <class F>
+void for_each_origin(std::size_t tensor, const std::vector<kernel::placement>& before, const std::vector<kernel::placement>& after, F f) {
+  std::vector<char> counted(before.size(), 0);
+  for (std::size_t first = 0; first < before.size(); ++first) {
+    if (counted[first]) continue;
+    std::vector<std::size_t> holders;
+    for (std::size_t m = first; m < before.size(); ++m)
+      if (equal(before[m], before[first])) {
+        holders.push_back(m);
+        counted[m] = 1;
+      }
+    std::size_t turn = 0;
+    for (std::size_t to = 0; to < after.size(); ++to) {
+      const std::vector<piece> both = common(tensor, before[first], after[to]);
+      if (both.empty()) continue;
+      if (equal(before[to], before[first])) f(to, to, both);
+      else f(holders[turn++ % holders.size()], to, both);
+    }
+  }
+}
+
+/// Where a block begins in the shard that lies at `home`, in elements.
+inline std::int64_t inside(const kernel::placement& home, const kernel::placement& what) {
+  if (kernel::element_count(what.rank, what.extent) == 0) return 0;
+  const kernel::index_array stride = kernel::row_major_strides(home.rank, home.extent);
+  std::int64_t at = 0;
+  for (std::size_t d = 0; d < std::size_t(home.rank); ++d) at += (what.offset[d] - home.offset[d]) * stride[d];
+  return at;
+}
+
+/// Whether the elements of a block stand next to one another in the shard that lies at `home`.
+inline bool is_run(const kernel::placement& home, const kernel::placement& what) {
+  std::size_t d = std::size_t(home.rank);
+  while (d > 0 && what.extent[d - 1] == home.extent[d - 1]) --d;
+  for (d = d > 0 ? d - 1 : 0; d > 0; --d)
+    if (what.extent[d - 1] != 1) return false;
+  return true;
+}
+
+/// Cuts a piece along its outermost dims into pieces of at most `most` elements, each of them a run of the piece.
+inline void cut(const piece& whole, std::int64_t most, std::vector<piece>& into) {
+  if (whole.elements <= most) return into.push_back(whole);
+  std::size_t d = 0;
+  while (whole.from.extent[d] == 1) ++d;
+  const std::int64_t extent = whole.from.extent[d], row = whole.elements / extent, rows = std::max<std::int64_t>(1, most / row);
+  for (std::int64_t at = 0; at < extent; at += rows) {
+    piece p = whole;
+    p.from.offset[d] += at;
+    p.to.offset[d] += at;
+    p.from.extent[d] = p.to.extent[d] = std::min(rows, extent - at);
+    p.elements = row * p.from.extent[d];
+    cut(p, most, into);
+  }
+}
+
+/// What one device sends to another at once.
+struct portion {
+  std::vector<piece> pieces;
+  std::int64_t elements = 0;
+};
+
+/// The portions of a list of pieces, the same for sender and receiver: of at most `most` elements, except that pieces for which
+/// goes_whole(piece) are not cut.
+template <class GoesWhole>
+std::vector<portion> portions_of(const std::vector<piece>& pieces, std::int64_t most, GoesWhole goes_whole) {
+  std::vector<piece> cuts;
+  for (const piece& p : pieces) cut(p, goes_whole(p) ? p.elements : most, cuts);
+  std::vector<portion> made;
+  for (const piece& p : cuts) {
+    if (made.empty() || made.back().elements + p.elements > most) made.emplace_back();
+    made.back().pieces.push_back(p);
+    made.back().elements += p.elements;
+  }
+  return made;
+}
+
+/// Copies a block between a shard and a row that holds nothing else.
+inline void pack(const std::byte* shard, const kernel::placement& home, std::byte* row, const kernel::placement& what, std::int64_t width) {
+  kernel::copy_block(shard + inside(home, what) * width, kernel::row_major_strides(home.rank, home.extent), row,
+                     kernel::row_major_strides(what.rank, what.extent), what.extent, what.rank, width);
+}
+inline void unpack(const std::byte* row, const kernel::placement& what, std::byte* shard, const kernel::placement& home,
+                   std::int64_t width) {
+  kernel::copy_block(row, kernel::row_major_strides(what.rank, what.extent), shard + inside(home, what) * width,
+                     kernel::row_major_strides(home.rank, home.extent), what.extent, what.rank, width);
+}
+
+}}}  // namespace gshard::v0::detail

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/exec/collective/step_moves.hpp>
+#include <gshard/ir/graph.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace gshard { inline namespace v0 {
+
+/// What one kind of communication did.
+struct received_count {
+  std::int64_t calls = 0;
+  std::int64_t bytes = 0;
+};
+
+namespace detail {
+
+/// What the steps of a plan received, by kind of operation. Of a step that combines moves the backend counts one sum; the layouts say how
+/// much of it each move receives.
+class received_by_kind {
+ public:
+  const received_count& operator[](op kind) const { return counts_[std::size_t(kind)]; }
+
+  /// For a plan of n steps.
+  void resize(std::size_t n) { steps_.resize(n); }
+  /// Step i makes these moves.
+  void bind(std::size_t i, const node& step, const step_moves& moves) {
+    if (!has_several_kinds(step)) return;
+    steps_[i].resize(moves.devices());
+    for (std::size_t d = 0; d < moves.devices(); ++d) {
+      const device_group members = moves.group(d);
+      moves.for_each_origin(members, [&](std::size_t from, std::size_t to, const std::vector<piece>& pieces) {
+        if (from == to || to != std::size_t(members.member())) return;
+        for (const piece& p : pieces) steps_[i][d][p.tensor] += p.elements * moves.width();
+      });
+    }
+  }
+  /// A step starts.
+  void call(const node& step) {
+    std::uint64_t kinds = 0;  // a bit each
+    for (int t = 0; t < step.inputs; ++t) {
+      const op kind = kind_of_move(step, t);
+      if (!((kinds >> unsigned(kind)) & 1u)) ++counts_[std::size_t(kind)].calls;
+      kinds |= std::uint64_t(1) << unsigned(kind);
+    }
+  }
+  /// A device has received more bytes in step i.
+  void add(std::size_t i, const node& step, std::size_t device, std::int64_t bytes) {
+    if (!steps_[i].empty())
+      for (int t = 1; t < step.inputs; ++t) {
+        const std::int64_t own = std::min(bytes, steps_[i][device][std::size_t(t)]);
+        counts_[std::size_t(kind_of_move(step, t))].bytes += own;
+        bytes -= own;
+      }
+    counts_[std::size_t(kind_of_move(step, 0))].bytes += bytes;
+  }
+
+ private:
+  using shares = std::vector<std::array<std::int64_t, rule::most_in>>;  // bytes, by held device and operand
+  std::array<received_count, std::size_t(op::count_)> counts_{};
+  std::vector<shares> steps_;
+
+  static bool has_several_kinds(const node& step) {
+    for (int t = 1; t < step.inputs; ++t)
+      if (kind_of_move(step, t) != kind_of_move(step, 0)) return true;
+    return false;
+  }
+};
+
+}  // namespace detail
+
+}}  // namespace gshard::v0

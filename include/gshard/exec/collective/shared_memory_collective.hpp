@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/comm/reduce.hpp>
+#include <gshard/comm/rounds.hpp>
+#include <gshard/exec/collective/collective_step.hpp>
+#include <gshard/exec/collective/step_moves.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace gshard { inline namespace v0 { namespace detail {
+
+/// A communication step among devices that can read one another's shards: they meet, each copies what it needs straight from the
+/// others' shards into its own, or adds it up there, and they meet again before anything is overwritten. The same bits as
+/// `collective_step`, which sends messages, and the same bytes received. This process holds one device.
+class shared_step {
+ public:
+  /// Whether a step can be run so: the same on all processes. Small sums take less time as messages.
+  static bool serves(const step_moves& moves) {
+    if (moves.stays()) return false;
+    bool all = true;
+    for (const moved_tensor& t : moves.tensors()) {
+      all = all && !t.in.everywhere.empty();
+      if (moves.kind() == op::all_reduce) all = all && !t.out.everywhere.empty();
+    }
+    return all && !(moves.kind() == op::all_reduce && moves.most() * moves.width() * moves.group(0).size() <= small_sum_bytes);
+  }
+
+  shared_step(step_moves moves, std::shared_ptr<collective_room> room) : moves_(std::move(moves)), room_(std::move(room)) {
+    const device_group group = moves_.group(0);
+    members_ = std::size_t(group.size());
+    me_ = std::size_t(group.member());
+    for (int m = 0; m < group.size(); ++m) device_.push_back(std::size_t(group.device(m)));
+    switch (moves_.kind()) {
+      case op::all_reduce: prepare_all_reduce(); break;
+      case op::reduce_scatter: prepare_reduce_scatter(); break;
+      default: prepare_pull(group); break;
+    }
+  }
+
+  void operator()() {
+    backend& on = moves_.on().on();
+    on.meet(moves_.axes());
+    switch (moves_.kind()) {
+      case op::all_reduce: all_reduce(); break;
+      case op::reduce_scatter: reduce_scatter(); break;
+      default: pull(); break;
+    }
+    on.meet(moves_.axes());
+    on.count(0, received_);
+  }
+
+ private:
+  struct pulled {
+    std::size_t member = 0;
+    kernel::placement home;  // of the member's shard
+    piece what;
+  };
+  /// Elements of one of the tensors.
+  struct range {
+    std::size_t tensor = 0;
+    std::int64_t begin = 0, elements = 0;
+  };
+
+  step_moves moves_;
+  std::shared_ptr<collective_room> room_;
+  std::size_t members_ = 1, me_ = 0;
+  std::vector<std::size_t> device_;  // by member
+  traffic received_;
+  std::vector<piece> kept_;
+  std::vector<pulled> pulled_;
+  std::vector<portion> sums_;               // of reduce_scatter
+  std::vector<std::vector<range>> ranges_;  // of all_reduce, by the member that adds them up
+
+  const moved_tensor& tensor(std::size_t t) const { return moves_.tensors()[t]; }
+  const std::byte* before(std::size_t t, std::size_t member) const { return tensor(t).in.everywhere[device_[member]]; }
+
+  void prepare_pull(const device_group& group) {
+    std::vector<std::vector<pulled>> from(members_);
+    std::int64_t bytes = 0;
+    moves_.for_each_origin(group, [&](std::size_t m, std::size_t to, const std::vector<piece>& both) {
+      if (to != me_) return;
+      if (m == me_) return append(kept_, both);
+      for (const piece& b : both) {
+        from[m].push_back({m, moves_.place_of(tensor(b.tensor).in, int(device_[m])), b});
+        bytes += b.elements * moves_.width();
+      }
+    });
+    for (std::size_t k = 1; k < members_; ++k)  // not all from the same one at once
+      for (pulled& p : from[(me_ + k) % members_]) pulled_.push_back(std::move(p));
+    received_ = moves_.kind() == op::all_gather ? traffic{0, 0, 1, bytes} : traffic{1, bytes, 0, 0};
+  }
+  void pull() {
+    moves_.copy(kept_, 0);
+    for (const pulled& p : pulled_) moves_.copy(p.what, before(p.what.tensor, p.member), p.home, 0);
+  }
+
+  void prepare_reduce_scatter() {
+    std::int64_t elements = 0, largest = 0;
+    sums_ = portions_of(moves_.kept(0), bytes_per_round(members_) / moves_.width(), [](const piece&) { return false; });
+    for (const portion& p : sums_) {
+      elements += p.elements;
+      largest = std::max(largest, p.elements);
+    }
+    received_ = {1, std::int64_t(members_ - 1) * elements * moves_.width(), 0, 0};
+    room_->demand(0, std::int64_t(members_ + 1) * slot_of(largest));
+  }
+  std::int64_t slot_of(std::int64_t elements) const { return (elements * moves_.width() + 63) / 64 * 64; }
+
+  void reduce_scatter() {
+    for (const portion& p : sums_) {
+      const piece& first = p.pieces[0];
+      const bound_value &in = tensor(first.tensor).in, &out = tensor(first.tensor).out;
+      const bool alone = p.pieces.size() == 1, in_place = alone && is_run(in.places[0], first.from);
+      std::byte* const slots = room_->packed[0].data();
+      const std::int64_t slot = slot_of(p.elements);
+      if (!in_place)
+        for (std::size_t m = 0; m < members_; ++m) {
+          std::byte* next = slots + std::int64_t(m) * slot;
+          for (const piece& b : p.pieces) {
+            pack(before(b.tensor, m), tensor(b.tensor).in.places[0], next, b.from, moves_.width());
+            next += b.elements * moves_.width();
+          }
+        }
+      const auto from = [&](std::size_t m) {
+        return in_place ? before(first.tensor, m) + inside(in.places[0], first.from) * moves_.width() : slots + std::int64_t(m) * slot;
+      };
+      const bool to_shard = alone && is_run(out.places[0], first.to);
+      std::byte* const to =
+          to_shard ? out.data[0] + inside(out.places[0], first.to) * moves_.width() : slots + std::int64_t(members_) * slot;
+      combine(p.elements, from, to);
+      if (to_shard) continue;
+      const std::byte* next = to;
+      for (const piece& b : p.pieces) {
+        unpack(next, b.to, tensor(b.tensor).out.data[0], tensor(b.tensor).out.places[0], moves_.width());
+        next += b.elements * moves_.width();
+      }
+    }
+  }
+
+  /// Each member adds up its part of all elements, tensor after tensor; then all have what it made. A sum may stand where its addend
+  /// was: nobody reads that part but the one that writes it.
+  void prepare_all_reduce() {
+    const std::int64_t n = moves_.elements(0), members = std::int64_t(members_), block = (n + members - 1) / members;
+    for (std::int64_t m = 0; m < members; ++m) {
+      const std::int64_t begin = std::min(n, m * block), end = std::min(n, begin + block);
+      std::vector<range>& mine = ranges_.emplace_back();
+      std::int64_t at = 0;
+      for (std::size_t t = 0; t < moves_.tensors().size(); ++t) {
+        const std::int64_t elements = tensor(t).in.elements(0), first = std::max(begin, at), last = std::min(end, at + elements);
+        if (first < last) mine.push_back({t, first - at, last - first});
+        at += elements;
+      }
+      if (m == std::int64_t(me_)) received_ = {1, (members - 1) * (end - begin) * moves_.width(), 1, (n - (end - begin)) * moves_.width()};
+    }
+  }
+  void all_reduce() {
+    for (const range& r : ranges_[me_])
+      combine(r.elements, [&](std::size_t m) { return before(r.tensor, m) + r.begin * moves_.width(); },
+              tensor(r.tensor).out.data[0] + r.begin * moves_.width());
+    moves_.on().on().meet(moves_.axes());
+    for (std::size_t k = 1; k < members_; ++k) {
+      const std::size_t m = (me_ + k) % members_;
+      for (const range& r : ranges_[m])
+        std::memcpy(tensor(r.tensor).out.data[0] + r.begin * moves_.width(),
+                    tensor(r.tensor).out.everywhere[device_[m]] + r.begin * moves_.width(), std::size_t(r.elements * moves_.width()));
+    }
+  }
+
+  template <class From>
+  void combine(std::int64_t elements, From from, std::byte* to) {
+    with_element(tensor(0).in.type, [&]<class T>(T*) {
+      reducer::combine(moves_.pending(), members_, elements, [&](std::size_t m) { return reinterpret_cast<const T*>(from(m)); },
+                       reinterpret_cast<T*>(to));
+    });
+  }
+};
+
+}}}  // namespace gshard::v0::detail

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/exec/bind/shards.hpp>
+#include <gshard/exec/collective/moves.hpp>
+#include <gshard/tensor/cluster.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace gshard { inline namespace v0 { namespace detail {
+
+/// A tensor before and after a step.
+struct moved_tensor {
+  bound_value in, out;
+};
+
+/// What a communication step (or slice) of a plan moves: the layouts of operands and results say which parts of its new shards a
+/// device gets from which member of its group.
+class step_moves {
+ public:
+  /// axes: on the cluster. Elements of all tensors have one size.
+  step_moves(op kind, const any_cluster& on, std::uint32_t axes, std::vector<moved_tensor> tensors)
+      : kind_(kind), on_(on), axes_(axes), tensors_(std::move(tensors)) {
+    if (!traits(kind).reshards)
+      throw error("executor: a plan step of kind " + std::string(name(kind)) + " cannot be run");
+    bool reads = false;
+    for (const moved_tensor& t : tensors_) {
+      const kernel::placement first = place_of(t.in, 0);  // no shard is larger than the first
+      most_ += kernel::element_count(first.rank, first.extent);
+      reads = reads || !t.in.windows.empty() || !t.out.windows.empty() || !t.in.positions.empty() || !t.out.positions.empty();
+    }
+    stays_ = kind == op::slice || group(0).size() == 1 || (reads && nothing_moves());
+  }
+
+  op kind() const { return kind_; }
+  const any_cluster& on() const { return on_; }
+  std::uint32_t axes() const { return axes_; }
+  std::span<const moved_tensor> tensors() const { return tensors_; }
+  std::int64_t width() const { return size_of(tensors_[0].in.type); }
+  reduction pending() const { return tensors_[0].in.layout.pending; }
+  /// The devices that this process holds.
+  std::size_t devices() const { return on_.devices().size(); }
+  /// Elements of the largest shards on the mesh.
+  std::int64_t most() const { return most_; }
+  /// Elements of a held device's shards before.
+  std::int64_t elements(std::size_t i) const {
+    std::int64_t n = 0;
+    for (const moved_tensor& t : tensors_) n += t.in.elements(i);
+    return n;
+  }
+  /// Nothing moves between devices of the mesh: all processes find the same, and none calls the backend.
+  bool stays() const { return stays_; }
+
+  device_group group(std::size_t i) const { return device_group(on_.on().extents(), axes_, on_.devices()[i]); }
+  kernel::placement place_of(const bound_value& v, int device) const { return place(v, on_.on().extents(), device); }
+
+  /// What a held device has of its own new shards.
+  std::vector<piece> kept(std::size_t i) const { return summed(i, on_.devices()[i]); }
+  /// What a held device has of another one's.
+  std::vector<piece> summed(std::size_t i, int device) const {
+    std::vector<piece> all;
+    for (std::size_t t = 0; t < tensors_.size(); ++t) append(all, common(t, tensors_[t].in.places[i], place_of(tensors_[t].out, device)));
+    return all;
+  }
+  /// Calls f(from, to, pieces) where member `to` of a group gets pieces from member `from`, or keeps them.
+  template <class F>
+  void for_each_origin(const device_group& members, F f) const {
+    for (std::size_t t = 0; t < tensors_.size(); ++t)
+      detail::for_each_origin(t, places_of(tensors_[t].in, members), places_of(tensors_[t].out, members), f);
+  }
+
+  /// Copies pieces from a held device's shards before to those after.
+  void copy(std::span<const piece> pieces, std::size_t i) const {
+    for (const piece& b : pieces) copy(b, tensors_[b.tensor].in.data[i], tensors_[b.tensor].in.places[i], i);
+  }
+  /// Copies a piece from the shard that lies at `home` to a held device's shard after.
+  void copy(const piece& b, const std::byte* shard, const kernel::placement& home, std::size_t i) const {
+    const bound_value& out = tensors_[b.tensor].out;
+    const std::byte* const from = shard + inside(home, b.from) * width();
+    std::byte* const to = out.data[i] + inside(out.places[i], b.to) * width();
+    if (from != to)
+      kernel::copy_block(from, kernel::row_major_strides(home.rank, home.extent), to,
+                         kernel::row_major_strides(home.rank, out.places[i].extent), b.to.extent, home.rank, width());
+  }
+
+ private:
+  op kind_;
+  any_cluster on_;
+  std::uint32_t axes_;
+  std::vector<moved_tensor> tensors_;
+  std::int64_t most_ = 0;
+  bool stays_ = false;
+
+  std::vector<kernel::placement> places_of(const bound_value& v, const device_group& members) const {
+    std::vector<kernel::placement> places;
+    for (int m = 0; m < members.size(); ++m) places.push_back(place_of(v, members.device(m)));
+    return places;
+  }
+  bool nothing_moves() const {
+    const std::span<const int> mesh = on_.on().extents();
+    for (int device = 0; device < device_count(mesh); ++device) {
+      const device_group members(mesh, axes_, device);
+      bool moves = false;
+      if (members.member() == 0)
+        for_each_origin(members, [&](std::size_t from, std::size_t to, const auto&) { moves = moves || from != to; });
+      if (moves) return false;
+    }
+    return true;
+  }
+};
+
+}}}  // namespace gshard::v0::detail

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/comm/device_group.hpp>
+#include <gshard/exec/bind/bound_plan.hpp>
+#include <gshard/exec/bind/shards.hpp>
+#include <gshard/pass/plan.hpp>
+#include <gshard/pass/schedule/async_schedule.hpp>
+#include <gshard/tensor/cluster.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+// Which steps of a plan run together, piece by piece, and which results are written over operands that nothing reads any more: what is
+// known only when extents are bound, and may differ from device to device. What runs together on a device depends on that device alone, so
+// that it computes the same bits whatever other devices its process holds.
+namespace gshard { inline namespace v0 { namespace detail {
+
+/// Element i of the result is made of elements i of the operands. Updates of parameters, which stand where no error can follow, run alone.
+inline bool is_elementwise(const node& n) {
+  if (n.in_place > 0) return false;
+  if (n.kind == op::scale) return true;
+  bool all = n.kind == op::map;
+  for (std::size_t k = 0; k < n.inputs; ++k) all = all && n.loops.in[k] == n.loops.out[0];
+  return all;
+}
+
+/// The first dim of a shard that has more than one index.
+struct batch_dim {
+  int factor = -1;
+  std::int64_t extent = 0;
+};
+inline batch_dim leading_dim(const bound_value& v, const short_list& factors, std::size_t device) {
+  for (int d = 0; d < v.rank(); ++d)
+    if (v.extent(device, d) > 1) return {factors[d], v.extent(device, d)};
+  return {};
+}
+/// The leading dim of a product of two operands, if both have it: the result is that many blocks, each made of one block of every operand.
+inline batch_dim batch_of(const node& n, std::span<const bound_value> values, std::size_t device) {
+  if (n.kind != op::einsum || n.inputs != 2 || values[std::size_t(n.output())].elements(device) == 0) return {};
+  const batch_dim leads = leading_dim(values[std::size_t(n.output())], n.loops.out[0], device);
+  const auto has_once = [&](const short_list& factors) {
+    int found = 0;
+    for (int d = 0; d < factors.size(); ++d) found += factors[d] == leads.factor;
+    return found == 1;
+  };
+  return leads.factor >= 0 && has_once(n.loops.in[0]) && has_once(n.loops.in[1]) && has_once(n.loops.out[0]) ? leads : batch_dim{};
+}
+
+/// Steps whose kernels may write their result over an operand.
+inline bool may_write_over(const node& n, int operand) {
+  if (n.kind == op::map) return n.loops.in[std::size_t(operand)] == n.loops.out[0];
+  return operand == traits(n.kind).overwrites;
+}
+
+/// Plans the use of memory by the values of a plan on this process.
+class storage_sharing {
+ public:
+  /// `flights`: by step.
+  storage_sharing(const bound_plan& all, list_view<flight> flights)
+      : plan_(all.plan), all_(all), flights_(flights), life_(plan_.lifetimes.begin(), plan_.lifetimes.end()),
+        busy_(plan_.values.size(), 0) {
+    find_groups();
+    for (std::size_t i = 0; i < plan_.steps.size(); ++i) {
+      share(i);
+      if (is_early(i)) hold(i);
+    }
+    for (std::size_t v = 0; v < life_.size(); ++v) life_[v].last = std::max(life_[v].last, busy_[v] - 1);
+    for (lifetime& l : life_) l.root = root(l.root);
+    // Steps of a group run at one time.
+    for (lifetime& l : life_) {
+      if (l.first >= 0) l.first = std::int32_t(first_head(std::size_t(l.first)));
+      if (l.last >= 0 && std::size_t(l.last) < plan_.steps.size()) l.last = std::int32_t(last_end(std::size_t(l.last))) - 1;
+    }
+  }
+
+  /// By value; those of roots alone say when storage is needed.
+  std::span<const lifetime> lifetimes() const { return life_; }
+  /// The step after the group that step i begins on a device; i + 1 if it runs alone.
+  std::size_t group_end(std::size_t i, std::size_t device) const { return of_device(device).end[i]; }
+  /// Into how many pieces the steps of the group that step i begins take their results; 0: elements, as many as suit.
+  std::int64_t pieces(std::size_t i, std::size_t device) const { return batch_of(plan_.steps[i], all_.values, device).extent; }
+  /// Whether other steps run while this one is under way.
+  bool is_early(std::size_t i) const { return flights_[i] != flight{std::int32_t(i), std::int32_t(i) + 1}; }
+  /// Nothing is moved: every device's shard after is that before.
+  bool stays(const node& n) const {
+    if (!traits(n.kind).reshards) return false;
+    const std::uint32_t axes = all_.axes.mask(std::uint32_t(n.attr.integer[0]));
+    if (n.kind != op::slice && device_group(all_.on.on().extents(), axes, 0).size() > 1) return false;
+    for (int o = 0; o < n.outputs; ++o) {
+      const bound_value &before = value(n.input(o)), &after = value(n.output(o));
+      for (std::size_t d = 0; d < before.places.size(); ++d)
+        if (before.places[d].offset != after.places[d].offset || before.places[d].extent != after.places[d].extent) return false;
+    }
+    return true;
+  }
+
+ private:
+  const plan_view& plan_;
+  const bound_plan& all_;
+  list_view<flight> flights_;
+  std::vector<lifetime> life_;
+  std::vector<std::int32_t> busy_;           // by root: the step before which the last message from or to it has gone
+  struct groups {
+    std::vector<std::size_t> head, end;  // by step: the first of its group; by first step: the one after the last
+
+    bool operator==(const groups&) const = default;
+  };
+  std::vector<groups> kinds_;             // all that differ
+  std::vector<std::size_t> kind_of_;  // by device
+
+  const groups& of_device(std::size_t d) const { return kinds_[kind_of_[d]]; }
+  /// The first step, and the one after the last, of the groups of step i on all devices.
+  std::size_t first_head(std::size_t i) const {
+    std::size_t first = i;
+    for (const groups& g : kinds_) first = std::min(first, g.head[i]);
+    return first;
+  }
+  std::size_t last_end(std::size_t i) const {
+    std::size_t last = i + 1;
+    for (const groups& g : kinds_) last = std::max(last, g.end[g.head[i]]);
+    return last;
+  }
+
+  const bound_value& value(std::int32_t v) const { return all_.value(v); }
+  std::int32_t root(std::int32_t v) const {
+    while (v >= 0 && life_[std::size_t(v)].root != v) v = life_[std::size_t(v)].root;
+    return v;
+  }
+  bool equal_sizes(std::int32_t a, std::int32_t b) const {
+    for (std::size_t d = 0; d < value(a).places.size(); ++d)
+      if (value(a).bytes(d) != value(b).bytes(d)) return false;
+    return true;
+  }
+  bool reads(const node& n, std::int32_t v) const {
+    for (int k = 0; k < n.inputs; ++k)
+      if (n.input(k) == v) return true;
+    return false;
+  }
+
+  /// Products with one batch, and elementwise steps, that go on with what the group has made, or read what its products read.
+  void find_groups() {
+    const std::size_t n = plan_.steps.size();
+    // Groups may differ between processes, but all start and finish what is under way in one order: no group runs on past such a point.
+    std::vector<char> begins(n + 1);
+    for (std::size_t i = 0; i < n; ++i)
+      if (is_early(i)) begins[std::size_t(flights_[i].start)] = begins[std::size_t(flights_[i].finish)] = 1;
+    for (std::size_t d = 0; d < all_.on.devices().size(); ++d) {
+      groups g = groups_of(d, begins);
+      const auto known = std::find(kinds_.begin(), kinds_.end(), g);
+      kind_of_.push_back(std::size_t(known - kinds_.begin()));
+      if (known == kinds_.end()) kinds_.push_back(std::move(g));
+    }
+  }
+  groups groups_of(std::size_t device, const std::vector<char>& begins) const {
+    const std::size_t n = plan_.steps.size();
+    groups g;
+    g.end.resize(n);
+    for (std::size_t i = 0; i < n;) {
+      const std::size_t head = i;
+      g.head.push_back(head);
+      if (has_batch(plan_.steps[head], device) || is_elementwise(plan_.steps[head]))
+        while (i + 1 < n && !begins[i + 1] && goes_on(head, i + 1, device)) {
+          g.head.push_back(head);
+          ++i;
+        }
+      g.end[head] = ++i;
+    }
+    return g;
+  }
+  bool has_batch(const node& n, std::size_t device) const { return batch_of(n, all_.values, device).factor >= 0; }
+  bool goes_on(std::size_t head, std::size_t i, std::size_t device) const {
+    const node &n = plan_.steps[i], &first = plan_.steps[head];
+    if (!traits(n.kind).alias && !is_elementwise(n) && !has_batch(n, device)) return false;
+    bool uses = false;
+    for (std::size_t j = head; j < i; ++j) {
+      const node& before = plan_.steps[j];
+      uses = uses || reads(n, before.output());
+      for (int k = 0; n.kind == op::einsum && before.kind == op::einsum && k < n.inputs; ++k) uses = uses || reads(before, n.input(k));
+    }
+    if (!uses) return false;
+    if (!has_batch(first, device)) return n.kind != op::einsum && value(n.output()).bytes(device) == value(first.output()).bytes(device);
+    const std::int64_t pieces = batch_of(first, all_.values, device).extent;
+    if (n.kind != op::einsum) return value(n.output()).elements(device) % pieces == 0;
+    const batch_dim batch = batch_of(n, all_.values, device);
+    if (batch.extent != pieces) return false;
+    for (int k = 0; k < n.inputs; ++k)
+      for (std::size_t j = head; j < i; ++j)
+        if (n.input(k) == plan_.steps[j].output() &&
+            leading_dim(value(n.input(k)), n.loops.in[std::size_t(k)], device).factor != batch.factor)
+          return false;
+    return true;
+  }
+
+  void share(std::size_t i) {
+    const node& n = plan_.steps[i];
+    if (n.outputs == 0 || n.in_place > 0 || traits(n.kind).alias) return;
+    if (n.kind == op::all_reduce || stays(n)) {
+      for (int o = 0; o < n.outputs; ++o) write_over(i, n.input(o), n.output(o));
+      return;
+    }
+    for (int k = 0; k < n.inputs; ++k)
+      if (may_write_over(n, k) && !is_read_otherwise(i, k) && write_over(i, n.input(k), n.output())) return;
+  }
+  /// Another operand of the step is the same memory, read in another order; or a product of the step's group reads it, in blocks of its
+  /// own.
+  bool is_read_otherwise(std::size_t i, int operand) const {
+    const node& n = plan_.steps[i];
+    const std::int32_t r = root(n.input(operand));
+    const auto reads_root = [&](const node& other) {
+      for (int k = 0; k < other.inputs; ++k)
+        if (root(other.input(k)) == r) return true;
+      return false;
+    };
+    for (int k = 0; k < n.inputs; ++k)
+      if (k != operand && root(n.input(k)) == r && !(n.kind == op::map && may_write_over(n, k))) return true;
+    for (const groups& g : kinds_) {
+      const std::size_t head = g.head[i];
+      if (life_[std::size_t(r)].first >= std::int32_t(head)) continue;  // made by the group, piece by piece
+      for (std::size_t j = head; j < i; ++j)
+        if (plan_.steps[j].kind == op::einsum && reads_root(plan_.steps[j])) return true;
+    }
+    return false;
+  }
+  bool write_over(std::size_t i, std::int32_t from, std::int32_t to) {
+    lifetime& l = life_[std::size_t(root(from))];
+    lifetime& result = life_[std::size_t(to)];
+    if (l.persistent || l.last != std::int32_t(i) || result.root != to || !equal_sizes(from, to)) return false;
+    if (busy_[std::size_t(root(from))] > (is_early(i) ? flights_[i].start : std::int32_t(first_head(i)))) return false;
+    result.root = root(from);
+    l.last = result.last;
+    return true;
+  }
+  /// Memory that messages are sent from or received in is not used otherwise meanwhile.
+  void hold(std::size_t i) {
+    const node& n = plan_.steps[i];
+    const auto [start, finish] = flights_[i];
+    const auto hold_until_finish = [this, end = finish](std::int32_t v) { busy_[std::size_t(v)] = std::max(busy_[std::size_t(v)], end); };
+    for (int k = 0; k < n.inputs; ++k) hold_until_finish(root(n.input(k)));
+    for (int o = 0; o < n.outputs; ++o) {
+      lifetime& result = life_[std::size_t(root(n.output(o)))];
+      result.first = std::min(result.first, start);
+      hold_until_finish(root(n.output(o)));
+    }
+  }
+};
+
+}}}  // namespace gshard::v0::detail

@@ -1,0 +1,431 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/base/list.hpp>
+#include <gshard/base/list_view.hpp>
+#include <gshard/trace/along.hpp>
+#include <gshard/trace/builder.hpp>
+#include <gshard/trace/call.hpp>
+#include <gshard/trace/convolution.hpp>
+#include <gshard/trace/einsum.hpp>
+#include <gshard/trace/embedding.hpp>
+#include <gshard/trace/map.hpp>
+#include <gshard/trace/parameter_scope.hpp>
+#include <gshard/trace/random.hpp>
+#include <gshard/trace/reduce.hpp>
+#include <gshard/trace/routing.hpp>
+#include <gshard/trace/rows.hpp>
+#include <gshard/trace/shape.hpp>
+#include <gshard/trace/window.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <string_view>
+
+namespace gshard { inline namespace v0 {
+
+namespace detail {
+
+/// Reverse mode over the nodes of a program: walks them backwards, and for every node that has a gradient on a result appends
+/// the nodes that compute the gradients of its operands.
+// A template, so that its functions cost only programs that ask for gradients.
+template <class Builder>
+class differentiator {
+ public:
+  constexpr differentiator(Builder& b, std::int32_t of, list_view<symbol> wanted)
+      : b_(b), gradients_(b.program.values.size(), -1), needed_(b.program.values.size(), false) {
+    for (const symbol& s : wanted) needed_[std::size_t(s.id)] = true;
+    char* const needed = needed_.data();
+    for (const node& n : b.program.nodes)
+      for (int i = 0; i < n.inputs && !stops_gradient(n); ++i)
+        if (needed[n.in[i]])
+          for (int o = 0; o < n.outputs; ++o) needed[n.out[o]] = true;
+    gradients_[std::size_t(of)] = emit_constant(pointwise_constant<1>, at(of)).id;
+  }
+
+  constexpr void run() {
+    const code_place before = b_.place;
+    b_.keeps_place = true;
+    for (std::size_t i = b_.program.nodes.size(); i-- > 0 && !b_.failed();) {
+      const node n = b_.program.nodes[i];
+      bool reached = false;
+      for (int o = 0; o < n.outputs; ++o)
+        if (std::size_t(n.out[o]) < gradients_.size() && gradients_[std::size_t(n.out[o])] >= 0) reached = true;
+      bool wanted = false;
+      for (int k = 0; k < n.inputs; ++k) wanted = wanted || wants(n, k);
+      if (!reached || !wanted) continue;
+      b_.place = n.place;
+      b_.place.gradient = true;
+      pull_back(n);
+    }
+    b_.keeps_place = false;
+    b_.place = before;
+  }
+
+  /// The gradient of `x`; zeros if the result does not depend on it.
+  constexpr symbol of(symbol x) {
+    const std::int32_t g = gradients_[std::size_t(x.id)];
+    return g >= 0 ? at(g) : emit_constant(pointwise_constant<0>, x);
+  }
+
+ private:
+  Builder& b_;
+  list<std::int32_t> gradients_;  // by value, -1: none so far
+  list<char> needed_;             // by value: depends on something whose gradient is wanted
+
+  constexpr symbol at(std::int32_t id) { return {&b_, id}; }
+  constexpr symbol in(const node& n, int i) { return at(n.input(i)); }
+  constexpr symbol out(const node& n, int i = 0) { return at(n.output(i)); }
+  static constexpr bool stops_gradient(const node& n) { return n.kind == op::map && n.attr.function->stops_gradient; }
+  constexpr bool wants(const node& n, int i) const { return needed_[std::size_t(n.input(i))] && !stops_gradient(n); }
+
+  constexpr void add(std::int32_t value, symbol g) {
+    if (g.id < 0) return;
+    std::int32_t& sum = gradients_[std::size_t(value)];
+    sum = sum < 0 ? g.id : (at(sum) + g).id;
+  }
+  /// The gradient of a result; zeros where nothing flowed back.
+  constexpr symbol gradient(const node& n, int i = 0) {
+    const std::int32_t g = gradients_[std::size_t(n.output(i))];
+    return g >= 0 ? at(g) : emit_constant(pointwise_constant<0>, out(n, i));
+  }
+
+  constexpr void pull_back(const node& n) {
+    const symbol dy = n.kind == op::top2_gating ? b_.nothing() : gradient(n);
+    switch (n.kind) {
+      case op::einsum: return pull_back_einsum(n, dy);
+      case op::map: return pull_back_map(n, dy);
+      case op::scale: return add(n.input(0), emit_scale(dy, n.attr.number[0], n.attr.dims, n.attr.number[1]));
+      case op::reduce: return n.attr.integer[0] == int(reduction::prod) ? pull_back_product(n, dy) : pull_back_extremum(n, dy);
+      case op::softmax: return add(n.input(0), emit_row_gradient(op::softmax_grad, n, out(n), dy));
+      case op::cross_entropy: {
+        const symbol d{&b_, b_.add_node(op::cross_entropy_grad, {n.input(0), n.input(1), dy.id}, loops_of(n, {0, 1}, true, {0}), n.attr,
+                                        {{in(n, 0).get().dims, dy.get().type}})};
+        return add(n.input(0), d);
+      }
+      case op::layer_norm: {
+        b_.add_node(op::layer_norm_grad, {n.input(0), n.input(1), dy.id}, loops_of(n, {0, 1}, true, {0, 1, 2}), n.attr,
+                    {{in(n, 0).get().dims, dy.get().type}, {in(n, 1).get().dims, dy.get().type}, {in(n, 2).get().dims, dy.get().type}});
+        const std::array parts{b_.result_of_last(0), b_.result_of_last(1), b_.result_of_last(2)};
+        for (int i = 0; i < 3; ++i) add(n.input(i), parts[std::size_t(i)]);
+        return;
+      }
+      case op::gather: return add(n.input(0), emit_scatter_add(in(n, 1), dy, n.attr.integer[0], in(n, 0).get().dims));
+      case op::scatter_add: return add(n.input(1), gather(dy, in(n, 0), n.attr.integer[0]));
+      case op::cumsum: return add(n.input(0), emit_cumsum(dy, n.attr.integer[0], n.attr.integer[1], !n.attr.integer[2]));
+      case op::sort:
+      case op::top_k: return add(n.input(0), emit_scatter_along(out(n, 1), dy, n.attr.integer[0], in(n, 0)));
+      case op::strided_slice:
+      case op::pad:
+      case op::reverse:
+      case op::roll: return add(n.input(0), emit_moved_back(n, in(n, 0), dy));
+      case op::concat: return pull_back_concat(n, dy);
+      case op::convolution: return pull_back_convolution(n, dy);
+      case op::pool: return pull_back_pool(n, dy);
+      case op::argmax: return;
+      case op::reshape: return add(n.input(0), emit_reshape_back(n, in(n, 0), dy));
+      case op::annotate: {
+        const value like = (n.attr.integer[1] != 0 ? in(n, 0) : out(n)).get();
+        return add(n.input(0), emit_annotate(dy, like.layout, like.priority, n.attr.integer[0] != 0, n.loops.in[0] == n.loops.out[0]));
+      }
+      case op::dropout: return add(n.input(0), emit_dropout(dy, n.attr.number[0], n.attr.integer[0]));
+      case op::top2_gating: return pull_back_gating(n);
+      case op::one_hot:
+        if (n.inputs > 1) add(n.input(1), emit_one_hot_grad(in(n, 0), dy));
+        return;
+      case op::dispatch: return pull_back_dispatch(n, dy);
+      case op::combine: return pull_back_combine(n, dy);
+      case op::cast:
+        if (in(n, 0).get().type == dtype::i32) return;
+        return add(n.input(0), {&b_, b_.add_node(op::cast, {dy.id}, n.loops, {}, {{dy.get().dims, in(n, 0).get().type}})});
+      case op::iota: return;
+      case op::carry: return b_.fail(fault::gradient_of_loop, "while_loop");
+      default: b_.fail(fault::not_differentiable, name(n.kind));
+    }
+  }
+
+  /// The rule of a gradient node: some operands of n, then dy (the loops of result 0); results shaped like operands of n.
+  constexpr rule loops_of(const node& n, std::initializer_list<int> operands, bool with_gradient, std::initializer_list<int> results) {
+    rule r;
+    r.blocked = n.loops.blocked;
+    std::size_t i = 0, o = 0;
+    for (int k : operands) r.in[i++] = n.loops.in[std::size_t(k)];
+    if (with_gradient) r.in[i++] = n.loops.out[0];
+    for (int k : results) r.out[o++] = n.loops.in[std::size_t(k)];
+    return r;
+  }
+
+  constexpr symbol emit_row_gradient(op kind, const node& n, symbol y, symbol dy) {
+    rule r = n.loops;
+    r.in[1] = r.in[0];
+    return {&b_, b_.add_node(kind, {y.id, dy.id}, r, n.attr, {{y.get().dims, y.get().type}})};
+  }
+
+  /// dy * other, summed and spread to the factors of the operand: the einsum of the other letters. Indices that only this operand
+  /// had were summed, so its gradient is constant along them.
+  constexpr void pull_back_einsum(const node& n, symbol dy) {
+    const bool rounds = b_.options.bf16_products;
+    b_.options.bf16_products = n.attr.integer[2] != 0;
+    for (int i = n.inputs; i-- > 0;) {  // what flows on comes last: what is done with it follows at once
+      if (!wants(n, i)) continue;
+      const short_list mine = n.loops.in[i];
+      const symbol operands[2]{dy, n.inputs > 1 ? in(n, 1 - i) : dy};
+      const short_list factors[2]{n.loops.out[0], n.inputs > 1 ? n.loops.in[1 - i] : short_list{}};
+      const std::uint32_t elsewhere = factors[0].mask() | factors[1].mask();
+      std::uint32_t seen = 0;
+      short_list known;
+      std::uint32_t repeated = 0;  // dims
+      for (int d = 0; d < mine.count; ++d) {
+        const int f = mine[d];
+        if ((seen >> f) & 1u) repeated |= 1u << d;
+        else if ((elsewhere >> f) & 1u) known.push_back(f);
+        seen |= 1u << f;
+      }
+      symbol g = dy;
+      if (n.inputs > 1 || !known.same(factors[0])) g = emit_einsum(b_, list_view(operands, n.inputs), list_view(factors, n.inputs), known);
+      if (!b_.failed() && known.count < mine.count) g = emit_broadcast(g, known, mine, in(n, i).get().dims);
+      for (int d = 0; repeated != 0 && !b_.failed(); ++d, repeated >>= 1)
+        if (repeated & 1u) g = emit_on_diagonal(g, mine.find(mine[d]), d);
+      add(n.input(i), g);
+    }
+    b_.options.bf16_products = rounds;
+  }
+  /// x where the indices of two dims are equal, else 0.
+  constexpr symbol emit_on_diagonal(symbol x, int first, int second) {
+    rule r;
+    r.out[0] = counting(x.rank());
+    attributes attr;
+    const auto index = [&](int along) {
+      attr.integer[0] = along;
+      const symbol i{&b_, b_.add_node(op::iota, {}, r, attr, {{x.get().dims, dtype::i32}})};
+      return cast(i, x.get().type);
+    };
+    const short_list all = counting(x.rank());
+    return emit_map_of(undifferentiated<[](auto v, auto a, auto b) { return a == b ? v : decltype(v)(0); }, 3>,
+                       std::array{x, index(first), index(second)}, std::array{all, all, all}, x);
+  }
+
+  constexpr void pull_back_map(const node& n, symbol dy) {
+    const pointwise& f = *n.attr.function;
+    for (int i = 0; i < n.inputs; ++i) {
+      if (!wants(n, i)) continue;
+      symbol g = dy;
+      if (f.linear) {
+        const double c = f.coefficient[std::size_t(i)];
+        if (c != 1) g = emit_scale(dy, c);
+      } else {
+        if (!f.differentiable) return b_.fail(fault::not_differentiable, "map: second derivative");
+        rule r = n.loops;
+        r.in[n.inputs] = n.loops.out[0];
+        std::int32_t ids[rule::most_in]{};
+        for (int k = 0; k < n.inputs; ++k) ids[k] = n.in[k];
+        if (f.slope_by_result) {
+          ids[0] = n.output();
+          r.in[0] = n.loops.out[0];
+        }
+        ids[n.inputs] = dy.id;
+        attributes attr;
+        attr.function = &f.derivative(i);
+        g = {&b_, b_.add_node(op::map, list_view(ids, std::size_t(n.inputs) + 1), r, attr, {{dy.get().dims, dy.get().type}})};
+      }
+      const short_list& mine = n.loops.in[std::size_t(i)];
+      if (!mine.same(n.loops.out[0])) g = emit_einsum(b_, list_view(&g, 1), list_view(&n.loops.out[0], 1), mine);
+      add(n.input(i), g);
+    }
+  }
+
+  /// The dims of a reduction's operand that its result has.
+  constexpr short_list kept_of(const node& n) {
+    short_list kept;
+    for (int d = 0; d < out(n).rank(); ++d) kept.push_back(n.loops.in[0].find(n.loops.out[0][d]));
+    return kept;
+  }
+
+  /// dy where x equals the extremum; where several do, each gets its share.
+  constexpr void pull_back_extremum(const node& n, symbol dy) {
+    const symbol x = in(n, 0), y = out(n);
+    const short_list all = counting(x.rank()), kept = kept_of(n), own = counting(y.rank());
+    const symbol hit = emit_map_of(undifferentiated<[](auto v, auto best) { return v == best ? decltype(v)(1) : decltype(v)(0); }, 2>,
+                                   std::array{x, y}, std::array{all, kept}, x);
+    const symbol hits = emit_einsum(b_, list_view(&hit, 1), list_view(&all, 1), kept);
+    const symbol share = emit_map_of(undifferentiated<[](auto d, auto count) { return d / count; }, 2>,
+                                     std::array{dy, hits}, std::array{own, own}, y);
+    add(n.input(0), emit_map_of(undifferentiated<[](auto v, auto d) { return v * d; }, 2>,
+                                std::array{hit, share}, std::array{all, kept}, x));
+  }
+
+  /// dy * the product of the other elements, which is y / x, but where some element is zero: then the product of those that are not.
+  constexpr void pull_back_product(const node& n, symbol dy) {
+    const symbol x = in(n, 0), y = out(n);
+    const short_list all = counting(x.rank()), kept = kept_of(n);
+    const symbol zero = emit_map_of(undifferentiated<[](auto v) { return v == decltype(v)(0) ? decltype(v)(1) : decltype(v)(0); }, 1>,
+                                    std::array{x}, std::array{all}, x);
+    const symbol zeros = emit_einsum(b_, list_view(&zero, 1), list_view(&all, 1), kept);
+    const symbol filled =
+        emit_map_of(undifferentiated<[](auto v) { return v == decltype(v)(0) ? decltype(v)(1) : v; }, 1>,
+                    std::array{x}, std::array{all}, x);
+    rule r = n.loops;
+    const symbol others{&b_, b_.add_node(op::reduce, {filled.id}, r, n.attr, {{y.get().dims, y.get().type}})};
+    constexpr auto slope = [](auto v, auto count, auto product, auto d) {
+      using element = decltype(v);
+      if (v == element(0)) return count == element(1) || product != product ? d * product : element(0);
+      return count == element(0) || product != product ? d * product / v : element(0);
+    };
+    add(n.input(0), emit_map_of(undifferentiated<slope, 4>, std::array{x, zeros, others, dy}, std::array{all, kept, kept, kept}, x));
+  }
+
+  constexpr void pull_back_concat(const node& n, symbol dy) {
+    const int at = n.attr.integer[0];
+    for (int i = 0; i < n.inputs; ++i) {
+      if (!wants(n, i)) continue;
+      const int own = in(n, i).get().dims[at];
+      const window w = b_.program.windows[std::size_t(n.loops.windows[i])].inverse(own);
+      add(n.input(i), emit_moved(op::strided_slice, dy, at, w));
+    }
+  }
+
+  /// Each operand's gradient is a convolution of the other two: read through the windows if it is that of the windowed operand's
+  /// partner, through their inverses if it is that of the windowed operand.
+  constexpr void pull_back_convolution(const node& n, symbol dy) {
+    const short_list &a = n.loops.in[0], &w = n.loops.in[1], &y = n.loops.out[0];
+    const symbol x = in(n, 0), second = n.inputs > 1 ? in(n, 1) : b_.nothing();
+    if (n.inputs > 1 && wants(n, 1)) {
+      std::uint32_t elsewhere = a.mask() | y.mask();
+      for (int d = 0; d < a.size(); ++d)
+        if (n.attr.dims[d]) elsewhere |= 1u << (n.attr.dims[d] - 1);
+      short_list known;
+      dim_list dims;
+      for (int d = 0; d < w.size(); ++d) {
+        if (!((elsewhere >> w[d]) & 1u)) continue;  // summed alone: the gradient is the same all along it
+        known.push_back(w[d]);
+        dims.push_back(second.get().dims[d]);
+      }
+      symbol g = emit_convolution(x, a, n.loops.windows, n.attr.dims, dy, y, known, dims);
+      if (!b_.failed() && known.size() < w.size()) g = emit_broadcast(g, known, w, second.get().dims);
+      add(n.input(1), g);
+    }
+    if (!wants(n, 0)) return;
+    // The partner that has the positions is read through the inverse windows; the other has the taps, or nobody has.
+    bool positions_in_y = true;
+    for (int d = 0; d < a.size(); ++d)
+      if (n.loops.windows[d]) positions_in_y = positions_in_y && y.contains(a[d]);
+    const symbol from = positions_in_y ? dy : second, other = positions_in_y ? second : dy;
+    const short_list &from_factors = positions_in_y ? y : w, &other_factors = positions_in_y ? w : y;
+    dim_list windows, taps, dims;
+    for (int d = 0; d < from_factors.size(); ++d) {
+      windows.push_back(0);
+      taps.push_back(0);
+    }
+    short_list known;
+    for (int d = 0; d < a.size(); ++d) {
+      const int at = from_factors.find(a[d]);
+      if (n.loops.windows[d]) {
+        if (at < 0) return b_.fail(fault::not_differentiable, "convolution");
+        windows.set(at, b_.row_of(b_.program.windows[std::size_t(n.loops.windows[d])].inverse(x.get().dims[d])));
+        taps.set(at, n.attr.dims[d]);
+      } else if (at < 0 && !(other.id >= 0 && other_factors.contains(a[d]))) {
+        continue;  // summed alone: the gradient is the same all along it
+      }
+      known.push_back(a[d]);
+      dims.push_back(x.get().dims[d]);
+    }
+    symbol g = emit_convolution(from, from_factors, windows, taps, other, other_factors, known, dims);
+    if (!b_.failed() && known.size() < a.size()) g = emit_broadcast(g, known, a, x.get().dims);
+    add(n.input(0), g);
+  }
+
+  constexpr void pull_back_pool(const node& n, symbol dy) {
+    const symbol x = in(n, 0);
+    rule loops;
+    loops.in[0] = loops.in[1] = loops.out[0] = counting(x.rank());
+    for (int d = 0; d < x.rank(); ++d) {
+      const int w = n.loops.windows[d];
+      loops.windows.push_back(w ? b_.row_of(b_.program.windows[std::size_t(w)].inverse(x.get().dims[d])) : 0);
+    }
+    add(n.input(0), {&b_, b_.add_node(op::pool_grad, {n.output(1), dy.id}, loops, n.attr, {{x.get().dims, dy.get().type}})});
+  }
+
+  constexpr void pull_back_gating(const node& n) {
+    const symbol dweight = gradient(n, 1), daux = gradient(n, 2);
+    rule r = route::base();
+    r.blocked = n.loops.blocked;
+    std::array<std::int32_t, 5> ids{n.input(0), n.output(0), dweight.id, daux.id, n.inputs > 1 ? n.input(1) : -1};
+    r.set_operands({n.loops.in[0], route::chosen, route::chosen, n.loops.out[2], n.loops.in[1]});
+    r.out[0] = n.loops.in[0];
+    const symbol d{&b_, b_.add_node(op::top2_gating_grad, list_view(ids.data(), n.inputs > 1 ? 5u : 4u), r, n.attr,
+                                    {{in(n, 0).get().dims, in(n, 0).get().type}})};
+    add(n.input(0), d);
+  }
+
+  constexpr void pull_back_dispatch(const node& n, symbol dy) {
+    const symbol x = in(n, 0), slot = in(n, 1), weight = n.inputs > 2 ? in(n, 2) : b_.nothing();
+    if (wants(n, 0)) add(n.input(0), emit_combine(slot, weight, dy, n.loops.out[0], x.get().dims));
+    if (n.inputs > 2 && wants(n, 2)) add(n.input(2), emit_combine_weight_grad(slot, dy, n.loops.out[0], x));
+  }
+  constexpr void pull_back_combine(const node& n, symbol dy) {
+    const symbol h = in(n, 0), slot = in(n, 1), weight = n.inputs > 2 ? in(n, 2) : b_.nothing();
+    if (wants(n, 0)) add(n.input(0), emit_dispatch(slot, weight, dy, n.loops.in[0], h.get().dims));
+    if (n.inputs > 2 && wants(n, 2)) add(n.input(2), emit_combine_weight_grad(slot, h, n.loops.in[0], dy));
+  }
+};
+
+}  // namespace detail
+
+/// The gradients of a scalar with respect to `wanted`, in that order, as further nodes of the program: reverse mode, operation by
+/// operation; einsum's rule is another einsum. The gradient of a parameter that is used in several places is summed once.
+/// Communicates: nothing by itself; the partitioner sees the nodes that were added.
+template <class Symbols>
+  requires(detail::takes<detail::list_of<symbol>, Symbols>)
+constexpr list<symbol> gradients(symbol scalar, const Symbols& of) {
+  builder& b = *scalar.owner;
+  const list_view<symbol> wanted(of);
+  list<symbol> result(wanted.size(), b.nothing());
+  for (std::size_t i = 0; i < wanted.size(); ++i)
+    if (!b.has(wanted[i])) return result;
+  if (b.failed()) return result;
+  if (scalar.rank() != 0) {
+    b.fail(fault::not_a_scalar, "gradients", {}, 0, scalar.rank());
+    return result;
+  }
+  detail::differentiator<builder> d(b, scalar.id, wanted);
+  d.run();
+  if (b.failed()) return result;
+  for (std::size_t i = 0; i < wanted.size(); ++i) result[i] = d.of(wanted[i]);
+  return result;
+}
+
+namespace detail {
+
+/// True if the value of a program depends on one of these.
+constexpr bool depends_on(const graph& g, std::int32_t v, list_view<symbol> any_of) {
+  list<char> reached(g.values.size(), 0);
+  for (const symbol& s : any_of) reached[std::size_t(s.id)] = 1;
+  for (const node& n : g.nodes)
+    for (int i = 0; i < n.inputs; ++i)
+      if (reached[std::size_t(n.input(i))])
+        for (int o = 0; o < n.outputs; ++o) reached[std::size_t(n.output(o))] = 1;
+  return reached[std::size_t(v)] != 0;
+}
+
+/// The gradients by which an optimizer updates parameters. Reports a loss that depends on none of them.
+template <class Symbols>
+constexpr list<symbol> gradients_to_train(symbol loss, const Symbols& parameters, std::string_view optimizer) {
+  builder& b = *loss.owner;
+  if (!b.failed() && b.has(loss) && !parameters.empty() && !depends_on(b.program, loss.id, parameters))
+    b.fail(fault::constant_loss, optimizer);
+  return gradients(loss, parameters);
+}
+
+}  // namespace detail
+
+/// The trainable parameters that a program has so far.
+constexpr list<symbol> trainable(const parameter_scope& m) {
+  list<symbol> result;
+  for (const parameter& p : m.owner().program.parameters)
+    if (p.trainable) result.push_back({&m.owner(), p.value});
+  return result;
+}
+
+}}  // namespace gshard::v0

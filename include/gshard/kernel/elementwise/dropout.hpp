@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/base/random.hpp>
+#include <gshard/kernel/move/random_fill.hpp>
+#include <gshard/kernel/threads.hpp>
+#include <gshard/kernel/view.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace gshard { inline namespace v0 { namespace kernel {
+
+namespace detail {
+
+template <class T>
+void dropout_here(const T* x, T* y, const placement& at, double rate, random_key key) {
+  const T scale = T(1 / (1 - rate));
+  const auto threshold = static_cast<float>(rate);
+  for_each_run(at, [&](std::int64_t local, std::int64_t global, std::int64_t count) {
+    const auto first = std::uint64_t(global);
+    for_uniform01(
+        key, first, std::uint64_t(count), [&](std::uint64_t begin, std::uint64_t n, const float* u) {
+          const T* from = x + local + (begin - first);
+          T* to = y + local + (begin - first);
+          for (std::uint64_t i = 0; i < n; ++i) {
+            const T kept = from[i] * scale;  // before the choice, which then needs no branch
+            to[i] = u[i] >= threshold ? kept : T(0);
+          }
+        });
+  });
+}
+
+}  // namespace detail
+
+/// y = x / (1 - rate) where uniform01(key, global linear index) >= rate, else 0. The same call with dy for x
+/// is the derivative. In place if y == x.
+template <class T>
+void dropout(const T* x, T* y, const placement& at, double rate, random_key key) {
+  // The first dim of several indices is shared among threads; those before it have one.
+  std::size_t d = 0;
+  while (d + 1 < std::size_t(at.rank) && at.extent[d] == 1) ++d;
+  const std::int64_t n = at.rank == 0 ? 1 : at.extent[d], size = n == 0 ? 0 : element_count(at.rank, at.extent) / n;
+  parallel_rows(n, 4 * size, [=](std::int64_t begin, std::int64_t end) {
+    placement part = at;
+    if (at.rank > 0) {
+      part.extent[d] = end - begin;
+      part.offset[d] += begin;
+    }
+    detail::dropout_here(x + begin * size, y + begin * size, part, rate, key);
+  });
+}
+
+}}}  // namespace gshard::v0::kernel
+

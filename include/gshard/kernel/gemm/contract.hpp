@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/kernel/gemm/contract_plan.hpp>
+#include <gshard/kernel/gemm/factors.hpp>
+#include <gshard/kernel/gemm/filled_rows.hpp>
+#include <gshard/kernel/gemm/gemm.hpp>
+#include <gshard/kernel/gemm/gemm_bf16.hpp>
+#include <gshard/kernel/gemm/nest.hpp>
+#include <gshard/kernel/move/copy.hpp>
+#include <gshard/kernel/threads.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace gshard { inline namespace v0 { namespace kernel {
+
+/// What the factors of a sum of products are rounded to.
+enum class precision : std::uint8_t { full, bf16 };
+
+/// An einsum of one or two operands, prepared once and run many times:
+/// out[o] = alpha * sum of a * b over the factors that are not in the result. With one operand it is a
+/// transposition, a sum over dims, the diagonal, or all of these. A sum over an empty range is zero. Sums of
+/// products become matrix products as large as the layouts allow, batched over strides; operands are packed
+/// only where they have to be. Blocks of zero rows at the end of an operand, the empty slots of an expert, are skipped unless they meet a
+/// number that is not finite: 0 * inf and 0 * NaN are NaN. One that adds to what the result holds may write a block of a larger tensor;
+/// other results are contiguous. With precision::bf16, products of floats are those of gemm_bf16. Throws gshard::error
+/// at construction if a factor has two extents, or a factor of the result is in no operand.
+template <class T>
+class contraction {
+ public:
+  contraction(const operand_dims& a, const operand_dims& b, const operand_dims& out, double alpha = 1, bool adds = false,
+              precision rounds = precision::full)
+      : alpha_(T(alpha)),
+        adds_(adds),
+        rounds_(std::is_same_v<T, float> ? rounds : precision::full),
+        size_(element_count(out.rank, out.extent)) {
+    prepare(detail::loops_of<3>("contraction", {a, b, out}));
+  }
+  contraction(const operand_dims& a, const operand_dims& out, double alpha = 1)
+      : alpha_(T(alpha)), size_(element_count(out.rank, out.extent)) {
+    const auto loops = detail::loops_of<2>("contraction", {a, out});
+    detail::loop_nest<3> nest;
+    for (std::size_t i = 0; i < loops.count; ++i)
+      nest.push({loops.at[i].extent, {loops.at[i].stride[0], 0, loops.at[i].stride[1]}});
+    prepare_one(nest);
+  }
+
+  /// Two operands. `out` must not overlap them.
+  void run(const T* a, const T* b, T* out) const {
+    thread_local std::vector<T> a_sums, b_sums;
+    if (done_if_empty(out)) return;
+    a = sum_first(a_sum_, a, a_sums);
+    b = sum_first(b_sum_, b, b_sums);
+    if (gemm_) run_gemm(a, b, out);
+    else detail::run_nest(nest_, alpha_, a, b, out, size_, adds_);
+  }
+
+  /// One operand. `out` must not overlap it.
+  void run(const T* a, T* out) const {
+    if (done_if_empty(out)) return;
+    if (copy_)
+      detail::copy_words<word>(reinterpret_cast<const std::byte*>(a), reinterpret_cast<std::byte*>(out),
+                               *copy_);
+    else
+      detail::run_nest(nest_, alpha_, a, &one, out, size_);
+  }
+
+ private:
+  using word = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
+  static constexpr T one = 1;
+
+  // The sum of one operand over factors that only this operand has.
+  struct lone_sum {
+    detail::loop_nest<3> nest;
+    std::int64_t size = 1;
+  };
+
+  bool done_if_empty(T* out) const {
+    if (empty_ && !adds_) std::fill_n(out, size_, T(0));
+    return empty_;
+  }
+
+  void prepare(detail::loop_nest<3> nest) {
+    empty_ = nest.iterations() == 0;
+    if (empty_) return;
+    a_sum_ = take_lone_sum(nest, 0, 1);
+    b_sum_ = take_lone_sum(nest, 1, 0);
+    detail::merge_loops(nest);
+    nest_ = detail::order_nest(nest);
+    const detail::gemm_plan plan = detail::plan_contraction(nest);
+    if (rounds_ == precision::bf16 || (nest_.count > 0 && plan.cost < detail::nest_cost(nest_, nest_.count - 1))) gemm_ = plan;
+  }
+
+  void prepare_one(detail::loop_nest<3> nest) {
+    empty_ = nest.iterations() == 0;
+    if (empty_) return;
+    detail::merge_loops(nest);
+    nest_ = detail::order_nest(nest);
+    detail::loop_nest<2> copy;
+    for (std::size_t i = 0; i < nest.count; ++i) {
+      if (detail::is_sum(nest.at[i])) return;
+      copy.push({nest.at[i].extent, {nest.at[i].stride[0], nest.at[i].stride[2]}});
+    }
+    detail::sort_loops(copy, 1);
+    if (alpha_ == T(1)) copy_ = copy;
+  }
+
+  static std::optional<lone_sum> take_lone_sum(detail::loop_nest<3>& nest, std::size_t mine,
+                                               std::size_t other) {
+    lone_sum sum;
+    bool found = false;
+    detail::merge_loops(nest);
+    detail::sort_loops(nest, mine);
+    for (std::size_t i = nest.count; i-- > 0;) {
+      detail::loop<3>& l = nest.at[i];
+      if (l.stride[mine] == 0) continue;
+      if (l.stride[other] == 0 && l.stride[2] == 0) {
+        found = true;
+        sum.nest.push({l.extent, {l.stride[mine], 0, 0}});
+      } else {
+        sum.nest.push({l.extent, {l.stride[mine], 0, sum.size}});
+        sum.size *= l.extent;
+      }
+    }
+    if (!found) return std::nullopt;
+    for (std::size_t i = nest.count, kept = 0; i-- > 0;) {
+      if (nest.at[i].stride[mine] == 0) continue;
+      const detail::loop<3>& l = sum.nest.at[kept++];
+      if (l.stride[2] == 0)
+        nest.erase(i);
+      else
+        nest.at[i].stride[mine] = l.stride[2];
+    }
+    detail::merge_loops(sum.nest);
+    sum.nest = detail::order_nest(sum.nest);
+    return sum;
+  }
+
+  static const T* sum_first(const std::optional<lone_sum>& sum, const T* x, std::vector<T>& scratch) {
+    if (!sum) return x;
+    scratch.resize(std::size_t(sum->size));
+    detail::run_nest(sum->nest, T(1), x, &one, scratch.data(), sum->size);
+    return scratch.data();
+  }
+
+  /// Blocks of the result are whole products for one thread each, which is faster than to share every product; those that are left over
+  /// when all threads have as many are shared.
+  void run_gemm(const T* a, const T* b, T* out) const {
+    const detail::loop_nest<3>& outer = gemm_->outer;
+    std::int64_t sums = 1;  // products that add to one block
+    for (std::size_t i = 0; i < outer.count; ++i) sums *= outer.at[i].stride[2] == 0 ? outer.at[i].extent : 1;
+    const std::int64_t blocks = outer.iterations() / sums, even = blocks - blocks % threads();
+    const std::int64_t size = std::max({gemm_->m * gemm_->n, gemm_->m * gemm_->k, gemm_->k * gemm_->n});
+    parallel_rows(even, sums * size, [&](std::int64_t begin, std::int64_t end) { run_products(begin * sums, end * sums, a, b, out); });
+    run_products(even * sums, blocks * sums, a, b, out);
+  }
+  void run_products(std::int64_t begin, std::int64_t end, const T* a, const T* b, T* out) const {
+    thread_local std::array<std::vector<T>, 3> scratch;
+    const auto& [left, right, result] = gemm_->side;
+    for (std::size_t o = 0; o < 3; ++o)
+      if (gemm_->side[o].packed) scratch[o].resize(std::size_t(gemm_->side[o].size));
+    std::array<std::int64_t, 3> last{-1, -1, -1};
+    const auto operand = [&](std::size_t o, const T* x, std::int64_t at) {
+      if (!gemm_->side[o].packed) return x + at;
+      if (last[o] != at)
+        detail::copy_words<word>(reinterpret_cast<const std::byte*>(x + at),
+                                 reinterpret_cast<std::byte*>(scratch[o].data()), gemm_->side[o].pack);
+      last[o] = at;
+      return static_cast<const T*>(scratch[o].data());
+    };
+    detail::for_each_offset(gemm_->outer, begin, end, [&](const auto& at) {
+      const T *x = operand(0, a, at[0]), *y = operand(1, b, at[1]);
+      T* z = result.packed ? scratch[2].data() : out + at[2];
+      const T beta = adds_ || at[2] == last[2] ? T(1) : T(0);
+      if (result.packed && adds_)
+        detail::copy_words<word>(reinterpret_cast<const std::byte*>(out + at[2]), reinterpret_cast<std::byte*>(z), result.pack);
+      if (result.transposed)
+        multiply(!right.transposed, !left.transposed, gemm_->n, gemm_->m, gemm_->k, y, right.ld, x, left.ld, beta, z, result.ld);
+      else
+        multiply(left.transposed, right.transposed, gemm_->m, gemm_->n, gemm_->k, x, left.ld, y, right.ld, beta, z, result.ld);
+      if (result.packed) unpack(scratch[2].data(), out + at[2]);
+      last[2] = at[2];
+    });
+  }
+
+  /// C = alpha * A B + beta * C, A being m x k.
+  struct matrix_product {
+    bool trans_a, trans_b;
+    std::int64_t m, n, k;
+    const T* a;
+    std::int64_t lda;
+    const T* b;
+    std::int64_t ldb;
+    T beta;
+    T* c;
+    std::int64_t ldc;
+
+    /// Zeros for some rows of the result.
+    void clear(std::int64_t from, std::int64_t to) const {
+      for (std::int64_t i = from; i < to && beta == T(0); ++i) std::fill_n(c + i * ldc, n, T(0));
+    }
+    /// Whether the columns [begin, end) of A have small elements, or those rows of B.
+    bool has_small_columns(std::int64_t begin, std::int64_t end) const {
+      return trans_a ? detail::are_small(a + begin * lda, end - begin, m, lda) : detail::are_small(a + begin, m, end - begin, lda);
+    }
+    bool has_small_rows(std::int64_t begin, std::int64_t end) const {
+      return trans_b ? detail::are_small(b + begin, n, end - begin, ldb) : detail::are_small(b + begin * ldb, end - begin, n, ldb);
+    }
+  };
+  using ranges = std::vector<std::pair<std::int64_t, std::int64_t>>;
+
+  /// What is empty is looked for in whole operands, so that threads, who share rows of the result, find the same.
+  void multiply(bool trans_a, bool trans_b, std::int64_t m, std::int64_t n, std::int64_t k, const T* a, std::int64_t lda, const T* b,
+                std::int64_t ldb, T beta, T* c, std::int64_t ldc) const {
+    const matrix_product p{trans_a, trans_b, m, n, k, a, lda, b, ldb, beta, c, ldc};
+    constexpr std::int64_t large = 32 * 32 * 32;
+    const bool may_skip = m * n * k >= large;
+    if (may_skip && !trans_a && detail::ends_in_zeros(a, m, k, lda))
+      return share_rows(m, n, k, [&](std::int64_t first, std::int64_t end) { multiply_filled_rows(p, first, end); });
+    const bool a_ends = may_skip && trans_a && detail::ends_in_zeros(a, k, m, lda);
+    if (!a_ends && !(may_skip && !trans_b && detail::ends_in_zeros(b, k, n, ldb)))
+      return share_rows(m, n, k, [&](std::int64_t first, std::int64_t end) { multiply_some(p, first, end, 0, k, beta); });
+    const ranges& terms = filled_terms(p, a_ends);
+    share_rows(m, n, k, [&](std::int64_t first, std::int64_t end) {
+      T keeps = beta;
+      for (const auto& [from, to] : terms) {
+        multiply_some(p, first, end, from, to, keeps);
+        keeps = 1;
+      }
+      if (terms.empty()) p.clear(first, end);
+    });
+  }
+  /// The terms [begin, end) of rows [first, last) of the result.
+  void multiply_some(const matrix_product& p, std::int64_t first, std::int64_t last, std::int64_t begin, std::int64_t end, T keeps) const {
+    product(p.trans_a, p.trans_b, last - first, p.n, end - begin,
+            p.a + first * (p.trans_a ? 1 : p.lda) + begin * (p.trans_a ? p.lda : 1), p.lda,
+            p.b + begin * (p.trans_b ? 1 : p.ldb), p.ldb, keeps, p.c + first * p.ldc, p.ldc);
+  }
+  /// Rows [first, last) of a product whose A has empty rows: these make zeros if B is small. A small row of the result shows that B is.
+  void multiply_filled_rows(const matrix_product& p, std::int64_t first, std::int64_t last) const {
+    thread_local ranges filled;
+    filled.clear();
+    detail::for_each_filled(p.a + first * p.lda, last - first, p.k, p.lda, grain,
+                            [&](std::int64_t from, std::int64_t to) { filled.emplace_back(first + from, first + to); });
+    for (const auto& [from, to] : filled) multiply_some(p, from, to, 0, p.k, p.beta);
+    const bool b_is_small = filled.empty() ? p.has_small_rows(0, p.k) : detail::are_small(p.c + filled[0].first * p.ldc, 1, p.n, p.ldc);
+    std::int64_t next = first;
+    const auto empty_until = [&](std::int64_t end) {
+      if (b_is_small) p.clear(next, end);
+      else if (next < end) multiply_some(p, next, end, 0, p.k, p.beta);
+    };
+    for (const auto& [from, to] : filled) {
+      empty_until(from);
+      next = to;
+    }
+    empty_until(last);
+  }
+  /// The terms of a product that are not all zeros, where rows of A^T are empty, or rows of B.
+  static const ranges& filled_terms(const matrix_product& p, bool a_has_empty) {
+    thread_local ranges terms;
+    terms.clear();
+    std::int64_t next = 0;
+    const auto skip_until = [&](std::int64_t end) {
+      if (next < end && !(a_has_empty ? p.has_small_rows(next, end) : p.has_small_columns(next, end))) terms.emplace_back(next, end);
+    };
+    const auto keep = [&](std::int64_t begin, std::int64_t end) {
+      skip_until(begin);
+      terms.emplace_back(begin, end);
+      next = end;
+    };
+    if (a_has_empty) detail::for_each_filled(p.a, p.k, p.m, p.lda, grain, keep);
+    else detail::for_each_filled(p.b, p.k, p.n, p.ldb, grain, keep);
+    skip_until(p.k);
+    return terms;
+  }
+  /// Calls f(begin, end) for all rows of a result; threads share those of a large product as they share those of other operations: what one
+  /// of them wrote lies in its cache.
+  template <class F>
+  static void share_rows(std::int64_t m, std::int64_t n, std::int64_t k, F f) {
+    constexpr std::int64_t large = 128 * 128 * 128, least = 4;
+    if (threads() == 1 || m * n * k < large) return f(std::int64_t(0), m);
+    parallel_for((m + grain - 1) / grain, least, [=](std::int64_t begin, std::int64_t end) { f(begin * grain, std::min(end * grain, m)); });
+  }
+  void product(bool trans_a, bool trans_b, std::int64_t m, std::int64_t n, std::int64_t k, const T* a, std::int64_t lda, const T* b,
+               std::int64_t ldb, T beta, T* c, std::int64_t ldc) const {
+    if constexpr (std::is_same_v<T, float>)
+      if (rounds_ == precision::bf16) return gemm_bf16(trans_a, trans_b, m, n, k, alpha_, a, lda, b, ldb, beta, c, ldc);
+    gemm(trans_a, trans_b, m, n, k, alpha_, a, lda, b, ldb, beta, c, ldc);
+  }
+
+  void unpack(const T* from, T* out) const {
+    detail::loop_nest<2> nest = gemm_->side[2].pack;
+    for (std::size_t i = 0; i < nest.count; ++i) std::swap(nest.at[i].stride[0], nest.at[i].stride[1]);
+    detail::copy_words<word>(reinterpret_cast<const std::byte*>(from), reinterpret_cast<std::byte*>(out),
+                             nest);
+  }
+
+  static constexpr std::int64_t grain = 16;  // rows that are empty or not together
+
+  T alpha_;
+  bool adds_ = false;
+  precision rounds_ = precision::full;
+  std::int64_t size_;
+  bool empty_ = false;
+  detail::loop_nest<3> nest_;
+  std::optional<detail::gemm_plan> gemm_;
+  std::optional<detail::loop_nest<2>> copy_;
+  std::optional<lone_sum> a_sum_, b_sum_;
+};
+
+}}}  // namespace gshard::v0::kernel

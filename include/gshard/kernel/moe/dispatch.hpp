@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/kernel/moe/gating.hpp>
+#include <gshard/kernel/threads.hpp>
+#include <gshard/kernel/vector.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+// Tokens to the buffers of their experts and back, by the slots of top2_gating: what Algorithm 2 of the paper
+// writes as einsums with one-hot tensors [G,S,E,C]. A slot is e * C + c, or -1 for a choice that was dropped.
+// All of these serve the local experts [e_begin, e_begin + e_count); slots of other experts count as dropped.
+namespace gshard { inline namespace v0 { namespace kernel {
+
+/// The buffers of the local experts: row (e, g, c) of `model` contiguous elements, with e from 0, lies at
+/// data + e * stride_e + g * stride_g + c * stride_c.
+template <class T>
+struct expert_buffers {
+  T* data = nullptr;
+  std::int64_t stride_e = 0, stride_g = 0, stride_c = 0;
+  std::int64_t e_begin = 0, e_count = 0;
+  std::int64_t model = 0;
+};
+
+namespace detail {
+
+/// The local experts' slots of a group: [0, size) of slot - offset.
+struct local_slots {
+  std::int64_t offset, size;
+
+  local_slots(std::int64_t e_begin, std::int64_t e_count, const gating_sizes& sizes)
+      : offset(e_begin * sizes.capacity), size(e_count * sizes.capacity) {}
+
+  bool contains(std::int32_t slot) const { return slot >= offset && slot < offset + size; }
+};
+
+template <class T>
+T* row_of_slot(const expert_buffers<T>& buffers, std::int64_t local_slot, std::int64_t g,
+               std::int64_t capacity) {
+  return buffers.data + local_slot / capacity * buffers.stride_e + g * buffers.stride_g +
+         local_slot % capacity * buffers.stride_c;
+}
+
+}  // namespace detail
+
+/// buffers[e,g,c,:] = weight[g,s,k] * x[g,s,:] where slot[g,s,k] = e * C + c, zero where no token is.
+/// `weight` may be null (all ones). x is [G,S,M], contiguous.
+template <class T>
+void dispatch(const std::int32_t* slot, const T* weight, const T* x, const expert_buffers<T>& buffers,
+              const gating_sizes& sizes) {
+  const detail::local_slots local(buffers.e_begin, buffers.e_count, sizes);
+  const std::int64_t n = 2 * sizes.tokens, model = buffers.model;
+  thread_local std::vector<std::int64_t> choice_of;  // inverse of slot, so that every row is written once
+  choice_of.assign(std::size_t(sizes.groups * local.size), -1);
+  for (std::int64_t i = 0; i < sizes.groups * n; ++i)
+    if (local.contains(slot[i])) choice_of[std::size_t(i / n * local.size + slot[i] - local.offset)] = i;
+  const std::int64_t* const choices = choice_of.data();  // of the calling thread
+  parallel_rows(sizes.groups * local.size, model, [=, &buffers, &sizes](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t at = begin; at < end; ++at) {
+      T* row = detail::row_of_slot(buffers, at % local.size, at / local.size, sizes.capacity);
+      const std::int64_t i = choices[at];
+      if (i < 0) {
+        std::fill_n(row, model, T(0));
+        continue;
+      }
+      const T* token = x + i / 2 * model;
+      if (weight == nullptr) {
+        std::copy_n(token, model, row);
+      } else {
+        const T w = weight[i];
+        for (std::int64_t m = 0; m < model; ++m) row[m] = w * token[m];
+      }
+    }
+  });
+}
+
+/// y[g,s,:] = sum over both choices k of weight[g,s,k] * buffers[e,g,c,:] where slot[g,s,k] = e * C + c.
+/// `weight` may be null (all ones). y is [G,S,M], contiguous; a token without a kept choice gets zeros.
+template <class T>
+void combine(const std::int32_t* slot, const T* weight, const expert_buffers<const T>& buffers, T* y,
+             const gating_sizes& sizes) {
+  const detail::local_slots local(buffers.e_begin, buffers.e_count, sizes);
+  const std::int64_t model = buffers.model;
+  parallel_rows(sizes.groups * sizes.tokens, 3 * model, [=, &buffers, &sizes](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t token = begin; token < end; ++token) {
+      T* const to = y + token * model;
+      const T* row[2];
+      T w[2];
+      int kept = 0;
+      for (std::int64_t i = 2 * token; i < 2 * token + 2; ++i) {
+        if (!local.contains(slot[i])) continue;
+        row[kept] = detail::row_of_slot(buffers, slot[i] - local.offset, token / sizes.tokens, sizes.capacity);
+        w[kept++] = weight == nullptr ? T(1) : weight[i];
+      }
+      if (kept == 0)
+        std::fill_n(to, model, T(0));
+      else if (kept == 1)
+        for (std::int64_t m = 0; m < model; ++m) to[m] = w[0] * row[0][m];
+      else
+        for (std::int64_t m = 0; m < model; ++m) to[m] = w[0] * row[0][m] + w[1] * row[1][m];
+    }
+  });
+}
+
+/// The derivative of combine by its weights: dweight[g,s,k] = <buffers[e,g,c,:], dy[g,s,:]> where slot[g,s,k]
+/// = e * C + c, else 0.
+template <class T>
+void combine_weight_grad(const std::int32_t* slot, const expert_buffers<const T>& buffers, const T* dy,
+                         T* dweight, const gating_sizes& sizes) {
+  const detail::local_slots local(buffers.e_begin, buffers.e_count, sizes);
+  parallel_rows(2 * sizes.groups * sizes.tokens, 2 * buffers.model, [=, &buffers, &sizes](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i)
+      dweight[i] = !local.contains(slot[i])
+                       ? T(0)
+                       : detail::dot<T>(buffers.model,
+                                        detail::row_of_slot(buffers, slot[i] - local.offset,
+                                                            i / 2 / sizes.tokens, sizes.capacity),
+                                        dy + i / 2 * buffers.model);
+  });
+}
+
+/// out[g,s,e,c] = weight[g,s,k] where slot[g,s,k] = e * C + c, else 0: the combine tensor of the paper, or
+/// with a null weight its dispatch mask, for the local experts. out is [G,S,e_count,C], contiguous.
+template <class T>
+void one_hot(const std::int32_t* slot, const T* weight, T* out, const gating_sizes& sizes,
+             std::int64_t e_begin, std::int64_t e_count) {
+  const detail::local_slots local(e_begin, e_count, sizes);
+  const std::int64_t tokens = sizes.groups * sizes.tokens;
+  parallel_rows(tokens, local.size, [=](std::int64_t begin, std::int64_t end) {
+    std::fill_n(out + begin * local.size, (end - begin) * local.size, T(0));
+    for (std::int64_t i = 2 * begin; i < 2 * end; ++i)
+      if (local.contains(slot[i]))
+        out[i / 2 * local.size + slot[i] - local.offset] = weight == nullptr ? T(1) : weight[i];
+  });
+}
+
+/// The derivative of one_hot by its weights: dweight[g,s,k] = d[g,s,e,c] where slot[g,s,k] = e * C + c, else
+/// 0.
+template <class T>
+void one_hot_grad(const std::int32_t* slot, const T* d, T* dweight, const gating_sizes& sizes,
+                  std::int64_t e_begin, std::int64_t e_count) {
+  const detail::local_slots local(e_begin, e_count, sizes);
+  parallel_rows(2 * sizes.groups * sizes.tokens, 16, [=](std::int64_t begin, std::int64_t end) {  // each from far away
+    for (std::int64_t i = begin; i < end; ++i)
+      dweight[i] = local.contains(slot[i]) ? d[i / 2 * local.size + slot[i] - local.offset] : T(0);
+  });
+}
+
+}}}  // namespace gshard::v0::kernel

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/kernel/gemm/contract.hpp>
+#include <gshard/kernel/move/move.hpp>
+#include <gshard/kernel/threads.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace gshard { inline namespace v0 { namespace kernel {
+
+/// The dims of an operand that is read through windows. Along dim d the global indices i of [indices.offset, indices.offset +
+/// indices.extent), of factor[d], and the taps k of tap_factor[d] read what lies at position windows[d].position(i, k).
+struct windowed_dims {
+  static constexpr int none = -1;
+
+  placement at;  // of the contiguous region that is held; what is read outside it counts nothing
+  placement indices;
+  window_array windows{};
+  std::array<int, max_rank> factor{};
+  std::array<int, max_rank> tap_factor{none, none, none, none, none, none, none, none};  // none only where there is one tap
+};
+
+/// An einsum whose first operand is read through windows: out[o] = sum of a[position(i, k)] * b over the factors that are not in the
+/// result, nothing being zero. Indices, taps and plain dims are factors like any other, so that one form gives convolutions, sums over
+/// windows, and the gradients of both. What is read is written side by side into scratch memory, piece by piece, and contracted.
+/// Prepared once, run many times. Throws gshard::error at construction as `contraction` does, or if dims and taps are more than
+/// max_rank.
+template <class T>
+class convolution {
+ public:
+  /// most_bytes: of scratch memory, which should stay in the cache, where the first dim of a can be cut: it has no window and is the
+  /// first dim, or none, of the others.
+  convolution(const windowed_dims& a, const operand_dims& b, const operand_dims& out, std::int64_t most_bytes = 1 << 20) : a_(a) {
+    prepare(&b, out, most_bytes);
+  }
+  convolution(const windowed_dims& a, const operand_dims& out, std::int64_t most_bytes = 1 << 20) : a_(a) {
+    prepare(nullptr, out, most_bytes);
+  }
+
+  /// Two operands. `out` must not overlap them.
+  void run(const T* a, const T* b, T* out) const {
+    each_piece(a, out, [&](const contraction<T>& sum, const T* patches, std::int64_t first, T* to) {
+      sum.run(patches, b + first * b_step_, to);
+    });
+  }
+  /// One operand. `out` must not overlap it.
+  void run(const T* a, T* out) const {
+    each_piece(a, out, [&](const contraction<T>& sum, const T* patches, std::int64_t, T* to) { sum.run(patches, to); });
+  }
+
+ private:
+  // What is done for so many indices of the first dim.
+  struct piece {
+    std::vector<std::pair<std::int64_t, sources>> taps;  // where each writes its patches
+    std::int64_t size = 0;
+    contraction<T> sum;
+  };
+  struct patch_dim {
+    std::size_t dim;
+    bool tap;
+  };
+
+  windowed_dims a_;
+  std::vector<patch_dim> order_;
+  std::int64_t extent_ = 1, step_ = 1;               // of the first dim, and how much of it at a time
+  std::int64_t a_step_ = 0, b_step_ = 0, out_step_ = 0;  // elements from one of its indices to the next
+  std::int64_t out_size_ = 0;
+  bool cuts_b_ = false, cuts_out_ = false;  // the pieces are cut out of them, too
+  bool as_it_lies_ = false;                 // the operand is its patches
+  std::optional<piece> whole_, rest_;
+
+  bool is_windowed(std::size_t d) const { return a_.tap_factor[d] != windowed_dims::none || a_.windows[d] != bound_window{}; }
+
+  void prepare(const operand_dims* b, const operand_dims& out, std::int64_t most_bytes) {
+    out_size_ = element_count(out.rank, out.extent);
+    order_dims();
+    as_it_lies_ = true;
+    std::int64_t size = std::int64_t(sizeof(T));
+    for (std::size_t d = 0; d < std::size_t(a_.at.rank); ++d) {
+      as_it_lies_ = as_it_lies_ && a_.windows[d] == bound_window{} && a_.indices.offset[d] == a_.at.offset[d] &&
+                    a_.indices.extent[d] == a_.at.extent[d];
+      size *= a_.indices.extent[d] * a_.windows[d].taps;
+    }
+    step_ = extent_ = a_.at.rank == 0 ? 1 : a_.indices.extent[0];
+    if (!as_it_lies_ && size > most_bytes && can_cut(b, out)) {
+      step_ = std::max<std::int64_t>(1, most_bytes / (size / extent_));
+      a_step_ = row_major_strides(a_.at.rank, a_.at.extent)[0];
+      cuts_b_ = b && leads(*b);
+      cuts_out_ = leads(out);
+      if (cuts_b_) b_step_ = row_major_strides(b->rank, b->extent)[0];
+      if (cuts_out_) out_step_ = row_major_strides(out.rank, out.extent)[0];
+    }
+    whole_ = make_piece(b, out, step_);
+    if (extent_ > step_ && extent_ % step_ > 0) rest_ = make_piece(b, out, extent_ % step_);
+  }
+
+  /// The order of the patches: taps inside the windows' indices if the innermost dim has no window, else outside, so that rows stay long.
+  void order_dims() {
+    const auto rank = std::size_t(a_.at.rank);
+    std::size_t before = 0, taps = 0;
+    for (std::size_t d = 0; d < rank; ++d) {
+      if (a_.tap_factor[d] == windowed_dims::none && a_.windows[d].taps != 1)
+        throw error("convolution: dim " + std::to_string(d) + " has " + std::to_string(a_.windows[d].taps) +
+                    " taps but no factor for them");
+      if (a_.tap_factor[d] != windowed_dims::none) ++taps;
+      if (is_windowed(d)) before = d + 1;
+    }
+    if (before == rank)
+      for (before = 0; before < rank && !is_windowed(before);) ++before;
+    if (rank + taps > std::size_t(max_rank))
+      throw error("convolution: an operand of " + std::to_string(rank) + " dims with taps along " + std::to_string(taps) +
+                  ", but dims and taps may be " + std::to_string(max_rank) + " in all");
+    for (std::size_t d = 0; d <= rank; ++d) {
+      for (std::size_t t = 0; d == before && t < rank; ++t)
+        if (a_.tap_factor[t] != windowed_dims::none) order_.push_back({t, true});
+      if (d < rank) order_.push_back({d, false});
+    }
+  }
+
+  bool leads(const operand_dims& x) const { return x.rank > 0 && x.factor[0] == a_.factor[0]; }
+  bool can_cut(const operand_dims* b, const operand_dims& out) const {
+    const auto fits = [&](const operand_dims& x) {
+      return std::find(x.factor.begin() + (leads(x) ? 1 : 0), x.factor.begin() + x.rank, a_.factor[0]) == x.factor.begin() + x.rank;
+    };
+    const bool once = std::find(a_.factor.begin() + 1, a_.factor.begin() + a_.at.rank, a_.factor[0]) == a_.factor.begin() + a_.at.rank;
+    return a_.at.rank > 0 && !is_windowed(0) && once && (!b || fits(*b)) && fits(out);
+  }
+
+  /// Along the first dim `n` indices.
+  piece make_piece(const operand_dims* b, operand_dims out, std::int64_t n) const {
+    placement indices = a_.indices;
+    if (a_.at.rank > 0) indices.extent[0] = n;
+    operand_dims patches{int(order_.size()), {}, {}};
+    for (std::size_t i = 0; i < order_.size(); ++i) {
+      const auto [d, tap] = order_[i];
+      patches.factor[i] = tap ? a_.tap_factor[d] : a_.factor[d];
+      patches.extent[i] = tap ? a_.windows[d].taps : indices.extent[d];
+    }
+    if (cuts_out_) out.extent[0] = n;
+    const auto sum = [&] {
+      if (!b) return contraction<T>(patches, out);
+      operand_dims cut = *b;
+      if (cuts_b_) cut.extent[0] = n;
+      return contraction<T>(patches, cut, out);
+    };
+    piece p{{}, element_count(patches.rank, patches.extent), sum()};
+    if (as_it_lies_) return p;
+    index_array stride{}, tap_stride{};
+    const index_array all = row_major_strides(patches.rank, patches.extent);
+    for (std::size_t i = 0; i < order_.size(); ++i) (order_[i].tap ? tap_stride : stride)[order_[i].dim] = all[i];
+    for_each_tap(a_.at.rank, a_.windows, [&](const index_array& taps, std::int64_t) {
+      std::int64_t to = 0;
+      for (std::size_t d = 0; d < std::size_t(a_.at.rank); ++d) to += taps[d] * tap_stride[d];
+      p.taps.emplace_back(to, sources(a_.windows, taps, a_.at, indices, stride));
+    });
+    return p;
+  }
+
+  /// Pieces of the result are computed by as many threads; those of a sum one after another.
+  template <class Sum>
+  void each_piece(const T* a, T* out, Sum sum) const {
+    const std::int64_t pieces = step_ == 0 ? 1 : std::max<std::int64_t>(1, (extent_ + step_ - 1) / step_);
+    if (pieces == 1 || cuts_out_) {
+      const std::int64_t grain = pieces < threads() ? pieces : 1;  // fewer pieces share the threads
+      return parallel_for(pieces, grain, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t p = begin; p < end; ++p) contract(p * step_, a, out + p * step_ * out_step_, sum);
+      });
+    }
+    contract(0, a, out, sum);
+    thread_local std::vector<T> more;
+    more.resize(std::size_t(out_size_));
+    for (std::int64_t p = 1; p < pieces; ++p) {
+      contract(p * step_, a, more.data(), sum);
+      for (std::int64_t i = 0; i < out_size_; ++i) out[i] += more[std::size_t(i)];
+    }
+  }
+  template <class Sum>
+  void contract(std::int64_t first, const T* a, T* to, Sum sum) const {
+    thread_local std::vector<T> patches;
+    const piece& p = extent_ - first < step_ && rest_ ? *rest_ : *whole_;
+    if (!as_it_lies_ && patches.size() < std::size_t(p.size)) patches.resize(std::size_t(p.size));
+    for (const auto& [at, from] : p.taps) detail::fill_and_move_rows(from, a + first * a_step_, patches.data() + at, T(0));
+    sum(p.sum, as_it_lies_ ? a : patches.data(), first, to);
+  }
+};
+
+}}}  // namespace gshard::v0::kernel

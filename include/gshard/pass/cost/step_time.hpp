@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/base/list.hpp>
+#include <gshard/ir/graph.hpp>
+#include <gshard/pass/cost/cost.hpp>
+#include <gshard/pass/cost/network.hpp>
+#include <gshard/pass/plan.hpp>
+#include <gshard/pass/reshard/halo.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace gshard { inline namespace v0 {
+
+/// The devices that plans are compared for. As they stand: a node of a cluster with a 50 Gbit/s network, where `start_bytes` could be
+/// sent while a collective starts. Only the ratios matter for a choice.
+struct machine {
+  double flops = 1e12;         ///< additions and multiplications a second
+  double memory_bytes = 1e11;  ///< bytes a second that a device reads and writes
+  double link_bytes = 6.5e9;   ///< bytes a second that it receives from others
+  double start = 1e-5;         ///< seconds until a collective has started
+
+  constexpr bool operator==(const machine&) const = default;
+
+  /// Of a collective on a network whose every two devices are equally far: its start, and the bytes that the busiest device receives.
+  constexpr double seconds(op, std::uint32_t, const extents&, std::int64_t bytes_received) const {
+    return bytes_received > 0 ? start + double(bytes_received) / link_bytes : 0;
+  }
+};
+static_assert(network<machine>);
+
+/// What one step of a plan takes on the busiest device, in seconds, and what it holds, in bytes.
+struct step_price {
+  double compute = 0;
+  double communicate = 0;
+  std::int64_t parameters = 0;  ///< with the state of optimisers
+  std::int64_t inputs = 0;
+  std::int64_t peak = 0;  ///< most that is alive at once of all else
+
+  constexpr double seconds() const { return compute + communicate; }
+  constexpr std::int64_t bytes() const { return parameters + inputs + peak; }
+};
+
+namespace detail {
+
+constexpr std::int64_t shard_bytes(const plan_view& plan, std::int32_t v, const extents& e) {
+  const value& t = plan.at(v);
+  return shard_elements(t, plan.windows, e) * size_of(t.type);
+}
+
+/// How often the innermost body of a step runs: the product of the extents of its factors, as its operands and results are cut. What an
+/// operand is read through a window for has the extent that it has elsewhere.
+constexpr std::int64_t loop_count(const plan_view& plan, const node& step, const extents& e) {
+  std::int64_t n = 1;
+  std::uint32_t seen = 0;
+  const auto loop = [&](std::int32_t v, const short_list& factors) {
+    const value& t = plan.at(v);
+    for (int d = 0; d < factors.size(); ++d) {
+      if ((seen >> factors[d]) & 1u) continue;
+      seen |= 1u << factors[d];
+      n *= shard_extent(t.dims[d], t.layout[d], e);
+    }
+  };
+  const std::int32_t last = step.kind == op::looped_einsum ? traveller(step) : -1;  // the others are cut as the work is
+  for (const bool now : {false, true}) {
+    for (int o = 0; o < step.outputs; ++o)
+      if ((step.output(o) == last) == now) loop(step.output(o), step.loops.out[o]);
+    for (int i = step.inputs; i-- > 0;)
+      if ((step.input(i) == last) == now) loop(step.input(i), step.loops.in[i]);
+  }
+  return n;
+}
+
+/// Additions and multiplications of the operations that have more of them than elements.
+constexpr double flops(const plan_view& plan, const node& step, const extents& e) {
+  const bool products = step.inputs == 2 && traits(step.kind).product;
+  return products ? 2 * double(loop_count(plan, step, e)) : 0;
+}
+
+/// Bytes that a step reads and writes on a device: its operands, each once, and results. A table is read where its rows are looked up
+/// alone.
+constexpr std::int64_t bytes_touched(const plan_view& plan, const node& step, const extents& e) {
+  if (traits(step.kind).alias) return 0;
+  std::int64_t out = 0;
+  for (int o = 0; o < step.outputs; ++o) out += shard_bytes(plan, step.output(o), e);
+  if (traits(step.kind).reads_what_it_writes) return 2 * out;
+  std::int64_t in = 0;
+  for (int i = 0; i < step.inputs; ++i) {
+    bool again = false;
+    for (int k = 0; k < i; ++k) again = again || step.input(k) == step.input(i);
+    if (!again) in += shard_bytes(plan, step.input(i), e);
+  }
+  return in + out;
+}
+
+/// The most bytes that are alive at once of what a step of the program makes.
+constexpr std::int64_t peak_bytes(const plan_view& plan, const extents& e) {
+  list<std::int64_t> change(plan.steps.size() + 2, 0);
+  for (std::size_t v = 0; v < plan.values.size(); ++v) {
+    const lifetime& l = plan.lifetimes[v];
+    if (l.root != std::int32_t(v) || l.first < 0) continue;
+    const std::int64_t bytes = shard_bytes(plan, std::int32_t(v), e);
+    change[std::size_t(l.first)] += bytes;
+    change[std::size_t(l.last) + 1] -= bytes;
+  }
+  std::int64_t now = 0, most = 0;
+  for (const std::int64_t c : change) {
+    now += c;
+    if (now > most) most = now;
+  }
+  return most;
+}
+
+}  // namespace detail
+
+/// Seconds of one step on the busiest device. Local: the longer of its arithmetic and of the bytes it touches. Collective: what the
+/// network takes, after its arithmetic if it has some. @see network
+template <network Network>
+constexpr double seconds_of(const plan_view& plan, const node& step, const extents& e, const machine& on, const Network& through) {
+  const double arithmetic = detail::flops(plan, step, e) / on.flops;
+  if (traits(step.kind).collective)
+    return arithmetic + through.seconds(step.kind, std::uint32_t(step.attr.integer[0]), e, plan.bytes_received(step, e));
+  const double memory = double(detail::bytes_touched(plan, step, e)) / on.memory_bytes;
+  return arithmetic > memory ? arithmetic : memory;
+}
+/// The same where the devices are a cluster.
+constexpr double seconds_of(const plan_view& plan, const node& step, const extents& e, const machine& on) {
+  return seconds_of(plan, step, e, on, on);
+}
+
+/// Additions and multiplications of a plan's products and convolutions on the busiest device.
+constexpr double flops(const plan_view& plan, const extents& e) {
+  double total = 0;
+  for (const node& step : plan.steps) total += detail::flops(plan, step, e);
+  return total;
+}
+/// Bytes that the steps of a plan read and write in the memory of the busiest device.
+constexpr std::int64_t bytes_touched(const plan_view& plan, const extents& e) {
+  std::int64_t total = 0;
+  for (const node& step : plan.steps) total += detail::bytes_touched(plan, step, e);
+  return total;
+}
+
+/// The price of a plan at these extents: its inputs come from outside, as fast as data from other devices, so copies of them are not
+/// free; then steps run one after the other, and nothing is sent meanwhile.
+template <network Network>
+constexpr step_price price(const plan_view& plan, const extents& e, const machine& on, const Network& through) {
+  step_price p;
+  for (const node& step : plan.steps) (traits(step.kind).collective ? p.communicate : p.compute) += seconds_of(plan, step, e, on, through);
+  for (const parameter& q : plan.parameters) p.parameters += detail::shard_bytes(plan, q.value, e);
+  for (const port& q : plan.inputs) p.inputs += detail::shard_bytes(plan, q.value, e);
+  p.communicate += double(p.inputs) / on.link_bytes;
+  p.peak = detail::peak_bytes(plan, e);
+  return p;
+}
+/// The same where the devices are a cluster.
+constexpr step_price price(const plan_view& plan, const extents& e, const machine& on) { return price(plan, e, on, on); }
+
+}}  // namespace gshard::v0

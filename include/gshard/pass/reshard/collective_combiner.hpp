@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/base/list.hpp>
+#include <gshard/base/list_view.hpp>
+#include <gshard/ir/graph.hpp>
+#include <gshard/pass/cost/cost.hpp>
+#include <gshard/pass/reshard/halo.hpp>
+#include <gshard/pass/reshard/reshard.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace gshard { inline namespace v0 { namespace detail {
+
+/// What moves must have in common to go together: the axes, the size of elements, and whether they exchange or sum; sums also the type,
+/// and how and where they are added.
+constexpr std::uint32_t start_key(op kind, std::uint32_t axes, const value& v, reduction pending) {
+  const bool sums = kind == op::all_reduce || kind == op::reduce_scatter;
+  return axes | (sums ? std::uint32_t(kind) << 24 | std::uint32_t(v.type) << 16 | std::uint32_t(pending) << 20
+                      : std::uint32_t(size_of(v.type)) << 16);
+}
+
+/// What several moves of one node start together.
+struct start_set {
+  std::array<std::uint32_t, rule::most_in * move_list::most> keys{};
+  std::size_t count = 0;
+  std::int64_t alone = 0;  // as if each went alone
+  std::int64_t moved = 0;  // bytes
+
+  constexpr void add(std::uint32_t key, std::int64_t bytes) {
+    ++alone;
+    moved += bytes;
+    for (std::size_t i = 0; i < count; ++i)
+      if (keys[i] == key) return;
+    keys[count++] = key;
+  }
+  constexpr void add(const move_list& way, const value& v, reduction pending) {
+    for (const move& m : way)
+      if (m.kind != op::slice) add(start_key(m.kind, m.axes, v, pending), 0);
+    moved += way.bytes;
+  }
+};
+
+/// Adds communication steps to a plan. A move joins the last step of its kind over the same axes, which then starts once for several
+/// tensors, as many as a node has room for: if its operand is made before that step, or if the step that makes it is itself a move and
+/// only moves lie between, so that it can go first. Exchanges of different kinds become an all_to_all.
+/// If extents are known, such a step receives at most `most_bytes` per device, so that large moves can still overlap with work. If not,
+/// two moves are joined only where nothing is computed between them, so that no memory is held longer. Moves to and from an order of the
+/// devices go alone. What is computed from what stays as it is, to the bit.
+class move_combiner {
+ public:
+  constexpr move_combiner(list<node>& steps, list<value>& values, const list<window>& windows, const extents& e, std::int64_t most_bytes)
+      : steps_(steps), values_(values), windows_(windows), e_(e), most_bytes_(most_bytes) {}
+
+  constexpr bool combines() const { return most_bytes_ > 0; }
+
+  /// Moves that come now do not go with those before.
+  constexpr void forget() { last_ = {}; }
+
+  /// Adds a move of one tensor, whose operand is made by the steps before.
+  constexpr void add(const node& n) {
+    const auto end = std::int32_t(steps_.size());
+    if (!combines() || operand(n).layout.order || values_[std::size_t(n.out[0])].layout.order) return steps_.push_back(n);
+    const std::uint32_t key = key_of(n);
+    for (std::int32_t& last : last_) {
+      if (key_of(at(last)) != key) continue;
+      if (at(last).inputs < most) {
+        const std::int32_t maker = operand(n).producer;
+        const bool is_there = maker < last;
+        const bool adjacent = (!is_there || known_bytes(n) < 0) && only_moves_after(last);
+        if ((is_there || (adjacent && may_go_before(maker, last))) && may_join(at(last), n, adjacent)) {
+          if (!is_there) move_up(maker, last);
+          return join(last, n);
+        }
+      }
+      last = end;
+      steps_.push_back(n);
+      return;
+    }
+    last_.push_back(end);
+    steps_.push_back(n);
+  }
+
+ private:
+  list<node>& steps_;
+  list<value>& values_;
+  const list<window>& windows_;
+  const extents& e_;
+  std::int64_t most_bytes_;
+  list<std::int32_t> last_;  // steps, of those that can go together the last
+
+  static constexpr int most = rule::most_out < rule::most_in ? rule::most_out : rule::most_in;
+
+  constexpr node& at(std::int32_t step) { return steps_.data()[step]; }
+  constexpr const value& operand(const node& n) const { return values_.data()[n.in[0]]; }
+
+  constexpr std::uint32_t key_of(const node& n) const {
+    const value& v = operand(n);
+    return start_key(n.kind, std::uint32_t(n.attr.integer[0]), v, v.layout.pending);
+  }
+  /// Bytes that a device receives, or -1.
+  constexpr std::int64_t known_bytes(const node& n) const {
+    auto axes = std::uint32_t(n.attr.integer[0]);
+    for (int i = 0; i < n.inputs; ++i) {
+      const value &before = values_[std::size_t(n.in[i])], &after = values_[std::size_t(n.out[i])];
+      axes |= before.layout.used() | after.layout.used();
+      for (int d = 0; d < before.rank(); ++d)
+        if (!e_.knows_dim(before.dims[d])) return -1;
+    }
+    return axes & ~e_.known_axes ? -1 : bytes_received(n, values_, windows_, e_);
+  }
+  constexpr bool may_join(const node& step, const node& n, bool adjacent) const {
+    const std::int64_t first = known_bytes(step), second = first < 0 ? -1 : known_bytes(n);
+    return second < 0 ? adjacent : first + second <= most_bytes_;
+  }
+  constexpr bool only_moves_after(std::int32_t step) {
+    for (auto k = std::int32_t(steps_.size()); --k > step;)
+      if (const op kind = at(k).kind; !traits(kind).reshards && !traits(kind).alias) return false;
+    return true;
+  }
+  constexpr bool may_go_before(std::int32_t step, std::int32_t there) {
+    const node& n = at(step);
+    for (int i = 0; i < n.inputs; ++i)
+      if (values_[std::size_t(n.in[i])].producer >= there) return false;
+    return traits(n.kind).reshards && step != there;
+  }
+  constexpr void set_producer(std::int32_t step) {
+    for (int o = 0; o < at(step).outputs; ++o) values_[std::size_t(at(step).out[o])].producer = step;
+  }
+  constexpr void join(std::int32_t step, const node& n) {
+    node& all = at(step);
+    if (all.inputs == 1) set_kind_of_move(all, 0, all.kind);
+    set_kind_of_move(all, all.inputs, n.kind);
+    if (all.kind != n.kind) all.kind = op::all_to_all;
+    all.in[all.inputs++] = n.in[0];
+    all.out[all.outputs++] = n.out[0];
+    set_producer(step);
+  }
+  /// A step comes before another one, which is among those that move down for it.
+  constexpr void move_up(std::int32_t step, std::int32_t there) {
+    const node moved = at(step);
+    for (std::int32_t k = step; k > there; --k) {
+      at(k) = at(k - 1);
+      set_producer(k);
+    }
+    at(there) = moved;
+    set_producer(there);
+    for (std::int32_t& last : last_) {
+      const bool is_it = last == step;
+      if (is_it) last = there;
+      else if (last >= there && last < step) ++last;
+    }
+  }
+};
+
+}}}  // namespace gshard::v0::detail

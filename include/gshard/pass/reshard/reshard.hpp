@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/ir/graph.hpp>
+#include <gshard/pass/cost/cost.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+
+namespace gshard { inline namespace v0 {
+
+/// One step from a layout to another: what kind it is, between which axes' devices data move, and the layout it ends in.
+struct move {
+  op kind{};
+  std::uint8_t axes = 0;  // mask
+  sharding to;
+};
+
+/// What starting a collective costs, as bytes that could be sent in that time: about 10 microseconds at 6 GB/s.
+inline constexpr std::int64_t start_bytes = 1 << 16;
+
+/// The moves from one layout of a tensor to another, and the bytes that one device receives for them.
+struct move_list {
+  static constexpr std::size_t most = 5;
+  std::array<move, most> moves{};
+  std::size_t count = 0;
+  std::int64_t bytes = 0;
+  std::int64_t starts = 0;  // moves that communicate
+
+  constexpr void add(op kind, std::uint32_t axes, const sharding& to) {
+    move& m = moves.data()[count++];
+    m.kind = kind;
+    m.axes = std::uint8_t(axes);
+    m.to = to;
+    starts += kind != op::slice;
+  }
+  /// Bytes, and what starting costs.
+  constexpr std::int64_t cost() const { return bytes + starts * start_bytes; }
+  constexpr const move* begin() const { return moves.data(); }
+  constexpr const move* end() const { return moves.data() + count; }
+};
+
+/// The axes between whose devices data move when a tensor that lies as `from` comes to lie as `to`.
+constexpr std::uint32_t moving_axes(const sharding& from, const sharding& to) {
+  std::uint32_t mask = 0;
+  for (int d = 0; d < from.rank; ++d) {
+    const short_list &before = from.axes[d], &after = to.axes[d];
+    if (before.same(after)) continue;
+    const std::uint32_t kept = before.prefix(before.common_prefix(after)).mask();
+    mask |= (before.mask() ^ kept) | (after.mask() ^ kept);
+  }
+  return mask;
+}
+
+/// Whether every device gets its new shard from one other device: each dim is cut into as many pieces as before, whatever the
+/// extents of run-time axes will be.
+constexpr bool is_permutation(const sharding& from, const sharding& to, const extents& e) {
+  for (int d = 0; d < from.rank; ++d) {
+    if (from.axes[d].same(to.axes[d])) continue;
+    const std::uint32_t before = from[d].mask(), after = to[d].mask(), changed = before ^ after;
+    if (changed == 0) continue;
+    if ((changed & e.known_axes) != changed || e.devices(before) != e.devices(after)) return false;
+  }
+  return true;
+}
+
+namespace detail {
+
+/// Axes of more than one device that hold copies.
+constexpr std::uint32_t idle_axes(const sharding& s, const extents& e) {
+  const int* const extent = e.axes.data();
+  std::uint32_t many = 0;
+  for (int a = 0; a < max_axes; ++a)
+    if (extent[a] > 1) many |= 1u << a;
+  return many & ~(s.used() | s.partial);
+}
+
+/// A way from one layout to another is made of these moves, each left out where it has nothing to do:
+///
+///     slice           cut over axes that hold copies: nothing is sent
+///     reduce_scatter  complete sums, each device its own block
+///     all_reduce      complete sums, whole; then slice what has become copies
+///     one exchange    every device gets what it lacks of its new shard from devices that have it: all_gather if it keeps all it has,
+///                     collective_permute if it gets a whole shard of one other, else all_to_all
+///
+/// So sums are made while data are small, and the exchange sends nothing that its receiver has: between complete layouts no plan
+/// can send less.
+class way_planner {
+ public:
+  constexpr way_planner(const value& v, const sharding& from, const sharding& to, const extents& e)
+      : v_(v), to_(to), to_used_(to.used()), e_(e), now_(from) {
+    now_.open = to_.open = 0;
+  }
+
+  /// Which pending sums are scattered, where the others are made whole: those that the goal cuts are worth it by bytes, all (and
+  /// gathered again at the end) where other data move too, none where starting costs most.
+  enum class scatter : std::uint8_t { none, cut, all };
+
+  /// use_idle: axes that hold copies share the work of the sums.
+  constexpr const move_list& run(scatter which, bool use_idle) {
+    slice(use_idle);
+    if (now_.partial & ~to_.partial) {
+      complete(which);
+      slice(false);
+    }
+    exchange();
+    return list_;
+  }
+
+ private:
+  const value& v_;
+  sharding to_;
+  std::uint32_t to_used_;
+  const extents& e_;
+  sharding now_;
+  move_list list_;
+
+  constexpr std::uint32_t busy() const { return now_.used() | now_.partial; }
+
+  constexpr void go(op kind, std::uint32_t axes, const sharding& there) {
+    if (kind != op::slice) list_.bytes += bytes_received(kind, axes, v_, now_, there, e_);
+    list_.add(kind, axes, there);
+    now_ = there;
+  }
+
+  /// Lengthens every dim of s towards the goal by axes of this mask.
+  constexpr sharding lengthened(sharding s, std::uint32_t by) const {
+    if (by == 0) return s;
+    for (int d = 0; d < s.rank; ++d) {
+      const short_list& goal = to_.axes[d];
+      if (goal.count <= s.axes[d].count || !s.axes[d].is_prefix_of(goal)) continue;
+      for (int i = s.axes[d].count; i < goal.count && ((by >> goal[i]) & 1u); ++i) s.axes[d].push_back(goal[i]);
+    }
+    return s;
+  }
+  constexpr void slice(bool use_idle) {
+    const std::uint32_t missing = to_used_ & ~busy();
+    if (missing == 0 && !use_idle) return;
+    sharding there = lengthened(now_, missing);
+    if (use_idle) append(there, idle_axes(now_, e_) & ~there.used());
+    if (const std::uint32_t axes = there.used() & ~now_.used()) go(op::slice, axes, there);
+  }
+
+  /// Cuts dims over axes that the goal does not have there: dims long enough, then those that have all that the goal cuts them by
+  /// (what such a dim holds is part of what it will hold), then the longest.
+  constexpr void append(sharding& s, std::uint32_t axes) const {
+    if (axes == 0 || s.rank == 0) return;
+    for (int a = 0; axes >> a != 0; ++a) {
+      if (!((axes >> a) & 1u)) continue;
+      int best = 0;
+      std::int64_t most = -1;
+      for (int d = 0; d < s.rank; ++d) {
+        const short_list &have = s.axes[d], &goal = to_.axes[d];
+        const std::int64_t extent = e_.dim(v_.dims[d]) / (have.count > 0 ? e_.devices(have.mask()) : 1);
+        const bool all = goal.count == 0 || goal.is_prefix_of(have);
+        const std::int64_t merit = extent < e_.axis(a) ? extent : (all ? 2 : 1) * longest + extent;
+        if (merit <= most) continue;
+        best = d;
+        most = merit;
+      }
+      s[best].push_back(a);
+    }
+  }
+  static constexpr std::int64_t longest = std::int64_t(1) << 48;
+
+  constexpr void complete(scatter which) {
+    const std::uint32_t sums = now_.partial & ~to_.partial;
+    std::uint32_t scattered = which == scatter::all ? sums : which == scatter::cut ? sums & to_used_ : 0;
+    if (now_.rank == 0) scattered = 0;
+    if (scattered) {
+      sharding there = lengthened(now_, scattered | (to_used_ & ~busy()));
+      append(there, scattered & ~there.used());
+      there.partial = std::uint8_t(there.partial & ~scattered);
+      go(op::reduce_scatter, scattered, there);
+    }
+    if (const std::uint32_t rest = sums & ~scattered) {
+      sharding there = now_;
+      there.partial = std::uint8_t(there.partial & ~rest);
+      go(op::all_reduce, rest, there);
+    }
+  }
+
+  /// From a layout to the goal, both with the same pending sums, in one exchange.
+  constexpr void exchange() {
+    if (now_.same_layout(to_)) return;
+    bool coarser = true;
+    for (int d = 0; d < now_.rank; ++d) coarser = coarser && (to_.axes[d].count == 0 || to_.axes[d].is_prefix_of(now_.axes[d]));
+    const op kind = coarser ? op::all_gather : is_permutation(now_, to_, e_) ? op::collective_permute : op::all_to_all;
+    go(kind, moving_axes(now_, to_), to_);
+  }
+};
+
+}  // namespace detail
+
+namespace detail {
+
+constexpr move_list cheapest_way(const value& v, const sharding& from, const sharding& to, const extents& e) {
+  if (from.same_layout(to)) return {};
+  if (const std::uint32_t cut = to.used(); cut && !to.partial && !from.partial && !from.used()) {  // a slice alone, as most moves are
+    move_list list;
+    list.add(op::slice, cut, to);
+    list.moves[0].to.open = 0;
+    return list;
+  }
+  move_list best = way_planner(v, from, to, e).run(way_planner::scatter::cut, false);
+  // No way has less than one start; and where bytes are fewer than a start is worth, no further start pays.
+  if (!(from.partial & ~to.partial) || from.rank == 0 || best.cost() <= 2 * start_bytes) return best;
+  const std::uint32_t sums = from.partial & ~to.partial, cut = sums & to.used();
+  const bool some_idle = detail::idle_axes(from, e) != 0;
+  for (const auto which : {way_planner::scatter::none, way_planner::scatter::cut, way_planner::scatter::all})
+    for (const bool use_idle : {false, true}) {
+      const bool is_best = !use_idle && which == (cut ? way_planner::scatter::cut : way_planner::scatter::none);
+      const bool as_before = (which == way_planner::scatter::cut && cut == 0) || (which == way_planner::scatter::all && cut == sums);
+      if (is_best || as_before || (use_idle && !some_idle)) continue;
+      way_planner way(v, from, to, e);
+      const move_list& other = way.run(which, use_idle);
+      if (other.cost() < best.cost() || (other.cost() == best.cost() && other.count < best.count)) best = other;
+    }
+  return best;
+}
+
+/// The axes that are known to have one device.
+constexpr std::uint32_t single_axes(const extents& e) {
+  std::uint32_t mask = 0;
+  for (int a = 0; a < max_axes; ++a)
+    if (((e.known_axes >> a) & 1u) && e.axis(a) == 1) mask |= 1u << a;
+  return mask;
+}
+
+}  // namespace detail
+
+constexpr move_list plan_reshard(const value& v, const sharding& from, const sharding& to, const extents& e);
+
+namespace detail {
+/// A way between layouts of which one is in another order of the devices than the mesh's: what is pending is completed before, then every
+/// device gets what it lacks of its new shard in one exchange. Its bytes, which only the orders' rows tell, are not among those of the way.
+// A template, so that it costs only programs with such layouts.
+template <class Extents>
+constexpr move_list way_between_orders(const value& v, const sharding& from, const sharding& to, const Extents& e) {
+  move_list way;
+  sharding now = from;
+  if (from.partial) {
+    sharding complete = to;
+    complete.order = 0;
+    for (const move& m : plan_reshard(v, from, complete, e)) {
+      if (!now.partial) break;
+      if (m.kind != op::slice) way.bytes += bytes_received(m.kind, m.axes, v, now, m.to, e);
+      way.add(m.kind, m.axes, m.to);
+      now = m.to;
+    }
+  }
+  bool finer = now.order == to.order || !now.used();
+  for (int d = 0; d < to.rank; ++d) finer = finer && now[d].is_prefix_of(to[d]);
+  std::uint32_t several = 0;
+  for (int a = 0; a < max_axes; ++a)
+    if (e.axis(a) > 1) several |= 1u << a;
+  if (finer) {
+    way.add(op::slice, to.used() & ~now.used(), to);
+  } else {
+    const bool gathers = !to.used() && (several & ~now.used()) == 0;
+    way.add(gathers ? op::all_gather : is_permutation(now, to, e) ? op::collective_permute : op::all_to_all, e.known_axes, to);
+  }
+  way.moves[way.count - 1].to.open = 0;
+  return way;
+}
+}  // namespace detail
+
+/// The cheapest way from one layout of a tensor to another, by bytes and starts. Empty if it lies so already. `to` may have no pending sum
+/// that `from` lacks. Between layouts that differ in axes of one device alone, nothing is sent; a change of the devices' order alone is
+/// one permutation.
+/// @see detail::way_planner for what a way is
+constexpr move_list plan_reshard(const value& v, const sharding& from, const sharding& to, const extents& e) {
+  if (from.same_layout(to)) return {};
+  if (from.order | to.order) return detail::way_between_orders(v, from, to, e);
+  const std::uint32_t single = detail::single_axes(e);
+  if (single == 0) return detail::cheapest_way(v, from, to, e);
+  move_list way = detail::cheapest_way(v, from.without(single), to.without(single), e);
+  if (way.count == 0) way.moves[way.count++] = {op::slice, std::uint8_t(single), to};
+  else way.moves[way.count - 1].to = to;
+  return way;
+}
+
+}}  // namespace gshard::v0

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/base/list.hpp>
+#include <gshard/ir/graph.hpp>
+#include <gshard/pass/cost/cost.hpp>
+#include <gshard/pass/plan.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+namespace gshard { inline namespace v0 {
+
+/// When a communication step is under way: it is started before the step `start` of the plan runs and waited for before the step
+/// `finish` does; its own place lies between. One that is not sent early ends before the step that follows it.
+struct flight {
+  std::int32_t start = 0, finish = 0;
+
+  constexpr bool operator==(const flight&) const = default;
+};
+
+/// Every step where it stands.
+constexpr list<flight> in_turn(const plan_view& plan) {
+  list<flight> all(plan.steps.size());
+  for (std::int32_t i = 0; i < std::int32_t(all.size()); ++i) all[std::size_t(i)] = {i, i + 1};
+  return all;
+}
+
+namespace detail {
+/// Whether a step may be under way while others run: small sums and gathers are one call of a backend. The same on all devices.
+constexpr bool can_overlap(const plan_view& plan, const node& step, const extents& e) {
+  if (!traits(step.kind).collective || !traits(step.kind).reshards) return false;
+  return plan.bytes_received(step, e) > (step.kind == op::all_reduce || step.kind == op::all_gather ? small_sum_bytes : 0);
+}
+
+class flight_search {
+ public:
+  constexpr flight_search(const plan_view& plan, const extents& e) : plan_(plan), e_(e) {}
+
+  constexpr list<flight> run() {
+    list<flight> all = in_turn(plan_);
+    find_starts(all);
+    find_ends(all);
+    hold_back_gathers(all);
+    return all;
+  }
+
+ private:
+  const plan_view& plan_;
+  const extents& e_;
+
+  constexpr const node& step(std::int32_t i) const { return plan_.steps[std::size_t(i)]; }
+  constexpr std::size_t root(std::int32_t v) const { return std::size_t(plan_.lifetimes[std::size_t(v)].root); }
+  constexpr bool may(std::int32_t i) const { return can_overlap(plan_, step(i), e_); }
+
+  /// After the last step that uses the memory of an operand.
+  constexpr void find_starts(list<flight>& all) const {
+    list<std::int32_t> used(plan_.values.size(), -1);
+    std::int32_t turn = -1;
+    for (std::int32_t i = 0; i < std::int32_t(all.size()); ++i) {
+      const node& n = step(i);
+      if (traits(n.kind).alias) continue;  // touches nothing
+      if (traits(n.kind).control) turn = i;
+      std::int32_t after = turn;
+      for (int k = 0; k < n.inputs; ++k) after = std::max(after, used[root(n.input(k))]);
+      if (may(i)) all[std::size_t(i)].start = after + 1;
+      for (int k = 0; k < n.inputs; ++k) used[root(n.input(k))] = i;
+      for (int o = 0; o < n.outputs; ++o) used[root(n.output(o))] = i;
+    }
+  }
+  /// Before the first step that uses a result or writes over an operand.
+  constexpr void find_ends(list<flight>& all) const {
+    const auto n = std::int32_t(all.size());
+    list<std::int32_t> used(plan_.values.size(), n), written(plan_.values.size(), n);
+    std::int32_t turn = n;
+    for (std::int32_t i = n; i-- > 0;) {
+      const node& now = step(i);
+      if (traits(now.kind).alias) continue;
+      if (may(i)) {
+        std::int32_t before = turn;
+        for (int o = 0; o < now.outputs; ++o) before = std::min(before, used[root(now.output(o))]);
+        for (int k = 0; k < now.inputs; ++k) before = std::min(before, written[root(now.input(k))]);
+        all[std::size_t(i)].finish = before;
+      }
+      if (traits(now.kind).control) turn = i;
+      const std::int32_t at = may(i) ? all[std::size_t(i)].start : i;
+      for (int k = 0; k < now.inputs; ++k) used[root(now.input(k))] = at;
+      for (int o = 0; o < now.outputs; ++o) used[root(now.output(o))] = written[root(now.output(o))] = at;
+    }
+  }
+  /// What makes tensors larger takes memory: it starts when what was made so before it is being used, not earlier.
+  constexpr void hold_back_gathers(list<flight>& all) const {
+    std::int32_t before = 0;
+    for (std::int32_t i = 0; i < std::int32_t(all.size()); ++i) {
+      if (step(i).kind != op::all_gather || !may(i)) continue;
+      flight& f = all[std::size_t(i)];
+      f.start = std::max(f.start, std::min(before, i));
+      before = f.finish;
+    }
+  }
+};
+}  // namespace detail
+
+/// When every step of a plan is under way, at these extents: communication as early as its operands are there and as late as nobody needs
+/// its results or the memory of its operands; gathers, whose results take memory, one ahead of the one in use. Turns of loops end alone.
+/// Small sums and gathers (`small_sum_bytes`) stay where they are. The same on all devices.
+constexpr list<flight> flights(const plan_view& plan, const extents& e) { return detail::flight_search(plan, e).run(); }
+
+}}  // namespace gshard::v0

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/base/list.hpp>
+#include <gshard/ir/graph.hpp>
+#include <gshard/pass/schedule/lifetime.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace gshard { inline namespace v0 { namespace detail {
+
+/// The while loops around the node that is partitioned. Loop-invariant tensors are resharded once, before the loop.
+class open_loops {
+ public:
+  constexpr explicit open_loops(const graph& g) {
+    if (g.loops == 0) return;
+    depth_ = list<std::size_t>(g.values.size(), 0);
+    std::size_t now = 0;
+    for (const node& n : g.nodes) {
+      if (n.kind == op::loop_begin) ++now;
+      if (n.kind == op::loop_end) --now;
+      const std::size_t made = n.kind != op::carry ? now : n.inputs == 1 ? now + 1 : now - 1;
+      for (int o = 0; o < n.outputs; ++o) depth_[std::size_t(n.output(o))] = made;
+    }
+  }
+
+  constexpr bool none_open() const { return count_ == 0; }
+  /// The next step of the plan opens a loop.
+  constexpr void open(std::size_t next_step) {
+    if (count_ == open_.size()) open_.push_back({});
+    open_[count_++] = {next_step, {}};
+  }
+  /// Where a step that moves a tensor of the graph goes: in front of the outermost loop that the tensor is made outside of, or here.
+  constexpr list<node>& steps_before(std::int32_t tensor, list<node>& here) {
+    const std::size_t depth = depth_[std::size_t(tensor)];
+    return depth < count_ ? open_[depth].moves : here;
+  }
+  /// The last step has closed a loop: puts the steps that were made for it in front.
+  constexpr void close(list<node>& steps, list<value>& values) {
+    const loop& inner = open_[--count_];
+    if (inner.moves.empty()) return;
+    list<node> all;
+    all.reserve(steps.size() + inner.moves.size());
+    all.append(steps.data(), inner.begin);
+    all.append(inner.moves.data(), inner.moves.size());
+    all.append(steps.data() + inner.begin, steps.size() - inner.begin);
+    steps.swap(all);
+    for (std::size_t i = inner.begin; i < steps.size(); ++i)
+      for (int o = 0; o < steps[i].outputs; ++o) values[std::size_t(steps[i].output(o))].producer = std::int32_t(i);
+  }
+
+ private:
+  struct loop {
+    std::size_t begin = 0;
+    list<node> moves;
+  };
+  list<std::size_t> depth_;  // by tensor of the graph: in how many loops it is made
+  list<loop> open_;          // the first count_ of them
+  std::size_t count_ = 0;
+};
+
+/// Reports tensors that are used where the loop whose turns make them is over, and updates of parameters in loops.
+constexpr void check_loops(graph& g) {
+  list<std::int32_t> made_in(g.values.size(), 0);  // by tensor: the innermost loop, 0: none
+  list<char> is_open(std::size_t(g.loops) + 1, 0);
+  is_open[0] = 1;
+  list<std::int32_t> around{0};
+  const auto use = [&](std::int32_t v, std::string_view about) {
+    if (!is_open[std::size_t(made_in[std::size_t(v)])]) g.problem.report(fault::used_outside_loop, about);
+  };
+  for (const node& n : g.nodes) {
+    for (int i = 0; i < n.inputs; ++i) use(n.input(i), name(n.kind));
+    const std::int32_t loop = is_of_loop(n.kind) ? n.attr.integer[0] : 0;
+    if (n.kind == op::loop_begin) {
+      around.push_back(loop);
+      is_open[std::size_t(loop)] = 1;
+    } else if (n.kind == op::loop_end) {
+      around.pop_back();
+      is_open[std::size_t(loop)] = 0;
+    } else if (updates_parameters(n) && around.size() > 1) {
+      g.problem.report(fault::update_in_loop, name(n.kind));
+    }
+    const std::int32_t home = n.kind != op::carry ? around.back() : n.inputs == 1 ? loop : around[around.size() - 2];
+    for (int o = 0; o < n.outputs; ++o) made_in[std::size_t(n.output(o))] = home;
+  }
+  for (const port& p : g.outputs) use(p.value, p.name.view());
+  for (const parameter& p : g.parameters)
+    if (p.updated >= 0) use(p.updated, p.name.view());
+}
+
+/// What is made before a loop and read in a turn is needed until the last turn is over.
+constexpr void keep_through_loops(list<lifetime>& life, const list<node>& steps) {
+  list<std::int32_t> begins;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    if (steps[i].kind == op::loop_begin) begins.push_back(std::int32_t(i));
+    if (steps[i].kind != op::loop_end) continue;
+    for (lifetime& l : life)
+      if (l.first < begins.back() && l.last > begins.back() && l.last < std::int32_t(i)) l.last = std::int32_t(i);
+    begins.pop_back();
+  }
+}
+
+}}}  // namespace gshard::v0::detail

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/base/list_view.hpp>
+#include <gshard/comm/error.hpp>
+#include <gshard/pass/plan.hpp>
+#include <gshard/sim/device_clock.hpp>
+#include <gshard/sim/device_memory.hpp>
+#include <gshard/sim/network/plan_links.hpp>
+#include <gshard/sim/presets.hpp>
+#include <gshard/sim/recompute.hpp>
+#include <gshard/sim/run_record.hpp>
+#include <gshard/sim/step_cost.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace gshard { inline namespace v0 {
+
+/// Which activations are made again for the gradient instead of being kept.
+enum class recompute : std::uint8_t {
+  never,
+  when_needed,  ///< those of as few layers as fit into the memory of a device, the first ones
+  always,
+};
+
+struct dry_run_options {
+  efficiency share;
+  std::int64_t capacity = 0;  ///< bytes of memory of a device; 0: as much as it needs
+  recompute activations = recompute::when_needed;
+  /// Collectives go on while steps compute that do not need their results, as executors run them. @see flights
+  bool overlap = false;
+  /// What does not fit is recorded, not thrown.
+  bool report_only = false;
+  bool links = false;               ///< record what each link carries; for some thousand devices that takes a tenth of a second
+  std::size_t largest_tensors = 8;  ///< that are named at the peak of memory
+  gshard::faults faults;
+};
+
+namespace detail {
+
+inline std::string amount_text(std::int64_t bytes) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.2f GiB", double(bytes) / double(std::int64_t(1) << 30));
+  return text;
+}
+/// "encoder.0.moe.wi" or "the result of einsum at moe.hpp:12".
+inline std::string tensor_text(const plan_view& plan, std::int32_t v) {
+  const value& t = plan.at(v);
+  if (t.parameter >= 0) return std::string(plan.parameters[std::size_t(t.parameter)].name.view());
+  for (const port& p : plan.inputs)
+    if (p.value == v) return "the input " + std::string(p.name.view());
+  for (std::size_t i = 0; i < plan.steps.size(); ++i)
+    for (int o = 0; o < plan.steps[i].outputs; ++o)
+      if (plan.steps[i].output(o) == v) return "the result of " + step_text(plan, std::int32_t(i));
+  return "%" + std::to_string(v);
+}
+
+inline step_schedule schedule_for(const recomputation& layers, const device_memory& memory, recompute how, std::int64_t capacity) {
+  if (how == recompute::always) return layers.schedule(layers.layers());
+  step_schedule all = layers.schedule(0);
+  const auto fits = [&](const step_schedule& order) { return memory.peak(order) <= capacity; };
+  if (how == recompute::never || capacity == 0 || layers.layers() == 0 || fits(all)) return all;
+  std::int32_t few = 0, enough = layers.layers();  // the first few do not suffice
+  while (enough - few > 1) {
+    const std::int32_t middle = few + (enough - few) / 2;
+    (fits(layers.schedule(middle)) ? enough : few) = middle;
+  }
+  return layers.schedule(enough);
+}
+
+inline std::string overrun_text(const plan_view& plan, const memory_record& m) {
+  std::string s = "device 0 runs out of memory in step " + step_text(plan, m.step) + ": ";
+  std::int64_t asked = 0;
+  for (const std::int64_t b : m.bytes) asked += b;
+  s += "it holds " + amount_text(m.capacity) + " and needs " + amount_text(asked) + " there, at most " + amount_text(m.peak);
+  s += ". The largest tensors that live then: ";
+  for (std::size_t i = 0; i < m.largest.size(); ++i)
+    s += (i ? ", " : "") + tensor_text(plan, m.largest[i].value) + " (" + amount_text(m.largest[i].bytes) + ")";
+  return s;
+}
+
+/// A plan whose steps and tensors have a price: what any order of its steps takes.
+class priced_plan {
+ public:
+  template <network Network>
+  priced_plan(const plan_view& plan, const extents& e, const machine& on, const Network& network, const dry_run_options& options)
+      : priced_plan(plan, e, options) {
+    if (!options.faults.links.empty()) throw error("faults: links of a torus_mesh have faults, this network has none");
+    if constexpr (requires { network.fits(list_view<int>(mesh_)); })
+      if (!network.fits(list_view<int>(mesh_)))
+        throw error("dry run: the torus is laid out for another mesh than the plan's, or not for each of its devices once");
+    costs_ = costs_of(plan, e, on, network, options.share);
+  }
+  priced_plan(const plan_view& plan, const extents& e, const machine& on, const torus_mesh& mesh, const dry_run_options& options)
+      : priced_plan(plan, e, options) {
+    place(on, mesh);
+  }
+  priced_plan(const plan_view& plan, const extents& e, const hardware& on, const dry_run_options& options)
+      : priced_plan(plan, e, options) {
+    take(on);
+    if (on.is_torus()) {
+      place(on.device, on.lay(mesh_));
+    } else {
+      if (!options.faults.links.empty()) throw error("faults: " + on.name + " has no links between chips");
+      costs_ = costs_of(plan, e, on.device, on.device, options.share);
+    }
+  }
+  priced_plan(const plan_view& plan, const extents& e, const hardware& on, const torus_mesh& mesh, const dry_run_options& options)
+      : priced_plan(plan, e, options) {
+    if (!on.is_torus()) throw error(on.name + " is a cluster, on which no mesh can be laid over a torus");
+    if (mesh.topology() != on.topology) throw error("the mesh is laid over another torus than that of " + on.name);
+    take(on);
+    place(on.device, mesh);
+  }
+
+  const std::vector<int>& mesh() const { return mesh_; }
+  const std::vector<step_record>& costs() const { return costs_; }
+  /// The order in which a step runs that makes activations again as the options say.
+  step_schedule schedule() const { return schedule_for(recomputation(plan_), memory_, options_.activations, options_.capacity); }
+  /// Throws where the memory of a device is too small, unless that is to be recorded.
+  memory_record memory(const step_schedule& order) const {
+    memory_record m = memory_.record(order, e_, options_.capacity, options_.largest_tensors);
+    if (m.capacity > 0 && m.peak > m.capacity && !options_.report_only)
+      throw error(overrun_text(plan_, memory_.overrun(order, e_, options_.capacity, options_.largest_tensors)));
+    return m;
+  }
+  run_record run(const step_schedule& order, const faults& broken) const {
+    run_record r;
+    for (int a = 0; a < plan_.mesh.rank(); ++a) r.axes.emplace_back(plan_.mesh.name(a));
+    r.extents = mesh_;
+    r.memory = memory(order);
+    r.steps.reserve(order.size());
+    for (const scheduled_step& s : order) {
+      r.steps.push_back(costs_[std::size_t(s.step)]);
+      r.steps.back().recomputed = s.recomputed;
+    }
+    clock_times times = run_clocks(plan_, mesh_, broken, flights_, r.steps, memory_.after(order));
+    r.tracks = std::move(times.tracks);
+    r.seconds = times.seconds;
+    for (const time_span& s : r.tracks[0].spans)
+      if (s.what != activity::wait) r.parts[std::size_t(r.steps[std::size_t(s.row)].part)] += s.end - s.begin;
+    describe(r, broken);
+    return r;
+  }
+
+ private:
+  const plan_view& plan_;
+  extents e_;
+  dry_run_options options_;
+  list<flight> flights_;
+  device_memory memory_;
+  std::vector<step_record> costs_;  // by step
+  std::vector<int> mesh_;
+  std::optional<hardware> on_;
+  std::optional<torus_mesh> place_;
+
+  priced_plan(const plan_view& plan, const extents& e, const dry_run_options& options)
+      : plan_(plan), e_(e), options_(options), flights_(options.overlap ? flights(plan, e) : in_turn(plan)), memory_(plan, e, flights_) {
+    options.share.check();
+    for (int a = 0; a < plan.mesh.rank(); ++a) mesh_.push_back(e.axis(a));
+  }
+  void take(const hardware& on) {
+    on_ = on;
+    on_->topology.all_to_all_efficiency *= options_.share.all_to_all;
+    if (options_.capacity == 0) options_.capacity = on.memory;
+  }
+  void place(const machine& on, const torus_mesh& mesh) {
+    std::vector<int> laid;
+    for (int a = 0; a < mesh.rank(); ++a) laid.push_back(mesh.extent(a));
+    if (laid != mesh_ || !mesh.valid())
+      throw error("a plan for a mesh of " + extents_text(mesh_) + " devices is laid over a torus as one of " + extents_text(laid) +
+                  (mesh.valid() ? "" : ", which does not give each of its devices a place of its own"));
+    place_ = mesh;
+    place_->topology().all_to_all_efficiency *= options_.share.all_to_all;
+    costs_ = costs_of(plan_, e_, on, faulty_torus(*place_, options_.faults), options_.share);
+  }
+
+  static std::string percent_text(double share) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.3g %%", 100 * share);
+    return text;
+  }
+  static std::string extents_text(const std::vector<int>& list) {
+    std::string s;
+    for (const int n : list) s += (s.empty() ? "" : "x") + std::to_string(n);
+    return s;
+  }
+  void describe(run_record& r, const faults& broken) const {
+    if (place_) describe_place(r, broken);
+    if (on_) {
+      r.network = on_->name;
+      r.source = on_->of.source;
+      r.assumptions = assumptions(*on_);
+    }
+    const efficiency& share = options_.share;
+    r.assumptions.push_back("products run at " + percent_text(share.products) + " of the peak, those of many small matrices (below " +
+                            std::to_string(share.small_product) + ") at " + percent_text(share.batched_products) + ", all else at " +
+                            percent_text(share.memory) + " of the memory's rate; routing goes over its tensors " +
+                            std::to_string(int(share.gating_passes)) + " times" +
+                            (share.fusion ? "; elementwise operations are fused" : ""));
+    r.assumptions.push_back(options_.overlap ? "collectives go on while steps compute that do not need them"
+                                             : "nothing is computed while a collective is under way");
+    int again = 0;
+    for (const step_record& s : r.steps) again += s.recomputed;
+    if (again > 0) r.assumptions.push_back(std::to_string(again) + " steps of the forward pass are run again for the gradient");
+  }
+  void describe_place(run_record& r, const faults& broken) const {
+    const torus& t = place_->topology();
+    r.chips.assign(t.extents.begin(), t.extents.begin() + t.dims);
+    r.cores_per_chip = t.cores;
+    bool in_order = true;
+    for (int d = 0; d < t.devices(); ++d) {
+      r.chip_of.push_back(place_->chip(d));
+      in_order = in_order && r.chip_of.back() == d / t.cores;
+    }
+    if (in_order) r.chip_of.clear();
+    if (options_.links) r.links = plan_links(*place_, broken).loads(plan_, r.steps);
+  }
+};
+
+/// A run of each step once, and of a loop one turn.
+inline run_record run_once(const plan_view& plan, const priced_plan& p, const faults& broken) {
+  run_record r = p.run(p.schedule(), broken);
+  for (const node& n : plan.steps)
+    if (n.kind == op::loop_begin) {
+      r.assumptions.push_back("of a loop whose turns are counted at run time one turn is run");
+      break;
+    }
+  return r;
+}
+
+}  // namespace detail
+
+/// Runs a plan without numbers: when each step of it would run on devices like `on` between which `network` moves data, and what they hold
+/// meanwhile. What devices do alike is simulated once, so that the price does not grow with their number, unless faults tell them apart;
+/// then the record has a track for each of at most eight classes of devices to which the same happens. Of a loop whose turns are counted
+/// at run time one turn is run.
+/// Throws: gshard::error where the memory of a device is too small, with the step and the largest tensors; where a device is dead, with
+/// those that wait for it; where an efficiency is no share; and where links have faults that the network does not have.
+template <network Network>
+run_record dry_run(const plan_view& plan, const extents& e, const machine& on, const Network& network,
+                   const dry_run_options& options = {}) {
+  return detail::run_once(plan, {plan, e, on, network, options}, options.faults);
+}
+
+/// The same on a piece of hardware, whose memory is the limit if the options name none; on a torus the mesh is laid over it row-major.
+/// The record says what hardware that is, and all that was assumed.
+inline run_record dry_run(const plan_view& plan, const extents& e, const hardware& on, const dry_run_options& options = {}) {
+  return detail::run_once(plan, {plan, e, on, options}, options.faults);
+}
+
+/// The same with the mesh laid over the torus of the hardware as `mesh` says. Throws where that is another torus, or a mesh of other
+/// extents than those of the plan. Without hardware, a torus_mesh as the network of a dry run does the same for any machine.
+inline run_record dry_run(const plan_view& plan, const extents& e, const hardware& on, const torus_mesh& mesh,
+                          const dry_run_options& options = {}) {
+  return detail::run_once(plan, {plan, e, on, mesh, options}, options.faults);
+}
+
+}}  // namespace gshard::v0

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/base/list_view.hpp>
+#include <gshard/pass/cost/cost.hpp>
+#include <gshard/pass/cost/network.hpp>
+#include <gshard/pass/plan.hpp>
+#include <gshard/sim/faults.hpp>
+#include <gshard/sim/network/link_loads.hpp>
+#include <gshard/sim/network/torus_links.hpp>
+#include <gshard/sim/network/torus_mesh.hpp>
+#include <gshard/sim/run_record.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <utility>
+#include <vector>
+
+namespace gshard { inline namespace v0 {
+
+namespace detail {
+
+/// A device among those that differ in some axes of a mesh: the first of them, and the one after it, after the last the first.
+struct group_place {
+  int first = 0, next = 0;
+
+  group_place(const torus_mesh& mesh, std::uint32_t axes, int device) : first(device), next(device) {
+    bool carry = true;
+    for (int a = mesh.rank(), rest = device, step = 1; a-- > 0;) {
+      const int n = mesh.extent(a), place = rest % n;
+      if ((axes >> a) & 1u) {
+        const int after = (place + carry) % n;
+        first -= place * step;
+        next += (after - place) * step;
+        carry = carry && after == 0;
+      }
+      step *= n;
+      rest /= n;
+    }
+  }
+};
+
+/// An all-to-all among the devices that differ in some axes of a mesh, in which each receives one byte in all.
+class even_exchange {
+ public:
+  even_exchange(const torus_mesh& mesh, std::uint32_t axes) {
+    int members = 1;
+    for (int a = 0; a < mesh.rank(); ++a)
+      if ((axes >> a) & 1u) members *= mesh.extent(a);
+    if (members > 1) each_ = 1.0 / (members - 1);
+    for (int device = 0; device < mesh.topology().devices(); ++device) group_.push_back(group_place(mesh, axes, device).first);
+  }
+  double operator()(int from, int to) const { return from != to && group_[std::size_t(from)] == group_[std::size_t(to)] ? each_ : 0; }
+
+ private:
+  std::vector<int> group_;  // by device: the first of its group
+  double each_ = 0;
+};
+
+/// Every device sends one byte to the next along some axes of a mesh.
+class shift {
+ public:
+  shift(const torus_mesh& mesh, std::uint32_t axes) {
+    for (int device = 0; device < mesh.topology().devices(); ++device) next_.push_back(group_place(mesh, axes, device).next);
+  }
+  double operator()(int from, int to) const { return from != to && next_[std::size_t(from)] == to ? 1 : 0; }
+
+ private:
+  std::vector<int> next_;  // by device
+};
+
+}  // namespace detail
+
+/// What the links of a torus carry in the collectives of a plan, and how slow and dead links slow these down. An all-to-all, a permute, a
+/// looped einsum put on every link what their messages need on their ways (link_loads); a permute, or a looped einsum in all its steps,
+/// sends what is received to the next device. Gathers and reductions are drawn as streamed ones, whatever the scheme: of every ring the
+/// links carry the pieces of all chips that are nearer their way, of an open one those of all chips behind them, a dead link's over the
+/// fewest live ones. Without faults the busiest link carries what all_gather_seconds counts.
+class plan_links {
+ public:
+  /// Throws `gshard::error` if dead links cut off devices from others, or a fault names a link that is not there.
+  explicit plan_links(const torus_mesh& mesh, const faults& broken = {}) : mesh_(mesh), broken_(broken), links_(mesh.topology(), broken) {
+    for (int l = 0; l < links_.count(); ++l)
+      if (is_dead(l) && links_.way_around(links_.from(l), links_.to(l)).empty())
+        detail::fail_cut_off(mesh, links_, links_.from(l), links_.to(l));
+  }
+
+  /// How many times as long a collective takes because of the faults of links. In what goes by link loads those of all links tell. In
+  /// gathers and reductions everything waits for the slowest link, or goes the other way round a ring, which takes twice as long, as it
+  /// does on the open line that a ring is without one pair of neighbours; round any other dead link three others lead.
+  double slowdown(op kind, std::uint32_t axes) {
+    if (broken_.links.empty()) return 1;
+    if (!is_gather(kind)) {
+      const auto [at, is_new] = slowdowns_.try_emplace({is_shift(kind), axes}, 1.0);
+      if (!is_new) return at->second;
+      if (const double whole = traffic(kind, axes, {}).busiest(); whole > 0) at->second = traffic(kind, axes, broken_).busiest() / whole;
+      return at->second;
+    }
+    double worst = 1;
+    const torus_group g = mesh_.group(axes);
+    for (const link_fault& f : broken_.links)
+      for (int i = 0; i < g.count; ++i)
+        if (is_along(f.from, f.to, g[i].dim)) {
+          const double round = g[i].wrap && stays_joined(g[i].dim, f.from) ? 2 : 3;
+          worst = std::max(worst, f.dead() ? round : g[i].wrap ? std::min(1 / f.factor, round) : 1 / f.factor);
+        }
+    return worst;
+  }
+
+  /// Of all steps of a run together.
+  std::vector<link_load> loads(const plan_view& plan, const std::vector<step_record>& steps) {
+    std::map<std::pair<op, std::uint32_t>, double> received;  // by a device
+    for (const step_record& s : steps)
+      if (const node& n = plan.steps[std::size_t(s.step)]; s.bytes_received > 0)
+        received[{n.kind, std::uint32_t(n.attr.integer[0])}] += double(s.bytes_received);
+    std::vector<double> bytes(std::size_t(links_.count()), 0.0);
+    for (const auto& [what, amount] : received) {
+      const auto [kind, axes] = what;
+      if (!is_gather(kind)) {
+        std::size_t next = 0;
+        const std::vector<link_load> more = traffic(kind, axes, broken_).loads();
+        for (int l = 0; l < links_.count(); ++l)
+          if (links_.live(l)) bytes[std::size_t(l)] += amount * more[next++].bytes;
+        continue;
+      }
+      const torus_group g = mesh_.group(axes);
+      const double n = g.devices();
+      if (n > 1) add_gather(g, kind, amount * n / (n - 1), bytes);
+    }
+    for (int l = 0; l < links_.count(); ++l)
+      if (is_dead(l))
+        for (const int way : links_.way_around(links_.from(l), links_.to(l))) bytes[std::size_t(way)] += bytes[std::size_t(l)];
+    std::vector<link_load> all;
+    for (int l = 0; l < links_.count(); ++l)
+      if (const double b = bytes[std::size_t(l)]; links_.live(l)) all.push_back({links_.from(l), links_.to(l), b, b / links_.rate(l)});
+    return all;
+  }
+
+ private:
+  torus_mesh mesh_;
+  faults broken_;
+  torus_links links_;
+  std::map<std::pair<bool, std::uint32_t>, double> slowdowns_;  // of shifts or of exchanges, by axes
+
+  static bool is_shift(op kind) { return kind == op::collective_permute || kind == op::looped_einsum; }
+  static bool is_gather(op kind) { return kind == op::all_gather || kind == op::reduce_scatter || kind == op::all_reduce; }
+  bool is_dead(int link) const { return links_.exists(link) && !links_.live(link); }
+
+  /// What an all-to-all or a shift puts on the links if each device receives one byte.
+  link_loads traffic(op kind, std::uint32_t axes, const faults& broken) const {
+    if (is_shift(kind)) return link_loads(mesh_, detail::shift(mesh_, axes), broken);
+    return link_loads(mesh_, detail::even_exchange(mesh_, axes), broken);
+  }
+
+  /// Bytes that a chip sends round ring i of a group in a streamed gather of so many bytes, for each chip of the ring: of every part what
+  /// was gathered along the rings before.
+  static double streamed_piece(const torus_group& g, int i, double whole) {
+    double pieces = 0, gathered = 1;
+    for (int before = 0; before < g.count; ++before) {
+      pieces += gathered;
+      gathered *= g[(i + g.count - 1 - before) % g.count].extent;
+    }
+    return whole / g.chips() / g.count * pieces * g.sharers;
+  }
+
+  /// Of a gather of so many bytes, or a reduction to so many. A ring whose places are some steps apart has others between them, which do
+  /// the same.
+  void add_gather(const torus_group& g, op kind, double whole, std::vector<double>& bytes) const {
+    for (int i = 0; i < g.count; ++i) {
+      const torus_ring& r = g[i];
+      const double piece = streamed_piece(g, i, whole);
+      for (int chip = 0; chip < mesh_.topology().chips(); ++chip) {
+        const int begin = links_.coordinate(chip, r.dim) % (r.extent * r.stride), up = links_.link(r.dim, true, chip);
+        if (!links_.exists(up)) continue;
+        double behind = 0, ahead = 0;  // chips whose pieces the link up carries, and the link down beside it
+        for (int between = 0; between < r.stride; ++between) {
+          const int place = (begin - between + r.stride) / r.stride - 1;
+          if (!r.wrap && (place < 0 || place == r.extent - 1)) continue;
+          behind += r.wrap ? 0.5 * (r.extent - 1) : place + 1;
+          ahead += r.wrap ? 0.5 * (r.extent - 1) : r.extent - 1 - place;
+        }
+        if (kind == op::reduce_scatter) std::swap(behind, ahead);  // a gather backwards
+        if (kind == op::all_reduce) behind = ahead = 0.5 * (behind + ahead);
+        bytes[std::size_t(up)] += piece * behind;
+        bytes[std::size_t(links_.link(r.dim, false, links_.to(up)))] += piece * ahead;
+      }
+    }
+  }
+
+  bool is_along(int from, int to, int dim) const {
+    for (int d = 0; d < mesh_.topology().dims; ++d)
+      if ((links_.coordinate(from, d) != links_.coordinate(to, d)) != (d == dim)) return false;
+    return true;
+  }
+  /// Whether a ring along a dimension, that of a chip, is whole one way, or parted between two neighbours alone.
+  bool stays_joined(int dim, int chip) const {
+    const int n = mesh_.topology().extent(dim);
+    int dead_up = 0, dead_down = 0, pairs = 0;
+    for (int c = 0, at = chip; c < n; ++c, at = links_.to(links_.link(dim, true, at))) {
+      const int up = links_.link(dim, true, at), down = links_.link(dim, false, links_.to(up));
+      dead_up += is_dead(up);
+      dead_down += is_dead(down);
+      pairs += is_dead(up) && is_dead(down);
+    }
+    return dead_up == 0 || dead_down == 0 || (dead_up == 1 && dead_down == 1 && pairs == 1);
+  }
+};
+
+/// A torus whose links have faults, as a network.
+class faulty_torus {
+ public:
+  faulty_torus(const torus_mesh& mesh, const faults& broken) : mesh_(mesh), links_(mesh, broken) {}
+
+  double seconds(op kind, std::uint32_t axes, const extents& e, std::int64_t bytes_received) const {
+    return mesh_.seconds(kind, axes, e, bytes_received) * links_.slowdown(kind, axes);
+  }
+  bool fits(list_view<int> extents) const { return mesh_.fits(extents); }
+
+ private:
+  torus_mesh mesh_;
+  mutable plan_links links_;  // remembers what it has found
+};
+static_assert(network<faulty_torus>);
+
+}}  // namespace gshard::v0

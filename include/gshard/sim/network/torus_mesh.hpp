@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/base/list_view.hpp>
+#include <gshard/ir/mesh.hpp>
+#include <gshard/ir/op.hpp>
+#include <gshard/pass/cost/cost.hpp>
+#include <gshard/sim/network/torus.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+
+namespace gshard { inline namespace v0 {
+
+/// A part of a torus that an axis of a mesh runs over: `extent` places of a dimension, `stride` apart, or cores of a chip.
+struct torus_part {
+  static constexpr int cores = -1;
+
+  int dim = 0;     ///< or `cores`
+  int extent = 0;  ///< 0: all of it
+  int stride = 1;
+
+  constexpr bool operator==(const torus_part&) const = default;
+};
+
+/// A chip by its coordinates, and one of its cores.
+struct torus_place {
+  std::array<int, torus::max_dims> at{};
+  int core = 0;
+
+  constexpr bool operator==(const torus_place&) const = default;
+};
+
+/// A mesh of devices laid over a torus: which dimensions, or parts of them, each axis of the mesh runs over. A network: it prices the
+/// collectives of a plan for that mesh, for the extents that it was laid out with.
+///
+///     torus_mesh(t)                             one axis over all devices, row-major, the cores of a chip next to each other
+///     torus_mesh(t, {4, 512})                   a mesh of these extents, row-major over the torus: the last axis takes the cores, then
+///                                               the last dimensions, and where it needs only a part of one, neighbours
+///     torus_mesh(t, {}).add({{0}}).add({{1}, {torus_part::cores}})   as said: axis 0 along dimension 0, axis 1 along dimension 1 and
+///                                               the cores
+///
+/// An axis may follow a snake: its devices are then, one after the other, neighbours, where row-major order needs two hops from row to
+/// row. Valid if the parts of all axes are the whole torus, each place once, and not more than torus_group::max_rings in all.
+class torus_mesh {
+  struct axis {
+    static constexpr int max_parts = 2 * (torus::max_dims + 1);
+    std::array<torus_part, max_parts> parts{};  // major to minor
+    int count = 0;
+    bool snake = false;
+
+    constexpr bool add(const torus_part& p) {
+      if (count == max_parts) return false;
+      parts[std::size_t(count++)] = p;
+      return true;
+    }
+  };
+
+  torus torus_;
+  std::array<axis, max_axes> places_{};
+  int axes_ = 0;
+  bool fits_ = true;
+
+  /// The extent of the parts of a dimension that begin with a stride and follow one another: all of them in the axes of a mask.
+  constexpr int run(std::uint32_t axes, int dim, int stride) const {
+    int n = 1;
+    for (bool found = true; found;) {
+      found = false;
+      for (int a = 0; a < axes_; ++a)
+        for (int i = 0; i < places_[std::size_t(a)].count && ((axes >> a) & 1u); ++i) {
+          const torus_part& p = places_[std::size_t(a)].parts[std::size_t(i)];
+          if (p.dim != dim || p.stride != stride * n) continue;
+          n *= p.extent;
+          found = true;
+        }
+    }
+    return n;
+  }
+  /// Calls f(extent, stride) for what the axes of a mask have of a dimension, minor to major; parts that follow one another are one.
+  template <class F>
+  constexpr void for_each_run(std::uint32_t axes, int dim, int whole, F f) const {
+    for (int stride = 1; stride < whole;) {
+      const int n = run(axes, dim, stride);
+      if (n > 1) f(n, stride);
+      stride = n > 1 ? stride * n : stride + 1;
+    }
+  }
+  /// The device that is number i of a group, all other coordinates 0.
+  constexpr int member(std::uint32_t axes, int i) const {
+    int device = 0, step = 1;
+    for (int a = axes_; a-- > 0; step *= extent(a)) {
+      if (!((axes >> a) & 1u)) continue;
+      device += i % extent(a) * step;
+      i /= extent(a);
+    }
+    return device;
+  }
+
+ public:
+  constexpr explicit torus_mesh(const torus& t) : torus_mesh(t, {t.devices()}) {}
+  constexpr torus_mesh(const torus& t, std::initializer_list<int> extents)
+      : torus_mesh(t, list_view<int>(extents.begin(), extents.size())) {}
+  constexpr torus_mesh(const torus& t, list_view<int> extents) : torus_(t), fits_(extents.size() <= std::size_t(max_axes)) {
+    if (!fits_) return;
+    int dim = t.cores > 1 ? t.dims : t.dims - 1, taken = 1;  // t.dims stands for the cores
+    axes_ = int(extents.size());
+    for (int a = axes_; a-- > 0;) {
+      int wanted = extents[std::size_t(a)];
+      axis rest;  // minor to major
+      while (wanted > 1 && dim >= 0) {
+        const int whole = dim == t.dims ? t.cores : t.extent(dim), left = whole / taken;
+        const int take = wanted % left == 0 ? left : wanted;
+        if (left % take != 0) break;
+        if (take > 1 && !rest.add({dim == t.dims ? torus_part::cores : dim, take, taken})) break;
+        wanted /= take;
+        taken *= take;
+        if (taken == whole) {
+          --dim;
+          taken = 1;
+        }
+      }
+      fits_ = fits_ && wanted == 1;
+      for (int i = rest.count; i-- > 0;) places_[std::size_t(a)].add(rest.parts[std::size_t(i)]);
+    }
+  }
+
+  /// One more axis, over these parts, the last of which changes with every device.
+  constexpr torus_mesh& add(std::initializer_list<torus_part> parts, bool snake = false) {
+    fits_ = fits_ && axes_ < max_axes;
+    if (!fits_) return *this;
+    axis& next = places_[std::size_t(axes_++)];
+    for (torus_part p : parts) {
+      if (p.dim < torus_part::cores || p.dim >= torus_.dims) {
+        fits_ = false;
+        continue;
+      }
+      if (p.extent == 0) p.extent = p.dim == torus_part::cores ? torus_.cores : torus_.extent(p.dim);
+      if (p.extent > 1) fits_ = next.add(p) && fits_;
+    }
+    next.snake = snake;
+    return *this;
+  }
+  /// The same mesh, this axis in snake order.
+  constexpr torus_mesh& follow_snake(int a) {
+    places_[std::size_t(a)].snake = true;
+    return *this;
+  }
+
+  constexpr const torus& topology() const { return torus_; }
+  constexpr torus& topology() { return torus_; }
+  constexpr int rank() const { return axes_; }
+  constexpr int extent(int a) const {
+    int n = 1;
+    for (int i = 0; i < places_[std::size_t(a)].count; ++i) n *= places_[std::size_t(a)].parts[std::size_t(i)].extent;
+    return n;
+  }
+
+  /// Whether every device has a place of its own, and no place is left.
+  constexpr bool valid() const {
+    if (!fits_) return false;
+    int all = 1, parts = 0;
+    for (int a = 0; a < axes_; ++a) {
+      all *= extent(a);
+      parts += places_[std::size_t(a)].count;
+    }
+    if (parts > torus_group::max_rings) return false;
+    for (int dim = 0; dim < torus_.dims; ++dim)
+      if (run(~0u, dim, 1) != torus_.extent(dim)) return false;
+    return run(~0u, torus_part::cores, 1) == torus_.cores && all == torus_.devices();
+  }
+
+  /// Whether it is valid and has just these extents, as a plan must have that is priced on it.
+  constexpr bool fits(list_view<int> extents) const {
+    bool same = valid() && extents.size() == std::size_t(axes_);
+    for (int a = 0; same && a < axes_; ++a) same = extents[std::size_t(a)] == extent(a);
+    return same;
+  }
+
+  /// Where a device is; devices are numbered row-major over the axes.
+  constexpr torus_place place(int device) const {
+    torus_place to;
+    for (int a = axes_; a-- > 0;) {
+      const axis& parts = places_[std::size_t(a)];
+      int rest = device % extent(a);
+      device /= extent(a);
+      for (int i = parts.count; i-- > 0;) {
+        const torus_part& p = parts.parts[std::size_t(i)];
+        int digit = rest % p.extent;
+        rest /= p.extent;  // the number of the row: a snake goes backwards in every other
+        if (parts.snake && rest % 2 == 1) digit = p.extent - 1 - digit;
+        (p.dim == torus_part::cores ? to.core : to.at[std::size_t(p.dim)]) += digit * p.stride;
+      }
+    }
+    return to;
+  }
+  /// The chip of a device, row-major.
+  constexpr int chip(int device) const {
+    const torus_place at = place(device);
+    int chip = 0;
+    for (int d = 0; d < torus_.dims; ++d) chip = chip * torus_.extent(d) + at.at[std::size_t(d)];
+    return chip;
+  }
+  constexpr int hops(int from, int to) const {
+    const torus_place a = place(from), b = place(to);
+    int n = 0;
+    for (int d = 0; d < torus_.dims; ++d) n += torus_.hops(d, a.at[std::size_t(d)], b.at[std::size_t(d)]);
+    return n;
+  }
+
+  /// The devices that differ in the axes of a mask.
+  constexpr torus_group group(std::uint32_t axes) const {
+    torus_group g;
+    for (int dim = 0; dim < torus_.dims; ++dim) {
+      const int whole = torus_.extent(dim);
+      for_each_run(axes, dim, whole,
+                   [&](int n, int stride) { g.add({n, stride, torus_.wrap[std::size_t(dim)] && stride * n == whole, dim}); });
+    }
+    for_each_run(axes, torus_part::cores, torus_.cores, [&](int n, int) { g.cores *= n; });
+    g.sharers = torus_.cores / g.cores;
+    return g;
+  }
+
+  /// The most hops from a device of a group to the next, its devices in the order of the mesh, the last followed by the first.
+  constexpr int ring_hops(std::uint32_t axes) const {
+    int most = 0, n = 1;
+    const auto step_from = [&](int i, int to) {
+      const int h = hops(member(axes, i), member(axes, to));
+      if (h > most) most = h;
+    };
+    for (int a = axes_; a-- > 0;)
+      for (int i = ((axes >> a) & 1u) ? places_[std::size_t(a)].count : 0; i-- > 0;) {
+        step_from(n - 1, n);  // the first step along this part: all its steps are alike
+        n *= places_[std::size_t(a)].parts[std::size_t(i)].extent;
+      }
+    step_from(n - 1, 0);
+    return most;
+  }
+
+  /// Seconds of a collective between the devices that differ in the axes of a mask, where each receives so many bytes: its launch, and
+  /// what the links take. The extents must be those of the mesh. All groups run at once. Of n devices, what is received is V(n-1)/n in a
+  /// gather or a reduce-scatter, twice that in an all-reduce, S(n-1)/n in an all-to-all. A permute along one axis passes everything to the
+  /// next device; along several it may be any. A looped einsum passes blocks round a ring, one step after the other.
+  /// @see fits, all_gather_seconds, all_to_all_seconds
+  constexpr double seconds(op kind, std::uint32_t axes, const extents&, std::int64_t bytes_received) const {
+    if (bytes_received <= 0) return 0;
+    const torus_group g = group(axes);
+    const double received = double(bytes_received), n = g.devices(), whole = n > 1 ? received * n / (n - 1) : received;
+    if (g.count == 0) return torus_.launch + received / torus_.core_bytes;
+    switch (kind) {
+      case op::all_gather: return torus_.launch + all_gather_seconds(torus_, g, whole, torus_.gather);
+      case op::reduce_scatter: return torus_.launch + reduce_scatter_seconds(torus_, g, whole, torus_.gather);
+      case op::all_reduce: return torus_.launch + all_reduce_seconds(torus_, g, whole / 2, torus_.gather);
+      case op::collective_permute:
+        return torus_.launch + ((axes & (axes - 1)) == 0 ? shift_seconds(torus_, g, received, ring_hops(axes))
+                                                         : permutation_seconds(torus_, g, received));
+      case op::looped_einsum: return torus_.launch + (n - 1) * shift_seconds(torus_, g, received / (n - 1), ring_hops(axes));
+      default: return torus_.launch + all_to_all_seconds(torus_, g, whole, torus_.exchange, torus_.ties);
+    }
+  }
+};
+
+}}  // namespace gshard::v0

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <gshard/comm/error.hpp>
+#include <gshard/pass/cost/network.hpp>
+#include <gshard/pass/cost/step_time.hpp>
+#include <gshard/pass/plan.hpp>
+#include <gshard/sim/run_record.hpp>
+#include <gshard/sim/step_part.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+namespace gshard { inline namespace v0 {
+
+/// The share of its best speed at which a device does its work. As it stands: one set for all of the models and sizes of arXiv 2006.16668,
+/// of which that paper says what products reach; the others are fitted to its step times and shares, so they are not physical.
+struct efficiency {
+  double products = 0.85;          ///< large matrix products; section 5.2: more than 85 % of the peak
+  double batched_products = 0.30;  ///< products of many small matrices, as in attention; the same: more than 30 %
+  std::int64_t small_product = 256;  ///< a matrix is small if one of a product's three extents is less
+  double memory = 0.95;            ///< operations that are bound by memory; fitted
+  double all_to_all = 0.27;        ///< of the links of a torus, in all-to-alls; fitted
+  /// How often a step of routing (top2_gating and its gradient) goes over its operands and results: devices without an operation of that
+  /// kind make it of a chain of comparisons, one-hot masks and running sums. Fitted.
+  double gating_passes = 55;
+  /// An elementwise operation is done on the way of what its operand comes from, or its result goes to, if nothing else reads it; a cheap
+  /// one by each that reads it. Then that does not go through memory. As compilers for such devices do it; the executors of this library
+  /// do not.
+  bool fusion = true;
+
+  /// Throws `gshard::error` where one is no share: above 0 and at most 1.
+  void check() const {
+    const auto share = [](std::string_view what, double x) {
+      if (!(x > 0 && x <= 1))
+        throw error("efficiency: " + std::string(what) + " is a share above 0 and at most 1, not " + std::to_string(x));
+    };
+    share("products", products);
+    share("batched_products", batched_products);
+    share("memory", memory);
+    share("all_to_all", all_to_all);
+    if (!(gating_passes > 0)) throw error("efficiency: gating_passes is above 0, not " + std::to_string(gating_passes));
+  }
+};
+
+namespace detail {
+
+/// Whether an einsum is many products of small matrices: on a device, operands and result share factors of more than one index together,
+/// and of the extents of each product the smallest is less than so much.
+inline bool is_batched(const plan_view& plan, const node& n, const extents& e, std::int64_t small) {
+  if (n.inputs != 2) return false;
+  std::int64_t batch = 1, of_first = 1, of_second = 1, summed = 1;
+  std::uint32_t seen = 0;
+  for (int i = 0; i < 2; ++i) {
+    const value& x = plan.at(n.input(i));
+    for (int d = 0; d < x.rank(); ++d) {
+      const int factor = n.loops.in[i][d];
+      if ((seen >> factor) & 1u) continue;
+      seen |= 1u << factor;
+      const bool shared = n.loops.in[1 - i].contains(factor), kept = n.loops.out[0].contains(factor);
+      (shared && kept ? batch : shared ? summed : i == 0 ? of_first : of_second) *= shard_extent(x.dims[d], x.layout[d], e);
+    }
+  }
+  return batch > 1 && std::min({of_first, of_second, summed}) < small;
+}
+
+/// A product in which every number is read more than once: of matrices, or a convolution.
+inline bool reuses_operands(const node& n) {
+  if (n.inputs != 2 || n.kind != op::einsum) return traits(n.kind).product && n.kind != op::einsum;
+  return (n.loops.in[0].mask() & ~n.loops.in[1].mask()) != 0 && (n.loops.in[1].mask() & ~n.loops.in[0].mask()) != 0;
+}
+
+/// Which values of a plan do not go through memory if elementwise operations are fused, and what each step then reads and writes.
+/// @see efficiency::fusion
+class fused_traffic {
+ public:
+  fused_traffic(const plan_view& plan, const extents& e)
+      : plan_(plan), e_(e), fused_(plan.values.size()), maker_(plan.values.size(), -1), first_(plan.values.size(), -1) {
+    std::vector<char> needed(plan.values.size());  // in memory
+    for (const port& p : plan.outputs) needed[std::size_t(p.value)] = 1;
+    for (std::size_t i = 0; i < plan.steps.size(); ++i) {
+      const node& n = plan.steps[i];
+      for (int o = 0; o < n.outputs; ++o)
+        if (o >= n.in_place) maker_[std::size_t(n.output(o))] = std::int32_t(i);
+      for (int k = 0; k < n.inputs; ++k) {
+        const auto v = std::size_t(n.input(k));
+        if (first_[v] < 0) first_[v] = std::int32_t(i);
+        if (maker_[v] < 0 || !may_fuse(plan.steps[std::size_t(maker_[v])], n, first_[v] == std::int32_t(i))) needed[v] = 1;
+      }
+    }
+    for (std::size_t v = 0; v < fused_.size(); ++v) fused_[v] = char(!needed[v] && first_[v] >= 0);
+  }
+
+  std::int64_t bytes(std::int32_t step) const {
+    const node& n = plan_.steps[std::size_t(step)];
+    std::int64_t bytes = detail::bytes_touched(plan_, n, e_);
+    if (bytes == 0) return 0;
+    for (int o = 0; o < n.outputs; ++o)
+      if (fused_[std::size_t(n.output(o))]) bytes -= shard_bytes(plan_, n.output(o), e_);
+    for (int i = 0; i < n.inputs; ++i) {
+      const auto v = std::size_t(n.input(i));
+      if (!fused_[v] || (i > 0 && n.input(i) == n.input(i - 1))) continue;
+      bytes -= shard_bytes(plan_, n.input(i), e_);
+      if (first_[v] != step) bytes += sources(n.input(i));
+    }
+    return std::max(bytes, std::int64_t(0));
+  }
+
+ private:
+  const plan_view& plan_;
+  const extents& e_;
+  std::vector<char> fused_;                 // by value
+  std::vector<std::int32_t> maker_, first_;  // by value: the step that makes it, the first that reads it
+
+  /// Computed from one tensor of its size, and maybe smaller ones, without chance.
+  bool is_cheap(const node& n) const {
+    if (n.kind != op::map && n.kind != op::scale && n.kind != op::cast) return false;
+    std::int64_t read = 0;
+    for (int i = 0; i < n.inputs; ++i) read += shard_bytes(plan_, n.input(i), e_);
+    return read < 2 * shard_bytes(plan_, n.output(), e_);
+  }
+  /// What is cheap is computed by each that reads it, all else on the way to its only reader.
+  bool may_fuse(const node& from, const node& to, bool only) const {
+    if (traits(from.kind).alias || traits(to.kind).alias || traits(from.kind).collective || traits(to.kind).collective) return false;
+    if (is_cheap(from) && !reuses_operands(to)) return true;
+    return only && (traits(to.kind).elementwise || (traits(from.kind).elementwise && !reuses_operands(to)));
+  }
+  /// Bytes that are read to make a value once more.
+  std::int64_t sources(std::int32_t v) const {
+    if (!fused_[std::size_t(v)]) return shard_bytes(plan_, v, e_);
+    const node& n = plan_.steps[std::size_t(maker_[std::size_t(v)])];
+    std::int64_t bytes = 0;
+    for (int i = 0; i < n.inputs; ++i) bytes += sources(n.input(i));
+    return bytes;
+  }
+};
+
+inline bool is_gating(op kind) { return kind == op::top2_gating || kind == op::top2_gating_grad; }
+
+}  // namespace detail
+
+/// What each step of a plan takes on the device with the largest shards, alone: the longer of arithmetic and memory (roofline), then the
+/// network, both at once in a looped einsum. What the network bounds is bound by the start if one byte takes more than half as long.
+template <network Network>
+std::vector<step_record> costs_of(const plan_view& plan, const extents& e, const machine& on, const Network& network,
+                                  const efficiency& share = {}) {
+  const std::vector<step_part> parts = parts_of(plan);
+  const detail::fused_traffic fused(plan, e);
+  std::vector<step_record> costs(plan.steps.size());
+  std::map<std::tuple<op, std::uint32_t, std::int64_t>, double> known;  // networks may take long to tell
+  const auto is_start = [&](const step_record& c) {
+    const node& n = plan.steps[std::size_t(c.step)];
+    return 2 * network.seconds(n.kind, std::uint32_t(n.attr.integer[0]), e, 1) > c.network;
+  };
+  for (std::size_t i = 0; i < costs.size(); ++i) {
+    const node& n = plan.steps[i];
+    step_record& c = costs[i];
+    const bool moves = traits(n.kind).collective;
+    c.step = std::int32_t(i);
+    c.part = parts[i];
+    c.flops = detail::flops(plan, n, e);
+    c.bytes_touched = share.fusion ? fused.bytes(c.step) : detail::bytes_touched(plan, n, e);
+    c.bytes_received = plan.bytes_received(n, e);
+    const bool small = detail::is_batched(plan, n, e, share.small_product);
+    if (c.flops > 0) c.arithmetic = c.flops / (on.flops * (small ? share.batched_products : share.products));
+    if (!moves || n.kind == op::looped_einsum)
+      c.memory = double(c.bytes_touched) * (detail::is_gating(n.kind) ? share.gating_passes : 1) / (on.memory_bytes * share.memory);
+    if (c.bytes_received > 0) {
+      const auto axes = std::uint32_t(n.attr.integer[0]);
+      const auto [at, is_new] = known.try_emplace({n.kind, axes, c.bytes_received}, 0.0);
+      if (is_new) at->second = network.seconds(n.kind, axes, e, c.bytes_received);
+      c.network = at->second;
+    }
+    c.seconds = std::max({c.arithmetic, c.memory, c.network});
+    c.bound = c.seconds <= 0                ? limit::nothing
+              : c.seconds == c.arithmetic ? limit::arithmetic
+              : c.seconds == c.memory     ? limit::memory
+              : is_start(c)               ? limit::start
+                                          : limit::network;
+  }
+  return costs;
+}
+
+}}  // namespace gshard::v0

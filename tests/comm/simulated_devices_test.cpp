@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// A training step on a simulated mesh with real numbers, held against one device, and against the dry run of its plan.
+#include <gshard/sim/dry_run.hpp>
+
+#include "../exec/run_graph.hpp"
+
+#include <gshard/exec/bind/all_kernels.hpp>
+#include <gshard/exec/executor.hpp>
+#include <gshard/nn/moe.hpp>
+#include <gshard/optim/adam.hpp>
+#include <gshard/pass/program.hpp>
+#include <gshard/trace/reduce.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <tuple>
+#include <vector>
+
+namespace gs = gshard;
+using gs::none, gs::op, gs::P;
+
+namespace {
+
+inline constexpr auto step = [](auto& m, auto x, auto mask, auto rate) {
+  const auto layer = gs::nn::moe<"expert">(m.scope("moe"), x, mask, {gs::capacity{2}, gs::second_expert::always});
+  const auto loss = gs::mean(layer.y * layer.y);
+  gs::adam{}.minimise(m, loss + 0.01 * m.auxiliary(), rate);
+  return std::tuple{loss, layer.y, layer.load, layer.overflow};
+};
+using mesh = gs::mesh<gs::axis<"expert">>;
+// Sums one by one: then all devices receive the same of each.
+const gs::plan_tables& planned() {
+  static const gs::plan_tables plan =
+      gs::detail::build_program<step, mesh, gs::in<"GSM", P<"expert", none, none>, double>, gs::in<"GS", P<"expert", none>, double>,
+                                gs::in<"", void, double>, gs::element<double>, gs::combine_up_to<0>>();
+  return plan;
+}
+const gs::dims sizes{{'G', 64}, {'S', 32}, {'M', 16}, {'E', 64}, {'F', 32}};
+
+struct outcome {
+  std::vector<run_graph::arrays> outputs;                // of each step
+  std::map<std::string, run_graph::array> parameters;  // and state of the optimiser, after the last
+  std::vector<std::int64_t> received_by_each;          // device, in the last step
+  std::array<std::int64_t, std::size_t(op::count_)> received{};
+};
+outcome train(int devices, int steps) {
+  const auto on = gs::simulate<mesh>(devices);
+  gs::executor run(planned().view(), gs::all_kernels, on, sizes, gs::parameter_store(on));
+  outcome o;
+  for (int k = 0; k < steps; ++k) {
+    for (std::size_t d = 0; d < on.devices().size(); ++d) {
+      const gs::detail::bound_value &x = run.input(0), &mask = run.input(1);
+      const auto fill = [&](const gs::detail::bound_value& t, auto number) {
+        gs::kernel::for_each_element(t.places[d], [&](std::size_t global, std::size_t local) { t.as<double>(d)[local] = number(global); });
+      };
+      fill(x, [](std::size_t i) { return std::sin(double(i * 37 % 1009)); });
+      fill(mask, [](std::size_t i) { return i % 7 ? 1.0 : 0.0; });
+      *run.input(2).as<double>(d) = 1e-2;
+    }
+    run.run({});
+    o.outputs.emplace_back();
+    for (std::size_t i = 0; i < planned().outputs.size(); ++i) o.outputs.back().push_back(run_graph::collect(on, run.output(i)));
+  }
+  for (const auto& [name, e] : run.store().entries()) o.parameters[name] = run_graph::collect(on, e.value);
+  o.received_by_each.assign(run.received_in_run().begin(), run.received_in_run().end());
+  for (std::size_t kind = 0; kind < o.received.size(); ++kind) o.received[kind] = run.received(op(kind)).bytes;
+  return o;
+}
+void check_close(const run_graph::array& found, const run_graph::array& expected) {
+  REQUIRE(found.size() == expected.size());
+  double apart = 0, most = 0;
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    apart = std::max(apart, std::abs(found[i] - expected[i]));
+    most = std::max(most, std::abs(expected[i]));
+  }
+  CHECK(most > 0);
+  CHECK(apart <= 1e-9 * most);
+}
+
+}  // namespace
+
+TEST_CASE("functional: the MoE layer learns on 64 simulated devices as on one, and receives what dry run and plan say") {
+  REQUIRE(!planned().problem);
+  const outcome alone = train(1, 3), many = train(64, 3);
+  REQUIRE(alone.outputs[0].size() == 4);
+  for (std::size_t k = 0; k < alone.outputs.size(); ++k)
+    for (std::size_t i = 0; i < alone.outputs[k].size(); ++i) check_close(many.outputs[k][i], alone.outputs[k][i]);
+  CHECK(alone.outputs[2][0][0] < alone.outputs[0][0][0]);
+  REQUIRE(many.parameters.size() == alone.parameters.size());
+  CHECK(alone.parameters.size() == 9);  // three weights with two moments each
+  for (const auto& [name, expected] : alone.parameters) {
+    CAPTURE(name);
+    check_close(many.parameters.at(name), expected);
+  }
+
+  const gs::plan_view plan = planned().view();
+  const gs::extents e = plan.bind(sizes, std::array{64});
+  const gs::run_record dry = gs::dry_run(plan, e, gs::parse_hardware("tpu-v3:8x4"));
+  std::array<std::int64_t, std::size_t(op::count_)> bytes{};
+  for (const gs::step_record& s : dry.steps) bytes[std::size_t(plan.steps[std::size_t(s.step)].kind)] += s.bytes_received;
+  for (std::size_t kind = 0; kind < bytes.size(); ++kind) {
+    CAPTURE(gs::name(op(kind)));
+    CHECK(many.received[kind] == 3 * bytes[kind]);
+    CHECK(bytes[kind] == plan.bytes_received(op(kind), e));
+  }
+  CHECK(bytes[std::size_t(op::all_to_all)] > 0);
+  REQUIRE(many.received_by_each.size() == 64);
+  for (const std::int64_t received : many.received_by_each) CHECK(received == plan.bytes_received(e));
+}

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <gshard/exec/bind/kernels.hpp>
+
+#include <gshard/exec/executor.hpp>
+#include <gshard/pass/program.hpp>
+#include <gshard/trace/einsum.hpp>
+#include <gshard/trace/rows.hpp>
+
+#include <doctest/doctest.h>
+
+namespace gs = gshard;
+using gs::op, gs::dtype;
+using mesh = gs::mesh<gs::axis<"x">>;
+
+namespace {
+
+inline constexpr auto product = [](auto&, auto x, auto y) { return gs::einsum<"ab,bc->ac">(x, y); };
+inline constexpr auto rows = [](auto&, auto x) { return gs::softmax(x); };
+using multiply = gs::program<product, mesh, gs::in<"AB", gs::P<"x", gs::none>>, gs::in<"BC">>;
+using loop = gs::program<product, mesh, gs::in<"AB", gs::P<"x", gs::none>>, gs::in<"BC", gs::P<gs::none, "x">>, gs::extent<'A', 8>,
+                          gs::extent<'B', 8>, gs::extent<'C', 8>, gs::loop_above<0>>;
+using normalise = gs::program<rows, mesh, gs::in<"AB", gs::P<"x", gs::none>, double>>;
+
+}  // namespace
+
+// What is not in the plan is not named, and so not compiled.
+static_assert([] {
+  for (const gs::op_traits& kind : gs::op_table)
+    for (const dtype type : {dtype::f32, dtype::f64}) {
+      const std::size_t k = gs::kernel_table::index(kind.kind, type);
+      if (gs::detail::kernels_in<multiply>::has[k] != (kind.kind == op::einsum && type == dtype::f32)) return false;
+      if (gs::detail::kernels_in<loop>::has[k] != (kind.kind == op::looped_einsum && type == dtype::f32)) return false;
+      if (gs::detail::kernels_in<normalise>::has[k] != (kind.kind == op::softmax && type == dtype::f64)) return false;
+    }
+  return true;
+}());
+
+TEST_CASE("a plan that is bound to the kernels of another is refused") {
+  const auto on = gs::simulate<mesh>(2);
+  const gs::dims dims{{'A', 4}, {'B', 3}, {'C', 2}};
+  gs::executor(multiply::plan, gs::kernels_of<multiply>, on, dims, gs::parameter_store(on));
+  gs::executor(loop::plan, gs::kernels_of<loop>, on, {{'A', 8}, {'B', 8}, {'C', 8}}, gs::parameter_store(on)).run({});
+  CHECK_THROWS_WITH_AS(gs::executor(multiply::plan, gs::kernels_of<normalise>, on, dims, gs::parameter_store(on)),
+                       "executor: a plan step of kind einsum cannot be run", gs::error);
+}

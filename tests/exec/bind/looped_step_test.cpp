@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Einsums whose operands or sums travel block by block, on every mesh and in every layout: as on one device, and as many bytes as planned.
+#include <gshard/exec/bind/looped_step.hpp>
+
+#include "../../comm/failing_exchanges.hpp"
+#include "../run_graph.hpp"
+
+#include <gshard/trace/einsum.hpp>
+#include <gshard/trace/map.hpp>
+
+namespace gs = gshard;
+using gs::einsum, gs::symbol, gs::op;
+using run_graph::lay_out, run_graph::trace;
+using symbols = gs::list<symbol>;
+using given = std::span<const symbol>;
+using scope = gs::parameter_scope;
+
+namespace {
+
+const std::vector<gs::dims> sizes{{{'A', 12}, {'B', 24}, {'C', 12}, {'D', 6}},
+                                  {{'A', 5}, {'B', 7}, {'C', 3}, {'D', 4}},
+                                  {{'A', 2}, {'B', 1}, {'C', 4}, {'D', 1}},
+                                  {{'A', 0}, {'B', 5}, {'C', 9}, {'D', 2}},
+                                  {{'A', 3}, {'B', 0}, {'C', 2}, {'D', 5}}};
+
+const gs::compile_options always{.known = {}, .uneven = true, .loop_bytes = 0};
+
+void every_sharding(const run_graph::traced& t, bool pending = false) {
+  run_graph::every_sharding(t, {.dims = sizes, .pending_sources = pending, .most = 600, .options = always});
+}
+
+}  // namespace
+
+TEST_CASE("looped einsum: contracted, free and batch indices, in every layout of operands and result") {
+  every_sharding(trace({{"AB"}, {"BC"}}, [](const scope&, given x) { return symbols{lay_out(einsum<"AB,BC->AC">(x[0], x[1]))}; }));
+  every_sharding(trace({{"ABC"}, {"ACD"}}, [](const scope&, given x) { return symbols{lay_out(einsum<"abc,acd->bda">(x[0], x[1]))}; }));
+  every_sharding(trace({{"ABD"}, {"DBC"}}, [](const scope&, given x) { return symbols{lay_out(einsum<"abd,dbc->cab">(x[0], x[1]))}; }));
+  every_sharding(trace({{"AB"}, {"CD"}}, [](const scope&, given x) { return symbols{lay_out(einsum<"ab,cd->cb">(x[0], x[1]))}; }));
+  every_sharding(trace({{"AB"}, {"AB"}}, [](const scope&, given x) { return symbols{einsum<"ab,ab->">(x[0], x[1])}; }));
+  every_sharding(trace({{"AAB"}, {"BC"}}, [](const scope&, given x) { return symbols{einsum<"aab,bc->ac">(x[0], x[1])}; }));
+  every_sharding(trace({{"AA"}}, [](const scope&, given x) { return symbols{einsum<"ab,bc->ac">(x[0], x[0])}; }));
+}
+
+TEST_CASE("looped einsum: of pending sums, and of what others read") {
+  every_sharding(trace({{"AB"}, {"BC"}}, [](const scope&, given x) { return symbols{lay_out(einsum<"ab,bc->ac">(x[0], x[1]))}; }), true);
+  every_sharding(trace({{"AB"}, {"BC"}, {"CD"}}, [](const scope&, given x) {
+    const symbol y = einsum<"ab,bc->ac">(x[0], x[1]), z = lay_out(gs::relu(y));
+    return symbols{einsum<"ac,cd->ad">(z, x[2]), 2.0 * y - z, lay_out(einsum<"ab,ac->bc">(x[0], y))};
+  }));
+}
+
+// Extents divide by all axes, so nothing is rounded.
+TEST_CASE("looped einsum: devices receive the bytes that the plan says, which are those of the plan without") {
+  const run_graph::traced t =
+      trace({{"AB"}, {"BC"}}, [](const scope&, given x) { return symbols{lay_out(einsum<"ab,bc->ac">(x[0], x[1]))}; });
+  int operands = 0, sums = 0, several_axes = 0;
+  for (const std::vector<int>& mesh : run_graph::meshes) {
+    const int axes = int(mesh.size());
+    const gs::dims dims{{'A', 36}, {'B', 72}, {'C', 144}};
+    for (const gs::sharding& x : run_graph::all_layouts(2, axes))
+      for (const gs::sharding& w : run_graph::all_layouts(2, axes))
+        for (const gs::sharding& y : run_graph::all_layouts(2, axes)) {
+          run_graph::setting s{.mesh = mesh, .dims = dims, .layouts = {x, w, y}, .options = always};
+          s.options.known = dims;
+          const gs::plan_tables p = run_graph::plan(t, s);
+          if (p.view().count(op::looped_einsum) == 0) continue;
+          for (const gs::node& n : p.steps)
+            if (n.kind == op::looped_einsum) {
+              ++(gs::sums_travel(n) ? sums : operands);
+              several_axes += n.attr.integer[0] == 3;
+            }
+          const gs::any_cluster on(run_graph::mesh_of_rank(mesh.size()), std::make_shared<gs::simulated>(mesh));
+          gs::executor run(p.view(), gs::all_kernels, on, dims, gs::parameter_store(on));
+          s.options.loop_bytes = gs::compile_options{}.loop_bytes;
+          const gs::plan_tables other = run_graph::plan(t, s);
+          bool same = other.view().bytes_received(run.sizes()) == p.view().bytes_received(run.sizes());
+          for (int calls = 1; calls <= 2; ++calls) {
+            run.run({});
+            for (const gs::op_traits& kind : gs::op_table)
+              same = same && run.received(kind.kind).calls == calls * (kind.collective ? p.view().count(kind.kind) : 0) &&
+                     run.received(kind.kind).bytes == calls * p.view().bytes_received(kind.kind, run.sizes());
+          }
+          if (!same) FAIL_CHECK(run_graph::text_of(s));
+        }
+  }
+  CHECK(operands > 0);
+  CHECK(sums > 0);
+  CHECK(several_axes > 0);
+}
+
+TEST_CASE("looped einsum: blocks travel on when one fails, as other processes wait for them") {
+  const run_graph::traced t = trace({{"AB"}, {"BC"}}, [](const scope&, given x) { return symbols{lay_out(einsum<"ab,bc->ac">(x[0], x[1]))}; });
+  const gs::dims dims{{'A', 10}, {'B', 15}, {'C', 5}};
+  gs::sharding rows = gs::sharding::replicated(2), columns = rows;
+  rows[0].push_back(0);
+  columns[1].push_back(0);
+  for (const bool sums : {false, true}) {
+    run_graph::setting s{.mesh = {5}, .dims = dims, .layouts = {sums ? columns : rows, rows, rows}, .options = always};
+    s.options.known = dims;
+    const gs::plan_tables p = run_graph::plan(t, s);
+    REQUIRE(p.view().count(op::looped_einsum) == 1);
+    REQUIRE(gs::sums_travel(p.steps[0]) == sums);
+    const auto backend = std::make_shared<failing_exchanges>(s.mesh);
+    backend->fails = "--x";
+    const gs::any_cluster on(run_graph::mesh_of_rank(1), backend);
+    gs::executor run(p.view(), gs::all_kernels, on, dims, gs::parameter_store(on));
+    CHECK_THROWS_WITH_AS(run.run({}), "exchange 2 failed", gs::error);
+    CHECK(backend->finished == 4);
+    run.run({});
+    CHECK(backend->finished == 8);
+    CHECK(backend->started == 8);
+  }
+}

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <gshard/exec/collective/moves.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
+#include <random>
+#include <vector>
+
+namespace gs = gshard;
+using gs::kernel::placement;
+
+namespace {
+
+/// A random block of a tensor of up to four dims.
+placement random_block(std::mt19937& gen, const placement& in) {
+  placement p = in;
+  p.global = in.global;
+  for (std::size_t d = 0; d < std::size_t(in.rank); ++d) {
+    const auto begin = std::int64_t(gen() % std::uint32_t(in.extent[d]));
+    p.offset[d] = in.offset[d] + begin;
+    p.extent[d] = 1 + std::int64_t(gen() % std::uint32_t(in.extent[d] - begin));
+    if (gen() % 2) p.offset[d] = in.offset[d], p.extent[d] = in.extent[d];
+  }
+  return p;
+}
+placement random_tensor(std::mt19937& gen) {
+  placement t;
+  t.rank = 1 + int(gen() % 4);
+  for (std::size_t d = 0; d < std::size_t(t.rank); ++d) t.extent[d] = t.global[d] = 1 + std::int64_t(gen() % 7);
+  return t;
+}
+std::int64_t count(const placement& p) { return gs::kernel::element_count(p.rank, p.extent); }
+
+/// The elements of a block, in order, as places in the shard at `home`.
+std::vector<std::int64_t> places(const placement& home, const placement& block) {
+  std::vector<std::int64_t> numbers(std::size_t(count(home))), found(std::size_t(count(block)));
+  std::iota(numbers.begin(), numbers.end(), 0);
+  gs::detail::pack(reinterpret_cast<const std::byte*>(numbers.data()), home, reinterpret_cast<std::byte*>(found.data()), block, 8);
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("moves: a block is a run where its elements stand in a row") {
+  std::mt19937 gen(1);
+  int runs = 0;
+  for (int turn = 0; turn < 4000; ++turn) {
+    const placement tensor = random_tensor(gen), home = random_block(gen, tensor), block = random_block(gen, home);
+    const std::vector<std::int64_t> at = places(home, block);
+    CHECK(at[0] == gs::detail::inside(home, block));
+    const bool in_a_row = at.back() - at.front() + 1 == std::int64_t(at.size());
+    CHECK(gs::detail::is_run(home, block) == in_a_row);
+    runs += in_a_row;
+  }
+  CHECK(runs > 1000);
+  CHECK(runs < 3900);
+}
+
+TEST_CASE("moves: portions hold every element once, in the order of the pieces, and no more than they may") {
+  std::mt19937 gen(2);
+  for (int turn = 0; turn < 2000; ++turn) {
+    const placement tensor = random_tensor(gen);
+    std::vector<gs::detail::piece> pieces;
+    std::vector<std::int64_t> expected;
+    for (std::size_t k = 0; k < 3; ++k) {
+      const placement block = random_block(gen, tensor);
+      pieces.push_back({k, block, block, count(block)});
+      const auto at = places(tensor, block);
+      expected.insert(expected.end(), at.begin(), at.end());
+    }
+    const auto most = 1 + std::int64_t(gen() % 40);
+    const std::size_t whole = gen() % 4;  // this one is not cut; 3: none
+    std::vector<std::int64_t> got;
+    for (const gs::detail::portion& p : gs::detail::portions_of(pieces, most, [&](const auto& b) { return b.tensor == whole; })) {
+      std::int64_t elements = 0;
+      bool uncut = false;
+      for (const gs::detail::piece& b : p.pieces) {
+        const auto at = places(tensor, b.from);
+        got.insert(got.end(), at.begin(), at.end());
+        elements += b.elements;
+        uncut = uncut || b.tensor == whole;
+        CHECK(b.elements == count(b.from));
+        CHECK(gs::detail::is_run(pieces[b.tensor].from, b.from));
+      }
+      CHECK(p.elements == elements);
+      CHECK((elements <= most || (uncut && p.pieces.size() == 1)));
+    }
+    CHECK(got == expected);
+  }
+}
+
+TEST_CASE("moves: what is packed is unpacked to where it was") {
+  std::mt19937 gen(3);
+  for (int turn = 0; turn < 500; ++turn) {
+    const placement home = random_block(gen, random_tensor(gen)), block = random_block(gen, home);
+    std::vector<float> shard(std::size_t(count(home))), row(std::size_t(count(block))), back(shard.size(), -1.0f);
+    std::iota(shard.begin(), shard.end(), 0.0f);
+    gs::detail::pack(reinterpret_cast<const std::byte*>(shard.data()), home, reinterpret_cast<std::byte*>(row.data()), block, 4);
+    gs::detail::unpack(reinterpret_cast<const std::byte*>(row.data()), block, reinterpret_cast<std::byte*>(back.data()), home, 4);
+    std::int64_t moved = 0;
+    for (std::size_t k = 0; k < shard.size(); ++k) moved += back[k] == shard[k];
+    CHECK(moved == count(block));
+  }
+}
+
+TEST_CASE("moves: every element that is needed comes from one that has it; copies take turns") {
+  // Three members with the same whole, and one that has nothing: it and those that need a half.
+  placement all;
+  all.rank = 1;
+  all.extent[0] = all.global[0] = 10;
+  placement none = all, half = all;
+  none.extent[0] = 0;
+  half.extent[0] = 5;
+  half.offset[0] = 5;
+  std::vector<std::pair<std::size_t, std::size_t>> moves;
+  gs::detail::for_each_origin(0, {all, all, all, none}, {half, none, all, half},
+                              [&](std::size_t from, std::size_t to, const auto&) { moves.emplace_back(from, to); });
+  CHECK(moves == std::vector<std::pair<std::size_t, std::size_t>>{{0, 0}, {2, 2}, {0, 3}});
+}

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <gshard/kernel/moe/gating.hpp>
+#include <gshard/kernel/rows/softmax.hpp>
+
+#include "../gating_reference.hpp"
+#include "../support.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace {
+
+using namespace gating_reference;
+
+struct routed {
+  std::vector<std::int32_t> slot;
+  std::vector<double> weight, aux, load, overflow;
+
+  explicit routed(const ks::gating_sizes& n)
+      : slot(at(n.groups * n.tokens * 2)),
+        weight(slot.size()),
+        aux(at(n.groups)),
+        load(at(n.groups * n.experts)),
+        overflow(at(n.groups)) {}
+};
+
+routed route(const random_case& c) {
+  routed r(c.n);
+  ks::top2_gating(c.gates.data(), c.mask.data(), r.slot.data(), r.weight.data(), r.aux.data(), r.load.data(),
+                  r.overflow.data(), c.n, c.random, c.key, c.group_offset);
+  return r;
+}
+
+template <class T>
+void check_golden(std::int64_t capacity, const std::array<std::int32_t, 16>& slots,
+                  const std::array<double, 16>& weights) {
+  const std::array<T, 32> logits{T(2), 1,  0, -1, 2,  0, 1, -1, T(1.5), 1, 0,  T(.5), 0, 2, 1, -1,
+                                 2,    -1, 0, 1,  -1, 0, 2, 1,  1,      2, -1, 0,     3, 0, 2, 1};
+  std::array<T, 32> gates;
+  ks::softmax(logits.data(), gates.data(), 8, 4);
+  CHECK(double(gates[0]) == doctest::Approx(.643914).epsilon(1e-5));
+  std::array<std::int32_t, 16> slot;
+  std::array<T, 16> weight;
+  T aux;
+  ks::top2_gating<T>(gates.data(), nullptr, slot.data(), weight.data(), &aux, nullptr, nullptr,
+                     {1, 8, 4, capacity}, false, {}, 0);
+  CHECK(double(aux) == doctest::Approx(0.088573).epsilon(1e-5));
+  CHECK(slot == slots);
+  for (std::size_t i = 0; i < 16; ++i) CHECK(double(weight[i]) == doctest::Approx(weights[i]).epsilon(1e-5));
+}
+
+}  // namespace
+
+TEST_CASE("top2_gating: known answers") {
+  constexpr double a = .731059, b = .268941, c = .622459, d = .377541;
+  const std::array<std::int32_t, 16> slots4{0, 6, 1, 9, 2, 7, 4, 10, 3, 12, 8, 13, 5, -1, -1, 11};
+  const std::array<double, 16> weights4{a, b, a, b, c, d, a, b, a, b, a, b, a, 0, 0, b};
+  check_golden<float>(4, slots4, weights4);
+  check_golden<double>(4, slots4, weights4);
+  const std::array<std::int32_t, 16> slots2{0, -1, 1, 5, -1, -1, 2, -1, -1, 6, 4, 7, 3, -1, -1, -1};
+  const std::array<double, 16> weights2{a, 0, a, b, 0, 0, a, 0, 0, b, a, b, a, 0, 0, 0};
+  check_golden<float>(2, slots2, weights2);
+}
+
+TEST_CASE("top2_gating: random groups against Algorithm 1 written densely") {
+  for (std::uint32_t seed = 0; seed < 1000; ++seed) {
+    CAPTURE(seed);
+    const random_case c = make_case(seed);
+    const auto [G, S, E, C] = c.n;
+    const routed r = route(c);
+    const result expected = algorithm1(c.gates, c.mask, c.n, c.random, c.key, c.group_offset);
+    std::vector<double> combine(at(G * S * E * C));
+    for (std::size_t i = 0; i < r.slot.size(); ++i) {
+      if (r.slot[i] >= 0)
+        combine[i / 2 * at(E * C) + at(r.slot[i])] = r.weight[i];
+      else
+        CHECK(r.weight[i] == 0);
+    }
+    CHECK(combine == expected.combine);
+    CHECK(r.load == expected.load);
+    CHECK(r.overflow == expected.overflow);
+    for (std::size_t g = 0; g < at(G); ++g) CHECK(r.aux[g] == doctest::Approx(expected.aux[g]));
+  }
+}
+
+TEST_CASE("top2_gating: groups do not depend on the device that holds them") {
+  random_case c = make_case(7);
+  c.random = true;
+  const routed all = route(c);
+  for (std::int64_t g = 0; g < c.n.groups; ++g) {
+    random_case one = c;
+    one.n.groups = 1;
+    one.group_offset += g;
+    one.gates.erase(one.gates.begin(), one.gates.begin() + g * c.n.tokens * c.n.experts);
+    one.mask.erase(one.mask.begin(), one.mask.begin() + g * c.n.tokens);
+    const routed r = route(one);
+    CHECK(std::equal(r.slot.begin(), r.slot.end(), all.slot.begin() + g * c.n.tokens * 2));
+    CHECK(r.aux[0] == all.aux[at(g)]);
+  }
+}
+
+TEST_CASE("top2_gating_grad: finite differences with the choices fixed") {
+  for (std::uint32_t seed = 0; seed < 100; ++seed) {
+    CAPTURE(seed);
+    random_case c = make_case(seed, false);
+    const routed r = route(c);
+    std::mt19937 gen(seed);
+    std::uniform_real_distribution<> uniform(-1, 1);
+    std::vector<double> dweight(r.weight.size()), daux(r.aux.size()), dgates(c.gates.size(), 7);
+    for (double& v : dweight) v = uniform(gen);
+    for (double& v : daux) v = uniform(gen);
+    ks::top2_gating_grad(c.gates.data(), c.mask.data(), r.slot.data(), dweight.data(), daux.data(),
+                         dgates.data(), c.n);
+    const auto loss = [&](const routed& v) {
+      double sum = 0;
+      for (std::size_t i = 0; i < dweight.size(); ++i) sum += dweight[i] * v.weight[i];
+      for (std::size_t g = 0; g < daux.size(); ++g) sum += daux[g] * v.aux[g];
+      return sum;
+    };
+    for (std::size_t i = 0; i < c.gates.size(); ++i) {
+      const double h = 1e-6, before = c.gates[i];
+      c.gates[i] = before + h;
+      const routed up = route(c);
+      c.gates[i] = before - h;
+      const routed down = route(c);
+      c.gates[i] = before;
+      if (up.slot != r.slot || down.slot != r.slot) continue;  // a random choice was tipped
+      CHECK(dgates[i] == doctest::Approx((loss(up) - loss(down)) / (2 * h)).epsilon(1e-6));
+    }
+  }
+}
+
+TEST_CASE("top2_gating: a gate that is NaN is the largest, and makes its token's weights, aux and gradients NaN") {
+  for (std::uint32_t seed = 0; seed < 500; ++seed) {
+    CAPTURE(seed);
+    random_case c = make_case(seed);
+    const auto [G, S, E, C] = c.n;
+    std::mt19937 gen(seed);
+    for (std::uint32_t i = 0; i <= seed % 3; ++i) c.gates[gen() % c.gates.size()] = std::nan("");
+    if (seed % 7 == 0) std::fill(c.gates.begin(), c.gates.end(), std::nan(""));
+    const routed r = route(c);
+    const result expected = algorithm1(c.gates, c.mask, c.n, c.random, c.key, c.group_offset);
+    std::vector<double> combine(at(G * S * E * C));
+    for (std::size_t i = 0; i < r.slot.size(); ++i) {
+      REQUIRE(r.slot[i] < E * C);
+      if (r.slot[i] >= 0) combine[i / 2 * at(E * C) + at(r.slot[i])] = r.weight[i];
+    }
+    CHECK(test::same_numbers(combine, expected.combine));
+    CHECK(r.load == expected.load);
+    CHECK(r.overflow == expected.overflow);
+    CHECK(test::same_numbers(r.aux, expected.aux, 1e-12));
+    const std::vector<double> dweight(r.weight.size(), 0.5), daux(r.aux.size(), 0.25);
+    std::vector<double> dgates(c.gates.size(), 7);
+    ks::top2_gating_grad(c.gates.data(), c.mask.data(), r.slot.data(), dweight.data(), daux.data(), dgates.data(), c.n);
+    for (std::size_t token = 0; token < at(G * S); ++token) {
+      const auto first = c.gates.begin() + std::ptrdiff_t(token) * E;
+      const bool bad = E > 1 && c.mask[token] != 0 && std::any_of(first, first + E, [](double v) { return std::isnan(v); });
+      const auto found = dgates.begin() + std::ptrdiff_t(token) * E;
+      CHECK(std::any_of(found, found + E, [](double v) { return std::isnan(v); }) == bad);
+    }
+  }
+}

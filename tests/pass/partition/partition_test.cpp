@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The planner called at run time, on random programs under random annotations: every plan is sound.
+#include <gshard/optim/adam.hpp>
+#include <gshard/plan.hpp>
+
+#include "../../static/soundness.hpp"
+
+#include <doctest/doctest.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <random>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace gs = gshard;
+using gs::op, gs::symbol;
+
+namespace {
+
+class random_program {
+ public:
+  explicit random_program(unsigned seed) : draw_(seed) {
+    b_.mesh = std::array{gs::mesh<gs::axis<"x">>::shape, gs::mesh<gs::axis<"x">, gs::axis<"y", 2>>::shape,
+                         gs::mesh<gs::axis<"x">, gs::axis<"y">, gs::axis<"z">>::shape}[std::size_t(pick(3))];
+    b_.options.sparse_one_hot = pick(2);
+    for (int i = 0; i < 4; ++i) {
+      const symbol s{&b_, b_.add_value(b_.dims_of(letters(1 + pick(3)), "input"), gs::dtype::f32)};
+      b_.program.inputs.push_back({gs::tensor_name("input"), s.id});
+      annotate(s, true);
+      pool_.push_back(s);
+    }
+    for (int i = 0; i < 3; ++i) {
+      const std::string name = "w" + std::to_string(i);
+      const symbol s = m_.param(name, letters(1 + pick(3)), gs::init::zeros());
+      annotate(s, false);
+      pool_.push_back(s);
+    }
+    const int verbs = 3 + pick(12);
+    for (int i = 0; i < verbs; ++i) add_verb();
+  }
+
+  /// With the gradients and the update of the parameters, or only forward.
+  gs::plan_tables plan(bool train) {
+    if (train) {
+      const symbol rate{&b_, b_.add_value({}, gs::dtype::f32)};
+      b_.program.inputs.push_back({gs::tensor_name("rate"), rate.id});
+      symbol loss = gs::sum(pool_.back());
+      for (std::size_t i = pool_.size() - 1; i-- > pool_.size() - 3;)
+        loss = loss + gs::sum(pool_[i] * pool_[i]);
+      const gs::list<symbol> dx = gs::gradients(loss, std::array{pool_[0], pool_[1]});
+      for (const symbol& d : dx) output(d);
+      const gs::list<symbol> parameters = gs::trainable(m_);
+      if (!parameters.empty() && !gs::detail::depends_on(b_.program, loss.id, parameters)) loss = loss + gs::sum(parameters[0]);
+      gs::adam{}.minimise(m_, loss, rate);
+      output(loss);
+    } else {
+      for (int i = 0; i < 3; ++i) output(pool_[pool_.size() - 1 - std::size_t(i)]);
+    }
+    gs::compile_options options;
+    options.keep_pending_outputs = !train && pick(2);
+    return gs::compile(b_.program, b_.mesh, options);
+  }
+
+ private:
+  std::mt19937 draw_;
+  gs::builder b_;
+  gs::parameter_scope m_{b_};
+  std::vector<symbol> pool_;
+
+  int pick(int n) { return int(draw_() % unsigned(n)); }
+  symbol any() { return pool_[std::size_t(pick(int(pool_.size())))]; }
+  void output(symbol s) { b_.program.outputs.push_back({gs::tensor_name("result"), s.id}); }
+  std::string letters(int n) {
+    std::string all = "ABCD";
+    std::string s;
+    for (int i = 0; i < n; ++i) s += pick(8) == 0 && !s.empty() ? s[0] : all[std::size_t(pick(4))];
+    return s;
+  }
+  /// Cuts random dims over random axes and opens random dims; now and then leaves all to propagation.
+  void annotate(symbol s, bool may_be_pending) {
+    gs::sharding& layout = b_.program.at(s.id).layout;
+    if (pick(3) == 0) return;
+    layout.open = std::uint8_t(draw_() & ((1u << layout.rank) - 1u));
+    for (int a = 0; a < b_.mesh.rank(); ++a) {
+      const int where = pick(6);
+      if (where < layout.rank)
+        layout[where].insert(pick(layout[where].size() + 1), a);
+      else if (where == 5 && may_be_pending)
+        layout.partial = std::uint8_t(layout.partial | (1u << a));
+    }
+  }
+
+  /// An einsum of one or two operands; factors are dims, so letters always fit, and the output is any of them
+  /// in any order.
+  void add_einsum() {
+    const std::array<symbol, 2> operands{any(), any()};
+    const auto count = std::size_t(1 + pick(2));
+    std::array<gs::short_list, 2> factors;
+    gs::short_list all;
+    std::vector<int> dim_of;
+    for (std::size_t i = 0; i < count; ++i)
+      for (int d = 0; d < operands[i].rank(); ++d) {
+        const int dim = operands[i].get().dims[d];
+        int f = -1;
+        for (std::size_t k = 0; k < dim_of.size(); ++k)
+          if (dim_of[k] == dim && pick(4) != 0 && !factors[i].contains(int(k))) f = int(k);
+        if (f < 0) {
+          f = int(dim_of.size());
+          dim_of.push_back(dim);
+          all.push_back(f);
+        }
+        factors[i].push_back(f);
+      }
+    gs::short_list out;
+    for (int i = 0; i < all.size(); ++i)
+      if (out.size() < 4 && pick(3) != 0) out.insert(pick(out.size() + 1), all[i]);
+    pool_.push_back(gs::detail::emit_einsum(b_, gs::list_view(operands.data(), count),
+                                            gs::list_view(factors.data(), count), out));
+  }
+  void add_annotation() {
+    const symbol x = any();
+    gs::rule loops;
+    loops.in[0] = loops.out[0] = gs::detail::counting(x.rank());
+    const symbol y{&b_, b_.add_node(op::annotate, {x.id}, loops, {}, {{x.get().dims, gs::dtype::f32}})};
+    annotate(y, false);
+    pool_.push_back(y);
+  }
+  void add_map() {
+    const symbol x = any();
+    // A partner that lines up: the same dims, or the last ones, or none.
+    const int keep = pick(x.rank() + 1);
+    gs::short_list last;
+    for (int d = x.rank() - keep; d < x.rank(); ++d) last.push_back(d);
+    const symbol y = gs::detail::emit_sum(x, last);
+    const int kind = pick(4);
+    gs::short_list none;
+    if (gs::detail::line_up(y.get().dims, x.get().dims, none) != 1) return;
+    pool_.push_back(kind == 0 ? x + y : kind == 1 ? y - x : kind == 2 ? x * y : gs::relu(x));
+  }
+  void add_verb() {
+    const symbol x = any();
+    switch (pick(10)) {
+      case 0:
+      case 1:
+      case 2:
+        return add_einsum();
+      case 3:
+        return add_annotation();
+      case 4:
+      case 5:
+        return add_map();
+      case 6:
+        return x.rank() > 0 ? pool_.push_back(gs::softmax(x)) : void();
+      case 7:
+        return x.rank() > 1 ? pool_.push_back(gs::detail::emit_merge(x, pick(x.rank() - 1))) : void();
+      case 8:
+        return pool_.push_back(pick(2) ? gs::dropout(x, 0.5) : 3.0 * x);
+      default: {
+        if (x.rank() != 3) return;
+        const gs::gating_result r = gs::top2_gating(gs::softmax(x));
+        pool_.push_back(gs::einsum<"GSEC,GSE->CGE">(r.combine, x));
+        pool_.push_back(gs::einsum<"GSEC,GSM->EGCM">(r.dispatch, x));
+        pool_.push_back(gs::einsum<"GSEC,EGCM->GSM">(r.combine, pool_.back()));
+        pool_.push_back(r.aux);
+      }
+    }
+  }
+};
+
+TEST_CASE("partition: plans of random programs are sound") {
+  for (unsigned seed = 0; seed < 1000; ++seed) {
+    CAPTURE(seed);
+    for (const bool train : {false, true}) {
+      const gs::plan_tables p = random_program(seed).plan(train);
+      CAPTURE(train);
+      CAPTURE(int(p.problem.what));
+      CAPTURE(std::string(p.problem.subject.view()));
+      REQUIRE(!p.problem);
+      REQUIRE(soundness::is_sound(p.view()));
+      REQUIRE(soundness::sends_once(p.view()));
+    }
+  }
+}
+
+}  // namespace

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// From programs without one annotation, the plans that an expert would write.
+#include <gshard/optim/adam.hpp>
+#include <gshard/pass/search/auto_shard.hpp>
+#include <gshard/plan.hpp>
+#include <gshard/trace/convolution.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <tuple>
+
+namespace gs = gshard;
+using gs::in, gs::none, gs::op, gs::P, gs::symbol;
+
+namespace {
+
+/// The plan of `Model` with the layouts found for it.
+template <auto Model, class Mesh, class... Inputs>
+class searched {
+ public:
+  explicit searched(const gs::dims& known, std::int64_t memory_limit = 0, bool free_state = false) {
+    gs::graph g = gs::detail::trace_program<Model, Mesh, Inputs...>({});
+    gs::search_options o;
+    o.compile.known = known;
+    o.memory_limit = memory_limit;
+    o.free_state = free_state;
+    choice = gs::search_shardings(g, Mesh::shape, o);
+    REQUIRE(!choice.problem);
+    choice.apply_to(g);
+    tables = gs::compile(g, Mesh::shape, o.compile);
+    REQUIRE(!tables.problem);
+  }
+  gs::shard_choice choice;
+  gs::plan_tables tables;
+
+  int count(op kind) const { return tables.view().count(kind); }
+  int collectives() const { return tables.view().collectives(); }
+  /// A letter for each dim: the first of the axis that cuts it, all of several, '-' for none.
+  std::string layout(const gs::sharding& s) const {
+    std::string text;
+    for (int d = 0; d < s.rank; ++d) {
+      text += d ? " " : "";
+      if (s[d].empty()) text += '-';
+      for (int i = 0; i < s[d].size(); ++i) text += tables.mesh.name(s[d][i])[0];
+    }
+    return text;
+  }
+  std::string input(std::size_t i) const { return layout(tables.view().at(tables.inputs[i].value).layout); }
+  std::string parameter(std::string_view name) const {
+    return layout(tables.view().at(tables.view().find(name)->value).layout);
+  }
+};
+
+using line = gs::mesh<gs::axis<"x", 4>>;
+using plane = gs::mesh<gs::axis<"data", 2>, gs::axis<"expert", 4>>;
+
+inline constexpr auto mlp = [](auto& m, auto x) {
+  auto wi = m.param("wi", "MH", gs::init::fan_in("M")), wo = m.param("wo", "HM", gs::init::fan_in("H"));
+  return gs::einsum<"BH,HM->BM">(gs::relu(gs::einsum<"BM,MH->BH">(x, wi)), wo);
+};
+inline constexpr auto mlp_training = [](auto& m, auto x, auto target, auto rate) {
+  auto error = mlp(m, x) - target;
+  auto loss = gs::mean(error * error);
+  gs::adam{}.minimise(m, loss, rate);
+  return loss;
+};
+using training = searched<mlp_training, line, in<"BM">, in<"BM">, in<"">>;
+
+/// Attention: softmax(q k^T / sqrt(D)) v per head, added to x. The layers around it want all of x on every device.
+inline constexpr auto attention = [](auto& m, auto x) {
+  auto wq = m.param("wq", "MHD", gs::init::fan_in("M")), wk = m.param("wk", "MHD", gs::init::fan_in("M"));
+  auto wv = m.param("wv", "MHD", gs::init::fan_in("M")), wo = m.param("wo", "HDM", gs::init::fan_in("HD"));
+  auto q = gs::scale_by<"D">(gs::einsum<"BTM,MHD->BTHD">(x, wq), -0.5);
+  auto k = gs::einsum<"BTM,MHD->BTHD">(x, wk), v = gs::einsum<"BTM,MHD->BTHD">(x, wv);
+  auto weights = gs::softmax(gs::einsum<"BQHD,BKHD->BHQK">(q, k));
+  auto y = gs::einsum<"BTHD,HDM->BTM">(gs::einsum<"BHQK,BKHD->BQHD">(weights, v), wo);
+  return gs::annotate<P<none, none, none>>(x + y);
+};
+
+inline constexpr auto moe = [](auto& m, auto x) {
+  auto wg = m.param("wg", "ME", gs::init::fan_in("M"));
+  auto wi = m.param("wi", "EMH", gs::init::fan_in("M")), wo = m.param("wo", "EHM", gs::init::fan_in("H"));
+  auto gates = gs::softmax(gs::einsum<"GSM,ME->GSE">(x, wg));
+  auto [combine, dispatch, aux, load, overflow] = gs::top2_gating(gates, gs::capacity{2.0});
+  auto h = gs::relu(gs::einsum<"EGCM,EMH->EGCH">(gs::einsum<"GSEC,GSM->EGCM">(dispatch, x), wi));
+  m.loss(aux);
+  return gs::einsum<"GSEC,GECM->GSM">(combine, gs::einsum<"EGCH,EHM->GECM">(h, wo));
+};
+inline constexpr auto moe_gradients = [](auto& m, auto x, auto dy) {
+  auto y = moe(m, x);
+  gs::list<symbol> wanted = gs::trainable(m);
+  wanted.push_back(x);
+  const gs::list<symbol> g = gs::gradients(m.objective(gs::sum(y * dy), 0.01), wanted);
+  return std::tuple{y, g[0], g[1], g[2], g[3]};
+};
+
+/// Two layers of 3 x 3 convolutions, and the gradients of their windows.
+inline constexpr auto convolutions = [](auto& m, auto image) {
+  auto w1 = m.param("w1", "xyIO", gs::init::fan_in("xyI")), w2 = m.param("w2", "xyOI", gs::init::fan_in("xyO"));
+  auto h = gs::relu(gs::conv<"BIXY,xyIO->BOXY">(image, w1, {{.low = 1, .high = 1}}));
+  auto y = gs::conv<"BOXY,xyOI->BIXY">(h, w2, {{.low = 1, .high = 1}});
+  const gs::list<symbol> g = gs::gradients(gs::sum(y * y), gs::trainable(m));
+  return std::tuple{g[0], g[1]};
+};
+using square = gs::mesh<gs::axis<"row", 4>, gs::axis<"column", 4>>;
+constexpr gs::dims image(std::int64_t batch) {
+  return {{'B', batch}, {'I', 32}, {'O', 32}, {'X', 512}, {'Y', 512}, {'x', 3}, {'y', 3}};
+}
+
+}  // namespace
+
+TEST_CASE("auto_shard: many rows and small weights are data parallel: gradients are summed together") {
+  const training found({{'B', 65536}, {'M', 64}, {'H', 128}});
+  CHECK(found.input(0) == "x -");
+  CHECK(found.input(1) == "x -");
+  CHECK(found.parameter("wi") == "- -");
+  CHECK(found.parameter("wo") == "- -");
+  CHECK(found.parameter("adam.m.wi") == "- -");
+  CHECK(found.count(op::all_reduce) == 1);  // with the loss
+  CHECK(found.collectives() == 1);
+}
+
+TEST_CASE("auto_shard: weights whose update takes time are cut as well: each device updates its part") {
+  const training found({{'B', 65536}, {'M', 1024}, {'H', 4096}});
+  CHECK(found.input(0) == "x -");
+  for (const char* name : {"wi", "wo", "adam.m.wi", "adam.v.wo"}) CHECK(found.parameter(name) != "- -");
+  CHECK(found.count(op::all_gather) == 2);
+  CHECK(found.count(op::reduce_scatter) == 2);
+  CHECK(found.collectives() == 5);
+}
+
+TEST_CASE("auto_shard: state of the optimiser is cut where the search may, and parameters need not be") {
+  const gs::dims known{{'B', 65536}, {'M', 128}, {'H', 512}};
+  const training whole(known);
+  const training freely(known, 0, true);
+  CHECK(freely.choice.summary.price.seconds() <= whole.choice.summary.price.seconds());
+  CHECK(freely.choice.tensors.back().as == -1);
+  CHECK(whole.choice.tensors.back().as >= 0);
+}
+
+TEST_CASE("auto_shard: few rows and large weights are cut by columns, then by rows: one sum") {
+  const searched<mlp, line, in<"BM">> found({{'B', 2}, {'M', 4096}, {'H', 16384}});
+  CHECK(found.parameter("wi") == "- x");
+  CHECK(found.parameter("wo") == "x -");
+  CHECK(found.input(0) == "- -");
+  CHECK(found.count(op::all_reduce) == 1);
+  CHECK(found.collectives() == 1);
+}
+
+TEST_CASE("auto_shard: weights that fill a device are cut, though rows could be") {
+  const gs::dims known{{'B', 64}, {'M', 4096}, {'H', 16384}};
+  const searched<mlp, line, in<"BM">> found(known, 200 << 20);
+  CHECK(found.choice.summary.price.bytes() <= 200 << 20);
+  CHECK(found.parameter("wi") == "- x");
+  CHECK(found.parameter("wo") == "x -");
+  CHECK(found.collectives() == 1);
+}
+
+TEST_CASE("auto_shard: one sequence is cut by heads: one sum after the projection back") {
+  const searched<attention, line, in<"BTM", P<none, none, none>>> found({{'B', 1}, {'T', 64}, {'M', 1024}, {'H', 16}, {'D', 64}});
+  for (const char* name : {"wq", "wk", "wv"}) CHECK(found.parameter(name) == "- x -");
+  CHECK(found.parameter("wo") == "x - -");
+  CHECK(found.count(op::all_reduce) == 1);
+  CHECK(found.collectives() == 1);
+}
+
+TEST_CASE("auto_shard: experts over the axis that cuts groups: tokens go there and back, and so do their gradients") {
+  const searched<moe_gradients, line, in<"GSM">, in<"GSM">> found({{'G', 16}, {'S', 256}, {'M', 512}, {'H', 2048}, {'E', 16}});
+  CHECK(found.input(0) == "x - -");
+  CHECK(found.parameter("wg") == "- -");
+  CHECK(found.parameter("wi") == "x - -");
+  CHECK(found.parameter("wo") == "x - -");
+  CHECK(found.count(op::all_to_all) == 4);
+  CHECK(found.count(op::all_reduce) == 1);
+  CHECK(found.collectives() == 5);
+}
+
+TEST_CASE("auto_shard: on two axes groups are cut over both, experts over one") {
+  const searched<moe_gradients, plane, in<"GSM">, in<"GSM">> found({{'G', 64}, {'S', 256}, {'M', 512}, {'H', 2048}, {'E', 4}});
+  CHECK(!found.choice.summary.exact);
+  CHECK(found.input(0) == "de - -");
+  CHECK(found.input(1) == "de - -");
+  CHECK(found.parameter("wg") == "- -");
+  CHECK(found.parameter("wi") == "e - -");
+  CHECK(found.parameter("wo") == "e - -");
+  CHECK(found.count(op::all_to_all) == 4);
+  CHECK(found.count(op::all_reduce) == 3);
+  CHECK(found.collectives() == 7);
+}
+
+TEST_CASE("auto_shard: one large image is cut into strips that exchange their borders; many images are not") {
+  const searched<convolutions, line, in<"BIXY">> strips(image(1));
+  CHECK(strips.input(0) == "- - x -");
+  CHECK(strips.parameter("w1") == "- - - -");
+  CHECK(strips.parameter("w2") == "- - - -");
+  CHECK(strips.count(op::collective_permute) == 3);  // the image, what is between the layers, and its gradient
+  CHECK(strips.count(op::all_reduce) == 1);
+  CHECK(strips.collectives() == 4);
+
+  const searched<convolutions, line, in<"BIXY">> images(image(4));
+  CHECK(images.input(0) == "x - - -");
+  CHECK(images.count(op::all_reduce) == 1);
+  CHECK(images.collectives() == 1);
+}
+
+TEST_CASE("auto_shard: on two axes a large image is cut into tiles, whose borders are shorter than those of strips") {
+  const searched<convolutions, square, in<"BIXY">> tiles(image(1));
+  CHECK((tiles.input(0) == "- - r c" || tiles.input(0) == "- - c r"));
+  CHECK(tiles.parameter("w1") == "- - - -");
+  CHECK(tiles.count(op::all_reduce) == 1);
+  CHECK(tiles.collectives() == 4);
+}
+
+namespace {
+
+inline constexpr auto transformer_block = [](auto& m, auto x) {
+  const auto norm = [](auto s, auto v) {
+    return gs::layer_norm(v, s.param("gamma", "M", gs::init::constant(1)), s.param("beta", "M", gs::init::zeros()));
+  };
+  auto a = norm(m.scope("attention"), x);
+  auto wq = m.param("wq", "MHD", gs::init::fan_in("M")), wk = m.param("wk", "MHD", gs::init::fan_in("M"));
+  auto wv = m.param("wv", "MHD", gs::init::fan_in("M")), wo = m.param("wo", "HDM", gs::init::fan_in("HD"));
+  auto q = gs::einsum<"BTM,MHD->BTHD">(a, wq), k = gs::einsum<"BTM,MHD->BTHD">(a, wk), v = gs::einsum<"BTM,MHD->BTHD">(a, wv);
+  auto weights = gs::softmax(gs::einsum<"BQHD,BKHD->BHQK">(q, k));
+  auto y = x + gs::einsum<"BTHD,HDM->BTM">(gs::einsum<"BHQK,BKHD->BQHD">(weights, v), wo);
+  auto b = norm(m.scope("feed_forward"), y);
+  auto wi = m.param("wi", "MF", gs::init::fan_in("M")), wf = m.param("wf", "FM", gs::init::fan_in("F"));
+  return y + gs::einsum<"BTF,FM->BTM">(gs::relu(gs::einsum<"BTM,MF->BTF">(b, wi)), wf);
+};
+inline constexpr auto block_training = [](auto& m, auto x, auto target, auto rate) {
+  auto error = transformer_block(m, x) - target;
+  gs::adam{}.minimise(m, gs::mean(error * error), rate);
+};
+
+/// The time of a training step of the block, of the layouts that a compiler finds, over that of the layouts found among a thousand.
+template <class Mesh>
+double slower_at_compile_time() {
+  const gs::graph g = gs::detail::trace_program<block_training, Mesh, in<"BTM">, in<"BTM">, in<"">>({});
+  const auto seconds = [&](gs::search_options o) {
+    o.compile.known = {{'B', 2}, {'T', 2048}, {'M', 4096}, {'H', 32}, {'D', 128}, {'F', 16384}};
+    o.on = {.flops = 2e14, .memory_bytes = 1e12, .link_bytes = 1e11};
+    return gs::search_shardings(g, Mesh::shape, o).summary.price.seconds();
+  };
+  gs::search_options many;
+  many.evaluations = 1000;
+  return seconds(gs::detail::affordable_search(g)) / seconds(many);
+}
+
+}  // namespace
+
+TEST_CASE("auto_shard: a Transformer block whose layouts a compiler finds is nearly as fast as the best of a thousand plans") {
+  CHECK(slower_at_compile_time<line>() <= 1.1);
+  CHECK(slower_at_compile_time<gs::mesh<gs::axis<"data", 4>, gs::axis<"model", 2>>>() <= 1.1);
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <gshard/pass/cost/step_time.hpp>
+#include <gshard/pass/program.hpp>
+#include <gshard/trace/einsum.hpp>
+#include <gshard/trace/embedding.hpp>
+#include <gshard/trace/map.hpp>
+#include <gshard/trace/shape.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace gs = gshard;
+using gs::in, gs::none, gs::op, gs::P;
+
+namespace {
+
+using mesh = gs::mesh<gs::axis<"x", 4>>;
+constexpr gs::dims sizes{{'B', 64}, {'M', 32}, {'H', 128}};
+template <class Program>
+constexpr gs::extents extents_of() {
+  return Program::plan.bind(sizes, std::array{4});
+}
+constexpr bool near(double a, double b) { return a - b < 1e-9 * b && b - a < 1e-9 * b; }
+
+/// A machine on which arithmetic is all, or memory, or links.
+constexpr gs::machine only(double flops, double memory, double link, double start) {
+  constexpr double endless = 1e30;
+  return {flops > 0 ? flops : endless, memory > 0 ? memory : endless, link > 0 ? link : endless, start};
+}
+
+inline constexpr auto mlp = [](auto& m, auto x) {
+  auto wi = m.param("wi", "MH", P<none, "x">{}, gs::init::zeros()), wo = m.param("wo", "HM", P<"x", none>{}, gs::init::zeros());
+  return gs::einsum<"BH,HM->BM">(gs::relu(gs::einsum<"BM,MH->BH">(x, wi)), wo);
+};
+using split = gs::program<mlp, mesh, in<"BM">>;
+constexpr gs::step_price priced(const gs::machine& on) { return gs::price(split::plan, extents_of<split>(), on); }
+
+// Two einsums of 2 * 64 * 32 * 32 each; nothing else computes more than it touches.
+static_assert(near(priced(only(1, 0, 0, 0)).compute, 2 * 2.0 * 64 * 32 * 32));
+// x, wi, h; h, h; h, wo, y: floats read and written, every shard as large as it is on a device.
+constexpr double x = 4 * 64 * 32, w = 4 * 32 * 32, h = 4 * 64 * 32;
+static_assert(near(priced(only(0, 1, 0, 0)).compute, (x + w + h) + 2 * h + (h + w + x)));
+static_assert(gs::flops(split::plan, extents_of<split>()) == 2 * 2.0 * 64 * 32 * 32);
+static_assert(gs::bytes_touched(split::plan, extents_of<split>()) >= std::int64_t((x + w + h) + 2 * h + (h + w + x)));
+// What a device receives: the input, and one sum.
+static_assert(split::plan.collectives() == 1);
+static_assert(near(priced(only(0, 0, 1, 0)).communicate, x + 2 * x * 3 / 4));
+static_assert(near(priced(only(0, 0, 0, 7)).communicate, 7));
+// The slower of the two counts.
+static_assert(priced(only(1, 1e6, 0, 0)).compute < priced(only(1, 1, 0, 0)).compute &&
+              near(priced(only(1, 1e6, 0, 0)).seconds(), priced(only(1, 0, 0, 0)).seconds() + 2 * h / 1e6));
+
+// Memory: parameters, inputs, and h beside its activation.
+static_assert(priced({}).parameters == std::int64_t(2 * w) && priced({}).inputs == std::int64_t(x) &&
+              priced({}).peak == std::int64_t(2 * h) && priced({}).bytes() == std::int64_t(2 * w + x + 2 * h));
+
+// An einsum that loops computes and receives what the gather and the einsum do.
+inline constexpr auto product = [](auto& m, auto b) { return gs::einsum<"BM,MH->BH">(b, m.param("wi", "MH", P<none, "x">{}, gs::init::zeros())); };
+template <class Spec, class... Options>
+constexpr gs::step_price product_price(const gs::machine& on) {
+  using made = gs::program<product, mesh, in<"BM", Spec>, gs::extent<'B', 256>, gs::extent<'M', 32>, gs::extent<'H', 128>, Options...>;
+  static_assert(made::plan.count(op::looped_einsum) == int(sizeof...(Options)));
+  return gs::price(made::plan, made::plan.bind({{'B', 256}, {'M', 32}, {'H', 128}}, std::array{4}), on);
+}
+static_assert(near(product_price<P<"x", none>, gs::loop_above<0>>(only(1, 0, 0, 0)).seconds(), 2.0 * 64 * 32 * 128));
+static_assert(near(product_price<P<"x", none>, gs::loop_above<0>>(only(0, 0, 1, 3)).communicate,
+                   product_price<P<"x", none>>(only(0, 0, 1, 3)).communicate));
+static_assert(near(product_price<P<none, "x">, gs::loop_above<0>>(only(1, 0, 0, 0)).seconds(), 2.0 * 256 * 32 * 32));
+
+// A group of one sends nothing, and so nothing starts.
+static_assert([] {
+  gs::extents e = extents_of<split>();
+  e.axes[0] = 1;
+  return near(gs::price(split::plan, e, only(0, 0, 1, 1)).communicate, x);
+}());
+
+// Of a table only the rows that are looked up are read; other names of a tensor cost nothing.
+inline constexpr auto lookup = [](auto& m, auto ids) {
+  return gs::annotate<P<none, none>>(gs::gather(m.param("table", "HM", gs::init::zeros()), ids));
+};
+using looked_up = gs::program<lookup, mesh, in<"B", void, std::int32_t>>;
+static_assert(near(gs::price(looked_up::plan, extents_of<looked_up>(), only(0, 1, 0, 0)).compute, 2 * x));
+
+// The planner and the price agree on what starting is worth.
+constexpr double worth = double(gs::start_bytes) / gs::machine{}.link_bytes / gs::machine{}.start;
+static_assert(worth > 0.9 && worth < 1.1);
+
+}  // namespace

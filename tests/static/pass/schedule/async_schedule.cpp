@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <gshard/pass/schedule/async_schedule.hpp>
+
+#include <gshard/optim/adam.hpp>
+#include <gshard/plan.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace gs = gshard;
+using gs::P, gs::none, gs::op;
+
+namespace {
+
+using mesh = gs::mesh<gs::axis<"data", 4>>;
+
+template <class Program>
+struct planned {
+  static constexpr gs::plan_view plan = Program::plan;
+  gs::list<gs::flight> all;
+
+  constexpr explicit planned(const gs::dims& bound) {
+    constexpr std::array<int, 1> extents{4};
+    all = gs::flights(plan, plan.bind(bound, gs::list_view<int>(extents.data(), extents.size())));
+  }
+  constexpr const gs::flight& operator[](std::size_t i) const { return all[i]; }
+
+  /// The k-th step of a kind.
+  static constexpr int step(op kind, int k = 0) {
+    for (std::size_t i = 0; i < plan.steps.size(); ++i)
+      if (plan.steps[i].kind == kind && k-- == 0) return int(i);
+    return -1;
+  }
+  constexpr const gs::flight& of(op kind, int k = 0) const { return all[std::size_t(step(kind, k))]; }
+};
+
+// Weights lie cut over the devices that share the data: gathered before each product.
+constexpr auto four_layers = [](auto& m, auto x) {
+  auto y = x;
+  for (int i = 0; i < 4; ++i) y = gs::relu(gs::einsum<"BM,MN->BN">(y, m.scope(i).param("w", "MM", P<"data", none>{}, gs::init::fan_in("M"))));
+  return y;
+};
+using gathered = planned<gs::program<four_layers, mesh, gs::in<"BM", P<"data", none>>>>;
+constexpr gs::dims large = {{'B', 64}, {'M', 64}};
+constexpr gs::dims tiny = {{'B', 4}, {'M', 4}};
+
+static_assert(gathered::plan.count(op::all_gather) == 4);
+static_assert([] {
+  const gathered p(large);
+  bool one_ahead = p.of(op::all_gather, 0).start == 0;
+  for (int k = 0; k < 4; ++k) one_ahead = one_ahead && p.of(op::all_gather, k).finish == gathered::step(op::einsum, k);
+  for (int k = 1; k < 4; ++k) one_ahead = one_ahead && p.of(op::all_gather, k).start == gathered::step(op::einsum, k - 1);
+  return one_ahead;
+}(), "the weights of a layer arrive while the layer before it computes, and no earlier");
+static_assert([] {
+  const gathered p(tiny);
+  for (std::int32_t i = 0; i < std::int32_t(p.all.size()); ++i)
+    if (p[std::size_t(i)] != gs::flight{i, i + 1}) return false;
+  return true;
+}(), "small gathers stay where they are");
+
+// Gradients are summed while those of layers before are computed.
+inline constexpr auto training_step = [](auto& m, auto x, auto rate) {
+  gs::symbol y = x;
+  for (int i = 0; i < 24; ++i) y = gs::relu(gs::einsum<"BM,MN->BN">(y, m.scope(i).param("w", "MM", gs::init::fan_in("M"))));
+  const auto loss = gs::sum(y * y);
+  gs::adam{}.minimise(m, loss, rate);
+  return loss;
+};
+using trained = planned<gs::program<training_step, mesh, gs::in<"BM", P<"data", none>>, gs::in<"">>>;
+
+static_assert([] {
+  const trained p(large);
+  for (std::size_t i = 0; i < p.all.size(); ++i) {
+    const gs::node& n = trained::plan.steps[i];
+    const auto [start, finish] = p[i];
+    if (start > std::int32_t(i) || finish <= std::int32_t(i)) return false;
+    if (n.kind != op::all_reduce && p[i] != gs::flight{std::int32_t(i), std::int32_t(i) + 1}) return false;
+    for (int k = 0; k < n.inputs; ++k)
+      if (trained::plan.at(n.input(k)).producer >= start) return false;
+  }
+  int products = 0;  // while the first gradients are summed
+  const gs::flight first = p.of(op::all_reduce);
+  for (std::int32_t i = first.start; i < first.finish; ++i) products += trained::plan.steps[std::size_t(i)].kind == op::einsum;
+  return products >= 8;
+}());
+
+}  // namespace
