@@ -4,7 +4,7 @@
 
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
-# Debian's name of each package, and how it is recognised wherever it came from: a command, a header or a
+# Debian's name of each package, and how it is recognized wherever it came from: a command, a header or a
 # file.
 packages=(
   g++                    cmd:c++

@@ -10,7 +10,7 @@ usage() {
 usage: tests/run.sh [--clang] [--asan | --no-mpi] [--werror] [--only FOLDER | --random SEEDS] [ctest options]
        tests/run.sh --every [other options]
   --clang    with clang++-16; also with --asan or --no-mpi
-  --asan     under the address and undefined-behaviour sanitizers, without MPI
+  --asan     under the address and undefined-behavior sanitizers, without MPI
   --no-mpi   as on a machine without MPI
   --werror   warnings are errors
   --only FOLDER  build and run the tests of tests/FOLDER alone, such as kernel; not those on MPI ranks and beside other libraries

@@ -24,7 +24,7 @@ inline constexpr auto training_step = [](auto& m, auto source, auto target_in, a
   const auto y = gs::nn::decode<"expert">(m.scope("decoder"), table, target_in, target_mask, memory, source_mask, options, routing);
   const auto logits = gs::einsum<"GBTM,VM->GBTV">(y, table);
   const auto loss = gs::sum(gs::cross_entropy(logits, target_out, 0.1) * target_mask) / gs::sum(target_mask);
-  gs::adam{}.minimise(m, m.objective(loss, 0.3), rate);
+  gs::adam{}.minimize(m, m.objective(loss, 0.3), rate);
   return loss;
 };
 

@@ -101,15 +101,15 @@ def train(rank, processes, n, case):
     if processes > 1:
         torch.distributed.init_process_group("gloo", init_method="tcp://127.0.0.1:29517", rank=rank, world_size=processes)
         net = nn.parallel.DistributedDataParallel(net)
-    optimiser = torch.optim.Adam(net.parameters(), lr=1e-3, betas=(0.9, 0.98), eps=1e-9)
+    optimizer = torch.optim.Adam(net.parameters(), lr=1e-3, betas=(0.9, 0.98), eps=1e-9)
     batch = [torch.randint(VOCABULARY, (SEQUENCES, LENGTH)).chunk(processes)[rank] for _ in range(3)]
     losses = []
 
     def step():
-        optimiser.zero_grad(set_to_none=True)
+        optimizer.zero_grad(set_to_none=True)
         loss = net(*batch)
         loss.backward()
-        optimiser.step()
+        optimizer.step()
         losses.append(float(loss.detach()))
 
     side = "PyTorch" if processes * THREADS == 1 else f"PyTorch, {processes} processes" if processes > 1 else f"PyTorch, {THREADS} threads"

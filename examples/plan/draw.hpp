@@ -16,10 +16,10 @@ namespace planning {
 
 namespace detail {
 
-/// Colours of the blocks in turn; nothing where the terminal shall stay as it is.
+/// Colors of the blocks in turn; nothing where the terminal shall stay as it is.
 class palette {
  public:
-  explicit palette(bool colours) : on_(colours) {}
+  explicit palette(bool colors) : on_(colors) {}
   std::string paint(const std::string& s, std::int64_t block) const {
     return on_ ? "\033[3" + std::to_string(1 + block % 6) + "m" + s + "\033[0m" : s;
   }
@@ -54,7 +54,7 @@ inline std::string holders_text(const gs::short_list& axes, int holder, std::spa
 }
 
 /// One row per block of a dim that is cut: its indices, how full it is, who has it. The middle of a long list is left out.
-inline std::string draw_blocks(const shape& s, int d, const gs::mesh_shape& mesh, const palette& colours) {
+inline std::string draw_blocks(const shape& s, int d, const gs::mesh_shape& mesh, const palette& colors) {
   constexpr std::int64_t most_rows = 16, ends = 4, cells = 16;
   const std::span<const int> extents = extents_of(mesh);
   std::int64_t blocks = 1;
@@ -76,7 +76,7 @@ inline std::string draw_blocks(const shape& s, int d, const gs::mesh_shape& mesh
     const gs::kernel::placement here = gs::place(s.extents, s.layout, extents, holder);
     const std::int64_t begin = here.offset[at], length = here.extent[at];
     const auto filled = std::size_t(std::ceil(double(length) * double(cells) / double(full)));
-    text += "    [" + right(begin) + "," + right(begin + length) + ")  " + colours.paint(std::string(filled, '#'), i) +
+    text += "    [" + right(begin) + "," + right(begin + length) + ")  " + colors.paint(std::string(filled, '#'), i) +
             std::string(std::size_t(cells) - filled, '.') + "  " + (length == 0 ? "empty  " : length < full ? "short  " : "") +
             holders_text(s.layout[d], holder, extents, s.order) + "\n";
   }
@@ -87,14 +87,14 @@ inline std::string draw_blocks(const shape& s, int d, const gs::mesh_shape& mesh
 
 /// How a tensor lies on the mesh: for every dim that is cut its blocks, '.' where one is short, and the devices that hold them; then
 /// how many copies there are of every element.
-inline std::string draw(const std::string& title, const tensor_facts& t, const gs::mesh_shape& mesh, bool colours) {
+inline std::string draw(const std::string& title, const tensor_facts& t, const gs::mesh_shape& mesh, bool colors) {
   const shape& s = t.whole;
   std::string text = title + "  " + text_of(s, mesh) + "  local " + text_of(t.local) + "\n";
   for (int d = 0; d < s.rank(); ++d) {
     shape alone{{s.extents[std::size_t(d)]}, gs::sharding::replicated(1)};
     alone.layout[0] = s.layout[d];
     text += "  dim " + std::to_string(d) + "  " + text_of(alone, mesh) + (s.layout[d].empty() ? "  whole on every device" : "") + "\n";
-    if (!s.layout[d].empty()) text += detail::draw_blocks(s, d, mesh, detail::palette(colours));
+    if (!s.layout[d].empty()) text += detail::draw_blocks(s, d, mesh, detail::palette(colors));
   }
   int copies = 1, addends = 1;
   for (int a = 0; a < mesh.rank(); ++a) {

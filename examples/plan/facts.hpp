@@ -90,7 +90,7 @@ inline std::int64_t iterations(const gs::node& n, const step_facts& s) {
       seen |= factor;
     }
   };
-  const std::int32_t last = n.kind == gs::op::looped_einsum ? gs::traveller(n) : -1;  // the others are cut as the work is
+  const std::int32_t last = n.kind == gs::op::looped_einsum ? gs::ring_operand(n) : -1;  // the others are cut as the work is
   for (const bool now : {false, true}) {
     if ((n.output() == last) == now) look(n.loops.out[0], s.out[0]);
     for (std::size_t i = 0; i < s.in.size(); ++i)
@@ -170,8 +170,8 @@ inline step_facts facts_of(const planned& p, const gs::node& n) {
   if (communicates || n.kind == gs::op::slice) {
     const auto axes = std::uint32_t(n.attr.integer[0]);
     if (n.kind == gs::op::looped_einsum) {
-      gs::value before = p.at(gs::traveller(n)), after = before;
-      if (gs::sums_travel(n))
+      gs::value before = p.at(gs::ring_operand(n)), after = before;
+      if (gs::ring_carries_sum(n))
         before.layout = before.layout.without(axes), before.layout.partial = std::uint8_t(axes);
       else
         after.layout = after.layout.without(axes);

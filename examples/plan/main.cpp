@@ -35,9 +35,9 @@ void print(const plan_facts& f, const std::optional<comparison>& checked, const 
     return;
   }
   if (c.draw) {
-    const bool colours = isatty(STDOUT_FILENO) == 1;
-    for (std::size_t i = 0; i < f.inputs.size(); ++i) std::cout << draw("input " + std::to_string(i), f.inputs[i], f.mesh, colours);
-    for (const tensor_facts& o : f.outputs) std::cout << draw("output", o, f.mesh, colours);
+    const bool colors = isatty(STDOUT_FILENO) == 1;
+    for (std::size_t i = 0; i < f.inputs.size(); ++i) std::cout << draw("input " + std::to_string(i), f.inputs[i], f.mesh, colors);
+    for (const tensor_facts& o : f.outputs) std::cout << draw("output", o, f.mesh, colors);
   }
   std::cout << to_text(f);
   if (!checked) return;

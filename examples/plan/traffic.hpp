@@ -27,9 +27,9 @@ class counter {
  public:
   counter(const planned& p, const gs::node& n) : p_(p), kind_(n.kind), axes_(std::uint32_t(n.attr.integer[0])) {
     if (kind_ == gs::op::looped_einsum) {  // a gather block by block, or sums of blocks that travel
-      gs::value from = p.at(gs::traveller(n)), to = from;
-      if (!gs::sums_travel(n)) kind_ = gs::op::all_gather;
-      gs::value& whole = gs::sums_travel(n) ? from : to;
+      gs::value from = p.at(gs::ring_operand(n)), to = from;
+      if (!gs::ring_carries_sum(n)) kind_ = gs::op::all_gather;
+      gs::value& whole = gs::ring_carries_sum(n) ? from : to;
       whole.layout = whole.layout.without(axes_);
       add(from, to);
     } else {

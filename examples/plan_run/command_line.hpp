@@ -120,7 +120,7 @@ class command_parser {
 
     network_options& net = c.network;
     number("Network", "--link-bytes", net.link_bytes, "bytes a second of a link, one way", above_zero);
-    number("Network", "--hop", net.hop, "seconds from a chip to its neighbour", at_least_zero);
+    number("Network", "--hop", net.hop, "seconds from a chip to its neighbor", at_least_zero);
     number("Network", "--launch", net.launch, "seconds until a collective has started", at_least_zero);
     text("Network", "--rings", net.rings, "dimensions of the torus whose ends are joined: all, none, or such as 0,1");
     choice("Network", "--ties", net.ties, {{"one-way", gs::tie_policy::one_way}, {"split", gs::tie_policy::split}},
@@ -133,7 +133,7 @@ class command_parser {
            {{"by-dimension", gs::all_to_all_scheme::by_dimension}, {"all-orders", gs::all_to_all_scheme::all_orders},
             {"direct", gs::all_to_all_scheme::direct}},
            "how all-to-alls use them");
-    text("Network", "--snake", c.snake, "axes whose devices are neighbours one after the other, as expert or data,expert");
+    text("Network", "--snake", c.snake, "axes whose devices are neighbors one after the other, as expert or data,expert");
 
     gs::efficiency& share = c.run.share;
     gs::faults& faults = c.run.faults;
@@ -148,7 +148,7 @@ class command_parser {
         ->group("Simulation");
     app_.add_option("--dead", dead_, "a dead device")->group("Simulation");
     app_.add_option("--slow-link", slow_links_,
-                    "FROM-TO:FACTOR, a link between neighbouring chips, of whose bytes a second this share is left; 0: it is dead")
+                    "FROM-TO:FACTOR, a link between neighboring chips, of whose bytes a second this share is left; 0: it is dead")
         ->group("Simulation");
     number("Simulation", "--jitter", faults.jitter, "every step of a device takes up to this share longer", at_least_zero);
     number("Simulation", "--seed", faults.seed, "of the jitter", whole(0));

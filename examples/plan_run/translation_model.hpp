@@ -66,7 +66,7 @@ constexpr gs::symbol training_step(const gs::parameter_scope& m, gs::symbol sour
   const gs::symbol y = gs::nn::decode<"expert">(m.scope("decoder"), to, target, target_mask, memory, source_mask, o, routing);
   const gs::symbol logits = gs::einsum<"GBTM,MW->GBTW">(y, m.param("softmax", "MW", gs::init::fan_in("M")));
   const gs::symbol loss = gs::sum(gs::cross_entropy(logits, next, model.label_smoothing) * target_mask) / gs::sum(target_mask);
-  gs::adafactor{}.minimise(m, m.objective(loss, model.balance_weight));
+  gs::adafactor{}.minimize(m, m.objective(loss, model.balance_weight));
   return loss;
 }
 

@@ -159,7 +159,7 @@ void train(const gs::cluster<mesh>& on, const command_line& c) {
   where.directory = c.data;
   const splits data = split(read_corpus(where));
   std::string trained;
-  on_leader([&] { trained = train_vocabulary(data.train, s.pieces)->serialise(); });
+  on_leader([&] { trained = train_vocabulary(data.train, s.pieces)->serialize(); });
   gs::detail::share(on.on(), trained);
   const std::unique_ptr<vocabulary> words = load_vocabulary(trained);
   const std::vector<encoded_pair> encoded = encode(*words, data.train);
@@ -204,7 +204,7 @@ void train(const gs::cluster<mesh>& on, const command_line& c) {
   if (tell) std::cout << "trained " << training.steps() << " steps in " << int(seconds) << " s\n\n";
 
   if (!c.save.empty()) {
-    gs::checkpoint_notes notes{s.to_metadata(), {{"vocabulary", words->serialise()}}};
+    gs::checkpoint_notes notes{s.to_metadata(), {{"vocabulary", words->serialize()}}};
     notes.metadata["source_length"] = std::to_string(buckets.back().source_length);
     notes.metadata["target_length"] = std::to_string(buckets.back().target_length);
     gs::save(store, c.save, notes);

@@ -40,7 +40,7 @@ inline constexpr auto training_step = [](auto& m, auto source, auto target_in, a
   const auto tokens = gs::sum(target_mask);
   const auto loss = gs::sum(gs::cross_entropy(logits, target_out, label_smoothing) * target_mask) / tokens;
   const auto balance = m.auxiliary();
-  gs::adam{}.minimise(m, loss + balance_weight * balance, rate);
+  gs::adam{}.minimize(m, loss + balance_weight * balance, rate);
   return std::tuple{loss, tokens, balance, gs::nn::routing_summary::total(routing.load), gs::nn::routing_summary::total(routing.overflow)};
 };
 

@@ -51,16 +51,16 @@ inline std::string fill(std::string text, std::size_t width) {
   return text + std::string(used < width ? width - used : 1, ' ');
 }
 
-/// The model beside copying and the nearest neighbour, on clean held-out pairs; for the first set also script by script.
+/// The model beside copying and the nearest neighbor, on clean held-out pairs; for the first set also script by script.
 class scoreboard {
  public:
-  explicit scoreboard(std::span<const pair> train) : neighbour_(train) {}
+  explicit scoreboard(std::span<const pair> train) : neighbor_(train) {}
 
   void add(const std::string& name, std::span<const pair> pairs, std::span<const std::string> ours) {
     std::vector<std::string> copied, nearest;
     for (const pair& p : pairs) {
       copied.push_back(copy_source(p.source));
-      nearest.push_back(neighbour_.translate(p.source));
+      nearest.push_back(neighbor_.translate(p.source));
     }
     const bool first = lines_.empty();
     if (first) heading("held-out pairs");
@@ -80,11 +80,11 @@ class scoreboard {
   std::string text() const { return lines_ + scripts_; }
 
  private:
-  nearest_neighbour neighbour_;
+  nearest_neighbor neighbor_;
   std::string lines_, scripts_;
 
   void heading(const std::string& what) {
-    lines_ += fill(what, 34) + "pairs    exact  chrF    copy: exact  chrF    neighbour: exact  chrF\n";
+    lines_ += fill(what, 34) + "pairs    exact  chrF    copy: exact  chrF    neighbor: exact  chrF\n";
   }
   void line(const std::string& name, const score& model, const score& copied, const score& nearest) {
     char text[160];

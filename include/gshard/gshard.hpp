@@ -44,7 +44,7 @@
 #include <gshard/op/rows.hpp>
 #include <gshard/op/wrong_calls.hpp>
 
-// Models and optimisers.
+// Models and optimizers.
 #include <gshard/nn/attention.hpp>
 #include <gshard/nn/moe.hpp>
 #include <gshard/nn/transformer.hpp>

@@ -38,7 +38,7 @@ TEST_CASE("random: seed, step and op name different streams") {
 TEST_CASE("random: uniform numbers have the moments of the uniform distribution") {
   const gs::random_key key{42, 0, 0};
   constexpr int n = 1 << 16;
-  double sum = 0, square = 0, neighbours = 0;
+  double sum = 0, square = 0, neighbors = 0;
   std::array<int, 16> histogram{};
   for (std::uint64_t i = 0; i < n; ++i) {
     const float u = gs::uniform01(key, i);
@@ -46,12 +46,12 @@ TEST_CASE("random: uniform numbers have the moments of the uniform distribution"
     REQUIRE(u < 1.0F);
     sum += u;
     square += static_cast<double>(u) * u;
-    neighbours += (u - 0.5) * (gs::uniform01(key, i + 1) - 0.5);
+    neighbors += (u - 0.5) * (gs::uniform01(key, i + 1) - 0.5);
     ++histogram[static_cast<std::size_t>(u * 16)];
   }
   CHECK(sum / n == doctest::Approx(0.5).epsilon(0.01));
   CHECK(square / n == doctest::Approx(1.0 / 3).epsilon(0.01));
-  CHECK(neighbours / n == doctest::Approx(0.0).epsilon(0.002));
+  CHECK(neighbors / n == doctest::Approx(0.0).epsilon(0.002));
   for (int count : histogram) CHECK(count == doctest::Approx(n / 16).epsilon(0.06));
 }
 

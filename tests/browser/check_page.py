@@ -125,7 +125,7 @@ def luminances(b):
     })()""" % LUMINANCE)
 
 
-def check_colours(b):
+def check_colors(b):
     def contrast(x, y):
         return (max(x, y) + 0.05) / (min(x, y) + 0.05)
 
@@ -135,7 +135,7 @@ def check_colours(b):
         b.settle()
         light = luminances(b)
         is_dark = theme == "dark" or (dark and not theme)
-        check((light["ground"] < 0.1) == is_dark, "the ground with colours '%s' on a %s system" % (theme, "dark" if dark else "light"))
+        check((light["ground"] < 0.1) == is_dark, "the ground with colors '%s' on a %s system" % (theme, "dark" if dark else "light"))
         check(b.run(LUMINANCE + "(getComputedStyle(document.body).backgroundColor)") == light["ground"], "the body has another ground")
         for name in ("text", "muted", "accent", "bad", "good"):
             for ground in ("ground", "surface"):
@@ -155,7 +155,7 @@ def check_keyboard(b):
     check(focused(b, "className") == "skip", "the first key does not reach the skip link, but %s" % focused(b, "outerHTML"))
     check(b.run("document.activeElement.getBoundingClientRect().left >= 0"), "the skip link stays out of sight")
     b.press("Tab")
-    check(focused(b) == "theme", "the second key does not reach the colours")
+    check(focused(b) == "theme", "the second key does not reach the colors")
     b.press("Tab")
     tabs = tabs_of(b)
     for key, to in (("Home", 0), ("ArrowRight", 1), ("End", -1), ("ArrowRight", 0), ("ArrowLeft", -1), ("Home", 0)):
@@ -300,7 +300,7 @@ for page in sorted(p for p in os.listdir(pages) if p.endswith(".html")):
         check_shards(b, run)
         b.open(os.path.join(pages, page))
         check_recomputed(b, run)
-        check_colours(b)
+        check_colors(b)
         check_widths(b, 1280)
         count += check_numbers(b, run)
         b.open(os.path.join(pages, page) + "#links")

@@ -13,7 +13,7 @@
 #include <vector>
 
 namespace gs = gshard;
-using gs::detail::node_routes, gs::detail::packet, gs::detail::two_level_exchange;
+using gs::detail::node_routes, gs::detail::packet, gs::detail::hierarchical_all_to_all;
 
 namespace {
 
@@ -41,7 +41,7 @@ std::vector<node_routes> routes_of(const std::vector<int>& nodes) {
 
 /// An exchange of p members, all here. `loses(step, from, to)`: a packet that does not arrive.
 template <class Loses>
-std::vector<std::string> exchange(const std::vector<node_routes>& routes, std::vector<two_level_exchange>& members, cases::exchange_case& x,
+std::vector<std::string> exchange(const std::vector<node_routes>& routes, std::vector<hierarchical_all_to_all>& members, cases::exchange_case& x,
                                   std::int64_t block_bytes, Loses loses) {
   const std::size_t p = routes.size();
   const auto move = [&](int step, auto to, auto from) {
@@ -61,11 +61,11 @@ std::vector<std::string> exchange(const std::vector<node_routes>& routes, std::v
   std::vector<gs::exchange_part> parts;
   for (std::size_t m = 0; m < p; ++m) parts.push_back(x.part(int(m)));
   for (std::size_t m = 0; m < p; ++m) members[m].begin(routes[m], parts[m], block_bytes);
-  move(0, &two_level_exchange::to_mates, &two_level_exchange::from_mates);
-  for (two_level_exchange& m : members) m.forward();
-  move(1, &two_level_exchange::to_others, &two_level_exchange::from_others);
+  move(0, &hierarchical_all_to_all::to_mates, &hierarchical_all_to_all::from_mates);
+  for (hierarchical_all_to_all& m : members) m.forward();
+  move(1, &hierarchical_all_to_all::to_others, &hierarchical_all_to_all::from_others);
   std::vector<std::string> said;
-  for (two_level_exchange& m : members) said.push_back(m.deliver());
+  for (hierarchical_all_to_all& m : members) said.push_back(m.deliver());
   return said;
 }
 constexpr auto nothing_is_lost = [](int, int, int) { return false; };
@@ -123,7 +123,7 @@ TEST_CASE("two levels: every block arrives, whatever the sizes and the nodes") {
   for (std::size_t p = 1; p <= 9; ++p)
     for (const std::vector<int>& nodes : placements(p, p)) {
       const std::vector<node_routes> routes = routes_of(nodes);
-      std::vector<two_level_exchange> members(p);
+      std::vector<hierarchical_all_to_all> members(p);
       for (std::uint64_t seed = 0; seed < 4; ++seed) {
         CAPTURE(nodes);
         CAPTURE(seed);
@@ -141,7 +141,7 @@ TEST_CASE("two levels: blocks of a packet that is lost are missed by those who e
   for (const int step : {0, 1})
     for (int from = 0; from < 6; ++from)
       for (int to = 0; to < 6; ++to) {
-        std::vector<two_level_exchange> members(6);
+        std::vector<hierarchical_all_to_all> members(6);
         cases::exchange_case x({6}, 1, 1);
         put_own(x);
         const auto said = exchange(routes, members, x, 40, [&](int s, int f, int t) { return s == step && f == from && t == to; });
@@ -171,7 +171,7 @@ TEST_CASE("two levels: blocks of a packet that is lost are missed by those who e
 TEST_CASE("two levels: a size that does not match is told by the one that expects another, with the sender's name") {
   for (const std::vector<int>& nodes : {std::vector{0, 0, 1, 1}, {0, 1, 2, 3}, {0, 0, 0, 0}}) {
     const std::vector<node_routes> routes = routes_of(nodes);
-    std::vector<two_level_exchange> members(4);
+    std::vector<hierarchical_all_to_all> members(4);
     for (std::size_t from = 0; from < 4; ++from)
       for (std::size_t to = 0; to < 4; ++to) {
         if (from == to) continue;

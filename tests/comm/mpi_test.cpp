@@ -138,7 +138,7 @@ outcome on_all_ranks(F f) {
 
 class split_comm {
  public:
-  split_comm(int colour, int key) { MPI_Comm_split(MPI_COMM_WORLD, colour, key, &comm_); }
+  split_comm(int color, int key) { MPI_Comm_split(MPI_COMM_WORLD, color, key, &comm_); }
   split_comm(const split_comm&) = delete;
   split_comm& operator=(const split_comm&) = delete;
   ~split_comm() { MPI_Comm_free(&comm_); }

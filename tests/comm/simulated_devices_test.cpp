@@ -31,7 +31,7 @@ namespace {
 inline constexpr auto step = [](auto& m, auto x, auto mask, auto rate) {
   const auto layer = gs::nn::moe<"expert">(m.scope("moe"), x, mask, {gs::capacity{2}, gs::second_expert::always});
   const auto loss = gs::mean(layer.y * layer.y);
-  gs::adam{}.minimise(m, loss + 0.01 * m.auxiliary(), rate);
+  gs::adam{}.minimize(m, loss + 0.01 * m.auxiliary(), rate);
   return std::tuple{loss, layer.y, layer.load, layer.overflow};
 };
 using mesh = gs::mesh<gs::axis<"expert">>;
@@ -46,7 +46,7 @@ const gs::dims sizes{{'G', 64}, {'S', 32}, {'M', 16}, {'E', 64}, {'F', 32}};
 
 struct outcome {
   std::vector<run_graph::arrays> outputs;                // of each step
-  std::map<std::string, run_graph::array> parameters;  // and state of the optimiser, after the last
+  std::map<std::string, run_graph::array> parameters;  // and state of the optimizer, after the last
   std::vector<std::int64_t> received_by_each;          // device, in the last step
   std::array<std::int64_t, std::size_t(op::count_)> received{};
 };

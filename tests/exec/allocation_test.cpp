@@ -80,7 +80,7 @@ inline constexpr auto layers = [](auto& m, auto x, auto rate) {
   for (int i = 0; i < 20; ++i)
     y = y + gs::einsum<"BM,MN->BN">(y, m.scope(i).param("w", "MM", gs::P<"x", gs::none>{}, gs::init::fan_in("M")));
   const auto loss = gs::sum(y * y);
-  gs::adam{}.minimise(m, loss, rate);
+  gs::adam{}.minimize(m, loss, rate);
   return loss;
 };
 using early = gs::program<layers, line, gs::in<"BM", gs::P<"x", gs::none>>, gs::in<"">>;
@@ -90,8 +90,8 @@ using early = gs::program<layers, line, gs::in<"BM", gs::P<"x", gs::none>>, gs::
 TEST_CASE("communication that other steps run beside allocates nothing once it has run") {
   const auto on = gs::simulate<line>(4);
   gs::executable<early> step(on, {{'B', 36}, {'M', 45}});
-  const auto flights = gs::flights(early::plan, step.engine().sizes());
-  CHECK(std::any_of(flights.begin(), flights.end(), [](const gs::flight& f) { return f.finish > f.start + 1; }));
+  const auto schedule = gs::async_schedule(early::plan, step.engine().sizes());
+  CHECK(std::any_of(schedule.begin(), schedule.end(), [](const gs::async_interval& f) { return f.finish > f.start + 1; }));
   for (std::uint32_t i = 0; i < 4; ++i) {
     const std::int64_t made = small_step::allocations_of_run(step.engine(), {.seed = 1, .step = i});
     if (i > 0) CHECK(made == 0);

@@ -145,7 +145,7 @@ TEST_CASE("not finite: updates") {
   });
   check({{"AB"}, {""}}, 1, [](const scope& m, given x) {
     const symbol p = m.param("p", "AB", gs::init::zeros());
-    gs::adafactor{}.minimise(m, gs::sum(p * p * x[0]), x[1]);
+    gs::adafactor{}.minimize(m, gs::sum(p * p * x[0]), x[1]);
     return symbols{};
   });
 }

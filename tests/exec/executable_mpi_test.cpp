@@ -51,7 +51,7 @@ inline constexpr auto train = [](auto& m, auto ids, auto labels, auto rate) {
   auto table = m.param("table", "VM", gs::init::normal(1));
   auto out = m.param("out", "MV", gs::init::normal(1));
   auto loss = gs::mean(gs::cross_entropy(gs::einsum<"bm,mv->bv">(gs::gather(table, ids), out), labels));
-  gs::adam{}.minimise(m, loss, rate);
+  gs::adam{}.minimize(m, loss, rate);
   return loss;
 };
 using training = gs::program<train, mesh, in<"B", P<"x">, std::int32_t>, in<"B", P<"x">, std::int32_t>, in<"">>;

@@ -49,7 +49,7 @@ using counting = gs::program<count_calls, mesh, in<"A", P<"x">>>;
 inline constexpr auto adapt = [](auto& m, auto x, auto rate) {
   auto error = x - m.param("w", "A", gs::init::zeros());
   auto loss = gs::sum(error * error);
-  gs::adam{}.minimise(m, loss, rate);
+  gs::adam{}.minimize(m, loss, rate);
   return loss;
 };
 using adapting = gs::program<adapt, mesh, in<"A", P<"x">>, in<"">>;

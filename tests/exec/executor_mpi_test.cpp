@@ -102,7 +102,7 @@ TEST_CASE("mpi: a mixture of experts trains to the same bits as simulated") {
     const symbol input = gs::cast<float>(x[0]), mask = gs::cast<float>(x[1]), rate = gs::cast<float>(x[2]);
     const gs::nn::moe_result r = gs::nn::moe<"x">(m, input, mask, {.places = gs::capacity{1.5}});
     const symbol error = r.y - 3.0 * input, loss = gs::mean(error * error);
-    gs::adam{}.minimise(m, m.objective(loss, 0.1), rate);
+    gs::adam{}.minimize(m, m.objective(loss, 0.1), rate);
     return symbols{loss, r.y, r.load, r.overflow};
   });
   for (const std::vector<int>& mesh : meshes()) {

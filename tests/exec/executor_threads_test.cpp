@@ -28,7 +28,7 @@ inline constexpr auto train = [](auto& m, auto x, auto labels, auto rate) {
   auto y = gs::dropout(gs::layer_norm(gs::relu(x), gamma, beta), 0.1);
   auto logits = gs::map<[](auto a) { return a * a - a; }>(gs::einsum<"bm,mv->bv">(y, w));
   auto loss = gs::mean(gs::cross_entropy(logits, labels, 0.1));
-  gs::adam{}.minimise(m, loss, rate);
+  gs::adam{}.minimize(m, loss, rate);
   return loss;
 };
 using training = gs::program<train, mesh, in<"BM", P<"x", none>>, in<"B", P<"x">, std::int32_t>, in<"">>;

@@ -34,7 +34,7 @@ inline constexpr auto training_step = [](auto& m, auto source, auto target, auto
   const auto memory = gs::nn::encode<"expert">(m.scope("encoder"), table, source, source_mask, options, routing);
   const auto y = gs::nn::decode<"expert">(m.scope("decoder"), table, target, target_mask, memory, source_mask, options, routing);
   const auto loss = gs::mean(gs::cross_entropy(gs::einsum<"GBTM,VM->GBTV">(y, table), next, 0.1));
-  gs::adam{}.minimise(m, loss + 0.01 * m.auxiliary(), rate);
+  gs::adam{}.minimize(m, loss + 0.01 * m.auxiliary(), rate);
   return loss;
 };
 template <gs::fixed_string Letters>

@@ -30,7 +30,7 @@ inline constexpr auto model = [](auto& m, auto source, auto target, auto next, a
   const auto memory = gs::nn::encode<"data">(m.scope("encoder"), table, source, source_mask, options, routing);
   const auto y = gs::nn::decode<"data">(m.scope("decoder"), table, target, target_mask, memory, source_mask, options, routing);
   const auto loss = gs::sum(gs::cross_entropy(gs::einsum<"GBTM,VM->GBTV">(y, table), next, 0.1) * target_mask) / gs::sum(target_mask);
-  gs::adam{}.minimise(m, m.objective(loss, 0.3), rate);
+  gs::adam{}.minimize(m, m.objective(loss, 0.3), rate);
   return loss;
 };
 template <gs::fixed_string Letters>

@@ -78,7 +78,7 @@ TEST_CASE("checkpoint: the file is the same whatever the mesh, and holds whole t
   CHECK(gs::text_of(*file.find("blob:vocabulary")) == "U8[3]");
 }
 
-TEST_CASE("checkpoint: parameters alone, from files with and without the state of optimisers") {
+TEST_CASE("checkpoint: parameters alone, from files with and without the state of optimizers") {
   const scratch dir;
   gs::save(filled({2}), dir / "parameters");
   gs::save(filled({2}), dir / "everything", {}, everything);
@@ -117,7 +117,7 @@ TEST_CASE("checkpoint: metadata and blobs come back, with the tensors or alone")
   CHECK(contains(complaint([&] { gs::load_notes(stores::simulated({1}), dir / "g"); }), "No such file"));
 }
 
-TEST_CASE("checkpoint: the number of finished steps goes with the state of optimisers") {
+TEST_CASE("checkpoint: the number of finished steps goes with the state of optimizers") {
   const scratch dir;
   const gs::parameter_store store = filled({2});
   store.set_steps(4000000000u);

@@ -102,7 +102,7 @@ TEST_CASE("safetensors_header: hostile ones are refused with the reason") {
       {one(R"("dtype":"F32","shape":[])"), 0, "lacks its dtype, shape or data_offsets"},
       {one(R"("dtype":"F32","dtype":"F32")"), 0, "two fields \"dtype\""},
       {one(R"("shape":[],"shape":[])"), 0, "two fields \"shape\""},
-      {one(R"("colour":"red")"), 0, "a field \"colour\""},
+      {one(R"("color":"red")"), 0, "a field \"color\""},
       {one(R"("dtype":"F16","shape":[],"data_offsets":[0,2])"), 2, "dtype \"F16\", which is not one of"},
       {one(R"("dtype":4)"), 0, "a number in its dtype"},
       {one(R"("dtype":["F32"])"), 0, "a list in its dtype"},

@@ -15,5 +15,5 @@ constexpr auto spread = [](auto top, auto) { return top; };
 constexpr auto spread = [](auto top, auto x) { return gs::broadcast<"Q,QK->QK">(top, x); };
 #endif
 
-inline constexpr auto centred = [](auto&, auto x) { return x - spread(gs::reduce_max<"QK->Q">(x), x); };
-static_assert(gs::program<centred, gs::mesh<gs::axis<"data">>, in<"TT">>::plan.collectives() == 0);
+inline constexpr auto centered = [](auto&, auto x) { return x - spread(gs::reduce_max<"QK->Q">(x), x); };
+static_assert(gs::program<centered, gs::mesh<gs::axis<"data">>, in<"TT">>::plan.collectives() == 0);

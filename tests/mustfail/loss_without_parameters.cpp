@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A loss that no parameter changes, as when loss and rate are exchanged.
-// expect: gshard: a loss depends on no parameter: minimise takes the loss first, then the rate
+// expect: gshard: a loss depends on no parameter: minimize takes the loss first, then the rate
 // expect: in_operation<.*adam
 #include <gshard/optim/adam.hpp>
 #include <gshard/plan.hpp>
@@ -10,9 +10,9 @@ namespace gs = gshard;
 inline constexpr auto model = [](auto& m, auto x, auto rate) {
   const auto loss = gs::sum(x * m.param("w", "A", gs::init::zeros()));
 #if defined(MUST_FAIL)
-  gs::adam{}.minimise(m, rate, loss);
+  gs::adam{}.minimize(m, rate, loss);
 #else
-  gs::adam{}.minimise(m, loss, rate);
+  gs::adam{}.minimize(m, loss, rate);
 #endif
   return loss;
 };

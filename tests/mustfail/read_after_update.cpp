@@ -18,7 +18,7 @@ inline constexpr auto model = [](auto& m, auto x, auto rate) {
   auto w = m.param("w", "MH", gs::init::zeros());
   auto y = gs::relu(gs::einsum<"BM,MH->BH">(x, w));
   auto norm = gs::sum(w * w);
-  gs::adam{}.minimise(m, gs::mean(y), rate);
+  gs::adam{}.minimize(m, gs::mean(y), rate);
   if (!early) norm = gs::sum(w * w);
   return norm;
 };

@@ -18,7 +18,7 @@ using input = gs::in<"AB", P<"data", none>>;
 #endif
 inline constexpr auto model = [](auto& m, auto x, auto rate) {
   auto loss = gs::mean(x * m.param("w", "AB", gs::init::zeros()));
-  gs::adam{}.minimise(m, loss, rate);
+  gs::adam{}.minimize(m, loss, rate);
   return loss;
 };
 using program = gs::program<model, mesh, input, gs::in<"">>;

@@ -10,7 +10,7 @@ using gs::in, gs::none, gs::P, gs::symbol;
 
 inline constexpr auto model = [](auto& m, auto turns, auto rate) {
   const auto w = m.param("w", "M", gs::init::zeros());
-  const auto train = [&] { gs::adam{}.minimise(m, gs::sum(w * w), rate); };
+  const auto train = [&] { gs::adam{}.minimize(m, gs::sum(w * w), rate); };
 #if !defined(MUST_FAIL)
   train();
 #endif

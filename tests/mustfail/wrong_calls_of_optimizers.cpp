@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Calls that minimise does not take: one sentence each, and nothing else.
-// expect: gshard: adam\{\}\.minimise\(m, loss, rate\) takes the first argument of the model, a loss, and a rate: a scalar tensor
-// expect: gshard: adam\{\}\.minimise\(m, loss, rate\) takes the first argument of the model, a loss, and a rate: a scalar tensor
-// expect: gshard: adam\{\}\.minimise\(m, loss, rate\) takes the first argument of the model, a loss, and a rate: a scalar tensor
-// expect: gshard: adafactor\{\}\.minimise\(m, loss, rate\) takes the first argument of the model, a loss, and maybe a rate
-// expect: gshard: adafactor\{\}\.minimise\(m, loss, rate\) takes the first argument of the model, a loss, and maybe a rate
+// Calls that minimize does not take: one sentence each, and nothing else.
+// expect: gshard: adam\{\}\.minimize\(m, loss, rate\) takes the first argument of the model, a loss, and a rate: a scalar tensor
+// expect: gshard: adam\{\}\.minimize\(m, loss, rate\) takes the first argument of the model, a loss, and a rate: a scalar tensor
+// expect: gshard: adam\{\}\.minimize\(m, loss, rate\) takes the first argument of the model, a loss, and a rate: a scalar tensor
+// expect: gshard: adafactor\{\}\.minimize\(m, loss, rate\) takes the first argument of the model, a loss, and maybe a rate
+// expect: gshard: adafactor\{\}\.minimize\(m, loss, rate\) takes the first argument of the model, a loss, and maybe a rate
 #include <gshard/optim/adafactor.hpp>
 #include <gshard/optim/adam.hpp>
 #include <gshard/plan.hpp>
@@ -14,13 +14,13 @@ namespace gs = gshard;
 inline constexpr auto model = [](auto& m, auto x, auto rate) {
   const auto loss = gs::sum(x * m.param("w", "A", gs::init::zeros()));
 #if defined(MUST_FAIL)
-  gs::adam{}.minimise(m, loss);
-  gs::adam{}.minimise(m, loss, 0.1f);
-  gs::adam{}.minimise(loss, m, rate);
-  gs::adafactor{}.minimise(loss, rate);
-  gs::adafactor{}.minimise(m, loss, 0.1f);
+  gs::adam{}.minimize(m, loss);
+  gs::adam{}.minimize(m, loss, 0.1f);
+  gs::adam{}.minimize(loss, m, rate);
+  gs::adafactor{}.minimize(loss, rate);
+  gs::adafactor{}.minimize(m, loss, 0.1f);
 #else
-  gs::adam{}.minimise(m, loss, rate);
+  gs::adam{}.minimize(m, loss, rate);
 #endif
   return loss;
 };

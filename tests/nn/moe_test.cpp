@@ -26,7 +26,7 @@ inline constexpr auto step = [](auto& m, auto x, auto mask, auto rate) {
   const gs::nn::moe_result r = gs::nn::moe<"expert">(m, x, mask, {.places = gs::capacity{1.5}});
   auto error = r.y - 3.0 * x;
   auto loss = gs::mean(error * error);
-  gs::adam{}.minimise(m, m.objective(loss, 0.1), rate);
+  gs::adam{}.minimize(m, m.objective(loss, 0.1), rate);
   return std::tuple{loss, r.y, r.load, r.overflow};
 };
 using tokens = in<"GSM", P<"expert", none, none>, double>;

@@ -34,7 +34,7 @@ inline constexpr auto training_step = [](auto& m, auto source, auto target, auto
   const auto loss =
       gs::sum(gs::cross_entropy(gs::einsum<"GBTM,VM->GBTV">(y, table), next, 0.1) * target_mask) /
       gs::sum(target_mask);
-  gs::adam{}.minimise(m, m.objective(loss, 0.3), rate);
+  gs::adam{}.minimize(m, m.objective(loss, 0.3), rate);
   return std::tuple{loss, gs::nn::routing_summary::total(routing.load)};
 };
 template <gs::fixed_string Letters>

@@ -84,7 +84,7 @@ TEST_CASE("mpi: operations that are used again tell all what is wrong on one ran
 
   // One rank that has to make what the others kept.
   if (last)
-    for (std::size_t i = 0; i < gs::detail::keeper::most; ++i) on.kept().put_back(std::make_unique<filler>());
+    for (std::size_t i = 0; i < gs::detail::lru_cache::most; ++i) on.kept().put_back(std::make_unique<filler>());
   check_again();
   check_again();
 }

@@ -76,7 +76,7 @@ TEST_CASE("a cluster keeps the programs of operations, one for all calls with op
   CHECK(is_product(on, 4, 7, 2));
   CHECK(on.kept().size() == kept + 1);  // another einsum, with a result of the same extents
   for (std::int64_t rows = 1; rows < 100; ++rows) CHECK(is_product(on, rows, 5, 2));
-  CHECK(on.kept().size() <= gs::detail::keeper::most);
+  CHECK(on.kept().size() <= gs::detail::lru_cache::most);
   CHECK(is_product(gs::simulate<line>(3), 4, 6, 1));  // a program is bound to its cluster
 }
 

@@ -28,8 +28,8 @@ inline constexpr auto regression = [](auto& m, auto x, auto y, auto rate) {
   auto v = m.param("v", "C", gs::init::normal(0.5)), k = m.param("k", "", gs::init::constant(0.3));
   auto error = (gs::einsum<"ab,bc->ac">(x, w) + gs::einsum<"ab,ebc->ac">(x, s) + v) * k - y;
   auto loss = gs::sum(error * error);
-  if constexpr (OwnRate) Settings.minimise(m, loss);
-  else Settings.minimise(m, loss, rate);
+  if constexpr (OwnRate) Settings.minimize(m, loss);
+  else Settings.minimize(m, loss, rate);
   return loss;
 };
 template <class MatrixSpec, class StackSpec, auto Settings, bool OwnRate = false>

@@ -28,7 +28,7 @@ inline constexpr auto regression = [](auto& m, auto x, auto y, auto rate) {
   auto w = m.param("w", "BC", gs::init::normal(1));
   auto error = gs::einsum<"ab,bc->ac">(x, w) - y;
   auto loss = gs::sum(error * error);
-  settings.minimise(m, loss, rate);
+  settings.minimize(m, loss, rate);
   return loss;
 };
 using step = gs::program<regression, mesh, in<"AB", P<"x", none>, double>, in<"AC", P<"x", none>, double>,
@@ -48,7 +48,7 @@ inline constexpr auto two_parameters = [](auto& m, auto x, auto rate) {
   auto unused = m.param("unused", "B", gs::init::constant(3));
   static_cast<void>(unused);
   auto loss = gs::sum(x * a) * b;
-  gs::adam{}.minimise(m, loss, rate);
+  gs::adam{}.minimize(m, loss, rate);
   return loss;
 };
 using two =

@@ -16,7 +16,7 @@ namespace {
 
 inline constexpr auto train = [](auto& m, auto x, auto rate) {
   auto y = gs::einsum<"BM,MH->BH">(x, m.param("w", "MH", gs::init::fan_in("M")));
-  gs::adam{}.minimise(m, gs::sum(y * y), rate);
+  gs::adam{}.minimize(m, gs::sum(y * y), rate);
 };
 using step = gs::auto_shard<train, gs::mesh<gs::axis<"x", 4>>, in<"BM", P<none, none>>, in<"">, extent<'B', 64>, extent<'M', 1024>,
                             extent<'H', 1024>, gs::memory_limit<8 << 20>>;

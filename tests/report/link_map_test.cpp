@@ -58,7 +58,7 @@ TEST_CASE("as a table: every link, with all digits") {
         "0,4,0/0,1/1,-1,0,0,1,0\n");
 }
 
-TEST_CASE("as a picture: a line a link, two where it wraps; a legend in bytes; colours for both grounds") {
+TEST_CASE("as a picture: a line a link, two where it wraps; a legend in bytes; colors for both grounds") {
   const std::string svg = gs::link_map_svg(with({2, 3}, {{0, 1, 8 << 20, 0.1}, {2, 0, 1 << 20, 0.01}, {0, 3, 0, 0}, {0, 4, 1, 0}}));
   CHECK(svg.starts_with("<svg xmlns="));
   CHECK(svg.ends_with("</svg>\n"));
@@ -69,7 +69,7 @@ TEST_CASE("as a picture: a line a link, two where it wraps; a legend in bytes; c
   CHECK(contains(svg, "<g class=\"h0\"><title>chip 0 to 3: 0 B"));
   CHECK(contains(svg, ">nothing</text>"));
   CHECK(contains(svg, ">4.0 MiB</text>"));
-  CHECK(contains(svg, "4 links, one each way; 1 join chips that are no neighbours and are not drawn."));
+  CHECK(contains(svg, "4 links, one each way; 1 join chips that are no neighbors and are not drawn."));
   CHECK(contains(svg, "a &lt;torus&gt; &amp; &quot;more&quot;"));
   CHECK(contains(svg, "prefers-color-scheme:dark"));
   CHECK(count(svg, "<g") == count(svg, "</g>"));

@@ -25,7 +25,7 @@ TEST_CASE("a run as tables: seconds, parts, operations, memory, what was assumed
   CHECK_FALSE(contains(text, "\n  attention "));  // takes no time
   CHECK(contains(text, "\n  all_to_all                 3       0 flop         0 B"));
   CHECK(contains(text, "memory of the fullest device: " + gs::describe_bytes(run.memory.peak) + " of 16.0 GiB, at step "));
-  CHECK(contains(text, "\n  optimiser state "));
+  CHECK(contains(text, "\n  optimizer state "));
   CHECK(contains(text, " f32[E@expert,M,F] moe.wi\n"));
   CHECK(contains(text, "assumed\n  A link carries 70 GB/s"));
   CHECK(text.ends_with("source: made up for a test\n"));

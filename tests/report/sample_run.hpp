@@ -25,7 +25,7 @@ namespace gs = gshard;
 inline constexpr auto train = [](auto& m, auto x, auto mask, auto rate) {
   const gs::nn::moe_result r = gs::nn::moe<"expert">(m.scope("moe"), x, mask, {});
   auto error = r.y - 3.0 * x;
-  gs::adam{}.minimise(m, m.objective(gs::mean(error * error), 0.1), rate);
+  gs::adam{}.minimize(m, m.objective(gs::mean(error * error), 0.1), rate);
 };
 using cut = gs::P<gs::axes<"data", "expert">, gs::none>;
 using program = gs::program<train, gs::mesh<gs::axis<"data">, gs::axis<"expert">>,
@@ -154,7 +154,7 @@ inline run make(int data, int expert, std::vector<int> chips) {
     m.largest.push_back({v, kind, bytes});
   };
   for (const gs::parameter& p : plan.parameters)
-    hold(p.value, !p.trainable ? gs::memory_kind::optimiser_state
+    hold(p.value, !p.trainable ? gs::memory_kind::optimizer_state
                   : plan.at(p.value).layout.used() ? gs::memory_kind::sharded_weight
                                                    : gs::memory_kind::replicated_weight);
   for (std::size_t v = 0; v < plan.values.size(); ++v)

@@ -39,8 +39,8 @@ gs::detail::clock_times run(const gs::faults& broken = {}, bool overlap = false)
   const std::vector<int> extents{2, 3};
   const auto list = steps();
   const gs::extents e = program::plan.bind({{'A', 60}, {'B', 60}, {'C', 60}}, extents);
-  const gs::list<gs::flight> flights = overlap ? gs::flights(program::plan, e) : gs::in_turn(program::plan);
-  return gs::detail::run_clocks(program::plan, extents, broken, flights, list, std::vector<std::int64_t>(list.size(), 7), 3);
+  const gs::list<gs::async_interval> schedule = overlap ? gs::async_schedule(program::plan, e) : gs::in_turn(program::plan);
+  return gs::detail::run_clocks(program::plan, extents, broken, schedule, list, std::vector<std::int64_t>(list.size(), 7), 3);
 }
 double total() {
   double sum = 0;

@@ -21,7 +21,7 @@ inline constexpr auto step = [](auto& m, auto x, auto rate) {
   const auto h = gs::relu(gs::einsum<"AB,BC->AC">(x, m.param("cut", "BC", P<none, "x">{}, gs::init::fan_in("B"))));
   const auto y = gs::einsum<"AC,CD->AD">(h, m.param("whole", "CD", P<none, none>{}, gs::init::fan_in("C")));
   const auto loss = gs::mean(y * y);
-  gs::adam{}.minimise(m, loss, rate);
+  gs::adam{}.minimize(m, loss, rate);
   return loss;
 };
 using program = gs::program<step, gs::mesh<gs::axis<"x">>, gs::in<"AB", P<none, none>>, gs::in<"">>;
@@ -34,7 +34,7 @@ std::int64_t at(const gs::memory_record& r, kind k) { return r.bytes[std::size_t
 }  // namespace
 
 TEST_CASE("memory: the peak is that of the plan's lifetimes, parameters and inputs besides") {
-  const gs::list<gs::flight> turns = gs::in_turn(program::plan);
+  const gs::list<gs::async_interval> turns = gs::in_turn(program::plan);
   const gs::device_memory memory(program::plan, sizes, turns);
   const gs::memory_record r = memory.record(order, sizes, 0, 100);
   std::int64_t sum = 0, largest = 0;
@@ -49,21 +49,21 @@ TEST_CASE("memory: the peak is that of the plan's lifetimes, parameters and inpu
 }
 
 TEST_CASE("memory: weights, states and gradients are told from activations") {
-  const gs::list<gs::flight> turns = gs::in_turn(program::plan);
+  const gs::list<gs::async_interval> turns = gs::in_turn(program::plan);
   const gs::device_memory memory(program::plan, sizes, turns);
   const gs::memory_record r = memory.record(order, sizes, 0, 3);
   CHECK(r.largest.size() == 3);
   CHECK(r.largest[0].bytes >= r.largest[1].bytes);
   CHECK(at(r, kind::replicated_weight) == 4 * C * D);
   CHECK(at(r, kind::sharded_weight) == 4 * B * ((C + 1) / 2));
-  CHECK(at(r, kind::optimiser_state) > 0);
+  CHECK(at(r, kind::optimizer_state) > 0);
   CHECK(r.padding > 0);
   for (const gs::parameter& p : program::plan.parameters)
     if (p.updated >= 0) CHECK(memory.bytes(p.updated) == memory.bytes(p.value));
 }
 
 TEST_CASE("memory: where the capacity is exceeded, the overrun is of the first step that exceeds it, the record of the peak") {
-  const gs::list<gs::flight> turns = gs::in_turn(program::plan);
+  const gs::list<gs::async_interval> turns = gs::in_turn(program::plan);
   const gs::device_memory memory(program::plan, sizes, turns);
   const std::vector<std::int64_t> bytes = memory.after(order);
   const gs::memory_record r = memory.overrun(order, sizes, bytes[0], 1);

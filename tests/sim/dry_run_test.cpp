@@ -29,7 +29,7 @@ inline constexpr auto step = [](auto& m, auto x, auto mask, auto rate) {
   auto y = x;
   for (int i = 0; i < 2; ++i) y = y + gs::nn::moe<"expert">(m.scope(i), y, mask).y;
   const auto loss = gs::mean(y * y);
-  gs::adam{}.minimise(m, loss + m.auxiliary(), rate);
+  gs::adam{}.minimize(m, loss + m.auxiliary(), rate);
   return loss;
 };
 using mesh = gs::mesh<gs::axis<"expert">>;

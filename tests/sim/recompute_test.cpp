@@ -69,7 +69,7 @@ TEST_CASE("recompute: every step runs once, some steps of the forward pass twice
 TEST_CASE("recompute: every layer whose activations are dropped frees memory") {
   const gs::plan_view plan = planned().view();
   const gs::extents e = plan.bind(small().dims(), std::array{4});
-  const gs::list<gs::flight> turns = gs::in_turn(plan);
+  const gs::list<gs::async_interval> turns = gs::in_turn(plan);
   const gs::device_memory memory(plan, e, turns);
   const gs::recomputation layers(plan);
   for (int dropped = 1; dropped < 6; ++dropped) CHECK(memory.peak(layers.schedule(dropped)) < memory.peak(layers.schedule(dropped - 1)));

@@ -33,7 +33,7 @@ constexpr auto both = gs::axes<"data", "expert">;
 inline constexpr auto learn = [](auto& m, auto x, auto mask, auto rate) {
   const auto layer = gs::nn::moe<"expert">(m.scope("moe"), x, mask, {gs::capacity{2}, gs::second_expert::always});
   const auto loss = gs::mean(layer.y * layer.y);
-  gs::adam{}.minimise(m, loss + 0.01 * m.auxiliary(), rate);
+  gs::adam{}.minimize(m, loss + 0.01 * m.auxiliary(), rate);
   return loss;
 };
 const gs::plan_tables& learning() {

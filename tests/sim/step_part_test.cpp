@@ -56,9 +56,9 @@ TEST_CASE("parts: the steps of a Transformer with MoE layers") {
     for (std::size_t i = 0; i < parts.size(); ++i) {
       if (p.steps[i].kind != op::all_reduce) continue;
       const gs::node& maker = p.steps[std::size_t(p.values[std::size_t(p.steps[i].input(0))].producer)];
-      const bool of_optimiser = maker.place.scope && std::string_view(maker.place.scope) == "optimizer";
-      CHECK(parts[i] == (maker.place.gradient ? part::all_reduce : of_optimiser ? part::optimizer : part::other));
-      (maker.place.gradient ? gradients : of_optimiser ? statistics : others)++;
+      const bool of_optimizer = maker.place.scope && std::string_view(maker.place.scope) == "optimizer";
+      CHECK(parts[i] == (maker.place.gradient ? part::all_reduce : of_optimizer ? part::optimizer : part::other));
+      (maker.place.gradient ? gradients : of_optimizer ? statistics : others)++;
     }
     CHECK(gradients > 0);
     CHECK(statistics > 0);  // of weights that are cut by experts
@@ -100,7 +100,7 @@ TEST_CASE("parts: a user's named scope, of its gradients and of the collectives 
       return gs::einsum<"AB,BC->AC">(x, w);
     }();
     const auto loss = gs::sum(gs::annotate<P<none, none>>(h) * h);
-    gs::adam{}.minimise(m, loss, rate);
+    gs::adam{}.minimize(m, loss, rate);
     return loss;
   };
   using program = gs::program<model, gs::mesh<gs::axis<"x">>, gs::in<"AB", P<none, "x">>, gs::in<"">>;

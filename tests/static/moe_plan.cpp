@@ -136,7 +136,7 @@ inline constexpr auto train = [](auto& m, auto x, auto target, auto rate) {
   auto y = gs::layer_norm(x + gs::einsum<"BH,HM->BM">(h, w2), gamma, beta);
   auto error = y - target;
   auto loss = gs::mean(error * error);
-  gs::adam{}.minimise(m, loss, rate);
+  gs::adam{}.minimize(m, loss, rate);
   return loss;
 };
 using mesh = gs::mesh<gs::axis<"data">>;

@@ -76,12 +76,12 @@ constexpr bool lies_right(const gs::plan_view& p, const gs::node& s) {
   const auto over = std::uint32_t(s.attr.integer[0]);
   const auto held = [&](std::int32_t v) {
     gs::value t = p.at(v);
-    if (!looped || v != gs::traveller(s)) return t;
+    if (!looped || v != gs::ring_operand(s)) return t;
     t.layout = t.layout.without(over);
-    if (gs::sums_travel(s)) t.layout.partial = std::uint8_t(t.layout.partial | over);
+    if (gs::ring_carries_sum(s)) t.layout.partial = std::uint8_t(t.layout.partial | over);
     return t;
   };
-  if (looped && (over == 0 || (p.at(gs::traveller(s)).layout.used() & over) != over)) return false;
+  if (looped && (over == 0 || (p.at(gs::ring_operand(s)).layout.used() & over) != over)) return false;
   std::array<gs::short_list, 16> cut{};
   std::array<bool, 16> known{};
   std::uint32_t used = 0, pending = 0;

@@ -37,7 +37,7 @@ template <int K>
 inline constexpr auto training_step = [](auto& m, auto x, auto rate) {
   auto error = top_k_moe<K>(m, x) - x;
   auto loss = gs::mean(error * error);
-  gs::adam{}.minimise(m, loss, rate);
+  gs::adam{}.minimize(m, loss, rate);
   return loss;
 };
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <memory>
 
-using gshard::detail::kept, gshard::detail::keeper;
+using gshard::detail::kept, gshard::detail::lru_cache;
 
 namespace {
 
@@ -27,14 +27,14 @@ struct numbered : kept {
 };
 
 template <int Kind>
-std::unique_ptr<numbered<Kind>> take(keeper& all, int number) {
+std::unique_ptr<numbered<Kind>> take(lru_cache& all, int number) {
   return all.take<numbered<Kind>>([&](const numbered<Kind>& n) { return n.number == number; });
 }
 
 }  // namespace
 
-TEST_CASE("keeper: what is taken is gone until it is put back, and is of the type asked for") {
-  keeper all;
+TEST_CASE("lru_cache: what is taken is gone until it is put back, and is of the type asked for") {
+  lru_cache all;
   CHECK(take<0>(all, 7) == nullptr);
   all.put_back(std::make_unique<numbered<0>>(7, 1));
   all.put_back(std::make_unique<numbered<1>>(8, 1));
@@ -48,21 +48,21 @@ TEST_CASE("keeper: what is taken is gone until it is put back, and is of the typ
   CHECK(all.size() == 0);
 }
 
-TEST_CASE("keeper: what was not used for longest goes first, by number and by size") {
+TEST_CASE("lru_cache: what was not used for longest goes first, by number and by size") {
   int alive = 0;
-  keeper all;
-  const int most = int(keeper::most);
+  lru_cache all;
+  const int most = int(lru_cache::most);
   for (int i = 0; i < most; ++i) all.put_back(std::make_unique<numbered<0>>(i, 1, &alive));
   all.put_back(take<0>(all, 0));  // used
   all.put_back(std::make_unique<numbered<0>>(most, 1, &alive));
-  CHECK(all.size() == keeper::most);
+  CHECK(all.size() == lru_cache::most);
   CHECK(alive == most);
   CHECK(take<0>(all, 1) == nullptr);
   CHECK(take<0>(all, 0) != nullptr);
 
-  all.put_back(std::make_unique<numbered<0>>(100, keeper::most_bytes, &alive));
+  all.put_back(std::make_unique<numbered<0>>(100, lru_cache::most_bytes, &alive));
   CHECK(all.size() == 1);
-  all.put_back(std::make_unique<numbered<0>>(101, keeper::most_bytes + 1, &alive));
+  all.put_back(std::make_unique<numbered<0>>(101, lru_cache::most_bytes + 1, &alive));
   CHECK(take<0>(all, 101) == nullptr);
   all.put_back(std::make_unique<numbered<0>>(102, 1, &alive));
   CHECK(all.size() == 1);

@@ -28,11 +28,11 @@ inline std::string copy_source(std::string_view source) {
 /// Answers with the target of the most similar training source: the cosine of TF-IDF vectors over character
 /// n-grams of order 1 to 4, with idf = ln((1 + documents) / (1 + documents with the n-gram)) + 1. Of equal
 /// sources, whatever their language, the most frequent target is kept; of equally similar ones the first.
-class nearest_neighbour {
+class nearest_neighbor {
  public:
   /// Throws std::runtime_error when there are no training pairs.
-  explicit nearest_neighbour(std::span<const pair> train) {
-    if (train.empty()) throw std::runtime_error("nearest neighbour: there are no training pairs");
+  explicit nearest_neighbor(std::span<const pair> train) {
+    if (train.empty()) throw std::runtime_error("nearest neighbor: there are no training pairs");
     std::map<std::string_view, std::map<std::string_view, int>> known;
     for (const pair& p : train) ++known[p.source][p.target];
     for (const auto& [source, targets] : known) {

@@ -27,7 +27,7 @@ inline std::unique_ptr<vocabulary> train_vocabulary(std::span<const pair> train,
 #endif
 }
 
-/// The vocabulary that vocabulary::serialise() wrote. Throws std::runtime_error when the bytes are none, or
+/// The vocabulary that vocabulary::serialize() wrote. Throws std::runtime_error when the bytes are none, or
 /// need sentencepiece and this build is without.
 inline std::unique_ptr<vocabulary> load_vocabulary(std::string_view bytes) {
   if (bytes.starts_with(character_vocabulary::tag)) {

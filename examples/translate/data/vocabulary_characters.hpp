@@ -58,7 +58,7 @@ class character_vocabulary final : public vocabulary {
   std::int32_t size() const override {
     return token::specials + static_cast<std::int32_t>(characters_.size());
   }
-  std::string serialise() const override { return std::string(tag) + to_utf8(characters_); }
+  std::string serialize() const override { return std::string(tag) + to_utf8(characters_); }
 
  private:
   std::u32string characters_;

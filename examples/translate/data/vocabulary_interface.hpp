@@ -35,7 +35,7 @@ class vocabulary {
   virtual std::int32_t size() const = 0;
 
   /// Bytes that load_vocabulary() reads.
-  virtual std::string serialise() const = 0;
+  virtual std::string serialize() const = 0;
 
  protected:
   vocabulary() = default;

@@ -110,7 +110,7 @@ class sentencepiece_vocabulary final : public vocabulary {
   }
 
   std::int32_t size() const override { return processor_.GetPieceSize(); }
-  std::string serialise() const override { return std::string(sentencepiece_tag) + model_; }
+  std::string serialize() const override { return std::string(sentencepiece_tag) + model_; }
 
  private:
   std::string model_;

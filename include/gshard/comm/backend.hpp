@@ -124,12 +124,12 @@ class backend {
   ///   share(bytes)     is memory for the device held, bytes that may differ between processes, until the last pointer to it ends;
   ///   find_shared      gives the addresses here of what the devices have at k addresses, k of device 0, k of device 1, ...; null for
   ///                    what is not in such memory;
-  ///   meet(axes)       returns when all members of the group have called it: what they wrote before can be read after.
+  ///   barrier(axes)    returns when all members of the group have called it: what they wrote before can be read after.
   /// All three are collective. What moves this way is told to `count`.
   virtual bool shares_memory() const { return false; }
   virtual std::shared_ptr<std::byte> share(std::int64_t /*bytes*/) { return nullptr; }
   virtual std::vector<const std::byte*> find_shared(std::span<const std::byte* const> /*mine*/) { return {}; }
-  virtual void meet(std::uint32_t /*axes*/) {}
+  virtual void barrier(std::uint32_t /*axes*/) {}
 
   /// What each held device received since the start or the last reset. Groups of one device exchange nothing.
   std::span<const traffic> received() const { return received_; }

@@ -127,7 +127,7 @@ class packet {
 /// An exchange as one member sees it, whose packets somebody else moves: begin(); `to_mates` arrive there as `from_mates`; forward();
 /// `to_others` arrive there as `from_others`; deliver(). Of a packet that did not arrive, the blocks are told to be lost, here and where
 /// they should have been sent on. Keeps its memory for the next exchange.
-class two_level_exchange {
+class hierarchical_all_to_all {
  public:
   /// No block has more than `block_bytes` bytes, on any member. Own blocks are left alone.
   void begin(const node_routes& routes, const exchange_part& part, std::int64_t block_bytes) {

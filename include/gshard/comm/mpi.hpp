@@ -68,7 +68,7 @@ class mpi_backend final : public backend {
   bool shares_memory() const override { return memory_ != nullptr; }
   std::shared_ptr<std::byte> share(std::int64_t bytes) override { return memory_->take(bytes); }
   std::vector<const std::byte*> find_shared(std::span<const std::byte* const> mine) override { return memory_->find(mine); }
-  void meet(std::uint32_t axes) override;
+  void barrier(std::uint32_t axes) override;
 
  private:
   static constexpr int tag = 0;
@@ -100,7 +100,7 @@ class mpi_backend final : public backend {
 
   // An exchange that is not finished. What goes wrong with one message does not keep the others from being started and finished:
   // their receivers wait for them, and the buffers may be gone once an error is thrown.
-  struct flight {
+  struct pending_exchange {
     std::size_t number = 0;
     const detail::communicator* group = nullptr;
     exchange_part part;
@@ -113,15 +113,15 @@ class mpi_backend final : public backend {
     int code = MPI_SUCCESS;
     std::string mismatch;
     bool by_node = false;
-    detail::two_level_exchange packets;
+    detail::hierarchical_all_to_all packets;
   };
-  static void receive(flight& f, int from, std::span<std::byte> data);
-  static void send(flight& f, int to, std::span<const std::byte> data);
-  static std::optional<int> wait(flight& f, std::size_t i);
-  void start_some(flight& f, int members);
-  void finish_some(flight& f);
-  static void start_by_node(flight& f, const detail::node_routes& routes, std::int64_t block_bytes);
-  static void finish_by_node(flight& f);
+  static void receive(pending_exchange& f, int from, std::span<std::byte> data);
+  static void send(pending_exchange& f, int to, std::span<const std::byte> data);
+  static std::optional<int> wait(pending_exchange& f, std::size_t i);
+  void start_some(pending_exchange& f, int members);
+  void finish_some(pending_exchange& f);
+  static void start_by_node(pending_exchange& f, const detail::node_routes& routes, std::int64_t block_bytes);
+  static void finish_by_node(pending_exchange& f);
 
   // Calls f(offset, count) for the pieces of a message; sender and receiver know its size and so find the
   // same ones.
@@ -142,8 +142,8 @@ class mpi_backend final : public backend {
   std::vector<const detail::communicator*> along_;  // by any set of axes
   std::vector<detail::node_routes> routes_;         // by any set of axes
   std::unique_ptr<detail::node_memory> memory_;
-  std::vector<flight> flights_;  // the first n_flights_ are under way, in the order of their starts
-  std::size_t n_flights_ = 0, started_ = 0;
+  std::vector<pending_exchange> pending_;  // the first n_pending_ are under way, in the order of their starts
+  std::size_t n_pending_ = 0, started_ = 0;
   std::vector<std::span<const std::byte>> to_all_;
   std::vector<std::byte> row_;  // of small blocks to be gathered
   std::vector<int> count_, offset_;
@@ -240,7 +240,7 @@ inline const detail::communicator& mpi_backend::along(std::uint32_t axes) {
   return *(known = &mine);
 }
 
-inline void mpi_backend::receive(flight& f, int from, std::span<std::byte> data) {
+inline void mpi_backend::receive(pending_exchange& f, int from, std::span<std::byte> data) {
   f.request.push_back(MPI_REQUEST_NULL);
   const int code = MPI_Irecv(data.data(), int(data.size()), MPI_BYTE, from, tag, f.group->get(), &f.request.back());
   if (code == MPI_SUCCESS) return;
@@ -248,7 +248,7 @@ inline void mpi_backend::receive(flight& f, int from, std::span<std::byte> data)
   f.request.back() = MPI_REQUEST_NULL;
 }
 
-inline void mpi_backend::send(flight& f, int to, std::span<const std::byte> data) {
+inline void mpi_backend::send(pending_exchange& f, int to, std::span<const std::byte> data) {
   f.request.push_back(MPI_REQUEST_NULL);
   const int code = MPI_Isend(data.data(), int(data.size()), MPI_BYTE, to, tag, f.group->get(), &f.request.back());
   if (code == MPI_SUCCESS) return;
@@ -257,7 +257,7 @@ inline void mpi_backend::send(flight& f, int to, std::span<const std::byte> data
 }
 
 // The bytes of a message that was received; nothing if it failed.
-inline std::optional<int> mpi_backend::wait(flight& f, std::size_t i) {
+inline std::optional<int> mpi_backend::wait(pending_exchange& f, std::size_t i) {
   const bool started = f.request[i] != MPI_REQUEST_NULL;
   MPI_Status status;
   const int code = MPI_Wait(&f.request[i], &status);
@@ -269,7 +269,7 @@ inline std::optional<int> mpi_backend::wait(flight& f, std::size_t i) {
 }
 
 // Starts messages to and from the next members.
-inline void mpi_backend::start_some(flight& f, int members) {
+inline void mpi_backend::start_some(pending_exchange& f, int members) {
   const int p = f.group->size(), me = f.group->rank();
   const int first = f.next, last = f.next = std::min(first + members, p);
   f.request.clear();
@@ -291,7 +291,7 @@ inline void mpi_backend::start_some(flight& f, int members) {
 }
 
 // One MPI_Wait each, as MPI_Waitall of Open MPI 4.1 may spin for ever when a message has failed.
-inline void mpi_backend::finish_some(flight& f) {
+inline void mpi_backend::finish_some(pending_exchange& f) {
   for (std::size_t i = 0; i < f.request.size(); ++i) {
     const std::optional<int> received = wait(f, i);
     if (i >= f.expected.size() || !received || *received == f.expected[i].bytes) continue;
@@ -302,7 +302,7 @@ inline void mpi_backend::finish_some(flight& f) {
 
 // Waits for members of the same node, who start the same: after that nobody forwards anything, so that all that is to be sent is under
 // way, as if it went straight.
-inline void mpi_backend::start_by_node(flight& f, const detail::node_routes& routes, std::int64_t block_bytes) {
+inline void mpi_backend::start_by_node(pending_exchange& f, const detail::node_routes& routes, std::int64_t block_bytes) {
   f.request.clear();
   f.packets.begin(routes, f.part, block_bytes);
   for (const detail::packet& p : f.packets.from_others()) receive(f, p.member(), p.room());
@@ -314,7 +314,7 @@ inline void mpi_backend::start_by_node(flight& f, const detail::node_routes& rou
   for (const detail::packet& p : f.packets.to_others()) send(f, p.member(), p.bytes());
 }
 
-inline void mpi_backend::finish_by_node(flight& f) {
+inline void mpi_backend::finish_by_node(pending_exchange& f) {
   for (std::size_t i = 0; i < f.request.size(); ++i) {
     const std::optional<int> bytes = wait(f, i);
     if (i < f.packets.from_others().size()) f.packets.from_others()[i].arrived(std::size_t(bytes.value_or(0)));
@@ -326,8 +326,8 @@ inline std::size_t mpi_backend::do_start(std::uint32_t axes, std::span<const exc
                                          bool at_once) {
   const detail::communicator& group = along(axes);
   const detail::node_routes* const by_node = routes(axes, all);
-  if (n_flights_ == flights_.size()) flights_.emplace_back();
-  flight& f = flights_[n_flights_++];
+  if (n_pending_ == pending_.size()) pending_.emplace_back();
+  pending_exchange& f = pending_[n_pending_++];
   f.number = ++started_;
   f.group = &group;
   f.part = parts[0];
@@ -341,12 +341,12 @@ inline std::size_t mpi_backend::do_start(std::uint32_t axes, std::span<const exc
 }
 
 inline void mpi_backend::do_finish(std::size_t started) {
-  const auto f = std::find_if(flights_.begin(), flights_.end(), [&](const flight& other) { return other.number == started; });
+  const auto f = std::find_if(pending_.begin(), pending_.end(), [&](const pending_exchange& other) { return other.number == started; });
   if (f->by_node) finish_by_node(*f);
   else
     for (finish_some(*f); f->next < f->group->size(); finish_some(*f)) start_some(*f, window_);
-  std::rotate(f, f + 1, flights_.begin() + std::ptrdiff_t(n_flights_--));
-  const flight& done = flights_[n_flights_];
+  std::rotate(f, f + 1, pending_.begin() + std::ptrdiff_t(n_pending_--));
+  const pending_exchange& done = pending_[n_pending_];
   done.group->check(done.code, "a message between devices");
   if (!done.mismatch.empty()) throw error(done.mismatch);
 }
@@ -382,7 +382,7 @@ inline void mpi_backend::do_all_gather(std::uint32_t axes, std::span<const gathe
 }
 
 // What was written before is seen after by all who met.
-inline void mpi_backend::meet(std::uint32_t axes) {
+inline void mpi_backend::barrier(std::uint32_t axes) {
   const detail::communicator& group = along(axes);
   std::atomic_thread_fence(std::memory_order_seq_cst);
   group.check(MPI_Barrier(group.get()), "MPI_Barrier");

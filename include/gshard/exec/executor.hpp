@@ -72,7 +72,7 @@ class executor {
     if (shares) find_everywhere();
     if (problem_.empty()) note([&] { bind_memory(kernels, made); });
     try {
-      if (shares) meet();
+      if (shares) agree();
       else begin_making();
     } catch (...) {
       for (const std::string& name : made) store_.forget(name);
@@ -117,11 +117,11 @@ class executor {
     turns_.clear();
     run_context here = context;
     bool hooks = false;  // of any process
-    const detail::early_steps::guard under_way(early_);
+    const detail::async_collectives::guard under_way(early_);
     for (std::size_t i = 0; i < actions_.size(); i = after(i, here)) {
       if (i == begin_) hooks = begin_run(context, inputs);
       move_on(i);
-      if (i == first_write_ && i != begin_) meet();
+      if (i == first_write_ && i != begin_) agree();
       if (early_.has(i)) continue;
       hooked(i, [&] {
         if (traits(plan_.steps[i].kind).collective) {
@@ -135,7 +135,7 @@ class executor {
     }
     move_on(actions_.size());
     if (begin_ == actions_.size()) begin_run(context, inputs);
-    else if (meets_at_end_ && (may_fail_ || hooks || !copies_.empty())) meet();
+    else if (agrees_at_end_ && (may_fail_ || hooks || !copies_.empty())) agree();
     else if (!problem_.empty()) fail_alone();
     for (const auto& [from, to] : copies_) {
       const detail::bound_value &source = value(from), &target = value(to);
@@ -174,7 +174,7 @@ class executor {
 
   /// Called before (true) and after (false) every step, skipped ones too: for timelines and checks. Steps that run together, piece by
   /// piece, are all done when it is called after the first of them; around communication that was started early it is called when
-  /// its end is waited for. @see flights
+  /// its end is waited for. @see async_schedule
   std::function<void(const node&, bool)> hook;
 
  private:
@@ -182,12 +182,12 @@ class executor {
   any_cluster on_;
   parameter_store store_;
   detail::bound_plan bound_;
-  list<flight> flights_;                             // both while steps are bound
-  std::optional<detail::storage_sharing> sharing_;
+  list<async_interval> schedule_;                             // both while steps are bound
+  std::optional<detail::buffer_reuse> sharing_;
   detail::memory_map memory_;                        // in the arena
   std::vector<buffer> arena_;                        // per held device
   std::vector<std::vector<detail::action>> actions_;  // per step: one per held device, or one for all
-  detail::early_steps early_;
+  detail::async_collectives early_;
   std::vector<std::pair<std::int32_t, std::int32_t>> copies_;  // updated parameters that were not written in place
   detail::received_by_kind received_;
   std::vector<std::int64_t> before_, step_bytes_, run_bytes_;  // bytes received before a step, in it, and in a run, per held device
@@ -203,7 +203,7 @@ class executor {
   static constexpr std::size_t nowhere = std::size_t(-1);
   std::size_t begin_ = 0;        // before this step processes agree on what they run; the number of steps: at the end
   std::size_t first_write_ = 0;  // the first step that writes a parameter in place, or the number of steps
-  bool meets_at_end_ = true;     // if steps may fail
+  bool agrees_at_end_ = true;     // if steps may fail
   bool may_fail_ = false;        // after processes agreed
   std::string problem_;          // the first thing that went wrong on this process
   std::string operation_;
@@ -217,7 +217,7 @@ class executor {
     if (!problem.empty() && problem_.empty()) problem_ = std::move(problem);
   }
   /// Goes on if no process has a problem.
-  void meet() { on_.on().agree({}, problem_); }
+  void agree() { on_.on().agree({}, problem_); }
 
   /// Throws the problem of this process after the last meeting of a run; the others are told in the next call on the cluster.
   void fail_alone() {
@@ -306,15 +306,15 @@ class executor {
   void bind(const dims& given) {
     if (!store_.on().same_as(on_)) throw error("program: its parameter store lies on another cluster");
     bound_.bind(given);
-    flights_ = on_.on().shares_memory() ? in_turn(plan_) : flights(plan_, sizes());
-    sharing_.emplace(bound_, flights_);
+    schedule_ = on_.on().shares_memory() ? in_turn(plan_) : async_schedule(plan_, sizes());
+    sharing_.emplace(bound_, schedule_);
     memory_ = map_memory();
   }
   void bind_memory(const kernel_table& kernels, std::vector<std::string>& made) {
     bind_parameters(made);
     bind_steps(kernels, *sharing_);
     sharing_.reset();
-    flights_ = {};
+    schedule_ = {};
     find_meetings();
     find_failures(begin_);
   }
@@ -332,9 +332,9 @@ class executor {
       if (updates || communicates) begin_ = std::min(begin_, i);
       if (first_write_ == plan_.steps.size() && updates) {
         first_write_ = i;
-        meets_at_end_ = false;
+        agrees_at_end_ = false;
       } else if (!updates && !traits(kind).alias) {
-        meets_at_end_ = true;
+        agrees_at_end_ = true;
       }
     }
   }
@@ -381,7 +381,8 @@ class executor {
       if (p.updated >= 0 && value(p.updated).data != value(p.value).data) copies_.emplace_back(p.updated, p.value);
   }
 
-  void bind_steps(const kernel_table& kernels, const detail::storage_sharing& sharing) {
+  void bind_steps(const kernel_table& kernels, const detail::buffer_reuse& sharing) {
+    using shared = detail::shared_memory_collective;
     const auto room = std::make_shared<detail::collective_room>();
     early_.resize(plan_.steps.size());
     received_.resize(plan_.steps.size());
@@ -402,8 +403,8 @@ class executor {
         detail::step_moves moves(step.kind, on_, bound_.axes.mask(std::uint32_t(step.attr.integer[0])), std::move(tensors));
         const std::size_t i = actions_.size() - 1;
         received_.bind(i, step, moves);
-        if (sharing.is_early(i)) early_.add(i, flights_[i], std::move(moves));
-        else if (detail::shared_step::serves(moves)) actions.push_back(action_of<detail::shared_step>(std::move(moves), room));
+        if (sharing.is_early(i)) early_.add(i, schedule_[i], std::move(moves));
+        else if (shared::serves(moves)) actions.push_back(action_of<shared>(std::move(moves), room));
         else actions.push_back(action_of<detail::collective_step>(std::move(moves), room));
         continue;
       }
@@ -417,14 +418,14 @@ class executor {
       for (std::size_t i = 0; i < actions_.size(); i = sharing.group_end(i, d))
         if (sharing.group_end(i, d) > i + 1) join(i, d, sharing);
   }
-  bool stays_where_it_is(const node& step, const detail::storage_sharing& sharing) const {
+  bool stays_where_it_is(const node& step, const detail::buffer_reuse& sharing) const {
     if (!sharing.stays(step)) return false;
     for (int o = 0; o < step.outputs; ++o)
       if (value(step.input(o)).data != value(step.output(o)).data) return false;
     return true;
   }
   /// The first step does what all of a device's group do.
-  void join(std::size_t begin, std::size_t device, const detail::storage_sharing& sharing) {
+  void join(std::size_t begin, std::size_t device, const detail::buffer_reuse& sharing) {
     std::vector<detail::action> all;
     for (std::size_t i = begin; i < sharing.group_end(begin, device); ++i)
       if (!actions_[i].empty()) all.push_back(std::exchange(actions_[i][device], {}));
@@ -450,9 +451,9 @@ class executor {
   }
   /// What is to be there before step i is waited for, and what can be sent then is started.
   void move_on(std::size_t i) {
-    for (const detail::early_steps::step& s : early_.ending(i))
+    for (const detail::async_collectives::step& s : early_.ending(i))
       hooked(s.index, [&] { note([&] { counted(s.index, *s.received, [&] { s.moves->finish(); }); }); });
-    for (const detail::early_steps::step& s : early_.starting(i)) {
+    for (const detail::async_collectives::step& s : early_.starting(i)) {
       received_.call(plan_.steps[s.index]);
       s.received->assign(on_.devices().size(), 0);
       note([&] { counted(s.index, *s.received, [&] { s.moves->start(); }); });

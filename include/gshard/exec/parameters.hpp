@@ -28,7 +28,7 @@ inline std::string store_text(std::uint64_t number) {
 }
 }  // namespace detail
 
-/// The tensors that outlive a run: parameters and the state of optimisers, by name, each in one layout. Programs that run on one
+/// The tensors that outlive a run: parameters and the state of optimizers, by name, each in one layout. Programs that run on one
 /// store share them: what a training step updates, a decoding step reads. A handle: copies share the tensors.
 class parameter_store {
  public:
@@ -46,7 +46,7 @@ class parameter_store {
   std::uint64_t seed() const { return state_->seed; }
 
   /// The finished steps: runs of programs that update parameters. They number the random operations of all programs on the store,
-  /// and tell optimisers how many gradients they have seen. The same on all processes.
+  /// and tell optimizers how many gradients they have seen. The same on all processes.
   std::uint32_t steps() const { return state_->steps; }
   void set_steps(std::uint32_t n) const { state_->steps = n; }
 
@@ -63,7 +63,7 @@ class parameter_store {
     return it == state_->entries.end() ? nullptr : &it->second;
   }
 
-  /// The tensor of a program's parameter; made and initialised when it is asked for first. Throws if another program made it with
+  /// The tensor of a program's parameter; made and initialized when it is asked for first. Throws if another program made it with
   /// other extents, type or layout.
   entry& demand(const parameter& p, const detail::bound_value& wanted, const extents& sizes) const {
     const std::string name(p.name.view());
@@ -81,7 +81,7 @@ class parameter_store {
       e.shards.emplace_back(wanted.bytes(i));
       e.value.data[i] = e.shards.back().data();
     }
-    initialise(e, p.init, name, sizes);
+    initialize(e, p.init, name, sizes);
     return e;
   }
   /// Removes a tensor that no program is bound to.
@@ -97,7 +97,7 @@ class parameter_store {
   };
   std::shared_ptr<state> state_;
 
-  void initialise(entry& e, const initialiser& how, std::string_view name, const extents& sizes) const {
+  void initialize(entry& e, const initializer& how, std::string_view name, const extents& sizes) const {
     double scale = how.scale;
     double fan_in = 1;
     for (int i = 0; i < how.fan_in.size(); ++i) fan_in *= double(sizes.dim(how.fan_in[i]));
@@ -106,8 +106,8 @@ class parameter_store {
     for (std::size_t i = 0; i < e.shards.size(); ++i) {
       const auto fill = [&](auto* data) {
         using T = std::remove_pointer_t<decltype(data)>;
-        if (how.what == initialiser::kind::normal) kernel::fill_normal<T>(data, e.value.places[i], T(scale), key);
-        else std::fill_n(data, e.value.elements(i), how.what == initialiser::kind::constant ? T(scale) : T(0));
+        if (how.what == initializer::kind::normal) kernel::fill_normal<T>(data, e.value.places[i], T(scale), key);
+        else std::fill_n(data, e.value.elements(i), how.what == initializer::kind::constant ? T(scale) : T(0));
       };
       if (e.value.type == dtype::f64) fill(e.value.as<double>(i));
       else fill(e.value.as<float>(i));

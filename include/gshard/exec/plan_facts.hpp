@@ -87,7 +87,7 @@ class plan_facts {
     const std::string called = "parameter \"" + std::string(p.name.view()) + "\"";
     facts.push_back({called, text(p.value) + (p.trainable ? ", trained" : "") +
                                  (p.updated >= 0 ? ", becomes %" + std::to_string(p.updated) : "")});
-    using enum initialiser::kind;
+    using enum initializer::kind;
     std::string start = p.init.what == zeros ? "zeros" : p.init.what == constant ? "constant " : "normal ";
     if (p.init.what != zeros) start += number_text(p.init.scale);
     for (int i = 0; i < p.init.fan_in.size(); ++i)

@@ -30,7 +30,7 @@ struct checkpoint_notes {
 
 enum class checkpoint_scope : std::uint8_t {
   parameters,  // what is trained
-  everything,  // and the state of optimisers, each a tensor "state:<name>" of the file, the number of finished steps, and the seed
+  everything,  // and the state of optimizers, each a tensor "state:<name>" of the file, the number of finished steps, and the seed
 };
 
 /// The same on all processes.
@@ -204,7 +204,7 @@ inline void save(const parameter_store& store, const std::string& path, const ch
 /// Reads into a store what `save` wrote, on any mesh; returns what stood there besides, on every process. The
 /// store's programs must have been bound to it before: it knows a tensor once a program has asked for it.
 ///
-/// With scope `parameters`, a file may hold the state of optimisers, which is passed over; that of the store
+/// With scope `parameters`, a file may hold the state of optimizers, which is passed over; that of the store
 /// stays, and so does its number of finished steps, which otherwise becomes the file's (0 if it has none). But for that the file and the
 /// store must have the same tensors, with the same extents and element types.
 ///

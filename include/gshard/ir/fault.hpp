@@ -18,7 +18,7 @@ enum class fault : std::uint8_t {
   rank_mismatch,          // a spec, an equation or an operation expects another number of dims
   not_a_scalar,           // a loss, a rate, a condition or a count has dims
   unknown_letter,         // dims are declared by letters A-Z, a-z
-  foreign_letter,         // an initialiser names a dim that its parameter does not have
+  foreign_letter,         // an initializer names a dim that its parameter does not have
   too_many_dims,          // a program has at most 256 different dims
   malformed_equation,     // at a column
   index_in_no_operand,    // an output index that no operand has

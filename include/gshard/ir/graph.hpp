@@ -67,7 +67,7 @@ struct code_place {
   const char* file = nullptr;
   std::uint32_t line = 0;
   bool gradient = false;
-  bool said = false;  // the program says that what the operation needs may move
+  bool is_explicit = false;  // the program says that what the operation needs may move
   const char* scope = nullptr;  // the innermost named_scope around it
 };
 
@@ -104,14 +104,14 @@ struct value {
 };
 
 /// How a parameter starts. Drawn from counters keyed by (seed, name, global index), so the same on every mesh.
-struct initialiser {
+struct initializer {
   enum class kind : std::uint8_t { zeros, constant, normal };
   kind what = kind::zeros;
   /// The constant, or the standard deviation, divided by the square root of the product of the extents of `fan_in`.
   double scale = 0;
   dim_list fan_in;
 
-  constexpr bool operator==(const initialiser&) const = default;
+  constexpr bool operator==(const initializer&) const = default;
 };
 
 /// A tensor that lives from step to step, and its row in checkpoints.
@@ -119,8 +119,8 @@ struct parameter {
   tensor_name name;
   std::int32_t value = -1;
   std::int32_t updated = -1;  // what it holds after the step, or -1
-  initialiser init;
-  bool trainable = true;  // false: state of an optimiser
+  initializer init;
+  bool trainable = true;  // false: state of an optimizer
 };
 
 struct port {
@@ -130,8 +130,8 @@ struct port {
 
 /// A looped einsum of a plan: integer[1] of its attributes is the operand whose blocks travel between devices, or the number of
 /// operands: then the sums of its result do. Its layout is that in which it is cut over the axes of integer[0].
-constexpr bool sums_travel(const node& n) { return n.attr.integer[1] == n.inputs; }
-constexpr std::int32_t traveller(const node& n) { return sums_travel(n) ? n.output() : n.input(n.attr.integer[1]); }
+constexpr bool ring_carries_sum(const node& n) { return n.attr.integer[1] == n.inputs; }
+constexpr std::int32_t ring_operand(const node& n) { return ring_carries_sum(n) ? n.output() : n.input(n.attr.integer[1]); }
 
 /// True for an einsum whose factors are rounded to bf16.
 constexpr bool rounds_factors_to_bf16(const node& n) {

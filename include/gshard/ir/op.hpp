@@ -60,7 +60,7 @@ enum class op : std::uint8_t {
   dispatch,
   combine,
   combine_weight_grad,
-  // optimisers
+  // optimizers
   adam,
   // loops whose turns are counted at run time
   carry,

@@ -22,7 +22,7 @@ namespace gshard { inline namespace v0 {
 /// and of the columns, as much as A + B numbers, and multiplies them; those of vectors and scalars it keeps whole:
 ///
 /// beta_t = 1 - t^-decay, r = beta_t r + (1 - beta_t) mean over B of (g^2 + epsilon), c = the same over A, v = r c / (mean over A of r),
-/// u = g / sqrt(v), p -= rate u / max(1, sqrt(mean of u^2) / clip), with t = 1, 2, ... the steps of this optimiser.
+/// u = g / sqrt(v), p -= rate u / max(1, sqrt(mean of u^2) / clip), with t = 1, 2, ... the steps of this optimizer.
 ///
 /// A rate relative to the parameter, as in the paper, is multiplied by max(least_scale, sqrt(mean of p^2)).
 struct adafactor {
@@ -38,14 +38,14 @@ struct adafactor {
   /// of its rows and columns and two numbers.
   template <class Scope>
     requires(detail::call<3, parameter_scope, symbol, symbol>::fits<Scope, symbol, symbol>)
-  constexpr void minimise(const Scope& m, symbol loss, symbol rate) const {
-    minimise_at(m, loss, [&](symbol) { return rate; });
+  constexpr void minimize(const Scope& m, symbol loss, symbol rate) const {
+    minimize_at(m, loss, [&](symbol) { return rate; });
   }
   /// With the paper's rate, min(0.01, 1 / sqrt(t)).
   template <class Scope>
     requires(detail::call<2, parameter_scope, symbol>::fits<Scope, symbol>)
-  constexpr void minimise(const Scope& m, symbol loss) const {
-    minimise_at(m, loss, [](symbol t) {
+  constexpr void minimize(const Scope& m, symbol loss) const {
+    minimize_at(m, loss, [](symbol t) {
       return detail::emit_map(*t.owner, pointwise_of<[](auto x) {
         return min(1 / sqrt(x), decltype(x)(0.01));
       }, 1>, list_view(&t, 1));
@@ -53,15 +53,15 @@ struct adafactor {
   }
   template <class... Given>
     requires(!detail::call<2, parameter_scope, symbol, symbol>::fits<Given...>)
-  constexpr auto minimise(const Given&...) const {  // auto: refused before the model runs
+  constexpr auto minimize(const Given&...) const {  // auto: refused before the model runs
     static_assert(detail::accepts<Given...>,
-                  "gshard: adafactor{}.minimise(m, loss, rate) takes the first argument of the model, a loss, and maybe a rate: a "
+                  "gshard: adafactor{}.minimize(m, loss, rate) takes the first argument of the model, a loss, and maybe a rate: a "
                   "scalar tensor");
   }
 
  private:
   template <class Scope, class Rate>
-  constexpr void minimise_at(const Scope& m, symbol loss, Rate rate_at) const {
+  constexpr void minimize_at(const Scope& m, symbol loss, Rate rate_at) const {
     builder& b = m.owner();
     const list<symbol> parameters = trainable(m);
     const list<symbol> gradient = detail::gradients_to_train(loss, parameters, "adafactor");

@@ -24,7 +24,7 @@ struct adam {
   /// Appends the gradients of `loss` and the update of every trainable parameter: a whole training step is one program. Parameters
   /// and moments are written in place. `rate`: a scalar of the parameters' element type. Communicates: completes each gradient that is a
   /// pending sum, once.
-  constexpr void minimise(const parameter_scope& m, symbol loss, symbol rate) const {
+  constexpr void minimize(const parameter_scope& m, symbol loss, symbol rate) const {
     const list<symbol> parameters = trainable(m);
     const list<symbol> gradient = detail::gradients_to_train(loss, parameters, "adam");
     const named_scope part(m, "optimizer");
@@ -33,9 +33,9 @@ struct adam {
 
   template <class... Given>
     requires(!detail::call<3, parameter_scope, symbol, symbol>::fits<Given...>)
-  constexpr auto minimise(const Given&...) const {  // auto: refused before the model runs
+  constexpr auto minimize(const Given&...) const {  // auto: refused before the model runs
     static_assert(detail::accepts<Given...>,
-                  "gshard: adam{}.minimise(m, loss, rate) takes the first argument of the model, a loss, and a rate: a scalar "
+                  "gshard: adam{}.minimize(m, loss, rate) takes the first argument of the model, a loss, and a rate: a scalar "
                   "tensor, such as an input in<\"\">");
   }
 

@@ -81,7 +81,7 @@ constexpr bool check_program() {
       "gshard: two parameters with different dims, initial values or partition specs have one name");
   static_assert(holds<What != fault::name_too_long, where>, "gshard: a parameter's full name is longer than 63 characters");
   static_assert(holds<What != fault::constant_loss, operation, line>,
-                "gshard: a loss depends on no parameter: minimise takes the loss first, then the rate");
+                "gshard: a loss depends on no parameter: minimize takes the loss first, then the rate");
   static_assert(holds<What != fault::no_terms, operation, line>, "gshard: no layer has given an auxiliary loss");
   static_assert(holds<What != fault::read_after_update, where>, "gshard: a parameter is read after it was updated in place");
   static_assert(holds<What != fault::not_annotated, operation, operand_number<D.first>, line>,
@@ -99,11 +99,11 @@ constexpr bool check_program() {
   static_assert(holds<What != fault::no_such_order, where>,
                 "gshard: a partition spec orders devices that are not those of the mesh, each once, or the mesh's extents are not static");
   static_assert(holds<What != fault::implicit_gather, operation, operand_number<D.first>, over_axis<detail_word>, at_line<D.second>>,
-                "gshard: an operand would be gathered unsaid (visible): annotate it, or say may_move(operand)");
+                "gshard: an operand would be gathered implicitly (visible): annotate it, or say may_move(operand)");
   static_assert(holds<What != fault::implicit_move, operation, operand_number<D.first>, over_axis<detail_word>, at_line<D.second>>,
-                "gshard: an operand would be brought to another layout unsaid (strict): annotate it, or say may_move(operand)");
+                "gshard: an operand would be resharded implicitly (strict): annotate it, or say may_move(operand)");
   static_assert(holds<What != fault::implicit_sum, operation, over_axis<detail_word>, at_line<D.second>>,
-                "gshard: a sum over a cut index would be completed unsaid (strict): annotate the result with the layout it shall have");
+                "gshard: a sum over a cut index would be completed implicitly (strict): annotate the result with its sharding");
   static_assert(holds<What != fault::unknown_extent, extent_of<detail_word>>,
                 "gshard: to choose layouts, the extent of every letter and of every mesh axis must be known");
   static_assert(holds<What != fault::too_little_memory, needed_mebibytes<D.first>, allowed_mebibytes<D.second>>,

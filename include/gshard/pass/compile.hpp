@@ -26,7 +26,7 @@ struct compile_options {
   /// Known extents need not be multiples of the static extents of the axes that cut them.
   bool uneven = false;
   /// What may move without the program saying so.
-  strictness unsaid = strictness::automatic;
+  strictness implicit_moves = strictness::automatic;
   /// Einsums gather operands of more bytes per device, and scatter such sums, block by block while they compute; by known extents.
   std::int64_t loop_bytes = std::int64_t(256) << 20;
   /// Moves of known size that receive together at most so many bytes per device become one; 0: every move goes alone.
@@ -72,7 +72,7 @@ constexpr void check_divisibility(graph& g, std::int32_t v, const tensor_name& n
 
 }  // namespace detail
 
-/// Everything after tracing: propagate, expand, partition, schedule. Reports what it finds wrong in `problem`.
+/// Everything after tracing: propagate, decompose, partition, schedule. Reports what it finds wrong in `problem`.
 template <class Graph>
 constexpr plan_tables compile(Graph& g, const mesh_shape& mesh, const compile_options& options) {
   plan_tables p;
@@ -82,7 +82,7 @@ constexpr plan_tables compile(Graph& g, const mesh_shape& mesh, const compile_op
     const extents assumed = detail::assume_extents(g.dims, mesh, options.known);
     propagate(g, assumed);
     want_annotated(g);
-    expand(g, mesh, assumed, options.unsaid == strictness::automatic);
+    decompose(g, mesh, assumed, options.implicit_moves == strictness::automatic);
   }
   for (const parameter& q : g.parameters)
     if (!g.problem && !options.uneven) detail::check_divisibility(g, q.value, q.name, mesh, options.known);
@@ -90,9 +90,9 @@ constexpr plan_tables compile(Graph& g, const mesh_shape& mesh, const compile_op
     if (!g.problem && !options.uneven) detail::check_divisibility(g, q.value, q.name, mesh, options.known);
   if (!g.problem) {
     const extents assumed = detail::assume_extents(g.dims, mesh, options.known);
-    detail::partitioned parts =
-        detail::partitioner(g, mesh, assumed, {options.unsaid, options.keep_pending_outputs, options.loop_bytes, options.combine_bytes})
-            .run();
+    detail::partitioner partitioner(
+        g, mesh, assumed, {options.implicit_moves, options.keep_pending_outputs, options.loop_bytes, options.combine_bytes});
+    detail::partitioned parts = partitioner.run();
     p.lifetimes = detail::lifetimes(parts.values, parts.steps, parts.parameters, parts.inputs, parts.outputs);
     if (g.loops) detail::keep_through_loops(p.lifetimes, parts.steps);
     p.values = static_cast<list<value>&&>(parts.values);

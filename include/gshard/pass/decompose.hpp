@@ -25,9 +25,9 @@ namespace detail {
 /// whole tensors.
 // A template, so that its functions cost only those who compile programs.
 template <class Builder>
-class expander {
+class decomposer {
  public:
-  constexpr expander(graph& g, const mesh_shape& on) : g_(g) {
+  constexpr decomposer(graph& g, const mesh_shape& on) : g_(g) {
     b_.program = static_cast<graph&&>(g);
     b_.mesh = on;
   }
@@ -40,7 +40,7 @@ class expander {
       const bool stays = at < 0 || (n.kind == op::argmax && !n.attr.integer[1]) || b_.program.at(n.input(0)).layout[at].empty() ||
                          n.loops.is_blocked(n.loops.in[0][at]);
       if (stays) keep(n);
-      else expand(n, at);
+      else decompose(n, at);
     }
     b_.keeps_place = false;
     for (std::size_t i = 0; i < b_.program.nodes.size(); ++i)
@@ -86,10 +86,10 @@ class expander {
     return lay(s, to);
   }
 
-  constexpr void expand(const node& n, int at) {
+  constexpr void decompose(const node& n, int at) {
     b_.keeps_place = true;
     b_.place = n.place;
-    b_.place.said = producer_says(n);
+    b_.place.is_explicit = producer_says(n);
     switch (n.kind) {
       case op::softmax: return expand_softmax(n);
       case op::softmax_grad: return expand_softmax_grad(n);
@@ -142,11 +142,11 @@ class expander {
     give(n, 0, map_rows(undifferentiated<[](auto v, auto d, auto s) { return v * (d - s); }, 3>, std::array{y, dy, total}));
   }
 
-  struct normalised {
+  struct normalized {
     symbol x;      // (x - mean) / deviation
     symbol scale;  // 1 / deviation
   };
-  constexpr normalised normalise(symbol x, double epsilon) {
+  constexpr normalized normalize(symbol x, double epsilon) {
     const symbol d = map_rows(undifferentiated<[](auto v, auto mean) { return v - mean; }, 2>, std::array{x, row_mean(x)});
     const symbol variance = row_mean(map_rows(undifferentiated<[](auto v) { return v * v; }, 1>, std::array{d}));
     const short_list own = counting(variance.rank());
@@ -157,13 +157,13 @@ class expander {
     return {map_rows(undifferentiated<[](auto v, auto s) { return v * s; }, 2>, std::array{d, scale}), scale};
   }
   constexpr void expand_layer_norm(const node& n) {
-    const normalised x = normalise(in(n, 0), n.attr.number[0]);
+    const normalized x = normalize(in(n, 0), n.attr.number[0]);
     give(n, 0,
          emit_map_of(undifferentiated<[](auto v, auto gamma, auto beta) { return v * gamma + beta; }, 3>,
                      std::array{x.x, in(n, 1), in(n, 2)}, std::array{all(x.x), last(x.x), last(x.x)}, x.x));
   }
   constexpr void expand_layer_norm_grad(const node& n) {
-    const normalised x = normalise(in(n, 0), n.attr.number[0]);
+    const normalized x = normalize(in(n, 0), n.attr.number[0]);
     const symbol dy = in(n, 2);
     const symbol g = emit_map_of(undifferentiated<[](auto d, auto gamma) { return d * gamma; }, 2>, std::array{dy, in(n, 1)},
                                  std::array{all(dy), last(dy)}, dy);
@@ -297,14 +297,14 @@ class expander {
 /// An argmax is a maximum and the position of that maximum: two collectives, one after the other. It becomes one gather of the best element
 /// of every block with its position, if that is known to cost less and may_gather is set.
 template <class Graph>
-constexpr void expand(Graph& g, const mesh_shape& mesh, const extents& e, bool may_gather = true) {
+constexpr void decompose(Graph& g, const mesh_shape& mesh, const extents& e, bool may_gather = true) {
   bool found = false;
   for (node& n : g.nodes) {
     const int at = detail::line_of(g, n);
     if (at < 0) continue;
     const bool is_cut = !g.at(n.input(0)).layout[at].empty(), is_made_apart = n.kind == op::argmax;  // of a maximum, and its place
     if (is_cut) {
-      const detail::line_cost<Graph> cost(g, n, e);
+      const detail::decompose_cost<Graph> cost(g, n, e);
       if (is_made_apart && may_gather && cost.is_best_by_blocks()) {
         n.attr.integer[1] = 1;
         found = true;
@@ -320,7 +320,7 @@ constexpr void expand(Graph& g, const mesh_shape& mesh, const extents& e, bool m
     else if (is_cut)
       for (const std::int32_t same : {n.output(), n.input(1)}) g.nodes[std::size_t(g.at(same).producer)].loops.block(line);
   }
-  if (found) detail::expander<builder>(g, mesh).run();
+  if (found) detail::decomposer<builder>(g, mesh).run();
 }
 
 }}  // namespace gshard::v0

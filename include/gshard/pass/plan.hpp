@@ -19,7 +19,7 @@ namespace gshard { inline namespace v0 {
 ///
 /// In a communication step attr.integer[0] is a mask of mesh axes: data move between devices that differ in them alone. What moves
 /// where is told by the layouts of its operands and its results, operand i to result i: all of them together. A looped einsum is an
-/// einsum that gathers an operand, or scatters its sums, block by block. @see traveller
+/// einsum that gathers an operand, or scatters its sums, block by block. @see ring_operand
 ///
 /// The steps from a loop_begin to its loop_end run until a loop_test finds its operand 0. Whatever counts steps, bytes or seconds of a
 /// plan counts one turn. @see while_loop
@@ -62,9 +62,9 @@ struct plan_view {
       return gshard::bytes_received(step, values, windows, e, of);
     }
     const auto axes = std::uint32_t(step.attr.integer[0]);
-    const value& v = at(traveller(step));
+    const value& v = at(ring_operand(step));
     const sharding whole = v.layout.without(axes);
-    return sums_travel(step) ? gshard::bytes_received(op::reduce_scatter, axes, v, whole, v.layout, e)
+    return ring_carries_sum(step) ? gshard::bytes_received(op::reduce_scatter, axes, v, whole, v.layout, e)
                              : gshard::bytes_received(op::all_gather, axes, v, v.layout, whole, e);
   }
   /// Bytes that one device receives in all moves of a kind, or in all. The bytes of the kinds add up to those of all.

@@ -39,7 +39,7 @@ struct extent {};
 /// Computes one-hot einsums as they are written, in O(G S E C M), instead of by index.
 struct dense_one_hot {};
 /// Mixed precision: products of einsums round their factors to bf16 and sum in float, forward and in gradients. Parameters, the
-/// optimiser's state and all other operations stay as they are; so do einsums inside `full_precision`.
+/// optimizer's state and all other operations stay as they are; so do einsums inside `full_precision`.
 /// @see bf16_unit_in_use, kernel::gemm_bf16
 struct bf16_products {};
 /// Outputs may leave with a pending sum, which is then part of their layout.
@@ -84,8 +84,8 @@ constexpr void apply(program_options& o, extent<Letter, Extent>) {
 }
 constexpr void apply(program_options& o, dense_one_hot) { o.trace.sparse_one_hot = false; }
 constexpr void apply(program_options& o, bf16_products) { o.trace.bf16_products = true; }
-constexpr void apply(program_options& o, visible) { o.compile.unsaid = strictness::visible; }
-constexpr void apply(program_options& o, strict) { o.compile.unsaid = strictness::strict; }
+constexpr void apply(program_options& o, visible) { o.compile.implicit_moves = strictness::visible; }
+constexpr void apply(program_options& o, strict) { o.compile.implicit_moves = strictness::strict; }
 template <std::int64_t Bytes>
 constexpr void apply(program_options& o, loop_above<Bytes>) {
   o.compile.loop_bytes = Bytes;

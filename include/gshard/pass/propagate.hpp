@@ -14,9 +14,9 @@ namespace gshard { inline namespace v0 {
 namespace detail {
 
 /// Node indices by value: who makes it and who reads it.
-class neighbours {
+class neighbors {
  public:
-  constexpr explicit neighbours(const graph& g) : begin_(g.values.size() + 1, 0) {
+  constexpr explicit neighbors(const graph& g) : begin_(g.values.size() + 1, 0) {
     // Pointers: a subscript of a list is a call, which is most of what the evaluator would do here.
     const std::size_t values = g.values.size(), count = g.nodes.size();
     const node* const nodes = g.nodes.data();
@@ -178,7 +178,7 @@ class node_propagation {
 /// away from its annotation, parameters first. Where a factor of one operation meets two layouts that contradict each other, that of the
 /// larger tensor holds.
 constexpr void propagate(graph& g, const extents& e) {
-  const detail::neighbours near(g);
+  const detail::neighbors near(g);
   constexpr int contractions = detail::level_of_contractions;
   list<std::int32_t> queues[contractions + 1];
   std::size_t next[contractions + 1]{};

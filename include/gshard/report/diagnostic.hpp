@@ -46,7 +46,7 @@ constexpr std::string_view sentence(fault what) {
     case fault::update_in_loop: return "parameters are not updated in loops whose turns are counted at run time";
     case fault::duplicate_name: return "two parameters with different dims, initial values or partition specs have one name";
     case fault::name_too_long: return "a parameter's full name is longer than 63 characters";
-    case fault::constant_loss: return "a loss depends on no parameter: minimise takes the loss first, then the rate";
+    case fault::constant_loss: return "a loss depends on no parameter: minimize takes the loss first, then the rate";
     case fault::no_terms: return "no layer has given an auxiliary loss";
     case fault::read_after_update: return "a parameter is read after it was updated in place";
     case fault::not_annotated: return "an operand of a local function must be annotated in all its dims";
@@ -62,11 +62,11 @@ constexpr std::string_view sentence(fault what) {
       return "no cut over axes of the mesh (of static extents) makes the pieces of an assignment, or its devices are others";
     case fault::no_such_order:
       return "a partition spec orders devices that are not those of the mesh, each once, or the mesh's extents are not static";
-    case fault::implicit_gather: return "an operand would be gathered unsaid (visible): annotate it, or say may_move(operand)";
+    case fault::implicit_gather: return "an operand would be gathered implicitly (visible): annotate it, or say may_move(operand)";
     case fault::implicit_move:
-      return "an operand would be brought to another layout unsaid (strict): annotate it, or say may_move(operand)";
+      return "an operand would be resharded implicitly (strict): annotate it, or say may_move(operand)";
     case fault::implicit_sum:
-      return "a sum over a cut index would be completed unsaid (strict): annotate the result with the layout it shall have";
+      return "a sum over a cut index would be completed implicitly (strict): annotate the result with its sharding";
     case fault::unknown_extent: return "to choose layouts, the extent of every letter and of every mesh axis must be known";
     case fault::too_little_memory: return "no layout was found that leaves every device within its memory limit";
   }

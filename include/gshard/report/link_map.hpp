@@ -19,7 +19,7 @@
 
 namespace gshard { inline namespace v0 {
 
-/// Colours of eight loads, from little to much, on a light and on a dark ground: ColorBrewer's YlGnBu, which the colour-blind can read too;
+/// Colors of eight loads, from little to much, on a light and on a dark ground: ColorBrewer's YlGnBu, which the color-blind can read too;
 /// what stands out from its ground is much.
 inline constexpr int heat_steps = 8;
 inline constexpr std::array<std::string_view, heat_steps> heat_on_light{"#dbe9b3", "#c7e9b4", "#7fcdbb", "#41b6c4",
@@ -64,9 +64,9 @@ struct chip_grid {
   int size() const { return extent[0] * extent[1] * extent[2]; }
 };
 
-/// A link between neighbours: along which dimension, which way, and whether around the edge.
+/// A link between neighbors: along which dimension, which way, and whether around the edge.
 struct link_course {
-  int dimension = -1;  // -1: its ends are no neighbours
+  int dimension = -1;  // -1: its ends are no neighbors
   int way = 0;
   bool wraps = false;
 };
@@ -171,14 +171,14 @@ class link_drawing {
     s_ += "<style>text{font:13px system-ui,sans-serif;fill:#1c2330}.head{font-weight:600;font-size:15px}.ground{fill:#fff}"
           ".chips rect{fill:#eef1f5;stroke:#7b8696}.links line{stroke-width:" + n(std::max(1.5, pitch_ * 0.1)) +
           "}.h0{stroke:#d5dae1;fill:#d5dae1}";
-    for (int h = 0; h < heat_steps; ++h) put_colour(h + 1, heat_on_light[std::size_t(h)]);
+    for (int h = 0; h < heat_steps; ++h) put_color(h + 1, heat_on_light[std::size_t(h)]);
     s_ += "@media (prefers-color-scheme:dark){text{fill:#e6e9ee}.ground{fill:#14171c}.chips rect{fill:#262c36;stroke:#8b95a5}"
           ".h0{stroke:#343b47;fill:#343b47}";
-    for (int h = 0; h < heat_steps; ++h) put_colour(h + 1, heat_on_dark[std::size_t(h)]);
+    for (int h = 0; h < heat_steps; ++h) put_color(h + 1, heat_on_dark[std::size_t(h)]);
     s_ += "}</style>\n";
   }
-  void put_colour(int step, std::string_view colour) {
-    s_.append(".h").append(std::to_string(step)).append("{stroke:").append(colour).append(";fill:").append(colour).append("}");
+  void put_color(int step, std::string_view color) {
+    s_.append(".h").append(std::to_string(step)).append("{stroke:").append(color).append(";fill:").append(color).append("}");
   }
 
   void put(const link_load& link, const link_course& c) {
@@ -215,7 +215,7 @@ class link_drawing {
             (h == 0 ? "nothing" : describe_bytes(std::int64_t(most_ * h / heat_steps))) + "</text>\n";
     }
     s_ += "<text x=\"16\" y=\"" + n(y + 62) + "\">" + std::to_string(run_.links.size()) + " links, one each way";
-    if (elsewhere > 0) s_ += "; " + std::to_string(elsewhere) + " join chips that are no neighbours and are not drawn";
+    if (elsewhere > 0) s_ += "; " + std::to_string(elsewhere) + " join chips that are no neighbors and are not drawn";
     s_ += ".</text>\n</g>\n";
   }
 

@@ -32,16 +32,16 @@ inline std::string json_in_page(const ordered_json& document) {
   return s;
 }
 
-inline std::string heat_colours(const std::array<std::string_view, heat_steps>& colours) {
+inline std::string heat_colors(const std::array<std::string_view, heat_steps>& colors) {
   std::string s = "  --h0: var(--line);";
-  for (std::size_t h = 0; h < colours.size(); ++h)
-    s.append(" --h").append(std::to_string(h + 1)).append(": ").append(colours[h]).append(";");
+  for (std::size_t h = 0; h < colors.size(); ++h)
+    s.append(" --h").append(std::to_string(h + 1)).append(": ").append(colors[h]).append(";");
   return s + "\n";
 }
 
-inline std::string page_colours() {
-  const std::string light = std::string(page_light) + heat_colours(heat_on_light);
-  const std::string dark = std::string(page_dark) + heat_colours(heat_on_dark);
+inline std::string page_colors() {
+  const std::string light = std::string(page_light) + heat_colors(heat_on_light);
+  const std::string dark = std::string(page_dark) + heat_colors(heat_on_dark);
   return ":root {" + light + "}\n:root[data-theme=dark] {" + dark + "}\n@media (prefers-color-scheme: dark) { " +
          ":root:not([data-theme=light]) {" + dark + "} }\n@media print { :root:root:root {" + light + "} }\n";
 }
@@ -94,7 +94,7 @@ $style</style>
 <h1>$program</h1>
 <p class="muted">$subtitle; a simulated run</p>
 </div>
-<label for="theme">Colours
+<label for="theme">Colors
 <select id="theme"><option value="">as the system</option><option value="light">light</option><option value="dark">dark</option></select>
 </label>
 </div>
@@ -131,7 +131,7 @@ inline std::string run_page(const run_record& run, const plan_view& plan, const 
   const std::string network = run.network.empty() ? "" : " on " + detail::markup_text(run.network);
   return detail::fill_in(detail::page_frame, {{"program", detail::markup_text(run.program.empty() ? "A step" : run.program)},
                                               {"subtitle", detail::markup_text(detail::mesh_text(run)) + network},
-                                              {"style", detail::page_colours() + std::string(detail::page_style)},
+                                              {"style", detail::page_colors() + std::string(detail::page_style)},
                                               {"tabs", tabs},
                                               {"panels", panels},
                                               {"data", detail::json_in_page(run_json(run, plan, sizes, sweep))},

@@ -56,7 +56,7 @@ const heat_legend = (text, most, unit) => el("ul", {class: "legend"}, el("li", {
   ...Array.from({length: heat_steps}, (_, h) => el("li", {}, key(`var(--h${h + 1})`),
     as_text[unit](Math.trunc(most * (h + 1) / heat_steps)))));
 
-let device = 0, coloured = "";
+let device = 0, colored = "";
 const mesh_picture = width => {
   const g = grid_layout(width, 11, 64), side = g.pitch * .78;
   const cores = most_of(chip_at, c => c.length), across = Math.ceil(Math.sqrt(cores)), core = side / across, gap = Math.min(3, core * .18),
@@ -67,11 +67,11 @@ const mesh_picture = width => {
     chip_at[chip].forEach((d, i) => {
       const at = coordinates(d), left = x - side / 2 + i % across * core;
       const top = y - side / 2 + Math.floor(i / across) * core + (cores === 2 ? core / 2 : 0);
-      const style = coloured && d !== device && `fill:var(--h${heat(at[coloured] + 1, extent_of[coloured])})`;
+      const style = colored && d !== device && `fill:var(--h${heat(at[colored] + 1, extent_of[colored])})`;
       marks.push(svg("rect", {class: d === device ? "core here" : "core", style, x: left + gap, y: top + gap,
         width: core - 2 * gap, height: core - 2 * gap, "data-device": d},
         svg("title", {}, `Device ${d}` + (run.chips.length ? ` on chip ${chip}` : "") + `: ${along(at)}`)));
-      if (core >= 22 && !coloured)
+      if (core >= 22 && !colored)
         marks.push(svg("text", {class: d === device ? "on-core on-here" : "on-core", x: left + core / 2, y: top + core / 2 + 4}, d));
     });
   }
@@ -178,8 +178,8 @@ const mesh_view = panel => {
   cards.append(...best.map(({i}) => show(i)));
   const chosen = el("div");
   panel.append(card("Devices", el("div", {class: "controls"}, el("label", {}, "Device", field), slider,
-      choice("Colour by", [["", "nothing"], ...axes], axis => {
-        coloured = axis;
+      choice("Color by", [["", "nothing"], ...axes], axis => {
+        colored = axis;
         legend.replaceChildren(axis ? heat_legend(`place along ${axis}, below`, extent_of[axis], "count") : "");
         redraw(mesh_box, true);
       })), where, mesh_box, legend),
@@ -191,7 +191,7 @@ const mesh_view = panel => {
   choose_device(0);
 };
 
-/// Along which dimension a link goes, which way, and whether around the edge; none if its ends are no neighbours.
+/// Along which dimension a link goes, which way, and whether around the edge; none if its ends are no neighbors.
 const course = (link, second) => {
   const from = place(link.from), to = place(link.to), moved = [0, 1, 2].filter(d => from[d] !== to[d]);
   if (moved.length !== 1) return null;
@@ -243,7 +243,7 @@ const links_view = panel => {
   const [node] = table({caption: "Links, each way on its own", sort: 3, page: 25, rows, columns: [
     ...[["From chip", "from"], ["To chip", "to"]].map(([label, what]) =>
       ({label, text: l => number(l.path + what, "id"), by: l => l[what], number: true})),
-    {label: "Goes", least: "9rem", by: l => l.c ? l.c.d * 4 + l.c.way : 9, text: l => !l.c ? "to no neighbour"
+    {label: "Goes", least: "9rem", by: l => l.c ? l.c.d * 4 + l.c.way : 9, text: l => !l.c ? "to no neighbor"
       : ["layer", "row", "column"][l.c.d] + (l.c.way > 0 ? " +1" : " −1") + (l.c.wraps ? ", around the edge" : "")},
     {label: "Bytes", text: l => number(l.path + "bytes", "B"), by: l => l.bytes, number: true},
     {label: "Busy", text: l => number(l.path + "seconds", "s"), by: l => l.seconds, number: true},
@@ -254,7 +254,7 @@ const links_view = panel => {
     card("Bytes over links", heat_legend("in a step, up to", most, "B"), picture(link_map(all, most), true),
       el("p", {class: "muted"}, "Stubs at the edge are links that go around it. " +
         (grid_extent[0] > 1 ? "Corners of a chip are its links to the layers before and after. " : "") +
-        (hidden ? `${hidden} links join chips that are no neighbours and are not drawn.` : ""))),
+        (hidden ? `${hidden} links join chips that are no neighbors and are not drawn.` : ""))),
     card("Busiest links", node));
 };
 )js";

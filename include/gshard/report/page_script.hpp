@@ -8,7 +8,7 @@
 namespace gshard { inline namespace v0 { namespace detail {
 
 /// What all views of the page use: the run, numbers as text (as describe_bytes, describe_seconds and describe_flops have them), elements,
-/// tables, and pictures that are drawn again as the page changes its width or its colours.
+/// tables, and pictures that are drawn again as the page changes its width or its colors.
 inline constexpr std::string_view page_script = R"js(
 "use strict";
 const run = JSON.parse(document.getElementById("run").textContent);
@@ -80,10 +80,10 @@ const fact = (name, value, note, meter) =>
   el("div", {}, el("dt", {}, name), el("dd", {}, value), note && el("dd", {class: "note"}, note), meter && el("dd", {}, meter));
 const meter = x => el("div", {class: "meter", "aria-hidden": "true"},
   el("i", {class: x > 1 ? "over" : "", style: `width:${Math.min(100, 100 * x).toFixed(2)}%`}));
-const colour = n => `var(--c${n % 9 + 1})`;
-const key = c => el("i", {class: "key", style: `--colour:${c}`, "aria-hidden": "true"});
+const color = n => `var(--c${n % 9 + 1})`;
+const key = c => el("i", {class: "key", style: `--color:${c}`, "aria-hidden": "true"});
 const parts = run.parts.map(p => p.part);
-const colour_of_part = part => colour(Math.max(0, parts.indexOf(part)));
+const color_of_part = part => color(Math.max(0, parts.indexOf(part)));
 const choice = (label, options, change, selected) => {
   const box = el("select", {on: {change: () => change(box.value)}},
     ...options.map(([value, text]) => el("option", {value, selected: value === selected}, text)));
@@ -93,7 +93,7 @@ const most_of = (list, amount) => list.reduce((most, x) => Math.max(most, amount
 const heat_steps = 8;
 const heat = (x, most) => x <= 0 || most <= 0 ? 0 : Math.min(heat_steps, Math.max(1, Math.ceil(heat_steps * x / most)));
 
-/// Calls draw(width) for a new picture in the box now and whenever its width or the colours change.
+/// Calls draw(width) for a new picture in the box now and whenever its width or the colors change.
 const pictures = new Map();
 const resized = new ResizeObserver(entries => requestAnimationFrame(() => {
   for (const {target} of entries) redraw(target);
@@ -212,7 +212,7 @@ const start_theme = () => {
   });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw_all);
 };
-const colour_now = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+const color_now = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 )js";
 
 }}}  // namespace gshard::v0::detail

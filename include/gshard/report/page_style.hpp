@@ -7,8 +7,8 @@
 
 namespace gshard { inline namespace v0 { namespace detail {
 
-/// Colours of the page on a light and on a dark ground. Parts of a step and kinds of memory have those of Okabe and Ito, which the
-/// colour-blind can tell apart; no colour stands without a word.
+/// Colors of the page on a light and on a dark ground. Parts of a step and kinds of memory have those of Okabe and Ito, which the
+/// color-blind can tell apart; no color stands without a word.
 inline constexpr std::string_view page_light = R"css(
   color-scheme: light;
   --ground: #f6f7f9; --surface: #ffffff; --line: #d9dee5; --line-strong: #a9b2bf; --text: #18202c; --muted: #566273;
@@ -24,7 +24,7 @@ inline constexpr std::string_view page_dark = R"css(
   --idle: #4a5361; --core: #5a6779;
 )css";
 
-/// The page's style sheet but for the colours.
+/// The page's style sheet but for the colors.
 inline constexpr std::string_view page_style = R"css(
 *, ::before, ::after { box-sizing: border-box; }
 html { -webkit-text-size-adjust: 100%; overflow-y: scroll; }
@@ -122,10 +122,10 @@ td .at { font-size: .92em; }
 }
 .key {
   display: inline-block; width: .75rem; height: .75rem; border-radius: 3px; margin-right: .45rem; vertical-align: -1px;
-  background: var(--colour); border: 1px solid color-mix(in srgb, var(--colour) 70%, var(--text));
+  background: var(--color); border: 1px solid color-mix(in srgb, var(--color) 70%, var(--text));
 }
 .bar { display: flex; height: 1.9rem; border-radius: 6px; overflow: hidden; gap: 2px; margin: .7rem 0 .3rem; background: var(--surface); }
-.bar > i { display: block; background: var(--colour); min-width: 0; }
+.bar > i { display: block; background: var(--color); min-width: 0; }
 .legend { display: flex; flex-wrap: wrap; gap: .2rem 1rem; font-size: .85rem; margin: .4rem 0 0; padding: 0; list-style: none; }
 .picture { margin: .6rem 0 0; }
 .picture > svg, .picture > canvas { display: block; max-width: 100%; }

@@ -42,28 +42,28 @@ const timeline = panel => {
     canvas.style.cssText = `width:${width}px;height:${height}px`;
     const g = canvas.getContext("2d"), x = t => left + (t - from) / (to - from) * (width - left);
     const names = ["--text", "--muted", "--line", "--idle", ...Array.from({length: 9}, (_, i) => `--c${i + 1}`)];
-    const colours = Object.fromEntries(names.map(n => [n, colour_now(n)]));
-    const part_colour = row => colours[`--c${Math.max(0, parts.indexOf(run.steps[row].part)) % 9 + 1}`];
+    const colors = Object.fromEntries(names.map(n => [n, color_now(n)]));
+    const part_color = row => colors[`--c${Math.max(0, parts.indexOf(run.steps[row].part)) % 9 + 1}`];
     g.scale(ratio, ratio);
     g.font = "12px system-ui, sans-serif";
     g.textBaseline = "middle";
     const tick = tick_length(to - from, Math.max(2, width / 130));
     for (let i = Math.ceil(from / tick); i * tick <= to; ++i) {
       const at = x(i * tick);
-      g.fillStyle = colours["--line"];
+      g.fillStyle = colors["--line"];
       g.fillRect(at, time_height - 4, 1, height);
-      g.fillStyle = colours["--muted"];
+      g.fillStyle = colors["--muted"];
       g.textAlign = at > width - 40 ? "right" : "left";
       g.fillText(i === 0 ? "0" : time_among(i * tick, tick), at + (at > width - 40 ? -2 : 2), 10);
     }
     g.textAlign = "left";
     shown.forEach((t, i) => {
       const top = time_height + i * track_height;
-      g.fillStyle = colours["--text"];
+      g.fillStyle = colors["--text"];
       g.font = "600 12px system-ui, sans-serif";
       g.fillText(track_name(t), 0, top + 10);
       g.font = "12px system-ui, sans-serif";
-      g.fillStyle = colours["--muted"];
+      g.fillStyle = colors["--muted"];
       lanes.forEach((name, lane) => g.fillText(lane === 1 ? "send" : name, 0, top + 20 + (lane + .5) * lane_height));
     });
     g.save();
@@ -75,11 +75,11 @@ const timeline = panel => {
       for (const s of t.spans) {
         if (s.end < from || s.begin > to) continue;
         const x0 = x(s.begin), wide = x(s.end) - x0, y = top + lanes.indexOf(s.what) * lane_height;
-        const c = s.what === "wait" ? colours["--idle"] : part_colour(s.row);
+        const c = s.what === "wait" ? colors["--idle"] : part_color(s.row);
         g.fillStyle = c;
         g.fillRect(x0, y + 1, Math.max(.6, wide - (wide > 3 ? 1 : 0)), lane_height - 3);
         if (s === chosen) {
-          g.strokeStyle = colours["--text"];
+          g.strokeStyle = colors["--text"];
           g.lineWidth = 2;
           g.strokeRect(x0, y + 1, Math.max(2, wide - 1), lane_height - 3);
         }
@@ -185,7 +185,7 @@ const timeline = panel => {
   panel.append(card("Timeline", el("div", {class: "controls"}, button("Zoom in", () => zoom(.5)), button("Zoom out", () => zoom(2)),
       button("Earlier", () => move(-.5)), button("Later", () => move(.5)), button("All", () => view(0, end)),
       run.tracks.length > most_tracks && first_track),
-    el("ul", {class: "legend"}, ...run.parts.filter(p => p.seconds > 0).map(p => el("li", {}, key(colour_of_part(p.part)), p.part)),
+    el("ul", {class: "legend"}, ...run.parts.filter(p => p.seconds > 0).map(p => el("li", {}, key(color_of_part(p.part)), p.part)),
       el("li", {}, key("var(--idle)"), "waiting")), box, detail));
 };
 )js";

@@ -31,7 +31,7 @@ const operation = s => [el("span", {}, el("strong", {}, s.kind), s.recomputed &&
 const step_columns = {
   step: {label: "Step", text: s => number(s.path + "/step", "id"), by: s => s.step, number: true},
   operation: {label: "Operation", least: "16rem", text: operation, by: s => s.text},
-  part: {label: "Part", text: s => el("span", {class: "nowrap"}, key(colour_of_part(s.part)), s.part), by: s => s.part},
+  part: {label: "Part", text: s => el("span", {class: "nowrap"}, key(color_of_part(s.part)), s.part), by: s => s.part},
   bound: {label: "Bound by", text: s => s.bound, by: s => s.bound},
   seconds: {label: "Time", text: s => number(s.path + "/seconds", "s"), by: s => s.seconds, number: true},
   share: {label: "Share", text: s => share_of(s.seconds, all_seconds), by: s => s.seconds, number: true},
@@ -43,7 +43,7 @@ const step_columns = {
 const bar = (label, segments, whole) => el("div", {class: "bar", role: "img", "aria-label": label + ": " +
     segments.map(s => `${s.name} ${share_of(s.amount, whole)}`).join(", ")},
   ...segments.map(s => el("i", {title: `${s.name}: ${share_of(s.amount, whole)}`,
-    style: `--colour:${s.colour};flex:${whole > 0 ? s.amount / whole : 0} 1 0`})));
+    style: `--color:${s.color};flex:${whole > 0 ? s.amount / whole : 0} 1 0`})));
 
 /// Steps that, but for the numbers of their tensors, look the same.
 const alike = () => {
@@ -59,8 +59,8 @@ const alike = () => {
   return [...groups.values()];
 };
 /// What a device's time goes to.
-const doings = [{what: "compute", name: "Computing", colour: "var(--c1)"}, {what: "communicate", name: "Sending", colour: "var(--c6)"},
-  {what: "wait", name: "Waiting", colour: "var(--idle)"}];
+const doings = [{what: "compute", name: "Computing", color: "var(--c1)"}, {what: "communicate", name: "Sending", color: "var(--c6)"},
+  {what: "wait", name: "Waiting", color: "var(--idle)"}];
 
 const overview = panel => {
   const received = choose => number(`/received/${run.received.indexOf(choose(...run.received))}`, "B");
@@ -81,13 +81,13 @@ const overview = panel => {
     track && fact("Sending", number("/tracks/0/communicate", "s"),
       `${share_of(track.communicate, run.seconds)} of the step, ${track_name(track).toLowerCase()}`)));
 
-  const own = run.parts.map((p, i) => ({...p, path: `/parts/${i}/seconds`, colour: colour(i)})).filter(p => p.seconds > 0);
+  const own = run.parts.map((p, i) => ({...p, path: `/parts/${i}/seconds`, color: color(i)})).filter(p => p.seconds > 0);
   const [part_table] = table({caption: "Time by part", rows: own, sort: 1, columns: [
-    {label: "Part", text: p => [key(p.colour), p.part], by: p => p.part},
+    {label: "Part", text: p => [key(p.color), p.part], by: p => p.part},
     {label: "Time", text: p => number(p.path, "s"), by: p => p.seconds, number: true},
     {label: "Share", text: p => share_of(p.seconds, part_seconds), by: p => p.seconds, number: true}]});
   const breakdown = card("Where the time goes",
-    bar("Time by part", own.map(p => ({name: p.part, amount: p.seconds, colour: p.colour})), part_seconds), part_table);
+    bar("Time by part", own.map(p => ({name: p.part, amount: p.seconds, color: p.color})), part_seconds), part_table);
 
   const [device_table] = table({caption: "Time by what devices do; alike ones together", page: 8,
     rows: run.tracks.map((t, i) => ({...t, path: `/tracks/${i}/`, name: track_name(t)})), columns: [
@@ -99,7 +99,7 @@ const overview = panel => {
     {label: "Steps", number: true, by: s => s.count, text: s => as_text.count(s.count)}, step_columns.part, step_columns.bound,
     {label: "Time", number: true, by: s => s.seconds, text: s => as_text.s(s.seconds)}, step_columns.share]});
   panel.append(el("div", {class: "grid"}, breakdown, card("What devices do",
-      el("ul", {class: "legend"}, ...doings.map(d => el("li", {}, key(d.colour), d.name))), device_table)),
+      el("ul", {class: "legend"}, ...doings.map(d => el("li", {}, key(d.color), d.name))), device_table)),
     card("What takes longest", longest));
 };
 
@@ -204,7 +204,7 @@ const memory_plot = track => width => {
 };
 const memory = panel => {
   const m = run.memory, at = run.steps.find(s => s.step === m.step);
-  const kinds = m.kinds.map((k, i) => ({...k, path: `/memory/kinds/${i}/bytes`, colour: colour(i)})).filter(k => k.bytes > 0);
+  const kinds = m.kinds.map((k, i) => ({...k, path: `/memory/kinds/${i}/bytes`, color: color(i)})).filter(k => k.bytes > 0);
   panel.append(el("dl", {class: "facts"},
     fact("At most", number("/memory/peak", "B"), ["at step ", number("/memory/step", "id"), at && `, ${at.kind}`],
       m.capacity > 0 && meter(m.peak / m.capacity)),
@@ -212,7 +212,7 @@ const memory = panel => {
       ? el("span", {class: "bad"}, `${as_text.B(m.peak - m.capacity)} too much`) : `${as_text.B(m.capacity - m.peak)} left`)),
     fact("Padding", number("/memory/padding", "B"), "the last shards of uneven dims")));
   const [kind_table] = table({caption: "When most is held", rows: kinds, sort: 1, columns: [
-    {label: "Kind", text: k => [key(k.colour), k.kind], by: k => k.kind},
+    {label: "Kind", text: k => [key(k.color), k.kind], by: k => k.kind},
     {label: "Bytes", text: k => number(k.path, "B"), by: k => k.bytes, number: true},
     {label: "Share", text: k => share_of(k.bytes, m.peak), by: k => k.bytes, number: true}]});
   const tensors = m.largest.map((t, i) => ({...t, path: `/memory/largest/${i}/`}));
@@ -228,7 +228,7 @@ const memory = panel => {
         shown = Number(i);
         redraw(box, true);
       })), box),
-    el("div", {class: "grid"}, card("By kind", bar("Memory by kind", kinds.map(k => ({name: k.kind, amount: k.bytes, colour: k.colour})),
+    el("div", {class: "grid"}, card("By kind", bar("Memory by kind", kinds.map(k => ({name: k.kind, amount: k.bytes, color: k.color})),
       kinds.reduce((sum, k) => sum + k.bytes, 0)), kind_table), card("Largest tensors", largest)));
 };
 

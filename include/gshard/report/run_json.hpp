@@ -108,7 +108,7 @@ inline ordered_json json_of(const plan_view& plan, const extents& sizes, std::in
           {"whole_bytes", whole}};
 }
 
-/// Inputs, parameters, state of optimisers, outputs, and what is large at the peak: each once.
+/// Inputs, parameters, state of optimizers, outputs, and what is large at the peak: each once.
 inline ordered_json tensors_of(const run_record& run, const plan_view& plan, const extents& sizes) {
   ordered_json tensors = ordered_json::array();
   std::vector<bool> seen(plan.values.size());

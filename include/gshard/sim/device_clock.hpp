@@ -38,9 +38,9 @@ inline void check_alive(const plan_view& plan, const std::vector<int>& mesh, con
 /// The clocks of all devices of a mesh, or of one that stands for all while nothing tells them apart.
 class device_clocks {
  public:
-  /// `flights`: by step of the plan, when it is under way.
-  device_clocks(const plan_view& plan, const std::vector<int>& extents, const gshard::faults& faults, list_view<flight> flights)
-      : plan_(plan), extents_(extents), faults_(faults), flights_(flights), devices_(device_count(extents)) {
+  /// `schedule`: by step of the plan, when it is under way.
+  device_clocks(const plan_view& plan, const std::vector<int>& extents, const gshard::faults& faults, list_view<async_interval> schedule)
+      : plan_(plan), extents_(extents), faults_(faults), schedule_(schedule), devices_(device_count(extents)) {
     faults.check(devices_);
     const std::size_t simulated = faults.tells_devices_apart() ? std::size_t(devices_) : 1;
     compute_.resize(simulated);
@@ -52,8 +52,8 @@ class device_clocks {
     done_.resize(plan.steps.size());
     for (std::size_t i = 0; i < plan.steps.size(); ++i) {
       if (!is_early(std::int32_t(i))) continue;
-      starting_[std::size_t(flights[i].start)].push_back(std::int32_t(i));
-      ending_[std::size_t(flights[i].finish)].push_back(std::int32_t(i));
+      starting_[std::size_t(schedule[i].start)].push_back(std::int32_t(i));
+      ending_[std::size_t(schedule[i].finish)].push_back(std::int32_t(i));
     }
     for (int d = 0; d < int(simulated); ++d) compute_[std::size_t(d)] = faults.delay(d);
   }
@@ -105,7 +105,7 @@ class device_clocks {
   const plan_view& plan_;
   const std::vector<int>& extents_;
   const gshard::faults& faults_;
-  list_view<flight> flights_;
+  list_view<async_interval> schedule_;
   int devices_;
   list_view<step_record> steps_;                   // of this run
   std::vector<double> compute_, network_, start_;  // by simulated device
@@ -121,7 +121,7 @@ class device_clocks {
   void remember(std::size_t device, double time) {
     histories_[device] = (histories_[device] ^ std::bit_cast<std::uint64_t>(time)) * 0x100000001b3u;  // as FNV-1a has it
   }
-  bool is_early(std::int32_t i) const { return flights_[std::size_t(i)] != flight{i, i + 1}; }
+  bool is_early(std::int32_t i) const { return schedule_[std::size_t(i)] != async_interval{i, i + 1}; }
 
   /// Where a step of the plan runs for the first time from a row on, if it still does.
   std::size_t next_row_of(std::int32_t step, std::size_t row) const {
@@ -212,9 +212,10 @@ struct clock_times {
   double seconds = 0;
 };
 /// Runs steps on all devices. If these differ in more than `most` ways, only so many of them are recorded, those of stragglers first.
-inline clock_times run_clocks(const plan_view& plan, const std::vector<int>& extents, const faults& broken, list_view<flight> flights,
-                              const std::vector<step_record>& steps, const std::vector<std::int64_t>& bytes, std::size_t most = 8) {
-  device_clocks first(plan, extents, broken, flights);
+inline clock_times run_clocks(const plan_view& plan, const std::vector<int>& extents, const faults& broken,
+                              list_view<async_interval> schedule, const std::vector<step_record>& steps,
+                              const std::vector<std::int64_t>& bytes, std::size_t most = 8) {
+  device_clocks first(plan, extents, broken, schedule);
   if (broken.tells_devices_apart()) first.run(steps, bytes);
   std::vector<std::vector<int>> classes = first.classes();
   const auto is_slow = [&](const std::vector<int>& devices) {
@@ -225,7 +226,7 @@ inline clock_times run_clocks(const plan_view& plan, const std::vector<int>& ext
     classes.resize(most);
     std::sort(classes.begin(), classes.end());
   }
-  device_clocks clocks(plan, extents, broken, flights);
+  device_clocks clocks(plan, extents, broken, schedule);
   clocks.record(classes);
   clock_times t;
   t.tracks = clocks.run(steps, bytes);

@@ -18,9 +18,9 @@ namespace gshard { inline namespace v0 {
 /// step that makes it to the last one that reads it before it is made again, and while messages come from it or go to it.
 class device_memory {
  public:
-  /// `flights`: by step of the plan, when it is under way.
-  device_memory(const plan_view& plan, const extents& e, list_view<flight> flights)
-      : plan_(plan), flights_(flights), bytes_(plan.values.size()), kinds_(plan.values.size()) {
+  /// `schedule`: by step of the plan, when it is under way.
+  device_memory(const plan_view& plan, const extents& e, list_view<async_interval> schedule)
+      : plan_(plan), schedule_(schedule), bytes_(plan.values.size()), kinds_(plan.values.size()) {
     for (std::size_t v = 0; v < bytes_.size(); ++v) bytes_[v] = is_root(v) ? detail::shard_bytes(plan, std::int32_t(v), e) : 0;
     find_kinds(e);
   }
@@ -66,7 +66,7 @@ class device_memory {
     std::int32_t first, last;  // places in the order
   };
   const plan_view& plan_;
-  list_view<flight> flights_;
+  list_view<async_interval> schedule_;
   std::vector<std::int64_t> bytes_;  // by value, of roots
   std::vector<memory_kind> kinds_;
 
@@ -126,7 +126,7 @@ class device_memory {
       }
     for (const port& p : plan_.inputs) kinds_[std::size_t(p.value)] = memory_kind::input;
     for (const parameter& p : plan_.parameters)
-      kinds_[std::size_t(p.value)] = !p.trainable    ? memory_kind::optimiser_state
+      kinds_[std::size_t(p.value)] = !p.trainable    ? memory_kind::optimizer_state
                                      : cut(p.value) ? memory_kind::sharded_weight
                                                     : memory_kind::replicated_weight;
   }
@@ -160,7 +160,7 @@ class device_memory {
     for (std::int32_t i = 0; i <= end; ++i) {
       const auto [step, recomputed] = order[std::size_t(i)];
       const node& n = plan_.steps[std::size_t(step)];
-      const flight when = recomputed ? flight{step, step + 1} : flights_[std::size_t(step)];
+      const async_interval when = recomputed ? async_interval{step, step + 1} : schedule_[std::size_t(step)];
       if (!recomputed) {
         at[std::size_t(step)] = i;
         for (const std::int32_t row : held[std::size_t(step)]) extend(row, i - 1);

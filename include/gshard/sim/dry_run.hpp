@@ -34,7 +34,7 @@ struct dry_run_options {
   efficiency share;
   std::int64_t capacity = 0;  ///< bytes of memory of a device; 0: as much as it needs
   recompute activations = recompute::when_needed;
-  /// Collectives go on while steps compute that do not need their results, as executors run them. @see flights
+  /// Collectives go on while steps compute that do not need their results, as executors run them. @see async_schedule
   bool overlap = false;
   /// What does not fit is recorded, not thrown.
   bool report_only = false;
@@ -141,9 +141,9 @@ class priced_plan {
       r.steps.push_back(costs_[std::size_t(s.step)]);
       r.steps.back().recomputed = s.recomputed;
     }
-    clock_times times = run_clocks(plan_, mesh_, broken, flights_, r.steps, memory_.after(order));
-    r.tracks = std::move(times.tracks);
-    r.seconds = times.seconds;
+    clock_times clocks = run_clocks(plan_, mesh_, broken, schedule_, r.steps, memory_.after(order));
+    r.tracks = std::move(clocks.tracks);
+    r.seconds = clocks.seconds;
     for (const time_span& s : r.tracks[0].spans)
       if (s.what != activity::wait) r.parts[std::size_t(r.steps[std::size_t(s.row)].part)] += s.end - s.begin;
     describe(r, broken);
@@ -154,7 +154,7 @@ class priced_plan {
   const plan_view& plan_;
   extents e_;
   dry_run_options options_;
-  list<flight> flights_;
+  list<async_interval> schedule_;
   device_memory memory_;
   std::vector<step_record> costs_;  // by step
   std::vector<int> mesh_;
@@ -162,7 +162,8 @@ class priced_plan {
   std::optional<torus_mesh> place_;
 
   priced_plan(const plan_view& plan, const extents& e, const dry_run_options& options)
-      : plan_(plan), e_(e), options_(options), flights_(options.overlap ? flights(plan, e) : in_turn(plan)), memory_(plan, e, flights_) {
+      : plan_(plan), e_(e), options_(options), schedule_(options.overlap ? async_schedule(plan, e) : in_turn(plan)),
+        memory_(plan, e, schedule_) {
     options.share.check();
     for (int a = 0; a < plan.mesh.rank(); ++a) mesh_.push_back(e.axis(a));
   }

@@ -13,7 +13,7 @@
 
 namespace gshard { inline namespace v0 {
 
-/// A link, from a chip to a neighbour, that carries less than it should.
+/// A link, from a chip to a neighbor, that carries less than it should.
 struct link_fault {
   int from = 0, to = 0;  ///< chips, row-major
   double factor = 0;     ///< of its bytes a second that are left; 0: it is dead

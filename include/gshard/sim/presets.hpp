@@ -44,7 +44,7 @@ struct preset {
   ring_rule rings{};
   double link_bytes = 0;                       ///< bytes a second of a link, one way; of a device's port in a cluster
   std::array<double, 3> other_link_bytes{};    ///< what others say; 0: nobody
-  double hop = 0;                              ///< seconds to a neighbour
+  double hop = 0;                              ///< seconds to a neighbor
   double launch = 0;                           ///< seconds until a collective has started
   std::string_view source{};                   ///< of the numbers
   std::string_view doubts{};                   ///< what is disputed or assumed among them

@@ -67,7 +67,7 @@ enum class memory_kind : std::uint8_t {
   replicated_weight,
   sharded_weight,
   gradient,
-  optimiser_state,
+  optimizer_state,
   input,
   activation,
   scratch,  // of collectives

@@ -48,7 +48,7 @@ class any_cluster {
   bool same_as(const any_cluster& other) const { return backend_ == other.backend_; }
 
   /// What the handles of this cluster keep between them, until the last of them ends.
-  detail::keeper& kept() const { return *kept_; }
+  detail::lru_cache& kept() const { return *kept_; }
   /// A handle that does not make the cluster last: for what is kept.
   any_cluster unowned() const {
     any_cluster here = *this;
@@ -60,11 +60,11 @@ class any_cluster {
   struct owned {
     explicit owned(std::shared_ptr<backend> b) : on(std::move(b)) {}
     std::shared_ptr<backend> on;
-    detail::keeper kept;  // ends before the backend, which it may use
+    detail::lru_cache kept;  // ends before the backend, which it may use
   };
   mesh_shape mesh_;
   std::shared_ptr<backend> backend_;
-  detail::keeper* kept_ = nullptr;
+  detail::lru_cache* kept_ = nullptr;
 
   void check_extents() const {
     const std::span<const int> bound = backend_->extents();

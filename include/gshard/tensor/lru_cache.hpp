@@ -24,12 +24,12 @@ struct kept {
 
 /// Keeps what was used last, a limited number of things of limited size. Whoever takes one has it alone until it is put back; threads may
 /// take and put back at any time.
-class keeper {
+class lru_cache {
  public:
   static constexpr std::size_t most = 32;
   static constexpr std::int64_t most_bytes = std::int64_t(1) << 24;
 
-  keeper() { things_.reserve(most + 1); }
+  lru_cache() { things_.reserve(most + 1); }
 
   /// The thing of type T, of those for which fits(thing), that was used last; null if there is none.
   template <class T, class F>

@@ -11,7 +11,7 @@
 namespace gshard { inline namespace v0 {
 
 /// The processes of a communicator, one device each; the communicator is duplicated once. Extents that are not given share the
-/// processes as equally as they can. Collective over the communicator. Throws `gshard::error` if MPI is not initialised or the
+/// processes as equally as they can. Collective over the communicator. Throws `gshard::error` if MPI is not initialized or the
 /// communicator is null or an intercommunicator. On every process: if the mesh cannot hold the processes; if they differ in the mesh
 /// (names, order and extents of its axes), the options, the version of gshard, or the compile options that change results.
 /// @see tensor/boost_mpi.hpp for Boost.MPI's communicators

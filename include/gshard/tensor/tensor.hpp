@@ -60,7 +60,7 @@ class tensor {
   using layout_type = Spec;
   static constexpr int static_rank = Spec::rank;
 
-  /// Uninitialised shards of a tensor with these global extents. Communicates nothing. Throws `gshard::error` on another number of
+  /// Uninitialized shards of a tensor with these global extents. Communicates nothing. Throws `gshard::error` on another number of
   /// extents, a negative one, more than memory holds, axes that the cluster lacks, and an order of other devices than it has.
   tensor(any_cluster on, std::vector<std::int64_t> extents)
       : cluster_(std::move(on)), extents_(std::move(extents)), layout_(detail::resolve_on(Spec::named, cluster_.mesh())) {

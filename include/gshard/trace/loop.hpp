@@ -114,7 +114,7 @@ class loop_writer {
     attributes attr;
     attr.integer[0] = number_;
     b_.place = place_;
-    b_.place.said = said;
+    b_.place.is_explicit = said;
     b_.add_node(kind, operands, {}, attr, {});
   }
   /// `lies`: a tensor of the dims and the layout of the state. It is said to lie so where it is annotated.

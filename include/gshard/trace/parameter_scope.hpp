@@ -14,15 +14,15 @@ namespace gshard { inline namespace v0 {
 
 /// How a parameter starts: `init::zeros`, `init::constant(1)`, `init::normal(0.02)`, `init::fan_in("M")`.
 struct init {
-  initialiser::kind what = initialiser::kind::zeros;
+  initializer::kind what = initializer::kind::zeros;
   double scale = 0;
   std::string_view over{};
 
   static constexpr init zeros() { return {}; }
-  static constexpr init constant(double c) { return {initialiser::kind::constant, c}; }
-  static constexpr init normal(double deviation) { return {initialiser::kind::normal, deviation}; }
+  static constexpr init constant(double c) { return {initializer::kind::constant, c}; }
+  static constexpr init normal(double deviation) { return {initializer::kind::normal, deviation}; }
   /// Normal with deviation gain / sqrt(product of the extents of these dims of the parameter).
-  static constexpr init fan_in(std::string_view letters, double gain = 1) { return {initialiser::kind::normal, gain, letters}; }
+  static constexpr init fan_in(std::string_view letters, double gain = 1) { return {initializer::kind::normal, gain, letters}; }
 };
 
 namespace detail {
@@ -66,7 +66,7 @@ class parameter_scope {
     const dim_list dims = b.dims_of(letters, full.view());
     for (char c : start.over)
       if (letters.find(c) == letters.npos) b.fail(fault::foreign_letter, full.view(), {&c, 1});
-    initialiser initial;
+    initializer initial;
     initial.what = start.what;
     initial.scale = start.scale;
     initial.fan_in = b.dims_of(start.over, full.view());
@@ -95,7 +95,7 @@ class parameter_scope {
     return s;
   }
 
-  /// A tensor of the optimiser that starts at zero, with the dims of a parameter; its name is prefix + parameter's name. It is cut
+  /// A tensor of the optimizer that starts at zero, with the dims of a parameter; its name is prefix + parameter's name. It is cut
   /// as the parameter is, and further where the gradient is.
   constexpr symbol state(std::string_view prefix, symbol like) const { return state(prefix, like, detail::counting(like.rank())); }
   /// The same with some dims of the parameter.

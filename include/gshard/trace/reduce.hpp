@@ -51,10 +51,10 @@ constexpr symbol emit_reduce(symbol x, reduction what, short_list factors, const
 }
 
 /// op::argmax: the first index along `along` at which x equals m, its extremum over that dim. Attributes: integer[0] = along,
-/// integer[1] = to be made of the best of every block (set by expand).
+/// integer[1] = to be made of the best of every block (set by decompose).
 constexpr symbol emit_argmax(symbol x, reduction what, short_list factors, const short_list& output, std::string_view text) {
   builder& b = *x.owner;
-  if (!b.failed()) b.place.said = b.says_may_move(x);  // what it is made of may move as well
+  if (!b.failed()) b.place.is_explicit = b.says_may_move(x);  // what it is made of may move as well
   x = emit_diagonal(x, factors, text);
   const symbol m = emit_reduce(x, what, factors, output, text);
   if (b.failed()) return b.nothing();
@@ -90,7 +90,7 @@ constexpr Number shift_of(Number largest) {
 template <class Symbol>
 constexpr symbol emit_logsumexp(Symbol given, short_list factors, const short_list& output, std::string_view text) {
   builder& b = *given.owner;
-  if (!b.failed()) b.place.said = b.says_may_move(given);
+  if (!b.failed()) b.place.is_explicit = b.says_may_move(given);
   const symbol x = emit_diagonal(given, factors, text);
   const symbol largest = emit_reduce(x, reduction::max, factors, output, text);
   if (b.failed()) return b.nothing();

@@ -214,10 +214,10 @@ constexpr symbol emit_shift(symbol t, std::string_view axis, int by, bool wrap) 
   builder& b = s.owner();
   if (b.failed()) return b.nothing();
   const int devices = s.t.get().dims[s.at];
-  b.place.said = true;
+  b.place.is_explicit = true;
   const symbol y = wrap ? emit_moved(op::roll, s.t, s.at, roll_window(devices, by))
                         : emit_moved(op::pad, s.t, s.at, pad_window(b, devices, by, -by, 0));
-  b.place.said = false;
+  b.place.is_explicit = false;
   return y;
 }
 /// The first or the last `count` elements along a dim.

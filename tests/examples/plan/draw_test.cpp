@@ -5,9 +5,9 @@
 
 namespace {
 using namespace requests;
-std::string drawing(const char* mesh, const char* text, bool colours = false) {
+std::string drawing(const char* mesh, const char* text, bool colors = false) {
   const pl::plan_facts f = facts(reshard(mesh, text, text));
-  return pl::draw("input 0", f.inputs[0], f.mesh, colours);
+  return pl::draw("input 0", f.inputs[0], f.mesh, colors);
 }
 }  // namespace
 
@@ -36,7 +36,7 @@ TEST_CASE("plan: the middle of a long drawing is left out") {
   CHECK(text.find("    [ 6, 8)  ################  1 device\n    ... 24 more blocks\n    [56,58)") != std::string::npos);
 }
 
-TEST_CASE("plan: colours only where they are asked for") {
+TEST_CASE("plan: colors only where they are asked for") {
   CHECK(drawing("x=2", "4@x").find('\033') == std::string::npos);
   CHECK(drawing("x=2", "4@x", true).find("\033[31m################\033[0m") != std::string::npos);
 }

@@ -19,7 +19,7 @@ inline constexpr auto rows = [](auto&, auto x) { return gs::softmax(x); };
 using multiply = gs::program<product, mesh, gs::in<"AB", gs::P<"x", gs::none>>, gs::in<"BC">>;
 using loop = gs::program<product, mesh, gs::in<"AB", gs::P<"x", gs::none>>, gs::in<"BC", gs::P<gs::none, "x">>, gs::extent<'A', 8>,
                           gs::extent<'B', 8>, gs::extent<'C', 8>, gs::loop_above<0>>;
-using normalise = gs::program<rows, mesh, gs::in<"AB", gs::P<"x", gs::none>, double>>;
+using normalize = gs::program<rows, mesh, gs::in<"AB", gs::P<"x", gs::none>, double>>;
 
 }  // namespace
 
@@ -30,7 +30,7 @@ static_assert([] {
       const std::size_t k = gs::kernel_table::index(kind.kind, type);
       if (gs::detail::kernels_in<multiply>::has[k] != (kind.kind == op::einsum && type == dtype::f32)) return false;
       if (gs::detail::kernels_in<loop>::has[k] != (kind.kind == op::looped_einsum && type == dtype::f32)) return false;
-      if (gs::detail::kernels_in<normalise>::has[k] != (kind.kind == op::softmax && type == dtype::f64)) return false;
+      if (gs::detail::kernels_in<normalize>::has[k] != (kind.kind == op::softmax && type == dtype::f64)) return false;
     }
   return true;
 }());
@@ -40,6 +40,6 @@ TEST_CASE("a plan that is bound to the kernels of another is refused") {
   const gs::dims dims{{'A', 4}, {'B', 3}, {'C', 2}};
   gs::executor(multiply::plan, gs::kernels_of<multiply>, on, dims, gs::parameter_store(on));
   gs::executor(loop::plan, gs::kernels_of<loop>, on, {{'A', 8}, {'B', 8}, {'C', 8}}, gs::parameter_store(on)).run({});
-  CHECK_THROWS_WITH_AS(gs::executor(multiply::plan, gs::kernels_of<normalise>, on, dims, gs::parameter_store(on)),
+  CHECK_THROWS_WITH_AS(gs::executor(multiply::plan, gs::kernels_of<normalize>, on, dims, gs::parameter_store(on)),
                        "executor: a plan step of kind einsum cannot be run", gs::error);
 }

@@ -66,7 +66,7 @@ TEST_CASE("looped einsum: devices receive the bytes that the plan says, which ar
           if (p.view().count(op::looped_einsum) == 0) continue;
           for (const gs::node& n : p.steps)
             if (n.kind == op::looped_einsum) {
-              ++(gs::sums_travel(n) ? sums : operands);
+              ++(gs::ring_carries_sum(n) ? sums : operands);
               several_axes += n.attr.integer[0] == 3;
             }
           const gs::any_cluster on(run_graph::mesh_of_rank(mesh.size()), std::make_shared<gs::simulated>(mesh));
@@ -99,7 +99,7 @@ TEST_CASE("looped einsum: blocks travel on when one fails, as other processes wa
     s.options.known = dims;
     const gs::plan_tables p = run_graph::plan(t, s);
     REQUIRE(p.view().count(op::looped_einsum) == 1);
-    REQUIRE(gs::sums_travel(p.steps[0]) == sums);
+    REQUIRE(gs::ring_carries_sum(p.steps[0]) == sums);
     const auto backend = std::make_shared<failing_exchanges>(s.mesh);
     backend->fails = "--x";
     const gs::any_cluster on(run_graph::mesh_of_rank(1), backend);

@@ -40,7 +40,7 @@ inline constexpr auto training_step = [](auto& m, auto x, auto rate) {
   gs::symbol y = x;
   for (int i = 0; i < 20; ++i) y = y + gs::relu(gs::einsum<"BM,MN->BN">(y, m.scope(i).param("w", "MM", gs::init::fan_in("M"))));
   const auto loss = gs::sum(y * y);
-  gs::adam{}.minimise(m, loss, rate);
+  gs::adam{}.minimize(m, loss, rate);
   return loss;
 };
 using line = gs::mesh<gs::axis<"data">>;

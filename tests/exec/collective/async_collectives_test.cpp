@@ -33,7 +33,7 @@ inline constexpr auto training_step = [](auto& m, auto x, auto rate) {
     y = y + gs::relu(gs::einsum<"BM,MN->BN">(y, w));
   }
   const auto loss = gs::sum(y * y);
-  gs::adam{}.minimise(m, loss, rate);
+  gs::adam{}.minimize(m, loss, rate);
   return loss;
 };
 using line = gs::mesh<gs::axis<"data">>;
@@ -102,10 +102,10 @@ TEST_CASE("nothing else is written where messages come from and go to while they
     const auto meet = [](std::span<const std::byte> a, std::span<const std::byte> b) {
       return !a.empty() && !b.empty() && a.data() < b.data() + b.size() && b.data() < a.data() + a.size();
     };
-    const gs::list<gs::flight> flights = gs::flights(plan, run.sizes());
+    const gs::list<gs::async_interval> schedule = gs::async_schedule(plan, run.sizes());
     int checked = 0;
     for (std::int32_t i = 0; i < std::int32_t(plan.steps.size()); ++i) {
-      const auto [start, finish] = flights[std::size_t(i)];
+      const auto [start, finish] = schedule[std::size_t(i)];
       const gs::node& moves = plan.steps[std::size_t(i)];
       for (std::int32_t j = start; j < finish; ++j) {
         const gs::node& other = plan.steps[std::size_t(j)];

@@ -45,7 +45,7 @@ class thread_backend final : public gs::backend {
     team_.all.arrive_and_wait();
     return all;
   }
-  void meet(std::uint32_t) override { team_.all.arrive_and_wait(); }
+  void barrier(std::uint32_t) override { team_.all.arrive_and_wait(); }
 
  private:
   std::size_t do_start(std::uint32_t, std::span<const gs::exchange_part>, const gs::exchange_bounds&, bool) override { throw gs::error("an exchange was started"); }

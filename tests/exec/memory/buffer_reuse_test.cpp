@@ -32,8 +32,8 @@ struct shared {
   gs::plan_view view;
   gs::executor run;
   gs::detail::bound_plan bound;
-  gs::list<gs::flight> flights;
-  gs::detail::storage_sharing sharing;
+  gs::list<gs::async_interval> schedule;
+  gs::detail::buffer_reuse sharing;
 
   shared(const run_graph::traced& t, const gs::dims& dims, std::vector<int> mesh, std::vector<gs::sharding> layouts)
       : on{run_graph::mesh_of_rank(mesh.size()), std::make_shared<gs::simulated>(mesh)},
@@ -41,8 +41,8 @@ struct shared {
         view(plan.view()),
         run(view, gs::all_kernels, on, dims, gs::parameter_store(on)),
         bound(bind(dims)),
-        flights(gs::flights(view, bound.sizes)),
-        sharing(bound, flights) {}
+        schedule(gs::async_schedule(view, bound.sizes)),
+        sharing(bound, schedule) {}
 
   gs::detail::bound_plan bind(const gs::dims& dims) const {
     gs::detail::bound_plan all(view, on);

@@ -54,7 +54,7 @@ class random_program {
       for (const symbol& d : dx) output(d);
       const gs::list<symbol> parameters = gs::trainable(m_);
       if (!parameters.empty() && !gs::detail::depends_on(b_.program, loss.id, parameters)) loss = loss + gs::sum(parameters[0]);
-      gs::adam{}.minimise(m_, loss, rate);
+      gs::adam{}.minimize(m_, loss, rate);
       output(loss);
     } else {
       for (int i = 0; i < 3; ++i) output(pool_[pool_.size() - 1 - std::size_t(i)]);

@@ -66,7 +66,7 @@ inline constexpr auto mlp = [](auto& m, auto x) {
 inline constexpr auto mlp_training = [](auto& m, auto x, auto target, auto rate) {
   auto error = mlp(m, x) - target;
   auto loss = gs::mean(error * error);
-  gs::adam{}.minimise(m, loss, rate);
+  gs::adam{}.minimize(m, loss, rate);
   return loss;
 };
 using training = searched<mlp_training, line, in<"BM">, in<"BM">, in<"">>;
@@ -134,7 +134,7 @@ TEST_CASE("auto_shard: weights whose update takes time are cut as well: each dev
   CHECK(found.collectives() == 5);
 }
 
-TEST_CASE("auto_shard: state of the optimiser is cut where the search may, and parameters need not be") {
+TEST_CASE("auto_shard: state of the optimizer is cut where the search may, and parameters need not be") {
   const gs::dims known{{'B', 65536}, {'M', 128}, {'H', 512}};
   const training whole(known);
   const training freely(known, 0, true);
@@ -234,7 +234,7 @@ inline constexpr auto transformer_block = [](auto& m, auto x) {
 };
 inline constexpr auto block_training = [](auto& m, auto x, auto target, auto rate) {
   auto error = transformer_block(m, x) - target;
-  gs::adam{}.minimise(m, gs::mean(error * error), rate);
+  gs::adam{}.minimize(m, gs::mean(error * error), rate);
 };
 
 /// The time of a training step of the block, of the layouts that a compiler finds, over that of the layouts found among a thousand.

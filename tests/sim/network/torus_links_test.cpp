@@ -20,7 +20,7 @@ gs::torus of(int x, int y, int z, bool wrap) {
 
 }  // namespace
 
-TEST_CASE("every link joins neighbours, and there are as many as there are ports") {
+TEST_CASE("every link joins neighbors, and there are as many as there are ports") {
   for (const bool wrap : {true, false})
     for (const auto& t : {of(4, 3, 2, wrap), of(1, 5, 1, wrap), of(2, 2, 2, wrap)}) {
       const gs::torus_links links(t);

@@ -38,7 +38,7 @@ inline constexpr auto evaluate = [](auto& m, auto source, auto target_in, auto t
 inline constexpr auto train = [](auto& m, auto source, auto target_in, auto target_out, auto rate) {
   nn::routing_summary routing;
   auto nll = loss_of(m, source, target_in, target_out, routing);
-  gs::adam{}.minimise(m, m.objective(nll, 0.01), rate);
+  gs::adam{}.minimize(m, m.objective(nll, 0.01), rate);
   return std::tuple{nll, nn::routing_summary::total(routing.load),
                     nn::routing_summary::total(routing.overflow)};
 };

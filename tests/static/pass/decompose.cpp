@@ -32,7 +32,7 @@ static_assert(on_mesh<best, in<"AB", P<"x", none>>>::plan.collectives() == 0);
 using cut = on_mesh<softmax, in<"AB", P<none, "x">>>;
 static_assert(soundness::is_sound(cut::plan));
 static_assert(cut::plan.count(op::softmax) == 0 && cut::plan.count(op::all_reduce) == 2 && cut::plan.collectives() == 2);
-// Nor do rows that are cut as well change that, in a program in which no operand may be gathered unsaid, or backwards.
+// Nor do rows that are cut as well change that, in a program in which no operand may be gathered implicitly, or backwards.
 using mesh2 = gs::mesh<gs::axis<"x">, gs::axis<"y">>;
 template <auto Model, class... Options>
 using both_cut = gs::program<Model, mesh2, in<"AB", P<"x", "y">>, Options...>;
@@ -78,7 +78,7 @@ inline constexpr auto head = [](auto& m, auto x, auto labels, auto rate) {
     return gs::sum(gs::logsumexp<"BTV->BT">(logits) - gs::einsum<"BTV,BTV->BT">(logits, hot));
   }();
   const auto of_input = gs::gradients(total, std::array{x})[0];
-  gs::adam{}.minimise(m, total, rate);
+  gs::adam{}.minimize(m, total, rate);
   return std::tuple{total, of_input};
 };
 template <bool ByHand>

@@ -57,7 +57,7 @@ using in_double = gs::program<dense, mesh, in<"AB", void, double>, gs::element<d
 static_assert(in_double::plan.at(in_double::plan.parameters[0].value).type == gs::dtype::f64);
 static_assert(in_double::plan.at(in_double::plan.outputs[0].value).type == gs::dtype::f64);
 
-// Inputs that say nothing about their layout get one from their neighbours.
+// Inputs that say nothing about their layout get one from their neighbors.
 inline constexpr auto add = [](auto&, auto x, auto y) { return x + y; };
 using added = gs::program<add, mesh, in<"AB", P<"x", none>>, in<"AB">>;
 static_assert(added::plan.at(added::plan.inputs[1].value).layout.dim_of(0) == 0 &&

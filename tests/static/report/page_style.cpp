@@ -10,11 +10,11 @@ static_assert(is_for_inside(gshard::detail::page_style));
 static_assert(is_for_inside(gshard::detail::page_light) && is_for_inside(gshard::detail::page_dark));
 
 namespace {
-constexpr int names(std::string_view colours) {
+constexpr int names(std::string_view colors) {
   int n = 0;
-  for (std::size_t at = 0; (at = colours.find("--", at)) != colours.npos; at += 2) ++n;
+  for (std::size_t at = 0; (at = colors.find("--", at)) != colors.npos; at += 2) ++n;
   return n;
 }
 }  // namespace
 
-static_assert(names(gshard::detail::page_light) == names(gshard::detail::page_dark), "every colour has two");
+static_assert(names(gshard::detail::page_light) == names(gshard::detail::page_dark), "every color has two");

@@ -43,9 +43,9 @@ static_assert(fails(fault::duplicate_name, "w", [](builder&, const parameter_sco
 
 static_assert(tracing::holds([](builder& b, const parameter_scope& m) {
   const symbol w = m.param("w", "MHD", P<none, "y", gs::any>{}, init::fan_in("MH", 2));
-  const gs::initialiser& i = b.program.parameters[0].init;
+  const gs::initializer& i = b.program.parameters[0].init;
   return has_dims(w, "MHD") && w.get().layout.dim_of(1) == 1 && w.get().layout.open == 0b100 &&
-         b.program.parameters[0].trainable && i.what == gs::initialiser::kind::normal && i.scale == 2 &&
+         b.program.parameters[0].trainable && i.what == gs::initializer::kind::normal && i.scale == 2 &&
          i.fan_in.size() == 2 && i.fan_in[0] == w.get().dims[0];
 }));
 // Without a spec a layout is left to propagation.
@@ -80,13 +80,13 @@ static_assert(tracing::problem_of([](builder&, const parameter_scope& m) {
                     .param("abcdefghijklmnopqrst", "A", init::zeros());
               }).what == fault::name_too_long);
 
-// The state of an optimiser: not trained, named after its parameter, cut as it is, and further if its
+// The state of an optimizer: not trained, named after its parameter, cut as it is, and further if its
 // gradient is.
 static_assert(tracing::holds([](builder& b, const parameter_scope& m) {
   const symbol w = m.scope("s").param("w", "AB", P<"x", none>{}, init::normal(1)), v = m.state("adam.v.", w);
   const gs::parameter& p = b.program.parameters.back();
   return p.value == v.id && p.name.view() == "adam.v.s.w" && !p.trainable &&
-         p.init.what == gs::initialiser::kind::zeros && v.get().dims == w.get().dims &&
+         p.init.what == gs::initializer::kind::zeros && v.get().dims == w.get().dims &&
          v.get().layout.same_layout(w.get().layout) && v.get().layout.is_open(1);
 }));
 static_assert(tracing::problem_of([](builder&, const parameter_scope& m) {

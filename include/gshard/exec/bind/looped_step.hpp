@@ -38,7 +38,7 @@ class looped_step {
       : n_(step),
         on_(all.on),
         axes_(std::uint32_t(step.attr.integer[0])),
-        sums_(sums_travel(step)),
+        sums_(ring_carries_sum(step)),
         travels_(std::size_t(step.attr.integer[1])),
         tensors_{&all.value(step.input(0)), &all.value(step.input(1)), &all.value(step.output())},
         parts_(on_.devices().size()) {

@@ -15,7 +15,7 @@
 
 namespace gshard { inline namespace v0 {
 
-/// What the random operations of one run depend on besides their place in the program and the global index; optimisers count the
+/// What the random operations of one run depend on besides their place in the program and the global index; optimizers count the
 /// steps as well.
 struct run_context {
   std::uint64_t seed = 0;

@@ -18,7 +18,7 @@ namespace gshard { inline namespace v0 { namespace detail {
 
 /// The communication steps of an executor that are under way while others run: all processes start and finish them, and what else they
 /// communicate, in one order.
-class early_steps {
+class async_collectives {
  public:
   struct step {
     std::size_t index = 0;  // in the plan
@@ -32,7 +32,7 @@ class early_steps {
     ending_.resize(n + 1);
     is_early_.resize(n + 1);
   }
-  void add(std::size_t index, flight when, step_moves moves) {
+  void add(std::size_t index, async_interval when, step_moves moves) {
     auto made = std::make_shared<collective_step>(std::move(moves), room_for(when), true);
     is_early_[index] = 1;
     const auto received = std::make_shared<std::vector<std::int64_t>>();
@@ -48,7 +48,7 @@ class early_steps {
   /// Ends what is under way when an exception leaves its scope.
   class guard {
    public:
-    explicit guard(const early_steps& all) : all_(all) {}
+    explicit guard(const async_collectives& all) : all_(all) {}
     guard(const guard&) = delete;
     guard& operator=(const guard&) = delete;
     ~guard() {
@@ -58,23 +58,23 @@ class early_steps {
     }
 
    private:
-    const early_steps& all_;
+    const async_collectives& all_;
     int before_ = std::uncaught_exceptions();
   };
 
  private:
   struct room {
     std::shared_ptr<collective_room> memory;
-    std::vector<flight> taken;
+    std::vector<async_interval> taken;
   };
   std::vector<std::vector<step>> starting_, ending_;  // by the step before which they are
   std::vector<char> is_early_;
   std::vector<room> rooms_;
 
   /// Memory that no other step uses meanwhile.
-  std::shared_ptr<collective_room> room_for(flight when) {
+  std::shared_ptr<collective_room> room_for(async_interval when) {
     const auto is_free = [&](const room& r) {
-      return std::ranges::all_of(r.taken, [&](const flight& o) { return o.finish <= when.start || when.finish <= o.start; });
+      return std::ranges::all_of(r.taken, [&](const async_interval& o) { return o.finish <= when.start || when.finish <= o.start; });
     };
     auto found = std::ranges::find_if(rooms_, is_free);
     if (found == rooms_.end()) found = rooms_.insert(found, {std::make_shared<collective_room>(), {}});

@@ -19,7 +19,7 @@ namespace gshard { inline namespace v0 { namespace detail {
 /// A communication step among devices that can read one another's shards: they meet, each copies what it needs straight from the
 /// others' shards into its own, or adds it up there, and they meet again before anything is overwritten. The same bits as
 /// `collective_step`, which sends messages, and the same bytes received. This process holds one device.
-class shared_step {
+class shared_memory_collective {
  public:
   /// Whether a step can be run so: the same on all processes. Small sums take less time as messages.
   static bool serves(const step_moves& moves) {
@@ -32,7 +32,7 @@ class shared_step {
     return all && !(moves.kind() == op::all_reduce && moves.most() * moves.width() * moves.group(0).size() <= small_sum_bytes);
   }
 
-  shared_step(step_moves moves, std::shared_ptr<collective_room> room) : moves_(std::move(moves)), room_(std::move(room)) {
+  shared_memory_collective(step_moves moves, std::shared_ptr<collective_room> room) : moves_(std::move(moves)), room_(std::move(room)) {
     const device_group group = moves_.group(0);
     members_ = std::size_t(group.size());
     me_ = std::size_t(group.member());
@@ -46,13 +46,13 @@ class shared_step {
 
   void operator()() {
     backend& on = moves_.on().on();
-    on.meet(moves_.axes());
+    on.barrier(moves_.axes());
     switch (moves_.kind()) {
       case op::all_reduce: all_reduce(); break;
       case op::reduce_scatter: reduce_scatter(); break;
       default: pull(); break;
     }
-    on.meet(moves_.axes());
+    on.barrier(moves_.axes());
     on.count(0, received_);
   }
 
@@ -164,7 +164,7 @@ class shared_step {
     for (const range& r : ranges_[me_])
       combine(r.elements, [&](std::size_t m) { return before(r.tensor, m) + r.begin * moves_.width(); },
               tensor(r.tensor).out.data[0] + r.begin * moves_.width());
-    moves_.on().on().meet(moves_.axes());
+    moves_.on().on().barrier(moves_.axes());
     for (std::size_t k = 1; k < members_; ++k) {
       const std::size_t m = (me_ + k) % members_;
       for (const range& r : ranges_[m])

@@ -57,11 +57,11 @@ inline bool may_write_over(const node& n, int operand) {
 }
 
 /// Plans the use of memory by the values of a plan on this process.
-class storage_sharing {
+class buffer_reuse {
  public:
-  /// `flights`: by step.
-  storage_sharing(const bound_plan& all, list_view<flight> flights)
-      : plan_(all.plan), all_(all), flights_(flights), life_(plan_.lifetimes.begin(), plan_.lifetimes.end()),
+  /// `schedule`: by step.
+  buffer_reuse(const bound_plan& all, list_view<async_interval> schedule)
+      : plan_(all.plan), all_(all), schedule_(schedule), life_(plan_.lifetimes.begin(), plan_.lifetimes.end()),
         busy_(plan_.values.size(), 0) {
     find_groups();
     for (std::size_t i = 0; i < plan_.steps.size(); ++i) {
@@ -84,7 +84,7 @@ class storage_sharing {
   /// Into how many pieces the steps of the group that step i begins take their results; 0: elements, as many as suit.
   std::int64_t pieces(std::size_t i, std::size_t device) const { return batch_of(plan_.steps[i], all_.values, device).extent; }
   /// Whether other steps run while this one is under way.
-  bool is_early(std::size_t i) const { return flights_[i] != flight{std::int32_t(i), std::int32_t(i) + 1}; }
+  bool is_early(std::size_t i) const { return schedule_[i] != async_interval{std::int32_t(i), std::int32_t(i) + 1}; }
   /// Nothing is moved: every device's shard after is that before.
   bool stays(const node& n) const {
     if (!traits(n.kind).reshards) return false;
@@ -101,7 +101,7 @@ class storage_sharing {
  private:
   const plan_view& plan_;
   const bound_plan& all_;
-  list_view<flight> flights_;
+  list_view<async_interval> schedule_;
   std::vector<lifetime> life_;
   std::vector<std::int32_t> busy_;           // by root: the step before which the last message from or to it has gone
   struct groups {
@@ -147,7 +147,7 @@ class storage_sharing {
     // Groups may differ between processes, but all start and finish what is under way in one order: no group runs on past such a point.
     std::vector<char> begins(n + 1);
     for (std::size_t i = 0; i < n; ++i)
-      if (is_early(i)) begins[std::size_t(flights_[i].start)] = begins[std::size_t(flights_[i].finish)] = 1;
+      if (is_early(i)) begins[std::size_t(schedule_[i].start)] = begins[std::size_t(schedule_[i].finish)] = 1;
     for (std::size_t d = 0; d < all_.on.devices().size(); ++d) {
       groups g = groups_of(d, begins);
       const auto known = std::find(kinds_.begin(), kinds_.end(), g);
@@ -229,7 +229,7 @@ class storage_sharing {
     lifetime& l = life_[std::size_t(root(from))];
     lifetime& result = life_[std::size_t(to)];
     if (l.persistent || l.last != std::int32_t(i) || result.root != to || !equal_sizes(from, to)) return false;
-    if (busy_[std::size_t(root(from))] > (is_early(i) ? flights_[i].start : std::int32_t(first_head(i)))) return false;
+    if (busy_[std::size_t(root(from))] > (is_early(i) ? schedule_[i].start : std::int32_t(first_head(i)))) return false;
     result.root = root(from);
     l.last = result.last;
     return true;
@@ -237,7 +237,7 @@ class storage_sharing {
   /// Memory that messages are sent from or received in is not used otherwise meanwhile.
   void hold(std::size_t i) {
     const node& n = plan_.steps[i];
-    const auto [start, finish] = flights_[i];
+    const auto [start, finish] = schedule_[i];
     const auto hold_until_finish = [this, end = finish](std::int32_t v) { busy_[std::size_t(v)] = std::max(busy_[std::size_t(v)], end); };
     for (int k = 0; k < n.inputs; ++k) hold_until_finish(root(n.input(k)));
     for (int o = 0; o < n.outputs; ++o) {

@@ -29,7 +29,7 @@ inline constexpr std::string_view gemm_libraries =
     GSHARD_HAS_ONEDNN ? (GSHARD_HAS_BLAS ? "oneDNN and BLAS" : "oneDNN and Eigen") : (GSHARD_HAS_BLAS ? "BLAS" : "Eigen");
 
 /// C = alpha * op(A) * op(B) + beta * C for row-major matrices with leading dimensions; op(A) is m x k, op(B) is k x n, beta is 0
-/// (C need not be initialised) or 1. The one seam to a matrix product: by oneDNN where it is there and the matrices are large (float), else
+/// (C need not be initialized) or 1. The one seam to a matrix product: by oneDNN where it is there and the matrices are large (float), else
 /// by a BLAS where it is there, else by Eigen. The choice depends on the extents alone, so equal calls give equal bits.
 template <class T>
 void gemm(bool trans_a, bool trans_b, std::int64_t m, std::int64_t n, std::int64_t k, T alpha, const T* a, std::int64_t lda,

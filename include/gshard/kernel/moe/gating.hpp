@@ -86,7 +86,7 @@ std::int64_t count_real_tokens(const T* mask, std::int64_t tokens) {
 /// experts; `mask` [G,S] is 1 for a token and 0 for padding, which is never routed nor counted (null: no
 /// padding).
 /// - slot [G,S,2]: e * C + c for each choice that found room c at expert e, else -1;
-/// - weight [G,S,2]: g1 / (g1 + g2) and g2 / (g1 + g2), normalised before anything is dropped; 0 where slot
+/// - weight [G,S,2]: g1 / (g1 + g2) and g2 / (g1 + g2), normalized before anything is dropped; 0 where slot
 /// is -1;
 /// - aux [G]: 1/E * sum over e of (c_e / n) * m_e, with c_e first choices of e (overflowed ones too) among n
 /// tokens and m_e

@@ -20,9 +20,9 @@ constexpr int line_of(const graph& g, const node& n) {
 
 /// What an operation along a cut line costs, in bytes and starts, if it is taken apart and if its line is made whole.
 template <class Graph>
-class line_cost {
+class decompose_cost {
  public:
-  constexpr line_cost(const Graph& g, const node& n, const extents& e)
+  constexpr decompose_cost(const Graph& g, const node& n, const extents& e)
       : g_(g), n_(n), e_(e), at_(line_of(g, n)), cut_(g.at(n.input(0)).layout[at_]) {}
 
   /// Whether all that a choice depends on is known.

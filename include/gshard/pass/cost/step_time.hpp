@@ -35,7 +35,7 @@ static_assert(network<machine>);
 struct step_price {
   double compute = 0;
   double communicate = 0;
-  std::int64_t parameters = 0;  ///< with the state of optimisers
+  std::int64_t parameters = 0;  ///< with the state of optimizers
   std::int64_t inputs = 0;
   std::int64_t peak = 0;  ///< most that is alive at once of all else
 
@@ -63,7 +63,7 @@ constexpr std::int64_t loop_count(const plan_view& plan, const node& step, const
       n *= shard_extent(t.dims[d], t.layout[d], e);
     }
   };
-  const std::int32_t last = step.kind == op::looped_einsum ? traveller(step) : -1;  // the others are cut as the work is
+  const std::int32_t last = step.kind == op::looped_einsum ? ring_operand(step) : -1;  // the others are cut as the work is
   for (const bool now : {false, true}) {
     for (int o = 0; o < step.outputs; ++o)
       if ((step.output(o) == last) == now) loop(step.output(o), step.loops.out[o]);

@@ -144,7 +144,7 @@ class partitioner {
     return {.kind = g_.nodes[std::size_t(producer)].kind, .place = g_.nodes[std::size_t(producer)].place};
   }
   constexpr consumer reader_of(const node& n, int operand) const {
-    return {n.kind, n.place, operand, n.place.gradient || n.place.said || may_move(g_, n.input(operand))};
+    return {n.kind, n.place, operand, n.place.gradient || n.place.is_explicit || may_move(g_, n.input(operand))};
   }
 
   constexpr void place(const node& n) {
@@ -196,7 +196,7 @@ class partitioner {
       layout.partial = 0;
       for (int i = 0; i < n.inputs; ++i) {
         consumer reader = reader_of(n, i);
-        reader.may_move = n.place.said || may_move(g_, n.input(i));
+        reader.may_move = n.place.is_explicit || may_move(g_, n.input(i));
         step.in[i] = plan_.get_or_reshard(n.input(i), layout, reader);
       }
       if (n.outputs > 0) step.out[0] = plan_.add_result(n.output(), layout);

@@ -134,7 +134,7 @@ class plan_writer {
   const extents& e_;
   strictness implicit_;
   list<char> overwritten_;  // by tensor
-  move_combiner combiner_;
+  collective_combiner combiner_;
   open_loops loops_;
 
   /// The tensor whose storage `v` shares.

@@ -49,9 +49,10 @@ struct start_set {
 /// If extents are known, such a step receives at most `most_bytes` per device, so that large moves can still overlap with work. If not,
 /// two moves are joined only where nothing is computed between them, so that no memory is held longer. Moves to and from an order of the
 /// devices go alone. What is computed from what stays as it is, to the bit.
-class move_combiner {
+class collective_combiner {
  public:
-  constexpr move_combiner(list<node>& steps, list<value>& values, const list<window>& windows, const extents& e, std::int64_t most_bytes)
+  constexpr collective_combiner(list<node>& steps, list<value>& values, const list<window>& windows, const extents& e,
+                                std::int64_t most_bytes)
       : steps_(steps), values_(values), windows_(windows), e_(e), most_bytes_(most_bytes) {}
 
   constexpr bool combines() const { return most_bytes_ > 0; }

@@ -14,15 +14,15 @@ namespace gshard { inline namespace v0 {
 
 /// When a communication step is under way: it is started before the step `start` of the plan runs and waited for before the step
 /// `finish` does; its own place lies between. One that is not sent early ends before the step that follows it.
-struct flight {
+struct async_interval {
   std::int32_t start = 0, finish = 0;
 
-  constexpr bool operator==(const flight&) const = default;
+  constexpr bool operator==(const async_interval&) const = default;
 };
 
 /// Every step where it stands.
-constexpr list<flight> in_turn(const plan_view& plan) {
-  list<flight> all(plan.steps.size());
+constexpr list<async_interval> in_turn(const plan_view& plan) {
+  list<async_interval> all(plan.steps.size());
   for (std::int32_t i = 0; i < std::int32_t(all.size()); ++i) all[std::size_t(i)] = {i, i + 1};
   return all;
 }
@@ -34,12 +34,12 @@ constexpr bool can_overlap(const plan_view& plan, const node& step, const extent
   return plan.bytes_received(step, e) > (step.kind == op::all_reduce || step.kind == op::all_gather ? small_sum_bytes : 0);
 }
 
-class flight_search {
+class async_search {
  public:
-  constexpr flight_search(const plan_view& plan, const extents& e) : plan_(plan), e_(e) {}
+  constexpr async_search(const plan_view& plan, const extents& e) : plan_(plan), e_(e) {}
 
-  constexpr list<flight> run() {
-    list<flight> all = in_turn(plan_);
+  constexpr list<async_interval> run() {
+    list<async_interval> all = in_turn(plan_);
     find_starts(all);
     find_ends(all);
     hold_back_gathers(all);
@@ -55,7 +55,7 @@ class flight_search {
   constexpr bool may(std::int32_t i) const { return can_overlap(plan_, step(i), e_); }
 
   /// After the last step that uses the memory of an operand.
-  constexpr void find_starts(list<flight>& all) const {
+  constexpr void find_starts(list<async_interval>& all) const {
     list<std::int32_t> used(plan_.values.size(), -1);
     std::int32_t turn = -1;
     for (std::int32_t i = 0; i < std::int32_t(all.size()); ++i) {
@@ -70,7 +70,7 @@ class flight_search {
     }
   }
   /// Before the first step that uses a result or writes over an operand.
-  constexpr void find_ends(list<flight>& all) const {
+  constexpr void find_ends(list<async_interval>& all) const {
     const auto n = std::int32_t(all.size());
     list<std::int32_t> used(plan_.values.size(), n), written(plan_.values.size(), n);
     std::int32_t turn = n;
@@ -90,11 +90,11 @@ class flight_search {
     }
   }
   /// What makes tensors larger takes memory: it starts when what was made so before it is being used, not earlier.
-  constexpr void hold_back_gathers(list<flight>& all) const {
+  constexpr void hold_back_gathers(list<async_interval>& all) const {
     std::int32_t before = 0;
     for (std::int32_t i = 0; i < std::int32_t(all.size()); ++i) {
       if (step(i).kind != op::all_gather || !may(i)) continue;
-      flight& f = all[std::size_t(i)];
+      async_interval& f = all[std::size_t(i)];
       f.start = std::max(f.start, std::min(before, i));
       before = f.finish;
     }
@@ -105,6 +105,6 @@ class flight_search {
 /// When every step of a plan is under way, at these extents: communication as early as its operands are there and as late as nobody needs
 /// its results or the memory of its operands; gathers, whose results take memory, one ahead of the one in use. Turns of loops end alone.
 /// Small sums and gathers (`small_sum_bytes`) stay where they are. The same on all devices.
-constexpr list<flight> flights(const plan_view& plan, const extents& e) { return detail::flight_search(plan, e).run(); }
+constexpr list<async_interval> async_schedule(const plan_view& plan, const extents& e) { return detail::async_search(plan, e).run(); }
 
 }}  // namespace gshard::v0

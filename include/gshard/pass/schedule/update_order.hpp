@@ -12,7 +12,8 @@ namespace gshard { inline namespace v0 { namespace detail {
 /// The order in which nodes become steps: their own, but updates of parameters stand as early as they may, so that gradients need not all
 /// be kept until the last one is made. An update waits for its operands, for those who read what it writes over, and for all nodes that
 /// may fail, so that an error finds parameters as they were. Updates go in buckets of `bucket`, whose gradients can be summed between
-/// devices together, while the gradients of the next bucket are computed: there they stand. None stands later than it did. @see flights
+/// devices together, while the gradients of the next bucket are computed: there they stand. None stands later than it did.
+/// @see async_schedule
 class update_order {
  public:
   static constexpr std::size_t bucket = 8;

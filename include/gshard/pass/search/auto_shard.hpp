@@ -21,7 +21,7 @@ namespace detail {
 struct search_option {};
 }  // namespace detail
 
-/// Bytes that a device may hold: parameters with the state of optimisers, inputs, and what is alive at once in between.
+/// Bytes that a device may hold: parameters with the state of optimizers, inputs, and what is alive at once in between.
 template <std::int64_t Bytes>
 struct memory_limit : detail::search_option {};
 /// The devices that plans are priced for.
@@ -31,7 +31,7 @@ struct runs_on : detail::search_option {};
 /// unless said as many as have 2500 nodes together: all that there are for a layer of a few tensors on one axis.
 template <std::int64_t Count>
 struct evaluations : detail::search_option {};
-/// The state of an optimiser may be cut where its parameter is whole.
+/// The state of an optimizer may be cut where its parameter is whole.
 struct state_cut_freely : detail::search_option {};
 
 namespace detail {

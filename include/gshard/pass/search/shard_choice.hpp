@@ -26,7 +26,7 @@ struct search_options {
   int beam = 4;
   /// From how many other places, besides what it finds so, it then improves choices one by one.
   int restarts = 8;
-  /// The state of an optimiser may be cut otherwise than its parameter.
+  /// The state of an optimizer may be cut otherwise than its parameter.
   bool free_state = false;
 };
 
@@ -35,7 +35,7 @@ struct layout_choice {
   tensor_name name;
   std::int32_t value = -1;  ///< of the program that was searched
   bool is_parameter = false;
-  std::int32_t as = -1;  ///< state of an optimiser: its parameter, a row of this table; else -1
+  std::int32_t as = -1;  ///< state of an optimizer: its parameter, a row of this table; else -1
   int candidates = 1;    ///< 1: the annotation left no choice
   sharding layout;
   sharding next;

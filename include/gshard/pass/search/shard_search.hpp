@@ -312,7 +312,7 @@ constexpr diagnostic unknown_extents(const graph& g, const mesh_shape& mesh, con
 }
 
 /// What another layout may avoid.
-constexpr bool is_unsaid(fault what) {
+constexpr bool is_implicit_move(fault what) {
   return what == fault::implicit_gather || what == fault::implicit_move || what == fault::implicit_sum;
 }
 
@@ -323,8 +323,8 @@ constexpr bool is_unsaid(fault what) {
 /// `compile` makes of a whole assignment, so nothing of the planner is modelled twice. All ways are tried where `evaluations` allows
 /// it. Else a beam search (axis by axis, and all at once) and improvements from several starts try what it allows: where names of tensors
 /// differ in numbers alone, as those of layers do, first with one layout for all of them. Extents and mesh must be known. Reports
-/// `unknown_extent`, `too_little_memory`, what is wrong with the program, and, in a `visible` or `strict` one, what would move unsaid
-/// however all lies.
+/// `unknown_extent`, `too_little_memory`, what is wrong with the program, and, in a `visible` or `strict` one, what would move
+/// implicitly with every sharding.
 /// @see auto_shard
 constexpr shard_choice search_shardings(const graph& g, const mesh_shape& mesh, const search_options& o) {
   shard_choice result;
@@ -335,7 +335,7 @@ constexpr shard_choice search_shardings(const graph& g, const mesh_shape& mesh, 
   const detail::shard_space space(g, mesh, e, o.compile.uneven, o.free_state, false);
   detail::shard_searcher search(g, mesh, e, o, space);
   const plan_tables plain = search.plan(detail::picks(space.variables.size(), -1));
-  if (plain.problem && !detail::is_unsaid(plain.problem.what)) {
+  if (plain.problem && !detail::is_implicit_move(plain.problem.what)) {
     result.problem = plain.problem;
     return result;
   }

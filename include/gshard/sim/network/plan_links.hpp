@@ -89,7 +89,7 @@ class plan_links {
 
   /// How many times as long a collective takes because of the faults of links. In what goes by link loads those of all links tell. In
   /// gathers and reductions everything waits for the slowest link, or goes the other way round a ring, which takes twice as long, as it
-  /// does on the open line that a ring is without one pair of neighbours; round any other dead link three others lead.
+  /// does on the open line that a ring is without one pair of neighbors; round any other dead link three others lead.
   double slowdown(op kind, std::uint32_t axes) {
     if (broken_.links.empty()) return 1;
     if (!is_gather(kind)) {
@@ -194,7 +194,7 @@ class plan_links {
       if ((links_.coordinate(from, d) != links_.coordinate(to, d)) != (d == dim)) return false;
     return true;
   }
-  /// Whether a ring along a dimension, that of a chip, is whole one way, or parted between two neighbours alone.
+  /// Whether a ring along a dimension, that of a chip, is whole one way, or parted between two neighbors alone.
   bool stays_joined(int dim, int chip) const {
     const int n = mesh_.topology().extent(dim);
     int dead_up = 0, dead_down = 0, pairs = 0;

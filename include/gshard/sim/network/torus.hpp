@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
-// Collectives on a torus of chips, in closed form. Every chip has a link to each neighbour and each way, all of which work at once;
+// Collectives on a torus of chips, in closed form. Every chip has a link to each neighbor and each way, all of which work at once;
 // messages go dimension by dimension the shortest way. Below, n is the extent of a ring, a the seconds of a hop, B the bytes a second
 // of a link one way, V the bytes of the whole tensor that a gather ends in, S the bytes that a device sends in all (its own part
 // counted), N the number of chips.
@@ -36,7 +36,7 @@ struct torus {
   std::array<bool, max_dims> wrap{true, true, true};
   int cores = 1;               ///< devices of a chip, which share its links
   double link_bytes = 70e9;    ///< bytes a second of a link, one way
-  double hop = 1e-6;           ///< seconds from a chip to its neighbour
+  double hop = 1e-6;           ///< seconds from a chip to its neighbor
   double launch = 5e-6;        ///< seconds until a collective has started
   double core_bytes = 450e9;   ///< bytes a second between the cores of a chip
   double all_to_all_efficiency = 1;  ///< of the links in an all-to-all; below 1 it is fitted to measured runs, not physical
@@ -65,7 +65,7 @@ struct torus {
 struct torus_ring {
   int extent = 1;
   int stride = 1;
-  bool wrap = true;  ///< the last is a neighbour of the first
+  bool wrap = true;  ///< the last is a neighbor of the first
   int dim = 0;       ///< of the torus; its price does not depend on it
 
   constexpr bool operator==(const torus_ring&) const = default;
@@ -157,7 +157,7 @@ constexpr void spread_to_all(list<double>& work, const torus_ring& r) {
   spread(work, r, 0, [&](int h) { return chips_at(r, h); });
 }
 
-/// Steps from neighbour to neighbour in a group, on the longest way between two of its chips.
+/// Steps from neighbor to neighbor in a group, on the longest way between two of its chips.
 constexpr int steps_of(const torus_group& g) {
   int steps = 0;
   for (int i = 0; i < g.count; ++i) steps += farthest(g[i]);
@@ -197,7 +197,7 @@ constexpr double gather_step_by_step(const torus& t, const torus_group& g, doubl
 /// Seconds in which every device of a group gets a whole tensor of so many bytes, of which each has an equal piece; without the launch.
 /// Along one ring, one way: (n-1)(a + V/(nB)); both ways: (n-1)(a + V/(2nB)). Along several, ring after ring, each phase begins with
 /// what those before have gathered: on x times y chips both ways (x-1)(a + V/(2xyB)) + (y-1)(a + V/(2yB)); on all links of k rings each
-/// of k orders takes V/k, and a phase takes as long as its slowest order. Streamed, D steps between neighbours, of which each takes a hop
+/// of k orders takes V/k, and a phase takes as long as its slowest order. Streamed, D steps between neighbors, of which each takes a hop
 /// and what the busiest link carries in it: along one ring, or two that are both wrapped or both open, D a + L/B with L the bytes of the
 /// busiest link; on k wrapped rings of one extent n, D = k floor(n/2) and L = V(1-1/N)/(2k). On an open ring the last link carries the
 /// pieces of all chips but one, n-1 steps of a whole piece each: about twice as long as on a wrapped one. The cores of a chip share what

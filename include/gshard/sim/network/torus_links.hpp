@@ -12,7 +12,7 @@
 
 namespace gshard { inline namespace v0 {
 
-/// The links of a torus by number, one for each way between neighbours, with the faults that they have. Chips are numbered row-major;
+/// The links of a torus by number, one for each way between neighbors, with the faults that they have. Chips are numbered row-major;
 /// up is the way to the next coordinate of a dimension. A dimension of two chips that is a ring has two links each way.
 class torus_links {
  public:

@@ -38,11 +38,11 @@ struct torus_place {
 ///
 ///     torus_mesh(t)                             one axis over all devices, row-major, the cores of a chip next to each other
 ///     torus_mesh(t, {4, 512})                   a mesh of these extents, row-major over the torus: the last axis takes the cores, then
-///                                               the last dimensions, and where it needs only a part of one, neighbours
+///                                               the last dimensions, and where it needs only a part of one, neighbors
 ///     torus_mesh(t, {}).add({{0}}).add({{1}, {torus_part::cores}})   as said: axis 0 along dimension 0, axis 1 along dimension 1 and
 ///                                               the cores
 ///
-/// An axis may follow a snake: its devices are then, one after the other, neighbours, where row-major order needs two hops from row to
+/// An axis may follow a snake: its devices are then, one after the other, neighbors, where row-major order needs two hops from row to
 /// row. Valid if the parts of all axes are the whole torus, each place once, and not more than torus_group::max_rings in all.
 class torus_mesh {
   struct axis {

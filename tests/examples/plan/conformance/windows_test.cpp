@@ -145,7 +145,7 @@ TEST_CASE("pool: as XLA's SPMD partitioner and Shardy's explicit reshards") {
   check({
       {"XLA: the operand whole", "pool --kind sum --mesh x=2 --in 6,2 --window 3,1 --stride 2,1 --low 1,0 --out 3@x,2", nothing},
       {"XLA: no halo before", "pool --kind sum --mesh x=2 --in 6@x,2 --window 3,1 --stride 2,1 --high 1,0 --out 3@x,2", permute(f32(2, 2))},
-      {"XLA: a halo beyond the neighbour", "pool --kind sum --mesh x=5 --in 9@x,2 --window 4,1 --stride 2,1 --low 3,0 --out 5@x,2",
+      {"XLA: a halo beyond the neighbor", "pool --kind sum --mesh x=5 --in 9@x,2 --window 4,1 --stride 2,1 --low 3,0 --out 5@x,2",
        permute(f32(1, 2)) + permute(f32(2, 2))},
       {"XLA: unequal halos of one side", "pool --kind sum --mesh x=3 --in 9@x,2 --window 3,1 --stride 2,1 --pad 1,0 --out 5@x,2",
        permute(f32(2, 2))},

@@ -58,9 +58,9 @@ TEST_CASE("vocabulary: the same pairs give the same bytes, and the bytes the sam
   const auto corpus = fixture::toy_corpus(10, 60);
   for (const trainer& train : trainers) {
     const auto v = train(corpus);
-    CHECK(v->serialise() == train(corpus)->serialise());
-    const auto loaded = tr::load_vocabulary(v->serialise());
-    CHECK(loaded->serialise() == v->serialise());
+    CHECK(v->serialize() == train(corpus)->serialize());
+    const auto loaded = tr::load_vocabulary(v->serialize());
+    CHECK(loaded->serialize() == v->serialize());
     CHECK(loaded->size() == v->size());
     for (const tr::pair& p : corpus) CHECK(loaded->encode(p.source) == v->encode(p.source));
   }

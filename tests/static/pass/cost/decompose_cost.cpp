@@ -41,7 +41,7 @@ static_assert(is_gathered<rows<best<whole>, 8, 8>>(op::top_k));
 static_assert(rows<best<whole>, 64, 4096>::plan.count(op::top_k) == 2);
 static_assert(is_gathered<rows<place_of_best, 8, 4>>(op::argmax));
 static_assert(rows<place_of_best, 64, 65536>::plan.count(op::all_reduce) == 2);
-// Of few and short lines the best of every block is gathered with its place, unless nothing may be gathered unsaid.
+// Of few and short lines the best of every block is gathered with its place, unless nothing may be gathered implicitly.
 static_assert(rows<place_of_best, 8, 3000>::plan.count(op::top_k) == 2 && rows<place_of_best, 8, 3000>::plan.collectives() == 1);
 using visible_place = gs::program<place_of_best, mesh, in<"AB", cut>, extent<'A', 8>, extent<'B', 3000>, gs::visible>;
 static_assert(visible_place::plan.count(op::all_reduce) == 2 && visible_place::plan.count(op::top_k) == 0);

@@ -21,7 +21,7 @@ template <std::int64_t Above>
 constexpr plan_view tall_plan =
     plan_of<matmul, mesh, in<"AB", P<"x", none>>, in<"BC", P<none, "x">>, gs::extent<'A', 4096>, gs::extent<'B', 32>, gs::extent<'C', 64>, gs::loop_above<Above>>;
 static_assert(sends(tall_plan<32 * 64 * 4>, {op::all_gather}) && sends(tall_plan<32 * 64 * 4 - 1>, {op::looped_einsum}));
-static_assert(tall_plan<0>.count(op::einsum) == 0 && gs::traveller(tall_plan<0>.steps[0]) == tall_plan<0>.inputs[1].value &&
+static_assert(tall_plan<0>.count(op::einsum) == 0 && gs::ring_operand(tall_plan<0>.steps[0]) == tall_plan<0>.inputs[1].value &&
               tall_plan<0>.steps[0].attr.integer[0] == 1);
 static_assert(output_of(tall_plan<0>).layout.same_layout(output_of(tall_plan<1 << 20>).layout));
 constexpr std::int64_t bytes_on_four(const plan_view& p) {
@@ -39,7 +39,7 @@ template <auto Model, class... More>
 constexpr plan_view sums_plan = plan_of<Model, mesh, in<"AB", P<none, "x">>, in<"BC", P<"x", none>>, gs::extent<'A', 64>, gs::extent<'C', 64>, More...>;
 static_assert(sends(sums_plan<scattered>, {op::reduce_scatter}) && sends(sums_plan<scattered, gs::loop_above<0>>, {op::looped_einsum}));
 static_assert(sends(sums_plan<scattered_on, gs::loop_above<0>>, {op::looped_einsum}) &&
-              gs::sums_travel(sums_plan<scattered, gs::loop_above<0>>.steps[0]));
+              gs::ring_carries_sum(sums_plan<scattered, gs::loop_above<0>>.steps[0]));
 // Not one that stays pending, or is wanted whole.
 static_assert(sends(sums_plan<matmul, gs::loop_above<0>>, {op::all_reduce}));
 static_assert(sends(sums_plan<matmul, gs::loop_above<0>, gs::pending_outputs>, {}));

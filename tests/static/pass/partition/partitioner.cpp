@@ -176,7 +176,7 @@ static_assert(plan_of<identity, mesh, in<"AB", P<none, "x">>>.steps.empty());
 inline constexpr auto sharded_state = [](auto& m, auto x, auto rate) {
   auto w = m.param("w", "AB", P<none, none>{}, gs::init::zeros());
   auto h = gs::annotate<P<none, "x">>(gs::einsum<"CA,AB->CB">(x, w));
-  gs::adam{}.minimise(m, gs::sum(h * h), rate);
+  gs::adam{}.minimize(m, gs::sum(h * h), rate);
 };
 constexpr plan_view updated = plan_of<sharded_state, mesh, in<"CA", P<none, none>>, in<"">>;
 static_assert(sends(updated, {op::all_gather}));
@@ -205,7 +205,7 @@ inline constexpr auto tensor_parallel = [](auto& m, auto x, auto rate) {
   auto y = x + gs::einsum<"BH,HM->BM">(h, w2);
   auto loss = gs::mean(y * y);
   auto dx = gs::gradients(loss, std::array{x})[0];
-  gs::adam{}.minimise(m, loss, rate);
+  gs::adam{}.minimize(m, loss, rate);
   return std::tuple{loss, dx};
 };
 constexpr plan_view megatron = plan_of<tensor_parallel, mesh2, in<"BM", P<"x", none>>, in<"">>;

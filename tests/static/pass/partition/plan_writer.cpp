@@ -25,7 +25,7 @@ template <int Way>
 inline constexpr auto late_read = [](auto& m, auto x, auto rate) {
   auto w = m.param("w", "AB", P<none, none>{}, gs::init::zeros());
   auto renamed = gs::annotate<P<none, "x">>(w), merged = gs::merge_dims<0>(w);
-  gs::adam{}.minimise(m, gs::sum(gs::relu(gs::einsum<"CA,AB->CB">(x, w))), rate);
+  gs::adam{}.minimize(m, gs::sum(gs::relu(gs::einsum<"CA,AB->CB">(x, w))), rate);
   if (Way == 0) return w * w;
   if (Way == 1) return renamed * renamed;
   if (Way == 2) return merged;

@@ -85,7 +85,7 @@ inline constexpr auto train = [](auto& m, auto x, auto rate) {
   y = gs::relu(gs::einsum<"AM,MN->AN">(y, m.param("e", "MN", gs::init::fan_in("M"))));
   y = gs::relu(gs::einsum<"AN,NM->AM">(y, m.param("f", "NM", gs::init::fan_in("N"))));
   const auto loss = gs::sum(y * y);
-  gs::adam{}.minimise(m, loss, rate);
+  gs::adam{}.minimize(m, loss, rate);
   return loss;
 };
 template <class... More>

@@ -18,13 +18,13 @@ using mesh = gs::mesh<gs::axis<"data", 4>>;
 template <class Program>
 struct planned {
   static constexpr gs::plan_view plan = Program::plan;
-  gs::list<gs::flight> all;
+  gs::list<gs::async_interval> all;
 
   constexpr explicit planned(const gs::dims& bound) {
     constexpr std::array<int, 1> extents{4};
-    all = gs::flights(plan, plan.bind(bound, gs::list_view<int>(extents.data(), extents.size())));
+    all = gs::async_schedule(plan, plan.bind(bound, gs::list_view<int>(extents.data(), extents.size())));
   }
-  constexpr const gs::flight& operator[](std::size_t i) const { return all[i]; }
+  constexpr const gs::async_interval& operator[](std::size_t i) const { return all[i]; }
 
   /// The k-th step of a kind.
   static constexpr int step(op kind, int k = 0) {
@@ -32,7 +32,7 @@ struct planned {
       if (plan.steps[i].kind == kind && k-- == 0) return int(i);
     return -1;
   }
-  constexpr const gs::flight& of(op kind, int k = 0) const { return all[std::size_t(step(kind, k))]; }
+  constexpr const gs::async_interval& of(op kind, int k = 0) const { return all[std::size_t(step(kind, k))]; }
 };
 
 // Weights lie cut over the devices that share the data: gathered before each product.
@@ -56,7 +56,7 @@ static_assert([] {
 static_assert([] {
   const gathered p(tiny);
   for (std::int32_t i = 0; i < std::int32_t(p.all.size()); ++i)
-    if (p[std::size_t(i)] != gs::flight{i, i + 1}) return false;
+    if (p[std::size_t(i)] != gs::async_interval{i, i + 1}) return false;
   return true;
 }(), "small gathers stay where they are");
 
@@ -65,7 +65,7 @@ inline constexpr auto training_step = [](auto& m, auto x, auto rate) {
   gs::symbol y = x;
   for (int i = 0; i < 24; ++i) y = gs::relu(gs::einsum<"BM,MN->BN">(y, m.scope(i).param("w", "MM", gs::init::fan_in("M"))));
   const auto loss = gs::sum(y * y);
-  gs::adam{}.minimise(m, loss, rate);
+  gs::adam{}.minimize(m, loss, rate);
   return loss;
 };
 using trained = planned<gs::program<training_step, mesh, gs::in<"BM", P<"data", none>>, gs::in<"">>>;
@@ -76,12 +76,12 @@ static_assert([] {
     const gs::node& n = trained::plan.steps[i];
     const auto [start, finish] = p[i];
     if (start > std::int32_t(i) || finish <= std::int32_t(i)) return false;
-    if (n.kind != op::all_reduce && p[i] != gs::flight{std::int32_t(i), std::int32_t(i) + 1}) return false;
+    if (n.kind != op::all_reduce && p[i] != gs::async_interval{std::int32_t(i), std::int32_t(i) + 1}) return false;
     for (int k = 0; k < n.inputs; ++k)
       if (trained::plan.at(n.input(k)).producer >= start) return false;
   }
   int products = 0;  // while the first gradients are summed
-  const gs::flight first = p.of(op::all_reduce);
+  const gs::async_interval first = p.of(op::all_reduce);
   for (std::int32_t i = first.start; i < first.finish; ++i) products += trained::plan.steps[std::size_t(i)].kind == op::einsum;
   return products >= 8;
 }());

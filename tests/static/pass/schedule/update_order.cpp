@@ -22,7 +22,7 @@ inline constexpr auto training_step = [](auto& m, auto x, auto rate) {
   gs::symbol y = x;
   for (int i = 0; i < Layers; ++i) y = one_layer(m.scope(i), y);
   const auto loss = gs::sum(y * y);
-  gs::adam{}.minimise(m, loss, rate);
+  gs::adam{}.minimize(m, loss, rate);
   return loss;
 };
 template <int Layers>
@@ -34,7 +34,7 @@ inline constexpr auto lookup_step = [](auto& m, auto x, auto ids, auto rate) {
   gs::symbol y = x + gs::gather(table, ids);
   for (int i = 0; i < 12; ++i) y = one_layer(m.scope(i), y);
   const auto loss = gs::sum(y * y);
-  gs::adam{}.minimise(m, loss, rate);
+  gs::adam{}.minimize(m, loss, rate);
   return loss;
 };
 using lookup = gs::program<lookup_step, mesh, gs::in<"BM", gs::P<"data", gs::none>>, gs::in<"B", gs::P<"data">, std::int32_t>, gs::in<"">>;

@@ -57,7 +57,7 @@ static_assert(refused(fault::used_outside_loop, "w", [](builder& b, auto& m) {
 static_assert(refused(fault::update_in_loop, "adam", [](builder& b, auto& m) {
   const symbol w = m.param("w", "A", gs::init::zeros()), rate = input(b, "");
   return gs::repeat(input(b, ""), [&](symbol s) {
-    gs::adam{}.minimise(m, gs::sum(w * w), rate);
+    gs::adam{}.minimize(m, gs::sum(w * w), rate);
     return s;
   }, input(b, "A"));
 }));

@@ -54,7 +54,7 @@ static_assert(cut<megatron>("wi") == 1 && cut<megatron>("wo") == 0);
 static_assert(megatron::plan.count(op::all_reduce) == 1 && megatron::plan.collectives() == 1);
 static_assert(megatron::choice.price.bytes() <= 200 << 20 && megatron::choice.memory_limit == 200 << 20);
 
-// Propagation would give w the layout of x, so that y moves; where nothing may move unsaid, w is whole.
+// Propagation would give w the layout of x, so that y moves; where nothing may move implicitly, w is whole.
 inline constexpr auto two_uses = [](auto& m, auto x, auto y) {
   auto w = m.param("w", "BM", gs::init::zeros());
   return std::tuple{x * w, y * w};

@@ -56,7 +56,7 @@ constexpr gs::graph two_layers() {
   symbol x = input(b, "BA"), rate = input(b, "");
   for (int i = 0; i < 2; ++i) x = gs::einsum<"BA,AC->BA">(x, m.scope(i).param("w", "AC", gs::init::zeros()));
   x = gs::einsum<"BA,AC->BC">(x, m.param("last", "AC", gs::init::zeros()));
-  gs::adam{}.minimise(m, gs::sum(x), rate);
+  gs::adam{}.minimize(m, gs::sum(x), rate);
   return static_cast<gs::graph&&>(b.program);
 }
 constexpr std::size_t unknowns(bool free_state, bool grouped) {
@@ -77,7 +77,7 @@ static_assert([] {
   p[2] = 3;
   const gs::detail::picks q = each.as_in(groups, p);
   if (q[2] != 3 || q[3] != 3 || q[4] != 0) return false;
-  // State of the optimiser lies as its parameter.
+  // State of the optimizer lies as its parameter.
   const gs::sharding cut = groups.variables[2].candidates[3];
   groups.assign(g, 2, cut);
   int same = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Two operands that lie differently meet in a program that is strict.
-// expect: gshard: an operand would be brought to another layout unsaid \(strict\)
+// expect: gshard: an operand would be resharded implicitly \(strict\)
 // expect: in_operation<.*"map"
 // expect: over_axis<.*"x"
 #include <gshard/plan.hpp>
