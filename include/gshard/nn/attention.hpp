@@ -11,10 +11,13 @@
 
 namespace gshard { inline namespace v0 { namespace nn {
 
-/// Multi-head attention: softmax(q k^T / sqrt(D) + bias) v per head. query: [G,B,Q,M], memory: [G,B,K,M]. bias: 0 where a key may be seen
-/// and very negative where not; [G,B,K] for padding, also where queries are the keys, or of dims that match [G,B,H,Q,K] as operands of map
-/// do, such as [Q,K] for causality.
-/// Parameters: wq, wk, wv [M,H,D], wo [H,D,M]. `rate`: dropout of the attention weights.
+/// attention(m, query, memory, bias, rate): multi-head attention, softmax(q k^T / sqrt(D) + bias) v per head. `bias` is 0 where a key may
+/// be seen, and very negative elsewhere. `rate`: dropout of the attention weights. Parameters: wq, wk, wv [M,H,D], wo [H,D,M].
+/// Shapes: query [G,B,Q,M], memory [G,B,K,M]; bias [G,B,K] for padding, or dims that match [G,B,H,Q,K], such as [Q,K] -> [G,B,Q,M].
+/// Communicates: what its einsums do: with heads sharded, one all_reduce of the result.
+/// Compile time: ranks and dims.
+/// Throws: nothing.
+/// @see nn::encode, softmax
 constexpr symbol attention(const parameter_scope& m, symbol query, symbol memory, symbol bias, double rate = 0) {
   const named_scope part(m, "attention");
   const symbol wq = m.param("wq", "MHD", init::fan_in("M")), wk = m.param("wk", "MHD", init::fan_in("M"));

@@ -24,9 +24,14 @@ struct moe_result {
   symbol overflow;  ///< scalar: choices refused because an expert was full
 };
 
-/// The sparsely gated layer of arXiv 2006.16668, Algorithm 2: y_s = sum_e G_{s,e} wo_e relu(wi_e x_s), at most two experts a token.
-/// x: [G,S,M]; mask: [G,S], 0 at padding. Parameters: wg [M,E], wi [E,M,F], wo [E,F,M], experts cut over `ExpertAxis`.
-/// Adds the auxiliary loss to the module's. Communicates, if groups are cut over the same axis: one all_to_all there, one back.
+/// moe<"expert">(m, x, mask, options): the sparsely gated layer of arXiv 2006.16668, Algorithm 2: y_s = sum_e G_{s,e} wo_e relu(wi_e x_s)
+/// with at most two experts per token. Adds the auxiliary loss to the model's. Parameters: wg [M,E]; wi [E,M,F] and wo [E,F,M], whose
+/// experts are sharded over `ExpertAxis`.
+/// Shapes: x [G,S,M], mask [G,S], 0 at padding -> see `moe_result`.
+/// Communicates: if groups are sharded over the same axis, one all_to_all to the experts and one back.
+/// Compile time: ranks and dims; that the mesh has the axis.
+/// Throws: nothing.
+/// @see top2_gating, moe_options
 template <fixed_string ExpertAxis>
 constexpr moe_result moe(const parameter_scope& m, symbol x, symbol mask, moe_options options = {}) {
   const symbol wg = m.param("wg", "ME", init::fan_in("M"));

@@ -43,12 +43,22 @@ struct routing_summary {
   }
 };
 
-/// layer_norm with its own parameters.
+/// norm(m, x): layer_norm with its own parameters gamma and beta [M].
+/// Shapes: x [..., M] -> the same.
+/// Communicates: as layer_norm.
+/// Compile time: that the last dim of x is M.
+/// Throws: nothing.
+/// @see layer_norm
 constexpr symbol norm(const parameter_scope& m, symbol x) {
   return layer_norm(x, m.param("gamma", "M", init::constant(1)), m.param("beta", "M", init::zeros()));
 }
 
-/// wo relu(wi x) with biases.
+/// feed_forward(m, x) = wo relu(wi x + bi) + bo. Parameters: wi [M,F], bi [F], wo [F,M], bo [M].
+/// Shapes: x [G,B,T,M] -> the same.
+/// Communicates: what its einsums do: with F sharded, one all_reduce of the result.
+/// Compile time: ranks and dims.
+/// Throws: nothing.
+/// @see feed_forward_or_moe
 constexpr symbol feed_forward(const parameter_scope& m, symbol x) {
   const named_scope part(m, "feed-forward");
   const symbol wi = m.param("wi", "MF", init::fan_in("M")), bi = m.param("bi", "F", init::zeros());
@@ -56,7 +66,13 @@ constexpr symbol feed_forward(const parameter_scope& m, symbol x) {
   return einsum<"GBTF,FM->GBTM">(relu(einsum<"GBTM,MF->GBTF">(x, wi) + bi), wo) + bo;
 }
 
-/// The feed-forward part of layer `index`: a mixture of experts in every second layer, over tokens of whole groups.
+/// feed_forward_or_moe(m, index, x, mask, options, routing): feed_forward in layers of even index, nn::moe in the others, over all tokens
+/// of a group.
+/// Shapes: x [G,B,T,M], mask [G,B,T] -> the shape of x.
+/// Communicates: as feed_forward or nn::moe.
+/// Compile time: ranks and dims.
+/// Throws: nothing.
+/// @see feed_forward, nn::moe
 template <fixed_string ExpertAxis>
 constexpr symbol feed_forward_or_moe(const parameter_scope& m, int index, symbol x, symbol mask, const transformer_options& o,
                                      routing_summary& routing) {
@@ -66,22 +82,43 @@ constexpr symbol feed_forward_or_moe(const parameter_scope& m, int index, symbol
   return split_dim<1>(r.y);
 }
 
-/// 1 where a token is real, 0 where it is padding (id 0).
+/// real_tokens(m, ids): 1 where a token is real, 0 where it is padding (id 0).
+/// Shapes: int32 ids, any -> the same, of the model's element type.
+/// Communicates: nothing.
+/// Compile time: nothing.
+/// Throws: nothing.
+/// @see padding_bias
 constexpr symbol real_tokens(const parameter_scope& m, symbol ids) {
   return map<[](auto id) { return 0 < id ? decltype(id)(1) : decltype(id)(0); }>(cast(ids, m.type()));
 }
-/// 0 where a key may be attended to, -1e9 at padding.
+/// padding_bias(mask): 0 where a key is real, -1e9 at padding: a bias of attention.
+/// Shapes: any -> the same.
+/// Communicates: nothing.
+/// Compile time: a real element type.
+/// Throws: nothing.
+/// @see nn::attention
 constexpr symbol padding_bias(symbol mask) {
   return map<[](auto real) { return (real - 1) * 1e9f; }>(mask);
 }
 
-/// Token and position embeddings, scaled and dropped out. positions: int32, the last dim of ids.
+/// embed(m, table, ids, positions, options): the sum of token and position embeddings, with dropout. Token embeddings are scaled by
+/// sqrt(M). Parameter: position [L,M].
+/// Shapes: table [V,M], int32 ids [G,B,T], int32 positions [T] -> [G,B,T,M].
+/// Communicates: as gather.
+/// Compile time: ranks and dims.
+/// Throws: `gshard::error`, if an id is V or more, or a position L or more.
+/// @see gather
 constexpr symbol embed(const parameter_scope& m, symbol table, symbol ids, symbol positions, const transformer_options& o) {
   const symbol at = gather(m.param("position", "LM", init::normal(0.02)), positions);
   return dropout(scale_by<"M">(gather(table, ids), 0.5) + at, o.dropout);
 }
 
-/// Encodes source ids [G,B,S]: [G,B,S,M]. mask: real_tokens(m, ids).
+/// encode(m, table, ids, mask, options, routing): the encoder of a Transformer. mask: real_tokens(m, ids).
+/// Shapes: table [V,M], int32 ids [G,B,S], mask [G,B,S] -> [G,B,S,M].
+/// Communicates: what its layers do.
+/// Compile time: ranks and dims.
+/// Throws: as embed.
+/// @see transformer_options, nn::decode
 template <fixed_string ExpertAxis>
 constexpr symbol encode(const parameter_scope& m, symbol table, symbol ids, symbol mask,
                         const transformer_options& o, routing_summary& routing) {
@@ -97,7 +134,13 @@ constexpr symbol encode(const parameter_scope& m, symbol table, symbol ids, symb
   return norm(m.scope("norm"), x);
 }
 
-/// Decodes target ids [G,B,T], each position seeing those before it and the memory [G,B,S,M]: [G,B,T,M].
+/// decode(m, table, ids, mask, memory, memory_mask, options, routing): the decoder of a Transformer. Each position sees those before it,
+/// and the memory that `encode` returns.
+/// Shapes: table [V,M], int32 ids [G,B,T], mask [G,B,T], memory [G,B,S,M], memory_mask [G,B,S] -> [G,B,T,M].
+/// Communicates: what its layers do.
+/// Compile time: ranks and dims.
+/// Throws: as embed.
+/// @see transformer_options, nn::encode
 template <fixed_string ExpertAxis>
 constexpr symbol decode(const parameter_scope& m, symbol table, symbol ids, symbol mask, symbol memory, symbol memory_mask,
                         const transformer_options& o, routing_summary& routing) {

@@ -73,11 +73,13 @@ inline constexpr diagnostic problem_of_broadcast = [] {
 
 }  // namespace detail
 
-/// broadcast<"Q,QK->QK">(x, like) on tensors: x[q] at every [q, k]. `like` and further tensors lend the extents of their dims; their
-/// numbers are not read.
-/// The result keeps the axes that shard x. A dim that x does not shard is sharded as in the first other operand that has it, over axes that
-/// x does not use. Communicates nothing.
-/// Compile time: the equation and ranks, that x is complete. Throws `gshard::error` if one letter meets two extents.
+/// broadcast<"Q,QK->QK">(x, like)[q, k] = x[q] on tensors. `like` and further tensors lend the extents of their dims; their numbers are not
+/// read. The result keeps the axes that shard x. Other dims are sharded as in the first operand that has them, over axes that x does not
+/// use.
+/// Shapes: as the equation says.
+/// Communicates: nothing.
+/// Compile time: the equation and ranks; that x is complete.
+/// Throws: `gshard::error` if one letter has two extents.
 /// @see trace/broadcast.hpp
 template <fixed_string Equation, class T, class Spec, distributed_tensor... Like>
 auto broadcast(const tensor<T, Spec>& x, const Like&... like) {

@@ -31,15 +31,23 @@ auto compare(const A& a, const B& b) {
 }
 }  // namespace detail
 
-/// 1 where a < b, else 0. Also a < b.
-/// Compile time: ranks. Throws `gshard::error` if operands differ in an extent. @see map
+/// less(a, b), a < b on tensors: 1 where a < b, else 0. Comparisons with NaN are 0. One operand may be a number.
+/// Shapes: operands match as those of map.
+/// Communicates: nothing if the operands have one sharding.
+/// Compile time: ranks.
+/// Throws: `gshard::error` if operands differ in an extent.
+/// @see map
 template <class A, class B>
   requires(detail::compared<A, B>)
 auto less(const A& a, const B& b) {
   return detail::compare<detail::one_if_less>(a, b);
 }
-/// 1 where a == b, else 0.
-/// Compile time: ranks. Throws `gshard::error` if operands differ in an extent. @see map
+/// equal(a, b) on tensors: 1 where a == b, else 0. Comparisons with NaN are 0. One operand may be a number.
+/// Shapes: operands match as those of map.
+/// Communicates: nothing if the operands have one sharding.
+/// Compile time: ranks.
+/// Throws: `gshard::error` if operands differ in an extent.
+/// @see map
 template <class A, class B>
   requires(detail::compared<A, B>)
 auto equal(const A& a, const B& b) {

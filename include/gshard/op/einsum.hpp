@@ -26,9 +26,13 @@ auto eager_einsum(std::index_sequence<I...>, const tensor<T, Specs>&... x) {
 }
 }  // namespace detail
 
-/// einsum on tensors. The type of the result says how it lies: an axis that cuts a contracted index leaves `partial<axis>`.
-/// Throws `gshard::error` if one letter meets two extents.
-/// @see trace/einsum.hpp for the rules
+/// einsum<"BM,MH->BH">(x, w) on tensors. The type of the result holds its sharding: an axis that shards a contracted index leaves
+/// `partial<axis>`, which `reshard` completes.
+/// Shapes: as the equation says.
+/// Communicates: nothing if the operands shard a common index alike; else the cheapest reshards of operands.
+/// Compile time: the equation, ranks, and that operands are complete.
+/// Throws: `gshard::error` if one letter has two extents.
+/// @see trace/einsum.hpp, reshard
 template <fixed_string Equation, class... T, class... Specs>
   requires(sizeof...(T) > 0)
 auto einsum(const tensor<T, Specs>&... x) {

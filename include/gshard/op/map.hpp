@@ -26,10 +26,12 @@ auto run_elementwise(std::string_view operation, const tensor<T, Specs>&... x) {
 }
 }  // namespace detail
 
-/// map<f>(x, ...)[i] = f(x[i], ...) on tensors. Operands have the same extents, or no dims: a scalar matches anything. `broadcast` states
-/// the rest.
-/// Compile time: ranks. Throws `gshard::error` if operands differ in an extent.
-/// @see trace/map.hpp for how operands match in programs, where dims have names
+/// map<f>(x, ...)[i] = f(x[i], ...) on tensors. `broadcast` repeats operands.
+/// Shapes: operands have equal extents, or no dims: a scalar matches anything.
+/// Communicates: nothing if the operands have one sharding.
+/// Compile time: ranks; that operands are complete.
+/// Throws: `gshard::error` if operands differ in an extent.
+/// @see trace/map.hpp
 template <auto F, class... T, class... Specs>
   requires(sizeof...(T) > 0)
 auto map(const tensor<T, Specs>&... x) {
@@ -38,7 +40,7 @@ auto map(const tensor<T, Specs>&... x) {
   return detail::run_elementwise<detail::map_model<F>>("map", x...);
 }
 
-/// The same, with the function as an argument.
+/// map(f, x, ...): the same, with the function as an argument.
 template <class F, class... T, class... Specs>
   requires(std::is_empty_v<F> && sizeof...(T) > 0)
 auto map(F, const tensor<T, Specs>&... x) {

@@ -43,9 +43,12 @@ constexpr auto replicated_spec(std::index_sequence<I...>) {
 }
 }  // namespace detail
 
-/// reshard<P<none, "expert">>(t): the same tensor in another layout; a pending sum is completed. Communicates: the cheapest way that
-/// pass/reshard/reshard.hpp finds; nothing if it lies so already.
-/// Compile time: rank, axes used twice. Throws `gshard::error` if the cluster lacks an axis.
+/// reshard<P<none, "expert">>(t): the same tensor with another sharding. A partial sum is completed.
+/// Shapes: any -> the same.
+/// Communicates: the cheapest collectives that `plan_reshard` finds; nothing if t has the sharding.
+/// Compile time: rank, and axes that are used twice.
+/// Throws: `gshard::error` if the cluster lacks an axis.
+/// @see to_global
 template <class To, class T, class From>
 tensor<T, To> reshard(const tensor<T, From>& t) {
   static_assert(holds<To::rank == From::rank, expected_rank<From::rank>, actual_rank<To::rank>>,
@@ -60,7 +63,12 @@ tensor<T, To> reshard(const tensor<T, From>& t) {
   }
 }
 
-/// all_to_all<0, 1>(t): the minor-most mesh axis of dim 0 cuts dim 1 instead. Communicates: one all_to_all.
+/// all_to_all<0, 1>(t): the minor-most mesh axis of dim 0 shards dim 1 instead.
+/// Shapes: any -> the same.
+/// Communicates: one all_to_all.
+/// Compile time: that t has both dims.
+/// Throws: nothing.
+/// @see reshard
 template <int From, int To, class T, class Spec>
 auto all_to_all(const tensor<T, Spec>& t) {
   static_assert(From != To && From >= 0 && To >= 0 && From < Spec::rank && To < Spec::rank,
@@ -68,7 +76,12 @@ auto all_to_all(const tensor<T, Spec>& t) {
   return reshard<detail::spec_of<detail::mesh_of<Spec>, detail::moved_layout<Spec, From, To>>>(t);
 }
 
-/// The whole tensor, row-major, on every process. Communicates: what a reshard to replicated does.
+/// to_global(t): the whole tensor, row-major, on every process. A partial sum is completed.
+/// Shapes: any -> as many elements.
+/// Communicates: a reshard to replicated.
+/// Compile time: nothing.
+/// Throws: nothing.
+/// @see from_global
 template <class T, class Spec>
 std::vector<T> to_global(const tensor<T, Spec>& t) {
   using whole = decltype(detail::replicated_spec<Spec::rank>(std::make_index_sequence<std::size_t(Spec::rank)>{}));

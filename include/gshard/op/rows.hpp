@@ -9,9 +9,14 @@ namespace gshard { inline namespace v0 {
 
 namespace detail {
 inline constexpr auto softmax_model = [](auto&, auto x) { return softmax(x); };
-}
+}  // namespace detail
 
-/// softmax over the last dim of a tensor, which is made whole on a device if it is not.
+/// softmax(x)[..., i] = exp(x_i) / sum_j exp(x_j) over the last dim, on tensors.
+/// Shapes: [..., N] -> the same.
+/// Communicates: nothing, or a reshard, if the last dim is sharded.
+/// Compile time: that x is complete.
+/// Throws: nothing.
+/// @see trace/rows.hpp
 template <class T, class Spec>
 auto softmax(const tensor<T, Spec>& x) {
   static_assert(holds<!tensor<T, Spec>::is_partial, actual_type<Spec>>,

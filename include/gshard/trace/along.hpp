@@ -73,23 +73,35 @@ constexpr symbol emit_scatter_along(symbol ids, symbol dy, int at, symbol like) 
 
 }  // namespace detail
 
-/// cumsum(x, dim)[i] = sum of x[j], j <= i along one dim; exclusive: j < i; reverse: j >= i (j > i). A negative dim counts from the back.
-/// Communicates, where the dim is cut, one number per block and row (all_gather of the blocks' sums).
+/// cumsum(x, dim)[i] = sum of x[j] over j <= i along one dim. `exclusive`: j < i. `reverse`: j >= i, or j > i with both.
+/// Shapes: [..., N, ...] -> the same. A negative `dim` counts from the back.
+/// Communicates: nothing, or, if the dim is sharded, an all_gather of one number per block and row.
+/// Compile time: that x has this dim; a real element type.
+/// Throws: nothing.
+/// @see sort, top_k
 constexpr symbol cumsum(here x, int dim = -1, bool exclusive = false, bool reverse = false) {
   return detail::emit_cumsum(x, detail::dim_from(x, dim), exclusive, reverse);
 }
 
-/// The elements along one dim in order, smallest first unless `descending`, with the indices where they stood; equal ones as they
-/// stood. Not a number counts as largest. Communicates: a cut dim is made whole, by cutting another one instead if there is any.
+/// sort(x, dim): the elements along one dim in ascending order, or `descending`, with the indices they come from (`sorted`). The sort is
+/// stable. NaN counts as the largest number.
+/// Shapes: [..., N, ...] -> values and int32 indices of the same shape. A negative `dim` counts from the back.
+/// Communicates: nothing, or, if the dim is sharded, an all_to_all that shards another dim instead; an all_gather if there is no other.
+/// Compile time: that x has this dim; a real element type.
+/// Throws: nothing.
+/// @see top_k, argmax
 constexpr sorted sort(here x, int dim = -1, bool descending = false) {
   const int at = detail::dim_from(x, dim);
   if (!detail::check_along(x, at, "sort")) return {x.owner->nothing(), x.owner->nothing()};
   return detail::emit_sorted(op::sort, x, at, x.get().dims[at], 0, descending);
 }
 
-/// The k largest (smallest) elements along one dim, best first, with their indices. There must be so many: known extents are checked at
-/// compile time, others when the program is bound (`gshard::error`).
-/// Communicates, where the dim is cut, the k best of every block.
+/// top_k(x, k, dim): the k largest elements along one dim, or the smallest, best first, with the indices they come from (`sorted`).
+/// Shapes: [..., N, ...] -> values and int32 indices [..., k, ...]. A negative `dim` counts from the back.
+/// Communicates: nothing, or, if the dim is sharded, an all_gather of the k best elements of every block.
+/// Compile time: that x has this dim; 1 <= k; k <= N where N is known.
+/// Throws: `gshard::error` when the program is bound, if k > N.
+/// @see sort, argmax
 constexpr sorted top_k(here x, int k, int dim = -1, bool largest = true) {
   builder& b = *x.owner;
   const int at = detail::dim_from(x, dim);

@@ -90,11 +90,15 @@ class assignment_reader {
 
 }  // namespace detail
 
-/// assign(x, {1, 2, 4}, {0, 1, 2, 3, 4, 5, 6, 7}): shard with a device assignment of the paper (arXiv 2006.16668 section 3.2): x in so
-/// many pieces along each dim, the pieces in row-major order on these devices, which are those of the mesh in any order. Communicates what
-/// brings x there: another order than the mesh's alone is one permutation. Slices, padding, reversals, rotations and concatenation move
-/// straight between orders; all else is computed in the mesh's order.
-/// Compile time: that the mesh, whose extents must be static, has axes over which the dims can be cut so, and the devices.
+/// assign(x, {1, 2, 4}, {0, 1, 2, 3, 4, 5, 6, 7}): x, sharded by a device assignment (`shard` of arXiv 2006.16668 section 3.2). `pieces` is
+/// the number of shards along each dim. `devices` lists the device of each shard in row-major order: any permutation of the mesh. Slices,
+/// padding, reversals, rotations and concatenation move straight between orders of the devices. Other verbs compute in the mesh's order.
+/// Shapes: those of x.
+/// Communicates: one collective_permute for another order of the same shards; else the reshard that `plan_reshard` finds.
+/// Compile time: that the extents of the mesh are static, that its axes can shard the dims into these pieces, and that the devices are a
+/// permutation.
+/// Throws: nothing.
+/// @see annotate, device_order
 constexpr symbol assign(here x, list_view<int> pieces, list_view<int> devices) {
   builder& b = *x.owner;
   if (b.failed()) return b.nothing();

@@ -53,11 +53,12 @@ constexpr symbol emit_broadcast_like(builder& b, list_view<symbol> operands, con
 
 }  // namespace detail
 
-/// broadcast<"Q,QK->QK">(x, like): x[q] at every [q, k]. Letters are local to the equation, as in einsum; they may name dims in another
-/// order. The first operand is repeated; the others only lend the extents of their dims: `broadcast<"GP,C->GPC">(x, c)`. Their numbers are
-/// not read. An elementwise verb reads x itself: the repeated tensor is not stored for it.
-/// Communicates nothing; its gradient is a sum over the new dims.
-/// Compile time: the equation, ranks, that one letter stands for one dim, and that the output has every letter of x, once.
+/// broadcast<"Q,QK->QK">(x, like)[q, k] = x[q]. Letters are local to the equation, as in einsum. The other operands only lend the extents
+/// of their dims, as in `broadcast<"GP,C->GPC">(x, c)`; their numbers are not read. Elementwise verbs read x itself: nothing is stored.
+/// Shapes: as the equation says; every letter of x occurs once in the output.
+/// Communicates: nothing. Its gradient is a sum over the new dims.
+/// Compile time: the equation, ranks, and that one letter stands for one dim.
+/// Throws: nothing.
 /// @see map, einsum
 template <fixed_string Equation, class... Symbols>
   requires(std::same_as<Symbols, symbol> && ...)

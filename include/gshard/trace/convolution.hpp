@@ -112,14 +112,16 @@ constexpr symbol emit_windowed_einsum(symbol x, symbol w, const equation& e, lis
 
 }  // namespace detail
 
-/// conv<"BIXY,xyIO->BOXY">(x, w, {{.stride = 2, .low = 1, .high = 1}}): an einsum in which a lower-case letter of w is the tap of the
-/// upper-case dim of x and of the result: out[b,o,X,Y] = sum over i, x, y of x[b, i, sX - low + step x, ...] w[x, y, i, o] (arXiv
-/// 2006.16668 appendix A.4). One to three spatial dims; `how` per spatial dim in the order of x, or one for all, or none: stride 1, no
-/// padding. Communicates as einsum does; along a cut spatial dim what its windows reach across the border (halo), in one exchange; where
-/// taps are cut what they reach, of x or of w, whichever is less, and the sum over their axes.
-/// Padding and holes are zeros. Whether they are multiplied by a NaN or an infinity of w, which gives NaN, depends on the sharding; so it
-/// does for a gradient that is not finite.
+/// conv<"BIXY,xyIO->BOXY">(x, w, {{.stride = 2, .low = 1, .high = 1}}): a convolution (arXiv 2006.16668 appendix A.4) as an einsum. A
+/// lower-case letter of w is the tap of the upper-case dim of x and of the result:
+/// out[b, o, X, ...] = sum over i, x, ... of x[b, i, stride X - low + step x, ...] w[x, ..., i, o].
+/// `how` has one entry per spatial dim in the order of x, one for all, or none (stride 1, no padding). Padding is zero. Whether a zero of
+/// the padding is multiplied by a NaN of w depends on the sharding.
+/// Shapes: as the equation says; one to three spatial dims.
+/// Communicates: as einsum. A sharded spatial dim adds one halo exchange. Sharded taps add an exchange of what they reach, and a sum.
 /// Compile time: the equation, ranks and dims.
+/// Throws: nothing.
+/// @see einsum, sum_pool, conv_window
 template <fixed_string Equation>
 constexpr symbol conv(here x, symbol w, list_view<conv_window> how = {}) {
   return detail::emit_windowed_einsum(x, w, detail::checked_equation<Equation>(*x.owner, 2), how, Equation.view());
@@ -189,8 +191,12 @@ constexpr symbol emit_pool(symbol x, reduction what, list_view<pool_window> over
 
 }  // namespace detail
 
-/// The sum, the mean (zeros of the padding count), the maximum or the minimum over the taps of a window: sum_pool(x, {{2, 3}, {3, 3}}).
-/// Communicates along a cut dim what its windows reach across the border, in one exchange.
+/// sum_pool(x, {{2, 3}, {3, 3}}): the sum over the taps of windows, here of 3 taps along dims 2 and 3. Padding is zero.
+/// Shapes: every windowed dim gets the extent that its `conv_window` gives; other dims stay.
+/// Communicates: nothing, or, along a sharded dim, one halo exchange.
+/// Compile time: that x has the dims; that windows have taps; a real element type.
+/// Throws: nothing.
+/// @see conv, pool_window
 constexpr symbol sum_pool(here x, list_view<pool_window> over) {
   builder& b = *x.owner;
   if (!detail::require_real(b, "sum_pool", {x})) return b.nothing();
@@ -199,13 +205,31 @@ constexpr symbol sum_pool(here x, list_view<pool_window> over) {
   const short_list all = detail::counting(x.rank());
   return detail::emit_convolution(x, all, p.windows, p.taps, b.nothing(), {}, all, p.dims);
 }
+/// mean_pool(x, {{2, 3}, {3, 3}}): sum_pool, divided by the number of taps. Padding counts as zeros.
+/// Shapes: every windowed dim gets the extent that its `conv_window` gives; other dims stay.
+/// Communicates: nothing, or, along a sharded dim, one halo exchange.
+/// Compile time: that x has the dims; that windows have taps; a real element type.
+/// Throws: nothing.
+/// @see sum_pool, pool_window
 constexpr symbol mean_pool(here x, list_view<pool_window> over) {
   const symbol total = sum_pool(x, over);
   int count = 1;
   for (const pool_window& w : over) count *= w.taps;
   return x.owner->failed() ? x.owner->nothing() : detail::emit_scale(total, 1.0 / count);
 }
+/// max_pool(x, {{2, 3}, {3, 3}}): the largest element of each window; NaN if one is NaN. Padding does not count.
+/// Shapes: every windowed dim gets the extent that its `conv_window` gives; other dims stay.
+/// Communicates: nothing, or, along a sharded dim, one halo exchange.
+/// Compile time: that x has the dims; that windows have taps; a real element type.
+/// Throws: nothing.
+/// @see min_pool, pool_window
 constexpr symbol max_pool(here x, list_view<pool_window> over) { return detail::emit_pool(x, reduction::max, over, "max_pool"); }
+/// min_pool(x, {{2, 3}, {3, 3}}): the smallest element of each window; NaN if one is NaN. Padding does not count.
+/// Shapes: every windowed dim gets the extent that its `conv_window` gives; other dims stay.
+/// Communicates: nothing, or, along a sharded dim, one halo exchange.
+/// Compile time: that x has the dims; that windows have taps; a real element type.
+/// Throws: nothing.
+/// @see max_pool, pool_window
 constexpr symbol min_pool(here x, list_view<pool_window> over) { return detail::emit_pool(x, reduction::min, over, "min_pool"); }
 
 template <std::size_t N>

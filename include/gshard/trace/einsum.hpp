@@ -168,13 +168,15 @@ constexpr const equation& checked_equation(builder& b, int given) {
 }
 }  // namespace detail
 
-/// einsum<"GSM,ME->GSE">(x, w): numpy's einsum, letters local to the equation. An index in both operands and not in the output
-/// is contracted, one in an operand alone is summed. With one operand: transposition, sums and diagonals. Three to six operands are
-/// contracted two at a time, in the order that costs fewest multiplications (with extents that are known while tracing: `extent`).
-/// Communicates: nothing where the operands are cut alike along a common factor; an axis that cuts a contracted index leaves a
-/// pending sum, completed when a consumer needs it; else the cheaper operand moves (arXiv 2006.16668 section 3.3).
-/// Compile time: the equation (column of a mistake), ranks, and that one letter stands for one dim.
-/// @see reshard, differentiate
+/// einsum<"GSM,ME->GSE">(x, w): numpy's einsum. Letters are local to the equation. An index that the output lacks is summed; in several
+/// operands it is contracted. One operand: transposition, sums and diagonals. Three to six operands are contracted two at a time, in the
+/// order with the fewest multiplications (of extents that are known while tracing, see `extent`).
+/// Shapes: as the equation says.
+/// Communicates: nothing if the operands shard a common index alike. An axis that shards a contracted index leaves a partial sum, completed
+/// by an all_reduce or reduce_scatter where it is used. Else the cheapest reshards of operands and result (arXiv 2006.16668 section 3.3).
+/// Compile time: the equation, with the column of a mistake; ranks; that one letter stands for one dim.
+/// Throws: nothing.
+/// @see reshard, broadcast, sum
 template <fixed_string Equation, class... Symbols>
   requires(std::same_as<Symbols, symbol> && ...)
 constexpr symbol einsum(here first, Symbols... rest) {
@@ -183,9 +185,13 @@ constexpr symbol einsum(here first, Symbols... rest) {
   return detail::emit_einsum_of_many(*first.owner, operands, list_view(e.operands.data(), operands.size()), e.output, Equation.view());
 }
 
-/// full_precision([](auto x, auto w) { return einsum<"GSM,ME->GSE">(x, w); }, x, w): what the function makes of the symbols, where einsums
-/// round nothing though the program is one of `bf16_products`; nor do those of their gradients. For small products that decide much, such
-/// as a router's.
+/// full_precision([](auto x, auto w) { return einsum<"GSM,ME->GSE">(x, w); }, x, w): calls the function with the symbols. Its einsums and
+/// their gradients round nothing, even in a program with `bf16_products`. Meant for small products that decide much, such as a router's.
+/// Shapes: those of the function's result.
+/// Communicates: what the function does.
+/// Compile time: what the function checks.
+/// Throws: nothing.
+/// @see bf16_products
 template <class F, class... Symbols>
   requires(std::is_class_v<F> && !std::is_base_of_v<symbol, F> && (std::same_as<Symbols, symbol> && ...))
 constexpr auto full_precision(const F& f, symbol first, Symbols... rest) {
@@ -215,16 +221,26 @@ constexpr dim_list dims_lacking(symbol x, const short_list& factors, const short
 }
 }  // namespace detail
 
-/// The sum over all dims, a scalar.
+/// sum(x): the sum over all dims.
+/// Shapes: any -> a scalar.
+/// Communicates: an all_reduce of one number, if x is sharded.
+/// Compile time: a real element type.
+/// Throws: nothing.
+/// @see mean, einsum
 constexpr symbol sum(here x) { return detail::emit_sum(x, {}); }
 
-/// sum<"GSE->E">(x): the sum over the indices that the output lacks.
+/// sum<"GSE->E">(x): the sum over the indices that the output lacks. The same as einsum of one operand.
 template <fixed_string Equation>
 constexpr symbol sum(here x) {
   return einsum<Equation>(x);
 }
 
-/// mean<"GSE->GE">(x): the same, divided by the (whole) extents of the dims that were summed.
+/// mean<"GSE->GE">(x): the sum over the indices that the output lacks, divided by the extents of their dims. mean(x): over all dims.
+/// Shapes: as the equation says.
+/// Communicates: as sum.
+/// Compile time: the equation; a real element type.
+/// Throws: nothing.
+/// @see sum
 template <fixed_string Equation>
 constexpr symbol mean(here x) {
   const equation& e = detail::parsed_equation<Equation>::value;

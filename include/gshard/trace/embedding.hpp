@@ -46,9 +46,13 @@ constexpr symbol emit_scatter_add(symbol ids, symbol rows, int at, const dim_lis
 }
 }  // namespace detail
 
-/// gather(table, ids, dim)[a..., i..., c...] = table[a..., ids[i...], c...]: an embedding with dim = 0. ids: int32 of any rank; one that is
-/// outside the dim throws `gshard::error` on all processes.
-/// Communicates, where the dim is cut: the sum of what every block gives (all_reduce or reduce_scatter), or the table if that is less.
+/// gather(table, ids, dim)[a..., i..., c...] = table[a..., ids[i...], c...]: with dim = 0, an embedding.
+/// Shapes: table [A..., N, C...], int32 ids [I...] -> [A..., I..., C...].
+/// Communicates: nothing, or, if the dim is sharded, the sum of what every block contributes (all_reduce or reduce_scatter), or the table
+/// if that is less.
+/// Compile time: that table has this dim; that ids are int32.
+/// Throws: `gshard::error` on all processes, if an id is outside the dim.
+/// @see scatter_add, one_hot
 constexpr symbol gather(here table, symbol ids, int dim = 0) {
   builder& b = *table.owner;
   if (b.failed() || !detail::check_rows(table, ids, dim, "gather")) return b.nothing();
@@ -66,9 +70,13 @@ constexpr symbol gather(here table, symbol ids, int dim = 0) {
   return {&b, b.add_node(op::gather, {table.id, ids.id}, loops, attr, {{dims, table.get().type}})};
 }
 
-/// scatter_add(x, ids, updates, dim): x, to whose rows along `dim` the updates are added that have their id; several may have one.
-/// updates: the dims of x with those of ids in place of `dim`. The opposite of gather.
-/// Communicates nothing where x is cut along `dim`; an axis that cuts ids leaves a pending sum.
+/// scatter_add(x, ids, updates, dim): x, with every row of `updates` added to the row of x along `dim` that its id names. The transpose of
+/// gather.
+/// Shapes: x [A..., N, C...], int32 ids [I...], updates [A..., I..., C...] -> the shape of x.
+/// Communicates: nothing if the dim is sharded. An axis that shards ids leaves a partial sum.
+/// Compile time: ranks, dims and element types.
+/// Throws: `gshard::error` on all processes, if an id is outside the dim.
+/// @see gather
 constexpr symbol scatter_add(here x, symbol ids, symbol updates, int dim = 0) {
   builder& b = *x.owner;
   if (b.failed() || !detail::check_rows(x, ids, dim, "scatter_add") ||
@@ -84,7 +92,12 @@ constexpr symbol scatter_add(here x, symbol ids, symbol updates, int dim = 0) {
   return x + detail::emit_scatter_add(ids, updates, dim, x.get().dims);
 }
 
-/// iota<"TU">(m)[t, u] = t as int32, or u with along = 1.
+/// iota<"TU">(m)[t, u] = t, or u with along = 1.
+/// Shapes: the dims of the letters, int32.
+/// Communicates: nothing; every device computes its shard.
+/// Compile time: that the program knows the letters.
+/// Throws: nothing.
+/// @see cast
 template <fixed_string Letters>
 constexpr symbol iota(const parameter_scope& m, int along = 0) {
   builder& b = m.owner();

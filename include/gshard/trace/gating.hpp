@@ -74,9 +74,14 @@ constexpr gating_result emit_top2_gating(symbol gates, symbol mask, capacity c, 
 }
 }  // namespace detail
 
-/// Algorithm 1 of arXiv 2006.16668 on gates [G,S,E] (rows sum to 1): groups are independent, tokens in order, all first choices
-/// before any second one, capacity C per expert and group. Tokens where mask [G,S] is 0 (padding) are never routed or counted.
-/// Only groups may be cut over the mesh; nothing is communicated.
+/// top2_gating(gates, mask, capacity, second_expert): Algorithm 1 of arXiv 2006.16668. Groups are independent, tokens are taken in order,
+/// and all first choices come before any second one. An expert takes at most C tokens of a group. Tokens whose mask is 0 (padding) are
+/// neither routed nor counted.
+/// Shapes: gates [G,S,E], whose rows sum to 1; mask [G,S] -> see `gating_result`, C = ceil(factor * S / E).
+/// Communicates: nothing. Only G may be sharded: other dims of gates are replicated first.
+/// Compile time: ranks, dims and element types.
+/// Throws: nothing.
+/// @see capacity, gating_result, nn::moe
 constexpr gating_result top2_gating(here gates, capacity c = {}, second_expert second = second_expert::random) {
   return detail::emit_top2_gating(gates, gates.owner->nothing(), c, second);
 }

@@ -162,9 +162,12 @@ constexpr std::array<symbol, N> write_loop(std::string_view name, const std::arr
 
 }  // namespace detail
 
-/// body applied Count times to x. Where x is annotated, the result of every turn lies as x does (a loop-invariant sharding). `body`: symbol
-/// -> symbol of the same dims and type. The turns are written out in the plan, so gradients need no stack.
-/// Communicates what the body does, and what brings its result to the layout of x. Compile time: the dims.
+/// repeat<Count>(x, body): body applied Count times to x. The iterations are unrolled in the plan. If x is annotated, the result of every
+/// iteration has the sharding of x (a loop-invariant sharding).
+/// Shapes: body maps a symbol to a symbol of the same dims and type.
+/// Communicates: what the body does, and the reshard of its result to the sharding of x.
+/// Compile time: dims and types of the body's result.
+/// Throws: nothing.
 /// @see while_loop
 template <int Count, class Body>
 constexpr symbol repeat(here x, Body body) {
@@ -178,16 +181,16 @@ constexpr symbol repeat(here x, Body body) {
   return state;
 }
 
-/// while_loop(condition, body, x, ...): x..., to which body is applied while the condition holds, as often as that turns out at run time;
-/// after no turn, x... themselves. `condition`: (symbol...) -> scalar, which is not 0 while the loop goes on. `body`: (symbol...) -> as
-/// many symbols of the same dims and types, a tuple or an array if they are several; so is the result. Both may use tensors from outside.
-/// Every state lies alike in all turns: as x does where it is annotated, else as propagation finds. Random numbers are drawn anew in
-/// every turn. A loop whose condition always holds does not end.
-/// Communicates: in every turn what condition and body do, what brings the results to the layout of the states, and one small message per
-/// process, by which all agree whether there is a further turn. What is brought to another layout for the body without depending on the
-/// turn is brought there once, before the loop. Compile time: dims and types; that no tensor made in a turn is used elsewhere; that no
-/// gradient is asked for, and no parameter updated. Throws `gshard::error`, on every process, if processes disagree on the condition or
-/// it is NaN.
+/// while_loop(condition, body, x, ...): applies body to x... while the condition holds; the number of iterations is decided at run time.
+/// Both functions may use tensors from outside. Random numbers are drawn anew in every iteration. Loop-carried values keep one sharding:
+/// that of x if x is annotated, else the one that propagation finds.
+/// Shapes: condition maps (symbol...) to a scalar, which is not 0 while the loop goes on. body maps (symbol...) to as many symbols of the
+/// same dims and types, as a std::tuple or std::array if they are several; so is the result.
+/// Communicates: in every iteration what condition and body do, the reshard of the results, and one small message per process to agree on
+/// the condition. Loop-invariant values are resharded once, before the loop.
+/// Compile time: dims and types; that no tensor made in an iteration is used outside; that the loop needs no gradient and updates no
+/// parameter.
+/// Throws: `gshard::error` on every process, if processes disagree on the condition or it is NaN.
 /// @see repeat
 template <class Condition, class Body, class... Symbols>
   requires(std::same_as<Symbols, symbol> && ...)
@@ -196,8 +199,8 @@ constexpr auto while_loop(Condition condition, Body body, here first, Symbols...
   return detail::one_or_all(detail::write_loop("while_loop", start, condition, body));
 }
 
-/// repeat(count, body, x, ...): body applied `count` times to x..., where count is a scalar that is known at run time; not at all if it is
-/// not above 0. Otherwise as while_loop.
+/// repeat(count, body, x, ...): body applied `count` times to x..., where count is a scalar tensor; not at all if it is not above 0.
+/// Otherwise as while_loop.
 template <class Body, class... Symbols>
   requires(std::same_as<Symbols, symbol> && ...)
 constexpr auto repeat(here count, Body body, here first, Symbols... rest) {

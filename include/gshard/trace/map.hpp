@@ -152,17 +152,18 @@ constexpr auto emit_map_if(list_view<symbol> operands) {
 }
 }  // namespace detail
 
-/// map<f>(x, ...)[i] = f(x[i], ...) for a captureless generic callable.
+/// map<f>(x, ...)[i] = f(x[i], ...) for a captureless generic callable. Gradients call f on dual numbers.
 ///
 /// How operands match, in all elementwise verbs: the result has the dims of the operand of highest rank. The dims of every other operand
-/// must be found among them, by name and in the same order, in exactly one way; along the rest it is broadcast. So operands of one rank
-/// have the same dims, and a scalar matches anything. A dim of extent 1 is a dim like any other: it is not repeated. What matches in no
-/// way or in several does not compile; `broadcast` states what is meant.
-/// Differentiated by calling f on dual numbers. If several processes bind the program, each calls f<double> at a few points between -3 and
-/// 3, to compare the functions.
-/// Communicates nothing where its operands have the same sharding.
-/// Compile time: that dims match in one way, one real element type.
-/// @see broadcast
+/// must be found among them, by name and in the same order, in exactly one way. Along the remaining dims the operand is broadcast. So
+/// operands of equal rank have equal dims, and a scalar matches anything. A dim of extent 1 is not repeated. `broadcast` states what else
+/// is meant.
+/// Shapes: operands as above -> the dims of the operand of highest rank. At most 5 operands.
+/// Communicates: nothing if the operands have one sharding; else the cheapest reshards. When several processes bind the program, each calls
+/// f<double> at a few points between -3 and 3, to compare the functions.
+/// Compile time: that dims match in exactly one way; one real element type; that f takes these numbers and returns one.
+/// Throws: nothing.
+/// @see broadcast, select
 template <auto F, class... Symbols>
   requires(std::same_as<Symbols, symbol> && ...)
 constexpr auto map(here first, Symbols... rest) {
@@ -182,7 +183,7 @@ constexpr auto map(here first, Symbols... rest) {
     return detail::refused(operands[0]);
   }
 }
-/// map(f, x, ...): the same with the function as an argument. So its text may have `v > 0`, which g++ 12 takes for the end of `map<...>`.
+/// map(f, x, ...): the same with the function as an argument. So f may contain `v > 0`, which g++ 12 takes for the end of `map<...>`.
 template <class F, class... Symbols>
   requires(std::is_empty_v<F> && (std::same_as<Symbols, symbol> && ...))
 constexpr auto map(F, here first, Symbols... rest) {
@@ -222,7 +223,12 @@ constexpr symbol operator-(double c, here x) { return x.owner->failed() ? x.owne
 constexpr symbol operator/(here x, double c) { return x.owner->failed() ? x.owner->nothing() : x / detail::emit_filled(x, c); }
 constexpr symbol operator/(double c, here x) { return x.owner->failed() ? x.owner->nothing() : here(detail::emit_filled(x, c), x) / x; }
 
-/// x * (product of the extents of these dims)^power, with the extents that the program is run with: `scale_by<"D">(q, -0.5)`.
+/// scale_by<"D">(x, power) = x * (product of the extents of these dims)^power, with the extents that the program runs with.
+/// Shapes: any -> the same.
+/// Communicates: nothing.
+/// Compile time: that the program knows the letters.
+/// Throws: nothing.
+/// @see map
 template <fixed_string Letters>
 constexpr symbol scale_by(here x, double power) {
   builder& b = *x.owner;
@@ -230,13 +236,23 @@ constexpr symbol scale_by(here x, double power) {
   return detail::emit_scale(x, 1, b.dims_of(Letters.view(), "scale_by"), power);
 }
 
-/// max(x, 0); NaN stays NaN, with the derivative NaN. The derivative at 0 is 0.
+/// relu(x) = max(x, 0). NaN stays NaN, and so does its derivative. The derivative at 0 is 0.
+/// Shapes: any -> the same.
+/// Communicates: nothing.
+/// Compile time: a real element type.
+/// Throws: nothing.
+/// @see map
 constexpr symbol relu(here x) {
   return detail::emit_map(*x.owner, pointwise_by_result<[](auto v) { return gshard::relu(v); }>, std::array<symbol, 1>{x});
 }
 
-/// The same numbers with another element type; integers are not differentiated. To int32: towards zero; the nearest integer for what is
-/// beyond them, the lowest for NaN.
+/// cast(x, type), cast<T>(x): the same numbers with another element type. To int32: rounded towards zero; numbers beyond int32 become the
+/// nearest one, and NaN the lowest. Integers have no gradient.
+/// Shapes: any -> the same.
+/// Communicates: nothing.
+/// Compile time: nothing.
+/// Throws: nothing.
+/// @see iota
 constexpr symbol cast(here x, dtype type) {
   builder& b = *x.owner;
   if (b.failed()) return b.nothing();

@@ -86,12 +86,14 @@ constexpr symbol per_shard_as(const dim_list& dims, symbol first, Symbols... res
 
 }  // namespace detail
 
-/// per_shard<f, "BM", P<"data", none>>(x, ...): a C++ function of the shards of every device. f(local_shard<const T> x, ...,
-/// local_shard<T> result) is called on each device with its shards of the operands, which lie as they are annotated, and fills its shard
-/// of the result, which has the dims and the layout that are declared; `partial<"axis">` in it declares that results of devices along the
-/// axis are to be added. At most 5 operands of one type. Communicates what brings the operands to their annotations.
-/// Has no gradient. Compile time: that every operand is annotated in all its dims.
-/// @see manual.hpp for regions made of verbs, with collectives and gradients
+/// per_shard<f, "BM", P<"data", none>>(x, ...): calls a C++ function on every device with its shards. f(local_shard<const T> x, ...,
+/// local_shard<T> result) reads its shards of the operands and fills its shard of the result. `partial<"axis">` in the spec declares a
+/// partial sum. It has no gradient.
+/// Shapes: at most 5 operands of one element type -> the declared dims and sharding.
+/// Communicates: nothing but the reshards of operands to their annotations.
+/// Compile time: that every operand is annotated in all its dims; rank and axes of the spec.
+/// Throws: what f throws, on all processes.
+/// @see shard_map.hpp for regions made of verbs, with collectives and gradients
 template <auto F, fixed_string Letters, class Spec, class... Symbols>
   requires(std::same_as<Symbols, symbol> && ...)
 constexpr symbol per_shard(here first, Symbols... rest) {
@@ -99,7 +101,7 @@ constexpr symbol per_shard(here first, Symbols... rest) {
   return b.failed() ? b.nothing() : detail::per_shard_as<F, Spec>(b.dims_of(Letters.view(), "per_shard"), first, rest...);
 }
 
-/// per_shard<f, P<"data", none>>(x, ...): the same, with a result that has the dims of x: in regions, where dims have no letters.
+/// per_shard<f, P<"data", none>>(x, ...): the same, with a result that has the dims of x: for regions, where dims have no letters.
 template <auto F, class Spec, class... Symbols>
   requires(std::same_as<Symbols, symbol> && ...)
 constexpr symbol per_shard(here first, Symbols... rest) {

@@ -21,8 +21,13 @@ constexpr symbol emit_dropout(symbol x, double rate, std::int32_t key) {
 }
 }  // namespace detail
 
-/// dropout(x, rate): x / (1 - rate) where the counter-based number at (seed, step, operation, global index) is at least rate, else
-/// 0. The same elements drop on every mesh. A rate of 0 is the identity.
+/// dropout(x, rate)[i] = x[i] / (1 - rate) where the random number at (seed, step, operation, global index i) is at least `rate`, else 0.
+/// The same elements drop with every sharding. A rate of 0 is the identity.
+/// Shapes: any -> the same.
+/// Communicates: nothing.
+/// Compile time: a real element type.
+/// Throws: nothing.
+/// @see random.hpp
 constexpr symbol dropout(here x, double rate) {
   if (rate <= 0 || x.owner->failed()) return x;
   return detail::emit_dropout(x, rate, x.owner->next_random_key());

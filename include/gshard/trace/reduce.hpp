@@ -111,47 +111,82 @@ constexpr symbol emit_logsumexp(Symbol given, short_list factors, const short_li
 
 }  // namespace detail
 
-/// reduce_max<"GSE->GS">(x): the largest element over the indices that the output lacks (-infinity over none); NaN if one of them is NaN.
-/// The elements that reach it share its gradient; if it is NaN, the gradients of all of them are.
+/// reduce_max<"GSE->GS">(x): the largest element over the indices that the output lacks; -infinity over none; NaN if one of them is NaN.
+/// The elements that reach it share its gradient.
+/// Shapes: as the equation says.
+/// Communicates: an all_reduce or reduce_scatter with `max`, if a reduced dim is sharded.
+/// Compile time: the equation; a real element type.
+/// Throws: nothing.
+/// @see reduce_min, argmax
 template <fixed_string Equation>
 constexpr symbol reduce_max(here x) {
   const equation& e = detail::checked_equation<Equation>(*x.owner, 1);
   return detail::emit_reduce(x, reduction::max, e.operands[0], e.output, Equation.view());
 }
-/// reduce_min<"GSE->GS">(x): the smallest.
+/// reduce_min<"GSE->GS">(x): the smallest element over the indices that the output lacks; infinity over none; NaN if one of them is NaN.
+/// Shapes: as the equation says.
+/// Communicates: an all_reduce or reduce_scatter with `min`, if a reduced dim is sharded.
+/// Compile time: the equation; a real element type.
+/// Throws: nothing.
+/// @see reduce_max, argmin
 template <fixed_string Equation>
 constexpr symbol reduce_min(here x) {
   const equation& e = detail::checked_equation<Equation>(*x.owner, 1);
   return detail::emit_reduce(x, reduction::min, e.operands[0], e.output, Equation.view());
 }
-/// reduce_prod<"GSE->GS">(x): the product (1 over none).
+/// reduce_prod<"GSE->GS">(x): the product over the indices that the output lacks; 1 over none.
+/// Shapes: as the equation says.
+/// Communicates: an all_reduce or reduce_scatter with `prod`, if a reduced dim is sharded.
+/// Compile time: the equation; a real element type.
+/// Throws: nothing.
+/// @see sum
 template <fixed_string Equation>
 constexpr symbol reduce_prod(here x) {
   const equation& e = detail::checked_equation<Equation>(*x.owner, 1);
   return detail::emit_reduce(x, reduction::prod, e.operands[0], e.output, Equation.view());
 }
-/// argmax<"GSE->GS">(x): the index, int32, of the largest element along the one dim that the output lacks; the first of several. NaN is
-/// the largest (and for argmin the smallest), as in numpy.
-/// Communicates, if that dim is sharded, the maximum and the index; if the dim is known to be short, both in one gather.
+/// argmax<"GSE->GS">(x): the index of the largest element along the one dim that the output lacks; the first of several. NaN counts as the
+/// largest, as in numpy. It has no gradient.
+/// Shapes: as the equation says, int32.
+/// Communicates: if that dim is sharded, the maximum and the index; in one all_gather if the dim is known to be short.
+/// Compile time: the equation; that the output lacks one index.
+/// Throws: nothing.
+/// @see argmin, top_k
 template <fixed_string Equation>
 constexpr symbol argmax(here x) {
   const equation& e = detail::checked_equation<Equation>(*x.owner, 1);
   return detail::emit_argmax(x, reduction::max, e.operands[0], e.output, Equation.view());
 }
-/// argmin<"GSE->GS">(x): the same of the smallest.
+/// argmin<"GSE->GS">(x): the index of the smallest element along the one dim that the output lacks; the first of several. NaN counts as the
+/// smallest, as in numpy. It has no gradient.
+/// Shapes: as the equation says, int32.
+/// Communicates: if that dim is sharded, the minimum and the index; in one all_gather if the dim is known to be short.
+/// Compile time: the equation; that the output lacks one index.
+/// Throws: nothing.
+/// @see argmax
 template <fixed_string Equation>
 constexpr symbol argmin(here x) {
   const equation& e = detail::checked_equation<Equation>(*x.owner, 1);
   return detail::emit_argmax(x, reduction::min, e.operands[0], e.output, Equation.view());
 }
-/// logsumexp<"GSE->GS">(x) = log(sum exp x) over the indices that the output lacks, computed from the largest element. It is +inf where an
-/// element is, -inf where all are or there is none, and NaN where an element is NaN.
+/// logsumexp<"GSE->GS">(x) = log(sum exp x) over the indices that the output lacks, computed from the largest element. It is infinity if an
+/// element is, -infinity if all are or there is none, and NaN if an element is NaN.
+/// Shapes: as the equation says.
+/// Communicates: if a reduced dim is sharded, the maximum and the sum.
+/// Compile time: the equation; a real element type.
+/// Throws: nothing.
+/// @see softmax, cross_entropy
 template <fixed_string Equation>
 constexpr symbol logsumexp(here x) {
   const equation& e = detail::checked_equation<Equation>(*x.owner, 1);
   return detail::emit_logsumexp<here>(x, e.operands[0], e.output, Equation.view());
 }
-/// stop_gradient(x): x, through which no gradient flows.
+/// stop_gradient(x): x, with a gradient of zero.
+/// Shapes: any -> the same.
+/// Communicates: nothing.
+/// Compile time: nothing.
+/// Throws: nothing.
+/// @see differentiate.hpp
 constexpr symbol stop_gradient(here x) { return detail::emit_map(*x.owner, detail::pointwise_stop, list_view(&x, 1)); }
 
 }}  // namespace gshard::v0

@@ -24,6 +24,11 @@ constexpr bool check_rank(builder& b, symbol x, int least, std::string_view what
 }  // namespace detail
 
 /// softmax(x)[..., i] = exp(x_i) / sum_j exp(x_j) over the last dim.
+/// Shapes: [..., N] -> the same.
+/// Communicates: nothing, or, if the last dim is sharded, a maximum and a sum per row; a reshard of x if that is less.
+/// Compile time: that x has a dim; a real element type.
+/// Throws: nothing.
+/// @see logsumexp, cross_entropy
 constexpr symbol softmax(here x) {
   builder& b = *x.owner;
   if (!detail::check_rank(b, x, 1, "softmax")) return b.nothing();
@@ -31,7 +36,11 @@ constexpr symbol softmax(here x) {
 }
 
 /// layer_norm(x, gamma, beta) = (x - mean) / sqrt(variance + epsilon) * gamma + beta over the last dim.
-/// gamma and beta have that dim alone. Attributes: number[0] = epsilon.
+/// Shapes: x [..., N], gamma [N], beta [N] -> the shape of x.
+/// Communicates: nothing, or, if the last dim is sharded, sums per row; a reshard of x if that is less.
+/// Compile time: ranks, dims and element types.
+/// Throws: nothing.
+/// @see softmax
 constexpr symbol layer_norm(here x, symbol gamma, symbol beta, double epsilon = 1e-5) {
   builder& b = *x.owner;
   if (!detail::check_rank(b, x, 1, "layer_norm") || !detail::require_real(b, "layer_norm", {x, gamma, beta})) return b.nothing();
@@ -48,10 +57,14 @@ constexpr symbol layer_norm(here x, symbol gamma, symbol beta, double epsilon = 
   return {&b, b.add_node(op::layer_norm, {x.id, gamma.id, beta.id}, loops, attr, {{x.get().dims, x.get().type}})};
 }
 
-/// cross_entropy(logits, labels)[...] = -sum_v q_v log softmax(logits)_v with the smoothed target distribution
-/// q = (1 - smoothing) * onehot(label) + smoothing / V. labels: int32, the dims of logits but the last; a label below 0 costs 0.
-/// Communicates, if the classes are sharded, three numbers per row: a maximum, a sum of exponentials, and the logit of the target. The
-/// gradient needs no others. Attributes: number[0] = smoothing.
+/// cross_entropy(logits, labels)[...] = -sum_v q_v log softmax(logits)_v with the smoothed target distribution q = (1 - smoothing)
+/// onehot(label) + smoothing / V. A label below 0 costs 0.
+/// Shapes: logits [..., V], int32 labels [...] -> [...].
+/// Communicates: nothing, or, if V is sharded, three numbers per row: maximum, sum of exponentials, logit of the target. Its gradient:
+/// nothing.
+/// Compile time: ranks, dims and element types.
+/// Throws: `gshard::error` on all processes, if a label is V or more.
+/// @see logsumexp
 constexpr symbol cross_entropy(here logits, symbol labels, double smoothing = 0) {
   builder& b = *logits.owner;
   if (!detail::check_rank(b, logits, 1, "cross_entropy") || !b.has(labels)) return b.nothing();

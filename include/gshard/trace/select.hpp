@@ -19,7 +19,12 @@ constexpr symbol filled(symbol like, double c) {
 }
 }  // namespace detail
 
-/// 1 where a < b, else 0; operands match as those of map. Also a < b.
+/// less(a, b), a < b: 1 where a < b, else 0. Comparisons with NaN are 0. Either operand may be a number. It has no gradient.
+/// Shapes: operands match as those of map.
+/// Communicates: nothing if the operands have one sharding.
+/// Compile time: that dims match; one real element type.
+/// Throws: nothing.
+/// @see select, equal
 template <class = void>
 constexpr symbol less(here a, symbol b) {
   return map<detail::one_if_less>(a, b);
@@ -82,7 +87,12 @@ constexpr symbol operator>=(double a, here b) {
   return b <= a;
 }
 
-/// 1 where a == b, else 0. Operands match as those of map.
+/// equal(a, b): 1 where a == b, else 0. Comparisons with NaN are 0. Either operand may be a number. It has no gradient.
+/// Shapes: operands match as those of map.
+/// Communicates: nothing if the operands have one sharding.
+/// Compile time: that dims match; one real element type.
+/// Throws: nothing.
+/// @see select, less
 template <class = void>
 constexpr symbol equal(here a, symbol b) {
   return map<detail::one_if_equal>(a, b);
@@ -95,8 +105,12 @@ template <class = void>
 constexpr symbol equal(double a, here b) {
   return equal(b, a);
 }
-/// a where the condition is not 0, else b; all of one element type. Operands match as those of map; a and b may be numbers. No gradient
-/// flows into the condition. Communicates nothing where its operands have the same sharding.
+/// select(condition, a, b): a where the condition is not 0, else b. a and b may be numbers. No gradient flows into the condition.
+/// Shapes: operands match as those of map.
+/// Communicates: nothing if the operands have one sharding.
+/// Compile time: that dims match; one real element type.
+/// Throws: nothing.
+/// @see less, equal
 template <class = void>
 constexpr symbol select(here condition, symbol a, symbol b) {
   return map<[](auto c, auto x, auto y) { return c == decltype(c)(0) ? y : x; }>(condition, a, b);

@@ -147,18 +147,28 @@ constexpr symbol emit_reshape_back(const node& n, symbol x, symbol dy) {
 }
 }  // namespace detail
 
-/// merge_dims<1>: [G,B,T,M] -> [G,B*T,M]. No data moves on a device. The first of the two dims may be cut, the second is whole there;
-/// where blocks of the first are not blocks of the two together, their borders are exchanged.
+/// merge_dims<1>(x): dims 1 and 2 as one. The reshape moves no data on a device.
+/// Shapes: [G,B,T,M] -> [G,B*T,M].
+/// Communicates: nothing if only the first of the two dims is sharded into equal blocks. Uneven blocks exchange elements at their borders.
+/// The second dim is replicated first.
+/// Compile time: that x has both dims.
+/// Throws: nothing.
+/// @see split_dim
 template <int At>
 constexpr symbol merge_dims(here x) {
   return detail::emit_merge(x, At);
 }
-/// The reverse: takes a merged dim apart into the two it was made of.
+/// split_dim<1>(x): a merged dim as the two that it was made of. split_dim<1>(x, "BT"): any dim as the dims of two letters.
+/// Shapes: [G,B*T,M] -> [G,B,T,M].
+/// Communicates: nothing, or, if blocks of the merged dim are not blocks of the first, their borders.
+/// Compile time: that x has the dim; that it was merged, or that two letters are given.
+/// Throws: `gshard::error` when the program is bound, if the extent of the dim is not the product of the two.
+/// @see merge_dims
 template <int At>
 constexpr symbol split_dim(here x) {
   return detail::emit_split(x, At);
 }
-/// split_dim<1>(x, "BT"): takes any dim apart into the dims of two letters. Bound: it must be as long as their product (`gshard::error`).
+/// split_dim<1>(x, "BT"): the same for any dim, as the dims of two letters.
 template <int At>
 constexpr symbol split_dim(here x, std::string_view letters) {
   builder& b = *x.owner;
@@ -167,12 +177,22 @@ constexpr symbol split_dim(here x, std::string_view letters) {
   if (two.size() != 2) b.fail(fault::rank_mismatch, "split_dim", {}, 2, two.size());
   return b.failed() ? b.nothing() : detail::emit_split(x, At, two[0], two[1]);
 }
-/// expand_dims<1>: [B,T] -> [B,1,T]. No data moves.
+/// expand_dims<1>(x): x with a dim of extent 1 before dim 1.
+/// Shapes: [B,T] -> [B,1,T].
+/// Communicates: nothing.
+/// Compile time: that x has as many dims.
+/// Throws: nothing.
+/// @see squeeze
 template <int At>
 constexpr symbol expand_dims(here x) {
   return x.owner->failed() ? x.owner->nothing() : detail::emit_expand_dims(x, At, x.owner->fixed_dim(1));
 }
-/// squeeze<1>: [B,1,T] -> [B,T]. Bound: the extent of the dim must be 1 (`gshard::error`).
+/// squeeze<1>(x): x without dim 1.
+/// Shapes: [B,1,T] -> [B,T].
+/// Communicates: nothing.
+/// Compile time: that x has the dim; that its extent is 1 where it is known.
+/// Throws: `gshard::error` when the program is bound, if the extent is not 1.
+/// @see expand_dims
 template <int At>
 constexpr symbol squeeze(here x) {
   return detail::emit_squeeze(x, At);
@@ -197,9 +217,13 @@ constexpr symbol emit_annotate(symbol x, const sharding& layout, int priority = 
 }
 }  // namespace detail
 
-/// annotate<P<"expert", none>>(x): x, lying as the spec says: the paper's split / replicate / shard. The gradient lies likewise.
-/// Where annotations contradict each other on their way, those of smaller `priority` (0 to 255) hold.
-/// Communicates what brings x there. Compile time: the spec's axes and its number of dims, the range of `priority`.
+/// annotate<P<"expert", none>>(x): x with this sharding (arXiv 2006.16668 section 3.2). Its gradient has it, too. Where annotations
+/// conflict during propagation, the one with the smaller `priority` (0 to 255) holds.
+/// Shapes: any -> the same.
+/// Communicates: the cheapest reshard of x to this sharding; nothing if x has it already.
+/// Compile time: axes and rank of the spec; the range of `priority`.
+/// Throws: nothing.
+/// @see split, replicate, may_move
 template <class Spec>
 constexpr symbol annotate(here x, Spec = {}, int priority = 0) {
   builder& b = *x.owner;
@@ -212,13 +236,22 @@ constexpr symbol annotate(here x, Spec = {}, int priority = 0) {
   return detail::emit_annotate(x, s, priority);
 }
 
-/// replicate(x): every device holds all of x (arXiv 2006.16668 section 3.2).
+/// replicate(x): x, whole on every device (arXiv 2006.16668 section 3.2).
+/// Shapes: any -> the same.
+/// Communicates: an all_gather if x is sharded, an all_reduce if it is a partial sum.
+/// Compile time: nothing.
+/// Throws: nothing.
+/// @see annotate
 constexpr symbol replicate(here x) {
   return x.owner->failed() ? x.owner->nothing() : detail::emit_annotate(x, sharding::replicated(x.rank()));
 }
 
-/// split<"expert">(x, dim): x, cut along one dim over mesh axes, major to minor; whole along the others (section 3.2).
-/// Compile time: that the mesh has the axes.
+/// split<"expert">(x, dim): x, sharded along one dim over mesh axes, major to minor, and whole along the others (section 3.2).
+/// Shapes: any -> the same.
+/// Communicates: the cheapest reshard of x to this sharding.
+/// Compile time: that the mesh has the axes, and x the dim.
+/// Throws: nothing.
+/// @see annotate
 template <fixed_string... Axes>
   requires(sizeof...(Axes) > 0)
 constexpr symbol split(here x, int dim) {
@@ -231,13 +264,23 @@ constexpr symbol split(here x, int dim) {
   return detail::emit_annotate(x, s);
 }
 
-/// propagation_barrier(x): x, where the scope of annotations ends: how x lies does not spread to what is made of the result, nor that to x.
-/// Communicates what brings x to where it is used, and may do so in a program that is `visible` or `strict`. Its gradient is one, too.
+/// propagation_barrier(x): x, behind which propagation stops: shardings do not spread through it in either direction. Its gradient is a
+/// barrier, too.
+/// Shapes: any -> the same.
+/// Communicates: the reshard of x to where it is used, also in `visible` and `strict` programs.
+/// Compile time: nothing.
+/// Throws: nothing.
+/// @see annotate, may_move
 constexpr symbol propagation_barrier(here x) {
   return x.owner->failed() ? x.owner->nothing() : detail::emit_annotate(x, sharding::unconstrained(x.rank()), 0, true, false);
 }
 
-/// may_move(x): x, which may be brought to other layouts where it is used, in a program that is `visible` or `strict`.
+/// may_move(x): x, which may be resharded where it is used, also in `visible` and `strict` programs.
+/// Shapes: any -> the same.
+/// Communicates: nothing itself.
+/// Compile time: nothing.
+/// Throws: nothing.
+/// @see visible, strict
 constexpr symbol may_move(here x) {
   return x.owner->failed() ? x.owner->nothing() : detail::emit_annotate(x, sharding::unconstrained(x.rank()), 0, true);
 }

@@ -256,23 +256,19 @@ constexpr symbol emit_device_index(builder& b, std::string_view axis) {
 
 }  // namespace detail
 
-/// per_shard<"x", P<"x", none>>(body, x, w, ...): a region in which `body` works on the shards along mesh axis "x".
+/// per_shard<"x", P<"x", none>>(body, x, w, ...): a region in which `body` works on the shards along mesh axis "x"; the shard_map of JAX.
 ///
-/// An operand that is annotated as cut over "x" (an input, a parameter, the result of `annotate`), [B, M], comes to body as its shards,
-/// [X, B / X, M]: dim 0 counts the devices, the others are what one of them has. Other operands come as they are, the same for all.
-/// body(symbol...) uses any verbs: what does not mix indices of X is computed by each device on its own shards. all_reduce<"x">,
-/// all_gather<"x">, reduce_scatter<"x">, all_to_all<"x">, shift<"x"> and halo<"x"> communicate, and find X by the name of the axis.
-/// A result of body with X leaves the region with X and the dim that its spec cuts over "x" as one again; one without X is the same on
-/// all devices, and its spec does not name "x". A body of several results, a std::tuple, has as many specs, and so has the region.
-///
-/// Regions of several axes stand in each other: the body of one over "x" calls one over "y". A dim that is cut over both is entered over
-/// its first axis first. Dims that are not cut over "x" may be cut over other axes, as they are annotated or as propagation finds.
-///
-/// Communicates what the verbs of body say; entering and leaving nothing, but what brings a result to its spec's other axes, and an operand
-/// in an order of the devices to the mesh's. Gradients are those of the verbs: that of a gather is scattered.
-/// Compile time: ranks, axes, that a result's spec names "x" if and only if the result has X.
-/// Throws `gshard::error`, when the program is bound, where "x" does not cut a dim into equal shards.
-/// @see per_shard of a local function
+/// An operand that is annotated as sharded over "x", [B, M], comes to body as its shards, [X, B / X, M]: dim 0 counts the devices. Other
+/// operands come as they are. body(symbol...) uses any verbs; each device computes on its own shards. all_reduce<"x">, all_gather<"x">,
+/// reduce_scatter<"x">, all_to_all<"x">, shift<"x"> and halo<"x"> communicate. A result with X leaves the region with X and the dim that
+/// its spec shards over "x" as one. A result without X is the same on all devices, and its spec does not name "x". A body with several
+/// results returns a std::tuple, and the region has as many specs. Regions over several axes are nested. A dim that both axes shard is
+/// entered over its first axis first.
+/// Shapes: as above.
+/// Communicates: what the verbs of body do. Entering and leaving adds reshards along other axes only. Gradients are those of the verbs.
+/// Compile time: ranks and axes; that a result's spec names "x" if and only if the result has X.
+/// Throws: `gshard::error` when the program is bound, if "x" does not shard a dim evenly.
+/// @see per_shard.hpp for regions that are a C++ function of shards
 template <fixed_string Axis, class... Specs, class Body, class... Symbols>
   requires(sizeof...(Specs) > 0 && (std::same_as<Symbols, symbol> && ...))
 constexpr auto per_shard(const Body& body, here first, Symbols... rest) {
@@ -298,29 +294,43 @@ constexpr auto per_shard(const Body& body, here first, Symbols... rest) {
   }
 }
 
-/// all_reduce<"x">(t): [X, ...] -> [...], the sum (or the maximum, ... : `what`) of the shards of all devices along "x", known to all.
-/// Communicates: one all_reduce of a shard. Compile time: that t has the dim that counts the devices.
+/// all_reduce<"x">(t): the sum of the shards of all devices along "x", or the `reduction` that is given.
+/// Shapes: [X, ...] -> [...].
+/// Communicates: one all_reduce of a shard.
+/// Compile time: that t has the dim that counts the devices.
+/// Throws: nothing.
+/// @see reduce_scatter
 template <fixed_string Axis>
 constexpr symbol all_reduce(here t, reduction what = reduction::sum) {
   return detail::emit_all_reduce(t, Axis.view(), what);
 }
-/// all_gather<"x">(t, dim): [X, ..., b, ...] -> [..., X * b, ...], the shards of all devices one after the other along `dim`, known to all.
-/// Communicates: one all_gather, and first what makes `dim` whole along other axes; its gradient is a reduce_scatter. `dim` counts X.
+/// all_gather<"x">(t, dim): the shards of all devices along "x", concatenated along `dim`, which counts X.
+/// Shapes: [X, ..., b, ...] -> [..., X * b, ...].
+/// Communicates: one all_gather; before it a reshard, if other axes shard `dim`. Its gradient is a reduce_scatter.
+/// Compile time: that t has X and the dim.
+/// Throws: nothing.
+/// @see reduce_scatter
 template <fixed_string Axis>
 constexpr symbol all_gather(here t, int dim) {
   return detail::emit_all_gather(t, Axis.view(), dim);
 }
-/// reduce_scatter<"x">(t, dim): [X, ..., B, ...] -> [X, ..., B / X, ...], the sum over the devices along "x", of which each gets its part
-/// of `dim`. Communicates: one reduce_scatter, or, where another axis cuts `dim`, an all_to_all; its gradient is an all_gather.
-/// Throws `gshard::error`, when bound, if X does not divide B.
+/// reduce_scatter<"x">(t, dim): the sum over the devices along "x", of which each device gets its block of `dim`.
+/// Shapes: [X, ..., B, ...] -> [X, ..., B / X, ...].
+/// Communicates: one reduce_scatter, or an all_to_all if another axis shards `dim`. Its gradient is an all_gather.
+/// Compile time: that t has X and the dim.
+/// Throws: `gshard::error` when the program is bound, if X does not divide B.
+/// @see all_reduce, all_gather
 template <fixed_string Axis>
 constexpr symbol reduce_scatter(here t, int dim) {
   return detail::emit_reduce_scatter(t, Axis.view(), dim);
 }
-/// all_to_all<"x">(t, split, concat): [X, ..., S, ..., c, ...] -> [X, ..., S / X, ..., X * c, ...]: device i gets part i of dim `split`
-/// from all devices, one after the other along dim `concat`, which may be the same. Communicates: one all_to_all, and so does its gradient;
-/// where other axes cut these dims, first what makes them whole along those.
-/// Throws `gshard::error`, when bound, if X does not divide S.
+/// all_to_all<"x">(t, split, concat): device i gets block i of dim `split` from all devices, concatenated along dim `concat`, maybe the
+/// same.
+/// Shapes: [X, ..., S, ..., c, ...] -> [X, ..., S / X, ..., X * c, ...].
+/// Communicates: one all_to_all; before it a reshard, if other axes shard these dims. So does its gradient.
+/// Compile time: that t has X and the dims.
+/// Throws: `gshard::error` when the program is bound, if X does not divide S.
+/// @see all_gather
 template <fixed_string Axis>
 constexpr symbol all_to_all(here t, int split, int concat) {
   return detail::emit_all_to_all(t, Axis.view(), split, concat);
@@ -329,22 +339,35 @@ constexpr symbol all_to_all(here t, int split, int concat) {
 /// What stands beyond the first and the last device along an axis.
 enum class border : std::uint8_t { zeros, wrap };
 
-/// shift<"x">(t, by): every device along "x" gets the shard of the device `by` before it; beyond the ends stand those of the other end,
-/// or, with border::zeros, zeros. Communicates: one collective_permute of a shard.
+/// shift<"x">(t, by): every device along "x" gets the shard of the device `by` before it. Beyond the ends: the other end, or zeros with
+/// border::zeros.
+/// Shapes: [X, ...] -> the same.
+/// Communicates: one collective_permute of a shard.
+/// Compile time: that t has X.
+/// Throws: nothing.
+/// @see halo
 template <fixed_string Axis>
 constexpr symbol shift(here t, int by, border beyond = border::wrap) {
   return detail::emit_shift(t, Axis.view(), by, beyond == border::wrap);
 }
-/// halo<"x", low, high>(t, dim): [X, ..., b, ...] -> [X, ..., low + b + high, ...]: each shard between the last `low` elements of the
-/// shard before it and the first `high` elements of the next along `dim`; beyond the ends stand zeros, or what wraps around.
-/// Communicates: a collective_permute of each border that is asked for.
-/// Throws `gshard::error`, when bound, if a border is wider than a shard.
+/// halo<"x", low, high>(t, dim): each shard between the last `low` elements of the shard before it and the first `high` of the next along
+/// `dim`. Beyond the ends: zeros, or the other end with border::wrap.
+/// Shapes: [X, ..., b, ...] -> [X, ..., low + b + high, ...].
+/// Communicates: one collective_permute per border.
+/// Compile time: that low and high are not negative; that t has X and the dim.
+/// Throws: `gshard::error` when the program is bound, if a border is wider than a shard.
+/// @see shift
 template <fixed_string Axis, int Low, int High>
 constexpr symbol halo(here t, int dim, border beyond = border::zeros) {
   static_assert(Low >= 0 && High >= 0, "gshard: the borders of a halo have no negative widths");
   return detail::emit_halo(t, Axis.view(), Low, High, dim, beyond == border::wrap);
 }
-/// device_index<"x">(t): [X], int32: the number of each device along "x"; t only says in which program.
+/// device_index<"x">(t): the number of each device along "x". t only names the program.
+/// Shapes: any -> [X], int32.
+/// Communicates: nothing.
+/// Compile time: that the mesh has the axis.
+/// Throws: nothing.
+/// @see iota
 template <fixed_string Axis>
 constexpr symbol device_index(here t) {
   return detail::emit_device_index(*t.owner, Axis.view());

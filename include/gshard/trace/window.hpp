@@ -85,8 +85,12 @@ constexpr symbol emit_moved_back(const node& n, symbol x, symbol dy) {
 
 }  // namespace detail
 
-/// slice(x, dim, start, stop, stride)[i] = x[start + stride * i] along one dim, for start + stride * i < stop. The range must lie inside
-/// the dim: known extents are checked at compile time, others when the program is bound (`gshard::error`).
+/// slice(x, dim, start, stop, stride)[i] = x[start + stride * i] along one dim, for start + stride * i < stop.
+/// Shapes: [..., N, ...] -> [..., ceil((stop - start) / stride), ...].
+/// Communicates: nothing, or, if the dim is sharded, one exchange of the missing elements.
+/// Compile time: that x has the dim; 0 <= start <= stop; stride >= 1; stop <= N where N is known.
+/// Throws: `gshard::error` when the program is bound, if stop > N.
+/// @see pad, concat
 constexpr symbol slice(here x, int dim, std::int64_t start, std::int64_t stop, std::int64_t stride = 1) {
   builder& b = *x.owner;
   if (!detail::check_dim(x, dim, "slice")) return b.nothing();
@@ -102,8 +106,13 @@ constexpr symbol slice(here x, int dim, std::int64_t start, std::int64_t stop, s
   return detail::emit_moved(op::strided_slice, x, dim, detail::slice_window(b, start, stop, stride), 0, true);
 }
 
-/// pad(x, dim, low, high, interior, fill): `low` elements before, `high` after and `interior` between the elements along one dim.
-/// Negative numbers take elements away. Communicates, where the dim is cut, what blocks of the result read beyond those of x.
+/// pad(x, dim, low, high, interior, fill): `low` elements before, `high` after and `interior` between the elements along one dim. Negative
+/// `low` and `high` remove elements.
+/// Shapes: [..., N, ...] -> [..., low + N + (N - 1) interior + high, ...].
+/// Communicates: nothing, or, if the dim is sharded, one exchange of the missing elements.
+/// Compile time: that x has the dim; interior >= 0.
+/// Throws: `gshard::error` when the program is bound, if more elements are removed than there are.
+/// @see slice
 constexpr symbol pad(here x, int dim, int low, int high, int interior = 0, double fill = 0) {
   builder& b = *x.owner;
   if (!detail::check_dim(x, dim, "pad")) return b.nothing();
@@ -114,23 +123,36 @@ constexpr symbol pad(here x, int dim, int low, int high, int interior = 0, doubl
   return detail::emit_moved(op::pad, x, dim, detail::pad_window(b, x.get().dims[dim], low, high, interior), fill);
 }
 
-/// reverse(x, dim)[i] = x[N - 1 - i] along one dim of extent N. Communicates, where the dim is cut: every block goes to its mirror image.
+/// reverse(x, dim)[i] = x[N - 1 - i] along one dim of extent N.
+/// Shapes: any -> the same.
+/// Communicates: nothing, or, if the dim is sharded, one collective_permute: every block goes to its mirror image.
+/// Compile time: that x has the dim.
+/// Throws: nothing.
+/// @see roll
 constexpr symbol reverse(here x, int dim) {
   builder& b = *x.owner;
   if (!detail::check_dim(x, dim, "reverse")) return b.nothing();
   return detail::emit_moved(op::reverse, x, dim, detail::reverse_window(x.get().dims[dim]));
 }
 
-/// roll(x, dim, shift)[i] = x[(i - shift) mod N] along one dim of extent N. Communicates, where the dim is cut, what is shifted over
-/// borders.
+/// roll(x, dim, shift)[i] = x[(i - shift) mod N] along one dim of extent N.
+/// Shapes: any -> the same.
+/// Communicates: nothing, or, if the dim is sharded, the elements that cross borders, in one exchange.
+/// Compile time: that x has the dim.
+/// Throws: nothing.
+/// @see reverse, shift
 constexpr symbol roll(here x, int dim, int shift) {
   builder& b = *x.owner;
   if (!detail::check_dim(x, dim, "roll")) return b.nothing();
   return detail::emit_moved(op::roll, x, dim, detail::roll_window(x.get().dims[dim], shift));
 }
 
-/// concat({a, b, ...}, dim): the operands one after the other along one dim; all their other dims are the same. At most 6.
-/// Communicates, where the dim is cut, of every operand what blocks of the result lack. Compile time: ranks, dims and element types.
+/// concat({a, b, ...}, dim): the operands one after the other along one dim. At most 6.
+/// Shapes: [..., N_i, ...] -> [..., sum of N_i, ...].
+/// Communicates: nothing, or, if the dim is sharded, for every operand the elements that blocks of the result lack.
+/// Compile time: ranks, dims and element types.
+/// Throws: nothing.
+/// @see slice, pad
 constexpr symbol concat(list_view<symbol> parts, int dim) {
   builder& b = *parts[0].owner;
   if (!detail::check_dim(parts[0], dim, "concat")) return b.nothing();
