@@ -27,7 +27,7 @@ inline const std::string about_all =
     "Dims, devices and columns count from 0. The options before the subcommand may also stand behind it.\n"
     "The exit status is 1 where a check differs or the request is refused.";
 inline const std::string about_one =
-    "--mesh x=2,y=4 is required; --dtype, --check, --json, --draw, --keep-partial and --loop-above are options of every subcommand: gshard-plan --help.\n"
+    "--mesh x=2,y=4 is required; --dtype, --check, --json, --draw, --passes, --keep-partial and --loop-above are options of every subcommand: gshard-plan --help.\n"
     "A shape is written 4@x,24,100@(y,z)+partial(w), see there.";
 
 }  // namespace detail
@@ -35,7 +35,7 @@ inline const std::string about_one =
 /// A command line that was understood.
 struct command_line {
   std::string mesh, type = "f32";
-  bool json = false, check = false, draw = false, keep_partial = false;
+  bool json = false, check = false, draw = false, passes = false, keep_partial = false;
   std::int64_t loop_above = setting{}.loop_above;
   const command* chosen = nullptr;
   arguments given;
@@ -60,6 +60,7 @@ class command_parser {
     CLI::Option* json = app_.add_flag("--json", line_.json, "print the plan as JSON");
     app_.add_flag("--check", line_.check, "run it on simulated devices and on one, and compare");
     app_.add_flag("--draw", line_.draw, "draw how inputs and outputs lie on the mesh")->excludes(json);
+    app_.add_flag("--passes", line_.passes, "print the program before the first pass of the planner and after each")->excludes(json);
     app_.add_flag("--keep-partial", line_.keep_partial, "without --out: leave pending sums pending");
     app_.add_option("--loop-above", line_.loop_above, "einsums gather operands, and scatter sums, of more bytes per device block by block")
         ->check(CLI::NonNegativeNumber)

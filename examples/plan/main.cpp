@@ -19,6 +19,7 @@
 #include <new>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace {
 
@@ -49,7 +50,9 @@ void print(const plan_facts& f, const std::optional<comparison>& checked, const 
 /// The exit status: whether the plan computes what one device does.
 int run(const command_line& c) {
   const request r = c.make();
-  const planned p = make_plan(r);
+  const planned p = make_plan(r, [&](std::string_view pass, const gs::plan_view& program) {
+    if (c.passes) std::cout << "after " << pass << ": " << gs::describe(program);
+  });
   const std::optional<comparison> checked = c.check ? std::optional(compare(r, p)) : std::nullopt;
   print(facts_of(p), checked, c);
   return checked.value_or(comparison{}).equal() ? 0 : 1;

@@ -43,7 +43,10 @@ inline std::string remedy(gs::fault what, const gs::mesh_shape& mesh) {
 
 /// Throws if something was reported.
 inline void refuse(const gs::diagnostic& problem, const gs::mesh_shape& mesh) {
-  if (problem) throw refusal(gs::describe(problem) + "; " + detail::remedy(problem.what, mesh));
+  if (!problem) return;
+  gs::diagnostic without_line = problem;  // it is one of this program's own
+  without_line.line = 0;
+  throw refusal(gs::describe(without_line) + "; " + detail::remedy(problem.what, mesh));
 }
 
 }  // namespace planning

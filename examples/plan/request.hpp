@@ -131,9 +131,10 @@ inline shape shape_made(const gs::builder& b, gs::symbol x) {
 
 }  // namespace detail
 
-/// Traces, propagates, partitions and schedules, all at run time. Extents need not be multiples of the axes that cut them.
-/// Throws `refusal` for a request that has no plan.
-inline planned make_plan(const request& r) {
+/// Traces, propagates, partitions and schedules, all at run time. Extents need not be multiples of the axes that shard them.
+/// `observer`: as of `gshard::compile`. Throws `refusal` for a request that has no plan.
+template <class Observer = decltype(gs::no_observer)>
+planned make_plan(const request& r, const Observer& observer = gs::no_observer) {
   gs::builder b;
   b.mesh = r.mesh;
   std::vector<gs::symbol> inputs;
@@ -153,7 +154,7 @@ inline planned make_plan(const request& r) {
   options.loop_bytes = r.loop_above;
   options.keep_pending_outputs = r.output ? r.output->layout.partial != 0 : r.keep_partial;
   planned p;
-  p.tables = gs::compile(b.program, r.mesh, options);
+  p.tables = gs::compile(b.program, r.mesh, options, observer);
   if (p.tables.problem.what == gs::fault::sum_not_pending) p.tables.problem.subject = gs::tensor_name(text_of(*r.output, r.mesh));
   refuse(p.tables.problem, r.mesh);
   p.sizes = detail::bind(p.tables.dims, r.mesh);

@@ -4,6 +4,7 @@
 #include <gshard/exec/bind/all_kernels.hpp>
 #include <gshard/exec/executor.hpp>
 #include <gshard/pass/compile.hpp>
+#include <gshard/report/describe.hpp>
 #include <gshard/trace/parameter_scope.hpp>
 
 #include "../static/layouts.hpp"
@@ -15,7 +16,9 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <functional>
+#include <iostream>
 #include <limits>
 #include <memory>
 #include <random>
@@ -99,13 +102,16 @@ struct setting {
   gs::run_context context{.seed = 5, .step = 3};
 };
 
+/// The plan. Prints every pass if the environment has GSHARD_PRINT_PASSES.
 inline gs::plan_tables plan(const traced& t, const setting& s) {
   gs::graph g = t.graph;
   for (std::size_t i = 0; i < t.free.size(); ++i) g.at(t.free[i]).layout = s.layouts[i];
   gs::mesh_shape mesh = mesh_of_rank(s.mesh.size());
   for (const char a : s.known_axes)
     if (const std::size_t i = axis_letters.find(a); i < s.mesh.size()) mesh.extents[i] = s.mesh[i];
-  gs::plan_tables p = gs::compile(g, mesh, s.options);
+  gs::plan_tables p = gs::compile(g, mesh, s.options, [](std::string_view pass, const gs::plan_view& program) {
+    if (std::getenv("GSHARD_PRINT_PASSES")) std::cout << "after " << pass << ": " << gs::describe(program);
+  });
   check(p.problem, "planning");
   return p;
 }

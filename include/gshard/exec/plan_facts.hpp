@@ -70,7 +70,7 @@ class plan_facts {
 
  private:
   const bound_plan& bound_;
-  const plan_view& plan_;
+  plan_view plan_;
   const extents& sizes_;
 
   /// "%3 f32[8@data,4]"

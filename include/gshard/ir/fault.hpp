@@ -64,7 +64,7 @@ struct diagnostic {
   axis_name word;       // axis or index letter
   int first = -1;       // column, expected number, ...
   int second = -1;
-  int line = 0;  // of the program, where a verb found it
+  int line = 0;  // of the program, of the verb or the operation
 
   constexpr explicit operator bool() const { return what != fault::nothing; }
   constexpr void report(fault f, std::string_view about, std::string_view w = {}, int a = -1, int b = -1) {
@@ -74,6 +74,10 @@ struct diagnostic {
     word = axis_name(w);
     first = a;
     second = b;
+  }
+  /// The line of the operation at which a pass found the fault, unless a verb has found it.
+  constexpr void name_line(std::uint32_t of_operation) {
+    if (what != fault::nothing && line == 0) line = int(of_operation);
   }
 };
 

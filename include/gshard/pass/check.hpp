@@ -98,11 +98,11 @@ constexpr bool check_program() {
                 "gshard: no cut over axes of the mesh (of static extents) makes the pieces of an assignment, or its devices are others");
   static_assert(holds<What != fault::no_such_order, where>,
                 "gshard: a partition spec orders devices that are not those of the mesh, each once, or the mesh's extents are not static");
-  static_assert(holds<What != fault::implicit_gather, operation, operand_number<D.first>, over_axis<detail_word>, at_line<D.second>>,
+  static_assert(holds<What != fault::implicit_gather, operation, operand_number<D.first>, over_axis<detail_word>, line>,
                 "gshard: an operand would be gathered implicitly (visible): annotate it, or say may_move(operand)");
-  static_assert(holds<What != fault::implicit_move, operation, operand_number<D.first>, over_axis<detail_word>, at_line<D.second>>,
+  static_assert(holds<What != fault::implicit_move, operation, operand_number<D.first>, over_axis<detail_word>, line>,
                 "gshard: an operand would be resharded implicitly (strict): annotate it, or say may_move(operand)");
-  static_assert(holds<What != fault::implicit_sum, operation, over_axis<detail_word>, at_line<D.second>>,
+  static_assert(holds<What != fault::implicit_sum, operation, over_axis<detail_word>, line>,
                 "gshard: a sum over a cut index would be completed implicitly (strict): annotate the result with its sharding");
   static_assert(holds<What != fault::unknown_extent, extent_of<detail_word>>,
                 "gshard: to choose layouts, the extent of every letter and of every mesh axis must be known");

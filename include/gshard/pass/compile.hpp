@@ -15,6 +15,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 namespace gshard { inline namespace v0 {
 
@@ -72,17 +73,31 @@ constexpr void check_divisibility(graph& g, std::int32_t v, const tensor_name& n
 
 }  // namespace detail
 
-/// Everything after tracing: propagate, decompose, partition, schedule. Reports what it finds wrong in `problem`.
-template <class Graph>
-constexpr plan_tables compile(Graph& g, const mesh_shape& mesh, const compile_options& options) {
+/// A graph as a plan whose steps are whole operations: what `describe` prints between the passes.
+constexpr plan_view view_of(const graph& g, const mesh_shape& mesh) {
+  return {mesh, g.dims, g.values, {}, g.nodes, g.parameters, g.inputs, g.outputs, g.windows, g.orders};
+}
+
+/// The observer of `compile` that looks at nothing.
+inline constexpr auto no_observer = [](std::string_view, const plan_view&) {};
+
+/// All passes after tracing: propagate, decompose, partition, schedule. What they find wrong is in `problem` of the result.
+/// `observer(pass, program)` is called before the first pass, with "trace", and after each, with its name: with the graph as it is then, at
+/// last with the plan. Constexpr, so the same passes run at compile time and in a debugger.
+/// @see trace, program, view_of
+template <class Graph, class Observer = decltype(no_observer)>
+constexpr plan_tables compile(Graph& g, const mesh_shape& mesh, const compile_options& options, const Observer& observer = no_observer) {
   plan_tables p;
+  observer("trace", view_of(g, mesh));
   p.mesh = mesh;
   if (!g.problem && g.loops) detail::check_loops(g);
   if (!g.problem) {
     const extents assumed = detail::assume_extents(g.dims, mesh, options.known);
     propagate(g, assumed);
     want_annotated(g);
+    observer("propagate", view_of(g, mesh));
     decompose(g, mesh, assumed, options.implicit_moves == strictness::automatic);
+    observer("decompose", view_of(g, mesh));
   }
   for (const parameter& q : g.parameters)
     if (!g.problem && !options.uneven) detail::check_divisibility(g, q.value, q.name, mesh, options.known);
@@ -107,6 +122,7 @@ constexpr plan_tables compile(Graph& g, const mesh_shape& mesh, const compile_op
   for (dim& d : p.dims)
     if (const std::int64_t known = d.what == dim::kind::bound ? options.known.find(d.letter) : -1; known > 0) d.number = known;
   p.problem = g.problem;
+  if (!p.problem) observer("partition", p.view());
   return p;
 }
 

@@ -182,15 +182,40 @@ constexpr graph trace_program(const program_options& options) {
   return static_cast<graph&&>(b.program);
 }
 
-template <auto Model, class Mesh, class... Options>
-constexpr plan_tables build_program() {
+template <class... Options>
+constexpr program_options options_of() {
   program_options options;
   (apply(options, Options{}), ...);
-  graph g = trace_program<Model, Mesh, Options...>(options);
+  return options;
+}
+
+}  // namespace detail
+
+/// The graph of a model, with its annotations, before any pass: `trace<moe_layer, mesh, in<"GSM", P<"expert", none, none>>>()`. Takes the
+/// arguments of `program`. A mistake in the model is in `problem` of the graph.
+/// @see compile, program
+template <auto Model, class Mesh, class... Options>
+constexpr graph trace() {
+  const detail::program_options options = detail::options_of<Options...>();
+  graph g = detail::trace_program<Model, Mesh, Options...>(options);
   const std::size_t inputs = g.inputs.size();
   for (std::size_t i = 0; i < options.layouts.size(); ++i)
     g.at(i < inputs ? g.inputs[i].value : g.parameters[i - inputs].value).layout = options.layouts[i];
-  return compile(g, Mesh::shape, options.compile);
+  return g;
+}
+
+/// The options by which `program<Model, Mesh, Options...>` is compiled.
+template <class... Options>
+constexpr compile_options compile_options_of() {
+  return detail::options_of<Options...>().compile;
+}
+
+namespace detail {
+
+template <auto Model, class Mesh, class... Options>
+constexpr plan_tables build_program() {
+  graph g = trace<Model, Mesh, Options...>();
+  return compile(g, Mesh::shape, compile_options_of<Options...>());
 }
 
 struct plan_sizes {

@@ -99,6 +99,7 @@ inline std::string pad(std::string s, std::size_t width) {
 /// A tensor of a plan as text: `f32[E@expert,G,C,M]`; dims, the axes that shard them, `+axis` where a sum is pending, and
 /// `+order(1,0)` where it lies in another order of the devices than the mesh's. `f32[H@x{i-1..i+1},W]`: a device holds
 /// these elements of H for the indices i of its block, which are its block and a halo. `{2i..2i+2 of O}`: for those of its block of O.
+/// In a graph between passes, `f32[G@expert,S?]`: propagation may still shard S.
 inline std::string describe(const plan_view& plan, const value& v) {
   std::string s(v.type == dtype::f32 ? "f32" : v.type == dtype::f64 ? "f64" : "i32");
   s += '[';
@@ -106,6 +107,7 @@ inline std::string describe(const plan_view& plan, const value& v) {
     if (d) s += ',';
     s += detail::dim_text(plan, v.dims[d]);
     for (int i = 0; i < v.layout[d].size(); ++i) s.append("@").append(plan.mesh.name(v.layout[d][i]));
+    if ((v.layout.open >> d) & 1u) s += '?';
     if (const int row = v.windows.empty() ? 0 : v.windows[d]) s += detail::window_text(plan, plan.windows[std::size_t(row)], v.dims[d]);
   }
   s += ']';

@@ -100,12 +100,12 @@ inline std::string words(const diagnostic& d) {
     case fault::ambiguous_dims:
     case fault::wrong_type: return about + ", operand " + number(d.first);
     case fault::implicit_gather:
-    case fault::implicit_move: return about + ", operand " + number(d.first) + ", over " + word + ", line " + number(d.second);
+    case fault::implicit_move: return about + ", operand " + number(d.first) + ", over " + word;
     case fault::no_device_dim:
     case fault::device_dim_twice:
     case fault::device_dim_left:
-    case fault::axis_not_first: return about + ", over " + word;
-    case fault::implicit_sum: return about + ", over " + word + ", line " + number(d.second);
+    case fault::axis_not_first:
+    case fault::implicit_sum: return about + ", over " + word;
     case fault::does_not_divide:
       return "dim " + word + " of " + about + ": " + number(d.first) + " cut into " + number(d.second);
     case fault::unknown_extent: return word;
@@ -117,10 +117,11 @@ inline std::string words(const diagnostic& d) {
 }  // namespace detail
 
 /// A fault as the sentence that the compiler gives it, then its words: `a partition spec uses one mesh axis twice ("x" in "wi")`.
-/// Columns, operands and dims count from 0. Empty if nothing is wrong.
+/// At its end the line of the program, if it is known. Columns, operands and dims count from 0. Empty if nothing is wrong.
 /// @see detail::check_program
 inline std::string describe(const diagnostic& d) {
-  const std::string words = detail::words(d);
+  std::string words = detail::words(d);
+  if (d.line > 0) words.append(words.empty() ? "" : ", ").append("line ").append(std::to_string(d.line));
   return std::string(detail::sentence(d.what)) + (words.empty() ? "" : " (" + words + ")");
 }
 

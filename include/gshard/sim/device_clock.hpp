@@ -102,7 +102,7 @@ class device_clocks {
   }
 
  private:
-  const plan_view& plan_;
+  plan_view plan_;
   const std::vector<int>& extents_;
   const gshard::faults& faults_;
   list_view<async_interval> schedule_;

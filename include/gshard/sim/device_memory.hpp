@@ -65,7 +65,7 @@ class device_memory {
     std::size_t value;
     std::int32_t first, last;  // places in the order
   };
-  const plan_view& plan_;
+  plan_view plan_;
   list_view<async_interval> schedule_;
   std::vector<std::int64_t> bytes_;  // by value, of roots
   std::vector<memory_kind> kinds_;

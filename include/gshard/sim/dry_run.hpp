@@ -151,7 +151,7 @@ class priced_plan {
   }
 
  private:
-  const plan_view& plan_;
+  plan_view plan_;
   extents e_;
   dry_run_options options_;
   list<async_interval> schedule_;

@@ -54,7 +54,7 @@ class recomputation {
   }
 
  private:
-  const plan_view& plan_;
+  plan_view plan_;
   std::int32_t backward_ = 0;                    // first step of it
   std::vector<std::string_view> names_;          // of layers
   std::vector<std::int32_t> layer_;              // by step of the forward pass, -1: of none

@@ -113,7 +113,7 @@ class fused_traffic {
   }
 
  private:
-  const plan_view& plan_;
+  plan_view plan_;
   const extents& e_;
   std::vector<char> fused_;                 // by value
   std::vector<std::int32_t> maker_, first_;  // by value: the step that makes it, the first that reads it

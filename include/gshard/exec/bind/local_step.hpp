@@ -185,7 +185,7 @@ class local_step {
 
  private:
   node n_;
-  const plan_view& plan_;
+  plan_view plan_;
   std::span<const bound_value> values_;
   const extents& sizes_;
   std::size_t device_;

@@ -99,7 +99,7 @@ class buffer_reuse {
   }
 
  private:
-  const plan_view& plan_;
+  plan_view plan_;
   const bound_plan& all_;
   list_view<async_interval> schedule_;
   std::vector<lifetime> life_;

@@ -105,7 +105,10 @@ class partitioner {
     plan_.steps.reserve(2 * g_.nodes.size());  // growing moves rows, which the constexpr evaluator pays for
     plan_.cache.values.reserve(2 * g_.values.size());
     for (const std::int32_t i : update_order(g_, live_))
-      if (!g_.problem) place(g_.nodes[std::size_t(i)]);
+      if (!g_.problem) {
+        place(g_.nodes[std::size_t(i)]);
+        g_.problem.name_line(g_.nodes[std::size_t(i)].place.line);
+      }
     if (g_.problem) return {};
     partitioned result;
     for (const parameter& p : g_.parameters) {

@@ -172,7 +172,8 @@ class plan_writer {
     int axis = 0;
     while (!((std::uint32_t(move.attr.integer[0]) >> axis) & 1u)) ++axis;
     const fault what = implicit_ == strictness::visible ? fault::implicit_gather : sums ? fault::implicit_sum : fault::implicit_move;
-    g_.problem.report(what, name(reader.kind), mesh_.name(axis), reader.operand, int(reader.place.line));
+    g_.problem.report(what, name(reader.kind), mesh_.name(axis), reader.operand);
+    g_.problem.name_line(reader.place.line);
   }
 };
 

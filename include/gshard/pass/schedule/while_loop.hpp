@@ -84,6 +84,7 @@ constexpr void check_loops(graph& g) {
     }
     const std::int32_t home = n.kind != op::carry ? around.back() : n.inputs == 1 ? loop : around[around.size() - 2];
     for (int o = 0; o < n.outputs; ++o) made_in[std::size_t(n.output(o))] = home;
+    g.problem.name_line(n.place.line);
   }
   for (const port& p : g.outputs) use(p.value, p.name.view());
   for (const parameter& p : g.parameters)
