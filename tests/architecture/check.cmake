@@ -22,6 +22,7 @@ set(floor_op 90)
 set(floor_gshard.hpp 105)
 set(floor_io 110)
 set(floor_report 110)
+set(floor_testing 112)
 set(floor_io.hpp 115)
 set(floor_report.hpp 115)
 

@@ -64,7 +64,7 @@ TEST_CASE("cross_entropy of large and infinite logits") {
   constexpr double inf = std::numeric_limits<double>::infinity();
   const auto program = [](const scope&, given x) { return with_gradients(gs::cross_entropy(x[0], x[1]), x, 1); };
   const auto t = trace({{"AC"}, {"A", gs::dtype::i32, 'C', -1}, {"A"}}, program);
-  for (const std::size_t weightless : {2, 3})  // with three classes a device: whole blocks without a class
+  for (const std::size_t weightless : {std::size_t(2), std::size_t(3)})  // with three classes a device: whole blocks without a class
     every_sharding(t, {.dims = {{{'A', 3}, {'C', 6}}, {{'A', 4}, {'C', 3}}, {{'A', 2}, {'C', 5}}},
                        .tolerance = 1e-13,
                        .prepare = [=](run_graph::arrays& a) {

@@ -40,7 +40,8 @@ void check_lines(const std::vector<int>& extents, std::int64_t n, std::int64_t m
   const auto x = gs::from_global<double, Spec>(on, {n}, rows);
   const auto t = gs::from_global<double, Spec>(on, {m}, columns);
   on.on().reset_received();
-  const auto by_row = broadcast<"q,qk->qk">(x, like), by_column = broadcast<"k,qk->qk">(t, like);
+  const auto by_row = broadcast<"q,qk->qk">(x, like);
+  const auto by_column = broadcast<"k,qk->qk">(t, like);
   const auto outer = broadcast<"k,q->qk">(t, x);
   CHECK(bytes_received(on) == 0);
   const std::vector<double> a = gs::to_global(by_row), b = gs::to_global(by_column), c = gs::to_global(outer);

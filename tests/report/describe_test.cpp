@@ -87,9 +87,9 @@ TEST_CASE("windows as text: what a device holds beside its block") {
 
 TEST_CASE("moves of several kinds that are combined as text") {
   constexpr auto mixed = [](auto&, auto x, auto y) { return std::tuple{gs::annotate<P<none, none>>(x), gs::annotate<P<none, "d">>(y)}; };
-  using program = gs::program<mixed, gs::mesh<gs::axis<"d", 2>>, in<"AB", P<"d", none>>, in<"AB", P<"d", none>>>;
-  CHECK(gs::describe(program::plan).find("  all_gather+all_to_all over d ") != std::string::npos);
-  const std::string text = gs::describe_communication(program::plan, program::plan.bind({{'A', 8}, {'B', 4}}, std::array{2}));
+  using combined = gs::program<mixed, gs::mesh<gs::axis<"d", 2>>, in<"AB", P<"d", none>>, in<"AB", P<"d", none>>>;
+  CHECK(gs::describe(combined::plan).find("  all_gather+all_to_all over d ") != std::string::npos);
+  const std::string text = gs::describe_communication(combined::plan, combined::plan.bind({{'A', 8}, {'B', 4}}, std::array{2}));
   INFO(text);
   CHECK(text == "  all_gather          1     64 B\n  all_to_all          1     32 B\n");
 }

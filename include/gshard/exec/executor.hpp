@@ -446,7 +446,7 @@ class executor {
         if (of_devices[std::size_t(d)]) of_devices[std::size_t(d)](context);
     };
     const auto n = std::int64_t(of_devices.size());
-    if (n < kernel::threads() || plan_.steps[i].kind == op::per_shard) run(0, n);
+    if (n < kernel::threads() || traits(plan_.steps[i].kind).user_code) run(0, n);
     else kernel::parallel_for(n, 1, run);
   }
   /// What is to be there before step i is waited for, and what can be sent then is started.

@@ -97,7 +97,7 @@ class plan_facts {
   void add(std::vector<fact>& facts, std::size_t i) const {
     const node& step = plan_.steps[i];
     const std::string number = "step " + std::to_string(i) + " of a program", place = line_text(step.place);
-    std::string s(name(step.kind));
+    std::string s(name_of(step));
     const auto lists = [&](int n, const auto& ids, const short_list* factors) {
       for (int k = 0; k < n; ++k) {
         s.append(k ? ", " : " ").append(text(ids[k])).append(" ");

@@ -130,6 +130,7 @@ class differentiator {
         const value like = (n.attr.integer[1] != 0 ? in(n, 0) : out(n)).get();
         return add(n.input(0), emit_annotate(dy, like.layout, like.priority, n.attr.integer[0] != 0, n.loops.in[0] == n.loops.out[0]));
       }
+      case op::custom: return pull_back_custom(n, dy);
       case op::dropout: return add(n.input(0), emit_dropout(dy, n.attr.number[0], n.attr.integer[0]));
       case op::top2_gating: return pull_back_gating(n);
       case op::one_hot:
@@ -143,6 +144,19 @@ class differentiator {
       case op::iota: return;
       case op::carry: return b_.fail(fault::gradient_of_loop, "while_loop");
       default: b_.fail(fault::not_differentiable, name(n.kind));
+    }
+  }
+
+  constexpr void pull_back_custom(const node& n, symbol dy) {
+    const custom_operation& what = *n.attr.custom;
+    if (!what.gradient) return b_.fail(fault::not_differentiable, what.name);
+    symbol operands[rule::most_in], gradients[rule::most_in];
+    for (int i = 0; i < n.inputs; ++i) operands[i] = in(n, i);
+    what.gradient(operands, out(n), dy, gradients);
+    for (int i = 0; i < n.inputs && !b_.failed(); ++i) {
+      if (gradients[i].id < 0 || !wants(n, i)) continue;
+      if (gradients[i].get().dims != operands[i].get().dims) b_.fail(fault::dims_differ, what.name, "gradient", i);
+      add(n.input(i), gradients[i]);
     }
   }
 

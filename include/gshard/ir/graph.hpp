@@ -4,6 +4,7 @@
 #include <gshard/base/list.hpp>
 #include <gshard/base/name.hpp>
 #include <gshard/base/packed_list.hpp>
+#include <gshard/ir/custom_operation.hpp>
 #include <gshard/ir/dim.hpp>
 #include <gshard/ir/fault.hpp>
 #include <gshard/ir/op.hpp>
@@ -15,6 +16,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <string_view>
 #include <type_traits>
 
 namespace gshard { inline namespace v0 {
@@ -59,6 +61,7 @@ struct attributes {
   std::array<double, 4> number{};
   std::array<std::int32_t, 3> integer{};
   const pointwise* function = nullptr;
+  const custom_operation* custom = nullptr;
   dim_list dims;
 };
 
@@ -86,6 +89,9 @@ struct node {
   constexpr std::int32_t input(int i) const { return in[i]; }
   constexpr std::int32_t output(int i = 0) const { return out[i]; }
 };
+
+/// The name of a node's operation: that of its kind, or of the user's own.
+constexpr std::string_view name_of(const node& n) { return n.attr.custom ? n.attr.custom->name : name(n.kind); }
 
 /// True if a node writes over parameters. A loop's carried values are written over as well, but belong to the loop.
 constexpr bool updates_parameters(const node& n) { return n.in_place > 0 && n.kind != op::carry; }

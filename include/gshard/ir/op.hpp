@@ -48,8 +48,9 @@ enum class op : std::uint8_t {
   convolution,
   pool,
   pool_grad,
-  // local functions of the user
+  // operations of the user
   per_shard,
+  custom,
   // random
   dropout,
   // mixture of experts
@@ -118,6 +119,7 @@ struct op_traits {
   propagation spreads = propagation::after_elementwise;
   linearity linear = linearity::nonlinear;
   line_dim lines = line_dim::absent;
+  bool user_code = false;  ///< Its kernel is the user's: it may throw, and is called on one device at a time.
   int overwrites = -1;  ///< The operand over which its kernel may write the result, or -1.
   int ids = -1;         ///< The operand that holds ids or labels, which are checked when the operation runs, or -1.
 };
@@ -168,7 +170,8 @@ inline constexpr std::array<op_traits, std::size_t(op::count_)> op_table{{
     {.kind = op::convolution, .name = "convolution", .product = true, .windowed = 1, .taps = true},
     {.kind = op::pool, .name = "pool", .windowed = 1},
     {.kind = op::pool_grad, .name = "pool_grad", .windowed = 2},
-    {.kind = op::per_shard, .name = "per_shard", .follows_result = true},
+    {.kind = op::per_shard, .name = "per_shard", .follows_result = true, .user_code = true},
+    {.kind = op::custom, .name = "custom", .user_code = true},
     {.kind = op::dropout, .name = "dropout", .elementwise = true, .spreads = propagation::first, .overwrites = 0},
     {.kind = op::top2_gating, .name = "top2_gating"},
     {.kind = op::top2_gating_grad, .name = "top2_gating_grad"},
@@ -194,7 +197,7 @@ inline constexpr std::array<op_traits, std::size_t(op::count_)> op_table{{
 constexpr const op_traits& traits(op kind) { return op_table[std::size_t(kind)]; }
 constexpr std::string_view name(op kind) { return traits(kind).name; }
 /// True if an operation may throw on one device alone: where ids are checked, and in the user's functions of shards.
-constexpr bool may_fail(op kind) { return kind == op::per_shard || traits(kind).ids >= 0; }
+constexpr bool may_fail(op kind) { return traits(kind).user_code || traits(kind).ids >= 0; }
 /// True for the nodes of a while loop: its control, and the values that it carries. @see trace/loop.hpp
 constexpr bool is_of_loop(op kind) { return kind == op::carry || traits(kind).control; }
 

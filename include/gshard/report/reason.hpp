@@ -25,7 +25,7 @@ inline std::string describe_reason(const plan_view& plan, std::size_t i) {
   const node* const consumer = r.consumer < 0 ? nullptr : &plan.steps[std::size_t(r.consumer)];
   const std::string operand = "operand " + std::to_string(r.operand);
   std::string s = "for ";
-  if (consumer) s.append(name(consumer->kind)).append(detail::place_text(consumer->place));
+  if (consumer) s.append(name_of(*consumer)).append(detail::place_text(consumer->place));
   else s += r.why == move_reason::kind::update ? "a parameter" : "an output";
   switch (r.why) {
     case move_reason::kind::sum: {
@@ -35,7 +35,7 @@ inline std::string describe_reason(const plan_view& plan, std::size_t i) {
       s += names[std::size_t(plan.at(step.input(0)).layout.pending)];
       if (maker >= 0)
         s.append(" of ")
-            .append(name(plan.steps[std::size_t(maker)].kind))
+            .append(name_of(plan.steps[std::size_t(maker)]))
             .append(detail::place_text(plan.steps[std::size_t(maker)].place));
       return s;
     }

@@ -6,6 +6,7 @@
 #include <gshard/ir/equation.hpp>
 #include <gshard/trace/builder.hpp>
 #include <gshard/trace/einsum.hpp>
+#include <gshard/trace/letters.hpp>
 #include <gshard/trace/map.hpp>
 
 #include <array>
@@ -26,29 +27,14 @@ constexpr int dim_not_kept(const equation& e) {
     if (!e.output.contains(x[d]) || x.find(x[d]) != d) return d;
   return -1;
 }
-constexpr std::string_view letter_of(const equation& e, int factor) { return {&e.letters[std::size_t(factor)], 1}; }
 
 /// Numbers come from the first operand, extents from all.
 constexpr symbol emit_broadcast_like(builder& b, list_view<symbol> operands, const equation& e, std::string_view text) {
   if (const int d = dim_not_kept(e); d >= 0) b.fail(fault::index_not_kept, text, letter_of(e, e.operands[0][d]), d);
   if (b.failed() || !require_real(b, text, {operands[0]})) return b.nothing();
-  int dim_of[short_list::largest + 1]{};
-  std::uint32_t known = 0;  // letters that have a dim, a bit each
-  for (std::size_t i = 0; i < operands.size(); ++i) {
-    const dim_list dims = operands[i].get().dims;
-    const short_list& letters = e.operands[i];
-    if (dims.size() != letters.size()) b.fail(fault::rank_mismatch, text, {}, letters.size(), dims.size());
-    for (int d = 0; d < dims.size() && !b.failed(); ++d) {
-      const int f = letters[d];
-      if ((known >> f) & 1u && dim_of[f] != dims[d]) b.fail(fault::dims_differ, text, letter_of(e, f), int(i), d);
-      known |= 1u << f;
-      dim_of[f] = dims[d];
-    }
-    if (b.failed()) return b.nothing();
-  }
-  dim_list dims;
-  for (int d = 0; d < e.output.size(); ++d) dims.push_back(dim_of[e.output[d]]);
-  return emit_broadcast(operands[0], e.operands[0], e.output, dims);
+  const auto dim_of = dims_of_letters(b, operands, e, text);
+  if (b.failed()) return b.nothing();
+  return emit_broadcast(operands[0], e.operands[0], e.output, output_dims(e, dim_of));
 }
 
 }  // namespace detail

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "plan/windows.hpp"
 
-#include "../../static/layouts.hpp"
 #include "requests.hpp"
+
+#include <gshard/testing/all_shardings.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -121,7 +122,7 @@ TEST_CASE("plan: reversed onto devices in another order: one exchange of what is
     const auto which = pick(3);
     const std::string mesh = plane ? "x=2,y=2" : "x=3";
     pl::request r = request_of("reverse --mesh " + mesh + " --in " + shape + " --out " + shape + " --dims " + dims[which]);
-    const std::vector<gs::sharding> all = layouts::all(2, r.mesh.rank(), false);
+    const std::vector<gs::sharding> all = gshard::testing::all_shardings(2, r.mesh.rank(), false);
     const auto lay = [&](pl::shape& s) {
       s.layout = all[pick(all.size())];
       if (!s.layout.used() || pick(3) == 0) return;

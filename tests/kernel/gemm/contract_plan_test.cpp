@@ -89,7 +89,7 @@ TEST_CASE("contraction plan: a result whose rows do not follow one another is pa
   const gemm_plan plan = plan_for("egcf", "efm", "gecm", sizes);
   CHECK(plan.n == 256);
   CHECK(plan.k == 1024);
-  for (const std::size_t factor : {0, 1}) {
+  for (const std::size_t factor : {std::size_t(0), std::size_t(1)}) {
     CHECK(!plan.side[factor].packed);
     CHECK(!plan.side[factor].transposed);
   }

@@ -132,7 +132,8 @@ class local_step {
       return [pool = kernel::pooling_grad(in_value(0).places[device_], in_value(1).places[device_], out_value(0).places[device_],
                                           inverse_windows()),
               tap = in<std::int32_t>(0), dy = in(1), dx = out(0)](const run_context&) { pool.run(tap, dy, dx); };
-    else if constexpr (Kind == op::per_shard) return bind_per_shard();
+    else if constexpr (Kind == op::per_shard) return bind_user_code(n_.attr.function->shards_f32, n_.attr.function->shards_f64);
+    else if constexpr (Kind == op::custom) return bind_user_code(n_.attr.custom->f32, n_.attr.custom->f64);
     else if constexpr (Kind == op::iota)
       return [y = out<std::int32_t>(0), at = out_value(0).places[device_], along = n_.attr.integer[0]](const run_context&) {
         kernel::iota(y, at, along);
@@ -360,7 +361,7 @@ class local_step {
             to = out(0)](const run_context&) { c.run(from, w, to); };
   }
   static shard_place place_of(const kernel::placement& p) { return {p.rank, p.extent, p.offset, p.global}; }
-  action bind_per_shard() const {
+  action bind_user_code(shard_function<float> f32, shard_function<double> f64) const {
     std::array<const T*, rule::most_in> x{};
     std::array<shard_place, rule::most_in> at{};
     for (std::size_t i = 0; i < n_.inputs; ++i) {
@@ -368,8 +369,8 @@ class local_step {
       at[i] = place_of(in_value(int(i)).places[device_]);
     }
     shard_function<T> f;
-    if constexpr (std::is_same_v<T, float>) f = n_.attr.function->shards_f32;
-    else f = n_.attr.function->shards_f64;
+    if constexpr (std::is_same_v<T, float>) f = f32;
+    else f = f64;
     return [=, y = out(0), y_at = place_of(out_value(0).places[device_])](const run_context&) { f(x.data(), at.data(), y, y_at); };
   }
   action bind_moved() const {

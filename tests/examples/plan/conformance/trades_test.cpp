@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Einsums of which our plan starts less often and theirs receives less, or the other way round: no plan does both. Tries all plans.
 #include "../requests.hpp"
-#include "../../../static/layouts.hpp"
 #include "conformance.hpp"
+
+#include <gshard/testing/all_shardings.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -42,7 +43,7 @@ class all_plans {
   std::int64_t fewest(int starts) {
     // What the operands cost to bring there, by how the result is then made.
     std::map<std::string, made> ways;
-    for (const gs::sharding& cuts : layouts::all(int(letters_.size()), int(mesh_.size()), false)) {
+    for (const gs::sharding& cuts : gshard::testing::all_shardings(int(letters_.size()), int(mesh_.size()), false)) {
       made m{layout_of(result_, cuts), 0, 0};
       for (std::size_t f = std::size_t(m.layout.rank); f < letters_.size(); ++f) m.pending |= cuts[int(f)].mask();
       std::vector<std::int64_t> bytes(devices(), 0);
@@ -136,7 +137,7 @@ class all_plans {
       return bytes == 0 || starts >= 1 ? bytes : none;
     }
     std::int64_t best = none;
-    for (const gs::sharding& there : layouts::all(m.layout.rank, int(mesh_.size()), false)) {
+    for (const gs::sharding& there : gshard::testing::all_shardings(m.layout.rank, int(mesh_.size()), false)) {
       if (there.used() & m.pending) continue;
       const std::int64_t moved = lacking(m.layout, there);  // while sums are pending
       const int left = starts - (moved > 0);

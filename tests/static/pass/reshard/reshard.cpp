@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <gshard/ir/spec.hpp>
 #include <gshard/pass/reshard/reshard.hpp>
+#include <gshard/testing/all_shardings.hpp>
 
-#include "../../layouts.hpp"
 #include "../../soundness.hpp"
 
 #include <array>
@@ -19,13 +19,13 @@ namespace {
 /// sum.
 template <class Check>
 constexpr bool for_all_pairs(int rank, int axes, Check check) {
-  const std::vector<sharding> all = layouts::all(rank, axes, true);
+  const std::vector<sharding> all = gshard::testing::all_shardings(rank, axes, true);
   for (const sharding& from : all)
     for (const sharding& to : all)
       if (!(to.partial & ~from.partial) && !check(from, to)) return false;
   return true;
 }
-static_assert(layouts::all(2, 1, true).size() == 4 && layouts::all(2, 2, true).size() == 18);
+static_assert(gshard::testing::all_shardings(2, 1, true).size() == 4 && gshard::testing::all_shardings(2, 2, true).size() == 18);
 
 constexpr gs::value matrix(int rank) {
   gs::value v;

@@ -2,8 +2,8 @@
 #include <gshard/optim/adam.hpp>
 #include <gshard/pass/search/shard_space.hpp>
 #include <gshard/trace/einsum.hpp>
+#include <gshard/testing/all_shardings.hpp>
 
-#include "../../layouts.hpp"
 #include "../../tracing.hpp"
 
 #include <cstddef>
@@ -33,7 +33,7 @@ static_assert(candidates("A", P<any>{}) == 5);
 // Four elements do not go into six: only y cuts B, unless shards may be uneven; nobody cuts C into four.
 static_assert(candidates("B", P<any>{}) == 2 && candidates("B", P<any>{}, true) == 3);
 static_assert(candidates("C", P<any>{}) == 1 && candidates("C", P<any>{}, true) == 2);
-static_assert(candidates("AA", P<any, any>{}) == layouts::all(2, 2, false).size());
+static_assert(candidates("AA", P<any, any>{}) == gshard::testing::all_shardings(2, 2, false).size());
 // Annotations are kept: closed dims as they are, open ones cut further at most.
 static_assert(candidates("AA", P<none, "x">{}) == 1 && candidates("AA", P<none, any>{}) == 5);
 static_assert(candidates("A", P<any, gs::partial<"x">>{}) == 2);

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+// A user-defined operation as an entry of a plan: its name, kernels, gradient and cost.
+
+#include <gshard/ir/pointwise.hpp>
+
+#include <string_view>
+
+namespace gshard { inline namespace v0 {
+
+struct symbol;
+
+/// Made by `custom<Operation>` from the members of a user's type. @see trace/custom.hpp
+struct custom_operation {
+  std::string_view name;
+  shard_function<float> f32 = nullptr;
+  shard_function<double> f64 = nullptr;
+  /// gradient(operands, y, dy, gradients) fills one gradient per operand. Null: it has none.
+  void (*gradient)(const symbol* operands, const symbol& y, const symbol& dy, symbol* gradients) = nullptr;
+  double flops = 0;  ///< floating-point operations per index of its rule
+};
+
+}}  // namespace gshard::v0

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+// Runs a model that is traced at run time, with any sharding of its tensors on any simulated mesh, and collects complete results.
+
+#include <gshard/comm/device_group.hpp>
+#include <gshard/comm/simulated.hpp>
+#include <gshard/exec/bind/all_kernels.hpp>
+#include <gshard/exec/executor.hpp>
+#include <gshard/pass/compile.hpp>
+#include <gshard/report/diagnostic.hpp>
+#include <gshard/trace/parameter_scope.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <random>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace gshard { inline namespace v0 {
+
+namespace detail {
+
+// The addends of a pending sum: made up for all but the first device of the group, if the sum of them is the element to the last bit.
+inline double addend_of(const std::vector<double>& whole, std::size_t element, int k, int count) {
+  const auto made_up = [&](int j) { return double(int(element % 7) - 3 + 2 * j) / 4; };
+  double first = whole[element], sum = 0;
+  for (int j = 1; j < count; ++j) first -= made_up(j);
+  for (int j = 0; j < count; ++j) sum += j == 0 ? first : made_up(j);
+  if (sum != whole[element]) return k == 0 ? whole[element] : 0;
+  return k == 0 ? first : made_up(k);
+}
+
+inline std::int64_t element_count_of(const bound_value& v) {
+  std::int64_t n = 1;
+  for (const std::int64_t e : v.extents) n *= e;
+  return n;
+}
+
+/// Throws `gshard::error` if a caller of the checks is wrong.
+inline void require(bool holds, const char* otherwise) {
+  if (!holds) throw error(std::string("check_shardings: ") + otherwise);
+}
+
+}  // namespace detail
+
+/// Tensors go in and come out complete, row-major, as doubles: int32 is exact in them.
+namespace testing {
+
+using array = std::vector<double>;
+using arrays = std::vector<array>;
+
+struct input {
+  std::string_view letters;
+  dtype type = dtype::f64;
+  char below = 0;  // i32: ids below the extent of this letter
+  int least = 0;   // i32: the least id
+};
+
+using model = std::function<gshard::list<symbol>(const parameter_scope&, std::span<const symbol>)>;
+
+/// A program and its free values, whose shardings a test chooses: inputs, parameters, then what `lay_out` marked.
+struct traced {
+  gshard::graph graph;
+  std::vector<input> inputs;
+  std::vector<std::int32_t> free;
+
+  std::size_t sources() const { return graph.inputs.size() + graph.parameters.size(); }
+};
+
+inline constexpr std::string_view axis_letters = "xyzw";
+inline mesh_shape mesh_of_rank(std::size_t rank) {
+  mesh_shape m;
+  for (std::size_t a = 0; a < rank; ++a) m.push_back({&axis_letters[a], 1}, dynamic);
+  return m;
+}
+
+/// Throws `gshard::error` if something was reported.
+inline void check(const diagnostic& problem, const std::string& during) {
+  if (problem) throw error(during + ": " + describe(problem));
+}
+
+/// Marks a tensor whose sharding a test chooses: an `annotate` that gets its sharding later.
+inline symbol lay_out(symbol x) {
+  rule loops;
+  loops.in[0] = loops.out[0] = detail::counting(x.rank());
+  return {x.owner, x.owner->add_node(op::annotate, {x.id}, loops, {}, {{x.get().dims, x.get().type}})};
+}
+
+inline traced trace(std::vector<input> inputs, const model& f, trace_options options = {}) {
+  builder b;
+  b.mesh = mesh_of_rank(4);
+  b.options = options;
+  const parameter_scope m(b, dtype::f64);
+  gshard::list<symbol> symbols;
+  for (const input& i : inputs) {
+    symbols.push_back({&b, b.add_value(b.dims_of(i.letters, i.letters), i.type)});
+    b.program.inputs.push_back({tensor_name(i.letters), symbols.back().id});
+  }
+  for (const symbol& s : f(m, symbols)) b.program.outputs.push_back({tensor_name("result"), s.id});
+  check(b.program.problem, "tracing");
+  traced t{b.program, std::move(inputs), {}};
+  for (const port& p : t.graph.inputs) t.free.push_back(p.value);
+  for (const parameter& p : t.graph.parameters) t.free.push_back(p.value);
+  for (const node& n : t.graph.nodes)
+    if (n.kind == op::annotate) t.free.push_back(n.output());
+  return t;
+}
+
+/// A sharding of every free value, a mesh, and the extents of the dims.
+struct setting {
+  std::vector<int> mesh;
+  gshard::dims dims;
+  std::vector<sharding> layouts;
+  std::string known_axes{};  // to the compiler
+  compile_options options{};
+  run_context context{.seed = 5, .step = 3};
+  /// Is shown the program after every pass. @see compile
+  std::function<void(std::string_view, const plan_view&)> observer = no_observer;
+};
+
+inline plan_tables plan(const traced& t, const setting& s) {
+  graph g = t.graph;
+  for (std::size_t i = 0; i < t.free.size(); ++i) g.at(t.free[i]).layout = s.layouts[i];
+  mesh_shape mesh = mesh_of_rank(s.mesh.size());
+  for (const char a : s.known_axes)
+    if (const std::size_t i = axis_letters.find(a); i < s.mesh.size()) mesh.extents[i] = s.mesh[i];
+  plan_tables p = compile(g, mesh, s.options, s.observer);
+  check(p.problem, "planning");
+  return p;
+}
+
+/// Writes the shards of a whole tensor.
+inline void scatter(const any_cluster& on, const detail::bound_value& to, const array& whole) {
+  gshard::detail::require(std::int64_t(whole.size()) == detail::element_count_of(to), "an array has another size than its tensor");
+  for (std::size_t i = 0; i < to.data.size(); ++i) {
+    const device_group group(on.on().extents(), to.layout.partial, on.devices()[i]);
+    detail::with_element(to.type, [&]<class T>(T*) {
+      kernel::for_each_element(to.places[i], [&](std::size_t global, std::size_t local) {
+        to.as<T>(i)[local] = T(to.layout.partial ? detail::addend_of(whole, global, group.member(), group.size())
+                                                 : whole[global]);
+      });
+    });
+  }
+}
+
+/// The whole tensor from its shards. Copies of an element must be the same bits, and every element must be
+/// somewhere.
+inline array collect(const any_cluster& on, const detail::bound_value& from) {
+  const auto size = std::size_t(detail::element_count_of(from));
+  const auto addends = std::size_t(device_group(on.on().extents(), from.layout.partial, 0).size());
+  std::vector<array> parts(addends, array(size));
+  std::vector<std::vector<char>> known(addends, std::vector<char>(size, 0));
+  bool copies_agree = true, complete = true;
+  for (std::size_t i = 0; i < from.data.size(); ++i) {
+    const auto k =
+        std::size_t(device_group(on.on().extents(), from.layout.partial, on.devices()[i]).member());
+    detail::with_element(from.type, [&]<class T>(T*) {
+      kernel::for_each_element(from.places[i], [&](std::size_t global, std::size_t local) {
+        const auto v = double(from.as<T>(i)[local]);
+        if (known[k][global] && parts[k][global] != v && !(std::isnan(v) && std::isnan(parts[k][global])))
+          copies_agree = false;
+        parts[k][global] = v;
+        known[k][global] = 1;
+      });
+    });
+  }
+  for (std::size_t k = 0; k < addends; ++k)
+    for (std::size_t e = 0; e < size; ++e) {
+      complete = complete && known[k][e];
+      if (k > 0)
+        parts[0][e] =
+            detail::with_operation<double>(from.layout.pending, [&](auto combine, double) { return combine(parts[0][e], parts[k][e]); });
+    }
+  if (!copies_agree) throw error("devices hold different copies of one element");
+  if (!complete) throw error("an element is on no device");
+  return parts[0];
+}
+
+/// Plans and runs the program once: its outputs, then its parameters after the run.
+inline arrays run(const traced& t, const setting& s, const arrays& sources) {
+  const plan_tables tables = plan(t, s);
+  const any_cluster on(mesh_of_rank(s.mesh.size()), std::make_shared<simulated>(s.mesh));
+  executor e(tables.view(), all_kernels, on, s.dims, parameter_store(on));
+  const std::size_t inputs = tables.inputs.size();
+  gshard::detail::require(sources.size() == t.sources(), "one array is needed for each input and parameter");
+  for (std::size_t i = 0; i < inputs; ++i) scatter(on, e.input(i), sources[i]);
+  for (std::size_t i = 0; i < tables.parameters.size(); ++i)
+    scatter(on, e.store().find(tables.parameters[i].name.view())->value, sources[inputs + i]);
+  e.run(s.context);
+  arrays results;
+  for (std::size_t i = 0; i < tables.outputs.size(); ++i) results.push_back(collect(on, e.output(i)));
+  for (const parameter& p : tables.parameters)
+    results.push_back(collect(on, e.store().find(p.name.view())->value));
+  return results;
+}
+
+/// Extents of a value's dims; derived ones included.
+inline std::vector<std::int64_t> extents_of(const traced& t, std::int32_t v, const gshard::dims& bound) {
+  plan_view p{};
+  p.dims = t.graph.dims;
+  const extents e = p.bind(bound, {});
+  std::vector<std::int64_t> found;
+  for (int d = 0; d < t.graph.at(v).rank(); ++d) found.push_back(e.dim(t.graph.at(v).dims[d]));
+  return found;
+}
+
+inline std::size_t element_count(const traced& t, std::int32_t v, const gshard::dims& bound) {
+  std::int64_t n = 1;
+  for (const std::int64_t e : extents_of(t, v, bound)) n *= e;
+  return std::size_t(n);
+}
+
+/// Values for the inputs and parameters. Multiples of 1/4, so that sums of products are exact in any order.
+inline arrays random_sources(const traced& t, const gshard::dims& bound, std::uint32_t seed) {
+  std::mt19937 gen(seed);
+  arrays made;
+  for (std::size_t i = 0; i < t.sources(); ++i) {
+    array a(element_count(t, t.free[i], bound));
+    const bool ids = i < t.inputs.size() && t.inputs[i].type == dtype::i32;
+    const int high = ids ? int(bound.find(t.inputs[i].below)) - 1 : 8;
+    std::uniform_int_distribution<int> pick(ids ? t.inputs[i].least : -8, high);
+    for (double& v : a) v = ids ? pick(gen) : double(pick(gen)) / 4;
+    made.push_back(std::move(a));
+  }
+  return made;
+}
+
+inline std::string text_of(const sharding& s) {
+  std::string t = "[";
+  for (int d = 0; d < s.rank; ++d) {
+    t += d ? "," : "";
+    for (int i = 0; i < s[d].size(); ++i) t += axis_letters[std::size_t(s[d][i])];
+    if (s[d].empty()) t += s.is_open(d) ? '*' : '-';
+  }
+  for (int a = 0; a < max_axes; ++a)
+    if (s.is_partial(a)) t += std::string("+") + axis_letters[std::size_t(a)];
+  return t + "]";
+}
+inline std::string text_of(const setting& s) {
+  std::string t = "mesh " + detail::mesh_text(s.mesh) + ", dims";
+  for (std::size_t i = 0; i < s.dims.count; ++i)
+    t += std::string(" ") + s.dims.entries[i].letter + "=" + std::to_string(s.dims.entries[i].extent);
+  t += ", shardings";
+  for (const sharding& l : s.layouts) t += " " + text_of(l);
+  return t;
+}
+
+/// The largest difference of two lists of tensors, relative to the largest element of each tensor; infinite if only one is not finite.
+inline double distance(const arrays& a, const arrays& b) {
+  gshard::detail::require(a.size() == b.size(), "runs have different numbers of results");
+  double worst = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    gshard::detail::require(a[i].size() == b[i].size(), "runs have results of different sizes");
+    double scale = 1;
+    for (const double v : b[i])
+      if (std::isfinite(v)) scale = std::max(scale, std::abs(v));
+    for (std::size_t e = 0; e < a[i].size(); ++e) {
+      if (a[i][e] == b[i][e] || (std::isnan(a[i][e]) && std::isnan(b[i][e]))) continue;
+      const double d = std::abs(a[i][e] - b[i][e]) / scale;
+      worst = d <= worst ? worst : std::isnan(d) ? std::numeric_limits<double>::infinity() : d;
+    }
+  }
+  return worst;
+}
+
+inline setting serial(const traced& t, const gshard::dims& dims) {
+  setting s{.mesh = {1}, .dims = dims, .layouts = {}};
+  for (const std::int32_t v : t.free) s.layouts.push_back(sharding::replicated(t.graph.at(v).rank()));
+  return s;
+}
+
+}  // namespace testing
+
+}}  // namespace gshard::v0

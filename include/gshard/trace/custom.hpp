@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+// User-defined operations: a rule in letters, a kernel on shards, and a gradient made of verbs.
+
+#include <gshard/ir/custom_operation.hpp>
+#include <gshard/ir/equation.hpp>
+#include <gshard/trace/builder.hpp>
+#include <gshard/trace/letters.hpp>
+#include <gshard/trace/per_shard.hpp>
+
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+namespace gshard { inline namespace v0 {
+
+namespace detail {
+
+/// The rule of a user's operation, and what its optional members say.
+template <class Operation>
+struct custom_parts {
+  struct parse_result {
+    equation rule;
+    diagnostic problem;
+  };
+  static constexpr parse_result parsed = [] {
+    parse_result r;
+    r.rule = parse_equation(Operation::rule, r.problem);
+    return r;
+  }();
+  static constexpr const equation& rule = parsed.rule;
+  static constexpr std::string_view sums = [] {
+    if constexpr (requires { Operation::sums; }) return std::string_view(Operation::sums);
+    else return std::string_view();
+  }();
+  static constexpr std::string_view whole = [] {
+    if constexpr (requires { Operation::whole; }) return std::string_view(Operation::whole);
+    else return std::string_view();
+  }();
+  static constexpr double flops = [] {
+    if constexpr (requires { Operation::flops; }) return double(Operation::flops);
+    else return 0.0;
+  }();
+
+  static constexpr bool contains(std::string_view letters, char c) {
+    for (const char letter : letters)
+      if (letter == c) return true;
+    return false;
+  }
+  /// Whether each letter of `sums` and `whole` is in the rule, and each letter that the result lacks is in one of them.
+  static constexpr bool names_its_letters = [] {
+    for (const std::string_view letters : {sums, whole})
+      for (const char letter : letters)
+        if (rule.factor(letter) < 0) return false;
+    for (int f = 0; f < rule.factors; ++f)
+      if (!rule.output.contains(f) && !contains(sums, rule.letters[std::size_t(f)]) && !contains(whole, rule.letters[std::size_t(f)]))
+        return false;
+    return true;
+  }();
+};
+
+template <class T, class Operation, std::size_t... I>
+void run_custom(const T* const* in, const shard_place* in_at, T* out, const shard_place& out_at) {
+  Operation::run(local_shard<const T>{in[I], in_at[I]}..., local_shard<T>{out, out_at});
+}
+template <class Operation, std::size_t... I>
+constexpr void gradient_of_custom(const symbol* x, const symbol& y, const symbol& dy, symbol* dx) {
+  const auto made = Operation::gradient(x[I]..., y, dy);
+  if constexpr (sizeof...(I) == 1 && std::is_base_of_v<symbol, std::remove_const_t<decltype(made)>>) dx[0] = made;
+  else ((dx[I] = std::get<I>(made)), ...);
+}
+
+template <class Operation, class Operands>
+inline constexpr custom_operation custom_of{};
+template <class Operation, std::size_t... I>
+inline constexpr custom_operation custom_of<Operation, std::index_sequence<I...>> = [] {
+  custom_operation made{.name = Operation::name,
+                        .f32 = run_custom<float, Operation, I...>,
+                        .f64 = run_custom<double, Operation, I...>,
+                        .flops = custom_parts<Operation>::flops};
+  if constexpr (requires(symbol s) { Operation::gradient((void(I), s)..., s, s); }) made.gradient = gradient_of_custom<Operation, I...>;
+  return made;
+}();
+
+/// op::custom. Attributes: custom.
+template <class Operation>
+constexpr symbol emit_custom(builder& b, const custom_operation& what, list_view<symbol> operands) {
+  using parts = custom_parts<Operation>;
+  const equation& e = parts::rule;
+  if (parts::parsed.problem && !b.failed()) b.program.problem = parts::parsed.problem;
+  std::array<std::int32_t, rule::most_in> ids{};
+  rule loops;
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    if (!require_real(b, Operation::name, {operands[0], operands[i]})) return b.nothing();
+    ids[i] = operands[i].id;
+    loops.in[i] = e.operands[i];
+    for (int d = 0; d < e.operands[i].size(); ++d)  // a diagonal: one axis cannot shard two dims
+      if (e.operands[i].find(e.operands[i][d]) != d) loops.block(e.operands[i][d]);
+  }
+  const auto dim_of = dims_of_letters(b, operands, e, Operation::name);
+  if (b.failed()) return b.nothing();
+  loops.out[0] = e.output;
+  for (int f = 0; f < e.factors; ++f)
+    if (parts::contains(parts::whole, e.letters[std::size_t(f)])) loops.block(f);
+  attributes attr;
+  attr.custom = &what;
+  return {&b, b.add_node(op::custom, list_view(ids.data(), operands.size()), loops, attr,
+                         {{output_dims(e, dim_of), operands[0].get().type}})};
+}
+
+}  // namespace detail
+
+/// custom<Operation>(x, ...): an operation of the user's, with the standing of the library's own. `Operation` is a type with the members
+///   `name`: a std::string_view for plans and errors;
+///   `rule`: the indices of operands and result, such as "BM,NM->BN"; letters are local to it;
+///   `sums` (optional): indices that the result lacks, over which the results of shards add up: sharding them leaves a partial sum;
+///   `whole` (optional): indices that must not be sharded, because the kernel needs them complete;
+///   `flops` (optional): floating-point operations per index of the rule, for prices;
+///   `run(local_shard<const T> x, ..., local_shard<T> y)`: the kernel on a device, a static template for float and double;
+///   `gradient(x, ..., y, dy)` (optional): static and constexpr, of symbols: a gradient per operand, as a std::tuple.
+/// Propagation, partitioning, prices and all backends treat it by its rule.
+/// Shapes: as the rule says; one to six operands.
+/// Communicates: as einsum: the reshards that the cheapest strategy needs, and the completion of partial sums.
+/// Compile time: the rule; that each index which the result lacks is in `sums` or `whole`; ranks, dims and one real element type.
+/// Throws: what `run` throws, on all processes.
+/// @see local_shard, per_shard, check_shardings
+template <class Operation, class... Symbols>
+  requires(std::same_as<Symbols, symbol> && ...)
+constexpr symbol custom(here first, Symbols... rest) {
+  using parts = detail::custom_parts<Operation>;
+  constexpr std::size_t given = 1 + sizeof...(rest);
+  constexpr bool takes_these = bool(parts::parsed.problem) || parts::rule.count == int(given);
+  constexpr bool names_its_letters = bool(parts::parsed.problem) || parts::names_its_letters;
+  static_assert(takes_these, "gshard: the rule of a custom operation has another number of operands than the call");
+  static_assert(names_its_letters,
+                "gshard: an index that the result of a custom operation lacks is among its `sums` or its `whole` indices, and these are in its rule");
+  const std::array<symbol, given> operands{first, rest...};
+  if constexpr (takes_these && names_its_letters)
+    return detail::emit_custom<Operation>(*first.owner, detail::custom_of<Operation, std::make_index_sequence<given>>, operands);
+  else return detail::refused(operands[0]);
+}
+
+}}  // namespace gshard::v0

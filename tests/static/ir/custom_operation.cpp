@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <gshard/ir/graph.hpp>
+
+namespace gs = gshard;
+
+// A node is called by the name of its user's operation, others by their kind.
+inline constexpr gs::custom_operation mine{.name = "mine"};
+static_assert([] {
+  gs::node n;
+  n.kind = gs::op::custom;
+  if (gs::name_of(n) != "custom") return false;
+  n.attr.custom = &mine;
+  return gs::name_of(n) == "mine";
+}());
+static_assert(gs::may_fail(gs::op::custom) && gs::traits(gs::op::custom).user_code);
