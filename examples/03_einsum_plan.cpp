@@ -3,6 +3,7 @@
 #include <gshard/plan.hpp>
 #include <gshard/report/describe.hpp>
 
+#include <array>
 #include <iostream>
 
 namespace gs = gshard;
