@@ -292,8 +292,8 @@ constexpr auto reduce_scatter(const Given&... given) {
   static_assert(detail::accepts<Given...>, "gshard: reduce_scatter<\"x\">(t, dim) takes a mesh axis, a tensor of a program and a dim");
   return detail::refused(given...);
 }
-template <fixed_string Axis = "", class... Given>
-  requires(detail::left_out<Axis> || !detail::call<3, symbol, int, int>::fits<Given...>)
+template <fixed_string Axis = "", class... Given>  // all_to_all<0, 1>(t) is of tensors outside of programs
+  requires(Axis.view() != "<number>" && (detail::left_out<Axis> || !detail::call<3, symbol, int, int>::fits<Given...>))
 constexpr auto all_to_all(const Given&... given) {
   static_assert(detail::accepts<Given...>,
                 "gshard: all_to_all<\"x\">(t, split, concat) takes a mesh axis, a tensor of a program and two dims");
