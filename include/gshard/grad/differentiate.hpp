@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Reverse-mode gradients: appends the nodes of the gradients to a traced graph.
+
 #include <gshard/base/list.hpp>
 #include <gshard/base/list_view.hpp>
 #include <gshard/trace/along.hpp>
@@ -28,9 +30,9 @@ namespace gshard { inline namespace v0 {
 
 namespace detail {
 
-/// Reverse mode over the nodes of a program: walks them backwards, and for every node that has a gradient on a result appends
-/// the nodes that compute the gradients of its operands.
-// A template, so that its functions cost only programs that ask for gradients.
+/// Reverse-mode differentiation of a program: walks its nodes backwards. For every node with a gradient on a result it appends nodes that
+/// compute the gradients of the operands.
+// A template, so that only programs with gradients pay for it.
 template <class Builder>
 class differentiator {
  public:
@@ -73,7 +75,7 @@ class differentiator {
  private:
   Builder& b_;
   list<std::int32_t> gradients_;  // by value, -1: none so far
-  list<char> needed_;             // by value: depends on something whose gradient is wanted
+  list<char> needed_;             // by value: depends on a tensor whose gradient is wanted
 
   constexpr symbol at(std::int32_t id) { return {&b_, id}; }
   constexpr symbol in(const node& n, int i) { return at(n.input(i)); }
@@ -86,7 +88,7 @@ class differentiator {
     std::int32_t& sum = gradients_[std::size_t(value)];
     sum = sum < 0 ? g.id : (at(sum) + g).id;
   }
-  /// The gradient of a result; zeros where nothing flowed back.
+  /// The gradient of a result; zeros if no gradient has reached it.
   constexpr symbol gradient(const node& n, int i = 0) {
     const std::int32_t g = gradients_[std::size_t(n.output(i))];
     return g >= 0 ? at(g) : emit_constant(pointwise_constant<0>, out(n, i));
@@ -160,7 +162,7 @@ class differentiator {
     }
   }
 
-  /// The rule of a gradient node: some operands of n, then dy (the loops of result 0); results shaped like operands of n.
+  /// The rule of a gradient node: some operands of n, then dy (the factors of result 0); results shaped like operands of n.
   constexpr rule loops_of(const node& n, std::initializer_list<int> operands, bool with_gradient, std::initializer_list<int> results) {
     rule r;
     r.blocked = n.loops.blocked;
@@ -177,12 +179,12 @@ class differentiator {
     return {&b_, b_.add_node(kind, {y.id, dy.id}, r, n.attr, {{y.get().dims, y.get().type}})};
   }
 
-  /// dy * other, summed and spread to the factors of the operand: the einsum of the other letters. Indices that only this operand
-  /// had were summed, so its gradient is constant along them.
+  /// The gradient of each operand is the einsum of dy and the other operand to its own letters. Indices that only this operand has were
+  /// summed, so its gradient is broadcast along them.
   constexpr void pull_back_einsum(const node& n, symbol dy) {
     const bool rounds = b_.options.bf16_products;
     b_.options.bf16_products = n.attr.integer[2] != 0;
-    for (int i = n.inputs; i-- > 0;) {  // what flows on comes last: what is done with it follows at once
+    for (int i = n.inputs; i-- > 0;) {  // operand 0 last, because its gradient is usually needed next
       if (!wants(n, i)) continue;
       const short_list mine = n.loops.in[i];
       const symbol operands[2]{dy, n.inputs > 1 ? in(n, 1 - i) : dy};
@@ -250,14 +252,14 @@ class differentiator {
     }
   }
 
-  /// The dims of a reduction's operand that its result has.
+  /// The dims of a reduction's operand that its result keeps.
   constexpr short_list kept_of(const node& n) {
     short_list kept;
     for (int d = 0; d < out(n).rank(); ++d) kept.push_back(n.loops.in[0].find(n.loops.out[0][d]));
     return kept;
   }
 
-  /// dy where x equals the extremum; where several do, each gets its share.
+  /// dy where x equals the extremum. Several such elements share it equally.
   constexpr void pull_back_extremum(const node& n, symbol dy) {
     const symbol x = in(n, 0), y = out(n);
     const short_list all = counting(x.rank()), kept = kept_of(n), own = counting(y.rank());
@@ -270,7 +272,8 @@ class differentiator {
                                 std::array{hit, share}, std::array{all, kept}, x));
   }
 
-  /// dy * the product of the other elements, which is y / x, but where some element is zero: then the product of those that are not.
+  /// dy times the product of the other elements, which is y / x without zeros. Else only a single zero has a gradient: the product of the
+  /// others.
   constexpr void pull_back_product(const node& n, symbol dy) {
     const symbol x = in(n, 0), y = out(n);
     const short_list all = counting(x.rank()), kept = kept_of(n);
@@ -300,8 +303,8 @@ class differentiator {
     }
   }
 
-  /// Each operand's gradient is a convolution of the other two: read through the windows if it is that of the windowed operand's
-  /// partner, through their inverses if it is that of the windowed operand.
+  /// Each operand's gradient is a convolution of the other two tensors. That of the second operand reads the first through the same
+  /// windows. That of the first operand, which has the windows, uses their inverses.
   constexpr void pull_back_convolution(const node& n, symbol dy) {
     const short_list &a = n.loops.in[0], &w = n.loops.in[1], &y = n.loops.out[0];
     const symbol x = in(n, 0), second = n.inputs > 1 ? in(n, 1) : b_.nothing();
@@ -312,7 +315,7 @@ class differentiator {
       short_list known;
       dim_list dims;
       for (int d = 0; d < w.size(); ++d) {
-        if (!((elsewhere >> w[d]) & 1u)) continue;  // summed alone: the gradient is the same all along it
+        if (!((elsewhere >> w[d]) & 1u)) continue;  // only summed: the gradient is constant along it
         known.push_back(w[d]);
         dims.push_back(second.get().dims[d]);
       }
@@ -321,7 +324,7 @@ class differentiator {
       add(n.input(1), g);
     }
     if (!wants(n, 0)) return;
-    // The partner that has the positions is read through the inverse windows; the other has the taps, or nobody has.
+    // The tensor with the positions is read through the inverse windows. The other tensor has the taps, if there are any.
     bool positions_in_y = true;
     for (int d = 0; d < a.size(); ++d)
       if (n.loops.windows[d]) positions_in_y = positions_in_y && y.contains(a[d]);
@@ -340,7 +343,7 @@ class differentiator {
         windows.set(at, b_.row_of(b_.program.windows[std::size_t(n.loops.windows[d])].inverse(x.get().dims[d])));
         taps.set(at, n.attr.dims[d]);
       } else if (at < 0 && !(other.id >= 0 && other_factors.contains(a[d]))) {
-        continue;  // summed alone: the gradient is the same all along it
+        continue;  // only summed: the gradient is constant along it
       }
       known.push_back(a[d]);
       dims.push_back(x.get().dims[d]);
@@ -387,9 +390,9 @@ class differentiator {
 
 }  // namespace detail
 
-/// The gradients of a scalar with respect to `wanted`, in that order, as further nodes of the program: reverse mode, operation by
-/// operation; einsum's rule is another einsum. The gradient of a parameter that is used in several places is summed once.
-/// Communicates: nothing by itself; the partitioner sees the nodes that were added.
+/// The gradients of a scalar with respect to the tensors `of`, in that order, as further nodes of the program. Reverse mode, operation by
+/// operation: the gradient of an einsum is another einsum. The gradient of a parameter that is used in several places is summed once.
+/// Communicates: nothing by itself; the partitioner adds the communication of the appended nodes.
 template <class Symbols>
   requires(detail::takes<detail::list_of<symbol>, Symbols>)
 constexpr list<symbol> gradients(symbol scalar, const Symbols& of) {
@@ -412,7 +415,7 @@ constexpr list<symbol> gradients(symbol scalar, const Symbols& of) {
 
 namespace detail {
 
-/// True if the value of a program depends on one of these.
+/// True if a value of a program depends on one of these tensors.
 constexpr bool depends_on(const graph& g, std::int32_t v, list_view<symbol> any_of) {
   list<char> reached(g.values.size(), 0);
   for (const symbol& s : any_of) reached[std::size_t(s.id)] = 1;

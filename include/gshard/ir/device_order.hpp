@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Device orders: permutations of a mesh's devices in which shards are placed.
+
 #include <gshard/base/list_view.hpp>
 
 #include <cstddef>
 
 namespace gshard { inline namespace v0 {
 
-/// Orders of the devices of a mesh besides its own, a row each: entry i of row k - 1 is the device that has, of a tensor in order k, what
-/// the layout gives position i of the mesh. Order 0 is the mesh's own.
+/// The device orders of a program besides the mesh's own, a row each. Entry i of row k - 1 is the device that order k places at position i
+/// of the mesh. Order 0 is the mesh's own.
 struct device_orders {
   list_view<int> rows{};
   int devices = 0;
@@ -16,7 +18,7 @@ struct device_orders {
   constexpr list_view<int> operator[](int order) const {
     return {rows.data() + std::size_t(order - 1) * std::size_t(devices), std::size_t(devices)};
   }
-  /// Where a device stands.
+  /// The position of a device in an order.
   constexpr int position(int order, int device) const {
     if (order == 0) return device;
     const list_view<int> row = (*this)[order];
@@ -26,7 +28,7 @@ struct device_orders {
   }
 };
 
-/// Whether a list has every device once.
+/// True if a list has every device exactly once.
 constexpr bool is_order(list_view<int> row, int devices) {
   if (row.size() != std::size_t(devices)) return false;
   for (int d = 0; d < devices; ++d) {

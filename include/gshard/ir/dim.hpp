@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Dims of a program and their extents: bound by letter, fixed, or derived from other dims.
+
 #include <gshard/base/list_view.hpp>
 #include <gshard/base/packed_list.hpp>
 
@@ -11,8 +13,8 @@
 
 namespace gshard { inline namespace v0 {
 
-/// A program-wide dimension. A `bound` dim has a letter and gets its extent when the program starts; the others are
-/// expressions over dims before them in the program's table.
+/// A dim of a program. A `bound` dim has a letter and gets its extent when the program starts. The others are expressions over dims before
+/// them in the program's table.
 struct dim {
   enum class kind : std::uint8_t {
     bound,    // by letter
@@ -20,7 +22,7 @@ struct dim {
     product,  // first * second
     ratio,    // max(1, ceil(number * first / (divisor * second))): the expert capacity of the paper, 2S/E
     linear,   // max(0, floor((first_times * first + second_times * second + number) / divisor)): sums, positions of a window
-    blocks,   // number * product of the extents of the mesh axes in the mask `first`: so many for each block
+    blocks,   // number * product of the extents of the mesh axes in the mask `first`: `number` for each block
   };
   kind what = kind::bound;
   char letter = 0;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Einsum equations in numpy's notation, and their parser.
+
 #include <gshard/base/packed_list.hpp>
 #include <gshard/ir/fault.hpp>
 
@@ -10,8 +12,8 @@
 
 namespace gshard { inline namespace v0 {
 
-/// An einsum equation in numpy's notation, `"GSM,ME->GSE"`: every index letter is a factor, numbered in order of appearance,
-/// and every operand and the output is the list of the factors of its dims. Letters are local to the equation.
+/// An einsum equation in numpy's notation, `"GSM,ME->GSE"`. Each index letter is a factor, numbered in order of appearance. Each operand,
+/// and the output, is the list of the factors of its dims. Letters are local to the equation.
 struct equation {
   static constexpr int most_operands = 6;
   static constexpr int most_factors = short_list::largest;
@@ -32,8 +34,8 @@ struct equation {
 
 constexpr bool is_letter(char c) { return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z'); }
 
-/// Reads an equation; spaces are ignored. Reports `malformed_equation` with the column, `index_in_no_operand` or
-/// `index_repeated` with the letter.
+/// Parses an equation; spaces are ignored. Reports `malformed_equation` with the column, and `index_in_no_operand` or `index_repeated` with
+/// the letter.
 constexpr equation parse_equation(std::string_view text, diagnostic& problem) {
   equation e;
   const auto malformed = [&](std::size_t column) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// The graph of a traced program: nodes, values and parameters, and the rule (index letters) of each node.
+
 #include <gshard/base/list.hpp>
 #include <gshard/base/name.hpp>
 #include <gshard/base/packed_list.hpp>
@@ -31,17 +33,17 @@ inline constexpr dtype dtype_of = [] {
 }();
 constexpr std::int64_t size_of(dtype t) { return t == dtype::f64 ? 8 : 4; }
 
-/// How a node's loops run: the factor (index letter) of every dim of every operand and result. An axis that cuts a factor cuts
-/// all the dims that carry it; a result that lacks the factor is then a pending sum over that axis. Propagation and
-/// partitioning know operations by their rule alone.
+/// The rule of a node: the factor (index letter) of each dim of each operand and result. An axis that shards a factor shards all dims that
+/// carry it. A result that lacks the factor is then a partial sum over that axis. Propagation and partitioning know operations by their
+/// rule alone.
 struct rule {
   static constexpr int most_in = 6, most_out = 5;
 
   short_list in[most_in]{};  // not std::array, as in a sharding
   short_list out[most_out]{};
-  std::uint16_t blocked = 0;  // factors that no axis may cut, a bit each
-  /// How dims of operands are read, as rows of the graph's table of windows (0: plainly): by dim; of a concat, by operand. A device
-  /// that computes a block of the factor needs what the block reads.
+  std::uint16_t blocked = 0;  // factors that no axis may shard, a bit each
+  /// The windows through which operands are read, as rows of the graph's table (0: none). Indexed by dim; for a concat, by operand. A
+  /// device that computes a block of the factor needs the elements that the block reads.
   dim_list windows;
 
   constexpr void set_operands(std::initializer_list<short_list> lists) {
@@ -56,7 +58,7 @@ struct rule {
   constexpr void block(int factor) { blocked = std::uint16_t(blocked | (1u << factor)); }
 };
 
-/// What a node needs besides tensors; each operation says in its trace header what it uses.
+/// The attributes of a node besides tensors. The trace header of each operation documents the fields that it uses.
 struct attributes {
   std::array<double, 4> number{};
   std::array<std::int32_t, 3> integer{};
@@ -65,20 +67,20 @@ struct attributes {
   dim_list dims;
 };
 
-/// The line of a program that an operation comes from; nodes of gradients have that of the node they are gradients of.
+/// The source line of an operation. Nodes of gradients have the line of the node that they differentiate.
 struct code_place {
   const char* file = nullptr;
   std::uint32_t line = 0;
   bool gradient = false;
-  bool is_explicit = false;  // the program says that what the operation needs may move
+  bool is_explicit = false;  // the program allows operands to be resharded implicitly
   const char* scope = nullptr;  // the innermost named_scope around it
 };
 
-/// One operation of a program over whole tensors, or, in a plan, over shards.
+/// One operation: in a program over global tensors, in a plan over shards.
 struct node {
   op kind{};
   std::uint8_t inputs = 0, outputs = 0;
-  /// The first so many results are written over the operands at the same places.
+  /// The number of leading results that overwrite the operands at the same positions.
   std::uint8_t in_place = 0;
   std::int32_t in[rule::most_in]{};
   std::int32_t out[rule::most_out]{};
@@ -93,23 +95,24 @@ struct node {
 /// The name of a node's operation: that of its kind, or of the user's own.
 constexpr std::string_view name_of(const node& n) { return n.attr.custom ? n.attr.custom->name : name(n.kind); }
 
-/// True if a node writes over parameters. A loop's carried values are written over as well, but belong to the loop.
+/// True if a node overwrites parameters. A loop overwrites its carried values as well, but these belong to the loop.
 constexpr bool updates_parameters(const node& n) { return n.in_place > 0 && n.kind != op::carry; }
 
-/// One tensor of a program: whole in a graph, the shards of one layout in a plan.
+/// One tensor: in a graph the global tensor, in a plan its shards in one sharding.
 struct value {
   dim_list dims;
   dtype type = dtype::f32;
   sharding layout;
-  dim_list windows;  // by dim, if not empty: a device holds what its block of another dim reads (0: its block)
+  dim_list windows;  // by dim, if not empty: the window (halo) through which a device holds the dim (0: its block)
   std::int32_t producer = -1;   // node, or -1: input or parameter
-  std::uint8_t priority = 0;    // of its layout, where layouts are spread: 0 comes first
+  std::uint8_t priority = 0;    // of its annotation: 0 propagates first
   std::int32_t parameter = -1;  // its row in the table of parameters, if it is one
 
   constexpr int rank() const { return dims.count; }
 };
 
-/// How a parameter starts. Drawn from counters keyed by (seed, name, global index), so the same on every mesh.
+/// The initial values of a parameter. Random ones are drawn from counters keyed by (seed, name, global index), so they are the same on
+/// every mesh.
 struct initializer {
   enum class kind : std::uint8_t { zeros, constant, normal };
   kind what = kind::zeros;
@@ -120,22 +123,23 @@ struct initializer {
   constexpr bool operator==(const initializer&) const = default;
 };
 
-/// A tensor that lives from step to step, and its row in checkpoints.
+/// A tensor that is kept from run to run, and its row in checkpoints.
 struct parameter {
   tensor_name name;
   std::int32_t value = -1;
-  std::int32_t updated = -1;  // what it holds after the step, or -1
+  std::int32_t updated = -1;  // the value that it holds after the run, or -1
   initializer init;
-  bool trainable = true;  // false: state of an optimizer
+  bool trainable = true;  // false: optimizer state
 };
 
+/// A named input or output.
 struct port {
   tensor_name name;
   std::int32_t value = -1;
 };
 
-/// A looped einsum of a plan: integer[1] of its attributes is the operand whose blocks travel between devices, or the number of
-/// operands: then the sums of its result do. Its layout is that in which it is cut over the axes of integer[0].
+/// True if the partial sums of a looped einsum travel between devices; else blocks of an operand do. integer[1] of its attributes is that
+/// operand, or the number of operands for the partial sums. The travelling tensor is sharded over the axes in integer[0].
 constexpr bool ring_carries_sum(const node& n) { return n.attr.integer[1] == n.inputs; }
 constexpr std::int32_t ring_operand(const node& n) { return ring_carries_sum(n) ? n.output() : n.input(n.attr.integer[1]); }
 
@@ -144,8 +148,8 @@ constexpr bool rounds_factors_to_bf16(const node& n) {
   return (n.kind == op::einsum || n.kind == op::looped_einsum) && n.attr.integer[2] != 0;
 }
 
-/// The kind of move that a communication step makes of its operand i. A step that combines moves has that of each in integer[1] of its
-/// attributes, six bits an operand; of several kinds together it is an all_to_all.
+/// The kind of move of operand i in a communication step. A combined step has the kind of each operand in integer[1] of its attributes, six
+/// bits each. Its own kind is all_to_all if these differ.
 constexpr op kind_of_move(const node& n, int i) {
   const bool combined = traits(n.kind).collective && traits(n.kind).reshards && n.attr.integer[1] != 0;
   return combined ? op((n.attr.integer[1] >> (6 * i)) & 63) : n.kind;
@@ -153,7 +157,7 @@ constexpr op kind_of_move(const node& n, int i) {
 constexpr void set_kind_of_move(node& n, int i, op kind) { n.attr.integer[1] |= std::int32_t(kind) << (6 * i); }
 static_assert(int(op::count_) <= 64 && 6 * rule::most_out < 31);
 
-/// Whether a step performs an operation, perhaps among others.
+/// True if a step performs an operation, perhaps among others.
 constexpr bool performs(const node& n, op kind) {
   if (n.inputs == 0) return n.kind == kind;
   for (int i = 0; i < n.inputs; ++i)
@@ -161,20 +165,20 @@ constexpr bool performs(const node& n, op kind) {
   return false;
 }
 
-/// The row of the table of windows through which a node reads a dim of an operand, or 0.
+/// The row of the window through which a node reads a dim of an operand, or 0.
 constexpr int window_row(const node& n, int operand, int d) {
   if (n.loops.windows.empty()) return 0;
   if (n.kind == op::concat) return n.loops.in[std::size_t(operand)][d] == n.attr.integer[0] ? n.loops.windows[operand] : 0;
   return operand < traits(n.kind).windowed && d < n.loops.windows.size() ? n.loops.windows[d] : 0;
 }
 
-/// The factor of the taps at which a node reads a dim of an operand, if another tensor has it, else -1. An axis that cuts it cuts that dim,
-/// too: a device needs what its block of taps reads.
+/// The factor of the taps at which a node reads a dim of an operand, if another tensor has that factor; else -1. An axis that shards the
+/// factor shards that dim, too, because a device needs the elements that its block of taps reads.
 constexpr int tap_factor(const node& n, int operand, int d) {
   return traits(n.kind).taps && n.inputs > 1 && operand == 0 ? n.attr.dims[d] - 1 : -1;
 }
 
-/// The row of a window in a program's table, which it is added to if it is not there; 0: the table is full.
+/// The row of a window in a program's table. Adds the window if it is missing. 0: the table is full.
 constexpr int row_of(list<window>& windows, const window& w) {
   for (std::size_t i = 1; i < windows.size(); ++i)
     if (windows[i] == w) return int(i);
@@ -183,16 +187,16 @@ constexpr int row_of(list<window>& windows, const window& w) {
   return int(windows.size()) - 1;
 }
 
-/// A traced program. Nodes stand in an order in which they can run.
+/// A traced program. Its nodes are in an order in which they can run.
 struct graph {
   list<dim> dims;
   list<value> values;
   list<node> nodes;
   list<window> windows = {window{}};
-  list<int> orders;  // of the devices: rows of device_orders
+  list<int> orders;  // device orders: rows of device_orders
   list<parameter> parameters;
   list<port> inputs, outputs;
-  std::int32_t loops = 0;  // whose turns are counted at run time; they are numbered from 1
+  std::int32_t loops = 0;  // the number of while loops, which are numbered from 1
   diagnostic problem;
 
   constexpr const value& at(std::int32_t id) const { return values[std::size_t(id)]; }

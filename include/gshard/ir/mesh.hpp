@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Device meshes: named axes whose extents are static or bound at run time.
+
 #include <gshard/base/fixed_string.hpp>
 #include <gshard/base/name.hpp>
 
@@ -15,7 +17,7 @@ inline constexpr int dynamic = -1;
 
 inline constexpr int max_axes = 8;
 
-/// The shape of a mesh of devices: named axes in row-major order, extents where they are known at compile time.
+/// The shape of a mesh of devices: named axes in row-major order, with their extents if known at compile time.
 struct mesh_shape {
   std::array<axis_name, max_axes> names{};
   std::array<int, max_axes> extents{};
@@ -43,7 +45,7 @@ struct mesh_shape {
   constexpr std::string_view name(int a) const { return names[std::size_t(a)].view(); }
 };
 
-/// One axis of a mesh: `axis<"expert">` gets its extent when the program starts, `axis<"expert", 8>` has it now.
+/// One axis of a mesh. `axis<"expert">` gets its extent when the program starts; `axis<"expert", 8>` has a static extent.
 template <fixed_string Name, int Extent = dynamic>
 struct axis {
   static_assert(Name.view().size() > 0, "gshard: a mesh axis needs a name");

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// The operations of programs and plans, and the table of their traits.
+
 #include <gshard/base/compiler.hpp>
 
 #include <array>
@@ -10,7 +12,7 @@
 
 namespace gshard { inline namespace v0 {
 
-/// Every operation a program or a plan may contain. One line here and one in `op_table`.
+/// Every operation of a program or a plan. Each has one line here and one in `op_table`.
 enum class op : std::uint8_t {
   // arithmetic
   einsum,
@@ -63,12 +65,12 @@ enum class op : std::uint8_t {
   combine_weight_grad,
   // optimizers
   adam,
-  // loops whose turns are counted at run time
+  // while loops
   carry,
   loop_begin,
   loop_test,
   loop_end,
-  // communication, put into plans by the partitioner
+  // communication, added to plans by the partitioner
   slice,
   all_gather,
   all_reduce,
@@ -95,18 +97,18 @@ enum class linearity : std::uint8_t {
   product,      // linear in each operand alone; with one operand, always
 };
 
-/// The dim along which an operation needs whole lines, unless it is decomposed. @see decompose
+/// The dim along which an operation needs complete lines, unless it is decomposed. @see decompose
 enum class line_dim : std::uint8_t { absent, last, attribute };
 
-/// What the passes and the executor know of an operation besides its rule. A field that is not named in the table has its default.
+/// The properties of an operation that passes and executor use, besides its rule. A field that the table does not name has its default.
 struct op_traits {
   op kind;
   std::string_view name;
   bool collective = false;  ///< Moves data between devices.
-  bool reshards = false;    ///< Brings each operand from one sharding to another, and computes at most sums.
+  bool reshards = false;    ///< Reshards each operand, and computes at most sums.
   bool alias = false;       ///< The result shares the storage of the first operand.
-  bool control = false;     ///< Directs a while loop, and computes nothing.
-  bool only_moves = false;  ///< Brings elements to other indices, and computes nothing.
+  bool control = false;     ///< Controls a while loop, and computes nothing.
+  bool only_moves = false;  ///< Moves elements to other indices, and computes nothing.
   bool reads_what_it_writes = false;  ///< Reads as many elements as it writes, however large its operand is.
   /// Element i of the result depends on elements i of operands of its shape alone.
   bool elementwise = false;
@@ -114,7 +116,7 @@ struct op_traits {
   bool product = false;
   /// Its strategy is the sharding of its result, because it computes something about shards.
   bool follows_result = false;
-  int windowed = 0;  ///< So many leading operands are read through the windows of the node's rule.
+  int windowed = 0;  ///< The number of leading operands that are read through the windows of the node's rule.
   bool taps = false;  ///< The windows of the first operand are read at taps, which are dims of another tensor.
   propagation spreads = propagation::after_elementwise;
   linearity linear = linearity::nonlinear;

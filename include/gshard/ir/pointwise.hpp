@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Elementwise functions of `map` as entries of a plan: their kernels and derivatives.
+
 #include <gshard/base/dual.hpp>
 
 #include <array>
@@ -14,16 +16,16 @@ namespace gshard { inline namespace v0 {
 template <class T>
 using row_function = void (*)(const T* const* in, const std::int64_t* stride, T* out, std::int64_t n);
 
-/// Where a shard lies in its tensor.
+/// The position of a shard in its tensor.
 struct shard_place {
   int rank = 0;
   std::array<std::int64_t, 8> extent{}, offset{}, global{};
 };
-/// A user's function of whole shards: those of the operands, and that of the result, which it fills.
+/// A user's function of complete shards: it reads the operands' shards and fills the result's.
 template <class T>
 using shard_function = void (*)(const T* const* in, const shard_place* in_at, T* out, const shard_place& out_at);
 
-/// A user's scalar function as an entry of a plan: its kernels and, where differentiable, its derivatives.
+/// A user's scalar function as an entry of a plan: its kernels and, if it is differentiable, its derivatives.
 struct pointwise {
   static constexpr int most_operands = 6;
 
@@ -37,10 +39,10 @@ struct pointwise {
   bool stops_gradient = false;  ///< no gradient flows to the operands
   /// One operand, and f'(x) = f'(f(x)): the gradient reads the result, so the operand need not be kept.
   bool slope_by_result = false;
-  /// f(x) = sum of coefficient[i] * x[i]: pending sums may pass through it.
+  /// f(x) = sum of coefficient[i] * x[i]: partial sums may pass through it.
   bool linear = false;
   std::array<double, most_operands> coefficient{};
-  /// Instead of all this: a function of shards.
+  /// Instead of all above: a function of shards.
   shard_function<float> shards_f32 = nullptr;
   shard_function<double> shards_f64 = nullptr;
 
@@ -50,8 +52,8 @@ struct pointwise {
 
 namespace detail {
 
-// Broadcast and strided operands are brought to unit stride block by block, so that one inner loop serves every call and
-// the compiler vectorises it.
+// Copies broadcast and strided operands to unit stride, block by block. So one inner loop serves every call, and the compiler vectorizes
+// it.
 template <class T, int Arity, class F>
 void apply_row(F f, const T* const* in, const std::int64_t* stride, T* out, std::int64_t n) {
   constexpr std::int64_t block = 256;
@@ -116,7 +118,7 @@ inline constexpr pointwise pointwise_of{.arity = Arity,
                                         .derivative = detail::choose_derivative<F, Arity>,
                                         .differentiable = true};
 
-/// That of an F for which F'(x) = F'(F(x)), as that of max(x, 0).
+/// The same for an F with F'(x) = F'(F(x)), such as max(x, 0).
 template <auto F>
 inline constexpr pointwise pointwise_by_result = [] {
   pointwise f = pointwise_of<F, 1>;
@@ -124,13 +126,13 @@ inline constexpr pointwise pointwise_by_result = [] {
   return f;
 }();
 
-/// The same without derivatives, which cost the compiler most: for what passes put into programs.
+/// The same without derivatives, which take the most compile time. For functions that passes add to programs.
 template <auto F, int Arity>
 inline constexpr pointwise undifferentiated{
     .arity = Arity, .f32 = detail::row_of<float, F, Arity>, .f64 = detail::row_of<double, F, Arity>};
 
-/// That of an F whose derivatives are given, each as (x0, ..., xn-1, dy) -> dy * df/dxi. They need not read all operands, as dual numbers
-/// do, for which Inf * 0 is NaN.
+/// The same for an F with given derivatives, each as (x0, ..., xn-1, dy) -> dy * df/dxi. They need not read all operands. Dual numbers do,
+/// and get NaN from Inf * 0.
 template <auto F, auto... Derivative>
 inline constexpr pointwise pointwise_with{.arity = sizeof...(Derivative),
                                           .f32 = detail::row_of<float, F, sizeof...(Derivative)>,
@@ -141,7 +143,7 @@ inline constexpr pointwise pointwise_with{.arity = sizeof...(Derivative),
                                           },
                                           .differentiable = true};
 
-/// x0 + x1, x0 - x1 and the identity are linear, so a pending sum survives them.
+/// x0 + x1, x0 - x1 and the identity are linear, so partial sums pass through them.
 inline constexpr pointwise pointwise_add{.arity = 2,
                                          .f32 = detail::row_of<float, [](auto a, auto b) { return a + b; }, 2>,
                                          .f64 = detail::row_of<double, [](auto a, auto b) { return a + b; }, 2>,

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Partition specs: P<"data", none> names the mesh axes that shard each dim of a tensor.
+
 #include <gshard/base/fixed_string.hpp>
 #include <gshard/base/list_view.hpp>
 #include <gshard/ir/fault.hpp>
@@ -16,24 +18,24 @@ namespace gshard { inline namespace v0 {
 
 // The entries of a spec, one per dim, as types: compilers print `spec<shard<"data">, replicated>` readably.
 
-/// The dim is cut over these mesh axes, major to minor.
+/// These mesh axes shard the dim, major to minor.
 template <fixed_string... Axes>
 struct shard {};
-/// The dim is whole on every device.
+/// The dim is replicated.
 struct replicated {};
-/// The dim is whole unless propagation finds a reason to cut it.
+/// The dim is replicated unless propagation shards it.
 struct unconstrained {};
-/// Not a dim: sums over these mesh axes are still pending.
+/// Not a dim: the tensor is a partial sum over these mesh axes.
 template <fixed_string... Axes>
 struct pending {};
 
-/// Not a dim: the tensor lies on these devices in place of those of the mesh in order.
+/// Not a dim: the device order of the tensor, in place of the mesh's.
 template <int... Devices>
 struct on_devices {
   static constexpr int list[sizeof...(Devices)]{Devices...};
 };
 
-/// One entry of `P<...>` as a value: what a string literal, `none`, `any`, `axes<...>`, `partial<...>` or `device_order<...>` turns into.
+/// One entry of `P<...>` as a value. String literals, `none`, `any`, `axes<...>`, `partial<...>` and `device_order<...>` convert to it.
 struct label {
   enum class kind { shard, replicated, any, partial, order };
   static constexpr std::size_t longest = 23, most = 4;
@@ -60,7 +62,7 @@ struct label {
   }
   constexpr std::string_view axis(std::size_t i) const { return {text[i], length[i]}; }
 
-  // Of an order: as many characters as devices, each the number of one.
+  // Of an order: one character per device, which holds the number of the device.
   static constexpr std::size_t most_devices = most * longest;
   constexpr void add_device(int device) {
     text[count / longest][count % longest] = char(device);
@@ -108,33 +110,33 @@ constexpr auto entry_of() {
 }  // namespace detail
 
 inline constexpr label none{label::kind::replicated};
-/// The dim may be cut if propagation finds a reason.
+/// Propagation may shard the dim.
 inline constexpr label any{label::kind::any};
-/// `P<axes<"data", "expert">, none>`: one dim over several axes, major to minor.
+/// `P<axes<"data", "expert">, none>`: several axes shard one dim, major to minor.
 template <fixed_string... Axes>
 inline constexpr label axes = detail::make_label<Axes...>(label::kind::shard);
-/// `P<none, none, partial<"expert">>`: a tensor of two dims whose sum over "expert" is pending.
+/// `P<none, none, partial<"expert">>`: a tensor of two dims that is a partial sum over "expert".
 template <fixed_string... Axes>
 inline constexpr label partial = detail::make_label<Axes...>(label::kind::partial);
 
-/// `P<"x", none, device_order<0, 2, 1, 3>>`: a tensor of two dims, whose shards lie on the devices in this order instead of the mesh's, as
-/// meshes with device ids of their own have it. For meshes of static extents; a dim must be cut if another is `any`. For programs:
-/// operations on tensors outside of them (`reshard`, `einsum`, ...) are in the mesh's order and do not take it.
+/// `P<"x", none, device_order<0, 2, 1, 3>>`: a tensor of two dims whose shards are placed on the devices in this order, instead of the
+/// mesh's. It serves meshes with device ids of their own. All mesh extents must be static. If a dim is `any`, another one must be sharded.
+/// Only programs take it: operations on tensors outside of them (`reshard`, `einsum`, ...) use the mesh's order.
 template <int... Devices>
 inline constexpr label device_order = detail::make_order<Devices...>();
 
-/// A sharding by axis names, before it meets a mesh.
+/// A sharding by axis names, before it is resolved on a mesh.
 struct named_sharding {
   struct item {
     axis_name axis;
-    int dim = 0;  // -1: pending sum
+    int dim = 0;  // -1: partial sum
   };
   static constexpr int most = max_rank * int(label::most);
   std::array<item, most> items{};
   int count = 0;
   int rank = 0;
   unsigned open = 0;
-  list_view<int> order{};  // of the devices; empty: the mesh's own
+  list_view<int> order{};  // device order; empty: the mesh's own
 
   constexpr void add(std::string_view axis, int dim) {
     items[std::size_t(count)].axis = axis_name(axis);
@@ -171,26 +173,26 @@ struct spec {
   }();
   static constexpr int rank = named.rank;
   static_assert(rank <= max_rank, "gshard: tensors have at most 8 dims");
-  // Copies are the same in every order; cuts that are still to be found would not be in it.
+  // Replicas are the same in every order. Axes that propagation adds would not be part of it.
   static_assert(named.order.empty() || named.open == 0 || named.count > 0,
                 "gshard: an order of devices needs a dim that is cut: name its axis in place of any");
 };
 
 namespace detail {
-// A class, because g++ 12 crashes on an alias straight to spec where `axes<...>` stands in a generic lambda.
+// A class, because g++ 12 crashes on an alias straight to spec if a generic lambda uses `axes<...>`.
 template <label... Labels>
 struct spec_from {
   using type = spec<decltype(entry_of<Labels>())...>;
 };
 }  // namespace detail
 
-/// The partition spec of a tensor, one entry per dim: an axis name, `none`, `any`, `axes<...>`; then maybe
-/// `partial<...>` or `device_order<...>`.
+/// The partition spec of a tensor, one entry per dim: an axis name, `none`, `any` or `axes<...>`. `partial<...>` or `device_order<...>` may
+/// follow.
 template <label... Labels>
 using P = typename detail::spec_from<Labels...>::type;
 
-/// The sharding that a spec means on a mesh, in the mesh's order of devices. A name that the mesh does not have, or that occurs twice, is
-/// reported for `tensor`.
+/// The sharding that a spec means on a mesh, in the mesh's device order. Reports, for `tensor`, an axis that the mesh lacks or that occurs
+/// twice.
 constexpr sharding resolve(const named_sharding& named, const mesh_shape& mesh, std::string_view tensor, diagnostic& problem) {
   sharding s = sharding::replicated(named.rank);
   s.open = std::uint8_t(named.open);

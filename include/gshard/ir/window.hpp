@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Windows: the elements of one dim that the indices of another dim read, as in slice, pad, reverse, roll, pooling and convolution.
+
 #include <gshard/base/interval.hpp>
 
 #include <cstdint>
 
 namespace gshard { inline namespace v0 {
 
-/// What the indices of one dim read of another: index i reads, for every tap k < taps, position p = stride * i + low + step * k, which
-/// is element p / dilation where that is whole and inside the dim (wrap: modulo its extent), and nothing elsewhere.
+/// The elements of one dim that the indices of another read. For every tap k < taps, index i reads position p = stride * i + low + step *
+/// k. That is element p / dilation, if it is an integer and inside the dim (wrap: modulo its extent); else nothing.
 ///
 /// One form serves all: a slice is {stride, low = start}, padding {low = -pad}, padding between elements {dilation}, reversal
 /// {stride = -1, low = extent - 1}, a convolution {stride, low = -pad, taps, step = window dilation, dilation = base dilation}.
@@ -17,7 +19,7 @@ struct bound_window {
   bool wrap = false;
 
   constexpr std::int64_t position(std::int64_t i, std::int64_t k = 0) const { return stride * i + low + step * k; }
-  /// What reads the elements: element j is read by the indices of this window, at the same taps.
+  /// The inverse window: element j is read by the indices of this window, at the same taps.
   constexpr bound_window inverse() const {
     if (stride < 0) return {-dilation, low, taps, step, -stride, wrap};
     return {dilation, -low, taps, -step, stride, wrap};
@@ -43,14 +45,14 @@ constexpr interval reach(const bound_window& w, const interval& block, std::int6
   return r.begin < r.end ? r : interval{};
 }
 
-/// A window of a program: its numbers may be extents, which are known when the program is bound.
+/// A window of a program. Its numbers may be extents, which are known when the program is bound.
 struct window {
   static constexpr std::int16_t none = -1;
 
   std::int16_t over = none;        // the dim whose indices read
   std::int16_t stride_dim = none;  // the stride is its extent
-  std::int16_t low_dim = none;     // low is this much more: plus_low * its extent
-  std::int16_t taps_dim = none;    // the taps are as many as its extent
+  std::int16_t low_dim = none;     // plus_low * its extent is added to low
+  std::int16_t taps_dim = none;    // the number of taps is its extent
   std::int8_t plus_low = 0;
   bool wrap = false;
   std::int32_t stride = 1, low = 0, step = 1, dilation = 1;
@@ -60,7 +62,7 @@ struct window {
     return {stride_dim == none ? stride : e.dim(stride_dim), low + (low_dim == none ? 0 : plus_low * e.dim(low_dim)),
             taps_dim == none ? 1 : e.dim(taps_dim), step, dilation, wrap};
   }
-  /// What reads the elements of a dim that the indices of `over` read. Not for windows whose stride is an extent.
+  /// The inverse window: the indices of `over` that read the elements of a dim. Not for windows whose stride is an extent.
   constexpr window inverse(int read_dim) const {
     window w = *this;
     w.over = std::int16_t(read_dim);
@@ -72,8 +74,8 @@ struct window {
     w.step = sign * step;
     return w;
   }
-  /// The same reads by the taps' indices, at as many taps as there were indices: tap k reads what i reads at it. Not for windows whose
-  /// stride is an extent.
+  /// The same reads as a window of the taps: tap k reads the elements that the indices read at tap k. The indices become the taps. Not for
+  /// windows whose stride is an extent.
   constexpr window by_taps() const {
     window w = *this;
     w.over = taps_dim;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Compile-time error messages: one static_assert sentence for every fault that tracing and planning report.
+
 #include <gshard/base/reason.hpp>
 #include <gshard/ir/fault.hpp>
 #include <gshard/ir/mesh.hpp>
@@ -9,7 +11,6 @@
 #include <type_traits>
 #include <utility>
 
-// The sentence of every fault that tracing and planning report, with its words as types.
 namespace gshard { inline namespace v0 { namespace detail {
 
 template <class Mesh, std::size_t... A>
@@ -17,7 +18,7 @@ constexpr auto axes_of(std::index_sequence<A...>) {
   return mesh_axes<word<Mesh::shape.names[A].length>(Mesh::shape.names[A].view())...>{};
 }
 
-/// Fails with the sentence of `D`'s fault. The words: what it is about, and what is wrong with it.
+/// Fails with the sentence of the fault of `D`. The types beside the sentence name the subject and the wrong word.
 template <fault What, diagnostic D, class Mesh>
 constexpr bool check_program() {
   constexpr gshard::word<D.subject.length> subject(D.subject.view());

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Compiles a traced graph into a plan: propagate, decompose, partition, schedule.
+
 #include <gshard/base/list.hpp>
 #include <gshard/ir/graph.hpp>
 #include <gshard/ir/mesh.hpp>
@@ -20,21 +22,21 @@
 namespace gshard { inline namespace v0 {
 
 struct compile_options {
-  /// Extents that are known at compile time, by letter.
+  /// Compile-time extents, by letter.
   gshard::dims known;
-  /// Outputs may leave with a pending sum.
+  /// Outputs may be partial sums.
   bool keep_pending_outputs = false;
-  /// Known extents need not be multiples of the static extents of the axes that cut them.
+  /// Known extents need not be multiples of the static extents of the axes that shard them.
   bool uneven = false;
-  /// What may move without the program saying so.
+  /// Which implicit reshards are allowed.
   strictness implicit_moves = strictness::automatic;
-  /// Einsums gather operands of more bytes per device, and scatter such sums, block by block while they compute; by known extents.
+  /// Einsums whose gathered operands or scattered sums exceed so many bytes per device become looped einsums. Extents must be known.
   std::int64_t loop_bytes = std::int64_t(256) << 20;
-  /// Moves of known size that receive together at most so many bytes per device become one; 0: every move goes alone.
+  /// A device receives at most so many bytes in combined moves of known size; 0: no moves are combined.
   std::int64_t combine_bytes = std::int64_t(4) << 20;
 };
 
-/// A plan as vectors: what the pipeline returns, at compile time or at run time.
+/// A plan in growing tables, as the passes return it at compile time or at run time.
 struct plan_tables {
   mesh_shape mesh;
   list<dim> dims;
@@ -54,7 +56,7 @@ namespace detail {
 
 constexpr std::string_view letter_of(const graph& g, int d) { return {&g.dims[std::size_t(d)].letter, 1}; }
 
-/// A static extent must be a multiple of the static extents of the axes that cut it.
+/// Reports a static extent that is not a multiple of the static extents of the axes that shard it.
 constexpr void check_divisibility(graph& g, std::int32_t v, const tensor_name& name, const mesh_shape& mesh, const gshard::dims& known) {
   const value& t = g.at(v);
   for (int d = 0; d < t.rank(); ++d) {

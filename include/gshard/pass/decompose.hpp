@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Decomposes softmax, layer_norm, cross_entropy, cumsum, top_k and argmax along a sharded dim into operations on blocks.
+
 #include <gshard/base/list.hpp>
 #include <gshard/ir/graph.hpp>
 #include <gshard/ir/mesh.hpp>
@@ -21,9 +23,9 @@ namespace gshard { inline namespace v0 {
 
 namespace detail {
 
-/// Rewrites the operations whose lines are cut: sums and extrema of blocks, which the partitioner then combines, instead of moving
-/// whole tensors.
-// A template, so that its functions cost only those who compile programs.
+/// Rewrites operations along a sharded dim as sums and extrema of blocks. The partitioner then reduces these, instead of gathering the
+/// operand.
+// A template, so that only translation units that compile programs pay for it.
 template <class Builder>
 class decomposer {
  public:
@@ -51,35 +53,35 @@ class decomposer {
  private:
   graph& g_;
   Builder b_;
-  const list<node>* before_ = nullptr;  // the nodes as they were: producers are rows of them
-  /// log(sum exp) of every row of some logits. Of labels, because rows without one count nothing.
+  const list<node>* before_ = nullptr;  // the nodes before the rewrite: producers are rows of them
+  /// log(sum exp) of every row of some logits. It depends on the labels, because rows without a label count nothing.
   struct row_log_sum {
     std::int32_t logits, labels;
     symbol value;
   };
-  list<row_log_sum> log_sums_;  // of losses that were expanded, for their gradients
+  list<row_log_sum> log_sums_;  // of decomposed losses, for their gradients
 
   constexpr symbol in(const node& n, int i) { return {&b_, n.input(i)}; }
-  /// Whether an operand is the result of may_move, which then holds for all that becomes of the node.
+  /// True if operand 0 is the result of may_move. Then the operand may move in all nodes of the decomposition.
   constexpr bool producer_says(const node& n) const {
     const std::int32_t maker = b_.program.at(n.input(0)).producer;
     return maker >= 0 && (*before_)[std::size_t(maker)].kind == op::annotate && (*before_)[std::size_t(maker)].attr.integer[0] != 0;
   }
   constexpr void keep(const node& n) { b_.program.nodes.push_back(n); }
-  /// `made` becomes the result o of n.
+  /// Makes `made` the result o of n.
   constexpr void give(const node& n, int o, symbol made) {
     node& maker = b_.program.nodes[std::size_t(made.get().producer)];
     for (int k = 0; k < maker.outputs; ++k)
       if (maker.output(k) == made.id) maker.out[k] = n.output(o);
   }
-  /// Fixes how a tensor lies: complete, in the mesh's order.
+  /// Sets the sharding of a tensor: complete, in the mesh's device order.
   constexpr symbol lay(symbol s, const sharding& layout) {
     sharding& to = b_.program.at(s.id).layout;
     to = layout;
     to.open = to.partial = to.order = 0;
     return s;
   }
-  /// Some dims of a tensor lie as they do there.
+  /// Shards a tensor like these dims of another one.
   constexpr symbol lay_as(symbol s, symbol like, const short_list& dims) {
     sharding to = sharding::replicated(dims.size());
     for (int d = 0; d < dims.size(); ++d) to[d] = like.get().layout[dims[d]];
@@ -104,7 +106,7 @@ class decomposer {
     }
   }
 
-  // The dims of x, and those without the last one.
+  // The dims of x: all, all but the last, and the last.
   static constexpr short_list all(symbol x) { return counting(x.rank()); }
   static constexpr short_list rows(symbol x) { return counting(x.rank() - 1); }
   static constexpr short_list last(symbol x) { return counting(1, x.rank() - 1); }
@@ -119,7 +121,7 @@ class decomposer {
     d.push_back(x.get().dims[x.rank() - 1]);
     return d;
   }
-  /// f(x, rows...), which lies as x: tensors of x's dims first, then tensors of its rows.
+  /// f(x, ...), sharded as x. Other operands have the dims of x, of its rows, or only its last dim.
   template <std::size_t N>
   constexpr symbol map_rows(const pointwise& f, const std::array<symbol, N>& operands) {
     const symbol x = operands[0];
@@ -176,7 +178,7 @@ class decomposer {
     give(n, 2, sum_of(dy, last(dy)));
   }
 
-  /// Of every block of classes, log(sum exp) and its part of the target's logit: a dim of blocks stands in place of the classes.
+  /// For every block of classes: log(sum exp), and its part of the target's logit. A dim of blocks replaces the classes.
   struct loss_parts {
     symbol log_sum, target;
   };
@@ -195,7 +197,7 @@ class decomposer {
     lay(parts.target, x.get().layout);
     return parts;
   }
-  /// log(sum exp) over the blocks of a row. The largest block counts 1, also if it is infinite.
+  /// log(sum exp) over the blocks of a row. The largest block contributes exactly 1, even if it is infinite.
   constexpr symbol log_sum_of_blocks(symbol blocks) {
     const symbol m = lay_as(emit_reduce(blocks, reduction::max, all(blocks), rows(blocks), "cross_entropy"), blocks, rows(blocks));
     constexpr auto share = [](auto v, auto top) { return v == top ? decltype(v)(1) : exp(v - top); };
@@ -213,7 +215,7 @@ class decomposer {
     constexpr auto loss = [](auto s, auto t) { return s - t; };
     give(n, 0, emit_map_of(undifferentiated<loss, 2>, std::array{log_sum, target}, std::array{own, own}, log_sum));
   }
-  /// The gradient of a loss that was expanded has its sums already.
+  /// The gradient of a decomposed loss reuses the sums of the loss.
   constexpr void expand_cross_entropy_grad(const node& n) {
     symbol log_sum = b_.nothing();
     for (const row_log_sum& s : log_sums_)
@@ -225,7 +227,7 @@ class decomposer {
     keep(g);
   }
 
-  /// Every block's sum, of these the running sums, which every block starts with.
+  /// The sum of every block, then the running sums of these, at which the running sum of each block starts.
   constexpr void expand_cumsum(const node& n, int at) {
     const symbol x = in(n, 0);
     const sharding layout = x.get().layout;
@@ -242,7 +244,7 @@ class decomposer {
     lay(y, layout);
     settle(n, 0, y);
   }
-  /// The best of every block, and the best of these.
+  /// The best elements of every block, then the best of these.
   constexpr void expand_top_k(const node& n, int at) {
     const symbol x = in(n, 0);
     const int k = n.attr.integer[2];
@@ -259,7 +261,7 @@ class decomposer {
     merge.attr.integer[2] = 0;
     keep(merge);
   }
-  /// The best of every block with its place, and the best of these.
+  /// The best element of every block with its index, then the best of these.
   constexpr void expand_argmax(const node& n, int at) {
     const symbol x = in(n, 0);
     const sharding layout = x.get().layout;
@@ -279,7 +281,7 @@ class decomposer {
     lay(b_.result_of_last(0), whole);
     give(n, 0, emit_squeeze(lay(b_.result_of_last(1), whole), at));
   }
-  /// `made`, which must lie as it does, as the result o of n.
+  /// Makes `made` the result o of n, by an annotation that keeps its sharding.
   constexpr void settle(const node& n, int o, symbol made) {
     rule loops;
     loops.in[0] = loops.out[0] = all(made);
@@ -290,19 +292,19 @@ class decomposer {
 
 }  // namespace detail
 
-/// Decomposes operations along a sharded dim: softmax, layer_norm, cross_entropy, cumsum, top_k and their gradients become operations on
-/// blocks with small sums and extrema between them (for softmax one maximum and one sum per row). Operations along an unsharded dim keep
-/// their kernels; so do those whose operand is cheaper to gather.
+/// Decomposes operations along a sharded dim. Softmax, layer_norm, cross_entropy, cumsum, top_k and their gradients become operations on
+/// blocks with small reductions between them. Softmax needs one maximum and one sum per row. Operations along an unsharded dim keep their
+/// kernels. So do those whose operand is cheaper to gather.
 ///
-/// An argmax is a maximum and the position of that maximum: two collectives, one after the other. It becomes one gather of the best element
-/// of every block with its position, if that is known to cost less and may_gather is set.
+/// An argmax is a maximum and the index of that maximum: two collectives, one after the other. It becomes one gather of each block's best
+/// element and its index, if may_gather is set and that is known to cost less.
 template <class Graph>
 constexpr void decompose(Graph& g, const mesh_shape& mesh, const extents& e, bool may_gather = true) {
   bool found = false;
   for (node& n : g.nodes) {
     const int at = detail::line_of(g, n);
     if (at < 0) continue;
-    const bool is_cut = !g.at(n.input(0)).layout[at].empty(), is_made_apart = n.kind == op::argmax;  // of a maximum, and its place
+    const bool is_cut = !g.at(n.input(0)).layout[at].empty(), is_made_apart = n.kind == op::argmax;  // an argmax reads its maximum
     if (is_cut) {
       const detail::decompose_cost<Graph> cost(g, n, e);
       if (is_made_apart && may_gather && cost.is_best_by_blocks()) {

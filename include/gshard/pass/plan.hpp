@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// The plan: the constant table of steps that every device runs on its shards, with its collectives and bytes.
+
 #include <gshard/base/list_view.hpp>
 #include <gshard/ir/graph.hpp>
 #include <gshard/ir/mesh.hpp>
@@ -14,15 +16,15 @@
 
 namespace gshard { inline namespace v0 {
 
-/// What every device runs: a table of steps over shards, all of it a constant expression. Executor, cost model, description and
-/// audit read it; none of them knows another.
+/// The steps that every device runs on its shards, as a constant expression. Executor, cost model, reports and audit read it, and do not
+/// depend on each other.
 ///
-/// In a communication step attr.integer[0] is a mask of mesh axes: data move between devices that differ in them alone. What moves
-/// where is told by the layouts of its operands and its results, operand i to result i: all of them together. A looped einsum is an
-/// einsum that gathers an operand, or scatters its sums, block by block. @see ring_operand
+/// A communication step moves data between devices that differ only along the mesh axes in attr.integer[0], a mask. The shardings of
+/// operand i and result i define its data. A step may move several tensors together. A looped einsum is an einsum that gathers an operand,
+/// or scatters its partial sums, block by block. @see ring_operand
 ///
-/// The steps from a loop_begin to its loop_end run until a loop_test finds its operand 0. Whatever counts steps, bytes or seconds of a
-/// plan counts one turn. @see while_loop
+/// The steps from a loop_begin to its loop_end repeat until the operand of a loop_test is 0. All counts of steps, bytes and seconds of a
+/// plan include one iteration. @see while_loop
 struct plan_view {
   mesh_shape mesh;
   list_view<dim> dims;
@@ -32,28 +34,28 @@ struct plan_view {
   list_view<parameter> parameters;
   list_view<port> inputs, outputs;
   list_view<window> windows{};
-  list_view<int> orders{};  // rows of device_orders
+  list_view<int> orders{};  // the table of device_orders
 
   constexpr const value& at(std::int32_t v) const { return values[std::size_t(v)]; }
 
-  /// The devices of a layout in an order of their own, or none.
+  /// The devices of a sharding with a device order of its own, or empty.
   constexpr list_view<int> order_of(const sharding& s) const {
     return s.order == 0 ? list_view<int>{} : device_orders{orders, mesh.static_devices()}[s.order];
   }
 
-  /// Steps that perform an operation. A step that combines moves of several kinds is one of each kind.
+  /// Steps that perform an operation. A combined step counts once for each kind of its moves.
   constexpr int count(op kind) const {
     int n = 0;
     for (const node& s : steps) n += performs(s, kind);
     return n;
   }
-  /// Steps that communicate: a step that combines several moves is one, whatever their kinds, because it starts once.
+  /// Steps that communicate. A combined step counts once, because it starts once.
   constexpr int collectives() const {
     int n = 0;
     for (const node& s : steps) n += traits(s.kind).collective;
     return n;
   }
-  /// Bytes that one device receives in a step, at the largest shard; `of`: in its moves of this kind alone.
+  /// Bytes that one device receives in a step, at the largest shard. `of`: in its moves of this kind alone.
   constexpr std::int64_t bytes_received(const node& step, const extents& e, op of = op::count_) const {
     if (!traits(step.kind).collective) return 0;
     if (step.kind != op::looped_einsum) {
@@ -67,7 +69,7 @@ struct plan_view {
     return ring_carries_sum(step) ? gshard::bytes_received(op::reduce_scatter, axes, v, whole, v.layout, e)
                              : gshard::bytes_received(op::all_gather, axes, v, v.layout, whole, e);
   }
-  /// Bytes that one device receives in all moves of a kind, or in all. The bytes of the kinds add up to those of all.
+  /// Bytes that one device receives in all moves of a kind, or in all moves. The bytes of the kinds add up to the total.
   constexpr std::int64_t bytes_received(op kind, const extents& e) const {
     std::int64_t total = 0;
     for (const node& s : steps)
@@ -79,13 +81,13 @@ struct plan_view {
     for (const node& s : steps) total += bytes_received(s, e);
     return total;
   }
-  /// The parameter called `name`, or null.
+  /// The parameter named `name`, or null.
   constexpr const parameter* find(std::string_view name) const {
     for (const parameter& p : parameters)
       if (p.name.view() == name) return &p;
     return nullptr;
   }
-  /// The extents of all dims, derived ones included; -1 where a letter is not bound.
+  /// The extents of all dims, including derived ones; -1 for a letter that is not bound.
   constexpr extents bind(const gshard::dims& bound, list_view<int> axes) const {
     extents e;
     for (std::size_t a = 0; a < axes.size(); ++a) e.axes[a] = axes[a];

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// The program: compiles a model, written over global tensors, into a constant plan for a mesh.
+
 #include <gshard/base/fixed_string.hpp>
 #include <gshard/base/list_view.hpp>
 #include <gshard/base/reason.hpp>
@@ -23,39 +25,40 @@
 
 namespace gshard { inline namespace v0 {
 
-/// An input of a program: its dims by letter, how it lies on the mesh, its element type.
+/// An input of a program: its dims by letter, its partition spec, its element type.
 template <fixed_string Letters, class Spec = void, class T = float>
 struct in {
   using element = T;
   using layout = Spec;
   static constexpr std::string_view letters = Letters.view();
 };
-/// The element type of the parameters (float unless said).
+/// The element type of the parameters; the default is float.
 template <class T>
 struct element {};
-/// An extent that is known at compile time: then it must be a multiple of the axes that cut it.
+/// A compile-time extent. It must be a multiple of the static extents of the mesh axes that shard it.
 template <char Letter, std::int64_t Extent>
 struct extent {};
-/// Computes one-hot einsums as they are written, in O(G S E C M), instead of by index.
+/// Computes one-hot einsums as dense products, in O(G S E C M), instead of by index.
 struct dense_one_hot {};
-/// Mixed precision: products of einsums round their factors to bf16 and sum in float, forward and in gradients. Parameters, the
-/// optimizer's state and all other operations stay as they are; so do einsums inside `full_precision`.
+/// Mixed precision: einsums round their factors to bf16 and sum in float, forward and in gradients. Parameters, optimizer state and all
+/// other operations keep their precision. So do einsums inside `full_precision`.
 /// @see bf16_unit_in_use, kernel::gemm_bf16
 struct bf16_products {};
-/// Outputs may leave with a pending sum, which is then part of their layout.
+/// Outputs may be partial sums, which are then part of their sharding.
 struct pending_outputs {};
-/// No operand is gathered unless the program says so, by `annotate` or `may_move`: then it does not compile.
+/// An implicit gather of an operand is a compile-time error, except in gradients. The program allows one by `annotate` or `may_move`.
 struct visible {};
-/// Nothing communicates unless the program says so; gradients do as comes cheapest.
+/// Any implicit communication is a compile-time error, except in gradients.
 struct strict {};
-/// Operands of einsums that would be gathered to more than so many bytes per device, and sums of so many that would be scattered, travel
-/// block by block while the einsum computes: a device then holds two blocks instead of the whole. By extents known at compile time;
-/// 256 MiB unless said, as in XLA. What several einsums read travels for each of them. Under `strict`, sums do not travel.
+/// Looped einsums. If an operand would be gathered to more than `Bytes` per device, its blocks travel while the einsum computes. So do
+/// partial results of more than `Bytes` that would be scattered, except under `strict`. A device then holds two blocks instead of the
+/// complete tensor. Extents must be known at compile time. The default is 256 MiB, as in XLA. An operand of several einsums travels for
+/// each of them.
 template <std::int64_t Bytes>
 struct loop_above {};
-/// Moves of the same kind between the same devices go together, as one step, where none waits for another: if their extents are known at
-/// compile time, as long as a device receives at most so many bytes in it (0: every move goes alone); 4 MiB unless said. Moves in the
-/// turns of a loop, and those to and from an order of the devices, go alone.
+/// Combines collectives of one kind between the same devices into one step, if none depends on another. If their extents are known at
+/// compile time, a device receives at most `Bytes` in a combined step. The default is 4 MiB; 0 combines nothing. Collectives inside while
+/// loops, and those to or from a device order, are not combined.
 template <std::int64_t Bytes>
 struct combine_up_to {};
 
@@ -70,7 +73,7 @@ struct program_options {
   trace_options trace;
   compile_options compile;
   dtype real = dtype::f32;
-  /// Of the inputs, then of the parameters, in place of their annotations; or none.
+  /// Shardings of the inputs, then of the parameters, in place of their annotations; or empty.
   list_view<sharding> layouts;
 };
 template <class T>
@@ -139,7 +142,7 @@ template <class Model, std::size_t... I>
 constexpr bool takes_inputs(std::index_sequence<I...>) {
   return is_called_with<Model, parameter_scope&, one_symbol<I>&...>;
 }
-/// Instead of a model that is not judged, as its program has a wrong option.
+/// Replaces the model if its program has an invalid option, so that only the option is reported.
 struct any_model {
   void operator()(auto&&...) const;
 };
@@ -150,7 +153,7 @@ inline constexpr bool is_output<std::tuple<Results...>> = (std::is_base_of_v<sym
 template <std::size_t N>
 inline constexpr bool is_output<std::array<symbol, N>> = true;
 
-/// Whether the body of a model compiles. Compilers print the way to a mistake in it: so this is short, and the first to need the body.
+/// True if the body of a model compiles. This function is short and uses the body first, because compilers print the path to a mistake.
 template <auto Model, bool TakesThese, std::size_t... I>
 constexpr bool compiles(std::index_sequence<I...>) {
   if constexpr (TakesThese && requires(parameter_scope& m, one_symbol<I>&... x) { Model(m, x...); }) {
@@ -227,7 +230,7 @@ struct plan_sizes {
   }
 };
 
-/// A place of a table that may stay empty. A union, because clang evaluates what an empty row would hold row by row.
+/// A row of a table that may stay empty. A union, because clang evaluates each member of an empty row.
 template <class Row>
 union maybe_row {
   char nothing;
@@ -252,7 +255,7 @@ constexpr void copy_rows(Row* to, const maybe_row<Row>* from, std::size_t count)
   for (std::size_t i = 0; i < count; ++i) to[i] = from[i].row;
 }
 
-/// The tables of a plan in arrays, as places: rows, or for a plan whose sizes are not known yet, maybe_rows.
+/// The tables of a plan in arrays of `Place<row>`. Place is the row itself, or maybe_row while the sizes of the plan are not known yet.
 template <plan_sizes N, template <class> class Place>
 struct plan_arrays {
   std::array<Place<dim>, N.dims> dims{};
@@ -280,10 +283,11 @@ struct plan_arrays {
   }
 };
 
-/// Room for the plans that are made in one evaluation. A greater one is made twice: for its sizes, then into arrays of these.
+/// The table sizes up to which a plan is made in one evaluation. A larger plan is made twice: for its sizes, then into arrays of these
+/// sizes.
 inline constexpr plan_sizes ample{256, 1 << 15, 1 << 15, 1 << 13, 64, 64, 256, 256};
 
-/// What a plan comes in before its sizes are known: its tables, if there is room for them.
+/// A plan whose sizes are not constants yet: its sizes, and its tables if they fit into `ample`.
 struct plan_draft {
   plan_sizes sizes{};
   diagnostic problem;
@@ -298,10 +302,10 @@ struct plan_draft {
 
 }  // namespace detail
 
-/// A model, written over whole tensors, compiled for a mesh: `program<moe_layer, mesh, in<"GSM", P<"expert", none, none>>>`.
-/// `Model` is a captureless callable `(parameter_scope&, symbol...) -> symbol | std::tuple<symbol...>`; the options are its inputs in
-/// order and maybe `element<T>`, `extent<'E', 16>`, `visible`, `strict`, `pending_outputs`, `dense_one_hot`, `bf16_products`,
-/// `loop_above<bytes>`, `combine_up_to<bytes>`. `plan` is a constant: what a device computes and sends can be asserted.
+/// A model, written over global tensors, compiled for a mesh: `program<moe_layer, mesh, in<"GSM", P<"expert", none, none>>>`. `Model` is a
+/// captureless callable `(parameter_scope&, symbol...) -> symbol | std::tuple<symbol...>`. The options are its inputs in order, and maybe
+/// `element<T>`, `extent<'E', 16>`, `visible`, `strict`, `pending_outputs`, `dense_one_hot`, `bf16_products`, `loop_above<bytes>`,
+/// `combine_up_to<bytes>`. `plan` is a constant: a static_assert can check what a device computes and sends.
 /// Compile time: every fault of the model, its specs and its equations, as one sentence with its words beside it.
 template <auto Model, class Mesh, class... Options>
 class program {
@@ -334,7 +338,7 @@ class program {
   /// The inputs, in order.
   using inputs = decltype(std::tuple_cat(std::conditional_t<detail::is_input<Options>, std::tuple<Options>, std::tuple<>>{}...));
 
-  /// A `plan_view`; if the program does not compile, one that agrees with whatever is asserted of it.
+  /// A `plan_view`. If the program does not compile, a `refused_plan`, for which every further assertion holds.
   static constexpr std::conditional_t<compiles::value && !draft.problem, plan_view, detail::refused_plan> plan{
       plan_view{planned_mesh::shape, storage.dims, storage.values, storage.lifetimes, storage.steps, storage.parameters, storage.inputs,
                 storage.outputs, storage.windows, storage.orders}};

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Sharding propagation: spreads the annotated shardings of a program to all its tensors.
+
 #include <gshard/base/list.hpp>
 #include <gshard/ir/graph.hpp>
 #include <gshard/pass/cost/cost.hpp>
@@ -13,11 +15,11 @@ namespace gshard { inline namespace v0 {
 
 namespace detail {
 
-/// Node indices by value: who makes it and who reads it.
+/// The nodes that make or read each value.
 class neighbors {
  public:
   constexpr explicit neighbors(const graph& g) : begin_(g.values.size() + 1, 0) {
-    // Pointers: a subscript of a list is a call, which is most of what the evaluator would do here.
+    // Pointers: a subscript of a list is a call, and calls dominate the cost of constexpr evaluation here.
     const std::size_t values = g.values.size(), count = g.nodes.size();
     const node* const nodes = g.nodes.data();
     std::int32_t* const begin = begin_.data();
@@ -47,8 +49,8 @@ class neighbors {
   list<std::int32_t> begin_, nodes_;
 };
 
-/// What is decided first: 0 tensors that lie alike because an operation passes them through element by element, 1 the others, 2 what
-/// is broadcast, which may lie in many ways at no cost. Contractions, which leave a sum to complete, have a level of their own after these.
+/// The level at which a node propagates. 0: elementwise operations. 1: all other operations. 2: broadcasts, whose results may have many
+/// shardings at no cost. Contractions, which leave a partial sum, have a level of their own after these.
 inline constexpr int level_of_contractions = 3;
 constexpr int level_of(const graph& g, const node& n) {
   const int rank = n.loops.out[0].count;
@@ -63,15 +65,15 @@ constexpr int level_of(const graph& g, const node& n) {
   }
 }
 
-/// Every factor of a node takes the longest list of axes that one of its dims has; of lists that contradict each other that of the
-/// tensor with most elements. Open dims that have less are refined. A factor that an einsum contracts passes its axes from one operand to
-/// the other at the level of contractions. It does so at once if the sum is known to cost less than moving the operand.
+/// Propagates shardings through one node. Each factor takes the longest list of mesh axes among its dims. If two lists conflict, that of
+/// the largest tensor wins. Open dims with fewer axes are refined. A contracted factor passes its axes from one operand to another at the
+/// level of contractions. It does so at once if completing the sum is known to cost less than moving the operand.
 class node_propagation {
  public:
-  /// priority: layouts that were given with a greater number do not speak yet.
+  /// priority: shardings annotated with a greater number do not propagate yet.
   constexpr node_propagation(graph& g, const node& n, const extents& e, int priority) : g_(g), n_(n), e_(e), priority_(priority) {}
 
-  /// Returns whether contractions are left for their level.
+  /// Returns true if contractions are left for their level.
   template <class Changed>
   constexpr bool run(int level, Changed changed) {
     value* const values = g_.values.data();
@@ -95,7 +97,7 @@ class node_propagation {
   int priority_;
   short_list cuts_[short_list::largest + 1]{};
   const value* from_[short_list::largest + 1]{};
-  std::uint32_t cut_ = 0;  // factors that some axis cuts
+  std::uint32_t cut_ = 0;  // factors that some axis shards
 
   constexpr short_list factors_of(int i) const {
     return traits(n_.kind).taps ? longer_factors(n_, i, g_.windows, e_) : n_.loops.in[i];
@@ -115,8 +117,8 @@ class node_propagation {
       from = &v;
     }
   }
-  /// The contracted factors, a bit each, that some axis shards in one operand and not yet in another, without those whose sum is known to
-  /// be cheap.
+  /// The contracted factors, a bit each, that some axis shards in one operand and not yet in another. Factors whose sum is known to be
+  /// cheap are left out.
   constexpr std::uint32_t costly_contractions() const {
     const std::uint32_t contracted = cut_ & ~n_.loops.out[0].mask();
     std::uint32_t costly = contracted;
@@ -129,8 +131,8 @@ class node_propagation {
       if (const int d = n_.loops.in[i].find(f); d >= 0 && !g_.at(n_.input(i)).layout[d].same(cuts_[f])) return false;
     return true;
   }
-  /// True if completing the sum over a factor is known to cost fewer bytes than moving the operand that is sharded along it: to a factor
-  /// that all tensors have, or, if there is none, to all devices.
+  /// True if completing the sum over a factor is known to cost fewer bytes than moving the operand that is sharded along it. The move would
+  /// go to a factor that all tensors have, or, if there is none, to all devices.
   constexpr bool sum_is_cheap(int f) const {
     const value &operand = *from_[f], &result = g_.at(n_.output());
     const std::uint32_t axes = cuts_[f].mask();
@@ -171,12 +173,11 @@ class node_propagation {
 
 }  // namespace detail
 
-/// Spreads the annotated layouts to all tensors of a program, both ways, to a fixed point. A layout only gets more specific.
+/// Spreads the annotated shardings to all tensors of a program, forward and backward, to a fixed point. A sharding only gets more specific.
 ///
-/// First the annotations of priority 0 are spread, then those of priority 1, and so on. Of one priority first all that operations pass
-/// through element by element, then through other operations, then broadcasts, contractions last; among equals, what is fewer operations
-/// away from its annotation, parameters first. Where a factor of one operation meets two layouts that contradict each other, that of the
-/// larger tensor holds.
+/// Annotations of priority 0 propagate first, then those of priority 1, and so on. Within one priority, elementwise operations come first,
+/// then other operations, then broadcasts, and contractions last. Within one level, tensors fewer operations away from an annotation come
+/// first, beginning with parameters. If two shardings of one factor conflict, that of the larger tensor wins.
 constexpr void propagate(graph& g, const extents& e) {
   const detail::neighbors near(g);
   constexpr int contractions = detail::level_of_contractions;
@@ -219,7 +220,7 @@ constexpr void propagate(graph& g, const extents& e) {
   }
 }
 
-/// What is used by an annotation alone is wanted as that says.
+/// If an annotation is the only reader of a tensor, the tensor is wanted in the annotated sharding. The same holds for a loop's carry.
 constexpr void want_annotated(graph& g) {
   list<std::int32_t> uses(g.values.size(), 0);
   bool annotated = false;
@@ -240,7 +241,7 @@ constexpr void want_annotated(graph& g) {
     const op maker = g.nodes[std::size_t(source.producer)].kind;
     if (maker == op::annotate || maker == op::per_shard) continue;
     source.layout = g.at(n.output()).layout;
-    if (!traits(maker).only_moves) source.layout.order = 0;  // what computes does so in the mesh's order
+    if (!traits(maker).only_moves) source.layout.order = 0;  // operations that compute use the mesh's device order
   }
 }
 

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// The plan of a program that does not compile: every further assertion about it holds, so that its error stays the only one.
+
 #include <gshard/pass/plan.hpp>
 
 #include <type_traits>
 
-// The plan of a program that does not compile. Its one sentence shall stay the only one, so whatever else is asserted of the plan holds.
 namespace gshard { inline namespace v0 { namespace detail {
 
-/// A number that agrees with every other.
+/// A number for which every comparison holds.
 struct any_number {
   template <class T>
     requires(std::is_arithmetic_v<T>)
@@ -82,7 +83,7 @@ struct refused_plan : plan_view {
   constexpr any_number bytes_received(const auto&...) const { return {}; }
 };
 
-/// Whether a program does not compile.
+/// True if a program does not compile.
 template <class Program>
 inline constexpr bool is_refused_program = std::is_same_v<decltype(Program::plan), const refused_plan>;
 

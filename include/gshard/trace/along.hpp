@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Operations along one dim that need all its elements: cumsum, sort and top_k.
+
 #include <gshard/trace/builder.hpp>
 
 #include <cstdint>
 #include <string_view>
 
-// Operations along one dim whose results depend on all of it: running sums, order.
 namespace gshard { inline namespace v0 {
 
-/// Elements in order, and where each stood.
+/// Elements in order, with their original indices.
 struct sorted {
   symbol values;
   symbol ids;  // int32
@@ -17,7 +18,7 @@ struct sorted {
 
 namespace detail {
 
-/// A dim of x counted from the front; negative ones from the back.
+/// A dim of x. Negative numbers count from the back.
 constexpr int dim_from(symbol x, int dim) { return x.owner->failed() || dim >= 0 ? dim : dim + x.rank(); }
 
 constexpr bool check_along(symbol x, int at, std::string_view operation) {
@@ -27,8 +28,8 @@ constexpr bool check_along(symbol x, int at, std::string_view operation) {
   return !b.failed();
 }
 
-/// op::cumsum. Attributes: integer[0] = dim, integer[1] = exclusive, integer[2] = reverse. With a second operand: what stands there for
-/// every block of the dim is added to the block.
+/// op::cumsum. Attributes: integer[0] = dim, integer[1] = exclusive, integer[2] = reverse. A second operand has a number for every block of
+/// the dim, which is added to the block.
 constexpr symbol emit_cumsum(symbol x, int at, bool exclusive, bool reverse) {
   builder& b = *x.owner;
   if (!check_along(x, at, "cumsum")) return b.nothing();
@@ -39,8 +40,8 @@ constexpr symbol emit_cumsum(symbol x, int at, bool exclusive, bool reverse) {
   return {&b, b.add_node(op::cumsum, {x.id}, loops, attr, {{x.get().dims, x.get().type}})};
 }
 
-/// op::sort, op::top_k. Attributes: integer[0] = dim, integer[1] = largest first, integer[2] = k (0: all), number[0] = NaN comes before
-/// the smallest, too.
+/// op::sort, op::top_k. Attributes: integer[0] = dim, integer[1] = largest first, integer[2] = k (0: all), number[0] = NaN precedes the
+/// smallest element, too.
 constexpr sorted emit_sorted(op kind, symbol x, int at, int count_dim, std::int32_t k, bool largest, bool nan_first = false) {
   builder& b = *x.owner;
   if (!check_along(x, at, name(kind))) return {b.nothing(), b.nothing()};
@@ -56,7 +57,7 @@ constexpr sorted emit_sorted(op kind, symbol x, int at, int count_dim, std::int3
   return {b.result_of_last(0), b.result_of_last(1)};
 }
 
-/// op::scatter_along: zeros but for dy[.., j, ..] at place ids[.., j, ..] of the dim. Attributes: integer[0] = dim.
+/// op::scatter_along: zeros except dy[.., j, ..] at index ids[.., j, ..] of the dim. Attributes: integer[0] = dim.
 constexpr symbol emit_scatter_along(symbol ids, symbol dy, int at, symbol like) {
   builder& b = *dy.owner;
   if (b.failed()) return b.nothing();

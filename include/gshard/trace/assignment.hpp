@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Device assignment: places the shards of a tensor on given devices of the mesh (arXiv 2006.16668 section 3.2).
+
 #include <gshard/base/list.hpp>
 #include <gshard/base/list_view.hpp>
 #include <gshard/ir/device_order.hpp>
@@ -17,8 +19,8 @@ namespace gshard { inline namespace v0 {
 
 namespace detail {
 
-/// Finds the layout in which the pieces of a tensor, in row-major order, lie on the given devices of a mesh: over axes in the mesh's own
-/// order of devices, or else over any axes that make the pieces, in the order that brings them there.
+/// Finds the sharding that places the pieces of a tensor, in row-major order, on the given devices. It first tries axes in the mesh's own
+/// device order. Else it takes any axes that make the pieces, with the device order that places them.
 class assignment_reader {
  public:
   constexpr assignment_reader(const mesh_shape& mesh, list_view<int> pieces, list_view<int> devices)
@@ -36,7 +38,7 @@ class assignment_reader {
   }
   constexpr bool found() const { return found_; }
   constexpr const sharding& layout() const { return layout_; }
-  /// Of the devices; empty: the mesh's own.
+  /// The device order; empty: the mesh's own.
   constexpr const list<int>& order() const { return order_; }
 
  private:
@@ -51,7 +53,7 @@ class assignment_reader {
     for (int i = 0; i < layout_[d].size(); ++i) n *= mesh_.static_extent(layout_[d][i]);
     return n;
   }
-  /// Adds axes to dim d until it has its pieces, then goes on with the next.
+  /// Adds axes to dim d until it has its number of pieces, then continues with the next dim.
   constexpr bool extend(int d) {
     if (d == layout_.rank) return matches();
     const int n = cuts(d);
@@ -64,7 +66,7 @@ class assignment_reader {
     }
     return false;
   }
-  /// Every piece lies on its device; axes that cut nothing stay at 0, so they must be of one device.
+  /// True if every piece is on its device. Axes that shard nothing must have one device.
   constexpr bool matches() const {
     for (int a = 0; a < mesh_.count; ++a)
       if (!((layout_.used() >> a) & 1u) && mesh_.static_extent(a) != 1) return false;

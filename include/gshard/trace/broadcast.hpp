@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Explicit broadcast: repeats a tensor along dims that it lacks.
+//
+// Elementwise verbs broadcast implicitly if dims match in exactly one way. See map.hpp for the rule.
+
 #include <gshard/base/fixed_string.hpp>
 #include <gshard/base/list_view.hpp>
 #include <gshard/ir/equation.hpp>
@@ -15,12 +19,11 @@
 #include <cstdint>
 #include <string_view>
 
-// Repeats a tensor along dims that it lacks. Elementwise verbs do this unasked where dims match in one way: see map.hpp for the rule.
 namespace gshard { inline namespace v0 {
 
 namespace detail {
 
-/// The first dim of the first operand whose letter is not in the output, or stood in the operand before; -1: there is none.
+/// The first dim of the first operand whose letter is not in the output, or occurs before in the operand; -1: there is none.
 constexpr int dim_not_kept(const equation& e) {
   const short_list& x = e.operands[0];
   for (int d = 0; d < x.size(); ++d)
@@ -28,7 +31,7 @@ constexpr int dim_not_kept(const equation& e) {
   return -1;
 }
 
-/// Numbers come from the first operand, extents from all.
+/// Elements come from the first operand, extents from all.
 constexpr symbol emit_broadcast_like(builder& b, list_view<symbol> operands, const equation& e, std::string_view text) {
   if (const int d = dim_not_kept(e); d >= 0) b.fail(fault::index_not_kept, text, letter_of(e, e.operands[0][d]), d);
   if (b.failed() || !require_real(b, text, {operands[0]})) return b.nothing();

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// The builder of a traced program: symbols, the nodes that verbs append, dims and faults.
+
 #include <gshard/base/hash.hpp>
 #include <gshard/base/list.hpp>
 #include <gshard/base/list_view.hpp>
@@ -23,7 +25,7 @@ class builder;
 namespace detail {
 template <class T>
 inline constexpr bool has_numbers = false;
-// Its result is deduced, so that the assertion fires where the condition is.
+// Its result type is deduced, so that the assertion fires at the condition.
 template <class T>
 constexpr auto refuse_condition() {
   static_assert(has_numbers<T>, "gshard: a tensor of a program has no numbers yet: use select or while_loop in place of if");
@@ -31,7 +33,7 @@ constexpr auto refuse_condition() {
 }
 }  // namespace detail
 
-/// A tensor of a program that is being traced: what the model's lambda works on in place of numbers.
+/// A tensor of a program that is being traced. The lambda of a model computes with symbols in place of numbers.
 struct symbol {
   builder* owner = nullptr;
   std::int32_t id = -1;
@@ -39,16 +41,16 @@ struct symbol {
   constexpr const value& get() const;
   constexpr int rank() const { return get().rank(); }
 
-  /// None: `if (a > b)` has no answer while a program is traced.
+  /// Refused: `if (a > b)` has no answer while a program is traced.
   template <class T>
     requires(std::same_as<T, bool>)
   constexpr explicit operator T() const noexcept(detail::refuse_condition<T>());
 };
 
-/// A symbol as a verb takes it: remembers the line that calls the verb, for the nodes that it adds.
+/// A symbol as the parameter of a verb. It records the line that calls the verb, for the nodes that the verb adds.
 struct here : symbol {
   constexpr here(symbol s, std::uint32_t line = __builtin_LINE(), const char* file = __builtin_FILE());
-  /// Of a verb that calls another one: the line of its own call.
+  /// For a verb that calls another one: keeps the line of its own call.
   constexpr here(symbol s, const here&) : symbol(s) {}
 };
 
@@ -68,8 +70,8 @@ class builder {
   mesh_shape mesh;
   trace_options options;
   list<symbol> losses;  // terms that layers add to the objective
-  code_place place;     // of the nodes that are added
-  bool keeps_place = false;  // the nodes stand for another one: its place is theirs, whatever adds them
+  code_place place;     // source line of the nodes that are added
+  bool keeps_place = false;  // added nodes implement another node and keep its place, whichever verb adds them
 
   constexpr bool failed() const { return bool(program.problem); }
   constexpr void fail(fault f, std::string_view about, std::string_view word = {}, int a = -1, int b = -1) {
@@ -77,7 +79,7 @@ class builder {
     program.problem.report(f, about, word, a, b);
   }
   constexpr symbol nothing() { return {this, -1}; }
-  /// Whether a verb can use an operand: false if this program has failed, or if a refused call has made the operand.
+  /// True if a verb can use an operand. False if this program has failed, or if the operand is the result of a refused call.
   constexpr bool has(symbol s) {
     if (s.id < 0) fail(fault::refused_call, {});
     return !failed();
@@ -94,7 +96,7 @@ class builder {
     return std::int32_t(program.values.size()) - 1;
   }
 
-  /// A tensor that lives from step to step.
+  /// Adds a tensor that is kept from run to run.
   constexpr symbol add_parameter(parameter p, const dim_list& dims, dtype type) {
     p.value = add_value(dims, type);
     const auto row = std::int32_t(program.parameters.size());
@@ -105,7 +107,7 @@ class builder {
     last = row + 1;
     return {this, p.value};
   }
-  /// The row of the parameter called `name`, or -1.
+  /// The row of the parameter named `name`, or -1.
   constexpr std::int32_t find_parameter(const tensor_name& name) const {
     std::int32_t row = last_named_[bucket_of(name)] - 1;
     while (row >= 0 && !(program.parameters[std::size_t(row)].name == name)) row = named_before_[std::size_t(row)];
@@ -134,15 +136,15 @@ class builder {
     program.nodes.push_back(n);
     return n.out[0];
   }
-  /// Whether a symbol is the result of may_move.
+  /// True if a symbol is the result of may_move.
   constexpr bool says_may_move(symbol s) const {
     const std::int32_t maker = program.at(s.id).producer;
     return maker >= 0 && program.nodes[std::size_t(maker)].kind == op::annotate && program.nodes[std::size_t(maker)].attr.integer[0] != 0;
   }
-  /// Results of the node that was appended last.
+  /// Result i of the node that was appended last.
   constexpr symbol result_of_last(int i) { return {this, program.nodes.back().output(i)}; }
 
-  /// What a parameter holds after the step.
+  /// Sets the value that a parameter holds after the run.
   constexpr void set_updated(symbol p, symbol updated) {
     if (p.get().parameter >= 0) program.parameters[std::size_t(p.get().parameter)].updated = updated.id;
   }
@@ -165,7 +167,7 @@ class builder {
     d.second = std::uint8_t(b);
     return intern(d);
   }
-  /// ceil(factor * a / b), at least 1.
+  /// The dim of extent ceil(factor * a / b), at least 1.
   constexpr int ratio_dim(double factor, int a, int b) {
     constexpr std::int64_t precision = 1 << 12;
     dim d;
@@ -185,7 +187,8 @@ class builder {
     const dim& d = program.dims[std::size_t(i)];
     return d.what == dim::kind::fixed ? d.number : d.what == dim::kind::bound ? options.known.find(d.letter) : -1;
   }
-  /// max(0, floor((first_times * first + second_times * second + number) / divisor)); one of the dims itself where it is just that.
+  /// The dim of extent max(0, floor((first_times * first + second_times * second + number) / divisor)). If one of the dims equals it, that
+  /// dim.
   constexpr int linear_dim(int first, int first_times, int second, int second_times, std::int64_t number, std::int64_t divisor = 1) {
     dim d;
     d.what = dim::kind::linear;
@@ -201,7 +204,7 @@ class builder {
       times = 0;
       at = 0;
     };
-    // The first dim stays a dim if it can, even where its extent is known: the result may be that dim itself.
+    // The first dim stays a dim if possible, even if its extent is known: the result may be that dim itself.
     fold(d.second, d.second_times, known_extent(d.second));
     if (program.dims[d.first].what == dim::kind::fixed) fold(d.first, d.first_times, known_extent(d.first));
     if (d.first_times == 0) {
@@ -213,14 +216,14 @@ class builder {
     if (d.first_times == 0) return fixed_dim(d.number > 0 ? d.number / d.divisor : 0);
     if (const dim inner = program.dims[d.first]; d.second_times == 0 && inner.what == dim::kind::linear && inner.divisor == 1 &&
                                                  inner.second_times == 0 && inner.first_times > 0 && inner.number >= 0) {
-      d.number += d.first_times * inner.number;  // what is added to a dim is taken away again: the dim itself
+      d.number += d.first_times * inner.number;  // addition and subtraction cancel: the result may be the dim itself
       d.first_times *= inner.first_times;
       d.first = inner.first;
     }
     if (d.first_times == 1 && d.second_times == 0 && d.number == 0 && d.divisor == 1) return d.first;
     return intern(d);
   }
-  /// So many entries for every block that the axes of a mask make.
+  /// The dim with `each` entries for every block over the axes of a mask.
   constexpr int blocks_dim(std::uint32_t axes, std::int64_t each) {
     dim d;
     d.what = dim::kind::blocks;
@@ -234,7 +237,7 @@ class builder {
     if (row == 0) fail(fault::too_many_dims, "window");
     return row;
   }
-  /// An order of the devices of the mesh, whose extents must be static: what a layout calls it.
+  /// The number of a device order, by which shardings refer to it. The extents of the mesh must be static.
   constexpr std::uint8_t order_of(list_view<int> devices) {
     bool own = true;
     for (std::size_t i = 0; i < devices.size(); ++i) own = own && devices[i] == int(i);
@@ -253,7 +256,7 @@ class builder {
     program.orders.append(devices.data(), devices.size());
     return std::uint8_t(known + 1);
   }
-  /// What a spec means for a tensor of the program.
+  /// The sharding that a spec means for a tensor of the program.
   constexpr sharding resolve(const named_sharding& named, std::string_view tensor) {
     sharding s = gshard::resolve(named, mesh, tensor, program.problem);
     if (named.order.empty() || failed()) return s;
@@ -262,7 +265,7 @@ class builder {
     else if (s.used()) s.order = order_of(named.order);
     return s;
   }
-  /// The dims that a declaration such as "GSM" means.
+  /// The dims of a declaration such as "GSM".
   constexpr dim_list dims_of(std::string_view letters, std::string_view tensor) {
     dim_list list;
     for (char c : letters) {
@@ -280,11 +283,10 @@ class builder {
 
  private:
   std::int32_t random_keys_ = 0;
-  // Parameters by name: in lists by a hash of the name, because comparing every new name with all before it would be most of the
-  // work for a model of many layers.
+  // Parameters by hash of their name. Comparing every new name with all before it would dominate the tracing of models with many layers.
   static constexpr std::uint32_t buckets = 1024;
   std::int32_t last_named_[buckets]{};  // row + 1
-  list<std::int32_t> named_before_;     // by row: the one before it in its list, or -1
+  list<std::int32_t> named_before_;     // by row: the row before it with the same hash, or -1
 
   static constexpr std::uint32_t bucket_of(const tensor_name& name) { return fnv1a<std::uint32_t>().add(name.view()).value() % buckets; }
 
@@ -313,7 +315,7 @@ constexpr here::here(symbol s, std::uint32_t line, const char* file) : symbol(s)
 }
 
 namespace detail {
-/// Whether all operands are real tensors of one element type; reports the first that is not.
+/// True if all operands are real tensors of one element type. Reports the first that is not.
 constexpr bool require_real(builder& b, std::string_view operation, std::initializer_list<symbol> operands) {
   if (b.failed()) return false;
   for (const symbol& s : operands)
@@ -328,14 +330,14 @@ constexpr bool require_real(builder& b, std::string_view operation, std::initial
   return !b.failed();
 }
 
-/// Whether x has a dim `at`; reports if not.
+/// True if x has a dim `at`; reports if not.
 constexpr bool check_dim(symbol x, int at, std::string_view operation) {
   builder& b = *x.owner;
   if (!b.failed() && (at < 0 || at >= x.rank())) b.fail(fault::rank_mismatch, operation, {}, at + 1, x.rank());
   return !b.failed();
 }
 
-/// Factors 0, 1, ... rank-1: the loops of an operation that treats every dim by itself.
+/// Factors 0, 1, ... rank-1: the rule of an operation that treats every dim by itself.
 constexpr short_list counting(int rank, int from = 0) {
   constexpr std::uint64_t all = 0xFEDCBA9876543210u;  // as packed: entry i in bits [4i, 4i + 4)
   short_list l;

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Argument checks of verbs: the types that a verb takes, so that a wrong call is one sentence.
+//
+// Without these, compilers list all overloads. The sentences are in trace/wrong_calls.hpp.
+
 #include <gshard/base/dual.hpp>
 #include <gshard/base/fixed_string.hpp>
 #include <gshard/trace/builder.hpp>
@@ -10,10 +14,9 @@
 #include <type_traits>
 #include <utility>
 
-// Which arguments a verb takes, as a value, so that a wrong call is one sentence (trace/wrong_calls.hpp) instead of a list of overloads.
 namespace gshard { inline namespace v0 { namespace detail {
 
-/// The result of a call that the compiler has refused by a sentence. Verbs take it silently, so that no other sentence follows.
+/// The result of a call that the compiler has refused with a sentence. Verbs accept it silently, so that no other sentence follows.
 struct refused_tensor : symbol {};
 template <class G>
 inline constexpr bool is_refused = std::is_base_of_v<refused_tensor, G>;
@@ -37,7 +40,7 @@ inline constexpr bool is_symbol = std::is_base_of_v<symbol, G> && !is_refused<G>
 template <class G>
 inline constexpr bool is_integer = std::is_convertible_v<const G&, int> && !std::is_floating_point_v<G> && !std::is_base_of_v<symbol, G>;
 
-/// Whether an argument of type `G` is one for a parameter of type `P`. Numbers are strict: a dim or a count is an integer.
+/// True if an argument of type `G` fits a parameter of type `P`. Numbers are strict: a dim or a count is an integer.
 template <class P, class G>
 inline constexpr bool takes = std::is_convertible_v<const G&, P>;
 template <class G>
@@ -69,14 +72,14 @@ inline constexpr bool takes<list_of<T>, std::initializer_list<T>> = true;
 
 template <class... T>
 struct types {};
-/// Parameters that are left over have a default.
+/// The remaining parameters have defaults.
 template <class Parameters, class Given>
 inline constexpr bool takes_all = true;
 template <class P, class... Parameters, class G, class... Given>
 inline constexpr bool takes_all<types<P, Parameters...>, types<G, Given...>> =
     takes<P, G> && takes_all<types<Parameters...>, types<Given...>>;
 
-/// A verb with these parameters, of which the first `Least` have no default.
+/// A verb with these parameters. The first `Least` of them have no default.
 template <std::size_t Least, class... Parameters>
 struct call {
   template <class... Given>
@@ -89,7 +92,7 @@ struct tensors {
   template <class... Given>
   static constexpr bool fits = sizeof...(Given) >= Least && sizeof...(Given) <= Most && (is_symbol<Given> && ...);
 };
-/// The same for one that also takes tensors outside of programs, all of them.
+/// The same for a verb that also takes tensors outside of programs, if all operands are such tensors.
 template <std::size_t Least, std::size_t Most>
 struct tensors_of_any_kind {
   template <class... Given>
@@ -102,22 +105,22 @@ template <class P, class... First, std::size_t Most>
 inline constexpr bool leads_tensors<types<P, First...>, Most> = false;
 template <class P, class... First, std::size_t Most, class G, class... Given>
 inline constexpr bool leads_tensors<types<P, First...>, Most, G, Given...> = takes<P, G> && leads_tensors<types<First...>, Most, Given...>;
-/// A verb of the parameters `First`, and then one to `Most` tensors of a program.
+/// A verb with the parameters `First`, followed by one to `Most` tensors of a program.
 template <std::size_t Most, class... First>
 struct before_tensors {
   template <class... Given>
   static constexpr bool fits = leads_tensors<types<First...>, Most, Given...>;
 };
 
-/// Adds an overload that makes a call ambiguous exactly where `F` accepts the arguments. So overload resolution answers without
-/// instantiating the body of F.
+/// Adds an overload that makes a call ambiguous exactly if `F` accepts the arguments. So overload resolution answers without instantiating
+/// the body of F.
 template <class F>
 struct ambiguity_probe : F {
   struct chosen {};
   using F::operator();
   chosen operator()(...);
 };
-/// Whether `F` takes arguments of these types, at least one. Nothing asks for its result, so a mistake in its body is not met here.
+/// True if `F` takes arguments of these types, at least one. Its result type is not deduced, so a mistake in its body is not found here.
 template <class F, class... Arguments>
 inline constexpr bool is_called_with = [] {
   if constexpr (!std::is_class_v<F> || std::is_final_v<F>) {
@@ -128,11 +131,11 @@ inline constexpr bool is_called_with = [] {
   }
 }();
 
-/// The condition of a sentence about a wrong call: compilers print the types that were given.
+/// The condition of the sentence about a wrong call. Compilers print its types, which are those of the arguments.
 template <class... Given>
 inline constexpr bool accepts = (is_refused<Given> || ...);
 
-/// Whether a verb that is named by its template arguments, as `argmax<"AB->A">`, was given none.
+/// True if a verb with template arguments, such as `argmax<"AB->A">`, is called without them.
 template <fixed_string Text>
 inline constexpr bool left_out = Text.view().empty();
 
@@ -143,7 +146,7 @@ constexpr builder make_failed_program() {
   b.keeps_place = true;
   return b;
 }
-/// What the result of a call belongs to that names no program, as `softmax(3)`: verbs add nothing to it.
+/// The program of a refused call that names no program, such as `softmax(3)`. Verbs add nothing to it.
 inline constexpr builder failed_program = make_failed_program();
 
 constexpr void find_program(builder*& found, const symbol& s) {

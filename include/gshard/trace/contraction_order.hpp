@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// The contraction order of einsums with more than two operands.
+
 #include <gshard/base/list_view.hpp>
 #include <gshard/base/packed_list.hpp>
 #include <gshard/ir/equation.hpp>
@@ -10,8 +12,9 @@
 
 namespace gshard { inline namespace v0 { namespace detail {
 
-/// The cheapest order in which to contract several operands, two at a time: by multiplications, then by the elements of what lies
-/// between. Every set of operands (a bit each) is the contraction of two sets; found for all sets, smaller ones first.
+/// The cheapest order in which to contract several operands, two at a time: by multiplications, then by elements of intermediate results.
+/// Every set of operands (a bit each) is the contraction of two subsets. Dynamic programming finds the order for all sets, smaller ones
+/// first.
 class contraction_order {
  public:
   /// extents: by factor.
@@ -31,10 +34,11 @@ class contraction_order {
     }
   }
 
-  /// Whether every contraction on the way has at most as many dims as a tensor may have.
+  /// True if no intermediate result has more dims than a tensor may have.
   constexpr bool possible() const { return ways_[(1u << operands_.size()) - 1u].cost < impossible; }
   constexpr unsigned left(unsigned set) const { return ways_[set].left; }
-  /// The factors of the contraction of a set that others or the output need, in order of appearance; of all: the output.
+  /// The factors that the contraction of a set keeps, because other operands or the output need them, in order of appearance. For all
+  /// operands together: the output.
   constexpr short_list kept(unsigned set) const {
     if (set == (1u << operands_.size()) - 1u) return output_;
     const std::uint32_t mask = kept_mask(set);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Convolutions and pooling: conv, sum_pool, mean_pool, max_pool and min_pool.
+
 #include <gshard/base/fixed_string.hpp>
 #include <gshard/ir/equation.hpp>
 #include <gshard/ir/window.hpp>
@@ -15,8 +17,8 @@
 
 namespace gshard { inline namespace v0 {
 
-/// How a window moves along one spatial dim: output i reads position stride * i - low + step * k for tap k; between the elements
-/// of the input lie dilation - 1 holes; `low` and `high` zeros stand before and after them.
+/// The window along one spatial dim. Output i reads position stride * i - low + step * k for tap k. There are dilation - 1 holes between
+/// the elements of the input, and `low` and `high` zeros before and after them.
 struct conv_window {
   int stride = 1, low = 0, high = 0;
   int step = 1;      // window dilation
@@ -25,8 +27,8 @@ struct conv_window {
 
 namespace detail {
 
-/// op::convolution: out[o] = sum over the factors that o lacks of patches(a) * b, where a dim of `a` with window w and tap factor t
-/// is read at w.position(its factor, t). Attributes: dims[d] = the tap factor of dim d of a, plus 1, or 0.
+/// op::convolution: out[o] = sum over the factors that o lacks of patches(a) * b. A dim of `a` with window w and tap factor t is read at
+/// w.position(its factor, t). Attributes: dims[d] = the tap factor of dim d of a, plus 1, or 0.
 constexpr symbol emit_convolution(symbol a, const short_list& a_factors, const dim_list& windows, const dim_list& taps, symbol second,
                                   const short_list& second_factors, const short_list& output, const dim_list& dims) {
   builder& b = *a.owner;
@@ -44,7 +46,7 @@ constexpr symbol emit_convolution(symbol a, const short_list& a_factors, const d
 
 constexpr char tap_letter(char spatial) { return spatial >= 'A' && spatial <= 'Z' ? char(spatial - 'A' + 'a') : '\0'; }
 
-/// The dim that a window of these taps makes of `whole`.
+/// The output dim of a window with these taps over dim `whole`.
 constexpr int positions_dim(builder& b, int whole, int taps, const conv_window& w) {
   return b.linear_dim(whole, w.dilation, taps, -w.step, std::int64_t(w.low) + w.high - w.dilation + w.step + w.stride, w.stride);
 }
@@ -55,7 +57,7 @@ constexpr bool check_window(builder& b, std::string_view operation, const conv_w
   return !b.failed();
 }
 
-/// Whether dim d of the first operand is read through a window: its letter in lower case is a tap of the second.
+/// True if dim d of the first operand is read through a window: its letter in lower case is a tap of the second.
 constexpr bool is_windowed(const equation& e, int d) {
   const int f = e.operand(0)[d], tap = e.factor(tap_letter(e.letters[std::size_t(f)]));
   return tap >= 0 && e.operand(1).contains(tap) && !e.operand(0).contains(tap) && !e.operand(1).contains(f) && !e.output.contains(tap) &&
@@ -175,7 +177,7 @@ constexpr pool_parts pooled(symbol x, list_view<pool_window> over, std::string_v
   return p;
 }
 
-/// op::pool: the largest (smallest) element of each window, and which tap it stood at. Attributes: integer[0] = reduction.
+/// op::pool: the largest (or smallest) element of each window, and the index of its tap. Attributes: integer[0] = reduction.
 constexpr symbol emit_pool(symbol x, reduction what, list_view<pool_window> over, std::string_view operation) {
   builder& b = *x.owner;
   if (!require_real(b, operation, {x})) return b.nothing();

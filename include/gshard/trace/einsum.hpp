@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// The einsum verb: contractions, sums, means, transpositions and diagonals in numpy's notation.
+
 #include <gshard/base/fixed_string.hpp>
 #include <gshard/base/list_view.hpp>
 #include <gshard/ir/equation.hpp>
@@ -19,8 +21,8 @@ namespace gshard { inline namespace v0 {
 
 namespace detail {
 
-/// The paper's dispatch and combine einsums, "GSEC,GSM->EGCM" and "GSEC,GECM->GSM", whose first operand is one-hot, as index
-/// operations. Empty when the einsum is neither.
+/// The paper's dispatch and combine einsums, "GSEC,GSM->EGCM" and "GSEC,GECM->GSM", as index operations. Their first operand is one-hot.
+/// Empty if the einsum is neither.
 constexpr symbol emit_one_hot_einsum(builder& b, list_view<symbol> operands, list_view<short_list> factors,
                                      const short_list& output, const dim_list& dims) {
   if (!b.options.sparse_one_hot || operands.size() != 2 || factors[0].size() != 4) return b.nothing();
@@ -80,7 +82,7 @@ constexpr symbol emit_einsum(builder& b, list_view<symbol> operands, list_view<s
         b.fail(fault::dims_differ, text, {&letter, 1}, int(i), d);
         return b.nothing();
       }
-      if ((here >> f) & 1u) loops.block(f);  // a diagonal: one axis cannot cut two dims
+      if ((here >> f) & 1u) loops.block(f);  // a diagonal: one axis cannot shard two dims
       here |= 1u << f;
       known |= 1u << f;
       dim_of[f] = dim;
@@ -95,7 +97,7 @@ constexpr symbol emit_einsum(builder& b, list_view<symbol> operands, list_view<s
   return {&b, b.add_node(op::einsum, list_view(ids, count), loops, attr, {{dims, type}})};
 }
 
-/// What orders of magnitude a choice between orders assumes of extents that are not known while tracing.
+/// The extent by which contraction orders are compared: 64 if it is not known while tracing.
 constexpr std::int64_t expected_extent(const builder& b, int d) {
   const std::int64_t known = b.known_extent(d);
   return known > 0 ? known : 64;
@@ -116,7 +118,7 @@ constexpr symbol emit_contracted(builder& b, const contraction_order& order, uns
   return emit_einsum(b, list_view(pair, 2), list_view(both, 2), order.kept(set), text);
 }
 
-/// An einsum of any number of operands: two at a time, in the order that costs least.
+/// An einsum of any number of operands, contracted two at a time in the cheapest order.
 constexpr symbol emit_einsum_of_many(builder& b, list_view<symbol> operands, list_view<short_list> factors, const short_list& output,
                                      std::string_view text) {
   if (operands.size() <= 2 || b.failed()) return emit_einsum(b, operands, factors, output, text);
@@ -136,7 +138,7 @@ constexpr symbol emit_einsum_of_many(builder& b, list_view<symbol> operands, lis
 }  // namespace detail
 
 namespace detail {
-/// One einsum equation, read by itself before any tensor is looked at.
+/// One einsum equation, parsed before any tensor is known.
 template <fixed_string Equation>
 struct parsed_equation {
  private:
@@ -155,7 +157,7 @@ struct parsed_equation {
   static constexpr diagnostic problem = result.problem;
 };
 
-/// The equation of a call with `given` operands; what is wrong with it is reported.
+/// The equation of a call with `given` operands. Reports the faults of the equation, and a wrong number of operands.
 template <fixed_string Equation>
 constexpr const equation& checked_equation(builder& b, int given) {
   using parsed = parsed_equation<Equation>;
@@ -205,14 +207,14 @@ constexpr auto full_precision(const F& f, symbol first, Symbols... rest) {
 }
 
 namespace detail {
-/// A sum of x over the dims that `keep` (positions, ascending) leaves out.
+/// The sum of x over all dims except `keep` (ascending positions).
 constexpr symbol emit_sum(symbol x, const short_list& keep) {
   builder& b = *x.owner;
   if (b.failed()) return b.nothing();
   const short_list all = counting(x.rank());
   return emit_einsum(b, list_view(&x, 1), list_view(&all, 1), keep, "sum");
 }
-/// The dims of x that the factors in `kept` leave out, one for each factor.
+/// The dims of x whose factors are not in `kept`, one for each factor.
 constexpr dim_list dims_lacking(symbol x, const short_list& factors, const short_list& kept) {
   dim_list left;
   for (int d = 0; d < x.rank(); ++d)

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Lookups by index: gather (embeddings), scatter_add and iota.
+
 #include <gshard/base/fixed_string.hpp>
 #include <gshard/trace/builder.hpp>
 #include <gshard/trace/map.hpp>
@@ -12,7 +14,7 @@
 namespace gshard { inline namespace v0 {
 
 namespace detail {
-/// How rows of a table along `at` meet ids: the table's factors, those of the ids, those of the rows that were gathered.
+/// The factors of a lookup of table rows along `at`: those of the table, of the ids, and of the gathered rows.
 struct row_factors {
   short_list table, ids, rows;
 };
@@ -31,7 +33,7 @@ constexpr bool check_rows(symbol table, symbol ids, int at, std::string_view ope
   return !b.failed();
 }
 
-/// op::scatter_add: for a table of these dims, the sum of the rows that have its id. Attributes: integer[0] = dim.
+/// op::scatter_add: row i of a table with these dims is the sum of the rows with id i. Attributes: integer[0] = dim.
 constexpr symbol emit_scatter_add(symbol ids, symbol rows, int at, const dim_list& table) {
   builder& b = *rows.owner;
   if (b.failed()) return b.nothing();

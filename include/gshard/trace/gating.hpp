@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Top-2 gating of a mixture of experts (arXiv 2006.16668, Algorithm 1).
+
 #include <gshard/base/list_view.hpp>
 #include <gshard/trace/builder.hpp>
 #include <gshard/trace/einsum.hpp>
@@ -11,12 +13,12 @@
 
 namespace gshard { inline namespace v0 {
 
-/// Places for tokens per expert and group: ceil(factor * S / E), at least one. The paper's is capacity{2}.
+/// Slots for tokens per expert and group: ceil(factor * S / E), at least one. The paper uses capacity{2}.
 struct capacity {
   double factor = 2;
 };
 
-/// Whether the second expert is taken always, or with probability min(1, 2 * g2 / (g1 + g2)) as in Algorithm 1.
+/// Takes the second expert always, or with probability min(1, 2 * g2 / (g1 + g2)) as in Algorithm 1.
 enum class second_expert : std::uint8_t { random, always };
 
 struct gating_result {

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Loops: repeat, unrolled or counted at run time, and while_loop.
+//
+// Templates, so that only programs that use loops pay for them.
+
 #include <gshard/trace/builder.hpp>
 #include <gshard/trace/map.hpp>
 #include <gshard/trace/select.hpp>
@@ -15,7 +19,6 @@
 #include <tuple>
 #include <utility>
 
-// Bodies that run several times. Templates, so that their functions cost only programs that use them.
 namespace gshard { inline namespace v0 {
 
 namespace detail {
@@ -25,7 +28,7 @@ constexpr bool is_annotated(const value& v) {
   return v.layout != sharding::unconstrained(v.rank());
 }
 
-/// What a turn makes must be like what it began with.
+/// The result of an iteration must have the dims and type of its operand.
 template <class = void>
 constexpr bool check_turn(symbol before, symbol after, std::string_view loop, int state) {
   builder& b = *before.owner;
@@ -52,7 +55,7 @@ template <class... Symbols>
 constexpr std::array<symbol, sizeof...(Symbols)> states_of(const std::tuple<Symbols...>& list) {
   return std::apply([](const auto&... s) { return std::array<symbol, sizeof...(Symbols)>{s...}; }, list);
 }
-/// What a turn makes, as many tensors as it takes.
+/// The results of an iteration, as many tensors as it takes.
 template <std::size_t N, class Made>
 constexpr std::array<symbol, N> next_states(const Made& made) {
   constexpr bool fits = std::tuple_size_v<decltype(states_of(made))> == N;
@@ -73,11 +76,11 @@ constexpr auto one_or_all(const std::array<symbol, N>& list) {
 }
 
 /// A loop as nodes, in the order in which they run. Attributes of all: integer[0] = the number of the loop.
-///   op::carry of one operand: a copy of it, which the turns write over. One for each state.
+///   op::carry of one operand: a copy of it, which the iterations overwrite. One for each state.
 ///   op::loop_begin; then the condition.
-///   op::loop_test: a scalar; if it is 0, the loop is left. Then the body.
-///   op::carry of two operands: writes the second over the first, a state. Its result is what follows the loop, also after no turn.
-///   op::loop_end: the next turn.
+///   op::loop_test: a scalar; if it is 0, the loop ends. Then the body.
+///   op::carry of two operands: writes the second over the first, a state. Its result is the state after the loop, even after no iteration.
+///   op::loop_end: the next iteration.
 template <std::size_t N>
 class loop_writer {
  public:
@@ -117,7 +120,7 @@ class loop_writer {
     b_.place.is_explicit = said;
     b_.add_node(kind, operands, {}, attr, {});
   }
-  /// `lies`: a tensor of the dims and the layout of the state. It is said to lie so where it is annotated.
+  /// `lies`: a tensor with the dims and the sharding of the state. The sharding is explicit if that tensor is annotated.
   constexpr symbol add_carry(std::initializer_list<std::int32_t> operands, symbol lies) {
     const value like = lies.get();
     add(op::carry, operands, is_annotated(like));
@@ -138,7 +141,7 @@ class loop_writer {
     b_.program.nodes.back().in_place = 1;
     return after;
   }
-  /// Whether x is, by another name, a state other than state i, which is written over before x is read.
+  /// True if x is another name of a state other than state i. That state would be overwritten before x is read.
   constexpr bool shares_another(symbol x, const states& all, std::size_t i) const {
     std::int32_t root = x.id;
     for (;;) {

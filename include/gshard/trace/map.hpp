@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Elementwise operations: map with a user's function, arithmetic, relu and cast.
+
 #include <gshard/base/fixed_string.hpp>
 #include <gshard/base/list_view.hpp>
 #include <gshard/base/reason.hpp>
@@ -16,11 +18,11 @@ namespace gshard { inline namespace v0 {
 
 namespace detail {
 
-/// T, for each of a pack.
+/// T, once for each type of a pack.
 template <class, class T>
 using same_for = T;
 
-/// In how many ways the dims of an operand are found among those of a result, in their order: 0, 1, or 2 for several. `factors`: the last.
+/// The number of ways in which the dims of an operand match dims of a result in order: 0, 1, or 2 for several. `factors`: the last way.
 constexpr int line_up(const dim_list& operand, const dim_list& result, short_list& factors) {
   factors = counting(operand.count);
   if (operand.same(result)) return 1;
@@ -38,7 +40,7 @@ constexpr int line_up(const dim_list& operand, const dim_list& result, short_lis
   return 1;
 }
 
-/// The numbers of x, repeated: a tensor of these dims. `from`, `to`: the letters of x and of the result.
+/// x, broadcast to these dims. `from`, `to`: the letters of x and of the result.
 constexpr symbol emit_broadcast(symbol x, const short_list& from, const short_list& to, const dim_list& dims) {
   builder& b = *x.owner;
   if (b.failed() || from.same(to)) return b.failed() ? b.nothing() : x;
@@ -50,7 +52,7 @@ constexpr symbol emit_broadcast(symbol x, const short_list& from, const short_li
   return {&b, b.add_node(op::map, {x.id}, loops, attr, {{dims, x.get().type}})};
 }
 
-/// Where an elementwise operation reads the result of a broadcast, it reads the operand of that.
+/// If an elementwise operation reads the result of a broadcast, it reads the operand of the broadcast instead.
 constexpr void read_before_broadcast(const graph& g, std::int32_t& id, short_list& factors) {
   while (g.at(id).producer >= 0) {
     const node& n = g.nodes[std::size_t(g.at(id).producer)];
@@ -62,8 +64,7 @@ constexpr void read_before_broadcast(const graph& g, std::int32_t& id, short_lis
   }
 }
 
-/// op::map. Attributes: function. The result has the dims of the first operand of highest rank; dims that the others lack are
-/// broadcast.
+/// op::map. Attributes: function. The result has the dims of the first operand of highest rank. Other operands are broadcast to them.
 constexpr symbol emit_map(builder& b, const pointwise& f, list_view<symbol> operands) {
   const symbol* const given = operands.data();
   const std::size_t count = operands.size();
@@ -112,7 +113,7 @@ template <class T, int Number>
 void fill_row(const T* const*, const std::int64_t*, T* out, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) out[i] = T(Number);
 }
-/// The same number everywhere, as a map without operands: it does not wait for the value it is shaped like.
+/// A constant, as a map without operands. So it does not wait for the tensor whose dims it has.
 template <int Number>
 inline constexpr pointwise pointwise_constant{
     .f32 = fill_row<float, Number>, .f64 = fill_row<double, Number>};
@@ -174,7 +175,7 @@ constexpr auto map(here first, Symbols... rest) {
   static_assert(holds<takes_these, operands_given<count>>, "gshard: the function of map takes as many numbers as map is given tensors");
   const std::array<symbol, 1 + sizeof...(rest)> operands{first, rest...};
   if constexpr (takes_these) {
-    // Called here, because compilers print the way to a mistake in F, and from the kernels it is long.
+    // Called here, because compilers print the path to a mistake in F. From the kernels that path is long.
     using result = decltype(F(number(), detail::same_for<Symbols, number>()...));
     static_assert(holds<detail::is_mapped<result> || detail::is_refused<result>, actual_type<result>>,
                   "gshard: the function of map returns a number");
@@ -212,7 +213,7 @@ constexpr symbol operator*(here x, double c) { return detail::emit_scale(x, c); 
 constexpr symbol operator-(here x) { return detail::emit_scale(x, -1); }
 
 namespace detail {
-/// A tensor of the dims of x, each element c.
+/// A tensor with the dims of x, filled with c.
 constexpr symbol emit_filled(symbol x, double c) { return emit_scale(emit_constant(pointwise_constant<1>, x), c); }
 }  // namespace detail
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Named scopes: names for the parts of a model, by which the simulator groups the time of a step.
+
 #include <gshard/trace/builder.hpp>
 #include <gshard/trace/parameter_scope.hpp>
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// The parameters of a model: hierarchical names, dims, initial values and shardings, and auxiliary losses.
+
 #include <gshard/ir/spec.hpp>
 #include <gshard/trace/builder.hpp>
 #include <gshard/trace/call.hpp>
@@ -12,7 +14,7 @@
 
 namespace gshard { inline namespace v0 {
 
-/// How a parameter starts: `init::zeros`, `init::constant(1)`, `init::normal(0.02)`, `init::fan_in("M")`.
+/// The initial values of a parameter: `init::zeros`, `init::constant(1)`, `init::normal(0.02)`, `init::fan_in("M")`.
 struct init {
   initializer::kind what = initializer::kind::zeros;
   double scale = 0;
@@ -26,7 +28,7 @@ struct init {
 };
 
 namespace detail {
-/// Whether these are the arguments of `param` with a partition spec.
+/// True if these are the arguments of `param` with a partition spec.
 template <class... Given>
 inline constexpr bool declares = false;
 template <class Name, class Letters, class... Entries, class Start>
@@ -34,8 +36,8 @@ inline constexpr bool declares<Name, Letters, spec<Entries...>, Start> =
     call<3, std::string_view, std::string_view, init>::fits<Name, Letters, Start>;
 }  // namespace detail
 
-/// The parameters of a model under names that scopes prefix: `m.scope("encoder").scope(3).param("wi", "EMH")` is
-/// "encoder.3.wi". Models take it as their first argument.
+/// The parameters of a model, with names that scopes prefix. `m.scope("encoder").scope(3).param("wi", "EMH")` is "encoder.3.wi". Models
+/// take it as their first argument.
 class parameter_scope {
  public:
   constexpr explicit parameter_scope(builder& b, dtype type = dtype::f32) : builder_(&b), type_(type) {}
@@ -57,8 +59,8 @@ class parameter_scope {
     return scope(digits.view());
   }
 
-  /// A tensor that lives from step to step: its dims by letter, how it starts, and, if one is wanted, its layout.
-  /// Asking twice for one name gives the same tensor.
+  /// A tensor that is kept from run to run: its name, its dims by letter, optionally its partition spec, and its initial values. A second
+  /// call with the same name returns the same tensor.
   constexpr symbol param(std::string_view name, std::string_view letters, init start) const {
     builder& b = *builder_;
     if (b.failed()) return b.nothing();
@@ -95,8 +97,8 @@ class parameter_scope {
     return s;
   }
 
-  /// A tensor of the optimizer that starts at zero, with the dims of a parameter; its name is prefix + parameter's name. It is cut
-  /// as the parameter is, and further where the gradient is.
+  /// Optimizer state with the dims of a parameter, initially zero. Its name is the prefix and the name of the parameter. It is sharded as
+  /// the parameter is, and further where the gradient is.
   constexpr symbol state(std::string_view prefix, symbol like) const { return state(prefix, like, detail::counting(like.rank())); }
   /// The same with some dims of the parameter.
   constexpr symbol state(std::string_view prefix, symbol like, const short_list& kept) const {
@@ -123,7 +125,7 @@ class parameter_scope {
   constexpr void loss(symbol term) const {
     if (builder_->has(term)) builder_->losses.push_back(term);
   }
-  /// The sum of the terms given to `loss` so far; there must be one.
+  /// The sum of all terms given to `loss` so far. There must be at least one.
   constexpr symbol auxiliary() const {
     builder& b = *builder_;
     if (b.losses.empty()) b.fail(fault::no_terms, "auxiliary");
@@ -132,12 +134,12 @@ class parameter_scope {
     for (std::size_t i = 1; i < b.losses.size(); ++i) sum = sum + b.losses[i];
     return sum;
   }
-  /// main + weight * auxiliary(), or main where no term was given.
+  /// main + weight * auxiliary(), or main if there is no term.
   constexpr symbol objective(symbol main, double weight = 1) const {
     return builder_->losses.empty() ? main : main + weight * auxiliary();
   }
 
-  // What does not fit is told by one sentence. @see trace/wrong_calls.hpp
+  // A wrong call is one sentence. @see trace/wrong_calls.hpp
   template <class... Given>
     requires(!detail::call<1, std::string_view>::fits<Given...> && !detail::call<1, int>::fits<Given...>)
   constexpr auto scope(const Given&... given) const {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Local functions: per_shard calls a C++ function on every device with its shards.
+
 #include <gshard/base/fixed_string.hpp>
 #include <gshard/ir/pointwise.hpp>
 #include <gshard/ir/spec.hpp>
@@ -15,7 +17,7 @@
 
 namespace gshard { inline namespace v0 {
 
-/// What a local function sees of one tensor: the elements of the device's shard, row-major, and where the shard lies.
+/// One tensor in a local function: the elements of the device's shard, row-major, and the position of the shard.
 template <class T>
 struct local_shard {
   T* data;
@@ -45,7 +47,7 @@ inline constexpr pointwise shards_of{.arity = Arity,
                                      .shards_f32 = call_on_shards<float, F, Arity>,
                                      .shards_f64 = call_on_shards<double, F, Arity>};
 
-/// op::per_shard. Every dim has a factor of its own: operands and result lie as they are annotated.
+/// op::per_shard. Every dim has a factor of its own: operands and result keep their annotated shardings.
 constexpr symbol emit_per_shard(const pointwise& f, list_view<symbol> operands, const dim_list& dims, const sharding& layout) {
   builder& b = *operands[0].owner;
   for (const symbol& s : operands)

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Dropout, with random numbers that do not depend on the sharding.
+
 #include <gshard/trace/builder.hpp>
 
 #include <cstdint>

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Reductions other than sums: reduce_max, reduce_min, reduce_prod, argmax, argmin and logsumexp.
+//
+// Sums are einsums. A sharded dim may be reduced: every device reduces its block. The partial result is completed where it is needed, by
+// all_reduce or reduce_scatter.
+
 #include <gshard/base/fixed_string.hpp>
 #include <gshard/base/math.hpp>
 #include <gshard/ir/equation.hpp>
@@ -12,13 +17,11 @@
 #include <cstdint>
 #include <string_view>
 
-// Reductions besides sums, which are einsums. A cut dim may be reduced: every device reduces its block, and what is pending is
-// combined where it is needed, by all_reduce or reduce_scatter.
 namespace gshard { inline namespace v0 {
 
 namespace detail {
 
-/// x, or its diagonal where an index is repeated: then every index of `factors` is one dim.
+/// x, or its diagonal if an index is repeated. Then `factors` has every index once.
 constexpr symbol emit_diagonal(symbol x, short_list& factors, std::string_view text) {
   builder& b = *x.owner;
   if (!require_real(b, text, {x})) return b.nothing();
@@ -50,11 +53,11 @@ constexpr symbol emit_reduce(symbol x, reduction what, short_list factors, const
   return {&b, b.add_node(op::reduce, {x.id}, loops, attr, {{dims, x.get().type}})};
 }
 
-/// op::argmax: the first index along `along` at which x equals m, its extremum over that dim. Attributes: integer[0] = along,
-/// integer[1] = to be made of the best of every block (set by decompose).
+/// op::argmax: the first index along `along` at which x equals m, its extremum over that dim. Attributes: integer[0] = along, integer[1] =
+/// gathers the best element of every block (set by decompose).
 constexpr symbol emit_argmax(symbol x, reduction what, short_list factors, const short_list& output, std::string_view text) {
   builder& b = *x.owner;
-  if (!b.failed()) b.place.is_explicit = b.says_may_move(x);  // what it is made of may move as well
+  if (!b.failed()) b.place.is_explicit = b.says_may_move(x);  // if x may move, its nodes may
   x = emit_diagonal(x, factors, text);
   const symbol m = emit_reduce(x, what, factors, output, text);
   if (b.failed()) return b.nothing();
@@ -73,20 +76,21 @@ constexpr symbol emit_argmax(symbol x, reduction what, short_list factors, const
   return {&b, b.add_node(op::argmax, {x.id, m.id}, loops, attr, {{m.get().dims, dtype::i32}})};
 }
 
-/// The identity, through which no gradient flows.
+/// The identity without a gradient.
 inline constexpr pointwise pointwise_stop{.arity = 1,
                                           .f32 = row_of<float, [](auto a) { return a; }, 1>,
                                           .f64 = row_of<double, [](auto a) { return a; }, 1>,
                                           .stops_gradient = true,
                                           .linear = true};
 
-/// What logsumexp subtracts before exp and adds after log: the largest element. If that is not finite it is 0, because inf - inf is NaN.
+/// The number that logsumexp subtracts before exp and adds after log: the largest element. It is 0 if that is not finite, because inf - inf
+/// is NaN.
 template <class Number>
 constexpr Number shift_of(Number largest) {
   return largest - largest == Number(0) ? largest : Number(0);
 }
 
-// A template, so that its functions cost only those who call it.
+// A template, so that only programs that call it pay for it.
 template <class Symbol>
 constexpr symbol emit_logsumexp(Symbol given, short_list factors, const short_list& output, std::string_view text) {
   builder& b = *given.owner;

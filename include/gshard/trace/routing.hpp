@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Routes tokens to experts and back by index: the dispatch, combine and one-hot nodes of a mixture of experts.
+//
+// All nodes here number their factors in the same way.
+
 #include <gshard/base/list_view.hpp>
 #include <gshard/trace/builder.hpp>
 
 #include <array>
 #include <cstdint>
 
-// Tokens to experts and back by index. All nodes here number their factors alike.
 namespace gshard { inline namespace v0 { namespace detail {
 
 namespace route {
@@ -30,7 +33,7 @@ constexpr rule base() {
 }
 }  // namespace route
 
-/// What a one-hot tensor [G,S,E,C] is made of: slot [G,S,2] = e * C + c or -1, and maybe a weight for each slot.
+/// The parts of a one-hot tensor [G,S,E,C]: slot [G,S,2] = e * C + c or -1, and optionally a weight for each slot.
 struct one_hot_parts {
   symbol slot;
   symbol weight;  // empty: ones
@@ -60,7 +63,7 @@ constexpr symbol emit_one_hot(symbol slot, symbol weight, int expert_dim, int pl
 }
 
 /// op::dispatch: out[e,g,c,m] (in any order with m last) = weight[g,s,k] * x[g,s,m] where slot[g,s,k] = e * C + c.
-/// An axis that cuts experts makes every device fill the buffers of its own experts.
+/// If an axis shards experts, every device fills the buffers of its own experts.
 constexpr symbol emit_dispatch(symbol slot, symbol weight, symbol x, const short_list& out, const dim_list& dims) {
   builder& b = *x.owner;
   rule loops = route::base();

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Operations along the last dim: softmax, layer_norm and cross_entropy.
+//
+// Every other dim may be sharded without communication. If the last dim is sharded, they communicate one to three numbers per row.
+
 #include <gshard/trace/builder.hpp>
 
 #include <cstdint>
 
-// Operations along the last dim. Every other dim may be sharded without communication; if that dim is sharded, they communicate one to
-// three numbers per row.
 
 namespace gshard { inline namespace v0 {
 

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Elementwise comparisons and selection: less, equal and select.
+//
+// Conditions are tensors of zeros and ones. Templates, so that only programs that use these verbs pay for them.
+
 #include <gshard/trace/builder.hpp>
 #include <gshard/trace/map.hpp>
 
-// Conditions are tensors of zeros and ones. Templates, so that their functions cost only programs that use them.
 namespace gshard { inline namespace v0 {
 
 namespace detail {
@@ -12,7 +15,7 @@ inline constexpr auto one_if_less = [](auto x, auto y) { return x < y ? decltype
 inline constexpr auto one_if_at_most = [](auto x, auto y) { return x <= y ? decltype(x)(1) : decltype(x)(0); };
 inline constexpr auto one_if_equal = [](auto x, auto y) { return x == y ? decltype(x)(1) : decltype(x)(0); };
 
-/// A number as a tensor of the dims of another.
+/// A tensor with the dims of another one, filled with a number.
 template <class = void>
 constexpr symbol filled(symbol like, double c) {
   return like.owner->failed() ? like.owner->nothing() : emit_filled(like, c);
@@ -37,7 +40,7 @@ template <class = void>
 constexpr symbol less(double a, here b) {
   return less(here(detail::filled(b, a), b), b);
 }
-/// Comparisons, with NaN as of numbers: 1 or 0.
+/// Comparisons: 1 if true, else 0. With a NaN they are false, as for numbers.
 template <class = void>
 constexpr symbol operator<(here a, symbol b) {
   return less(a, b);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Reshapes (merge_dims, split_dim, expand_dims, squeeze) and sharding annotations (annotate, split, replicate, may_move).
+
 #include <gshard/ir/spec.hpp>
 #include <gshard/trace/builder.hpp>
 
@@ -11,7 +13,7 @@
 namespace gshard { inline namespace v0 {
 
 namespace detail {
-/// Block [a, b) of the first of two dims, merged with the second, is [a * second, b * second) of the two together.
+/// The window of two merged dims: block [a, b) of the first is [a * second, b * second) of the merged dim.
 constexpr int merged_rows(builder& b, int first, int second) {
   window w;
   w.over = std::int16_t(first);
@@ -19,12 +21,12 @@ constexpr int merged_rows(builder& b, int first, int second) {
   return b.row_of(w);
 }
 
-/// A reshape as it is written down dim by dim: dims that stay keep their cuts, those that go or come are whole.
+/// Builds a reshape dim by dim. Kept dims keep their sharding; removed and added dims are unsharded.
 class reshaper {
  public:
   constexpr explicit reshaper(symbol x) : x_(x) {}
 
-  /// The next dim of x stays, as `dim`.
+  /// Keeps the next dim of x, as `dim`.
   constexpr void keep(int dim) {
     loops_.in[0].push_back(factor_);
     loops_.out[0].push_back(factor_++);
@@ -33,12 +35,12 @@ class reshaper {
   constexpr void keep_until(int d) {
     while (loops_.in[0].size() < d) keep(x_.get().dims[loops_.in[0].size()]);
   }
-  /// The next dim of x goes.
+  /// Removes the next dim of x.
   constexpr void lose() {
     loops_.block(factor_);
     loops_.in[0].push_back(factor_++);
   }
-  /// A dim comes.
+  /// Adds a dim.
   constexpr void gain(int dim) {
     loops_.block(factor_);
     loops_.out[0].push_back(factor_++);
@@ -62,11 +64,11 @@ class reshaper {
   int factor_ = 0;
 };
 
-// op::reshape. Attributes: integer[0] = the dim, integer[1] = what is done there; of a merger integer[2] = the window through which the
-// first dim reads the result. What undoes one is its negative.
+// op::reshape. Attributes: integer[0] = the dim; integer[1] = the kind of reshape, whose inverse has the negative number. A merge has the
+// window through which the first dim reads the result in integer[2].
 inline constexpr int reshape_merge = 1, reshape_split = -1, reshape_insert = 2, reshape_remove = -2;
 
-/// Whether x has dims at, ..., at + count - 1.
+/// True if x has dims at, ..., at + count - 1; reports if not.
 constexpr bool check_dims(symbol x, int at, int count, std::string_view operation) {
   builder& b = *x.owner;
   if (!b.failed() && (at < 0 || at + count > x.rank())) b.fail(fault::rank_mismatch, operation, {}, at + count, x.rank());
@@ -77,7 +79,7 @@ constexpr bool check_room(symbol x, std::string_view operation) {
   return !x.owner->failed();
 }
 
-/// Dim `at` and the next as one, which is `whole`: by extent their product.
+/// Merges dim `at` and the next one into `whole`, whose extent is their product.
 constexpr symbol emit_merge(symbol x, int at, int whole) {
   builder& b = *x.owner;
   if (!check_dims(x, at, 2, "merge_dims")) return b.nothing();
@@ -93,7 +95,7 @@ constexpr symbol emit_merge(symbol x, int at) {
   return emit_merge(x, at, b.product_dim(x.get().dims[at], x.get().dims[at + 1]));
 }
 
-/// Dim `at` as these two, whose product it is by extent.
+/// Splits dim `at` into these two, whose product is its extent.
 constexpr symbol emit_split(symbol x, int at, int first, int second) {
   builder& b = *x.owner;
   if (!check_dims(x, at, 1, "split_dim") || !check_room(x, "split_dim")) return b.nothing();
@@ -115,7 +117,7 @@ constexpr symbol emit_split(symbol x, int at) {
   return emit_split(x, at, whole.first, whole.second);
 }
 
-/// A dim of extent 1 before dim `at`.
+/// Adds a dim of extent 1 before dim `at`.
 constexpr symbol emit_expand_dims(symbol x, int at, int one) {
   builder& b = *x.owner;
   if (!check_dims(x, at, 0, "expand_dims") || !check_room(x, "expand_dims")) return b.nothing();
@@ -124,7 +126,7 @@ constexpr symbol emit_expand_dims(symbol x, int at, int one) {
   r.gain(one);
   return r.emit(at, reshape_insert);
 }
-/// x without dim `at`, whose extent is 1.
+/// Removes dim `at`, whose extent is 1.
 constexpr symbol emit_squeeze(symbol x, int at) {
   builder& b = *x.owner;
   if (!check_dims(x, at, 1, "squeeze")) return b.nothing();
@@ -134,7 +136,7 @@ constexpr symbol emit_squeeze(symbol x, int at) {
   return r.emit(at, reshape_remove);
 }
 
-/// The gradient: dy with the dims of x again.
+/// The gradient: dy with the dims of x.
 constexpr symbol emit_reshape_back(const node& n, symbol x, symbol dy) {
   const int at = n.attr.integer[0];
   const dim_list& dims = x.get().dims;
@@ -199,9 +201,9 @@ constexpr symbol squeeze(here x) {
 }
 
 namespace detail {
-/// op::annotate: x under a second name, lying as `layout` says; open dims as propagation finds. Attributes: integer[0] = where it is used
-/// it may be brought to other layouts, whatever the program's strictness; integer[1] = its gradient lies as the operand. With factors of
-/// its own, no layout spreads through it.
+/// op::annotate: x under a second name, with the sharding `layout`. Propagation decides open dims. Attributes: integer[0] = readers may
+/// reshard it, whatever the strictness of the program; integer[1] = its gradient has the sharding of the operand. Without `spreads`,
+/// operand and result have different factors, so that no sharding propagates through it.
 constexpr symbol emit_annotate(symbol x, const sharding& layout, int priority = 0, bool may_move = false, bool spreads = true) {
   builder& b = *x.owner;
   if (b.failed()) return b.nothing();

@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Manual regions (JAX's shard_map): verbs on the shards of each device, with explicit collectives.
+//
+// They are the paper's auto_to_manual and back (arXiv 2006.16668 section 3.2). The shards of a tensor are a tensor with one more dim, which
+// counts the devices. [B, M] with B sharded over "x" is [X, B / X, M], with one index of X on each device. So every verb works on shards,
+// has its gradient and is part of the plan.
+
 #include <gshard/base/fixed_string.hpp>
 #include <gshard/ir/reduction.hpp>
 #include <gshard/ir/spec.hpp>
@@ -18,16 +24,13 @@
 #include <tuple>
 #include <utility>
 
-// Regions in which the program says what every device does (the paper's auto_to_manual and back, arXiv 2006.16668 section 3.2; JAX's
-// shard_map). The shards of a tensor are a tensor themselves, with one dim more, which counts the devices: [B, M] with B cut over "x" is
-// [X, B / X, M] with one index of X on each device. So every verb works on shards, has its gradient and stands in the plan.
 namespace gshard { inline namespace v0 {
 
 namespace detail {
 
 /// The dim that counts the devices along an axis.
 constexpr int device_dim(builder& b, int axis) { return b.blocks_dim(1u << axis, 1); }
-/// One of as many parts of a dim as `devices` counts, and the dim that is as long as all parts.
+/// A dim divided by the extent of `devices`, and the reverse.
 constexpr int part_dim(builder& b, int devices, int whole) {
   const dim d = b.program.dims[std::size_t(whole)];
   return d.what == dim::kind::product && d.first == devices ? int(d.second) : b.ratio_dim(1, whole, devices);
@@ -38,7 +41,7 @@ constexpr int whole_dim(builder& b, int devices, int part) {
   return is_part ? int(d.first) : b.product_dim(devices, part);
 }
 
-/// A layout with one dim more or less.
+/// A sharding with one dim more or less.
 constexpr sharding with_dim(const sharding& s, int at, const short_list& axes) {
   sharding t = s;
   ++t.rank;
@@ -62,7 +65,7 @@ constexpr short_list one_axis(int axis) {
   return l;
 }
 
-/// x, whose dim `from` becomes dim `to`.
+/// x with dim `from` moved to position `to`.
 constexpr symbol emit_dim_moved(symbol x, int from, int to) {
   builder& b = *x.owner;
   if (b.failed() || from == to) return x;
@@ -72,13 +75,13 @@ constexpr symbol emit_dim_moved(symbol x, int from, int to) {
   moved.insert(to, from);
   return emit_einsum(b, list_view(&x, 1), list_view(&dims, 1), moved, "per_shard");
 }
-/// x, brought to another layout; its gradient is brought back.
+/// x in another sharding. Its gradient is resharded back.
 constexpr symbol emit_brought(symbol x, const sharding& to) {
   const symbol y = emit_annotate(x, to);
   if (!x.owner->failed()) x.owner->program.nodes.back().attr.integer[1] = 1;
   return y;
 }
-/// Dim `at`, which counts devices, before dim `into` and as one with it.
+/// Moves dim `at`, which counts devices, in front of dim `into` and merges the two.
 constexpr symbol emit_joined(symbol x, int at, int into) {
   builder& b = *x.owner;
   const int before = into - (into > at);
@@ -87,7 +90,7 @@ constexpr symbol emit_joined(symbol x, int at, int into) {
   return emit_merge(y, before, whole_dim(b, y.get().dims[before], y.get().dims[before + 1]));
 }
 
-/// The row of an axis in the mesh; reports if there is none.
+/// The index of an axis in the mesh; reports if there is none.
 constexpr int axis_called(builder& b, std::string_view axis, std::string_view verb) {
   if (b.failed()) return -1;
   const int a = b.mesh.find(axis);
@@ -95,7 +98,7 @@ constexpr int axis_called(builder& b, std::string_view axis, std::string_view ve
   return a;
 }
 
-/// Shards along an axis: dim `at` of t counts its devices and is cut over it alone.
+/// Shards along an axis: dim `at` of t counts its devices and is sharded over it alone.
 struct shards {
   symbol t;
   int axis = -1, at = -1;
@@ -130,7 +133,7 @@ constexpr shards shards_along(symbol t, std::string_view axis, std::string_view 
   return s;
 }
 
-/// The shards of x along an axis that cuts it, counted by dim 0; x itself if the axis does not cut it.
+/// The shards of x along an axis that shards it, counted by dim 0; x itself if the axis does not shard it.
 constexpr symbol emit_entered(symbol x, int axis) {
   builder& b = *x.owner;
   if (b.failed()) return b.nothing();
@@ -149,7 +152,7 @@ constexpr symbol emit_entered(symbol x, int axis) {
   const symbol moved = emit_dim_moved(emit_annotate(apart, split), at, 0);
   return at == 0 || b.failed() ? moved : emit_annotate(moved, with_dim(without_dim(split, at), 0, one_axis(axis)));
 }
-/// The reverse, which ends in `layout`.
+/// The reverse. The result has the sharding `layout`.
 constexpr symbol emit_left(symbol y, int axis, const sharding& layout) {
   builder& b = *y.owner;
   if (b.failed()) return b.nothing();
@@ -166,7 +169,7 @@ constexpr symbol emit_left(symbol y, int axis, const sharding& layout) {
   return emit_annotate(emit_joined(s.t, s.at, into + (into >= s.at)), layout);
 }
 
-/// The reduction of all shards, known to all devices; its dims are cut as `layout` says.
+/// The reduction of all shards, the same on all devices, in the sharding `layout`.
 constexpr symbol emit_reduced(const shards& s, reduction what, const sharding& layout) {
   builder& b = s.owner();
   if (b.failed()) return b.nothing();
@@ -336,7 +339,7 @@ constexpr symbol all_to_all(here t, int split, int concat) {
   return detail::emit_all_to_all(t, Axis.view(), split, concat);
 }
 
-/// What stands beyond the first and the last device along an axis.
+/// The elements beyond the first and the last device along an axis.
 enum class border : std::uint8_t { zeros, wrap };
 
 /// shift<"x">(t, by): every device along "x" gets the shard of the device `by` before it. Beyond the ends: the other end, or zeros with

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Slices, padding, reversal, rotation and concatenation along a dim.
+//
+// Each element of a result is an element of an operand, or a constant. When the dim is sharded: one exchange of the missing elements (the
+// paper's halo exchange, arXiv 2006.16668 section 3.3.2).
+
 #include <gshard/base/list_view.hpp>
 #include <gshard/ir/window.hpp>
 #include <gshard/trace/builder.hpp>
@@ -11,13 +16,12 @@
 #include <initializer_list>
 #include <string_view>
 
-// Verbs whose result is its operand, moved: every element of the result is one of the operand, or a constant. Where the dim is cut,
-// devices get what their blocks read from those that have it (the paper's halo exchange, arXiv 2006.16668 section 3.3.2), no more.
 namespace gshard { inline namespace v0 {
 
 namespace detail {
 
-/// op::strided_slice, pad, reverse, roll: out[i] = x through the windows, number[0] where they read nothing; integer[0]: they must not.
+/// op::strided_slice, pad, reverse, roll: out[i] = x through the windows. number[0] = the result where they read nothing. integer[0] = they
+/// must not read nothing.
 constexpr symbol emit_moved(op kind, symbol x, const dim_list& dims, const dim_list& windows, double fill = 0, bool inside = false) {
   builder& b = *x.owner;
   if (b.failed()) return b.nothing();
@@ -30,7 +34,7 @@ constexpr symbol emit_moved(op kind, symbol x, const dim_list& dims, const dim_l
   return {&b, b.add_node(kind, {x.id}, loops, attr, {{dims, x.get().type}})};
 }
 
-/// The same where one dim alone is read through a window.
+/// The same if only one dim is read through a window.
 constexpr symbol emit_moved(op kind, symbol x, int at, const window& w, double fill = 0, bool inside = false) {
   builder& b = *x.owner;
   dim_list dims = x.get().dims, windows;
@@ -39,7 +43,7 @@ constexpr symbol emit_moved(op kind, symbol x, int at, const window& w, double f
   return emit_moved(kind, x, dims, windows, fill, inside);
 }
 
-/// The windows of the verbs below, each over the dim that it makes of `dim`.
+/// The windows of the verbs below. `over` is the dim of the result.
 constexpr window slice_window(builder& b, std::int64_t start, std::int64_t stop, std::int64_t stride) {
   window w;
   w.over = std::int16_t(b.fixed_dim((stop - start + stride - 1) / stride));
@@ -72,7 +76,7 @@ constexpr window roll_window(int dim, int shift) {
 
 constexpr op opposite(op kind) { return kind == op::pad ? op::strided_slice : kind == op::strided_slice ? op::pad : kind; }
 
-/// The gradient of emit_moved: what reads each element, brought back to it.
+/// The gradient of emit_moved: dy through the inverse windows.
 constexpr symbol emit_moved_back(const node& n, symbol x, symbol dy) {
   builder& b = *x.owner;
   dim_list windows;
@@ -174,7 +178,7 @@ constexpr symbol concat(list_view<symbol> parts, int dim) {
   attr.integer[0] = dim;
   loops.out[0] = detail::counting(first.rank());
   std::array<std::int32_t, rule::most_in> ids{};
-  int before = -1;  // the dim that is as long as the operands before this one together
+  int before = -1;  // a dim whose extent is the sum of the operands before this one
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const int own = parts[i].get().dims[dim];
     window w;

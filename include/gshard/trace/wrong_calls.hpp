@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Compile-time errors for wrong calls of verbs: one sentence per verb.
+//
+// Sums, reductions and elementwise verbs are in trace/wrong_math.hpp, which explains how these overloads work.
+
 #include <gshard/base/fixed_string.hpp>
 #include <gshard/base/list.hpp>
 #include <gshard/ir/reduction.hpp>
@@ -18,13 +22,12 @@
 #include <string_view>
 #include <type_traits>
 
-// The sentence of every call that a verb does not take, of those that are not in trace/wrong_math.hpp, which tells how these work.
 namespace gshard { inline namespace v0 {
 
 namespace detail {
 inline constexpr int no_dim = -2147483647;
 
-/// What a list in braces may hold.
+/// An element of a list in braces.
 struct anything {
   template <class... T>
   constexpr anything(const T&...) {}
@@ -42,7 +45,7 @@ inline constexpr bool annotates<void, Given...> = false;
 template <class X, class Spec, class... Priority>
 inline constexpr bool annotates<void, X, Spec, Priority...> = annotates<Spec, X, Spec, Priority...>;
 
-/// As many results as the loop has states, if it has any.
+/// As many refused results as the loop has states, if it has any.
 template <class... Given>
 constexpr auto refused_states(const Given&... given) {
   if constexpr (sizeof...(Given) <= 3) {
@@ -56,7 +59,7 @@ constexpr auto refused_states(const Given&... given) {
 constexpr gating_result refused_gating(symbol none) { return {none, none, none, none, none}; }
 }  // namespace detail
 
-// Rows; along a dim.
+// Operations on rows and along a dim.
 template <class... Given>
   requires(!detail::tensors<1>::fits<Given...>)
 constexpr auto softmax(const Given&... given) {
@@ -153,7 +156,7 @@ constexpr auto concat(std::initializer_list<detail::anything>, const Given&... g
   return detail::refused(given...);
 }
 
-// Shapes and layouts.
+// Reshapes and annotations.
 template <int At = detail::no_dim, class... Given>
   requires(At == detail::no_dim || !detail::tensors<1>::fits<Given...>)
 constexpr auto merge_dims(const Given&... given) {
@@ -272,7 +275,7 @@ constexpr auto trainable(const Given&... given) {
   return list<symbol>(16, detail::refused(given...));
 }
 
-// Shards by hand.
+// Manual regions.
 template <fixed_string Axis = "", class... Given>
   requires(detail::left_out<Axis> || !detail::call<1, symbol, reduction>::fits<Given...>)
 constexpr auto all_reduce(const Given&... given) {

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Compile-time errors for wrong calls of sums, reductions and elementwise verbs: one sentence per verb.
+//
+// Each overload is chosen only if its constraint finds that the arguments do not fit. Without it, compilers list all candidates. Correct
+// calls instantiate nothing here. @see trace/wrong_calls.hpp for the other verbs
+
 #include <gshard/base/fixed_string.hpp>
 #include <gshard/trace/call.hpp>
 #include <gshard/trace/convolution.hpp>
 
 #include <type_traits>
 
-// The sentence of every call that a verb of sums, reductions or elements does not take. @see trace/wrong_calls.hpp for the others
-//
-// Each of these overloads is chosen only where its constraint finds that the arguments do not fit; without it, compilers list all
-// candidates. Right calls instantiate nothing here.
 namespace gshard { inline namespace v0 {
 
 namespace detail {
@@ -19,20 +20,20 @@ concept with_tensor = (std::is_base_of_v<symbol, Given> || ...);
 template <class... Given>
 concept not_compared =
     !(call<2, symbol, symbol>::fits<Given...> || call<2, symbol, double>::fits<Given...> || call<2, double, symbol>::fits<Given...>);
-/// map(f, t, ...) of tensors outside of programs.
+/// True for map(f, t, ...) of tensors outside of programs.
 template <class... Given>
 inline constexpr bool maps_outside = false;
 template <class F, class First, class... More>
 inline constexpr bool maps_outside<F, First, More...> =
     takes<plain_function, F> && tensors_of_any_kind<1, 5>::template fits<First, More...>;
-/// max(v, 0) is of two numbers.
+/// True unless the arguments are two numbers, as in max(v, 0).
 template <class... Given>
 concept not_two_numbers =
     !(call<2, a_number, a_number>::fits<Given...> || call<2, a_number, double>::fits<Given...> ||
       call<2, double, a_number>::fits<Given...>);
 }  // namespace detail
 
-// Sums of products, reductions.
+// Einsums and reductions.
 template <fixed_string Equation = "", class... Given>
   requires(detail::left_out<Equation> || !detail::tensors_of_any_kind<1, 6>::fits<Given...>)
 constexpr auto einsum(const Given&... given) {
@@ -127,7 +128,7 @@ constexpr auto full_precision(const Given&... given) {
   return detail::refused(given...);
 }
 
-// Element by element.
+// Elementwise verbs.
 template <fixed_string Equation = "", class... Given>
   requires(detail::left_out<Equation> || !detail::tensors_of_any_kind<1, 6>::fits<Given...>)
 constexpr auto broadcast(const Given&... given) {
@@ -302,7 +303,7 @@ constexpr auto operator/=(A& a, const B& b) {
   return detail::refused(a, b);
 }
 
-// Of numbers, in the function of map.
+// Scalar functions, for the function of map.
 template <class... Given>
   requires(!detail::call<1, detail::a_number>::fits<Given...>)
 constexpr auto exp(const Given&... given) {

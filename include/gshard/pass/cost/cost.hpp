@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// The cost model: sizes of shards, and bytes that a device receives in a collective.
+
 #include <gshard/base/list.hpp>
 #include <gshard/base/list_view.hpp>
 #include <gshard/ir/graph.hpp>
@@ -13,12 +15,12 @@
 
 namespace gshard { inline namespace v0 {
 
-/// Extents of a program's dims and of its mesh, real or assumed: what a plan is priced with.
+/// Extents of a program's dims and of its mesh axes, known or assumed. They price a plan.
 struct extents {
   list<std::int64_t> dims;
   std::array<int, max_axes> axes{};
-  std::uint32_t known_axes = 0;  // a bit each: not assumed
-  list<char> known_dims;         // one each: not assumed; none if empty
+  std::uint32_t known_axes = 0;  // mask of the axes whose extents are known, not assumed
+  list<char> known_dims;         // by dim: 1 if its extent is known, not assumed; empty: none is known
 
   constexpr bool knows_dim(int i) const { return std::size_t(i) < known_dims.size() && known_dims[std::size_t(i)]; }
   constexpr std::int64_t dim(int i) const { return dims[std::size_t(i)]; }
@@ -33,11 +35,11 @@ struct extents {
 };
 
 namespace detail {
-/// Extents to choose a plan by where the real ones are not known yet. Only their order of magnitude matters.
+/// Extents that are assumed where the real ones are not known yet. Only their order of magnitude matters.
 inline constexpr std::int64_t assumed_dim = 64;
 inline constexpr int assumed_axis = 8;
 
-/// Whether the extent of a derived dim is known, given what is known of the dims before it.
+/// True if the extent of a derived dim is known, given which of the dims before it are known.
 constexpr bool is_known(const dim& d, const extents& before) {
   switch (d.what) {
     case dim::kind::bound: return false;
@@ -58,14 +60,14 @@ constexpr extents assume_extents(list_view<dim> dims, const mesh_shape& mesh, co
   for (const dim& d : dims) {
     const std::int64_t bound = d.what == dim::kind::bound ? known.find(d.letter) : derived_extent(d, e.dims, e.axes);
     const bool known_dim = d.what == dim::kind::bound ? bound >= 0 : is_known(d, e);
-    e.dims.push_back(bound > 0 || (known_dim && bound == 0) ? bound : assumed_dim);  // nothing is assumed to be empty
+    e.dims.push_back(bound > 0 || (known_dim && bound == 0) ? bound : assumed_dim);  // no dim is assumed to be empty
     e.known_dims.push_back(known_dim);
   }
   return e;
 }
 }  // namespace detail
 
-/// The longest piece of a dim that is cut over these axes: every cut rounds up.
+/// The extent of the largest shard of a dim over these axes. Each axis rounds up.
 constexpr std::int64_t shard_extent(int dim, const short_list& axes, const extents& e) {
   std::int64_t extent = e.dim(dim);
   for (int i = 0; i < axes.size(); ++i) {
@@ -90,14 +92,14 @@ constexpr std::int64_t shard_elements(const dim_list& dims, const sharding& layo
   return n;
 }
 
-/// Sums whose addends are together at most so many bytes are made by gathering all of them: one latency instead of two.
+/// Sums whose addends have at most so many bytes together gather all addends. That takes one latency instead of two.
 inline constexpr std::int64_t small_sum_bytes = 4096;
 
 namespace detail {
-/// Bytes of its new shard that a device lacks when a tensor moves between two layouts; on the device that lacks most.
+/// Bytes of its new shard that a device lacks when a tensor is resharded, on the device that lacks most.
 constexpr std::int64_t bytes_lacking(const value& v, const sharding& from, const sharding& to, const extents& e) {
   const std::int64_t bytes = shard_elements(v.dims, to, e) * size_of(v.type);
-  std::int64_t pieces = 1;  // the device has one of so many equal pieces of its new shard
+  std::int64_t pieces = 1;  // the device holds one of so many equal pieces of its new shard
   for (int d = 0; d < to.rank; ++d) {
     const short_list &before = from.axes[d], &after = to.axes[d];
     if (before.count == 0 || before.is_prefix_of(after)) continue;
@@ -108,13 +110,13 @@ constexpr std::int64_t bytes_lacking(const value& v, const sharding& from, const
 }
 }  // namespace detail
 
-/// Bytes that one of n devices receives when they sum what each has, so many bytes.
+/// Bytes that each of n devices receives when they sum `bytes` bytes of each.
 constexpr std::int64_t bytes_of_sum(std::int64_t bytes, std::int64_t n) {
   return bytes * n <= small_sum_bytes ? bytes * (n - 1) : 2 * (bytes * (n - 1) / n);
 }
 
-/// Bytes that one device receives in a collective over the devices of some axes that takes a tensor from one layout to another: what the
-/// executor does on the busiest device, exactly where the extents divide.
+/// Bytes that one device receives in a collective over some axes that reshards a tensor. This is the traffic of the executor's busiest
+/// device, exact if the extents divide evenly.
 constexpr std::int64_t bytes_received(op kind, std::uint32_t axes, const value& v, const sharding& from,
                                       const sharding& to, const extents& e) {
   const std::int64_t n = e.devices(axes);

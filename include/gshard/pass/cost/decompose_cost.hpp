@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// The cost of decomposing an operation along a sharded dim (such as softmax) into blocks, compared with gathering that dim.
+
 #include <gshard/ir/graph.hpp>
 #include <gshard/pass/cost/cost.hpp>
 #include <gshard/pass/reshard/reshard.hpp>
@@ -9,7 +11,7 @@
 
 namespace gshard { inline namespace v0 { namespace detail {
 
-/// The dim along which an operation needs whole lines, if it can also be made of operations on blocks of them; else -1.
+/// The dim along which an operation needs complete lines, if it can be decomposed into operations on blocks; else -1.
 constexpr int line_of(const graph& g, const node& n) {
   switch (traits(n.kind).lines) {
     case line_dim::last: return g.at(n.input(0)).rank() - 1;
@@ -18,14 +20,14 @@ constexpr int line_of(const graph& g, const node& n) {
   }
 }
 
-/// What an operation along a cut line costs, in bytes and starts, if it is taken apart and if its line is made whole.
+/// The cost of an operation along a sharded dim, in bytes and starts: decomposed into blocks, or with the dim replicated.
 template <class Graph>
 class decompose_cost {
  public:
   constexpr decompose_cost(const Graph& g, const node& n, const extents& e)
       : g_(g), n_(n), e_(e), at_(line_of(g, n)), cut_(g.at(n.input(0)).layout[at_]) {}
 
-  /// Whether all that a choice depends on is known.
+  /// True if all extents that the choice depends on are known.
   constexpr bool is_known() const {
     std::uint32_t axes = 0;
     const auto look = [&](std::int32_t id) {
@@ -42,8 +44,8 @@ class decompose_cost {
     return (axes & ~e_.known_axes) == 0;
   }
 
-  /// With its line whole: to bring the operands there, or to cut another dim meanwhile, and the results to where they are wanted; results
-  /// that devices repeat count like sending them, as for every operation.
+  /// The cost with the dim replicated, or with its axes moved to another dim: the reshards of operands and results. Results that devices
+  /// compute repeatedly count like sending them, as for every operation.
   constexpr std::int64_t whole() const {
     const short_list& dims = n_.loops.in[0];
     std::int64_t best = whole(-1);
@@ -53,16 +55,16 @@ class decompose_cost {
     return best;
   }
 
-  /// Whether an argmax had better be made of the best of every block and its place than of two sums, or of whole lines.
+  /// True if one gather of each block's best element and its index is the cheapest argmax, against two reductions and against replication.
   constexpr bool is_best_by_blocks() const {
     if (!has_blocks()) return false;
-    // Two passes over a block, one for the best and one for its place, are faster than one for both: as bytes that are sent meanwhile.
+    // One pass over a block for value and index together is slower than one pass for each. The difference, as bytes sent per element:
     constexpr std::int64_t slower = 8;
     const value& x = g_.at(n_.input(0));
     const std::int64_t cost = by_blocks();
     return cost < whole() && cost + slower * shard_elements(x.dims, x.layout, e_) < apart();
   }
-  /// Made of operations on blocks.
+  /// The cost if decomposed into operations on blocks.
   constexpr std::int64_t apart() const {
     const value& x = g_.at(n_.input(0));
     const value& result = g_.at(n_.output());
@@ -104,24 +106,24 @@ class decompose_cost {
     s.partial = 0;
     return s;
   }
-  /// To where a result is wanted.
+  /// The cost of resharding a result to the sharding in which it is wanted.
   constexpr std::int64_t moved(const value& v, const sharding& from) const { return plan_reshard(v, from, complete(v.layout), e_).cost(); }
-  /// Whether an argmax can be made of the best of every block: of a real tensor whose other dims stay as they are, of known extents.
+  /// True if each block can give its best element for an argmax: a real tensor, no other dim changes, and all extents are known.
   constexpr bool has_blocks() const {
     if (g_.at(n_.input(0)).type == dtype::i32 || !is_known()) return false;
     short_list rest = n_.loops.in[0];
     rest.erase(at_);
     return rest == n_.loops.out[0] && !rest.contains(n_.loops.in[0][at_]);
   }
-  /// With the best of every block and its place gathered together.
+  /// The cost of gathering each block's best element together with its index.
   constexpr std::int64_t by_blocks() const {
     const value &x = g_.at(n_.input(0)), &result = g_.at(n_.output());
     const sharding made = result_of(x.layout.without(cut_.mask()));
-    const std::int64_t starts = size_of(x.type) == size_of(dtype::i32) ? 1 : 2;  // what has elements of one size goes together
+    const std::int64_t starts = size_of(x.type) == size_of(dtype::i32) ? 1 : 2;  // tensors with elements of one size share a collective
     const std::int64_t best = size_of(x.type) + size_of(dtype::i32), others = e_.devices(cut_.mask()) - 1;
     return starts * start_bytes + shard_elements(result.dims, made, e_) * others * best + moved(result, made);
   }
-  /// The layout of a result whose operand lies so.
+  /// The sharding of a result, given that of the operand.
   constexpr sharding result_of(const sharding& x, int o = 0) const {
     const short_list& dims = n_.loops.out[o];
     sharding made = sharding::replicated(dims.size());
@@ -129,7 +131,7 @@ class decompose_cost {
       if (const int from = n_.loops.in[0].find(dims[d]); from >= 0) made[d] = x[from];
     return made;
   }
-  /// The operands that have lines.
+  /// The cost of resharding the operands of this rank.
   constexpr std::int64_t operands(const sharding& to) const {
     std::int64_t total = 0;
     for (int i = 0; i < n_.inputs; ++i) {
@@ -138,7 +140,7 @@ class decompose_cost {
     }
     return total;
   }
-  /// The axes of the line cut factor `to` instead, or none.
+  /// The sharding with the axes of the line moved to factor `to`, or dropped if there is none.
   constexpr sharding with_line_whole(const sharding& s, const short_list& dims, int to) const {
     sharding there = s.without(cut_.mask());
     for (int d = 0; d < dims.size(); ++d)
@@ -150,7 +152,7 @@ class decompose_cost {
     const value& x = g_.at(n_.input(0));
     const sharding there = with_line_whole(x.layout, n_.loops.in[0], to);
     std::int64_t total = operands(there);
-    const int outputs = n_.kind == op::layer_norm_grad ? 1 : n_.outputs;  // the others are sums over rows, which are pending either way
+    const int outputs = n_.kind == op::layer_norm_grad ? 1 : n_.outputs;  // the others are sums over rows, partial either way
     for (int o = 0; o < outputs; ++o) {
       const value& v = g_.at(n_.output(o));
       const sharding made = result_of(there, o);

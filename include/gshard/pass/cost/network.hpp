@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// The network concept: the seconds that a collective takes, on a cluster or a torus.
+
 #include <gshard/ir/op.hpp>
 #include <gshard/pass/cost/cost.hpp>
 
@@ -9,8 +11,9 @@
 
 namespace gshard { inline namespace v0 {
 
-/// What prices a collective: seconds from its start until the last device of the axes of a mask has all that it receives, where the
-/// busiest receives so many bytes. A cluster and a torus are networks. @see plan_view::bytes_received, machine, torus_mesh
+/// Prices a collective: seconds from its start until every device along `axes`, a mask, has its data. The busiest device receives
+/// `bytes_received`. A cluster (`machine`) and a torus (`torus_mesh`) are networks.
+/// @see plan_view::bytes_received, machine, torus_mesh
 template <class T>
 concept network = requires(const T& on, op kind, std::uint32_t axes, const extents& e, std::int64_t bytes_received) {
   { on.seconds(kind, axes, e, bytes_received) } -> std::same_as<double>;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Estimates the time and memory of a plan: flops, bytes touched, collectives and peak bytes on the busiest device.
+
 #include <gshard/base/list.hpp>
 #include <gshard/ir/graph.hpp>
 #include <gshard/pass/cost/cost.hpp>
@@ -14,30 +16,30 @@
 
 namespace gshard { inline namespace v0 {
 
-/// The devices that plans are compared for. As they stand: a node of a cluster with a 50 Gbit/s network, where `start_bytes` could be
-/// sent while a collective starts. Only the ratios matter for a choice.
+/// The devices for which plans are compared. The default is a node of a cluster with a 50 Gbit/s network, which sends `start_bytes` in the
+/// time of a collective's start. Only the ratios matter for a choice.
 struct machine {
-  double flops = 1e12;         ///< additions and multiplications a second
-  double memory_bytes = 1e11;  ///< bytes a second that a device reads and writes
-  double link_bytes = 6.5e9;   ///< bytes a second that it receives from others
-  double start = 1e-5;         ///< seconds until a collective has started
+  double flops = 1e12;         ///< additions and multiplications per second
+  double memory_bytes = 1e11;  ///< bytes per second that a device reads and writes in memory
+  double link_bytes = 6.5e9;   ///< bytes per second that it receives from other devices
+  double start = 1e-5;         ///< seconds that the start of a collective takes
 
   constexpr bool operator==(const machine&) const = default;
 
-  /// Of a collective on a network whose every two devices are equally far: its start, and the bytes that the busiest device receives.
+  /// The time of a collective on a network with equal distances: its start, and the bytes that the busiest device receives.
   constexpr double seconds(op, std::uint32_t, const extents&, std::int64_t bytes_received) const {
     return bytes_received > 0 ? start + double(bytes_received) / link_bytes : 0;
   }
 };
 static_assert(network<machine>);
 
-/// What one step of a plan takes on the busiest device, in seconds, and what it holds, in bytes.
+/// The time of one run of a plan on the busiest device, in seconds, and its memory, in bytes.
 struct step_price {
   double compute = 0;
   double communicate = 0;
-  std::int64_t parameters = 0;  ///< with the state of optimizers
+  std::int64_t parameters = 0;  ///< including optimizer state
   std::int64_t inputs = 0;
-  std::int64_t peak = 0;  ///< most that is alive at once of all else
+  std::int64_t peak = 0;  ///< the most bytes of all other tensors that are alive at once
 
   constexpr double seconds() const { return compute + communicate; }
   constexpr std::int64_t bytes() const { return parameters + inputs + peak; }
@@ -50,8 +52,8 @@ constexpr std::int64_t shard_bytes(const plan_view& plan, std::int32_t v, const 
   return shard_elements(t, plan.windows, e) * size_of(t.type);
 }
 
-/// How often the innermost body of a step runs: the product of the extents of its factors, as its operands and results are cut. What an
-/// operand is read through a window for has the extent that it has elsewhere.
+/// The iterations of the innermost loop of a step: the product of the extents of its factors, in the shards of its operands and results. A
+/// dim that is read through a window takes its extent from another tensor.
 constexpr std::int64_t loop_count(const plan_view& plan, const node& step, const extents& e) {
   std::int64_t n = 1;
   std::uint32_t seen = 0;
@@ -63,7 +65,7 @@ constexpr std::int64_t loop_count(const plan_view& plan, const node& step, const
       n *= shard_extent(t.dims[d], t.layout[d], e);
     }
   };
-  const std::int32_t last = step.kind == op::looped_einsum ? ring_operand(step) : -1;  // the others are cut as the work is
+  const std::int32_t last = step.kind == op::looped_einsum ? ring_operand(step) : -1;  // the other tensors are sharded as the work is
   for (const bool now : {false, true}) {
     for (int o = 0; o < step.outputs; ++o)
       if ((step.output(o) == last) == now) loop(step.output(o), step.loops.out[o]);
@@ -73,15 +75,15 @@ constexpr std::int64_t loop_count(const plan_view& plan, const node& step, const
   return n;
 }
 
-/// Additions and multiplications of the operations that have more of them than elements.
+/// Additions and multiplications of einsums and convolutions; 0 for other operations.
 constexpr double flops(const plan_view& plan, const node& step, const extents& e) {
   if (step.attr.custom) return step.attr.custom->flops * double(loop_count(plan, step, e));
   const bool products = step.inputs == 2 && traits(step.kind).product;
   return products ? 2 * double(loop_count(plan, step, e)) : 0;
 }
 
-/// Bytes that a step reads and writes on a device: its operands, each once, and results. A table is read where its rows are looked up
-/// alone.
+/// Bytes that a step reads and writes on a device: each distinct operand once, and its results. Lookups and slices read only as many bytes
+/// as they write.
 constexpr std::int64_t bytes_touched(const plan_view& plan, const node& step, const extents& e) {
   if (traits(step.kind).alias) return 0;
   std::int64_t out = 0;
@@ -96,7 +98,7 @@ constexpr std::int64_t bytes_touched(const plan_view& plan, const node& step, co
   return in + out;
 }
 
-/// The most bytes that are alive at once of what a step of the program makes.
+/// The most bytes that are alive at once of all values that steps make.
 constexpr std::int64_t peak_bytes(const plan_view& plan, const extents& e) {
   list<std::int64_t> change(plan.steps.size() + 2, 0);
   for (std::size_t v = 0; v < plan.values.size(); ++v) {
@@ -116,8 +118,8 @@ constexpr std::int64_t peak_bytes(const plan_view& plan, const extents& e) {
 
 }  // namespace detail
 
-/// Seconds of one step on the busiest device. Local: the longer of its arithmetic and of the bytes it touches. Collective: what the
-/// network takes, after its arithmetic if it has some. @see network
+/// Seconds of one step on the busiest device. Local: the longer of its arithmetic and its memory traffic. Collective: the time of the
+/// network, plus arithmetic if it has some. @see network
 template <network Network>
 constexpr double seconds_of(const plan_view& plan, const node& step, const extents& e, const machine& on, const Network& through) {
   const double arithmetic = detail::flops(plan, step, e) / on.flops;
@@ -126,12 +128,12 @@ constexpr double seconds_of(const plan_view& plan, const node& step, const exten
   const double memory = double(detail::bytes_touched(plan, step, e)) / on.memory_bytes;
   return arithmetic > memory ? arithmetic : memory;
 }
-/// The same where the devices are a cluster.
+/// The same on a cluster.
 constexpr double seconds_of(const plan_view& plan, const node& step, const extents& e, const machine& on) {
   return seconds_of(plan, step, e, on, on);
 }
 
-/// Additions and multiplications of a plan's products and convolutions on the busiest device.
+/// Additions and multiplications of a plan's einsums and convolutions on the busiest device.
 constexpr double flops(const plan_view& plan, const extents& e) {
   double total = 0;
   for (const node& step : plan.steps) total += detail::flops(plan, step, e);
@@ -144,8 +146,8 @@ constexpr std::int64_t bytes_touched(const plan_view& plan, const extents& e) {
   return total;
 }
 
-/// The price of a plan at these extents: its inputs come from outside, as fast as data from other devices, so copies of them are not
-/// free; then steps run one after the other, and nothing is sent meanwhile.
+/// The price of a plan at these extents. Inputs arrive at the speed of the links, so replicated inputs are not free. Steps run one after
+/// the other, without overlap.
 template <network Network>
 constexpr step_price price(const plan_view& plan, const extents& e, const machine& on, const Network& through) {
   step_price p;
@@ -156,7 +158,7 @@ constexpr step_price price(const plan_view& plan, const extents& e, const machin
   p.peak = detail::peak_bytes(plan, e);
   return p;
 }
-/// The same where the devices are a cluster.
+/// The same on a cluster.
 constexpr step_price price(const plan_view& plan, const extents& e, const machine& on) { return price(plan, e, on, on); }
 
 }}  // namespace gshard::v0

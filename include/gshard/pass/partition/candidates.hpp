@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// The candidate strategies of a node: which factors each mesh axis may shard.
+
 #include <gshard/ir/graph.hpp>
 #include <gshard/pass/partition/convolution.hpp>
 #include <gshard/pass/partition/layout_cache.hpp>
@@ -10,11 +12,10 @@
 
 #include <cstdint>
 
-// The strategies that are considered for a node: which factors each mesh axis may shard.
 namespace gshard { inline namespace v0 { namespace detail {
 
-/// Factors that partner axes shard: if no operand uses this axis, it may shard the factor that an operand already shards over an axis that
-/// shares a dim of the wanted result with it. Both axes then move in one exchange.
+/// Factors of partner axes. If no operand uses this axis, let it shard the factor that its partner axes in the wanted result already shard.
+/// All of them then move in one exchange.
 constexpr std::uint32_t joint_factors(const planning& p, const node& n, int axis) {
   std::uint32_t found = 0;
   for (int o = 0; o < n.outputs; ++o) {
@@ -30,8 +31,8 @@ constexpr std::uint32_t joint_factors(const planning& p, const node& n, int axis
   return found;
 }
 
-/// Factors for an axis whose own dims the node needs whole (or are taps): other dims of that operand. An all-to-all to one of them moves
-/// less than an all-gather. Not if a form of the operand without the axis exists already.
+/// Factors for an axis that shards only dims that the node needs unsharded (or taps): other dims of that operand. An all-to-all to one of
+/// them moves less than an all-gather. Empty if a form of the operand without the axis exists already.
 constexpr std::uint32_t alternative_factors(const planning& p, const node& n, int axis) {
   std::uint32_t found = 0;
   if ((!n.loops.blocked && !tap_factors(n)) || n.outputs == 0) return found;
@@ -47,8 +48,8 @@ constexpr std::uint32_t alternative_factors(const planning& p, const node& n, in
   return found;
 }
 
-/// The factors that a mesh axis may shard, a bit each: those that it shards in some form of an operand or in the wanted sharding of a
-/// result, and joint or alternative factors where it shards none.
+/// The factors that a mesh axis may shard, a bit each: all that it shards in a form of an operand, or in the wanted sharding of a result.
+/// Where it shards none, joint or alternative factors are added.
 constexpr std::uint32_t candidate_factors(const planning& p, const node& n, int axis) {
   std::uint32_t found = 0;
   const auto look = [&](const sharding& s, const short_list& factors) {
@@ -67,8 +68,8 @@ constexpr std::uint32_t candidate_factors(const planning& p, const node& n, int 
   return found & ~taps ? found : found | alternative_factors(p, n, axis);
 }
 
-/// Fills axes_of_factor. Axes that shard one factor keep the order of an operand, or, if `as_wanted`, of a result. Returns true if the two
-/// orders differ.
+/// Fills axes_of_factor. Axes that shard one factor keep the order that an operand has, or, if `as_wanted`, a result. Returns true if the
+/// two orders differ.
 constexpr bool order_axes(const planning& p, strategy& how, const node& n, bool as_wanted) {
   how.axes_of_factor = {};
   bool joint = false;

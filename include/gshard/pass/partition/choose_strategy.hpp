@@ -1,6 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// The einsum planner, used for all operations: chooses the cheapest strategy of a node (arXiv 2006.16668 section 3.3.2).
+//
+// The cost is that of resharding the operands to the strategy, and the results to the shardings that propagation wants. An axis may shard
+//   a batch factor (in all operands and the result)  nothing moves
+//   a free factor (in one operand and the result)    the other operand is replicated over the axis
+//   a contracted factor (in the operands alone)      the result is a partial sum: all_reduce, or reduce_scatter where it is sharded.
+
 #include <gshard/ir/graph.hpp>
 #include <gshard/pass/cost/cost.hpp>
 #include <gshard/pass/partition/candidates.hpp>
@@ -13,14 +20,9 @@
 #include <cstddef>
 #include <cstdint>
 
-// The einsum planner, which serves all operations: chooses the strategy of a node whose operands are cheapest to bring there and whose
-// results are cheapest to bring to the shardings that propagation wants (arXiv 2006.16668 section 3.3.2). An axis may shard
-//   a batch factor (in all operands and the result)  nothing moves
-//   a free factor (in one operand and the result)    the other operand is replicated over the axis
-//   a contracted factor (in the operands alone)      the result is a partial sum: all_reduce, or reduce_scatter where it is sharded.
 namespace gshard { inline namespace v0 { namespace detail {
 
-/// Refines dims that propagation left open to the sharding in which a result is made: a sorted tensor keeps its sharding.
+/// Refines the open dims of a wanted sharding to the sharding in which the result is made. So a sorted tensor keeps its sharding.
 constexpr void refine_open_dims(sharding& wanted, std::uint8_t open, const sharding& made) {
   if (!open) return;
   std::uint32_t used = wanted.used();
@@ -32,7 +34,7 @@ constexpr void refine_open_dims(sharding& wanted, std::uint8_t open, const shard
   }
 }
 
-/// The sharding that is wanted for result o, given the one in which it is made: partial sums may stay where they are wanted or allowed.
+/// The sharding that is wanted for result o, given the one in which it is made. Partial sums may stay where they are wanted or allowed.
 constexpr sharding wanted_sharding(const planning& p, const node& n, int o, const sharding& made) {
   sharding wanted = p.g.at(n.output(o)).layout;
   const std::uint32_t may_be_partial = p.may_stay_partial[std::size_t(n.output(o))] ? ~wanted.used() : wanted.partial;
@@ -42,11 +44,11 @@ constexpr sharding wanted_sharding(const planning& p, const node& n, int o, cons
   return wanted;
 }
 
-/// More than any bytes: the price of a strategy whose result is complete where a partial sum is wanted.
+/// The cost of a strategy whose result is complete where a partial sum is wanted: more than any bytes.
 inline constexpr std::int64_t excluded = std::int64_t(1) << 60;
 
-/// The cost of a strategy in bytes: operands to their forms, results to the wanted shardings. Work that an axis repeats on all its devices
-/// counts like sending its results; data movement is exempt.
+/// The cost of a strategy in bytes: reshards of operands to their forms, and of results to the wanted shardings. Work that is replicated
+/// over an axis counts like sending its results, unless the operation only moves data.
 constexpr std::int64_t strategy_cost(const planning& p, const node& n, const strategy& how, const partial_state& partial) {
   std::int64_t total = 0;
   for (int i = 0; i < n.inputs; ++i) total += operand_cost(p, n, i, how, partial);
@@ -70,7 +72,7 @@ constexpr std::int64_t strategy_cost(const planning& p, const node& n, const str
   return total;
 }
 
-/// The cost of a strategy whose moves may be combined: `starts` collectives, `moved` bytes, and `bytes` with repeated work included.
+/// The cost of a strategy whose moves may be combined: `starts` collectives, `moved` bytes, and `bytes` including replicated work.
 struct combined_cost {
   std::int64_t starts = 0, moved = 0, bytes = 0;
 
@@ -104,7 +106,7 @@ constexpr combined_cost cost_if_combined(const planning& p, const node& n, const
           strategy_cost(p, n, how, partial) - (before.alone + after.alone) * start_bytes};
 }
 
-/// True if all extents of a node's tensors are known, and so are the mesh's.
+/// True if the extents of all tensors of a node and of the mesh are known.
 constexpr bool knows_extents(const planning& p, const node& n) {
   const auto knows = [&](const value& v) {
     for (int d = 0; d < v.rank(); ++d)
@@ -119,7 +121,7 @@ constexpr bool knows_extents(const planning& p, const node& n) {
   return true;
 }
 
-/// A strategy that is no worse than `best` in any respect, and better in one, once moves are combined; else `best`.
+/// A strategy that is no worse than `best` in any respect and better in one, once moves are combined; else `best`.
 constexpr strategy choose_combined(const planning& p, const node& n, const partial_state& partial, strategy best) {
   if (n.inputs + n.outputs < 3 || best.order || !knows_extents(p, n)) return best;
   strategy how(p.axes);
@@ -176,7 +178,7 @@ constexpr strategy cheapest_strategy(const planning& p, const node& n, const par
   return best;
 }
 
-/// The same for a product, whose operands may each stay partial over axes of their own.
+/// The same for a product. Each of its operands may stay partial over axes of its own.
 constexpr partitioning keep_partial_operands(const planning& p, const node& n, partitioning best, std::int64_t lowest) {
   const std::uint8_t a = partial_sum_axes(p, n.in[0]), b = partial_sum_axes(p, n.in[1]);
   if (!a && !b) return best;

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Partitions convolutions: the windows (halos) through which operands are read when positions or taps are sharded.
+//
+// Dim d of the first operand (the input) is read at positions and at taps. Positions are a factor of the result; taps are a factor of the
+// second operand (the kernel). In gradients positions and taps are exchanged.
+
 #include <gshard/ir/graph.hpp>
 #include <gshard/pass/cost/cost.hpp>
 #include <gshard/pass/partition/layout_cache.hpp>
@@ -9,8 +14,6 @@
 
 #include <cstdint>
 
-// How a convolution's operands are read when positions or taps are sharded. Dim d of the first operand (the input) is read at positions,
-// a factor of the result, and at taps, a factor of the second operand (the kernel); in gradients the two change places.
 namespace gshard { inline namespace v0 { namespace detail {
 
 /// The window through which dim d of the first operand is read.
@@ -38,8 +41,8 @@ constexpr int add_window(graph& g, const window& w) {
   return row;
 }
 
-/// The window through which a convolution reads dim d of operand i under a strategy. `axes`: those that shard the dim, which taps or the
-/// second operand may determine.
+/// The window through which a convolution reads dim d of operand i under a strategy. `axes`: the axes that shard the dim. Taps or the
+/// second operand may determine them.
 constexpr int window_under(graph& g, const node& n, int i, int d, const strategy& how, short_list& axes) {
   const int tap = tap_factor(n, i, d);
   if (tap >= 0) {
@@ -70,7 +73,8 @@ constexpr bool may_keep_first_operand(const layout_cache& cache, const node& n, 
   return false;
 }
 
-/// True if a device that keeps its block of the first operand reads at least twice its own share of the second: little work is shared.
+/// True if a device that keeps its block of the first operand reads at least twice its own shard of the second. Then the strategy saves
+/// little.
 constexpr bool reads_most_of_second(const graph& g, const extents& e, const node& n, const sharded_form& second) {
   value v = g.at(n.input(1));
   const std::int64_t share = shard_elements(v.dims, second.layout, e);

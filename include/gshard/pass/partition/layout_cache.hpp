@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// The shardings in which each tensor of a graph exists in a plan, and the cost of resharding it to another one.
+
 #include <gshard/base/list.hpp>
 #include <gshard/ir/graph.hpp>
 #include <gshard/pass/cost/cost.hpp>
@@ -10,10 +12,9 @@
 #include <cstddef>
 #include <cstdint>
 
-// The shardings in which the tensors of a graph exist in a plan, and what it costs to get a tensor in another one.
 namespace gshard { inline namespace v0 { namespace detail {
 
-/// The form of a tensor in a plan: its sharding, and by dim the window through which its shards are read (a halo), or 0.
+/// The form of a tensor in a plan: its sharding, and for each dim the window (halo) through which its shards are read, or 0.
 struct sharded_form {
   sharding layout;
   dim_list windows;

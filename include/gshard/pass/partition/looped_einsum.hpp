@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Looped einsums: overlap an einsum with its communication, block by block (XLA's windowed einsum; arXiv 2006.16668 section 3.3.2).
+//
+// Blocks of one operand, or of the partial result, travel around a ring of devices while the einsum computes. A device then holds two
+// blocks instead of the complete tensor.
+
 #include <gshard/ir/graph.hpp>
 #include <gshard/pass/cost/cost.hpp>
 #include <gshard/pass/partition/operands.hpp>
@@ -11,27 +16,25 @@
 #include <cstddef>
 #include <cstdint>
 
-// Decides when an einsum overlaps its communication: blocks of one operand, or of the partial result, travel around a ring of devices while
-// the einsum computes (XLA's windowed einsum; arXiv 2006.16668 section 3.3.2). A device then holds two blocks instead of the whole.
 namespace gshard { inline namespace v0 { namespace detail {
 
-/// A looped einsum.
+/// How an einsum is looped.
 struct einsum_loop {
   static constexpr int none = -1, result = 2;
-  int ring_operand = none;  ///< 0 or 1: that operand travels; `result`: its partial sums do.
+  int ring_operand = none;  ///< 0 or 1: this operand travels; `result`: the partial sums travel.
   std::uint32_t axes = 0;   ///< of the ring
   std::int32_t from = -1;   ///< the form of the operand that travels
   sharding to;              ///< of the result
 };
 
-/// True if shards of a tensor in this sharding are known to have more than so many bytes.
+/// True if shards of a tensor in this sharding are known to have more than `bytes` bytes.
 constexpr bool exceeds(const extents& e, const value& v, const sharding& layout, std::int64_t bytes) {
   for (int d = 0; d < v.rank(); ++d)
     if (!e.knows_dim(v.dims[d])) return false;
   return (layout.used() & ~e.known_axes) == 0 && shard_elements(v.dims, layout, e) * size_of(v.type) > bytes;
 }
 
-/// True if the program allows a tensor to move where it is used.
+/// True if the program allows a tensor to be resharded for its reader, by may_move.
 constexpr bool may_move(const graph& g, std::int32_t tensor) {
   const std::int32_t producer = g.at(tensor).producer;
   return producer >= 0 && g.nodes[std::size_t(producer)].kind == op::annotate && g.nodes[std::size_t(producer)].attr.integer[0] != 0;
@@ -53,7 +56,7 @@ constexpr einsum_loop loop_over_operand(const planning& p, const node& n, const 
     const std::uint32_t axes = now.used() & ~whole.used();
     const move_list way = plan_reshard(p.cache.at(from), now, whole, p.e);
     if (way.count != 1 || way.moves[0].kind != op::all_gather || !now.without(axes).same_layout(whole)) continue;
-    // Devices start with different blocks. So a sum over them must not be replicated: its copies would differ in rounding.
+    // Devices start with different blocks. So a sum over them must not be replicated: its replicas would differ in rounding.
     bool sums = false;
     for (int d = 0; d < v.rank(); ++d) sums = sums || (!now[d].same(whole[d]) && !n.loops.out[0].contains(n.loops.in[i][d]));
     const sharding made = result_sharding(n, 0, chosen.how, chosen.partial);
@@ -64,7 +67,7 @@ constexpr einsum_loop loop_over_operand(const planning& p, const node& n, const 
   return best;
 }
 
-/// True if all readers of an einsum's result may find its sum complete and scattered.
+/// True if all readers of an einsum's result accept a complete sum that is scattered.
 constexpr bool may_scatter_result(const planning& p, std::int32_t result, strictness implicit) {
   if (!p.needs_complete[std::size_t(result)] || implicit == strictness::strict) return false;
   for (const port& out : p.g.outputs)
@@ -74,8 +77,8 @@ constexpr bool may_scatter_result(const planning& p, std::int32_t result, strict
   return true;
 }
 
-/// The loop of an einsum of two operands whose strategy is chosen, or none: over an operand that would be gathered to more than `bytes`,
-/// or over a partial result of more than `bytes` that would be scattered.
+/// The loop of an einsum of two operands with a chosen strategy, or none. It is over an operand that would be gathered, or over a partial
+/// result that would be scattered. Either has more than `bytes` bytes.
 constexpr einsum_loop choose_loop(const planning& p, const node& n, const partitioning& chosen, strictness implicit, std::int64_t bytes) {
   if (n.kind != op::einsum || n.inputs != 2 || n.loops.blocked) return {};
   if (n.in[0] != n.in[1])

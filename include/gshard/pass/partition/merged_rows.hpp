@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Reshapes that merge or split dims without communication, although two mesh axes shard the merged dim.
+//
+// In [rows, columns] each device, or group of devices, has one row, and further axes shard each row. Merged, each device holds the same
+// part of the same row: [rows@x, columns@y] becomes [rows*columns@x,y].
+
 #include <gshard/ir/graph.hpp>
 #include <gshard/pass/cost/cost.hpp>
 #include <gshard/pass/partition/operands.hpp>
 
 #include <cstdint>
 
-// Reshapes that move nothing although two axes meet in one dim: [rows, columns] with one row per device, or group of devices, and further
-// axes that shard each row. Merged, each device holds the same part of the same row: [rows@x, columns@y] becomes [rows*columns@x,y].
 namespace gshard { inline namespace v0 { namespace detail {
 
-/// The sharding of the result of such a reshape (a merge or a split of dims), given that of its operand. Rank 0 and `found` false: the
-/// reshape is not of this kind. Needs the number of rows to be known and equal to the devices of their axes, or rows that count devices.
+/// The sharding of the result of such a reshape (a merge or a split of dims), given that of its operand. `found` is false if the reshape is
+/// not of this kind. The number of rows must be known and equal the devices of their axes, or the rows must count devices.
 struct row_reshape {
   bool found = false;
   sharding to;
@@ -47,7 +50,7 @@ constexpr row_reshape reshape_of_rows(const planning& p, const node& n, const sh
   return {true, to};
 }
 
-/// The sharding of a merge's operand from which reshape_of_rows makes the wanted sharding: the first axes of the merged dim shard the rows,
+/// The sharding of a merge's operand from which reshape_of_rows makes the wanted sharding. The first axes of the merged dim shard the rows,
 /// one row each; the others shard each row. Shards nothing if there is none.
 constexpr sharding rows_for_merge(const planning& p, const node& n) {
   sharding rows;

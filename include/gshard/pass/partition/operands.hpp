@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// The forms (shardings and halos) in which a partitioned node takes its operands, their costs, and partial sums that pass through it.
+
 #include <gshard/base/list.hpp>
 #include <gshard/ir/graph.hpp>
 #include <gshard/pass/cost/cost.hpp>
@@ -12,12 +14,11 @@
 #include <cstddef>
 #include <cstdint>
 
-// The forms in which a partitioned node takes its operands, their costs, and the partial sums that may pass through it.
 namespace gshard { inline namespace v0 { namespace detail {
 
-/// What the choice for a node depends on, besides the node and its strategy.
+/// The inputs of the choice of a strategy, besides the node.
 struct planning {
-  graph& g;  ///< Its layouts are those that propagation wants. Windows that convolutions need are added to its table.
+  graph& g;  ///< Propagation has set its shardings. Windows for convolutions are added to its table.
   const extents& e;
   int axes;  ///< Of the mesh.
   const layout_cache& cache;
@@ -25,14 +26,14 @@ struct planning {
   const list<char>& may_stay_partial;  ///< By tensor: an output that may be partial, without other readers.
 };
 
-/// The axes that a dim counts, one index per device. 0: it does not count devices.
+/// The axes whose devices a dim counts, one index per device. 0: it does not count devices.
 constexpr std::uint32_t axes_counted_by(const graph& g, int dim) {
   const gshard::dim& d = g.dims[std::size_t(dim)];
   return d.what == dim::kind::blocks && d.number == 1 ? d.first : 0u;
 }
 
-/// True if each device's block of a dim is exactly what its block of the window's dim reads. When two dims merge into one and the first
-/// counts the devices, each of its indices is one block of the result, whatever its extent.
+/// True if each device's block of a dim equals the part that its block of the window's dim reads. If two dims merge and the first counts
+/// devices, each of its indices is one block of the result, for any extent.
 constexpr bool reads_own_block(const planning& p, const window& w, int dim, const short_list& axes) {
   const bool merges = w.stride_dim != window::none && w.stride_dim == w.taps_dim;
   return (merges && !axes.empty() && axes_counted_by(p.g, w.over) == axes.mask()) || reads_its_block(w, dim, axes, p.e);
@@ -54,14 +55,14 @@ constexpr sharded_form operand_form(const planning& p, const node& n, int i, con
     (whole ? part_of_whole : halo) |= needed;
   }
   if (halo) return form;
-  // Fetching only the part that is read pays unless the whole dim is there already.
+  // Moving only the part that is read pays, unless the replicated dim exists already.
   if (std::int32_t from = -1;
       !part_of_whole || p.cache.cost(n.input(i), form, from) >= p.cache.cost(n.input(i), form.layout))
     form.windows = {};
   return form;
 }
 
-/// The cost of bringing operand i to the form in which the node takes it.
+/// The cost of resharding operand i to the form in which the node takes it.
 constexpr std::int64_t operand_cost(const planning& p, const node& n, int i, const strategy& how, const partial_state& partial) {
   if (n.loops.windows.empty()) return p.cache.cost(n.in[i], sharding_of(n.loops.in[i], how, partial.of_operand(i)));
   const sharded_form form = operand_form(p, n, i, how, partial);
@@ -69,7 +70,7 @@ constexpr std::int64_t operand_cost(const planning& p, const node& n, int i, con
   return form.windows.empty() ? p.cache.cost(n.input(i), form.layout) : p.cache.cost(n.input(i), form, from);
 }
 
-/// The windows through which a device holds its part of a reshape's result, if two dims become one and the first is sharded unevenly.
+/// The windows through which devices hold a reshape's result, if two dims become one and the first is sharded unevenly.
 constexpr dim_list windows_of_result(const planning& p, const node& n, const sharding& made) {
   dim_list windows;
   if (n.kind != op::reshape || n.attr.integer[1] != 1) return windows;
@@ -99,8 +100,8 @@ constexpr partial_state partial_rows_of_scatter(const planning& p, const node& n
   return {};
 }
 
-/// The partial sums that pass through a node: it is linear, all operands are partial over the same axes, and no other reader needs one of
-/// them complete.
+/// The partial sums that pass through a node. The node must be linear, and all operands partial over the same axes. No other reader may
+/// need one of them complete.
 constexpr partial_state partial_through(const planning& p, const node& n) {
   if (n.kind == op::scatter_add) return partial_rows_of_scatter(p, n);
   if (!is_linear(n)) return {};

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// The partitioner: rewrites a graph over global tensors as the steps that every device runs on its shards.
+
 #include <gshard/base/list.hpp>
 #include <gshard/ir/graph.hpp>
 #include <gshard/ir/mesh.hpp>
@@ -14,15 +16,14 @@
 #include <cstddef>
 #include <cstdint>
 
-// The partitioner: turns a graph over whole tensors into the steps that every device runs on its shards.
 namespace gshard { inline namespace v0 {
 
 struct partition_options {
-  /// What may move without the program saying so.
+  /// Which implicit reshards are allowed.
   strictness implicit = strictness::automatic;
-  /// Outputs may leave as partial sums.
+  /// Outputs may be partial sums.
   bool keep_partial_outputs = false;
-  /// Einsums are looped from so many bytes of a gathered operand or a scattered result on.
+  /// Einsums are looped if a gathered operand or a scattered result has more bytes than this.
   std::int64_t loop_bytes = 0;
   /// Combined moves receive at most so many bytes per device; 0: none are combined.
   std::int64_t combine_bytes = 0;
@@ -30,7 +31,7 @@ struct partition_options {
 
 namespace detail {
 
-/// A graph after partitioning: every value has one complete sharding, moves between shardings are nodes of their own.
+/// A graph after partitioning: every value has a final sharding, and reshards are nodes of their own.
 struct partitioned {
   list<value> values;
   list<node> steps;
@@ -38,7 +39,7 @@ struct partitioned {
   list<port> inputs, outputs;
 };
 
-/// The nodes that outputs and updated parameters need.
+/// The nodes on which outputs and updated parameters depend.
 constexpr list<char> live_nodes(const graph& g) {
   list<char> live(g.nodes.size(), 0);
   list<std::int32_t> stack;
@@ -57,7 +58,7 @@ constexpr list<char> live_nodes(const graph& g) {
     for (int i = 0; i < n.inputs; ++i)
       if (values[n.in[i]].producer >= 0) stack.push_back(n.in[i]);
     if (n.kind == op::carry) {
-      // A loop is needed as a whole: all carried values may decide how often it runs.
+      // All nodes of a loop are live together: every carried value may affect the number of iterations.
       for (std::size_t k = 0; k < g.nodes.size(); ++k) {
         if (is_live[k] || !is_of_loop(nodes[k].kind) || nodes[k].attr.integer[0] != n.attr.integer[0]) continue;
         is_live[k] = 1;
@@ -68,7 +69,7 @@ constexpr list<char> live_nodes(const graph& g) {
   return live;
 }
 
-/// Which tensors must be complete sums somewhere, and which may stay partial.
+/// Which tensors some reader needs as complete sums, and which may stay partial.
 struct partial_permissions {
   list<char> needs_complete, may_stay_partial;
 
@@ -87,7 +88,7 @@ struct partial_permissions {
   }
 };
 
-/// Partitions one node after the other: chooses its strategy, brings its operands there, and adds its step.
+/// Partitions one node after the other: chooses its strategy, reshards its operands, and adds its step.
 class partitioner {
  public:
   constexpr partitioner(graph& g, const mesh_shape& mesh, const extents& e, const partition_options& options)
@@ -102,7 +103,7 @@ class partitioner {
   constexpr partitioned run() {
     for (const parameter& p : g_.parameters) plan_.enter(p.value);
     for (const port& p : g_.inputs) plan_.enter(p.value);
-    plan_.steps.reserve(2 * g_.nodes.size());  // growing moves rows, which the constexpr evaluator pays for
+    plan_.steps.reserve(2 * g_.nodes.size());  // growing moves rows, which is slow in constexpr
     plan_.cache.values.reserve(2 * g_.values.size());
     for (const std::int32_t i : update_order(g_, live_))
       if (!g_.problem) {
@@ -132,7 +133,7 @@ class partitioner {
   plan_writer plan_;
   planning planning_;
 
-  /// The form in which an output leaves: as it was computed, complete unless it may stay partial.
+  /// The form in which an output leaves: as it was computed, and complete unless it may stay partial.
   constexpr std::int32_t output(std::int32_t tensor) {
     sharding layout = plan_.cache.first_layout(tensor);
     if (!options_.keep_partial_outputs) layout.partial = 0;
@@ -140,7 +141,7 @@ class partitioner {
     reader.may_move = options_.implicit != strictness::strict;
     return plan_.get_or_reshard(tensor, layout, reader);
   }
-  /// Moves that no node reads belong to the node that made the tensor.
+  /// The consumer of a reshard that no node reads: the node that made the tensor.
   constexpr consumer producer_of(std::int32_t tensor) const {
     const std::int32_t producer = g_.at(tensor).producer;
     if (producer < 0) return {};
@@ -182,7 +183,7 @@ class partitioner {
     for (int o = 0; o < n.in_place; ++o) plan_.overwrite(n.input(o));
     plan_.add(step);
   }
-  /// An annotation reshards its operand, which goes on under a second name. One that leaves every dim open changes nothing.
+  /// An annotation reshards its operand and gives it a second name. A may_move without a sharding changes nothing.
   constexpr void place_annotation(const node& n) {
     const sharding& layout = g_.at(n.output()).layout;
     if (layout.partial && plan_.cache.cost(n.input(0), layout) < 0) return g_.problem.report(fault::sum_not_pending, "annotate");
@@ -191,7 +192,7 @@ class partitioner {
         open ? plan_.cache.first(n.input(0)) : plan_.get_or_reshard(n.input(0), layout, {.kind = n.kind, .place = n.place});
     plan_.add_alias(source, n.output(), n.place);
   }
-  /// A step of a loop itself. Carried values keep the sharding that propagation found; the condition is complete on all devices.
+  /// A node of a while loop. Carried values keep the sharding that propagation found. The condition is complete on all devices.
   constexpr void place_loop(const node& n) {
     node step = n;
     if (n.inputs > 0) {
@@ -206,7 +207,7 @@ class partitioner {
     }
     plan_.add(step);
   }
-  /// A reshape that keeps one row per device in place. False if it is not of this kind.
+  /// A reshape that keeps one row per device in place. Returns false if the reshape is not of this kind.
   constexpr bool place_rows(const node& n, std::int32_t operand) {
     const row_reshape rows = reshape_of_rows(planning_, n, plan_.cache.at(operand).layout);
     if (!rows.found) return false;
@@ -224,7 +225,7 @@ class partitioner {
     place_rows(n, plan_.get_or_reshard(n.input(0), rows, reader_of(n, 0)));
     return true;
   }
-  /// A merge of dims after which devices hold uneven blocks: one exchange makes them even. No other reader takes the uneven form.
+  /// A merge of dims that leaves uneven blocks on the devices. One exchange makes them even. No other reader takes the uneven form.
   constexpr void place_uneven_merge(node step, const sharding& made, const dim_list& windows, const consumer& reader) {
     const std::int32_t tensor = step.output();
     const std::int32_t uneven = step.out[0] = plan_.add_result(tensor, made, windows);

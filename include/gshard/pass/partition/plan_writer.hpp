@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Writes the steps of a plan, and adds the reshards of each node's operands.
+
 #include <gshard/base/list.hpp>
 #include <gshard/ir/graph.hpp>
 #include <gshard/ir/mesh.hpp>
@@ -14,10 +16,9 @@
 #include <cstddef>
 #include <cstdint>
 
-// Writes the steps of a plan: brings tensors to the forms in which nodes take them.
 namespace gshard { inline namespace v0 {
 
-/// What may move without the program saying so.
+/// Which implicit reshards a program allows.
 enum class strictness : std::uint8_t {
   automatic,  // everything
   visible,    // everything but gathers
@@ -51,20 +52,20 @@ class plan_writer {
   layout_cache cache;
   list<node> steps;
 
-  /// The first form of an input or a parameter.
+  /// Adds the first form of an input or a parameter.
   constexpr void enter(std::int32_t tensor) { cache.add(tensor, {g_.at(tensor).layout, {}}, -1); }
-  /// A form that the next step makes.
+  /// Adds a form that the next step makes.
   constexpr std::int32_t add_result(std::int32_t tensor, const sharding& layout, const dim_list& windows = {}) {
     return cache.add(tensor, {layout, windows}, std::int32_t(steps.size()));
   }
-  /// A step that computes.
+  /// Adds a step that computes.
   constexpr void add(const node& step) {
     if (step.kind == op::loop_begin) loops_.open(steps.size());
     steps.push_back(step);
     if (step.kind == op::loop_end) loops_.close(steps, cache.values);
     if (is_of_loop(step.kind)) combiner_.forget();
   }
-  /// A second name for a value of the plan, as the first form of tensor `as`.
+  /// Adds a second name for a value of the plan, as the first form of tensor `as`.
   constexpr void add_alias(std::int32_t source, std::int32_t as, const code_place& place) {
     node n;
     n.kind = op::annotate;
@@ -75,10 +76,10 @@ class plan_writer {
     steps.push_back(n);
   }
 
-  /// True if moves of one node may start together.
+  /// True if moves of one node may be combined.
   constexpr bool combines() const { return loops_.none_open() && combiner_.combines(); }
 
-  /// The tensor in this sharding; adds the moves that make it.
+  /// Returns the tensor in this sharding, and adds the moves that make it.
   constexpr std::int32_t get_or_reshard(std::int32_t tensor, const sharding& layout, const consumer& reader) {
     std::int32_t now = -1;
     const bool exists = cache.cost(tensor, layout, &now) == 0;
@@ -101,7 +102,7 @@ class plan_writer {
     if (cache.at(from).windows == wanted.windows) return from;
     return exchange(from, tensor, wanted, reader);
   }
-  /// Brings a complete tensor from one form to another in one exchange, or by a local slice if every device has all it needs.
+  /// Reshards a complete tensor from one form to another in one exchange, or by a local slice if every device has all it needs.
   constexpr std::int32_t exchange(std::int32_t from, std::int32_t tensor, const sharded_form& wanted, const consumer& reader) {
     const std::int32_t to = add_result(tensor, wanted.layout, wanted.windows);
     const value &before = cache.at(from), &after = cache.at(to);

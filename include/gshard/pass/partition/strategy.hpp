@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// The partitioning strategy of one node: the factor that each mesh axis shards, and the resulting shardings of operands and results.
+
 #include <gshard/ir/graph.hpp>
 #include <gshard/ir/mesh.hpp>
 #include <gshard/ir/reduction.hpp>
 
 #include <cstdint>
 
-// The partitioning strategy of one node: which factor each mesh axis shards, and the shardings of operands and results that follow.
 namespace gshard { inline namespace v0 { namespace detail {
 
 /// The mesh axes that shard each factor, major to minor.
@@ -23,11 +24,10 @@ struct strategy {
   constexpr explicit strategy(int axes_of_mesh) : mesh_axes(axes_of_mesh) {}
 
   int mesh_axes;
-  /// The factor that each mesh axis shards, or -1: the axis repeats the work on all its devices.
+  /// The factor that each mesh axis shards, or -1: the work is replicated over the axis.
   int factor_of_axis[max_axes]{-1, -1, -1, -1, -1, -1, -1, -1};
   factor_axes axes_of_factor{};
-  /// Of a convolution: each device computes with its block of the first operand and reads the second through a window, instead of the
-  /// other way round.
+  /// For a convolution: each device keeps its block of the first operand and reads the second through a window, instead of the reverse.
   bool keeps_first_operand = false;
   std::uint8_t order = 0;  ///< The order of the devices (ir/device_order.hpp).
 };
@@ -61,7 +61,8 @@ constexpr bool is_linear(const node& n) {
     default: return false;
   }
 }
-/// True if the node is linear in each of its two operands alone: an einsum in both, a gather and a scatter in the one that holds elements.
+/// True if the node is linear in each of two operands alone. An einsum is linear in both, a gather or scatter in the one that holds
+/// elements.
 constexpr bool is_product(const node& n) { return traits(n.kind).linear == linearity::product && n.inputs == 2; }
 
 /// The sharding of a tensor whose dims are these factors.
@@ -78,7 +79,7 @@ constexpr sharding sharding_of(const short_list& dims, const strategy& how, cons
   return s;
 }
 
-/// The sharding in which a node leaves result o. An axis that shards a factor which the result lacks leaves a partial sum.
+/// The sharding in which a node makes result o. An axis that shards a factor that the result lacks leaves a partial sum.
 constexpr sharding result_sharding(const node& n, int o, const strategy& how, const partial_state& partial) {
   const short_list& dims = n.loops.out[o];
   sharding s = sharding_of(dims, how, partial);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// The collective combiner: joins moves of several tensors between the same devices into one collective.
+
 #include <gshard/base/list.hpp>
 #include <gshard/base/list_view.hpp>
 #include <gshard/ir/graph.hpp>
@@ -14,19 +16,19 @@
 
 namespace gshard { inline namespace v0 { namespace detail {
 
-/// What moves must have in common to go together: the axes, the size of elements, and whether they exchange or sum; sums also the type,
-/// and how and where they are added.
+/// Moves with equal keys can be combined. Exchanges need the same axes and element size. Sums need the same axes, collective, element type
+/// and reduction.
 constexpr std::uint32_t start_key(op kind, std::uint32_t axes, const value& v, reduction pending) {
   const bool sums = kind == op::all_reduce || kind == op::reduce_scatter;
   return axes | (sums ? std::uint32_t(kind) << 24 | std::uint32_t(v.type) << 16 | std::uint32_t(pending) << 20
                       : std::uint32_t(size_of(v.type)) << 16);
 }
 
-/// What several moves of one node start together.
+/// The collectives that the moves of one node start, if they are combined.
 struct start_set {
   std::array<std::uint32_t, rule::most_in * move_list::most> keys{};
   std::size_t count = 0;
-  std::int64_t alone = 0;  // as if each went alone
+  std::int64_t alone = 0;  // collectives, if none are combined
   std::int64_t moved = 0;  // bytes
 
   constexpr void add(std::uint32_t key, std::int64_t bytes) {
@@ -43,12 +45,13 @@ struct start_set {
   }
 };
 
-/// Adds communication steps to a plan. A move joins the last step of its kind over the same axes, which then starts once for several
-/// tensors, as many as a node has room for: if its operand is made before that step, or if the step that makes it is itself a move and
-/// only moves lie between, so that it can go first. Exchanges of different kinds become an all_to_all.
-/// If extents are known, such a step receives at most `most_bytes` per device, so that large moves can still overlap with work. If not,
-/// two moves are joined only where nothing is computed between them, so that no memory is held longer. Moves to and from an order of the
-/// devices go alone. What is computed from what stays as it is, to the bit.
+/// Adds communication steps to a plan. A move joins the last step with its key, which then starts once for several tensors, up to the
+/// capacity of a node. The operand of the move must be made before that step. Or a move makes the operand, only moves are in between, and
+/// that move can go before the step. Exchanges of different kinds become an all_to_all.
+///
+/// If extents are known, a combined step receives at most `most_bytes` per device, so that large moves can still overlap with computation.
+/// If not, two moves are combined only if nothing is computed between them, so that no memory is held longer. Moves to and from a device
+/// order are not combined. Combining does not change any result, to the bit.
 class collective_combiner {
  public:
   constexpr collective_combiner(list<node>& steps, list<value>& values, const list<window>& windows, const extents& e,
@@ -57,10 +60,10 @@ class collective_combiner {
 
   constexpr bool combines() const { return most_bytes_ > 0; }
 
-  /// Moves that come now do not go with those before.
+  /// Later moves do not join the steps before.
   constexpr void forget() { last_ = {}; }
 
-  /// Adds a move of one tensor, whose operand is made by the steps before.
+  /// Adds a move of one tensor. A step before makes its operand.
   constexpr void add(const node& n) {
     const auto end = std::int32_t(steps_.size());
     if (!combines() || operand(n).layout.order || values_[std::size_t(n.out[0])].layout.order) return steps_.push_back(n);
@@ -90,7 +93,7 @@ class collective_combiner {
   const list<window>& windows_;
   const extents& e_;
   std::int64_t most_bytes_;
-  list<std::int32_t> last_;  // steps, of those that can go together the last
+  list<std::int32_t> last_;  // by key: the last step that moves can join
 
   static constexpr int most = rule::most_out < rule::most_in ? rule::most_out : rule::most_in;
 
@@ -101,7 +104,7 @@ class collective_combiner {
     const value& v = operand(n);
     return start_key(n.kind, std::uint32_t(n.attr.integer[0]), v, v.layout.pending);
   }
-  /// Bytes that a device receives, or -1.
+  /// Bytes that a device receives, or -1 if extents are unknown.
   constexpr std::int64_t known_bytes(const node& n) const {
     auto axes = std::uint32_t(n.attr.integer[0]);
     for (int i = 0; i < n.inputs; ++i) {
@@ -139,7 +142,7 @@ class collective_combiner {
     all.out[all.outputs++] = n.out[0];
     set_producer(step);
   }
-  /// A step comes before another one, which is among those that move down for it.
+  /// Moves a step up to index `there`. The steps from there on move down by one.
   constexpr void move_up(std::int32_t step, std::int32_t there) {
     const node moved = at(step);
     for (std::int32_t k = step; k > there; --k) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Halo exchange: the elements of a sharded dim that each device reads through a window, and the bytes that an exchange moves.
+
 #include <gshard/base/list_view.hpp>
 #include <gshard/ir/device_order.hpp>
 #include <gshard/ir/graph.hpp>
@@ -16,7 +18,7 @@ namespace gshard { inline namespace v0 { namespace detail {
 
 using mesh_place = std::array<int, max_axes>;
 
-/// What a device holds of dim d: its block, or, through a window, what its block of another dim reads.
+/// The indices of dim d that a device holds: its block, or, through a window, the indices that its block of another dim reads.
 constexpr interval held(const value& v, int d, list_view<window> windows, const extents& e, const mesh_place& at) {
   const std::int64_t extent = e.dim(v.dims[d]);
   const int row = v.windows.empty() ? 0 : v.windows[d];
@@ -25,17 +27,17 @@ constexpr interval held(const value& v, int d, list_view<window> windows, const 
   return reach(w.bind(e), block_of(e.dim(w.over), v.layout[d], e.axes, at), extent);
 }
 
-/// Whether `wanted`, which may go beyond the end of a dim of `extent` and on at its start, meets `has`, and in how many indices.
+/// The number of indices that `has` and `wanted` share. `wanted` may go beyond the end of a dim of `extent`, and wraps around.
 constexpr std::int64_t overlap(const interval& has, const interval& wanted, std::int64_t extent) {
   std::int64_t n = has.common(wanted).size();
   if (wanted.end > extent) n += has.shifted(extent).common(wanted).size();
   return n;
 }
 
-/// Of axes up to this extent all devices are looked at, of longer ones their ends and middle.
+/// Along axes up to this extent all devices are checked; along longer axes the ends and the middle.
 inline constexpr int all_of = 16;
 
-/// Calls f(coordinates) for the devices along the axes of a mask, all others at 0.
+/// Calls f(coordinates) for the devices along the axes of a mask. All other coordinates are 0.
 template <class F>
 constexpr void for_each_place(std::uint32_t axes, const extents& e, F f) {
   mesh_place at{};
@@ -62,13 +64,13 @@ constexpr std::uint32_t axes_of_windows(const value& v) {
   return mask;
 }
 
-/// The axes along which what devices hold before or after a move differs.
+/// The axes along which devices hold different data, before or after a move.
 constexpr std::uint32_t axes_of_move(const value& from, const value& to) {
   return moving_axes(from.layout, to.layout) | axes_of_windows(from) | axes_of_windows(to);
 }
 
-/// Bytes of its new shard that a device lacks where one of the two holds what windows read, or lies in another order of the devices: it
-/// stands at `before` of the one and at `after` of the other.
+/// Bytes of its new shard that a device lacks, if a form has windows or another device order. The device is at mesh coordinates `before` in
+/// the old form, and at `after` in the new one.
 constexpr std::int64_t bytes_lacking(const value& from, const value& to, list_view<window> windows, const extents& e,
                                      const mesh_place& before, const mesh_place& after) {
   std::int64_t wanted = 1, has = 1;
@@ -91,8 +93,8 @@ constexpr std::int64_t bytes_lacking(const value& from, const value& to, list_vi
 
 }  // namespace detail
 
-/// Bytes that the device receives that receives most where a tensor moves between layouts in orders of the devices, windows included.
-// A template, so that it costs only programs with such layouts.
+/// Bytes that the busiest device receives when a tensor is resharded between device orders, windows included.
+// A template, so that only programs with device orders pay for it.
 template <class Extents>
 constexpr std::int64_t bytes_between_orders(const value& from, const value& to, list_view<window> windows, list_view<int> rows,
                                             const Extents& e) {
@@ -118,14 +120,14 @@ constexpr std::int64_t bytes_between_orders(const value& from, const value& to, 
 
 namespace detail {
 
-/// Whether the extents that say what is held of a dim, cut over `axes`, are known and not assumed.
+/// True if the extents that define the shards of a dim over `axes` are known and not assumed.
 constexpr bool is_known(const window& w, int dim, const short_list& axes, const extents& e) {
   const auto known = [&](int d) { return d == window::none || e.knows_dim(d); };
   return (axes.mask() & ~e.known_axes) == 0 && known(dim) && known(w.over) && known(w.stride_dim) && known(w.low_dim) && known(w.taps_dim);
 }
 
-/// Whether every device has all that it will hold, whatever extents are not known yet. Of long axes not all devices are looked at, so not
-/// with these, but between orders of the devices.
+/// True if every device has all of its new shard, for any values of the unknown extents. Along long axes not all devices are checked, so
+/// the answer is false. Between device orders all devices are checked.
 constexpr bool lacks_nothing(const value& from, const value& to, list_view<window> windows, list_view<int> orders, const extents& e) {
   const bool reordered = from.layout.order != to.layout.order;
   std::uint32_t axes = reordered ? 0 : axes_of_move(from, to);
@@ -141,17 +143,17 @@ constexpr bool lacks_nothing(const value& from, const value& to, list_view<windo
   return (reordered ? bytes_between_orders(from, to, windows, orders, e) : bytes_lacking(from, to, windows, e)) == 0;
 }
 
-/// Whether a dim that is whole is surely not read whole.
+/// True if the window of an unsharded dim surely reads less than all of it.
 constexpr bool reads_less(const window& w, int dim, const extents& e) {
   return is_known(w, dim, {}, e) && reach(w.bind(e), {0, e.dim(w.over)}, e.dim(dim)).size() < e.dim(dim);
 }
 
-/// Whether every device's block of a dim, cut over `axes`, is just what its block of another dim reads, whatever extents are not known
-/// yet: nothing needs to move.
+/// True if each device's block of a dim over `axes` equals the part that its block of another dim reads. This holds for any values of the
+/// unknown extents. Then nothing needs to move.
 constexpr bool reads_its_block(const window& w, int dim, const short_list& axes, const extents& e) {
   if (!is_known(w, dim, axes, e)) return false;
   const bound_window bound = w.bind(e);
-  // Of long axes not all devices are looked at: that proves something only of blocks of one size, which begin in equal steps.
+  // Along long axes not all devices are checked. That is a proof only for blocks of equal size, which begin in equal steps.
   const std::int64_t blocks = e.devices(axes.mask());
   for (int i = 0; i < axes.size(); ++i)
     if (e.axis(axes[i]) > all_of && (w.wrap || e.dim(dim) % blocks != 0 || e.dim(w.over) % blocks != 0)) return false;
@@ -164,8 +166,8 @@ constexpr bool reads_its_block(const window& w, int dim, const short_list& axes,
   return same;
 }
 
-/// The factors of a node's operand, of dims that are surely read at more taps than positions those of the taps: what cuts such a dim
-/// best cuts them.
+/// The factors of an operand of a node. A dim that surely has more taps than positions takes the factor of its taps, which is better to
+/// shard.
 constexpr short_list longer_factors(const node& n, int operand, list_view<window> windows, const extents& e) {
   short_list factors = n.loops.in[operand];
   if (!traits(n.kind).taps) return factors;
@@ -192,8 +194,8 @@ constexpr std::int64_t shard_elements(const value& v, list_view<window> windows,
   return most;
 }
 
-/// Bytes that one device receives in a step that moves all its operands together, which may be held through windows. `of`: what the device
-/// that receives most gets in moves of this kind.
+/// Bytes that one device receives in a step that moves all its operands together, windows included. `of`: only the bytes that the busiest
+/// device receives in moves of this kind.
 constexpr std::int64_t bytes_received(const node& step, list_view<value> values, list_view<window> windows, const extents& e,
                                       op of = op::count_) {
   const auto axes = std::uint32_t(step.attr.integer[0]);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Explains the moves of a plan: why each communication step is there, and which step reads its result.
+
 #include <gshard/pass/plan.hpp>
 
 #include <cstddef>
@@ -8,30 +10,30 @@
 
 namespace gshard { inline namespace v0 {
 
-/// Why a plan moves data in one of its steps.
+/// Why a step of a plan moves data.
 struct move_reason {
   enum class kind {
     sum,         // completes a partial sum for its consumer
     window,      // fetches the halo of a window
-    annotation,  // the program says so
+    annotation,  // an annotation asks for it
     output,      // the result of the program
     update,      // returns an updated parameter to its sharding
     state,       // loop-carried values keep one sharding
     alignment,   // reshards an operand to match the partitioning of its consumer
-    whole,       // replicates a dim that its consumer needs whole
+    whole,       // replicates a dim that its consumer needs unsharded
   };
   kind why = kind::alignment;
-  std::int32_t consumer = -1;  // the step that it serves, or -1: an output or a parameter
+  std::int32_t consumer = -1;  // the step that reads the result, or -1: an output or a parameter
   int operand = 0;             // of the consumer
 };
 
-/// Why step i of a plan, which moves data, is there; of several tensors, why the first moves.
+/// Why step i of a plan moves data. For a combined step: why its first tensor moves.
 constexpr move_reason reason_of(const plan_view& plan, std::size_t i) {
   const node& step = plan.steps[i];
   const value &from = plan.at(step.input(0)), &to = plan.at(step.output());
   move_reason r;
   std::int32_t moved = step.output();
-  // Several moves may follow each other.
+  // One tensor may move in several steps.
   for (std::size_t k = i + 1; k < plan.steps.size() && r.consumer < 0; ++k)
     for (int o = 0; o < plan.steps[k].inputs && r.consumer < 0; ++o) {
       if (plan.steps[k].input(o) != moved) continue;

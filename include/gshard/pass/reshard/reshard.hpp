@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Finds the cheapest sequence of collectives from one sharding to another.
+
 #include <gshard/ir/graph.hpp>
 #include <gshard/pass/cost/cost.hpp>
 
@@ -11,17 +13,17 @@
 
 namespace gshard { inline namespace v0 {
 
-/// One step from a layout to another: what kind it is, between which axes' devices data move, and the layout it ends in.
+/// One step of a reshard: its kind, the axes between whose devices data move, and the sharding that it produces.
 struct move {
   op kind{};
   std::uint8_t axes = 0;  // mask
   sharding to;
 };
 
-/// What starting a collective costs, as bytes that could be sent in that time: about 10 microseconds at 6 GB/s.
+/// The cost of starting a collective, as bytes that could be sent in that time: about 10 microseconds at 6 GB/s.
 inline constexpr std::int64_t start_bytes = 1 << 16;
 
-/// The moves from one layout of a tensor to another, and the bytes that one device receives for them.
+/// The moves of a reshard, and the bytes that one device receives for them.
 struct move_list {
   static constexpr std::size_t most = 5;
   std::array<move, most> moves{};
@@ -36,13 +38,13 @@ struct move_list {
     m.to = to;
     starts += kind != op::slice;
   }
-  /// Bytes, and what starting costs.
+  /// Bytes, plus the cost of all starts.
   constexpr std::int64_t cost() const { return bytes + starts * start_bytes; }
   constexpr const move* begin() const { return moves.data(); }
   constexpr const move* end() const { return moves.data() + count; }
 };
 
-/// The axes between whose devices data move when a tensor that lies as `from` comes to lie as `to`.
+/// The axes between whose devices data move in a reshard.
 constexpr std::uint32_t moving_axes(const sharding& from, const sharding& to) {
   std::uint32_t mask = 0;
   for (int d = 0; d < from.rank; ++d) {
@@ -54,8 +56,8 @@ constexpr std::uint32_t moving_axes(const sharding& from, const sharding& to) {
   return mask;
 }
 
-/// Whether every device gets its new shard from one other device: each dim is cut into as many pieces as before, whatever the
-/// extents of run-time axes will be.
+/// True if every device gets its new shard from one other device: each dim keeps its number of blocks. This holds for any extents of
+/// run-time axes.
 constexpr bool is_permutation(const sharding& from, const sharding& to, const extents& e) {
   for (int d = 0; d < from.rank; ++d) {
     if (from.axes[d].same(to.axes[d])) continue;
@@ -68,7 +70,7 @@ constexpr bool is_permutation(const sharding& from, const sharding& to, const ex
 
 namespace detail {
 
-/// Axes of more than one device that hold copies.
+/// Axes of more than one device over which a tensor is replicated.
 constexpr std::uint32_t idle_axes(const sharding& s, const extents& e) {
   const int* const extent = e.axes.data();
   std::uint32_t many = 0;
@@ -77,16 +79,16 @@ constexpr std::uint32_t idle_axes(const sharding& s, const extents& e) {
   return many & ~(s.used() | s.partial);
 }
 
-/// A way from one layout to another is made of these moves, each left out where it has nothing to do:
+/// Plans a reshard as a sequence of these moves. Each is left out if it has nothing to do.
 ///
-///     slice           cut over axes that hold copies: nothing is sent
-///     reduce_scatter  complete sums, each device its own block
-///     all_reduce      complete sums, whole; then slice what has become copies
-///     one exchange    every device gets what it lacks of its new shard from devices that have it: all_gather if it keeps all it has,
-///                     collective_permute if it gets a whole shard of one other, else all_to_all
+///     slice           shard over axes that hold replicas: nothing is sent
+///     reduce_scatter  complete partial sums; each device gets its own block
+///     all_reduce      complete partial sums on all devices; then slice the replicas
+///     one exchange    each device receives the missing part of its new shard: all_gather if it keeps all it has, collective_permute if it
+///                     gets the complete shard of one other device, else all_to_all
 ///
-/// So sums are made while data are small, and the exchange sends nothing that its receiver has: between complete layouts no plan
-/// can send less.
+/// So sums are completed while data are small. The exchange sends no element that its receiver already has. Between complete shardings no
+/// plan can send less.
 class way_planner {
  public:
   constexpr way_planner(const value& v, const sharding& from, const sharding& to, const extents& e)
@@ -94,11 +96,11 @@ class way_planner {
     now_.open = to_.open = 0;
   }
 
-  /// Which pending sums are scattered, where the others are made whole: those that the goal cuts are worth it by bytes, all (and
-  /// gathered again at the end) where other data move too, none where starting costs most.
+  /// Which partial sums are scattered; the others are all-reduced. `cut`: those over axes that shard the goal, which saves bytes. `all`:
+  /// every sum, gathered again at the end; this pays if other data move too. `none`: this pays if starts dominate the cost.
   enum class scatter : std::uint8_t { none, cut, all };
 
-  /// use_idle: axes that hold copies share the work of the sums.
+  /// use_idle: the sums are sharded over idle axes, which hold replicas.
   constexpr const move_list& run(scatter which, bool use_idle) {
     slice(use_idle);
     if (now_.partial & ~to_.partial) {
@@ -125,7 +127,7 @@ class way_planner {
     now_ = there;
   }
 
-  /// Lengthens every dim of s towards the goal by axes of this mask.
+  /// Extends the axes of each dim of s towards the goal, by axes of this mask.
   constexpr sharding lengthened(sharding s, std::uint32_t by) const {
     if (by == 0) return s;
     for (int d = 0; d < s.rank; ++d) {
@@ -143,8 +145,8 @@ class way_planner {
     if (const std::uint32_t axes = there.used() & ~now_.used()) go(op::slice, axes, there);
   }
 
-  /// Cuts dims over axes that the goal does not have there: dims long enough, then those that have all that the goal cuts them by
-  /// (what such a dim holds is part of what it will hold), then the longest.
+  /// Shards dims over axes that the goal does not have there. It prefers dims that are long enough. Among these it prefers dims that
+  /// already have all axes of the goal, because their shards contain the final ones; then the longest.
   constexpr void append(sharding& s, std::uint32_t axes) const {
     if (axes == 0 || s.rank == 0) return;
     for (int a = 0; axes >> a != 0; ++a) {
@@ -182,7 +184,7 @@ class way_planner {
     }
   }
 
-  /// From a layout to the goal, both with the same pending sums, in one exchange.
+  /// One exchange from the current sharding to the goal, which have the same partial sums.
   constexpr void exchange() {
     if (now_.same_layout(to_)) return;
     bool coarser = true;
@@ -198,14 +200,14 @@ namespace detail {
 
 constexpr move_list cheapest_way(const value& v, const sharding& from, const sharding& to, const extents& e) {
   if (from.same_layout(to)) return {};
-  if (const std::uint32_t cut = to.used(); cut && !to.partial && !from.partial && !from.used()) {  // a slice alone, as most moves are
+  if (const std::uint32_t cut = to.used(); cut && !to.partial && !from.partial && !from.used()) {  // the most frequent case: one slice
     move_list list;
     list.add(op::slice, cut, to);
     list.moves[0].to.open = 0;
     return list;
   }
   move_list best = way_planner(v, from, to, e).run(way_planner::scatter::cut, false);
-  // No way has less than one start; and where bytes are fewer than a start is worth, no further start pays.
+  // Every sequence starts at least one collective. If the bytes cost less than one start, no further start pays.
   if (!(from.partial & ~to.partial) || from.rank == 0 || best.cost() <= 2 * start_bytes) return best;
   const std::uint32_t sums = from.partial & ~to.partial, cut = sums & to.used();
   const bool some_idle = detail::idle_axes(from, e) != 0;
@@ -234,9 +236,9 @@ constexpr std::uint32_t single_axes(const extents& e) {
 constexpr move_list plan_reshard(const value& v, const sharding& from, const sharding& to, const extents& e);
 
 namespace detail {
-/// A way between layouts of which one is in another order of the devices than the mesh's: what is pending is completed before, then every
-/// device gets what it lacks of its new shard in one exchange. Its bytes, which only the orders' rows tell, are not among those of the way.
-// A template, so that it costs only programs with such layouts.
+/// A reshard to or from a device order. Partial sums are completed first. Then every device receives the missing part of its new shard in
+/// one exchange. The bytes of that exchange depend on the table of orders, and are not included.
+// A template, so that only programs with device orders pay for it.
 template <class Extents>
 constexpr move_list way_between_orders(const value& v, const sharding& from, const sharding& to, const Extents& e) {
   move_list way;
@@ -267,10 +269,9 @@ constexpr move_list way_between_orders(const value& v, const sharding& from, con
 }
 }  // namespace detail
 
-/// The cheapest way from one layout of a tensor to another, by bytes and starts. Empty if it lies so already. `to` may have no pending sum
-/// that `from` lacks. Between layouts that differ in axes of one device alone, nothing is sent; a change of the devices' order alone is
-/// one permutation.
-/// @see detail::way_planner for what a way is
+/// The cheapest reshard of a tensor, by bytes and starts. Empty if the sharding stays the same. `to` may not have a partial sum that `from`
+/// lacks. Nothing is sent if the shardings differ only in axes of one device. A change of the device order alone is one permutation.
+/// @see detail::way_planner for the moves
 constexpr move_list plan_reshard(const value& v, const sharding& from, const sharding& to, const extents& e) {
   if (from.same_layout(to)) return {};
   if (from.order | to.order) return detail::way_between_orders(v, from, to, e);

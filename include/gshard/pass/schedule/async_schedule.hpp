@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Asynchronous collectives: when each collective of a plan starts and when it must be complete, to overlap with computation.
+
 #include <gshard/base/list.hpp>
 #include <gshard/ir/graph.hpp>
 #include <gshard/pass/cost/cost.hpp>
@@ -12,15 +14,15 @@
 
 namespace gshard { inline namespace v0 {
 
-/// When a communication step is under way: it is started before the step `start` of the plan runs and waited for before the step
-/// `finish` does; its own place lies between. One that is not sent early ends before the step that follows it.
+/// The steps during which a communication step is in flight. It starts before step `start` of the plan, and is complete before step
+/// `finish`; its own index is in between. A synchronous step is complete before the next step.
 struct async_interval {
   std::int32_t start = 0, finish = 0;
 
   constexpr bool operator==(const async_interval&) const = default;
 };
 
-/// Every step where it stands.
+/// The synchronous schedule: every step runs at its own index.
 constexpr list<async_interval> in_turn(const plan_view& plan) {
   list<async_interval> all(plan.steps.size());
   for (std::int32_t i = 0; i < std::int32_t(all.size()); ++i) all[std::size_t(i)] = {i, i + 1};
@@ -28,7 +30,8 @@ constexpr list<async_interval> in_turn(const plan_view& plan) {
 }
 
 namespace detail {
-/// Whether a step may be under way while others run: small sums and gathers are one call of a backend. The same on all devices.
+/// True if a step may be in flight while others run. Small sums and gathers are one call of a backend, and may not. The same on all
+/// devices.
 constexpr bool can_overlap(const plan_view& plan, const node& step, const extents& e) {
   if (!traits(step.kind).collective || !traits(step.kind).reshards) return false;
   return plan.bytes_received(step, e) > (step.kind == op::all_reduce || step.kind == op::all_gather ? small_sum_bytes : 0);
@@ -54,13 +57,13 @@ class async_search {
   constexpr std::size_t root(std::int32_t v) const { return std::size_t(plan_.lifetimes[std::size_t(v)].root); }
   constexpr bool may(std::int32_t i) const { return can_overlap(plan_, step(i), e_); }
 
-  /// After the last step that uses the memory of an operand.
+  /// A step may start after the last step that uses the memory of an operand.
   constexpr void find_starts(list<async_interval>& all) const {
     list<std::int32_t> used(plan_.values.size(), -1);
     std::int32_t turn = -1;
     for (std::int32_t i = 0; i < std::int32_t(all.size()); ++i) {
       const node& n = step(i);
-      if (traits(n.kind).alias) continue;  // touches nothing
+      if (traits(n.kind).alias) continue;  // reads and writes nothing
       if (traits(n.kind).control) turn = i;
       std::int32_t after = turn;
       for (int k = 0; k < n.inputs; ++k) after = std::max(after, used[root(n.input(k))]);
@@ -69,7 +72,7 @@ class async_search {
       for (int o = 0; o < n.outputs; ++o) used[root(n.output(o))] = i;
     }
   }
-  /// Before the first step that uses a result or writes over an operand.
+  /// A step must be complete before the first step that uses a result or overwrites an operand.
   constexpr void find_ends(list<async_interval>& all) const {
     const auto n = std::int32_t(all.size());
     list<std::int32_t> used(plan_.values.size(), n), written(plan_.values.size(), n);
@@ -89,7 +92,7 @@ class async_search {
       for (int o = 0; o < now.outputs; ++o) used[root(now.output(o))] = written[root(now.output(o))] = at;
     }
   }
-  /// What makes tensors larger takes memory: it starts when what was made so before it is being used, not earlier.
+  /// The results of gathers take memory. So a gather starts when the result of the gather before it is used, not earlier.
   constexpr void hold_back_gathers(list<async_interval>& all) const {
     std::int32_t before = 0;
     for (std::int32_t i = 0; i < std::int32_t(all.size()); ++i) {
@@ -102,9 +105,9 @@ class async_search {
 };
 }  // namespace detail
 
-/// When every step of a plan is under way, at these extents: communication as early as its operands are there and as late as nobody needs
-/// its results or the memory of its operands; gathers, whose results take memory, one ahead of the one in use. Turns of loops end alone.
-/// Small sums and gathers (`small_sum_bytes`) stay where they are. The same on all devices.
+/// The schedule of a plan at these extents. Communication starts as soon as its operands exist. It is complete when a step needs its
+/// results, or the memory of its operands. Gathers, whose results take memory, run one ahead of the one in use. No communication crosses
+/// the control steps of a loop. Small sums and gathers (`small_sum_bytes`) stay synchronous. The same on all devices.
 constexpr list<async_interval> async_schedule(const plan_view& plan, const extents& e) { return detail::async_search(plan, e).run(); }
 
 }}  // namespace gshard::v0

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Lifetimes of a plan's values: which values share storage, and between which steps it is needed.
+
 #include <gshard/base/list.hpp>
 #include <gshard/ir/graph.hpp>
 
@@ -9,12 +11,12 @@
 
 namespace gshard { inline namespace v0 {
 
-/// Where a value of a plan keeps its shards, and between which steps they are needed.
+/// The storage of a value's shards, and the steps between which it is needed.
 struct lifetime {
   std::int32_t root = -1;      ///< the value whose storage this one shares; itself if it has its own
   std::int32_t first = 0;      ///< step that writes the storage
   std::int32_t last = -1;      ///< last step that reads it
-  bool persistent = false;     ///< parameters: outlives the step
+  bool persistent = false;     ///< a parameter: outlives the run of the plan
 };
 
 namespace detail {

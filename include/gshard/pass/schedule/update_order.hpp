@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Orders the nodes of a plan: parameter updates run early, to free gradients and to overlap their reductions.
+
 #include <gshard/base/list.hpp>
 #include <gshard/ir/graph.hpp>
 
@@ -9,16 +11,16 @@
 
 namespace gshard { inline namespace v0 { namespace detail {
 
-/// The order in which nodes become steps: their own, but updates of parameters stand as early as they may, so that gradients need not all
-/// be kept until the last one is made. An update waits for its operands, for those who read what it writes over, and for all nodes that
-/// may fail, so that an error finds parameters as they were. Updates go in buckets of `bucket`, whose gradients can be summed between
-/// devices together, while the gradients of the next bucket are computed: there they stand. None stands later than it did.
+/// The order in which nodes become steps: their own, but parameter updates come as early as possible. So not all gradients must be kept
+/// until the last one exists. An update waits for its operands, for all readers of the tensors that it overwrites, and for all nodes that
+/// may fail. So an error leaves the parameters unchanged. Updates run in buckets of `bucket`: their gradients are summed between devices
+/// together, while the next gradients are computed. No update runs later than in its own order.
 /// @see async_schedule
 class update_order {
  public:
   static constexpr std::size_t bucket = 8;
 
-  // Plain arrays and few calls: the evaluator keeps what every call of a function returned.
+  // Plain arrays and few calls, because the constexpr evaluator keeps the result of every call.
   constexpr update_order(const graph& g, const list<char>& live)
       : order_(g.nodes.size(), -1), values_(g.values.data()), nodes_(g.nodes.data()) {
     const auto n = std::int32_t(g.nodes.size());
@@ -33,11 +35,11 @@ class update_order {
         if (is_live[i]) order[count_++] = i;
       return;
     }
-    list<std::int32_t> ready_list(std::size_t(n) + 1, -1), next_list(std::size_t(n), -1);  // by node + 1: the updates that wait no more
+    list<std::int32_t> ready_list(std::size_t(n) + 1, -1), next_list(std::size_t(n), -1);  // by node + 1: the updates ready after it
     std::int32_t *const ready = ready_list.data(), *const next = next_list.data();
     find_ready(g.values.size(), n, is_live, updates, ready, next);
     list<std::int32_t> waiting;
-    std::size_t first = 0;  // that waits
+    std::size_t first = 0;  // the first that waits
     const auto place_until = [&](std::size_t end) {
       for (; first < end; ++first) {
         order[count_++] = waiting[first];
@@ -65,7 +67,7 @@ class update_order {
   const value* values_;
   const node* nodes_;
 
-  /// The tensor whose memory a value is.
+  /// The tensor whose storage a value shares.
   constexpr std::int32_t root(std::int32_t v) const {
     for (std::int32_t p = values_[v].producer; p >= 0 && traits(nodes_[p].kind).alias;
          p = values_[v].producer)
@@ -75,9 +77,9 @@ class update_order {
   constexpr void find_ready(std::size_t n_values, std::int32_t n, const char* is_live, const list<std::int32_t>& updates,
                             std::int32_t* ready, std::int32_t* next) const {
     list<std::int32_t> last_read_list(n_values, -1);
-    list<std::int32_t> checked_list(n_values, -1);  // of ids, the dim for which an earlier node has found them to be right
+    list<std::int32_t> checked_list(n_values, -1);  // by tensor of ids: the dim for which an earlier node checks it
     std::int32_t *const last_read = last_read_list.data(), *const checked = checked_list.data();
-    // Only what updates write over is of interest.
+    // Only tensors that updates overwrite matter.
     constexpr std::int32_t unread = -1, watched = -2;
     for (const std::int32_t u : updates)
       for (int k = 0; k < nodes_[u].in_place; ++k) last_read[root(nodes_[u].in[k])] = watched;
@@ -109,7 +111,7 @@ class update_order {
         if (values_[it.in[k]].producer > after) after = values_[it.in[k]].producer;
         if (k < it.in_place && last_read[root(it.in[k])] > after) after = last_read[root(it.in[k])];
       }
-      if (after >= i) after = i - 1;  // what is wrong with it is found where it stands
+      if (after >= i) after = i - 1;  // the partitioner reports a later read of its operand
       next[i] = ready[after + 1];
       ready[after + 1] = i;
     }

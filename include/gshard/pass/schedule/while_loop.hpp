@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// While loops in plans: hoists reshards of loop-invariant tensors, checks uses of tensors, and extends lifetimes over all iterations.
+
 #include <gshard/base/list.hpp>
 #include <gshard/ir/graph.hpp>
 #include <gshard/pass/schedule/lifetime.hpp>
@@ -27,17 +29,17 @@ class open_loops {
   }
 
   constexpr bool none_open() const { return count_ == 0; }
-  /// The next step of the plan opens a loop.
+  /// Opens a loop at the next step of the plan.
   constexpr void open(std::size_t next_step) {
     if (count_ == open_.size()) open_.push_back({});
     open_[count_++] = {next_step, {}};
   }
-  /// Where a step that moves a tensor of the graph goes: in front of the outermost loop that the tensor is made outside of, or here.
+  /// Where to add a reshard of a tensor of the graph: before the outermost loop that does not make the tensor, or `here`.
   constexpr list<node>& steps_before(std::int32_t tensor, list<node>& here) {
     const std::size_t depth = depth_[std::size_t(tensor)];
     return depth < count_ ? open_[depth].moves : here;
   }
-  /// The last step has closed a loop: puts the steps that were made for it in front.
+  /// Closes the innermost loop after its last step, and inserts the hoisted steps before it.
   constexpr void close(list<node>& steps, list<value>& values) {
     const loop& inner = open_[--count_];
     if (inner.moves.empty()) return;
@@ -56,14 +58,14 @@ class open_loops {
     std::size_t begin = 0;
     list<node> moves;
   };
-  list<std::size_t> depth_;  // by tensor of the graph: in how many loops it is made
-  list<loop> open_;          // the first count_ of them
+  list<std::size_t> depth_;  // by tensor of the graph: the number of loops that make it
+  list<loop> open_;          // the first count_ are open
   std::size_t count_ = 0;
 };
 
-/// Reports tensors that are used where the loop whose turns make them is over, and updates of parameters in loops.
+/// Reports tensors that are made in a loop and used after it, and parameter updates in loops.
 constexpr void check_loops(graph& g) {
-  list<std::int32_t> made_in(g.values.size(), 0);  // by tensor: the innermost loop, 0: none
+  list<std::int32_t> made_in(g.values.size(), 0);  // by tensor: the innermost loop that makes it; 0: none
   list<char> is_open(std::size_t(g.loops) + 1, 0);
   is_open[0] = 1;
   list<std::int32_t> around{0};
@@ -91,7 +93,7 @@ constexpr void check_loops(graph& g) {
     if (p.updated >= 0) use(p.updated, p.name.view());
 }
 
-/// What is made before a loop and read in a turn is needed until the last turn is over.
+/// A tensor that is made before a loop and read in it is needed until the last iteration ends.
 constexpr void keep_through_loops(list<lifetime>& life, const list<node>& steps) {
   list<std::int32_t> begins;
   for (std::size_t i = 0; i < steps.size(); ++i) {

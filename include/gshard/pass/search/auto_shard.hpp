@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// The auto_shard program: the compiler chooses its shardings by a search over plans.
+
 #include <gshard/base/list_view.hpp>
 #include <gshard/ir/fault.hpp>
 #include <gshard/ir/sharding.hpp>
@@ -17,21 +19,21 @@
 namespace gshard { inline namespace v0 {
 
 namespace detail {
-/// Options of a search, which a program passes over.
+/// The base of search options, which a program ignores.
 struct search_option {};
 }  // namespace detail
 
-/// Bytes that a device may hold: parameters with the state of optimizers, inputs, and what is alive at once in between.
+/// Bytes that a device may hold: parameters with optimizer state, inputs, and the peak of all other tensors.
 template <std::int64_t Bytes>
 struct memory_limit : detail::search_option {};
-/// The devices that plans are priced for.
+/// The devices for which plans are priced.
 template <machine Machine>
 struct runs_on : detail::search_option {};
-/// How many plans the compiler may make to choose among. As a node of one takes it some milliseconds and, with g++, 0.4 MB, these are
-/// unless said as many as have 2500 nodes together: all that there are for a layer of a few tensors on one axis.
+/// The number of plans that the compiler may make. The default is 2500 divided by the number of nodes, but at least 32. That is enough to
+/// try all shardings of a layer of a few tensors on one axis. Each node of a plan takes some milliseconds, and with g++ 0.4 MB.
 template <std::int64_t Count>
 struct evaluations : detail::search_option {};
-/// The state of an optimizer may be cut where its parameter is whole.
+/// Optimizer state may be sharded where its parameter is replicated.
 struct state_cut_freely : detail::search_option {};
 
 namespace detail {
@@ -55,7 +57,7 @@ constexpr void apply_to_search(search_options& o, evaluations<Count>) {
 }
 constexpr void apply_to_search(search_options& o, state_cut_freely) { o.free_state = true; }
 
-/// A search that a compiler can afford, unless the program says how many plans it may make.
+/// Search options that a compiler can afford. The program may set the number of plans.
 constexpr search_options affordable_search(const graph& g) {
   constexpr std::int64_t nodes = 2500, least = 32;
   search_options o;
@@ -65,12 +67,12 @@ constexpr search_options affordable_search(const graph& g) {
   return o;
 }
 
-/// What a search at compile time found, in arrays of just the right size.
+/// The result of a search at compile time, in arrays of exact size.
 template <std::size_t Tensors>
 struct choice_storage {
   std::array<layout_choice, Tensors> tensors{};
   std::array<sharding, Tensors> layouts{};
-  std::size_t count = 0;  // none after a fault
+  std::size_t count = 0;  // 0 after a fault
   shard_choice_view summary;
   diagnostic problem;
 
@@ -100,12 +102,12 @@ struct layout_search {
     (apply_to_search(o, Options{}), ...);
     return search_shardings(g, Mesh::shape, o);
   }()};
-  /// What only a search can find wrong. The rest is said by the program.
+  /// Faults that only a search finds. The program reports all others.
   static constexpr diagnostic problem =
       found.problem.what == fault::unknown_extent || found.problem.what == fault::too_little_memory ? found.problem : diagnostic{};
 };
 
-/// An option of a program: the layouts that a search found.
+/// A program option: the shardings that a search found.
 template <class Search>
 struct layouts_of {};
 template <class Search>
@@ -115,11 +117,11 @@ constexpr void apply(program_options& o, layouts_of<Search>) {
 
 }  // namespace detail
 
-/// A program whose layouts the compiler chooses: `auto_shard<layer, mesh<axis<"x", 4>>, in<"BM">, extent<'B', 64>, ...>` is the
-/// `program` of the same arguments with the annotations that an expert would add. Extents of all letters and axes must be given.
-/// Annotations that are there are kept. `plan`: as that of a program. `choice`: what was chosen, and what else it would have cost.
-/// Compile time: as a program; too little memory; an extent that is missing.
-/// @see search_shardings: the same at run time, and what is searched
+/// A program whose shardings the compiler chooses: `auto_shard<layer, mesh<axis<"x", 4>>, in<"BM">, extent<'B', 64>, ...>`. It is the
+/// `program` of the same arguments with the annotations that an expert would add. Extents of all letters and axes must be given. Existing
+/// annotations are kept. `plan`: as in a program. `choice`: the chosen shardings, and the price of alternatives.
+/// Compile time: as a program; too little memory; a missing extent.
+/// @see search_shardings: the same at run time, and the search space
 template <auto Model, class Mesh, class... Options>
 class auto_shard : public program<Model, Mesh, Options..., detail::layouts_of<detail::layout_search<Model, Mesh, Options...>>> {
   using search = detail::layout_search<Model, Mesh, Options...>;

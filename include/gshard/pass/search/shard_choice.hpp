@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Options and result of a sharding search: the sharding chosen for each input and parameter, and its price.
+
 #include <gshard/base/list.hpp>
 #include <gshard/base/list_view.hpp>
 #include <gshard/base/name.hpp>
@@ -15,43 +17,42 @@
 namespace gshard { inline namespace v0 {
 
 struct search_options {
-  /// Extents by letter (all of them), and how the plan will be compiled.
+  /// Extents of all letters, and the options with which the plan will be compiled.
   compile_options compile;
   machine on;
-  /// Bytes that a device may hold; 0: any number.
+  /// Bytes that a device may hold; 0: no limit.
   std::int64_t memory_limit = 0;
-  /// How many plans may be made and priced. Where there are no more ways than that to lay everything out, all are tried.
+  /// How many plans may be made and priced. If there are no more combinations of shardings than that, all are tried.
   std::int64_t evaluations = 4096;
-  /// How many partial choices a search that cannot try all goes on with.
+  /// The beam width of a search that cannot try all combinations.
   int beam = 4;
-  /// From how many other places, besides what it finds so, it then improves choices one by one.
+  /// The number of other starting points from which such a search improves single choices.
   int restarts = 8;
-  /// The state of an optimizer may be cut otherwise than its parameter.
+  /// Optimizer state may have another sharding than its parameter.
   bool free_state = false;
 };
 
-/// The layout chosen for an input or a parameter, and the best plan seen in which it lies otherwise.
+/// The sharding chosen for an input or a parameter, and the best priced plan with another sharding for it.
 struct layout_choice {
   tensor_name name;
-  std::int32_t value = -1;  ///< of the program that was searched
+  std::int32_t value = -1;  ///< its id in the searched program
   bool is_parameter = false;
-  std::int32_t as = -1;  ///< state of an optimizer: its parameter, a row of this table; else -1
-  int candidates = 1;    ///< 1: the annotation left no choice
+  std::int32_t as = -1;  ///< optimizer state: the row of its parameter in this table; else -1
+  int candidates = 1;    ///< 1: the annotation leaves no choice
   sharding layout;
   sharding next;
   double next_seconds = -1;  ///< -1: none was tried
   std::int64_t next_bytes = 0;
 };
 
-/// What a search found, and why: a row for every input in order, then one for every parameter. It is the best of all plans that were
-/// priced.
+/// The result of a search: one row for each input in order, then one for each parameter. It is the best of all plans that were priced.
 struct shard_choice_view {
   list_view<layout_choice> tensors;
-  step_price price;       ///< of the plan chosen
-  step_price unsearched;  ///< of the program as it was annotated; none (0) where strictness refuses that
+  step_price price;       ///< of the chosen plan
+  step_price unsearched;  ///< of the program as annotated; 0 if strictness refuses it
   std::int64_t memory_limit = 0;
   std::int64_t evaluations = 0;  ///< plans that were priced
-  bool exact = false;            ///< every way was tried
+  bool exact = false;            ///< all combinations were tried
 
   constexpr bool fits(std::int64_t bytes) const { return memory_limit <= 0 || bytes <= memory_limit; }
 };
@@ -66,7 +67,7 @@ struct shard_choice {
     v.tensors = tensors;
     return v;
   }
-  /// Gives the layouts to the program that was searched, or to the same one traced again.
+  /// Applies the shardings to the searched program, or to the same program traced again.
   constexpr void apply_to(graph& g) const {
     for (const layout_choice& t : tensors) g.at(t.value).layout = t.layout;
   }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Searches shardings of inputs and parameters for the fastest plan within the memory limit (the search of auto_shard).
+
 #include <gshard/base/hash.hpp>
 #include <gshard/base/list.hpp>
 #include <gshard/ir/graph.hpp>
@@ -45,9 +47,9 @@ class shard_searcher {
     }
   }
 
-  /// One variable after the other, the largest tensors first, as they decide most, and in the order of the program. What is not chosen
-  /// yet is left to propagation, so that one choice can carry others along. Then single choices change while that helps, from there and
-  /// elsewhere.
+  /// Beam searches over one variable after the other. One order is by size, because large tensors matter most; the other is that of the
+  /// program. Variables without a pick are left to propagation, so that one pick can determine others. Then hill climbing improves single
+  /// picks, from several starting points.
   constexpr void try_some() {
     list<std::int32_t> in_program, by_size;
     for (std::size_t v = 0; v < count(); ++v) {
@@ -65,12 +67,12 @@ class shard_searcher {
     if (o_.memory_limit > 0) look_around(smallest());
     for (int start = 0; start < o_.restarts && !spent(); ++start) look_around(arbitrary(start));
   }
-  /// Goes on from p to what is better and differs in one or two variables.
+  /// Improves p by changing one or two variables at a time.
   constexpr void improve(const picks& p) {
     look_around(p);
     do look_around(best_);
     while (change_two());
-    for (std::size_t v = 0; v < count(); ++v) {  // every choice has its reason
+    for (std::size_t v = 0; v < count(); ++v) {  // price an alternative of every pick
       if (space_.variables[v].candidates.size() < 2 || next_best(v, best_[v]) >= 0) continue;
       picks other = best_;
       other[v] = best_[v] == 0 ? 1 : 0;
@@ -78,13 +80,13 @@ class shard_searcher {
     }
   }
 
-  /// Of all plans that were priced.
+  /// The best of all plans that were priced.
   constexpr const picks& best() const { return best_; }
   constexpr std::int64_t evaluations() const { return evaluations_; }
-  /// So many plans were made elsewhere.
+  /// Counts plans that another search has made.
   constexpr void spend(std::int64_t evaluations) { evaluations_ += evaluations; }
 
-  /// The best candidate of a variable but this one, among all that was priced, or -1.
+  /// The best candidate of a variable other than `but`, among all priced plans, or -1.
   constexpr int next_best(std::size_t variable, int but) const {
     int next = -1;
     for (int c = 0; c < int(space_.variables[variable].candidates.size()); ++c)
@@ -93,13 +95,13 @@ class shard_searcher {
   }
   constexpr const score& least(std::size_t variable, int c) const { return least_[std::size_t(offset_[variable] + c)]; }
 
-  /// The program with these layouts, planned.
+  /// The plan of the program with these shardings.
   constexpr plan_tables plan(const picks& p) const {
     graph g = program_;
     assign(g, p);
     return compile(g, mesh_, o_.compile);
   }
-  /// A plan has dims of its own.
+  /// The price of a plan. A plan has its own table of dims.
   constexpr step_price price_of(const plan_tables& made) const {
     return price(made.view(), assume_extents(made.dims, mesh_, o_.compile.known), o_.on);
   }
@@ -117,7 +119,7 @@ class shard_searcher {
   const search_options& o_;
   const shard_space& space_;
   list<std::int32_t> offset_;
-  list<score> least_;  // by variable and candidate: the best plan with that one
+  list<score> least_;  // by variable and candidate: the best priced plan with it
   list<std::uint64_t> seen_;
   list<score> scores_;
   picks best_;
@@ -131,14 +133,14 @@ class shard_searcher {
     return shard_elements(g_.at(x.values.front()).dims, sharding::replicated(max_rank), e_) * std::int64_t(x.values.size());
   }
 
-  /// Plans that differ in the last bits of their time take equally long. A grid, not a tolerance: so the order is transitive.
+  /// Rounds seconds, so that plans that differ only in the last bits are equal. Unlike a tolerance, a grid keeps the order transitive.
   static constexpr double rounded(double seconds) {
     constexpr double keeps_33_bits = (1 << 20) + 1;
     const double t = keeps_33_bits * seconds;
     return t - (t - seconds);
   }
-  /// What fits into memory is better than what does not; then what is faster, and of equals what is smaller. Of what does not fit, both
-  /// count.
+  /// A plan within the memory limit is better than one beyond it. Then the faster one is better, and of equals the smaller one. Beyond the
+  /// limit, the product of time and memory decides.
   constexpr bool better(const score& a, const score& b) const {
     if (!a.known() || !b.known()) return a.known() && !b.known();
     const bool fit = fits(a);
@@ -152,7 +154,7 @@ class shard_searcher {
     for (std::size_t v = 0; v < count(); ++v)
       if (p[v] >= 0) space_.assign(g, v, space_.variables[v].candidates[std::size_t(p[v])]);
   }
-  /// What propagation makes of choices for some variables; if `open`, it may refine these as well.
+  /// The picks that propagation makes of picks for some variables. If `open`, it may refine these as well.
   constexpr picks completed(const picks& p, bool open) {
     for (std::size_t v = 0; v < g_.values.size(); ++v) g_.values[v].layout = program_.values[v].layout;
     for (std::size_t v = 0; v < count(); ++v) {
@@ -180,7 +182,7 @@ class shard_searcher {
     scores_.push_back(priced(p));
     return scores_.back();
   }
-  /// Every plan is priced here, so the best of all is kept, whoever asked for it.
+  /// All plans are priced here, so that the best of all is kept.
   constexpr score priced(const picks& p) {
     ++evaluations_;
     const plan_tables made = plan(p);
@@ -198,14 +200,14 @@ class shard_searcher {
     return s;
   }
 
-  /// Whether every dim keeps the axes that it has and maybe gets more.
+  /// True if every dim keeps its axes, and maybe gets more.
   static constexpr bool extends(const sharding& before, const sharding& after) {
     for (int d = 0; d < before.rank; ++d)
       if (!before[d].is_prefix_of(after[d])) return false;
     return true;
   }
-  /// by_axis: first what the first mesh axis cuts, then what the second does, ...; a tensor that has got its axes may get more from
-  /// propagation. Else every tensor gets all its axes at once, and no more.
+  /// Beam search. by_axis: first it assigns the first mesh axis, then the second, and so on; propagation may refine assigned tensors. Else
+  /// every tensor gets all its axes at once, and propagation does not refine it.
   constexpr void beam(const list<std::int32_t>& order, bool by_axis) {
     const auto start = [&](const picks& chosen) {
       state s{chosen, completed(chosen, by_axis), {}};
@@ -230,7 +232,7 @@ class shard_searcher {
       }
     look_around(now.front().all);
   }
-  /// Into a list with the best first, at most as long as the beam is wide, no two alike.
+  /// Inserts into a list sorted best first, without duplicates, of at most the beam width.
   constexpr void insert(list<state>& sorted, const state& s) const {
     for (const state& other : sorted) {
       bool same = true;
@@ -246,7 +248,7 @@ class shard_searcher {
     if (sorted.size() > std::size_t(o_.beam)) sorted.pop_back();
   }
 
-  /// The least memory that inputs and parameters can take.
+  /// The picks with the smallest shards of inputs and parameters.
   constexpr picks smallest() const {
     picks p(count(), 0);
     for (std::size_t v = 0; v < count(); ++v) {
@@ -257,7 +259,7 @@ class shard_searcher {
     }
     return p;
   }
-  /// Somewhere else to start from: the same on every machine.
+  /// A pseudo-random starting point, the same on every machine.
   constexpr picks arbitrary(int start) const {
     picks p(count(), 0);
     for (std::size_t v = 0; v < count(); ++v) {
@@ -266,7 +268,7 @@ class shard_searcher {
     }
     return p;
   }
-  /// Looks for something better that differs from the best in two variables.
+  /// Changes two variables of the best plan, if that is better.
   constexpr bool change_two() {
     for (std::size_t u = 0; u < count(); ++u)
       for (std::size_t v = u + 1; v < count(); ++v)
@@ -282,7 +284,7 @@ class shard_searcher {
     return false;
   }
 
-  /// Prices all that differs from p in one variable; goes on from what is better while there is any.
+  /// Hill climbing: changes one variable of p at a time, while that is better.
   constexpr void look_around(picks p) {
     score here = evaluate(p);
     for (bool changed = true; changed;) {
@@ -311,20 +313,23 @@ constexpr diagnostic unknown_extents(const graph& g, const mesh_shape& mesh, con
   return problem;
 }
 
-/// What another layout may avoid.
+/// Faults that another sharding may avoid.
 constexpr bool is_implicit_move(fault what) {
   return what == fault::implicit_gather || what == fault::implicit_move || what == fault::implicit_sum;
 }
 
 }  // namespace detail
 
-/// Chooses layouts for the inputs and parameters of a traced program: those whose plan takes the least time on a step (`price`), among
-/// those that leave a device within its memory. Annotations are kept; open dims may be cut further. A candidate is what
-/// `compile` makes of a whole assignment, so nothing of the planner is modelled twice. All ways are tried where `evaluations` allows
-/// it. Else a beam search (axis by axis, and all at once) and improvements from several starts try what it allows: where names of tensors
-/// differ in numbers alone, as those of layers do, first with one layout for all of them. Extents and mesh must be known. Reports
-/// `unknown_extent`, `too_little_memory`, what is wrong with the program, and, in a `visible` or `strict` one, what would move
-/// implicitly with every sharding.
+/// Chooses shardings for the inputs and parameters of a traced program: the plan with the least time (`price`) within the memory limit.
+/// Annotations are kept; open dims may be sharded further. Every candidate is compiled by `compile`, so that no part of the planner is
+/// modeled twice.
+///
+/// All combinations are tried if `evaluations` allows it. Else a beam search (axis by axis, and all axes at once) and hill climbing from
+/// several starting points try as many as it allows. Tensors whose names differ only in digits, as those of layers do, first share one
+/// sharding. Extents and mesh must be known.
+///
+/// Reports `unknown_extent`, `too_little_memory`, faults of the program, and in a `visible` or `strict` program an implicit move that no
+/// sharding avoids.
 /// @see auto_shard
 constexpr shard_choice search_shardings(const graph& g, const mesh_shape& mesh, const search_options& o) {
   shard_choice result;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// The search space of auto_shard: the candidate shardings of inputs and parameters.
+
 #include <gshard/base/list.hpp>
 #include <gshard/base/name.hpp>
 #include <gshard/ir/graph.hpp>
@@ -10,10 +12,9 @@
 #include <cstddef>
 #include <cstdint>
 
-// What a search for layouts chooses between.
 namespace gshard { inline namespace v0 { namespace detail {
 
-/// Whether `layout` is what an annotation asks for: closed dims as they are, open ones cut further or not.
+/// True if `layout` satisfies an annotation: closed dims are unchanged, open dims may be sharded further.
 constexpr bool refines(const sharding& given, const sharding& layout) {
   if (given.rank != layout.rank || given.partial != layout.partial) return false;
   for (int d = 0; d < given.rank; ++d)
@@ -21,7 +22,7 @@ constexpr bool refines(const sharding& given, const sharding& layout) {
   return true;
 }
 
-/// Tensors that get one layout, and the layouts they may get; the first is the least that the annotation asks for.
+/// Tensors that share one sharding, and its candidates. The first candidate shards no open dim further.
 struct shard_variable {
   list<std::int32_t> values;
   list<sharding> candidates;
@@ -33,8 +34,8 @@ struct shard_variable {
   }
 };
 
-/// All layouts that refine an annotation: every mesh axis cuts one open dim or none, at most two axes a dim, in either order. A dim
-/// is cut where its extent is a multiple of the pieces, or, if `uneven`, where every device gets some of it.
+/// All shardings that refine an annotation. Each mesh axis shards one open dim or none. At most two axes shard a dim, in either order. The
+/// extent of a sharded dim is a multiple of its blocks, or, if `uneven`, at least their number.
 constexpr list<sharding> shard_candidates(const value& v, const mesh_shape& mesh, const extents& e, bool uneven) {
   constexpr int most_on_a_dim = 2;
   sharding given = v.layout;
@@ -57,7 +58,7 @@ constexpr list<sharding> shard_candidates(const value& v, const mesh_shape& mesh
   return found;
 }
 
-/// A layout for every variable, as indices of candidates. -1: left to propagation.
+/// The index of a candidate for every variable. -1: left to propagation.
 using picks = list<std::int16_t>;
 
 constexpr tensor_name without_digits(const tensor_name& name) {
@@ -67,13 +68,13 @@ constexpr tensor_name without_digits(const tensor_name& name) {
   return s;
 }
 
-/// The inputs and parameters of a program as the unknowns of a search. The state that an operation updates together with a parameter
-/// lies as the parameter does, so it is no unknown, unless the search may cut it further.
+/// The inputs and parameters of a program as the variables of a search. Optimizer state takes the sharding of its parameter. It is a
+/// variable only if the search may shard it further.
 class shard_space {
  public:
   list<shard_variable> variables;
 
-  /// `grouped`: tensors that differ in the numbers in their names alone get one layout, as the layers of a model do.
+  /// `grouped`: tensors whose names differ only in digits get one sharding, as the layers of a model do.
   constexpr shard_space(const graph& g, const mesh_shape& mesh, const extents& e, bool uneven, bool free_state, bool grouped) {
     if (!free_state) find_state(g);
     list<tensor_name> names;
@@ -99,7 +100,7 @@ class shard_space {
     for (const parameter& p : g.parameters) add(p.value, p.name);
   }
 
-  /// Ways to choose for all variables; of astronomic numbers one that is large enough.
+  /// The number of combinations, or a lower bound of at least 2^40.
   constexpr std::int64_t ways() const {
     constexpr std::int64_t most = std::int64_t(1) << 40;
     std::int64_t n = 1;
@@ -107,7 +108,7 @@ class shard_space {
       if (n < most) n *= std::int64_t(x.candidates.size());
     return n;
   }
-  /// The choices that were made in a space of groups.
+  /// The picks of this space that equal those of a grouped space.
   constexpr picks as_in(const shard_space& groups, const picks& p) const {
     picks own(variables.size(), 0);
     for (std::size_t k = 0; k < groups.variables.size(); ++k)
@@ -116,14 +117,14 @@ class shard_space {
           if (variables[v].values.front() == member) own[v] = p[k];
     return own;
   }
-  /// The parameter whose layout this tensor takes over, or -1.
+  /// The parameter whose sharding this tensor takes, or -1.
   constexpr std::int32_t owner_of(std::int32_t v) const {
     for (const follower& f : state_)
       if (f.value == v) return f.owner;
     return -1;
   }
 
-  /// Gives the tensors of a variable a layout, for good.
+  /// Sets the sharding of the tensors of a variable, and of the optimizer state that takes it.
   constexpr void assign(graph& g, std::size_t variable, const sharding& layout) const {
     for (const std::int32_t v : variables[variable].values) {
       g.at(v).layout = layout;
