@@ -131,8 +131,8 @@ std::string check_shardings(const Model& model, const char* const (&inputs)[N], 
       }
       const double measured = (testing::run(program, alone, up)[1][0] - testing::run(program, alone, down)[1][0]) / (2 * h);
       if (!(std::abs(measured - slope) <= 1e-6 * scale))
-        wrong += "the gradient of input " + std::to_string(i) + " along a direction is " + std::to_string(slope) + ", central differences give " +
-                 std::to_string(measured) + "\n";
+        wrong += "the gradient of input " + std::to_string(i) + " along a direction is " + std::to_string(slope) +
+                 ", central differences give " + std::to_string(measured) + "\n";
     }
   }
   return wrong;
