@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Facts that all processes must have in common, and the error that names what differs.
+
 #include <gshard/base/hash.hpp>
 
 #include <algorithm>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// The interface of all backends: exchange of blocks within groups of devices.
+
 #include <gshard/comm/agreement.hpp>
 #include <gshard/comm/device_group.hpp>
 #include <gshard/comm/error.hpp>

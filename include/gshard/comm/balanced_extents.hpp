@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Factors a number of devices into the extents of a mesh, as equally as possible.
+
 #include <gshard/comm/device_group.hpp>
 #include <gshard/comm/error.hpp>
 #include <gshard/ir/mesh.hpp>

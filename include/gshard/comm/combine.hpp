@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// The operations of reductions: sum, maximum, minimum and product of two elements.
+
 #include <gshard/base/math.hpp>
 #include <gshard/ir/reduction.hpp>
 

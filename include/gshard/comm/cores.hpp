@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Counts the processor cores that this process may use.
+
 #include <gshard/base/compiler.hpp>
 
 #if defined(__linux__)

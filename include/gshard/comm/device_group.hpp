@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// The devices that differ along some axes of a mesh: the group of a collective.
+
 #include <gshard/comm/error.hpp>
 #include <gshard/ir/mesh.hpp>
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// The exception of the library, and numbers as text for its messages.
+
 #include <gshard/base/exceptions.hpp>
 
 #include <exception>

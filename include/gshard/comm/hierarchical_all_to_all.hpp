@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// An all-to-all in two levels, for many small blocks: within rows of devices, then within columns.
+
 #include <gshard/comm/backend.hpp>
 
 #include <algorithm>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// The backend of one device: nothing is sent.
+
 #include <gshard/comm/backend.hpp>
 
 #include <cstddef>

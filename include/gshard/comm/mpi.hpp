@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// The MPI backend: blocks travel by non-blocking messages between ranks.
+
 #include <gshard/base/version.hpp>
 #include <gshard/comm/backend.hpp>
 #include <gshard/comm/hierarchical_all_to_all.hpp>

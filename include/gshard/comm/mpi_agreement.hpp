@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Compares facts between MPI ranks in one small round of messages.
+
 #include <gshard/comm/agreement.hpp>
 #include <gshard/comm/mpi_communicator.hpp>
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Owns a duplicated MPI communicator, and turns MPI error codes into exceptions.
+
 #include <gshard/comm/cores.hpp>
 #include <gshard/comm/error.hpp>
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Memory that the MPI ranks of a node share.
+
 #include <gshard/comm/error.hpp>
 #include <gshard/comm/mpi_communicator.hpp>
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Reductions across devices in a fixed order of additions, so that all backends give the same bits.
+
 #include <gshard/comm/backend.hpp>
 #include <gshard/comm/combine.hpp>
 #include <gshard/comm/rounds.hpp>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Splits a large exchange into rounds that fit into a bounded buffer.
+
 #include <gshard/comm/backend.hpp>
 
 #include <algorithm>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// The simulated backend: all devices of a mesh in this process, with real numbers.
+
 #include <gshard/comm/backend.hpp>
 
 #include <algorithm>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Steps of a plan as text for error messages: kind, line and file.
+
 #include <gshard/pass/plan.hpp>
 
 #include <cstddef>

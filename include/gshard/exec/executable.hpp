@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// The executable of a program: bind extents, pass inputs, run, get typed tensors.
+
 #include <gshard/base/hash.hpp>
 #include <gshard/base/reason.hpp>
 #include <gshard/comm/agreement.hpp>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Runs the steps of a plan on a cluster, and agrees with other processes on what is run.
+
 #include <gshard/base/hash.hpp>
 #include <gshard/comm/agreement.hpp>
 #include <gshard/exec/bind/bound_plan.hpp>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Reads and writes complete parameters of a store: to_global and set_global.
+
 #include <gshard/base/hash.hpp>
 #include <gshard/comm/agreement.hpp>
 #include <gshard/exec/collective/collective_step.hpp>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// The store of tensors that outlive a run: parameters and optimizer state by name.
+
 #include <gshard/base/hash.hpp>
 #include <gshard/exec/bind/shards.hpp>
 #include <gshard/kernel/move/fill.hpp>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// A bound plan as text facts, which processes compare before they run it.
+
 #include <gshard/comm/agreement.hpp>
 #include <gshard/comm/error.hpp>
 #include <gshard/comm/step_text.hpp>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// The partition spec of a value of a plan, as a type.
+
 #include <gshard/ir/graph.hpp>
 #include <gshard/ir/mesh.hpp>
 #include <gshard/ir/spec.hpp>

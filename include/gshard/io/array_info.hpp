@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Name, element type and shape of an array in a file.
+
 #include <gshard/ir/graph.hpp>
 
 #include <array>

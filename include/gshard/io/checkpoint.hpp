@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Saves and loads the tensors of a parameter store as one safetensors file.
+
 #include <gshard/comm/agreement.hpp>
 #include <gshard/exec/parameters.hpp>
 #include <gshard/io/array_info.hpp>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// File access by the leader of a cluster, with errors thrown on all processes.
+
 #include <gshard/comm/backend.hpp>
 #include <gshard/comm/error.hpp>
 

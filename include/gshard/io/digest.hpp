@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// The checksum of the tensors of a checkpoint.
+
 #include <gshard/base/compiler.hpp>
 
 #ifndef XXH_INLINE_ALL

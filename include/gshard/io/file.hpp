@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Files with errors that name path and position, replaced by rename.
+
 #include <gshard/comm/error.hpp>
 
 #include <fcntl.h>

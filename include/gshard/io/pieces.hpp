@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Reads and writes a distributed tensor in pieces of bounded size.
+
 #include <gshard/comm/backend.hpp>
 #include <gshard/comm/device_group.hpp>
 #include <gshard/exec/bind/shards.hpp>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Reads and writes safetensors files.
+
 #include <gshard/comm/error.hpp>
 #include <gshard/io/array_info.hpp>
 #include <gshard/io/digest.hpp>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// The JSON header of a safetensors file, checked.
+
 #include <gshard/base/packed_list.hpp>
 #include <gshard/comm/error.hpp>
 #include <gshard/io/array_info.hpp>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Nests of strided loops: merging, ordering and running them.
+
 #include <gshard/kernel/threads.hpp>
 #include <gshard/kernel/view.hpp>
 

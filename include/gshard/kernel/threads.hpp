@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Runs loops on several threads by OpenMP, with the same bits on any number.
+
 #include <gshard/base/compiler.hpp>
 
 #if defined(_OPENMP)

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Vectors of the target's width, by the vector extensions of GCC and clang.
+
 #include <gshard/base/math.hpp>
 #include <gshard/kernel/elementwise/exponential.hpp>
 #include <gshard/kernel/elementwise/square_root.hpp>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Placement of a shard in its tensor, and row-major strides.
+
 #include <gshard/base/packed_list.hpp>
 
 #include <array>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Comparisons of tensors outside of programs.
+
 #include <gshard/op/map.hpp>
 #include <gshard/tensor/tensor.hpp>
 #include <gshard/trace/select.hpp>

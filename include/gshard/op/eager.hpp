@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Runs a one-verb program on tensors, and keeps it bound for the next call.
+
 #include <gshard/base/reason.hpp>
 #include <gshard/exec/executable.hpp>
 #include <gshard/ir/dim.hpp>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// The verb einsum on tensors outside of programs.
+
 #include <gshard/op/eager.hpp>
 #include <gshard/pass/check.hpp>
 #include <gshard/trace/einsum.hpp>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Resharding of tensors outside of programs: reshard, all_to_all, to_global.
+
 #include <gshard/exec/spec_of.hpp>
 #include <gshard/op/eager.hpp>
 #include <gshard/pass/reshard/reshard.hpp>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// The verb softmax on tensors outside of programs.
+
 #include <gshard/op/eager.hpp>
 #include <gshard/op/reshard.hpp>
 #include <gshard/trace/rows.hpp>

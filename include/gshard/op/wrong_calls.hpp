@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// One sentence for each wrong call of a verb on tensors.
+
 #include <gshard/exec/parameters.hpp>
 #include <gshard/op/compare.hpp>
 #include <gshard/op/reshard.hpp>

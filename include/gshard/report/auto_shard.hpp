@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// The choice of auto_shard as text: cost, memory, and the next best sharding of every tensor.
+
 #include <gshard/pass/plan.hpp>
 #include <gshard/pass/search/shard_choice.hpp>
 #include <gshard/report/describe.hpp>

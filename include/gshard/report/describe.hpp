@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Plans as text: tensors, steps, and why each collective is there.
+
 #include <gshard/comm/step_text.hpp>
 #include <gshard/pass/plan.hpp>
 #include <gshard/report/reason.hpp>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Faults of programs as sentences at run time, the same as the compiler's.
+
 #include <gshard/ir/fault.hpp>
 
 #include <string>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// The load of every network link in a simulated run, as a picture or a table.
+
 #include <gshard/report/auto_shard.hpp>
 #include <gshard/report/describe.hpp>
 #include <gshard/sim/run_record.hpp>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// A simulated run as one HTML page.
+
 #include <gshard/pass/plan.hpp>
 #include <gshard/report/link_map.hpp>
 #include <gshard/report/page_mesh.hpp>

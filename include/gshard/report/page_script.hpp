@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// The script that all views of the HTML page of a simulated run use.
+
 #include <gshard/base/compiler.hpp>
 
 #include <string_view>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Tables and plots in the HTML page of a simulated run.
+
 #include <gshard/base/compiler.hpp>
 
 #include <string_view>

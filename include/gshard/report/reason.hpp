@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Why a plan communicates in one of its steps, as text.
+
 #include <gshard/comm/step_text.hpp>
 #include <gshard/pass/plan.hpp>
 #include <gshard/pass/reshard/move_reason.hpp>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Sums of a simulated run by kind of operation, and the roofs of its machine.
+
 #include <gshard/comm/error.hpp>
 #include <gshard/pass/plan.hpp>
 #include <gshard/sim/run_record.hpp>

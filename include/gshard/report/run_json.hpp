@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// A simulated run as JSON.
+
 #include <gshard/pass/cost/step_time.hpp>
 #include <gshard/pass/plan.hpp>
 #include <gshard/report/describe.hpp>

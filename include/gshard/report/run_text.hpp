@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// A simulated run as text: time by part, memory, largest tensors.
+
 #include <gshard/pass/plan.hpp>
 #include <gshard/report/auto_shard.hpp>
 #include <gshard/report/describe.hpp>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// A simulated run as a timeline for Perfetto.
+
 #include <gshard/pass/plan.hpp>
 #include <gshard/report/describe.hpp>
 #include <gshard/report/reason.hpp>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Clusters on a communicator of Boost.MPI.
+
 #include <gshard/tensor/mpi_cluster.hpp>
 
 #include <boost/mpi/communicator.hpp>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Aligned, uninitialized memory of a shard.
+
 #include <gshard/comm/error.hpp>
 
 #include <cstddef>

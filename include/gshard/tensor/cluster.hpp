@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// A mesh bound to a backend: simulated devices or one device.
+
 #include <gshard/comm/backend.hpp>
 #include <gshard/comm/balanced_extents.hpp>
 #include <gshard/comm/loopback.hpp>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Shards as Eigen matrices, without copies.
+
 #include <gshard/tensor/tensor.hpp>
 
 #include <Eigen/Core>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// A cache of bound programs for verbs on tensors, which drops the least recently used.
+
 #include <gshard/base/compiler.hpp>
 
 #include <cstddef>

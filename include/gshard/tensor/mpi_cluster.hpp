@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// A mesh bound to MPI ranks.
+
 #include <gshard/comm/mpi.hpp>
 #include <gshard/tensor/cluster.hpp>
 

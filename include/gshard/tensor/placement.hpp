@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Computes the shard of a tensor that a device holds.
+
 #include <gshard/comm/device_group.hpp>
 #include <gshard/comm/error.hpp>
 #include <gshard/ir/sharding.hpp>

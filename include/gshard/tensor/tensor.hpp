@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Distributed tensors whose type carries element type and sharding.
+
 #include <gshard/base/reason.hpp>
 #include <gshard/ir/device_order.hpp>
 #include <gshard/ir/spec.hpp>

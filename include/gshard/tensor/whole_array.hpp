@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Complete arrays of users as inputs: ranges, Eigen matrices and xtensor arrays.
+
 #include <gshard/base/reason.hpp>
 #include <gshard/comm/agreement.hpp>
 #include <gshard/kernel/move/copy.hpp>

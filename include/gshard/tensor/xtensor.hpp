@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Shards as xtensor arrays, and xtensor arrays as inputs.
+
 #include <gshard/tensor/tensor.hpp>
 
 #if __has_include(<xtensor/containers/xadapt.hpp>)  // since xtensor 0.26

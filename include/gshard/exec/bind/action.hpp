@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// What a step of a plan does on one device, complete or piece by piece.
+
 #include <gshard/exec/bind/shards.hpp>
 #include <gshard/kernel/threads.hpp>
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// The table of all kernels of the library, for programs whose plan is made at run time.
+
 #include <gshard/exec/bind/kernels.hpp>
 
 #include <array>

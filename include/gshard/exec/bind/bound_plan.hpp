@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// A plan with its extents, shard sizes and addresses on a cluster.
+
 #include <gshard/exec/bind/shards.hpp>
 #include <gshard/pass/plan.hpp>
 #include <gshard/tensor/cluster.hpp>

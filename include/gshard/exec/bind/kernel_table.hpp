@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// The table of kernels by operation and element type, to which an executor binds steps.
+
 #include <gshard/exec/bind/action.hpp>
 #include <gshard/exec/bind/bound_plan.hpp>
 #include <gshard/ir/op.hpp>

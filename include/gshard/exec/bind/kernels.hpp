@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// The kernels of one program: compiled with it, or taken from the compiled library.
+
 #include <gshard/exec/bind/kernel_table.hpp>
 
 // The kernels of a program. Header-only, a program compiles the kernels of its own plan. With GSHARD_COMPILED_KERNELS=1, all kernels come

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Binds each local operation of a plan to its kernel on a device.
+
 #include <gshard/base/random.hpp>
 #include <gshard/exec/bind/action.hpp>
 #include <gshard/exec/bind/bound_plan.hpp>

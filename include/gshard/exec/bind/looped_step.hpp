@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Runs a looped einsum: blocks travel around a ring of devices while the einsum computes.
+
 #include <gshard/comm/backend.hpp>
 #include <gshard/exec/bind/local_step.hpp>
 #include <gshard/exec/bind/shards.hpp>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Shards of the values of a bound plan: layout, addresses and element types.
+
 #include <gshard/ir/graph.hpp>
 #include <gshard/kernel/view.hpp>
 #include <gshard/tensor/cluster.hpp>

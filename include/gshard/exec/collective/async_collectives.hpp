@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Collectives that are in progress while other steps compute.
+
 #include <gshard/exec/collective/collective_step.hpp>
 #include <gshard/exec/collective/step_moves.hpp>
 #include <gshard/pass/schedule/async_schedule.hpp>

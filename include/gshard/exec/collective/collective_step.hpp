@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Runs one collective of a plan: packs, exchanges and unpacks or adds blocks.
+
 #include <gshard/comm/reduce.hpp>
 #include <gshard/comm/rounds.hpp>
 #include <gshard/exec/collective/step_moves.hpp>

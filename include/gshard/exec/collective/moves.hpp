@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Computes which block of a tensor goes from which device to which, for a reshard.
+
 #include <gshard/base/interval.hpp>
 #include <gshard/kernel/move/copy.hpp>
 #include <gshard/kernel/view.hpp>

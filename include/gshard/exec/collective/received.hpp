@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Counts the bytes that the collectives of a run receive, by kind of operation.
+
 #include <gshard/exec/collective/step_moves.hpp>
 #include <gshard/ir/graph.hpp>
 

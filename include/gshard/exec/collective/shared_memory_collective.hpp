@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Collectives between processes that read each other's shards in shared memory.
+
 #include <gshard/comm/reduce.hpp>
 #include <gshard/comm/rounds.hpp>
 #include <gshard/exec/collective/collective_step.hpp>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// The tensors that one communication step moves, with their shards and groups of devices.
+
 #include <gshard/exec/bind/shards.hpp>
 #include <gshard/exec/collective/moves.hpp>
 #include <gshard/tensor/cluster.hpp>

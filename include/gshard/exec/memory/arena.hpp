@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Lays out all values of a plan in one block of memory by their lifetimes.
+
 #include <gshard/pass/schedule/lifetime.hpp>
 #include <gshard/tensor/buffer.hpp>
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Finds results that may overwrite operands, and steps that run together piece by piece.
+
 #include <gshard/comm/device_group.hpp>
 #include <gshard/exec/bind/bound_plan.hpp>
 #include <gshard/exec/bind/shards.hpp>

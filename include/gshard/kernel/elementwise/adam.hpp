@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// The update of Adam on a shard of a parameter and its moments.
+
 #include <gshard/kernel/threads.hpp>
 #include <gshard/kernel/vector.hpp>
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Dropout by counter-based random numbers, the same on every mesh.
+
 #include <gshard/base/random.hpp>
 #include <gshard/kernel/move/random_fill.hpp>
 #include <gshard/kernel/threads.hpp>

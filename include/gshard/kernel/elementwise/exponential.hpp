@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// A vectorized exponential function.
+
 #include <gshard/base/compiler.hpp>
 
 #include <bit>

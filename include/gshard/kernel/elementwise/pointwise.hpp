@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Applies a scalar function to shards, with broadcast operands.
+
 #include <gshard/ir/pointwise.hpp>
 #include <gshard/kernel/loops.hpp>
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// A vectorized square root.
+
 #include <gshard/base/compiler.hpp>
 
 #include <bit>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Rounds float to bf16 and back.
+
 #include <gshard/base/compiler.hpp>
 
 #include <bit>

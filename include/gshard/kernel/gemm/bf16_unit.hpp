@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Finds out whether the processor multiplies bf16 natively, and which instructions are safe.
+
 #include <gshard/kernel/gemm/gemm.hpp>
 
 #if GSHARD_HAS_ONEDNN && (defined(__x86_64__) || defined(__i386__))

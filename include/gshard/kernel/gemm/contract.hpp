@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// The local einsum: contracts two shards by matrix products or loops.
+
 #include <gshard/kernel/gemm/contract_plan.hpp>
 #include <gshard/kernel/gemm/factors.hpp>
 #include <gshard/kernel/gemm/filled_rows.hpp>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Chooses how a local einsum becomes batches of matrix products.
+
 #include <gshard/kernel/loops.hpp>
 
 #include <algorithm>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Dims of einsum operands by factor, and their loops and strides.
+
 #include <gshard/comm/error.hpp>
 #include <gshard/kernel/loops.hpp>
 

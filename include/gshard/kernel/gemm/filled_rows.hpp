@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Finds rows of zeros at the end of blocks, such as empty expert slots, which products skip.
+
 #include <gshard/kernel/vector.hpp>
 
 #include <algorithm>

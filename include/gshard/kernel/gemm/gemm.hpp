@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Matrix products by the library that is configured: oneDNN, BLAS or Eigen.
+
 #include <gshard/kernel/gemm/gemm_eigen.hpp>
 
 // Which libraries multiply matrices: the build says so (GSHARD_BLAS, GSHARD_ONEDNN). Eigen alone unless it does.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Matrix products of factors rounded to bf16, with sums in float.
+
 #include <gshard/kernel/gemm/bf16.hpp>
 #include <gshard/kernel/gemm/bf16_unit.hpp>
 #include <gshard/kernel/gemm/gemm.hpp>

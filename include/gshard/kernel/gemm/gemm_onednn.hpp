@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Matrix products by oneDNN.
+
 #include <gshard/kernel/gemm/bf16.hpp>
 
 #include <dnnl.hpp>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Small contractions and sums as vectorized loops, without a matrix product.
+
 #include <gshard/kernel/loops.hpp>
 #include <gshard/kernel/vector.hpp>
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Mixture of experts by index: copies tokens to expert slots and adds results back.
+
 #include <gshard/kernel/moe/gating.hpp>
 #include <gshard/kernel/threads.hpp>
 #include <gshard/kernel/vector.hpp>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Top-2 gating of a mixture of experts (arXiv 2006.16668, Algorithm 1), and its gradient.
+
 #include <gshard/base/random.hpp>
 #include <gshard/comm/error.hpp>
 #include <gshard/kernel/threads.hpp>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Converts element types.
+
 #include <gshard/kernel/threads.hpp>
 
 #include <cstdint>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Copies strided blocks, with a fast transpose.
+
 #include <gshard/kernel/loops.hpp>
 
 #include <algorithm>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Gathers and scatters rows of a table by ids.
+
 #include <gshard/comm/error.hpp>
 #include <gshard/kernel/threads.hpp>
 #include <gshard/kernel/vector.hpp>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Fills shards with initial values.
+
 #include <gshard/base/random.hpp>
 #include <gshard/kernel/view.hpp>
 

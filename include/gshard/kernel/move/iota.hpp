@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Writes the global index along a dim.
+
 #include <gshard/kernel/view.hpp>
 
 #include <algorithm>

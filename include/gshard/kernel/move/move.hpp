@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Slices, padding, reversal and rotation of shards, by the windows of a plan.
+
 #include <gshard/kernel/window/sources.hpp>
 
 #include <cstddef>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Fills shards with normal random numbers by global index, the same on every mesh.
+
 #include <gshard/base/random.hpp>
 
 #include <algorithm>

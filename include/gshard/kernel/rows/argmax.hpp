@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Index and value of the largest or smallest element along a dim.
+
 #include <gshard/kernel/gemm/factors.hpp>
 #include <gshard/kernel/loops.hpp>
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Cross entropy of rows of logits, of complete rows or blocks of classes, and its gradient.
+
 #include <gshard/comm/error.hpp>
 #include <gshard/kernel/elementwise/exponential.hpp>
 #include <gshard/kernel/threads.hpp>

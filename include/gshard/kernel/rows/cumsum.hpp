@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Cumulative sums along a dim, and sums of blocks.
+
 #include <gshard/kernel/threads.hpp>
 
 #include <algorithm>

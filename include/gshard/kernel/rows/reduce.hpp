@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Maximum, minimum and product over dims.
+
 #include <gshard/comm/combine.hpp>
 #include <gshard/kernel/gemm/factors.hpp>
 #include <gshard/kernel/gemm/nest.hpp>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Softmax of rows, and its gradient.
+
 #include <gshard/kernel/elementwise/exponential.hpp>
 #include <gshard/kernel/threads.hpp>
 #include <gshard/kernel/vector.hpp>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Stable sort and top-k along a dim, with indices.
+
 #include <gshard/comm/combine.hpp>
 #include <gshard/kernel/threads.hpp>
 

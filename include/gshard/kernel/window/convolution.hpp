@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Local convolutions as contractions over windows.
+
 #include <gshard/kernel/gemm/contract.hpp>
 #include <gshard/kernel/move/move.hpp>
 #include <gshard/kernel/threads.hpp>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Maximum and minimum over windows, and their gradient.
+
 #include <gshard/comm/combine.hpp>
 #include <gshard/comm/error.hpp>
 #include <gshard/kernel/threads.hpp>

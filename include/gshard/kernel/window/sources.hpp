@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Maps positions of a window to elements of a shard.
+
 #include <gshard/ir/window.hpp>
 #include <gshard/kernel/view.hpp>
 
