@@ -117,7 +117,7 @@ constexpr void apply(program_options& o, layouts_of<Search>) {
 
 }  // namespace detail
 
-/// A program whose shardings the compiler chooses: `auto_shard<layer, mesh<axis<"x", 4>>, in<"BM">, extent<'B', 64>, ...>`. It is the
+/// A program whose shardings the compiler chooses: `auto_shard<layer, mesh<axis<"x", 4>>, in<"BM">, ...>`. It is the
 /// `program` of the same arguments with the annotations that an expert would add. Extents of all letters and axes must be given. Existing
 /// annotations are kept. `plan`: as in a program. `choice`: the chosen shardings, and the price of alternatives.
 /// Compile time: as a program; too little memory; a missing extent.
