@@ -31,7 +31,7 @@ int main(int argc, char** argv) {
     const auto a = gs::from_global<float, P<none, "x">>(cluster, {10, 6}, ones);  // columns cut over "x", unevenly
     const auto b = gs::from_global<float, P<"x", none>>(cluster, {6, 10}, ones);  // rows cut over "x"
 
-    // The contracted index is cut, so the product is a pending sum, and its type says so ...
+    // The contracted index is cut, so the product is a partial sum, and its type says so ...
     const gs::tensor<float, P<none, none, gs::partial<"x">>> c = gs::einsum<"AB,BC->AC">(a, b);
     // ... until somebody completes it: one reduce_scatter.
     const gs::tensor<float, P<"x", none>> d = gs::reshard<P<"x", none>>(c);

@@ -61,7 +61,7 @@ class command_parser {
     app_.add_flag("--check", line_.check, "run it on simulated devices and on one, and compare");
     app_.add_flag("--draw", line_.draw, "draw how inputs and outputs lie on the mesh")->excludes(json);
     app_.add_flag("--passes", line_.passes, "print the program before the first pass of the planner and after each")->excludes(json);
-    app_.add_flag("--keep-partial", line_.keep_partial, "without --out: leave pending sums pending");
+    app_.add_flag("--keep-partial", line_.keep_partial, "without --out: leave partial sums pending");
     app_.add_option("--loop-above", line_.loop_above, "einsums gather operands, and scatter sums, of more bytes per device block by block")
         ->check(CLI::NonNegativeNumber)
         ->capture_default_str();

@@ -28,7 +28,7 @@ namespace detail {
 inline std::string remedy(gs::fault what, const gs::mesh_shape& mesh) {
   switch (what) {
     case gs::fault::unknown_axis: return "the mesh has " + names_of(mesh);
-    case gs::fault::axis_used_twice: return "let each axis cut one dim or hold one pending sum";
+    case gs::fault::axis_used_twice: return "let each axis cut one dim or hold one partial sum";
     case gs::fault::rank_mismatch: return "give one extent per dim";
     case gs::fault::malformed_equation: return "write for example \"BMK,BNK->BMN\", at most 8 letters per tensor and 15 in all";
     case gs::fault::index_in_no_operand: return "take it out of the output, or give it to an operand";

@@ -30,7 +30,7 @@ struct request {
   std::vector<operand> inputs;
   /// How all results shall lie. Without it they lie as comes cheapest.
   std::optional<shape> output;
-  /// Without `output`: a pending sum may stay pending.
+  /// Without `output`: a partial sum may stay pending.
   bool keep_partial = false;
   /// Einsums loop over operands and sums of more bytes per device.
   std::int64_t loop_above = gs::compile_options{}.loop_bytes;

@@ -75,7 +75,7 @@ inline shape parse_shape(std::string_view text, const gs::mesh_shape& mesh) {
       axes([&](int a) { s.layout.partial = std::uint8_t(s.layout.partial | (1u << a)); });
     }
   if (in.accept("+order(")) {
-    if (s.layout.partial) in.fail("expected its end, because pending sums lie in the mesh's order");
+    if (s.layout.partial) in.fail("expected its end, because partial sums lie in the mesh's order");
     do s.order.push_back(int(in.integer()));
     while (in.accept(","));
     in.expect(")");

@@ -153,7 +153,7 @@ TEST_CASE("adam, wherever parameter, moments and gradient lie") {
                  {.dims = sizes, .most = 3000, .prepare = [](run_graph::arrays& a) {
                     for (double& v : a.back()) v = v * v;
                   }});
-  // A gradient that arrives as a pending sum.
+  // A gradient that arrives as a partial sum.
   every_sharding(trace({{"AB"}, {""}}, program),
                  {.dims = sizes, .pending_sources = true, .prepare = [](run_graph::arrays& a) {
                     for (double& v : a.back()) v = v * v;

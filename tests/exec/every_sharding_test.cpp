@@ -71,7 +71,7 @@ TEST_CASE("einsum of one tensor with itself, transposed") {
       {sizes});
 }
 
-TEST_CASE("einsum of one operand: sums and transposition, of complete tensors and of pending sums") {
+TEST_CASE("einsum of one operand: sums and transposition, of complete tensors and of partial sums") {
   for (const bool pending : {false, true}) {
     const run_graph::sweep how{.dims = sizes, .pending_sources = pending};
     every_sharding(trace({{"ABC"}}, [](const scope&, given x) { return symbols{einsum<"abc->cab">(x[0])}; }),
@@ -93,7 +93,7 @@ TEST_CASE("einsum: diagonals") {
                  {sizes});
 }
 
-TEST_CASE("products of pending sums are products of their sums") {
+TEST_CASE("products of partial sums are products of their sums") {
   every_sharding(
       trace({{"AB"}, {"BC"}}, [](const scope&, given x) { return symbols{einsum<"ab,bc->ac">(x[0], x[1])}; }),
       {.dims = sizes, .pending_sources = true});
@@ -116,7 +116,7 @@ TEST_CASE("map: operands broadcast along leading, middle and last dims") {
                  {.dims = sizes, .pending_sources = true});
 }
 
-TEST_CASE("sums, differences and multiples of complete tensors and of pending sums") {
+TEST_CASE("sums, differences and multiples of complete tensors and of partial sums") {
   for (const bool pending : {false, true}) {
     const run_graph::sweep how{.dims = sizes, .pending_sources = pending};
     every_sharding(trace({{"AB"}, {"AB"}}, [](const scope&, given x) { return symbols{x[0] + x[1]}; }), how);

@@ -33,7 +33,7 @@ struct place {
   std::vector<int> mesh{1};
   gs::dims dims{};
   std::string known_axes{}, known_dims{};  // to the compiler
-  bool keep_pending = false;               // outputs may leave as pending sums
+  bool keep_pending = false;               // outputs may leave as partial sums
   std::string agreement{};                 // how closely each result agrees with that of one device; `nearly` beyond its end
 };
 

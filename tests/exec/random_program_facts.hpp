@@ -17,12 +17,12 @@
 
 // What is known of the elements of a random program's tensors before it runs, and hence how closely two runs of it must agree.
 //
-// Every difference that a sharding may make comes from sums: they are made in another order, and a product with a pending sum may be
+// Every difference that a sharding may make comes from sums: they are made in another order, and a product with a partial sum may be
 // distributed over its addends. So:
 // - where no sum came before (`fixed`), all bits agree, but for the sign of a zero to which 0 may have been added (`zero_added`);
 // - where all numbers are small multiples of a power of 2 (`exact`), so do the values, whatever was summed;
 // - else numbers agree up to rounding, and what is infinite or not a number agrees;
-// - but in two cases an infinity of one run may be NaN in the other (`blurred`): infinity times a pending sum, whose addends may have
+// - but in two cases an infinity of one run may be NaN in the other (`blurred`): infinity times a partial sum, whose addends may have
 //   other signs or be 0, and infinity times a number that is 0 up to rounding. No further step reads such a result.
 // Sums of numbers that may overflow are not written: whether they do depends on the order.
 namespace random_program {
@@ -35,7 +35,7 @@ struct facts {
   bool negative = false;     // ids that may be -1, too
   bool last = false;         // no step reads it
   bool nan = false, infinite = false, huge = false, tiny = false;  // it may hold such elements
-  bool sum = false;          // its elements may be pending sums
+  bool sum = false;          // its elements may be partial sums
   bool fixed = false;        // every element is made by the same operations in the same order on every mesh
   bool zero_added = false;   // but for a sum with 0, which changes the sign of -0
   bool blurred = false;      // where it is infinite, it may be NaN in another run

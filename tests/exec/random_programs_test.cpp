@@ -31,7 +31,7 @@ TEST_CASE("random programs and their gradients are the same on every mesh") {
     for (std::size_t v = 0; v < uses.size(); ++v) CHECK_MESSAGE(uses[v] > 0, "verb ", v, " was never written");
 }
 
-TEST_CASE("pending sums do not run together with other pending reductions") {
+TEST_CASE("partial sums do not run together with other pending reductions") {
   CHECK(on_mesh::failure({.mesh = {2}, .dims = {{'A', 1}, {'B', 1}}},
                          {{{"A"}, on_mesh::layout_of(gs::P<"x">{}), 1}, {{"B"}, on_mesh::layout_of(gs::P<"x">{}), 2}},
                          [](const gs::parameter_scope&, std::span<const symbol> x) {

@@ -280,7 +280,7 @@ TEST_CASE("checkpoint: wherever saving fails, the old file stays, and nothing el
   CHECK(dir.entries() == 1);
 }
 
-TEST_CASE("checkpoint: names that mean something else, and pending sums, are refused") {
+TEST_CASE("checkpoint: names that mean something else, and partial sums, are refused") {
   const scratch dir;
   for (const char* name : {"state:w", "blob:w"}) {
     const gs::parameter_store store = filled({2}, 1, {{name, gs::dtype::f32, {2}}});
@@ -292,7 +292,7 @@ TEST_CASE("checkpoint: names that mean something else, and pending sums, are ref
   gs::sharding layout = gs::sharding::replicated(1);
   layout.partial = 1;
   stores::add(pending, {"w", gs::dtype::f32, {2}}, layout);
-  CHECK(complaint([&] { gs::save(pending, dir / "f"); }) == "checkpoint: \"w\" is a pending sum");
+  CHECK(complaint([&] { gs::save(pending, dir / "f"); }) == "checkpoint: \"w\" is a partial sum");
   CHECK(dir.entries() == 0);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Two tensors one after the other whose other dims differ.
-// expect: gshard: one index or operation meets two different dims
+// expect: gshard: one index or operation has two different dims
 // expect: in_operation<.*"concat"
 #include <gshard/plan.hpp>
 

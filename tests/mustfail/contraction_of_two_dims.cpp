@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // M is contracted with H: the letters are local to the equation, the dims that tensors were declared with are not.
-// expect: gshard: one index or operation meets two different dims
+// expect: gshard: one index or operation has two different dims
 // expect: in_operation<.*"GSM,MH->GSH"
 // expect: operand_number<1>
 // expect: index_letter<.*"M"

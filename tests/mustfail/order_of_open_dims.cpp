@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // An order of the devices for a tensor of which no dim is cut yet.
-// expect: gshard: an order of devices needs a dim that is cut: name its axis in place of any
+// expect: gshard: an order of devices needs a sharded dim: name its axis in place of any
 #include <gshard/plan.hpp>
 
 namespace gs = gshard;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A parameter is declared as a pending sum.
-// expect: gshard: a pending sum \(partial\) is used where a complete tensor is declared
+// A parameter is declared as a partial sum.
+// expect: gshard: a partial sum is used where a complete tensor is declared
 // expect: in_tensor<.*"w"
 #include <gshard/plan.hpp>
 

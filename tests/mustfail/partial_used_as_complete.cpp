@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: gshard: a pending sum \(partial\) is used as a complete tensor; reshard it first
+// expect: gshard: a partial sum is used as a complete tensor; reshard it first
 #include <gshard/gshard.hpp>
 
 namespace gs = gshard;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A region is entered over the second axis of a dim.
-// expect: gshard: the axis of a per_shard region cuts a dim after another axis: enter the regions of a dim's axes in their order
+// expect: gshard: the axis of a per_shard region shards a dim after another axis: enter the regions of a dim's axes in their order
 // expect: over_axis<.*"y"
 #include <gshard/plan.hpp>
 

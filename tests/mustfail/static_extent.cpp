@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // An extent that is known at compile time is no multiple of the axis that cuts it.
-// expect: gshard: a static extent is not a multiple of the static extents of the mesh axes that cut it
+// expect: gshard: a static extent is not a multiple of the static extents of the mesh axes that shard it
 // expect: static_extent<.*"E".*, 6>
 // expect: cut_into<4>
 // expect: in_tensor<.*"w"

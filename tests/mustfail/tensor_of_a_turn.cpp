@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What a turn of a loop makes is gone when the loop is over.
-// expect: gshard: a tensor that is made in the turns of a loop is used outside of it: let the loop carry it
+// expect: gshard: a tensor of a loop's body is used outside of the loop: let the loop carry it
 // expect: "map"
 #include <gshard/plan.hpp>
 

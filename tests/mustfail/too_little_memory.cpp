@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // However a weight is cut, a device cannot hold its part.
-// expect: gshard: no layout was found that leaves every device within its memory limit
+// expect: gshard: no sharding was found that keeps every device within its memory limit
 // expect: needed_mebibytes<[0-9]+>
 // expect: allowed_mebibytes<1>
 #include <gshard/pass/search/auto_shard.hpp>

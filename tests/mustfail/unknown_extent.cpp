@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Layouts are to be chosen for a program of which an extent is not known.
-// expect: gshard: to choose layouts, the extent of every letter and of every mesh axis must be known
+// expect: gshard: to choose shardings, the extent of every letter and of every mesh axis must be known
 // expect: extent_of<.*"H"
 #include <gshard/pass/search/auto_shard.hpp>
 #include <gshard/plan.hpp>

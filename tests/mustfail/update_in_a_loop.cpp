@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A parameter is updated once a step.
-// expect: gshard: parameters are not updated in loops whose turns are counted at run time
+// expect: gshard: parameters are not updated in loops with a run-time trip count
 // expect: "adam"
 #include <gshard/optim/adam.hpp>
 #include <gshard/plan.hpp>

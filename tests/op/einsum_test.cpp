@@ -58,7 +58,7 @@ TEST_CASE("einsum: the layouts of the operands are the layout of the result") {
   check_product<P<axes<"x", "y">, none>, P<none, none>, P<axes<"x", "y">, none>>();
 }
 
-TEST_CASE("einsum: an axis that cuts a contracted index leaves a pending sum") {
+TEST_CASE("einsum: an axis that cuts a contracted index leaves a partial sum") {
   check_product<P<none, "x">, P<"x", none>, P<none, none, partial<"x">>>();
   check_product<P<"y", "x">, P<"x", none>, P<"y", none, partial<"x">>>();
   check_product<P<none, axes<"x", "y">>, P<axes<"x", "y">, none>, P<none, none, partial<"x", "y">>>();

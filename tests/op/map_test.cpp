@@ -46,7 +46,7 @@ TEST_CASE("map: elementwise, with scalars") {
   }
 }
 
-TEST_CASE("a + b: equal pending sums stay pending") {
+TEST_CASE("a + b: equal partial sums stay pending") {
   const std::vector<float> a = numbers(4 * 6), ones(6 * 3, 1.0f);
   for (const std::vector<int>& e : extents_of_mesh) {
     const auto on = gs::simulate<mesh>(e);
@@ -57,7 +57,7 @@ TEST_CASE("a + b: equal pending sums stay pending") {
     static_assert(std::is_same_v<decltype(both), const tensor<float, P<none, none, partial<"x">>>>);
     const std::vector<float> once = gs::to_global(product), twice = gs::to_global(both);
     for (std::size_t i = 0; i < once.size(); ++i) CHECK(twice[i] == 2 * once[i]);
-    // A complete tensor and a pending sum: the sum is completed first.
+    // A complete tensor and a partial sum: the sum is completed first.
     const std::vector<float> mixed =
         gs::to_global(product + gs::from_global<float, P<none, none>>(on, {4, 3}, std::vector(12, 1.0f)));
     for (std::size_t i = 0; i < once.size(); ++i) CHECK(mixed[i] == once[i] + 1);

@@ -66,7 +66,7 @@ TEST_CASE_TEMPLATE("reshard: from every layout to every layout is the same tenso
   from_one_to_all<From>(layouts{});
 }
 
-TEST_CASE("reshard completes pending sums") {
+TEST_CASE("reshard completes partial sums") {
   for (const std::vector<int>& e : extents_of_mesh) {
     const auto on = gs::simulate<mesh>(e);
     const std::vector<float> a = numbers(5 * 6), b = numbers(6 * 4);

@@ -60,7 +60,7 @@ TEST_CASE("communication as text: kinds, counts and bytes") {
   const std::string text = gs::describe_communication(
       program::plan, program::plan.bind({{'A', 8}, {'B', 16}, {'C', 32}}, std::array{2, 4}));
   INFO(text);
-  // The pending sum is [4,32] on a device; 3/4 of it go to others.
+  // The partial sum is [4,32] on a device; 3/4 of it go to others.
   CHECK(text.find("reduce_scatter      1     384 B\n") != std::string::npos);
   CHECK(gs::describe_communication(gs::plan_view{}, {}) == "  nothing is sent\n");
 }

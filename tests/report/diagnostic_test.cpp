@@ -37,12 +37,12 @@ TEST_CASE("a fault as text: its sentence, then its words") {
         "a tensor has another number of dims than its partition spec, equation or operation expects (\"BM,MH->BH\": 2 "
         "expected, 3 given)");
   CHECK(gs::describe(problem(fault::does_not_divide, "x", "A", 18, 4)) ==
-        "a static extent is not a multiple of the static extents of the mesh axes that cut it (dim \"A\" of \"x\": 18 "
+        "a static extent is not a multiple of the static extents of the mesh axes that shard it (dim \"A\" of \"x\": 18 "
         "cut into 4)");
   CHECK(gs::describe(problem(fault::dims_differ, "AB,BC->AC", "B", 1, 0)) ==
-        "one index or operation meets two different dims (\"AB,BC->AC\", operand 1, dim 0, index \"B\")");
+        "one index or operation has two different dims (\"AB,BC->AC\", operand 1, dim 0, index \"B\")");
   CHECK(gs::describe(problem(fault::sum_not_pending, "annotate")) ==
-        "a layout asks for a pending sum (partial) that the tensor does not have (\"annotate\")");
+        "a sharding asks for a partial sum that the tensor does not have (\"annotate\")");
 }
 
 TEST_CASE("a fault as text: what the equation's reader reports") {

@@ -38,6 +38,6 @@ TEST_CASE("run_program: wrong arrays and models are named") {
   const testing::setting s = testing::serial(t, {{'A', 2}, {'B', 4}, {'C', 1}});
   CHECK(complaint([&] { testing::run(t, s, {{1}}); }).find("one array is needed for each input") != std::string::npos);
   CHECK(complaint([&] { testing::run(t, s, {{1}, {1, 2, 3, 4}}); }).find("another size than its tensor") != std::string::npos);
-  CHECK(complaint([] { testing::trace({{"AB"}, {"CB"}}, product); }).find("one index or operation meets two different dims") !=
+  CHECK(complaint([] { testing::trace({{"AB"}, {"CB"}}, product); }).find("one index or operation has two different dims") !=
         std::string::npos);
 }

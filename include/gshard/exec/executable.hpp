@@ -145,7 +145,7 @@ class executable {
                     "gshard: an input of a program has another element type");
       using Spec = detail::spec_of<typename Program::mesh, detail::input_layout<Program, I>>;
       static_assert(holds<std::is_same_v<typename Given::layout_type, Spec>, expected_type<Spec>, actual_type<typename Given::layout_type>>,
-                    "gshard: an input of a program lies in another layout; reshard it first");
+                    "gshard: an input of a program has another sharding; reshard it first");
       if (!given.on().same_as(run_->on())) throw error("program: input " + std::to_string(I) + " lies on another cluster");
       if (!std::equal(given.extents().begin(), given.extents().end(), to.extents.begin(), to.extents.end()))
         throw error(text_of_mismatch(I, given.extents()));

@@ -90,7 +90,7 @@ inline void agree_on(bool saves, const parameter_store& store, const std::vector
     const std::string& name = t.info.name;
     if (t.trainable && (name.starts_with(state_prefix) || name.starts_with(blob_prefix)))
       throw error("checkpoint: " + in_quotes(name) + " starts with a word that is reserved there");
-    if (t.value->layout.partial != 0) throw error("checkpoint: " + in_quotes(name) + " is a pending sum");
+    if (t.value->layout.partial != 0) throw error("checkpoint: " + in_quotes(name) + " is a partial sum");
   }
 }
 

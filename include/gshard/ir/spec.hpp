@@ -175,7 +175,7 @@ struct spec {
   static_assert(rank <= max_rank, "gshard: tensors have at most 8 dims");
   // Replicas are the same in every order. Axes that propagation adds would not be part of it.
   static_assert(named.order.empty() || named.open == 0 || named.count > 0,
-                "gshard: an order of devices needs a dim that is cut: name its axis in place of any");
+                "gshard: an order of devices needs a sharded dim: name its axis in place of any");
 };
 
 namespace detail {

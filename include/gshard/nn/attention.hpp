@@ -19,7 +19,7 @@ namespace gshard { inline namespace v0 { namespace nn {
 /// Throws: nothing.
 /// @see nn::encode, softmax
 constexpr symbol attention(const parameter_scope& m, symbol query, symbol memory, symbol bias, double rate = 0) {
-  const named_scope part(m, "attention");
+  const named_scope named(m, "attention");
   const symbol wq = m.param("wq", "MHD", init::fan_in("M")), wk = m.param("wk", "MHD", init::fan_in("M"));
   const symbol wv = m.param("wv", "MHD", init::fan_in("M")), wo = m.param("wo", "HDM", init::fan_in("HD"));
   const symbol q = scale_by<"D">(einsum<"GBQM,MHD->GBQHD">(query, wq), -0.5);

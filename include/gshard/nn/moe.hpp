@@ -39,7 +39,7 @@ constexpr moe_result moe(const parameter_scope& m, symbol x, symbol mask, moe_op
   const symbol wo = m.param("wo", "EFM", P<label(ExpertAxis), none, none>{}, init::fan_in("F"));
   const named_scope gate_other(m, "gate other");
   const auto gate_einsum = [&](auto product) {
-    const named_scope part(m, "gate einsum");
+    const named_scope named(m, "gate einsum");
     return product();
   };
   const symbol logits = gate_einsum([&] { return full_precision([](symbol t, symbol w) { return einsum<"GSM,ME->GSE">(t, w); }, x, wg); });

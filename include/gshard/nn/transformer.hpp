@@ -60,7 +60,7 @@ constexpr symbol norm(const parameter_scope& m, symbol x) {
 /// Throws: nothing.
 /// @see feed_forward_or_moe
 constexpr symbol feed_forward(const parameter_scope& m, symbol x) {
-  const named_scope part(m, "feed-forward");
+  const named_scope named(m, "feed-forward");
   const symbol wi = m.param("wi", "MF", init::fan_in("M")), bi = m.param("bi", "F", init::zeros());
   const symbol wo = m.param("wo", "FM", init::fan_in("F")), bo = m.param("bo", "M", init::zeros());
   return einsum<"GBTF,FM->GBTM">(relu(einsum<"GBTM,MF->GBTF">(x, wi) + bi), wo) + bo;

@@ -46,7 +46,7 @@ auto einsum(const tensor<T, Specs>&... x) {
   static_assert(holds<takes_these, in_equation<Equation>, operands_in_equation<count>, operands_given<int(sizeof...(T))>>,
                 "gshard: the einsum equation has another number of operands than the call");
   static_assert(holds<detail::all_complete<tensor<T, Specs>...>, in_equation<Equation>, actual_type<Specs>...>,
-                "gshard: a pending sum (partial) is used as a complete tensor; reshard it first");
+                "gshard: a partial sum is used as a complete tensor; reshard it first");
   if constexpr (!problem && count == int(sizeof...(T))) return detail::eager_einsum<Equation>(std::index_sequence_for<T...>{}, x...);
 }
 

@@ -38,7 +38,7 @@ template <auto F, class... T, class... Specs>
   requires(sizeof...(T) > 0)
 auto map(const tensor<T, Specs>&... x) {
   static_assert(holds<detail::all_complete<tensor<T, Specs>...>, actual_type<Specs>...>,
-                "gshard: a pending sum (partial) is used as a complete tensor; reshard it first");
+                "gshard: a partial sum is used as a complete tensor; reshard it first");
   return detail::run_elementwise<detail::map_model<F>>("map", x...);
 }
 

@@ -27,7 +27,7 @@ struct moved_layout {
     diagnostic problem;
     return resolve(Spec::named, mesh_of<Spec>::shape, "all_to_all", problem);
   }();
-  static_assert(!before[From].empty(), "gshard: all_to_all from a dim that no mesh axis cuts");
+  static_assert(!before[From].empty(), "gshard: all_to_all from a dim that no mesh axis shards");
   static constexpr sharding value = [] {
     sharding s = before;
     s[From].pop_back();
@@ -55,7 +55,7 @@ template <class To, class T, class From>
 tensor<T, To> reshard(const tensor<T, From>& t) {
   static_assert(holds<To::rank == From::rank, expected_rank<From::rank>, actual_rank<To::rank>>,
                 "gshard: a tensor has another number of dims than its partition spec, equation or operation expects");
-  static_assert(!tensor<T, To>::is_partial, "gshard: reshard makes complete tensors; a pending sum (partial) cannot be asked for");
+  static_assert(!tensor<T, To>::is_partial, "gshard: reshard makes complete tensors, not partial sums");
   if constexpr (std::is_same_v<To, From>) {
     tensor<T, To> copy(t.on(), {t.extents().begin(), t.extents().end()});
     for (std::size_t i = 0; i < t.local_shards(); ++i) std::ranges::copy(t.local_shard(i).span(), copy.local_shard(i).data);

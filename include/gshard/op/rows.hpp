@@ -22,7 +22,7 @@ inline constexpr auto softmax_model = [](auto&, auto x) { return softmax(x); };
 template <class T, class Spec>
 auto softmax(const tensor<T, Spec>& x) {
   static_assert(holds<!tensor<T, Spec>::is_partial, actual_type<Spec>>,
-                "gshard: a pending sum (partial) is used as a complete tensor; reshard it first");
+                "gshard: a partial sum is used as a complete tensor; reshard it first");
   return detail::run_eager<detail::softmax_model, spec<>, detail::first_letters<Spec::rank>>("softmax", x);
 }
 

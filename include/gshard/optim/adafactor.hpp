@@ -65,7 +65,7 @@ struct adafactor {
     builder& b = m.owner();
     const list<symbol> parameters = trainable(m);
     const list<symbol> gradient = detail::gradients_to_train(loss, parameters, "adafactor");
-    const named_scope part(m, "optimizer");
+    const named_scope named(m, "optimizer");
     if (b.failed() || parameters.empty()) return;
     const bool rounds = b.options.bf16_products;
     b.options.bf16_products = false;  // squares are no products of the model

@@ -27,7 +27,7 @@ struct adam {
   constexpr void minimize(const parameter_scope& m, symbol loss, symbol rate) const {
     const list<symbol> parameters = trainable(m);
     const list<symbol> gradient = detail::gradients_to_train(loss, parameters, "adam");
-    const named_scope part(m, "optimizer");
+    const named_scope named(m, "optimizer");
     for (std::size_t i = 0; i < parameters.size() && !m.owner().failed(); ++i) update(m, parameters[i], gradient[i], rate);
   }
 

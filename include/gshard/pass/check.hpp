@@ -51,13 +51,13 @@ constexpr bool check_program() {
   static_assert(holds<What != fault::operand_count, formula, operands_in_equation<D.first>, operands_given<D.second>, line>,
                 "gshard: the einsum equation has another number of operands than the call");
   static_assert(holds<What != fault::dims_differ, operation, operand_number<D.first>, dim_number<D.second>, letter, line>,
-                "gshard: one index or operation meets two different dims");
+                "gshard: one index or operation has two different dims");
   static_assert(holds<What != fault::dims_do_not_broadcast, operation, operand_number<D.first>, line>,
                 "gshard: the dims of an operand are not among the dims of the largest operand, in their order");
   static_assert(holds<What != fault::ambiguous_dims, operation, operand_number<D.first>, line>,
                 "gshard: the dims of an operand match those of the largest operand in several ways: state the intended one by broadcast");
   static_assert(holds<What != fault::index_not_kept, formula, letter, dim_number<D.first>, line>,
-                "gshard: broadcast keeps every index of its first operand: it stands there once, and in the output");
+                "gshard: broadcast keeps every index of its first operand: each occurs there once, and in the output");
   static_assert(holds<What != fault::bad_range, operation, range_given<D.first, D.second>, line>,
                 "gshard: a range, count, window or priority has no meaning: it runs backwards, goes beyond its limits, or is given twice");
   static_assert(holds<What != fault::no_taps, operation, line>,
@@ -65,18 +65,18 @@ constexpr bool check_program() {
   static_assert(holds<What != fault::wrong_type, operation, operand_number<D.first>, line>,
                 "gshard: an operand has another element type than the operation takes");
   static_assert(holds<What != fault::does_not_divide, where, static_extent<detail_word, D.first>, cut_into<D.second>>,
-                "gshard: a static extent is not a multiple of the static extents of the mesh axes that cut it");
+                "gshard: a static extent is not a multiple of the static extents of the mesh axes that shard it");
   static_assert(holds<What != fault::incomplete_output, where>,
-                "gshard: a pending sum (partial) is used where a complete tensor is declared");
+                "gshard: a partial sum is used where a complete tensor is declared");
   static_assert(holds<What != fault::sum_not_pending, operation, line>,
-                "gshard: a layout asks for a pending sum (partial) that the tensor does not have");
+                "gshard: a sharding asks for a partial sum that the tensor does not have");
   static_assert(holds<What != fault::not_differentiable, operation, line>, "gshard: no gradient is known for an operation");
   static_assert(holds<What != fault::gradient_of_loop, operation, line>,
-                "gshard: a loop whose turns are counted at run time has no gradient: use repeat<n>, or stop_gradient");
+                "gshard: a loop with a run-time trip count has no gradient: use repeat<n>, or stop_gradient");
   static_assert(holds<What != fault::used_outside_loop, where>,
-                "gshard: a tensor that is made in the turns of a loop is used outside of it: let the loop carry it");
+                "gshard: a tensor of a loop's body is used outside of the loop: let the loop carry it");
   static_assert(holds<What != fault::update_in_loop, operation, line>,
-                "gshard: parameters are not updated in loops whose turns are counted at run time");
+                "gshard: parameters are not updated in loops with a run-time trip count");
   static_assert(
       holds<What != fault::duplicate_name, where>,
       "gshard: two parameters with different dims, initial values or partition specs have one name");
@@ -94,9 +94,9 @@ constexpr bool check_program() {
   static_assert(holds<What != fault::device_dim_left, operation, over_axis<detail_word>, line>,
                 "gshard: the result of a per_shard region differs between the devices along its axis, which its spec does not name");
   static_assert(holds<What != fault::axis_not_first, operation, over_axis<detail_word>, line>,
-                "gshard: the axis of a per_shard region cuts a dim after another axis: enter the regions of a dim's axes in their order");
+                "gshard: the axis of a per_shard region shards a dim after another axis: enter the regions of a dim's axes in their order");
   static_assert(holds<What != fault::no_such_assignment, operation, axes, line>,
-                "gshard: no cut over axes of the mesh (of static extents) makes the pieces of an assignment, or its devices are others");
+                "gshard: no sharding over static mesh axes makes the pieces of an assignment, or its devices are not those of the mesh");
   static_assert(holds<What != fault::no_such_order, where>,
                 "gshard: a partition spec orders devices that are not those of the mesh, each once, or the mesh's extents are not static");
   static_assert(holds<What != fault::implicit_gather, operation, operand_number<D.first>, over_axis<detail_word>, line>,
@@ -104,11 +104,11 @@ constexpr bool check_program() {
   static_assert(holds<What != fault::implicit_move, operation, operand_number<D.first>, over_axis<detail_word>, line>,
                 "gshard: an operand would be resharded implicitly (strict): annotate it, or say may_move(operand)");
   static_assert(holds<What != fault::implicit_sum, operation, over_axis<detail_word>, line>,
-                "gshard: a sum over a cut index would be completed implicitly (strict): annotate the result with its sharding");
+                "gshard: a sum over a sharded index would be completed implicitly (strict): annotate the result with its sharding");
   static_assert(holds<What != fault::unknown_extent, extent_of<detail_word>>,
-                "gshard: to choose layouts, the extent of every letter and of every mesh axis must be known");
+                "gshard: to choose shardings, the extent of every letter and of every mesh axis must be known");
   static_assert(holds<What != fault::too_little_memory, needed_mebibytes<D.first>, allowed_mebibytes<D.second>>,
-                "gshard: no layout was found that leaves every device within its memory limit");
+                "gshard: no sharding was found that keeps every device within its memory limit");
   return true;
 }
 

@@ -101,7 +101,7 @@ class tensor {
   /// The value of a scalar that is complete on every device.
   T item() const {
     static_assert(static_rank == 0, "gshard: item() is for scalars");
-    static_assert(!is_partial, "gshard: a pending sum (partial) is used as a complete tensor; reshard it first");
+    static_assert(!is_partial, "gshard: a partial sum is used as a complete tensor; reshard it first");
     return *local_shard(0).data;
   }
 
@@ -157,7 +157,7 @@ tensor<T, Spec> from_global(const cluster<Mesh>& on, std::vector<std::int64_t> e
                 "gshard: a partition spec names an axis that the mesh does not have");
   static_assert(holds<problem.what != fault::axis_used_twice, repeated_axis<word<problem.word.length>(problem.word.view())>>,
                 "gshard: a partition spec uses one mesh axis twice");
-  static_assert(!tensor<T, Spec>::is_partial, "gshard: a pending sum (partial) cannot be filled from complete data");
+  static_assert(!tensor<T, Spec>::is_partial, "gshard: a partial sum cannot be filled from complete data");
   detail::check_whole_array<T, Whole>();
   tensor<T, Spec> t(on, std::move(extents));
   if constexpr (detail::is_whole_array<Whole, T>)

@@ -139,8 +139,7 @@ constexpr symbol custom(here first, Symbols... rest) {
   constexpr bool names_its_letters = bool(parts::parsed.problem) || parts::names_its_letters;
   static_assert(takes_these, "gshard: the rule of a custom operation has another number of operands than the call");
   static_assert(names_its_letters,
-                "gshard: an index that the result of a custom operation lacks is among its `sums` or its `whole` indices, and they are in its "
-                "rule");
+                "gshard: an index that the result of a custom operation lacks is in its `sums` or its `whole` indices, these in its rule");
   const std::array<symbol, given> operands{first, rest...};
   if constexpr (takes_these && names_its_letters)
     return detail::emit_custom<Operation>(*first.owner, detail::custom_of<Operation, std::make_index_sequence<given>>, operands);

@@ -28,7 +28,7 @@ gs::sharding random_layout(int rank, int axes, unsigned may_be_pending, std::mt1
 }
 }  // namespace
 
-TEST_CASE("plan: what a plan computes is what one device computes, uneven shapes and pending sums included") {
+TEST_CASE("plan: what a plan computes is what one device computes, uneven shapes and partial sums included") {
   CHECK(right(einsum("x=2,y=2", "BMK,BNK->BMN", {"4@x,24,100@y", "4,32@x,100@y"}, "4@x,24@y,32")));
   CHECK(right(einsum("x=3,y=2", "BMK,BNK->BMN", {"5@x,7,10@y", "5,9@x,10@y"}, "5@x,7@y,9")));
   CHECK(right(einsum("x=3,y=2", "AB,BC->AC", {"5,2@x", "2@x,7@y"})));

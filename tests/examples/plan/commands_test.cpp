@@ -34,10 +34,10 @@ TEST_CASE("plan: einsums that are refused") {
   CHECK(has(said("AB,BC->AC", {"4000000000,1", "1,4000000000"}), "too large to count its bytes"));
 }
 
-TEST_CASE("plan: a pending sum that the inputs cannot give is refused") {
+TEST_CASE("plan: a partial sum that the inputs cannot give is refused") {
   const char* remedy = "; leave +partial out, or let its axes cut a summed index of the inputs or, with one input, be pending in it";
   CHECK(said_of_reshard("8,4", "8,4+partial(x)") ==
-        "a layout asks for a pending sum (partial) that the tensor does not have (\"8,4+partial(x)\")" + std::string(remedy));
+        "a sharding asks for a partial sum that the tensor does not have (\"8,4+partial(x)\")" + std::string(remedy));
   CHECK(has(said_of_reshard("8,4+partial(x)", "8,4+partial(x,y)"), remedy));
   CHECK(has(said("AB,BC->AC", {"4,6@x", "6@x,4"}, "4,4+partial(y)"), remedy));
   CHECK(has(said("AB,BC->AC", {"4@x,6", "6,4"}, "4,4+partial(x)"), remedy));
@@ -67,7 +67,7 @@ TEST_CASE("plan: kinds, bytes and shapes of einsums") {
     CHECK(f.steps[1].moves.at(0).to == 1);
     CHECK(f.steps[0].out[0].whole.layout.partial == 1);
   }
-  SUBCASE("pending sums are completed unless they may stay") {
+  SUBCASE("partial sums are completed unless they may stay") {
     pl::request r = einsum("x=2,y=3", "AB,BC->AC", {"64,600@x", "600@x,64"});
     CHECK(facts(r).outputs[0].whole.layout.partial == 0);
     r.keep_partial = true;
@@ -79,7 +79,7 @@ TEST_CASE("plan: kinds, bytes and shapes of einsums") {
     CHECK(kinds(facts(einsum("x=4", "AB,BC->AC", {"512,4@x", "4@x,512"}))) == "all_gather einsum");
     CHECK(kinds(facts(einsum("x=4", "AB,BC->AC", {"512,4@x", "4@x,512"}, "512,512+partial(x)"))) == "einsum");
   }
-  SUBCASE("one operand: an addition an element; its pending sum goes through") {
+  SUBCASE("one operand: an addition an element; its partial sum goes through") {
     const pl::plan_facts f = facts(einsum("x=2,y=2", "AB->BA", {"6,4@y+partial(x)"}, "4@y,6+partial(x)"));
     CHECK(kinds(f) == "einsum");
     CHECK(f.flops == 6 * 2);

@@ -21,7 +21,7 @@ TEST_CASE("plan: a shape is printed as it is written") {
   // The mesh's own order is none, and copies are the same in every order.
   CHECK(pl::text_of(pl::parse_shape("4@x+order(0,1,2,3,4,5,6,7,8,9,10,11)", mesh), mesh) == "4@x");
   CHECK(pl::text_of(pl::parse_shape("4+order(1,0,2,3,4,5,6,7,8,9,10,11)", mesh), mesh) == "4");
-  // The order of pending sums means nothing.
+  // The order of partial sums means nothing.
   CHECK(pl::text_of(pl::parse_shape("4+partial(y,x)", mesh), mesh) == "4+partial(x,y)");
   CHECK(pl::text_of(pl::parse_shape("4@(y)", mesh), mesh) == "4@y");
 }
@@ -57,12 +57,12 @@ TEST_CASE("plan: a shape that is refused") {
   at("4+partial", "1", "its end");
   at("4+partial(x),2", "12", "its end");
   at("4@x+order(1", "11", "')'");
-  at("4+partial(x)+order(1)", "19", "its end, because pending sums lie in the mesh's order");
+  at("4+partial(x)+order(1)", "19", "its end, because partial sums lie in the mesh's order");
   CHECK(said("4@x+order(1,0)") == "the order of \"4@x+order(1,0)\" must have each of the 12 devices of the mesh once");
   at("99999999999999999999", "0", "a smaller extent");
   at("1,1,1,1,1,1,1,1,1", "16", "its end, because a tensor has at most 8 dims");
   CHECK(said("4@z") == "a partition spec names an axis that the mesh does not have (\"z\" in \"4@z\"); the mesh has x, y, long_name");
-  const std::string twice = "; let each axis cut one dim or hold one pending sum";
+  const std::string twice = "; let each axis cut one dim or hold one partial sum";
   CHECK(said("4@x,4@x") == "a partition spec uses one mesh axis twice (\"x\" in \"4@x,4@x\")" + twice);
   CHECK(said("4@x+partial(x)") == "a partition spec uses one mesh axis twice (\"x\" in \"4@x+partial(x)\")" + twice);
   CHECK(said("4+partial(y,y)") == "a partition spec uses one mesh axis twice (\"y\" in \"4+partial(y,y)\")" + twice);

@@ -41,7 +41,7 @@ TEST_CASE("looped einsum: contracted, free and batch indices, in every layout of
   every_sharding(trace({{"AA"}}, [](const scope&, given x) { return symbols{einsum<"ab,bc->ac">(x[0], x[0])}; }));
 }
 
-TEST_CASE("looped einsum: of pending sums, and of what others read") {
+TEST_CASE("looped einsum: of partial sums, and of what others read") {
   every_sharding(trace({{"AB"}, {"BC"}}, [](const scope&, given x) { return symbols{lay_out(einsum<"ab,bc->ac">(x[0], x[1]))}; }), true);
   every_sharding(trace({{"AB"}, {"BC"}, {"CD"}}, [](const scope&, given x) {
     const symbol y = einsum<"ab,bc->ac">(x[0], x[1]), z = lay_out(gs::relu(y));

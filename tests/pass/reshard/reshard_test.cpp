@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <gshard/pass/reshard/reshard.hpp>
+#include <gshard/testing/all_shardings.hpp>
 
-#include "../../static/layouts.hpp"
 #include "../../static/soundness.hpp"
 
 #include <doctest/doctest.h>
@@ -21,7 +21,7 @@ namespace {
 /// The least cost between all pairs of layouts by at most four moves of any kind, tried one and all.
 class exhaustive {
  public:
-  exhaustive(int axes, const gs::value& v, const gs::extents& e) : all(layouts::all(v.rank(), axes, true)), v_(v), e_(e) {
+  exhaustive(int axes, const gs::value& v, const gs::extents& e) : all(gshard::testing::all_shardings(v.rank(), axes, true)), v_(v), e_(e) {
     const std::size_t n = all.size();
     cost_.assign(n, std::vector<std::int64_t>(n, far));
     for (std::size_t i = 0; i < n; ++i)

@@ -2,8 +2,8 @@
 // Layouts found for random programs, against all that there are.
 #include <gshard/pass/search/shard_search.hpp>
 #include <gshard/plan.hpp>
+#include <gshard/testing/all_shardings.hpp>
 
-#include "../../static/layouts.hpp"
 
 #include <doctest/doctest.h>
 
@@ -90,7 +90,7 @@ double least_of_all(const random_chain& r, const gs::search_options& o, std::int
   std::int64_t count = 1;
   for (const std::int32_t v : unknowns) {
     ways.emplace_back();
-    for (const gs::sharding& s : layouts::all(g.at(v).rank(), r.mesh().count, false)) {
+    for (const gs::sharding& s : gshard::testing::all_shardings(g.at(v).rank(), r.mesh().count, false)) {
       bool divides = true;
       for (int d = 0; d < s.rank; ++d)
         divides = divides && e.dim(g.at(v).dims[d]) % e.devices(s[d].empty() ? 0 : s[d].mask()) == 0;

@@ -25,7 +25,7 @@ static_assert(cut(3, 0, 2, 2, 1).dim_of(2) == 0 && cut(3, 0, 2, 2, 1).dim_of(1) 
 static_assert(!cut(2, 0, 0, 0, 1).same_layout(cut(2, 0, 1, 0, 0)));
 static_assert(cut(2, 0, 0, 0, 1).used() == cut(2, 0, 1, 0, 0).used());
 
-// Open dims and pending sums: the first do not move data, the second do.
+// Open dims and partial sums: the first do not move data, the second do.
 static_assert(sharding::replicated(2).same_layout(sharding::unconstrained(2)));
 static_assert(sharding::replicated(2) != sharding::unconstrained(2));
 static_assert(!sharding::replicated(2).same_layout(sharding::replicated(3)));

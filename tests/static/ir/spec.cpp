@@ -33,7 +33,7 @@ static_assert(std::is_same_v<P<"data", none, device_order<1, 2, 0>>, gs::spec<gs
 static_assert(P<"data", none, device_order<1, 0>>::rank == 2 && P<"data">::named.order.empty());
 static_assert(P<"data", device_order<1, 2, 0>>::named.order.size() == 3 && P<"data", device_order<1, 2, 0>>::named.order[1] == 2);
 
-// A pending sum is no dim.
+// A partial sum is no dim.
 static_assert(P<>::rank == 0 && P<"a", none, any, axes<"b", "c">>::rank == 4 &&
               P<none, none, partial<"a", "b">>::rank == 2);
 

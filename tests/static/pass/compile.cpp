@@ -58,7 +58,7 @@ static_assert([] {
   return d.what == fault::does_not_divide && d.word.view() == "A" && d.first == 18 && d.second == 4;
 }());
 
-// A layout with a pending sum: only of a tensor that has it, and then what makes the tensor leaves it pending, whatever else is cheaper.
+// A layout with a partial sum: only of a tensor that has it, and then what makes the tensor leaves it pending, whatever else is cheaper.
 constexpr gs::plan_tables with_pending_sum(std::uint8_t axes) {
   builder b = tracing::on(fixed);
   const symbol x = input(b, "AB", P<none, "x">{}), w = input(b, "BC", P<"x", none>{}), y = gs::einsum<"AB,BC->AC">(x, w);

@@ -80,7 +80,7 @@ static_assert(fails(fault::wrong_type, "map",
 static_assert(fails(fault::wrong_type, "map",
                     [](builder& b, auto&) { input(b, "A") + input(b, "A", dtype::f64); }));
 
-// A pending sum may run through sums and differences, not through products.
+// A partial sum may run through sums and differences, not through products.
 static_assert(tracing::holds([](builder& b, auto&) {
   const symbol x = input(b, "A");
   const auto linear = [&](symbol) { return b.program.nodes.back().attr.function->linear; };

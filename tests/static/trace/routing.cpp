@@ -24,7 +24,7 @@ static_assert(tracing::holds([](builder& b, auto&) {
          !gs::detail::one_hot_of(input(b, "GSEC")).found;
 }));
 
-// The rules: an axis that cuts experts makes combine a pending sum and leaves dispatch complete; one that
+// The rules: an axis that cuts experts makes combine a partial sum and leaves dispatch complete; one that
 // cuts groups neither.
 static_assert(tracing::holds([](builder& b, auto&) {
   const gs::gating_result r = gs::top2_gating(input(b, "GSE"));

@@ -47,7 +47,7 @@ TEST_CASE("reduce, softmax and layer-norm: as PyTorch's DTensor") {
        all_gather(f32(4, 8), 2) + all_gather(f32(8), 2)},
       {"DTensor: argmin, the kept dim is cut", "reduce --kind argmin --mesh x=2,y=2 --in 8@y,8 --dims 1 --out 8", all_gather(f32(8), 2)},
       {"DTensor: argmin, the other dim is cut", "reduce --kind argmin --mesh x=2,y=2 --in 8,8@y --dims 1 --out 8", all_gather(f32(8, 8), 2)},
-      {"DTensor: argmax of a pending sum", "reduce --kind argmax --mesh x=2,y=2 --in 8@y,8+partial(x) --dims 1 --out 8",
+      {"DTensor: argmax of a partial sum", "reduce --kind argmax --mesh x=2,y=2 --in 8@y,8+partial(x) --dims 1 --out 8",
        all_reduce(f32(4, 8), 2) + all_gather(f32(8), 2)},
       {"DTensor: softmax along another dim", "softmax --mesh x=4 --in 8@x,12,16", nothing, "8@x,12,16"},
       {"DTensor: softmax along another dim, the middle one", "softmax --mesh x=4 --in 8,12@x,16", nothing, "8,12@x,16"},

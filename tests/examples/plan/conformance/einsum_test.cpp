@@ -295,7 +295,7 @@ TEST_CASE("einsum: as PyTorch's DTensor") {
       {"DTensor: bmm S2 S1, made whole", "einsum BAK,BKC->BAC --mesh x=4 --in 4,16,640@x --in 4,640@x,16 --out 4,16,16",
        all_reduce(f32(4, 16, 16), 4)},
       {"DTensor: t", "einsum AB->BA --mesh x=4 --in 12@x,8", nothing, "8,12@x"},
-      {"DTensor: t of a pending sum", "einsum AB->BA --mesh x=4 --in 12,8+partial(x) --keep-partial", nothing, "8,12+partial(x)"},
+      {"DTensor: t of a partial sum", "einsum AB->BA --mesh x=4 --in 12,8+partial(x) --keep-partial", nothing, "8,12+partial(x)"},
       {"DTensor: mm P R",
        "einsum AK,KC->AC --mesh x=4 --in 64,48+partial(x) --in 48,80 --keep-partial", nothing, "64,80+partial(x)"},
       {"DTensor: mm R P",

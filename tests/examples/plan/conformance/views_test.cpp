@@ -64,7 +64,7 @@ TEST_CASE("reshape: as PyTorch's DTensor") {
       {"DTensor: other groups of all dims", "reshape --mesh x=2 --in 48@x,35,26 --to 24,4,35,13", nothing, "24@x,4,35,13"},
       {"DTensor: two axes on one dim", "reshape --mesh x=2,y=2 --in 24@(x,y),36 --to 864", nothing, "864@(x,y)"},
       {"DTensor: a dim split in three", "reshape --mesh x=2 --in 3,24@x --to 1,3,2,4,1,3,1", nothing, "1,3,2@x,4,1,3,1"},
-      {"DTensor: a pending sum", "reshape --mesh x=2 --in 6,12+partial(x) --to 72 --keep-partial", nothing, "72+partial(x)"},
+      {"DTensor: a partial sum", "reshape --mesh x=2 --in 6,12+partial(x) --to 72 --keep-partial", nothing, "72+partial(x)"},
   });
 }
 
@@ -109,7 +109,7 @@ TEST_CASE("map: as XLA's SPMD partitioner, Shardy and PyTorch's DTensor") {
       {"Shardy: a sum, other dims", "map --mesh x=4,y=2,z=4 --in 4@x,32 --in 4@x,32 --out 4,32@y", all_gather(f32(4, 16), 4)},
       {"Shardy: a sum, the result whole", "map --mesh x=4,y=2,z=4 --in 4@x,32 --in 4@x,32 --out 4,32", all_gather(f32(4, 32), 4)},
       {"DTensor: broadcast to a new dim", "map --mesh x=2 --in 24@x,36 --in 42,1,1", nothing, "42,24@x,36"},
-      {"DTensor: pending sums are added", "map --mesh x=4 --in 4,8+partial(x) --in 4,8+partial(x) --keep-partial", nothing,
+      {"DTensor: partial sums are added", "map --mesh x=4 --in 4,8+partial(x) --in 4,8+partial(x) --keep-partial", nothing,
        "4,8+partial(x)"},
   });
 }

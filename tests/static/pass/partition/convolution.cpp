@@ -8,7 +8,7 @@ using gs::in, gs::none, gs::op, gs::P;
 
 namespace {
 
-// Taps that are cut stay so: what they read lies with them, or is fetched, and the result is a pending sum.
+// Taps that are cut stay so: what they read lies with them, or is fetched, and the result is a partial sum.
 inline constexpr auto long_taps = [](auto&, auto x, auto w) { return gs::conv<"BXI,BxO->XIO">(x, w, {{.step = 2}}); };
 template <int Long, class... Options>
 using taps = gs::program<long_taps, gs::mesh<gs::axis<"x", 2>>, in<"BXI", P<none, "x", none>>, in<"BKO", P<none, "x", none>>, gs::extent<'X', Long>,

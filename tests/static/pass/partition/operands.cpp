@@ -13,7 +13,7 @@ namespace {
 using mesh = gs::mesh<gs::axis<"x">>;
 inline constexpr auto matmul = [](auto&, auto x, auto w) { return gs::einsum<"AB,BC->AC">(x, w); };
 
-// A product of a pending sum is a pending sum; of two over one axis, one is completed.
+// A product of a partial sum is a partial sum; of two over one axis, one is completed.
 using once = gs::program<matmul, mesh, in<"AB", P<none, none, partial<"x">>>, in<"BC", P<none, none>>, gs::pending_outputs>;
 static_assert(once::plan.collectives() == 0 && soundness::is_sound(once::plan));
 using both = gs::program<matmul, mesh, in<"AB", P<none, none, partial<"x">>>, in<"BC", P<none, none, partial<"x">>>, gs::pending_outputs>;

@@ -92,7 +92,7 @@ static_assert(sends(plan_of<scattered, mesh, in<"AB", P<none, "x">>, in<"BC", P<
 // Two axes, each with its own part: A over x, B over y.
 static_assert(sends(plan_of<matmul, mesh2, in<"AB", P<"x", "y">>, in<"BC", P<"y", none>>>, {op::all_reduce}));
 
-// --- pending sums ---
+// --- partial sums ---
 
 // They run through what is linear and are completed once, as late as that is smaller.
 inline constexpr auto linear = [](auto&, auto x, auto w) {
