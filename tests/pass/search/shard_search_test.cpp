@@ -4,7 +4,6 @@
 #include <gshard/plan.hpp>
 #include <gshard/testing/all_shardings.hpp>
 
-
 #include <doctest/doctest.h>
 
 #include <algorithm>
