@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// What gshard cannot be compiled with. A compilation ends where a header is missing, so nothing follows the sentence, which is that
-// header's name.
+// Stops the compilation on compilers and language versions that gshard does not support.
+//
+// The error is a missing header, whose name is the sentence. Compilers stop there, so nothing follows the sentence.
 
-// The first compilers that can run the planner. Apple counts its own versions.
+// The first compilers that can run the planner. Apple's clang has version numbers of its own.
 #if defined(__clang__) && !defined(__apple_build_version__)
 #if __clang_major__ < 16
 #include "gshard: needs clang 16 or newer, or g++ 12 or newer"

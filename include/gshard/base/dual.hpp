@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Dual numbers: exact derivatives of the scalar functions of map (forward mode).
+
 #include <gshard/base/math.hpp>
 
 #include <concepts>
@@ -8,7 +10,7 @@
 
 namespace gshard { inline namespace v0 {
 
-/// A number that is its own type's, without a derivative: a constant.
+/// A plain number, which has no derivative: a constant.
 template <class N>
 concept plain_number = std::integral<N> || std::floating_point<N>;
 
@@ -19,7 +21,7 @@ template <class>
 struct once_for {
   using type = void;
 };
-// `Once` is one type for all numbers, so that the assertion fires once; the result is deduced, so that it fires where the call is.
+// `Once` is one type for all numbers, so that the assertion fires once. The result is deduced, so that it fires at the call.
 template <class Once>
 constexpr auto refuse_plain_function() {
   static_assert(knows_derivative<Once>,
@@ -28,7 +30,7 @@ constexpr auto refuse_plain_function() {
 }
 }  // namespace detail
 
-/// A value with its derivative: calling a user's generic lambda on duals yields its exact derivative (forward mode).
+/// A value with its derivative. Calling a user's generic lambda on duals yields its exact derivative (forward mode).
 template <std::floating_point T>
 struct dual {
   T value{};
@@ -38,8 +40,8 @@ struct dual {
   constexpr dual(T v, T s) : value(v), slope(s) {}
   template <plain_number Number>
   constexpr dual(Number v) : value(static_cast<T>(v)) {}
-  /// Refused: what takes plain numbers, as std::tanh, knows no derivative. One conversion is implicit, so that such a call is found; not to
-  /// T, or `v < 0 ? 0 : v` could make either side of the other.
+  /// Refused: functions of plain numbers, such as std::tanh, lose the derivative. The conversion to long double is implicit, so that such a
+  /// call is found. That to T is explicit, because `v < 0 ? 0 : v` could otherwise convert either side to the other.
   template <class Number>
     requires(std::same_as<Number, long double>)
   constexpr operator Number() const noexcept(detail::refuse_plain_function<typename detail::once_for<T>::type>()) {
@@ -68,7 +70,7 @@ struct dual {
   friend constexpr bool operator>=(dual a, dual b) { return a.value >= b.value; }
   friend constexpr bool operator==(dual a, dual b) { return a.value == b.value; }
 
-  // With plain numbers, each exactly: the conversions to and from them are as good as one another.
+  // With plain numbers, one exact overload each. Otherwise the conversions in both directions would be ambiguous.
   template <plain_number N>
   friend constexpr dual operator+(dual a, N b) {
     return a + dual(b);
@@ -139,7 +141,7 @@ struct dual {
   }
 };
 
-// At namespace scope, so that a lambda may call gshard::exp on a number and on a dual alike.
+// At namespace scope, so that a lambda may call gshard::exp on numbers and on duals.
 template <class T>
 constexpr dual<T> exp(dual<T> x) {
   const T e = exp(x.value);
@@ -157,10 +159,10 @@ constexpr dual<T> tanh(dual<T> x) {
 template <class T>
 constexpr dual<T> sqrt(dual<T> x) {
   const T r = sqrt(x.value);
-  return {r, x.slope == T(0) ? T(0) : x.slope / (T(2) * r)};  // that of a constant is 0 at 0, too
+  return {r, x.slope == T(0) ? T(0) : x.slope / (T(2) * r)};  // the slope of a constant is 0, also at 0
 }
 
-// The slopes of these depend on a comparison: where the operands are equal, max and min take the mean of both slopes; the slope of abs and
+// The slopes of these depend on a comparison. If the operands are equal, max and min take the mean of both slopes. The slope of abs and
 // relu at 0 is 0. At NaN the slope is NaN.
 template <class T>
 constexpr dual<T> abs(dual<T> x) {
@@ -171,7 +173,7 @@ constexpr dual<T> relu(dual<T> x) {
   return {relu(x.value), x.value > T(0) ? x.slope : x.value <= T(0) ? T(0) : x.value};
 }
 namespace detail {
-/// The slope of the one that is chosen of a and b, the mean where they are equal, else NaN.
+/// The slope of the chosen one of a and b, their mean if they are equal, else NaN.
 template <class T>
 constexpr T slope_of_one(dual<T> a, dual<T> b, bool is_a, bool is_b) {
   if (is_a || is_b) return is_a ? a.slope : b.slope;
@@ -212,7 +214,7 @@ template <class A, class B>
 using mixed_t = typename mixed<A, B>::type;
 }  // namespace detail
 
-/// A constant takes part as any number: max(v, 0), select(v > 0, v, 0).
+/// Plain numbers mix with duals: max(v, 0), select(v > 0, v, 0).
 template <class A, class B, class T = detail::mixed_t<A, B>>
 constexpr T max(A a, B b) {
   return max(T(a), T(b));

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Stops the compilation of headers that throw if exceptions are disabled.
+//
+// Planning, <gshard/plan.hpp>, does not throw. The error is a missing header, whose name is the sentence. Compilers stop there.
+
 #include <gshard/base/compiler.hpp>
 
-// For headers that throw. Planning, <gshard/plan.hpp>, does not. Compilers show the name of a header that they miss, and stop.
 #if !defined(__cpp_exceptions) && !defined(_CPPUNWIND)
 #include "gshard: reports errors by exceptions, compile without -fno-exceptions (gshard/plan.hpp does without them)"
 #endif

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// String literals as template arguments, such as the equation of einsum<"GSM,ME->GSE">.
+
 #include <gshard/base/compiler.hpp>
 
 #include <concepts>
@@ -9,8 +11,8 @@
 
 namespace gshard { inline namespace v0 {
 
-/// A string literal as a template argument: `einsum<"GSM,ME->GSE">`, `shard<"data">`. `N` counts the terminating zero, as in the
-/// literal itself; so compilers print it as text.
+/// A string literal as a template argument: `einsum<"GSM,ME->GSE">`, `shard<"data">`. `N` counts the terminating zero, as in the literal
+/// itself, so that compilers print it as text.
 template <std::size_t N>
 struct fixed_string {
   char text[N]{};
@@ -23,7 +25,7 @@ struct fixed_string {
     text[N - 1] = 0;  // or clang prints numbers
   }
   constexpr std::string_view view() const { return {text, N - 1}; }
-  /// From a number, as in `mean<1>(x)`: a text that no check accepts, so that a sentence names the mistake.
+  /// From a number, as in `mean<1>(x)`: a text that no check accepts, so that an error names the mistake.
   consteval fixed_string(std::integral auto) : fixed_string("<number>") {}
   constexpr bool operator==(const fixed_string&) const = default;
 };

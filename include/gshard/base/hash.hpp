@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// The FNV-1a hash, in 32 or 64 bits.
+
 #include <gshard/base/compiler.hpp>
 
 #include <cstdint>
@@ -9,8 +11,8 @@
 
 namespace gshard { inline namespace v0 {
 
-/// The FNV-1a hash of Fowler, Noll and Vo, in words of 32 or 64 bits: tells descriptions apart, and spreads names over numbers. The
-/// same on every machine. No protection from somebody who wants two texts to look alike.
+/// The FNV-1a hash of Fowler, Noll and Vo, in words of 32 or 64 bits. It tells descriptions apart, and spreads names over numbers. It is
+/// the same on every machine. It is not cryptographic.
 template <class Word>
 class fnv1a {
   static_assert(std::is_same_v<Word, std::uint32_t> || std::is_same_v<Word, std::uint64_t>);
@@ -23,13 +25,13 @@ class fnv1a {
     value_ = value;
     return *this;
   }
-  /// Adds a number as one digit, and folds the upper half of the hash into the lower, where products never carry it.
+  /// Adds a number as one digit. Then folds the upper half of the hash into the lower half, which products never carry to.
   constexpr fnv1a& add(std::uint64_t number) requires(sizeof(Word) == 8) {
     value_ = (value_ ^ number) * prime;
     value_ ^= value_ >> 32;
     return *this;
   }
-  /// Of what was added so far.
+  /// The hash of everything added so far.
   constexpr Word value() const { return value_; }
 
  private:

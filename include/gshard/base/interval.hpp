@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Half-open intervals of indices.
+
 #include <gshard/base/compiler.hpp>
 
 #include <cstdint>
@@ -13,7 +15,7 @@ struct interval {
 
   constexpr std::int64_t size() const { return end - begin; }
   constexpr interval shifted(std::int64_t by) const { return {begin + by, end + by}; }
-  /// What both contain; empty with begin == end where they have nothing in common.
+  /// The intersection. If it is empty, begin == end.
   constexpr interval common(const interval& other) const {
     const std::int64_t b = begin > other.begin ? begin : other.begin, e = end < other.end ? end : other.end;
     return {b, e > b ? e : b};

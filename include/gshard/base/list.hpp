@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// A growing list for the planner's tables, cheaper than std::vector to compile and in constexpr evaluation.
+
 #include <gshard/base/compiler.hpp>
 
 #include <cstddef>
@@ -8,8 +10,8 @@
 
 namespace gshard { inline namespace v0 {
 
-/// A list that grows, for the planner's tables: what it needs of std::vector, whose instantiations alone would double the time to
-/// include the planner, and whose allocator calls the constexpr evaluator pays for one by one.
+/// A growing list for the planner's tables: the part of std::vector that they need. The instantiations of std::vector would double the time
+/// to include the planner. Each of its allocator calls costs time in constexpr evaluation.
 template <class T>
 class list {
  public:
@@ -46,7 +48,7 @@ class list {
   constexpr void push_back(const T& x) {
     if (size_ == capacity_) {
       const T copy = x;  // x may be an element, which reserve moves
-      reserve(capacity_ < 4 ? 4 : 4 * capacity_);  // in few steps: the evaluator pays for rows that move, not for room
+      reserve(capacity_ < 4 ? 4 : 4 * capacity_);  // few steps: constexpr evaluation pays for rows that move, not for capacity
       data_[size_++] = copy;
     } else {
       data_[size_++] = x;

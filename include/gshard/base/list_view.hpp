@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// A read-only view of consecutive elements, cheaper to compile than std::span.
+
 #include <gshard/base/compiler.hpp>
 
 #include <cstddef>
 
 namespace gshard { inline namespace v0 {
 
-/// A read-only view of consecutive elements. What std::span is, without the concept checks that make up a third of the time to
-/// compile the planner.
+/// A read-only view of consecutive elements. It is std::span without its concept checks, which take a third of the time to compile the
+/// planner.
 template <class T>
 class list_view {
  public:

@@ -1,21 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Scalar functions for the lambdas of map, on numbers and dual numbers: exp, log, tanh, sqrt, abs, max, min, relu, select.
+//
+// Call them as gshard::exp. Unqualified, `abs` of a float may be that of int. Compiler builtins keep <cmath>, a third of the planner's
+// include cost, out of the planner.
+//
+// NaN propagates: max, min, relu and abs of a NaN are NaN, whichever operand it is, and so are their derivatives. Comparisons with a NaN
+// are false. The branch that `select` does not take has no effect. Zeros of both signs are equal: which of them max and min return is not
+// specified.
+
 #include <gshard/base/compiler.hpp>
 
 #include <concepts>
 
-// The scalar functions that user lambdas of `map` call, as gshard::exp: they take numbers and duals alike. (Unqualified, `abs` of a
-// float may be that of int.)
-// Compiler builtins keep <cmath>, a third of the planner's include cost, out of floors 1-4.
-//
-// NaN propagates: max, min, relu and abs of a NaN are NaN, whichever operand it is, and so are their derivatives. Comparisons with a
-// NaN are false; of `select` only the branch that is taken counts. Zeros of both signs are equal: which of them max and min return is
-// not specified.
 namespace gshard { inline namespace v0 {
 
 namespace detail {
-// Of numbers or of vectors of numbers.
+// For numbers and for vectors of numbers.
 inline constexpr auto larger = [](const auto& a, const auto& b) { return ((a > b) | (a != a)) ? a : b; };
 inline constexpr auto smaller = [](const auto& a, const auto& b) { return ((a < b) | (a != a)) ? a : b; };
 }  // namespace detail
@@ -58,7 +60,7 @@ template <std::floating_point T>
 constexpr T relu(T x) {
   return x < T(0) ? T(0) : x;
 }
-/// `condition ? a : b`, spelt so that it also works on dual numbers.
+/// `condition ? a : b` as a function, which also takes dual numbers.
 template <class T>
 constexpr T select(bool condition, T a, T b) {
   return condition ? a : b;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Names stored in place, for tables of names that are constant expressions.
+
 #include <gshard/base/compiler.hpp>
 
 #include <cstddef>
@@ -9,8 +11,8 @@
 
 namespace gshard { inline namespace v0 {
 
-/// A name of at most `Capacity` characters, stored in place, so that tables of named things can be constant expressions.
-/// Longer text is cut; `fits` tells beforehand.
+/// A name of at most `Capacity` characters, stored in place, so that tables of names can be constant expressions. Longer text is truncated;
+/// check it with `fits` before.
 template <std::size_t Capacity>
 struct inplace_name {
   char text[Capacity]{};
@@ -34,7 +36,7 @@ struct inplace_name {
   constexpr bool empty() const { return length == 0; }
   constexpr bool operator==(const inplace_name& other) const {
     if (length != other.length) return false;
-    for (std::size_t i = length; i-- > 0;)  // from the end: names in one scope start alike
+    for (std::size_t i = length; i-- > 0;)  // from the end: names in one scope have equal beginnings
       if (text[i] != other.text[i]) return false;
     return true;
   }

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Short lists of small integers in one machine word, for shardings, equations and shapes.
+
 #include <gshard/base/compiler.hpp>
 
 #include <cstdint>
 
 namespace gshard { inline namespace v0 {
 
-/// A short list of small non-negative integers in one machine word: entry i sits in bits [i*Bits, (i+1)*Bits).
-/// Shardings, equations and shapes are made of these, because copying and comparing them costs the constexpr evaluator
-/// one or two operations instead of one per entry. Its functions call none of each other in loops: a call is what costs most there.
+/// A short list of small non-negative integers in one machine word: entry i is in bits [i*Bits, (i+1)*Bits). Copying or comparing it costs
+/// the constexpr evaluator one or two operations, instead of one per entry. Frequently used functions avoid calls in loops, because calls
+/// cost most there.
 template <int Bits, class Word>
 struct packed_list {
   static constexpr int capacity = int(sizeof(Word)) * 8 / Bits;
@@ -56,7 +58,7 @@ struct packed_list {
       if (int(left & Word(largest)) == v) return i;
     return -1;
   }
-  /// What == says, in one call.
+  /// The same as ==, in one call.
   constexpr bool same(const packed_list& other) const { return bits == other.bits && count == other.count; }
   constexpr bool contains(int v) const { return find(v) >= 0; }
   constexpr bool is_prefix_of(const packed_list& longer) const {
@@ -65,7 +67,7 @@ struct packed_list {
     const Word low = count == capacity ? Word(~Word(0)) : Word((Word(1) << (count * Bits)) - 1);
     return (longer.bits & low) == bits;
   }
-  /// How many entries at the start are the same.
+  /// The number of equal entries at the start.
   constexpr int common_prefix(const packed_list& other) const {
     int n = 0;
     Word differing = bits ^ other.bits;
@@ -79,7 +81,7 @@ struct packed_list {
     p.count = std::uint8_t(n);
     return p;
   }
-  /// One bit per value that occurs.
+  /// One bit for each value that occurs.
   constexpr std::uint32_t mask() const {
     std::uint32_t m = 0;
     Word left = bits;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Counter-based random numbers (Philox4x32-10), the same for every sharding.
+
 #include <gshard/base/compiler.hpp>
 
 #include <array>
@@ -21,8 +23,8 @@ constexpr std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> c
   return counter;
 }
 
-/// Names one stream of random numbers: the run, the training step, the operation. The numbers of a stream are
-/// indexed by the global row-major position in the tensor, so they do not depend on how it is sharded.
+/// The key of one stream of random numbers: the run, the training step, the operation. The numbers of a stream are indexed by global
+/// row-major position in the tensor. So they do not depend on its sharding.
 struct random_key {
   std::uint64_t seed = 0;
   std::uint32_t step = 0;

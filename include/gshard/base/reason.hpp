@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Types that compilers print beside the sentence of a failed static_assert, to name the wrong axis, operand or dim.
+//
+// A check reads
+//   static_assert(holds<condition, unknown_axis<"exprt">, mesh_axes<"data", "expert">>, "sentence");
+
 #include <gshard/base/fixed_string.hpp>
 
-// The words of gshard's compile-time diagnostics. A check reads
-//   static_assert(holds<condition, unknown_axis<"exprt">, mesh_axes<"data", "expert">>, "sentence");
-// and compilers print the types beside the sentence.
 namespace gshard { inline namespace v0 {
 
 template <bool Condition, class... Reasons>

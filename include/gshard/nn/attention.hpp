@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Multi-head attention, the attention layer of a Transformer.
+
 #include <gshard/trace/broadcast.hpp>
 #include <gshard/trace/einsum.hpp>
 #include <gshard/trace/map.hpp>

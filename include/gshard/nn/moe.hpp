@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// The mixture-of-experts layer of GShard (arXiv 2006.16668), with top-2 gating.
+
 #include <gshard/base/fixed_string.hpp>
 #include <gshard/ir/spec.hpp>
 #include <gshard/trace/einsum.hpp>
@@ -12,7 +14,7 @@
 
 namespace gshard { inline namespace v0 { namespace nn {
 
-/// Settings of a mixture-of-experts layer. They shape the model, so none depends on the number of devices.
+/// Settings of a mixture-of-experts layer. They belong to the model, so none depends on the number of devices.
 struct moe_options {
   capacity places{2};
   second_expert second = second_expert::random;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// An encoder-decoder Transformer with mixture-of-experts layers.
+
 #include <gshard/base/fixed_string.hpp>
 #include <gshard/base/list.hpp>
 #include <gshard/nn/attention.hpp>
@@ -18,9 +20,9 @@
 
 namespace gshard { inline namespace v0 { namespace nn {
 
-/// An encoder-decoder Transformer whose every second feed-forward layer is a mixture of experts (arXiv 2006.16668 section 2.1).
-/// Dims: G groups, B sequences a group, S source and T target positions, M model, H heads, D head, F hidden, E experts, V
-/// vocabulary, L positions at most.
+/// Options of an encoder-decoder Transformer. Every second feed-forward layer is a mixture of experts (arXiv 2006.16668 section 2.1). Dims:
+/// G groups, B sequences per group, S source and T target positions, M model, H heads, D head, F hidden, E experts, V vocabulary, L maximum
+/// number of positions.
 struct transformer_options {
   int encoder_layers = 2;
   int decoder_layers = 2;
@@ -28,7 +30,7 @@ struct transformer_options {
   moe_options moe;
 };
 
-/// What the MoE layers of a pass saw, summed over layers.
+/// Load and overflow of the MoE layers in a forward pass. `total` sums them over layers.
 struct routing_summary {
   list<symbol> load, overflow;
 

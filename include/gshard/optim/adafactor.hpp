@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// The Adafactor optimizer (arXiv 1804.04235), which stores factored second moments.
+
 #include <gshard/base/list.hpp>
 #include <gshard/base/math.hpp>
 #include <gshard/base/packed_list.hpp>
@@ -18,8 +20,8 @@
 
 namespace gshard { inline namespace v0 {
 
-/// Adafactor (arXiv 1804.04235), for the inside of a model. Of the second moments of a parameter [..., A, B] it keeps the means of the rows
-/// and of the columns, as much as A + B numbers, and multiplies them; those of vectors and scalars it keeps whole:
+/// Adafactor (arXiv 1804.04235), called inside a model. For a parameter [..., A, B] it stores only row means and column means of the second
+/// moments: A + B numbers. Their product approximates the moments. For vectors and scalars it stores all second moments:
 ///
 /// beta_t = 1 - t^-decay, r = beta_t r + (1 - beta_t) mean over B of (g^2 + epsilon), c = the same over A, v = r c / (mean over A of r),
 /// u = g / sqrt(v), p -= rate u / max(1, sqrt(mean of u^2) / clip), with t = 1, 2, ... the steps of this optimizer.
@@ -33,9 +35,10 @@ struct adafactor {
   bool relative = true;
   double least_scale = 1e-3;
 
-  /// Appends the gradients of `loss` and the update of every trainable parameter: a whole training step is one program. `rate`: a scalar of
-  /// the parameters' element type. Communicates: completes each gradient that is a pending sum, once; where a parameter is cut, the means
-  /// of its rows and columns and two numbers.
+  /// Appends the gradients of `loss` and the update of every trainable parameter. So one program is a complete training step. `rate`: a
+  /// scalar of the parameters' element type.
+  /// Communicates: completes each gradient that is a partial sum, once. If a parameter is sharded: also the means of its rows and columns,
+  /// and two numbers.
   template <class Scope>
     requires(detail::call<3, parameter_scope, symbol, symbol>::fits<Scope, symbol, symbol>)
   constexpr void minimize(const Scope& m, symbol loss, symbol rate) const {
@@ -68,7 +71,7 @@ struct adafactor {
     const named_scope named(m, "optimizer");
     if (b.failed() || parameters.empty()) return;
     const bool rounds = b.options.bf16_products;
-    b.options.bf16_products = false;  // squares are no products of the model
+    b.options.bf16_products = false;  // squares are not products of the model
     const symbol t = count_step(m, parameters[0].get().type);
     const symbol rate = rate_at(t);
     if (rate.rank() != 0) b.fail(fault::not_a_scalar, "adafactor: rate", {}, 0, rate.rank());
@@ -77,7 +80,7 @@ struct adafactor {
     b.options.bf16_products = rounds;
   }
 
-  /// The number of this step, a scalar that the store keeps.
+  /// The number of this step, a scalar that is kept from run to run.
   template <class Scope>
   constexpr symbol count_step(const Scope& m, dtype type) const {
     builder& b = m.owner();
@@ -91,7 +94,7 @@ struct adafactor {
     return t;
   }
 
-  // f of tensors with these dims of `like`.
+  // f of tensors whose dims are these dims of `like`.
   static constexpr symbol of_dims(const pointwise& f, std::initializer_list<symbol> x, std::initializer_list<short_list> dims,
                                   symbol like) {
     return detail::emit_map_of(f, list_view(x.begin(), x.size()), list_view(dims.begin(), dims.size()), like);
@@ -131,7 +134,7 @@ struct adafactor {
     const symbol size = of_dims(pointwise_of<[](auto x, auto y) { return x * y; }, 2>, {rate, clipped}, {{}, {}}, rate);
     overwrite(b, p, of_dims(pointwise_of<[](auto x, auto step, auto r) { return x - r * step; }, 3>, {p, u, size}, {all, all, {}}, p));
   }
-  /// The last node computes `next` from x, its first operand, and may write it there.
+  /// The last node computes `next` from x, its first operand, and may write `next` over x.
   static constexpr void overwrite(builder& b, symbol x, symbol next) {
     if (b.failed()) return;
     b.program.nodes.back().in_place = 1;
@@ -145,7 +148,7 @@ struct adafactor {
     return of_dims(pointwise_of<[](auto x, auto power) { return 1 - exp(-power * log(x)); }, 2>, {t, detail::emit_filled(t, decay)},
                    {{}, {}}, t);
   }
-  /// The average of squares, whose dims are these of the parameter.
+  /// The running average of squares over these dims of the parameter.
   template <class Scope>
   constexpr symbol averaged(const Scope& m, std::string_view prefix, symbol p, const short_list& kept, symbol square, symbol t) const {
     const symbol before = m.state(prefix, p, kept);

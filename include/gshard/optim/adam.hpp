@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// The Adam optimizer with decoupled weight decay (AdamW).
+
 #include <gshard/base/list.hpp>
 #include <gshard/grad/differentiate.hpp>
 #include <gshard/trace/builder.hpp>
@@ -12,7 +14,7 @@
 
 namespace gshard { inline namespace v0 {
 
-/// Adam with decoupled weight decay, for the inside of a model:
+/// Adam with decoupled weight decay, called inside a model:
 /// m = beta1 m + (1 - beta1) g, v = beta2 v + (1 - beta2) g^2, p -= rate (m^ / (sqrt(v^) + epsilon) + decay p), with the bias
 /// corrections m^ = m / (1 - beta1^t), v^ = v / (1 - beta2^t), t = step of the run + 1.
 struct adam {
@@ -21,9 +23,9 @@ struct adam {
   double epsilon = 1e-9;
   double weight_decay = 0;
 
-  /// Appends the gradients of `loss` and the update of every trainable parameter: a whole training step is one program. Parameters
-  /// and moments are written in place. `rate`: a scalar of the parameters' element type. Communicates: completes each gradient that is a
-  /// pending sum, once.
+  /// Appends the gradients of `loss` and the update of every trainable parameter. So one program is a complete training step. Parameters
+  /// and moments are updated in place. `rate`: a scalar of the parameters' element type.
+  /// Communicates: completes each gradient that is a partial sum, once.
   constexpr void minimize(const parameter_scope& m, symbol loss, symbol rate) const {
     const list<symbol> parameters = trainable(m);
     const list<symbol> gradient = detail::gradients_to_train(loss, parameters, "adam");

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Learning-rate schedules: linear warm-up, then inverse square root.
+
 #include <gshard/base/math.hpp>
 
 #include <algorithm>

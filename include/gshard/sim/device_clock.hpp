@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Simulated clocks of the devices of a mesh: computation, collectives, waiting and overlap.
+
 #include <gshard/comm/device_group.hpp>
 #include <gshard/comm/error.hpp>
 #include <gshard/comm/step_text.hpp>
@@ -24,7 +26,7 @@ namespace detail {
 inline bool moves(const plan_view& plan, const step_record& s) {
   return traits(plan.steps[std::size_t(s.step)].kind).collective && s.bytes_received > 0;
 }
-/// Throws if a step moves data between a dead device and others, which wait for it.
+/// Throws if a step moves data between a dead device and other devices, which wait for it.
 inline void check_alive(const plan_view& plan, const std::vector<int>& mesh, const faults& broken, const step_record& s) {
   if (!moves(plan, s)) return;
   for (const int device : broken.dead_devices) {
@@ -35,10 +37,10 @@ inline void check_alive(const plan_view& plan, const std::vector<int>& mesh, con
   }
 }
 
-/// The clocks of all devices of a mesh, or of one that stands for all while nothing tells them apart.
+/// The clocks of all devices of a mesh, or of one device for all if they do not differ.
 class device_clocks {
  public:
-  /// `schedule`: by step of the plan, when it is under way.
+  /// `schedule`: by step of the plan, when it is in flight.
   device_clocks(const plan_view& plan, const std::vector<int>& extents, const gshard::faults& faults, list_view<async_interval> schedule)
       : plan_(plan), extents_(extents), faults_(faults), schedule_(schedule), devices_(device_count(extents)) {
     faults.check(devices_);
@@ -58,13 +60,13 @@ class device_clocks {
     for (int d = 0; d < int(simulated); ++d) compute_[std::size_t(d)] = faults.delay(d);
   }
 
-  /// Records what happens to the first of the devices of each class.
+  /// Records the events of the first device of each class.
   void record(const std::vector<std::vector<int>>& classes) {
     tracks_.clear();
     for (const std::vector<int>& devices : classes) tracks_.emplace_back().devices = devices;
     idle_since_.assign(tracks_.size(), 0.0);
   }
-  /// After a run: the devices to which the same happened at the same times, by their first device.
+  /// After a run: the classes of devices with the same times, ordered by their first device.
   std::vector<std::vector<int>> classes() const {
     std::vector<std::vector<int>> all;
     std::map<std::uint64_t, std::size_t> rows;
@@ -76,8 +78,8 @@ class device_clocks {
     return all;
   }
 
-  /// Runs steps in this order, of which each takes so long alone; `bytes`: what lives in each. What is under way while others run is
-  /// started and waited for as the executor does it; steps that run again stay where they stand.
+  /// Runs steps in this order, with the time that each takes alone. `bytes`: memory in use at each step. Asynchronous steps start and are
+  /// waited for as in the executor. Recomputed steps are synchronous.
   std::vector<device_track> run(const std::vector<step_record>& steps, const std::vector<std::int64_t>& bytes) {
     steps_ = steps;
     for (std::size_t i = 0; i < steps.size(); ++i) {
@@ -96,7 +98,7 @@ class device_clocks {
       std::stable_sort(t.spans.begin(), t.spans.end(), [](const time_span& a, const time_span& b) { return a.begin < b.begin; });
     return tracks_;
   }
-  /// When the last device is done.
+  /// The time at which the last device is done.
   double last() const {
     return std::max(*std::max_element(compute_.begin(), compute_.end()), *std::max_element(network_.begin(), network_.end()));
   }
@@ -109,21 +111,21 @@ class device_clocks {
   int devices_;
   list_view<step_record> steps_;                   // of this run
   std::vector<double> compute_, network_, start_;  // by simulated device
-  std::vector<double> slowest_;                    // of its group in a collective
+  std::vector<double> slowest_;                    // the slowness of its group in a collective
   std::vector<std::uint64_t> histories_;           // by simulated device: a hash of its times
-  std::vector<std::vector<std::int32_t>> starting_, ending_;  // by step of the plan: what starts before it, and what is waited for
-  std::vector<std::vector<double>> done_;                     // by step of the plan that is under way, by simulated device
+  std::vector<std::vector<std::int32_t>> starting_, ending_;  // by step of the plan: collectives that start before it, and that it waits for
+  std::vector<std::vector<double>> done_;                     // by asynchronous step of the plan, by simulated device
   std::vector<device_track> tracks_;
   std::vector<double> idle_since_;                    // by track
   std::map<std::uint32_t, std::vector<int>> groups_;  // by axes: the first device of each device's group
 
-  /// Tells apart devices whose clocks were not always the same.
+  /// Updates the hash by which devices with different times are told apart.
   void remember(std::size_t device, double time) {
-    histories_[device] = (histories_[device] ^ std::bit_cast<std::uint64_t>(time)) * 0x100000001b3u;  // as FNV-1a has it
+    histories_[device] = (histories_[device] ^ std::bit_cast<std::uint64_t>(time)) * 0x100000001b3u;  // as in FNV-1a
   }
   bool is_early(std::int32_t i) const { return schedule_[std::size_t(i)] != async_interval{i, i + 1}; }
 
-  /// Where a step of the plan runs for the first time from a row on, if it still does.
+  /// The first row from `row` on that runs a step of the plan, except to recompute it; the number of rows if there is none.
   std::size_t next_row_of(std::int32_t step, std::size_t row) const {
     while (row < steps_.size() && (steps_[row].step != step || steps_[row].recomputed)) ++row;
     return row;
@@ -147,7 +149,7 @@ class device_clocks {
     }
     note(row, activity::compute, compute_, false);
   }
-  /// A collective is as slow as the slowest of its group. `aside`: other steps run meanwhile.
+  /// A collective is as slow as the slowest device of its group. `aside`: it is asynchronous, and other steps run meanwhile.
   void run_together(std::size_t row, bool aside) {
     const step_record& step = steps_[row];
     start_ = compute_;
@@ -176,7 +178,7 @@ class device_clocks {
     note(row, activity::collective, network_, aside);
   }
 
-  /// Collectives that go on aside leave no gap where nothing is done.
+  /// Adds a span to each track, and the wait before it. Asynchronous collectives do not count as waits.
   void note(std::size_t row, activity what, const std::vector<double>& ends, bool aside) {
     for (std::size_t k = 0; k < tracks_.size(); ++k) {
       device_track& t = tracks_[k];
@@ -206,12 +208,12 @@ class device_clocks {
   }
 };
 
-/// Tracks of a run, and when the last device is done.
+/// The tracks of a run, and the time at which the last device is done.
 struct clock_times {
   std::vector<device_track> tracks;
   double seconds = 0;
 };
-/// Runs steps on all devices. If these differ in more than `most` ways, only so many of them are recorded, those of stragglers first.
+/// Runs steps on all devices. If there are more than `most` classes of devices, records only so many, those of stragglers first.
 inline clock_times run_clocks(const plan_view& plan, const std::vector<int>& extents, const faults& broken,
                               list_view<async_interval> schedule, const std::vector<step_record>& steps,
                               const std::vector<std::int64_t>& bytes, std::size_t most = 8) {

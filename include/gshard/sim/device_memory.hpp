@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Simulates the memory of a device: the tensors that are alive at each step of a plan, their peak and their kinds.
+
 #include <gshard/pass/cost/step_time.hpp>
 #include <gshard/pass/plan.hpp>
 #include <gshard/pass/schedule/async_schedule.hpp>
@@ -14,18 +16,18 @@
 
 namespace gshard { inline namespace v0 {
 
-/// What a device that holds the largest shards has in its memory while it runs the steps of a plan in some order: a tensor lives from the
-/// step that makes it to the last one that reads it before it is made again, and while messages come from it or go to it.
+/// The memory of a device with the largest shards while it runs the steps of a plan in some order. A tensor is alive from the step that
+/// makes it to the last step that reads it before it is made again. It is also alive while messages that send or fill it are in flight.
 class device_memory {
  public:
-  /// `schedule`: by step of the plan, when it is under way.
+  /// `schedule`: by step of the plan, when it is in flight.
   device_memory(const plan_view& plan, const extents& e, list_view<async_interval> schedule)
       : plan_(plan), schedule_(schedule), bytes_(plan.values.size()), kinds_(plan.values.size()) {
     for (std::size_t v = 0; v < bytes_.size(); ++v) bytes_[v] = is_root(v) ? detail::shard_bytes(plan, std::int32_t(v), e) : 0;
     find_kinds(e);
   }
 
-  /// Bytes after each step of an order, tensors that the step reads last included.
+  /// Bytes after each step of an order, including tensors that the step reads last.
   std::vector<std::int64_t> after(const step_schedule& order) const {
     std::vector<std::int64_t> change(order.size() + 1);
     for (const life& l : lives(order)) {
@@ -40,30 +42,30 @@ class device_memory {
     }
     return change;
   }
-  /// The most that is held at once.
+  /// The peak of memory in bytes.
   std::int64_t peak(const step_schedule& order) const {
     const std::vector<std::int64_t> bytes = after(order);
     return bytes.empty() ? 0 : *std::max_element(bytes.begin(), bytes.end());
   }
-  /// The same by kind and tensor, at the step where it is reached first.
+  /// The same by kind and tensor, at the first step that reaches the peak.
   memory_record record(const step_schedule& order, const extents& e, std::int64_t capacity, std::size_t largest) const {
     const std::vector<std::int64_t> bytes = after(order);
     return record_at(order, e, bytes, std::max_element(bytes.begin(), bytes.end()), capacity, largest);
   }
-  /// What is held at the first step that needs more than `capacity`, if one does.
+  /// The memory at the first step that needs more than `capacity`; empty if there is none.
   memory_record overrun(const step_schedule& order, const extents& e, std::int64_t capacity, std::size_t largest) const {
     const std::vector<std::int64_t> bytes = after(order);
     const auto at = std::find_if(bytes.begin(), bytes.end(), [&](std::int64_t b) { return b > capacity; });
     return record_at(order, e, bytes, at, capacity, largest);
   }
   memory_kind kind(std::int32_t v) const { return kinds_[root(v)]; }
-  /// Of what a value is stored in.
+  /// Bytes of the storage of a value.
   std::int64_t bytes(std::int32_t v) const { return bytes_[root(v)]; }
 
  private:
   struct life {
     std::size_t value;
-    std::int32_t first, last;  // places in the order
+    std::int32_t first, last;  // positions in the order
   };
   plan_view plan_;
   list_view<async_interval> schedule_;
@@ -97,7 +99,7 @@ class device_memory {
   std::size_t root(std::int32_t v) const { return std::size_t(plan_.lifetimes[std::size_t(v)].root); }
   bool is_root(std::size_t v) const { return plan_.lifetimes[v].root == std::int32_t(v); }
 
-  /// Tensors that are summed together are copied next to each other; all other moves pack portions that fit into a cache.
+  /// A combined all_reduce copies its tensors next to each other. Other moves pack portions that fit into a cache.
   std::int64_t scratch(std::int32_t step) const {
     const node& n = plan_.steps[std::size_t(step)];
     std::int64_t bytes = 0;
@@ -110,7 +112,7 @@ class device_memory {
     std::fill(kinds_.begin(), kinds_.end(), memory_kind::activation);
     std::int32_t backward = 0;
     while (backward < std::int32_t(plan_.steps.size()) && !plan_.steps[std::size_t(backward)].place.gradient) ++backward;
-    // What has the dims of a parameter and is made after the forward pass leads to its update.
+    // A tensor with the dims of a parameter that is made after the forward pass leads to the update of the parameter.
     std::vector<std::vector<const parameter*>> by_rank(max_rank + 1);
     for (const parameter& p : plan_.parameters)
       if (p.trainable) {
@@ -131,7 +133,7 @@ class device_memory {
                                                     : memory_kind::replicated_weight;
   }
 
-  /// What the last shards would not need if a tensor were spread evenly.
+  /// Bytes of the largest shard beyond an even share of the tensor.
   std::int64_t padding(std::size_t v, const extents& e) const {
     const value& t = plan_.at(std::int32_t(v));
     if (!t.windows.empty()) return 0;
@@ -145,7 +147,7 @@ class device_memory {
     std::vector<life> all;
     all.reserve(plan_.values.size());
     std::vector<std::int32_t> now(plan_.values.size(), -1);  // by root: its row
-    std::vector<std::int32_t> at(plan_.steps.size(), 0);     // by step of the plan: its place in the order
+    std::vector<std::int32_t> at(plan_.steps.size(), 0);     // by step of the plan: its position in the order
     std::vector<std::vector<std::int32_t>> held(plan_.steps.size() + 1);  // by step of the plan: rows needed until it runs
     const auto begin = [&](std::int32_t v, std::int32_t first, std::int32_t last) {
       now[std::size_t(v)] = std::int32_t(all.size());

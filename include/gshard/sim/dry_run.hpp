@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Dry runs: simulates time, memory and traffic of a plan on given hardware, without numbers.
+
 #include <gshard/base/list_view.hpp>
 #include <gshard/comm/error.hpp>
 #include <gshard/pass/plan.hpp>
@@ -23,23 +25,23 @@
 
 namespace gshard { inline namespace v0 {
 
-/// Which activations are made again for the gradient instead of being kept.
+/// Which activations are recomputed for the gradient instead of being kept.
 enum class recompute : std::uint8_t {
   never,
-  when_needed,  ///< those of as few layers as fit into the memory of a device, the first ones
+  when_needed,  ///< those of as few layers as the memory of a device requires, the first ones
   always,
 };
 
 struct dry_run_options {
   efficiency share;
-  std::int64_t capacity = 0;  ///< bytes of memory of a device; 0: as much as it needs
+  std::int64_t capacity = 0;  ///< bytes of memory of a device; 0: those of the hardware, or no limit
   recompute activations = recompute::when_needed;
-  /// Collectives go on while steps compute that do not need their results, as executors run them. @see async_schedule
+  /// Collectives overlap with steps that do not need their results, as in executors. @see async_schedule
   bool overlap = false;
-  /// What does not fit is recorded, not thrown.
+  /// A plan that does not fit into memory is recorded, and is no error.
   bool report_only = false;
-  bool links = false;               ///< record what each link carries; for some thousand devices that takes a tenth of a second
-  std::size_t largest_tensors = 8;  ///< that are named at the peak of memory
+  bool links = false;               ///< record the load of each link; for some thousand devices that takes a tenth of a second
+  std::size_t largest_tensors = 8;  ///< listed at the peak of memory
   gshard::faults faults;
 };
 
@@ -67,7 +69,7 @@ inline step_schedule schedule_for(const recomputation& layers, const device_memo
   step_schedule all = layers.schedule(0);
   const auto fits = [&](const step_schedule& order) { return memory.peak(order) <= capacity; };
   if (how == recompute::never || capacity == 0 || layers.layers() == 0 || fits(all)) return all;
-  std::int32_t few = 0, enough = layers.layers();  // the first few do not suffice
+  std::int32_t few = 0, enough = layers.layers();  // dropping the first few does not suffice
   while (enough - few > 1) {
     const std::int32_t middle = few + (enough - few) / 2;
     (fits(layers.schedule(middle)) ? enough : few) = middle;
@@ -86,7 +88,7 @@ inline std::string overrun_text(const plan_view& plan, const memory_record& m) {
   return s;
 }
 
-/// A plan whose steps and tensors have a price: what any order of its steps takes.
+/// A plan with the costs of its steps and tensors. It runs any order of its steps.
 class priced_plan {
  public:
   template <network Network>
@@ -122,9 +124,9 @@ class priced_plan {
 
   const std::vector<int>& mesh() const { return mesh_; }
   const std::vector<step_record>& costs() const { return costs_; }
-  /// The order in which a step runs that makes activations again as the options say.
+  /// The order of the steps, with the recomputation that the options ask for.
   step_schedule schedule() const { return schedule_for(recomputation(plan_), memory_, options_.activations, options_.capacity); }
-  /// Throws where the memory of a device is too small, unless that is to be recorded.
+  /// Throws if the memory of a device is too small, unless the options ask for a report only.
   memory_record memory(const step_schedule& order) const {
     memory_record m = memory_.record(order, e_, options_.capacity, options_.largest_tensors);
     if (m.capacity > 0 && m.peak > m.capacity && !options_.report_only)
@@ -226,7 +228,7 @@ class priced_plan {
   }
 };
 
-/// A run of each step once, and of a loop one turn.
+/// Runs each step once, and one iteration of each loop.
 inline run_record run_once(const plan_view& plan, const priced_plan& p, const faults& broken) {
   run_record r = p.run(p.schedule(), broken);
   for (const node& n : plan.steps)
@@ -239,26 +241,25 @@ inline run_record run_once(const plan_view& plan, const priced_plan& p, const fa
 
 }  // namespace detail
 
-/// Runs a plan without numbers: when each step of it would run on devices like `on` between which `network` moves data, and what they hold
-/// meanwhile. What devices do alike is simulated once, so that the price does not grow with their number, unless faults tell them apart;
-/// then the record has a track for each of at most eight classes of devices to which the same happens. Of a loop whose turns are counted
-/// at run time one turn is run.
-/// Throws: gshard::error where the memory of a device is too small, with the step and the largest tensors; where a device is dead, with
-/// those that wait for it; where an efficiency is no share; and where links have faults that the network does not have.
+/// Simulates a plan without numbers: when each of its steps runs on devices like `on` that `network` connects, and the memory that they
+/// need. Devices with the same work are simulated once, so the cost does not grow with their number. If faults make them differ, the record
+/// has a track for each of at most eight classes of equal devices. Of a while loop one iteration is run.
+/// Throws `gshard::error` if the memory of a device is too small, with the step and the largest tensors. Throws if a device is dead, with
+/// the devices that wait for it. Throws if an efficiency is not a share, or if links have faults that the network does not have.
 template <network Network>
 run_record dry_run(const plan_view& plan, const extents& e, const machine& on, const Network& network,
                    const dry_run_options& options = {}) {
   return detail::run_once(plan, {plan, e, on, network, options}, options.faults);
 }
 
-/// The same on a piece of hardware, whose memory is the limit if the options name none; on a torus the mesh is laid over it row-major.
-/// The record says what hardware that is, and all that was assumed.
+/// The same on a piece of hardware. Its memory is the limit if the options give none. On a torus the mesh is placed row-major. The record
+/// names the hardware and all assumptions.
 inline run_record dry_run(const plan_view& plan, const extents& e, const hardware& on, const dry_run_options& options = {}) {
   return detail::run_once(plan, {plan, e, on, options}, options.faults);
 }
 
-/// The same with the mesh laid over the torus of the hardware as `mesh` says. Throws where that is another torus, or a mesh of other
-/// extents than those of the plan. Without hardware, a torus_mesh as the network of a dry run does the same for any machine.
+/// The same with the mesh placed on the torus of the hardware as `mesh` says. Throws if that is another torus, or if the extents differ
+/// from those of the plan. For any machine without hardware, pass a torus_mesh as the network of a dry run.
 inline run_record dry_run(const plan_view& plan, const extents& e, const hardware& on, const torus_mesh& mesh,
                           const dry_run_options& options = {}) {
   return detail::run_once(plan, {plan, e, on, mesh, options}, options.faults);

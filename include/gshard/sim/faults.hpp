@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Faults of a simulated run: dead devices, slow or dead links, stragglers and jitter.
+
 #include <gshard/base/hash.hpp>
 #include <gshard/comm/error.hpp>
 
@@ -13,32 +15,32 @@
 
 namespace gshard { inline namespace v0 {
 
-/// A link, from a chip to a neighbor, that carries less than it should.
+/// A link, from a chip to a neighbor, with less bandwidth than it should have.
 struct link_fault {
   int from = 0, to = 0;  ///< chips, row-major
-  double factor = 0;     ///< of its bytes a second that are left; 0: it is dead
+  double factor = 0;     ///< remaining share of its bandwidth; 0: it is dead
 
   bool dead() const { return factor <= 0; }
 };
 
-/// A device that takes longer than others.
+/// A device that is slower than others.
 struct straggler {
   int device = 0;
-  double factor = 1;  ///< all that it does takes so many times as long, collectives of its groups too
-  double delay = 0;   ///< seconds that it begins after the others
+  double factor = 1;  ///< all its work takes so many times as long, and so do collectives of its groups
+  double delay = 0;   ///< seconds by which it begins after the others
 };
 
-/// What goes wrong in a simulated run, told before it begins: the same faults and the same seed give the same run.
+/// The faults of a simulated run, given before it begins. The same faults and the same seed give the same run.
 struct faults {
   std::vector<int> dead_devices{};
   std::vector<link_fault> links{};
   std::vector<straggler> stragglers{};
-  double jitter = 0;       ///< what a device does takes up to this share longer, drawn anew for every step
-  std::uint64_t seed = 0;  ///< of the draws
+  double jitter = 0;       ///< the work of a device takes up to this share longer, drawn anew for every step
+  std::uint64_t seed = 0;  ///< of the random numbers
   double timeout = 60;     ///< seconds of the simulation after which a device gives up waiting for another
 
   bool none() const { return dead_devices.empty() && links.empty() && stragglers.empty() && jitter == 0; }
-  /// Whether devices that would do the same at the same time may differ.
+  /// True if devices with the same work may differ in time.
   bool tells_devices_apart() const { return !dead_devices.empty() || !stragglers.empty() || jitter != 0; }
 
   bool dead(int device) const { return std::ranges::find(dead_devices, device) != dead_devices.end(); }
@@ -48,14 +50,14 @@ struct faults {
       if (s.device == device) seconds += s.delay;
     return seconds;
   }
-  /// How many times as long a step takes on a device: as a straggler, and by what is drawn for the two. At least 1 if no factor is less.
+  /// The factor by which a step takes longer on a device: as a straggler, and by jitter. At least 1 if no straggler's factor is less.
   double slowness(int device, std::uint64_t step) const {
     double factor = 1;
     for (const straggler& s : stragglers)
       if (s.device == device) factor *= s.factor;
     return jitter == 0 ? factor : factor * (1 + jitter * draw(std::uint64_t(device), step));
   }
-  /// What is left of the bytes a second of a link; 0 if it is dead.
+  /// The remaining share of a link's bandwidth; 0 if it is dead.
   double link_factor(int from, int to) const {
     double factor = 1;
     for (const link_fault& f : links)
@@ -63,7 +65,7 @@ struct faults {
     return factor;
   }
 
-  /// Throws `gshard::error` where a fault names a device that is not there, or a number that makes no sense.
+  /// Throws `gshard::error` if a fault names a device that does not exist, or has an invalid number.
   void check(int devices) const {
     const auto known = [&](int device, std::string_view what) {
       if (device < 0 || device >= devices)
@@ -80,10 +82,10 @@ struct faults {
   }
 
  private:
-  /// From 0 to 1, evenly.
+  /// A uniform number in [0, 1).
   double draw(std::uint64_t device, std::uint64_t step) const {
     std::uint64_t x = fnv1a<std::uint64_t>().add(seed).add(device).add(step).value();
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;  // of splitmix64, whose upper bits are even
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;  // of splitmix64, whose upper bits are uniform
     x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
     return double((x ^ (x >> 31)) >> 11) * 0x1p-53;
   }
@@ -100,7 +102,7 @@ inline std::string devices_text(std::span<const int> devices) {
 }
 }  // namespace detail
 
-/// Throws the `gshard::error` that ends a run in which devices wait in vain: "all_gather: devices 0, 1, 3 waited 60 s for device 2,
+/// Throws the `gshard::error` that ends a run in which devices wait for dead ones: "all_gather: devices 0, 1, 3 waited 60 s for device 2,
 /// which is dead".
 [[noreturn]] inline void fail_waiting(std::string_view what, std::span<const int> waiting, std::span<const int> dead, double seconds) {
   std::string time = std::to_string(seconds);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Hardware presets (TPU pods and clusters): rates, sizes, latencies and their sources.
+
 #include <gshard/comm/error.hpp>
 #include <gshard/pass/cost/step_time.hpp>
 #include <gshard/sim/network/torus.hpp>
@@ -23,31 +25,31 @@
 
 namespace gshard { inline namespace v0 {
 
-/// Which dimensions of a slice of a pod are rings: those whose extent is a multiple of this number, either each by itself, or all if the
-/// extents of all are. An assumption about real slices that a program may overrule. @see hardware::topology
+/// Which dimensions of a slice of a pod are rings: those whose extent is a multiple of this number. `all`: either all dimensions are rings,
+/// or none. This is an assumption about real slices; a program may override it. @see hardware::topology
 struct ring_rule {
   int multiple = 1;
   bool all = false;
 };
 
-/// What is known of a kind of hardware: rates and sizes per device, and who says so. A device is what holds memory of its own: a core of
-/// a TPU v2 or v3, a chip of all later ones.
+/// The known numbers of a kind of hardware, per device, and their source. A device has memory of its own: a core of a TPU v2 or v3, a chip
+/// of all later ones.
 struct preset {
   std::string_view name{};
-  double flops = 0;         ///< additions and multiplications a second at the peak; 0: not said
-  std::int64_t memory = 0;  ///< bytes of a device; 0: not limited
-  double memory_bytes = 0;  ///< bytes a second; 0: not said
-  double host_bytes = 0;    ///< bytes a second that a device receives from its host
-  int dims = 0;             ///< of the torus of a pod; 0: a cluster, whose every two devices are equally far
+  double flops = 0;         ///< additions and multiplications per second at the peak; 0: unknown
+  std::int64_t memory = 0;  ///< bytes of a device; 0: no limit
+  double memory_bytes = 0;  ///< bytes per second; 0: unknown
+  double host_bytes = 0;    ///< bytes per second that a device receives from its host
+  int dims = 0;             ///< of the torus of a pod; 0: a cluster, with equal distances between devices
   std::array<int, torus::max_dims> pod{};
-  int cores = 1;  ///< devices of a chip
+  int cores = 1;  ///< devices per chip
   ring_rule rings{};
-  double link_bytes = 0;                       ///< bytes a second of a link, one way; of a device's port in a cluster
-  std::array<double, 3> other_link_bytes{};    ///< what others say; 0: nobody
+  double link_bytes = 0;                       ///< bytes per second of a link, one way; in a cluster, of a device's port
+  std::array<double, 3> other_link_bytes{};    ///< from other sources; 0: none
   double hop = 0;                              ///< seconds to a neighbor
-  double launch = 0;                           ///< seconds until a collective has started
+  double launch = 0;                           ///< seconds that the start of a collective takes
   std::string_view source{};                   ///< of the numbers
-  std::string_view doubts{};                   ///< what is disputed or assumed among them
+  std::string_view doubts{};                   ///< numbers that are disputed or assumed
 };
 
 inline constexpr std::array<preset, 11> presets{
@@ -92,7 +94,7 @@ inline constexpr std::array<preset, 11> presets{
     preset{.name = "infiniband-ndr", .host_bytes = 15e9, .link_bytes = 50e9, .launch = 1e-6,
            .source = "400 Gbit/s", .doubts = "remembered; what a device computes is assumed"}};
 
-/// The preset of a name. Throws `gshard::error` that lists the names, if there is none.
+/// The preset with this name. If there is none, throws `gshard::error` that lists the names.
 constexpr const preset& find_preset(std::string_view name) {
   for (const preset& p : presets)
     if (p.name == name) return p;
@@ -101,24 +103,25 @@ constexpr const preset& find_preset(std::string_view name) {
   throw error(text);
 }
 
-/// A piece of hardware: so much of a preset. All of it may be changed.
+/// A piece of hardware: a preset and its number of chips. Every field may be changed.
 struct hardware {
-  std::string name;           ///< as it was read
+  std::string name;           ///< such as "tpu-v3:32x32"
   preset of;
-  std::vector<int> chips;     ///< along the dimensions of the torus; of a cluster the number of devices
-  machine device;             ///< rates of a device; of a cluster also its network
+  std::vector<int> chips;     ///< along the dimensions of the torus; in a cluster the number of devices
+  machine device;             ///< rates of a device; in a cluster also its network
   torus topology;             ///< if it is a torus
-  std::int64_t memory = 0;    ///< bytes of a device; 0: not limited
-  std::optional<std::array<bool, torus::max_dims>> rings{};  ///< dimensions that are rings, where the rule of the preset is overruled
+  std::int64_t memory = 0;    ///< bytes of a device; 0: no limit
+  std::optional<std::array<bool, torus::max_dims>> rings{};  ///< dimensions that are rings, in place of the rule of the preset
 
   bool is_torus() const { return of.dims > 0; }
   int devices() const { return is_torus() ? topology.devices() : chips.at(0); }
 
-  /// The same with other chips along the dimensions: rates, memory, latencies and schemes are kept; rings are those of `rings`, or else
-  /// what the rule says of the new extents. Throws as make_hardware does.
+  /// The same with other chips along the dimensions. Rates, memory, latencies and schemes are kept. Rings are those of `rings`, or else
+  /// those of the rule for the new extents. Throws as make_hardware does.
   hardware with_chips(std::vector<int> other) const;
 
-  /// A mesh of these extents laid over the torus. Throws `gshard::error` if they are not its devices, or do not divide its dimensions.
+  /// A mesh of these extents, placed row-major on the torus. Throws `gshard::error` if these are not its devices, or do not divide its
+  /// dimensions.
   torus_mesh lay(std::span<const int> extents) const {
     const auto text = [](std::span<const int> list) {
       std::string s;
@@ -137,7 +140,7 @@ struct hardware {
 };
 
 namespace detail {
-/// "32x16" as numbers of at least 1.
+/// Parses "32x16" as numbers of at least 1.
 inline std::vector<int> parse_extents(std::string_view text, const std::string& what) {
   std::vector<int> extents;
   std::int64_t product = 1;
@@ -154,7 +157,7 @@ inline std::vector<int> parse_extents(std::string_view text, const std::string& 
 }
 }  // namespace detail
 
-/// Hardware of a preset and the chips along its dimensions. Throws `gshard::error` if these are too many dimensions.
+/// Hardware of a preset with these chips along its dimensions. Throws `gshard::error` if these are too many dimensions.
 inline hardware make_hardware(const preset& p, std::vector<int> chips) {
   hardware h;
   h.name = p.name;
@@ -167,7 +170,7 @@ inline hardware make_hardware(const preset& p, std::vector<int> chips) {
   h.memory = p.memory;
   if (p.flops > 0) h.device.flops = p.flops;
   if (p.memory_bytes > 0) h.device.memory_bytes = p.memory_bytes;
-  h.device.link_bytes = p.dims > 0 ? p.host_bytes : p.link_bytes;  // on a torus only inputs come this way
+  h.device.link_bytes = p.dims > 0 ? p.host_bytes : p.link_bytes;  // on a torus only inputs arrive this way
   h.device.start = p.launch;
   torus& t = h.topology;
   t.dims = int(chips.size());
@@ -197,8 +200,8 @@ inline hardware hardware::with_chips(std::vector<int> other) const {
   return h;
 }
 
-/// Reads "tpu-v3:32x32": a preset, and the chips along its dimensions; "slingshot-11:128": a cluster of so many devices. Without a
-/// number a whole pod. Throws `gshard::error` that names what was read.
+/// Parses "tpu-v3:32x32", a preset with the chips along its dimensions, or "slingshot-11:128", a cluster of so many devices. Without a
+/// number: a complete pod. Throws `gshard::error` that quotes the text.
 inline hardware parse_hardware(std::string_view text) {
   const std::size_t colon = text.find(':');
   const std::string what = "hardware '" + std::string(text) + "'";
@@ -211,7 +214,7 @@ inline hardware parse_hardware(std::string_view text) {
 }
 
 namespace detail {
-/// "links: 70 GB/s", and what the preset has if that is something else. 0 is nothing said.
+/// "links: 70 GB/s", followed by the value of the preset if it differs. A preset's 0 is unknown.
 inline std::string value_text(std::string_view what, double value, double of_preset, double unit, std::string_view name) {
   const auto text = [&](double v) {
     char digits[32];
@@ -224,8 +227,8 @@ inline std::string value_text(std::string_view what, double value, double of_pre
 }
 }  // namespace detail
 
-/// Sentences for whoever reads results: what is in doubt, the numbers that count, also where they were changed, how collectives use the
-/// links, which dimensions were taken to be rings. Where the numbers come from, preset::source says.
+/// The assumptions of a simulation as sentences for reports. They name doubtful numbers, the numbers in use and their changes, how
+/// collectives use links, and which dimensions are rings. preset::source names the sources.
 inline std::vector<std::string> assumptions(const hardware& h) {
   const preset& p = h.of;
   const torus& t = h.topology;

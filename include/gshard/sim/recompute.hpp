@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Recomputation of activations (rematerialization): which forward steps run again for the gradient.
+
 #include <gshard/pass/plan.hpp>
 
 #include <algorithm>
@@ -12,16 +14,16 @@
 
 namespace gshard { inline namespace v0 {
 
-/// A step of a plan in the order in which a device runs them; steps of forward passes may run once more.
+/// A step of a plan in the order in which a device runs them. Steps of the forward pass may run again.
 struct scheduled_step {
   std::int32_t step = 0;
   bool recomputed = false;
 };
 using step_schedule = std::vector<scheduled_step>;
 
-/// The layers of a plan's forward pass whose activations need not be kept for the gradient: what a layer makes and only itself and its
-/// gradient read is computed again from what others read of it. A layer is what reads parameters whose names begin alike up to a number,
-/// as "encoder.3.", and what follows until other parameters are read.
+/// The layers of a plan's forward pass whose activations need not be kept for the gradient. Tensors that only a layer and its gradient read
+/// are computed again, from the tensors of the layer that others read. A layer has the steps that read parameters with one prefix up to a
+/// number, such as "encoder.3.". It also has the steps after these until other parameters are read.
 class recomputation {
  public:
   explicit recomputation(const plan_view& plan) : plan_(plan) {
@@ -33,12 +35,12 @@ class recomputation {
     for (std::int32_t l = 0; l < layers(); ++l) find_steps(l);
   }
 
-  /// How many layers there are, in the order in which they run.
+  /// The number of layers. They are in the order in which they run.
   std::int32_t layers() const { return std::int32_t(names_.size()); }
 
   /// The order of steps if the activations of the first `dropped` layers are not kept.
   step_schedule schedule(std::int32_t dropped) const {
-    std::vector<std::pair<std::int32_t, std::int32_t>> before;  // step of the backward pass, layer that is to be there
+    std::vector<std::pair<std::int32_t, std::int32_t>> before;  // step of the backward pass, layer to recompute before it
     for (std::int32_t l = 0; l < dropped; ++l)
       if (!again_[std::size_t(l)].empty()) before.emplace_back(wanted_at_[std::size_t(l)], l);
     std::sort(before.begin(), before.end());
@@ -55,12 +57,12 @@ class recomputation {
 
  private:
   plan_view plan_;
-  std::int32_t backward_ = 0;                    // first step of it
+  std::int32_t backward_ = 0;                    // first step of the backward pass
   std::vector<std::string_view> names_;          // of layers
-  std::vector<std::int32_t> layer_;              // by step of the forward pass, -1: of none
-  std::vector<char> kept_, read_again_;          // by value, a root: read outside of its layer; read by gradients
+  std::vector<std::int32_t> layer_;              // by step of the forward pass, -1: none
+  std::vector<char> kept_, read_again_;          // by value, a root: read outside its layer; read by gradients
   std::vector<std::vector<std::int32_t>> again_;  // by layer: the steps that run again
-  std::vector<std::int32_t> wanted_at_;          // by layer: the first step that reads what they make
+  std::vector<std::int32_t> wanted_at_;          // by layer: the first step that reads their results
   std::vector<std::int32_t> maker_;              // by value: step
 
   const node& at(std::int32_t i) const { return plan_.steps[std::size_t(i)]; }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Simulated time of runs with numbers: when each step that an executor runs would run on given hardware.
+
 #include <gshard/exec/executor.hpp>
 #include <gshard/sim/dry_run.hpp>
 
@@ -11,17 +13,17 @@
 
 namespace gshard { inline namespace v0 {
 
-/// A clock for runs with numbers: says when every step that an executor runs, each turn of a loop by itself, would run on the devices of a
-/// piece of hardware, by the same prices, faults and clocks as `dry_run`. Faults change times, never numbers. Every process computes the
-/// clocks of all devices, and gets the same.
+/// A clock for runs with numbers. It computes when each step that an executor runs would run on the devices of a piece of hardware. Each
+/// iteration of a loop counts by itself. Prices, faults and clocks are those of `dry_run`. Faults change times, never numbers. Every
+/// process computes the clocks of all devices, with the same result.
 ///
-/// Each run has a record of its own, in which all devices begin at 0: processes meet in every run. Steps stand in the order of the plan,
-/// those that were started early in their own place. Jitter is drawn anew for every run.
-/// `options`: `activations` are kept, as executors keep them.
-/// The executor must outlive the clock. A hook that it has is called, too, and is its hook again when the clock ends: of several clocks,
-/// the last one made ends first.
-/// Throws `gshard::error`: as `dry_run`, when it is made. A run in which devices wait for a dead one throws on every process, with the step
-/// and their names; what that leaves of the parameters: see executor::run.
+/// Each run has its own record, in which all devices begin at 0, because processes synchronize in every run. Steps are in the order of the
+/// plan; asynchronous ones are at their own index. Jitter is drawn anew for every run. `options`: `activations` are kept, as executors keep
+/// them.
+/// The executor must outlive the clock. The clock also calls the hook that the executor had, and restores it at its end. Of several clocks,
+/// the last one made must end first.
+/// Throws `gshard::error`: as `dry_run`, in the constructor. A run in which devices wait for a dead one throws on every process, with the
+/// step and the devices. For the parameters after such a run, see executor::run.
 /// @see dry_run, executor::hook
 class run_clock {
  public:
@@ -46,28 +48,28 @@ class run_clock {
   run_clock& operator=(const run_clock&) = delete;
   ~run_clock() { run_.hook = std::move(hook_); }
 
-  /// Of the last run; `received` are the bytes that the devices of this process received in it.
+  /// The record of the last run. `received`: the bytes that the devices of this process received in it.
   run_record record() const {
     run_record r = priced_.run(order_, broken_);
     if (runs_ > 0) r.received.assign(run_.received_in_run().begin(), run_.received_in_run().end());
     return r;
   }
-  /// Of all runs since it was made, one after the other.
+  /// Of all runs since construction, one after the other.
   double seconds() const { return runs_ == 0 ? 0 : before_ + priced_.run(order_, broken_).seconds; }
   std::int64_t runs() const { return runs_; }
 
  private:
   executor& run_;
-  std::function<void(const node&, bool)> hook_;  // that was there
+  std::function<void(const node&, bool)> hook_;  // of the executor, called as well
   faults broken_;                                // in this run
   detail::priced_plan priced_;
-  std::int64_t runs_ = 0, counted_;  // since it was made; of the executor
+  std::int64_t runs_ = 0, counted_;  // since construction; of the executor
   double before_ = 0;                // seconds of the runs before this one
   step_schedule order_;              // of this run, so far
-  std::size_t next_ = 0;             // the step of the plan that follows
+  std::size_t next_ = 0;             // the next step of the plan
   bool waits_in_vain_ = false;
-  std::vector<char> under_way_;       // by step: it is charged, and not done
-  std::vector<std::size_t> stretch_;  // by step: the first of those between which no turn of a loop begins or ends
+  std::vector<char> under_way_;       // by step: charged, but not done
+  std::vector<std::size_t> stretch_;  // by step: the first step after the last control step of a loop
 
   static dry_run_options keeping_activations(dry_run_options options) {
     options.activations = recompute::never;
@@ -82,7 +84,8 @@ class run_clock {
     waits_in_vain_ = false;
     under_way_.assign(under_way_.size(), 0);
   }
-  /// Steps between this one and the last are under way: their turn to be called comes when they are waited for.
+  /// Charges all steps up to this one. Steps before it that did not run yet are asynchronous; their own call comes when they are waited
+  /// for.
   void charge(std::size_t step) {
     if (counted_ != run_.runs()) begin_run();
     if (waits_in_vain_) return;
@@ -90,7 +93,7 @@ class run_clock {
       under_way_[step] = 0;
       return;
     }
-    if (step < next_ || stretch_[step] > next_) next_ = stretch_[step];  // another turn, or the end of a loop
+    if (step < next_ || stretch_[step] > next_) next_ = stretch_[step];  // another iteration, or the end of a loop
     for (; next_ <= step; ++next_) {
       waits_in_vain_ = true;
       detail::check_alive(run_.plan(), priced_.mesh(), broken_, priced_.costs()[next_]);

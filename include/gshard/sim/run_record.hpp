@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// The record of a simulated run: steps, device tracks, memory and link loads, in simulated seconds.
+
 #include <gshard/base/compiler.hpp>
 
 #include <array>
@@ -10,27 +12,26 @@
 #include <string_view>
 #include <vector>
 
-// What a simulated run leaves behind, for whoever prints, draws or checks it. Seconds are those of the simulation.
 namespace gshard { inline namespace v0 {
 
-/// The parts of a training step, as arXiv 2006.16668 figure 8 divides it. @see parts_of
+/// The parts of a training step, as in arXiv 2006.16668 figure 8. @see parts_of
 enum class step_part : std::uint8_t {
   attention,
   feed_forward,
   moe_feed_forward,
-  gate_einsum,  // one-hot dispatch and combine einsums, and the product that gives the gates
+  gate_einsum,  // one-hot dispatch and combine einsums, and the einsum that gives the gates
   gate_other,
-  dispatch_combine,  // the moves between groups and experts
+  dispatch_combine,  // moves between groups and experts
   all_reduce,        // sums of gradients
   optimizer,
   other,
   count_
 };
 
-/// What keeps a step from being faster.
+/// The bottleneck of a step.
 enum class limit : std::uint8_t { nothing, arithmetic, memory, network, start };
 
-/// One step of the plan on a device: what it does, and what each of it takes alone.
+/// One step of the plan on a device: its work, and the time of each kind of work alone.
 struct step_record {
   std::int32_t step = 0;
   step_part part = step_part::other;
@@ -39,13 +40,13 @@ struct step_record {
   double arithmetic = 0, memory = 0, network = 0;  // seconds, each alone
   double seconds = 0;
   limit bound = limit::nothing;
-  bool recomputed = false;  // done once more for the gradient
+  bool recomputed = false;  // runs again for the gradient
 };
 
 enum class activity : std::uint8_t { compute, collective, wait };
 
 struct time_span {
-  std::int32_t row = 0;  // of run_record::steps: a step that runs again has two
+  std::int32_t row = 0;  // of run_record::steps: a step that runs again has two rows
   activity what = activity::compute;
   double begin = 0, end = 0;
 };
@@ -55,12 +56,12 @@ struct memory_sample {
   std::int64_t bytes = 0;
 };
 
-/// Devices to which the same happens at the same time.
+/// Devices with the same events at the same times.
 struct device_track {
   std::vector<int> devices;
-  std::vector<time_span> spans;         // by begin
-  std::vector<memory_sample> memory;    // what lives after each change
-  double compute = 0, communicate = 0, wait = 0;  // seconds in all
+  std::vector<time_span> spans;         // sorted by begin
+  std::vector<memory_sample> memory;    // bytes that are alive after each change
+  double compute = 0, communicate = 0, wait = 0;  // total seconds
 };
 
 enum class memory_kind : std::uint8_t {
@@ -80,28 +81,28 @@ struct live_tensor {
   std::int64_t bytes = 0;
 };
 
-/// Memory of the device that holds most, when it holds most.
+/// Memory of the device that holds most, at its peak.
 struct memory_record {
   std::array<std::int64_t, std::size_t(memory_kind::count_)> bytes{};  // by kind
   std::int64_t peak = 0;
-  std::int64_t padding = 0;   // of it: the last shards of uneven dims
-  std::int64_t capacity = 0;  // 0: not limited
-  std::int32_t step = 0;      // of the plan, when it is reached
-  std::vector<live_tensor> largest;  // then, the largest first
+  std::int64_t padding = 0;   // part of the peak: the padding of uneven shards
+  std::int64_t capacity = 0;  // 0: no limit
+  std::int32_t step = 0;      // of the plan, at the peak
+  std::vector<live_tensor> largest;  // at the peak, the largest first
 };
 
-/// Bytes that go over one link of the network, in one direction.
+/// Bytes over one link of the network, in one direction.
 struct link_load {
   int from = 0, to = 0;  // chips, row-major
   double bytes = 0;
-  double seconds = 0;  // that the link is busy
+  double seconds = 0;  // in which the link is busy
 };
 
 struct run_record {
-  std::string program, network, source;  // what ran on what, and where its numbers come from
+  std::string program, network, source;  // the program, its hardware, and the source of the numbers
   std::vector<std::string> axes;         // of the mesh of devices
   std::vector<int> extents;
-  std::vector<int> chips;  // of the network, along its dimensions; empty: it has no links to draw
+  std::vector<int> chips;  // along the dimensions of the network; empty: it has no links to draw
   int cores_per_chip = 1;
   std::vector<int> chip_of;  // of each device; empty: devices fill one chip after the other
   double seconds = 0;
@@ -109,7 +110,7 @@ struct run_record {
   std::vector<device_track> tracks;
   memory_record memory;
   std::vector<link_load> links;
-  std::vector<std::int64_t> received;  // bytes, by device held, as the backend of a run with numbers counted them
+  std::vector<std::int64_t> received;  // bytes, by device of this process, as the backend of a run with numbers counted them
   std::array<double, std::size_t(step_part::count_)> parts{};  // seconds of the first track
   std::vector<std::string> assumptions;                        // one sentence each
 };

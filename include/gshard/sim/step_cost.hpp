@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// The time of each step of a plan on a device: a roofline model with efficiencies and fusion.
+
 #include <gshard/comm/error.hpp>
 #include <gshard/pass/cost/network.hpp>
 #include <gshard/pass/cost/step_time.hpp>
@@ -19,23 +21,23 @@
 
 namespace gshard { inline namespace v0 {
 
-/// The share of its best speed at which a device does its work. As it stands: one set for all of the models and sizes of arXiv 2006.16668,
-/// of which that paper says what products reach; the others are fitted to its step times and shares, so they are not physical.
+/// The share of its peak rate at which a device works. The defaults are one set for all models and sizes of arXiv 2006.16668. That paper
+/// states the shares of products. The others are fitted to its step times and breakdowns, so they are not physical.
 struct efficiency {
   double products = 0.85;          ///< large matrix products; section 5.2: more than 85 % of the peak
-  double batched_products = 0.30;  ///< products of many small matrices, as in attention; the same: more than 30 %
-  std::int64_t small_product = 256;  ///< a matrix is small if one of a product's three extents is less
+  double batched_products = 0.30;  ///< products of many small matrices, as in attention; same section: more than 30 %
+  std::int64_t small_product = 256;  ///< a matrix is small if one of the three extents of its product is less
   double memory = 0.95;            ///< operations that are bound by memory; fitted
   double all_to_all = 0.27;        ///< of the links of a torus, in all-to-alls; fitted
-  /// How often a step of routing (top2_gating and its gradient) goes over its operands and results: devices without an operation of that
-  /// kind make it of a chain of comparisons, one-hot masks and running sums. Fitted.
+  /// How often a step of routing (top2_gating and its gradient) passes over its operands and results. Devices without such an operation run
+  /// a chain of comparisons, one-hot masks and running sums. Fitted.
   double gating_passes = 55;
-  /// An elementwise operation is done on the way of what its operand comes from, or its result goes to, if nothing else reads it; a cheap
-  /// one by each that reads it. Then that does not go through memory. As compilers for such devices do it; the executors of this library
-  /// do not.
+  /// An elementwise operation is fused with its producer, or with its only reader, if nothing else reads the tensor between them. A cheap
+  /// one is fused with each of its readers. The tensor then does not go through memory. Compilers for such devices do this; the executors
+  /// of this library do not.
   bool fusion = true;
 
-  /// Throws `gshard::error` where one is no share: above 0 and at most 1.
+  /// Throws `gshard::error` if a share is not above 0 and at most 1.
   void check() const {
     const auto share = [](std::string_view what, double x) {
       if (!(x > 0 && x <= 1))
@@ -51,8 +53,8 @@ struct efficiency {
 
 namespace detail {
 
-/// Whether an einsum is many products of small matrices: on a device, operands and result share factors of more than one index together,
-/// and of the extents of each product the smallest is less than so much.
+/// True if an einsum is many products of small matrices. On a device, its batch factors have more than one index together, and the smallest
+/// extent of each product is less than `small`.
 inline bool is_batched(const plan_view& plan, const node& n, const extents& e, std::int64_t small) {
   if (n.inputs != 2) return false;
   std::int64_t batch = 1, of_first = 1, of_second = 1, summed = 1;
@@ -70,13 +72,13 @@ inline bool is_batched(const plan_view& plan, const node& n, const extents& e, s
   return batch > 1 && std::min({of_first, of_second, summed}) < small;
 }
 
-/// A product in which every number is read more than once: of matrices, or a convolution.
+/// True for a product that reads every number more than once: of matrices, or a convolution.
 inline bool reuses_operands(const node& n) {
   if (n.inputs != 2 || n.kind != op::einsum) return traits(n.kind).product && n.kind != op::einsum;
   return (n.loops.in[0].mask() & ~n.loops.in[1].mask()) != 0 && (n.loops.in[1].mask() & ~n.loops.in[0].mask()) != 0;
 }
 
-/// Which values of a plan do not go through memory if elementwise operations are fused, and what each step then reads and writes.
+/// The memory traffic of each step if elementwise operations are fused. Fused values do not go through memory.
 /// @see efficiency::fusion
 class fused_traffic {
  public:
@@ -118,20 +120,20 @@ class fused_traffic {
   std::vector<char> fused_;                 // by value
   std::vector<std::int32_t> maker_, first_;  // by value: the step that makes it, the first that reads it
 
-  /// Computed from one tensor of its size, and maybe smaller ones, without chance.
+  /// True if computed from one tensor of its size, and maybe smaller ones, without random numbers.
   bool is_cheap(const node& n) const {
     if (n.kind != op::map && n.kind != op::scale && n.kind != op::cast) return false;
     std::int64_t read = 0;
     for (int i = 0; i < n.inputs; ++i) read += shard_bytes(plan_, n.input(i), e_);
     return read < 2 * shard_bytes(plan_, n.output(), e_);
   }
-  /// What is cheap is computed by each that reads it, all else on the way to its only reader.
+  /// Cheap operations are fused with each of their readers, others with their only reader.
   bool may_fuse(const node& from, const node& to, bool only) const {
     if (traits(from.kind).alias || traits(to.kind).alias || traits(from.kind).collective || traits(to.kind).collective) return false;
     if (is_cheap(from) && !reuses_operands(to)) return true;
     return only && (traits(to.kind).elementwise || (traits(from.kind).elementwise && !reuses_operands(to)));
   }
-  /// Bytes that are read to make a value once more.
+  /// Bytes that are read to make a value again.
   std::int64_t sources(std::int32_t v) const {
     if (!fused_[std::size_t(v)]) return shard_bytes(plan_, v, e_);
     const node& n = plan_.steps[std::size_t(maker_[std::size_t(v)])];
@@ -145,15 +147,16 @@ inline bool is_gating(op kind) { return kind == op::top2_gating || kind == op::t
 
 }  // namespace detail
 
-/// What each step of a plan takes on the device with the largest shards, alone: the longer of arithmetic and memory (roofline), then the
-/// network, both at once in a looped einsum. What the network bounds is bound by the start if one byte takes more than half as long.
+/// The time of each step of a plan alone, on the device with the largest shards. Local: the longer of arithmetic and memory (roofline).
+/// Collective: the time of the network, in a looped einsum at the same time as the others. A step that is bound by the network is bound by
+/// the start if one byte takes more than half as long.
 template <network Network>
 std::vector<step_record> costs_of(const plan_view& plan, const extents& e, const machine& on, const Network& network,
                                   const efficiency& share = {}) {
   const std::vector<step_part> parts = parts_of(plan);
   const detail::fused_traffic fused(plan, e);
   std::vector<step_record> costs(plan.steps.size());
-  std::map<std::tuple<op, std::uint32_t, std::int64_t>, double> known;  // networks may take long to tell
+  std::map<std::tuple<op, std::uint32_t, std::int64_t>, double> known;  // networks may take long to answer
   const auto is_start = [&](const step_record& c) {
     const node& n = plan.steps[std::size_t(c.step)];
     return 2 * network.seconds(n.kind, std::uint32_t(n.attr.integer[0]), e, 1) > c.network;

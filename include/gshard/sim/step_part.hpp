@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Assigns each step of a plan to a part of the training step, such as attention or all-reduce.
+
 #include <gshard/pass/plan.hpp>
 #include <gshard/pass/reshard/move_reason.hpp>
 #include <gshard/sim/run_record.hpp>
@@ -11,9 +13,9 @@
 
 namespace gshard { inline namespace v0 {
 
-/// The part of a training step that each step of a plan belongs to: the one that is called like its `named_scope`, else `other`. Sums of
-/// gradients over devices are `all_reduce`. Collectives in an MoE layer are `dispatch_combine`. Other collectives belong to the step that
-/// they serve.
+/// The part of a training step to which each step of a plan belongs: the one with the name of its `named_scope`, else `other`. Sums of
+/// gradients over devices are `all_reduce`. Collectives in an MoE layer are `dispatch_combine`. Other collectives belong to the part of the
+/// step that they serve.
 inline std::vector<step_part> parts_of(const plan_view& plan) {
   const auto named = [](const node& n) {
     if (!n.place.scope) return step_part::other;

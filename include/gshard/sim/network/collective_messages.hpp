@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// The messages of collectives on a torus, for the event simulation.
+//
+// torus.hpp has the times of these collectives in closed form. All groups of devices that differ in some mesh axes run at once. A chip
+// sends and receives once for all of its cores in a group. Its leader is dead or slow if any of its cores is.
+
 #include <gshard/base/list.hpp>
 #include <gshard/sim/faults.hpp>
 #include <gshard/sim/network/message_list.hpp>
@@ -12,13 +17,11 @@
 #include <tuple>
 #include <vector>
 
-// The messages of the collectives whose prices torus.hpp gives in closed form, among the devices that differ in some axes of a mesh, all
-// groups at once. A chip sends and receives once for all of its cores that take part: the one that leads it is dead or slow if any is.
 namespace gshard { inline namespace v0 {
 
 namespace detail {
 
-/// The chips of a torus as a collective sees them.
+/// The chips of a torus as members of rings.
 class chip_rings {
  public:
   chip_rings(const torus_mesh& mesh, std::uint32_t axes, const faults& broken) : group(mesh.group(axes)), torus_(mesh.topology()) {
@@ -33,9 +36,9 @@ class chip_rings {
 
   int chips() const { return torus_.chips(); }
   int leader(int chip) const { return leaders_[std::size_t(chip)]; }
-  /// The place of a chip in its ring.
+  /// The position of a chip in its ring.
   int place(const torus_ring& r, int chip) const { return chip / behind(r) % torus_.extent(r.dim) / r.stride % r.extent; }
-  /// The chip of that ring at another place.
+  /// The chip at another position of the ring.
   int at(const torus_ring& r, int chip, int place_there) const {
     return chip + (place_there - place(r, chip)) * r.stride * behind(r);
   }
@@ -51,7 +54,8 @@ class chip_rings {
   }
 };
 
-/// One phase after the other, all parts of the data in each. f(list, ring, chips gathered before) adds what a part sends in a phase.
+/// Messages of one phase after the other, with all parts of the data in each. f(list, ring, chips gathered before) adds the messages of a
+/// part in a phase.
 template <class Phase>
 message_list messages_in_phases(const torus_group& g, int parts, Phase f) {
   message_list all;
@@ -67,13 +71,13 @@ message_list messages_in_phases(const torus_group& g, int parts, Phase f) {
   return all;
 }
 
-/// A streamed gather: in every step a chip sends over each of its links, as one message, what goes that way and has come before.
+/// A streamed gather: in every step a chip sends one message over each of its links, with the data for that direction that came before.
 inline message_list streamed_gather(const chip_rings& rings, double whole) {
   const torus_group& g = rings.group;
   struct link {
     int from, to;  // chips
     bool up;
-    std::vector<std::size_t> before;  // links that come to the first
+    std::vector<std::size_t> before;  // links into the sender
     list<double> bytes;  // by step
   };
   std::vector<link> links;
@@ -109,9 +113,9 @@ inline message_list streamed_gather(const chip_rings& rings, double whole) {
 
 }  // namespace detail
 
-/// Every device gets a whole tensor of so many bytes, of which each has an equal piece: rings pass pieces on, n-1 times; an open ring
-/// passes every piece both ways to its ends. In phases, a chip begins the next when it has sent and received all of the one before.
-/// Streamed, a chip sends one message in a step over each link, after what came in the steps before. @see all_gather_seconds
+/// An all_gather of a tensor of `whole` bytes, of which each device has an equal piece. Rings pass pieces on n-1 times; an open ring passes
+/// every piece both ways to its ends. In phases, a chip begins a phase when it has sent and received everything of the phase before.
+/// Streamed, a chip sends one message over each link in a step, after the messages of the steps before. @see all_gather_seconds
 inline message_list all_gather_messages(const torus_mesh& mesh, std::uint32_t axes, double whole, gather_scheme scheme,
                                         const faults& broken = {}) {
   const detail::chip_rings rings(mesh, axes, broken);
@@ -124,7 +128,7 @@ inline message_list all_gather_messages(const torus_mesh& mesh, std::uint32_t ax
     const auto chips = std::size_t(rings.chips());
     for (int way = 0; way < (r.wrap ? ways : 2); ++way) {
       const int ahead = way == 0 ? 1 : -1;
-      std::vector<int> last(chips, -1), now, after;  // what each chip sent before
+      std::vector<int> last(chips, -1), now, after;  // by chip: its message in the step before
       for (int step = 1; step < r.extent; ++step) {
         now.assign(chips, -1);
         for (int chip = 0; chip < rings.chips(); ++chip) {
@@ -142,25 +146,25 @@ inline message_list all_gather_messages(const torus_mesh& mesh, std::uint32_t ax
   });
 }
 
-/// Every device gets its piece of the sum of tensors of so many bytes, one of each: a gather backwards.
+/// A reduce_scatter: every device receives its piece of the sum of tensors of `whole` bytes. A gather backwards.
 inline message_list reduce_scatter_messages(const torus_mesh& mesh, std::uint32_t axes, double whole, gather_scheme scheme,
                                             const faults& broken = {}) {
   return all_gather_messages(mesh, axes, whole, scheme, broken).reversed();
 }
 
-/// Every device gets the whole sum: a reduce-scatter, then a gather.
+/// An all_reduce: a reduce_scatter, then a gather.
 inline message_list all_reduce_messages(const torus_mesh& mesh, std::uint32_t axes, double whole, gather_scheme scheme,
                                         const faults& broken = {}) {
   return reduce_scatter_messages(mesh, axes, whole, scheme, broken).then(all_gather_messages(mesh, axes, whole, scheme, broken));
 }
 
-/// Every device sends so many bytes in all, an equal part to each, itself counted. @see all_to_all_seconds
+/// An all_to_all: every device sends `sent` bytes in total, an equal part to each device, itself included. @see all_to_all_seconds
 inline message_list all_to_all_messages(const torus_mesh& mesh, std::uint32_t axes, double sent, all_to_all_scheme scheme,
                                         tie_policy ties, const faults& broken = {}) {
   const detail::chip_rings rings(mesh, axes, broken);
   const torus_group& g = rings.group;
   const double of_chip = sent * g.cores * g.sharers;
-  // As far both ways along a ring of the way: half of it each way, if ties are split.
+  // A tie is equally far both ways around a ring on its route. If ties are split, half of it goes each way.
   const auto send = [&](message_list& list, int from, int to, double bytes, bool tie) {
     const bool split = tie && ties == tie_policy::split;
     message m{.from = rings.leader(from), .to = rings.leader(to), .bytes = split ? bytes / 2 : bytes, .up = true};

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Event simulation of messages on a torus, with max-min fair links and faults.
+
 #include <gshard/comm/error.hpp>
 #include <gshard/sim/faults.hpp>
 #include <gshard/sim/network/message_list.hpp>
@@ -21,18 +23,18 @@
 
 namespace gshard { inline namespace v0 {
 
-/// When messages arrived, and what the links carried.
+/// The arrival times of messages, and the loads of links.
 struct event_run {
-  double seconds = 0;        ///< until the last
-  std::vector<double> ends;  ///< of each message
+  double seconds = 0;        ///< until the last arrival
+  std::vector<double> ends;  ///< arrival of each message
   std::vector<link_load> links;
 };
 
 namespace detail {
 
-/// Messages as fluids on the links of a torus. Those on their way at one time share the links by max-min fairness: nobody's rate can
-/// grow but at the cost of one that is not faster. Rates change when one starts or arrives, and only among those that share links with
-/// it, or with others that do.
+/// Messages as fluids on the links of a torus. Messages in flight share the links by max-min fairness: no rate can grow without reducing
+/// one that is not faster. Rates change when a message starts or arrives, and only among messages that share links with it, directly or
+/// through others.
 class fluid_simulation {
  public:
   fluid_simulation(const torus_mesh& mesh, const message_list& messages, const faults& broken)
@@ -52,7 +54,7 @@ class fluid_simulation {
       if (open_[i] == 0) begin(int(i), 0);
   }
 
-  /// Things that happen less than `resolution` seconds apart happen at once.
+  /// Events less than `resolution` seconds apart are simultaneous.
   event_run run(std::string_view what, double resolution) {
     std::vector<int> changed;  // links
     for (;;) {
@@ -105,7 +107,7 @@ class fluid_simulation {
   static constexpr double never = std::numeric_limits<double>::infinity();
 
   struct flow {
-    std::vector<int> way;  // links, and where it is slower than these, one of its own
+    std::vector<int> way;  // links, and one of its own if its sender is slow
     double left = 0, rate = 0, since = 0, end = never;
     bool arrived = false;
   };
@@ -118,7 +120,7 @@ class fluid_simulation {
   std::vector<std::vector<int>> on_;   // messages on a link
   std::vector<flow> flows_;            // by message
   std::vector<std::vector<int>> waiting_;
-  std::vector<std::size_t> open_;      // those that a message still waits for
+  std::vector<std::size_t> open_;      // by message: how many it still waits for
   std::vector<int> active_;
   std::vector<double> carried_;
   std::vector<char> link_seen_, flow_seen_;
@@ -127,7 +129,7 @@ class fluid_simulation {
   std::priority_queue<std::pair<double, int>, std::vector<std::pair<double, int>>, std::greater<>> starts_;
   event_run finish_;
 
-  /// All that a message waits for has arrived: after its latency it flows.
+  /// All dependencies of a message have arrived: it flows after its latency.
   void begin(int f, double time) {
     const message& m = messages_[std::size_t(f)];
     if (broken_.dead(m.from)) return;
@@ -162,7 +164,7 @@ class fluid_simulation {
       if (--open_[std::size_t(next)] == 0) begin(next, time);
   }
 
-  /// New rates for the messages that share links with what has changed.
+  /// Computes the rates of messages that share links with the changed ones.
   void share(const std::vector<int>& changed, double now) {
     link_seen_.resize(rates_.size(), 0);
     flow_seen_.resize(flows_.size(), 0);
@@ -183,7 +185,8 @@ class fluid_simulation {
         part_flows_.push_back(f);
         for (const int l : flows_[std::size_t(f)].way) reach(l);
       }
-    // The link that can give each of its messages least gives them just that, which is taken from the other links on their ways; and so on.
+    // Progressive filling. The link with the least rate per message gives its messages that rate. This leaves less of the other links on
+    // their routes. Then the next link follows.
     std::priority_queue<std::pair<double, int>, std::vector<std::pair<double, int>>, std::greater<>> least;
     for (const int l : part_links_) {
       link_seen_[std::size_t(l)] = 0;
@@ -195,7 +198,7 @@ class fluid_simulation {
       const auto [each, l] = least.top();
       least.pop();
       if (flows_left_[std::size_t(l)] == 0) continue;
-      if (const double current = share_of(l); current > each * (1 + 1e-12)) {  // some of its messages have got less elsewhere
+      if (const double current = share_of(l); current > each * (1 + 1e-12)) {  // some of its messages are slower because of other links
         least.emplace(current, l);
         continue;
       }
@@ -239,13 +242,14 @@ class fluid_simulation {
 
 }  // namespace detail
 
-/// Runs messages on the torus that a mesh is laid over: each starts when those that it waits for have arrived, takes a hop's time for
-/// each link on its way, and then flows at the rate that max-min fairness gives it among all that flow. Between cores of a chip it takes
-/// bytes / core_bytes. Launches are not counted. Devices may be late, slow or dead, links slow or dead. For up to some hundred devices:
-/// each start and each arrival costs work for all that share links, but what happens within `resolution` seconds is one event, so that
-/// regular traffic of 1024 devices takes less than a second.
-/// Throws `gshard::error` that names who waits for dead devices, after the timeout of the faults, and where a link that is not there or
-/// a device that is cut off is named. @see message_list, all_gather_messages
+/// Simulates messages on the torus on which a mesh is placed. Each message starts when its dependencies have arrived, and takes the time of
+/// a hop for each link on its route. Then it flows at its max-min fair rate among all messages in flight. Between cores of a chip it takes
+/// bytes / core_bytes. Launches are not counted. Devices may be late, slow or dead; links may be slow or dead.
+///
+/// For up to some hundred devices: each start and each arrival costs work for all messages that share links. Events within `resolution`
+/// seconds are one event, so regular traffic of 1024 devices takes less than a second.
+/// Throws `gshard::error` with the devices that wait for dead ones, after the timeout of the faults. Also throws if a fault names a link
+/// that does not exist, or if dead links cut off a device. @see message_list, all_gather_messages
 inline event_run simulate(const torus_mesh& mesh, const message_list& messages, const faults& broken = {},
                           std::string_view what = "messages", double resolution = 1e-11) {
   broken.check(mesh.topology().devices());

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// The load of each link of a torus under given traffic between devices, and lower bounds of its time.
+
 #include <gshard/comm/error.hpp>
 #include <gshard/sim/faults.hpp>
 #include <gshard/sim/network/torus.hpp>
@@ -20,7 +22,7 @@ namespace gshard { inline namespace v0 {
 
 namespace detail {
 
-/// Dead links leave no way from one chip to another.
+/// Throws: dead links leave no route from one chip to another.
 [[noreturn]] inline void fail_cut_off(const torus_mesh& mesh, const torus_links& links, int source, int goal) {
   std::vector<int> at_source, at_goal;
   for (int d = 0; d < mesh.topology().devices(); ++d)
@@ -31,14 +33,14 @@ namespace detail {
 
 }  // namespace detail
 
-/// What each link of a torus carries of any traffic between its devices: bytes(from, to) are sent from one device to another, for all
-/// pairs at once. A message goes along dimension 0 first, then along the next, round each ring the shortest way; where both are as short
-/// the tie policy of the torus counts. Cores of a chip use the links of the chip, and none among themselves. Where a link on its way
-/// along a dimension is dead, a message makes that part of its way by the fewest live links; a slow link is not avoided. What links carry
-/// is physical: neither a launch nor torus::all_to_all_efficiency counts here.
+/// The load of each link of a torus under any traffic between its devices: for all pairs at once, one device sends bytes(from, to) to
+/// another. A message goes along dimension 0 first, then along the next, the shortest way around each ring. If both ways are equally short,
+/// the tie policy of the torus decides. Cores of a chip use the links of the chip, and none among themselves. If a link on the route along
+/// a dimension is dead, that part of the route takes the fewest live links. Slow links are not avoided. Loads are physical: they include
+/// neither launches nor torus::all_to_all_efficiency.
 ///
-/// Time: the calls of `bytes`, and some additions for each pair of chips: 0.04 s for 4096 devices of 2048 chips, 0.1 s for as many chips.
-/// Throws `gshard::error` if dead links cut off a device that others send to, or a fault names a link that is not there.
+/// Time: the calls of `bytes`, and some additions for each pair of chips. That is 0.04 s for 4096 devices of 2048 chips, 0.1 s for 4096
+/// chips. Throws `gshard::error` if dead links cut off a device that others send to, or if a fault names a link that does not exist.
 class link_loads {
  public:
   template <class Traffic>
@@ -68,22 +70,21 @@ class link_loads {
       for (int line = 0; line < chips / t.extent(d); ++line) add_line(d, line, mesh);
   }
 
-  /// Seconds until all has arrived if every link is always busy: the most that one link needs, after one hop; at least the hops of the
-  /// longest way.
+  /// Seconds until all messages have arrived if every link is always busy: the time of the busiest link, after one hop. At least the hops
+  /// of the longest route.
   double seconds() const {
     double most = 0;
     for (int l = 0; l < links_.count(); ++l) most = std::max(most, busy(l));
     return most > 0 ? std::max(most + links_.topology().hop, farthest_ * links_.topology().hop) : 0;
   }
-  /// Seconds that the busiest link carries something.
+  /// Seconds in which the busiest link is busy.
   double busiest() const {
     double most = 0;
     for (int l = 0; l < links_.count(); ++l) most = std::max(most, busy(l));
     return most;
   }
 
-  /// No way of sending is faster than this: what leaves the chip that sends most, or comes to the one that receives most, over all of its
-  /// links.
+  /// A lower bound for any routing: the bytes of the chip that sends or receives most, over all of its links.
   double injection_bound() const {
     double most = 0;
     for (int chip = 0; chip < links_.topology().chips(); ++chip)
@@ -91,8 +92,8 @@ class link_loads {
         most = std::max(most, std::max(sent_[std::size_t(chip)], received_[std::size_t(chip)]) / ports);
     return most / links_.topology().link_bytes;
   }
-  /// Nor than this: what crosses from one half of the chips to the other, over all links between them; halves of every dimension, and all
-  /// ends of an open one.
+  /// A lower bound for any routing: the bytes between two halves of the chips, over all links between them. It is the largest over halves
+  /// of every dimension, and over all ends of an open one.
   double bisection_bound() const {
     const torus& t = links_.topology();
     double most = 0;
@@ -114,7 +115,7 @@ class link_loads {
     return most;
   }
 
-  /// All links that are not dead, those that carry nothing included.
+  /// All links that are not dead, including those without load.
   std::vector<link_load> loads() const {
     std::vector<link_load> list;
     for (int l = 0; l < links_.count(); ++l)
@@ -125,7 +126,7 @@ class link_loads {
  private:
   torus_links links_;
   std::vector<double> bytes_;                                      // by link
-  std::array<std::vector<double>, torus::max_dims> along_;         // of a dimension: line, from, to
+  std::array<std::vector<double>, torus::max_dims> along_;         // by dimension: line, from, to
   std::vector<double> sent_, received_;                            // by chip
   int farthest_ = 0;
 
@@ -134,8 +135,8 @@ class link_loads {
     return bytes > 0 ? bytes / rate : 0;
   }
 
-  /// What one chip sends to each: to the ends of the parts of its ways along every dimension. Summed over the last coordinates, as these
-  /// are the last to change.
+  /// Adds the messages of one chip: along every dimension, the bytes between the ends of that part of their routes. Sums over the last
+  /// coordinates, because routes change these last.
   void add_row(int from, std::vector<double>& row) {
     const torus& t = links_.topology();
     for (int to = 0; to < t.chips(); ++to) {
@@ -148,7 +149,7 @@ class link_loads {
     for (int to = 0; to < t.chips() && farthest_ < diameter; ++to)
       if (row[std::size_t(to)] > 0) farthest_ = std::max(farthest_, links_.hops(from, to));
     std::size_t size = row.size();
-    int after = 1;  // chips of the dimensions that have been left
+    int after = 1;  // chips of the dimensions already summed
     for (int d = t.dims; d-- > 0;) {
       const auto n = std::size_t(t.extent(d)), lines = size / n;
       const auto here = std::size_t(from / after % t.extent(d)), behind = std::size_t(from % after);
@@ -166,13 +167,13 @@ class link_loads {
     }
   }
 
-  /// What goes along one line of a dimension: over its links by differences, as each message takes a run of them.
+  /// Adds the messages along one line of a dimension to its links. Each message uses consecutive links, so differences suffice.
   void add_line(int d, int line, const torus_mesh& mesh) {
     const torus& t = links_.topology();
     const int n = t.extent(d), first = links_.first_of_line(d, line);
     const double* const bytes = along_[std::size_t(d)].data() + std::size_t(line) * std::size_t(n * n);
     const bool whole = links_.line_lives(d, first);
-    std::vector<double> up(std::size_t(2 * n + 1), 0.0), down(std::size_t(2 * n + 1), 0.0);  // twice round
+    std::vector<double> up(std::size_t(2 * n + 1), 0.0), down(std::size_t(2 * n + 1), 0.0);  // two rounds
     const auto send = [&](int from, int to, double b, bool upwards) {
       const int steps = upwards ? (to - from + n) % n : (from - to + n) % n;
       if (!whole && !links_.live_way(d, first, from, steps, upwards)) {
@@ -182,7 +183,7 @@ class link_loads {
         for (const int l : way) bytes_[std::size_t(l)] += b;
         return;
       }
-      const int begin = upwards ? from : from + n - steps + 1;  // the chips whose links carry it: one after the other
+      const int begin = upwards ? from : from + n - steps + 1;  // the first of the consecutive chips whose links carry it
       (upwards ? up : down)[std::size_t(begin)] += b;
       (upwards ? up : down)[std::size_t(begin + steps)] -= b;
     };
@@ -205,7 +206,7 @@ class link_loads {
       carried_up += up[std::size_t(i)];
       carried_down += down[std::size_t(i)];
       const int chip = links_.chip(d, first, i % n);
-      // Differences leave traces of rounding where nothing is carried.
+      // Rounding leaves small differences where nothing is carried.
       if (const int l = links_.link(d, true, chip); links_.exists(l)) bytes_[std::size_t(l)] += std::max(carried_up, 0.0);
       if (const int l = links_.link(d, false, chip); links_.exists(l)) bytes_[std::size_t(l)] += std::max(carried_down, 0.0);
     }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Messages between devices with their dependencies, as input of the network simulation.
+
 #include <gshard/base/compiler.hpp>
 
 #include <algorithm>
@@ -11,15 +13,16 @@
 
 namespace gshard { inline namespace v0 {
 
-/// Bytes that go from one device to another, or, from a device to itself, work that it does.
+/// Bytes from one device to another. From a device to itself: local work.
 struct message {
   int from = 0, to = 0;
   double bytes = 0;
   double seconds = 0;  ///< of work
-  bool up = true;      ///< the way it takes where both ways round a ring are as long
+  bool up = true;      ///< its direction if both ways around a ring are equally long
 };
 
-/// Messages, each of which starts when all that it waits for have arrived. Numbered as they were added; what one waits for comes before.
+/// Messages with dependencies: each starts when all messages that it waits for have arrived. Numbered as they were added; a message waits
+/// only for earlier ones.
 class message_list {
  public:
   int add(const message& m, std::span<const int> after = {}) {
@@ -37,7 +40,7 @@ class message_list {
     return std::span<const int>(after_).subspan(first, ends_[i] - first);
   }
 
-  /// The same backwards: every message goes from its receiver to its sender, and waits for those that waited for it.
+  /// The same backwards: every message goes from its receiver to its sender, and dependencies are reversed.
   message_list reversed() const {
     const std::size_t n = size();
     std::vector<std::vector<int>> waiting(n);
@@ -54,7 +57,8 @@ class message_list {
     return back;
   }
 
-  /// These messages, then others: what waits for nothing there waits until its sender has sent and received all that it does here.
+  /// These messages, then others. A message of `next` without dependencies waits until its sender has sent and received all its messages
+  /// here.
   message_list then(const message_list& next) const {
     message_list all = *this;
     std::vector<std::vector<int>> doing;
@@ -81,8 +85,8 @@ class message_list {
 
  private:
   std::vector<message> messages_;
-  std::vector<int> after_;         // of all, one after the other
-  std::vector<std::size_t> ends_;  // of each one's part
+  std::vector<int> after_;         // dependencies of all messages, one after the other
+  std::vector<std::size_t> ends_;  // by message: the end of its dependencies
 };
 
 }}  // namespace gshard::v0

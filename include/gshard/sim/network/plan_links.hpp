@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// The loads of torus links in the collectives of a plan, and the slowdown by slow and dead links.
+
 #include <gshard/base/list_view.hpp>
 #include <gshard/pass/cost/cost.hpp>
 #include <gshard/pass/cost/network.hpp>
@@ -22,7 +24,7 @@ namespace gshard { inline namespace v0 {
 
 namespace detail {
 
-/// A device among those that differ in some axes of a mesh: the first of them, and the one after it, after the last the first.
+/// A device in a group of devices that differ in some mesh axes: the first device of the group, and the next one, cyclically.
 struct group_place {
   int first = 0, next = 0;
 
@@ -42,7 +44,7 @@ struct group_place {
   }
 };
 
-/// An all-to-all among the devices that differ in some axes of a mesh, in which each receives one byte in all.
+/// An all_to_all among the devices that differ in some mesh axes. Each receives one byte in total.
 class even_exchange {
  public:
   even_exchange(const torus_mesh& mesh, std::uint32_t axes) {
@@ -59,7 +61,7 @@ class even_exchange {
   double each_ = 0;
 };
 
-/// Every device sends one byte to the next along some axes of a mesh.
+/// Every device sends one byte to the next one along some mesh axes.
 class shift {
  public:
   shift(const torus_mesh& mesh, std::uint32_t axes) {
@@ -73,23 +75,23 @@ class shift {
 
 }  // namespace detail
 
-/// What the links of a torus carry in the collectives of a plan, and how slow and dead links slow these down. An all-to-all, a permute, a
-/// looped einsum put on every link what their messages need on their ways (link_loads); a permute, or a looped einsum in all its steps,
-/// sends what is received to the next device. Gathers and reductions are drawn as streamed ones, whatever the scheme: of every ring the
-/// links carry the pieces of all chips that are nearer their way, of an open one those of all chips behind them, a dead link's over the
-/// fewest live ones. Without faults the busiest link carries what all_gather_seconds counts.
+/// The loads of torus links in the collectives of a plan, and the slowdown by slow and dead links. All-to-alls, permutes and looped einsums
+/// load the links on the routes of their messages (link_loads). A permute, and a looped einsum in all its steps, sends the received bytes
+/// to the next device. Gathers and reductions count as streamed, whatever the scheme. A link of a wrapped ring carries the pieces of all
+/// chips that are nearer in its direction. A link of an open ring carries those of all chips behind it. The load of a dead link goes over
+/// the fewest live links. Without faults the busiest link carries the bytes of all_gather_seconds.
 class plan_links {
  public:
-  /// Throws `gshard::error` if dead links cut off devices from others, or a fault names a link that is not there.
+  /// Throws `gshard::error` if dead links cut off devices from others, or if a fault names a link that does not exist.
   explicit plan_links(const torus_mesh& mesh, const faults& broken = {}) : mesh_(mesh), broken_(broken), links_(mesh.topology(), broken) {
     for (int l = 0; l < links_.count(); ++l)
       if (is_dead(l) && links_.way_around(links_.from(l), links_.to(l)).empty())
         detail::fail_cut_off(mesh, links_, links_.from(l), links_.to(l));
   }
 
-  /// How many times as long a collective takes because of the faults of links. In what goes by link loads those of all links tell. In
-  /// gathers and reductions everything waits for the slowest link, or goes the other way round a ring, which takes twice as long, as it
-  /// does on the open line that a ring is without one pair of neighbors; round any other dead link three others lead.
+  /// The factor by which link faults slow down a collective. For all-to-alls and shifts it is that of the busiest link. Gathers and
+  /// reductions wait for the slowest link, or go the other way around a ring. That takes twice as long, as on the open line that a ring is
+  /// without one pair of neighbors. Around any other dead link, a route takes three links.
   double slowdown(op kind, std::uint32_t axes) {
     if (broken_.links.empty()) return 1;
     if (!is_gather(kind)) {
@@ -109,9 +111,9 @@ class plan_links {
     return worst;
   }
 
-  /// Of all steps of a run together.
+  /// The loads of all steps of a run together.
   std::vector<link_load> loads(const plan_view& plan, const std::vector<step_record>& steps) {
-    std::map<std::pair<op, std::uint32_t>, double> received;  // by a device
+    std::map<std::pair<op, std::uint32_t>, double> received;  // bytes that a device receives
     for (const step_record& s : steps)
       if (const node& n = plan.steps[std::size_t(s.step)]; s.bytes_received > 0)
         received[{n.kind, std::uint32_t(n.attr.integer[0])}] += double(s.bytes_received);
@@ -148,14 +150,14 @@ class plan_links {
   static bool is_gather(op kind) { return kind == op::all_gather || kind == op::reduce_scatter || kind == op::all_reduce; }
   bool is_dead(int link) const { return links_.exists(link) && !links_.live(link); }
 
-  /// What an all-to-all or a shift puts on the links if each device receives one byte.
+  /// The link loads of an all_to_all or a shift in which each device receives one byte.
   link_loads traffic(op kind, std::uint32_t axes, const faults& broken) const {
     if (is_shift(kind)) return link_loads(mesh_, detail::shift(mesh_, axes), broken);
     return link_loads(mesh_, detail::even_exchange(mesh_, axes), broken);
   }
 
-  /// Bytes that a chip sends round ring i of a group in a streamed gather of so many bytes, for each chip of the ring: of every part what
-  /// was gathered along the rings before.
+  /// Bytes that a chip sends along ring i of a group in a streamed gather of `whole` bytes, for each chip of the ring. Every part sends the
+  /// pieces that it has gathered along the rings before.
   static double streamed_piece(const torus_group& g, int i, double whole) {
     double pieces = 0, gathered = 1;
     for (int before = 0; before < g.count; ++before) {
@@ -165,8 +167,8 @@ class plan_links {
     return whole / g.chips() / g.count * pieces * g.sharers;
   }
 
-  /// Of a gather of so many bytes, or a reduction to so many. A ring whose places are some steps apart has others between them, which do
-  /// the same.
+  /// Adds a gather of `whole` bytes, or a reduction to so many. A ring with a stride has other rings between its positions, with the same
+  /// traffic.
   void add_gather(const torus_group& g, op kind, double whole, std::vector<double>& bytes) const {
     for (int i = 0; i < g.count; ++i) {
       const torus_ring& r = g[i];
@@ -174,7 +176,7 @@ class plan_links {
       for (int chip = 0; chip < mesh_.topology().chips(); ++chip) {
         const int begin = links_.coordinate(chip, r.dim) % (r.extent * r.stride), up = links_.link(r.dim, true, chip);
         if (!links_.exists(up)) continue;
-        double behind = 0, ahead = 0;  // chips whose pieces the link up carries, and the link down beside it
+        double behind = 0, ahead = 0;  // chips whose pieces the link up carries, and the link in the other direction
         for (int between = 0; between < r.stride; ++between) {
           const int place = (begin - between + r.stride) / r.stride - 1;
           if (!r.wrap && (place < 0 || place == r.extent - 1)) continue;
@@ -194,7 +196,7 @@ class plan_links {
       if ((links_.coordinate(from, d) != links_.coordinate(to, d)) != (d == dim)) return false;
     return true;
   }
-  /// Whether a ring along a dimension, that of a chip, is whole one way, or parted between two neighbors alone.
+  /// True if the ring of a chip along a dimension is complete in one direction, or broken only between two neighbors.
   bool stays_joined(int dim, int chip) const {
     const int n = mesh_.topology().extent(dim);
     int dead_up = 0, dead_down = 0, pairs = 0;
@@ -220,7 +222,7 @@ class faulty_torus {
 
  private:
   torus_mesh mesh_;
-  mutable plan_links links_;  // remembers what it has found
+  mutable plan_links links_;  // caches slowdowns
 };
 static_assert(network<faulty_torus>);
 

@@ -1,44 +1,53 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// The time of collectives on a torus of chips (a TPU pod), in closed form.
+//
+// Every chip has a link to each neighbor in each direction, and all links work at once. Messages go dimension by dimension, the shortest
+// way. In the formulas, n is the extent of a ring, a the seconds of a hop, and B the bytes per second of a link, one way. V is the bytes of
+// the complete tensor of a gather. S is the bytes that a device sends in total, including its own part. N is the number of chips.
+
 #include <gshard/base/list.hpp>
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
 
-// Collectives on a torus of chips, in closed form. Every chip has a link to each neighbor and each way, all of which work at once;
-// messages go dimension by dimension the shortest way. Below, n is the extent of a ring, a the seconds of a hop, B the bytes a second
-// of a link one way, V the bytes of the whole tensor that a gather ends in, S the bytes that a device sends in all (its own part
-// counted), N the number of chips.
 namespace gshard { inline namespace v0 {
 
-/// Where a message goes that is as far from its goal both ways round a ring: up, or half of it up and half of it down.
+/// The direction of a message if both ways around a ring are equally short: up, or half of it each way.
 enum class tie_policy : std::uint8_t { one_way, split };
 
-/// How a gather uses the links: dimension after dimension, round each ring one way, or half of the data each way; or as many equal parts
-/// of the data as there are dimensions, each beginning with another dimension and each half both ways, so that all links are busy, and a
-/// phase begins when all parts are done with the one before; or these parts, where every piece goes to the nearer half of a ring each way
-/// and is passed on in the step after it has come, along the next rings too, so that no phase waits for the one before.
+/// How a gather uses the links.
+///
+/// - one_way: dimension after dimension, one way around each ring.
+/// - both_ways: the same, with half of the data each way.
+/// - all_links: the data have as many equal parts as there are dimensions. Each part begins with another dimension and goes both ways, so
+///   that all links are busy. A phase begins when all parts have finished the phase before.
+/// - streamed: the same parts. Every piece goes to the nearer half of a ring each way. It is passed on in the step after its arrival, along
+///   the next rings, too. So no phase waits for the one before.
 enum class gather_scheme : std::uint8_t { one_way, both_ways, all_links, streamed };
 
-/// How an all-to-all uses the links: dimension after dimension; in as many equal parts as there are dimensions, each beginning with
-/// another one, all parts phase by phase; or every message at once on its way from chip to chip.
+/// How an all-to-all uses the links.
+///
+/// - by_dimension: dimension after dimension.
+/// - all_orders: as many equal parts as there are dimensions, each beginning with another one, all parts phase by phase.
+/// - direct: every message at once, from chip to chip.
 enum class all_to_all_scheme : std::uint8_t { by_dimension, all_orders, direct };
 
-/// A torus of chips in 1 to 3 dimensions, or a mesh where the ends of a dimension are not joined. What stands here is a TPU v3 as
-/// arXiv 2304.01433 gives it; the latencies are those of a TPU v5p, rounded. @see find_preset for others and their sources.
+/// A torus of chips in 1 to 3 dimensions, or a mesh of chips along dimensions that do not wrap. The defaults are a TPU v3 as in arXiv
+/// 2304.01433, with the latencies of a TPU v5p, rounded. @see find_preset for others and their sources.
 struct torus {
   static constexpr int max_dims = 3;
 
   int dims = 1;
   std::array<int, max_dims> extents{1, 1, 1};  ///< chips
   std::array<bool, max_dims> wrap{true, true, true};
-  int cores = 1;               ///< devices of a chip, which share its links
-  double link_bytes = 70e9;    ///< bytes a second of a link, one way
+  int cores = 1;               ///< devices per chip, which share its links
+  double link_bytes = 70e9;    ///< bytes per second of a link, one way
   double hop = 1e-6;           ///< seconds from a chip to its neighbor
-  double launch = 5e-6;        ///< seconds until a collective has started
-  double core_bytes = 450e9;   ///< bytes a second between the cores of a chip
+  double launch = 5e-6;        ///< seconds that the start of a collective takes
+  double core_bytes = 450e9;   ///< bytes per second between the cores of a chip
   double all_to_all_efficiency = 1;  ///< of the links in an all-to-all; below 1 it is fitted to measured runs, not physical
   tie_policy ties = tie_policy::split;
   gather_scheme gather = gather_scheme::streamed;
@@ -60,25 +69,25 @@ struct torus {
   }
 };
 
-/// Chips along one dimension that take part in a collective: `extent` of them, each `stride` hops from the next. The chips in between
-/// belong to other groups that do the same at the same time, so `stride` groups share every link.
+/// The chips along one dimension that take part in a collective: `extent` of them, each `stride` hops from the next. The chips in between
+/// belong to other groups with the same collective at the same time. So `stride` groups share every link.
 struct torus_ring {
   int extent = 1;
   int stride = 1;
   bool wrap = true;  ///< the last is a neighbor of the first
-  int dim = 0;       ///< of the torus; its price does not depend on it
+  int dim = 0;       ///< of the torus; its time does not depend on it
 
   constexpr bool operator==(const torus_ring&) const = default;
 };
 
-/// The devices between which a collective takes place: the chips of all coordinates along some rings, and `cores` of each chip.
+/// The devices of a collective: the chips of all coordinates along some rings, and `cores` of each chip.
 struct torus_group {
   static constexpr int max_rings = 16;
 
   std::array<torus_ring, max_rings> rings{};  ///< of at least 2 chips each
   int count = 0;
   int cores = 1;    ///< of a chip, in one group
-  int sharers = 1;  ///< groups on each chip: they share its links
+  int sharers = 1;  ///< groups on each chip, which share its links
 
   constexpr bool operator==(const torus_group&) const = default;
 
@@ -106,8 +115,8 @@ namespace detail {
 
 constexpr double longer(double a, double b) { return a < b ? b : a; }
 
-/// The slowest of `parts` orders in each phase, one phase after the other: part i goes along ring (i + p) % count in phase p.
-/// seconds(ring, chips that were gathered before) is what one takes.
+/// The time of phases one after the other, each as long as its slowest part. Part i goes along ring (i + p) % count in phase p.
+/// seconds(ring, chips gathered before) is the time of one part.
 template <class Seconds>
 constexpr double in_phases(const torus_group& g, int parts, Seconds seconds) {
   double total = 0;
@@ -123,19 +132,19 @@ constexpr double in_phases(const torus_group& g, int parts, Seconds seconds) {
   return total;
 }
 
-/// Of the messages of one offset along a ring, those that go over its busiest link if every chip sends one that goes h steps: the same
-/// number everywhere on a ring, the middle link of an open one.
+/// Every chip of a ring sends a message h steps along it: how many of them cross the busiest link. On a wrapped ring all links are equal;
+/// on an open ring the middle link is the busiest.
 constexpr double crossings(const torus_ring& r, tie_policy ties, int h) {
   if (!r.wrap) return h < r.extent - h ? h : r.extent - h;
   return 2 * h == r.extent && ties == tie_policy::split ? 0.5 * h : h;
 }
 constexpr int farthest(const torus_ring& r) { return r.wrap ? r.extent / 2 : r.extent - 1; }
 
-/// Chips h steps away, seen from a chip of a ring, or from the end of an open one.
+/// The number of chips h steps away from a chip of a wrapped ring, or from the end of an open one.
 constexpr int chips_at(const torus_ring& r, int h) { return h == 0 || !r.wrap || 2 * h == r.extent ? 1 : 2; }
 
-/// Seconds until a link has done work that comes over time: work[h] bytes at time h * hop. It is never idle while it has work, so the
-/// end is the largest over h of h * hop + (all work from h on) / bytes a second.
+/// Seconds until a link has finished its work: work[h] bytes arrive at time h * hop. The link is never idle while it has work. So the end
+/// is the largest over h of h * hop + (all work from h on) / bytes per second.
 constexpr double drained(const list<double>& work, double hop, double bytes_per_second) {
   double rest = 0, end = 0;
   for (std::size_t h = work.size(); h-- > 0;) {
@@ -145,7 +154,8 @@ constexpr double drained(const list<double>& work, double hop, double bytes_per_
   return end;
 }
 
-/// Of work by the hops that it has made, what it is after it goes along a ring: times count(h) for those h steps further, h from `first`.
+/// Moves work along a ring. `work` is indexed by the hops that it has made. work[w] goes h steps further, multiplied by count(h), for all h
+/// from `first`.
 template <class Count>
 constexpr void spread(list<double>& work, const torus_ring& r, int first, Count count) {
   list<double> after(work.size() + std::size_t(farthest(r) * r.stride), 0.0);
@@ -157,17 +167,18 @@ constexpr void spread_to_all(list<double>& work, const torus_ring& r) {
   spread(work, r, 0, [&](int h) { return chips_at(r, h); });
 }
 
-/// Steps from neighbor to neighbor in a group, on the longest way between two of its chips.
+/// Steps from neighbor to neighbor on the longest route between two chips of a group.
 constexpr int steps_of(const torus_group& g) {
   int steps = 0;
   for (int i = 0; i < g.count; ++i) steps += farthest(g[i]);
   return steps;
 }
 
-/// Bytes that go over a link of ring i in each step of a streamed gather of so many bytes, step 0 being none. Over a link of a wrapped ring
-/// go the pieces of the chips that are nearer that way, half of one that is as far both ways, in the order of their distances; over one of
-/// an open ring those of the `behind` chips behind it. In the parts that begin with other rings, with each comes what its chip got along
-/// these: on an open ring a piece in every step, as its ends do, so that a chip to which two come sends on one of them later.
+/// Bytes over a link of ring i in each step of a streamed gather of `whole` bytes; none in step 0. A link of a wrapped ring carries the
+/// pieces of the chips that are nearer in its direction, in order of distance. Of a tie it carries half a piece. A link of an open ring
+/// carries the pieces of the `behind` chips behind it. In the parts that begin with other rings, each piece comes with the pieces that its
+/// chip received along these rings. On an open ring one piece comes in every step, because its ends send so. A chip to which two pieces
+/// come sends one of them later.
 constexpr list<double> streamed_steps(const torus_group& g, int i, int behind, double whole) {
   const double piece = whole / g.chips() / g.count * g.sharers;
   list<double> along(std::size_t(farthest(g[i])) + 1, 0.0), all(std::size_t(steps_of(g)) + 1, 0.0);
@@ -180,7 +191,7 @@ constexpr list<double> streamed_steps(const torus_group& g, int i, int behind, d
   }
 }
 
-/// A streamed gather: every step takes as long as its busiest links, of an open ring the last.
+/// The time of a streamed gather: every step takes as long as its busiest links. On an open ring that is the last link.
 constexpr double gather_step_by_step(const torus& t, const torus_group& g, double whole) {
   list<double> slowest(std::size_t(steps_of(g)) + 1, 0.0);
   for (int i = 0; i < g.count; ++i) {
@@ -194,18 +205,21 @@ constexpr double gather_step_by_step(const torus& t, const torus_group& g, doubl
 
 }  // namespace detail
 
-/// Seconds in which every device of a group gets a whole tensor of so many bytes, of which each has an equal piece; without the launch.
-/// Along one ring, one way: (n-1)(a + V/(nB)); both ways: (n-1)(a + V/(2nB)). Along several, ring after ring, each phase begins with
-/// what those before have gathered: on x times y chips both ways (x-1)(a + V/(2xyB)) + (y-1)(a + V/(2yB)); on all links of k rings each
-/// of k orders takes V/k, and a phase takes as long as its slowest order. Streamed, D steps between neighbors, of which each takes a hop
-/// and what the busiest link carries in it: along one ring, or two that are both wrapped or both open, D a + L/B with L the bytes of the
-/// busiest link; on k wrapped rings of one extent n, D = k floor(n/2) and L = V(1-1/N)/(2k). On an open ring the last link carries the
-/// pieces of all chips but one, n-1 steps of a whole piece each: about twice as long as on a wrapped one. The cores of a chip share what
-/// comes.
+/// Seconds of an all_gather without its launch: every device of a group gets a complete tensor of `whole` bytes, of which each has an equal
+/// piece.
 ///
-/// The same messages, simulated one by one, take just as long, on wrapped and open rings of any extents: no two messages of a gather or a
-/// sum are on one link at one time. Streamed on three open rings of different extents they end up to 2 % earlier, as not every chip waits
-/// for the slowest link of a step. @see all_gather_messages
+/// One ring, one way: (n-1)(a + V/(nB)); both ways: (n-1)(a + V/(2nB)). Several rings, one after the other: each phase begins with the data
+/// gathered in the phases before. On x times y chips both ways that is (x-1)(a + V/(2xyB)) + (y-1)(a + V/(2yB)). On all links of k rings
+/// each of k orders takes V/k, and a phase takes as long as its slowest order.
+///
+/// Streamed: D steps between neighbors. Each takes a hop and the bytes of the busiest link in it. On one ring, or two that are both wrapped
+/// or both open, that is D a + L/B, with L the bytes of the busiest link. On k wrapped rings of one extent n, D = k floor(n/2) and L =
+/// V(1-1/N)/(2k). On an open ring the last link carries the pieces of all chips but one: n-1 steps of a complete piece. That is about twice
+/// as long as on a wrapped ring. The cores of a chip share the received data.
+///
+/// The event simulation of the same messages takes just as long, on wrapped and open rings of any extents. No two messages of a gather or a
+/// sum are on one link at one time. On three open rings of different extents, a streamed gather ends up to 2 % earlier, because not every
+/// chip waits for the slowest link of a step. @see all_gather_messages
 constexpr double all_gather_seconds(const torus& t, const torus_group& g, double whole, gather_scheme scheme) {
   if (scheme == gather_scheme::streamed) return detail::gather_step_by_step(t, g, whole);
   const int parts = scheme == gather_scheme::all_links ? g.count : 1;
@@ -216,30 +230,30 @@ constexpr double all_gather_seconds(const torus& t, const torus_group& g, double
   });
 }
 
-/// Seconds in which every device gets its piece of the sum of tensors of so many bytes, one of each device: a gather run backwards.
+/// Seconds of a reduce_scatter: every device gets its piece of the sum of one tensor of `whole` bytes per device. A gather run backwards.
 constexpr double reduce_scatter_seconds(const torus& t, const torus_group& g, double whole, gather_scheme scheme) {
   return all_gather_seconds(t, g, whole, scheme);
 }
 
-/// Seconds in which every device gets the whole sum: a reduce-scatter, then a gather. At large V on d times d wrapped chips with all
-/// links V/(2B), whatever d is, and the hops: 4(d-1), streamed 2d.
+/// Seconds of an all_reduce: a reduce_scatter, then a gather. At large V on d times d wrapped chips with all links: V/(2B) for any d, plus
+/// the hops: 4(d-1), streamed 2d.
 constexpr double all_reduce_seconds(const torus& t, const torus_group& g, double whole, gather_scheme scheme) {
   return 2 * all_gather_seconds(t, g, whole, scheme);
 }
 
 namespace detail {
 
-/// Along one ring: messages of `bytes` from every chip to every other. T = max over h of (h a + bytes * (their crossings from h on) / B);
-/// at large messages a + bytes * n(n+2)/(8B) on a ring of even n whose ties go one way, half of the last hop less if they are split; at
-/// small ones (n/2)(a + bytes/B).
+/// Seconds of messages of `bytes` from every chip to every other along one ring. T = max over h of (h a + bytes * (crossings from h on) /
+/// B). Large messages: a + bytes * n(n+2)/(8B) on a ring of even n whose ties go one way; half of the last hop less if ties are split.
+/// Small messages: (n/2)(a + bytes/B).
 constexpr double exchange_along(const torus& t, const torus_ring& r, double bytes, tie_policy ties) {
   list<double> work(std::size_t(farthest(r)) + 1, 0.0);
   for (int h = 1; h <= farthest(r); ++h) work[std::size_t(h)] = crossings(r, ties, h) * bytes;
   return drained(work, r.stride * t.hop, t.link_bytes * t.all_to_all_efficiency);
 }
 
-/// The same for messages from every chip to every other of a group, all at once. Of a ring's busiest link: a message that crosses it
-/// goes any way along the other rings besides.
+/// The same for messages from every chip to every other of a group, all at once: the time of the busiest link of a ring. A message that
+/// crosses it goes any way along the other rings.
 constexpr double exchange_at_once(const torus& t, const torus_group& g, double bytes, tie_policy ties) {
   double slowest = 0;
   for (int i = 0; i < g.count; ++i) {
@@ -253,14 +267,17 @@ constexpr double exchange_at_once(const torus& t, const torus_group& g, double b
 
 }  // namespace detail
 
-/// Seconds in which every device of a group sends `sent` bytes in all, an equal part to each device (itself counted); without the
-/// launch. With large messages on d times d wrapped chips of one core: by dimension 2(a + S(d+2)/(8B)), all orders 2(a + S(d+2)/(16B)),
-/// direct a + S(d+2)/(8B), where ties go one way; split, d stands for d+2, and direct reaches the bound of the bisection, S d/(8B). With
-/// small ones a phase takes (d/2)a. Cores send over the links of their chip, so c of them c times as much: c S d/(8B).
+/// Seconds of an all_to_all without its launch: every device of a group sends `sent` bytes in total, an equal part to each device, itself
+/// included.
 ///
-/// The same messages, simulated one by one, take as long within 2 % or 2 us, wrapped and open, also where extents differ; but for those
-/// that all go at once in three dimensions of which an open one is as busy as two wrapped ones: shared fairly, messages that wait for one
-/// link leave others idle, and take up to 7 % longer (4x4x2 chips with the 2 open, 5 % on 8x8x4): the price is the bound of the links.
+/// Large messages on d times d wrapped chips of one core, whose ties go one way: by dimension 2(a + S(d+2)/(8B)), all orders 2(a +
+/// S(d+2)/(16B)), direct a + S(d+2)/(8B). If ties are split, d replaces d+2, and direct reaches the bisection bound S d/(8B). Small
+/// messages: a phase takes (d/2)a. The c cores of a chip share its links, so they take c times as long: c S d/(8B).
+///
+/// The event simulation of the same messages takes as long within 2 % or 2 us, on wrapped and open rings, also of different extents. An
+/// exception is direct in three dimensions, if an open one is as busy as two wrapped ones. There messages that wait for one link leave
+/// others idle, and fair sharing takes up to 7 % longer. That is on 4x4x2 chips with the 2 open; it is 5 % on 8x8x4. The formula is then
+/// the bound of the links.
 /// @see all_to_all_messages
 constexpr double all_to_all_seconds(const torus& t, const torus_group& g, double sent, all_to_all_scheme scheme, tie_policy ties) {
   const double of_chip = sent * g.cores * g.sharers;
@@ -271,7 +288,7 @@ constexpr double all_to_all_seconds(const torus& t, const torus_group& g, double
   });
 }
 
-/// Seconds in which every device of a group sends `bytes` to the next, `hops` hops away at most: one message of a group on a link.
+/// Seconds in which every device of a group sends `bytes` to the next one, at most `hops` hops away. One message of a group is on a link.
 constexpr double shift_seconds(const torus& t, const torus_group& g, double bytes, int hops) {
   int stride = g.count > 0 ? 1 : 0;
   for (int i = 0; i < g.count; ++i)
@@ -279,8 +296,8 @@ constexpr double shift_seconds(const torus& t, const torus_group& g, double byte
   return hops * t.hop + bytes * stride * g.sharers / t.link_bytes;
 }
 
-/// Seconds in which the devices of a group exchange places, at most: all chips of a row may send to one column. Then n/2 messages of
-/// each core go over the last link of a ring of n, n-1 over that of an open one.
+/// An upper bound in seconds of a permutation among the devices of a group: all chips of a row may send to one column. Then n/2 messages of
+/// each core use the last link of a ring of n, and n-1 that of an open one.
 constexpr double permutation_seconds(const torus& t, const torus_group& g, double bytes) {
   double slowest = 0;
   int hops = 0;

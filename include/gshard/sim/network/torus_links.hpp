@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// The links of a torus: their numbers, routes over them, and their rates with slow and dead links.
+
 #include <gshard/comm/error.hpp>
 #include <gshard/sim/faults.hpp>
 #include <gshard/sim/network/torus.hpp>
@@ -12,11 +14,11 @@
 
 namespace gshard { inline namespace v0 {
 
-/// The links of a torus by number, one for each way between neighbors, with the faults that they have. Chips are numbered row-major;
-/// up is the way to the next coordinate of a dimension. A dimension of two chips that is a ring has two links each way.
+/// The links of a torus by number, one for each direction between neighbors, with their faults. Chips are numbered row-major. Up is the
+/// direction to the next coordinate of a dimension. A ring of two chips has two links in each direction.
 class torus_links {
  public:
-  /// Throws `gshard::error` if a fault names chips that no link joins, or a factor above 1.
+  /// Throws `gshard::error` if a fault names chips without a link between them, or a factor above 1.
   explicit torus_links(const torus& t, const faults& broken = {}) : t_(t), rates_(std::size_t(t.dims * 2 * t.chips()), 0.0) {
     for (int l = 0; l < count(); ++l)
       if (exists(l)) rates_[std::size_t(l)] = t.link_bytes * broken.link_factor(from(l), to(l));
@@ -31,14 +33,14 @@ class torus_links {
   }
 
   const torus& topology() const { return t_; }
-  /// Numbers of links are below this; some have none, at the ends of open dimensions.
+  /// Numbers of links are below this. Some numbers have no link, at the ends of open dimensions.
   int count() const { return t_.dims * 2 * t_.chips(); }
   int link(int d, bool up, int chip) const { return (d * 2 + (up ? 0 : 1)) * t_.chips() + chip; }
   bool exists(int l) const {
     const int d = dim(l), n = t_.extent(d), c = coordinate(from(l), d);
     return n > 1 && (t_.wrap[std::size_t(d)] || (up(l) ? c + 1 < n : c > 0));
   }
-  /// Bytes a second; 0 if it is dead or not there.
+  /// Bytes per second; 0 if the link is dead or does not exist.
   double rate(int l) const { return rates_[std::size_t(l)]; }
   bool live(int l) const { return rate(l) > 0; }
   int from(int l) const { return l % t_.chips(); }
@@ -59,7 +61,7 @@ class torus_links {
     for (int d = 0; d < t_.dims; ++d) n += exists(link(d, true, chip)) + exists(link(d, false, chip));
     return n;
   }
-  /// The chip at coordinate 0 of a line along a dimension, the lines numbered row-major.
+  /// The chip at coordinate 0 of a line along a dimension. Lines are numbered row-major.
   int first_of_line(int d, int line) const { return line / behind(d) * t_.extent(d) * behind(d) + line % behind(d); }
   int chip(int d, int first, int c) const { return first + c * behind(d); }
 
@@ -69,14 +71,14 @@ class torus_links {
         if (const int l = link(d, up, chip(d, first, c)); exists(l) && !live(l)) return false;
     return true;
   }
-  /// Whether all links of a way along a line are live.
+  /// True if all links of a route along a line are live.
   bool live_way(int d, int first, int c, int steps, bool up) const {
     const int n = t_.extent(d);
     for (; steps > 0; --steps, c = (c + (up ? 1 : n - 1)) % n)
       if (!live(link(d, up, chip(d, first, c)))) return false;
     return true;
   }
-  /// The fewest live links from one chip to another; none if there is no way.
+  /// The route with the fewest live links from one chip to another; empty if there is none.
   std::vector<int> way_around(int source, int goal) const {
     std::vector<int> by(std::size_t(t_.chips()), -1), reached{source};  // the link by which a chip is reached
     for (std::size_t i = 0; i < reached.size() && by[std::size_t(goal)] < 0; ++i)
@@ -92,8 +94,8 @@ class torus_links {
     std::ranges::reverse(way);
     return way;
   }
-  /// The way of a message: along dimension 0 first, shortest round each ring; `up` says where it goes if both ways are as short. What
-  /// goes over a dead link goes the fewest live links. Throws `gshard::error` if there is no way.
+  /// The route of a message: along dimension 0 first, the shortest way around each ring. `up`: the direction if both ways are equally
+  /// short. If a link on it is dead, that part of the route takes the fewest live links. Throws `gshard::error` if there is no route.
   std::vector<int> way(int source, int goal, bool up = true) const {
     std::vector<int> links;
     for (int at = source, d = 0; d < t_.dims; ++d) {
@@ -114,7 +116,7 @@ class torus_links {
     }
     return links;
   }
-  /// One of the dead links, for messages.
+  /// One of the dead links, for error messages.
   const std::string& dead_link_text() const { return dead_; }
 
  private:
@@ -124,7 +126,7 @@ class torus_links {
 
   int dim(int l) const { return l / (2 * t_.chips()); }
   bool up(int l) const { return l / t_.chips() % 2 == 0; }
-  /// Chips of the dimensions behind one: from a coordinate of it to the next.
+  /// The difference of the numbers of two neighbors along a dimension.
   int behind(int d) const {
     int n = 1;
     while (++d < t_.dims) n *= t_.extent(d);

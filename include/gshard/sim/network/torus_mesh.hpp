@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Places a mesh of devices on a torus of chips, and prices collectives along its axes.
+
 #include <gshard/base/list_view.hpp>
 #include <gshard/ir/mesh.hpp>
 #include <gshard/ir/op.hpp>
@@ -14,7 +16,7 @@
 
 namespace gshard { inline namespace v0 {
 
-/// A part of a torus that an axis of a mesh runs over: `extent` places of a dimension, `stride` apart, or cores of a chip.
+/// A part of a torus over which an axis of a mesh runs: `extent` positions of a dimension, `stride` apart, or cores of a chip.
 struct torus_part {
   static constexpr int cores = -1;
 
@@ -33,17 +35,17 @@ struct torus_place {
   constexpr bool operator==(const torus_place&) const = default;
 };
 
-/// A mesh of devices laid over a torus: which dimensions, or parts of them, each axis of the mesh runs over. A network: it prices the
-/// collectives of a plan for that mesh, for the extents that it was laid out with.
+/// A mesh of devices placed on a torus: each mesh axis runs over dimensions of the torus, or over parts of them. It is a network: it prices
+/// the collectives of a plan for that mesh, with the extents of the placement.
 ///
 ///     torus_mesh(t)                             one axis over all devices, row-major, the cores of a chip next to each other
-///     torus_mesh(t, {4, 512})                   a mesh of these extents, row-major over the torus: the last axis takes the cores, then
-///                                               the last dimensions, and where it needs only a part of one, neighbors
-///     torus_mesh(t, {}).add({{0}}).add({{1}, {torus_part::cores}})   as said: axis 0 along dimension 0, axis 1 along dimension 1 and
-///                                               the cores
+///     torus_mesh(t, {4, 512})                   a mesh of these extents, row-major on the torus: the last axis takes the cores, then
+///                                               the last dimensions; of a dimension that it does not fill it takes neighbors
+///     torus_mesh(t, {}).add({{0}}).add({{1}, {torus_part::cores}})   explicit: axis 0 along dimension 0, axis 1 along dimension 1
+///                                               and the cores
 ///
-/// An axis may follow a snake: its devices are then, one after the other, neighbors, where row-major order needs two hops from row to
-/// row. Valid if the parts of all axes are the whole torus, each place once, and not more than torus_group::max_rings in all.
+/// An axis may follow a snake: consecutive devices are then neighbors, while row-major order needs two hops from row to row. The placement
+/// is valid if the parts of all axes cover the torus exactly once, and are at most torus_group::max_rings.
 class torus_mesh {
   struct axis {
     static constexpr int max_parts = 2 * (torus::max_dims + 1);
@@ -63,7 +65,7 @@ class torus_mesh {
   int axes_ = 0;
   bool fits_ = true;
 
-  /// The extent of the parts of a dimension that begin with a stride and follow one another: all of them in the axes of a mask.
+  /// The extent of consecutive parts of a dimension that begin with a stride, in the axes of a mask.
   constexpr int run(std::uint32_t axes, int dim, int stride) const {
     int n = 1;
     for (bool found = true; found;) {
@@ -78,7 +80,7 @@ class torus_mesh {
     }
     return n;
   }
-  /// Calls f(extent, stride) for what the axes of a mask have of a dimension, minor to major; parts that follow one another are one.
+  /// Calls f(extent, stride) for the parts of a dimension in the axes of a mask, minor to major. Consecutive parts are joined.
   template <class F>
   constexpr void for_each_run(std::uint32_t axes, int dim, int whole, F f) const {
     for (int stride = 1; stride < whole;) {
@@ -87,7 +89,7 @@ class torus_mesh {
       stride = n > 1 ? stride * n : stride + 1;
     }
   }
-  /// The device that is number i of a group, all other coordinates 0.
+  /// Device number i of a group. All other coordinates are 0.
   constexpr int member(std::uint32_t axes, int i) const {
     int device = 0, step = 1;
     for (int a = axes_; a-- > 0; step *= extent(a)) {
@@ -104,7 +106,7 @@ class torus_mesh {
       : torus_mesh(t, list_view<int>(extents.begin(), extents.size())) {}
   constexpr torus_mesh(const torus& t, list_view<int> extents) : torus_(t), fits_(extents.size() <= std::size_t(max_axes)) {
     if (!fits_) return;
-    int dim = t.cores > 1 ? t.dims : t.dims - 1, taken = 1;  // t.dims stands for the cores
+    int dim = t.cores > 1 ? t.dims : t.dims - 1, taken = 1;  // t.dims denotes the cores
     axes_ = int(extents.size());
     for (int a = axes_; a-- > 0;) {
       int wanted = extents[std::size_t(a)];
@@ -126,7 +128,7 @@ class torus_mesh {
     }
   }
 
-  /// One more axis, over these parts, the last of which changes with every device.
+  /// Adds an axis over these parts, major to minor.
   constexpr torus_mesh& add(std::initializer_list<torus_part> parts, bool snake = false) {
     fits_ = fits_ && axes_ < max_axes;
     if (!fits_) return *this;
@@ -142,7 +144,7 @@ class torus_mesh {
     next.snake = snake;
     return *this;
   }
-  /// The same mesh, this axis in snake order.
+  /// Puts an axis into snake order.
   constexpr torus_mesh& follow_snake(int a) {
     places_[std::size_t(a)].snake = true;
     return *this;
@@ -157,7 +159,7 @@ class torus_mesh {
     return n;
   }
 
-  /// Whether every device has a place of its own, and no place is left.
+  /// True if every device has a position of its own, and no position is left.
   constexpr bool valid() const {
     if (!fits_) return false;
     int all = 1, parts = 0;
@@ -171,14 +173,14 @@ class torus_mesh {
     return run(~0u, torus_part::cores, 1) == torus_.cores && all == torus_.devices();
   }
 
-  /// Whether it is valid and has just these extents, as a plan must have that is priced on it.
+  /// True if valid and of these extents, as a plan that is priced on it requires.
   constexpr bool fits(list_view<int> extents) const {
     bool same = valid() && extents.size() == std::size_t(axes_);
     for (int a = 0; same && a < axes_; ++a) same = extents[std::size_t(a)] == extent(a);
     return same;
   }
 
-  /// Where a device is; devices are numbered row-major over the axes.
+  /// The position of a device. Devices are numbered row-major over the axes.
   constexpr torus_place place(int device) const {
     torus_place to;
     for (int a = axes_; a-- > 0;) {
@@ -188,7 +190,7 @@ class torus_mesh {
       for (int i = parts.count; i-- > 0;) {
         const torus_part& p = parts.parts[std::size_t(i)];
         int digit = rest % p.extent;
-        rest /= p.extent;  // the number of the row: a snake goes backwards in every other
+        rest /= p.extent;  // the number of the row: a snake reverses every other row
         if (parts.snake && rest % 2 == 1) digit = p.extent - 1 - digit;
         (p.dim == torus_part::cores ? to.core : to.at[std::size_t(p.dim)]) += digit * p.stride;
       }
@@ -209,7 +211,7 @@ class torus_mesh {
     return n;
   }
 
-  /// The devices that differ in the axes of a mask.
+  /// The group of the devices that differ in the axes of a mask.
   constexpr torus_group group(std::uint32_t axes) const {
     torus_group g;
     for (int dim = 0; dim < torus_.dims; ++dim) {
@@ -222,7 +224,7 @@ class torus_mesh {
     return g;
   }
 
-  /// The most hops from a device of a group to the next, its devices in the order of the mesh, the last followed by the first.
+  /// The most hops from a device of a group to the next, in mesh order. The first device follows the last.
   constexpr int ring_hops(std::uint32_t axes) const {
     int most = 0, n = 1;
     const auto step_from = [&](int i, int to) {
@@ -231,17 +233,17 @@ class torus_mesh {
     };
     for (int a = axes_; a-- > 0;)
       for (int i = ((axes >> a) & 1u) ? places_[std::size_t(a)].count : 0; i-- > 0;) {
-        step_from(n - 1, n);  // the first step along this part: all its steps are alike
+        step_from(n - 1, n);  // the first step along this part: all its steps are equal
         n *= places_[std::size_t(a)].parts[std::size_t(i)].extent;
       }
     step_from(n - 1, 0);
     return most;
   }
 
-  /// Seconds of a collective between the devices that differ in the axes of a mask, where each receives so many bytes: its launch, and
-  /// what the links take. The extents must be those of the mesh. All groups run at once. Of n devices, what is received is V(n-1)/n in a
-  /// gather or a reduce-scatter, twice that in an all-reduce, S(n-1)/n in an all-to-all. A permute along one axis passes everything to the
-  /// next device; along several it may be any. A looped einsum passes blocks round a ring, one step after the other.
+  /// Seconds of a collective between the devices that differ in the axes of a mask: its launch, and the time of the links. Each device
+  /// receives `bytes_received`. The extents must be those of the mesh. All groups run at once. Of n devices, each receives V(n-1)/n in a
+  /// gather or a reduce_scatter, twice that in an all_reduce, and S(n-1)/n in an all_to_all. A permute along one axis passes everything to
+  /// the next device; along several axes it may be any permutation. A looped einsum passes blocks around a ring, one step after the other.
   /// @see fits, all_gather_seconds, all_to_all_seconds
   constexpr double seconds(op kind, std::uint32_t axes, const extents&, std::int64_t bytes_received) const {
     if (bytes_received <= 0) return 0;
