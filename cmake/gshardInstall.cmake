@@ -18,7 +18,7 @@ function(gshard_export set)
   export(EXPORT ${set} NAMESPACE gshard:: FILE "${PROJECT_BINARY_DIR}/${set}.cmake")
 endfunction()
 
-gshard_install(gshardTargets gshard_plan gshard)
+gshard_install(gshardTargets gshard_plan gshard gshard_kernels)
 gshard_export(gshardTargets)
 # One export each: a user has the targets that are asked for.
 foreach(part IN LISTS gshard_parts)
@@ -38,4 +38,5 @@ install(FILES
   "${PROJECT_BINARY_DIR}/gshardConfigVersion.cmake"
   "${PROJECT_SOURCE_DIR}/cmake/gshardDependencies.cmake"
   DESTINATION "${package_dir}" ${all})
+install(FILES "${PROJECT_SOURCE_DIR}/cmake/kernels.cpp" DESTINATION "${CMAKE_INSTALL_DATADIR}/gshard" ${all})
 install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DATADIR}/licenses/gshard" ${all})
