@@ -142,7 +142,7 @@ class buffer_reuse {
     return false;
   }
 
-  /// Fuses batched einsums of one batch extent, and elementwise steps. Each uses a result of its group, or an operand of the group's einsums.
+  /// Fuses einsums of one batch extent and elementwise steps. Each step uses a result of its group, or an operand of the group's einsums.
   void find_groups() {
     const std::size_t n = plan_.steps.size();
     // Groups may differ between processes, but all start and finish collectives in the same order. So no group crosses such a point.
