@@ -106,8 +106,8 @@ class executor {
   /// later step may fail or a process has a `hook`.
   /// Communicates: the plan's collectives, and one small message per process for every agreement.
   ///
-  /// Throws `gshard::error`, on every process: if the processes differ in the call, program, seed, step or `inputs`; for a `problem`; for an
-  /// id or label out of range. Then the parameters are unchanged, unless the failing step comes after a parameter update in the plan.
+  /// Throws `gshard::error`, on every process: if the processes differ in the call, program, seed, step or `inputs`; for a `problem`; for
+  /// an id or label out of range. Then the parameters are unchanged, unless the failing step comes after a parameter update in the plan.
   /// An error of a hook is thrown on every process, too. After the first update it may leave different parameters on different processes.
   /// An error of a message, of memory or of a function of `map` is reported by the next agreement. If the run has none left, this process
   /// throws it, and the next collective call on the cluster throws it on every process.
