@@ -26,7 +26,7 @@ namespace gshard { inline namespace v0 {
 struct fact {
   std::string what;      ///< "the extent of dim 'A'"
   std::string value;     ///< "8"
-  std::string place{};   ///< A line of the program, shown beside the value; it need not be equal.
+  std::string place{};   ///< A source line, shown with the value; it may differ.
 };
 
 /// The hash of facts, without their places.
