@@ -30,8 +30,8 @@ inline bool split_evenly(int n, int cap, std::span<int> factors) {
 }  // namespace detail
 
 /// The extents of a mesh of `n_devices`. Fixed extents stay. The quotient is factored over the `dynamic` ones as evenly as possible, larger
-/// factors first: 8 over three axes is 2x2x2, 12 over two is 4x3. Throws `gshard::error` if the fixed extents do not divide the number of
-/// devices.
+/// factors first. So 8 over three axes is 2x2x2, 12 over two is 4x3. Throws `gshard::error` if the fixed extents do not divide the number
+/// of devices.
 inline std::vector<int> balanced_extents(int n_devices, std::span<const int> wanted) {
   if (n_devices < 1) throw error("a mesh needs at least one device, not " + std::to_string(n_devices));
   std::vector<int> extents(wanted.begin(), wanted.end());

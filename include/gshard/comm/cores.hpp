@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Counts the processor cores that this process may use.
+// Finds the processor cores that this process may use.
 
 #include <gshard/base/compiler.hpp>
 

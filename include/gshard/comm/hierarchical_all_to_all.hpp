@@ -15,7 +15,7 @@
 #include <vector>
 
 // First, each member sends its blocks to members of its own node. Then these send all blocks of their node for a remote member in one
-// packet. So a member sends one packet to each other member of its node, and about one to each other node, instead of one to every member.
+// packet. So a member sends one packet to each other member of its node, and about one to each other node.
 namespace gshard { inline namespace v0 { namespace detail {
 
 /// The error text of a member that receives an unexpected number of bytes.

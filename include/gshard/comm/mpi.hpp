@@ -24,8 +24,8 @@
 
 namespace gshard { inline namespace v0 {
 
-/// When a small exchange between several nodes is hierarchical: one process of the sender's node forwards all blocks of the node for a
-/// receiver, in one message.
+/// When a small exchange between several nodes is hierarchical. Then one process of the sender's node sends a receiver all blocks of that
+/// node in one message.
 enum class node_routing { never, where_it_saves, always };
 
 /// Limits that only tests and unusual networks need to change. They must be the same on all processes.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Compares facts between MPI ranks in one small round of messages.
+// Compares facts between MPI ranks by one small all_reduce.
 
 #include <gshard/comm/agreement.hpp>
 #include <gshard/comm/mpi_communicator.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Owns a duplicated MPI communicator, and turns MPI error codes into exceptions.
+// An owning MPI communicator that turns error codes into exceptions, and queries of the node and cores of its processes.
 
 #include <gshard/comm/cores.hpp>
 #include <gshard/comm/error.hpp>

@@ -73,7 +73,7 @@ class reducer {
   }
 
  private:
-  // z may be x or y.
+  // z may alias x or y.
   template <class T, class Op>
   static void combine_two(const T* x, const T* y, T* z, std::int64_t n, Op op) {
     constexpr auto lanes = std::int64_t(64 / sizeof(T));

@@ -39,8 +39,8 @@ struct refused_output : refused_tensor {
 }  // namespace detail
 
 /// A compiled program with its extents bound, on a cluster that has its mesh axes. Call it with the inputs to get the outputs.
-/// An input is a tensor with the program's sharding, or a complete array on every process: a contiguous range in row-major order, an Eigen
-/// matrix or an xtensor array, as `from_global` takes them. The type of an output includes its sharding. Parameters are kept in a store
+/// An input is a tensor with the program's sharding, or a complete array on every process. Arrays are contiguous ranges in row-major order,
+/// Eigen matrices or xtensor arrays, as for `from_global`. The type of an output includes its sharding. Parameters are kept in a store
 /// that several programs may share.
 /// A call allocates its outputs. After the first call, running the steps allocates nothing except in backends and libraries.
 /// Communicates: the collectives of `Program::plan`, and one small message per call in which the processes agree on the call.

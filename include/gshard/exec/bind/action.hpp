@@ -16,8 +16,8 @@
 
 namespace gshard { inline namespace v0 { namespace detail {
 
-/// The work of one step on one device. A step with `piece` can compute a part of its result: an elementwise step any range of elements
-/// [begin, end), a batched matrix product any range of its batch.
+/// The work of one step on one device. A step with `piece` can compute the elements [begin, end) of its result alone. For an elementwise
+/// step this is any range, for a batched einsum a range of its batch.
 struct action {
   std::function<void(const run_context&)> whole;
   std::function<void(const run_context&, std::int64_t begin, std::int64_t end)> piece;

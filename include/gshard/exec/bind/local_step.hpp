@@ -284,7 +284,8 @@ class local_step {
                                  for (std::int64_t i = begin; i < end; ++i) y[i] = factor * x[i];
                                });
   }
-  /// A shard as [outer, n, inner], where n runs along one dim. Its first element there has global index `first`, of `whole`.
+  /// A shard as [outer, n, inner], with one dim as n. `first`: the global index of its first element along that dim. `whole`: the dim's
+  /// global extent.
   struct along_dim {
     std::int64_t outer = 1, n = 1, inner = 1, first = 0, whole = 1;
   };

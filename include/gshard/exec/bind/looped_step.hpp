@@ -23,12 +23,13 @@
 namespace gshard { inline namespace v0 { namespace detail {
 
 /// A looped einsum, bound to the memory of all devices that this process holds. One of its three tensors, the ring operand, is sharded
-/// into one block per member of a group of n. Every member sends its block to the member before it. In iteration t, member m has block
+/// into one block per member of a group of n. Every member sends its block to the member before it. In iteration t, member m has this
+/// block, modulo n:
 ///
 ///     m + t      of an operand, first its own: contracts it into the block of the result that depends on it
 ///     m + t + 1  of the result, last its own: adds the product of its operands to the partial sum
 ///
-/// modulo n. The other two tensors are read and written in place. Communication overlaps with computation: an operand's block is sent
+/// The other two tensors are read and written in place. Communication overlaps with computation: an operand's block is sent
 /// while it is used, a partial sum while the device computes its own addend. A device receives as many bytes as in an all_gather or a
 /// reduce_scatter. It needs buffers for two blocks of an operand, or three of a sum. Blocks are added in the order of the iterations.
 /// So sums may differ in rounding from an einsum of the gathered operand, but not between backends.

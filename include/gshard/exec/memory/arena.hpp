@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Lays out all values of a plan in one block of memory by their lifetimes.
+// Assigns all values of a plan offsets in one block of memory, by their lifetimes.
 
 #include <gshard/pass/schedule/lifetime.hpp>
 #include <gshard/tensor/buffer.hpp>
