@@ -33,7 +33,7 @@ class step_moves {
       throw error("executor: a plan step of kind " + std::string(name(kind)) + " cannot be run");
     bool reads = false;
     for (const moved_tensor& t : tensors_) {
-      const kernel::placement first = place_of(t.in, 0);  // device 0 has a largest shard
+      const kernel::placement first = place_of(t.in, 0);  // no shard is larger, except with windows or a device order
       most_ += kernel::element_count(first.rank, first.extent);
       reads = reads || !t.in.windows.empty() || !t.out.windows.empty() || !t.in.positions.empty() || !t.out.positions.empty();
     }
