@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Facts that all processes must have in common, and the error that names what differs.
+// Facts about a collective call that must be equal on all processes, and the error that names the first difference.
 
 #include <gshard/base/hash.hpp>
 
@@ -19,15 +19,14 @@
 #include <utility>
 #include <vector>
 
-// Collective calls that processes compare before they communicate, so that a mismatch is an error on every process instead of a hang or
-// a wrong number.
+// Processes compare their calls before they communicate. So a mismatch is an error on every process, not a hang or a wrong result.
 namespace gshard { inline namespace v0 {
 
 /// A property of a collective call that must be equal on all processes.
 struct fact {
   std::string what;      ///< "the extent of dim 'A'"
   std::string value;     ///< "8"
-  std::string place{};   ///< A line of the program, shown beside the value; it need not be equal.
+  std::string place{};   ///< A source line, shown with the value; it may differ.
 };
 
 /// The hash of facts, without their places.
@@ -37,11 +36,11 @@ inline std::uint64_t hash_of(const std::vector<fact>& facts) {
   return h.value();
 }
 
-/// A collective call of this process: a hash of its facts, and a function that gives them. The first fact is the call itself. Processes
-/// exchange hashes, and facts only where hashes differ. Refers to the facts or the function, which must outlive it.
+/// A collective call of this process: a hash of its facts, and a function that returns them. The first fact is the call itself. Processes
+/// exchange hashes, and facts only if hashes differ. Keeps a reference to the facts or the function, which must outlive it.
 class collective_call {
  public:
-  collective_call() = default;  ///< Without facts: equal to others without facts.
+  collective_call() = default;  ///< A call without facts; it equals other calls without facts.
   collective_call(const std::vector<fact>& facts) : collective_call(hash_of(facts), facts) {}
   template <class Facts>
   collective_call(std::uint64_t hash, const Facts& facts)
@@ -53,7 +52,7 @@ class collective_call {
   std::uint64_t hash() const { return hash_; }
   std::vector<fact> facts() const { return give_ ? give_(facts_) : std::vector<fact>(); }
 
-  /// The call's position among those on its cluster, from 1; 0 if it has none. The same on all processes.
+  /// The number of the call on its cluster, from 1; 0 if it has none. The same on all processes.
   std::uint64_t number = 0;
 
  private:
@@ -64,7 +63,7 @@ class collective_call {
 
 namespace detail {
 
-/// A number, with as many digits as tell it from others of its type.
+/// A number with enough digits to distinguish it from all others of its type.
 template <class T>
   requires std::is_arithmetic_v<T>
 std::string number_text(T x) {
@@ -92,7 +91,7 @@ inline std::uint64_t hash_of_bytes(std::span<const std::byte> data) {
   return all.add(std::uint64_t(size)).value();
 }
 
-/// Facts about the elements of an array: each of the first few thousand, and two sums of the others, of which one tells their order.
+/// Adds facts about the elements of an array: each of the first 4096, and two sums of the others. The weighted sum depends on their order.
 template <class T>
 void add_elements(std::vector<fact>& facts, const std::string& array, std::span<const T> elements) {
   constexpr std::size_t most = 4096;
@@ -144,8 +143,8 @@ inline std::string groups_text(const std::vector<std::string>& by_rank) {
   return s;
 }
 
-/// The error of processes whose calls differ. `call`: the first fact of this process; `first`: whether that is what differs; `by_rank`: the
-/// fact in which they differ.
+/// The error text of processes whose calls differ. `call`: the first fact of this process. `first`: true if that fact differs. `by_rank`:
+/// the first fact that differs.
 inline std::string disagreement(const fact& call, std::uint64_t number, bool first, const std::vector<fact>& by_rank) {
   const auto same_what = [&](const fact& f) { return f.what == by_rank[0].what; };
   const bool one_property = std::all_of(by_rank.begin(), by_rank.end(), same_what);

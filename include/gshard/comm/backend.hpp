@@ -21,28 +21,28 @@
 
 namespace gshard { inline namespace v0 {
 
-/// What one device hands to `backend::exchange`: entry j of each list is the block to or from member j of its group. Blocks may lie
-/// anywhere. Blocks sent and blocks received must not overlap, but the device's own two may be the same.
+/// The arguments of one device for `backend::exchange`. Entry j of each list is the block to or from member j of its group. Blocks may be
+/// at any address. Blocks sent and received must not overlap, but the device's own block may be the same in both lists.
 struct exchange_part {
   std::span<const std::span<const std::byte>> send;
   std::span<const std::span<std::byte>> recv;
 };
 
-/// What all members of a group know alike of an exchange, so that a backend may choose how its blocks travel.
+/// Bounds of an exchange, which all members of a group must pass equally. A backend may choose its algorithm by them.
 struct exchange_bounds {
-  std::int64_t block_bytes = -1;  ///< No block to another member has more bytes; -1: nothing is known.
-  std::int64_t messages = 0;      ///< The most blocks that are not empty that a member has for others.
+  std::int64_t block_bytes = -1;  ///< The largest block to another member; -1: no bounds are known.
+  std::int64_t messages = 0;      ///< The largest number of nonempty blocks that a member sends to others.
 };
 
-/// What one device hands to `backend::all_gather`: the block of each member arrives in entry j of `recv`, wherever that lies. All
-/// members pass blocks of the same sizes. `send` may be the device's own block of `recv`.
+/// The arguments of one device for `backend::all_gather`. Entry j of `recv` receives the block of member j, at any address. All members
+/// pass blocks of the same sizes. `send` may be the device's own block of `recv`.
 struct gather_part {
   std::span<const std::byte> send;
   std::span<const std::span<std::byte>> recv;
 };
 
-/// The collectives in which a device took part together with others, and the bytes it received from them: blocks, not what it forwards to
-/// others or is told of sizes.
+/// The collectives in which a device took part with others, and the bytes of the blocks that it received. Blocks that it only forwards and
+/// size headers do not count.
 struct traffic {
   std::int64_t exchanges = 0, exchange_bytes = 0;
   std::int64_t gathers = 0, gather_bytes = 0;
@@ -53,11 +53,11 @@ class pending_exchange;
 
 /// Moves bytes between the devices of a mesh. A process holds one device (MPI), or all of them (simulation).
 /// Every process makes the same calls in the same order. Only `begin` and `agree` check that; the library's collective operations call
-/// `begin` before they communicate. Backends do no arithmetic: sums are made above them (reduce.hpp), in one order, so that all backends
-/// compute the same bits.
+/// `begin` before they communicate. Backends do no arithmetic. Reductions are above them (reduce.hpp), in a fixed order, so that all
+/// backends compute the same bits.
 ///
-/// A set of mesh axes is a bit mask; a group is the devices that differ only in those axes, members in
-/// row-major order of their coordinates. Device ids are row-major over the mesh.
+/// A set of mesh axes is a bit mask. A group is the devices that differ only along those axes, in row-major order of their coordinates.
+/// Device ids are row-major over the mesh.
 class backend {
  public:
   backend(const backend&) = delete;
@@ -70,72 +70,72 @@ class backend {
   std::span<const int> devices() const { return devices_; }
 
   /// All-to-all-v in every group: member i's block j arrives at member j as its block i. Sizes must match
-  /// pairwise; empty blocks cost nothing. `all`: what is known of the whole group. Communicates: each device sends its blocks,
-  /// except its own. Throws `gshard::error` on lists of the wrong length, and on sizes that are seen not to match.
+  /// pairwise; empty blocks cost nothing. `all`: bounds for the group. Communicates: each device sends its blocks,
+  /// except its own. Throws `gshard::error` on lists of the wrong length, and on mismatched sizes that the backend detects.
   void exchange(std::uint32_t axes, std::span<const exchange_part> parts, const exchange_bounds& all = {});
 
-  /// `exchange` in two calls, between which blocks may be under way: those sent must not change, those to be received are not yet
-  /// there, and the lists must stay. Several may be under way: all processes start them in one order, and finish them in any. Other
-  /// collectives come between the same starts on all of them. A start may wait for others to start the same, a finish for nobody but those
-  /// who send. Own blocks are left alone, and nothing is counted. For groups of at least two devices. Throws `gshard::error` as `exchange`
-  /// does before anything is sent; what goes wrong with a message is told by finish().
+  /// The asynchronous `exchange`: start() begins it, finish() completes it. In between, the lists must stay valid, blocks sent must not
+  /// change and blocks received are undefined. Several exchanges may be in flight. All processes start them in one order, and finish them
+  /// in any order. Other collectives must come between the same starts on all processes. A start may wait for the other members to start.
+  /// A finish waits only for its senders. The device's own block is not copied, and nothing is counted. Groups must have at least two
+  /// devices. Throws `gshard::error` on wrong arguments before anything is sent; finish() throws errors of messages.
   [[nodiscard]] pending_exchange start(std::uint32_t axes, std::span<const exchange_part> parts, const exchange_bounds& all = {});
 
   /// All-gather in every group: each member's bytes arrive at all members. Communicates: each device's bytes
   /// to the p - 1 others. Throws as `exchange` does.
   void all_gather(std::uint32_t axes, std::span<const gather_part> parts);
 
-  /// Begins a collective call: the processes compare what they call, by `agree`, before they communicate. A process that makes no call
-  /// cannot be told from a slow one: the others wait for it. Returns whether any process passes `flag`. Communicates: one small message per
-  /// process.
+  /// Begins a collective call: the processes compare their calls, by `agree`, before they communicate. If a process makes no call, the
+  /// others wait for it forever. Returns true if any process passes `flag`. Communicates: one small message per process.
   bool begin(collective_call call, const std::string& problem = {}, bool flag = false) {
     call.number = ++calls_;
     if (processes() == 1) return agree(call, problem, flag);
     const std::string untold = std::exchange(untold_, {});
     return agree(call, problem.empty() ? untold : problem, flag);
   }
-  /// This process has a problem that no meeting will tell the others: the next `begin` does.
+  /// Saves an error of this process that no agreement has reported. The next `begin` reports it.
   void tell_next(std::string problem) {
     if (processes() > 1) untold_ = std::move(problem);
   }
-  /// How many collective calls were begun, the same on all processes.
+  /// The number of collective calls so far; the same on all processes.
   std::uint64_t calls() const { return calls_; }
 
-  /// The processes compare their calls, or how a call goes on. If some have a `problem`, every process throws a `gshard::error`: those
-  /// with their own text, the others with one that names their ranks and repeats the first one's. If the calls differ, every process
-  /// throws one that names the first fact that differs, its values, and the ranks that have them. In both cases the backend can be used
-  /// further. Returns whether any process passes `flag`. Communicates: one small message per process, unless it throws.
+  /// The processes compare their calls, or later steps of a call. If some have a `problem`, every process throws a `gshard::error`. A
+  /// failed process throws its own text; the others name the failed ranks and repeat the text of the first. If the calls differ, the error
+  /// names the first fact that differs, its values, and their ranks. After both errors the backend can still be used. Returns true if any
+  /// process passes `flag`. Communicates: one small message per process, unless it throws.
   virtual bool agree(const collective_call& /*call*/, const std::string& problem = {}, bool flag = false) {
     if (!problem.empty()) throw error(problem);
     return flag;
   }
-  /// How many processes hold the devices.
+  /// The number of processes that hold the devices.
   virtual int processes() const { return 1; }
-  /// How many processes share the cores that this one may use, itself included.
+  /// The number of processes that share the cores available to this one, itself included.
   virtual int processes_here() const { return 1; }
   /// True on exactly one process.
   virtual bool leader() const { return true; }
   /// Copies the leader's bytes to all processes; all pass the same size.
   virtual void broadcast(std::span<std::byte> /*data*/) {}
-  /// On the leader: the bytes of every process, the leader's first. Elsewhere: nothing.
+  /// On the leader: the bytes of every process, the leader's first. On other processes: empty.
   virtual std::vector<std::vector<std::byte>> gather_to_leader(std::span<const std::byte> mine) {
     return {std::vector(mine.begin(), mine.end())};
   }
 
-  /// Whether the devices can read one another's memory, if it is taken from `share`: the same on all processes. Then
-  ///   share(bytes)     is memory for the device held, bytes that may differ between processes, until the last pointer to it ends;
-  ///   find_shared      gives the addresses here of what the devices have at k addresses, k of device 0, k of device 1, ...; null for
-  ///                    what is not in such memory;
-  ///   barrier(axes)    returns when all members of the group have called it: what they wrote before can be read after.
-  /// All three are collective. What moves this way is told to `count`.
+  /// True if the devices can read each other's memory that `share` allocates; the same on all processes. Then
+  ///   share(bytes)     allocates shared memory for this process's device. Sizes may differ between processes. Its lifetime ends with the
+  ///                    last pointer to it.
+  ///   find_shared      translates k addresses of every device to addresses of this process: k of device 0, k of device 1, ... An address
+  ///                    outside shared memory becomes null.
+  ///   barrier(axes)    returns when all members of the group have called it. Their earlier writes can then be read.
+  /// All three are collective. Callers report the bytes that they read to `count`.
   virtual bool shares_memory() const { return false; }
   virtual std::shared_ptr<std::byte> share(std::int64_t /*bytes*/) { return nullptr; }
   virtual std::vector<const std::byte*> find_shared(std::span<const std::byte* const> /*mine*/) { return {}; }
   virtual void barrier(std::uint32_t /*axes*/) {}
 
-  /// What each held device received since the start or the last reset. Groups of one device exchange nothing.
+  /// The traffic of each held device since construction or the last reset. Groups of one device exchange nothing.
   std::span<const traffic> received() const { return received_; }
-  /// Adds to that what a held device receives by other means than `exchange` and `all_gather`.
+  /// Adds traffic of a held device outside `exchange` and `all_gather`.
   void count(std::size_t device, const traffic& more) {
     traffic& t = received_[device];
     t.exchanges += more.exchanges;
@@ -153,8 +153,8 @@ class backend {
 
  private:
   friend pending_exchange;
-  // Called with checked arguments, for groups of at least two. A start that throws is not finished; every other one is once, by the
-  // number that it gave. Those that are not finished before anything else is called start everything at once.
+  // These are called with checked arguments, for groups of at least two. Every start that does not throw is finished once, by the number
+  // that it returned. Without at_once, do_finish is the next call. With at_once, do_start must start all messages.
   virtual std::size_t do_start(std::uint32_t axes, std::span<const exchange_part> parts, const exchange_bounds& all, bool at_once) = 0;
   virtual void do_finish(std::size_t started) = 0;
   virtual void do_all_gather(std::uint32_t axes, std::span<const gather_part> parts) = 0;
@@ -165,15 +165,15 @@ class backend {
   std::vector<int> extents_;
   std::vector<int> devices_;
   std::vector<traffic> received_;
-  std::atomic<std::uint64_t> calls_ = 0;  // threads may use a backend that does not communicate at the same time
-  std::string untold_;                    // a problem of this process that the others are told in the next call
+  std::atomic<std::uint64_t> calls_ = 0;  // atomic: several threads may use a backend of one process
+  std::string untold_;                    // an error of this process that the next call reports
 };
 
-/// An exchange under way, on a backend that outlives it. If it is not finished before it goes, its end is waited for and what went wrong
-/// with it is not told: the blocks may go with it.
+/// An exchange in flight, on a backend that outlives it. The destructor waits for an unfinished exchange and ignores its errors, so the
+/// blocks can be freed after it.
 class pending_exchange {
  public:
-  pending_exchange() = default;  ///< None is under way.
+  pending_exchange() = default;  ///< No exchange.
   pending_exchange(pending_exchange&& other) noexcept : on_(std::exchange(other.on_, nullptr)), started_(other.started_) {}
   pending_exchange& operator=(pending_exchange&& other) noexcept {
     std::swap(on_, other.on_);
@@ -184,8 +184,8 @@ class pending_exchange {
     if (on_) end();
   }
 
-  /// Waits until everything has arrived and what was sent may change. Throws `gshard::error` if a message failed or had another
-  /// size than expected, when none is under way any more.
+  /// Waits until all blocks have arrived and the blocks sent may change. Then throws `gshard::error` if a message failed or had an
+  /// unexpected size.
   void finish() {
     if (backend* const on = std::exchange(on_, nullptr)) on->do_finish(started_);
   }
@@ -196,7 +196,7 @@ class pending_exchange {
   void end() noexcept {
     try {
       finish();
-    } catch (const std::exception&) {  // whoever wants to know calls finish
+    } catch (const std::exception&) {  // only an explicit finish() reports errors
     }
   }
 
@@ -205,7 +205,7 @@ class pending_exchange {
 };
 
 namespace detail {
-/// Blocks of equal size; where both are the same memory, nothing is copied.
+/// Copies a block to one of equal size, unless both are the same memory.
 inline void copy_bytes(std::span<std::byte> to, std::span<const std::byte> from) {
   if (!to.empty() && to.data() != from.data()) std::memcpy(to.data(), from.data(), to.size());
 }
@@ -216,7 +216,7 @@ inline void check_list(const char* op, int device, const char* name, std::size_t
                 " entries for a group of " + std::to_string(size));
 }
 
-/// The bytes that come from others.
+/// The bytes received from other members.
 inline std::int64_t bytes_from_others(std::span<const std::span<std::byte>> blocks, std::size_t own) {
   std::size_t bytes = 0;
   for (std::size_t j = 0; j < blocks.size(); ++j) bytes += j == own ? 0 : blocks[j].size();

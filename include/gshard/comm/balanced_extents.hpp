@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Factors a number of devices into the extents of a mesh, as equally as possible.
+// Factors a number of devices into the extents of a mesh, as evenly as possible.
 
 #include <gshard/comm/device_group.hpp>
 #include <gshard/comm/error.hpp>
@@ -16,8 +16,8 @@
 namespace gshard { inline namespace v0 {
 
 namespace detail {
-/// Writes n as a product of non-increasing factors that are at most `cap`: the smallest possible first
-/// factor, then the smallest possible second one, and so on. False if there are none.
+/// Factors n into non-increasing factors of at most `cap`: the smallest possible first factor, then the smallest possible second one, and
+/// so on. False if there are none.
 inline bool split_evenly(int n, int cap, std::span<int> factors) {
   if (factors.empty()) return n == 1;
   for (int f = 1; f <= n && f <= cap; ++f) {
@@ -29,9 +29,9 @@ inline bool split_evenly(int n, int cap, std::span<int> factors) {
 }
 }  // namespace detail
 
-/// The extents of a mesh over all `n_devices`: fixed ones as wanted; those wanted as `dynamic` share the
-/// quotient in factors as nearly equal as it has them, larger ones first (8 over three axes is 2x2x2, 12 over
-/// two is 4x3). Throws `gshard::error` if the fixed extents do not divide the number of devices.
+/// The extents of a mesh of `n_devices`. Fixed extents stay. The quotient is factored over the `dynamic` ones as evenly as possible, larger
+/// factors first. So 8 over three axes is 2x2x2, 12 over two is 4x3. Throws `gshard::error` if the fixed extents do not divide the number
+/// of devices.
 inline std::vector<int> balanced_extents(int n_devices, std::span<const int> wanted) {
   if (n_devices < 1) throw error("a mesh needs at least one device, not " + std::to_string(n_devices));
   std::vector<int> extents(wanted.begin(), wanted.end());

@@ -10,17 +10,17 @@
 
 namespace gshard { inline namespace v0 { namespace detail {
 
-// Of numbers or of vectors of numbers, as larger and smaller. No order of combination loses a NaN.
+// For numbers or SIMD vectors, like `larger` and `smaller`. All four propagate NaN in any order.
 inline constexpr auto plus = [](const auto& a, const auto& b) { return a + b; };
 inline constexpr auto times = [](const auto& a, const auto& b) { return a * b; };
 
-/// What is below every other T, and what is above.
+/// The identities of max and min: the lowest and the highest T.
 template <class T>
 inline constexpr T lowest = std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::lowest();
 template <class T>
 inline constexpr T highest = std::numeric_limits<T>::has_infinity ? std::numeric_limits<T>::infinity() : std::numeric_limits<T>::max();
 
-/// f(combine, identity): how a reduction makes one T of two, and what it makes of none.
+/// Calls f(combine, identity) with the binary operation of a reduction and its identity element.
 template <class T, class F>
 constexpr decltype(auto) with_operation(reduction what, F&& f) {
   switch (what) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Counts the processor cores that this process may use.
+// Finds the processor cores that this process may use.
 
 #include <gshard/base/compiler.hpp>
 
@@ -14,7 +14,7 @@
 
 namespace gshard { inline namespace v0 {
 
-/// By core of this machine: 1 if this process may run on it, else 0. All 1 where the system does not say.
+/// By core of this machine: 1 if this process may run on it, else 0. All 1 if the system gives no answer.
 using core_flags = std::array<int, 1024>;
 
 inline core_flags cores_of_process() {

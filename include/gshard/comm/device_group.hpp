@@ -55,11 +55,10 @@ constexpr std::array<int, max_axes> coordinates_of(std::span<const int> extents,
   return at;
 }
 
-/// The devices that differ from one another only in some axes of a mesh, in row-major order of their
-/// coordinates, as seen from one of them.
+/// The group of one device: the devices that differ from it only along some mesh axes, in row-major order of their coordinates.
 class device_group {
  public:
-  /// The group of `device` along `axes` (bit a stands for mesh axis a; bits beyond the mesh are ignored).
+  /// The group of `device` along `axes` (bit a is mesh axis a; bits beyond the mesh are ignored).
   constexpr device_group(std::span<const int> extents, std::uint32_t axes, int device) : origin_(device) {
     int stride = 1;
     for (std::size_t a = extents.size(); a-- > 0; stride *= extents[a]) {
@@ -74,9 +73,9 @@ class device_group {
   }
 
   constexpr int size() const { return size_; }
-  /// The place of the device asked for among the members.
+  /// The member number of this device.
   constexpr int member() const { return member_; }
-  /// The device at a place among the members.
+  /// The device with a member number.
   constexpr int device(int member) const {
     int id = origin_;
     for (std::size_t k = 0; k < rank_; member /= extent_[k++]) id += member % extent_[k] * stride_[k];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// The exception of the library, and numbers as text for its messages.
+// The exception of the library, gshard::error.
 
 #include <gshard/base/exceptions.hpp>
 
@@ -11,15 +11,15 @@
 
 namespace gshard { inline namespace v0 {
 
-/// Every error that gshard can only find at run time. The text names what was asked for and by whom
-/// (operation, tensor, dims, devices), so that it can be shown to a user as it is.
+/// An error that gshard can only find at run time. The text names the operation, tensor, dims or devices, so that it can be shown to users
+/// unchanged.
 class error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
 namespace detail {
-/// The text of what f throws, or nothing: for errors that other processes must be told of.
+/// Calls f and returns the text of its exception, or an empty string. For errors that must be reported to other processes.
 template <class F>
 std::string problem_of(F f) {
   std::string text;

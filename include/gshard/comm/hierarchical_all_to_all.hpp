@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// An all-to-all in two levels, for many small blocks: within rows of devices, then within columns.
+// A hierarchical all-to-all for many small blocks: first within each node, then between nodes.
 
 #include <gshard/comm/backend.hpp>
 
@@ -14,22 +14,21 @@
 #include <string>
 #include <vector>
 
-// An exchange of many small blocks between members that sit on several nodes, in two steps: each member hands its blocks to members
-// of its own node, and these send all that their node has for a member elsewhere in one packet. So a member sends one packet to each
-// other one of its node and about one to each other node, instead of one block to everybody.
+// First, each member sends its blocks to members of its own node. Then these send all blocks of their node for a remote member in one
+// packet. So a member sends one packet to each other member of its node, and about one to each other node.
 namespace gshard { inline namespace v0 { namespace detail {
 
-/// What a member says that gets another number of bytes than it expects.
+/// The error text of a member that receives an unexpected number of bytes.
 inline std::string unexpected(int me, std::size_t members, std::size_t expected, int from, const std::string& what_it_did) {
   return "member " + std::to_string(me) + " of a group of " + std::to_string(members) + " expects " + std::to_string(expected) +
          " bytes from member " + std::to_string(from) + ", which " + what_it_did;
 }
 
-/// Who serves whom in a group: all members of a node hand what is for a member elsewhere to one of them, each to serve as many.
+/// The routes of a group. For each remote member, one member of a node is its server: it forwards the node's blocks. The load is even.
 class node_routes {
  public:
   node_routes() = default;
-  /// nodes[m]: where member m sits, by any numbers.
+  /// nodes[m]: the node of member m, as any number.
   node_routes(std::span<const int> nodes, int me) {
     std::vector<int> known;                      // numbers of nodes
     std::vector<std::vector<int>> members;       // by node
@@ -43,7 +42,7 @@ class node_routes {
       local.push_back(members[node[m]].size());
       members[node[m]].push_back(int(m));
     }
-    // That members of small nodes are not all served by the same one, nodes begin elsewhere.
+    // The shift by node spreads the load. Without it, the first members of all nodes would have the same server.
     const auto server = [&](std::size_t on, std::size_t m) { return (local[m] + node[m]) % members[on].size(); };
     const std::size_t here = node[std::size_t(me)];
     mates_ = members[here];
@@ -66,13 +65,13 @@ class node_routes {
   int messages() const { return messages_; }
   /// The members on this one's node, itself included, ascending.
   const std::vector<int>& mates() const { return mates_; }
-  /// The place of this one among them.
+  /// The index of this member in mates().
   std::size_t place() const { return place_; }
-  /// To whom blocks of this node go by way of its k-th member: itself and those elsewhere whom it serves, ascending.
+  /// The receivers of blocks that are sent through the k-th member of this node: itself and its remote members, ascending.
   const std::vector<int>& served(std::size_t k) const { return served_[k]; }
   struct origin {
     std::vector<int> members;  // ascending
-    int server = 0;            // the one that sends this member the blocks of all of them
+    int server = 0;            // the member that sends this one the blocks of its node
   };
   /// The other nodes.
   const std::vector<origin>& origins() const { return origins_; }
@@ -85,20 +84,20 @@ class node_routes {
   std::vector<origin> origins_;
 };
 
-/// Blocks that go as one message to or from a member: their sizes and then their bytes, one after another.
+/// One message with several blocks: their sizes, then their bytes.
 class packet {
  public:
   packet(int member, std::span<std::byte> room, std::size_t blocks) : member_(member), room_(room), end_(blocks * sizeof(size)) {}
   static std::size_t most_bytes(std::size_t blocks, std::int64_t block_bytes) { return blocks * (sizeof(size) + std::size_t(block_bytes)); }
 
   int member() const { return member_; }
-  /// What has been put in.
+  /// The bytes to send.
   std::span<const std::byte> bytes() const { return room_.first(end_); }
-  /// Where what is received goes; `arrived` says how much did, 0 if nothing.
+  /// The receive buffer. `arrived` sets the number of bytes received, 0 after an error.
   std::span<std::byte> room() const { return room_; }
   void arrived(std::size_t bytes) { length_ = bytes; }
 
-  /// Puts in the next block; nothing stands for one that did not arrive here.
+  /// Appends a block. An empty optional marks a lost block.
   void put(std::optional<std::span<const std::byte>> block) {
     const size bytes = block ? size(block->size()) : lost;
     std::memcpy(room_.data() + next_++ * sizeof(size), &bytes, sizeof(size));
@@ -106,11 +105,11 @@ class packet {
     copy_bytes(room_.subspan(end_, block->size()), *block);
     end_ += block->size();
   }
-  /// Takes out the next block.
+  /// Extracts the next block; empty if it is lost.
   std::optional<std::span<const std::byte>> take() {
     size bytes = lost;
     if ((next_ + 1) * sizeof(size) <= length_) std::memcpy(&bytes, room_.data() + next_++ * sizeof(size), sizeof(size));
-    if (bytes == lost || end_ + bytes > length_) return {};  // of what is cut off, nothing is known
+    if (bytes == lost || end_ + bytes > length_) return {};  // lost, or the message is truncated
     end_ += bytes;
     return room_.subspan(end_ - bytes, bytes);
   }
@@ -121,17 +120,17 @@ class packet {
 
   int member_;
   std::span<std::byte> room_;
-  std::size_t next_ = 0;    // the number of the next block
-  std::size_t end_;         // of the bytes that were put in or taken out
-  std::size_t length_ = 0;  // what arrived
+  std::size_t next_ = 0;    // index of the next block
+  std::size_t end_;         // end of the bytes appended or extracted so far
+  std::size_t length_ = 0;  // bytes received
 };
 
-/// An exchange as one member sees it, whose packets somebody else moves: begin(); `to_mates` arrive there as `from_mates`; forward();
-/// `to_others` arrive there as `from_others`; deliver(). Of a packet that did not arrive, the blocks are told to be lost, here and where
-/// they should have been sent on. Keeps its memory for the next exchange.
+/// The state of one member in a hierarchical exchange. The caller sends the packets: begin(); `to_mates` arrive as `from_mates`;
+/// forward(); `to_others` arrive as `from_others`; deliver(). If a packet is lost, its blocks are marked as lost here and at the receivers
+/// to which they should be forwarded. Keeps its memory for the next exchange.
 class hierarchical_all_to_all {
  public:
-  /// No block has more than `block_bytes` bytes, on any member. Own blocks are left alone.
+  /// Packs the packets for mates. No block of any member may exceed `block_bytes`. The own block is not copied.
   void begin(const node_routes& routes, const exchange_part& part, std::int64_t block_bytes) {
     routes_ = &routes;
     part_ = part;
@@ -163,7 +162,7 @@ class hierarchical_all_to_all {
     for (const node_routes::origin& o : routes.origins()) add(from_others_, o.server, o.members.size());
   }
 
-  /// Takes what came for this member, and puts together what goes to other nodes.
+  /// Unpacks the mates' blocks for this member, and packs the packets for other nodes.
   void forward() {
     const std::vector<int>&mates = routes_->mates(), &served = routes_->served(routes_->place());
     auto from = from_mates_.begin();
@@ -178,7 +177,7 @@ class hierarchical_all_to_all {
     }
   }
 
-  /// Takes what came from other nodes. Returns what is wrong with a block, if any is.
+  /// Unpacks the packets from other nodes. Returns an error text, or an empty string.
   const std::string& deliver() {
     auto from = from_others_.begin();
     for (const node_routes::origin& o : routes_->origins()) {

@@ -18,7 +18,7 @@ class loopback final : public backend {
   explicit loopback(int n_axes = 1) : backend(std::vector<int>(std::size_t(n_axes), 1), {0}) {}
 
  private:
-  // Every group has one member, whose bytes the base class has copied.
+  // Never called: every group has one member, and the base class copies its block.
   std::size_t do_start(std::uint32_t, std::span<const exchange_part>, const exchange_bounds&, bool) override { return 0; }
   void do_finish(std::size_t) override {}
   void do_all_gather(std::uint32_t, std::span<const gather_part>) override {}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// The MPI backend: blocks travel by non-blocking messages between ranks.
+// The MPI backend: sends blocks between ranks by non-blocking messages.
 
 #include <gshard/base/version.hpp>
 #include <gshard/comm/backend.hpp>
@@ -24,38 +24,37 @@
 
 namespace gshard { inline namespace v0 {
 
-/// Whether a small exchange goes node by node where a group's processes sit on several: what is for another node goes through one process
-/// of the sender's, in one message for every receiver.
+/// When a small exchange between several nodes is hierarchical. Then one process of the sender's node sends a receiver all blocks of that
+/// node in one message.
 enum class node_routing { never, where_it_saves, always };
 
-/// Limits that only tests and unusual networks need to change; the same on all processes.
+/// Limits that only tests and unusual networks need to change. They must be the same on all processes.
 struct mpi_options {
-  int message_limit = 1 << 30;  ///< Longer messages are sent in pieces of this many bytes.
-  int window = 32;              ///< Members of a group with whom messages of one collective are under way at a time.
-  int small_block = 4096;       ///< Blocks to be gathered, of at most so many bytes on average, are sent together with others' blocks.
-  /// `where_it_saves`: exchanges of blocks that are known to have at most `node_block` bytes, for which a process then sends at most
-  /// half as many messages. `always`: all whose blocks are known to fit into one message together.
+  int message_limit = 1 << 30;  ///< The largest message in bytes; longer ones are split.
+  int window = 32;              ///< The number of members with which messages of one collective are in flight at a time.
+  int small_block = 4096;       ///< Blocks of at most this average size in bytes are gathered by MPI_Allgatherv, through one buffer.
+  /// When exchanges are hierarchical. `where_it_saves`: if blocks are known to have at most `node_block` bytes, and a process then sends at
+  /// most half as many messages. `always`: if the blocks of a group are known to fit into one message.
   node_routing by_node = node_routing::where_it_saves;
   int node_block = 1024;
-  int node_size = 0;  ///< So many successive ranks make a node; 0: those that share memory, as the system says.
-  /// Programs keep their tensors, except parameters, in memory that all processes of a node share: what moves between devices is then
-  /// copied once, straight from shard to shard, to the same bits, instead of being sent. For processes that are all on one node;
-  /// elsewhere messages are sent as if this were false. Memory is given back to the system when the backend ends.
+  int node_size = 0;  ///< The number of successive ranks on a node; 0: ranks that share memory are on one node.
+  /// Programs keep their tensors, except parameters, in shared memory. Data are then copied directly from shard to shard instead of being
+  /// sent as messages. Results have the same bits. It has no effect unless all processes are on one node. Shared memory is freed only by
+  /// the destructor of the backend.
   bool shared_memory = false;
 };
 
 /// One device per MPI process: device ids are the ranks of the communicator given.
 ///
-/// The communicator is duplicated once, so messages never mix with the application's, whose error handler
-/// stays as it is; MPI errors become `gshard::error` with MPI's own text. One further communicator is made
-/// per set of axes when it is first used. Only the calling thread talks to MPI: MPI_THREAD_FUNNELED is enough
-/// if that is the main thread. Construction and destruction are collective; communicators outlive
-/// MPI_Finalize unharmed, but are then not freed.
+/// The communicator is duplicated once, so messages never mix with the application's. The application's error handler does not change. MPI
+/// errors become `gshard::error` with MPI's own text. The first use of a set of axes creates one more communicator. Only the calling thread
+/// calls MPI: MPI_THREAD_FUNNELED is enough if that is the main thread. Construction and destruction are collective. A backend may be
+/// destroyed after MPI_Finalize; its communicators are then not freed.
 class mpi_backend final : public backend {
  public:
-  /// `problem`: what the caller found wrong on this process, if not empty.
-  /// Throws `gshard::error`, on every process: for such a problem; if the processes pass different extents or options; if they were built
-  /// with different versions of gshard, or compile options that change results; if the extents do not make the number of processes.
+  /// `problem`: an error of the caller on this process, or empty.
+  /// Throws `gshard::error`, on every process: for a `problem`; if the processes pass different extents or options; if they were built with
+  /// different versions of gshard or numeric compile options; if the product of the extents is not the number of processes.
   mpi_backend(MPI_Comm comm, const std::vector<int>& extents, const mpi_options& options = {}, const std::string& problem = {})
       : mpi_backend(connect(comm, extents, options, problem), extents, options) {}
 
@@ -93,25 +92,25 @@ class mpi_backend final : public backend {
 
   static detail::communicator connect(MPI_Comm comm, std::span<const int> extents, const mpi_options& options, const std::string& problem);
   const detail::communicator& along(std::uint32_t axes);
-  /// How an exchange goes node by node, or null if it does not; the same on all members.
+  /// The routes of a hierarchical exchange, or null if the exchange is direct; the same on all members.
   const detail::node_routes* routes(std::uint32_t axes, const exchange_bounds& all);
 
   std::size_t do_start(std::uint32_t axes, std::span<const exchange_part> parts, const exchange_bounds& all, bool at_once) override;
   void do_finish(std::size_t started) override;
   void do_all_gather(std::uint32_t axes, std::span<const gather_part> parts) override;
 
-  // An exchange that is not finished. What goes wrong with one message does not keep the others from being started and finished:
-  // their receivers wait for them, and the buffers may be gone once an error is thrown.
+  // An unfinished exchange. After an error of one message, the other messages are still started and finished. Their receivers wait for
+  // them, and the caller may free the buffers once an error is thrown.
   struct pending_exchange {
     std::size_t number = 0;
     const detail::communicator* group = nullptr;
     exchange_part part;
-    int next = 1;  // the members at this distance and beyond wait for their turn
+    int next = 1;  // messages with members at this distance and beyond are not started yet
     std::vector<MPI_Request> request;
     struct awaited {
       int from, bytes;
     };
-    std::vector<awaited> expected;  // messages to be received, which come first in `request`
+    std::vector<awaited> expected;  // receives; they are first in `request`
     int code = MPI_SUCCESS;
     std::string mismatch;
     bool by_node = false;
@@ -125,8 +124,7 @@ class mpi_backend final : public backend {
   static void start_by_node(pending_exchange& f, const detail::node_routes& routes, std::int64_t block_bytes);
   static void finish_by_node(pending_exchange& f);
 
-  // Calls f(offset, count) for the pieces of a message; sender and receiver know its size and so find the
-  // same ones.
+  // Calls f(offset, count) for the pieces of a message. Sender and receiver both know its size, so they compute the same pieces.
   template <class F>
   void for_each_piece(std::int64_t bytes, F f) const {
     for (std::int64_t at = 0; at < bytes; at += limit_)
@@ -139,20 +137,20 @@ class mpi_backend final : public backend {
   int processes_here_;
   node_routing by_node_;
   int node_block_;
-  std::vector<int> nodes_;                   // where the devices are
-  std::vector<detail::communicator> group_;  // by set of axes, empty until used
+  std::vector<int> nodes_;                   // by device
+  std::vector<detail::communicator> group_;  // by set of axes of extent > 1, empty until used
   std::vector<const detail::communicator*> along_;  // by any set of axes
   std::vector<detail::node_routes> routes_;         // by any set of axes
   std::unique_ptr<detail::node_memory> memory_;
-  std::vector<pending_exchange> pending_;  // the first n_pending_ are under way, in the order of their starts
+  std::vector<pending_exchange> pending_;  // the first n_pending_ are in flight, in the order of their starts
   std::size_t n_pending_ = 0, started_ = 0;
   std::vector<std::span<const std::byte>> to_all_;
-  std::vector<std::byte> row_;  // of small blocks to be gathered
+  std::vector<std::byte> row_;  // buffer for small blocks of all_gather
   std::vector<int> count_, offset_;
 };
 
 namespace detail {
-/// The compile options that change results: where they differ, copies of a tensor drift apart.
+/// The compile options that change results. If they differ between processes, replicas of a tensor diverge.
 inline constexpr std::string_view numeric_options =
 #if defined(GSHARD_HAS_ONEDNN) && GSHARD_HAS_ONEDNN
     "oneDNN, "
@@ -176,7 +174,7 @@ inline constexpr std::string_view numeric_options =
     "no -ffast-math";
 #endif
 
-/// What the processes of a backend must have alike.
+/// The facts that must be equal on all processes of a backend.
 inline std::vector<fact> backend_facts(std::span<const int> extents, const mpi_options& options, std::string_view library = version) {
   const auto option = [](const char* name, auto value) { return fact{"mpi_options::" + std::string(name), std::to_string(int(value))}; };
   return {{"the call", "making a cluster of MPI processes"},
@@ -224,8 +222,8 @@ inline const detail::node_routes* mpi_backend::routes(std::uint32_t axes, const 
   return saves && std::int64_t(detail::packet::most_bytes(std::size_t(along(axes).size()), all.block_bytes)) <= limit_ ? &known : nullptr;
 }
 
-// The members of a group come here together. Other groups may not come at all: a collective in which all blocks of a group are empty is
-// none for its members.
+// Collective over the group at its first use. Other groups may not call it, because a group whose blocks are all empty may skip a
+// collective.
 inline const detail::communicator& mpi_backend::along(std::uint32_t axes) {
   const detail::communicator*& known = along_[axes];
   if (known) return *known;
@@ -258,7 +256,7 @@ inline void mpi_backend::send(pending_exchange& f, int to, std::span<const std::
   f.request.back() = MPI_REQUEST_NULL;
 }
 
-// The bytes of a message that was received; nothing if it failed.
+// Waits for a request. Returns the size of the message, or nothing if it failed.
 inline std::optional<int> mpi_backend::wait(pending_exchange& f, std::size_t i) {
   const bool started = f.request[i] != MPI_REQUEST_NULL;
   MPI_Status status;
@@ -270,7 +268,7 @@ inline std::optional<int> mpi_backend::wait(pending_exchange& f, std::size_t i) 
   return bytes;
 }
 
-// Starts messages to and from the next members.
+// Starts the messages to and from the next members.
 inline void mpi_backend::start_some(pending_exchange& f, int members) {
   const int p = f.group->size(), me = f.group->rank();
   const int first = f.next, last = f.next = std::min(first + members, p);
@@ -292,7 +290,7 @@ inline void mpi_backend::start_some(pending_exchange& f, int members) {
   }
 }
 
-// One MPI_Wait each, as MPI_Waitall of Open MPI 4.1 may spin for ever when a message has failed.
+// Calls MPI_Wait for each request: MPI_Waitall of Open MPI 4.1 may spin forever after a message has failed.
 inline void mpi_backend::finish_some(pending_exchange& f) {
   for (std::size_t i = 0; i < f.request.size(); ++i) {
     const std::optional<int> received = wait(f, i);
@@ -302,8 +300,8 @@ inline void mpi_backend::finish_some(pending_exchange& f) {
   }
 }
 
-// Waits for members of the same node, who start the same: after that nobody forwards anything, so that all that is to be sent is under
-// way, as if it went straight.
+// Waits for the other members on this node, which start the same exchange. After that, all forwarding is done and all messages are in
+// flight, as in a direct exchange.
 inline void mpi_backend::start_by_node(pending_exchange& f, const detail::node_routes& routes, std::int64_t block_bytes) {
   f.request.clear();
   f.packets.begin(routes, f.part, block_bytes);
@@ -353,7 +351,7 @@ inline void mpi_backend::do_finish(std::size_t started) {
   if (!done.mismatch.empty()) throw error(done.mismatch);
 }
 
-// The path depends on the sizes alone, which all members pass alike; where blocks lie is each one's own affair.
+// The algorithm depends only on the sizes, which are equal on all members. Addresses of blocks may differ.
 inline void mpi_backend::do_all_gather(std::uint32_t axes, std::span<const gather_part> parts) {
   const gather_part& part = parts[0];
   const detail::communicator& group = along(axes);
@@ -383,7 +381,7 @@ inline void mpi_backend::do_all_gather(std::uint32_t axes, std::span<const gathe
     if (j != me) detail::copy_bytes(part.recv[j], in_row(j));
 }
 
-// What was written before is seen after by all who met.
+// Writes before the barrier are visible to all members after it.
 inline void mpi_backend::barrier(std::uint32_t axes) {
   const detail::communicator& group = along(axes);
   std::atomic_thread_fence(std::memory_order_seq_cst);

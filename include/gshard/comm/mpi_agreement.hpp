@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Compares facts between MPI ranks in one small round of messages.
+// Compares facts between MPI ranks by one small all_reduce.
 
 #include <gshard/comm/agreement.hpp>
 #include <gshard/comm/mpi_communicator.hpp>
@@ -12,10 +12,9 @@
 #include <string>
 #include <vector>
 
-// How the processes of a communicator compare their collective calls. @see backend::agree
 namespace gshard { inline namespace v0 { namespace detail {
 
-/// Gives every process the text of one.
+/// Broadcasts the text of rank `from`; long ones are truncated.
 inline void broadcast_text(const communicator& world, int from, std::string& text) {
   int size = int(std::min(text.size(), std::size_t(10000)));
   world.check(MPI_Bcast(&size, 1, MPI_INT, from, world.get()), "MPI_Bcast");
@@ -23,7 +22,7 @@ inline void broadcast_text(const communicator& world, int from, std::string& tex
   world.check(MPI_Bcast(text.data(), size, MPI_CHAR, from, world.get()), "MPI_Bcast");
 }
 
-/// The texts of all processes, by rank; long ones are shortened.
+/// The texts of all processes, by rank; long ones are truncated.
 inline std::vector<std::string> all_texts(const communicator& world, const std::string& mine) {
   const auto n = std::size_t(world.size());
   const int size = int(std::min(mine.size(), std::size_t(1000)));
@@ -38,7 +37,7 @@ inline std::vector<std::string> all_texts(const communicator& world, const std::
   return all;
 }
 
-/// Throws on all processes, of which `first` has a problem and others may have.
+/// Throws on all processes. Rank `first` is the first with a problem; later ranks may have one, too.
 [[noreturn]] inline void tell_problem(const communicator& world, int first, const std::string& problem) {
   const int mine = problem.empty() ? 0 : 1;
   std::vector<int> all(std::size_t(world.size()));
@@ -54,7 +53,7 @@ inline std::vector<std::string> all_texts(const communicator& world, const std::
   throw error("rank " + std::to_string(first) + " failed" + (others.empty() ? "" : ", and so did " + others) + ": " + text);
 }
 
-/// The facts of a call; a process that cannot give them does not keep the others waiting.
+/// The facts of a call. If the function for them fails, the error becomes the fact, so that the other processes do not hang.
 inline std::vector<fact> facts_of(const collective_call& call) {
   std::vector<fact> facts;
   const std::string problem = problem_of([&] { facts = call.facts(); });
@@ -63,13 +62,13 @@ inline std::vector<fact> facts_of(const collective_call& call) {
   return facts;
 }
 
-/// Throws on all processes, whose calls differ: one sentence, the same on all, about the first fact that differs.
+/// Throws on all processes if their calls differ. The error names the first fact that differs.
 [[noreturn]] inline void tell_difference(const communicator& world, const collective_call& mine) {
   std::vector<fact> facts = facts_of(mine);
   std::uint64_t count = facts.size();
   world.check(MPI_Allreduce(MPI_IN_PLACE, &count, 1, MPI_UINT64_T, MPI_MAX, world.get()), "MPI_Allreduce");
   facts.resize(std::size_t(count), {"nothing more", ""});
-  std::vector<std::uint64_t> most;  // of the hash of every fact, and of its complement
+  std::vector<std::uint64_t> most;  // the maximum of every fact's hash, and of the complement of the hash
   for (const fact& f : facts) {
     const std::uint64_t hash = hash_of({f});
     most.push_back(hash);
@@ -93,7 +92,7 @@ inline bool agree(const communicator& world, const collective_call& call, const 
   std::uint64_t most[4];
   world.check(MPI_Allreduce(mine, most, 4, MPI_UINT64_T, MPI_MAX, world.get()), "MPI_Allreduce");
   if (most[0] != 0) tell_problem(world, world.size() - int(most[0]), problem);
-  if (most[1] != ~most[2]) tell_difference(world, call);  // the largest hash is not the smallest
+  if (most[1] != ~most[2]) tell_difference(world, call);  // the maximum and the minimum of the hashes differ
   return most[3] != 0;
 }
 

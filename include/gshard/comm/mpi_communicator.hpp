@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Owns a duplicated MPI communicator, and turns MPI error codes into exceptions.
+// An owning MPI communicator that turns error codes into exceptions, and queries of the node and cores of its processes.
 
 #include <gshard/comm/cores.hpp>
 #include <gshard/comm/error.hpp>
 
-// The C API alone: the C++ bindings that mpi.h may include need a library of their own. A program that uses them includes mpi.h first.
+// Include only the C API: the C++ bindings of mpi.h need another library. A program that uses them must include mpi.h first.
 #pragma push_macro("OMPI_SKIP_MPICXX")
 #pragma push_macro("MPICH_SKIP_MPICXX")
 #undef OMPI_SKIP_MPICXX
@@ -27,7 +27,7 @@
 namespace gshard { inline namespace v0 {
 
 namespace detail {
-/// Owns a communicator whose errors are returned, not fatal.
+/// Owns a communicator. Its errors are returned, not fatal.
 class communicator {
  public:
   communicator() = default;
@@ -71,7 +71,7 @@ class communicator {
   int size_ = 1;
 };
 
-/// Throws unless a backend can work on the processes of a communicator.
+/// Throws unless a backend can use this communicator.
 inline void check_usable(MPI_Comm comm) {
   int initialized = 0, finalized = 0, inter = 0;
   MPI_Initialized(&initialized);
@@ -97,7 +97,7 @@ inline communicator duplicate(MPI_Comm comm) {
   return communicator(copy);
 }
 
-/// The processes of these ranks, in this order. Collective over them alone.
+/// The communicator of these ranks, in this order. Collective over these ranks only.
 inline communicator communicator_of(const communicator& world, std::span<const int> ranks) {
   MPI_Group all = MPI_GROUP_NULL, some = MPI_GROUP_NULL;
   MPI_Comm made = MPI_COMM_NULL;
@@ -111,15 +111,15 @@ inline communicator communicator_of(const communicator& world, std::span<const i
   return communicator(made);
 }
 
-/// The processes of this one's node. Collective.
+/// The communicator of the processes on this node. Collective.
 inline communicator node_of(const communicator& world) {
   MPI_Comm made = MPI_COMM_NULL;
   world.check(MPI_Comm_split_type(world.get(), MPI_COMM_TYPE_SHARED, world.rank(), MPI_INFO_NULL, &made), "MPI_Comm_split_type");
   return communicator(made);
 }
 
-/// Where the processes sit, by rank: numbers that those on one node have in common. `node_size`: so many ranks in a row make a node; 0: as
-/// the system says. Collective.
+/// The node of every process, by rank. `node_size`: the number of successive ranks on a node; 0: processes that share memory are on one
+/// node. Collective.
 inline std::vector<int> nodes_of(const communicator& world, int node_size) {
   std::vector<int> nodes(std::size_t(world.size()));
   int mine = world.rank();
@@ -133,7 +133,7 @@ inline std::vector<int> nodes_of(const communicator& world, int node_size) {
   return nodes;
 }
 
-/// The most processes that may run on one of the cores that this one may run on.
+/// The number of processes that may run on the most shared of this process's cores. Collective.
 inline int processes_on_cores(const communicator& world) {
   const communicator node = node_of(world);
   const core_flags mine = cores_of_process();

@@ -20,7 +20,7 @@
 
 namespace gshard { inline namespace v0 { namespace detail {
 
-/// Whether all processes share memory; the same on all. Collective.
+/// True if all processes are on one node; the same on all. Collective.
 inline bool on_one_node(const communicator& world) {
   const communicator node = node_of(world);
   int all = node.size() == world.size() ? 1 : 0;
@@ -28,8 +28,8 @@ inline bool on_one_node(const communicator& world) {
   return all == 1;
 }
 
-/// Memory that all processes of a communicator can read, for those on one node. Memory that is no longer used may be taken again; it
-/// goes back to the system when this ends, as MPI frees it collectively.
+/// Allocates memory that all processes of a communicator can read. They must be on one node. Unused memory is reused, but freed only by the
+/// destructor, because MPI frees it collectively.
 class node_memory {
  public:
   explicit node_memory(const communicator& world) : world_(&world) {}
@@ -46,9 +46,9 @@ class node_memory {
     }
   }
 
-  /// Memory for this process, on a cache-line boundary. Collective; sizes may differ.
+  /// Allocates memory for this process, aligned to a cache line. Collective; sizes may differ between processes.
   std::shared_ptr<std::byte> take(std::int64_t bytes) {
-    // What is free here may be in use elsewhere.
+    // A window may be unused here and used by another process.
     std::vector<std::int64_t> known{-bytes};
     for (const window& w : windows_) known.push_back(w.used.expired() ? 1 : 0);
     world_->check(MPI_Allreduce(MPI_IN_PLACE, known.data(), int(known.size()), MPI_INT64_T, MPI_MIN, world_->get()), "MPI_Allreduce");
@@ -63,8 +63,8 @@ class node_memory {
     return taken;
   }
 
-  /// Where this process finds what all processes have at k addresses: k of rank 0, k of rank 1, ...; null for what lies elsewhere than
-  /// in memory taken here. Collective; all pass as many addresses.
+  /// Translates k addresses of every process to addresses of this process: k of rank 0, k of rank 1, ... An address outside this memory
+  /// becomes null. Collective; all processes pass the same number of addresses.
   std::vector<const std::byte*> find(std::span<const std::byte* const> mine) const {
     const auto me = std::size_t(world_->rank()), size = std::size_t(world_->size());
     struct place {
@@ -88,16 +88,16 @@ class node_memory {
   static constexpr std::int64_t alignment = 64;
   struct window {
     MPI_Win handle = MPI_WIN_NULL;
-    std::int64_t bytes = 0;         // of every process
-    std::vector<std::byte*> base;   // by rank, as seen from here
-    std::weak_ptr<std::byte> used;  // by this process
+    std::int64_t bytes = 0;         // per process
+    std::vector<std::byte*> base;   // by rank, as addresses of this process
+    std::weak_ptr<std::byte> used;  // the use by this process
   };
   const communicator* world_;
   std::vector<window> windows_;
 
-  /// Throws on all processes if the node lacks the memory. MPI would fail on one process, and let the others wait.
+  /// Throws on all processes if the node has too little shared memory. MPI itself would fail on one process, and the others would hang.
   void check_space(std::int64_t bytes) const {
-    if (world_->size() == 1) return;  // it needs no shared memory
+    if (world_->size() == 1) return;  // MPI then uses private memory
     struct statvfs shm {};
     const bool is_known = statvfs("/dev/shm", &shm) == 0;
     std::int64_t space = is_known ? std::int64_t(shm.f_bavail) * std::int64_t(shm.f_frsize) : std::numeric_limits<std::int64_t>::max();
@@ -110,8 +110,8 @@ class node_memory {
     constexpr std::int64_t page = 4096;
     check_space(bytes + 2 * alignment + page);
     window w;
-    w.bytes = bytes + alignment;  // so that what has no bytes has an address, too
-    MPI_Info apart = MPI_INFO_NULL;  // each process's part on pages of its own
+    w.bytes = bytes + alignment;  // an empty value at the end has an address inside the window, too
+    MPI_Info apart = MPI_INFO_NULL;  // each process's memory on separate pages
     MPI_Info_create(&apart);
     MPI_Info_set(apart, "alloc_shared_noncontig", "true");
     void* mine = nullptr;

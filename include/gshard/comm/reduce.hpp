@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Reductions across devices in a fixed order of additions, so that all backends give the same bits.
+// Reductions across devices in a fixed order, so that all backends compute the same bits.
 
 #include <gshard/comm/backend.hpp>
 #include <gshard/comm/combine.hpp>
@@ -20,45 +20,44 @@
 
 namespace gshard { inline namespace v0 {
 
-/// Reductions over the groups of any backend. Every element is combined in member order, ((x0 + x1) + x2) +
-/// ... for sums, whatever the sizes, the algorithm and the backend: equal inputs give equal bits.
+/// Reductions over the groups of any backend. Every element is combined in member order, for sums ((x0 + x1) + x2) + ... This order depends
+/// neither on sizes nor on the algorithm or the backend, so equal inputs give equal bits.
 ///
-/// Keeps its scratch memory from call to call; a call that needs no more than an earlier one allocates
-/// nothing.
+/// Keeps its scratch memory between calls. A call that needs no more than an earlier one allocates nothing.
 class reducer {
  public:
-  /// Addends of together at most `gather_limit` bytes are gathered whole and combined by every device. The same on all
+  /// If the operands of a group have at most `gather_limit` bytes in all, every device gathers and combines all of them. The same on all
   /// processes.
   explicit reducer(std::int64_t gather_limit) : gather_limit_(gather_limit) {}
 
-  /// result[i][k] becomes the combination of element k of data over the group of device i; it may be data[i][k] itself. n[i]: the
-  /// elements of held device i, equal within a group; `most`: the most elements of any device of the mesh, which all processes know
-  /// alike. Communicates: each of p members sends 2 (p - 1) / p n elements (one exchange, one all_gather), or (p - 1) n in one
-  /// all_gather where `most` are few.
+  /// Reduces element k of data over the group of device i into result[i][k]. It may be in place. n[i]: the elements of held device i, equal
+  /// within a group. `most`: the largest number of elements on any device of the mesh; the same on all processes.
+  /// Communicates: each of p members sends 2 (p - 1) / p n elements, in one exchange and one all_gather. If `most` is small, it sends
+  /// (p - 1) n in one all_gather.
   template <class T>
   void all_reduce(reduction what, backend& b, std::uint32_t axes, std::span<const T* const> data, std::span<T* const> result,
                   std::span<const std::int64_t> n, std::int64_t most) {
     start_all_reduce<T>(b, axes, data, result, n, most);
     finish_all_reduce<T>(what, b, axes, data, result, n, most);
   }
-  /// The same in two calls with the same arguments, between which data must not change and the reducer does nothing else. The second one
-  /// communicates, too: all processes start and finish what they reduce, and what else they send, in one order.
+  /// The same in two calls with the same arguments. In between, data must not change and the reducer must not be used. The second call
+  /// communicates, too. So all processes must start and finish reductions, and all other communication, in one order.
   template <class T>
   void start_all_reduce(backend& b, std::uint32_t axes, std::span<const T* const> data, std::span<T* const> result,
                         std::span<const std::int64_t> n, std::int64_t most);
   template <class T>
   void finish_all_reduce(reduction what, backend& b, std::uint32_t axes, std::span<const T* const> data, std::span<T* const> result,
                          std::span<const std::int64_t> n, std::int64_t most);
-  /// Ends what was started and is not finished, without a result.
+  /// Abandons a started reduction.
   void drop() { sequence_.drop(); }
 
-  /// result[k] = at(0)[k] combined with at(1)[k], then with at(2)[k] ... for n elements of p members. The result may be one of them.
+  /// Combines at(0)[k], at(1)[k], at(2)[k], ... in this order into result[k], for n elements of p members. The result may be one operand.
   template <class T, class At>
   static void combine(reduction what, std::size_t p, std::int64_t n, At at, T* result) {
     if (p == 1 && at(0) != result) std::copy_n(at(0), n, result);
     if (p == 1) return;
     detail::with_operation<T>(what, [&](auto op, T) {
-      constexpr std::int64_t step = 1024;  // what is combined so far stays in the cache
+      constexpr std::int64_t step = 1024;  // intermediate results stay in the cache
       std::array<T, step> sum;
       for (std::int64_t begin = 0; begin < n; begin += step) {
         const std::int64_t length = std::min(step, n - begin);
@@ -74,7 +73,7 @@ class reducer {
   }
 
  private:
-  // z may be x or y.
+  // z may alias x or y.
   template <class T, class Op>
   static void combine_two(const T* x, const T* y, T* z, std::int64_t n, Op op) {
     constexpr auto lanes = std::int64_t(64 / sizeof(T));
@@ -92,12 +91,12 @@ class reducer {
   template <class T>
   void all_reduce_by_gather(reduction what, backend& b, std::uint32_t axes, std::span<const T* const> data, std::span<T* const> result,
                             std::span<const std::int64_t> n);
-  // The sum of block j of data is made by member j.
+  // Splits data into p blocks: member j reduces block j.
   template <class T>
   void cut_evenly(std::span<const std::int64_t> n, std::size_t p);
   template <class T>
   void gather_blocks(backend& b, std::uint32_t axes, std::span<T* const> result);
-  // Block j of device i lies from data[i] + offset_[i, j] on and has bytes_[i, j] bytes; member j combines those of all, into result[i].
+  // Block j of device i begins at byte offset_[i, j] of data[i] and has bytes_[i, j] bytes. Member j reduces block j of all into result.
   template <class T>
   void start_scatter(backend& b, std::uint32_t axes, std::span<const T* const> data);
   template <class T>
@@ -116,7 +115,7 @@ class reducer {
   static std::size_t member(const backend& b, std::uint32_t axes, std::size_t device) {
     return std::size_t(device_group(b.extents(), axes, b.devices()[device]).member());
   }
-  /// Entries of held device `device` in a table of p entries per device.
+  /// The entries of a held device in a table of p entries per device.
   template <class Entry>
   static std::span<Entry> row(std::vector<Entry>& table, std::size_t device, std::size_t p) {
     return std::span(table).subspan(device * p, p);
@@ -141,8 +140,8 @@ class reducer {
     std::vector<std::span<std::byte>> recv;
     std::vector<exchange_part> parts;
   };
-  std::array<round, detail::rounds_under_way> rounds_;  // under way
-  std::int64_t slot_ = 0;                               // bytes of a block received in a round
+  std::array<round, detail::rounds_under_way> rounds_;  // in flight
+  std::int64_t slot_ = 0;                               // bytes reserved for a block received in a round
   detail::round_sequence sequence_;
 };
 
@@ -179,7 +178,7 @@ void reducer::finish_all_reduce(reduction what, backend& b, std::uint32_t axes, 
   } else if (gathers_addends<T>(b, axes, most)) {
     all_reduce_by_gather(what, b, axes, data, result, n);
   } else {
-    std::exception_ptr problem;  // is told when others, who gather, need not wait
+    std::exception_ptr problem;  // thrown after the gather, for which the other members wait
     try {
       finish_scatter(what, b, axes, data, result);
     } catch (...) {

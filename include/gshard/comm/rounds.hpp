@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Splits a large exchange into rounds that fit into a bounded buffer.
+// Splits a large exchange into rounds with bounded buffers, several of which are in flight.
 
 #include <gshard/comm/backend.hpp>
 
@@ -15,24 +15,23 @@
 
 namespace gshard { inline namespace v0 { namespace detail {
 
-/// Bytes of a block that go in one round: what a device packs and what it receives in a round stays in its cache until it is sent or
-/// used. A multiple of every element's size, and a function of the size of the group alone, so that sender and receiver find the same
-/// rounds.
+/// The bytes of a block that are sent in one round. The packed and received data of a round stay in the cache until they are used. A
+/// multiple of every element size. It depends only on the size of the group, so sender and receiver compute the same rounds.
 constexpr std::int64_t bytes_per_round(std::size_t members) {
   constexpr std::int64_t all = 1 << 18, least = 1 << 13;
   return std::max(least, all / std::int64_t(std::max<std::size_t>(members, 2) - 1)) / 64 * 64;
 }
 
-/// So many rounds may be under way: enough for a device to go on while another one, which may share its core, is not running.
+/// The most rounds in flight: enough for a device to continue while another device, which may share its core, is not running.
 inline constexpr std::size_t rounds_under_way = 16;
 
-/// An exchange in n rounds that is started and finished in two calls: fill(r) gives the parts of round r, whose lists and blocks stay as
-/// they are until took(r), which finds the blocks received. Between the two, fill is called for the rounds that follow, less than
-/// `rounds_under_way`. Members for which there are fewer rounds may stop earlier, unless something is known of all. Counts nothing.
+/// An asynchronous exchange in n rounds. fill(r) returns the exchange of round r. Its lists and blocks must not change until took(r), which
+/// is called when the blocks have arrived. Between the two, fill is called for at most `rounds_under_way` - 1 later rounds. A member with
+/// fewer rounds may stop earlier, unless bounds are passed. Counts no traffic.
 class round_sequence {
  public:
-  /// Sends what can be sent at once. All processes start their sequences, and what else they exchange, in one order. `all` holds for
-  /// every round.
+  /// Sends the first rounds. All processes must start their sequences, and all other exchanges, in one order. `all`: bounds for every
+  /// round.
   template <class Fill>
   void start(backend& b, std::uint32_t axes, std::size_t n, const exchange_bounds& all, Fill fill) {
     drop();
@@ -41,8 +40,8 @@ class round_sequence {
     all_ = all;
     while (started_ < std::min(n_, rounds_under_way)) send(b, axes, fill);
   }
-  /// Sends what follows, too: so all processes finish their sequences, and start others, in one order. A round that fails does not keep
-  /// the others from taking place; then throws.
+  /// Sends the remaining rounds, too. So all processes must finish their sequences, and start others, in one order. After an error the
+  /// other rounds still run; then it is thrown.
   template <class Fill, class Took>
   void finish(backend& b, std::uint32_t axes, Fill fill, Took took) {
     for (std::size_t done = 0; done < n_; ++done) {
@@ -55,7 +54,7 @@ class round_sequence {
     n_ = started_ = 0;
     if (const std::exception_ptr problem = std::exchange(problem_, nullptr)) std::rethrow_exception(problem);
   }
-  /// Waits for what is under way, if anything is, and takes nothing.
+  /// Waits for the rounds in flight and drops their results.
   void drop() {
     if (n_ == 0) return;
     under_way_ = {};
@@ -66,7 +65,7 @@ class round_sequence {
   std::array<pending_exchange, rounds_under_way> under_way_;
   std::size_t n_ = 0, started_ = 0;
   exchange_bounds all_;
-  std::exception_ptr problem_;  // the first one
+  std::exception_ptr problem_;  // the first error
 
   template <class F>
   void attempt(F f) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// The simulated backend: all devices of a mesh in this process, with real numbers.
+// The simulated backend: all devices of a mesh in one process, computing real results.
 
 #include <gshard/comm/backend.hpp>
 
@@ -15,9 +15,8 @@
 
 namespace gshard { inline namespace v0 {
 
-/// All devices of a mesh in this process, each with buffers of its own; a collective copies between them. It
-/// checks what only one who sees all devices can: the sizes that sender and receiver expect, and equal sizes
-/// in a group.
+/// All devices of a mesh in this process, each with its own buffers. A collective copies between them. It checks that sender and receiver
+/// expect the same sizes, and that members of a gather pass the same sizes.
 class simulated : public backend {
  public:
   explicit simulated(const std::vector<int>& extents) : backend(extents, all_of(device_count(extents))) {}
@@ -47,7 +46,7 @@ class simulated : public backend {
     return number;
   }
 
-  // As late as can be: who reads what has not arrived, or changes what is being sent, gets other numbers here, too.
+  // Copies as late as possible. So an early read of a result, or an early write to an operand, gives wrong results here, too.
   void do_finish(std::size_t started) override {
     for (const auto& [to, from] : under_way_[started]) detail::copy_bytes(to, from);
     under_way_[started].clear();
@@ -73,7 +72,7 @@ class simulated : public backend {
     std::span<std::byte> to;
     std::span<const std::byte> from;
   };
-  std::vector<std::vector<message>> under_way_;  // by the number of an exchange
+  std::vector<std::vector<message>> under_way_;  // by the number that do_start returned
 
   static std::vector<int> all_of(int n_devices) {
     std::vector<int> devices(std::size_t(n_devices), 0);

@@ -12,7 +12,7 @@
 
 namespace gshard { inline namespace v0 { namespace detail {
 
-/// The kinds of a step, each once: "all_to_all", or "all_gather+all_to_all" where moves of several kinds are combined.
+/// The kinds of a step, each once: "all_to_all", or "all_gather+all_to_all" for a combined step.
 inline std::string kind_text(const node& n) {
   if (n.inputs == 0) return std::string(name(n.kind));
   if (n.attr.custom) return std::string(name_of(n));

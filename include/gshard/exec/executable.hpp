@@ -30,7 +30,7 @@
 namespace gshard { inline namespace v0 {
 
 namespace detail {
-/// The output of a program that does not compile. It is a tensor of any type, so that no use of it is told.
+/// The output of a program that does not compile. It converts to any tensor type, so that its uses give no further errors.
 struct refused_output : refused_tensor {
   constexpr any_number item() const { return {}; }
   template <class T, class Spec>
@@ -38,20 +38,20 @@ struct refused_output : refused_tensor {
 };
 }  // namespace detail
 
-/// A compiled program on a cluster that has its mesh axes, with its extents bound: call it with its inputs, get its outputs.
-/// Inputs are tensors in the program's layout, or whole data that every process has: contiguous ranges in row-major order, Eigen matrices,
-/// xtensor arrays, as `from_global` takes them. The types of the outputs are their shardings. Parameters live in a store that several
-/// programs may share.
-/// A call allocates its outputs; the run in between allocates nothing, but for what backends and libraries need, after the first.
-/// Communicates: what `Program::plan` says, and a small message per call in which the processes agree on what they run.
-/// Compile time: number, element types, ranks and layouts of the inputs.
-/// Throws `gshard::error`, on every process: as `executor`; if an input has other extents than the program's dims; if the processes call
-/// different programs, or give different arrays as an input that is replicated. When it is made: if an input or output has a
+/// A compiled program with its extents bound, on a cluster that has its mesh axes. Call it with the inputs to get the outputs.
+/// An input is a tensor with the program's sharding, or a complete array on every process. Arrays are contiguous ranges in row-major order,
+/// Eigen matrices or xtensor arrays, as for `from_global`. The type of an output includes its sharding. Parameters are kept in a store
+/// that several programs may share.
+/// A call allocates its outputs. After the first call, running the steps allocates nothing except in backends and libraries.
+/// Communicates: the collectives of `Program::plan`, and one small message per call in which the processes agree on the call.
+/// Compile time: number, element types, ranks and shardings of the inputs.
+/// Throws `gshard::error`, on every process: as `executor`; if the extents of an input differ from the program's dims; if the processes
+/// call different programs, or pass different arrays for a replicated input. The constructor throws if an input or output has a
 /// `device_order` and the cluster's axes are not exactly the program's.
 template <class Program>
 class executable {
  public:
-  /// `problem`, `operation`: as those of `executor`.
+  /// `problem`, `operation`: as in `executor`.
   executable(const any_cluster& on, const dims& extents, parameter_store store, std::string problem = {}, std::string_view operation = {})
       : seed(store.seed()),
         run_(std::make_unique<executor>(Program::plan, kernels_of<Program>, on, extents, std::move(store),
@@ -64,8 +64,8 @@ class executable {
                   "gshard: executable<program>(cluster, {{'B', 64}, ...}, store) takes a cluster, extents, and maybe a store");
   }
 
-  /// Runs the program once: a std::tuple of its outputs, or the output itself if it has one. A program that updates parameters
-  /// finishes a step of its store. What an error leaves of the parameters: see executor::run.
+  /// Runs the program once. Returns a std::tuple of its outputs, or the output itself if there is one. A program that updates parameters
+  /// counts as one step of its store. For the parameters after an error see executor::run.
   template <class... Inputs>
   auto operator()(const Inputs&... inputs) {
     constexpr std::size_t expected = std::tuple_size_v<typename Program::inputs>;
@@ -86,17 +86,17 @@ class executable {
       return run_once(run_->on(), std::move(problem), {inputs_.value(), facts});
     }
   }
-  /// The same for as many tensors as the program has inputs; its outputs hold on to this handle of the cluster.
+  /// The same for exactly as many tensors as the program has inputs. The outputs keep the handle `on` of the cluster.
   template <class... T, class... Specs>
   auto call(const any_cluster& on, const tensor<T, Specs>&... inputs) {
     return run_once(on, detail::problem_of([&] { write<0>(inputs...); }));
   }
 
-  /// Seed of the random operations, that of the store unless set; the same on all processes. They draw other numbers in every step
-  /// of the store. A seed that is set here is not part of a checkpoint; that of the store is.
+  /// Seed of the random operations, by default the store's; the same on all processes. Every step of the store draws other numbers.
+  /// Checkpoints save the store's seed, not this one.
   std::uint64_t seed;
 
-  /// How many threads this process uses from the next run on. @see executor::threads
+  /// Sets the number of threads of this process for later runs. @see executor::threads
   void threads(int n) { run_->threads = n; }
 
   executor& engine() { return *run_; }
@@ -110,7 +110,7 @@ class executable {
   }();
 
   std::unique_ptr<executor> run_;
-  fnv1a<std::uint64_t> inputs_;  // of a call: those that must be the same on all processes
+  fnv1a<std::uint64_t> inputs_;  // the hash of a call's inputs that must be the same on all processes
 
   auto run_once(const any_cluster& on, std::string problem, const collective_call& inputs = {}) {
     const parameter_store& store = run_->store();
@@ -119,7 +119,7 @@ class executable {
     return outputs(on, std::make_index_sequence<Program::plan.outputs.size()>{});
   }
 
-  /// A tensor's order of the devices is one of its cluster's mesh: the program's inputs and outputs in an order need that very mesh.
+  /// A tensor's device order refers to the mesh of its cluster. So inputs and outputs with a device order need the program's exact mesh.
   static std::string problem_of_orders(const mesh_shape& mesh) {
     const plan_view& plan = Program::plan;
     bool same = mesh.rank() == plan.mesh.rank();
@@ -168,14 +168,14 @@ class executable {
     }
     if constexpr (sizeof...(Rest) > 0) write<I + 1>(rest...);
   }
-  /// Whole arrays of which every device holds a copy must be the same on all processes.
+  /// True if an input must be the same on all processes: a complete array for a replicated input.
   bool is_compared(const detail::bound_value& input) const { return run_->on().on().processes() > 1 && input.layout.used() == 0; }
-  /// Of an input that is compared, in row-major order.
+  /// The elements of a replicated input, in row-major order.
   template <class T>
   static std::span<const T> elements_of(const detail::bound_value& input) {
     return {input.as<const T>(0), std::size_t(input.elements(0))};
   }
-  /// The elements of the inputs that are compared, as the caller has them: steps may have written over the program's own.
+  /// Adds the elements of the compared inputs, from the caller's arrays: steps may have overwritten the program's buffers.
   template <std::size_t I, class Given, class... Rest>
   void add_facts(std::vector<fact>& facts, const Given& given, const Rest&... rest) const {
     using Input = std::tuple_element_t<I, typename Program::inputs>;

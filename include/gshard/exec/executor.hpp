@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Runs the steps of a plan on a cluster, and agrees with other processes on what is run.
+// Runs the steps of a plan on a cluster, after the processes agree that they run the same plan.
 
 #include <gshard/base/hash.hpp>
 #include <gshard/comm/agreement.hpp>
@@ -38,18 +38,18 @@
 
 namespace gshard { inline namespace v0 {
 
-/// Runs a plan, step by step, on every device that this process holds. Extents are bound, memory is laid out and every step is
-/// bound to its kernel when it is made; a run allocates nothing but what backends need. Not copyable; the plan must outlive it.
+/// Runs a plan, step by step, on every device that this process holds. The constructor binds extents, assigns memory and binds every step
+/// to its kernel. A run allocates nothing except in backends. The plan must outlive the executor.
 ///
-/// When one process fails, all throw: those that failed with their own text, the others with one that names them.
+/// If one process fails, all throw. A process that failed throws its own error; the others throw one that names the failed ranks.
 class executor {
  public:
-  /// Binds a plan; `kernels` are those of its steps (`kernels_of<Program>`, `all_kernels`). `problem`: what the caller found wrong
-  /// on this process, if not empty. `operation`: the name of the plan where it is no program of the user's. Collective over the cluster:
-  /// one small message per process; where devices share memory, two, and the addresses of all values.
-  /// Throws `gshard::error`, on every process: for such a problem; for a letter without an extent; if the cluster lacks a mesh axis; for a
-  /// store on another cluster; for a parameter that another program has otherwise; if processes make another collective call, or have
-  /// another plan, function, extent, initial value, seed or store. The store then is as it was.
+  /// Binds a plan. `kernels`: `kernels_of<Program>` or `all_kernels`. `problem`: an error of the caller on this process, or empty.
+  /// `operation`: the name of an eager operation, empty for a program of the user. Collective over the cluster.
+  /// Communicates: one small message per process; if devices share memory, two, and the addresses of all values.
+  /// Throws `gshard::error`, on every process: for a `problem`; for a letter without an extent; if the cluster lacks a mesh axis; if the
+  /// store is on another cluster; if another program declares a parameter differently; if the processes differ in the call, plan, function,
+  /// extents, initial values, seed or store. Then the store is unchanged.
   executor(const plan_view& plan, const kernel_table& kernels, const any_cluster& on, const dims& given, parameter_store store,
            std::string problem = {}, std::string_view operation = {})
       : threads(kernel::default_threads(on.on().processes_here())),
@@ -64,7 +64,7 @@ class executor {
     if (problem_.empty()) note([&] { bind(given); });
     if (problem_.empty() && on_.on().processes() > 1) note([&] { hash_ = hash_of(facts()); });
     const bool shares = on_.on().shares_memory();
-    if (shares) {  // takes part in collectives: all must have come as far, with one plan
+    if (shares) {  // share() is collective: the processes must agree on the plan first
       begin_making();
       note([&] { arena_.emplace_back(on_.on().share(memory_.size), memory_.size); });
     } else {
@@ -90,27 +90,27 @@ class executor {
   const parameter_store& store() const { return store_; }
   /// Extents of the plan's dims and mesh axes.
   const extents& sizes() const { return bound_.sizes; }
-  /// Bytes of memory per device for what lives while steps run, parameters and what communication packs apart.
+  /// Bytes per device for the values of a run. Parameters and packing buffers are not included.
   std::int64_t arena_bytes() const { return arena_.empty() ? 0 : arena_.front().size(); }
 
   const detail::bound_value& value(std::int32_t v) const { return bound_.value(v); }
   const detail::bound_value& input(std::size_t i) const { return value(plan_.inputs[i].value); }
   const detail::bound_value& output(std::size_t i) const { return value(plan_.outputs[i].value); }
 
-  /// Runs all steps. Inputs must have been written to `input(i)` since the last run. `problem`: what was found wrong with them on
-  /// this process, if not empty. `inputs`: what is known of them that must be the same on all processes.
+  /// Runs all steps. Write the inputs to `input(i)` before every run. `problem`: an error of the inputs on this process, or empty.
+  /// `inputs`: the facts about the inputs that must be the same on all processes.
   ///
-  /// The processes agree on what they run before the first step that communicates or writes a parameter, or else at the end. From there on
-  /// a process on which something is wrong goes on with the collectives, so that nobody waits for it, until all meet. They meet before
-  /// parameters are written; at the end if a later step may fail or a process has a `hook`; and in every turn of a loop, where they agree
-  /// whether it goes on.
-  /// Communicates: besides the plan's collectives, one small message per process and meeting.
+  /// The processes agree on the call before the first step that communicates or writes a parameter, else at the end. After that, a process
+  /// with an error still runs the collectives, so that the others do not hang. The next agreement reports the error. The processes agree
+  /// again before parameters are written. They agree in every iteration of a loop, on whether it continues. They agree at the end if a
+  /// later step may fail or a process has a `hook`.
+  /// Communicates: the plan's collectives, and one small message per process for every agreement.
   ///
-  /// Throws `gshard::error`, on every process: another call, program, seed, step or `inputs` than other processes have, a problem, an id
-  /// or a label out of range; parameters then are as they were, unless the step stands in the plan after a parameter was written. Also
-  /// what a hook fails with; where that happens after the first update, parameters of processes may differ afterwards.
-  /// What a message, memory or a function of `map` fails with is told to all in the next meeting. If the run has none left, it is thrown
-  /// where it happened, and the next collective call on the cluster throws it on every process.
+  /// Throws `gshard::error`, on every process: if the processes differ in the call, program, seed, step or `inputs`; for a `problem`; for
+  /// an id or label out of range. Then the parameters are unchanged, unless the failing step comes after a parameter update in the plan.
+  /// An error of a hook is thrown on every process, too. After the first update it may leave different parameters on different processes.
+  /// An error of a message, of memory or of a function of `map` is reported by the next agreement. If the run has none left, this process
+  /// throws it, and the next collective call on the cluster throws it on every process.
   void run(const run_context& context, std::string problem = {}, const collective_call& inputs = {}) {
     const kernel::use_threads sharing(threads);
     problem_ = std::move(problem);
@@ -118,7 +118,7 @@ class executor {
     run_bytes_.assign(on_.devices().size(), 0);
     turns_.clear();
     run_context here = context;
-    bool hooks = false;  // of any process
+    bool hooks = false;  // true if any process has a hook
     const detail::async_collectives::guard under_way(early_);
     for (std::size_t i = 0; i < actions_.size(); i = after(i, here)) {
       if (i == begin_) hooks = begin_run(context, inputs);
@@ -146,37 +146,35 @@ class executor {
     }
   }
 
-  /// To be called before a run that could as well be that of a new executor: processes tell one another what they would when they make
-  /// one, and throw as then. So some may use one again while others make one.
+  /// Call this to reuse an executor where other processes may construct a new one. It communicates and throws as the constructor does, so
+  /// the calls match.
   void use_again() {
     problem_.clear();
     threads = kernel::default_threads(on_.on().processes_here());
     begin_making();
   }
 
-  /// From now on the processes agree on every run, and on its inputs, before they call it.
+  /// Declares that the caller makes the processes agree on every run and its inputs. Later runs skip their first agreement.
   void agreed_by_caller() {
     begin_ = nowhere;
     find_failures(0);
   }
 
-  /// What the busiest device of each step that this process holds received since this executor was made, by kind of operation. A step
-  /// that combines moves of several kinds is a call of each.
+  /// Calls and received bytes since construction, by kind of operation. Each step counts the bytes of its busiest held device. A combined
+  /// step counts as one call of each of its kinds.
   const received_count& received(op kind) const { return received_[kind]; }
 
-  /// How many runs were begun, and what each device that this process holds received in the last of them.
+  /// The number of runs started, and the bytes that each held device received in the last one.
   std::int64_t runs() const { return runs_; }
   std::span<const std::int64_t> received_in_run() const { return run_bytes_; }
 
-  /// How many threads the kernels of this process use, and the libraries that multiply matrices if they use OpenMP: unless it is set,
-  /// OMP_NUM_THREADS or else the cores that the process may use, shared with the other processes there; 1 in programs compiled without
-  /// OpenMP. A process that simulates as many devices runs several at a time. Processes need not have the same. Results do not depend on
-  /// it, but for the roundings of libraries.
+  /// The number of threads of this process, for kernels and for OpenMP matrix libraries. Default: OMP_NUM_THREADS, else the cores available
+  /// to the process, divided by the number of processes on them; 1 without OpenMP. A process that simulates at least as many devices runs
+  /// several devices at a time. It may differ between processes. Results do not depend on it, except for rounding in libraries.
   int threads;
 
-  /// Called before (true) and after (false) every step, skipped ones too: for timelines and checks. Steps that run together, piece by
-  /// piece, are all done when it is called after the first of them; around communication that was started early it is called when
-  /// its end is waited for. @see async_schedule
+  /// Called before (true) and after (false) every step, even a skipped one, for timelines and checks. A fused group runs as its first
+  /// step. For an asynchronous collective it is called around the wait for its completion. @see async_schedule
   std::function<void(const node&, bool)> hook;
 
  private:
@@ -184,9 +182,9 @@ class executor {
   any_cluster on_;
   parameter_store store_;
   detail::bound_plan bound_;
-  list<async_interval> schedule_;                             // both while steps are bound
+  list<async_interval> schedule_;                             // this and `sharing_` are used only until steps are bound
   std::optional<detail::buffer_reuse> sharing_;
-  detail::memory_map memory_;                        // in the arena
+  detail::memory_map memory_;                        // offsets in the arena
   std::vector<buffer> arena_;                        // per held device
   std::vector<std::vector<detail::action>> actions_;  // per step: one per held device, or one for all
   detail::async_collectives early_;
@@ -194,40 +192,40 @@ class executor {
   detail::received_by_kind received_;
   std::vector<std::int64_t> before_, step_bytes_, run_bytes_;  // bytes received before a step, in it, and in a run, per held device
   std::int64_t runs_ = 0;
-  /// A turn of a loop.
+  /// The current iteration of a running while loop.
   struct turn {
     std::size_t begin = 0;
     std::uint64_t number = 0;
-    std::uint64_t seed = 0;  // outside the loop
+    std::uint64_t seed = 0;  // of the code around the loop
   };
-  std::vector<turn> turns_;            // of the loops that are running, the innermost last
-  std::vector<std::size_t> loop_end_;  // by the step that begins a loop
+  std::vector<turn> turns_;            // of the running loops, innermost last
+  std::vector<std::size_t> loop_end_;  // by the loop_begin step
   static constexpr std::size_t nowhere = std::size_t(-1);
-  std::size_t begin_ = 0;        // before this step processes agree on what they run; the number of steps: at the end
+  std::size_t begin_ = 0;        // before this step processes agree on the call; the number of steps: at the end
   std::size_t first_write_ = 0;  // the first step that writes a parameter in place, or the number of steps
-  bool agrees_at_end_ = true;     // if steps may fail
-  bool may_fail_ = false;        // after processes agreed
-  std::string problem_;          // the first thing that went wrong on this process
+  bool agrees_at_end_ = true;     // if a step may fail
+  bool may_fail_ = false;        // a step after the first agreement may fail
+  std::string problem_;          // the first error on this process
   std::string operation_;
   std::uint64_t hash_ = 0;          // of the facts
-  std::uint64_t number_ = 0;        // of the call that made it, among those on the cluster
-  std::uint64_t store_number_ = 0;  // that of the store when it was made
+  std::uint64_t number_ = 0;        // of the cluster's call that made this executor
+  std::uint64_t store_number_ = 0;  // the store's number before construction
 
   template <class F>
   void note(F f) {
     std::string problem = detail::problem_of(f);
     if (!problem.empty() && problem_.empty()) problem_ = std::move(problem);
   }
-  /// Goes on if no process has a problem.
+  /// Returns if no process has a problem, else throws.
   void agree() { on_.on().agree({}, problem_); }
 
-  /// Throws the problem of this process after the last meeting of a run; the others are told in the next call on the cluster.
+  /// Throws an error of this process after the last agreement of a run. The next call on the cluster reports it to the others.
   void fail_alone() {
     on_.on().tell_next("the run before this call failed after the last meeting: " + problem_);
     throw error(problem_);
   }
 
-  /// Goes on if all processes bind the same plan.
+  /// Returns if all processes bind the same plan, else throws.
   void begin_making() {
     const auto these = [&] { return facts(); };
     on_.on().begin({hash_, these}, problem_);
@@ -247,7 +245,7 @@ class executor {
   fact name_of_run() const {
     return {"the call", "a run of the program made in call " + std::to_string(number_), detail::plan_facts(bound_).place()};
   }
-  /// Goes on if all processes run the same program, step and inputs. Returns whether any has a hook.
+  /// Throws unless all processes run the same program, step and inputs. Returns true if any process has a hook.
   bool begin_run(const run_context& context, const collective_call& inputs) {
     if (on_.on().processes() == 1) return on_.on().begin({}, problem_, bool(hook));
     const auto these = [&] {
@@ -262,7 +260,7 @@ class executor {
     return on_.on().begin({h.value(), these}, problem_, bool(hook));
   }
 
-  /// The step that follows step i, and what its random numbers depend on: every turn of a loop draws its own.
+  /// The step to run after step i. In a loop it also sets the seed, so that every iteration draws other random numbers.
   std::size_t after(std::size_t i, run_context& here) {
     const node& step = plan_.steps[i];
     switch (step.kind) {
@@ -282,8 +280,8 @@ class executor {
       default: return i + 1;
     }
   }
-  /// Whether a loop takes another turn: its condition is not 0. A process on which something is wrong knows no condition, and copies that
-  /// were rounded otherwise may differ: so all tell one another, and all throw if one of them has a problem or another answer.
+  /// True if a loop continues: its condition is not 0. On a process with an error the condition is invalid, and replicas may differ by
+  /// rounding. So the processes compare their answers. All throw if one has a problem or another answer.
   bool goes_on(const node& test) {
     const detail::bound_value& condition = value(test.input(0));
     const auto is_true = [&](std::size_t device) {
@@ -340,7 +338,7 @@ class executor {
       }
     }
   }
-  /// Whether a step from this one on may fail.
+  /// Sets `may_fail_` for the steps from `first` on.
   void find_failures(std::size_t first) {
     may_fail_ = false;
     for (std::size_t i = first; i < plan_.steps.size(); ++i) may_fail_ = may_fail_ || may_fail(plan_.steps[i].kind);
@@ -360,7 +358,7 @@ class executor {
       if (const std::int64_t offset = memory_.offset[std::size_t(life[v].root)]; offset >= 0)
         for (std::size_t i = 0; i < arena_.size(); ++i) bound_.values[v].data[i] = arena_[i].data() + offset;
   }
-  /// Collective; a process with a problem has nothing to show.
+  /// Finds the addresses of all devices' shards. Collective; a process with a problem passes null addresses.
   void find_everywhere() {
     std::vector<const std::byte*> mine;
     for (const detail::bound_value& v : bound_.values) mine.push_back(v.data[0]);
@@ -426,7 +424,7 @@ class executor {
       if (value(step.input(o)).data != value(step.output(o)).data) return false;
     return true;
   }
-  /// The first step does what all of a device's group do.
+  /// Fuses the actions of a device's group into the action of its first step.
   void join(std::size_t begin, std::size_t device, const detail::buffer_reuse& sharing) {
     std::vector<detail::action> all;
     for (std::size_t i = begin; i < sharing.group_end(begin, device); ++i)
@@ -439,8 +437,8 @@ class executor {
     return [step = std::make_shared<Step>(std::forward<From>(from)...)](const run_context&) { (*step)(); };
   }
 
-  /// Every thread runs devices of its own where there are enough of them, else all of them each one's kernels. Functions of shards
-  /// are called one at a time.
+  /// With at least as many devices as threads, the threads share the devices. Otherwise devices run one after another, and all threads
+  /// share each kernel. User functions are called for one device at a time.
   void act(std::size_t i, const run_context& context) {
     const std::span<const detail::action> of_devices = actions_[i];
     const auto run = [&](std::int64_t begin, std::int64_t end) {
@@ -451,7 +449,7 @@ class executor {
     if (n < kernel::threads() || traits(plan_.steps[i].kind).user_code) run(0, n);
     else kernel::parallel_for(n, 1, run);
   }
-  /// What is to be there before step i is waited for, and what can be sent then is started.
+  /// Finishes the asynchronous collectives that must be complete before step i, and starts those scheduled before it.
   void move_on(std::size_t i) {
     for (const detail::async_collectives::step& s : early_.ending(i))
       hooked(s.index, [&] { note([&] { counted(s.index, *s.received, [&] { s.moves->finish(); }); }); });
@@ -467,7 +465,7 @@ class executor {
     f();
     if (hook) note([&] { hook(plan_.steps[i], false); });
   }
-  /// Adds what devices receive to what they received in the step so far.
+  /// Adds the bytes that devices receive during f() to the counts of step i and of the run.
   template <class F>
   void counted(std::size_t i, std::vector<std::int64_t>& in_step, F f) {
     const auto total = [](const traffic& t) { return t.exchange_bytes + t.gather_bytes; };

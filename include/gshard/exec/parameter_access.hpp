@@ -17,11 +17,11 @@
 #include <type_traits>
 #include <vector>
 
-// Whole parameters in and out of a store: for initial values from elsewhere, comparison and inspection. Files: gshard/io.hpp.
+// For initial values from other sources, comparison and inspection. For files see gshard/io.hpp.
 namespace gshard { inline namespace v0 {
 
 namespace detail {
-/// What processes must have alike of a call `verb` on a parameter.
+/// The facts that must be equal on all processes for a call `verb` on a parameter.
 template <class T>
 std::vector<fact> facts_of(const char* verb, const parameter_store& store, std::string_view name) {
   std::vector<fact> facts{{"the call", verb + (" of parameter \"" + std::string(name) + "\"")},
@@ -40,8 +40,9 @@ bound_value& parameter_of(const parameter_store& store, std::string_view name) {
 }
 }  // namespace detail
 
-/// The whole parameter called `name`, row-major, on every process. Collective. Communicates: one all_gather over the axes that cut it.
-/// Throws `gshard::error`, on every process, if the store has none of this name and element type, or the processes make another call.
+/// The complete parameter `name` in row-major order, on every process. Collective.
+/// Communicates: one all_gather over the axes that shard it; an all_to_all if it has a device order.
+/// Throws `gshard::error`, on every process, if the store has no parameter of this name and element type, or the processes' calls differ.
 template <class T>
 std::vector<T> to_global(const parameter_store& store, std::string_view name) {
   const any_cluster& on = store.on();
@@ -55,17 +56,17 @@ std::vector<T> to_global(const parameter_store& store, std::string_view name) {
     to.places[i] = place(to.extents, to.layout, on.on().extents(), on.devices()[i]);
     to.data[i] = room.emplace_back(to.bytes(i)).data();
   }
-  // In an order of their own, any devices may hold copies of each other's shards.
+  // With a device order, replicas of a shard may be on any devices of the mesh.
   const op how = from.positions.empty() ? op::all_gather : op::all_to_all;
   const std::uint32_t axes = from.positions.empty() ? from.layout.used() : (1u << on.on().extents().size()) - 1u;
   detail::collective_step(detail::step_moves(how, on, axes, {{from, to}}), std::make_shared<detail::collective_room>())();
   return {to.as<const T>(0), to.as<const T>(0) + to.elements(0)};
 }
 
-/// Overwrites the parameter called `name` with whole data, the same on every process, given as to `from_global`. Collective.
-/// Communicates: one small message per process. Compile time: element type.
-/// Throws `gshard::error`, on every process and with nothing written: if on one of them the store has none of this name and element type;
-/// if the data have another size or other extents; if the processes make another call or pass other data.
+/// Overwrites the parameter `name` with a complete array, as `from_global` takes it. The array must be the same on every process.
+/// Collective. Communicates: one small message per process. Compile time: element type.
+/// Throws `gshard::error`, on every process: if the store has no parameter of this name and element type; if the array has another size or
+/// other extents; if the processes' calls or data differ. Then nothing is written.
 template <class T, class Whole = std::span<const T>>
 void set_global(const parameter_store& store, std::string_view name, const Whole& whole) {
   detail::check_whole_array<T, Whole>();

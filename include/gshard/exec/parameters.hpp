@@ -24,14 +24,14 @@
 namespace gshard { inline namespace v0 {
 
 namespace detail {
-/// A store, by its number, as processes name it to each other.
+/// The text of a store for comparison between processes.
 inline std::string store_text(std::uint64_t number) {
   return number == 0 ? "one without programs" : "that of the program made in call " + std::to_string(number);
 }
 }  // namespace detail
 
-/// The tensors that outlive a run: parameters and the state of optimizers, by name, each in one layout. Programs that run on one
-/// store share them: what a training step updates, a decoding step reads. A handle: copies share the tensors.
+/// Parameters and optimizer state by name, each with one sharding. Programs on one store share them: a decoding step reads the parameters
+/// that a training step updates. Copies of a store share its tensors.
 class parameter_store {
  public:
   struct entry {
@@ -40,19 +40,19 @@ class parameter_store {
     bool trainable = true;
   };
 
-  /// Tensors start from `seed`, the same on every mesh.
+  /// `seed` determines the initial values. They are the same on every mesh.
   explicit parameter_store(any_cluster on, std::uint64_t seed = 0)
       : state_(std::make_shared<state>(state{std::move(on), seed, 0, 0, {}})) {}
 
   const any_cluster& on() const { return state_->on; }
   std::uint64_t seed() const { return state_->seed; }
 
-  /// The finished steps: runs of programs that update parameters. They number the random operations of all programs on the store,
-  /// and tell optimizers how many gradients they have seen. The same on all processes.
+  /// The number of finished steps: runs of programs that update parameters. Random operations of all programs on the store depend on it.
+  /// Optimizers use it as their step count. The same on all processes.
   std::uint32_t steps() const { return state_->steps; }
   void set_steps(std::uint32_t n) const { state_->steps = n; }
 
-  /// By which processes tell their stores apart: the number of the collective call that bound the first program to it, 0 before.
+  /// Identifies the store between processes: the number of the collective call that bound the first program to it, 0 before.
   std::uint64_t number() const { return state_->number; }
   void set_number(std::uint64_t n) const {
     if (state_->number == 0) state_->number = n;
@@ -65,8 +65,8 @@ class parameter_store {
     return it == state_->entries.end() ? nullptr : &it->second;
   }
 
-  /// The tensor of a program's parameter; made and initialized when it is asked for first. Throws if another program made it with
-  /// other extents, type or layout.
+  /// The tensor of a program's parameter. The first request creates and initializes it. Throws if another program created it with other
+  /// extents, another element type or another sharding.
   entry& demand(const parameter& p, const detail::bound_value& wanted, const extents& sizes) const {
     const std::string name(p.name.view());
     if (entry* known = find(name)) {
@@ -86,7 +86,7 @@ class parameter_store {
     initialize(e, p.init, name, sizes);
     return e;
   }
-  /// Removes a tensor that no program is bound to.
+  /// Removes a tensor. No program may be bound to it.
   void forget(const std::string& name) const { state_->entries.erase(name); }
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// A bound plan as text facts, which processes compare before they run it.
+// A bound plan as a list of facts, which processes compare before they run it.
 
 #include <gshard/comm/agreement.hpp>
 #include <gshard/comm/error.hpp>
@@ -17,11 +17,10 @@
 #include <string_view>
 #include <vector>
 
-// A bound plan in words, by which processes find out whether they have the same one.
 namespace gshard { inline namespace v0 { namespace detail {
 
-/// What a function gives at a few points between -3 and 3, rounded from double to float: the same on all machines and compilers, but for
-/// functions that are ill-conditioned there. Functions that differ elsewhere only have the same text.
+/// The values of a function at a few points between -3 and 3, rounded from double to float. They are the same on all machines and
+/// compilers, except for functions that are ill-conditioned there. Functions that differ only at other points are not distinguished.
 inline std::string values_at_samples(const pointwise& f, int operands) {
   constexpr std::array samples{-2.75, -2.0, -1.5, -1.0, -0.625, -0.25, -0.0625, 0.0, 0.125, 0.5, 0.75, 1.0, 1.25, 2.0, 2.5, 3.0};
   constexpr std::size_t n = samples.size(), most = pointwise::most_operands;
@@ -34,7 +33,7 @@ inline std::string values_at_samples(const pointwise& f, int operands) {
     in[k] = x[k].data();
     stride[k] = 1;
   }
-  std::fenv_t traps;  // of the application, which has not asked for these values
+  std::fenv_t traps;  // the application may trap floating-point exceptions
   std::feholdexcept(&traps);
   const std::string problem = problem_of([&] { f.f64(in.data(), stride.data(), y.data(), std::int64_t(n)); });
   std::fesetenv(&traps);
@@ -44,7 +43,7 @@ inline std::string values_at_samples(const pointwise& f, int operands) {
   return s;
 }
 
-/// Writes the facts of a bound plan.
+/// The facts of a bound plan.
 class plan_facts {
  public:
   explicit plan_facts(const bound_plan& b) : bound_(b), plan_(b.plan), sizes_(b.sizes) {}
@@ -63,7 +62,7 @@ class plan_facts {
     for (std::size_t i = 0; i < plan_.outputs.size(); ++i)
       facts.push_back({"output " + std::to_string(i), text(plan_.outputs[i].value)});
   }
-  /// The first line of the program that is known.
+  /// The source line of the first step that has one, as text.
   std::string place() const {
     for (const node& step : plan_.steps)
       if (step.place.file) return line_text(step.place);
@@ -123,7 +122,7 @@ class plan_facts {
     entries(", windows", step.loops.windows);
     if (step.in_place) s.append(", in place ").append(std::to_string(step.in_place));
     const pointwise* const f = step.attr.function;
-    if (f && !f->f64) s.append(", function at ").append(place);  // of shards: called on no others than the program's
+    if (f && !f->f64) s.append(", function at ").append(place);  // a per_shard function: not called on samples, compared by its line
     facts.push_back({number, std::move(s), place});
     if (f && f->f64)
       facts.push_back({"the values of the function of " + number + " at sample points", values_at_samples(*f, step.inputs), place});

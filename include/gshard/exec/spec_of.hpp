@@ -12,7 +12,6 @@
 #include <type_traits>
 #include <utility>
 
-// From a plan's values back to the types that users see.
 namespace gshard { inline namespace v0 { namespace detail {
 
 template <dtype Type>
@@ -21,7 +20,7 @@ using element_of = std::conditional_t<Type == dtype::f32, float, std::conditiona
 template <class Mesh, int Axis>
 inline constexpr auto axis_word = word<Mesh::shape.name(Axis).size()>(Mesh::shape.name(Axis));
 
-/// The axes of dim `d`, or, behind the last dim, those with pending sums.
+/// The axes that shard dim `d`; for d == rank, the axes of partial sums.
 constexpr short_list axes_of_entry(const sharding& s, int d) {
   if (d < s.rank) return s[d];
   short_list l;
@@ -30,7 +29,7 @@ constexpr short_list axes_of_entry(const sharding& s, int d) {
   return l;
 }
 
-// Layouts travel as types with a member `value`: g++ 12 crashes on class-type template arguments of this depth.
+// A layout is passed as a type with a member `value`: g++ 12 crashes on class-type template arguments of this depth.
 template <class Mesh, class Layout, int D, template <fixed_string...> class Entry, std::size_t... I>
 constexpr auto entry_for(std::index_sequence<I...>) {
   return Entry<axis_word<Mesh, axes_of_entry(Layout::value, D)[int(I)]>...>{};
@@ -56,19 +55,19 @@ struct make_spec<Mesh, Layout, std::index_sequence<D...>> {
   using type = spec<decltype(entry<Mesh, Layout, int(D)>())...>;
 };
 
-/// The partition spec that names the layout `Layout::value` on a mesh; `Layout::order`: its devices, if in an order of their own.
+/// The partition spec of the sharding `Layout::value` on a mesh. `Layout::order`: its device order, if it has one.
 template <class Mesh, class Layout>
 using spec_of =
     typename make_spec<Mesh, Layout,
                        std::make_index_sequence<std::size_t(Layout::value.rank + (Layout::value.partial || Layout::value.order))>>::type;
 
-/// The layout of a value of a program.
+/// The sharding of a value of a program.
 template <class Program, std::int32_t Value>
 struct layout_in {
   static constexpr sharding value = Program::plan.at(Value).layout;
   static constexpr list_view<int> order = Program::plan.order_of(value);
 };
-/// The layouts of a program's inputs and outputs.
+/// The shardings of a program's inputs and outputs.
 template <class Program, std::size_t I>
 using input_layout = layout_in<Program, Program::plan.inputs[I].value>;
 template <class Program, std::size_t I>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// What a step of a plan does on one device, complete or piece by piece.
+// The bound form of a plan's step on one device: a function that runs it at once or piece by piece.
 
 #include <gshard/exec/bind/shards.hpp>
 #include <gshard/kernel/threads.hpp>
@@ -16,12 +16,12 @@
 
 namespace gshard { inline namespace v0 { namespace detail {
 
-/// What a step does on a device when it runs. Steps whose result can be made piece by piece have `piece`, too: an elementwise step makes
-/// elements [begin, end) of any range, a product with a batch any of its blocks.
+/// The work of one step on one device. A step with `piece` can compute the elements [begin, end) of its result alone. For an elementwise
+/// step this is any range, for a batched einsum a range of its batch.
 struct action {
   std::function<void(const run_context&)> whole;
   std::function<void(const run_context&, std::int64_t begin, std::int64_t end)> piece;
-  std::int64_t elements = 0;  // of the result of a step that has pieces
+  std::int64_t elements = 0;  // of the result, if there is a `piece`
 
   action() = default;
   template <class F>
@@ -44,8 +44,8 @@ struct action {
   }
 };
 
-/// Several actions as one: the first piece of all their results, then the second, ... so that what one writes is still in the cache when
-/// the next one reads it. `pieces`: how many; 0: as suits elementwise steps, whose results then have equally many elements.
+/// Fuses several actions: computes the first piece of all results, then the second, and so on. Each action then reads its operand from
+/// the cache. `pieces`: the number of pieces. If it is 0, all actions are elementwise with equally many elements, in pieces of 4096.
 inline action together(std::vector<action> all, std::int64_t pieces) {
   return [all = std::move(all), pieces](const run_context& run) {
     if (pieces == 0) {
@@ -61,7 +61,7 @@ inline action together(std::vector<action> all, std::int64_t pieces) {
     };
     const std::int64_t even = pieces - pieces % kernel::threads();
     kernel::parallel_for(even, 1, make);
-    make(even, pieces);  // by all threads, one after the other
+    make(even, pieces);  // the remaining pieces one at a time, each by all threads
   };
 }
 

@@ -7,7 +7,7 @@
 
 #include <array>
 
-// The kernels of all operations, for plans that are made at run time. Header-only, whoever includes this compiles them all.
+// Without GSHARD_COMPILED_KERNELS, a translation unit that uses this table compiles all kernels.
 namespace gshard { inline namespace v0 {
 
 #if GSHARD_COMPILED_KERNELS

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// A plan with its extents, shard sizes and addresses on a cluster.
+// A plan bound to a cluster: its extents, and the sharding and local shards of every value.
 
 #include <gshard/exec/bind/shards.hpp>
 #include <gshard/pass/plan.hpp>
@@ -19,19 +19,19 @@ namespace gshard { inline namespace v0 { namespace detail {
 
 inline std::string text_of(const dim& d) { return d.letter ? std::string("dim '") + d.letter + "'" : "a dim made of others"; }
 
-/// A plan with its extents, laid over a cluster: of every value, which shards the devices of this process hold. Refers to both.
+/// A plan on a cluster: its extents, and for every value the shards of the devices that this process holds. Keeps references to both.
 struct bound_plan {
   const any_cluster& on;
   const plan_view& plan;
-  axis_map axes;                    // what the plan's axes are on the cluster
+  axis_map axes;                    // from the plan's axes to the cluster's
   extents sizes;                    // of the plan's dims and mesh axes
-  std::vector<bound_value> values;  // without memory
+  std::vector<bound_value> values;  // their `data` are null until memory is bound
 
-  /// Holds nothing until it is bound.
+  /// Empty until bind().
   bound_plan(const plan_view& p, const any_cluster& c) : on(c), plan(p) {}
 
-  /// Throws `gshard::error` for a mesh axis that the cluster lacks or has otherwise, and for a dim that is given no extent, two, a
-  /// negative one, or another than in the program.
+  /// Throws `gshard::error` if the cluster lacks a mesh axis or has it with another extent than the program. Also if a dim is given no
+  /// extent, two extents, a negative one, or another one than in the program.
   void bind(const dims& given) {
     axes = axis_map(plan.mesh, on);
     std::array<int, max_axes> counts{};
@@ -78,7 +78,7 @@ struct bound_plan {
     b.data.assign(on.devices().size(), nullptr);
     return b;
   }
-  /// Where the cluster's devices stand in an order of the plan's: along axes that the plan does not have, all stand where they are.
+  /// The position of each device of the cluster in one of the plan's device orders. Coordinates along other axes do not change.
   std::vector<int> positions_in(int order) const {
     const std::span<const int> mesh = on.on().extents();
     const device_orders orders{plan.orders, int(sizes.devices(sizes.known_axes))};

@@ -11,12 +11,11 @@
 #include <array>
 #include <cstddef>
 
-// The kernels that an executor binds the steps of a plan to.
 namespace gshard { inline namespace v0 {
 
 namespace detail {
 
-/// The floating-point type of a step: that of its first operand or result that is not an integer.
+/// The element type of a step's kernel: the type of its first operand or result that is not an integer, else float.
 constexpr dtype element_type(const plan_view& plan, const node& step) {
   for (int i = 0; i < step.inputs; ++i)
     if (plan.at(step.input(i)).type != dtype::i32) return plan.at(step.input(i)).type;
@@ -27,7 +26,7 @@ constexpr dtype element_type(const plan_view& plan, const node& step) {
 
 }  // namespace detail
 
-/// Kernels by operation and element type. An entry binds a step on a device to its kernel.
+/// One function per operation and element type. It binds a step on a device to its kernel.
 /// @see kernels_of, all_kernels
 class kernel_table {
  public:

@@ -5,8 +5,8 @@
 
 #include <gshard/exec/bind/kernel_table.hpp>
 
-// The kernels of a program. Header-only, a program compiles the kernels of its own plan. With GSHARD_COMPILED_KERNELS=1, all kernels come
-// from cmake/kernels.cpp, which is compiled once, and programs compile none.
+// Header-only, a program compiles the kernels of its own plan. With GSHARD_COMPILED_KERNELS=1, all kernels come from cmake/kernels.cpp,
+// which is compiled once.
 #ifndef GSHARD_COMPILED_KERNELS
 #define GSHARD_COMPILED_KERNELS 0
 #endif
@@ -40,13 +40,13 @@ namespace detail {
 
 template <op Kind, class T>
 action bind_step(const node& step, const bound_plan& all, [[maybe_unused]] std::size_t device) {
-  if constexpr (Kind == op::looped_einsum)  // of all devices, as they take turns
+  if constexpr (Kind == op::looped_einsum)  // one action for all held devices, which exchange blocks in every iteration
     return [loop = std::make_shared<looped_step<T>>(step, all)](const run_context&) { (*loop)(); };
   else
     return local_step<T>(step, all, device).template bind<Kind>();
 }
 
-/// The table of the kernels k for which `Selection::has[k]`. The others, which are not compiled, throw that the step cannot be run.
+/// The table of the kernels k for which `Selection::has[k]`. The others are not compiled: binding them throws.
 template <class Selection>
 constexpr kernel_table make_kernel_table() {
   return []<std::size_t... K>(std::index_sequence<K...>) {

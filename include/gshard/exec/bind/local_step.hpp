@@ -48,14 +48,14 @@ inline kernel::precision precision_of(const node& einsum) {
   return rounds_factors_to_bf16(einsum) ? kernel::precision::bf16 : kernel::precision::full;
 }
 
-/// Binds one compute step of a plan, for one device, to the kernel that does it: sizes and addresses are looked up here, once.
+/// Binds one compute step of a plan on one device to its kernel. Sizes and addresses are looked up once, here.
 template <class T>
 class local_step {
  public:
   local_step(const node& step, const bound_plan& all, std::size_t device)
       : n_(step), plan_(all.plan), values_(all.values), sizes_(all.sizes), device_(device) {}
 
-  /// Adding an operation is adding its line here.
+  /// A new operation needs one branch here.
   template <op Kind>
   action bind() const {
     if constexpr (Kind == op::einsum) return bind_einsum();
@@ -236,7 +236,7 @@ class local_step {
     }
     return whole;
   }
-  /// The part of an operand at one index of a factor that it has, and the distance to the next.
+  /// The dims of an operand at one index of a factor, and the stride to the next index.
   static std::pair<kernel::operand_dims, std::int64_t> block_of(kernel::operand_dims d, int factor) {
     d.stride = kernel::row_major_strides(d.rank, d.extent);
     const auto at = std::size_t(std::find(d.factor.begin(), d.factor.begin() + d.rank, factor) - d.factor.begin());
@@ -284,7 +284,8 @@ class local_step {
                                  for (std::int64_t i = begin; i < end; ++i) y[i] = factor * x[i];
                                });
   }
-  /// A value as lines along one dim: [outer, n, inner], the first of n at global index `first`.
+  /// A shard as [outer, n, inner], with one dim as n. `first`: the global index of its first element along that dim. `whole`: the dim's
+  /// global extent.
   struct along_dim {
     std::int64_t outer = 1, n = 1, inner = 1, first = 0, whole = 1;
   };
@@ -314,20 +315,20 @@ class local_step {
       kernel::top_k<T>(x, ids, l.first, y, y_ids, l.outer, l.n, l.inner, k, largest, nan_first);
     };
   }
-  /// The windows of a node by the dims of an operand, {} for dims that are read as they are.
+  /// The windows of a node by the dims of an operand. {} for dims without a window.
   kernel::window_array bound_windows(int operand) const {
     kernel::window_array w{};
     for (int d = 0; d < in_value(operand).rank(); ++d)
       if (const int row = window_row(n_, operand, d)) w[std::size_t(d)] = plan_.windows[std::size_t(row)].bind(sizes_);
     return w;
   }
-  /// The windows that these are the inverses of.
+  /// The inverses of the windows of operand 0.
   kernel::window_array inverse_windows() const {
     kernel::window_array w = bound_windows(0);
     for (bound_window& x : w) x = x.inverse();
     return w;
   }
-  /// The block of a factor that this device computes: that of the result's dim, or of the second operand's, which carries it.
+  /// The block of a factor that this device computes: its block of the dim with this factor in the result, else in the second operand.
   interval block_of_factor(int factor) const {
     const auto block = [&](const bound_value& v, int d) {
       const auto at = std::size_t(d);
@@ -398,7 +399,7 @@ class local_step {
       for (const auto& [from, move] : parts) move.run_into(from, to);
     };
   }
-  /// Nothing is done: the elements stay in their order.
+  /// A reshape moves no data. This checks its extents.
   action check_reshape() const {
     std::int64_t before = 1, after = 1;
     for (const std::int64_t e : in_value(0).extents) before *= e;
@@ -408,7 +409,7 @@ class local_step {
       throw error("reshape: a tensor of " + std::to_string(before) + " elements cannot have dims of " + std::to_string(after));
     return {};
   }
-  /// Where a dim is taken apart into the shards of its devices: says that they do not divide it.
+  /// Throws if the reshape splits a dim into its shards (per_shard), and the number of devices does not divide its extent.
   void check_shards() const {
     const int at = n_.attr.integer[0];
     const bool merges = n_.attr.integer[1] > 0;
@@ -451,7 +452,7 @@ class local_step {
       kernel::top2_gating_grad<T>(gates, mask, slot, dweight, daux, dgates, s);
     };
   }
-  /// The expert side of a routing step, a tensor whose dims are group, expert, place and maybe model in some order.
+  /// The expert buffers of a routing step: a tensor with dims group, expert, capacity slot and maybe model, in any order.
   struct expert_side {
     kernel::gating_sizes sizes;
     std::int64_t expert_stride = 0, group_stride = 0, place_stride = 0;

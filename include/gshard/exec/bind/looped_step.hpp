@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Runs a looped einsum: blocks travel around a ring of devices while the einsum computes.
+// Runs a looped einsum: devices send blocks around a ring while they compute (a collective matmul).
 
 #include <gshard/comm/backend.hpp>
 #include <gshard/exec/bind/local_step.hpp>
@@ -22,20 +22,21 @@
 
 namespace gshard { inline namespace v0 { namespace detail {
 
-/// A looped einsum, bound to the memory of all devices that this process holds. One of its three tensors is cut into a block for each of
-/// the n members of a group, and the blocks travel from every member to the one before it. In turn t member m has the block
+/// A looped einsum, bound to the memory of all devices that this process holds. One of its three tensors, the ring operand, is sharded
+/// into one block per member of a group of n. Every member sends its block to the member before it. In iteration t, member m has this
+/// block, modulo n:
 ///
-///     m + t      of an operand, that is, first its own: contracts it into the part of the result that it gives
-///     m + t + 1  of the result, that is, last its own: adds what its operands give to it
+///     m + t      of an operand, first its own: contracts it into the block of the result that depends on it
+///     m + t + 1  of the result, last its own: adds the product of its operands to the partial sum
 ///
-/// modulo n. The other two tensors are read and written where they lie. A block travels while the device computes: one of an operand
-/// while it is used, the sum so far of a result while the device makes its own addend. Every device receives what an all_gather or a
-/// reduce_scatter would bring it, and has room for two blocks, or three of sums. Blocks are added in the order of the turns, so sums may
-/// differ from those of the gathered operand in roundings; they are the same on all backends.
+/// The other two tensors are read and written in place. Communication overlaps with computation: an operand's block is sent
+/// while it is used, a partial sum while the device computes its own addend. A device receives as many bytes as in an all_gather or a
+/// reduce_scatter. It needs buffers for two blocks of an operand, or three of a sum. Blocks are added in the order of the iterations.
+/// So sums may differ in rounding from an einsum of the gathered operand, but not between backends.
 template <class T>
 class looped_step {
  public:
-  /// The mask in attr.integer[0] is one of the cluster's axes.
+  /// attr.integer[0] is a mask of the cluster's axes, not of the plan's.
   looped_step(const node& step, const bound_plan& all)
       : n_(step),
         on_(all.on),
@@ -47,7 +48,7 @@ class looped_step {
     for (std::size_t i = 0; i < parts_.size(); ++i) prepare(i);
   }
 
-  /// What goes wrong in a turn does not keep blocks from travelling on, as others wait for them; then throws.
+  /// After an error, the device still sends and receives blocks, because others wait for them. The error is thrown at the end.
   void operator()() {
     std::exception_ptr problem;
     const auto attempt = [&](auto f) {
@@ -73,16 +74,16 @@ class looped_step {
 
  private:
   struct turn {
-    std::optional<kernel::contraction<T>> product;  // none where there is nothing to add
-    std::array<std::int64_t, 3> offset{};           // in bytes, of what is read or written of each tensor's shard
-    std::int64_t bytes = 0;                         // of the block that is here
+    std::optional<kernel::contraction<T>> product;  // none if a block is empty
+    std::array<std::int64_t, 3> offset{};           // in bytes, of the elements used in each tensor's shard
+    std::int64_t bytes = 0;                         // of this iteration's block
   };
   struct part {
     std::vector<turn> turns;
-    bool clears = false;  // not every element of the result is written before something is added to it
+    bool clears = false;  // the result is zeroed first: some of its elements are only added to
     std::array<buffer, 2> room;
     buffer received;
-    std::size_t before = 0, after = 0;  // the members beside this one
+    std::size_t before = 0, after = 0;  // the neighbors in the ring
     std::vector<std::span<const std::byte>> send;
     std::vector<std::span<std::byte>> recv;
   };
@@ -98,7 +99,7 @@ class looped_step {
 
   const short_list& factors(std::size_t o) const { return o == 2 ? n_.loops.out[0] : n_.loops.in[o]; }
 
-  /// The block that device i has in turn t, of a sum its own addend: its own lies in its shard.
+  /// The block of device i in iteration t; for sums, the device's own addend. Its own block is its shard, others are in `room`.
   std::byte* block(std::size_t i, std::size_t t) {
     const std::size_t own = sums_ ? parts_[i].turns.size() - 1 : 0;
     return t == own ? tensors_[travels_]->data[i] : parts_[i].room[t % 2].data();
@@ -119,7 +120,7 @@ class looped_step {
       most = std::max(most, p.turns[t].bytes);
     }
     p.clears = !sums_ && elements < tensors_[2]->elements(i);
-    const std::size_t first = sums_ ? 0 : 1;  // turn whose block is not in a shard
+    const std::size_t first = sums_ ? 0 : 1;  // iteration whose block is in `room`
     for (std::size_t t = first; t < std::min(first + 2, first + members - 1); ++t) p.room[t % 2] = buffer(most);
     if (sums_ && members > 1) p.received = buffer(most);
     p.before = (me + members - 1) % members;
@@ -129,8 +130,8 @@ class looped_step {
     exchange_.push_back({p.send, p.recv});
   }
 
-  /// What is to be done with a block of the tensor that travels: the others are restricted to the indices that it has. Returns how many
-  /// elements of the result's shard it is the first to write.
+  /// Binds the product for one block of the ring operand. The other tensors are restricted to the indices of this block. Returns the
+  /// number of elements of the result's shard that this product writes first.
   std::int64_t make_turn(std::size_t i, turn& made, const kernel::placement& here, std::vector<std::int64_t>& written) const {
     made.bytes = kernel::element_count(here.rank, here.extent) * std::int64_t(sizeof(T));
     std::array<kernel::operand_dims, 3> dims;
@@ -150,7 +151,7 @@ class looped_step {
       }
     }
     if (empty) return 0;
-    // Blocks of the result are the same or have nothing in common. Only what lies in one piece can be written without being cleared.
+    // Blocks of the result are equal or disjoint. The first product of a contiguous block overwrites it; any other adds to it.
     const bool writes = sums_ || (is_in_one_piece(dims[2]) && std::find(written.begin(), written.end(), made.offset[2]) == written.end());
     made.product.emplace(dims[0], dims[1], dims[2], 1, !writes, precision_of(n_));
     if (!writes) return 0;
@@ -175,7 +176,7 @@ class looped_step {
     now.product->run(reinterpret_cast<const T*>(at[0]), reinterpret_cast<const T*>(at[1]), reinterpret_cast<T*>(at[2]));
   }
 
-  /// What is in the hands of each device in turn t goes on to the next turn.
+  /// Starts to send the block of each device in iteration t. It is received for iteration t + 1.
   pending_exchange travel(std::size_t t) {
     for (std::size_t i = 0; i < parts_.size(); ++i) {
       part& p = parts_[i];

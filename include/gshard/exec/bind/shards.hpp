@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Shards of the values of a bound plan: layout, addresses and element types.
+// The values of a bound plan: element type, sharding, and the place and address of every local shard.
 
 #include <gshard/ir/graph.hpp>
 #include <gshard/kernel/view.hpp>
@@ -17,8 +17,8 @@
 
 namespace gshard { inline namespace v0 {
 
-/// What the random operations of one run depend on besides their place in the program and the global index; optimizers count the
-/// steps as well.
+/// The seed and the step of one run. Random operations depend on both, on their number in the program and on the global index.
+/// Optimizers use the step, too.
 struct run_context {
   std::uint64_t seed = 0;
   std::uint32_t step = 0;
@@ -26,7 +26,7 @@ struct run_context {
 
 namespace detail {
 
-/// f(T*) for the T of an element type; the pointer is null.
+/// Calls f with a null T*, where T is the C++ type of an element type.
 template <class F>
 decltype(auto) with_element(dtype type, F f) {
   switch (type) {
@@ -37,7 +37,7 @@ decltype(auto) with_element(dtype type, F f) {
   return f(static_cast<std::int32_t*>(nullptr));
 }
 
-/// The mesh axes of a plan as axes of a cluster, matched by name.
+/// Maps the mesh axes of a plan to axes of a cluster, by name.
 class axis_map {
  public:
   axis_map() = default;
@@ -68,22 +68,22 @@ class axis_map {
   std::array<int, max_axes> to_{};
 };
 
-/// A dim of which a device holds what its block of another one, of extent `over`, reads.
+/// The window of a dim with a halo. A device holds the elements that its block of another dim, of extent `over`, reads.
 struct held_window {
-  std::int64_t over = -1;  // -1: it holds its own block
+  std::int64_t over = -1;  // -1: no window, the device holds its own block
   bound_window reads;
 };
 
-/// One value of a plan on this process: where every shard lies and in which memory.
+/// One value of a plan on this process: its sharding, and the block and address of every local shard.
 struct bound_value {
   dtype type = dtype::f32;
-  std::vector<std::int64_t> extents;        // of the whole tensor
+  std::vector<std::int64_t> extents;        // global
   sharding layout;                          // on the cluster's axes
-  std::vector<held_window> windows;         // per dim, or none
-  std::vector<int> positions;               // per device of the cluster: where it stands for this tensor; none: where it is
-  std::vector<kernel::placement> places;    // per held device
+  std::vector<held_window> windows;         // per dim, or empty
+  std::vector<int> positions;               // per device of the cluster: its position in the tensor's device order; empty: the mesh's order
+  std::vector<kernel::placement> places;    // per held device: its block of the tensor
   std::vector<std::byte*> data;             // per held device
-  std::vector<const std::byte*> everywhere;  // per device of the cluster, where this process can read all shards; else none
+  std::vector<const std::byte*> everywhere;  // per device of the cluster, if this process can read all shards; else empty
 
   std::int64_t elements(std::size_t device) const { return kernel::element_count(places[device].rank, places[device].extent); }
   std::int64_t bytes(std::size_t device) const { return elements(device) * size_of(type); }
@@ -102,7 +102,7 @@ struct bound_value {
   int position(int device) const { return positions.empty() ? device : positions[std::size_t(device)]; }
 };
 
-/// "f32[8@data,4]+model": element type, extents, the mesh axes that shard each dim, and those along which sums are pending.
+/// "f32[8@data,4]+model": element type, extents, the mesh axes that shard each dim, and the axes of partial sums.
 inline std::string layout_text(const bound_value& v, const mesh_shape& mesh) {
   std::string s = v.type == dtype::f32 ? "f32[" : v.type == dtype::f64 ? "f64[" : "i32[";
   for (int d = 0; d < v.rank(); ++d) {
@@ -120,7 +120,7 @@ inline std::string layout_text(const bound_value& v, const mesh_shape& mesh) {
   return s;
 }
 
-/// The shard of a value that a device of the mesh holds.
+/// The block of a value that a device of the mesh holds.
 inline kernel::placement place(const bound_value& v, std::span<const int> mesh, int device) {
   device = v.position(device);
   kernel::placement p = gshard::place(v.extents, v.layout, mesh, device);

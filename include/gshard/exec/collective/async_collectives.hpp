@@ -18,8 +18,8 @@
 
 namespace gshard { inline namespace v0 { namespace detail {
 
-/// The communication steps of an executor that are under way while others run: all processes start and finish them, and what else they
-/// communicate, in one order.
+/// The asynchronous communication steps of an executor. All processes start and finish them, and all their other communication, in the
+/// same order.
 class async_collectives {
  public:
   struct step {
@@ -43,11 +43,11 @@ class async_collectives {
   }
 
   bool has(std::size_t index) const { return is_early_[index] != 0; }
-  /// Those that start before step i, and those that finish.
+  /// The collectives to start before step i, and those to finish before it.
   std::span<const step> starting(std::size_t i) const { return starting_[i]; }
   std::span<const step> ending(std::size_t i) const { return ending_[i]; }
 
-  /// Ends what is under way when an exception leaves its scope.
+  /// Drops all collectives in flight when an exception leaves its scope.
   class guard {
    public:
     explicit guard(const async_collectives& all) : all_(all) {}
@@ -69,11 +69,11 @@ class async_collectives {
     std::shared_ptr<collective_room> memory;
     std::vector<async_interval> taken;
   };
-  std::vector<std::vector<step>> starting_, ending_;  // by the step before which they are
+  std::vector<std::vector<step>> starting_, ending_;  // by the step before which they start or finish
   std::vector<char> is_early_;
   std::vector<room> rooms_;
 
-  /// Memory that no other step uses meanwhile.
+  /// A scratch room that no other collective uses during this interval.
   std::shared_ptr<collective_room> room_for(async_interval when) {
     const auto is_free = [&](const room& r) {
       return std::ranges::all_of(r.taken, [&](const async_interval& o) { return o.finish <= when.start || when.finish <= o.start; });

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Runs one collective of a plan: packs, exchanges and unpacks or adds blocks.
+// Runs one collective of a plan by messages: packs, exchanges and unpacks or adds blocks.
 
 #include <gshard/comm/reduce.hpp>
 #include <gshard/comm/rounds.hpp>
@@ -26,7 +26,7 @@
 
 namespace gshard { inline namespace v0 { namespace detail {
 
-/// What communication steps share that are not under way at one time: what moves, a reducer, and room for what is packed.
+/// Scratch state for communication steps that are never in flight together: a round sequence, a reducer and packing buffers.
 struct collective_room {
   round_sequence rounds;
   reducer sums{small_sum_bytes};
@@ -38,13 +38,13 @@ struct collective_room {
   }
 };
 
-/// A communication step (or slice) of a plan, bound to memory. The layouts of operands and results say what goes where: to every
-/// device of the group those parts of its new shards which this one holds. A part that is one run of a shard is sent from there and
-/// received there; others are packed before and unpacked after they are sent, in portions that fit into the cache. What a device keeps
-/// is copied from shard to shard, while messages are under way. Allocates nothing once it is made.
+/// A communication step (or slice) of a plan, bound to memory. Each device sends every other device of its group the missing pieces of
+/// that device's new shards. A contiguous piece is sent from the shard and received in the shard. Other pieces are packed and unpacked, in
+/// portions that fit into the cache. Pieces that a device keeps are copied from shard to shard while messages are in flight. Nothing is
+/// allocated after construction.
 class collective_step {
  public:
-  /// `early`: other steps run between start() and finish(), and no other one uses the room then.
+  /// `early`: other steps run between start() and finish(). No other step may use `room` in that time.
   collective_step(step_moves moves, std::shared_ptr<collective_room> room, bool early = false)
       : moves_(std::move(moves)), room_(std::move(room)), early_(early), parts_(moves_.devices()) {
     for (std::size_t i = 0; i < parts_.size(); ++i) prepare(i);
@@ -59,7 +59,7 @@ class collective_step {
     start();
     finish();
   }
-  /// Sends what can be sent at once. Operands must not change, and results are not to be used, until finish() returns.
+  /// Sends the first rounds. Until finish() returns, operands must not change and results must not be used.
   void start() {
     if (moves_.stays()) return copy_own();
     const bool gathers = moves_.kind() == op::all_gather;
@@ -79,19 +79,19 @@ class collective_step {
       default: return gathers_at_once() ? gather() : finish_exchange();
     }
   }
-  /// Ends what was started and cannot be finished.
+  /// Abandons a started step after an error.
   void drop() {
     room_->rounds.drop();
     room_->sums.drop();
   }
 
  private:
-  /// A portion where this device has it: in a shard, if it is one run of it, and else packed.
+  /// A portion in this device's memory: in the shard if it is contiguous there, else packed.
   struct block {
     std::vector<piece> pieces;
     std::int64_t bytes = 0;
     std::byte* run = nullptr;
-    std::int64_t slot = 0;  // in the room
+    std::int64_t slot = 0;  // offset in the packing buffer
 
     std::byte* at(std::byte* room) const { return run ? run : room + slot; }
   };
@@ -106,11 +106,11 @@ class collective_step {
     std::int64_t bytes;
   };
   struct part {
-    std::size_t me = 0;      // among the members
-    std::vector<piece> own;  // what the device has of its new shards,
-    std::vector<run> runs;   // and of that, to be copied, what is one run before and after
+    std::size_t me = 0;      // member number in the group
+    std::vector<piece> own;  // the pieces of its new shards that the device already has,
+    std::vector<run> runs;   // and of these the contiguous ones that must be copied
     blocks send, recv;
-    std::vector<block> mine, sums;  // reduce_scatter, per round: what is added to what arrives, and where the sum goes
+    std::vector<block> mine, sums;  // per round; `mine`: the own block of a gather, or the own addend; `sums`: the result of reduce_scatter
     std::array<round, rounds_under_way> under_way;
     std::int64_t received = 0;      // bytes in all
   };
@@ -120,10 +120,10 @@ class collective_step {
   bool early_;
   std::vector<part> parts_;
   std::size_t rounds_ = 0;
-  /// So little is copied before anything is sent: a message that waits for its receiver to copy takes longer than the copy.
+  /// At most so many bytes are copied before sending: the delay of messages by a longer copy would cost more than its overlap gains.
   static constexpr std::int64_t short_copy = 1 << 16;
   std::int64_t own_bytes_ = 0;  // copied from shard to shard
-  exchange_bounds bounds_{0, 0};  // of every exchange, as all members of a group find them
+  exchange_bounds bounds_{0, 0};  // of every exchange; all members of a group compute the same
   std::array<std::vector<exchange_part>, rounds_under_way> exchange_;
   std::vector<gather_part> gather_;
   template <class T>
@@ -211,13 +211,13 @@ class collective_step {
     rounds_ = std::max({rounds_, p.send.size(), p.recv.size(), p.mine.size()});
   }
 
-  /// Blocks that go in one round, where all members of a group then take part, are told to be so small.
+  /// Passes the bounds to the backend only if all blocks fit into one round. Then all members of a group take part in that round.
   void bound() {
     if (bounds_.block_bytes > bytes_per_round(std::size_t(moves_.group(0).size())) / width() * width()) bounds_ = {};
     else if (bounds_.messages > 0) rounds_ = 1;
   }
 
-  /// Finds the place of every block: in a shard, or among those of its round.
+  /// Assigns an address to every block: in a shard, or in the packing buffer of its round.
   void find_room(std::size_t i) {
     part& p = parts_[i];
     const auto members = std::size_t(moves_.group(i).size());
@@ -265,7 +265,7 @@ class collective_step {
     room_->demand(i, std::int64_t(std::min(rounds_, rounds_under_way)) * end);
   }
 
-  /// The block as it can be sent: packed, if it has to be.
+  /// The address of the bytes to send. Packs the block if it is not contiguous.
   std::byte* ready(std::size_t i, const block& b) {
     std::byte* const at = b.at(packed(i));
     if (b.run) return at;
@@ -287,7 +287,7 @@ class collective_step {
     }
   }
 
-  /// The parts of round r, packed.
+  /// Packs the blocks of round r, and returns its exchange.
   std::span<const exchange_part> fill(std::size_t r) {
     each([&](std::size_t i) {
       part& p = parts_[i];
@@ -304,7 +304,7 @@ class collective_step {
     room_->rounds.finish(on(), moves_.axes(), [&](std::size_t r) { return fill(r); },
                          [&](std::size_t r) { each([&](std::size_t i) { took(i, r); }); });
   }
-  /// Sets apart what memcpy can copy.
+  /// Moves contiguous pieces from `own` to `runs`, to be copied by memcpy.
   void find_runs(std::size_t i) {
     for (const piece& x : parts_[i].own) own_bytes_ += x.elements * width();
     std::erase_if(parts_[i].own, [&](const piece& x) {
@@ -332,7 +332,7 @@ class collective_step {
     });
   }
 
-  /// Small gathers are left to the backend, which may have better ways; but it has none that other steps can run beside.
+  /// A small gather is one all_gather call of the backend, which may have a faster algorithm. That call cannot be asynchronous.
   bool gathers_at_once() const { return moves_.kind() == op::all_gather && rounds_ <= 1 && !early_; }
   void gather() {
     gather_.clear();
@@ -368,7 +368,7 @@ class collective_step {
     });
   }
 
-  /// Several tensors are summed as one, in a row.
+  /// Several tensors are packed and reduced as one.
   void start_all_reduce() {
     if (!is_alone())
       each([&](std::size_t i) {

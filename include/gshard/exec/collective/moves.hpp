@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Computes which block of a tensor goes from which device to which, for a reshard.
+// Computes the blocks that a reshard sends from each device to each other, splits them into messages, and packs them.
 
 #include <gshard/base/interval.hpp>
 #include <gshard/kernel/move/copy.hpp>
@@ -13,20 +13,19 @@
 #include <utility>
 #include <vector>
 
-// What goes from one shard of a tensor to another, and in which portions.
 namespace gshard { inline namespace v0 { namespace detail {
 
-/// A block of a tensor that one shard gives to another.
+/// A block of a tensor that is sent from one shard to another.
 struct piece {
   std::size_t tensor = 0;
-  kernel::placement from, to;  // in the whole tensor, as sender and receiver count; they differ where a window wraps
+  kernel::placement from, to;  // global, in the sender's and the receiver's coordinates; they differ if a window wraps
   std::int64_t elements = 0;
 };
 
 inline void append(std::vector<piece>& to, const std::vector<piece>& more) { to.insert(to.end(), more.begin(), more.end()); }
 
-/// What two shards of a tensor have in common: one piece, or none, and for every dim in which `to` goes on at the start of the
-/// tensor, as many again.
+/// The elements that two shards have in common: one piece, or none. If `to` wraps around the end of a dim, that dim may double the
+/// number of pieces.
 inline std::vector<piece> common(std::size_t tensor, const kernel::placement& from, const kernel::placement& to) {
   std::vector<piece> found{{tensor, from, to, 1}};
   for (std::size_t d = 0; d < std::size_t(from.rank); ++d) {
@@ -51,8 +50,8 @@ inline std::vector<piece> common(std::size_t tensor, const kernel::placement& fr
 
 inline bool equal(const kernel::placement& a, const kernel::placement& b) { return a.offset == b.offset && a.extent == b.extent; }
 
-/// Calls f(from, to, pieces) where member `to` of a group gets what its shard after has in common with the one before of member `from`.
-/// Where several members hold the same shard, one that needs it takes its own, and the others take turns.
+/// Calls f(from, to, pieces) if member `to` of a group receives pieces of its new shard from the old shard of member `from`. Of several
+/// members with the same old shard, a receiver uses its own. Else they send round-robin.
 template <class F>
 void for_each_origin(std::size_t tensor, const std::vector<kernel::placement>& before, const std::vector<kernel::placement>& after, F f) {
   std::vector<char> counted(before.size(), 0);
@@ -74,7 +73,7 @@ void for_each_origin(std::size_t tensor, const std::vector<kernel::placement>& b
   }
 }
 
-/// Where a block begins in the shard that lies at `home`, in elements.
+/// The offset of a block in the shard with placement `home`, in elements.
 inline std::int64_t inside(const kernel::placement& home, const kernel::placement& what) {
   if (kernel::element_count(what.rank, what.extent) == 0) return 0;
   const kernel::index_array stride = kernel::row_major_strides(home.rank, home.extent);
@@ -83,7 +82,7 @@ inline std::int64_t inside(const kernel::placement& home, const kernel::placemen
   return at;
 }
 
-/// Whether the elements of a block stand next to one another in the shard that lies at `home`.
+/// True if the block is contiguous in the shard with placement `home`.
 inline bool is_run(const kernel::placement& home, const kernel::placement& what) {
   std::size_t d = std::size_t(home.rank);
   while (d > 0 && what.extent[d - 1] == home.extent[d - 1]) --d;
@@ -92,7 +91,7 @@ inline bool is_run(const kernel::placement& home, const kernel::placement& what)
   return true;
 }
 
-/// Cuts a piece along its outermost dims into pieces of at most `most` elements, each of them a run of the piece.
+/// Splits a piece along its outermost dims into contiguous pieces of at most `most` elements.
 inline void cut(const piece& whole, std::int64_t most, std::vector<piece>& into) {
   if (whole.elements <= most) return into.push_back(whole);
   std::size_t d = 0;
@@ -108,14 +107,14 @@ inline void cut(const piece& whole, std::int64_t most, std::vector<piece>& into)
   }
 }
 
-/// What one device sends to another at once.
+/// The pieces that one device sends to another in one message.
 struct portion {
   std::vector<piece> pieces;
   std::int64_t elements = 0;
 };
 
-/// The portions of a list of pieces, the same for sender and receiver: of at most `most` elements, except that pieces for which
-/// goes_whole(piece) are not cut.
+/// Splits a list of pieces into portions of at most `most` elements. Pieces for which goes_whole(piece) are not split. Sender and
+/// receiver compute the same portions.
 template <class GoesWhole>
 std::vector<portion> portions_of(const std::vector<piece>& pieces, std::int64_t most, GoesWhole goes_whole) {
   std::vector<piece> cuts;
@@ -129,7 +128,7 @@ std::vector<portion> portions_of(const std::vector<piece>& pieces, std::int64_t 
   return made;
 }
 
-/// Copies a block between a shard and a row that holds nothing else.
+/// Copies a block from a shard to a packed buffer; `unpack` copies it back.
 inline void pack(const std::byte* shard, const kernel::placement& home, std::byte* row, const kernel::placement& what, std::int64_t width) {
   kernel::copy_block(shard + inside(home, what) * width, kernel::row_major_strides(home.rank, home.extent), row,
                      kernel::row_major_strides(what.rank, what.extent), what.extent, what.rank, width);

@@ -14,7 +14,7 @@
 
 namespace gshard { inline namespace v0 {
 
-/// What one kind of communication did.
+/// Calls of one kind of communication, and the bytes they received.
 struct received_count {
   std::int64_t calls = 0;
   std::int64_t bytes = 0;
@@ -22,15 +22,15 @@ struct received_count {
 
 namespace detail {
 
-/// What the steps of a plan received, by kind of operation. Of a step that combines moves the backend counts one sum; the layouts say how
-/// much of it each move receives.
+/// Counts calls and bytes by kind of operation. For a combined step the backend counts only the total bytes. This class divides them by
+/// kind, with the sizes that follow from the shardings.
 class received_by_kind {
  public:
   const received_count& operator[](op kind) const { return counts_[std::size_t(kind)]; }
 
   /// For a plan of n steps.
   void resize(std::size_t n) { steps_.resize(n); }
-  /// Step i makes these moves.
+  /// Computes what each tensor of step i receives, if the step combines several kinds.
   void bind(std::size_t i, const node& step, const step_moves& moves) {
     if (!has_several_kinds(step)) return;
     steps_[i].resize(moves.devices());
@@ -42,7 +42,7 @@ class received_by_kind {
       });
     }
   }
-  /// A step starts.
+  /// Counts one call of each kind in a step.
   void call(const node& step) {
     std::uint64_t kinds = 0;  // a bit each
     for (int t = 0; t < step.inputs; ++t) {
@@ -51,7 +51,7 @@ class received_by_kind {
       kinds |= std::uint64_t(1) << unsigned(kind);
     }
   }
-  /// A device has received more bytes in step i.
+  /// Adds bytes that a device received in step i.
   void add(std::size_t i, const node& step, std::size_t device, std::int64_t bytes) {
     if (!steps_[i].empty())
       for (int t = 1; t < step.inputs; ++t) {

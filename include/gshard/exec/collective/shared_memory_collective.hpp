@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Collectives between processes that read each other's shards in shared memory.
+// Runs one collective of a plan between processes that read each other's shards in shared memory.
 
 #include <gshard/comm/reduce.hpp>
 #include <gshard/comm/rounds.hpp>
@@ -18,12 +18,12 @@
 
 namespace gshard { inline namespace v0 { namespace detail {
 
-/// A communication step among devices that can read one another's shards: they meet, each copies what it needs straight from the
-/// others' shards into its own, or adds it up there, and they meet again before anything is overwritten. The same bits as
-/// `collective_step`, which sends messages, and the same bytes received. This process holds one device.
+/// A communication step between devices that can read each other's shards. After a barrier, each device copies the missing pieces
+/// directly from the other shards, or reduces them into its own. A second barrier follows before operands may be overwritten. Results and
+/// byte counts are the same as those of `collective_step`, which sends messages. This process holds one device.
 class shared_memory_collective {
  public:
-  /// Whether a step can be run so: the same on all processes. Small sums take less time as messages.
+  /// True if a step can run in shared memory; the same on all processes. Small sums are faster as messages.
   static bool serves(const step_moves& moves) {
     if (moves.stays()) return false;
     bool all = true;
@@ -64,7 +64,7 @@ class shared_memory_collective {
     kernel::placement home;  // of the member's shard
     piece what;
   };
-  /// Elements of one of the tensors.
+  /// A range of elements of one tensor.
   struct range {
     std::size_t tensor = 0;
     std::int64_t begin = 0, elements = 0;
@@ -77,8 +77,8 @@ class shared_memory_collective {
   traffic received_;
   std::vector<piece> kept_;
   std::vector<pulled> pulled_;
-  std::vector<portion> sums_;               // of reduce_scatter
-  std::vector<std::vector<range>> ranges_;  // of all_reduce, by the member that adds them up
+  std::vector<portion> sums_;               // of reduce_scatter: the pieces of this device's new shards
+  std::vector<std::vector<range>> ranges_;  // of all_reduce, by the member that reduces them
 
   const moved_tensor& tensor(std::size_t t) const { return moves_.tensors()[t]; }
   const std::byte* before(std::size_t t, std::size_t member) const { return tensor(t).in.everywhere[device_[member]]; }
@@ -94,7 +94,7 @@ class shared_memory_collective {
         bytes += b.elements * moves_.width();
       }
     });
-    for (std::size_t k = 1; k < members_; ++k)  // not all from the same one at once
+    for (std::size_t k = 1; k < members_; ++k)  // members start with different senders
       for (pulled& p : from[(me_ + k) % members_]) pulled_.push_back(std::move(p));
     received_ = moves_.kind() == op::all_gather ? traffic{0, 0, 1, bytes} : traffic{1, bytes, 0, 0};
   }
@@ -146,8 +146,8 @@ class shared_memory_collective {
     }
   }
 
-  /// Each member adds up its part of all elements, tensor after tensor; then all have what it made. A sum may stand where its addend
-  /// was: nobody reads that part but the one that writes it.
+  /// Each member reduces one range of all elements; then all members copy its result. A result may be in place of its operand: before
+  /// the barrier, each range is read and written by the same member only.
   void prepare_all_reduce() {
     const std::int64_t n = moves_.elements(0), members = std::int64_t(members_), block = (n + members - 1) / members;
     for (std::int64_t m = 0; m < members; ++m) {

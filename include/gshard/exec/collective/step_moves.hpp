@@ -17,23 +17,23 @@
 
 namespace gshard { inline namespace v0 { namespace detail {
 
-/// A tensor before and after a step.
+/// A tensor before and after a communication step.
 struct moved_tensor {
   bound_value in, out;
 };
 
-/// What a communication step (or slice) of a plan moves: the layouts of operands and results say which parts of its new shards a
-/// device gets from which member of its group.
+/// The data movement of a communication step (or slice) of a plan. It follows from the shardings of operands and results: which pieces of
+/// its new shards a device receives, and from which member of its group.
 class step_moves {
  public:
-  /// axes: on the cluster. Elements of all tensors have one size.
+  /// `axes`: a mask of the cluster's axes. All tensors have elements of one size.
   step_moves(op kind, const any_cluster& on, std::uint32_t axes, std::vector<moved_tensor> tensors)
       : kind_(kind), on_(on), axes_(axes), tensors_(std::move(tensors)) {
     if (!traits(kind).reshards)
       throw error("executor: a plan step of kind " + std::string(name(kind)) + " cannot be run");
     bool reads = false;
     for (const moved_tensor& t : tensors_) {
-      const kernel::placement first = place_of(t.in, 0);  // no shard is larger than the first
+      const kernel::placement first = place_of(t.in, 0);  // no shard is larger, except with windows or a device order
       most_ += kernel::element_count(first.rank, first.extent);
       reads = reads || !t.in.windows.empty() || !t.out.windows.empty() || !t.in.positions.empty() || !t.out.positions.empty();
     }
@@ -48,40 +48,40 @@ class step_moves {
   reduction pending() const { return tensors_[0].in.layout.pending; }
   /// The devices that this process holds.
   std::size_t devices() const { return on_.devices().size(); }
-  /// Elements of the largest shards on the mesh.
+  /// Elements of all operands on the device of the mesh that has most.
   std::int64_t most() const { return most_; }
-  /// Elements of a held device's shards before.
+  /// Elements of all operands on a held device.
   std::int64_t elements(std::size_t i) const {
     std::int64_t n = 0;
     for (const moved_tensor& t : tensors_) n += t.in.elements(i);
     return n;
   }
-  /// Nothing moves between devices of the mesh: all processes find the same, and none calls the backend.
+  /// True if no data move between devices. All processes compute the same answer, and none calls the backend.
   bool stays() const { return stays_; }
 
   device_group group(std::size_t i) const { return device_group(on_.on().extents(), axes_, on_.devices()[i]); }
   kernel::placement place_of(const bound_value& v, int device) const { return place(v, on_.on().extents(), device); }
 
-  /// What a held device has of its own new shards.
+  /// The pieces of its new shards that a held device already has.
   std::vector<piece> kept(std::size_t i) const { return summed(i, on_.devices()[i]); }
-  /// What a held device has of another one's.
+  /// The pieces of another device's new shards that a held device has.
   std::vector<piece> summed(std::size_t i, int device) const {
     std::vector<piece> all;
     for (std::size_t t = 0; t < tensors_.size(); ++t) append(all, common(t, tensors_[t].in.places[i], place_of(tensors_[t].out, device)));
     return all;
   }
-  /// Calls f(from, to, pieces) where member `to` of a group gets pieces from member `from`, or keeps them.
+  /// Calls f(from, to, pieces) if member `to` of a group receives pieces from member `from`, or keeps them (from == to).
   template <class F>
   void for_each_origin(const device_group& members, F f) const {
     for (std::size_t t = 0; t < tensors_.size(); ++t)
       detail::for_each_origin(t, places_of(tensors_[t].in, members), places_of(tensors_[t].out, members), f);
   }
 
-  /// Copies pieces from a held device's shards before to those after.
+  /// Copies pieces from a held device's old shards to its new ones.
   void copy(std::span<const piece> pieces, std::size_t i) const {
     for (const piece& b : pieces) copy(b, tensors_[b.tensor].in.data[i], tensors_[b.tensor].in.places[i], i);
   }
-  /// Copies a piece from the shard that lies at `home` to a held device's shard after.
+  /// Copies a piece from a shard with placement `home` to a held device's new shard.
   void copy(const piece& b, const std::byte* shard, const kernel::placement& home, std::size_t i) const {
     const bound_value& out = tensors_[b.tensor].out;
     const std::byte* const from = shard + inside(home, b.from) * width();

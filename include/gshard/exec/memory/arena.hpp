@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Lays out all values of a plan in one block of memory by their lifetimes.
+// Assigns all values of a plan offsets in one block of memory, by their lifetimes.
 
 #include <gshard/pass/schedule/lifetime.hpp>
 #include <gshard/tensor/buffer.hpp>
@@ -15,7 +15,7 @@
 
 namespace gshard { inline namespace v0 { namespace detail {
 
-/// Offsets of blocks in one piece of memory: takes the first gap that is large enough.
+/// A first-fit allocator of offsets in one block of memory.
 class first_fit {
  public:
   std::int64_t take(std::int64_t bytes) {
@@ -59,18 +59,18 @@ class first_fit {
   }
 };
 
-/// Where every value of a plan lies in an arena: two values share bytes only if their lifetimes do not meet. Entries of values that
-/// live elsewhere (parameters) or share another's storage are left at -1.
+/// The offset of every value in an arena. Two values share bytes only if their lifetimes do not overlap. The offset is -1 for parameters,
+/// which have their own memory, and for values that share the storage of another.
 struct memory_map {
   std::vector<std::int64_t> offset;
   std::int64_t size = 0;
 };
 
-/// `life`: by value; that of a root says from which step to which its bytes are needed.
+/// `life`, `bytes`: by value. Only the lifetimes of roots count.
 inline memory_map lay_out(std::span<const lifetime> life, std::size_t steps, std::span<const std::int64_t> bytes) {
   memory_map m;
   m.offset.assign(life.size(), -1);
-  std::vector<std::vector<std::size_t>> beginning(steps + 1), ending(steps + 1);  // entry 0 begins before the first step
+  std::vector<std::vector<std::size_t>> beginning(steps + 1), ending(steps + 1);  // entry 0: values that begin before the first step
   for (std::size_t v = 0; v < life.size(); ++v) {
     if (life[v].root != std::int32_t(v) || life[v].persistent) continue;
     beginning[std::size_t(life[v].first + 1)].push_back(v);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Finds results that may overwrite operands, and steps that run together piece by piece.
+// Finds results that may reuse an operand's buffer, and steps that are fused and run together piece by piece.
 
 #include <gshard/comm/device_group.hpp>
 #include <gshard/exec/bind/bound_plan.hpp>
@@ -16,12 +16,11 @@
 #include <span>
 #include <vector>
 
-// Which steps of a plan run together, piece by piece, and which results are written over operands that nothing reads any more: what is
-// known only when extents are bound, and may differ from device to device. What runs together on a device depends on that device alone, so
-// that it computes the same bits whatever other devices its process holds.
+// Both are known only when extents are bound, and may differ between devices. The fusion on a device depends on that device alone. So its
+// results have the same bits whatever other devices its process holds.
 namespace gshard { inline namespace v0 { namespace detail {
 
-/// Element i of the result is made of elements i of the operands. Updates of parameters, which stand where no error can follow, run alone.
+/// True if element i of the result depends only on elements i of the operands. In-place updates of parameters do not count: they run alone.
 inline bool is_elementwise(const node& n) {
   if (n.in_place > 0) return false;
   if (n.kind == op::scale) return true;
@@ -40,7 +39,7 @@ inline batch_dim leading_dim(const bound_value& v, const short_list& factors, st
     if (v.extent(device, d) > 1) return {factors[d], v.extent(device, d)};
   return {};
 }
-/// The leading dim of a product of two operands, if both have it: the result is that many blocks, each made of one block of every operand.
+/// The leading dim of an einsum's result, if it is a batch dim of both operands. Each block of the result needs one block of each operand.
 inline batch_dim batch_of(const node& n, std::span<const bound_value> values, std::size_t device) {
   if (n.kind != op::einsum || n.inputs != 2 || values[std::size_t(n.output())].elements(device) == 0) return {};
   const batch_dim leads = leading_dim(values[std::size_t(n.output())], n.loops.out[0], device);
@@ -52,13 +51,13 @@ inline batch_dim batch_of(const node& n, std::span<const bound_value> values, st
   return leads.factor >= 0 && has_once(n.loops.in[0]) && has_once(n.loops.in[1]) && has_once(n.loops.out[0]) ? leads : batch_dim{};
 }
 
-/// Steps whose kernels may write their result over an operand.
+/// True if the kernel of a step may overwrite this operand with its result.
 inline bool may_write_over(const node& n, int operand) {
   if (n.kind == op::map) return n.loops.in[std::size_t(operand)] == n.loops.out[0];
   return operand == traits(n.kind).overwrites;
 }
 
-/// Plans the use of memory by the values of a plan on this process.
+/// Plans buffer reuse and fusion for a bound plan on this process.
 class buffer_reuse {
  public:
   /// `schedule`: by step.
@@ -72,22 +71,22 @@ class buffer_reuse {
     }
     for (std::size_t v = 0; v < life_.size(); ++v) life_[v].last = std::max(life_[v].last, busy_[v] - 1);
     for (lifetime& l : life_) l.root = root(l.root);
-    // Steps of a group run at one time.
+    // The steps of a fused group run at the same time.
     for (lifetime& l : life_) {
       if (l.first >= 0) l.first = std::int32_t(first_head(std::size_t(l.first)));
       if (l.last >= 0 && std::size_t(l.last) < plan_.steps.size()) l.last = std::int32_t(last_end(std::size_t(l.last))) - 1;
     }
   }
 
-  /// By value; those of roots alone say when storage is needed.
+  /// By value. Only those of roots give the steps between which storage is needed.
   std::span<const lifetime> lifetimes() const { return life_; }
-  /// The step after the group that step i begins on a device; i + 1 if it runs alone.
+  /// The step after the fused group that starts with step i on a device; i + 1 if step i runs alone.
   std::size_t group_end(std::size_t i, std::size_t device) const { return of_device(device).end[i]; }
-  /// Into how many pieces the steps of the group that step i begins take their results; 0: elements, as many as suit.
+  /// The number of pieces for the fused group that starts with step i. 0: all its steps are elementwise, and any pieces will do.
   std::int64_t pieces(std::size_t i, std::size_t device) const { return batch_of(plan_.steps[i], all_.values, device).extent; }
-  /// Whether other steps run while this one is under way.
+  /// True if other steps run while this one is in flight.
   bool is_early(std::size_t i) const { return schedule_[i] != async_interval{std::int32_t(i), std::int32_t(i) + 1}; }
-  /// Nothing is moved: every device's shard after is that before.
+  /// True if a reshard moves no data: every device's new shard is its old one.
   bool stays(const node& n) const {
     if (!traits(n.kind).reshards) return false;
     const std::uint32_t axes = all_.axes.mask(std::uint32_t(n.attr.integer[0]));
@@ -105,17 +104,17 @@ class buffer_reuse {
   const bound_plan& all_;
   list_view<async_interval> schedule_;
   std::vector<lifetime> life_;
-  std::vector<std::int32_t> busy_;           // by root: the step before which the last message from or to it has gone
+  std::vector<std::int32_t> busy_;           // by root: the step before which the last asynchronous collective on it is complete
   struct groups {
-    std::vector<std::size_t> head, end;  // by step: the first of its group; by first step: the one after the last
+    std::vector<std::size_t> head, end;  // head: the first step of each step's group; end: the step after a group, by its first step
 
     bool operator==(const groups&) const = default;
   };
-  std::vector<groups> kinds_;             // all that differ
+  std::vector<groups> kinds_;             // the different groupings
   std::vector<std::size_t> kind_of_;  // by device
 
   const groups& of_device(std::size_t d) const { return kinds_[kind_of_[d]]; }
-  /// The first step, and the one after the last, of the groups of step i on all devices.
+  /// The first step of the groups that contain step i on any device; `last_end`: the step after the last.
   std::size_t first_head(std::size_t i) const {
     std::size_t first = i;
     for (const groups& g : kinds_) first = std::min(first, g.head[i]);
@@ -143,10 +142,10 @@ class buffer_reuse {
     return false;
   }
 
-  /// Products with one batch, and elementwise steps, that go on with what the group has made, or read what its products read.
+  /// Fuses einsums of one batch extent and elementwise steps. Each step uses a result of its group, or an operand of the group's einsums.
   void find_groups() {
     const std::size_t n = plan_.steps.size();
-    // Groups may differ between processes, but all start and finish what is under way in one order: no group runs on past such a point.
+    // Groups may differ between processes, but all start and finish collectives in the same order. So no group crosses such a point.
     std::vector<char> begins(n + 1);
     for (std::size_t i = 0; i < n; ++i)
       if (is_early(i)) begins[std::size_t(schedule_[i].start)] = begins[std::size_t(schedule_[i].finish)] = 1;
@@ -207,8 +206,8 @@ class buffer_reuse {
     for (int k = 0; k < n.inputs; ++k)
       if (may_write_over(n, k) && !is_read_otherwise(i, k) && write_over(i, n.input(k), n.output())) return;
   }
-  /// Another operand of the step is the same memory, read in another order; or a product of the step's group reads it, in blocks of its
-  /// own.
+  /// True if the buffer of this operand is read in another order. The reader is another operand of the step, or an einsum of its fused
+  /// group, which reads its own blocks.
   bool is_read_otherwise(std::size_t i, int operand) const {
     const node& n = plan_.steps[i];
     const std::int32_t r = root(n.input(operand));
@@ -221,7 +220,7 @@ class buffer_reuse {
       if (k != operand && root(n.input(k)) == r && !(n.kind == op::map && may_write_over(n, k))) return true;
     for (const groups& g : kinds_) {
       const std::size_t head = g.head[i];
-      if (life_[std::size_t(r)].first >= std::int32_t(head)) continue;  // made by the group, piece by piece
+      if (life_[std::size_t(r)].first >= std::int32_t(head)) continue;  // computed by the group, piece by piece
       for (std::size_t j = head; j < i; ++j)
         if (plan_.steps[j].kind == op::einsum && reads_root(plan_.steps[j])) return true;
     }
@@ -236,7 +235,7 @@ class buffer_reuse {
     l.last = result.last;
     return true;
   }
-  /// Memory that messages are sent from or received in is not used otherwise meanwhile.
+  /// Keeps the buffers of operands and results reserved while an asynchronous collective is in flight.
   void hold(std::size_t i) {
     const node& n = plan_.steps[i];
     const auto [start, finish] = schedule_[i];
