@@ -36,7 +36,7 @@ TEST_CASE("mpi: every process reads what the others wrote, and writes over it af
     REQUIRE(all.size() == std::size_t(4 * n));
     for (int turn = 0; turn < 20; ++turn) {
       std::memset(memory.get(), me + turn, std::size_t(mine));
-      b.meet(1);
+      b.barrier(1);
       for (int rank = 0; rank < n; ++rank) {
         const std::byte* const first = all[std::size_t(4 * rank + 2)];
         CHECK(all[std::size_t(4 * rank)] == first + bytes * (rank + 1));
@@ -46,7 +46,7 @@ TEST_CASE("mpi: every process reads what the others wrote, and writes over it af
         for (std::int64_t k = 0; k < bytes * (rank + 1); ++k) wrong += first[k] != std::byte(rank + turn);
         CHECK(wrong == 0);
       }
-      b.meet(1);
+      b.barrier(1);
     }
   }
 }
