@@ -9,8 +9,10 @@
 #include <gshard/exec/parameters.hpp>
 #include <gshard/tensor/tensor.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
