@@ -15,7 +15,7 @@ namespace gshard { inline namespace v0 { namespace detail {
 /// The kinds of a step, each once: "all_to_all", or "all_gather+all_to_all" for a combined step.
 inline std::string kind_text(const node& n) {
   if (n.inputs == 0) return std::string(name(n.kind));
-  if (n.attr.custom) return std::string(name_of(n));
+  if (n.kind == op::custom) return std::string(name_of(n));
   std::string s;
   for (int i = 0; i < n.inputs; ++i) {
     bool is_new = true;

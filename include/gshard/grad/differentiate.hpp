@@ -151,7 +151,7 @@ class differentiator {
 
   constexpr void pull_back_custom(const node& n, symbol dy) {
     const custom_operation& what = *n.attr.custom;
-    if (!what.gradient) return b_.fail(fault::not_differentiable, what.name);
+    if (!what.differentiable) return b_.fail(fault::not_differentiable, what.name);
     symbol operands[rule::most_in], gradients[rule::most_in];
     for (int i = 0; i < n.inputs; ++i) operands[i] = in(n, i);
     what.gradient(operands, out(n), dy, gradients);

@@ -16,8 +16,10 @@ struct custom_operation {
   std::string_view name;
   shard_function<float> f32 = nullptr;
   shard_function<double> f64 = nullptr;
-  /// gradient(operands, y, dy, gradients) fills one gradient per operand. Null: it has none.
+  /// gradient(operands, y, dy, gradients) fills one gradient per operand. Only if `differentiable`: g++ under -fsanitize=undefined does not
+  /// compare the address of a function at compile time.
   void (*gradient)(const symbol* operands, const symbol& y, const symbol& dy, symbol* gradients) = nullptr;
+  bool differentiable = false;
   double flops = 0;  ///< floating-point operations per index of its rule
 };
 

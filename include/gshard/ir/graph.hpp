@@ -93,7 +93,7 @@ struct node {
 };
 
 /// The name of a node's operation: that of its kind, or of the user's own.
-constexpr std::string_view name_of(const node& n) { return n.attr.custom ? n.attr.custom->name : name(n.kind); }
+constexpr std::string_view name_of(const node& n) { return n.kind == op::custom ? n.attr.custom->name : name(n.kind); }
 
 /// True if a node overwrites parameters. A loop overwrites its carried values as well, but these belong to the loop.
 constexpr bool updates_parameters(const node& n) { return n.in_place > 0 && n.kind != op::carry; }

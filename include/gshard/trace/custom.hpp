@@ -6,6 +6,7 @@
 #include <gshard/ir/custom_operation.hpp>
 #include <gshard/ir/equation.hpp>
 #include <gshard/trace/builder.hpp>
+#include <gshard/trace/call.hpp>
 #include <gshard/trace/letters.hpp>
 #include <gshard/trace/per_shard.hpp>
 
@@ -84,7 +85,10 @@ inline constexpr custom_operation custom_of<Operation, std::index_sequence<I...>
                         .f32 = run_custom<float, Operation, I...>,
                         .f64 = run_custom<double, Operation, I...>,
                         .flops = custom_parts<Operation>::flops};
-  if constexpr (requires(symbol s) { Operation::gradient((void(I), s)..., s, s); }) made.gradient = gradient_of_custom<Operation, I...>;
+  if constexpr (requires(symbol s) { Operation::gradient((void(I), s)..., s, s); }) {
+    made.gradient = gradient_of_custom<Operation, I...>;
+    made.differentiable = true;
+  }
   return made;
 }();
 

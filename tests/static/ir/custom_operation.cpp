@@ -8,8 +8,9 @@ inline constexpr gs::custom_operation mine{.name = "mine"};
 static_assert([] {
   gs::node n;
   n.kind = gs::op::custom;
-  if (gs::name_of(n) != "custom") return false;
   n.attr.custom = &mine;
-  return gs::name_of(n) == "mine";
+  if (gs::name_of(n) != "mine") return false;
+  n.kind = gs::op::map;
+  return gs::name_of(n) == "map";
 }());
 static_assert(gs::may_fail(gs::op::custom) && gs::traits(gs::op::custom).user_code);
