@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Name, element type and shape of an array in a file.
+// Element type and shape of a tensor in a file.
 
 #include <gshard/ir/graph.hpp>
 
@@ -14,7 +14,7 @@
 
 namespace gshard { inline namespace v0 {
 
-/// The element types that gshard keeps in files.
+/// The element types of gshard's files.
 enum class array_type : std::uint8_t { f32, f64, i32, u8 };
 
 constexpr std::string_view name_of(array_type t) {
@@ -28,13 +28,13 @@ constexpr array_type array_type_of(dtype t) {
   return t == dtype::f64 ? array_type::f64 : t == dtype::i32 ? array_type::i32 : array_type::f32;
 }
 
-/// A tensor of a file: row-major and little-endian, of at most `max_rank` dims.
+/// A tensor in a file: row-major and little-endian, of at most `max_rank` dims.
 struct array_info {
   std::string name;
   array_type type = array_type::f32;
   std::vector<std::int64_t> shape;
 
-  /// Of a shape that was checked.
+  /// Bytes of the data. The shape must have been checked.
   std::int64_t bytes() const {
     std::int64_t n = size_of(type);
     for (const std::int64_t extent : shape) n *= extent;

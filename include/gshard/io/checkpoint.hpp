@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Saves and loads the tensors of a parameter store as one safetensors file.
+// Checkpoints: saves the tensors of a parameter store to a safetensors file, and loads them on any mesh.
 
 #include <gshard/comm/agreement.hpp>
 #include <gshard/exec/parameters.hpp>
@@ -24,27 +24,27 @@
 
 namespace gshard { inline namespace v0 {
 
-/// What stands in a checkpoint besides the tensors of a store.
+/// The contents of a checkpoint besides the tensors of a store.
 struct checkpoint_notes {
   std::map<std::string, std::string> metadata{};  // UTF-8; names that start with "gshard." are reserved
   std::map<std::string, std::string> blobs{};     // any bytes; each is a U8 tensor "blob:<name>" of the file
 };
 
 enum class checkpoint_scope : std::uint8_t {
-  parameters,  // what is trained
-  everything,  // and the state of optimizers, each a tensor "state:<name>" of the file, the number of finished steps, and the seed
+  parameters,  // trainable parameters
+  everything,  // also the optimizer state, each a tensor "state:<name>" of the file, the number of finished steps, and the seed
 };
 
-/// The same on all processes.
+/// Options of save and load. They must be the same on all processes.
 struct checkpoint_options {
   checkpoint_scope scope = checkpoint_scope::parameters;
-  /// Of load: false takes files from other tools, see safetensors_options.
+  /// For load: false accepts files from other tools, see safetensors_options.
   bool verify = true;
-  /// Of load with scope `everything`: true takes the file of a store with another seed. The store keeps its own seed, so random operations
-  /// (dropout, routing) go on with other numbers than those of the run that was saved.
+  /// For load with scope `everything`: true accepts the file of a store with another seed. The store keeps its own seed, so random
+  /// operations (dropout, routing) draw other numbers than the saved run.
   bool other_seed = false;
-  /// Tensors are moved in pieces of whole rows (indices of the first dim), as many as fit in this; a
-  /// process needs memory for a few pieces.
+  /// Tensors are moved in pieces of complete rows (indices of the first dim), with as many rows as fit into this. A process needs memory
+  /// for a few pieces.
   std::int64_t piece_bytes = std::int64_t(64) << 20;
 };
 
@@ -72,8 +72,8 @@ inline std::vector<stored_tensor> tensors_of(const parameter_store& store, check
   return list;
 }
 
-// Begins a save or a load. All processes throw alike if they do not make the same call with the same tensors and options, or if the
-// tensors cannot be kept in a file.
+// Begins a save or a load. All processes throw if they do not make the same call with the same tensors and options, or if a tensor cannot
+// be saved.
 inline void agree_on(bool saves, const parameter_store& store, const std::vector<stored_tensor>& tensors,
                      const checkpoint_options& options) {
   const bool everything = options.scope == checkpoint_scope::everything;
@@ -94,7 +94,7 @@ inline void agree_on(bool saves, const parameter_store& store, const std::vector
   }
 }
 
-/// A number in the metadata of a file, if it is there.
+/// A number in the metadata of a file; empty if it is missing.
 template <class Number>
 std::optional<Number> number_of(const safetensors_reader& file, const char* key, const char* what) {
   const auto found = file.metadata().find(key);
@@ -127,7 +127,7 @@ inline checkpoint_notes notes_of(const safetensors_reader& file) {
   return notes;
 }
 
-// What stands between a file and a store, or nothing.
+// The differences between a file and a store as text; empty if there are none.
 inline std::string misfit(const safetensors_reader& file, const std::vector<stored_tensor>& tensors,
                           checkpoint_scope scope) {
   std::string text;
@@ -155,14 +155,14 @@ inline std::string misfit(const safetensors_reader& file, const std::vector<stor
 
 }  // namespace detail
 
-/// Writes the tensors of a store to one safetensors file, whole and under their names: the file does not
-/// depend on the mesh, bit for bit. It takes its name when it is complete and on the disk; a file of that
-/// name stays as it is till then, and for ever if anything fails. `path` and `notes` are the leader's.
+/// Writes the tensors of a store to one safetensors file, complete and under their names. The file does not depend on the mesh, bit for
+/// bit. It gets its name when it is complete and on the disk. Until then, or if anything fails, an existing file of that name is unchanged.
+/// Only the leader's `path` and `notes` are used.
 ///
-/// Collective over the store's cluster. Communicates: every tensor once to the leader, by its first copy.
+/// Collective over the store's cluster. Communicates: every tensor once to the leader, from its first replica.
 ///
 /// Throws `gshard::error`, the same on every process: if the processes make different calls; if they hold different tensors, layouts,
-/// numbers of finished steps or seeds; if the file cannot be written (the text names it and the reason).
+/// numbers of finished steps or seeds; if the file cannot be written (the text has its name and the reason).
 /// @see safetensors_writer for names and texts
 inline void save(const parameter_store& store, const std::string& path, const checkpoint_notes& notes,
                  const checkpoint_options& options = {}) {
@@ -203,22 +203,21 @@ inline void save(const parameter_store& store, const std::string& path, const ch
   save(store, path, checkpoint_notes(), options);
 }
 
-/// Reads into a store what `save` wrote, on any mesh; returns what stood there besides, on every process. The
-/// store's programs must have been bound to it before: it knows a tensor once a program has asked for it.
+/// Reads a file that `save` wrote into a store, on any mesh. Returns the notes of the checkpoint, on every process. The store's programs
+/// must have been bound to it before: a store has a tensor only after a program has asked for it.
 ///
-/// With scope `parameters`, a file may hold the state of optimizers, which is passed over; that of the store
-/// stays, and so does its number of finished steps, which otherwise becomes the file's (0 if it has none). But for that the file and the
-/// store must have the same tensors, with the same extents and element types.
+/// With scope `parameters`, optimizer state in the file is skipped. That of the store stays, and so does its number of finished steps. With
+/// scope `everything`, the number becomes the file's (0 if it has none). Otherwise, the file and the store must have the same tensors, with
+/// the same extents and element types.
 ///
-/// With scope `everything`, a training goes on as if it had not stopped: the store must have the seed of the one that was saved, unless
+/// With scope `everything`, training continues as if it had not stopped. The store must have the seed of the saved store, unless
 /// `other_seed` is set. Files from before the seed was saved fit any seed. A seed that was set on an `executable` is not in the file.
 ///
-/// Collective over the store's cluster. Communicates: every tensor once from the leader, who alone reads
-/// `path`, to all.
+/// Collective over the store's cluster. Communicates: every tensor once from the leader, which alone reads `path`, to all.
 ///
-/// Throws `gshard::error`, the same on every process: if the processes make another call or hold other tensors or layouts; if the file is
-/// damaged in any way, or does not fit the store (the text names the tensors). The store then is as it was. Only a disk that fails after
-/// the file was found to be whole leaves it half read.
+/// Throws `gshard::error`, the same on every process: if the processes make different calls, or hold different tensors or layouts; if the
+/// file is damaged in any way, or does not fit the store (the text names the tensors). The store is then unchanged. Only a disk that fails
+/// after the file was checked leaves the store half loaded.
 inline checkpoint_notes load(const parameter_store& store, const std::string& path,
                              const checkpoint_options& options = {}) {
   backend& on = store.on().on();
@@ -251,9 +250,8 @@ inline checkpoint_notes load(const parameter_store& store, const std::string& pa
   return notes;
 }
 
-/// What stands in a checkpoint besides the tensors, for what must be known before there is a model: extents,
-/// a vocabulary. The whole file is checked. Collective over the cluster; the leader alone reads `path`;
-/// throws as `load` does.
+/// The notes of a checkpoint, for values that are needed before there is a model: extents, a vocabulary. The complete file is checked.
+/// Collective over the cluster. Only the leader reads `path`. Throws as `load` does.
 inline checkpoint_notes load_notes(const any_cluster& cluster, const std::string& path,
                                    const safetensors_options& options = {}) {
   checkpoint_notes notes;

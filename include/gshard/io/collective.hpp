@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// File access by the leader of a cluster, with errors thrown on all processes.
+// Broadcasts texts from the leader, and runs functions on the leader alone.
 
 #include <gshard/comm/backend.hpp>
 #include <gshard/comm/error.hpp>
@@ -15,7 +15,7 @@
 
 namespace gshard { inline namespace v0 { namespace detail {
 
-/// Gives every process the leader's text. Collective.
+/// Broadcasts the leader's text to every process. Collective.
 inline void share(backend& on, std::string& text) {
   std::uint64_t size = text.size();
   on.broadcast(std::as_writable_bytes(std::span(&size, 1)));
@@ -23,7 +23,7 @@ inline void share(backend& on, std::string& text) {
   on.broadcast(std::as_writable_bytes(std::span(text)));
 }
 
-/// Gives every process the leader's table. Collective.
+/// Broadcasts the leader's table to every process. Collective.
 inline void share(backend& on, std::map<std::string, std::string>& table) {
   std::uint64_t size = table.size();
   on.broadcast(std::as_writable_bytes(std::span(&size, 1)));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// The checksum of the tensors of a checkpoint.
+// A digest of a file (XXH3-128), which detects damage.
 
 #include <gshard/base/compiler.hpp>
 
@@ -18,8 +18,8 @@
 
 namespace gshard { inline namespace v0 {
 
-/// XXH3-128 of a stream of bytes: finds damage, at the speed of memory. It is no protection from somebody who
-/// alters a file and its digest together.
+/// XXH3-128 of a stream of bytes: detects damage, at the speed of memory. It does not protect against somebody who changes a file together
+/// with its digest.
 class digest {
  public:
   static constexpr std::size_t hex_digits = 32;
@@ -29,7 +29,7 @@ class digest {
   void add(std::span<const std::byte> data) { XXH3_128bits_update(&state_, data.data(), data.size()); }
   void add(std::string_view text) { add(std::as_bytes(std::span(text))); }
 
-  /// Of what was added so far: 32 lower-case digits, as `xxhsum -H2` prints them.
+  /// The digest of the bytes added so far: 32 lower-case digits, as `xxhsum -H2` prints them.
   std::string hex() const {
     const XXH128_hash_t hash = XXH3_128bits_digest(&state_);
     std::string text;

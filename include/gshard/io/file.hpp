@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Files with errors that name path and position, replaced by rename.
+// Files: reads at any position, and atomic replacement by a new file.
 
 #include <gshard/comm/error.hpp>
 
@@ -52,7 +52,7 @@ inline int open_file(const std::string& path, int flags, mode_t mode = 0) {
   return fd;
 }
 
-// Linux moves no more than this in one call, macOS refuses to.
+// Linux transfers at most this much in one call; macOS refuses more.
 inline constexpr std::size_t most_at_once = std::size_t(1) << 30;
 
 inline void write_at(const descriptor& file, const std::string& path, std::int64_t at,
@@ -87,8 +87,7 @@ inline std::string directory_of(const std::string& path) {
 
 }  // namespace detail
 
-/// A regular file that is read at any place. All failures are `gshard::error`, with the file's name and the
-/// system's words.
+/// A regular file that can be read at any position. All failures are `gshard::error`, with the file's name and the system's message.
 class input_file {
  public:
   explicit input_file(std::string path)
@@ -110,13 +109,12 @@ class input_file {
   std::int64_t size_ = 0;
 };
 
-/// A new file that takes its name in one step, by commit(); till then, and for ever if that is not reached, a
-/// file of that name stays as it is. After a crash there is the old file or the new one, whole. All failures
-/// are `gshard::error`, with the file's name and the system's words.
+/// A new file that gets its name in one step, by commit(). Until then, and if it is never reached, an existing file of that name is
+/// unchanged. After a crash, there is either the old file or the new one, complete. All failures are `gshard::error`, with the file's name
+/// and the system's message.
 ///
-/// What is written goes to `<path>.tmp`, which may be read and written as the umask says. The destructor removes
-/// it; a killed process leaves it to the next one that writes to this path. A symbolic link at `path` is
-/// replaced, not followed.
+/// Data is written to `<path>.tmp`, with the permissions that the umask gives. The destructor removes that file. If the process is killed,
+/// the next one that writes to this path removes it. A symbolic link at `path` is replaced, not followed.
 class atomic_file {
  public:
   explicit atomic_file(std::string path)
@@ -134,10 +132,10 @@ class atomic_file {
     detail::write_at(file_, path_, size_, data);
     size_ += std::int64_t(data.size());
   }
-  /// Writes again what was appended at `at`.
+  /// Overwrites bytes that were appended at `at`.
   void patch(std::int64_t at, std::span<const std::byte> data) { detail::write_at(file_, path_, at, data); }
 
-  /// The data is on the disk, then the name is.
+  /// Flushes the data to the disk, then renames the file.
   void commit() {
     int code;
     do code = ::fsync(file_.get());
@@ -147,8 +145,7 @@ class atomic_file {
       throw error(path_ + ": another process is writing it too; its " + temporary_ + " replaced ours");
     if (::rename(temporary_.c_str(), path_.c_str()) != 0) detail::throw_errno(path_, "cannot be replaced");
     committed_ = true;
-    // Not every file system can do this for a directory; whether old or new survives a power cut, it is
-    // whole.
+    // Not every file system can flush a directory. After a power cut, either the old file or the new one is there, complete.
     const detail::descriptor directory(
         detail::open_file(detail::directory_of(path_), O_RDONLY | O_DIRECTORY));
     if (directory.get() >= 0) ::fsync(directory.get());

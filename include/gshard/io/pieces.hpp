@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Reads and writes a distributed tensor in pieces of bounded size.
+// Splits a distributed tensor into pieces of complete rows, which are gathered, scattered and stored one at a time.
 
 #include <gshard/comm/backend.hpp>
 #include <gshard/comm/device_group.hpp>
@@ -18,23 +18,21 @@
 
 namespace gshard { inline namespace v0 { namespace detail {
 
-// A distributed tensor as a sequence of pieces: blocks of whole rows (indices of the first dim; a scalar is
-// one row).
+// A row is an index of the first dim; a scalar has one row.
 
 struct row_range {
   std::int64_t first, last;
   std::int64_t count() const { return last - first; }
 };
 
-/// Bytes of one row of the whole tensor.
+/// Bytes of one row of the global tensor.
 inline std::int64_t row_bytes(const bound_value& v) {
   std::int64_t n = size_of(v.type);
   for (int d = 1; d < v.rank(); ++d) n *= v.extents[std::size_t(d)];
   return n;
 }
 
-/// The pieces of a tensor: as many rows as fit in `piece_bytes`, at least one; none if the tensor has no
-/// elements.
+/// The pieces of a tensor: as many rows as fit into `piece_bytes`, at least one. None if the tensor has no elements.
 inline std::vector<row_range> pieces_of(const bound_value& v, std::int64_t piece_bytes) {
   const std::int64_t rows = v.rank() == 0 ? 1 : v.extents[0], bytes = row_bytes(v);
   std::vector<row_range> pieces;
@@ -44,7 +42,7 @@ inline std::vector<row_range> pieces_of(const bound_value& v, std::int64_t piece
   return pieces;
 }
 
-/// What a shard has of a piece: its placement in the piece, and where it starts in the shard, in elements.
+/// The intersection of a shard and a piece: its placement in the piece, and its offset in the shard, in elements.
 struct part_of_piece {
   kernel::placement at;
   std::int64_t begin = 0;
@@ -63,7 +61,7 @@ inline part_of_piece part(kernel::placement shard, row_range rows) {
   return {shard, skipped * kernel::row_major_strides(shard.rank, shard.extent)[0]};
 }
 
-/// True for the first of the devices that hold the same shard.
+/// True for the first of the devices that hold replicas of the same shard.
 inline bool holds_first_copy(const bound_value& v, std::span<const int> mesh, int device) {
   const auto coordinates = coordinates_of(mesh, v.position(device));
   for (std::size_t a = 0; a < mesh.size(); ++a)
@@ -71,7 +69,7 @@ inline bool holds_first_copy(const bound_value& v, std::span<const int> mesh, in
   return true;
 }
 
-/// What this process has of a piece: for every part, the device as int64, then its elements.
+/// The parts of a piece on this process: for every part, the device as int64, then its elements.
 inline std::vector<std::byte> pack(const bound_value& v, row_range rows, const backend& on) {
   std::vector<std::byte> packet;
   for (std::size_t i = 0; i < on.devices().size(); ++i) {
@@ -86,7 +84,7 @@ inline std::vector<std::byte> pack(const bound_value& v, row_range rows, const b
   return packet;
 }
 
-/// The piece, from the packets of all processes.
+/// Assembles a piece from the packets of all processes.
 inline std::vector<std::byte> unpack(const bound_value& v, row_range rows, const backend& on,
                                      std::span<const std::vector<std::byte>> packets) {
   const std::int64_t size = size_of(v.type);
@@ -109,7 +107,7 @@ inline std::vector<std::byte> unpack(const bound_value& v, row_range rows, const
   return whole;
 }
 
-/// Copies the piece into the shards that this process holds.
+/// Copies a piece into the shards of this process.
 inline void copy_shards_of(const bound_value& v, row_range rows, std::span<const std::byte> whole) {
   const std::int64_t size = size_of(v.type);
   for (std::size_t i = 0; i < v.places.size(); ++i) {

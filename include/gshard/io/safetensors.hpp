@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Reads and writes safetensors files.
+// Reads and writes safetensors files, with a digest that detects damage.
 
 #include <gshard/comm/error.hpp>
 #include <gshard/io/array_info.hpp>
@@ -25,21 +25,20 @@ namespace gshard { inline namespace v0 {
 static_assert(std::endian::native == std::endian::little,
               "gshard: files are written as memory holds them, little-endian");
 
-/// Writes a safetensors file, which takes its name when it is complete (see atomic_file). Names and shapes
-/// come first, then the data, so that no more than one piece of it need be in memory.
+/// Writes a safetensors file, which gets its name when it is complete (see atomic_file). Names and shapes come first, then the data, so
+/// that only one piece of the data need be in memory.
 ///
-/// Into the metadata goes `gshard.xxh3_128`: the XXH3-128 of the whole file with these 32 digits taken as
-/// zeros.
+/// The metadata gets `gshard.xxh3_128`: the XXH3-128 of the complete file, computed with zeros for these 32 digits.
 ///
-/// Throws `gshard::error`, which names the file, on names or texts that are not UTF-8, two equal names,
-/// shapes that cannot be counted, a header over 100 MB, and on all that fails in the file system.
+/// Throws `gshard::error` with the file's name: for names or texts that are not UTF-8; for two equal names; for shapes whose size
+/// overflows; for a header over 100 MB; for all failures of the file system.
 class safetensors_writer {
  public:
   safetensors_writer(const std::string& path, const std::vector<array_info>& arrays,
                      const std::map<std::string, std::string>& metadata = {})
       : safetensors_writer(path, begin(path, arrays, metadata)) {}
 
-  /// The next bytes of the arrays' data, array after array, in pieces of any size.
+  /// Appends the next bytes of the arrays' data, array after array, in pieces of any size.
   void write(std::span<const std::byte> data) {
     if (std::int64_t(data.size()) > missing_)
       throw error(file_.path() + ": " + std::to_string(data.size()) + " bytes given, " +
@@ -71,7 +70,7 @@ class safetensors_writer {
     try {
       start s{safetensors_header_text(arrays, metadata), 0};
       for (const array_info& a : arrays) s.data_bytes += a.bytes();
-      parse_safetensors_header(s.header, s.data_bytes);  // nothing is written that would not be read
+      parse_safetensors_header(s.header, s.data_bytes);  // writes nothing that the reader would reject
       return s;
     } catch (const error& e) {
       throw error(path + ": cannot be written: " + e.what());
@@ -91,13 +90,12 @@ class safetensors_writer {
 };
 
 struct safetensors_options {
-  /// False: takes files without a digest of gshard's, from other tools, and ignores one that is there.
+  /// False: accepts files without gshard's digest, from other tools, and ignores a digest that is there.
   bool verify = true;
 };
 
-/// A safetensors file that is whole: the constructor checks all of it, by the rules of
-/// parse_safetensors_header and by the digest, before anything can be asked. Throws `gshard::error`, one
-/// sentence with the file's name and the check that it failed.
+/// A valid safetensors file. The constructor checks all of it, by the rules of parse_safetensors_header and by the digest. Throws
+/// `gshard::error`: one sentence with the file's name and the check that failed.
 class safetensors_reader {
  public:
   explicit safetensors_reader(const std::string& path, const safetensors_options& options = {})

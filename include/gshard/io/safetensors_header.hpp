@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// The JSON header of a safetensors file, checked.
+// Parses and writes the JSON header of a safetensors file.
 
 #include <gshard/base/packed_list.hpp>
 #include <gshard/comm/error.hpp>
@@ -23,20 +23,19 @@
 
 namespace gshard { inline namespace v0 {
 
-/// What stands before the data of a safetensors file: u64 length, then so many bytes of JSON,
+/// The header of a safetensors file: u64 length, then as many bytes of JSON,
 /// {"__metadata__": {string: string}, name: {"dtype": .., "shape": [..], "data_offsets": [begin, end]}, ...}.
 struct safetensors_header {
   static constexpr std::int64_t most_bytes = 100'000'000;
-  /// Tensors, and texts in the metadata: so that reading what fits in most_bytes takes neither long nor many
-  /// times its memory.
+  /// The most tensors and metadata texts together. So reading a header of most_bytes takes neither long nor many times its memory.
   static constexpr std::size_t most_entries = std::size_t(1) << 18;
   static constexpr std::string_view digest_key = "gshard.xxh3_128";
-  /// A header of gshard's starts so; then come the digits of the digest.
+  /// Headers written by gshard start with this, followed by the digits of the digest.
   static constexpr std::string_view digest_prefix = R"({"__metadata__":{"gshard.xxh3_128":")";
 
   std::map<std::string, std::string> metadata;  // without the digest
   std::vector<array_info> arrays;               // in the order of their data
-  std::vector<std::int64_t> begin;              // of their data, in bytes from the header's end
+  std::vector<std::int64_t> begin;              // of their data, in bytes after the header
   std::vector<std::size_t> by_name;             // indices of arrays, ordered by name
 
   /// The index of the array called `name`, or the number of arrays.
@@ -49,15 +48,14 @@ struct safetensors_header {
 
 namespace detail {
 
-// A name from a file, fit for a message.
+// A name from a file, made safe for a message.
 inline std::string in_quotes(std::string_view name) {
   std::string text = "\"";
   for (const char c : name.substr(0, 80)) text += c >= 0 && c < ' ' ? '?' : c;
   return text + (name.size() > 80 ? "...\"" : "\"");
 }
 
-/// Takes the events of a JSON parser, makes the header's tables and stops at the first thing that does not
-/// belong there.
+/// Receives the events of a JSON parser and fills the tables of the header. Stops at the first event that is not allowed.
 class header_events {
  public:
   using json = nlohmann::json;
@@ -199,17 +197,16 @@ inline std::string json_text(std::string_view s) {
 
 }  // namespace detail
 
-/// The header of a file with `data_bytes` of data after it. Throws `gshard::error`, "the header: ...", unless
-/// it is one: an object of JSON in UTF-8 with the fields above and no others; no name twice; known dtypes;
-/// shapes that can be counted; data of the size that dtype and shape say, without holes or overlaps, up to
-/// the end of the file.
+/// Parses the header of a file with `data_bytes` of data after it. Throws `gshard::error`, "the header: ...", unless it is valid: an object
+/// of JSON in UTF-8 with the fields above and no others; no name twice; known dtypes; shapes whose size does not overflow; data of the size
+/// that dtype and shape give, without holes or overlaps, up to the end of the file.
 inline safetensors_header parse_safetensors_header(std::string_view text, std::int64_t data_bytes) {
   const auto fail = [](const std::string& why) { throw error("the header: " + why); };
   if (std::int64_t(text.size()) > safetensors_header::most_bytes)
     fail("has " + std::to_string(text.size()) + " bytes, more than " +
          std::to_string(safetensors_header::most_bytes));
   if (!text.starts_with('{')) fail("does not start with {");
-  if (text.find('\0') != text.npos) fail("holds a zero byte");  // where the parser would see the end
+  if (text.find('\0') != text.npos) fail("holds a zero byte");  // where the parser would stop
   detail::header_events read;
   if (!nlohmann::json::sax_parse(text, &read)) fail(read.problem);
   read.metadata.erase(std::string(safetensors_header::digest_key));
@@ -248,8 +245,8 @@ inline safetensors_header parse_safetensors_header(std::string_view text, std::i
   return header;
 }
 
-/// The header of arrays whose data stand in this order, with zeros for the digest, and padded so that data
-/// begin at a multiple of 8.
+/// The header text for arrays whose data follow in this order. It has zeros for the digest, and is padded so that the data begin at a
+/// multiple of 8.
 inline std::string safetensors_header_text(const std::vector<array_info>& arrays,
                                            const std::map<std::string, std::string>& metadata) {
   std::string text(safetensors_header::digest_prefix);

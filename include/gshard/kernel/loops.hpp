@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Nests of strided loops: merging, ordering and running them.
+// Loop nests over operands with strides: merging and ordering loops, and running them on several threads.
 
 #include <gshard/kernel/threads.hpp>
 #include <gshard/kernel/view.hpp>
@@ -12,7 +12,7 @@
 
 namespace gshard { inline namespace v0 { namespace kernel { namespace detail {
 
-/// One loop over N operands: each moves by its stride (in elements; 0 if it does not depend on this loop).
+/// One loop over N operands, each with a stride (in elements; 0 if it does not depend on this loop).
 template <std::size_t N>
 struct loop {
   std::int64_t extent = 1;
@@ -59,7 +59,7 @@ constexpr bool merge_two(loop_nest<N>& nest) {
   return false;
 }
 
-/// Drops loops of extent 1 and joins every two loops that all operands can walk as one.
+/// Drops loops of extent 1, and merges every two loops that are contiguous for all operands.
 template <std::size_t N>
 constexpr void merge_loops(loop_nest<N>& nest) {
   for (std::size_t i = nest.count; i-- > 0;)
@@ -110,14 +110,14 @@ void for_each_offset(const loop_nest<N>& nest, F f) {
   for_each_offset(nest, 0, nest.iterations(), f);
 }
 
-/// The same on several threads, where f does as much as a row of `cols` elements costs.
+/// The same on several threads. One call of f costs as much as a row of `cols` elements.
 template <std::size_t N, class F>
 void parallel_offsets(const loop_nest<N>& nest, std::int64_t cols, F f) {
   parallel_rows(nest.iterations(), cols, [&](std::int64_t begin, std::int64_t end) { for_each_offset(nest, begin, end, f); });
 }
 
-/// Runs the nest, several threads taking parts of its outermost loop if operand O moves in it, which then are written by one thread each:
-/// f(part of the nest, offsets of its first iteration).
+/// Runs the nest by calls of f(part of the nest, offsets of its first iteration). If operand O moves in the outermost loop, threads share
+/// that loop, and each part of O is written by one thread.
 template <std::size_t O, std::size_t N, class F>
 void parallel_nest(const loop_nest<N>& nest, F f) {
   if (nest.count == 0 || nest.at[0].stride[O] == 0) return f(nest, std::array<std::int64_t, N>{});

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Runs loops on several threads by OpenMP, with the same bits on any number.
+// Threads of the kernels: by OpenMP if compiled with it, else everything runs on the calling thread.
 
 #include <gshard/base/compiler.hpp>
 
@@ -14,7 +14,6 @@
 #include <cstdlib>
 #include <exception>
 
-// Threads by OpenMP where it is compiled with; else everything runs on the calling thread.
 namespace gshard { inline namespace v0 { namespace kernel {
 
 namespace detail {
@@ -24,11 +23,11 @@ inline int& threads_here() {
 }
 }  // namespace detail
 
-/// How many threads the kernels called by this thread use: 1, but for the lifetime of a use_threads.
+/// The number of threads of kernels that this thread calls: 1, except during the lifetime of a use_threads.
 inline int threads() { return detail::threads_here(); }
 
-/// How many threads a process uses unless it is told: OpenMP's number if OMP_NUM_THREADS or the program has set it, else the cores that it
-/// may use, divided by the processes that share them. 1 without OpenMP.
+/// The default number of threads of a process. OpenMP's number if OMP_NUM_THREADS or the program has set it. Else the available cores,
+/// divided by the processes that share them. 1 without OpenMP.
 inline int default_threads([[maybe_unused]] int processes_here) {
 #if defined(_OPENMP)
   const int wanted = omp_get_max_threads(), cores = omp_get_num_procs();
@@ -39,8 +38,8 @@ inline int default_threads([[maybe_unused]] int processes_here) {
 #endif
 }
 
-/// For its lifetime the kernels that this thread calls use n threads, and libraries that take their number from OpenMP as well; afterwards
-/// as many as before.
+/// During its lifetime, kernels that this thread calls use n threads, as do libraries that take their number from OpenMP. The destructor
+/// restores both numbers.
 class use_threads {
  public:
   explicit use_threads(int n) : before_(threads()) {
@@ -66,9 +65,9 @@ class use_threads {
 #endif
 };
 
-/// Calls f(begin, end) for ranges that together are [0, n), none of less than `grain` if there are several, on up to `threads()` threads
-/// at once; on the calling thread alone where one range would be left. What f computes must not depend on where the ranges begin. Throws
-/// what f threw for the first range that it threw for. Kernels that f calls use one thread.
+/// Calls f(begin, end) for ranges that together are [0, n), on up to `threads()` threads. Several ranges have at least `grain` elements
+/// each; a single range runs on the calling thread. The result of f must not depend on the bounds of the ranges. Throws the exception of
+/// the first range that failed. Kernels that f calls use one thread.
 template <class F>
 void parallel_for(std::int64_t n, std::int64_t grain, F f) {
   if (n <= 0) return;
@@ -99,7 +98,7 @@ void parallel_for(std::int64_t n, std::int64_t grain, F f) {
 #endif
 }
 
-/// parallel_for over rows of `cols` elements, or whatever costs as much: a range is worth a thread if it has some ten thousand elements.
+/// parallel_for over rows of `cols` elements, or of an equal cost. A thread gets at least some ten thousand elements.
 template <class F>
 void parallel_rows(std::int64_t rows, std::int64_t cols, F f) {
   constexpr std::int64_t worth = 1 << 14;

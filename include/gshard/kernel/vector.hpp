@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Vectors of the target's width, by the vector extensions of GCC and clang.
+// Vectors (SIMD) of the target's width, by the vector extensions of GCC and clang. For loops that compilers do not vectorize by themselves:
+// reductions, whose order they may not change, and tiles of registers.
 
 #include <gshard/base/math.hpp>
 #include <gshard/kernel/elementwise/exponential.hpp>
@@ -14,9 +15,6 @@
 #include <type_traits>
 #include <utility>
 
-// Vectors of the target's width by the vector extensions that GCC and clang share, for the loops that
-// compilers do not vectorise by themselves: reductions, whose order they may not change, and tiles of
-// registers.
 namespace gshard { inline namespace v0 { namespace kernel { namespace detail {
 
 #if defined(__AVX512F__)
@@ -44,13 +42,13 @@ void store(const vector<T>& v, T* to) {
   std::memcpy(to, &v, sizeof(v));
 }
 
-// Every lane with the one whose number differs in the bit Step.
+// Swaps every lane with the lane whose number differs in the bit Step.
 template <std::size_t Step, class V, std::size_t... Lane>
 V swap_lanes(const V& v, std::index_sequence<Lane...>) {
   return __builtin_shufflevector(v, v, (Lane ^ Step)...);
 }
 
-/// Every lane gets `op` over the aligned group of `Group` lanes, a power of two, that it belongs to.
+/// Every lane gets the reduction by `op` of its aligned group of `Group` lanes, a power of two.
 template <class T, std::size_t Group = std::size_t(lanes<T>), std::size_t Step = 1, class Op>
 vector<T> across(const vector<T>& v, Op op) {
   if constexpr (Step >= Group)
@@ -61,11 +59,11 @@ vector<T> across(const vector<T>& v, Op op) {
 }
 
 inline constexpr auto plus = [](const auto& a, const auto& b) { return a + b; };
-/// Faster than gshard::detail::larger. It may lose a NaN: for rows where something else keeps it, such as a sum.
+/// Faster than gshard::detail::larger, but may lose a NaN. For rows in which something else keeps it, such as a sum.
 inline constexpr auto larger_number = [](const auto& a, const auto& b) { return a > b ? a : b; };
 
-/// Folds term(i) over i < n with `op`, of which `start` must be the identity. `term` gets a reader that turns
-/// a pointer into its element i, or into as many elements as a vector has. The order depends on n alone.
+/// Folds term(i) over i < n with `op`, whose identity is `start`. `term` gets a reader that maps a pointer to its element i, or to a vector
+/// of its elements. The order depends on n alone.
 template <class T, class Term, class Op>
 T fold(std::int64_t n, T start, Term term, Op op) {
   constexpr std::int64_t width = lanes<T>;
@@ -103,7 +101,7 @@ T maximum(std::int64_t n, const T* x) {
   return fold<T>(n, -std::numeric_limits<T>::infinity(), [=](auto at) { return at(x); }, gshard::detail::larger);
 }
 
-/// A vector of the first n elements of an array, n being less than its lanes; the others are `fill`.
+/// A vector of the first n elements of an array, where n is less than the number of lanes. The others are `fill`.
 template <class T>
 vector<T> load_few(const T* from, std::int64_t n, T fill = 0) {
   vector<T> v = vector<T>{} + fill;
@@ -120,7 +118,7 @@ vector<T> vector_square_root(const vector<T>& x) {
   return square_root_as<T, vector<T>, vector<std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>>>(x);
 }
 
-/// e^x of lanes none of which is positive, as those of a softmax.
+/// e^x for lanes that are not positive, as in a softmax.
 template <class T>
 vector<T> falling_exponential(const vector<T>& x) {
   return falling_exponential_as<T, vector<T>, vector<typename exponential_of<T>::integer>>(x);

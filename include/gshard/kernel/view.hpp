@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Placement of a shard in its tensor, and row-major strides.
+// Extents, strides and placement of a shard in its global tensor, as kernels see them.
 
 #include <gshard/base/packed_list.hpp>
 
@@ -14,7 +14,7 @@ namespace gshard { inline namespace v0 { namespace kernel {
 /// Extents, offsets or strides (in elements) of up to `max_rank` dims, outermost first.
 using index_array = std::array<std::int64_t, max_rank>;
 
-/// Where a shard lies in its global tensor; all that kernels need whose values depend on the global index.
+/// The placement of a shard in its global tensor, for kernels whose values depend on the global index.
 struct placement {
   int rank = 0;
   index_array extent{};  // of the shard
@@ -43,12 +43,12 @@ constexpr index_array row_major_strides(int rank, const index_array& extent) {
   return stride;
 }
 
-/// Calls f(local, global, n) for the longest runs of n elements of the row-major shard that are also
-/// consecutive in the row-major global tensor; `local` and `global` are the linear indices of the first one.
+/// Calls f(local, global, n) for the longest runs of n elements that are consecutive in the row-major shard and in the row-major global
+/// tensor. `local` and `global` are the linear indices of the first element.
 template <class F>
 constexpr void for_each_run(const placement& p, F f) {
   if (element_count(p.rank, p.extent) == 0) return;
-  int outer = p.rank;  // dims [outer, rank) make one run
+  int outer = p.rank;  // dims [outer, rank) form one run
   std::int64_t run = 1;
   while (outer > 0) {
     const auto d = std::size_t(--outer);
@@ -74,7 +74,7 @@ constexpr void for_each_run(const placement& p, F f) {
   }
 }
 
-/// Calls f(global, local) for every element of a row-major shard: its linear index in the whole tensor and in the shard.
+/// Calls f(global, local) for every element of a row-major shard, with its linear indices in the global tensor and in the shard.
 template <class F>
 constexpr void for_each_element(const placement& p, F f) {
   for_each_run(p, [&](std::int64_t local, std::int64_t global, std::int64_t n) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// The verb broadcast on tensors outside of programs.
+// Broadcast on tensors outside of programs: repeats a tensor along the dims of other tensors.
 
 #include <gshard/op/eager.hpp>
 #include <gshard/pass/check.hpp>
@@ -16,8 +16,8 @@ namespace gshard { inline namespace v0 {
 
 namespace detail {
 
-/// The layout of what is broadcast: that of the first operand, and along a dim that it does not shard, that of the first other operand
-/// which shards it over axes that are still free. So nothing has to move.
+/// The sharding of a broadcast's result: that of the first operand. A dim that it does not shard is sharded as in the first other operand
+/// that shards it over free axes. So nothing has to move.
 template <fixed_string Equation, class... Specs>
 struct broadcast_layout {
   using mesh = mesh_of<Specs...>;
@@ -64,7 +64,7 @@ auto eager_broadcast(std::index_sequence<I...>, const tensor<T, Spec>& x, const 
   }
 }
 
-/// What is wrong with an equation as that of a broadcast.
+/// The diagnostic of an equation that is not a broadcast.
 template <fixed_string Equation>
 inline constexpr diagnostic problem_of_broadcast = [] {
   const equation& e = parsed_equation<Equation>::value;
@@ -75,9 +75,9 @@ inline constexpr diagnostic problem_of_broadcast = [] {
 
 }  // namespace detail
 
-/// broadcast<"Q,QK->QK">(x, like)[q, k] = x[q] on tensors. `like` and further tensors lend the extents of their dims; their numbers are not
-/// read. The result keeps the axes that shard x. Other dims are sharded as in the first operand that has them, over axes that x does not
-/// use.
+/// broadcast<"Q,QK->QK">(x, like)[q, k] = x[q] on tensors. `like` and further tensors give the extents of their dims. Their elements are
+/// not read. The result keeps the axes that shard x. Other dims are sharded as in the first operand that has them, over axes that x does
+/// not use.
 /// Shapes: as the equation says.
 /// Communicates: nothing.
 /// Compile time: the equation and ranks; that x is complete.

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Comparisons of tensors outside of programs.
+// Comparisons of tensors with tensors and numbers, outside of programs: the results are tensors of zeros and ones. Operands match as those
+// of map: equal extents, or a scalar. Communicates as map does: the agreement of the processes. A number must be the same on all processes;
+// gshard does not check this.
 
 #include <gshard/op/map.hpp>
 #include <gshard/tensor/tensor.hpp>
@@ -9,8 +11,6 @@
 
 #include <type_traits>
 
-// Comparisons of tensors with tensors and numbers: tensors of zeros and ones. Operands match as those of map: equal extents, or a scalar.
-// Communicates what map does: the processes' agreement. A number must be the same on all processes, which is not checked.
 namespace gshard { inline namespace v0 {
 
 namespace detail {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Runs a one-verb program on tensors, and keeps it bound for the next call.
+// Runs one operation on tensors outside of programs, as a program of one verb: the same passes plan it, and the same executor runs it.
 
 #include <gshard/base/reason.hpp>
 #include <gshard/exec/executable.hpp>
@@ -25,10 +25,9 @@
 #include <utility>
 #include <vector>
 
-// One operation on typed tensors: a program of one verb, planned at compile time by the same passes, run by the same executor.
 namespace gshard { inline namespace v0 { namespace detail {
 
-/// A mesh of all the axes that some specs name: what an eager operation is planned on.
+/// A mesh of all axes that some specs name. An eager operation is planned on it.
 template <class... Specs>
 struct mesh_of {
   static constexpr mesh_shape shape = [] {
@@ -73,12 +72,12 @@ dims bind_letters(std::string_view operation, const std::array<std::string_view,
   return bound;
 }
 
-/// A program that is bound to a cluster, which keeps it.
+/// A program that is bound to a cluster, in the cluster's cache.
 template <class Program>
 struct kept_program : kept {
   kept_program(const any_cluster& on, const dims& bound, std::vector<std::int64_t> given, std::string problem, std::string_view operation)
       : kept(its_kind(), 0), run(on, bound, parameter_store(on), std::move(problem), operation), extents(std::move(given)) {
-    run.engine().agreed_by_caller();  // when it is made or used again
+    run.engine().agreed_by_caller();  // by its making or reuse
     bytes = run.engine().arena_bytes() * std::int64_t(on.devices().size());
   }
   executable<Program> run;
@@ -93,14 +92,14 @@ struct kept_program : kept {
     auto known = extents.begin();
     const auto has = [&](std::span<const std::int64_t> given) {
       const auto from = known;
-      known += std::ptrdiff_t(given.size());  // of a type of tensors: the rank
+      known += std::ptrdiff_t(given.size());  // the rank, which the type of the operand fixes
       return std::equal(given.begin(), given.end(), from);
     };
     return (... && has(operands.extents()));
   }
 };
 
-/// A program for these operands, if they fit. Collective.
+/// A new program for these operands. An error on every process if they do not fit. Collective.
 template <class Bound, class Mesh, fixed_string... Letters, class... Tensors>
 std::unique_ptr<Bound> bind_program(const any_cluster& on, std::string_view operation, const Tensors&... operands) {
   dims bound;
@@ -121,7 +120,7 @@ auto run_kept_program(std::string_view operation, const Call& call, const Tensor
   using bound_program = kept_program<Program>;
   const any_cluster& on = std::get<0>(std::tie(operands...)).on();
   std::unique_ptr<bound_program> bound;
-  const bool keeps = !on.on().shares_memory();  // making one takes more than one agreement then, so all must make it together
+  const bool keeps = !on.on().shares_memory();  // with shared memory, binding needs several agreements: all must bind together
   if (keeps && (... && operands.on().same_as(on)))
     bound = on.kept().take<bound_program>([&](const bound_program& p) { return p.fits(operands...); });
   if (bound) bound->run.engine().use_again();
@@ -131,9 +130,9 @@ auto run_kept_program(std::string_view operation, const Call& call, const Tensor
   return results;
 }
 
-/// The program of an operation, bound to the cluster and the extents of its operands: call(program, cluster). Letters[i] are the dims of
-/// operand i. Operands that do not fit are an error on every process. The cluster keeps the program, with its memory, for the next call
-/// with operands of these extents, unless devices share memory.
+/// Calls call(program, cluster) with the program of an operation, bound to the cluster and to the extents of the operands. Letters[i] are
+/// the dims of operand i. Operands that do not fit are an error on every process. The cluster caches the program, with its memory, for the
+/// next call with operands of these extents. If devices share memory, it does not.
 template <class Program, fixed_string... Letters, class Call, class... Tensors>
 auto with_bound_program(std::string_view operation, const Call& call, const Tensors&... operands) {
   if constexpr (is_refused_program<Program>) return refused_output();

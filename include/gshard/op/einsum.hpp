@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// The verb einsum on tensors outside of programs.
+// Einsum on tensors outside of programs.
 
 #include <gshard/op/eager.hpp>
 #include <gshard/pass/check.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Elementwise verbs on tensors outside of programs.
+// Elementwise functions (map) and addition on tensors outside of programs.
 
 #include <gshard/op/eager.hpp>
 #include <gshard/trace/map.hpp>
@@ -17,7 +17,7 @@ template <auto F>
 inline constexpr auto map_model = [](auto&, auto... x) { return map<F>(x...); };
 inline constexpr auto add_model = [](auto&, auto a, auto b) { return a + b; };
 
-/// An elementwise operation on tensors, which have no names of dims: dims match by position, all of them or none.
+/// An elementwise operation on tensors. Their dims have no names, so they match by position: every operand has all dims or none.
 template <auto Model, class... T, class... Specs>
 auto run_elementwise(std::string_view operation, const tensor<T, Specs>&... x) {
   constexpr int largest = std::max({Specs::rank...});
@@ -49,7 +49,7 @@ auto map(F, const tensor<T, Specs>&... x) {
   return map<F{}>(x...);
 }
 
-/// a + b on tensors, which match as operands of map. Equal pending sums stay pending.
+/// a + b on tensors. Operands match as those of map. Equal partial sums stay partial.
 template <class T, class A, class B>
 auto operator+(const tensor<T, A>& a, const tensor<T, B>& b) {
   return detail::run_elementwise<detail::add_model>("add", a, b);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Resharding of tensors outside of programs: reshard, all_to_all, to_global.
+// Resharding of tensors outside of programs: reshard, all_to_all and to_global.
 
 #include <gshard/exec/spec_of.hpp>
 #include <gshard/op/eager.hpp>
@@ -20,7 +20,7 @@ namespace detail {
 template <class Spec>
 inline constexpr auto reshard_model = [](auto&, auto x) { return annotate<Spec>(x); };
 
-/// The layout of `Spec` after the last axis of dim `From` has moved to the end of dim `To`.
+/// The sharding of `Spec` after the last axis of dim `From` has moved to the end of dim `To`.
 template <class Spec, int From, int To>
 struct moved_layout {
   static constexpr sharding before = [] {
@@ -78,7 +78,7 @@ auto all_to_all(const tensor<T, Spec>& t) {
   return reshard<detail::spec_of<detail::mesh_of<Spec>, detail::moved_layout<Spec, From, To>>>(t);
 }
 
-/// to_global(t): the whole tensor, row-major, on every process. A partial sum is completed.
+/// to_global(t): the complete tensor, row-major, on every process. A partial sum is completed.
 /// Shapes: any -> as many elements.
 /// Communicates: a reshard to replicated.
 /// Compile time: nothing.

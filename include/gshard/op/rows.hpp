@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// The verb softmax on tensors outside of programs.
+// Softmax on tensors outside of programs.
 
 #include <gshard/op/eager.hpp>
 #include <gshard/op/reshard.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// One sentence for each wrong call of a verb on tensors.
+// Error messages for wrong calls of the verbs on tensors outside of programs. @see trace/wrong_math.hpp
 
 #include <gshard/exec/parameters.hpp>
 #include <gshard/op/compare.hpp>
@@ -16,7 +16,6 @@
 #include <type_traits>
 #include <vector>
 
-// The sentence of every call that a verb on tensors, outside of programs, does not take. @see trace/wrong_math.hpp
 namespace gshard { inline namespace v0 {
 
 template <class To = void, class... Given>

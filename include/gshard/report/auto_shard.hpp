@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// The choice of auto_shard as text: cost, memory, and the next best sharding of every tensor.
+// Text about a search of auto_shard: the chosen shardings, their cost, and the alternatives.
 
 #include <gshard/pass/plan.hpp>
 #include <gshard/pass/search/shard_choice.hpp>
@@ -23,8 +23,8 @@ inline std::string describe_seconds(double seconds) {
   return text;
 }
 
-/// What a search chose, and why: time and memory of the plan, then a line for every input and parameter with its layout and what the
-/// best plan costs in which it lies otherwise.
+/// The result of a search as text: time and memory of the plan, then one line per input and parameter. A line has the tensor's sharding and
+/// the cost of the best plan in which it has another one.
 inline std::string describe(const shard_choice_view& choice, const plan_view& plan) {
   const step_price& p = choice.price;
   std::string s = "a step takes " + describe_seconds(p.seconds()) + ": " + describe_seconds(p.compute) + " computing, " +

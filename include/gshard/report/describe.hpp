@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Plans as text: tensors, steps, and why each collective is there.
+// Text of plans: tensors, steps, complete plans, and their communication.
 
 #include <gshard/comm/step_text.hpp>
 #include <gshard/pass/plan.hpp>
@@ -36,7 +36,8 @@ inline std::string linear_text(const plan_view& plan, const dim& d) {
   return d.divisor == 1 ? s : "(" + s + ")/" + std::to_string(d.divisor);
 }
 
-/// What a device holds of a dim through a window, for the indices i of its block: "{i-1..i+1}", "{2i..2i+W-1 of H/2}", "{i+3 wrapped}".
+/// The elements of a dim that a device holds through a window, for the indices i of its block: "{i-1..i+1}", "{2i..2i+W-1 of H/2}", "{i+3
+/// wrapped}".
 inline std::string window_text(const plan_view& plan, const window& w, int read_dim) {
   const auto add_dim = [&](std::string& s, std::int64_t& rest, std::int64_t n, int d) {
     if (plan.dims[std::size_t(d)].what == dim::kind::fixed) rest += n * plan.dims[std::size_t(d)].number;
@@ -84,7 +85,7 @@ inline std::string axes_of_mask(const plan_view& plan, std::uint32_t mask) {
   return s;
 }
 
-/// "3,2,1,0": the devices in an order of their own.
+/// "3,2,1,0": the devices of a device order.
 inline std::string order_text(list_view<int> order) {
   std::string s;
   for (const int device : order) s.append(s.empty() ? "" : ",").append(std::to_string(device));
@@ -98,10 +99,9 @@ inline std::string pad(std::string s, std::size_t width) {
 
 }  // namespace detail
 
-/// A tensor of a plan as text: `f32[E@expert,G,C,M]`; dims, the axes that shard them, `+axis` where a sum is pending, and
-/// `+order(1,0)` where it lies in another order of the devices than the mesh's. `f32[H@x{i-1..i+1},W]`: a device holds
-/// these elements of H for the indices i of its block, which are its block and a halo. `{2i..2i+2 of O}`: for those of its block of O.
-/// In a graph between passes, `f32[G@expert,S?]`: propagation may still shard S.
+/// A tensor of a plan as text: `f32[E@expert,G,C,M]` has its dims and the axes that shard them. `+axis`: it is a partial sum over the axis.
+/// `+order(1,0)`: its device order is not the mesh's. `f32[H@x{i-1..i+1},W]`: a device holds these elements of H for the indices i of its
+/// block, that is, the block and a halo. `{2i..2i+2 of O}`: for the indices i of its block of O.
 inline std::string describe(const plan_view& plan, const value& v) {
   std::string s(v.type == dtype::f32 ? "f32" : v.type == dtype::f64 ? "f64" : "i32");
   s += '[';
@@ -136,8 +136,8 @@ inline void put_value(std::string& s, const plan_view& plan, std::int32_t v) {
 }
 }  // namespace detail
 
-/// One step as text: `all_to_all over expert   %11 f32[E,G@expert,C,M] -> %12 f32[E@expert,G,C,M]`; of moves of several kinds that are
-/// combined, all kinds: `all_gather+all_to_all over expert`.
+/// One step as text: `all_to_all over expert %11 f32[E,G@expert,C,M] -> %12 f32[E@expert,G,C,M]`. A step that combines moves of several
+/// kinds has all kinds: `all_gather+all_to_all over expert`.
 inline std::string describe(const plan_view& plan, const node& step) {
   std::string s = detail::kind_text(step);
   if (traits(step.kind).collective || step.kind == op::slice)
@@ -155,8 +155,8 @@ inline std::string describe(const plan_view& plan, const node& step) {
   return s;
 }
 
-/// A whole plan, a line a step, those of a loop indented; of every step that communicates, which operation and line of the program it
-/// serves, and why.
+/// A complete plan as text: one line per step, with the steps of a loop indented. A step that communicates also has the operation and
+/// source line that it serves, and the reason.
 inline std::string describe(const plan_view& plan) {
   std::string s = "mesh";
   for (int a = 0; a < plan.mesh.rank(); ++a) {
@@ -185,7 +185,7 @@ inline std::string describe(const plan_view& plan) {
   return s;
 }
 
-/// The collectives of a plan by kind: how many, and the bytes that one device receives at these extents.
+/// The collectives of a plan by kind: their number, and the bytes that one device receives at these extents.
 inline std::string describe_communication(const plan_view& plan, const extents& sizes) {
   std::string s;
   for (const op_traits& t : op_table) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Faults of programs as sentences at run time, the same as the compiler's.
+// Text of diagnostics: the sentences that the compiler prints for a wrong program.
 
 #include <gshard/ir/fault.hpp>
 
@@ -12,7 +12,7 @@ namespace gshard { inline namespace v0 {
 
 namespace detail {
 
-/// The sentence of a fault: the compiler's (pass/check.hpp), word for word.
+/// The sentence of a fault, word for word as the compiler prints it (pass/check.hpp).
 constexpr std::string_view sentence(fault what) {
   switch (what) {
     case fault::nothing: return "";
@@ -75,7 +75,7 @@ constexpr std::string_view sentence(fault what) {
   return "";
 }
 
-/// The words of a diagnostic beside its sentence, as the compiler prints them as types.
+/// The details of a diagnostic, which the compiler prints as types.
 inline std::string words(const diagnostic& d) {
   const auto number = [](int n) { return std::to_string(n); };
   const auto quoted = [](std::string_view s) { return "\"" + std::string(s) + "\""; };
@@ -118,8 +118,8 @@ inline std::string words(const diagnostic& d) {
 
 }  // namespace detail
 
-/// A fault as the sentence that the compiler gives it, then its words: `a partition spec uses one mesh axis twice ("x" in "wi")`.
-/// At its end the line of the program, if it is known. Columns, operands and dims count from 0. Empty if nothing is wrong.
+/// A fault as text: the compiler's sentence, then the details: `a partition spec uses one mesh axis twice ("x" in "wi")`. Columns, operands
+/// and dims count from 0. Empty if nothing is wrong.
 /// @see detail::check_program
 inline std::string describe(const diagnostic& d) {
   std::string words = detail::words(d);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// The load of every network link in a simulated run, as a picture or a table.
+// Pictures (SVG) and tables (CSV) of the bytes over every link of a simulated network.
 
 #include <gshard/report/auto_shard.hpp>
 #include <gshard/report/describe.hpp>
@@ -21,8 +21,8 @@
 
 namespace gshard { inline namespace v0 {
 
-/// Colors of eight loads, from little to much, on a light and on a dark ground: ColorBrewer's YlGnBu, which the color-blind can read too;
-/// what stands out from its ground is much.
+/// Colors of eight loads, from low to high, on a light and on a dark background: ColorBrewer's YlGnBu, which is safe for color-blind
+/// readers. Higher loads have more contrast to the background.
 inline constexpr int heat_steps = 8;
 inline constexpr std::array<std::string_view, heat_steps> heat_on_light{"#dbe9b3", "#c7e9b4", "#7fcdbb", "#41b6c4",
                                                                         "#1d91c0", "#225ea8", "#253494", "#081d58"};
@@ -31,7 +31,7 @@ inline constexpr std::array<std::string_view, heat_steps> heat_on_dark{"#2c3d9e"
 
 namespace detail {
 
-/// Text for the inside of an element or of a quoted attribute of XML or HTML.
+/// Text escaped for the inside of an element or of a quoted attribute of XML or HTML.
 inline std::string markup_text(std::string_view text) {
   std::string s;
   for (const char c : text) switch (c) {
@@ -51,7 +51,7 @@ inline std::string number_text(double x) {
   return {text, std::to_chars(text, text + sizeof text, x).ptr};
 }
 
-/// Where a chip stands: its place along the dimensions z, y, x of the network, those that it lacks in front as 0.
+/// The position of a chip along the dimensions z, y, x of the network. Missing dimensions come first, as 0.
 using chip_place = std::array<int, 3>;
 
 /// A network of up to three dimensions, drawn as layers of rows of chips.
@@ -66,9 +66,9 @@ struct chip_grid {
   int size() const { return extent[0] * extent[1] * extent[2]; }
 };
 
-/// A link between neighbors: along which dimension, which way, and whether around the edge.
+/// The direction of a link between neighbors: its dimension, its sign, and whether it wraps around the edge.
 struct link_course {
-  int dimension = -1;  // -1: its ends are no neighbors
+  int dimension = -1;  // -1: its ends are not neighbors
   int way = 0;
   bool wraps = false;
 };
@@ -87,7 +87,7 @@ inline link_course course_of(const chip_grid& grid, const link_load& link, bool 
   return c;
 }
 
-/// Calls f(link, course) for every link; of two links from one chip to the same other, the second goes around.
+/// Calls f(link, course) for every link. If a chip has two links to the same chip, the second wraps around.
 template <class F>
 void for_each_course(const run_record& run, F f) {
   const chip_grid grid(run.chips);
@@ -100,7 +100,7 @@ inline double most_bytes(const std::vector<link_load>& links) {
   for (const link_load& l : links) most = std::max(most, l.bytes);
   return most;
 }
-/// The step of the heat scale of a load: 1 to heat_steps, 0 for none.
+/// The color of a load on the heat scale: 1 to heat_steps, 0 for no load.
 inline int heat_of(double bytes, double most) {
   if (bytes <= 0 || most <= 0) return 0;
   return std::clamp(int(std::ceil(heat_steps * bytes / most)), 1, heat_steps);
@@ -114,7 +114,7 @@ inline std::string place_of_chip(const chip_grid& grid, const std::vector<int>& 
   return s;
 }
 
-// The drawing, in units of a pixel.
+// Draws the links, in units of pixels.
 class link_drawing {
  public:
   explicit link_drawing(const run_record& run)
@@ -156,7 +156,7 @@ class link_drawing {
   static constexpr int across = 4;  // layers side by side
   static constexpr double top = 44, legend = 84;
 
-  // Tenths of a pixel are enough.
+  // Rounds to tenths of a pixel.
   static std::string n(double x) { return number_text(std::round(x * 10) / 10); }
   double layer_wide() const { return grid_.extent[2] * pitch_ + 32; }
   double layer_high() const { return grid_.extent[1] * pitch_ + (grid_.extent[0] > 1 ? 44 : 24); }
@@ -192,7 +192,7 @@ class link_drawing {
     s_ += "<g class=\"h" + std::to_string(heat_of(link.bytes, most_)) + "\"><title>chip " + std::to_string(link.from) + " to " +
           std::to_string(link.to) + ": " + describe_bytes(std::int64_t(std::llround(link.bytes))) + ", busy " +
           describe_seconds(link.seconds) + "</title>";
-    if (c.dimension == 0) {  // to another layer: a corner of the chip
+    if (c.dimension == 0) {  // to another layer: drawn as a corner of the chip
       const double w = c.way * pitch_ * 0.21, v = c.way * pitch_ * 0.36;
       s_ += "<path stroke=\"none\" d=\"M" + n(x + v) + " " + n(y + w) + "V" + n(y + v) + "H" + n(x + w) + "Z\"/>";
     } else if (c.dimension == 1) {
@@ -200,7 +200,7 @@ class link_drawing {
     } else {
       line(x + c.way * side, y + c.way * off, x + c.way * reach, y + c.way * off);
     }
-    if (c.wraps && c.dimension > 0) {  // where it arrives
+    if (c.wraps && c.dimension > 0) {  // the stub where it arrives
       const auto [tx, ty] = middle(link.to);
       if (c.dimension == 1) line(tx - c.way * off, ty - c.way * reach, tx - c.way * off, ty - c.way * side);
       else line(tx - c.way * reach, ty + c.way * off, tx - c.way * side, ty + c.way * off);
@@ -229,16 +229,16 @@ class link_drawing {
 
 }  // namespace detail
 
-/// The bytes over every link of the network as a picture (SVG, for light and dark grounds): chips in rows, layers of three-dimensional
-/// networks side by side; a line a link and direction, those that wrap around the edge as stubs at both ends, those between layers as
-/// corners of a chip. Empty if the run has no links.
+/// The bytes over every link of the network as a picture (SVG, for light and dark backgrounds). Chips are drawn in rows, layers of
+/// three-dimensional networks side by side. Each link and direction is a line. Links that wrap around the edge are stubs at both ends.
+/// Links between layers are corners of a chip. Empty if the run has no links.
 inline std::string link_map_svg(const run_record& run) {
   if (run.chips.empty() || run.links.empty()) return {};
   return detail::link_drawing(run).text();
 }
 
-/// The same as a table (CSV): chips, where they stand, the dimension of the network along which the link goes (-1: none), which way,
-/// whether around the edge, bytes and busy seconds.
+/// The same as a table (CSV): chips, their positions, dimension of the link (-1: none), direction, wrapping around the edge, bytes and busy
+/// seconds.
 inline std::string link_map_csv(const run_record& run) {
   const detail::chip_grid grid(run.chips);
   const auto rank = int(std::min<std::size_t>(run.chips.size(), 3));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// A simulated run as one HTML page.
+// A simulated run as one self-contained HTML page.
 
 #include <gshard/pass/plan.hpp>
 #include <gshard/report/link_map.hpp>
@@ -25,7 +25,7 @@ namespace gshard { inline namespace v0 {
 
 namespace detail {
 
-/// JSON for the inside of a script element, which no text in it can end: < stands as its escape.
+/// JSON for the inside of a script element. `<` is escaped, so that no text can end the element.
 inline std::string json_in_page(const ordered_json& document) {
   std::string s;
   for (const char c : text_of_json(document))
@@ -49,7 +49,7 @@ inline std::string page_colors() {
 }
 
 struct page_view {
-  std::string_view id, title, draw;  // draw: the function of the script that fills it
+  std::string_view id, title, draw;  // draw: the script's function that fills the view
 };
 inline constexpr std::array<page_view, 9> page_list{{{"overview", "Overview", "overview"},
                                                      {"steps", "Steps", "all_steps"},
@@ -61,7 +61,7 @@ inline constexpr std::array<page_view, 9> page_list{{{"overview", "Overview", "o
                                                      {"comparison", "Other meshes", "comparison"},
                                                      {"sources", "Sources", "sources"}}};
 
-/// Every $name of a text is replaced by what belongs there; what is put in is not looked at again.
+/// Replaces every $name of a text by its part. Parts are not searched for names.
 inline std::string fill_in(std::string_view text, const std::vector<std::pair<std::string_view, std::string>>& parts) {
   std::string s;
   for (std::size_t at = 0;;) {
@@ -115,10 +115,10 @@ $panels</main>
 
 }  // namespace detail
 
-/// A simulated run as one HTML file that needs nothing else, no network either: headline numbers and where time goes, all steps with why
-/// they communicate, roofline, timeline, mesh and how tensors are cut, bytes over links, memory, other runs to compare with if there are
-/// any, and what was assumed. The page holds the document of `run_json`, from which it draws all it shows. For light and dark, keyboards,
-/// screen readers and phones. Throws `gshard::error` if the record is not of this plan. @see run_json
+/// A simulated run as one HTML file that needs no other file and no network. It shows headline numbers, the parts of the time, and all
+/// steps with the reasons of their communication. It has views for roofline, timeline, mesh and shardings, bytes over links, memory, other
+/// runs for comparison if given, and assumptions. The page holds the document of `run_json` and draws everything from it. It supports light
+/// and dark colors, keyboards, screen readers and phones. Throws `gshard::error` if the record is not of this plan. @see run_json
 inline std::string run_page(const run_record& run, const plan_view& plan, const extents& sizes, const std::vector<sweep_row>& sweep = {}) {
   std::string tabs, panels, script;
   for (const std::string_view part : {detail::page_script, detail::page_views, detail::page_mesh, detail::page_timeline}) script += part;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// The view of the mesh in the HTML page of a simulated run.
+// JavaScript of the HTML page: pictures of devices, shards and links.
 
 #include <gshard/base/compiler.hpp>
 
@@ -9,7 +9,7 @@
 
 namespace gshard { inline namespace v0 { namespace detail {
 
-/// The page's pictures of devices: chips and cores, what a device holds of each tensor, bytes over links.
+/// The page's pictures of devices: chips and cores, a device's shard of each tensor, bytes over links.
 inline constexpr std::string_view page_mesh = R"js(
 const extent_of = Object.fromEntries(run.mesh.map(a => [a.axis, a.extent]));
 /// Where a device stands along the axes of the mesh.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// The script that all views of the HTML page of a simulated run use.
+// JavaScript of the HTML page: shared functions for numbers, elements, tables, pictures and tabs.
 
 #include <gshard/base/compiler.hpp>
 
@@ -9,8 +9,8 @@
 
 namespace gshard { inline namespace v0 { namespace detail {
 
-/// What all views of the page use: the run, numbers as text (as describe_bytes, describe_seconds and describe_flops have them), elements,
-/// tables, and pictures that are drawn again as the page changes its width or its colors.
+/// Shared by all views of the page: the run, numbers as text (in the formats of describe_bytes, describe_seconds and describe_flops),
+/// elements, tables and pictures. Pictures are redrawn when the page changes its width or its colors.
 inline constexpr std::string_view page_script = R"js(
 "use strict";
 const run = JSON.parse(document.getElementById("run").textContent);

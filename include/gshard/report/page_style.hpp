@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// The style sheet of the HTML page of a simulated run.
+// Style sheet (CSS) of the HTML page, and its light and dark colors.
 
 #include <gshard/base/compiler.hpp>
 
@@ -9,8 +9,8 @@
 
 namespace gshard { inline namespace v0 { namespace detail {
 
-/// Colors of the page on a light and on a dark ground. Parts of a step and kinds of memory have those of Okabe and Ito, which the
-/// color-blind can tell apart; no color stands without a word.
+/// Colors of the page on a light and on a dark background. Parts of a step and kinds of memory have the colors of Okabe and Ito, which are
+/// safe for color-blind readers. Every color comes with a word.
 inline constexpr std::string_view page_light = R"css(
   color-scheme: light;
   --ground: #f6f7f9; --surface: #ffffff; --line: #d9dee5; --line-strong: #a9b2bf; --text: #18202c; --muted: #566273;
@@ -26,7 +26,7 @@ inline constexpr std::string_view page_dark = R"css(
   --idle: #4a5361; --core: #5a6779;
 )css";
 
-/// The page's style sheet but for the colors.
+/// The page's style sheet without the colors.
 inline constexpr std::string_view page_style = R"css(
 *, ::before, ::after { box-sizing: border-box; }
 html { -webkit-text-size-adjust: 100%; overflow-y: scroll; }

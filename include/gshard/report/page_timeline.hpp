@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// The timeline in the HTML page of a simulated run.
+// JavaScript of the HTML page: the timeline of a step.
 
 #include <gshard/base/compiler.hpp>
 
@@ -9,7 +9,7 @@
 
 namespace gshard { inline namespace v0 { namespace detail {
 
-/// The page's timeline: a lane each for compute, collectives and waiting of every class of devices, to zoom and walk through.
+/// The page's timeline: lanes for compute, collectives and waiting of every class of devices, to zoom and step through.
 inline constexpr std::string_view page_timeline = R"js(
 const lanes = ["compute", "collective", "wait"];
 const most_tracks = 6, lane_height = 20, track_height = 3 * lane_height + 26, time_height = 24;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Tables and plots in the HTML page of a simulated run.
+// JavaScript of the HTML page: overview, steps, roofline, memory, comparison and sources.
 
 #include <gshard/base/compiler.hpp>
 
@@ -9,7 +9,7 @@
 
 namespace gshard { inline namespace v0 { namespace detail {
 
-/// The page's views made of tables and simple charts: overview, steps, roofline, memory, comparison, sources.
+/// The page's views that consist of tables and simple charts.
 inline constexpr std::string_view page_views = R"js(
 const steps = run.steps.map((s, i) => ({...s, path: `/steps/${i}`}));
 const all_seconds = steps.reduce((sum, s) => sum + s.seconds, 0);

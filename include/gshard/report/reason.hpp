@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Why a plan communicates in one of its steps, as text.
+// Text that explains why a step of a plan communicates.
 
 #include <gshard/comm/step_text.hpp>
 #include <gshard/pass/plan.hpp>
@@ -14,8 +14,8 @@
 
 namespace gshard { inline namespace v0 {
 
-/// The operation that a communication step serves, its line, and why: `for einsum at model.hpp:12: reshards operand 1 to match its
-/// partitioning`. Empty for steps that do not communicate.
+/// Why a step communicates: the operation that it serves, its source line, and the reason: `for einsum at model.hpp:12: reshards operand 1
+/// to match its partitioning`. Empty for steps that do not communicate.
 inline std::string describe_reason(const plan_view& plan, std::size_t i) {
   const node& step = plan.steps[i];
   if (!traits(step.kind).collective) return {};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Sums of a simulated run by kind of operation, and the roofs of its machine.
+// Roofline numbers of a simulated run: work, bytes and limiting resource of every kind of operation.
 
 #include <gshard/comm/error.hpp>
 #include <gshard/pass/plan.hpp>
@@ -16,7 +16,7 @@
 
 namespace gshard { inline namespace v0 {
 
-/// What the steps of one kind take together on a device.
+/// The totals of all steps of one kind on a device.
 struct kind_record {
   op kind{};
   int steps = 0;
@@ -24,26 +24,26 @@ struct kind_record {
   std::int64_t bytes_touched = 0, bytes_received = 0;
   double arithmetic = 0, memory = 0, network = 0;  // seconds, each alone
   double seconds = 0;
-  limit bound = limit::nothing;  // of most of its seconds
+  limit bound = limit::nothing;  // the limit of most of its seconds
 
-  /// Floating-point operations a byte of memory.
+  /// Floating-point operations per byte of memory.
   double intensity() const { return bytes_touched > 0 ? flops / double(bytes_touched) : 0; }
 };
 
-/// The highest rates, a second, at which a run prices any step: the roofs that its steps stand under. 0: no step uses it.
+/// The highest rates, per second, at which a run prices any step: the roofs of a roofline plot. 0: no step uses the resource.
 struct roofs {
   double flops = 0, memory_bytes = 0, link_bytes = 0;
 };
 
 namespace detail {
-/// Throws `gshard::error` if a record speaks of a step that its plan does not have.
+/// Throws `gshard::error` if a record has a step that its plan does not have.
 inline const node& step_of(const plan_view& plan, std::int32_t step) {
   if (step < 0 || std::size_t(step) >= plan.steps.size())
     throw error("report: the run has a step " + std::to_string(step) + ", its plan has " + std::to_string(plan.steps.size()) +
                 " steps: they do not belong together");
   return plan.steps[std::size_t(step)];
 }
-/// Throws `gshard::error` if a span is of no row of its record.
+/// Throws `gshard::error` if a span has a row that its record does not have.
 inline const step_record& row_of(const run_record& run, const time_span& span) {
   if (span.row < 0 || std::size_t(span.row) >= run.steps.size())
     throw error("report: a span is of row " + std::to_string(span.row) + ", the run has " + std::to_string(run.steps.size()) + " rows");
@@ -51,8 +51,8 @@ inline const step_record& row_of(const run_record& run, const time_span& span) {
 }
 }  // namespace detail
 
-/// The kinds of operations in a run, those that take longest first. A step that combines moves of several kinds is an all_to_all here: it
-/// is priced as one. Throws `gshard::error` if the record is not of this plan.
+/// The kinds of operations in a run, in the order of falling time. A step that combines moves of several kinds counts as an all_to_all,
+/// because it is priced as one. Throws `gshard::error` if the record is not of this plan.
 inline std::vector<kind_record> kinds_of(const run_record& run, const plan_view& plan) {
   std::array<kind_record, std::size_t(op::count_)> all{};
   std::array<std::array<double, 5>, std::size_t(op::count_)> bound_seconds{};
@@ -92,7 +92,7 @@ inline roofs roofs_of(const run_record& run) {
   return r;
 }
 
-/// The seconds of all steps together, each alone: what the share of one is taken of.
+/// The sum of the seconds of all steps, each alone: the base of their shares.
 inline double seconds_of_steps(const run_record& run) {
   double sum = 0;
   for (const step_record& s : run.steps) sum += s.seconds;

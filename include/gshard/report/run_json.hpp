@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// A simulated run as JSON.
+// A simulated run and its plan as one JSON document.
 
 #include <gshard/pass/cost/step_time.hpp>
 #include <gshard/pass/plan.hpp>
@@ -26,12 +26,12 @@ namespace detail {
 
 using ordered_json = nlohmann::ordered_json;
 
-/// A document as text. What is not UTF-8 in a name becomes the replacement character.
+/// A document as text. Bytes of names that are not UTF-8 become the replacement character.
 inline std::string text_of_json(const ordered_json& document) {
   return document.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
 }
 
-/// Each of an enumeration's names with its entry of a list.
+/// A list of the names of an enumeration, each with its amount.
 template <class Enum, class List>
 ordered_json named_amounts(const char* key, const char* amount, const List& list) {
   ordered_json rows = ordered_json::array();
@@ -110,7 +110,7 @@ inline ordered_json json_of(const plan_view& plan, const extents& sizes, std::in
           {"whole_bytes", whole}};
 }
 
-/// Inputs, parameters, state of optimizers, outputs, and what is large at the peak: each once.
+/// Inputs, parameters, optimizer state, outputs, and the largest tensors at the memory peak; each once.
 inline ordered_json tensors_of(const run_record& run, const plan_view& plan, const extents& sizes) {
   ordered_json tensors = ordered_json::array();
   std::vector<bool> seen(plan.values.size());
@@ -144,10 +144,10 @@ inline ordered_json json_of(const plan_view& plan, const memory_record& m) {
 
 }  // namespace detail
 
-/// A simulated run with the plan that ran, at these extents, as one JSON document: all numbers of the record, in seconds and bytes; every
-/// step as `describe` says it and, if it communicates, why (`describe_reason`); spans of time, each with the row of its step among these;
-/// roofs and kinds of operations; how tensors are cut; and, if given, other runs to compare with. Throws `gshard::error` if the record is
-/// not of this plan.
+/// A simulated run and its plan, at these extents, as one JSON document. It has all numbers of the record, in seconds and bytes. Every step
+/// has its text (`describe`) and, if it communicates, the reason (`describe_reason`). Spans of time have the row of their step in this
+/// list. The document also has roofs, kinds of operations, the shardings of tensors and, if given, other runs for comparison. Throws
+/// `gshard::error` if the record is not of this plan.
 inline nlohmann::ordered_json run_json(const run_record& run, const plan_view& plan, const extents& sizes,
                                        const std::vector<sweep_row>& sweep = {}) {
   using json = nlohmann::ordered_json;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// A simulated run as text: time by part, memory, largest tensors.
+// A simulated run as tables for a terminal.
 
 #include <gshard/pass/plan.hpp>
 #include <gshard/report/auto_shard.hpp>
@@ -31,7 +31,7 @@ inline std::string describe_flops(double flops) {
 
 namespace detail {
 
-/// "0-3,8": devices, ascending; of more than eight ranges the first alone.
+/// "0-3,8": devices, ascending; at most the first eight ranges.
 inline std::string devices_text(const std::vector<int>& devices) {
   std::string s;
   int ranges = 0;
@@ -46,7 +46,7 @@ inline std::string devices_text(const std::vector<int>& devices) {
   return s;
 }
 
-/// What the program calls a value of its plan: the name of a parameter, the letters of an input, or nothing.
+/// The program's name of a value: the name of a parameter, the letters of an input, or nothing.
 inline std::string_view name_of_value(const plan_view& plan, std::int32_t v) {
   const std::int32_t root = plan.lifetimes[std::size_t(v)].root;
   for (const parameter& p : plan.parameters)
@@ -80,7 +80,7 @@ inline std::string left_pad(const std::string& s, std::size_t width) {
   return s.size() < width ? std::string(width - s.size(), ' ') + s : s;
 }
 
-/// What the first devices do in a step, and how long they wait.
+/// The parts of a step on the first devices, and how long these wait.
 inline void put_parts(std::string& s, const run_record& run) {
   double whole = run.tracks.empty() ? 0 : run.tracks[0].wait;
   for (const double part : run.parts) whole += part;
@@ -136,11 +136,11 @@ inline void put_memory(std::string& s, const run_record& run, const plan_view& p
 
 }  // namespace detail
 
-/// A simulated run as tables for a terminal: the seconds of its step, what devices received if that was counted, and the parts of the step
-/// on the devices of the first track, with how long they wait (where parts overlap, they add up to more than the step); what each kind of
-/// operation does and what bounds it (a roofline); the memory of the device that holds most, when it holds most; and what was assumed.
-/// Times of operations and their shares are those of all steps, each alone on a device without faults. Throws
-/// `gshard::error` if the record is not of this plan.
+/// A simulated run as tables for a terminal. First: the seconds of its step, and the bytes received by devices if they were counted. Then:
+/// the parts of the step on the devices of the first track, with their waiting time. Parts that overlap add up to more than the step. Then:
+/// the work and the limit of each kind of operation (a roofline), the memory peak of the device that holds most, and the assumptions. Times
+/// of operations and their shares are those of all steps, each alone on a device without faults. Throws `gshard::error` if the record is
+/// not of this plan.
 inline std::string describe(const run_record& run, const plan_view& plan) {
   std::string s = run.program.empty() ? std::string("a step") : "a step of " + run.program;
   s.append(" takes ").append(describe_seconds(run.seconds)).append(" on ").append(std::to_string(detail::devices_of(run)));

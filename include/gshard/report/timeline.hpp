@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// A simulated run as a timeline for Perfetto.
+// A simulated run as a trace for Perfetto and chrome://tracing.
 
 #include <gshard/pass/plan.hpp>
 #include <gshard/report/describe.hpp>
@@ -24,8 +24,8 @@ namespace gshard { inline namespace v0 {
 
 namespace detail {
 
-/// Microseconds in whole nanoseconds, so that what ends where the next begins does so after rounding. Perfetto multiplies by 1000 and cuts
-/// off what follows the point: the next number that then still is the nanosecond that was meant.
+/// Microseconds, rounded to nanoseconds, so that a span ends where the next one begins. Perfetto multiplies by 1000 and truncates. So the
+/// result is the first number that truncates to the right nanosecond.
 inline double trace_time(double seconds, double since = 0) {
   const std::int64_t nanoseconds = std::llround(seconds * 1e9) - std::llround(since * 1e9);
   double microseconds = double(nanoseconds) / 1000;
@@ -34,8 +34,8 @@ inline double trace_time(double seconds, double since = 0) {
   return microseconds;
 }
 
-/// Processes of the trace are the tracks of a run. Viewers take 0 for the kernel, and some know a thread by its number alone, whatever its
-/// process is; so no two have the same. That of compute is the main thread of its process, which viewers show first.
+/// The processes of the trace are the tracks of a run. Viewers take 0 for the kernel, and some identify a thread by its number alone. So no
+/// two threads have the same number. The compute thread is the main thread of its process, which viewers show first.
 inline std::size_t trace_process(std::size_t track) { return 10 * (track + 1); }
 inline std::size_t trace_thread(std::size_t process, activity what) { return process + std::size_t(what); }
 
@@ -69,10 +69,9 @@ inline ordered_json trace_span(const plan_view& plan, const step_record& s, cons
 
 }  // namespace detail
 
-/// A simulated run in the trace-event format, which ui.perfetto.dev and chrome://tracing open: a process for each class of devices to which
-/// the same happens, with a thread each for compute, collectives (with their bytes, and why) and waiting, and a counter for memory. What is
-/// computed once more for the gradient says so. Times are microseconds of the simulation. Throws `gshard::error` if the record is not of
-/// this plan.
+/// A simulated run in the trace-event format, for ui.perfetto.dev and chrome://tracing. Each class of devices with the same events is a
+/// process. It has threads for compute, collectives (with bytes and reasons) and waiting, and a counter for memory. Recomputation for the
+/// gradient is marked. Times are microseconds of the simulation. Throws `gshard::error` if the record is not of this plan.
 inline std::string timeline_json(const run_record& run, const plan_view& plan) {
   using json = nlohmann::ordered_json;
   json events = json::array();

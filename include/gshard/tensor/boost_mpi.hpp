@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Clusters on a communicator of Boost.MPI.
+// Makes a cluster from a Boost.MPI communicator.
 
 #include <gshard/tensor/mpi_cluster.hpp>
 
@@ -11,8 +11,8 @@
 
 namespace gshard { inline namespace v0 {
 
-/// The processes of a Boost.MPI communicator, one device each: as on_mpi of its MPI_Comm. The communicator may end before the
-/// cluster does. Throws `gshard::error` as that one, an empty communicator included.
+/// The processes of a Boost.MPI communicator, one device each: as on_mpi of its MPI_Comm. The communicator may be destroyed before the
+/// cluster. Throws `gshard::error` as that function does, also for an empty communicator.
 template <class Mesh>
 cluster<Mesh> on_mpi(const boost::mpi::communicator& comm, const std::vector<int>& extents = {}, const mpi_options& options = {}) {
   return on_mpi<Mesh>(comm ? MPI_Comm(comm) : MPI_COMM_NULL, extents, options);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Aligned, uninitialized memory of a shard.
+// An aligned buffer of bytes: the memory of shards and arenas.
 
 #include <gshard/comm/error.hpp>
 
@@ -13,7 +13,7 @@
 
 namespace gshard { inline namespace v0 {
 
-/// Bytes on a cache-line boundary, which is also the widest vector's. Throws `gshard::error` where there is no memory for them.
+/// Bytes aligned to a cache line, which is also the widest vector. Throws `gshard::error` if there is no memory for them.
 class buffer {
  public:
   static constexpr std::size_t alignment = 64;
@@ -22,7 +22,7 @@ class buffer {
   explicit buffer(std::int64_t bytes) : room_(take(bytes)), bytes_(bytes) {
     if (!room_) throw error("there is no memory for " + std::to_string(bytes) + " bytes");
   }
-  /// Memory that others gave, on such a boundary.
+  /// Memory that was allocated elsewhere, with this alignment.
   buffer(std::shared_ptr<std::byte> given, std::int64_t bytes) : room_(given.get(), release{given}), bytes_(bytes) {}
 
   std::byte* data() { return aligned(room_.get()); }
@@ -39,7 +39,7 @@ class buffer {
   std::unique_ptr<std::byte, release> room_;
   std::int64_t bytes_ = 0;
 
-  // Aligned here: the aligned operator new of the GNU C library takes ten times as long for small ones.
+  // Aligned here, because the aligned operator new of the GNU C library takes ten times as long for small buffers.
   static std::byte* take(std::int64_t bytes) {
     return static_cast<std::byte*>(::operator new(std::size_t(bytes > 0 ? bytes : 1) + alignment, std::nothrow));
   }

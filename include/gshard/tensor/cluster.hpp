@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// A mesh bound to a backend: simulated devices or one device.
+// Clusters: a mesh bound to a backend (one device, simulated devices or MPI processes).
 
 #include <gshard/comm/backend.hpp>
 #include <gshard/comm/balanced_extents.hpp>
@@ -19,11 +19,11 @@
 
 namespace gshard { inline namespace v0 {
 
-/// A mesh whose extents are bound, on a backend. A handle: copies share the backend.
+/// A mesh with bound extents on a backend. A handle: copies share the backend.
 class any_cluster {
  public:
-  /// Collective. Throws `gshard::error`, on every process, if the extents of the mesh are not those of the backend, or if the processes
-  /// have other axes: names, or their order.
+  /// Collective. Throws `gshard::error`, on every process, if the mesh's extents are not the backend's, or if the processes have
+  /// different axes (names or order).
   any_cluster(const mesh_shape& mesh, std::shared_ptr<backend> on) : mesh_(mesh) {
     const auto all = std::make_shared<owned>(std::move(on));
     backend_ = std::shared_ptr<backend>(all, all->on.get());
@@ -40,18 +40,18 @@ class any_cluster {
     if (!backend_) throw error("cluster: a tensor or cluster is used after it was moved from");
     return *backend_;
   }
-  /// Devices along an axis.
+  /// The number of devices along an axis.
   int extent(int axis) const { return on().extents()[std::size_t(axis)]; }
-  /// Devices in all.
+  /// The number of devices.
   int size() const { return device_count(on().extents()); }
   /// The devices whose shards this process holds: one under MPI, all under simulation.
   std::span<const int> devices() const { return on().devices(); }
 
   bool same_as(const any_cluster& other) const { return backend_ == other.backend_; }
 
-  /// What the handles of this cluster keep between them, until the last of them ends.
+  /// The cache that all handles of this cluster share, until the last of them is destroyed.
   detail::lru_cache& kept() const { return *kept_; }
-  /// A handle that does not make the cluster last: for what is kept.
+  /// A handle that does not keep the cluster alive, for objects in its cache.
   any_cluster unowned() const {
     any_cluster here = *this;
     here.backend_ = std::shared_ptr<backend>(std::shared_ptr<void>(), backend_.get());
@@ -62,7 +62,7 @@ class any_cluster {
   struct owned {
     explicit owned(std::shared_ptr<backend> b) : on(std::move(b)) {}
     std::shared_ptr<backend> on;
-    detail::lru_cache kept;  // ends before the backend, which it may use
+    detail::lru_cache kept;  // destroyed before the backend, which it may use
   };
   mesh_shape mesh_;
   std::shared_ptr<backend> backend_;
@@ -79,26 +79,26 @@ class any_cluster {
   }
 };
 
-/// A cluster whose axes are known to the type system.
+/// A cluster whose mesh is part of its type.
 template <class Mesh>
 class cluster : public any_cluster {
  public:
   explicit cluster(std::shared_ptr<backend> on) : any_cluster(Mesh::shape, std::move(on)) {}
 };
 
-/// The extents that a mesh gets on `devices` devices: static ones as they are, the others as equal as the number allows.
+/// The extents of a mesh on `devices` devices: static extents stay, the others are as equal as possible.
 template <class Mesh>
 std::vector<int> extents_on(int devices) {
   return balanced_extents(devices, std::span(Mesh::shape.extents.data(), std::size_t(Mesh::shape.count)));
 }
 
-/// One device, this process, nothing to send.
+/// One device in this process, without communication.
 template <class Mesh>
 cluster<Mesh> on_one_device() {
   return cluster<Mesh>(std::make_shared<loopback>(Mesh::shape.count));
 }
 
-/// `devices` simulated devices in this process, with real numbers.
+/// `devices` simulated devices in this process, which compute real results.
 template <class Mesh>
 cluster<Mesh> simulate(int devices) {
   return cluster<Mesh>(std::make_shared<simulated>(extents_on<Mesh>(devices)));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Shards as Eigen matrices, without copies.
+// Views of shards as Eigen matrices, and Eigen matrices as inputs.
 
 #include <gshard/tensor/tensor.hpp>
 
@@ -23,7 +23,7 @@ auto as_eigen(const shard_view<T>& s) {
 }
 
 namespace detail {
-/// Matrices, vectors, maps, blocks and expressions, in column-major order or in row-major order. What is not in memory is computed first.
+/// Reads matrices, vectors, maps, blocks and expressions, column-major or row-major. Expressions without memory are computed first.
 template <class Dense>
   requires std::is_base_of_v<Eigen::DenseBase<Dense>, Dense>
 struct array_reader<Dense> {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// A cache of bound programs for verbs on tensors, which drops the least recently used.
+// A cache of the most recently used objects, limited in number and in bytes.
 
 #include <gshard/base/compiler.hpp>
 
@@ -15,7 +15,7 @@
 
 namespace gshard { inline namespace v0 { namespace detail {
 
-/// Something that took long to make and may be wanted again. Types of things are told apart by `kind`, an address of their own.
+/// An object that is expensive to make and may be needed again. `kind` identifies its type by a unique address.
 struct kept {
   const void* kind;
   std::int64_t bytes;
@@ -24,8 +24,7 @@ struct kept {
   virtual ~kept() = default;
 };
 
-/// Keeps what was used last, a limited number of things of limited size. Whoever takes one has it alone until it is put back; threads may
-/// take and put back at any time.
+/// The cache itself. An object that was taken belongs to its user alone until it is put back. Threads may take and put back at any time.
 class lru_cache {
  public:
   static constexpr std::size_t most = 32;
@@ -33,7 +32,7 @@ class lru_cache {
 
   lru_cache() { things_.reserve(most + 1); }
 
-  /// The thing of type T, of those for which fits(thing), that was used last; null if there is none.
+  /// The most recently used object of type T for which fits(object) is true; null if there is none.
   template <class T, class F>
   std::unique_ptr<T> take(F fits) {
     const std::lock_guard alone(lock_);
@@ -49,7 +48,7 @@ class lru_cache {
 
   void put_back(std::unique_ptr<kept> thing) {
     if (thing->bytes > most_bytes) return;
-    std::vector<std::unique_ptr<kept>> old;  // ends after the lock
+    std::vector<std::unique_ptr<kept>> old;  // destroyed after the lock is released
     const std::lock_guard alone(lock_);
     bytes_ += thing->bytes;
     things_.push_back(std::move(thing));
@@ -67,7 +66,7 @@ class lru_cache {
 
  private:
   mutable std::mutex lock_;
-  std::vector<std::unique_ptr<kept>> things_;  // the one used last at the end
+  std::vector<std::unique_ptr<kept>> things_;  // the most recently used one last
   std::int64_t bytes_ = 0;
 };
 

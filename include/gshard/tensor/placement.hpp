@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Computes the shard of a tensor that a device holds.
+// Computes which shard of a tensor a device holds under a sharding.
 
 #include <gshard/comm/device_group.hpp>
 #include <gshard/comm/error.hpp>
@@ -17,7 +17,7 @@
 
 namespace gshard { inline namespace v0 {
 
-/// The shard of a tensor that a device holds: every axis of a dim, major to minor, cuts what is left into ceil-sized blocks, so
+/// The shard of a tensor that a device holds. Every axis of a dim, major to minor, splits the remaining block into ceil-sized blocks. So
 /// the last shards may be short or empty.
 inline kernel::placement place(std::span<const std::int64_t> extents, const sharding& layout, std::span<const int> mesh, int device) {
   const auto coordinates = coordinates_of(mesh, device);
@@ -33,7 +33,7 @@ inline kernel::placement place(std::span<const std::int64_t> extents, const shar
 }
 
 namespace detail {
-/// Bytes of the elements of a tensor. Throws `gshard::error` if they cannot be counted.
+/// The number of bytes of a tensor's elements. Throws `gshard::error` if it overflows.
 inline std::int64_t bytes_of(std::span<const std::int64_t> extents, std::int64_t width, std::string_view tensor) {
   std::int64_t bytes = width;
   bool fits = true, empty = false;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Distributed tensors whose type carries element type and sharding.
+// The distributed tensor, views of its shards, and from_global, which fills a tensor from a complete array.
 
 #include <gshard/base/reason.hpp>
 #include <gshard/ir/device_order.hpp>
@@ -22,7 +22,7 @@
 
 namespace gshard { inline namespace v0 {
 
-/// One shard of a tensor: contiguous, row-major, with its place in the whole.
+/// One shard of a tensor: contiguous, row-major, with its placement in the global tensor.
 template <class T>
 struct shard_view {
   T* data;
@@ -37,8 +37,8 @@ struct shard_view {
 };
 
 namespace detail {
-// Names of a spec as axes of a mesh; a name that the mesh lacks is an error of the caller's, found at run time here because an
-// eager tensor's type does not carry its mesh.
+// Resolves the axis names of a spec on a mesh. A name that the mesh lacks is found at run time, because the type of a tensor does not
+// contain its mesh.
 inline sharding resolve_on(const named_sharding& named, const mesh_shape& mesh) {
   diagnostic problem;
   const sharding s = resolve(named, mesh, "tensor", problem);
@@ -52,9 +52,9 @@ inline sharding resolve_on(const named_sharding& named, const mesh_shape& mesh) 
 }
 }  // namespace detail
 
-/// A distributed tensor: `tensor<float, P<"data", none>>`. The type carries element type and layout; extents and cluster are bound
-/// when it is made. It owns the shards of the devices that this process holds. One in an order of the devices
-/// (`device_order`) is for the inputs and outputs of programs; the operations on tensors (op/) do not take it.
+/// A distributed tensor: `tensor<float, P<"data", none>>`. The type has the element type and the sharding. Extents and cluster are bound at
+/// construction. A tensor owns the shards of this process's devices. A tensor with a `device_order` can only be an input or output of
+/// programs. The operations on tensors (op/) do not take it.
 template <class T, class Spec>
 class tensor {
  public:
@@ -62,8 +62,9 @@ class tensor {
   using layout_type = Spec;
   static constexpr int static_rank = Spec::rank;
 
-  /// Uninitialized shards of a tensor with these global extents. Communicates nothing. Throws `gshard::error` on another number of
-  /// extents, a negative one, more than memory holds, axes that the cluster lacks, and an order of other devices than it has.
+  /// Uninitialized shards of a tensor with these global extents. Communicates nothing. Throws `gshard::error` for another number of
+  /// extents, a negative one, or too little memory. Throws also for axes that the cluster lacks, and for a device order that does not fit
+  /// the cluster.
   tensor(any_cluster on, std::vector<std::int64_t> extents)
       : cluster_(std::move(on)), extents_(std::move(extents)), layout_(detail::resolve_on(Spec::named, cluster_.mesh())) {
     if (int(extents_.size()) != static_rank)
@@ -89,11 +90,11 @@ class tensor {
     for (std::int64_t e : extents_) n *= e;
     return n;
   }
-  /// On the axes of the cluster, in its order of the devices: where `layout_type::named.order` has another one, the shards of this layout
-  /// lie on those devices.
+  /// On the axes of the cluster, in the mesh's order of devices. If `layout_type::named.order` is another order, it gives the devices of
+  /// these shards.
   const sharding& layout() const { return layout_; }
 
-  /// The shards that this process holds, one per device of on().devices().
+  /// The number of shards of this process, one per device of on().devices().
   std::size_t local_shards() const { return shards_.size(); }
   shard_view<T> local_shard(std::size_t i) { return {reinterpret_cast<T*>(shards_[i].data()), places_[i]}; }
   shard_view<const T> local_shard(std::size_t i) const { return {reinterpret_cast<const T*>(shards_[i].data()), places_[i]}; }
@@ -126,12 +127,11 @@ template <class T, class Spec>
 inline constexpr bool is_tensor<tensor<T, Spec>> = true;
 }  // namespace detail
 
-/// Anything that `tensor<T, P<...>>` makes.
+/// Any type `tensor<T, P<...>>`.
 template <class T>
 concept distributed_tensor = detail::is_tensor<std::remove_cvref_t<T>>;
 
-/// Calls f(view) for every shard that this process holds; view.offset(d) + i is a global index. The one loop that reads the same
-/// under MPI and under simulation.
+/// Calls f(view) for every shard of this process; view.offset(d) + i is a global index. The same loop works under MPI and under simulation.
 template <class T, class Spec, class F>
 void for_each_local_shard(tensor<T, Spec>& t, F f) {
   for (std::size_t i = 0; i < t.local_shards(); ++i) f(t.local_shard(i));
@@ -141,10 +141,10 @@ void for_each_local_shard(const tensor<T, Spec>& t, F f) {
   for (std::size_t i = 0; i < t.local_shards(); ++i) f(t.local_shard(i));
 }
 
-/// A tensor filled from whole data, which every process has: a contiguous range of T in row-major order, an Eigen matrix or vector, or an
-/// xtensor array (with <gshard/tensor/xtensor.hpp>). Matrices have the last dim as columns and all others as rows; they and xtensor's
-/// arrays may have any memory order. Communicates nothing. Compile time: element type. Throws `gshard::error` if the data have another
-/// size or other extents.
+/// A tensor filled from a complete array on every process. The array is a contiguous row-major range of T, an Eigen matrix or vector, or an
+/// xtensor array (with <gshard/tensor/xtensor.hpp>). Each device copies its shard from its own process's array. Matrices have the last dim
+/// as columns and all others as rows. Matrices and xtensor arrays may have any memory order. Communicates nothing. Compile time: element
+/// type. Throws `gshard::error` if the array has another size or other extents.
 /// @see as_eigen
 template <class T, class Spec, class Mesh, class Whole = std::span<const T>>
 tensor<T, Spec> from_global(const cluster<Mesh>& on, std::vector<std::int64_t> extents, const Whole& whole) {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Complete arrays of users as inputs: ranges, Eigen matrices and xtensor arrays.
+// Complete arrays as inputs of tensors and programs: contiguous ranges, Eigen matrices and xtensor arrays. Contiguous ranges (std::vector,
+// std::span, ...) are row-major. Arrays of other libraries may have any memory order. Eigen's matrices and expressions are read as [all
+// dims but the last, last dim] or as vectors. xtensor's arrays and expressions have the shape of the tensor.
 
 #include <gshard/base/reason.hpp>
 #include <gshard/comm/agreement.hpp>
@@ -18,21 +20,18 @@
 #include <utility>
 #include <vector>
 
-// Whole data, as a process hands them to a program or a tensor. Contiguous ranges (std::vector, std::span, ...) are in row-major order.
-// Arrays of other libraries may have any memory order. Eigen's matrices and expressions are read as [all dims but the last, last dim] or as
-// vectors. xtensor's arrays and expressions have the shape of the tensor.
 namespace gshard { inline namespace v0 { namespace detail {
 
-/// An array in memory.
+/// A complete array in memory.
 template <class T>
 struct whole_array {
   const T* data = nullptr;
   std::int64_t size = 0;
-  int rank = -1;           // -1: a range in row-major order, for any extents
+  int rank = -1;           // -1: a row-major range, for any extents
   bool is_matrix = false;  // of rank 2, for tensors of any rank
   kernel::index_array extent{}, stride{};
 
-  /// Its strides along the dims of a tensor of these extents; nothing if it is not that tensor's.
+  /// The strides of the array along the dims of a tensor with these extents; empty if the array does not fit.
   std::optional<kernel::index_array> strides_in(std::span<const std::int64_t> tensor) const {
     kernel::index_array wanted{};
     std::int64_t elements = 1;
@@ -52,14 +51,14 @@ struct whole_array {
   }
 };
 
-/// How arrays of another library are read: their `value_type`, and read(array, f), which calls f(whole_array<value_type>).
+/// Reads arrays of another library: `value_type`, and read(array, f), which calls f(whole_array<value_type>).
 template <class Array>
 struct array_reader {};
 
 template <class Given>
 concept foreign_array = requires { typename array_reader<Given>::value_type; };
 
-/// The elements of whole data; void if they are none.
+/// The element type of an array; void if the type is not an array.
 template <class Given>
 struct whole_element {
   using type = void;
@@ -74,16 +73,16 @@ struct whole_element<Given> {
   using type = typename decltype(std::span(std::declval<const Given&>()))::value_type;
 };
 
-/// Whether whole data of T may be given so. A type that converts to a span is one.
+/// True if the type can be a complete array of T. A type that converts to a span is one.
 template <class Given, class T>
 inline constexpr bool is_whole_array =
     foreign_array<Given> ? std::is_same_v<typename whole_element<Given>::type, T> : std::is_convertible_v<const Given&, std::span<const T>>;
 
-/// Whether they are whole data of any elements.
+/// True if the type is an array of any element type.
 template <class Given>
 inline constexpr bool has_elements = !std::is_void_v<typename whole_element<Given>::type>;
 
-/// Refuses what is not whole data of T, in one sentence.
+/// Rejects every type but complete arrays of T, with one message.
 template <class T, class Given>
 constexpr void check_whole_array() {
   static_assert(holds<is_whole_array<Given, T> || !has_elements<Given>, expected_type<T>, actual_type<Given>>,
@@ -104,7 +103,7 @@ void read_whole(const Given& given, F f) {
   }
 }
 
-/// "has 5 elements, its dims make 6", or with extents.
+/// An error text: "5 elements, its dims make 6", or with extents.
 template <class T>
 std::string text_of_misfit(const whole_array<T>& given, std::span<const std::int64_t> tensor, const std::string& before,
                            const std::string& between) {
@@ -114,7 +113,7 @@ std::string text_of_misfit(const whole_array<T>& given, std::span<const std::int
   return before + "an array " + extents_text({given.extent.data(), std::size_t(given.rank)}) + between + extents_text(tensor);
 }
 
-/// Copies the part of a whole array that a shard covers.
+/// Copies the elements of a shard from a complete array.
 template <class T>
 void copy_shard_of(const T* whole, const kernel::index_array& stride, T* shard, const kernel::placement& at) {
   if (kernel::element_count(at.rank, at.extent) == 0) return;
@@ -124,7 +123,7 @@ void copy_shard_of(const T* whole, const kernel::index_array& stride, T* shard, 
                      kernel::row_major_strides(at.rank, at.extent), at.extent, at.rank, std::int64_t(sizeof(T)));
 }
 
-/// The elements in row-major order, copied to `room` if the array has them in another order.
+/// The elements in row-major order, copied to `room` unless the array is a row-major range.
 template <class T>
 std::span<const T> row_major_elements(const whole_array<T>& given, const kernel::index_array& stride, std::span<const std::int64_t> tensor,
                                       std::vector<T>& room) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Shards as xtensor arrays, and xtensor arrays as inputs.
+// Views of shards as xtensor expressions, and xtensor arrays as inputs.
 
 #include <gshard/tensor/tensor.hpp>
 
@@ -31,7 +31,7 @@ auto as_xtensor(const shard_view<T>& s) {
 }
 
 namespace detail {
-/// Containers, adaptors, views and expressions. What is not in memory is computed first.
+/// Reads containers, adaptors, views and expressions. Expressions without memory are computed first.
 template <class Expression>
   requires xt::is_xexpression<Expression>::value
 struct array_reader<Expression> {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// The update of Adam on a shard of a parameter and its moments.
+// Adam and AdamW: one optimizer step in place, in one pass over memory.
 
 #include <gshard/kernel/threads.hpp>
 #include <gshard/kernel/vector.hpp>
@@ -11,10 +11,10 @@
 
 namespace gshard { inline namespace v0 { namespace kernel {
 
-/// One step of Adam with decoupled weight decay (AdamW), in place, in one pass over memory:
-/// m = beta1 * m + (1 - beta1) * g, v = beta2 * v + (1 - beta2) * g^2,
-/// p -= lr * ((m / (1 - beta1^step)) / (sqrt(v / (1 - beta2^step)) + eps) + weight_decay * p), with step
-/// >= 1.
+/// One step of Adam with decoupled weight decay (AdamW), in place, in one pass over memory, with step >= 1:
+///   m = beta1 * m + (1 - beta1) * g
+///   v = beta2 * v + (1 - beta2) * g^2
+///   p -= lr * ((m / (1 - beta1^step)) / (sqrt(v / (1 - beta2^step)) + eps) + weight_decay * p)
 template <class T>
 void adam(T* __restrict p, const T* __restrict g, T* __restrict m, T* __restrict v, std::int64_t n, double lr,
           double beta1, double beta2, double eps, double weight_decay, std::int64_t step) {

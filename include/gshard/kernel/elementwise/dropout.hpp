@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Dropout by counter-based random numbers, the same on every mesh.
+// Dropout: sets random elements to 0 and scales the others.
 
 #include <gshard/base/random.hpp>
 #include <gshard/kernel/move/random_fill.hpp>
@@ -26,7 +26,7 @@ void dropout_here(const T* x, T* y, const placement& at, double rate, random_key
           const T* from = x + local + (begin - first);
           T* to = y + local + (begin - first);
           for (std::uint64_t i = 0; i < n; ++i) {
-            const T kept = from[i] * scale;  // before the choice, which then needs no branch
+            const T kept = from[i] * scale;  // computed first, so that the selection needs no branch
             to[i] = u[i] >= threshold ? kept : T(0);
           }
         });
@@ -35,11 +35,11 @@ void dropout_here(const T* x, T* y, const placement& at, double rate, random_key
 
 }  // namespace detail
 
-/// y = x / (1 - rate) where uniform01(key, global linear index) >= rate, else 0. The same call with dy for x
-/// is the derivative. In place if y == x.
+/// y = x / (1 - rate) where uniform01(key, global linear index) >= rate, else 0. With dy for x, the same call computes the derivative. In
+/// place if y == x.
 template <class T>
 void dropout(const T* x, T* y, const placement& at, double rate, random_key key) {
-  // The first dim of several indices is shared among threads; those before it have one.
+  // Threads share the first dim with more than one index.
   std::size_t d = 0;
   while (d + 1 < std::size_t(at.rank) && at.extent[d] == 1) ++d;
   const std::int64_t n = at.rank == 0 ? 1 : at.extent[d], size = n == 0 ? 0 : element_count(at.rank, at.extent) / n;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// A vectorized exponential function.
+// The exponential function without branches, so that loops of it vectorize.
 
 #include <gshard/base/compiler.hpp>
 
@@ -23,7 +23,7 @@ struct exponential_of<float> {
   static constexpr int mantissa = 23, bias = 127;
   static constexpr float lowest = -87.3F, highest = 88.8F, shifter = 0x1.8p23F;
   static constexpr float log2_e = 0x1.715476p+0F, ln2 = 0x1.62e43p-1F, ln2_high = 0x1.62e4p-1F, ln2_low = 0x1.7f7d1cp-20F;
-  // Taylor's, the term of degree 7 being spread over those of 5 and 3 by Chebyshev's polynomial: 2e-9 off at most.
+  // Taylor coefficients. Chebyshev's polynomial spreads the term of degree 7 over degrees 5 and 3. The error is at most 2e-9.
   static constexpr float series[] = {0x1.6c16c2p-10F, 0x1.126eecp-7F, 0x1.555556p-5F, 0x1.555406p-3F, 0.5F, 1.0F, 1.0F};
 };
 template <>
@@ -58,7 +58,7 @@ constexpr V series_of_exponential(V r) {
   return p;
 }
 
-// e^x = 2^n e^r. Bits: V of the integers of T's size.
+// e^x = 2^n e^r. Bits: V with integers of T's size.
 template <class T, class V, class Bits>
 constexpr V exponential_as(V x) {
   using c = exponential_of<T>;
@@ -74,7 +74,7 @@ constexpr V exponential_as(V x) {
   return x < c::lowest ? V{} : y;
 }
 
-// The same in fewer operations where no x is positive; as exact as that x is to one rounding.
+// The same in fewer operations, for x that is not positive. As exact as if x were rounded once.
 template <class T, class V, class Bits>
 constexpr V falling_exponential_as(V x) {
   using c = exponential_of<T>;
@@ -86,8 +86,8 @@ constexpr V falling_exponential_as(V x) {
 
 }  // namespace detail
 
-/// e^x within one unit in the last place, without branches, so that loops of it vectorise. Below the smallest
-/// normal number the result is 0; NaN stays NaN.
+/// e^x within one unit in the last place, without branches, so that loops of it vectorize. Below the smallest normal number, the result is
+/// 0. NaN stays NaN.
 constexpr float exponential(float x) {
   return detail::exponential_as<float, float, std::int32_t>(x);
 }

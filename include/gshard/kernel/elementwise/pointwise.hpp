@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Applies a scalar function to shards, with broadcast operands.
+// Applies a function elementwise to operands that may be broadcast: the kernel of map.
 
 #include <gshard/ir/pointwise.hpp>
 #include <gshard/kernel/loops.hpp>
@@ -12,10 +12,9 @@
 
 namespace gshard { inline namespace v0 { namespace kernel {
 
-/// out = f(in[0], ..., in[n_in - 1]) elementwise over the row-major result, for n_in <= 6. Each operand has
-/// strides over the dims of the result, 0 where it is broadcast. Dims that all operands can walk as one are
-/// joined, so f gets the longest rows there are. `out` may be one of the operands if that has the strides of
-/// `out`.
+/// out = f(in[0], ..., in[n_in - 1]) elementwise over the row-major result, for n_in <= 6. Each operand has strides over the dims of the
+/// result, 0 where it is broadcast. Dims that are contiguous in all operands are merged, so that f gets the longest possible rows. `out`
+/// may be an operand (in place) if that has the strides of `out`.
 template <class T>
 void apply_rows(row_function<T> f, int n_in, const T* const* in, const index_array* in_stride, T* out,
                 const index_array& extent, int rank) {

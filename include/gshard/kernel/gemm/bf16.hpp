@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Rounds float to bf16 and back.
+// The number format bf16, and conversions from and to float.
 
 #include <gshard/base/compiler.hpp>
 
@@ -11,7 +11,7 @@
 namespace gshard { inline namespace v0 { namespace kernel {
 
 /// The upper half of a float, rounded to nearest, ties to even: 8 bits of exponent, 8 of precision. NaNs stay NaNs. An enum, because
-/// compilers copy no structs in vectors.
+/// compilers do not vectorize copies of structs.
 enum class bf16 : std::uint16_t {};
 
 constexpr bf16 to_bf16(float x) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Finds out whether the processor multiplies bf16 natively, and which instructions are safe.
+// Chooses the processor instructions for bf16 matrix products.
 
 #include <gshard/kernel/gemm/gemm.hpp>
 
@@ -14,7 +14,7 @@
 
 namespace gshard { inline namespace v0 {
 
-/// The instructions that multiply matrices of bf16: those of float, or bf16 instructions of the processor.
+/// The instructions that multiply bf16 matrices: those for float, or bf16 instructions of the processor.
 enum class bf16_unit : std::uint8_t { float32, avx512, amx };
 
 constexpr std::string_view name(bf16_unit u) {
@@ -27,15 +27,15 @@ constexpr std::string_view name(bf16_unit u) {
 
 namespace kernel { namespace detail {
 
-/// What the choice of a unit depends on.
+/// The properties of processor and oneDNN that determine the unit.
 struct bf16_support {
   bool avx512 = false, amx = false;  // oneDNN uses these instructions
   bool describes_tiles = false;      // CPUID lists AMX's tiles
   bool is_intel = false;
 };
 
-/// oneDNN takes the sizes of AMX's tiles from CPUID. Some hypervisors hide them: its kernels then stop with SIGILL. Products in AVX512_BF16
-/// take twice as long as in float on Intel's processors, and half as long on AMD's.
+/// oneDNN reads the sizes of AMX tiles from CPUID. If a hypervisor hides them, its kernels stop with SIGILL. Products in AVX512_BF16 take
+/// twice as long as in float on Intel processors, and half as long on AMD processors.
 constexpr bf16_unit choose_bf16_unit(const bf16_support& s) {
   if (s.amx) return s.describes_tiles ? bf16_unit::amx : bf16_unit::float32;
   return s.avx512 && !s.is_intel ? bf16_unit::avx512 : bf16_unit::float32;
@@ -49,7 +49,7 @@ inline bf16_support this_bf16_support() {
   s.is_intel = __get_cpuid(0, &a, &b, &c, &d) != 0 && b == signature_INTEL_ebx && c == signature_INTEL_ecx && d == signature_INTEL_edx;
   const bool has_palette = __get_cpuid_count(0x1d, 0, &a, &b, &c, &d) != 0 && a >= 1;
   const bool has_palette_1 = has_palette && __get_cpuid_count(0x1d, 1, &a, &b, &c, &d) != 0;
-  s.describes_tiles = has_palette_1 && b == ((8u << 16) | 64u) && (c & 0xffffu) == 16;  // 8 tiles, 64 bytes a row, 16 rows
+  s.describes_tiles = has_palette_1 && b == ((8u << 16) | 64u) && (c & 0xffffu) == 16;  // 8 tiles of 16 rows of 64 bytes
 #endif
   return s;
 }
@@ -57,11 +57,11 @@ inline bf16_support this_bf16_support() {
 
 }}  // namespace kernel::detail
 
-/// The unit that computes the large products of programs with `bf16_products` in this process. Without oneDNN it is `float32`: the factors
-/// are rounded to bf16 all the same.
+/// The unit for the large products of programs with `bf16_products` in this process. Without oneDNN it is `float32`; factors are rounded to
+/// bf16 nevertheless.
 ///
-/// Never changes oneDNN's settings. oneDNN fixes its instruction set at its first call, which this may be: an application that restricts it
-/// (by `DNNL_MAX_CPU_ISA` or `dnnl::set_max_cpu_isa`) does so before. @see bf16_products
+/// Never changes oneDNN's settings. oneDNN fixes its instruction set at its first call, which may be this one. An application that
+/// restricts the set (by `DNNL_MAX_CPU_ISA` or `dnnl::set_max_cpu_isa`) must do so before. @see bf16_products
 inline bf16_unit bf16_unit_in_use() {
 #if GSHARD_HAS_ONEDNN
   static const bf16_unit unit = kernel::detail::choose_bf16_unit(kernel::detail::this_bf16_support());

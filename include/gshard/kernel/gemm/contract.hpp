@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// The local einsum: contracts two shards by matrix products or loops.
+// Einsum of one or two operands on one device, by matrix products or by loop nests.
 
 #include <gshard/kernel/gemm/contract_plan.hpp>
 #include <gshard/kernel/gemm/factors.hpp>
@@ -23,17 +23,18 @@
 
 namespace gshard { inline namespace v0 { namespace kernel {
 
-/// What the factors of a sum of products are rounded to.
+/// The precision to which the factors of products are rounded.
 enum class precision : std::uint8_t { full, bf16 };
 
-/// An einsum of one or two operands, prepared once and run many times:
-/// out[o] = alpha * sum of a * b over the factors that are not in the result. With one operand it is a
-/// transposition, a sum over dims, the diagonal, or all of these. A sum over an empty range is zero. Sums of
-/// products become matrix products as large as the layouts allow, batched over strides; operands are packed
-/// only where they have to be. Blocks of zero rows at the end of an operand, the empty slots of an expert, are skipped unless they meet a
-/// number that is not finite: 0 * inf and 0 * NaN are NaN. One that adds to what the result holds may write a block of a larger tensor;
-/// other results are contiguous. With precision::bf16, products of floats are those of gemm_bf16. Throws gshard::error
-/// at construction if a factor has two extents, or a factor of the result is in no operand.
+/// An einsum of one or two operands, prepared once and run many times: out[o] = alpha * sum of a * b over the factors that are not in the
+/// result. With one operand it is a transposition, a sum over dims, a diagonal, or a combination of these. A sum over an empty range is
+/// zero.
+///
+/// Sums of products become matrix products as large as the layouts allow, batched over strides. Operands are packed only if necessary.
+/// Blocks of zero rows at the end of an operand (empty expert slots) are skipped, unless they meet a number that is not finite. (0 * inf
+/// and 0 * NaN are NaN.) A contraction with `adds` adds to `out`, which may be a block of a larger tensor. Other results are contiguous.
+/// With precision::bf16, products of floats are those of gemm_bf16.
+/// Throws gshard::error at construction if a factor has two extents, or a factor of the result is in no operand.
 template <class T>
 class contraction {
  public:
@@ -78,7 +79,7 @@ class contraction {
   using word = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
   static constexpr T one = 1;
 
-  // The sum of one operand over factors that only this operand has.
+  // The sum of an operand over factors that no other tensor has.
   struct lone_sum {
     detail::loop_nest<3> nest;
     std::int64_t size = 1;
@@ -152,8 +153,8 @@ class contraction {
     return scratch.data();
   }
 
-  /// Blocks of the result are whole products for one thread each, which is faster than to share every product; those that are left over
-  /// when all threads have as many are shared.
+  /// Each thread computes complete blocks of the result, which is faster than sharing every product. All threads share the products of the
+  /// remaining blocks.
   void run_gemm(const T* a, const T* b, T* out) const {
     const detail::loop_nest<3>& outer = gemm_->outer;
     std::int64_t sums = 1;  // products that add to one block
@@ -204,11 +205,11 @@ class contraction {
     T* c;
     std::int64_t ldc;
 
-    /// Zeros for some rows of the result.
+    /// Sets rows [from, to) of the result to zero, if beta is 0.
     void clear(std::int64_t from, std::int64_t to) const {
       for (std::int64_t i = from; i < to && beta == T(0); ++i) std::fill_n(c + i * ldc, n, T(0));
     }
-    /// Whether the columns [begin, end) of A have small elements, or those rows of B.
+    /// True if the columns [begin, end) of A have only small elements; below, the same for rows of B.
     bool has_small_columns(std::int64_t begin, std::int64_t end) const {
       return trans_a ? detail::are_small(a + begin * lda, end - begin, m, lda) : detail::are_small(a + begin, m, end - begin, lda);
     }
@@ -218,7 +219,7 @@ class contraction {
   };
   using ranges = std::vector<std::pair<std::int64_t, std::int64_t>>;
 
-  /// What is empty is looked for in whole operands, so that threads, who share rows of the result, find the same.
+  /// Zero rows are searched in complete operands, so that threads that share the rows of a result find the same ones.
   void multiply(bool trans_a, bool trans_b, std::int64_t m, std::int64_t n, std::int64_t k, const T* a, std::int64_t lda, const T* b,
                 std::int64_t ldb, T beta, T* c, std::int64_t ldc) const {
     const matrix_product p{trans_a, trans_b, m, n, k, a, lda, b, ldb, beta, c, ldc};
@@ -239,13 +240,14 @@ class contraction {
       if (terms.empty()) p.clear(first, end);
     });
   }
-  /// The terms [begin, end) of rows [first, last) of the result.
+  /// The terms [begin, end) of the sums in rows [first, last) of the result.
   void multiply_some(const matrix_product& p, std::int64_t first, std::int64_t last, std::int64_t begin, std::int64_t end, T keeps) const {
     product(p.trans_a, p.trans_b, last - first, p.n, end - begin,
             p.a + first * (p.trans_a ? 1 : p.lda) + begin * (p.trans_a ? p.lda : 1), p.lda,
             p.b + begin * (p.trans_b ? 1 : p.ldb), p.ldb, keeps, p.c + first * p.ldc, p.ldc);
   }
-  /// Rows [first, last) of a product whose A has empty rows: these make zeros if B is small. A small row of the result shows that B is.
+  /// Rows [first, last) of a product whose A has zero rows. These give zeros if B is small. A small row of the result proves that B is
+  /// small.
   void multiply_filled_rows(const matrix_product& p, std::int64_t first, std::int64_t last) const {
     thread_local ranges filled;
     filled.clear();
@@ -264,7 +266,7 @@ class contraction {
     }
     empty_until(last);
   }
-  /// The terms of a product that are not all zeros, where rows of A^T are empty, or rows of B.
+  /// The ranges of terms that are not all zeros, if rows of A^T or rows of B are zero.
   static const ranges& filled_terms(const matrix_product& p, bool a_has_empty) {
     thread_local ranges terms;
     terms.clear();
@@ -282,8 +284,8 @@ class contraction {
     skip_until(p.k);
     return terms;
   }
-  /// Calls f(begin, end) for all rows of a result; threads share those of a large product as they share those of other operations: what one
-  /// of them wrote lies in its cache.
+  /// Calls f(begin, end) for all rows of a result. Threads share the rows of a large product as they do in other operations, so that a
+  /// thread finds its operands in its cache.
   template <class F>
   static void share_rows(std::int64_t m, std::int64_t n, std::int64_t k, F f) {
     constexpr std::int64_t large = 128 * 128 * 128, least = 4;
@@ -304,7 +306,7 @@ class contraction {
                              nest);
   }
 
-  static constexpr std::int64_t grain = 16;  // rows that are empty or not together
+  static constexpr std::int64_t grain = 16;  // rows that are skipped or computed together
 
   T alpha_;
   bool adds_ = false;

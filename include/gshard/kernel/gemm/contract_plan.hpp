@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Chooses how a local einsum becomes batches of matrix products.
+// Plans an einsum as matrix products: which loops become m, n and k of gemm, which run around it, and which operands are packed. Operands
+// are numbered a = 0, b = 1, out = 2.
 
 #include <gshard/kernel/loops.hpp>
 
@@ -10,13 +11,9 @@
 #include <cstddef>
 #include <cstdint>
 
-// How to carry out out[...] = sum a[...] * b[...] by matrix products: which loops become m, n and k of gemm,
-// which run around it, and which operands must be packed for that. Operands are numbered a = 0, b = 1, out
-// = 2.
 namespace gshard { inline namespace v0 { namespace kernel { namespace detail {
 
-/// One operand as a matrix for gemm: where it lies, or packed into scratch memory first (out: unpacked
-/// afterwards).
+/// One operand as a matrix for gemm: in place, or packed into scratch memory first (out: unpacked afterwards).
 struct matrix_side {
   bool transposed = false;
   std::int64_t ld = 1;
@@ -32,7 +29,7 @@ struct gemm_plan {
   double cost = 0;
 };
 
-/// Loops that together make one dim of a matrix, outermost first.
+/// Loops that together form one dim of a matrix, outermost first.
 struct matrix_dim {
   loop_nest<3> loops;
 
@@ -74,7 +71,7 @@ inline matrix_side packed_side(std::size_t operand, const matrix_dim& rows, cons
   return side;
 }
 
-/// The operand where it lies if that is a matrix with a unit stride, else packed.
+/// The operand in place if it is a matrix with a unit stride, else packed.
 inline matrix_side side_of(std::size_t operand, const matrix_dim& rows, const matrix_dim& cols) {
   const std::int64_t height = rows.extent(), width = cols.extent();
   matrix_side side;
@@ -92,7 +89,7 @@ inline matrix_side side_of(std::size_t operand, const matrix_dim& rows, const ma
   return packed_side(operand, rows, cols, rows.has_unit_stride(operand));
 }
 
-/// Cycles of one call, roughly: measured on Eigen's and similar kernels, whose tiles are filled up.
+/// Estimated cycles of one call. Measured on the kernels of Eigen and similar libraries, which round extents up to complete tiles.
 constexpr double gemm_cost(std::int64_t m, std::int64_t n, std::int64_t k, bool b_transposed) {
   const auto up = [](std::int64_t x, std::int64_t to) { return double((x + to - 1) / to * to); };
   const double rows = m == 1 ? 1 : up(m, m <= 4 ? 4 : 8), cols = up(n, n <= 16 ? 16 : 32);
@@ -106,7 +103,7 @@ struct matrix_dims {
   matrix_dim m, n, k;
 };
 
-/// The result the other way round: without packing if it is a single contiguous column.
+/// The result transposed: without packing if it is a single contiguous column.
 inline matrix_side turned(matrix_side side, const matrix_dim& m, const matrix_dim& n) {
   if (side.packed || side.transposed || n.extent() > 1 || m.stride(2) != 1)
     return packed_side(2, m, n, !side.transposed);
@@ -115,8 +112,7 @@ inline matrix_side turned(matrix_side side, const matrix_dim& m, const matrix_di
   return side;
 }
 
-/// The plan for these dims. `turn` computes the result the other way round than it lies, which may be a
-/// better shape.
+/// The plan for these dims. `turn`: computes the transpose of the result, which may have a better shape.
 inline gemm_plan plan_of(const matrix_dims& dims, loop_nest<3> outer, bool turn) {
   const auto& [m, n, k] = dims;
   gemm_plan plan;
@@ -131,14 +127,14 @@ inline gemm_plan plan_of(const matrix_dims& dims, loop_nest<3> outer, bool turn)
   for (std::size_t i = 0; i < outer.count; ++i) sums_outside = sums_outside || outer.at[i].stride[2] == 0;
   for (const matrix_side& side : plan.side)
     if (side.packed) plan.cost += 100 + 1.5 * double(side.size);
-  // Libraries are slower with both factors transposed, and empty rows are not left out then.
+  // Libraries are slower if both factors are transposed, and zero rows are not skipped then.
   if (plan.side[2].packed && plan.side[2].transposed) plan.cost += 8 * double(plan.side[2].size);
   plan.cost *= double(outer.iterations());
   if (sums_outside && plan.side[2].packed) plan.cost = 1e300;  // the packed block would have to be kept
   return plan;
 }
 
-/// The cheapest way found. Every loop of the merged nest must belong to at least two operands.
+/// The plan with the lowest estimated cost. Every loop of the merged nest must belong to at least two operands.
 inline gemm_plan plan_contraction(const loop_nest<3>& nest) {
   loop_nest<3> batch;
   std::array<loop_nest<3>, 3> classes;  // m is in a and out, n in b and out, k in a and b
@@ -147,7 +143,7 @@ inline gemm_plan plan_contraction(const loop_nest<3>& nest) {
     const bool a = l.stride[0] != 0, b = l.stride[1] != 0, out = l.stride[2] != 0;
     (a && b && out ? batch : classes[!b ? 0 : !a ? 1 : 2]).push(l);
   }
-  // A class of several loops is used whole, in the order of one or the other operand, or by one loop of it.
+  // A class of several loops becomes a matrix dim. Either all its loops do, in the order of one of its operands, or only one of them.
   constexpr std::array<std::array<std::size_t, 2>, 3> operands{{{0, 2}, {1, 2}, {0, 1}}};
   const auto options = [&](std::size_t c) { return classes[c].count < 2 ? 1 : classes[c].count + 2; };
   const auto choose = [&](std::size_t c, std::size_t option, loop_nest<3>& outer) {

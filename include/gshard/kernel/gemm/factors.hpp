@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Dims of einsum operands by factor, and their loops and strides.
+// Describes einsum operands by factors (index letters), and turns them into a loop nest.
 
 #include <gshard/comm/error.hpp>
 #include <gshard/kernel/loops.hpp>
@@ -14,13 +14,13 @@
 
 namespace gshard { inline namespace v0 { namespace kernel {
 
-/// The dims of a row-major operand of an einsum-like operation. Equal factor numbers (0 to 15) stand for the
-/// same index letter; a factor may occur twice in one operand, which then is read along the diagonal.
+/// The dims of a row-major operand of an einsum-like operation. Equal factor numbers (0 to 15) are the same index letter. If a factor
+/// occurs twice in one operand, the operand is read along its diagonal.
 struct operand_dims {
   int rank = 0;
   std::array<int, max_rank> factor{};
   index_array extent{};
-  /// Strides in elements of a block of a larger tensor; unless given, the operand is contiguous.
+  /// Strides in elements, for a block of a larger tensor. By default, the operand is contiguous.
   std::optional<index_array> stride{};
 };
 
@@ -48,8 +48,8 @@ std::string text(const std::array<operand_dims, N>& operands) {
   return s;
 }
 
-/// One loop per factor, in the order of their numbers. The last operand is the result, whose factors must be
-/// different and occur in some other operand. Throws gshard::error naming `operation` and the operands.
+/// One loop per factor, in the order of factor numbers. The last operand is the result. Its factors must be different, and must occur in
+/// another operand. Throws gshard::error with `operation` and the operands in its text.
 template <std::size_t N>
 loop_nest<N> loops_of(const char* operation, const std::array<operand_dims, N>& operands) {
   constexpr std::size_t factors = loop_nest<N>::most;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Finds rows of zeros at the end of blocks, such as empty expert slots, which products skip.
+// Finds the zero rows of a matrix, so that products can skip them: the empty slots of experts.
 
 #include <gshard/kernel/vector.hpp>
 
@@ -25,15 +25,14 @@ bool is_zero_row(const T* row, std::int64_t cols) {
   return true;
 }
 
-/// Buffers of experts have a row for every place and zeros in places that no token took, which are the last ones of each group. True if a
-/// matrix ends in such a row: a look at one element tells other matrices apart.
+/// True if the last row of a matrix is zero. Expert buffers have a row for every capacity slot, and zeros in empty slots, which are the
+/// last ones of each group. For most other matrices, one element gives the answer.
 template <class T>
 bool ends_in_zeros(const T* x, std::int64_t rows, std::int64_t cols, std::int64_t ld) {
   return rows > 0 && is_zero_row(x + (rows - 1) * ld, cols);
 }
 
-/// Whether no element of a matrix is NaN or infinite, nor close to infinity, where rounding to bf16 would take it: what makes 0 of all
-/// products with 0.
+/// True if the product of every element with 0 is 0. No element may be NaN, infinite, or so large that bf16 would round it to infinity.
 template <class T>
 bool are_small(const T* x, std::int64_t rows, std::int64_t cols, std::int64_t ld) {
   for (std::int64_t i = 0; i < rows; ++i)
@@ -41,11 +40,11 @@ bool are_small(const T* x, std::int64_t rows, std::int64_t cols, std::int64_t ld
   return true;
 }
 
-/// Calls f(begin, end) for runs of rows that have all the rows with a number other than 0. Runs begin and end at multiples of `grain`, or
-/// at the end, so that products of them have few shapes.
+/// Calls f(begin, end) for runs of rows that include all nonzero rows. Runs begin and end at multiples of `grain`, or at the end, so that
+/// their products have few shapes.
 template <class T, class F>
 void for_each_filled(const T* x, std::int64_t rows, std::int64_t cols, std::int64_t ld, std::int64_t grain, F f) {
-  const auto is_empty = [=](std::int64_t first) {  // looks from the end: that is where places are empty
+  const auto is_empty = [=](std::int64_t first) {  // starts at the end, where slots are empty
     for (std::int64_t i = std::min(first + grain, rows); i-- > first;)
       if (!is_zero_row(x + i * ld, cols)) return false;
     return true;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Matrix products by the library that is configured: oneDNN, BLAS or Eigen.
+// Matrix multiplication (gemm), by oneDNN, a BLAS or Eigen.
 
 #include <gshard/kernel/gemm/gemm_eigen.hpp>
 
-// Which libraries multiply matrices: the build says so (GSHARD_BLAS, GSHARD_ONEDNN). Eigen alone unless it does.
+// The build chooses the libraries (GSHARD_BLAS, GSHARD_ONEDNN). By default, only Eigen is used.
 #ifndef GSHARD_HAS_BLAS
 #define GSHARD_HAS_BLAS 0
 #endif
@@ -26,13 +26,14 @@
 
 namespace gshard { inline namespace v0 { namespace kernel {
 
-/// The libraries behind gemm, for those who report what they measured.
+/// The libraries behind gemm, for benchmark reports.
 inline constexpr std::string_view gemm_libraries =
     GSHARD_HAS_ONEDNN ? (GSHARD_HAS_BLAS ? "oneDNN and BLAS" : "oneDNN and Eigen") : (GSHARD_HAS_BLAS ? "BLAS" : "Eigen");
 
-/// C = alpha * op(A) * op(B) + beta * C for row-major matrices with leading dimensions; op(A) is m x k, op(B) is k x n, beta is 0
-/// (C need not be initialized) or 1. The one seam to a matrix product: by oneDNN where it is there and the matrices are large (float), else
-/// by a BLAS where it is there, else by Eigen. The choice depends on the extents alone, so equal calls give equal bits.
+/// C = alpha * op(A) * op(B) + beta * C for row-major matrices with leading dimensions. op(A) is m x k, op(B) is k x n, beta is 0 (C need
+/// not be initialized) or 1. All matrix products in float and double go through this function. oneDNN computes large float products if it
+/// is available. A BLAS computes the others if available, else Eigen. The choice depends on the extents alone, so equal calls give equal
+/// bits.
 template <class T>
 void gemm(bool trans_a, bool trans_b, std::int64_t m, std::int64_t n, std::int64_t k, T alpha, const T* a, std::int64_t lda,
           const T* b, std::int64_t ldb, T beta, T* c, std::int64_t ldc) {
@@ -42,7 +43,7 @@ void gemm(bool trans_a, bool trans_b, std::int64_t m, std::int64_t n, std::int64
     return;
   }
 #if GSHARD_HAS_ONEDNN
-  // Below, its calls cost more than its kernels gain (measured on x86-64 against OpenBLAS and Eigen).
+  // Below this size, a call of oneDNN costs more than its kernels gain (measured on x86-64 against OpenBLAS and Eigen).
   constexpr std::int64_t large = 96 * 96 * 96, wide = 16;
   if constexpr (std::is_same_v<T, float>)
     if (n >= wide && m >= wide && m * n * k >= large &&

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Matrix products of factors rounded to bf16, with sums in float.
+// Matrix multiplication of float matrices rounded to bf16, with sums in float (mixed precision).
 
 #include <gshard/kernel/gemm/bf16.hpp>
 #include <gshard/kernel/gemm/bf16_unit.hpp>
@@ -18,8 +18,8 @@ namespace gshard { inline namespace v0 { namespace kernel {
 
 namespace detail {
 
-/// A matrix with each element times alpha and rounded, its rows one after the other: as To, which is bf16 or a float that bf16 can hold.
-/// Zeros fill it up to `to_rows` x `to_cols`.
+/// A matrix with each element multiplied by alpha and rounded to bf16, in contiguous rows. To: bf16, or a float with a value that bf16 can
+/// hold. Padded with zeros to `to_rows` x `to_cols`.
 template <class To>
 const To* rounded(const float* from, std::int64_t rows, std::int64_t cols, std::int64_t ld, float alpha, std::int64_t to_rows,
                   std::int64_t to_cols, std::vector<To>& to) {
@@ -42,17 +42,18 @@ const To* rounded(const float* from, std::int64_t rows, std::int64_t cols, std::
 
 }  // namespace detail
 
-/// Mixed precision: gemm of float matrices that are rounded to bf16 on their way (A times alpha), with products summed in float. By oneDNN
-/// where it is there and the processor has a bf16 unit, about twice as fast as in float; elsewhere by gemm, which sums the same products.
+/// Mixed precision: gemm of float matrices that are first rounded to bf16 (A times alpha), with products summed in float. Uses oneDNN if it
+/// is available and the processor has a bf16 unit, which is about twice as fast as float. Otherwise uses gemm, which sums the same
+/// products.
 /// @see gemm, bf16_unit_in_use
 inline void gemm_bf16(bool trans_a, bool trans_b, std::int64_t m, std::int64_t n, std::int64_t k, float alpha, const float* a,
                       std::int64_t lda, const float* b, std::int64_t ldb, float beta, float* c, std::int64_t ldc) {
   const std::int64_t a_rows = trans_a ? k : m, a_cols = trans_a ? m : k, b_rows = trans_b ? n : k, b_cols = trans_b ? k : n;
 #if GSHARD_HAS_ONEDNN
-  constexpr std::int64_t large = 24 * 24 * 24;  // below, a call costs more than it gains
+  constexpr std::int64_t large = 24 * 24 * 24;  // below this size, a call costs more than it gains
   if (m * n * k >= large && bf16_unit_in_use() != bf16_unit::float32) {
-    // A row of an AMX tile holds 32 numbers. oneDNN's kernels for other k stop with SIGILL (2.6, 2.7: k = 63) or let NaNs of one row into
-    // others (until 3.13).
+    // A row of an AMX tile holds 32 numbers. For other k, oneDNN's kernels stop with SIGILL (2.6, 2.7: k = 63) or spread NaNs from one row
+    // to others (until 3.13).
     constexpr std::int64_t tile = 32;
     const std::int64_t depth = bf16_unit_in_use() == bf16_unit::amx ? (k + tile - 1) / tile * tile : k;
     thread_local std::vector<bf16> left, right;

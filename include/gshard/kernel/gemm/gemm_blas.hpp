@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Matrix products by CBLAS.
+// Matrix multiplication by a BLAS.
 
 #include <gshard/base/compiler.hpp>
 
@@ -11,7 +11,7 @@
 
 namespace gshard { inline namespace v0 { namespace kernel { namespace detail {
 
-/// gemm by a BLAS with its C interface. Its integers are of 32 bits: extents and leading dimensions must fit (`fits_blas`).
+/// gemm by a BLAS with the C interface. Its integers have 32 bits: extents and leading dimensions must fit (`fits_blas`).
 inline void gemm_blas(bool trans_a, bool trans_b, std::int64_t m, std::int64_t n, std::int64_t k, float alpha, const float* a,
                       std::int64_t lda, const float* b, std::int64_t ldb, float beta, float* c, std::int64_t ldc) {
   cblas_sgemm(CblasRowMajor, trans_a ? CblasTrans : CblasNoTrans, trans_b ? CblasTrans : CblasNoTrans, int(m), int(n), int(k), alpha, a,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Matrix products by Eigen.
+// Matrix multiplication by Eigen.
 
 #include <gshard/base/compiler.hpp>
 
@@ -18,14 +18,14 @@ using row_major = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMaj
 template <class T>
 using const_matrix_map = Eigen::Map<const row_major<T>, Eigen::Unaligned, Eigen::OuterStride<>>;
 
-/// Calls f with op(M): M itself, a row-major rows x cols matrix, or the transpose of the cols x rows matrix that is stored.
+/// Calls f with op(M): the stored row-major rows x cols matrix, or the transpose of the stored cols x rows matrix.
 template <class T, class F>
 void with_matrix(bool transposed, const T* data, std::int64_t rows, std::int64_t cols, std::int64_t ld, F f) {
   if (transposed) f(const_matrix_map<T>(data, cols, rows, Eigen::OuterStride<>(ld)).transpose());
   else f(const_matrix_map<T>(data, rows, cols, Eigen::OuterStride<>(ld)));
 }
 
-/// gemm of matrices that are not empty, by Eigen (or the BLAS that a user gives Eigen: EIGEN_USE_BLAS).
+/// gemm of nonempty matrices by Eigen, or by the BLAS that Eigen uses (EIGEN_USE_BLAS).
 template <class T>
 void gemm_eigen(bool trans_a, bool trans_b, std::int64_t m, std::int64_t n, std::int64_t k, T alpha, const T* a, std::int64_t lda,
                 const T* b, std::int64_t ldb, T beta, T* c, std::int64_t ldc) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Matrix products by oneDNN.
+// Matrix multiplication by oneDNN, in float and in bf16.
 
 #include <gshard/kernel/gemm/bf16.hpp>
 
@@ -18,18 +18,18 @@
 
 namespace gshard { inline namespace v0 { namespace kernel { namespace detail {
 
-/// gemm by oneDNN. False if it could not be done (no memory for what it packs).
+/// gemm by oneDNN. Returns false if oneDNN fails (no memory for packing).
 inline bool gemm_onednn(bool trans_a, bool trans_b, std::int64_t m, std::int64_t n, std::int64_t k, float alpha, const float* a,
                         std::int64_t lda, const float* b, std::int64_t ldb, float beta, float* c, std::int64_t ldc) {
   return dnnl_sgemm(trans_a ? 'T' : 'N', trans_b ? 'T' : 'N', m, n, k, alpha, a, lda, b, ldb, beta, c, ldc) == dnnl_success;
 }
 
-/// Whether oneDNN uses these instructions in this process. An instruction set has the bits of those that it extends.
+/// True if oneDNN uses these instructions in this process. An instruction set has the bits of all sets that it extends.
 inline bool onednn_uses(dnnl::cpu_isa set) {
   return (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & static_cast<unsigned>(set)) == static_cast<unsigned>(set);
 }
 
-/// Products of bf16 matrices of one shape, contiguous: op(A) is m x k, op(B) is k x n.
+/// The shape of a product of contiguous bf16 matrices: op(A) is m x k, op(B) is k x n.
 struct bf16_product {
   bool trans_a, trans_b, adds;
   std::int64_t m, n, k, ldc;
@@ -37,7 +37,7 @@ struct bf16_product {
   auto operator<=>(const bf16_product&) const = default;
 };
 
-/// How many threads oneDNN takes when this thread calls it: what is prepared for some number needs just that.
+/// The number of threads that oneDNN uses if this thread calls it. A prepared product needs exactly the number it was prepared for.
 inline int onednn_threads() {
 #if defined(_OPENMP)
   return omp_in_parallel() ? 1 : omp_get_max_threads();
@@ -46,7 +46,7 @@ inline int onednn_threads() {
 #endif
 }
 
-/// C = op(A) * op(B) (+ C, if it adds), summed in float. Prepares each shape once per thread.
+/// C = op(A) * op(B), plus C if `adds`, summed in float. Prepares each shape once per thread.
 inline void gemm_onednn(const bf16_product& p, const bf16* a, const bf16* b, float* c) {
   using dnnl::memory;
   struct prepared {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Small contractions and sums as vectorized loops, without a matrix product.
+// Sums of products as a loop nest around a vectorized row: for small products and for sums of one operand.
 
 #include <gshard/kernel/loops.hpp>
 #include <gshard/kernel/vector.hpp>
@@ -11,15 +11,13 @@
 #include <cstdint>
 #include <limits>
 
-// Sums of products as plain loops around one vectorised row: what is not worth a matrix product, and sums of
-// one operand.
 namespace gshard { inline namespace v0 { namespace kernel { namespace detail {
 
 constexpr bool is_sum(const loop<3>& l) {
   return l.stride[2] == 0;
 }
 
-/// Cycles of the nest with loop `inner` innermost, roughly.
+/// Estimated cycles of the nest with loop `inner` innermost.
 constexpr double nest_cost(const loop_nest<3>& nest, std::size_t inner) {
   const loop<3>& l = nest.at[inner];
   const bool unit = l.stride[0] <= 1 && l.stride[1] <= 1 && l.stride[2] <= 1;
@@ -34,7 +32,7 @@ constexpr std::size_t best_inner_loop(const loop_nest<3>& nest) {
   return best;
 }
 
-/// Outermost the loops over the result by falling stride, then the sums, then the cheapest innermost loop.
+/// Orders the loops: first those over the result by falling stride, then the sums, then the cheapest loop innermost.
 constexpr loop_nest<3> order_nest(loop_nest<3> nest) {
   if (nest.count == 0) return nest;
   const std::size_t at = best_inner_loop(nest);
@@ -74,7 +72,7 @@ T multiply_sum_row(std::int64_t n, const T* a, std::int64_t sa, const T* b, std:
   return s;
 }
 
-/// out[o] = alpha * a * b, or sums of these along the innermost loop; or out[o] += that.
+/// out[o] = alpha * a * b, summed over the innermost loop if that is a sum; or out[o] += that.
 template <class T>
 void run_part_of_nest(loop_nest<3> nest, T alpha, const T* a, const T* b, T* out, bool add) {
   const loop<3> inner = nest.take_innermost();
@@ -91,7 +89,7 @@ void run_part_of_nest(loop_nest<3> nest, T alpha, const T* a, const T* b, T* out
   });
 }
 
-/// out[o] = alpha * sum of a * b over the nest, `out` being dense with `size` elements; or out[o] += that.
+/// out[o] = alpha * sum of a * b over the nest, for a contiguous `out` of `size` elements; with `to_sums`, out[o] += that.
 template <class T>
 void run_nest(const loop_nest<3>& nest, T alpha, const T* a, const T* b, T* out, std::int64_t size, bool to_sums = false) {
   bool add = to_sums;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Mixture of experts by index: copies tokens to expert slots and adds results back.
+// Mixture-of-experts dispatch and combine: copies tokens to expert buffers and back by the slots of top2_gating. Algorithm 2 of the paper
+// writes these as einsums with one-hot tensors [G,S,E,C]. A slot is e * C + c, or -1 for a dropped choice. All functions serve the local
+// experts [e_begin, e_begin + e_count). Slots of other experts count as dropped.
 
 #include <gshard/kernel/moe/gating.hpp>
 #include <gshard/kernel/threads.hpp>
@@ -12,13 +14,10 @@
 #include <cstdint>
 #include <vector>
 
-// Tokens to the buffers of their experts and back, by the slots of top2_gating: what Algorithm 2 of the paper
-// writes as einsums with one-hot tensors [G,S,E,C]. A slot is e * C + c, or -1 for a choice that was dropped.
-// All of these serve the local experts [e_begin, e_begin + e_count); slots of other experts count as dropped.
 namespace gshard { inline namespace v0 { namespace kernel {
 
-/// The buffers of the local experts: row (e, g, c) of `model` contiguous elements, with e from 0, lies at
-/// data + e * stride_e + g * stride_g + c * stride_c.
+/// The buffers of the local experts. Row (e, g, c) has `model` contiguous elements at data + e * stride_e + g * stride_g + c * stride_c.
+/// e is 0 for the first local expert.
 template <class T>
 struct expert_buffers {
   T* data = nullptr;
@@ -29,7 +28,7 @@ struct expert_buffers {
 
 namespace detail {
 
-/// The local experts' slots of a group: [0, size) of slot - offset.
+/// The slots of the local experts in a group: slot - offset is in [0, size).
 struct local_slots {
   std::int64_t offset, size;
 
@@ -48,8 +47,8 @@ T* row_of_slot(const expert_buffers<T>& buffers, std::int64_t local_slot, std::i
 
 }  // namespace detail
 
-/// buffers[e,g,c,:] = weight[g,s,k] * x[g,s,:] where slot[g,s,k] = e * C + c, zero where no token is.
-/// `weight` may be null (all ones). x is [G,S,M], contiguous.
+/// buffers[e,g,c,:] = weight[g,s,k] * x[g,s,:] where slot[g,s,k] = e * C + c, zero in empty slots. `weight` may be null (all ones). x is
+/// [G,S,M], contiguous.
 template <class T>
 void dispatch(const std::int32_t* slot, const T* weight, const T* x, const expert_buffers<T>& buffers,
               const gating_sizes& sizes) {
@@ -107,8 +106,8 @@ void combine(const std::int32_t* slot, const T* weight, const expert_buffers<con
   });
 }
 
-/// The derivative of combine by its weights: dweight[g,s,k] = <buffers[e,g,c,:], dy[g,s,:]> where slot[g,s,k]
-/// = e * C + c, else 0.
+/// The derivative of combine with respect to its weights: dweight[g,s,k] = <buffers[e,g,c,:], dy[g,s,:]> where slot[g,s,k] = e * C + c,
+/// else 0.
 template <class T>
 void combine_weight_grad(const std::int32_t* slot, const expert_buffers<const T>& buffers, const T* dy,
                          T* dweight, const gating_sizes& sizes) {
@@ -124,8 +123,8 @@ void combine_weight_grad(const std::int32_t* slot, const expert_buffers<const T>
   });
 }
 
-/// out[g,s,e,c] = weight[g,s,k] where slot[g,s,k] = e * C + c, else 0: the combine tensor of the paper, or
-/// with a null weight its dispatch mask, for the local experts. out is [G,S,e_count,C], contiguous.
+/// out[g,s,e,c] = weight[g,s,k] where slot[g,s,k] = e * C + c, else 0, for the local experts. This is the combine tensor of the paper, or
+/// its dispatch mask if `weight` is null. out is [G,S,e_count,C], contiguous.
 template <class T>
 void one_hot(const std::int32_t* slot, const T* weight, T* out, const gating_sizes& sizes,
              std::int64_t e_begin, std::int64_t e_count) {
@@ -139,13 +138,12 @@ void one_hot(const std::int32_t* slot, const T* weight, T* out, const gating_siz
   });
 }
 
-/// The derivative of one_hot by its weights: dweight[g,s,k] = d[g,s,e,c] where slot[g,s,k] = e * C + c, else
-/// 0.
+/// The derivative of one_hot with respect to its weights: dweight[g,s,k] = d[g,s,e,c] where slot[g,s,k] = e * C + c, else 0.
 template <class T>
 void one_hot_grad(const std::int32_t* slot, const T* d, T* dweight, const gating_sizes& sizes,
                   std::int64_t e_begin, std::int64_t e_count) {
   const detail::local_slots local(e_begin, e_count, sizes);
-  parallel_rows(2 * sizes.groups * sizes.tokens, 16, [=](std::int64_t begin, std::int64_t end) {  // each from far away
+  parallel_rows(2 * sizes.groups * sizes.tokens, 16, [=](std::int64_t begin, std::int64_t end) {  // cost of a cache miss
     for (std::int64_t i = begin; i < end; ++i)
       dweight[i] = local.contains(slot[i]) ? d[i / 2 * local.size + slot[i] - local.offset] : T(0);
   });

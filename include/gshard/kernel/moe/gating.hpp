@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Top-2 gating of a mixture of experts (arXiv 2006.16668, Algorithm 1), and its gradient.
+// Top-2 gating of a mixture of experts: chooses two experts, and a capacity slot of each, for every token.
 
 #include <gshard/base/random.hpp>
 #include <gshard/comm/error.hpp>
@@ -17,14 +17,14 @@
 
 namespace gshard { inline namespace v0 { namespace kernel {
 
-/// G local groups of S tokens, E experts with room for C tokens of each group.
+/// G local groups of S tokens; E experts with capacity for C tokens of each group.
 struct gating_sizes {
   std::int64_t groups = 0, tokens = 0, experts = 0, capacity = 0;
 };
 
 namespace detail {
 
-/// The two largest gates of a token, the first index winning ties, NaN being the largest; second < 0 if there is one expert only.
+/// The two largest gates of a token. The smaller index wins ties, and NaN is the largest. second < 0 if there is only one expert.
 struct top_two {
   std::int64_t first = 0, second = -1;
 };
@@ -51,13 +51,13 @@ top_two top_two_of(const T* gates, std::int64_t experts, bool looks_for_nan) {
   return top_two_by(gates, experts, [](T a, T b) { return a > b; });
 }
 
-/// False if all numbers are finite. A look at all gates of a group takes a small part of the time that the choice among them takes.
+/// False if all numbers are finite. Costs little compared with the choice among the gates.
 template <class T>
 bool may_be_nan(const T* x, std::int64_t n) {
   return sum_of<T>(n, [=](auto at) { return at(x) * T(0); }) != T(0);
 }
 
-/// The gates of both choices over their sum.
+/// The gates of both choices, divided by their sum.
 template <class T>
 struct top_two_weights {
   T first, second, sum;
@@ -84,20 +84,16 @@ std::int64_t count_real_tokens(const T* mask, std::int64_t tokens) {
 
 }  // namespace detail
 
-/// Top-2 gating, Algorithm 1 of the paper, for every group by itself. `gates` [G,S,E] is the softmax over the
-/// experts; `mask` [G,S] is 1 for a token and 0 for padding, which is never routed nor counted (null: no
-/// padding).
-/// - slot [G,S,2]: e * C + c for each choice that found room c at expert e, else -1;
-/// - weight [G,S,2]: g1 / (g1 + g2) and g2 / (g1 + g2), normalized before anything is dropped; 0 where slot
-/// is -1;
-/// - aux [G]: 1/E * sum over e of (c_e / n) * m_e, with c_e first choices of e (overflowed ones too) among n
-/// tokens and m_e
-///   the mean gate of e;
-/// - load [G,E]: kept choices of each expert; overflow [G]: choices that were refused because the expert was
-/// full. The last three may be null. All first choices of a group are served before any second one. With
-/// `random` the second choice is taken only where 2 * g2 / (g1 + g2) > uniform01(key, (group_offset + g) * S
-/// + s); it occupies its place in the expert's buffer either way. `group_offset` is the global number of the
-/// first group. A gate that is NaN counts as the largest; the weights of its token are NaN, and so is aux.
+/// Top-2 gating, Algorithm 1 of the paper, for every group on its own. `gates` [G,S,E] is the softmax over the experts. `mask` [G,S] is 1
+/// for a token and 0 for padding, which is neither routed nor counted (null: no padding). Results:
+/// - slot [G,S,2]: e * C + c for a choice with capacity slot c of expert e, else -1;
+/// - weight [G,S,2]: g1 / (g1 + g2) and g2 / (g1 + g2), normalized before choices are dropped; 0 where slot is -1;
+/// - aux [G]: 1/E * sum over e of (c_e / n) * m_e. c_e: first choices of e among n tokens, overflowed ones too; m_e: the mean gate of e;
+/// - load [G,E]: kept choices of each expert;
+/// - overflow [G]: choices that were dropped because the expert was full.
+/// aux, load and overflow may be null. All first choices of a group are served before any second one. With `random`, a second choice is
+/// kept only if 2 * g2 / (g1 + g2) > uniform01(key, (group_offset + g) * S + s). It occupies a capacity slot either way. `group_offset`:
+/// the global number of the first group. A gate that is NaN counts as the largest; the weights of its token are NaN, and so is aux.
 template <class T>
 void top2_gating(const T* gates, const T* mask, std::int32_t* slot, T* weight, T* aux, T* load, T* overflow,
                  const gating_sizes& sizes, bool random, random_key key, std::int64_t group_offset) {
@@ -114,7 +110,7 @@ void top2_gating(const T* gates, const T* mask, std::int32_t* slot, T* weight, T
   }
   const auto choose = [&](std::int64_t g) {
     thread_local std::vector<detail::top_two> top;
-    thread_local std::vector<std::int64_t> used;  // places of each expert given away, or refused
+    thread_local std::vector<std::int64_t> used;  // capacity slots of each expert that were given away or refused
     thread_local std::vector<T> gate_sum;
     top.resize(std::size_t(tokens));
     used.assign(std::size_t(experts), 0);
@@ -167,9 +163,8 @@ void top2_gating(const T* gates, const T* mask, std::int32_t* slot, T* weight, T
   });
 }
 
-/// dgates [G,S,E] from the derivatives of weight [G,S,2] and aux [G] (either may be null: zero). The choices,
-/// the slots and the counts c_e are constants; a kept weight depends on both of its token's gates, whether
-/// the other is kept or not.
+/// dgates [G,S,E] from the derivatives of weight [G,S,2] and aux [G] (null: zero). Choices, slots and counts c_e are constants. A kept
+/// weight depends on both gates of its token, even if the other choice was dropped.
 template <class T>
 void top2_gating_grad(const T* gates, const T* mask, const std::int32_t* slot, const T* dweight,
                       const T* daux, T* dgates, const gating_sizes& sizes) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Converts element types.
+// Conversion between element types (cast).
 
 #include <gshard/kernel/threads.hpp>
 
@@ -9,7 +9,6 @@
 #include <limits>
 #include <type_traits>
 
-// Conversion between element types.
 namespace gshard { inline namespace v0 { namespace kernel {
 
 namespace detail {
@@ -24,8 +23,8 @@ To converted(From x) {
 }
 }  // namespace detail
 
-/// y[i] = To(x[i]). From floating point to integers it rounds towards zero; numbers beyond the integers become the nearest integer, and NaN
-/// the lowest one, which is no id.
+/// y[i] = To(x[i]). From floating point to integers, it rounds towards zero. Numbers out of range become the nearest integer. NaN becomes
+/// the lowest integer, which is no valid id.
 template <class From, class To>
 void cast(const From* x, To* y, std::int64_t count) {
   parallel_rows(count, 1, [=](std::int64_t begin, std::int64_t end) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Copies strided blocks, with a fast transpose.
+// Copies and transposes n-dimensional blocks with strides.
 
 #include <gshard/kernel/loops.hpp>
 
@@ -15,14 +15,14 @@ namespace gshard { inline namespace v0 { namespace kernel {
 
 namespace detail {
 
-// Words that may hold any type, so that one copy serves all.
+// Words that may alias any type, so that one copy serves all element types.
 template <class U>
 struct [[gnu::may_alias]] word {
   U bits;
 };
 
-// A square tile of 16 (4-byte) or 8 (8-byte) elements a side, one row in a vector register, transposed by
-// exchanging ever larger off-diagonal blocks.
+// A square tile with 16 (4-byte) or 8 (8-byte) elements a side, one row per vector register. It is transposed by exchanging off-diagonal
+// blocks, the largest first.
 template <class U>
 struct transposer {
   static constexpr std::size_t side = 64 / sizeof(U);
@@ -71,7 +71,7 @@ void transpose_block(const word<U>* src, std::int64_t src_stride, word<U>* dst, 
 template <class U>
 void transpose(const word<U>* src, std::int64_t src_stride, word<U>* dst, std::int64_t dst_stride,
                std::int64_t rows, std::int64_t cols) {
-  constexpr std::int64_t block = 64;  // keeps the pages and lines in use few on both sides
+  constexpr std::int64_t block = 64;  // limits the pages and cache lines in use on both sides
   parallel_rows((cols + block - 1) / block, block * rows, [=](std::int64_t begin, std::int64_t end) {
     for (std::int64_t j = begin * block; j < std::min(end * block, cols); j += block)
       for (std::int64_t i = 0; i < rows; i += block)
@@ -107,7 +107,7 @@ void copy_nest(const word<U>* src, word<U>* dst, loop_nest<2> nest) {
   });
 }
 
-// Elements of no particular size are rows of bytes.
+// Elements of other sizes are rows of bytes.
 inline loop_nest<2> as_bytes(loop_nest<2> nest, std::int64_t size) {
   for (std::size_t i = 0; i < nest.count; ++i)
     for (std::int64_t& s : nest.at[i].stride) s *= size;
@@ -124,9 +124,9 @@ void copy_words(const std::byte* src, std::byte* dst, const loop_nest<2>& nest) 
 
 }  // namespace detail
 
-/// dst[index] = src[index] over an n-dimensional block of `rank` dims; strides count elements of `elem_size`
-/// bytes. Contiguous rows are copied by memcpy, exchanges of the contiguous dim by tiles. Elements of 4 and
-/// of 8 bytes must be aligned to their size; the blocks must not overlap.
+/// dst[index] = src[index] over an n-dimensional block of `rank` dims. Strides count elements of `elem_size` bytes. Contiguous rows are
+/// copied by memcpy. If source and destination have different contiguous dims, tiles are transposed. Elements of 4 and of 8 bytes must be
+/// aligned to their size. The blocks must not overlap.
 inline void copy_block(const std::byte* src, const index_array& src_stride, std::byte* dst,
                        const index_array& dst_stride, const index_array& extent, int rank,
                        std::int64_t elem_size) {

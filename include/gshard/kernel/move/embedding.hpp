@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Gathers and scatters rows of a table by ids.
+// Embedding lookup (gather) in a shard of the table's rows, and its gradient (scatter_add).
 
 #include <gshard/comm/error.hpp>
 #include <gshard/kernel/threads.hpp>
@@ -13,15 +13,15 @@
 
 namespace gshard { inline namespace v0 { namespace kernel {
 
-/// The rows of a table [outer, total, inner], of which those from `first` on are here: `here` many, contiguous.
+/// The local rows of a table [outer, total, inner]: `here` contiguous rows, from row `first` on.
 struct row_range {
   std::int64_t first = 0, here = 0, total = 0;
 };
 
 namespace detail {
 
-/// For i in [begin, end) with id j = i % count: calls f(i, row) where the id is that of a row that is here, the `row`th of all outer
-/// tables, and g(i) where it is not.
+/// For i in [begin, end) with the id ids[i % count]: calls f(i, row) if the id's row is local, else g(i). `row` counts the local rows of
+/// all outer tables.
 template <class F, class G>
 void for_each_id(const char* operation, const std::int32_t* ids, std::int64_t begin, std::int64_t end, std::int64_t count,
                  const row_range& rows, F f, G g) {
@@ -37,8 +37,8 @@ void for_each_id(const char* operation, const std::int32_t* ids, std::int64_t be
 
 }  // namespace detail
 
-/// out[o, j, :] = x[o, ids[j] - rows.first, :], or zeros where that row is not here. x: [outer, rows.here, inner], ids: [count], out:
-/// [outer, count, inner]. Throws gshard::error naming the position and the id that is outside [0, rows.total).
+/// out[o, j, :] = x[o, ids[j] - rows.first, :], or zeros if that row is not local. x: [outer, rows.here, inner], ids: [count], out: [outer,
+/// count, inner]. Throws gshard::error with the position and the id if an id is outside [0, rows.total).
 template <class T>
 void gather_along(const T* x, const std::int32_t* ids, T* out, std::int64_t outer, const row_range& rows, std::int64_t inner,
                   std::int64_t count) {
@@ -50,15 +50,15 @@ void gather_along(const T* x, const std::int32_t* ids, T* out, std::int64_t oute
   });
 }
 
-/// dx[o, r, :] = sum of dy[o, j, :] over the j with ids[j] - rows.first == r, added in the order of j; the transpose of gather_along,
-/// with the same shapes. Throws as that does.
+/// dx[o, r, :] = sum of dy[o, j, :] over the j with ids[j] - rows.first == r, added in the order of j. The transpose of gather_along, with
+/// the same shapes. Throws as gather_along does.
 template <class T>
 void scatter_add_along(const std::int32_t* ids, const T* dy, T* dx, std::int64_t outer, const row_range& rows, std::int64_t inner,
                        std::int64_t count) {
   parallel_rows(outer * rows.here, inner, [=](std::int64_t begin, std::int64_t end) {
     std::fill_n(dx + begin * inner, (end - begin) * inner, T(0));
   });
-  // Every thread adds some columns of all rows.
+  // Each thread adds some columns of all rows.
   const std::int64_t step = detail::lanes<T>;
   parallel_rows((inner + step - 1) / step, step * outer * count, [=](std::int64_t begin, std::int64_t end) {
     detail::for_each_id(

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Fills shards with initial values.
+// Fills a shard with normal random numbers that depend on the global index alone.
 
 #include <gshard/base/random.hpp>
 #include <gshard/kernel/view.hpp>
@@ -13,13 +13,13 @@
 
 namespace gshard { inline namespace v0 { namespace kernel {
 
-/// The standard normal numbers of the indices 4 * block .. 4 * block + 3, by Box and Muller.
+/// The standard normal numbers at the indices 4 * block .. 4 * block + 3, by Box and Muller.
 inline std::array<float, 4> normal_block(random_key key, std::uint64_t block) {
   const auto words = random_words(key, block);
   std::array<float, 4> z;
   for (std::size_t pair = 0; pair < 4; pair += 2) {
     const float radius =
-        std::sqrt(-2 * std::log(to_uniform01(words[pair]) + 0x1p-24F));  // of a number in (0, 1]
+        std::sqrt(-2 * std::log(to_uniform01(words[pair]) + 0x1p-24F));  // uniform in (0, 1]
     const float angle = 6.28318531F * to_uniform01(words[pair + 1]);
     z[pair] = radius * std::cos(angle);
     z[pair + 1] = radius * std::sin(angle);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Writes the global index along a dim.
+// Fills a shard with its global indices along one dim (iota).
 
 #include <gshard/kernel/view.hpp>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Slices, padding, reversal and rotation of shards, by the windows of a plan.
+// Moves elements through windows: slices, padding, reversal, dilation, rotation and concatenation.
 
 #include <gshard/kernel/window/sources.hpp>
 
@@ -20,14 +20,14 @@ void copy_row(const T* in, T* out, std::int64_t n, std::int64_t in_step, std::in
     for (std::int64_t i = 0; i < n; ++i) out[i * out_step] = in[i * in_step];
 }
 
-/// Copies what has a source, and calls gap(out, n, out_step) where there is none.
+/// Copies the elements that have a source, and calls gap(out, n, out_step) for the others.
 template <class T, class Gap>
 void move_rows(const sources& from, const T* in, T* out, Gap gap) {
   from.for_each([=](std::int64_t o, std::int64_t i, std::int64_t n, std::int64_t out_step,
                     std::int64_t in_step) { copy_row(in + i, out + o, n, in_step, out_step); },
                 gap);
 }
-/// The same, but puts `fill` there.
+/// The same, with `fill` for the others.
 template <class T>
 void fill_and_move_rows(const sources& from, const T* in, T* out, T fill) {
   move_rows(from, in, out, [=](std::int64_t o, std::int64_t n, std::int64_t step) {
@@ -37,9 +37,10 @@ void fill_and_move_rows(const sources& from, const T* in, T* out, T fill) {
 
 }  // namespace detail
 
-/// out[o] = in[p / dilation] with p = windows[d].position(o[d]) along every dim, or `fill` where that is not whole or outside `in`:
-/// slices, padding, reversal, steps, dilation, rotation; prepared once and run many times. Indices are global; `in` is the region in_at of
-/// the tensor, which must hold what is read. With wrap the region may begin before the dim or end after it. Taps are not looked at.
+/// out[o] = in[p / dilation] with p = windows[d].position(o[d]) along every dim. `fill` where p / dilation is not an integer or is outside
+/// the tensor. This serves slices, padding, reversal, strides, dilation and rotation. Prepared once and run many times. Indices are global.
+/// `in` is the region in_at of the tensor, which must hold all elements that are read. With wrap, the region may begin before the dim or
+/// end after it. Taps are ignored.
 template <class T>
 class window_move {
  public:
@@ -47,7 +48,7 @@ class window_move {
       : from_(windows, {}, in_at, out_at, row_major_strides(out_at.rank, out_at.extent)) {}
 
   void run(const T* in, T* out, T fill) const { detail::fill_and_move_rows(from_, in, out, fill); }
-  /// Elements of `out` that would be `fill` stay as they are: several operands side by side make a concatenation.
+  /// Does not write elements of `out` that would be `fill`. So several operands side by side make a concatenation.
   void run_into(const T* in, T* out) const {
     detail::move_rows(from_, in, out, [](std::int64_t, std::int64_t, std::int64_t) {});
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Fills shards with normal random numbers by global index, the same on every mesh.
+// Uniform random numbers for consecutive global indices, in vectorized batches.
 
 #include <gshard/base/random.hpp>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Index and value of the largest or smallest element along a dim.
+// Argmax: the first index at which an operand equals its maximum.
 
 #include <gshard/kernel/gemm/factors.hpp>
 #include <gshard/kernel/loops.hpp>
@@ -15,16 +15,16 @@
 
 namespace gshard { inline namespace v0 { namespace kernel {
 
-/// Where x has the values m, which are its largest (or any other) over the factors that m lacks: out[o] = the smallest global index
-/// along one of these factors at which x equals m[o], a NaN being equal to a NaN, or the largest int32 if there is none here.
-/// Prepared once, run many times. Throws gshard::error at construction as `contraction` does, or if x lacks the factor.
+/// out[o] = the smallest global index along a factor that m lacks, at which x equals m[o]. m has values of x along such factors, for
+/// example its maxima. NaN equals NaN. out[o] is the largest int32 if no local element is equal. Prepared once, run many times.
+/// Throws gshard::error at construction as `contraction` does, or if x lacks the factor.
 template <class T>
 class first_equal {
  public:
-  /// m: the dims of m and out; along: the factor that is counted, whose first index here is `first`.
+  /// m: the dims of m and out; along: the factor whose index is returned; first: its first local index.
   first_equal(const operand_dims& x, const operand_dims& m, int along, std::int64_t first)
       : size_(element_count(m.rank, m.extent)), first_(first) {
-    // The counted factor is an operand of its own, whose element i is i.
+    // The index along this factor is an operand of its own, whose element i is i.
     const auto found = std::find(x.factor.begin(), x.factor.begin() + x.rank, along);
     if (found == x.factor.begin() + x.rank)
       throw error("first_equal " + detail::text(std::array{x, m}) + ": there is no '" + char('a' + along) + "' to count along");
@@ -35,7 +35,7 @@ class first_equal {
     detail::sort_loops(nest_, 0);
   }
 
-  /// `out` must not overlap the others.
+  /// `out` must not overlap x or m.
   void run(const T* x, const T* m, std::int32_t* out) const {
     std::fill_n(out, size_, none);
     detail::loop_nest<3> outer = nest_;

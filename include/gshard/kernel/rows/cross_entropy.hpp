@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Cross entropy of rows of logits, of complete rows or blocks of classes, and its gradient.
+// Softmax cross-entropy with label smoothing, and its gradient, for complete rows or for shards of the classes.
 
 #include <gshard/comm/error.hpp>
 #include <gshard/kernel/elementwise/exponential.hpp>
@@ -17,15 +17,15 @@
 
 namespace gshard { inline namespace v0 { namespace kernel {
 
-/// Some of the classes: `here` many of `total`, contiguous, from `first` on.
+/// The local classes: `here` contiguous ones of `total`, from `first` on.
 struct class_range {
   std::int64_t first = 0, here = 0, total = 0;
 };
 
 namespace detail {
 
-/// log(sum of exp(x)) in one pass: every lane has the largest number so far and the sum of exponentials relative to it. +inf if an element
-/// is, -inf if all are or there is none, NaN if an element is NaN.
+/// log(sum of exp(x)) in one pass. Every lane has its largest number so far, and the sum of exponentials relative to it. The result is +inf
+/// if an element is, -inf if all are or there is none, NaN if an element is NaN.
 template <class T>
 T log_sum_exp(const T* x, std::int64_t cols) {
   constexpr std::int64_t width = lanes<T>;
@@ -48,7 +48,7 @@ T log_sum_exp(const T* x, std::int64_t cols) {
   if (i < cols) add({load_few<T>(x + i, cols - i, -std::numeric_limits<T>::infinity())});
   const vector<T> highest = across<T>(top, larger_number);
   const T result = highest[0] + std::log(across<T>(total * falling_exponential<T>(top - highest), plus)[0]);
-  return result == result ? result : maximum(cols, x);  // of +inf and of NaN
+  return result == result ? result : maximum(cols, x);  // +inf or NaN
 }
 
 inline void check_label(std::int32_t label, std::int64_t row, std::int64_t cols) {
@@ -57,7 +57,7 @@ inline void check_label(std::int32_t label, std::int64_t row, std::int64_t cols)
                 " is not one of " + std::to_string(cols) + " classes");
 }
 
-/// The part that some classes have of sum over classes of target * logits[i, :].
+/// The local classes' part of the sum of target * logits[i, :].
 template <class T>
 T target_part(const T* logits, std::int32_t label, const class_range& classes, T smoothing) {
   const std::int64_t at = label - classes.first;
@@ -78,9 +78,9 @@ void cross_entropy_grad_row(const T* logits, std::int32_t label, T scale, T log_
 
 }  // namespace detail
 
-/// loss[i] = -sum over classes of target * log_softmax(logits[i, :]), where the target is 1 - smoothing on
-/// the label plus smoothing / cols on every class. Rows whose label is negative have loss 0, whatever is in them. A logit of +inf makes the
-/// loss +inf, or NaN if it is in the target; NaN makes it NaN. Throws gshard::error for a label >= cols.
+/// loss[i] = -sum over classes of target * log_softmax(logits[i, :]). The target is 1 - smoothing on the label, plus smoothing / cols on
+/// every class. Rows with a negative label have loss 0, whatever their logits are. A logit of +inf makes the loss +inf, or NaN if it is in
+/// the target. NaN makes it NaN. Throws gshard::error for a label >= cols.
 template <class T>
 void cross_entropy(const T* logits, const std::int32_t* labels, T* loss, std::int64_t rows, std::int64_t cols,
                    T smoothing) {
@@ -95,8 +95,8 @@ void cross_entropy(const T* logits, const std::int32_t* labels, T* loss, std::in
 }
 
 /// One device's contributions to the loss of a row: log(sum exp) over its classes, and its part of the sum of target * logits. The loss is
-/// log(sum exp(log_sum[i])) - sum target[i], over the devices. Rows whose label is negative are zero in block 0, and
-/// nothing in the others. Throws as cross_entropy does.
+/// log(sum exp(log_sum[i])) - sum target[i], over the devices. For rows with a negative label, log_sum is 0 in block 0 and -infinity in the
+/// others. Throws as cross_entropy does.
 template <class T>
 void block_cross_entropy(const T* logits, const std::int32_t* labels, T* log_sum, T* target, std::int64_t rows, class_range classes,
                          T smoothing, std::int64_t block) {
@@ -111,8 +111,8 @@ void block_cross_entropy(const T* logits, const std::int32_t* labels, T* log_sum
   });
 }
 
-/// dlogits[i, :] = dloss[i] * (softmax(logits[i, :]) - target) of some classes; zero where the label is negative. In place if
-/// dlogits == logits. log_sum: log(sum exp(logits[i, :])) over all classes, or null if all are here.
+/// dlogits[i, :] = dloss[i] * (softmax(logits[i, :]) - target) of the local classes; zero if the label is negative. In place if dlogits ==
+/// logits. log_sum: log(sum exp(logits[i, :])) over all classes; null if all classes are local.
 template <class T>
 void cross_entropy_grad(const T* logits, const std::int32_t* labels, const T* dloss, const T* log_sum, T* dlogits, std::int64_t rows,
                         class_range classes, T smoothing) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Cumulative sums along a dim, and sums of blocks.
+// Cumulative sums along a dim, or along one shard of it.
 
 #include <gshard/kernel/threads.hpp>
 
@@ -10,8 +10,8 @@
 
 namespace gshard { inline namespace v0 { namespace kernel {
 
-/// out[o, j, i] = carry[o, i] + sum of x[o, k, i] over the k <= j (exclusive: k < j; reverse: k >= j, k > j), added one after another.
-/// x, out: [outer, n, inner], not overlapping; carry: [outer, inner], what other shards have summed before, or null for zeros.
+/// out[o, j, i] = carry[o, i] + sum of x[o, k, i] over the k <= j (exclusive: k < j; reverse: k >= j, k > j), added one after another. x,
+/// out: [outer, n, inner], not overlapping. carry: [outer, inner], the sums of the shards before, or null for zeros.
 template <class T>
 void cumsum(const T* x, const T* carry, T* out, std::int64_t outer, std::int64_t n, std::int64_t inner, bool exclusive, bool reverse) {
   const std::int64_t step = reverse ? -inner : inner, first = reverse ? (n - 1) * inner : 0;
@@ -35,13 +35,13 @@ void cumsum(const T* x, const T* carry, T* out, std::int64_t outer, std::int64_t
   };
   parallel_rows(outer, n * inner, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t o = begin; o < end; ++o)
-      if (inner < 4)  // too short to be a row
+      if (inner < 4)  // too short for a row
         for (std::int64_t i = 0; i < inner; ++i) columns(o, i);
       else rows(o);
   });
 }
 
-/// out[o, i] = sum of x[o, j, i], added one after another: what the next shard's running sums start with.
+/// out[o, i] = sum of x[o, j, i] over j, added one after another. The next shard's carry begins with it.
 template <class T>
 void block_sum(const T* x, T* out, std::int64_t outer, std::int64_t n, std::int64_t inner) {
   parallel_rows(outer, n * inner, [&](std::int64_t begin, std::int64_t end) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Layer normalization of rows, and its gradient.
+// Layer normalization over rows, and its gradient.
 
 #include <gshard/kernel/threads.hpp>
 #include <gshard/kernel/vector.hpp>
@@ -29,7 +29,7 @@ struct row_moments {
   }
 };
 
-/// layer_norm_grad of one after the other of some rows; adds to dgamma and dbeta.
+/// layer_norm_grad for some rows, one after another. Adds to dgamma and dbeta.
 template <class T>
 void layer_norm_grad_rows(const T* x, const T* gamma, const T* dy, T* __restrict dx, T* __restrict dgamma, T* __restrict dbeta,
                           std::int64_t rows, std::int64_t cols, T eps) {
@@ -51,8 +51,8 @@ void layer_norm_grad_rows(const T* x, const T* gamma, const T* dy, T* __restrict
 
 }  // namespace detail
 
-/// y = gamma * (x - mean) / sqrt(variance + eps) + beta over `rows` contiguous rows; gamma and beta have
-/// `cols` elements. In place if y == x.
+/// y = gamma * (x - mean) / sqrt(variance + eps) + beta over `rows` contiguous rows. gamma and beta have `cols` elements. In place if y ==
+/// x.
 template <class T>
 void layer_norm(const T* x, const T* gamma, const T* beta, T* y, std::int64_t rows, std::int64_t cols,
                 T eps) {
@@ -67,13 +67,13 @@ void layer_norm(const T* x, const T* gamma, const T* beta, T* y, std::int64_t ro
   });
 }
 
-/// The derivatives of layer_norm: with h = (x - mean) / sqrt(variance + eps) and d = gamma * dy,
-/// dx = (d - mean(d) - h * mean(h * d)) / sqrt(variance + eps); dgamma and dbeta are overwritten by the sums
-/// of h * dy and of dy over the rows.
+/// The derivatives of layer_norm. With h = (x - mean) / sqrt(variance + eps) and d = gamma * dy:
+///   dx = (d - mean(d) - h * mean(h * d)) / sqrt(variance + eps)
+/// dgamma and dbeta are overwritten by the sums of h * dy and of dy over the rows.
 template <class T>
 void layer_norm_grad(const T* x, const T* gamma, const T* dy, T* __restrict dx, T* __restrict dgamma,
                      T* __restrict dbeta, std::int64_t rows, std::int64_t cols, T eps) {
-  // Blocks of rows, whose number depends on `rows` alone, are summed apart and then added in order.
+  // Blocks of rows are summed separately and then added in order. The number of blocks depends on `rows` alone.
   constexpr std::int64_t most = 16, least_rows = 64;
   const std::int64_t blocks = std::clamp<std::int64_t>(rows / least_rows, 1, most);
   thread_local std::vector<T> scratch;

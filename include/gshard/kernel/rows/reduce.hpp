@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Maximum, minimum and product over dims.
+// Sum, maximum, minimum and product over dims of a tensor.
 
 #include <gshard/comm/combine.hpp>
 #include <gshard/kernel/gemm/factors.hpp>
@@ -14,9 +14,9 @@
 
 namespace gshard { inline namespace v0 { namespace kernel {
 
-/// out[o] = sum, max, min or product of a over the factors that are not in the result; over none 0, -infinity (integers: the lowest),
-/// +infinity (the highest) or 1. A NaN in a makes out[o] NaN. Prepared once, run many times. T: float, double, std::int32_t. Throws
-/// gshard::error at construction as `contraction` does.
+/// out[o] = sum, max, min or product of a over the factors that are not in the result. Over no elements, it is 0, -infinity (integers: the
+/// lowest), +infinity (the highest) or 1. A NaN in a makes out[o] NaN. Prepared once, run many times. T: float, double, std::int32_t.
+/// Throws gshard::error at construction as `contraction` does.
 template <class T>
 class reduction_kernel {
  public:
@@ -73,7 +73,7 @@ class reduction_kernel {
     constexpr bool is_max = std::is_same_v<const Combine, decltype(gshard::detail::larger)>;
     constexpr bool is_min = std::is_same_v<const Combine, decltype(gshard::detail::smaller)>;
     if constexpr (std::is_floating_point_v<T> && (is_max || is_min)) {
-      // To look for a NaN in the sum costs less than to keep it in every comparison.
+      // Finding a NaN in a sum costs less than keeping it in every comparison.
       const T fast = all([](const auto& a, const auto& b) { return (is_max ? a > b : a < b) ? a : b; });
       const T sum = detail::sum(n, x);
       if (sum == sum) return fast;

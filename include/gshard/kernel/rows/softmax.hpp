@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Softmax of rows, and its gradient.
+// Softmax over rows, and its gradient.
 
 #include <gshard/kernel/elementwise/exponential.hpp>
 #include <gshard/kernel/threads.hpp>
@@ -24,7 +24,7 @@ vector<T> lane_numbers() {
   return v;
 }
 
-/// Some maxima, which together are those of the first n elements and maybe some more, in steps of a vector.
+/// Lanewise maxima that cover the first n elements, and maybe some more, in steps of a vector.
 template <class T>
 vector<T> maxima(std::int64_t n, const T* x) {
   constexpr std::int64_t width = lanes<T>;
@@ -38,8 +38,7 @@ vector<T> maxima(std::int64_t n, const T* x) {
   return larger_number(even, odd);
 }
 
-/// y = exp(x - max(x)), for at least one vector of columns. The last vector of the row overlaps the one
-/// before it.
+/// y = exp(x - max(x)) for a row of at least one vector. The last vector of the row overlaps the one before it.
 template <class T>
 struct exponential_row {
   T top, sum;
@@ -77,8 +76,8 @@ void softmax_short_rows(const T* x, T* y, std::int64_t n) {
   store_few<T>(softmax_groups<Cols, T>(load_few<T>(x + i, n - i)), y + i, n - i);
 }
 
-// Rows shorter than a vector, each padded to a whole one. By blocks, because a vector cannot be read back
-// right after its parts were written.
+// Rows shorter than a vector, each padded to a full one. Works in blocks, because a vector cannot be read right after its parts were
+// written.
 template <class T>
 void softmax_padded_rows(const T* x, T* y, std::int64_t rows, std::int64_t cols) {
   constexpr std::int64_t block = 32;
@@ -120,8 +119,8 @@ void softmax_grad_few_cols(const T* y, const T* dy, T* dx, std::int64_t rows, st
 
 }  // namespace detail
 
-/// y[i, :] = exp(x[i, :]) / sum(exp(x[i, :])) for `rows` contiguous rows. In place if y == x. A row with NaN or +inf, or of -inf alone, is
-/// NaN everywhere.
+/// y[i, :] = exp(x[i, :]) / sum(exp(x[i, :])) for `rows` contiguous rows. In place if y == x. A row with NaN or +inf, or with nothing but
+/// -inf, becomes NaN.
 template <class T>
 void softmax(const T* x, T* y, std::int64_t rows, std::int64_t cols) {
   parallel_rows(rows, cols, [=](std::int64_t begin, std::int64_t end) {

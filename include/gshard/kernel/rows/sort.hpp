@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Stable sort and top-k along a dim, with indices.
+// Sorting and top-k along a dim, and their gradient.
 
 #include <gshard/comm/combine.hpp>
 #include <gshard/kernel/threads.hpp>
@@ -22,8 +22,8 @@ struct ranked {
   std::int32_t id;
 };
 
-// NaN is larger than all other values; with NanFirst it also comes first of the smallest. Of equal values the one with the smaller id comes
-// first; what only fills a short block comes last.
+// NaN is larger than all other values; with NanFirst it also comes first among the smallest. Equal values are ordered by rising id. Padding
+// of a short block comes last.
 template <bool Largest, bool NanFirst, class T>
 bool comes_before(const ranked<T>& a, const ranked<T>& b) {
   constexpr auto filling = std::numeric_limits<std::int32_t>::max();
@@ -71,10 +71,10 @@ void top_k(const T* values, const std::int32_t* ids, std::int64_t first_id, T* o
 
 }  // namespace detail
 
-/// out_values[o, :, i] = the k largest (or smallest) of values[o, :, i], the best first, out_ids[o, :, i] their ids: ids[o, j, i], or
-/// first_id + j if ids is null. Equal values are ordered by rising id; NaN is larger than everything, or, if `nan_first`, before it. If
-/// n < k, the rest are the worst value, -infinity (or +infinity), and the largest int32. k = n sorts. values, ids: [outer, n, inner],
-/// results: [outer, k, inner].
+/// out_values[o, :, i] = the k largest (or smallest) of values[o, :, i], the best first. out_ids[o, :, i] = their ids: ids[o, j, i], or
+/// first_id + j if ids is null. Equal values are ordered by rising id. NaN is larger than all other values; with `nan_first` it also comes
+/// first among the smallest. If n < k, the rest is padded with the worst value, -infinity (or +infinity), and the largest int32 as id. k =
+/// n sorts. values, ids: [outer, n, inner], results: [outer, k, inner].
 template <class T>
 void top_k(const T* values, const std::int32_t* ids, std::int64_t first_id, T* out_values, std::int32_t* out_ids, std::int64_t outer,
            std::int64_t n, std::int64_t inner, std::int64_t k, bool largest, bool nan_first = false) {
@@ -83,8 +83,8 @@ void top_k(const T* values, const std::int32_t* ids, std::int64_t first_id, T* o
   else detail::top_k<false, false>(values, ids, first_id, out_values, out_ids, outer, n, inner, k);
 }
 
-/// dx[o, r, i] = sum of dy[o, j, i] over the j with ids[o, j, i] - first == r: the gradient of top_k and of sorting. Ids outside
-/// [first, first + n) belong to other shards. ids, dy: [outer, k, inner], dx: [outer, n, inner].
+/// dx[o, r, i] = sum of dy[o, j, i] over the j with ids[o, j, i] - first == r: the gradient of top_k and sort. Ids outside [first, first +
+/// n) belong to other shards. ids, dy: [outer, k, inner], dx: [outer, n, inner].
 template <class T>
 void scatter_along(const std::int32_t* ids, const T* dy, T* dx, std::int64_t outer, std::int64_t k, std::int64_t inner, std::int64_t first,
                    std::int64_t n) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Local convolutions as contractions over windows.
+// Convolutions, sums over windows, and their gradients: an einsum whose first operand is read through windows.
 
 #include <gshard/kernel/gemm/contract.hpp>
 #include <gshard/kernel/move/move.hpp>
@@ -18,28 +18,28 @@
 
 namespace gshard { inline namespace v0 { namespace kernel {
 
-/// The dims of an operand that is read through windows. Along dim d the global indices i of [indices.offset, indices.offset +
-/// indices.extent), of factor[d], and the taps k of tap_factor[d] read what lies at position windows[d].position(i, k).
+/// The dims of an operand that is read through windows. Along dim d, factor[d] has the global indices i in [indices.offset, indices.offset
+/// + indices.extent), and tap_factor[d] has the taps k. They read position windows[d].position(i, k).
 struct windowed_dims {
   static constexpr int none = -1;
 
-  placement at;  // of the contiguous region that is held; what is read outside it counts nothing
+  placement at;  // the contiguous local region; elements outside of it count as zero
   placement indices;
   window_array windows{};
   std::array<int, max_rank> factor{};
-  std::array<int, max_rank> tap_factor{none, none, none, none, none, none, none, none};  // none only where there is one tap
+  std::array<int, max_rank> tap_factor{none, none, none, none, none, none, none, none};  // none: one tap
 };
 
 /// An einsum whose first operand is read through windows: out[o] = sum of a[position(i, k)] * b over the factors that are not in the
-/// result, nothing being zero. Indices, taps and plain dims are factors like any other, so that one form gives convolutions, sums over
-/// windows, and the gradients of both. What is read is written side by side into scratch memory, piece by piece, and contracted.
-/// Prepared once, run many times. Throws gshard::error at construction as `contraction` does, or if dims and taps are more than
-/// max_rank.
+/// result. Positions without an element count as zero. Indices, taps and plain dims are all factors. So one form serves convolutions, sums
+/// over windows, and the gradients of both. The elements to read are copied into scratch memory as patches, piece by piece, and contracted.
+/// Prepared once, run many times.
+/// Throws gshard::error at construction as `contraction` does, or if there are more than max_rank dims and taps.
 template <class T>
 class convolution {
  public:
-  /// most_bytes: of scratch memory, which should stay in the cache, where the first dim of a can be cut: it has no window and is the
-  /// first dim, or none, of the others.
+  /// most_bytes: limit of scratch memory, which should stay in the cache. It is only kept if the first dim of a can be split. That dim must
+  /// have no window, and must be the first dim of b and out, or absent there.
   convolution(const windowed_dims& a, const operand_dims& b, const operand_dims& out, std::int64_t most_bytes = 1 << 20) : a_(a) {
     prepare(&b, out, most_bytes);
   }
@@ -59,9 +59,9 @@ class convolution {
   }
 
  private:
-  // What is done for so many indices of the first dim.
+  // The work for a fixed number of indices of the first dim.
   struct piece {
-    std::vector<std::pair<std::int64_t, sources>> taps;  // where each writes its patches
+    std::vector<std::pair<std::int64_t, sources>> taps;  // with the offset of its patches
     std::int64_t size = 0;
     contraction<T> sum;
   };
@@ -72,11 +72,11 @@ class convolution {
 
   windowed_dims a_;
   std::vector<patch_dim> order_;
-  std::int64_t extent_ = 1, step_ = 1;               // of the first dim, and how much of it at a time
+  std::int64_t extent_ = 1, step_ = 1;               // of the first dim, and the indices of it in a piece
   std::int64_t a_step_ = 0, b_step_ = 0, out_step_ = 0;  // elements from one of its indices to the next
   std::int64_t out_size_ = 0;
-  bool cuts_b_ = false, cuts_out_ = false;  // the pieces are cut out of them, too
-  bool as_it_lies_ = false;                 // the operand is its patches
+  bool cuts_b_ = false, cuts_out_ = false;  // they are split into pieces, too
+  bool as_it_lies_ = false;                 // the operand is its own patches
   std::optional<piece> whole_, rest_;
 
   bool is_windowed(std::size_t d) const { return a_.tap_factor[d] != windowed_dims::none || a_.windows[d] != bound_window{}; }
@@ -104,7 +104,8 @@ class convolution {
     if (extent_ > step_ && extent_ % step_ > 0) rest_ = make_piece(b, out, extent_ % step_);
   }
 
-  /// The order of the patches: taps inside the windows' indices if the innermost dim has no window, else outside, so that rows stay long.
+  /// Orders the dims of the patches. Taps come after the windowed dims if the innermost dim has no window, else before them, so that rows
+  /// stay long.
   void order_dims() {
     const auto rank = std::size_t(a_.at.rank);
     std::size_t before = 0, taps = 0;
@@ -136,7 +137,7 @@ class convolution {
     return a_.at.rank > 0 && !is_windowed(0) && once && (!b || fits(*b)) && fits(out);
   }
 
-  /// Along the first dim `n` indices.
+  /// The piece for `n` indices of the first dim.
   piece make_piece(const operand_dims* b, operand_dims out, std::int64_t n) const {
     placement indices = a_.indices;
     if (a_.at.rank > 0) indices.extent[0] = n;
@@ -166,12 +167,12 @@ class convolution {
     return p;
   }
 
-  /// Pieces of the result are computed by as many threads; those of a sum one after another.
+  /// Pieces of the result run on several threads. Pieces of a sum run one after another.
   template <class Sum>
   void each_piece(const T* a, T* out, Sum sum) const {
     const std::int64_t pieces = step_ == 0 ? 1 : std::max<std::int64_t>(1, (extent_ + step_ - 1) / step_);
     if (pieces == 1 || cuts_out_) {
-      const std::int64_t grain = pieces < threads() ? pieces : 1;  // fewer pieces share the threads
+      const std::int64_t grain = pieces < threads() ? pieces : 1;  // threads share each of a few pieces
       return parallel_for(pieces, grain, [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t p = begin; p < end; ++p) contract(p * step_, a, out + p * step_ * out_step_, sum);
       });

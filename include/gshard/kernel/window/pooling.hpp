@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Maximum and minimum over windows, and their gradient.
+// Max and min pooling over windows, and its gradient.
 
 #include <gshard/comm/combine.hpp>
 #include <gshard/comm/error.hpp>
@@ -17,11 +17,11 @@ namespace gshard { inline namespace v0 { namespace kernel {
 
 namespace detail {
 
-/// What the elements of a shard read at every tap of some windows, slice by slice.
+/// The elements that a shard reads at every tap of its windows, slice by slice.
 class tap_sources {
  public:
   tap_sources(const window_array& windows, const placement& in_at, const placement& out_at) {
-    constexpr std::int64_t slice_elements = 1 << 14;  // that stay in the cache from tap to tap
+    constexpr std::int64_t slice_elements = 1 << 14;  // they stay in the cache from tap to tap
     for_each_slice(out_at, slice_elements, [&](const placement& at, std::int64_t first) {
       slice& s = slices_.emplace_back(slice{first, element_count(at.rank, at.extent), {}});
       for_each_tap(at.rank, windows, [&](const index_array& taps, std::int64_t) {
@@ -30,8 +30,8 @@ class tap_sources {
     });
   }
 
-  /// For every slice, on several threads: begin(first, n), then element(first, number of the tap, out, in) for all elements that read
-  /// something at that tap, `out` counted from the first element of the slice.
+  /// For every slice, on several threads: calls begin(first, n), then element(out, in, tap) for all elements that read something at that
+  /// tap. `out` and `in` are offsets in the shard and in the region, `tap` is the number of the tap.
   template <class Begin, class Element>
   void for_each(Begin begin, Element element) const {
     parallel_for(std::int64_t(slices_.size()), 1, [&](std::int64_t from, std::int64_t to) {
@@ -60,10 +60,10 @@ class tap_sources {
 
 }  // namespace detail
 
-/// out[o] = the largest (reduction::max) or smallest (min) of the elements that o reads through the windows, tap[o] the row-major number
-/// of the taps of the first such element; prepared once and run many times. A NaN is better than everything. Where nothing is read: what
-/// the reduction gives for none, and -1. Indices are global; `in` is the region in_at of its tensor, which must hold all that is read; out
-/// and tap lie at out_at. Throws gshard::error for other reductions.
+/// out[o] = the largest (reduction::max) or smallest (min) of the elements that o reads through the windows. tap[o] = the row-major number
+/// of the taps of the first such element. NaN is better than all other values. If nothing is read, they are the identity of the reduction
+/// and -1. Prepared once and run many times. Indices are global. `in` is the region in_at of its tensor, which must hold all elements that
+/// are read. out and tap are placed at out_at. Throws gshard::error for other reductions.
 class pooling {
  public:
   pooling(const placement& in_at, const placement& out_at, const window_array& windows) : from_(windows, in_at, out_at) {}
@@ -94,9 +94,9 @@ class pooling {
   }
 };
 
-/// dx[p] = sum of dy[o] over the o that took p: the gradient of pooling, with its windows; prepared once and run many times. tap and dy
-/// are the regions tap_at and dy_at of their tensors; both must hold all o that read the shard dx_at. With wrap there must be as many
-/// positions as are read: the strides times the extents of dy are the dilations times those of dx.
+/// The gradient of pooling, with its windows: dx[p] = sum of dy[o] over the o whose largest (or smallest) element is p. Prepared once and
+/// run many times. tap and dy are the regions tap_at and dy_at of their tensors. Both must hold all o that read the shard dx_at. With wrap,
+/// there must be as many positions as are read: strides times extents of dy equal dilations times extents of dx.
 class pooling_grad {
  public:
   pooling_grad(const placement& tap_at, const placement& dy_at, const placement& dx_at, const window_array& windows)
@@ -114,7 +114,7 @@ class pooling_grad {
 
  private:
   detail::tap_sources from_;
-  std::vector<std::int64_t> tap_of_;  // the tap of every element of dy, where the regions differ; any if the element is not read
+  std::vector<std::int64_t> tap_of_;  // if the regions differ: offset in tap of every element of dy, arbitrary if the element is not read
 
   void find_taps(const placement& tap_at, const placement& dy_at, const window_array& windows) {
     tap_of_.assign(std::size_t(element_count(dy_at.rank, dy_at.extent)), 0);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Maps positions of a window to elements of a shard.
+// Finds the elements that are read through windows at each tap, for slices, convolutions and pooling.
 
 #include <gshard/ir/window.hpp>
 #include <gshard/kernel/view.hpp>
@@ -14,11 +14,11 @@
 
 namespace gshard { inline namespace v0 { namespace kernel {
 
-/// One window for each dim of a tensor; a dim that is read as it is has the window {}.
+/// One window per dim of a tensor; {} for a dim without a window.
 using window_array = std::array<bound_window, max_rank>;
 
-/// Where the element at position p of a window lies along a dim of `global` elements, of which a region [offset, offset + extent) is
-/// held; -1: nowhere. With wrap the region need not lie inside the dim, and all positions are taken modulo `global`.
+/// The index of position p of a window in a local region [offset, offset + extent) of a dim of `global` elements. It is -1 if the region
+/// lacks it. With wrap, the region may extend beyond the dim, and all positions are taken modulo `global`.
 constexpr std::int64_t source_of(const bound_window& w, std::int64_t p, std::int64_t offset, std::int64_t extent, std::int64_t global) {
   if (p % w.dilation != 0) return -1;
   const std::int64_t q = p / w.dilation;
@@ -28,7 +28,7 @@ constexpr std::int64_t source_of(const bound_window& w, std::int64_t p, std::int
   return at >= 0 && at < extent ? at : -1;
 }
 
-/// Calls f(taps, flat) for every combination of the taps of the windows, `flat` being its row-major number.
+/// Calls f(taps, flat) for every combination of the taps of the windows. `flat` is its row-major number.
 template <class F>
 void for_each_tap(int rank, const window_array& windows, F f) {
   std::int64_t n = 1;
@@ -41,8 +41,8 @@ void for_each_tap(int rank, const window_array& windows, F f) {
   }
 }
 
-/// Calls f(slice, first) for slices along the first dim of about `elements` elements, `first` being the first one's place in the shard:
-/// what is done to a slice several times finds it in the cache.
+/// Calls f(slice, first) for slices of about `elements` elements along the first dim. `first` is the offset of the slice in the shard. A
+/// slice stays in the cache while it is used several times.
 template <class F>
 void for_each_slice(const placement& p, std::int64_t elements, F f) {
   const std::int64_t n = p.rank == 0 ? 1 : p.extent[0], row = n == 0 ? 0 : element_count(p.rank, p.extent) / n;
@@ -56,11 +56,11 @@ void for_each_slice(const placement& p, std::int64_t elements, F f) {
   }
 }
 
-/// What every element of a shard reads, at one tap of each dim, of a contiguous row-major region of another tensor of the same rank:
-/// along dim d global index i of the shard reads what lies at position windows[d].position(i, taps[d]).
+/// The elements that a shard reads, at one tap of each dim, from a contiguous row-major region of another tensor of the same rank. Along
+/// dim d, global index i of the shard reads position windows[d].position(i, taps[d]).
 class sources {
  public:
-  /// out_stride: of the shard, in elements.
+  /// out_stride: strides of the shard, in elements.
   sources(const window_array& windows, const index_array& taps, const placement& in_at, const placement& out_at,
           const index_array& out_stride)
       : out_stride_(out_stride), empty_(element_count(out_at.rank, out_at.extent) == 0) {
@@ -84,26 +84,27 @@ class sources {
     if (contiguous) make_row({0}, run_);
   }
 
-  /// Calls row(out, in, n, out_step, in_step): n elements from offset `out` of the shard on, out_step apart, read those from offset
-  /// `in` of the region on. Before a row in which something is read from nowhere it calls gap(out, n, out_step) for all elements.
+  /// Calls row(out, in, n, out_step, in_step): n elements of the shard, from offset `out` on and out_step apart, read elements of the
+  /// region, from offset `in` on and in_step apart. If an element of a row reads nothing, gap(out, n, out_step) is called for the complete
+  /// row first.
   template <class Row, class Gap>
   void for_each(Row row, Gap gap) const {
     if (!empty_) walk(outer_.size(), 0, 0, true, row, gap);
   }
 
  private:
-  // Elements of a row that follow each other at equal distances on both sides.
+  // Elements of a row with constant steps on both sides.
   struct segment {
     std::int64_t out, in, count, out_step, in_step;
   };
   struct outer_dim {
     std::size_t dim;
-    std::vector<std::int64_t> in;  // offset in the region of what each index reads
+    std::vector<std::int64_t> in;  // offset in the region that each index reads
   };
 
   index_array out_stride_;
   bool empty_;
-  std::int64_t run_ = 1;           // elements that are contiguous on both sides; segments and rows count these
+  std::int64_t run_ = 1;           // elements that are contiguous on both sides; the unit of segments and rows
   std::vector<outer_dim> outer_;  // innermost first
   std::vector<segment> row_;
   std::int64_t row_extent_ = 1, row_stride_ = 1;
@@ -157,7 +158,7 @@ class sources {
         row(out + s.out + i * s.out_step, in + s.in + i * s.in_step, n, out_step, in_step);
       });
   }
-  // `count` runs as one row of elements where they can be one, else one by one: f(first run, elements, their steps).
+  // Merges `count` runs into one row if possible, else takes them one by one: f(first run, elements, their steps).
   template <class F>
   void in_runs(std::int64_t count, std::int64_t out_step, std::int64_t in_step, F f) const {
     if (out_step == run_ && in_step == run_) return f(0, count * run_, 1, 1);
