@@ -113,7 +113,7 @@ class device_clocks {
   std::vector<double> compute_, network_, start_;  // by simulated device
   std::vector<double> slowest_;                    // the slowness of its group in a collective
   std::vector<std::uint64_t> histories_;           // by simulated device: a hash of its times
-  std::vector<std::vector<std::int32_t>> starting_, ending_;  // by step of the plan: collectives that start before it, and that it waits for
+  std::vector<std::vector<std::int32_t>> starting_, ending_;  // by step of the plan: collectives to start, and to wait for, before it
   std::vector<std::vector<double>> done_;                     // by asynchronous step of the plan, by simulated device
   std::vector<device_track> tracks_;
   std::vector<double> idle_since_;                    // by track
