@@ -116,11 +116,17 @@ TEST_CASE("costs: fused operations do not go through memory, what several read d
     return std::tuple{gs::sum<"AB->A">(y), gs::sum<"AB->B">(y)};
   };
   using cheap = gs::program<sums, mesh, gs::in<"AB", P<"x", none>>>;
+  constexpr auto twice = [](auto&, auto x, auto w) {
+    const auto y = gs::relu(x);
+    return gs::map([](auto a, auto b, auto c) { return a * b + c; }, y, w, y);
+  };
+  using repeated = gs::program<twice, mesh, gs::in<"A", P<"x">>, gs::in<"A", P<"x">>>;
   gs::efficiency apart;
   apart.fusion = false;
   const gs::dims d{{'A', 400}, {'B', 100}};
   CHECK(touched(costs<cheap>(d, 4, slow_memory)) == 2 * 40000 + 400 + 400);  // x twice instead of y written and read twice
   CHECK(touched(costs<cheap>(d, 4, slow_memory, apart)) == 4 * 40000 + 400 + 400);
+  CHECK(touched(costs<repeated>({{'A', 400}}, 4, slow_memory)) == 3 * 400);  // x, w and the result; y is fused, and counts once
   CHECK(touched(costs<one>({{'A', 400}}, 4, slow_memory)) == 2 * 400);
   CHECK(touched(costs<one>({{'A', 400}}, 4, slow_memory, apart)) == 6 * 400);
   CHECK(touched(costs<two>({{'A', 400}}, 4, slow_memory)) == touched(costs<two>({{'A', 400}}, 4, slow_memory, apart)));

@@ -107,7 +107,9 @@ class fused_traffic {
       if (fused_[std::size_t(n.output(o))]) bytes -= shard_bytes(plan_, n.output(o), e_);
     for (int i = 0; i < n.inputs; ++i) {
       const auto v = std::size_t(n.input(i));
-      if (!fused_[v] || (i > 0 && n.input(i) == n.input(i - 1))) continue;
+      bool again = false;  // each operand is counted once
+      for (int k = 0; k < i; ++k) again = again || n.input(k) == n.input(i);
+      if (!fused_[v] || again) continue;
       bytes -= shard_bytes(plan_, n.input(i), e_);
       if (first_[v] != step) bytes += sources(n.input(i));
     }

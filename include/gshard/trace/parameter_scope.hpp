@@ -50,6 +50,7 @@ class parameter_scope {
     return m;
   }
   constexpr parameter_scope scope(int index) const {
+    if (index < 0) builder_->fail(fault::bad_range, "scope", {}, index);
     inplace_name<11> digits;
     for (int unit = 1000000000; unit > 0; unit /= 10)
       if (index >= unit || unit == 1) {

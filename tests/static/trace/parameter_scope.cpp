@@ -29,6 +29,7 @@ static_assert(fails(fault::duplicate_name, "s.w", [](builder&, const parameter_s
   m.scope("s").param("w", "AB", init::zeros());
   m.scope("s").param("w", "BA", init::zeros());
 }));
+static_assert(fails(fault::bad_range, "scope", [](builder&, const parameter_scope& m) { m.scope(-3).param("w", "A", init::zeros()); }));
 // The second layout may be left out or be the same; another one is refused.
 static_assert(tracing::holds([](builder& b, const parameter_scope& m) {
   m.param("w", "AB", init::zeros());
