@@ -352,7 +352,7 @@ TEST_CASE("mpi: of several exchanges under way, one that fails tells it when it 
   const int n = size_of(MPI_COMM_WORLD), rank = rank_of(MPI_COMM_WORLD);
   if (n < 2) return;
   const auto me = std::size_t(rank);
-  for (const std::size_t fails : {0, 1, 2})
+  for (const std::size_t fails : {std::size_t(0), std::size_t(1), std::size_t(2)})
     for (int at = 0; at < 2 * (n - 1); ++at) {
       gs::mpi_backend b(MPI_COMM_WORLD, {n});
       cases::several_exchanges x({n}, 3, 3);
@@ -370,7 +370,7 @@ TEST_CASE("mpi: of several exchanges under way, one that fails tells it when it 
         x.start(b, i);
       }
       under_way::until_failure = -1;
-      for (const std::size_t i : {2, 0, 1}) {
+      for (const std::size_t i : {std::size_t(2), std::size_t(0), std::size_t(1)}) {
         const outcome o = on_all_ranks([&] { x.pending[i].finish(); });
         CHECK(o.n_throws == (i == fails ? 1 : 0));
         CHECK(o.text.empty() == (i != fails || rank != 0));
@@ -384,7 +384,7 @@ TEST_CASE("mpi: of several exchanges under way, one that fails tells it when it 
 TEST_CASE("mpi: sizes that do not match are told when an exchange under way is finished") {
   if (size_of(MPI_COMM_WORLD) != 2) return;
   const auto rank = std::size_t(rank_of(MPI_COMM_WORLD));
-  for (const std::size_t sent : {4, 12}) {
+  for (const std::size_t sent : {std::size_t(4), std::size_t(12)}) {
     gs::mpi_backend b(MPI_COMM_WORLD, {2});
     cases::bytes send(12), recv(8);
     std::vector<std::span<const std::byte>> to(2);
