@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Distributed tensors by hand: what lies where is in the types, what is sent is decided at compile time.
+// Distributed tensors by hand: their types hold their shardings, and the compiler decides what is sent.
 //
-//   01_tensors                 8 simulated devices, no launcher
-//   mpirun -n 4 01_tensors     one device a process
+//   02_reshard                 8 simulated devices, no launcher
+//   mpirun -n 4 02_reshard     one device per process
 
 #include <gshard/gshard.hpp>
 
@@ -28,18 +28,18 @@ int main(int argc, char** argv) {
 #endif
   {
     std::vector<float> ones(10 * 6, 1.0f);
-    const auto a = gs::from_global<float, P<none, "x">>(cluster, {10, 6}, ones);  // columns cut over "x", unevenly
-    const auto b = gs::from_global<float, P<"x", none>>(cluster, {6, 10}, ones);  // rows cut over "x"
+    const auto a = gs::from_global<float, P<none, "x">>(cluster, {10, 6}, ones);  // columns are sharded, unevenly
+    const auto b = gs::from_global<float, P<"x", none>>(cluster, {6, 10}, ones);  // rows are sharded
 
-    // The contracted index is cut, so the product is a partial sum, and its type says so ...
+    // The contracted index is sharded, so the product is a partial sum, and its type says so ...
     const gs::tensor<float, P<none, none, gs::partial<"x">>> c = gs::einsum<"AB,BC->AC">(a, b);
-    // ... until somebody completes it: one reduce_scatter.
+    // ... until a reshard completes it: one reduce_scatter.
     const gs::tensor<float, P<"x", none>> d = gs::reshard<P<"x", none>>(c);
-    // Rows to columns: one all_to_all.
+    // From rows to columns: one all_to_all.
     const gs::tensor<float, P<none, "x">> e = gs::all_to_all<0, 1>(d);
 
     const std::vector<float> whole = gs::to_global(e);
-    if (leader) std::cout << "every element of the product is " << whole.front() << ", on " << cluster.size() << " devices\n";
+    if (leader) std::cout << "every element of the product is " << whole.front() << '\n';
   }
 #if GSHARD_HAS_MPI
   MPI_Finalize();
