@@ -136,7 +136,7 @@ constexpr symbol emit_custom(builder& b, const custom_operation& what, list_view
 /// @see local_shard, per_shard, check_shardings
 template <class Operation, class... Symbols>
   requires(std::same_as<Symbols, symbol> && ...)
-constexpr symbol custom(here first, Symbols... rest) {
+constexpr auto custom(here first, Symbols... rest) {  // auto: refused before the model runs
   using parts = detail::custom_parts<Operation>;
   constexpr std::size_t given = 1 + sizeof...(rest);
   constexpr bool takes_these = bool(parts::parsed.problem) || parts::rule.count == int(given);
