@@ -15,36 +15,31 @@ namespace gs = gshard;
 
 namespace {
 const std::vector<std::vector<int>> meshes{{1}, {2}, {3}, {2, 2}, {2, 3}, {3, 1, 2}, {2, 2, 2}};
-}
 
-TEST_CASE("simulated: exchange brings every block to its place and touches nothing else") {
+/// Runs a collective of a kind of case on all meshes and masks of axes.
+template <class Case, class Collective>
+void on_all_meshes(Collective collective) {
   for (const std::vector<int>& extents : meshes) {
     gs::simulated b(extents);
     for (std::uint32_t axes = 0; axes < cases::n_masks(extents); ++axes) {
       for (std::uint64_t seed = 0; seed < 10; ++seed) {
         CAPTURE(axes);
         CAPTURE(seed);
-        cases::exchange_case c(extents, axes, seed);
-        b.exchange(axes, cases::parts(c, b.devices()));
+        Case c(extents, axes, seed);
+        collective(b, axes, cases::parts(c, b.devices()));
         CHECK(c.recv == c.expected);
       }
     }
   }
+}
+}  // namespace
+
+TEST_CASE("simulated: exchange brings every block to its place and touches nothing else") {
+  on_all_meshes<cases::exchange_case>([](gs::simulated& b, std::uint32_t axes, const auto& parts) { b.exchange(axes, parts); });
 }
 
 TEST_CASE("simulated: all_gather brings every block to all members, in place or not") {
-  for (const std::vector<int>& extents : meshes) {
-    gs::simulated b(extents);
-    for (std::uint32_t axes = 0; axes < cases::n_masks(extents); ++axes) {
-      for (std::uint64_t seed = 0; seed < 10; ++seed) {
-        CAPTURE(axes);
-        CAPTURE(seed);
-        cases::gather_case c(extents, axes, seed);
-        b.all_gather(axes, cases::parts(c, b.devices()));
-        CHECK(c.recv == c.expected);
-      }
-    }
-  }
+  on_all_meshes<cases::gather_case>([](gs::simulated& b, std::uint32_t axes, const auto& parts) { b.all_gather(axes, parts); });
 }
 
 TEST_CASE("simulated: of several exchanges under way, each brings its blocks when it is finished, in any order") {

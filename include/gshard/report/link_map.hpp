@@ -200,7 +200,7 @@ class link_drawing {
     } else {
       line(x + c.way * side, y + c.way * off, x + c.way * reach, y + c.way * off);
     }
-    if (c.wraps && c.dimension > 0) {  // the stub where it arrives
+    if (c.wraps && c.dimension > 0) {  // the other end of the line, at the opposite edge
       const auto [tx, ty] = middle(link.to);
       if (c.dimension == 1) line(tx - c.way * off, ty - c.way * reach, tx - c.way * off, ty - c.way * side);
       else line(tx - c.way * reach, ty + c.way * off, tx - c.way * side, ty + c.way * off);
