@@ -168,7 +168,7 @@ inline step_facts facts_of(const planned& p, const gs::node& n) {
   for (int o = 0; o < n.outputs; ++o) s.out.push_back(facts_of(p, n.output(o)));
   const bool communicates = gs::traits(n.kind).collective;
   if (communicates || n.kind == gs::op::slice) {
-    const auto axes = std::uint32_t(n.attr.integer[0]);
+    const std::uint32_t axes = n.attr.axes;
     if (n.kind == gs::op::looped_einsum) {
       gs::value before = p.at(gs::ring_operand(n)), after = before;
       if (gs::ring_carries_sum(n))

@@ -25,7 +25,7 @@ using holding = std::array<gs::interval, gs::max_rank>;
 
 class counter {
  public:
-  counter(const planned& p, const gs::node& n) : p_(p), kind_(n.kind), axes_(std::uint32_t(n.attr.integer[0])) {
+  counter(const planned& p, const gs::node& n) : p_(p), kind_(n.kind), axes_(n.attr.axes) {
     if (kind_ == gs::op::looped_einsum) {  // a gather block by block, or sums of blocks that travel
       gs::value from = p.at(gs::ring_operand(n)), to = from;
       if (!gs::ring_carries_sum(n)) kind_ = gs::op::all_gather;

@@ -72,10 +72,10 @@ TEST_CASE("plans that differ in anything differ in a fact about it") {
 
   gs::plan_tables plan = run_graph::plan(traced, s);
   const std::string step = "step " + std::to_string(plan.steps.size() - 1) + " of a program";
-  plan.steps.back().attr.number[0] += 1;
+  plan.steps.back().attr.factor += 1;
   CHECK(difference(all, facts(plan, s)) == step);
   plan = run_graph::plan(traced, s);
-  plan.steps.back().attr.integer[2] += 1;
+  plan.steps.back().attr.dim += 1;
   CHECK(difference(all, facts(plan, s)) == step);
   plan = run_graph::plan(traced, s);
   plan.steps.back().place = {"elsewhere.cpp", 3};

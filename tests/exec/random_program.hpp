@@ -187,9 +187,7 @@ inline symbol iota(gs::builder& b, const step& s) {
   gs::rule loops;
   const gs::dim_list dims = b.dims_of(s.text, "iota");
   loops.out[0] = gs::detail::counting(dims.size());
-  gs::attributes attr;
-  attr.integer[0] = s.number[0];
-  return {&b, b.add_node(gs::op::iota, {}, loops, attr, {{dims, gs::dtype::i32}})};
+  return {&b, b.add_node(gs::op::iota, {}, loops, {.dim = s.number[0]}, {{dims, gs::dtype::i32}})};
 }
 }  // namespace detail
 

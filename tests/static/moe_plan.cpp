@@ -169,7 +169,7 @@ static_assert(layer::plan.count(op::all_to_all) == 2 && layer::plan.collectives(
               layer::plan.count(op::slice) == 0);
 // Both exchanges stay within a row of the mesh: over "expert", never over "data".
 static_assert(std::all_of(layer::plan.steps.begin(), layer::plan.steps.end(), [](const gs::node& s) {
-  return s.kind != op::all_to_all || s.attr.integer[0] == 1 << layer::plan.mesh.find("expert");
+  return s.kind != op::all_to_all || s.attr.axes == 1u << layer::plan.mesh.find("expert");
 }));
 // Between them groups stay cut over "data", experts over "expert": both axes share the work.
 static_assert(std::count_if(layer::plan.steps.begin(), layer::plan.steps.end(), [](const gs::node& s) {

@@ -46,9 +46,9 @@ constexpr bool moves_right(const gs::plan_view& p, const gs::node& s, int i) {
     return false;
   if (!from.windows.empty() || !to.windows.empty())  // from blocks to what they read, or back
     return from.dims == to.dims && from.type == to.type && from.layout.partial == to.layout.partial && s.kind != op::all_reduce &&
-           s.kind != op::reduce_scatter && gs::detail::axes_of_move(from, to) == std::uint32_t(s.attr.integer[0]);
+           s.kind != op::reduce_scatter && gs::detail::axes_of_move(from, to) == s.attr.axes;
   return from.dims == to.dims && from.type == to.type &&
-         is_legal_move(s.kind, std::uint32_t(s.attr.integer[0]), from.layout, to.layout);
+         is_legal_move(s.kind, s.attr.axes, from.layout, to.layout);
 }
 constexpr bool moves_right(const gs::plan_view& p, const gs::node& s) {
   for (int i = 0; i < s.inputs; ++i)
@@ -73,7 +73,7 @@ constexpr gs::short_list read_factors(const gs::plan_view& p, const gs::node& s,
 constexpr bool lies_right(const gs::plan_view& p, const gs::node& s) {
   // What travels of a looped einsum lies as if it were gathered before, or scattered after.
   const bool looped = s.kind == op::looped_einsum;
-  const auto over = std::uint32_t(s.attr.integer[0]);
+  const auto over = s.attr.axes;
   const auto held = [&](std::int32_t v) {
     gs::value t = p.at(v);
     if (!looped || v != gs::ring_operand(s)) return t;
@@ -140,10 +140,10 @@ constexpr bool is_legal(const gs::sharding& s) {
 
 /// A reshape of a dim that its first axes cut into single rows: the others cut the rows, before and after.
 constexpr bool keeps_rows(const gs::plan_view& p, const gs::node& s) {
-  if (s.kind != op::reshape || (s.attr.integer[1] != 1 && s.attr.integer[1] != -1)) return false;
-  const bool merges = s.attr.integer[1] == 1;
+  if (s.kind != op::reshape || (s.attr.change != gs::reshape_kind::merge && s.attr.change != gs::reshape_kind::split)) return false;
+  const bool merges = s.attr.change == gs::reshape_kind::merge;
   const gs::sharding &apart = p.at(merges ? s.input(0) : s.output()).layout, &whole = p.at(merges ? s.output() : s.input(0)).layout;
-  const int at = s.attr.integer[0];
+  const int at = s.attr.dim;
   gs::sharding joined = whole;
   joined[at] = apart[at];
   for (int i = 0; i < apart[at + 1].size(); ++i) joined[at].push_back(apart[at + 1][i]);
@@ -199,7 +199,7 @@ constexpr bool sends_once(const gs::plan_view& p) {
     for (const sent& b : all) {
       if (&a == &b) break;
       const gs::value &x = p.at(a.to), &y = p.at(b.to);
-      if (a.step->kind == b.step->kind && a.from == b.from && a.step->attr.integer == b.step->attr.integer && x.layout.same_layout(y.layout) &&
+      if (a.step->kind == b.step->kind && a.from == b.from && a.step->attr.axes == b.step->attr.axes && a.step->attr.moves == b.step->attr.moves && x.layout.same_layout(y.layout) &&
           x.windows == y.windows)
         return false;
     }

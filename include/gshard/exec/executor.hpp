@@ -237,7 +237,7 @@ class executor {
     std::vector<fact> all{{"the call", eager ? operation_ + " on tensors" : "making a program", eager ? "" : of_plan.place()},
                           {"the seed of a program's parameters", std::to_string(store_.seed())},
                           {"the store of a program's parameters", detail::store_text(store_number_)}};
-    if (std::any_of(plan_.steps.begin(), plan_.steps.end(), rounds_factors_to_bf16))
+    if (std::any_of(plan_.steps.begin(), plan_.steps.end(), [](const node& n) { return n.attr.rounds_to_bf16; }))
       all.push_back({"the unit of its bf16 products", std::string(name(bf16_unit_in_use()))});
     of_plan.add_to(all);
     return all;
@@ -274,7 +274,7 @@ class executor {
       }
       case op::loop_end: {
         turn& now = turns_.back();
-        here.seed = fnv1a<std::uint64_t>().add(now.seed).add(std::uint64_t(step.attr.integer[0])).add(++now.number).value();
+        here.seed = fnv1a<std::uint64_t>().add(now.seed).add(std::uint64_t(step.attr.loop)).add(++now.number).value();
         return now.begin + 1;
       }
       default: return i + 1;
@@ -328,7 +328,7 @@ class executor {
     for (std::size_t i = 0; i < plan_.steps.size(); ++i) {
       const op kind = plan_.steps[i].kind;
       const bool updates = writes(plan_.steps[i]);
-      const bool communicates = traits(kind).collective || kind == op::loop_begin || !early_.starting(i).empty();
+      const bool communicates = traits(kind).collective || traits(kind).nesting > 0 || !early_.starting(i).empty();
       if (updates || communicates) begin_ = std::min(begin_, i);
       if (first_write_ == plan_.steps.size() && updates) {
         first_write_ = i;
@@ -389,18 +389,18 @@ class executor {
     std::vector<std::size_t> begins;
     for (const node& step : plan_.steps) {
       std::vector<detail::action>& actions = actions_.emplace_back();
-      if (step.kind == op::loop_begin) begins.push_back(actions_.size() - 1);
-      if (step.kind == op::loop_end) {
+      if (traits(step.kind).nesting > 0) begins.push_back(actions_.size() - 1);
+      if (traits(step.kind).nesting < 0) {
         loop_end_.resize(actions_.size());
         loop_end_[begins.back()] = actions_.size() - 1;
         begins.pop_back();
       }
       if (traits(step.kind).control || stays_where_it_is(step, sharing)) continue;
-      const bool loops = step.kind == op::looped_einsum;
+      const bool loops = is_looped_product(step.kind);
       if (traits(step.kind).reshards) {
         std::vector<detail::moved_tensor> tensors;
         for (int i = 0; i < step.inputs; ++i) tensors.push_back({value(step.input(i)), value(step.output(i))});
-        detail::step_moves moves(step.kind, on_, bound_.axes.mask(std::uint32_t(step.attr.integer[0])), std::move(tensors));
+        detail::step_moves moves(step.kind, on_, bound_.axes.mask(step.attr.axes), std::move(tensors));
         const std::size_t i = actions_.size() - 1;
         received_.bind(i, step, moves);
         if (sharing.is_early(i)) early_.add(i, schedule_[i], std::move(moves));
@@ -410,7 +410,7 @@ class executor {
       }
       const kernel_table::binder binder = kernels(step.kind, detail::element_type(plan_, step));
       node here = step;
-      if (loops) here.attr.integer[0] = std::int32_t(bound_.axes.mask(std::uint32_t(step.attr.integer[0])));
+      if (loops) here.attr.axes = bound_.axes.mask(step.attr.axes);
       for (std::size_t i = 0; i < (loops ? 1 : on_.devices().size()); ++i)
         if (detail::action a = binder(here, bound_, i)) actions.push_back(std::move(a));
     }

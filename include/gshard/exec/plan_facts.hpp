@@ -84,6 +84,54 @@ class plan_facts {
     for (const int x : {int(w.plus_low), w.stride, w.low, w.step, w.dilation}) s.append(" ").append(std::to_string(x));
     return s;
   }
+  /// The attributes that an operation has set.
+  static std::string text(const attributes& a) {
+    // The binding names all of them, so that a new one is not forgotten.
+    const auto& [dim, axes, moves, ring_operand, count, window, key, loop, combine, change, second, exclusive, reverse, descending,
+                 nan_first, of_blocks, by_blocks, may_move, gradient_as_operand, rounds_to_bf16, inside, fill, factor, power, epsilon, smoothing,
+                 rate, beta1, beta2, weight_decay, function, custom, dims] = a;
+    static_cast<void>(function);  // a fact of its own
+    static_cast<void>(custom);    // its name is that of the step
+    const attributes none;
+    std::string s;
+    const auto add = [&](const char* what, auto value, auto before) {
+      const std::string text = number_text(value);
+      if (text != number_text(before)) s.append(", ").append(what).append(" ").append(text);
+    };
+    const auto add_kind = [&](const char* what, auto value, auto before) { add(what, int(value), int(before)); };
+    add("dim", dim, none.dim);
+    add("axes", axes, none.axes);
+    add("moves", moves, none.moves);
+    add("ring operand", ring_operand, none.ring_operand);
+    add("count", count, none.count);
+    add("window", window, none.window);
+    add("random key", key, none.key);
+    add("loop", loop, none.loop);
+    add_kind("reduction", combine, none.combine);
+    add_kind("reshape", change, none.change);
+    add_kind("second expert", second, none.second);
+    add_kind("exclusive", exclusive, none.exclusive);
+    add_kind("reverse", reverse, none.reverse);
+    add_kind("descending", descending, none.descending);
+    add_kind("NaN first", nan_first, none.nan_first);
+    add_kind("of blocks", of_blocks, none.of_blocks);
+    add_kind("by blocks", by_blocks, none.by_blocks);
+    add_kind("may move", may_move, none.may_move);
+    add_kind("gradient as operand", gradient_as_operand, none.gradient_as_operand);
+    add_kind("factors of bf16", rounds_to_bf16, none.rounds_to_bf16);
+    add_kind("inside", inside, none.inside);
+    add("fill", fill, none.fill);
+    add("factor", factor, none.factor);
+    add("power", power, none.power);
+    add("epsilon", epsilon, none.epsilon);
+    add("smoothing", smoothing, none.smoothing);
+    add("rate", rate, none.rate);
+    add("beta1", beta1, none.beta1);
+    add("beta2", beta2, none.beta2);
+    add("weight decay", weight_decay, none.weight_decay);
+    for (int d = 0; d < dims.size(); ++d) s.append(d ? " " : ", dims ").append(std::to_string(dims[d]));
+    return s;
+  }
   void add(std::vector<fact>& facts, const parameter& p) const {
     const std::string called = "parameter \"" + std::string(p.name.view()) + "\"";
     facts.push_back({called, text(p.value) + (p.trainable ? ", trained" : "") +
@@ -108,21 +156,16 @@ class plan_facts {
     lists(step.inputs, step.in, step.loops.in);
     s += " ->";
     lists(step.outputs, step.out, step.loops.out);
-    const auto numbers = [&](const char* what, const auto& all) {
-      s += what;
-      for (const auto x : all) s.append(" ").append(number_text(x));
-    };
-    numbers(", integers", step.attr.integer);
-    numbers(", numbers", step.attr.number);
+    s += text(step.attr);
     const auto entries = [&](const char* what, const dim_list& all) {
       if (!all.empty()) s += what;
       for (int d = 0; d < all.size(); ++d) s.append(" ").append(std::to_string(all[d]));
     };
-    entries(", dims", step.attr.dims);
     entries(", windows", step.loops.windows);
     if (step.in_place) s.append(", in place ").append(std::to_string(step.in_place));
     const pointwise* const f = step.attr.function;
-    if (f && !f->f64) s.append(", function at ").append(place);  // a per_shard function: not called on samples, compared by its line
+    // The functions of per_shard and custom are not called on samples: they are compared by the line that calls them.
+    if (step.attr.custom || (f && !f->f64)) s.append(", function at ").append(place);
     facts.push_back({number, std::move(s), place});
     if (f && f->f64)
       facts.push_back({"the values of the function of " + number + " at sample points", values_at_samples(*f, step.inputs), place});

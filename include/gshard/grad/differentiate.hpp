@@ -99,8 +99,8 @@ class differentiator {
     switch (n.kind) {
       case op::einsum: return pull_back_einsum(n, dy);
       case op::map: return pull_back_map(n, dy);
-      case op::scale: return add(n.input(0), emit_scale(dy, n.attr.number[0], n.attr.dims, n.attr.number[1]));
-      case op::reduce: return n.attr.integer[0] == int(reduction::prod) ? pull_back_product(n, dy) : pull_back_extremum(n, dy);
+      case op::scale: return add(n.input(0), emit_scale(dy, n.attr.factor, n.attr.dims, n.attr.power));
+      case op::reduce: return n.attr.combine == reduction::prod ? pull_back_product(n, dy) : pull_back_extremum(n, dy);
       case op::softmax: return add(n.input(0), emit_row_gradient(op::softmax_grad, n, out(n), dy));
       case op::cross_entropy: {
         const symbol d{&b_, b_.add_node(op::cross_entropy_grad, {n.input(0), n.input(1), dy.id}, loops_of(n, {0, 1}, true, {0}), n.attr,
@@ -114,11 +114,11 @@ class differentiator {
         for (int i = 0; i < 3; ++i) add(n.input(i), parts[std::size_t(i)]);
         return;
       }
-      case op::gather: return add(n.input(0), emit_scatter_add(in(n, 1), dy, n.attr.integer[0], in(n, 0).get().dims));
-      case op::scatter_add: return add(n.input(1), gather(dy, in(n, 0), n.attr.integer[0]));
-      case op::cumsum: return add(n.input(0), emit_cumsum(dy, n.attr.integer[0], n.attr.integer[1], !n.attr.integer[2]));
+      case op::gather: return add(n.input(0), emit_scatter_add(in(n, 1), dy, n.attr.dim, in(n, 0).get().dims));
+      case op::scatter_add: return add(n.input(1), gather(dy, in(n, 0), n.attr.dim));
+      case op::cumsum: return add(n.input(0), emit_cumsum(dy, n.attr.dim, n.attr.exclusive, !n.attr.reverse));
       case op::sort:
-      case op::top_k: return add(n.input(0), emit_scatter_along(out(n, 1), dy, n.attr.integer[0], in(n, 0)));
+      case op::top_k: return add(n.input(0), emit_scatter_along(out(n, 1), dy, n.attr.dim, in(n, 0)));
       case op::strided_slice:
       case op::pad:
       case op::reverse:
@@ -129,11 +129,11 @@ class differentiator {
       case op::argmax: return;
       case op::reshape: return add(n.input(0), emit_reshape_back(n, in(n, 0), dy));
       case op::annotate: {
-        const value like = (n.attr.integer[1] != 0 ? in(n, 0) : out(n)).get();
-        return add(n.input(0), emit_annotate(dy, like.layout, like.priority, n.attr.integer[0] != 0, n.loops.in[0] == n.loops.out[0]));
+        const value like = (n.attr.gradient_as_operand ? in(n, 0) : out(n)).get();
+        return add(n.input(0), emit_annotate(dy, like.layout, like.priority, n.attr.may_move, n.loops.in[0] == n.loops.out[0]));
       }
       case op::custom: return pull_back_custom(n, dy);
-      case op::dropout: return add(n.input(0), emit_dropout(dy, n.attr.number[0], n.attr.integer[0]));
+      case op::dropout: return add(n.input(0), emit_dropout(dy, n.attr.rate, n.attr.key));
       case op::top2_gating: return pull_back_gating(n);
       case op::one_hot:
         if (n.inputs > 1) add(n.input(1), emit_one_hot_grad(in(n, 0), dy));
@@ -183,7 +183,7 @@ class differentiator {
   /// summed, so its gradient is broadcast along them.
   constexpr void pull_back_einsum(const node& n, symbol dy) {
     const bool rounds = b_.options.bf16_products;
-    b_.options.bf16_products = n.attr.integer[2] != 0;
+    b_.options.bf16_products = n.attr.rounds_to_bf16;
     for (int i = n.inputs; i-- > 0;) {  // operand 0 last, because its gradient is usually needed next
       if (!wants(n, i)) continue;
       const short_list mine = n.loops.in[i];
@@ -212,10 +212,8 @@ class differentiator {
   constexpr symbol emit_on_diagonal(symbol x, int first, int second) {
     rule r;
     r.out[0] = counting(x.rank());
-    attributes attr;
     const auto index = [&](int along) {
-      attr.integer[0] = along;
-      const symbol i{&b_, b_.add_node(op::iota, {}, r, attr, {{x.get().dims, dtype::i32}})};
+      const symbol i{&b_, b_.add_node(op::iota, {}, r, {.dim = along}, {{x.get().dims, dtype::i32}})};
       return cast(i, x.get().type);
     };
     const short_list all = counting(x.rank());
@@ -242,9 +240,7 @@ class differentiator {
           r.in[0] = n.loops.out[0];
         }
         ids[n.inputs] = dy.id;
-        attributes attr;
-        attr.function = &f.derivative(i);
-        g = {&b_, b_.add_node(op::map, list_view(ids, std::size_t(n.inputs) + 1), r, attr, {{dy.get().dims, dy.get().type}})};
+        g = {&b_, b_.add_node(op::map, list_view(ids, std::size_t(n.inputs) + 1), r, {.function = &f.derivative(i)}, {{dy.get().dims, dy.get().type}})};
       }
       const short_list& mine = n.loops.in[std::size_t(i)];
       if (!mine.same(n.loops.out[0])) g = emit_einsum(b_, list_view(&g, 1), list_view(&n.loops.out[0], 1), mine);
@@ -294,7 +290,7 @@ class differentiator {
   }
 
   constexpr void pull_back_concat(const node& n, symbol dy) {
-    const int at = n.attr.integer[0];
+    const int at = n.attr.dim;
     for (int i = 0; i < n.inputs; ++i) {
       if (!wants(n, i)) continue;
       const int own = in(n, i).get().dims[at];

@@ -6,11 +6,10 @@
 #include <gshard/base/list.hpp>
 #include <gshard/base/name.hpp>
 #include <gshard/base/packed_list.hpp>
-#include <gshard/ir/custom_operation.hpp>
+#include <gshard/ir/attributes.hpp>
 #include <gshard/ir/dim.hpp>
 #include <gshard/ir/fault.hpp>
 #include <gshard/ir/op.hpp>
-#include <gshard/ir/pointwise.hpp>
 #include <gshard/ir/sharding.hpp>
 #include <gshard/ir/window.hpp>
 
@@ -58,10 +57,7 @@ struct rule {
   constexpr void block(int factor) { blocked = std::uint16_t(blocked | (1u << factor)); }
 };
 
-/// The attributes of a node besides tensors. The trace header of each operation documents the fields that it uses.
-struct attributes {
-  std::array<double, 4> number{};
-  std::array<std::int32_t, 3> integer{};
+ std::array<std::int32_t, 3> integer{};
   const pointwise* function = nullptr;
   const custom_operation* custom = nullptr;
   dim_list dims;
@@ -94,6 +90,13 @@ struct node {
 
 /// The name of a node's operation: that of its kind, or of the user's own.
 constexpr std::string_view name_of(const node& n) { return n.kind == op::custom ? n.attr.custom->name : name(n.kind); }
+
+/// True for an einsum of two operands.
+constexpr bool is_contraction(const node& n) { return n.kind == op::einsum && n.inputs == 2; }
+
+/// The depth of a node's results, in loops, relative to the node. A carry of one operand is a state in the loop that follows; one of two
+/// operands is the state after the loop.
+constexpr int nesting_of_results(const node& n) { return n.kind != op::carry ? 0 : n.inputs == 1 ? 1 : -1; }
 
 /// True if a node overwrites parameters. A loop overwrites its carried values as well, but these belong to the loop.
 constexpr bool updates_parameters(const node& n) { return n.in_place > 0 && n.kind != op::carry; }
@@ -138,24 +141,16 @@ struct port {
   std::int32_t value = -1;
 };
 
-/// True if the partial sums of a looped einsum travel between devices; else blocks of an operand do. integer[1] of its attributes is that
-/// operand, or the number of operands for the partial sums. The travelling tensor is sharded over the axes in integer[0].
-constexpr bool ring_carries_sum(const node& n) { return n.attr.integer[1] == n.inputs; }
-constexpr std::int32_t ring_operand(const node& n) { return ring_carries_sum(n) ? n.output() : n.input(n.attr.integer[1]); }
+/// True if the partial sums of a looped einsum travel between devices; else blocks of an operand do. The travelling tensor is sharded over
+/// the axes of the step.
+constexpr bool ring_carries_sum(const node& n) { return n.attr.ring_operand == n.inputs; }
+constexpr std::int32_t ring_operand(const node& n) { return ring_carries_sum(n) ? n.output() : n.input(n.attr.ring_operand); }
 
-/// True for an einsum whose factors are rounded to bf16.
-constexpr bool rounds_factors_to_bf16(const node& n) {
-  return (n.kind == op::einsum || n.kind == op::looped_einsum) && n.attr.integer[2] != 0;
-}
-
-/// The kind of move of operand i in a communication step. A combined step has the kind of each operand in integer[1] of its attributes, six
-/// bits each. Its own kind is all_to_all if these differ.
-constexpr op kind_of_move(const node& n, int i) {
-  const bool combined = traits(n.kind).collective && traits(n.kind).reshards && n.attr.integer[1] != 0;
-  return combined ? op((n.attr.integer[1] >> (6 * i)) & 63) : n.kind;
-}
-constexpr void set_kind_of_move(node& n, int i, op kind) { n.attr.integer[1] |= std::int32_t(kind) << (6 * i); }
-static_assert(int(op::count_) <= 64 && 6 * rule::most_out < 31);
+/// The kind of move of operand i in a communication step. A combined step has the kind of each operand in `moves`, six bits each. Its own
+/// kind is all_to_all if these differ.
+constexpr op kind_of_move(const node& n, int i) { return n.attr.moves != 0 ? op((n.attr.moves >> (6 * i)) & 63) : n.kind; }
+constexpr void set_kind_of_move(node& n, int i, op kind) { n.attr.moves |= std::uint32_t(kind) << (6 * i); }
+static_assert(int(op::count_) <= 64 && 6 * rule::most_out <= 32);
 
 /// True if a step performs an operation, perhaps among others.
 constexpr bool performs(const node& n, op kind) {
@@ -168,7 +163,7 @@ constexpr bool performs(const node& n, op kind) {
 /// The row of the window through which a node reads a dim of an operand, or 0.
 constexpr int window_row(const node& n, int operand, int d) {
   if (n.loops.windows.empty()) return 0;
-  if (n.kind == op::concat) return n.loops.in[std::size_t(operand)][d] == n.attr.integer[0] ? n.loops.windows[operand] : 0;
+  if (n.kind == op::concat) return n.loops.in[std::size_t(operand)][d] == n.attr.dim ? n.loops.windows[operand] : 0;
   return operand < traits(n.kind).windowed && d < n.loops.windows.size() ? n.loops.windows[d] : 0;
 }
 

@@ -108,6 +108,7 @@ struct op_traits {
   bool reshards = false;    ///< Reshards each operand, and computes at most sums.
   bool alias = false;       ///< The result shares the storage of the first operand.
   bool control = false;     ///< Controls a while loop, and computes nothing.
+  int nesting = 0;          ///< 1: the nodes after it are one loop deeper. -1: one less.
   bool only_moves = false;  ///< Moves elements to other indices, and computes nothing.
   bool reads_what_it_writes = false;  ///< Reads as many elements as it writes, however large its operand is.
   /// Element i of the result depends on elements i of operands of its shape alone.
@@ -116,14 +117,26 @@ struct op_traits {
   bool product = false;
   /// Its strategy is the sharding of its result, because it computes something about shards.
   bool follows_result = false;
+  bool annotates = false;        ///< The program sets the sharding of its result, to which the operand is resharded.
+  bool declares_result = false;  ///< The program says in which sharding, or partial sum, the result comes out.
+  bool sums = false;             ///< A collective that adds partial sums.
+  bool one_call = false;         ///< A collective that is one call of a backend if it moves few bytes.
+  bool piecewise = false;        ///< Its kernel can compute any range of the result alone.
+  bool recomputable = false;     ///< Without random numbers and cheap: a fusing compiler computes it again for each reader.
+  bool gates = false;            ///< Its kernel passes over its operand several times. @see efficiency::gating_passes
   int windowed = 0;  ///< The number of leading operands that are read through the windows of the node's rule.
   bool taps = false;  ///< The windows of the first operand are read at taps, which are dims of another tensor.
   propagation spreads = propagation::after_elementwise;
   linearity linear = linearity::nonlinear;
   line_dim lines = line_dim::absent;
+  int line_sums = 0;  ///< Decomposed, the number of all_reduces of one number per line. 0: the decomposition gathers something instead.
   bool user_code = false;  ///< Its kernel is the user's: it may throw, and is called on one device at a time.
-  int overwrites = -1;  ///< The operand over which its kernel may write the result, or -1.
+  int overwrites = -1;  ///< The operand over which its kernel may write the result, or -1. @see any_of_its_dims
   int ids = -1;         ///< The operand that holds ids or labels, which are checked when the operation runs, or -1.
+  line_dim ids_along = line_dim::last;  ///< The dim of operand 0 that ids index,
+  bool ids_of_result = false;           ///< or of the result.
+
+  static constexpr int any_of_its_dims = -2;  ///< Every operand that has the dims of the result.
 };
 
 inline constexpr std::array<op_traits, std::size_t(op::count_)> op_table{{
@@ -131,31 +144,36 @@ inline constexpr std::array<op_traits, std::size_t(op::count_)> op_table{{
     {.kind = op::map,
      .name = "map",
      .elementwise = true,
+     .piecewise = true,
+     .recomputable = true,
      .spreads = propagation::first_unless_broadcast,
-     .linear = linearity::of_function},
+     .linear = linearity::of_function,
+     .overwrites = op_traits::any_of_its_dims},
     {.kind = op::scale,
      .name = "scale",
      .elementwise = true,
+     .piecewise = true,
+     .recomputable = true,
      .spreads = propagation::first,
      .linear = linearity::always,
      .overwrites = 0},
     {.kind = op::reduce, .name = "reduce"},
     {.kind = op::argmax, .name = "argmax", .lines = line_dim::attribute},
-    {.kind = op::cast, .name = "cast", .elementwise = true, .spreads = propagation::first},
-    {.kind = op::softmax, .name = "softmax", .spreads = propagation::first, .lines = line_dim::last, .overwrites = 0},
-    {.kind = op::softmax_grad, .name = "softmax_grad", .spreads = propagation::first, .lines = line_dim::last, .overwrites = 1},
-    {.kind = op::layer_norm, .name = "layer_norm", .lines = line_dim::last, .overwrites = 0},
-    {.kind = op::layer_norm_grad, .name = "layer_norm_grad", .lines = line_dim::last},
-    {.kind = op::cross_entropy, .name = "cross_entropy", .lines = line_dim::last, .ids = 1},
-    {.kind = op::cross_entropy_grad, .name = "cross_entropy_grad", .lines = line_dim::last, .overwrites = 0, .ids = 1},
+    {.kind = op::cast, .name = "cast", .elementwise = true, .recomputable = true, .spreads = propagation::first},
+    {.kind = op::softmax, .name = "softmax", .spreads = propagation::first, .lines = line_dim::last, .line_sums = 2, .overwrites = 0},
+    {.kind = op::softmax_grad, .name = "softmax_grad", .spreads = propagation::first, .lines = line_dim::last, .line_sums = 1, .overwrites = 1},
+    {.kind = op::layer_norm, .name = "layer_norm", .lines = line_dim::last, .line_sums = 2, .overwrites = 0},
+    {.kind = op::layer_norm_grad, .name = "layer_norm_grad", .lines = line_dim::last, .line_sums = 4},
+    {.kind = op::cross_entropy, .name = "cross_entropy", .lines = line_dim::last, .line_sums = 3, .ids = 1},
+    {.kind = op::cross_entropy_grad, .name = "cross_entropy_grad", .lines = line_dim::last, .line_sums = 2, .overwrites = 0, .ids = 1},
     {.kind = op::block_cross_entropy, .name = "block_cross_entropy", .follows_result = true, .ids = 1},
     {.kind = op::cumsum, .name = "cumsum", .lines = line_dim::attribute},
     {.kind = op::block_sum, .name = "block_sum", .follows_result = true},
     {.kind = op::sort, .name = "sort"},
     {.kind = op::top_k, .name = "top_k", .lines = line_dim::attribute},
     {.kind = op::scatter_along, .name = "scatter_along"},
-    {.kind = op::gather, .name = "gather", .reads_what_it_writes = true, .linear = linearity::product, .ids = 1},
-    {.kind = op::scatter_add, .name = "scatter_add", .linear = linearity::product, .ids = 0},
+    {.kind = op::gather, .name = "gather", .reads_what_it_writes = true, .linear = linearity::product, .ids = 1, .ids_along = line_dim::attribute},
+    {.kind = op::scatter_add, .name = "scatter_add", .linear = linearity::product, .ids = 0, .ids_along = line_dim::attribute, .ids_of_result = true},
     {.kind = op::iota, .name = "iota"},
     {.kind = op::reshape,
      .name = "reshape",
@@ -163,7 +181,7 @@ inline constexpr std::array<op_traits, std::size_t(op::count_)> op_table{{
      .windowed = 1,
      .spreads = propagation::first,
      .linear = linearity::always},
-    {.kind = op::annotate, .name = "annotate", .alias = true, .spreads = propagation::first},
+    {.kind = op::annotate, .name = "annotate", .alias = true, .annotates = true, .spreads = propagation::first},
     {.kind = op::strided_slice, .name = "strided_slice", .only_moves = true, .windowed = 1},
     {.kind = op::pad, .name = "pad", .only_moves = true, .windowed = 1},
     {.kind = op::reverse, .name = "reverse", .only_moves = true, .windowed = 1},
@@ -172,25 +190,25 @@ inline constexpr std::array<op_traits, std::size_t(op::count_)> op_table{{
     {.kind = op::convolution, .name = "convolution", .product = true, .windowed = 1, .taps = true},
     {.kind = op::pool, .name = "pool", .windowed = 1},
     {.kind = op::pool_grad, .name = "pool_grad", .windowed = 2},
-    {.kind = op::per_shard, .name = "per_shard", .follows_result = true, .user_code = true},
+    {.kind = op::per_shard, .name = "per_shard", .follows_result = true, .declares_result = true, .user_code = true},
     {.kind = op::custom, .name = "custom", .user_code = true},
     {.kind = op::dropout, .name = "dropout", .elementwise = true, .spreads = propagation::first, .overwrites = 0},
-    {.kind = op::top2_gating, .name = "top2_gating"},
-    {.kind = op::top2_gating_grad, .name = "top2_gating_grad"},
+    {.kind = op::top2_gating, .name = "top2_gating", .gates = true},
+    {.kind = op::top2_gating_grad, .name = "top2_gating_grad", .gates = true},
     {.kind = op::one_hot, .name = "one_hot"},
     {.kind = op::one_hot_grad, .name = "one_hot_grad"},
     {.kind = op::dispatch, .name = "dispatch"},
     {.kind = op::combine, .name = "combine"},
     {.kind = op::combine_weight_grad, .name = "combine_weight_grad"},
     {.kind = op::adam, .name = "adam"},
-    {.kind = op::carry, .name = "carry", .spreads = propagation::first},
-    {.kind = op::loop_begin, .name = "loop_begin", .control = true},
+    {.kind = op::carry, .name = "carry", .annotates = true, .spreads = propagation::first},
+    {.kind = op::loop_begin, .name = "loop_begin", .control = true, .nesting = 1},
     {.kind = op::loop_test, .name = "loop_test", .control = true},
-    {.kind = op::loop_end, .name = "loop_end", .control = true},
+    {.kind = op::loop_end, .name = "loop_end", .control = true, .nesting = -1},
     {.kind = op::slice, .name = "slice", .reshards = true, .reads_what_it_writes = true},
-    {.kind = op::all_gather, .name = "all_gather", .collective = true, .reshards = true},
-    {.kind = op::all_reduce, .name = "all_reduce", .collective = true, .reshards = true},
-    {.kind = op::reduce_scatter, .name = "reduce_scatter", .collective = true, .reshards = true},
+    {.kind = op::all_gather, .name = "all_gather", .collective = true, .reshards = true, .one_call = true},
+    {.kind = op::all_reduce, .name = "all_reduce", .collective = true, .reshards = true, .sums = true, .one_call = true},
+    {.kind = op::reduce_scatter, .name = "reduce_scatter", .collective = true, .reshards = true, .sums = true},
     {.kind = op::all_to_all, .name = "all_to_all", .collective = true, .reshards = true},
     {.kind = op::collective_permute, .name = "collective_permute", .collective = true, .reshards = true},
     {.kind = op::looped_einsum, .name = "looped_einsum", .collective = true, .product = true},
@@ -202,6 +220,8 @@ constexpr std::string_view name(op kind) { return traits(kind).name; }
 constexpr bool may_fail(op kind) { return traits(kind).user_code || traits(kind).ids >= 0; }
 /// True for the nodes of a while loop: its control, and the values that it carries. @see trace/loop.hpp
 constexpr bool is_of_loop(op kind) { return kind == op::carry || traits(kind).control; }
+/// True for an einsum that exchanges blocks while it computes.
+constexpr bool is_looped_product(op kind) { return traits(kind).collective && traits(kind).product; }
 
 static_assert([] {
   for (std::size_t i = 0; i < op_table.size(); ++i)

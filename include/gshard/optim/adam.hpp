@@ -41,7 +41,6 @@ struct adam {
                   "tensor, such as an input in<\"\">");
   }
 
-  /// op::adam. Attributes: number = beta1, beta2, epsilon, weight_decay.
   constexpr void update(const parameter_scope& m, symbol p, symbol g, symbol rate) const {
     builder& b = m.owner();
     if (!detail::require_real(b, "adam", {p, g, rate})) return;
@@ -52,11 +51,10 @@ struct adam {
     const short_list all = detail::counting(p.rank());
     loops.set_operands({all, all, all, all, {}});
     loops.set_results({all, all, all});
-    attributes attr;
-    attr.number = {beta1, beta2, epsilon, weight_decay};
     const dim_list dims = p.get().dims;
     const dtype type = p.get().type;
-    b.add_node(op::adam, {p.id, first.id, second.id, g.id, rate.id}, loops, attr, {{dims, type}, {dims, type}, {dims, type}});
+    b.add_node(op::adam, {p.id, first.id, second.id, g.id, rate.id}, loops,
+               {.epsilon = epsilon, .beta1 = beta1, .beta2 = beta2, .weight_decay = weight_decay}, {{dims, type}, {dims, type}, {dims, type}});
     b.program.nodes.back().in_place = 3;
     b.set_updated(p, b.result_of_last(0));
     b.set_updated(first, b.result_of_last(1));

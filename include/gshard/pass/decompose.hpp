@@ -39,7 +39,7 @@ class decomposer {
     before_ = &before;
     for (const node& n : before) {
       const int at = line_of(b_.program, n);
-      const bool stays = at < 0 || (n.kind == op::argmax && !n.attr.integer[1]) || b_.program.at(n.input(0)).layout[at].empty() ||
+      const bool stays = at < 0 || (n.kind == op::argmax && !n.attr.by_blocks) || b_.program.at(n.input(0)).layout[at].empty() ||
                          n.loops.is_blocked(n.loops.in[0][at]);
       if (stays) keep(n);
       else decompose(n, at);
@@ -65,7 +65,7 @@ class decomposer {
   /// True if operand 0 is the result of may_move. Then the operand may move in all nodes of the decomposition.
   constexpr bool producer_says(const node& n) const {
     const std::int32_t maker = b_.program.at(n.input(0)).producer;
-    return maker >= 0 && (*before_)[std::size_t(maker)].kind == op::annotate && (*before_)[std::size_t(maker)].attr.integer[0] != 0;
+    return maker >= 0 && (*before_)[std::size_t(maker)].attr.may_move;
   }
   constexpr void keep(const node& n) { b_.program.nodes.push_back(n); }
   /// Makes `made` the result o of n.
@@ -159,13 +159,13 @@ class decomposer {
     return {map_rows(undifferentiated<[](auto v, auto s) { return v * s; }, 2>, std::array{d, scale}), scale};
   }
   constexpr void expand_layer_norm(const node& n) {
-    const normalized x = normalize(in(n, 0), n.attr.number[0]);
+    const normalized x = normalize(in(n, 0), n.attr.epsilon);
     give(n, 0,
          emit_map_of(undifferentiated<[](auto v, auto gamma, auto beta) { return v * gamma + beta; }, 3>,
                      std::array{x.x, in(n, 1), in(n, 2)}, std::array{all(x.x), last(x.x), last(x.x)}, x.x));
   }
   constexpr void expand_layer_norm_grad(const node& n) {
-    const normalized x = normalize(in(n, 0), n.attr.number[0]);
+    const normalized x = normalize(in(n, 0), n.attr.epsilon);
     const symbol dy = in(n, 2);
     const symbol g = emit_map_of(undifferentiated<[](auto d, auto gamma) { return d * gamma; }, 2>, std::array{dy, in(n, 1)},
                                  std::array{all(dy), last(dy)}, dy);
@@ -238,18 +238,20 @@ class decomposer {
     blocks.set(at, b_.blocks_dim(layout[at].mask(), 1));
     const symbol sums{&b_, b_.add_node(op::block_sum, {x.id}, loops, n.attr, {{blocks, x.get().type}})};
     lay(sums, layout);
-    const symbol before = lay(emit_cumsum(sums, at, true, n.attr.integer[2] != 0), layout.without(layout[at].mask()));
+    const symbol before = lay(emit_cumsum(sums, at, true, n.attr.reverse), layout.without(layout[at].mask()));
     b_.program.nodes.back().loops.block(at);
     const symbol y{&b_, b_.add_node(op::cumsum, {x.id, before.id}, loops, n.attr, {{x.get().dims, x.get().type}})};
+    b_.program.nodes.back().attr.of_blocks = true;
     lay(y, layout);
     settle(n, 0, y);
   }
   /// The best elements of every block, then the best of these.
   constexpr void expand_top_k(const node& n, int at) {
     const symbol x = in(n, 0);
-    const int k = n.attr.integer[2];
+    const int k = n.attr.count;
     const sharding layout = x.get().layout;
-    const sorted best = emit_sorted(op::top_k, x, at, b_.blocks_dim(layout[at].mask(), k), k, n.attr.integer[1] != 0);
+    const sorted best = emit_sorted(op::top_k, x, at, b_.blocks_dim(layout[at].mask(), k), k, n.attr.descending);
+    b_.program.nodes.back().attr.of_blocks = true;
     lay(best.values, layout);
     lay(best.ids, layout);
     node merge = n;
@@ -258,7 +260,7 @@ class decomposer {
     merge.in[1] = best.ids.id;
     merge.loops.in[1] = merge.loops.in[0];
     merge.loops.block(merge.loops.in[0][at]);
-    merge.attr.integer[2] = 0;
+    merge.attr.count = 0;
     keep(merge);
   }
   /// The best element of every block with its index, then the best of these.
@@ -266,14 +268,15 @@ class decomposer {
     const symbol x = in(n, 0);
     const sharding layout = x.get().layout;
     const node& extremum = (*before_)[std::size_t(b_.program.at(n.input(1)).producer)];
-    const bool largest = reduction(extremum.attr.integer[0]) == reduction::max;
+    const bool largest = extremum.attr.combine == reduction::max;
     const sorted blocks = emit_sorted(op::top_k, x, at, b_.blocks_dim(layout[at].mask(), 1), 1, largest, true);
     lay(blocks.values, layout);
     lay(blocks.ids, layout);
     node merge = b_.program.nodes.back();
+    b_.program.nodes.back().attr.of_blocks = true;
     merge.loops.in[1] = merge.loops.in[0];
     merge.loops.block(merge.loops.in[0][at]);
-    merge.attr.integer[2] = 0;
+    merge.attr.count = 0;
     dim_list dims = x.get().dims;
     dims.set(at, b_.fixed_dim(1));
     b_.add_node(op::top_k, {blocks.values.id, blocks.ids.id}, merge.loops, merge.attr, {{dims, x.get().type}, {dims, dtype::i32}});
@@ -308,7 +311,7 @@ constexpr void decompose(Graph& g, const mesh_shape& mesh, const extents& e, boo
     if (is_cut) {
       const detail::decompose_cost<Graph> cost(g, n, e);
       if (is_made_apart && may_gather && cost.is_best_by_blocks()) {
-        n.attr.integer[1] = 1;
+        n.attr.by_blocks = true;
         found = true;
         continue;
       }

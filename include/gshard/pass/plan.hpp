@@ -19,7 +19,7 @@ namespace gshard { inline namespace v0 {
 /// The steps that every device runs on its shards, as a constant expression. Executor, cost model, reports and audit read it, and do not
 /// depend on each other.
 ///
-/// A communication step moves data between devices that differ only along the mesh axes in attr.integer[0], a mask. The shardings of
+/// A communication step moves data between devices that differ only along the mesh axes in attr.axes, a mask. The shardings of
 /// operand i and result i define its data. A step may move several tensors together. A looped einsum is an einsum that gathers an operand,
 /// or scatters its partial sums, block by block. @see ring_operand
 ///
@@ -58,12 +58,12 @@ struct plan_view {
   /// Bytes that one device receives in a step, at the largest shard. `of`: in its moves of this kind alone.
   constexpr std::int64_t bytes_received(const node& step, const extents& e, op of = op::count_) const {
     if (!traits(step.kind).collective) return 0;
-    if (step.kind != op::looped_einsum) {
+    if (!is_looped_product(step.kind)) {
       if (at(step.input(0)).layout.order | at(step.output()).layout.order)
         return bytes_between_orders(at(step.input(0)), at(step.output()), windows, orders, e);
       return gshard::bytes_received(step, values, windows, e, of);
     }
-    const auto axes = std::uint32_t(step.attr.integer[0]);
+    const std::uint32_t axes = step.attr.axes;
     const value& v = at(ring_operand(step));
     const sharding whole = v.layout.without(axes);
     return ring_carries_sum(step) ? gshard::bytes_received(op::reduce_scatter, axes, v, whole, v.layout, e)

@@ -79,7 +79,7 @@ class node_propagation {
     value* const values = g_.values.data();
     for (int i = 0; i < n_.inputs; ++i) collect(values[n_.in[i]], factors_of(i));
     for (int o = 0; o < n_.outputs; ++o) collect(values[n_.out[o]], n_.loops.out[o]);
-    const bool waits = level < level_of_contractions && n_.kind == op::einsum && n_.inputs > 1;
+    const bool waits = level < level_of_contractions && is_contraction(n_);
     const std::uint32_t left = waits ? costly_contractions() : 0u;
     cut_ &= ~left;
     if (!cut_) return left != 0;
@@ -200,7 +200,7 @@ constexpr void propagate(graph& g, const extents& e) {
     };
     for (const parameter& p : g.parameters) start(p.value);
     for (const node& n : g.nodes)
-      if (n.kind == op::annotate || n.kind == op::carry) start(n.output());
+      if (traits(n.kind).annotates) start(n.output());
     for (const port& p : g.inputs) start(p.value);
     for (int level = 0; level <= contractions;) {
       if (next[level] == queues[level].size()) {
@@ -225,7 +225,7 @@ constexpr void want_annotated(graph& g) {
   list<std::int32_t> uses(g.values.size(), 0);
   bool annotated = false;
   for (const node& n : g.nodes) {
-    annotated = annotated || n.kind == op::annotate || n.kind == op::carry;
+    annotated = annotated || traits(n.kind).annotates;
     for (int i = 0; i < n.inputs; ++i) ++uses.data()[n.in[i]];
   }
   if (!annotated) return;
@@ -234,12 +234,12 @@ constexpr void want_annotated(graph& g) {
     if (p.updated >= 0) ++uses[std::size_t(p.updated)];
   for (std::size_t i = g.nodes.size(); i-- > 0;) {
     const node& n = g.nodes[i];
-    if (n.kind != op::carry && (n.kind != op::annotate || n.attr.integer[0] != 0)) continue;
+    if (!traits(n.kind).annotates || n.attr.may_move) continue;
     const std::int32_t given = n.input(n.inputs - 1);
     value& source = g.at(given);
     if (source.producer < 0 || uses[std::size_t(given)] != 1) continue;
     const op maker = g.nodes[std::size_t(source.producer)].kind;
-    if (maker == op::annotate || maker == op::per_shard) continue;
+    if (maker == op::annotate || traits(maker).declares_result) continue;
     source.layout = g.at(n.output()).layout;
     if (!traits(maker).only_moves) source.layout.order = 0;  // operations that compute use the mesh's device order
   }

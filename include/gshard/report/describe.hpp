@@ -141,7 +141,7 @@ inline void put_value(std::string& s, const plan_view& plan, std::int32_t v) {
 inline std::string describe(const plan_view& plan, const node& step) {
   std::string s = detail::kind_text(step);
   if (traits(step.kind).collective || step.kind == op::slice)
-    s.append(" over ").append(detail::axes_of_mask(plan, std::uint32_t(step.attr.integer[0])));
+    s.append(" over ").append(detail::axes_of_mask(plan, step.attr.axes));
   if (step.inputs + step.outputs > 0) s = detail::pad(s, 24);
   for (int i = 0; i < step.inputs; ++i) {
     if (i) s += ',';

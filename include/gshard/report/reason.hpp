@@ -21,7 +21,7 @@ inline std::string describe_reason(const plan_view& plan, std::size_t i) {
   if (!traits(step.kind).collective) return {};
   if (step.kind == op::looped_einsum)
     return "for einsum" + detail::place_text(step.place) + ": " +
-           (ring_carries_sum(step) ? "its sums exceed" : "operand " + std::to_string(step.attr.integer[1]) + " exceeds") +
+           (ring_carries_sum(step) ? "its sums exceed" : "operand " + std::to_string(step.attr.ring_operand) + " exceeds") +
            " loop_above, so blocks travel while it computes";
   const move_reason r = reason_of(plan, i);
   const node* const consumer = r.consumer < 0 ? nullptr : &plan.steps[std::size_t(r.consumer)];

@@ -30,7 +30,7 @@ inline bool moves(const plan_view& plan, const step_record& s) {
 inline void check_alive(const plan_view& plan, const std::vector<int>& mesh, const faults& broken, const step_record& s) {
   if (!moves(plan, s)) return;
   for (const int device : broken.dead_devices) {
-    const device_group group(mesh, std::uint32_t(plan.steps[std::size_t(s.step)].attr.integer[0]), device);
+    const device_group group(mesh, plan.steps[std::size_t(s.step)].attr.axes, device);
     std::vector<int> waiting, dead;
     for (int m = 0; m < group.size(); ++m) (broken.dead(group.device(m)) ? dead : waiting).push_back(group.device(m));
     if (!waiting.empty()) fail_waiting("step " + step_text(plan, s.step), waiting, dead, broken.timeout);
@@ -157,7 +157,7 @@ class device_clocks {
     check_alive(plan_, extents_, faults_, step);
     slowest_.assign(compute_.size(), 1.0);
     if (compute_.size() > 1) {
-      const std::vector<int>& first = groups(std::uint32_t(plan_.steps[std::size_t(step.step)].attr.integer[0]));
+      const std::vector<int>& first = groups(plan_.steps[std::size_t(step.step)].attr.axes);
       slowest_.assign(compute_.size(), 0.0);
       for (std::size_t d = 0; d < first.size(); ++d) {
         const auto leader = std::size_t(first[d]);

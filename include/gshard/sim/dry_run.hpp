@@ -232,7 +232,7 @@ class priced_plan {
 inline run_record run_once(const plan_view& plan, const priced_plan& p, const faults& broken) {
   run_record r = p.run(p.schedule(), broken);
   for (const node& n : plan.steps)
-    if (n.kind == op::loop_begin) {
+    if (traits(n.kind).nesting > 0) {
       r.assumptions.push_back("of a loop whose turns are counted at run time one turn is run");
       break;
     }

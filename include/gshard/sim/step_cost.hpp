@@ -74,7 +74,7 @@ inline bool is_batched(const plan_view& plan, const node& n, const extents& e, s
 
 /// True for a product that reads every number more than once: of matrices, or a convolution.
 inline bool reuses_operands(const node& n) {
-  if (n.inputs != 2 || n.kind != op::einsum) return traits(n.kind).product && n.kind != op::einsum;
+  if (!is_contraction(n)) return traits(n.kind).product && n.kind != op::einsum;
   return (n.loops.in[0].mask() & ~n.loops.in[1].mask()) != 0 && (n.loops.in[1].mask() & ~n.loops.in[0].mask()) != 0;
 }
 
@@ -124,7 +124,7 @@ class fused_traffic {
 
   /// True if computed from one tensor of its size, and maybe smaller ones, without random numbers.
   bool is_cheap(const node& n) const {
-    if (n.kind != op::map && n.kind != op::scale && n.kind != op::cast) return false;
+    if (!traits(n.kind).recomputable) return false;
     std::int64_t read = 0;
     for (int i = 0; i < n.inputs; ++i) read += shard_bytes(plan_, n.input(i), e_);
     return read < 2 * shard_bytes(plan_, n.output(), e_);
@@ -145,8 +145,6 @@ class fused_traffic {
   }
 };
 
-inline bool is_gating(op kind) { return kind == op::top2_gating || kind == op::top2_gating_grad; }
-
 }  // namespace detail
 
 /// The time of each step of a plan alone, on the device with the largest shards. Local: the longer of arithmetic and memory (roofline).
@@ -161,7 +159,7 @@ std::vector<step_record> costs_of(const plan_view& plan, const extents& e, const
   std::map<std::tuple<op, std::uint32_t, std::int64_t>, double> known;  // networks may take long to answer
   const auto is_start = [&](const step_record& c) {
     const node& n = plan.steps[std::size_t(c.step)];
-    return 2 * network.seconds(n.kind, std::uint32_t(n.attr.integer[0]), e, 1) > c.network;
+    return 2 * network.seconds(n.kind, n.attr.axes, e, 1) > c.network;
   };
   for (std::size_t i = 0; i < costs.size(); ++i) {
     const node& n = plan.steps[i];
@@ -174,10 +172,10 @@ std::vector<step_record> costs_of(const plan_view& plan, const extents& e, const
     c.bytes_received = plan.bytes_received(n, e);
     const bool small = detail::is_batched(plan, n, e, share.small_product);
     if (c.flops > 0) c.arithmetic = c.flops / (on.flops * (small ? share.batched_products : share.products));
-    if (!moves || n.kind == op::looped_einsum)
-      c.memory = double(c.bytes_touched) * (detail::is_gating(n.kind) ? share.gating_passes : 1) / (on.memory_bytes * share.memory);
+    if (!moves || is_looped_product(n.kind))
+      c.memory = double(c.bytes_touched) * (traits(n.kind).gates ? share.gating_passes : 1) / (on.memory_bytes * share.memory);
     if (c.bytes_received > 0) {
-      const auto axes = std::uint32_t(n.attr.integer[0]);
+      const std::uint32_t axes = n.attr.axes;
       const auto [at, is_new] = known.try_emplace({n.kind, axes, c.bytes_received}, 0.0);
       if (is_new) at->second = network.seconds(n.kind, axes, e, c.bytes_received);
       c.network = at->second;

@@ -28,7 +28,7 @@ inline std::vector<step_part> parts_of(const plan_view& plan) {
   };
   const auto part_of = [&](std::size_t i) {
     const node& n = plan.steps[i];
-    if (!traits(n.kind).collective || n.kind == op::looped_einsum) return named(n);
+    if (!traits(n.kind).collective || is_looped_product(n.kind)) return named(n);
     const move_reason r = reason_of(plan, i);
     const bool sums = r.why == move_reason::kind::sum;
     const std::int32_t other = sums ? plan.at(n.input(0)).producer : r.consumer;

@@ -28,36 +28,29 @@ constexpr bool check_along(symbol x, int at, std::string_view operation) {
   return !b.failed();
 }
 
-/// op::cumsum. Attributes: integer[0] = dim, integer[1] = exclusive, integer[2] = reverse. A second operand has a number for every block of
-/// the dim, which is added to the block.
+/// op::cumsum. A second operand has a number for every block of the dim, which is added to the block.
 constexpr symbol emit_cumsum(symbol x, int at, bool exclusive, bool reverse) {
   builder& b = *x.owner;
   if (!check_along(x, at, "cumsum")) return b.nothing();
   rule loops;
   loops.in[0] = loops.out[0] = counting(x.rank());
-  attributes attr;
-  attr.integer = {at, exclusive, reverse};
-  return {&b, b.add_node(op::cumsum, {x.id}, loops, attr, {{x.get().dims, x.get().type}})};
+  return {&b, b.add_node(op::cumsum, {x.id}, loops, {.dim = at, .exclusive = exclusive, .reverse = reverse}, {{x.get().dims, x.get().type}})};
 }
 
-/// op::sort, op::top_k. Attributes: integer[0] = dim, integer[1] = largest first, integer[2] = k (0: all), number[0] = NaN precedes the
-/// smallest element, too.
+/// op::sort, op::top_k.
 constexpr sorted emit_sorted(op kind, symbol x, int at, int count_dim, std::int32_t k, bool largest, bool nan_first = false) {
   builder& b = *x.owner;
   if (!check_along(x, at, name(kind))) return {b.nothing(), b.nothing()};
   rule loops;
   loops.in[0] = loops.out[0] = loops.out[1] = counting(x.rank());
   if (kind == op::sort) loops.block(at);
-  attributes attr;
-  attr.integer = {at, largest, k};
-  attr.number[0] = nan_first;
   dim_list dims = x.get().dims;
   dims.set(at, count_dim);
-  b.add_node(kind, {x.id}, loops, attr, {{dims, x.get().type}, {dims, dtype::i32}});
+  b.add_node(kind, {x.id}, loops, {.dim = at, .count = k, .descending = largest, .nan_first = nan_first}, {{dims, x.get().type}, {dims, dtype::i32}});
   return {b.result_of_last(0), b.result_of_last(1)};
 }
 
-/// op::scatter_along: zeros except dy[.., j, ..] at index ids[.., j, ..] of the dim. Attributes: integer[0] = dim.
+/// op::scatter_along: zeros except dy[.., j, ..] at index ids[.., j, ..] of the dim.
 constexpr symbol emit_scatter_along(symbol ids, symbol dy, int at, symbol like) {
   builder& b = *dy.owner;
   if (b.failed()) return b.nothing();
@@ -67,9 +60,7 @@ constexpr symbol emit_scatter_along(symbol ids, symbol dy, int at, symbol like) 
   loops.in[0].set(at, like.rank());
   loops.in[1] = loops.in[0];
   loops.block(like.rank());
-  attributes attr;
-  attr.integer[0] = at;
-  return {&b, b.add_node(op::scatter_along, {ids.id, dy.id}, loops, attr, {{like.get().dims, dy.get().type}})};
+  return {&b, b.add_node(op::scatter_along, {ids.id, dy.id}, loops, {.dim = at}, {{like.get().dims, dy.get().type}})};
 }
 
 }  // namespace detail

@@ -139,7 +139,7 @@ class builder {
   /// True if a symbol is the result of may_move.
   constexpr bool says_may_move(symbol s) const {
     const std::int32_t maker = program.at(s.id).producer;
-    return maker >= 0 && program.nodes[std::size_t(maker)].kind == op::annotate && program.nodes[std::size_t(maker)].attr.integer[0] != 0;
+    return maker >= 0 && program.nodes[std::size_t(maker)].attr.may_move;
   }
   /// Result i of the node that was appended last.
   constexpr symbol result_of_last(int i) { return {this, program.nodes.back().output(i)}; }

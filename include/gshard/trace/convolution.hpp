@@ -38,10 +38,8 @@ constexpr symbol emit_convolution(symbol a, const short_list& a_factors, const d
   loops.in[1] = second_factors;
   loops.out[0] = output;
   loops.windows = windows;
-  attributes attr;
-  attr.dims = taps;
   const std::array ids{a.id, second.id};
-  return {&b, b.add_node(op::convolution, list_view(ids.data(), second.id < 0 ? 1u : 2u), loops, attr, {{dims, a.get().type}})};
+  return {&b, b.add_node(op::convolution, list_view(ids.data(), second.id < 0 ? 1u : 2u), loops, {.dims = taps}, {{dims, a.get().type}})};
 }
 
 constexpr char tap_letter(char spatial) { return spatial >= 'A' && spatial <= 'Z' ? char(spatial - 'A' + 'a') : '\0'; }
@@ -177,7 +175,7 @@ constexpr pool_parts pooled(symbol x, list_view<pool_window> over, std::string_v
   return p;
 }
 
-/// op::pool: the largest (or smallest) element of each window, and the index of its tap. Attributes: integer[0] = reduction.
+/// op::pool: the largest (or smallest) element of each window, and the index of its tap.
 constexpr symbol emit_pool(symbol x, reduction what, list_view<pool_window> over, std::string_view operation) {
   builder& b = *x.owner;
   if (!require_real(b, operation, {x})) return b.nothing();
@@ -186,9 +184,7 @@ constexpr symbol emit_pool(symbol x, reduction what, list_view<pool_window> over
   rule loops;
   loops.in[0] = loops.out[0] = loops.out[1] = counting(x.rank());
   loops.windows = p.windows;
-  attributes attr;
-  attr.integer[0] = int(what);
-  return {&b, b.add_node(op::pool, {x.id}, loops, attr, {{p.dims, x.get().type}, {p.dims, dtype::i32}})};
+  return {&b, b.add_node(op::pool, {x.id}, loops, {.combine = what}, {{p.dims, x.get().type}, {p.dims, dtype::i32}})};
 }
 
 }  // namespace detail

@@ -112,9 +112,7 @@ constexpr symbol emit_custom(builder& b, const custom_operation& what, list_view
   loops.out[0] = e.output;
   for (int f = 0; f < e.factors; ++f)
     if (parts::contains(parts::whole, e.letters[std::size_t(f)])) loops.block(f);
-  attributes attr;
-  attr.custom = &what;
-  return {&b, b.add_node(op::custom, list_view(ids.data(), operands.size()), loops, attr,
+  return {&b, b.add_node(op::custom, list_view(ids.data(), operands.size()), loops, {.custom = &what},
                          {{output_dims(e, dim_of), operands[0].get().type}})};
 }
 

@@ -51,8 +51,7 @@ constexpr symbol emit_one_hot_einsum(builder& b, list_view<symbol> operands, lis
   return b.nothing();
 }
 
-/// op::einsum of one or two operands: out[o] = sum over the factors that o lacks of the product of the operands. Attributes: integer[2] = 1
-/// if products are of bf16.
+/// op::einsum of one or two operands: out[o] = sum over the factors that o lacks of the product of the operands.
 constexpr symbol emit_einsum(builder& b, list_view<symbol> operands, list_view<short_list> factors,
                              const short_list& output, std::string_view text = "einsum") {
   const symbol* const given = operands.data();
@@ -92,9 +91,8 @@ constexpr symbol emit_einsum(builder& b, list_view<symbol> operands, list_view<s
   for (int d = 0; d < output.count; ++d) dims.push_back(dim_of[output[d]]);
   if (const symbol s = emit_one_hot_einsum(b, operands, factors, output, dims); s.id >= 0) return s;
   loops.out[0] = output;
-  attributes attr;
-  attr.integer[2] = b.options.bf16_products && count == 2 && type == dtype::f32;
-  return {&b, b.add_node(op::einsum, list_view(ids, count), loops, attr, {{dims, type}})};
+  const bool rounds = b.options.bf16_products && count == 2 && type == dtype::f32;
+  return {&b, b.add_node(op::einsum, list_view(ids, count), loops, {.rounds_to_bf16 = rounds}, {{dims, type}})};
 }
 
 /// The extent by which contraction orders are compared: 64 if it is not known while tracing.

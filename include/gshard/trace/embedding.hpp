@@ -33,7 +33,7 @@ constexpr bool check_rows(symbol table, symbol ids, int at, std::string_view ope
   return !b.failed();
 }
 
-/// op::scatter_add: row i of a table with these dims is the sum of the rows with id i. Attributes: integer[0] = dim.
+/// op::scatter_add: row i of a table with these dims is the sum of the rows with id i.
 constexpr symbol emit_scatter_add(symbol ids, symbol rows, int at, const dim_list& table) {
   builder& b = *rows.owner;
   if (b.failed()) return b.nothing();
@@ -42,9 +42,7 @@ constexpr symbol emit_scatter_add(symbol ids, symbol rows, int at, const dim_lis
   loops.in[0] = f.ids;
   loops.in[1] = f.rows;
   loops.out[0] = f.table;
-  attributes attr;
-  attr.integer[0] = at;
-  return {&b, b.add_node(op::scatter_add, {ids.id, rows.id}, loops, attr, {{table, rows.get().type}})};
+  return {&b, b.add_node(op::scatter_add, {ids.id, rows.id}, loops, {.dim = at}, {{table, rows.get().type}})};
 }
 }  // namespace detail
 
@@ -67,9 +65,7 @@ constexpr symbol gather(here table, symbol ids, int dim = 0) {
   for (int d = 0; d < dim; ++d) dims.push_back(table.get().dims[d]);
   for (int d = 0; d < ids.rank(); ++d) dims.push_back(ids.get().dims[d]);
   for (int d = dim + 1; d < table.rank(); ++d) dims.push_back(table.get().dims[d]);
-  attributes attr;
-  attr.integer[0] = dim;
-  return {&b, b.add_node(op::gather, {table.id, ids.id}, loops, attr, {{dims, table.get().type}})};
+  return {&b, b.add_node(op::gather, {table.id, ids.id}, loops, {.dim = dim}, {{dims, table.get().type}})};
 }
 
 /// scatter_add(x, ids, updates, dim): x, with every row of `updates` added to the row of x along `dim` that its id names. The transpose of
@@ -107,9 +103,7 @@ constexpr symbol iota(const parameter_scope& m, int along = 0) {
   const dim_list dims = b.dims_of(Letters.view(), "iota");
   rule loops;
   loops.out[0] = detail::counting(dims.size());
-  attributes attr;
-  attr.integer[0] = along;
-  return {&b, b.add_node(op::iota, {}, loops, attr, {{dims, dtype::i32}})};
+  return {&b, b.add_node(op::iota, {}, loops, {.dim = along}, {{dims, dtype::i32}})};
 }
 
 }}  // namespace gshard::v0

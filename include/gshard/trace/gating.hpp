@@ -18,9 +18,6 @@ struct capacity {
   double factor = 2;
 };
 
-/// Takes the second expert always, or with probability min(1, 2 * g2 / (g1 + g2)) as in Algorithm 1.
-enum class second_expert : std::uint8_t { random, always };
-
 struct gating_result {
   symbol combine;   ///< [G,S,E,C] weights; einsum with it is an index gather
   symbol dispatch;  ///< [G,S,E,C] mask of its non-zeros; einsum with it is an index scatter
@@ -31,7 +28,7 @@ struct gating_result {
 
 namespace detail {
 /// op::top2_gating. Results: slot [G,S,2], weight [G,S,2], aux [G], load [G,E], overflow [G].
-/// Attributes: integer[0] = random key, integer[1] = second_expert. The mask is the last operand, if there is one.
+/// The mask is the last operand, if there is one.
 constexpr gating_result emit_top2_gating(symbol gates, symbol mask, capacity c, second_expert second) {
   builder& b = *gates.owner;
   const gating_result nothing{b.nothing(), b.nothing(), b.nothing(), b.nothing(), b.nothing()};
@@ -58,12 +55,10 @@ constexpr gating_result emit_top2_gating(symbol gates, symbol mask, capacity c, 
   loops.in[1] = route::factors({route::group, route::token});
   loops.set_results({route::chosen, route::chosen, route::factors({route::group}), route::factors({route::group, route::expert}),
                      route::factors({route::group})});
-  attributes attr;
-  attr.integer = {b.next_random_key(), std::int32_t(second), 0};
-  attr.dims = dims({place});
   const std::array<std::int32_t, 2> in{gates.id, mask.id};
   const int G = g.dims[0], S = g.dims[1], E = g.dims[2];
-  b.add_node(op::top2_gating, list_view(in.data(), mask.id < 0 ? 1u : 2u), loops, attr,
+  b.add_node(op::top2_gating, list_view(in.data(), mask.id < 0 ? 1u : 2u), loops,
+             {.key = b.next_random_key(), .second = second, .dims = dims({place})},
              {{dims({G, S, two}), dtype::i32},
               {dims({G, S, two}), g.type},
               {dims({G}), g.type},

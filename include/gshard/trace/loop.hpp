@@ -75,7 +75,7 @@ constexpr auto one_or_all(const std::array<symbol, N>& list) {
   else return list;
 }
 
-/// A loop as nodes, in the order in which they run. Attributes of all: integer[0] = the number of the loop.
+/// A loop as nodes, in the order in which they run.
 ///   op::carry of one operand: a copy of it, which the iterations overwrite. One for each state.
 ///   op::loop_begin; then the condition.
 ///   op::loop_test: a scalar; if it is 0, the loop ends. Then the body.
@@ -114,11 +114,9 @@ class loop_writer {
   std::int32_t number_;
 
   constexpr void add(op kind, std::initializer_list<std::int32_t> operands, bool said = false) {
-    attributes attr;
-    attr.integer[0] = number_;
     b_.place = place_;
     b_.place.is_explicit = said;
-    b_.add_node(kind, operands, {}, attr, {});
+    b_.add_node(kind, operands, {}, {.loop = number_}, {});
   }
   /// `lies`: a tensor with the dims and the sharding of the state. The sharding is explicit if that tensor is annotated.
   constexpr symbol add_carry(std::initializer_list<std::int32_t> operands, symbol lies) {

@@ -47,9 +47,7 @@ constexpr symbol emit_broadcast(symbol x, const short_list& from, const short_li
   rule loops;
   loops.out[0] = counting(to.size());
   for (int d = 0; d < from.size(); ++d) loops.in[0].push_back(to.find(from[d]));
-  attributes attr;
-  attr.function = &pointwise_identity;
-  return {&b, b.add_node(op::map, {x.id}, loops, attr, {{dims, x.get().type}})};
+  return {&b, b.add_node(op::map, {x.id}, loops, {.function = &pointwise_identity}, {{dims, x.get().type}})};
 }
 
 /// If an elementwise operation reads the result of a broadcast, it reads the operand of the broadcast instead.
@@ -91,22 +89,16 @@ constexpr symbol emit_map(builder& b, const pointwise& f, list_view<symbol> oper
     read_before_broadcast(b.program, ids[i], loops.in[i]);
   }
   loops.out[0] = counting(dims.count);
-  attributes attr;
-  attr.function = &f;
-  return {&b, b.add_node(op::map, list_view(ids, count), loops, attr, {{dims, type}})};
+  return {&b, b.add_node(op::map, list_view(ids, count), loops, {.function = &f}, {{dims, type}})};
 }
 
-/// op::scale: x * constant * (product of the extents of `over`)^power. Attributes: number[0], number[1] = power, dims.
+/// op::scale: x * constant * (product of the extents of `over`)^power.
 constexpr symbol emit_scale(symbol x, double constant, const dim_list& over = {}, double power = 0) {
   builder& b = *x.owner;
   if (!require_real(b, "scale", {x})) return b.nothing();
   rule loops;
   loops.in[0] = loops.out[0] = counting(x.rank());
-  attributes attr;
-  attr.number[0] = constant;
-  attr.number[1] = power;
-  attr.dims = over;
-  return {&b, b.add_node(op::scale, {x.id}, loops, attr, {{x.get().dims, x.get().type}})};
+  return {&b, b.add_node(op::scale, {x.id}, loops, {.factor = constant, .power = power, .dims = over}, {{x.get().dims, x.get().type}})};
 }
 
 template <class T, int Number>
@@ -123,9 +115,7 @@ constexpr symbol emit_constant(const pointwise& number, symbol like) {
   if (b.failed()) return b.nothing();
   rule loops;
   loops.out[0] = counting(like.rank());
-  attributes attr;
-  attr.function = &number;
-  return {&b, b.add_node(op::map, {}, loops, attr, {{like.get().dims, like.get().type}})};
+  return {&b, b.add_node(op::map, {}, loops, {.function = &number}, {{like.get().dims, like.get().type}})};
 }
 
 /// f of tensors whose dims are these dims of `like`.
@@ -139,9 +129,7 @@ constexpr symbol emit_map_of(const pointwise& f, list_view<symbol> operands, lis
     ids[i] = operands[i].id;
   }
   r.out[0] = counting(like.rank());
-  attributes attr;
-  attr.function = &f;
-  return {&b, b.add_node(op::map, list_view(ids.data(), operands.size()), r, attr, {{like.get().dims, like.get().type}})};
+  return {&b, b.add_node(op::map, list_view(ids.data(), operands.size()), r, {.function = &f}, {{like.get().dims, like.get().type}})};
 }
 
 template <class Result>

@@ -66,9 +66,7 @@ constexpr symbol emit_per_shard(const pointwise& f, list_view<symbol> operands, 
     factor += v.rank();
     ids[i] = operands[i].id;
   }
-  attributes attr;
-  attr.function = &f;
-  const symbol y{&b, b.add_node(op::per_shard, list_view(ids.data(), operands.size()), loops, attr, {{dims, operands[0].get().type}})};
+  const symbol y{&b, b.add_node(op::per_shard, list_view(ids.data(), operands.size()), loops, {.function = &f}, {{dims, operands[0].get().type}})};
   b.program.at(y.id).layout = layout;
   return y;
 }

@@ -10,16 +10,12 @@
 namespace gshard { inline namespace v0 {
 
 namespace detail {
-/// op::dropout. Attributes: number[0] = rate, integer[0] = random key.
 constexpr symbol emit_dropout(symbol x, double rate, std::int32_t key) {
   builder& b = *x.owner;
   if (!require_real(b, "dropout", {x})) return b.nothing();
   rule loops;
   loops.in[0] = loops.out[0] = counting(x.rank());
-  attributes attr;
-  attr.number[0] = rate;
-  attr.integer[0] = key;
-  return {&b, b.add_node(op::dropout, {x.id}, loops, attr, {{x.get().dims, x.get().type}})};
+  return {&b, b.add_node(op::dropout, {x.id}, loops, {.key = key, .rate = rate}, {{x.get().dims, x.get().type}})};
 }
 }  // namespace detail
 

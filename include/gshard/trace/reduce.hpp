@@ -38,7 +38,7 @@ constexpr symbol emit_diagonal(symbol x, short_list& factors, std::string_view t
   return emit_einsum(b, list_view(&x, 1), list_view(&all, 1), once, text);
 }
 
-/// op::reduce: the reduction of x over the factors that `output` lacks. Attributes: integer[0] = reduction.
+/// op::reduce: the reduction of x over the factors that `output` lacks.
 constexpr symbol emit_reduce(symbol x, reduction what, short_list factors, const short_list& output, std::string_view text) {
   builder& b = *x.owner;
   x = emit_diagonal(x, factors, text);
@@ -48,13 +48,10 @@ constexpr symbol emit_reduce(symbol x, reduction what, short_list factors, const
   loops.out[0] = output;
   dim_list dims;
   for (int d = 0; d < output.size(); ++d) dims.push_back(x.get().dims[factors.find(output[d])]);
-  attributes attr;
-  attr.integer[0] = int(what);
-  return {&b, b.add_node(op::reduce, {x.id}, loops, attr, {{dims, x.get().type}})};
+  return {&b, b.add_node(op::reduce, {x.id}, loops, {.combine = what}, {{dims, x.get().type}})};
 }
 
-/// op::argmax: the first index along `along` at which x equals m, its extremum over that dim. Attributes: integer[0] = along, integer[1] =
-/// gathers the best element of every block (set by decompose).
+/// op::argmax: the first index along `along` at which x equals m, its extremum over that dim.
 constexpr symbol emit_argmax(symbol x, reduction what, short_list factors, const short_list& output, std::string_view text) {
   builder& b = *x.owner;
   if (!b.failed()) b.place.is_explicit = b.says_may_move(x);  // if x may move, its nodes may
@@ -71,9 +68,7 @@ constexpr symbol emit_argmax(symbol x, reduction what, short_list factors, const
   rule loops;
   loops.in[0] = factors;
   loops.in[1] = loops.out[0] = output;
-  attributes attr;
-  attr.integer[0] = along;
-  return {&b, b.add_node(op::argmax, {x.id, m.id}, loops, attr, {{m.get().dims, dtype::i32}})};
+  return {&b, b.add_node(op::argmax, {x.id, m.id}, loops, {.dim = along, .combine = reduction::min}, {{m.get().dims, dtype::i32}})};
 }
 
 /// The identity without a gradient.

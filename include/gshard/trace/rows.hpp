@@ -54,9 +54,7 @@ constexpr symbol layer_norm(here x, symbol gamma, symbol beta, double epsilon = 
     }
   rule loops = detail::rows_rule(x.rank());
   loops.in[1] = loops.in[2] = detail::counting(1, last);
-  attributes attr;
-  attr.number[0] = epsilon;
-  return {&b, b.add_node(op::layer_norm, {x.id, gamma.id, beta.id}, loops, attr, {{x.get().dims, x.get().type}})};
+  return {&b, b.add_node(op::layer_norm, {x.id, gamma.id, beta.id}, loops, {.epsilon = epsilon}, {{x.get().dims, x.get().type}})};
 }
 
 /// cross_entropy(logits, labels)[...] = -sum_v q_v log softmax(logits)_v with the smoothed target distribution q = (1 - smoothing)
@@ -82,9 +80,7 @@ constexpr symbol cross_entropy(here logits, symbol labels, double smoothing = 0)
   }
   rule loops = detail::rows_rule(logits.rank());
   loops.in[1] = loops.out[0] = detail::counting(logits.rank() - 1);
-  attributes attr;
-  attr.number[0] = smoothing;
-  return {&b, b.add_node(op::cross_entropy, {logits.id, labels.id}, loops, attr, {{rows, logits.get().type}})};
+  return {&b, b.add_node(op::cross_entropy, {logits.id, labels.id}, loops, {.smoothing = smoothing}, {{rows, logits.get().type}})};
 }
 
 }}  // namespace gshard::v0

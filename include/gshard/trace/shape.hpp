@@ -49,12 +49,10 @@ class reshaper {
   constexpr void read_through(int at, int row) {
     for (int d = 0; d < x_.rank(); ++d) loops_.windows.push_back(d == at ? row : 0);
   }
-  constexpr symbol emit(int at, int what, int window = 0) {
+  constexpr symbol emit(int at, reshape_kind change, int window = 0) {
     builder& b = *x_.owner;
     keep_until(x_.rank());
-    attributes attr;
-    attr.integer = {at, what, window};
-    return {&b, b.add_node(op::reshape, {x_.id}, loops_, attr, {{dims_, x_.get().type}})};
+    return {&b, b.add_node(op::reshape, {x_.id}, loops_, {.dim = at, .window = window, .change = change}, {{dims_, x_.get().type}})};
   }
 
  private:
@@ -63,10 +61,6 @@ class reshaper {
   dim_list dims_;
   int factor_ = 0;
 };
-
-// op::reshape. Attributes: integer[0] = the dim; integer[1] = the kind of reshape, whose inverse has the negative number. A merge has the
-// window through which the first dim reads the result in integer[2].
-inline constexpr int reshape_merge = 1, reshape_split = -1, reshape_insert = 2, reshape_remove = -2;
 
 /// True if x has dims at, ..., at + count - 1; reports if not.
 constexpr bool check_dims(symbol x, int at, int count, std::string_view operation) {
@@ -87,7 +81,7 @@ constexpr symbol emit_merge(symbol x, int at, int whole) {
   r.keep_until(at);
   r.keep(whole);
   r.lose();
-  return r.emit(at, reshape_merge, merged_rows(b, x.get().dims[at], x.get().dims[at + 1]));
+  return r.emit(at, reshape_kind::merge, merged_rows(b, x.get().dims[at], x.get().dims[at + 1]));
 }
 constexpr symbol emit_merge(symbol x, int at) {
   builder& b = *x.owner;
@@ -104,7 +98,7 @@ constexpr symbol emit_split(symbol x, int at, int first, int second) {
   r.keep(first);
   r.gain(second);
   r.read_through(at, merged_rows(b, first, second));
-  return r.emit(at, reshape_split);
+  return r.emit(at, reshape_kind::split);
 }
 constexpr symbol emit_split(symbol x, int at) {
   builder& b = *x.owner;
@@ -124,7 +118,7 @@ constexpr symbol emit_expand_dims(symbol x, int at, int one) {
   reshaper r(x);
   r.keep_until(at);
   r.gain(one);
-  return r.emit(at, reshape_insert);
+  return r.emit(at, reshape_kind::insert);
 }
 /// Removes dim `at`, whose extent is 1.
 constexpr symbol emit_squeeze(symbol x, int at) {
@@ -133,19 +127,21 @@ constexpr symbol emit_squeeze(symbol x, int at) {
   reshaper r(x);
   r.keep_until(at);
   r.lose();
-  return r.emit(at, reshape_remove);
+  return r.emit(at, reshape_kind::remove);
 }
 
 /// The gradient: dy with the dims of x.
 constexpr symbol emit_reshape_back(const node& n, symbol x, symbol dy) {
-  const int at = n.attr.integer[0];
+  const int at = n.attr.dim;
   const dim_list& dims = x.get().dims;
-  switch (n.attr.integer[1]) {
-    case reshape_merge: return emit_split(dy, at, dims[at], dims[at + 1]);
-    case reshape_split: return emit_merge(dy, at, dims[at]);
-    case reshape_insert: return emit_squeeze(dy, at);
-    default: return emit_expand_dims(dy, at, dims[at]);
+  switch (n.attr.change) {
+    case reshape_kind::merge: return emit_split(dy, at, dims[at], dims[at + 1]);
+    case reshape_kind::split: return emit_merge(dy, at, dims[at]);
+    case reshape_kind::insert: return emit_squeeze(dy, at);
+    case reshape_kind::remove:
+    case reshape_kind::none: break;
   }
+  return emit_expand_dims(dy, at, dims[at]);
 }
 }  // namespace detail
 
@@ -201,18 +197,15 @@ constexpr symbol squeeze(here x) {
 }
 
 namespace detail {
-/// op::annotate: x under a second name, with the sharding `layout`. Propagation decides open dims. Attributes: integer[0] = readers may
-/// reshard it, whatever the strictness of the program; integer[1] = its gradient has the sharding of the operand. Without `spreads`,
-/// operand and result have different factors, so that no sharding propagates through it.
+/// op::annotate: x under a second name, with the sharding `layout`. Propagation decides open dims. Without `spreads`, operand and result
+/// have different factors, so that no sharding propagates through it.
 constexpr symbol emit_annotate(symbol x, const sharding& layout, int priority = 0, bool may_move = false, bool spreads = true) {
   builder& b = *x.owner;
   if (b.failed()) return b.nothing();
   rule loops;
   loops.in[0] = counting(x.rank());
   loops.out[0] = counting(x.rank(), spreads ? 0 : x.rank());
-  attributes attr;
-  attr.integer[0] = may_move;
-  const std::int32_t id = b.add_node(op::annotate, {x.id}, loops, attr, {{x.get().dims, x.get().type}});
+  const std::int32_t id = b.add_node(op::annotate, {x.id}, loops, {.may_move = may_move}, {{x.get().dims, x.get().type}});
   b.program.at(id).layout = layout;
   b.program.at(id).priority = std::uint8_t(priority);
   return {&b, id};

@@ -78,7 +78,7 @@ constexpr symbol emit_dim_moved(symbol x, int from, int to) {
 /// x in another sharding. Its gradient is resharded back.
 constexpr symbol emit_brought(symbol x, const sharding& to) {
   const symbol y = emit_annotate(x, to);
-  if (!x.owner->failed()) x.owner->program.nodes.back().attr.integer[1] = 1;
+  if (!x.owner->failed()) x.owner->program.nodes.back().attr.gradient_as_operand = true;
   return y;
 }
 /// Moves dim `at`, which counts devices, in front of dim `into` and merges the two.

@@ -20,18 +20,14 @@ namespace gshard { inline namespace v0 {
 
 namespace detail {
 
-/// op::strided_slice, pad, reverse, roll: out[i] = x through the windows. number[0] = the result where they read nothing. integer[0] = they
-/// must not read nothing.
+/// op::strided_slice, pad, reverse, roll: out[i] = x through the windows, or `fill` where they read nothing.
 constexpr symbol emit_moved(op kind, symbol x, const dim_list& dims, const dim_list& windows, double fill = 0, bool inside = false) {
   builder& b = *x.owner;
   if (b.failed()) return b.nothing();
   rule loops;
   loops.in[0] = loops.out[0] = counting(x.rank());
   loops.windows = windows;
-  attributes attr;
-  attr.number[0] = fill;
-  attr.integer[0] = inside;
-  return {&b, b.add_node(kind, {x.id}, loops, attr, {{dims, x.get().type}})};
+  return {&b, b.add_node(kind, {x.id}, loops, {.inside = inside, .fill = fill}, {{dims, x.get().type}})};
 }
 
 /// The same if only one dim is read through a window.
@@ -174,8 +170,6 @@ constexpr symbol concat(list_view<symbol> parts, int dim) {
   }
   if (b.failed()) return b.nothing();
   rule loops;
-  attributes attr;
-  attr.integer[0] = dim;
   loops.out[0] = detail::counting(first.rank());
   std::array<std::int32_t, rule::most_in> ids{};
   int before = -1;  // a dim whose extent is the sum of the operands before this one
@@ -190,7 +184,7 @@ constexpr symbol concat(list_view<symbol> parts, int dim) {
     ids[i] = parts[i].id;
     before = before < 0 ? own : b.linear_dim(before, 1, own, 1, 0);
   }
-  return {&b, b.add_node(op::concat, list_view(ids.data(), parts.size()), loops, attr, {{dims, parts[0].get().type}})};
+  return {&b, b.add_node(op::concat, list_view(ids.data(), parts.size()), loops, {.dim = dim}, {{dims, parts[0].get().type}})};
 }
 constexpr symbol concat(std::initializer_list<symbol> parts, int dim) { return concat(list_view(parts.begin(), parts.size()), dim); }
 

@@ -67,7 +67,7 @@ TEST_CASE("looped einsum: devices receive the bytes that the plan says, which ar
           for (const gs::node& n : p.steps)
             if (n.kind == op::looped_einsum) {
               ++(gs::ring_carries_sum(n) ? sums : operands);
-              several_axes += n.attr.integer[0] == 3;
+              several_axes += n.attr.axes == 3;
             }
           const gs::any_cluster on(run_graph::mesh_of_rank(mesh.size()), std::make_shared<gs::simulated>(mesh));
           gs::executor run(p.view(), gs::all_kernels, on, dims, gs::parameter_store(on));

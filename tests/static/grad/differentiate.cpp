@@ -117,7 +117,7 @@ static_assert(tracing::holds([](builder& b, auto&) {
 // The same elements drop on the way back.
 static_assert(tracing::holds([](builder& b, auto&) {
   const symbol x = input(b, "A"), y = gs::dropout(x, 0.5), d = gradient(gs::sum(y), x);
-  return producer(d).kind == op::dropout && producer(d).attr.integer[0] == producer(y).attr.integer[0];
+  return producer(d).kind == op::dropout && producer(d).attr.key == producer(y).attr.key;
 }));
 
 static_assert(fails(fault::not_a_scalar, "gradients",

@@ -31,7 +31,7 @@ static_assert(tracing::holds([](builder& b, auto&) {
 static_assert(tracing::holds([](builder& b, auto&) {
   b.options.bf16_products = true;
   const symbol x = input(b, "GSM"), w = input(b, "ME");
-  const auto rounds = [&] { return b.program.nodes.back().attr.integer[2] == 1; };
+  const auto rounds = [&] { return b.program.nodes.back().attr.rounds_to_bf16; };
   const auto product = [](symbol a, symbol c) { return einsum<"GSM,ME->GSE">(a, c); };
   bool right = (product(x, w), rounds());
   right = right && (gs::full_precision(product, x, w), !rounds()) && (gs::sum(x), !rounds());
@@ -79,7 +79,7 @@ static_assert(tracing::holds([](builder& b, auto&) {
     return false;
   if (!has_dims(gs::mean<"abc->ca">(x), "EG")) return false;
   const gs::attributes& scale = b.program.nodes.back().attr;
-  return b.program.nodes.back().kind == op::scale && scale.number[0] == 1 && scale.number[1] == -1 &&
+  return b.program.nodes.back().kind == op::scale && scale.factor == 1 && scale.power == -1 &&
          scale.dims.size() == 1 && b.program.dims[std::size_t(scale.dims[0])].letter == 'S';
 }));
 static_assert(tracing::holds([](builder& b, auto&) {

@@ -37,7 +37,7 @@ static_assert(fails(fault::rank_mismatch, "gather",
 static_assert(tracing::holds([](builder& b, auto& m) {
   const symbol i = gs::iota<"TU">(m, 1);
   return has_dims(i, "TU") && i.get().type == dtype::i32 && b.program.nodes.back().inputs == 0 &&
-         b.program.nodes.back().attr.integer[0] == 1;
+         b.program.nodes.back().attr.dim == 1;
 }));
 
 }  // namespace

@@ -31,9 +31,9 @@ static_assert(tracing::holds([](builder& b, auto&) {
   const gs::node *first = nullptr, *last = nullptr;
   for (const gs::node& n : b.program.nodes)
     if (n.kind == op::top2_gating) (first ? last : first) = &n;
-  return first->attr.integer[0] != last->attr.integer[0] &&
-         first->attr.integer[1] == int(gs::second_expert::always) &&
-         last->attr.integer[1] == int(gs::second_expert::random) && first->inputs == 1 && last->inputs == 2;
+  return first->attr.key != last->attr.key &&
+         first->attr.second == gs::second_expert::always &&
+         last->attr.second == gs::second_expert::random && first->inputs == 1 && last->inputs == 2;
 }));
 
 static_assert(fails(fault::rank_mismatch, "top2_gating",

@@ -105,7 +105,7 @@ static_assert(tracing::holds([](builder& b, auto&) {
   const gs::attributes a = b.program.nodes.back().attr;
   gs::scale_by<"BA">(input(b, "AB"), -0.5);
   const gs::attributes& by = b.program.nodes.back().attr;
-  return a.number[0] == 2.5 && a.dims.empty() && by.number[0] == 1 && by.number[1] == -0.5 &&
+  return a.factor == 2.5 && a.dims.empty() && by.factor == 1 && by.power == -0.5 &&
          by.dims.size() == 2;
 }));
 

@@ -118,7 +118,7 @@ static_assert(tracing::holds([](builder& b, const parameter_scope& m) {
   m.scope("s").loss(gs::sum(input(b, "A")));
   m.loss(gs::sum(input(b, "A")));
   return has_dims(m.objective(main, 0.01), "") &&
-         b.program.nodes[b.program.nodes.size() - 2].attr.number[0] == 0.01;
+         b.program.nodes[b.program.nodes.size() - 2].attr.factor == 0.01;
 }));
 
 }  // namespace

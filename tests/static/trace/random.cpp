@@ -12,8 +12,8 @@ namespace {
 // Each has a key of its own; a rate of 0 is no operation.
 static_assert(tracing::holds([](builder& b, auto&) {
   const symbol x = input(b, "AB"), y = gs::dropout(x, 0.1), z = gs::dropout(y, 0.2);
-  return has_dims(z, "AB") && b.program.nodes[0].attr.integer[0] != b.program.nodes[1].attr.integer[0] &&
-         b.program.nodes[0].attr.number[0] == 0.1 && gs::dropout(x, 0).id == x.id &&
+  return has_dims(z, "AB") && b.program.nodes[0].attr.key != b.program.nodes[1].attr.key &&
+         b.program.nodes[0].attr.rate == 0.1 && gs::dropout(x, 0).id == x.id &&
          b.program.nodes.size() == 2;
 }));
 static_assert([] {

@@ -12,7 +12,7 @@ namespace {
 static_assert(tracing::holds([](builder& b, auto&) {
   const symbol y = gs::reduce_max<"abc->ca">(input(b, "GSE"));
   const gs::node& n = b.program.nodes.back();
-  return has_dims(y, "EG") && n.kind == gs::op::reduce && n.attr.integer[0] == int(gs::reduction::max) && n.loops.blocked == 0;
+  return has_dims(y, "EG") && n.kind == gs::op::reduce && n.attr.combine == gs::reduction::max && n.loops.blocked == 0;
 }));
 static_assert(tracing::holds([](builder& b, auto&) {
   const symbol x = input(b, "GSE");
@@ -21,7 +21,7 @@ static_assert(tracing::holds([](builder& b, auto&) {
 }));
 static_assert(tracing::holds([](builder& b, auto&) {
   const symbol i = gs::argmax<"abc->ca">(input(b, "GSE"));
-  return has_dims(i, "EG") && i.get().type == dtype::i32 && b.program.nodes.back().attr.integer[0] == 1;
+  return has_dims(i, "EG") && i.get().type == dtype::i32 && b.program.nodes.back().attr.dim == 1;
 }));
 static_assert(fails(fault::rank_mismatch, "abc->a", [](builder& b, auto&) { gs::argmax<"abc->a">(input(b, "GSE")); }));
 static_assert(fails(fault::rank_mismatch, "ab->a", [](builder& b, auto&) { gs::reduce_max<"ab->a">(input(b, "A")); }));

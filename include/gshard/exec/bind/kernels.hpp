@@ -25,12 +25,18 @@ inline constexpr const kernel_table& kernels_of = compiled_kernels;
 
 #else
 
+#include <gshard/exec/bind/elementwise.hpp>
+#include <gshard/exec/bind/gemm.hpp>
 #include <gshard/exec/bind/local_step.hpp>
-#include <gshard/exec/bind/looped_step.hpp>
+#include <gshard/exec/bind/moe.hpp>
+#include <gshard/exec/bind/move.hpp>
+#include <gshard/exec/bind/rows.hpp>
+#include <gshard/exec/bind/user_code.hpp>
+#include <gshard/exec/bind/window.hpp>
 
 #include <array>
 #include <cstddef>
-#include <memory>
+#include <string>
 #include <type_traits>
 #include <utility>
 
@@ -38,12 +44,12 @@ namespace gshard { inline namespace v0 {
 
 namespace detail {
 
+/// Binds a step by the overload of `bind` for its operation.
 template <op Kind, class T>
-action bind_step(const node& step, const bound_plan& all, [[maybe_unused]] std::size_t device) {
-  if constexpr (Kind == op::looped_einsum)  // one action for all held devices, which exchange blocks in every iteration
-    return [loop = std::make_shared<looped_step<T>>(step, all)](const run_context&) { (*loop)(); };
-  else
-    return local_step<T>(step, all, device).template bind<Kind>();
+action bind_step(const node& step, const bound_plan& all, std::size_t device) {
+  const local_step<T> on_device(step, all, device);
+  if constexpr (requires { bind(operation<Kind>{}, on_device); }) return bind(operation<Kind>{}, on_device);
+  else throw error("executor: no kernel of this program runs a step of kind " + std::string(name(step.kind)));
 }
 
 /// The table of the kernels k for which `Selection::has[k]`. The others are not compiled: binding them throws.

@@ -4,7 +4,7 @@
 // Runs a looped einsum: devices send blocks around a ring while they compute (a collective matmul).
 
 #include <gshard/comm/backend.hpp>
-#include <gshard/exec/bind/local_step.hpp>
+#include <gshard/exec/bind/bound_plan.hpp>
 #include <gshard/exec/bind/shards.hpp>
 #include <gshard/kernel/gemm/contract.hpp>
 #include <gshard/tensor/buffer.hpp>
@@ -22,6 +22,10 @@
 
 namespace gshard { inline namespace v0 { namespace detail {
 
+inline kernel::precision precision_of(const node& einsum) {
+  return einsum.attr.rounds_to_bf16 ? kernel::precision::bf16 : kernel::precision::full;
+}
+
 /// A looped einsum, bound to the memory of all devices that this process holds. One of its three tensors, the ring operand, is sharded
 /// into one block per member of a group of n. Every member sends its block to the member before it. In iteration t, member m has this
 /// block, modulo n:
@@ -36,13 +40,13 @@ namespace gshard { inline namespace v0 { namespace detail {
 template <class T>
 class looped_step {
  public:
-  /// attr.integer[0] is a mask of the cluster's axes, not of the plan's.
+  /// attr.axes is a mask of the cluster's axes, not of the plan's.
   looped_step(const node& step, const bound_plan& all)
       : n_(step),
         on_(all.on),
-        axes_(std::uint32_t(step.attr.integer[0])),
+        axes_(step.attr.axes),
         sums_(ring_carries_sum(step)),
-        travels_(std::size_t(step.attr.integer[1])),
+        travels_(std::size_t(step.attr.ring_operand)),
         tensors_{&all.value(step.input(0)), &all.value(step.input(1)), &all.value(step.output())},
         parts_(on_.devices().size()) {
     for (std::size_t i = 0; i < parts_.size(); ++i) prepare(i);

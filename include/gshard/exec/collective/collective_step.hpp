@@ -51,7 +51,7 @@ class collective_step {
     bound();
     for (std::size_t i = 0; i < parts_.size(); ++i) {
       find_room(i);
-      if (moves_.stays() || moves_.kind() != op::reduce_scatter) find_runs(i);
+      if (moves_.stays() || !moves_.reduce_scatters()) find_runs(i);
     }
   }
 
@@ -62,22 +62,21 @@ class collective_step {
   /// Sends the first rounds. Until finish() returns, operands must not change and results must not be used.
   void start() {
     if (moves_.stays()) return copy_own();
-    const bool gathers = moves_.kind() == op::all_gather;
-    if (moves_.kind() == op::all_reduce) return start_all_reduce();
+    const bool gathers = moves_.gathers();
+    if (moves_.all_reduces()) return start_all_reduce();
     if (gathers_at_once()) return;
     each([&](std::size_t i) { on().count(i, gathers ? traffic{0, 0, 1, parts_[i].received} : traffic{1, parts_[i].received, 0, 0}); });
-    const bool copies = moves_.kind() != op::reduce_scatter, first = copies && own_bytes_ <= short_copy;
+    const bool copies = !moves_.reduce_scatters(), first = copies && own_bytes_ <= short_copy;
     if (first) copy_own();
     room_->rounds.start(on(), moves_.axes(), rounds_, bounds_, [&](std::size_t r) { return fill(r); });
     if (copies && !first) copy_own();
   }
   void finish() {
     if (moves_.stays()) return;
-    switch (moves_.kind()) {
-      case op::all_reduce: return finish_all_reduce();
-      case op::reduce_scatter: return finish_reduce_scatter();
-      default: return gathers_at_once() ? gather() : finish_exchange();
-    }
+    if (moves_.all_reduces()) finish_all_reduce();
+    else if (moves_.reduce_scatters()) finish_reduce_scatter();
+    else if (gathers_at_once()) gather();
+    else finish_exchange();
   }
   /// Abandons a started step after an error.
   void drop() {
@@ -149,9 +148,9 @@ class collective_step {
     const device_group members = moves_.group(i);
     const auto n = std::size_t(members.size());
     p.me = std::size_t(members.member());
-    if (moves_.stays() || moves_.kind() == op::reduce_scatter) p.own = moves_.kept(i);
+    if (moves_.stays() || moves_.reduce_scatters()) p.own = moves_.kept(i);
     if (moves_.stays()) return;
-    if (moves_.kind() == op::all_reduce) {
+    if (moves_.all_reduces()) {
       elements_.push_back(moves_.elements(i));
       return room_->demand(i, is_alone() ? 0 : elements_.back() * width());
     }
@@ -164,7 +163,7 @@ class collective_step {
       largest[both[0].tensor] = std::max(largest[both[0].tensor], elements);
       ++messages[from];
     };
-    if (moves_.kind() == op::reduce_scatter) {
+    if (moves_.reduce_scatters()) {
       for (std::size_t m = 0; m < n; ++m) {
         std::vector<piece> theirs = moves_.summed(i, members.device(int(m)));
         moved(0, theirs);
@@ -191,7 +190,7 @@ class collective_step {
     const std::int64_t most = bytes_per_round(n) / width();
     const auto portions = [&](const std::vector<piece>& pieces, std::size_t from, std::size_t to) {
       return portions_of(pieces, most, [&](const piece& b) {  // needs no packing on either side
-        return moves_.kind() != op::reduce_scatter && is_run(moves_.place_of(tensor(b.tensor).in, members.device(int(from))), b.from) &&
+        return !moves_.reduce_scatters() && is_run(moves_.place_of(tensor(b.tensor).in, members.device(int(from))), b.from) &&
                is_run(moves_.place_of(tensor(b.tensor).out, members.device(int(to))), b.to);
       });
     };
@@ -205,9 +204,9 @@ class collective_step {
       put(p.send, m, portions(send[m], p.me, m));
       put(p.recv, m, portions(recv[m], m, p.me));
     }
-    if (moves_.kind() == op::all_gather || moves_.kind() == op::reduce_scatter)
+    if (moves_.gathers() || moves_.reduce_scatters())
       for (portion& b : portions(p.own, p.me, p.me)) p.mine.push_back({std::move(b.pieces)});
-    if (moves_.kind() == op::reduce_scatter) p.sums = p.mine;
+    if (moves_.reduce_scatters()) p.sums = p.mine;
     rounds_ = std::max({rounds_, p.send.size(), p.recv.size(), p.mine.size()});
   }
 
@@ -245,7 +244,7 @@ class collective_step {
         b.slot = next;
         next += (b.bytes + 63) / 64 * 64;
       };
-      const bool sums = moves_.kind() == op::reduce_scatter;
+      const bool sums = moves_.reduce_scatters();
       for (block& b : p.send[r]) place(b, false, true);
       for (block& b : p.recv[r]) {
         place(b, true, !sums);
@@ -333,7 +332,7 @@ class collective_step {
   }
 
   /// A small gather is one all_gather call of the backend, which may have a faster algorithm. That call cannot be asynchronous.
-  bool gathers_at_once() const { return moves_.kind() == op::all_gather && rounds_ <= 1 && !early_; }
+  bool gathers_at_once() const { return moves_.gathers() && rounds_ <= 1 && !early_; }
   void gather() {
     gather_.clear();
     each([&](std::size_t i) {

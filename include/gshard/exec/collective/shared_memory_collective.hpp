@@ -29,9 +29,9 @@ class shared_memory_collective {
     bool all = true;
     for (const moved_tensor& t : moves.tensors()) {
       all = all && !t.in.everywhere.empty();
-      if (moves.kind() == op::all_reduce) all = all && !t.out.everywhere.empty();
+      if (moves.all_reduces()) all = all && !t.out.everywhere.empty();
     }
-    return all && !(moves.kind() == op::all_reduce && moves.most() * moves.width() * moves.group(0).size() <= small_sum_bytes);
+    return all && !(moves.all_reduces() && moves.most() * moves.width() * moves.group(0).size() <= small_sum_bytes);
   }
 
   shared_memory_collective(step_moves moves, std::shared_ptr<collective_room> room) : moves_(std::move(moves)), room_(std::move(room)) {
@@ -39,21 +39,17 @@ class shared_memory_collective {
     members_ = std::size_t(group.size());
     me_ = std::size_t(group.member());
     for (int m = 0; m < group.size(); ++m) device_.push_back(std::size_t(group.device(m)));
-    switch (moves_.kind()) {
-      case op::all_reduce: prepare_all_reduce(); break;
-      case op::reduce_scatter: prepare_reduce_scatter(); break;
-      default: prepare_pull(group); break;
-    }
+    if (moves_.all_reduces()) prepare_all_reduce();
+    else if (moves_.reduce_scatters()) prepare_reduce_scatter();
+    else prepare_pull(group);
   }
 
   void operator()() {
     backend& on = moves_.on().on();
     on.barrier(moves_.axes());
-    switch (moves_.kind()) {
-      case op::all_reduce: all_reduce(); break;
-      case op::reduce_scatter: reduce_scatter(); break;
-      default: pull(); break;
-    }
+    if (moves_.all_reduces()) all_reduce();
+    else if (moves_.reduce_scatters()) reduce_scatter();
+    else pull();
     on.barrier(moves_.axes());
     on.count(0, received_);
   }
@@ -96,7 +92,7 @@ class shared_memory_collective {
     });
     for (std::size_t k = 1; k < members_; ++k)  // members start with different senders
       for (pulled& p : from[(me_ + k) % members_]) pulled_.push_back(std::move(p));
-    received_ = moves_.kind() == op::all_gather ? traffic{0, 0, 1, bytes} : traffic{1, bytes, 0, 0};
+    received_ = moves_.gathers() ? traffic{0, 0, 1, bytes} : traffic{1, bytes, 0, 0};
   }
   void pull() {
     moves_.copy(kept_, 0);

@@ -37,10 +37,12 @@ class step_moves {
       most_ += kernel::element_count(first.rank, first.extent);
       reads = reads || !t.in.windows.empty() || !t.out.windows.empty() || !t.in.positions.empty() || !t.out.positions.empty();
     }
-    stays_ = kind == op::slice || group(0).size() == 1 || (reads && nothing_moves());
+    stays_ = !traits(kind).collective || group(0).size() == 1 || (reads && nothing_moves());
   }
 
-  op kind() const { return kind_; }
+  bool gathers() const { return kind_ == op::all_gather; }
+  bool all_reduces() const { return kind_ == op::all_reduce; }
+  bool reduce_scatters() const { return kind_ == op::reduce_scatter; }
   const any_cluster& on() const { return on_; }
   std::uint32_t axes() const { return axes_; }
   std::span<const moved_tensor> tensors() const { return tensors_; }

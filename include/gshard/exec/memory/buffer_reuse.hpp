@@ -22,9 +22,7 @@ namespace gshard { inline namespace v0 { namespace detail {
 
 /// True if element i of the result depends only on elements i of the operands. In-place updates of parameters do not count: they run alone.
 inline bool is_elementwise(const node& n) {
-  if (n.in_place > 0) return false;
-  if (n.kind == op::scale) return true;
-  bool all = n.kind == op::map;
+  bool all = n.in_place == 0 && traits(n.kind).piecewise;
   for (std::size_t k = 0; k < n.inputs; ++k) all = all && n.loops.in[k] == n.loops.out[0];
   return all;
 }
@@ -41,7 +39,7 @@ inline batch_dim leading_dim(const bound_value& v, const short_list& factors, st
 }
 /// The leading dim of an einsum's result, if it is a batch dim of both operands. Each block of the result needs one block of each operand.
 inline batch_dim batch_of(const node& n, std::span<const bound_value> values, std::size_t device) {
-  if (n.kind != op::einsum || n.inputs != 2 || values[std::size_t(n.output())].elements(device) == 0) return {};
+  if (!is_contraction(n) || values[std::size_t(n.output())].elements(device) == 0) return {};
   const batch_dim leads = leading_dim(values[std::size_t(n.output())], n.loops.out[0], device);
   const auto has_once = [&](const short_list& factors) {
     int found = 0;
@@ -53,8 +51,8 @@ inline batch_dim batch_of(const node& n, std::span<const bound_value> values, st
 
 /// True if the kernel of a step may overwrite this operand with its result.
 inline bool may_write_over(const node& n, int operand) {
-  if (n.kind == op::map) return n.loops.in[std::size_t(operand)] == n.loops.out[0];
-  return operand == traits(n.kind).overwrites;
+  const int may = traits(n.kind).overwrites;
+  return may == op_traits::any_of_its_dims ? n.loops.in[std::size_t(operand)] == n.loops.out[0] : operand == may;
 }
 
 /// Plans buffer reuse and fusion for a bound plan on this process.
@@ -89,8 +87,8 @@ class buffer_reuse {
   /// True if a reshard moves no data: every device's new shard is its old one.
   bool stays(const node& n) const {
     if (!traits(n.kind).reshards) return false;
-    const std::uint32_t axes = all_.axes.mask(std::uint32_t(n.attr.integer[0]));
-    if (n.kind != op::slice && device_group(all_.on.on().extents(), axes, 0).size() > 1) return false;
+    const std::uint32_t axes = all_.axes.mask(n.attr.axes);
+    if (traits(n.kind).collective && device_group(all_.on.on().extents(), axes, 0).size() > 1) return false;
     for (int o = 0; o < n.outputs; ++o) {
       const bound_value &before = value(n.input(o)), &after = value(n.output(o));
       for (std::size_t d = 0; d < before.places.size(); ++d)
@@ -176,16 +174,17 @@ class buffer_reuse {
   bool goes_on(std::size_t head, std::size_t i, std::size_t device) const {
     const node &n = plan_.steps[i], &first = plan_.steps[head];
     if (!traits(n.kind).alias && !is_elementwise(n) && !has_batch(n, device)) return false;
+    const bool batched = has_batch(n, device);  // an einsum
     bool uses = false;
     for (std::size_t j = head; j < i; ++j) {
       const node& before = plan_.steps[j];
       uses = uses || reads(n, before.output());
-      for (int k = 0; n.kind == op::einsum && before.kind == op::einsum && k < n.inputs; ++k) uses = uses || reads(before, n.input(k));
+      for (int k = 0; batched && has_batch(before, device) && k < n.inputs; ++k) uses = uses || reads(before, n.input(k));
     }
     if (!uses) return false;
-    if (!has_batch(first, device)) return n.kind != op::einsum && value(n.output()).bytes(device) == value(first.output()).bytes(device);
+    if (!has_batch(first, device)) return !batched && value(n.output()).bytes(device) == value(first.output()).bytes(device);
     const std::int64_t pieces = batch_of(first, all_.values, device).extent;
-    if (n.kind != op::einsum) return value(n.output()).elements(device) % pieces == 0;
+    if (!batched) return value(n.output()).elements(device) % pieces == 0;
     const batch_dim batch = batch_of(n, all_.values, device);
     if (batch.extent != pieces) return false;
     for (int k = 0; k < n.inputs; ++k)
@@ -217,12 +216,12 @@ class buffer_reuse {
       return false;
     };
     for (int k = 0; k < n.inputs; ++k)
-      if (k != operand && root(n.input(k)) == r && !(n.kind == op::map && may_write_over(n, k))) return true;
+      if (k != operand && root(n.input(k)) == r && !(traits(n.kind).elementwise && may_write_over(n, k))) return true;
     for (const groups& g : kinds_) {
       const std::size_t head = g.head[i];
       if (life_[std::size_t(r)].first >= std::int32_t(head)) continue;  // computed by the group, piece by piece
       for (std::size_t j = head; j < i; ++j)
-        if (plan_.steps[j].kind == op::einsum && reads_root(plan_.steps[j])) return true;
+        if (traits(plan_.steps[j].kind).product && reads_root(plan_.steps[j])) return true;
     }
     return false;
   }

@@ -15,7 +15,7 @@ namespace gshard { inline namespace v0 { namespace detail {
 constexpr int line_of(const graph& g, const node& n) {
   switch (traits(n.kind).lines) {
     case line_dim::last: return g.at(n.input(0)).rank() - 1;
-    case line_dim::attribute: return n.attr.integer[0];
+    case line_dim::attribute: return n.attr.dim;
     default: return -1;
   }
 }
@@ -81,17 +81,14 @@ class decompose_cost {
     addends.partial = std::uint8_t(cut_.mask());
     const std::int64_t sum = plan_reshard(row, addends, row.layout, e_).cost();
     const std::int64_t width = shard_elements(row.dims, row.layout, e_);
-    if (n_.kind == op::cross_entropy) return 3 * sum + operands(x.layout) + moved(result, row.layout);
-    const std::int64_t lies_cut = operands(x.layout) + moved(result, x.layout);
     switch (n_.kind) {
-      case op::softmax_grad: return sum + lies_cut;
-      case op::layer_norm_grad: return 4 * sum + lies_cut;
-      case op::cumsum: return start_bytes + width * others * size_of(x.type) + lies_cut;
+      case op::cumsum: return start_bytes + width * others * size_of(x.type) + operands(x.layout) + moved(result, x.layout);
       case op::top_k:
-        return start_bytes + width * others * n_.attr.integer[2] * (size_of(x.type) + size_of(dtype::i32)) +
+        return start_bytes + width * others * n_.attr.count * (size_of(x.type) + size_of(dtype::i32)) +
                2 * moved(result, x.layout.without(cut_.mask()));
       case op::argmax: return sum + moved(result, addends);
-      default: return 2 * sum + lies_cut;
+      default:
+        return traits(n_.kind).line_sums * sum + operands(x.layout) + moved(result, result.rank() == x.rank() ? x.layout : row.layout);
     }
   }
 

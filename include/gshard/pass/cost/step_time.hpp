@@ -65,7 +65,7 @@ constexpr std::int64_t loop_count(const plan_view& plan, const node& step, const
       n *= shard_extent(t.dims[d], t.layout[d], e);
     }
   };
-  const std::int32_t last = step.kind == op::looped_einsum ? ring_operand(step) : -1;  // the other tensors are sharded as the work is
+  const std::int32_t last = is_looped_product(step.kind) ? ring_operand(step) : -1;  // the other tensors are sharded as the work is
   for (const bool now : {false, true}) {
     for (int o = 0; o < step.outputs; ++o)
       if ((step.output(o) == last) == now) loop(step.output(o), step.loops.out[o]);
@@ -77,7 +77,7 @@ constexpr std::int64_t loop_count(const plan_view& plan, const node& step, const
 
 /// Additions and multiplications of einsums and convolutions; 0 for other operations.
 constexpr double flops(const plan_view& plan, const node& step, const extents& e) {
-  if (step.kind == op::custom) return step.attr.custom->flops * double(loop_count(plan, step, e));
+  if (step.attr.custom) return step.attr.custom->flops * double(loop_count(plan, step, e));
   const bool products = step.inputs == 2 && traits(step.kind).product;
   return products ? 2 * double(loop_count(plan, step, e)) : 0;
 }
@@ -124,7 +124,7 @@ template <network Network>
 constexpr double seconds_of(const plan_view& plan, const node& step, const extents& e, const machine& on, const Network& through) {
   const double arithmetic = detail::flops(plan, step, e) / on.flops;
   if (traits(step.kind).collective)
-    return arithmetic + through.seconds(step.kind, std::uint32_t(step.attr.integer[0]), e, plan.bytes_received(step, e));
+    return arithmetic + through.seconds(step.kind, step.attr.axes, e, plan.bytes_received(step, e));
   const double memory = double(detail::bytes_touched(plan, step, e)) / on.memory_bytes;
   return arithmetic > memory ? arithmetic : memory;
 }

@@ -58,7 +58,7 @@ constexpr std::int64_t strategy_cost(const planning& p, const node& n, const str
     const value& v = p.g.at(n.output(o));
     const sharding made = result_sharding(n, o, how, partial);
     if (v.layout.partial & ~made.partial) total += excluded;
-    if (n.kind == op::reshape)
+    if (n.attr.change == reshape_kind::merge)
       if (const dim_list windows = windows_of_result(p, n, made); !windows.empty()) {
         value before = v, after = v;
         before.layout = after.layout = made;
@@ -139,10 +139,7 @@ constexpr strategy choose_combined(const planning& p, const node& n, const parti
 }
 
 /// True if the node computes something about the shards of its result, so that it must be partitioned like its result.
-constexpr bool follows_result(const graph& g, const node& n) {
-  if (traits(n.kind).follows_result || (n.kind == op::cumsum && n.inputs > 1)) return true;
-  return n.kind == op::top_k && g.dims[std::size_t(g.at(n.output()).dims[n.attr.integer[0]])].what == dim::kind::blocks;
-}
+constexpr bool follows_result(const node& n) { return traits(n.kind).follows_result || n.attr.of_blocks; }
 constexpr strategy strategy_of_result(const planning& p, const node& n) {
   strategy how(p.axes);
   const sharding& s = p.g.at(n.output()).layout;
@@ -151,7 +148,7 @@ constexpr strategy strategy_of_result(const planning& p, const node& n) {
     how.axes_of_factor[f] = s[d];
     for (int i = 0; i < s[d].size(); ++i) how.factor_of_axis[s[d][i]] = f;
   }
-  if (n.kind != op::per_shard) return how;
+  if (!traits(n.kind).declares_result) return how;
   for (int i = 0; i < n.inputs; ++i)  // its operands share no factors
     for (int d = 0; d < n.loops.in[i].size(); ++d) how.axes_of_factor[n.loops.in[i][d]] = p.g.at(n.input(i)).layout[d];
   return how;
@@ -199,8 +196,8 @@ constexpr partitioning keep_partial_operands(const planning& p, const node& n, p
 /// The strategy of a node, and the partial sums that it keeps. `combines`: moves of one node may start together.
 constexpr partitioning choose_strategy(const planning& p, const node& n, bool combines) {
   partitioning chosen{strategy(p.axes), partial_through(p, n)};
-  if (follows_result(p.g, n)) {
-    if (n.kind == op::per_shard) chosen.partial = {.axes = p.g.at(n.output()).layout.partial, .declared = true};
+  if (follows_result(n)) {
+    if (traits(n.kind).declares_result) chosen.partial = {.axes = p.g.at(n.output()).layout.partial, .declared = true};
     chosen.how = strategy_of_result(p, n);
     return chosen;
   }

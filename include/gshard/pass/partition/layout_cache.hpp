@@ -56,7 +56,7 @@ class layout_cache {
   /// The cost of resharding tensor v, device orders included.
   constexpr std::int64_t reshard_cost(const value& v, const sharding& from, const sharding& to) const {
     const move_list way = plan_reshard(v, from, to, e_);
-    if ((from.order | to.order) == 0 || way.moves[way.count - 1].kind == op::slice) return way.cost();
+    if ((from.order | to.order) == 0 || !traits(way.moves[way.count - 1].kind).collective) return way.cost();
     value before = v, after = v;
     before.layout = way.count > 1 ? way.moves[way.count - 2].to : from;
     after.layout = to;

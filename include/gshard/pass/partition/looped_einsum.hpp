@@ -37,7 +37,7 @@ constexpr bool exceeds(const extents& e, const value& v, const sharding& layout,
 /// True if the program allows a tensor to be resharded for its reader, by may_move.
 constexpr bool may_move(const graph& g, std::int32_t tensor) {
   const std::int32_t producer = g.at(tensor).producer;
-  return producer >= 0 && g.nodes[std::size_t(producer)].kind == op::annotate && g.nodes[std::size_t(producer)].attr.integer[0] != 0;
+  return producer >= 0 && g.nodes[std::size_t(producer)].attr.may_move;
 }
 
 /// A loop over the larger operand that one all_gather would replicate, if it exceeds `bytes`.
@@ -73,14 +73,14 @@ constexpr bool may_scatter_result(const planning& p, std::int32_t result, strict
   for (const port& out : p.g.outputs)
     if (out.value == result) return false;
   for (const node& n : p.g.nodes)
-    if (n.kind == op::annotate && n.input(0) == result && p.g.at(n.output()).layout.partial) return false;
+    if (traits(n.kind).annotates && n.input(0) == result && p.g.at(n.output()).layout.partial) return false;
   return true;
 }
 
 /// The loop of an einsum of two operands with a chosen strategy, or none. It is over an operand that would be gathered, or over a partial
 /// result that would be scattered. Either has more than `bytes` bytes.
 constexpr einsum_loop choose_loop(const planning& p, const node& n, const partitioning& chosen, strictness implicit, std::int64_t bytes) {
-  if (n.kind != op::einsum || n.inputs != 2 || n.loops.blocked) return {};
+  if (!is_contraction(n) || n.loops.blocked) return {};
   if (n.in[0] != n.in[1])
     if (const einsum_loop found = loop_over_operand(p, n, chosen, implicit, bytes); found.ring_operand != einsum_loop::none) return found;
   const value& v = p.g.at(n.output());

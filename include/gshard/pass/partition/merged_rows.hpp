@@ -21,12 +21,13 @@ struct row_reshape {
   sharding to;
 };
 constexpr row_reshape reshape_of_rows(const planning& p, const node& n, const sharding& from) {
-  const int at = n.attr.integer[0], direction = n.attr.integer[1];  // 1: two dims become one; -1: one becomes two
-  if (direction != 1 && direction != -1) return {};
-  const dim_list& parts = p.g.at(direction > 0 ? n.input(0) : n.output()).dims;
+  const bool merges = n.attr.change == reshape_kind::merge;
+  if (!merges && n.attr.change != reshape_kind::split) return {};
+  const int at = n.attr.dim;
+  const dim_list& parts = p.g.at(merges ? n.input(0) : n.output()).dims;
   const std::uint32_t counted = axes_counted_by(p.g, parts[at]);
   short_list rows, columns;
-  if (direction > 0) {
+  if (merges) {
     rows = from[at];
     columns = from[at + 1];
   } else {
@@ -42,11 +43,11 @@ constexpr row_reshape reshape_of_rows(const planning& p, const node& n, const sh
   if (!known && counted != rows.mask()) return {};
   sharding to = sharding::replicated(p.g.at(n.output()).rank());
   for (int d = 0; d < to.rank; ++d) {
-    const int source = d <= at ? d : d - at > (direction > 0 ? 0 : 1) ? d + direction : d;
-    if (d != at && !(direction < 0 && d == at + 1)) to[d] = from[source];
+    const int source = d <= at ? d : merges ? d + 1 : d > at + 1 ? d - 1 : d;
+    if (d != at && (merges || d != at + 1)) to[d] = from[source];
   }
   to[at] = rows;
-  for (int i = 0; i < columns.size(); ++i) to[direction > 0 ? at : at + 1].push_back(columns[i]);
+  for (int i = 0; i < columns.size(); ++i) to[merges ? at : at + 1].push_back(columns[i]);
   return {true, to};
 }
 
@@ -54,8 +55,8 @@ constexpr row_reshape reshape_of_rows(const planning& p, const node& n, const sh
 /// one row each; the others shard each row. Shards nothing if there is none.
 constexpr sharding rows_for_merge(const planning& p, const node& n) {
   sharding rows;
-  if (n.kind != op::reshape || n.attr.integer[1] != 1) return rows;
-  const int at = n.attr.integer[0];
+  if (n.attr.change != reshape_kind::merge) return rows;
+  const int at = n.attr.dim;
   const sharding& wanted = p.g.at(n.output()).layout;
   const int first = p.g.at(n.input(0)).dims[at];
   if (wanted.partial || wanted.order || !p.e.knows_dim(first) || (wanted[at].mask() & ~p.e.known_axes)) return rows;

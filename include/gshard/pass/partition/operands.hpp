@@ -73,8 +73,8 @@ constexpr std::int64_t operand_cost(const planning& p, const node& n, int i, con
 /// The windows through which devices hold a reshape's result, if two dims become one and the first is sharded unevenly.
 constexpr dim_list windows_of_result(const planning& p, const node& n, const sharding& made) {
   dim_list windows;
-  if (n.kind != op::reshape || n.attr.integer[1] != 1) return windows;
-  const int at = n.attr.integer[0], row = n.attr.integer[2];
+  if (n.attr.change != reshape_kind::merge) return windows;
+  const int at = n.attr.dim, row = n.attr.window;
   if (made[at].empty() || reads_own_block(p, p.g.windows[std::size_t(row)], p.g.at(n.output()).dims[at], made[at])) return windows;
   for (int d = 0; d < made.rank; ++d) windows.push_back(d == at ? row : 0);
   return windows;
@@ -110,7 +110,7 @@ constexpr partial_state partial_through(const planning& p, const node& n) {
   const sharding& first = p.cache.first_layout(n.input(0));
   for (int i = 1; i < n.inputs; ++i)
     if (const sharding& s = p.cache.first_layout(n.in[i]); s.partial != first.partial || s.pending != first.pending) return {};
-  if (first.partial == 0 || (first.pending != reduction::sum && n.kind != op::reshape)) return {};
+  if (first.partial == 0 || (first.pending != reduction::sum && !traits(n.kind).alias)) return {};
   return {first.partial, first.pending};
 }
 

@@ -57,10 +57,10 @@ constexpr list<char> live_nodes(const graph& g) {
     const node& n = nodes[producer];
     for (int i = 0; i < n.inputs; ++i)
       if (values[n.in[i]].producer >= 0) stack.push_back(n.in[i]);
-    if (n.kind == op::carry) {
+    if (is_of_loop(n.kind)) {
       // All nodes of a loop are live together: every carried value may affect the number of iterations.
       for (std::size_t k = 0; k < g.nodes.size(); ++k) {
-        if (is_live[k] || !is_of_loop(nodes[k].kind) || nodes[k].attr.integer[0] != n.attr.integer[0]) continue;
+        if (is_live[k] || !is_of_loop(nodes[k].kind) || nodes[k].attr.loop != n.attr.loop) continue;
         is_live[k] = 1;
         for (int i = 0; i < nodes[k].inputs; ++i) stack.push_back(nodes[k].in[i]);
       }
@@ -154,9 +154,10 @@ class partitioner {
   constexpr void place(const node& n) {
     if (n.kind == op::annotate) return place_annotation(n);
     if (g_.loops != 0 && is_of_loop(n.kind)) return place_loop(n);
-    if (n.kind == op::reshape && place_rows(n, plan_.cache.first(n.input(0)))) return;
+    const bool reshapes = n.attr.change != reshape_kind::none;
+    if (reshapes && place_rows(n, plan_.cache.first(n.input(0)))) return;
     const partitioning chosen = choose_strategy(planning_, n, plan_.combines());
-    if (n.kind == op::reshape && place_merge_of_rows(n, chosen)) return;
+    if (reshapes && place_merge_of_rows(n, chosen)) return;
     const einsum_loop loop = choose_loop(planning_, n, chosen, options_.implicit, options_.loop_bytes);
     node step = n;
     for (int i = 0; i < n.inputs; ++i) {
@@ -167,7 +168,7 @@ class partitioner {
         step.in[i] = plan_.get_or_reshard(n.input(i), operand_form(planning_, n, i, chosen.how, chosen.partial), reader_of(n, i));
       }
     }
-    if (n.kind == op::reshape) {
+    if (reshapes) {
       const sharding made = result_sharding(n, 0, chosen.how, chosen.partial);
       if (const dim_list windows = windows_of_result(planning_, n, made); !windows.empty())
         return place_uneven_merge(step, made, windows, reader_of(n, 0));
@@ -175,8 +176,8 @@ class partitioner {
     const bool loops = loop.ring_operand != einsum_loop::none;
     if (loops) {
       step.kind = op::looped_einsum;
-      step.attr.integer[0] = std::int32_t(loop.axes);
-      step.attr.integer[1] = loop.ring_operand;
+      step.attr.axes = loop.axes;
+      step.attr.ring_operand = loop.ring_operand;
     }
     for (int o = 0; o < n.outputs; ++o)
       step.out[o] = plan_.add_result(n.output(o), loops ? loop.to : result_sharding(n, o, chosen.how, chosen.partial));
@@ -187,7 +188,7 @@ class partitioner {
   constexpr void place_annotation(const node& n) {
     const sharding& layout = g_.at(n.output()).layout;
     if (layout.partial && plan_.cache.cost(n.input(0), layout) < 0) return g_.problem.report(fault::sum_not_pending, "annotate");
-    const bool open = n.attr.integer[0] != 0 && layout.open && !layout.used();
+    const bool open = n.attr.may_move && layout.open && !layout.used();
     const std::int32_t source =
         open ? plan_.cache.first(n.input(0)) : plan_.get_or_reshard(n.input(0), layout, {.kind = n.kind, .place = n.place});
     plan_.add_alias(source, n.output(), n.place);
@@ -196,7 +197,7 @@ class partitioner {
   constexpr void place_loop(const node& n) {
     node step = n;
     if (n.inputs > 0) {
-      sharding layout = g_.at(n.kind == op::carry && n.inputs == 1 ? n.output() : n.input(0)).layout;
+      sharding layout = g_.at(nesting_of_results(n) > 0 ? n.output() : n.input(0)).layout;
       layout.partial = 0;
       for (int i = 0; i < n.inputs; ++i) {
         consumer reader = reader_of(n, i);

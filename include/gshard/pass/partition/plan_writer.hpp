@@ -60,9 +60,9 @@ class plan_writer {
   }
   /// Adds a step that computes.
   constexpr void add(const node& step) {
-    if (step.kind == op::loop_begin) loops_.open(steps.size());
+    if (traits(step.kind).nesting > 0) loops_.open(steps.size());
     steps.push_back(step);
-    if (step.kind == op::loop_end) loops_.close(steps, cache.values);
+    if (traits(step.kind).nesting < 0) loops_.close(steps, cache.values);
     if (is_of_loop(step.kind)) combiner_.forget();
   }
   /// Adds a second name for a value of the plan, as the first form of tensor `as`.
@@ -156,11 +156,11 @@ class plan_writer {
     n.inputs = n.outputs = 1;
     n.in[0] = from;
     n.out[0] = to;
-    n.attr.integer[0] = std::int32_t(axes);
+    n.attr.axes = axes;
     n.place = reader.place;
     if (implicit_ != strictness::automatic && !reader.may_move) check_allowed(n, reader);
     if (!loops_.none_open()) loops_.steps_before(tensor, steps).push_back(n);
-    else if (kind == op::slice) steps.push_back(n);
+    else if (!traits(kind).collective) steps.push_back(n);
     else combiner_.add(n);
     return to;
   }
@@ -171,7 +171,7 @@ class plan_writer {
     const bool gathers = (from.used() & ~to.used()) != 0, sums = (from.partial & ~to.partial) != 0;
     if (implicit_ == strictness::visible && (!gathers || sums)) return;
     int axis = 0;
-    while (!((std::uint32_t(move.attr.integer[0]) >> axis) & 1u)) ++axis;
+    while (!((move.attr.axes >> axis) & 1u)) ++axis;
     const fault what = implicit_ == strictness::visible ? fault::implicit_gather : sums ? fault::implicit_sum : fault::implicit_move;
     g_.problem.report(what, name(reader.kind), mesh_.name(axis), reader.operand);
     g_.problem.name_line(reader.place.line);

@@ -85,10 +85,7 @@ constexpr sharding result_sharding(const node& n, int o, const strategy& how, co
   sharding s = sharding_of(dims, how, partial);
   for (int a = 0; a < how.mesh_axes; ++a)
     if (how.factor_of_axis[a] >= 0 && !dims.contains(how.factor_of_axis[a])) s.partial = std::uint8_t(s.partial | (1u << a));
-  if (s.partial != partial.axes)
-    s.pending = n.kind == op::reduce   ? reduction(n.attr.integer[0])
-                : n.kind == op::argmax ? reduction::min
-                                       : reduction::sum;
+  if (s.partial != partial.axes) s.pending = n.attr.combine;
   return s;
 }
 

@@ -19,8 +19,7 @@ namespace gshard { inline namespace v0 { namespace detail {
 /// Moves with equal keys can be combined. Exchanges need the same axes and element size. Sums need the same axes, collective, element type
 /// and reduction.
 constexpr std::uint32_t start_key(op kind, std::uint32_t axes, const value& v, reduction pending) {
-  const bool sums = kind == op::all_reduce || kind == op::reduce_scatter;
-  return axes | (sums ? std::uint32_t(kind) << 24 | std::uint32_t(v.type) << 16 | std::uint32_t(pending) << 20
+  return axes | (traits(kind).sums ? std::uint32_t(kind) << 24 | std::uint32_t(v.type) << 16 | std::uint32_t(pending) << 20
                       : std::uint32_t(size_of(v.type)) << 16);
 }
 
@@ -40,7 +39,7 @@ struct start_set {
   }
   constexpr void add(const move_list& way, const value& v, reduction pending) {
     for (const move& m : way)
-      if (m.kind != op::slice) add(start_key(m.kind, m.axes, v, pending), 0);
+      if (traits(m.kind).collective) add(start_key(m.kind, m.axes, v, pending), 0);
     moved += way.bytes;
   }
 };
@@ -102,11 +101,11 @@ class collective_combiner {
 
   constexpr std::uint32_t key_of(const node& n) const {
     const value& v = operand(n);
-    return start_key(n.kind, std::uint32_t(n.attr.integer[0]), v, v.layout.pending);
+    return start_key(n.kind, n.attr.axes, v, v.layout.pending);
   }
   /// Bytes that a device receives, or -1 if extents are unknown.
   constexpr std::int64_t known_bytes(const node& n) const {
-    auto axes = std::uint32_t(n.attr.integer[0]);
+    std::uint32_t axes = n.attr.axes;
     for (int i = 0; i < n.inputs; ++i) {
       const value &before = values_[std::size_t(n.in[i])], &after = values_[std::size_t(n.out[i])];
       axes |= before.layout.used() | after.layout.used();

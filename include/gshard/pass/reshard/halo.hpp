@@ -198,9 +198,9 @@ constexpr std::int64_t shard_elements(const value& v, list_view<window> windows,
 /// device receives in moves of this kind.
 constexpr std::int64_t bytes_received(const node& step, list_view<value> values, list_view<window> windows, const extents& e,
                                       op of = op::count_) {
-  const auto axes = std::uint32_t(step.attr.integer[0]);
+  const std::uint32_t axes = step.attr.axes;
   const std::int64_t n = e.devices(axes);
-  if (n <= 1 || step.kind == op::slice) return 0;
+  if (n <= 1 || !traits(step.kind).collective) return 0;
   const auto from = [&](int i) -> const value& { return values[std::size_t(step.in[i])]; };
   const auto to = [&](int i) -> const value& { return values[std::size_t(step.out[i])]; };
   const auto is_asked = [&](int i) { return of == op::count_ || kind_of_move(step, i) == of; };

@@ -36,7 +36,7 @@ struct move_list {
     m.kind = kind;
     m.axes = std::uint8_t(axes);
     m.to = to;
-    starts += kind != op::slice;
+    starts += traits(kind).collective;
   }
   /// Bytes, plus the cost of all starts.
   constexpr std::int64_t cost() const { return bytes + starts * start_bytes; }
@@ -122,7 +122,7 @@ class way_planner {
   constexpr std::uint32_t busy() const { return now_.used() | now_.partial; }
 
   constexpr void go(op kind, std::uint32_t axes, const sharding& there) {
-    if (kind != op::slice) list_.bytes += bytes_received(kind, axes, v_, now_, there, e_);
+    if (traits(kind).collective) list_.bytes += bytes_received(kind, axes, v_, now_, there, e_);
     list_.add(kind, axes, there);
     now_ = there;
   }
@@ -248,7 +248,7 @@ constexpr move_list way_between_orders(const value& v, const sharding& from, con
     complete.order = 0;
     for (const move& m : plan_reshard(v, from, complete, e)) {
       if (!now.partial) break;
-      if (m.kind != op::slice) way.bytes += bytes_received(m.kind, m.axes, v, now, m.to, e);
+      if (traits(m.kind).collective) way.bytes += bytes_received(m.kind, m.axes, v, now, m.to, e);
       way.add(m.kind, m.axes, m.to);
       now = m.to;
     }

@@ -34,7 +34,7 @@ namespace detail {
 /// devices.
 constexpr bool can_overlap(const plan_view& plan, const node& step, const extents& e) {
   if (!traits(step.kind).collective || !traits(step.kind).reshards) return false;
-  return plan.bytes_received(step, e) > (step.kind == op::all_reduce || step.kind == op::all_gather ? small_sum_bytes : 0);
+  return plan.bytes_received(step, e) > (traits(step.kind).one_call ? small_sum_bytes : 0);
 }
 
 class async_search {

@@ -98,8 +98,8 @@ class update_order {
         if (gshard::may_fail(it.kind) || is_of_loop(it.kind)) may_fail = i;
         continue;
       }
-      const dim_list& table = values_[it.kind == op::scatter_add ? it.out[0] : it.in[0]].dims;
-      const std::int32_t below = table[it.kind == op::gather || it.kind == op::scatter_add ? it.attr.integer[0] : table.count - 1];
+      const dim_list& table = values_[traits(it.kind).ids_of_result ? it.out[0] : it.in[0]].dims;
+      const std::int32_t below = table[traits(it.kind).ids_along == line_dim::attribute ? it.attr.dim : table.count - 1];
       if (checked[it.in[operand]] != below) may_fail = i;
       checked[it.in[operand]] = below;
     }

@@ -19,12 +19,11 @@ class open_loops {
   constexpr explicit open_loops(const graph& g) {
     if (g.loops == 0) return;
     depth_ = list<std::size_t>(g.values.size(), 0);
-    std::size_t now = 0;
+    int now = 0;
     for (const node& n : g.nodes) {
-      if (n.kind == op::loop_begin) ++now;
-      if (n.kind == op::loop_end) --now;
-      const std::size_t made = n.kind != op::carry ? now : n.inputs == 1 ? now + 1 : now - 1;
-      for (int o = 0; o < n.outputs; ++o) depth_[std::size_t(n.output(o))] = made;
+      now += traits(n.kind).nesting;
+      const int made = now + nesting_of_results(n);
+      for (int o = 0; o < n.outputs; ++o) depth_[std::size_t(n.output(o))] = std::size_t(made);
     }
   }
 
@@ -74,17 +73,17 @@ constexpr void check_loops(graph& g) {
   };
   for (const node& n : g.nodes) {
     for (int i = 0; i < n.inputs; ++i) use(n.input(i), name(n.kind));
-    const std::int32_t loop = is_of_loop(n.kind) ? n.attr.integer[0] : 0;
-    if (n.kind == op::loop_begin) {
+    const std::int32_t loop = is_of_loop(n.kind) ? n.attr.loop : 0;
+    if (traits(n.kind).nesting > 0) {
       around.push_back(loop);
       is_open[std::size_t(loop)] = 1;
-    } else if (n.kind == op::loop_end) {
+    } else if (traits(n.kind).nesting < 0) {
       around.pop_back();
       is_open[std::size_t(loop)] = 0;
     } else if (updates_parameters(n) && around.size() > 1) {
       g.problem.report(fault::update_in_loop, name(n.kind));
     }
-    const std::int32_t home = n.kind != op::carry ? around.back() : n.inputs == 1 ? loop : around[around.size() - 2];
+    const std::int32_t home = nesting_of_results(n) == 0 ? around.back() : nesting_of_results(n) > 0 ? loop : around[around.size() - 2];
     for (int o = 0; o < n.outputs; ++o) made_in[std::size_t(n.output(o))] = home;
     g.problem.name_line(n.place.line);
   }
@@ -97,8 +96,8 @@ constexpr void check_loops(graph& g) {
 constexpr void keep_through_loops(list<lifetime>& life, const list<node>& steps) {
   list<std::int32_t> begins;
   for (std::size_t i = 0; i < steps.size(); ++i) {
-    if (steps[i].kind == op::loop_begin) begins.push_back(std::int32_t(i));
-    if (steps[i].kind != op::loop_end) continue;
+    if (traits(steps[i].kind).nesting > 0) begins.push_back(std::int32_t(i));
+    if (traits(steps[i].kind).nesting >= 0) continue;
     for (lifetime& l : life)
       if (l.first < begins.back() && l.last > begins.back() && l.last < std::int32_t(i)) l.last = std::int32_t(i);
     begins.pop_back();

@@ -116,7 +116,7 @@ class plan_links {
     std::map<std::pair<op, std::uint32_t>, double> received;  // bytes that a device receives
     for (const step_record& s : steps)
       if (const node& n = plan.steps[std::size_t(s.step)]; s.bytes_received > 0)
-        received[{n.kind, std::uint32_t(n.attr.integer[0])}] += double(s.bytes_received);
+        received[{n.kind, n.attr.axes}] += double(s.bytes_received);
     std::vector<double> bytes(std::size_t(links_.count()), 0.0);
     for (const auto& [what, amount] : received) {
       const auto [kind, axes] = what;
@@ -146,7 +146,7 @@ class plan_links {
   torus_links links_;
   std::map<std::pair<bool, std::uint32_t>, double> slowdowns_;  // of shifts or of exchanges, by axes
 
-  static bool is_shift(op kind) { return kind == op::collective_permute || kind == op::looped_einsum; }
+  static bool is_shift(op kind) { return kind == op::collective_permute || is_looped_product(kind); }
   static bool is_gather(op kind) { return kind == op::all_gather || kind == op::reduce_scatter || kind == op::all_reduce; }
   bool is_dead(int link) const { return links_.exists(link) && !links_.live(link); }
 

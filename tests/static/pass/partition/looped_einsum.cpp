@@ -22,7 +22,7 @@ constexpr plan_view tall_plan =
     plan_of<matmul, mesh, in<"AB", P<"x", none>>, in<"BC", P<none, "x">>, gs::extent<'A', 4096>, gs::extent<'B', 32>, gs::extent<'C', 64>, gs::loop_above<Above>>;
 static_assert(sends(tall_plan<32 * 64 * 4>, {op::all_gather}) && sends(tall_plan<32 * 64 * 4 - 1>, {op::looped_einsum}));
 static_assert(tall_plan<0>.count(op::einsum) == 0 && gs::ring_operand(tall_plan<0>.steps[0]) == tall_plan<0>.inputs[1].value &&
-              tall_plan<0>.steps[0].attr.integer[0] == 1);
+              tall_plan<0>.steps[0].attr.axes == 1);
 static_assert(output_of(tall_plan<0>).layout.same_layout(output_of(tall_plan<1 << 20>).layout));
 constexpr std::int64_t bytes_on_four(const plan_view& p) {
   constexpr std::array four{4};

@@ -213,7 +213,7 @@ static_assert(megatron.count(op::all_gather) == 0 && megatron.count(op::all_to_a
               megatron.count(op::slice) == 0);
 constexpr int sums_over(const plan_view& p, std::string_view axis) {
   return int(std::count_if(p.steps.begin(), p.steps.end(), [&](const gs::node& s) {
-    return s.kind == op::all_reduce && s.attr.integer[0] == 1 << p.mesh.find(axis) &&
+    return s.kind == op::all_reduce && s.attr.axes == 1u << p.mesh.find(axis) &&
            p.at(s.input(0)).rank() > 0;
   }));
 }

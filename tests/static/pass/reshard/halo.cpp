@@ -42,7 +42,7 @@ constexpr std::int64_t received(int tensors, int devices) {
   const gs::value values[] = {line(false), line(true)};
   gs::node n;
   n.kind = gs::op::collective_permute;
-  n.attr.integer[0] = 1;
+  n.attr.axes = 1;
   for (int i = 0; i < tensors; ++i) {
     n.in[n.inputs++] = 0;
     n.out[n.outputs++] = 1;

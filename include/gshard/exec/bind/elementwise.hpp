@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+// Binds operations on elements to kernels: functions of the user, scaling, casts, dropout and Adam.
+
+#include <gshard/base/random.hpp>
+#include <gshard/exec/bind/local_step.hpp>
+#include <gshard/exec/memory/buffer_reuse.hpp>
+#include <gshard/kernel/elementwise/adam.hpp>
+#include <gshard/kernel/elementwise/dropout.hpp>
+#include <gshard/kernel/elementwise/pointwise.hpp>
+#include <gshard/kernel/move/cast.hpp>
+
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+namespace gshard { inline namespace v0 { namespace detail {
+
+template <class T>
+action bind(operation<op::map>, const local_step<T>& step) {
+  const bound_value& y = step.out_value(0);
+  const auto& extent = y.places[step.device].extent;
+  std::array<const T*, rule::most_in> x{};
+  std::array<kernel::index_array, rule::most_in> stride{};
+  for (int i = 0; i < step.n.inputs; ++i) {
+    const auto at = std::size_t(i);
+    x[at] = step.in(i);
+    const kernel::index_array own = kernel::row_major_strides(step.in_value(i).rank(), step.in_place(i).extent);
+    const short_list& factors = step.n.loops.in[at];
+    for (int d = 0; d < factors.size(); ++d) stride[at][std::size_t(step.n.loops.out[0].find(factors[d]))] += own[std::size_t(d)];
+  }
+  row_function<T> f;
+  if constexpr (std::is_same_v<T, float>) f = step.n.attr.function->f32;
+  else f = step.n.attr.function->f64;
+  if (is_elementwise(step.n)) {
+    std::array<std::int64_t, rule::most_in> one{};
+    one.fill(1);
+    const auto count = std::size_t(step.n.inputs);
+    return action::elementwise(step.out_elements(), [=, r = step.out()](const run_context&, std::int64_t begin, std::int64_t end) {
+      std::array<const T*, rule::most_in> from{};
+      for (std::size_t i = 0; i < count; ++i) from[i] = x[i] + begin;
+      f(from.data(), one.data(), r + begin, end - begin);
+    });
+  }
+  return [=, r = step.out(), count = step.n.inputs, rank = y.rank()](const run_context&) {
+    kernel::apply_rows<T>(f, count, x.data(), stride.data(), r, extent, rank);
+  };
+}
+
+template <class T>
+action bind(operation<op::scale>, const local_step<T>& step) {
+  const attributes& a = step.n.attr;
+  double factor = a.factor;
+  if (a.power != 0) {
+    double over = 1;
+    for (int i = 0; i < a.dims.size(); ++i) over *= double(step.plan.sizes.dim(a.dims[i]));
+    factor *= std::pow(over, a.power);
+  }
+  return action::elementwise(step.out_elements(),
+                             [x = step.in(0), y = step.out(), by = T(factor)](const run_context&, std::int64_t begin, std::int64_t end) {
+                               for (std::int64_t i = begin; i < end; ++i) y[i] = by * x[i];
+                             });
+}
+
+template <class T>
+action bind(operation<op::cast>, const local_step<T>& step) {
+  return with_element(step.in_value(0).type, [&]<class From>(From*) {
+    return with_element(step.out_value(0).type, [&]<class To>(To*) -> action {
+      return [count = step.out_elements(), x = step.in_value(0).template as<const From>(step.device),
+              y = step.out_value(0).template as<To>(step.device)](const run_context&) { kernel::cast(x, y, count); };
+    });
+  });
+}
+
+template <class T>
+action bind(operation<op::dropout>, const local_step<T>& step) {
+  return [x = step.in(0), y = step.out(), at = step.out_place(), rate = step.n.attr.rate,
+          key = std::uint32_t(step.n.attr.key)](const run_context& run) {
+    kernel::dropout<T>(x, y, at, rate, random_key{run.seed, run.step, key});
+  };
+}
+
+template <class T>
+action bind(operation<op::adam>, const local_step<T>& step) {
+  return [p = step.out(0), m = step.out(1), v = step.out(2), g = step.in(3), rate = step.in(4), count = step.out_elements(),
+          a = step.n.attr](const run_context& run) {
+    kernel::adam<T>(p, g, m, v, count, double(*rate), a.beta1, a.beta2, a.epsilon, a.weight_decay, std::int64_t(run.step) + 1);
+  };
+}
+
+}}}  // namespace gshard::v0::detail

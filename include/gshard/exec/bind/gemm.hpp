@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+// Binds einsums to kernels: contractions, and contractions in a ring of devices.
+
+#include <gshard/exec/bind/local_step.hpp>
+#include <gshard/exec/bind/looped_step.hpp>
+#include <gshard/exec/memory/buffer_reuse.hpp>
+#include <gshard/kernel/gemm/contract.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+namespace gshard { inline namespace v0 { namespace detail {
+
+/// The dims of an operand at one index of a factor, and the stride to the next index.
+inline std::pair<kernel::operand_dims, std::int64_t> block_of(kernel::operand_dims d, int factor) {
+  d.stride = kernel::row_major_strides(d.rank, d.extent);
+  const auto at = std::size_t(std::find(d.factor.begin(), d.factor.begin() + d.rank, factor) - d.factor.begin());
+  d.extent[at] = 1;
+  return {d, (*d.stride)[at]};
+}
+
+template <class T>
+action bind(operation<op::einsum>, const local_step<T>& step) {
+  const auto a = step.in_dims(0), y = step.out_dims();
+  if (step.n.inputs == 1)
+    return [c = kernel::contraction<T>(a, y), x = step.in(0), r = step.out()](const run_context&) { c.run(x, r); };
+  const auto b = step.in_dims(1);
+  const kernel::precision precision = precision_of(step.n);
+  action whole = [c = kernel::contraction<T>(a, b, y, 1, false, precision), x = step.in(0), w = step.in(1),
+                  r = step.out()](const run_context&) { c.run(x, w, r); };
+  if (const batch_dim batch = batch_of(step.n, step.plan.values, step.device); batch.factor >= 0) {
+    whole.elements = step.out_elements();
+    const auto [left, left_step] = block_of(a, batch.factor);
+    const auto [right, right_step] = block_of(b, batch.factor);
+    const auto [result, size] = block_of(y, batch.factor);
+    whole.piece = [c = kernel::contraction<T>(left, right, result, 1, false, precision), x = step.in(0), w = step.in(1), r = step.out(),
+                   left_step, right_step, size](const run_context&, std::int64_t begin, std::int64_t end) {
+      for (std::int64_t at = begin / size; at < end / size; ++at) c.run(x + at * left_step, w + at * right_step, r + at * size);
+    };
+  }
+  return whole;
+}
+
+/// One action for all devices of this process, which exchange blocks in every iteration.
+template <class T>
+action bind(operation<op::looped_einsum>, const local_step<T>& step) {
+  return [loop = std::make_shared<looped_step<T>>(step.n, step.plan)](const run_context&) { (*loop)(); };
+}
+
+}}}  // namespace gshard::v0::detail

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+// Binds operations that move or number elements to kernels: gathers, slices, concatenation, reshapes.
+
+#include <gshard/exec/bind/local_step.hpp>
+#include <gshard/kernel/move/embedding.hpp>
+#include <gshard/kernel/move/iota.hpp>
+#include <gshard/kernel/move/move.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace gshard { inline namespace v0 { namespace detail {
+
+template <class T>
+action bind(operation<op::gather>, const local_step<T>& step) {
+  return [x = step.in(0), ids = step.ids(1), y = step.out(), l = step.in_line(0), count = step.in_elements(1)](const run_context&) {
+    kernel::gather_along<T>(x, ids, y, l.outer, {l.first, l.n, l.whole}, l.inner, count);
+  };
+}
+
+template <class T>
+action bind(operation<op::scatter_add>, const local_step<T>& step) {
+  return [ids = step.ids(0), dy = step.in(1), y = step.out(), l = step.out_line(), count = step.in_elements(0)](const run_context&) {
+    kernel::scatter_add_along<T>(ids, dy, y, l.outer, {l.first, l.n, l.whole}, l.inner, count);
+  };
+}
+
+template <class T>
+action bind(operation<op::iota>, const local_step<T>& step) {
+  return [y = step.out_ids(), at = step.out_place(), along = step.n.attr.dim](const run_context&) { kernel::iota(y, at, along); };
+}
+
+template <class T>
+action bind(operation<op::strided_slice>, const local_step<T>& step) {
+  const kernel::window_array w = step.windows(0);
+  const bound_value &x = step.in_value(0), &y = step.out_value(0);
+  for (int d = 0; d < x.rank() && step.n.attr.inside; ++d) {
+    const auto at = std::size_t(d);
+    if (y.extents[at] > 0 && w[at].position(0) < 0)
+      throw error("slice: index " + std::to_string(w[at].position(0)) + " is before the first of dim " + std::to_string(d));
+    if (y.extents[at] > 0 && w[at].position(y.extents[at] - 1) >= x.extents[at])
+      throw error("slice: index " + std::to_string(w[at].position(y.extents[at] - 1)) + " is beyond the extent " +
+                  std::to_string(x.extents[at]) + " of dim " + std::to_string(d));
+  }
+  return [move = kernel::window_move<T>(step.in_place(0), step.out_place(), w), from = step.in(0), to = step.out(),
+          fill = T(step.n.attr.fill)](const run_context&) { move.run(from, to, fill); };
+}
+template <class T>
+action bind(operation<op::pad>, const local_step<T>& step) {
+  return bind(operation<op::strided_slice>{}, step);
+}
+template <class T>
+action bind(operation<op::reverse>, const local_step<T>& step) {
+  return bind(operation<op::strided_slice>{}, step);
+}
+template <class T>
+action bind(operation<op::roll>, const local_step<T>& step) {
+  return bind(operation<op::strided_slice>{}, step);
+}
+
+template <class T>
+action bind(operation<op::concat>, const local_step<T>& step) {
+  std::vector<std::pair<const T*, kernel::window_move<T>>> parts;
+  for (int i = 0; i < step.n.inputs; ++i)
+    parts.emplace_back(step.in(i), kernel::window_move<T>(step.in_place(i), step.out_place(), step.windows(i)));
+  return [parts, to = step.out()](const run_context&) {
+    for (const auto& [from, move] : parts) move.run_into(from, to);
+  };
+}
+
+/// The second of two operands, or the only one, is written over the state, which is the result.
+template <class T>
+action bind(operation<op::carry>, const local_step<T>& step) {
+  return [from = step.in_value(step.n.inputs - 1).data[step.device], to = step.out_value(0).data[step.device],
+          bytes = step.out_value(0).bytes(step.device)](const run_context&) {
+    if (bytes > 0 && from != to) std::memcpy(to, from, std::size_t(bytes));
+  };
+}
+
+template <class T>
+action bind(operation<op::annotate>, const local_step<T>&) {
+  return {};
+}
+
+/// Throws if the reshape splits a dim into its shards (per_shard), and the number of devices does not divide its extent.
+inline void check_shards(const node& n, const bound_plan& bound) {
+  const plan_view& plan = bound.plan;
+  const int at = n.attr.dim;
+  const bool merges = n.attr.change == reshape_kind::merge;
+  const dim_list &apart = plan.at(merges ? n.input(0) : n.output()).dims, &whole = plan.at(merges ? n.output() : n.input(0)).dims;
+  const dim& devices = plan.dims[std::size_t(apart[at])];
+  if (devices.what != dim::kind::blocks) return;
+  std::string axes;
+  for (int a = 0; a < plan.mesh.rank(); ++a)
+    if ((devices.first >> a) & 1u) axes += (axes.empty() ? "\"" : ", \"") + std::string(plan.mesh.name(a)) + "\"";
+  const char letter = plan.dims[std::size_t(whole[at])].letter;
+  throw error("per_shard: dim " + (letter ? std::string("'") + letter + "'" : std::to_string(at)) + " of extent " +
+              std::to_string(bound.sizes.dim(whole[at])) + " is not cut into equal shards by the " +
+              std::to_string(bound.sizes.dim(apart[at])) + " devices along " + axes);
+}
+
+/// A reshape moves no data. This checks its extents.
+template <class T>
+action bind(operation<op::reshape>, const local_step<T>& step) {
+  std::int64_t before = 1, after = 1;
+  for (const std::int64_t e : step.in_value(0).extents) before *= e;
+  for (const std::int64_t e : step.out_value(0).extents) after *= e;
+  if (before != after) check_shards(step.n, step.plan);
+  if (before != after)
+    throw error("reshape: a tensor of " + std::to_string(before) + " elements cannot have dims of " + std::to_string(after));
+  return {};
+}
+
+}}}  // namespace gshard::v0::detail

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+// The attributes of a node: what an operation has besides its tensors and its rule.
+
+#include <gshard/ir/custom_operation.hpp>
+#include <gshard/ir/dim.hpp>
+#include <gshard/ir/pointwise.hpp>
+#include <gshard/ir/reduction.hpp>
+
+#include <cstdint>
+
+namespace gshard { inline namespace v0 {
+
+/// Takes the second expert always, or with probability min(1, 2 * g2 / (g1 + g2)) as in Algorithm 1 of arXiv 2006.16668.
+enum class second_expert : std::uint8_t { random, always };
+
+/// What a reshape does at its dim. merge and split, insert and remove are inverses.
+enum class reshape_kind : std::uint8_t { none, merge, split, insert, remove };
+
+/// An operation sets the attributes that name it here. The others keep their defaults.
+struct attributes {
+  std::int32_t dim = 0;     ///< argmax, block_sum, concat, cumsum, gather, iota, reshape, scatter_add, scatter_along, sort, top_k.
+  std::uint32_t axes = 0;   ///< Communication: a mask of mesh axes. Devices that differ only along them exchange data.
+  std::uint32_t moves = 0;  ///< A combined collective: the kind of move of each operand. @see kind_of_move
+  std::int32_t ring_operand = 0;  ///< looped_einsum: the operand whose blocks travel; the number of operands if partial sums travel.
+  std::int32_t count = 0;         ///< top_k: k. Its merge of blocks: 0.
+  std::int32_t window = 0;        ///< A merge: the row of the window through which the first dim reads the result.
+  std::int32_t key = 0;           ///< dropout, top2_gating: identifies the operation's random numbers.
+  std::int32_t loop = 0;          ///< carry, loop_begin, loop_test, loop_end: the number of the loop.
+  reduction combine = reduction::sum;              ///< reduce, pool; for all: how partial results are completed.
+  reshape_kind change = reshape_kind::none;        ///< reshape.
+  second_expert second = second_expert::random;    ///< top2_gating.
+  bool exclusive = false;        ///< cumsum: the sum at i lacks element i.
+  bool reverse = false;          ///< cumsum: sums from the end.
+  bool descending = false;       ///< sort, top_k: the largest first.
+  bool nan_first = false;        ///< top_k: NaN precedes the smallest element, too.
+  bool of_blocks = false;        ///< cumsum, top_k: computes a part for each block, so that its strategy is the sharding of its result.
+  bool by_blocks = false;        ///< argmax: gathers the best element of every block. Set by `decompose`.
+  bool may_move = false;         ///< annotate: readers may reshard it, whatever the strictness of the program.
+  bool gradient_as_operand = false;  ///< annotate: the gradient has the sharding of the operand, not of the result.
+  bool rounds_to_bf16 = false;   ///< einsum, looped_einsum: factors are rounded to bf16.
+  bool inside = false;           ///< strided_slice: the windows must not read outside the operand.
+  double fill = 0;               ///< strided_slice, pad, roll: the result where the windows read nothing.
+  double factor = 1, power = 0;  ///< scale: x * factor * (product of the extents of `dims`)^power.
+  double epsilon = 0;            ///< layer_norm, adam.
+  double smoothing = 0;          ///< cross_entropy.
+  double rate = 0;               ///< dropout.
+  double beta1 = 0, beta2 = 0, weight_decay = 0;  ///< adam.
+  const pointwise* function = nullptr;            ///< map, per_shard.
+  const custom_operation* custom = nullptr;       ///< custom.
+  dim_list dims;  ///< scale: see `power`. convolution, by dim of operand 0: 1 + the factor of its taps. top2_gating: the dim of slots.
+};
+
+}}  // namespace gshard::v0
