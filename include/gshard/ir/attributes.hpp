@@ -49,7 +49,7 @@ struct attributes {
   double beta1 = 0, beta2 = 0, weight_decay = 0;  ///< adam.
   const pointwise* function = nullptr;            ///< map, per_shard.
   const custom_operation* custom = nullptr;       ///< custom.
-  dim_list dims;  ///< scale: see `power`. convolution, by dim of operand 0: 1 + the factor of its taps. top2_gating: the dim of slots.
+  dim_list dims = {};  ///< scale: see `power`. convolution, by dim of operand 0: 1 + the factor of its taps. top2_gating: the dim of slots.
 };
 
 }}  // namespace gshard::v0

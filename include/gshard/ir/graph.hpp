@@ -57,12 +57,6 @@ struct rule {
   constexpr void block(int factor) { blocked = std::uint16_t(blocked | (1u << factor)); }
 };
 
- std::array<std::int32_t, 3> integer{};
-  const pointwise* function = nullptr;
-  const custom_operation* custom = nullptr;
-  dim_list dims;
-};
-
 /// The source line of an operation. Nodes of gradients have the line of the node that they differentiate.
 struct code_place {
   const char* file = nullptr;
