@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// All kernels, compiled once for programs with GSHARD_COMPILED_KERNELS=1. @see gshard/exec/bind/kernels.hpp
+// The engine and all kernels, compiled once for programs with GSHARD_COMPILED_KERNELS=1. @see gshard/base/compiled.hpp
 #undef GSHARD_COMPILED_KERNELS
-#define GSHARD_COMPILED_KERNELS 0
-#include <gshard/exec/bind/all_kernels.hpp>
+#define GSHARD_COMPILED_KERNELS 1
+#include <gshard/exec/bind/kernels.hpp>
+#include <gshard/exec/bind/make_kernel_table.hpp>
+#include <gshard/exec/collective/replicate.hpp>
+#include <gshard/exec/engine.hpp>
 
 namespace gshard { inline namespace v0 {
 
-extern const kernel_table compiled_kernels;
-constinit const kernel_table compiled_kernels = all_kernels;
+constinit const kernel_table compiled_kernels = detail::make_kernel_table<detail::every_kernel>();
 
 }}  // namespace gshard::v0

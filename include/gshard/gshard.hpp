@@ -2,7 +2,8 @@
 #pragma once
 
 // Everything but what is asked for by name: <gshard/io.hpp>, <gshard/report.hpp>, <gshard/sim/dry_run.hpp>,
-// <gshard/sim/run_clock.hpp>, and the headers for other libraries, <gshard/tensor/boost_mpi.hpp> and <gshard/tensor/xtensor.hpp>.
+// <gshard/sim/run_clock.hpp>, and the headers for other libraries, <gshard/tensor/eigen.hpp>, <gshard/tensor/xtensor.hpp> and
+// <gshard/tensor/boost_mpi.hpp>.
 
 #include <gshard/base/exceptions.hpp>
 
@@ -31,7 +32,6 @@
 // Distributed tensors, and views of their shards.
 #include <gshard/tensor/whole_array.hpp>
 #include <gshard/tensor/tensor.hpp>
-#include <gshard/tensor/eigen.hpp>
 
 // Programs that run, and the verbs on tensors.
 #include <gshard/exec/executable.hpp>

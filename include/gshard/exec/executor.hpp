@@ -3,40 +3,28 @@
 
 // Runs the steps of a plan on a cluster, after the processes agree that they run the same plan.
 
-#include <gshard/base/hash.hpp>
+#include <gshard/base/compiled.hpp>
 #include <gshard/comm/agreement.hpp>
-#include <gshard/exec/bind/bound_plan.hpp>
 #include <gshard/exec/bind/kernel_table.hpp>
 #include <gshard/exec/bind/shards.hpp>
-#include <gshard/exec/collective/async_collectives.hpp>
-#include <gshard/exec/collective/collective_step.hpp>
-#include <gshard/exec/collective/received.hpp>
-#include <gshard/exec/collective/shared_memory_collective.hpp>
-#include <gshard/exec/memory/arena.hpp>
-#include <gshard/exec/memory/buffer_reuse.hpp>
 #include <gshard/exec/parameters.hpp>
-#include <gshard/exec/plan_facts.hpp>
-#include <gshard/kernel/gemm/bf16_unit.hpp>
-#include <gshard/kernel/threads.hpp>
+#include <gshard/exec/run_context.hpp>
 #include <gshard/pass/plan.hpp>
-#include <gshard/pass/schedule/async_schedule.hpp>
 #include <gshard/tensor/cluster.hpp>
 
-#include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
-#include <vector>
 
 namespace gshard { inline namespace v0 {
+
+namespace detail {
+class engine;
+}
 
 /// Runs a plan, step by step, on every device that this process holds. The constructor binds extents, assigns memory and binds every step
 /// to its kernel. A run allocates nothing except in backends. The plan must outlive the executor.
@@ -51,51 +39,22 @@ class executor {
   /// store is on another cluster; if another program declares a parameter differently; if the processes differ in the call, plan, function,
   /// extents, initial values, seed or store. Then the store is unchanged.
   executor(const plan_view& plan, const kernel_table& kernels, const any_cluster& on, const dims& given, parameter_store store,
-           std::string problem = {}, std::string_view operation = {})
-      : threads(kernel::default_threads(on.on().processes_here())),
-        plan_(plan),
-        on_(on),
-        store_(std::move(store)),
-        bound_(plan_, on_),
-        problem_(std::move(problem)),
-        operation_(operation),
-        store_number_(store_.number()) {
-    std::vector<std::string> made;
-    if (problem_.empty()) note([&] { bind(given); });
-    if (problem_.empty() && on_.on().processes() > 1) note([&] { hash_ = hash_of(facts()); });
-    const bool shares = on_.on().shares_memory();
-    if (shares) {  // share() is collective: the processes must agree on the plan first
-      begin_making();
-      note([&] { arena_.emplace_back(on_.on().share(memory_.size), memory_.size); });
-    } else {
-      for (std::size_t i = 0; i < on_.devices().size() && problem_.empty(); ++i) note([&] { arena_.emplace_back(memory_.size); });
-    }
-    if (problem_.empty()) place_values();
-    if (shares) find_everywhere();
-    if (problem_.empty()) note([&] { bind_memory(kernels, made); });
-    try {
-      if (shares) agree();
-      else begin_making();
-    } catch (...) {
-      for (const std::string& name : made) store_.forget(name);
-      throw;
-    }
-    store_.set_number(number_);
-  }
+           std::string problem = {}, std::string_view operation = {});
+  ~executor();
   executor(const executor&) = delete;
   executor& operator=(const executor&) = delete;
 
-  const plan_view& plan() const { return plan_; }
-  const any_cluster& on() const { return on_; }
-  const parameter_store& store() const { return store_; }
+  const plan_view& plan() const;
+  const any_cluster& on() const;
+  const parameter_store& store() const;
   /// Extents of the plan's dims and mesh axes.
-  const extents& sizes() const { return bound_.sizes; }
+  const extents& sizes() const;
   /// Bytes per device for the values of a run. Parameters and packing buffers are not included.
-  std::int64_t arena_bytes() const { return arena_.empty() ? 0 : arena_.front().size(); }
+  std::int64_t arena_bytes() const;
 
-  const detail::bound_value& value(std::int32_t v) const { return bound_.value(v); }
-  const detail::bound_value& input(std::size_t i) const { return value(plan_.inputs[i].value); }
-  const detail::bound_value& output(std::size_t i) const { return value(plan_.outputs[i].value); }
+  const detail::bound_value& value(std::int32_t v) const;
+  const detail::bound_value& input(std::size_t i) const { return value(plan().inputs[i].value); }
+  const detail::bound_value& output(std::size_t i) const { return value(plan().outputs[i].value); }
 
   /// Runs all steps. Write the inputs to `input(i)` before every run. `problem`: an error of the inputs on this process, or empty.
   /// `inputs`: the facts about the inputs that must be the same on all processes.
@@ -111,62 +70,22 @@ class executor {
   /// An error of a hook is thrown on every process, too. After the first update it may leave different parameters on different processes.
   /// An error of a message, of memory or of a function of `map` is reported by the next agreement. If the run has none left, this process
   /// throws it, and the next collective call on the cluster throws it on every process.
-  void run(const run_context& context, std::string problem = {}, const collective_call& inputs = {}) {
-    const kernel::use_threads sharing(threads);
-    problem_ = std::move(problem);
-    ++runs_;
-    run_bytes_.assign(on_.devices().size(), 0);
-    turns_.clear();
-    run_context here = context;
-    bool hooks = false;  // true if any process has a hook
-    const detail::async_collectives::guard under_way(early_);
-    for (std::size_t i = 0; i < actions_.size(); i = after(i, here)) {
-      if (i == begin_) hooks = begin_run(context, inputs);
-      move_on(i);
-      if (i == first_write_ && i != begin_) agree();
-      if (early_.has(i)) continue;
-      hooked(i, [&] {
-        if (traits(plan_.steps[i].kind).collective) {
-          received_.call(plan_.steps[i]);
-          step_bytes_.assign(on_.devices().size(), 0);
-          note([&] { counted(i, step_bytes_, [&] { act(i, here); }); });
-        } else if (problem_.empty()) {
-          note([&] { act(i, here); });
-        }
-      });
-    }
-    move_on(actions_.size());
-    if (begin_ == actions_.size()) begin_run(context, inputs);
-    else if (agrees_at_end_ && (may_fail_ || hooks || !copies_.empty())) agree();
-    else if (!problem_.empty()) fail_alone();
-    for (const auto& [from, to] : copies_) {
-      const detail::bound_value &source = value(from), &target = value(to);
-      for (std::size_t d = 0; d < source.data.size(); ++d)
-        if (source.bytes(d) > 0) std::memcpy(target.data[d], source.data[d], std::size_t(source.bytes(d)));
-    }
-  }
+  void run(const run_context& context, std::string problem = {}, const collective_call& inputs = {});
 
   /// Call this to reuse an executor where other processes may construct a new one. It communicates and throws as the constructor does, so
   /// the calls match.
-  void use_again() {
-    problem_.clear();
-    threads = kernel::default_threads(on_.on().processes_here());
-    begin_making();
-  }
+  void use_again();
 
   /// Declares that the caller makes the processes agree on every run and its inputs. Later runs skip their first agreement.
-  void agreed_by_caller() {
-    begin_ = nowhere;
-    find_failures(0);
-  }
+  void agreed_by_caller();
 
   /// Calls and received bytes since construction, by kind of operation. Each step counts the bytes of its busiest held device. A combined
   /// step counts as one call of each of its kinds.
-  const received_count& received(op kind) const { return received_[kind]; }
+  const received_count& received(op kind) const;
 
   /// The number of runs started, and the bytes that each held device received in the last one.
-  std::int64_t runs() const { return runs_; }
-  std::span<const std::int64_t> received_in_run() const { return run_bytes_; }
+  std::int64_t runs() const;
+  std::span<const std::int64_t> received_in_run() const;
 
   /// The number of threads of this process, for kernels and for OpenMP matrix libraries. Default: OMP_NUM_THREADS, else the cores available
   /// to the process, divided by the number of processes on them; 1 without OpenMP. A process that simulates at least as many devices runs
@@ -178,310 +97,11 @@ class executor {
   std::function<void(const node&, bool)> hook;
 
  private:
-  plan_view plan_;
-  any_cluster on_;
-  parameter_store store_;
-  detail::bound_plan bound_;
-  list<async_interval> schedule_;                             // this and `sharing_` are used only until steps are bound
-  std::optional<detail::buffer_reuse> sharing_;
-  detail::memory_map memory_;                        // offsets in the arena
-  std::vector<buffer> arena_;                        // per held device
-  std::vector<std::vector<detail::action>> actions_;  // per step: one per held device, or one for all
-  detail::async_collectives early_;
-  std::vector<std::pair<std::int32_t, std::int32_t>> copies_;  // updated parameters that were not written in place
-  detail::received_by_kind received_;
-  std::vector<std::int64_t> before_, step_bytes_, run_bytes_;  // bytes received before a step, in it, and in a run, per held device
-  std::int64_t runs_ = 0;
-  /// The current iteration of a running while loop.
-  struct turn {
-    std::size_t begin = 0;
-    std::uint64_t number = 0;
-    std::uint64_t seed = 0;  // of the code around the loop
-  };
-  std::vector<turn> turns_;            // of the running loops, innermost last
-  std::vector<std::size_t> loop_end_;  // by the loop_begin step
-  static constexpr std::size_t nowhere = std::size_t(-1);
-  std::size_t begin_ = 0;        // before this step processes agree on the call; the number of steps: at the end
-  std::size_t first_write_ = 0;  // the first step that writes a parameter in place, or the number of steps
-  bool agrees_at_end_ = true;     // if a step may fail
-  bool may_fail_ = false;        // a step after the first agreement may fail
-  std::string problem_;          // the first error on this process
-  std::string operation_;
-  std::uint64_t hash_ = 0;          // of the facts
-  std::uint64_t number_ = 0;        // of the cluster's call that made this executor
-  std::uint64_t store_number_ = 0;  // the store's number before construction
-
-  template <class F>
-  void note(F f) {
-    std::string problem = detail::problem_of(f);
-    if (!problem.empty() && problem_.empty()) problem_ = std::move(problem);
-  }
-  /// Returns if no process has a problem, else throws.
-  void agree() { on_.on().agree({}, problem_); }
-
-  /// Throws an error of this process after the last agreement of a run. The next call on the cluster reports it to the others.
-  void fail_alone() {
-    on_.on().tell_next("the run before this call failed after the last meeting: " + problem_);
-    throw error(problem_);
-  }
-
-  /// Returns if all processes bind the same plan, else throws.
-  void begin_making() {
-    const auto these = [&] { return facts(); };
-    on_.on().begin({hash_, these}, problem_);
-    number_ = on_.on().calls();
-  }
-  std::vector<fact> facts() const {
-    const detail::plan_facts of_plan(bound_);
-    const bool eager = !operation_.empty();
-    std::vector<fact> all{{"the call", eager ? operation_ + " on tensors" : "making a program", eager ? "" : of_plan.place()},
-                          {"the seed of a program's parameters", std::to_string(store_.seed())},
-                          {"the store of a program's parameters", detail::store_text(store_number_)}};
-    if (std::any_of(plan_.steps.begin(), plan_.steps.end(), [](const node& n) { return n.attr.rounds_to_bf16; }))
-      all.push_back({"the unit of its bf16 products", std::string(name(bf16_unit_in_use()))});
-    of_plan.add_to(all);
-    return all;
-  }
-  fact name_of_run() const {
-    return {"the call", "a run of the program made in call " + std::to_string(number_), detail::plan_facts(bound_).place()};
-  }
-  /// Throws unless all processes run the same program, step and inputs. Returns true if any process has a hook.
-  bool begin_run(const run_context& context, const collective_call& inputs) {
-    if (on_.on().processes() == 1) return on_.on().begin({}, problem_, bool(hook));
-    const auto these = [&] {
-      std::vector<fact> all{name_of_run(),
-                            {"the seed of a run", std::to_string(context.seed)},
-                            {"the step of a run", std::to_string(context.step)}};
-      for (fact& f : inputs.facts()) all.push_back(std::move(f));
-      return all;
-    };
-    fnv1a<std::uint64_t> h;
-    h.add("run").add(number_).add(context.seed).add(std::uint64_t(context.step)).add(inputs.hash());
-    return on_.on().begin({h.value(), these}, problem_, bool(hook));
-  }
-
-  /// The step to run after step i. In a loop it also sets the seed, so that every iteration draws other random numbers.
-  std::size_t after(std::size_t i, run_context& here) {
-    const node& step = plan_.steps[i];
-    switch (step.kind) {
-      case op::loop_begin: turns_.push_back({i, 0, here.seed}); return i + 1;
-      case op::loop_test: {
-        if (goes_on(step)) return i + 1;
-        const turn last = turns_.back();
-        turns_.pop_back();
-        here.seed = last.seed;
-        return loop_end_[last.begin] + 1;
-      }
-      case op::loop_end: {
-        turn& now = turns_.back();
-        here.seed = fnv1a<std::uint64_t>().add(now.seed).add(std::uint64_t(step.attr.loop)).add(++now.number).value();
-        return now.begin + 1;
-      }
-      default: return i + 1;
-    }
-  }
-  /// True if a loop continues: its condition is not 0. On a process with an error the condition is invalid, and replicas may differ by
-  /// rounding. So the processes compare their answers. All throw if one has a problem or another answer.
-  bool goes_on(const node& test) {
-    const detail::bound_value& condition = value(test.input(0));
-    const auto is_true = [&](std::size_t device) {
-      return detail::with_element(condition.type, [&]<class T>(T*) { return *condition.as<T>(device) != T(0); });
-    };
-    const bool answer = is_true(0);
-    note([&] {
-      detail::with_element(condition.type, [&]<class T>(T*) {
-        if (const T number = *condition.as<T>(0); number != number) throw error("while_loop: the condition is not a number");
-      });
-      for (std::size_t d = 1; d < condition.data.size(); ++d)
-        if (is_true(d) != answer) throw error("while_loop: devices hold different copies of the condition");
-    });
-    const auto these = [&] {
-      const std::string what = "whether a loop goes on after " + std::to_string(turns_.back().number) + " turns";
-      return std::vector<fact>{name_of_run(), {what, answer ? "yes" : "no", detail::line_text(test.place)}};
-    };
-    on_.on().agree({std::uint64_t(answer ? 1 : 2), these}, problem_);
-    return answer;
-  }
-
-  void bind(const dims& given) {
-    if (!store_.on().same_as(on_)) throw error("program: its parameter store lies on another cluster");
-    bound_.bind(given);
-    schedule_ = on_.on().shares_memory() ? in_turn(plan_) : async_schedule(plan_, sizes());
-    sharing_.emplace(bound_, schedule_);
-    memory_ = map_memory();
-  }
-  void bind_memory(const kernel_table& kernels, std::vector<std::string>& made) {
-    bind_parameters(made);
-    bind_steps(kernels, *sharing_);
-    sharing_.reset();
-    schedule_ = {};
-    find_meetings();
-    find_failures(begin_);
-  }
-  void find_meetings() {
-    const auto writes = [&](const node& step) {
-      for (int o = 0; o < step.in_place; ++o)
-        if (plan_.lifetimes[std::size_t(plan_.lifetimes[std::size_t(step.output(o))].root)].persistent) return true;
-      return false;
-    };
-    begin_ = first_write_ = plan_.steps.size();
-    for (std::size_t i = 0; i < plan_.steps.size(); ++i) {
-      const op kind = plan_.steps[i].kind;
-      const bool updates = writes(plan_.steps[i]);
-      const bool communicates = traits(kind).collective || traits(kind).nesting > 0 || !early_.starting(i).empty();
-      if (updates || communicates) begin_ = std::min(begin_, i);
-      if (first_write_ == plan_.steps.size() && updates) {
-        first_write_ = i;
-        agrees_at_end_ = false;
-      } else if (!updates && !traits(kind).alias) {
-        agrees_at_end_ = true;
-      }
-    }
-  }
-  /// Sets `may_fail_` for the steps from `first` on.
-  void find_failures(std::size_t first) {
-    may_fail_ = false;
-    for (std::size_t i = first; i < plan_.steps.size(); ++i) may_fail_ = may_fail_ || may_fail(plan_.steps[i].kind);
-  }
-  detail::memory_map map_memory() const {
-    std::vector<std::int64_t> bytes;
-    for (const detail::bound_value& v : bound_.values) {
-      std::int64_t largest = 0;
-      for (std::size_t i = 0; i < v.data.size(); ++i) largest = std::max(largest, v.bytes(i));
-      bytes.push_back(largest);
-    }
-    return detail::lay_out(sharing_->lifetimes(), plan_.steps.size(), bytes);
-  }
-  void place_values() {
-    const std::span<const lifetime> life = sharing_->lifetimes();
-    for (std::size_t v = 0; v < bound_.values.size(); ++v)
-      if (const std::int64_t offset = memory_.offset[std::size_t(life[v].root)]; offset >= 0)
-        for (std::size_t i = 0; i < arena_.size(); ++i) bound_.values[v].data[i] = arena_[i].data() + offset;
-  }
-  /// Finds the addresses of all devices' shards. Collective; a process with a problem passes null addresses.
-  void find_everywhere() {
-    std::vector<const std::byte*> mine;
-    for (const detail::bound_value& v : bound_.values) mine.push_back(v.data[0]);
-    const std::vector<const std::byte*> all = on_.on().find_shared(mine);
-    for (std::size_t v = 0; v < bound_.values.size(); ++v) {
-      std::vector<const std::byte*>& everywhere = bound_.values[v].everywhere;
-      for (std::size_t k = v; k < all.size(); k += bound_.values.size()) everywhere.push_back(all[k]);
-      if (std::count(everywhere.begin(), everywhere.end(), nullptr) > 0) everywhere.clear();
-    }
-  }
-  void bind_parameters(std::vector<std::string>& made) {
-    for (const parameter& p : plan_.parameters) {
-      if (store_.find(p.name.view()) == nullptr) made.emplace_back(p.name.view());
-      bound_.values[std::size_t(p.value)].data = store_.demand(p, bound_.values[std::size_t(p.value)], sizes()).value.data;
-    }
-    const std::span<const lifetime> life = sharing_->lifetimes();
-    for (std::size_t v = 0; v < bound_.values.size(); ++v)
-      if (life[v].root != std::int32_t(v)) bound_.values[v].data = value(life[v].root).data;
-    for (const parameter& p : plan_.parameters)
-      if (p.updated >= 0 && value(p.updated).data != value(p.value).data) copies_.emplace_back(p.updated, p.value);
-  }
-
-  void bind_steps(const kernel_table& kernels, const detail::buffer_reuse& sharing) {
-    using shared = detail::shared_memory_collective;
-    const auto room = std::make_shared<detail::collective_room>();
-    early_.resize(plan_.steps.size());
-    received_.resize(plan_.steps.size());
-    std::vector<std::size_t> begins;
-    for (const node& step : plan_.steps) {
-      std::vector<detail::action>& actions = actions_.emplace_back();
-      if (traits(step.kind).nesting > 0) begins.push_back(actions_.size() - 1);
-      if (traits(step.kind).nesting < 0) {
-        loop_end_.resize(actions_.size());
-        loop_end_[begins.back()] = actions_.size() - 1;
-        begins.pop_back();
-      }
-      if (traits(step.kind).control || stays_where_it_is(step, sharing)) continue;
-      const bool loops = is_looped_product(step.kind);
-      if (traits(step.kind).reshards) {
-        std::vector<detail::moved_tensor> tensors;
-        for (int i = 0; i < step.inputs; ++i) tensors.push_back({value(step.input(i)), value(step.output(i))});
-        detail::step_moves moves(step.kind, on_, bound_.axes.mask(step.attr.axes), std::move(tensors));
-        const std::size_t i = actions_.size() - 1;
-        received_.bind(i, step, moves);
-        if (sharing.is_early(i)) early_.add(i, schedule_[i], std::move(moves));
-        else if (shared::serves(moves)) actions.push_back(action_of<shared>(std::move(moves), room));
-        else actions.push_back(action_of<detail::collective_step>(std::move(moves), room));
-        continue;
-      }
-      const kernel_table::binder binder = kernels(step.kind, detail::element_type(plan_, step));
-      node here = step;
-      if (loops) here.attr.axes = bound_.axes.mask(step.attr.axes);
-      for (std::size_t i = 0; i < (loops ? 1 : on_.devices().size()); ++i)
-        if (detail::action a = binder(here, bound_, i)) actions.push_back(std::move(a));
-    }
-    for (std::size_t d = 0; d < on_.devices().size(); ++d)
-      for (std::size_t i = 0; i < actions_.size(); i = sharing.group_end(i, d))
-        if (sharing.group_end(i, d) > i + 1) join(i, d, sharing);
-  }
-  bool stays_where_it_is(const node& step, const detail::buffer_reuse& sharing) const {
-    if (!sharing.stays(step)) return false;
-    for (int o = 0; o < step.outputs; ++o)
-      if (value(step.input(o)).data != value(step.output(o)).data) return false;
-    return true;
-  }
-  /// Fuses the actions of a device's group into the action of its first step.
-  void join(std::size_t begin, std::size_t device, const detail::buffer_reuse& sharing) {
-    std::vector<detail::action> all;
-    for (std::size_t i = begin; i < sharing.group_end(begin, device); ++i)
-      if (!actions_[i].empty()) all.push_back(std::exchange(actions_[i][device], {}));
-    actions_[begin][device] = detail::together(std::move(all), sharing.pieces(begin, device));
-  }
-
-  template <class Step, class... From>
-  static detail::action action_of(From&&... from) {
-    return [step = std::make_shared<Step>(std::forward<From>(from)...)](const run_context&) { (*step)(); };
-  }
-
-  /// With at least as many devices as threads, the threads share the devices. Otherwise devices run one after another, and all threads
-  /// share each kernel. User functions are called for one device at a time.
-  void act(std::size_t i, const run_context& context) {
-    const std::span<const detail::action> of_devices = actions_[i];
-    const auto run = [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t d = begin; d < end; ++d)
-        if (of_devices[std::size_t(d)]) of_devices[std::size_t(d)](context);
-    };
-    const auto n = std::int64_t(of_devices.size());
-    if (n < kernel::threads() || traits(plan_.steps[i].kind).user_code) run(0, n);
-    else kernel::parallel_for(n, 1, run);
-  }
-  /// Finishes the asynchronous collectives that must be complete before step i, and starts those scheduled before it.
-  void move_on(std::size_t i) {
-    for (const detail::async_collectives::step& s : early_.ending(i))
-      hooked(s.index, [&] { note([&] { counted(s.index, *s.received, [&] { s.moves->finish(); }); }); });
-    for (const detail::async_collectives::step& s : early_.starting(i)) {
-      received_.call(plan_.steps[s.index]);
-      s.received->assign(on_.devices().size(), 0);
-      note([&] { counted(s.index, *s.received, [&] { s.moves->start(); }); });
-    }
-  }
-  template <class F>
-  void hooked(std::size_t i, F f) {
-    if (hook) note([&] { hook(plan_.steps[i], true); });
-    f();
-    if (hook) note([&] { hook(plan_.steps[i], false); });
-  }
-  /// Adds the bytes that devices receive during f() to the counts of step i and of the run.
-  template <class F>
-  void counted(std::size_t i, std::vector<std::int64_t>& in_step, F f) {
-    const auto total = [](const traffic& t) { return t.exchange_bytes + t.gather_bytes; };
-    const std::span<const traffic> devices = on_.on().received();
-    before_.resize(devices.size());
-    std::transform(devices.begin(), devices.end(), before_.begin(), total);
-    const std::int64_t most = *std::max_element(in_step.begin(), in_step.end());
-    f();
-    for (std::size_t d = 0; d < devices.size(); ++d) {
-      const std::int64_t bytes = total(devices[d]) - before_[d];
-      run_bytes_[d] += bytes;
-      in_step[d] += bytes;
-    }
-    const auto busiest = std::max_element(in_step.begin(), in_step.end());
-    received_.add(i, plan_.steps[i], std::size_t(busiest - in_step.begin()), *busiest - most);
-  }
+  std::unique_ptr<detail::engine> engine_;
 };
 
 }}  // namespace gshard::v0
+
+#if GSHARD_HEADER_ONLY
+#include <gshard/exec/engine.hpp>
+#endif

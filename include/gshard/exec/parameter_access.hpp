@@ -3,9 +3,9 @@
 
 // Reads and writes complete parameters of a store: to_global and set_global.
 
+#include <gshard/base/compiled.hpp>
 #include <gshard/base/hash.hpp>
 #include <gshard/comm/agreement.hpp>
-#include <gshard/exec/collective/collective_step.hpp>
 #include <gshard/exec/parameters.hpp>
 #include <gshard/tensor/tensor.hpp>
 
@@ -33,6 +33,9 @@ std::vector<fact> facts_of(const char* verb, const parameter_store& store, std::
   return facts;
 }
 
+/// A replicated copy of a value, in buffers that `room` receives. Collective.
+bound_value replicate(const any_cluster& on, const bound_value& from, std::vector<buffer>& room);
+
 template <class T>
 bound_value& parameter_of(const parameter_store& store, std::string_view name) {
   parameter_store::entry* const e = store.find(name);
@@ -50,18 +53,8 @@ std::vector<T> to_global(const parameter_store& store, std::string_view name) {
   const any_cluster& on = store.on();
   on.on().begin(detail::facts_of<T>("to_global", store, name), detail::problem_of([&] { detail::parameter_of<T>(store, name); }));
   const detail::bound_value& from = detail::parameter_of<T>(store, name);
-  detail::bound_value to = from;
-  to.layout = sharding::replicated(to.rank());
-  to.positions.clear();
   std::vector<buffer> room;
-  for (std::size_t i = 0; i < to.places.size(); ++i) {
-    to.places[i] = place(to.extents, to.layout, on.on().extents(), on.devices()[i]);
-    to.data[i] = room.emplace_back(to.bytes(i)).data();
-  }
-  // With a device order, replicas of a shard may be on any devices of the mesh.
-  const op how = from.positions.empty() ? op::all_gather : op::all_to_all;
-  const std::uint32_t axes = from.positions.empty() ? from.layout.used() : (1u << on.on().extents().size()) - 1u;
-  detail::collective_step(detail::step_moves(how, on, axes, {{from, to}}), std::make_shared<detail::collective_room>())();
+  const detail::bound_value to = detail::replicate(on, from, room);
   return {to.as<const T>(0), to.as<const T>(0) + to.elements(0)};
 }
 
@@ -100,3 +93,7 @@ void set_global(const parameter_store& store, std::string_view name, const Whole
 }
 
 }}  // namespace gshard::v0
+
+#if GSHARD_HEADER_ONLY
+#include <gshard/exec/collective/replicate.hpp>
+#endif

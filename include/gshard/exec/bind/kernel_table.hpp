@@ -3,8 +3,6 @@
 
 // The table of kernels by operation and element type, to which an executor binds steps.
 
-#include <gshard/exec/bind/action.hpp>
-#include <gshard/exec/bind/bound_plan.hpp>
 #include <gshard/ir/op.hpp>
 #include <gshard/pass/plan.hpp>
 
@@ -14,6 +12,9 @@
 namespace gshard { inline namespace v0 {
 
 namespace detail {
+
+struct action;
+struct bound_plan;
 
 /// The element type of a step's kernel: the type of its first operand or result that is not an integer, else float.
 constexpr dtype element_type(const plan_view& plan, const node& step) {

@@ -17,13 +17,6 @@
 
 namespace gshard { inline namespace v0 {
 
-/// The seed and the step of one run. Random operations depend on both, on their number in the program and on the global index.
-/// Optimizers use the step, too.
-struct run_context {
-  std::uint64_t seed = 0;
-  std::uint32_t step = 0;
-};
-
 namespace detail {
 
 /// Calls f with a null T*, where T is the C++ type of an element type.

@@ -4,6 +4,7 @@
 // Counts the bytes that the collectives of a run receive, by kind of operation.
 
 #include <gshard/exec/collective/step_moves.hpp>
+#include <gshard/exec/run_context.hpp>
 #include <gshard/ir/graph.hpp>
 
 #include <algorithm>
@@ -13,12 +14,6 @@
 #include <vector>
 
 namespace gshard { inline namespace v0 {
-
-/// Calls of one kind of communication, and the bytes they received.
-struct received_count {
-  std::int64_t calls = 0;
-  std::int64_t bytes = 0;
-};
 
 namespace detail {
 

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+// What one run of a plan is given, and what it counts.
+
+#include <gshard/base/compiler.hpp>
+
+#include <cstdint>
+
+namespace gshard { inline namespace v0 {
+
+/// The seed and the step of one run. Random operations depend on both, on their number in the program and on the global index.
+/// Optimizers use the step, too.
+struct run_context {
+  std::uint64_t seed = 0;
+  std::uint32_t step = 0;
+};
+
+/// Calls of one kind of communication, and the bytes they received.
+struct received_count {
+  std::int64_t calls = 0;
+  std::int64_t bytes = 0;
+};
+
+}}  // namespace gshard::v0
