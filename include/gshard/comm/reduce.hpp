@@ -53,7 +53,21 @@ class reducer {
 
   /// Combines at(0)[k], at(1)[k], at(2)[k], ... in this order into result[k], for n elements of p members. The result may be one operand.
   template <class T, class At>
-  static void combine(reduction what, std::size_t p, std::int64_t n, At at, T* result) {
+  static void combine(reduction what, std::size_t p, std::int64_t n, const At& at, T* result) {
+    const auto address = [](const void* f, std::size_t m) -> const T* { return (*static_cast<const At*>(f))(m); };
+    combine_operands<T>(what, p, n, {&at, address}, result);
+  }
+
+ private:
+  /// The address of member m's operand. Not a template parameter, so that the loops are compiled once per element type and reduction.
+  template <class T>
+  struct operands {
+    const void* object;
+    const T* (*address)(const void*, std::size_t);
+    const T* operator()(std::size_t m) const { return address(object, m); }
+  };
+  template <class T>
+  static void combine_operands(reduction what, std::size_t p, std::int64_t n, operands<T> at, T* result) {
     if (p == 1 && at(0) != result) std::copy_n(at(0), n, result);
     if (p == 1) return;
     detail::with_operation<T>(what, [&](auto op, T) {
@@ -71,8 +85,6 @@ class reducer {
       }
     });
   }
-
- private:
   // z may alias x or y.
   template <class T, class Op>
   static void combine_two(const T* x, const T* y, T* z, std::int64_t n, Op op) {

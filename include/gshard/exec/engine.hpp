@@ -46,8 +46,8 @@ namespace detail {
 class engine {
  public:
   /// `owner`: has the number of threads and the hook.
-  engine(executor& owner, const plan_view& plan, const kernel_table& kernels, const any_cluster& on, const dims& given, parameter_store store,
-         std::string problem, std::string_view operation)
+  engine(executor& owner, const plan_view& plan, const kernel_table& kernels, const any_cluster& on, const dims& given,
+         parameter_store store, std::string problem, std::string_view operation)
       : owner_(owner),
         plan_(plan),
         on_(on),

@@ -88,8 +88,8 @@ class plan_facts {
   static std::string text(const attributes& a) {
     // The binding names all of them, so that a new one is not forgotten.
     const auto& [dim, axes, moves, ring_operand, count, window, key, loop, combine, change, second, exclusive, reverse, descending,
-                 nan_first, of_blocks, by_blocks, may_move, gradient_as_operand, rounds_to_bf16, inside, fill, factor, power, epsilon, smoothing,
-                 rate, beta1, beta2, weight_decay, function, custom, dims] = a;
+                 nan_first, of_blocks, by_blocks, may_move, gradient_as_operand, rounds_to_bf16, inside, fill, factor, power, epsilon,
+                 smoothing, rate, beta1, beta2, weight_decay, function, custom, dims] = a;
     static_cast<void>(function);  // a fact of its own
     static_cast<void>(custom);    // its name is that of the step
     const attributes none;

@@ -240,7 +240,8 @@ class differentiator {
           r.in[0] = n.loops.out[0];
         }
         ids[n.inputs] = dy.id;
-        g = {&b_, b_.add_node(op::map, list_view(ids, std::size_t(n.inputs) + 1), r, {.function = &f.derivative(i)}, {{dy.get().dims, dy.get().type}})};
+        g = {&b_, b_.add_node(op::map, list_view(ids, std::size_t(n.inputs) + 1), r, {.function = &f.derivative(i)},
+                              {{dy.get().dims, dy.get().type}})};
       }
       const short_list& mine = n.loops.in[std::size_t(i)];
       if (!mine.same(n.loops.out[0])) g = emit_einsum(b_, list_view(&g, 1), list_view(&n.loops.out[0], 1), mine);

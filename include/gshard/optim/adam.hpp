@@ -54,7 +54,8 @@ struct adam {
     const dim_list dims = p.get().dims;
     const dtype type = p.get().type;
     b.add_node(op::adam, {p.id, first.id, second.id, g.id, rate.id}, loops,
-               {.epsilon = epsilon, .beta1 = beta1, .beta2 = beta2, .weight_decay = weight_decay}, {{dims, type}, {dims, type}, {dims, type}});
+               {.epsilon = epsilon, .beta1 = beta1, .beta2 = beta2, .weight_decay = weight_decay},
+               {{dims, type}, {dims, type}, {dims, type}});
     b.program.nodes.back().in_place = 3;
     b.set_updated(p, b.result_of_last(0));
     b.set_updated(first, b.result_of_last(1));

@@ -4,6 +4,7 @@
 // Runs a model that is traced at run time, with any sharding of its tensors on any simulated mesh, and collects complete results.
 
 #include <gshard/comm/device_group.hpp>
+#include <gshard/comm/combine.hpp>
 #include <gshard/comm/simulated.hpp>
 #include <gshard/exec/bind/all_kernels.hpp>
 #include <gshard/exec/executor.hpp>

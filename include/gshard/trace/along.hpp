@@ -34,7 +34,8 @@ constexpr symbol emit_cumsum(symbol x, int at, bool exclusive, bool reverse) {
   if (!check_along(x, at, "cumsum")) return b.nothing();
   rule loops;
   loops.in[0] = loops.out[0] = counting(x.rank());
-  return {&b, b.add_node(op::cumsum, {x.id}, loops, {.dim = at, .exclusive = exclusive, .reverse = reverse}, {{x.get().dims, x.get().type}})};
+  return {&b, b.add_node(op::cumsum, {x.id}, loops, {.dim = at, .exclusive = exclusive, .reverse = reverse},
+                         {{x.get().dims, x.get().type}})};
 }
 
 /// op::sort, op::top_k.
@@ -46,7 +47,8 @@ constexpr sorted emit_sorted(op kind, symbol x, int at, int count_dim, std::int3
   if (kind == op::sort) loops.block(at);
   dim_list dims = x.get().dims;
   dims.set(at, count_dim);
-  b.add_node(kind, {x.id}, loops, {.dim = at, .count = k, .descending = largest, .nan_first = nan_first}, {{dims, x.get().type}, {dims, dtype::i32}});
+  b.add_node(kind, {x.id}, loops, {.dim = at, .count = k, .descending = largest, .nan_first = nan_first},
+             {{dims, x.get().type}, {dims, dtype::i32}});
   return {b.result_of_last(0), b.result_of_last(1)};
 }
 

@@ -66,7 +66,8 @@ constexpr symbol emit_per_shard(const pointwise& f, list_view<symbol> operands, 
     factor += v.rank();
     ids[i] = operands[i].id;
   }
-  const symbol y{&b, b.add_node(op::per_shard, list_view(ids.data(), operands.size()), loops, {.function = &f}, {{dims, operands[0].get().type}})};
+  const symbol y{&b, b.add_node(op::per_shard, list_view(ids.data(), operands.size()), loops, {.function = &f},
+                                {{dims, operands[0].get().type}})};
   b.program.at(y.id).layout = layout;
   return y;
 }

@@ -45,9 +45,12 @@ const To* rounded(const float* from, std::int64_t rows, std::int64_t cols, std::
 /// Mixed precision: gemm of float matrices that are first rounded to bf16 (A times alpha), with products summed in float. Uses oneDNN if it
 /// is available and the processor has a bf16 unit, which is about twice as fast as float. Otherwise uses gemm, which sums the same
 /// products.
+/// A template, so that only programs with matrix products compile gemm.
 /// @see gemm, bf16_unit_in_use
-inline void gemm_bf16(bool trans_a, bool trans_b, std::int64_t m, std::int64_t n, std::int64_t k, float alpha, const float* a,
-                      std::int64_t lda, const float* b, std::int64_t ldb, float beta, float* c, std::int64_t ldc) {
+template <class T = float>
+  requires std::is_same_v<T, float>
+void gemm_bf16(bool trans_a, bool trans_b, std::int64_t m, std::int64_t n, std::int64_t k, float alpha, const float* a, std::int64_t lda,
+               const float* b, std::int64_t ldb, float beta, float* c, std::int64_t ldc) {
   const std::int64_t a_rows = trans_a ? k : m, a_cols = trans_a ? m : k, b_rows = trans_b ? n : k, b_cols = trans_b ? k : n;
 #if GSHARD_HAS_ONEDNN
   constexpr std::int64_t large = 24 * 24 * 24;  // below this size, a call costs more than it gains
@@ -65,7 +68,7 @@ inline void gemm_bf16(bool trans_a, bool trans_b, std::int64_t m, std::int64_t n
   thread_local std::vector<float> left, right;
   const float* const x = detail::rounded(a, a_rows, a_cols, lda, alpha, a_rows, a_cols, left);
   const float* const y = detail::rounded(b, b_rows, b_cols, ldb, 1, b_rows, b_cols, right);
-  gemm<float>(trans_a, trans_b, m, n, k, 1, x, a_cols, y, b_cols, beta, c, ldc);
+  gemm<T>(trans_a, trans_b, m, n, k, 1, x, a_cols, y, b_cols, beta, c, ldc);
 }
 
 }}}  // namespace gshard::v0::kernel
