@@ -2,6 +2,7 @@
 // The engine and all kernels, compiled once for programs with GSHARD_COMPILED_KERNELS=1. @see gshard/base/compiled.hpp
 #undef GSHARD_COMPILED_KERNELS
 #define GSHARD_COMPILED_KERNELS 1
+#define GSHARD_COMPILES_KERNELS
 #include <gshard/exec/bind/kernels.hpp>
 #include <gshard/exec/bind/make_kernel_table.hpp>
 #include <gshard/exec/collective/replicate.hpp>

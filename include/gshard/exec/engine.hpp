@@ -3,6 +3,7 @@
 
 // The implementation of `executor`: binds a plan to memory and kernels, and runs its steps.
 
+#include <gshard/base/compiled.hpp>
 #include <gshard/base/hash.hpp>
 #include <gshard/comm/agreement.hpp>
 #include <gshard/exec/bind/bound_plan.hpp>
@@ -37,6 +38,10 @@
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#if !GSHARD_HEADER_ONLY && !defined(GSHARD_COMPILES_KERNELS)
+#error "gshard: with gshard::kernels, only its own source includes this header"
+#endif
 
 namespace gshard { inline namespace v0 {
 

@@ -87,49 +87,49 @@ class plan_facts {
   /// The attributes that an operation has set.
   static std::string text(const attributes& a) {
     // The binding names all of them, so that a new one is not forgotten.
-    const auto& [dim, axes, moves, ring_operand, count, window, key, loop, combine, change, second, exclusive, reverse, descending,
-                 nan_first, of_blocks, by_blocks, may_move, gradient_as_operand, rounds_to_bf16, inside, fill, factor, power, epsilon,
-                 smoothing, rate, beta1, beta2, weight_decay, function, custom, dims] = a;
-    static_cast<void>(function);  // a fact of its own
-    static_cast<void>(custom);    // its name is that of the step
-    const attributes none;
+    const auto& [dim_, axes_, moves_, ring_operand_, count_, window_, key_, loop_, combine_, change_, second_, exclusive_, reverse_,
+                 descending_, nan_first_, of_blocks_, by_blocks_, may_move_, gradient_as_operand_, rounds_to_bf16_, inside_, fill_,
+                 factor_, power_, epsilon_, smoothing_, rate_, beta1_, beta2_, weight_decay_, function_, custom_, dims_] = a;
+    static_cast<void>(function_);  // a fact of its own
+    static_cast<void>(custom_);    // its name is that of the step
+    const attributes unset;
     std::string s;
     const auto add = [&](const char* what, auto value, auto before) {
       const std::string text = number_text(value);
       if (text != number_text(before)) s.append(", ").append(what).append(" ").append(text);
     };
     const auto add_kind = [&](const char* what, auto value, auto before) { add(what, int(value), int(before)); };
-    add("dim", dim, none.dim);
-    add("axes", axes, none.axes);
-    add("moves", moves, none.moves);
-    add("ring operand", ring_operand, none.ring_operand);
-    add("count", count, none.count);
-    add("window", window, none.window);
-    add("random key", key, none.key);
-    add("loop", loop, none.loop);
-    add_kind("reduction", combine, none.combine);
-    add_kind("reshape", change, none.change);
-    add_kind("second expert", second, none.second);
-    add_kind("exclusive", exclusive, none.exclusive);
-    add_kind("reverse", reverse, none.reverse);
-    add_kind("descending", descending, none.descending);
-    add_kind("NaN first", nan_first, none.nan_first);
-    add_kind("of blocks", of_blocks, none.of_blocks);
-    add_kind("by blocks", by_blocks, none.by_blocks);
-    add_kind("may move", may_move, none.may_move);
-    add_kind("gradient as operand", gradient_as_operand, none.gradient_as_operand);
-    add_kind("factors of bf16", rounds_to_bf16, none.rounds_to_bf16);
-    add_kind("inside", inside, none.inside);
-    add("fill", fill, none.fill);
-    add("factor", factor, none.factor);
-    add("power", power, none.power);
-    add("epsilon", epsilon, none.epsilon);
-    add("smoothing", smoothing, none.smoothing);
-    add("rate", rate, none.rate);
-    add("beta1", beta1, none.beta1);
-    add("beta2", beta2, none.beta2);
-    add("weight decay", weight_decay, none.weight_decay);
-    for (int d = 0; d < dims.size(); ++d) s.append(d ? " " : ", dims ").append(std::to_string(dims[d]));
+    add("dim", dim_, unset.dim);
+    add("axes", axes_, unset.axes);
+    add("moves", moves_, unset.moves);
+    add("ring operand", ring_operand_, unset.ring_operand);
+    add("count", count_, unset.count);
+    add("window", window_, unset.window);
+    add("random key", key_, unset.key);
+    add("loop", loop_, unset.loop);
+    add_kind("reduction", combine_, unset.combine);
+    add_kind("reshape", change_, unset.change);
+    add_kind("second expert", second_, unset.second);
+    add_kind("exclusive", exclusive_, unset.exclusive);
+    add_kind("reverse", reverse_, unset.reverse);
+    add_kind("descending", descending_, unset.descending);
+    add_kind("NaN first", nan_first_, unset.nan_first);
+    add_kind("of blocks", of_blocks_, unset.of_blocks);
+    add_kind("by blocks", by_blocks_, unset.by_blocks);
+    add_kind("may move", may_move_, unset.may_move);
+    add_kind("gradient as operand", gradient_as_operand_, unset.gradient_as_operand);
+    add_kind("factors of bf16", rounds_to_bf16_, unset.rounds_to_bf16);
+    add_kind("inside", inside_, unset.inside);
+    add("fill", fill_, unset.fill);
+    add("factor", factor_, unset.factor);
+    add("power", power_, unset.power);
+    add("epsilon", epsilon_, unset.epsilon);
+    add("smoothing", smoothing_, unset.smoothing);
+    add("rate", rate_, unset.rate);
+    add("beta1", beta1_, unset.beta1);
+    add("beta2", beta2_, unset.beta2);
+    add("weight decay", weight_decay_, unset.weight_decay);
+    for (int d = 0; d < dims_.size(); ++d) s.append(d ? " " : ", dims ").append(std::to_string(dims_[d]));
     return s;
   }
   void add(std::vector<fact>& facts, const parameter& p) const {

@@ -16,7 +16,7 @@ namespace gshard { inline namespace v0 {
 enum class second_expert : std::uint8_t { random, always };
 
 /// What a reshape does at its dim. merge and split, insert and remove are inverses.
-enum class reshape_kind : std::uint8_t { none, merge, split, insert, remove };
+enum class reshape_kind : std::uint8_t { unchanged, merge, split, insert, remove };
 
 /// An operation sets the attributes that name it here. The others keep their defaults.
 struct attributes {
@@ -29,7 +29,7 @@ struct attributes {
   std::int32_t key = 0;           ///< dropout, top2_gating: identifies the operation's random numbers.
   std::int32_t loop = 0;          ///< carry, loop_begin, loop_test, loop_end: the number of the loop.
   reduction combine = reduction::sum;              ///< reduce, pool; for all: how partial results are completed.
-  reshape_kind change = reshape_kind::none;        ///< reshape.
+  reshape_kind change = reshape_kind::unchanged;   ///< reshape.
   second_expert second = second_expert::random;    ///< top2_gating.
   bool exclusive = false;        ///< cumsum: the sum at i lacks element i.
   bool reverse = false;          ///< cumsum: sums from the end.

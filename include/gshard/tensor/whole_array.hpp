@@ -89,7 +89,7 @@ constexpr void check_whole_array() {
                 "gshard: whole data have another element type than the tensor");
   static_assert(holds<is_whole_array<Given, T> || has_elements<Given>, expected_type<T>, actual_type<Given>>,
                 "gshard: whole data are a contiguous range (std::vector, std::span), an Eigen matrix, or an xtensor array (include "
-                "<gshard/tensor/xtensor.hpp>)");
+                "<gshard/tensor/eigen.hpp> or <gshard/tensor/xtensor.hpp>)");
 }
 
 /// Calls f(whole_array<T>).

@@ -139,7 +139,7 @@ constexpr symbol emit_reshape_back(const node& n, symbol x, symbol dy) {
     case reshape_kind::split: return emit_merge(dy, at, dims[at]);
     case reshape_kind::insert: return emit_squeeze(dy, at);
     case reshape_kind::remove:
-    case reshape_kind::none: break;
+    case reshape_kind::unchanged: break;
   }
   return emit_expand_dims(dy, at, dims[at]);
 }

@@ -15,6 +15,10 @@
 #include <memory>
 #include <vector>
 
+#if !GSHARD_HEADER_ONLY && !defined(GSHARD_COMPILES_KERNELS)
+#error "gshard: with gshard::kernels, only its own source includes this header"
+#endif
+
 namespace gshard { inline namespace v0 { namespace detail {
 
 GSHARD_INLINE bound_value replicate(const any_cluster& on, const bound_value& from, std::vector<buffer>& room) {

@@ -154,7 +154,7 @@ class partitioner {
   constexpr void place(const node& n) {
     if (n.kind == op::annotate) return place_annotation(n);
     if (g_.loops != 0 && is_of_loop(n.kind)) return place_loop(n);
-    const bool reshapes = n.attr.change != reshape_kind::none;
+    const bool reshapes = n.attr.change != reshape_kind::unchanged;
     if (reshapes && place_rows(n, plan_.cache.first(n.input(0)))) return;
     const partitioning chosen = choose_strategy(planning_, n, plan_.combines());
     if (reshapes && place_merge_of_rows(n, chosen)) return;
