@@ -15,6 +15,7 @@ namespace gshard { inline namespace v0 {
 template <int Bits, class Word>
 struct packed_list {
   static constexpr int capacity = int(sizeof(Word)) * 8 / Bits;
+  static constexpr int width = Bits;
   static constexpr int largest = (1 << Bits) - 1;
 
   Word bits = 0;

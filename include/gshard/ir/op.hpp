@@ -5,7 +5,6 @@
 
 #include <gshard/base/compiler.hpp>
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -139,7 +138,8 @@ struct op_traits {
   static constexpr int any_of_its_dims = -2;  ///< Every operand that has the dims of the result.
 };
 
-inline constexpr std::array<op_traits, std::size_t(op::count_)> op_table{{
+/// One row per operation, in the order of `op`. Not std::array, whose operator[] costs the constexpr evaluator two more calls.
+inline constexpr op_traits op_table[]{
     {.kind = op::einsum, .name = "einsum", .product = true, .spreads = propagation::first_if_one_operand, .linear = linearity::product},
     {.kind = op::map,
      .name = "map",
@@ -227,7 +227,7 @@ inline constexpr std::array<op_traits, std::size_t(op::count_)> op_table{{
     {.kind = op::all_to_all, .name = "all_to_all", .collective = true, .reshards = true},
     {.kind = op::collective_permute, .name = "collective_permute", .collective = true, .reshards = true},
     {.kind = op::looped_einsum, .name = "looped_einsum", .collective = true, .product = true},
-}};
+};
 
 constexpr const op_traits& traits(op kind) { return op_table[std::size_t(kind)]; }
 constexpr std::string_view name(op kind) { return traits(kind).name; }
@@ -239,9 +239,9 @@ constexpr bool is_of_loop(op kind) { return kind == op::carry || traits(kind).co
 constexpr bool is_looped_product(op kind) { return traits(kind).collective && traits(kind).product; }
 
 static_assert([] {
-  for (std::size_t i = 0; i < op_table.size(); ++i)
+  for (std::size_t i = 0; i < std::size_t(op::count_); ++i)
     if (op_table[i].kind != op(i)) return false;
-  return true;
+  return sizeof op_table == std::size_t(op::count_) * sizeof(op_traits);
 }());
 
 }}  // namespace gshard::v0

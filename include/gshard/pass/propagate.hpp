@@ -71,7 +71,8 @@ constexpr int level_of(const graph& g, const node& n) {
 class node_propagation {
  public:
   /// priority: shardings annotated with a greater number do not propagate yet.
-  constexpr node_propagation(graph& g, const node& n, const extents& e, int priority) : g_(g), n_(n), e_(e), priority_(priority) {}
+  constexpr node_propagation(graph& g, const node& n, const extents& e, int priority)
+      : g_(g), n_(n), e_(e), priority_(priority), taps_(traits(n.kind).taps) {}
 
   /// Returns true if contractions are left for their level.
   template <class Changed>
@@ -95,22 +96,25 @@ class node_propagation {
   const node& n_;
   const extents& e_;
   int priority_;
+  bool taps_;
   short_list cuts_[short_list::largest + 1]{};
   const value* from_[short_list::largest + 1]{};
   std::uint32_t cut_ = 0;  // factors that some axis shards
 
   constexpr short_list factors_of(int i) const {
-    return traits(n_.kind).taps ? longer_factors(n_, i, g_.windows, e_) : n_.loops.in[i];
+    return taps_ ? longer_factors(n_, i, g_.windows, e_) : n_.loops.in[i];
   }
   constexpr void collect(const value& v, const short_list& factors) {
     if (v.priority > priority_) return;
     const sharding& s = v.layout;
-    for (int d = 0; d < factors.count; ++d) {
+    std::uint32_t left = factors.bits;
+    for (int d = 0; d < factors.count; ++d, left >>= short_list::width) {
       const short_list& axes = s.axes[d];
-      if (axes.count == 0 || n_.loops.is_blocked(factors[d])) continue;
-      short_list& cut = cuts_[factors[d]];
-      const value*& from = from_[factors[d]];
-      cut_ |= 1u << factors[d];
+      const std::uint32_t f = left & short_list::largest;
+      if (axes.count == 0 || n_.loops.is_blocked(int(f))) continue;
+      short_list& cut = cuts_[f];
+      const value*& from = from_[f];
+      cut_ |= 1u << f;
       if (cut.count >= axes.count && axes.is_prefix_of(cut)) continue;
       if (!cut.is_prefix_of(axes) && elements(*from) >= elements(v)) continue;
       cut = axes;
@@ -156,8 +160,9 @@ class node_propagation {
   constexpr bool refine(sharding& s, const short_list& factors) {
     if (!s.open) return false;
     bool changed = false;
-    for (int d = 0; d < factors.count; ++d) {
-      const int f = factors[d];
+    std::uint32_t left = factors.bits;
+    for (int d = 0; d < factors.count; ++d, left >>= short_list::width) {
+      const std::uint32_t f = left & short_list::largest;
       if (!((cut_ >> f) & 1u)) continue;
       const short_list& cut = cuts_[f];
       short_list& axes = s.axes[d];

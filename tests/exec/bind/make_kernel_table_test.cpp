@@ -23,7 +23,7 @@ TEST_CASE("every operation is bound to a kernel, but for reshards and the contro
       CAPTURE(kind.name);
       CHECK(is_bound<op(K)> == !(kind.reshards || kind.control));
     }(), ...);
-  }(std::make_index_sequence<gs::op_table.size()>{});
+  }(std::make_index_sequence<std::size_t(op::count_)>{});
 }
 
 namespace {

@@ -2,13 +2,14 @@
 #include <gshard/ir/op.hpp>
 
 #include <cstddef>
+#include <iterator>
 
 namespace gs = gshard;
 using gs::op;
 
 namespace {
 
-static_assert(gs::op_table.size() == std::size_t(op::count_));
+static_assert(std::size(gs::op_table) == std::size_t(op::count_));
 static_assert(gs::name(op::einsum) == "einsum" &&
               gs::name(op::combine_weight_grad) == "combine_weight_grad" &&
               gs::name(op::collective_permute) == "collective_permute");

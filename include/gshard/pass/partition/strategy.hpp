@@ -69,8 +69,9 @@ constexpr bool is_product(const node& n) { return traits(n.kind).linear == linea
 constexpr sharding sharding_of(const short_list& dims, const strategy& how, const partial_state& partial) {
   sharding s;
   s.rank = dims.count;
-  for (int d = 0; d < dims.count; ++d)
-    if (const short_list& axes = how.axes_of_factor.of[dims[d]]; axes.count > 0) {
+  std::uint32_t factors = dims.bits;  // read without calls, since this is the planner's innermost loop
+  for (int d = 0; d < dims.count; ++d, factors >>= short_list::width)
+    if (const short_list& axes = how.axes_of_factor.of[factors & short_list::largest]; axes.count > 0) {
       s.axes[d] = axes;
       s.order = how.order;
     }
