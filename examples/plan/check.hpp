@@ -3,9 +3,9 @@
 
 #include "facts.hpp"
 
-#include <gshard/comm/combine.hpp>
 #include <gshard/exec/bind/all_kernels.hpp>
 #include <gshard/exec/executor.hpp>
+#include <gshard/testing/run_program.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -13,7 +13,6 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
-#include <optional>
 #include <random>
 #include <vector>
 
@@ -36,67 +35,7 @@ inline void check_affordable(const planned& p) {
     throw refusal("--check computes every shard in this process, and these are too many or too large: check smaller extents");
 }
 
-/// Part k of the n that an element is combined from: one is made from the others, which are made up.
-inline double part_of(gs::reduction what, double whole, std::size_t element, int k, int n) {
-  const auto made_up = [&](int j) { return double(int(element % 7) - 3 + j % 5) / 4; };
-  const auto chosen = int(element % std::size_t(n));
-  switch (what) {
-    case gs::reduction::max:
-      return k == chosen ? whole : whole - std::abs(made_up(k));
-    case gs::reduction::min:
-      return k == chosen ? whole : whole + std::abs(made_up(k));
-    case gs::reduction::prod:
-      return k == chosen ? whole * (n % 2 ? 1 : -1) : -1;
-    case gs::reduction::sum:
-      break;
-  }
-  if (k > 0) return made_up(k);
-  for (int j = 1; j < n; ++j) whole -= made_up(j);
-  return whole;
-}
-inline double combined(gs::reduction what, double a, double b) {
-  return gs::detail::with_operation<double>(what, [&](auto combine, double) { return combine(a, b); });
-}
-
-/// The place of the i-th device among those that hold the addends of a sum.
-inline gs::device_group addends_at(const gs::any_cluster& on, const gs::detail::bound_value& v, std::size_t i) {
-  return {on.on().extents(), v.layout.partial, on.devices()[i]};
-}
-
-inline void scatter(const gs::any_cluster& on, const gs::detail::bound_value& to, const std::vector<double>& whole) {
-  for (std::size_t i = 0; i < to.data.size(); ++i) {
-    const gs::device_group group = addends_at(on, to, i);
-    gs::detail::with_element(to.type, [&]<class T>(T*) {
-      gs::kernel::for_each_element(to.places[i], [&](std::size_t global, std::size_t local) {
-        to.as<T>(i)[local] = T(part_of(to.layout.pending, whole[global], global, group.member(), group.size()));
-      });
-    });
-  }
-}
-
-/// The whole tensor from its shards; not a number where an element is on no device, or copies of it differ.
-inline std::vector<double> collect(const gs::any_cluster& on, const gs::detail::bound_value& from, std::size_t size) {
-  const auto addends = std::size_t(addends_at(on, from, 0).size());
-  std::vector<std::vector<std::optional<double>>> parts(addends, std::vector<std::optional<double>>(size));
-  for (std::size_t i = 0; i < from.data.size(); ++i) {
-    auto& part = parts[std::size_t(addends_at(on, from, i).member())];
-    gs::detail::with_element(from.type, [&]<class T>(T*) {
-      gs::kernel::for_each_element(from.places[i], [&](std::size_t global, std::size_t local) {
-        const auto v = double(from.as<T>(i)[local]);
-        part[global] = part[global].value_or(v) == v ? v : std::nan("");
-      });
-    });
-  }
-  std::vector<double> whole(size);
-  for (std::size_t k = 0; k < addends; ++k)
-    for (std::size_t e = 0; e < size; ++e) {
-      const double v = parts[k][e].value_or(std::nan(""));
-      whole[e] = k == 0 ? v : combined(from.layout.pending, whole[e], v);
-    }
-  return whole;
-}
-
-using whole_tensors = std::vector<std::vector<double>>;
+using whole_tensors = gs::testing::arrays;
 
 struct outcome {
   whole_tensors results;
@@ -108,15 +47,11 @@ inline outcome run(const planned& p, const whole_tensors& inputs) {
   const std::span<const int> extents = extents_of(p.tables.mesh);
   const gs::any_cluster on(p.tables.mesh, std::make_shared<gs::simulated>(std::vector<int>(extents.begin(), extents.end())));
   gs::executor e(p.view(), gs::all_kernels, on, {}, gs::parameter_store(on));
-  for (std::size_t i = 0; i < inputs.size(); ++i) scatter(on, e.input(i), inputs[i]);
+  for (std::size_t i = 0; i < inputs.size(); ++i) gs::testing::scatter(on, e.input(i), inputs[i]);
   e.run({});
   outcome made;
   for (int kind = 0; kind < int(gs::op::count_); ++kind) made.received += e.received(gs::op(kind)).bytes;
-  for (std::size_t o = 0; o < p.tables.outputs.size(); ++o)
-    made.results.push_back(collect(
-        on, e.output(o),
-        std::size_t(
-            elements_of(shape_of(p.at(p.tables.outputs[o].value), p.sizes, p.tables.orders).extents))));
+  for (std::size_t o = 0; o < p.tables.outputs.size(); ++o) made.results.push_back(gs::testing::collect(on, e.output(o)));
   return made;
 }
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include "held.hpp"
 #include "request.hpp"
 #include "traffic.hpp"
 
 #include <gshard/comm/step_text.hpp>
-#include <gshard/pass/reshard/halo.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -58,14 +58,18 @@ inline tensor_facts facts_of(const planned& p, std::int32_t v) {
   const gs::value& value = p.at(v);
   tensor_facts t{shape_of(value, p.sizes, p.tables.orders), {}};
   std::int64_t most = -1;
-  gs::detail::for_each_place(gs::detail::axes_of_windows(value), p.sizes, [&](const gs::detail::mesh_place& at) {
+  gs::value in_mesh_order = value;  // in which the first device has the largest blocks
+  in_mesh_order.layout.order = 0;
+  const gs::device_group different(extents_of(p.tables.mesh), axes_of_halos(value), 0);
+  for (int m = 0; m < different.size(); ++m) {
+    const holding has = held(p, in_mesh_order, different.device(m));
     std::vector<std::int64_t> local;
-    for (int d = 0; d < value.rank(); ++d) local.push_back(gs::detail::held(value, d, p.tables.windows, p.sizes, at).size());
+    for (int d = 0; d < value.rank(); ++d) local.push_back(has[std::size_t(d)].size());
     if (const std::int64_t n = elements_of(local); n > most) {
       most = n;
       t.local = local;
     }
-  });
+  }
   return t;
 }
 
@@ -154,7 +158,7 @@ inline void add_groups(step_facts& s, std::uint32_t axes, const gs::mesh_shape& 
 
 /// How a tensor's move goes along each axis, if no tensor before goes so.
 inline void add_moves(step_facts& s, std::uint32_t axes, const gs::value& before, const gs::value& after, const gs::mesh_shape& mesh) {
-  const std::uint32_t halos = gs::detail::axes_of_windows(before) | gs::detail::axes_of_windows(after);
+  const std::uint32_t halos = axes_of_halos(before) | axes_of_halos(after);
   for (int a = 0; a < mesh.rank(); ++a) {
     const axis_move m{a, place_of(a, before.layout), place_of(a, after.layout), ((halos >> a) & 1u) != 0};
     if (((axes >> a) & 1u) && std::find(s.moves.begin(), s.moves.end(), m) == s.moves.end()) s.moves.push_back(m);
@@ -163,7 +167,7 @@ inline void add_moves(step_facts& s, std::uint32_t axes, const gs::value& before
 
 inline step_facts facts_of(const planned& p, const gs::node& n) {
   step_facts s;
-  s.called = gs::detail::kind_text(n);
+  s.called = gs::kind_text(n);
   for (int i = 0; i < n.inputs; ++i) s.in.push_back(facts_of(p, n.input(i)));
   for (int o = 0; o < n.outputs; ++o) s.out.push_back(facts_of(p, n.output(o)));
   const bool communicates = gs::traits(n.kind).collective;

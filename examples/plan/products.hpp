@@ -113,8 +113,8 @@ inline command einsum_command() {
             const detail::equation_request e = detail::read_equation(a, gs::equation::most_operands);
             request r = detail::start(a, e.operands);
             r.multiplies = e.operands.size() > 2;
-            r.body = [e = e.equation, text = a.text("equation")](gs::builder& b, std::span<const gs::symbol> x) {
-              return std::vector{gs::detail::emit_einsum_of_many(b, x, gs::list_view(e.operands.data(), x.size()), e.output, text)};
+            r.body = [text = a.text("equation")](gs::builder&, std::span<const gs::symbol> x) {
+              return std::vector{gs::einsum(text, x)};
             };
             return r;
           }};
@@ -131,8 +131,8 @@ inline command conv_command() {
             if (e.operands.size() != 2) throw refusal("a convolution has two operands: give the equation and --in for both");
             std::vector<std::int64_t> extents, taps;
             for (int d = 0; d < e.operands[0].rank(); ++d) {
-              if (!gs::detail::is_windowed(e.equation, d)) continue;
-              const int tap = e.equation.factor(gs::detail::tap_letter(e.equation.letters[std::size_t(e.equation.operand(0)[d])]));
+              const int tap = gs::tap_of(e.equation, d);
+              if (tap < 0) continue;
               extents.push_back(e.operands[0].extents[std::size_t(d)]);
               taps.push_back(e.operands[1].extents[std::size_t(e.equation.operand(1).find(tap))]);
             }
@@ -142,8 +142,8 @@ inline command conv_command() {
                             "upper-case one of the first and of the result, as in \"BIXY,xyIO->BOXY\"");
             const auto windows = detail::read_windows(a, extents, taps);
             request r = detail::start(a, e.operands);
-            r.body = [e = e.equation, windows, text = a.text("equation")](gs::builder&, std::span<const gs::symbol> x) {
-              return std::vector{gs::detail::emit_windowed_einsum(x[0], x[1], e, windows, text)};
+            r.body = [windows, text = a.text("equation")](gs::builder&, std::span<const gs::symbol> x) {
+              return std::vector{gs::conv(text, x[0], x[1], windows)};
             };
             return r;
           }};

@@ -75,7 +75,22 @@ inline gs::sharding layout_in(gs::builder& b, const shape& s) {
 inline gs::symbol lay_out(gs::symbol x, const shape& wanted) {
   gs::value& made = x.owner->program.at(x.id);
   if (made.producer >= 0) made.layout.partial = wanted.layout.partial;
-  return gs::detail::emit_annotate(x, layout_in(*x.owner, wanted));
+  gs::builder& b = *x.owner;
+  gs::named_sharding named{.rank = wanted.rank(), .order = wanted.order};
+  for (int d = 0; d < wanted.rank(); ++d)
+    for (int i = 0; i < wanted.layout[d].size(); ++i) named.add(b.mesh.name(wanted.layout[d][i]), d);
+  const gs::symbol y = gs::annotate(x, named);
+  if (wanted.layout.partial && !b.failed()) b.program.at(y.id).layout = layout_in(b, wanted);  // annotate takes complete tensors alone
+  return y;
+}
+
+/// "ac->a": the equation by which the dims of a tensor become these, in this order. All others are reduced.
+inline std::string equation_of(int rank, const std::vector<int>& kept) {
+  std::string text;
+  for (int d = 0; d < rank; ++d) text += char('a' + d);
+  text += "->";
+  for (const int d : kept) text += char('a' + d);
+  return text;
 }
 
 /// --out must have the extents that the inputs give.

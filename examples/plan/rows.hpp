@@ -3,34 +3,23 @@
 
 #include "options.hpp"
 
-#include <gshard/ir/pointwise.hpp>
+#include <gshard/trace/broadcast.hpp>
 #include <gshard/trace/map.hpp>
 #include <gshard/trace/reduce.hpp>
 #include <gshard/trace/rows.hpp>
 #include <gshard/trace/shape.hpp>
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 // Subcommands that compute element by element or row by row: map, reduce, softmax, layer-norm.
 namespace planning {
 
 namespace detail {
-
-template <int N>
-inline constexpr gs::pointwise sum_of{.arity = N,
-                                      .f32 = gs::detail::row_of<float, [](auto... x) { return (x + ...); }, N>,
-                                      .f64 = gs::detail::row_of<double, [](auto... x) { return (x + ...); }, N>,
-                                      .linear = true,
-                                      .coefficient = {1, 1, 1, 1, 1, 1}};
-inline constexpr std::array<const gs::pointwise*, gs::pointwise::most_operands> sums{&sum_of<1>, &sum_of<2>, &sum_of<3>,
-                                                                                     &sum_of<4>, &sum_of<5>, &sum_of<6>};
 
 /// The extents of a result in which dims of extent 1, and those that a tensor lacks at the front, are repeated.
 inline std::vector<std::int64_t> broadcast(const std::vector<shape>& operands, const gs::mesh_shape& mesh) {
@@ -49,27 +38,32 @@ inline std::vector<std::int64_t> broadcast(const std::vector<shape>& operands, c
 }
 
 /// The sum of all operands, element by element.
-inline gs::symbol emit_sum(gs::builder& b, std::span<const gs::symbol> operands, const std::vector<shape>& shapes,
-                           const std::vector<std::int64_t>& result) {
-  gs::rule loops;
-  gs::dim_list dims;
-  for (const std::int64_t e : result) dims.push_back(b.fixed_dim(e));
-  loops.out[0] = gs::detail::counting(dims.size());
-  std::array<std::int32_t, gs::rule::most_in> ids{};
-  for (std::size_t i = 0; i < operands.size(); ++i) {
-    gs::symbol x = operands[i];
+inline gs::symbol sum_of(std::span<const gs::symbol> operands, const std::vector<shape>& shapes, const std::vector<std::int64_t>& result) {
+  std::vector<gs::symbol> x(operands.begin(), operands.end());
+  std::vector<std::string> letters(x.size());  // of the dims of the result, from 'a'
+  std::string all;
+  for (std::size_t d = 0; d < result.size(); ++d) all += char('a' + int(d));
+  for (std::size_t i = 0; i < x.size(); ++i) {
     const std::vector<std::int64_t>& own = shapes[i].extents;
     const std::size_t missing = result.size() - own.size();
-    for (std::size_t d = own.size(); d-- > 0;)
-      if (own[d] == 1 && result[missing + d] != 1) x = gs::detail::emit_squeeze(x, int(d));
-    for (std::size_t d = 0; d < own.size(); ++d)
-      if (own[d] == result[missing + d]) loops.in[i].push_back(int(missing + d));
-    ids[i] = x.id;
+    for (std::size_t d = own.size(); d-- > 0;) {
+      if (own[d] == result[missing + d]) letters[i].insert(0, 1, all[missing + d]);
+      else x[i] = gs::squeeze(x[i], int(d));
+    }
   }
-  gs::attributes attr;
-  attr.function = sums[operands.size() - 1];
-  return {&b,
-          b.add_node(gs::op::map, gs::list_view<std::int32_t>(ids.data(), operands.size()), loops, attr, {{dims, operands[0].get().type}})};
+  gs::symbol sum;
+  for (std::size_t i = 0; i < x.size(); ++i) {  // the others lend their dims
+    std::vector<gs::symbol> with{x[i]};
+    std::string text = letters[i];
+    for (std::size_t other = 0; other < x.size(); ++other)
+      if (other != i) {
+        with.push_back(x[other]);
+        text += "," + letters[other];
+      }
+    const gs::symbol whole = gs::broadcast(text + "->" + all, with);
+    sum = i == 0 ? whole : sum + whole;
+  }
+  return sum;
 }
 
 }  // namespace detail
@@ -81,11 +75,11 @@ inline command map_command() {
           {operands_option("shape of an operand; once per operand, at most 6"), output_option()},
           [](const arguments& a) {
             const std::vector<shape> operands = a.tensors("in");
-            if (operands.size() > detail::sums.size())
+            if (operands.size() > std::size_t(gs::equation::most_operands))
               throw refusal("map takes at most 6 operands, not " + std::to_string(operands.size()));
             request r = detail::start(a, operands);
-            r.body = [operands, result = detail::broadcast(operands, a.on.mesh)](gs::builder& b, std::span<const gs::symbol> x) {
-              return std::vector{detail::emit_sum(b, x, operands, result)};
+            r.body = [operands, result = detail::broadcast(operands, a.on.mesh)](gs::builder&, std::span<const gs::symbol> x) {
+              return std::vector{detail::sum_of(x, operands, result)};
             };
             return r;
           }};
@@ -96,34 +90,31 @@ namespace detail {
 enum class reduced { sum, mean, max, min, prod, argmax, argmin, logsumexp };
 
 /// The dims of a tensor that a reduction keeps.
-inline gs::short_list others(const std::vector<int>& dims, int rank) {
-  gs::short_list kept;
+inline std::vector<int> others(const std::vector<int>& dims, int rank) {
+  std::vector<int> kept;
   for (int d = 0; d < rank; ++d)
     if (std::find(dims.begin(), dims.end(), d) == dims.end()) kept.push_back(d);
   return kept;
 }
 
-inline gs::symbol emit_reduction(reduced kind, gs::symbol x, const gs::short_list& kept, std::int64_t count) {
-  gs::builder& b = *x.owner;
-  const gs::short_list all = gs::detail::counting(x.rank());
-  const auto sum = [&] { return gs::detail::emit_einsum(b, gs::list_view(&x, 1), gs::list_view(&all, 1), kept); };
+inline gs::symbol reduction_of(reduced kind, const std::string& equation, gs::symbol x) {
   switch (kind) {
     case reduced::sum:
-      return sum();
+      return gs::sum(equation, x);
     case reduced::mean:
-      return gs::detail::emit_scale(sum(), 1.0 / double(count));
+      return gs::mean(equation, x);
     case reduced::max:
-      return gs::detail::emit_reduce(x, gs::reduction::max, all, kept, "reduce");
+      return gs::reduce_max(equation, x);
     case reduced::min:
-      return gs::detail::emit_reduce(x, gs::reduction::min, all, kept, "reduce");
+      return gs::reduce_min(equation, x);
     case reduced::prod:
-      return gs::detail::emit_reduce(x, gs::reduction::prod, all, kept, "reduce");
+      return gs::reduce_prod(equation, x);
     case reduced::argmax:
-      return gs::detail::emit_argmax(x, gs::reduction::max, all, kept, "reduce");
+      return gs::argmax(equation, x);
     case reduced::argmin:
-      return gs::detail::emit_argmax(x, gs::reduction::min, all, kept, "reduce");
+      return gs::argmin(equation, x);
     case reduced::logsumexp:
-      return gs::detail::emit_logsumexp(x, all, kept, "reduce");
+      return gs::logsumexp(equation, x);
   }
   return x;
 }
@@ -144,14 +135,12 @@ inline command reduce_command() {
             const std::vector<int> dims = a.dims("dims", x.rank());
             if ((kind == detail::reduced::argmax || kind == detail::reduced::argmin) && dims.size() != 1)
               throw refusal("--kind " + a.text("kind") + " is along one dim: say which with --dims");
-            std::int64_t count = 1;
-            detail::check_size(x, a.on.mesh);
-            for (const int d : dims) count *= x.extents[std::size_t(d)];
             request r = detail::start(a, {x});
             r.rounds = kind == detail::reduced::mean || kind == detail::reduced::logsumexp;
             r.multiplies = kind == detail::reduced::prod;
-            r.body = [kind, kept = detail::others(dims, x.rank()), count](gs::builder&, std::span<const gs::symbol> in) {
-              return std::vector{detail::emit_reduction(kind, in[0], kept, count)};
+            const std::string equation = detail::equation_of(x.rank(), detail::others(dims, x.rank()));
+            r.body = [kind, equation](gs::builder&, std::span<const gs::symbol> in) {
+              return std::vector{detail::reduction_of(kind, equation, in[0])};
             };
             return r;
           }};

@@ -47,11 +47,8 @@ inline command transpose_command() {
         if (perm.size() != x.extents.size())
           throw refusal("--perm " + a.text("perm") + " has " + std::to_string(perm.size()) + " dims: name all " + std::to_string(x.rank()));
         request r = detail::start(a, {x});
-        r.body = [perm](gs::builder& b, std::span<const gs::symbol> in) {
-          const gs::short_list all = gs::detail::counting(in[0].rank());
-          gs::short_list turned;
-          for (const int d : perm) turned.push_back(d);
-          return std::vector{gs::detail::emit_einsum(b, in.first(1), gs::list_view(&all, 1), turned)};
+        r.body = [text = detail::equation_of(x.rank(), perm)](gs::builder&, std::span<const gs::symbol> in) {
+          return std::vector{gs::einsum(text, in)};
         };
         return r;
       }};
@@ -76,7 +73,6 @@ class reshaping {
   std::vector<std::int64_t> now_;
   std::size_t at_ = 0;
 
-  gs::builder& program() { return *x_.owner; }
   int at() const { return int(at_); }
 
   /// Makes dim at_ as long as this.
@@ -97,7 +93,7 @@ class reshaping {
     if (now_[at_] != wanted) split(at_, wanted);
   }
   void squeeze() {
-    x_ = gs::detail::emit_squeeze(x_, at());
+    x_ = gs::squeeze(x_, at());
     now_.erase(now_.begin() + at());
   }
   /// A tensor has so many dims at most: before one more comes, two go.
@@ -115,18 +111,18 @@ class reshaping {
   }
   void expand() {
     make_room();
-    x_ = gs::detail::emit_expand_dims(x_, at(), program().fixed_dim(1));
+    x_ = gs::expand_dims(x_, at());
     now_.insert(now_.begin() + at(), 1);
   }
   void merge() {
     now_[at_] *= now_[at_ + 1];
-    x_ = gs::detail::emit_merge(x_, at(), program().fixed_dim(now_[at_]));
+    x_ = gs::merge_dims(x_, at());
     now_.erase(now_.begin() + at() + 1);
   }
   void split(std::size_t d, std::int64_t first) {
     make_room();
     const std::int64_t second = now_[d] / first;
-    x_ = gs::detail::emit_split(x_, int(d), program().fixed_dim(first), program().fixed_dim(second));
+    x_ = gs::split_dim(x_, int(d), first, second);
     now_[d] = first;
     now_.insert(now_.begin() + int(d) + 1, second);
   }

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include "held.hpp"
 #include "request.hpp"
 
 #include <gshard/comm/device_group.hpp>
-#include <gshard/pass/reshard/halo.hpp>
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -19,9 +18,6 @@ namespace detail {
 
 /// Bytes of larger meshes are the planner's estimate.
 inline constexpr int most_counted = 256;
-
-/// What a device holds of every dim.
-using holding = std::array<gs::interval, gs::max_rank>;
 
 class counter {
  public:
@@ -59,22 +55,15 @@ class counter {
     tensor& t = tensors_.emplace_back();
     for (int d = 0; d < to.rank(); ++d) t.extents.push_back(p_.sizes.dim(to.dims[d]));
     for (int i = 0; i < gs::device_count(mesh()); ++i) {
-      t.before.push_back(held(from, i));
-      t.after.push_back(held(to, i));
+      t.before.push_back(held(p_, from, i));
+      t.after.push_back(held(p_, to, i));
     }
     t.width = gs::size_of(to.type);
   }
   std::span<const int> mesh() const { return extents_of(p_.tables.mesh); }
-  holding held(const gs::value& v, int device) const {
-    holding h{};
-    const gs::device_orders orders{p_.tables.orders, gs::device_count(mesh())};
-    const auto at = gs::coordinates_of(mesh(), orders.position(v.layout.order, device));
-    for (int d = 0; d < v.rank(); ++d) h[std::size_t(d)] = gs::detail::held(v, d, p_.tables.windows, p_.sizes, at);
-    return h;
-  }
   static std::int64_t common(const tensor& t, const holding& has, const holding& wanted) {
     std::int64_t n = 1;
-    for (std::size_t d = 0; d < t.extents.size(); ++d) n *= gs::detail::overlap(has[d], wanted[d], t.extents[d]);
+    for (std::size_t d = 0; d < t.extents.size(); ++d) n *= overlap(has[d], wanted[d], t.extents[d]);
     return n;
   }
   static std::int64_t size(const tensor& t, const holding& h) { return common(t, h, h); }

@@ -7,41 +7,14 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 // Subcommands that move elements: slice, pad, reverse, roll, concat.
 namespace planning {
 
 namespace detail {
-
-/// The window through which the result reads a dim of x.
-using window_maker = std::function<gs::window(gs::builder&, int dim)>;
-
-/// One step that reads all these dims through their windows at once.
-inline gs::symbol move_dims(gs::op kind, gs::symbol x, const std::vector<std::pair<int, window_maker>>& moved, double fill, bool inside) {
-  gs::builder& b = *x.owner;
-  gs::dim_list dims = x.get().dims, windows;
-  for (int d = 0; d < x.rank(); ++d) windows.push_back(0);
-  for (const auto& [d, make] : moved) {
-    const gs::window w = make(b, dims[d]);
-    dims.set(d, w.over);
-    windows.set(d, b.row_of(w));
-  }
-  return gs::detail::emit_moved(kind, x, dims, windows, fill, inside);
-}
-
-inline request move_request(const arguments& a, const shape& x, gs::op kind, std::vector<std::pair<int, window_maker>> moved,
-                            double fill = 0) {
-  request r = start(a, {x});
-  r.body = [kind, moved = std::move(moved), fill](gs::builder&, std::span<const gs::symbol> in) {
-    return std::vector{moved.empty() ? in[0] : move_dims(kind, in[0], moved, fill, kind == gs::op::strided_slice)};
-  };
-  return r;
-}
 
 inline std::string of_dim(const char* what, std::int64_t number, std::size_t d, const shape& x) {
   return std::string(what) + " " + std::to_string(number) + " of dim " + std::to_string(d) + ", whose extent is " +
@@ -67,7 +40,7 @@ inline command slice_command() {
             const auto start = a.per_dim("start", zeros, -most_of_window, most_of_window);
             const auto stop = a.per_dim("stop", x.extents, -most_of_window, most_of_window);
             const auto stride = a.per_dim("stride", ones, 1, most_of_window);
-            std::vector<std::pair<int, detail::window_maker>> moved;
+            std::vector<gs::dim_range> ranges;
             for (std::size_t d = 0; d < x.extents.size(); ++d) {
               const auto inside = [&](const char* what, std::int64_t n) {
                 if (n < -x.extents[d] || n > x.extents[d]) throw refusal(detail::of_dim(what, n, d, x) + ", is outside it");
@@ -77,10 +50,11 @@ inline command slice_command() {
               if (from >= to)
                 throw refusal(detail::of_dim("--start", start[d], d, x) + ", leaves nothing before --stop " + std::to_string(stop[d]));
               if (from == 0 && to == x.extents[d] && stride[d] == 1) continue;
-              moved.emplace_back(int(d),
-                                 [from, to, step = stride[d]](gs::builder& b, int) { return gs::detail::slice_window(b, from, to, step); });
+              ranges.push_back({int(d), from, to, stride[d]});
             }
-            return detail::move_request(a, x, gs::op::strided_slice, moved);
+            request r = detail::start(a, {x});
+            r.body = [ranges](gs::builder&, std::span<const gs::symbol> in) { return std::vector{gs::slice(in[0], ranges)}; };
+            return r;
           }};
 }
 
@@ -101,16 +75,18 @@ inline command pad_command() {
             const auto low = a.per_dim("low", zeros, -most_of_window, most_of_window);
             const auto high = a.per_dim("high", zeros, -most_of_window, most_of_window);
             const auto interior = a.per_dim("interior", zeros, 0, most_of_window - 1);
-            std::vector<std::pair<int, detail::window_maker>> moved;
+            std::vector<gs::dim_padding> paddings;
             for (std::size_t d = 0; d < x.extents.size(); ++d) {
               if (low[d] == 0 && high[d] == 0 && interior[d] == 0) continue;
               if (double(x.extents[d]) * double(1 + interior[d]) > 1e15)
                 throw refusal("--interior " + a.text("interior") + " is too large for these extents");
-              moved.emplace_back(int(d), [low = int(low[d]), high = int(high[d]), interior = int(interior[d])](gs::builder& b, int dim) {
-                return gs::detail::pad_window(b, dim, low, high, interior);
-              });
+              paddings.push_back({int(d), int(low[d]), int(high[d]), int(interior[d])});
             }
-            return detail::move_request(a, x, gs::op::pad, moved, a.real("value", 0));
+            request r = detail::start(a, {x});
+            r.body = [paddings, value = a.real("value", 0)](gs::builder&, std::span<const gs::symbol> in) {
+              return std::vector{gs::pad(in[0], paddings, value)};
+            };
+            return r;
           }};
 }
 
@@ -121,10 +97,11 @@ inline command reverse_command() {
           {operand_option(), dims_option("the dims that are reversed (all)"), output_option()},
           [](const arguments& a) {
             const shape x = a.tensor("in");
-            std::vector<std::pair<int, detail::window_maker>> moved;
-            for (const int d : a.dims("dims", x.rank()))
-              moved.emplace_back(d, [](gs::builder&, int dim) { return gs::detail::reverse_window(dim); });
-            return detail::move_request(a, x, gs::op::reverse, moved);
+            request r = detail::start(a, {x});
+            r.body = [dims = a.dims("dims", x.rank())](gs::builder&, std::span<const gs::symbol> in) {
+              return std::vector{gs::reverse(in[0], dims)};
+            };
+            return r;
           }};
 }
 
@@ -140,11 +117,12 @@ inline command roll_command() {
             const shape x = a.tensor("in");
             a.check_dims_said("shift", x.rank());
             const auto shift = a.per_dim("shift", std::vector<std::int64_t>(x.extents.size(), 0), -most_of_window, most_of_window);
-            std::vector<std::pair<int, detail::window_maker>> moved;
+            std::vector<gs::dim_shift> shifts;
             for (std::size_t d = 0; d < shift.size(); ++d)
-              if (const auto by = int(shift[d] % x.extents[d]); by != 0)
-                moved.emplace_back(int(d), [by](gs::builder&, int dim) { return gs::detail::roll_window(dim, by); });
-            return detail::move_request(a, x, gs::op::roll, moved);
+              if (const auto by = int(shift[d] % x.extents[d]); by != 0) shifts.push_back({int(d), by});
+            request r = detail::start(a, {x});
+            r.body = [shifts](gs::builder&, std::span<const gs::symbol> in) { return std::vector{gs::roll(in[0], shifts)}; };
+            return r;
           }};
 }
 

@@ -146,8 +146,7 @@ void train(const gs::cluster<mesh>& on, const command_line& c) {
 
   // What cannot be written is known before the training.
   std::ofstream losses;
-  const auto on_leader = [&](auto f) { gs::detail::on_leader(on.on(), f); };
-  on_leader([&] {
+  gs::on_leader(on, [&] {
     if (!c.save.empty()) const gs::atomic_file can_be_made(c.save);
     if (c.losses.empty()) return;
     losses.open(c.losses);
@@ -158,9 +157,7 @@ void train(const gs::cluster<mesh>& on, const command_line& c) {
   corpus_options where;
   where.directory = c.data;
   const splits data = split(read_corpus(where));
-  std::string trained;
-  on_leader([&] { trained = train_vocabulary(data.train, s.pieces)->serialize(); });
-  gs::detail::share(on.on(), trained);
+  const std::string trained = gs::on_leader(on, [&] { return train_vocabulary(data.train, s.pieces)->serialize(); });
   const std::unique_ptr<vocabulary> words = load_vocabulary(trained);
   const std::vector<encoded_pair> encoded = encode(*words, data.train);
   bucket_options shapes;
@@ -198,7 +195,7 @@ void train(const gs::cluster<mesh>& on, const command_line& c) {
     if (tell) clock.show(training.steps(), r, !more);
   }
   const double seconds = clock.elapsed();
-  on_leader([&] {
+  gs::on_leader(on, [&] {
     if (losses.is_open() && !losses.flush()) throw std::runtime_error(c.losses + ": could not be written to its end");
   });
   if (tell) std::cout << "trained " << training.steps() << " steps in " << int(seconds) << " s\n\n";

@@ -3,6 +3,7 @@
 #       [-DPLAN_ONLY=ON | -DPARTS=ON | -DKERNELS=ON] [-DEIGEN=fetched|overriding] [-DMPI_FOR_C=ON] [-DBRINGS_GSHARD=ON|OFF] -P build.cmake
 # cmake ... -DWAY=without_cmake -DINCLUDES=<folder>|... -DLIBRARIES=<file>|... -P build.cmake
 # cmake ... -DWAY=incomplete_onednn -P build.cmake
+# cmake ... -DWAY=commands -P build.cmake
 # Copies project/ out of the tree, builds it there and runs what was built.
 cmake_minimum_required(VERSION 3.24)
 file(REMOVE_RECURSE "${SCRATCH}")
@@ -44,6 +45,16 @@ if(WAY STREQUAL "incomplete_onednn")
       message(FATAL_ERROR "ON is no error")
     endif()
   endforeach()
+  return()
+endif()
+
+if(WAY STREQUAL "commands")
+  run("${CMAKE_COMMAND}" -S "${SOURCE}" -B "${SCRATCH}/gshard" ${common} ${only_gshard} -DGSHARD_MPI=OFF -DGSHARD_INSTALL_COMMANDS=ON)
+  run("${CMAKE_COMMAND}" --build "${SCRATCH}/gshard" --target gshard-plan plan-run)
+  run("${CMAKE_COMMAND}" --install "${SCRATCH}/gshard" --prefix "${SCRATCH}/prefix")
+  file(REMOVE_RECURSE "${SCRATCH}/gshard")
+  run("${SCRATCH}/prefix/bin/gshard-plan" reduce --kind max --mesh x=2 --in "8@x,6" --dims 0 --check)
+  run("${SCRATCH}/prefix/bin/plan-run" --plan 12.5B --mesh tpu-v3:8x8 --no-sweep)
   return()
 endif()
 

@@ -53,6 +53,14 @@ constexpr gs::checkpoint_options everything{.scope = gs::checkpoint_scope::every
 
 }  // namespace
 
+TEST_CASE("on_leader, mpi: every rank gets the text that the leader makes, or its error") {
+  const gs::any_cluster on = on_world({mpi_world::ranks()});
+  bool called = false;
+  CHECK(gs::on_leader(on, [&] { return (called = true, std::string("made\0here", 9)); }) == std::string("made\0here", 9));
+  CHECK(called == is_leader());
+  CHECK(same_complaint([&] { gs::on_leader(on, [] { throw gs::error("no file"); }); }) == "no file");
+}
+
 TEST_CASE("checkpoint, mpi: the file is the one of a simulated mesh, and loads on any other") {
   const leaders_scratch dir;
   const gs::checkpoint_notes notes{{{"step", "3"}, {"x", ""}}, {{"blob", std::string("\0\xff", 2)}}};

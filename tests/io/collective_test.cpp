@@ -26,6 +26,14 @@ TEST_CASE("on_leader: whatever is thrown becomes one kind of error, with its tex
   CHECK(complaint([&] { gs::detail::on_leader(on, [] { throw gs::error(""); }); }) == "an exception without a text");
 }
 
+TEST_CASE("on_leader of a cluster: every process gets the text that the leader makes") {
+  const auto on = gs::on_one_device<gs::mesh<gs::axis<"x">>>();
+  int calls = 0;
+  gs::on_leader(on, [&] { ++calls; });
+  CHECK(gs::on_leader(on, [&] { return std::to_string(++calls); }) == "2");
+  CHECK(complaint([&] { (void)gs::on_leader(on, []() -> std::string { throw std::runtime_error("no vocabulary"); }); }) == "no vocabulary");
+}
+
 TEST_CASE("share: the leader keeps what it has") {
   gs::loopback on(1);
   std::string text("any\0thing", 9);

@@ -21,6 +21,7 @@
 // expect: gshard: expand_dims<1>\(x\) takes a dim and one tensor of a program
 // expect: gshard: squeeze<1>\(x\) takes a dim and one tensor of a program
 // expect: gshard: split_dim<1>\(x, "BT"\) takes a dim, one tensor of a program and, unless the dim was merged, two lette
+// expect: gshard: split_dim<1>\(x, "BT"\) takes a dim, one tensor of a program and, unless the dim was merged, two lette
 // expect: gshard: replicate\(x\) takes one tensor of a program
 // expect: gshard: may_move\(x\) takes one tensor of a program
 // expect: gshard: propagation_barrier\(x\) takes one tensor of a program
@@ -74,10 +75,11 @@ inline constexpr auto model = [](auto& m, auto a, auto c, auto ids, auto gates, 
   use(roll(0, a, 1));
   use(concat(a, c, 0));
   use(concat({a, 1.0}, 0));
-  use(merge_dims(a, 0));
-  use(expand_dims(a, 0));
+  use(merge_dims(a));
+  use(expand_dims(a, 0.5));
   use(squeeze(a));
   use(split_dim<0>(a, 2, 3));
+  use(split_dim(a, 0, 2));
   use(replicate(a, c));
   use(may_move("d"));
   use(propagation_barrier());
@@ -120,6 +122,7 @@ inline constexpr auto model = [](auto& m, auto a, auto c, auto ids, auto gates, 
   use(expand_dims<0>(a));
   use(squeeze<0>(expand_dims<0>(a)));
   use(split_dim<0>(a, "CD"));
+  use(split_dim(merge_dims(expand_dims(a, 0), 0), 0));
   use(replicate(a));
   use(may_move(a));
   use(propagation_barrier(a));

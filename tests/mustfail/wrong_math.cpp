@@ -2,8 +2,10 @@
 // Calls that verbs of sums, reductions and elements do not take: one sentence each, and nothing else.
 // expect: gshard: einsum<"GSM,ME->GSE">\(x, w, \.\.\.\) takes an equation and one to six tensors of a program
 // expect: gshard: einsum<"GSM,ME->GSE">\(x, w, \.\.\.\) takes an equation and one to six tensors of a program
+// expect: gshard: einsum<"GSM,ME->GSE">\(x, w, \.\.\.\) takes an equation and one to six tensors of a program
 // expect: gshard: sum\(x\) and sum<"AB->A">\(x\) take one tensor of a program
 // expect: gshard: mean\(x\) and mean<"AB->A">\(x\) take one tensor of a program
+// expect: gshard: reduce_max<"AB->A">\(x\) takes an equation and one tensor of a program
 // expect: gshard: reduce_max<"AB->A">\(x\) takes an equation and one tensor of a program
 // expect: gshard: reduce_min<"AB->A">\(x\) takes an equation and one tensor of a program
 // expect: gshard: reduce_prod<"AB->A">\(x\) takes an equation and one tensor of a program
@@ -68,9 +70,11 @@ inline constexpr auto model = [](auto& m, auto a, auto c, auto image, auto filte
 #if defined(MUST_FAIL)
   use(einsum(a, c));
   use(einsum<"AB,CB->AC">(a, 2));
+  use(einsum("AB->A", a));
   use(sum<"AB->A">(a, c));
   use(mean(vector()));
   use(reduce_max(a));
+  use(reduce_max("AB->A", 2));
   use(reduce_min<"AB->A">());
   use(reduce_prod<"AB->A">(vector()));
   use(argmax<"AB->A">(a, 1));
@@ -124,9 +128,11 @@ inline constexpr auto model = [](auto& m, auto a, auto c, auto image, auto filte
   use(min(a, c));
 #else
   use(einsum<"AB,AB->A">(a, c));
+  use(einsum("AB,AB->A", {a, c}));
   use(sum<"AB->A">(a));
   use(mean(a));
   use(reduce_max<"AB->A">(a));
+  use(reduce_max("AB->A", a));
   use(reduce_min<"AB->A">(a));
   use(reduce_prod<"AB->A">(a));
   use(argmax<"AB->A">(a));

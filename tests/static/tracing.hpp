@@ -87,5 +87,32 @@ constexpr int count(const gs::graph& g, gs::op kind) {
   for (const gs::node& node : g.nodes) n += node.kind == kind;
   return n;
 }
+/// True if two nodes are the same operation on the same values, whatever line they come from.
+constexpr bool same(const gs::node& m, const gs::node& n) {
+  bool same = m.kind == n.kind && m.inputs == n.inputs && m.outputs == n.outputs && m.loops.blocked == n.loops.blocked &&
+              m.loops.windows == n.loops.windows;
+  for (int i = 0; i < m.inputs; ++i) same = same && m.in[i] == n.in[i] && m.loops.in[i] == n.loops.in[i];
+  for (int i = 0; i < m.outputs; ++i) same = same && m.out[i] == n.out[i] && m.loops.out[i] == n.loops.out[i];
+  const gs::attributes &a = m.attr, &c = n.attr;
+  return same && a.dim == c.dim && a.window == c.window && a.combine == c.combine && a.change == c.change && a.inside == c.inside &&
+         a.fill == c.fill && a.factor == c.factor && a.power == c.power && a.dims == c.dims && a.may_move == c.may_move;
+}
+/// f(builder) and g(builder) trace the same program: some nodes, and no fault.
+template <class F, class G>
+constexpr bool alike(F f, G g) {
+  gs::builder one = on(mesh), other = on(mesh);
+  f(one);
+  g(other);
+  const gs::graph &p = one.program, &q = other.program;
+  if (p.problem || q.problem || p.nodes.empty() || p.nodes.size() != q.nodes.size() || p.values.size() != q.values.size()) return false;
+  bool all = p.dims.size() == q.dims.size() && p.windows.size() == q.windows.size();
+  for (std::size_t i = 0; all && i < p.dims.size(); ++i) all = p.dims[i] == q.dims[i];
+  for (std::size_t i = 0; all && i < p.windows.size(); ++i) all = p.windows[i] == q.windows[i];
+  for (std::size_t i = 0; all && i < p.nodes.size(); ++i) all = same(p.nodes[i], q.nodes[i]);
+  for (std::size_t i = 0; all && i < p.values.size(); ++i)
+    all = p.values[i].dims == q.values[i].dims && p.values[i].type == q.values[i].type && p.values[i].layout == q.values[i].layout &&
+          p.values[i].priority == q.values[i].priority;
+  return all;
+}
 
 }  // namespace tracing

@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-namespace gshard { inline namespace v0 { namespace detail {
+namespace gshard { inline namespace v0 {
 
 /// The kinds of a step, each once: "all_to_all", or "all_gather+all_to_all" for a combined step.
 inline std::string kind_text(const node& n) {
@@ -24,6 +24,8 @@ inline std::string kind_text(const node& n) {
   }
   return s;
 }
+
+namespace detail {
 
 /// A line of a program: "moe.hpp:38", or nothing if it is not known.
 inline std::string line_text(const code_place& place) {
@@ -43,4 +45,6 @@ inline std::string step_text(const plan_view& plan, std::int32_t i) {
   return std::to_string(i) + " " + kind_text(n) + place_text(n.place);
 }
 
-}}}  // namespace gshard::v0::detail
+}  // namespace detail
+
+}}  // namespace gshard::v0

@@ -5,15 +5,19 @@
 
 #include <gshard/comm/backend.hpp>
 #include <gshard/comm/error.hpp>
+#include <gshard/tensor/cluster.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <utility>
 
-namespace gshard { inline namespace v0 { namespace detail {
+namespace gshard { inline namespace v0 {
+
+namespace detail {
 
 /// Broadcasts the leader's text to every process. Collective.
 inline void share(backend& on, std::string& text) {
@@ -52,4 +56,27 @@ void on_leader(backend& on, F f) {
   if (!problem.empty()) throw error(problem);
 }
 
-}}}  // namespace gshard::v0::detail
+}  // namespace detail
+
+/// on_leader(cluster, f): calls f() on the leader's process alone, for work that one process does for all: files, options, a vocabulary. If
+/// f returns a std::string, every process gets it; else f returns nothing.
+///
+/// Collective over the cluster. Communicates: the string, and a text of an error.
+///
+/// Throws `gshard::error`, the same on every process, if f throws.
+template <class F>
+auto on_leader(const any_cluster& cluster, F f) {
+  using result = std::invoke_result_t<F&>;
+  static_assert(std::is_void_v<result> || std::is_same_v<result, std::string>,
+                "gshard: the function of on_leader returns nothing or a std::string");
+  if constexpr (std::is_void_v<result>) {
+    detail::on_leader(cluster.on(), f);
+  } else {
+    std::string text;
+    detail::on_leader(cluster.on(), [&] { text = f(); });
+    detail::share(cluster.on(), text);
+    return text;
+  }
+}
+
+}}  // namespace gshard::v0

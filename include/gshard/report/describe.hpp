@@ -139,7 +139,7 @@ inline void put_value(std::string& s, const plan_view& plan, std::int32_t v) {
 /// One step as text: `all_to_all over expert %11 f32[E,G@expert,C,M] -> %12 f32[E@expert,G,C,M]`. A step that combines moves of several
 /// kinds has all kinds: `all_gather+all_to_all over expert`.
 inline std::string describe(const plan_view& plan, const node& step) {
-  std::string s = detail::kind_text(step);
+  std::string s = kind_text(step);
   if (traits(step.kind).collective || step.kind == op::slice)
     s.append(" over ").append(detail::axes_of_mask(plan, step.attr.axes));
   if (step.inputs + step.outputs > 0) s = detail::pad(s, 24);

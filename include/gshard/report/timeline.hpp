@@ -56,7 +56,7 @@ inline ordered_json trace_span(const plan_view& plan, const step_record& s, cons
   }
   if (s.recomputed) args["recomputed"] = true;
   if (const std::string why = describe_reason(plan, std::size_t(s.step)); !why.empty()) args["why"] = why;
-  const std::string called = detail::kind_text(step);
+  const std::string called = kind_text(step);
   return {{"name", span.what == activity::wait ? "wait for " + called : called},
           {"cat", name(span.what)},
           {"ph", "X"},

@@ -30,9 +30,17 @@ namespace gshard { inline namespace v0 {
 
 namespace detail {
 
-// The addends of a pending sum: made up for all but the first device of the group, if the sum of them is the element to the last bit.
-inline double addend_of(const std::vector<double>& whole, std::size_t element, int k, int count) {
-  const auto made_up = [&](int j) { return double(int(element % 7) - 3 + 2 * j) / 4; };
+/// Part k of the `count` from which a pending reduction makes the element. Parts of a sum are made up for all but the first device of the
+/// group, if their sum is the element to the last bit. Of a maximum, minimum or product, one device has the element, up to the sign.
+inline double part_of(reduction what, const std::vector<double>& whole, std::size_t element, int k, int count) {
+  const auto made_up = [&](int j) { return double(int(element % 7) - 3 + j % 5) / 4; };
+  const bool has_it = k == int(element % std::size_t(count));
+  switch (what) {
+    case reduction::max: return has_it ? whole[element] : whole[element] - std::abs(made_up(k));
+    case reduction::min: return has_it ? whole[element] : whole[element] + std::abs(made_up(k));
+    case reduction::prod: return has_it ? (count % 2 ? 1 : -1) * whole[element] : -1;
+    case reduction::sum: break;
+  }
   double first = whole[element], sum = 0;
   for (int j = 1; j < count; ++j) first -= made_up(j);
   for (int j = 0; j < count; ++j) sum += j == 0 ? first : made_up(j);
@@ -139,14 +147,14 @@ inline plan_tables plan(const traced& t, const setting& s) {
   return p;
 }
 
-/// Writes the shards of a whole tensor.
+/// Writes the shards of a whole tensor. A partial one gets parts that its pending reduction combines to the tensor.
 inline void scatter(const any_cluster& on, const detail::bound_value& to, const array& whole) {
   gshard::detail::require(std::int64_t(whole.size()) == detail::element_count_of(to), "an array has another size than its tensor");
   for (std::size_t i = 0; i < to.data.size(); ++i) {
     const device_group group(on.on().extents(), to.layout.partial, on.devices()[i]);
     detail::with_element(to.type, [&]<class T>(T*) {
       kernel::for_each_element(to.places[i], [&](std::size_t global, std::size_t local) {
-        to.as<T>(i)[local] = T(to.layout.partial ? detail::addend_of(whole, global, group.member(), group.size())
+        to.as<T>(i)[local] = T(to.layout.partial ? detail::part_of(to.layout.pending, whole, global, group.member(), group.size())
                                                  : whole[global]);
       });
     });

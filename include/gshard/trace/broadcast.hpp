@@ -17,6 +17,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <string_view>
 
 namespace gshard { inline namespace v0 {
@@ -55,6 +56,17 @@ constexpr symbol broadcast(here x, Symbols... like) {
   const equation& e = detail::checked_equation<Equation>(*x.owner, 1 + int(sizeof...(like)));
   const std::array<symbol, 1 + sizeof...(like)> operands{x, like...};
   return detail::emit_broadcast_like(*x.owner, operands, e, Equation.view());
+}
+/// broadcast("Q,QK->QK", {x, like}): the same with an equation that is known at run time, and at least one operand.
+constexpr symbol broadcast(std::string_view text, list_view<symbol> operands, std::uint32_t line = __builtin_LINE(),
+                           const char* file = __builtin_FILE()) {
+  builder& b = *here(operands[0], line, file).owner;
+  const equation e = detail::checked_equation(b, text, int(operands.size()));
+  return b.failed() ? b.nothing() : detail::emit_broadcast_like(b, operands, e, text);
+}
+constexpr symbol broadcast(std::string_view text, std::initializer_list<symbol> operands, std::uint32_t line = __builtin_LINE(),
+                           const char* file = __builtin_FILE()) {
+  return broadcast(text, list_view(operands.begin(), operands.size()), line, file);
 }
 
 }}  // namespace gshard::v0

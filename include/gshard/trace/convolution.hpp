@@ -25,6 +25,22 @@ struct conv_window {
   int dilation = 1;  // base dilation
 };
 
+/// tap_of(e, d): the factor of the taps through which conv reads dim d of its first operand, or -1 if it reads that dim without a window.
+/// The letter of the factor is that of the dim in lower case. Windows are given to conv in the order of the dims that have one.
+/// Shapes: nothing; the equation alone decides.
+/// Communicates: nothing.
+/// Compile time: nothing.
+/// Throws: nothing.
+/// @see conv
+constexpr int tap_of(const equation& e, int d) {
+  const int f = e.operand(0)[d];
+  const char spatial = e.letters[std::size_t(f)];
+  const int tap = spatial >= 'A' && spatial <= 'Z' ? e.factor(char(spatial - 'A' + 'a')) : -1;
+  const bool windowed = tap >= 0 && e.operand(1).contains(tap) && !e.operand(0).contains(tap) && !e.operand(1).contains(f) &&
+                        !e.output.contains(tap) && e.output.contains(f);
+  return windowed ? tap : -1;
+}
+
 namespace detail {
 
 /// op::convolution: out[o] = sum over the factors that o lacks of patches(a) * b. A dim of `a` with window w and tap factor t is read at
@@ -42,8 +58,6 @@ constexpr symbol emit_convolution(symbol a, const short_list& a_factors, const d
   return {&b, b.add_node(op::convolution, list_view(ids.data(), second.id < 0 ? 1u : 2u), loops, {.dims = taps}, {{dims, a.get().type}})};
 }
 
-constexpr char tap_letter(char spatial) { return spatial >= 'A' && spatial <= 'Z' ? char(spatial - 'A' + 'a') : '\0'; }
-
 /// The output dim of a window with these taps over dim `whole`.
 constexpr int positions_dim(builder& b, int whole, int taps, const conv_window& w) {
   return b.linear_dim(whole, w.dilation, taps, -w.step, std::int64_t(w.low) + w.high - w.dilation + w.step + w.stride, w.stride);
@@ -53,13 +67,6 @@ constexpr bool check_window(builder& b, std::string_view operation, const conv_w
   if (w.stride < 1 || w.step < 1 || w.dilation < 1)
     b.fail(fault::bad_range, operation, {}, w.stride < 1 ? w.stride : w.step < 1 ? w.step : w.dilation);
   return !b.failed();
-}
-
-/// True if dim d of the first operand is read through a window: its letter in lower case is a tap of the second.
-constexpr bool is_windowed(const equation& e, int d) {
-  const int f = e.operand(0)[d], tap = e.factor(tap_letter(e.letters[std::size_t(f)]));
-  return tap >= 0 && e.operand(1).contains(tap) && !e.operand(0).contains(tap) && !e.operand(1).contains(f) && !e.output.contains(tap) &&
-         e.output.contains(f);
 }
 
 constexpr symbol emit_windowed_einsum(symbol x, symbol w, const equation& e, list_view<conv_window> how, std::string_view text) {
@@ -85,8 +92,8 @@ constexpr symbol emit_windowed_einsum(symbol x, symbol w, const equation& e, lis
   for (int d = 0; d < x.rank(); ++d) {
     windows.push_back(0);
     taps.push_back(0);
-    if (!is_windowed(e, d)) continue;
-    const int f = e.operand(0)[d], tap = e.factor(tap_letter(e.letters[std::size_t(f)]));
+    const int f = e.operand(0)[d], tap = tap_of(e, d);
+    if (tap < 0) continue;
     taps.set(d, tap + 1);
     const conv_window move = how.empty() ? conv_window{} : how[how.size() == 1 ? 0 : spatial < how.size() ? spatial : 0];
     ++spatial;
@@ -129,6 +136,14 @@ constexpr symbol conv(here x, symbol w, list_view<conv_window> how = {}) {
 template <fixed_string Equation, std::size_t N>
 constexpr symbol conv(here x, symbol w, const conv_window (&how)[N]) {
   return conv<Equation>(x, w, list_view(how, N));
+}
+/// conv("BIXY,xyIO->BOXY", x, w, how): the same with an equation that is known at run time.
+constexpr symbol conv(std::string_view text, here x, symbol w, list_view<conv_window> how = {}) {
+  return detail::emit_windowed_einsum(x, w, detail::checked_equation(*x.owner, text, 2), how, text);
+}
+template <std::size_t N>
+constexpr symbol conv(std::string_view text, here x, symbol w, const conv_window (&how)[N]) {
+  return conv(text, x, w, list_view(how, N));
 }
 
 /// A window over one dim of a pooled tensor.

@@ -15,6 +15,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <string_view>
 
 namespace gshard { inline namespace v0 {
@@ -155,16 +156,28 @@ struct parsed_equation {
   static constexpr diagnostic problem = result.problem;
 };
 
-/// The equation of a call with `given` operands. Reports the faults of the equation, and a wrong number of operands.
+/// Reports the faults of an equation, and a wrong number of operands.
+constexpr void check_equation(builder& b, const equation& e, const diagnostic& problem, std::string_view text, int given) {
+  if (problem && !b.failed()) {
+    b.program.problem = problem;
+    b.program.problem.line = int(b.place.line);
+  }
+  if (e.count != given) b.fail(fault::operand_count, text, {}, e.count, given);
+}
+
+/// The equation of a call with `given` operands, checked.
 template <fixed_string Equation>
 constexpr const equation& checked_equation(builder& b, int given) {
   using parsed = parsed_equation<Equation>;
-  if (parsed::problem && !b.failed()) {
-    b.program.problem = parsed::problem;
-    b.program.problem.line = int(b.place.line);
-  }
-  if (parsed::value.count != given) b.fail(fault::operand_count, Equation.view(), {}, parsed::value.count, given);
+  check_equation(b, parsed::value, parsed::problem, Equation.view(), given);
   return parsed::value;
+}
+/// The same for a text that is known at run time.
+constexpr equation checked_equation(builder& b, std::string_view text, int given) {
+  diagnostic problem;
+  const equation e = parse_equation(text, problem);
+  check_equation(b, e, problem, text, given);
+  return e;
 }
 }  // namespace detail
 
@@ -183,6 +196,25 @@ constexpr symbol einsum(here first, Symbols... rest) {
   const equation& e = detail::checked_equation<Equation>(*first.owner, 1 + int(sizeof...(rest)));
   const std::array<symbol, 1 + sizeof...(rest)> operands{first, rest...};
   return detail::emit_einsum_of_many(*first.owner, operands, list_view(e.operands.data(), operands.size()), e.output, Equation.view());
+}
+
+/// einsum("GSM,ME->GSE", {x, w}): the same for programs that are built at run time. What is wrong with the text or its operands, of which
+/// there must be at least one, is the program's `problem`, which `compile` passes on. All verbs with an equation have this form:
+/// reduce_max("GSE->GS", x), conv("BXI,xIO->BXO", x, w), broadcast("Q,QK->QK", {x, like}), ...
+/// Shapes: as the equation says.
+/// Communicates: as above.
+/// Compile time: nothing, unless the program is built at compile time.
+/// Throws: nothing.
+/// @see builder, compile
+constexpr symbol einsum(std::string_view text, list_view<symbol> operands, std::uint32_t line = __builtin_LINE(),
+                        const char* file = __builtin_FILE()) {
+  builder& b = *here(operands[0], line, file).owner;
+  const equation e = detail::checked_equation(b, text, int(operands.size()));
+  return detail::emit_einsum_of_many(b, operands, list_view(e.operands.data(), operands.size()), e.output, text);
+}
+constexpr symbol einsum(std::string_view text, std::initializer_list<symbol> operands, std::uint32_t line = __builtin_LINE(),
+                        const char* file = __builtin_FILE()) {
+  return einsum(text, list_view(operands.begin(), operands.size()), line, file);
 }
 
 /// full_precision([](auto x, auto w) { return einsum<"GSM,ME->GSE">(x, w); }, x, w): calls the function with the symbols. Its einsums and
@@ -219,6 +251,11 @@ constexpr dim_list dims_lacking(symbol x, const short_list& factors, const short
     if (!kept.contains(factors[d]) && factors.find(factors[d]) == d) left.push_back(x.get().dims[d]);
   return left;
 }
+constexpr symbol emit_mean(symbol x, const equation& e, std::string_view text) {
+  const symbol total = emit_einsum(*x.owner, list_view(&x, 1), list_view(e.operands.data(), 1), e.output, text);
+  if (x.owner->failed()) return x.owner->nothing();
+  return emit_scale(total, 1, dims_lacking(x, e.operands[0], e.output), -1);
+}
 }  // namespace detail
 
 /// sum(x): the sum over all dims.
@@ -234,6 +271,11 @@ template <fixed_string Equation>
 constexpr symbol sum(here x) {
   return einsum<Equation>(x);
 }
+/// sum("GSE->E", x): the same with an equation that is known at run time.
+constexpr symbol sum(std::string_view text, here x) {
+  const equation e = detail::checked_equation(*x.owner, text, 1);
+  return detail::emit_einsum(*x.owner, list_view<symbol>(&x, 1), list_view(e.operands.data(), 1), e.output, text);
+}
 
 /// mean<"GSE->GE">(x): the sum over the indices that the output lacks, divided by the extents of their dims. mean(x): over all dims.
 /// Shapes: as the equation says.
@@ -243,11 +285,10 @@ constexpr symbol sum(here x) {
 /// @see sum
 template <fixed_string Equation>
 constexpr symbol mean(here x) {
-  const equation& e = detail::parsed_equation<Equation>::value;
-  symbol total = einsum<Equation>(x);
-  if (x.owner->failed()) return x.owner->nothing();
-  return detail::emit_scale(total, 1, detail::dims_lacking(x, e.operands[0], e.output), -1);
+  return detail::emit_mean(x, detail::checked_equation<Equation>(*x.owner, 1), Equation.view());
 }
+/// mean("GSE->GE", x): the same with an equation that is known at run time.
+constexpr symbol mean(std::string_view text, here x) { return detail::emit_mean(x, detail::checked_equation(*x.owner, text, 1), text); }
 constexpr symbol mean(here x) {
   symbol total = sum(x);
   if (x.owner->failed()) return x.owner->nothing();

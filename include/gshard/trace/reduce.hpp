@@ -122,6 +122,11 @@ constexpr symbol reduce_max(here x) {
   const equation& e = detail::checked_equation<Equation>(*x.owner, 1);
   return detail::emit_reduce(x, reduction::max, e.operands[0], e.output, Equation.view());
 }
+/// reduce_max("GSE->GS", x): the same with an equation that is known at run time.
+constexpr symbol reduce_max(std::string_view text, here x) {
+  const equation e = detail::checked_equation(*x.owner, text, 1);
+  return detail::emit_reduce(x, reduction::max, e.operands[0], e.output, text);
+}
 /// reduce_min<"GSE->GS">(x): the smallest element over the indices that the output lacks; infinity over none; NaN if one of them is NaN.
 /// Shapes: as the equation says.
 /// Communicates: an all_reduce or reduce_scatter with `min`, if a reduced dim is sharded.
@@ -133,6 +138,11 @@ constexpr symbol reduce_min(here x) {
   const equation& e = detail::checked_equation<Equation>(*x.owner, 1);
   return detail::emit_reduce(x, reduction::min, e.operands[0], e.output, Equation.view());
 }
+/// reduce_min("GSE->GS", x): the same with an equation that is known at run time.
+constexpr symbol reduce_min(std::string_view text, here x) {
+  const equation e = detail::checked_equation(*x.owner, text, 1);
+  return detail::emit_reduce(x, reduction::min, e.operands[0], e.output, text);
+}
 /// reduce_prod<"GSE->GS">(x): the product over the indices that the output lacks; 1 over none.
 /// Shapes: as the equation says.
 /// Communicates: an all_reduce or reduce_scatter with `prod`, if a reduced dim is sharded.
@@ -143,6 +153,11 @@ template <fixed_string Equation>
 constexpr symbol reduce_prod(here x) {
   const equation& e = detail::checked_equation<Equation>(*x.owner, 1);
   return detail::emit_reduce(x, reduction::prod, e.operands[0], e.output, Equation.view());
+}
+/// reduce_prod("GSE->GS", x): the same with an equation that is known at run time.
+constexpr symbol reduce_prod(std::string_view text, here x) {
+  const equation e = detail::checked_equation(*x.owner, text, 1);
+  return detail::emit_reduce(x, reduction::prod, e.operands[0], e.output, text);
 }
 /// argmax<"GSE->GS">(x): the index of the largest element along the one dim that the output lacks; the first of several. NaN counts as the
 /// largest, as in numpy. It has no gradient.
@@ -156,6 +171,11 @@ constexpr symbol argmax(here x) {
   const equation& e = detail::checked_equation<Equation>(*x.owner, 1);
   return detail::emit_argmax(x, reduction::max, e.operands[0], e.output, Equation.view());
 }
+/// argmax("GSE->GS", x): the same with an equation that is known at run time.
+constexpr symbol argmax(std::string_view text, here x) {
+  const equation e = detail::checked_equation(*x.owner, text, 1);
+  return detail::emit_argmax(x, reduction::max, e.operands[0], e.output, text);
+}
 /// argmin<"GSE->GS">(x): the index of the smallest element along the one dim that the output lacks; the first of several. NaN counts as the
 /// smallest, as in numpy. It has no gradient.
 /// Shapes: as the equation says, int32.
@@ -168,6 +188,11 @@ constexpr symbol argmin(here x) {
   const equation& e = detail::checked_equation<Equation>(*x.owner, 1);
   return detail::emit_argmax(x, reduction::min, e.operands[0], e.output, Equation.view());
 }
+/// argmin("GSE->GS", x): the same with an equation that is known at run time.
+constexpr symbol argmin(std::string_view text, here x) {
+  const equation e = detail::checked_equation(*x.owner, text, 1);
+  return detail::emit_argmax(x, reduction::min, e.operands[0], e.output, text);
+}
 /// logsumexp<"GSE->GS">(x) = log(sum exp x) over the indices that the output lacks, computed from the largest element. It is infinity if an
 /// element is, -infinity if all are or there is none, and NaN if an element is NaN.
 /// Shapes: as the equation says.
@@ -179,6 +204,12 @@ template <fixed_string Equation>
 constexpr symbol logsumexp(here x) {
   const equation& e = detail::checked_equation<Equation>(*x.owner, 1);
   return detail::emit_logsumexp<here>(x, e.operands[0], e.output, Equation.view());
+}
+/// logsumexp("GSE->GS", x): the same with an equation that is known at run time.
+template <class = void>  // as above, only programs that call it pay for it
+constexpr symbol logsumexp(std::string_view text, here x) {
+  const equation e = detail::checked_equation(*x.owner, text, 1);
+  return detail::emit_logsumexp<here>(x, e.operands[0], e.output, text);
 }
 /// stop_gradient(x): x, with a gradient of zero.
 /// Shapes: any -> the same.

@@ -156,6 +156,9 @@ template <int At>
 constexpr symbol merge_dims(here x) {
   return detail::emit_merge(x, At);
 }
+/// merge_dims(x, 1): the same with a dim that is known at run time.
+constexpr symbol merge_dims(here x, int at) { return detail::emit_merge(x, at); }
+
 /// split_dim<1>(x): a merged dim as the two that it was made of. split_dim<1>(x, "BT"): any dim as the dims of two letters.
 /// Shapes: [G,B*T,M] -> [G,B,T,M].
 /// Communicates: nothing, or, if blocks of the merged dim are not blocks of the first, their borders.
@@ -175,15 +178,26 @@ constexpr symbol split_dim(here x, std::string_view letters) {
   if (two.size() != 2) b.fail(fault::rank_mismatch, "split_dim", {}, 2, two.size());
   return b.failed() ? b.nothing() : detail::emit_split(x, At, two[0], two[1]);
 }
-/// expand_dims<1>(x): x with a dim of extent 1 before dim 1.
+/// split_dim(x, 1): the same with a dim that is known at run time. split_dim(x, 1, 4, 8): any dim as dims of these extents.
+constexpr symbol split_dim(here x, int at) { return detail::emit_split(x, at); }
+constexpr symbol split_dim(here x, int at, std::int64_t first, std::int64_t second) {
+  builder& b = *x.owner;
+  if (first < 0 || second < 0) b.fail(fault::bad_range, "split_dim", {}, int(first), int(second));
+  return b.failed() ? b.nothing() : detail::emit_split(x, at, b.fixed_dim(first), b.fixed_dim(second));
+}
+
+/// expand_dims<1>(x), expand_dims(x, 1): x with a dim of extent 1 before dim 1.
 /// Shapes: [B,T] -> [B,1,T].
 /// Communicates: nothing.
 /// Compile time: that x has as many dims.
 /// Throws: nothing.
 /// @see squeeze
+constexpr symbol expand_dims(here x, int at) {
+  return x.owner->failed() ? x.owner->nothing() : detail::emit_expand_dims(x, at, x.owner->fixed_dim(1));
+}
 template <int At>
 constexpr symbol expand_dims(here x) {
-  return x.owner->failed() ? x.owner->nothing() : detail::emit_expand_dims(x, At, x.owner->fixed_dim(1));
+  return expand_dims(x, At);
 }
 /// squeeze<1>(x): x without dim 1.
 /// Shapes: [B,1,T] -> [B,T].
@@ -195,6 +209,8 @@ template <int At>
 constexpr symbol squeeze(here x) {
   return detail::emit_squeeze(x, At);
 }
+/// squeeze(x, 1): the same with a dim that is known at run time.
+constexpr symbol squeeze(here x, int at) { return detail::emit_squeeze(x, at); }
 
 namespace detail {
 /// op::annotate: x under a second name, with the sharding `layout`. Propagation decides open dims. Without `spreads`, operand and result
@@ -213,22 +229,29 @@ constexpr symbol emit_annotate(symbol x, const sharding& layout, int priority = 
 }  // namespace detail
 
 /// annotate<P<"expert", none>>(x): x with this sharding (arXiv 2006.16668 section 3.2). Its gradient has it, too. Where annotations
-/// conflict during propagation, the one with the smaller `priority` (0 to 255) holds.
+/// conflict during propagation, the one with the smaller `priority` (0 to 255) holds. annotate(x, named): the same with a `named_sharding`,
+/// whose axes are known at run time.
 /// Shapes: any -> the same.
 /// Communicates: the cheapest reshard of x to this sharding; nothing if x has it already.
 /// Compile time: axes and rank of the spec; the range of `priority`.
 /// Throws: nothing.
 /// @see split, replicate, may_move
-template <class Spec>
-constexpr symbol annotate(here x, Spec = {}, int priority = 0) {
+constexpr symbol annotate(here x, const named_sharding& named, int priority = 0) {
   builder& b = *x.owner;
   if (b.failed()) return b.nothing();
-  const sharding s = b.resolve(Spec::named, "annotate");
-  if (!b.failed() && Spec::rank != x.rank()) b.fail(fault::rank_mismatch, "annotate", {}, Spec::rank, x.rank());
+  if (named.rank != x.rank()) b.fail(fault::rank_mismatch, "annotate", {}, named.rank, x.rank());
+  for (int i = 0; i < named.count && !b.failed(); ++i)
+    if (const int d = named.items[std::size_t(i)].dim; d >= named.rank) b.fail(fault::rank_mismatch, "annotate", {}, d + 1, x.rank());
+  if (b.failed()) return b.nothing();
+  const sharding s = b.resolve(named, "annotate");
   if (!b.failed() && s.partial) b.fail(fault::incomplete_output, "annotate");
   if (priority < 0 || priority > 255) b.fail(fault::bad_range, "annotate", {}, priority);
   if (b.failed()) return b.nothing();
   return detail::emit_annotate(x, s, priority);
+}
+template <class Spec>
+constexpr symbol annotate(here x, Spec = {}, int priority = 0) {
+  return annotate(x, Spec::named, priority);
 }
 
 /// replicate(x): x, whole on every device (arXiv 2006.16668 section 3.2).

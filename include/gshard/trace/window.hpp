@@ -70,6 +70,32 @@ constexpr window roll_window(int dim, int shift) {
   return w;
 }
 
+constexpr int dim_of_part(int d) { return d; }
+template <class Part>
+constexpr int dim_of_part(const Part& part) {
+  return part.dim;
+}
+/// The same if the dims that `parts` name are read through windows: make_window(part, dim of the program). `verb`: of the faults.
+template <class Part, class MakeWindow>
+constexpr symbol emit_moved_dims(op kind, std::string_view verb, symbol x, list_view<Part> parts, const MakeWindow& make_window,
+                                 double fill = 0, bool inside = false) {
+  builder& b = *x.owner;
+  if (b.failed()) return b.nothing();
+  if (parts.empty()) return x;
+  dim_list dims = x.get().dims, windows;
+  for (int d = 0; d < x.rank(); ++d) windows.push_back(0);
+  for (const Part& part : parts) {
+    const int at = dim_of_part(part);
+    if (!check_dim(x, at, verb)) return b.nothing();
+    if (windows[at] != 0) b.fail(fault::bad_range, verb, {}, at);
+    const window w = make_window(part, dims[at]);
+    if (b.failed()) return b.nothing();
+    dims.set(at, w.over);
+    windows.set(at, b.row_of(w));
+  }
+  return emit_moved(kind, x, dims, windows, fill, inside);
+}
+
 constexpr op opposite(op kind) { return kind == op::pad ? op::strided_slice : kind == op::strided_slice ? op::pad : kind; }
 
 /// The gradient of emit_moved: dy through the inverse windows.
@@ -85,67 +111,101 @@ constexpr symbol emit_moved_back(const node& n, symbol x, symbol dy) {
 
 }  // namespace detail
 
-/// slice(x, dim, start, stop, stride)[i] = x[start + stride * i] along one dim, for start + stride * i < stop.
+/// The elements of one dim that slice keeps.
+struct dim_range {
+  int dim = 0;
+  std::int64_t start = 0, stop = 0, stride = 1;
+};
+
+/// slice(x, dim, start, stop, stride)[i] = x[start + stride * i] along one dim, for start + stride * i < stop. slice(x, {{0, 1, 7}, {1, 0,
+/// 8, 2}}): several dims at once, each with its start, stop and stride.
 /// Shapes: [..., N, ...] -> [..., ceil((stop - start) / stride), ...].
-/// Communicates: nothing, or, if the dim is sharded, one exchange of the missing elements.
-/// Compile time: that x has the dim; 0 <= start <= stop; stride >= 1; stop <= N where N is known.
+/// Communicates: nothing, or, if a dim is sharded, one exchange of the missing elements.
+/// Compile time: that x has the dims; 0 <= start <= stop; stride >= 1; stop <= N where N is known.
 /// Throws: `gshard::error` when the program is bound, if stop > N.
 /// @see pad, concat
-constexpr symbol slice(here x, int dim, std::int64_t start, std::int64_t stop, std::int64_t stride = 1) {
+constexpr symbol slice(here x, list_view<dim_range> ranges) {
   builder& b = *x.owner;
-  if (!detail::check_dim(x, dim, "slice")) return b.nothing();
-  constexpr std::int64_t most = std::int64_t(1) << 31;
-  if (start < 0 || stop < start || stride < 1 || stop >= most || stride >= most) {
-    b.fail(fault::bad_range, "slice", {}, int(start), int(stop));
-    return b.nothing();
-  }
-  if (const std::int64_t extent = b.known_extent(x.get().dims[dim]); extent >= 0 && stop > extent) {
-    b.fail(fault::bad_range, "slice", {}, int(stop), int(extent));
-    return b.nothing();
-  }
-  return detail::emit_moved(op::strided_slice, x, dim, detail::slice_window(b, start, stop, stride), 0, true);
+  const auto make = [&](const dim_range& r, int dim) {
+    constexpr std::int64_t most = std::int64_t(1) << 31;
+    const std::int64_t extent = b.known_extent(dim);
+    if (r.start < 0 || r.stop < r.start || r.stride < 1 || r.start >= most || r.stride >= most)
+      b.fail(fault::bad_range, "slice", {}, int(r.start), int(r.stop));
+    else if (extent >= 0 && r.stop > extent) b.fail(fault::bad_range, "slice", {}, int(r.stop), int(extent));
+    return b.failed() ? window{} : detail::slice_window(b, r.start, r.stop, r.stride);
+  };
+  return detail::emit_moved_dims(op::strided_slice, "slice", x, ranges, make, 0, true);
 }
+constexpr symbol slice(here x, std::initializer_list<dim_range> ranges) {
+  return slice(x, list_view(ranges.begin(), ranges.size()));
+}
+constexpr symbol slice(here x, int dim, std::int64_t start, std::int64_t stop, std::int64_t stride = 1) {
+  return slice(x, {{dim, start, stop, stride}});
+}
+
+/// The elements that pad adds along one dim. Negative `low` and `high` remove elements.
+struct dim_padding {
+  int dim = 0;
+  int low = 0, high = 0, interior = 0;
+};
 
 /// pad(x, dim, low, high, interior, fill): `low` elements before, `high` after and `interior` between the elements along one dim. Negative
-/// `low` and `high` remove elements.
+/// `low` and `high` remove elements. pad(x, {{0, 1, 1}, {1, 0, 2}}, fill): several dims at once.
 /// Shapes: [..., N, ...] -> [..., low + N + (N - 1) interior + high, ...].
-/// Communicates: nothing, or, if the dim is sharded, one exchange of the missing elements.
-/// Compile time: that x has the dim; interior >= 0.
+/// Communicates: nothing, or, if a dim is sharded, one exchange of the missing elements.
+/// Compile time: that x has the dims; interior >= 0.
 /// Throws: `gshard::error` when the program is bound, if more elements are removed than there are.
 /// @see slice
-constexpr symbol pad(here x, int dim, int low, int high, int interior = 0, double fill = 0) {
+constexpr symbol pad(here x, list_view<dim_padding> paddings, double fill = 0) {
   builder& b = *x.owner;
-  if (!detail::check_dim(x, dim, "pad")) return b.nothing();
-  if (interior < 0) {
-    b.fail(fault::bad_range, "pad", {}, interior);
-    return b.nothing();
-  }
-  return detail::emit_moved(op::pad, x, dim, detail::pad_window(b, x.get().dims[dim], low, high, interior), fill);
+  const auto make = [&](const dim_padding& p, int dim) {
+    if (p.interior < 0) b.fail(fault::bad_range, "pad", {}, p.interior);
+    return b.failed() ? window{} : detail::pad_window(b, dim, p.low, p.high, p.interior);
+  };
+  return detail::emit_moved_dims(op::pad, "pad", x, paddings, make, fill);
+}
+constexpr symbol pad(here x, std::initializer_list<dim_padding> paddings, double fill = 0) {
+  return pad(x, list_view(paddings.begin(), paddings.size()), fill);
+}
+constexpr symbol pad(here x, int dim, int low, int high, int interior = 0, double fill = 0) {
+  return pad(x, {{dim, low, high, interior}}, fill);
 }
 
-/// reverse(x, dim)[i] = x[N - 1 - i] along one dim of extent N.
+/// reverse(x, dim)[i] = x[N - 1 - i] along one dim of extent N. reverse(x, {0, 1}): several dims at once.
 /// Shapes: any -> the same.
-/// Communicates: nothing, or, if the dim is sharded, one collective_permute: every block goes to its mirror image.
-/// Compile time: that x has the dim.
+/// Communicates: nothing, or, if a dim is sharded, one collective_permute: every block goes to its mirror image.
+/// Compile time: that x has the dims.
 /// Throws: nothing.
 /// @see roll
+constexpr symbol reverse(here x, list_view<int> dims) {
+  return detail::emit_moved_dims(op::reverse, "reverse", x, dims, [](int, int dim) { return detail::reverse_window(dim); });
+}
+constexpr symbol reverse(here x, std::initializer_list<int> dims) {
+  return reverse(x, list_view(dims.begin(), dims.size()));
+}
 constexpr symbol reverse(here x, int dim) {
-  builder& b = *x.owner;
-  if (!detail::check_dim(x, dim, "reverse")) return b.nothing();
-  return detail::emit_moved(op::reverse, x, dim, detail::reverse_window(x.get().dims[dim]));
+  return reverse(x, list_view(&dim, 1));
 }
 
-/// roll(x, dim, shift)[i] = x[(i - shift) mod N] along one dim of extent N.
+/// How far roll moves elements along one dim.
+struct dim_shift {
+  int dim = 0, shift = 0;
+};
+
+/// roll(x, dim, shift)[i] = x[(i - shift) mod N] along one dim of extent N. roll(x, {{0, 1}, {1, -2}}): several dims at once.
 /// Shapes: any -> the same.
-/// Communicates: nothing, or, if the dim is sharded, the elements that cross borders, in one exchange.
-/// Compile time: that x has the dim.
+/// Communicates: nothing, or, if a dim is sharded, the elements that cross borders, in one exchange.
+/// Compile time: that x has the dims.
 /// Throws: nothing.
 /// @see reverse, shift
-constexpr symbol roll(here x, int dim, int shift) {
-  builder& b = *x.owner;
-  if (!detail::check_dim(x, dim, "roll")) return b.nothing();
-  return detail::emit_moved(op::roll, x, dim, detail::roll_window(x.get().dims[dim], shift));
+constexpr symbol roll(here x, list_view<dim_shift> shifts) {
+  return detail::emit_moved_dims(op::roll, "roll", x, shifts,
+                                 [](const dim_shift& s, int dim) { return detail::roll_window(dim, s.shift); });
 }
+constexpr symbol roll(here x, std::initializer_list<dim_shift> shifts) {
+  return roll(x, list_view(shifts.begin(), shifts.size()));
+}
+constexpr symbol roll(here x, int dim, int shift) { return roll(x, {{dim, shift}}); }
 
 /// concat({a, b, ...}, dim): the operands one after the other along one dim. At most 6.
 /// Shapes: [..., N_i, ...] -> [..., sum of N_i, ...].

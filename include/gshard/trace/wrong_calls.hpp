@@ -16,6 +16,7 @@
 #include <gshard/trace/loop.hpp>
 #include <gshard/trace/parameter_scope.hpp>
 #include <gshard/trace/shard_map.hpp>
+#include <gshard/trace/window.hpp>
 
 #include <array>
 #include <initializer_list>
@@ -120,26 +121,28 @@ constexpr auto iota(const Given&... given) {
   return detail::refused(given...);
 }
 template <class... Given>
-  requires(!detail::call<4, symbol, int, int, int, int>::fits<Given...>)
+  requires(!detail::call<4, symbol, int, int, int, int>::fits<Given...> &&
+           !detail::call<2, symbol, detail::list_of<dim_range>>::fits<Given...>)
 constexpr auto slice(const Given&... given) {
   static_assert(detail::accepts<Given...>, "gshard: slice(x, dim, start, stop, stride = 1) takes a tensor of a program and integers");
   return detail::refused(given...);
 }
 template <class... Given>
-  requires(!detail::call<4, symbol, int, int, int, int, double>::fits<Given...>)
+  requires(!detail::call<4, symbol, int, int, int, int, double>::fits<Given...> &&
+           !detail::call<2, symbol, detail::list_of<dim_padding>, double>::fits<Given...>)
 constexpr auto pad(const Given&... given) {
   static_assert(detail::accepts<Given...>,
                 "gshard: pad(x, dim, low, high, interior = 0, fill = 0) takes a tensor of a program, integers and a number");
   return detail::refused(given...);
 }
 template <class... Given>
-  requires(!detail::call<2, symbol, int>::fits<Given...>)
+  requires(!detail::call<2, symbol, int>::fits<Given...> && !detail::call<2, symbol, detail::list_of<int>>::fits<Given...>)
 constexpr auto reverse(const Given&... given) {
   static_assert(detail::accepts<Given...>, "gshard: reverse(x, dim) takes a tensor of a program and a dim");
   return detail::refused(given...);
 }
 template <class... Given>
-  requires(!detail::call<3, symbol, int, int>::fits<Given...>)
+  requires(!detail::call<3, symbol, int, int>::fits<Given...> && !detail::call<2, symbol, detail::list_of<dim_shift>>::fits<Given...>)
 constexpr auto roll(const Given&... given) {
   static_assert(detail::accepts<Given...>, "gshard: roll(x, dim, shift) takes a tensor of a program, a dim and an integer");
   return detail::refused(given...);
@@ -158,25 +161,27 @@ constexpr auto concat(std::initializer_list<detail::anything>, const Given&... g
 
 // Reshapes and annotations.
 template <int At = detail::no_dim, class... Given>
-  requires(At == detail::no_dim || !detail::tensors<1>::fits<Given...>)
+  requires(At == detail::no_dim ? !detail::call<2, symbol, int>::fits<Given...> : !detail::tensors<1>::fits<Given...>)
 constexpr auto merge_dims(const Given&... given) {
   static_assert(detail::accepts<Given...>, "gshard: merge_dims<1>(x) takes a dim and one tensor of a program");
   return detail::refused(given...);
 }
 template <int At = detail::no_dim, class... Given>
-  requires(At == detail::no_dim || !detail::tensors<1>::fits<Given...>)
+  requires(At == detail::no_dim ? !detail::call<2, symbol, int>::fits<Given...> : !detail::tensors<1>::fits<Given...>)
 constexpr auto expand_dims(const Given&... given) {
   static_assert(detail::accepts<Given...>, "gshard: expand_dims<1>(x) takes a dim and one tensor of a program");
   return detail::refused(given...);
 }
 template <int At = detail::no_dim, class... Given>
-  requires(At == detail::no_dim || !detail::tensors<1>::fits<Given...>)
+  requires(At == detail::no_dim ? !detail::call<2, symbol, int>::fits<Given...> : !detail::tensors<1>::fits<Given...>)
 constexpr auto squeeze(const Given&... given) {
   static_assert(detail::accepts<Given...>, "gshard: squeeze<1>(x) takes a dim and one tensor of a program");
   return detail::refused(given...);
 }
 template <int At = detail::no_dim, class... Given>
-  requires(At == detail::no_dim || !detail::call<1, symbol, std::string_view>::fits<Given...>)
+  requires(At == detail::no_dim
+               ? !detail::call<2, symbol, int>::fits<Given...> && !detail::call<4, symbol, int, int, int>::fits<Given...>
+               : !detail::call<1, symbol, std::string_view>::fits<Given...>)
 constexpr auto split_dim(const Given&... given) {
   static_assert(detail::accepts<Given...>,
                 "gshard: split_dim<1>(x, \"BT\") takes a dim, one tensor of a program and, unless the dim was merged, two letters");
@@ -201,7 +206,8 @@ constexpr auto propagation_barrier(const Given&... given) {
   return detail::refused(given...);
 }
 template <class Spec = void, class... Given>
-  requires(!detail::annotates<Spec, Given...>)
+  requires(!detail::annotates<Spec, Given...> &&
+           !(std::is_void_v<Spec> && detail::call<2, symbol, named_sharding, int>::fits<Given...>))
 constexpr auto annotate(const Given&... given) {
   static_assert(detail::accepts<Given...>, "gshard: annotate<P<\"data\", none>>(x) takes a partition spec and one tensor of a program");
   return detail::refused(given...);

@@ -10,6 +10,7 @@
 #include <gshard/trace/call.hpp>
 #include <gshard/trace/convolution.hpp>
 
+#include <string_view>
 #include <type_traits>
 
 namespace gshard { inline namespace v0 {
@@ -35,62 +36,66 @@ concept not_two_numbers =
 
 // Einsums and reductions.
 template <fixed_string Equation = "", class... Given>
-  requires(detail::left_out<Equation> || !detail::tensors_of_any_kind<1, 6>::fits<Given...>)
+  requires(detail::left_out<Equation> ? !detail::call<2, std::string_view, detail::list_of<symbol>>::fits<Given...>
+                                      : !detail::tensors_of_any_kind<1, 6>::fits<Given...>)
 constexpr auto einsum(const Given&... given) {
   static_assert(detail::accepts<Given...>,
                 "gshard: einsum<\"GSM,ME->GSE\">(x, w, ...) takes an equation and one to six tensors of a program");
   return detail::refused(given...);
 }
 template <fixed_string Equation = "", class... Given>
-  requires(!detail::tensors<1>::fits<Given...>)
+  requires(!detail::tensors<1>::fits<Given...> &&
+           !(detail::left_out<Equation> && detail::call<2, std::string_view, symbol>::fits<Given...>))
 constexpr auto sum(const Given&... given) {
   static_assert(detail::accepts<Given...>, "gshard: sum(x) and sum<\"AB->A\">(x) take one tensor of a program");
   return detail::refused(given...);
 }
 template <fixed_string Equation = "", class... Given>
-  requires(!detail::tensors<1>::fits<Given...>)
+  requires(!detail::tensors<1>::fits<Given...> &&
+           !(detail::left_out<Equation> && detail::call<2, std::string_view, symbol>::fits<Given...>))
 constexpr auto mean(const Given&... given) {
   static_assert(detail::accepts<Given...>, "gshard: mean(x) and mean<\"AB->A\">(x) take one tensor of a program");
   return detail::refused(given...);
 }
 template <fixed_string Equation = "", class... Given>
-  requires(detail::left_out<Equation> || !detail::tensors<1>::fits<Given...>)
+  requires(detail::left_out<Equation> ? !detail::call<2, std::string_view, symbol>::fits<Given...> : !detail::tensors<1>::fits<Given...>)
 constexpr auto reduce_max(const Given&... given) {
   static_assert(detail::accepts<Given...>, "gshard: reduce_max<\"AB->A\">(x) takes an equation and one tensor of a program");
   return detail::refused(given...);
 }
 template <fixed_string Equation = "", class... Given>
-  requires(detail::left_out<Equation> || !detail::tensors<1>::fits<Given...>)
+  requires(detail::left_out<Equation> ? !detail::call<2, std::string_view, symbol>::fits<Given...> : !detail::tensors<1>::fits<Given...>)
 constexpr auto reduce_min(const Given&... given) {
   static_assert(detail::accepts<Given...>, "gshard: reduce_min<\"AB->A\">(x) takes an equation and one tensor of a program");
   return detail::refused(given...);
 }
 template <fixed_string Equation = "", class... Given>
-  requires(detail::left_out<Equation> || !detail::tensors<1>::fits<Given...>)
+  requires(detail::left_out<Equation> ? !detail::call<2, std::string_view, symbol>::fits<Given...> : !detail::tensors<1>::fits<Given...>)
 constexpr auto reduce_prod(const Given&... given) {
   static_assert(detail::accepts<Given...>, "gshard: reduce_prod<\"AB->A\">(x) takes an equation and one tensor of a program");
   return detail::refused(given...);
 }
 template <fixed_string Equation = "", class... Given>
-  requires(detail::left_out<Equation> || !detail::tensors<1>::fits<Given...>)
+  requires(detail::left_out<Equation> ? !detail::call<2, std::string_view, symbol>::fits<Given...> : !detail::tensors<1>::fits<Given...>)
 constexpr auto argmax(const Given&... given) {
   static_assert(detail::accepts<Given...>, "gshard: argmax<\"AB->A\">(x) takes an equation and one tensor of a program");
   return detail::refused(given...);
 }
 template <fixed_string Equation = "", class... Given>
-  requires(detail::left_out<Equation> || !detail::tensors<1>::fits<Given...>)
+  requires(detail::left_out<Equation> ? !detail::call<2, std::string_view, symbol>::fits<Given...> : !detail::tensors<1>::fits<Given...>)
 constexpr auto argmin(const Given&... given) {
   static_assert(detail::accepts<Given...>, "gshard: argmin<\"AB->A\">(x) takes an equation and one tensor of a program");
   return detail::refused(given...);
 }
 template <fixed_string Equation = "", class... Given>
-  requires(detail::left_out<Equation> || !detail::tensors<1>::fits<Given...>)
+  requires(detail::left_out<Equation> ? !detail::call<2, std::string_view, symbol>::fits<Given...> : !detail::tensors<1>::fits<Given...>)
 constexpr auto logsumexp(const Given&... given) {
   static_assert(detail::accepts<Given...>, "gshard: logsumexp<\"AB->A\">(x) takes an equation and one tensor of a program");
   return detail::refused(given...);
 }
 template <fixed_string Equation = "", class... Given>
-  requires(detail::left_out<Equation> || !detail::call<2, symbol, symbol, detail::list_of<conv_window>>::fits<Given...>)
+  requires(detail::left_out<Equation> ? !detail::call<3, std::string_view, symbol, symbol, detail::list_of<conv_window>>::fits<Given...>
+                                      : !detail::call<2, symbol, symbol, detail::list_of<conv_window>>::fits<Given...>)
 constexpr auto conv(const Given&... given) {
   static_assert(detail::accepts<Given...>,
                 "gshard: conv<\"BIXY,xyIO->BOXY\">(x, w, {{.stride = 2}}) takes an equation, two tensors of a program and windows");
@@ -130,7 +135,8 @@ constexpr auto full_precision(const Given&... given) {
 
 // Elementwise verbs.
 template <fixed_string Equation = "", class... Given>
-  requires(detail::left_out<Equation> || !detail::tensors_of_any_kind<1, 6>::fits<Given...>)
+  requires(detail::left_out<Equation> ? !detail::call<2, std::string_view, detail::list_of<symbol>>::fits<Given...>
+                                      : !detail::tensors_of_any_kind<1, 6>::fits<Given...>)
 constexpr auto broadcast(const Given&... given) {
   static_assert(detail::accepts<Given...>,
                 "gshard: broadcast<\"Q,QK->QK\">(x, like, ...) takes an equation, a tensor and tensors that lend extents");

@@ -61,6 +61,13 @@ static_assert(fails(fault::dims_differ, "A,AB->AB", [](builder& b, auto&) { broa
 static_assert(fails(fault::dims_differ, "A,BB->AB", [](builder& b, auto&) { broadcast<"A,BB->AB">(input(b, "A"), input(b, "BC")); }));
 static_assert(fails(fault::wrong_type, "A,B->AB", [](builder& b, auto&) { broadcast<"A,B->AB">(input(b, "A", gs::dtype::i32), input(b, "B")); }));
 
+// An equation that is known at run time gives the same nodes.
+static_assert(tracing::alike([](builder& b) { broadcast<"k,qk->qk">(input(b, "T"), input(b, "ST")); },
+                             [](builder& b) { broadcast("k,qk->qk", {input(b, "T"), input(b, "ST")}); }));
+static_assert(fails(fault::malformed_equation, "A,B-AB", [](builder& b, auto&) { broadcast("A,B-AB", {input(b, "A"), input(b, "B")}); }));
+static_assert(fails(fault::operand_count, "A,B->AB", [](builder& b, auto&) { broadcast("A,B->AB", {input(b, "A")}); }));
+static_assert(fails(fault::index_not_kept, "AB,A->A", [](builder& b, auto&) { broadcast("AB,A->A", {input(b, "AB"), input(b, "A")}); }));
+
 static_assert([] {
   builder b;
   b.fail(fault::unknown_axis, "w");

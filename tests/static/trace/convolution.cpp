@@ -29,4 +29,19 @@ static_assert(fails(fault::bad_range, "BX,x->BX", [](builder& b, auto&) { gs::co
 static_assert(fails(fault::dims_differ, "BXI,xIO->BXO", [](builder& b, auto&) { gs::conv<"BXI,xIO->BXO">(input(b, "BXI"), input(b, "PJO")); }));
 static_assert(fails(fault::bad_range, "max_pool", [](builder& b, auto&) { gs::max_pool(input(b, "BX"), {{1, 0, {}}}); }));
 
+// An equation that is known at run time gives the same nodes.
+static_assert(tracing::alike(
+    [](builder& b) { gs::conv<"BXYI,xyIO->BXYO">(input(b, "BXYI"), input(b, "PQIO"), {{.low = 1}, {.stride = 2}}); },
+    [](builder& b) { gs::conv("BXYI,xyIO->BXYO", input(b, "BXYI"), input(b, "PQIO"), {{.low = 1}, {.stride = 2}}); }));
+static_assert(tracing::alike([](builder& b) { gs::conv<"BX,x->BX">(input(b, "BX"), input(b, "P")); },
+                             [](builder& b) { gs::conv("BX,x->BX", input(b, "BX"), input(b, "P")); }));
+static_assert(fails(fault::malformed_equation, "BX,x=BX", [](builder& b, auto&) { gs::conv("BX,x=BX", input(b, "BX"), input(b, "P")); }));
+static_assert(fails(fault::operand_count, "BX->BX", [](builder& b, auto&) { gs::conv("BX->BX", input(b, "BX"), input(b, "P")); }));
+// Which dims have a window, and the factor of its taps.
+static_assert([] {
+  gs::diagnostic none;
+  const gs::equation e = gs::parse_equation("bXYZ,xZzyY->bXY", none);
+  return !none && gs::tap_of(e, 0) < 0 && gs::tap_of(e, 1) == e.factor('x') && gs::tap_of(e, 2) < 0 && gs::tap_of(e, 3) < 0;
+}());
+
 }  // namespace

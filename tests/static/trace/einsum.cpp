@@ -4,6 +4,8 @@
 
 #include "../tracing.hpp"
 
+#include <cstdint>
+
 namespace gs = gshard;
 using gs::builder, gs::dtype, gs::einsum, gs::fault, gs::op, gs::symbol;
 using tracing::fails, tracing::has_dims, tracing::input;
@@ -123,6 +125,34 @@ static_assert(tracing::holds([](builder& b, auto&) {
   einsum<"GSEC,GSM->EGCM">(r.dispatch, input(b, "GSM"));
   return b.program.nodes.back().kind == op::einsum;
 }));
+
+// An equation that is known at run time gives the same nodes, on the line of its call.
+static_assert(tracing::alike([](builder& b) { einsum<"GSM,ME->GSE">(input(b, "GSM"), input(b, "ME")); },
+                             [](builder& b) { einsum("GSM,ME->GSE", {input(b, "GSM"), input(b, "ME")}); }));
+static_assert(tracing::alike([](builder& b) { einsum<"ab,bc,cd->ad">(input(b, "AB"), input(b, "BC"), input(b, "CD")); },
+                             [](builder& b) {
+                               const gs::list<symbol> x{input(b, "AB"), input(b, "BC"), input(b, "CD")};
+                               einsum("ab,bc,cd->ad", x);
+                             }));
+static_assert(tracing::alike([](builder& b) { gs::mean<"aba->b">(input(b, "ABA")), gs::sum<"ab->b">(input(b, "AB")); },
+                             [](builder& b) { gs::mean("aba->b", input(b, "ABA")), gs::sum("ab->b", input(b, "AB")); }));
+static_assert(tracing::holds([](builder& b, auto&) {
+  const symbol x = input(b, "AB");
+  const std::uint32_t before = __LINE__;
+  einsum("ab->ba", {x});
+  return b.program.nodes.back().place.line == before + 1;
+}));
+// What is wrong with it is a fault of the program.
+static_assert([] {
+  const gs::diagnostic p = tracing::problem_of([](builder& b, auto&) {
+    const symbol y = einsum("ab;bc->ac", {input(b, "AB"), input(b, "BC")});
+    gs::sum(y), gs::mean("ab->a", y);
+  });
+  return p.what == fault::malformed_equation && p.subject.view() == "ab;bc->ac" && p.first == 2 && p.line > 0;
+}());
+static_assert(fails(fault::operand_count, "ab->a", [](builder& b, auto&) { einsum("ab->a", {input(b, "AB"), input(b, "AB")}); }));
+static_assert(fails(fault::index_in_no_operand, "ab->c", [](builder& b, auto&) { gs::sum("ab->c", input(b, "AB")); }));
+static_assert(fails(fault::rank_mismatch, "ab->a", [](builder& b, auto&) { gs::mean("ab->a", input(b, "ABC")); }));
 
 // The mean of a diagonal is over its elements.
 static_assert(tracing::holds([](gs::builder& b, auto&) {

@@ -35,4 +35,24 @@ static_assert(tracing::holds([](builder& b, auto&) {
 }));
 static_assert(fails(fault::wrong_type, "ab->a", [](builder& b, auto&) { gs::reduce_min<"ab->a">(input(b, "AB", dtype::i32)); }));
 
+// An equation that is known at run time gives the same nodes.
+static_assert(tracing::alike(
+    [](builder& b) {
+      const symbol x = input(b, "GSE");
+      gs::reduce_max<"abc->ca">(x), gs::reduce_min<"abc->ca">(x), gs::reduce_prod<"abc->">(x);
+      gs::argmax<"abc->ca">(x), gs::argmin<"abc->ab">(x), gs::logsumexp<"abc->a">(x);
+    },
+    [](builder& b) {
+      const symbol x = input(b, "GSE");
+      gs::reduce_max("abc->ca", x), gs::reduce_min("abc->ca", x), gs::reduce_prod("abc->", x);
+      gs::argmax("abc->ca", x), gs::argmin("abc->ab", x), gs::logsumexp("abc->a", x);
+    }));
+static_assert(fails(fault::malformed_equation, "ab>a", [](builder& b, auto&) { gs::reduce_max("ab>a", input(b, "AB")); }));
+static_assert(fails(fault::malformed_equation, "ab>a", [](builder& b, auto&) { gs::reduce_min("ab>a", input(b, "AB")); }));
+static_assert(fails(fault::malformed_equation, "ab>a", [](builder& b, auto&) { gs::reduce_prod("ab>a", input(b, "AB")); }));
+static_assert(fails(fault::malformed_equation, "ab>a", [](builder& b, auto&) { gs::argmax("ab>a", input(b, "AB")); }));
+static_assert(fails(fault::malformed_equation, "ab>a", [](builder& b, auto&) { gs::argmin("ab>a", input(b, "AB")); }));
+static_assert(fails(fault::malformed_equation, "ab>a", [](builder& b, auto&) { gs::logsumexp("ab>a", input(b, "AB")); }));
+static_assert(fails(fault::operand_count, "a,b->a", [](builder& b, auto&) { gs::reduce_max("a,b->a", input(b, "A")); }));
+
 }  // namespace

@@ -3,6 +3,8 @@
 
 #include "../tracing.hpp"
 
+#include <string_view>
+
 namespace gs = gshard;
 using gs::builder, gs::fault, gs::none, gs::P, gs::symbol;
 using tracing::fails, tracing::has_dims, tracing::input;
@@ -55,6 +57,42 @@ static_assert(fails(fault::rank_mismatch, "split_dim", [](builder& b, auto&) { g
 static_assert(fails(fault::rank_mismatch, "expand_dims", [](builder& b, auto&) { gs::expand_dims<3>(input(b, "AB")); }));
 static_assert(fails(fault::rank_mismatch, "expand_dims", [](builder& b, auto&) { gs::expand_dims<0>(input(b, "ABCDEFGH")); }));
 static_assert(fails(fault::rank_mismatch, "squeeze", [](builder& b, auto&) { gs::squeeze<2>(input(b, "AB")); }));
+
+// Dims that are known at run time give the same nodes.
+static_assert(tracing::alike(
+    [](builder& b) {
+      const symbol x = input(b, "ABC");
+      gs::split_dim<1>(gs::merge_dims<1>(x)), gs::squeeze<2>(gs::expand_dims<2>(x));
+    },
+    [](builder& b) {
+      const symbol x = input(b, "ABC");
+      gs::split_dim(gs::merge_dims(x, 1), 1), gs::squeeze(gs::expand_dims(x, 2), 2);
+    }));
+static_assert(tracing::holds([](builder& b, auto&) {
+  const symbol y = gs::split_dim(input(b, "AB"), 0, 3, 5);
+  return has_dims(y, "##B") && b.known_extent(y.get().dims[0]) == 3 && b.known_extent(y.get().dims[1]) == 5;
+}));
+static_assert(fails(fault::rank_mismatch, "merge_dims", [](builder& b, auto&) { gs::merge_dims(input(b, "AB"), 1); }));
+static_assert(fails(fault::rank_mismatch, "merge_dims", [](builder& b, auto&) { gs::merge_dims(input(b, "AB"), -1); }));
+static_assert(fails(fault::rank_mismatch, "split_dim", [](builder& b, auto&) { gs::split_dim(input(b, "AB"), 2, 1, 1); }));
+static_assert(fails(fault::bad_range, "split_dim", [](builder& b, auto&) { gs::split_dim(input(b, "AB"), 0, -1, 2); }));
+static_assert(fails(fault::dims_differ, "split_dim", [](builder& b, auto&) { gs::split_dim(input(b, "AB"), 0); }));
+static_assert(fails(fault::rank_mismatch, "expand_dims", [](builder& b, auto&) { gs::expand_dims(input(b, "AB"), 3); }));
+static_assert(fails(fault::rank_mismatch, "squeeze", [](builder& b, auto&) { gs::squeeze(input(b, "AB"), -1); }));
+
+// So do shardings.
+constexpr gs::named_sharding named(int rank, std::string_view axis, int dim) {
+  gs::named_sharding s;
+  s.rank = rank;
+  s.add(axis, dim);
+  return s;
+}
+static_assert(tracing::alike([](builder& b) { gs::annotate<P<none, "x">>(input(b, "AB"), {}, 7); },
+                             [](builder& b) { gs::annotate(input(b, "AB"), named(2, "x", 1), 7); }));
+static_assert(fails(fault::unknown_axis, "annotate", [](builder& b, auto&) { gs::annotate(input(b, "AB"), named(2, "z", 1)); }));
+static_assert(fails(fault::rank_mismatch, "annotate", [](builder& b, auto&) { gs::annotate(input(b, "AB"), named(1, "x", 0)); }));
+static_assert(fails(fault::rank_mismatch, "annotate", [](builder& b, auto&) { gs::annotate(input(b, "AB"), named(2, "x", 2)); }));
+static_assert(fails(fault::incomplete_output, "annotate", [](builder& b, auto&) { gs::annotate(input(b, "AB"), named(2, "x", -1)); }));
 
 static_assert(tracing::holds([](builder& b, auto&) {
   const symbol y = gs::annotate<P<"x", none, gs::any>>(input(b, "ABC"));

@@ -47,6 +47,34 @@ static_assert(tracing::holds([](builder& b, auto&) {
   }
   return true;
 }));
+// Several dims are read by one node. One dim alone gives the node of the verb for one dim.
+static_assert(tracing::holds([](builder& b, auto&) {
+  const symbol x = input(b, "AB"), y = gs::slice(x, {{1, 2, 9, 3}, {0, 1, 5}});
+  const bool reads = b.program.nodes.size() == 1 && window_of_last(b, 1).stride == 3 && window_of_last(b, 0).low == 1;
+  return reads && has_dims(y, "##") && has_dims(gs::pad(x, {{0, 1, -1}, {1, 2, 1, 1}}, 0.5), "A+") &&
+         b.program.nodes.back().attr.fill == 0.5 && has_dims(gs::reverse(x, {0, 1}), "AB") && window_of_last(b, 0).stride == -1 &&
+         window_of_last(b, 1).stride == -1 && has_dims(gs::roll(x, {{1, 3}, {0, -2}}), "AB") && window_of_last(b, 0).low == 2 &&
+         b.program.nodes.size() == 4;
+}));
+static_assert(tracing::alike(
+    [](builder& b) {
+      const symbol x = input(b, "AB");
+      gs::slice(x, 1, 2, 9, 3), gs::pad(x, 0, 2, 1, 1, 0.5), gs::reverse(x, 0), gs::roll(x, 1, 3);
+    },
+    [](builder& b) {
+      const symbol x = input(b, "AB");
+      const gs::list<int> dims{0};
+      gs::slice(x, {{1, 2, 9, 3}}), gs::pad(x, {{0, 2, 1, 1}}, 0.5), gs::reverse(x, dims), gs::roll(x, {{1, 3}});
+    }));
+static_assert(tracing::holds([](builder& b, auto&) {
+  const symbol x = input(b, "AB");
+  return gs::reverse(x, gs::list<int>{}).id == x.id && b.program.nodes.empty();
+}));
+static_assert(fails(fault::bad_range, "slice", [](builder& b, auto&) { gs::slice(input(b, "AB"), {{0, 1, 2}, {1, 3, 2}}); }));
+static_assert(fails(fault::bad_range, "pad", [](builder& b, auto&) { gs::pad(input(b, "AB"), {{0, 1, 2}, {0, 3, 2}}); }));
+static_assert(fails(fault::bad_range, "pad", [](builder& b, auto&) { gs::pad(input(b, "AB"), 0, 1, 1, -1); }));
+static_assert(fails(fault::rank_mismatch, "reverse", [](builder& b, auto&) { gs::reverse(input(b, "AB"), {0, 2}); }));
+static_assert(fails(fault::rank_mismatch, "roll", [](builder& b, auto&) { gs::roll(input(b, "AB"), {{-1, 1}}); }));
 static_assert(fails(fault::bad_range, "slice", [](builder& b, auto&) { gs::slice(input(b, "AB"), 0, 3, 2); }));
 static_assert(fails(fault::bad_range, "slice", [](builder& b, auto&) { gs::slice(gs::slice(input(b, "AB"), 0, 0, 4), 0, 0, 5); }));
 static_assert(fails(fault::rank_mismatch, "roll", [](builder& b, auto&) { gs::roll(input(b, "AB"), 2, 1); }));

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "request.hpp"
+
+#include <gshard/base/interval.hpp>
+#include <gshard/comm/device_group.hpp>
+#include <gshard/ir/device_order.hpp>
+#include <gshard/ir/window.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+// The indices of a tensor's dims that each device holds.
+namespace planning { namespace detail {
+
+/// What a device holds of every dim.
+using holding = std::array<gs::interval, gs::max_rank>;
+
+/// The axes over which a tensor has halos: devices have other indices of a dim than their block, as windows read them.
+inline std::uint32_t axes_of_halos(const gs::value& v) {
+  std::uint32_t axes = 0;
+  for (int d = 0; d < v.windows.size(); ++d)
+    if (v.windows[d] != 0) axes |= v.layout[d].mask();
+  return axes;
+}
+
+/// What a device holds of a tensor: its blocks, or what its blocks of other dims read through windows.
+inline holding held(const planned& p, const gs::value& v, int device) {
+  const std::span<const int> mesh = extents_of(p.tables.mesh);
+  const gs::device_orders orders{p.tables.orders, gs::device_count(mesh)};
+  const auto at = gs::coordinates_of(mesh, orders.position(v.layout.order, device));
+  holding h{};
+  for (int d = 0; d < v.rank(); ++d) {
+    const std::int64_t extent = p.sizes.dim(v.dims[d]);
+    gs::interval& has = h[std::size_t(d)] = gs::block_of(extent, v.layout[d], mesh, at);
+    if (v.windows.empty() || v.windows[d] == 0) continue;
+    const gs::window& w = p.tables.windows[std::size_t(v.windows[d])];
+    has = gs::reach(w.bind(p.sizes), gs::block_of(p.sizes.dim(w.over), v.layout[d], mesh, at), extent);
+  }
+  return h;
+}
+
+/// How many indices `has` and `wanted` share; `wanted` may go beyond the end of the dim, where it begins anew.
+inline std::int64_t overlap(const gs::interval& has, const gs::interval& wanted, std::int64_t extent) {
+  const std::int64_t n = has.common(wanted).size();
+  return wanted.end > extent ? n + has.shifted(extent).common(wanted).size() : n;
+}
+
+}}  // namespace planning::detail
