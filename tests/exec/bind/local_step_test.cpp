@@ -12,6 +12,13 @@
 
 namespace gs = gshard;
 
+TEST_CASE("indices that are no int32 numbers are refused") {
+  const std::int64_t most = std::int64_t(1) << 31;
+  CHECK_NOTHROW(gs::detail::check_indices("iota", most));
+  CHECK_THROWS_WITH_AS(gs::detail::check_indices("iota", most + 1),
+                       "iota: the indices of a dim of extent 2147483649 do not fit into int32", gs::error);
+}
+
 TEST_CASE("a step on a device: its shards as rows, and as lines along a dim") {
   const run_graph::traced t = run_graph::trace({{"ABC"}}, [](const gs::parameter_scope&, std::span<const gs::symbol> x) {
     return gs::list<gs::symbol>{gs::cumsum(x[0], 1)};

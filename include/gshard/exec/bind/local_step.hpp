@@ -13,8 +13,16 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
+#include <string>
 
 namespace gshard { inline namespace v0 { namespace detail {
+
+/// Throws unless the indices of a dim of this extent are int32 numbers.
+inline void check_indices(const char* operation, std::int64_t extent) {
+  if (extent - 1 > std::numeric_limits<std::int32_t>::max())
+    throw error(std::string(operation) + ": the indices of a dim of extent " + std::to_string(extent) + " do not fit into int32");
+}
 
 /// Names an operation in the overloads of `bind`.
 template <op Kind>

@@ -33,6 +33,7 @@ action bind(operation<op::scatter_add>, const local_step<T>& step) {
 
 template <class T>
 action bind(operation<op::iota>, const local_step<T>& step) {
+  check_indices("iota", step.out_line().whole);
   return [y = step.out_ids(), at = step.out_place(), along = step.n.attr.dim](const run_context&) { kernel::iota(y, at, along); };
 }
 

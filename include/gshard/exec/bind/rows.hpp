@@ -27,6 +27,7 @@ action bind(operation<op::reduce>, const local_step<T>& step) {
 template <class T>
 action bind(operation<op::argmax>, const local_step<T>& step) {
   const int dim = step.n.attr.dim;
+  check_indices("argmax", step.in_line(0).whole);
   return [k = kernel::first_equal<T>(step.in_dims(0), step.in_dims(1), step.n.loops.in[0][dim], step.in_place(0).offset[std::size_t(dim)]),
           x = step.in(0), best = step.in(1), y = step.out_ids()](const run_context&) { k.run(x, best, y); };
 }
@@ -100,6 +101,7 @@ template <class T>
 action bind(operation<op::top_k>, const local_step<T>& step) {
   const attributes& a = step.n.attr;
   const auto l = step.in_line(0);
+  check_indices("sort or top_k", l.whole);
   if (a.count > l.whole) throw error("top_k: " + std::to_string(a.count) + " of " + std::to_string(l.whole) + " elements are asked for");
   return [x = step.in(0), ids = step.n.inputs > 1 ? step.ids(1) : nullptr, y = step.out(0), y_ids = step.out_ids(1), l,
           k = step.out_line(0).n, descending = a.descending, nan_first = a.nan_first](const run_context&) {
