@@ -10,7 +10,7 @@
 
 namespace gs = gshard;
 
-// An exception must be copied without throwing another; and no text turns into an error unasked.
+// An exception must be copied without throwing another; and no text converts to an error implicitly.
 static_assert(std::is_base_of_v<std::runtime_error, gs::error>);
 static_assert(std::is_nothrow_copy_constructible_v<gs::error> &&
               std::is_nothrow_copy_assignable_v<gs::error>);

@@ -118,7 +118,7 @@ void compare_with_simulation(MPI_Comm comm, const std::vector<int>& extents,
   CHECK(mpi.received()[0] == sim.received()[me]);
 }
 
-/// How many ranks threw, and what this one said.
+/// The number of ranks that threw, and the text of this one.
 struct outcome {
   int n_throws = 0;
   std::string text;

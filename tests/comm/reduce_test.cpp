@@ -81,7 +81,7 @@ TEST_CASE("all_reduce: sends what it says") {
   CHECK(b.received()[2] == gs::traffic{0, 0, 1, 3 * 400});
 }
 
-TEST_CASE("all_reduce: the largest shard of the mesh decides for all, wherever it lies") {
+TEST_CASE("all_reduce: the largest shard of the mesh decides for all devices") {
   // What a process sees that holds a short shard: its sums are small, those of others are not.
   gs::simulated b({4});
   gs::reducer reduce(by_size);

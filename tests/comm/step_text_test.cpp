@@ -14,6 +14,6 @@ inline constexpr auto model = [](auto&, auto x) { return gs::relu(x); };
 using program = gs::program<model, gs::mesh<gs::axis<"x">>, gs::in<"A">>;
 }  // namespace
 
-TEST_CASE("a step in messages: its number, what it does and the line that asked for it") {
+TEST_CASE("a step in messages: its number, its kind and its source line") {
   CHECK(gs::detail::step_text(program::plan, 0) == "0 map at step_text_test.cpp:" + std::to_string(line));
 }

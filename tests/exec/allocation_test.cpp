@@ -74,7 +74,7 @@ TEST_CASE("lines and loops allocate nothing once they have run") {
 
 namespace {
 
-/// Weights lie cut over the devices: they are gathered ahead, and their gradients are scattered while others are computed.
+/// Weights are sharded: they are gathered ahead, and their gradients are reduce-scattered while others are computed.
 inline constexpr auto layers = [](auto& m, auto x, auto rate) {
   gs::symbol y = x;
   for (int i = 0; i < 20; ++i)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Loops whose turns are counted at run time, whatever the layouts of their states, are plain loops on one device.
+// Loops with a run-time trip count, in all shardings of their carried values, against plain loops on one device.
 #include "run_graph.hpp"
 
 #include <gshard/trace/along.hpp>
@@ -30,12 +30,12 @@ const std::vector<gs::dims> sizes{{{'A', 6}, {'B', 12}}, {{'A', 5}, {'B', 7}}, {
 /// The outputs of one run on one device.
 arrays serially(const run_graph::traced& t, const gs::dims& dims, const arrays& inputs) { return run_graph::run(t, run_graph::serial(t, dims), inputs); }
 
-/// x after `count` turns of Newton's iteration for the square root of a.
+/// x after `count` iterations of Newton's iteration for the square root of a.
 symbol newton(symbol a, symbol count) {
   return gs::repeat(count, [a](symbol y) { return 0.5 * (y + a / y); }, a);
 }
 
-/// The eigenvector of the largest eigenvalue of w, from x on, and how many turns it took to come to rest.
+/// The eigenvector of the largest eigenvalue of w, from x on, and the number of iterations until it converged.
 std::array<symbol, 3> power_iteration(symbol w, symbol x, symbol tolerance) {
   const auto goes_on = [tolerance](symbol, symbol change, symbol) { return gs::less(tolerance, change); };
   const auto turn = [w](symbol v, symbol, symbol turns) {
@@ -67,7 +67,7 @@ TEST_CASE("a count may be an integer") {
   for (const int count : {0, 1, 5}) CHECK(serially(t, {{'A', 2}}, {{1, 3}, {double(count)}})[0] == array{std::ldexp(1.0, count), std::ldexp(3.0, count)});
 }
 
-TEST_CASE("a loop ends when its condition says so") {
+TEST_CASE("a loop ends when its condition is false") {
   const auto t = trace({{"AA"}, {"A"}, {""}}, [](const scope&, given x) {
     const auto [v, change, turns] = power_iteration(x[0], x[1], x[2]);
     return symbols{v, change, turns};
@@ -121,11 +121,11 @@ TEST_CASE("power iteration, in every layout") {
     x[2] = {1e-10};
   };
   every_sharding(t, {.dims = sizes, .tolerance = 1e-9, .most = 400, .prepare = prepare});
-  // The matrix travels block by block in every turn.
+  // The matrix travels block by block in every iteration.
   every_sharding(t, {.dims = sizes, .tolerance = 1e-9, .most = 200, .options = {.known = {}, .uneven = true, .loop_bytes = 0}, .prepare = prepare});
 }
 
-TEST_CASE("states that change places, and sums that are pending when a turn is over") {
+TEST_CASE("carried values that are exchanged, and sums that are partial at the end of an iteration") {
   const auto t = trace({{"A"}, {"A"}, {"AB"}, {""}}, [](const scope&, given x) {
     const auto [a, b, c] = gs::repeat(
         x[3],
@@ -142,7 +142,7 @@ TEST_CASE("states that change places, and sums that are pending when a turn is o
 TEST_CASE("loops in loops") {
   const auto t = trace({{"AB"}, {"B"}, {""}, {""}}, [](const scope&, given x) {
     const auto turn = [&](symbol outer, symbol inner_turns) {
-      // What the inner loop needs of w does not depend on any turn; what it needs of the sum, on the turn of the outer one.
+      // The inner loop needs w, which no iteration changes, and the sum, which the outer loop changes.
       const symbol total = gs::einsum<"ab->b">(outer);
       const symbol inner = gs::repeat(
           inner_turns, [&](symbol s) { return lay_out(0.5 * s + gs::einsum<"ab,b->ab">(s, x[1]) + total); }, outer);
@@ -172,19 +172,19 @@ TEST_CASE("any operation in a body") {
   every_sharding(t, {.dims = sizes, .tolerance = 1e-11, .most = 200, .prepare = [](arrays& x) { x[3] = {3}; }});
 }
 
-TEST_CASE("every turn draws its own random numbers, the same in every layout") {
+TEST_CASE("every iteration draws its own random numbers, the same in every sharding") {
   const auto t = trace({{"AB"}, {""}}, [](const scope&, given x) {
     return symbols{lay_out(gs::repeat(x[1], [](symbol s) { return s + s + gs::dropout(gs::map<[](auto v) { return v - v + 1; }>(s), 0.5); }, x[0]))};
   });
   every_sharding(t, {.dims = sizes, .most = 200, .prepare = [](arrays& x) { x[1] = {4}; }});
-  // A mask a turn, as bits of a number: equal masks would make all numbers equal to 0 or 2 * 15.
+  // A mask per iteration, as bits of a number: equal masks would make all numbers equal to 0 or 2 * 15.
   const arrays found = serially(t, {{'A', 8}, {'B', 8}}, {array(64, 0.0), {4}});
   std::set<double> masks(found[0].begin(), found[0].end());
   CHECK(masks.size() > 8);
 }
 
-TEST_CASE("every turn of loops in loops draws its own random numbers") {
-  // A turn adds its dropout mask times a power of two: so the bits of a sum are the masks of its turns.
+TEST_CASE("every iteration of nested loops draws its own random numbers") {
+  // An iteration adds its dropout mask times a power of two: the bits of a sum are the masks of the iterations.
   constexpr int turns = 3;
   run_graph::traced t = trace({{"A"}, {"A"}, {""}, {""}}, [](const scope&, given x) {
     const auto inner = [&](symbol sum, symbol power) {
@@ -203,7 +203,7 @@ TEST_CASE("every turn of loops in loops draws its own random numbers") {
   CHECK(masks.size() == std::size_t(turns * turns));
 }
 
-TEST_CASE("what a body needs of tensors from outside is brought there once") {
+TEST_CASE("loop-invariant tensors are resharded once, before the loop") {
   const auto t = trace({{"AB"}, {"AB"}, {""}}, [](const scope&, given x) {
     return symbols{gs::repeat(x[2], [&](symbol s) { return 0.5 * s + x[1]; }, x[0])};
   });
@@ -229,7 +229,7 @@ TEST_CASE("what a body needs of tensors from outside is brought there once") {
     if (gs::traits(p.steps[i].kind).collective) CHECK(p.lifetimes[std::size_t(p.steps[i].output())].last == int(end));
 }
 
-TEST_CASE("a loop receives its turns' bytes") {
+TEST_CASE("a loop receives the bytes of all iterations") {
   const auto t = trace({{"AB"}, {""}}, [](const scope&, given x) {
     return symbols{gs::repeat(x[1], [](symbol s) { return s + gs::map<[](auto a, auto b) { return a - a + b; }>(s, gs::sum(s)); }, x[0])};
   });

@@ -143,7 +143,7 @@ TEST_CASE("gradients that are sums over several uses of a tensor") {
   every_sharding(trace({{"AB"}, {"BC"}, {"AC"}}, program), {.dims = sizes, .tolerance = 1e-13});
 }
 
-TEST_CASE("adam, wherever parameter, moments and gradient lie") {
+TEST_CASE("adam, in all shardings of parameter, moments and gradient") {
   const auto program = [](const scope& m, given x) {
     const symbol p = m.param("p", "AB", gs::init::zeros());
     gs::adam{.beta1 = 0.5, .beta2 = 0.75, .epsilon = 1e-2, .weight_decay = 0.25}.update(m, p, x[0], x[1]);

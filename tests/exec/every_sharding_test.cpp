@@ -149,7 +149,7 @@ TEST_CASE("means divide by whole extents") {
                  {.dims = sizes, .tolerance = 1e-14, .pending_sources = true});
 }
 
-TEST_CASE("largest, smallest, product, and where the largest stands") {
+TEST_CASE("largest, smallest, product, and the index of the largest") {
   every_sharding(trace({{"ABC"}},
                        [](const scope&, given x) {
                          return symbols{gs::reduce_max<"abc->ca">(x[0]), gs::reduce_max<"abc->">(x[0]),

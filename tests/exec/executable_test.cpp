@@ -243,7 +243,7 @@ TEST_CASE("inputs, outputs and parameters in orders of the devices of their own"
   const gs::parameter_store store(on);
   gs::executable<reordering> run(on, {{'A', 3}, {'B', 4}}, store);
   const tensor<float, ordered> t = gs::from_global<float, ordered>(on, {3, 4}, x);
-  CHECK(t.local_shard(0).offset(0) == 1);  // device 0 stands at place 1
+  CHECK(t.local_shard(0).offset(0) == 1);  // device 0 has index 1 in the order
   CHECK(t.local_shard(1).offset(0) == 0);
   for (int step = 1; step <= 2; ++step) {
     const auto y = run(t);
@@ -288,7 +288,7 @@ TEST_CASE("inputs and outputs in an order of the devices need the program's mesh
   const auto on = gs::simulate<two>({2, 2});
   gs::executable<program_of_two> run(on, sizes);
   run(x);
-  // Parameters alone may lie in an order on a mesh with more axes.
+  // Only parameters may have a device order on a mesh with more axes.
   const auto wide_on = gs::simulate<wide>({2, 4});
   const gs::parameter_store store(wide_on);
   gs::executable<reordering_inside> inside(wide_on, sizes, store);
@@ -296,7 +296,7 @@ TEST_CASE("inputs and outputs in an order of the devices need the program's mesh
   CHECK(gs::to_global<float>(store, "w") == x);
 }
 
-TEST_CASE("a loop takes as many turns as a run says, and may leave a parameter") {
+TEST_CASE("the trip count of a loop may differ between runs; a parameter may stay unused") {
   const auto on = gs::simulate<mesh>(2);
   gs::executable<adding> run(on, extents);
   float total = 0;

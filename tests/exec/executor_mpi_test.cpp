@@ -275,7 +275,7 @@ TEST_CASE("mpi: layouts in other orders of the devices, to the same bits as simu
       }
   }
 }
-TEST_CASE("mpi: loops whose turns are counted at run time") {
+TEST_CASE("mpi: loops with a run-time trip count") {
   const run_graph::traced t = run_graph::trace({{"AB"}, {"B"}, {""}}, [](const scope&, given x) {
     const auto goes_on = [&](symbol, symbol change) { return gs::less(x[2], change); };
     const auto turn = [&](symbol s, symbol) {
@@ -304,8 +304,8 @@ TEST_CASE("mpi: loops whose turns are counted at run time") {
   }
 }
 
-TEST_CASE("mpi: when one process fails in a turn, or finds another condition, all throw and none waits") {
-  // Element i adds row i * turn of a table of A rows: in some turn it is one that there is not.
+TEST_CASE("mpi: when one process fails in an iteration, or finds another condition, all throw and none waits") {
+  // Element i adds row i * iteration of a table of A rows: in some iteration that row does not exist.
   for (const bool in_condition : {false, true}) {
     const run_graph::traced t = run_graph::trace({{"A"}, {"A"}, {""}, {"A"}}, [&](const scope&, given x) {
       const auto rows = [&](symbol n) {

@@ -109,7 +109,7 @@ TEST_CASE("a parameter that is not written in place holds its new value after th
     }
 }
 
-TEST_CASE("what is wrong is said when the program is bound, or by the step that meets it") {
+TEST_CASE("errors are thrown when the program is bound, or by the step that finds them") {
   const run_graph::traced t =
       run_graph::trace({{"AC"}, {"B", gs::dtype::i32, 'A'}},
                        [](const scope&, given x) { return symbols{gs::gather(x[0], x[1])}; });

@@ -71,7 +71,7 @@ TEST_CASE("parameters start from the same numbers in every layout on every mesh"
       }
 }
 
-TEST_CASE("initial numbers depend on the seed and the name, and have the deviation that was asked for") {
+TEST_CASE("initial numbers depend on the seed and the name, and have the given deviation") {
   const gs::any_cluster one = simulate({1});
   const gs::dims large{{'A', 40}, {'B', 50}, {'C', 30}};
   const auto values = [&](std::uint64_t seed, const char* name) {

@@ -69,7 +69,7 @@ enum class verb : std::uint8_t {
   dropout,        // number: rate in tenths
   cast,           // number: dtype
   annotate,       // layout
-  loop,           // number: what a turn does; layout of a state
+  loop,           // number: the body; layout of a state
   count_
 };
 
@@ -84,7 +84,7 @@ struct step {
   bool operator==(const step&) const = default;
 };
 
-/// A result of a program: a step, and the layout that it is brought to, if any.
+/// A result of a program: a step, and the sharding that it is resharded to, if any.
 struct result {
   int of = 0;
   bool laid = false;
@@ -191,7 +191,7 @@ inline symbol iota(gs::builder& b, const step& s) {
 }
 }  // namespace detail
 
-/// As many turns as `count` says, of which no gradient is taken. y broadcasts to x. What comes out is not above the larger of both and 1.
+/// A loop of `count` iterations without a gradient. y broadcasts to x. The result is at most the largest of x, y and 1.
 inline constexpr int loop_bodies = 6;
 inline symbol loop(int body, symbol x, symbol y, symbol count, const gs::sharding& layout) {
   if (x.owner->failed()) return x.owner->nothing();

@@ -165,7 +165,7 @@ inline summation summed_by(const std::string& text, const std::vector<known>& x)
   return s;
 }
 
-/// Whether one of two operands has an index that stands nowhere else.
+/// True if one of two operands has an index that nothing else has.
 inline bool has_own_sum(const std::string& text, std::size_t operand) {
   const std::size_t comma = text.find(','), begin = operand == 0 ? 0 : comma + 1, end = operand == 0 ? comma : text.find("->");
   const std::string own = text.substr(begin, end - begin), others = text.substr(0, begin) + text.substr(end);

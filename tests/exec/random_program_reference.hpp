@@ -19,7 +19,7 @@
 #include <vector>
 
 // Random programs by the definitions of their verbs: whole tensors, one loop over indices each, nothing of the library but its random
-// numbers. What one device computes is held against it; with duals for numbers, so are the gradients.
+// numbers. The results of one device are compared with it; with duals for numbers, so are the gradients.
 namespace random_program {
 
 namespace reference {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Random programs on MPI ranks: the same bits as simulated, several of them in turn on one cluster; and where one rank runs another
+// Random programs on MPI ranks: the same bits as simulated, several of them interleaved on one cluster; and where one rank runs another
 // program than the others, an error on every rank, after which all go on.
 #include "../mpi_world.hpp"
 #include "random_program_failure.hpp"
@@ -156,7 +156,7 @@ TEST_CASE("mpi: random programs compute the same bits as simulated") {
   }
 }
 
-TEST_CASE("mpi: random programs in turn, and in another order on one rank") {
+TEST_CASE("mpi: random programs interleaved, and in another order on one rank") {
   const random_program::seed_range seeds = random_program::seeds(30);
   int failures = 0;
   for (std::uint32_t seed = seeds.first; seed < seeds.end() && failures < 5; ++seed) {

@@ -167,7 +167,7 @@ TEST_CASE("a matmul that gathers rows by shifts around a ring") {
   }, [](given x) { return einsum<"BM,MH->BH">(x[0], x[1]); });
 }
 
-TEST_CASE("regions in the turns of a loop, also where what it carries lies in an order of the devices of its own") {
+TEST_CASE("regions in the body of a loop, also if a carried value has a device order") {
   run_graph::traced t = run_graph::trace({{"BM"}, {"", gs::dtype::i32, 'E', 3}}, [](const gs::parameter_scope&, given x) {
     return symbols{gs::repeat(x[1], [](symbol s) {
       return per_shard<"x", P<"x", none>>([](symbol u) { return gs::shift<"x">(u, 1) + gs::pad(gs::halo<"x", 1, 0>(u, 1), 1, 0, -1); }, annotate<P<"x", none>>(s));

@@ -63,7 +63,7 @@ TEST_CASE("safetensors_header: as other tools write it") {
   CHECK(header.arrays[1] == gs::array_info{"b", gs::array_type::i32, {1}});
   CHECK(gs::parse_safetensors_header("{}", 0).arrays.empty());
   CHECK(gs::parse_safetensors_header(R"({"__metadata__":{}})", 0).metadata.empty());
-  // Tensors without elements stand between others, also several at one place.
+  // Tensors without elements between others, also several at one offset.
   CHECK(gs::parse_safetensors_header(
             '{' + bytes("y", 4, 4) + ',' + bytes("a", 0, 4) + ',' + bytes("x", 4, 4) + '}', 4)
             .arrays.size() == 3);

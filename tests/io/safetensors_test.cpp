@@ -183,7 +183,7 @@ TEST_CASE("safetensors: blocks that were lost, swapped or come from another file
         (dir / "bad") + ": is damaged: its content does not match its digest gshard.xxh3_128");
 }
 
-TEST_CASE("safetensors: header lengths that lie") {
+TEST_CASE("safetensors: wrong header lengths") {
   const scratch dir;
   write(dir / "f");
   const std::string good = content_of(dir / "f");
@@ -203,7 +203,7 @@ TEST_CASE("safetensors: header lengths that lie") {
   }
 }
 
-TEST_CASE("safetensors: files from other tools are read when asked for") {
+TEST_CASE("safetensors: files from other tools are read on request") {
   const scratch dir;
   const std::string header =
       R"({"t":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},"__metadata__":{"format":"pt"}})";

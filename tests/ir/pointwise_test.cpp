@@ -160,7 +160,7 @@ TEST_CASE_TEMPLATE("pointwise: NaN and infinity in every place", T, float, doubl
                       [](double a, double b) { return 0 < a ? a : b; }, [](double a, double, int i) { return double((0 < a) == (i == 0)); });
 }
 
-TEST_CASE("pointwise: a result may lie over an operand") {
+TEST_CASE("pointwise: a result may overwrite an operand") {
   std::vector<float> x(600);
   for (std::size_t i = 0; i < x.size(); ++i) x[i] = float(i);
   const std::array<const float*, 2> in{x.data(), x.data()};

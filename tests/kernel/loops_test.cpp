@@ -72,7 +72,7 @@ TEST_CASE("loops: iterations come in order, the last loop fastest") {
   CHECK(visited(n).empty());
 }
 
-// Operands that lie alike are walked as one row, in whatever order their dims are given.
+// Operands with equal strides are walked as one row, in any order of their dims.
 static_assert([] {
   nest n;
   for (const auto& [extent, stride] : {offsets{3, 4}, offsets{4, 1}, offsets{1, 99}, offsets{2, 12}})

@@ -65,7 +65,7 @@ TEST_CASE_TEMPLATE("vector: sums, products and maxima of any length", T, float, 
   }
 }
 
-TEST_CASE_TEMPLATE("vector: a sum has the same bits wherever it lies in memory", T, float, double) {
+TEST_CASE_TEMPLATE("vector: a sum has the same bits at every alignment", T, float, double) {
   std::mt19937 gen(3);
   for (std::int64_t n : {1, 7, 64, 333}) {
     const auto x = random_values<T>(n, gen);

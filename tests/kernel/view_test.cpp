@@ -37,7 +37,7 @@ TEST_CASE("for_each_run: a tensor that is not sharded is one run") {
   CHECK(runs == 1);
 }
 
-TEST_CASE("for_each_element: every element of a shard once, in order, where it lies in the whole") {
+TEST_CASE("for_each_element: every element of a shard once, in order, with its global index") {
   std::vector<std::size_t> found;
   ks::for_each_element({2, {2, 2}, {1, 2}, {4, 5}}, [&](std::size_t global, std::size_t local) {
     CHECK(local == found.size());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A gradient is asked for through a custom operation that has none.
+// The gradient of a custom operation that has none.
 // expect: gshard: no gradient is known for an operation
 // expect: "squares"
 #include <gshard/plan.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// No gradient flows back through turns that nobody has counted.
+// The gradient of a loop with a run-time trip count.
 // expect: gshard: a loop with a run-time trip count has no gradient: use repeat<n>, or stop_gradient
 // expect: "while_loop"
 #include <gshard/plan.hpp>

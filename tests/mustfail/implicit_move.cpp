@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Two operands that lie differently meet in a program that is strict.
+// Two operands with different shardings in a strict program.
 // expect: gshard: an operand would be resharded implicitly \(strict\)
 // expect: in_operation<.*"map"
 // expect: over_axis<.*"x"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What a turn of a loop makes is gone when the loop is over.
+// A tensor of a loop body is used after the loop.
 // expect: gshard: a tensor of a loop's body is used outside of the loop: let the loop carry it
 // expect: "map"
 #include <gshard/plan.hpp>

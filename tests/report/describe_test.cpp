@@ -45,7 +45,7 @@ TEST_CASE("a plan as text: mesh, inputs, parameters, steps with their layouts, o
   CHECK(has("  output %"));
 }
 
-TEST_CASE("the steps of a loop stand apart") {
+TEST_CASE("the steps of a loop are indented") {
   constexpr auto repeated = [](auto&, auto x, auto n) {
     return gs::repeat(n, [n](auto s) { return gs::repeat(n, [](auto t) { return t + t; }, s); }, x);
   };

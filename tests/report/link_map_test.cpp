@@ -75,7 +75,7 @@ TEST_CASE("as a picture: a line a link, two where it wraps; a legend in bytes; c
   CHECK(count(svg, "<g") == count(svg, "</g>"));
 }
 
-TEST_CASE("layers stand side by side, links between them are corners") {
+TEST_CASE("layers are side by side, links between them are corners") {
   const std::string svg = gs::link_map_svg(with({2, 2, 2}, {{0, 4, 1, 1}, {4, 0, 1, 1}, {0, 1, 1, 1}}));
   CHECK(count(svg, "<path ") == 2);
   CHECK(count(svg, "<line ") == 1);

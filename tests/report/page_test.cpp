@@ -51,7 +51,7 @@ TEST_CASE("other meshes are a view only where there are some") {
   CHECK_FALSE(contains(page, "tab-comparison"));
 }
 
-TEST_CASE("no name breaks out of where it stands") {
+TEST_CASE("no name breaks out of its HTML element") {
   gs::run_record run;
   run.program = "</script></title><b onclick='x'>\"&<!--<script>";
   run.network = "</style></h1><img>";

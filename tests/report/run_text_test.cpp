@@ -31,7 +31,7 @@ TEST_CASE("a run as tables: seconds, parts, operations, memory, what was assumed
   CHECK(text.ends_with("source: made up for a test\n"));
 }
 
-TEST_CASE("a run that needs more memory than there is says so") {
+TEST_CASE("a run that needs more memory than there is prints that") {
   gs::run_record run = sample::small().record;
   run.memory.capacity = run.memory.peak - 1;
   CHECK(contains(gs::describe(run, sample::plan), ": more than there is"));

@@ -76,7 +76,7 @@ void check_trace(const nlohmann::json& trace) {
     CHECK(duration >= 0);
     CHECK(begin >= last[thread]);
     last[thread] = begin;
-    // Either within another or beside it. Those of no length lie on each other where they are at one time.
+    // Spans nest or are disjoint. Spans of no length may coincide.
     std::vector<std::int64_t>& ends = open[thread];
     while (!ends.empty() && ends.back() <= begin && !(ends.back() == begin && duration == 0)) ends.pop_back();
     CHECK((ends.empty() || end <= ends.back()));

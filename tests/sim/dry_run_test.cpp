@@ -71,7 +71,7 @@ TEST_CASE("dry run: steps one after the other, each as long as arithmetic, memor
   CHECK(r.parts[std::size_t(gs::step_part::attention)] == 0);
 }
 
-TEST_CASE("dry run: the bytes of the record are those of the plan, which the backends are held against") {
+TEST_CASE("dry run: the bytes of the record are those of the plan") {
   const gs::run_record r = run(8);
   std::int64_t bytes = 0;
   for (const gs::step_record& s : r.steps) bytes += s.bytes_received;
@@ -194,7 +194,7 @@ TEST_CASE("dry run: a torus that is laid out for another mesh is not taken") {
   CHECK(!problem(gs::torus_mesh(t)).empty());
 }
 
-TEST_CASE("dry run: who waits for a dead device gives up and says so") {
+TEST_CASE("dry run: a device that waits for a dead one gives up with an error") {
   gs::dry_run_options o;
   o.faults.dead_devices = {3};
   o.faults.timeout = 7;
@@ -314,7 +314,7 @@ TEST_CASE("dry run: a mesh of other devices, over another torus, or not over all
 }
 
 namespace {
-// Weights lie cut over the devices that share the data, and are gathered whole before they are used.
+// Weights are sharded over the data axis, and gathered before they are used.
 inline constexpr auto gathered_layers = [](auto& m, auto x) {
   auto y = x;
   for (int i = 0; i < 4; ++i)
@@ -346,7 +346,7 @@ TEST_CASE("dry run: with overlap weights arrive while the product before theirs 
   }
 }
 
-TEST_CASE("dry run: of a loop one turn is run, which the record says") {
+TEST_CASE("dry run: one iteration of a loop is run, which the record states") {
   static constexpr auto doubling = [](auto&, auto x) {
     return gs::while_loop([](gs::symbol s) { return gs::sum(s); }, [](gs::symbol s) { return s + s; }, x);
   };

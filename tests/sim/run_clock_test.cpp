@@ -157,7 +157,7 @@ TEST_CASE("run clock: steps that are under way while others run are charged in t
   CHECK(called == charged);
 }
 
-TEST_CASE("run clock: every turn of a loop is charged") {
+TEST_CASE("run clock: every iteration of a loop takes time") {
   bound b(looping(), two_by_four);
   gs::run_clock clock(b.run, eight);
   std::vector<double> seconds;
@@ -172,7 +172,7 @@ TEST_CASE("run clock: every turn of a loop is charged") {
     std::int64_t bytes = 0;
     for (const gs::step_record& s : r.steps) bytes += s.bytes_received;
     CHECK(bytes == r.received[0]);
-    std::vector<std::int32_t> rows, expected;  // each turn has its own
+    std::vector<std::int32_t> rows, expected;  // per iteration
     for (const gs::time_span& s : r.tracks[0].spans) rows.push_back(s.row);
     for (std::size_t row = 0; row < r.steps.size(); ++row)
       if (r.steps[row].seconds > 0) expected.push_back(std::int32_t(row));
@@ -185,7 +185,7 @@ TEST_CASE("run clock: every turn of a loop is charged") {
   b.turns(1);
   b.run.run({});
   CHECK(clock.record().seconds == seconds[1]);
-  CHECK(seconds[1] == doctest::Approx(b.dry(eight).seconds));  // of a loop, one turn; its condition once less
+  CHECK(seconds[1] == doctest::Approx(b.dry(eight).seconds));  // one iteration of a loop; its condition once less
 }
 
 TEST_CASE("run clock: a run begins where all devices are done with the one before, and draws its own jitter") {
@@ -227,7 +227,7 @@ TEST_CASE("run clock: others wait for a slow device, and no number changes") {
     if (t.devices[0] != 3) CHECK(t.wait > r.tracks[3].wait);
 }
 
-TEST_CASE("run clock: who waits for a dead device gives up and says so, and parameters stay") {
+TEST_CASE("run clock: a device that waits for a dead one gives up with an error, and parameters stay") {
   bound b(learning(), two_by_four);
   const auto before = b.parameters();
   gs::faults dead;

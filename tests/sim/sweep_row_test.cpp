@@ -3,7 +3,7 @@
 
 #include <doctest/doctest.h>
 
-TEST_CASE("a row of which nothing is said fits, in memory that is not limited") {
+TEST_CASE("a default row fits, without a memory limit") {
   const gshard::sweep_row row;
   CHECK(row.fits);
   CHECK(row.capacity == 0);

@@ -65,7 +65,7 @@ constexpr int trainables(const gs::plan_view& p) {
   return int(std::count_if(p.parameters.begin(), p.parameters.end(),
                            [](const gs::parameter& q) { return q.trainable; }));
 }
-/// Every trained parameter is written in place: what it holds after the step lies where it lay before.
+/// Every trained parameter is updated in place.
 constexpr bool all_updated_in_place(const gs::plan_view& p) {
   return std::all_of(p.parameters.begin(), p.parameters.end(), [&](const gs::parameter& q) {
     return q.updated >= 0 && p.lifetimes[std::size_t(q.updated)].root == q.value &&
@@ -185,7 +185,7 @@ static_assert(step::plan.count(op::all_to_all) == 4 && step::plan.count(op::all_
 static_assert(count_on_tensors(step::plan, op::all_reduce) == 3 && step::plan.collectives() == 6);
 static_assert(summed_once(step::plan) && soundness::is_sound(step::plan));
 
-// Groups over "data" alone: tokens lie copied along "expert", so there is nothing to exchange; each device
+// Groups over "data" alone: tokens are replicated along "expert", so there is nothing to exchange; each device
 // fills the buffers of its own experts and the results are summed.
 using copied = gs::program<moe_layer, mesh, in<"GSM", P<"data", none, none>>>;
 static_assert(copied::plan.count(op::all_to_all) == 0 && copied::plan.count(op::all_reduce) == 1);

@@ -71,7 +71,7 @@ constexpr gs::short_list read_factors(const gs::plan_view& p, const gs::node& s,
 /// One list of axes for each factor of a step, on all operands and results; blocked factors whole, no axis on
 /// two factors, partial sums only into what is linear, and out of what is summed.
 constexpr bool lies_right(const gs::plan_view& p, const gs::node& s) {
-  // What travels of a looped einsum lies as if it were gathered before, or scattered after.
+  // The ring operand of a looped einsum has the sharding before a gather, or after a reduce_scatter.
   const bool looped = s.kind == op::looped_einsum;
   const auto over = s.attr.axes;
   const auto held = [&](std::int32_t v) {

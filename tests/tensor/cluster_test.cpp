@@ -30,7 +30,7 @@ TEST_CASE("copies of a cluster are the same cluster") {
   CHECK_FALSE(copy.same_as(other));
 }
 
-TEST_CASE("a cluster that was moved from says so") {
+TEST_CASE("using a cluster that was moved from throws") {
   gs::any_cluster c = gs::simulate<one>(2);
   const gs::any_cluster moved = std::move(c);
   CHECK(moved.size() == 2);

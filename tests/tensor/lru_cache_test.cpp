@@ -33,7 +33,7 @@ std::unique_ptr<numbered<Kind>> take(lru_cache& all, int number) {
 
 }  // namespace
 
-TEST_CASE("lru_cache: what is taken is gone until it is put back, and is of the type asked for") {
+TEST_CASE("lru_cache: an entry that is taken is gone until it is put back, and has the requested type") {
   lru_cache all;
   CHECK(take<0>(all, 7) == nullptr);
   all.put_back(std::make_unique<numbered<0>>(7, 1));

@@ -32,7 +32,7 @@ struct squares {
     return Factor * (x * gs::broadcast<"A,AB->AB">(dy, x));
   }
 };
-// y[a] = the largest x[a, b]: results of shards of B do not add up, though `sums` says so.
+// y[a] = the largest x[a, b]: results of shards of B do not add up, but `sums` claims it.
 struct wrongly_summed {
   static constexpr std::string_view name = "largest", rule = "AB->A", sums = "B";
   template <class T>

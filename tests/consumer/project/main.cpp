@@ -22,7 +22,7 @@ static_assert(GSHARD_HAS_MPI == EXPECTED_MPI);
 #if defined(EXPECTED_KERNELS)
 static_assert(GSHARD_COMPILED_KERNELS);
 #endif
-// What was not asked for is not here, though gshard may have been configured with it.
+// Parts that were not requested are absent, even if gshard was configured with them.
 #if !defined(PARTS) && (defined(BOOST_ALL_NO_LIB) || defined(BOOST_MPI_DYN_LINK) || defined(XTENSOR_ADAPT_HPP))
 #error "Boost or xtensor is used, and was not asked for"
 #endif

@@ -36,7 +36,7 @@ TEST_CASE("plan: the middle of a long drawing is left out") {
   CHECK(text.find("    [ 6, 8)  ################  1 device\n    ... 24 more blocks\n    [56,58)") != std::string::npos);
 }
 
-TEST_CASE("plan: colors only where they are asked for") {
+TEST_CASE("plan: colors only on request") {
   CHECK(drawing("x=2", "4@x").find('\033') == std::string::npos);
   CHECK(drawing("x=2", "4@x", true).find("\033[31m################\033[0m") != std::string::npos);
 }

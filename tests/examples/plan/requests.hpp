@@ -82,7 +82,7 @@ inline pl::plan_facts facts(const std::string& line) {
   return facts(request_of(line));
 }
 
-/// The operations of a plan, and how its first result lies.
+/// The operations of a plan, and the sharding of its first result.
 inline std::string kinds(const pl::plan_facts& f) {
   std::string s;
   for (const pl::step_facts& step : f.steps) s += (s.empty() ? "" : " ") + step.called;

@@ -21,7 +21,7 @@ TEST_CASE("plan: bytes are those that the simulated devices receive, uneven exte
     CHECK(right(line));
 }
 
-TEST_CASE("plan: on more devices than are counted one by one the planner's estimate stands") {
+TEST_CASE("plan: with very many devices, the planner's estimate is printed") {
   const std::string line = "reshard --mesh x=257 --from 514@x --to 514";
   const pl::planned p = pl::make_plan(request_of(line));
   CHECK(pl::bytes_received(p, p.tables.steps[0]) == p.view().bytes_received(p.tables.steps[0], p.sizes));

@@ -106,7 +106,7 @@ TEST_CASE("plan a run: axes that follow a snake") {
   CHECK(refused({"--snake", "data"}) == "--snake data: 'data' is none of the axes expert=8");
 }
 
-TEST_CASE("plan a run: help names what may be said, in letters") {
+TEST_CASE("plan a run: help lists all options") {
   try {
     parsed({"--help"});
     FAIL("help is no run");

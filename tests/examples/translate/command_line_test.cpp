@@ -18,7 +18,7 @@ tr::command_line parse(std::vector<const char*> arguments) {
 
 }  // namespace
 
-TEST_CASE("command line: what is asked for is understood") {
+TEST_CASE("command line: options are parsed") {
   const tr::command_line nothing = parse({});
   CHECK(nothing.problem.empty());
   CHECK(nothing.help.empty());

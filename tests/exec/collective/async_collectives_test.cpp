@@ -24,7 +24,7 @@ using gs::P, gs::none, gs::op;
 
 namespace {
 
-// Weights lie cut over the devices that share the data: they are gathered, and their gradients are summed and scattered.
+// Weights are sharded over the data axis: they are gathered, and their gradients are reduce-scattered.
 inline constexpr auto training_step = [](auto& m, auto x, auto rate) {
   gs::symbol y = x;
   for (int i = 0; i < 20; ++i) {

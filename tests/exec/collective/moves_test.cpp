@@ -44,7 +44,7 @@ std::vector<std::int64_t> places(const placement& home, const placement& block) 
 
 }  // namespace
 
-TEST_CASE("moves: a block is a run where its elements stand in a row") {
+TEST_CASE("moves: a block is a run if its elements are contiguous") {
   std::mt19937 gen(1);
   int runs = 0;
   for (int turn = 0; turn < 4000; ++turn) {
@@ -106,7 +106,7 @@ TEST_CASE("moves: what is packed is unpacked to where it was") {
   }
 }
 
-TEST_CASE("moves: every element that is needed comes from one that has it; copies take turns") {
+TEST_CASE("moves: every missing element comes from a device that has it; replicas share the sending") {
   // Three members with the same whole, and one that has nothing: it and those that need a half.
   placement all;
   all.rank = 1;

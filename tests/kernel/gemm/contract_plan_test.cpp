@@ -68,7 +68,7 @@ TEST_CASE("contraction plan: blocks of matrix products, each term once, make the
   CHECK(packed < 140);
 }
 
-TEST_CASE("contraction plan: products of matrices as they lie need no packing, in any orientation") {
+TEST_CASE("contraction plan: products of row-major matrices need no packing, in any orientation") {
   const extents sizes{{'h', 4}, {'k', 40}, {'m', 24}, {'n', 56}};
   for (std::string a : {"mk", "km"})
     for (std::string b : {"kn", "nk"})
@@ -84,7 +84,7 @@ TEST_CASE("contraction plan: products of matrices as they lie need no packing, i
         }
 }
 
-TEST_CASE("contraction plan: a result whose rows do not follow one another is packed as it lies, and factors stay where they are") {
+TEST_CASE("contraction plan: a result with interleaved rows is packed, and factors are not") {
   const extents sizes{{'c', 128}, {'e', 4}, {'f', 1024}, {'g', 2}, {'m', 256}};
   const gemm_plan plan = plan_for("egcf", "efm", "gecm", sizes);
   CHECK(plan.n == 256);

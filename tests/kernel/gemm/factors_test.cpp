@@ -49,7 +49,7 @@ TEST_CASE("factors: the loops reach the element that the index letters name, alo
   }
 }
 
-TEST_CASE("factors: what is wrong is said, with the operation and all operands") {
+TEST_CASE("factors: errors name the operation and all operands") {
   const auto loops = [](ks::operand_dims a, ks::operand_dims b, ks::operand_dims out) {
     return ks::detail::loops_of<3>("product", {a, b, out});
   };

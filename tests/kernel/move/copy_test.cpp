@@ -11,7 +11,7 @@ namespace {
 
 using namespace test;
 
-// Strides of a tensor whose dims lie in memory in a random order, maybe with gaps.
+// Strides of a tensor whose dims have a random order in memory, maybe with gaps.
 ks::index_array random_strides(std::mt19937& gen, int rank, const ks::index_array& extent,
                                std::int64_t& size) {
   std::vector<std::size_t> order(static_cast<std::size_t>(rank));

@@ -6,7 +6,7 @@
 using namespace test;
 using window_cases::window_case;
 
-TEST_CASE("sources: every element that reads something is met once, the others lie in a gap") {
+TEST_CASE("sources: every element that reads something is visited once, the others are in gaps") {
   for (std::uint32_t seed = 0; seed < 1000; ++seed) {
     CAPTURE(seed);
     std::mt19937 gen(seed);

@@ -197,7 +197,7 @@ TEST_CASE("search: whenever it ends, no layout that it lists is better than the 
   CHECK(tight > 2000);
 }
 
-TEST_CASE("search: one that ends before its budget does is left with no tensor that had better lie otherwise") {
+TEST_CASE("search: if it ends within its budget, no other sharding of one tensor is better") {
   int finished = 0;
   for (unsigned seed = 0; seed < 200; ++seed) {
     CAPTURE(seed);

@@ -24,7 +24,7 @@ constexpr int total(view v) {
 }
 constexpr std::array<int, 4> four{1, 20, 300, 4000};
 
-// A container becomes a view where one is asked for, without a copy.
+// A container converts to a view without a copy.
 static_assert(total(four) == 4321 && total(std::array<int, 0>{}) == 0);
 static_assert(view(four).data() == four.data() && &view(four)[3] == &four[3]);
 

@@ -89,13 +89,13 @@ static_assert(tracing::holds([](builder& b, auto&) {
   gradient(gs::sum(y), x);
   return count(b.program, op::einsum) == before + 2;  // the sum, dx
 }));
-// A tensor between the inputs and the scalar may be asked for, also one that depends on no input.
+// Gradients of intermediate tensors, also of one that depends on no input.
 static_assert(tracing::holds([](builder& b, const gs::parameter_scope& m) {
   const symbol x = input(b, "A"), h = gs::relu(x), t = gs::cast<float>(gs::iota<"A">(m));
   const gs::list<symbol> d = gradients(gs::sum(h * t), std::array{h, t});
   return producer(d[0]).inputs == 3 && producer(d[1]).inputs == 3;
 }));
-// The gradient of an annotated tensor lies as the tensor does.
+// The gradient of an annotated tensor has its sharding.
 static_assert(tracing::holds([](builder& b, auto&) {
   const symbol x = input(b, "AB");
   const symbol d = gradient(gs::sum(gs::annotate<gs::P<gs::none, "y">>(x)), x);
@@ -126,7 +126,7 @@ static_assert(fails(fault::not_differentiable, "map: second derivative", [](buil
   const symbol x = input(b, "A");
   gradient(gs::sum(gradient(gs::sum(x * x * x), x)), x);
 }));
-// The gradient of a diagonal lies on the diagonal.
+// The gradient of a diagonal is zero outside of the diagonal.
 static_assert(tracing::holds([](builder& b, auto&) {
   const symbol x = input(b, "AA");
   return has_dims(gradient(gs::sum(einsum<"aa->a">(x)), x), "AA") && count(b.program, op::iota) == 2;

@@ -37,7 +37,7 @@ static_assert([] {
   return read.at(0).producer == 7 && read.at(0).rank() == 0 && !read.problem;
 }());
 
-// A window has one row, however often it is asked for; a full table takes no more.
+// Equal windows are one row; a full table takes no more.
 static_assert([] {
   gs::list<gs::window> windows = {gs::window{}};
   for (int round = 0; round < 2; ++round)

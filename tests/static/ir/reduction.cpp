@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <gshard/ir/reduction.hpp>
 
-// What is pending is a sum unless something else is said.
+// The default reduction is the sum.
 static_assert(gshard::reduction{} == gshard::reduction::sum);

@@ -100,7 +100,7 @@ constexpr bool reads_the_same(const bound_window& w) {
 static_assert(all_windows(reads_the_same));
 
 // Base dilation, the three cases of arXiv 2006.16668, A.4, of `count` indices on each of 4 devices. What the paper pads a shard with
-// before its first element is how far the first position lies before a whole element.
+// before its first element is the distance from the first position to the next element.
 constexpr bool same_padding(std::int64_t stride, std::int64_t dilation, std::int64_t count) {
   const bound_window w{.stride = stride, .low = -2, .taps = 3, .dilation = dilation};
   bool same = true;

@@ -51,7 +51,7 @@ constexpr gs::mesh_shape half = gs::mesh<gs::axis<"x", 4>, gs::axis<"y">>::shape
 static_assert(!divides({{'A', 24}}, fixed) && !divides({{'B', 5}}, fixed) && !divides({}, fixed) &&
               !divides({{'A', 7}}, tracing::mesh));
 static_assert(divides({{'A', 8}}, fixed).what == fault::does_not_divide && !divides({{'A', 8}}, half));
-// Unless it is said that they need not be.
+// Unless the program allows uneven shards.
 static_assert(!divides({{'A', 8}}, fixed, true));
 static_assert([] {
   const gs::diagnostic d = divides({{'A', 18}}, half);

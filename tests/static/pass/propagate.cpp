@@ -129,7 +129,7 @@ static_assert(tracing::holds([](builder& b, auto&) {
   const gs::gating_result r = gs::top2_gating(input(b, "GSE", P<"x", any, any>{}));
   return propagated(b) && lies(r.dispatch, {{0}, {}, {}, {}}) && lies(r.load, {{0}, {}}) && lies(r.aux, {});
 }));
-// A spatial dim lies as the positions of its windows do, or, where there are surely fewer of these, as their taps.
+// A spatial dim is sharded as the positions of its windows, or, if there are certainly fewer of these, as their taps.
 constexpr bool passes_to(int taps, bool to_taps) {
   return tracing::holds([=](builder& b, auto&) {
     const symbol x = input(b, "BXI", P<any, "x", any>{}), w = input(b, "BKO"), y = gs::conv<"BXI,BxO->XIO">(x, w);

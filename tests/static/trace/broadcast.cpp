@@ -37,7 +37,7 @@ static_assert(tracing::holds([](builder& b, auto&) {
   return broadcast<"ab,ab->ab">(x, x).id == x.id && b.program.nodes.empty();
 }));
 
-// Elementwise operations read what was broadcast, whatever lies between.
+// Elementwise operations read the operand of a broadcast, also through other elementwise operations.
 static_assert(tracing::holds([](builder& b, auto&) {
   const symbol x = input(b, "T"), y = input(b, "TT");
   const symbol z = y - broadcast<"k,qk->qk">(x, y);

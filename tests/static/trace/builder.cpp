@@ -8,7 +8,7 @@ using gs::builder, gs::dim, gs::fault;
 
 namespace {
 
-// A dim is one row of the program's table, however often it is asked for.
+// Equal dims are one row of the program's table.
 static_assert([] {
   builder b;
   const int e = b.bound_dim('E'), m = b.bound_dim('M');

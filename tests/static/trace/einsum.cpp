@@ -29,7 +29,7 @@ static_assert(tracing::holds([](builder& b, auto&) {
          tracing::reads(n.loops.in[1], {2, 3}) && tracing::reads(n.loops.out[0], {0, 1, 3}) &&
          n.loops.blocked == 0;
 }));
-// Products of floats are rounded where the program says so, but not where it says that they are not; sums of one operand are not.
+// bf16_products rounds products of floats, except inside full_precision; sums of one operand are not rounded.
 static_assert(tracing::holds([](builder& b, auto&) {
   b.options.bf16_products = true;
   const symbol x = input(b, "GSM"), w = input(b, "ME");

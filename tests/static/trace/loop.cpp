@@ -14,7 +14,7 @@ using tracing::count, tracing::fails, tracing::has_dims, tracing::input;
 
 namespace {
 
-// Written out, every turn lying as the first operand does.
+// Unrolled: every iteration has the sharding of the first operand.
 static_assert(tracing::holds([](builder& b, auto&) {
   const symbol x = input(b, "AB", P<"x", none>{});
   const symbol y = gs::repeat<3>(x, [](symbol s) { return gs::relu(s) + s; });
@@ -24,7 +24,7 @@ static_assert(fails(fault::dims_differ, "repeat", [](builder& b, auto&) {
   gs::repeat<2>(input(b, "AB"), [](symbol s) { return gs::sum<"ab->a">(s); });
 }));
 
-// A chain of layers whose state stays cut, whatever a turn does in between.
+// A chain of layers whose carried value stays sharded.
 inline constexpr auto square = [](auto&, auto x, auto w) {
   return gs::repeat<4>(x, [=](symbol s) { return gs::einsum<"bm,mn->bn">(s, w); });
 };
@@ -34,7 +34,7 @@ static_assert(layers::plan.collectives() == 0 && layers::plan.count(op::einsum) 
 constexpr auto positive = [](symbol s, auto...) { return gs::less(s - s, gs::sum(s)); };
 constexpr auto doubled = [](symbol s) { return s + s; };
 
-// A condition, a body, and a state that lies as it is annotated.
+// A condition, a body, and a carried value with its annotated sharding.
 static_assert(tracing::holds([](builder& b, auto&) {
   const symbol x = input(b, "AB", P<"x", none>{});
   const symbol y = gs::while_loop([](symbol s) { return gs::sum(s); }, doubled, x);
@@ -78,7 +78,7 @@ static_assert(fails(fault::dims_differ, "repeat", [](builder& b, auto&) {
   gs::while_loop([](symbol s) { return s; }, doubled, all[0]);
 }));
 
-// The plan of a loop: its steps count once, and what the body reads of a tensor in another layout is brought there before.
+// The plan of a loop: its steps count once, and a loop-invariant tensor is resharded before it.
 inline constexpr auto iteration = [](auto& m, auto x, auto n) {
   const auto w = m.param("w", "MN", P<none, "x">{}, gs::init::fan_in("M"));
   return gs::repeat(n, [=](symbol s) { return gs::einsum<"bn,mn->bm">(gs::einsum<"bm,mn->bn">(s, w), w); }, x);
@@ -105,7 +105,7 @@ inline constexpr auto unused = [](auto&, auto x, auto n) {
 using skipped = gs::program<unused, gs::mesh<gs::axis<"x">>, in<"B">, in<"">>;
 static_assert(skipped::plan.count(op::loop_begin) == 2 && skipped::plan.count(op::loop_end) == 2);
 
-// Gradients inside a turn, and around a loop that no gradient flows through.
+// Gradients inside the body, and around a loop that no gradient flows through.
 inline constexpr auto descent = [](auto&, auto x, auto a, auto n) {
   const auto y = gs::repeat(
       n, [=](symbol s) { return s - 0.1 * gs::gradients(gs::sum((s - a) * (s - a)), std::array{s})[0]; }, x);
@@ -115,7 +115,7 @@ inline constexpr auto descent = [](auto&, auto x, auto a, auto n) {
 using descended = gs::program<descent, gs::mesh<gs::axis<"x">>, in<"B", P<"x">>, in<"B">, in<"">>;
 static_assert(descended::plan.count(op::loop_test) == 1);
 
-// strict: a turn leaves its state as it lies, where that is said.
+// strict: the body leaves its carried value in its sharding, if annotated.
 inline constexpr auto said = [](auto&, auto x, auto n) {
   return gs::repeat(n, [](symbol s) { return gs::annotate<P<none, "x">>(s); }, x);
 };

@@ -26,7 +26,7 @@ static_assert(tracing::holds([](builder& b, auto&) {
   return lines_up("TT", {3, 4}) && lines_up("GBTT", {0, 1, 3, 4}) && lines_up("GB", {0, 1}) && lines_up("GH", {0, 2}) &&
          lines_up("", {}) && lines_up("GBHTT", {0, 1, 2, 3, 4});
 }));
-// A dim that stands twice between others is told by them.
+// A dim that occurs twice is matched by the dims around it.
 static_assert(tracing::holds([](builder& b, auto&) {
   input(b, "THB") + input(b, "THTBT");
   return tracing::reads(b.program.nodes.back().loops.in[0], {0, 1, 3});

@@ -19,7 +19,7 @@ static_assert(tracing::holds([](builder& b, const parameter_scope& m) {
   return p[0].name.view() == "encoder.0.moe.wi" && p[1].name.view() == "31.w" && p[2].name.view() == "b" &&
          p.size() == 3;
 }));
-// One name is one tensor, wherever it is asked for.
+// Equal names are one tensor.
 static_assert(tracing::holds([](builder& b, const parameter_scope& m) {
   const symbol w = m.param("w", "AB", init::zeros());
   return m.param("w", "AB", init::zeros()).id == w.id &&

@@ -21,7 +21,7 @@ static_assert(fails(fault::rank_mismatch, "per_shard", [](builder& b, auto&) {
   gs::per_shard<nothing, "A", P<none, none>>(input(b, "A", P<none>{}));
 }));
 
-// Operands and result lie as declared, whatever else lies around.
+// Operands and result have their declared shardings, whatever the shardings of other tensors.
 inline constexpr auto model = [](auto&, auto x, auto y) {
   auto z = gs::per_shard<nothing_of_two, "BA", P<"x", none>>(gs::annotate<P<"x", none>>(x), gs::annotate<P<none, "x">>(y));
   return gs::relu(z);

@@ -25,7 +25,7 @@ static_assert(tracing::holds([](builder& b, auto&) {
 }));
 static_assert(fails(fault::rank_mismatch, "abc->a", [](builder& b, auto&) { gs::argmax<"abc->a">(input(b, "GSE")); }));
 static_assert(fails(fault::rank_mismatch, "ab->a", [](builder& b, auto&) { gs::reduce_max<"ab->a">(input(b, "A")); }));
-// A letter that stands twice means one dim, along whose diagonal is reduced.
+// A letter that occurs twice is one dim: the reduction is over its diagonal.
 static_assert(fails(fault::dims_differ, "aa->a", [](builder& b, auto&) { gs::reduce_max<"aa->a">(input(b, "AB")); }));
 static_assert(fails(fault::dims_differ, "aab->b", [](builder& b, auto&) { gs::logsumexp<"aab->b">(input(b, "ABA")); }));
 static_assert(fails(fault::dims_differ, "aab->b", [](builder& b, auto&) { gs::argmax<"aab->b">(input(b, "ABA")); }));

@@ -78,7 +78,7 @@ inline constexpr auto all_verbs = [](auto&, auto x) {
 };
 static_assert(sends(plan<all_verbs, line, in<"BM", P<"x", none>>>, {op::collective_permute, op::all_to_all, op::all_reduce}));
 static_assert(plan<all_verbs, one, in<"BM", P<"x", none>>>.collectives() == 0);
-// What verbs of shards send is said: it may stand in a strict program.
+// The communication of verbs on shards is explicit: a strict program may use them.
 static_assert(sends(plan<all_verbs, line, in<"BM", P<"x", none>>, gs::strict>, {op::collective_permute, op::all_to_all, op::all_reduce}));
 
 // What comes in whole is the same for all devices; the sum over the rows of all is one all_reduce.
@@ -93,7 +93,7 @@ inline constexpr auto two_results = [](auto&, auto x) {
 };
 static_assert(sends(plan<two_results, line, in<"BM", P<"x", none>>>, {op::all_reduce}));
 
-// Other axes go on as they were, and regions of two axes stand in each other: of two dims, or of one.
+// Other axes are unchanged, and regions of two axes nest: over two dims, or over one.
 static_assert(sends(plan<region<[](auto t) { return gs::shift<"x">(t, 1); }, P<"x", "y">>, grid, in<"BM", P<"x", "y">>>, {op::collective_permute}));
 static_assert(bytes(plan<region<[](auto t) { return gs::shift<"x">(t, 1); }, P<"x", "y">>, grid, in<"BM", P<"x", "y">>>) == shard / 2);
 inline constexpr auto inner = [](auto t) {

@@ -43,7 +43,7 @@ struct row {
   std::string_view source;
   std::string_view command;  // as it is typed
   traffic theirs;
-  /// How all results lie; if empty, as --to or --out says.
+  /// The shardings of all results; if empty, those of --to or --out.
   std::string_view result = {};
   /// Why ours is worse today, or empty. A row that has caught up must lose it.
   std::string_view gap = {};

@@ -52,7 +52,7 @@ TEST_CASE("chrF: counts are summed over the corpus, not scores averaged") {
   c.add("a", "a");
   c.add("abc", "abd");
   CHECK(c.score() == doctest::Approx(100.0 * (3.0 / 4 + 1.0 / 2) / 3));
-  // n-grams of a hypothesis longer than its reference are not held against it, as in sacrebleu 2.
+  // n-grams of a hypothesis longer than its reference do not count, as in sacrebleu 2.
   tr::chrf d;
   d.add("ab", "a");
   d.add("xyz", "xyz");

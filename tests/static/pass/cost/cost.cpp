@@ -37,7 +37,7 @@ static_assert(gs::shard_elements(dims, cut(1, {0, 1}), sizes(15, 7, 2, 3)) == 15
 static_assert(gs::shard_elements(dims, cut(0, {0}), sizes(2, 1, 8, 1)) == 1 &&
               gs::shard_elements({}, gs::sharding::replicated(0), {}) == 1);
 
-// Bytes of floats that one device receives when a tensor comes to lie otherwise.
+// Bytes that one device receives when a tensor of floats is resharded.
 constexpr std::int64_t received(op kind, std::uint32_t axes, const gs::sharding& from, const gs::sharding& to, const gs::extents& e) {
   gs::value v;
   v.dims = dims;

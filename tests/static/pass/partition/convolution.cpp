@@ -8,7 +8,7 @@ using gs::in, gs::none, gs::op, gs::P;
 
 namespace {
 
-// Taps that are cut stay so: what they read lies with them, or is fetched, and the result is a partial sum.
+// Sharded taps stay sharded: their elements are local or exchanged, and the result is a partial sum.
 inline constexpr auto long_taps = [](auto&, auto x, auto w) { return gs::conv<"BXI,BxO->XIO">(x, w, {{.step = 2}}); };
 template <int Long, class... Options>
 using taps = gs::program<long_taps, gs::mesh<gs::axis<"x", 2>>, in<"BXI", P<none, "x", none>>, in<"BKO", P<none, "x", none>>, gs::extent<'X', Long>,
@@ -18,7 +18,7 @@ static_assert(taps<16, gs::pending_outputs>::plan.collectives() == 0);
 static_assert(taps<20>::plan.count(op::collective_permute) == 1 && taps<20>::plan.count(op::all_reduce) == 1 && taps<20>::plan.collectives() == 2 &&
               soundness::is_sound(taps<20>::plan));
 
-// Where they do not lie together, the lesser of the two is fetched: here the second, for the elements that the first's blocks have.
+// Otherwise the smaller operand is resharded: here the second, to the elements of the first's blocks.
 inline constexpr auto dilated = [](auto&, auto x, auto w) { return gs::conv<"BXI,BxO->XIO">(x, w, {{.low = 1, .step = 2}}); };
 template <int I, int O>
 using border = gs::program<dilated, gs::mesh<gs::axis<"x", 2>>, in<"BXI", P<none, "x", none>>, in<"BKO", P<none, "x", none>>, gs::extent<'B', 64>,

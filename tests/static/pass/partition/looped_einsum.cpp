@@ -43,7 +43,7 @@ static_assert(sends(sums_plan<scattered_on, gs::loop_above<0>>, {op::looped_eins
 // Not one that stays pending, or is wanted whole.
 static_assert(sends(sums_plan<matmul, gs::loop_above<0>>, {op::all_reduce}));
 static_assert(sends(sums_plan<matmul, gs::loop_above<0>, gs::pending_outputs>, {}));
-// A contracted index is gathered in turns where devices then hold different parts of the result, as copies must be the same bits.
+// A contracted index is gathered in a ring only if devices hold different parts of the result: replicas need equal bits.
 static_assert(sends(plan_of<matmul, mesh, in<"AB", P<none, "x">>, in<"BC", P<none, "x">>, gs::extent<'A', 8>, gs::extent<'B', 64>, gs::extent<'C', 4096>,
                             gs::loop_above<0>>,
                     {op::looped_einsum}));

@@ -13,7 +13,7 @@ namespace {
 
 using mesh = gs::mesh<gs::axis<"x">>;
 
-// Rows that each lie on one device, further cut, merge as they lie.
+// Rows on one device each, further sharded, merge without communication.
 inline constexpr auto merge_rows = [](auto&, auto x) { return gs::merge_dims<0>(x); };
 using rows = gs::program<merge_rows, gs::mesh<gs::axis<"x", 2>, gs::axis<"y">>, in<"AB", P<"x", "y">>, gs::extent<'A', 2>>;
 static_assert(rows::plan.collectives() == 0 && rows::plan.at(rows::plan.outputs[0].value).layout[0].size() == 2);

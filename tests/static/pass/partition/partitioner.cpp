@@ -72,7 +72,7 @@ static_assert(
 
 // --- Section 3.3 ---
 
-// Batch dims cut alike: nothing. An operand that is whole is sliced where it lies.
+// Equally sharded batch dims: no communication. A replicated operand is sliced.
 static_assert(sends(plan_of<batched, mesh, in<"GAB", P<"x", none, none>>, in<"GBC", P<"x", none, none>>>,
                     {}));
 using sliced = gs::program<batched, mesh, in<"GAB", P<"x", none, none>>, in<"GBC", P<none, none, none>>>;
@@ -122,7 +122,7 @@ static_assert(sends(plan_of<add, mesh, in<"AB", P<none, none, partial<"x">>>, in
 static_assert(
     sends(plan_of<add, mesh, in<"AB", P<none, none, partial<"x">>>, in<"AB", P<none, none, partial<"x">>>>,
           {op::all_reduce}));
-// Outputs are complete unless they are asked for as they are.
+// Outputs are complete unless keep_partial_outputs is set.
 static_assert(
     sends(plan_of<matmul, mesh, in<"AB", P<none, "x">>, in<"BC", P<"x", none>>, gs::pending_outputs>, {}));
 static_assert(output_of(gs::program<matmul, mesh, in<"AB", P<none, "x">>, in<"BC", P<"x", none>>,
@@ -130,7 +130,7 @@ static_assert(output_of(gs::program<matmul, mesh, in<"AB", P<none, "x">>, in<"BC
                   .layout.partial == 1);
 static_assert(output_of(contracted::plan).layout.partial == 0);
 
-// --- rows, diagonals, embeddings: what is needed whole is gathered, or lies elsewhere meanwhile, and only that ---
+// --- rows, diagonals, embeddings: only a dim that is needed whole is gathered, or its axes move to another dim ---
 
 inline constexpr auto softmax = [](auto&, auto x) { return gs::softmax(x); };
 static_assert(sends(plan_of<softmax, mesh, in<"AB", P<"x", none>>>, {}));
@@ -185,7 +185,7 @@ static_assert(updated.at(updated.find("w")->value).layout.used() == 0 &&
 static_assert(
     updated.at(updated.find("w")->updated).layout.same_layout(updated.at(updated.find("w")->value).layout));
 
-// --- what lies as it does behind a barrier, where nobody asks for more, moves nothing; nor does its gradient ---
+// --- an annotation that changes nothing moves nothing; nor does its gradient ---
 
 inline constexpr auto barrier = [](auto& m, auto x) {
   auto w = m.param("w", "AB", P<"x", none>{}, gs::init::zeros());

@@ -35,7 +35,7 @@ struct planned {
   constexpr const gs::async_interval& of(op kind, int k = 0) const { return all[std::size_t(step(kind, k))]; }
 };
 
-// Weights lie cut over the devices that share the data: gathered before each product.
+// Weights are sharded over the data axis, and gathered before each product.
 constexpr auto four_layers = [](auto& m, auto x) {
   auto y = x;
   for (int i = 0; i < 4; ++i) y = gs::relu(gs::einsum<"BM,MN->BN">(y, m.scope(i).param("w", "MM", P<"data", none>{}, gs::init::fan_in("M"))));

@@ -58,7 +58,7 @@ static_assert([] {
          l[4].first == 4 && l[4].last == 4;
 }());
 
-// Only the first results of an in-place step lie over operands.
+// Only the first results of an in-place step overwrite operands.
 static_assert([] {
   const auto l = gs::detail::lifetimes(gs::list<gs::value>(4), {step(op::adam, {0, 1}, {2, 3}, 1)},
                                        {updated(0, 2)}, {at(1)}, {at(3)});

@@ -23,7 +23,7 @@ constexpr bool refused(fault expected, std::string_view about, F f) {
   });
 }
 
-// What a turn makes is used in the turn alone; what the loop makes, after it; what is outside, everywhere.
+// A tensor of the body is used in the body alone; a result of the loop, after it; a tensor from outside, everywhere.
 static_assert(refused(fault::nothing, "", [](builder& b, auto&) {
   const symbol x = input(b, "A"), n = input(b, "");
   const symbol y = gs::repeat(n, [&](symbol s) { return gs::repeat(n, [&](symbol t) { return s + t + x; }, s); }, x);

@@ -77,7 +77,7 @@ static_assert([] {
   p[2] = 3;
   const gs::detail::picks q = each.as_in(groups, p);
   if (q[2] != 3 || q[3] != 3 || q[4] != 0) return false;
-  // State of the optimizer lies as its parameter.
+  // Optimizer state has the sharding of its parameter.
   const gs::sharding cut = groups.variables[2].candidates[3];
   groups.assign(g, 2, cut);
   int same = 0;

@@ -106,7 +106,7 @@ static_assert(near(exchange(chips(8, 8, 8), 1e9, all_to_all_scheme::direct, tie_
 static_assert(near(exchange(chips(16, 4), 1e9, all_to_all_scheme::direct, tie_policy::split), 1e9 * 16 / (8 * B), 0.01));
 static_assert(near(gather(chips(16, 4), 64 * B, gather_scheme::all_links), 15 * (a + 0.25) + 15 * (a + 1.0), 1e-6));
 
-// What shares links shares their bytes: cores of a chip in one group or in two, groups that lie between one another.
+// What shares links shares their bytes: cores of a chip in one group or in two, interleaved groups.
 constexpr gs::torus_group between = [] {
   gs::torus_group g;
   g.add({4, 2, true});

@@ -36,7 +36,7 @@ static_assert(line.ring_hops(1) == 2 && gs::torus_mesh(line).follow_snake(0).rin
 constexpr int snake_hops(int x, int y, bool wrap) { return gs::torus_mesh(pod(x, y, 1, wrap)).follow_snake(0).ring_hops(1); }
 static_assert(snake_hops(4, 8, true) == 1 && snake_hops(4, 5, true) == 1 && snake_hops(4, 8, false) == 3 && snake_hops(3, 8, true) == 2);
 
-// Two axes: the last one takes the cores, then the last dimension; parts of one lie side by side.
+// Two axes: the last one takes the cores, then the last dimension; parts of one are adjacent.
 constexpr gs::torus_mesh two(pod(32, 32, 2), {32, 64});
 static_assert(two.valid() && two.group(1)[0] == ring(32, 1, true) && two.group(1).sharers == 2 && two.group(2).cores == 2 &&
               two.group(2).sharers == 1 && two.group(3) == all_of(pod(32, 32, 2)));
