@@ -23,7 +23,7 @@ namespace gshard { inline namespace v0 {
 
 struct compile_options {
   /// Compile-time extents, by letter.
-  gshard::dims known;
+  gshard::dims known{};
   /// Outputs may be partial sums.
   bool keep_pending_outputs = false;
   /// Known extents need not be multiples of the static extents of the axes that shard them.
