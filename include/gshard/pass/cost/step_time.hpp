@@ -77,7 +77,7 @@ constexpr std::int64_t loop_count(const plan_view& plan, const node& step, const
 
 /// Additions and multiplications of einsums and convolutions; 0 for other operations.
 constexpr double flops(const plan_view& plan, const node& step, const extents& e) {
-  if (step.attr.custom) return step.attr.custom->flops * double(loop_count(plan, step, e));
+  if (step.kind == op::custom) return step.attr.custom->flops * double(loop_count(plan, step, e));
   const bool products = step.inputs == 2 && traits(step.kind).product;
   return products ? 2 * double(loop_count(plan, step, e)) : 0;
 }
