@@ -14,8 +14,7 @@ namespace gshard { inline namespace v0 {
 
 /// The kinds of a step, each once: "all_to_all", or "all_gather+all_to_all" for a combined step.
 inline std::string kind_text(const node& n) {
-  if (n.inputs == 0) return std::string(name(n.kind));
-  if (n.kind == op::custom) return std::string(name_of(n));
+  if (n.attr.moves == 0) return std::string(name_of(n));
   std::string s;
   for (int i = 0; i < n.inputs; ++i) {
     bool is_new = true;

@@ -44,7 +44,7 @@ constexpr int tap_of(const equation& e, int d) {
 namespace detail {
 
 /// op::convolution: out[o] = sum over the factors that o lacks of patches(a) * b. A dim of `a` with window w and tap factor t is read at
-/// w.position(its factor, t). Attributes: dims[d] = the tap factor of dim d of a, plus 1, or 0.
+/// w.position(its factor, t). `taps` has, by dim of a, 1 + its tap factor, or 0.
 constexpr symbol emit_convolution(symbol a, const short_list& a_factors, const dim_list& windows, const dim_list& taps, symbol second,
                                   const short_list& second_factors, const short_list& output, const dim_list& dims) {
   builder& b = *a.owner;

@@ -92,7 +92,7 @@ inline constexpr custom_operation custom_of<Operation, std::index_sequence<I...>
   return made;
 }();
 
-/// op::custom. Attributes: custom.
+/// op::custom.
 template <class Operation>
 constexpr symbol emit_custom(builder& b, const custom_operation& what, list_view<symbol> operands) {
   using parts = custom_parts<Operation>;

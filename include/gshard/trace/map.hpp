@@ -62,7 +62,7 @@ constexpr void read_before_broadcast(const graph& g, std::int32_t& id, short_lis
   }
 }
 
-/// op::map. Attributes: function. The result has the dims of the first operand of highest rank. Other operands are broadcast to them.
+/// op::map. The result has the dims of the first operand of highest rank. Other operands are broadcast to them.
 constexpr symbol emit_map(builder& b, const pointwise& f, list_view<symbol> operands) {
   const symbol* const given = operands.data();
   const std::size_t count = operands.size();
