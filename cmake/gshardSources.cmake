@@ -36,6 +36,7 @@ function(gshard_headers target)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "ENTRY;FOLDERS;EXCEPT")
   set(base "${PROJECT_SOURCE_DIR}/include")
   set(all)
+  set(lists)  # files that are included with a macro defined
   if(arg_FOLDERS)
     list(TRANSFORM arg_FOLDERS REPLACE "(.+)" "${base}/gshard/\\1/*.hpp" OUTPUT_VARIABLE patterns)
     # Those who use gshard add no headers to it.
@@ -44,6 +45,8 @@ function(gshard_headers target)
       set(depends CONFIGURE_DEPENDS)
     endif()
     file(GLOB_RECURSE all ${depends} ${patterns})
+    list(TRANSFORM patterns REPLACE "hpp$" "def")
+    file(GLOB_RECURSE lists ${depends} ${patterns})
   endif()
   foreach(entry IN LISTS arg_ENTRY)
     if(EXISTS "${base}/gshard/${entry}")
@@ -60,7 +63,7 @@ function(gshard_headers target)
   list(REMOVE_ITEM rest ${ready})
   target_sources(${target} INTERFACE
     FILE_SET HEADERS BASE_DIRS "${base}" FILES ${ready}
-    FILE_SET unchecked TYPE HEADERS BASE_DIRS "${base}" FILES ${rest})
+    FILE_SET unchecked TYPE HEADERS BASE_DIRS "${base}" FILES ${rest} ${lists})
   if(PROJECT_IS_TOP_LEVEL)
     set_target_properties(${target} PROPERTIES
       VERIFY_INTERFACE_HEADER_SETS ${GSHARD_BUILD_TESTS}

@@ -5,8 +5,6 @@
 
 #include <doctest/doctest.h>
 
-#include <fstream>
-#include <iterator>
 #include <set>
 #include <string>
 #include <string_view>
@@ -20,11 +18,6 @@ gs::diagnostic problem(fault what, std::string_view about, std::string_view word
   gs::diagnostic d;
   d.report(what, about, word, a, b);
   return d;
-}
-
-std::string text_of(const char* header) {
-  std::ifstream file(std::string("../include/gshard/") + header);
-  return {std::istreambuf_iterator<char>(file), {}};
 }
 
 }  // namespace
@@ -58,13 +51,11 @@ TEST_CASE("a fault as text: what the equation's reader reports") {
   CHECK(said("AB->AA") == "an output index of the einsum equation occurs twice (\"A\" in \"AB->AA\", column 5)");
 }
 
-TEST_CASE("a fault as text: every fault has a sentence of its own, that of the compiler") {
-  const std::string compiler = text_of("pass/check.hpp");
+TEST_CASE("a fault as text: every fault has a sentence of its own") {
   std::set<std::string> seen;
   for (auto f = fault::unknown_axis; f <= fault::too_little_memory; f = fault(int(f) + 1)) {
     const std::string sentence(gs::detail::sentence(f));
     CAPTURE(sentence);
     CHECK(seen.insert(sentence).second);
-    CHECK(compiler.find("\"gshard: " + sentence + "\"") != std::string::npos);
   }
 }
