@@ -53,7 +53,7 @@ inline std::string holders_text(const gs::short_list& axes, int holder, std::spa
   return s + "}";
 }
 
-/// One row per block of a dim that is cut: its indices, how full it is, who has it. The middle of a long list is left out.
+/// One row per block of a dim that is sharded: its indices, how full it is, who has it. The middle of a long list is left out.
 inline std::string draw_blocks(const shape& s, int d, const gs::mesh_shape& mesh, const palette& colors) {
   constexpr std::int64_t most_rows = 16, ends = 4, cells = 16;
   const std::span<const int> extents = extents_of(mesh);
@@ -85,7 +85,7 @@ inline std::string draw_blocks(const shape& s, int d, const gs::mesh_shape& mesh
 
 }  // namespace detail
 
-/// How a tensor lies on the mesh: for every dim that is cut its blocks, '.' where one is short, and the devices that hold them; then
+/// How a tensor lies on the mesh: for every dim that is sharded its blocks, '.' where one is short, and the devices that hold them; then
 /// how many copies there are of every element.
 inline std::string draw(const std::string& title, const tensor_facts& t, const gs::mesh_shape& mesh, bool colors) {
   const shape& s = t.whole;

@@ -94,11 +94,11 @@ inline std::int64_t iterations(const gs::node& n, const step_facts& s) {
       seen |= factor;
     }
   };
-  const std::int32_t last = n.kind == gs::op::looped_einsum ? gs::ring_operand(n) : -1;  // the others are cut as the work is
+  const std::int32_t last = n.kind == gs::op::looped_einsum ? gs::ring_operand(n) : -1;  // the others are sharded as the work is
   for (const bool now : {false, true}) {
-    if ((n.output() == last) == now) look(n.loops.out[0], s.out[0]);
+    if ((n.output() == last) == now) look(n.rule.out[0], s.out[0]);
     for (std::size_t i = 0; i < s.in.size(); ++i)
-      if ((n.input(int(i)) == last) == now) look(n.loops.in[i], s.in[i]);
+      if ((n.input(int(i)) == last) == now) look(n.rule.in[i], s.in[i]);
   }
   return count;
 }
@@ -106,8 +106,8 @@ inline std::int64_t iterations(const gs::node& n, const step_facts& s) {
 /// The taps of all windows of a convolution or pool that no second operand has.
 inline std::int64_t taps(const planned& p, const gs::node& n) {
   std::int64_t count = 1;
-  for (int d = 0; d < n.loops.windows.size(); ++d)
-    if (const int w = n.loops.windows[d]) count = times(count, p.tables.windows[std::size_t(w)].bind(p.sizes).taps);
+  for (int d = 0; d < n.rule.windows.size(); ++d)
+    if (const int w = n.rule.windows[d]) count = times(count, p.tables.windows[std::size_t(w)].bind(p.sizes).taps);
   return count;
 }
 

@@ -130,12 +130,12 @@ inline command concat_command() {
   return {"concat",
           "tensors one after the other along a dim",
           "--mesh x=2 --dim 0 --in 8@x,6 --in 4@x,6",
-          {operands_option("shape of an operand; once per operand, at most " + std::to_string(gs::rule::most_in)), dim_option("0"),
+          {operands_option("shape of an operand; once per operand, at most " + std::to_string(gs::sharding_rule::most_in)), dim_option("0"),
            output_option()},
           [](const arguments& a) {
             const std::vector<shape> parts = a.tensors("in");
-            if (parts.size() > std::size_t(gs::rule::most_in))
-              throw refusal("concat takes at most " + std::to_string(gs::rule::most_in) + " operands, not " + std::to_string(parts.size()));
+            if (parts.size() > std::size_t(gs::sharding_rule::most_in))
+              throw refusal("concat takes at most " + std::to_string(gs::sharding_rule::most_in) + " operands, not " + std::to_string(parts.size()));
             const int at = a.dim("dim", parts[0].rank(), 0);
             for (const shape& s : parts) {
               if (s.rank() != parts[0].rank())

@@ -58,7 +58,7 @@ struct command_line {
       m.list.emplace_back(name, *extent);
       product = std::min<std::int64_t>(product * *extent, std::numeric_limits<int>::max());
     }
-    if (!m.has("expert")) throw gs::error("--axes " + axes + ": has no axis called expert, over which experts are cut");
+    if (!m.has("expert")) throw gs::error("--axes " + axes + ": has no axis called expert, over which experts are sharded");
     if (product != devices)
       throw gs::error("--axes " + axes + ": makes " + std::to_string(product) + " devices, " + mesh + " has " + std::to_string(devices));
     return m;
@@ -91,7 +91,7 @@ class command_parser {
     text("", "--plan", c.plan, "the model whose training step is planned; the options of the group Model change it")->capture_default_str();
     text("", "--mesh", c.mesh, "the hardware")->capture_default_str();
     text("", "--axes", c.axes,
-         "axes of the mesh of devices, major to minor: experts are cut over expert, heads and hidden units over model, groups over all "
+         "axes of the mesh of devices, major to minor: experts are sharded over expert, heads and hidden units over model, groups over all "
          "others; without it expert=N, or data=M,expert=N. Their order is their mapping: row-major over the torus, the last axis takes the "
          "cores of a chip, then the last dimensions");
     text("", "--json", c.json, "write the run as JSON to this file");

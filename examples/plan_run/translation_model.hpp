@@ -110,7 +110,7 @@ class translation_layout {
 };
 
 /// The plan of a training step of the model, made when it is called. Of the mesh, one axis must be called "expert", over which experts are
-/// cut; if one is called "model", heads, hidden units and words are cut over it; groups are cut over all others. It is the same for any
+/// cut; if one is called "model", heads, hidden units and words are sharded over it; groups are sharded over all others. It is the same for any
 /// number of experts and, as long as a group has as many sentences, of groups and devices: dynamic extents of the mesh are bound later.
 // Not constexpr, so that it costs only its callers; what it calls is.
 inline gs::plan_tables plan_of(const translation_model& model, const gs::mesh_shape& mesh) {

@@ -116,7 +116,7 @@ void translate_text(const gs::any_cluster& on, const command_line& c, const voca
   const std::vector<std::string> texts{nfc(c.text)};
   const std::size_t pieces = words.encode(texts.front()).size(), read = std::size_t(translate.source_length());
   if (on.on().leader() && pieces > read)
-    std::cerr << "translate: the text is cut: it has " << pieces << " word pieces, and this model reads " << read << std::endl;
+    std::cerr << "translate: the text is truncated: it has " << pieces << " word pieces, and this model reads " << read << std::endl;
   const std::string result = translate(texts).front();
   if (on.on().leader()) std::cout << result << '\n';
 }

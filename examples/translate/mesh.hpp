@@ -7,7 +7,7 @@ namespace translate {
 
 namespace gs = gshard;
 
-/// What the model is cut over: experts and groups alike.
+/// What the model is sharded over: experts and groups alike.
 using mesh = gs::mesh<gs::axis<"expert">>;
 
 }  // namespace translate

@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <tuple>
 
-// The model, written once over whole tensors. Groups are cut over the devices by the inputs' specs, experts by the annotation inside
+// The model, written once over whole tensors. Groups are sharded over the devices by the inputs' specs, experts by the annotation inside
 // nn::moe; where everything else lies is inferred.
 namespace translate {
 

@@ -46,7 +46,7 @@ void check_last_failed(const std::string& said, const std::string& what) {
   CHECK(said.starts_with(who) == (rank() != ranks() - 1));
 }
 
-/// Trains an embedding: ids are cut, the table is not.
+/// Trains an embedding: ids are sharded, the table is not.
 inline constexpr auto train = [](auto& m, auto ids, auto labels, auto rate) {
   auto table = m.param("table", "VM", gs::init::normal(1));
   auto out = m.param("out", "MV", gs::init::normal(1));

@@ -54,7 +54,7 @@ void check_near(const std::vector<float>& found, const std::vector<float>& expec
 
 }  // namespace
 
-TEST_CASE("bf16_products: the products of rounded factors, forward and in gradients, however they are cut") {
+TEST_CASE("bf16_products: the products of rounded factors, forward and in gradients, however they are sharded") {
   const auto x = numbers(33 * 70, 1), w = numbers(70 * 41, 2), dy = numbers(33 * 41, 3);
   const auto plain = run<program<>>(1, x, w, dy), expected = run<program<>>(1, rounded(x), rounded(w), rounded(dy));
   for (const int devices : {1, 2, 3}) {

@@ -184,10 +184,10 @@ inline symbol broadcast(gs::builder& b, const step& s, const symbols& x) {
   return b.failed() ? b.nothing() : gs::detail::emit_broadcast_like(b, x, e, s.text);
 }
 inline symbol iota(gs::builder& b, const step& s) {
-  gs::rule loops;
+  gs::sharding_rule rule;
   const gs::dim_list dims = b.dims_of(s.text, "iota");
-  loops.out[0] = gs::detail::counting(dims.size());
-  return {&b, b.add_node(gs::op::iota, {}, loops, {.dim = s.number[0]}, {{dims, gs::dtype::i32}})};
+  rule.out[0] = gs::detail::counting(dims.size());
+  return {&b, b.add_node(gs::op::iota, {}, rule, {.dim = s.number[0]}, {{dims, gs::dtype::i32}})};
 }
 }  // namespace detail
 

@@ -130,7 +130,7 @@ TEST_CASE("rows of all devices: sums, maxima, gathers") {
   }, [](given x) { return einsum<"BM,AM->BA">(x[0] - gs::reduce_max<"BM->M">(x[0]), gs::map<[](auto v) { return v; }>(x[1])); });
 }
 
-TEST_CASE("a layer whose hidden dim is cut: partial products, summed and scattered") {
+TEST_CASE("a layer whose hidden dim is sharded: partial products, summed and scattered") {
   compare({"BM", "MH", "HC"}, lines, [](given x, const auto&) {
     return per_shard<"x", P<"x", none>>([](symbol t, symbol w, symbol v) {
       return gs::reduce_scatter<"x">(einsum<"XBH,XHC->XBC">(gs::relu(einsum<"BM,XMH->XBH">(t, w)), v), 1);
@@ -238,7 +238,7 @@ TEST_CASE("shards that are not equal, and halos wider than a shard, are told whe
     return std::string();
   };
   CHECK(said(12, 4, false) == "");
-  CHECK(said(10, 4, false).find("per_shard: dim 'B' of extent 10 is not cut into equal shards by the 4 devices along \"x\"") != std::string::npos);
+  CHECK(said(10, 4, false).find("per_shard: dim 'B' of extent 10 is not divided into equal shards by the 4 devices along \"x\"") != std::string::npos);
   CHECK(said(3, 4, false).find("per_shard: dim 'B' of extent 3") != std::string::npos);
   CHECK(said(12, 2, true) == "");
   CHECK(said(12, 4, true).find("slice: index -2 is before the first of dim 1") != std::string::npos);

@@ -11,7 +11,7 @@ TEST_CASE("digest: XXH3-128 in the usual notation") {
   CHECK(gs::digest().hex() == "99aa06d3014798d86001c324468d497f");
 }
 
-TEST_CASE("digest: how a stream is cut into pieces does not matter, every byte does") {
+TEST_CASE("digest: how a stream is split into pieces does not matter, every byte does") {
   std::string text;
   for (int i = 0; i < 1000; ++i) text += char(i * 7 + i / 256);
   gs::digest whole;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// An input is cut over one axis in two dims.
+// An input is sharded over one axis in two dims.
 // expect: gshard: a partition spec uses one mesh axis twice
 // expect: repeated_axis<.*"data"
 // expect: in_tensor<.*"BM"

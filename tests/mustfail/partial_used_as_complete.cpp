@@ -12,7 +12,7 @@ int main() {
   const auto on = gs::simulate<mesh>(2);
   const auto a = gs::from_global<float, P<none, "x">>(on, {3, 4}, data);
   const auto b = gs::from_global<float, P<"x", none>>(on, {4, 3}, data);
-  const auto c = gs::einsum<"AB,BC->AC">(a, b);  // the contracted dim is cut: partial<"x">
+  const auto c = gs::einsum<"AB,BC->AC">(a, b);  // the contracted dim is sharded: partial<"x">
 #if defined(MUST_FAIL)
   gs::softmax(c);
 #else

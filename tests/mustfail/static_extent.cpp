@@ -2,7 +2,7 @@
 // An extent that is known at compile time is no multiple of the axis that cuts it.
 // expect: gshard: a static extent is not a multiple of the static extents of the mesh axes that shard it
 // expect: static_extent<.*"E".*, 6>
-// expect: cut_into<4>
+// expect: divided_by<4>
 // expect: in_tensor<.*"w"
 #include <gshard/plan.hpp>
 

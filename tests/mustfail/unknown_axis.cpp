@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A parameter is cut over an axis that the mesh does not have.
+// A parameter is sharded over an axis that the mesh does not have.
 // expect: gshard: a partition spec names an axis that the mesh does not have
 // expect: unknown_axis<.*"exprt"
 // expect: mesh_axes<.*"data".*"expert"

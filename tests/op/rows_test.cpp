@@ -13,7 +13,7 @@ namespace gs = gshard;
 using gs::none, gs::P, gs::tensor;
 using mesh = gs::mesh<gs::axis<"x">, gs::axis<"y">>;
 
-TEST_CASE("softmax over the last dim, which may be cut") {
+TEST_CASE("softmax over the last dim, which may be sharded") {
   std::vector<double> x(5 * 7), expected(5 * 7);
   for (std::size_t i = 0; i < x.size(); ++i) x[i] = double(i * 37 % 11) / 2;
   for (std::size_t r = 0; r < 5; ++r) {

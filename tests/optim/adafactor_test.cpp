@@ -168,7 +168,7 @@ TEST_CASE("adafactor keeps as much as the rows and the columns of a matrix") {
   CHECK(program::plan.at(program::plan.find("adafactor.c.w")->value).rank() == 1);
 }
 
-TEST_CASE("adafactor: the paper's formulas, however the parameters are cut") {
+TEST_CASE("adafactor: the paper's formulas, however the parameters are sharded") {
   for (const std::vector<int>& extents : {std::vector{1, 1}, {2, 1}, {1, 3}, {2, 2}, {3, 2}}) {
     CAPTURE(extents[0]);
     CAPTURE(extents[1]);

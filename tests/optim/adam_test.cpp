@@ -23,7 +23,7 @@ namespace {
 
 inline constexpr gs::adam settings{.beta1 = 0.8, .beta2 = 0.9, .epsilon = 1e-3, .weight_decay = 0.05};
 
-/// |x w - y|^2 over a batch that is cut, so that the gradient of w is a partial sum.
+/// |x w - y|^2 over a batch that is sharded, so that the gradient of w is a partial sum.
 inline constexpr auto regression = [](auto& m, auto x, auto y, auto rate) {
   auto w = m.param("w", "BC", gs::init::normal(1));
   auto error = gs::einsum<"ab,bc->ac">(x, w) - y;

@@ -31,7 +31,7 @@ TEST_CASE("a fault as text: its sentence, then its words") {
         "expected, 3 given)");
   CHECK(gs::describe(problem(fault::does_not_divide, "x", "A", 18, 4)) ==
         "a static extent is not a multiple of the static extents of the mesh axes that shard it (dim \"A\" of \"x\": 18 "
-        "cut into 4)");
+        "divided by 4)");
   CHECK(gs::describe(problem(fault::dims_differ, "AB,BC->AC", "B", 1, 0)) ==
         "one index or operation has two different dims (\"AB,BC->AC\", operand 1, dim 0, index \"B\")");
   CHECK(gs::describe(problem(fault::sum_not_pending, "annotate")) ==

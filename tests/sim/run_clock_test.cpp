@@ -50,7 +50,7 @@ const gs::plan_tables& looping() {
       gs::detail::build_program<turning, mesh, gs::in<"A", P<"data">>, gs::in<"", P<>, std::int32_t>>();
   return plan;
 }
-/// One operand is gathered while the other is cut.
+/// One operand is gathered while the other is sharded.
 inline constexpr auto product = [](auto&, auto x, auto y) { return gs::annotate<P<none, "expert">>(gs::einsum<"AW,VW->AV">(x, y)); };
 const gs::plan_tables& overlapping() {
   static const gs::plan_tables plan =

@@ -61,7 +61,7 @@ TEST_CASE("parts: the steps of a Transformer with MoE layers") {
       (maker.place.gradient ? gradients : of_optimizer ? statistics : others)++;
     }
     CHECK(gradients > 0);
-    CHECK(statistics > 0);  // of weights that are cut by experts
+    CHECK(statistics > 0);  // of weights that are sharded by experts
     CHECK(others > 0);      // of the loss
   }
 }

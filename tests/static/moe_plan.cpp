@@ -44,7 +44,7 @@ inline constexpr auto moe_backward = [](auto& m, auto x, auto dy) {
   return std::tuple{y, g[0], g[1], g[2], g[3]};
 };
 
-/// Dim d of value v is cut over just these axes, major to minor.
+/// Dim d of value v is sharded over just these axes, major to minor.
 constexpr bool cut_over(const gs::plan_view& p, std::int32_t v, int d,
                         std::initializer_list<std::string_view> axes) {
   const gs::value& t = p.at(v);

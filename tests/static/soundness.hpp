@@ -58,10 +58,10 @@ constexpr bool moves_right(const gs::plan_view& p, const gs::node& s) {
 
 /// The factors of a step's operand, of dims that are read through a window and cut as the taps those of the taps.
 constexpr gs::short_list read_factors(const gs::plan_view& p, const gs::node& s, int operand) {
-  gs::short_list factors = s.loops.in[std::size_t(operand)];
+  gs::short_list factors = s.rule.in[std::size_t(operand)];
   const auto cut = [&](int factor) {
-    if (const int d = s.loops.out[0].find(factor); d >= 0) return p.at(s.output()).layout[d];
-    return p.at(s.input(1)).layout[s.loops.in[1].find(factor)];
+    if (const int d = s.rule.out[0].find(factor); d >= 0) return p.at(s.output()).layout[d];
+    return p.at(s.input(1)).layout[s.rule.in[1].find(factor)];
   };
   for (int d = 0; d < factors.size(); ++d)
     if (const int tap = gs::tap_factor(s, operand, d); tap >= 0 && p.at(s.input(operand)).layout[d] != cut(factors[d])) factors.set(d, tap);
@@ -96,7 +96,7 @@ constexpr bool lies_right(const gs::plan_view& p, const gs::node& s) {
       known[f] = true;
       cut[f] = v.layout[d];
       const std::uint32_t axes = cut[f].empty() ? 0u : cut[f].mask();
-      if ((used & axes) || (axes && s.loops.is_blocked(factors[d]))) return false;
+      if ((used & axes) || (axes && s.rule.is_blocked(factors[d]))) return false;
       used |= axes;
     }
     return v.rank() == factors.size();
@@ -115,11 +115,11 @@ constexpr bool lies_right(const gs::plan_view& p, const gs::node& s) {
   if (pending & used) return false;
   std::uint32_t summed = pending;
   for (int o = 0; o < s.outputs; ++o)
-    if (!agrees(held(s.output(o)), s.loops.out[std::size_t(o)])) return false;
+    if (!agrees(held(s.output(o)), s.rule.out[std::size_t(o)])) return false;
   for (int o = 0; o < s.outputs; ++o) {
     summed = pending;
     for (int f = 0; f < 16; ++f)
-      if (known[std::size_t(f)] && !cut[std::size_t(f)].empty() && !s.loops.out[std::size_t(o)].contains(f))
+      if (known[std::size_t(f)] && !cut[std::size_t(f)].empty() && !s.rule.out[std::size_t(o)].contains(f))
         summed |= cut[std::size_t(f)].mask();
     if (held(s.output(o)).layout.partial != summed) return false;
   }

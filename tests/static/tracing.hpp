@@ -89,10 +89,10 @@ constexpr int count(const gs::graph& g, gs::op kind) {
 }
 /// True if two nodes are the same operation on the same values, whatever line they come from.
 constexpr bool same(const gs::node& m, const gs::node& n) {
-  bool same = m.kind == n.kind && m.inputs == n.inputs && m.outputs == n.outputs && m.loops.blocked == n.loops.blocked &&
-              m.loops.windows == n.loops.windows;
-  for (int i = 0; i < m.inputs; ++i) same = same && m.in[i] == n.in[i] && m.loops.in[i] == n.loops.in[i];
-  for (int i = 0; i < m.outputs; ++i) same = same && m.out[i] == n.out[i] && m.loops.out[i] == n.loops.out[i];
+  bool same = m.kind == n.kind && m.inputs == n.inputs && m.outputs == n.outputs && m.rule.blocked == n.rule.blocked &&
+              m.rule.windows == n.rule.windows;
+  for (int i = 0; i < m.inputs; ++i) same = same && m.in[i] == n.in[i] && m.rule.in[i] == n.rule.in[i];
+  for (int i = 0; i < m.outputs; ++i) same = same && m.out[i] == n.out[i] && m.rule.out[i] == n.rule.out[i];
   const gs::attributes &a = m.attr, &c = n.attr;
   return same && a.dim == c.dim && a.window == c.window && a.combine == c.combine && a.change == c.change && a.inside == c.inside &&
          a.fill == c.fill && a.factor == c.factor && a.power == c.power && a.dims == c.dims && a.may_move == c.may_move;

@@ -50,7 +50,7 @@ struct actual_type {};
 template <fixed_string Letter, long long Extent>
 struct static_extent {};
 template <int Count>
-struct cut_into {};
+struct divided_by {};
 template <fixed_string LetterOrAxis>
 struct extent_of {};
 template <int MiB>

@@ -105,7 +105,7 @@ class reducer {
                             std::span<const std::int64_t> n);
   // Splits data into p blocks: member j reduces block j.
   template <class T>
-  void cut_evenly(std::span<const std::int64_t> n, std::size_t p);
+  void split_evenly(std::span<const std::int64_t> n, std::size_t p);
   template <class T>
   void gather_blocks(backend& b, std::uint32_t axes, std::span<T* const> result);
   // Block j of device i begins at byte offset_[i, j] of data[i] and has bytes_[i, j] bytes. Member j reduces block j of all into result.
@@ -176,7 +176,7 @@ void reducer::start_all_reduce(backend& b, std::uint32_t axes, std::span<const T
     if (elements < 0 || elements > most)
       throw error("all_reduce: a device with " + std::to_string(elements) + " elements, where the most are " + std::to_string(most));
   if (most == 0 || group_size(b, axes) == 1 || gathers_addends<T>(b, axes, most)) return;
-  cut_evenly<T>(n, group_size(b, axes));
+  split_evenly<T>(n, group_size(b, axes));
   start_scatter<T>(b, axes, data);
 }
 
@@ -224,7 +224,7 @@ void reducer::all_reduce_by_gather(reduction what, backend& b, std::uint32_t axe
 }
 
 template <class T>
-void reducer::cut_evenly(std::span<const std::int64_t> n, std::size_t p) {
+void reducer::split_evenly(std::span<const std::int64_t> n, std::size_t p) {
   constexpr std::int64_t width = sizeof(T);
   bytes_.resize(n.size() * p);
   offset_.resize(n.size() * p);

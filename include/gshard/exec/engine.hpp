@@ -272,7 +272,7 @@ class engine {
   }
 
   void bind(const dims& given) {
-    if (!store_.on().same_as(on_)) throw error("program: its parameter store lies on another cluster");
+    if (!store_.on().same_as(on_)) throw error("program: its parameter store is on another cluster");
     bound_.bind(given);
     schedule_ = on_.on().shares_memory() ? in_turn(plan_) : async_schedule(plan_, sizes());
     sharing_.emplace(bound_, schedule_);

@@ -153,15 +153,15 @@ class plan_facts {
         for (int d = 0; d < factors[k].size(); ++d) s += char('a' + factors[k][d]);
       }
     };
-    lists(step.inputs, step.in, step.loops.in);
+    lists(step.inputs, step.in, step.rule.in);
     s += " ->";
-    lists(step.outputs, step.out, step.loops.out);
+    lists(step.outputs, step.out, step.rule.out);
     s += text(step.attr);
     const auto entries = [&](const char* what, const dim_list& all) {
       if (!all.empty()) s += what;
       for (int d = 0; d < all.size(); ++d) s.append(" ").append(std::to_string(all[d]));
     };
-    entries(", windows", step.loops.windows);
+    entries(", windows", step.rule.windows);
     if (step.in_place) s.append(", in place ").append(std::to_string(step.in_place));
     const pointwise* const f = step.attr.function;
     // The functions of per_shard and custom are not called on samples: they are compared by the line that calls them.

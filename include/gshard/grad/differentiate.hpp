@@ -103,12 +103,12 @@ class differentiator {
       case op::reduce: return n.attr.combine == reduction::prod ? pull_back_product(n, dy) : pull_back_extremum(n, dy);
       case op::softmax: return add(n.input(0), emit_row_gradient(op::softmax_grad, n, out(n), dy));
       case op::cross_entropy: {
-        const symbol d{&b_, b_.add_node(op::cross_entropy_grad, {n.input(0), n.input(1), dy.id}, loops_of(n, {0, 1}, true, {0}), n.attr,
+        const symbol d{&b_, b_.add_node(op::cross_entropy_grad, {n.input(0), n.input(1), dy.id}, rule_of(n, {0, 1}, true, {0}), n.attr,
                                         {{in(n, 0).get().dims, dy.get().type}})};
         return add(n.input(0), d);
       }
       case op::layer_norm: {
-        b_.add_node(op::layer_norm_grad, {n.input(0), n.input(1), dy.id}, loops_of(n, {0, 1}, true, {0, 1, 2}), n.attr,
+        b_.add_node(op::layer_norm_grad, {n.input(0), n.input(1), dy.id}, rule_of(n, {0, 1}, true, {0, 1, 2}), n.attr,
                     {{in(n, 0).get().dims, dy.get().type}, {in(n, 1).get().dims, dy.get().type}, {in(n, 2).get().dims, dy.get().type}});
         const std::array parts{b_.result_of_last(0), b_.result_of_last(1), b_.result_of_last(2)};
         for (int i = 0; i < 3; ++i) add(n.input(i), parts[std::size_t(i)]);
@@ -130,7 +130,7 @@ class differentiator {
       case op::reshape: return add(n.input(0), emit_reshape_back(n, in(n, 0), dy));
       case op::annotate: {
         const value like = (n.attr.gradient_as_operand ? in(n, 0) : out(n)).get();
-        return add(n.input(0), emit_annotate(dy, like.layout, like.priority, n.attr.may_move, n.loops.in[0] == n.loops.out[0]));
+        return add(n.input(0), emit_annotate(dy, like.layout, like.priority, n.attr.may_move, n.rule.in[0] == n.rule.out[0]));
       }
       case op::custom: return pull_back_custom(n, dy);
       case op::dropout: return add(n.input(0), emit_dropout(dy, n.attr.rate, n.attr.key));
@@ -142,7 +142,7 @@ class differentiator {
       case op::combine: return pull_back_combine(n, dy);
       case op::cast:
         if (in(n, 0).get().type == dtype::i32) return;
-        return add(n.input(0), {&b_, b_.add_node(op::cast, {dy.id}, n.loops, {}, {{dy.get().dims, in(n, 0).get().type}})});
+        return add(n.input(0), {&b_, b_.add_node(op::cast, {dy.id}, n.rule, {}, {{dy.get().dims, in(n, 0).get().type}})});
       case op::iota: return;
       case op::carry: return b_.fail(fault::gradient_of_loop, "while_loop");
       default: b_.fail(fault::not_differentiable, name(n.kind));
@@ -152,7 +152,7 @@ class differentiator {
   constexpr void pull_back_custom(const node& n, symbol dy) {
     const custom_operation& what = *n.attr.custom;
     if (!what.differentiable) return b_.fail(fault::not_differentiable, what.name);
-    symbol operands[rule::most_in], gradients[rule::most_in];
+    symbol operands[sharding_rule::most_in], gradients[sharding_rule::most_in];
     for (int i = 0; i < n.inputs; ++i) operands[i] = in(n, i);
     what.gradient(operands, out(n), dy, gradients);
     for (int i = 0; i < n.inputs && !b_.failed(); ++i) {
@@ -163,18 +163,19 @@ class differentiator {
   }
 
   /// The rule of a gradient node: some operands of n, then dy (the factors of result 0); results shaped like operands of n.
-  constexpr rule loops_of(const node& n, std::initializer_list<int> operands, bool with_gradient, std::initializer_list<int> results) {
-    rule r;
-    r.blocked = n.loops.blocked;
+  constexpr sharding_rule rule_of(const node& n, std::initializer_list<int> operands, bool with_gradient,
+                                  std::initializer_list<int> results) {
+    sharding_rule r;
+    r.blocked = n.rule.blocked;
     std::size_t i = 0, o = 0;
-    for (int k : operands) r.in[i++] = n.loops.in[std::size_t(k)];
-    if (with_gradient) r.in[i++] = n.loops.out[0];
-    for (int k : results) r.out[o++] = n.loops.in[std::size_t(k)];
+    for (int k : operands) r.in[i++] = n.rule.in[std::size_t(k)];
+    if (with_gradient) r.in[i++] = n.rule.out[0];
+    for (int k : results) r.out[o++] = n.rule.in[std::size_t(k)];
     return r;
   }
 
   constexpr symbol emit_row_gradient(op kind, const node& n, symbol y, symbol dy) {
-    rule r = n.loops;
+    sharding_rule r = n.rule;
     r.in[1] = r.in[0];
     return {&b_, b_.add_node(kind, {y.id, dy.id}, r, n.attr, {{y.get().dims, y.get().type}})};
   }
@@ -186,9 +187,9 @@ class differentiator {
     b_.options.bf16_products = n.attr.rounds_to_bf16;
     for (int i = n.inputs; i-- > 0;) {  // operand 0 last, because its gradient is usually needed next
       if (!wants(n, i)) continue;
-      const short_list mine = n.loops.in[i];
+      const short_list mine = n.rule.in[i];
       const symbol operands[2]{dy, n.inputs > 1 ? in(n, 1 - i) : dy};
-      const short_list factors[2]{n.loops.out[0], n.inputs > 1 ? n.loops.in[1 - i] : short_list{}};
+      const short_list factors[2]{n.rule.out[0], n.inputs > 1 ? n.rule.in[1 - i] : short_list{}};
       const std::uint32_t elsewhere = factors[0].mask() | factors[1].mask();
       std::uint32_t seen = 0;
       short_list known;
@@ -210,7 +211,7 @@ class differentiator {
   }
   /// x where the indices of two dims are equal, else 0.
   constexpr symbol emit_on_diagonal(symbol x, int first, int second) {
-    rule r;
+    sharding_rule r;
     r.out[0] = counting(x.rank());
     const auto index = [&](int along) {
       const symbol i{&b_, b_.add_node(op::iota, {}, r, {.dim = along}, {{x.get().dims, dtype::i32}})};
@@ -231,20 +232,20 @@ class differentiator {
         if (c != 1) g = emit_scale(dy, c);
       } else {
         if (!f.differentiable) return b_.fail(fault::not_differentiable, "map: second derivative");
-        rule r = n.loops;
-        r.in[n.inputs] = n.loops.out[0];
-        std::int32_t ids[rule::most_in]{};
+        sharding_rule r = n.rule;
+        r.in[n.inputs] = n.rule.out[0];
+        std::int32_t ids[sharding_rule::most_in]{};
         for (int k = 0; k < n.inputs; ++k) ids[k] = n.in[k];
         if (f.slope_by_result) {
           ids[0] = n.output();
-          r.in[0] = n.loops.out[0];
+          r.in[0] = n.rule.out[0];
         }
         ids[n.inputs] = dy.id;
         g = {&b_, b_.add_node(op::map, list_view(ids, std::size_t(n.inputs) + 1), r, {.function = &f.derivative(i)},
                               {{dy.get().dims, dy.get().type}})};
       }
-      const short_list& mine = n.loops.in[std::size_t(i)];
-      if (!mine.same(n.loops.out[0])) g = emit_einsum(b_, list_view(&g, 1), list_view(&n.loops.out[0], 1), mine);
+      const short_list& mine = n.rule.in[std::size_t(i)];
+      if (!mine.same(n.rule.out[0])) g = emit_einsum(b_, list_view(&g, 1), list_view(&n.rule.out[0], 1), mine);
       add(n.input(i), g);
     }
   }
@@ -252,7 +253,7 @@ class differentiator {
   /// The dims of a reduction's operand that its result keeps.
   constexpr short_list kept_of(const node& n) {
     short_list kept;
-    for (int d = 0; d < out(n).rank(); ++d) kept.push_back(n.loops.in[0].find(n.loops.out[0][d]));
+    for (int d = 0; d < out(n).rank(); ++d) kept.push_back(n.rule.in[0].find(n.rule.out[0][d]));
     return kept;
   }
 
@@ -280,7 +281,7 @@ class differentiator {
     const symbol filled =
         emit_map_of(undifferentiated<[](auto v) { return v == decltype(v)(0) ? decltype(v)(1) : v; }, 1>,
                     std::array{x}, std::array{all}, x);
-    rule r = n.loops;
+    sharding_rule r = n.rule;
     const symbol others{&b_, b_.add_node(op::reduce, {filled.id}, r, n.attr, {{y.get().dims, y.get().type}})};
     constexpr auto slope = [](auto v, auto count, auto product, auto d) {
       using element = decltype(v);
@@ -295,7 +296,7 @@ class differentiator {
     for (int i = 0; i < n.inputs; ++i) {
       if (!wants(n, i)) continue;
       const int own = in(n, i).get().dims[at];
-      const window w = b_.program.windows[std::size_t(n.loops.windows[i])].inverse(own);
+      const window w = b_.program.windows[std::size_t(n.rule.windows[i])].inverse(own);
       add(n.input(i), emit_moved(op::strided_slice, dy, at, w));
     }
   }
@@ -303,7 +304,7 @@ class differentiator {
   /// Each operand's gradient is a convolution of the other two tensors. That of the second operand reads the first through the same
   /// windows. That of the first operand, which has the windows, uses their inverses.
   constexpr void pull_back_convolution(const node& n, symbol dy) {
-    const short_list &a = n.loops.in[0], &w = n.loops.in[1], &y = n.loops.out[0];
+    const short_list &a = n.rule.in[0], &w = n.rule.in[1], &y = n.rule.out[0];
     const symbol x = in(n, 0), second = n.inputs > 1 ? in(n, 1) : b_.nothing();
     if (n.inputs > 1 && wants(n, 1)) {
       std::uint32_t elsewhere = a.mask() | y.mask();
@@ -316,7 +317,7 @@ class differentiator {
         known.push_back(w[d]);
         dims.push_back(second.get().dims[d]);
       }
-      symbol g = emit_convolution(x, a, n.loops.windows, n.attr.dims, dy, y, known, dims);
+      symbol g = emit_convolution(x, a, n.rule.windows, n.attr.dims, dy, y, known, dims);
       if (!b_.failed() && known.size() < w.size()) g = emit_broadcast(g, known, w, second.get().dims);
       add(n.input(1), g);
     }
@@ -324,7 +325,7 @@ class differentiator {
     // The tensor with the positions is read through the inverse windows. The other tensor has the taps, if there are any.
     bool positions_in_y = true;
     for (int d = 0; d < a.size(); ++d)
-      if (n.loops.windows[d]) positions_in_y = positions_in_y && y.contains(a[d]);
+      if (n.rule.windows[d]) positions_in_y = positions_in_y && y.contains(a[d]);
     const symbol from = positions_in_y ? dy : second, other = positions_in_y ? second : dy;
     const short_list &from_factors = positions_in_y ? y : w, &other_factors = positions_in_y ? w : y;
     dim_list windows, taps, dims;
@@ -335,9 +336,9 @@ class differentiator {
     short_list known;
     for (int d = 0; d < a.size(); ++d) {
       const int at = from_factors.find(a[d]);
-      if (n.loops.windows[d]) {
+      if (n.rule.windows[d]) {
         if (at < 0) return b_.fail(fault::not_differentiable, "convolution");
-        windows.set(at, b_.row_of(b_.program.windows[std::size_t(n.loops.windows[d])].inverse(x.get().dims[d])));
+        windows.set(at, b_.row_of(b_.program.windows[std::size_t(n.rule.windows[d])].inverse(x.get().dims[d])));
         taps.set(at, n.attr.dims[d]);
       } else if (at < 0 && !(other.id >= 0 && other_factors.contains(a[d]))) {
         continue;  // only summed: the gradient is constant along it
@@ -352,22 +353,22 @@ class differentiator {
 
   constexpr void pull_back_pool(const node& n, symbol dy) {
     const symbol x = in(n, 0);
-    rule loops;
-    loops.in[0] = loops.in[1] = loops.out[0] = counting(x.rank());
+    sharding_rule rule;
+    rule.in[0] = rule.in[1] = rule.out[0] = counting(x.rank());
     for (int d = 0; d < x.rank(); ++d) {
-      const int w = n.loops.windows[d];
-      loops.windows.push_back(w ? b_.row_of(b_.program.windows[std::size_t(w)].inverse(x.get().dims[d])) : 0);
+      const int w = n.rule.windows[d];
+      rule.windows.push_back(w ? b_.row_of(b_.program.windows[std::size_t(w)].inverse(x.get().dims[d])) : 0);
     }
-    add(n.input(0), {&b_, b_.add_node(op::pool_grad, {n.output(1), dy.id}, loops, n.attr, {{x.get().dims, dy.get().type}})});
+    add(n.input(0), {&b_, b_.add_node(op::pool_grad, {n.output(1), dy.id}, rule, n.attr, {{x.get().dims, dy.get().type}})});
   }
 
   constexpr void pull_back_gating(const node& n) {
     const symbol dweight = gradient(n, 1), daux = gradient(n, 2);
-    rule r = route::base();
-    r.blocked = n.loops.blocked;
+    sharding_rule r = route::base();
+    r.blocked = n.rule.blocked;
     std::array<std::int32_t, 5> ids{n.input(0), n.output(0), dweight.id, daux.id, n.inputs > 1 ? n.input(1) : -1};
-    r.set_operands({n.loops.in[0], route::chosen, route::chosen, n.loops.out[2], n.loops.in[1]});
-    r.out[0] = n.loops.in[0];
+    r.set_operands({n.rule.in[0], route::chosen, route::chosen, n.rule.out[2], n.rule.in[1]});
+    r.out[0] = n.rule.in[0];
     const symbol d{&b_, b_.add_node(op::top2_gating_grad, list_view(ids.data(), n.inputs > 1 ? 5u : 4u), r, n.attr,
                                     {{in(n, 0).get().dims, in(n, 0).get().type}})};
     add(n.input(0), d);
@@ -375,13 +376,13 @@ class differentiator {
 
   constexpr void pull_back_dispatch(const node& n, symbol dy) {
     const symbol x = in(n, 0), slot = in(n, 1), weight = n.inputs > 2 ? in(n, 2) : b_.nothing();
-    if (wants(n, 0)) add(n.input(0), emit_combine(slot, weight, dy, n.loops.out[0], x.get().dims));
-    if (n.inputs > 2 && wants(n, 2)) add(n.input(2), emit_combine_weight_grad(slot, dy, n.loops.out[0], x));
+    if (wants(n, 0)) add(n.input(0), emit_combine(slot, weight, dy, n.rule.out[0], x.get().dims));
+    if (n.inputs > 2 && wants(n, 2)) add(n.input(2), emit_combine_weight_grad(slot, dy, n.rule.out[0], x));
   }
   constexpr void pull_back_combine(const node& n, symbol dy) {
     const symbol h = in(n, 0), slot = in(n, 1), weight = n.inputs > 2 ? in(n, 2) : b_.nothing();
-    if (wants(n, 0)) add(n.input(0), emit_dispatch(slot, weight, dy, n.loops.in[0], h.get().dims));
-    if (n.inputs > 2 && wants(n, 2)) add(n.input(2), emit_combine_weight_grad(slot, h, n.loops.in[0], dy));
+    if (wants(n, 0)) add(n.input(0), emit_dispatch(slot, weight, dy, n.rule.in[0], h.get().dims));
+    if (n.inputs > 2 && wants(n, 2)) add(n.input(2), emit_combine_weight_grad(slot, h, n.rule.in[0], dy));
   }
 };
 

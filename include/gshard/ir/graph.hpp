@@ -35,7 +35,7 @@ constexpr std::int64_t size_of(dtype t) { return t == dtype::f64 ? 8 : 4; }
 /// The rule of a node: the factor (index letter) of each dim of each operand and result. An axis that shards a factor shards all dims that
 /// carry it. A result that lacks the factor is then a partial sum over that axis. Propagation and partitioning know operations by their
 /// rule alone.
-struct rule {
+struct sharding_rule {
   static constexpr int most_in = 6, most_out = 5;
 
   short_list in[most_in]{};  // not std::array, as in a sharding
@@ -72,9 +72,9 @@ struct node {
   std::uint8_t inputs = 0, outputs = 0;
   /// The number of leading results that overwrite the operands at the same positions.
   std::uint8_t in_place = 0;
-  std::int32_t in[rule::most_in]{};
-  std::int32_t out[rule::most_out]{};
-  rule loops;
+  std::int32_t in[sharding_rule::most_in]{};
+  std::int32_t out[sharding_rule::most_out]{};
+  sharding_rule rule;
   attributes attr;
   code_place place;
 
@@ -144,7 +144,7 @@ constexpr std::int32_t ring_operand(const node& n) { return ring_carries_sum(n) 
 /// kind is all_to_all if these differ.
 constexpr op kind_of_move(const node& n, int i) { return n.attr.moves != 0 ? op((n.attr.moves >> (6 * i)) & 63) : n.kind; }
 constexpr void set_kind_of_move(node& n, int i, op kind) { n.attr.moves |= std::uint32_t(kind) << (6 * i); }
-static_assert(int(op::count_) <= 64 && 6 * rule::most_out <= 32);
+static_assert(int(op::count_) <= 64 && 6 * sharding_rule::most_out <= 32);
 
 /// True if a step performs an operation, perhaps among others.
 constexpr bool performs(const node& n, op kind) {
@@ -156,9 +156,9 @@ constexpr bool performs(const node& n, op kind) {
 
 /// The row of the window through which a node reads a dim of an operand, or 0.
 constexpr int window_row(const node& n, int operand, int d) {
-  if (n.loops.windows.empty()) return 0;
-  if (n.kind == op::concat) return n.loops.in[std::size_t(operand)][d] == n.attr.dim ? n.loops.windows[operand] : 0;
-  return operand < traits(n.kind).windowed && d < n.loops.windows.size() ? n.loops.windows[d] : 0;
+  if (n.rule.windows.empty()) return 0;
+  if (n.kind == op::concat) return n.rule.in[std::size_t(operand)][d] == n.attr.dim ? n.rule.windows[operand] : 0;
+  return operand < traits(n.kind).windowed && d < n.rule.windows.size() ? n.rule.windows[d] : 0;
 }
 
 /// The factor of the taps at which a node reads a dim of an operand, if another tensor has that factor; else -1. An axis that shards the
@@ -185,7 +185,7 @@ struct graph {
   list<int> orders;  // device orders: rows of device_orders
   list<parameter> parameters;
   list<port> inputs, outputs;
-  std::int32_t loops = 0;  // the number of while loops, which are numbered from 1
+  std::int32_t while_loops = 0;  // the number of while loops, which are numbered from 1
   diagnostic problem;
 
   constexpr const value& at(std::int32_t id) const { return values[std::size_t(id)]; }

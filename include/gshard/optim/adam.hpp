@@ -47,13 +47,13 @@ struct adam {
     if (rate.rank() != 0) return b.fail(fault::not_a_scalar, "adam: rate", {}, 0, rate.rank());
     const symbol first = m.state("adam.m.", p), second = m.state("adam.v.", p);
     if (b.failed()) return;
-    rule loops;
+    sharding_rule rule;
     const short_list all = detail::counting(p.rank());
-    loops.set_operands({all, all, all, all, {}});
-    loops.set_results({all, all, all});
+    rule.set_operands({all, all, all, all, {}});
+    rule.set_results({all, all, all});
     const dim_list dims = p.get().dims;
     const dtype type = p.get().type;
-    b.add_node(op::adam, {p.id, first.id, second.id, g.id, rate.id}, loops,
+    b.add_node(op::adam, {p.id, first.id, second.id, g.id, rate.id}, rule,
                {.epsilon = epsilon, .beta1 = beta1, .beta2 = beta2, .weight_decay = weight_decay},
                {{dims, type}, {dims, type}, {dims, type}});
     b.program.nodes.back().in_place = 3;

@@ -65,11 +65,11 @@ constexpr void check_divisibility(graph& g, std::int32_t v, const tensor_name& n
                                 : whole.what == dim::kind::fixed ? whole.number
                                                                  : -1;
     if (extent < 0) continue;
-    std::int64_t cuts = 1;
+    std::int64_t shards = 1;
     for (int i = 0; i < t.layout[d].size(); ++i)
-      if (mesh.static_extent(t.layout[d][i]) != dynamic) cuts *= mesh.static_extent(t.layout[d][i]);
-    if (extent % cuts != 0)
-      g.problem.report(fault::does_not_divide, name.view(), letter_of(g, t.dims[d]), int(extent), int(cuts));
+      if (mesh.static_extent(t.layout[d][i]) != dynamic) shards *= mesh.static_extent(t.layout[d][i]);
+    if (extent % shards != 0)
+      g.problem.report(fault::does_not_divide, name.view(), letter_of(g, t.dims[d]), int(extent), int(shards));
   }
 }
 
@@ -92,7 +92,7 @@ constexpr plan_tables compile(Graph& g, const mesh_shape& mesh, const compile_op
   plan_tables p;
   observer("trace", view_of(g, mesh));
   p.mesh = mesh;
-  if (!g.problem && g.loops) detail::check_loops(g);
+  if (!g.problem && g.while_loops) detail::check_loops(g);
   if (!g.problem) {
     const extents assumed = detail::assume_extents(g.dims, mesh, options.known);
     propagate(g, assumed);
@@ -111,7 +111,7 @@ constexpr plan_tables compile(Graph& g, const mesh_shape& mesh, const compile_op
         g, mesh, assumed, {options.implicit_moves, options.keep_pending_outputs, options.loop_bytes, options.combine_bytes});
     detail::partitioned parts = partitioner.run();
     p.lifetimes = detail::lifetimes(parts.values, parts.steps, parts.parameters, parts.inputs, parts.outputs);
-    if (g.loops) detail::keep_through_loops(p.lifetimes, parts.steps);
+    if (g.while_loops) detail::keep_through_loops(p.lifetimes, parts.steps);
     p.values = static_cast<list<value>&&>(parts.values);
     p.steps = static_cast<list<node>&&>(parts.steps);
     p.parameters = static_cast<list<parameter>&&>(parts.parameters);

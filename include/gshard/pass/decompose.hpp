@@ -40,7 +40,7 @@ class decomposer {
     for (const node& n : before) {
       const int at = line_of(b_.program, n);
       const bool stays = at < 0 || (n.kind == op::argmax && !n.attr.by_blocks) || b_.program.at(n.input(0)).layout[at].empty() ||
-                         n.loops.is_blocked(n.loops.in[0][at]);
+                         n.rule.is_blocked(n.rule.in[0][at]);
       if (stays) keep(n);
       else decompose(n, at);
     }
@@ -185,13 +185,13 @@ class decomposer {
   constexpr loss_parts emit_loss_parts(const node& n) {
     const symbol x = in(n, 0);
     const short_list& classes = x.get().layout[x.rank() - 1];
-    rule loops;
-    loops.in[0] = loops.out[0] = loops.out[1] = all(x);
-    loops.in[1] = rows(x);
+    sharding_rule rule;
+    rule.in[0] = rule.out[0] = rule.out[1] = all(x);
+    rule.in[1] = rows(x);
     dim_list blocks = x.get().dims;
     blocks.set(x.rank() - 1, b_.blocks_dim(classes.mask(), 1));
     const dtype type = x.get().type;
-    b_.add_node(op::block_cross_entropy, {x.id, n.input(1)}, loops, n.attr, {{blocks, type}, {blocks, type}});
+    b_.add_node(op::block_cross_entropy, {x.id, n.input(1)}, rule, n.attr, {{blocks, type}, {blocks, type}});
     const loss_parts parts{b_.result_of_last(0), b_.result_of_last(1)};
     lay(parts.log_sum, x.get().layout);
     lay(parts.target, x.get().layout);
@@ -223,7 +223,7 @@ class decomposer {
     if (log_sum.id < 0) log_sum = log_sum_of_blocks(emit_loss_parts(n).log_sum);
     node g = n;
     g.in[g.inputs] = log_sum.id;
-    g.loops.in[g.inputs++] = rows(in(n, 0));
+    g.rule.in[g.inputs++] = rows(in(n, 0));
     keep(g);
   }
 
@@ -232,15 +232,15 @@ class decomposer {
     const symbol x = in(n, 0);
     const sharding layout = x.get().layout;
     const short_list dims = all(x);
-    rule loops;
-    loops.in[0] = loops.in[1] = loops.out[0] = dims;
+    sharding_rule rule;
+    rule.in[0] = rule.in[1] = rule.out[0] = dims;
     dim_list blocks = x.get().dims;
     blocks.set(at, b_.blocks_dim(layout[at].mask(), 1));
-    const symbol sums{&b_, b_.add_node(op::block_sum, {x.id}, loops, n.attr, {{blocks, x.get().type}})};
+    const symbol sums{&b_, b_.add_node(op::block_sum, {x.id}, rule, n.attr, {{blocks, x.get().type}})};
     lay(sums, layout);
     const symbol before = lay(emit_cumsum(sums, at, true, n.attr.reverse), layout.without(layout[at].mask()));
-    b_.program.nodes.back().loops.block(at);
-    const symbol y{&b_, b_.add_node(op::cumsum, {x.id, before.id}, loops, n.attr, {{x.get().dims, x.get().type}})};
+    b_.program.nodes.back().rule.block(at);
+    const symbol y{&b_, b_.add_node(op::cumsum, {x.id, before.id}, rule, n.attr, {{x.get().dims, x.get().type}})};
     b_.program.nodes.back().attr.of_blocks = true;
     lay(y, layout);
     settle(n, 0, y);
@@ -258,8 +258,8 @@ class decomposer {
     merge.inputs = 2;
     merge.in[0] = best.values.id;
     merge.in[1] = best.ids.id;
-    merge.loops.in[1] = merge.loops.in[0];
-    merge.loops.block(merge.loops.in[0][at]);
+    merge.rule.in[1] = merge.rule.in[0];
+    merge.rule.block(merge.rule.in[0][at]);
     merge.attr.count = 0;
     keep(merge);
   }
@@ -274,21 +274,21 @@ class decomposer {
     lay(blocks.ids, layout);
     node merge = b_.program.nodes.back();
     b_.program.nodes.back().attr.of_blocks = true;
-    merge.loops.in[1] = merge.loops.in[0];
-    merge.loops.block(merge.loops.in[0][at]);
+    merge.rule.in[1] = merge.rule.in[0];
+    merge.rule.block(merge.rule.in[0][at]);
     merge.attr.count = 0;
     dim_list dims = x.get().dims;
     dims.set(at, b_.fixed_dim(1));
-    b_.add_node(op::top_k, {blocks.values.id, blocks.ids.id}, merge.loops, merge.attr, {{dims, x.get().type}, {dims, dtype::i32}});
+    b_.add_node(op::top_k, {blocks.values.id, blocks.ids.id}, merge.rule, merge.attr, {{dims, x.get().type}, {dims, dtype::i32}});
     const sharding whole = layout.without(layout[at].mask());
     lay(b_.result_of_last(0), whole);
     give(n, 0, emit_squeeze(lay(b_.result_of_last(1), whole), at));
   }
   /// Makes `made` the result o of n, by an annotation that keeps its sharding.
   constexpr void settle(const node& n, int o, symbol made) {
-    rule loops;
-    loops.in[0] = loops.out[0] = all(made);
-    const symbol named{&b_, b_.add_node(op::annotate, {made.id}, loops, {}, {{made.get().dims, made.get().type}})};
+    sharding_rule rule;
+    rule.in[0] = rule.out[0] = all(made);
+    const symbol named{&b_, b_.add_node(op::annotate, {made.id}, rule, {}, {{made.get().dims, made.get().type}})};
     give(n, o, named);
   }
 };
@@ -307,8 +307,8 @@ constexpr void decompose(Graph& g, const mesh_shape& mesh, const extents& e, boo
   for (node& n : g.nodes) {
     const int at = detail::line_of(g, n);
     if (at < 0) continue;
-    const bool is_cut = !g.at(n.input(0)).layout[at].empty(), is_made_apart = n.kind == op::argmax;  // an argmax reads its maximum
-    if (is_cut) {
+    const bool is_sharded = !g.at(n.input(0)).layout[at].empty(), is_made_apart = n.kind == op::argmax;  // an argmax reads its maximum
+    if (is_sharded) {
       const detail::decompose_cost<Graph> cost(g, n, e);
       if (is_made_apart && may_gather && cost.is_best_by_blocks()) {
         n.attr.by_blocks = true;
@@ -320,10 +320,10 @@ constexpr void decompose(Graph& g, const mesh_shape& mesh, const extents& e, boo
         continue;
       }
     }
-    const int line = n.loops.in[0][at];
-    if (!is_made_apart) n.loops.block(line);
-    else if (is_cut)
-      for (const std::int32_t same : {n.output(), n.input(1)}) g.nodes[std::size_t(g.at(same).producer)].loops.block(line);
+    const int line = n.rule.in[0][at];
+    if (!is_made_apart) n.rule.block(line);
+    else if (is_sharded)
+      for (const std::int32_t same : {n.output(), n.input(1)}) g.nodes[std::size_t(g.at(same).producer)].rule.block(line);
   }
   if (found) detail::decomposer<builder>(g, mesh).run();
 }

@@ -53,12 +53,12 @@ class neighbors {
 /// shardings at no cost. Contractions, which leave a partial sum, have a level of their own after these.
 inline constexpr int level_of_contractions = 3;
 constexpr int level_of(const graph& g, const node& n) {
-  const int rank = n.loops.out[0].count;
+  const int rank = n.rule.out[0].count;
   switch (traits(n.kind).spreads) {
     case propagation::first: return 0;
     case propagation::first_unless_broadcast:
       for (int i = 0; i < n.inputs; ++i)
-        if (n.loops.in[i].count < rank) return 2;
+        if (n.rule.in[i].count < rank) return 2;
       return 0;
     case propagation::first_if_one_operand: return n.inputs == 1 && g.at(n.in[0]).rank() == rank ? 0 : 1;
     default: return 1;
@@ -79,15 +79,15 @@ class node_propagation {
   constexpr bool run(int level, Changed changed) {
     value* const values = g_.values.data();
     for (int i = 0; i < n_.inputs; ++i) collect(values[n_.in[i]], factors_of(i));
-    for (int o = 0; o < n_.outputs; ++o) collect(values[n_.out[o]], n_.loops.out[o]);
+    for (int o = 0; o < n_.outputs; ++o) collect(values[n_.out[o]], n_.rule.out[o]);
     const bool waits = level < level_of_contractions && is_contraction(n_);
     const std::uint32_t left = waits ? costly_contractions() : 0u;
-    cut_ &= ~left;
-    if (!cut_) return left != 0;
+    sharded_ &= ~left;
+    if (!sharded_) return left != 0;
     for (int i = 0; i < n_.inputs; ++i)
       if (refine(values[n_.in[i]].layout, factors_of(i))) changed(n_.in[i]);
     for (int o = 0; o < n_.outputs; ++o)
-      if (refine(values[n_.out[o]].layout, n_.loops.out[o])) changed(n_.out[o]);
+      if (refine(values[n_.out[o]].layout, n_.rule.out[o])) changed(n_.out[o]);
     return left != 0;
   }
 
@@ -97,12 +97,12 @@ class node_propagation {
   const extents& e_;
   int priority_;
   bool taps_;
-  short_list cuts_[short_list::largest + 1]{};
+  short_list axes_of_factor_[short_list::largest + 1]{};
   const value* from_[short_list::largest + 1]{};
-  std::uint32_t cut_ = 0;  // factors that some axis shards
+  std::uint32_t sharded_ = 0;  // factors that some axis shards
 
   constexpr short_list factors_of(int i) const {
-    return taps_ ? longer_factors(n_, i, g_.windows, e_) : n_.loops.in[i];
+    return taps_ ? longer_factors(n_, i, g_.windows, e_) : n_.rule.in[i];
   }
   constexpr void collect(const value& v, const short_list& factors) {
     if (v.priority > priority_) return;
@@ -111,20 +111,20 @@ class node_propagation {
     for (int d = 0; d < factors.count; ++d, left >>= short_list::width) {
       const short_list& axes = s.axes[d];
       const std::uint32_t f = left & short_list::largest;
-      if (axes.count == 0 || n_.loops.is_blocked(int(f))) continue;
-      short_list& cut = cuts_[f];
+      if (axes.count == 0 || n_.rule.is_blocked(int(f))) continue;
+      short_list& of_factor = axes_of_factor_[f];
       const value*& from = from_[f];
-      cut_ |= 1u << f;
-      if (cut.count >= axes.count && axes.is_prefix_of(cut)) continue;
-      if (!cut.is_prefix_of(axes) && elements(*from) >= elements(v)) continue;
-      cut = axes;
+      sharded_ |= 1u << f;
+      if (of_factor.count >= axes.count && axes.is_prefix_of(of_factor)) continue;
+      if (!of_factor.is_prefix_of(axes) && elements(*from) >= elements(v)) continue;
+      of_factor = axes;
       from = &v;
     }
   }
   /// The contracted factors, a bit each, that some axis shards in one operand and not yet in another. Factors whose sum is known to be
   /// cheap are left out.
   constexpr std::uint32_t costly_contractions() const {
-    const std::uint32_t contracted = cut_ & ~n_.loops.out[0].mask();
+    const std::uint32_t contracted = sharded_ & ~n_.rule.out[0].mask();
     std::uint32_t costly = contracted;
     for (int f = 0; (contracted >> f) != 0; ++f)
       if (((contracted >> f) & 1u) && (all_have(f) || sum_is_cheap(f))) costly &= ~(1u << f);
@@ -132,17 +132,17 @@ class node_propagation {
   }
   constexpr bool all_have(int f) const {
     for (int i = 0; i < n_.inputs; ++i)
-      if (const int d = n_.loops.in[i].find(f); d >= 0 && !g_.at(n_.input(i)).layout[d].same(cuts_[f])) return false;
+      if (const int d = n_.rule.in[i].find(f); d >= 0 && !g_.at(n_.input(i)).layout[d].same(axes_of_factor_[f])) return false;
     return true;
   }
   /// True if completing the sum over a factor is known to cost fewer bytes than moving the operand that is sharded along it. The move would
   /// go to a factor that all tensors have, or, if there is none, to all devices.
   constexpr bool sum_is_cheap(int f) const {
     const value &operand = *from_[f], &result = g_.at(n_.output());
-    const std::uint32_t axes = cuts_[f].mask();
+    const std::uint32_t axes = axes_of_factor_[f].mask();
     if ((axes & ~e_.known_axes) || !is_known(operand) || !is_known(result)) return false;
-    std::uint32_t shared = n_.loops.out[0].mask();
-    for (int i = 0; i < n_.inputs; ++i) shared &= n_.loops.in[i].mask();
+    std::uint32_t shared = n_.rule.out[0].mask();
+    for (int i = 0; i < n_.inputs; ++i) shared &= n_.rule.in[i].mask();
     const std::int64_t devices = e_.devices(axes), shard = shard_elements(operand.dims, operand.layout, e_) * size_of(operand.type);
     const std::int64_t sum = bytes_of_sum(shard_elements(result.dims, result.layout, e_) * size_of(result.type), devices);
     return sum < (shared != 0 ? shard - shard / devices : shard * (devices - 1));
@@ -163,13 +163,13 @@ class node_propagation {
     std::uint32_t left = factors.bits;
     for (int d = 0; d < factors.count; ++d, left >>= short_list::width) {
       const std::uint32_t f = left & short_list::largest;
-      if (!((cut_ >> f) & 1u)) continue;
-      const short_list& cut = cuts_[f];
+      if (!((sharded_ >> f) & 1u)) continue;
+      const short_list& of_factor = axes_of_factor_[f];
       short_list& axes = s.axes[d];
-      if (!s.is_open(d) || cut.count <= axes.count || !axes.is_prefix_of(cut)) continue;
-      const std::uint32_t added = cut.mask() & ~axes.mask();
+      if (!s.is_open(d) || of_factor.count <= axes.count || !axes.is_prefix_of(of_factor)) continue;
+      const std::uint32_t added = of_factor.mask() & ~axes.mask();
       if (added & (s.used() | s.partial)) continue;
-      axes = cut;
+      axes = of_factor;
       changed = true;
     }
     return changed;

@@ -104,7 +104,7 @@ const edges = dim => {
 };
 const tensor_title = t => t.name ? `${t.name}` : `%${t.value}`;
 const standing = t => coordinates(t.order.length ? t.order.indexOf(device) : device);
-/// Two dims of a tensor, the cut ones first, as rows and columns; the piece of the chosen device is marked.
+/// Two dims of a tensor, the sharded ones first, as rows and columns; the piece of the chosen device is marked.
 const tensor_picture = t => width => {
   const point = {name: "", extent: 1, axes: [], pieces: 1};
   const ranked = t.dims.map((d, i) => ({...d, i, pieces: pieces_of(d)}))
@@ -169,7 +169,7 @@ const mesh_view = panel => {
       `: ${run.mesh.map(a => `${a.axis} ${at[a.axis]} of ${a.extent}`).join(", ")}.`;
     for (const box of [mesh_box, ...boxes]) redraw(box, true);
   };
-  // Of tensors that are cut alike, the largest; of those, the largest first.
+  // Of tensors that are sharded alike, the largest; of those, the largest first.
   const seen = new Set(), best = run.tensors.map((t, i) => ({t, i})).sort((a, b) => b.t.whole_bytes - a.t.whole_bytes)
     .filter(({t}) => !seen.has(t.text) && seen.add(t.text)).slice(0, 6);
   const cards = el("div", {class: "grid"}), show = i => {
@@ -185,8 +185,8 @@ const mesh_view = panel => {
         legend.replaceChildren(axis ? heat_legend(`place along ${axis}, below`, extent_of[axis], "count") : "");
         redraw(mesh_box, true);
       })), where, mesh_box, legend),
-    el("h2", {}, "How the largest tensors are cut"),
-    el("p", {class: "muted"}, "One of every layout. Two dims of each are drawn, the cut ones first."),
+    el("h2", {}, "How the largest tensors are sharded"),
+    el("p", {class: "muted"}, "One of every layout. Two dims of each are drawn, the sharded ones first."),
     el("div", {style: "height:.6rem"}), cards, run.tensors.length > best.length && el("div", {class: "controls"}, choice("Another tensor",
       [["", "choose"], ...run.tensors.map((t, i) => [String(i), `${tensor_title(t)}  ${t.text}`])],
       i => chosen.replaceChildren(...(i === "" ? [] : [show(Number(i))])))), chosen);

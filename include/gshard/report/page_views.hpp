@@ -254,8 +254,8 @@ const comparison = panel => {
 const sources = panel => {
   const text = by_id("run").textContent;
   const assumed = el("ul", {class: "plain"}, ...run.assumptions.map(a => el("li", {}, a)));
-  panel.append(card("What is assumed", run.assumptions.length ? assumed : el("p", {}, "Nothing is said.")),
-    card("Where the numbers come from", el("p", {}, run.source || "Nothing is said."),
+  panel.append(card("What is assumed", run.assumptions.length ? assumed : el("p", {}, "Not given.")),
+    card("Where the numbers come from", el("p", {}, run.source || "Not given."),
       el("p", {class: "muted"}, "Seconds are those of a simulation. All that this page shows is computed from the data it holds."),
       el("div", {class: "controls"}, el("button", {type: "button", on: {click: () => {
         const url = URL.createObjectURL(new Blob([text], {type: "application/json"}));

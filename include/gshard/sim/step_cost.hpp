@@ -62,10 +62,10 @@ inline bool is_batched(const plan_view& plan, const node& n, const extents& e, s
   for (int i = 0; i < 2; ++i) {
     const value& x = plan.at(n.input(i));
     for (int d = 0; d < x.rank(); ++d) {
-      const int factor = n.loops.in[i][d];
+      const int factor = n.rule.in[i][d];
       if ((seen >> factor) & 1u) continue;
       seen |= 1u << factor;
-      const bool shared = n.loops.in[1 - i].contains(factor), kept = n.loops.out[0].contains(factor);
+      const bool shared = n.rule.in[1 - i].contains(factor), kept = n.rule.out[0].contains(factor);
       (shared && kept ? batch : shared ? summed : i == 0 ? of_first : of_second) *= shard_extent(x.dims[d], x.layout[d], e);
     }
   }
@@ -75,7 +75,7 @@ inline bool is_batched(const plan_view& plan, const node& n, const extents& e, s
 /// True for a product that reads every number more than once: of matrices, or a convolution.
 inline bool reuses_operands(const node& n) {
   if (!is_contraction(n)) return traits(n.kind).product && n.kind != op::einsum;
-  return (n.loops.in[0].mask() & ~n.loops.in[1].mask()) != 0 && (n.loops.in[1].mask() & ~n.loops.in[0].mask()) != 0;
+  return (n.rule.in[0].mask() & ~n.rule.in[1].mask()) != 0 && (n.rule.in[1].mask() & ~n.rule.in[0].mask()) != 0;
 }
 
 /// The memory traffic of each step if elementwise operations are fused. Fused values do not go through memory.

@@ -99,9 +99,9 @@ inline void check(const diagnostic& problem, const std::string& during) {
 
 /// Marks a tensor whose sharding a test chooses: an `annotate` that gets its sharding later.
 inline symbol lay_out(symbol x) {
-  rule loops;
-  loops.in[0] = loops.out[0] = detail::counting(x.rank());
-  return {x.owner, x.owner->add_node(op::annotate, {x.id}, loops, {}, {{x.get().dims, x.get().type}})};
+  sharding_rule rule;
+  rule.in[0] = rule.out[0] = detail::counting(x.rank());
+  return {x.owner, x.owner->add_node(op::annotate, {x.id}, rule, {}, {{x.get().dims, x.get().type}})};
 }
 
 inline traced trace(std::vector<input> inputs, const model& f, trace_options options = {}) {

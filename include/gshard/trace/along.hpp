@@ -32,9 +32,9 @@ constexpr bool check_along(symbol x, int at, std::string_view operation) {
 constexpr symbol emit_cumsum(symbol x, int at, bool exclusive, bool reverse) {
   builder& b = *x.owner;
   if (!check_along(x, at, "cumsum")) return b.nothing();
-  rule loops;
-  loops.in[0] = loops.out[0] = counting(x.rank());
-  return {&b, b.add_node(op::cumsum, {x.id}, loops, {.dim = at, .exclusive = exclusive, .reverse = reverse},
+  sharding_rule rule;
+  rule.in[0] = rule.out[0] = counting(x.rank());
+  return {&b, b.add_node(op::cumsum, {x.id}, rule, {.dim = at, .exclusive = exclusive, .reverse = reverse},
                          {{x.get().dims, x.get().type}})};
 }
 
@@ -42,12 +42,12 @@ constexpr symbol emit_cumsum(symbol x, int at, bool exclusive, bool reverse) {
 constexpr sorted emit_sorted(op kind, symbol x, int at, int count_dim, std::int32_t k, bool largest, bool nan_first = false) {
   builder& b = *x.owner;
   if (!check_along(x, at, name(kind))) return {b.nothing(), b.nothing()};
-  rule loops;
-  loops.in[0] = loops.out[0] = loops.out[1] = counting(x.rank());
-  if (kind == op::sort) loops.block(at);
+  sharding_rule rule;
+  rule.in[0] = rule.out[0] = rule.out[1] = counting(x.rank());
+  if (kind == op::sort) rule.block(at);
   dim_list dims = x.get().dims;
   dims.set(at, count_dim);
-  b.add_node(kind, {x.id}, loops, {.dim = at, .count = k, .descending = largest, .nan_first = nan_first},
+  b.add_node(kind, {x.id}, rule, {.dim = at, .count = k, .descending = largest, .nan_first = nan_first},
              {{dims, x.get().type}, {dims, dtype::i32}});
   return {b.result_of_last(0), b.result_of_last(1)};
 }
@@ -56,13 +56,13 @@ constexpr sorted emit_sorted(op kind, symbol x, int at, int count_dim, std::int3
 constexpr symbol emit_scatter_along(symbol ids, symbol dy, int at, symbol like) {
   builder& b = *dy.owner;
   if (b.failed()) return b.nothing();
-  rule loops;
-  loops.out[0] = counting(like.rank());
-  loops.in[0] = counting(like.rank());
-  loops.in[0].set(at, like.rank());
-  loops.in[1] = loops.in[0];
-  loops.block(like.rank());
-  return {&b, b.add_node(op::scatter_along, {ids.id, dy.id}, loops, {.dim = at}, {{like.get().dims, dy.get().type}})};
+  sharding_rule rule;
+  rule.out[0] = counting(like.rank());
+  rule.in[0] = counting(like.rank());
+  rule.in[0].set(at, like.rank());
+  rule.in[1] = rule.in[0];
+  rule.block(like.rank());
+  return {&b, b.add_node(op::scatter_along, {ids.id, dy.id}, rule, {.dim = at}, {{like.get().dims, dy.get().type}})};
 }
 
 }  // namespace detail

@@ -48,7 +48,7 @@ class assignment_reader {
   bool found_ = false, any_order_ = false;
   list<int> order_;
 
-  constexpr int cuts(int d) const {
+  constexpr int shards_of(int d) const {
     int n = 1;
     for (int i = 0; i < layout_[d].size(); ++i) n *= mesh_.static_extent(layout_[d][i]);
     return n;
@@ -56,7 +56,7 @@ class assignment_reader {
   /// Adds axes to dim d until it has its number of pieces, then continues with the next dim.
   constexpr bool extend(int d) {
     if (d == layout_.rank) return matches();
-    const int n = cuts(d);
+    const int n = shards_of(d);
     if (n == pieces_[std::size_t(d)] && extend(d + 1)) return true;
     for (int a = 0; a < mesh_.count; ++a) {
       if (((layout_.used() >> a) & 1u) || n * mesh_.static_extent(a) > pieces_[std::size_t(d)]) continue;

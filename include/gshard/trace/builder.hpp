@@ -118,16 +118,16 @@ class builder {
     dim_list dims;
     dtype type;
   };
-  /// Appends a node with new values as results; `loops` lists the factors of operands and results in order.
-  constexpr std::int32_t add_node(op kind, std::initializer_list<std::int32_t> in, const rule& loops, const attributes& attr,
+  /// Appends a node with new values as results; `rule` lists the factors of operands and results in order.
+  constexpr std::int32_t add_node(op kind, std::initializer_list<std::int32_t> in, const sharding_rule& rule, const attributes& attr,
                                   std::initializer_list<result> out) {
-    return add_node(kind, list_view(in.begin(), in.size()), loops, attr, out);
+    return add_node(kind, list_view(in.begin(), in.size()), rule, attr, out);
   }
-  constexpr std::int32_t add_node(op kind, list_view<std::int32_t> in, const rule& loops, const attributes& attr,
+  constexpr std::int32_t add_node(op kind, list_view<std::int32_t> in, const sharding_rule& rule, const attributes& attr,
                                   std::initializer_list<result> out) {
     node n;
     n.kind = kind;
-    n.loops = loops;
+    n.rule = rule;
     n.attr = attr;
     n.place = place;
     n.inputs = std::uint8_t(in.size());

@@ -49,13 +49,13 @@ constexpr symbol emit_convolution(symbol a, const short_list& a_factors, const d
                                   const short_list& second_factors, const short_list& output, const dim_list& dims) {
   builder& b = *a.owner;
   if (b.failed()) return b.nothing();
-  rule loops;
-  loops.in[0] = a_factors;
-  loops.in[1] = second_factors;
-  loops.out[0] = output;
-  loops.windows = windows;
+  sharding_rule rule;
+  rule.in[0] = a_factors;
+  rule.in[1] = second_factors;
+  rule.out[0] = output;
+  rule.windows = windows;
   const std::array ids{a.id, second.id};
-  return {&b, b.add_node(op::convolution, list_view(ids.data(), second.id < 0 ? 1u : 2u), loops, {.dims = taps}, {{dims, a.get().type}})};
+  return {&b, b.add_node(op::convolution, list_view(ids.data(), second.id < 0 ? 1u : 2u), rule, {.dims = taps}, {{dims, a.get().type}})};
 }
 
 /// The output dim of a window with these taps over dim `whole`.
@@ -196,10 +196,10 @@ constexpr symbol emit_pool(symbol x, reduction what, list_view<pool_window> over
   if (!require_real(b, operation, {x})) return b.nothing();
   const pool_parts p = pooled(x, over, operation);
   if (b.failed()) return b.nothing();
-  rule loops;
-  loops.in[0] = loops.out[0] = loops.out[1] = counting(x.rank());
-  loops.windows = p.windows;
-  return {&b, b.add_node(op::pool, {x.id}, loops, {.combine = what}, {{p.dims, x.get().type}, {p.dims, dtype::i32}})};
+  sharding_rule rule;
+  rule.in[0] = rule.out[0] = rule.out[1] = counting(x.rank());
+  rule.windows = p.windows;
+  return {&b, b.add_node(op::pool, {x.id}, rule, {.combine = what}, {{p.dims, x.get().type}, {p.dims, dtype::i32}})};
 }
 
 }  // namespace detail

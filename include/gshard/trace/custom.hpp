@@ -98,21 +98,21 @@ constexpr symbol emit_custom(builder& b, const custom_operation& what, list_view
   using parts = custom_parts<Operation>;
   const equation& e = parts::rule;
   if (parts::parsed.problem && !b.failed()) b.program.problem = parts::parsed.problem;
-  std::array<std::int32_t, rule::most_in> ids{};
-  rule loops;
+  std::array<std::int32_t, sharding_rule::most_in> ids{};
+  sharding_rule rule;
   for (std::size_t i = 0; i < operands.size(); ++i) {
     if (!require_real(b, Operation::name, {operands[0], operands[i]})) return b.nothing();
     ids[i] = operands[i].id;
-    loops.in[i] = e.operands[i];
+    rule.in[i] = e.operands[i];
     for (int d = 0; d < e.operands[i].size(); ++d)  // a diagonal: one axis cannot shard two dims
-      if (e.operands[i].find(e.operands[i][d]) != d) loops.block(e.operands[i][d]);
+      if (e.operands[i].find(e.operands[i][d]) != d) rule.block(e.operands[i][d]);
   }
   const auto dim_of = dims_of_letters(b, operands, e, Operation::name);
   if (b.failed()) return b.nothing();
-  loops.out[0] = e.output;
+  rule.out[0] = e.output;
   for (int f = 0; f < e.factors; ++f)
-    if (parts::contains(parts::whole, e.letters[std::size_t(f)])) loops.block(f);
-  return {&b, b.add_node(op::custom, list_view(ids.data(), operands.size()), loops, {.custom = &what},
+    if (parts::contains(parts::whole, e.letters[std::size_t(f)])) rule.block(f);
+  return {&b, b.add_node(op::custom, list_view(ids.data(), operands.size()), rule, {.custom = &what},
                          {{output_dims(e, dim_of), operands[0].get().type}})};
 }
 

@@ -63,11 +63,11 @@ constexpr symbol emit_einsum(builder& b, list_view<symbol> operands, list_view<s
   const dtype type = values[given[0].id].type;
   int dim_of[short_list::largest + 1]{};
   std::uint32_t known = 0;  // factors that have a dim, a bit each
-  rule loops;
+  sharding_rule rule;
   std::int32_t ids[2]{};
   for (std::size_t i = 0; i < count; ++i) {
     const value& v = values[given[i].id];
-    const short_list letters = loops.in[i] = factors.data()[i];
+    const short_list letters = rule.in[i] = factors.data()[i];
     const dim_list dims = v.dims;
     ids[i] = given[i].id;
     if (v.type != type || type == dtype::i32) b.fail(fault::wrong_type, text, {}, int(i));
@@ -82,7 +82,7 @@ constexpr symbol emit_einsum(builder& b, list_view<symbol> operands, list_view<s
         b.fail(fault::dims_differ, text, {&letter, 1}, int(i), d);
         return b.nothing();
       }
-      if ((here >> f) & 1u) loops.block(f);  // a diagonal: one axis cannot shard two dims
+      if ((here >> f) & 1u) rule.block(f);  // a diagonal: one axis cannot shard two dims
       here |= 1u << f;
       known |= 1u << f;
       dim_of[f] = dim;
@@ -91,9 +91,9 @@ constexpr symbol emit_einsum(builder& b, list_view<symbol> operands, list_view<s
   dim_list dims;
   for (int d = 0; d < output.count; ++d) dims.push_back(dim_of[output[d]]);
   if (const symbol s = emit_one_hot_einsum(b, operands, factors, output, dims); s.id >= 0) return s;
-  loops.out[0] = output;
+  rule.out[0] = output;
   const bool rounds = b.options.bf16_products && count == 2 && type == dtype::f32;
-  return {&b, b.add_node(op::einsum, list_view(ids, count), loops, {.rounds_to_bf16 = rounds}, {{dims, type}})};
+  return {&b, b.add_node(op::einsum, list_view(ids, count), rule, {.rounds_to_bf16 = rounds}, {{dims, type}})};
 }
 
 /// The extent by which contraction orders are compared: 64 if it is not known while tracing.

@@ -38,11 +38,11 @@ constexpr symbol emit_scatter_add(symbol ids, symbol rows, int at, const dim_lis
   builder& b = *rows.owner;
   if (b.failed()) return b.nothing();
   const row_factors f = rows_along(at, ids.rank(), table.size());
-  rule loops;
-  loops.in[0] = f.ids;
-  loops.in[1] = f.rows;
-  loops.out[0] = f.table;
-  return {&b, b.add_node(op::scatter_add, {ids.id, rows.id}, loops, {.dim = at}, {{table, rows.get().type}})};
+  sharding_rule rule;
+  rule.in[0] = f.ids;
+  rule.in[1] = f.rows;
+  rule.out[0] = f.table;
+  return {&b, b.add_node(op::scatter_add, {ids.id, rows.id}, rule, {.dim = at}, {{table, rows.get().type}})};
 }
 }  // namespace detail
 
@@ -57,15 +57,15 @@ constexpr symbol gather(here table, symbol ids, int dim = 0) {
   builder& b = *table.owner;
   if (b.failed() || !detail::check_rows(table, ids, dim, "gather")) return b.nothing();
   const detail::row_factors f = detail::rows_along(dim, ids.rank(), table.rank());
-  rule loops;
-  loops.in[0] = f.table;
-  loops.in[1] = f.ids;
-  loops.out[0] = f.rows;
+  sharding_rule rule;
+  rule.in[0] = f.table;
+  rule.in[1] = f.ids;
+  rule.out[0] = f.rows;
   dim_list dims;
   for (int d = 0; d < dim; ++d) dims.push_back(table.get().dims[d]);
   for (int d = 0; d < ids.rank(); ++d) dims.push_back(ids.get().dims[d]);
   for (int d = dim + 1; d < table.rank(); ++d) dims.push_back(table.get().dims[d]);
-  return {&b, b.add_node(op::gather, {table.id, ids.id}, loops, {.dim = dim}, {{dims, table.get().type}})};
+  return {&b, b.add_node(op::gather, {table.id, ids.id}, rule, {.dim = dim}, {{dims, table.get().type}})};
 }
 
 /// scatter_add(x, ids, updates, dim): x, with every row of `updates` added to the row of x along `dim` that its id names. The transpose of
@@ -101,9 +101,9 @@ constexpr symbol iota(const parameter_scope& m, int along = 0) {
   builder& b = m.owner();
   if (b.failed()) return b.nothing();
   const dim_list dims = b.dims_of(Letters.view(), "iota");
-  rule loops;
-  loops.out[0] = detail::counting(dims.size());
-  return {&b, b.add_node(op::iota, {}, loops, {.dim = along}, {{dims, dtype::i32}})};
+  sharding_rule rule;
+  rule.out[0] = detail::counting(dims.size());
+  return {&b, b.add_node(op::iota, {}, rule, {.dim = along}, {{dims, dtype::i32}})};
 }
 
 }}  // namespace gshard::v0

@@ -48,16 +48,16 @@ constexpr gating_result emit_top2_gating(symbol gates, symbol mask, capacity c, 
     for (int d : list) l.push_back(d);
     return l;
   };
-  rule loops = route::base();
-  loops.block(route::token);
-  loops.block(route::expert);
-  loops.in[0] = route::factors({route::group, route::token, route::expert});
-  loops.in[1] = route::factors({route::group, route::token});
-  loops.set_results({route::chosen, route::chosen, route::factors({route::group}), route::factors({route::group, route::expert}),
+  sharding_rule rule = route::base();
+  rule.block(route::token);
+  rule.block(route::expert);
+  rule.in[0] = route::factors({route::group, route::token, route::expert});
+  rule.in[1] = route::factors({route::group, route::token});
+  rule.set_results({route::chosen, route::chosen, route::factors({route::group}), route::factors({route::group, route::expert}),
                      route::factors({route::group})});
   const std::array<std::int32_t, 2> in{gates.id, mask.id};
   const int G = g.dims[0], S = g.dims[1], E = g.dims[2];
-  b.add_node(op::top2_gating, list_view(in.data(), mask.id < 0 ? 1u : 2u), loops,
+  b.add_node(op::top2_gating, list_view(in.data(), mask.id < 0 ? 1u : 2u), rule,
              {.key = b.next_random_key(), .second = second, .dims = dims({place})},
              {{dims({G, S, two}), dtype::i32},
               {dims({G, S, two}), g.type},

@@ -86,7 +86,7 @@ class loop_writer {
  public:
   using states = std::array<symbol, N>;
 
-  constexpr loop_writer(builder& b, std::string_view name) : b_(b), name_(name), place_(b.place), number_(++b.program.loops) {}
+  constexpr loop_writer(builder& b, std::string_view name) : b_(b), name_(name), place_(b.place), number_(++b.program.while_loops) {}
 
   template <class Condition, class Body>
   constexpr states write(const states& start, Condition condition, Body body) {
@@ -118,13 +118,13 @@ class loop_writer {
     b_.place.is_explicit = said;
     b_.add_node(kind, operands, {}, {.loop = number_}, {});
   }
-  /// `lies`: a tensor with the dims and the sharding of the state. The sharding is explicit if that tensor is annotated.
-  constexpr symbol add_carry(std::initializer_list<std::int32_t> operands, symbol lies) {
-    const value like = lies.get();
+  /// `like_state`: a tensor with the dims and the sharding of the state. The sharding is explicit if that tensor is annotated.
+  constexpr symbol add_carry(std::initializer_list<std::int32_t> operands, symbol like_state) {
+    const value like = like_state.get();
     add(op::carry, operands, is_annotated(like));
     node& n = b_.program.nodes.back();
-    n.loops.in[0] = n.loops.out[0] = counting(like.rank());
-    if (n.inputs > 1) n.loops.in[1] = n.loops.in[0];
+    n.rule.in[0] = n.rule.out[0] = counting(like.rank());
+    if (n.inputs > 1) n.rule.in[1] = n.rule.in[0];
     n.outputs = 1;
     const std::int32_t id = n.out[0] = b_.add_value(like.dims, like.type, std::int32_t(b_.program.nodes.size()) - 1);
     value& v = b_.program.at(id);

@@ -44,10 +44,10 @@ constexpr int line_up(const dim_list& operand, const dim_list& result, short_lis
 constexpr symbol emit_broadcast(symbol x, const short_list& from, const short_list& to, const dim_list& dims) {
   builder& b = *x.owner;
   if (b.failed() || from.same(to)) return b.failed() ? b.nothing() : x;
-  rule loops;
-  loops.out[0] = counting(to.size());
-  for (int d = 0; d < from.size(); ++d) loops.in[0].push_back(to.find(from[d]));
-  return {&b, b.add_node(op::map, {x.id}, loops, {.function = &pointwise_identity}, {{dims, x.get().type}})};
+  sharding_rule rule;
+  rule.out[0] = counting(to.size());
+  for (int d = 0; d < from.size(); ++d) rule.in[0].push_back(to.find(from[d]));
+  return {&b, b.add_node(op::map, {x.id}, rule, {.function = &pointwise_identity}, {{dims, x.get().type}})};
 }
 
 /// If an elementwise operation reads the result of a broadcast, it reads the operand of the broadcast instead.
@@ -56,7 +56,7 @@ constexpr void read_before_broadcast(const graph& g, std::int32_t& id, short_lis
     const node& n = g.nodes[std::size_t(g.at(id).producer)];
     if (n.kind != op::map || n.inputs != 1 || !n.attr.function->is_identity()) return;
     short_list before;
-    for (int d = 0; d < n.loops.in[0].size(); ++d) before.push_back(factors[n.loops.in[0][d]]);
+    for (int d = 0; d < n.rule.in[0].size(); ++d) before.push_back(factors[n.rule.in[0][d]]);
     factors = before;
     id = n.in[0];
   }
@@ -73,8 +73,8 @@ constexpr symbol emit_map(builder& b, const pointwise& f, list_view<symbol> oper
   dim_list dims = values[given[0].id].dims;
   for (std::size_t i = 1; i < count; ++i)
     if (values[given[i].id].dims.count > dims.count) dims = values[given[i].id].dims;
-  rule loops;
-  std::int32_t ids[rule::most_in]{};
+  sharding_rule rule;
+  std::int32_t ids[sharding_rule::most_in]{};
   for (std::size_t i = 0; i < count; ++i) {
     const value& v = values[given[i].id];
     ids[i] = given[i].id;
@@ -82,23 +82,23 @@ constexpr symbol emit_map(builder& b, const pointwise& f, list_view<symbol> oper
       b.fail(fault::wrong_type, "map", {}, int(i));
       return b.nothing();
     }
-    if (const int ways = line_up(v.dims, dims, loops.in[i]); ways != 1) {
+    if (const int ways = line_up(v.dims, dims, rule.in[i]); ways != 1) {
       b.fail(ways ? fault::ambiguous_dims : fault::dims_do_not_broadcast, "map", {}, int(i));
       return b.nothing();
     }
-    read_before_broadcast(b.program, ids[i], loops.in[i]);
+    read_before_broadcast(b.program, ids[i], rule.in[i]);
   }
-  loops.out[0] = counting(dims.count);
-  return {&b, b.add_node(op::map, list_view(ids, count), loops, {.function = &f}, {{dims, type}})};
+  rule.out[0] = counting(dims.count);
+  return {&b, b.add_node(op::map, list_view(ids, count), rule, {.function = &f}, {{dims, type}})};
 }
 
 /// op::scale: x * constant * (product of the extents of `over`)^power.
 constexpr symbol emit_scale(symbol x, double constant, const dim_list& over = {}, double power = 0) {
   builder& b = *x.owner;
   if (!require_real(b, "scale", {x})) return b.nothing();
-  rule loops;
-  loops.in[0] = loops.out[0] = counting(x.rank());
-  return {&b, b.add_node(op::scale, {x.id}, loops, {.factor = constant, .power = power, .dims = over}, {{x.get().dims, x.get().type}})};
+  sharding_rule rule;
+  rule.in[0] = rule.out[0] = counting(x.rank());
+  return {&b, b.add_node(op::scale, {x.id}, rule, {.factor = constant, .power = power, .dims = over}, {{x.get().dims, x.get().type}})};
 }
 
 template <class T, int Number>
@@ -113,17 +113,17 @@ inline constexpr pointwise pointwise_constant{
 constexpr symbol emit_constant(const pointwise& number, symbol like) {
   builder& b = *like.owner;
   if (b.failed()) return b.nothing();
-  rule loops;
-  loops.out[0] = counting(like.rank());
-  return {&b, b.add_node(op::map, {}, loops, {.function = &number}, {{like.get().dims, like.get().type}})};
+  sharding_rule rule;
+  rule.out[0] = counting(like.rank());
+  return {&b, b.add_node(op::map, {}, rule, {.function = &number}, {{like.get().dims, like.get().type}})};
 }
 
 /// f of tensors whose dims are these dims of `like`.
 constexpr symbol emit_map_of(const pointwise& f, list_view<symbol> operands, list_view<short_list> dims, symbol like) {
   builder& b = *like.owner;
   if (b.failed()) return b.nothing();
-  rule r;
-  std::array<std::int32_t, rule::most_in> ids{};
+  sharding_rule r;
+  std::array<std::int32_t, sharding_rule::most_in> ids{};
   for (std::size_t i = 0; i < operands.size(); ++i) {
     r.in[i] = dims[i];
     ids[i] = operands[i].id;
@@ -245,9 +245,9 @@ constexpr symbol relu(here x) {
 constexpr symbol cast(here x, dtype type) {
   builder& b = *x.owner;
   if (b.failed()) return b.nothing();
-  rule loops;
-  loops.in[0] = loops.out[0] = detail::counting(x.rank());
-  return {&b, b.add_node(op::cast, {x.id}, loops, {}, {{x.get().dims, type}})};
+  sharding_rule rule;
+  rule.in[0] = rule.out[0] = detail::counting(x.rank());
+  return {&b, b.add_node(op::cast, {x.id}, rule, {}, {{x.get().dims, type}})};
 }
 template <class T>
 constexpr symbol cast(here x) {

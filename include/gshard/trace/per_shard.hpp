@@ -52,21 +52,21 @@ constexpr symbol emit_per_shard(const pointwise& f, list_view<symbol> operands, 
   builder& b = *operands[0].owner;
   for (const symbol& s : operands)
     if (!b.has(s)) return b.nothing();
-  rule loops;
-  std::array<std::int32_t, rule::most_in> ids{};
+  sharding_rule rule;
+  std::array<std::int32_t, sharding_rule::most_in> ids{};
   int factor = dims.size();
-  loops.out[0] = counting(dims.size());
+  rule.out[0] = counting(dims.size());
   for (std::size_t i = 0; i < operands.size(); ++i) {
     const value& v = operands[i].get();
     if (v.type != operands[0].get().type || v.type == dtype::i32) b.fail(fault::wrong_type, "per_shard", {}, int(i));
     if (factor + v.rank() > short_list::largest) b.fail(fault::rank_mismatch, "per_shard", {}, short_list::largest, factor + v.rank());
     if (v.layout.open) b.fail(fault::not_annotated, "per_shard", {}, int(i));
     if (b.failed()) return b.nothing();
-    loops.in[i] = counting(v.rank(), factor);
+    rule.in[i] = counting(v.rank(), factor);
     factor += v.rank();
     ids[i] = operands[i].id;
   }
-  const symbol y{&b, b.add_node(op::per_shard, list_view(ids.data(), operands.size()), loops, {.function = &f},
+  const symbol y{&b, b.add_node(op::per_shard, list_view(ids.data(), operands.size()), rule, {.function = &f},
                                 {{dims, operands[0].get().type}})};
   b.program.at(y.id).layout = layout;
   return y;

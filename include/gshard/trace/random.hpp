@@ -13,9 +13,9 @@ namespace detail {
 constexpr symbol emit_dropout(symbol x, double rate, std::int32_t key) {
   builder& b = *x.owner;
   if (!require_real(b, "dropout", {x})) return b.nothing();
-  rule loops;
-  loops.in[0] = loops.out[0] = counting(x.rank());
-  return {&b, b.add_node(op::dropout, {x.id}, loops, {.key = key, .rate = rate}, {{x.get().dims, x.get().type}})};
+  sharding_rule rule;
+  rule.in[0] = rule.out[0] = counting(x.rank());
+  return {&b, b.add_node(op::dropout, {x.id}, rule, {.key = key, .rate = rate}, {{x.get().dims, x.get().type}})};
 }
 }  // namespace detail
 

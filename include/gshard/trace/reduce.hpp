@@ -43,12 +43,12 @@ constexpr symbol emit_reduce(symbol x, reduction what, short_list factors, const
   builder& b = *x.owner;
   x = emit_diagonal(x, factors, text);
   if (b.failed()) return b.nothing();
-  rule loops;
-  loops.in[0] = factors;
-  loops.out[0] = output;
+  sharding_rule rule;
+  rule.in[0] = factors;
+  rule.out[0] = output;
   dim_list dims;
   for (int d = 0; d < output.size(); ++d) dims.push_back(x.get().dims[factors.find(output[d])]);
-  return {&b, b.add_node(op::reduce, {x.id}, loops, {.combine = what}, {{dims, x.get().type}})};
+  return {&b, b.add_node(op::reduce, {x.id}, rule, {.combine = what}, {{dims, x.get().type}})};
 }
 
 /// op::argmax: the first index along `along` at which x equals m, its extremum over that dim.
@@ -65,10 +65,10 @@ constexpr symbol emit_argmax(symbol x, reduction what, short_list factors, const
     b.fail(fault::rank_mismatch, text, {}, x.rank() - 1, output.size());
     return b.nothing();
   }
-  rule loops;
-  loops.in[0] = factors;
-  loops.in[1] = loops.out[0] = output;
-  return {&b, b.add_node(op::argmax, {x.id, m.id}, loops, {.dim = along, .combine = reduction::min}, {{m.get().dims, dtype::i32}})};
+  sharding_rule rule;
+  rule.in[0] = factors;
+  rule.in[1] = rule.out[0] = output;
+  return {&b, b.add_node(op::argmax, {x.id, m.id}, rule, {.dim = along, .combine = reduction::min}, {{m.get().dims, dtype::i32}})};
 }
 
 /// The identity without a gradient.
@@ -94,14 +94,14 @@ constexpr symbol emit_logsumexp(Symbol given, short_list factors, const short_li
   const symbol largest = emit_reduce(x, reduction::max, factors, output, text);
   if (b.failed()) return b.nothing();
   const symbol m = emit_map(b, pointwise_stop, list_view(&largest, 1));
-  rule loops;
-  loops.in[0] = loops.out[0] = counting(x.rank());
-  for (int d = 0; d < output.size(); ++d) loops.in[1].push_back(factors.find(output[d]));
+  sharding_rule rule;
+  rule.in[0] = rule.out[0] = counting(x.rank());
+  for (int d = 0; d < output.size(); ++d) rule.in[1].push_back(factors.find(output[d]));
   attributes attr;
   attr.function = &pointwise_of<[](auto v, auto top) {
     return exp(v - shift_of(top));
   }, 2>;
-  const symbol e{&b, b.add_node(op::map, {x.id, m.id}, loops, attr, {{x.get().dims, x.get().type}})};
+  const symbol e{&b, b.add_node(op::map, {x.id, m.id}, rule, attr, {{x.get().dims, x.get().type}})};
   const symbol total = emit_einsum(b, list_view(&e, 1), list_view(&factors, 1), output, text);
   return map<[](auto sum, auto top) {
     return log(sum) + shift_of(top);

@@ -25,8 +25,8 @@ inline constexpr short_list chosen = factors({group, token, choice});
 inline constexpr short_list tokens = factors({group, token, model});
 inline constexpr short_list mask = factors({group, token, expert, place});
 
-constexpr rule base() {
-  rule r;
+constexpr sharding_rule base() {
+  sharding_rule r;
   r.block(choice);
   r.block(place);
   return r;
@@ -55,55 +55,55 @@ constexpr symbol emit_one_hot(symbol slot, symbol weight, int expert_dim, int pl
   const dim_list& s = slot.get().dims;
   dim_list dims;
   for (int d : {s[0], s[1], expert_dim, place_dim}) dims.push_back(d);
-  rule loops = route::base();
-  loops.in[0] = loops.in[1] = route::chosen;
-  loops.out[0] = route::mask;
+  sharding_rule rule = route::base();
+  rule.in[0] = rule.in[1] = route::chosen;
+  rule.out[0] = route::mask;
   const std::array<std::int32_t, 2> in{slot.id, weight.id};
-  return {&b, b.add_node(op::one_hot, list_view(in.data(), weight.id < 0 ? 1u : 2u), loops, {}, {{dims, type}})};
+  return {&b, b.add_node(op::one_hot, list_view(in.data(), weight.id < 0 ? 1u : 2u), rule, {}, {{dims, type}})};
 }
 
 /// op::dispatch: out[e,g,c,m] (in any order with m last) = weight[g,s,k] * x[g,s,m] where slot[g,s,k] = e * C + c.
 /// If an axis shards experts, every device fills the buffers of its own experts.
 constexpr symbol emit_dispatch(symbol slot, symbol weight, symbol x, const short_list& out, const dim_list& dims) {
   builder& b = *x.owner;
-  rule loops = route::base();
-  loops.in[0] = route::tokens;
-  loops.in[1] = loops.in[2] = route::chosen;
-  loops.out[0] = out;
+  sharding_rule rule = route::base();
+  rule.in[0] = route::tokens;
+  rule.in[1] = rule.in[2] = route::chosen;
+  rule.out[0] = out;
   const std::array<std::int32_t, 3> in{x.id, slot.id, weight.id};
-  return {&b, b.add_node(op::dispatch, list_view(in.data(), weight.id < 0 ? 2u : 3u), loops, {}, {{dims, x.get().type}})};
+  return {&b, b.add_node(op::dispatch, list_view(in.data(), weight.id < 0 ? 2u : 3u), rule, {}, {{dims, x.get().type}})};
 }
 
 /// op::combine: y[g,s,m] = sum over k of weight[g,s,k] * h[e,g,c,m] at slot[g,s,k] = e * C + c.
 constexpr symbol emit_combine(symbol slot, symbol weight, symbol h, const short_list& from, const dim_list& dims) {
   builder& b = *h.owner;
-  rule loops = route::base();
-  loops.in[0] = from;
-  loops.in[1] = loops.in[2] = route::chosen;
-  loops.out[0] = route::tokens;
+  sharding_rule rule = route::base();
+  rule.in[0] = from;
+  rule.in[1] = rule.in[2] = route::chosen;
+  rule.out[0] = route::tokens;
   const std::array<std::int32_t, 3> in{h.id, slot.id, weight.id};
-  return {&b, b.add_node(op::combine, list_view(in.data(), weight.id < 0 ? 2u : 3u), loops, {}, {{dims, h.get().type}})};
+  return {&b, b.add_node(op::combine, list_view(in.data(), weight.id < 0 ? 2u : 3u), rule, {}, {{dims, h.get().type}})};
 }
 
 /// op::combine_weight_grad: dweight[g,s,k] = <h[e,g,c,:], dy[g,s,:]> at slot[g,s,k] = e * C + c.
 constexpr symbol emit_combine_weight_grad(symbol slot, symbol h, const short_list& from, symbol dy) {
   builder& b = *h.owner;
-  rule loops = route::base();
-  loops.in[0] = from;
-  loops.in[1] = route::chosen;
-  loops.in[2] = route::tokens;
-  loops.out[0] = route::chosen;
-  return {&b, b.add_node(op::combine_weight_grad, {h.id, slot.id, dy.id}, loops, {}, {{slot.get().dims, h.get().type}})};
+  sharding_rule rule = route::base();
+  rule.in[0] = from;
+  rule.in[1] = route::chosen;
+  rule.in[2] = route::tokens;
+  rule.out[0] = route::chosen;
+  return {&b, b.add_node(op::combine_weight_grad, {h.id, slot.id, dy.id}, rule, {}, {{slot.get().dims, h.get().type}})};
 }
 
 /// op::one_hot_grad: dweight[g,s,k] = d[g,s,e,c] at slot[g,s,k] = e * C + c.
 constexpr symbol emit_one_hot_grad(symbol slot, symbol d) {
   builder& b = *d.owner;
-  rule loops = route::base();
-  loops.in[0] = route::mask;
-  loops.in[1] = route::chosen;
-  loops.out[0] = route::chosen;
-  return {&b, b.add_node(op::one_hot_grad, {d.id, slot.id}, loops, {}, {{slot.get().dims, d.get().type}})};
+  sharding_rule rule = route::base();
+  rule.in[0] = route::mask;
+  rule.in[1] = route::chosen;
+  rule.out[0] = route::chosen;
+  return {&b, b.add_node(op::one_hot_grad, {d.id, slot.id}, rule, {}, {{slot.get().dims, d.get().type}})};
 }
 
 }}}  // namespace gshard::v0::detail

@@ -13,8 +13,8 @@
 namespace gshard { inline namespace v0 {
 
 namespace detail {
-constexpr rule rows_rule(int rank) {
-  rule r;
+constexpr sharding_rule rows_rule(int rank) {
+  sharding_rule r;
   r.in[0] = r.out[0] = counting(rank);
   return r;
 }
@@ -52,9 +52,9 @@ constexpr symbol layer_norm(here x, symbol gamma, symbol beta, double epsilon = 
       b.fail(fault::dims_differ, "layer_norm", {}, s.id == beta.id ? 2 : 1, 0);
       return b.nothing();
     }
-  rule loops = detail::rows_rule(x.rank());
-  loops.in[1] = loops.in[2] = detail::counting(1, last);
-  return {&b, b.add_node(op::layer_norm, {x.id, gamma.id, beta.id}, loops, {.epsilon = epsilon}, {{x.get().dims, x.get().type}})};
+  sharding_rule rule = detail::rows_rule(x.rank());
+  rule.in[1] = rule.in[2] = detail::counting(1, last);
+  return {&b, b.add_node(op::layer_norm, {x.id, gamma.id, beta.id}, rule, {.epsilon = epsilon}, {{x.get().dims, x.get().type}})};
 }
 
 /// cross_entropy(logits, labels)[...] = -sum_v q_v log softmax(logits)_v with the smoothed target distribution q = (1 - smoothing)
@@ -78,9 +78,9 @@ constexpr symbol cross_entropy(here logits, symbol labels, double smoothing = 0)
     b.fail(fault::dims_differ, "cross_entropy", {}, 1, 0);
     return b.nothing();
   }
-  rule loops = detail::rows_rule(logits.rank());
-  loops.in[1] = loops.out[0] = detail::counting(logits.rank() - 1);
-  return {&b, b.add_node(op::cross_entropy, {logits.id, labels.id}, loops, {.smoothing = smoothing}, {{rows, logits.get().type}})};
+  sharding_rule rule = detail::rows_rule(logits.rank());
+  rule.in[1] = rule.out[0] = detail::counting(logits.rank() - 1);
+  return {&b, b.add_node(op::cross_entropy, {logits.id, labels.id}, rule, {.smoothing = smoothing}, {{rows, logits.get().type}})};
 }
 
 }}  // namespace gshard::v0

@@ -28,36 +28,36 @@ class reshaper {
 
   /// Keeps the next dim of x, as `dim`.
   constexpr void keep(int dim) {
-    loops_.in[0].push_back(factor_);
-    loops_.out[0].push_back(factor_++);
+    rule_.in[0].push_back(factor_);
+    rule_.out[0].push_back(factor_++);
     dims_.push_back(dim);
   }
   constexpr void keep_until(int d) {
-    while (loops_.in[0].size() < d) keep(x_.get().dims[loops_.in[0].size()]);
+    while (rule_.in[0].size() < d) keep(x_.get().dims[rule_.in[0].size()]);
   }
   /// Removes the next dim of x.
   constexpr void lose() {
-    loops_.block(factor_);
-    loops_.in[0].push_back(factor_++);
+    rule_.block(factor_);
+    rule_.in[0].push_back(factor_++);
   }
   /// Adds a dim.
   constexpr void gain(int dim) {
-    loops_.block(factor_);
-    loops_.out[0].push_back(factor_++);
+    rule_.block(factor_);
+    rule_.out[0].push_back(factor_++);
     dims_.push_back(dim);
   }
   constexpr void read_through(int at, int row) {
-    for (int d = 0; d < x_.rank(); ++d) loops_.windows.push_back(d == at ? row : 0);
+    for (int d = 0; d < x_.rank(); ++d) rule_.windows.push_back(d == at ? row : 0);
   }
   constexpr symbol emit(int at, reshape_kind change, int window = 0) {
     builder& b = *x_.owner;
     keep_until(x_.rank());
-    return {&b, b.add_node(op::reshape, {x_.id}, loops_, {.dim = at, .window = window, .change = change}, {{dims_, x_.get().type}})};
+    return {&b, b.add_node(op::reshape, {x_.id}, rule_, {.dim = at, .window = window, .change = change}, {{dims_, x_.get().type}})};
   }
 
  private:
   symbol x_;
-  rule loops_;
+  sharding_rule rule_;
   dim_list dims_;
   int factor_ = 0;
 };
@@ -218,10 +218,10 @@ namespace detail {
 constexpr symbol emit_annotate(symbol x, const sharding& layout, int priority = 0, bool may_move = false, bool spreads = true) {
   builder& b = *x.owner;
   if (b.failed()) return b.nothing();
-  rule loops;
-  loops.in[0] = counting(x.rank());
-  loops.out[0] = counting(x.rank(), spreads ? 0 : x.rank());
-  const std::int32_t id = b.add_node(op::annotate, {x.id}, loops, {.may_move = may_move}, {{x.get().dims, x.get().type}});
+  sharding_rule rule;
+  rule.in[0] = counting(x.rank());
+  rule.out[0] = counting(x.rank(), spreads ? 0 : x.rank());
+  const std::int32_t id = b.add_node(op::annotate, {x.id}, rule, {.may_move = may_move}, {{x.get().dims, x.get().type}});
   b.program.at(id).layout = layout;
   b.program.at(id).priority = std::uint8_t(priority);
   return {&b, id};

@@ -250,11 +250,11 @@ constexpr symbol emit_halo(symbol t, std::string_view axis, int low, int high, i
 constexpr symbol emit_device_index(builder& b, std::string_view axis) {
   const int a = axis_called(b, axis, "device_index");
   if (b.failed()) return b.nothing();
-  rule loops;
-  loops.out[0] = counting(1);
+  sharding_rule rule;
+  rule.out[0] = counting(1);
   dim_list dims;
   dims.push_back(device_dim(b, a));
-  return {&b, b.add_node(op::iota, {}, loops, {}, {{dims, dtype::i32}})};
+  return {&b, b.add_node(op::iota, {}, rule, {}, {{dims, dtype::i32}})};
 }
 
 }  // namespace detail

@@ -24,10 +24,10 @@ namespace detail {
 constexpr symbol emit_moved(op kind, symbol x, const dim_list& dims, const dim_list& windows, double fill = 0, bool inside = false) {
   builder& b = *x.owner;
   if (b.failed()) return b.nothing();
-  rule loops;
-  loops.in[0] = loops.out[0] = counting(x.rank());
-  loops.windows = windows;
-  return {&b, b.add_node(kind, {x.id}, loops, {.inside = inside, .fill = fill}, {{dims, x.get().type}})};
+  sharding_rule rule;
+  rule.in[0] = rule.out[0] = counting(x.rank());
+  rule.windows = windows;
+  return {&b, b.add_node(kind, {x.id}, rule, {.inside = inside, .fill = fill}, {{dims, x.get().type}})};
 }
 
 /// The same if only one dim is read through a window.
@@ -103,7 +103,7 @@ constexpr symbol emit_moved_back(const node& n, symbol x, symbol dy) {
   builder& b = *x.owner;
   dim_list windows;
   for (int d = 0; d < x.rank(); ++d) {
-    const int w = n.loops.windows[d];
+    const int w = n.rule.windows[d];
     windows.push_back(w ? b.row_of(b.program.windows[std::size_t(w)].inverse(x.get().dims[d])) : 0);
   }
   return emit_moved(opposite(n.kind), dy, x.get().dims, windows);
@@ -216,7 +216,8 @@ constexpr symbol roll(here x, int dim, int shift) { return roll(x, {{dim, shift}
 constexpr symbol concat(list_view<symbol> parts, int dim) {
   builder& b = *parts[0].owner;
   if (!detail::check_dim(parts[0], dim, "concat")) return b.nothing();
-  if (parts.size() > std::size_t(rule::most_in)) b.fail(fault::rank_mismatch, "concat", {}, rule::most_in, int(parts.size()));
+  if (parts.size() > std::size_t(sharding_rule::most_in))
+    b.fail(fault::rank_mismatch, "concat", {}, sharding_rule::most_in, int(parts.size()));
   const value& first = parts[0].get();
   dim_list dims = first.dims;
   for (std::size_t i = 1; i < parts.size() && b.has(parts[i]); ++i) {
@@ -229,9 +230,9 @@ constexpr symbol concat(list_view<symbol> parts, int dim) {
     if (!b.failed()) dims.set(dim, b.linear_dim(dims[dim], 1, parts[i].get().dims[dim], 1, 0));
   }
   if (b.failed()) return b.nothing();
-  rule loops;
-  loops.out[0] = detail::counting(first.rank());
-  std::array<std::int32_t, rule::most_in> ids{};
+  sharding_rule rule;
+  rule.out[0] = detail::counting(first.rank());
+  std::array<std::int32_t, sharding_rule::most_in> ids{};
   int before = -1;  // a dim whose extent is the sum of the operands before this one
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const int own = parts[i].get().dims[dim];
@@ -239,12 +240,12 @@ constexpr symbol concat(list_view<symbol> parts, int dim) {
     w.over = std::int16_t(dims[dim]);
     w.low_dim = std::int16_t(before);
     w.plus_low = -1;
-    loops.in[i] = loops.out[0];
-    loops.windows.push_back(b.row_of(w));
+    rule.in[i] = rule.out[0];
+    rule.windows.push_back(b.row_of(w));
     ids[i] = parts[i].id;
     before = before < 0 ? own : b.linear_dim(before, 1, own, 1, 0);
   }
-  return {&b, b.add_node(op::concat, list_view(ids.data(), parts.size()), loops, {.dim = dim}, {{dims, parts[0].get().type}})};
+  return {&b, b.add_node(op::concat, list_view(ids.data(), parts.size()), rule, {.dim = dim}, {{dims, parts[0].get().type}})};
 }
 constexpr symbol concat(std::initializer_list<symbol> parts, int dim) { return concat(list_view(parts.begin(), parts.size()), dim); }
 

@@ -58,7 +58,7 @@ TEST_CASE("plan: kinds, bytes and shapes of einsums") {
     CHECK(f.bytes == 0);
     CHECK(f.flops == 2 * 2 * 24 * 32 * 100);
   }
-  SUBCASE("the contracted dim is cut: the sums are scattered where the output is cut") {
+  SUBCASE("the contracted dim is sharded: the sums are scattered where the output is sharded") {
     const pl::plan_facts f = facts(einsum("x=2", "AB,BC->AC", {"8,6@x", "6@x,4"}, "8,4@x"));
     CHECK(kinds(f) == "einsum reduce_scatter");
     CHECK(f.bytes == 8 * 2 * 4);

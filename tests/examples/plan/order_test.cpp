@@ -12,7 +12,7 @@ TEST_CASE("plan: sorted, with where the elements stood") {
     CHECK(right(std::string("sort --mesh x=3,y=2 --in 7@x,5@y ") + rest));
 }
 
-TEST_CASE("plan: the k best of a dim that is cut are the best of every block's best") {
+TEST_CASE("plan: the k best of a dim that is sharded are the best of every block's best") {
   const pl::plan_facts f = facts("top-k --mesh x=4 --in 4,1000@x --k 3");
   CHECK(kinds(f).starts_with("top_k"));
   CHECK(f.outputs.size() == 2);

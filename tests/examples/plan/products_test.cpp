@@ -7,7 +7,7 @@
 
 using namespace requests;
 
-TEST_CASE("plan: a convolution whose spatial dims are cut exchanges what its windows read") {
+TEST_CASE("plan: a convolution whose spatial dims are sharded exchanges what its windows read") {
   const std::string conv = "conv BIXY,xyIO->BOXY --mesh x=2,y=2 --in 2,3,8@x,6@y --in 3,3,3,4";
   const pl::plan_facts f = facts(conv + " --pad 1");
   CHECK(kinds(f) == "collective_permute convolution");

@@ -17,7 +17,7 @@ TEST_CASE("plan: sums element by element, broadcast as numpy does") {
   CHECK(refusal_of("map --mesh x=2 --in 1 --in 1 --in 1 --in 1 --in 1 --in 1 --in 1") == "map takes at most 6 operands, not 7");
 }
 
-TEST_CASE("plan: the place of an extremum in short lines that are cut is gathered with it, at once") {
+TEST_CASE("plan: the place of an extremum in short lines that are sharded is gathered with it, at once") {
   for (const char* kind : {"argmax", "argmin"}) {
     const std::string reduce = std::string("reduce --kind ") + kind;
     const pl::plan_facts f = facts(reduce + " --mesh x=2,y=4 --in 28@x,12@y --dims 1 --out 28@x");
@@ -30,7 +30,7 @@ TEST_CASE("plan: the place of an extremum in short lines that are cut is gathere
   }
 }
 
-TEST_CASE("plan: reductions of every kind over dims that are cut") {
+TEST_CASE("plan: reductions of every kind over dims that are sharded") {
   for (const char* kind : {"sum", "mean", "max", "min", "prod", "argmax", "argmin", "logsumexp"})
     for (const char* rest : {"--in 7@x,5@y --dims 0", "--in 7@x,5@y --dims -1 --out 7@y", "--in 7,5@(y,x)+partial(z) --dims 1",
                              "--in 7@(x,z),5 --dims 0 --keep-partial"})
@@ -44,7 +44,7 @@ TEST_CASE("plan: reductions of every kind over dims that are cut") {
   CHECK(refusal_of("reduce --kind median --mesh x=2 --in 8@x,6").starts_with("--kind \"median\": expected sum, mean,"));
 }
 
-TEST_CASE("plan: softmax and layer norm, whole and with lines that are cut") {
+TEST_CASE("plan: softmax and layer norm, whole and with lines that are sharded") {
   CHECK(kinds("softmax --mesh x=2 --in 8@x,6") == "softmax");
   CHECK(kinds("layer-norm --mesh x=2 --in 8@x,6") == "layer_norm");
   for (const char* rest :

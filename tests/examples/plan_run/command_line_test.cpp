@@ -147,7 +147,7 @@ TEST_CASE("plan a run: what is refused, and why") {
   CHECK(refused({"--axes", "expert=8junk"}).starts_with("--axes expert=8junk: 'expert=8junk' is no axis;"));
   CHECK(refused({"--axes", "expert=8,"}).starts_with("--axes expert=8,: '' is no axis;"));
   CHECK(refused({"--axes", "expert=8,expert=1"}) == "--axes expert=8,expert=1: names expert twice");
-  CHECK(refused({"--axes", "data=8"}) == "--axes data=8: has no axis called expert, over which experts are cut");
+  CHECK(refused({"--axes", "data=8"}) == "--axes data=8: has no axis called expert, over which experts are sharded");
   CHECK(refused({"--axes", "expert=4"}) == "--axes expert=4: makes 4 devices, tpu-v3:32x32 has 8");
 
   CHECK(refused({"--plan", "60"}) == "--plan: there is no model 60; there are " + pr::model_names());

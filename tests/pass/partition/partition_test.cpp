@@ -122,9 +122,9 @@ class random_program {
   }
   void add_annotation() {
     const symbol x = any();
-    gs::rule loops;
-    loops.in[0] = loops.out[0] = gs::detail::counting(x.rank());
-    const symbol y{&b_, b_.add_node(op::annotate, {x.id}, loops, {}, {{x.get().dims, gs::dtype::f32}})};
+    gs::sharding_rule rule;
+    rule.in[0] = rule.out[0] = gs::detail::counting(x.rank());
+    const symbol y{&b_, b_.add_node(op::annotate, {x.id}, rule, {}, {{x.get().dims, gs::dtype::f32}})};
     annotate(y, false);
     pool_.push_back(y);
   }

@@ -125,7 +125,7 @@ TEST_CASE("auto_shard: many rows and small weights are data parallel: gradients 
   CHECK(found.collectives() == 1);
 }
 
-TEST_CASE("auto_shard: weights whose update takes time are cut as well: each device updates its part") {
+TEST_CASE("auto_shard: weights whose update takes time are sharded as well: each device updates its part") {
   const training found({{'B', 65536}, {'M', 1024}, {'H', 4096}});
   CHECK(found.input(0) == "x -");
   for (const char* name : {"wi", "wo", "adam.m.wi", "adam.v.wo"}) CHECK(found.parameter(name) != "- -");
@@ -134,7 +134,7 @@ TEST_CASE("auto_shard: weights whose update takes time are cut as well: each dev
   CHECK(found.collectives() == 5);
 }
 
-TEST_CASE("auto_shard: state of the optimizer is cut where the search may, and parameters need not be") {
+TEST_CASE("auto_shard: state of the optimizer is sharded where the search may, and parameters need not be") {
   const gs::dims known{{'B', 65536}, {'M', 128}, {'H', 512}};
   const training whole(known);
   const training freely(known, 0, true);
@@ -143,7 +143,7 @@ TEST_CASE("auto_shard: state of the optimizer is cut where the search may, and p
   CHECK(whole.choice.tensors.back().as >= 0);
 }
 
-TEST_CASE("auto_shard: few rows and large weights are cut by columns, then by rows: one sum") {
+TEST_CASE("auto_shard: few rows and large weights are sharded by columns, then by rows: one sum") {
   const searched<mlp, line, in<"BM">> found({{'B', 2}, {'M', 4096}, {'H', 16384}});
   CHECK(found.parameter("wi") == "- x");
   CHECK(found.parameter("wo") == "x -");
@@ -152,7 +152,7 @@ TEST_CASE("auto_shard: few rows and large weights are cut by columns, then by ro
   CHECK(found.collectives() == 1);
 }
 
-TEST_CASE("auto_shard: weights that fill a device are cut, though rows could be") {
+TEST_CASE("auto_shard: weights that fill a device are sharded, though rows could be") {
   const gs::dims known{{'B', 64}, {'M', 4096}, {'H', 16384}};
   const searched<mlp, line, in<"BM">> found(known, 200 << 20);
   CHECK(found.choice.summary.price.bytes() <= 200 << 20);
@@ -161,7 +161,7 @@ TEST_CASE("auto_shard: weights that fill a device are cut, though rows could be"
   CHECK(found.collectives() == 1);
 }
 
-TEST_CASE("auto_shard: one sequence is cut by heads: one sum after the projection back") {
+TEST_CASE("auto_shard: one sequence is sharded by heads: one sum after the projection back") {
   const searched<attention, line, in<"BTM", P<none, none, none>>> found({{'B', 1}, {'T', 64}, {'M', 1024}, {'H', 16}, {'D', 64}});
   for (const char* name : {"wq", "wk", "wv"}) CHECK(found.parameter(name) == "- x -");
   CHECK(found.parameter("wo") == "x - -");
@@ -180,7 +180,7 @@ TEST_CASE("auto_shard: experts over the axis that cuts groups: tokens go there a
   CHECK(found.collectives() == 5);
 }
 
-TEST_CASE("auto_shard: on two axes groups are cut over both, experts over one") {
+TEST_CASE("auto_shard: on two axes groups are sharded over both, experts over one") {
   const searched<moe_gradients, plane, in<"GSM">, in<"GSM">> found({{'G', 64}, {'S', 256}, {'M', 512}, {'H', 2048}, {'E', 4}});
   CHECK(!found.choice.summary.exact);
   CHECK(found.input(0) == "de - -");
@@ -193,7 +193,7 @@ TEST_CASE("auto_shard: on two axes groups are cut over both, experts over one") 
   CHECK(found.collectives() == 7);
 }
 
-TEST_CASE("auto_shard: one large image is cut into strips that exchange their borders; many images are not") {
+TEST_CASE("auto_shard: one large image is sharded into strips that exchange their borders; many images are not") {
   const searched<convolutions, line, in<"BIXY">> strips(image(1));
   CHECK(strips.input(0) == "- - x -");
   CHECK(strips.parameter("w1") == "- - - -");
@@ -208,7 +208,7 @@ TEST_CASE("auto_shard: one large image is cut into strips that exchange their bo
   CHECK(images.collectives() == 1);
 }
 
-TEST_CASE("auto_shard: on two axes a large image is cut into tiles, whose borders are shorter than those of strips") {
+TEST_CASE("auto_shard: on two axes a large image is sharded into tiles, whose borders are shorter than those of strips") {
   const searched<convolutions, square, in<"BIXY">> tiles(image(1));
   CHECK((tiles.input(0) == "- - r c" || tiles.input(0) == "- - c r"));
   CHECK(tiles.parameter("w1") == "- - - -");

@@ -18,7 +18,7 @@ static_assert([] {
   return d && d.what == fault::unknown_axis && d.subject.view() == "wi" && d.word.view() == "exprt" &&
          d.first == -1 && d.second == -1;
 }());
-// Texts that are too long are cut, not lost.
+// Texts that are too long are truncated, not lost.
 static_assert([] {
   gs::diagnostic d;
   d.report(fault::malformed_equation,

@@ -19,7 +19,7 @@ static_assert(std::is_trivially_copyable_v<gs::node> && std::is_trivially_copyab
               std::is_trivially_copyable_v<gs::dim>);
 
 static_assert([] {
-  gs::rule r;
+  gs::sharding_rule r;
   for (int f = 0; f < 16; f += 3) r.block(f);
   for (int f = 0; f < 16; ++f)
     if (r.is_blocked(f) != (f % 3 == 0)) return false;
@@ -27,7 +27,7 @@ static_assert([] {
 }());
 
 // Every operation takes at least as many operands as a user's map, and its gradient one more.
-static_assert(gs::rule::most_in >= gs::pointwise::most_operands);
+static_assert(gs::sharding_rule::most_in >= gs::pointwise::most_operands);
 
 static_assert([] {
   gs::graph g;

@@ -58,7 +58,7 @@ constexpr bool all_updated_in_place(const gs::plan_view& p) {
     return q.updated >= 0 && p.lifetimes[std::size_t(q.updated)].root == q.value;
   });
 }
-// The experts' matrices are the only parameters that are cut; every device holds the rest.
+// The experts' matrices are the only parameters that are sharded; every device holds the rest.
 constexpr bool only_experts_are_cut(const gs::plan_view& p) {
   return std::all_of(p.parameters.begin(), p.parameters.end(), [&](const gs::parameter& q) {
     // (Not by find: under -fsanitize=undefined g++ does not take it for constant.)

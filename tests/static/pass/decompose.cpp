@@ -28,11 +28,11 @@ static_assert(whole::plan.count(op::softmax) == 1 && whole::plan.collectives() =
 static_assert(on_mesh<cumsum, in<"AB", P<"x", none>>>::plan.collectives() == 0);
 static_assert(on_mesh<best, in<"AB", P<"x", none>>>::plan.collectives() == 0);
 
-// Lines that are cut: one maximum and one sum a row.
+// Lines that are sharded: one maximum and one sum a row.
 using cut = on_mesh<softmax, in<"AB", P<none, "x">>>;
 static_assert(soundness::is_sound(cut::plan));
 static_assert(cut::plan.count(op::softmax) == 0 && cut::plan.count(op::all_reduce) == 2 && cut::plan.collectives() == 2);
-// Nor do rows that are cut as well change that, in a program in which no operand may be gathered implicitly, or backwards.
+// Nor do rows that are sharded as well change that, in a program in which no operand may be gathered implicitly, or backwards.
 using mesh2 = gs::mesh<gs::axis<"x">, gs::axis<"y">>;
 template <auto Model, class... Options>
 using both_cut = gs::program<Model, mesh2, in<"AB", P<"x", "y">>, Options...>;

@@ -88,7 +88,7 @@ static_assert(tracing::holds([](builder& b, auto&) {
   const symbol x = input(b, "AB", P<"x", any>{}), y = input(b, "AB", P<any, "x">{}), s = x + y, t = y + x;
   return propagated(b) && lies(s, {{0}, {}}) && lies(t, {{0}, {}});
 }));
-// Rows pass on how they are cut.
+// Rows pass on how they are sharded.
 static_assert(tracing::holds([](builder& b, auto&) {
   const symbol x = input(b, "AB", P<"x", "y">{}), y = gs::softmax(x);
   return propagated(b) && lies(y, {{0}, {1}});
@@ -144,7 +144,7 @@ static_assert(tracing::holds([](builder& b, auto&) {
   gs::propagate(b.program, gs::detail::assume_extents(b.program.dims, b.mesh, {{'X', 8}, {'K', 8}}));
   return lies(x, {{}, {1}, {}});
 }));
-// A diagonal cannot be cut by one axis in both dims.
+// A diagonal cannot be sharded by one axis in both dims.
 static_assert(tracing::holds([](builder& b, auto&) {
   const symbol x = input(b, "AAB"), y = gs::annotate<P<"x", "y">>(einsum<"iij->ij">(x));
   return propagated(b) && lies(x, {{}, {}, {1}}) && lies(y, {{0}, {1}});

@@ -12,15 +12,15 @@ namespace {
 static_assert(tracing::holds([](builder& b, auto&) {
   const symbol y = gs::cumsum(input(b, "ABC"), -2, true);
   const gs::node& n = b.program.nodes.back();
-  return has_dims(y, "ABC") && n.attr.dim == 1 && n.attr.exclusive && n.loops.blocked == 0;
+  return has_dims(y, "ABC") && n.attr.dim == 1 && n.attr.exclusive && n.rule.blocked == 0;
 }));
 static_assert(tracing::holds([](builder& b, auto&) {
   const gs::sorted s = gs::sort(input(b, "AB"), 0);
-  return has_dims(s.values, "AB") && has_dims(s.ids, "AB") && s.ids.get().type == dtype::i32 && b.program.nodes.back().loops.blocked == 1;
+  return has_dims(s.values, "AB") && has_dims(s.ids, "AB") && s.ids.get().type == dtype::i32 && b.program.nodes.back().rule.blocked == 1;
 }));
 static_assert(tracing::holds([](builder& b, auto&) {
   const gs::sorted s = gs::top_k(input(b, "AB"), 3);
-  return has_dims(s.values, "A#") && has_dims(s.ids, "A#") && b.program.nodes.back().loops.blocked == 0;
+  return has_dims(s.values, "A#") && has_dims(s.ids, "A#") && b.program.nodes.back().rule.blocked == 0;
 }));
 static_assert(fails(fault::rank_mismatch, "cumsum", [](builder& b, auto&) { gs::cumsum(input(b, "AB"), 2); }));
 static_assert(fails(fault::rank_mismatch, "sort", [](builder& b, auto&) { gs::sort(input(b, "AB"), -3); }));

@@ -16,11 +16,11 @@ namespace {
 static_assert(tracing::holds([](builder& b, auto&) {
   const symbol y = broadcast<"q,qk->qk">(input(b, "T"), input(b, "TT"));
   const gs::node& n = b.program.nodes.back();
-  return has_dims(y, "TT") && n.kind == op::map && n.inputs == 1 && reads(n.loops.in[0], {0}) && reads(n.loops.out[0], {0, 1});
+  return has_dims(y, "TT") && n.kind == op::map && n.inputs == 1 && reads(n.rule.in[0], {0}) && reads(n.rule.out[0], {0, 1});
 }));
 static_assert(tracing::holds([](builder& b, auto&) { return has_dims(broadcast<"k,qk->qk">(input(b, "T"), input(b, "TT")), "TT"); }));
 static_assert(tracing::holds([](builder& b, auto&) {
-  return has_dims(broadcast<"GP,C->GPC">(input(b, "GP"), input(b, "C")), "GPC") && reads(b.program.nodes.back().loops.in[0], {0, 1});
+  return has_dims(broadcast<"GP,C->GPC">(input(b, "GP"), input(b, "C")), "GPC") && reads(b.program.nodes.back().rule.in[0], {0, 1});
 }));
 static_assert(tracing::holds([](builder& b, auto&) { return has_dims(broadcast<",B,A->AB">(input(b, ""), input(b, "B"), input(b, "A")), "AB"); }));
 // Integers lend their dims, too.
@@ -29,7 +29,7 @@ static_assert(tracing::holds([](builder& b, auto&) {
 }));
 // Transposed.
 static_assert(tracing::holds([](builder& b, auto&) {
-  return has_dims(broadcast<"AB,C->BCA">(input(b, "AB"), input(b, "C")), "BCA") && reads(b.program.nodes.back().loops.in[0], {2, 0});
+  return has_dims(broadcast<"AB,C->BCA">(input(b, "AB"), input(b, "C")), "BCA") && reads(b.program.nodes.back().rule.in[0], {2, 0});
 }));
 // What has all dims already is the tensor itself.
 static_assert(tracing::holds([](builder& b, auto&) {
@@ -42,13 +42,13 @@ static_assert(tracing::holds([](builder& b, auto&) {
   const symbol x = input(b, "T"), y = input(b, "TT");
   const symbol z = y - broadcast<"k,qk->qk">(x, y);
   const gs::node& n = b.program.nodes.back();
-  return has_dims(z, "TT") && n.in[0] == y.id && n.in[1] == x.id && reads(n.loops.in[1], {1});
+  return has_dims(z, "TT") && n.in[0] == y.id && n.in[1] == x.id && reads(n.rule.in[1], {1});
 }));
 static_assert(tracing::holds([](builder& b, auto&) {
   const symbol x = input(b, "A"), y = input(b, "B"), z = input(b, "C");
   const symbol all = broadcast<"ba,c->cab">(broadcast<"a,b->ba">(x, y), z);
   gs::relu(all);
-  return b.program.nodes.back().in[0] == x.id && reads(b.program.nodes.back().loops.in[0], {1});
+  return b.program.nodes.back().in[0] == x.id && reads(b.program.nodes.back().rule.in[0], {1});
 }));
 
 static_assert(fails(fault::index_not_kept, "AB,A->A", [](builder& b, auto&) { broadcast<"AB,A->A">(input(b, "AB"), input(b, "A")); }));

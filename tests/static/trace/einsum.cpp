@@ -25,9 +25,9 @@ static_assert(tracing::holds([](builder& b, auto&) {
 static_assert(tracing::holds([](builder& b, auto&) {
   einsum<"GSM,ME->GSE">(input(b, "GSM"), input(b, "ME"));
   const gs::node& n = b.program.nodes.back();
-  return n.kind == op::einsum && tracing::reads(n.loops.in[0], {0, 1, 2}) &&
-         tracing::reads(n.loops.in[1], {2, 3}) && tracing::reads(n.loops.out[0], {0, 1, 3}) &&
-         n.loops.blocked == 0;
+  return n.kind == op::einsum && tracing::reads(n.rule.in[0], {0, 1, 2}) &&
+         tracing::reads(n.rule.in[1], {2, 3}) && tracing::reads(n.rule.out[0], {0, 1, 3}) &&
+         n.rule.blocked == 0;
 }));
 // bf16_products rounds products of floats, except inside full_precision; sums of one operand are not rounded.
 static_assert(tracing::holds([](builder& b, auto&) {
@@ -42,7 +42,7 @@ static_assert(tracing::holds([](builder& b, auto&) {
 // One axis cannot cut two dims of a tensor, so the index of a diagonal is whole.
 static_assert(tracing::holds([](builder& b, auto&) {
   einsum<"iji->ij">(input(b, "ABA"));
-  return b.program.nodes.back().loops.is_blocked(0) && !b.program.nodes.back().loops.is_blocked(1);
+  return b.program.nodes.back().rule.is_blocked(0) && !b.program.nodes.back().rule.is_blocked(1);
 }));
 // The element type goes through.
 static_assert(tracing::holds([](builder& b, auto&) {

@@ -9,10 +9,10 @@ using tracing::fails, tracing::has_dims, tracing::input;
 
 namespace {
 
-// Rows, ids and the model dim may be cut; the result lacks the rows.
+// Rows, ids and the model dim may be sharded; the result lacks the rows.
 static_assert(tracing::holds([](builder& b, auto&) {
   const symbol y = gs::gather(input(b, "VM"), input(b, "GBS", dtype::i32));
-  const gs::rule& r = b.program.nodes.back().loops;
+  const gs::sharding_rule& r = b.program.nodes.back().rule;
   return has_dims(y, "GBSM") && r.blocked == 0 && !r.out[0].contains(r.in[0][0]) &&
          r.in[0][1] == r.out[0].back() && tracing::reads(r.in[1], {0, 1, 2});
 }));

@@ -15,13 +15,13 @@ static_assert(tracing::holds([](builder& b, auto&) {
   return has_dims(r.combine, "GSEC") && has_dims(r.dispatch, "GSEC") && has_dims(r.aux, "") &&
          has_dims(r.load, "GE") && has_dims(r.overflow, "G") && places.number == 5 && places.divisor == 4;
 }));
-// Groups may be cut over the mesh, tokens and experts may not: a group is routed as a whole.
+// Groups may be sharded over the mesh, tokens and experts may not: a group is routed as a whole.
 static_assert(tracing::holds([](builder& b, auto&) {
   gs::top2_gating(input(b, "GSE"));
   for (const gs::node& n : b.program.nodes)
     if (n.kind == op::top2_gating)
-      return !n.loops.is_blocked(n.loops.in[0][0]) && n.loops.is_blocked(n.loops.in[0][1]) &&
-             n.loops.is_blocked(n.loops.in[0][2]);
+      return !n.rule.is_blocked(n.rule.in[0][0]) && n.rule.is_blocked(n.rule.in[0][1]) &&
+             n.rule.is_blocked(n.rule.in[0][2]);
   return false;
 }));
 // Two layers draw different random numbers; the policy of the second expert is kept.

@@ -39,7 +39,7 @@ static_assert(tracing::holds([](builder& b, auto&) {
   const symbol x = input(b, "AB", P<"x", none>{});
   const symbol y = gs::while_loop([](symbol s) { return gs::sum(s); }, doubled, x);
   return has_dims(y, "AB") && y.get().layout == x.get().layout && count(b.program, op::loop_begin) == 1 && count(b.program, op::loop_test) == 1 &&
-         count(b.program, op::loop_end) == 1 && count(b.program, op::carry) == 2 && b.program.loops == 1 && b.program.nodes.back().kind == op::loop_end;
+         count(b.program, op::loop_end) == 1 && count(b.program, op::carry) == 2 && b.program.while_loops == 1 && b.program.nodes.back().kind == op::loop_end;
 }));
 // Several states of any dims and types.
 static_assert(tracing::holds([](builder& b, auto&) {
@@ -53,7 +53,7 @@ static_assert(tracing::holds([](builder& b, auto&) {
 static_assert(tracing::holds([](builder& b, auto&) {
   const symbol x = input(b, "AB"), n = input(b, "", gs::dtype::i32), f = input(b, "");
   const auto [y, z] = gs::repeat(f, [](symbol u, symbol v) { return std::array{v, u}; }, x, x);
-  return has_dims(gs::repeat(n, doubled, x), "AB") && has_dims(y, "AB") && has_dims(z, "AB") && b.program.loops == 2;
+  return has_dims(gs::repeat(n, doubled, x), "AB") && has_dims(y, "AB") && has_dims(z, "AB") && b.program.while_loops == 2;
 }));
 // States that change places are not written over before they are read.
 static_assert(tracing::holds([](builder& b, auto&) {

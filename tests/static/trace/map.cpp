@@ -20,8 +20,8 @@ static_assert(tracing::holds([](builder& b, auto&) {
   const symbol x = input(b, "GBHTT");
   const auto lines_up = [&](std::string_view letters, std::initializer_list<int> factors) {
     const symbol y = input(b, letters) + x;
-    return has_dims(y, "GBHTT") && tracing::reads(b.program.nodes.back().loops.in[0], factors) &&
-           tracing::reads(b.program.nodes.back().loops.in[1], {0, 1, 2, 3, 4});
+    return has_dims(y, "GBHTT") && tracing::reads(b.program.nodes.back().rule.in[0], factors) &&
+           tracing::reads(b.program.nodes.back().rule.in[1], {0, 1, 2, 3, 4});
   };
   return lines_up("TT", {3, 4}) && lines_up("GBTT", {0, 1, 3, 4}) && lines_up("GB", {0, 1}) && lines_up("GH", {0, 2}) &&
          lines_up("", {}) && lines_up("GBHTT", {0, 1, 2, 3, 4});
@@ -29,7 +29,7 @@ static_assert(tracing::holds([](builder& b, auto&) {
 // A dim that occurs twice is matched by the dims around it.
 static_assert(tracing::holds([](builder& b, auto&) {
   input(b, "THB") + input(b, "THTBT");
-  return tracing::reads(b.program.nodes.back().loops.in[0], {0, 1, 3});
+  return tracing::reads(b.program.nodes.back().rule.in[0], {0, 1, 3});
 }));
 template <class F>
 constexpr bool is_ambiguous(F f, int operand) {

@@ -12,7 +12,7 @@ namespace {
 static_assert(tracing::holds([](builder& b, auto&) {
   const symbol y = gs::reduce_max<"abc->ca">(input(b, "GSE"));
   const gs::node& n = b.program.nodes.back();
-  return has_dims(y, "EG") && n.kind == gs::op::reduce && n.attr.combine == gs::reduction::max && n.loops.blocked == 0;
+  return has_dims(y, "EG") && n.kind == gs::op::reduce && n.attr.combine == gs::reduction::max && n.rule.blocked == 0;
 }));
 static_assert(tracing::holds([](builder& b, auto&) {
   const symbol x = input(b, "GSE");

@@ -10,7 +10,7 @@ using tracing::fails, tracing::has_dims, tracing::input;
 namespace {
 
 // Dims that no axis may cut, a bit each.
-constexpr unsigned blocked(const builder& b) { return b.program.nodes.back().loops.blocked; }
+constexpr unsigned blocked(const builder& b) { return b.program.nodes.back().rule.blocked; }
 static_assert(tracing::holds([](builder& b, auto&) { return has_dims(gs::softmax(input(b, "ABC")), "ABC") && blocked(b) == 0; }));
 static_assert(tracing::holds([](builder& b, auto&) { return has_dims(gs::softmax(input(b, "A")), "A"); }));
 static_assert(fails(fault::rank_mismatch, "softmax", [](builder& b, auto&) { gs::softmax(input(b, "")); }));
@@ -18,7 +18,7 @@ static_assert(fails(fault::rank_mismatch, "softmax", [](builder& b, auto&) { gs:
 static_assert(tracing::holds([](builder& b, auto&) {
   const symbol y = gs::layer_norm(input(b, "BSM"), input(b, "M"), input(b, "M"), 1e-3);
   const gs::node& n = b.program.nodes.back();
-  return has_dims(y, "BSM") && blocked(b) == 0 && tracing::reads(n.loops.in[1], {2}) &&
+  return has_dims(y, "BSM") && blocked(b) == 0 && tracing::reads(n.rule.in[1], {2}) &&
          n.attr.epsilon == 1e-3;
 }));
 static_assert(tracing::problem_of([](builder& b, auto&) {

@@ -13,8 +13,8 @@ namespace {
 
 static_assert(tracing::holds([](builder& b, auto&) {
   const symbol x = input(b, "GBTM"), y = gs::merge_dims<1>(x);
-  const gs::rule r = b.program.nodes.back().loops;
-  // Of what is merged the second dim is whole on a device; the others may be cut.
+  const gs::sharding_rule r = b.program.nodes.back().rule;
+  // Of what is merged the second dim is whole on a device; the others may be sharded.
   const bool rule = tracing::reads(r.in[0], {0, 1, 2, 3}) && tracing::reads(r.out[0], {0, 1, 3}) && r.blocked == 4;
   return has_dims(y, "G*M") && rule && has_dims(gs::split_dim<1>(y), "GBTM") &&
          gs::split_dim<1>(y).get().dims == x.get().dims;
@@ -38,17 +38,17 @@ static_assert(fails(fault::rank_mismatch, "split_dim", [](builder& b, auto&) {
   gs::split_dim<0>(symbol{&b, b.add_value(wide, gs::dtype::f32)});
 }));
 
-// Any dim is taken apart into two that are named, and dims of extent 1 come and go; the others may be cut.
+// Any dim is taken apart into two that are named, and dims of extent 1 come and go; the others may be sharded.
 static_assert(tracing::holds([](builder& b, auto&) {
   const symbol y = gs::split_dim<0>(input(b, "AB"), "CD");
-  const gs::rule r = b.program.nodes.back().loops;
+  const gs::sharding_rule r = b.program.nodes.back().rule;
   return has_dims(y, "CDB") && tracing::reads(r.in[0], {0, 2}) && tracing::reads(r.out[0], {0, 1, 2}) && r.blocked == 2;
 }));
 static_assert(tracing::holds([](builder& b, auto&) {
   const symbol y = gs::expand_dims<1>(input(b, "AB"));
-  const gs::rule before = b.program.nodes.back().loops;
+  const gs::sharding_rule before = b.program.nodes.back().rule;
   const symbol z = gs::squeeze<1>(y);
-  const gs::rule after = b.program.nodes.back().loops;
+  const gs::sharding_rule after = b.program.nodes.back().rule;
   return has_dims(y, "A#B") && has_dims(z, "AB") && tracing::reads(before.out[0], {0, 1, 2}) && before.blocked == 2 &&
          tracing::reads(after.in[0], {0, 1, 2}) && after.blocked == 2 && has_dims(gs::expand_dims<2>(z), "AB#") &&
          has_dims(gs::squeeze<0>(input(b, "A")), "");

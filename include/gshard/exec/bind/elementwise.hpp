@@ -23,24 +23,24 @@ template <class T>
 action bind(operation<op::map>, const local_step<T>& step) {
   const bound_value& y = step.out_value(0);
   const auto& extent = y.places[step.device].extent;
-  std::array<const T*, rule::most_in> x{};
-  std::array<kernel::index_array, rule::most_in> stride{};
+  std::array<const T*, sharding_rule::most_in> x{};
+  std::array<kernel::index_array, sharding_rule::most_in> stride{};
   for (int i = 0; i < step.n.inputs; ++i) {
     const auto at = std::size_t(i);
     x[at] = step.in(i);
     const kernel::index_array own = kernel::row_major_strides(step.in_value(i).rank(), step.in_place(i).extent);
-    const short_list& factors = step.n.loops.in[at];
-    for (int d = 0; d < factors.size(); ++d) stride[at][std::size_t(step.n.loops.out[0].find(factors[d]))] += own[std::size_t(d)];
+    const short_list& factors = step.n.rule.in[at];
+    for (int d = 0; d < factors.size(); ++d) stride[at][std::size_t(step.n.rule.out[0].find(factors[d]))] += own[std::size_t(d)];
   }
   row_function<T> f;
   if constexpr (std::is_same_v<T, float>) f = step.n.attr.function->f32;
   else f = step.n.attr.function->f64;
   if (is_elementwise(step.n)) {
-    std::array<std::int64_t, rule::most_in> one{};
+    std::array<std::int64_t, sharding_rule::most_in> one{};
     one.fill(1);
     const auto count = std::size_t(step.n.inputs);
     return action::elementwise(step.out_elements(), [=, r = step.out()](const run_context&, std::int64_t begin, std::int64_t end) {
-      std::array<const T*, rule::most_in> from{};
+      std::array<const T*, sharding_rule::most_in> from{};
       for (std::size_t i = 0; i < count; ++i) from[i] = x[i] + begin;
       f(from.data(), one.data(), r + begin, end - begin);
     });

@@ -84,8 +84,8 @@ class local_step {
     }
     return d;
   }
-  kernel::operand_dims in_dims(int i) const { return dims_of(in_value(i), n.loops.in[i]); }
-  kernel::operand_dims out_dims(int i = 0) const { return dims_of(out_value(i), n.loops.out[i]); }
+  kernel::operand_dims in_dims(int i) const { return dims_of(in_value(i), n.rule.in[i]); }
+  kernel::operand_dims out_dims(int i = 0) const { return dims_of(out_value(i), n.rule.out[i]); }
 
   /// The windows through which the step reads the dims of an operand. {} for dims without a window.
   kernel::window_array windows(int operand) const {

@@ -101,7 +101,7 @@ class looped_step {
   std::vector<part> parts_;
   std::vector<exchange_part> exchange_;
 
-  const short_list& factors(std::size_t o) const { return o == 2 ? n_.loops.out[0] : n_.loops.in[o]; }
+  const short_list& factors(std::size_t o) const { return o == 2 ? n_.rule.out[0] : n_.rule.in[o]; }
 
   /// The block of device i in iteration t; for sums, the device's own addend. Its own block is its shard, others are in `room`.
   std::byte* block(std::size_t i, std::size_t t) {

@@ -78,11 +78,11 @@ inline expert_side expert_side_of(const kernel::placement& at, const short_list&
 /// The result as expert buffers, for the slots in operand 1; operand 0 as expert buffers, likewise.
 template <class T>
 expert_side result_side(const local_step<T>& step, int slot) {
-  return expert_side_of(step.out_place(), step.n.loops.out[0], step.in_place(slot));
+  return expert_side_of(step.out_place(), step.n.rule.out[0], step.in_place(slot));
 }
 template <class T>
 expert_side operand_side(const local_step<T>& step) {
-  return expert_side_of(step.in_place(0), step.n.loops.in[0], step.in_place(1));
+  return expert_side_of(step.in_place(0), step.n.rule.in[0], step.in_place(1));
 }
 
 template <class T>

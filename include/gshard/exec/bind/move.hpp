@@ -102,7 +102,7 @@ inline void check_shards(const node& n, const bound_plan& bound) {
     if ((devices.first >> a) & 1u) axes += (axes.empty() ? "\"" : ", \"") + std::string(plan.mesh.name(a)) + "\"";
   const char letter = plan.dims[std::size_t(whole[at])].letter;
   throw error("per_shard: dim " + (letter ? std::string("'") + letter + "'" : std::to_string(at)) + " of extent " +
-              std::to_string(bound.sizes.dim(whole[at])) + " is not cut into equal shards by the " +
+              std::to_string(bound.sizes.dim(whole[at])) + " is not divided into equal shards by the " +
               std::to_string(bound.sizes.dim(apart[at])) + " devices along " + axes);
 }
 

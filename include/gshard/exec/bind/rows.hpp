@@ -28,7 +28,7 @@ template <class T>
 action bind(operation<op::argmax>, const local_step<T>& step) {
   const int dim = step.n.attr.dim;
   check_indices("argmax", step.in_line(0).whole);
-  return [k = kernel::first_equal<T>(step.in_dims(0), step.in_dims(1), step.n.loops.in[0][dim], step.in_place(0).offset[std::size_t(dim)]),
+  return [k = kernel::first_equal<T>(step.in_dims(0), step.in_dims(1), step.n.rule.in[0][dim], step.in_place(0).offset[std::size_t(dim)]),
           x = step.in(0), best = step.in(1), y = step.out_ids()](const run_context&) { k.run(x, best, y); };
 }
 

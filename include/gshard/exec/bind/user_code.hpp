@@ -15,8 +15,8 @@ inline shard_place place_of(const kernel::placement& p) { return {p.rank, p.exte
 
 template <class T>
 action bind_user_code(const local_step<T>& step, shard_function<float> f32, shard_function<double> f64) {
-  std::array<const T*, rule::most_in> x{};
-  std::array<shard_place, rule::most_in> at{};
+  std::array<const T*, sharding_rule::most_in> x{};
+  std::array<shard_place, sharding_rule::most_in> at{};
   for (std::size_t i = 0; i < step.n.inputs; ++i) {
     x[i] = step.in(int(i));
     at[i] = place_of(step.in_place(int(i)));

@@ -20,8 +20,8 @@ interval block_of_factor(const local_step<T>& step, int factor) {
     const auto at = std::size_t(d);
     return interval{p.offset[at], p.offset[at] + p.extent[at]};
   };
-  if (const int d = step.n.loops.out[0].find(factor); d >= 0) return block(step.out_place(), d);
-  return block(step.in_place(1), step.n.loops.in[1].find(factor));
+  if (const int d = step.n.rule.out[0].find(factor); d >= 0) return block(step.out_place(), d);
+  return block(step.in_place(1), step.n.rule.in[1].find(factor));
 }
 
 template <class T>
@@ -33,7 +33,7 @@ action bind(operation<op::convolution>, const local_step<T>& step) {
   a.windows = step.windows(0);
   for (int d = 0; d < step.in_value(0).rank(); ++d) {
     const auto at = std::size_t(d);
-    a.factor[at] = n.loops.in[0][d];
+    a.factor[at] = n.rule.in[0][d];
     if (window_row(n, 0, d) == 0) continue;
     a.tap_factor[at] = n.attr.dims[d] - 1;
     if (const int tap = tap_factor(n, 0, d); tap >= 0) {

@@ -58,7 +58,7 @@ class received_by_kind {
   }
 
  private:
-  using shares = std::vector<std::array<std::int64_t, rule::most_in>>;  // bytes, by held device and operand
+  using shares = std::vector<std::array<std::int64_t, sharding_rule::most_in>>;  // bytes, by held device and operand
   std::array<received_count, std::size_t(op::count_)> counts_{};
   std::vector<shares> steps_;
 

@@ -23,7 +23,7 @@ namespace gshard { inline namespace v0 { namespace detail {
 /// True if element i of the result depends only on elements i of the operands. In-place updates of parameters do not count: they run alone.
 inline bool is_elementwise(const node& n) {
   bool all = n.in_place == 0 && traits(n.kind).piecewise;
-  for (std::size_t k = 0; k < n.inputs; ++k) all = all && n.loops.in[k] == n.loops.out[0];
+  for (std::size_t k = 0; k < n.inputs; ++k) all = all && n.rule.in[k] == n.rule.out[0];
   return all;
 }
 
@@ -40,19 +40,19 @@ inline batch_dim leading_dim(const bound_value& v, const short_list& factors, st
 /// The leading dim of an einsum's result, if it is a batch dim of both operands. Each block of the result needs one block of each operand.
 inline batch_dim batch_of(const node& n, std::span<const bound_value> values, std::size_t device) {
   if (!is_contraction(n) || values[std::size_t(n.output())].elements(device) == 0) return {};
-  const batch_dim leads = leading_dim(values[std::size_t(n.output())], n.loops.out[0], device);
+  const batch_dim leads = leading_dim(values[std::size_t(n.output())], n.rule.out[0], device);
   const auto has_once = [&](const short_list& factors) {
     int found = 0;
     for (int d = 0; d < factors.size(); ++d) found += factors[d] == leads.factor;
     return found == 1;
   };
-  return leads.factor >= 0 && has_once(n.loops.in[0]) && has_once(n.loops.in[1]) && has_once(n.loops.out[0]) ? leads : batch_dim{};
+  return leads.factor >= 0 && has_once(n.rule.in[0]) && has_once(n.rule.in[1]) && has_once(n.rule.out[0]) ? leads : batch_dim{};
 }
 
 /// True if the kernel of a step may overwrite this operand with its result.
 inline bool may_write_over(const node& n, int operand) {
   const int may = traits(n.kind).overwrites;
-  return may == op_traits::any_of_its_dims ? n.loops.in[std::size_t(operand)] == n.loops.out[0] : operand == may;
+  return may == op_traits::any_of_its_dims ? n.rule.in[std::size_t(operand)] == n.rule.out[0] : operand == may;
 }
 
 /// Plans buffer reuse and fusion for a bound plan on this process.
@@ -190,7 +190,7 @@ class buffer_reuse {
     for (int k = 0; k < n.inputs; ++k)
       for (std::size_t j = head; j < i; ++j)
         if (n.input(k) == plan_.steps[j].output() &&
-            leading_dim(value(n.input(k)), n.loops.in[std::size_t(k)], device).factor != batch.factor)
+            leading_dim(value(n.input(k)), n.rule.in[std::size_t(k)], device).factor != batch.factor)
           return false;
     return true;
   }

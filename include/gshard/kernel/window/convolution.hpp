@@ -75,8 +75,8 @@ class convolution {
   std::int64_t extent_ = 1, step_ = 1;               // of the first dim, and the indices of it in a piece
   std::int64_t a_step_ = 0, b_step_ = 0, out_step_ = 0;  // elements from one of its indices to the next
   std::int64_t out_size_ = 0;
-  bool cuts_b_ = false, cuts_out_ = false;  // they are split into pieces, too
-  bool as_it_lies_ = false;                 // the operand is its own patches
+  bool splits_b_ = false, splits_out_ = false;  // they are split into pieces, too
+  bool reads_in_place_ = false;  // the operand is its own patches
   std::optional<piece> whole_, rest_;
 
   bool is_windowed(std::size_t d) const { return a_.tap_factor[d] != windowed_dims::none || a_.windows[d] != bound_window{}; }
@@ -84,21 +84,21 @@ class convolution {
   void prepare(const operand_dims* b, const operand_dims& out, std::int64_t most_bytes) {
     out_size_ = element_count(out.rank, out.extent);
     order_dims();
-    as_it_lies_ = true;
+    reads_in_place_ = true;
     std::int64_t size = std::int64_t(sizeof(T));
     for (std::size_t d = 0; d < std::size_t(a_.at.rank); ++d) {
-      as_it_lies_ = as_it_lies_ && a_.windows[d] == bound_window{} && a_.indices.offset[d] == a_.at.offset[d] &&
+      reads_in_place_ = reads_in_place_ && a_.windows[d] == bound_window{} && a_.indices.offset[d] == a_.at.offset[d] &&
                     a_.indices.extent[d] == a_.at.extent[d];
       size *= a_.indices.extent[d] * a_.windows[d].taps;
     }
     step_ = extent_ = a_.at.rank == 0 ? 1 : a_.indices.extent[0];
-    if (!as_it_lies_ && size > most_bytes && can_cut(b, out)) {
+    if (!reads_in_place_ && size > most_bytes && can_split(b, out)) {
       step_ = std::max<std::int64_t>(1, most_bytes / (size / extent_));
       a_step_ = row_major_strides(a_.at.rank, a_.at.extent)[0];
-      cuts_b_ = b && leads(*b);
-      cuts_out_ = leads(out);
-      if (cuts_b_) b_step_ = row_major_strides(b->rank, b->extent)[0];
-      if (cuts_out_) out_step_ = row_major_strides(out.rank, out.extent)[0];
+      splits_b_ = b && leads(*b);
+      splits_out_ = leads(out);
+      if (splits_b_) b_step_ = row_major_strides(b->rank, b->extent)[0];
+      if (splits_out_) out_step_ = row_major_strides(out.rank, out.extent)[0];
     }
     whole_ = make_piece(b, out, step_);
     if (extent_ > step_ && extent_ % step_ > 0) rest_ = make_piece(b, out, extent_ % step_);
@@ -129,7 +129,7 @@ class convolution {
   }
 
   bool leads(const operand_dims& x) const { return x.rank > 0 && x.factor[0] == a_.factor[0]; }
-  bool can_cut(const operand_dims* b, const operand_dims& out) const {
+  bool can_split(const operand_dims* b, const operand_dims& out) const {
     const auto fits = [&](const operand_dims& x) {
       return std::find(x.factor.begin() + (leads(x) ? 1 : 0), x.factor.begin() + x.rank, a_.factor[0]) == x.factor.begin() + x.rank;
     };
@@ -147,15 +147,15 @@ class convolution {
       patches.factor[i] = tap ? a_.tap_factor[d] : a_.factor[d];
       patches.extent[i] = tap ? a_.windows[d].taps : indices.extent[d];
     }
-    if (cuts_out_) out.extent[0] = n;
+    if (splits_out_) out.extent[0] = n;
     const auto sum = [&] {
       if (!b) return contraction<T>(patches, out);
       operand_dims cut = *b;
-      if (cuts_b_) cut.extent[0] = n;
+      if (splits_b_) cut.extent[0] = n;
       return contraction<T>(patches, cut, out);
     };
     piece p{{}, element_count(patches.rank, patches.extent), sum()};
-    if (as_it_lies_) return p;
+    if (reads_in_place_) return p;
     index_array stride{}, tap_stride{};
     const index_array all = row_major_strides(patches.rank, patches.extent);
     for (std::size_t i = 0; i < order_.size(); ++i) (order_[i].tap ? tap_stride : stride)[order_[i].dim] = all[i];
@@ -171,7 +171,7 @@ class convolution {
   template <class Sum>
   void each_piece(const T* a, T* out, Sum sum) const {
     const std::int64_t pieces = step_ == 0 ? 1 : std::max<std::int64_t>(1, (extent_ + step_ - 1) / step_);
-    if (pieces == 1 || cuts_out_) {
+    if (pieces == 1 || splits_out_) {
       const std::int64_t grain = pieces < threads() ? pieces : 1;  // threads share each of a few pieces
       return parallel_for(pieces, grain, [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t p = begin; p < end; ++p) contract(p * step_, a, out + p * step_ * out_step_, sum);
@@ -189,9 +189,9 @@ class convolution {
   void contract(std::int64_t first, const T* a, T* to, Sum sum) const {
     thread_local std::vector<T> patches;
     const piece& p = extent_ - first < step_ && rest_ ? *rest_ : *whole_;
-    if (!as_it_lies_ && patches.size() < std::size_t(p.size)) patches.resize(std::size_t(p.size));
+    if (!reads_in_place_ && patches.size() < std::size_t(p.size)) patches.resize(std::size_t(p.size));
     for (const auto& [at, from] : p.taps) detail::fill_and_move_rows(from, a + first * a_step_, patches.data() + at, T(0));
-    sum(p.sum, as_it_lies_ ? a : patches.data(), first, to);
+    sum(p.sum, reads_in_place_ ? a : patches.data(), first, to);
   }
 };
 

@@ -71,8 +71,8 @@ constexpr extents assume_extents(list_view<dim> dims, const mesh_shape& mesh, co
 constexpr std::int64_t shard_extent(int dim, const short_list& axes, const extents& e) {
   std::int64_t extent = e.dim(dim);
   for (int i = 0; i < axes.size(); ++i) {
-    const std::int64_t cuts = e.axis(axes[i]);
-    extent = (extent + cuts - 1) / cuts;
+    const std::int64_t shards = e.axis(axes[i]);
+    extent = (extent + shards - 1) / shards;
   }
   return extent;
 }
@@ -84,8 +84,8 @@ constexpr std::int64_t shard_elements(const dim_list& dims, const sharding& layo
     std::int64_t extent = extents[dims[d]];
     const short_list& axes = layout.axes[d];
     for (int i = 0; i < axes.count; ++i) {
-      const std::int64_t cuts = e.axis(axes[i]);
-      extent = (extent + cuts - 1) / cuts;
+      const std::int64_t shards = e.axis(axes[i]);
+      extent = (extent + shards - 1) / shards;
     }
     n *= extent;
   }

@@ -25,7 +25,7 @@ template <class Graph>
 class decompose_cost {
  public:
   constexpr decompose_cost(const Graph& g, const node& n, const extents& e)
-      : g_(g), n_(n), e_(e), at_(line_of(g, n)), cut_(g.at(n.input(0)).layout[at_]) {}
+      : g_(g), n_(n), e_(e), at_(line_of(g, n)), sharded_(g.at(n.input(0)).layout[at_]) {}
 
   /// True if all extents that the choice depends on are known.
   constexpr bool is_known() const {
@@ -47,10 +47,10 @@ class decompose_cost {
   /// The cost with the dim replicated, or with its axes moved to another dim: the reshards of operands and results. Results that devices
   /// compute repeatedly count like sending them, as for every operation.
   constexpr std::int64_t whole() const {
-    const short_list& dims = n_.loops.in[0];
+    const short_list& dims = n_.rule.in[0];
     std::int64_t best = whole(-1);
     for (int d = 0; d < dims.size(); ++d)
-      if (d != at_ && n_.loops.out[0].contains(dims[d]) && !n_.loops.is_blocked(dims[d]))
+      if (d != at_ && n_.rule.out[0].contains(dims[d]) && !n_.rule.is_blocked(dims[d]))
         if (const std::int64_t other = whole(dims[d]); other < best) best = other;
     return best;
   }
@@ -68,7 +68,7 @@ class decompose_cost {
   constexpr std::int64_t apart() const {
     const value& x = g_.at(n_.input(0));
     const value& result = g_.at(n_.output());
-    const std::int64_t others = e_.devices(cut_.mask()) - 1;
+    const std::int64_t others = e_.devices(sharded_.mask()) - 1;
     value row = x;
     row.dims = {};
     row.layout = sharding::replicated(x.rank() - 1);
@@ -78,14 +78,14 @@ class decompose_cost {
         row.layout[to++] = x.layout[d];
       }
     sharding addends = row.layout;
-    addends.partial = std::uint8_t(cut_.mask());
+    addends.partial = std::uint8_t(sharded_.mask());
     const std::int64_t sum = plan_reshard(row, addends, row.layout, e_).cost();
     const std::int64_t width = shard_elements(row.dims, row.layout, e_);
     switch (n_.kind) {
       case op::cumsum: return start_bytes + width * others * size_of(x.type) + operands(x.layout) + moved(result, x.layout);
       case op::top_k:
         return start_bytes + width * others * n_.attr.count * (size_of(x.type) + size_of(dtype::i32)) +
-               2 * moved(result, x.layout.without(cut_.mask()));
+               2 * moved(result, x.layout.without(sharded_.mask()));
       case op::argmax: return sum + moved(result, addends);
       default:
         return traits(n_.kind).line_sums * sum + operands(x.layout) + moved(result, result.rank() == x.rank() ? x.layout : row.layout);
@@ -97,7 +97,7 @@ class decompose_cost {
   const node& n_;
   const extents& e_;
   int at_;
-  short_list cut_;
+  short_list sharded_;
 
   static constexpr sharding complete(sharding s) {
     s.partial = 0;
@@ -108,24 +108,24 @@ class decompose_cost {
   /// True if each block can give its best element for an argmax: a real tensor, no other dim changes, and all extents are known.
   constexpr bool has_blocks() const {
     if (g_.at(n_.input(0)).type == dtype::i32 || !is_known()) return false;
-    short_list rest = n_.loops.in[0];
+    short_list rest = n_.rule.in[0];
     rest.erase(at_);
-    return rest == n_.loops.out[0] && !rest.contains(n_.loops.in[0][at_]);
+    return rest == n_.rule.out[0] && !rest.contains(n_.rule.in[0][at_]);
   }
   /// The cost of gathering each block's best element together with its index.
   constexpr std::int64_t by_blocks() const {
     const value &x = g_.at(n_.input(0)), &result = g_.at(n_.output());
-    const sharding made = result_of(x.layout.without(cut_.mask()));
+    const sharding made = result_of(x.layout.without(sharded_.mask()));
     const std::int64_t starts = size_of(x.type) == size_of(dtype::i32) ? 1 : 2;  // tensors with elements of one size share a collective
-    const std::int64_t best = size_of(x.type) + size_of(dtype::i32), others = e_.devices(cut_.mask()) - 1;
+    const std::int64_t best = size_of(x.type) + size_of(dtype::i32), others = e_.devices(sharded_.mask()) - 1;
     return starts * start_bytes + shard_elements(result.dims, made, e_) * others * best + moved(result, made);
   }
   /// The sharding of a result, given that of the operand.
   constexpr sharding result_of(const sharding& x, int o = 0) const {
-    const short_list& dims = n_.loops.out[o];
+    const short_list& dims = n_.rule.out[o];
     sharding made = sharding::replicated(dims.size());
     for (int d = 0; d < dims.size(); ++d)
-      if (const int from = n_.loops.in[0].find(dims[d]); from >= 0) made[d] = x[from];
+      if (const int from = n_.rule.in[0].find(dims[d]); from >= 0) made[d] = x[from];
     return made;
   }
   /// The cost of resharding the operands of this rank.
@@ -139,15 +139,15 @@ class decompose_cost {
   }
   /// The sharding with the axes of the line moved to factor `to`, or dropped if there is none.
   constexpr sharding with_line_whole(const sharding& s, const short_list& dims, int to) const {
-    sharding there = s.without(cut_.mask());
+    sharding there = s.without(sharded_.mask());
     for (int d = 0; d < dims.size(); ++d)
       if (dims[d] == to)
-        for (int i = 0; i < cut_.size(); ++i) there[d].push_back(cut_[i]);
+        for (int i = 0; i < sharded_.size(); ++i) there[d].push_back(sharded_[i]);
     return there;
   }
   constexpr std::int64_t whole(int to) const {
     const value& x = g_.at(n_.input(0));
-    const sharding there = with_line_whole(x.layout, n_.loops.in[0], to);
+    const sharding there = with_line_whole(x.layout, n_.rule.in[0], to);
     std::int64_t total = operands(there);
     const int outputs = n_.kind == op::layer_norm_grad ? 1 : n_.outputs;  // the others are sums over rows, partial either way
     for (int o = 0; o < outputs; ++o) {

@@ -68,9 +68,9 @@ constexpr std::int64_t loop_count(const plan_view& plan, const node& step, const
   const std::int32_t last = is_looped_product(step.kind) ? ring_operand(step) : -1;  // the other tensors are sharded as the work is
   for (const bool now : {false, true}) {
     for (int o = 0; o < step.outputs; ++o)
-      if ((step.output(o) == last) == now) loop(step.output(o), step.loops.out[o]);
+      if ((step.output(o) == last) == now) loop(step.output(o), step.rule.out[o]);
     for (int i = step.inputs; i-- > 0;)
-      if ((step.input(i) == last) == now) loop(step.input(i), step.loops.in[i]);
+      if ((step.input(i) == last) == now) loop(step.input(i), step.rule.in[i]);
   }
   return n;
 }

@@ -24,8 +24,8 @@ constexpr std::uint32_t joint_factors(const planning& p, const node& n, int axis
     for (int k = 0; d >= 0 && k < wanted[d].size(); ++k)
       for (int i = 0; i < n.inputs; ++i) {
         const int at = p.cache.first_layout(n.in[i]).dim_of(wanted[d][k]);
-        const short_list& factors = n.loops.in[i];
-        if (at >= 0 && !n.loops.is_blocked(factors[at])) found |= 1u << factors[at];
+        const short_list& factors = n.rule.in[i];
+        if (at >= 0 && !n.rule.is_blocked(factors[at])) found |= 1u << factors[at];
       }
   }
   return found;
@@ -35,15 +35,15 @@ constexpr std::uint32_t joint_factors(const planning& p, const node& n, int axis
 /// them moves less than an all-gather. Empty if a form of the operand without the axis exists already.
 constexpr std::uint32_t alternative_factors(const planning& p, const node& n, int axis) {
   std::uint32_t found = 0;
-  if ((!n.loops.blocked && !tap_factors(n)) || n.outputs == 0) return found;
+  if ((!n.rule.blocked && !tap_factors(n)) || n.outputs == 0) return found;
   for (int i = 0; i < n.inputs; ++i) {
     bool everywhere = true;
     for (std::int32_t v = p.cache.first(n.in[i]); v >= 0; v = p.cache.next(v))
       everywhere = everywhere && p.cache.at(v).layout.dim_of(axis) >= 0;
     if (!everywhere) continue;
-    const short_list &in = n.loops.in[i], &out = n.loops.out[0];
+    const short_list &in = n.rule.in[i], &out = n.rule.out[0];
     for (int d = 0; d < in.size(); ++d)
-      if (!n.loops.is_blocked(in[d]) && out.contains(in[d])) found |= 1u << in[d];
+      if (!n.rule.is_blocked(in[d]) && out.contains(in[d])) found |= 1u << in[d];
   }
   return found;
 }
@@ -54,16 +54,16 @@ constexpr std::uint32_t candidate_factors(const planning& p, const node& n, int 
   std::uint32_t found = 0;
   const auto look = [&](const sharding& s, const short_list& factors) {
     const int d = s.dim_of(axis);
-    if (d >= 0 && !n.loops.is_blocked(factors[d])) found |= 1u << factors[d];
+    if (d >= 0 && !n.rule.is_blocked(factors[d])) found |= 1u << factors[d];
   };
   const std::uint32_t taps = tap_factors(n);
   for (int i = 0; i < n.inputs; ++i)
     for (std::int32_t v = p.cache.first(n.in[i]); v >= 0; v = p.cache.next(v)) {
-      look(p.cache.at(v).layout, n.loops.in[i]);
+      look(p.cache.at(v).layout, n.rule.in[i]);
       if (taps) look(p.cache.at(v).layout, longer_factors(n, i, p.g.windows, p.e));
     }
   const bool unused = (found & ~taps) == 0;
-  for (int o = 0; o < n.outputs; ++o) look(p.g.at(n.output(o)).layout, n.loops.out[o]);
+  for (int o = 0; o < n.outputs; ++o) look(p.g.at(n.output(o)).layout, n.rule.out[o]);
   if (unused && (found & ~taps)) found |= joint_factors(p, n, axis);
   return found & ~taps ? found : found | alternative_factors(p, n, axis);
 }
@@ -89,7 +89,7 @@ constexpr bool order_axes(const planning& p, strategy& how, const node& n, bool 
       const int d = factors.find(f);
       if (d >= 0 && s[d].size() == axes.size() && s[d].mask() == axes.mask()) found = s[d];
     };
-    for (int o = 0; o < n.outputs; ++o) look(p.g.at(n.output(o)).layout, n.loops.out[o], wanted);
+    for (int o = 0; o < n.outputs; ++o) look(p.g.at(n.output(o)).layout, n.rule.out[o], wanted);
     for (int i = 0; i < n.inputs; ++i) look(p.cache.first_layout(n.in[i]), longer_factors(n, i, p.g.windows, p.e), given);
     if (given.empty() || (as_wanted && !wanted.empty())) given = wanted.empty() ? axes : wanted;
     else differs = differs || (!wanted.empty() && wanted != given);

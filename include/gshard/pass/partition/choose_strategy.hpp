@@ -144,13 +144,13 @@ constexpr strategy strategy_of_result(const planning& p, const node& n) {
   strategy how(p.axes);
   const sharding& s = p.g.at(n.output()).layout;
   for (int d = 0; d < s.rank; ++d) {
-    const int f = n.loops.out[0][d];
+    const int f = n.rule.out[0][d];
     how.axes_of_factor[f] = s[d];
     for (int i = 0; i < s[d].size(); ++i) how.factor_of_axis[s[d][i]] = f;
   }
   if (!traits(n.kind).declares_result) return how;
   for (int i = 0; i < n.inputs; ++i)  // its operands share no factors
-    for (int d = 0; d < n.loops.in[i].size(); ++d) how.axes_of_factor[n.loops.in[i][d]] = p.g.at(n.input(i)).layout[d];
+    for (int d = 0; d < n.rule.in[i].size(); ++d) how.axes_of_factor[n.rule.in[i][d]] = p.g.at(n.input(i)).layout[d];
   return how;
 }
 

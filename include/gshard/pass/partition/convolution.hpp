@@ -22,14 +22,14 @@ constexpr const window& window_of(const graph& g, const node& n, int d) { return
 /// The factor that the second operand shares with dim d of the first: the taps, or in a gradient the positions.
 constexpr int factor_of_second(const node& n, int d) {
   const int tap = tap_factor(n, 0, d);
-  return n.loops.in[1].contains(tap) ? tap : n.loops.in[0][d];
+  return n.rule.in[1].contains(tap) ? tap : n.rule.in[0][d];
 }
 
 /// All tap factors of a node, a bit each.
 constexpr std::uint32_t tap_factors(const node& n) {
   std::uint32_t taps = 0;
   if (!traits(n.kind).taps) return taps;
-  for (int d = 0; d < n.loops.in[0].size(); ++d)
+  for (int d = 0; d < n.rule.in[0].size(); ++d)
     if (const int tap = tap_factor(n, 0, d); tap >= 0) taps |= 1u << tap;
   return taps;
 }
@@ -57,8 +57,8 @@ constexpr int window_under(graph& g, const node& n, int i, int d, const strategy
     }
   }
   if (i == 1 && how.keeps_first_operand && !axes.empty())
-    for (int k = 0; k < n.loops.in[0].size(); ++k)
-      if (const int t = tap_factor(n, 0, k), f = n.loops.in[1][d]; t >= 0 && factor_of_second(n, k) == f) {
+    for (int k = 0; k < n.rule.in[0].size(); ++k)
+      if (const int t = tap_factor(n, 0, k), f = n.rule.in[1][d]; t >= 0 && factor_of_second(n, k) == f) {
         const window& read = window_of(g, n, k);
         return add_window(g, (f == t ? read.by_taps() : read).inverse(g.at(n.input(0)).dims[k]));
       }

@@ -58,7 +58,7 @@ constexpr einsum_loop loop_over_operand(const planning& p, const node& n, const 
     if (way.count != 1 || way.moves[0].kind != op::all_gather || !now.without(axes).same_layout(whole)) continue;
     // Devices start with different blocks. So a sum over them must not be replicated: its replicas would differ in rounding.
     bool sums = false;
-    for (int d = 0; d < v.rank(); ++d) sums = sums || (!now[d].same(whole[d]) && !n.loops.out[0].contains(n.loops.in[i][d]));
+    for (int d = 0; d < v.rank(); ++d) sums = sums || (!now[d].same(whole[d]) && !n.rule.out[0].contains(n.rule.in[i][d]));
     const sharding made = result_sharding(n, 0, chosen.how, chosen.partial);
     if (sums && (axes & ~(made.used() | made.partial))) continue;
     most = shard_elements(v.dims, whole, p.e) * size_of(v.type);
@@ -80,7 +80,7 @@ constexpr bool may_scatter_result(const planning& p, std::int32_t result, strict
 /// The loop of an einsum of two operands with a chosen strategy, or none. It is over an operand that would be gathered, or over a partial
 /// result that would be scattered. Either has more than `bytes` bytes.
 constexpr einsum_loop choose_loop(const planning& p, const node& n, const partitioning& chosen, strictness implicit, std::int64_t bytes) {
-  if (!is_contraction(n) || n.loops.blocked) return {};
+  if (!is_contraction(n) || n.rule.blocked) return {};
   if (n.in[0] != n.in[1])
     if (const einsum_loop found = loop_over_operand(p, n, chosen, implicit, bytes); found.ring_operand != einsum_loop::none) return found;
   const value& v = p.g.at(n.output());

@@ -41,9 +41,9 @@ constexpr bool reads_own_block(const planning& p, const window& w, int dim, cons
 
 /// The form in which the node takes operand i.
 constexpr sharded_form operand_form(const planning& p, const node& n, int i, const strategy& how, const partial_state& partial) {
-  const short_list& factors = n.loops.in[i];
+  const short_list& factors = n.rule.in[i];
   sharded_form form{sharding_of(factors, how, partial.of_operand(i)), {}};
-  if (n.loops.windows.empty()) return form;
+  if (n.rule.windows.empty()) return form;
   const dim_list& dims = p.g.at(n.input(i)).dims;
   bool halo = false, part_of_whole = false;
   for (int d = 0; d < factors.size(); ++d) {
@@ -64,7 +64,7 @@ constexpr sharded_form operand_form(const planning& p, const node& n, int i, con
 
 /// The cost of resharding operand i to the form in which the node takes it.
 constexpr std::int64_t operand_cost(const planning& p, const node& n, int i, const strategy& how, const partial_state& partial) {
-  if (n.loops.windows.empty()) return p.cache.cost(n.in[i], sharding_of(n.loops.in[i], how, partial.of_operand(i)));
+  if (n.rule.windows.empty()) return p.cache.cost(n.in[i], sharding_of(n.rule.in[i], how, partial.of_operand(i)));
   const sharded_form form = operand_form(p, n, i, how, partial);
   std::int32_t from = -1;
   return form.windows.empty() ? p.cache.cost(n.input(i), form.layout) : p.cache.cost(n.input(i), form, from);

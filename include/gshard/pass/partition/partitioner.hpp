@@ -153,7 +153,7 @@ class partitioner {
 
   constexpr void place(const node& n) {
     if (n.kind == op::annotate) return place_annotation(n);
-    if (g_.loops != 0 && is_of_loop(n.kind)) return place_loop(n);
+    if (g_.while_loops != 0 && is_of_loop(n.kind)) return place_loop(n);
     const bool reshapes = n.attr.change != reshape_kind::unchanged;
     if (reshapes && place_rows(n, plan_.cache.first(n.input(0)))) return;
     const partitioning chosen = choose_strategy(planning_, n, plan_.combines());

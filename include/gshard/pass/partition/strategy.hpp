@@ -82,7 +82,7 @@ constexpr sharding sharding_of(const short_list& dims, const strategy& how, cons
 
 /// The sharding in which a node makes result o. An axis that shards a factor that the result lacks leaves a partial sum.
 constexpr sharding result_sharding(const node& n, int o, const strategy& how, const partial_state& partial) {
-  const short_list& dims = n.loops.out[o];
+  const short_list& dims = n.rule.out[o];
   sharding s = sharding_of(dims, how, partial);
   for (int a = 0; a < how.mesh_axes; ++a)
     if (how.factor_of_axis[a] >= 0 && !dims.contains(how.factor_of_axis[a])) s.partial = std::uint8_t(s.partial | (1u << a));

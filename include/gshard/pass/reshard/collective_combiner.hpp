@@ -25,7 +25,7 @@ constexpr std::uint32_t start_key(op kind, std::uint32_t axes, const value& v, r
 
 /// The collectives that the moves of one node start, if they are combined.
 struct start_set {
-  std::array<std::uint32_t, rule::most_in * move_list::most> keys{};
+  std::array<std::uint32_t, sharding_rule::most_in * move_list::most> keys{};
   std::size_t count = 0;
   std::int64_t alone = 0;  // collectives, if none are combined
   std::int64_t moved = 0;  // bytes
@@ -94,7 +94,7 @@ class collective_combiner {
   std::int64_t most_bytes_;
   list<std::int32_t> last_;  // by key: the last step that moves can join
 
-  static constexpr int most = rule::most_out < rule::most_in ? rule::most_out : rule::most_in;
+  static constexpr int most = sharding_rule::most_out < sharding_rule::most_in ? sharding_rule::most_out : sharding_rule::most_in;
 
   constexpr node& at(std::int32_t step) { return steps_.data()[step]; }
   constexpr const value& operand(const node& n) const { return values_.data()[n.in[0]]; }

@@ -169,7 +169,7 @@ constexpr bool reads_its_block(const window& w, int dim, const short_list& axes,
 /// The factors of an operand of a node. A dim that surely has more taps than positions takes the factor of its taps, which is better to
 /// shard.
 constexpr short_list longer_factors(const node& n, int operand, list_view<window> windows, const extents& e) {
-  short_list factors = n.loops.in[operand];
+  short_list factors = n.rule.in[operand];
   if (!traits(n.kind).taps) return factors;
   for (int d = 0; d < factors.size(); ++d) {
     const int tap = tap_factor(n, operand, d);

@@ -54,9 +54,9 @@ constexpr move_reason reason_of(const plan_view& plan, std::size_t i) {
     for (const port& p : plan.outputs)
       if (p.value == moved) r.why = move_reason::kind::output;
   } else {
-    const rule& loops = plan.steps[std::size_t(r.consumer)].loops;
+    const sharding_rule& rule = plan.steps[std::size_t(r.consumer)].rule;
     for (int d = 0; d < from.rank(); ++d)
-      if (!from.layout[d].empty() && to.layout[d].empty() && loops.is_blocked(loops.in[r.operand][d])) r.why = move_reason::kind::whole;
+      if (!from.layout[d].empty() && to.layout[d].empty() && rule.is_blocked(rule.in[r.operand][d])) r.why = move_reason::kind::whole;
   }
   return r;
 }

@@ -17,7 +17,7 @@ namespace gshard { inline namespace v0 { namespace detail {
 class open_loops {
  public:
   constexpr explicit open_loops(const graph& g) {
-    if (g.loops == 0) return;
+    if (g.while_loops == 0) return;
     depth_ = list<std::size_t>(g.values.size(), 0);
     int now = 0;
     for (const node& n : g.nodes) {
@@ -65,7 +65,7 @@ class open_loops {
 /// Reports tensors that are made in a loop and used after it, and parameter updates in loops.
 constexpr void check_loops(graph& g) {
   list<std::int32_t> made_in(g.values.size(), 0);  // by tensor: the innermost loop that makes it; 0: none
-  list<char> is_open(std::size_t(g.loops) + 1, 0);
+  list<char> is_open(std::size_t(g.while_loops) + 1, 0);
   is_open[0] = 1;
   list<std::int32_t> around{0};
   const auto use = [&](std::int32_t v, std::string_view about) {

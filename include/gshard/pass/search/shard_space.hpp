@@ -45,10 +45,10 @@ constexpr list<sharding> shard_candidates(const value& v, const mesh_shape& mesh
     if (e.axis(a) <= 1 || (((given.used() | given.partial) >> a) & 1u)) continue;
     for (std::size_t i = 0, before = found.size(); i < before; ++i)
       for (int d = 0; d < v.rank(); ++d) {
-        const short_list cuts = found[i][d];
-        const std::int64_t extent = e.dim(v.dims[d]), pieces = e.devices(cuts.mask()) * e.axis(a);
-        if (!v.layout.is_open(d) || cuts.size() >= most_on_a_dim || (uneven ? extent < pieces : extent % pieces != 0)) continue;
-        for (int at = given[d].size(); at <= cuts.size(); ++at) {
+        const short_list axes_of_dim = found[i][d];
+        const std::int64_t extent = e.dim(v.dims[d]), pieces = e.devices(axes_of_dim.mask()) * e.axis(a);
+        if (!v.layout.is_open(d) || axes_of_dim.size() >= most_on_a_dim || (uneven ? extent < pieces : extent % pieces != 0)) continue;
+        for (int at = given[d].size(); at <= axes_of_dim.size(); ++at) {
           sharding s = found[i];
           s[d].insert(at, a);
           found.push_back(s);

@@ -132,7 +132,7 @@ TEST_CASE("einsum: as Shardy's explicit reshards: a product of matrices") {
       {"Shardy: right free dim and contracted", "einsum AK,KC->AC --mesh x=4,y=2 --in 16,64@y --in 64@y,32@x --out 16,32@x",
        all_reduce(f32(16, 8), 2)},
       {"Shardy: contracted alone", "einsum AK,KC->AC --mesh x=4,y=2 --in 16,64@y --in 64@y,32 --out 16,32", all_reduce(f32(16, 32), 2)},
-      {"Shardy: nothing is cut", "einsum AK,KC->AC --mesh x=4,y=2 --in 16,64 --in 64,32 --out 16,32", nothing},
+      {"Shardy: nothing is sharded", "einsum AK,KC->AC --mesh x=4,y=2 --in 16,64 --in 64,32 --out 16,32", nothing},
       {"Shardy: one axis on both free dims, the result whole", "einsum AK,KC->AC --mesh x=4,y=2 --in 16@x,64@y --in 64@y,32@x --out 16,32",
        all_gather(f32(16, 32), 4) + all_reduce(f32(16, 8), 2) + all_gather(f32(16, 32), 4)},
       {"Shardy: a matrix times itself", "einsum AK,KC->AC --mesh x=4,y=2 --in 32@x,32@y --in 32@x,32@y --out 32@x,32@y",
@@ -248,10 +248,10 @@ TEST_CASE("einsum: as Shardy's explicit reshards: batches and several contracted
 
 TEST_CASE("einsum: as Shardy's unreduced results: sums of one operand") {
   check({
-      {"Shardy: another dim is cut", "einsum ABC->AC --mesh x=4,y=2 --in 16@x,64,24 --out 16,24", all_gather(f32(16, 24), 4)},
-      {"Shardy: the summed dim is cut", "einsum ABC->AC --mesh x=4,y=2 --in 16,64@x,24 --out 16,24", all_reduce(f32(16, 24), 4)},
-      {"Shardy: two summed dims are cut", "einsum ABC->C --mesh x=4,y=2 --in 16@y,64@x,2048 --out 2048", all_reduce(f32(2048), 8)},
-      {"Shardy: summed dims are cut over sub-axes", "einsum ABC->C --mesh x=2,xx=2,y=2 --in 16@xx,64@(y,x),2048 --out 2048",
+      {"Shardy: another dim is sharded", "einsum ABC->AC --mesh x=4,y=2 --in 16@x,64,24 --out 16,24", all_gather(f32(16, 24), 4)},
+      {"Shardy: the summed dim is sharded", "einsum ABC->AC --mesh x=4,y=2 --in 16,64@x,24 --out 16,24", all_reduce(f32(16, 24), 4)},
+      {"Shardy: two summed dims are sharded", "einsum ABC->C --mesh x=4,y=2 --in 16@y,64@x,2048 --out 2048", all_reduce(f32(2048), 8)},
+      {"Shardy: summed dims are sharded over sub-axes", "einsum ABC->C --mesh x=2,xx=2,y=2 --in 16@xx,64@(y,x),2048 --out 2048",
        all_reduce(f32(2048), 8)},
       {"Shardy: the sum stays pending", "einsum ABC->AC --mesh x=4,y=2 --in 16,64@(y,x),24 --out 16,24+partial(x,y)", nothing},
       {"Shardy: one sum stays pending", "einsum ABC->AC --mesh x=4,y=2 --in 16,64@(y,x),24 --out 16,24+partial(x)",

@@ -6,8 +6,8 @@ using namespace conformance;
 TEST_CASE("reshape: as XLA's SPMD partitioner") {
   check({
       {"XLA: the cut dim stays", "reshape --mesh x=2 --in 8@x,6,12 --out 8@x,6,3,4", nothing},
-      {"XLA: another dim that stays is cut", "reshape --mesh x=2 --in 8@x,6,12 --out 8,6@x,3,4", all_to_all(f32(4, 6, 12), 2)},
-      {"XLA: a new dim is cut", "reshape --mesh x=2 --in 8@x,6,12 --out 8,6,2,6@x", all_to_all(f32(4, 6, 2, 6), 2)},
+      {"XLA: another dim that stays is sharded", "reshape --mesh x=2 --in 8@x,6,12 --out 8,6@x,3,4", all_to_all(f32(4, 6, 12), 2)},
+      {"XLA: a new dim is sharded", "reshape --mesh x=2 --in 8@x,6,12 --out 8,6,2,6@x", all_to_all(f32(4, 6, 2, 6), 2)},
       {"XLA: the cut dim stays, partially replicated", "reshape --mesh x=2,y=2 --in 8@x,6,12 --out 8@x,6,3,4", nothing},
       {"XLA: merged, blocks do not divide", "reshape --mesh x=2 --in 2,3,7@x,10 --out 3,2,1,14@x,5", permute(f32(3, 2, 1, 1, 5))},
       {"XLA: merged, blocks do not divide, partially replicated", "reshape --mesh x=2,y=2 --in 2,3,7@x,10 --out 3,2,1,14@x,5",
@@ -92,9 +92,9 @@ TEST_CASE("transpose: as XLA's SPMD partitioner, Shardy and PyTorch's DTensor") 
 TEST_CASE("map: as XLA's SPMD partitioner, Shardy and PyTorch's DTensor") {
   check({
       {"XLA: a cut and a whole operand", "map --mesh x=2 --in 5@x,3 --in 5,3 --out 5@x,3", nothing},
-      {"XLA: a new dim is cut", "map --mesh x=2 --in 4,3 --in 6,1,1 --out 6@x,4,3", nothing},
-      {"XLA: an old dim is cut", "map --mesh x=2 --in 4,3 --in 6,1,1 --out 6,4@x,3", nothing},
-      {"XLA: an old and a new dim are cut", "map --mesh x=2,y=2 --in 4,3 --in 6,1,1 --out 6@x,4@y,3", nothing},
+      {"XLA: a new dim is sharded", "map --mesh x=2 --in 4,3 --in 6,1,1 --out 6@x,4,3", nothing},
+      {"XLA: an old dim is sharded", "map --mesh x=2 --in 4,3 --in 6,1,1 --out 6,4@x,3", nothing},
+      {"XLA: an old and a new dim are sharded", "map --mesh x=2,y=2 --in 4,3 --in 6,1,1 --out 6@x,4@y,3", nothing},
       {"XLA: a dim of the operand and a new one", "map --mesh x=2,y=2,z=2 --in 4,3@y --in 6,1,1 --out 6@x,4,3@y", nothing},
       {"Shardy: the result alone", "map --mesh x=4,y=2,z=4 --in 4,32 --out 4@x,32", nothing},
       {"Shardy: the result on a smaller axis", "map --mesh x=4,y=2,z=4 --in 4@x,32 --out 4@y,32",

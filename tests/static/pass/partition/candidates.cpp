@@ -12,7 +12,7 @@ namespace {
 
 using mesh = gs::mesh<gs::axis<"x">>;
 
-// What an annotation alone reads is made as it says: scattered where it shall be cut.
+// What an annotation alone reads is made as it says: scattered where it shall be sharded.
 inline constexpr auto cut = [](auto&, auto x, auto w) { return gs::annotate<P<"x", none>>(gs::einsum<"AB,BC->AC">(x, w)); };
 using scattered = gs::program<cut, mesh, in<"AB", P<none, "x">>, in<"BC", P<"x", none>>>;
 static_assert(scattered::plan.count(op::reduce_scatter) == 1 && scattered::plan.collectives() == 1);

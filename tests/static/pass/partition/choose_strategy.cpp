@@ -48,7 +48,7 @@ constexpr chosen choose(const gs::dims& known = {}, const gs::mesh_shape& mesh =
   chosen c;
   for (int a = 0; a < mesh.count; ++a)
     for (std::size_t i = 0; i < 2; ++i)
-      if (const int d = n.loops.in[i].find(made.how.factor_of_axis[a]); d >= 0) (a == 0 ? c.x : c.y) = letters[i][std::size_t(d)];
+      if (const int d = n.rule.in[i].find(made.how.factor_of_axis[a]); d >= 0) (a == 0 ? c.x : c.y) = letters[i][std::size_t(d)];
   c.partial = gs::detail::result_sharding(n, 0, made.how, made.partial).partial;
   c.cost = gs::detail::strategy_cost(p, n, made.how, made.partial);
   return c;

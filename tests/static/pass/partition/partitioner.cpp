@@ -171,7 +171,7 @@ static_assert(plan_of<identity, mesh, in<"AB", P<none, "x">>>.steps.empty());
 
 // --- updates ---
 
-// A parameter that every device holds, with a gradient that is cut: the state is cut too, and only the
+// A parameter that every device holds, with a gradient that is sharded: the state is sharded too, and only the
 // parameter is gathered.
 inline constexpr auto sharded_state = [](auto& m, auto x, auto rate) {
   auto w = m.param("w", "AB", P<none, none>{}, gs::init::zeros());

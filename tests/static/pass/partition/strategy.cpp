@@ -19,8 +19,8 @@ constexpr gs::node matmul = [] {
   n.kind = gs::op::einsum;
   n.inputs = 2;
   n.outputs = 1;
-  n.loops.set_operands({letters(0, 1), letters(1, 2)});
-  n.loops.set_results({letters(0, 2)});
+  n.rule.set_operands({letters(0, 1), letters(1, 2)});
+  n.rule.set_results({letters(0, 2)});
   return n;
 }();
 constexpr gs::detail::strategy rows_and_sum = [] {
@@ -32,7 +32,7 @@ constexpr gs::detail::strategy rows_and_sum = [] {
   return s;
 }();
 
-constexpr gs::sharding first = gs::detail::sharding_of(matmul.loops.in[0], rows_and_sum, {});
+constexpr gs::sharding first = gs::detail::sharding_of(matmul.rule.in[0], rows_and_sum, {});
 static_assert(first[0].front() == 0 && first[1].front() == 1 && first.partial == 0);
 constexpr gs::sharding result = gs::detail::result_sharding(matmul, 0, rows_and_sum, {});
 static_assert(result[0].front() == 0 && result[1].empty() && result.partial == 2 && result.pending == gs::reduction::sum);

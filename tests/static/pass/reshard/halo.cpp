@@ -95,8 +95,8 @@ constexpr int factor(int taps_are, bool known) {
   gs::node n;
   n.kind = gs::op::convolution;
   n.inputs = 2;
-  n.loops.in[0].push_back(0);
-  n.loops.windows.push_back(1);
+  n.rule.in[0].push_back(0);
+  n.rule.windows.push_back(1);
   n.attr.dims.push_back(2);
   gs::extents e = sizes(8, 4, 1);
   e.dims[2] = taps_are;

@@ -101,7 +101,7 @@ static_assert(moves<P<none, none, partial<"x">>, P<none, none>>({op::all_reduce}
 static_assert(moves<P<none, none, partial<"x", "y">>, P<none, none>>({op::all_reduce}));
 static_assert(moves<P<none, none, partial<"x">>, P<none, "x">>({op::reduce_scatter}));
 static_assert(moves<P<none, none, partial<"x", "y">>, P<"y", "x">>({op::reduce_scatter}));
-// What is cut first makes the sum smaller.
+// What is sharded first makes the sum smaller.
 static_assert(moves<P<none, none, partial<"y">>, P<"y", "x">>({op::slice, op::reduce_scatter}));
 static_assert(moves<P<none, none, partial<"x">>, P<axes<"x", "y">, none>>({op::reduce_scatter}));
 // The other order of the axes of a dim: every device gets the shard of one other.

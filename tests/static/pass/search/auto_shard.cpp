@@ -93,7 +93,7 @@ static_assert(cut<experts>(0) == 0 && cut<experts>("wi") == 0 && cut<experts>("w
 static_assert(experts::plan.count(op::all_to_all) == 2 && experts::plan.collectives() == 2);
 static_assert(!experts::choice.exact && experts::choice.evaluations <= 100);
 
-// One large image is cut into strips, which exchange their borders.
+// One large image is sharded into strips, which exchange their borders.
 inline constexpr auto convolution = [](auto& m, auto image) {
   auto w = m.param("w", "xyIO", gs::init::fan_in("xyI"));
   return gs::conv<"BIXY,xyIO->BOXY">(image, w, {{.low = 1, .high = 1}});
