@@ -10,7 +10,7 @@ using gs::in, gs::none, gs::op, gs::P;
 using mesh = gs::mesh<gs::axis<"x", 4>>;
 
 // Rows of x, columns of w: one operand must be gathered. In a visible program this does not compile without may_move:
-//   gshard: an operand would be gathered implicitly (visible): annotate it, or say may_move(operand)
+//   gshard: an operand would be gathered implicitly (visible): annotate it, or write may_move(operand)
 inline constexpr auto gathers = [](auto&, auto x, auto w) { return gs::einsum<"BM,MH->BH">(x, gs::may_move(w)); };
 using visible = gs::program<gathers, mesh, in<"BM", P<"x", none>>, in<"MH", P<none, "x">>, gs::visible>;
 static_assert(visible::plan.count(op::all_gather) == 1);

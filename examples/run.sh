@@ -8,7 +8,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/../cmake/packages.sh"
 usage() {
   cat <<'TXT'
 usage: examples/run.sh [options]
-  --quick            a small model, done in about a minute: too short to learn, it shows that everything runs
+  --quick            a smoke test of about a minute: too short to learn
   --ranks N          on N MPI ranks (default 2)
   --simulate N       on a simulated mesh of N devices in one process, without MPI
   --minutes M        train for M minutes (default 5.5, with --quick 0.35)

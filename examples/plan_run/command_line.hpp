@@ -153,7 +153,7 @@ class command_parser {
     number("Simulation", "--jitter", faults.jitter, "every step of a device takes up to this share longer", at_least_zero);
     number("Simulation", "--seed", faults.seed, "of the jitter", whole(0));
     number("Simulation", "--timeout", faults.timeout, "seconds after which a device gives up waiting for a dead one", at_least_zero);
-    app_.add_flag("--overlap", c.run.overlap, "collectives go on while steps compute that do not need them")->group("Simulation");
+    app_.add_flag("--overlap", c.run.overlap, "collectives overlap with independent computation")->group("Simulation");
     app_.add_flag("--report-only", c.run.report_only, "report what does not fit into memory instead of giving up")->group("Simulation");
   }
   command_parser(const command_parser&) = delete;

@@ -113,7 +113,7 @@ TEST_CASE("all_reduce: one device needs no others, and mistakes are named") {
   reduce.all_reduce<float>(gs::reduction::sum, b, 1, cases::readers<float>(data, b.devices()), cases::pointers(data, b.devices()), cases::on_each(b, 3), 3);
   CHECK(data == std::vector<std::vector<float>>{{1, 2, 3}});
   CHECK_THROWS_WITH_AS(reduce.all_reduce<float>(gs::reduction::sum, b, 1, {}, {}, cases::on_each(b, 3), 3),
-                       "all_reduce: data has 0 entries for 1 devices held", gs::error);
+                       "all_reduce: data has 0 entries for 1 local devices", gs::error);
   CHECK_THROWS_AS(reduce.all_reduce<float>(gs::reduction::sum, b, 1, cases::readers<float>(data, b.devices()), cases::pointers(data, b.devices()), cases::on_each(b, -1), 3),
                   gs::error);
 }

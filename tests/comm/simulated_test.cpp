@@ -100,7 +100,7 @@ TEST_CASE("simulated: wrong arguments are errors that name the devices") {
   const std::vector<std::span<std::byte>> three(3);
 
   CHECK_THROWS_WITH_AS(b.exchange(2, parts), "exchange: axes {1} are not all axes of the mesh 2", gs::error);
-  CHECK_THROWS_WITH_AS(b.exchange(1, std::span(parts).first(1)), "exchange: 1 parts for 2 devices held",
+  CHECK_THROWS_WITH_AS(b.exchange(1, std::span(parts).first(1)), "exchange: 1 parts for 2 local devices",
                        gs::error);
   parts[1].recv = three;
   CHECK_THROWS_WITH_AS(b.exchange(1, parts), "exchange: device 1: recv has 3 entries for a group of 2", gs::error);

@@ -136,7 +136,7 @@ TEST_CASE("inputs of another size or from elsewhere are named") {
   CHECK_THROWS_WITH_AS(run(gs::from_global<float, P<none, "x">>(on, {4, 3}, x), ids, rate),
                        "program: input 0 has extents [4,3], its dims make [3,4]", gs::error);
   CHECK_THROWS_WITH_AS(run(gs::from_global<float, P<none, "x">>(gs::simulate<mesh>(2), {3, 4}, x), ids, rate),
-                       "program: input 0 is on another cluster", gs::error);
+                       "program: input 0 belongs to another cluster", gs::error);
 }
 
 TEST_CASE("dims without an extent, and clusters without an axis, are named") {
@@ -273,9 +273,9 @@ TEST_CASE("inputs and outputs in an order of the devices need the program's mesh
     CHECK(store.steps() == 0);
   };
   const char* const input =
-      "program: input 0 has a device order; the cluster must have the program's axes, in its order, and no others";
+      "program: input 0 has a device order; the cluster must have exactly the program's axes, in the same order";
   const char* const output =
-      "program: output 0 has a device order; the cluster must have the program's axes, in its order, and no others";
+      "program: output 0 has a device order; the cluster must have exactly the program's axes, in the same order";
   using wide = gs::mesh<gs::axis<"y">, gs::axis<"x">>;
   check(std::type_identity<reordering>{}, gs::simulate<wide>({2, 4}), input);
   check(std::type_identity<reordering_output>{}, gs::simulate<wide>({2, 4}), output);

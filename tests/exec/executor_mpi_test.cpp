@@ -348,7 +348,7 @@ TEST_CASE("mpi: when one process fails in an iteration, or finds another conditi
       }
     // A scalar that should be the same on all.
     const std::string text = said({table, zeros, {double(2 + mpi_world::rank())}, zeros});
-    CHECK((text.find("disagree on whether a loop goes on after ") != std::string::npos) == (ranks() > 1));
+    CHECK((text.find("disagree on whether a loop continues after ") != std::string::npos) == (ranks() > 1));
     CHECK(said({table, zeros, {6}, zeros}) == "");
   }
 }

@@ -133,5 +133,5 @@ TEST_CASE("a store belongs to one cluster") {
   const gs::parameter_store store(simulate({2}));
   const auto w = [](const scope& m, given) { return symbols{m.param("w", "AB", gs::init::normal(1))}; };
   CHECK_THROWS_WITH_AS(bound_program(w, simulate({2}), store, {whole(2)}),
-                       "program: its parameter store is on another cluster", gs::error);
+                       "program: its parameter store belongs to another cluster", gs::error);
 }

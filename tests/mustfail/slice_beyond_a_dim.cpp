@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A slice of a slice that has fewer elements.
-// expect: gshard: a range, count, window or priority has no meaning: it runs backwards, goes beyond its limits, or is given twice
+// expect: gshard: invalid range, count, window or priority: reversed, out of bounds, or given twice
 // expect: in_operation<.*"slice"
 // expect: range_given<5, 4>
 #include <gshard/plan.hpp>

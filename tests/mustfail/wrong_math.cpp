@@ -41,8 +41,8 @@
 // expect: gshard: a >= b takes two tensors of a program, or a tensor and a number
 // expect: gshard: tensors of a program are compared by equal\(a, b\)
 // expect: gshard: tensors of a program are compared by 1 - equal\(a, b\)
-// expect: gshard: broadcast<"Q,QK->QK">\(x, like, \.\.\.\) takes an equation, a tensor and tensors that lend extents
-// expect: gshard: broadcast<"Q,QK->QK">\(x, like, \.\.\.\) takes an equation, a tensor and tensors that lend extents
+// expect: gshard: broadcast<"Q,QK->QK">\(x, like, \.\.\.\) takes an equation, a tensor and tensors that give extents
+// expect: gshard: broadcast<"Q,QK->QK">\(x, like, \.\.\.\) takes an equation, a tensor and tensors that give extents
 // expect: gshard: tensors of a program that are 0 or 1 are combined by a \* b, and negated by 1 - a
 // expect: gshard: tensors of a program that are 0 or 1 are combined by a \* b, and negated by 1 - a
 // expect: gshard: tensors of a program that are 0 or 1 are combined by a \* b, and negated by 1 - a

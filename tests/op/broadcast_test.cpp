@@ -110,7 +110,7 @@ TEST_CASE("broadcast: extents that differ, and clusters") {
   CHECK_THROWS_WITH_AS((broadcast<"q,qk->qk">(x, other)), "q,qk->qk: dim 0 of operand 1 has extent 4, an earlier operand has 3 there",
                        gs::error);
   const tensor<float, P<none>> elsewhere(gs::simulate<mesh>(std::vector{1, 1}), {4});
-  CHECK_THROWS_WITH_AS((broadcast<"q,k->qk">(x, elsewhere)), "q,k->qk: the operands lie on different clusters", gs::error);
+  CHECK_THROWS_WITH_AS((broadcast<"q,k->qk">(x, elsewhere)), "q,k->qk: the operands belong to different clusters", gs::error);
 }
 
 TEST_CASE("broadcast: a cluster keeps one program for all calls with these extents") {

@@ -89,6 +89,6 @@ TEST_CASE("einsum names the dim whose extents differ, and operands on different 
   CHECK_THROWS_WITH_AS((gs::einsum<"AB,BC->AC">(a, b)),
                        "AB,BC->AC: dim 0 of operand 1 has extent 4, an earlier operand has 3 there",
                        gs::error);
-  CHECK_THROWS_WITH_AS((gs::einsum<"AB,BC->AC">(a, c)), "AB,BC->AC: the operands lie on different clusters",
+  CHECK_THROWS_WITH_AS((gs::einsum<"AB,BC->AC">(a, c)), "AB,BC->AC: the operands belong to different clusters",
                        gs::error);
 }

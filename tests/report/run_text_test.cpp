@@ -34,7 +34,7 @@ TEST_CASE("a run as tables: seconds, parts, operations, memory, what was assumed
 TEST_CASE("a run that needs more memory than there is prints that") {
   gs::run_record run = sample::small().record;
   run.memory.capacity = run.memory.peak - 1;
-  CHECK(contains(gs::describe(run, sample::plan), ": more than there is"));
+  CHECK(contains(gs::describe(run, sample::plan), ": exceeds the capacity"));
 }
 
 TEST_CASE("a run whose parts overlap says what they add up to") {

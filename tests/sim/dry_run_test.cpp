@@ -227,7 +227,7 @@ TEST_CASE("dry run: a piece of hardware says what it is and what was assumed, an
   };
   CHECK(says("fitted, not physical"));
   CHECK(says("products run at 85 % of the peak"));
-  CHECK(says("nothing is computed while a collective is under way"));
+  CHECK(says("collectives do not overlap with computation"));
 }
 
 TEST_CASE("dry run: a slow link makes collectives slower, and a cluster has none") {
@@ -305,7 +305,7 @@ TEST_CASE("dry run: a mesh of other devices, over another torus, or not over all
   const auto said = [&](const gs::hardware& h, const gs::torus_mesh& mesh) {
     return complaint([&] { gs::dry_run(planned().view(), sizes(64), h, mesh); });
   };
-  CHECK(said(on, other.lay(std::array{32})) == "the mesh is laid over another torus than that of tpu-v3:8x4");
+  CHECK(said(on, other.lay(std::array{32})) == "the mesh is mapped to another torus than that of tpu-v3:8x4");
   CHECK(said(other, other.lay(std::array{32})) ==
         "a plan for a mesh of 64 devices is laid over a torus as one of 32");
   CHECK(said(on, gs::torus_mesh(on.topology, {}).add({{1}, {1}, {1}}))

@@ -226,11 +226,11 @@ inline std::int64_t bytes_from_others(std::span<const std::span<std::byte>> bloc
 
 inline int backend::check(const char* op, std::uint32_t axes, std::size_t n_parts) const {
   if (axes >> extents_.size() != 0)
-    throw error(std::string(op) + ": axes " + detail::axes_text(axes) + " are not all axes of the mesh " +
+    throw error(std::string(op) + ": axes " + detail::axes_text(axes) + " include one that the mesh does not have: " +
                 detail::mesh_text(extents_));
   if (n_parts != devices_.size())
     throw error(std::string(op) + ": " + std::to_string(n_parts) + " parts for " +
-                std::to_string(devices_.size()) + " devices held");
+                std::to_string(devices_.size()) + " local devices");
   return device_group(extents_, axes, 0).size();
 }
 
@@ -247,7 +247,7 @@ inline int backend::check_exchange(std::uint32_t axes, std::span<const exchange_
     for (std::size_t j = 0; all.block_bytes >= 0 && j < part.send.size(); ++j)
       if (const std::size_t bytes = std::max(part.send[j].size(), part.recv[j].size()); j != own && bytes > std::size_t(all.block_bytes))
         throw error("exchange: device " + std::to_string(devices_[i]) + " has a block of " + std::to_string(bytes) +
-                    " bytes where none is to have more than " + std::to_string(all.block_bytes));
+                    " bytes; the limit is " + std::to_string(all.block_bytes));
   }
   return size;
 }

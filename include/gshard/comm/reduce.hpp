@@ -161,7 +161,7 @@ namespace detail {
 inline void check_per_device(const char* op, const char* name, std::size_t n, const backend& b) {
   if (n != b.devices().size())
     throw error(std::string(op) + ": " + name + " has " + std::to_string(n) + " entries for " +
-                std::to_string(b.devices().size()) + " devices held");
+                std::to_string(b.devices().size()) + " local devices");
 }
 }  // namespace detail
 
@@ -174,7 +174,7 @@ void reducer::start_all_reduce(backend& b, std::uint32_t axes, std::span<const T
   detail::check_per_device("all_reduce", "n", n.size(), b);
   for (const std::int64_t elements : n)
     if (elements < 0 || elements > most)
-      throw error("all_reduce: a device with " + std::to_string(elements) + " elements, where the most are " + std::to_string(most));
+      throw error("all_reduce: a device with " + std::to_string(elements) + " elements; the maximum is " + std::to_string(most));
   if (most == 0 || group_size(b, axes) == 1 || gathers_addends<T>(b, axes, most)) return;
   split_evenly<T>(n, group_size(b, axes));
   start_scatter<T>(b, axes, data);

@@ -189,7 +189,7 @@ class engine {
 
   /// Throws an error of this process after the last agreement of a run. The next call on the cluster reports it to the others.
   void fail_alone() {
-    on_.on().tell_next("the run before this call failed after the last meeting: " + problem_);
+    on_.on().tell_next("the run before this call failed after its last agreement: " + problem_);
     throw error(problem_);
   }
 
@@ -264,7 +264,7 @@ class engine {
         if (is_true(d) != answer) throw error("while_loop: devices hold different copies of the condition");
     });
     const auto these = [&] {
-      const std::string what = "whether a loop goes on after " + std::to_string(turns_.back().number) + " turns";
+      const std::string what = "whether a loop continues after " + std::to_string(turns_.back().number) + " iterations";
       return std::vector<fact>{name_of_run(), {what, answer ? "yes" : "no", line_text(test.place)}};
     };
     on_.on().agree({std::uint64_t(answer ? 1 : 2), these}, problem_);
@@ -272,7 +272,7 @@ class engine {
   }
 
   void bind(const dims& given) {
-    if (!store_.on().same_as(on_)) throw error("program: its parameter store is on another cluster");
+    if (!store_.on().same_as(on_)) throw error("program: its parameter store belongs to another cluster");
     bound_.bind(given);
     schedule_ = on_.on().shares_memory() ? in_turn(plan_) : async_schedule(plan_, sizes());
     sharing_.emplace(bound_, schedule_);

@@ -128,7 +128,7 @@ class executable {
       for (std::size_t i = 0; i < ports.size() && !same; ++i)
         if (plan.at(ports[i].value).layout.order != 0)
           return "program: " + std::string(what) + std::to_string(i) +
-                 " has a device order; the cluster must have the program's axes, in its order, and no others";
+                 " has a device order; the cluster must have exactly the program's axes, in the same order";
       return std::string();
     };
     const std::string problem = text("input ", plan.inputs);
@@ -146,7 +146,7 @@ class executable {
       using Spec = detail::spec_of<typename Program::mesh, detail::input_layout<Program, I>>;
       static_assert(holds<std::is_same_v<typename Given::layout_type, Spec>, expected_type<Spec>, actual_type<typename Given::layout_type>>,
                     "gshard: an input of a program has another sharding; reshard it first");
-      if (!given.on().same_as(run_->on())) throw error("program: input " + std::to_string(I) + " is on another cluster");
+      if (!given.on().same_as(run_->on())) throw error("program: input " + std::to_string(I) + " belongs to another cluster");
       if (!std::equal(given.extents().begin(), given.extents().end(), to.extents.begin(), to.extents.end()))
         throw error(text_of_mismatch(I, given.extents()));
       for (std::size_t d = 0; d < to.data.size(); ++d)

@@ -105,7 +105,7 @@ std::unique_ptr<Bound> bind_program(const any_cluster& on, std::string_view oper
   dims bound;
   std::vector<std::int64_t> given;
   std::string problem = problem_of([&] {
-    if (!(... && operands.on().same_as(on))) throw error(std::string(operation) + ": the operands lie on different clusters");
+    if (!(... && operands.on().same_as(on))) throw error(std::string(operation) + ": the operands belong to different clusters");
     for (int a = 0; a < Mesh::shape.rank(); ++a)
       if (on.mesh().find(Mesh::shape.name(a)) < 0)
         throw error(std::string(operation) + ": the cluster has no mesh axis called \"" + std::string(Mesh::shape.name(a)) + "\"");

@@ -23,7 +23,7 @@ auto run_elementwise(std::string_view operation, const tensor<T, Specs>&... x) {
   constexpr int largest = std::max({Specs::rank...});
   constexpr bool fits = ((Specs::rank == largest || Specs::rank == 0) && ...);
   static_assert(holds<fits, actual_type<Specs>...>,
-                "gshard: elementwise operands have equally many dims, or none: say what is repeated by broadcast<\"Q,QK->QK\">(x, y)");
+                "gshard: elementwise operands have equally many dims, or none: state the repeated dims by broadcast<\"Q,QK->QK\">(x, y)");
   if constexpr (fits) return run_eager<Model, spec<>, letters_of_factors<counting(Specs::rank)>()...>(operation, x...);
 }
 }  // namespace detail

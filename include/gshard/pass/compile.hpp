@@ -83,9 +83,9 @@ constexpr plan_view view_of(const graph& g, const mesh_shape& mesh) {
 /// The observer of `compile` that looks at nothing.
 inline constexpr auto no_observer = [](std::string_view, const plan_view&) {};
 
-/// All passes after tracing: propagate, decompose, partition, schedule. What they find wrong is in `problem` of the result.
-/// `observer(pass, program)` is called before the first pass, with "trace", and after each, with its name: with the graph as it is then, at
-/// last with the plan. Constexpr, so the same passes run at compile time and in a debugger.
+/// All passes after tracing: propagate, decompose, partition, lifetimes. What they find wrong is in `problem` of the result.
+/// `observer(pass, program)` is called with the graph as it is after "trace", "propagate" and "decompose", and with the plan after
+/// "partition". Constexpr, so the same passes run at compile time and in a debugger.
 /// @see trace, program, view_of
 template <class Graph, class Observer = decltype(no_observer)>
 constexpr plan_tables compile(Graph& g, const mesh_shape& mesh, const compile_options& options, const Observer& observer = no_observer) {

@@ -185,8 +185,8 @@ const mesh_view = panel => {
         legend.replaceChildren(axis ? heat_legend(`place along ${axis}, below`, extent_of[axis], "count") : "");
         redraw(mesh_box, true);
       })), where, mesh_box, legend),
-    el("h2", {}, "How the largest tensors are sharded"),
-    el("p", {class: "muted"}, "One of every layout. Two dims of each are drawn, the sharded ones first."),
+    el("h2", {}, "Shardings of the largest tensors"),
+    el("p", {class: "muted"}, "One of every layout. Two dims of each are drawn, sharded dims first."),
     el("div", {style: "height:.6rem"}), cards, run.tensors.length > best.length && el("div", {class: "controls"}, choice("Another tensor",
       [["", "choose"], ...run.tensors.map((t, i) => [String(i), `${tensor_title(t)}  ${t.text}`])],
       i => chosen.replaceChildren(...(i === "" ? [] : [show(Number(i))])))), chosen);

@@ -213,7 +213,7 @@ const memory = panel => {
     fact("Capacity", m.capacity > 0 ? number("/memory/capacity", "B") : "no limit", m.capacity > 0 && (m.peak > m.capacity
       ? el("span", {class: "bad"}, `${as_text.B(m.peak - m.capacity)} too much`) : `${as_text.B(m.capacity - m.peak)} left`)),
     fact("Padding", number("/memory/padding", "B"), "the last shards of uneven dims")));
-  const [kind_table] = table({caption: "When most is held", rows: kinds, sort: 1, columns: [
+  const [kind_table] = table({caption: "At peak memory", rows: kinds, sort: 1, columns: [
     {label: "Kind", text: k => [key(k.color), k.kind], by: k => k.kind},
     {label: "Bytes", text: k => number(k.path, "B"), by: k => k.bytes, number: true},
     {label: "Share", text: k => share_of(k.bytes, m.peak), by: k => k.bytes, number: true}]});

@@ -40,7 +40,7 @@ namespace detail {
 inline const node& step_of(const plan_view& plan, std::int32_t step) {
   if (step < 0 || std::size_t(step) >= plan.steps.size())
     throw error("report: the run has a step " + std::to_string(step) + ", its plan has " + std::to_string(plan.steps.size()) +
-                " steps: they do not belong together");
+                " steps: the run is of another plan");
   return plan.steps[std::size_t(step)];
 }
 /// Throws `gshard::error` if a span has a row that its record does not have.

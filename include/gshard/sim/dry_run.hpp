@@ -82,7 +82,7 @@ inline std::string overrun_text(const plan_view& plan, const memory_record& m) {
   std::int64_t asked = 0;
   for (const std::int64_t b : m.bytes) asked += b;
   s += "it holds " + amount_text(m.capacity) + " and needs " + amount_text(asked) + " there, at most " + amount_text(m.peak);
-  s += ". The largest tensors that live then: ";
+  s += ". The largest live tensors: ";
   for (std::size_t i = 0; i < m.largest.size(); ++i)
     s += (i ? ", " : "") + tensor_text(plan, m.largest[i].value) + " (" + amount_text(m.largest[i].bytes) + ")";
   return s;
@@ -97,7 +97,7 @@ class priced_plan {
     if (!options.faults.links.empty()) throw error("faults: links of a torus_mesh have faults, this network has none");
     if constexpr (requires { network.fits(list_view<int>(mesh_)); })
       if (!network.fits(list_view<int>(mesh_)))
-        throw error("dry run: the torus is laid out for another mesh than the plan's, or not for each of its devices once");
+        throw error("dry run: the torus_mesh maps another mesh than the plan's, or not each of its devices once");
     costs_ = costs_of(plan, e, on, network, options.share);
   }
   priced_plan(const plan_view& plan, const extents& e, const machine& on, const torus_mesh& mesh, const dry_run_options& options)
@@ -116,8 +116,8 @@ class priced_plan {
   }
   priced_plan(const plan_view& plan, const extents& e, const hardware& on, const torus_mesh& mesh, const dry_run_options& options)
       : priced_plan(plan, e, options) {
-    if (!on.is_torus()) throw error(on.name + " is a cluster, on which no mesh can be laid over a torus");
-    if (mesh.topology() != on.topology) throw error("the mesh is laid over another torus than that of " + on.name);
+    if (!on.is_torus()) throw error(on.name + " is a cluster: no mesh can be mapped to a torus on it");
+    if (mesh.topology() != on.topology) throw error("the mesh is mapped to another torus than that of " + on.name);
     take(on);
     place(on.device, mesh);
   }
@@ -178,7 +178,7 @@ class priced_plan {
     std::vector<int> laid;
     for (int a = 0; a < mesh.rank(); ++a) laid.push_back(mesh.extent(a));
     if (laid != mesh_ || !mesh.valid())
-      throw error("a plan for a mesh of " + extents_text(mesh_) + " devices is laid over a torus as one of " + extents_text(laid) +
+      throw error("a plan for a mesh of " + extents_text(mesh_) + " devices is mapped to a torus as one of " + extents_text(laid) +
                   (mesh.valid() ? "" : ", which does not give each of its devices a place of its own"));
     place_ = mesh;
     place_->topology().all_to_all_efficiency *= options_.share.all_to_all;
@@ -208,8 +208,8 @@ class priced_plan {
                             percent_text(share.memory) + " of the memory's rate; routing goes over its tensors " +
                             std::to_string(int(share.gating_passes)) + " times" +
                             (share.fusion ? "; elementwise operations are fused" : ""));
-    r.assumptions.push_back(options_.overlap ? "collectives go on while steps compute that do not need them"
-                                             : "nothing is computed while a collective is under way");
+    r.assumptions.push_back(options_.overlap ? "collectives overlap with independent computation"
+                                             : "collectives do not overlap with computation");
     int again = 0;
     for (const step_record& s : r.steps) again += s.recomputed;
     if (again > 0) r.assumptions.push_back(std::to_string(again) + " steps of the forward pass are run again for the gradient");
@@ -233,7 +233,7 @@ inline run_record run_once(const plan_view& plan, const priced_plan& p, const fa
   run_record r = p.run(p.schedule(), broken);
   for (const node& n : plan.steps)
     if (traits(n.kind).nesting > 0) {
-      r.assumptions.push_back("of a loop whose turns are counted at run time one turn is run");
+      r.assumptions.push_back("one iteration of each loop with a run-time trip count is simulated");
       break;
     }
   return r;

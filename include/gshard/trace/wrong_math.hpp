@@ -139,7 +139,7 @@ template <fixed_string Equation = "", class... Given>
                                       : !detail::tensors_of_any_kind<1, 6>::fits<Given...>)
 constexpr auto broadcast(const Given&... given) {
   static_assert(detail::accepts<Given...>,
-                "gshard: broadcast<\"Q,QK->QK\">(x, like, ...) takes an equation, a tensor and tensors that lend extents");
+                "gshard: broadcast<\"Q,QK->QK\">(x, like, ...) takes an equation, a tensor and tensors that give extents");
   return detail::refused(given...);
 }
 template <auto F, class... Given>

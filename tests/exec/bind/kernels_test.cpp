@@ -15,11 +15,11 @@ using mesh = gs::mesh<gs::axis<"x">>;
 namespace {
 
 inline constexpr auto product = [](auto&, auto x, auto y) { return gs::einsum<"ab,bc->ac">(x, y); };
-inline constexpr auto rows = [](auto&, auto x) { return gs::softmax(x); };
+inline constexpr auto softmax_of_rows = [](auto&, auto x) { return gs::softmax(x); };
 using multiply = gs::program<product, mesh, gs::in<"AB", gs::P<"x", gs::none>>, gs::in<"BC">>;
 using loop = gs::program<product, mesh, gs::in<"AB", gs::P<"x", gs::none>>, gs::in<"BC", gs::P<gs::none, "x">>, gs::extent<'A', 8>,
                           gs::extent<'B', 8>, gs::extent<'C', 8>, gs::loop_above<0>>;
-using normalize = gs::program<rows, mesh, gs::in<"AB", gs::P<"x", gs::none>, double>>;
+using normalize = gs::program<softmax_of_rows, mesh, gs::in<"AB", gs::P<"x", gs::none>, double>>;
 
 }  // namespace
 

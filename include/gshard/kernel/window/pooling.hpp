@@ -72,7 +72,7 @@ class pooling {
   void run(reduction what, const T* in, T* out, std::int32_t* tap) const {
     if (what == reduction::max) best<true>(in, out, tap);
     else if (what == reduction::min) best<false>(in, out, tap);
-    else throw error("pool: only the largest or the smallest element has a place");
+    else throw error("pool: only max and min pooling have indices");
   }
 
  private:
