@@ -99,7 +99,7 @@ class engine {
     problem_ = std::move(problem);
     ++runs_;
     run_bytes_.assign(on_.devices().size(), 0);
-    turns_.clear();
+    running_loops_.clear();
     run_context here = context;
     bool hooks = false;  // true if any process has a hook
     const async_collectives::guard under_way(early_);
@@ -161,12 +161,12 @@ class engine {
   std::vector<std::int64_t> before_, step_bytes_, run_bytes_;  // bytes received before a step, in it, and in a run, per held device
   std::int64_t runs_ = 0;
   /// The current iteration of a running while loop.
-  struct turn {
+  struct iteration {
     std::size_t begin = 0;
     std::uint64_t number = 0;
     std::uint64_t seed = 0;  // of the code around the loop
   };
-  std::vector<turn> turns_;            // of the running loops, innermost last
+  std::vector<iteration> running_loops_;  // innermost last
   std::vector<std::size_t> loop_end_;  // by the loop_begin step
   static constexpr std::size_t nowhere = std::size_t(-1);
   std::size_t begin_ = 0;        // before this step processes agree on the call; the number of steps: at the end
@@ -231,26 +231,25 @@ class engine {
   /// The step to run after step i. In a loop it also sets the seed, so that every iteration draws other random numbers.
   std::size_t after(std::size_t i, run_context& here) {
     const node& step = plan_.steps[i];
-    switch (step.kind) {
-      case op::loop_begin: turns_.push_back({i, 0, here.seed}); return i + 1;
-      case op::loop_test: {
-        if (goes_on(step)) return i + 1;
-        const turn last = turns_.back();
-        turns_.pop_back();
-        here.seed = last.seed;
-        return loop_end_[last.begin] + 1;
-      }
-      case op::loop_end: {
-        turn& now = turns_.back();
-        here.seed = fnv1a<std::uint64_t>().add(now.seed).add(std::uint64_t(step.attr.loop)).add(++now.number).value();
-        return now.begin + 1;
-      }
-      default: return i + 1;
+    const op_traits& kind = traits(step.kind);
+    if (!kind.control) return i + 1;
+    if (kind.nesting > 0) {
+      running_loops_.push_back({i, 0, here.seed});
+    } else if (kind.nesting < 0) {
+      iteration& now = running_loops_.back();
+      here.seed = fnv1a<std::uint64_t>().add(now.seed).add(std::uint64_t(step.attr.loop)).add(++now.number).value();
+      return now.begin + 1;
+    } else if (!continues(step)) {
+      const iteration last = running_loops_.back();
+      running_loops_.pop_back();
+      here.seed = last.seed;
+      return loop_end_[last.begin] + 1;
     }
+    return i + 1;
   }
   /// True if a loop continues: its condition is not 0. On a process with an error the condition is invalid, and replicas may differ by
   /// rounding. So the processes compare their answers. All throw if one has a problem or another answer.
-  bool goes_on(const node& test) {
+  bool continues(const node& test) {
     const bound_value& condition = value(test.input(0));
     const auto is_true = [&](std::size_t device) {
       return with_element(condition.type, [&]<class T>(T*) { return *condition.as<T>(device) != T(0); });
@@ -264,7 +263,7 @@ class engine {
         if (is_true(d) != answer) throw error("while_loop: devices hold different copies of the condition");
     });
     const auto these = [&] {
-      const std::string what = "whether a loop continues after " + std::to_string(turns_.back().number) + " iterations";
+      const std::string what = "whether a loop continues after " + std::to_string(running_loops_.back().number) + " iterations";
       return std::vector<fact>{name_of_run(), {what, answer ? "yes" : "no", line_text(test.place)}};
     };
     on_.on().agree({std::uint64_t(answer ? 1 : 2), these}, problem_);
@@ -283,10 +282,10 @@ class engine {
     bind_steps(kernels, *sharing_);
     sharing_.reset();
     schedule_ = {};
-    find_meetings();
+    find_agreements();
     find_failures(begin_);
   }
-  void find_meetings() {
+  void find_agreements() {
     const auto writes = [&](const node& step) {
       for (int o = 0; o < step.in_place; ++o)
         if (plan_.lifetimes[std::size_t(plan_.lifetimes[std::size_t(step.output(o))].root)].persistent) return true;

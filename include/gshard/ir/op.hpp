@@ -96,7 +96,8 @@ enum class linearity : std::uint8_t {
   product,      // linear in each operand alone; with one operand, always
 };
 
-/// The dim along which an operation needs complete lines, unless it is decomposed. @see decompose
+/// The dim along which an operation needs complete lines, but can be decomposed into operations on blocks. An operation that cannot be
+/// decomposed has no `lines`; its rule blocks the dim, as that of sort does. @see decompose
 enum class line_dim : std::uint8_t { absent, last, attribute };
 
 /// The properties of an operation that passes and executor use, besides its rule. A field that the table does not name has its default.
@@ -119,6 +120,7 @@ struct op_traits {
   bool annotates = false;        ///< The program sets the sharding of its result, to which the operand is resharded.
   bool declares_result = false;  ///< The program says in which sharding, or partial sum, the result comes out.
   bool sums = false;             ///< A collective that adds partial sums.
+  bool in_rings = false;         ///< A collective that passes blocks around rings of devices: a gather or a reduction.
   bool one_call = false;         ///< A collective that is one call of a backend if it moves few bytes.
   bool piecewise = false;        ///< Its kernel can compute any range of the result alone.
   bool recomputable = false;     ///< Without random numbers and cheap: a fusing compiler computes it again for each reader.
@@ -128,7 +130,9 @@ struct op_traits {
   propagation spreads = propagation::after_elementwise;
   linearity linear = linearity::nonlinear;
   line_dim lines = line_dim::absent;
-  int line_sums = 0;  ///< Decomposed, the number of all_reduces of one number per line. 0: the decomposition gathers something instead.
+  int line_sums = 0;  ///< Decomposed, the number of all_reduces of one number per line. 0: decompose_cost has a formula of its own.
+  bool after_extremum = false;  ///< Operand 1 is the extremum of its lines. Both are reductions, decomposed only if attr.by_blocks is set.
+  bool keeps_sharding = false;  ///< Its results keep the sharding in which they are computed, in dims that nothing else decides.
   bool user_code = false;  ///< Its kernel is the user's: it may throw, and is called on one device at a time.
   int overwrites = -1;  ///< The operand over which its kernel may write the result, or -1. @see any_of_its_dims
   int ids = -1;         ///< The operand that holds ids or labels, which are checked when the operation runs, or -1.
@@ -158,7 +162,7 @@ inline constexpr op_traits op_table[]{
      .linear = linearity::always,
      .overwrites = 0},
     {.kind = op::reduce, .name = "reduce"},
-    {.kind = op::argmax, .name = "argmax", .lines = line_dim::attribute},
+    {.kind = op::argmax, .name = "argmax", .lines = line_dim::attribute, .after_extremum = true},
     {.kind = op::cast, .name = "cast", .elementwise = true, .recomputable = true, .spreads = propagation::first},
     {.kind = op::softmax, .name = "softmax", .spreads = propagation::first, .lines = line_dim::last, .line_sums = 2, .overwrites = 0},
     {.kind = op::softmax_grad,
@@ -174,7 +178,7 @@ inline constexpr op_traits op_table[]{
     {.kind = op::block_cross_entropy, .name = "block_cross_entropy", .follows_result = true, .ids = 1},
     {.kind = op::cumsum, .name = "cumsum", .lines = line_dim::attribute},
     {.kind = op::block_sum, .name = "block_sum", .follows_result = true},
-    {.kind = op::sort, .name = "sort"},
+    {.kind = op::sort, .name = "sort", .keeps_sharding = true},
     {.kind = op::top_k, .name = "top_k", .lines = line_dim::attribute},
     {.kind = op::scatter_along, .name = "scatter_along"},
     {.kind = op::gather,
@@ -221,9 +225,15 @@ inline constexpr op_traits op_table[]{
     {.kind = op::loop_test, .name = "loop_test", .control = true},
     {.kind = op::loop_end, .name = "loop_end", .control = true, .nesting = -1},
     {.kind = op::slice, .name = "slice", .reshards = true, .reads_what_it_writes = true},
-    {.kind = op::all_gather, .name = "all_gather", .collective = true, .reshards = true, .one_call = true},
-    {.kind = op::all_reduce, .name = "all_reduce", .collective = true, .reshards = true, .sums = true, .one_call = true},
-    {.kind = op::reduce_scatter, .name = "reduce_scatter", .collective = true, .reshards = true, .sums = true},
+    {.kind = op::all_gather, .name = "all_gather", .collective = true, .reshards = true, .in_rings = true, .one_call = true},
+    {.kind = op::all_reduce,
+     .name = "all_reduce",
+     .collective = true,
+     .reshards = true,
+     .sums = true,
+     .in_rings = true,
+     .one_call = true},
+    {.kind = op::reduce_scatter, .name = "reduce_scatter", .collective = true, .reshards = true, .sums = true, .in_rings = true},
     {.kind = op::all_to_all, .name = "all_to_all", .collective = true, .reshards = true},
     {.kind = op::collective_permute, .name = "collective_permute", .collective = true, .reshards = true},
     {.kind = op::looped_einsum, .name = "looped_einsum", .collective = true, .product = true},

@@ -34,12 +34,14 @@ class decomposer {
     b_.mesh = on;
   }
   constexpr void run() {
+    static_assert(rewrites_all_lines(),
+                  "gshard: an operation with `lines` in op_table needs its rewrite here, and its cost in decompose_cost");
     const list<node> before = static_cast<list<node>&&>(b_.program.nodes);
     b_.program.nodes = {};
     before_ = &before;
     for (const node& n : before) {
       const int at = line_of(b_.program, n);
-      const bool stays = at < 0 || (n.kind == op::argmax && !n.attr.by_blocks) || b_.program.at(n.input(0)).layout[at].empty() ||
+      const bool stays = at < 0 || (traits(n.kind).after_extremum && !n.attr.by_blocks) || b_.program.at(n.input(0)).layout[at].empty() ||
                          n.rule.is_blocked(n.rule.in[0][at]);
       if (stays) keep(n);
       else decompose(n, at);
@@ -92,18 +94,7 @@ class decomposer {
     b_.keeps_place = true;
     b_.place = n.place;
     b_.place.is_explicit = producer_says(n);
-    switch (n.kind) {
-      case op::softmax: return expand_softmax(n);
-      case op::softmax_grad: return expand_softmax_grad(n);
-      case op::layer_norm: return expand_layer_norm(n);
-      case op::layer_norm_grad: return expand_layer_norm_grad(n);
-      case op::cross_entropy: return expand_cross_entropy(n);
-      case op::cross_entropy_grad: return expand_cross_entropy_grad(n);
-      case op::cumsum: return expand_cumsum(n, at);
-      case op::top_k: return expand_top_k(n, at);
-      case op::argmax: return expand_argmax(n, at);
-      default: return keep(n);
-    }
+    (this->*rewrite_of(n.kind))(n, at);
   }
 
   // The dims of x: all, all but the last, and the last.
@@ -133,12 +124,12 @@ class decomposer {
     return lay_as(emit_map_of(f, operands, dims, x), x, all(x));
   }
 
-  constexpr void expand_softmax(const node& n) {
+  constexpr void expand_softmax(const node& n, int /*at*/) {
     const symbol x = in(n, 0), m = lay_as(emit_reduce(x, reduction::max, all(x), rows(x), "softmax"), x, rows(x));
     const symbol e = map_rows(undifferentiated<[](auto v, auto top) { return exp(v - top); }, 2>, std::array{x, m});
     give(n, 0, map_rows(undifferentiated<[](auto v, auto total) { return v / total; }, 2>, std::array{e, sum_of(e, rows(x))}));
   }
-  constexpr void expand_softmax_grad(const node& n) {
+  constexpr void expand_softmax_grad(const node& n, int /*at*/) {
     const symbol y = in(n, 0), dy = in(n, 1);
     const symbol total = sum_of(map_rows(undifferentiated<[](auto a, auto b) { return a * b; }, 2>, std::array{y, dy}), rows(y));
     give(n, 0, map_rows(undifferentiated<[](auto v, auto d, auto s) { return v * (d - s); }, 3>, std::array{y, dy, total}));
@@ -158,13 +149,13 @@ class decomposer {
     lay_as(scale, variance, own);
     return {map_rows(undifferentiated<[](auto v, auto s) { return v * s; }, 2>, std::array{d, scale}), scale};
   }
-  constexpr void expand_layer_norm(const node& n) {
+  constexpr void expand_layer_norm(const node& n, int /*at*/) {
     const normalized x = normalize(in(n, 0), n.attr.epsilon);
     give(n, 0,
          emit_map_of(undifferentiated<[](auto v, auto gamma, auto beta) { return v * gamma + beta; }, 3>,
                      std::array{x.x, in(n, 1), in(n, 2)}, std::array{all(x.x), last(x.x), last(x.x)}, x.x));
   }
-  constexpr void expand_layer_norm_grad(const node& n) {
+  constexpr void expand_layer_norm_grad(const node& n, int /*at*/) {
     const normalized x = normalize(in(n, 0), n.attr.epsilon);
     const symbol dy = in(n, 2);
     const symbol g = emit_map_of(undifferentiated<[](auto d, auto gamma) { return d * gamma; }, 2>, std::array{dy, in(n, 1)},
@@ -206,7 +197,7 @@ class decomposer {
     constexpr auto log_sum = [](auto sum, auto top) { return log(sum) + top; };
     return lay_as(emit_map_of(undifferentiated<log_sum, 2>, std::array{total, m}, std::array{own, own}, m), m, own);
   }
-  constexpr void expand_cross_entropy(const node& n) {
+  constexpr void expand_cross_entropy(const node& n, int /*at*/) {
     const loss_parts parts = emit_loss_parts(n);
     const symbol target = sum_of(parts.target, rows(parts.target));  // first, so that it is completed together with the exponentials
     const symbol log_sum = log_sum_of_blocks(parts.log_sum);
@@ -216,7 +207,7 @@ class decomposer {
     give(n, 0, emit_map_of(undifferentiated<loss, 2>, std::array{log_sum, target}, std::array{own, own}, log_sum));
   }
   /// The gradient of a decomposed loss reuses the sums of the loss.
-  constexpr void expand_cross_entropy_grad(const node& n) {
+  constexpr void expand_cross_entropy_grad(const node& n, int /*at*/) {
     symbol log_sum = b_.nothing();
     for (const row_log_sum& s : log_sums_)
       if (s.logits == n.input(0) && s.labels == n.input(1)) log_sum = s.value;
@@ -291,6 +282,33 @@ class decomposer {
     const symbol named{&b_, b_.add_node(op::annotate, {made.id}, rule, {}, {{made.get().dims, made.get().type}})};
     give(n, o, named);
   }
+
+  using rewrite = void (decomposer::*)(const node&, int at);
+  struct rewrite_row {
+    op kind;
+    rewrite expand;
+  };
+  static constexpr rewrite_row rewrites[] = {
+      {op::softmax, &decomposer::expand_softmax},
+      {op::softmax_grad, &decomposer::expand_softmax_grad},
+      {op::layer_norm, &decomposer::expand_layer_norm},
+      {op::layer_norm_grad, &decomposer::expand_layer_norm_grad},
+      {op::cross_entropy, &decomposer::expand_cross_entropy},
+      {op::cross_entropy_grad, &decomposer::expand_cross_entropy_grad},
+      {op::cumsum, &decomposer::expand_cumsum},
+      {op::top_k, &decomposer::expand_top_k},
+      {op::argmax, &decomposer::expand_argmax},
+  };
+  static constexpr rewrite rewrite_of(op kind) {
+    for (const rewrite_row& r : rewrites)
+      if (r.kind == kind) return r.expand;
+    return nullptr;
+  }
+  static constexpr bool rewrites_all_lines() {
+    for (const op_traits& t : op_table)
+      if (t.lines != line_dim::absent && rewrite_of(t.kind) == nullptr) return false;
+    return true;
+  }
 };
 
 }  // namespace detail
@@ -307,7 +325,7 @@ constexpr void decompose(Graph& g, const mesh_shape& mesh, const extents& e, boo
   for (node& n : g.nodes) {
     const int at = detail::line_of(g, n);
     if (at < 0) continue;
-    const bool is_sharded = !g.at(n.input(0)).layout[at].empty(), is_made_apart = n.kind == op::argmax;  // an argmax reads its maximum
+    const bool is_sharded = !g.at(n.input(0)).layout[at].empty(), is_made_apart = traits(n.kind).after_extremum;
     if (is_sharded) {
       const detail::decompose_cost<Graph> cost(g, n, e);
       if (is_made_apart && may_gather && cost.is_best_by_blocks()) {

@@ -54,16 +54,32 @@ struct custom_parts {
       if (letter == c) return true;
     return false;
   }
-  /// Whether each letter of `sums` and `whole` is in the rule, and each letter that the result lacks is in one of them.
+  /// Whether each letter of `sums` and `whole` is in the rule, each letter that the result lacks is in one of them, and no letter of `sums`
+  /// is in the result.
   static constexpr bool names_its_letters = [] {
     for (const std::string_view letters : {sums, whole})
       for (const char letter : letters)
         if (rule.factor(letter) < 0) return false;
+    for (const char letter : sums)
+      if (rule.output.contains(rule.factor(letter))) return false;
     for (int f = 0; f < rule.factors; ++f)
       if (!rule.output.contains(f) && !contains(sums, rule.letters[std::size_t(f)]) && !contains(whole, rule.letters[std::size_t(f)]))
         return false;
     return true;
   }();
+
+  /// Whether `gradient`, if there is one, takes the operands, the result and its gradient, and returns a symbol per operand.
+  template <std::size_t... I>
+  static constexpr bool has_valid_gradient(std::index_sequence<I...>) {
+    if constexpr (requires(symbol s) { Operation::gradient((void(I), s)..., s, s); }) {
+      using made = std::remove_cvref_t<decltype(Operation::gradient((void(I), std::declval<symbol>())..., std::declval<symbol>(),
+                                                                    std::declval<symbol>()))>;
+      if constexpr (requires { std::tuple_size<made>::value; }) return std::tuple_size_v<made> == sizeof...(I);
+      else return sizeof...(I) == 1;
+    } else {
+      return !requires { &Operation::gradient; };
+    }
+  }
 };
 
 template <class T, class Operation, std::size_t... I>
@@ -73,7 +89,7 @@ void run_custom(const T* const* in, const shard_place* in_at, T* out, const shar
 template <class Operation, std::size_t... I>
 constexpr void gradient_of_custom(const symbol* x, const symbol& y, const symbol& dy, symbol* dx) {
   const auto made = Operation::gradient(x[I]..., y, dy);
-  if constexpr (sizeof...(I) == 1 && std::is_base_of_v<symbol, std::remove_const_t<decltype(made)>>) dx[0] = made;
+  if constexpr (std::is_base_of_v<symbol, std::remove_const_t<decltype(made)>>) dx[0] = made;
   else ((dx[I] = std::get<I>(made)), ...);
 }
 
@@ -141,9 +157,12 @@ constexpr auto custom(here first, Symbols... rest) {  // auto: refused before th
   constexpr bool names_its_letters = bool(parts::parsed.problem) || parts::names_its_letters;
   static_assert(takes_these, "gshard: the rule of a custom operation has another number of operands than the call");
   static_assert(names_its_letters,
-                "gshard: an index that the result of a custom operation lacks is in its `sums` or its `whole` indices, these in its rule");
+                "gshard: each index that the result of a custom operation lacks is in its `sums` or its `whole`, and `sums` has no other");
+  constexpr bool has_valid_gradient = parts::has_valid_gradient(std::make_index_sequence<given>());
+  static_assert(!takes_these || has_valid_gradient,
+                "gshard: gradient(x, ..., y, dy) of a custom operation takes symbols, and returns one per operand, or a std::tuple");
   const std::array<symbol, given> operands{first, rest...};
-  if constexpr (takes_these && names_its_letters)
+  if constexpr (takes_these && names_its_letters && has_valid_gradient)
     return detail::emit_custom<Operation>(*first.owner, detail::custom_of<Operation, std::make_index_sequence<given>>, operands);
   else return detail::refused(operands[0]);
 }

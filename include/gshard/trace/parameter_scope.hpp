@@ -152,7 +152,7 @@ class parameter_scope {
     requires(!(detail::call<3, std::string_view, std::string_view, init>::fits<Given...> || detail::declares<Given...>))
   constexpr auto param(const Given&... given) const {
     static_assert(detail::accepts<Given...>,
-                  "gshard: m.param(name, letters, P<\"data\", none>{}, init::zeros()) takes two texts, an optional spec, and an initializer");
+                  "gshard: m.param(name, letters, P<\"data\", none>{}, init::zeros()) takes two texts, maybe a spec, and an initializer");
     return detail::refused(*this, given...);
   }
   template <class... Given>

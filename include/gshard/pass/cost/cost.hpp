@@ -124,10 +124,7 @@ constexpr std::int64_t bytes_received(op kind, std::uint32_t axes, const value& 
   switch (kind) {
     case op::all_reduce: return bytes_of_sum(shard_elements(v.dims, from, e) * size_of(v.type), n);
     case op::reduce_scatter: return shard_elements(v.dims, to, e) * size_of(v.type) * (n - 1);
-    case op::all_gather:
-    case op::all_to_all:
-    case op::collective_permute: return detail::bytes_lacking(v, from, to, e);
-    default: return 0;
+    default: return traits(kind).collective && traits(kind).reshards ? detail::bytes_lacking(v, from, to, e) : 0;
   }
 }
 

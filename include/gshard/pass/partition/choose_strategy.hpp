@@ -40,7 +40,7 @@ constexpr sharding wanted_sharding(const planning& p, const node& n, int o, cons
   const std::uint32_t may_be_partial = p.may_stay_partial[std::size_t(n.output(o))] ? ~wanted.used() : wanted.partial;
   wanted.partial = std::uint8_t(may_be_partial & made.partial);
   wanted.pending = made.pending;
-  if (n.kind == op::sort) refine_open_dims(wanted, wanted.open, made);
+  if (traits(n.kind).keeps_sharding) refine_open_dims(wanted, wanted.open, made);
   return wanted;
 }
 

@@ -204,6 +204,7 @@ constexpr std::int64_t bytes_received(const node& step, list_view<value> values,
   const auto from = [&](int i) -> const value& { return values[std::size_t(step.in[i])]; };
   const auto to = [&](int i) -> const value& { return values[std::size_t(step.out[i])]; };
   const auto is_asked = [&](int i) { return of == op::count_ || kind_of_move(step, i) == of; };
+  const bool all_reduces = step.kind == op::all_reduce;
   std::int64_t total = 0;
   bool reads = false;
   std::uint32_t moving = 0;
@@ -212,10 +213,10 @@ constexpr std::int64_t bytes_received(const node& step, list_view<value> values,
     reads = reads || !before.windows.empty() || !after.windows.empty();
     moving |= detail::axes_of_move(before, after);
     if (!is_asked(i)) continue;
-    total += step.kind == op::all_reduce ? shard_elements(before.dims, before.layout, e) * size_of(before.type)
-                                         : bytes_received(step.kind, axes, before, before.layout, after.layout, e);
+    total += all_reduces ? shard_elements(before.dims, before.layout, e) * size_of(before.type)
+                         : bytes_received(step.kind, axes, before, before.layout, after.layout, e);
   }
-  if (step.kind == op::all_reduce) return bytes_of_sum(total, n);
+  if (all_reduces) return bytes_of_sum(total, n);
   if (!reads) return total;
   std::int64_t most = 0, asked = 0;
   detail::for_each_place(moving, e, [&](const detail::mesh_place& at) {

@@ -94,7 +94,7 @@ class plan_links {
   /// without one pair of neighbors. Around any other dead link, a route takes three links.
   double slowdown(op kind, std::uint32_t axes) {
     if (broken_.links.empty()) return 1;
-    if (!is_gather(kind)) {
+    if (!traits(kind).in_rings) {
       const auto [at, is_new] = slowdowns_.try_emplace({is_shift(kind), axes}, 1.0);
       if (!is_new) return at->second;
       if (const double whole = traffic(kind, axes, {}).busiest(); whole > 0) at->second = traffic(kind, axes, broken_).busiest() / whole;
@@ -120,7 +120,7 @@ class plan_links {
     std::vector<double> bytes(std::size_t(links_.count()), 0.0);
     for (const auto& [what, amount] : received) {
       const auto [kind, axes] = what;
-      if (!is_gather(kind)) {
+      if (!traits(kind).in_rings) {
         std::size_t next = 0;
         const std::vector<link_load> more = traffic(kind, axes, broken_).loads();
         for (int l = 0; l < links_.count(); ++l)
@@ -147,7 +147,6 @@ class plan_links {
   std::map<std::pair<bool, std::uint32_t>, double> slowdowns_;  // of shifts or of exchanges, by axes
 
   static bool is_shift(op kind) { return kind == op::collective_permute || is_looped_product(kind); }
-  static bool is_gather(op kind) { return kind == op::all_gather || kind == op::reduce_scatter || kind == op::all_reduce; }
   bool is_dead(int link) const { return links_.exists(link) && !links_.live(link); }
 
   /// The link loads of an all_to_all or a shift in which each device receives one byte.

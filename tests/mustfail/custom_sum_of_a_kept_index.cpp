@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// A custom operation that sums over an index of its result.
+// expect: gshard: each index that the result of a custom operation lacks is in its `sums` or its `whole`, and `sums` has no other
+#include <gshard/plan.hpp>
+
+#include <string_view>
+
+namespace gs = gshard;
+
+struct squares {
+#if defined(MUST_FAIL)
+  static constexpr std::string_view name = "squares", rule = "AB->A", sums = "AB";
+#else
+  static constexpr std::string_view name = "squares", rule = "AB->A", sums = "B";
+#endif
+  template <class T>
+  static void run(gs::local_shard<const T>, gs::local_shard<T>) {}
+};
+inline constexpr auto model = [](auto&, auto x) { return gs::custom<squares>(x); };
+static_assert(gs::program<model, gs::mesh<gs::axis<"x">>, gs::in<"AB">>::plan.count(gs::op::custom) == 1);
