@@ -16,7 +16,7 @@
 namespace gs = gshard;
 
 namespace {
-const std::vector<std::vector<int>> meshes{{1}, {2}, {3}, {2, 2}, {2, 3}, {2, 1, 2}};
+const std::vector<std::vector<int>> reduced_meshes{{1}, {2}, {3}, {2, 2}, {2, 3}, {2, 1, 2}};
 constexpr std::int64_t by_gather = std::numeric_limits<std::int64_t>::max(), by_blocks = 0, by_size = 4096;
 }  // namespace
 
@@ -27,7 +27,7 @@ TEST_CASE_TEMPLATE("all_reduce: sums in member order, bit for bit, by every path
   sizes.push_back(5000);
   for (const std::int64_t limit : {by_gather, by_blocks, by_size}) {
     gs::reducer reduce(limit);
-    for (const std::vector<int>& extents : meshes) {
+    for (const std::vector<int>& extents : reduced_meshes) {
       gs::simulated b(extents);
       for (std::uint32_t axes = 0; axes < cases::n_masks(extents); ++axes) {
         for (const std::int64_t n : sizes) {

@@ -25,7 +25,7 @@ using scope = gs::parameter_scope;
 
 namespace {
 
-const std::vector<gs::dims> sizes{{{'A', 6}, {'B', 12}}, {{'A', 5}, {'B', 7}}, {{'A', 1}, {'B', 2}}};
+const std::vector<gs::dims> loop_sizes{{{'A', 6}, {'B', 12}}, {{'A', 5}, {'B', 7}}, {{'A', 1}, {'B', 2}}};
 
 /// The outputs of one run on one device.
 arrays serially(const run_graph::traced& t, const gs::dims& dims, const arrays& inputs) { return run_graph::run(t, run_graph::serial(t, dims), inputs); }
@@ -101,7 +101,7 @@ TEST_CASE("a loop ends when its condition is false") {
 TEST_CASE("Newton's iteration, in every layout") {
   for (const double count : {0, 1, 5}) {
     const auto t = trace({{"AB"}, {""}}, [](const scope&, given x) { return symbols{lay_out(newton(x[0], x[1]))}; });
-    every_sharding(t, {.dims = sizes, .tolerance = 1e-14, .prepare = [count](arrays& x) {
+    every_sharding(t, {.dims = loop_sizes, .tolerance = 1e-14, .prepare = [count](arrays& x) {
                          for (double& a : x[0]) a = 1 + std::abs(a);
                          x[1] = {count};
                        }});
@@ -120,9 +120,9 @@ TEST_CASE("power iteration, in every layout") {
     x[1].assign(n, 1.0);
     x[2] = {1e-10};
   };
-  every_sharding(t, {.dims = sizes, .tolerance = 1e-9, .most = 400, .prepare = prepare});
+  every_sharding(t, {.dims = loop_sizes, .tolerance = 1e-9, .most = 400, .prepare = prepare});
   // The matrix travels block by block in every iteration.
-  every_sharding(t, {.dims = sizes, .tolerance = 1e-9, .most = 200, .options = {.known = {}, .uneven = true, .loop_bytes = 0}, .prepare = prepare});
+  every_sharding(t, {.dims = loop_sizes, .tolerance = 1e-9, .most = 200, .options = {.known = {}, .uneven = true, .loop_bytes = 0}, .prepare = prepare});
 }
 
 TEST_CASE("carried values that are exchanged, and sums that are partial at the end of an iteration") {
@@ -136,7 +136,7 @@ TEST_CASE("carried values that are exchanged, and sums that are partial at the e
     return symbols{a, b, c};
   });
   for (const double count : {0, 3, 4})
-    every_sharding(t, {.dims = sizes, .pending_sources = true, .most = 300, .prepare = [count](arrays& x) { x[3] = {count}; }});
+    every_sharding(t, {.dims = loop_sizes, .pending_sources = true, .most = 300, .prepare = [count](arrays& x) { x[3] = {count}; }});
 }
 
 TEST_CASE("loops in loops") {
@@ -152,7 +152,7 @@ TEST_CASE("loops in loops") {
     return symbols{lay_out(y), left, gs::einsum<"ab,b->a">(y, x[1])};
   });
   for (const auto& [outer, inner] : {std::pair{0, 3}, {1, 0}, {3, 2}})
-    every_sharding(t, {.dims = sizes, .tolerance = 1e-13, .most = 300, .prepare = [o = outer, i = inner](arrays& x) {
+    every_sharding(t, {.dims = loop_sizes, .tolerance = 1e-13, .most = 300, .prepare = [o = outer, i = inner](arrays& x) {
                          x[2] = {double(o)};
                          x[3] = {double(i)};
                        }});
@@ -169,14 +169,14 @@ TEST_CASE("any operation in a body") {
     const auto [s, ids, most] = gs::repeat(x[3], turn, x[0], x[2], x[3]);
     return symbols{lay_out(s), ids, most};
   });
-  every_sharding(t, {.dims = sizes, .tolerance = 1e-11, .most = 200, .prepare = [](arrays& x) { x[3] = {3}; }});
+  every_sharding(t, {.dims = loop_sizes, .tolerance = 1e-11, .most = 200, .prepare = [](arrays& x) { x[3] = {3}; }});
 }
 
 TEST_CASE("every iteration draws its own random numbers, the same in every sharding") {
   const auto t = trace({{"AB"}, {""}}, [](const scope&, given x) {
     return symbols{lay_out(gs::repeat(x[1], [](symbol s) { return s + s + gs::dropout(gs::map<[](auto v) { return v - v + 1; }>(s), 0.5); }, x[0]))};
   });
-  every_sharding(t, {.dims = sizes, .most = 200, .prepare = [](arrays& x) { x[1] = {4}; }});
+  every_sharding(t, {.dims = loop_sizes, .most = 200, .prepare = [](arrays& x) { x[1] = {4}; }});
   // A mask per iteration, as bits of a number: equal masks would make all numbers equal to 0 or 2 * 15.
   const arrays found = serially(t, {{'A', 8}, {'B', 8}}, {array(64, 0.0), {4}});
   std::set<double> masks(found[0].begin(), found[0].end());

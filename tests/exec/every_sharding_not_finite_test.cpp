@@ -25,7 +25,7 @@ using scope = gs::parameter_scope;
 
 namespace {
 
-const std::vector<gs::dims> sizes{{{'A', 6}, {'B', 12}, {'C', 6}}, {{'A', 5}, {'B', 7}, {'C', 3}}};
+const std::vector<gs::dims> not_finite_sizes{{{'A', 6}, {'B', 12}, {'C', 6}}, {{'A', 5}, {'B', 7}, {'C', 3}}};
 
 /// Writes NaN, and maybe infinities, over some elements of the first `count` sources.
 auto spoil(std::size_t count, std::uint32_t seed, bool infinities) {
@@ -47,7 +47,7 @@ void check(const std::vector<run_graph::input>& inputs, std::size_t count, const
   const run_graph::traced t = trace(inputs, f);
   for (std::uint32_t seed = 0; seed < (infinities ? 3 : 2); ++seed) {
     CAPTURE(seed);
-    every_sharding(t, {.dims = sizes, .tolerance = 1e-12, .most = 24, .prepare = spoil(count, seed, seed > 1)});
+    every_sharding(t, {.dims = not_finite_sizes, .tolerance = 1e-12, .most = 24, .prepare = spoil(count, seed, seed > 1)});
   }
 }
 

@@ -17,7 +17,7 @@ using scope = gs::parameter_scope;
 
 namespace {
 
-const std::vector<gs::dims> sizes{{{'G', 6}, {'S', 12}, {'E', 6}, {'M', 6}},
+const std::vector<gs::dims> routing_sizes{{{'G', 6}, {'S', 12}, {'E', 6}, {'M', 6}},
                                   {{'G', 5}, {'S', 7}, {'E', 3}, {'M', 4}},
                                   {{'G', 1}, {'S', 5}, {'E', 2}, {'M', 1}}};
 
@@ -54,7 +54,7 @@ const std::vector<run_graph::input> inputs{{"GSE"}, {"GS"}, {"GSM"}, {"GSM"}};
 
 TEST_CASE("top2_gating and its one-hot tensors") {
   every_sharding(trace({{"GSE"}, {"GS"}}, [](const scope&, given x) { return gated(x, true); }),
-                 {.dims = sizes, .tolerance = 1e-14, .prepare = binary_mask});
+                 {.dims = routing_sizes, .tolerance = 1e-14, .prepare = binary_mask});
 }
 
 TEST_CASE("gradients of one-hot tensors and of the gates below them") {
@@ -65,27 +65,27 @@ TEST_CASE("gradients of one-hot tensors and of the gates below them") {
     return symbols{gs::gradients(gs::sum(weights * x[2]) + r.aux, std::array{x[0]})[0]};
   };
   every_sharding(trace({{"GSE"}, {"GS"}, {"GE"}}, program),
-                 {.dims = sizes, .tolerance = 1e-13, .prepare = binary_mask});
+                 {.dims = routing_sizes, .tolerance = 1e-13, .prepare = binary_mask});
 }
 
 TEST_CASE("dispatch and combine by index, with gradients") {
   const run_graph::traced t = trace(inputs, [](const scope&, given x) { return routed(x); });
-  CHECK(run_graph::plan(t, run_graph::serial(t, sizes[0])).view().count(gs::op::einsum) <= 2);
-  every_sharding(t, {.dims = sizes, .tolerance = 1e-12, .prepare = binary_mask});
+  CHECK(run_graph::plan(t, run_graph::serial(t, routing_sizes[0])).view().count(gs::op::einsum) <= 2);
+  every_sharding(t, {.dims = routing_sizes, .tolerance = 1e-12, .prepare = binary_mask});
 }
 
 TEST_CASE("dispatch and combine by dense einsums, with gradients") {
   const run_graph::traced t =
       trace(inputs, [](const scope&, given x) { return routed(x); }, {.sparse_one_hot = false});
-  CHECK(run_graph::plan(t, run_graph::serial(t, sizes[0])).view().count(gs::op::dispatch) == 0);
-  every_sharding(t, {.dims = sizes, .tolerance = 1e-12, .prepare = binary_mask});
+  CHECK(run_graph::plan(t, run_graph::serial(t, routing_sizes[0])).view().count(gs::op::dispatch) == 0);
+  every_sharding(t, {.dims = routing_sizes, .tolerance = 1e-12, .prepare = binary_mask});
 }
 
 TEST_CASE("by index and by dense einsums are the same numbers") {
   const auto program = [](const scope&, given x) { return routed(x); };
   const run_graph::traced index = trace(inputs, program),
                           dense = trace(inputs, program, {.sparse_one_hot = false});
-  for (const gs::dims& dims : sizes) {
+  for (const gs::dims& dims : routing_sizes) {
     run_graph::arrays sources = run_graph::random_sources(index, dims, 3);
     binary_mask(sources);
     CHECK(run_graph::distance(run_graph::run(index, run_graph::serial(index, dims), sources),
@@ -100,5 +100,5 @@ TEST_CASE("dispatch and combine with the experts' dims in another order") {
     return symbols{lay_out(einsum<"GSEC,GECM->GSM">(r.combine, einsum<"CEGM->GECM">(in)))};
   };
   every_sharding(trace({{"GSE"}, {"GS"}, {"GSM"}}, program),
-                 {.dims = sizes, .tolerance = 1e-13, .prepare = binary_mask});
+                 {.dims = routing_sizes, .tolerance = 1e-13, .prepare = binary_mask});
 }

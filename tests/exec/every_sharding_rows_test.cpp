@@ -20,7 +20,7 @@ using scope = gs::parameter_scope;
 
 namespace {
 
-const std::vector<gs::dims> sizes{
+const std::vector<gs::dims> row_sizes{
     {{'A', 6}, {'B', 12}, {'C', 6}}, {{'A', 5}, {'B', 7}, {'C', 3}}, {{'A', 1}, {'B', 2}, {'C', 4}}};
 
 }  // namespace
@@ -28,17 +28,17 @@ const std::vector<gs::dims> sizes{
 TEST_CASE("softmax") {
   every_sharding(trace({{"ABC"}, {"ABC"}},
                        [](const scope&, given x) { return with_gradients(gs::softmax(x[0]), x, 1); }),
-                 {.dims = sizes, .tolerance = 1e-13});
+                 {.dims = row_sizes, .tolerance = 1e-13});
   every_sharding(trace({{"A"}}, [](const scope&, given x) { return symbols{gs::softmax(x[0])}; }),
-                 {.dims = sizes, .tolerance = 1e-14, .pending_sources = true});
+                 {.dims = row_sizes, .tolerance = 1e-14, .pending_sources = true});
 }
 
 TEST_CASE("layer_norm") {
   const auto program = [](const scope&, given x) {
     return with_gradients(gs::layer_norm(x[0], x[1], x[2]), x, 3);
   };
-  every_sharding(trace({{"ABC"}, {"C"}, {"C"}, {"ABC"}}, program), {.dims = sizes, .tolerance = 1e-12});
-  every_sharding(trace({{"A"}, {"A"}, {"A"}, {"A"}}, program), {.dims = sizes, .tolerance = 1e-12});
+  every_sharding(trace({{"ABC"}, {"C"}, {"C"}, {"ABC"}}, program), {.dims = row_sizes, .tolerance = 1e-12});
+  every_sharding(trace({{"A"}, {"A"}, {"A"}, {"A"}}, program), {.dims = row_sizes, .tolerance = 1e-12});
 }
 
 TEST_CASE("cross_entropy") {
@@ -46,9 +46,9 @@ TEST_CASE("cross_entropy") {
     const auto program = [&](const scope&, given x) {
       return with_gradients(gs::cross_entropy(x[0], x[1], smoothing), x, 1);
     };
-    every_sharding(trace({{"ABC"}, {"AB", gs::dtype::i32, 'C', -1}, {"AB"}}, program), {.dims = sizes, .tolerance = 1e-13});
+    every_sharding(trace({{"ABC"}, {"AB", gs::dtype::i32, 'C', -1}, {"AB"}}, program), {.dims = row_sizes, .tolerance = 1e-13});
     every_sharding(trace({{"C"}, {"", gs::dtype::i32, 'C', -1}, {""}}, program),
-                   {.dims = sizes, .tolerance = 1e-13, .pending_sources = true});
+                   {.dims = row_sizes, .tolerance = 1e-13, .pending_sources = true});
   }
 }
 
@@ -57,7 +57,7 @@ TEST_CASE("the gradient of cross_entropy without the loss") {
     const symbol loss = gs::cross_entropy(x[0], x[1], 0.1);
     return symbols{lay_out(gs::gradients(gs::sum(loss * x[2]), x.first(1))[0])};
   };
-  every_sharding(trace({{"AC"}, {"A", gs::dtype::i32, 'C', -1}, {"A"}}, program), {.dims = sizes, .tolerance = 1e-13});
+  every_sharding(trace({{"AC"}, {"A", gs::dtype::i32, 'C', -1}, {"A"}}, program), {.dims = row_sizes, .tolerance = 1e-13});
 }
 
 TEST_CASE("cross_entropy of large and infinite logits") {
@@ -74,9 +74,9 @@ TEST_CASE("cross_entropy of large and infinite logits") {
 
 TEST_CASE("gather and scatter_add") {
   const auto program = [](const scope&, given x) { return with_gradients(gs::gather(x[0], x[1]), x, 1); };
-  every_sharding(trace({{"AC"}, {"B", gs::dtype::i32, 'A'}, {"BC"}}, program), {sizes});
-  every_sharding(trace({{"AC"}, {"BC", gs::dtype::i32, 'A'}, {"BCC"}}, program), {sizes});
-  every_sharding(trace({{"AC"}, {"", gs::dtype::i32, 'A'}, {"C"}}, program), {sizes});
+  every_sharding(trace({{"AC"}, {"B", gs::dtype::i32, 'A'}, {"BC"}}, program), {row_sizes});
+  every_sharding(trace({{"AC"}, {"BC", gs::dtype::i32, 'A'}, {"BCC"}}, program), {row_sizes});
+  every_sharding(trace({{"AC"}, {"", gs::dtype::i32, 'A'}, {"C"}}, program), {row_sizes});
 }
 
 TEST_CASE("gather and scatter_add of sums that may be pending") {
@@ -84,7 +84,7 @@ TEST_CASE("gather and scatter_add of sums that may be pending") {
     const symbol table = gs::einsum<"abc->ac">(x[0]), rows = gs::einsum<"bkc->bc">(x[2]);
     return symbols{gs::gather(table, x[1]), lay_out(gs::scatter_add(table, x[1], rows))};
   };
-  every_sharding(trace({{"ABC"}, {"B", gs::dtype::i32, 'A'}, {"BBC"}}, program), {sizes});
+  every_sharding(trace({{"ABC"}, {"B", gs::dtype::i32, 'A'}, {"BBC"}}, program), {row_sizes});
 }
 
 TEST_CASE("gather and scatter_add along other dims") {
@@ -95,8 +95,8 @@ TEST_CASE("gather and scatter_add along other dims") {
       return results;
     };
   };
-  every_sharding(trace({{"CAB"}, {"B", gs::dtype::i32, 'A'}, {"CBB"}}, along(1)), {sizes});
-  every_sharding(trace({{"BA"}, {"CB", gs::dtype::i32, 'A'}, {"BCB"}}, along(1)), {sizes});
+  every_sharding(trace({{"CAB"}, {"B", gs::dtype::i32, 'A'}, {"CBB"}}, along(1)), {row_sizes});
+  every_sharding(trace({{"BA"}, {"CB", gs::dtype::i32, 'A'}, {"BCB"}}, along(1)), {row_sizes});
 }
 
 TEST_CASE("cumsum, both ways, with and without the element itself") {
@@ -108,7 +108,7 @@ TEST_CASE("cumsum, both ways, with and without the element itself") {
                            results.push_back(lay_out(gs::cumsum(x[0], dim, true, true)));
                            return results;
                          }),
-                   {.dims = sizes, .most = 150});
+                   {.dims = row_sizes, .most = 150});
 }
 
 TEST_CASE("sort and top_k") {
@@ -121,8 +121,8 @@ TEST_CASE("sort and top_k") {
       return results;
     };
   };
-  for (const int dim : {0, 1}) every_sharding(trace({{"BA"}, {"BA"}}, program(dim)), {.dims = sizes, .most = 150});
-  every_sharding(trace({{"AB"}}, [](const scope&, given x) { return symbols{gs::top_k(x[0], 2).ids, gs::top_k(x[0], 2).values}; }), {sizes});
+  for (const int dim : {0, 1}) every_sharding(trace({{"BA"}, {"BA"}}, program(dim)), {.dims = row_sizes, .most = 150});
+  every_sharding(trace({{"AB"}}, [](const scope&, given x) { return symbols{gs::top_k(x[0], 2).ids, gs::top_k(x[0], 2).values}; }), {row_sizes});
 }
 
 TEST_CASE("dropout drops the same elements everywhere") {
@@ -131,7 +131,7 @@ TEST_CASE("dropout drops the same elements everywhere") {
     results.push_back(lay_out(gs::dropout(x[0], 0.5)));
     return results;
   };
-  every_sharding(trace({{"ABC"}, {"ABC"}}, program), {sizes});
+  every_sharding(trace({{"ABC"}, {"ABC"}}, program), {row_sizes});
 }
 
 TEST_CASE("gradients that are sums over several uses of a tensor") {
@@ -140,7 +140,7 @@ TEST_CASE("gradients that are sums over several uses of a tensor") {
     const symbol z = gs::relu(y) + gs::softmax(y) + gs::einsum<"ab,bc->ac">(x[0], gs::relu(x[1]));
     return with_gradients(z, x, 2);
   };
-  every_sharding(trace({{"AB"}, {"BC"}, {"AC"}}, program), {.dims = sizes, .tolerance = 1e-13});
+  every_sharding(trace({{"AB"}, {"BC"}, {"AC"}}, program), {.dims = row_sizes, .tolerance = 1e-13});
 }
 
 TEST_CASE("adam, in all shardings of parameter, moments and gradient") {
@@ -150,12 +150,12 @@ TEST_CASE("adam, in all shardings of parameter, moments and gradient") {
     return symbols{};
   };
   every_sharding(trace({{"AB"}, {""}}, program),
-                 {.dims = sizes, .most = 3000, .prepare = [](run_graph::arrays& a) {
+                 {.dims = row_sizes, .most = 3000, .prepare = [](run_graph::arrays& a) {
                     for (double& v : a.back()) v = v * v;
                   }});
   // A gradient that arrives as a partial sum.
   every_sharding(trace({{"AB"}, {""}}, program),
-                 {.dims = sizes, .pending_sources = true, .prepare = [](run_graph::arrays& a) {
+                 {.dims = row_sizes, .pending_sources = true, .prepare = [](run_graph::arrays& a) {
                     for (double& v : a.back()) v = v * v;
                   }});
 }

@@ -15,7 +15,7 @@ using scope = gs::parameter_scope;
 
 namespace {
 
-const std::vector<gs::dims> sizes{{{'A', 12}, {'B', 6}}, {{'A', 7}, {'B', 3}}, {{'A', 5}, {'B', 1}}};
+const std::vector<gs::dims> window_sizes{{{'A', 12}, {'B', 6}}, {{'A', 7}, {'B', 3}}, {{'A', 5}, {'B', 1}}};
 
 /// f of the first operand, and its gradient.
 void check(const std::function<symbol(symbol)>& f) {
@@ -26,7 +26,7 @@ void check(const std::function<symbol(symbol)>& f) {
                          for (const symbol& g : gs::gradients(gs::sum(y * y), x.first(1))) results.push_back(lay_out(g));
                          return results;
                        }),
-                 {.dims = sizes, .most = 400});
+                 {.dims = window_sizes, .most = 400});
 }
 
 }  // namespace
@@ -62,7 +62,7 @@ TEST_CASE("concat") {
                          for (const symbol& g : gs::gradients(gs::sum(y * y), x)) results.push_back(g);
                          return results;
                        }),
-                 {.dims = sizes, .most = 400});
+                 {.dims = window_sizes, .most = 400});
   check([](symbol x) { return gs::concat({x, gs::slice(x, 0, 0, 3), gs::reverse(x, 0)}, 0); });
 }
 
@@ -151,6 +151,6 @@ TEST_CASE("pooling") {
                            for (const symbol& g : gs::gradients(gs::sum(y), x)) results.push_back(lay_out(g));
                            return results;
                          }),
-                   {.dims = sizes, .most = 150});
+                   {.dims = window_sizes, .most = 150});
   }
 }

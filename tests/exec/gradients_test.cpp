@@ -27,11 +27,11 @@ using given = std::span<const symbol>;
 namespace {
 
 constexpr auto i32 = gs::dtype::i32;
-const gs::dims sizes{{'A', 3}, {'B', 4}, {'C', 5}, {'E', 3}, {'G', 3}, {'M', 2}, {'S', 5}};
+const gs::dims gradient_sizes{{'A', 3}, {'B', 4}, {'C', 5}, {'E', 3}, {'G', 3}, {'M', 2}, {'S', 5}};
 
 /// Away from ties and kinks.
 arrays unlike_values(const run_graph::traced& t, std::uint32_t seed) {
-  arrays sources = run_graph::random_sources(t, sizes, seed);
+  arrays sources = run_graph::random_sources(t, gradient_sizes, seed);
   std::mt19937 gen(seed);
   std::uniform_real_distribution<double> uniform(-0.1, 0.1);
   for (std::size_t i = 0; i < sources.size(); ++i)
@@ -68,12 +68,12 @@ void check_gradients(const std::vector<run_graph::input>& inputs, const std::fun
       arrays moved = sources;
       for (std::size_t i = 0; i < moved.size(); ++i)
         for (std::size_t e = 0; e < moved[i].size(); ++e) moved[i][e] += along * direction[i][e];
-      return run_graph::run(loss, run_graph::serial(loss, sizes), moved)[0][0];
+      return run_graph::run(loss, run_graph::serial(loss, gradient_sizes), moved)[0][0];
     };
     const double h = 1e-5, expected = (loss_at(h) - loss_at(-h)) / (2 * h);
 
     for (const std::vector<int>& mesh : {std::vector{1}, std::vector{2, 3}}) {
-      run_graph::setting s = run_graph::serial(gradient, sizes);
+      run_graph::setting s = run_graph::serial(gradient, gradient_sizes);
       s.mesh = mesh;
       for (gs::sharding& l : s.layouts) {
         const auto choices = run_graph::all_layouts(l.rank, int(mesh.size()));

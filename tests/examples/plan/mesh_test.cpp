@@ -5,7 +5,7 @@
 
 namespace {
 using namespace requests;
-std::string said(const char* mesh) {
+std::string said_of_mesh(const char* mesh) {
   return refused([&] { pl::parse_mesh(mesh); });
 }
 }  // namespace
@@ -20,16 +20,16 @@ TEST_CASE("plan: a mesh as it is written") {
 }
 
 TEST_CASE("plan: a mesh that is refused") {
-  CHECK(said("") == "malformed mesh \"\" at column 0: expected the name of an axis, as in x=2,y=4");
-  CHECK(said("x") == "malformed mesh \"x\" at column 1: expected '=', as in x=2,y=4");
-  CHECK(said("x=2;y=3") == "malformed mesh \"x=2;y=3\" at column 3: expected its end, as in x=2,y=4");
-  CHECK(said("x=2,") == "malformed mesh \"x=2,\" at column 4: expected the name of an axis, as in x=2,y=4");
-  CHECK(said("2=2") == "malformed mesh \"2=2\" at column 0: expected the name of an axis, as in x=2,y=4");
-  CHECK(said("x=0").starts_with("malformed mesh \"x=0\" at column 2: expected an extent of at least 1"));
-  CHECK(said("x=-1").starts_with("malformed mesh \"x=-1\" at column 2: expected an extent of at least 1"));
-  CHECK(said("x=3000000000").starts_with("malformed mesh \"x=3000000000\" at column 2: expected a smaller extent"));
-  CHECK(said("x=2,x=3") == "the mesh \"x=2,x=3\" has two axes called \"x\": rename one");
-  CHECK(said("a=2,b=2,c=2,d=2,e=2,f=2,g=2,h=2,i=2").find("a mesh has at most 8 axes") != std::string::npos);
-  CHECK(said("x=2000000000,y=2").find("too many devices") != std::string::npos);
-  CHECK(said("an_axis_with_a_long_name=2").find("at most 23 characters") != std::string::npos);
+  CHECK(said_of_mesh("") == "malformed mesh \"\" at column 0: expected the name of an axis, as in x=2,y=4");
+  CHECK(said_of_mesh("x") == "malformed mesh \"x\" at column 1: expected '=', as in x=2,y=4");
+  CHECK(said_of_mesh("x=2;y=3") == "malformed mesh \"x=2;y=3\" at column 3: expected its end, as in x=2,y=4");
+  CHECK(said_of_mesh("x=2,") == "malformed mesh \"x=2,\" at column 4: expected the name of an axis, as in x=2,y=4");
+  CHECK(said_of_mesh("2=2") == "malformed mesh \"2=2\" at column 0: expected the name of an axis, as in x=2,y=4");
+  CHECK(said_of_mesh("x=0").starts_with("malformed mesh \"x=0\" at column 2: expected an extent of at least 1"));
+  CHECK(said_of_mesh("x=-1").starts_with("malformed mesh \"x=-1\" at column 2: expected an extent of at least 1"));
+  CHECK(said_of_mesh("x=3000000000").starts_with("malformed mesh \"x=3000000000\" at column 2: expected a smaller extent"));
+  CHECK(said_of_mesh("x=2,x=3") == "the mesh \"x=2,x=3\" has two axes called \"x\": rename one");
+  CHECK(said_of_mesh("a=2,b=2,c=2,d=2,e=2,f=2,g=2,h=2,i=2").find("a mesh has at most 8 axes") != std::string::npos);
+  CHECK(said_of_mesh("x=2000000000,y=2").find("too many devices") != std::string::npos);
+  CHECK(said_of_mesh("an_axis_with_a_long_name=2").find("at most 23 characters") != std::string::npos);
 }

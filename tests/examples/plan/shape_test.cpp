@@ -6,7 +6,7 @@
 namespace {
 using namespace requests;
 const gs::mesh_shape mesh = pl::parse_mesh("x=2,y=2,long_name=3");
-std::string said(const char* text) {
+std::string said_of_shape(const char* text) {
   return refused([&] { pl::parse_shape(text, mesh); });
 }
 }  // namespace
@@ -41,7 +41,7 @@ TEST_CASE("plan: what a shape means") {
 TEST_CASE("plan: a shape that is refused") {
   const auto at = [&](const char* text, const std::string& column, const char* expected) {
     CAPTURE(text);
-    const std::string all = said(text);
+    const std::string all = said_of_shape(text);
     CAPTURE(all);
     CHECK(all.starts_with("malformed shape \"" + std::string(text) + "\" at column " + column + ": expected " + expected));
   };
@@ -58,12 +58,12 @@ TEST_CASE("plan: a shape that is refused") {
   at("4+partial(x),2", "12", "its end");
   at("4@x+order(1", "11", "')'");
   at("4+partial(x)+order(1)", "19", "its end, because partial sums lie in the mesh's order");
-  CHECK(said("4@x+order(1,0)") == "the order of \"4@x+order(1,0)\" must have each of the 12 devices of the mesh once");
+  CHECK(said_of_shape("4@x+order(1,0)") == "the order of \"4@x+order(1,0)\" must have each of the 12 devices of the mesh once");
   at("99999999999999999999", "0", "a smaller extent");
   at("1,1,1,1,1,1,1,1,1", "16", "its end, because a tensor has at most 8 dims");
-  CHECK(said("4@z") == "a partition spec names an axis that the mesh does not have (\"z\" in \"4@z\"); the mesh has x, y, long_name");
+  CHECK(said_of_shape("4@z") == "a partition spec names an axis that the mesh does not have (\"z\" in \"4@z\"); the mesh has x, y, long_name");
   const std::string twice = "; let each axis cut one dim or hold one partial sum";
-  CHECK(said("4@x,4@x") == "a partition spec uses one mesh axis twice (\"x\" in \"4@x,4@x\")" + twice);
-  CHECK(said("4@x+partial(x)") == "a partition spec uses one mesh axis twice (\"x\" in \"4@x+partial(x)\")" + twice);
-  CHECK(said("4+partial(y,y)") == "a partition spec uses one mesh axis twice (\"y\" in \"4+partial(y,y)\")" + twice);
+  CHECK(said_of_shape("4@x,4@x") == "a partition spec uses one mesh axis twice (\"x\" in \"4@x,4@x\")" + twice);
+  CHECK(said_of_shape("4@x+partial(x)") == "a partition spec uses one mesh axis twice (\"x\" in \"4@x+partial(x)\")" + twice);
+  CHECK(said_of_shape("4+partial(y,y)") == "a partition spec uses one mesh axis twice (\"y\" in \"4+partial(y,y)\")" + twice);
 }

@@ -19,13 +19,13 @@ using given = std::span<const symbol>;
 using scope = gs::parameter_scope;
 
 namespace {
-const std::vector<gs::dims> sizes{
+const std::vector<gs::dims> all_sizes{
     {{'A', 6}, {'B', 12}, {'C', 6}}, {{'A', 5}, {'B', 7}, {'C', 3}}, {{'A', 2}, {'B', 1}, {'C', 4}}};
 }
 
 TEST_CASE("every layout to every layout, through every sequence of moves") {
   for (const bool pending : {false, true}) {
-    const run_graph::sweep how{.dims = sizes, .pending_sources = pending, .most = 1000};
+    const run_graph::sweep how{.dims = all_sizes, .pending_sources = pending, .most = 1000};
     every_sharding(trace({{"A"}}, [](const scope&, given x) { return symbols{lay_out(x[0])}; }), how);
     every_sharding(trace({{"AB"}}, [](const scope&, given x) { return symbols{lay_out(x[0])}; }), how);
     every_sharding(trace({{"ABC"}},
@@ -36,7 +36,7 @@ TEST_CASE("every layout to every layout, through every sequence of moves") {
   }
   every_sharding(
       trace({{"AB", gs::dtype::i32, 'A'}}, [](const scope&, given x) { return symbols{lay_out(x[0])}; }),
-      {sizes});
+      {all_sizes});
 }
 
 TEST_CASE("layouts on three axes") {
@@ -165,7 +165,7 @@ TEST_CASE("tensors that go together are the same bits as one by one") {
   int wrong = 0, fewer = 0;
   for (int turn = 0; turn < 1500; ++turn) {
     const std::vector<std::vector<int>> meshes{{2}, {4}, {2, 3}, {3, 1}};
-    run_graph::setting s{.mesh = meshes[gen() % meshes.size()], .dims = sizes[gen() % sizes.size()], .layouts = {}};
+    run_graph::setting s{.mesh = meshes[gen() % meshes.size()], .dims = all_sizes[gen() % all_sizes.size()], .layouts = {}};
     const bool divides = s.mesh.size() == 1 ? s.mesh[0] == 2 && s.dims.find('A') == 6 : s.mesh[1] == 3 && s.dims.find('A') == 6;
     const auto from = run_graph::all_layouts(2, int(s.mesh.size()), gen() % 2 == 0), to = run_graph::all_layouts(2, int(s.mesh.size()));
     // Few layouts in a program, so that many moves are alike.

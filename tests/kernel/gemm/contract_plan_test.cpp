@@ -18,7 +18,7 @@ gemm_plan plan_for(const std::string& a, const std::string& b, const std::string
 }
 
 // Where element (row, col) of a matrix of the plan is in the operand: of packed ones, found by the loops.
-std::size_t place(const matrix_side& side, std::int64_t block, std::int64_t row, std::int64_t col) {
+std::size_t offset_in(const matrix_side& side, std::int64_t block, std::int64_t row, std::int64_t col) {
   const std::int64_t in_matrix = side.transposed ? col * side.ld + row : row * side.ld + col;
   if (!side.packed) return std::size_t(block + in_matrix);
   std::int64_t found = -1;
@@ -59,8 +59,8 @@ TEST_CASE("contraction plan: blocks of matrix products, each term once, make the
       for (std::int64_t m = 0; m < plan.m; ++m)
         for (std::int64_t n = 0; n < plan.n; ++n)
           for (std::int64_t k = 0; k < plan.k; ++k)
-            z.at(place(plan.side[2], at[2], m, n)) +=
-                x.at(place(plan.side[0], at[0], m, k)) * y.at(place(plan.side[1], at[1], k, n));
+            z.at(offset_in(plan.side[2], at[2], m, n)) +=
+                x.at(offset_in(plan.side[0], at[0], m, k)) * y.at(offset_in(plan.side[1], at[1], k, n));
     });
     CHECK(z == einsum(a, b, out, sizes, x, y, 1));
   }
