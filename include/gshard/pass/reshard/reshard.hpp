@@ -96,9 +96,9 @@ class way_planner {
     now_.open = to_.open = 0;
   }
 
-  /// Which partial sums are scattered; the others are all-reduced. `cut`: those over axes that shard the goal, which saves bytes. `all`:
-  /// every sum, gathered again at the end; this pays if other data move too. `none`: this pays if starts dominate the cost.
-  enum class scatter : std::uint8_t { none, cut, all };
+  /// Which partial sums are scattered; the others are all-reduced. `over_goal_axes`: those over axes that shard the goal, which saves bytes.
+  /// `all`: every sum, gathered again at the end; this pays if other data move too. `none`: this pays if starts dominate the cost.
+  enum class scatter : std::uint8_t { none, over_goal_axes, all };
 
   /// use_idle: the sums are sharded over idle axes, which hold replicas.
   constexpr const move_list& run(scatter which, bool use_idle) {
@@ -119,16 +119,16 @@ class way_planner {
   sharding now_;
   move_list list_;
 
-  constexpr std::uint32_t busy() const { return now_.used() | now_.partial; }
+  constexpr std::uint32_t axes_in_use() const { return now_.used() | now_.partial; }
 
-  constexpr void go(op kind, std::uint32_t axes, const sharding& there) {
-    if (traits(kind).collective) list_.bytes += bytes_received(kind, axes, v_, now_, there, e_);
-    list_.add(kind, axes, there);
-    now_ = there;
+  constexpr void add_step(op kind, std::uint32_t axes, const sharding& next) {
+    if (traits(kind).collective) list_.bytes += bytes_received(kind, axes, v_, now_, next, e_);
+    list_.add(kind, axes, next);
+    now_ = next;
   }
 
   /// Extends the axes of each dim of s towards the goal, by axes of this mask.
-  constexpr sharding lengthened(sharding s, std::uint32_t by) const {
+  constexpr sharding extended(sharding s, std::uint32_t by) const {
     if (by == 0) return s;
     for (int d = 0; d < s.rank; ++d) {
       const short_list& goal = to_.axes[d];
@@ -138,11 +138,11 @@ class way_planner {
     return s;
   }
   constexpr void slice(bool use_idle) {
-    const std::uint32_t missing = to_used_ & ~busy();
+    const std::uint32_t missing = to_used_ & ~axes_in_use();
     if (missing == 0 && !use_idle) return;
-    sharding there = lengthened(now_, missing);
-    if (use_idle) append(there, idle_axes(now_, e_) & ~there.used());
-    if (const std::uint32_t axes = there.used() & ~now_.used()) go(op::slice, axes, there);
+    sharding next = extended(now_, missing);
+    if (use_idle) append(next, idle_axes(now_, e_) & ~next.used());
+    if (const std::uint32_t axes = next.used() & ~now_.used()) add_step(op::slice, axes, next);
   }
 
   /// Shards dims over axes that the goal does not have there. It prefers dims that are long enough. Among these it prefers dims that
@@ -169,18 +169,18 @@ class way_planner {
 
   constexpr void complete(scatter which) {
     const std::uint32_t sums = now_.partial & ~to_.partial;
-    std::uint32_t scattered = which == scatter::all ? sums : which == scatter::cut ? sums & to_used_ : 0;
+    std::uint32_t scattered = which == scatter::all ? sums : which == scatter::over_goal_axes ? sums & to_used_ : 0;
     if (now_.rank == 0) scattered = 0;
     if (scattered) {
-      sharding there = lengthened(now_, scattered | (to_used_ & ~busy()));
-      append(there, scattered & ~there.used());
-      there.partial = std::uint8_t(there.partial & ~scattered);
-      go(op::reduce_scatter, scattered, there);
+      sharding next = extended(now_, scattered | (to_used_ & ~axes_in_use()));
+      append(next, scattered & ~next.used());
+      next.partial = std::uint8_t(next.partial & ~scattered);
+      add_step(op::reduce_scatter, scattered, next);
     }
     if (const std::uint32_t rest = sums & ~scattered) {
-      sharding there = now_;
-      there.partial = std::uint8_t(there.partial & ~rest);
-      go(op::all_reduce, rest, there);
+      sharding next = now_;
+      next.partial = std::uint8_t(next.partial & ~rest);
+      add_step(op::all_reduce, rest, next);
     }
   }
 
@@ -190,7 +190,7 @@ class way_planner {
     bool coarser = true;
     for (int d = 0; d < now_.rank; ++d) coarser = coarser && (to_.axes[d].count == 0 || to_.axes[d].is_prefix_of(now_.axes[d]));
     const op kind = coarser ? op::all_gather : is_permutation(now_, to_, e_) ? op::collective_permute : op::all_to_all;
-    go(kind, moving_axes(now_, to_), to_);
+    add_step(kind, moving_axes(now_, to_), to_);
   }
 };
 
@@ -200,21 +200,22 @@ namespace detail {
 
 constexpr move_list cheapest_way(const value& v, const sharding& from, const sharding& to, const extents& e) {
   if (from.same_layout(to)) return {};
-  if (const std::uint32_t cut = to.used(); cut && !to.partial && !from.partial && !from.used()) {  // the most frequent case: one slice
+  if (const std::uint32_t axes = to.used(); axes && !to.partial && !from.partial && !from.used()) {  // the most frequent case: one slice
     move_list list;
-    list.add(op::slice, cut, to);
+    list.add(op::slice, axes, to);
     list.moves[0].to.open = 0;
     return list;
   }
-  move_list best = way_planner(v, from, to, e).run(way_planner::scatter::cut, false);
+  move_list best = way_planner(v, from, to, e).run(way_planner::scatter::over_goal_axes, false);
   // Every sequence starts at least one collective. If the bytes cost less than one start, no further start pays.
   if (!(from.partial & ~to.partial) || from.rank == 0 || best.cost() <= 2 * start_bytes) return best;
-  const std::uint32_t sums = from.partial & ~to.partial, cut = sums & to.used();
+  const std::uint32_t sums = from.partial & ~to.partial, over_goal = sums & to.used();
   const bool some_idle = detail::idle_axes(from, e) != 0;
-  for (const auto which : {way_planner::scatter::none, way_planner::scatter::cut, way_planner::scatter::all})
+  for (const auto which : {way_planner::scatter::none, way_planner::scatter::over_goal_axes, way_planner::scatter::all})
     for (const bool use_idle : {false, true}) {
-      const bool is_best = !use_idle && which == (cut ? way_planner::scatter::cut : way_planner::scatter::none);
-      const bool as_before = (which == way_planner::scatter::cut && cut == 0) || (which == way_planner::scatter::all && cut == sums);
+      const bool is_best = !use_idle && which == (over_goal ? way_planner::scatter::over_goal_axes : way_planner::scatter::none);
+      const bool as_before = (which == way_planner::scatter::over_goal_axes && over_goal == 0) ||
+                             (which == way_planner::scatter::all && over_goal == sums);
       if (is_best || as_before || (use_idle && !some_idle)) continue;
       way_planner way(v, from, to, e);
       const move_list& other = way.run(which, use_idle);
