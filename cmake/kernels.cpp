@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The engine and all kernels, compiled once for programs with GSHARD_COMPILED_KERNELS=1. @see gshard/base/compiled.hpp
+// Backends, engine and all kernels, compiled once for programs with GSHARD_COMPILED_KERNELS=1. @see gshard/base/compiled.hpp
 #undef GSHARD_COMPILED_KERNELS
 #define GSHARD_COMPILED_KERNELS 1
 #define GSHARD_COMPILES_KERNELS
+#include <gshard/comm/simulated.hpp>
+#if defined(GSHARD_HAS_MPI) && GSHARD_HAS_MPI
+#include <gshard/comm/mpi.hpp>
+#endif
 #include <gshard/exec/bind/kernels.hpp>
 #include <gshard/exec/bind/make_kernel_table.hpp>
 #include <gshard/exec/collective/replicate.hpp>
 #include <gshard/exec/engine.hpp>
+#include <gshard/tensor/cluster.hpp>
+#include <gshard/tensor/tensor.hpp>
 
 namespace gshard { inline namespace v0 {
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Whether programs compile the engine and their kernels, or take them from an object that is compiled once (the target gshard::kernels).
+// Whether programs compile backends, engine and kernels, or take them from an object that is compiled once (the target gshard::kernels).
 
-// 0: header-only. 1: the engine and all kernels are in cmake/kernels.cpp, which defines GSHARD_COMPILES_KERNELS.
+// 0: header-only. 1: the backends, the engine and all kernels are in cmake/kernels.cpp, which defines GSHARD_COMPILES_KERNELS.
 #ifndef GSHARD_COMPILED_KERNELS
 #define GSHARD_COMPILED_KERNELS 0
 #endif
@@ -14,4 +14,11 @@
 #else
 #define GSHARD_HEADER_ONLY 1
 #define GSHARD_INLINE inline
+#endif
+
+// 1 where a header gives the bodies of its GSHARD_INLINE functions: everywhere if header-only, else in cmake/kernels.cpp.
+#if GSHARD_HEADER_ONLY || defined(GSHARD_COMPILES_KERNELS)
+#define GSHARD_HAS_BODIES 1
+#else
+#define GSHARD_HAS_BODIES 0
 #endif

@@ -3,6 +3,7 @@
 
 // Facts about a collective call that must be equal on all processes, and the error that names the first difference.
 
+#include <gshard/base/compiled.hpp>
 #include <gshard/base/hash.hpp>
 
 #include <algorithm>
@@ -30,11 +31,7 @@ struct fact {
 };
 
 /// The hash of facts, without their places.
-inline std::uint64_t hash_of(const std::vector<fact>& facts) {
-  fnv1a<std::uint64_t> h;
-  for (const fact& f : facts) h.add(f.what).add(std::uint64_t(f.what.size())).add(f.value).add(std::uint64_t(f.value.size()));
-  return h.value();
-}
+std::uint64_t hash_of(const std::vector<fact>& facts);
 
 /// A collective call of this process: a hash of its facts, and a function that returns them. The first fact is the call itself. Processes
 /// exchange hashes, and facts only if hashes differ. Keeps a reference to the facts or the function, which must outlive it.
@@ -70,26 +67,10 @@ std::string number_text(T x) {
   char text[32];
   return {text, std::to_chars(text, text + sizeof text, x).ptr};
 }
-inline std::string extents_text(std::span<const std::int64_t> extents) {
-  std::string s = "[";
-  for (std::size_t d = 0; d < extents.size(); ++d) s.append(d ? "," : "").append(std::to_string(extents[d]));
-  return s + "]";
-}
+std::string extents_text(std::span<const std::int64_t> extents);
 
 /// A hash of the bytes of an array, nearly as fast as reading them.
-inline std::uint64_t hash_of_bytes(std::span<const std::byte> data) {
-  std::array<fnv1a<std::uint64_t>, 4> lanes;
-  std::array<std::uint64_t, lanes.size()> words;
-  const std::size_t size = data.size();
-  for (; !data.empty(); data = data.subspan(std::min(sizeof words, data.size()))) {
-    if (data.size() < sizeof words) words.fill(0);
-    std::memcpy(words.data(), data.data(), std::min(sizeof words, data.size()));
-    for (std::size_t i = 0; i < lanes.size(); ++i) lanes[i].add(words[i]);
-  }
-  fnv1a<std::uint64_t> all;
-  for (const auto& lane : lanes) all.add(lane.value());
-  return all.add(std::uint64_t(size)).value();
-}
+std::uint64_t hash_of_bytes(std::span<const std::byte> data);
 
 /// Adds facts about the elements of an array: each of the first 4096, and two sums of the others. The weighted sum depends on their order.
 template <class T>
@@ -109,7 +90,48 @@ void add_elements(std::vector<fact>& facts, const std::string& array, std::span<
 }
 
 /// "rank 3", "ranks 0 to 2 and 5"
-inline std::string ranks_text(const std::vector<int>& ranks) {
+std::string ranks_text(const std::vector<int>& ranks);
+
+/// "rank 0 has 8, ranks 1 to 3 have 9": the value of each group of ranks.
+std::string groups_text(const std::vector<std::string>& by_rank);
+
+/// The error text of processes whose calls differ. `call`: the first fact of this process. `first`: true if that fact differs. `by_rank`:
+/// the first fact that differs.
+std::string disagreement(const fact& call, std::uint64_t number, bool first, const std::vector<fact>& by_rank);
+
+}  // namespace detail
+
+#if GSHARD_HAS_BODIES
+
+GSHARD_INLINE std::uint64_t hash_of(const std::vector<fact>& facts) {
+  fnv1a<std::uint64_t> h;
+  for (const fact& f : facts) h.add(f.what).add(std::uint64_t(f.what.size())).add(f.value).add(std::uint64_t(f.value.size()));
+  return h.value();
+}
+
+namespace detail {
+
+GSHARD_INLINE std::string extents_text(std::span<const std::int64_t> extents) {
+  std::string s = "[";
+  for (std::size_t d = 0; d < extents.size(); ++d) s.append(d ? "," : "").append(std::to_string(extents[d]));
+  return s + "]";
+}
+
+GSHARD_INLINE std::uint64_t hash_of_bytes(std::span<const std::byte> data) {
+  std::array<fnv1a<std::uint64_t>, 4> lanes;
+  std::array<std::uint64_t, lanes.size()> words;
+  const std::size_t size = data.size();
+  for (; !data.empty(); data = data.subspan(std::min(sizeof words, data.size()))) {
+    if (data.size() < sizeof words) words.fill(0);
+    std::memcpy(words.data(), data.data(), std::min(sizeof words, data.size()));
+    for (std::size_t i = 0; i < lanes.size(); ++i) lanes[i].add(words[i]);
+  }
+  fnv1a<std::uint64_t> all;
+  for (const auto& lane : lanes) all.add(lane.value());
+  return all.add(std::uint64_t(size)).value();
+}
+
+GSHARD_INLINE std::string ranks_text(const std::vector<int>& ranks) {
   constexpr std::size_t most = 8;
   std::vector<std::string> items;
   std::size_t shown = 0;
@@ -127,8 +149,7 @@ inline std::string ranks_text(const std::vector<int>& ranks) {
   return s;
 }
 
-/// "rank 0 has 8, ranks 1 to 3 have 9": the value of each group of ranks.
-inline std::string groups_text(const std::vector<std::string>& by_rank) {
+GSHARD_INLINE std::string groups_text(const std::vector<std::string>& by_rank) {
   constexpr std::size_t most = 8;
   std::vector<std::pair<std::string, std::vector<int>>> groups;
   for (std::size_t rank = 0; rank < by_rank.size(); ++rank) {
@@ -143,9 +164,7 @@ inline std::string groups_text(const std::vector<std::string>& by_rank) {
   return s;
 }
 
-/// The error text of processes whose calls differ. `call`: the first fact of this process. `first`: true if that fact differs. `by_rank`:
-/// the first fact that differs.
-inline std::string disagreement(const fact& call, std::uint64_t number, bool first, const std::vector<fact>& by_rank) {
+GSHARD_INLINE std::string disagreement(const fact& call, std::uint64_t number, bool first, const std::vector<fact>& by_rank) {
   const auto same_what = [&](const fact& f) { return f.what == by_rank[0].what; };
   const bool one_property = std::all_of(by_rank.begin(), by_rank.end(), same_what);
   std::vector<std::string> values;
@@ -158,4 +177,6 @@ inline std::string disagreement(const fact& call, std::uint64_t number, bool fir
 }
 
 }  // namespace detail
+
+#endif
 }}  // namespace gshard::v0

@@ -3,6 +3,7 @@
 
 // The interface of all backends: exchange of blocks within groups of devices.
 
+#include <gshard/base/compiled.hpp>
 #include <gshard/comm/agreement.hpp>
 #include <gshard/comm/device_group.hpp>
 #include <gshard/comm/error.hpp>
@@ -62,7 +63,7 @@ class backend {
  public:
   backend(const backend&) = delete;
   backend& operator=(const backend&) = delete;
-  virtual ~backend() = default;
+  virtual ~backend();
 
   /// Devices per mesh axis.
   std::span<const int> extents() const { return extents_; }
@@ -87,16 +88,9 @@ class backend {
 
   /// Begins a collective call: the processes compare their calls, by `agree`, before they communicate. If a process makes no call, the
   /// others wait for it forever. Returns true if any process passes `flag`. Communicates: one small message per process.
-  bool begin(collective_call call, const std::string& problem = {}, bool flag = false) {
-    call.number = ++calls_;
-    if (processes() == 1) return agree(call, problem, flag);
-    const std::string untold = std::exchange(untold_, {});
-    return agree(call, problem.empty() ? untold : problem, flag);
-  }
+  bool begin(collective_call call, const std::string& problem = {}, bool flag = false);
   /// Saves an error of this process that no agreement has reported. The next `begin` reports it.
-  void tell_next(std::string problem) {
-    if (processes() > 1) untold_ = std::move(problem);
-  }
+  void tell_next(std::string problem);
   /// The number of collective calls so far; the same on all processes.
   std::uint64_t calls() const { return calls_; }
 
@@ -104,10 +98,7 @@ class backend {
   /// failed process throws its own text; the others name the failed ranks and repeat the text of the first. If the calls differ, the error
   /// names the first fact that differs, its values, and their ranks. After both errors the backend can still be used. Returns true if any
   /// process passes `flag`. Communicates: one small message per process, unless it throws.
-  virtual bool agree(const collective_call& /*call*/, const std::string& problem = {}, bool flag = false) {
-    if (!problem.empty()) throw error(problem);
-    return flag;
-  }
+  virtual bool agree(const collective_call& call, const std::string& problem = {}, bool flag = false);
   /// The number of processes that hold the devices.
   virtual int processes() const { return 1; }
   /// The number of processes that share the cores available to this one, itself included.
@@ -117,9 +108,7 @@ class backend {
   /// Copies the leader's bytes to all processes; all pass the same size.
   virtual void broadcast(std::span<std::byte> /*data*/) {}
   /// On the leader: the bytes of every process, the leader's first. On other processes: empty.
-  virtual std::vector<std::vector<std::byte>> gather_to_leader(std::span<const std::byte> mine) {
-    return {std::vector(mine.begin(), mine.end())};
-  }
+  virtual std::vector<std::vector<std::byte>> gather_to_leader(std::span<const std::byte> mine);
 
   /// True if the devices can read each other's memory that `share` allocates; the same on all processes. Then
   ///   share(bytes)     allocates shared memory for this process's device. Sizes may differ between processes. Its lifetime ends with the
@@ -136,20 +125,11 @@ class backend {
   /// The traffic of each held device since construction or the last reset. Groups of one device exchange nothing.
   std::span<const traffic> received() const { return received_; }
   /// Adds traffic of a held device outside `exchange` and `all_gather`.
-  void count(std::size_t device, const traffic& more) {
-    traffic& t = received_[device];
-    t.exchanges += more.exchanges;
-    t.exchange_bytes += more.exchange_bytes;
-    t.gathers += more.gathers;
-    t.gather_bytes += more.gather_bytes;
-  }
+  void count(std::size_t device, const traffic& more);
   void reset_received() { received_.assign(devices_.size(), {}); }
 
  protected:
-  backend(std::vector<int> extents, std::vector<int> devices)
-      : extents_(std::move(extents)), devices_(std::move(devices)), received_(devices_.size()) {
-    device_count(extents_);
-  }
+  backend(std::vector<int> extents, std::vector<int> devices);
 
  private:
   friend pending_exchange;
@@ -224,7 +204,39 @@ inline std::int64_t bytes_from_others(std::span<const std::span<std::byte>> bloc
 }
 }  // namespace detail
 
-inline int backend::check(const char* op, std::uint32_t axes, std::size_t n_parts) const {
+#if GSHARD_HAS_BODIES
+
+GSHARD_INLINE backend::backend(std::vector<int> extents, std::vector<int> devices)
+    : extents_(std::move(extents)), devices_(std::move(devices)), received_(devices_.size()) {
+  device_count(extents_);
+}
+GSHARD_INLINE backend::~backend() = default;
+
+GSHARD_INLINE bool backend::begin(collective_call call, const std::string& problem, bool flag) {
+  call.number = ++calls_;
+  if (processes() == 1) return agree(call, problem, flag);
+  const std::string untold = std::exchange(untold_, {});
+  return agree(call, problem.empty() ? untold : problem, flag);
+}
+GSHARD_INLINE void backend::tell_next(std::string problem) {
+  if (processes() > 1) untold_ = std::move(problem);
+}
+GSHARD_INLINE bool backend::agree(const collective_call& /*call*/, const std::string& problem, bool flag) {
+  if (!problem.empty()) throw error(problem);
+  return flag;
+}
+GSHARD_INLINE std::vector<std::vector<std::byte>> backend::gather_to_leader(std::span<const std::byte> mine) {
+  return {std::vector(mine.begin(), mine.end())};
+}
+GSHARD_INLINE void backend::count(std::size_t device, const traffic& more) {
+  traffic& t = received_[device];
+  t.exchanges += more.exchanges;
+  t.exchange_bytes += more.exchange_bytes;
+  t.gathers += more.gathers;
+  t.gather_bytes += more.gather_bytes;
+}
+
+GSHARD_INLINE int backend::check(const char* op, std::uint32_t axes, std::size_t n_parts) const {
   if (axes >> extents_.size() != 0)
     throw error(std::string(op) + ": axes " + detail::axes_text(axes) + " include one that the mesh does not have: " +
                 detail::mesh_text(extents_));
@@ -234,7 +246,7 @@ inline int backend::check(const char* op, std::uint32_t axes, std::size_t n_part
   return device_group(extents_, axes, 0).size();
 }
 
-inline int backend::check_exchange(std::uint32_t axes, std::span<const exchange_part> parts, const exchange_bounds& all) const {
+GSHARD_INLINE int backend::check_exchange(std::uint32_t axes, std::span<const exchange_part> parts, const exchange_bounds& all) const {
   const int size = check("exchange", axes, parts.size());
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const exchange_part& part = parts[i];
@@ -252,12 +264,12 @@ inline int backend::check_exchange(std::uint32_t axes, std::span<const exchange_
   return size;
 }
 
-inline pending_exchange backend::start(std::uint32_t axes, std::span<const exchange_part> parts, const exchange_bounds& all) {
+GSHARD_INLINE pending_exchange backend::start(std::uint32_t axes, std::span<const exchange_part> parts, const exchange_bounds& all) {
   if (check_exchange(axes, parts, all) == 1) throw error("exchange: a group of one device has nothing to start");
   return {*this, do_start(axes, parts, all, true)};
 }
 
-inline void backend::exchange(std::uint32_t axes, std::span<const exchange_part> parts, const exchange_bounds& all) {
+GSHARD_INLINE void backend::exchange(std::uint32_t axes, std::span<const exchange_part> parts, const exchange_bounds& all) {
   const int size = check_exchange(axes, parts, all);
   pending_exchange others = size > 1 ? pending_exchange(*this, do_start(axes, parts, all, false)) : pending_exchange();
   for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -268,7 +280,7 @@ inline void backend::exchange(std::uint32_t axes, std::span<const exchange_part>
   others.finish();
 }
 
-inline void backend::all_gather(std::uint32_t axes, std::span<const gather_part> parts) {
+GSHARD_INLINE void backend::all_gather(std::uint32_t axes, std::span<const gather_part> parts) {
   const int size = check("all_gather", axes, parts.size());
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const gather_part& part = parts[i];
@@ -282,5 +294,7 @@ inline void backend::all_gather(std::uint32_t axes, std::span<const gather_part>
   }
   if (size > 1) do_all_gather(axes, parts);
 }
+
+#endif
 
 }}  // namespace gshard::v0

@@ -3,6 +3,7 @@
 
 // Factors a number of devices into the extents of a mesh, as evenly as possible.
 
+#include <gshard/base/compiled.hpp>
 #include <gshard/comm/device_group.hpp>
 #include <gshard/comm/error.hpp>
 #include <gshard/ir/mesh.hpp>
@@ -14,6 +15,13 @@
 #include <vector>
 
 namespace gshard { inline namespace v0 {
+
+/// The extents of a mesh of `n_devices`. Fixed extents stay. The quotient is factored over the `dynamic` ones as evenly as possible, larger
+/// factors first. So 8 over three axes is 2x2x2, 12 over two is 4x3. Throws `gshard::error` if the fixed extents do not divide the number
+/// of devices.
+std::vector<int> balanced_extents(int n_devices, std::span<const int> wanted);
+
+#if GSHARD_HAS_BODIES
 
 namespace detail {
 /// Factors n into non-increasing factors of at most `cap`: the smallest possible first factor, then the smallest possible second one, and
@@ -29,10 +37,7 @@ inline bool split_evenly(int n, int cap, std::span<int> factors) {
 }
 }  // namespace detail
 
-/// The extents of a mesh of `n_devices`. Fixed extents stay. The quotient is factored over the `dynamic` ones as evenly as possible, larger
-/// factors first. So 8 over three axes is 2x2x2, 12 over two is 4x3. Throws `gshard::error` if the fixed extents do not divide the number
-/// of devices.
-inline std::vector<int> balanced_extents(int n_devices, std::span<const int> wanted) {
+GSHARD_INLINE std::vector<int> balanced_extents(int n_devices, std::span<const int> wanted) {
   if (n_devices < 1) throw error("a mesh needs at least one device, not " + std::to_string(n_devices));
   std::vector<int> extents(wanted.begin(), wanted.end());
   std::size_t n_free = 0;
@@ -52,5 +57,7 @@ inline std::vector<int> balanced_extents(int n_devices, std::span<const int> wan
     if (wanted[a] == dynamic) extents[a] = factors[next++];
   return extents;
 }
+
+#endif
 
 }}  // namespace gshard::v0

@@ -55,40 +55,24 @@ class mpi_backend final : public backend {
   /// `problem`: an error of the caller on this process, or empty.
   /// Throws `gshard::error`, on every process: for a `problem`; if the processes pass different extents or options; if they were built with
   /// different versions of gshard or numeric compile options; if the product of the extents is not the number of processes.
-  mpi_backend(MPI_Comm comm, const std::vector<int>& extents, const mpi_options& options = {}, const std::string& problem = {})
-      : mpi_backend(connect(comm, extents, options, problem), extents, options) {}
+  mpi_backend(MPI_Comm comm, const std::vector<int>& extents, const mpi_options& options = {}, const std::string& problem = {});
+  ~mpi_backend() override;
 
-  bool agree(const collective_call& call, const std::string& problem = {}, bool flag = false) override {
-    return detail::agree(world_, call, problem, flag);
-  }
+  bool agree(const collective_call& call, const std::string& problem = {}, bool flag = false) override;
   int processes() const override { return world_.size(); }
   int processes_here() const override { return processes_here_; }
   bool leader() const override { return world_.rank() == 0; }
   void broadcast(std::span<std::byte> data) override;
   std::vector<std::vector<std::byte>> gather_to_leader(std::span<const std::byte> mine) override;
   bool shares_memory() const override { return memory_ != nullptr; }
-  std::shared_ptr<std::byte> share(std::int64_t bytes) override { return memory_->take(bytes); }
-  std::vector<const std::byte*> find_shared(std::span<const std::byte* const> mine) override { return memory_->find(mine); }
+  std::shared_ptr<std::byte> share(std::int64_t bytes) override;
+  std::vector<const std::byte*> find_shared(std::span<const std::byte* const> mine) override;
   void barrier(std::uint32_t axes) override;
 
  private:
   static constexpr int tag = 0;
 
-  mpi_backend(detail::communicator&& world, const std::vector<int>& extents, const mpi_options& options)
-      : backend(extents, {world.rank()}),
-        limit_(options.message_limit),
-        window_(options.window),
-        small_block_(options.small_block),
-        world_(std::move(world)),
-        processes_here_(detail::processes_on_cores(world_)),
-        by_node_(options.by_node),
-        node_block_(options.node_block),
-        group_(std::size_t(1) << extents.size()),
-        along_(std::size_t(1) << extents.size()),
-        routes_(std::size_t(1) << extents.size()) {
-    if (by_node_ != node_routing::never) nodes_ = detail::nodes_of(world_, options.node_size);
-    if (options.shared_memory && detail::on_one_node(world_)) memory_ = std::make_unique<detail::node_memory>(world_);
-  }
+  mpi_backend(detail::communicator&& world, const std::vector<int>& extents, const mpi_options& options);
 
   static detail::communicator connect(MPI_Comm comm, std::span<const int> extents, const mpi_options& options, const std::string& problem);
   const detail::communicator& along(std::uint32_t axes);
@@ -150,6 +134,13 @@ class mpi_backend final : public backend {
 };
 
 namespace detail {
+/// The facts that must be equal on all processes of a backend.
+std::vector<fact> backend_facts(std::span<const int> extents, const mpi_options& options, std::string_view library = version);
+}  // namespace detail
+
+#if GSHARD_HAS_BODIES
+
+namespace detail {
 /// The compile options that change results. If they differ between processes, replicas of a tensor diverge.
 inline constexpr std::string_view numeric_options =
 #if defined(GSHARD_HAS_ONEDNN) && GSHARD_HAS_ONEDNN
@@ -174,8 +165,7 @@ inline constexpr std::string_view numeric_options =
     "no -ffast-math";
 #endif
 
-/// The facts that must be equal on all processes of a backend.
-inline std::vector<fact> backend_facts(std::span<const int> extents, const mpi_options& options, std::string_view library = version) {
+GSHARD_INLINE std::vector<fact> backend_facts(std::span<const int> extents, const mpi_options& options, std::string_view library) {
   const auto option = [](const char* name, auto value) { return fact{"mpi_options::" + std::string(name), std::to_string(int(value))}; };
   return {{"the call", "making a cluster of MPI processes"},
           {"the version of gshard", std::string(library)},
@@ -191,7 +181,35 @@ inline std::vector<fact> backend_facts(std::span<const int> extents, const mpi_o
 }
 }  // namespace detail
 
-inline detail::communicator mpi_backend::connect(MPI_Comm comm, std::span<const int> extents, const mpi_options& options,
+GSHARD_INLINE mpi_backend::mpi_backend(MPI_Comm comm, const std::vector<int>& extents, const mpi_options& options,
+                                       const std::string& problem)
+    : mpi_backend(connect(comm, extents, options, problem), extents, options) {}
+
+GSHARD_INLINE mpi_backend::mpi_backend(detail::communicator&& world, const std::vector<int>& extents, const mpi_options& options)
+    : backend(extents, {world.rank()}),
+      limit_(options.message_limit),
+      window_(options.window),
+      small_block_(options.small_block),
+      world_(std::move(world)),
+      processes_here_(detail::processes_on_cores(world_)),
+      by_node_(options.by_node),
+      node_block_(options.node_block),
+      group_(std::size_t(1) << extents.size()),
+      along_(std::size_t(1) << extents.size()),
+      routes_(std::size_t(1) << extents.size()) {
+  if (by_node_ != node_routing::never) nodes_ = detail::nodes_of(world_, options.node_size);
+  if (options.shared_memory && detail::on_one_node(world_)) memory_ = std::make_unique<detail::node_memory>(world_);
+}
+
+GSHARD_INLINE mpi_backend::~mpi_backend() = default;
+
+GSHARD_INLINE bool mpi_backend::agree(const collective_call& call, const std::string& problem, bool flag) {
+  return detail::agree(world_, call, problem, flag);
+}
+GSHARD_INLINE std::shared_ptr<std::byte> mpi_backend::share(std::int64_t bytes) { return memory_->take(bytes); }
+GSHARD_INLINE std::vector<const std::byte*> mpi_backend::find_shared(std::span<const std::byte* const> mine) { return memory_->find(mine); }
+
+GSHARD_INLINE detail::communicator mpi_backend::connect(MPI_Comm comm, std::span<const int> extents, const mpi_options& options,
                                                  const std::string& problem) {
   detail::communicator world = detail::duplicate(comm);
   detail::agree(world, detail::backend_facts(extents, options), problem);
@@ -208,7 +226,7 @@ inline detail::communicator mpi_backend::connect(MPI_Comm comm, std::span<const 
   return world;
 }
 
-inline const detail::node_routes* mpi_backend::routes(std::uint32_t axes, const exchange_bounds& all) {
+GSHARD_INLINE const detail::node_routes* mpi_backend::routes(std::uint32_t axes, const exchange_bounds& all) {
   if (by_node_ == node_routing::never || all.block_bytes < 0) return nullptr;
   if (by_node_ == node_routing::where_it_saves && all.block_bytes > node_block_) return nullptr;
   detail::node_routes& known = routes_[axes];
@@ -224,7 +242,7 @@ inline const detail::node_routes* mpi_backend::routes(std::uint32_t axes, const 
 
 // Collective over the group at its first use. Other groups may not call it, because a group whose blocks are all empty may skip a
 // collective.
-inline const detail::communicator& mpi_backend::along(std::uint32_t axes) {
+GSHARD_INLINE const detail::communicator& mpi_backend::along(std::uint32_t axes) {
   const detail::communicator*& known = along_[axes];
   if (known) return *known;
   for (std::size_t a = 0; a < extents().size(); ++a)
@@ -240,7 +258,7 @@ inline const detail::communicator& mpi_backend::along(std::uint32_t axes) {
   return *(known = &mine);
 }
 
-inline void mpi_backend::receive(pending_exchange& f, int from, std::span<std::byte> data) {
+GSHARD_INLINE void mpi_backend::receive(pending_exchange& f, int from, std::span<std::byte> data) {
   f.request.push_back(MPI_REQUEST_NULL);
   const int code = MPI_Irecv(data.data(), int(data.size()), MPI_BYTE, from, tag, f.group->get(), &f.request.back());
   if (code == MPI_SUCCESS) return;
@@ -248,7 +266,7 @@ inline void mpi_backend::receive(pending_exchange& f, int from, std::span<std::b
   f.request.back() = MPI_REQUEST_NULL;
 }
 
-inline void mpi_backend::send(pending_exchange& f, int to, std::span<const std::byte> data) {
+GSHARD_INLINE void mpi_backend::send(pending_exchange& f, int to, std::span<const std::byte> data) {
   f.request.push_back(MPI_REQUEST_NULL);
   const int code = MPI_Isend(data.data(), int(data.size()), MPI_BYTE, to, tag, f.group->get(), &f.request.back());
   if (code == MPI_SUCCESS) return;
@@ -257,7 +275,7 @@ inline void mpi_backend::send(pending_exchange& f, int to, std::span<const std::
 }
 
 // Waits for a request. Returns the size of the message, or nothing if it failed.
-inline std::optional<int> mpi_backend::wait(pending_exchange& f, std::size_t i) {
+GSHARD_INLINE std::optional<int> mpi_backend::wait(pending_exchange& f, std::size_t i) {
   const bool started = f.request[i] != MPI_REQUEST_NULL;
   MPI_Status status;
   const int code = MPI_Wait(&f.request[i], &status);
@@ -269,7 +287,7 @@ inline std::optional<int> mpi_backend::wait(pending_exchange& f, std::size_t i) 
 }
 
 // Starts the messages to and from the next members.
-inline void mpi_backend::start_some(pending_exchange& f, int members) {
+GSHARD_INLINE void mpi_backend::start_some(pending_exchange& f, int members) {
   const int p = f.group->size(), me = f.group->rank();
   const int first = f.next, last = f.next = std::min(first + members, p);
   f.request.clear();
@@ -291,7 +309,7 @@ inline void mpi_backend::start_some(pending_exchange& f, int members) {
 }
 
 // Calls MPI_Wait for each request: MPI_Waitall of Open MPI 4.1 may spin forever after a message has failed.
-inline void mpi_backend::finish_some(pending_exchange& f) {
+GSHARD_INLINE void mpi_backend::finish_some(pending_exchange& f) {
   for (std::size_t i = 0; i < f.request.size(); ++i) {
     const std::optional<int> received = wait(f, i);
     if (i >= f.expected.size() || !received || *received == f.expected[i].bytes) continue;
@@ -302,7 +320,7 @@ inline void mpi_backend::finish_some(pending_exchange& f) {
 
 // Waits for the other members on this node, which start the same exchange. After that, all forwarding is done and all messages are in
 // flight, as in a direct exchange.
-inline void mpi_backend::start_by_node(pending_exchange& f, const detail::node_routes& routes, std::int64_t block_bytes) {
+GSHARD_INLINE void mpi_backend::start_by_node(pending_exchange& f, const detail::node_routes& routes, std::int64_t block_bytes) {
   f.request.clear();
   f.packets.begin(routes, f.part, block_bytes);
   for (const detail::packet& p : f.packets.from_others()) receive(f, p.member(), p.room());
@@ -314,7 +332,7 @@ inline void mpi_backend::start_by_node(pending_exchange& f, const detail::node_r
   for (const detail::packet& p : f.packets.to_others()) send(f, p.member(), p.bytes());
 }
 
-inline void mpi_backend::finish_by_node(pending_exchange& f) {
+GSHARD_INLINE void mpi_backend::finish_by_node(pending_exchange& f) {
   for (std::size_t i = 0; i < f.request.size(); ++i) {
     const std::optional<int> bytes = wait(f, i);
     if (i < f.packets.from_others().size()) f.packets.from_others()[i].arrived(std::size_t(bytes.value_or(0)));
@@ -322,7 +340,7 @@ inline void mpi_backend::finish_by_node(pending_exchange& f) {
   f.mismatch = f.packets.deliver();
 }
 
-inline std::size_t mpi_backend::do_start(std::uint32_t axes, std::span<const exchange_part> parts, const exchange_bounds& all,
+GSHARD_INLINE std::size_t mpi_backend::do_start(std::uint32_t axes, std::span<const exchange_part> parts, const exchange_bounds& all,
                                          bool at_once) {
   const detail::communicator& group = along(axes);
   const detail::node_routes* const by_node = routes(axes, all);
@@ -340,7 +358,7 @@ inline std::size_t mpi_backend::do_start(std::uint32_t axes, std::span<const exc
   return f.number;
 }
 
-inline void mpi_backend::do_finish(std::size_t started) {
+GSHARD_INLINE void mpi_backend::do_finish(std::size_t started) {
   const auto f = std::find_if(pending_.begin(), pending_.end(), [&](const pending_exchange& other) { return other.number == started; });
   if (f->by_node) finish_by_node(*f);
   else
@@ -352,7 +370,7 @@ inline void mpi_backend::do_finish(std::size_t started) {
 }
 
 // The algorithm depends only on the sizes, which are equal on all members. Addresses of blocks may differ.
-inline void mpi_backend::do_all_gather(std::uint32_t axes, std::span<const gather_part> parts) {
+GSHARD_INLINE void mpi_backend::do_all_gather(std::uint32_t axes, std::span<const gather_part> parts) {
   const gather_part& part = parts[0];
   const detail::communicator& group = along(axes);
   const auto p = std::size_t(group.size());
@@ -382,20 +400,20 @@ inline void mpi_backend::do_all_gather(std::uint32_t axes, std::span<const gathe
 }
 
 // Writes before the barrier are visible to all members after it.
-inline void mpi_backend::barrier(std::uint32_t axes) {
+GSHARD_INLINE void mpi_backend::barrier(std::uint32_t axes) {
   const detail::communicator& group = along(axes);
   std::atomic_thread_fence(std::memory_order_seq_cst);
   group.check(MPI_Barrier(group.get()), "MPI_Barrier");
   std::atomic_thread_fence(std::memory_order_seq_cst);
 }
 
-inline void mpi_backend::broadcast(std::span<std::byte> data) {
+GSHARD_INLINE void mpi_backend::broadcast(std::span<std::byte> data) {
   for_each_piece(std::int64_t(data.size()), [&](std::int64_t at, int count) {
     world_.check(MPI_Bcast(data.data() + at, count, MPI_BYTE, 0, world_.get()), "MPI_Bcast");
   });
 }
 
-inline std::vector<std::vector<std::byte>> mpi_backend::gather_to_leader(std::span<const std::byte> mine) {
+GSHARD_INLINE std::vector<std::vector<std::byte>> mpi_backend::gather_to_leader(std::span<const std::byte> mine) {
   const auto size = std::int64_t(mine.size());
   std::vector<std::int64_t> sizes(leader() ? std::size_t(world_.size()) : 0);
   world_.check(MPI_Gather(&size, 1, MPI_INT64_T, sizes.data(), 1, MPI_INT64_T, 0, world_.get()),
@@ -416,5 +434,7 @@ inline std::vector<std::vector<std::byte>> mpi_backend::gather_to_leader(std::sp
   }
   return all;
 }
+
+#endif
 
 }}  // namespace gshard::v0

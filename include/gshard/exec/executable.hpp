@@ -159,9 +159,10 @@ class executable {
                     "xtensor array (include <gshard/tensor/eigen.hpp> or <gshard/tensor/xtensor.hpp>)");
     } else {
       detail::read_whole<T>(given, [&](const detail::whole_array<T>& whole) {
-        const auto stride = whole.strides_in(to.extents);
+        const auto stride = whole.layout.strides_in(to.extents);
         if (!stride)
-          throw error(detail::text_of_misfit(whole, to.extents, "program: " + text_of_input<Input>(I) + " has ", ", its dims make "));
+          throw error(
+              detail::text_of_misfit(whole.layout, to.extents, "program: " + text_of_input<Input>(I) + " has ", ", its dims make "));
         for (std::size_t d = 0; d < to.data.size(); ++d) detail::copy_shard_of(whole.data, *stride, to.template as<T>(d), to.places[d]);
       });
       if (is_compared(to)) inputs_.add(detail::hash_of_bytes(std::as_bytes(elements_of<T>(to))));
@@ -184,7 +185,7 @@ class executable {
       if (const detail::bound_value& input = run_->input(I); is_compared(input))
         detail::read_whole<T>(given, [&](const detail::whole_array<T>& whole) {
           std::vector<T> room;
-          const auto stride = whole.strides_in(input.extents);
+          const auto stride = whole.layout.strides_in(input.extents);
           if (stride) detail::add_elements(facts, text_of_input<Input>(I), detail::row_major_elements(whole, *stride, input.extents, room));
         });
     if constexpr (sizeof...(Rest) > 0) add_facts<I + 1>(facts, rest...);

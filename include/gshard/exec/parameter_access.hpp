@@ -71,8 +71,9 @@ void set_global(const parameter_store& store, std::string_view name, const Whole
     const std::string problem = detail::problem_of([&] {
       const std::vector<std::int64_t>& extents = detail::parameter_of<T>(store, name).extents;
       detail::read_whole<T>(whole, [&](const detail::whole_array<T>& given) {
-        const auto stride = given.strides_in(extents);
-        if (!stride) throw error(detail::text_of_misfit(given, extents, "parameter \"" + std::string(name) + "\": ", " for a tensor of "));
+        const auto stride = given.layout.strides_in(extents);
+        if (!stride)
+          throw error(detail::text_of_misfit(given.layout, extents, "parameter \"" + std::string(name) + "\": ", " for a tensor of "));
         elements = detail::row_major_elements(given, *stride, extents, room);
       });
     });

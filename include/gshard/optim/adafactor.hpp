@@ -48,11 +48,7 @@ struct adafactor {
   template <class Scope>
     requires(detail::call<2, parameter_scope, symbol>::fits<Scope, symbol>)
   constexpr void minimize(const Scope& m, symbol loss) const {
-    minimize_at(m, loss, [](symbol t) {
-      return detail::emit_map(*t.owner, pointwise_of<[](auto x) {
-        return min(1 / sqrt(x), decltype(x)(0.01));
-      }, 1>, list_view(&t, 1));
-    });
+    minimize_at(m, loss, [](symbol t) { return detail::emit_map(*t.owner, pointwise_of<functions<Scope>::rate, 1>, list_view(&t, 1)); });
   }
   template <class... Given>
     requires(!detail::call<2, parameter_scope, symbol, symbol>::fits<Given...>)
@@ -63,6 +59,23 @@ struct adafactor {
   }
 
  private:
+  /// The functions of elements. A template, so that only programs that use adafactor compile them.
+  template <class Scope>
+  struct functions {
+    static constexpr auto rate = [](auto t) { return min(1 / sqrt(t), decltype(t)(0.01)); };
+    static constexpr auto average_share = [](auto t, auto power) { return 1 - exp(-power * log(t)); };
+    static constexpr auto average = [](auto x, auto y, auto beta) { return y + beta * (x - y); };  // beta x + (1 - beta) y
+    static constexpr auto clipped = [](auto square, auto most) { return 1 / max(sqrt(square) / most, decltype(most)(1)); };
+    static constexpr auto scaled_rate = [](auto r, auto square, auto least) { return r * max(sqrt(square), least); };
+    static constexpr auto moment = [](auto x, auto step, auto size, auto beta) { return beta * x + (1 - beta) * (size * step); };
+    static constexpr auto product = [](auto x, auto y) { return x * y; };
+    static constexpr auto step = [](auto x, auto u, auto r) { return x - r * u; };
+    static constexpr auto over_root = [](auto x, auto square) { return x / sqrt(square); };
+    static constexpr auto root_of_share = [](auto x, auto y) { return sqrt(y / x); };
+    static constexpr auto inverse_root = [](auto x) { return 1 / sqrt(x); };
+    static constexpr auto product_of_three = [](auto x, auto y, auto z) { return x * y * z; };
+  };
+
   template <class Scope, class Rate>
   constexpr void minimize_at(const Scope& m, symbol loss, Rate rate_at) const {
     builder& b = m.owner();
@@ -117,22 +130,19 @@ struct adafactor {
     builder& b = m.owner();
     const short_list all = detail::counting(p.rank());
     symbol u = p.rank() < 2 ? whole_step(m, p, g, t) : factored_step(m, p, g, t);
-    symbol clipped = of_dims(pointwise_of<[](auto square, auto most) {
-      return 1 / max(sqrt(square) / most, decltype(most)(1));
-    }, 2>, {mean(b, {u, u}, {}), detail::emit_filled(rate, clip)}, {{}, {}}, rate);
+    symbol clipped = of_dims(pointwise_of<functions<Scope>::clipped, 2>, {mean(b, {u, u}, {}), detail::emit_filled(rate, clip)}, {{}, {}},
+                             rate);
     if (relative)
-      rate = of_dims(pointwise_of<[](auto r, auto square, auto least) {
-        return r * max(sqrt(square), least);
-      }, 3>, {rate, mean(b, {p, p}, {}), detail::emit_filled(rate, least_scale)}, {{}, {}, {}}, rate);
+      rate = of_dims(pointwise_of<functions<Scope>::scaled_rate, 3>, {rate, mean(b, {p, p}, {}), detail::emit_filled(rate, least_scale)},
+                     {{}, {}, {}}, rate);
     if (beta1 != 0) {
       const symbol before = m.state("adafactor.m.", p), keep = detail::emit_filled(rate, beta1);
-      u = of_dims(pointwise_of<[](auto x, auto step, auto size, auto beta) { return beta * x + (1 - beta) * (size * step); }, 4>,
-                  {before, u, clipped, keep}, {all, all, {}, {}}, p);
+      u = of_dims(pointwise_of<functions<Scope>::moment, 4>, {before, u, clipped, keep}, {all, all, {}, {}}, p);
       overwrite(b, before, u);
       clipped = detail::emit_filled(rate, 1);
     }
-    const symbol size = of_dims(pointwise_of<[](auto x, auto y) { return x * y; }, 2>, {rate, clipped}, {{}, {}}, rate);
-    overwrite(b, p, of_dims(pointwise_of<[](auto x, auto step, auto r) { return x - r * step; }, 3>, {p, u, size}, {all, all, {}}, p));
+    const symbol size = of_dims(pointwise_of<functions<Scope>::product, 2>, {rate, clipped}, {{}, {}}, rate);
+    overwrite(b, p, of_dims(pointwise_of<functions<Scope>::step, 3>, {p, u, size}, {all, all, {}}, p));
   }
   /// The last node computes `next` from x, its first operand, and may write `next` over x.
   static constexpr void overwrite(builder& b, symbol x, symbol next) {
@@ -141,26 +151,24 @@ struct adafactor {
     b.set_updated(x, next);
   }
 
-  /// beta x + (1 - beta) y
-  static constexpr const pointwise& average_of = pointwise_of<[](auto x, auto y, auto beta) { return y + beta * (x - y); }, 3>;
-
+  template <class Scope>
   constexpr symbol beta_at(symbol t) const {
-    return of_dims(pointwise_of<[](auto x, auto power) { return 1 - exp(-power * log(x)); }, 2>, {t, detail::emit_filled(t, decay)},
-                   {{}, {}}, t);
+    return of_dims(pointwise_of<functions<Scope>::average_share, 2>, {t, detail::emit_filled(t, decay)}, {{}, {}}, t);
   }
   /// The running average of squares over these dims of the parameter.
   template <class Scope>
   constexpr symbol averaged(const Scope& m, std::string_view prefix, symbol p, const short_list& kept, symbol square, symbol t) const {
     const symbol before = m.state(prefix, p, kept);
     const short_list own = detail::counting(kept.size());
-    const symbol next = of_dims(average_of, {before, here(square) + epsilon, beta_at(t)}, {own, own, {}}, before);
+    const symbol next = of_dims(pointwise_of<functions<Scope>::average, 3>, {before, here(square) + epsilon, beta_at<Scope>(t)},
+                                {own, own, {}}, before);
     overwrite(m.owner(), before, next);
     return next;
   }
   template <class Scope>
   constexpr symbol whole_step(const Scope& m, symbol p, symbol g, symbol t) const {
     const symbol v = averaged(m, "adafactor.v.", p, detail::counting(p.rank()), here(g) * g, t);
-    return here(map<[](auto x, auto square) { return x / sqrt(square); }>(g, v));
+    return here(map<functions<Scope>::over_root>(g, v));
   }
   template <class Scope>
   constexpr symbol factored_step(const Scope& m, symbol p, symbol g, symbol t) const {
@@ -171,9 +179,9 @@ struct adafactor {
     columns.push_back(rank - 1);
     const symbol r = averaged(m, "adafactor.r.", p, rows, mean(b, {g, g}, rows), t);
     const symbol c = averaged(m, "adafactor.c.", p, columns, mean(b, {g, g}, columns), t);
-    const symbol by_row = of_dims(pointwise_of<[](auto x, auto y) { return sqrt(y / x); }, 2>, {r, mean(b, {r}, batch)}, {rows, batch}, r);
-    const symbol by_column = map<[](auto x) { return 1 / sqrt(x); }>(c);
-    return of_dims(pointwise_of<[](auto x, auto y, auto z) { return x * y * z; }, 3>, {g, by_row, by_column},
+    const symbol by_row = of_dims(pointwise_of<functions<Scope>::root_of_share, 2>, {r, mean(b, {r}, batch)}, {rows, batch}, r);
+    const symbol by_column = map<functions<Scope>::inverse_root>(c);
+    return of_dims(pointwise_of<functions<Scope>::product_of_three, 3>, {g, by_row, by_column},
                    {detail::counting(rank), rows, columns}, g);
   }
 };

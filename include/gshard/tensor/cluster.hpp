@@ -3,6 +3,7 @@
 
 // Clusters: a mesh bound to a backend (one device, simulated devices or MPI processes).
 
+#include <gshard/base/compiled.hpp>
 #include <gshard/comm/backend.hpp>
 #include <gshard/comm/balanced_extents.hpp>
 #include <gshard/comm/loopback.hpp>
@@ -24,15 +25,7 @@ class any_cluster {
  public:
   /// Collective. Throws `gshard::error`, on every process, if the mesh's extents are not the backend's, or if the processes have
   /// different axes (names or order).
-  any_cluster(const mesh_shape& mesh, std::shared_ptr<backend> on) : mesh_(mesh) {
-    const auto all = std::make_shared<owned>(std::move(on));
-    backend_ = std::shared_ptr<backend>(all, all->on.get());
-    kept_ = &all->kept;
-    std::string axes;
-    for (int a = 0; a < mesh_.rank(); ++a) axes.append(a ? " x " : "").append(mesh_.name(a));
-    backend_->begin(std::vector<fact>{{"the call", "making a cluster"}, {"the axes of the mesh", axes}},
-                    detail::problem_of([&] { check_extents(); }));
-  }
+  any_cluster(const mesh_shape& mesh, std::shared_ptr<backend> on);
 
   const mesh_shape& mesh() const { return mesh_; }
   /// Throws `gshard::error` if this handle, or the tensor that it belongs to, was moved from.
@@ -68,16 +61,32 @@ class any_cluster {
   std::shared_ptr<backend> backend_;
   detail::lru_cache* kept_ = nullptr;
 
-  void check_extents() const {
-    const std::span<const int> bound = backend_->extents();
-    if (int(bound.size()) != mesh_.rank())
-      throw error("cluster: the backend has " + std::to_string(bound.size()) + " axes, the mesh " + std::to_string(mesh_.rank()));
-    for (int a = 0; a < mesh_.rank(); ++a)
-      if (mesh_.static_extent(a) != dynamic && mesh_.static_extent(a) != bound[std::size_t(a)])
-        throw error("cluster: axis \"" + std::string(mesh_.name(a)) + "\" has extent " + std::to_string(mesh_.static_extent(a)) +
-                    " in the program and " + std::to_string(bound[std::size_t(a)]) + " here");
-  }
+  void check_extents() const;
 };
+
+#if GSHARD_HAS_BODIES
+
+GSHARD_INLINE any_cluster::any_cluster(const mesh_shape& mesh, std::shared_ptr<backend> on) : mesh_(mesh) {
+  const auto all = std::make_shared<owned>(std::move(on));
+  backend_ = std::shared_ptr<backend>(all, all->on.get());
+  kept_ = &all->kept;
+  std::string axes;
+  for (int a = 0; a < mesh_.rank(); ++a) axes.append(a ? " x " : "").append(mesh_.name(a));
+  backend_->begin(std::vector<fact>{{"the call", "making a cluster"}, {"the axes of the mesh", axes}},
+                  detail::problem_of([&] { check_extents(); }));
+}
+
+GSHARD_INLINE void any_cluster::check_extents() const {
+  const std::span<const int> bound = backend_->extents();
+  if (int(bound.size()) != mesh_.rank())
+    throw error("cluster: the backend has " + std::to_string(bound.size()) + " axes, the mesh " + std::to_string(mesh_.rank()));
+  for (int a = 0; a < mesh_.rank(); ++a)
+    if (mesh_.static_extent(a) != dynamic && mesh_.static_extent(a) != bound[std::size_t(a)])
+      throw error("cluster: axis \"" + std::string(mesh_.name(a)) + "\" has extent " + std::to_string(mesh_.static_extent(a)) +
+                  " in the program and " + std::to_string(bound[std::size_t(a)]) + " here");
+}
+
+#endif
 
 /// A cluster whose mesh is part of its type.
 template <class Mesh>

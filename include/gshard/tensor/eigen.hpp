@@ -32,7 +32,7 @@ struct array_reader<Dense> {
   template <class F>
   static void read(const Dense& m, F f) {
     if constexpr ((Dense::Flags & Eigen::DirectAccessBit) != 0)
-      f(whole_array<value_type>{m.data(), m.size(), 2, true, {m.rows(), m.cols()}, {m.rowStride(), m.colStride()}});
+      f(whole_array<value_type>{m.data(), {m.size(), 2, true, {m.rows(), m.cols()}, {m.rowStride(), m.colStride()}}});
     else
       array_reader<typename Dense::PlainObject>::read(m, f);
   }

@@ -3,6 +3,7 @@
 
 // A cache of the most recently used objects, limited in number and in bytes.
 
+#include <gshard/base/compiled.hpp>
 #include <gshard/base/compiler.hpp>
 
 #include <cstddef>
@@ -46,18 +47,7 @@ class lru_cache {
     return nullptr;
   }
 
-  void put_back(std::unique_ptr<kept> thing) {
-    if (thing->bytes > most_bytes) return;
-    std::vector<std::unique_ptr<kept>> old;  // destroyed after the lock is released
-    const std::lock_guard alone(lock_);
-    bytes_ += thing->bytes;
-    things_.push_back(std::move(thing));
-    std::size_t n = 0;
-    for (; things_.size() - n > most || bytes_ > most_bytes; ++n) bytes_ -= things_[n]->bytes;
-    if (n == 0) return;
-    old.assign(std::move_iterator(things_.begin()), std::move_iterator(things_.begin() + std::ptrdiff_t(n)));
-    things_.erase(things_.begin(), things_.begin() + std::ptrdiff_t(n));
-  }
+  void put_back(std::unique_ptr<kept> thing);
 
   std::size_t size() const {
     const std::lock_guard alone(lock_);
@@ -69,5 +59,20 @@ class lru_cache {
   std::vector<std::unique_ptr<kept>> things_;  // the most recently used one last
   std::int64_t bytes_ = 0;
 };
+
+#if GSHARD_HAS_BODIES
+GSHARD_INLINE void lru_cache::put_back(std::unique_ptr<kept> thing) {
+  if (thing->bytes > most_bytes) return;
+  std::vector<std::unique_ptr<kept>> old;  // destroyed after the lock is released
+  const std::lock_guard alone(lock_);
+  bytes_ += thing->bytes;
+  things_.push_back(std::move(thing));
+  std::size_t n = 0;
+  for (; things_.size() - n > most || bytes_ > most_bytes; ++n) bytes_ -= things_[n]->bytes;
+  if (n == 0) return;
+  old.assign(std::move_iterator(things_.begin()), std::move_iterator(things_.begin() + std::ptrdiff_t(n)));
+  things_.erase(things_.begin(), things_.begin() + std::ptrdiff_t(n));
+}
+#endif
 
 }}}  // namespace gshard::v0::detail

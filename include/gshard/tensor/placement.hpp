@@ -3,6 +3,7 @@
 
 // Computes which shard of a tensor a device holds under a sharding.
 
+#include <gshard/base/compiled.hpp>
 #include <gshard/comm/device_group.hpp>
 #include <gshard/comm/error.hpp>
 #include <gshard/ir/sharding.hpp>
@@ -19,7 +20,17 @@ namespace gshard { inline namespace v0 {
 
 /// The shard of a tensor that a device holds. Every axis of a dim, major to minor, splits the remaining block into ceil-sized blocks. So
 /// the last shards may be short or empty.
-inline kernel::placement place(std::span<const std::int64_t> extents, const sharding& layout, std::span<const int> mesh, int device) {
+kernel::placement place(std::span<const std::int64_t> extents, const sharding& layout, std::span<const int> mesh, int device);
+
+namespace detail {
+/// The number of bytes of a tensor's elements. Throws `gshard::error` if it overflows.
+std::int64_t bytes_of(std::span<const std::int64_t> extents, std::int64_t width, std::string_view tensor);
+}  // namespace detail
+
+#if GSHARD_HAS_BODIES
+
+GSHARD_INLINE kernel::placement place(std::span<const std::int64_t> extents, const sharding& layout, std::span<const int> mesh,
+                                      int device) {
   const auto coordinates = coordinates_of(mesh, device);
   kernel::placement p;
   p.rank = int(extents.size());
@@ -33,8 +44,7 @@ inline kernel::placement place(std::span<const std::int64_t> extents, const shar
 }
 
 namespace detail {
-/// The number of bytes of a tensor's elements. Throws `gshard::error` if it overflows.
-inline std::int64_t bytes_of(std::span<const std::int64_t> extents, std::int64_t width, std::string_view tensor) {
+GSHARD_INLINE std::int64_t bytes_of(std::span<const std::int64_t> extents, std::int64_t width, std::string_view tensor) {
   std::int64_t bytes = width;
   bool fits = true, empty = false;
   for (const std::int64_t e : extents) {
@@ -48,5 +58,7 @@ inline std::int64_t bytes_of(std::span<const std::int64_t> extents, std::int64_t
   throw error(text + " elements are more than can be counted");
 }
 }  // namespace detail
+
+#endif
 
 }}  // namespace gshard::v0

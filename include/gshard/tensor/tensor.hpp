@@ -3,6 +3,7 @@
 
 // The distributed tensor, views of its shards, and from_global, which fills a tensor from a complete array.
 
+#include <gshard/base/compiled.hpp>
 #include <gshard/base/reason.hpp>
 #include <gshard/ir/device_order.hpp>
 #include <gshard/ir/spec.hpp>
@@ -37,19 +38,15 @@ struct shard_view {
 };
 
 namespace detail {
-// Resolves the axis names of a spec on a mesh. A name that the mesh lacks is found at run time, because the type of a tensor does not
-// contain its mesh.
-inline sharding resolve_on(const named_sharding& named, const mesh_shape& mesh) {
-  diagnostic problem;
-  const sharding s = resolve(named, mesh, "tensor", problem);
-  if (problem)
-    throw error("tensor: its partition spec " +
-                std::string(problem.what == fault::unknown_axis
-                                ? "names an axis that the mesh does not have: \""
-                                : "uses twice the axis \"") +
-                std::string(problem.word.view()) + "\"");
-  return s;
-}
+/// The shards of a tensor on the devices of this process, uninitialized.
+struct local_shards {
+  /// `named`: the tensor's spec. `width`: bytes of an element. Throws `gshard::error` as the constructor of `tensor`.
+  local_shards(const any_cluster& on, std::span<const std::int64_t> extents, const named_sharding& named, int rank, std::int64_t width);
+
+  sharding layout;
+  std::vector<kernel::placement> places;
+  std::vector<buffer> memory;
+};
 }  // namespace detail
 
 /// A distributed tensor: `tensor<float, P<"data", none>>`. The type has the element type and the sharding. Extents and cluster are bound at
@@ -66,21 +63,7 @@ class tensor {
   /// extents, a negative one, or too little memory. Throws also for axes that the cluster lacks, and for a device order that does not fit
   /// the cluster.
   tensor(any_cluster on, std::vector<std::int64_t> extents)
-      : cluster_(std::move(on)), extents_(std::move(extents)), layout_(detail::resolve_on(Spec::named, cluster_.mesh())) {
-    if (int(extents_.size()) != static_rank)
-      throw error("tensor: " + std::to_string(extents_.size()) + " extents for a spec of " + std::to_string(static_rank) + " dims");
-    for (std::size_t d = 0; d < extents_.size(); ++d)
-      if (extents_[d] < 0) throw error("tensor: extent " + std::to_string(extents_[d]) + " of dim " + std::to_string(d));
-    detail::bytes_of(extents_, std::int64_t(sizeof(T)), "tensor");
-    const device_orders orders{Spec::named.order, device_count(cluster_.on().extents())};
-    if (!orders.rows.empty() && !is_order(orders.rows, orders.devices))
-      throw error("tensor: its order of devices does not have each of the cluster's " + std::to_string(orders.devices) + " once");
-    for (const int device : cluster_.devices()) {
-      const int position = orders.position(orders.rows.empty() ? 0 : 1, device);
-      places_.push_back(place(extents_, layout_, cluster_.on().extents(), position));
-      shards_.emplace_back(kernel::element_count(places_.back().rank, places_.back().extent) * std::int64_t(sizeof(T)));
-    }
-  }
+      : cluster_(std::move(on)), extents_(std::move(extents)), shards_(cluster_, extents_, Spec::named, static_rank, sizeof(T)) {}
 
   const any_cluster& on() const { return cluster_; }
   std::span<const std::int64_t> extents() const { return extents_; }
@@ -92,12 +75,12 @@ class tensor {
   }
   /// On the axes of the cluster, in the mesh's order of devices. If `layout_type::named.order` is another order, it gives the devices of
   /// these shards.
-  const sharding& layout() const { return layout_; }
+  const sharding& layout() const { return shards_.layout; }
 
   /// The number of shards of this process, one per device of on().devices().
-  std::size_t local_shards() const { return shards_.size(); }
-  shard_view<T> local_shard(std::size_t i) { return {reinterpret_cast<T*>(shards_[i].data()), places_[i]}; }
-  shard_view<const T> local_shard(std::size_t i) const { return {reinterpret_cast<const T*>(shards_[i].data()), places_[i]}; }
+  std::size_t local_shards() const { return shards_.memory.size(); }
+  shard_view<T> local_shard(std::size_t i) { return {reinterpret_cast<T*>(shards_.memory[i].data()), shards_.places[i]}; }
+  shard_view<const T> local_shard(std::size_t i) const { return {reinterpret_cast<const T*>(shards_.memory[i].data()), shards_.places[i]}; }
 
   /// The value of a scalar that is complete on every device.
   T item() const {
@@ -115,9 +98,7 @@ class tensor {
  private:
   any_cluster cluster_;
   std::vector<std::int64_t> extents_;
-  sharding layout_;
-  std::vector<kernel::placement> places_;
-  std::vector<buffer> shards_;
+  detail::local_shards shards_;
 };
 
 namespace detail {
@@ -162,11 +143,49 @@ tensor<T, Spec> from_global(const cluster<Mesh>& on, std::vector<std::int64_t> e
   tensor<T, Spec> t(on, std::move(extents));
   if constexpr (detail::is_whole_array<Whole, T>)
     detail::read_whole<T>(whole, [&](const detail::whole_array<T>& given) {
-      const auto stride = given.strides_in(t.extents());
-      if (!stride) throw error(detail::text_of_misfit(given, t.extents(), "from_global: ", " for a tensor of "));
+      const auto stride = given.layout.strides_in(t.extents());
+      if (!stride) throw error(detail::text_of_misfit(given.layout, t.extents(), "from_global: ", " for a tensor of "));
       for_each_local_shard(t, [&](shard_view<T> s) { detail::copy_shard_of(given.data, *stride, s.data, s.at); });
     });
   return t;
 }
+
+#if GSHARD_HAS_BODIES
+namespace detail {
+
+/// Resolves the axis names of a spec on a mesh. A name that the mesh lacks is found at run time, because the type of a tensor does not
+/// contain its mesh.
+GSHARD_INLINE sharding resolve_on(const named_sharding& named, const mesh_shape& mesh) {
+  diagnostic problem;
+  const sharding s = resolve(named, mesh, "tensor", problem);
+  if (problem)
+    throw error("tensor: its partition spec " +
+                std::string(problem.what == fault::unknown_axis
+                                ? "names an axis that the mesh does not have: \""
+                                : "uses twice the axis \"") +
+                std::string(problem.word.view()) + "\"");
+  return s;
+}
+
+GSHARD_INLINE local_shards::local_shards(const any_cluster& on, std::span<const std::int64_t> extents, const named_sharding& named,
+                                         int rank, std::int64_t width)
+    : layout(resolve_on(named, on.mesh())) {
+  if (int(extents.size()) != rank)
+    throw error("tensor: " + std::to_string(extents.size()) + " extents for a spec of " + std::to_string(rank) + " dims");
+  for (std::size_t d = 0; d < extents.size(); ++d)
+    if (extents[d] < 0) throw error("tensor: extent " + std::to_string(extents[d]) + " of dim " + std::to_string(d));
+  bytes_of(extents, width, "tensor");
+  const device_orders orders{named.order, device_count(on.on().extents())};
+  if (!orders.rows.empty() && !is_order(orders.rows, orders.devices))
+    throw error("tensor: its order of devices does not have each of the cluster's " + std::to_string(orders.devices) + " once");
+  for (const int device : on.devices()) {
+    const int position = orders.position(orders.rows.empty() ? 0 : 1, device);
+    places.push_back(place(extents, layout, on.on().extents(), position));
+    memory.emplace_back(kernel::element_count(places.back().rank, places.back().extent) * width);
+  }
+}
+
+}  // namespace detail
+#endif
 
 }}  // namespace gshard::v0

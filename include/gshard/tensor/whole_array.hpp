@@ -5,6 +5,7 @@
 // std::span, ...) are row-major. Arrays of other libraries may have any memory order. Eigen's matrices and expressions are read as [all
 // dims but the last, last dim] or as vectors. xtensor's arrays and expressions have the shape of the tensor.
 
+#include <gshard/base/compiled.hpp>
 #include <gshard/base/reason.hpp>
 #include <gshard/comm/agreement.hpp>
 #include <gshard/kernel/move/copy.hpp>
@@ -22,33 +23,22 @@
 
 namespace gshard { inline namespace v0 { namespace detail {
 
-/// A complete array in memory.
-template <class T>
-struct whole_array {
-  const T* data = nullptr;
+/// The layout of a complete array in memory.
+struct array_layout {
   std::int64_t size = 0;
   int rank = -1;           // -1: a row-major range, for any extents
   bool is_matrix = false;  // of rank 2, for tensors of any rank
   kernel::index_array extent{}, stride{};
 
   /// The strides of the array along the dims of a tensor with these extents; empty if the array does not fit.
-  std::optional<kernel::index_array> strides_in(std::span<const std::int64_t> tensor) const {
-    kernel::index_array wanted{};
-    std::int64_t elements = 1;
-    for (std::size_t d = 0; d < tensor.size(); ++d) elements *= wanted[d] = tensor[d];
-    if (size != elements) return std::nullopt;
-    if (rank < 0) return kernel::row_major_strides(int(tensor.size()), wanted);
-    const bool same = rank == int(tensor.size()) && std::equal(tensor.begin(), tensor.end(), extent.begin());
-    if (!is_matrix) return same ? std::optional(stride) : std::nullopt;
-    kernel::index_array steps{};
-    if (tensor.size() == 1) steps[0] = extent[0] == 1 ? stride[1] : stride[0];
-    if (tensor.size() < 2) return extent[0] == 1 || extent[1] == 1 ? std::optional(steps) : std::nullopt;
-    const std::size_t last = tensor.size() - 1;
-    if (extent[1] != tensor[last]) return std::nullopt;
-    steps[last] = stride[1];
-    for (std::int64_t d = std::int64_t(last) - 1, step = stride[0]; d >= 0; step *= wanted[std::size_t(d--)]) steps[std::size_t(d)] = step;
-    return steps;
-  }
+  std::optional<kernel::index_array> strides_in(std::span<const std::int64_t> tensor) const;
+};
+
+/// A complete array in memory.
+template <class T>
+struct whole_array {
+  const T* data = nullptr;
+  array_layout layout;
 };
 
 /// Reads arrays of another library: `value_type`, and read(array, f), which calls f(whole_array<value_type>).
@@ -99,19 +89,13 @@ void read_whole(const Given& given, F f) {
     array_reader<Given>::read(given, f);
   } else {
     const std::span<const T> range(given);
-    f(whole_array<T>{range.data(), std::int64_t(range.size())});
+    f(whole_array<T>{range.data(), {std::int64_t(range.size())}});
   }
 }
 
 /// An error text: "5 elements, its dims make 6", or with extents.
-template <class T>
-std::string text_of_misfit(const whole_array<T>& given, std::span<const std::int64_t> tensor, const std::string& before,
-                           const std::string& between) {
-  std::int64_t elements = 1;
-  for (const std::int64_t e : tensor) elements *= e;
-  if (given.rank < 0) return before + std::to_string(given.size) + " elements" + between + std::to_string(elements);
-  return before + "an array " + extents_text({given.extent.data(), std::size_t(given.rank)}) + between + extents_text(tensor);
-}
+std::string text_of_misfit(const array_layout& given, std::span<const std::int64_t> tensor, const std::string& before,
+                           const std::string& between);
 
 /// Copies the elements of a shard from a complete array.
 template <class T>
@@ -127,12 +111,42 @@ void copy_shard_of(const T* whole, const kernel::index_array& stride, T* shard, 
 template <class T>
 std::span<const T> row_major_elements(const whole_array<T>& given, const kernel::index_array& stride, std::span<const std::int64_t> tensor,
                                       std::vector<T>& room) {
-  if (given.rank < 0) return {given.data, std::size_t(given.size)};
+  if (given.layout.rank < 0) return {given.data, std::size_t(given.layout.size)};
   kernel::index_array extent{};
   std::copy(tensor.begin(), tensor.end(), extent.begin());
-  room.resize(std::size_t(given.size));
+  room.resize(std::size_t(given.layout.size));
   copy_shard_of(given.data, stride, room.data(), kernel::whole(int(tensor.size()), extent));
   return room;
 }
+
+#if GSHARD_HAS_BODIES
+
+GSHARD_INLINE std::optional<kernel::index_array> array_layout::strides_in(std::span<const std::int64_t> tensor) const {
+  kernel::index_array wanted{};
+  std::int64_t elements = 1;
+  for (std::size_t d = 0; d < tensor.size(); ++d) elements *= wanted[d] = tensor[d];
+  if (size != elements) return std::nullopt;
+  if (rank < 0) return kernel::row_major_strides(int(tensor.size()), wanted);
+  const bool same = rank == int(tensor.size()) && std::equal(tensor.begin(), tensor.end(), extent.begin());
+  if (!is_matrix) return same ? std::optional(stride) : std::nullopt;
+  kernel::index_array steps{};
+  if (tensor.size() == 1) steps[0] = extent[0] == 1 ? stride[1] : stride[0];
+  if (tensor.size() < 2) return extent[0] == 1 || extent[1] == 1 ? std::optional(steps) : std::nullopt;
+  const std::size_t last = tensor.size() - 1;
+  if (extent[1] != tensor[last]) return std::nullopt;
+  steps[last] = stride[1];
+  for (std::int64_t d = std::int64_t(last) - 1, step = stride[0]; d >= 0; step *= wanted[std::size_t(d--)]) steps[std::size_t(d)] = step;
+  return steps;
+}
+
+GSHARD_INLINE std::string text_of_misfit(const array_layout& given, std::span<const std::int64_t> tensor, const std::string& before,
+                                         const std::string& between) {
+  std::int64_t elements = 1;
+  for (const std::int64_t e : tensor) elements *= e;
+  if (given.rank < 0) return before + std::to_string(given.size) + " elements" + between + std::to_string(elements);
+  return before + "an array " + extents_text({given.extent.data(), std::size_t(given.rank)}) + between + extents_text(tensor);
+}
+
+#endif
 
 }}}  // namespace gshard::v0::detail

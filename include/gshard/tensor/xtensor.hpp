@@ -42,9 +42,9 @@ struct array_reader<Expression> {
     if constexpr (xt::has_data_interface<Expression>::value && xt::has_strides<Expression>::value) {
       if (x.dimension() > std::size_t(max_rank))
         throw error("xtensor: an array of " + std::to_string(x.dimension()) + " dims; tensors have at most " + std::to_string(max_rank));
-      whole_array<value_type> a{x.data() + x.data_offset(), std::int64_t(x.size()), int(x.dimension())};
-      std::copy(x.shape().begin(), x.shape().end(), a.extent.begin());
-      std::copy(x.strides().begin(), x.strides().end(), a.stride.begin());
+      whole_array<value_type> a{x.data() + x.data_offset(), {std::int64_t(x.size()), int(x.dimension())}};
+      std::copy(x.shape().begin(), x.shape().end(), a.layout.extent.begin());
+      std::copy(x.strides().begin(), x.strides().end(), a.layout.stride.begin());
       f(a);
     } else {
       const xt::xarray<value_type> computed(x);

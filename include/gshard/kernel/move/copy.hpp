@@ -3,6 +3,7 @@
 
 // Copies and transposes n-dimensional blocks with strides.
 
+#include <gshard/base/compiled.hpp>
 #include <gshard/kernel/loops.hpp>
 
 #include <algorithm>
@@ -127,7 +128,12 @@ void copy_words(const std::byte* src, std::byte* dst, const loop_nest<2>& nest) 
 /// dst[index] = src[index] over an n-dimensional block of `rank` dims. Strides count elements of `elem_size` bytes. Contiguous rows are
 /// copied by memcpy. If source and destination have different contiguous dims, tiles are transposed. Elements of 4 and of 8 bytes must be
 /// aligned to their size. The blocks must not overlap.
-inline void copy_block(const std::byte* src, const index_array& src_stride, std::byte* dst,
+void copy_block(const std::byte* src, const index_array& src_stride, std::byte* dst,
+                       const index_array& dst_stride, const index_array& extent, int rank,
+                       std::int64_t elem_size);
+
+#if GSHARD_HAS_BODIES
+GSHARD_INLINE void copy_block(const std::byte* src, const index_array& src_stride, std::byte* dst,
                        const index_array& dst_stride, const index_array& extent, int rank,
                        std::int64_t elem_size) {
   if (element_count(rank, extent) == 0) return;
@@ -143,5 +149,6 @@ inline void copy_block(const std::byte* src, const index_array& src_stride, std:
     detail::copy_words<std::byte>(src, dst, detail::as_bytes(nest, elem_size));
   }
 }
+#endif
 
 }}}  // namespace gshard::v0::kernel
