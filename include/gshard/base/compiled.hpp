@@ -16,6 +16,8 @@
 #define GSHARD_INLINE inline
 #endif
 
+// A virtual function is declared with GSHARD_INLINE in its class, too: else g++ emits the class in every source of a header-only program.
+
 // 1 where a header gives the bodies of its GSHARD_INLINE functions: everywhere if header-only, else in cmake/kernels.cpp.
 #if GSHARD_HEADER_ONLY || defined(GSHARD_COMPILES_KERNELS)
 #define GSHARD_HAS_BODIES 1

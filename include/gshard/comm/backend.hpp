@@ -63,7 +63,7 @@ class backend {
  public:
   backend(const backend&) = delete;
   backend& operator=(const backend&) = delete;
-  virtual ~backend();
+  GSHARD_INLINE virtual ~backend();
 
   /// Devices per mesh axis.
   std::span<const int> extents() const { return extents_; }
@@ -98,7 +98,7 @@ class backend {
   /// failed process throws its own text; the others name the failed ranks and repeat the text of the first. If the calls differ, the error
   /// names the first fact that differs, its values, and their ranks. After both errors the backend can still be used. Returns true if any
   /// process passes `flag`. Communicates: one small message per process, unless it throws.
-  virtual bool agree(const collective_call& call, const std::string& problem = {}, bool flag = false);
+  GSHARD_INLINE virtual bool agree(const collective_call& call, const std::string& problem = {}, bool flag = false);
   /// The number of processes that hold the devices.
   virtual int processes() const { return 1; }
   /// The number of processes that share the cores available to this one, itself included.
@@ -108,7 +108,7 @@ class backend {
   /// Copies the leader's bytes to all processes; all pass the same size.
   virtual void broadcast(std::span<std::byte> /*data*/) {}
   /// On the leader: the bytes of every process, the leader's first. On other processes: empty.
-  virtual std::vector<std::vector<std::byte>> gather_to_leader(std::span<const std::byte> mine);
+  GSHARD_INLINE virtual std::vector<std::vector<std::byte>> gather_to_leader(std::span<const std::byte> mine);
 
   /// True if the devices can read each other's memory that `share` allocates; the same on all processes. Then
   ///   share(bytes)     allocates shared memory for this process's device. Sizes may differ between processes. Its lifetime ends with the

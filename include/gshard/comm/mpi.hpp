@@ -56,18 +56,18 @@ class mpi_backend final : public backend {
   /// Throws `gshard::error`, on every process: for a `problem`; if the processes pass different extents or options; if they were built with
   /// different versions of gshard or numeric compile options; if the product of the extents is not the number of processes.
   mpi_backend(MPI_Comm comm, const std::vector<int>& extents, const mpi_options& options = {}, const std::string& problem = {});
-  ~mpi_backend() override;
+  GSHARD_INLINE ~mpi_backend() override;
 
-  bool agree(const collective_call& call, const std::string& problem = {}, bool flag = false) override;
+  GSHARD_INLINE bool agree(const collective_call& call, const std::string& problem = {}, bool flag = false) override;
   int processes() const override { return world_.size(); }
   int processes_here() const override { return processes_here_; }
   bool leader() const override { return world_.rank() == 0; }
-  void broadcast(std::span<std::byte> data) override;
-  std::vector<std::vector<std::byte>> gather_to_leader(std::span<const std::byte> mine) override;
+  GSHARD_INLINE void broadcast(std::span<std::byte> data) override;
+  GSHARD_INLINE std::vector<std::vector<std::byte>> gather_to_leader(std::span<const std::byte> mine) override;
   bool shares_memory() const override { return memory_ != nullptr; }
-  std::shared_ptr<std::byte> share(std::int64_t bytes) override;
-  std::vector<const std::byte*> find_shared(std::span<const std::byte* const> mine) override;
-  void barrier(std::uint32_t axes) override;
+  GSHARD_INLINE std::shared_ptr<std::byte> share(std::int64_t bytes) override;
+  GSHARD_INLINE std::vector<const std::byte*> find_shared(std::span<const std::byte* const> mine) override;
+  GSHARD_INLINE void barrier(std::uint32_t axes) override;
 
  private:
   static constexpr int tag = 0;
@@ -79,9 +79,10 @@ class mpi_backend final : public backend {
   /// The routes of a hierarchical exchange, or null if the exchange is direct; the same on all members.
   const detail::node_routes* routes(std::uint32_t axes, const exchange_bounds& all);
 
-  std::size_t do_start(std::uint32_t axes, std::span<const exchange_part> parts, const exchange_bounds& all, bool at_once) override;
-  void do_finish(std::size_t started) override;
-  void do_all_gather(std::uint32_t axes, std::span<const gather_part> parts) override;
+  GSHARD_INLINE std::size_t do_start(std::uint32_t axes, std::span<const exchange_part> parts, const exchange_bounds& all,
+                                     bool at_once) override;
+  GSHARD_INLINE void do_finish(std::size_t started) override;
+  GSHARD_INLINE void do_all_gather(std::uint32_t axes, std::span<const gather_part> parts) override;
 
   // An unfinished exchange. After an error of one message, the other messages are still started and finished. Their receivers wait for
   // them, and the caller may free the buffers once an error is thrown.

@@ -23,12 +23,13 @@ class simulated : public backend {
   explicit simulated(const std::vector<int>& extents);
 
  protected:
-  std::size_t do_start(std::uint32_t axes, std::span<const exchange_part> parts, const exchange_bounds&, bool at_once) override;
+  GSHARD_INLINE std::size_t do_start(std::uint32_t axes, std::span<const exchange_part> parts, const exchange_bounds&,
+                                     bool at_once) override;
 
   /// Copies as late as possible. So an early read of a result, or an early write to an operand, gives wrong results here, too.
-  void do_finish(std::size_t started) override;
+  GSHARD_INLINE void do_finish(std::size_t started) override;
 
-  void do_all_gather(std::uint32_t axes, std::span<const gather_part> parts) override;
+  GSHARD_INLINE void do_all_gather(std::uint32_t axes, std::span<const gather_part> parts) override;
 
  private:
   struct message {
