@@ -41,13 +41,13 @@ struct adafactor {
   /// and two numbers.
   template <class Scope>
     requires(detail::call<3, parameter_scope, symbol, symbol>::fits<Scope, symbol, symbol>)
-  constexpr void minimize(const Scope& m, symbol loss, symbol rate) const {
+  constexpr void minimize(const Scope& m, here loss, symbol rate) const {
     minimize_at(m, loss, [&](symbol) { return rate; });
   }
   /// With the paper's rate, min(0.01, 1 / sqrt(t)).
   template <class Scope>
     requires(detail::call<2, parameter_scope, symbol>::fits<Scope, symbol>)
-  constexpr void minimize(const Scope& m, symbol loss) const {
+  constexpr void minimize(const Scope& m, here loss) const {
     minimize_at(m, loss, [](symbol t) { return detail::emit_map(*t.owner, pointwise_of<functions<Scope>::rate, 1>, list_view(&t, 1)); });
   }
   template <class... Given>

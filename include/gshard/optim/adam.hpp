@@ -26,7 +26,7 @@ struct adam {
   /// Appends the gradients of `loss` and the update of every trainable parameter. So one program is a complete training step. Parameters
   /// and moments are updated in place. `rate`: a scalar of the parameters' element type.
   /// Communicates: completes each gradient that is a partial sum, once.
-  constexpr void minimize(const parameter_scope& m, symbol loss, symbol rate) const {
+  constexpr void minimize(const parameter_scope& m, here loss, symbol rate) const {
     const list<symbol> parameters = trainable(m);
     const list<symbol> gradient = detail::gradients_to_train(loss, parameters, "adam");
     const named_scope named(m, "optimizer");
