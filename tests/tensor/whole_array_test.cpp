@@ -27,7 +27,7 @@ using extents = std::vector<std::int64_t>;
 
 /// The offsets of the elements of a tensor of these extents, in row-major order; nothing if the array does not fit.
 std::optional<extents> offsets(const whole_array<float>& a, const extents& of) {
-  const auto stride = a.strides_in(of);
+  const auto stride = a.layout.strides_in(of);
   if (!stride) return std::nullopt;
   std::int64_t n = 1;
   for (const std::int64_t e : of) n *= e;
