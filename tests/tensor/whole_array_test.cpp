@@ -13,7 +13,7 @@
 #include <vector>
 
 namespace gs = gshard;
-using gs::detail::whole_array;
+using gs::detail::array_layout;
 
 static_assert(gs::detail::is_whole_array<std::vector<float>, float> && gs::detail::is_whole_array<std::span<float>, float> &&
               gs::detail::is_whole_array<float[4], float> && gs::detail::is_whole_array<std::array<std::int32_t, 3>, std::int32_t>);
@@ -26,8 +26,8 @@ namespace {
 using extents = std::vector<std::int64_t>;
 
 /// The offsets of the elements of a tensor of these extents, in row-major order; nothing if the array does not fit.
-std::optional<extents> offsets(const whole_array<float>& a, const extents& of) {
-  const auto stride = a.layout.strides_in(of);
+std::optional<extents> offsets(const array_layout& a, const extents& of) {
+  const auto stride = a.strides_in(of);
   if (!stride) return std::nullopt;
   std::int64_t n = 1;
   for (const std::int64_t e : of) n *= e;
@@ -40,9 +40,9 @@ std::optional<extents> offsets(const whole_array<float>& a, const extents& of) {
   return found;
 }
 
-constexpr whole_array<float> range(std::int64_t n) { return {nullptr, n}; }
-constexpr whole_array<float> matrix(std::int64_t rows, std::int64_t cols, std::int64_t down, std::int64_t right) {
-  return {nullptr, rows * cols, 2, true, {rows, cols}, {down, right}};
+constexpr array_layout range(std::int64_t n) { return {n}; }
+constexpr array_layout matrix(std::int64_t rows, std::int64_t cols, std::int64_t down, std::int64_t right) {
+  return {rows * cols, 2, true, {rows, cols}, {down, right}};
 }
 
 }  // namespace
@@ -67,7 +67,7 @@ TEST_CASE("a matrix has the last dim as columns and all others as rows, or is a 
 }
 
 TEST_CASE("other arrays have their own extents") {
-  const whole_array<float> a{nullptr, 6, 2, false, {2, 3}, {1, 2}};
+  const array_layout a{6, 2, false, {2, 3}, {1, 2}};
   CHECK(offsets(a, {2, 3}) == extents{0, 2, 4, 1, 3, 5});
   for (const extents& of : {extents{3, 2}, {6}, {1, 2, 3}, {2, 3, 1}}) CHECK(!offsets(a, of));
 }
