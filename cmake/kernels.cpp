@@ -3,8 +3,9 @@
 #undef GSHARD_COMPILED_KERNELS
 #define GSHARD_COMPILED_KERNELS 1
 #define GSHARD_COMPILES_KERNELS
+#include <gshard/base/compiled.hpp>
 #include <gshard/comm/simulated.hpp>
-#if defined(GSHARD_HAS_MPI) && GSHARD_HAS_MPI
+#if GSHARD_HAS_MPI
 #include <gshard/comm/mpi.hpp>
 #endif
 #include <gshard/exec/bind/kernels.hpp>

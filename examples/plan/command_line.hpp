@@ -18,9 +18,9 @@ namespace planning {
 namespace detail {
 
 inline const std::string about_all =
-    "A shape is written 4@x,24,100@(y,z)+partial(w): extents, the mesh axes that cut them, major to minor, and the axes over which a sum is\n"
+    "A shape is written 4@x,24,100@(y,z)+partial(w): extents, the mesh axes that shard them, major to minor, and the axes over which a sum is\n"
     "still pending (or +max(w), +min(w), +prod(w)); a tensor without dims is a scalar. Extents need not divide: blocks are rounded up. 8@x+order(1,0)\n"
-    "lies on the devices in this order instead of the mesh's.\n"
+    "is on the devices in this order instead of the mesh's.\n"
     "One line per step: its name, how its axes move, the shapes and the largest shards before and after, the bytes that the device receives\n"
     "that receives most (exactly on at most 256 devices; beyond, exactly where the extents divide), and the groups that communicate. Flops\n"
     "are 2 for every product of an einsum or a convolution, and 1 for every element of the other operations that compute.\n"
@@ -59,7 +59,7 @@ class command_parser {
     app_.add_option("--dtype", line_.type, "element type")->check(CLI::IsMember({"f32", "f64"}))->capture_default_str();
     CLI::Option* json = app_.add_flag("--json", line_.json, "print the plan as JSON");
     app_.add_flag("--check", line_.check, "run it on simulated devices and on one, and compare");
-    app_.add_flag("--draw", line_.draw, "draw how inputs and outputs lie on the mesh")->excludes(json);
+    app_.add_flag("--draw", line_.draw, "draw the shardings of inputs and outputs")->excludes(json);
     app_.add_flag("--passes", line_.passes, "print the program before the first pass of the planner and after each")->excludes(json);
     app_.add_flag("--keep-partial", line_.keep_partial, "without --out: leave partial sums pending");
     app_.add_option("--loop-above", line_.loop_above, "einsums gather operands, and scatter sums, of more bytes per device block by block")

@@ -21,7 +21,7 @@ struct tensor_facts {
   std::vector<std::int64_t> local;
 };
 
-/// Where an axis is before and after a step: it cuts a dim, holds copies, or holds the addends of a partial sum.
+/// Where an axis is before and after a step: it shards a dim, holds copies, or holds the addends of a partial sum.
 struct axis_move {
   static constexpr int copies = -1, sums = -2;
   int axis = 0, from = copies, to = copies;

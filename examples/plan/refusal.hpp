@@ -28,13 +28,13 @@ namespace detail {
 inline std::string remedy(gs::fault what, const gs::mesh_shape& mesh) {
   switch (what) {
     case gs::fault::unknown_axis: return "the mesh has " + names_of(mesh);
-    case gs::fault::axis_used_twice: return "let each axis cut one dim or hold one partial sum";
+    case gs::fault::axis_used_twice: return "let each axis shard one dim or hold one partial sum";
     case gs::fault::rank_mismatch: return "give one extent per dim";
     case gs::fault::malformed_equation: return "write for example \"BMK,BNK->BMN\", at most 8 letters per tensor and 15 in all";
     case gs::fault::index_in_no_operand: return "take it out of the output, or give it to an operand";
     case gs::fault::index_repeated: return "name each output index once";
     case gs::fault::sum_not_pending:
-      return "leave +partial out, or let its axes cut a summed index of the inputs or, with one input, be "
+      return "leave +partial out, or let its axes shard a summed index of the inputs or, with one input, be "
              "pending in it";
     default: return "change the request";
   }

@@ -20,8 +20,8 @@
 
 namespace planning {
 
-/// A tensor as it is written on the command line: `4@x,24,100@(y,z)+partial(w)` is 4 x 24 x 100, its dims cut over the axes behind
-/// '@', major to minor, its sum over w still pending; `+max(w)`, `+min(w)`, `+prod(w)`: its maximum, ... . `8@x+order(1,0)` lies
+/// A tensor as it is written on the command line: `4@x,24,100@(y,z)+partial(w)` is 4 x 24 x 100, its dims sharded over the axes behind
+/// '@', major to minor, its sum over w still pending; `+max(w)`, `+min(w)`, `+prod(w)`: its maximum, ... . `8@x+order(1,0)` is
 /// on the devices in this order instead of the mesh's. A tensor without dims is a `scalar`.
 struct shape {
   std::vector<std::int64_t> extents;

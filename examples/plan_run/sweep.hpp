@@ -15,7 +15,7 @@ namespace plan_run {
 
 /// Runs a model on other meshes of the same devices; on the mesh that was asked for in other ways, with its axes in the other order, and on
 /// a torus of the same chips in another shape; and on halves and quarters of the hardware: the cheapest that fit first, last what cannot
-/// run. A mesh that cannot be laid over a torus is no row.
+/// run. A mesh that cannot be mapped to a torus is no row.
 class mesh_sweep {
  public:
   mesh_sweep(planner& plans, const translation_model& model, const gs::dry_run_options& options)

@@ -70,7 +70,7 @@ constexpr gs::symbol training_step(const gs::parameter_scope& m, gs::symbol sour
   return loss;
 }
 
-/// What a mesh may cut of the translation model: groups of tokens over all axes but "model"; experts over "expert", as nn::moe says; heads,
+/// What a mesh may shard in the translation model: groups of tokens over all axes but "model"; experts over "expert", as nn::moe says; heads,
 /// hidden units and words over "model", if there is such an axis.
 class translation_layout {
  public:

@@ -5,23 +5,15 @@
 // <gshard/sim/run_clock.hpp>, and the headers for other libraries, <gshard/tensor/eigen.hpp>, <gshard/tensor/xtensor.hpp> and
 // <gshard/tensor/boost_mpi.hpp>.
 
+#include <gshard/base/compiled.hpp>
 #include <gshard/base/exceptions.hpp>
 
-// First, because compilers print the way to the header that a sentence stands in.
+// First, because compilers print the way to the header with the static_assert.
 #include <gshard/pass/check.hpp>
 
 // Planning: specs, the verbs of the language, programs and their plans.
 #include <gshard/plan.hpp>
 #include <gshard/pass/search/auto_shard.hpp>
-
-// Whether MPI is used: the build says so, else whether its header is there.
-#ifndef GSHARD_HAS_MPI
-#if __has_include(<mpi.h>)
-#define GSHARD_HAS_MPI 1
-#else
-#define GSHARD_HAS_MPI 0
-#endif
-#endif
 
 // Backends: one device, simulated devices, MPI.
 #include <gshard/tensor/cluster.hpp>

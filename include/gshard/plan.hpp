@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Planning alone, by the standard library only. Write a program, compile it for a mesh, assert what it sends.
+// Planning alone; needs only the standard library. Write a program, compile it for a mesh, assert what it sends.
 
 #include <gshard/base/compiler.hpp>
 

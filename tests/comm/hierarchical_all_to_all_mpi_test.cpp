@@ -99,6 +99,6 @@ TEST_CASE("mpi: blocks larger than was said are errors before anything is sent")
   x.recv[me].resize(100);
   const auto parts = cases::parts(x, b.devices());
   if (n == 1) return b.exchange(1, parts, {8, 1});
-  const std::string said = "exchange: device " + std::to_string(me) + " has a block of 9 bytes where none is to have more than 8";
+  const std::string said = "exchange: device " + std::to_string(me) + " has a block of 9 bytes; the limit is 8";
   CHECK_THROWS_WITH_AS(b.exchange(1, parts, {8, 1}), said.c_str(), gs::error);
 }

@@ -90,7 +90,7 @@ TEST_CASE("all_reduce: the largest shard of the mesh decides for all devices") {
   CHECK(b.received()[2] == gs::traffic{1, 3 * 100, 1, 3 * 100});
   for (std::size_t d = 0; d < c.data.size(); ++d) CHECK(cases::same_bits(c.data[d], c.expected[d]));
   CHECK_THROWS_WITH_AS(reduce.all_reduce<float>(gs::reduction::sum, b, 1, cases::readers<float>(c.data, b.devices()), cases::pointers(c.data, b.devices()), cases::on_each(b, 100), 99),
-                       "all_reduce: a device with 100 elements, where the most are 99", gs::error);
+                       "all_reduce: a device with 100 elements; the maximum is 99", gs::error);
 }
 
 TEST_CASE("all_reduce: what fails on the way keeps nobody from gathering") {

@@ -99,7 +99,7 @@ TEST_CASE("simulated: wrong arguments are errors that name the devices") {
   const auto wrong = longer(parts[1].recv);
   const std::vector<std::span<std::byte>> three(3);
 
-  CHECK_THROWS_WITH_AS(b.exchange(2, parts), "exchange: axes {1} are not all axes of the mesh 2", gs::error);
+  CHECK_THROWS_WITH_AS(b.exchange(2, parts), "exchange: axes {1}: the mesh 2 has fewer axes", gs::error);
   CHECK_THROWS_WITH_AS(b.exchange(1, std::span(parts).first(1)), "exchange: 1 parts for 2 local devices",
                        gs::error);
   parts[1].recv = three;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A custom operation of two operands whose gradient returns that of one.
-// expect: gshard: gradient\(x, \.\.\., y, dy\) of a custom operation takes symbols, and returns one per operand, or a std::tuple
+// expect: gshard: gradient\(x, \.\.\., y, dy\) of a custom operation returns a symbol per operand, as a std::tuple if there are several
 #include <gshard/plan.hpp>
 
 #include <array>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A custom operation that sums over an index of its result.
-// expect: gshard: each index that the result of a custom operation lacks is in its `sums` or its `whole`, and `sums` has no other
+// expect: gshard: `sums` and `whole` of a custom operation have every index that its result lacks, and `sums` has no other
 #include <gshard/plan.hpp>
 
 #include <string_view>

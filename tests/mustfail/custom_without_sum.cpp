@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A custom operation does not say what happens to an index that its result lacks.
-// expect: gshard: each index that the result of a custom operation lacks is in its `sums` or its `whole`
+// expect: gshard: `sums` and `whole` of a custom operation have every index that its result lacks
 #include <gshard/plan.hpp>
 
 #include <string_view>

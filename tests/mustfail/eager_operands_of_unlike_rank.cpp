@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A vector is added to a matrix outside of a program, where dims have no names.
-// expect: gshard: elementwise operands have equally many dims, or none: say what is repeated by broadcast
+// expect: gshard: elementwise operands have equally many dims, or none: state the repeated dims by broadcast
 // expect: actual_type<.*replicated
 #include <gshard/gshard.hpp>
 

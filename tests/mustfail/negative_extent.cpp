@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A dim has a negative extent.
-// expect: gshard: a range, count, window or priority has no meaning
+// expect: gshard: invalid range, count, window or priority
 // expect: in_operation<.*"extent"
 // expect: range_given<-1
 #include <gshard/plan.hpp>

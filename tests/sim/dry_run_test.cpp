@@ -131,7 +131,7 @@ TEST_CASE("dry run: what a device holds does not fit, and the error says what it
   const std::string said = complaint([&] { run(8, small); });
   CAPTURE(said);
   CHECK(said.starts_with("device 0 runs out of memory in step "));
-  CHECK(said.find("The largest tensors that live then: ") != said.npos);
+  CHECK(said.find("The largest live tensors: ") != said.npos);
   CHECK(said.find(".wi (") != said.npos);
   small.report_only = true;
   CHECK(run(8, small).memory.peak > small.capacity);
@@ -307,7 +307,7 @@ TEST_CASE("dry run: a mesh of other devices, over another torus, or not over all
   };
   CHECK(said(on, other.lay(std::array{32})) == "the mesh is mapped to another torus than that of tpu-v3:8x4");
   CHECK(said(other, other.lay(std::array{32})) ==
-        "a plan for a mesh of 64 devices is laid over a torus as one of 32");
+        "a plan for a mesh of 64 devices is mapped to a torus as one of 32");
   CHECK(said(on, gs::torus_mesh(on.topology, {}).add({{1}, {1}, {1}}))
             .ends_with("which does not give each of its devices a place of its own"));
   CHECK(said(gs::parse_hardware("aries:64"), on.lay(std::array{64})).starts_with("aries:64 is a cluster"));

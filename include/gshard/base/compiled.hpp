@@ -16,11 +16,20 @@
 #define GSHARD_INLINE inline
 #endif
 
-// A virtual function is declared with GSHARD_INLINE in its class, too: else g++ emits the class in every source of a header-only program.
+// Virtual functions are declared GSHARD_INLINE in the class. Otherwise g++ emits the vtable in every source of a header-only program.
 
 // 1 where a header gives the bodies of its GSHARD_INLINE functions: everywhere if header-only, else in cmake/kernels.cpp.
 #if GSHARD_HEADER_ONLY || defined(GSHARD_COMPILES_KERNELS)
 #define GSHARD_HAS_BODIES 1
 #else
 #define GSHARD_HAS_BODIES 0
+#endif
+
+// Whether gshard.hpp, and the compiled object, have the MPI backend: the build says so, else whether the header is there.
+#ifndef GSHARD_HAS_MPI
+#if __has_include(<mpi.h>)
+#define GSHARD_HAS_MPI 1
+#else
+#define GSHARD_HAS_MPI 0
+#endif
 #endif

@@ -238,8 +238,8 @@ GSHARD_INLINE void backend::count(std::size_t device, const traffic& more) {
 
 GSHARD_INLINE int backend::check(const char* op, std::uint32_t axes, std::size_t n_parts) const {
   if (axes >> extents_.size() != 0)
-    throw error(std::string(op) + ": axes " + detail::axes_text(axes) + " include one that the mesh does not have: " +
-                detail::mesh_text(extents_));
+    throw error(std::string(op) + ": axes " + detail::axes_text(axes) + ": the mesh " + detail::mesh_text(extents_) +
+                " has fewer axes");
   if (n_parts != devices_.size())
     throw error(std::string(op) + ": " + std::to_string(n_parts) + " parts for " +
                 std::to_string(devices_.size()) + " local devices");

@@ -3,6 +3,7 @@
 
 // The MPI backend: sends blocks between ranks by non-blocking messages.
 
+#include <gshard/base/compiled.hpp>
 #include <gshard/base/version.hpp>
 #include <gshard/comm/backend.hpp>
 #include <gshard/comm/hierarchical_all_to_all.hpp>

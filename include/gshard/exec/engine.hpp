@@ -39,7 +39,7 @@
 #include <utility>
 #include <vector>
 
-#if !GSHARD_HEADER_ONLY && !defined(GSHARD_COMPILES_KERNELS)
+#if !GSHARD_HAS_BODIES
 #error "gshard: with gshard::kernels, only its own source includes this header"
 #endif
 

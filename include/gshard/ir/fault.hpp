@@ -14,7 +14,7 @@ namespace gshard { inline namespace v0 {
 enum class fault : std::uint8_t {
   nothing,
   refused_call,  // a verb was called wrongly; the compiler has printed the error (trace/wrong_calls.hpp)
-#define GSHARD_FAULT(name, ...) name,
+#define GSHARD_FAULT(kind, ...) kind,
 #include <gshard/ir/fault.def>
 };
 

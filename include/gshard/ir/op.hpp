@@ -130,7 +130,7 @@ struct op_traits {
   propagation spreads = propagation::after_elementwise;
   linearity linear = linearity::nonlinear;
   line_dim lines = line_dim::absent;
-  int line_sums = 0;  ///< Decomposed, the number of all_reduces of one number per line. 0: decompose_cost has a formula of its own.
+  int line_sums = 0;  ///< Decomposed, the number of all_reduces of one number per line, or `own_formula`, in decompose_cost.
   bool after_extremum = false;  ///< Operand 1 is the extremum of its lines. Both are reductions, decomposed only if attr.by_blocks is set.
   bool keeps_sharding = false;  ///< Its results keep the sharding in which they are computed, in dims that nothing else decides.
   bool user_code = false;  ///< Its kernel is the user's: it may throw, and is called on one device at a time.
@@ -139,6 +139,7 @@ struct op_traits {
   line_dim ids_along = line_dim::last;  ///< The dim of operand 0 that ids index,
   bool ids_of_result = false;           ///< or of the result.
 
+  static constexpr int own_formula = -1;
   static constexpr int any_of_its_dims = -2;  ///< Every operand that has the dims of the result.
 };
 
@@ -162,7 +163,7 @@ inline constexpr op_traits op_table[]{
      .linear = linearity::always,
      .overwrites = 0},
     {.kind = op::reduce, .name = "reduce"},
-    {.kind = op::argmax, .name = "argmax", .lines = line_dim::attribute, .after_extremum = true},
+    {.kind = op::argmax, .name = "argmax", .lines = line_dim::attribute, .line_sums = op_traits::own_formula, .after_extremum = true},
     {.kind = op::cast, .name = "cast", .elementwise = true, .recomputable = true, .spreads = propagation::first},
     {.kind = op::softmax, .name = "softmax", .spreads = propagation::first, .lines = line_dim::last, .line_sums = 2, .overwrites = 0},
     {.kind = op::softmax_grad,
@@ -176,10 +177,10 @@ inline constexpr op_traits op_table[]{
     {.kind = op::cross_entropy, .name = "cross_entropy", .lines = line_dim::last, .line_sums = 3, .ids = 1},
     {.kind = op::cross_entropy_grad, .name = "cross_entropy_grad", .lines = line_dim::last, .line_sums = 2, .overwrites = 0, .ids = 1},
     {.kind = op::block_cross_entropy, .name = "block_cross_entropy", .follows_result = true, .ids = 1},
-    {.kind = op::cumsum, .name = "cumsum", .lines = line_dim::attribute},
+    {.kind = op::cumsum, .name = "cumsum", .lines = line_dim::attribute, .line_sums = op_traits::own_formula},
     {.kind = op::block_sum, .name = "block_sum", .follows_result = true},
     {.kind = op::sort, .name = "sort", .keeps_sharding = true},
-    {.kind = op::top_k, .name = "top_k", .lines = line_dim::attribute},
+    {.kind = op::top_k, .name = "top_k", .lines = line_dim::attribute, .line_sums = op_traits::own_formula},
     {.kind = op::scatter_along, .name = "scatter_along"},
     {.kind = op::gather,
      .name = "gather",

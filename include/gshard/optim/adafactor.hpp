@@ -83,14 +83,16 @@ struct adafactor {
     const list<symbol> gradient = detail::gradients_to_train(loss, parameters, "adafactor");
     const named_scope named(m, "optimizer");
     if (b.failed() || parameters.empty()) return;
-    const bool rounds = b.options.bf16_products;
+    const bool rounds = b.options.bf16_products, kept = b.keeps_place;
     b.options.bf16_products = false;  // squares are not products of the model
+    b.keeps_place = true;             // all nodes have the line of minimize
     const symbol t = count_step(m, parameters[0].get().type);
     const symbol rate = rate_at(t);
     if (rate.rank() != 0) b.fail(fault::not_a_scalar, "adafactor: rate", {}, 0, rate.rank());
     for (std::size_t i = 0; i < parameters.size() && !b.failed(); ++i)
       if (detail::require_real(b, "adafactor", {parameters[i], gradient[i], rate})) update(m, parameters[i], gradient[i], rate, t);
     b.options.bf16_products = rounds;
+    b.keeps_place = kept;
   }
 
   /// The number of this step, a scalar that is kept from run to run.

@@ -29,7 +29,7 @@ constexpr bool check_program() {
   using letter = index_letter<name>;
   using line = std::conditional_t<(D.line > 0), at_line<D.line>, of_no_line>;
   using axes = decltype(axes_of<Mesh>(std::make_index_sequence<std::size_t(Mesh::shape.count)>{}));
-#define GSHARD_FAULT(name, sentence, ...) static_assert(holds<What != fault::name, __VA_ARGS__>, "gshard: " sentence);
+#define GSHARD_FAULT(kind, sentence, ...) static_assert(holds<What != fault::kind, __VA_ARGS__>, "gshard: " sentence);
 #include <gshard/ir/fault.def>
   return true;
 }

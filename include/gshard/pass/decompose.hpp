@@ -306,7 +306,7 @@ class decomposer {
   }
   static constexpr bool rewrites_all_lines() {
     for (const op_traits& t : op_table)
-      if (t.lines != line_dim::absent && rewrite_of(t.kind) == nullptr) return false;
+      if (t.lines != line_dim::absent && (rewrite_of(t.kind) == nullptr || t.line_sums == 0)) return false;
     return true;
   }
 };

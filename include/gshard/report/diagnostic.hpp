@@ -17,8 +17,8 @@ constexpr std::string_view sentence(fault what) {
   switch (what) {
     case fault::nothing: return "";
     case fault::refused_call: return "a verb is called with other arguments than it takes";
-#define GSHARD_FAULT(name, sentence, ...) \
-  case fault::name: return sentence;
+#define GSHARD_FAULT(kind, sentence, ...) \
+  case fault::kind: return sentence;
 #include <gshard/ir/fault.def>
   }
   return "";

@@ -88,12 +88,12 @@ inline ordered_json json_of(const kind_record& k, double whole) {
 
 inline ordered_json json_of(const plan_view& plan, const extents& sizes, std::int32_t v, const char* role) {
   const value& t = plan.at(v);
-  ordered_json cut = ordered_json::array(), partial = ordered_json::array(), order = ordered_json::array();
+  ordered_json sharded_dims = ordered_json::array(), partial = ordered_json::array(), order = ordered_json::array();
   std::int64_t whole = size_of(t.type);
   for (int d = 0; d < t.rank(); ++d) {
     ordered_json axes = ordered_json::array();
     for (int i = 0; i < t.layout[d].size(); ++i) axes.push_back(plan.mesh.name(t.layout[d][i]));
-    cut.push_back({{"name", dim_text(plan, t.dims[d])}, {"extent", sizes.dim(t.dims[d])}, {"axes", std::move(axes)}});
+    sharded_dims.push_back({{"name", dim_text(plan, t.dims[d])}, {"extent", sizes.dim(t.dims[d])}, {"axes", std::move(axes)}});
     whole *= sizes.dim(t.dims[d]);
   }
   for (int a = 0; a < plan.mesh.rank(); ++a)
@@ -103,7 +103,7 @@ inline ordered_json json_of(const plan_view& plan, const extents& sizes, std::in
           {"name", name_of_value(plan, v)},
           {"role", role},
           {"text", describe(plan, t)},
-          {"dims", std::move(cut)},
+          {"dims", std::move(sharded_dims)},
           {"partial", std::move(partial)},
           {"order", std::move(order)},
           {"bytes", shard_bytes(plan, v, sizes)},

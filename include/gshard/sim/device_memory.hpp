@@ -108,7 +108,7 @@ class device_memory {
   }
 
   void find_kinds(const extents& e) {
-    const auto cut = [&](std::int32_t v) { return e.devices(plan_.at(v).layout.used()) > 1; };
+    const auto is_sharded = [&](std::int32_t v) { return e.devices(plan_.at(v).layout.used()) > 1; };
     std::fill(kinds_.begin(), kinds_.end(), memory_kind::activation);
     std::int32_t backward = 0;
     while (backward < std::int32_t(plan_.steps.size()) && !plan_.steps[std::size_t(backward)].place.gradient) ++backward;
@@ -129,7 +129,7 @@ class device_memory {
     for (const port& p : plan_.inputs) kinds_[std::size_t(p.value)] = memory_kind::input;
     for (const parameter& p : plan_.parameters)
       kinds_[std::size_t(p.value)] = !p.trainable    ? memory_kind::optimizer_state
-                                     : cut(p.value) ? memory_kind::sharded_weight
+                                     : is_sharded(p.value) ? memory_kind::sharded_weight
                                                     : memory_kind::replicated_weight;
   }
 

@@ -74,12 +74,29 @@ struct custom_parts {
     if constexpr (requires(symbol s) { Operation::gradient((void(I), s)..., s, s); }) {
       using made = std::remove_cvref_t<decltype(Operation::gradient((void(I), std::declval<symbol>())..., std::declval<symbol>(),
                                                                     std::declval<symbol>()))>;
-      if constexpr (requires { std::tuple_size<made>::value; }) return std::tuple_size_v<made> == sizeof...(I);
-      else return sizeof...(I) == 1;
+      if constexpr (requires { std::tuple_size<made>::value; }) return is_tuple_of_symbols<made, sizeof...(I)>;
+      else return sizeof...(I) == 1 && std::is_convertible_v<made, symbol>;
     } else {
-      return !requires { &Operation::gradient; };
+      return !has_gradient;
     }
   }
+
+ private:
+  template <class Tuple, std::size_t N>
+  static constexpr bool is_tuple_of_symbols = [] {
+    if constexpr (std::tuple_size_v<Tuple> != N) return false;
+    else
+      return []<std::size_t... I>(std::index_sequence<I...>) {
+        return (... && std::is_convertible_v<std::tuple_element_t<I, Tuple>, symbol>);
+      }(std::make_index_sequence<N>());
+  }();
+  /// Whether the operation has a member of this name, of any kind: `gradient` of the two bases is ambiguous then.
+  struct other {
+    void gradient();
+  };
+  struct nothing {};
+  struct both : std::conditional_t<std::is_final_v<Operation>, nothing, Operation>, other {};
+  static constexpr bool has_gradient = !requires { &both::gradient; };
 };
 
 template <class T, class Operation, std::size_t... I>
@@ -89,7 +106,7 @@ void run_custom(const T* const* in, const shard_place* in_at, T* out, const shar
 template <class Operation, std::size_t... I>
 constexpr void gradient_of_custom(const symbol* x, const symbol& y, const symbol& dy, symbol* dx) {
   const auto made = Operation::gradient(x[I]..., y, dy);
-  if constexpr (std::is_base_of_v<symbol, std::remove_const_t<decltype(made)>>) dx[0] = made;
+  if constexpr (!requires { std::tuple_size<std::remove_const_t<decltype(made)>>::value; }) dx[0] = made;
   else ((dx[I] = std::get<I>(made)), ...);
 }
 
@@ -137,11 +154,13 @@ constexpr symbol emit_custom(builder& b, const custom_operation& what, list_view
 /// custom<Operation>(x, ...): an operation of the user's, with the standing of the library's own. `Operation` is a type with the members
 ///   `name`: a std::string_view for plans and errors;
 ///   `rule`: the indices of operands and result, such as "BM,NM->BN"; letters are local to it;
-///   `sums` (optional): indices that the result lacks, over which the results of shards add up: sharding them leaves a partial sum;
+///   `sums` (optional): indices that the result lacks, and no others, over which the results of shards add up: sharding them leaves a
+///     partial sum;
 ///   `whole` (optional): indices that must not be sharded, because the kernel needs them complete;
 ///   `flops` (optional): floating-point operations per index of the rule, for prices;
 ///   `run(local_shard<const T> x, ..., local_shard<T> y)`: the kernel on a device, a static template for float and double;
-///   `gradient(x, ..., y, dy)` (optional): static and constexpr, of symbols: a gradient per operand, as a std::tuple.
+///   `gradient(x, ..., y, dy)` (optional): static and constexpr, of symbols: a gradient per operand, as a std::tuple; a symbol if there is
+///     one operand.
 /// Propagation, partitioning, prices and all backends treat it by its rule.
 /// Shapes: as the rule says; one to six operands.
 /// Communicates: as einsum: the reshards that the cheapest strategy needs, and the completion of partial sums.
@@ -157,10 +176,10 @@ constexpr auto custom(here first, Symbols... rest) {  // auto: refused before th
   constexpr bool names_its_letters = bool(parts::parsed.problem) || parts::names_its_letters;
   static_assert(takes_these, "gshard: the rule of a custom operation has another number of operands than the call");
   static_assert(names_its_letters,
-                "gshard: each index that the result of a custom operation lacks is in its `sums` or its `whole`, and `sums` has no other");
+                "gshard: `sums` and `whole` of a custom operation have every index that its result lacks, and `sums` has no other");
   constexpr bool has_valid_gradient = parts::has_valid_gradient(std::make_index_sequence<given>());
   static_assert(!takes_these || has_valid_gradient,
-                "gshard: gradient(x, ..., y, dy) of a custom operation takes symbols, and returns one per operand, or a std::tuple");
+                "gshard: gradient(x, ..., y, dy) of a custom operation returns a symbol per operand, as a std::tuple if there are several");
   const std::array<symbol, given> operands{first, rest...};
   if constexpr (takes_these && names_its_letters && has_valid_gradient)
     return detail::emit_custom<Operation>(*first.owner, detail::custom_of<Operation, std::make_index_sequence<given>>, operands);

@@ -93,10 +93,10 @@ class loop_writer {
     states now;
     for (std::size_t i = 0; i < N; ++i) now[i] = carry(start[i]);
     add(op::loop_begin, {});
-    const symbol goes_on = std::apply(condition, now);
-    if (b_.has(goes_on) && goes_on.rank() != 0) b_.fail(fault::not_a_scalar, name_, {}, 0, goes_on.rank());
+    const symbol continues = std::apply(condition, now);
+    if (b_.has(continues) && continues.rank() != 0) b_.fail(fault::not_a_scalar, name_, {}, 0, continues.rank());
     if (b_.failed()) return nothings<N>(b_);
-    add(op::loop_test, {goes_on.id});
+    add(op::loop_test, {continues.id});
     states next = next_states<N>(std::apply(body, now));
     for (std::size_t i = 0; i < N; ++i)
       if (!check_turn(now[i], next[i], name_, int(i))) return nothings<N>(b_);

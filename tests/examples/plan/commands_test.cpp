@@ -35,7 +35,7 @@ TEST_CASE("plan: einsums that are refused") {
 }
 
 TEST_CASE("plan: a partial sum that the inputs cannot give is refused") {
-  const char* remedy = "; leave +partial out, or let its axes cut a summed index of the inputs or, with one input, be pending in it";
+  const char* remedy = "; leave +partial out, or let its axes shard a summed index of the inputs or, with one input, be pending in it";
   CHECK(said_of_reshard("8,4", "8,4+partial(x)") ==
         "a sharding asks for a partial sum that the tensor does not have (\"8,4+partial(x)\")" + std::string(remedy));
   CHECK(has(said_of_reshard("8,4+partial(x)", "8,4+partial(x,y)"), remedy));

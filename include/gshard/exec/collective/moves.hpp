@@ -92,7 +92,7 @@ inline bool is_run(const kernel::placement& home, const kernel::placement& what)
 }
 
 /// Splits a piece along its outermost dims into contiguous pieces of at most `most` elements.
-inline void split(const piece& whole, std::int64_t most, std::vector<piece>& into) {
+inline void split_piece(const piece& whole, std::int64_t most, std::vector<piece>& into) {
   if (whole.elements <= most) return into.push_back(whole);
   std::size_t d = 0;
   while (whole.from.extent[d] == 1) ++d;
@@ -103,7 +103,7 @@ inline void split(const piece& whole, std::int64_t most, std::vector<piece>& int
     p.to.offset[d] += at;
     p.from.extent[d] = p.to.extent[d] = std::min(rows, extent - at);
     p.elements = row * p.from.extent[d];
-    split(p, most, into);
+    split_piece(p, most, into);
   }
 }
 
@@ -118,7 +118,7 @@ struct portion {
 template <class GoesWhole>
 std::vector<portion> portions_of(const std::vector<piece>& pieces, std::int64_t most, GoesWhole goes_whole) {
   std::vector<piece> parts;
-  for (const piece& p : pieces) split(p, goes_whole(p) ? p.elements : most, parts);
+  for (const piece& p : pieces) split_piece(p, goes_whole(p) ? p.elements : most, parts);
   std::vector<portion> made;
   for (const piece& p : parts) {
     if (made.empty() || made.back().elements + p.elements > most) made.emplace_back();

@@ -15,7 +15,7 @@
 #include <memory>
 #include <vector>
 
-#if !GSHARD_HEADER_ONLY && !defined(GSHARD_COMPILES_KERNELS)
+#if !GSHARD_HAS_BODIES
 #error "gshard: with gshard::kernels, only its own source includes this header"
 #endif
 

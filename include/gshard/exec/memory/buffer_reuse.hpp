@@ -162,7 +162,7 @@ class buffer_reuse {
       const std::size_t head = i;
       g.head.push_back(head);
       if (has_batch(plan_.steps[head], device) || is_elementwise(plan_.steps[head]))
-        while (i + 1 < n && !begins[i + 1] && goes_on(head, i + 1, device)) {
+        while (i + 1 < n && !begins[i + 1] && continues(head, i + 1, device)) {
           g.head.push_back(head);
           ++i;
         }
@@ -171,7 +171,7 @@ class buffer_reuse {
     return g;
   }
   bool has_batch(const node& n, std::size_t device) const { return batch_of(n, all_.values, device).factor >= 0; }
-  bool goes_on(std::size_t head, std::size_t i, std::size_t device) const {
+  bool continues(std::size_t head, std::size_t i, std::size_t device) const {
     const node &n = plan_.steps[i], &first = plan_.steps[head];
     if (!traits(n.kind).alias && !is_elementwise(n) && !has_batch(n, device)) return false;
     const bool batched = has_batch(n, device);  // an einsum

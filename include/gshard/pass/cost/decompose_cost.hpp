@@ -88,7 +88,6 @@ class decompose_cost {
                2 * moved(result, x.layout.without(sharded_.mask()));
       case op::argmax: return sum + moved(result, addends);
       default:
-        if (traits(n_.kind).line_sums == 0) return std::int64_t(1) << 60;  // no cost is known
         return traits(n_.kind).line_sums * sum + operands(x.layout) + moved(result, result.rank() == x.rank() ? x.layout : row.layout);
     }
   }

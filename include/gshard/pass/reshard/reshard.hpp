@@ -96,7 +96,7 @@ class way_planner {
     now_.open = to_.open = 0;
   }
 
-  /// Which partial sums are scattered; the others are all-reduced. `over_goal_axes`: those over axes that shard the goal: it saves bytes.
+  /// Which partial sums are scattered; the others are all-reduced. `over_goal_axes`: those over axes that shard the goal, to save bytes.
   /// `all`: every sum, gathered again at the end; this pays if other data move too. `none`: this pays if starts dominate the cost.
   enum class scatter : std::uint8_t { none, over_goal_axes, all };
 
