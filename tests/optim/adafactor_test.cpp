@@ -42,6 +42,13 @@ inline constexpr gs::adafactor plain{.relative = false}, paper{}, averaging{.cli
 
 constexpr std::size_t A = 7, B = 5, C = 3, E = 2;
 
+// Every step of the update has the line of `minimize`, not one of the library.
+static_assert([] {
+  for (const gs::node& n : step<whole, whole_stack, averaging, true>::plan.steps)
+    if (n.place.file && std::string_view(n.place.file).ends_with("adafactor.hpp")) return false;
+  return true;
+}());
+
 struct tensor {
   std::size_t batch, rows, cols;  // of a vector and a scalar: cols numbers
   std::vector<double> p, m, r, c;
