@@ -353,7 +353,7 @@ TEST_CASE("dry run: one iteration of a loop is run, which the record states") {
   static const gs::plan_tables plan = gs::detail::build_program<doubling, mesh, gs::in<"AB", P<"expert", none>>>();
   REQUIRE(!plan.problem);
   const auto says = [](const gs::run_record& r) {
-    return std::any_of(r.assumptions.begin(), r.assumptions.end(), [](const std::string& s) { return s.starts_with("of a loop "); });
+    return std::any_of(r.assumptions.begin(), r.assumptions.end(), [](const std::string& s) { return s.starts_with("one iteration of each loop"); });
   };
   CHECK(says(gs::dry_run(plan.view(), plan.view().bind({{'A', 8}, {'B', 4}}, std::array{8}), core, core)));
   CHECK(!says(run(8)));

@@ -62,7 +62,7 @@ TEST_CASE("plan: a shape that is refused") {
   at("99999999999999999999", "0", "a smaller extent");
   at("1,1,1,1,1,1,1,1,1", "16", "its end, because a tensor has at most 8 dims");
   CHECK(said_of_shape("4@z") == "a partition spec names an axis that the mesh does not have (\"z\" in \"4@z\"); the mesh has x, y, long_name");
-  const std::string twice = "; let each axis cut one dim or hold one partial sum";
+  const std::string twice = "; let each axis shard one dim or hold one partial sum";
   CHECK(said_of_shape("4@x,4@x") == "a partition spec uses one mesh axis twice (\"x\" in \"4@x,4@x\")" + twice);
   CHECK(said_of_shape("4@x+partial(x)") == "a partition spec uses one mesh axis twice (\"x\" in \"4@x+partial(x)\")" + twice);
   CHECK(said_of_shape("4+partial(y,y)") == "a partition spec uses one mesh axis twice (\"y\" in \"4+partial(y,y)\")" + twice);
