@@ -94,7 +94,7 @@ class decomposer {
     b_.keeps_place = true;
     b_.place = n.place;
     b_.place.is_explicit = producer_says(n);
-    (this->*rewrite_of(n.kind))(n, at);
+    (this->*rewrites[row_of(n.kind)].expand)(n, at);
   }
 
   // The dims of x: all, all but the last, and the last.
@@ -299,14 +299,15 @@ class decomposer {
       {op::top_k, &decomposer::expand_top_k},
       {op::argmax, &decomposer::expand_argmax},
   };
-  static constexpr rewrite rewrite_of(op kind) {
-    for (const rewrite_row& r : rewrites)
-      if (r.kind == kind) return r.expand;
-    return nullptr;
+  /// The row of an operation; the number of rows if it has none.
+  static constexpr std::size_t row_of(op kind) {
+    std::size_t row = 0;
+    while (row < std::size(rewrites) && rewrites[row].kind != kind) ++row;
+    return row;
   }
   static constexpr bool rewrites_all_lines() {
     for (const op_traits& t : op_table)
-      if (t.lines != line_dim::absent && (rewrite_of(t.kind) == nullptr || t.line_sums == 0)) return false;
+      if (t.lines != line_dim::absent && (row_of(t.kind) == std::size(rewrites) || t.line_sums == 0)) return false;
     return true;
   }
 };
