@@ -85,8 +85,8 @@ inline std::string draw_blocks(const shape& s, int d, const gs::mesh_shape& mesh
 
 }  // namespace detail
 
-/// How a tensor lies on the mesh: for every dim that is sharded its blocks, '.' where one is short, and the devices that hold them; then
-/// how many copies there are of every element.
+/// The layout of a tensor: for every sharded dim its blocks and the devices that hold them. A block that is short shows '.'. The last
+/// line says how many copies of every element there are.
 inline std::string draw(const std::string& title, const tensor_facts& t, const gs::mesh_shape& mesh, bool colors) {
   const shape& s = t.whole;
   std::string text = title + "  " + text_of(s, mesh) + "  local " + text_of(t.local) + "\n";

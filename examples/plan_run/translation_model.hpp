@@ -78,13 +78,13 @@ class translation_layout {
     for (int a = 0; a < mesh.rank(); ++a)
       if (a != model_) groups_.push_back(a);
   }
-  /// Cut by groups, its first dim.
+  /// Sharded by groups, its first dim.
   gs::sharding tokens(int rank) const {
     gs::sharding s = gs::sharding::replicated(rank);
     s[0] = groups_;
     return s;
   }
-  void cut_weights(gs::graph& g) const {
+  void shard_weights(gs::graph& g) const {
     if (model_ < 0) return;
     for (const gs::parameter& p : g.parameters) {
       gs::value& v = g.at(p.value);
@@ -109,9 +109,10 @@ class translation_layout {
   gs::short_list groups_;
 };
 
-/// The plan of a training step of the model, made when it is called. Of the mesh, one axis must be called "expert", over which experts are
-/// cut; if one is called "model", heads, hidden units and words are sharded over it; groups are sharded over all others. It is the same for any
-/// number of experts and, as long as a group has as many sentences, of groups and devices: dynamic extents of the mesh are bound later.
+/// The plan of a training step of the model, made when it is called. Experts are sharded over the mesh axis "expert", which must exist.
+/// Heads, hidden units and words are sharded over an axis "model", if there is one. Groups are sharded over all other axes. The plan is
+/// the same for any number of experts. It is the same for any number of groups and devices if a group keeps its number of sentences: dynamic
+/// extents of the mesh are bound later.
 // Not constexpr, so that it costs only its callers; what it calls is.
 inline gs::plan_tables plan_of(const translation_model& model, const gs::mesh_shape& mesh) {
   gs::builder b;
@@ -130,7 +131,7 @@ inline gs::plan_tables plan_of(const translation_model& model, const gs::mesh_sh
   const gs::symbol source = ids("GBS"), target = ids("GBT"), next = ids("GBT");
   const gs::symbol loss = training_step(m, source, target, next, model);
   if (!b.failed()) b.program.outputs.push_back({gs::tensor_name("loss"), loss.id});
-  layout.cut_weights(b.program);
+  layout.shard_weights(b.program);
   layout.keep_gating(b.program);
   gs::compile_options options;
   options.known = b.options.known;

@@ -11,7 +11,7 @@
 #include <tuple>
 
 // The model, written once over whole tensors. Groups are sharded over the devices by the inputs' specs, experts by the annotation inside
-// nn::moe; where everything else lies is inferred.
+// nn::moe. All other shardings are propagated.
 namespace translate {
 
 using gs::none;

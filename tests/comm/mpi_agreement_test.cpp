@@ -103,7 +103,7 @@ TEST_CASE("mpi: a problem of some ranks is told to all") {
   CHECK(complaint([&] { b.begin(saving("7")); }).empty());
 }
 
-TEST_CASE("mpi: a problem that no meeting told is told in the next call") {
+TEST_CASE("mpi: a problem that no agreement reported is reported in the next call") {
   gs::mpi_backend b(MPI_COMM_WORLD, {ranks()});
   if (last()) b.tell_next("the run before failed");
   const std::string said = complaint([&] { b.begin(saving("7")); });

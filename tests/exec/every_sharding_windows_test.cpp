@@ -99,7 +99,7 @@ TEST_CASE("convolutions in two dims, and gradients of gradients") {
 
 namespace {
 
-/// A convolution and its gradients, where axes may cut its taps, its positions, or both.
+/// A convolution and its gradients, where axes may shard its taps, its positions, or both.
 template <gs::fixed_string Equation>
 void check_taps(const std::vector<run_graph::input>& inputs, const std::vector<gs::dims>& images, const std::vector<gs::conv_window>& how,
                 std::size_t most) {

@@ -23,7 +23,7 @@ constexpr auto weighted_columns = []<class T>(gs::local_shard<const T> x, gs::lo
 
 }  // namespace
 
-TEST_CASE("a local function of shards: cut columns, and rows whose sums are declared pending") {
+TEST_CASE("a local function of shards: sharded columns, and rows whose sums are declared pending") {
   const gs::dims dims{{'A', 5}, {'B', 7}};
   const run_graph::traced t = run_graph::trace({{"AB"}}, [](const gs::parameter_scope&, given x) {
     const symbol columns = gs::per_shard<weighted_columns, "B", P<"y">>(gs::annotate<P<none, "y">>(x[0]));

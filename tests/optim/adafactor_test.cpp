@@ -20,7 +20,7 @@ using mesh = gs::mesh<gs::axis<"x">, gs::axis<"y">>;
 
 namespace {
 
-/// A matrix, a stack of matrices, a vector and a scalar, of which the layouts cut rows, columns and the stack.
+/// A matrix, a stack of matrices, a vector and a scalar, whose layouts shard rows, columns and the stack.
 template <class MatrixSpec, class StackSpec, auto Settings, bool OwnRate = false>
 inline constexpr auto regression = [](auto& m, auto x, auto y, auto rate) {
   auto w = m.param("w", "BC", MatrixSpec{}, gs::init::normal(1));

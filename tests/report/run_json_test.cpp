@@ -76,7 +76,7 @@ TEST_CASE("a run as one document: its numbers are those of the record, its words
   CHECK(d["sweep"][2]["fits"] == false);
 }
 
-TEST_CASE("tensors: each once, by dims with the axes that cut them, what a device has and the whole") {
+TEST_CASE("tensors: each once, by dims with the axes that shard them, what a device has and the whole") {
   const sample::run& sample = sample::small();
   const auto d = gs::run_json(sample.record, sample::plan, sample.sizes);
   int parameters = 0, state = 0, inputs = 0;

@@ -56,7 +56,7 @@ constexpr bool moves_right(const gs::plan_view& p, const gs::node& s) {
   return s.inputs == s.outputs && s.inputs > 0;
 }
 
-/// The factors of a step's operand, of dims that are read through a window and cut as the taps those of the taps.
+/// The factors of a step's operand, of dims that are read through a window and sharded as the taps those of the taps.
 constexpr gs::short_list read_factors(const gs::plan_view& p, const gs::node& s, int operand) {
   gs::short_list factors = s.rule.in[std::size_t(operand)];
   const auto cut = [&](int factor) {
@@ -126,7 +126,7 @@ constexpr bool lies_right(const gs::plan_view& p, const gs::node& s) {
   return true;
 }
 
-/// Layouts are legal: no axis twice, no open dims, no axis that cuts and is pending.
+/// Layouts are legal: no axis twice, no open dims, no axis that shards and is pending.
 constexpr bool is_legal(const gs::sharding& s) {
   if (s.order && (s.partial || !s.used())) return false;
   std::uint32_t seen = s.partial;
@@ -138,7 +138,7 @@ constexpr bool is_legal(const gs::sharding& s) {
   return s.open == 0;
 }
 
-/// A reshape of a dim that its first axes cut into single rows: the others cut the rows, before and after.
+/// A reshape of a dim that its first axes shard into single rows: the others shard the rows, before and after.
 constexpr bool keeps_rows(const gs::plan_view& p, const gs::node& s) {
   if (s.kind != op::reshape || (s.attr.change != gs::reshape_kind::merge && s.attr.change != gs::reshape_kind::split)) return false;
   const bool merges = s.attr.change == gs::reshape_kind::merge;

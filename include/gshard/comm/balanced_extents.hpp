@@ -26,12 +26,12 @@ std::vector<int> balanced_extents(int n_devices, std::span<const int> wanted);
 namespace detail {
 /// Factors n into non-increasing factors of at most `cap`: the smallest possible first factor, then the smallest possible second one, and
 /// so on. False if there are none.
-inline bool split_evenly(int n, int cap, std::span<int> factors) {
+inline bool factor_evenly(int n, int cap, std::span<int> factors) {
   if (factors.empty()) return n == 1;
   for (int f = 1; f <= n && f <= cap; ++f) {
     if (n % f != 0) continue;
     factors[0] = f;
-    if (split_evenly(n / f, f, factors.subspan(1))) return true;
+    if (factor_evenly(n / f, f, factors.subspan(1))) return true;
   }
   return false;
 }
@@ -52,7 +52,7 @@ GSHARD_INLINE std::vector<int> balanced_extents(int n_devices, std::span<const i
                 " devices: its fixed extents make " + std::to_string(fixed));
   }
   std::vector<int> factors(n_free);
-  detail::split_evenly(n_devices / fixed, n_devices, factors);
+  detail::factor_evenly(n_devices / fixed, n_devices, factors);
   for (std::size_t a = 0, next = 0; a < wanted.size(); ++a)
     if (wanted[a] == dynamic) extents[a] = factors[next++];
   return extents;

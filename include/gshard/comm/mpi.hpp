@@ -144,7 +144,7 @@ std::vector<fact> backend_facts(std::span<const int> extents, const mpi_options&
 
 namespace detail {
 /// The compile options that change results. If they differ between processes, replicas of a tensor diverge.
-inline constexpr std::string_view numeric_options =
+inline constexpr std::string_view options_that_change_results =
 #if defined(GSHARD_HAS_ONEDNN) && GSHARD_HAS_ONEDNN
     "oneDNN, "
 #endif
@@ -171,7 +171,7 @@ GSHARD_INLINE std::vector<fact> backend_facts(std::span<const int> extents, cons
   const auto option = [](const char* name, auto value) { return fact{"mpi_options::" + std::string(name), std::to_string(int(value))}; };
   return {{"the call", "making a cluster of MPI processes"},
           {"the version of gshard", std::string(library)},
-          {"the compile options that change results", std::string(numeric_options)},
+          {"the compile options that change results", std::string(options_that_change_results)},
           {"the mesh", mesh_text(extents)},
           option("message_limit", options.message_limit),
           option("window", options.window),
@@ -212,7 +212,7 @@ GSHARD_INLINE std::shared_ptr<std::byte> mpi_backend::share(std::int64_t bytes) 
 GSHARD_INLINE std::vector<const std::byte*> mpi_backend::find_shared(std::span<const std::byte* const> mine) { return memory_->find(mine); }
 
 GSHARD_INLINE detail::communicator mpi_backend::connect(MPI_Comm comm, std::span<const int> extents, const mpi_options& options,
-                                                 const std::string& problem) {
+                                                        const std::string& problem) {
   detail::communicator world = detail::duplicate(comm);
   detail::agree(world, detail::backend_facts(extents, options), problem);
   if (options.message_limit < 1 || options.window < 1 || options.small_block < 0 || options.node_block < 0 || options.node_size < 0)
@@ -343,7 +343,7 @@ GSHARD_INLINE void mpi_backend::finish_by_node(pending_exchange& f) {
 }
 
 GSHARD_INLINE std::size_t mpi_backend::do_start(std::uint32_t axes, std::span<const exchange_part> parts, const exchange_bounds& all,
-                                         bool at_once) {
+                                                bool at_once) {
   const detail::communicator& group = along(axes);
   const detail::node_routes* const by_node = routes(axes, all);
   if (n_pending_ == pending_.size()) pending_.emplace_back();

@@ -167,11 +167,11 @@ class engine {
     std::uint64_t seed = 0;  // of the code around the loop
   };
   std::vector<iteration> running_loops_;  // innermost last
-  std::vector<std::size_t> loop_end_;  // by the loop_begin step
+  std::vector<std::size_t> loop_end_;     // by the loop_begin step
   static constexpr std::size_t nowhere = std::size_t(-1);
   std::size_t begin_ = 0;        // before this step processes agree on the call; the number of steps: at the end
   std::size_t first_write_ = 0;  // the first step that writes a parameter in place, or the number of steps
-  bool agrees_at_end_ = true;     // if a step may fail
+  bool agrees_at_end_ = true;    // if a step may fail
   bool may_fail_ = false;        // a step after the first agreement may fail
   std::string problem_;          // the first error on this process
   std::string operation_;

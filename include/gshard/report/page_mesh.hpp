@@ -82,7 +82,7 @@ const mesh_picture = width => {
     on: {click: e => e.target.dataset.device && choose_device(Number(e.target.dataset.device))}}, ...g.labels, ...marks);
 };
 
-/// What a device holds of a dim, [from, to): each axis cuts what the ones before it left into blocks of equal length, rounded up.
+/// What a device holds of a dim, [from, to): each axis divides what the ones before it left into blocks of equal length, rounded up.
 const held = (dim, at) => {
   let from = 0, to = dim.extent;
   for (const axis of dim.axes) {

@@ -155,7 +155,7 @@ namespace detail {
 
 /// Resolves the axis names of a spec on a mesh. A name that the mesh lacks is found at run time, because the type of a tensor does not
 /// contain its mesh.
-GSHARD_INLINE sharding resolve_on(const named_sharding& named, const mesh_shape& mesh) {
+inline sharding resolve_on(const named_sharding& named, const mesh_shape& mesh) {
   diagnostic problem;
   const sharding s = resolve(named, mesh, "tensor", problem);
   if (problem)

@@ -23,6 +23,10 @@ namespace gshard { inline namespace v0 {
 
 namespace detail {
 
+/// The symbol that operand I is.
+template <std::size_t>
+using one_symbol = symbol;
+
 /// The rule of a user's operation, and what its optional members say.
 template <class Operation>
 struct custom_parts {
@@ -54,8 +58,8 @@ struct custom_parts {
       if (letter == c) return true;
     return false;
   }
-  /// Whether each letter of `sums` and `whole` is in the rule, each letter that the result lacks is in one of them, and no letter of `sums`
-  /// is in the result.
+  /// True if `sums` and `whole` are valid. Both have letters of the rule only. Together they have all letters that the result lacks.
+  /// `sums` has none of the result.
   static constexpr bool names_its_letters = [] {
     for (const std::string_view letters : {sums, whole})
       for (const char letter : letters)
@@ -71,25 +75,13 @@ struct custom_parts {
   /// Whether `gradient`, if there is one, takes the operands, the result and its gradient, and returns a symbol per operand.
   template <std::size_t... I>
   static constexpr bool has_valid_gradient(std::index_sequence<I...>) {
-    if constexpr (requires(symbol s) { Operation::gradient((void(I), s)..., s, s); }) {
-      using made = std::remove_cvref_t<decltype(Operation::gradient((void(I), std::declval<symbol>())..., std::declval<symbol>(),
-                                                                    std::declval<symbol>()))>;
-      if constexpr (requires { std::tuple_size<made>::value; }) return is_tuple_of_symbols<made, sizeof...(I)>;
-      else return sizeof...(I) == 1 && std::is_convertible_v<made, symbol>;
-    } else {
-      return !has_gradient;
-    }
+    if constexpr (requires(symbol s) { Operation::gradient(one_symbol<I>(s)..., s, s); })
+      return std::is_convertible_v<decltype(Operation::gradient(std::declval<one_symbol<I>>()..., std::declval<symbol>(), std::declval<symbol>())),
+                                   std::tuple<one_symbol<I>...>>;
+    else return !has_gradient;
   }
 
  private:
-  template <class Tuple, std::size_t N>
-  static constexpr bool is_tuple_of_symbols = [] {
-    if constexpr (std::tuple_size_v<Tuple> != N) return false;
-    else
-      return []<std::size_t... I>(std::index_sequence<I...>) {
-        return (... && std::is_convertible_v<std::tuple_element_t<I, Tuple>, symbol>);
-      }(std::make_index_sequence<N>());
-  }();
   /// Whether the operation has a member of this name, of any kind: `gradient` of the two bases is ambiguous then.
   struct other {
     void gradient();
@@ -105,9 +97,8 @@ void run_custom(const T* const* in, const shard_place* in_at, T* out, const shar
 }
 template <class Operation, std::size_t... I>
 constexpr void gradient_of_custom(const symbol* x, const symbol& y, const symbol& dy, symbol* dx) {
-  const auto made = Operation::gradient(x[I]..., y, dy);
-  if constexpr (!requires { std::tuple_size<std::remove_const_t<decltype(made)>>::value; }) dx[0] = made;
-  else ((dx[I] = std::get<I>(made)), ...);
+  const std::tuple<one_symbol<I>...> made = Operation::gradient(x[I]..., y, dy);
+  ((dx[I] = std::get<I>(made)), ...);
 }
 
 template <class Operation, class Operands>
@@ -118,7 +109,7 @@ inline constexpr custom_operation custom_of<Operation, std::index_sequence<I...>
                         .f32 = run_custom<float, Operation, I...>,
                         .f64 = run_custom<double, Operation, I...>,
                         .flops = custom_parts<Operation>::flops};
-  if constexpr (requires(symbol s) { Operation::gradient((void(I), s)..., s, s); }) {
+  if constexpr (requires(symbol s) { Operation::gradient(one_symbol<I>(s)..., s, s); }) {
     made.gradient = gradient_of_custom<Operation, I...>;
     made.differentiable = true;
   }

@@ -39,7 +39,7 @@ inline constexpr auto training_step = [](auto& m, auto x, auto rate) {
 using line = gs::mesh<gs::axis<"data">>;
 using program = gs::program<training_step, line, gs::in<"BM", P<"data", none>>, gs::in<"">>;
 
-constexpr std::int64_t rows = 36, width = 45;  // several devices cut them unevenly
+constexpr std::int64_t rows = 36, width = 45;  // unevenly sharded over several devices
 constexpr gs::dims sizes{{'B', rows}, {'M', width}};
 constexpr float rate = 1e-2f;
 

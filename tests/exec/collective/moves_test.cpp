@@ -72,7 +72,7 @@ TEST_CASE("moves: portions hold every element once, in the order of the pieces, 
       expected.insert(expected.end(), at.begin(), at.end());
     }
     const auto most = 1 + std::int64_t(gen() % 40);
-    const std::size_t whole = gen() % 4;  // this one is not cut; 3: none
+    const std::size_t whole = gen() % 4;  // this one is not sharded; 3: none
     std::vector<std::int64_t> got;
     for (const gs::detail::portion& p : gs::detail::portions_of(pieces, most, [&](const auto& b) { return b.tensor == whole; })) {
       std::int64_t elements = 0;

@@ -74,7 +74,7 @@ static_assert(reports<P<"exprt", none>>(gs::fault::unknown_axis, "exprt"));
 static_assert(reports<P<none, partial<"batch">>>(gs::fault::unknown_axis, "batch"));
 static_assert(reports<P<"data", "data">>(gs::fault::axis_used_twice, "data"));
 static_assert(reports<P<axes<"data", "data">>>(gs::fault::axis_used_twice, "data"));
-// An axis cannot cut a tensor whose sum over it is pending.
+// An axis cannot shard a tensor whose sum over it is pending.
 static_assert(reports<P<"data", partial<"data">>>(gs::fault::axis_used_twice, "data"));
 // The first mistake is the one that is told.
 static_assert(reports<P<"data", "data", "exprt">>(gs::fault::axis_used_twice, "data"));

@@ -39,7 +39,7 @@ static_assert(tracing::problem_of([](builder& b, auto&) {
                 if (!compiled(b).steps.empty()) b.program.problem = {};
               }).what == fault::unknown_axis);
 
-// Static extents: a multiple of the static axes that cut the dim, whoever cut it.
+// Static extents: a multiple of the static axes that shard the dim, wherever the spec is.
 constexpr gs::diagnostic divides(gs::dims known, const gs::mesh_shape& mesh, bool uneven = false) {
   builder b = tracing::on(mesh);
   const symbol x = input(b, "AB", P<gs::axes<"x", "y">, gs::any>{}), y = input(b, "AB");

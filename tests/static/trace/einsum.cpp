@@ -39,7 +39,7 @@ static_assert(tracing::holds([](builder& b, auto&) {
   right = right && (gs::full_precision(product, x, w), !rounds()) && (gs::sum(x), !rounds());
   return right && (product(x, w), rounds());
 }));
-// One axis cannot cut two dims of a tensor, so the index of a diagonal is whole.
+// One axis cannot shard two dims of a tensor, so the index of a diagonal is whole.
 static_assert(tracing::holds([](builder& b, auto&) {
   einsum<"iji->ij">(input(b, "ABA"));
   return b.program.nodes.back().rule.is_blocked(0) && !b.program.nodes.back().rule.is_blocked(1);

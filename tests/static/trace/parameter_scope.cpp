@@ -81,7 +81,7 @@ static_assert(tracing::problem_of([](builder&, const parameter_scope& m) {
                     .param("abcdefghijklmnopqrst", "A", init::zeros());
               }).what == fault::name_too_long);
 
-// The state of an optimizer: not trained, named after its parameter, cut as it is, and further if its
+// The state of an optimizer: not trained, named after its parameter, sharded as it is, and further if its
 // gradient is.
 static_assert(tracing::holds([](builder& b, const parameter_scope& m) {
   const symbol w = m.scope("s").param("w", "AB", P<"x", none>{}, init::normal(1)), v = m.state("adam.v.", w);

@@ -24,8 +24,8 @@ static_assert(tracing::holds([](builder& b, auto&) {
          !gs::detail::one_hot_of(input(b, "GSEC")).found;
 }));
 
-// The rules: an axis that cuts experts makes combine a partial sum and leaves dispatch complete; one that
-// cuts groups neither.
+// The rules: an axis that shards experts makes combine a partial sum and leaves dispatch complete; one that
+// shards groups neither.
 static_assert(tracing::holds([](builder& b, auto&) {
   const gs::gating_result r = gs::top2_gating(input(b, "GSE"));
   const auto hot = gs::detail::one_hot_of(r.combine);

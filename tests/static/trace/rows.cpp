@@ -9,7 +9,7 @@ using tracing::fails, tracing::has_dims, tracing::input;
 
 namespace {
 
-// Dims that no axis may cut, a bit each.
+// Dims that no axis may shard, a bit each.
 constexpr unsigned blocked(const builder& b) { return b.program.nodes.back().rule.blocked; }
 static_assert(tracing::holds([](builder& b, auto&) { return has_dims(gs::softmax(input(b, "ABC")), "ABC") && blocked(b) == 0; }));
 static_assert(tracing::holds([](builder& b, auto&) { return has_dims(gs::softmax(input(b, "A")), "A"); }));

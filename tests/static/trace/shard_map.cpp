@@ -51,7 +51,7 @@ constexpr bool all_send(std::initializer_list<op> kinds, std::int64_t received) 
   return true;
 }
 
-// In and out, over the first dim, over another, and of what is not cut.
+// In and out, over the first dim, over another, and of what is not sharded.
 constexpr auto nothing = [](auto x) { return x; };
 constexpr auto twice = [](auto x) { return x + x; };
 static_assert(all_send<region<nothing>, P<"x", none>>({}, 0) && all_send<region<twice>, P<"x", none>>({}, 0));

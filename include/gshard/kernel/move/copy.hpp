@@ -128,14 +128,12 @@ void copy_words(const std::byte* src, std::byte* dst, const loop_nest<2>& nest) 
 /// dst[index] = src[index] over an n-dimensional block of `rank` dims. Strides count elements of `elem_size` bytes. Contiguous rows are
 /// copied by memcpy. If source and destination have different contiguous dims, tiles are transposed. Elements of 4 and of 8 bytes must be
 /// aligned to their size. The blocks must not overlap.
-void copy_block(const std::byte* src, const index_array& src_stride, std::byte* dst,
-                       const index_array& dst_stride, const index_array& extent, int rank,
-                       std::int64_t elem_size);
+void copy_block(const std::byte* src, const index_array& src_stride, std::byte* dst, const index_array& dst_stride,
+                const index_array& extent, int rank, std::int64_t elem_size);
 
 #if GSHARD_HAS_BODIES
-GSHARD_INLINE void copy_block(const std::byte* src, const index_array& src_stride, std::byte* dst,
-                       const index_array& dst_stride, const index_array& extent, int rank,
-                       std::int64_t elem_size) {
+GSHARD_INLINE void copy_block(const std::byte* src, const index_array& src_stride, std::byte* dst, const index_array& dst_stride,
+                              const index_array& extent, int rank, std::int64_t elem_size) {
   if (element_count(rank, extent) == 0) return;
   detail::loop_nest<2> nest;
   for (std::size_t d = 0; d < std::size_t(rank); ++d) nest.push({extent[d], {src_stride[d], dst_stride[d]}});
