@@ -136,8 +136,6 @@ constexpr void add_outputs(builder& b, const std::array<symbol, N>& list) {
   for (const symbol& s : list) add_outputs(b, s);
 }
 
-template <std::size_t>
-using one_symbol = symbol;
 template <class Model, std::size_t... I>
 constexpr bool takes_inputs(std::index_sequence<I...>) {
   return is_called_with<Model, parameter_scope&, one_symbol<I>&...>;

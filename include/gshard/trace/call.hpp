@@ -112,6 +112,10 @@ struct before_tensors {
   static constexpr bool fits = leads_tensors<types<First...>, Most, Given...>;
 };
 
+/// A symbol for each index of a pack.
+template <std::size_t>
+using one_symbol = symbol;
+
 /// Adds an overload that makes a call ambiguous exactly if `F` accepts the arguments. So overload resolution answers without instantiating
 /// the body of F.
 template <class F>

@@ -23,10 +23,6 @@ namespace gshard { inline namespace v0 {
 
 namespace detail {
 
-/// The symbol that operand I is.
-template <std::size_t>
-using one_symbol = symbol;
-
 /// The rule of a user's operation, and what its optional members say.
 template <class Operation>
 struct custom_parts {
@@ -76,8 +72,7 @@ struct custom_parts {
   template <std::size_t... I>
   static constexpr bool has_valid_gradient(std::index_sequence<I...>) {
     if constexpr (requires(symbol s) { Operation::gradient(one_symbol<I>(s)..., s, s); })
-      return std::is_convertible_v<decltype(Operation::gradient(std::declval<one_symbol<I>>()..., std::declval<symbol>(), std::declval<symbol>())),
-                                   std::tuple<one_symbol<I>...>>;
+      return requires(symbol s, std::tuple<one_symbol<I>...> all) { all = Operation::gradient(one_symbol<I>(s)..., s, s); };
     else return !has_gradient;
   }
 
