@@ -12,6 +12,7 @@
 #include <gshard/exec/bind/make_kernel_table.hpp>
 #include <gshard/exec/collective/replicate.hpp>
 #include <gshard/exec/engine.hpp>
+#include <gshard/tensor/block_exchange.hpp>
 #include <gshard/tensor/cluster.hpp>
 #include <gshard/tensor/tensor.hpp>
 

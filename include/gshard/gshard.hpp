@@ -22,6 +22,8 @@
 #endif
 
 // Distributed tensors, and views of their shards.
+#include <gshard/tensor/local_blocks.hpp>
+#include <gshard/tensor/scalapack.hpp>
 #include <gshard/tensor/whole_array.hpp>
 #include <gshard/tensor/tensor.hpp>
 

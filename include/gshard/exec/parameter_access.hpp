@@ -28,7 +28,7 @@ template <class T>
 std::vector<fact> facts_of(const char* verb, const parameter_store& store, std::string_view name) {
   std::vector<fact> facts{{"the call", verb + (" of parameter \"" + std::string(name) + "\"")},
                           {"the store", store_text(store.number())},
-                          {"the element type", dtype_of<T> == dtype::f64 ? "double" : dtype_of<T> == dtype::f32 ? "float" : "int32"}};
+                          {"the element type", std::string(cpp_name(dtype_of<T>))}};
   if (const parameter_store::entry* const e = store.find(name)) facts.push_back({"its layout", layout_text(e->value, store.on().mesh())});
   return facts;
 }

@@ -31,6 +31,8 @@ inline constexpr dtype dtype_of = [] {
   return std::is_same_v<T, float> ? dtype::f32 : std::is_same_v<T, double> ? dtype::f64 : dtype::i32;
 }();
 constexpr std::int64_t size_of(dtype t) { return t == dtype::f64 ? 8 : 4; }
+/// The C++ type, for error texts.
+constexpr std::string_view cpp_name(dtype t) { return t == dtype::f64 ? "double" : t == dtype::f32 ? "float" : "int32"; }
 
 /// The rule of a node: the factor (index letter) of each dim of each operand and result. An axis that shards a factor shards all dims that
 /// carry it. A result that lacks the factor is then a partial sum over that axis. Propagation and partitioning know operations by their

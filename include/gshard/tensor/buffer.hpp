@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// An aligned buffer of bytes: the memory of shards and arenas.
+// A buffer of bytes: the memory of shards and arenas.
 
 #include <gshard/comm/error.hpp>
 
@@ -13,20 +13,22 @@
 
 namespace gshard { inline namespace v0 {
 
-/// Bytes aligned to a cache line, which is also the widest vector. Throws `gshard::error` if there is no memory for them.
+/// Bytes aligned to a cache line, which is also the widest vector, or memory of the caller. Throws `gshard::error` if there is no memory.
 class buffer {
  public:
   static constexpr std::size_t alignment = 64;
 
   buffer() = default;
-  explicit buffer(std::int64_t bytes) : room_(take(bytes)), bytes_(bytes) {
+  explicit buffer(std::int64_t bytes) : room_(take(bytes)), data_(aligned(room_.get())), bytes_(bytes) {
     if (!room_) throw error("there is no memory for " + std::to_string(bytes) + " bytes");
   }
   /// Memory that was allocated elsewhere, with this alignment.
-  buffer(std::shared_ptr<std::byte> given, std::int64_t bytes) : room_(given.get(), release{given}), bytes_(bytes) {}
+  buffer(std::shared_ptr<std::byte> given, std::int64_t bytes) : room_(given.get(), release{given}), data_(given.get()), bytes_(bytes) {}
+  /// Memory that the caller keeps, with any alignment.
+  buffer(std::byte* lent, std::int64_t bytes) : data_(lent), bytes_(bytes) {}
 
-  std::byte* data() { return aligned(room_.get()); }
-  const std::byte* data() const { return aligned(room_.get()); }
+  std::byte* data() { return data_; }
+  const std::byte* data() const { return data_; }
   std::int64_t size() const { return bytes_; }
 
  private:
@@ -37,6 +39,7 @@ class buffer {
     }
   };
   std::unique_ptr<std::byte, release> room_;
+  std::byte* data_ = nullptr;
   std::int64_t bytes_ = 0;
 
   // Aligned here, because the aligned operator new of the GNU C library takes ten times as long for small buffers.

@@ -38,10 +38,18 @@ struct shard_view {
 };
 
 namespace detail {
+template <class T>
+std::vector<std::byte*> as_addresses(std::span<T* const> memory) {
+  std::vector<std::byte*> all;
+  for (T* const p : memory) all.push_back(reinterpret_cast<std::byte*>(p));
+  return all;
+}
+
 /// The shards of a tensor on the devices of this process, uninitialized.
 struct local_shards {
-  /// `named`: the tensor's spec. `width`: bytes of an element. Throws `gshard::error` as the constructor of `tensor`.
-  local_shards(const any_cluster& on, std::span<const std::int64_t> extents, const named_sharding& named, int rank, std::int64_t width);
+  /// `named`: the tensor's spec. `width`: bytes of an element. `lent`: see the constructors of `tensor`, which throw the same.
+  local_shards(const any_cluster& on, std::span<const std::int64_t> extents, const named_sharding& named, int rank, std::int64_t width,
+               std::span<std::byte* const> lent = {});
 
   sharding layout;
   std::vector<kernel::placement> places;
@@ -64,6 +72,14 @@ class tensor {
   /// the cluster.
   tensor(any_cluster on, std::vector<std::int64_t> extents)
       : cluster_(std::move(on)), extents_(std::move(extents)), shards_(cluster_, extents_, Spec::named, static_rank, sizeof(T)) {}
+
+  /// A tensor whose shards are the caller's memory: an address for each device of this process, contiguous and row-major. The memory must
+  /// stay valid as long as the tensor and all tensors that were moved from it. A null pointer: the tensor allocates this shard.
+  /// Throws also if the number of addresses is another than the number of local devices.
+  tensor(any_cluster on, std::vector<std::int64_t> extents, std::span<T* const> memory)
+      : cluster_(std::move(on)),
+        extents_(std::move(extents)),
+        shards_(cluster_, extents_, Spec::named, static_rank, sizeof(T), detail::as_addresses<T>(memory)) {}
 
   const any_cluster& on() const { return cluster_; }
   std::span<const std::int64_t> extents() const { return extents_; }
@@ -167,21 +183,33 @@ inline sharding resolve_on(const named_sharding& named, const mesh_shape& mesh) 
   return s;
 }
 
+/// The position of each device of the cluster in the device order of a spec.
+inline std::vector<int> positions_on(const named_sharding& named, const any_cluster& on) {
+  const device_orders orders{named.order, on.size()};
+  if (!orders.rows.empty() && !is_order(orders.rows, orders.devices))
+    throw error("tensor: its order of devices does not have each of the cluster's " + std::to_string(orders.devices) + " once");
+  std::vector<int> positions;
+  for (int device = 0; device < on.size(); ++device) positions.push_back(orders.position(orders.rows.empty() ? 0 : 1, device));
+  return positions;
+}
+
 GSHARD_INLINE local_shards::local_shards(const any_cluster& on, std::span<const std::int64_t> extents, const named_sharding& named,
-                                         int rank, std::int64_t width)
+                                         int rank, std::int64_t width, std::span<std::byte* const> lent)
     : layout(resolve_on(named, on.mesh())) {
   if (int(extents.size()) != rank)
     throw error("tensor: " + std::to_string(extents.size()) + " extents for a spec of " + std::to_string(rank) + " dims");
   for (std::size_t d = 0; d < extents.size(); ++d)
     if (extents[d] < 0) throw error("tensor: extent " + std::to_string(extents[d]) + " of dim " + std::to_string(d));
+  if (!lent.empty() && lent.size() != on.devices().size())
+    throw error("tensor: the memory of " + std::to_string(lent.size()) + " shards for " + std::to_string(on.devices().size()) +
+                " local devices");
   bytes_of(extents, width, "tensor");
-  const device_orders orders{named.order, device_count(on.on().extents())};
-  if (!orders.rows.empty() && !is_order(orders.rows, orders.devices))
-    throw error("tensor: its order of devices does not have each of the cluster's " + std::to_string(orders.devices) + " once");
-  for (const int device : on.devices()) {
-    const int position = orders.position(orders.rows.empty() ? 0 : 1, device);
-    places.push_back(place(extents, layout, on.on().extents(), position));
-    memory.emplace_back(kernel::element_count(places.back().rank, places.back().extent) * width);
+  const std::vector<int> positions = positions_on(named, on);
+  for (std::size_t i = 0; i < on.devices().size(); ++i) {
+    places.push_back(place(extents, layout, on.on().extents(), positions[std::size_t(on.devices()[i])]));
+    const std::int64_t bytes = kernel::element_count(places.back().rank, places.back().extent) * width;
+    if (!lent.empty() && lent[i] != nullptr) memory.emplace_back(lent[i], bytes);
+    else memory.emplace_back(bytes);
   }
 }
 

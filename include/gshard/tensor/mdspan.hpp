@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+// std::mdspan, and mdspan of Kokkos, as inputs. Neither is included: any view with their functions is one.
+
+#include <gshard/tensor/whole_array.hpp>
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+namespace gshard { inline namespace v0 { namespace detail {
+
+template <class View>
+concept multidimensional_span = requires(const View& v) {
+  typename View::element_type;
+  { View::rank() } -> std::convertible_to<std::size_t>;
+  { v.extent(0) } -> std::convertible_to<std::size_t>;
+  { v.stride(0) } -> std::convertible_to<std::size_t>;
+  *v.data_handle();
+};
+
+/// Reads views with any strides.
+template <multidimensional_span View>
+struct array_reader<View> {
+  using value_type = std::remove_const_t<typename View::element_type>;
+
+  template <class F>
+  static void read(const View& v, F f) {
+    static_assert(View::rank() <= std::size_t(max_rank), "gshard: an mdspan has more dims than a tensor may have");
+    whole_array<value_type> a{v.data_handle(), {std::int64_t(v.size()), int(View::rank())}};
+    for (std::size_t d = 0; d < View::rank(); ++d) {
+      a.layout.extent[d] = std::int64_t(v.extent(d));
+      a.layout.stride[d] = std::int64_t(v.stride(d));
+    }
+    f(a);
+  }
+};
+
+}}}  // namespace gshard::v0::detail
