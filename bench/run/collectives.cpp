@@ -6,6 +6,7 @@
 
 #include "timing.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -122,6 +123,44 @@ class contest {
             times(bytes));
   }
 
+  /// Row blocks of an application, of 1, 2, ... shares of the rows, and equal row blocks of a tensor, in both directions.
+  void local_blocks(std::int64_t bytes) {
+    const std::int64_t width = 1024, n = bytes / width / std::int64_t(sizeof(float)), shares = ranks_ * (ranks_ + 1) / 2;
+    const auto given = [&](std::int64_t r) { return n * (r * (r + 1) / 2) / shares; };  // the first row of rank r
+    const auto wanted = [&](std::int64_t r) { return std::min(n, r * ((n + ranks_ - 1) / ranks_)); };
+    const auto common = [&](auto from, std::int64_t r, auto to, std::int64_t q) {
+      return std::max<std::int64_t>(0, std::min(from(r + 1), to(q + 1)) - std::max(from(r), to(q)));
+    };
+    const std::int64_t rows_here = given(rank_ + 1) - given(rank_);
+    std::vector<float> mine(std::size_t(rows_here * width), 1.0f);
+    gs::local_blocks<float, rows> exchange(messages_, {n, width}, {{mine.data(), {given(rank_), 0}, {rows_here, width}}});
+    gs::tensor<float, rows> t(messages_, {n, width});
+    std::vector<float> shard(std::size_t(t.local_shard(0).size()), 1.0f);
+    std::vector<int> send, recv, sent(1), received(1);
+    for (int r = 0; r < ranks_; ++r) {
+      send.push_back(int(common(given, rank_, wanted, r) * width));
+      recv.push_back(int(common(given, r, wanted, rank_) * width));
+      sent.push_back(sent.back() + send.back());
+      received.push_back(received.back() + recv.back());
+    }
+    compare("local blocks to shards, " + text(bytes),
+            {{"gshard", [&] { exchange.copy_to(t); }}},
+            {{"MPI_Alltoallv",
+              [&] {
+                MPI_Alltoallv(mine.data(), send.data(), sent.data(), MPI_FLOAT, shard.data(), recv.data(), received.data(), MPI_FLOAT,
+                              MPI_COMM_WORLD);
+              }}},
+            times(bytes));
+    compare("shards to local blocks, " + text(bytes),
+            {{"gshard", [&] { exchange.copy_from(t); }}},
+            {{"MPI_Alltoallv",
+              [&] {
+                MPI_Alltoallv(shard.data(), recv.data(), received.data(), MPI_FLOAT, mine.data(), send.data(), sent.data(), MPI_FLOAT,
+                              MPI_COMM_WORLD);
+              }}},
+            times(bytes));
+  }
+
  private:
   int ranks_, rank_, rounds_;
   gs::cluster<mesh> messages_, shared_;
@@ -151,6 +190,7 @@ int main(int count, char** arguments) {
     all.rows_to_columns(4096);
     for (const std::int64_t mib : {1, 4, 16, 64}) all.sums(mib * MiB);
     for (const std::int64_t kib : {64, 1024, 16384}) all.blocks(kib << 10);
+    all.local_blocks(64 * MiB);
   }
   MPI_Finalize();
 }

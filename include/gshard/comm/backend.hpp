@@ -7,6 +7,7 @@
 #include <gshard/comm/agreement.hpp>
 #include <gshard/comm/device_group.hpp>
 #include <gshard/comm/error.hpp>
+#include <gshard/comm/run_queue.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -86,8 +87,9 @@ class backend {
   /// to the p - 1 others. Throws as `exchange` does.
   void all_gather(std::uint32_t axes, std::span<const gather_part> parts);
 
-  /// Begins a collective call: the processes compare their calls, by `agree`, before they communicate. If a process makes no call, the
-  /// others wait for it forever. Returns true if any process passes `flag`. Communicates: one small message per process.
+  /// Begins a collective call: the processes compare their calls, by `agree`, before they communicate. Waits first for all runs that were
+  /// started before it. If a process makes no call, the others wait for it forever. Returns true if any process passes `flag`.
+  /// Communicates: one small message per process.
   bool begin(collective_call call, const std::string& problem = {}, bool flag = false);
   /// Saves an error of this process that no agreement has reported. The next `begin` reports it.
   void tell_next(std::string problem);
@@ -99,6 +101,11 @@ class backend {
   /// names the first fact that differs, its values, and their ranks. After both errors the backend can still be used. Returns true if any
   /// process passes `flag`. Communicates: one small message per process, unless it throws.
   GSHARD_INLINE virtual bool agree(const collective_call& call, const std::string& problem = {}, bool flag = false);
+  /// Runs started with executable::start that are not done.
+  run_queue& started() { return started_; }
+  /// True if a thread of the library may communicate while other threads of this process do.
+  virtual bool any_thread() const { return true; }
+
   /// The number of processes that hold the devices.
   virtual int processes() const { return 1; }
   /// The number of processes that share the cores available to this one, itself included.
@@ -147,6 +154,7 @@ class backend {
   std::vector<traffic> received_;
   std::atomic<std::uint64_t> calls_ = 0;  // atomic: several threads may use a backend of one process
   std::string untold_;                    // an error of this process that the next call reports
+  run_queue started_;
 };
 
 /// An exchange in flight, on a backend that outlives it. The destructor waits for an unfinished exchange and ignores its errors, so the
@@ -213,6 +221,7 @@ GSHARD_INLINE backend::backend(std::vector<int> extents, std::vector<int> device
 GSHARD_INLINE backend::~backend() = default;
 
 GSHARD_INLINE bool backend::begin(collective_call call, const std::string& problem, bool flag) {
+  started_.drain();
   call.number = ++calls_;
   if (processes() == 1) return agree(call, problem, flag);
   const std::string untold = std::exchange(untold_, {});

@@ -20,15 +20,15 @@ namespace detail {
 inline std::string mesh_text(std::span<const int> extents) {
   std::string text;
   for (const int extent : extents)
-    text += (text.empty() ? "" : "x") + (extent == dynamic ? "?" : std::to_string(extent));
+    text.append(text.empty() ? "" : "x").append(extent == dynamic ? "?" : std::to_string(extent));
   return text;
 }
 /// "{0,2}"
 inline std::string axes_text(std::uint32_t axes) {
   std::string text;
   for (int a = 0; a < 32; ++a)
-    if ((axes >> a & 1u) != 0) text += (text.empty() ? "" : ",") + std::to_string(a);
-  return "{" + text + "}";
+    if ((axes >> a & 1u) != 0) text.append(text.empty() ? "{" : ",").append(std::to_string(a));
+  return text.empty() ? "{}" : text + "}";
 }
 }  // namespace detail
 

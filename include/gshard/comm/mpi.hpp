@@ -65,6 +65,7 @@ class mpi_backend final : public backend {
   bool leader() const override { return world_.rank() == 0; }
   GSHARD_INLINE void broadcast(std::span<std::byte> data) override;
   GSHARD_INLINE std::vector<std::vector<std::byte>> gather_to_leader(std::span<const std::byte> mine) override;
+  GSHARD_INLINE bool any_thread() const override;
   bool shares_memory() const override { return memory_ != nullptr; }
   GSHARD_INLINE std::shared_ptr<std::byte> share(std::int64_t bytes) override;
   GSHARD_INLINE std::vector<const std::byte*> find_shared(std::span<const std::byte* const> mine) override;
@@ -207,6 +208,10 @@ GSHARD_INLINE mpi_backend::~mpi_backend() = default;
 
 GSHARD_INLINE bool mpi_backend::agree(const collective_call& call, const std::string& problem, bool flag) {
   return detail::agree(world_, call, problem, flag);
+}
+GSHARD_INLINE bool mpi_backend::any_thread() const {
+  int provided = MPI_THREAD_SINGLE;
+  return MPI_Query_thread(&provided) == MPI_SUCCESS && provided == MPI_THREAD_MULTIPLE;
 }
 GSHARD_INLINE std::shared_ptr<std::byte> mpi_backend::share(std::int64_t bytes) { return memory_->take(bytes); }
 GSHARD_INLINE std::vector<const std::byte*> mpi_backend::find_shared(std::span<const std::byte* const> mine) { return memory_->find(mine); }

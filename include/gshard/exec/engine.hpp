@@ -52,12 +52,13 @@ class engine {
  public:
   /// `owner`: has the number of threads and the hook.
   engine(executor& owner, const plan_view& plan, const kernel_table& kernels, const any_cluster& on, const dims& given,
-         parameter_store store, std::string problem, std::string_view operation)
+         parameter_store store, std::string problem, std::string_view operation, std::vector<lent_value> lent)
       : owner_(owner),
         plan_(plan),
         on_(on),
         store_(std::move(store)),
         bound_(plan_, on_),
+        lent_(std::move(lent)),
         problem_(std::move(problem)),
         operation_(operation),
         store_number_(store_.number()) {
@@ -122,11 +123,13 @@ class engine {
     if (begin_ == actions_.size()) begin_run(context, inputs);
     else if (agrees_at_end_ && (may_fail_ || hooks || !copies_.empty())) agree();
     else if (!problem_.empty()) fail_alone();
-    for (const auto& [from, to] : copies_) {
-      const bound_value &source = value(from), &target = value(to);
-      for (std::size_t d = 0; d < source.data.size(); ++d)
-        if (source.bytes(d) > 0) std::memcpy(target.data[d], source.data[d], std::size_t(source.bytes(d)));
-    }
+    for (const auto& [from, to] : copies_) copy(value(from), value(to).data);
+    for (const lent_value* const l : lent_copies_) copy(value(l->value), l->shards);
+  }
+
+  static void copy(const bound_value& from, std::span<std::byte* const> to) {
+    for (std::size_t d = 0; d < to.size(); ++d)
+      if (from.bytes(d) > 0) std::memcpy(to[d], from.data[d], std::size_t(from.bytes(d)));
   }
 
   void use_again() {
@@ -150,6 +153,7 @@ class engine {
   any_cluster on_;
   parameter_store store_;
   bound_plan bound_;
+  std::vector<lent_value> lent_;
   list<async_interval> schedule_;                             // this and `sharing_` are used only until steps are bound
   std::optional<buffer_reuse> sharing_;
   memory_map memory_;                        // offsets in the arena
@@ -157,6 +161,8 @@ class engine {
   std::vector<std::vector<action>> actions_;  // per step: one per held device, or one for all
   async_collectives early_;
   std::vector<std::pair<std::int32_t, std::int32_t>> copies_;  // updated parameters that were not written in place
+  std::vector<std::int32_t> lent_roots_;                       // values in memory of the caller
+  std::vector<const lent_value*> lent_copies_;                 // outputs that are copied to memory of the caller
   received_by_kind received_;
   std::vector<std::int64_t> before_, step_bytes_, run_bytes_;  // bytes received before a step, in it, and in a run, per held device
   std::int64_t runs_ = 0;
@@ -205,6 +211,8 @@ class engine {
     std::vector<fact> all{{"the call", eager ? operation_ + " on tensors" : "making a program", eager ? "" : of_plan.place()},
                           {"the seed of a program's parameters", std::to_string(store_.seed())},
                           {"the store of a program's parameters", store_text(store_number_)}};
+    for (const lent_value& l : lent_)
+      all.push_back({"a value in the caller's memory", "%" + std::to_string(l.value)});
     if (std::any_of(plan_.steps.begin(), plan_.steps.end(), [](const node& n) { return n.attr.rounds_to_bf16; }))
       all.push_back({"the unit of its bf16 products", std::string(name(bf16_unit_in_use()))});
     of_plan.add_to(all);
@@ -274,7 +282,8 @@ class engine {
     if (!store_.on().same_as(on_)) throw error("program: its parameter store belongs to another cluster");
     bound_.bind(given);
     schedule_ = on_.on().shares_memory() ? in_turn(plan_) : async_schedule(plan_, sizes());
-    sharing_.emplace(bound_, schedule_);
+    lend();
+    sharing_.emplace(bound_, schedule_, lent_roots_);
     memory_ = map_memory();
   }
   void bind_memory(const kernel_table& kernels, std::vector<std::string>& made) {
@@ -318,6 +327,20 @@ class engine {
       bytes.push_back(largest);
     }
     return lay_out(sharing_->lifetimes(), plan_.steps.size(), bytes);
+  }
+  /// Puts values into the caller's memory. An output in the storage of a parameter, an input or another output is copied there instead.
+  void lend() {
+    for (const lent_value& l : lent_) {
+      const std::int32_t root = plan_.lifetimes[std::size_t(l.value)].root;
+      const bool is_input = std::any_of(plan_.inputs.begin(), plan_.inputs.end(), [root](const port& p) { return p.value == root; });
+      if (plan_.lifetimes[std::size_t(root)].persistent || (l.is_output && is_input) ||
+          std::find(lent_roots_.begin(), lent_roots_.end(), root) != lent_roots_.end()) {
+        lent_copies_.push_back(&l);
+      } else {
+        lent_roots_.push_back(root);
+        bound_.values[std::size_t(root)].data = l.shards;
+      }
+    }
   }
   void place_values() {
     const std::span<const lifetime> life = sharing_->lifetimes();
@@ -454,9 +477,11 @@ class engine {
 }  // namespace detail
 
 GSHARD_INLINE executor::executor(const plan_view& plan, const kernel_table& kernels, const any_cluster& on, const dims& given,
-                                 parameter_store store, std::string problem, std::string_view operation)
+                                 parameter_store store, std::string problem, std::string_view operation,
+                                 std::vector<detail::lent_value> lent)
     : threads(kernel::default_threads(on.on().processes_here())),
-      engine_(std::make_unique<detail::engine>(*this, plan, kernels, on, given, std::move(store), std::move(problem), operation)) {}
+      engine_(std::make_unique<detail::engine>(*this, plan, kernels, on, given, std::move(store), std::move(problem), operation,
+                                               std::move(lent))) {}
 GSHARD_INLINE executor::~executor() = default;
 
 GSHARD_INLINE const plan_view& executor::plan() const { return engine_->plan(); }

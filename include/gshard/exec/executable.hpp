@@ -6,7 +6,9 @@
 #include <gshard/base/hash.hpp>
 #include <gshard/base/reason.hpp>
 #include <gshard/comm/agreement.hpp>
+#include <gshard/comm/run_queue.hpp>
 #include <gshard/exec/bind/kernels.hpp>
+#include <gshard/exec/bound_port.hpp>
 #include <gshard/exec/executor.hpp>
 #include <gshard/exec/spec_of.hpp>
 #include <gshard/pass/program.hpp>
@@ -15,6 +17,7 @@
 #include <gshard/trace/call.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -38,11 +41,16 @@ struct refused_output : refused_tensor {
 };
 }  // namespace detail
 
+/// Stands for an input that is bound to memory of the caller. @see executable::bind_input
+struct bound_memory {};
+inline constexpr bound_memory bound{};
+
 /// A compiled program with its extents bound, on a cluster that has its mesh axes. Call it with the inputs to get the outputs.
 /// An input is a tensor with the program's sharding, or a complete array on every process. Arrays are contiguous ranges in row-major order,
 /// Eigen matrices or xtensor arrays, as for `from_global`. The type of an output includes its sharding. Parameters are kept in a store
 /// that several programs may share.
-/// A call allocates its outputs. After the first call, running the steps allocates nothing except in backends and libraries.
+/// A call allocates its outputs. After the first call, running the steps allocates nothing except in backends and libraries. Inputs and
+/// outputs may be bound to memory of the caller: then nothing is copied, and execute() allocates nothing.
 /// Communicates: the collectives of `Program::plan`, and one small message per call in which the processes agree on the call.
 /// Compile time: number, element types, ranks and shardings of the inputs.
 /// Throws `gshard::error`, on every process: as `executor`; if the extents of an input differ from the program's dims; if the processes
@@ -54,6 +62,7 @@ class executable {
   /// `problem`, `operation`: as in `executor`.
   executable(const any_cluster& on, const dims& extents, parameter_store store, std::string problem = {}, std::string_view operation = {})
       : seed(store.seed()),
+        extents_(extents),
         run_(std::make_unique<executor>(Program::plan, kernels_of<Program>, on, extents, std::move(store),
                                         problem.empty() ? problem_of_orders(on.mesh()) : std::move(problem), operation)) {}
   executable(const any_cluster& on, const dims& extents) : executable(on, extents, parameter_store(on)) {}
@@ -74,10 +83,12 @@ class executable {
     if constexpr (detail::is_refused_program<Program>) {
       return detail::refused_output();
     } else {
+      std::string problem = prepare();
       inputs_ = {};
-      std::string problem = detail::problem_of([&] {
-        if constexpr (sizeof...(Inputs) == expected && expected > 0) write<0>(inputs...);
-      });
+      if (problem.empty())
+        problem = detail::problem_of([&] {
+          if constexpr (sizeof...(Inputs) == expected && expected > 0) write<0>(inputs...);
+        });
       const auto facts = [&] {
         std::vector<fact> all;
         if constexpr (sizeof...(Inputs) == expected && expected > 0) add_facts<0>(all, inputs...);
@@ -91,6 +102,51 @@ class executable {
   auto call(const any_cluster& on, const tensor<T, Specs>&... inputs) {
     return run_once(on, detail::problem_of([&] { write<0>(inputs...); }));
   }
+
+  /// Binds an input to memory of the caller: later calls read it there and pass `gshard::bound` in its place. `memory`: a tensor with the
+  /// input's sharding, or an array that has the shard of this process's device, as for `from_global`. Contiguous row-major memory is used
+  /// directly; other memory is copied in every run. The memory must stay valid, at the same address, until the executable is destroyed or
+  /// the input is bound again. In debug builds, a run throws if a std::vector that was bound has moved its elements. The next run binds
+  /// the program to the new memory: it communicates as the constructor does, and allocates.
+  /// Compile time: element type; sharding of a tensor.
+  /// Throws `gshard::error`: if the memory has other extents than the shard; if it overlaps memory of an output.
+  template <std::size_t I, class Memory>
+  void bind_input(Memory&& memory) {
+    using Input = std::tuple_element_t<I, typename Program::inputs>;
+    using Spec = detail::spec_of<typename Program::mesh, detail::input_layout<Program, I>>;
+    bind<typename Input::element, Spec, true>(bound_inputs_[I], run_->input(I), "input " + std::to_string(I), memory);
+  }
+  /// Binds an output to memory of the caller, as bind_input does: later runs write it there. The tensor that a call returns for the output
+  /// then uses this memory, unless the memory is not contiguous.
+  template <std::size_t I, class Memory>
+  void bind_output(Memory&& memory) {
+    using T = detail::element_of<Program::plan.at(Program::plan.outputs[I].value).type>;
+    using Spec = detail::spec_of<typename Program::mesh, detail::output_layout<Program, I>>;
+    bind<T, Spec, false>(bound_outputs_[I], run_->output(I), "output " + std::to_string(I), memory);
+  }
+
+  /// Runs the program once on inputs that are all bound, and returns nothing: outputs are where they are bound. Allocates nothing after the
+  /// first run. Communicates and throws as a call does.
+  void execute() { execute_here(prepare()); }
+  /// Starts execute() and returns; wait() returns when it is done, and throws its errors. In between, the caller must not use the inputs,
+  /// the outputs or the executable. Runs that are started on one cluster run one after another, in the order in which they were started,
+  /// and before any later call on the cluster. So all processes must start them in one order.
+  /// A thread of the library runs them beside the caller's work. On MPI ranks it needs MPI_THREAD_MULTIPLE. With a lower level of thread
+  /// support, the run happens in wait(), or in the next call on the cluster.
+  void start() {
+    std::string problem = prepare();
+    backend& on = run_->on().on();
+    started_ = {on.started(), on.started().start([this, problem = std::move(problem)] { execute_here(problem); }, on.any_thread())};
+  }
+  void wait() {
+    if (!started_) throw error("program: wait() without start()");
+    started_.wait();
+  }
+
+  /// A move and the destructor wait for a run that was started.
+  executable(executable&&) noexcept = default;
+  executable& operator=(executable&&) noexcept = default;
+  ~executable() { started_.finish(); }
 
   /// Seed of the random operations, by default the store's; the same on all processes. Every step of the store draws other numbers.
   /// Checkpoints save the store's seed, not this one.
@@ -109,14 +165,77 @@ class executable {
     return false;
   }();
 
+  pending_run started_;  // first, so that a move of the executable waits for it
+  dims extents_;
   std::unique_ptr<executor> run_;
   fnv1a<std::uint64_t> inputs_;  // the hash of a call's inputs that must be the same on all processes
+  std::array<detail::bound_port, Program::plan.inputs.size()> bound_inputs_;
+  std::array<detail::bound_port, Program::plan.outputs.size()> bound_outputs_;
+  bool rebinds_ = false;  // if a port was bound since the last run
 
   auto run_once(const any_cluster& on, std::string problem, const collective_call& inputs = {}) {
+    step(std::move(problem), inputs);
+    return outputs(on, std::make_index_sequence<Program::plan.outputs.size()>{});
+  }
+  void step(std::string problem, const collective_call& inputs = {}) {
     const parameter_store& store = run_->store();
     run_->run({seed, store.steps()}, std::move(problem), inputs);
     if constexpr (updates) store.set_steps(store.steps() + 1);
-    return outputs(on, std::make_index_sequence<Program::plan.outputs.size()>{});
+    for (std::size_t i = 0; i < bound_outputs_.size(); ++i)
+      if (bound_outputs_[i].copy) bound_outputs_[i].copy(run_->output(i));
+  }
+  void execute_here(std::string problem) {
+    if (problem.empty())
+      problem = detail::problem_of([&] {
+        for (std::size_t i = 0; i < bound_inputs_.size(); ++i) read_bound(i);
+      });
+    step(std::move(problem));
+  }
+  void read_bound(std::size_t i) const {
+    const detail::bound_port& p = bound_inputs_[i];
+    if (!p.is_bound) throw error("program: input " + std::to_string(i) + " is bound to no memory; bind_input<" + std::to_string(i) + "> binds it");
+    if (p.copy) p.copy(run_->input(i));
+  }
+  void check_not_started() const {
+    if (started_) throw error("program: a run of it was started; call wait() first");
+  }
+
+  template <class T, class Spec, bool IsInput, class Memory>
+  void bind(detail::bound_port& port, const detail::bound_value& value, const std::string& name, Memory& memory) {
+    check_not_started();
+    if constexpr (distributed_tensor<Memory>) {
+      static_assert(holds<std::is_same_v<typename Memory::value_type, T>, expected_type<T>, actual_type<typename Memory::value_type>>,
+                    "gshard: memory for a program has another element type than its input or output");
+      static_assert(holds<std::is_same_v<typename Memory::layout_type, Spec>, expected_type<Spec>, actual_type<typename Memory::layout_type>>,
+                    "gshard: memory for a program has another sharding than its input or output");
+      static_assert(IsInput || !std::is_const_v<Memory>, "gshard: an output of a program is bound to const memory");
+      port = detail::bind_tensor<T>(run_->on(), value, name, memory);
+    } else {
+      detail::check_whole_array<T, std::remove_const_t<Memory>>();
+      static_assert(IsInput || !std::is_const_v<typename detail::elements_in<Memory>::type>,
+                    "gshard: an output of a program is bound to const memory");
+      port = detail::bind_array<T, IsInput>(value, name, memory);
+    }
+    rebinds_ = true;
+  }
+
+  /// Binds the program to the memory of its inputs and outputs if that has changed. Returns an error text about the memory, or nothing.
+  std::string prepare() {
+    check_not_started();
+    std::vector<detail::lent_value> lent;
+    std::string problem = detail::problem_of([&] {
+      detail::check_in_place(bound_inputs_, "input ");
+      detail::check_in_place(bound_outputs_, "output ");
+      if (rebinds_) lent = detail::lent_values(*run_, bound_inputs_, bound_outputs_);
+    });
+    if (!rebinds_) return problem;
+    auto made = std::make_unique<executor>(Program::plan, kernels_of<Program>, run_->on(), extents_, run_->store(), std::move(problem),
+                                           std::string_view(), std::move(lent));
+    made->threads = run_->threads;
+    made->hook = std::move(run_->hook);
+    run_ = std::move(made);
+    rebinds_ = false;
+    return {};
   }
 
   /// A tensor's device order refers to the mesh of its cluster. So inputs and outputs with a device order need the program's exact mesh.
@@ -140,7 +259,11 @@ class executable {
     using Input = std::tuple_element_t<I, typename Program::inputs>;
     using T = typename Input::element;
     const detail::bound_value& to = run_->input(I);
-    if constexpr (distributed_tensor<Given>) {
+    if constexpr (std::is_same_v<Given, bound_memory>) {
+      read_bound(I);
+    } else if (bound_inputs_[I].is_bound) {
+      throw error("program: input " + std::to_string(I) + " is bound to memory; pass gshard::bound");
+    } else if constexpr (distributed_tensor<Given>) {
       static_assert(holds<std::is_same_v<typename Given::value_type, T>, expected_type<T>, actual_type<typename Given::value_type>>,
                     "gshard: an input of a program has another element type");
       using Spec = detail::spec_of<typename Program::mesh, detail::input_layout<Program, I>>;
@@ -209,6 +332,11 @@ class executable {
     using T = detail::element_of<Program::plan.at(Program::plan.outputs[I].value).type>;
     using Spec = detail::spec_of<typename Program::mesh, detail::output_layout<Program, I>>;
     const detail::bound_value& from = run_->output(I);
+    if (const std::vector<std::byte*>& shards = bound_outputs_[I].shards; !shards.empty()) {
+      std::vector<T*> lent;
+      for (std::byte* const shard : shards) lent.push_back(reinterpret_cast<T*>(shard));
+      return tensor<T, Spec>(on, from.extents, lent);
+    }
     tensor<T, Spec> t(on, from.extents);
     for (std::size_t d = 0; d < from.data.size(); ++d)
       if (from.bytes(d) > 0) std::memcpy(t.local_shard(d).data, from.data[d], std::size_t(from.bytes(d)));

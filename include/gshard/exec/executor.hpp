@@ -19,12 +19,20 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace gshard { inline namespace v0 {
 
 namespace detail {
 class engine;
-}
+
+/// Memory of the caller for an input or output of a plan.
+struct lent_value {
+  std::int32_t value = -1;  ///< of the plan
+  bool is_output = false;
+  std::vector<std::byte*> shards;  ///< one per held device: contiguous, row-major
+};
+}  // namespace detail
 
 /// Runs a plan, step by step, on every device that this process holds. The constructor binds extents, assigns memory and binds every step
 /// to its kernel. A run allocates nothing except in backends. The plan must outlive the executor.
@@ -33,13 +41,14 @@ class engine;
 class executor {
  public:
   /// Binds a plan. `kernels`: `kernels_of<Program>` or `all_kernels`. `problem`: an error of the caller on this process, or empty.
-  /// `operation`: the name of an eager operation, empty for a program of the user. Collective over the cluster.
+  /// `operation`: the name of an eager operation, empty for a program of the user. `lent`: inputs and outputs in the caller's memory, which
+  /// must stay valid. Runs read and write it directly. Collective over the cluster.
   /// Communicates: one small message per process; if devices share memory, two, and the addresses of all values.
   /// Throws `gshard::error`, on every process: for a `problem`; for a letter without an extent; if the cluster lacks a mesh axis; if the
   /// store is on another cluster; if another program declares a parameter differently; if the processes differ in the call, plan, function,
   /// extents, initial values, seed or store. Then the store is unchanged.
   executor(const plan_view& plan, const kernel_table& kernels, const any_cluster& on, const dims& given, parameter_store store,
-           std::string problem = {}, std::string_view operation = {});
+           std::string problem = {}, std::string_view operation = {}, std::vector<detail::lent_value> lent = {});
   ~executor();
   executor(const executor&) = delete;
   executor& operator=(const executor&) = delete;

@@ -43,6 +43,14 @@ constexpr index_array row_major_strides(int rank, const index_array& extent) {
   return stride;
 }
 
+/// True if strides are those of contiguous row-major memory. Dims of one index may have any stride.
+constexpr bool is_row_major(int rank, const index_array& extent, const index_array& stride) {
+  const index_array row_major = row_major_strides(rank, extent);
+  for (std::size_t d = 0; d < std::size_t(rank); ++d)
+    if (extent[d] != 1 && stride[d] != row_major[d]) return false;
+  return true;
+}
+
 /// Calls f(local, global, n) for the longest runs of n elements that are consecutive in the row-major shard and in the row-major global
 /// tensor. `local` and `global` are the linear indices of the first element.
 template <class F>

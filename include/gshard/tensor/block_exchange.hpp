@@ -110,7 +110,7 @@ class block_exchange {
   std::int64_t bytes_of_piece(const piece& p) const { return kernel::element_count(p.at.rank, p.at.extent) * width_; }
   strided in_block(const piece& p) const;
   strided in_shard(const piece& p, std::byte* data, const kernel::placement& shard) const;
-  static bool is_run(const piece& p, const kernel::index_array& stride);
+  static bool is_run(const piece& p, const kernel::index_array& stride) { return kernel::is_row_major(p.at.rank, p.at.extent, stride); }
 };
 
 #if GSHARD_HAS_BODIES
@@ -286,12 +286,6 @@ GSHARD_INLINE block_exchange::strided block_exchange::in_shard(const piece& p, s
   std::int64_t at = 0;
   for (std::size_t d = 0; d < std::size_t(p.at.rank); ++d) at += (p.at.offset[d] - shard.offset[d]) * stride[d];
   return {data + at * width_, stride};
-}
-GSHARD_INLINE bool block_exchange::is_run(const piece& p, const kernel::index_array& stride) {
-  const kernel::index_array run = kernel::row_major_strides(p.at.rank, p.at.extent);
-  for (std::size_t d = 0; d < std::size_t(p.at.rank); ++d)
-    if (p.at.extent[d] != 1 && stride[d] != run[d]) return false;
-  return true;
 }
 
 GSHARD_INLINE std::byte* block_exchange::shard_in_place(std::size_t device) const {

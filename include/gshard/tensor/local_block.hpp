@@ -55,20 +55,6 @@ struct local_block {
   }
 };
 
-namespace detail {
-/// The elements of an array, const if the caller may not change them.
-template <class Array>
-struct elements_in {
-  using type = std::remove_pointer_t<decltype(std::declval<Array&>().data())>;
-};
-template <multidimensional_span View>
-struct elements_in<View> {
-  using type = typename View::element_type;
-};
-template <multidimensional_span View>
-struct elements_in<const View> : elements_in<View> {};
-}  // namespace detail
-
 template <class Array>
 local_block(Array&, std::vector<std::int64_t>, std::size_t = 0) -> local_block<typename detail::elements_in<Array>::type>;
 

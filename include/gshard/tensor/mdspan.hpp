@@ -38,4 +38,11 @@ struct array_reader<View> {
   }
 };
 
+template <multidimensional_span View>
+struct elements_in<View> {
+  using type = typename View::element_type;
+};
+template <multidimensional_span View>
+struct elements_in<const View> : elements_in<View> {};
+
 }}}  // namespace gshard::v0::detail

@@ -63,6 +63,12 @@ struct whole_element<Given> {
   using type = typename decltype(std::span(std::declval<const Given&>()))::value_type;
 };
 
+/// The elements of an array, const if the caller may not change them.
+template <class Array>
+struct elements_in {
+  using type = std::remove_pointer_t<decltype(std::declval<Array&>().data())>;
+};
+
 /// True if the type can be a complete array of T. A type that converts to a span is one.
 template <class Given, class T>
 inline constexpr bool is_whole_array =

@@ -58,10 +58,11 @@ inline bool may_write_over(const node& n, int operand) {
 /// Plans buffer reuse and fusion for a bound plan on this process.
 class buffer_reuse {
  public:
-  /// `schedule`: by step.
-  buffer_reuse(const bound_plan& all, list_view<async_interval> schedule)
+  /// `schedule`: by step. `lent`: values in memory of the caller. Their storage is no other value's.
+  buffer_reuse(const bound_plan& all, list_view<async_interval> schedule, std::span<const std::int32_t> lent = {})
       : plan_(all.plan), all_(all), schedule_(schedule), life_(plan_.lifetimes.begin(), plan_.lifetimes.end()),
         busy_(plan_.values.size(), 0) {
+    for (const std::int32_t v : lent) life_[std::size_t(v)].persistent = true;
     find_groups();
     for (std::size_t i = 0; i < plan_.steps.size(); ++i) {
       share(i);
@@ -228,7 +229,7 @@ class buffer_reuse {
   bool write_over(std::size_t i, std::int32_t from, std::int32_t to) {
     lifetime& l = life_[std::size_t(root(from))];
     lifetime& result = life_[std::size_t(to)];
-    if (l.persistent || l.last != std::int32_t(i) || result.root != to || !equal_sizes(from, to)) return false;
+    if (l.persistent || result.persistent || l.last != std::int32_t(i) || result.root != to || !equal_sizes(from, to)) return false;
     if (busy_[std::size_t(root(from))] > (is_early(i) ? schedule_[i].start : std::int32_t(first_head(i)))) return false;
     result.root = root(from);
     l.last = result.last;

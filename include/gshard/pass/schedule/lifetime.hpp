@@ -16,7 +16,7 @@ struct lifetime {
   std::int32_t root = -1;      ///< the value whose storage this one shares; itself if it has its own
   std::int32_t first = 0;      ///< step that writes the storage
   std::int32_t last = -1;      ///< last step that reads it
-  bool persistent = false;     ///< a parameter: outlives the run of the plan
+  bool persistent = false;     ///< a parameter, or memory of the caller: outlives the run of the plan
 };
 
 namespace detail {

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+// Collective work that runs beside the caller's own, in the order in which it was started.
+
+#include <gshard/base/compiled.hpp>
+
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+namespace gshard { inline namespace v0 {
+
+/// Jobs of one backend. A thread of the queue runs them one after another, or, without threads, the caller that waits. Jobs never overlap.
+class run_queue {
+ public:
+  struct job {
+    std::function<void()> run;
+    std::exception_ptr error;
+    bool done = false;
+  };
+  using handle = std::shared_ptr<job>;
+
+  run_queue() = default;
+  run_queue(const run_queue&) = delete;
+  run_queue& operator=(const run_queue&) = delete;
+  /// Runs what was started, then ends the thread.
+  ~run_queue();
+
+  /// Adds a job. `threads`: a thread may run it now; the same for all jobs of a queue. Else it runs in wait() or drain().
+  handle start(std::function<void()> run, bool threads);
+  /// Returns when the job and all before it are done.
+  void finish(const handle& started);
+  /// Returns when all jobs are done. Does nothing in a job.
+  void drain();
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<handle> waiting_;  // the front one may be running
+  std::thread worker_;
+  std::thread::id runner_;  // of the running job
+  bool ends_ = false;
+
+  void run_front(std::unique_lock<std::mutex>& lock);
+  void work();
+};
+
+/// A job of a queue that may not be done. The destructor and a move wait for it, because the job may use what is destroyed or moved with it.
+class pending_run {
+ public:
+  pending_run() = default;  ///< No job.
+  pending_run(run_queue& on, run_queue::handle job) : on_(&on), job_(std::move(job)) {}
+  pending_run(pending_run&& other) noexcept { take(other); }
+  pending_run& operator=(pending_run&& other) noexcept {
+    finish();
+    take(other);
+    return *this;
+  }
+  ~pending_run() { finish(); }
+
+  explicit operator bool() const { return job_ != nullptr; }
+  /// Returns when the job is done, and throws its error.
+  void wait() {
+    finish();
+    const run_queue::handle done = std::exchange(job_, nullptr);
+    if (done->error) std::rethrow_exception(done->error);
+  }
+  /// Returns when the job is done. Keeps its error for wait().
+  void finish() noexcept;
+
+ private:
+  run_queue* on_ = nullptr;
+  run_queue::handle job_;
+
+  void take(pending_run& other) noexcept {
+    other.finish();
+    on_ = other.on_;
+    job_ = std::move(other.job_);
+  }
+};
+
+#if GSHARD_HAS_BODIES
+
+GSHARD_INLINE void pending_run::finish() noexcept {
+  if (job_) on_->finish(job_);
+}
+
+GSHARD_INLINE run_queue::~run_queue() {
+  drain();
+  if (!worker_.joinable()) return;
+  {
+    const std::lock_guard lock(mutex_);
+    ends_ = true;
+  }
+  changed_.notify_all();
+  worker_.join();
+}
+
+GSHARD_INLINE run_queue::handle run_queue::start(std::function<void()> run, bool threads) {
+  const handle added = std::make_shared<job>(job{std::move(run), nullptr, false});
+  const std::lock_guard lock(mutex_);
+  waiting_.push_back(added);
+  if (threads && !worker_.joinable()) worker_ = std::thread([this] { work(); });
+  changed_.notify_all();
+  return added;
+}
+
+GSHARD_INLINE void run_queue::run_front(std::unique_lock<std::mutex>& lock) {
+  const handle front = waiting_.front();
+  runner_ = std::this_thread::get_id();
+  lock.unlock();
+  try {
+    front->run();
+  } catch (...) {
+    front->error = std::current_exception();
+  }
+  lock.lock();
+  runner_ = {};
+  front->done = true;
+  waiting_.pop_front();
+  changed_.notify_all();
+}
+
+GSHARD_INLINE void run_queue::work() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    changed_.wait(lock, [this] { return ends_ || !waiting_.empty(); });
+    if (waiting_.empty()) return;
+    run_front(lock);
+  }
+}
+
+GSHARD_INLINE void run_queue::finish(const handle& started) {
+  std::unique_lock lock(mutex_);
+  while (!started->done) {
+    if (worker_.joinable()) changed_.wait(lock);
+    else run_front(lock);
+  }
+}
+
+GSHARD_INLINE void run_queue::drain() {
+  std::unique_lock lock(mutex_);
+  if (runner_ == std::this_thread::get_id()) return;
+  while (!waiting_.empty()) {
+    if (worker_.joinable()) changed_.wait(lock);
+    else run_front(lock);
+  }
+}
+
+#endif
+
+}}  // namespace gshard::v0

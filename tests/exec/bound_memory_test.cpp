@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Inputs and outputs of programs in memory of the caller, and runs beside the caller's own work.
+#include "../allocations.hpp"
+#include "../complaint.hpp"
+
+#include <gshard/gshard.hpp>
+#include <gshard/tensor/eigen.hpp>
+#include <gshard/tensor/xtensor.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
+namespace {
+
+namespace gs = gshard;
+using gs::none;
+using gs::P;
+using mesh = gs::mesh<gs::axis<"x">>;
+
+constexpr auto scaled = [](auto&, auto a, auto b) { return a * 2.0 + b; };
+using scale = gs::program<scaled, mesh, gs::in<"AB", P<"x", none>>, gs::in<"AB", P<"x", none>>>;
+
+constexpr auto added = [](auto&, auto a, auto b) { return a + b; };
+using add = gs::program<added, mesh, gs::in<"AB", P<"x", none>>, gs::in<"AB", P<"x", none>>>;
+static_assert(add::plan.steps.size() == 1);
+
+/// What is the same as an input, what shares storage with one, and what is used further.
+constexpr auto several = [](auto& m, auto x) {
+  auto w = m.param("w", "A", P<"x">{}, gs::init::constant(3));
+  auto y = gs::relu(x);
+  auto z = y + y;
+  return std::tuple{x, y, gs::einsum<"AB->A">(z), w, y};
+};
+using many = gs::program<several, mesh, gs::in<"AB", P<"x", none>>>;
+
+/// A view with the functions of std::mdspan.
+template <class T>
+struct span_of_matrix {
+  using element_type = T;
+  T* first;
+  std::size_t rows, columns;
+  static constexpr std::size_t rank() { return 2; }
+  std::size_t extent(std::size_t d) const { return d == 0 ? rows : columns; }
+  std::size_t stride(std::size_t d) const { return d == 0 ? columns : 1; }
+  std::size_t size() const { return rows * columns; }
+  T* data_handle() const { return first; }
+};
+
+}  // namespace
+
+TEST_CASE("bound memory: a run reads and writes it directly, allocates nothing and copies nothing") {
+  gs::executable<add> run(gs::on_one_device<mesh>(), {{'A', 3}, {'B', 4}});
+  std::vector<float> a(12), b(13, 1.0f), y(12);
+  std::iota(a.begin(), a.end(), 0.0f);
+  run.bind_input<0>(a);
+  run.bind_input<1>(std::span(b).subspan(1));  // not aligned to a cache line
+  run.bind_output<0>(y);
+  run.execute();
+  CHECK(y[5] == 6);
+  a[5] = 100;
+  CHECK(allocations::during([&] { run.execute(); }) == 0);
+  CHECK(y[5] == 101);
+  CHECK(run.engine().input(0).data[0] == reinterpret_cast<std::byte*>(a.data()));
+  CHECK(run.engine().output(0).data[0] == reinterpret_cast<std::byte*>(y.data()));
+  CHECK(run.engine().arena_bytes() == 0);
+  const auto result = run(gs::bound, gs::bound);
+  CHECK(result.local_shard(0).data == y.data());
+}
+
+TEST_CASE("bound memory: four kinds of views are the same addresses") {
+  gs::executable<scale> run(gs::on_one_device<mesh>(), {{'A', 3}, {'B', 4}});
+  std::vector<float> a(12, 2.0f), b(12, 1.0f), y(12);
+  const auto* const address = reinterpret_cast<std::byte*>(a.data());
+  run.bind_input<1>(b);
+  run.bind_output<0>(y);
+  const auto check = [&](auto&& view) {
+    run.bind_input<0>(view);
+    std::ranges::fill(y, 0.0f);
+    run.execute();
+    CHECK(run.engine().input(0).data[0] == address);
+    CHECK(std::ranges::count(y, 5.0f) == 12);
+  };
+  check(std::span(a));
+  check(Eigen::Map<Eigen::Matrix<float, 3, 4, Eigen::RowMajor>>(a.data()));
+  check(xt::adapt(a.data(), 12, xt::no_ownership(), std::vector<std::size_t>{3, 4}));
+  check(span_of_matrix<float>{a.data(), 3, 4});
+  check(span_of_matrix<const float>{a.data(), 3, 4});
+}
+
+TEST_CASE("bound memory: other memory orders are copied in every run") {
+  gs::executable<scale> run(gs::on_one_device<mesh>(), {{'A', 3}, {'B', 4}});
+  Eigen::MatrixXf a = Eigen::MatrixXf::Random(3, 4), y(3, 4), large(6, 8);  // column-major
+  const std::vector<float> b(12, 1.0f);
+  run.bind_input<0>(a);
+  run.bind_input<1>(b);
+  run.bind_output<0>(y);
+  run.execute();
+  CHECK(y(2, 1) == a(2, 1) * 2 + 1);
+  a(2, 1) = 7;
+  CHECK(allocations::during([&] { run.execute(); }) == 0);
+  CHECK(y(2, 1) == 15);
+  auto part = large.block(1, 2, 3, 4);
+  run.bind_output<0>(part);
+  CHECK(run(gs::bound, gs::bound).local_shard(0).data[2 * 4 + 1] == 15);
+  CHECK(large(3, 3) == 15);
+}
+
+TEST_CASE("bound memory: tensors of several devices; outputs that are inputs, parameters or outputs, too") {
+  for (const int devices : {1, 2, 3}) {
+    const auto on = gs::simulate<mesh>(devices);
+    gs::executable<many> run(on, {{'A', 5}, {'B', 2}}), plain(on, {{'A', 5}, {'B', 2}});
+    gs::tensor<float, P<"x", none>> x(on, {5, 2}), same(on, {5, 2}), y(on, {5, 2}), again(on, {5, 2});
+    gs::tensor<float, P<"x">> sums(on, {5}), w(on, {5});
+    gs::for_each_local_shard(x, [](const auto& s) {
+      for (std::int64_t i = 0; i < s.size(); ++i) s.data[i] = float(s.offset(0) * 2 + i) - 4;
+    });
+    run.bind_input<0>(x);
+    run.bind_output<0>(same);
+    run.bind_output<1>(y);
+    run.bind_output<2>(sums);
+    run.bind_output<3>(w);
+    run.bind_output<4>(again);
+    for (int step = 0; step < 2; ++step) {
+      for (const gs::tensor<float, P<"x", none>>* t : {&same, &y, &again})
+        for (std::size_t i = 0; i < t->local_shards(); ++i) std::ranges::fill(const_cast<float*>(t->local_shard(i).data), t->local_shard(i).data + t->local_shard(i).size(), -1.0f);
+      run.execute();
+      const auto expected = plain(x);
+      CHECK(gs::to_global(same) == gs::to_global(std::get<0>(expected)));
+      CHECK(gs::to_global(y) == gs::to_global(std::get<1>(expected)));
+      CHECK(gs::to_global(sums) == gs::to_global(std::get<2>(expected)));
+      CHECK(gs::to_global(w) == gs::to_global(std::get<3>(expected)));
+      CHECK(gs::to_global(again) == gs::to_global(std::get<4>(expected)));
+    }
+  }
+}
+
+TEST_CASE("bound memory: what is refused") {
+  gs::executable<scale> run(gs::on_one_device<mesh>(), {{'A', 3}, {'B', 4}});
+  std::vector<float> a(12), b(12), y(12), small(11);
+  CHECK(complaint([&] { run.execute(); }) == "program: input 0 is bound to no memory; bind_input<0> binds it");
+  CHECK(complaint([&] { run.bind_input<0>(small); }) == "program: the memory of input 0 has 11 elements, its shard has 12");
+  run.bind_input<0>(a);
+  run.bind_input<1>(b);
+  CHECK(complaint([&] { run(a, gs::bound); }) == "program: input 0 is bound to memory; pass gshard::bound");
+  run.bind_output<0>(a);
+  CHECK(complaint([&] { run.execute(); }) == "program: the memory of output 0 overlaps that of another output or of an input");
+  run.bind_output<0>(y);
+  run.execute();
+#ifndef NDEBUG
+  a.resize(100000);
+  CHECK(complaint([&] { run.execute(); }) == "program: the std::vector that input 0 is bound to has moved its elements");
+#endif
+  gs::executable<scale> on_two(gs::simulate<mesh>(2), {{'A', 3}, {'B', 4}});
+  CHECK(complaint([&] { on_two.bind_input<0>(b); }) ==
+        "program: the memory of input 0 is one array, and this process has 2 devices; bind a tensor");
+  gs::tensor<float, P<"x", none>> foreign(gs::simulate<mesh>(2), {3, 4});
+  CHECK(complaint([&] { on_two.bind_input<0>(foreign); }) == "program: the memory of input 0 belongs to another cluster");
+}
+
+TEST_CASE("started runs: in their order, before later calls; errors are thrown by wait()") {
+  const auto on = gs::simulate<mesh>(2);
+  gs::executable<scale> twice(on, {{'A', 3}, {'B', 4}}), next(on, {{'A', 3}, {'B', 4}});
+  gs::tensor<float, P<"x", none>> a(on, {3, 4}), b(on, {3, 4}), y(on, {3, 4}), z(on, {3, 4});
+  const auto fill = [](auto& t, float x) {
+    gs::for_each_local_shard(t, [x](const auto& s) { std::ranges::fill(s.span(), x); });
+  };
+  fill(a, 1);
+  fill(b, 3);
+  twice.bind_input<0>(a);
+  twice.bind_input<1>(b);
+  twice.bind_output<0>(y);
+  next.bind_input<0>(y);
+  next.bind_input<1>(b);
+  next.bind_output<0>(z);
+  for (int i = 0; i < 100; ++i) {
+    twice.start();
+    next.start();
+    if (i % 2 == 0) {
+      next.wait();
+      twice.wait();
+    } else {
+      CHECK(gs::to_global(z)[5] == 13);  // a later call on the cluster
+      twice.wait();
+      next.wait();
+    }
+    CHECK(z.local_shard(0).data[0] == 13);
+    fill(z, 0);
+  }
+  CHECK(complaint([&] { twice.wait(); }) == "program: wait() without start()");
+  twice.start();
+  CHECK(complaint([&] { twice.execute(); }) == "program: a run of it was started; call wait() first");
+  twice.wait();
+  gs::executable<scale> unbound(on, {{'A', 3}, {'B', 4}});
+  unbound.start();
+  CHECK(complaint([&] { unbound.wait(); }) == "program: input 0 is bound to no memory; bind_input<0> binds it");
+  twice.start();
+  gs::executable<scale> moved = std::move(twice);
+  moved.wait();
+  moved.start();  // the destructor waits
+}
