@@ -10,6 +10,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <vector>
 
@@ -106,6 +107,43 @@ TEST_CASE("bound memory: other memory orders are copied in every run") {
   run.bind_output<0>(part);
   CHECK(run(gs::bound, gs::bound).local_shard(0).data[2 * 4 + 1] == 15);
   CHECK(large(3, 3) == 15);
+}
+
+namespace {
+constexpr auto product = [](auto&, auto a, auto b) { return gs::einsum<"MK,KN->NM">(a, b); };
+using matmul = gs::program<product, mesh, gs::in<"MK", P<"x", none>, float, gs::column_major>, gs::in<"KN", P<none, none>, float, gs::column_major>>;
+static_assert(matmul::plan.steps.size() == 1);  // no transposition
+constexpr auto elementwise = [](auto&, auto a) { return gs::relu(a); };
+using relu = gs::program<elementwise, mesh, gs::in<"MK", P<"x", none>, float, gs::column_major>>;
+static_assert(relu::plan.steps.size() == 2);
+}  // namespace
+
+TEST_CASE("bound memory: column-major inputs of einsums are not copied") {
+  const Eigen::MatrixXf a = Eigen::MatrixXf::Random(3, 5), b = Eigen::MatrixXf::Random(5, 4);
+  Eigen::MatrixXf y(3, 4);  // column-major [3, 4] is row-major [4, 3]
+  gs::executable<matmul> run(gs::on_one_device<mesh>(), {{'M', 3}, {'K', 5}, {'N', 4}});
+  run.bind_input<0>(a);
+  run.bind_input<1>(b);
+  Eigen::Map<Eigen::Matrix<float, 4, 3, Eigen::RowMajor>> transposed(y.data());
+  run.bind_output<0>(transposed);
+  run.execute();
+  CHECK(run.engine().input(0).data[0] == reinterpret_cast<const std::byte*>(a.data()));
+  CHECK(run.engine().output(0).data[0] == reinterpret_cast<const std::byte*>(y.data()));
+  CHECK((y - a * b).norm() < 1e-5f);
+
+  for (const int devices : {1, 2, 3, 4}) {  // complete matrices, in either memory order, and ranges in the input's
+    const Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor> of_rows = a;
+    gs::executable<matmul> simulated(gs::simulate<mesh>(devices), {{'M', 3}, {'K', 5}, {'N', 4}});
+    const std::vector<float> expected(y.data(), y.data() + 12);
+    const auto close = [&](const std::vector<float>& z) {
+      return std::ranges::equal(z, expected, [](float p, float q) { return std::abs(p - q) < 1e-5f; });
+    };
+    CHECK(close(gs::to_global(simulated(a, b))));
+    CHECK(close(gs::to_global(simulated(of_rows, b))));
+    CHECK(close(gs::to_global(simulated(std::span(a.data(), 15), std::span(b.data(), 20)))));
+    gs::executable<relu> positive(gs::simulate<mesh>(devices), {{'M', 3}, {'K', 5}});
+    CHECK(gs::to_global(positive(a))[1 * 5 + 3] == std::max(0.0f, a(1, 3)));
+  }
 }
 
 TEST_CASE("bound memory: tensors of several devices; outputs that are inputs, parameters or outputs, too") {

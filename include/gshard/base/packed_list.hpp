@@ -59,6 +59,11 @@ struct packed_list {
       if (int(left & Word(largest)) == v) return i;
     return -1;
   }
+  constexpr packed_list reversed() const {
+    packed_list r;
+    for (int i = count; i-- > 0;) r.push_back((*this)[i]);
+    return r;
+  }
   /// The same as ==, in one call.
   constexpr bool same(const packed_list& other) const { return bits == other.bits && count == other.count; }
   constexpr bool contains(int v) const { return find(v) >= 0; }

@@ -52,7 +52,7 @@ bound_port bind_tensor(const any_cluster& on, const bound_value& value, const st
 
 /// An array that has the shard of this process's device. Throws `gshard::error` if it has other extents than the shard, or if the process
 /// has several devices.
-template <class T, bool IsInput, class Array>
+template <class T, bool IsInput, bool ColumnMajor, class Array>
 bound_port bind_array(const bound_value& value, const std::string& name, Array& memory) {
   if (value.data.size() != 1)
     throw error("program: the memory of " + name + " is one array, and this process has " + std::to_string(value.data.size()) +
@@ -61,7 +61,7 @@ bound_port bind_array(const bound_value& value, const std::string& name, Array& 
   const std::span<const std::int64_t> extents(at.extent.data(), std::size_t(at.rank));
   bound_port made{true, {}};
   read_whole<T>(memory, [&](const whole_array<T>& given) {
-    const auto stride = given.layout.strides_in(extents);
+    const auto stride = ColumnMajor ? given.layout.strides_in_reversed(extents) : given.layout.strides_in(extents);
     if (!stride) throw error(text_of_misfit(given.layout, extents, "program: the memory of " + name + " has ", ", its shard has "));
     if (kernel::is_row_major(at.rank, at.extent, *stride)) {
       made.shards.push_back(address_of(given.data));

@@ -22,6 +22,7 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -114,7 +115,7 @@ class executable {
   void bind_input(Memory&& memory) {
     using Input = std::tuple_element_t<I, typename Program::inputs>;
     using Spec = detail::spec_of<typename Program::mesh, detail::input_layout<Program, I>>;
-    bind<typename Input::element, Spec, true>(bound_inputs_[I], run_->input(I), "input " + std::to_string(I), memory);
+    bind<typename Input::element, Spec, true, Input::is_column_major>(bound_inputs_[I], run_->input(I), "input " + std::to_string(I), memory);
   }
   /// Binds an output to memory of the caller, as bind_input does: later runs write it there. The tensor that a call returns for the output
   /// then uses this memory, unless the memory is not contiguous.
@@ -200,7 +201,7 @@ class executable {
     if (started_) throw error("program: a run of it was started; call wait() first");
   }
 
-  template <class T, class Spec, bool IsInput, class Memory>
+  template <class T, class Spec, bool IsInput, bool ColumnMajor = false, class Memory>
   void bind(detail::bound_port& port, const detail::bound_value& value, const std::string& name, Memory& memory) {
     check_not_started();
     if constexpr (distributed_tensor<Memory>) {
@@ -214,7 +215,7 @@ class executable {
       detail::check_whole_array<T, std::remove_const_t<Memory>>();
       static_assert(IsInput || !std::is_const_v<typename detail::elements_in<Memory>::type>,
                     "gshard: an output of a program is bound to const memory");
-      port = detail::bind_array<T, IsInput>(value, name, memory);
+      port = detail::bind_array<T, IsInput, ColumnMajor>(value, name, memory);
     }
     rebinds_ = true;
   }
@@ -282,7 +283,7 @@ class executable {
                     "xtensor array (include <gshard/tensor/eigen.hpp> or <gshard/tensor/xtensor.hpp>)");
     } else {
       detail::read_whole<T>(given, [&](const detail::whole_array<T>& whole) {
-        const auto stride = whole.layout.strides_in(to.extents);
+        const auto stride = strides_of<Input>(whole.layout, to.extents);
         if (!stride)
           throw error(
               detail::text_of_misfit(whole.layout, to.extents, "program: " + text_of_input<Input>(I) + " has ", ", its dims make "));
@@ -308,10 +309,15 @@ class executable {
       if (const detail::bound_value& input = run_->input(I); is_compared(input))
         detail::read_whole<T>(given, [&](const detail::whole_array<T>& whole) {
           std::vector<T> room;
-          const auto stride = whole.layout.strides_in(input.extents);
+          const auto stride = strides_of<Input>(whole.layout, input.extents);
           if (stride) detail::add_elements(facts, text_of_input<Input>(I), detail::row_major_elements(whole, *stride, input.extents, room));
         });
     if constexpr (sizeof...(Rest) > 0) add_facts<I + 1>(facts, rest...);
+  }
+  /// The strides of an array along the dims of an input in memory.
+  template <class Input>
+  static std::optional<kernel::index_array> strides_of(const detail::array_layout& given, std::span<const std::int64_t> extents) {
+    return Input::is_column_major ? given.strides_in_reversed(extents) : given.strides_in(extents);
   }
   template <class Input>
   static std::string text_of_input(std::size_t i) {

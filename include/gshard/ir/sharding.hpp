@@ -35,6 +35,17 @@ struct sharding {
     return s;
   }
 
+  /// The sharding of the same tensor with its dims in the opposite order.
+  constexpr sharding reversed() const {
+    sharding s = *this;
+    s.open = 0;
+    for (int d = 0; d < rank; ++d) {
+      s.axes[d] = axes[rank - 1 - d];
+      if (is_open(rank - 1 - d)) s.open = std::uint8_t(s.open | 1u << d);
+    }
+    return s;
+  }
+
   constexpr short_list& operator[](int d) { return axes[d]; }
   constexpr const short_list& operator[](int d) const { return axes[d]; }
 

@@ -14,6 +14,7 @@
 #include <gshard/pass/plan.hpp>
 #include <gshard/pass/refused_plan.hpp>
 #include <gshard/trace/call.hpp>
+#include <gshard/trace/einsum.hpp>
 #include <gshard/trace/parameter_scope.hpp>
 
 #include <array>
@@ -25,12 +26,18 @@
 
 namespace gshard { inline namespace v0 {
 
-/// An input of a program: its dims by letter, its partition spec, its element type.
-template <fixed_string Letters, class Spec = void, class T = float>
+/// The order of an input's dims in memory, innermost last, or innermost first as in Fortran, LAPACK and Eigen's default.
+struct row_major {};
+struct column_major {};
+/// An input of a program: its dims by letter, its partition spec, its element type, its memory order. Einsums read a column-major input in
+/// its order, without a copy; other verbs take a transposed copy. As a tensor, a column-major input has its dims in the opposite order.
+template <fixed_string Letters, class Spec = void, class T = float, class Order = row_major>
 struct in {
   using element = T;
   using layout = Spec;
   static constexpr std::string_view letters = Letters.view();
+  static constexpr bool is_column_major = std::is_same_v<Order, column_major>;
+  static_assert(is_column_major || std::is_same_v<Order, row_major>, "gshard: the memory order of an input is row_major or column_major");
 };
 /// The element type of the parameters; the default is float.
 template <class T>
@@ -66,8 +73,8 @@ namespace detail {
 
 template <class T>
 inline constexpr bool is_input = false;
-template <fixed_string L, class S, class T>
-inline constexpr bool is_input<in<L, S, T>> = true;
+template <fixed_string L, class S, class T, class O>
+inline constexpr bool is_input<in<L, S, T, O>> = true;
 
 struct program_options {
   trace_options trace;
@@ -98,8 +105,8 @@ constexpr void apply(program_options& o, combine_up_to<Bytes>) {
   o.compile.combine_bytes = Bytes;
 }
 constexpr void apply(program_options& o, pending_outputs) { o.compile.keep_pending_outputs = true; }
-template <fixed_string L, class S, class T>
-constexpr void apply(program_options&, in<L, S, T>) {}
+template <fixed_string L, class S, class T, class O>
+constexpr void apply(program_options&, in<L, S, T, O>) {}
 
 template <class T>
 concept program_option = requires(program_options& o) { apply(o, T{}); };
@@ -110,12 +117,23 @@ template <class Input>
 constexpr symbol add_input(builder& b) {
   const tensor_name name(Input::letters);
   const dim_list dims = b.dims_of(Input::letters, name.view());
-  symbol s{&b, b.add_value(dims, dtype_of<typename Input::element>)};
+  constexpr bool reversed = Input::is_column_major;
+  symbol s{&b, b.add_value(reversed ? dims.reversed() : dims, dtype_of<typename Input::element>)};
   if constexpr (!std::is_void_v<typename Input::layout>) {
     if (Input::layout::rank != s.rank()) b.fail(fault::rank_mismatch, name.view(), {}, s.rank(), Input::layout::rank);
-    if (!b.failed()) b.program.at(s.id).layout = b.resolve(Input::layout::named, name.view());
+    if (!b.failed()) {
+      const sharding given = b.resolve(Input::layout::named, name.view());
+      b.program.at(s.id).layout = reversed ? given.reversed() : given;
+    }
   }
   b.program.inputs.push_back({name, s.id});
+  if constexpr (reversed) {
+    if (b.failed()) return s;
+    const short_list factors = counting(dims.size());
+    const short_list in_memory = factors.reversed();
+    s = emit_einsum(b, list_view(&s, 1), list_view(&in_memory, 1), factors, name.view());
+    b.transposed_inputs.push_back(s.id);
+  }
   return s;
 }
 template <class Option>

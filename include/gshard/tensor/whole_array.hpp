@@ -32,6 +32,8 @@ struct array_layout {
 
   /// The strides of the array along the dims of a tensor with these extents; empty if the array does not fit.
   std::optional<kernel::index_array> strides_in(std::span<const std::int64_t> tensor) const;
+  /// The same for a tensor that has the array's dims in the opposite order. A range has the tensor's order.
+  std::optional<kernel::index_array> strides_in_reversed(std::span<const std::int64_t> tensor) const;
 };
 
 /// A complete array in memory.
@@ -143,6 +145,13 @@ GSHARD_INLINE std::optional<kernel::index_array> array_layout::strides_in(std::s
   steps[last] = stride[1];
   for (std::int64_t d = std::int64_t(last) - 1, step = stride[0]; d >= 0; step *= wanted[std::size_t(d--)]) steps[std::size_t(d)] = step;
   return steps;
+}
+
+GSHARD_INLINE std::optional<kernel::index_array> array_layout::strides_in_reversed(std::span<const std::int64_t> tensor) const {
+  if (rank < 0) return strides_in(tensor);
+  auto strides = strides_in(std::vector<std::int64_t>(tensor.rbegin(), tensor.rend()));
+  if (strides) std::reverse(strides->begin(), strides->begin() + std::ptrdiff_t(tensor.size()));
+  return strides;
 }
 
 GSHARD_INLINE std::string text_of_misfit(const array_layout& given, std::span<const std::int64_t> tensor, const std::string& before,

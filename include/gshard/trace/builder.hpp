@@ -70,6 +70,7 @@ class builder {
   mesh_shape mesh;
   trace_options options;
   list<symbol> losses;  // terms that layers add to the objective
+  list<std::int32_t> transposed_inputs;  // values that are a column-major input with its dims reversed
   code_place place;     // source line of the nodes that are added
   bool keeps_place = false;  // added nodes implement another node and keep its place, whichever verb adds them
 
@@ -135,6 +136,12 @@ class builder {
     for (const result& r : out) n.out[n.outputs++] = add_value(r.dims, r.type, std::int32_t(program.nodes.size()));
     program.nodes.push_back(n);
     return n.out[0];
+  }
+  /// The column-major input of which a value is the transposition, or -1.
+  constexpr std::int32_t column_major_input(std::int32_t v) const {
+    for (const std::int32_t t : transposed_inputs)
+      if (t == v) return program.nodes[std::size_t(program.at(v).producer)].input(0);
+    return -1;
   }
   /// True if a symbol is the result of may_move.
   constexpr bool says_may_move(symbol s) const {

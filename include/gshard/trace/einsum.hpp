@@ -88,6 +88,11 @@ constexpr symbol emit_einsum(builder& b, list_view<symbol> operands, list_view<s
       dim_of[f] = dim;
     }
   }
+  for (std::size_t i = 0; i < count; ++i)
+    if (const std::int32_t input = b.column_major_input(ids[i]); input >= 0) {
+      ids[i] = input;
+      rule.in[i] = rule.in[i].reversed();
+    }
   dim_list dims;
   for (int d = 0; d < output.count; ++d) dims.push_back(dim_of[output[d]]);
   if (const symbol s = emit_one_hot_einsum(b, operands, factors, output, dims); s.id >= 0) return s;
