@@ -3,12 +3,13 @@
 // Runs the same doctest cases on every rank. Rank 0 reports as usual, with a summary of all ranks: a case
 // fails if it fails anywhere, assertions are added up. Other ranks print only their failures, as they happen,
 // so that they are seen even if the others then wait for ever. `--ranks=N` makes the run fail unless there
-// are N ranks.
+// are N ranks. `--threads=multiple` asks MPI for MPI_THREAD_MULTIPLE.
 #define DOCTEST_CONFIG_IMPLEMENT
 #include <doctest/doctest.h>
 
 #include <mpi.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -96,8 +97,9 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  const bool multiple = std::any_of(argv, argv + argc, [](const char* arg) { return std::string_view(arg) == "--threads=multiple"; });
   int provided = 0;
-  MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided);
+  MPI_Init_thread(&argc, &argv, multiple ? MPI_THREAD_MULTIPLE : MPI_THREAD_FUNNELED, &provided);
   int code = EXIT_FAILURE;
   try {
     code = run(argc, argv);
