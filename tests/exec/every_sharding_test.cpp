@@ -53,6 +53,22 @@ TEST_CASE("einsum of two operands: outer products, sums over indices of one oper
       {sizes});
 }
 
+TEST_CASE("column-major inputs: of einsums, of other operations, of both") {
+  const auto reversed = [](const symbol& x) { return gs::detail::emit_reversed(*x.owner, x, "x"); };
+  every_sharding(trace({{"BA"}, {"BC"}},
+                       [&](const scope&, given x) { return symbols{einsum<"AB,BC->AC">(reversed(x[0]), x[1])}; }),
+                 {sizes});
+  every_sharding(trace({{"CBA"}, {"CB"}},
+                       [&](const scope&, given x) { return symbols{einsum<"abc,bc->cab">(reversed(x[0]), reversed(x[1]))}; }),
+                 {sizes});
+  every_sharding(trace({{"BA"}, {"BC"}},
+                       [&](const scope&, given x) {
+                         const symbol a = reversed(x[0]);
+                         return symbols{einsum<"AB,BC->CA">(gs::relu(a), x[1]), einsum<"AB->B">(a), a};
+                       }),
+                 {.dims = sizes, .most = 300});
+}
+
 TEST_CASE("einsum of three and four operands") {
   every_sharding(trace({{"AB"}, {"BC"}, {"CD"}},
                        [](const scope&, given x) { return symbols{einsum<"ab,bc,cd->da">(x[0], x[1], x[2])}; }),

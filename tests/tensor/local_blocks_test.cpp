@@ -1,30 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tensors from blocks of an application's decomposition, and back, on simulated devices.
+// Tensors from local blocks: what is copied, and what is refused.
 #include "../complaint.hpp"
-#include "random_blocks.hpp"
 
-#include <gshard/tensor/eigen.hpp>
 #include <gshard/tensor/local_blocks.hpp>
-#include <gshard/tensor/scalapack.hpp>
 
-#include <array>
+#include <doctest/doctest.h>
+
 #include <numeric>
-
-namespace {
+#include <vector>
 
 namespace gs = gshard;
 using gs::none;
 using gs::P;
-using two_axes = gs::mesh<gs::axis<"x">, gs::axis<"y">>;
 using one_axis = gs::mesh<gs::axis<"x">>;
-
-}  // namespace
-
-TEST_CASE("local blocks: random decompositions, any sharding; a device receives what it lacks") {
-  std::uint32_t seed = 0;
-  for (const auto& extents : {std::vector{1, 1}, {2, 1}, {1, 3}, {2, 2}, {5, 1}, {3, 2}, {7, 1}, {4, 2}})
-    for (int i = 0; i < 18; ++i) random_blocks::check_all(gs::simulate<two_axes>(extents), ++seed);  // 1008 decompositions
-}
 
 TEST_CASE("local blocks: a block that is the shard of its device is not copied") {
   const auto on = gs::simulate<one_axis>(2);
@@ -44,61 +32,6 @@ TEST_CASE("local blocks: a block that is the shard of its device is not copied")
   const auto copy = gs::from_local_blocks<P<"x", none>>(on, {5, 4}, constant);
   CHECK(copy.local_shard(0).data != a.data());
   CHECK(copy.local_shard(1).data[0] == 100);
-}
-
-TEST_CASE("local blocks: matrices and maps of Eigen, in their memory order") {
-  const auto on = gs::simulate<one_axis>(2);
-  Eigen::MatrixXd left = Eigen::MatrixXd::Random(4, 3);  // column-major
-  Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor> right = Eigen::MatrixXd::Random(4, 2);
-  const std::vector<gs::local_block<double>> blocks{gs::local_block(left, {0, 0}), gs::local_block(right, {0, 3}, 1)};
-  const auto t = gs::from_local_blocks<P<"x", none>>(on, {4, 5}, blocks);
-  CHECK(t.local_shard(0).data[1 * 5 + 2] == left(1, 2));
-  CHECK(t.local_shard(1).data[1 * 5 + 4] == right(3, 1));
-  Eigen::VectorXd v = Eigen::VectorXd::Random(3);
-  const gs::local_block of_vector(v, {0});
-  CHECK(of_vector.extent == std::vector<std::int64_t>{3});
-  const Eigen::MatrixXd& constant = left;
-  static_assert(std::is_same_v<decltype(gs::local_block(constant, {0, 0})), gs::local_block<const double>>);
-  CHECK(complaint([&] { gs::local_block(left, {0, 0, 0}); }) == "local_block: an array of 2 dims, and an offset of 3");
-}
-
-TEST_CASE("local blocks: a block-cyclic matrix of ScaLAPACK") {
-  const auto on = gs::simulate<two_axes>({2, 2});
-  const std::int64_t m = 11, n = 7, mb = 2, nb = 3;
-  const int first_row = 1, first_column = 0;
-  std::vector<std::vector<double>> memory(4);
-  std::vector<gs::local_block<double>> blocks;
-  for (int p = 0; p < 4; ++p) {
-    const int row = p / 2, column = p % 2;
-    const auto owned = [](std::int64_t extent, std::int64_t block, int at, int first) {  // indices of a process, as numroc counts them
-      std::vector<std::int64_t> all;
-      for (std::int64_t i = 0; i < extent; ++i)
-        if ((int(i / block) + first) % 2 == at) all.push_back(i);
-      return all;
-    };
-    const auto rows = owned(m, mb, row, first_row), columns = owned(n, nb, column, first_column);
-    const auto leading = std::int64_t(rows.size()) + 1;
-    memory[std::size_t(p)].assign(std::size_t(leading) * columns.size(), -1);
-    for (std::size_t j = 0; j < columns.size(); ++j)
-      for (std::size_t i = 0; i < rows.size(); ++i)
-        memory[std::size_t(p)][i + j * std::size_t(leading)] = double(rows[i] * n + columns[j]);
-    const std::array<int, 9> descriptor{1, 0, int(m), int(n), int(mb), int(nb), first_row, first_column, int(leading)};
-    for (auto& b : gs::scalapack_blocks(memory[std::size_t(p)].data(), descriptor, {2, 2, row, column})) {
-      b.device = std::size_t(p);
-      blocks.push_back(b);
-    }
-  }
-  const auto t = gs::from_local_blocks<P<"x", "y">>(on, {m, n}, blocks);
-  gs::for_each_local_shard(t, [](const gs::shard_view<const double>& s) {
-    gs::kernel::for_each_element(s.at, [&](std::size_t global, std::size_t local) { CHECK(s.data[local] == double(global)); });
-  });
-  std::array<int, 9> wrong{1, 0, 4, 4, 2, 2, 0, 0, 1};
-  double one = 0;
-  CHECK(complaint([&] { gs::scalapack_blocks(&one, wrong, {1, 1, 0, 0}); }) ==
-        "scalapack_blocks: the leading dimension is 1, this process has 4 rows");
-  wrong[0] = 501;
-  CHECK(complaint([&] { gs::scalapack_blocks(&one, wrong, {1, 1, 0, 0}); }) ==
-        "scalapack_blocks: a descriptor of type 501; dense matrices have type 1");
 }
 
 TEST_CASE("local blocks: what is refused") {

@@ -51,7 +51,7 @@ class run_queue {
   void work();
 };
 
-/// A job of a queue that may not be done. The destructor and a move wait for it, because the job may use what is destroyed or moved with it.
+/// A job of a queue that may not be done. The destructor and a move wait for it: the job may use what is destroyed or moved with it.
 class pending_run {
  public:
   pending_run() = default;  ///< No job.

@@ -29,7 +29,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -123,13 +122,8 @@ class engine {
     if (begin_ == actions_.size()) begin_run(context, inputs);
     else if (agrees_at_end_ && (may_fail_ || hooks || !copies_.empty())) agree();
     else if (!problem_.empty()) fail_alone();
-    for (const auto& [from, to] : copies_) copy(value(from), value(to).data);
-    for (const lent_value* const l : lent_copies_) copy(value(l->value), l->shards);
-  }
-
-  static void copy(const bound_value& from, std::span<std::byte* const> to) {
-    for (std::size_t d = 0; d < to.size(); ++d)
-      if (from.bytes(d) > 0) std::memcpy(to[d], from.data[d], std::size_t(from.bytes(d)));
+    for (const auto& [from, to] : copies_) value(from).copy_to(value(to).data);
+    for (const lent_value* const l : lent_copies_) value(l->value).copy_to(l->shards);
   }
 
   void use_again() {
@@ -211,8 +205,7 @@ class engine {
     std::vector<fact> all{{"the call", eager ? operation_ + " on tensors" : "making a program", eager ? "" : of_plan.place()},
                           {"the seed of a program's parameters", std::to_string(store_.seed())},
                           {"the store of a program's parameters", store_text(store_number_)}};
-    for (const lent_value& l : lent_)
-      all.push_back({"a value in the caller's memory", "%" + std::to_string(l.value)});
+    for (const lent_value& l : lent_) all.push_back({"a value in the caller's memory", "%" + std::to_string(l.value)});
     if (std::any_of(plan_.steps.begin(), plan_.steps.end(), [](const node& n) { return n.attr.rounds_to_bf16; }))
       all.push_back({"the unit of its bf16 products", std::string(name(bf16_unit_in_use()))});
     of_plan.add_to(all);

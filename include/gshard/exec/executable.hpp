@@ -115,7 +115,8 @@ class executable {
   void bind_input(Memory&& memory) {
     using Input = std::tuple_element_t<I, typename Program::inputs>;
     using Spec = detail::spec_of<typename Program::mesh, detail::input_layout<Program, I>>;
-    bind<typename Input::element, Spec, true, Input::is_column_major>(bound_inputs_[I], run_->input(I), "input " + std::to_string(I), memory);
+    constexpr bool column_major = Input::is_column_major;
+    bind<typename Input::element, Spec, true, column_major>(bound_inputs_[I], run_->input(I), "input " + std::to_string(I), memory);
   }
   /// Binds an output to memory of the caller, as bind_input does: later runs write it there. The tensor that a call returns for the output
   /// then uses this memory, unless the memory is not contiguous.
@@ -194,7 +195,10 @@ class executable {
   }
   void read_bound(std::size_t i) const {
     const detail::bound_port& p = bound_inputs_[i];
-    if (!p.is_bound) throw error("program: input " + std::to_string(i) + " is bound to no memory; bind_input<" + std::to_string(i) + "> binds it");
+    if (!p.is_bound) {
+      const std::string number = std::to_string(i);
+      throw error("program: input " + number + " is bound to no memory; bind_input<" + number + "> binds it");
+    }
     if (p.copy) p.copy(run_->input(i));
   }
   void check_not_started() const {
@@ -207,7 +211,8 @@ class executable {
     if constexpr (distributed_tensor<Memory>) {
       static_assert(holds<std::is_same_v<typename Memory::value_type, T>, expected_type<T>, actual_type<typename Memory::value_type>>,
                     "gshard: memory for a program has another element type than its input or output");
-      static_assert(holds<std::is_same_v<typename Memory::layout_type, Spec>, expected_type<Spec>, actual_type<typename Memory::layout_type>>,
+      using given = typename Memory::layout_type;
+      static_assert(holds<std::is_same_v<given, Spec>, expected_type<Spec>, actual_type<given>>,
                     "gshard: memory for a program has another sharding than its input or output");
       static_assert(IsInput || !std::is_const_v<Memory>, "gshard: an output of a program is bound to const memory");
       port = detail::bind_tensor<T>(run_->on(), value, name, memory);

@@ -127,14 +127,8 @@ constexpr symbol add_input(builder& b) {
     }
   }
   b.program.inputs.push_back({name, s.id});
-  if constexpr (reversed) {
-    if (b.failed()) return s;
-    const short_list factors = counting(dims.size());
-    const short_list in_memory = factors.reversed();
-    s = emit_einsum(b, list_view(&s, 1), list_view(&in_memory, 1), factors, name.view());
-    b.transposed_inputs.push_back(s.id);
-  }
-  return s;
+  if constexpr (reversed) return emit_reversed(b, s, name.view());
+  else return s;
 }
 template <class Option>
 constexpr auto input_tuple(builder& b) {

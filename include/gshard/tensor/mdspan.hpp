@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// std::mdspan, and mdspan of Kokkos, as inputs. Neither is included: any view with their functions is one.
+// Views of std::mdspan and of Kokkos as inputs. Neither is included: any view with their functions is one.
 
 #include <gshard/tensor/whole_array.hpp>
 

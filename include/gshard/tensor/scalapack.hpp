@@ -29,7 +29,8 @@ template <class T>
 std::vector<local_block<T>> scalapack_blocks(T* a, std::span<const int, 9> descriptor, const blacs_grid& grid) {
   const std::int64_t m = descriptor[2], n = descriptor[3], mb = descriptor[4], nb = descriptor[5], leading = descriptor[8];
   const int first_row = descriptor[6], first_column = descriptor[7];
-  if (descriptor[0] != 1) throw error("scalapack_blocks: a descriptor of type " + std::to_string(descriptor[0]) + "; dense matrices have type 1");
+  if (descriptor[0] != 1)
+    throw error("scalapack_blocks: a descriptor of type " + std::to_string(descriptor[0]) + "; dense matrices have type 1");
   if (grid.rows < 1 || grid.columns < 1 || grid.row < 0 || grid.row >= grid.rows || grid.column < 0 || grid.column >= grid.columns)
     throw error("scalapack_blocks: process (" + std::to_string(grid.row) + ", " + std::to_string(grid.column) + ") is not in a grid of " +
                 std::to_string(grid.rows) + " x " + std::to_string(grid.columns));

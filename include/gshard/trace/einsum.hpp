@@ -101,6 +101,15 @@ constexpr symbol emit_einsum(builder& b, list_view<symbol> operands, list_view<s
   return {&b, b.add_node(op::einsum, list_view(ids, count), rule, {.rounds_to_bf16 = rounds}, {{dims, type}})};
 }
 
+/// A column-major input with its dims in the model's order. Einsums read the input itself.
+constexpr symbol emit_reversed(builder& b, symbol input, std::string_view text) {
+  if (b.failed()) return input;
+  const short_list factors = counting(input.rank()), in_memory = factors.reversed();
+  const symbol s = emit_einsum(b, list_view(&input, 1), list_view(&in_memory, 1), factors, text);
+  if (!b.failed()) b.transposed_inputs.push_back(s.id);
+  return s;
+}
+
 /// The extent by which contraction orders are compared: 64 if it is not known while tracing.
 constexpr std::int64_t expected_extent(const builder& b, int d) {
   const std::int64_t known = b.known_extent(d);

@@ -11,6 +11,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <string>
 #include <vector>
@@ -90,6 +91,11 @@ struct bound_value {
     std::int64_t n = 1;
     for (int d = from; d < to; ++d) n *= extent(device, d);
     return n;
+  }
+  /// Copies the shards to memory of the same sizes, an address per held device.
+  void copy_to(std::span<std::byte* const> memory) const {
+    for (std::size_t d = 0; d < memory.size(); ++d)
+      if (bytes(d) > 0) std::memcpy(memory[d], data[d], std::size_t(bytes(d)));
   }
   int rank() const { return int(extents.size()); }
   int position(int device) const { return positions.empty() ? device : positions[std::size_t(device)]; }

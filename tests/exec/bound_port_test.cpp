@@ -2,6 +2,7 @@
 // Inputs and outputs of programs in memory of the caller, and runs beside the caller's own work.
 #include "../allocations.hpp"
 #include "../complaint.hpp"
+#include "../tensor/span_of_matrix.hpp"
 
 #include <gshard/gshard.hpp>
 #include <gshard/tensor/eigen.hpp>
@@ -36,19 +37,6 @@ constexpr auto several = [](auto& m, auto x) {
   return std::tuple{x, y, gs::einsum<"AB->A">(z), w, y};
 };
 using many = gs::program<several, mesh, gs::in<"AB", P<"x", none>>>;
-
-/// A view with the functions of std::mdspan.
-template <class T>
-struct span_of_matrix {
-  using element_type = T;
-  T* first;
-  std::size_t rows, columns;
-  static constexpr std::size_t rank() { return 2; }
-  std::size_t extent(std::size_t d) const { return d == 0 ? rows : columns; }
-  std::size_t stride(std::size_t d) const { return d == 0 ? columns : 1; }
-  std::size_t size() const { return rows * columns; }
-  T* data_handle() const { return first; }
-};
 
 }  // namespace
 

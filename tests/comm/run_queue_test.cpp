@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Jobs of a queue: their order, their errors, with a thread and without.
+#include <gshard/comm/run_queue.hpp>
+
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+using gshard::pending_run;
+using gshard::run_queue;
+
+TEST_CASE("run queue: jobs run one at a time, in their order") {
+  for (const bool threads : {false, true}) {
+    run_queue queue;
+    std::vector<int> order;
+    std::atomic<int> running = 0;
+    std::vector<run_queue::handle> jobs;
+    for (int i = 0; i < 50; ++i)
+      jobs.push_back(queue.start(
+          [&, i] {
+            CHECK(++running == 1);
+            order.push_back(i);
+            --running;
+          },
+          threads));
+    queue.finish(jobs[20]);
+    CHECK(jobs[20]->done);
+    if (!threads) CHECK(order.size() == 21);
+    queue.drain();
+    REQUIRE(order.size() == 50);
+    for (int i = 0; i < 50; ++i) CHECK(order[std::size_t(i)] == i);
+  }
+}
+
+TEST_CASE("run queue: wait() throws the error of its job, once") {
+  for (const bool threads : {false, true}) {
+    run_queue queue;
+    bool after = false;
+    pending_run bad(queue, queue.start([] { throw std::runtime_error("bad"); }, threads));
+    pending_run good(queue, queue.start([&] { after = true; }, threads));
+    good.wait();
+    CHECK(after);
+    CHECK(bool(bad));
+    pending_run moved = std::move(bad);
+    CHECK_THROWS_WITH(moved.wait(), "bad");
+    CHECK_FALSE(bool(moved));
+  }
+}
+
+TEST_CASE("run queue: a job may drain its queue; the destructors wait") {
+  for (const bool threads : {false, true}) {
+    int done = 0;
+    {
+      run_queue queue;
+      const pending_run first(queue, queue.start(
+                                         [&] {
+                                           queue.drain();  // every collective call of a run does
+                                           ++done;
+                                         },
+                                         threads));
+      queue.start([&] { ++done; }, threads);
+    }
+    CHECK(done == 2);
+  }
+}
