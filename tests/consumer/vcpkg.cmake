@@ -27,17 +27,18 @@ function(run)
 endfunction()
 
 file(REMOVE_RECURSE "${SCRATCH}")
-file(MAKE_DIRECTORY "${SCRATCH}")
+file(MAKE_DIRECTORY "${SCRATCH}" "${SCRATCH}_cache")
 set(ENV{CXX} "${COMPILER}")
 set(install "${vcpkg}" install "--overlay-ports=${ports}" "--x-install-root=${SCRATCH}/installed")
 set(common -G "${GENERATOR}" "-DCMAKE_CXX_COMPILER=${COMPILER}" -DCMAKE_BUILD_TYPE=Debug "-DCMAKE_TOOLCHAIN_FILE=${toolchain}")
 
-# Other ports are kept in vcpkg's binary cache. That of gshard is not: vcpkg does not see that the sources have changed.
+# Other ports are kept for the next run in a binary cache of this test. gshard is not: vcpkg does not see that its sources have changed.
+set(ENV{VCPKG_BINARY_SOURCES} "clear;files,${SCRATCH}_cache,readwrite")
 run(${install} eigen3 mpi nlohmann-json xxhash)
-set(ENV{VCPKG_BINARY_SOURCES} "clear;default,read")
+set(ENV{VCPKG_BINARY_SOURCES} "clear;files,${SCRATCH}_cache,read")
 
 # Without features: no library of this machine is used by accident.
-run(${install} gshard --editable)
+run(${install} gshard)
 file(GLOB config "${SCRATCH}/installed/*/share/gshard/gshardConfig.cmake")
 file(STRINGS "${config}" accidents REGEX "^set\\(gshard_WITH_[A-Z_]+ ON\\)")
 if(accidents)
@@ -50,14 +51,5 @@ run("${SCRATCH}/classic/consumer")
 
 # With the features of a manifest.
 run("${CMAKE_COMMAND}" -S "${SOURCE}/packaging/vcpkg/consumer" -B "${SCRATCH}/manifest" ${common})
-file(GLOB include "${SCRATCH}/manifest/vcpkg_installed/*/include")
-file(GLOB_RECURSE headers RELATIVE "${SOURCE}/include" "${SOURCE}/include/*.hpp" "${SOURCE}/include/*.def")
-foreach(header IN LISTS headers)
-  file(SHA256 "${SOURCE}/include/${header}" ours)
-  file(SHA256 "${include}/${header}" installed)
-  if(NOT ours STREQUAL installed)
-    message(FATAL_ERROR "vcpkg installed another ${header}: its binary cache has an older gshard; remove it from there")
-  endif()
-endforeach()
 run("${CMAKE_COMMAND}" --build "${SCRATCH}/manifest")
 run("${CMAKE_CTEST_COMMAND}" --test-dir "${SCRATCH}/manifest" --output-on-failure)
