@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <stdexcept>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -32,6 +33,19 @@ TEST_CASE("run queue: jobs run one at a time, in their order") {
     queue.drain();
     REQUIRE(order.size() == 50);
     for (int i = 0; i < 50; ++i) CHECK(order[std::size_t(i)] == i);
+  }
+}
+
+TEST_CASE("run queue: threads of the caller that wait at the same time run each job once") {
+  for (int round = 0; round < 200; ++round) {
+    run_queue queue;
+    std::atomic<int> runs = 0;
+    for (int i = 0; i < 4; ++i) queue.start([&] { ++runs; }, false);
+    std::thread other([&] { queue.drain(); });
+    queue.drain();
+    CHECK(runs == 4);
+    other.join();
+    CHECK(runs == 4);
   }
 }
 

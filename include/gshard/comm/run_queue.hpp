@@ -5,14 +5,18 @@
 
 #include <gshard/base/compiled.hpp>
 
-#include <condition_variable>
-#include <deque>
+#include <atomic>
 #include <exception>
 #include <functional>
 #include <memory>
+#include <utility>
+
+#if GSHARD_HAS_BODIES
+#include <condition_variable>
+#include <deque>
 #include <mutex>
 #include <thread>
-#include <utility>
+#endif
 
 namespace gshard { inline namespace v0 {
 
@@ -21,34 +25,32 @@ class run_queue {
  public:
   struct job {
     std::function<void()> run;
-    std::exception_ptr error;
+    std::exception_ptr error{};
     bool done = false;
   };
   using handle = std::shared_ptr<job>;
 
-  run_queue() = default;
+  run_queue();
   run_queue(const run_queue&) = delete;
   run_queue& operator=(const run_queue&) = delete;
   /// Runs what was started, then ends the thread.
   ~run_queue();
 
-  /// Adds a job. `threads`: a thread may run it now; the same for all jobs of a queue. Else it runs in wait() or drain().
+  /// Adds a job. `threads`: a thread may run it now; the same for all jobs of a queue. Else it runs in finish() or drain().
   handle start(std::function<void()> run, bool threads);
   /// Returns when the job and all before it are done.
   void finish(const handle& started);
   /// Returns when all jobs are done. Does nothing in a job.
-  void drain();
+  void drain() {
+    if (waiting_ != 0) drain_all();
+  }
 
  private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<handle> waiting_;  // the front one may be running
-  std::thread worker_;
-  std::thread::id runner_;  // of the running job
-  bool ends_ = false;
+  class state;
+  std::atomic<int> waiting_ = 0;  // jobs that are not done
+  std::unique_ptr<state> state_;
 
-  void run_front(std::unique_lock<std::mutex>& lock);
-  void work();
+  void drain_all();
 };
 
 /// A job of a queue that may not be done. The destructor and a move wait for it: the job may use what is destroyed or moved with it.
@@ -72,7 +74,9 @@ class pending_run {
     if (done->error) std::rethrow_exception(done->error);
   }
   /// Returns when the job is done. Keeps its error for wait().
-  void finish() noexcept;
+  void finish() noexcept {
+    if (job_) on_->finish(job_);
+  }
 
  private:
   run_queue* on_ = nullptr;
@@ -87,71 +91,85 @@ class pending_run {
 
 #if GSHARD_HAS_BODIES
 
-GSHARD_INLINE void pending_run::finish() noexcept {
-  if (job_) on_->finish(job_);
-}
+class run_queue::state {
+ public:
+  explicit state(std::atomic<int>& waiting) : count_(waiting) {}
+  state(const state&) = delete;
+  state& operator=(const state&) = delete;
+  ~state() {
+    drain();
+    if (!worker_.joinable()) return;
+    {
+      const std::lock_guard lock(mutex_);
+      ends_ = true;
+    }
+    changed_.notify_all();
+    worker_.join();
+  }
 
-GSHARD_INLINE run_queue::~run_queue() {
-  drain();
-  if (!worker_.joinable()) return;
-  {
+  handle start(std::function<void()> run, bool threads) {
+    const handle added = std::make_shared<job>(job{std::move(run)});
     const std::lock_guard lock(mutex_);
-    ends_ = true;
+    waiting_.push_back(added);
+    ++count_;
+    if (threads && !worker_.joinable()) worker_ = std::thread([this] { work(); });
+    changed_.notify_all();
+    return added;
   }
-  changed_.notify_all();
-  worker_.join();
-}
-
-GSHARD_INLINE run_queue::handle run_queue::start(std::function<void()> run, bool threads) {
-  const handle added = std::make_shared<job>(job{std::move(run), nullptr, false});
-  const std::lock_guard lock(mutex_);
-  waiting_.push_back(added);
-  if (threads && !worker_.joinable()) worker_ = std::thread([this] { work(); });
-  changed_.notify_all();
-  return added;
-}
-
-GSHARD_INLINE void run_queue::run_front(std::unique_lock<std::mutex>& lock) {
-  const handle front = waiting_.front();
-  runner_ = std::this_thread::get_id();
-  lock.unlock();
-  try {
-    front->run();
-  } catch (...) {
-    front->error = std::current_exception();
+  void finish(const handle& started) {
+    std::unique_lock lock(mutex_);
+    while (!started->done) wait_or_run(lock);
   }
-  lock.lock();
-  runner_ = {};
-  front->done = true;
-  waiting_.pop_front();
-  changed_.notify_all();
-}
-
-GSHARD_INLINE void run_queue::work() {
-  std::unique_lock lock(mutex_);
-  for (;;) {
-    changed_.wait(lock, [this] { return ends_ || !waiting_.empty(); });
-    if (waiting_.empty()) return;
-    run_front(lock);
+  void drain() {
+    std::unique_lock lock(mutex_);
+    if (runner_ == std::this_thread::get_id()) return;
+    while (!waiting_.empty()) wait_or_run(lock);
   }
-}
 
-GSHARD_INLINE void run_queue::finish(const handle& started) {
-  std::unique_lock lock(mutex_);
-  while (!started->done) {
-    if (worker_.joinable()) changed_.wait(lock);
+ private:
+  std::atomic<int>& count_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<handle> waiting_;  // the front one may be running
+  std::thread worker_;
+  std::thread::id runner_;  // of the running job
+  bool ends_ = false;
+
+  void wait_or_run(std::unique_lock<std::mutex>& lock) {
+    if (worker_.joinable() || runner_ != std::thread::id()) changed_.wait(lock);
     else run_front(lock);
   }
-}
-
-GSHARD_INLINE void run_queue::drain() {
-  std::unique_lock lock(mutex_);
-  if (runner_ == std::this_thread::get_id()) return;
-  while (!waiting_.empty()) {
-    if (worker_.joinable()) changed_.wait(lock);
-    else run_front(lock);
+  void run_front(std::unique_lock<std::mutex>& lock) {
+    const handle front = waiting_.front();
+    runner_ = std::this_thread::get_id();
+    lock.unlock();
+    try {
+      front->run();
+    } catch (...) {
+      front->error = std::current_exception();
+    }
+    lock.lock();
+    runner_ = {};
+    front->done = true;
+    waiting_.pop_front();
+    --count_;
+    changed_.notify_all();
   }
-}
+  void work() {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      changed_.wait(lock, [this] { return ends_ || !waiting_.empty(); });
+      if (waiting_.empty()) return;
+      run_front(lock);
+    }
+  }
+};
+
+GSHARD_INLINE run_queue::run_queue() : state_(std::make_unique<state>(waiting_)) {}
+GSHARD_INLINE run_queue::~run_queue() = default;
+GSHARD_INLINE run_queue::handle run_queue::start(std::function<void()> run, bool threads) { return state_->start(std::move(run), threads); }
+GSHARD_INLINE void run_queue::finish(const handle& started) { state_->finish(started); }
+GSHARD_INLINE void run_queue::drain_all() { state_->drain(); }
 
 #endif
 
