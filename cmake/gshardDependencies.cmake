@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # How each dependency is found: by gshard's own configuration, and again by its package config for a user.
-# Each macro sets gshard_<name>_found, and gshard_<name>_target to what is to be linked.
+# Each macro sets gshard_<name>_found, and gshard_<name>_target to what is to be linked. A target that exists is taken as it is, whoever made
+# it: the system's package, a package manager's, or FetchContent. Only missing targets are looked for.
 
 # gshard_take(<name> <target>...): found if there are such targets. gshard links them through a target of its own, gshard::needs_<name>,
 # which gshard's package makes anew from what a user has: from MPI::MPI_C, say, where gshard was built with MPI::MPI_CXX. And a project that
@@ -54,18 +55,25 @@ macro(gshard_find_mpi)
   endif()
 endmacro()
 
-# A BLAS with its C interface: OpenBLAS and MKL have both in one library, others beside it.
+# A BLAS with its C interface: OpenBLAS and MKL have both in one library, others beside it. Package managers bring a target of OpenBLAS.
 macro(gshard_find_blas)
-  find_path(GSHARD_CBLAS_INCLUDE_DIR cblas.h PATH_SUFFIXES openblas)
-  find_library(GSHARD_CBLAS_LIBRARY NAMES openblas cblas blas)
-  mark_as_advanced(GSHARD_CBLAS_INCLUDE_DIR GSHARD_CBLAS_LIBRARY)
-  if(GSHARD_CBLAS_INCLUDE_DIR AND GSHARD_CBLAS_LIBRARY AND NOT TARGET gshard_cblas)
-    add_library(gshard_cblas UNKNOWN IMPORTED GLOBAL)
-    set_target_properties(gshard_cblas PROPERTIES
-      IMPORTED_LOCATION "${GSHARD_CBLAS_LIBRARY}"
-      INTERFACE_INCLUDE_DIRECTORIES "${GSHARD_CBLAS_INCLUDE_DIR}")
+  if(NOT TARGET OpenBLAS::OpenBLAS)
+    find_package(OpenBLAS CONFIG QUIET)
   endif()
-  gshard_take(blas gshard_cblas)
+  if(TARGET OpenBLAS::OpenBLAS)
+    gshard_take(blas OpenBLAS::OpenBLAS)
+  else()
+    find_path(GSHARD_CBLAS_INCLUDE_DIR cblas.h PATH_SUFFIXES openblas)
+    find_library(GSHARD_CBLAS_LIBRARY NAMES openblas cblas blas)
+    mark_as_advanced(GSHARD_CBLAS_INCLUDE_DIR GSHARD_CBLAS_LIBRARY)
+    if(GSHARD_CBLAS_INCLUDE_DIR AND GSHARD_CBLAS_LIBRARY AND NOT TARGET gshard_cblas)
+      add_library(gshard_cblas UNKNOWN IMPORTED GLOBAL)
+      set_target_properties(gshard_cblas PROPERTIES
+        IMPORTED_LOCATION "${GSHARD_CBLAS_LIBRARY}"
+        INTERFACE_INCLUDE_DIRECTORIES "${GSHARD_CBLAS_INCLUDE_DIR}")
+    endif()
+    gshard_take(blas gshard_cblas)
+  endif()
 endmacro()
 
 # oneDNN's config stops the whole configuration where a package that oneDNN was built with is missing: Debian's wants OpenCL's headers, which
@@ -104,28 +112,38 @@ endmacro()
 
 # Threads of gshard's kernels, and of libraries that take their number from OpenMP.
 macro(gshard_find_openmp)
-  find_package(OpenMP QUIET COMPONENTS CXX)
+  if(NOT TARGET OpenMP::OpenMP_CXX)
+    find_package(OpenMP QUIET COMPONENTS CXX)
+  endif()
   gshard_take(openmp OpenMP::OpenMP_CXX)
 endmacro()
 
 # Boost's own config (since 1.70); that of 1.74 links MPI::MPI_CXX whether or not such a target exists.
 macro(gshard_find_boost_mpi)
-  if(NOT TARGET MPI::MPI_CXX)
-    find_package(MPI QUIET COMPONENTS CXX)
+  if(NOT TARGET Boost::mpi OR NOT TARGET Boost::serialization)
+    if(NOT TARGET MPI::MPI_CXX)
+      find_package(MPI QUIET COMPONENTS CXX)
+    endif()
+    find_package(Boost 1.74 CONFIG QUIET COMPONENTS mpi serialization)
   endif()
-  find_package(Boost 1.74 CONFIG QUIET COMPONENTS mpi serialization)
   gshard_take(boost_mpi Boost::mpi Boost::serialization)
 endmacro()
 
 macro(gshard_find_xtensor)
-  find_package(xtensor CONFIG QUIET)
+  if(NOT TARGET xtensor)
+    find_package(xtensor CONFIG QUIET)
+  endif()
   gshard_take(xtensor xtensor)
 endmacro()
 
 # xxHash has a CMake package from Conan and vcpkg, and none from most distributions.
 macro(gshard_find_io)
-  find_package(nlohmann_json CONFIG QUIET)
-  find_package(xxHash CONFIG QUIET)
+  if(NOT TARGET nlohmann_json::nlohmann_json)
+    find_package(nlohmann_json CONFIG QUIET)
+  endif()
+  if(NOT TARGET xxHash::xxhash)
+    find_package(xxHash CONFIG QUIET)
+  endif()
   if(NOT TARGET xxHash::xxhash)
     find_path(GSHARD_XXHASH_INCLUDE_DIR xxhash.h)
     find_library(GSHARD_XXHASH_LIBRARY xxhash)

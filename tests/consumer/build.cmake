@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # cmake -DSOURCE= -DSCRATCH= -DGENERATOR= -DCOMPILER= -DVERSION= -DWAY=installed|subdirectory|exported -DMPI=ON|OFF
-#       [-DPLAN_ONLY=ON | -DPARTS=ON | -DKERNELS=ON | -DTENSORS_ONLY=ON] [-DEIGEN=fetched|overriding] [-DMPI_FOR_C=ON] [-DBRINGS_GSHARD=ON|OFF] -P build.cmake
+#       [-DPLAN_ONLY=ON | -DPARTS=ON | -DKERNELS=ON | -DTENSORS_ONLY=ON] [-DEIGEN=fetched|overriding] [-DOTHERS_FETCHED=ON] [-DMPI_FOR_C=ON] [-DBRINGS_GSHARD=ON|OFF] -P build.cmake
 # cmake ... -DWAY=without_cmake -DINCLUDES=<folder>|... -DLIBRARIES=<file>|... -P build.cmake
 # cmake ... -DWAY=incomplete_onednn -P build.cmake
 # cmake ... -DWAY=commands -P build.cmake
@@ -59,10 +59,15 @@ if(WAY STREQUAL "commands")
 endif()
 
 set(libraries -DGSHARD_MPI=${MPI})
-if(NOT MPI)
+if(PARTS)
+  list(APPEND libraries -DGSHARD_XTENSOR=ON -DGSHARD_IO=ON)
+elseif(NOT MPI)
   list(APPEND libraries -DGSHARD_XTENSOR=OFF)  # nothing but what is needed
 endif()
 set(options -DWITH_MPI=${MPI} -DPLAN_ONLY=${PLAN_ONLY} -DPARTS=${PARTS} -DKERNELS=${KERNELS} -DTENSORS_ONLY=${TENSORS_ONLY} -DMPI_FOR_C=${MPI_FOR_C})
+if(OTHERS_FETCHED)
+  list(APPEND options -DOTHERS_FETCHED=ON "-DFETCHCONTENT_SOURCE_DIR_OTHERS=${SCRATCH}/stubs/others")
+endif()
 if(EIGEN)
   list(APPEND options -DEIGEN=${EIGEN} "-DFETCHCONTENT_SOURCE_DIR_EIGEN3=${SCRATCH}/stubs/eigen")
 endif()
