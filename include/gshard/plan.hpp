@@ -4,6 +4,7 @@
 // Planning alone; needs only the standard library. Write a program, compile it for a mesh, assert what it sends.
 
 #include <gshard/base/compiler.hpp>
+#include <gshard/base/version.hpp>
 
 // First, because compilers print the way to the header that a sentence is in.
 #include <gshard/base/dual.hpp>
