@@ -49,7 +49,7 @@ called_from=$PWD
 jobs=$(jobs_at_once)
 build=$top/build/release
 cd "$top"
-if [ -n "$plan" ]; then target=plan-run takes="about a minute"; else target=translate takes="about 3 minutes"; fi
+if [ -n "$plan" ]; then target=gshard-plan-run takes="about a minute"; else target=translate takes="about 3 minutes"; fi
 echo "Building $target in $build ($jobs at a time; the first time takes $takes)"
 quietly "$build/configure.log" cmake --preset release
 quietly "$build/build.log" cmake --build "$build" --target "$target" --parallel "$jobs"
@@ -58,7 +58,7 @@ quietly "$build/build.log" cmake --build "$build" --target "$target" --parallel 
 cd "$called_from"
 if [ -n "$plan" ]; then
   [[ " ${args[*]} " = *" --html"* ]] || args+=(--html plan-run.html)
-  exec "$build/examples/plan-run" "${args[@]}"
+  exec "$build/examples/gshard-plan-run" "${args[@]}"
 fi
 program=("$build/examples/translate" ${args[@]+"${args[@]}"})
 # The cores are shared by the ranks, unbound: these may well be more. Simulated devices give the same bits with the same setting.

@@ -67,7 +67,7 @@ int main(int argc, char** argv) {
   } catch (const CLI::Error& e) {
     return parser.exit(e);
   } catch (const std::exception& e) {
-    std::cerr << "plan-run: " << e.what() << '\n';
+    std::cerr << "gshard-plan-run: " << e.what() << '\n';
     return 1;
   }
 }

@@ -50,11 +50,11 @@ endif()
 
 if(WAY STREQUAL "commands")
   run("${CMAKE_COMMAND}" -S "${SOURCE}" -B "${SCRATCH}/gshard" ${common} ${only_gshard} -DGSHARD_MPI=OFF -DGSHARD_INSTALL_COMMANDS=ON)
-  run("${CMAKE_COMMAND}" --build "${SCRATCH}/gshard" --target gshard-plan plan-run)
+  run("${CMAKE_COMMAND}" --build "${SCRATCH}/gshard" --target gshard-plan gshard-plan-run)
   run("${CMAKE_COMMAND}" --install "${SCRATCH}/gshard" --prefix "${SCRATCH}/prefix")
   file(REMOVE_RECURSE "${SCRATCH}/gshard")
   run("${SCRATCH}/prefix/bin/gshard-plan" reduce --kind max --mesh x=2 --in "8@x,6" --dims 0 --check)
-  run("${SCRATCH}/prefix/bin/plan-run" --plan 12.5B --mesh tpu-v3:8x8 --no-sweep)
+  run("${SCRATCH}/prefix/bin/gshard-plan-run" --plan 12.5B --mesh tpu-v3:8x8 --no-sweep)
   return()
 endif()
 

@@ -15,7 +15,7 @@ namespace pr = plan_run;
 namespace {
 
 pr::command_line parsed(std::vector<const char*> words) {
-  words.insert(words.begin(), "plan-run");
+  words.insert(words.begin(), "gshard-plan-run");
   pr::command_line c;
   pr::command_parser(c).parse(int(words.size()), words.data());
   return c;
