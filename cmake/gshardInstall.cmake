@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# Headers to include/, the package to share/cmake/gshard: nothing installed depends on the architecture.
+# Headers to include/, the package to share/cmake/gshard, pkg-config's files to share/pkgconfig: nothing installed depends on the architecture.
 include(CMakePackageConfigHelpers)
 set(package_dir "${CMAKE_INSTALL_DATADIR}/cmake/gshard")
 
@@ -40,3 +40,7 @@ install(FILES
   DESTINATION "${package_dir}" ${all})
 install(FILES "${PROJECT_SOURCE_DIR}/cmake/kernels.cpp" DESTINATION "${CMAKE_INSTALL_DATADIR}/gshard" ${all})
 install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DATADIR}/licenses/gshard" ${all})
+include(gshardPkgConfig)
+if(PROJECT_IS_TOP_LEVEL AND GSHARD_INSTALL)
+  include(gshardPackages)
+endif()
