@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Conan 2 recipe. CMake users get gshard's own package config, users of other generators the components of package_info()."""
+
+import os
+import re
+
+from conan import ConanFile
+from conan.errors import ConanInvalidConfiguration
+from conan.tools.build import check_min_cppstd
+from conan.tools.cmake import CMake, CMakeDeps, CMakeToolchain, cmake_layout
+from conan.tools.files import load, rmdir
+from conan.tools.scm import Version
+
+required_conan_version = ">=2.1"
+
+
+class GshardConan(ConanFile):
+    name = "gshard"
+    description = "SPMD partitioner as a C++20 library: programs over whole tensors, planned at compile time"
+    license = "Apache-2.0 WITH LLVM-exception"
+    topics = ("mpi", "tensor", "sharding", "spmd", "mixture-of-experts", "header-only")
+    package_type = "header-library"
+    settings = "os", "arch", "compiler", "build_type"
+    # Off unless asked for, MPI as well: a cluster brings its own (a profile's [platform_requires] names it).
+    # oneDNN is the system's, OpenMP the compiler's; the others are packages.
+    options = {name: [True, False] for name in ("mpi", "boost_mpi", "xtensor", "io", "blas", "onednn", "openmp")}
+    default_options = {name: False for name in options}
+    exports_sources = "CMakeLists.txt", "LICENSE", "cmake/*", "include/*"
+    no_copy_source = True
+
+    def set_version(self):
+        header = load(self, os.path.join(self.recipe_folder, "include", "gshard", "base", "version.hpp"))
+        self.version = ".".join(re.findall(r"^#define GSHARD_VERSION_[A-Z]+ (\d+)$", header, re.MULTILINE))
+
+    def configure(self):
+        if self.options.boost_mpi:
+            self.options["boost"].without_mpi = False
+
+    def layout(self):
+        cmake_layout(self)
+
+    def requirements(self):
+        self.requires("eigen/[>=3.4 <6]")
+        if self.options.mpi:
+            self.requires("openmpi/[>=4.1 <6]")
+        if self.options.boost_mpi:
+            self.requires("boost/[>=1.74 <2]")
+        if self.options.xtensor:
+            self.requires("xtensor/[>=0.24 <1]")
+        if self.options.io:
+            self.requires("nlohmann_json/[>=3.9 <4]")
+            self.requires("xxhash/[>=0.8 <1]")
+        if self.options.blas:
+            self.requires("openblas/[>=0.3.20 <1]")
+
+    def package_id(self):
+        # Headers serve any compiler. The package config differs with the options.
+        self.info.settings.clear()
+        self.info.requires.clear()
+
+    def validate(self):
+        check_min_cppstd(self, 20)
+        oldest = {"gcc": "12", "clang": "16", "apple-clang": "15"}.get(str(self.settings.compiler))
+        if oldest is None:
+            raise ConanInvalidConfiguration("gshard needs g++ or clang")
+        if Version(self.settings.compiler.version) < oldest:
+            raise ConanInvalidConfiguration(f"gshard needs {self.settings.compiler} {oldest} or newer")
+        if self.options.boost_mpi and not self.options.mpi:
+            raise ConanInvalidConfiguration("gshard's option boost_mpi needs the option mpi")
+
+    def generate(self):
+        toolchain = CMakeToolchain(self)
+        for part in ("TESTS", "EXAMPLES", "BENCH"):
+            toolchain.cache_variables[f"GSHARD_BUILD_{part}"] = False
+        toolchain.cache_variables["GSHARD_INSTALL"] = True
+        for name, value in self.options.items():
+            toolchain.cache_variables[f"GSHARD_{name.upper()}"] = "ON" if value == "True" else "OFF"
+        toolchain.generate()
+        CMakeDeps(self).generate()
+
+    def build(self):
+        CMake(self).configure()
+
+    def package(self):
+        CMake(self).install()
+        rmdir(self, os.path.join(self.package_folder, "share", "pkgconfig"))  # PkgConfigDeps writes them from package_info()
+
+    def package_info(self):
+        self.cpp_info.set_property("cmake_find_mode", "none")
+
+        # Packages of the system, by [platform_requires], are no dependencies here: their users have them in the search paths.
+        packages = {dependency.ref.name for dependency in self.dependencies.direct_host.values()}
+
+        def component(name, *requires):
+            info = self.cpp_info.components[name]
+            info.set_property("pkg_config_name", "gshard" if name == "gshard" else f"gshard-{name.replace('_', '-')}")
+            info.bindirs, info.libdirs = [], []
+            info.requires = [r for r in requires if "::" not in r or r.split("::")[0] in packages]
+            return info
+
+        plan = component("plan")
+        plan.builddirs = [os.path.join("share", "cmake", "gshard")]
+        if self.settings.compiler == "gcc":
+            plan.cxxflags = ["-fconstexpr-ops-limit=100000000000", "-fconstexpr-loop-limit=100000000"]
+        else:
+            plan.cxxflags = ["-fconstexpr-steps=2000000000"]
+
+        core = component("gshard", "plan", "eigen::eigen", "openmpi::openmpi", "openblas::openblas")
+        core.defines = [f"GSHARD_HAS_{name.upper()}={int(bool(self.options.get_safe(name)))}" for name in ("mpi", "blas", "onednn", "openmp")]
+        if self.options.mpi:
+            core.defines += ["OMPI_SKIP_MPICXX", "MPICH_SKIP_MPICXX"]
+        if self.options.onednn:
+            core.system_libs = ["dnnl"]
+        if self.options.openmp:
+            core.cxxflags = core.sharedlinkflags = core.exelinkflags = ["-fopenmp"]
+
+        if self.options.boost_mpi:
+            component("boost_mpi", "gshard", "boost::mpi", "boost::serialization")
+        if self.options.xtensor:
+            component("xtensor", "gshard", "xtensor::xtensor")
+        if self.options.io:
+            component("io", "gshard", "nlohmann_json::nlohmann_json", "xxhash::xxhash")

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+from conan import ConanFile
+from conan.errors import ConanInvalidConfiguration
+from conan.tools.build import check_min_cppstd
+from conan.tools.files import copy, get, save
+from conan.tools.layout import basic_layout
+from conan.tools.scm import Version
+import os
+
+required_conan_version = ">=2.1"
+
+
+class GshardConan(ConanFile):
+    name = "gshard"
+    description = "SPMD partitioner as a C++20 library: programs over whole tensors, planned at compile time"
+    license = "Apache-2.0 WITH LLVM-exception"
+    url = "https://github.com/conan-io/conan-center-index"
+    homepage = "@HOMEPAGE@"
+    topics = ("mpi", "tensor", "sharding", "spmd", "mixture-of-experts", "header-only")
+    package_type = "header-library"
+    settings = "os", "arch", "compiler", "build_type"
+    options = {
+        "mpi": [True, False],
+        "boost_mpi": [True, False],
+        "xtensor": [True, False],
+        "io": [True, False],
+        "blas": [True, False],
+        "openmp": [True, False],
+    }
+    default_options = {
+        "mpi": False,
+        "boost_mpi": False,
+        "xtensor": False,
+        "io": False,
+        "blas": False,
+        "openmp": False,
+    }
+    no_copy_source = True
+
+    def configure(self):
+        if self.options.boost_mpi:
+            self.options["boost"].without_mpi = False
+
+    def layout(self):
+        basic_layout(self, src_folder="src")
+
+    def requirements(self):
+        self.requires("eigen/3.4.0")
+        if self.options.mpi:
+            self.requires("openmpi/4.1.8")
+        if self.options.boost_mpi:
+            self.requires("boost/1.91.0")
+        if self.options.xtensor:
+            self.requires("xtensor/0.27.1")
+        if self.options.io:
+            self.requires("nlohmann_json/3.11.3")  # xtensor's version
+            self.requires("xxhash/0.8.3")
+        if self.options.blas:
+            self.requires("openblas/0.3.30")
+
+    def package_id(self):
+        self.info.clear()
+
+    def validate(self):
+        check_min_cppstd(self, 20)
+        # The compiler runs the planner in constant expressions
+        minimum_version = {"gcc": "12", "clang": "16", "apple-clang": "15"}.get(str(self.settings.compiler))
+        if minimum_version is None:
+            raise ConanInvalidConfiguration(f"{self.ref} needs g++ or clang")
+        if Version(self.settings.compiler.version) < minimum_version:
+            raise ConanInvalidConfiguration(f"{self.ref} needs {self.settings.compiler} {minimum_version} or newer")
+        if self.options.boost_mpi:
+            if not self.options.mpi:
+                raise ConanInvalidConfiguration(f"{self.ref}: the option boost_mpi needs the option mpi")
+            if self.dependencies["boost"].options.get_safe("without_mpi", False):
+                raise ConanInvalidConfiguration(f"{self.ref}: the option boost_mpi needs boost/*:without_mpi=False")
+
+    def source(self):
+        get(self, **self.conan_data["sources"][self.version], strip_root=True)
+
+    def build(self):
+        pass
+
+    @property
+    def _kernels_module(self):
+        return os.path.join("lib", "cmake", "conan-official-gshard-kernels.cmake")
+
+    def package(self):
+        copy(self, "LICENSE", self.source_folder, os.path.join(self.package_folder, "licenses"))
+        copy(self, "*", os.path.join(self.source_folder, "include"), os.path.join(self.package_folder, "include"))
+        copy(self, "kernels.cpp", os.path.join(self.source_folder, "cmake"), os.path.join(self.package_folder, "res"))
+        # A target with a source, which each target that links it compiles, as upstream's
+        save(self, os.path.join(self.package_folder, self._kernels_module), """\
+if(NOT TARGET gshard::kernels)
+  add_library(gshard::kernels INTERFACE IMPORTED)
+  set_target_properties(gshard::kernels PROPERTIES
+    INTERFACE_SOURCES "${CMAKE_CURRENT_LIST_DIR}/../../res/kernels.cpp"
+    INTERFACE_COMPILE_DEFINITIONS GSHARD_COMPILED_KERNELS=1
+    INTERFACE_LINK_LIBRARIES gshard::gshard)
+endif()
+""")
+
+    def package_info(self):
+        self.cpp_info.set_property("cmake_file_name", "gshard")
+        # gshard::gshard is a component, which does without the others
+        self.cpp_info.set_property("cmake_target_name", "gshard::gshard-all-do-not-use")
+        self.cpp_info.set_property("cmake_build_modules", [self._kernels_module])
+
+        def component(name, requires):
+            info = self.cpp_info.components[name]
+            info.set_property("cmake_target_name", f"gshard::{name}")
+            info.set_property("pkg_config_name", "gshard" if name == "gshard" else f"gshard-{name.replace('_', '-')}")
+            info.bindirs = []
+            info.libdirs = []
+            info.requires = requires
+            return info
+
+        plan = component("plan", [])
+        if self.settings.compiler == "gcc":
+            plan.cxxflags = ["-fconstexpr-ops-limit=100000000000", "-fconstexpr-loop-limit=100000000"]
+        else:
+            plan.cxxflags = ["-fconstexpr-steps=2000000000"]
+
+        core = component("gshard", ["plan", "eigen::eigen"])
+        for library in ("mpi", "blas", "onednn", "openmp"):
+            core.defines.append(f"GSHARD_HAS_{library.upper()}={int(bool(self.options.get_safe(library)))}")
+        if self.options.mpi:
+            core.requires.append("openmpi::openmpi")
+            core.defines.extend(["OMPI_SKIP_MPICXX", "MPICH_SKIP_MPICXX"])
+        if self.options.blas:
+            core.requires.append("openblas::openblas")
+        if self.options.openmp:
+            core.cxxflags = ["-fopenmp"]
+            core.sharedlinkflags = ["-fopenmp"]
+            core.exelinkflags = ["-fopenmp"]
+
+        if self.options.boost_mpi:
+            component("boost_mpi", ["gshard", "boost::mpi", "boost::serialization"])
+        if self.options.xtensor:
+            component("xtensor", ["gshard", "xtensor::xtensor"])
+        if self.options.io:
+            component("io", ["gshard", "nlohmann_json::nlohmann_json", "xxhash::xxhash"])

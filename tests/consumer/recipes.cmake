@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# cmake -DROOT=<tree> "-DOPTIONS=mpi|blas|..." "-DFLAGS=-f...|..." -P recipes.cmake
+# Every recipe decides every optional library, so that none is picked up by accident, and has the compiler flags of CMakeLists.txt.
+cmake_minimum_required(VERSION 3.24)
+string(REPLACE "|" ";" OPTIONS "${OPTIONS}")
+string(REPLACE "|" ";" FLAGS "${FLAGS}")
+set(breaches)
+function(must_say file text)
+  file(READ "${ROOT}/${file}" content)
+  string(FIND "${content}" "${text}" at)
+  if(at EQUAL -1)
+    set(breaches "${breaches}${file} lacks ${text}\n" PARENT_SCOPE)
+  endif()
+endfunction()
+
+foreach(option IN LISTS OPTIONS)
+  string(TOUPPER "${option}" upper)
+  must_say(conanfile.py "\"${option}\"")
+  must_say(packaging/conan-center/all/conanfile.py "\"${option}\"")
+  must_say(packaging/spack/package.py "\"${option}\"")
+  must_say(CMakePresets.json "\"GSHARD_${upper}\": \"O")  # ON or OFF, in the preset packages
+endforeach()
+foreach(flag IN LISTS FLAGS)
+  must_say(conanfile.py "\"${flag}\"")
+  must_say(packaging/conan-center/all/conanfile.py "\"${flag}\"")
+endforeach()
+file(STRINGS "${ROOT}/CITATION.cff" version REGEX "^version:")
+if(version)
+  string(APPEND breaches "CITATION.cff: the version is in include/gshard/base/version.hpp alone\n")
+endif()
+if(breaches)
+  message(FATAL_ERROR "${breaches}")
+endif()
