@@ -106,7 +106,8 @@ class GshardConan(ConanFile):
             plan.cxxflags = ["-fconstexpr-steps=2000000000"]
 
         core = component("gshard", "plan", "eigen::eigen", "openmpi::openmpi", "openblas::openblas")
-        core.defines = [f"GSHARD_HAS_{name.upper()}={int(bool(self.options.get_safe(name)))}" for name in ("mpi", "blas", "onednn", "openmp")]
+        for name in ("mpi", "blas", "onednn", "openmp"):
+            core.defines.append(f"GSHARD_HAS_{name.upper()}={int(bool(self.options.get_safe(name)))}")
         if self.options.mpi:
             core.defines += ["OMPI_SKIP_MPICXX", "MPICH_SKIP_MPICXX"]
         if self.options.onednn:

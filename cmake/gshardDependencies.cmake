@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # How each dependency is found: by gshard's own configuration, and again by its package config for a user.
-# Each macro sets gshard_<name>_found, and gshard_<name>_target to what is to be linked. A target that exists is taken as it is, whoever made
-# it: the system's package, a package manager's, or FetchContent. Only missing targets are looked for.
+# Each macro sets gshard_<name>_found, and gshard_<name>_target to what is to be linked. Existing targets are taken, be they the system's, a
+# package manager's or FetchContent's. Only missing targets are looked for.
 
 # gshard_take(<name> <target>...): found if there are such targets. gshard links them through a target of its own, gshard::needs_<name>,
 # which gshard's package makes anew from what a user has: from MPI::MPI_C, say, where gshard was built with MPI::MPI_CXX. And a project that

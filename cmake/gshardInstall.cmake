@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# Headers to include/, the package to share/cmake/gshard, pkg-config's files to share/pkgconfig: nothing installed depends on the architecture.
+# Headers to include/, CMake's package to share/cmake/gshard, pkg-config's files to share/pkgconfig.
+# Nothing installed depends on the architecture.
 include(CMakePackageConfigHelpers)
 set(package_dir "${CMAKE_INSTALL_DATADIR}/cmake/gshard")
 
