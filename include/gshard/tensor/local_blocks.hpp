@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -97,7 +98,7 @@ class local_blocks {
 };
 
 /// from_local_blocks<P<"rows", none>>(cluster, {n, m}, blocks): a tensor from blocks of an application's decomposition. `blocks`: a
-/// std::vector of local_block.
+/// std::vector of local_block, or a list, {gs::local_block(matrix, {row, 0})}.
 /// Shapes: the extents of the array.
 /// Communicates: the places of the blocks, then to each device the elements of its shard that are not in its blocks.
 /// Compile time: that the spec is not a partial sum.
@@ -107,6 +108,11 @@ template <class Spec, class T>
 tensor<std::remove_const_t<T>, Spec> from_local_blocks(const any_cluster& on, std::vector<std::int64_t> extents,
                                                        const std::vector<local_block<T>>& blocks) {
   return local_blocks<T, Spec>(on, std::move(extents), blocks).to_tensor();
+}
+template <class Spec, class T>
+tensor<std::remove_const_t<T>, Spec> from_local_blocks(const any_cluster& on, std::vector<std::int64_t> extents,
+                                                       std::initializer_list<local_block<T>> blocks) {
+  return from_local_blocks<Spec>(on, std::move(extents), std::vector<local_block<T>>(blocks));
 }
 
 /// to_local_blocks(t, blocks): copies a tensor to blocks of an application's decomposition.
