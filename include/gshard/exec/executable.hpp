@@ -108,7 +108,7 @@ class executable {
   /// input's sharding, or an array that has the shard of this process's device, as for `from_global`. Contiguous row-major memory is used
   /// directly; other memory is copied in every run. The memory must stay valid, at the same address, until the executable is destroyed or
   /// the input is bound again. In debug builds, a run throws if a std::vector that was bound has moved its elements. The next run binds
-  /// the program to the new memory: it communicates as the constructor does, and allocates.
+  /// the program to the new memory: it communicates as the constructor does, and allocates. So all processes bind before the same run.
   /// Compile time: element type; sharding of a tensor.
   /// Throws `gshard::error`: if the memory has other extents than the shard; if it overlaps memory of an output.
   template <std::size_t I, class Memory>
