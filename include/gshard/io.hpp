@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Files: parameters and other tensors, kept as safetensors.
+// Files: parameters and other tensors as safetensors, and tensors as NumPy files. <gshard/io/hdf5.hpp> is included by name.
 
 #include <gshard/io/checkpoint.hpp>
+#include <gshard/io/npy.hpp>
 #include <gshard/io/safetensors.hpp>

@@ -38,6 +38,20 @@ TEST_CASE("atomic_file: takes its name by commit, not before") {
   CHECK(dir.entries() == 1);
 }
 
+TEST_CASE("atomic_file: grows and shrinks before it takes its name") {
+  const scratch dir;
+  gs::atomic_file file(dir / "f");
+  CHECK(file.temporary() == dir / "f.tmp");
+  file.append(bytes("12345"));
+  file.resize(7);
+  file.append(bytes("8"));
+  file.sync();
+  CHECK(content_of(file.temporary()) == std::string("12345\0\0" "8", 8));
+  file.resize(3);
+  file.commit();
+  CHECK(content_of(dir / "f") == "123");
+}
+
 TEST_CASE("atomic_file: without commit nothing stays of it") {
   const scratch dir;
   set_content(dir / "f", "old");

@@ -80,6 +80,14 @@ inline void read_at(const descriptor& file, const std::string& path, std::int64_
   }
 }
 
+/// Returns when what this process wrote to the file is on the disk.
+inline void flush(const descriptor& file, const std::string& path) {
+  int code;
+  do code = ::fsync(file.get());
+  while (code != 0 && errno == EINTR);
+  if (code != 0) throw_errno(path, "writing to the disk failed");
+}
+
 inline std::string directory_of(const std::string& path) {
   const std::size_t slash = path.find_last_of('/');
   return slash == std::string::npos ? "." : path.substr(0, slash + 1);
@@ -126,6 +134,8 @@ class atomic_file {
   }
 
   const std::string& path() const { return path_; }
+  /// Where the data is until commit().
+  const std::string& temporary() const { return temporary_; }
   std::int64_t size() const { return size_; }
 
   void append(std::span<const std::byte> data) {
@@ -134,13 +144,20 @@ class atomic_file {
   }
   /// Overwrites bytes that were appended at `at`.
   void patch(std::int64_t at, std::span<const std::byte> data) { detail::write_at(file_, path_, at, data); }
+  /// Adds zeros up to this size, or removes the end.
+  void resize(std::int64_t bytes) {
+    int code;
+    do code = ::ftruncate(file_.get(), off_t(bytes));
+    while (code != 0 && errno == EINTR);
+    if (code != 0) detail::throw_errno(path_, "cannot have " + std::to_string(bytes) + " bytes");
+    size_ = bytes;
+  }
 
+  /// Returns when the data is on the disk.
+  void sync() { detail::flush(file_, path_); }
   /// Flushes the data to the disk, then renames the file.
   void commit() {
-    int code;
-    do code = ::fsync(file_.get());
-    while (code != 0 && errno == EINTR);
-    if (code != 0) detail::throw_errno(path_, "writing to the disk failed");
+    sync();
     if (!is_ours())
       throw error(path_ + ": another process is writing it too; its " + temporary_ + " replaced ours");
     if (::rename(temporary_.c_str(), path_.c_str()) != 0) detail::throw_errno(path_, "cannot be replaced");

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+// Reads and writes tensors as NumPy .npy files, each process its shards.
+
+#include <gshard/comm/error.hpp>
+#include <gshard/io/file.hpp>
+#include <gshard/io/file_shards.hpp>
+#include <gshard/io/npy_header.hpp>
+#include <gshard/io/shared_file.hpp>
+#include <gshard/kernel/move/copy.hpp>
+#include <gshard/kernel/view.hpp>
+#include <gshard/tensor/cluster.hpp>
+#include <gshard/tensor/tensor.hpp>
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace gshard { inline namespace v0 {
+
+namespace detail {
+
+static_assert(std::endian::native == std::endian::little, "gshard: files are written as memory holds them, little-endian");
+
+/// Reads the elements of a placement, of `width` bytes, from a row-major array at byte `begin` of a file. Runs that are less than a page
+/// apart are read together.
+inline void read_runs(const input_file& file, std::int64_t begin, const kernel::placement& p, std::int64_t width, std::byte* to) {
+  constexpr std::int64_t page = 4096, most = std::int64_t(1) << 20;
+  struct run {
+    std::int64_t local, at, bytes;
+    std::int64_t end() const { return at + bytes; }
+  };
+  std::vector<run> near;
+  std::vector<std::byte> buffer;
+  const auto read = [&] {
+    if (near.size() == 1) file.read(near[0].at, {to + near[0].local, std::size_t(near[0].bytes)});
+    if (near.size() > 1) {
+      buffer.resize(std::size_t(near.back().end() - near[0].at));
+      file.read(near[0].at, buffer);
+      for (const run& r : near) std::memcpy(to + r.local, buffer.data() + (r.at - near[0].at), std::size_t(r.bytes));
+    }
+    near.clear();
+  };
+  kernel::for_each_run(p, [&](std::int64_t local, std::int64_t global, std::int64_t n) {
+    const run next{local * width, begin + global * width, n * width};
+    if (!near.empty() && (next.at - near.back().end() >= page || next.end() - near[0].at > most)) read();
+    near.push_back(next);
+  });
+  read();
+}
+
+/// The same from a column-major array, which is the row-major array of the dims in reverse.
+inline void read_column_major(const input_file& file, std::int64_t begin, const kernel::placement& p, std::int64_t width, std::byte* to) {
+  constexpr std::int64_t most = std::int64_t(1) << 26;
+  const auto rank = std::size_t(p.rank);
+  if (rank < 2) return read_runs(file, begin, p, width, to);
+  kernel::placement turned = p;
+  for (auto* of : {&turned.extent, &turned.offset, &turned.global}) std::reverse(of->begin(), of->begin() + p.rank);
+  const std::int64_t columns = turned.extent[0], elements = kernel::element_count(p.rank, p.extent);
+  if (elements == 0) return;
+  const std::int64_t at_once = std::max<std::int64_t>(1, most / (elements / columns * width));
+  std::vector<std::byte> piece;
+  for (std::int64_t first = 0; first < columns; first += at_once) {
+    turned.extent[0] = std::min(at_once, columns - first);
+    turned.offset[0] = p.offset[rank - 1] + first;
+    piece.resize(std::size_t(elements / columns * turned.extent[0] * width));
+    read_runs(file, begin, turned, width, piece.data());
+    kernel::index_array extent = p.extent, stride = kernel::row_major_strides(p.rank, turned.extent);
+    extent[rank - 1] = turned.extent[0];
+    std::reverse(stride.begin(), stride.begin() + p.rank);
+    kernel::copy_block(piece.data(), stride, to + first * width, kernel::row_major_strides(p.rank, p.extent), extent, p.rank, width);
+  }
+}
+
+inline void save_npy(const any_cluster& on, const std::string& path, const file_shards& shards) {
+  on.on().begin(shards.facts("save_npy of " + path));
+  const std::string header = npy_header_text(shards.type, shards.extents);
+  shared_file file(on.on(), path, std::int64_t(header.size()) + shards.bytes());
+  const std::string problem = problem_of([&] {
+    for (const file_shard& s : shards.mine)
+      if (s.first)
+        kernel::for_each_run(s.at, [&](std::int64_t local, std::int64_t global, std::int64_t n) {
+          const std::int64_t width = shards.width();
+          file.write(std::int64_t(header.size()) + global * width, {s.data + local * width, std::size_t(n * width)});
+        });
+  });
+  file.commit(problem, [&] { file.write(0, std::as_bytes(std::span(header))); });
+}
+
+}  // namespace detail
+
+/// save_npy(path, t): writes a tensor as a NumPy file, complete and in row-major order. The file does not depend on the mesh, bit for bit.
+/// Each process writes its own shards; the first of the devices that hold equal shards does. The file gets its name when it is complete and
+/// on the disk. Until then, or if anything fails, an existing file of that name is unchanged.
+///
+/// The path must name the same file on all processes, on a file system that they share. Each contiguous run of a shard is one write.
+/// Collective. Communicates: no elements.
+/// Compile time: that the tensor is not a partial sum, and that NumPy has its element type.
+/// Throws: `gshard::error`, on every process: if they pass different paths, extents or shardings; if the path is another file on one of
+/// them; if the file cannot be written (the text has its name and the reason).
+/// @see load_npy, save_hdf5
+template <class T, class Spec>
+void save_npy(const std::string& path, const tensor<T, Spec>& t) {
+  static_assert(!tensor<T, Spec>::is_partial, "gshard: save_npy of a partial sum; reshard it first");
+  static_assert(!detail::npy_descr(dtype_of<T>).empty(), "gshard: save_npy does not know this element type");
+  detail::save_npy(t.on(), path, detail::file_shards_of(t));
+}
+
+/// load_npy<float, P<"x">>(cluster, path): the tensor of a NumPy file, on any mesh. The file is in row-major or column-major (Fortran)
+/// order, little-endian, of element type T, and of version 1.0 to 3.0. Each process reads its own shards.
+///
+/// All processes must find the same content at the path: one shared file, or copies of it. Its size and samples of it are compared.
+/// Collective. Communicates: no elements.
+/// Compile time: that the sharding is not a partial sum, and that NumPy has the element type.
+/// Throws: `gshard::error`, on every process: if they pass different paths or shardings, or find different files; if one cannot read the
+/// file; if the file is not valid, or has elements of another type or another number of dims.
+/// @see save_npy
+template <class T, class Spec>
+tensor<T, Spec> load_npy(const any_cluster& on, const std::string& path) {
+  static_assert(!tensor<T, Spec>::is_partial, "gshard: load_npy of a partial sum; a file has complete tensors");
+  static_assert(!detail::npy_descr(dtype_of<T>).empty(), "gshard: load_npy does not know this element type");
+  const std::string call = "load_npy of " + path;
+  on.on().begin(std::vector<fact>{{"the call", call}});
+  npy_header header;
+  const input_file file = detail::open_for_all(on.on(), call, path, [&](const input_file& opened) {
+    header = read_npy_header(path, opened.size(), [&](std::int64_t at, std::span<std::byte> to) { opened.read(at, to); });
+    if (header.type != dtype_of<T> || header.shape.size() != std::size_t(Spec::rank))
+      throw error(path + ": has " + std::to_string(header.shape.size()) + " dims of " + std::string(cpp_name(header.type)) +
+                  ", not the tensor's " + std::to_string(Spec::rank) + " of " + std::string(cpp_name(dtype_of<T>)));
+  });
+  return detail::tensor_of_file<T, Spec>(on, call, header.shape, [&](const detail::file_shards& shards) {
+    for (const detail::file_shard& s : shards.mine)
+      (header.column_major ? detail::read_column_major : detail::read_runs)(file, header.data_at, s.at, shards.width(), s.data);
+  });
+}
+
+}}  // namespace gshard::v0
