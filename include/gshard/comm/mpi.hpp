@@ -63,6 +63,8 @@ class mpi_backend final : public backend {
   int processes() const override { return world_.size(); }
   int processes_here() const override { return processes_here_; }
   bool leader() const override { return world_.rank() == 0; }
+  /// The processes, by device: a duplicate of the constructor's communicator. Its errors are returned.
+  MPI_Comm communicator() const { return world_.get(); }
   GSHARD_INLINE void broadcast(std::span<std::byte> data) override;
   GSHARD_INLINE std::vector<std::vector<std::byte>> gather_to_leader(std::span<const std::byte> mine) override;
   GSHARD_INLINE bool any_thread() const override;

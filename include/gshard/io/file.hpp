@@ -88,6 +88,22 @@ inline void flush(const descriptor& file, const std::string& path) {
   if (code != 0) throw_errno(path, "writing to the disk failed");
 }
 
+/// Adds zeros, or removes the end. Room on the disk is reserved where the file system can do that.
+inline void resize(const descriptor& file, const std::string& path, std::int64_t from, std::int64_t to) {
+  int code = -1;
+#ifdef __linux__
+  if (to > from) {
+    do code = ::fallocate(file.get(), 0, off_t(from), off_t(to - from));
+    while (code != 0 && errno == EINTR);
+    if (code != 0 && errno != EOPNOTSUPP && errno != ENOSYS) throw_errno(path, "cannot have " + std::to_string(to) + " bytes");
+  }
+#endif
+  while (code != 0) {
+    code = ::ftruncate(file.get(), off_t(to));
+    if (code != 0 && errno != EINTR) throw_errno(path, "cannot have " + std::to_string(to) + " bytes");
+  }
+}
+
 inline std::string directory_of(const std::string& path) {
   const std::size_t slash = path.find_last_of('/');
   return slash == std::string::npos ? "." : path.substr(0, slash + 1);
@@ -144,12 +160,9 @@ class atomic_file {
   }
   /// Overwrites bytes that were appended at `at`.
   void patch(std::int64_t at, std::span<const std::byte> data) { detail::write_at(file_, path_, at, data); }
-  /// Adds zeros up to this size, or removes the end.
+  /// Adds zeros up to this size, whose room on the disk is reserved, or removes the end.
   void resize(std::int64_t bytes) {
-    int code;
-    do code = ::ftruncate(file_.get(), off_t(bytes));
-    while (code != 0 && errno == EINTR);
-    if (code != 0) detail::throw_errno(path_, "cannot have " + std::to_string(bytes) + " bytes");
+    detail::resize(file_, path_, size_, bytes);
     size_ = bytes;
   }
 
