@@ -158,10 +158,49 @@ macro(gshard_find_io)
   gshard_take(io nlohmann_json::nlohmann_json xxHash::xxhash)
 endmacro()
 
+# With MPI where gshard has it, else without; Debian has each build in a folder of its own. Not by CMake's FindHDF5, which compiles C.
+macro(gshard_find_hdf5)
+  if(NOT TARGET hdf5::hdf5)
+    find_package(HDF5 CONFIG QUIET)
+  endif()
+  set(gshard_hdf5_name hdf5::hdf5)
+  foreach(gshard_name hdf5::hdf5-shared hdf5::hdf5-static)
+    if(TARGET ${gshard_name} AND NOT TARGET ${gshard_hdf5_name})
+      set(gshard_hdf5_name ${gshard_name})
+    endif()
+  endforeach()
+  if(NOT TARGET ${gshard_hdf5_name})
+    set(gshard_hdf5_folders hdf5/serial)
+    if(gshard_mpi_found AND "${MPI_CXX_INCLUDE_DIRS}${MPI_C_INCLUDE_DIRS}" MATCHES "mpich")
+      list(PREPEND gshard_hdf5_folders hdf5/mpich)
+    elseif(gshard_mpi_found)
+      list(PREPEND gshard_hdf5_folders hdf5/openmpi)
+    endif()
+    find_path(GSHARD_HDF5_INCLUDE_DIR hdf5.h PATH_SUFFIXES ${gshard_hdf5_folders})
+    if(GSHARD_HDF5_INCLUDE_DIR MATCHES "/(hdf5/[a-z]+)$")
+      set(gshard_hdf5_folders ${CMAKE_MATCH_1})
+    endif()
+    find_library(GSHARD_HDF5_LIBRARY hdf5 PATH_SUFFIXES ${gshard_hdf5_folders})
+    mark_as_advanced(GSHARD_HDF5_INCLUDE_DIR GSHARD_HDF5_LIBRARY)
+    set(gshard_hdf5_uses_mpi)
+    if(EXISTS "${GSHARD_HDF5_INCLUDE_DIR}/H5pubconf.h")
+      file(STRINGS "${GSHARD_HDF5_INCLUDE_DIR}/H5pubconf.h" gshard_hdf5_uses_mpi REGEX "^#define H5_HAVE_PARALLEL 1")
+    endif()
+    if(GSHARD_HDF5_LIBRARY AND GSHARD_HDF5_INCLUDE_DIR AND (gshard_mpi_found OR NOT gshard_hdf5_uses_mpi))
+      set(gshard_hdf5_name gshard_hdf5_c)
+      add_library(gshard_hdf5_c UNKNOWN IMPORTED GLOBAL)
+      set_target_properties(gshard_hdf5_c PROPERTIES
+        IMPORTED_LOCATION "${GSHARD_HDF5_LIBRARY}"
+        INTERFACE_INCLUDE_DIRECTORIES "${GSHARD_HDF5_INCLUDE_DIR}")
+    endif()
+  endif()
+  gshard_take(hdf5 ${gshard_hdf5_name})
+endmacro()
+
 # What gshard::gshard uses besides Eigen.
 set(gshard_optional mpi blas onednn openmp)
 # The targets besides gshard::gshard, each for a package that most users do without.
-set(gshard_parts boost_mpi xtensor io)
+set(gshard_parts boost_mpi xtensor io hdf5)
 
 # For gshard's own configuration: sets gshard_with_<name> as the GSHARD_<NAME> options and the machine allow,
 # gshard_libraries and gshard_<part>_libraries.
@@ -195,5 +234,5 @@ macro(gshard_find_dependencies)
     list(APPEND gshard_libraries ${gshard_${name}_libraries})
   endforeach()
   message(STATUS "gshard ${PROJECT_VERSION}: Eigen ${Eigen3_VERSION}, MPI ${gshard_with_mpi}, BLAS ${gshard_with_blas}, oneDNN ${gshard_with_onednn}, OpenMP ${gshard_with_openmp}, "
-    "Boost.MPI ${gshard_with_boost_mpi}, xtensor ${gshard_with_xtensor}, io ${gshard_with_io}")
+    "Boost.MPI ${gshard_with_boost_mpi}, xtensor ${gshard_with_xtensor}, io ${gshard_with_io}, HDF5 ${gshard_with_hdf5}")
 endmacro()

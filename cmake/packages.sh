@@ -4,8 +4,8 @@
 
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
-# Debian's name of each package, and how it is recognized wherever it came from: a command, a header or a
-# file.
+# Debian's name of each package, and how it is recognized wherever it came from: a command, a header, a
+# file, or a module of a Python.
 packages=(
   g++                    cmd:c++
   cmake                  cmd:cmake
@@ -18,6 +18,10 @@ packages=(
   doctest-dev            hdr:doctest/doctest.h
   nlohmann-json3-dev     hdr:nlohmann/json.hpp
   libxxhash-dev          hdr:xxhash.h
+  libhdf5-openmpi-dev    hdr:hdf5/openmpi/hdf5.h
+  libhdf5-dev            hdr:hdf5/serial/hdf5.h
+  python3-numpy          py:numpy
+  python3-h5py           py:h5py
   libcli11-dev           hdr:CLI/CLI.hpp
   libsentencepiece-dev   hdr:sentencepiece_processor.h
   libutf8proc-dev        hdr:utf8proc.h
@@ -34,6 +38,7 @@ is_there() {
   case $1 in
     cmd:*) command -v "$what" >/dev/null ;;
     file:*) [ -e "$what" ] ;;
+    py:*) python3 -c "import $what" 2>/dev/null || /usr/bin/python3 -c "import $what" 2>/dev/null ;;
     hdr:*)
       local IFS=:
       for dir in ${CPATH:-} ${CPLUS_INCLUDE_PATH:-} /usr/local/include /usr/include /usr/include/eigen3; do

@@ -2,8 +2,8 @@
 #pragma once
 
 // Everything but what is asked for by name: <gshard/io.hpp>, <gshard/report.hpp>, <gshard/sim/dry_run.hpp>,
-// <gshard/sim/run_clock.hpp>, and the headers for other libraries, <gshard/tensor/eigen.hpp>, <gshard/tensor/xtensor.hpp> and
-// <gshard/tensor/boost_mpi.hpp>.
+// <gshard/sim/run_clock.hpp>, and the headers for other libraries, <gshard/io/hdf5.hpp>, <gshard/tensor/eigen.hpp>,
+// <gshard/tensor/xtensor.hpp> and <gshard/tensor/boost_mpi.hpp>.
 
 #include <gshard/base/compiled.hpp>
 #include <gshard/base/exceptions.hpp>

@@ -19,7 +19,7 @@ using mpi_world::rank, mpi_world::ranks;
 
 namespace {
 
-bool last() { return rank() == ranks() - 1; }
+[[maybe_unused]] bool last() { return rank() == ranks() - 1; }
 gs::cluster<mesh> on_world() { return gs::on_mpi<mesh>(MPI_COMM_WORLD, {ranks(), 1}); }
 
 }  // namespace

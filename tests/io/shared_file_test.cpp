@@ -40,7 +40,7 @@ TEST_CASE("shared_file: takes its name by commit, after what the leader adds; no
 
 TEST_CASE("content_text: differs where size or content do, and not between copies") {
   const scratch dir;
-  for (const std::size_t size : {0, 1, 15, 4096, 4097, 65537, 1000000}) {
+  for (const std::size_t size : {0u, 1u, 15u, 4096u, 4097u, 65537u, 1000000u}) {
     const std::string content(size, 'x');
     set_content(dir / "f", content);
     set_content(dir / "copy", content);

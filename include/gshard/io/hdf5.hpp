@@ -69,8 +69,8 @@ inline void save_hdf5(backend& on, const std::string& path, const std::string& d
 /// is replaced, with its attributes, when the new one is complete. An HDF5 file does not shrink then: h5repack returns the memory. While a
 /// process changes an existing file, it must not be killed.
 ///
-/// The processes write through MPI-IO, all in one collective transfer, which combines short runs. On simulated devices, and one process, HDF5
-/// needs no MPI. The path must name the same file on all processes, on a file system that they share.
+/// The processes write through MPI-IO, all in one collective transfer, which combines short runs. On simulated devices, and on one process,
+/// HDF5 needs no MPI. The path must name the same file on all processes, on a file system that they share.
 /// Collective. Communicates: what MPI-IO sends to the processes that write.
 /// Compile time: that the tensor is not a partial sum.
 /// Throws: `gshard::error`, on every process: if they pass different paths, names, extents or shardings; if the path is another file on one

@@ -11,6 +11,9 @@
 #endif
 #if defined(PARTS)
 #include <gshard/io.hpp>
+#if defined(WITH_HDF5)
+#include <gshard/io/hdf5.hpp>
+#endif
 #include <gshard/tensor/xtensor.hpp>
 #if EXPECTED_MPI
 #include <gshard/tensor/boost_mpi.hpp>
@@ -69,5 +72,9 @@ int main() {
   gs::save(store, "consumer.safetensors");
   const auto y = on_ranks(x);
   if (gs::as_xtensor(y.local_shard(0))(0, 0) != 5.0f) return 1;
+#if defined(WITH_HDF5)
+  gs::save_hdf5("consumer.h5", "y", y);
+  if (gs::to_global(gs::load_hdf5<float, P<none, "x">>(store.on(), "consumer.h5", "y")) != gs::to_global(y)) return 1;
+#endif
 #endif
 }
