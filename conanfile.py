@@ -23,7 +23,7 @@ class GshardConan(ConanFile):
     settings = "os", "arch", "compiler", "build_type"
     # Off unless asked for, MPI as well: a cluster brings its own (a profile's [platform_requires] names it).
     # oneDNN is the system's, OpenMP the compiler's; the others are packages.
-    options = {name: [True, False] for name in ("mpi", "boost_mpi", "xtensor", "io", "blas", "onednn", "openmp")}
+    options = {name: [True, False] for name in ("mpi", "boost_mpi", "xtensor", "io", "hdf5", "blas", "onednn", "openmp")}
     default_options = {name: False for name in options}
     exports_sources = "CMakeLists.txt", "LICENSE", "cmake/*", "include/*"
     no_copy_source = True
@@ -35,6 +35,9 @@ class GshardConan(ConanFile):
     def configure(self):
         if self.options.boost_mpi:
             self.options["boost"].without_mpi = False
+        if self.options.hdf5 and self.options.mpi:
+            self.options["hdf5"].parallel = True
+            self.options["hdf5"].enable_cxx = False  # not with MPI
 
     def layout(self):
         cmake_layout(self)
@@ -50,6 +53,8 @@ class GshardConan(ConanFile):
         if self.options.io:
             self.requires("nlohmann_json/[>=3.9 <4]")
             self.requires("xxhash/[>=0.8 <1]")
+        if self.options.hdf5:
+            self.requires("hdf5/[>=1.10 <2]")
         if self.options.blas:
             self.requires("openblas/[>=0.3.20 <1]")
 
@@ -121,3 +126,5 @@ class GshardConan(ConanFile):
             component("xtensor", "gshard", "xtensor::xtensor")
         if self.options.io:
             component("io", "gshard", "nlohmann_json::nlohmann_json", "xxhash::xxhash")
+        if self.options.hdf5:
+            component("hdf5", "gshard", "hdf5::hdf5_c")

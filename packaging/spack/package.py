@@ -17,6 +17,7 @@ class Gshard(CMakePackage):
     variant("boost_mpi", default=False, when="+mpi", description="Communicators of Boost.MPI")
     variant("xtensor", default=False, description="Shards as xtensor expressions")
     variant("io", default=False, description="Checkpoints as safetensors, reports as JSON and HTML")
+    variant("hdf5", default=False, description="Tensors as datasets of HDF5 files")
     variant("blas", default=False, description="Matrix products by a BLAS with its C interface")
     variant("onednn", default=False, description="Matrix products by oneDNN")
     variant("openmp", default=False, description="Several threads per process")
@@ -30,6 +31,8 @@ class Gshard(CMakePackage):
     depends_on("xtensor@0.24:", when="+xtensor")
     depends_on("nlohmann-json@3.9:", when="+io")
     depends_on("xxhash@0.8:", when="+io")
+    depends_on("hdf5@1.10:+mpi", when="+hdf5+mpi")
+    depends_on("hdf5@1.10:~mpi", when="+hdf5~mpi")
     depends_on("openblas@0.3.20:", when="+blas")
     depends_on("onednn@2.6:", when="+onednn")
     depends_on("cli11@2:", type="build", when="+tools")
@@ -41,7 +44,7 @@ class Gshard(CMakePackage):
         args = [self.define(f"GSHARD_BUILD_{part}", False) for part in ("TESTS", "EXAMPLES", "BENCH")]
         args += [
             self.define_from_variant(f"GSHARD_{name.upper()}", name)
-            for name in ("mpi", "boost_mpi", "xtensor", "io", "blas", "onednn", "openmp")
+            for name in ("mpi", "boost_mpi", "xtensor", "io", "hdf5", "blas", "onednn", "openmp")
         ]
         args.append(self.define_from_variant("GSHARD_INSTALL_COMMANDS", "tools"))
         return args

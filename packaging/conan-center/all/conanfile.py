@@ -24,6 +24,7 @@ class GshardConan(ConanFile):
         "boost_mpi": [True, False],
         "xtensor": [True, False],
         "io": [True, False],
+        "hdf5": [True, False],
         "blas": [True, False],
         "openmp": [True, False],
     }
@@ -32,6 +33,7 @@ class GshardConan(ConanFile):
         "boost_mpi": False,
         "xtensor": False,
         "io": False,
+        "hdf5": False,
         "blas": False,
         "openmp": False,
     }
@@ -40,6 +42,9 @@ class GshardConan(ConanFile):
     def configure(self):
         if self.options.boost_mpi:
             self.options["boost"].without_mpi = False
+        if self.options.hdf5 and self.options.mpi:
+            self.options["hdf5"].parallel = True
+            self.options["hdf5"].enable_cxx = False  # not with MPI
 
     def layout(self):
         basic_layout(self, src_folder="src")
@@ -55,6 +60,8 @@ class GshardConan(ConanFile):
         if self.options.io:
             self.requires("nlohmann_json/3.11.3")  # xtensor's version
             self.requires("xxhash/0.8.3")
+        if self.options.hdf5:
+            self.requires("hdf5/1.14.6")
         if self.options.blas:
             self.requires("openblas/0.3.30")
 
@@ -140,3 +147,5 @@ endif()
             component("xtensor", ["gshard", "xtensor::xtensor"])
         if self.options.io:
             component("io", ["gshard", "nlohmann_json::nlohmann_json", "xxhash::xxhash"])
+        if self.options.hdf5:
+            component("hdf5", ["gshard", "hdf5::hdf5_c"])

@@ -8,6 +8,7 @@ vcpkg_check_features(
     OUT_FEATURE_OPTIONS FEATURE_OPTIONS
     FEATURES
         boost-mpi GSHARD_BOOST_MPI
+        hdf5      GSHARD_HDF5
         io        GSHARD_IO
         mpi       GSHARD_MPI
         tools     GSHARD_INSTALL_COMMANDS
