@@ -136,12 +136,14 @@ TEST_CASE("hdf5, mpi: ranks whose path is another file, or that differ in the ca
   CHECK(contains(complaint([&] { gs::save_hdf5("f.h5", "v", t); }), not_ours));
   MPI_Barrier(MPI_COMM_WORLD);
   if (last()) set_content("f.h5", content_of("f.h5") + "more");
-  CHECK(contains(complaint([&] { gs::load_hdf5<float, P<"x">>(on, "f.h5", "u"); }), "the processes disagree on the file, whose path must name"));
+  CHECK(contains(complaint([&] { gs::load_hdf5<float, P<"x">>(on, "f.h5", "u"); }),
+                 "the processes disagree on the file, whose path must name"));
   if (rank() == 0) CHECK(dir.entries() == 1);
   std::filesystem::current_path(before);
 
   CHECK(contains(complaint([&] { gs::save_hdf5(dir / "f.h5", last() ? "u" : "v", t); }), "the processes make different calls: rank"));
-  CHECK(contains(complaint([&] { gs::save_hdf5(dir / "f.h5", "v", last() ? other : t); }), "the processes disagree on the extents of the tensor"));
+  CHECK(contains(complaint([&] { gs::save_hdf5(dir / "f.h5", "v", last() ? other : t); }),
+                 "the processes disagree on the extents of the tensor"));
   CHECK(contains(complaint([&] { gs::load_hdf5<float, P<"x">>(on, dir / "f.h5", "v"); }), "has no dataset v"));
   CHECK(contains(complaint([&] { gs::load_hdf5<double, P<"x">>(on, dir / "f.h5", "u"); }), "has 32-bit floats, the tensor 64-bit floats"));
   if (rank() == 0) set_content(dir / "text.h5", "text");

@@ -66,7 +66,8 @@ TEST_CASE("hdf5: datasets are added to a file, replaced with other extents and t
   gs::save_hdf5(dir / "f.h5", "step/1/v", counted<double, P<"x">>(on, {9}));
   gs::save_hdf5(dir / "f.h5", "step/2/v", counted<std::int32_t, P<"y">>(on, {9}));
   const auto all = [&] {
-    return counts(gs::load_hdf5<float, P<none, "x">>(on, dir / "f.h5", "u")) && counts(gs::load_hdf5<double, P<"y">>(on, dir / "f.h5", "step/1/v"));
+    return counts(gs::load_hdf5<float, P<none, "x">>(on, dir / "f.h5", "u")) &&
+           counts(gs::load_hdf5<double, P<"y">>(on, dir / "f.h5", "step/1/v"));
   };
   CHECK(all());
   CHECK(counts(gs::load_hdf5<std::int32_t, P<"x">>(on, dir / "f.h5", "step/2/v")));

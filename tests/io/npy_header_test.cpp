@@ -51,7 +51,8 @@ TEST_CASE("npy_header: what is written is read back, at a multiple of 64 bytes")
 }
 
 TEST_CASE("npy_header: versions, blanks, quotes and orders of fields that others write") {
-  for (const char major : {char(1), char(2), char(3)}) CHECK(parsed(file_of(dict_of("'<f4'", "(2,)"), 8, major)).shape == std::vector<std::int64_t>{2});
+  for (const char major : {char(1), char(2), char(3)})
+    CHECK(parsed(file_of(dict_of("'<f4'", "(2,)"), 8, major)).shape == std::vector<std::int64_t>{2});
   const gs::npy_header h = parsed(file_of("{ \"shape\" :(2 ,3),'fortran_order':True,\n'descr':'<f8'}   \n", 48));
   CHECK(h.column_major);
   CHECK(h.type == gs::dtype::f64);
@@ -84,7 +85,8 @@ TEST_CASE("npy_header: a file that lies is refused with one sentence") {
   refused(dict_of("'<f4'", "(2, -3)"), "the header has an extent that is not a whole number");
   refused(dict_of("'<f4'", "(99999999999999999999)"), "the header has an extent of 2^63 or more");
   refused(dict_of("'<f4'", "(6)"), "the header has a shape that is not a tuple");
-  refused(dict_of("'<f4'", "(1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1)"), "the header has a shape of more than " + std::to_string(gs::max_rank) + " dims");
+  refused(dict_of("'<f4'", "(1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1)"),
+          "the header has a shape of more than " + std::to_string(gs::max_rank) + " dims");
   refused(dict_of("'<f4'", "(4611686018427387904, 4611686018427387904)"), "its elements are more than can be counted");
   refused(dict_of("'<f4'", "(0, 4611686018427387904, 4)"), "its elements are more than can be counted");
   refused("{'descr': '<f4', 'shape': (2, 3)}", "the header lacks its descr, fortran_order or shape");

@@ -89,7 +89,8 @@ TEST_CASE("npy, mpi: ranks whose path is another file are told") {
   CHECK(wrong(gs::load_npy<float, P<"x">>(on, "f.npy")) == 0);  // a copy
   if (last()) set_content("f.npy", content.substr(0, content.size() - 1) + "?");
   const std::string loaded = complaint([&] { gs::load_npy<float, P<"x">>(on, "f.npy"); });
-  CHECK(contains(loaded, "load_npy of f.npy: the processes disagree on the file, whose path must name the same content on all processes: rank"));
+  CHECK(contains(loaded,
+                 "load_npy of f.npy: the processes disagree on the file, whose path must name the same content on all processes: rank"));
   CHECK(contains(loaded, ", rank " + std::to_string(ranks() - 1) + " has 384 bytes with hash "));
   std::filesystem::current_path(before);
 }
@@ -104,7 +105,8 @@ TEST_CASE("npy, mpi: ranks with other paths, extents or files that do not fit ar
   CHECK(contains(complaint([&] { gs::save_npy(dir / "f.npy", last() ? other : t); }),
                  ": the processes disagree on the extents of the tensor: rank"));
   gs::save_npy(dir / "f.npy", t);
-  CHECK(contains(complaint([&] { gs::load_npy<float, P<"x">>(on, dir / (last() ? "g.npy" : "f.npy")); }), "the processes make different calls: rank"));
+  CHECK(contains(complaint([&] { gs::load_npy<float, P<"x">>(on, dir / (last() ? "g.npy" : "f.npy")); }),
+                 "the processes make different calls: rank"));
   CHECK(contains(complaint([&] { gs::load_npy<double, P<"x">>(on, dir / "f.npy"); }), "has 1 dims of float, not the tensor's 1 of double"));
   const std::string said = complaint([&] {
     if (last()) gs::load_npy<float, P<"x">>(on, dir / "f.npy");

@@ -138,15 +138,15 @@ TEST_CASE("npy: NumPy opens what is written, and what it writes is opened") {
   gs::tensor<std::int32_t, P<none, axes<"x", "y">, none>> ints(on, {2, 7, 3});
   gs::tensor<double, P<>> scalar(on, {});
   gs::tensor<float, P<"x", none>> empty(on, {0, 4});
-  const auto count = [](auto& t) {
-    gs::for_each_local_shard(t, [](auto s) {
-      gs::kernel::for_each_element(s.at, [&](std::size_t global, std::size_t local) { s.data[local] = static_cast<std::remove_reference_t<decltype(*s.data)>>(global); });
+  const auto count = []<class T, class Spec>(gs::tensor<T, Spec>& t) {
+    gs::for_each_local_shard(t, [](gs::shard_view<T> s) {
+      gs::kernel::for_each_element(s.at, [&](std::size_t global, std::size_t local) { s.data[local] = T(global); });
     });
   };
-  const auto counts = [](const auto& t) {
+  const auto counts = []<class T, class Spec>(const gs::tensor<T, Spec>& t) {
     bool all = true;
-    gs::for_each_local_shard(t, [&](auto s) {
-      gs::kernel::for_each_element(s.at, [&](std::size_t global, std::size_t local) { all = all && double(s.data[local]) == double(global); });
+    gs::for_each_local_shard(t, [&](gs::shard_view<const T> s) {
+      gs::kernel::for_each_element(s.at, [&](std::size_t global, std::size_t local) { all = all && s.data[local] == T(global); });
     });
     return all;
   };
