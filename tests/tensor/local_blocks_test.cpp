@@ -34,6 +34,8 @@ TEST_CASE("local blocks: a block that is the shard of its device is not copied")
   CHECK(copy.local_shard(1).data[0] == 100);
 }
 
+using numbers = std::vector<std::int64_t>;
+
 TEST_CASE("local blocks: what is refused") {
   const auto on = gs::simulate<one_axis>(2);
   std::vector<float> x(100);
@@ -53,7 +55,11 @@ TEST_CASE("local blocks: what is refused") {
   CHECK(of({{x.data(), {0, 0}, {2, 4}}, {nullptr, {2, 0}, {2, 4}}}) == "local block 1 has elements and no address");
   CHECK(of({{x.data(), {0, 0}, {4, 4}, {}, 2}}) == "local block 0 is on device 2 of a process with 2");
 
-  gs::local_blocks<float, P<"x", none>> exchange(on, {4, 4}, {{x.data(), {0, 0}, {4, 4}}});
+  using exchange_of = gs::local_blocks<float, P<"x", none>>;
+  CHECK(complaint([&] { exchange_of(on, numbers(9, 1), {}); }) == "tensor: 9 extents for a spec of 2 dims");
+  CHECK(complaint([&] { exchange_of(on, {4, -1}, {}); }) == "tensor: extent -1 of dim 1");
+  CHECK(contains(complaint([&] { exchange_of(on, numbers(2, std::int64_t(1) << 40), {}); }), "elements are more than can be counted"));
+  exchange_of exchange(on, {4, 4}, {{x.data(), {0, 0}, {4, 4}}});
   const gs::tensor<float, P<"x", none>> other(on, {4, 5}), foreign(gs::simulate<one_axis>(2), {4, 4});
   CHECK(complaint([&] { exchange.copy_from(other); }) ==
         "local blocks: the tensor has the extents [4,5], the array of the blocks [4,4]");

@@ -110,9 +110,9 @@ class run_queue::state {
   handle start(std::function<void()> run, bool threads) {
     const handle added = std::make_shared<job>(job{std::move(run)});
     const std::lock_guard lock(mutex_);
+    if (threads && !worker_.joinable()) worker_ = std::thread([this] { work(); });  // first: it may throw
     waiting_.push_back(added);
     ++count_;
-    if (threads && !worker_.joinable()) worker_ = std::thread([this] { work(); });
     changed_.notify_all();
     return added;
   }

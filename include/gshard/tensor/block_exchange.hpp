@@ -162,6 +162,7 @@ GSHARD_INLINE block_exchange::block_exchange(const any_cluster& on, std::span<co
 }
 
 GSHARD_INLINE void block_exchange::place_shards(std::span<const std::int64_t> extents, const named_sharding& spec) {
+  check_extents(extents, spec, width_);
   layout_ = resolve_on(spec, on_.mesh());
   positions_ = positions_on(spec, on_);
   for (const int position : positions_) shards_.push_back(place(extents, layout_, on_.on().extents(), position));

@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -48,8 +49,8 @@ std::vector<std::byte*> as_addresses(std::span<T* const> memory) {
 /// The shards of a tensor on the devices of this process, uninitialized.
 struct local_shards {
   /// `named`: the tensor's spec. `width`: bytes of an element. `lent`: see the constructors of `tensor`, which throw the same.
-  local_shards(const any_cluster& on, std::span<const std::int64_t> extents, const named_sharding& named, int rank, std::int64_t width,
-               std::span<std::byte* const> lent = {});
+  local_shards(const any_cluster& on, std::span<const std::int64_t> extents, const named_sharding& named, std::int64_t width,
+               std::optional<std::span<std::byte* const>> lent = {});
 
   sharding layout;
   std::vector<kernel::placement> places;
@@ -71,7 +72,7 @@ class tensor {
   /// extents, a negative one, or too little memory. Throws also for axes that the cluster lacks, and for a device order that does not fit
   /// the cluster.
   tensor(any_cluster on, std::vector<std::int64_t> extents)
-      : cluster_(std::move(on)), extents_(std::move(extents)), shards_(cluster_, extents_, Spec::named, static_rank, sizeof(T)) {}
+      : cluster_(std::move(on)), extents_(std::move(extents)), shards_(cluster_, extents_, Spec::named, sizeof(T)) {}
 
   /// A tensor whose shards are the caller's memory: an address for each device of this process, contiguous and row-major. The memory must
   /// stay valid as long as the tensor and all tensors that were moved from it. A null pointer: the tensor allocates this shard.
@@ -79,7 +80,7 @@ class tensor {
   tensor(any_cluster on, std::vector<std::int64_t> extents, std::span<T* const> memory)
       : cluster_(std::move(on)),
         extents_(std::move(extents)),
-        shards_(cluster_, extents_, Spec::named, static_rank, sizeof(T), detail::as_addresses<T>(memory)) {}
+        shards_(cluster_, extents_, Spec::named, sizeof(T), detail::as_addresses<T>(memory)) {}
 
   const any_cluster& on() const { return cluster_; }
   std::span<const std::int64_t> extents() const { return extents_; }
@@ -193,22 +194,27 @@ inline std::vector<int> positions_on(const named_sharding& named, const any_clus
   return positions;
 }
 
-GSHARD_INLINE local_shards::local_shards(const any_cluster& on, std::span<const std::int64_t> extents, const named_sharding& named,
-                                         int rank, std::int64_t width, std::span<std::byte* const> lent)
-    : layout(resolve_on(named, on.mesh())) {
-  if (int(extents.size()) != rank)
-    throw error("tensor: " + std::to_string(extents.size()) + " extents for a spec of " + std::to_string(rank) + " dims");
+/// Throws `gshard::error` unless a tensor may have these extents.
+inline void check_extents(std::span<const std::int64_t> extents, const named_sharding& named, std::int64_t width) {
+  if (int(extents.size()) != named.rank)
+    throw error("tensor: " + std::to_string(extents.size()) + " extents for a spec of " + std::to_string(named.rank) + " dims");
   for (std::size_t d = 0; d < extents.size(); ++d)
     if (extents[d] < 0) throw error("tensor: extent " + std::to_string(extents[d]) + " of dim " + std::to_string(d));
-  if (!lent.empty() && lent.size() != on.devices().size())
-    throw error("tensor: the memory of " + std::to_string(lent.size()) + " shards for " + std::to_string(on.devices().size()) +
-                " local devices");
   bytes_of(extents, width, "tensor");
+}
+
+GSHARD_INLINE local_shards::local_shards(const any_cluster& on, std::span<const std::int64_t> extents, const named_sharding& named,
+                                         std::int64_t width, std::optional<std::span<std::byte* const>> lent)
+    : layout(resolve_on(named, on.mesh())) {
+  check_extents(extents, named, width);
+  if (lent && lent->size() != on.devices().size())
+    throw error("tensor: the memory of " + std::to_string(lent->size()) + " shards for " + std::to_string(on.devices().size()) +
+                " local devices");
   const std::vector<int> positions = positions_on(named, on);
   for (std::size_t i = 0; i < on.devices().size(); ++i) {
     places.push_back(place(extents, layout, on.on().extents(), positions[std::size_t(on.devices()[i])]));
     const std::int64_t bytes = kernel::element_count(places.back().rank, places.back().extent) * width;
-    if (!lent.empty() && lent[i] != nullptr) memory.emplace_back(lent[i], bytes);
+    if (lent && (*lent)[i] != nullptr) memory.emplace_back((*lent)[i], bytes);
     else memory.emplace_back(bytes);
   }
 }
