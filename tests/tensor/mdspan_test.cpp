@@ -19,3 +19,15 @@ TEST_CASE("mdspan: from_global reads it") {
   const auto t = gs::from_global<double, gs::P<gs::none, "x">>(on, {3, 4}, span_of_matrix<const double>{memory.data(), 3, 4});
   CHECK(t.local_shard(1).data[2 * 2 + 1] == 11);
 }
+
+namespace {
+/// As std::linalg::scaled: its elements are computed.
+struct scaled_matrix : span_of_matrix<double> {
+  using reference = double;
+};
+}  // namespace
+
+TEST_CASE("mdspan: a view whose elements are not those in memory is none") {
+  static_assert(gs::detail::multidimensional_span<span_of_matrix<double>>);
+  static_assert(!gs::detail::multidimensional_span<scaled_matrix>);
+}

@@ -12,8 +12,12 @@
 
 namespace gshard { inline namespace v0 { namespace detail {
 
+/// True if an element is the memory at its address: false for an accessor that computes it, such as those of std::linalg::scaled.
 template <class View>
-concept multidimensional_span = requires(const View& v) {
+concept plain_access = !requires { typename View::reference; } || std::is_same_v<typename View::reference, typename View::element_type&>;
+
+template <class View>
+concept multidimensional_span = plain_access<View> && requires(const View& v) {
   typename View::element_type;
   { View::rank() } -> std::convertible_to<std::size_t>;
   { v.extent(0) } -> std::convertible_to<std::size_t>;
@@ -25,6 +29,7 @@ concept multidimensional_span = requires(const View& v) {
 template <multidimensional_span View>
 struct array_reader<View> {
   using value_type = std::remove_const_t<typename View::element_type>;
+  static constexpr bool owns = false;
 
   template <class F>
   static void read(const View& v, F f) {
