@@ -4,6 +4,7 @@
 #include "../mpi_world.hpp"
 
 #include <gshard/gshard.hpp>
+#include <gshard/tensor/eigen.hpp>
 
 #include <doctest/doctest.h>
 
@@ -24,6 +25,8 @@ constexpr auto row_sums = [](auto&, auto a) { return gs::einsum<"AB->A">(a); }; 
 using sums = gs::program<row_sums, mesh, gs::in<"AB", P<none, "x">>>;
 constexpr auto turned = [](auto&, auto a) { return gs::annotate<P<"x", none>>(a); };
 using turn = gs::program<turned, mesh, gs::in<"AB", P<none, "x">>>;
+constexpr auto applied = [](auto&, auto a, auto v) { return gs::einsum<"AB,B->A">(a, v); };
+using apply = gs::program<applied, mesh, gs::in<"AB", P<"x", none>>, gs::in<"B", P<none>>>;
 
 /// The columns that a rank has of a matrix of 6 rows.
 struct columns {
@@ -79,6 +82,51 @@ TEST_CASE("mpi: ranks that bind other memory are told so") {
   CHECK(contains(complaint([&] { run.execute(); }), "the processes make different calls"));
   if (rank() != 0) run.bind_output<0>(y);
   run.execute();
+}
+
+TEST_CASE("mpi: a matrix that is contiguous on some ranks only; a replicated array must be equal on all") {
+  const auto on = gs::on_mpi<mesh>(MPI_COMM_WORLD);
+  gs::executable<apply> run(on, {{'A', 7}, {'B', 3}});
+  const auto rows = run.engine().input(0).extent(0, 0);  // the last of three ranks has one row
+  const Eigen::MatrixXf a = Eigen::MatrixXf::Constant(rows, 3, 2);
+  Eigen::VectorXf v = Eigen::VectorXf::Constant(3, 5), y(rows);
+  run.bind_input<0>(a);
+  run.bind_input<1>(v);
+  run.bind_output<0>(y);
+  run.execute();
+  CHECK((y.array() == 30).all());
+  if (ranks() == 1) return;
+  v[1] = float(rank());
+  for (const bool starts : {false, true})
+    CHECK(contains(complaint([&] {
+                     if (starts) run.start(), run.wait();
+                     else run.execute();
+                   }),
+                   "the processes disagree on element 1 of input 1: rank 0 has 0"));
+  v[1] = 5;
+  run.execute();
+}
+
+TEST_CASE("mpi: a rank that starts a run twice, or runs before it waits, is told so with all others") {
+  if (ranks() == 1) return;
+  const auto on = gs::on_mpi<mesh>(MPI_COMM_WORLD);
+  columns mine(on);
+  std::vector<float> y(6);
+  gs::executable<sums> run(on, {{'A', 6}, {'B', 7}});
+  run.bind_input<0>(mine.memory);
+  run.bind_output<0>(y);
+  for (const bool starts : {false, true}) {
+    run.start();
+    if (rank() != 0) run.wait();
+    CHECK(contains(complaint([&] {
+                     if (starts) run.start();
+                     else run.execute();
+                     if (starts) run.wait();
+                   }),
+                   "program: a run of it was started; call wait() first"));
+    if (rank() == 0) run.wait();
+    CHECK(y[1] == 49 + 21);
+  }
 }
 
 TEST_CASE("mpi: runs that are started, beside the ranks' own messages") {

@@ -172,7 +172,7 @@ TEST_CASE("bound memory: what is refused") {
   run.bind_input<1>(b);
   CHECK(complaint([&] { run(a, gs::bound); }) == "program: input 0 is bound to memory; pass gshard::bound");
   run.bind_output<0>(a);
-  CHECK(complaint([&] { run.execute(); }) == "program: the memory of output 0 overlaps that of another output or of an input");
+  CHECK(complaint([&] { run.execute(); }) == "program: the memory of output 0 overlaps that of an input or output");
   run.bind_output<0>(y);
   run.execute();
 #ifndef NDEBUG
@@ -182,8 +182,28 @@ TEST_CASE("bound memory: what is refused") {
   gs::executable<scale> on_two(gs::simulate<mesh>(2), {{'A', 3}, {'B', 4}});
   CHECK(complaint([&] { on_two.bind_input<0>(b); }) ==
         "program: the memory of input 0 is one array, and this process has 2 devices; bind a tensor");
+  std::vector<float> all(12);
+  const gs::tensor<float, P<"x", none>> lower(on_two.engine().on(), {3, 4}, std::vector<float*>{&all[0], &all[8]});
+  gs::tensor<float, P<"x", none>> other(on_two.engine().on(), {3, 4}), upper(on_two.engine().on(), {3, 4}, std::vector<float*>{&a[0], &all[4]});
+  on_two.bind_input<0>(lower);
+  on_two.bind_input<1>(lower);  // inputs may overlap
+  on_two.bind_output<0>(upper);
+  CHECK(complaint([&] { on_two.execute(); }) == "program: the memory of output 0 overlaps that of an input or output");
+  on_two.bind_output<0>(other);
+  on_two.execute();
   gs::tensor<float, P<"x", none>> foreign(gs::simulate<mesh>(2), {3, 4});
   CHECK(complaint([&] { on_two.bind_input<0>(foreign); }) == "program: the memory of input 0 belongs to another cluster");
+}
+
+TEST_CASE("bound memory: arrays of C, and calls with tensors, too") {
+  gs::executable<add> run(gs::on_one_device<mesh>(), {{'A', 1}, {'B', 4}});
+  float a[4] = {1, 2, 3, 4}, y[4] = {};
+  gs::tensor<float, P<"x", none>> b(run.engine().on(), {1, 4}, std::vector<float*>{a});
+  run.bind_output<0>(y);
+  CHECK(run.call(run.engine().on(), b, b).local_shard(0).data[3] == 8);
+  CHECK(y[3] == 8);
+  run.bind_input<0>(a);
+  CHECK(contains(complaint([&] { run.call(run.engine().on(), b, b); }), "is bound to memory; pass gshard::bound"));
 }
 
 TEST_CASE("started runs: in their order, before later calls; errors are thrown by wait()") {

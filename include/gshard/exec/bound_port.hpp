@@ -30,6 +30,7 @@ struct bound_port {
   bool is_bound = false;
   std::vector<std::byte*> shards;                  // the memory of each device, if it is used directly,
   std::function<void(const bound_value&)> copy{};  // else copies between it and the program's memory
+  std::function<void(std::vector<fact>&)> add_elements{};  // of an array: adds facts about its elements
   std::function<bool()> has_moved{};               // in debug builds, of a std::vector
 };
 
@@ -63,6 +64,11 @@ bound_port bind_array(const bound_value& value, const std::string& name, Array& 
   read_whole<T>(memory, [&](const whole_array<T>& given) {
     const auto stride = ColumnMajor ? given.layout.strides_in_reversed(extents) : given.layout.strides_in(extents);
     if (!stride) throw error(text_of_misfit(given.layout, extents, "program: the memory of " + name + " has ", ", its shard has "));
+    if constexpr (IsInput)
+      made.add_elements = [given, stride = *stride, extents = std::vector(extents.begin(), extents.end()), name](std::vector<fact>& facts) {
+        std::vector<T> room;
+        detail::add_elements(facts, name, row_major_elements(given, stride, extents, room));
+      };
     if (kernel::is_row_major(at.rank, at.extent, *stride)) {
       made.shards.push_back(address_of(given.data));
       return;
@@ -88,21 +94,31 @@ inline void check_in_place(std::span<const bound_port> ports, const char* what) 
       throw error("program: the std::vector that " + std::string(what) + std::to_string(i) + " is bound to has moved its elements");
 }
 
-/// The memory that a program uses directly. Throws `gshard::error` if the memory of an output overlaps that of an input or output.
+/// The memory of all bound inputs and outputs. Throws `gshard::error` if the memory of an output overlaps other memory that the program
+/// uses directly.
 inline std::vector<lent_value> lent_values(const executor& run, std::span<const bound_port> inputs, std::span<const bound_port> outputs) {
+  struct range {
+    const std::byte *begin, *end;
+    const lent_value* of;
+  };
   std::vector<lent_value> lent;
-  for (std::size_t i = 0; i < inputs.size(); ++i)
-    if (!inputs[i].shards.empty()) lent.push_back({run.plan().inputs[i].value, false, inputs[i].shards});
-  for (std::size_t i = 0; i < outputs.size(); ++i) {
-    if (outputs[i].shards.empty()) continue;
-    const std::int32_t value = run.plan().outputs[i].value;
-    for (const lent_value& other : lent)
-      for (std::size_t d = 0; d < other.shards.size(); ++d) {
-        const std::byte *const mine = outputs[i].shards[d], *const theirs = other.shards[d];
-        if (mine < theirs + run.value(other.value).bytes(d) && theirs < mine + run.value(value).bytes(d))
-          throw error("program: the memory of output " + std::to_string(i) + " overlaps that of another output or of an input");
-      }
-    lent.push_back({value, true, outputs[i].shards});
+  for (const auto& [ports, is_output] : {std::pair(inputs, false), std::pair(outputs, true)})
+    for (std::size_t i = 0; i < ports.size(); ++i)
+      if (ports[i].is_bound) lent.push_back({is_output, i, ports[i].shards});
+  std::vector<range> used;
+  for (const lent_value& l : lent)
+    for (std::size_t d = 0; d < l.shards.size(); ++d)
+      if (const std::int64_t bytes = (l.is_output ? run.output(l.port) : run.input(l.port)).bytes(d); bytes > 0)
+        used.push_back({l.shards[d], l.shards[d] + bytes, &l});
+  std::ranges::sort(used, std::less<>(), &range::begin);
+  range last{}, last_output{};  // the ones so far that end last
+  for (const range& r : used) {
+    const bool overlaps = (r.of->is_output && last.of && r.begin < last.end) || (last_output.of && r.begin < last_output.end);
+    if (overlaps)
+      throw error("program: the memory of output " + std::to_string((r.of->is_output ? r : last_output).of->port) +
+                  " overlaps that of an input or output");
+    if (!last.of || r.end > last.end) last = r;
+    if (r.of->is_output && (!last_output.of || r.end > last_output.end)) last_output = r;
   }
   return lent;
 }

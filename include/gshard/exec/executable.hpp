@@ -101,30 +101,44 @@ class executable {
   /// The same for exactly as many tensors as the program has inputs. The outputs keep the handle `on` of the cluster.
   template <class... T, class... Specs>
   auto call(const any_cluster& on, const tensor<T, Specs>&... inputs) {
-    return run_once(on, detail::problem_of([&] { write<0>(inputs...); }));
+    std::string problem = prepare();
+    if (problem.empty()) problem = detail::problem_of([&] { write<0>(inputs...); });
+    return run_once(on, std::move(problem));
   }
 
   /// Binds an input to memory of the caller: later calls read it there and pass `gshard::bound` in its place. `memory`: a tensor with the
   /// input's sharding, or an array that has the shard of this process's device, as for `from_global`. Contiguous row-major memory is used
   /// directly; other memory is copied in every run. The memory must stay valid, at the same address, until the executable is destroyed or
-  /// the input is bound again. In debug builds, a run throws if a std::vector that was bound has moved its elements. The next run binds
-  /// the program to the new memory: it communicates as the constructor does, and allocates. So all processes bind before the same run.
-  /// Compile time: element type; sharding of a tensor.
-  /// Throws `gshard::error`: if the memory has other extents than the shard; if it overlaps memory of an output.
+  /// the input is bound again. In debug builds, a run throws if a std::vector that was bound has moved its elements; so the vector itself
+  /// must stay valid, too. The next run binds the program to the new memory: it communicates as the constructor does, and allocates. So all
+  /// processes bind before the same run.
+  /// Compile time: element type; sharding of a tensor; that the memory is not that of a temporary or of an expression.
+  /// Throws `gshard::error`: if the memory has other extents than the shard; the next run throws if it overlaps memory of an output.
   template <std::size_t I, class Memory>
   void bind_input(Memory&& memory) {
-    using Input = std::tuple_element_t<I, typename Program::inputs>;
-    using Spec = detail::spec_of<typename Program::mesh, detail::input_layout<Program, I>>;
-    constexpr bool column_major = Input::is_column_major;
-    bind<typename Input::element, Spec, true, column_major>(bound_inputs_[I], run_->input(I), "input " + std::to_string(I), memory);
+    constexpr bool exists = I < std::tuple_size_v<typename Program::inputs>;
+    static_assert(exists, "gshard: bind_input of an input that the program does not have");
+    if constexpr (exists && !detail::is_refused_program<Program>) {
+      using Input = std::tuple_element_t<I, typename Program::inputs>;
+      using Spec = detail::spec_of<typename Program::mesh, detail::input_layout<Program, I>>;
+      constexpr bool column_major = Input::is_column_major;
+      check_outlives<Memory>();
+      bind<typename Input::element, Spec, true, column_major>(bound_inputs_[I], run_->input(I), "input " + std::to_string(I), memory);
+    }
   }
   /// Binds an output to memory of the caller, as bind_input does: later runs write it there. The tensor that a call returns for the output
   /// then uses this memory, unless the memory is not contiguous.
   template <std::size_t I, class Memory>
   void bind_output(Memory&& memory) {
-    using T = detail::element_of<Program::plan.at(Program::plan.outputs[I].value).type>;
-    using Spec = detail::spec_of<typename Program::mesh, detail::output_layout<Program, I>>;
-    bind<T, Spec, false>(bound_outputs_[I], run_->output(I), "output " + std::to_string(I), memory);
+    constexpr bool refused = detail::is_refused_program<Program>;
+    constexpr bool exists = refused || I < Program::plan.outputs.size();
+    static_assert(exists, "gshard: bind_output of an output that the program does not have");
+    if constexpr (exists && !refused) {
+      using T = detail::element_of<Program::plan.at(Program::plan.outputs[I].value).type>;
+      using Spec = detail::spec_of<typename Program::mesh, detail::output_layout<Program, I>>;
+      check_outlives<Memory>();
+      bind<T, Spec, false>(bound_outputs_[I], run_->output(I), "output " + std::to_string(I), memory);
+    }
   }
 
   /// Runs the program once on inputs that are all bound, and returns nothing: outputs are where they are bound. Allocates nothing after the
@@ -134,9 +148,10 @@ class executable {
   /// the outputs or the executable. Runs that are started on one cluster run one after another, in the order in which they were started,
   /// and before any later call on the cluster. So all processes must start them in one order.
   /// A thread of the library runs them beside the caller's work. On MPI ranks it needs MPI_THREAD_MULTIPLE. With a lower level of thread
-  /// support, the run happens in wait(), or in the next call on the cluster.
+  /// support, the run happens in wait(), or in the next call on the cluster: then all processes must also wait in one order.
   void start() {
     std::string problem = prepare();
+    if (started_) return execute_here(std::move(problem));  // throws on all processes
     backend& on = run_->on().on();
     started_ = {on.started(), on.started().start([this, problem = std::move(problem)] { execute_here(problem); }, on.any_thread())};
   }
@@ -157,6 +172,7 @@ class executable {
   /// Sets the number of threads of this process for later runs. @see executor::threads
   void threads(int n) { run_->threads = n; }
 
+  /// The executor. A run after bind_input or bind_output makes another one, with new counts.
   executor& engine() { return *run_; }
   const executor& engine() const { return *run_; }
 
@@ -187,22 +203,41 @@ class executable {
       if (bound_outputs_[i].copy) bound_outputs_[i].copy(run_->output(i));
   }
   void execute_here(std::string problem) {
+    inputs_ = {};
     if (problem.empty())
       problem = detail::problem_of([&] {
         for (std::size_t i = 0; i < bound_inputs_.size(); ++i) read_bound(i);
       });
-    step(std::move(problem));
+    const auto facts = [&] {
+      std::vector<fact> all;
+      for (std::size_t i = 0; i < bound_inputs_.size(); ++i) add_facts_of_bound(all, i);
+      return all;
+    };
+    step(std::move(problem), {inputs_.value(), facts});
   }
-  void read_bound(std::size_t i) const {
+  void read_bound(std::size_t i) {
     const detail::bound_port& p = bound_inputs_[i];
     if (!p.is_bound) {
       const std::string number = std::to_string(i);
       throw error("program: input " + number + " is bound to no memory; bind_input<" + number + "> binds it");
     }
-    if (p.copy) p.copy(run_->input(i));
+    const detail::bound_value& input = run_->input(i);
+    if (p.copy) p.copy(input);
+    if (p.add_elements && is_compared(input)) inputs_.add(detail::hash_of_bytes({input.data[0], std::size_t(input.bytes(0))}));
+  }
+  void add_facts_of_bound(std::vector<fact>& facts, std::size_t i) const {
+    if (bound_inputs_[i].add_elements && is_compared(run_->input(i))) bound_inputs_[i].add_elements(facts);
   }
   void check_not_started() const {
     if (started_) throw error("program: a run of it was started; call wait() first");
+  }
+
+  template <class Memory>
+  static constexpr void check_outlives() {
+    if constexpr (!std::is_lvalue_reference_v<Memory>) {
+      constexpr bool owns = distributed_tensor<Memory> || detail::owns_elements<std::remove_const_t<Memory>>;
+      static_assert(!owns, "gshard: a program is bound to the memory of a temporary; bind a variable that outlives the executable");
+    }
   }
 
   template <class T, class Spec, bool IsInput, bool ColumnMajor = false, class Memory>
@@ -218,18 +253,22 @@ class executable {
       port = detail::bind_tensor<T>(run_->on(), value, name, memory);
     } else {
       detail::check_whole_array<T, std::remove_const_t<Memory>>();
+      constexpr bool is_array = detail::is_whole_array<std::remove_const_t<Memory>, T>;
+      static_assert(!is_array || detail::has_memory<Memory>,
+                    "gshard: a program is bound to an expression without memory; compute it first, into a variable");
       static_assert(IsInput || !std::is_const_v<typename detail::elements_in<Memory>::type>,
                     "gshard: an output of a program is bound to const memory");
-      port = detail::bind_array<T, IsInput, ColumnMajor>(value, name, memory);
+      if constexpr (is_array && detail::has_memory<Memory>) port = detail::bind_array<T, IsInput, ColumnMajor>(value, name, memory);
     }
     rebinds_ = true;
   }
 
-  /// Binds the program to the memory of its inputs and outputs if that has changed. Returns an error text about the memory, or nothing.
+  /// Binds the program to the memory of its inputs and outputs if that has changed. Returns an error text of this process, or nothing.
   std::string prepare() {
-    check_not_started();
+    started_.finish();
     std::vector<detail::lent_value> lent;
     std::string problem = detail::problem_of([&] {
+      check_not_started();
       detail::check_in_place(bound_inputs_, "input ");
       detail::check_in_place(bound_outputs_, "output ");
       if (rebinds_) lent = detail::lent_values(*run_, bound_inputs_, bound_outputs_);
@@ -310,7 +349,8 @@ class executable {
   void add_facts(std::vector<fact>& facts, const Given& given, const Rest&... rest) const {
     using Input = std::tuple_element_t<I, typename Program::inputs>;
     using T = typename Input::element;
-    if constexpr (detail::is_whole_array<Given, T>)
+    if constexpr (std::is_same_v<Given, bound_memory>) add_facts_of_bound(facts, I);
+    else if constexpr (detail::is_whole_array<Given, T>)
       if (const detail::bound_value& input = run_->input(I); is_compared(input))
         detail::read_whole<T>(given, [&](const detail::whole_array<T>& whole) {
           std::vector<T> room;

@@ -28,9 +28,9 @@ class engine;
 
 /// Memory of the caller for an input or output of a plan.
 struct lent_value {
-  std::int32_t value = -1;  ///< of the plan
   bool is_output = false;
-  std::vector<std::byte*> shards;  ///< one per held device: contiguous, row-major
+  std::size_t port = 0;            ///< the number of the input or output
+  std::vector<std::byte*> shards;  ///< one per held device: contiguous, row-major; empty: the caller copies
 };
 }  // namespace detail
 

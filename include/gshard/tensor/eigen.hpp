@@ -28,6 +28,7 @@ template <class Dense>
   requires std::is_base_of_v<Eigen::DenseBase<Dense>, Dense>
 struct array_reader<Dense> {
   using value_type = typename Dense::Scalar;
+  static constexpr bool owns = std::is_same_v<Dense, typename Dense::PlainObject>;
 
   template <class F>
   static void read(const Dense& m, F f) {

@@ -3,6 +3,7 @@
 
 // A block of a global array in an application's memory.
 
+#include <gshard/base/reason.hpp>
 #include <gshard/comm/error.hpp>
 #include <gshard/kernel/view.hpp>
 #include <gshard/tensor/mdspan.hpp>
@@ -23,6 +24,7 @@ namespace gshard { inline namespace v0 {
 ///   local_block<double>{data, {row, column}, {rows, columns}, {1, ld}}   with strides, here column-major as in LAPACK
 ///   local_block(matrix, {row, column})                                   an Eigen matrix or map, an xtensor array, an mdspan
 /// Offset, extent and stride have a number per dim of the global array and count elements. A block may be empty.
+/// Compile time: that the array has memory, and elements of T.
 /// Throws `gshard::error` if the array has another number of dims than the offset.
 /// @see from_local_blocks, to_local_blocks, scalapack_blocks
 template <class T>
@@ -41,6 +43,18 @@ struct local_block {
   template <class Array>
     requires detail::foreign_array<std::remove_const_t<Array>>
   local_block(Array& array, std::vector<std::int64_t> at, std::size_t on_device = 0) : offset(std::move(at)), device(on_device) {
+    using given = typename detail::elements_in<Array>::type;
+    static_assert(detail::has_memory<Array>, "gshard: a local block of an expression without memory; compute it first");
+    static_assert(holds<!detail::has_memory<Array> || std::is_same_v<std::remove_const_t<given>, std::remove_const_t<T>>, expected_type<T>,
+                        actual_type<given>>,
+                  "gshard: a local block has another element type than its array");
+    static_assert(std::is_const_v<T> || !std::is_const_v<given>, "gshard: a local block of const elements is a local_block<const T>");
+    if constexpr (std::is_convertible_v<given*, T*>) read(array);
+  }
+
+ private:
+  template <class Array>
+  void read(Array& array) {
     detail::array_reader<std::remove_const_t<Array>>::read(array, [&](const auto& whole) {
       const detail::array_layout& given = whole.layout;
       const bool is_vector = given.is_matrix && offset.size() == 1 && (given.extent[0] == 1 || given.extent[1] == 1);

@@ -3,6 +3,7 @@
 
 // Tensors from the blocks of an application's own decomposition, and back.
 
+#include <gshard/base/reason.hpp>
 #include <gshard/comm/agreement.hpp>
 #include <gshard/ir/graph.hpp>
 #include <gshard/tensor/block_exchange.hpp>
@@ -117,12 +118,15 @@ tensor<std::remove_const_t<T>, Spec> from_local_blocks(const any_cluster& on, st
 
 /// to_local_blocks(t, blocks): copies a tensor to blocks of an application's decomposition.
 /// Communicates: the places of the blocks, then to each device the elements of its blocks that are not in its shard.
-/// Compile time: that the tensor is not a partial sum.
+/// Compile time: that the tensor is not a partial sum; that the blocks have its element type and are not const.
 /// Throws: `gshard::error` as the constructor of local_blocks does.
 /// @see from_local_blocks
-template <class T, class Spec>
-void to_local_blocks(const tensor<T, Spec>& t, const std::vector<local_block<T>>& blocks) {
-  local_blocks<T, Spec>(t.on(), {t.extents().begin(), t.extents().end()}, blocks).copy_from(t);
+template <class T, class Spec, class U>
+void to_local_blocks(const tensor<T, Spec>& t, const std::vector<local_block<U>>& blocks) {
+  static_assert(holds<std::is_same_v<U, T>, expected_type<T>, actual_type<U>>,
+                "gshard: to_local_blocks writes to blocks that have the tensor's element type and are not const");
+  if constexpr (std::is_same_v<U, T>)
+    local_blocks<T, Spec>(t.on(), {t.extents().begin(), t.extents().end()}, blocks).copy_from(t);
 }
 
 }}  // namespace gshard::v0

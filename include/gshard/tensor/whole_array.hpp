@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <optional>
 #include <span>
 #include <string>
@@ -43,7 +44,8 @@ struct whole_array {
   array_layout layout;
 };
 
-/// Reads arrays of another library: `value_type`, and read(array, f), which calls f(whole_array<value_type>).
+/// Reads arrays of another library: `value_type`, and read(array, f), which calls f(whole_array<value_type>). `owns`: true if the array's
+/// destructor frees its elements.
 template <class Array>
 struct array_reader {};
 
@@ -65,11 +67,18 @@ struct whole_element<Given> {
   using type = typename decltype(std::span(std::declval<const Given&>()))::value_type;
 };
 
-/// The elements of an array, const if the caller may not change them.
+/// The elements of an array, const if the caller may not change them; void for an expression without memory.
 template <class Array>
 struct elements_in {
-  using type = std::remove_pointer_t<decltype(std::declval<Array&>().data())>;
+  using type = void;
 };
+template <class Array>
+  requires requires(Array& a) { std::data(a); }
+struct elements_in<Array> {
+  using type = std::remove_pointer_t<decltype(std::data(std::declval<Array&>()))>;
+};
+template <class Array>
+inline constexpr bool has_memory = !std::is_void_v<typename elements_in<Array>::type>;
 
 /// True if the type can be a complete array of T. A type that converts to a span is one.
 template <class Given, class T>
@@ -79,6 +88,13 @@ inline constexpr bool is_whole_array =
 /// True if the type is an array of any element type.
 template <class Given>
 inline constexpr bool has_elements = !std::is_void_v<typename whole_element<Given>::type>;
+
+/// True if the array's destructor frees its elements.
+template <class Array>
+inline constexpr bool owns_elements = [] {
+  if constexpr (foreign_array<Array>) return array_reader<Array>::owns;
+  else return has_elements<Array> && !std::ranges::enable_borrowed_range<Array>;
+}();
 
 /// Rejects every type but complete arrays of T, with one message.
 template <class T, class Given>

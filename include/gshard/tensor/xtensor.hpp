@@ -36,6 +36,10 @@ template <class Expression>
   requires xt::is_xexpression<Expression>::value
 struct array_reader<Expression> {
   using value_type = std::remove_const_t<typename Expression::value_type>;
+  static constexpr bool owns = [] {
+    if constexpr (requires { typename Expression::temporary_type; }) return std::is_same_v<Expression, typename Expression::temporary_type>;
+    else return false;
+  }();
 
   template <class F>
   static void read(const Expression& x, F f) {
