@@ -8,4 +8,3 @@ TEST_CASE("local blocks: random decompositions, any sharding; a device receives 
   for (const auto& extents : {std::vector{1, 1}, {2, 1}, {1, 3}, {2, 2}, {5, 1}, {3, 2}, {7, 1}, {4, 2}})
     for (int i = 0; i < 18; ++i) random_blocks::check_all(gshard::simulate<mesh>(extents), ++seed);  // 1008 decompositions
 }
-

@@ -32,7 +32,6 @@ TEST_CASE("local block: matrices and maps of Eigen, in their memory order") {
   CHECK(complaint([&] { gs::local_block(left, {0, 0, 0}); }) == "local_block: an array of 2 dims, and an offset of 3");
 }
 
-
 TEST_CASE("local block: an mdspan, const or not") {
   std::vector<float> memory(12);
   span_of_matrix<float> view{memory.data(), 3, 4};

@@ -65,7 +65,7 @@ bound_port bind_array(const bound_value& value, const std::string& name, Array& 
     const auto stride = ColumnMajor ? given.layout.strides_in_reversed(extents) : given.layout.strides_in(extents);
     if (!stride) throw error(text_of_misfit(given.layout, extents, "program: the memory of " + name + " has ", ", its shard has "));
     if constexpr (IsInput)
-      made.add_elements = [given, stride = *stride, extents = std::vector(extents.begin(), extents.end()), name](std::vector<fact>& facts) {
+      made.add_elements = [given, name, stride = *stride, extents = std::vector(extents.begin(), extents.end())](std::vector<fact>& facts) {
         std::vector<T> room;
         detail::add_elements(facts, name, row_major_elements(given, stride, extents, room));
       };
@@ -94,29 +94,33 @@ inline void check_in_place(std::span<const bound_port> ports, const char* what) 
       throw error("program: the std::vector that " + std::string(what) + std::to_string(i) + " is bound to has moved its elements");
 }
 
+<<<<<<< HEAD
 /// The memory of all bound inputs and outputs. Throws `gshard::error` if the memory of an output overlaps other memory that the program
 /// uses directly.
+=======
+/// The memory of all bound inputs and outputs. Throws `gshard::error` if memory of an output overlaps that of an input or output, unless it
+/// is copied.
+>>>>>>> f142648 (Bound memory: facts name the inputs and outputs; scalapack_blocks computes in 64 bits)
 inline std::vector<lent_value> lent_values(const executor& run, std::span<const bound_port> inputs, std::span<const bound_port> outputs) {
   struct range {
     const std::byte *begin, *end;
     const lent_value* of;
   };
   std::vector<lent_value> lent;
-  for (const auto& [ports, is_output] : {std::pair(inputs, false), std::pair(outputs, true)})
-    for (std::size_t i = 0; i < ports.size(); ++i)
-      if (ports[i].is_bound) lent.push_back({is_output, i, ports[i].shards});
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    if (inputs[i].is_bound) lent.push_back({"input " + std::to_string(i), run.plan().inputs[i].value, false, inputs[i].shards});
+  for (std::size_t i = 0; i < outputs.size(); ++i)
+    if (outputs[i].is_bound) lent.push_back({"output " + std::to_string(i), run.plan().outputs[i].value, true, outputs[i].shards});
   std::vector<range> used;
   for (const lent_value& l : lent)
     for (std::size_t d = 0; d < l.shards.size(); ++d)
-      if (const std::int64_t bytes = (l.is_output ? run.output(l.port) : run.input(l.port)).bytes(d); bytes > 0)
-        used.push_back({l.shards[d], l.shards[d] + bytes, &l});
+      if (const std::int64_t bytes = run.value(l.value).bytes(d); bytes > 0) used.push_back({l.shards[d], l.shards[d] + bytes, &l});
   std::ranges::sort(used, std::less<>(), &range::begin);
   range last{}, last_output{};  // the ones so far that end last
   for (const range& r : used) {
     const bool overlaps = (r.of->is_output && last.of && r.begin < last.end) || (last_output.of && r.begin < last_output.end);
     if (overlaps)
-      throw error("program: the memory of output " + std::to_string((r.of->is_output ? r : last_output).of->port) +
-                  " overlaps that of an input or output");
+      throw error("program: the memory of " + (r.of->is_output ? r : last_output).of->name + " overlaps that of an input or output");
     if (!last.of || r.end > last.end) last = r;
     if (r.of->is_output && (!last_output.of || r.end > last_output.end)) last_output = r;
   }

@@ -123,7 +123,7 @@ class engine {
     else if (agrees_at_end_ && (may_fail_ || hooks || !copies_.empty())) agree();
     else if (!problem_.empty()) fail_alone();
     for (const auto& [from, to] : copies_) value(from).copy_to(value(to).data);
-    for (const lent_value* const l : lent_copies_) value(value_of(*l)).copy_to(l->shards);
+    for (const lent_value* const l : lent_copies_) value(l->value).copy_to(l->shards);
   }
 
   void use_again() {
@@ -205,10 +205,7 @@ class engine {
     std::vector<fact> all{{"the call", eager ? operation_ + " on tensors" : "making a program", eager ? "" : of_plan.place()},
                           {"the seed of a program's parameters", std::to_string(store_.seed())},
                           {"the store of a program's parameters", store_text(store_number_)}};
-    std::string lent;
-    for (const lent_value& l : lent_)
-      lent.append(lent.empty() ? "" : ", ").append(l.is_output ? "output " : "input ").append(std::to_string(l.port));
-    all.push_back({"the inputs and outputs in the caller's memory", lent.empty() ? "none" : lent});
+    all.push_back({"the inputs and outputs in the caller's memory", names_of(lent_)});
     if (std::any_of(plan_.steps.begin(), plan_.steps.end(), [](const node& n) { return n.attr.rounds_to_bf16; }))
       all.push_back({"the unit of its bf16 products", std::string(name(bf16_unit_in_use()))});
     of_plan.add_to(all);
@@ -317,19 +314,14 @@ class engine {
   }
   memory_map map_memory() const {
     std::vector<std::int64_t> bytes;
-    for (const bound_value& v : bound_.values) {
-      std::int64_t largest = 0;
-      for (std::size_t i = 0; i < v.data.size(); ++i) largest = std::max(largest, v.bytes(i));
-      bytes.push_back(largest);
-    }
+    for (const bound_value& v : bound_.values) bytes.push_back(v.most_bytes());
     return lay_out(sharing_->lifetimes(), plan_.steps.size(), bytes);
   }
-  std::int32_t value_of(const lent_value& l) const { return (l.is_output ? plan_.outputs : plan_.inputs)[l.port].value; }
   /// Puts values into the caller's memory. An output in the storage of a parameter, an input or another output is copied there instead.
   void lend() {
     for (const lent_value& l : lent_) {
       if (l.shards.empty()) continue;
-      const std::int32_t root = plan_.lifetimes[std::size_t(value_of(l))].root;
+      const std::int32_t root = plan_.lifetimes[std::size_t(l.value)].root;
       const bool is_input = std::any_of(plan_.inputs.begin(), plan_.inputs.end(), [root](const port& p) { return p.value == root; });
       if (plan_.lifetimes[std::size_t(root)].persistent || (l.is_output && is_input) ||
           std::find(lent_roots_.begin(), lent_roots_.end(), root) != lent_roots_.end()) {

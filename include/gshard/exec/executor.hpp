@@ -28,10 +28,16 @@ class engine;
 
 /// Memory of the caller for an input or output of a plan.
 struct lent_value {
+  std::string name;                ///< "input 0"
+  std::int32_t value = -1;         ///< of the plan
   bool is_output = false;
-  std::size_t port = 0;            ///< the number of the input or output
   std::vector<std::byte*> shards;  ///< one per held device: contiguous, row-major; empty: the caller copies
 };
+inline std::string names_of(std::span<const lent_value> lent) {
+  std::string names;
+  for (const lent_value& l : lent) names.append(names.empty() ? "" : ", ").append(l.name);
+  return names.empty() ? "none" : names;
+}
 }  // namespace detail
 
 /// Runs a plan, step by step, on every device that this process holds. The constructor binds extents, assigns memory and binds every step

@@ -36,8 +36,9 @@ std::vector<local_block<T>> scalapack_blocks(T* a, std::span<const int, 9> descr
                 std::to_string(grid.rows) + " x " + std::to_string(grid.columns));
   if (m < 0 || n < 0 || mb < 1 || nb < 1 || first_row < 0 || first_row >= grid.rows || first_column < 0 || first_column >= grid.columns)
     throw error("scalapack_blocks: the descriptor has an extent, a block size or a source that is out of range");
-  const int skipped_rows = (grid.row - first_row + grid.rows) % grid.rows;
-  const int skipped_columns = (grid.column - first_column + grid.columns) % grid.columns;
+  const auto skipped = [](std::int64_t at, std::int64_t first, std::int64_t processes) { return (at - first + processes) % processes; };
+  const std::int64_t skipped_rows = skipped(grid.row, first_row, grid.rows);
+  const std::int64_t skipped_columns = skipped(grid.column, first_column, grid.columns);
   std::vector<local_block<T>> blocks;
   std::int64_t local_rows = 0;
   for (std::int64_t i = skipped_rows * mb; i < m; i += grid.rows * mb) local_rows += std::min(mb, m - i);

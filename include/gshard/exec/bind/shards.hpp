@@ -8,6 +8,7 @@
 #include <gshard/tensor/cluster.hpp>
 #include <gshard/tensor/placement.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -81,6 +82,12 @@ struct bound_value {
 
   std::int64_t elements(std::size_t device) const { return kernel::element_count(places[device].rank, places[device].extent); }
   std::int64_t bytes(std::size_t device) const { return elements(device) * size_of(type); }
+  /// The bytes of the largest shard.
+  std::int64_t most_bytes() const {
+    std::int64_t most = 0;
+    for (std::size_t i = 0; i < data.size(); ++i) most = std::max(most, bytes(i));
+    return most;
+  }
   template <class T>
   T* as(std::size_t device) const {
     return reinterpret_cast<T*>(data[device]);
