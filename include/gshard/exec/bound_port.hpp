@@ -94,13 +94,8 @@ inline void check_in_place(std::span<const bound_port> ports, const char* what) 
       throw error("program: the std::vector that " + std::string(what) + std::to_string(i) + " is bound to has moved its elements");
 }
 
-<<<<<<< HEAD
 /// The memory of all bound inputs and outputs. Throws `gshard::error` if the memory of an output overlaps other memory that the program
 /// uses directly.
-=======
-/// The memory of all bound inputs and outputs. Throws `gshard::error` if memory of an output overlaps that of an input or output, unless it
-/// is copied.
->>>>>>> f142648 (Bound memory: facts name the inputs and outputs; scalapack_blocks computes in 64 bits)
 inline std::vector<lent_value> lent_values(const executor& run, std::span<const bound_port> inputs, std::span<const bound_port> outputs) {
   struct range {
     const std::byte *begin, *end;
