@@ -99,7 +99,8 @@ TEST_CASE("bound memory: other memory orders are copied in every run") {
 
 namespace {
 constexpr auto product = [](auto&, auto a, auto b) { return gs::einsum<"MK,KN->NM">(a, b); };
-using matmul = gs::program<product, mesh, gs::in<"MK", P<"x", none>, float, gs::column_major>, gs::in<"KN", P<none, none>, float, gs::column_major>>;
+using matmul = gs::program<product, mesh, gs::in<"MK", P<"x", none>, float, gs::column_major>,
+                           gs::in<"KN", P<none, none>, float, gs::column_major>>;
 static_assert(matmul::plan.steps.size() == 1);  // no transposition
 constexpr auto elementwise = [](auto&, auto a) { return gs::relu(a); };
 using relu = gs::program<elementwise, mesh, gs::in<"MK", P<"x", none>, float, gs::column_major>>;
@@ -150,8 +151,8 @@ TEST_CASE("bound memory: tensors of several devices; outputs that are inputs, pa
     run.bind_output<3>(w);
     run.bind_output<4>(again);
     for (int step = 0; step < 2; ++step) {
-      for (const gs::tensor<float, P<"x", none>>* t : {&same, &y, &again})
-        for (std::size_t i = 0; i < t->local_shards(); ++i) std::ranges::fill(const_cast<float*>(t->local_shard(i).data), t->local_shard(i).data + t->local_shard(i).size(), -1.0f);
+      for (gs::tensor<float, P<"x", none>>* t : {&same, &y, &again})
+        gs::for_each_local_shard(*t, [](const auto& s) { std::ranges::fill(s.span(), -1.0f); });
       run.execute();
       const auto expected = plain(x);
       CHECK(gs::to_global(same) == gs::to_global(std::get<0>(expected)));
@@ -184,7 +185,8 @@ TEST_CASE("bound memory: what is refused") {
         "program: the memory of input 0 is one array, and this process has 2 devices; bind a tensor");
   std::vector<float> all(12);
   const gs::tensor<float, P<"x", none>> lower(on_two.engine().on(), {3, 4}, std::vector<float*>{&all[0], &all[8]});
-  gs::tensor<float, P<"x", none>> other(on_two.engine().on(), {3, 4}), upper(on_two.engine().on(), {3, 4}, std::vector<float*>{&a[0], &all[4]});
+  gs::tensor<float, P<"x", none>> other(on_two.engine().on(), {3, 4});
+  gs::tensor<float, P<"x", none>> upper(on_two.engine().on(), {3, 4}, std::vector<float*>{&a[0], &all[4]});
   on_two.bind_input<0>(lower);
   on_two.bind_input<1>(lower);  // inputs may overlap
   on_two.bind_output<0>(upper);

@@ -31,7 +31,8 @@ TEST_CASE("tiling: blocks that tile a region, and blocks that do not") {
   CHECK(problem(box(2, 3, 4, 5), {box(2, 3, 0, 5), box(2, 3, 4, 5)}) == "");
   CHECK(problem(box(2, 3, 4, 5), {box(2, 3, 4, 4)}) == "element [2,7] is in no block");
   CHECK(problem(box(2, 3, 4, 5), {box(3, 3, 3, 5)}) == "element [2,3] is in no block");
-  CHECK(problem(box(2, 3, 4, 5), {box(2, 3, 4, 5), box(5, 7, 1, 1)}) == "element [5,7] is in block 0 of device 7 and in block 1 of device 7");
+  CHECK(problem(box(2, 3, 4, 5), {box(2, 3, 4, 5), box(5, 7, 1, 1)}) ==
+        "element [5,7] is in block 0 of device 7 and in block 1 of device 7");
 }
 
 TEST_CASE("tiling: the same answer as counting") {

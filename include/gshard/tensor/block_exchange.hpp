@@ -18,6 +18,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <span>
 #include <string>
 #include <string_view>
@@ -164,7 +165,9 @@ GSHARD_INLINE block_exchange::block_exchange(const any_cluster& on, std::span<co
 GSHARD_INLINE void block_exchange::place_shards(std::span<const std::int64_t> extents, const named_sharding& spec) {
   check_extents(extents, spec, width_);
   layout_ = resolve_on(spec, on_.mesh());
-  positions_ = positions_on(spec, on_);
+  std::vector<int> all(std::size_t(on_.size()));
+  std::iota(all.begin(), all.end(), 0);
+  positions_ = positions_of(all, spec, on_);
   for (const int position : positions_) shards_.push_back(place(extents, layout_, on_.on().extents(), position));
   for (const int device : on_.devices()) devices_.push_back({shards_[std::size_t(device)], {}, {}, {}});
 }

@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -45,13 +46,15 @@ class local_blocks {
   /// The tensor of the blocks' elements. Where a block is the complete shard of its device, row-major and contiguous, the shard is the
   /// block itself: nothing is copied, and the tensor keeps using the block's memory. Blocks of const elements are always copied.
   /// Collective. Communicates: to each device the elements of its shard that are not in its blocks.
+  /// Throws `gshard::error`, on every process, if one has too little memory.
   tensor_type to_tensor() {
     std::vector<value_type*> in_place(on_.devices().size());
     if constexpr (!std::is_const_v<T>)
       for (std::size_t i = 0; i < in_place.size(); ++i) in_place[i] = reinterpret_cast<T*>(exchange_.shard_in_place(i));
-    tensor_type t(on_, extents_, in_place);
-    exchange_.move(true, shards_of(t), {});
-    return t;
+    std::optional<tensor_type> t;
+    const std::string problem = detail::problem_of([&] { t.emplace(on_, extents_, in_place); });
+    exchange_.move(true, t ? shards_of(*t) : std::vector<std::byte*>(), problem);
+    return std::move(*t);
   }
   /// Copies the elements of the blocks to the shards of `t`. Collective. Communicates as to_tensor does.
   /// Throws `gshard::error`, on every process, if `t` has other extents or belongs to another cluster.

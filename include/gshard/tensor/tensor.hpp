@@ -184,13 +184,13 @@ inline sharding resolve_on(const named_sharding& named, const mesh_shape& mesh) 
   return s;
 }
 
-/// The position of each device of the cluster in the device order of a spec.
-inline std::vector<int> positions_on(const named_sharding& named, const any_cluster& on) {
+/// The positions of devices of the cluster in the device order of a spec.
+inline std::vector<int> positions_of(std::span<const int> devices, const named_sharding& named, const any_cluster& on) {
   const device_orders orders{named.order, on.size()};
   if (!orders.rows.empty() && !is_order(orders.rows, orders.devices))
     throw error("tensor: its order of devices does not have each of the cluster's " + std::to_string(orders.devices) + " once");
   std::vector<int> positions;
-  for (int device = 0; device < on.size(); ++device) positions.push_back(orders.position(orders.rows.empty() ? 0 : 1, device));
+  for (const int device : devices) positions.push_back(orders.position(orders.rows.empty() ? 0 : 1, device));
   return positions;
 }
 
@@ -210,9 +210,9 @@ GSHARD_INLINE local_shards::local_shards(const any_cluster& on, std::span<const 
   if (lent && lent->size() != on.devices().size())
     throw error("tensor: the memory of " + std::to_string(lent->size()) + " shards for " + std::to_string(on.devices().size()) +
                 " local devices");
-  const std::vector<int> positions = positions_on(named, on);
+  const std::vector<int> positions = positions_of(on.devices(), named, on);
   for (std::size_t i = 0; i < on.devices().size(); ++i) {
-    places.push_back(place(extents, layout, on.on().extents(), positions[std::size_t(on.devices()[i])]));
+    places.push_back(place(extents, layout, on.on().extents(), positions[i]));
     const std::int64_t bytes = kernel::element_count(places.back().rank, places.back().extent) * width;
     if (lent && (*lent)[i] != nullptr) memory.emplace_back((*lent)[i], bytes);
     else memory.emplace_back(bytes);
