@@ -3,6 +3,7 @@
 
 #include <gshard/pass/schedule/async_schedule.hpp>
 #include <gshard/tensor/buffer.hpp>
+#include <gshard/tensor/eigen.hpp>
 #include <gshard/trace/along.hpp>
 #include <gshard/trace/loop.hpp>
 #include <gshard/trace/window.hpp>
@@ -96,4 +97,26 @@ TEST_CASE("communication that other steps run beside allocates nothing once it h
     const std::int64_t made = small_step::allocations_of_run(step.engine(), {.seed = 1, .step = i});
     if (i > 0) CHECK(made == 0);
   }
+}
+
+namespace {
+inline constexpr auto added = [](auto&, auto a, auto b) { return a + b; };
+using matrix = gs::in<"AB", gs::P<"x", gs::none>>;
+using addition = gs::program<added, line, matrix, matrix>;
+}  // namespace
+
+TEST_CASE("runs on memory of the caller allocate nothing once they have run, whatever its memory order") {
+  gs::executable<addition> run(gs::on_one_device<line>(), {{'A', 3}, {'B', 4}});
+  std::vector<float> a(12, 1.0f), y(12);
+  const Eigen::MatrixXf b = Eigen::MatrixXf::Constant(3, 4, 2.0f);
+  run.bind_input<0>(a);
+  run.bind_input<1>(a);
+  run.bind_output<0>(y);
+  run.execute();
+  CHECK(run.engine().arena_bytes() == 0);
+  CHECK(allocations::during([&] { run.execute(); }) == 0);
+  run.bind_input<1>(b);  // column-major: copied in every run
+  run.execute();
+  CHECK(allocations::during([&] { run.execute(); }) == 0);
+  CHECK(y[7] == 3);
 }

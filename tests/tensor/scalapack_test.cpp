@@ -44,6 +44,7 @@ TEST_CASE("local blocks: a block-cyclic matrix of ScaLAPACK") {
   const int large = 2147483647;  // grids and blocks that do not fit into int when they are added
   CHECK(gs::scalapack_blocks(memory[0].data(), std::array{1, 0, large, 5, large, large, 0, 0, large}, {large, large, 1, 1}).empty());
   std::array<int, 9> wrong{1, 0, 4, 4, 2, 2, 0, 0, 1};
+  CHECK(gs::scalapack_blocks(static_cast<double*>(nullptr), wrong, {-1, -1, -1, -1}).empty());  // a process outside the grid
   double one = 0;
   CHECK(complaint([&] { gs::scalapack_blocks(&one, wrong, {1, 1, 0, 0}); }) ==
         "scalapack_blocks: the leading dimension is 1, this process has 4 rows");

@@ -22,7 +22,8 @@ struct blacs_grid {
 };
 
 /// scalapack_blocks(a, descriptor, grid): the blocks that this process has of a block-cyclic matrix. `a`: its local memory, column-major.
-/// `descriptor`: the nine numbers of `descinit`; the context is not read. The global array has the extents {M, N}.
+/// `descriptor`: the nine numbers of `descinit`; the context is not read. The global array has the extents {M, N}. A process outside the
+/// grid, for which BLACS gives the row -1, has no blocks.
 /// Throws: `gshard::error` if the descriptor is not of a dense matrix (type 1), or if a number is out of range.
 /// @see from_local_blocks
 template <class T>
@@ -31,6 +32,7 @@ std::vector<local_block<T>> scalapack_blocks(T* a, std::span<const int, 9> descr
   const int first_row = descriptor[6], first_column = descriptor[7];
   if (descriptor[0] != 1)
     throw error("scalapack_blocks: a descriptor of type " + std::to_string(descriptor[0]) + "; dense matrices have type 1");
+  if (grid.row == -1 && grid.column == -1) return {};
   if (grid.rows < 1 || grid.columns < 1 || grid.row < 0 || grid.row >= grid.rows || grid.column < 0 || grid.column >= grid.columns)
     throw error("scalapack_blocks: process (" + std::to_string(grid.row) + ", " + std::to_string(grid.column) + ") is not in a grid of " +
                 std::to_string(grid.rows) + " x " + std::to_string(grid.columns));
