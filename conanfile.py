@@ -115,8 +115,9 @@ class GshardConan(ConanFile):
             core.defines.append(f"GSHARD_HAS_{name.upper()}={int(bool(self.options.get_safe(name)))}")
         if self.options.mpi:
             core.defines += ["OMPI_SKIP_MPICXX", "MPICH_SKIP_MPICXX"]
+        core.system_libs = ["pthread"] if self.settings.os in ("Linux", "FreeBSD") else []
         if self.options.onednn:
-            core.system_libs = ["dnnl"]
+            core.system_libs.append("dnnl")
         if self.options.openmp:
             core.cxxflags = core.sharedlinkflags = core.exelinkflags = ["-fopenmp"]
 

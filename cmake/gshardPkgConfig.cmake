@@ -21,7 +21,7 @@ endif()
 # As the CMake target: a macro says for each library whether gshard.hpp includes it.
 set(gshard_pc_requires "gshard-plan = ${PROJECT_VERSION}, eigen3 >= 3.4")
 set(gshard_pc_cflags)
-set(gshard_pc_libs)
+set(gshard_pc_libs " -pthread")
 foreach(name IN LISTS gshard_optional)
   string(TOUPPER GSHARD_HAS_${name} has)
   set(value 0)

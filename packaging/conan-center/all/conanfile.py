@@ -131,6 +131,8 @@ endif()
         core = component("gshard", ["plan", "eigen::eigen"])
         for library in ("mpi", "blas", "onednn", "openmp"):
             core.defines.append(f"GSHARD_HAS_{library.upper()}={int(bool(self.options.get_safe(library)))}")
+        if self.settings.os in ["Linux", "FreeBSD"]:
+            core.system_libs.append("pthread")
         if self.options.mpi:
             core.requires.append("openmpi::openmpi")
             core.defines.extend(["OMPI_SKIP_MPICXX", "MPICH_SKIP_MPICXX"])
