@@ -131,5 +131,9 @@ void to_local_blocks(const tensor<T, Spec>& t, const std::vector<local_block<U>>
   if constexpr (std::is_same_v<U, T>)
     local_blocks<T, Spec>(t.on(), {t.extents().begin(), t.extents().end()}, blocks).copy_from(t);
 }
+template <class T, class Spec, class U>
+void to_local_blocks(const tensor<T, Spec>& t, std::initializer_list<local_block<U>> blocks) {
+  to_local_blocks(t, std::vector<local_block<U>>(blocks));
+}
 
 }}  // namespace gshard::v0
