@@ -189,7 +189,8 @@ class executable {
   fnv1a<std::uint64_t> inputs_;  // the hash of a call's inputs that must be the same on all processes
   std::array<detail::bound_port, Program::plan.inputs.size()> bound_inputs_;
   std::array<detail::bound_port, Program::plan.outputs.size()> bound_outputs_;
-  bool rebinds_ = false;  // if a port was bound since the last run
+  bool binds_ = false;    // if an input or output is bound
+  bool rebinds_ = false;  // if one was bound since the last run
 
   auto run_once(const any_cluster& on, std::string problem, const collective_call& inputs = {}) {
     step(std::move(problem), inputs);
@@ -199,7 +200,7 @@ class executable {
     const parameter_store& store = run_->store();
     run_->run({seed, store.steps()}, std::move(problem), inputs);
     if constexpr (updates) store.set_steps(store.steps() + 1);
-    for (std::size_t i = 0; i < bound_outputs_.size(); ++i)
+    for (std::size_t i = 0; binds_ && i < bound_outputs_.size(); ++i)
       if (bound_outputs_[i].copy) bound_outputs_[i].copy(run_->output(i));
   }
   void execute_here(std::string problem) {
@@ -260,11 +261,12 @@ class executable {
                     "gshard: an output of a program is bound to const memory");
       if constexpr (is_array && detail::has_memory<Memory>) port = detail::bind_array<T, IsInput, ColumnMajor>(value, name, memory);
     }
-    rebinds_ = true;
+    binds_ = rebinds_ = true;
   }
 
   /// Binds the program to the memory of its inputs and outputs if that has changed. Returns an error text of this process, or nothing.
   std::string prepare() {
+    if (!started_ && !binds_) return {};
     started_.finish();
     std::vector<detail::lent_value> lent;
     std::string problem = detail::problem_of([&] {

@@ -18,7 +18,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <numeric>
 #include <span>
 #include <string>
 #include <string_view>
@@ -165,10 +164,11 @@ GSHARD_INLINE block_exchange::block_exchange(const any_cluster& on, std::span<co
 GSHARD_INLINE void block_exchange::place_shards(std::span<const std::int64_t> extents, const named_sharding& spec) {
   check_extents(extents, spec, width_);
   layout_ = resolve_on(spec, on_.mesh());
-  std::vector<int> all(std::size_t(on_.size()));
-  std::iota(all.begin(), all.end(), 0);
-  positions_ = positions_of(all, spec, on_);
-  for (const int position : positions_) shards_.push_back(place(extents, layout_, on_.on().extents(), position));
+  const device_positions position(spec, on_);
+  for (int device = 0; device < on_.size(); ++device) {
+    positions_.push_back(position(device));
+    shards_.push_back(place(extents, layout_, on_.on().extents(), positions_.back()));
+  }
   for (const int device : on_.devices()) devices_.push_back({shards_[std::size_t(device)], {}, {}, {}});
 }
 

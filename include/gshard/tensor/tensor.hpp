@@ -184,15 +184,18 @@ inline sharding resolve_on(const named_sharding& named, const mesh_shape& mesh) 
   return s;
 }
 
-/// The positions of devices of the cluster in the device order of a spec.
-inline std::vector<int> positions_of(std::span<const int> devices, const named_sharding& named, const any_cluster& on) {
-  const device_orders orders{named.order, on.size()};
-  if (!orders.rows.empty() && !is_order(orders.rows, orders.devices))
-    throw error("tensor: its order of devices does not have each of the cluster's " + std::to_string(orders.devices) + " once");
-  std::vector<int> positions;
-  for (const int device : devices) positions.push_back(orders.position(orders.rows.empty() ? 0 : 1, device));
-  return positions;
-}
+/// The positions of the cluster's devices in the device order of a spec.
+class device_positions {
+ public:
+  device_positions(const named_sharding& named, const any_cluster& on) : order_{named.order, named.order.empty() ? 0 : on.size()} {
+    if (!named.order.empty() && !is_order(order_.rows, order_.devices))
+      throw error("tensor: its order of devices does not have each of the cluster's " + std::to_string(order_.devices) + " once");
+  }
+  int operator()(int device) const { return order_.position(order_.rows.empty() ? 0 : 1, device); }
+
+ private:
+  device_orders order_;
+};
 
 /// Throws `gshard::error` unless a tensor may have these extents.
 inline void check_extents(std::span<const std::int64_t> extents, const named_sharding& named, std::int64_t width) {
@@ -210,9 +213,9 @@ GSHARD_INLINE local_shards::local_shards(const any_cluster& on, std::span<const 
   if (lent && lent->size() != on.devices().size())
     throw error("tensor: the memory of " + std::to_string(lent->size()) + " shards for " + std::to_string(on.devices().size()) +
                 " local devices");
-  const std::vector<int> positions = positions_of(on.devices(), named, on);
+  const device_positions position(named, on);
   for (std::size_t i = 0; i < on.devices().size(); ++i) {
-    places.push_back(place(extents, layout, on.on().extents(), positions[i]));
+    places.push_back(place(extents, layout, on.on().extents(), position(on.devices()[i])));
     const std::int64_t bytes = kernel::element_count(places.back().rank, places.back().extent) * width;
     if (lent && (*lent)[i] != nullptr) memory.emplace_back((*lent)[i], bytes);
     else memory.emplace_back(bytes);
