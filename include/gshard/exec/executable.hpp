@@ -101,9 +101,10 @@ class executable {
   /// The same for exactly as many tensors as the program has inputs. The outputs keep the handle `on` of the cluster.
   template <class... T, class... Specs>
   auto call(const any_cluster& on, const tensor<T, Specs>&... inputs) {
+    const std::optional<any_cluster> kept = rebinds_ ? std::optional(on) : std::nullopt;  // prepare() may destroy what `on` refers to
     std::string problem = prepare();
     if (problem.empty()) problem = detail::problem_of([&] { write<0>(inputs...); });
-    return run_once(on, std::move(problem));
+    return run_once(kept ? *kept : on, std::move(problem));
   }
 
   /// Binds an input to memory of the caller: later calls read it there and pass `gshard::bound` in its place. `memory`: a tensor with the
