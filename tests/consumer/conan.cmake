@@ -12,14 +12,7 @@ foreach(name IN ITEMS CMakeLists.txt LICENSE cmake conanfile.py include packagin
 endforeach()
 file(REMOVE_RECURSE "${tree}/test_package/build")
 
-function(run)
-  list(JOIN ARGN " " line)
-  message("${line}")
-  execute_process(COMMAND ${ARGN} RESULT_VARIABLE code)
-  if(NOT code EQUAL 0)
-    message(FATAL_ERROR "ended with ${code}: ${line}")
-  endif()
-endfunction()
+include("${CMAKE_CURRENT_LIST_DIR}/run.cmake")
 
 # refused(<sentence> <command>...)
 function(refused sentence)

@@ -62,7 +62,7 @@ bound_port bind_array(const bound_value& value, const std::string& name, Array& 
   const std::span<const std::int64_t> extents(at.extent.data(), std::size_t(at.rank));
   bound_port made{true, {}};
   read_whole<T>(memory, [&](const whole_array<T>& given) {
-    const auto stride = ColumnMajor ? given.layout.strides_in_reversed(extents) : given.layout.strides_in(extents);
+    const auto stride = given.layout.strides_in(extents, ColumnMajor);
     if (!stride) throw error(text_of_misfit(given.layout, extents, "program: the memory of " + name + " has ", ", its shard has "));
     if constexpr (IsInput)
       made.add_elements = [given, name, stride = *stride, extents = std::vector(extents.begin(), extents.end())](std::vector<fact>& facts) {

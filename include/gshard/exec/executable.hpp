@@ -330,7 +330,7 @@ class executable {
                     "xtensor array (include <gshard/tensor/eigen.hpp> or <gshard/tensor/xtensor.hpp>)");
     } else {
       detail::read_whole<T>(given, [&](const detail::whole_array<T>& whole) {
-        const auto stride = strides_of<Input>(whole.layout, to.extents);
+        const auto stride = whole.layout.strides_in(to.extents, Input::is_column_major);
         if (!stride)
           throw error(
               detail::text_of_misfit(whole.layout, to.extents, "program: " + text_of_input<Input>(I) + " has ", ", its dims make "));
@@ -357,15 +357,10 @@ class executable {
       if (const detail::bound_value& input = run_->input(I); is_compared(input))
         detail::read_whole<T>(given, [&](const detail::whole_array<T>& whole) {
           std::vector<T> room;
-          const auto stride = strides_of<Input>(whole.layout, input.extents);
+          const auto stride = whole.layout.strides_in(input.extents, Input::is_column_major);
           if (stride) detail::add_elements(facts, text_of_input<Input>(I), detail::row_major_elements(whole, *stride, input.extents, room));
         });
     if constexpr (sizeof...(Rest) > 0) add_facts<I + 1>(facts, rest...);
-  }
-  /// The strides of an array along the dims of an input in memory.
-  template <class Input>
-  static std::optional<kernel::index_array> strides_of(const detail::array_layout& given, std::span<const std::int64_t> extents) {
-    return Input::is_column_major ? given.strides_in_reversed(extents) : given.strides_in(extents);
   }
   template <class Input>
   static std::string text_of_input(std::size_t i) {

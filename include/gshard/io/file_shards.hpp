@@ -4,19 +4,16 @@
 // The shards of a tensor as files read and write them, and tensors that are filled from a file.
 
 #include <gshard/comm/agreement.hpp>
-#include <gshard/comm/device_group.hpp>
 #include <gshard/comm/error.hpp>
-#include <gshard/ir/device_order.hpp>
 #include <gshard/ir/graph.hpp>
 #include <gshard/kernel/view.hpp>
 #include <gshard/tensor/cluster.hpp>
-#include <gshard/tensor/placement.hpp>
+#include <gshard/tensor/shard_table.hpp>
 #include <gshard/tensor/tensor.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -36,7 +33,7 @@ struct file_shard {
 struct file_shards {
   dtype type = dtype::f32;
   std::vector<std::int64_t> extents;
-  std::string places;  // the first elements of the shards of all devices
+  fact places;  // the sharding
   std::vector<file_shard> mine;
 
   std::int64_t width() const { return size_of(type); }
@@ -50,27 +47,17 @@ struct file_shards {
     return {{"the call", call},
             {"the element type of the tensor", std::string(cpp_name(type))},
             {"the extents of the tensor", extents_text(extents)},
-            {"the first elements of the shards", places}};
+            places};
   }
 };
 
 template <class T, class Spec>
 file_shards file_shards_of(const tensor<T, Spec>& t) {
-  const any_cluster& on = t.on();
-  const std::span<const int> mesh = on.on().extents();
-  const device_orders orders{Spec::named.order, on.size()};
-  const auto position = [&](int device) { return orders.position(orders.rows.empty() ? 0 : 1, device); };
-  file_shards all{dtype_of<T>, {t.extents().begin(), t.extents().end()}, {}, {}};
-  for (int device = 0; device < on.size(); ++device) {
-    const kernel::placement p = place(t.extents(), t.layout(), mesh, position(device));
-    all.places += extents_text({p.offset.data(), std::size_t(p.rank)});
-  }
+  const shard_table table(t.on(), t.extents(), Spec::named, sizeof(T));
+  file_shards all{dtype_of<T>, {t.extents().begin(), t.extents().end()}, table.places(), {}};
   for (std::size_t i = 0; i < t.local_shards(); ++i) {
     const auto shard = t.local_shard(i);
-    const auto coordinates = coordinates_of(mesh, position(on.devices()[i]));
-    file_shard& mine = all.mine.emplace_back(reinterpret_cast<std::byte*>(const_cast<T*>(shard.data)), shard.at, true);
-    for (std::size_t a = 0; a < mesh.size(); ++a)
-      if ((t.layout().used() >> a & 1u) == 0 && coordinates[a] != 0) mine.first = false;
+    all.mine.push_back({reinterpret_cast<std::byte*>(const_cast<T*>(shard.data)), shard.at, table.is_first(t.on().devices()[i])});
   }
   return all;
 }

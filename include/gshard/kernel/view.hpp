@@ -43,6 +43,13 @@ constexpr index_array row_major_strides(int rank, const index_array& extent) {
   return stride;
 }
 
+/// The offset of a block's first element in memory that has the placement `home` with these strides.
+constexpr std::int64_t offset_of(const placement& block, const placement& home, const index_array& stride) {
+  std::int64_t at = 0;
+  for (std::size_t d = 0; d < std::size_t(home.rank); ++d) at += (block.offset[d] - home.offset[d]) * stride[d];
+  return at;
+}
+
 /// True if strides are those of contiguous row-major memory. Dims of one index may have any stride.
 constexpr bool is_row_major(int rank, const index_array& extent, const index_array& stride) {
   const index_array row_major = row_major_strides(rank, extent);

@@ -11,8 +11,7 @@
 #include <gshard/kernel/view.hpp>
 #include <gshard/tensor/buffer.hpp>
 #include <gshard/tensor/cluster.hpp>
-#include <gshard/tensor/placement.hpp>
-#include <gshard/tensor/tensor.hpp>
+#include <gshard/tensor/shard_table.hpp>
 #include <gshard/tensor/tiling.hpp>
 
 #include <algorithm>
@@ -91,18 +90,14 @@ class block_exchange {
 
   any_cluster on_;
   std::int64_t width_;
-  sharding layout_;
-  std::vector<int> positions_;             // by device of the cluster: in the tensor's device order
-  std::vector<kernel::placement> shards_;  // by device of the cluster
+  shard_table shards_;
   std::vector<placed_block> blocks_;
   std::vector<local_device> devices_;
   std::uint64_t number_ = 0;  // of the call that made it
 
-  void place_shards(std::span<const std::int64_t> extents, const named_sharding& spec);
   std::vector<std::vector<owned_block>> find_blocks() const;
   template <class Sent, class Received>
   void exchange_lists(Sent sent, Received received) const;
-  bool serves(int owner, int receiver) const;
   void find_messages(std::size_t device, const std::vector<owned_block>& overlapping);
   void find_room(messages& all) const;
 
@@ -142,13 +137,15 @@ GSHARD_INLINE block_exchange::block_exchange(const any_cluster& on, std::span<co
                                              std::int64_t width, std::string_view element, std::vector<placed_block> mine,
                                              std::string problem)
     : on_(on), width_(width), blocks_(std::move(mine)) {
-  if (problem.empty()) problem = problem_of([&] { place_shards(extents, spec); });
-  std::string places;
-  for (const kernel::placement& s : shards_) places += extents_text({s.offset.data(), std::size_t(s.rank)});
+  if (problem.empty())
+    problem = problem_of([&] {
+      shards_ = shard_table(on_, extents, spec, width_);
+      for (const int device : on_.devices()) devices_.push_back({shards_[device], {}, {}, {}});
+    });
   on_.on().begin(std::vector<fact>{{"the call", "an exchange with local blocks"},
                                    {"the extents of the array", extents_text(extents)},
                                    {"the element type of the array", std::string(element)},
-                                   {"the first elements of the shards", places}},
+                                   shards_.places()},
                  problem);
   number_ = on_.on().calls();
   const std::vector<std::vector<owned_block>> overlapping = find_blocks();
@@ -161,17 +158,6 @@ GSHARD_INLINE block_exchange::block_exchange(const any_cluster& on, std::span<co
   on_.on().agree({}, problem);
 }
 
-GSHARD_INLINE void block_exchange::place_shards(std::span<const std::int64_t> extents, const named_sharding& spec) {
-  check_extents(extents, spec, width_);
-  layout_ = resolve_on(spec, on_.mesh());
-  const device_positions position(spec, on_);
-  for (int device = 0; device < on_.size(); ++device) {
-    positions_.push_back(position(device));
-    shards_.push_back(place(extents, layout_, on_.on().extents(), positions_.back()));
-  }
-  for (const int device : on_.devices()) devices_.push_back({shards_[std::size_t(device)], {}, {}, {}});
-}
-
 /// Sends sent(i, m) from device i of this process to device m of the cluster.
 template <class Sent, class Received>
 void block_exchange::exchange_lists(Sent sent, Received received) const {
@@ -179,7 +165,7 @@ void block_exchange::exchange_lists(Sent sent, Received received) const {
   std::vector<std::vector<std::span<std::byte>>> recv(devices_.size());
   std::vector<exchange_part> parts;
   for (std::size_t i = 0; i < devices_.size(); ++i) {
-    for (std::size_t m = 0; m < shards_.size(); ++m) {
+    for (std::size_t m = 0; m < std::size_t(shards_.devices()); ++m) {
       send[i].push_back(std::as_bytes(std::span(sent(i, m))));
       recv[i].push_back(std::as_writable_bytes(std::span(received(i, m))));
     }
@@ -191,13 +177,13 @@ void block_exchange::exchange_lists(Sent sent, Received received) const {
 /// For every device of this process, what the blocks of all devices have in common with its shard.
 GSHARD_INLINE std::vector<std::vector<owned_block>> block_exchange::find_blocks() const {
   using lists = std::vector<std::vector<std::vector<std::int64_t>>>;  // by device of this process and of the cluster
-  const std::size_t n = shards_.size(), rank = std::size_t(shards_[0].rank), width = 1 + 2 * rank;
+  const std::size_t n = std::size_t(shards_.devices()), rank = std::size_t(shards_[0].rank), width = 1 + 2 * rank;
   lists mine(devices_.size(), lists::value_type(n)), my_sizes = mine, sizes = mine, theirs = mine;
   std::vector<std::int64_t> numbers(devices_.size(), 0);
   for (const placed_block& b : blocks_) {
     const std::int64_t number = numbers[b.device]++;
     for (std::size_t m = 0; m < n; ++m) {
-      const kernel::placement both = intersection(b.at, shards_[m]);
+      const kernel::placement both = intersection(b.at, shards_[int(m)]);
       if (kernel::element_count(both.rank, both.extent) == 0) continue;
       std::vector<std::int64_t>& list = mine[b.device][m];
       list.push_back(number);
@@ -229,42 +215,33 @@ GSHARD_INLINE std::vector<std::vector<owned_block>> block_exchange::find_blocks(
   return found;
 }
 
-/// True if `owner` sends elements of its shard to the blocks of `receiver`. One of the devices with equal shards does.
-GSHARD_INLINE bool block_exchange::serves(int owner, int receiver) const {
-  const std::span<const int> mesh = on_.on().extents();
-  const auto a = coordinates_of(mesh, positions_[std::size_t(owner)]), b = coordinates_of(mesh, positions_[std::size_t(receiver)]);
-  for (std::size_t axis = 0; axis < mesh.size(); ++axis)
-    if ((layout_.used() >> axis & 1u) == 0 && a[axis] != b[axis]) return false;
-  return true;
-}
-
 /// Both sides list the pieces of a message by the number of the block.
 GSHARD_INLINE void block_exchange::find_messages(std::size_t device, const std::vector<owned_block>& overlapping) {
   local_device& here = devices_[device];
   const int me = on_.devices()[device];
   for (messages* all : {&here.to_shards, &here.to_blocks}) {
-    all->send.resize(shards_.size());
-    all->recv.resize(shards_.size());
+    all->send.resize(std::size_t(shards_.devices()));
+    all->recv.resize(std::size_t(shards_.devices()));
   }
   const auto add = [this](message& to, const piece& p) {
     to.pieces.push_back(p);
     to.bytes += bytes_of_piece(p);
   };
   for (const placed_block& b : blocks_)
-    for (int m = 0; b.device == device && m < int(shards_.size()); ++m) {
-      const piece p{intersection(b.at, shards_[std::size_t(m)]), &b};
+    for (int m = 0; b.device == device && m < shards_.devices(); ++m) {
+      const piece p{intersection(b.at, shards_[m]), &b};
       if (bytes_of_piece(p) == 0) continue;
       if (m == me) {
         here.own.push_back(p);
         continue;
       }
       add(here.to_shards.send[std::size_t(m)], p);
-      if (serves(m, me)) add(here.to_blocks.recv[std::size_t(m)], p);
+      if (shards_.are_aligned(m, me)) add(here.to_blocks.recv[std::size_t(m)], p);
     }
   for (const owned_block& b : overlapping) {
     if (b.device == me) continue;
     add(here.to_shards.recv[std::size_t(b.device)], {b.at, nullptr});
-    if (serves(me, b.device)) add(here.to_blocks.send[std::size_t(b.device)], {b.at, nullptr});
+    if (shards_.are_aligned(me, b.device)) add(here.to_blocks.send[std::size_t(b.device)], {b.at, nullptr});
   }
   find_room(here.to_shards);
   find_room(here.to_blocks);
@@ -281,15 +258,11 @@ GSHARD_INLINE void block_exchange::find_room(messages& all) const {
 }
 
 GSHARD_INLINE block_exchange::strided block_exchange::in_block(const piece& p) const {
-  std::int64_t at = 0;
-  for (std::size_t d = 0; d < std::size_t(p.at.rank); ++d) at += (p.at.offset[d] - p.block->at.offset[d]) * p.block->stride[d];
-  return {p.block->data + at * width_, p.block->stride};
+  return {p.block->data + kernel::offset_of(p.at, p.block->at, p.block->stride) * width_, p.block->stride};
 }
 GSHARD_INLINE block_exchange::strided block_exchange::in_shard(const piece& p, std::byte* data, const kernel::placement& shard) const {
   const kernel::index_array stride = kernel::row_major_strides(shard.rank, shard.extent);
-  std::int64_t at = 0;
-  for (std::size_t d = 0; d < std::size_t(p.at.rank); ++d) at += (p.at.offset[d] - shard.offset[d]) * stride[d];
-  return {data + at * width_, stride};
+  return {data + kernel::offset_of(p.at, shard, stride) * width_, stride};
 }
 
 GSHARD_INLINE std::byte* block_exchange::shard_in_place(std::size_t device) const {
@@ -337,7 +310,7 @@ GSHARD_INLINE void block_exchange::move(bool to_shards, std::span<std::byte* con
     for (const message& m : all.recv) all.received.emplace_back(m.bytes > 0 ? address(m) : nullptr, std::size_t(m.bytes));
     parts.push_back({all.sent, all.received});
   }
-  const bool alone = shards_.size() == 1;
+  const bool alone = shards_.devices() == 1;
   pending_exchange others = alone ? pending_exchange() : on_.on().start(all_axes(), parts);
   for (std::size_t i = 0; i < devices_.size(); ++i) {
     if (!alone) on_.on().count(i, {1, bytes_received(to_shards, i), 0, 0});

@@ -20,9 +20,9 @@ namespace gshard { inline namespace v0 {
 
 /// A block of a global array in an application's memory: its address, and the place of its elements in the array. The memory stays the
 /// application's.
-///   local_block<double>{data, {row, column}, {rows, columns}}            row-major and contiguous
-///   local_block<double>{data, {row, column}, {rows, columns}, {1, ld}}   with strides, here column-major as in LAPACK
-///   local_block(matrix, {row, column})                                   an Eigen matrix or map, an xtensor array, an mdspan
+///   local_block<double>{data, {row, column}, {rows, columns}}            is row-major and contiguous.
+///   local_block<double>{data, {row, column}, {rows, columns}, {1, ld}}   has strides, here column-major as in LAPACK.
+///   local_block(matrix, {row, column})                                   is an Eigen matrix or map, an xtensor array or an mdspan.
 /// Offset, extent and stride have a number per dim of the global array and count elements. A block may be empty.
 /// Compile time: that the array has memory, and elements of T.
 /// Throws `gshard::error` if the array has another number of dims than the offset.

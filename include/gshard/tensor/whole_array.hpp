@@ -32,9 +32,8 @@ struct array_layout {
   kernel::index_array extent{}, stride{};
 
   /// The strides of the array along the dims of a tensor with these extents; empty if the array does not fit.
-  std::optional<kernel::index_array> strides_in(std::span<const std::int64_t> tensor) const;
-  /// The same for a tensor that has the array's dims in the opposite order. A range has the tensor's order.
-  std::optional<kernel::index_array> strides_in_reversed(std::span<const std::int64_t> tensor) const;
+  /// `reversed`: the tensor has the dims in the opposite order; a range has the tensor's.
+  std::optional<kernel::index_array> strides_in(std::span<const std::int64_t> tensor, bool reversed = false) const;
 };
 
 /// A complete array in memory.
@@ -145,7 +144,12 @@ std::span<const T> row_major_elements(const whole_array<T>& given, const kernel:
 
 #if GSHARD_HAS_BODIES
 
-GSHARD_INLINE std::optional<kernel::index_array> array_layout::strides_in(std::span<const std::int64_t> tensor) const {
+GSHARD_INLINE std::optional<kernel::index_array> array_layout::strides_in(std::span<const std::int64_t> tensor, bool reversed) const {
+  if (reversed && rank >= 0) {
+    auto strides = strides_in(std::vector<std::int64_t>(tensor.rbegin(), tensor.rend()));
+    if (strides) std::reverse(strides->begin(), strides->begin() + std::ptrdiff_t(tensor.size()));
+    return strides;
+  }
   kernel::index_array wanted{};
   std::int64_t elements = 1;
   for (std::size_t d = 0; d < tensor.size(); ++d) elements *= wanted[d] = tensor[d];
@@ -161,13 +165,6 @@ GSHARD_INLINE std::optional<kernel::index_array> array_layout::strides_in(std::s
   steps[last] = stride[1];
   for (std::int64_t d = std::int64_t(last) - 1, step = stride[0]; d >= 0; step *= wanted[std::size_t(d--)]) steps[std::size_t(d)] = step;
   return steps;
-}
-
-GSHARD_INLINE std::optional<kernel::index_array> array_layout::strides_in_reversed(std::span<const std::int64_t> tensor) const {
-  if (rank < 0) return strides_in(tensor);
-  auto strides = strides_in(std::vector<std::int64_t>(tensor.rbegin(), tensor.rend()));
-  if (strides) std::reverse(strides->begin(), strides->begin() + std::ptrdiff_t(tensor.size()));
-  return strides;
 }
 
 GSHARD_INLINE std::string text_of_misfit(const array_layout& given, std::span<const std::int64_t> tensor, const std::string& before,

@@ -76,10 +76,7 @@ void for_each_origin(std::size_t tensor, const std::vector<kernel::placement>& b
 /// The offset of a block in the shard with placement `home`, in elements.
 inline std::int64_t inside(const kernel::placement& home, const kernel::placement& what) {
   if (kernel::element_count(what.rank, what.extent) == 0) return 0;
-  const kernel::index_array stride = kernel::row_major_strides(home.rank, home.extent);
-  std::int64_t at = 0;
-  for (std::size_t d = 0; d < std::size_t(home.rank); ++d) at += (what.offset[d] - home.offset[d]) * stride[d];
-  return at;
+  return kernel::offset_of(what, home, kernel::row_major_strides(home.rank, home.extent));
 }
 
 /// True if the block is contiguous in the shard with placement `home`.
