@@ -46,9 +46,6 @@ static_assert(std::is_same_v<gs::detail::spec_of<mesh, in_an_order>, P<none, "mo
 static_assert(std::is_same_v<gs::detail::spec_of<mesh, layout_of<P<none, partial<"model", "data">>>>,
                              P<none, partial<"data", "model">>>);
 
-static_assert(std::is_same_v<gs::detail::element_of<gs::dtype::f32>, float>);
-static_assert(std::is_same_v<gs::detail::element_of<gs::dtype::f64>, double>);
-static_assert(std::is_same_v<gs::detail::element_of<gs::dtype::i32>, std::int32_t>);
 
 }  // namespace
 

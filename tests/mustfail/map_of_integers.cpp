@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A map of int32: only float and double are computed with.
+// A function of map of int32: it takes float and double.
 // expect: gshard: an operand has another element type than the operation takes
 // expect: in_operation<.*"map"
 // expect: operand_number<0>

@@ -57,6 +57,13 @@
 // expect: gshard: abs\(v\) takes a number, in the function of map: map<\[\]\(auto v\) \{ return gshard::abs\(v\); \}>\(x\)
 // expect: gshard: max\(v, w\) takes two numbers, in the function of map: map<\[\]\(auto v, auto w\) \{ return gshard::max\(v, 
 // expect: gshard: min\(v, w\) takes two numbers, in the function of map: map<\[\]\(auto v, auto w\) \{ return gshard::min\(v, 
+// expect: gshard: real\(z\) takes one tensor of a program
+// expect: gshard: imag\(z\) takes one tensor of a program
+// expect: gshard: conj\(z\) takes one tensor of a program
+// expect: gshard: complex\(x, y\) takes two tensors of a program
+// expect: gshard: logical_and\(a, b\) takes two tensors of a program
+// expect: gshard: logical_or\(a, b\) takes two tensors of a program
+// expect: gshard: logical_not\(a\) takes one tensor of a program
 #include <gshard/plan.hpp>
 
 #include <vector>
@@ -126,6 +133,13 @@ inline constexpr auto model = [](auto& m, auto a, auto c, auto image, auto filte
   use(abs(a));
   use(max(a, c));
   use(min(a, c));
+  use(real(a, 2));
+  use(imag(a, c));
+  use(conj(a, 1));
+  use(complex(a, 2));
+  use(logical_and(a, true));
+  use(logical_or(a));
+  use(logical_not(a, c));
 #else
   use(einsum<"AB,AB->A">(a, c));
   use(einsum("AB,AB->A", {a, c}));
@@ -170,6 +184,13 @@ inline constexpr auto model = [](auto& m, auto a, auto c, auto image, auto filte
   use(map<[](auto v) { return gs::abs(v); }>(a));
   use(map<[](auto v) { return gs::max(v, 0); }>(a));
   use(map<[](auto v) { return gs::min(v, 0); }>(a));
+  use(real(a));
+  use(imag(a));
+  use(conj(a));
+  use(complex(a, c));
+  use(logical_and(cast<bool>(a), cast<bool>(c)));
+  use(logical_or(cast<bool>(a), cast<bool>(c)));
+  use(logical_not(cast<bool>(a)));
 #endif
   return a;
 };

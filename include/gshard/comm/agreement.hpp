@@ -5,6 +5,7 @@
 
 #include <gshard/base/compiled.hpp>
 #include <gshard/base/hash.hpp>
+#include <gshard/ir/arithmetic.hpp>
 
 #include <algorithm>
 #include <array>
@@ -67,6 +68,14 @@ std::string number_text(T x) {
   char text[32];
   return {text, std::to_chars(text, text + sizeof text, x).ptr};
 }
+/// The same for an element of a tensor: "1 + 2i", "true".
+template <class T>
+std::string element_text(const T& x) {
+  if constexpr (std::is_same_v<T, bool>) return x ? "true" : "false";
+  else if constexpr (std::is_arithmetic_v<T>) return number_text(x);
+  else if constexpr (has_parts<T>) return number_text(x.real()) + " + " + number_text(x.imag()) + "i";
+  else return number_text(float(x));
+}
 std::string extents_text(std::span<const std::int64_t> extents);
 
 /// A hash of the bytes of an array, nearly as fast as reading them.
@@ -78,12 +87,20 @@ void add_elements(std::vector<fact>& facts, const std::string& array, std::span<
   constexpr std::size_t most = 4096;
   facts.push_back({"the number of elements of " + array, std::to_string(elements.size())});
   for (std::size_t i = 0; i < std::min(most, elements.size()); ++i)
-    facts.push_back({"element " + std::to_string(i) + " of " + array, number_text(elements[i])});
+    facts.push_back({"element " + std::to_string(i) + " of " + array, element_text(elements[i])});
   if (elements.size() <= most) return;
   double sum = 0, weighted = 0;
+  const auto add = [&](double number, std::size_t i) {
+    sum += number;
+    weighted += number * double(i);
+  };
   for (std::size_t i = most; i < elements.size(); ++i) {
-    sum += double(elements[i]);
-    weighted += double(elements[i]) * double(i);
+    if constexpr (has_parts<T>) {
+      add(double(elements[i].real()), 2 * i);
+      add(double(elements[i].imag()), 2 * i + 1);
+    } else {
+      add(double(elements[i]), i);
+    }
   }
   facts.push_back({"the sum of the other elements of " + array, number_text(sum)});
   facts.push_back({"the sum of i times element i of the others of " + array, number_text(weighted)});

@@ -66,7 +66,7 @@ bound_port bind_array(const bound_value& value, const std::string& name, Array& 
     if (!stride) throw error(text_of_misfit(given.layout, extents, "program: the memory of " + name + " has ", ", its shard has "));
     if constexpr (IsInput)
       made.add_elements = [given, name, stride = *stride, extents = std::vector(extents.begin(), extents.end())](std::vector<fact>& facts) {
-        std::vector<T> room;
+        buffer room;
         detail::add_elements(facts, name, row_major_elements(given, stride, extents, room));
       };
     if (kernel::is_row_major(at.rank, at.extent, *stride)) {

@@ -11,6 +11,7 @@
 #include <gshard/exec/bound_port.hpp>
 #include <gshard/exec/executor.hpp>
 #include <gshard/exec/spec_of.hpp>
+#include <gshard/kernel/element.hpp>
 #include <gshard/pass/program.hpp>
 #include <gshard/pass/refused_plan.hpp>
 #include <gshard/tensor/tensor.hpp>
@@ -356,7 +357,7 @@ class executable {
     else if constexpr (detail::is_whole_array<Given, T>)
       if (const detail::bound_value& input = run_->input(I); is_compared(input))
         detail::read_whole<T>(given, [&](const detail::whole_array<T>& whole) {
-          std::vector<T> room;
+          buffer room;
           const auto stride = whole.layout.strides_in(input.extents, Input::is_column_major);
           if (stride) detail::add_elements(facts, text_of_input<Input>(I), detail::row_major_elements(whole, *stride, input.extents, room));
         });

@@ -66,7 +66,7 @@ template <class T, class Whole = std::span<const T>>
 void set_global(const parameter_store& store, std::string_view name, const Whole& whole) {
   detail::check_whole_array<T, Whole>();
   if constexpr (detail::is_whole_array<Whole, T>) {
-    std::vector<T> room;
+    buffer room;
     std::span<const T> elements;  // in row-major order
     const std::string problem = detail::problem_of([&] {
       const std::vector<std::int64_t>& extents = detail::parameter_of<T>(store, name).extents;

@@ -88,7 +88,7 @@ class plan_facts {
   static std::string text(const attributes& a) {
     // The binding names all of them, so that a new one is not forgotten.
     const auto& [dim_, axes_, moves_, ring_operand_, count_, window_, key_, loop_, combine_, change_, second_, exclusive_, reverse_,
-                 descending_, nan_first_, of_blocks_, by_blocks_, may_move_, gradient_as_operand_, rounds_to_bf16_, inside_, fill_,
+                 descending_, nan_first_, of_blocks_, by_blocks_, may_move_, gradient_as_operand_, rounds_to_bf16_, imaginary_, inside_, fill_,
                  factor_, power_, epsilon_, smoothing_, rate_, beta1_, beta2_, weight_decay_, function_, custom_, dims_] = a;
     static_cast<void>(function_);  // a fact of its own
     static_cast<void>(custom_);    // its name is that of the step
@@ -119,6 +119,7 @@ class plan_facts {
     add_kind("may move", may_move_, unset.may_move);
     add_kind("gradient as operand", gradient_as_operand_, unset.gradient_as_operand);
     add_kind("factors of bf16", rounds_to_bf16_, unset.rounds_to_bf16);
+    add_kind("imaginary part", imaginary_, unset.imaginary);
     add_kind("inside", inside_, unset.inside);
     add("fill", fill_, unset.fill);
     add("factor", factor_, unset.factor);
@@ -165,7 +166,8 @@ class plan_facts {
     if (step.in_place) s.append(", in place ").append(std::to_string(step.in_place));
     const pointwise* const f = step.attr.function;
     // The functions of per_shard and custom are not called on samples: they are compared by the line that calls them.
-    if (step.attr.custom || (f && !f->f64)) s.append(", function at ").append(place);
+    if (step.attr.custom || (f && !f->f64 && f->own < 0)) s.append(", function at ").append(place);
+    if (f && f->own >= 0) s.append(", function ").append(std::to_string(f->own));
     facts.push_back({number, std::move(s), place});
     if (f && f->f64)
       facts.push_back({"the values of the function of " + number + " at sample points", values_at_samples(*f, step.inputs), place});

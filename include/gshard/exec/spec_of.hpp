@@ -14,9 +14,6 @@
 
 namespace gshard { inline namespace v0 { namespace detail {
 
-template <dtype Type>
-using element_of = std::conditional_t<Type == dtype::f32, float, std::conditional_t<Type == dtype::f64, double, std::int32_t>>;
-
 template <class Mesh, int Axis>
 inline constexpr auto axis_word = word<Mesh::shape.name(Axis).size()>(Mesh::shape.name(Axis));
 

@@ -8,6 +8,7 @@
 #include <gshard/trace/along.hpp>
 #include <gshard/trace/builder.hpp>
 #include <gshard/trace/call.hpp>
+#include <gshard/trace/complex.hpp>
 #include <gshard/trace/convolution.hpp>
 #include <gshard/trace/einsum.hpp>
 #include <gshard/trace/embedding.hpp>
@@ -141,8 +142,8 @@ class differentiator {
       case op::dispatch: return pull_back_dispatch(n, dy);
       case op::combine: return pull_back_combine(n, dy);
       case op::cast:
-        if (in(n, 0).get().type == dtype::i32) return;
-        return add(n.input(0), {&b_, b_.add_node(op::cast, {dy.id}, n.rule, {}, {{dy.get().dims, in(n, 0).get().type}})});
+        if (!is_differentiable(in(n, 0).get().type)) return;
+        return add(n.input(0), emit_cast(dy, in(n, 0).get().type, n.attr.imaginary));
       case op::iota: return;
       case op::carry: return b_.fail(fault::gradient_of_loop, "while_loop");
       default: b_.fail(fault::not_differentiable, name(n.kind));
@@ -180,7 +181,9 @@ class differentiator {
     return {&b_, b_.add_node(kind, {y.id, dy.id}, r, n.attr, {{y.get().dims, y.get().type}})};
   }
 
-  /// The gradient of each operand is the einsum of dy and the other operand to its own letters. Indices that only this operand has were
+  constexpr symbol conjugate_of_operand(const node& n, int i) { return is_complex(in(n, i).get().type) ? conj(in(n, i)) : in(n, i); }
+
+  /// The gradient of each operand is the einsum of dy and the other operand's conjugate to its own letters. Indices that only this operand has were
   /// summed, so its gradient is broadcast along them.
   constexpr void pull_back_einsum(const node& n, symbol dy) {
     const bool rounds = b_.options.bf16_products;
@@ -188,7 +191,7 @@ class differentiator {
     for (int i = n.inputs; i-- > 0;) {  // operand 0 last, because its gradient is usually needed next
       if (!wants(n, i)) continue;
       const short_list mine = n.rule.in[i];
-      const symbol operands[2]{dy, n.inputs > 1 ? in(n, 1 - i) : dy};
+      const symbol operands[2]{dy, n.inputs > 1 ? conjugate_of_operand(n, 1 - i) : dy};
       const short_list factors[2]{n.rule.out[0], n.inputs > 1 ? n.rule.in[1 - i] : short_list{}};
       const std::uint32_t elsewhere = factors[0].mask() | factors[1].mask();
       std::uint32_t seen = 0;
@@ -218,8 +221,7 @@ class differentiator {
       return cast(i, x.get().type);
     };
     const short_list all = counting(x.rank());
-    return emit_map_of(undifferentiated<[](auto v, auto a, auto b) { return a == b ? v : decltype(v)(0); }, 3>,
-                       std::array{x, index(first), index(second)}, std::array{all, all, all}, x);
+    return emit_map_of(own_function<arithmetic::where_equal>, std::array{x, index(first), index(second)}, std::array{all, all, all}, x);
   }
 
   constexpr void pull_back_map(const node& n, symbol dy) {
@@ -240,6 +242,7 @@ class differentiator {
           ids[0] = n.output();
           r.in[0] = n.rule.out[0];
         }
+        if (f.derivative(i).own == arithmetic::number_of<arithmetic::zero>) continue;
         ids[n.inputs] = dy.id;
         g = {&b_, b_.add_node(op::map, list_view(ids, std::size_t(n.inputs) + 1), r, {.function = &f.derivative(i)},
                               {{dy.get().dims, dy.get().type}})};
@@ -400,10 +403,9 @@ constexpr list<symbol> gradients(symbol scalar, const Symbols& of) {
   for (std::size_t i = 0; i < wanted.size(); ++i)
     if (!b.has(wanted[i])) return result;
   if (b.failed()) return result;
-  if (scalar.rank() != 0) {
-    b.fail(fault::not_a_scalar, "gradients", {}, 0, scalar.rank());
-    return result;
-  }
+  if (scalar.rank() != 0) b.fail(fault::not_a_scalar, "gradients", {}, 0, scalar.rank());
+  if (!is_real(scalar.get().type)) b.fail(fault::wrong_type, "gradients", {}, 0);
+  if (b.failed()) return result;
   detail::differentiator<builder> d(b, scalar.id, wanted);
   d.run();
   if (b.failed()) return result;

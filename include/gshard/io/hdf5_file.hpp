@@ -80,15 +80,45 @@ inline std::string hdf5_reason() {
   return text.empty() ? text : ": " + text;
 }
 
-/// HDF5's name of each element type, in files and in memory.
+/// HDF5's type of the elements, in files and in memory, as h5py writes and reads them: complex numbers are compounds of r and i, booleans an
+/// enumeration of FALSE and TRUE.
 struct hdf5_type {
-  hid_t in_file = -1, in_memory = -1;
+  hdf5_id in_file, in_memory;
 };
+/// A float of 16 bits with this many bits of mantissa.
+inline hid_t hdf5_half(std::size_t mantissa) {
+  const hid_t t = H5Tcopy(H5T_IEEE_F32LE);
+  H5Tset_fields(t, 15, mantissa, 15 - mantissa, 0, mantissa);
+  H5Tset_size(t, 2);
+  H5Tset_ebias(t, (std::size_t(1) << (14 - mantissa)) - 1);
+  return t;
+}
+inline hid_t hdf5_complex(hid_t part) {
+  const std::size_t size = H5Tget_size(part);
+  const hid_t t = H5Tcreate(H5T_COMPOUND, 2 * size);
+  H5Tinsert(t, "r", 0, part);
+  H5Tinsert(t, "i", size, part);
+  return t;
+}
+inline hid_t hdf5_boolean() {
+  const hid_t t = H5Tenum_create(H5T_STD_I8LE);
+  for (const signed char value : {0, 1}) H5Tenum_insert(t, value != 0 ? "TRUE" : "FALSE", &value);
+  return t;
+}
 inline hdf5_type hdf5_type_of(dtype t) {
+  const auto both = [](auto make) { return hdf5_type{{make(), H5Tclose}, {make(), H5Tclose}}; };
+  const auto known = [](hid_t file, hid_t memory) { return hdf5_type{{H5Tcopy(file), H5Tclose}, {H5Tcopy(memory), H5Tclose}}; };
   switch (t) {
-    case dtype::f32: return {H5T_IEEE_F32LE, H5T_NATIVE_FLOAT};
-    case dtype::f64: return {H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE};
-    case dtype::i32: return {H5T_STD_I32LE, H5T_NATIVE_INT32};
+    case dtype::f32: return known(H5T_IEEE_F32LE, H5T_NATIVE_FLOAT);
+    case dtype::f64: return known(H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE);
+    case dtype::i32: return known(H5T_STD_I32LE, H5T_NATIVE_INT32);
+    case dtype::i64: return known(H5T_STD_I64LE, H5T_NATIVE_INT64);
+    case dtype::c64: return {{hdf5_complex(H5T_IEEE_F32LE), H5Tclose}, {hdf5_complex(H5T_NATIVE_FLOAT), H5Tclose}};
+    case dtype::c128: return {{hdf5_complex(H5T_IEEE_F64LE), H5Tclose}, {hdf5_complex(H5T_NATIVE_DOUBLE), H5Tclose}};
+    case dtype::boolean: return both(hdf5_boolean);
+    case dtype::f16: return both([] { return hdf5_half(10); });
+    case dtype::bf16: return both([] { return hdf5_half(7); });
+    case dtype::count_: break;
   }
   throw error("hdf5: this element type is unknown there");
 }
@@ -96,8 +126,20 @@ inline hdf5_type hdf5_type_of(dtype t) {
 inline std::string text_of_hdf5_type(hid_t type) {
   const std::string bits = std::to_string(8 * H5Tget_size(type)) + "-bit ";
   switch (H5Tget_class(type)) {
-    case H5T_FLOAT: return bits + "floats";
+    case H5T_FLOAT: {
+      std::size_t sign = 0, exponent = 0, bits_of_exponent = 0, mantissa = 0, bits_of_mantissa = 0;
+      H5Tget_fields(type, &sign, &exponent, &bits_of_exponent, &mantissa, &bits_of_mantissa);
+      return bits + "floats" + (H5Tget_size(type) == 2 ? " with " + std::to_string(bits_of_mantissa) + " bits of mantissa" : "");
+    }
     case H5T_INTEGER: return bits + (H5Tget_sign(type) == H5T_SGN_NONE ? "unsigned integers" : "integers");
+    case H5T_COMPOUND:
+      if (H5Tget_nmembers(type) == 2 && H5Tget_member_index(type, "r") == 0 && H5Tget_member_index(type, "i") == 1)
+        return "complex numbers of " + text_of_hdf5_type(hdf5_id(H5Tget_member_type(type, 0), H5Tclose).get());
+      return "elements that are not numbers";
+    case H5T_ENUM:
+      if (signed char value = 0; H5Tget_nmembers(type) == 2 && H5Tget_size(type) == 1 && H5Tenum_valueof(type, "TRUE", &value) >= 0)
+        return "booleans";
+      return "elements that are not numbers";
     default: return "elements that are not numbers";
   }
 }
@@ -157,12 +199,12 @@ class hdf5_file {
       space = space_of(shards.extents);
       const hdf5_id options(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
       checked(H5Pset_fill_time(options.get(), H5D_FILL_TIME_NEVER), what + " cannot be made");
-      made = hdf5_id(checked(H5Dcreate_anon(file_.get(), type.in_file, space.get(), options.get(), H5P_DEFAULT), what + " cannot be made"),
+      made = hdf5_id(checked(H5Dcreate_anon(file_.get(), type.in_file.get(), space.get(), options.get(), H5P_DEFAULT), what + " cannot be made"),
                      H5Dclose);
     });
     together([&] {
       each_part(shards, space, true, [&](hid_t memory, const file_shard& s) {
-        checked(H5Dwrite(made.get(), type.in_memory, memory, space.get(), transfer_.get(), s.data), what + " cannot be written");
+        checked(H5Dwrite(made.get(), type.in_memory.get(), memory, space.get(), transfer_.get(), s.data), what + " cannot be written");
       });
     });
     together([&] {
@@ -178,7 +220,8 @@ class hdf5_file {
   std::vector<std::int64_t> find(const std::string& name, dtype type, int rank) {
     std::vector<hsize_t> extents;
     together([&] {
-      const hid_t wanted = hdf5_type_of(type).in_memory;
+      const hdf5_type known = hdf5_type_of(type);
+      const hid_t wanted = known.in_memory.get();
       if (!has(name)) throw error(path_ + ": has no dataset " + name);
       read_ = open(name);
       const hdf5_id found(H5Dget_type(read_.get()), H5Tclose), space(H5Dget_space(read_.get()), H5Sclose);
@@ -196,8 +239,9 @@ class hdf5_file {
   /// Reads the shards of this process from the dataset that find() opened. Throws on this process alone.
   void read(const file_shards& shards) {
     const hdf5_id space(checked(H5Dget_space(read_.get()), "the dataset cannot be read"), H5Sclose);
+    const hdf5_type type = hdf5_type_of(shards.type);
     each_part(shards, space, false, [&](hid_t memory, const file_shard& s) {
-      checked(H5Dread(read_.get(), hdf5_type_of(shards.type).in_memory, memory, space.get(), transfer_.get(), s.data),
+      checked(H5Dread(read_.get(), type.in_memory.get(), memory, space.get(), transfer_.get(), s.data),
               "the dataset cannot be read");
     });
   }

@@ -108,7 +108,7 @@ inline void save_npy(const any_cluster& on, const std::string& path, const file_
 template <class T, class Spec>
 void save_npy(const std::string& path, const tensor<T, Spec>& t) {
   static_assert(!tensor<T, Spec>::is_partial, "gshard: save_npy of a partial sum; reshard it first");
-  static_assert(!detail::npy_descr(dtype_of<T>).empty(), "gshard: save_npy does not know this element type");
+  static_assert(!detail::npy_descr(dtype_of<T>).empty(), "gshard: NumPy has no bfloat16: cast the tensor to float");
   detail::save_npy(t.on(), path, detail::file_shards_of(t));
 }
 
@@ -124,7 +124,7 @@ void save_npy(const std::string& path, const tensor<T, Spec>& t) {
 template <class T, class Spec>
 tensor<T, Spec> load_npy(const any_cluster& on, const std::string& path) {
   static_assert(!tensor<T, Spec>::is_partial, "gshard: load_npy of a partial sum; a file has complete tensors");
-  static_assert(!detail::npy_descr(dtype_of<T>).empty(), "gshard: load_npy does not know this element type");
+  static_assert(!detail::npy_descr(dtype_of<T>).empty(), "gshard: NumPy has no bfloat16: load the tensor as float");
   const std::string call = "load_npy of " + path;
   on.on().begin(std::vector<fact>{{"the call", call}});
   npy_header header;

@@ -42,6 +42,11 @@ inline constexpr npy_type npy_types[] = {
     {dtype::f32, "<f4"},
     {dtype::f64, "<f8"},
     {dtype::i32, "<i4"},
+    {dtype::i64, "<i8"},
+    {dtype::c64, "<c8"},
+    {dtype::c128, "<c16"},
+    {dtype::boolean, "|b1"},
+    {dtype::f16, "<f2"},
 };
 
 constexpr std::string_view npy_descr(dtype t) {

@@ -40,6 +40,7 @@ struct attributes {
   bool may_move = false;         ///< annotate: readers may reshard it, whatever the strictness of the program.
   bool gradient_as_operand = false;  ///< annotate: the gradient has the sharding of the operand, not of the result.
   bool rounds_to_bf16 = false;   ///< einsum, looped_einsum: factors are rounded to bf16.
+  bool imaginary = false;        ///< cast between a real and a complex type: to or from the imaginary part, not the real one.
   bool inside = false;           ///< strided_slice: the windows must not read outside the operand.
   double fill = 0;               ///< strided_slice, pad, roll: the result where the windows read nothing.
   double factor = 1, power = 0;  ///< scale: x * factor * (product of the extents of `dims`)^power.

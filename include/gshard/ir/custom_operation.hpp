@@ -14,8 +14,10 @@ struct symbol;
 /// Made by `custom<Operation>` from the members of a user's type. @see trace/custom.hpp
 struct custom_operation {
   std::string_view name;
+  /// The kernels, and the element types of their tensors. `element<T>` of the operation names others than T: the kernels convert pointers.
   shard_function<float> f32 = nullptr;
   shard_function<double> f64 = nullptr;
+  dtype element_f32 = dtype::f32, element_f64 = dtype::f64;
   /// gradient(operands, y, dy, gradients) fills one gradient per operand. Only if `differentiable`: g++ under -fsanitize=undefined does not
   /// compare the address of a function at compile time.
   void (*gradient)(const symbol* operands, const symbol& y, const symbol& dy, symbol* gradients) = nullptr;

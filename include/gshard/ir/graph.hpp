@@ -8,6 +8,7 @@
 #include <gshard/base/packed_list.hpp>
 #include <gshard/ir/attributes.hpp>
 #include <gshard/ir/dim.hpp>
+#include <gshard/ir/dtype.hpp>
 #include <gshard/ir/fault.hpp>
 #include <gshard/ir/op.hpp>
 #include <gshard/ir/sharding.hpp>
@@ -21,18 +22,6 @@
 #include <type_traits>
 
 namespace gshard { inline namespace v0 {
-
-enum class dtype : std::uint8_t { f32, f64, i32 };
-
-template <class T>
-inline constexpr dtype dtype_of = [] {
-  static_assert(std::is_same_v<T, float> || std::is_same_v<T, double> || std::is_same_v<T, std::int32_t>,
-                "gshard: tensors hold float, double or std::int32_t");
-  return std::is_same_v<T, float> ? dtype::f32 : std::is_same_v<T, double> ? dtype::f64 : dtype::i32;
-}();
-constexpr std::int64_t size_of(dtype t) { return t == dtype::f64 ? 8 : 4; }
-/// The C++ type, for error texts.
-constexpr std::string_view cpp_name(dtype t) { return t == dtype::f64 ? "double" : t == dtype::f32 ? "float" : "int32"; }
 
 /// The rule of a node: the factor (index letter) of each dim of each operand and result. An axis that shards a factor shards all dims that
 /// carry it. A result that lacks the factor is then a partial sum over that axis. Propagation and partitioning know operations by their

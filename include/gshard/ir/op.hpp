@@ -4,6 +4,7 @@
 // The operations of programs and plans, and the table of their traits.
 
 #include <gshard/base/compiler.hpp>
+#include <gshard/ir/dtype.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -100,10 +101,24 @@ enum class linearity : std::uint8_t {
 /// decomposed has no `lines`; its rule blocks the dim, as that of sort does. @see decompose
 enum class line_dim : std::uint8_t { absent, last, attribute };
 
+/// A set of element types, a bit each.
+using element_set = std::uint16_t;
+constexpr element_set only(arithmetic_of what) {
+  element_set set = 0;
+  for (const dtype_traits& t : dtype_table)
+    if (t.arithmetic == what) set = element_set(set | 1u << int(t.type));
+  return set;
+}
+inline constexpr element_set reals = only(arithmetic_of::real), complexes = only(arithmetic_of::complex),
+                             integers = only(arithmetic_of::integer), masks = only(arithmetic_of::logical),
+                             all_elements = (1u << element_types) - 1u;
+
 /// The properties of an operation that passes and executor use, besides its rule. A field that the table does not name has its default.
 struct op_traits {
   op kind;
   std::string_view name;
+  element_set elements = reals;  ///< The element types of its tensors, except ids.
+  bool by_size = false;          ///< Its kernel moves elements of a size, whatever they are.
   bool collective = false;  ///< Moves data between devices.
   bool reshards = false;    ///< Reshards each operand, and computes at most sums.
   bool alias = false;       ///< The result shares the storage of the first operand.
@@ -145,9 +160,10 @@ struct op_traits {
 
 /// One row per operation, in the order of `op`. Not std::array, whose operator[] costs the constexpr evaluator two more calls.
 inline constexpr op_traits op_table[]{
-    {.kind = op::einsum, .name = "einsum", .product = true, .spreads = propagation::first_if_one_operand, .linear = linearity::product},
+    {.kind = op::einsum, .name = "einsum", .elements = all_elements, .product = true, .spreads = propagation::first_if_one_operand, .linear = linearity::product},
     {.kind = op::map,
      .name = "map",
+     .elements = all_elements,
      .elementwise = true,
      .piecewise = true,
      .recomputable = true,
@@ -156,15 +172,16 @@ inline constexpr op_traits op_table[]{
      .overwrites = op_traits::any_of_its_dims},
     {.kind = op::scale,
      .name = "scale",
+     .elements = reals | complexes | integers,
      .elementwise = true,
      .piecewise = true,
      .recomputable = true,
      .spreads = propagation::first,
      .linear = linearity::always,
      .overwrites = 0},
-    {.kind = op::reduce, .name = "reduce"},
+    {.kind = op::reduce, .name = "reduce", .elements = reals | integers},
     {.kind = op::argmax, .name = "argmax", .lines = line_dim::attribute, .line_sums = op_traits::own_formula, .after_extremum = true},
-    {.kind = op::cast, .name = "cast", .elementwise = true, .recomputable = true, .spreads = propagation::first},
+    {.kind = op::cast, .name = "cast", .elements = all_elements, .elementwise = true, .recomputable = true, .spreads = propagation::first},
     {.kind = op::softmax, .name = "softmax", .spreads = propagation::first, .lines = line_dim::last, .line_sums = 2, .overwrites = 0},
     {.kind = op::softmax_grad,
      .name = "softmax_grad",
@@ -184,34 +201,39 @@ inline constexpr op_traits op_table[]{
     {.kind = op::scatter_along, .name = "scatter_along"},
     {.kind = op::gather,
      .name = "gather",
+     .elements = all_elements,
+     .by_size = true,
      .reads_what_it_writes = true,
      .linear = linearity::product,
      .ids = 1,
      .ids_along = line_dim::attribute},
     {.kind = op::scatter_add,
      .name = "scatter_add",
+     .elements = reals | complexes,
      .linear = linearity::product,
      .ids = 0,
      .ids_along = line_dim::attribute,
      .ids_of_result = true},
-    {.kind = op::iota, .name = "iota"},
+    {.kind = op::iota, .name = "iota", .elements = 1u << int(dtype::i32)},
     {.kind = op::reshape,
      .name = "reshape",
+     .elements = all_elements,
+     .by_size = true,
      .alias = true,
      .windowed = 1,
      .spreads = propagation::first,
      .linear = linearity::always},
-    {.kind = op::annotate, .name = "annotate", .alias = true, .annotates = true, .spreads = propagation::first},
-    {.kind = op::strided_slice, .name = "strided_slice", .only_moves = true, .windowed = 1},
-    {.kind = op::pad, .name = "pad", .only_moves = true, .windowed = 1},
-    {.kind = op::reverse, .name = "reverse", .only_moves = true, .windowed = 1},
-    {.kind = op::roll, .name = "roll", .only_moves = true, .windowed = 1},
-    {.kind = op::concat, .name = "concat", .only_moves = true},
+    {.kind = op::annotate, .name = "annotate", .elements = all_elements, .by_size = true, .alias = true, .annotates = true, .spreads = propagation::first},
+    {.kind = op::strided_slice, .name = "strided_slice", .elements = all_elements, .by_size = true, .only_moves = true, .windowed = 1},
+    {.kind = op::pad, .name = "pad", .elements = all_elements, .by_size = true, .only_moves = true, .windowed = 1},
+    {.kind = op::reverse, .name = "reverse", .elements = all_elements, .by_size = true, .only_moves = true, .windowed = 1},
+    {.kind = op::roll, .name = "roll", .elements = all_elements, .by_size = true, .only_moves = true, .windowed = 1},
+    {.kind = op::concat, .name = "concat", .elements = all_elements, .by_size = true, .only_moves = true},
     {.kind = op::convolution, .name = "convolution", .product = true, .windowed = 1, .taps = true},
     {.kind = op::pool, .name = "pool", .windowed = 1},
     {.kind = op::pool_grad, .name = "pool_grad", .windowed = 2},
     {.kind = op::per_shard, .name = "per_shard", .follows_result = true, .declares_result = true, .user_code = true},
-    {.kind = op::custom, .name = "custom", .user_code = true},
+    {.kind = op::custom, .name = "custom", .elements = all_elements, .user_code = true},
     {.kind = op::dropout, .name = "dropout", .elementwise = true, .spreads = propagation::first, .overwrites = 0},
     {.kind = op::top2_gating, .name = "top2_gating", .gates = true},
     {.kind = op::top2_gating_grad, .name = "top2_gating_grad", .gates = true},
@@ -221,7 +243,7 @@ inline constexpr op_traits op_table[]{
     {.kind = op::combine, .name = "combine"},
     {.kind = op::combine_weight_grad, .name = "combine_weight_grad"},
     {.kind = op::adam, .name = "adam"},
-    {.kind = op::carry, .name = "carry", .annotates = true, .spreads = propagation::first},
+    {.kind = op::carry, .name = "carry", .elements = all_elements, .by_size = true, .annotates = true, .spreads = propagation::first},
     {.kind = op::loop_begin, .name = "loop_begin", .control = true, .nesting = 1},
     {.kind = op::loop_test, .name = "loop_test", .control = true},
     {.kind = op::loop_end, .name = "loop_end", .control = true, .nesting = -1},
@@ -237,11 +259,13 @@ inline constexpr op_traits op_table[]{
     {.kind = op::reduce_scatter, .name = "reduce_scatter", .collective = true, .reshards = true, .sums = true, .in_rings = true},
     {.kind = op::all_to_all, .name = "all_to_all", .collective = true, .reshards = true},
     {.kind = op::collective_permute, .name = "collective_permute", .collective = true, .reshards = true},
-    {.kind = op::looped_einsum, .name = "looped_einsum", .collective = true, .product = true},
+    {.kind = op::looped_einsum, .name = "looped_einsum", .elements = reals | complexes, .collective = true, .product = true},
 };
 
 constexpr const op_traits& traits(op kind) { return op_table[std::size_t(kind)]; }
 constexpr std::string_view name(op kind) { return traits(kind).name; }
+/// True if an operation takes tensors of an element type.
+constexpr bool supports(op kind, dtype type) { return (traits(kind).elements >> int(type)) & 1u; }
 /// True if an operation may throw on one device alone: where ids are checked, and in the user's functions of shards.
 constexpr bool may_fail(op kind) { return traits(kind).user_code || traits(kind).ids >= 0; }
 /// True for the nodes of a while loop: its control, and the values that it carries. @see trace/loop.hpp

@@ -4,6 +4,7 @@
 // Elementwise functions of `map` as entries of a plan: their kernels and derivatives.
 
 #include <gshard/base/dual.hpp>
+#include <gshard/ir/arithmetic.hpp>
 
 #include <array>
 #include <cstddef>
@@ -30,6 +31,8 @@ struct pointwise {
   static constexpr int most_operands = 6;
 
   int arity = 0;
+  element_set types = reals;  ///< of its operands, which all have the type of the result
+  int own = -1;  ///< A function of the library: its number. It has kernels for all `types`. @see detail::arithmetic::for_each_function
   row_function<float> f32 = nullptr;
   row_function<double> f64 = nullptr;
   /// derivative(i) is the function (x0, ..., xn-1, dy) -> dy * df/dxi. Only if `differentiable`.
@@ -86,6 +89,14 @@ void row_of(const T* const* in, const std::int64_t* stride, T* out, std::int64_t
   apply_row<T, Arity>(F, in, stride, out, n);
 }
 
+/// The row kernel of one of the library's own functions.
+template <class T, class F>
+void own_row(const T* const* in, const std::int64_t* stride, T* out, std::int64_t n) {
+  if constexpr (F::arity == 0)
+    for (std::int64_t i = 0; i < n; ++i) out[i] = F::template value<T>();
+  else apply_row<T, F::arity>(F{}, in, stride, out, n);
+}
+
 template <class T, auto F, int Arity, int Operand>
 void derivative_row_of(const T* const* in, const std::int64_t* stride, T* out, std::int64_t n) {
   const auto slope_times = []<std::size_t... I>(std::index_sequence<I...>, auto... x) {
@@ -131,33 +142,46 @@ template <auto F, int Arity>
 inline constexpr pointwise undifferentiated{
     .arity = Arity, .f32 = detail::row_of<float, F, Arity>, .f64 = detail::row_of<double, F, Arity>};
 
-/// The same for an F with given derivatives, each as (x0, ..., xn-1, dy) -> dy * df/dxi. They need not read all operands. Dual numbers do,
-/// and get NaN from Inf * 0.
-template <auto F, auto... Derivative>
-inline constexpr pointwise pointwise_with{.arity = sizeof...(Derivative),
-                                          .f32 = detail::row_of<float, F, sizeof...(Derivative)>,
-                                          .f64 = detail::row_of<double, F, sizeof...(Derivative)>,
-                                          .derivative = [](int operand) -> const pointwise& {
-                                            constexpr std::array all{&undifferentiated<Derivative, 1 + sizeof...(Derivative)>...};
-                                            return *all[std::size_t(operand)];
-                                          },
-                                          .differentiable = true};
+namespace detail {
 
-/// x0 + x1, x0 - x1 and the identity are linear, so partial sums pass through them.
-inline constexpr pointwise pointwise_add{.arity = 2,
-                                         .f32 = detail::row_of<float, [](auto a, auto b) { return a + b; }, 2>,
-                                         .f64 = detail::row_of<double, [](auto a, auto b) { return a + b; }, 2>,
-                                         .linear = true,
-                                         .coefficient = {1, 1}};
-inline constexpr pointwise pointwise_subtract{.arity = 2,
-                                              .f32 = detail::row_of<float, [](auto a, auto b) { return a - b; }, 2>,
-                                              .f64 = detail::row_of<double, [](auto a, auto b) { return a - b; }, 2>,
-                                              .linear = true,
-                                              .coefficient = {1, -1}};
-inline constexpr pointwise pointwise_identity{.arity = 1,
-                                              .f32 = detail::row_of<float, [](auto a) { return a; }, 1>,
-                                              .f64 = detail::row_of<double, [](auto a) { return a; }, 1>,
-                                              .linear = true,
-                                              .coefficient = {1}};
+/// A function of the library, with the functions of its gradients, if it has any. They need not read all operands. Dual numbers do, and get
+/// NaN from Inf * 0.
+template <class F, class... Slope>
+inline constexpr pointwise own_function = [] {
+  pointwise f{.arity = F::arity, .types = F::types, .own = arithmetic::number_of<F>};
+  if constexpr ((F::types & reals) != 0) {
+    f.f32 = own_row<float, F>;
+    f.f64 = own_row<double, F>;
+  }
+  if constexpr (sizeof...(Slope) > 0) {
+    f.derivative = [](int operand) -> const pointwise& {
+      constexpr std::array all{&own_function<Slope>...};
+      return *all[std::size_t(operand)];
+    };
+    f.differentiable = true;
+  }
+  return f;
+}();
+/// The same for c0 * x0 + c1 * x1: partial sums pass through it.
+template <class F, int... Coefficient>
+inline constexpr pointwise own_linear = [] {
+  pointwise f = own_function<F>;
+  f.linear = true;
+  f.coefficient = {double(Coefficient)...};
+  return f;
+}();
+/// The same for a function whose gradients are zero.
+template <class F>
+inline constexpr pointwise own_step = [] {
+  pointwise f = own_function<F>;
+  f.stops_gradient = true;
+  return f;
+}();
+
+}  // namespace detail
+
+inline constexpr const pointwise& pointwise_add = detail::own_linear<detail::arithmetic::add, 1, 1>;
+inline constexpr const pointwise& pointwise_subtract = detail::own_linear<detail::arithmetic::subtract, 1, -1>;
+inline constexpr const pointwise& pointwise_identity = detail::own_linear<detail::arithmetic::identity, 1>;
 
 }}  // namespace gshard::v0

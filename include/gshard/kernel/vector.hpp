@@ -6,8 +6,11 @@
 
 #include <gshard/base/math.hpp>
 #include <gshard/kernel/elementwise/exponential.hpp>
+#include <gshard/ir/arithmetic.hpp>
 #include <gshard/kernel/elementwise/square_root.hpp>
 
+#include <array>
+#include <complex>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -94,6 +97,19 @@ T sum(std::int64_t n, const T* x) {
 template <class T>
 T dot(std::int64_t n, const T* x, const T* y) {
   return sum_of<T>(n, [=](auto at) { return at(x) * at(y); });
+}
+/// The same for complex numbers, in four sums. The order depends on n alone.
+template <class T>
+std::complex<T> sum(std::int64_t n, const std::complex<T>* x) {
+  std::array<std::complex<T>, 4> part{};
+  for (std::int64_t i = 0; i < n; ++i) part[std::size_t(i % 4)] += x[i];
+  return (part[0] + part[1]) + (part[2] + part[3]);
+}
+template <class T>
+std::complex<T> dot(std::int64_t n, const std::complex<T>* x, const std::complex<T>* y) {
+  std::array<std::complex<T>, 4> part{};
+  for (std::int64_t i = 0; i < n; ++i) part[std::size_t(i % 4)] += gshard::detail::product(x[i], y[i]);
+  return (part[0] + part[1]) + (part[2] + part[3]);
 }
 /// NaN if an element is NaN.
 template <class T>

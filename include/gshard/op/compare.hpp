@@ -25,11 +25,18 @@ tensor<T, spec<>> scalar_on(const any_cluster& on, T number) {
   return t;
 }
 
-template <auto F, class A, class B>
+template <class F>
+inline constexpr auto compare_model = [](auto&, auto a, auto b) { return emit_compared<F>(a, b); };
+
+template <class F, class A, class B>
 auto compare(const A& a, const B& b) {
-  if constexpr (std::is_arithmetic_v<A>) return map<F>(scalar_on(b.on(), typename B::value_type(a)), b);
-  else if constexpr (std::is_arithmetic_v<B>) return map<F>(a, scalar_on(a.on(), typename A::value_type(b)));
-  else return map<F>(a, b);
+  if constexpr (std::is_arithmetic_v<A>) return compare<F>(scalar_on(b.on(), typename B::value_type(a)), b);
+  else if constexpr (std::is_arithmetic_v<B>) return compare<F>(a, scalar_on(a.on(), typename A::value_type(b)));
+  else {
+    static_assert(holds<all_complete<A, B>, actual_type<typename A::layout_type>, actual_type<typename B::layout_type>>,
+                  "gshard: a partial sum is used as a complete tensor; reshard it first");
+    return run_elementwise<compare_model<F>>("compare", a, b);
+  }
 }
 }  // namespace detail
 
@@ -42,7 +49,7 @@ auto compare(const A& a, const B& b) {
 template <class A, class B>
   requires(detail::compared<A, B>)
 auto less(const A& a, const B& b) {
-  return detail::compare<detail::one_if_less>(a, b);
+  return detail::compare<detail::arithmetic::less>(a, b);
 }
 /// equal(a, b) on tensors: 1 where a == b, else 0. Comparisons with NaN are 0. One operand may be a number.
 /// Shapes: operands match as those of map.
@@ -53,7 +60,7 @@ auto less(const A& a, const B& b) {
 template <class A, class B>
   requires(detail::compared<A, B>)
 auto equal(const A& a, const B& b) {
-  return detail::compare<detail::one_if_equal>(a, b);
+  return detail::compare<detail::arithmetic::equal>(a, b);
 }
 template <class A, class B>
   requires(detail::compared<A, B>)
@@ -68,7 +75,7 @@ auto operator>(const A& a, const B& b) {
 template <class A, class B>
   requires(detail::compared<A, B>)
 auto operator<=(const A& a, const B& b) {
-  return detail::compare<detail::one_if_at_most>(a, b);
+  return detail::compare<detail::arithmetic::at_most>(a, b);
 }
 template <class A, class B>
   requires(detail::compared<A, B>)

@@ -4,6 +4,7 @@
 // Elementwise functions (map) and addition on tensors outside of programs.
 
 #include <gshard/op/eager.hpp>
+#include <gshard/trace/complex.hpp>
 #include <gshard/trace/map.hpp>
 
 #include <algorithm>
@@ -16,6 +17,7 @@ namespace detail {
 template <auto F>
 inline constexpr auto map_model = [](auto&, auto... x) { return map<F>(x...); };
 inline constexpr auto add_model = [](auto&, auto a, auto b) { return a + b; };
+inline constexpr auto conj_model = [](auto&, auto z) { return conj(z); };
 
 /// An elementwise operation on tensors. Their dims have no names, so they match by position: every operand has all dims or none.
 template <auto Model, class... T, class... Specs>
@@ -53,6 +55,20 @@ auto map(F, const tensor<T, Specs>&... x) {
 template <class T, class A, class B>
 auto operator+(const tensor<T, A>& a, const tensor<T, B>& b) {
   return detail::run_elementwise<detail::add_model>("add", a, b);
+}
+
+/// conj(z) on tensors: the complex conjugate. An einsum with conjugation is einsum<"NI,NJ->IJ">(conj(x), y).
+/// Shapes: any -> the same.
+/// Communicates: nothing.
+/// Compile time: a complex element type; that z is complete.
+/// Throws: nothing.
+/// @see trace/complex.hpp
+template <class T, class Spec>
+  requires(detail::is_complex_number<T>)
+auto conj(const tensor<T, Spec>& z) {
+  static_assert(holds<detail::all_complete<tensor<T, Spec>>, actual_type<Spec>>,
+                "gshard: a partial sum is used as a complete tensor; reshard it first");
+  return detail::run_elementwise<detail::conj_model>("conj", z);
 }
 
 }}  // namespace gshard::v0

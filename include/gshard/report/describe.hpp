@@ -103,7 +103,7 @@ inline std::string pad(std::string s, std::size_t width) {
 /// `+order(1,0)`: its device order is not the mesh's. `f32[H@x{i-1..i+1},W]`: a device holds these elements of H for the indices i of its
 /// block, that is, the block and a halo. `{2i..2i+2 of O}`: for the indices i of its block of O.
 inline std::string describe(const plan_view& plan, const value& v) {
-  std::string s(v.type == dtype::f32 ? "f32" : v.type == dtype::f64 ? "f64" : "i32");
+  std::string s(name(v.type));
   s += '[';
   for (int d = 0; d < v.rank(); ++d) {
     if (d) s += ',';

@@ -4,6 +4,7 @@
 // Makes a cluster from an MPI communicator, with one device per process.
 
 #include <gshard/comm/mpi.hpp>
+#include <gshard/comm/mpi_type.hpp>
 #include <gshard/tensor/cluster.hpp>
 
 #include <memory>

@@ -10,6 +10,7 @@
 #include <gshard/comm/agreement.hpp>
 #include <gshard/kernel/move/copy.hpp>
 #include <gshard/kernel/view.hpp>
+#include <gshard/tensor/buffer.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -133,13 +134,14 @@ void copy_shard_of(const T* whole, const kernel::index_array& stride, T* shard, 
 /// The elements in row-major order, copied to `room` unless the array is a row-major range.
 template <class T>
 std::span<const T> row_major_elements(const whole_array<T>& given, const kernel::index_array& stride, std::span<const std::int64_t> tensor,
-                                      std::vector<T>& room) {
+                                      buffer& room) {
   if (given.layout.rank < 0) return {given.data, std::size_t(given.layout.size)};
   kernel::index_array extent{};
   std::copy(tensor.begin(), tensor.end(), extent.begin());
-  room.resize(std::size_t(given.layout.size));
-  copy_shard_of(given.data, stride, room.data(), kernel::whole(int(tensor.size()), extent));
-  return room;
+  room = buffer(given.layout.size * std::int64_t(sizeof(T)));
+  T* const copy = reinterpret_cast<T*>(room.data());
+  copy_shard_of(given.data, stride, copy, kernel::whole(int(tensor.size()), extent));
+  return {copy, std::size_t(given.layout.size)};
 }
 
 #if GSHARD_HAS_BODIES

@@ -35,7 +35,7 @@ constexpr int dim_not_kept(const equation& e) {
 /// Elements come from the first operand, extents from all.
 constexpr symbol emit_broadcast_like(builder& b, list_view<symbol> operands, const equation& e, std::string_view text) {
   if (const int d = dim_not_kept(e); d >= 0) b.fail(fault::index_not_kept, text, letter_of(e, e.operands[0][d]), d);
-  if (b.failed() || !require_real(b, text, {operands[0]})) return b.nothing();
+  if (b.failed() || !b.has(operands[0])) return b.nothing();
   const auto dim_of = dims_of_letters(b, operands, e, text);
   if (b.failed()) return b.nothing();
   return emit_broadcast(operands[0], e.operands[0], e.output, output_dims(e, dim_of));

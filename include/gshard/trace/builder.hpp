@@ -331,7 +331,22 @@ constexpr bool require_real(builder& b, std::string_view operation, std::initial
   const dtype type = values[operands.begin()->id].type;
   int at = 0;
   for (const symbol& s : operands) {
-    if (values[s.id].type != type || type == dtype::i32) b.fail(fault::wrong_type, operation, {}, at);
+    if (values[s.id].type != type || !is_real(type)) b.fail(fault::wrong_type, operation, {}, at);
+    ++at;
+  }
+  return !b.failed();
+}
+
+/// True if all operands have one element type, which the operation takes. Reports the first that has not.
+constexpr bool require_elements(builder& b, op kind, std::string_view operation, std::initializer_list<symbol> operands) {
+  if (b.failed()) return false;
+  for (const symbol& s : operands)
+    if (!b.has(s)) return false;
+  const value* const values = b.program.values.data();
+  const dtype type = values[operands.begin()->id].type;
+  int at = 0;
+  for (const symbol& s : operands) {
+    if (values[s.id].type != type || !supports(kind, type)) b.fail(fault::wrong_type, operation, {}, at);
     ++at;
   }
   return !b.failed();

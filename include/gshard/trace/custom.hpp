@@ -86,9 +86,22 @@ struct custom_parts {
   static constexpr bool has_gradient = !requires { &both::gradient; };
 };
 
+/// The element type of an operation's tensors: T, or its `element<T>`.
+template <class Operation, class T>
+struct element_in {
+  using type = T;
+};
+template <class Operation, class T>
+  requires requires { typename Operation::template element<T>; }
+struct element_in<Operation, T> {
+  using type = typename Operation::template element<T>;
+};
+
 template <class T, class Operation, std::size_t... I>
 void run_custom(const T* const* in, const shard_place* in_at, T* out, const shard_place& out_at) {
-  Operation::run(local_shard<const T>{in[I], in_at[I]}..., local_shard<T>{out, out_at});
+  using element = typename element_in<Operation, T>::type;
+  Operation::run(local_shard<const element>{reinterpret_cast<const element*>(in[I]), in_at[I]}...,
+                 local_shard<element>{reinterpret_cast<element*>(out), out_at});
 }
 template <class Operation, std::size_t... I>
 constexpr void gradient_of_custom(const symbol* x, const symbol& y, const symbol& dy, symbol* dx) {
@@ -103,6 +116,8 @@ inline constexpr custom_operation custom_of<Operation, std::index_sequence<I...>
   custom_operation made{.name = Operation::name,
                         .f32 = run_custom<float, Operation, I...>,
                         .f64 = run_custom<double, Operation, I...>,
+                        .element_f32 = dtype_of<typename element_in<Operation, float>::type>,
+                        .element_f64 = dtype_of<typename element_in<Operation, double>::type>,
                         .flops = custom_parts<Operation>::flops};
   if constexpr (requires(symbol s) { Operation::gradient(one_symbol<I>(s)..., s, s); }) {
     made.gradient = gradient_of_custom<Operation, I...>;
@@ -120,7 +135,12 @@ constexpr symbol emit_custom(builder& b, const custom_operation& what, list_view
   std::array<std::int32_t, sharding_rule::most_in> ids{};
   sharding_rule rule;
   for (std::size_t i = 0; i < operands.size(); ++i) {
-    if (!require_real(b, Operation::name, {operands[0], operands[i]})) return b.nothing();
+    if (!b.has(operands[0]) || !b.has(operands[i])) return b.nothing();
+    const dtype type = operands[i].get().type;
+    if (type != operands[0].get().type || (type != what.element_f32 && type != what.element_f64)) {
+      b.fail(fault::wrong_type, Operation::name, {}, int(i));
+      return b.nothing();
+    }
     ids[i] = operands[i].id;
     rule.in[i] = e.operands[i];
     for (int d = 0; d < e.operands[i].size(); ++d)  // a diagonal: one axis cannot shard two dims
@@ -130,7 +150,8 @@ constexpr symbol emit_custom(builder& b, const custom_operation& what, list_view
   if (b.failed()) return b.nothing();
   rule.out[0] = e.output;
   for (int f = 0; f < e.factors; ++f)
-    if (parts::contains(parts::whole, e.letters[std::size_t(f)])) rule.block(f);
+    if (parts::contains(parts::whole, e.letters[std::size_t(f)]) || (!rule.out[0].contains(f) && !has_sums(operands[0].get().type)))
+      rule.block(f);
   return {&b, b.add_node(op::custom, list_view(ids.data(), operands.size()), rule, {.custom = &what},
                          {{output_dims(e, dim_of), operands[0].get().type}})};
 }
@@ -145,12 +166,13 @@ constexpr symbol emit_custom(builder& b, const custom_operation& what, list_view
 ///   `whole` (optional): indices that must not be sharded, because the kernel needs them complete;
 ///   `flops` (optional): floating-point operations per index of the rule, for prices;
 ///   `run(local_shard<const T> x, ..., local_shard<T> y)`: the kernel on a device, a static template for float and double;
+///   `template <class T> using element = std::complex<T>` (optional): the element type of its tensors, and of `run`, instead of T;
 ///   `gradient(x, ..., y, dy)` (optional): static and constexpr, of symbols: a gradient per operand, as a std::tuple; a symbol if there is
 ///     one operand.
 /// Propagation, partitioning, prices and all backends treat it by its rule.
 /// Shapes: as the rule says; one to six operands.
 /// Communicates: as einsum: the reshards that the cheapest strategy needs, and the completion of partial sums.
-/// Compile time: the rule; that each index which the result lacks is in `sums` or `whole`; ranks, dims and one real element type.
+/// Compile time: the rule; that each index which the result lacks is in `sums` or `whole`; ranks, dims and one element type.
 /// Throws: what `run` throws, on all processes.
 /// @see local_shard, per_shard, check_shardings
 template <class Operation, class... Symbols>

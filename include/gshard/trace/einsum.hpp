@@ -70,7 +70,7 @@ constexpr symbol emit_einsum(builder& b, list_view<symbol> operands, list_view<s
     const short_list letters = rule.in[i] = factors.data()[i];
     const dim_list dims = v.dims;
     ids[i] = given[i].id;
-    if (v.type != type || type == dtype::i32) b.fail(fault::wrong_type, text, {}, int(i));
+    if (v.type != type || (count > 1 && !has_sums(type))) b.fail(fault::wrong_type, text, {}, int(i));
     if (dims.count != letters.count) b.fail(fault::rank_mismatch, text, {}, letters.count, dims.count);
     if (b.failed()) return b.nothing();
     std::uint32_t here = 0;
@@ -93,6 +93,10 @@ constexpr symbol emit_einsum(builder& b, list_view<symbol> operands, list_view<s
       ids[i] = input;
       rule.in[i] = rule.in[i].reversed();
     }
+  if (!has_sums(type) && (known & ~output.mask()) != 0) {
+    b.fail(fault::wrong_type, text, {}, 0);
+    return b.nothing();
+  }
   dim_list dims;
   for (int d = 0; d < output.count; ++d) dims.push_back(dim_of[output[d]]);
   if (const symbol s = emit_one_hot_einsum(b, operands, factors, output, dims); s.id >= 0) return s;

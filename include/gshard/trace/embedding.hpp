@@ -26,7 +26,7 @@ constexpr row_factors rows_along(int at, int ids_rank, int table_rank) {
 }
 constexpr bool check_rows(symbol table, symbol ids, int at, std::string_view operation) {
   builder& b = *table.owner;
-  if (!check_rank(b, table, 1, operation) || !b.has(ids)) return false;
+  if (!b.has(table) || !b.has(ids)) return false;
   if (at < 0 || at >= table.rank()) b.fail(fault::rank_mismatch, operation, {}, at + 1, table.rank());
   if (ids.get().type != dtype::i32) b.fail(fault::wrong_type, operation, {}, 1);
   if (table.rank() - 1 + ids.rank() > max_rank) b.fail(fault::rank_mismatch, operation, {}, max_rank, table.rank() - 1 + ids.rank());
@@ -61,6 +61,7 @@ constexpr symbol gather(here table, symbol ids, int dim = 0) {
   rule.in[0] = f.table;
   rule.in[1] = f.ids;
   rule.out[0] = f.rows;
+  if (!has_sums(table.get().type)) rule.block(f.table[dim]);  // blocks of rows cannot contribute to a sum
   dim_list dims;
   for (int d = 0; d < dim; ++d) dims.push_back(table.get().dims[d]);
   for (int d = 0; d < ids.rank(); ++d) dims.push_back(ids.get().dims[d]);
@@ -78,7 +79,7 @@ constexpr symbol gather(here table, symbol ids, int dim = 0) {
 constexpr symbol scatter_add(here x, symbol ids, symbol updates, int dim = 0) {
   builder& b = *x.owner;
   if (b.failed() || !detail::check_rows(x, ids, dim, "scatter_add") ||
-      !detail::require_real(b, "scatter_add", {x, updates}))
+      !detail::require_elements(b, op::scatter_add, "scatter_add", {x, updates}))
     return b.nothing();
   const detail::row_factors f = detail::rows_along(dim, ids.rank(), x.rank());
   if (updates.rank() != f.rows.size()) b.fail(fault::rank_mismatch, "scatter_add", {}, f.rows.size(), updates.rank());

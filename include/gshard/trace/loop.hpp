@@ -95,6 +95,7 @@ class loop_writer {
     add(op::loop_begin, {});
     const symbol continues = std::apply(condition, now);
     if (b_.has(continues) && continues.rank() != 0) b_.fail(fault::not_a_scalar, name_, {}, 0, continues.rank());
+    if (b_.has(continues) && !((reals | integers | masks) >> int(continues.get().type) & 1)) b_.fail(fault::wrong_type, name_);
     if (b_.failed()) return nothings<N>(b_);
     add(op::loop_test, {continues.id});
     states next = next_states<N>(std::apply(body, now));

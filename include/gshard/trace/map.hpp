@@ -78,7 +78,7 @@ constexpr symbol emit_map(builder& b, const pointwise& f, list_view<symbol> oper
   for (std::size_t i = 0; i < count; ++i) {
     const value& v = values[given[i].id];
     ids[i] = given[i].id;
-    if (v.type != type || type == dtype::i32) {
+    if (v.type != type || !((f.types >> int(type)) & 1u)) {
       b.fail(fault::wrong_type, "map", {}, int(i));
       return b.nothing();
     }
@@ -92,23 +92,24 @@ constexpr symbol emit_map(builder& b, const pointwise& f, list_view<symbol> oper
   return {&b, b.add_node(op::map, list_view(ids, count), rule, {.function = &f}, {{dims, type}})};
 }
 
-/// op::scale: x * constant * (product of the extents of `over`)^power.
+/// op::scale: x * constant * (product of the extents of `over`)^power. Integers are scaled by integers alone.
 constexpr symbol emit_scale(symbol x, double constant, const dim_list& over = {}, double power = 0) {
   builder& b = *x.owner;
-  if (!require_real(b, "scale", {x})) return b.nothing();
+  if (!require_elements(b, op::scale, "scale", {x})) return b.nothing();
+  const bool whole = constant >= -0x1p53 && constant <= 0x1p53 && double(std::int64_t(constant)) == constant && power == 0;
+  if (!is_differentiable(x.get().type) && !whole) {
+    b.fail(fault::wrong_type, "scale", {}, 0);
+    return b.nothing();
+  }
   sharding_rule rule;
   rule.in[0] = rule.out[0] = counting(x.rank());
   return {&b, b.add_node(op::scale, {x.id}, rule, {.factor = constant, .power = power, .dims = over}, {{x.get().dims, x.get().type}})};
 }
 
-template <class T, int Number>
-void fill_row(const T* const*, const std::int64_t*, T* out, std::int64_t n) {
-  for (std::int64_t i = 0; i < n; ++i) out[i] = T(Number);
-}
-/// A constant, as a map without operands. So it does not wait for the tensor whose dims it has.
+/// 0 and 1, as maps without operands. So they do not wait for the tensor whose dims they have.
 template <int Number>
-inline constexpr pointwise pointwise_constant{
-    .f32 = fill_row<float, Number>, .f64 = fill_row<double, Number>};
+  requires(Number == 0 || Number == 1)
+inline constexpr const pointwise& pointwise_constant = own_function<std::conditional_t<Number == 0, arithmetic::zero, arithmetic::one>>;
 
 constexpr symbol emit_constant(const pointwise& number, symbol like) {
   builder& b = *like.owner;
@@ -186,15 +187,12 @@ constexpr symbol operator-(here a, symbol b) {
   return detail::emit_map(*a.owner, pointwise_subtract, std::array<symbol, 2>{a, b});
 }
 constexpr symbol operator*(here a, symbol b) {
-  constexpr auto& product = pointwise_with<[](auto x, auto y) { return x * y; },  //
-                                           [](auto, auto y, auto dy) { return dy * y; }, [](auto x, auto, auto dy) { return dy * x; }>;
-  return detail::emit_map(*a.owner, product, std::array<symbol, 2>{a, b});
+  using namespace detail::arithmetic;
+  return detail::emit_map(*a.owner, detail::own_function<multiply, multiply_left_slope, multiply_right_slope>, std::array<symbol, 2>{a, b});
 }
 constexpr symbol operator/(here a, symbol b) {
-  constexpr auto& quotient = pointwise_with<[](auto x, auto y) { return x / y; },  //
-                                            [](auto, auto y, auto dy) { return dy / y; },
-                                            [](auto x, auto y, auto dy) { return -(dy * (x / y)) / y; }>;
-  return detail::emit_map(*a.owner, quotient, std::array<symbol, 2>{a, b});
+  using namespace detail::arithmetic;
+  return detail::emit_map(*a.owner, detail::own_function<divide, divide_left_slope, divide_right_slope>, std::array<symbol, 2>{a, b});
 }
 constexpr symbol operator*(double c, here x) { return detail::emit_scale(x, c); }
 constexpr symbol operator*(here x, double c) { return detail::emit_scale(x, c); }
@@ -235,19 +233,28 @@ constexpr symbol relu(here x) {
   return detail::emit_map(*x.owner, pointwise_by_result<[](auto v) { return gshard::relu(v); }>, std::array<symbol, 1>{x});
 }
 
-/// cast(x, type), cast<T>(x): the same numbers with another element type. To int32: rounded towards zero; numbers beyond int32 become the
-/// nearest one, and NaN the lowest. Integers have no gradient.
-/// Shapes: any -> the same.
-/// Communicates: nothing.
-/// Compile time: nothing.
-/// Throws: nothing.
-/// @see iota
-constexpr symbol cast(here x, dtype type) {
+namespace detail {
+/// op::cast. Between a real and a complex type: to or from the real part, or the imaginary part.
+constexpr symbol emit_cast(symbol x, dtype type, bool imaginary = false) {
   builder& b = *x.owner;
   if (b.failed()) return b.nothing();
   sharding_rule rule;
-  rule.in[0] = rule.out[0] = detail::counting(x.rank());
-  return {&b, b.add_node(op::cast, {x.id}, rule, {}, {{x.get().dims, type}})};
+  rule.in[0] = rule.out[0] = counting(x.rank());
+  return {&b, b.add_node(op::cast, {x.id}, rule, {.imaginary = imaginary}, {{x.get().dims, type}})};
+}
+}  // namespace detail
+
+/// cast(x, type), cast<T>(x): the same numbers with another element type. To integers: rounded towards zero; numbers beyond the type become
+/// the nearest one, and NaN the lowest. To bool: whether a number is not 0. To half precision: rounded to the nearest. Real numbers become
+/// complex ones; for the opposite there are real and imag. Integers and masks have no gradient.
+/// Shapes: any -> the same.
+/// Communicates: nothing.
+/// Compile time: that no complex number is cast to another kind of number.
+/// Throws: nothing.
+/// @see iota, real, imag
+constexpr symbol cast(here x, dtype type) {
+  if (!x.owner->failed() && is_complex(x.get().type) && !is_complex(type)) x.owner->fail(fault::wrong_type, "cast", {}, 0);
+  return detail::emit_cast(x, type);
 }
 template <class T>
 constexpr symbol cast(here x) {

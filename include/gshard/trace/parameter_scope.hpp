@@ -66,6 +66,7 @@ class parameter_scope {
     builder& b = *builder_;
     if (b.failed()) return b.nothing();
     const tensor_name full = full_name(name);
+    if (!is_real(type_)) b.fail(fault::wrong_type, full.view());
     const dim_list dims = b.dims_of(letters, full.view());
     for (char c : start.over)
       if (letters.find(c) == letters.npos) b.fail(fault::foreign_letter, full.view(), {&c, 1});

@@ -22,9 +22,9 @@ namespace gshard { inline namespace v0 {
 namespace detail {
 
 /// x, or its diagonal if an index is repeated. Then `factors` has every index once.
-constexpr symbol emit_diagonal(symbol x, short_list& factors, std::string_view text) {
+constexpr symbol emit_diagonal(symbol x, short_list& factors, std::string_view text, op reader) {
   builder& b = *x.owner;
-  if (!require_real(b, text, {x})) return b.nothing();
+  if (!require_elements(b, reader, text, {x})) return b.nothing();
   if (x.rank() != factors.size()) {
     b.fail(fault::rank_mismatch, text, {}, factors.size(), x.rank());
     return b.nothing();
@@ -41,7 +41,7 @@ constexpr symbol emit_diagonal(symbol x, short_list& factors, std::string_view t
 /// op::reduce: the reduction of x over the factors that `output` lacks.
 constexpr symbol emit_reduce(symbol x, reduction what, short_list factors, const short_list& output, std::string_view text) {
   builder& b = *x.owner;
-  x = emit_diagonal(x, factors, text);
+  x = emit_diagonal(x, factors, text, op::reduce);
   if (b.failed()) return b.nothing();
   sharding_rule rule;
   rule.in[0] = factors;
@@ -55,7 +55,7 @@ constexpr symbol emit_reduce(symbol x, reduction what, short_list factors, const
 constexpr symbol emit_argmax(symbol x, reduction what, short_list factors, const short_list& output, std::string_view text) {
   builder& b = *x.owner;
   if (!b.failed()) b.place.is_explicit = b.says_may_move(x);  // if x may move, its nodes may
-  x = emit_diagonal(x, factors, text);
+  x = emit_diagonal(x, factors, text, op::argmax);
   const symbol m = emit_reduce(x, what, factors, output, text);
   if (b.failed()) return b.nothing();
   int along = -1;
@@ -72,11 +72,12 @@ constexpr symbol emit_argmax(symbol x, reduction what, short_list factors, const
 }
 
 /// The identity without a gradient.
-inline constexpr pointwise pointwise_stop{.arity = 1,
-                                          .f32 = row_of<float, [](auto a) { return a; }, 1>,
-                                          .f64 = row_of<double, [](auto a) { return a; }, 1>,
-                                          .stops_gradient = true,
-                                          .linear = true};
+inline constexpr pointwise pointwise_stop = [] {
+  pointwise f = own_function<arithmetic::identity>;
+  f.stops_gradient = true;
+  f.linear = true;
+  return f;
+}();
 
 /// The number that logsumexp subtracts before exp and adds after log: the largest element. It is 0 if that is not finite, because inf - inf
 /// is NaN.
@@ -90,7 +91,7 @@ template <class Symbol>
 constexpr symbol emit_logsumexp(Symbol given, short_list factors, const short_list& output, std::string_view text) {
   builder& b = *given.owner;
   if (!b.failed()) b.place.is_explicit = b.says_may_move(given);
-  const symbol x = emit_diagonal(given, factors, text);
+  const symbol x = emit_diagonal(given, factors, text, op::argmax);
   const symbol largest = emit_reduce(x, reduction::max, factors, output, text);
   if (b.failed()) return b.nothing();
   const symbol m = emit_map(b, pointwise_stop, list_view(&largest, 1));

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Elementwise comparisons and selection: less, equal and select.
+// Elementwise comparisons, selection and logic: less, equal, select, logical_and, logical_or and logical_not.
 //
-// Conditions are tensors of zeros and ones. Templates, so that only programs that use these verbs pay for them.
+// The results of comparisons are tensors of zeros and ones. Templates, so that only programs that use these verbs pay for them.
 
 #include <gshard/trace/builder.hpp>
 #include <gshard/trace/map.hpp>
@@ -11,9 +11,11 @@
 namespace gshard { inline namespace v0 {
 
 namespace detail {
-inline constexpr auto one_if_less = [](auto x, auto y) { return x < y ? decltype(x)(1) : decltype(x)(0); };
-inline constexpr auto one_if_at_most = [](auto x, auto y) { return x <= y ? decltype(x)(1) : decltype(x)(0); };
-inline constexpr auto one_if_equal = [](auto x, auto y) { return x == y ? decltype(x)(1) : decltype(x)(0); };
+/// 1 where the function is true, else 0.
+template <class F>
+constexpr symbol emit_compared(here a, symbol b) {
+  return emit_map(*a.owner, own_step<F>, std::array<symbol, 2>{a, b});
+}
 
 /// A tensor with the dims of another one, filled with a number.
 template <class = void>
@@ -25,12 +27,12 @@ constexpr symbol filled(symbol like, double c) {
 /// less(a, b), a < b: 1 where a < b, else 0. Comparisons with NaN are 0. Either operand may be a number. It has no gradient.
 /// Shapes: operands match as those of map.
 /// Communicates: nothing if the operands have one sharding.
-/// Compile time: that dims match; one real element type.
+/// Compile time: that dims match; one element type, of real numbers or integers.
 /// Throws: nothing.
 /// @see select, equal
 template <class = void>
 constexpr symbol less(here a, symbol b) {
-  return map<detail::one_if_less>(a, b);
+  return detail::emit_compared<detail::arithmetic::less>(a, b);
 }
 template <class = void>
 constexpr symbol less(here a, double b) {
@@ -67,19 +69,19 @@ constexpr symbol operator>(double a, here b) {
 }
 template <class = void>
 constexpr symbol operator<=(here a, symbol b) {
-  return map<detail::one_if_at_most>(a, b);
+  return detail::emit_compared<detail::arithmetic::at_most>(a, b);
 }
 template <class = void>
 constexpr symbol operator<=(here a, double b) {
-  return map<detail::one_if_at_most>(a, detail::filled(a, b));
+  return detail::emit_compared<detail::arithmetic::at_most>(a, detail::filled(a, b));
 }
 template <class = void>
 constexpr symbol operator<=(double a, here b) {
-  return map<detail::one_if_at_most>(here(detail::filled(b, a), b), symbol(b));
+  return detail::emit_compared<detail::arithmetic::at_most>(here(detail::filled(b, a), b), symbol(b));
 }
 template <class = void>
 constexpr symbol operator>=(here a, symbol b) {
-  return map<detail::one_if_at_most>(here(b, a), symbol(a));
+  return detail::emit_compared<detail::arithmetic::at_most>(here(b, a), symbol(a));
 }
 template <class = void>
 constexpr symbol operator>=(here a, double b) {
@@ -93,12 +95,12 @@ constexpr symbol operator>=(double a, here b) {
 /// equal(a, b): 1 where a == b, else 0. Comparisons with NaN are 0. Either operand may be a number. It has no gradient.
 /// Shapes: operands match as those of map.
 /// Communicates: nothing if the operands have one sharding.
-/// Compile time: that dims match; one real element type.
+/// Compile time: that dims match; one element type, not of half precision.
 /// Throws: nothing.
 /// @see select, less
 template <class = void>
 constexpr symbol equal(here a, symbol b) {
-  return map<detail::one_if_equal>(a, b);
+  return detail::emit_compared<detail::arithmetic::equal>(a, b);
 }
 template <class = void>
 constexpr symbol equal(here a, double b) {
@@ -108,15 +110,19 @@ template <class = void>
 constexpr symbol equal(double a, here b) {
   return equal(b, a);
 }
-/// select(condition, a, b): a where the condition is not 0, else b. a and b may be numbers. No gradient flows into the condition.
+/// select(condition, a, b): a where the condition is not 0, else b. a and b may be numbers. No gradient flows into the condition, which is
+/// a mask (bool) or has the element type of a and b.
 /// Shapes: operands match as those of map.
 /// Communicates: nothing if the operands have one sharding.
-/// Compile time: that dims match; one real element type.
+/// Compile time: that dims match; element types, which are not of half precision.
 /// Throws: nothing.
-/// @see less, equal
+/// @see less, equal, logical_and
 template <class = void>
 constexpr symbol select(here condition, symbol a, symbol b) {
-  return map<[](auto c, auto x, auto y) { return c == decltype(c)(0) ? y : x; }>(condition, a, b);
+  using namespace detail::arithmetic;
+  const bool is_mask = !condition.owner->failed() && condition.get().type == dtype::boolean && condition.owner->has(a);
+  const symbol c = is_mask ? detail::emit_cast(condition, a.get().type) : condition;
+  return detail::emit_map(*condition.owner, detail::own_function<choose, zero, choose_left_slope, choose_right_slope>, std::array<symbol, 3>{c, a, b});
 }
 template <class = void>
 constexpr symbol select(here condition, symbol a, double b) {
@@ -129,6 +135,37 @@ constexpr symbol select(here condition, double a, symbol b) {
 template <class = void>
 constexpr symbol select(here condition, double a, double b) {
   return select(condition, detail::filled(condition, a), detail::filled(condition, b));
+}
+
+/// logical_and(a, b): true where both masks (bool) are.
+/// Shapes: operands match as those of map.
+/// Communicates: nothing if the operands have one sharding.
+/// Compile time: that dims match; that operands are masks.
+/// Throws: nothing.
+/// @see select, cast
+template <class = void>
+constexpr symbol logical_and(here a, symbol b) {
+  return detail::emit_map(*a.owner, detail::own_function<detail::arithmetic::both>, std::array<symbol, 2>{a, b});
+}
+/// logical_or(a, b): true where one of two masks (bool) is.
+/// Shapes: operands match as those of map.
+/// Communicates: nothing if the operands have one sharding.
+/// Compile time: that dims match; that operands are masks.
+/// Throws: nothing.
+/// @see logical_and
+template <class = void>
+constexpr symbol logical_or(here a, symbol b) {
+  return detail::emit_map(*a.owner, detail::own_function<detail::arithmetic::either>, std::array<symbol, 2>{a, b});
+}
+/// logical_not(a): true where a mask (bool) is not.
+/// Shapes: any -> the same.
+/// Communicates: nothing.
+/// Compile time: that a is a mask.
+/// Throws: nothing.
+/// @see logical_and
+template <class = void>
+constexpr symbol logical_not(here a) {
+  return detail::emit_map(*a.owner, detail::own_function<detail::arithmetic::negation>, std::array<symbol, 1>{a});
 }
 
 }}  // namespace gshard::v0

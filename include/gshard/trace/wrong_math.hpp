@@ -360,4 +360,48 @@ constexpr auto min(const Given&... given) {
   return detail::refused(given...);
 }
 
+// Complex tensors and masks.
+template <class... Given>
+  requires(detail::with_tensor<Given...> && !detail::call<1, symbol>::fits<Given...>)
+constexpr auto real(const Given&... given) {
+  static_assert(detail::accepts<Given...>, "gshard: real(z) takes one tensor of a program");
+  return detail::refused(given...);
+}
+template <class... Given>
+  requires(detail::with_tensor<Given...> && !detail::call<1, symbol>::fits<Given...>)
+constexpr auto imag(const Given&... given) {
+  static_assert(detail::accepts<Given...>, "gshard: imag(z) takes one tensor of a program");
+  return detail::refused(given...);
+}
+template <class... Given>
+  requires(detail::with_tensor<Given...> && !detail::call<1, symbol>::fits<Given...>)
+constexpr auto conj(const Given&... given) {
+  static_assert(detail::accepts<Given...>, "gshard: conj(z) takes one tensor of a program");
+  return detail::refused(given...);
+}
+template <class... Given>
+  requires(detail::with_tensor<Given...> && !detail::call<2, symbol, symbol>::fits<Given...>)
+constexpr auto complex(const Given&... given) {
+  static_assert(detail::accepts<Given...>, "gshard: complex(x, y) takes two tensors of a program");
+  return detail::refused(given...);
+}
+template <class... Given>
+  requires(detail::with_tensor<Given...> && !detail::call<2, symbol, symbol>::fits<Given...>)
+constexpr auto logical_and(const Given&... given) {
+  static_assert(detail::accepts<Given...>, "gshard: logical_and(a, b) takes two tensors of a program");
+  return detail::refused(given...);
+}
+template <class... Given>
+  requires(detail::with_tensor<Given...> && !detail::call<2, symbol, symbol>::fits<Given...>)
+constexpr auto logical_or(const Given&... given) {
+  static_assert(detail::accepts<Given...>, "gshard: logical_or(a, b) takes two tensors of a program");
+  return detail::refused(given...);
+}
+template <class... Given>
+  requires(detail::with_tensor<Given...> && !detail::call<1, symbol>::fits<Given...>)
+constexpr auto logical_not(const Given&... given) {
+  static_assert(detail::accepts<Given...>, "gshard: logical_not(a) takes one tensor of a program");
+  return detail::refused(given...);
+}
+
 }}  // namespace gshard::v0

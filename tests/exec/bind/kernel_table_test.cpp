@@ -6,6 +6,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -30,11 +31,16 @@ static_assert(type_of_gather<float>() == dtype::f32 && type_of_gather<double>() 
 
 }  // namespace
 
-TEST_CASE("every operation has an entry of its own for float and for double") {
-  std::vector<int> used(gs::kernel_table::size, 0);
-  for (const gs::op_traits& kind : gs::op_table)
-    for (const dtype type : {dtype::f32, dtype::f64}) ++used[gs::kernel_table::index(kind.kind, type)];
-  for (const int n : used) CHECK(n == 1);
+static_assert(type_of_gather<std::int32_t>() == dtype::i32 && type_of_gather<std::int64_t>() == dtype::i64 && type_of_gather<bool>() == dtype::boolean);
+
+TEST_CASE("every operation has an entry of its own for each element type; data movement for each size of elements") {
+  for (const gs::op_traits& kind : gs::op_table) {
+    CAPTURE(kind.name);
+    std::vector<int> used(gs::kernel_table::size, 0);
+    for (int t = 0; t < gs::element_types; ++t) ++used[gs::kernel_table::index(kind.kind, dtype(t))];
+    const int most = *std::max_element(used.begin(), used.end());
+    CHECK(most == (kind.by_size ? 3 : 1));  // f64, i64 and c64 have 8 bytes
+  }
 }
 
 TEST_CASE("a table without kernels has none") {

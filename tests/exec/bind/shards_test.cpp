@@ -21,12 +21,6 @@ gs::sharding on_mesh() {
 }
 }  // namespace
 
-TEST_CASE("with_element: the type of every element type") {
-  const auto size = [](gs::dtype type) { return gs::detail::with_element(type, []<class T>(T*) { return sizeof(T); }); };
-  for (const gs::dtype type : {gs::dtype::f32, gs::dtype::f64, gs::dtype::i32}) CHECK(size(type) == std::size_t(gs::size_of(type)));
-  CHECK(gs::detail::with_element(gs::dtype::i32, []<class T>(T*) { return std::is_integral_v<T>; }));
-}
-
 TEST_CASE("the axes of a plan are those of the cluster that have their names") {
   using cluster_mesh = gs::mesh<gs::axis<"expert">, gs::axis<"other">, gs::axis<"data">>;
   const gs::detail::axis_map map(plan_mesh::shape, gs::simulate<cluster_mesh>({2, 3, 2}));

@@ -54,7 +54,7 @@ void check_random_copy(std::uint32_t seed) {
 }
 
 template <std::size_t Size>
-struct alignas(Size == 4 || Size == 8 ? Size : 1) element : std::array<unsigned char, Size> {};
+struct alignas(Size == 2 ? 2 : Size % 4 == 0 ? 4 : 1) element : std::array<unsigned char, Size> {};
 
 }  // namespace
 
@@ -63,6 +63,8 @@ TEST_CASE("copy_block: moves exactly the elements of the block") {
     check_random_copy<element<4>>(seed);
     check_random_copy<element<8>>(seed);
     check_random_copy<element<1>>(seed);
+    check_random_copy<element<2>>(seed);
+    check_random_copy<element<16>>(seed);
     check_random_copy<element<6>>(seed);
   }
 }

@@ -19,6 +19,19 @@
 
 namespace gshard { inline namespace v0 { namespace detail {
 
+/// The kernel of one of the library's own functions, or null.
+template <class T>
+row_function<T> own_row_of(int number) {
+  row_function<T> found = nullptr;
+  int n = 0;
+  arithmetic::for_each_function([&]<class F>(F) {
+    if constexpr ((F::types >> int(dtype_of<T>)) & 1u)
+      if (n == number) found = &own_row<T, F>;
+    ++n;
+  });
+  return found;
+}
+
 template <class T>
 action bind(operation<op::map>, const local_step<T>& step) {
   const bound_value& y = step.out_value(0);
@@ -32,9 +45,10 @@ action bind(operation<op::map>, const local_step<T>& step) {
     const short_list& factors = step.n.rule.in[at];
     for (int d = 0; d < factors.size(); ++d) stride[at][std::size_t(step.n.rule.out[0].find(factors[d]))] += own[std::size_t(d)];
   }
-  row_function<T> f;
+  row_function<T> f = nullptr;
   if constexpr (std::is_same_v<T, float>) f = step.n.attr.function->f32;
-  else f = step.n.attr.function->f64;
+  else if constexpr (std::is_same_v<T, double>) f = step.n.attr.function->f64;
+  else f = own_row_of<T>(step.n.attr.function->own);
   if (is_elementwise(step.n)) {
     std::array<std::int64_t, sharding_rule::most_in> one{};
     one.fill(1);
@@ -60,18 +74,17 @@ action bind(operation<op::scale>, const local_step<T>& step) {
     factor *= std::pow(over, a.power);
   }
   return action::elementwise(step.out_elements(),
-                             [x = step.in(0), y = step.out(), by = T(factor)](const run_context&, std::int64_t begin, std::int64_t end) {
-                               for (std::int64_t i = begin; i < end; ++i) y[i] = by * x[i];
+                             [x = step.in(0), y = step.out(), by = element_from<T>(factor)](const run_context&, std::int64_t begin, std::int64_t end) {
+                               for (std::int64_t i = begin; i < end; ++i) y[i] = product(by, x[i]);
                              });
 }
 
+/// T: the element type of the operand.
 template <class T>
 action bind(operation<op::cast>, const local_step<T>& step) {
-  return with_element(step.in_value(0).type, [&]<class From>(From*) {
-    return with_element(step.out_value(0).type, [&]<class To>(To*) -> action {
-      return [count = step.out_elements(), x = step.in_value(0).template as<const From>(step.device),
-              y = step.out_value(0).template as<To>(step.device)](const run_context&) { kernel::cast(x, y, count); };
-    });
+  return with_element(step.out_value(0).type, [&]<class To>(To*) -> action {
+    return [count = step.out_elements(), x = step.in(0), y = step.out_value(0).template as<To>(step.device),
+            imaginary = step.n.attr.imaginary](const run_context&) { kernel::cast(x, y, count, imaginary); };
   });
 }
 

@@ -24,8 +24,23 @@ inline std::pair<kernel::operand_dims, std::int64_t> block_of(kernel::operand_di
   return {d, (*d.stride)[at]};
 }
 
+/// An einsum of one operand that sums nothing: a transposition or a diagonal.
 template <class T>
-action bind(operation<op::einsum>, const local_step<T>& step) {
+action bind_rearrangement(const local_step<T>& step) {
+  const kernel::operand_dims x = step.in_dims(0), y = step.out_dims();
+  const kernel::index_array own = kernel::row_major_strides(x.rank, x.extent);
+  kernel::index_array from{};
+  for (std::size_t d = 0; d < std::size_t(y.rank); ++d)
+    for (std::size_t k = 0; k < std::size_t(x.rank); ++k)
+      if (x.factor[k] == y.factor[d]) from[d] += own[k];
+  return [from, to = kernel::row_major_strides(y.rank, y.extent), extent = y.extent, rank = y.rank,
+          in = reinterpret_cast<const std::byte*>(step.in(0)), out = reinterpret_cast<std::byte*>(step.out())](const run_context&) {
+    kernel::copy_block(in, from, out, to, extent, rank, sizeof(T));
+  };
+}
+
+template <class T>
+action bind_contraction(const local_step<T>& step) {
   const auto a = step.in_dims(0), y = step.out_dims();
   if (step.n.inputs == 1)
     return [c = kernel::contraction<T>(a, y), x = step.in(0), r = step.out()](const run_context&) { c.run(x, r); };
@@ -44,6 +59,12 @@ action bind(operation<op::einsum>, const local_step<T>& step) {
     };
   }
   return whole;
+}
+
+template <class T>
+action bind(operation<op::einsum>, const local_step<T>& step) {
+  if constexpr (has_sums(dtype_of<T>)) return bind_contraction(step);
+  else return bind_rearrangement(step);
 }
 
 /// One action for all devices of this process, which exchange blocks in every iteration.

@@ -16,13 +16,25 @@ namespace detail {
 struct action;
 struct bound_plan;
 
-/// The element type of a step's kernel: the type of its first operand or result that is not an integer, else float.
+/// The element type of a step's kernel: that of its first operand or result that holds elements, not ids.
 constexpr dtype element_type(const plan_view& plan, const node& step) {
   for (int i = 0; i < step.inputs; ++i)
-    if (plan.at(step.input(i)).type != dtype::i32) return plan.at(step.input(i)).type;
+    if (supports(step.kind, plan.at(step.input(i)).type)) return plan.at(step.input(i)).type;
   for (int o = 0; o < step.outputs; ++o)
-    if (plan.at(step.output(o)).type != dtype::i32) return plan.at(step.output(o)).type;
+    if (supports(step.kind, plan.at(step.output(o)).type)) return plan.at(step.output(o)).type;
   return dtype::f32;
+}
+
+/// The element type whose kernel of an operation serves a type: of data movement, one type of the same size.
+constexpr dtype kernel_type(op kind, dtype type) {
+  if (!traits(kind).by_size) return type;
+  switch (size_of(type)) {
+    case 1: return dtype::boolean;
+    case 2: return dtype::f16;
+    case 4: return dtype::f32;
+    case 8: return dtype::f64;
+    default: return dtype::c128;
+  }
 }
 
 }  // namespace detail
@@ -32,8 +44,10 @@ constexpr dtype element_type(const plan_view& plan, const node& step) {
 class kernel_table {
  public:
   using binder = detail::action (*)(const node& step, const detail::bound_plan& all, std::size_t device);
-  static constexpr std::size_t size = 2 * std::size_t(op::count_);
-  static constexpr std::size_t index(op kind, dtype type) { return 2 * std::size_t(kind) + (type == dtype::f64 ? 1 : 0); }
+  static constexpr std::size_t size = std::size_t(element_types) * std::size_t(op::count_);
+  static constexpr std::size_t index(op kind, dtype type) {
+    return std::size_t(element_types) * std::size_t(kind) + std::size_t(detail::kernel_type(kind, type));
+  }
 
   std::array<binder, size> binders{};
 

@@ -21,20 +21,36 @@
 
 namespace gshard { inline namespace v0 { namespace detail {
 
-/// Binds a step by the overload of `bind` for its operation.
-template <op Kind, class T>
-action bind_step(const node& step, const bound_plan& all, std::size_t device) {
-  const local_step<T> on_device(step, all, device);
-  if constexpr (requires { bind(operation<Kind>{}, on_device); }) return bind(operation<Kind>{}, on_device);
-  else throw error("executor: no kernel of this program runs a step of kind " + std::string(name(step.kind)));
+/// The C++ type of the elements of a kernel: for data movement, one without arithmetic.
+template <op Kind, dtype Type>
+using kernel_element =
+    std::conditional_t<traits(Kind).by_size && size_of(Type) == 1, std::uint8_t,
+                       std::conditional_t<traits(Kind).by_size && size_of(Type) == 2, std::uint16_t, element_of<Type>>>;
+
+[[noreturn]] inline action no_kernel(const node& step, const bound_plan&, std::size_t) {
+  throw error("executor: no kernel of this program runs a step of kind " + std::string(name(step.kind)));
 }
+
+/// Binds a step by the overload of `bind` for its operation.
+template <op Kind, dtype Type>
+action bind_step(const node& step, const bound_plan& all, std::size_t device) {
+  const local_step<kernel_element<Kind, Type>> on_device(step, all, device);
+  if constexpr (requires { bind(operation<Kind>{}, on_device); }) return bind(operation<Kind>{}, on_device);
+  else return no_kernel(step, all, device);
+}
+
+/// The binder of an operation for an element type, if it is selected.
+template <bool Selected, op Kind, dtype Type>
+inline constexpr kernel_table::binder chosen_binder = [] {
+  if constexpr (Selected && supports(Kind, Type) && kernel_type(Kind, Type) == Type) return &bind_step<Kind, Type>;
+  else return &no_kernel;
+}();
 
 /// The table of the kernels k for which `Selection::has[k]`. The others are not compiled: binding them throws.
 template <class Selection>
 constexpr kernel_table make_kernel_table() {
   return []<std::size_t... K>(std::index_sequence<K...>) {
-    return kernel_table{{&bind_step<Selection::has[K] ? op(K / 2) : op::count_,
-                                    std::conditional_t<(Selection::has[K] && K % 2 == 1), double, float>>...}};
+    return kernel_table{{chosen_binder<Selection::has[K], op(K / std::size_t(element_types)), dtype(K % std::size_t(element_types))>...}};
   }(std::make_index_sequence<kernel_table::size>{});
 }
 

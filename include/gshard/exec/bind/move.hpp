@@ -4,6 +4,7 @@
 // Binds operations that move or number elements to kernels: gathers, slices, concatenation, reshapes.
 
 #include <gshard/exec/bind/local_step.hpp>
+#include <gshard/kernel/move/cast.hpp>
 #include <gshard/kernel/move/embedding.hpp>
 #include <gshard/kernel/move/iota.hpp>
 #include <gshard/kernel/move/move.hpp>
@@ -37,6 +38,17 @@ action bind(operation<op::iota>, const local_step<T>& step) {
   return [y = step.out_ids(), at = step.out_place(), along = step.n.attr.dim](const run_context&) { kernel::iota(y, at, along); };
 }
 
+/// The bits of a number of this element type, as an element of the kernel.
+template <class T>
+T fill_of(dtype type, double number) {
+  T bits{};
+  with_element(type, [&]<class Element>(Element*) {
+    const auto x = kernel::detail::converted<Element>(number);
+    if constexpr (sizeof(Element) == sizeof(T)) std::memcpy(&bits, &x, sizeof(T));
+  });
+  return bits;
+}
+
 template <class T>
 action bind(operation<op::strided_slice>, const local_step<T>& step) {
   const kernel::window_array w = step.windows(0);
@@ -50,7 +62,7 @@ action bind(operation<op::strided_slice>, const local_step<T>& step) {
                   std::to_string(x.extents[at]) + " of dim " + std::to_string(d));
   }
   return [move = kernel::window_move<T>(step.in_place(0), step.out_place(), w), from = step.in(0), to = step.out(),
-          fill = T(step.n.attr.fill)](const run_context&) { move.run(from, to, fill); };
+          fill = fill_of<T>(x.type, step.n.attr.fill)](const run_context&) { move.run(from, to, fill); };
 }
 template <class T>
 action bind(operation<op::pad>, const local_step<T>& step) {

@@ -4,6 +4,7 @@
 // The values of a bound plan: element type, sharding, and the place and address of every local shard.
 
 #include <gshard/ir/graph.hpp>
+#include <gshard/kernel/element.hpp>
 #include <gshard/kernel/view.hpp>
 #include <gshard/tensor/cluster.hpp>
 #include <gshard/tensor/placement.hpp>
@@ -20,17 +21,6 @@
 namespace gshard { inline namespace v0 {
 
 namespace detail {
-
-/// Calls f with a null T*, where T is the C++ type of an element type.
-template <class F>
-decltype(auto) with_element(dtype type, F f) {
-  switch (type) {
-    case dtype::f32: return f(static_cast<float*>(nullptr));
-    case dtype::f64: return f(static_cast<double*>(nullptr));
-    case dtype::i32: break;
-  }
-  return f(static_cast<std::int32_t*>(nullptr));
-}
 
 /// Maps the mesh axes of a plan to axes of a cluster, by name.
 class axis_map {
@@ -110,7 +100,7 @@ struct bound_value {
 
 /// "f32[8@data,4]+model": element type, extents, the mesh axes that shard each dim, and the axes of partial sums.
 inline std::string layout_text(const bound_value& v, const mesh_shape& mesh) {
-  std::string s = v.type == dtype::f32 ? "f32[" : v.type == dtype::f64 ? "f64[" : "i32[";
+  std::string s = std::string(name(v.type)) + "[";
   for (int d = 0; d < v.rank(); ++d) {
     s.append(d ? "," : "").append(std::to_string(v.extents[std::size_t(d)]));
     for (int i = 0; i < v.layout[d].size(); ++i) s.append("@").append(mesh.name(v.layout[d][i]));

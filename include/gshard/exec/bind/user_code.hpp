@@ -13,28 +13,28 @@ namespace gshard { inline namespace v0 { namespace detail {
 
 inline shard_place place_of(const kernel::placement& p) { return {p.rank, p.extent, p.offset, p.global}; }
 
-template <class T>
-action bind_user_code(const local_step<T>& step, shard_function<float> f32, shard_function<double> f64) {
+/// T: the type by which f takes pointers. Element: that of the tensors.
+template <class T, class Element>
+action bind_user_code(const local_step<Element>& step, shard_function<T> f) {
   std::array<const T*, sharding_rule::most_in> x{};
   std::array<shard_place, sharding_rule::most_in> at{};
   for (std::size_t i = 0; i < step.n.inputs; ++i) {
-    x[i] = step.in(int(i));
+    x[i] = reinterpret_cast<const T*>(step.in(int(i)));
     at[i] = place_of(step.in_place(int(i)));
   }
-  shard_function<T> f;
-  if constexpr (std::is_same_v<T, float>) f = f32;
-  else f = f64;
-  return [=, y = step.out(), y_at = place_of(step.out_place())](const run_context&) { f(x.data(), at.data(), y, y_at); };
+  return [=, y = reinterpret_cast<T*>(step.out()), y_at = place_of(step.out_place())](const run_context&) { f(x.data(), at.data(), y, y_at); };
 }
 
 template <class T>
 action bind(operation<op::per_shard>, const local_step<T>& step) {
-  return bind_user_code(step, step.n.attr.function->shards_f32, step.n.attr.function->shards_f64);
+  if constexpr (std::is_same_v<T, float>) return bind_user_code(step, step.n.attr.function->shards_f32);
+  else return bind_user_code(step, step.n.attr.function->shards_f64);
 }
 
 template <class T>
 action bind(operation<op::custom>, const local_step<T>& step) {
-  return bind_user_code(step, step.n.attr.custom->f32, step.n.attr.custom->f64);
+  const custom_operation& what = *step.n.attr.custom;
+  return dtype_of<T> == what.element_f32 ? bind_user_code(step, what.f32) : bind_user_code(step, what.f64);
 }
 
 }}}  // namespace gshard::v0::detail

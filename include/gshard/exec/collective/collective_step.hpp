@@ -130,8 +130,8 @@ class collective_step {
     std::vector<const T*> from;
     std::vector<T*> to;
   };
-  std::tuple<summed<float>, summed<double>, summed<std::int32_t>> summed_;  // all_reduce, per held device
-  std::vector<std::int64_t> elements_;
+  std::tuple<summed<float>, summed<double>, summed<std::int32_t>, summed<std::int64_t>> summed_;  // all_reduce, per held device
+  std::vector<std::int64_t> addends_;
 
   std::int64_t width() const { return moves_.width(); }
   const moved_tensor& tensor(std::size_t t) const { return moves_.tensors()[t]; }
@@ -151,8 +151,8 @@ class collective_step {
     if (moves_.stays() || moves_.reduce_scatters()) p.own = moves_.kept(i);
     if (moves_.stays()) return;
     if (moves_.all_reduces()) {
-      elements_.push_back(moves_.elements(i));
-      return room_->demand(i, is_alone() ? 0 : elements_.back() * width());
+      addends_.push_back(moves_.elements(i) * moves_.parts());
+      return room_->demand(i, is_alone() ? 0 : moves_.elements(i) * width());
     }
     std::vector<std::vector<piece>> send(n), recv(n);
     std::vector<std::int64_t> largest(moves_.tensors().size()), messages(n);  // by tensor; by sender
@@ -355,12 +355,12 @@ class collective_step {
   }
 
   void finish_reduce_scatter() {
-    with_element(tensor(0).in.type, [&]<class T>(T*) {
+    with_addends(tensor(0).in.type, [&]<class T>(T*) {
       finish_rounds([&](std::size_t i, std::size_t r) {
         part& p = parts_[i];
         const std::byte* const mine = ready(i, p.mine[r]);
         const auto of = [&](std::size_t m) { return reinterpret_cast<const T*>(m == p.me ? mine : p.recv[r][m].at(packed(i))); };
-        reducer::combine(tensor(0).in.layout.pending, p.recv[r].size(), p.sums[r].bytes / width(), of,
+        reducer::combine(tensor(0).in.layout.pending, p.recv[r].size(), p.sums[r].bytes / std::int64_t(sizeof(T)), of,
                          reinterpret_cast<T*>(p.sums[r].at(packed(i))));
         unpack(i, p.sums[r]);
       });
@@ -377,7 +377,7 @@ class collective_step {
           next += t.in.bytes(i);
         }
       });
-    with_element(tensor(0).in.type, [&]<class T>(T*) {
+    with_addends(tensor(0).in.type, [&]<class T>(T*) {
       auto& [from, to] = std::get<summed<T>>(summed_);
       from.clear();
       to.clear();
@@ -385,13 +385,13 @@ class collective_step {
         from.push_back(reinterpret_cast<const T*>(is_alone() ? tensor(0).in.data[i] : packed(i)));
         to.push_back(reinterpret_cast<T*>(is_alone() ? tensor(0).out.data[i] : packed(i)));
       });
-      room_->sums.start_all_reduce<T>(on(), moves_.axes(), from, to, elements_, moves_.most());
+      room_->sums.start_all_reduce<T>(on(), moves_.axes(), from, to, addends_, moves_.most() * moves_.parts());
     });
   }
   void finish_all_reduce() {
-    with_element(tensor(0).in.type, [&]<class T>(T*) {
+    with_addends(tensor(0).in.type, [&]<class T>(T*) {
       auto& [from, to] = std::get<summed<T>>(summed_);
-      room_->sums.finish_all_reduce<T>(tensor(0).in.layout.pending, on(), moves_.axes(), from, to, elements_, moves_.most());
+      room_->sums.finish_all_reduce<T>(tensor(0).in.layout.pending, on(), moves_.axes(), from, to, addends_, moves_.most() * moves_.parts());
     });
     if (is_alone()) return;
     each([&](std::size_t i) {

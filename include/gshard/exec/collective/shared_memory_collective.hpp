@@ -173,8 +173,8 @@ class shared_memory_collective {
 
   template <class From>
   void combine(std::int64_t elements, From from, std::byte* to) {
-    with_element(tensor(0).in.type, [&]<class T>(T*) {
-      reducer::combine(moves_.pending(), members_, elements, [&](std::size_t m) { return reinterpret_cast<const T*>(from(m)); },
+    with_addends(tensor(0).in.type, [&]<class T>(T*) {
+      reducer::combine(moves_.pending(), members_, elements * moves_.parts(), [&](std::size_t m) { return reinterpret_cast<const T*>(from(m)); },
                        reinterpret_cast<T*>(to));
     });
   }

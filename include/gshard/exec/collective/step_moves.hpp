@@ -47,6 +47,8 @@ class step_moves {
   std::uint32_t axes() const { return axes_; }
   std::span<const moved_tensor> tensors() const { return tensors_; }
   std::int64_t width() const { return size_of(tensors_[0].in.type); }
+  /// The numbers of an element: two in a complex one.
+  std::int64_t parts() const { return width() / size_of(traits(tensors_[0].in.type).part); }
   reduction pending() const { return tensors_[0].in.layout.pending; }
   /// The devices that this process holds.
   std::size_t devices() const { return on_.devices().size(); }

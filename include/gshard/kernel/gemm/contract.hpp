@@ -3,6 +3,7 @@
 
 // Einsum of one or two operands on one device, by matrix products or by loop nests.
 
+#include <gshard/kernel/element.hpp>
 #include <gshard/kernel/gemm/contract_plan.hpp>
 #include <gshard/kernel/gemm/factors.hpp>
 #include <gshard/kernel/gemm/filled_rows.hpp>
@@ -40,14 +41,14 @@ class contraction {
  public:
   contraction(const operand_dims& a, const operand_dims& b, const operand_dims& out, double alpha = 1, bool adds = false,
               precision rounds = precision::full)
-      : alpha_(T(alpha)),
+      : alpha_(gshard::detail::element_from<T>(alpha)),
         adds_(adds),
         rounds_(std::is_same_v<T, float> ? rounds : precision::full),
         size_(element_count(out.rank, out.extent)) {
     prepare(detail::loops_of<3>("contraction", {a, b, out}));
   }
   contraction(const operand_dims& a, const operand_dims& out, double alpha = 1)
-      : alpha_(T(alpha)), size_(element_count(out.rank, out.extent)) {
+      : alpha_(gshard::detail::element_from<T>(alpha)), size_(element_count(out.rank, out.extent)) {
     const auto loops = detail::loops_of<2>("contraction", {a, out});
     detail::loop_nest<3> nest;
     for (std::size_t i = 0; i < loops.count; ++i)
@@ -61,8 +62,9 @@ class contraction {
     if (done_if_empty(out)) return;
     a = sum_first(a_sum_, a, a_sums);
     b = sum_first(b_sum_, b, b_sums);
-    if (gemm_) run_gemm(a, b, out);
-    else detail::run_nest(nest_, alpha_, a, b, out, size_, adds_);
+    if constexpr (!std::is_integral_v<T>)
+      if (gemm_) return run_gemm(a, b, out);
+    detail::run_nest(nest_, alpha_, a, b, out, size_, adds_);
   }
 
   /// One operand. `out` must not overlap it.
@@ -76,8 +78,8 @@ class contraction {
   }
 
  private:
-  using word = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
-  static constexpr T one = 1;
+  using word = typename detail::word_of_size<sizeof(T)>::type;
+  static constexpr T one{1};
 
   // The sum of an operand over factors that no other tensor has.
   struct lone_sum {
@@ -97,6 +99,7 @@ class contraction {
     b_sum_ = take_lone_sum(nest, 1, 0);
     detail::merge_loops(nest);
     nest_ = detail::order_nest(nest);
+    if constexpr (std::is_integral_v<T>) return;  // products of integers are loops
     const detail::gemm_plan plan = detail::plan_contraction(nest);
     if (rounds_ == precision::bf16 || (nest_.count > 0 && plan.cost < detail::nest_cost(nest_, nest_.count - 1))) gemm_ = plan;
   }
@@ -219,10 +222,15 @@ class contraction {
   };
   using ranges = std::vector<std::pair<std::int64_t, std::int64_t>>;
 
-  /// Zero rows are searched in complete operands, so that threads that share the rows of a result find the same ones.
   void multiply(bool trans_a, bool trans_b, std::int64_t m, std::int64_t n, std::int64_t k, const T* a, std::int64_t lda, const T* b,
                 std::int64_t ldb, T beta, T* c, std::int64_t ldc) const {
     const matrix_product p{trans_a, trans_b, m, n, k, a, lda, b, ldb, beta, c, ldc};
+    if constexpr (std::is_floating_point_v<T>) multiply_filled(p);
+    else share_rows(m, n, k, [&](std::int64_t first, std::int64_t end) { multiply_some(p, first, end, 0, k, beta); });
+  }
+  /// Zero rows are searched in complete operands, so that threads that share the rows of a result find the same ones.
+  void multiply_filled(const matrix_product& p) const {
+    const auto& [trans_a, trans_b, m, n, k, a, lda, b, ldb, beta, c, ldc] = p;
     constexpr std::int64_t large = 32 * 32 * 32;
     const bool may_skip = m * n * k >= large;
     if (may_skip && !trans_a && detail::ends_in_zeros(a, m, k, lda))

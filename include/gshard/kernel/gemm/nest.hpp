@@ -3,6 +3,7 @@
 
 // Sums of products as a loop nest around a vectorized row: for small products and for sums of one operand.
 
+#include <gshard/ir/arithmetic.hpp>
 #include <gshard/kernel/loops.hpp>
 #include <gshard/kernel/vector.hpp>
 
@@ -12,6 +13,8 @@
 #include <limits>
 
 namespace gshard { inline namespace v0 { namespace kernel { namespace detail {
+
+using gshard::detail::product;
 
 constexpr bool is_sum(const loop<3>& l) {
   return l.stride[2] == 0;
@@ -50,25 +53,25 @@ void multiply_row(std::int64_t n, T alpha, const T* a, std::int64_t sa, const T*
                   std::int64_t so) {
   const auto put = [](T& to, T x) { to = Add ? to + x : x; };
   if (sa == 0 && sb == 1 && so == 1) {
-    const T scale = alpha * *a;
-    for (std::int64_t i = 0; i < n; ++i) put(out[i], scale * b[i]);
+    const T scale = product(alpha, *a);
+    for (std::int64_t i = 0; i < n; ++i) put(out[i], product(scale, b[i]));
   } else if (sa == 1 && sb == 0 && so == 1) {
-    const T scale = alpha * *b;
-    for (std::int64_t i = 0; i < n; ++i) put(out[i], scale * a[i]);
+    const T scale = product(alpha, *b);
+    for (std::int64_t i = 0; i < n; ++i) put(out[i], product(scale, a[i]));
   } else if (sa == 1 && sb == 1 && so == 1) {
-    for (std::int64_t i = 0; i < n; ++i) put(out[i], alpha * a[i] * b[i]);
+    for (std::int64_t i = 0; i < n; ++i) put(out[i], product(product(alpha, a[i]), b[i]));
   } else {
-    for (std::int64_t i = 0; i < n; ++i) put(out[i * so], alpha * a[i * sa] * b[i * sb]);
+    for (std::int64_t i = 0; i < n; ++i) put(out[i * so], product(product(alpha, a[i * sa]), b[i * sb]));
   }
 }
 
 template <class T>
 T multiply_sum_row(std::int64_t n, const T* a, std::int64_t sa, const T* b, std::int64_t sb) {
   if (sa == 1 && sb == 1) return dot(n, a, b);
-  if (sa == 1 && sb == 0) return *b * sum(n, a);
-  if (sa == 0 && sb == 1) return *a * sum(n, b);
-  T s = 0;
-  for (std::int64_t i = 0; i < n; ++i) s += a[i * sa] * b[i * sb];
+  if (sa == 1 && sb == 0) return product(*b, sum(n, a));
+  if (sa == 0 && sb == 1) return product(*a, sum(n, b));
+  T s{};
+  for (std::int64_t i = 0; i < n; ++i) s += product(a[i * sa], b[i * sb]);
   return s;
 }
 
@@ -81,7 +84,7 @@ void run_part_of_nest(loop_nest<3> nest, T alpha, const T* a, const T* b, T* out
     const T *x = a + at[0], *y = b + at[1];
     T* z = out + at[2];
     if (so == 0)
-      *z = (add ? *z : T(0)) + alpha * multiply_sum_row(n, x, sa, y, sb);
+      *z = (add ? *z : T(0)) + product(alpha, multiply_sum_row(n, x, sa, y, sb));
     else if (add)
       multiply_row<true>(n, alpha, x, sa, y, sb, z, so);
     else

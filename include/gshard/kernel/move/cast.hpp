@@ -3,6 +3,7 @@
 
 // Conversion between element types (cast).
 
+#include <gshard/kernel/element.hpp>
 #include <gshard/kernel/threads.hpp>
 
 #include <cstdint>
@@ -12,23 +13,48 @@
 namespace gshard { inline namespace v0 { namespace kernel {
 
 namespace detail {
+
+template <class T>
+inline constexpr bool is_half_precision = std::is_same_v<T, half> || std::is_same_v<T, bfloat16>;
+
+/// To(x). Between a real and a complex type, x is the real part, or the imaginary part.
 template <class To, class From>
-To converted(From x) {
-  if constexpr (std::is_integral_v<To> && std::is_floating_point_v<From>) {
+To converted(const From& x, bool imaginary = false) {
+  using gshard::detail::is_complex_number;
+  if constexpr (is_complex_number<From> && is_complex_number<To>) {
+    return {static_cast<typename To::value_type>(x.real()), static_cast<typename To::value_type>(x.imag())};
+  } else if constexpr (is_complex_number<From>) {
+    return converted<To>(imaginary ? x.imag() : x.real());
+  } else if constexpr (is_complex_number<To>) {
+    using part = typename To::value_type;
+    const auto value = converted<part>(x);
+    return imaginary ? To(part(0), value) : To(value, part(0));
+  } else if constexpr (is_half_precision<From>) {
+    return converted<To>(static_cast<float>(x));
+  } else if constexpr (is_half_precision<To>) {
+    return To(static_cast<float>(x));
+  } else if constexpr (std::is_same_v<To, bool>) {
+    return x != From(0);
+  } else if constexpr (std::is_integral_v<To> && std::is_floating_point_v<From>) {
     constexpr From beyond = -From(std::numeric_limits<To>::lowest());
     return x >= beyond ? std::numeric_limits<To>::max() : x > -beyond ? static_cast<To>(x) : std::numeric_limits<To>::lowest();
+  } else if constexpr (std::is_same_v<To, std::int32_t> && std::is_same_v<From, std::int64_t>) {
+    using limits = std::numeric_limits<To>;
+    return x > limits::max() ? limits::max() : x < limits::lowest() ? limits::lowest() : static_cast<To>(x);
   } else {
     return static_cast<To>(x);
   }
 }
+
 }  // namespace detail
 
 /// y[i] = To(x[i]). From floating point to integers, it rounds towards zero. Numbers out of range become the nearest integer. NaN becomes
-/// the lowest integer, which is no valid id.
+/// the lowest integer, which is no valid id. To bool: x[i] != 0. Half precision is converted through float. Between a real and a complex
+/// type: to or from the real part, or the imaginary part if `imaginary`.
 template <class From, class To>
-void cast(const From* x, To* y, std::int64_t count) {
+void cast(const From* x, To* y, std::int64_t count, bool imaginary = false) {
   parallel_rows(count, 1, [=](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) y[i] = detail::converted<To>(x[i]);
+    for (std::int64_t i = begin; i < end; ++i) y[i] = detail::converted<To>(x[i], imaginary);
   });
 }
 

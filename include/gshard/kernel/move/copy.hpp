@@ -16,9 +16,35 @@ namespace gshard { inline namespace v0 { namespace kernel {
 
 namespace detail {
 
-// Words that may alias any type, so that one copy serves all element types.
+/// Words of as many bytes as an element.
+template <std::size_t Bytes>
+struct word_of_size;
+template <>
+struct word_of_size<1> {
+  using type = std::uint8_t;
+};
+template <>
+struct word_of_size<2> {
+  using type = std::uint16_t;
+};
+template <>
+struct word_of_size<4> {
+  using type = std::uint32_t;
+};
+template <>
+struct word_of_size<8> {
+  using type = std::uint64_t;
+};
+template <>
+struct word_of_size<16> {
+  struct type {
+    std::uint64_t low, high;
+  };
+};
+
+// Words that may alias any type, so that one copy serves all element types. A std::complex<float> has 8 bytes and is aligned to 4.
 template <class U>
-struct [[gnu::may_alias]] word {
+struct [[gnu::may_alias, gnu::packed, gnu::aligned(sizeof(U) < 4 ? sizeof(U) : 4)]] word {
   U bits;
 };
 
@@ -51,21 +77,29 @@ struct transposer {
   }
 };
 
+/// Other words are transposed one by one.
+template <class U>
+inline constexpr bool has_tiles = sizeof(U) == 4 || sizeof(U) == 8;
+
 template <class U>
 void transpose_block(const word<U>* src, std::int64_t src_stride, word<U>* dst, std::int64_t dst_stride,
                      std::int64_t rows, std::int64_t cols) {
-  constexpr auto side = std::int64_t(transposer<U>::side);
-  const std::int64_t whole_rows = rows / side * side, whole_cols = cols / side * side;
   const auto edge = [&](std::int64_t i0, std::int64_t i1, std::int64_t j0, std::int64_t j1) {
     for (std::int64_t i = i0; i < i1; ++i)
       for (std::int64_t j = j0; j < j1; ++j) dst[i * dst_stride + j] = src[j * src_stride + i];
   };
-  for (std::int64_t i = 0; i < whole_rows; i += side) {
-    for (std::int64_t j = 0; j < whole_cols; j += side)
-      transposer<U>::tile(src + j * src_stride + i, src_stride, dst + i * dst_stride + j, dst_stride);
-    edge(i, i + side, whole_cols, cols);
+  if constexpr (has_tiles<U>) {
+    constexpr auto side = std::int64_t(transposer<U>::side);
+    const std::int64_t whole_rows = rows / side * side, whole_cols = cols / side * side;
+    for (std::int64_t i = 0; i < whole_rows; i += side) {
+      for (std::int64_t j = 0; j < whole_cols; j += side)
+        transposer<U>::tile(src + j * src_stride + i, src_stride, dst + i * dst_stride + j, dst_stride);
+      edge(i, i + side, whole_cols, cols);
+    }
+    edge(whole_rows, rows, 0, cols);
+  } else {
+    edge(0, rows, 0, cols);
   }
-  edge(whole_rows, rows, 0, cols);
 }
 
 /// dst[i * dst_stride + j] = src[j * src_stride + i] for i < rows, j < cols.
@@ -92,7 +126,7 @@ void copy_nest(const word<U>* src, word<U>* dst, loop_nest<2> nest) {
     });
     return;
   }
-  if constexpr (sizeof(U) >= 4)
+  if constexpr (sizeof(U) > 1)
     for (std::size_t i = 0; i < nest.count; ++i)
       if (inner.stride[1] == 1 && nest.at[i].stride[0] == 1) {
         const loop<2> row = nest.at[i];
@@ -126,8 +160,8 @@ void copy_words(const std::byte* src, std::byte* dst, const loop_nest<2>& nest) 
 }  // namespace detail
 
 /// dst[index] = src[index] over an n-dimensional block of `rank` dims. Strides count elements of `elem_size` bytes. Contiguous rows are
-/// copied by memcpy. If source and destination have different contiguous dims, tiles are transposed. Elements of 4 and of 8 bytes must be
-/// aligned to their size. The blocks must not overlap.
+/// copied by memcpy. If source and destination have different contiguous dims, tiles are transposed. Elements of 2, 4, 8 and 16 bytes must
+/// be aligned to their size or to 4 bytes. The blocks must not overlap.
 void copy_block(const std::byte* src, const index_array& src_stride, std::byte* dst, const index_array& dst_stride,
                 const index_array& extent, int rank, std::int64_t elem_size);
 
@@ -139,12 +173,12 @@ GSHARD_INLINE void copy_block(const std::byte* src, const index_array& src_strid
   for (std::size_t d = 0; d < std::size_t(rank); ++d) nest.push({extent[d], {src_stride[d], dst_stride[d]}});
   detail::merge_loops(nest);
   detail::sort_loops(nest, 1);
-  if (elem_size == 4) {
-    detail::copy_words<std::uint32_t>(src, dst, nest);
-  } else if (elem_size == 8) {
-    detail::copy_words<std::uint64_t>(src, dst, nest);
-  } else {
-    detail::copy_words<std::byte>(src, dst, detail::as_bytes(nest, elem_size));
+  switch (elem_size) {
+    case 2: return detail::copy_words<detail::word_of_size<2>::type>(src, dst, nest);
+    case 4: return detail::copy_words<detail::word_of_size<4>::type>(src, dst, nest);
+    case 8: return detail::copy_words<detail::word_of_size<8>::type>(src, dst, nest);
+    case 16: return detail::copy_words<detail::word_of_size<16>::type>(src, dst, nest);
+    default: return detail::copy_words<detail::word_of_size<1>::type>(src, dst, detail::as_bytes(nest, elem_size));
   }
 }
 #endif

@@ -54,7 +54,6 @@ class window_move {
   }
 
  private:
-  static_assert(sizeof(T) == 4 || sizeof(T) == 8);
   sources from_;
 };
 

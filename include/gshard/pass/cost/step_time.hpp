@@ -75,11 +75,12 @@ constexpr std::int64_t loop_count(const plan_view& plan, const node& step, const
   return n;
 }
 
-/// Additions and multiplications of einsums and convolutions; 0 for other operations.
+/// Additions and multiplications of einsums and convolutions, of complex numbers 4 times as many; 0 for other operations.
 constexpr double flops(const plan_view& plan, const node& step, const extents& e) {
   if (step.kind == op::custom) return step.attr.custom->flops * double(loop_count(plan, step, e));
   const bool products = step.inputs == 2 && traits(step.kind).product;
-  return products ? 2 * double(loop_count(plan, step, e)) : 0;
+  const double each = is_complex(plan.at(step.input(0)).type) ? 8 : 2;
+  return products ? each * double(loop_count(plan, step, e)) : 0;
 }
 
 /// Bytes that a step reads and writes on a device: each distinct operand once, and its results. Lookups and slices read only as many bytes

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Contractions of complex numbers and of integers: exact, because their parts are small multiples of 1/4.
+#include <gshard/kernel/gemm/contract.hpp>
+
+#include "../einsum_reference.hpp"
+#include "../support.hpp"
+
+#include <complex>
+#include <cstdint>
+#include <string>
+
+namespace {
+
+using namespace einsum_reference;
+
+struct equation {
+  const char *a, *b, *out;
+};
+constexpr std::array equations{
+    equation{"AB", "BC", "AC"},   equation{"BA", "BC", "CA"},   equation{"GAB", "GBC", "GAC"}, equation{"ABC", "DBC", "DA"},
+    equation{"AB", "AB", ""},     equation{"AB", "AB", "A"},    equation{"AB", "CD", "ACBD"},  equation{"ABD", "BC", "AC"},
+    equation{"AB", "B", "AB"},    equation{"AAB", "BC", "AC"},  equation{"GACB", "BGD", "CDGA"},
+};
+constexpr std::array sums{equation{"AB", "", "B"}, equation{"AB", "", "BA"}, equation{"ABC", "", ""}, equation{"AAB", "", "AB"}};
+
+std::vector<double> quarters(std::int64_t n, std::mt19937& gen) {
+  std::vector<double> x(static_cast<std::size_t>(n));
+  for (double& v : x) v = double(test::pick(gen, -8, 8)) / 4;
+  return x;
+}
+extents random_sizes(std::mt19937& gen, int seed) {
+  extents sizes;
+  for (const char letter : std::string("ABCDG")) sizes[letter] = test::pick(gen, 1, seed % 4 == 0 ? 20 : 6);
+  return sizes;
+}
+extents only(const extents& all, const std::string& letters) {
+  extents some;
+  for (const char letter : letters) some[letter] = all.at(letter);
+  return some;
+}
+
+template <class T>
+void check_complex(const equation& e, const extents& sizes, std::mt19937& gen) {
+  using complex = std::complex<T>;
+  CAPTURE(e.a);
+  CAPTURE(e.b);
+  CAPTURE(e.out);
+  const std::string b = e.b;
+  const auto zip = [](const std::vector<double>& re, const std::vector<double>& im) {
+    std::vector<complex> z;
+    for (std::size_t i = 0; i < re.size(); ++i) z.emplace_back(T(re[i]), T(im[i]));
+    return z;
+  };
+  const std::int64_t n = count(e.a, sizes), m = count(b, sizes);
+  const std::vector<double> xr = quarters(n, gen), xi = quarters(n, gen);
+  const std::vector<double> yr = b.empty() ? std::vector<double>{1} : quarters(m, gen), yi = b.empty() ? std::vector<double>{0} : quarters(m, gen);
+  const std::vector<complex> x = zip(xr, xi), y = zip(yr, yi);
+  std::vector<complex> z(static_cast<std::size_t>(count(e.out, sizes)), std::numeric_limits<T>::quiet_NaN());
+  const auto sum = [&](const std::vector<double>& left, const std::vector<double>& right) { return einsum(e.a, b, e.out, sizes, left, right, 0.5); };
+  if (b.empty()) ks::contraction<complex>(operand(e.a, sizes), operand(e.out, sizes), 0.5).run(x.data(), z.data());
+  else ks::contraction<complex>(operand(e.a, sizes), operand(b, sizes), operand(e.out, sizes), 0.5).run(x.data(), y.data(), z.data());
+  const std::vector<double> rr = sum(xr, yr), ii = sum(xi, yi), ri = sum(xr, yi), ir = sum(xi, yr);
+  for (std::size_t i = 0; i < z.size(); ++i) REQUIRE(z[i] == complex(T(rr[i] - ii[i]), T(ri[i] + ir[i])));
+}
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("contraction of complex numbers: the real einsums of the parts", T, float, double) {
+  for (int seed = 0; seed < 20; ++seed) {
+    CAPTURE(seed);
+    std::mt19937 gen(static_cast<std::uint32_t>(seed));
+    const extents sizes = random_sizes(gen, seed);
+    for (const equation& e : equations) check_complex<T>(e, only(sizes, std::string(e.a) + e.b), gen);
+    for (const equation& e : sums) check_complex<T>(e, only(sizes, e.a), gen);
+  }
+}
+
+TEST_CASE_TEMPLATE("contraction of integers", T, std::int32_t, std::int64_t) {
+  for (int seed = 0; seed < 20; ++seed) {
+    CAPTURE(seed);
+    std::mt19937 gen(static_cast<std::uint32_t>(seed));
+    const extents all = random_sizes(gen, seed);
+    for (const equation& e : equations) {
+      const extents sizes = only(all, std::string(e.a) + e.b);
+      const auto whole = [&](std::int64_t n) {
+        std::vector<T> v(static_cast<std::size_t>(n));
+        for (T& i : v) i = T(test::pick(gen, -50, 50));
+        return v;
+      };
+      const std::vector<T> x = whole(count(e.a, sizes)), y = whole(count(e.b, sizes));
+      std::vector<T> z(static_cast<std::size_t>(count(e.out, sizes)), T(-1));
+      ks::contraction<T>(operand(e.a, sizes), operand(e.b, sizes), operand(e.out, sizes)).run(x.data(), y.data(), z.data());
+      const std::vector<double> expected = einsum(e.a, e.b, e.out, sizes, x, y, 1);
+      REQUIRE(std::vector<double>(z.begin(), z.end()) == expected);
+    }
+  }
+}
