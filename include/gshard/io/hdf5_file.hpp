@@ -199,8 +199,8 @@ class hdf5_file {
       space = space_of(shards.extents);
       const hdf5_id options(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
       checked(H5Pset_fill_time(options.get(), H5D_FILL_TIME_NEVER), what + " cannot be made");
-      made = hdf5_id(checked(H5Dcreate_anon(file_.get(), type.in_file.get(), space.get(), options.get(), H5P_DEFAULT), what + " cannot be made"),
-                     H5Dclose);
+      const hid_t id = H5Dcreate_anon(file_.get(), type.in_file.get(), space.get(), options.get(), H5P_DEFAULT);
+      made = hdf5_id(checked(id, what + " cannot be made"), H5Dclose);
     });
     together([&] {
       each_part(shards, space, true, [&](hid_t memory, const file_shard& s) {

@@ -3,7 +3,7 @@
 
 // The library's own element-wise functions, which exist for more element types than float and double, and the list of them.
 
-#include <gshard/ir/op.hpp>
+#include <gshard/ir/dtype.hpp>
 
 #include <type_traits>
 
@@ -215,9 +215,9 @@ struct negation {
 template <class Visitor>
 constexpr void for_each_function(Visitor f) {
   const auto all = [&]<class... F>(F... function) { (f(function), ...); };
-  all(zero{}, one{}, identity{}, conjugate{}, conjugate_slope{}, add{}, subtract{}, multiply{}, multiply_left_slope{}, multiply_right_slope{}, divide{},
-      divide_left_slope{}, divide_right_slope{}, less{}, at_most{}, equal{}, choose{}, choose_left_slope{}, choose_right_slope{},
-      where_equal{}, both{}, either{}, negation{});
+  all(zero{}, one{}, identity{}, conjugate{}, conjugate_slope{}, add{}, subtract{}, multiply{}, multiply_left_slope{},
+      multiply_right_slope{}, divide{}, divide_left_slope{}, divide_right_slope{}, less{}, at_most{}, equal{}, choose{},
+      choose_left_slope{}, choose_right_slope{}, where_equal{}, both{}, either{}, negation{});
 }
 template <class Wanted>
 inline constexpr int number_of = [] {

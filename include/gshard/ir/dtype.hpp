@@ -3,6 +3,8 @@
 
 // The element types of tensors, and the table of their properties.
 
+#include <gshard/base/compiler.hpp>
+
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -72,6 +74,18 @@ constexpr bool is_differentiable(dtype t) { return is_real(t) || is_complex(t); 
 constexpr bool has_sums(dtype t) { return is_differentiable(t) || traits(t).arithmetic == arithmetic_of::integer; }
 /// The complex type with parts of a real type.
 constexpr dtype complex_of(dtype real) { return real == dtype::f64 ? dtype::c128 : dtype::c64; }
+
+/// A set of element types, a bit each.
+using element_set = std::uint16_t;
+constexpr element_set only(arithmetic_of what) {
+  element_set set = 0;
+  for (const dtype_traits& t : dtype_table)
+    if (t.arithmetic == what) set = element_set(set | 1u << int(t.type));
+  return set;
+}
+inline constexpr element_set reals = only(arithmetic_of::real), complexes = only(arithmetic_of::complex),
+                             integers = only(arithmetic_of::integer), masks = only(arithmetic_of::logical),
+                             all_elements = (1u << element_types) - 1u;
 
 namespace detail {
 

@@ -101,18 +101,6 @@ enum class linearity : std::uint8_t {
 /// decomposed has no `lines`; its rule blocks the dim, as that of sort does. @see decompose
 enum class line_dim : std::uint8_t { absent, last, attribute };
 
-/// A set of element types, a bit each.
-using element_set = std::uint16_t;
-constexpr element_set only(arithmetic_of what) {
-  element_set set = 0;
-  for (const dtype_traits& t : dtype_table)
-    if (t.arithmetic == what) set = element_set(set | 1u << int(t.type));
-  return set;
-}
-inline constexpr element_set reals = only(arithmetic_of::real), complexes = only(arithmetic_of::complex),
-                             integers = only(arithmetic_of::integer), masks = only(arithmetic_of::logical),
-                             all_elements = (1u << element_types) - 1u;
-
 /// The properties of an operation that passes and executor use, besides its rule. A field that the table does not name has its default.
 struct op_traits {
   op kind;
@@ -160,7 +148,12 @@ struct op_traits {
 
 /// One row per operation, in the order of `op`. Not std::array, whose operator[] costs the constexpr evaluator two more calls.
 inline constexpr op_traits op_table[]{
-    {.kind = op::einsum, .name = "einsum", .elements = all_elements, .product = true, .spreads = propagation::first_if_one_operand, .linear = linearity::product},
+    {.kind = op::einsum,
+     .name = "einsum",
+     .elements = all_elements,
+     .product = true,
+     .spreads = propagation::first_if_one_operand,
+     .linear = linearity::product},
     {.kind = op::map,
      .name = "map",
      .elements = all_elements,
@@ -223,7 +216,13 @@ inline constexpr op_traits op_table[]{
      .windowed = 1,
      .spreads = propagation::first,
      .linear = linearity::always},
-    {.kind = op::annotate, .name = "annotate", .elements = all_elements, .by_size = true, .alias = true, .annotates = true, .spreads = propagation::first},
+    {.kind = op::annotate,
+     .name = "annotate",
+     .elements = all_elements,
+     .by_size = true,
+     .alias = true,
+     .annotates = true,
+     .spreads = propagation::first},
     {.kind = op::strided_slice, .name = "strided_slice", .elements = all_elements, .by_size = true, .only_moves = true, .windowed = 1},
     {.kind = op::pad, .name = "pad", .elements = all_elements, .by_size = true, .only_moves = true, .windowed = 1},
     {.kind = op::reverse, .name = "reverse", .elements = all_elements, .by_size = true, .only_moves = true, .windowed = 1},

@@ -3,8 +3,8 @@
 
 // Complex tensors: complex, real, imag and conj. Arithmetic and einsum take complex tensors as they take real ones.
 //
-// The gradient of a real loss L with respect to z = x + iy is dL/dx + i dL/dy: the direction in which L grows fastest. So z - rate * gradient
-// descends, as for real tensors. (JAX returns the conjugate of this number.)
+// The gradient of a real loss L with respect to z = x + iy is dL/dx + i dL/dy: the direction in which L grows fastest. So
+// z - rate * gradient descends, as for real tensors. (JAX returns the conjugate of this number.)
 
 #include <gshard/trace/builder.hpp>
 #include <gshard/trace/map.hpp>

@@ -122,7 +122,8 @@ constexpr symbol select(here condition, symbol a, symbol b) {
   using namespace detail::arithmetic;
   const bool is_mask = !condition.owner->failed() && condition.get().type == dtype::boolean && condition.owner->has(a);
   const symbol c = is_mask ? detail::emit_cast(condition, a.get().type) : condition;
-  return detail::emit_map(*condition.owner, detail::own_function<choose, zero, choose_left_slope, choose_right_slope>, std::array<symbol, 3>{c, a, b});
+  constexpr auto& f = detail::own_function<choose, zero, choose_left_slope, choose_right_slope>;
+  return detail::emit_map(*condition.owner, f, std::array<symbol, 3>{c, a, b});
 }
 template <class = void>
 constexpr symbol select(here condition, symbol a, double b) {
