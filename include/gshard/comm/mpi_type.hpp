@@ -3,9 +3,8 @@
 
 // The MPI datatypes of element types.
 
+#include <gshard/comm/mpi_communicator.hpp>
 #include <gshard/ir/dtype.hpp>
-
-#include <mpi.h>
 
 namespace gshard { inline namespace v0 {
 

@@ -183,8 +183,8 @@ class differentiator {
 
   constexpr symbol conjugate_of_operand(const node& n, int i) { return is_complex(in(n, i).get().type) ? conj(in(n, i)) : in(n, i); }
 
-  /// The gradient of each operand is the einsum of dy and the other operand's conjugate to its own letters. Indices that only this operand has were
-  /// summed, so its gradient is broadcast along them.
+  /// The gradient of each operand is the einsum of dy and the other operand's conjugate to its own letters. Indices that only this operand
+  /// has were summed, so its gradient is broadcast along them.
   constexpr void pull_back_einsum(const node& n, symbol dy) {
     const bool rounds = b_.options.bf16_products;
     b_.options.bf16_products = n.attr.rounds_to_bf16;

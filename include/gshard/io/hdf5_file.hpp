@@ -80,8 +80,8 @@ inline std::string hdf5_reason() {
   return text.empty() ? text : ": " + text;
 }
 
-/// HDF5's type of the elements, in files and in memory, as h5py writes and reads them: complex numbers are compounds of r and i, booleans an
-/// enumeration of FALSE and TRUE.
+/// HDF5's type of the elements, in files and in memory, as h5py writes and reads them: complex numbers are compounds of r and i, booleans
+/// an enumeration of FALSE and TRUE.
 struct hdf5_type {
   hdf5_id in_file, in_memory;
 };

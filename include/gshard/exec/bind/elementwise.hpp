@@ -73,10 +73,10 @@ action bind(operation<op::scale>, const local_step<T>& step) {
     for (int i = 0; i < a.dims.size(); ++i) over *= double(step.plan.sizes.dim(a.dims[i]));
     factor *= std::pow(over, a.power);
   }
-  return action::elementwise(step.out_elements(),
-                             [x = step.in(0), y = step.out(), by = element_from<T>(factor)](const run_context&, std::int64_t begin, std::int64_t end) {
-                               for (std::int64_t i = begin; i < end; ++i) y[i] = product(by, x[i]);
-                             });
+  return action::elementwise(step.out_elements(), [x = step.in(0), y = step.out(), by = element_from<T>(factor)](
+                                                      const run_context&, std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) y[i] = product(by, x[i]);
+  });
 }
 
 /// T: the element type of the operand.

@@ -22,7 +22,9 @@ action bind_user_code(const local_step<Element>& step, shard_function<T> f) {
     x[i] = reinterpret_cast<const T*>(step.in(int(i)));
     at[i] = place_of(step.in_place(int(i)));
   }
-  return [=, y = reinterpret_cast<T*>(step.out()), y_at = place_of(step.out_place())](const run_context&) { f(x.data(), at.data(), y, y_at); };
+  return [=, y = reinterpret_cast<T*>(step.out()), y_at = place_of(step.out_place())](const run_context&) {
+    f(x.data(), at.data(), y, y_at);
+  };
 }
 
 template <class T>

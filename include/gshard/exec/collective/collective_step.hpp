@@ -391,7 +391,8 @@ class collective_step {
   void finish_all_reduce() {
     with_addends(tensor(0).in.type, [&]<class T>(T*) {
       auto& [from, to] = std::get<summed<T>>(summed_);
-      room_->sums.finish_all_reduce<T>(tensor(0).in.layout.pending, on(), moves_.axes(), from, to, addends_, moves_.most() * moves_.parts());
+      const std::int64_t most = moves_.most() * moves_.parts();
+      room_->sums.finish_all_reduce<T>(tensor(0).in.layout.pending, on(), moves_.axes(), from, to, addends_, most);
     });
     if (is_alone()) return;
     each([&](std::size_t i) {

@@ -174,8 +174,8 @@ class shared_memory_collective {
   template <class From>
   void combine(std::int64_t elements, From from, std::byte* to) {
     with_addends(tensor(0).in.type, [&]<class T>(T*) {
-      reducer::combine(moves_.pending(), members_, elements * moves_.parts(), [&](std::size_t m) { return reinterpret_cast<const T*>(from(m)); },
-                       reinterpret_cast<T*>(to));
+      const auto of = [&](std::size_t m) { return reinterpret_cast<const T*>(from(m)); };
+      reducer::combine(moves_.pending(), members_, elements * moves_.parts(), of, reinterpret_cast<T*>(to));
     });
   }
 };
