@@ -64,9 +64,15 @@ TEST_CASE("hdf5_reason: the innermost reason of the last failure") {
 }
 
 TEST_CASE("hdf5: names of types and datasets") {
-  CHECK(gs::detail::text_of_hdf5_type(gs::detail::hdf5_type_of(gs::dtype::f32).in_file) == "32-bit floats");
-  CHECK(gs::detail::text_of_hdf5_type(gs::detail::hdf5_type_of(gs::dtype::f64).in_memory) == "64-bit floats");
-  CHECK(gs::detail::text_of_hdf5_type(gs::detail::hdf5_type_of(gs::dtype::i32).in_file) == "32-bit integers");
+  CHECK(gs::detail::text_of_hdf5_type(gs::detail::hdf5_type_of(gs::dtype::f32).in_file.get()) == "32-bit floats");
+  CHECK(gs::detail::text_of_hdf5_type(gs::detail::hdf5_type_of(gs::dtype::f64).in_memory.get()) == "64-bit floats");
+  CHECK(gs::detail::text_of_hdf5_type(gs::detail::hdf5_type_of(gs::dtype::i32).in_file.get()) == "32-bit integers");
+  const auto text = [](gs::dtype t) { return gs::detail::text_of_hdf5_type(gs::detail::hdf5_type_of(t).in_file.get()); };
+  CHECK(text(gs::dtype::i64) == "64-bit integers");
+  CHECK(text(gs::dtype::c64) == "complex numbers of 32-bit floats");
+  CHECK(text(gs::dtype::boolean) == "booleans");
+  CHECK(text(gs::dtype::f16) == "16-bit floats with 10 bits of mantissa");
+  CHECK(text(gs::dtype::bf16) == "16-bit floats with 7 bits of mantissa");
   CHECK(gs::detail::text_of_hdf5_type(H5T_STD_U8BE) == "8-bit unsigned integers");
   CHECK(gs::detail::text_of_hdf5_type(H5T_C_S1) == "elements that are not numbers");
   for (const std::string name : {"u", "a/b/c", ".hidden", "x.y"}) gs::detail::check_dataset_name(name);

@@ -23,7 +23,7 @@ template <class T, class Spec>
 gs::tensor<T, Spec> counted(const gs::any_cluster& on, const numbers& extents) {
   gs::tensor<T, Spec> t(on, extents);
   gs::for_each_local_shard(t, [](gs::shard_view<T> s) {
-    gs::kernel::for_each_element(s.at, [&](std::size_t global, std::size_t local) { s.data[local] = T(global); });
+    gs::kernel::for_each_element(s.at, [&](std::size_t global, std::size_t local) { s.data[local] = gs::detail::element_from<T>(double(global)); });
   });
   return t;
 }
@@ -31,7 +31,7 @@ template <class T, class Spec>
 bool counts(const gs::tensor<T, Spec>& t) {
   bool all = true;
   gs::for_each_local_shard(t, [&](gs::shard_view<const T> s) {
-    gs::kernel::for_each_element(s.at, [&](std::size_t global, std::size_t local) { all = all && s.data[local] == T(global); });
+    gs::kernel::for_each_element(s.at, [&](std::size_t global, std::size_t local) { all = all && s.data[local] == gs::detail::element_from<T>(double(global)); });
   });
   return all;
 }
@@ -159,6 +159,13 @@ TEST_CASE("hdf5: h5py opens what is written, and what it writes is opened") {
   gs::save_hdf5(dir / "f.h5", "ints", counted<std::int32_t, P<none, axes<"x", "y">, none>>(on, {2, 7, 3}));
   gs::save_hdf5(dir / "f.h5", "scalar", counted<double, P<>>(on, {}));
   gs::save_hdf5(dir / "f.h5", "empty", counted<float, P<"x", none>>(on, {0, 4}));
+  gs::save_hdf5(dir / "f.h5", "complex", counted<std::complex<double>, P<"y", "x">>(on, {4, 5}));
+  gs::save_hdf5(dir / "f.h5", "narrow", counted<std::complex<float>, P<"x">>(on, {5}));
+  gs::save_hdf5(dir / "f.h5", "longs", counted<std::int64_t, P<"x">>(on, {5}));
+  gs::save_hdf5(dir / "f.h5", "halves", counted<gs::half, P<"x">>(on, {5}));
+  gs::save_hdf5(dir / "f.h5", "masks", counted<bool, P<"y">>(on, {5}));
+  gs::save_hdf5(dir / "f.h5", "bfloats", counted<gs::bfloat16, P<"y">>(on, {5}));
+  CHECK(counts(gs::load_hdf5<gs::bfloat16, P<"x">>(on, dir / "f.h5", "bfloats")));
   const std::string begin = "import h5py, numpy as n; d = '" + (dir / "") + "'\n";
   CHECK(runs(python, begin + R"(
 f = h5py.File(d + 'f.h5', 'r')
@@ -170,10 +177,15 @@ same('group/doubles', n.arange(11, dtype='f8'))
 same('ints', n.arange(42, dtype='i4').reshape(2, 7, 3))
 same('scalar', n.array(0.0))
 same('empty', n.zeros((0, 4), 'f4'))
+same('complex', n.arange(20, dtype='c16').reshape(4, 5))
+same('narrow', n.arange(5, dtype='c8'))
+same('longs', n.arange(5, dtype='i8'))
+same('halves', n.arange(5, dtype='f2'))
+same('masks', n.arange(5).astype('?'))
 )"));
   CHECK(runs(python, begin + R"(
 f = h5py.File(d + 'g.h5', 'w')
-for t in '<f4', '<f8', '<i4', '>f4', '>f8', '>i4', 'u4', 'f2', 'S3':
+for t in '<f4', '<f8', '<i4', '<i8', '<c8', '<c16', '<f2', '>f4', '>f8', '>i4', '>i8', '>c8', '>c16', '>f2', 'u4', '?', 'S3':
   a = n.arange(42).astype(t).reshape(2, 7, 3)
   f[t] = a
   f['fortran/' + t] = n.asfortranarray(a)
@@ -188,12 +200,18 @@ f['null'] = h5py.Empty('f4')
       CHECK(counts(gs::load_hdf5<float, spec>(on, dir / "g.h5", kind + order + "f4")));
       CHECK(counts(gs::load_hdf5<double, spec>(on, dir / "g.h5", kind + order + "f8")));
       CHECK(counts(gs::load_hdf5<std::int32_t, spec>(on, dir / "g.h5", kind + order + "i4")));
+      CHECK(counts(gs::load_hdf5<std::int64_t, spec>(on, dir / "g.h5", kind + order + "i8")));
+      CHECK(counts(gs::load_hdf5<std::complex<float>, spec>(on, dir / "g.h5", kind + order + "c8")));
+      CHECK(counts(gs::load_hdf5<std::complex<double>, spec>(on, dir / "g.h5", kind + order + "c16")));
+      CHECK(counts(gs::load_hdf5<gs::half, spec>(on, dir / "g.h5", kind + order + "f2")));
+      CHECK(counts(gs::load_hdf5<bool, spec>(on, dir / "g.h5", kind + "?")));
     }
   CHECK(gs::load_hdf5<double, P<>>(on, dir / "g.h5", "scalar").item() == 0);
   CHECK(gs::load_hdf5<float, P<"x", none>>(on, dir / "g.h5", "empty").extent(1) == 4);
   const auto said = [&](const std::string& name) { return complaint([&] { gs::load_hdf5<std::int32_t, spec>(on, dir / "g.h5", name); }); };
   CHECK(contains(said("u4"), "has 32-bit unsigned integers, the tensor 32-bit integers"));
-  CHECK(contains(said("f2"), "has 16-bit floats"));
+  CHECK(contains(said("<f2"), "has 16-bit floats with 10 bits of mantissa, the tensor 32-bit integers"));
+  CHECK(contains(said("<c8"), "has complex numbers of 32-bit floats, the tensor 32-bit integers"));
   CHECK(contains(said("S3"), "has elements that are not numbers"));
   CHECK(contains(complaint([&] { gs::load_hdf5<float, P<none>>(on, dir / "g.h5", "null"); }), "has no elements, the tensor 1 dims"));
 }

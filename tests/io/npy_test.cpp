@@ -138,15 +138,24 @@ TEST_CASE("npy: NumPy opens what is written, and what it writes is opened") {
   gs::tensor<std::int32_t, P<none, axes<"x", "y">, none>> ints(on, {2, 7, 3});
   gs::tensor<double, P<>> scalar(on, {});
   gs::tensor<float, P<"x", none>> empty(on, {0, 4});
+  gs::tensor<std::complex<double>, P<"y", "x">> complex(on, {4, 5});
+  gs::tensor<std::int64_t, P<"x">> longs(on, {5});
+  gs::tensor<gs::half, P<"x">> halves(on, {5});
+  gs::tensor<bool, P<"y">> masks(on, {5});
+  const auto others = [&](auto f) { f("complex", complex), f("longs", longs), f("halves", halves), f("masks", masks); };
+  others([&](const std::string& name, auto& t) {
+    count(t);
+    gs::save_npy(dir / (name + ".npy"), t);
+  });
   const auto count = []<class T, class Spec>(gs::tensor<T, Spec>& t) {
     gs::for_each_local_shard(t, [](gs::shard_view<T> s) {
-      gs::kernel::for_each_element(s.at, [&](std::size_t global, std::size_t local) { s.data[local] = T(global); });
+      gs::kernel::for_each_element(s.at, [&](std::size_t global, std::size_t local) { s.data[local] = gs::detail::element_from<T>(double(global)); });
     });
   };
   const auto counts = []<class T, class Spec>(const gs::tensor<T, Spec>& t) {
     bool all = true;
     gs::for_each_local_shard(t, [&](gs::shard_view<const T> s) {
-      gs::kernel::for_each_element(s.at, [&](std::size_t global, std::size_t local) { all = all && s.data[local] == T(global); });
+      gs::kernel::for_each_element(s.at, [&](std::size_t global, std::size_t local) { all = all && s.data[local] == gs::detail::element_from<T>(double(global)); });
     });
     return all;
   };
@@ -169,7 +178,18 @@ same('doubles', n.arange(11, dtype='f8'))
 same('ints', n.arange(42, dtype='i4').reshape(2, 7, 3))
 same('scalar', n.array(0.0))
 same('empty', n.zeros((0, 4), 'f4'))
+same('complex', n.arange(20, dtype='c16').reshape(4, 5))
+same('longs', n.arange(5, dtype='i8'))
+same('halves', n.arange(5, dtype='f2'))
+same('masks', n.arange(5).astype('?'))
+for t in 'c8', 'c16', 'i8', 'f2', '?':
+  n.save(d + t[0] + t[-1] + '.npy', n.arange(5).astype(t))
 )"));
+  CHECK(counts(gs::load_npy<std::complex<float>, P<"x">>(on, dir / "c8.npy")));
+  CHECK(counts(gs::load_npy<std::complex<double>, P<"y">>(on, dir / "c6.npy")));
+  CHECK(counts(gs::load_npy<std::int64_t, P<"x">>(on, dir / "i8.npy")));
+  CHECK(counts(gs::load_npy<gs::half, P<"x">>(on, dir / "f2.npy")));
+  CHECK(counts(gs::load_npy<bool, P<axes<"x", "y">>>(on, dir / "??.npy")));
   CHECK(runs(python, begin + R"(
 for order in 'CF':
   for version in (1, 0), (2, 0), (3, 0):

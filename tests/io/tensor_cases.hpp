@@ -5,8 +5,11 @@
 
 #include <gshard/base/hash.hpp>
 #include <gshard/comm/balanced_extents.hpp>
+#include <gshard/kernel/element.hpp>
 #include <gshard/tensor/tensor.hpp>
 
+#include <array>
+#include <complex>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -25,9 +28,14 @@ using mesh = gs::mesh<gs::axis<"x">, gs::axis<"y">>;
 template <class T>
 T element(std::int64_t index) {
   const std::uint64_t bits = gs::fnv1a<std::uint64_t>().add(std::uint64_t(index) + 17).value();
-  T x;
-  std::memcpy(&x, &bits, sizeof x);
-  return x;
+  if constexpr (std::is_same_v<T, bool>) {
+    return bits % 2 == 1;
+  } else {
+    std::array<std::uint64_t, 2> all{bits, ~bits};
+    T x;
+    std::memcpy(&x, all.data(), sizeof x);
+    return x;
+  }
 }
 template <class T, class Spec>
 void fill(gs::tensor<T, Spec>& t) {
@@ -77,6 +85,11 @@ void each_tensor(F f) {
        P<axes<"y", "x">, none>, P<none, axes<"x", "y">>, P<none, axes<"y", "x">>>({{5, 7}, {8, 3}, {1, 9}, {0, 4}, {3, 0}}, f);
   each<double, P<"y", none, "x">, P<none, axes<"y", "x">, none>>({{3, 4, 5}, {2, 1, 7}}, f);
   each<std::int32_t, P<none, "x", "y">, P<none, none, none>>({{3, 4, 5}, {2, 0, 7}}, f);
+  each<std::int64_t, P<"x", "y">>({{5, 7}}, f);
+  each<std::complex<float>, P<none, "x">>({{5, 7}}, f);
+  each<std::complex<double>, P<"y", "x">>({{5, 7}, {0, 4}}, f);
+  each<bool, P<"x", "y">>({{5, 7}}, f);
+  each<gs::half, P<axes<"x", "y">>>({{16}}, f);
 }
 /// Meshes of up to `most` devices.
 inline std::vector<std::vector<int>> meshes(int most) {

@@ -33,8 +33,8 @@ class digest {
   std::string hex() const {
     const XXH128_hash_t hash = XXH3_128bits_digest(&state_);
     std::string text;
-    for (const std::uint64_t half : {hash.high64, hash.low64})
-      for (int shift = 60; shift >= 0; shift -= 4) text += "0123456789abcdef"[half >> shift & 15u];
+    for (const std::uint64_t middle : {hash.high64, hash.low64})
+      for (int shift = 60; shift >= 0; shift -= 4) text += "0123456789abcdef"[middle >> shift & 15u];
     return text;
   }
 

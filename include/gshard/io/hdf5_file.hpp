@@ -102,7 +102,9 @@ inline hid_t hdf5_complex(hid_t part) {
 }
 inline hid_t hdf5_boolean() {
   const hid_t t = H5Tenum_create(H5T_STD_I8LE);
-  for (const signed char value : {0, 1}) H5Tenum_insert(t, value != 0 ? "TRUE" : "FALSE", &value);
+  constexpr signed char no = 0, yes = 1;
+  H5Tenum_insert(t, "FALSE", &no);
+  H5Tenum_insert(t, "TRUE", &yes);
   return t;
 }
 inline hdf5_type hdf5_type_of(dtype t) {

@@ -9,7 +9,7 @@ namespace gs = gshard;
 using gs::op, gs::dtype;
 
 TEST_CASE("every operation has a kernel of its own for each type, but for those that communicate") {
-  const gs::kernel_table::binder none = &gs::detail::bind_step<op::count_, float>;
+  const gs::kernel_table::binder none = &gs::detail::no_kernel;
   for (const gs::op_traits& kind : gs::op_table) {
     CAPTURE(kind.name);
     const auto narrow = gs::all_kernels(kind.kind, dtype::f32), wide = gs::all_kernels(kind.kind, dtype::f64);

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <string>
 
-namespace {
+namespace contract_elements {
 
 using namespace einsum_reference;
 
@@ -23,17 +23,17 @@ constexpr std::array equations{
 };
 constexpr std::array sums{equation{"AB", "", "B"}, equation{"AB", "", "BA"}, equation{"ABC", "", ""}, equation{"AAB", "", "AB"}};
 
-std::vector<double> quarters(std::int64_t n, std::mt19937& gen) {
+inline std::vector<double> quarters(std::int64_t n, std::mt19937& gen) {
   std::vector<double> x(static_cast<std::size_t>(n));
   for (double& v : x) v = double(test::pick(gen, -8, 8)) / 4;
   return x;
 }
-extents random_sizes(std::mt19937& gen, int seed) {
+inline extents random_sizes(std::mt19937& gen, int seed) {
   extents sizes;
   for (const char letter : std::string("ABCDG")) sizes[letter] = test::pick(gen, 1, seed % 4 == 0 ? 20 : 6);
   return sizes;
 }
-extents only(const extents& all, const std::string& letters) {
+inline extents only(const extents& all, const std::string& letters) {
   extents some;
   for (const char letter : letters) some[letter] = all.at(letter);
   return some;
@@ -63,7 +63,9 @@ void check_complex(const equation& e, const extents& sizes, std::mt19937& gen) {
   for (std::size_t i = 0; i < z.size(); ++i) REQUIRE(z[i] == complex(T(rr[i] - ii[i]), T(ri[i] + ir[i])));
 }
 
-}  // namespace
+}  // namespace contract_elements
+
+using namespace contract_elements;
 
 TEST_CASE_TEMPLATE("contraction of complex numbers: the real einsums of the parts", T, float, double) {
   for (int seed = 0; seed < 20; ++seed) {
