@@ -91,7 +91,7 @@ class both {
   static run_graph::array elements(const gs::detail::bound_value& v, std::size_t i) {
     run_graph::array list;
     gs::detail::with_element(v.type, [&]<class T>(T*) {
-      list.assign(v.as<T>(i), v.as<T>(i) + v.bytes(i) / std::int64_t(sizeof(T)));
+      for (std::int64_t e = 0; e < v.elements(i); ++e) list.push_back(gs::kernel::detail::converted<double>(v.as<T>(i)[e]));
     });
     return list;
   }

@@ -33,7 +33,7 @@ T element(std::int64_t index) {
   } else {
     std::array<std::uint64_t, 2> all{bits, ~bits};
     T x;
-    std::memcpy(&x, all.data(), sizeof x);
+    std::memcpy(static_cast<void*>(&x), all.data(), sizeof x);
     return x;
   }
 }
@@ -42,7 +42,7 @@ void fill(gs::tensor<T, Spec>& t) {
   gs::for_each_local_shard(t, [](gs::shard_view<T> s) {
     gs::kernel::for_each_element(s.at, [&](std::size_t global, std::size_t local) {
       const T x = element<T>(std::int64_t(global));
-      std::memcpy(s.data + local, &x, sizeof x);  // a copy of a double may change a NaN
+      std::memcpy(static_cast<void*>(s.data + local), &x, sizeof x);  // a copy of a double may change a NaN
     });
   });
 }

@@ -221,12 +221,12 @@ constexpr void for_each_function(Visitor f) {
 }
 template <class Wanted>
 inline constexpr int number_of = [] {
-  int n = 0, found = -1;
+  int functions_before = 0, its_number = -1;
   for_each_function([&]<class F>(F) {
-    if (std::is_same_v<F, Wanted>) found = n;
-    ++n;
+    if (std::is_same_v<F, Wanted>) its_number = functions_before;
+    ++functions_before;
   });
-  return found;
+  return its_number;
 }();
 
 }  // namespace arithmetic
