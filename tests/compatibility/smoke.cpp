@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Three training steps of a mixture of experts, planned by the compiler, on simulated devices and on two MPI ranks, with an xtensor input.
+// Three training steps of a mixture of experts, planned by the compiler, on simulated devices and on two MPI ranks, with an xtensor input;
+// and a gradient of complex tensors.
 // Prints versions behind '#', and digits that depend on none of them. Run by tests/compatibility.sh.
 #include <gshard/gshard.hpp>
 #include <gshard/report.hpp>
@@ -8,6 +9,8 @@
 #include <mpi.h>
 
 #include <Eigen/Core>
+#include <array>
+#include <complex>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
@@ -29,6 +32,14 @@ using groups = P<gs::axes<"data", "expert">, none, none>;
 using step = gs::program<training_step, mesh, gs::in<"GSM", groups>, gs::in<"GSM", groups>,
                          gs::in<"GS", P<gs::axes<"data", "expert">, none>>, gs::in<"">>;
 static_assert(step::plan.count(gs::op::all_to_all) == 3);
+
+// A transfer of spectral weights between complex modes, stored in half precision, and its gradient.
+inline constexpr auto transfer = [](auto&, auto z, auto w) {
+  auto y = gs::einsum<"NI,NJ->IJ">(gs::conj(z), z * gs::complex(gs::cast<double>(w), -1.0 * gs::cast<double>(w)));
+  auto energy = gs::sum(gs::real(y * gs::conj(y)));
+  return std::tuple{energy, gs::gradients(energy, std::array{z})[0]};
+};
+using spectrum = gs::program<transfer, mesh, gs::in<"NI", P<"expert", none>, std::complex<double>>, gs::in<"N", P<"expert">, gs::half>>;
 
 #define TEXT_OF(x) #x
 #define TEXT(x) TEXT_OF(x)
@@ -57,6 +68,13 @@ std::vector<float> train(const gs::cluster<mesh>& cluster) {
     const auto shard = gs::as_xtensor(y.local_shard(0));
     digits.push_back(shard(0, 1, 2));
   }
+  std::vector<std::complex<double>> z(12);
+  for (std::size_t i = 0; i < z.size(); ++i) z[i] = {double(i % 5) / 4, double(i % 3) - 1};
+  const std::vector<gs::half> w{gs::half(1.0f), gs::half(0.5f), gs::half(-2.0f), gs::half(0.25f)};
+  gs::executable<spectrum> run_spectrum(cluster, {{'N', 4}, {'I', 3}});
+  const auto [energy, gradient] = run_spectrum(z, w);
+  digits.push_back(float(energy.item()));
+  for (const std::complex<double> g : gs::to_global(gradient)) digits.insert(digits.end(), {float(g.real()), float(g.imag())});
   return digits;
 }
 

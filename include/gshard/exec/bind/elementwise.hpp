@@ -82,10 +82,11 @@ action bind(operation<op::scale>, const local_step<T>& step) {
 /// T: the element type of the operand.
 template <class T>
 action bind(operation<op::cast>, const local_step<T>& step) {
-  return with_element(step.out_value(0).type, [&]<class To>(To*) -> action {
-    return [count = step.out_elements(), x = step.in(0), y = step.out_value(0).template as<To>(step.device),
-            imaginary = step.n.attr.imaginary](const run_context&) { kernel::cast(x, y, count, imaginary); };
+  const auto how = with_element(step.out_value(0).type, []<class To>(To*) {
+    return kernel::conversion{&kernel::detail::convert_row<T, To>, sizeof(T), sizeof(To)};
   });
+  return [how, count = step.out_elements(), x = step.in_value(0).data[step.device], y = step.out_value(0).data[step.device],
+          imaginary = step.n.attr.imaginary](const run_context&) { kernel::cast(how, x, y, count, imaginary); };
 }
 
 template <class T>

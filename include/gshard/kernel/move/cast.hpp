@@ -6,6 +6,7 @@
 #include <gshard/kernel/element.hpp>
 #include <gshard/kernel/threads.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <type_traits>
@@ -48,14 +49,33 @@ To converted(const From& x, bool imaginary = false) {
 
 }  // namespace detail
 
+namespace detail {
+template <class From, class To>
+void convert_row(const std::byte* from, std::byte* to, std::int64_t n, bool imaginary) {
+  const From* const x = reinterpret_cast<const From*>(from);
+  To* const y = reinterpret_cast<To*>(to);
+  for (std::int64_t i = 0; i < n; ++i) y[i] = converted<To>(x[i], imaginary);
+}
+}  // namespace detail
+
+/// A conversion between two element types, of any types.
+struct conversion {
+  void (*row)(const std::byte* from, std::byte* to, std::int64_t n, bool imaginary) = nullptr;
+  std::int64_t from_size = 0, to_size = 0;
+};
+inline void cast(const conversion& how, const std::byte* x, std::byte* y, std::int64_t count, bool imaginary) {
+  parallel_rows(count, 1, [=](std::int64_t begin, std::int64_t end) {
+    how.row(x + begin * how.from_size, y + begin * how.to_size, end - begin, imaginary);
+  });
+}
+
 /// y[i] = To(x[i]). From floating point to integers, it rounds towards zero. Numbers out of range become the nearest integer. NaN becomes
 /// the lowest integer, which is no valid id. To bool: x[i] != 0. Half precision is converted through float. Between a real and a complex
 /// type: to or from the real part, or the imaginary part if `imaginary`.
 template <class From, class To>
 void cast(const From* x, To* y, std::int64_t count, bool imaginary = false) {
-  parallel_rows(count, 1, [=](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) y[i] = detail::converted<To>(x[i], imaginary);
-  });
+  cast({&detail::convert_row<From, To>, sizeof(From), sizeof(To)}, reinterpret_cast<const std::byte*>(x), reinterpret_cast<std::byte*>(y),
+       count, imaginary);
 }
 
 }}}  // namespace gshard::v0::kernel
