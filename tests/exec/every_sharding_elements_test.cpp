@@ -23,7 +23,7 @@ using scope = gs::parameter_scope;
 
 namespace {
 
-const std::vector<gs::dims> sizes{{{'A', 6}, {'B', 8}, {'C', 6}}, {{'A', 5}, {'B', 7}, {'C', 3}}, {{'A', 2}, {'B', 1}, {'C', 4}}};
+const std::vector<gs::dims> element_sizes{{{'A', 6}, {'B', 8}, {'C', 6}}, {{'A', 5}, {'B', 7}, {'C', 3}}, {{'A', 2}, {'B', 1}, {'C', 4}}};
 
 /// The numbers of a tensor as doubles, which the test compares: of a complex one, both parts.
 symbols as_doubles(const symbols& all) {
@@ -41,7 +41,7 @@ void check_moves(dtype type, const F& f) {
   CAPTURE(gs::name(type));
   every_sharding(trace({{"AB"}, {"C", dtype::i32, 'A'}},
                        [&](const scope&, given x) { return as_doubles(f(lay_out(gs::cast(x[0], type)), x[1])); }),
-                 {.dims = sizes, .most = 60});
+                 {.dims = element_sizes, .most = 60});
 }
 
 /// x + iy, in any sharding.
@@ -64,7 +64,7 @@ TEST_CASE("einsums of complex tensors: contracted, free and batch indices, conju
   const auto check = [](auto&& f) {
     every_sharding(trace({{"AB"}, {"AB"}, {"BC"}, {"BC"}},
                          [&](const scope&, given x) { return as_doubles(f(any_complex(x[0], x[1]), any_complex(x[2], x[3]))); }),
-                   {.dims = sizes, .most = 150});
+                   {.dims = element_sizes, .most = 150});
   };
   check([](symbol z, symbol w) { return symbols{einsum<"ab,bc->ac">(z, w)}; });
   check([](symbol z, symbol w) { return symbols{einsum<"ab,bc->ca">(gs::conj(z), w)}; });
@@ -80,7 +80,7 @@ TEST_CASE("element-wise functions of complex tensors") {
                          return as_doubles({z + w, z - w, z * w, 2 * z, gs::conj(z * gs::conj(w)), gs::select(x[0] > 0, 1, 0) + gs::real(z),
                                             gs::select(gs::equal(z, w), z, w), gs::select(gs::cast(x[0] > 0, dtype::boolean), z, z + 1)});
                        }),
-                 {.dims = sizes, .most = 200});
+                 {.dims = element_sizes, .most = 200});
 }
 
 TEST_CASE("gradients of real losses flow through complex tensors in any sharding") {
@@ -93,7 +93,7 @@ TEST_CASE("gradients of real losses flow through complex tensors in any sharding
                          for (const symbol& g : gs::gradients(loss, symbols{z, x[0], x[1], x[2]})) all.push_back(g);
                          return as_doubles(all);
                        }),
-                 {.dims = sizes, .tolerance = 1e-13, .most = 100});
+                 {.dims = element_sizes, .tolerance = 1e-13, .most = 100});
 }
 
 TEST_CASE("integers: arithmetic, comparisons, sums of products, reductions") {
@@ -106,7 +106,7 @@ TEST_CASE("integers: arithmetic, comparisons, sums of products, reductions") {
                                               einsum<"ab,bc->ac">(a, b), gs::sum<"ab->b">(a), gs::reduce_max<"ab->a">(a),
                                               gs::reduce_min<"ab->b">(a), gs::reduce_prod<"bc->b">(b)});
                          }),
-                   {.dims = sizes, .most = 100});
+                   {.dims = element_sizes, .most = 100});
 }
 
 TEST_CASE("masks") {
@@ -116,5 +116,5 @@ TEST_CASE("masks") {
                          return as_doubles({gs::logical_and(a, b), gs::logical_or(a, b), gs::logical_not(b), gs::equal(a, b),
                                             gs::select(a, x[0], x[1]), gs::select(a, b, gs::logical_not(a))});
                        }),
-                 {.dims = sizes, .most = 200});
+                 {.dims = element_sizes, .most = 200});
 }

@@ -142,11 +142,6 @@ TEST_CASE("npy: NumPy opens what is written, and what it writes is opened") {
   gs::tensor<std::int64_t, P<"x">> longs(on, {5});
   gs::tensor<gs::half, P<"x">> halves(on, {5});
   gs::tensor<bool, P<"y">> masks(on, {5});
-  const auto others = [&](auto f) { f("complex", complex), f("longs", longs), f("halves", halves), f("masks", masks); };
-  others([&](const std::string& name, auto& t) {
-    count(t);
-    gs::save_npy(dir / (name + ".npy"), t);
-  });
   const auto count = []<class T, class Spec>(gs::tensor<T, Spec>& t) {
     gs::for_each_local_shard(t, [](gs::shard_view<T> s) {
       gs::kernel::for_each_element(s.at, [&](std::size_t global, std::size_t local) { s.data[local] = gs::detail::element_from<T>(double(global)); });
@@ -159,6 +154,11 @@ TEST_CASE("npy: NumPy opens what is written, and what it writes is opened") {
     });
     return all;
   };
+  const auto others = [&](auto f) { f("complex", complex), f("longs", longs), f("halves", halves), f("masks", masks); };
+  others([&](const std::string& name, auto& t) {
+    count(t);
+    gs::save_npy(dir / (name + ".npy"), t);
+  });
   count(floats);
   count(doubles);
   count(ints);

@@ -9,38 +9,37 @@
 #include <cstdint>
 #include <string>
 
-namespace contract_elements {
+namespace {
 
 using namespace einsum_reference;
 
-struct equation {
+struct letters_of_einsum {
   const char *a, *b, *out;
 };
-constexpr std::array equations{
-    equation{"AB", "BC", "AC"},   equation{"BA", "BC", "CA"},   equation{"GAB", "GBC", "GAC"}, equation{"ABC", "DBC", "DA"},
-    equation{"AB", "AB", ""},     equation{"AB", "AB", "A"},    equation{"AB", "CD", "ACBD"},  equation{"ABD", "BC", "AC"},
-    equation{"AB", "B", "AB"},    equation{"AAB", "BC", "AC"},  equation{"GACB", "BGD", "CDGA"},
+constexpr letters_of_einsum products_of_elements[]{
+    {"AB", "BC", "AC"}, {"BA", "BC", "CA"},   {"GAB", "GBC", "GAC"}, {"ABC", "DBC", "DA"}, {"AB", "AB", ""},       {"AB", "AB", "A"},
+    {"AB", "CD", "ACBD"}, {"ABD", "BC", "AC"}, {"AB", "B", "AB"},     {"AAB", "BC", "AC"},  {"GACB", "BGD", "CDGA"},
 };
-constexpr std::array sums{equation{"AB", "", "B"}, equation{"AB", "", "BA"}, equation{"ABC", "", ""}, equation{"AAB", "", "AB"}};
+constexpr letters_of_einsum sums_of_elements[]{{"AB", "", "B"}, {"AB", "", "BA"}, {"ABC", "", ""}, {"AAB", "", "AB"}};
 
-inline std::vector<double> quarters(std::int64_t n, std::mt19937& gen) {
+std::vector<double> quarters(std::int64_t n, std::mt19937& gen) {
   std::vector<double> x(static_cast<std::size_t>(n));
   for (double& v : x) v = double(test::pick(gen, -8, 8)) / 4;
   return x;
 }
-inline extents random_sizes(std::mt19937& gen, int seed) {
+extents sizes_of_letters(std::mt19937& gen, int seed) {
   extents sizes;
   for (const char letter : std::string("ABCDG")) sizes[letter] = test::pick(gen, 1, seed % 4 == 0 ? 20 : 6);
   return sizes;
 }
-inline extents only(const extents& all, const std::string& letters) {
+extents those_of(const extents& all, const std::string& letters) {
   extents some;
   for (const char letter : letters) some[letter] = all.at(letter);
   return some;
 }
 
 template <class T>
-void check_complex(const equation& e, const extents& sizes, std::mt19937& gen) {
+void check_complex(const letters_of_einsum& e, const extents& sizes, std::mt19937& gen) {
   using complex = std::complex<T>;
   CAPTURE(e.a);
   CAPTURE(e.b);
@@ -63,17 +62,15 @@ void check_complex(const equation& e, const extents& sizes, std::mt19937& gen) {
   for (std::size_t i = 0; i < z.size(); ++i) REQUIRE(z[i] == complex(T(rr[i] - ii[i]), T(ri[i] + ir[i])));
 }
 
-}  // namespace contract_elements
-
-using namespace contract_elements;
+}  // namespace
 
 TEST_CASE_TEMPLATE("contraction of complex numbers: the real einsums of the parts", T, float, double) {
   for (int seed = 0; seed < 20; ++seed) {
     CAPTURE(seed);
     std::mt19937 gen(static_cast<std::uint32_t>(seed));
-    const extents sizes = random_sizes(gen, seed);
-    for (const equation& e : equations) check_complex<T>(e, only(sizes, std::string(e.a) + e.b), gen);
-    for (const equation& e : sums) check_complex<T>(e, only(sizes, e.a), gen);
+    const extents sizes = sizes_of_letters(gen, seed);
+    for (const letters_of_einsum& e : products_of_elements) check_complex<T>(e, those_of(sizes, std::string(e.a) + e.b), gen);
+    for (const letters_of_einsum& e : sums_of_elements) check_complex<T>(e, those_of(sizes, e.a), gen);
   }
 }
 
@@ -81,9 +78,9 @@ TEST_CASE_TEMPLATE("contraction of integers", T, std::int32_t, std::int64_t) {
   for (int seed = 0; seed < 20; ++seed) {
     CAPTURE(seed);
     std::mt19937 gen(static_cast<std::uint32_t>(seed));
-    const extents all = random_sizes(gen, seed);
-    for (const equation& e : equations) {
-      const extents sizes = only(all, std::string(e.a) + e.b);
+    const extents all = sizes_of_letters(gen, seed);
+    for (const letters_of_einsum& e : products_of_elements) {
+      const extents sizes = those_of(all, std::string(e.a) + e.b);
       const auto whole = [&](std::int64_t n) {
         std::vector<T> v(static_cast<std::size_t>(n));
         for (T& i : v) i = T(test::pick(gen, -50, 50));
