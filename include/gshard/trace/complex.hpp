@@ -57,8 +57,9 @@ constexpr symbol conj(here z) {
   if (!detail::require_elements(*z.owner, op::scale, "conj", {z})) return z.owner->nothing();
   if (!is_complex(z.get().type)) return z;
   const std::int32_t maker = z.get().producer;
-  const node* const n = maker < 0 ? nullptr : &z.owner->program.nodes[std::size_t(maker)];
-  if (n != nullptr && n->attr.function != nullptr && n->attr.function->own == f.own) return {z.owner, n->input(0)};
+  if (maker >= 0)
+    if (const node& n = z.owner->program.nodes[std::size_t(maker)]; n.kind == op::map && n.attr.function->own == f.own)
+      return {z.owner, n.input(0)};
   return detail::emit_map(*z.owner, f, std::array<symbol, 1>{z});
 }
 
