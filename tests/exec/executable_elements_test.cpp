@@ -67,6 +67,13 @@ struct rotate_phase {
     for (std::int64_t i = 0; i < x.size(); ++i) y.data[i] = std::polar(T(1), std::arg(x.data[i]));
   }
 };
+
+using pair_mesh = gs::mesh<gs::axis<"x", 2>>;
+inline constexpr auto multiplied = [](auto&, auto a, auto b) { return gs::einsum<"IJ,JK->IK">(a, b); };
+template <class T>
+using looping = gs::program<multiplied, pair_mesh, in<"IJ", P<"x", none>, T>, in<"JK", P<"x", none>, T>, gs::extent<'I', 4>,
+                            gs::extent<'J', 6>, gs::extent<'K', 2>, gs::loop_above<0>>;
+
 inline constexpr auto phases = [](auto&, auto z) { return gs::custom<rotate_phase>(z); };
 
 }  // namespace
@@ -82,6 +89,37 @@ TEST_CASE_TEMPLATE("a tensor of every element type goes in, is moved and comes o
     REQUIRE(y.size() == 9);
     for (std::size_t i = 0; i < 9; ++i) CHECK(equals<T>(y[i], gs::detail::element_from<T>(expected[i])));
   }
+}
+
+TEST_CASE_TEMPLATE("a looped einsum of every element type that has sums", T, float, double, std::int32_t, std::int64_t, std::complex<float>,
+                   complex) {
+  static_assert(looping<T>::plan.count(gs::op::looped_einsum) == 1);
+  const auto number = gs::detail::element_from<T>;
+  std::vector<T> a(4 * 6), b(6 * 2);
+  for (std::size_t i = 0; i < a.size(); ++i) a[i] = number(double(i) - 9);
+  for (std::size_t i = 0; i < b.size(); ++i) b[i] = number(double(i % 5));
+  gs::executable<looping<T>> run(gs::simulate<pair_mesh>(2), {{'I', 4}, {'J', 6}, {'K', 2}});
+  const std::vector<T> y = gs::to_global(run(a, b));
+  for (std::size_t i = 0; i < 4; ++i)
+    for (std::size_t k = 0; k < 2; ++k) {
+      T sum{};
+      for (std::size_t j = 0; j < 6; ++j) sum += a[6 * i + j] * b[2 * j + k];
+      CHECK(equals(y[2 * i + k], sum));
+    }
+}
+
+TEST_CASE("memory of complex numbers that is aligned to their parts alone is moved") {
+  std::array<float, 13> memory{};
+  float* const parts = memory.data() + (reinterpret_cast<std::uintptr_t>(memory.data()) % 8 == 0 ? 1 : 0);
+  const std::span<std::complex<float>> given(reinterpret_cast<std::complex<float>*>(parts), 6);
+  for (std::size_t i = 0; i < 6; ++i) given[i] = {float(i), -1};
+  std::vector<std::complex<float>> y(9);
+  gs::executable<moving<std::complex<float>>> run(gs::simulate<mesh>(1), {{'A', 2}, {'B', 3}});
+  run.bind_input<0>(given);
+  run.bind_output<0>(y);
+  run.execute();
+  CHECK(y[0] == given[2]);
+  CHECK(y[4] == given[3]);
 }
 
 TEST_CASE("an einsum with conjugation, and element-wise products") {

@@ -258,7 +258,11 @@ inline constexpr op_traits op_table[]{
     {.kind = op::reduce_scatter, .name = "reduce_scatter", .collective = true, .reshards = true, .sums = true, .in_rings = true},
     {.kind = op::all_to_all, .name = "all_to_all", .collective = true, .reshards = true},
     {.kind = op::collective_permute, .name = "collective_permute", .collective = true, .reshards = true},
-    {.kind = op::looped_einsum, .name = "looped_einsum", .elements = reals | complexes, .collective = true, .product = true},
+    {.kind = op::looped_einsum,
+     .name = "looped_einsum",
+     .elements = reals | complexes | integers,
+     .collective = true,
+     .product = true},
 };
 
 constexpr const op_traits& traits(op kind) { return op_table[std::size_t(kind)]; }

@@ -21,11 +21,10 @@
 
 namespace gshard { inline namespace v0 { namespace detail {
 
-/// The C++ type of the elements of a kernel: for data movement, one without arithmetic.
+/// The C++ type of the elements of a kernel: for data movement, words that may alias any type and have the alignment of any.
 template <op Kind, dtype Type>
 using kernel_element =
-    std::conditional_t<traits(Kind).by_size && size_of(Type) == 1, std::uint8_t,
-                       std::conditional_t<traits(Kind).by_size && size_of(Type) == 2, std::uint16_t, element_of<Type>>>;
+    std::conditional_t<traits(Kind).by_size, kernel::detail::word_of_element<std::size_t(size_of(Type))>, element_of<Type>>;
 
 [[noreturn]] inline action no_kernel(const node& step, const bound_plan&, std::size_t) {
   throw error("executor: no kernel of this program runs a step of kind " + std::string(name(step.kind)));

@@ -47,6 +47,8 @@ template <class U>
 struct [[gnu::may_alias, gnu::packed, gnu::aligned(sizeof(U) < 4 ? sizeof(U) : 4)]] word {
   U bits;
 };
+template <std::size_t Bytes>
+using word_of_element = word<typename word_of_size<Bytes>::type>;
 
 // A square tile with 16 (4-byte) or 8 (8-byte) elements a side, one row per vector register. It is transposed by exchanging off-diagonal
 // blocks, the largest first.

@@ -46,7 +46,7 @@ void gather_along(const T* x, const std::int32_t* ids, T* out, std::int64_t oute
     detail::for_each_id(
         "gather", ids, begin, end, count, rows,
         [=](std::int64_t i, std::int64_t row) { std::copy_n(x + row * inner, inner, out + i * inner); },
-        [=](std::int64_t i) { std::fill_n(out + i * inner, inner, T(0)); });
+        [=](std::int64_t i) { std::fill_n(out + i * inner, inner, T{}); });
   });
 }
 
