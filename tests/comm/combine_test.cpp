@@ -18,7 +18,7 @@ constexpr T combine(reduction what, T a, T b) {
 }
 template <class T>
 constexpr T identity(reduction what) {
-  return gshard::detail::with_operation<T>(what, [](auto, T start) { return start; });
+  return gshard::detail::with_operation<T>(what, [](auto, auto start) { return T(start); });
 }
 
 static_assert(combine(reduction::sum, 2, 5) == 7 && combine(reduction::prod, 2, 5) == 10);

@@ -4,6 +4,7 @@
 // The operations of reductions: sum, maximum, minimum and product of two elements.
 
 #include <gshard/base/math.hpp>
+#include <gshard/ir/arithmetic.hpp>
 #include <gshard/ir/reduction.hpp>
 
 #include <limits>
@@ -20,16 +21,17 @@ inline constexpr T lowest = std::numeric_limits<T>::has_infinity ? -std::numeric
 template <class T>
 inline constexpr T highest = std::numeric_limits<T>::has_infinity ? std::numeric_limits<T>::infinity() : std::numeric_limits<T>::max();
 
-/// Calls f(combine, identity) with the binary operation of a reduction and its identity element.
+/// Calls f(combine, identity) with the binary operation of a reduction and its identity element. The identity has the type in which to
+/// combine: that of sums and products of integers is unsigned.
 template <class T, class F>
 constexpr decltype(auto) with_operation(reduction what, F&& f) {
   switch (what) {
     case reduction::max: return f(larger, lowest<T>);
     case reduction::min: return f(smaller, highest<T>);
-    case reduction::prod: return f(times, T(1));
+    case reduction::prod: return f(times, modular<T>(1));
     case reduction::sum: break;
   }
-  return f(plus, T(0));
+  return f(plus, modular<T>(0));
 }
 
 }}}  // namespace gshard::v0::detail

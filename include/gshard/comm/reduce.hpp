@@ -70,16 +70,16 @@ class reducer {
   static void combine_operands(reduction what, std::size_t p, std::int64_t n, operands<T> at, T* result) {
     if (p == 1 && at(0) != result) std::copy_n(at(0), n, result);
     if (p == 1) return;
-    detail::with_operation<T>(what, [&](auto op, T) {
+    detail::with_operation<T>(what, [&]<class Number>(auto op, Number) {
       constexpr std::int64_t step = 1024;  // intermediate results stay in the cache
-      std::array<T, step> sum;
+      std::array<Number, step> sum;
+      const auto numbers = [&](std::size_t m, std::int64_t begin) { return reinterpret_cast<const Number*>(at(m) + begin); };
       for (std::int64_t begin = 0; begin < n; begin += step) {
         const std::int64_t length = std::min(step, n - begin);
-        const T* so_far = at(0) + begin;
+        const Number* so_far = numbers(0, begin);
         for (std::size_t m = 1; m < p; ++m) {
-          T* const to = m + 1 == p ? result + begin : sum.data();
-          const T* const next = at(m) + begin;
-          combine_two(so_far, next, to, length, op);
+          Number* const to = m + 1 == p ? reinterpret_cast<Number*>(result + begin) : sum.data();
+          combine_two(so_far, numbers(m, begin), to, length, op);
           so_far = to;
         }
       }

@@ -12,11 +12,30 @@ namespace gshard { inline namespace v0 { namespace detail {
 template <class T>
 inline constexpr bool has_parts = requires(T x) { x.imag(); };
 
+template <class T>
+struct modular_type {
+  using type = T;
+};
+template <class T>
+  requires(std::is_integral_v<T>)
+struct modular_type<T> {
+  using type = std::make_unsigned_t<T>;
+};
+/// The type in which numbers are added and multiplied: of integers, one whose overflow is defined.
+template <class T>
+using modular = typename modular_type<T>::type;
+
+/// a + b.
+template <class T>
+constexpr T total(const T& a, const T& b) {
+  if constexpr (std::is_integral_v<T>) return T(modular<T>(a) + modular<T>(b));
+  else return a + b;
+}
 /// a * b. Complex numbers by their formula, without the special cases of operator*: infinity times a number may be NaN.
 template <class T>
 constexpr T product(const T& a, const T& b) {
   if constexpr (has_parts<T>) return {a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real()};
-  else if constexpr (std::is_integral_v<T>) return T(std::make_unsigned_t<T>(a) * std::make_unsigned_t<T>(b));  // modulo 2^n
+  else if constexpr (std::is_integral_v<T>) return T(modular<T>(a) * modular<T>(b));
   else return a * b;
 }
 /// The complex conjugate. Of a real number, the number.
@@ -75,8 +94,7 @@ struct add {
   static constexpr element_set types = reals | complexes | integers;
   template <class T>
   constexpr T operator()(T a, T b) const {
-    if constexpr (std::is_integral_v<T>) return T(std::make_unsigned_t<T>(a) + std::make_unsigned_t<T>(b));
-    else return a + b;
+    return total(a, b);
   }
 };
 struct subtract {
@@ -84,7 +102,7 @@ struct subtract {
   static constexpr element_set types = reals | complexes | integers;
   template <class T>
   constexpr T operator()(T a, T b) const {
-    if constexpr (std::is_integral_v<T>) return T(std::make_unsigned_t<T>(a) - std::make_unsigned_t<T>(b));
+    if constexpr (std::is_integral_v<T>) return T(modular<T>(a) - modular<T>(b));
     else return a - b;
   }
 };

@@ -5,8 +5,8 @@
 // reductions, whose order they may not change, and tiles of registers.
 
 #include <gshard/base/math.hpp>
-#include <gshard/kernel/elementwise/exponential.hpp>
 #include <gshard/ir/arithmetic.hpp>
+#include <gshard/kernel/elementwise/exponential.hpp>
 #include <gshard/kernel/elementwise/square_root.hpp>
 
 #include <array>
@@ -90,13 +90,18 @@ T sum_of(std::int64_t n, Term term) {
   return fold<T>(n, T(0), term, plus);
 }
 
+/// The numbers, in the type in which they are added.
+template <class T>
+const gshard::detail::modular<T>* addends(const T* x) {
+  return reinterpret_cast<const gshard::detail::modular<T>*>(x);
+}
 template <class T>
 T sum(std::int64_t n, const T* x) {
-  return sum_of<T>(n, [=](auto at) { return at(x); });
+  return T(sum_of<gshard::detail::modular<T>>(n, [x = addends(x)](auto at) { return at(x); }));
 }
 template <class T>
 T dot(std::int64_t n, const T* x, const T* y) {
-  return sum_of<T>(n, [=](auto at) { return at(x) * at(y); });
+  return T(sum_of<gshard::detail::modular<T>>(n, [x = addends(x), y = addends(y)](auto at) { return at(x) * at(y); }));
 }
 /// The same for complex numbers, in four sums. The order depends on n alone.
 template <class T>

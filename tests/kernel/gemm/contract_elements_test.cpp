@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Contractions of complex numbers and of integers: exact, because their parts are small multiples of 1/4.
 #include <gshard/kernel/gemm/contract.hpp>
+#include <gshard/kernel/rows/reduce.hpp>
 
 #include "../einsum_reference.hpp"
 #include "../support.hpp"
 
+#include <array>
 #include <complex>
 #include <cstdint>
+#include <limits>
 #include <string>
+#include <vector>
 
 namespace {
 
@@ -72,6 +76,28 @@ TEST_CASE_TEMPLATE("contraction of complex numbers: the real einsums of the part
     for (const letters_of_einsum& e : products_of_elements) check_complex<T>(e, those_of(sizes, std::string(e.a) + e.b), gen);
     for (const letters_of_einsum& e : sums_of_elements) check_complex<T>(e, those_of(sizes, e.a), gen);
   }
+}
+
+TEST_CASE_TEMPLATE("contraction and reduction of integers: modulo 2^n", T, std::int32_t, std::int64_t) {
+  constexpr T most = std::numeric_limits<T>::max(), lowest = std::numeric_limits<T>::lowest();
+  const std::vector<T> x(100, most);  // 100 * (2^n - 1): as -100, modulo 2^n
+  T y = 0;
+  const extents hundred{{'A', 100}};
+  const auto run = [&](gshard::reduction what) {
+    ks::reduction_kernel<T>(what, operand("A", hundred), operand("", hundred)).run(x.data(), &y);
+    return y;
+  };
+  CHECK(run(gshard::reduction::sum) == T(-100));
+  CHECK(run(gshard::reduction::prod) == 1);
+  CHECK(run(gshard::reduction::max) == most);
+  ks::contraction<T>(operand("A", hundred), operand("", hundred)).run(x.data(), &y);
+  CHECK(y == T(-100));
+  ks::contraction<T>(operand("A", hundred), operand("A", hundred), operand("", hundred)).run(x.data(), x.data(), &y);
+  CHECK(y == 100);
+  std::vector<T> twice(100);
+  ks::contraction<T>(operand("A", hundred), operand("A", hundred), operand("A", hundred), 2).run(x.data(), x.data(), twice.data());
+  CHECK(twice[7] == 2);
+  CHECK(gshard::detail::total(most, T(1)) == lowest);
 }
 
 TEST_CASE_TEMPLATE("contraction of integers", T, std::int32_t, std::int64_t) {

@@ -6,6 +6,7 @@
 #include <gshard/comm/backend.hpp>
 #include <gshard/exec/bind/bound_plan.hpp>
 #include <gshard/exec/bind/shards.hpp>
+#include <gshard/ir/arithmetic.hpp>
 #include <gshard/kernel/gemm/contract.hpp>
 #include <gshard/tensor/buffer.hpp>
 #include <gshard/tensor/cluster.hpp>
@@ -15,7 +16,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
-#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
@@ -194,7 +194,7 @@ class looped_step {
   void add_received(std::size_t i, std::size_t t) {
     const auto* const more = reinterpret_cast<const T*>(parts_[i].received.data());
     T* const sum = reinterpret_cast<T*>(block(i, t));
-    std::transform(more, more + parts_[i].turns[t].bytes / std::int64_t(sizeof(T)), sum, sum, std::plus<>());
+    std::transform(more, more + parts_[i].turns[t].bytes / std::int64_t(sizeof(T)), sum, sum, total<T>);
   }
 };
 

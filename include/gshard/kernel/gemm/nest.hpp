@@ -15,6 +15,7 @@
 namespace gshard { inline namespace v0 { namespace kernel { namespace detail {
 
 using gshard::detail::product;
+using gshard::detail::total;
 
 constexpr bool is_sum(const loop<3>& l) {
   return l.stride[2] == 0;
@@ -51,7 +52,7 @@ constexpr loop_nest<3> order_nest(loop_nest<3> nest) {
 template <bool Add, class T>
 void multiply_row(std::int64_t n, T alpha, const T* a, std::int64_t sa, const T* b, std::int64_t sb, T* out,
                   std::int64_t so) {
-  const auto put = [](T& to, T x) { to = Add ? to + x : x; };
+  const auto put = [](T& to, T x) { to = Add ? total(to, x) : x; };
   if (sa == 0 && sb == 1 && so == 1) {
     const T scale = product(alpha, *a);
     for (std::int64_t i = 0; i < n; ++i) put(out[i], product(scale, b[i]));
@@ -71,7 +72,7 @@ T multiply_sum_row(std::int64_t n, const T* a, std::int64_t sa, const T* b, std:
   if (sa == 1 && sb == 0) return product(*b, sum(n, a));
   if (sa == 0 && sb == 1) return product(*a, sum(n, b));
   T s{};
-  for (std::int64_t i = 0; i < n; ++i) s += product(a[i * sa], b[i * sb]);
+  for (std::int64_t i = 0; i < n; ++i) s = total(s, product(a[i * sa], b[i * sb]));
   return s;
 }
 
@@ -84,7 +85,7 @@ void run_part_of_nest(loop_nest<3> nest, T alpha, const T* a, const T* b, T* out
     const T *x = a + at[0], *y = b + at[1];
     T* z = out + at[2];
     if (so == 0)
-      *z = (add ? *z : T(0)) + product(alpha, multiply_sum_row(n, x, sa, y, sb));
+      *z = total(add ? *z : T(0), product(alpha, multiply_sum_row(n, x, sa, y, sb)));
     else if (add)
       multiply_row<true>(n, alpha, x, sa, y, sb, z, so);
     else

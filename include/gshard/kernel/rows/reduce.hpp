@@ -15,7 +15,8 @@
 namespace gshard { inline namespace v0 { namespace kernel {
 
 /// out[o] = sum, max, min or product of a over the factors that are not in the result. Over no elements, it is 0, -infinity (integers: the
-/// lowest), +infinity (the highest) or 1. A NaN in a makes out[o] NaN. Prepared once, run many times. T: float, double, std::int32_t.
+/// lowest), +infinity (the highest) or 1. A NaN in a makes out[o] NaN. Prepared once, run many times. T: float, double,
+/// std::int32_t, std::int64_t. Sums and products of integers are modulo 2^n.
 /// Throws gshard::error at construction as `contraction` does.
 template <class T>
 class reduction_kernel {
@@ -32,24 +33,26 @@ class reduction_kernel {
 
   /// `out` must not overlap `a`.
   void run(const T* a, T* out) const {
-    gshard::detail::with_operation<T>(what_, [&](auto combine, T identity) { run(a, out, combine, identity); });
+    gshard::detail::with_operation<T>(what_, [&]<class Number>(auto combine, Number identity) {
+      run(reinterpret_cast<const Number*>(a), reinterpret_cast<Number*>(out), combine, identity);
+    });
   }
 
  private:
-  template <class Combine>
-  void run(const T* a, T* out, Combine combine, T identity) const {
+  template <class Number, class Combine>
+  void run(const Number* a, Number* out, Combine combine, Number identity) const {
     std::fill_n(out, size_, identity);
     if (nest_.iterations() == 0) return;
     detail::parallel_nest<2>(nest_, [=](const detail::loop_nest<3>& part, const auto& first) {
       run_part(part, a + first[0], out + first[2], combine, identity);
     });
   }
-  template <class Combine>
-  static void run_part(detail::loop_nest<3> outer, const T* a, T* out, Combine combine, T identity) {
+  template <class Number, class Combine>
+  static void run_part(detail::loop_nest<3> outer, const Number* a, Number* out, Combine combine, Number identity) {
     const auto row = outer.take_innermost();
     detail::for_each_offset(outer, [=, n = row.extent, sa = row.stride[0], so = row.stride[2]](const auto& at) {
-      const T* x = a + at[0];
-      T* y = out + at[2];
+      const Number* x = a + at[0];
+      Number* y = out + at[2];
       if (so == 0) *y = combine(*y, row_of(n, x, sa, combine, identity));
       else if (sa == 1 && so == 1)
         for (std::int64_t i = 0; i < n; ++i) y[i] = combine(y[i], x[i]);
@@ -57,9 +60,9 @@ class reduction_kernel {
         for (std::int64_t i = 0; i < n; ++i) y[i * so] = combine(y[i * so], x[i * sa]);
     });
   }
-  template <class Combine>
-  static T row_of(std::int64_t n, const T* x, std::int64_t stride, Combine combine, T identity) {
-    T all = identity;
+  template <class Number, class Combine>
+  static Number row_of(std::int64_t n, const Number* x, std::int64_t stride, Combine combine, Number identity) {
+    Number all = identity;
     if (stride == 1)
       for (std::int64_t begin = 0; begin < n; begin += block)
         all = combine(all, block_of(std::min(block, n - begin), x + begin, combine, identity));
@@ -67,15 +70,15 @@ class reduction_kernel {
       for (std::int64_t i = 0; i < n; ++i) all = combine(all, x[i * stride]);
     return all;
   }
-  template <class Combine>
-  static T block_of(std::int64_t n, const T* x, Combine combine, T identity) {
-    const auto all = [=](auto op) { return detail::fold<T>(n, identity, [=](auto at) { return at(x); }, op); };
+  template <class Number, class Combine>
+  static Number block_of(std::int64_t n, const Number* x, Combine combine, Number identity) {
+    const auto all = [=](auto op) { return detail::fold<Number>(n, identity, [=](auto at) { return at(x); }, op); };
     constexpr bool is_max = std::is_same_v<const Combine, decltype(gshard::detail::larger)>;
     constexpr bool is_min = std::is_same_v<const Combine, decltype(gshard::detail::smaller)>;
-    if constexpr (std::is_floating_point_v<T> && (is_max || is_min)) {
+    if constexpr (std::is_floating_point_v<Number> && (is_max || is_min)) {
       // Finding a NaN in a sum costs less than keeping it in every comparison.
-      const T fast = all([](const auto& a, const auto& b) { return (is_max ? a > b : a < b) ? a : b; });
-      const T sum = detail::sum(n, x);
+      const Number fast = all([](const auto& a, const auto& b) { return (is_max ? a > b : a < b) ? a : b; });
+      const Number sum = detail::sum(n, x);
       if (sum == sum) return fast;
     }
     return all(combine);
