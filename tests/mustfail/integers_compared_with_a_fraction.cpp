@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// A tensor of integers is compared with a number that is none.
+// expect: gshard: tensors of integers are compared with integers, masks with true and false
+#include <gshard/op/compare.hpp>
+
+namespace gs = gshard;
+
+#if defined(MUST_FAIL)
+constexpr auto bound = 0.5;
+#else
+constexpr auto bound = 1;
+#endif
+
+inline auto small(const gs::tensor<std::int32_t, gs::P<"x">>& x) { return x < bound; }
