@@ -123,6 +123,7 @@ constexpr symbol add_input(builder& b) {
     if (Input::layout::rank != s.rank()) b.fail(fault::rank_mismatch, name.view(), {}, s.rank(), Input::layout::rank);
     if (!b.failed()) {
       const sharding given = b.resolve(Input::layout::named, name.view());
+      if (given.partial && !has_sums(dtype_of<typename Input::element>)) b.fail(fault::wrong_type, name.view());
       b.program.at(s.id).layout = reversed ? given.reversed() : given;
     }
   }

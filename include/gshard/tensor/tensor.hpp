@@ -111,6 +111,7 @@ class tensor {
       if (Spec::named.items[std::size_t(i)].dim < 0) return true;
     return false;
   }();
+  static_assert(!is_partial || has_sums(dtype_of<T>), "gshard: a partial sum of masks or half precision, which are not added");
 
  private:
   any_cluster cluster_;

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Masks are not added: an input that is a partial sum of them.
+// expect: gshard: an operand has another element type than the operation takes
+// expect: in_operation<.*"A"
+#include <gshard/plan.hpp>
+
+namespace gs = gshard;
+
+#if defined(MUST_FAIL)
+using element = bool;
+#else
+using element = std::int64_t;
+#endif
+
+inline constexpr auto model = [](auto&, auto x) { return gs::reverse(x, 0); };
+using input = gs::in<"A", gs::P<gs::none, gs::partial<"x">>, element>;
+static_assert(gs::program<model, gs::mesh<gs::axis<"x">>, input>::plan.count(gs::op::all_reduce) == 1);
