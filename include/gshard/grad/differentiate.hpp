@@ -405,6 +405,8 @@ constexpr list<symbol> gradients(symbol scalar, const Symbols& of) {
   if (b.failed()) return result;
   if (scalar.rank() != 0) b.fail(fault::not_a_scalar, "gradients", {}, 0, scalar.rank());
   if (!is_real(scalar.get().type)) b.fail(fault::wrong_type, "gradients", {}, 0);
+  for (std::size_t i = 0; i < wanted.size(); ++i)
+    if (!is_differentiable(wanted[i].get().type)) b.fail(fault::wrong_type, "gradients", {}, 1);
   if (b.failed()) return result;
   detail::differentiator<builder> d(b, scalar.id, wanted);
   d.run();

@@ -72,6 +72,13 @@ constexpr bool is_complex(dtype t) { return traits(t).arithmetic == arithmetic_o
 constexpr bool is_differentiable(dtype t) { return is_real(t) || is_complex(t); }
 /// True if elements can be added: partial sums may be pending.
 constexpr bool has_sums(dtype t) { return is_differentiable(t) || traits(t).arithmetic == arithmetic_of::integer; }
+/// True if a number is an element of this type, up to rounding: integers and masks hold no fractions.
+constexpr bool can_hold(dtype t, double number) {
+  if (traits(t).arithmetic == arithmetic_of::logical) return number == 0 || number == 1;
+  if (traits(t).arithmetic != arithmetic_of::integer) return true;
+  const double beyond = t == dtype::i32 ? 0x1p31 : 0x1p63;
+  return number >= -beyond && number < beyond && double(std::int64_t(number)) == number;
+}
 /// The complex type with parts of a real type.
 constexpr dtype complex_of(dtype real) { return real == dtype::f64 ? dtype::c128 : dtype::c64; }
 

@@ -96,8 +96,7 @@ constexpr symbol emit_map(builder& b, const pointwise& f, list_view<symbol> oper
 constexpr symbol emit_scale(symbol x, double constant, const dim_list& over = {}, double power = 0) {
   builder& b = *x.owner;
   if (!require_elements(b, op::scale, "scale", {x})) return b.nothing();
-  const bool whole = constant >= -0x1p53 && constant <= 0x1p53 && double(std::int64_t(constant)) == constant && power == 0;
-  if (!is_differentiable(x.get().type) && !whole) {
+  if (!can_hold(x.get().type, constant) || (power != 0 && !is_differentiable(x.get().type))) {
     b.fail(fault::wrong_type, "scale", {}, 0);
     return b.nothing();
   }

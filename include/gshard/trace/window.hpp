@@ -23,6 +23,7 @@ namespace detail {
 /// op::strided_slice, pad, reverse, roll: out[i] = x through the windows, or `fill` where they read nothing.
 constexpr symbol emit_moved(op kind, symbol x, const dim_list& dims, const dim_list& windows, double fill = 0, bool inside = false) {
   builder& b = *x.owner;
+  if (!b.failed() && !can_hold(x.get().type, fill)) b.fail(fault::wrong_type, name(kind), {}, 0);
   if (b.failed()) return b.nothing();
   sharding_rule rule;
   rule.in[0] = rule.out[0] = counting(x.rank());

@@ -52,6 +52,12 @@ static_assert(fails(fault::wrong_type, "a,a->", [](builder& b, auto&) { gs::eins
 // Integers are scaled by integers. They have no quotient.
 static_assert(tracing::holds([](builder& b, auto&) { return (3 * input(b, "A", dtype::i64) + 1).get().type == dtype::i64; }));
 static_assert(fails(fault::wrong_type, "scale", [](builder& b, auto&) { 0.5 * input(b, "A", dtype::i64); }));
+static_assert(fails(fault::wrong_type, "scale", [](builder& b, auto&) { 3e9 * input(b, "A", dtype::i32); }));
+static_assert(fails(fault::wrong_type, "pad", [](builder& b, auto&) { gs::pad(input(b, "A", dtype::i32), 0, 1, 1, 0, 1.5); }));
+static_assert(fails(fault::wrong_type, "gradients", [](builder& b, auto&) {
+  const symbol n = input(b, "A", dtype::i64);
+  gs::gradients(gs::sum(gs::cast<float>(n)), gs::list<symbol>{n});
+}));
 static_assert(fails(fault::wrong_type, "map", [](builder& b, auto&) { input(b, "A", dtype::i64) / input(b, "A", dtype::i64); }));
 // Logic is of masks.
 static_assert(fails(fault::wrong_type, "map", [](builder& b, auto&) { gs::logical_and(input(b, "A"), input(b, "A")); }));
