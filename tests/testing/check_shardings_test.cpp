@@ -68,3 +68,9 @@ TEST_CASE("check_shardings: a wrong gradient is found by central differences") {
   const std::string wrong = check<squares<'B', ' ', 3>>();
   CHECK(wrong.find("the gradient of input 0 along a direction is ") == 0);
 }
+
+TEST_CASE("check_shardings: a wrong gradient of large results is found") {
+  const auto model = [](auto&, auto x) { return gs::custom<squares<'B', ' ', 3>>(x); };
+  const std::string wrong = gs::check_shardings(model, {"AB"}, {.sizes = {{{'A', 2}, {'B', 60}}}});
+  CHECK(wrong.find("the gradient of input 0 along a direction is ") == 0);
+}
