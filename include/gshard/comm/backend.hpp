@@ -8,6 +8,7 @@
 #include <gshard/comm/device_group.hpp>
 #include <gshard/comm/error.hpp>
 #include <gshard/comm/run_queue.hpp>
+#include <gshard/comm/wait_watch.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -101,6 +102,8 @@ class backend {
   /// names the first fact that differs, its values, and their ranks. After both errors the backend can still be used. Returns true if any
   /// process passes `flag`. Communicates: one small message per process, unless it throws.
   GSHARD_INLINE virtual bool agree(const collective_call& call, const std::string& problem = {}, bool flag = false);
+  /// What watches the waits of this process, or null.
+  wait_watch* waits() const { return waits_.get(); }
   /// Runs started with executable::start that are not done.
   run_queue& started() { return started_; }
   /// True if a thread of the library may communicate while other threads of this process do.
@@ -137,6 +140,7 @@ class backend {
 
  protected:
   backend(std::vector<int> extents, std::vector<int> devices);
+  void watch_waits(std::unique_ptr<wait_watch> by) { waits_ = std::move(by); }
 
  private:
   friend pending_exchange;
@@ -154,6 +158,7 @@ class backend {
   std::vector<traffic> received_;
   std::atomic<std::uint64_t> calls_ = 0;  // atomic: several threads may use a backend of one process
   std::string untold_;                    // an error of this process that the next call reports
+  std::unique_ptr<wait_watch> waits_;
   run_queue started_;
 };
 
@@ -223,6 +228,7 @@ GSHARD_INLINE backend::~backend() = default;
 GSHARD_INLINE bool backend::begin(collective_call call, const std::string& problem, bool flag) {
   started_.drain();
   call.number = ++calls_;
+  if (waits_) waits_->in_call(call.number);
   if (processes() == 1) return agree(call, problem, flag);
   const std::string untold = std::exchange(untold_, {});
   return agree(call, problem.empty() ? untold : problem, flag);

@@ -43,6 +43,7 @@ struct mpi_options {
   /// sent as messages. Results have the same bits. It has no effect unless all processes are on one node. Shared memory is freed only by
   /// the destructor of the backend.
   bool shared_memory = false;
+  wait_deadlines deadlines{};  ///< Of waits for other processes. @see wait_deadlines
 };
 
 /// One device per MPI process: device ids are the ranks of the communicator given.
@@ -76,9 +77,15 @@ class mpi_backend final : public backend {
  private:
   static constexpr int tag = 0;
 
-  mpi_backend(detail::communicator&& world, const std::vector<int>& extents, const mpi_options& options);
+  /// A duplicate of a communicator, and what watches its waits.
+  struct connection {
+    std::unique_ptr<wait_watch> waits;
+    detail::communicator world;
+  };
+  mpi_backend(connection&& made, const std::vector<int>& extents, const mpi_options& options);
 
-  static detail::communicator connect(MPI_Comm comm, std::span<const int> extents, const mpi_options& options, const std::string& problem);
+  static connection connect(MPI_Comm comm, std::span<const int> extents, const mpi_options& options, const std::string& problem);
+  wait_watch::wait waits_in(const char* what, std::int64_t bytes = 0) const { return {waits(), what, bytes}; }
   const detail::communicator& along(std::uint32_t axes);
   /// The routes of a hierarchical exchange, or null if the exchange is direct; the same on all members.
   const detail::node_routes* routes(std::uint32_t axes, const exchange_bounds& all);
@@ -182,7 +189,8 @@ GSHARD_INLINE std::vector<fact> backend_facts(std::span<const int> extents, cons
           option("by_node", options.by_node),
           option("node_block", options.node_block),
           option("node_size", options.node_size),
-          option("shared_memory", options.shared_memory)};
+          option("shared_memory", options.shared_memory),
+          {"mpi_options::deadlines", number_text(options.deadlines.warn) + " s, " + number_text(options.deadlines.fail) + " s"}};
 }
 }  // namespace detail
 
@@ -190,18 +198,20 @@ GSHARD_INLINE mpi_backend::mpi_backend(MPI_Comm comm, const std::vector<int>& ex
                                        const std::string& problem)
     : mpi_backend(connect(comm, extents, options, problem), extents, options) {}
 
-GSHARD_INLINE mpi_backend::mpi_backend(detail::communicator&& world, const std::vector<int>& extents, const mpi_options& options)
-    : backend(extents, {world.rank()}),
+GSHARD_INLINE mpi_backend::mpi_backend(connection&& made, const std::vector<int>& extents, const mpi_options& options)
+    : backend(extents, {made.world.rank()}),
       limit_(options.message_limit),
       window_(options.window),
       small_block_(options.small_block),
-      world_(std::move(world)),
+      world_(std::move(made.world)),
       processes_here_(detail::processes_on_cores(world_)),
       by_node_(options.by_node),
       node_block_(options.node_block),
       group_(std::size_t(1) << extents.size()),
       along_(std::size_t(1) << extents.size()),
       routes_(std::size_t(1) << extents.size()) {
+  watch_waits(std::move(made.waits));
+  const auto waiting = waits_in("making a cluster");
   if (by_node_ != node_routing::never) nodes_ = detail::nodes_of(world_, options.node_size);
   if (options.shared_memory && detail::on_one_node(world_)) memory_ = std::make_unique<detail::node_memory>(world_);
 }
@@ -209,18 +219,33 @@ GSHARD_INLINE mpi_backend::mpi_backend(detail::communicator&& world, const std::
 GSHARD_INLINE mpi_backend::~mpi_backend() = default;
 
 GSHARD_INLINE bool mpi_backend::agree(const collective_call& call, const std::string& problem, bool flag) {
+  const auto waiting = waits_in("an agreement of all ranks");
   return detail::agree(world_, call, problem, flag);
 }
 GSHARD_INLINE bool mpi_backend::any_thread() const {
   int provided = MPI_THREAD_SINGLE;
   return MPI_Query_thread(&provided) == MPI_SUCCESS && provided == MPI_THREAD_MULTIPLE;
 }
-GSHARD_INLINE std::shared_ptr<std::byte> mpi_backend::share(std::int64_t bytes) { return memory_->take(bytes); }
-GSHARD_INLINE std::vector<const std::byte*> mpi_backend::find_shared(std::span<const std::byte* const> mine) { return memory_->find(mine); }
+GSHARD_INLINE std::shared_ptr<std::byte> mpi_backend::share(std::int64_t bytes) {
+  const auto waiting = waits_in("an allocation of shared memory", bytes);
+  return memory_->take(bytes);
+}
+GSHARD_INLINE std::vector<const std::byte*> mpi_backend::find_shared(std::span<const std::byte* const> mine) {
+  const auto waiting = waits_in("an exchange of addresses");
+  return memory_->find(mine);
+}
 
-GSHARD_INLINE detail::communicator mpi_backend::connect(MPI_Comm comm, std::span<const int> extents, const mpi_options& options,
-                                                        const std::string& problem) {
-  detail::communicator world = detail::duplicate(comm);
+GSHARD_INLINE mpi_backend::connection mpi_backend::connect(MPI_Comm comm, std::span<const int> extents, const mpi_options& options,
+                                                           const std::string& problem) {
+  connection made;
+  detail::communicator& world = made.world;
+  if (const int n = detail::process_count(comm); n > 1 && (options.deadlines.warn > 0 || options.deadlines.fail > 0)) {
+    int rank = 0;
+    MPI_Comm_rank(comm, &rank);
+    made.waits = std::make_unique<wait_watch>(rank, options.deadlines);
+  }
+  const wait_watch::wait waiting(made.waits.get(), "making a cluster");
+  world = detail::duplicate(comm);
   detail::agree(world, detail::backend_facts(extents, options), problem);
   if (options.message_limit < 1 || options.window < 1 || options.small_block < 0 || options.node_block < 0 || options.node_size < 0)
     throw error("mpi_backend: message limit " + std::to_string(options.message_limit) + " and window " +
@@ -232,7 +257,13 @@ GSHARD_INLINE detail::communicator mpi_backend::connect(MPI_Comm comm, std::span
     throw error("mpi_backend: a mesh of " + detail::mesh_text(extents) + " needs " +
                 std::to_string(n_devices) + " processes, but the communicator has " +
                 std::to_string(world.size()));
-  return world;
+  if (made.waits) {
+    const wait_watch::endpoint mine = made.waits->mine();
+    std::vector<wait_watch::endpoint> all(std::size_t(world.size()));
+    world.check(MPI_Allgather(&mine, int(sizeof mine), MPI_BYTE, all.data(), int(sizeof mine), MPI_BYTE, world.get()), "MPI_Allgather");
+    made.waits->meet(std::move(all));
+  }
+  return made;
 }
 
 GSHARD_INLINE const detail::node_routes* mpi_backend::routes(std::uint32_t axes, const exchange_bounds& all) {
@@ -260,6 +291,7 @@ GSHARD_INLINE const detail::communicator& mpi_backend::along(std::uint32_t axes)
   if (group.size() == world_.size()) return *(known = &world_);
   detail::communicator& mine = group_[axes];
   if (mine.empty()) {
+    const auto waiting = waits_in("making a communicator");
     std::vector<int> members;
     for (int m = 0; m < group.size(); ++m) members.push_back(group.device(m));
     mine = detail::communicator_of(world_, members);
@@ -353,6 +385,7 @@ GSHARD_INLINE std::size_t mpi_backend::do_start(std::uint32_t axes, std::span<co
                                                 bool at_once) {
   const detail::communicator& group = along(axes);
   const detail::node_routes* const by_node = routes(axes, all);
+  const auto waiting = waits_in("an exchange of blocks");  // inside a node
   if (n_pending_ == pending_.size()) pending_.emplace_back();
   pending_exchange& f = pending_[n_pending_++];
   f.number = ++started_;
@@ -368,6 +401,7 @@ GSHARD_INLINE std::size_t mpi_backend::do_start(std::uint32_t axes, std::span<co
 }
 
 GSHARD_INLINE void mpi_backend::do_finish(std::size_t started) {
+  const auto waiting = waits_in("an exchange of blocks");
   const auto f = std::find_if(pending_.begin(), pending_.end(), [&](const pending_exchange& other) { return other.number == started; });
   if (f->by_node) finish_by_node(*f);
   else
@@ -402,6 +436,7 @@ GSHARD_INLINE void mpi_backend::do_all_gather(std::uint32_t axes, std::span<cons
   const auto in_row = [&](std::size_t j) { return std::span(row_).subspan(std::size_t(offset_[j]), part.recv[j].size()); };
   const auto me = std::size_t(group.rank());
   detail::copy_bytes(in_row(me), part.send);
+  const auto waiting = waits_in("an all_gather", std::int64_t(total));
   group.check(MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, row_.data(), count_.data(), offset_.data(), MPI_BYTE, group.get()),
               "MPI_Allgatherv");
   for (std::size_t j = 0; j < p; ++j)
@@ -412,11 +447,13 @@ GSHARD_INLINE void mpi_backend::do_all_gather(std::uint32_t axes, std::span<cons
 GSHARD_INLINE void mpi_backend::barrier(std::uint32_t axes) {
   const detail::communicator& group = along(axes);
   std::atomic_thread_fence(std::memory_order_seq_cst);
+  const auto waiting = waits_in("a barrier");
   group.check(MPI_Barrier(group.get()), "MPI_Barrier");
   std::atomic_thread_fence(std::memory_order_seq_cst);
 }
 
 GSHARD_INLINE void mpi_backend::broadcast(std::span<std::byte> data) {
+  const auto waiting = waits_in("a broadcast", std::int64_t(data.size()));
   for_each_piece(std::int64_t(data.size()), [&](std::int64_t at, int count) {
     world_.check(MPI_Bcast(data.data() + at, count, MPI_BYTE, 0, world_.get()), "MPI_Bcast");
   });
@@ -424,6 +461,7 @@ GSHARD_INLINE void mpi_backend::broadcast(std::span<std::byte> data) {
 
 GSHARD_INLINE std::vector<std::vector<std::byte>> mpi_backend::gather_to_leader(std::span<const std::byte> mine) {
   const auto size = std::int64_t(mine.size());
+  const auto waiting = waits_in("a gather to the leader", size);
   std::vector<std::int64_t> sizes(leader() ? std::size_t(world_.size()) : 0);
   world_.check(MPI_Gather(&size, 1, MPI_INT64_T, sizes.data(), 1, MPI_INT64_T, 0, world_.get()),
                "MPI_Gather");

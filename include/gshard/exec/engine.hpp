@@ -104,6 +104,10 @@ class engine {
     bool hooks = false;  // true if any process has a hook
     const async_collectives::guard under_way(early_);
     for (std::size_t i = 0; i < actions_.size(); i = after(i, here)) {
+      if (wait_watch* const waits = on_.on().waits()) {
+        const node& step = plan_.steps[i];
+        waits->at_step(std::int64_t(i), name(step.kind).data(), step.place.file, step.place.line);
+      }
       if (i == begin_) hooks = begin_run(context, inputs);
       move_on(i);
       if (i == first_write_ && i != begin_) agree();
@@ -119,6 +123,7 @@ class engine {
       });
     }
     move_on(actions_.size());
+    if (wait_watch* const waits = on_.on().waits()) waits->at_step(-1, nullptr, nullptr, 0);
     if (begin_ == actions_.size()) begin_run(context, inputs);
     else if (agrees_at_end_ && (may_fail_ || hooks || !copies_.empty())) agree();
     else if (!problem_.empty()) fail_alone();
