@@ -56,10 +56,7 @@ constexpr symbol conj(here z) {
   constexpr auto& f = detail::own_function<conjugate, conjugate_slope>;
   if (!detail::require_elements(*z.owner, op::scale, "conj", {z})) return z.owner->nothing();
   if (!is_complex(z.get().type)) return z;
-  const std::int32_t maker = z.get().producer;
-  if (maker >= 0)
-    if (const node& n = z.owner->program.nodes[std::size_t(maker)]; n.kind == op::map && n.attr.function->own == f.own)
-      return {z.owner, n.input(0)};
+  if (const std::int32_t before = detail::operand_of_own(z, f.own); before >= 0) return {z.owner, before};
   return detail::emit_map(*z.owner, f, std::array<symbol, 1>{z});
 }
 

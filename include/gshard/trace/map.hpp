@@ -62,6 +62,14 @@ constexpr void read_before_broadcast(const graph& g, std::int32_t& id, short_lis
   }
 }
 
+/// The operand of the function of the library with this number, if that makes x; else -1.
+constexpr std::int32_t operand_of_own(symbol x, int number) {
+  const std::int32_t maker = x.get().producer;
+  if (maker < 0) return -1;
+  const node& n = x.owner->program.nodes[std::size_t(maker)];
+  return n.kind == op::map && n.attr.function->own == number ? n.input(0) : -1;
+}
+
 /// op::map. The result has the dims of the first operand of highest rank. Other operands are broadcast to them.
 constexpr symbol emit_map(builder& b, const pointwise& f, list_view<symbol> operands) {
   const symbol* const given = operands.data();
