@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <complex>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -89,6 +90,21 @@ TEST_CASE("numbers as text tell them apart") {
   CHECK(gs::detail::number_text(-7) == "-7");
   CHECK(gs::detail::number_text(std::numeric_limits<double>::lowest()).size() < 32);
   CHECK(gs::detail::extents_text(std::vector<std::int64_t>{2, 3}) == "[2,3]");
+}
+
+TEST_CASE("the text of an element: of a complex number both parts, of a mask its word") {
+  CHECK(gs::detail::element_text(std::complex<float>(1, 2)) == "1 + 2i");
+  CHECK(gs::detail::element_text(std::complex<double>(0.5, -3)) == "0.5 - 3i");
+  CHECK(gs::detail::element_text(true) == "true");
+}
+
+TEST_CASE("facts about the elements of a long array: sums of integers tell neighbors apart that doubles do not") {
+  std::vector<std::int64_t> all(5000, std::int64_t(1) << 60);
+  facts before, after;
+  gs::detail::add_elements<std::int64_t>(before, "x", all);
+  ++all.back();
+  gs::detail::add_elements<std::int64_t>(after, "x", all);
+  CHECK(before.end()[-2].value != after.end()[-2].value);
 }
 
 TEST_CASE("groups of ranks in words") {

@@ -73,8 +73,12 @@ template <class T>
 std::string element_text(const T& x) {
   if constexpr (std::is_same_v<T, bool>) return x ? "true" : "false";
   else if constexpr (std::is_arithmetic_v<T>) return number_text(x);
-  else if constexpr (has_parts<T>) return number_text(x.real()) + " + " + number_text(x.imag()) + "i";
-  else return number_text(float(x));
+  else if constexpr (!has_parts<T>) return number_text(float(x));
+  else {
+    const std::string imaginary = number_text(x.imag());
+    const bool is_negative = imaginary[0] == '-';
+    return number_text(x.real()) + (is_negative ? " - " + imaginary.substr(1) : " + " + imaginary) + "i";
+  }
 }
 std::string extents_text(std::span<const std::int64_t> extents);
 
@@ -89,17 +93,18 @@ void add_elements(std::vector<fact>& facts, const std::string& array, std::span<
   for (std::size_t i = 0; i < std::min(most, elements.size()); ++i)
     facts.push_back({"element " + std::to_string(i) + " of " + array, element_text(elements[i])});
   if (elements.size() <= most) return;
-  double sum = 0, weighted = 0;
-  const auto add = [&](double number, std::size_t i) {
-    sum += number;
-    weighted += number * double(i);
+  using number = std::conditional_t<std::is_integral_v<T>, std::uint64_t, double>;  // sums of integers are exact, modulo 2^64
+  number sum = 0, weighted = 0;
+  const auto add = [&](number x, std::size_t i) {
+    sum += x;
+    weighted += x * number(i);
   };
   for (std::size_t i = most; i < elements.size(); ++i) {
     if constexpr (has_parts<T>) {
       add(double(elements[i].real()), 2 * i);
       add(double(elements[i].imag()), 2 * i + 1);
     } else {
-      add(double(elements[i]), i);
+      add(number(elements[i]), i);
     }
   }
   facts.push_back({"the sum of the other elements of " + array, number_text(sum)});
