@@ -51,6 +51,14 @@ struct local_block {
     static_assert(std::is_const_v<T> || !std::is_const_v<given>, "gshard: a local block of const elements is a local_block<const T>");
     if constexpr (std::is_convertible_v<given*, T*>) read(array);
   }
+  /// Refused: an array whose memory order is not known.
+  template <class Array>
+    requires(std::is_class_v<Array> && !detail::foreign_array<std::remove_const_t<Array>>)
+  local_block(Array&, std::vector<std::int64_t>, std::size_t = 0) {
+    static_assert(holds<detail::foreign_array<std::remove_const_t<Array>>, actual_type<Array>>,
+                  "gshard: a local block is an address with extents, an Eigen matrix, an xtensor array or an mdspan (include "
+                  "<gshard/tensor/eigen.hpp> or <gshard/tensor/xtensor.hpp>)");
+  }
 
  private:
   template <class Array>
