@@ -64,7 +64,7 @@ static_assert([] {
 static_assert(fails(fault::wrong_type, "a,a->a",
                     [](builder& b, auto&) { einsum<"a,a->a">(input(b, "A"), input(b, "A", dtype::f64)); }));
 static_assert(fails(fault::wrong_type, "a->",
-                    [](builder& b, auto&) { einsum<"a->">(input(b, "A", dtype::i32)); }));
+                    [](builder& b, auto&) { einsum<"a->">(input(b, "A", dtype::f16)); }));
 // After a fault every verb is silent.
 static_assert([] {
   builder b;
