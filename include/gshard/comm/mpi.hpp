@@ -130,7 +130,7 @@ class mpi_backend final : public backend {
   std::int64_t limit_;
   int window_, small_block_;
   detail::communicator world_;
-  int processes_here_;
+  int processes_here_ = 1;
   node_routing by_node_;
   int node_block_;
   std::vector<int> nodes_;                   // by device
@@ -204,7 +204,6 @@ GSHARD_INLINE mpi_backend::mpi_backend(connection&& made, const std::vector<int>
       window_(options.window),
       small_block_(options.small_block),
       world_(std::move(made.world)),
-      processes_here_(detail::processes_on_cores(world_)),
       by_node_(options.by_node),
       node_block_(options.node_block),
       group_(std::size_t(1) << extents.size()),
@@ -212,6 +211,7 @@ GSHARD_INLINE mpi_backend::mpi_backend(connection&& made, const std::vector<int>
       routes_(std::size_t(1) << extents.size()) {
   watch_waits(std::move(made.waits));
   const auto waiting = waits_in("making a cluster");
+  processes_here_ = detail::processes_on_cores(world_);
   if (by_node_ != node_routing::never) nodes_ = detail::nodes_of(world_, options.node_size);
   if (options.shared_memory && detail::on_one_node(world_)) memory_ = std::make_unique<detail::node_memory>(world_);
 }

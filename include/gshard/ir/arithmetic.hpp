@@ -49,22 +49,17 @@ constexpr T conjugate_of(const T& x) {
 /// A `..._slope` is the gradient of an operand, from the operands and the gradient dy of the result: dy times the derivative's conjugate.
 namespace arithmetic {
 
-struct zero {
+template <int Number>
+struct constant {
   static constexpr int arity = 0;
   static constexpr element_set types = all_elements;
   template <class T>
   static T value() {
-    return T(0);
+    return T(Number);
   }
 };
-struct one {
-  static constexpr int arity = 0;
-  static constexpr element_set types = all_elements;
-  template <class T>
-  static T value() {
-    return T(1);
-  }
-};
+using zero = constant<0>;
+using one = constant<1>;
 struct identity {
   static constexpr int arity = 1;
   static constexpr element_set types = all_elements;

@@ -322,8 +322,8 @@ constexpr here::here(symbol s, std::uint32_t line, const char* file) : symbol(s)
 }
 
 namespace detail {
-/// True if all operands are real tensors of one element type. Reports the first that is not.
-constexpr bool require_real(builder& b, std::string_view operation, std::initializer_list<symbol> operands) {
+/// True if all operands have one element type, which is in the set. Reports the first that has not.
+constexpr bool require_elements(builder& b, element_set types, std::string_view operation, std::initializer_list<symbol> operands) {
   if (b.failed()) return false;
   for (const symbol& s : operands)
     if (!b.has(s)) return false;
@@ -331,25 +331,17 @@ constexpr bool require_real(builder& b, std::string_view operation, std::initial
   const dtype type = values[operands.begin()->id].type;
   int at = 0;
   for (const symbol& s : operands) {
-    if (values[s.id].type != type || !is_real(type)) b.fail(fault::wrong_type, operation, {}, at);
+    if (values[s.id].type != type || !((types >> int(type)) & 1u)) b.fail(fault::wrong_type, operation, {}, at);
     ++at;
   }
   return !b.failed();
 }
-
-/// True if all operands have one element type, which the operation takes. Reports the first that has not.
+/// The same for the element types that an operation takes, and for real ones.
 constexpr bool require_elements(builder& b, op kind, std::string_view operation, std::initializer_list<symbol> operands) {
-  if (b.failed()) return false;
-  for (const symbol& s : operands)
-    if (!b.has(s)) return false;
-  const value* const values = b.program.values.data();
-  const dtype type = values[operands.begin()->id].type;
-  int at = 0;
-  for (const symbol& s : operands) {
-    if (values[s.id].type != type || !supports(kind, type)) b.fail(fault::wrong_type, operation, {}, at);
-    ++at;
-  }
-  return !b.failed();
+  return require_elements(b, traits(kind).elements, operation, operands);
+}
+constexpr bool require_real(builder& b, std::string_view operation, std::initializer_list<symbol> operands) {
+  return require_elements(b, reals, operation, operands);
 }
 
 /// True if x has a dim `at`; reports if not.

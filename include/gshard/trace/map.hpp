@@ -116,7 +116,7 @@ constexpr symbol emit_scale(symbol x, double constant, const dim_list& over = {}
 /// 0 and 1, as maps without operands. So they do not wait for the tensor whose dims they have.
 template <int Number>
   requires(Number == 0 || Number == 1)
-inline constexpr const pointwise& pointwise_constant = own_function<std::conditional_t<Number == 0, arithmetic::zero, arithmetic::one>>;
+inline constexpr const pointwise& pointwise_constant = own_function<arithmetic::constant<Number>>;
 
 constexpr symbol emit_constant(const pointwise& number, symbol like) {
   builder& b = *like.owner;

@@ -78,7 +78,7 @@ class contraction {
   }
 
  private:
-  using word = typename detail::word_of_size<sizeof(T)>::type;
+  using word = detail::word_of_size<sizeof(T)>;
   static constexpr T one{1};
 
   // The sum of an operand over factors that no other tensor has.

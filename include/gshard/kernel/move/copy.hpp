@@ -10,37 +10,22 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 #include <utility>
 
 namespace gshard { inline namespace v0 { namespace kernel {
 
 namespace detail {
 
-/// Words of as many bytes as an element.
+struct two_words {
+  std::uint64_t low, high;
+};
+/// An integer of as many bytes as an element; of 16, two.
 template <std::size_t Bytes>
-struct word_of_size;
-template <>
-struct word_of_size<1> {
-  using type = std::uint8_t;
-};
-template <>
-struct word_of_size<2> {
-  using type = std::uint16_t;
-};
-template <>
-struct word_of_size<4> {
-  using type = std::uint32_t;
-};
-template <>
-struct word_of_size<8> {
-  using type = std::uint64_t;
-};
-template <>
-struct word_of_size<16> {
-  struct type {
-    std::uint64_t low, high;
-  };
-};
+  requires(Bytes == 1 || Bytes == 2 || Bytes == 4 || Bytes == 8 || Bytes == 16)
+using word_of_size =
+    std::conditional_t<Bytes <= 2, std::conditional_t<Bytes == 1, std::uint8_t, std::uint16_t>,
+                       std::conditional_t<Bytes == 4, std::uint32_t, std::conditional_t<Bytes == 8, std::uint64_t, two_words>>>;
 
 // Words that may alias any type, so that one copy serves all element types. A std::complex<float> has 8 bytes and is aligned to 4.
 template <class U>
@@ -48,7 +33,7 @@ struct [[gnu::may_alias, gnu::packed, gnu::aligned(sizeof(U) < 4 ? sizeof(U) : 4
   U bits;
 };
 template <std::size_t Bytes>
-using word_of_element = word<typename word_of_size<Bytes>::type>;
+using word_of_element = word<word_of_size<Bytes>>;
 
 // A square tile with 16 (4-byte) or 8 (8-byte) elements a side, one row per vector register. It is transposed by exchanging off-diagonal
 // blocks, the largest first.
@@ -176,11 +161,11 @@ GSHARD_INLINE void copy_block(const std::byte* src, const index_array& src_strid
   detail::merge_loops(nest);
   detail::sort_loops(nest, 1);
   switch (elem_size) {
-    case 2: return detail::copy_words<detail::word_of_size<2>::type>(src, dst, nest);
-    case 4: return detail::copy_words<detail::word_of_size<4>::type>(src, dst, nest);
-    case 8: return detail::copy_words<detail::word_of_size<8>::type>(src, dst, nest);
-    case 16: return detail::copy_words<detail::word_of_size<16>::type>(src, dst, nest);
-    default: return detail::copy_words<detail::word_of_size<1>::type>(src, dst, detail::as_bytes(nest, elem_size));
+    case 2: return detail::copy_words<detail::word_of_size<2>>(src, dst, nest);
+    case 4: return detail::copy_words<detail::word_of_size<4>>(src, dst, nest);
+    case 8: return detail::copy_words<detail::word_of_size<8>>(src, dst, nest);
+    case 16: return detail::copy_words<detail::word_of_size<16>>(src, dst, nest);
+    default: return detail::copy_words<detail::word_of_size<1>>(src, dst, detail::as_bytes(nest, elem_size));
   }
 }
 #endif
