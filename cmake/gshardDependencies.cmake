@@ -158,6 +158,15 @@ macro(gshard_find_io)
   gshard_take(io nlohmann_json::nlohmann_json xxHash::xxhash)
 endmacro()
 
+# What io needs, and OpenSSL's libcrypto for SHA-256 and signatures.
+macro(gshard_find_run)
+  gshard_find_io()
+  if(NOT TARGET OpenSSL::Crypto)
+    find_package(OpenSSL QUIET COMPONENTS Crypto)
+  endif()
+  gshard_take(run nlohmann_json::nlohmann_json xxHash::xxhash OpenSSL::Crypto)
+endmacro()
+
 # With MPI where gshard has it, else without; Debian has each build in a folder of its own. Not by CMake's FindHDF5, which compiles C.
 macro(gshard_find_hdf5)
   if(NOT TARGET hdf5::hdf5)
@@ -200,7 +209,7 @@ endmacro()
 # What gshard::gshard uses besides Eigen.
 set(gshard_optional mpi blas onednn openmp)
 # The targets besides gshard::gshard, each for a package that most users do without.
-set(gshard_parts boost_mpi xtensor io hdf5)
+set(gshard_parts boost_mpi xtensor io hdf5 run)
 
 # For gshard's own configuration: sets gshard_with_<name> as the GSHARD_<NAME> options and the machine allow,
 # gshard_libraries and gshard_<part>_libraries.
@@ -235,5 +244,5 @@ macro(gshard_find_dependencies)
     list(APPEND gshard_libraries ${gshard_${name}_libraries})
   endforeach()
   message(STATUS "gshard ${PROJECT_VERSION}: Eigen ${Eigen3_VERSION}, MPI ${gshard_with_mpi}, BLAS ${gshard_with_blas}, oneDNN ${gshard_with_onednn}, OpenMP ${gshard_with_openmp}, "
-    "Boost.MPI ${gshard_with_boost_mpi}, xtensor ${gshard_with_xtensor}, io ${gshard_with_io}, HDF5 ${gshard_with_hdf5}")
+    "Boost.MPI ${gshard_with_boost_mpi}, xtensor ${gshard_with_xtensor}, io ${gshard_with_io}, HDF5 ${gshard_with_hdf5}, run ${gshard_with_run}")
 endmacro()

@@ -1,0 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+// Long runs: what survives failures, and what tells how a run goes. The target gshard::run; needs OpenSSL.
+
+#include <gshard/run/sha256.hpp>
