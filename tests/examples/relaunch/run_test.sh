@@ -1,0 +1,94 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# run_test.sh GSHARD_RUN: gshard-run beside a program that fails in every way: it counts steps in files as a checkpointer does.
+set -uo pipefail
+gshard_run=$1
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+failed=0 passed=0  # checks
+
+# train DIR STEPS [FAILURE...]: resumes; the n-th start ends as the n-th FAILURE says, after 2 more steps.
+cat >train <<'P'
+#!/usr/bin/env bash
+dir=$1 steps=$2; shift 2
+mkdir -p "$dir"
+echo x >>"$dir/../starts"; start=$(wc -l <"$dir/../starts")
+failure=${!start:-none}
+step=0; for d in "$dir"/step-*; do [ ! -e "$d/manifest.json" ] || step=$((10#${d##*-})); done
+echo "$step" >>"$dir/../resumed"
+save() { d=$dir/$(printf 'step-%010d' "$step"); mkdir -p "$d"; echo "{}" >"$d/manifest.json"; }
+trap 'save; exit 75' USR1 TERM
+for ((i = 0; step < steps; ++i)); do
+  if [ "$i" = 2 ] || [[ $failure == at_once-* ]]; then
+    case ${failure#at_once-} in
+      status-*) exit "${failure##*-}" ;;
+      kill) kill -9 $$ ;;
+      hang) trap '' TERM; sleep 100 & wait ;;
+      orphan) sleep 100 & echo $! >"$dir/../orphan"; exit 1 ;;
+      slow) while true; do sleep 0.1; done ;;
+    esac
+  fi
+  step=$((step + 1)); save
+done
+echo "$step" >"$dir/finished"
+P
+chmod +x train
+
+# expect NAME STATUS WORDS COMMAND...: runs gshard-run in an empty folder, and checks its status and words.
+expect() {
+  local name=$1 status=$2 words=$3 found text
+  shift 3
+  rm -f starts resumed orphan; rm -rf c
+  text=$(timeout 60 "$gshard_run" "$@" 2>&1)
+  found=$?
+  check "$name: status $status, not $found: $text" "$found" = "$status"
+  check "$name: says '$words': $text" "$(grep -cF -- "$words" <<<"$text")" -gt 0
+}
+check() {
+  local what=$1
+  shift
+  if [ "$@" ]; then passed=$((passed + 1)); else failed=$((failed + 1)); echo "FAILED: $what"; fi
+}
+run=(--checkpoint c --wait 0.1 --most-wait 0.2)
+
+expect "a run without failures" 0 "c/finished says step 5" "${run[@]}" -- ./train c 5
+check "one start" "$(wc -l <starts)" = 1
+expect "statuses, a kill, and 0 without a marker" 0 "says step 20" "${run[@]}" -- ./train c 20 status-1 kill status-0 status-139 none
+check "every start resumed from the newest checkpoint" "$(tr '\n' ' ' <resumed)" = "0 2 4 6 8 "
+expect "failures without progress" 1 "gave up: 3 failures in a row" "${run[@]}" --retries 2 -- ./train c 9 at_once-status-3 at_once-kill at_once-status-0 none
+check "three starts" "$(wc -l <starts)" = 3
+expect "progress starts the count again" 0 "says step 9" "${run[@]}" --retries 1 -- ./train c 9 at_once-kill kill at_once-kill kill none
+expect "a command that hangs" 0 "have not changed for 1.000 s" "${run[@]}" --stall 1 --grace 0.3 -- ./train c 5 hang none
+expect "what a command leaves behind is ended" 0 "says step 5" "${run[@]}" --grace 0.3 -- ./train c 5 orphan none
+check "the orphan is gone" "$(sed 's/.*) //; s/ .*//' "/proc/$(cat orphan)/stat" 2>/dev/null | tr -d Z)" = ""  # Z: nobody has asked for its status
+expect "hosts that answer" 0 "says step" "${run[@]}" --hosts a,b,c --per-host 2 --check '[ {host} != b ]' -- \
+  bash -c 'echo "$@" >args; mkdir -p c; echo 1 >c/finished' - "{hosts}" "{slots}" "{ranks}"
+check "placeholders: $(cat args)" "$(cat args)" = "a,c a:2,c:2 4"
+mkdir -p d0 d1; mkdir -p d1/step-0000000007; echo "{}" >d1/step-0000000007/manifest.json
+expect "directories of several hosts" 0 "d1/finished says step 8" --checkpoint d0 --checkpoint d1 --wait 0.1 -- ./train d1 8
+check "it resumed there" "$(cat resumed)" = 7
+
+for signal in USR1 TERM INT; do
+  rm -f starts resumed; rm -rf c
+  "$gshard_run" "${run[@]}" -- ./train c 100 slow >text 2>&1 &
+  pid=$!
+  for ((i = 0; i < 100; ++i)); do [ ! -e c/step-0000000002/manifest.json ] || break; sleep 0.1; done
+  sleep 0.3
+  kill -s "${signal/INT/USR1}" "$pid"  # the shell ignores SIGINT in its background jobs
+  wait "$pid"
+  status=$?
+  check "SIG$signal ends it with 75, not $status: $(cat text)" $status = 75
+  check "SIG$signal: one start" "$(wc -l <starts)" = 1
+done
+
+for options in "" "--checkpoint c" "--checkpoint c --retries x -- true" "--checkpoint c --nonsense -- true" "--checkpoint"; do
+  # shellcheck disable=SC2086
+  expect "wrong options '$options'" 2 "--help lists the options" $options
+done
+mkdir -p e; echo 3 >e/finished
+expect "a run that has finished is not started" 0 "says step 3" --checkpoint e -- ./train e 5
+check "no start" ! -e starts
+
+echo "$passed passed, $failed failed"
+[ "$failed" = 0 ]
