@@ -7,7 +7,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/../cmake/packages.sh"
 
 usage() {
   cat <<'TXT'
-usage: tests/run.sh [--clang] [--asan | --no-mpi] [--werror] [--only FOLDER | --random SEEDS] [ctest options]
+usage: tests/run.sh [--clang] [--asan | --no-mpi] [--werror] [--only FOLDER | --random SEEDS | --kills N] [ctest options]
        tests/run.sh --every [other options]
   --clang    with clang++-16; also with --asan or --no-mpi
   --asan     under the address and undefined-behavior sanitizers, without MPI
@@ -17,6 +17,8 @@ usage: tests/run.sh [--clang] [--asan | --no-mpi] [--werror] [--only FOLDER | --
   --every    one run after another: with g++, --clang, --asan, --asan --clang, --no-mpi; tells at the end which failed
   --random SEEDS  run so many random programs on all cores, and a tenth as many on 2 to 4 MPI ranks, and nothing else; from seed
              GSHARD_RANDOM_FIRST (0) on. A finding is printed with its seed and a small program as a test
+  --kills N  kill a training on MPI ranks N times under gshard-run, and compare with an undisturbed run; options of
+             tests/survival/kills.sh may follow, and nothing else is run
 Everything else goes to ctest, once all tests are built: tests/run.sh -R kernel/ --verbose
 Builds in build/tests (build/clang, build/asan, build/asan-clang, build/no-mpi, build/no-mpi-clang).
 TXT
@@ -41,6 +43,7 @@ target=gshard_tests
 others=()  # all options but --every
 for_ctest=()
 random_seeds=
+kills=
 while [ $# -gt 0 ]; do
   [ "$1" = --every ] || others+=("$1")
   case $1 in
@@ -61,6 +64,12 @@ while [ $# -gt 0 ]; do
       [[ ${2:-} =~ ^[1-9][0-9]*$ ]] || die "--random takes a number of seeds"
       random_seeds=$2
       shift ;;
+    --kills)
+      [[ ${2:-} =~ ^[1-9][0-9]*$ ]] || die "--kills takes a number of runs"
+      kills=$2
+      shift 2
+      for_ctest=("$@")
+      break ;;
     --help | -h) usage; exit 0 ;;
     *) for_ctest+=("$1") ;;
   esac
@@ -88,8 +97,12 @@ cd "$top"
 echo "Building the tests in $build ($jobs at a time)"
 quietly "$build/configure.log" cmake --preset "$preset" -DGSHARD_WERROR=$werror
 [ -z "$random_seeds" ] || target=random_programs
+[ -z "$kills" ] || target=survivor
 quietly "$build/build.log" cmake --build "$build" --target "$target" --parallel "$jobs"
 if [ -n "$random_seeds" ]; then
   exec "$top/tests/random.sh" "$build" "$random_seeds"
+fi
+if [ -n "$kills" ]; then
+  exec "$top/tests/survival/kills.sh" --runs "$kills" ${for_ctest[@]+"${for_ctest[@]}"} "$top/examples/relaunch/gshard-run" "$build/tests/survivor"
 fi
 exec ctest --test-dir "$build" --output-on-failure --parallel "$jobs" ${for_ctest[@]+"${for_ctest[@]}"}

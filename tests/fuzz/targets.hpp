@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+// What parsers must do with any bytes: refuse them with an error of the library, or return what prints as text that parses to the same.
+
+#include <gshard/comm/error.hpp>
+#include <gshard/io/safetensors_header.hpp>
+#include <gshard/ir/equation.hpp>
+
+#include <cstdint>
+#include <cstring>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+namespace fuzz {
+
+namespace gs = gshard;
+
+inline void require(bool holds, const char* what) {
+  if (!holds) throw std::logic_error(what);
+}
+
+/// The equation of an einsum.
+inline void equation(std::string_view text) {
+  gs::diagnostic problem;
+  const gs::equation e = gs::parse_equation(text, problem);
+  if (problem) return;
+  require(e.count >= 1 && e.count <= gs::equation::most_operands, "an equation has 1 to 6 operands");
+  std::string printed;
+  const auto print = [&](const gs::short_list& dims) {
+    for (int d = 0; d < dims.size(); ++d) {
+      require(dims[d] < e.factors, "a dim has a factor of the equation");
+      printed += e.letters[std::size_t(dims[d])];
+    }
+  };
+  for (int i = 0; i < e.count; ++i) {
+    printed += i == 0 ? "" : ",";
+    print(e.operand(i));
+  }
+  printed += "->";
+  print(e.output);
+  std::string without_spaces;
+  for (const char c : text)
+    if (c != ' ') without_spaces += c;
+  require(printed == without_spaces, "an equation prints as it was written");
+}
+
+/// The header of a safetensors file: the size of the data, 8 bytes, then the text.
+inline void header(std::string_view bytes) {
+  std::int64_t data_bytes = 0;
+  if (bytes.size() < sizeof data_bytes) return;
+  std::memcpy(&data_bytes, bytes.data(), sizeof data_bytes);
+  gs::safetensors_header found;
+  try {
+    found = gs::parse_safetensors_header(bytes.substr(sizeof data_bytes), data_bytes);
+  } catch (const gs::error&) {
+    return;
+  }
+  std::int64_t end = 0;
+  for (std::size_t i = 0; i < found.arrays.size(); ++i) {
+    require(found.begin[i] == end, "arrays follow each other");
+    end += found.arrays[i].bytes();
+    require(found.find(found.arrays[i].name) == i, "arrays are found by their names");
+  }
+  require(end == data_bytes, "arrays end with the data");
+  const gs::safetensors_header again = gs::parse_safetensors_header(gs::safetensors_header_text(found.arrays, found.metadata), data_bytes);
+  require(again.arrays == found.arrays && again.metadata == found.metadata, "a header that is written again is the same");
+}
+
+}  // namespace fuzz
