@@ -15,6 +15,22 @@
 
 namespace translate {
 
+/// A number of steps, or of seconds: what is not 0.
+struct interval {
+  std::uint32_t steps = 0;
+  double seconds = 0;
+};
+
+/// "100": steps, "30s": seconds. Nothing: neither.
+inline std::optional<interval> interval_of(const std::string& text) {
+  interval i;
+  const bool is_time = text.ends_with('s');
+  const char* const last = text.data() + text.size() - (is_time ? 1 : 0);
+  const auto [end, problem] = is_time ? std::from_chars(text.data(), last, i.seconds) : std::from_chars(text.data(), last, i.steps);
+  const bool is_positive = is_time ? i.seconds > 0 && i.seconds < 1e9 : i.steps > 0;
+  return problem == std::errc() && end == last && is_positive ? std::optional(i) : std::nullopt;
+}
+
 /// What the program is asked for.
 struct command_line {
   bool quick = false;
@@ -23,7 +39,8 @@ struct command_line {
   std::int64_t steps = 0;
   std::int64_t beam = 4;
   std::uint64_t seed = 1;
-  std::string text, save, load, losses, data = "/usr/share/locale";
+  std::string text, save, load, losses, checkpoint, watch, data = "/usr/share/locale";
+  interval every{0, 30};  // between checkpoints
   bool plan = false, plain = false;
 
   bool with_mpi = true;
@@ -50,6 +67,12 @@ inline command_line parse(int argc, const char* const* argv) {
   command_line c;
   CLI::App app("Trains a multilingual to English Mixture-of-Experts Transformer, sharded by gshard, and translates with it.");
   const std::string count = "a whole number above 0";
+  std::string every = "30s";
+  const CLI::Validator an_interval(
+      [](const std::string& given) -> std::string {
+        return interval_of(given) ? "" : "wants a number of steps, or of seconds with an s, not '" + given + "'";
+      },
+      "");
   const CLI::Validator not_empty([](const std::string& text) { return std::string(text.empty() ? "is empty" : ""); }, "");
 
   std::ostringstream minutes;
@@ -62,11 +85,19 @@ inline command_line parse(int argc, const char* const* argv) {
       app.add_option("--steps", c.steps, "train for so many steps instead")->check(number<std::int64_t>(1, count)),
       app.add_option("--save", c.save, "write the trained model to this file")->check(not_empty),
       app.add_option("--losses", c.losses, "write the loss of every step to this file")->check(not_empty),
+      app.add_option("--checkpoint", c.checkpoint, "keep checkpoints in this directory, and continue from the newest one; %h is the host's name")
+          ->check(not_empty),
+      app.add_option("--every", every, "steps, or with an s seconds, between checkpoints")->check(an_interval)->capture_default_str(),
       app.add_flag("--plan", c.plan, "print the plan of a training step"),
   };
+  CLI::Option* watch = app.add_option("--watch", c.watch, "show how the training with --checkpoint in this directory goes")->check(not_empty);
   CLI::Option* text = app.add_option("--translate", c.text, "a text to translate: with --load, or after training")->check(not_empty);
   CLI::Option* load = app.add_option("--load", c.load, "use the model in this file instead of training")->check(not_empty)->needs(text);
-  for (CLI::Option* o : training) load->excludes(o);
+  for (CLI::Option* o : training) {
+    load->excludes(o);
+    watch->excludes(o);
+  }
+  watch->excludes(load)->excludes(text);
   app.add_option("--data", c.data, "locale directory with the catalogues of iso-codes")->capture_default_str();
   app.add_option("--beam", c.beam, "hypotheses of the beam search")->check(CLI::Range(1, 16))->capture_default_str();
   app.add_option("--seed", c.seed, "of parameters, batches, dropout and routing")
@@ -81,7 +112,8 @@ inline command_line parse(int argc, const char* const* argv) {
   } catch (const CLI::ParseError& e) {
     c.problem = e.what() + std::string(" (--help lists the options)");
   }
-  c.with_mpi = simulated->count() == 0;
+  c.with_mpi = simulated->count() == 0 && watch->count() == 0;
+  if (c.problem.empty() && c.help.empty()) c.every = interval_of(every).value_or(c.every);
   return c;
 }
 

@@ -13,6 +13,7 @@
 #include "translator.hpp"
 
 #include <gshard/io.hpp>
+#include <gshard/run.hpp>
 #include <gshard/tensor/cluster.hpp>
 #if GSHARD_HAS_MPI
 #include <gshard/tensor/mpi_cluster.hpp>
@@ -26,11 +27,14 @@
 #include <exception>
 #include <fstream>
 #include <iostream>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
+#include <sstream>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -136,7 +140,30 @@ void use(const gs::cluster<mesh>& on, const command_line& c) {
   translate_text(on, c, *words, translate);
 }
 
-void train(const gs::cluster<mesh>& on, const command_line& c) {
+/// Keeps the losses of a file up to a step: the steps behind it are computed again. Returns the file, open at its end.
+std::ofstream continue_losses(const std::string& path, std::uint32_t step) {
+  std::string kept;
+  std::ifstream before(path);
+  std::uint32_t number = 0;
+  for (std::string line; step > 0 && std::getline(before, line) && std::istringstream(line) >> number && number <= step;) kept += line + '\n';
+  before.close();
+  std::ofstream losses(path);
+  losses.precision(9);
+  losses << kept << std::flush;
+  if (!losses) throw std::runtime_error(path + ": cannot be written");
+  return losses;
+}
+
+/// The directory of the checkpoints on this host.
+std::string directory_here(std::string path) {
+  char host[256] = {};
+  ::gethostname(host, sizeof host - 1);
+  if (const std::size_t at = path.find("%h"); at != path.npos) path.replace(at, 2, host);
+  return path;
+}
+
+/// Returns the program's status: that of a run that can be started again if a signal has stopped it.
+int train(const gs::cluster<mesh>& on, const command_line& c) {
   const bool tell = on.on().leader();
   settings s = c.quick ? settings::quick() : settings{};
   s.seed = c.seed;
@@ -144,14 +171,8 @@ void train(const gs::cluster<mesh>& on, const command_line& c) {
   if (tell && c.quick)
     std::cout << "--quick: a small model, and a training too short to learn to translate; it shows that everything runs" << std::endl;
 
-  // What cannot be written is known before the training.
-  std::ofstream losses;
   gs::on_leader(on, [&] {
-    if (!c.save.empty()) const gs::atomic_file can_be_made(c.save);
-    if (c.losses.empty()) return;
-    losses.open(c.losses);
-    if (!losses) throw std::runtime_error(c.losses + ": cannot be written");
-    losses.precision(9);
+    if (!c.save.empty()) const gs::atomic_file can_be_made(c.save);  // what cannot be written is known before the training
   });
 
   corpus_options where;
@@ -186,13 +207,37 @@ void train(const gs::cluster<mesh>& on, const command_line& c) {
 
   // A launcher gives its processes terminals of its own, so that being on one says little: --plain does.
   const training_length length{60 * s.minutes, c.steps};
+  std::optional<gs::stop_request> stop;
+  std::optional<gs::checkpointer> checkpoints;
+  if (!c.checkpoint.empty()) {
+    stop.emplace();
+    std::map<std::string, std::string> shape = s.to_metadata();
+    shape["batch_tokens"] = std::to_string(s.batch_tokens);
+    checkpoints.emplace(store, directory_here(c.checkpoint),
+                        gs::checkpointer_options{.every_steps = c.every.steps, .every_seconds = c.every.seconds,
+                                                 .per_host = c.checkpoint.find("%h") != std::string::npos, .settings = shape});
+    checkpoints->keep_state("batches", [&] { return batches.save(); }, [&](std::string_view saved) { batches.restore(saved); });
+  }
   progress clock(length, !c.plain && isatty(STDOUT_FILENO) == 1);
-  for (bool more = true; more;) {
+  if (checkpoints) {
+    checkpoints->keep_state("seconds", [&] { return std::to_string(clock.elapsed()); },
+                            [&](std::string_view saved) { clock.continue_at(std::stod(std::string(saved))); });
+    if (checkpoints->resume() && tell) std::cout << "continues after step " << training.steps() << std::endl;
+  }
+  std::ofstream losses;
+  gs::on_leader(on, [&] {
+    if (!c.losses.empty()) losses = continue_losses(c.losses, training.steps());
+  });
+  for (bool more = length.share(training.steps(), clock.elapsed()) < 1; more;) {
     const step_report r = training.step(batches.next());
-    if (losses.is_open()) losses << training.steps() << ' ' << r.loss << ' ' << r.balance_loss << '\n';
+    if (losses.is_open()) losses << training.steps() << ' ' << r.loss << ' ' << r.balance_loss << std::endl;
     more = length.share(training.steps(), clock.elapsed()) < 1;
     on.on().broadcast(std::as_writable_bytes(std::span(&more, 1)));  // the leader's clock decides
     if (tell) clock.show(training.steps(), r, !more);
+    if (checkpoints && !checkpoints->after_step()) {
+      if (tell) std::cout << "\nstopped after step " << training.steps() << std::endl;
+      return gs::wait_deadlines::restart_status;
+    }
   }
   const double seconds = clock.elapsed();
   gs::on_leader(on, [&] {
@@ -207,11 +252,13 @@ void train(const gs::cluster<mesh>& on, const command_line& c) {
     gs::save(store, c.save, notes);
     if (tell) std::cout << "saved " << c.save << "\n\n";
   }
+  if (checkpoints) checkpoints->finish();
   if (!c.text.empty()) {
     bucket shape = buckets.back();
     shape.sequences = s.groups * c.beam;
     translator translate(on, s, shape, c.beam, *words, store);
-    return translate_text(on, c, *words, translate);
+    translate_text(on, c, *words, translate);
+    return 0;
   }
 
   const std::size_t most = c.quick ? 200 : 3000;
@@ -231,12 +278,13 @@ void train(const gs::cluster<mesh>& on, const command_line& c) {
   const std::vector<pair> shown = showcase(sample(data.pairs.clean, most), 12);
   translator beams(on, s, translation_shape(s, buckets, c.beam), c.beam, *words, store);
   const std::vector<std::string> translated = beams(sources(shown));
-  if (!tell) return;
+  if (!tell) return 0;
   const std::string by_beam = "translation (beam of " + std::to_string(c.beam) + ")";
   std::cout << fill("locale", 10) << fill("source", 34) << fill(by_beam, 34) << "reference\n";
   for (std::size_t i = 0; i < shown.size(); ++i)
     std::cout << fill(shown[i].locale, 10) << fill(shown[i].source, 34) << fill(translated[i], 34) << shown[i].target << '\n';
   std::cout << '\n' << communication_report(training);
+  return 0;
 }
 
 }  // namespace
@@ -251,8 +299,8 @@ int main(int argc, char** argv) {
   if (!c.problem.empty()) return mpi.fail(c.problem);
   try {
     const gs::cluster<mesh> on = c.with_mpi ? mpi.cluster() : gs::simulate<mesh>(c.simulate);
-    if (c.load.empty()) train(on, c);
-    else use(on, c);
+    if (c.load.empty()) return train(on, c);
+    use(on, c);
     return 0;
   } catch (const std::exception& e) {
     return mpi.fail(e.what());

@@ -32,7 +32,12 @@ class progress {
  public:
   progress(training_length length, bool bar) : on_terminal_(bar), length_(length), start_(clock::now()), shown_(start_) {}
 
-  double elapsed() const { return std::chrono::duration<double>(clock::now() - start_).count(); }
+  /// Seconds of training, with those before a restart.
+  double elapsed() const { return before_ + std::chrono::duration<double>(clock::now() - start_).count(); }
+  void continue_at(double seconds) {
+    before_ = seconds;
+    start_ = clock::now();
+  }
 
   void show(std::uint32_t step, const step_report& r, bool last) {
     tokens_ += r.tokens;
@@ -59,6 +64,7 @@ class progress {
   bool on_terminal_;
   training_length length_;
   clock::time_point start_, shown_;
+  double before_ = 0;  // seconds of earlier processes
   double tokens_ = 0;  // target tokens since the last line
 };
 

@@ -17,7 +17,7 @@ struct trainer::programs {
 
 trainer::trainer(const gs::any_cluster& on, const settings& s, const std::vector<bucket>& buckets, std::int64_t vocabulary,
                  const gs::parameter_store& store)
-    : programs_(std::make_unique<programs>()), rate_{s.peak_rate, s.warmup}, seed_(s.seed) {
+    : programs_(std::make_unique<programs>()), store_(store), rate_{s.peak_rate, s.warmup}, seed_(s.seed) {
   for (const bucket& b : buckets)
     programs_->by_bucket.push_back(std::make_unique<gs::executable<training_program>>(on, s.dims(b, vocabulary), store));
 }
@@ -26,7 +26,7 @@ trainer::~trainer() = default;
 step_report trainer::step(const batch& b) {
   gs::executable<training_program>& program = *programs_->by_bucket[b.bucket];
   program.seed = seed_;
-  const auto rate = float(rate_(step_++));
+  const auto rate = float(rate_(store_.steps()));
   const auto [loss, tokens, balance, load, refused] = program(b.source, b.target_in, b.target_out, std::span(&rate, 1));
   return {loss.item(), balance.item(), tokens.item(), gs::to_global(load), refused.item()};
 }

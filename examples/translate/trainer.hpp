@@ -44,7 +44,7 @@ class trainer {
   trainer& operator=(const trainer&) = delete;
 
   step_report step(const batch& b);
-  std::uint32_t steps() const { return step_; }
+  std::uint32_t steps() const { return store_.steps(); }
 
   /// Of one kind of collective over the whole training: how often it ran, and the bytes that a device should have received and did.
   struct traffic {
@@ -57,9 +57,9 @@ class trainer {
  private:
   struct programs;
   std::unique_ptr<programs> programs_;
+  gs::parameter_store store_;
   gs::inverse_square_root rate_;
   std::uint64_t seed_;
-  std::uint32_t step_ = 0;
 };
 
 }  // namespace translate

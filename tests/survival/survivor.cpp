@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A small training that is killed and started again by tests/survival/kills.sh: a mixture of experts with random routing, dropout and Adam,
+// A small training that is killed and started again by tests/survival/kills.sh and soak.sh: a mixture of experts with random routing, dropout and Adam,
 // on MPI ranks, with a checkpoint every few steps. Its last parameters and its losses show whether anything was lost.
 #include <gshard/gshard.hpp>
 #include <gshard/io.hpp>
 #include <gshard/run.hpp>
+
+#include "mpi_objects.hpp"
 
 #include <CLI/CLI.hpp>
 #include <mpi.h>
@@ -14,8 +16,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <exception>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -49,7 +54,7 @@ struct stream {
 };
 
 struct options {
-  std::string checkpoint, losses, result;
+  std::string checkpoint, losses, result, resources;
   std::uint32_t steps = 60, every = 5;
   int pause = 0;  // milliseconds
   bool per_host = false;
@@ -62,6 +67,7 @@ options parse(int argc, char** argv) {
   app.add_option("--checkpoint", o.checkpoint)->required();
   app.add_option("--losses", o.losses);
   app.add_option("--result", o.result);
+  app.add_option("--resources", o.resources);
   app.add_option("--steps", o.steps);
   app.add_option("--every", o.every);
   app.add_option("--pause", o.pause);
@@ -75,6 +81,26 @@ options parse(int argc, char** argv) {
   return o;
 }
 
+/// What this process holds: "rank step resident_KiB descriptors MPI_objects".
+class resources {
+ public:
+  explicit resources(const options& o) {
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
+    if (!o.resources.empty()) file_.open(o.resources + "." + std::to_string(rank_), std::ios::app);
+  }
+  void write(std::uint32_t step) {
+    if (!file_.is_open()) return;
+    long pages = 0, resident = 0;
+    std::ifstream("/proc/self/statm") >> pages >> resident;
+    const auto descriptors = std::distance(std::filesystem::directory_iterator("/proc/self/fd"), std::filesystem::directory_iterator());
+    file_ << rank_ << ' ' << step << ' ' << resident * (::sysconf(_SC_PAGESIZE) / 1024) << ' ' << descriptors << ' ' << mpi_objects << std::endl;
+  }
+
+ private:
+  int rank_ = 0;
+  std::ofstream file_;
+};
+
 int train(const options& o) {
   const auto cluster = gs::on_mpi<mesh>(MPI_COMM_WORLD, {}, {.deadlines = o.deadlines});
   const gs::parameter_store store(cluster, 42);
@@ -86,6 +112,7 @@ int train(const options& o) {
   checkpoints.keep_state("data", [&] { return std::to_string(data.state); },
                          [&](std::string_view text) { std::from_chars(text.data(), text.data() + text.size(), data.state); });
   checkpoints.resume();
+  resources held(o);
   std::ofstream losses;
   if (cluster.on().leader() && !o.losses.empty()) losses.open(o.losses, std::ios::app);
   losses.precision(9);
@@ -97,6 +124,7 @@ int train(const options& o) {
     const float loss = step(x, y, rate).item();
     losses << store.steps() << ' ' << loss << std::endl;  // flushed: a kill loses no line
     std::this_thread::sleep_for(std::chrono::milliseconds(o.pause));
+    if (store.steps() % 50 == 0) held.write(store.steps());
     if (!checkpoints.after_step()) return gs::wait_deadlines::restart_status;
   }
   if (!o.result.empty()) gs::save(store, o.result, {.scope = gs::checkpoint_scope::everything});

@@ -2,12 +2,16 @@
 #pragma once
 
 #include <algorithm>
+#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
 #include <numeric>
 #include <span>
 #include <stdexcept>
+#include <string>
+#include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -101,6 +105,16 @@ class batch_stream {
 
   /// The batch after the last one that next() gave, from step 0 on.
   batch next() { return at(step_++); }
+
+  /// The place in the stream as text, and a return to it: a run that is started again reads the batches that are left.
+  std::string save() const { return std::to_string(step_); }
+  void restore(std::string_view saved) {
+    std::int64_t step = 0;
+    const auto [end, problem] = std::from_chars(saved.data(), saved.data() + saved.size(), step);
+    if (problem != std::errc() || end != saved.data() + saved.size() || step < 0)
+      throw std::runtime_error("batch_stream: '" + std::string(saved) + "' is no place in a stream");
+    step_ = step;
+  }
 
  private:
   struct place {

@@ -40,6 +40,28 @@ TEST_CASE("command line: options are parsed") {
   CHECK(use.beam == 2);
 }
 
+TEST_CASE("command line: checkpoints, and a training that is watched") {
+  CHECK(parse({}).every.seconds == 30);
+  const tr::command_line by_time = parse({"--checkpoint", "d", "--every", "2.5s"});
+  CHECK(by_time.problem.empty());
+  CHECK(by_time.checkpoint == "d");
+  CHECK(by_time.every.seconds == 2.5);
+  CHECK(by_time.every.steps == 0);
+  const tr::command_line by_steps = parse({"--checkpoint", "d", "--every", "100"});
+  CHECK(by_steps.every.seconds == 0);
+  CHECK(by_steps.every.steps == 100);
+  for (const char* wrong : {"", "s", "0", "0s", "-1", "-1s", "1m", "1.5", "nans", "1e99s"}) {
+    const tr::command_line c = parse({"--every", wrong});
+    CAPTURE(wrong);
+    CHECK(c.problem.find("--every") != std::string::npos);
+  }
+  const tr::command_line watch = parse({"--watch", "d"});
+  CHECK(watch.problem.empty());
+  CHECK(watch.watch == "d");
+  CHECK_FALSE(watch.with_mpi);
+  CHECK_FALSE(parse({"--watch", "d", "--quick", "--save", "f"}).problem.empty());
+}
+
 TEST_CASE("command line: a wrong one is one short line that names the option") {
   const auto refused = [](std::vector<const char*> arguments, const char* why) {
     const tr::command_line c = parse(arguments);

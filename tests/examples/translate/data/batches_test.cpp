@@ -121,3 +121,12 @@ TEST_CASE("batches: evaluation keeps the order, cuts what is too long and fills 
 }
 
 }  // namespace
+
+TEST_CASE("batches: a stream continues where a saved one was") {
+  tr::batch_stream whole(numbered_pairs(50), buckets, 7), again(numbered_pairs(50), buckets, 7);
+  for (int i = 0; i < 5; ++i) whole.next();
+  again.restore(whole.save());
+  for (int i = 0; i < 9; ++i) CHECK(again.next() == whole.next());
+  for (const char* wrong : {"", "x", "-1", "1x", " 1"}) CHECK_THROWS_AS(again.restore(wrong), std::runtime_error);
+  CHECK(again.next() == whole.next());
+}
