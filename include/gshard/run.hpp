@@ -3,4 +3,6 @@
 
 // Long runs: what survives failures, and what tells how a run goes. The target gshard::run; needs OpenSSL.
 
+#include <gshard/run/event_log.hpp>
+#include <gshard/run/event_log_check.hpp>
 #include <gshard/run/sha256.hpp>
