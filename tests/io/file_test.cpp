@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace gs = gshard;
 namespace fs = std::filesystem;
@@ -41,7 +42,7 @@ TEST_CASE("atomic_file: takes its name by commit, not before") {
 TEST_CASE("atomic_file: grows and shrinks before it takes its name") {
   const scratch dir;
   gs::atomic_file file(dir / "f");
-  CHECK(file.temporary() == dir / "f.tmp");
+  CHECK(file.temporary().starts_with(dir / "f.tmp-"));
   file.append(bytes("12345"));
   file.resize(7);
   file.append(bytes("8"));
@@ -61,23 +62,52 @@ TEST_CASE("atomic_file: without commit nothing stays of it") {
   CHECK(dir.entries() == 1);
 }
 
-TEST_CASE("atomic_file: who may read it is for the umask to say") {
-  for (const unsigned masked : {0000u, 0022u, 0027u, 0077u}) {
-    const scratch dir;
-    const mode_t before = ::umask(mode_t(masked));
-    gs::atomic_file file(dir / "f");
-    ::umask(before);
-    file.commit();
-    CHECK(fs::status(dir / "f").permissions() == fs::perms(0666u & ~masked));
-  }
+TEST_CASE("atomic_file: only the owner may read it, whatever the umask and whoever could read the old file") {
+  for (const unsigned masked : {0000u, 0022u, 0027u, 0077u, 0777u})
+    for (const unsigned old : {0u, 0600u, 0644u}) {
+      const scratch dir;
+      if (old != 0) {
+        set_content(dir / "f", "old");
+        fs::permissions(dir / "f", fs::perms(old));
+      }
+      const mode_t before = ::umask(mode_t(masked));
+      gs::atomic_file file(dir / "f"), readable(dir / "g", 0644);
+      ::umask(before);
+      file.commit();
+      readable.commit();
+      CHECK(fs::status(dir / "f").permissions() == fs::perms(0600u));
+      CHECK(fs::status(dir / "g").permissions() == fs::perms(0644u));
+    }
 }
 
-TEST_CASE("atomic_file: takes what a killed process left") {
+TEST_CASE("atomic_file: removes what a killed process left, and nothing else") {
   const scratch dir;
-  set_content(dir / "f.tmp", "left by a killed process");
+  const std::vector<std::string> others{"f.tmp",                  "f.tmp-",                  "f.tmp-0123456789abcde", "f.tmp-0123456789abcdeg",
+                                        "f.tmp-0123456789abcdef0", "g.tmp-0123456789abcdef", "f.tmp-0123456789ABCDEF"};
+  for (const std::string& name : others) set_content(dir / name, "a file of the user");
+  set_content(dir / "f.tmp-0123456789abcdef", "left by a killed process");
+  fs::create_symlink(dir / "g.tmp-0123456789abcdef", dir / "f.tmp-00000000000000ff");
   gs::atomic_file file(dir / "f");
   file.append(bytes("x"));
   file.commit();
+  CHECK(content_of(dir / "f") == "x");
+  CHECK_FALSE(fs::exists(dir / "f.tmp-0123456789abcdef"));
+  CHECK(fs::is_symlink(dir / "f.tmp-00000000000000ff"));
+  for (const std::string& name : others) CHECK(content_of(dir / name) == "a file of the user");
+  CHECK(dir.entries() == others.size() + 2);
+}
+
+TEST_CASE("atomic_file: also without a directory in its path") {
+  const scratch dir;
+  const fs::path before = fs::current_path();
+  fs::current_path(dir / "");
+  set_content(dir / "f.tmp-0123456789abcdef", "left by a killed process");
+  {
+    gs::atomic_file file("f");
+    file.append(bytes("x"));
+    file.commit();
+  }
+  fs::current_path(before);
   CHECK(content_of(dir / "f") == "x");
   CHECK(dir.entries() == 1);
 }
@@ -86,7 +116,6 @@ TEST_CASE("atomic_file: symbolic links are replaced, not followed") {
   const scratch dir;
   set_content(dir / "target", "mine");
   fs::create_symlink(dir / "target", dir / "f");
-  fs::create_symlink(dir / "target", dir / "f.tmp");
   gs::atomic_file file(dir / "f");
   file.append(bytes("new"));
   file.commit();
@@ -105,7 +134,7 @@ TEST_CASE("atomic_file: what cannot be made or replaced is refused at once, by n
   CHECK(complaint([] { gs::atomic_file("/dev/null"); }) ==
         "/dev/null: cannot be replaced: it is not a regular file");
   CHECK(complaint([&] { gs::atomic_file(dir / "none/f"); }) ==
-        (dir / "none/f") + ": its " + (dir / "none/f.tmp") + " cannot be made: No such file or directory");
+        (dir / "none/f") + ": no temporary file can be made beside it: No such file or directory");
   CHECK(contains(complaint([&] { gs::atomic_file(dir / "file/f"); }), "Not a directory"));
   CHECK(contains(complaint([&] { gs::atomic_file(dir / std::string(300, 'f')); }), "name too long"));
   CHECK(dir.entries() == 2);

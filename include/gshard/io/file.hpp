@@ -5,6 +5,7 @@
 
 #include <gshard/comm/error.hpp>
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -13,8 +14,11 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <random>
 #include <span>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -45,12 +49,25 @@ class descriptor {
   throw error(path + ": " + what + ": " + std::generic_category().message(code));
 }
 
-inline int open_file(const std::string& path, int flags, mode_t mode = 0) {
-  int fd;
-  do fd = ::open(path.c_str(), flags | O_CLOEXEC, mode);
-  while (fd < 0 && errno == EINTR);
-  return fd;
+/// Calls f until a signal does not interrupt it. f returns a negative number and sets errno if it fails.
+template <class F>
+auto uninterrupted(F f) {
+  auto result = f();
+  while (result < 0 && errno == EINTR) result = f();
+  return result;
 }
+
+inline int open_file(const std::string& path, int flags, mode_t mode = 0) {
+  return uninterrupted([&] { return ::open(path.c_str(), flags | O_CLOEXEC, mode); });
+}
+
+/// Digits that no other name has.
+inline std::string random_digits(std::size_t n) {
+  std::string text;
+  for (std::random_device random; text.size() < n;) text += "0123456789abcdef"[random() % 16];
+  return text;
+}
+inline bool are_hex_digits(std::string_view text) { return text.find_first_not_of("0123456789abcdef") == text.npos; }
 
 // Linux transfers at most this much in one call; macOS refuses more.
 inline constexpr std::size_t most_at_once = std::size_t(1) << 30;
@@ -82,10 +99,7 @@ inline void read_at(const descriptor& file, const std::string& path, std::int64_
 
 /// Returns when what this process wrote to the file is on the disk.
 inline void flush(const descriptor& file, const std::string& path) {
-  int code;
-  do code = ::fsync(file.get());
-  while (code != 0 && errno == EINTR);
-  if (code != 0) throw_errno(path, "writing to the disk failed");
+  if (uninterrupted([&] { return ::fsync(file.get()); }) != 0) throw_errno(path, "writing to the disk failed");
 }
 
 /// Adds zeros, or removes the end. Room on the disk is reserved where the file system can do that.
@@ -93,8 +107,7 @@ inline void resize(const descriptor& file, const std::string& path, std::int64_t
   int code = -1;
 #ifdef __linux__
   if (to > from) {
-    do code = ::fallocate(file.get(), 0, off_t(from), off_t(to - from));
-    while (code != 0 && errno == EINTR);
+    code = uninterrupted([&] { return ::fallocate(file.get(), 0, off_t(from), off_t(to - from)); });
     if (code != 0 && errno != EOPNOTSUPP && errno != ENOSYS) throw_errno(path, "cannot have " + std::to_string(to) + " bytes");
   }
 #endif
@@ -107,6 +120,29 @@ inline void resize(const descriptor& file, const std::string& path, std::int64_t
 inline std::string directory_of(const std::string& path) {
   const std::size_t slash = path.find_last_of('/');
   return slash == std::string::npos ? "." : path.substr(0, slash + 1);
+}
+
+/// Calls f(name) for everything in a directory but "." and "..". False if it cannot be read.
+template <class F>
+bool for_each_name(DIR* open, F f) {
+  if (open == nullptr) return false;
+  const auto close = [](DIR* d) { ::closedir(d); };
+  const std::unique_ptr<DIR, decltype(close)> all(open, close);
+  errno = 0;
+  while (const dirent* const entry = ::readdir(all.get()))
+    if (const std::string_view name = entry->d_name; name != "." && name != "..") f(std::string(name));
+  return errno == 0;
+}
+
+/// Removes the temporary files that atomic_files of a path have left, if they are this user's regular files.
+inline void remove_leftovers(const std::string& path, std::string_view infix, std::size_t digits) {
+  const std::string directory = directory_of(path), begin = path.substr(directory == "." ? 0 : directory.size()).append(infix);
+  for_each_name(::opendir(directory.c_str()), [&](const std::string& name) {
+    if (!name.starts_with(begin) || name.size() != begin.size() + digits || !are_hex_digits(std::string_view(name).substr(begin.size()))) return;
+    const std::string whole = directory == "." ? name : directory + name;
+    struct stat status;
+    if (::lstat(whole.c_str(), &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == ::geteuid()) ::unlink(whole.c_str());
+  });
 }
 
 }  // namespace detail
@@ -137,12 +173,13 @@ class input_file {
 /// unchanged. After a crash, there is either the old file or the new one, complete. All failures are `gshard::error`, with the file's name
 /// and the system's message.
 ///
-/// Data is written to `<path>.tmp`, with the permissions that the umask gives. The destructor removes that file. If the process is killed,
-/// the next one that writes to this path removes it. A symbolic link at `path` is replaced, not followed.
+/// Data is written to `<path>.tmp-` and 16 hexadecimal digits. The destructor removes that file. If the process is killed, the next one that
+/// writes to this path removes it. A symbolic link at `path` is replaced, not followed. The permissions are `mode`, whatever the umask and
+/// those of an existing file: by default only the owner may read the file.
 class atomic_file {
  public:
-  explicit atomic_file(std::string path)
-      : path_(std::move(path)), temporary_(path_ + ".tmp"), file_(create()) {}
+  explicit atomic_file(std::string path, mode_t mode = 0600)
+      : path_(std::move(path)), temporary_(path_ + infix + detail::random_digits(digits)), file_(create(mode)) {}
   atomic_file(const atomic_file&) = delete;
   atomic_file& operator=(const atomic_file&) = delete;
   ~atomic_file() {
@@ -172,23 +209,32 @@ class atomic_file {
   void commit() {
     sync();
     if (!is_ours())
-      throw error(path_ + ": another process is writing it too; its " + temporary_ + " replaced ours");
-    if (::rename(temporary_.c_str(), path_.c_str()) != 0) detail::throw_errno(path_, "cannot be replaced");
+      throw error(path_ + ": another process is writing it too, and has removed our " + temporary_);
+    if (detail::uninterrupted([&] { return ::rename(temporary_.c_str(), path_.c_str()); }) != 0)
+      detail::throw_errno(path_, "cannot be replaced");
     committed_ = true;
     // Not every file system can flush a directory. After a power cut, either the old file or the new one is there, complete.
     const detail::descriptor directory(
         detail::open_file(detail::directory_of(path_), O_RDONLY | O_DIRECTORY));
-    if (directory.get() >= 0) ::fsync(directory.get());
+    if (directory.get() >= 0) detail::uninterrupted([&] { return ::fsync(directory.get()); });
   }
 
  private:
-  detail::descriptor create() const {
+  static constexpr const char* infix = ".tmp-";
+  static constexpr std::size_t digits = 16;
+
+  detail::descriptor create(mode_t mode) const {
     struct stat status;
     if (::lstat(path_.c_str(), &status) == 0 && !S_ISREG(status.st_mode) && !S_ISLNK(status.st_mode))
       throw error(path_ + ": cannot be replaced: it is not a regular file");
-    ::unlink(temporary_.c_str());
-    detail::descriptor file(detail::open_file(temporary_, O_RDWR | O_CREAT | O_EXCL, 0666));
-    if (file.get() < 0) detail::throw_errno(path_, "its " + temporary_ + " cannot be made");
+    detail::remove_leftovers(path_, infix, digits);
+    detail::descriptor file(detail::open_file(temporary_, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, mode));
+    if (file.get() < 0) detail::throw_errno(path_, "no temporary file can be made beside it");
+    if (detail::uninterrupted([&] { return ::fchmod(file.get(), mode); }) != 0) {
+      const int code = errno;
+      ::unlink(temporary_.c_str());
+      detail::throw_errno(path_, "its permissions cannot be set", code);
+    }
     return file;
   }
   bool is_ours() const {

@@ -23,7 +23,7 @@
 namespace gshard { inline namespace v0 { namespace detail {
 
 /// A new file that all processes write, by the rules of atomic_file: it gets its name in one step, when all of it is on the disk.
-/// The leader makes `<path>.tmp` with a random text at its begin, and the others look for that text. So processes whose path is another
+/// The leader makes a temporary file with a random text at its begin, and the others look for that text. So processes whose path is another
 /// file are found before data is written.
 class shared_file {
  public:
@@ -32,15 +32,18 @@ class shared_file {
   /// A file of `bytes`, at least tag_bytes, which the caller overwrites. Collective. Throws `gshard::error` on every process: if the file
   /// cannot be made; if a process does not see the leader's file.
   shared_file(backend& on, const std::string& path, std::int64_t bytes) : on_(&on), path_(path) {
-    std::string tag;
+    std::string tag, name;
     on_leader(on, [&] {
       made_.emplace(path);
       tag = new_tag();
+      name = made_->temporary().substr(directory_of(path).size() * std::size_t(path.find('/') != path.npos));
       made_->append(as_bytes(tag));
       made_->resize(std::max(bytes, std::int64_t(tag_bytes)));
       if (on.processes() > 1) made_->sync();  // other nodes may open it
     });
     share(on, tag);
+    share(on, name);
+    temporary_ = path.find('/') == path.npos ? name : directory_of(path) + name;
     on.agree({}, problem_of([&] {
       if (!on.leader()) open(tag);
     }));
@@ -48,7 +51,7 @@ class shared_file {
 
   const std::string& path() const { return path_; }
   /// Where the data is until commit().
-  std::string temporary() const { return path_ + ".tmp"; }
+  const std::string& temporary() const { return temporary_; }
 
   /// Writes a part of the file. Throws on this process alone.
   void write(std::int64_t at, std::span<const std::byte> data) {
@@ -73,7 +76,7 @@ class shared_file {
 
  private:
   backend* on_;
-  std::string path_;
+  std::string path_, temporary_;
   std::optional<atomic_file> made_;     // on the leader
   std::optional<descriptor> opened_;  // on the others
 
