@@ -20,10 +20,10 @@
 
 namespace gshard { inline namespace v0 { namespace detail {
 
-/// "nan", "inf", "1 - inf i"
+/// "nan", "-inf", "(1,inf)"
 template <class T>
 std::string not_finite_text(const T& x) {
-  if constexpr (has_parts<T>) return not_finite_text(x.real()) + " and " + not_finite_text(x.imag()) + "i";
+  if constexpr (has_parts<T>) return "(" + not_finite_text(x.real()) + "," + not_finite_text(x.imag()) + ")";
   else if (const auto number = double(x); number != number) return "nan";
   else return number_text(number);
 }

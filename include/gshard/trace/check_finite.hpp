@@ -5,8 +5,6 @@
 
 #include <gshard/trace/builder.hpp>
 
-#include <cstddef>
-
 namespace gshard { inline namespace v0 {
 
 /// check_finite(x, "hidden") is x. A run in which x has NaN or an infinity throws not_finite_error on every process. Its text has the name,
@@ -17,8 +15,7 @@ namespace gshard { inline namespace v0 {
 /// Compile time: a real or complex element type.
 /// Throws: `not_finite_error`, on every process, before parameters are updated.
 /// @see not_finite, map
-template <std::size_t N>
-[[nodiscard]] constexpr symbol check_finite(here x, const char (&name)[N]) {
+[[nodiscard]] constexpr symbol check_finite(here x, const char* name) {
   builder& b = *x.owner;
   if (!detail::require_elements(b, op::check_finite, "check_finite", {x})) return b.nothing();
   sharding_rule rule;
