@@ -18,6 +18,7 @@
 #include <gshard/trace/along.hpp>
 #include <gshard/trace/assignment.hpp>
 #include <gshard/trace/broadcast.hpp>
+#include <gshard/trace/check_finite.hpp>
 #include <gshard/trace/complex.hpp>
 #include <gshard/trace/convolution.hpp>
 #include <gshard/trace/custom.hpp>

@@ -25,6 +25,28 @@ TEST_CASE("error: programs that do not know gshard see an ordinary exception wit
   CHECK_THROWS_WITH_AS(throw gs::error(text), text.c_str(), std::exception);
 }
 
+TEST_CASE("not_finite_error: is an error with a step, and processes pass it on as a text") {
+  static_assert(std::is_base_of_v<gs::error, gs::not_finite_error>);
+  const std::string text = "the loss is nan";
+  const std::string problem = gs::detail::problem_of([&] { throw gs::not_finite_error(text, 4000000000u); });
+  CHECK(gs::detail::problem_text(problem).is_not_finite());
+  CHECK(gs::detail::problem_text(problem).text() == text);
+  const std::string later = gs::detail::problem_text::not_finite(text, 7, 12);
+  CHECK(gs::detail::problem_text(later).place() == 12);
+  try {
+    gs::detail::problem_text(problem).fail();
+  } catch (const gs::not_finite_error& e) {
+    CHECK(e.what() == text);
+    CHECK(e.step == 4000000000u);
+  }
+  // Any other text stays an error, one that begins alike included.
+  for (const std::string other : {text, problem.substr(0, 5), problem.substr(0, 15)}) {
+    CHECK(!gs::detail::problem_text(other).is_not_finite());
+    CHECK(gs::detail::problem_text(other).text() == other);
+    CHECK_THROWS_WITH_AS(gs::detail::problem_text(other).fail(), other.c_str(), gs::error);
+  }
+}
+
 TEST_CASE("error: is told from the errors of others, and kept beyond the place where it was caught") {
   const auto caught = [](auto fail) {
     try {

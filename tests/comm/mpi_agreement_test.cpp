@@ -103,6 +103,32 @@ TEST_CASE("mpi: a problem of some ranks is told to all") {
   CHECK(complaint([&] { b.begin(saving("7")); }).empty());
 }
 
+TEST_CASE("mpi: numbers that are not finite are one error of one type on all ranks") {
+  const int n = ranks();
+  gs::mpi_backend b(MPI_COMM_WORLD, {n});
+  const auto thrown = [&](const std::string& problem) -> std::string {
+    try {
+      b.agree({}, problem);
+    } catch (const gs::not_finite_error& e) {
+      return "step " + std::to_string(e.step) + ": " + e.what();
+    } catch (const gs::error& e) {
+      return e.what();
+    }
+    return "";
+  };
+  const auto at_place = [](std::size_t place) {
+    return gs::detail::problem_text::not_finite("nan on rank " + std::to_string(rank()), 5, place);
+  };
+  CHECK(thrown(last() ? at_place(3) : "") == "step 5: nan on rank " + std::to_string(n - 1));
+  CHECK(thrown(at_place(3)) == "step 5: nan on rank 0");
+  CHECK(thrown(at_place(std::size_t(100 - rank()))) == "step 5: nan on rank " + std::to_string(n - 1));  // the first in the program
+  if (n > 1) {  // an ordinary error comes first, and is the type of all
+    const std::string said = thrown(last() ? "no memory" : at_place(3));
+    CHECK(said == (last() ? "no memory" : "nan on rank " + std::to_string(rank())));
+  }
+  CHECK(thrown("") == "");
+}
+
 TEST_CASE("mpi: a problem that no agreement reported is reported in the next call") {
   gs::mpi_backend b(MPI_COMM_WORLD, {ranks()});
   if (last()) b.tell_next("the run before failed");

@@ -4,6 +4,7 @@
 // expect: gshard: layer_norm\(x, gamma, beta, epsilon = 1e-5\) takes three tensors of a program and a number
 // expect: gshard: layer_norm\(x, gamma, beta, epsilon = 1e-5\) takes three tensors of a program and a number
 // expect: gshard: cross_entropy\(logits, labels, smoothing = 0\) takes two tensors of a program and a number
+// expect: gshard: check_finite\(x, .?"hidden.?"\) takes a tensor of a program and a name for errors
 // expect: gshard: cumsum\(x, dim = -1, exclusive = false, reverse = false\) takes a tensor of a program, a dim and flags
 // expect: gshard: sort\(x, dim = -1, descending = false\) takes a tensor of a program, a dim and a flag
 // expect: gshard: top_k\(x, k, dim = -1, largest = true\) takes a tensor of a program, a count, a dim and a flag
@@ -62,6 +63,7 @@ inline constexpr auto model = [](auto& m, auto a, auto c, auto ids, auto gates, 
   use(layer_norm(a));
   use(layer_norm(a, bias, 3));
   use(cross_entropy(a));
+  use(check_finite(a));
   use(cumsum(a, 0.5));
   use(sort(a, c).values);
   use(top_k(a).ids);
@@ -107,6 +109,7 @@ inline constexpr auto model = [](auto& m, auto a, auto c, auto ids, auto gates, 
   use(softmax(a));
   use(layer_norm(a, bias, bias));
   use(cross_entropy(a, ids, 0.1));
+  use(check_finite(a, "a"));
   use(cumsum(a, 0));
   use(sort(a, 0).values);
   use(top_k(a, 1).ids);

@@ -98,7 +98,8 @@ class backend {
   std::uint64_t calls() const { return calls_; }
 
   /// The processes compare their calls, or later steps of a call. If some have a `problem`, every process throws a `gshard::error`. A
-  /// failed process throws its own text; the others name the failed ranks and repeat the text of the first. If the calls differ, the error
+  /// failed process throws its own text; the others name the failed ranks and repeat the text of the first. If all problems are of a
+  /// not_finite_error, every process throws one with the text of the first in the program. If the calls differ, the error
   /// names the first fact that differs, its values, and their ranks. After both errors the backend can still be used. Returns true if any
   /// process passes `flag`. Communicates: one small message per process, unless it throws.
   GSHARD_INLINE virtual bool agree(const collective_call& call, const std::string& problem = {}, bool flag = false);
@@ -237,7 +238,7 @@ GSHARD_INLINE void backend::tell_next(std::string problem) {
   if (processes() > 1) untold_ = std::move(problem);
 }
 GSHARD_INLINE bool backend::agree(const collective_call& /*call*/, const std::string& problem, bool flag) {
-  if (!problem.empty()) throw error(problem);
+  if (!problem.empty()) detail::problem_text(problem).fail();
   return flag;
 }
 GSHARD_INLINE std::vector<std::vector<std::byte>> backend::gather_to_leader(std::span<const std::byte> mine) {

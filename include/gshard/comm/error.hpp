@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// The exception of the library, gshard::error.
+// The exceptions of the library: gshard::error, and not_finite_error for NaN and infinities that the program checks.
 
 #include <gshard/base/exceptions.hpp>
 
+#include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <stdexcept>
 #include <string>
@@ -18,7 +20,46 @@ class error : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// A number is NaN or infinite: in a tensor that check_finite names, a loss, a gradient, a parameter, or a checkpoint. The text names tensor,
+/// device, step, index and value. It has the same text on every process.
+/// @see check_finite, not_finite
+class not_finite_error : public error {
+ public:
+  not_finite_error(const std::string& text, std::uint32_t at_step) : error(text), step(at_step) {}
+
+  std::uint32_t step;  ///< The step of the run, or the number of finished steps of the store.
+};
+
 namespace detail {
+/// The text of an error that processes exchange. That of a not_finite_error begins with a mark and two numbers: the step, and the place of
+/// its operation in the program.
+class problem_text {
+ public:
+  explicit problem_text(const std::string& problem) : problem_(problem) {}
+  static std::string not_finite(const std::string& text, std::uint32_t step, std::size_t place) {
+    return mark + digits(step) + digits(place) + text;
+  }
+
+  bool is_not_finite() const { return problem_.starts_with(mark) && problem_.size() >= begin; }
+  /// Smaller for operations that run earlier.
+  std::uint64_t place() const { return is_not_finite() ? std::stoull(problem_.substr(mark_size + width, width)) : 0; }
+  std::string text() const { return is_not_finite() ? problem_.substr(begin) : problem_; }
+  [[noreturn]] void fail() const {
+    if (is_not_finite()) throw not_finite_error(text(), std::uint32_t(std::stoull(problem_.substr(mark_size, width))));
+    throw error(problem_);
+  }
+
+ private:
+  static constexpr const char* mark = "\x01not finite";
+  static constexpr std::size_t mark_size = std::char_traits<char>::length(mark), width = 10, begin = mark_size + 2 * width;
+  const std::string& problem_;
+
+  static std::string digits(std::size_t n) {
+    const std::string text = std::to_string(n % 10'000'000'000u);
+    return std::string(width - text.size(), '0') + text;
+  }
+};
+
 /// Calls f and returns the text of its exception, or an empty string. For errors that must be reported to other processes.
 template <class F>
 std::string problem_of(F f) {
@@ -26,6 +67,8 @@ std::string problem_of(F f) {
   try {
     f();
     return text;
+  } catch (const not_finite_error& e) {
+    text = problem_text::not_finite(e.what(), e.step, 0);
   } catch (const std::exception& e) {
     text = e.what();
   } catch (...) {

@@ -37,18 +37,24 @@ inline std::vector<std::string> all_texts(const communicator& world, const std::
   return all;
 }
 
-/// Throws on all processes. Rank `first` is the first with a problem; later ranks may have one, too.
-[[noreturn]] inline void tell_problem(const communicator& world, int first, const std::string& problem) {
-  const int mine = problem.empty() ? 0 : 1;
-  std::vector<int> all(std::size_t(world.size()));
-  world.check(MPI_Allgather(&mine, 1, MPI_INT, all.data(), 1, MPI_INT, world.get()), "MPI_Allgather");
+/// Throws on all processes, for the problems of some of them. If all problems are numbers that are not finite, every process throws the
+/// first in the order of the program.
+[[noreturn]] inline void tell_problem(const communicator& world, const std::string& problem) {
+  constexpr std::uint64_t none = 0, fails = 1, not_finite = 2;  // plus its place in the program
+  const problem_text own(problem);
+  const std::uint64_t mine = problem.empty() ? none : own.is_not_finite() ? not_finite + own.place() : fails;
+  std::vector<std::uint64_t> all(std::size_t(world.size()));
+  world.check(MPI_Allgather(&mine, 1, MPI_UINT64_T, all.data(), 1, MPI_UINT64_T, world.get()), "MPI_Allgather");
+  const auto before = [](std::uint64_t a, std::uint64_t b) { return a - 1 < b - 1; };  // none is the last
+  const int first = int(std::min_element(all.begin(), all.end(), before) - all.begin());
   std::string text = problem;
   broadcast_text(world, first, text);
-  if (mine != 0) throw error(problem);
+  if (all[std::size_t(first)] != fails) problem_text(text).fail();
+  if (mine != none) throw error(own.text());
   std::string others;
   int n_others = 0;
-  for (int rank = first + 1; rank < world.size(); ++rank)
-    if (all[std::size_t(rank)] != 0 && ++n_others <= 8) others += (others.empty() ? "" : ", ") + std::to_string(rank);
+  for (int rank = 0; rank < world.size(); ++rank)
+    if (rank != first && all[std::size_t(rank)] != none && ++n_others <= 8) others += (others.empty() ? "" : ", ") + std::to_string(rank);
   if (n_others > 8) others += " and " + std::to_string(n_others - 8) + " more";
   throw error("rank " + std::to_string(first) + " failed" + (others.empty() ? "" : ", and so did " + others) + ": " + text);
 }
@@ -87,11 +93,11 @@ inline std::vector<fact> facts_of(const collective_call& call) {
 
 /// @see backend::agree
 inline bool agree(const communicator& world, const collective_call& call, const std::string& problem = {}, bool flag = false) {
-  const std::uint64_t failed = problem.empty() ? 0 : std::uint64_t(world.size() - world.rank());
+  const std::uint64_t failed = problem.empty() ? 0 : 1;
   const std::uint64_t mine[] = {failed, call.hash(), ~call.hash(), flag ? 1u : 0u};
   std::uint64_t most[4];
   world.check(MPI_Allreduce(mine, most, 4, MPI_UINT64_T, MPI_MAX, world.get()), "MPI_Allreduce");
-  if (most[0] != 0) tell_problem(world, world.size() - int(most[0]), problem);
+  if (most[0] != 0) tell_problem(world, problem);
   if (most[1] != ~most[2]) tell_difference(world, call);  // the maximum and the minimum of the hashes differ
   return most[3] != 0;
 }

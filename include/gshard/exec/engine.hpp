@@ -6,6 +6,7 @@
 #include <gshard/base/compiled.hpp>
 #include <gshard/base/hash.hpp>
 #include <gshard/comm/agreement.hpp>
+#include <gshard/exec/agreement_points.hpp>
 #include <gshard/exec/bind/bound_plan.hpp>
 #include <gshard/exec/bind/action.hpp>
 #include <gshard/exec/bind/kernel_table.hpp>
@@ -17,6 +18,7 @@
 #include <gshard/exec/memory/arena.hpp>
 #include <gshard/exec/memory/buffer_reuse.hpp>
 #include <gshard/exec/executor.hpp>
+#include <gshard/exec/finite_checks.hpp>
 #include <gshard/exec/parameters.hpp>
 #include <gshard/exec/plan_facts.hpp>
 #include <gshard/kernel/gemm/bf16_unit.hpp>
@@ -101,6 +103,9 @@ class engine {
     run_bytes_.assign(on_.devices().size(), 0);
     running_loops_.clear();
     run_context here = context;
+    here.checks = &finite_;
+    finite_.begin(context.step);
+    skipped_ = false;
     bool hooks = false;  // true if any process has a hook
     const async_collectives::guard under_way(early_);
     for (std::size_t i = 0; i < actions_.size(); i = after(i, here)) {
@@ -108,9 +113,11 @@ class engine {
         const node& step = plan_.steps[i];
         waits->at_step(std::int64_t(i), name(step.kind).data(), step.place.file, step.place.line);
       }
-      if (i == begin_) hooks = begin_run(context, inputs);
+      if (i == agreements_.begin) hooks = begin_run(context, inputs);
       move_on(i);
-      if (i == first_write_ && i != begin_) agree();
+      if (i == agreements_.first_write && i != agreements_.begin) agree();
+      finite_.place = i;
+      skipped_ = skipped_ || (problem_.empty() && skips_updates(plan_.steps[i], bound_));
       if (early_.has(i)) continue;
       hooked(i, [&] {
         if (traits(plan_.steps[i].kind).collective) {
@@ -124,8 +131,9 @@ class engine {
     }
     move_on(actions_.size());
     if (wait_watch* const waits = on_.on().waits()) waits->at_step(-1, nullptr, nullptr, 0);
-    if (begin_ == actions_.size()) begin_run(context, inputs);
-    else if (agrees_at_end_ && (may_fail_ || hooks || !copies_.empty())) agree();
+    if (problem_.empty()) check_losses(bound_, finite_);
+    if (agreements_.begin == actions_.size()) begin_run(context, inputs);
+    else if (agreements_.at_end(hooks || !copies_.empty())) agree();
     else if (!problem_.empty()) fail_alone();
     for (const auto& [from, to] : copies_) value(from).copy_to(value(to).data);
     for (const lent_value* const l : lent_copies_) value(l->value).copy_to(l->shards);
@@ -137,11 +145,11 @@ class engine {
   }
 
   void agreed_by_caller() {
-    begin_ = nowhere;
-    find_failures(0);
+    agreements_.without_first(plan_);
   }
 
   const received_count& received(op kind) const { return received_[kind]; }
+  bool skipped() const { return skipped_; }
 
   std::int64_t runs() const { return runs_; }
   std::span<const std::int64_t> received_in_run() const { return run_bytes_; }
@@ -173,11 +181,9 @@ class engine {
   };
   std::vector<iteration> running_loops_;  // innermost last
   std::vector<std::size_t> loop_end_;     // by the loop_begin step
-  static constexpr std::size_t nowhere = std::size_t(-1);
-  std::size_t begin_ = 0;        // before this step processes agree on the call; the number of steps: at the end
-  std::size_t first_write_ = 0;  // the first step that writes a parameter in place, or the number of steps
-  bool agrees_at_end_ = true;    // if a step may fail
-  bool may_fail_ = false;        // a step after the first agreement may fail
+  agreement_points agreements_;
+  bool skipped_ = false;  // an optimizer skipped its updates in the last run
+  finite_checks finite_;
   std::string problem_;          // the first error on this process
   std::string operation_;
   std::uint64_t hash_ = 0;          // of the facts
@@ -190,7 +196,9 @@ class engine {
     if (!problem.empty() && problem_.empty()) problem_ = std::move(problem);
   }
   /// Returns if no process has a problem, else throws.
-  void agree() { on_.on().agree({}, problem_); }
+  void agree() { on_.on().agree({}, problem()); }
+  /// The first error on this process, or what its checks found.
+  std::string problem() const { return problem_.empty() ? finite_.problem() : problem_; }
 
   /// Throws an error of this process after the last agreement of a run. The next call on the cluster reports it to the others.
   void fail_alone() {
@@ -221,7 +229,7 @@ class engine {
   }
   /// Throws unless all processes run the same program, step and inputs. Returns true if any process has a hook.
   bool begin_run(const run_context& context, const collective_call& inputs) {
-    if (on_.on().processes() == 1) return on_.on().begin({}, problem_, bool(owner_.hook));
+    if (on_.on().processes() == 1) return on_.on().begin({}, problem(), bool(owner_.hook));
     const auto these = [&] {
       std::vector<fact> all{name_of_run(),
                             {"the seed of a run", std::to_string(context.seed)},
@@ -231,7 +239,7 @@ class engine {
     };
     fnv1a<std::uint64_t> h;
     h.add("run").add(number_).add(context.seed).add(std::uint64_t(context.step)).add(inputs.hash());
-    return on_.on().begin({h.value(), these}, problem_, bool(owner_.hook));
+    return on_.on().begin({h.value(), these}, problem(), bool(owner_.hook));
   }
 
   /// The step to run after step i. In a loop it also sets the seed, so that every iteration draws other random numbers.
@@ -272,7 +280,7 @@ class engine {
       const std::string what = "whether a loop continues after " + std::to_string(running_loops_.back().number) + " iterations";
       return std::vector<fact>{name_of_run(), {what, answer ? "yes" : "no", line_text(test.place)}};
     };
-    on_.on().agree({std::uint64_t(answer ? 1 : 2), these}, problem_);
+    on_.on().agree({std::uint64_t(answer ? 1 : 2), these}, problem());
     return answer;
   }
 
@@ -289,33 +297,7 @@ class engine {
     bind_steps(kernels, *sharing_);
     sharing_.reset();
     schedule_ = {};
-    find_agreements();
-    find_failures(begin_);
-  }
-  void find_agreements() {
-    const auto writes = [&](const node& step) {
-      for (int o = 0; o < step.in_place; ++o)
-        if (plan_.lifetimes[std::size_t(plan_.lifetimes[std::size_t(step.output(o))].root)].persistent) return true;
-      return false;
-    };
-    begin_ = first_write_ = plan_.steps.size();
-    for (std::size_t i = 0; i < plan_.steps.size(); ++i) {
-      const op kind = plan_.steps[i].kind;
-      const bool updates = writes(plan_.steps[i]);
-      const bool communicates = traits(kind).collective || traits(kind).nesting > 0 || !early_.starting(i).empty();
-      if (updates || communicates) begin_ = std::min(begin_, i);
-      if (first_write_ == plan_.steps.size() && updates) {
-        first_write_ = i;
-        agrees_at_end_ = false;
-      } else if (!updates && !traits(kind).alias) {
-        agrees_at_end_ = true;
-      }
-    }
-  }
-  /// Sets `may_fail_` for the steps from `first` on.
-  void find_failures(std::size_t first) {
-    may_fail_ = false;
-    for (std::size_t i = first; i < plan_.steps.size(); ++i) may_fail_ = may_fail_ || may_fail(plan_.steps[i].kind);
+    agreements_ = agreement_points(plan_, [&](std::size_t i) { return !early_.starting(i).empty(); });
   }
   memory_map map_memory() const {
     std::vector<std::int64_t> bytes;
@@ -494,6 +476,7 @@ GSHARD_INLINE void executor::use_again() {
 }
 GSHARD_INLINE void executor::agreed_by_caller() { engine_->agreed_by_caller(); }
 GSHARD_INLINE const received_count& executor::received(op kind) const { return engine_->received(kind); }
+GSHARD_INLINE bool executor::skipped() const { return engine_->skipped(); }
 GSHARD_INLINE std::int64_t executor::runs() const { return engine_->runs(); }
 GSHARD_INLINE std::span<const std::int64_t> executor::received_in_run() const { return engine_->received_in_run(); }
 

@@ -174,6 +174,10 @@ class executable {
   /// Sets the number of threads of this process for later runs. @see executor::threads
   void threads(int n) { run_->threads = n; }
 
+  /// The number of calls whose step was skipped because a loss or gradient was not finite. They are not steps of the store.
+  /// @see not_finite
+  std::int64_t skipped_steps() const { return skipped_steps_; }
+
   /// The executor. A run after bind_input or bind_output makes another one, with new counts.
   executor& engine() { return *run_; }
   const executor& engine() const { return *run_; }
@@ -193,6 +197,7 @@ class executable {
   std::array<detail::bound_port, Program::plan.outputs.size()> bound_outputs_;
   bool binds_ = false;    // if an input or output is bound
   bool rebinds_ = false;  // if one was bound since the last run
+  std::int64_t skipped_steps_ = 0;
 
   auto run_once(const any_cluster& on, std::string problem, const collective_call& inputs = {}) {
     step(std::move(problem), inputs);
@@ -201,7 +206,10 @@ class executable {
   void step(std::string problem, const collective_call& inputs = {}) {
     const parameter_store& store = run_->store();
     run_->run({seed, store.steps()}, std::move(problem), inputs);
-    if constexpr (updates) store.set_steps(store.steps() + 1);
+    if constexpr (updates) {
+      if (run_->skipped()) ++skipped_steps_;
+      else store.set_steps(store.steps() + 1);
+    }
     for (std::size_t i = 0; binds_ && i < bound_outputs_.size(); ++i)
       if (bound_outputs_[i].copy) bound_outputs_[i].copy(run_->output(i));
   }

@@ -98,6 +98,9 @@ class executor {
   /// step counts as one call of each of its kinds.
   const received_count& received(op kind) const;
 
+  /// True if the last run skipped the updates of an optimizer because a number was not finite. The same on all processes.
+  bool skipped() const;
+
   /// The number of runs started, and the bytes that each held device received in the last one.
   std::int64_t runs() const;
   std::span<const std::int64_t> received_in_run() const;

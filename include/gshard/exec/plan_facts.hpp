@@ -87,9 +87,10 @@ class plan_facts {
   /// The attributes that an operation has set.
   static std::string text(const attributes& a) {
     // The binding names all of them, so that a new one is not forgotten.
-    const auto& [dim_, axes_, moves_, ring_operand_, count_, window_, key_, loop_, combine_, change_, second_, exclusive_, reverse_,
-                 descending_, nan_first_, of_blocks_, by_blocks_, may_move_, gradient_as_operand_, rounds_to_bf16_, imaginary_, inside_,
-                 fill_, factor_, power_, epsilon_, smoothing_, rate_, beta1_, beta2_, weight_decay_, function_, custom_, dims_] = a;
+    const auto& [dim_, axes_, moves_, ring_operand_, count_, window_, key_, loop_, combine_, change_, second_, if_not_finite_,
+                 exclusive_, reverse_, descending_, nan_first_, of_blocks_, by_blocks_, may_move_, gradient_as_operand_, rounds_to_bf16_,
+                 imaginary_, inside_, fill_, factor_, power_, epsilon_, smoothing_, rate_, beta1_, beta2_, weight_decay_, function_,
+                 custom_, label_, dims_] = a;
     static_cast<void>(function_);  // a fact of its own
     static_cast<void>(custom_);    // its name is that of the step
     const attributes unset;
@@ -110,6 +111,7 @@ class plan_facts {
     add_kind("reduction", combine_, unset.combine);
     add_kind("reshape", change_, unset.change);
     add_kind("second expert", second_, unset.second);
+    add_kind("if not finite", if_not_finite_, unset.if_not_finite);
     add_kind("exclusive", exclusive_, unset.exclusive);
     add_kind("reverse", reverse_, unset.reverse);
     add_kind("descending", descending_, unset.descending);
@@ -130,6 +132,7 @@ class plan_facts {
     add("beta1", beta1_, unset.beta1);
     add("beta2", beta2_, unset.beta2);
     add("weight decay", weight_decay_, unset.weight_decay);
+    if (label_) s.append(", named ").append(label_);
     for (int d = 0; d < dims_.size(); ++d) s.append(d ? " " : ", dims ").append(std::to_string(dims_[d]));
     return s;
   }

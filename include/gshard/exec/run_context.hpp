@@ -9,11 +9,16 @@
 
 namespace gshard { inline namespace v0 {
 
+namespace detail {
+class finite_checks;
+}
+
 /// The seed and the step of one run. Random operations depend on both, on their number in the program and on the global index.
 /// Optimizers use the step, too.
 struct run_context {
   std::uint64_t seed = 0;
   std::uint32_t step = 0;
+  detail::finite_checks* checks = nullptr;  // where kernels report numbers that are not finite; set by the executor
 };
 
 /// Calls of one kind of communication, and the bytes they received.

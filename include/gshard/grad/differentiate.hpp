@@ -145,6 +145,7 @@ class differentiator {
         if (!is_differentiable(in(n, 0).get().type)) return;
         return add(n.input(0), emit_cast(dy, in(n, 0).get().type, n.attr.imaginary));
       case op::iota: return;
+      case op::check_finite: return add(n.input(0), dy);
       case op::carry: return b_.fail(fault::gradient_of_loop, "while_loop");
       default: b_.fail(fault::not_differentiable, name(n.kind));
     }

@@ -53,7 +53,7 @@ void on_leader(backend& on, F f) {
   std::string problem;
   if (on.leader()) problem = problem_of(f);
   share(on, problem);
-  if (!problem.empty()) throw error(problem);
+  if (!problem.empty()) problem_text(problem).fail();
 }
 
 }  // namespace detail

@@ -18,6 +18,10 @@ enum class second_expert : std::uint8_t { random, always };
 /// What a reshape does at its dim. merge and split, insert and remove are inverses.
 enum class reshape_kind : std::uint8_t { unchanged, merge, split, insert, remove };
 
+/// What an optimizer does about a loss, a gradient or an updated parameter that is NaN or infinite.
+/// stop: the run throws not_finite_error. skip: no parameter is updated, as if the batch were absent. ignore: nothing.
+enum class not_finite : std::uint8_t { stop, skip, ignore };
+
 /// An operation sets the attributes that name it here. The others keep their defaults.
 struct attributes {
   std::int32_t dim = 0;     ///< argmax, block_sum, concat, cumsum, gather, iota, reshape, scatter_add, scatter_along, sort, top_k.
@@ -31,6 +35,7 @@ struct attributes {
   reduction combine = reduction::sum;              ///< reduce, pool; for all: how partial results are completed.
   reshape_kind change = reshape_kind::unchanged;   ///< reshape.
   second_expert second = second_expert::random;    ///< top2_gating.
+  not_finite if_not_finite = not_finite::ignore;   ///< adam, map: of an update. skip: the last operand is not 0 if the step is skipped.
   bool exclusive = false;        ///< cumsum: the sum at i lacks element i.
   bool reverse = false;          ///< cumsum: sums from the end.
   bool descending = false;       ///< sort, top_k: the largest first.
@@ -50,6 +55,7 @@ struct attributes {
   double beta1 = 0, beta2 = 0, weight_decay = 0;  ///< adam.
   const pointwise* function = nullptr;            ///< map, per_shard.
   const custom_operation* custom = nullptr;       ///< custom.
+  const char* label = nullptr;                    ///< check_finite: the name of the tensor in errors.
   dim_list dims = {};  ///< scale: see `power`. convolution, by dim of operand 0: 1 + the factor of its taps. top2_gating: the dim of slots.
 };
 

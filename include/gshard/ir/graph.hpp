@@ -124,6 +124,7 @@ struct parameter {
 struct port {
   tensor_name name;
   std::int32_t value = -1;
+  bool is_loss = false;  // of an output: a run in which it is not finite throws not_finite_error
 };
 
 /// True if the partial sums of a looped einsum travel between devices; else blocks of an operand do. The travelling tensor is sharded over

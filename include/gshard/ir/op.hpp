@@ -38,6 +38,9 @@ enum class op : std::uint8_t {
   gather,
   scatter_add,
   iota,
+  // checks
+  check_finite,
+  count_not_finite,
   // shape
   reshape,
   annotate,
@@ -112,6 +115,7 @@ struct op_traits {
   bool alias = false;       ///< The result shares the storage of the first operand.
   bool control = false;     ///< Controls a while loop, and computes nothing.
   int nesting = 0;          ///< 1: the nodes after it are one loop deeper. -1: one less.
+  bool checks = false;      ///< Its kernel may find numbers that are not finite, which is an error of the run.
   bool only_moves = false;  ///< Moves elements to other indices, and computes nothing.
   bool reads_what_it_writes = false;  ///< Reads as many elements as it writes, however large its operand is.
   /// Element i of the result depends on elements i of operands of its shape alone.
@@ -120,6 +124,7 @@ struct op_traits {
   bool product = false;
   /// Its strategy is the sharding of its result, because it computes something about shards.
   bool follows_result = false;
+  bool counts_devices = false;   ///< The result is a sum over all devices, those with equal shards included. So such sums are added first.
   bool annotates = false;        ///< The program sets the sharding of its result, to which the operand is resharded.
   bool declares_result = false;  ///< The program says in which sharding, or partial sum, the result comes out.
   bool sums = false;             ///< A collective that adds partial sums.
@@ -208,6 +213,15 @@ inline constexpr op_traits op_table[]{
      .ids_along = line_dim::attribute,
      .ids_of_result = true},
     {.kind = op::iota, .name = "iota", .elements = 1u << int(dtype::i32)},
+    {.kind = op::check_finite,
+     .name = "check_finite",
+     .elements = reals | complexes,
+     .checks = true,
+     .elementwise = true,
+     .piecewise = true,
+     .spreads = propagation::first,
+     .overwrites = 0},
+    {.kind = op::count_not_finite, .name = "count_not_finite", .counts_devices = true},
     {.kind = op::reshape,
      .name = "reshape",
      .elements = all_elements,
@@ -269,8 +283,8 @@ constexpr const op_traits& traits(op kind) { return op_table[std::size_t(kind)];
 constexpr std::string_view name(op kind) { return traits(kind).name; }
 /// True if an operation takes tensors of an element type.
 constexpr bool supports(op kind, dtype type) { return (traits(kind).elements >> int(type)) & 1u; }
-/// True if an operation may throw on one device alone: where ids are checked, and in the user's functions of shards.
-constexpr bool may_fail(op kind) { return traits(kind).user_code || traits(kind).ids >= 0; }
+/// True if an operation may fail on one device alone: where ids or numbers are checked, and in the user's functions of shards.
+constexpr bool may_fail(op kind) { return traits(kind).user_code || traits(kind).checks || traits(kind).ids >= 0; }
 /// True for the nodes of a while loop: its control, and the values that it carries. @see trace/loop.hpp
 constexpr bool is_of_loop(op kind) { return kind == op::carry || traits(kind).control; }
 /// True for an einsum that exchanges blocks while it computes.

@@ -7,6 +7,7 @@
 #include <gshard/base/math.hpp>
 #include <gshard/base/packed_list.hpp>
 #include <gshard/grad/differentiate.hpp>
+#include <gshard/optim/check_step.hpp>
 #include <gshard/trace/builder.hpp>
 #include <gshard/trace/call.hpp>
 #include <gshard/trace/einsum.hpp>
@@ -34,11 +35,14 @@ struct adafactor {
   double beta1 = 0;  ///< If not 0, the steps are averaged: m = beta1 m + (1 - beta1) u / max(...), p -= rate m.
   bool relative = true;
   double least_scale = 1e-3;
+  /// What happens if the loss, a gradient or an updated parameter is NaN or infinite. The updates of the mean squares and of the parameters
+  /// check their results. The loss is checked if the program returns it, or if steps may be skipped.
+  not_finite if_not_finite = not_finite::stop;
 
   /// Appends the gradients of `loss` and the update of every trainable parameter. So one program is a complete training step. `rate`: a
   /// scalar of the parameters' element type.
   /// Communicates: completes each gradient that is a partial sum, once. If a parameter is sharded: also the means of its rows and columns,
-  /// and two numbers.
+  /// and two numbers. If steps may be skipped: also one number.
   template <class Scope>
     requires(detail::call<3, parameter_scope, symbol, symbol>::fits<Scope, symbol, symbol>)
   constexpr void minimize(const Scope& m, here loss, symbol rate) const {
@@ -70,6 +74,17 @@ struct adafactor {
     static constexpr auto moment = [](auto x, auto step, auto size, auto beta) { return beta * x + (1 - beta) * (size * step); };
     static constexpr auto product = [](auto x, auto y) { return x * y; };
     static constexpr auto step = [](auto x, auto u, auto r) { return x - r * u; };
+    // The same, unless the step is skipped.
+    static constexpr auto average_unless = [](auto x, auto y, auto beta, auto skipped) {
+      return skipped == decltype(skipped)(0) ? average(x, y, beta) : x;
+    };
+    static constexpr auto moment_unless = [](auto x, auto u, auto size, auto beta, auto skipped) {
+      return skipped == decltype(skipped)(0) ? moment(x, u, size, beta) : x;
+    };
+    static constexpr auto step_unless = [](auto x, auto u, auto r, auto skipped) {
+      return skipped == decltype(skipped)(0) ? step(x, u, r) : x;
+    };
+    static constexpr auto next_unless = [](auto x, auto next, auto skipped) { return skipped == decltype(skipped)(0) ? next : x; };
     static constexpr auto over_root = [](auto x, auto square) { return x / sqrt(square); };
     static constexpr auto root_of_share = [](auto x, auto y) { return sqrt(y / x); };
     static constexpr auto inverse_root = [](auto x) { return 1 / sqrt(x); };
@@ -86,18 +101,19 @@ struct adafactor {
     const bool rounds = b.options.bf16_products, kept = b.keeps_place;
     b.options.bf16_products = false;  // squares are not products of the model
     b.keeps_place = true;             // all nodes have the line of minimize
-    const symbol t = count_step(m, parameters[0].get().type);
+    const symbol skipped = detail::prepare_checks(loss, gradient, if_not_finite);
+    const symbol t = count_step(m, parameters[0].get().type, skipped);
     const symbol rate = rate_at(t);
     if (rate.rank() != 0) b.fail(fault::not_a_scalar, "adafactor: rate", {}, 0, rate.rank());
     for (std::size_t i = 0; i < parameters.size() && !b.failed(); ++i)
-      if (detail::require_real(b, "adafactor", {parameters[i], gradient[i], rate})) update(m, parameters[i], gradient[i], rate, t);
+      if (detail::require_real(b, "adafactor", {parameters[i], gradient[i], rate})) update(m, parameters[i], gradient[i], rate, t, skipped);
     b.options.bf16_products = rounds;
     b.keeps_place = kept;
   }
 
   /// The number of this step, a scalar that is kept from run to run.
   template <class Scope>
-  constexpr symbol count_step(const Scope& m, dtype type) const {
+  constexpr symbol count_step(const Scope& m, dtype type, symbol skipped) const {
     builder& b = m.owner();
     parameter p;
     p.name = tensor_name("adafactor.steps");
@@ -105,7 +121,8 @@ struct adafactor {
     if (b.find_parameter(p.name) >= 0) b.fail(fault::duplicate_name, p.name.view());
     if (b.failed()) return b.nothing();
     const symbol before = b.add_parameter(p, {}, type), t = here(before) + 1.0;
-    b.set_updated(before, t);
+    if (skipped.id < 0) b.set_updated(before, t);
+    else overwrite(b, before, of_dims(undifferentiated<functions<Scope>::next_unless, 3>, {before, t, skipped}, {{}, {}, {}}, before));
     return t;
   }
 
@@ -128,10 +145,11 @@ struct adafactor {
   }
 
   template <class Scope>
-  constexpr void update(const Scope& m, symbol p, symbol g, symbol rate, symbol t) const {
+  constexpr void update(const Scope& m, symbol p, symbol g, symbol rate, symbol t, symbol skipped) const {
     builder& b = m.owner();
     const short_list all = detail::counting(p.rank());
-    symbol u = p.rank() < 2 ? whole_step(m, p, g, t) : factored_step(m, p, g, t);
+    const bool skips = skipped.id >= 0;
+    symbol u = p.rank() < 2 ? whole_step(m, p, g, t, skipped) : factored_step(m, p, g, t, skipped);
     symbol clipped = of_dims(pointwise_of<functions<Scope>::clipped, 2>, {mean(b, {u, u}, {}), detail::emit_filled(rate, clip)}, {{}, {}},
                              rate);
     if (relative)
@@ -139,17 +157,21 @@ struct adafactor {
                      {{}, {}, {}}, rate);
     if (beta1 != 0) {
       const symbol before = m.state("adafactor.m.", p), keep = detail::emit_filled(rate, beta1);
-      u = of_dims(pointwise_of<functions<Scope>::moment, 4>, {before, u, clipped, keep}, {all, all, {}, {}}, p);
+      u = skips ? of_dims(undifferentiated<functions<Scope>::moment_unless, 5>, {before, u, clipped, keep, skipped}, {all, all, {}, {}, {}}, p)
+                : of_dims(pointwise_of<functions<Scope>::moment, 4>, {before, u, clipped, keep}, {all, all, {}, {}}, p);
       overwrite(b, before, u);
       clipped = detail::emit_filled(rate, 1);
     }
     const symbol size = of_dims(pointwise_of<functions<Scope>::product, 2>, {rate, clipped}, {{}, {}}, rate);
-    overwrite(b, p, of_dims(pointwise_of<functions<Scope>::step, 3>, {p, u, size}, {all, all, {}}, p));
+    const symbol next = skips ? of_dims(undifferentiated<functions<Scope>::step_unless, 4>, {p, u, size, skipped}, {all, all, {}, {}}, p)
+                              : of_dims(pointwise_of<functions<Scope>::step, 3>, {p, u, size}, {all, all, {}}, p);
+    overwrite(b, p, next);
   }
   /// The last node computes `next` from x, its first operand, and may write `next` over x.
-  static constexpr void overwrite(builder& b, symbol x, symbol next) {
+  constexpr void overwrite(builder& b, symbol x, symbol next) const {
     if (b.failed()) return;
     b.program.nodes.back().in_place = 1;
+    b.program.nodes.back().attr.if_not_finite = if_not_finite;
     b.set_updated(x, next);
   }
 
@@ -159,28 +181,32 @@ struct adafactor {
   }
   /// The running average of squares over these dims of the parameter.
   template <class Scope>
-  constexpr symbol averaged(const Scope& m, std::string_view prefix, symbol p, const short_list& kept, symbol square, symbol t) const {
+  constexpr symbol averaged(const Scope& m, std::string_view prefix, symbol p, const short_list& kept, symbol square, symbol t,
+                            symbol skipped) const {
     const symbol before = m.state(prefix, p, kept);
     const short_list own = detail::counting(kept.size());
-    const symbol next = of_dims(pointwise_of<functions<Scope>::average, 3>, {before, here(square) + epsilon, beta_at<Scope>(t)},
-                                {own, own, {}}, before);
+    const symbol added = here(square) + epsilon, beta = beta_at<Scope>(t);
+    const symbol next =
+        skipped.id >= 0
+            ? of_dims(undifferentiated<functions<Scope>::average_unless, 4>, {before, added, beta, skipped}, {own, own, {}, {}}, before)
+            : of_dims(pointwise_of<functions<Scope>::average, 3>, {before, added, beta}, {own, own, {}}, before);
     overwrite(m.owner(), before, next);
     return next;
   }
   template <class Scope>
-  constexpr symbol whole_step(const Scope& m, symbol p, symbol g, symbol t) const {
-    const symbol v = averaged(m, "adafactor.v.", p, detail::counting(p.rank()), here(g) * g, t);
+  constexpr symbol whole_step(const Scope& m, symbol p, symbol g, symbol t, symbol skipped) const {
+    const symbol v = averaged(m, "adafactor.v.", p, detail::counting(p.rank()), here(g) * g, t, skipped);
     return here(map<functions<Scope>::over_root>(g, v));
   }
   template <class Scope>
-  constexpr symbol factored_step(const Scope& m, symbol p, symbol g, symbol t) const {
+  constexpr symbol factored_step(const Scope& m, symbol p, symbol g, symbol t, symbol skipped) const {
     builder& b = m.owner();
     const int rank = p.rank();
     const short_list batch = detail::counting(rank - 2);
     short_list rows = detail::counting(rank - 1), columns = batch;
     columns.push_back(rank - 1);
-    const symbol r = averaged(m, "adafactor.r.", p, rows, mean(b, {g, g}, rows), t);
-    const symbol c = averaged(m, "adafactor.c.", p, columns, mean(b, {g, g}, columns), t);
+    const symbol r = averaged(m, "adafactor.r.", p, rows, mean(b, {g, g}, rows), t, skipped);
+    const symbol c = averaged(m, "adafactor.c.", p, columns, mean(b, {g, g}, columns), t, skipped);
     const symbol by_row = of_dims(pointwise_of<functions<Scope>::root_of_share, 2>, {r, mean(b, {r}, batch)}, {rows, batch}, r);
     const symbol by_column = map<functions<Scope>::inverse_root>(c);
     return of_dims(pointwise_of<functions<Scope>::product_of_three, 3>, {g, by_row, by_column},

@@ -138,7 +138,10 @@ constexpr auto input_tuple(builder& b) {
 }
 
 constexpr void add_outputs(builder& b, symbol s) {
-  if (b.has(s)) b.program.outputs.push_back({tensor_name("result"), s.id});
+  if (!b.has(s)) return;
+  bool is_loss = false;
+  for (const std::int32_t checked : b.checked_losses) is_loss = is_loss || checked == s.id;
+  b.program.outputs.push_back({tensor_name("result"), s.id, is_loss});
 }
 template <class... Symbols>
 constexpr void add_outputs(builder& b, const std::tuple<Symbols...>& t) {

@@ -70,6 +70,7 @@ class builder {
   mesh_shape mesh;
   trace_options options;
   list<symbol> losses;  // terms that layers add to the objective
+  list<std::int32_t> checked_losses;  // losses of optimizers, and their terms: outputs of these must be finite
   list<std::int32_t> transposed_inputs;  // values that are a column-major input with its dims reversed
   code_place place;     // source line of the nodes that are added
   bool keeps_place = false;  // added nodes implement another node and keep its place, whichever verb adds them

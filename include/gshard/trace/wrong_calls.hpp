@@ -12,6 +12,7 @@
 #include <gshard/trace/along.hpp>
 #include <gshard/trace/builder.hpp>
 #include <gshard/trace/call.hpp>
+#include <gshard/trace/check_finite.hpp>
 #include <gshard/trace/gating.hpp>
 #include <gshard/trace/loop.hpp>
 #include <gshard/trace/parameter_scope.hpp>
@@ -79,6 +80,12 @@ template <class... Given>
 constexpr auto cross_entropy(const Given&... given) {
   static_assert(detail::accepts<Given...>,
                 "gshard: cross_entropy(logits, labels, smoothing = 0) takes two tensors of a program and a number");
+  return detail::refused(given...);
+}
+template <class... Given>
+  requires(!detail::call<2, symbol, const char*>::fits<Given...>)
+constexpr auto check_finite(const Given&... given) {
+  static_assert(detail::accepts<Given...>, "gshard: check_finite(x, \"hidden\") takes a tensor of a program and a name for errors");
   return detail::refused(given...);
 }
 template <class... Given>

@@ -4,6 +4,7 @@
 #include "../support.hpp"
 
 #include <cmath>
+#include <limits>
 
 using namespace test;
 
@@ -31,6 +32,26 @@ void check_steps(double weight_decay) {
 }
 
 }  // namespace
+
+TEST_CASE("adam: tells whether all parameters and moments are finite, wherever they are") {
+  const float infinity = std::numeric_limits<float>::infinity();
+  for (const std::int64_t n : {1, 3, 16, 45}) {
+    for (std::int64_t i = 0; i < n; ++i)
+      for (const float bad : {std::nanf(""), infinity, -infinity, 1e30f}) {  // the square of the last overflows
+        std::vector<float> p(std::size_t(n), 1.0f), g(p), m(p.size()), v(p.size());
+        const auto step = [&] { return ks::adam(p.data(), g.data(), m.data(), v.data(), n, 0.01, 0.9, 0.98, 1e-9, 0.0, 1); };
+        CHECK(step());
+        g[std::size_t(i)] = bad;
+        CHECK(!step());
+        g[std::size_t(i)] = 1;
+        v.assign(p.size(), 0);
+        m.assign(p.size(), 0);
+        p.assign(p.size(), 1);
+        p[std::size_t(i)] = bad == 1e30f ? infinity : bad;
+        CHECK(!step());
+      }
+  }
+}
 
 TEST_CASE("adam: the formulas, step by step") {
   check_steps<float>(0);

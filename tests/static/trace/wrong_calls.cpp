@@ -35,6 +35,7 @@ static_assert(passes([](auto&, symbol x, symbol u) { gs::conv<"AX,xB->XAB">(x, u
 static_assert(passes([](auto&, symbol x, symbol u) { gs::select(x, u, x), gs::select(u, x, 0), gs::less(u, 1), gs::equal(x, u); }));
 static_assert(passes([](auto&, symbol, symbol u) { gs::softmax(u), gs::dropout(u, 0.5), gs::scale_by<"A">(u, 2), gs::cast<double>(u); }));
 static_assert(passes([](auto&, symbol, symbol u) { gs::mean(u), gs::argmax<"AB->A">(u), gs::logsumexp<"AB->A">(u); }));
+static_assert(passes([](auto&, symbol, symbol u) { (void)gs::check_finite(u, "u"); }));
 static_assert(passes([](auto&, symbol, symbol u) { gs::cumsum(u), gs::sort(u), gs::top_k(u, 2), gs::slice(u, 0, 0, 1); }));
 static_assert(passes([](auto&, symbol, symbol u) { gs::roll(u, 0, 1), gs::merge_dims<0>(u), gs::split_dim<0>(u, "AB"); }));
 static_assert(passes([](auto&, symbol, symbol u) { gs::expand_dims<0>(u), gs::squeeze<0>(u), gs::stop_gradient(u); }));

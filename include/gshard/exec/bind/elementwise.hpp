@@ -4,6 +4,7 @@
 // Binds operations on elements to kernels: functions of the user, scaling, casts, dropout and Adam.
 
 #include <gshard/base/random.hpp>
+#include <gshard/exec/bind/finite.hpp>
 #include <gshard/exec/bind/local_step.hpp>
 #include <gshard/exec/memory/buffer_reuse.hpp>
 #include <gshard/kernel/elementwise/adam.hpp>
@@ -11,10 +12,13 @@
 #include <gshard/kernel/elementwise/pointwise.hpp>
 #include <gshard/kernel/move/cast.hpp>
 
+#include <algorithm>
 #include <array>
+#include <atomic>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <type_traits>
 
 namespace gshard { inline namespace v0 { namespace detail {
@@ -30,6 +34,14 @@ row_function<T> own_row_of(int number) {
     ++n;
   });
   return found;
+}
+
+/// What an update of an optimizer computes: a parameter, or its own state, whose name ends with that of the parameter.
+inline std::string text_of_update(std::string_view name) {
+  const std::string_view prefix = "adafactor.";
+  const bool is_state = name.starts_with(prefix) && name.size() > prefix.size() + 2 && name[prefix.size() + 1] == '.';
+  if (!is_state) return "parameter \"" + std::string(name) + "\" after its update";
+  return "adafactor: the gradient of parameter \"" + std::string(name.substr(prefix.size() + 2)) + "\", in its state \"" + std::string(name) + "\"";
 }
 
 template <class T>
@@ -58,6 +70,23 @@ action bind(operation<op::map>, const local_step<T>& step) {
       for (std::size_t i = 0; i < count; ++i) from[i] = x[i] + begin;
       f(from.data(), one.data(), r + begin, end - begin);
     });
+  }
+  if (step.n.attr.if_not_finite != not_finite::ignore) {  // an update of an optimizer: each part is checked while it is in the cache
+    const std::string_view name = updated_name(step.n, step.plan.plan);
+    return [=, r = step.out(), count = step.n.inputs, rank = y.rank(), all = checked(step, y, text_of_update(name))](const run_context& run) {
+      std::atomic<bool> finite = true;
+      const auto checked_row = [&](const T* const* from, const std::int64_t* by, T* to, std::int64_t n) {
+        constexpr std::int64_t most = 2048;
+        std::array<const T*, sharding_rule::most_in> part{};
+        for (std::int64_t i = 0; i < n; i += most) {
+          for (std::size_t k = 0; k < std::size_t(count); ++k) part[k] = from[k] + i * by[k];
+          f(part.data(), by, to + i, std::min(most, n - i));
+          if (!kernel::all_finite(to + i, std::min(most, n - i))) finite.store(false, std::memory_order_relaxed);
+        }
+      };
+      kernel::apply_rows<T>(checked_row, count, x.data(), stride.data(), r, extent, rank);
+      if (!finite) all.report(run);
+    };
   }
   return [=, r = step.out(), count = step.n.inputs, rank = y.rank()](const run_context&) {
     kernel::apply_rows<T>(f, count, x.data(), stride.data(), r, extent, rank);
@@ -97,11 +126,18 @@ action bind(operation<op::dropout>, const local_step<T>& step) {
   };
 }
 
+/// An update checks its results. If one is not finite, it looks for the cause: first in the gradient.
 template <class T>
 action bind(operation<op::adam>, const local_step<T>& step) {
-  return [p = step.out(0), m = step.out(1), v = step.out(2), g = step.in(3), rate = step.in(4), count = step.out_elements(),
-          a = step.n.attr](const run_context& run) {
-    kernel::adam<T>(p, g, m, v, count, double(*rate), a.beta1, a.beta2, a.epsilon, a.weight_decay, std::int64_t(run.step) + 1);
+  const std::string name = "parameter \"" + std::string(updated_name(step.n, step.plan.plan)) + "\"";
+  return [p = step.out(0), m = step.out(1), v = step.out(2), g = step.in(3), rate = step.in(4), skipped = step.in_or_null(5),
+          count = step.out_elements(), a = step.n.attr, gradient = checked(step, step.in_value(3), "adam: the gradient of " + name),
+          updated = checked(step, step.out_value(0), "adam: " + name + " after its update"),
+          square = checked(step, step.out_value(2), "adam: the second moment of " + name)](const run_context& run) {
+    if (skipped && *skipped != T(0)) return;
+    const bool finite =
+        kernel::adam<T>(p, g, m, v, count, double(*rate), a.beta1, a.beta2, a.epsilon, a.weight_decay, std::int64_t(run.step) + 1);
+    if (!finite && a.if_not_finite != not_finite::ignore) gradient.report(run) || updated.report(run) || square.report(run);
   };
 }
 

@@ -4,6 +4,7 @@
 // Compiles kernels and makes the table of them.
 
 #include <gshard/exec/bind/elementwise.hpp>
+#include <gshard/exec/bind/finite.hpp>
 #include <gshard/exec/bind/gemm.hpp>
 #include <gshard/exec/bind/kernel_table.hpp>
 #include <gshard/exec/bind/local_step.hpp>

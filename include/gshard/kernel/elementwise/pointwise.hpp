@@ -15,8 +15,9 @@ namespace gshard { inline namespace v0 { namespace kernel {
 /// out = f(in[0], ..., in[n_in - 1]) elementwise over the row-major result, for n_in <= 6. Each operand has strides over the dims of the
 /// result, 0 where it is broadcast. Dims that are contiguous in all operands are merged, so that f gets the longest possible rows. `out`
 /// may be an operand (in place) if that has the strides of `out`.
-template <class T>
-void apply_rows(row_function<T> f, int n_in, const T* const* in, const index_array* in_stride, T* out,
+/// F: a row_function<T>, or a callable of its signature.
+template <class T, class F>
+void apply_rows(const F& f, int n_in, const T* const* in, const index_array* in_stride, T* out,
                 const index_array& extent, int rank) {
   constexpr std::size_t most = pointwise::most_operands;
   const auto operands = std::size_t(n_in);

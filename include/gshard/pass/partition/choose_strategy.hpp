@@ -203,7 +203,8 @@ constexpr partitioning choose_strategy(const planning& p, const node& n, bool co
   }
   std::int64_t lowest = -1;
   chosen.how = cheapest_strategy(p, n, chosen.partial, lowest);
-  if (lowest == 0) return chosen;
+  if (traits(n.kind).counts_devices) chosen.partial = {.axes = std::uint8_t((1u << p.axes) - 1u), .declared = true};
+  if (lowest == 0 || chosen.partial.declared) return chosen;
   if (is_product(n) && !chosen.partial.axes && n.in[0] != n.in[1])
     chosen = keep_partial_operands(p, n, chosen, lowest);
   if (combines) chosen.how = choose_combined(p, n, chosen.partial, chosen.how);

@@ -119,7 +119,7 @@ class partitioner {
       result.parameters.push_back(q);
     }
     for (const port& p : g_.inputs) result.inputs.push_back({p.name, plan_.cache.first(p.value)});
-    for (const port& p : g_.outputs) result.outputs.push_back({p.name, output(p.value)});
+    for (const port& p : g_.outputs) result.outputs.push_back({p.name, output(p.value), p.is_loss});
     result.values = static_cast<list<value>&&>(plan_.cache.values);
     result.steps = static_cast<list<node>&&>(plan_.steps);
     return result;

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+// Binds the checks for NaN and infinities to kernels, those of optimizers included.
+
+#include <gshard/comm/step_text.hpp>
+#include <gshard/exec/bind/local_step.hpp>
+#include <gshard/exec/finite_checks.hpp>
+#include <gshard/kernel/elementwise/finite.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace gshard { inline namespace v0 { namespace detail {
+
+/// A shard that is checked, and its name for errors.
+template <class T>
+struct checked_shard {
+  std::string name;
+  const T* data = nullptr;
+  std::int64_t count = 0;
+  kernel::placement at{};
+  int device = 0;
+
+  /// Reports the first element that is not finite, if there is one. Returns true if there is.
+  bool report(const run_context& run) const { return report(run, 0, count); }
+  bool report(const run_context& run, std::int64_t begin, std::int64_t end) const {
+    const std::int64_t found = kernel::first_not_finite(data + begin, end - begin);
+    if (found >= 0 && run.checks) run.checks->report(name, data, at, begin + found, device);
+    return found >= 0;
+  }
+};
+template <class T>
+checked_shard<T> checked(const local_step<T>& step, const bound_value& v, std::string name) {
+  return {std::move(name), v.as<const T>(step.device), v.elements(step.device), v.places[step.device],
+          step.plan.on.devices()[step.device]};
+}
+
+/// The name of the parameter or optimizer state that a step updates in place.
+inline std::string_view updated_name(const node& n, const plan_view& plan) {
+  for (const parameter& p : plan.parameters)
+    if (p.value == n.input(0)) return p.name.view();
+  return {};
+}
+
+template <class T>
+action bind(operation<op::check_finite>, const local_step<T>& step) {
+  const code_place& line = step.n.place;
+  const std::string name = "check_finite \"" + std::string(step.n.attr.label) + "\"" + (line.file ? " (" + line_text(line) + ")" : "");
+  return action::elementwise(step.out_elements(), [x = checked(step, step.in_value(0), name), y = step.out()](
+                                                      const run_context& run, std::int64_t begin, std::int64_t end) {
+    x.report(run, begin, end);
+    if (x.data != y && end > begin) std::memcpy(y + begin, x.data + begin, std::size_t(end - begin) * sizeof(T));
+  });
+}
+
+template <class T>
+action bind(operation<op::count_not_finite>, const local_step<T>& step) {
+  return [x = step.in(0), count = step.in_elements(0), y = step.out()](const run_context&) {
+    *y = T(kernel::first_not_finite(x, count) >= 0 ? 1 : 0);
+  };
+}
+
+}}}  // namespace gshard::v0::detail

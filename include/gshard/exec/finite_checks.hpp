@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+// The first number of a run that a check finds not to be finite, and its description.
+
+#include <gshard/comm/agreement.hpp>
+#include <gshard/comm/error.hpp>
+#include <gshard/exec/bind/bound_plan.hpp>
+#include <gshard/exec/bind/shards.hpp>
+#include <gshard/kernel/elementwise/finite.hpp>
+#include <gshard/kernel/view.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <tuple>
+#include <vector>
+
+namespace gshard { inline namespace v0 { namespace detail {
+
+/// "nan", "-inf", "(1,inf)"
+template <class T>
+std::string not_finite_text(const T& x) {
+  if constexpr (has_parts<T>) return "(" + not_finite_text(x.real()) + "," + not_finite_text(x.imag()) + ")";
+  else if (const auto number = double(x); number != number) return "nan";
+  else return number_text(number);
+}
+
+/// The global index of element i of a shard: "[2,5]".
+inline std::string global_index_text(const kernel::placement& at, std::int64_t i) {
+  std::vector<std::int64_t> index(std::size_t(at.rank));
+  for (std::size_t d = index.size(); d-- > 0; i /= at.extent[d]) index[d] = at.offset[d] + i % at.extent[d];
+  return extents_text(index);
+}
+
+/// "the loss is nan", "parameter "w": element [2,5] is inf"
+template <class T>
+std::string not_finite_text(const std::string& what, const T* shard, const kernel::placement& at, std::int64_t i) {
+  return what + (at.rank == 0 ? " is " : ": element " + global_index_text(at, i) + " is ") + not_finite_text(shard[i]);
+}
+
+/// Collects what the checks of one run find on this process. Kernels of several devices and threads report to it. The run goes on: the
+/// processes agree on what was found at their next agreement, and then all throw the same error.
+class finite_checks {
+ public:
+  /// Begins a run.
+  void begin(std::uint32_t step) {
+    step_ = step;
+    if (!text_.empty()) text_.clear();
+  }
+  /// The step of the plan whose kernels run. The first of several findings is the one with the smallest place, device and element.
+  std::size_t place = 0;
+
+  /// Reports element i of a shard.
+  template <class T>
+  void report(const std::string& what, const T* shard, const kernel::placement& at, std::int64_t i, int device) {
+    const std::lock_guard lock(mutex_);
+    const std::tuple here{place, device, i};
+    if (!text_.empty() && first_ <= here) return;
+    first_ = here;
+    text_ = not_finite_text(what, shard, at, i) + ", in step " + std::to_string(step_) + " on device " + std::to_string(device);
+  }
+  bool found() const { return !text_.empty(); }
+  /// A problem for `backend::agree`, or empty.
+  std::string problem() const { return found() ? problem_text::not_finite(text_, step_, std::get<0>(first_)) : std::string(); }
+
+ private:
+  std::mutex mutex_;
+  std::uint32_t step_ = 0;
+  std::tuple<std::size_t, int, std::int64_t> first_;
+  std::string text_;
+};
+
+/// True if a step is an update of an optimizer, and is skipped.
+inline bool skips_updates(const node& step, const bound_plan& bound) {
+  if (step.attr.if_not_finite != not_finite::skip) return false;
+  const bound_value& count = bound.value(step.input(step.inputs - 1));
+  return with_element(count.type, [&]<class T>(T*) { return !(*count.as<T>(0) == T(0)); });
+}
+
+/// Reports outputs that are a loss and not finite.
+inline void check_losses(const bound_plan& bound, finite_checks& checks) {
+  checks.place = bound.plan.steps.size();
+  for (const port& p : bound.plan.outputs) {
+    if (!p.is_loss) continue;
+    const bound_value& loss = bound.value(p.value);
+    with_element(loss.type, [&]<class T>(T*) {
+      for (std::size_t d = 0; d < loss.data.size(); ++d)
+        if (const T* const x = loss.as<const T>(d); !kernel::is_finite(*x))
+          checks.report("the loss", x, loss.places[d], 0, bound.on.devices()[d]);
+    });
+  }
+}
+
+}}}  // namespace gshard::v0::detail

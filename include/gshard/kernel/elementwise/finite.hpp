@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+// Finds NaN and infinities in arrays, nearly as fast as reading them.
+
+#include <gshard/ir/arithmetic.hpp>
+#include <gshard/kernel/vector.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <type_traits>
+
+namespace gshard { inline namespace v0 { namespace kernel {
+
+/// True if a number is neither NaN nor infinite. A complex number: both its parts.
+template <class T>
+bool is_finite(const T& x) {
+  if constexpr (std::is_integral_v<T>) return true;
+  else if constexpr (std::is_floating_point_v<T>) return std::isfinite(x);
+  else if constexpr (gshard::detail::has_parts<T>) return std::isfinite(x.real()) && std::isfinite(x.imag());
+  else return std::isfinite(float(x));
+}
+
+/// True if all elements are finite.
+template <class T>
+bool all_finite(const T* x, std::int64_t n) {
+  if constexpr (std::is_floating_point_v<T>) {
+    // x - x is 0 for numbers and NaN for others.
+    return detail::sum_of<T>(n, [x](auto at) {
+             const auto v = at(x);
+             return v - v;
+           }) == T(0);
+  } else {
+    return std::all_of(x, x + n, is_finite<T>);
+  }
+}
+
+/// The index of the first element that is not finite, or -1.
+template <class T>
+std::int64_t first_not_finite(const T* x, std::int64_t n) {
+  constexpr std::int64_t block = 2048;
+  for (std::int64_t i = 0; i < n; i += block)
+    if (const std::int64_t m = std::min(block, n - i); !all_finite(x + i, m)) return i + (std::find_if_not(x + i, x + i + m, is_finite<T>) - (x + i));
+  return -1;
+}
+
+}}}  // namespace gshard::v0::kernel

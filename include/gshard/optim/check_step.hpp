@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+// What optimizers do to find a loss or a gradient that is not finite. @see not_finite
+
+#include <gshard/base/list.hpp>
+#include <gshard/trace/builder.hpp>
+#include <gshard/trace/check_finite.hpp>
+#include <gshard/trace/map.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace gshard { inline namespace v0 { namespace detail {
+
+/// The outputs of the program that are this loss, or terms of it, are checked after every run. Each term that is not finite makes the loss
+/// so. The check is no node: it changes no plan.
+constexpr void check_outputs_of_loss(symbol loss) {
+  builder& b = *loss.owner;
+  list<std::int32_t>& found = b.checked_losses;
+  const std::size_t first = found.size();
+  found.push_back(loss.id);
+  for (std::size_t i = first; i < found.size(); ++i) {
+    const std::int32_t maker = b.program.at(found[i]).producer;
+    if (maker < 0) continue;
+    const node& n = b.program.nodes[std::size_t(maker)];
+    const bool passes = n.kind == op::annotate || n.kind == op::check_finite || (n.kind == op::scale && n.attr.factor != 0) ||
+                        (n.kind == op::map && n.attr.function->linear);
+    for (int k = 0; k < n.inputs && passes; ++k)
+      if (b.program.at(n.input(k)).rank() == 0) found.push_back(n.input(k));
+  }
+}
+
+/// A scalar of this element type that is 0 if the loss and all gradients are finite.
+constexpr symbol emit_not_finite_of(symbol loss, const list<symbol>& gradients, dtype type) {
+  builder& b = *loss.owner;
+  symbol sum = emit_count_not_finite(loss);
+  if (!b.failed() && sum.get().type != type) sum = emit_cast(sum, type);
+  for (std::size_t i = 0; i < gradients.size() && !b.failed(); ++i) {
+    const symbol count = emit_count_not_finite(gradients[i]);
+    if (!b.failed()) sum = emit_map(b, pointwise_add, std::array<symbol, 2>{sum, count});
+  }
+  return sum;
+}
+
+/// Prepares the checks of an optimizer. Returns the scalar that is not 0 if a step is skipped, or nothing if steps are not skipped.
+constexpr symbol prepare_checks(symbol loss, const list<symbol>& gradients, not_finite policy) {
+  builder& b = *loss.owner;
+  if (b.failed() || gradients.empty()) return b.nothing();
+  if (policy == not_finite::stop) check_outputs_of_loss(loss);
+  return policy == not_finite::skip ? emit_not_finite_of(loss, gradients, gradients[0].get().type) : b.nothing();
+}
+
+}}}  // namespace gshard::v0::detail

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <gshard/optim/check_step.hpp>
+
+#include "not_finite_step.hpp"
+
+namespace gs = gshard;
+using not_finite_step::program;
+
+namespace {
+
+const std::vector<std::vector<int>> meshes_of_checks{{1, 1}, {2, 1}, {1, 2}, {2, 2}, {3, 1}, {2, 3}};
+
+template <class F>
+void on_every_mesh(F check) {
+  for (const std::vector<int>& extents : meshes_of_checks) {
+    CAPTURE(extents[0]);
+    CAPTURE(extents[1]);
+    check(gs::simulate<not_finite_step::mesh>(extents));
+  }
+}
+
+// The checks of the default change no plan. Those of `skip` add one all_reduce of a number, and no other communication.
+template <gs::not_finite Policy, bool Factored = false>
+constexpr gs::plan_view plan_of = program<Policy, Factored>::plan;
+using enum gs::not_finite;
+static_assert(plan_of<stop>.steps.size() == plan_of<ignore>.steps.size() && plan_of<stop>.collectives() == plan_of<ignore>.collectives());
+static_assert(plan_of<stop, true>.steps.size() == plan_of<ignore, true>.steps.size());
+static_assert(plan_of<skip>.collectives() == plan_of<ignore>.collectives() + 1);
+static_assert(plan_of<skip, true>.collectives() == plan_of<ignore, true>.collectives() + 1);
+static_assert(plan_of<skip>.count(gs::op::count_not_finite) == 3 && plan_of<stop>.count(gs::op::count_not_finite) == 0);
+static_assert(plan_of<stop>.outputs[0].is_loss && !plan_of<ignore>.outputs[0].is_loss && !plan_of<skip>.outputs[0].is_loss);
+
+// Terms of the loss that the program returns are checked, too; other outputs are not.
+inline constexpr auto terms = [](auto& m, auto x, auto rate) {
+  const auto w = m.param("w", "A", gs::init::constant(1));
+  const auto first = gs::sum(w * x), second = gs::sum(w * w), other = gs::sum(x);
+  m.loss(second);
+  gs::adam{}.minimize(m, m.objective(first, 0.5), rate);
+  return std::tuple{first, second, other};
+};
+constexpr gs::plan_view of_terms = gs::program<terms, gs::mesh<gs::axis<"x">>, gs::in<"A">, gs::in<"">>::plan;
+static_assert(of_terms.outputs[0].is_loss && of_terms.outputs[1].is_loss && !of_terms.outputs[2].is_loss);
+
+}  // namespace
+
+TEST_CASE("not_finite::stop: the error names gradient, parameter or loss, device, step and element") {
+  on_every_mesh(not_finite_step::check_stop<false>);
+  on_every_mesh(not_finite_step::check_stop<true>);
+}
+
+TEST_CASE("not_finite::skip: a batch that is not finite leaves no trace") {
+  on_every_mesh(not_finite_step::check_skip<false>);
+  on_every_mesh(not_finite_step::check_skip<true>);
+}
+
+TEST_CASE("not_finite: while all numbers are finite, policies differ in nothing") {
+  on_every_mesh(not_finite_step::check_equal_policies<false>);
+  on_every_mesh(not_finite_step::check_equal_policies<true>);
+}
+
+TEST_CASE("not_finite: a parameter that something else spoilt") { on_every_mesh(not_finite_step::check_spoilt_parameter); }
