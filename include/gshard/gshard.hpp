@@ -20,6 +20,7 @@
 #if GSHARD_HAS_MPI
 #include <gshard/tensor/mpi_cluster.hpp>
 #endif
+#include <gshard/tensor/run_scope.hpp>
 
 // Distributed tensors, and views of their shards.
 #include <gshard/tensor/local_blocks.hpp>

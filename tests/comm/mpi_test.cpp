@@ -45,6 +45,12 @@ int MPI_Wait(MPI_Request* request, MPI_Status* status) {
   if (*request != MPI_REQUEST_NULL) --under_way::now;
   return PMPI_Wait(request, status);
 }
+int MPI_Test(MPI_Request* request, int* done, MPI_Status* status) {
+  const bool started = *request != MPI_REQUEST_NULL;
+  const int code = PMPI_Test(request, done, status);
+  if (started && *request == MPI_REQUEST_NULL) --under_way::now;
+  return code;
+}
 }
 
 namespace {

@@ -76,6 +76,7 @@ TEST_CASE("wait_watch: the lowest rank that waits reports where all are, once pe
   all[1]->in_call(7);
   all[1]->at_step(41, "all_reduce", "/a/model.cpp", 12);
   all[3]->in_call(6);
+  all[2]->in_call(7);
   all[2].reset();
   {
     const gs::wait_watch::wait first(all[1].get(), "an agreement of all ranks"), inner(all[1].get(), "a barrier");
@@ -92,6 +93,7 @@ TEST_CASE("wait_watch: the lowest rank that waits reports where all are, once pe
   CHECK(contains(text, "\n  rank 2 has destroyed its cluster, so that it makes no further call\n"));
   CHECK(contains(text, "\n  rank 3 waits for "));
   CHECK(contains(text, " in a broadcast of 512 bytes, collective call 6\n"));
+  CHECK(text.ends_with("\n  absent: ranks 0, 2 and 3\n"));  // rank 3 waits in an earlier call
   CHECK(kept.ends().empty());
 
   const gs::wait_watch::wait again(all[3].get(), "a barrier");
@@ -108,10 +110,87 @@ TEST_CASE("wait_watch: a process that does not answer is named; at the second de
   const gs::wait_watch::wait waiting(all[0].get(), "an exchange of blocks");
   REQUIRE(kept.has(1));
   CHECK(contains(kept.reports()[0], "gshard: rank 0 gives up: it waits for "));
-  CHECK(contains(kept.reports()[0], "\n  rank 1 does not answer: it has ended, is stopped or cannot be reached\n"));
+  CHECK(contains(kept.reports()[0], "\n  rank 1 does not answer: it has ended, is stopped or cannot be reached\n  absent: rank 1\n"));
   for (int i = 0; i < 100 && kept.ends().empty(); ++i) pause(10);
   REQUIRE(!kept.ends().empty());
   CHECK(kept.ends()[0] == 75);
+}
+
+TEST_CASE("wait_watch: ranks at the same step, or beyond it, are not absent; the messages that a wait lacks are named") {
+  const record kept;
+  auto all = ranks(5, {.warn = 0.2, .fail = 0});
+  for (const auto& one : all) one->in_call(3);
+  for (int rank = 0; rank < 5; ++rank)
+    for (int step = 0; step < (rank == 2 ? 1 : rank == 3 ? 3 : 2); ++step) all[std::size_t(rank)]->at_step(step, "all_to_all", nullptr, 0);
+  all[4]->in_call(4);
+  std::vector<std::unique_ptr<gs::wait_watch::wait>> waits;
+  for (const auto& one : all) waits.push_back(std::make_unique<gs::wait_watch::wait>(one.get(), "an exchange of blocks", 64));
+  all[0]->lacks({1, 2});
+  REQUIRE(kept.has(1));
+  const std::string text = kept.reports()[0];
+  CAPTURE(text);
+  CHECK(contains(text, " in an exchange of blocks of 64 bytes, without the messages of ranks 1 and 2, collective call 3, step 1 all_to_all\n"));
+  CHECK(text.ends_with("\n  absent: rank 2\n"));
+  waits[0].reset();
+  const gs::wait_watch::wait later(all[0].get(), "a barrier");
+  all[2]->at_step(1, "all_to_all", nullptr, 0);
+  REQUIRE(kept.has(2));
+  CHECK(!contains(kept.reports()[1], "rank 0 waits for 0.2 s in a barrier, without"));
+  CHECK(kept.reports()[1].ends_with("\n  absent: none, all ranks wait\n"));
+}
+
+TEST_CASE("wait_watch: another cluster of the process is named") {
+  const record kept;
+  auto here = ranks(2, {.warn = 0.2, .fail = 0}), there = ranks(2, {.warn = 0, .fail = 0});
+  there[1]->in_call(9);
+  const gs::wait_watch::wait mine(here[0].get(), "a barrier"), other(there[1].get(), "a broadcast");
+  REQUIRE(kept.has(1));
+  CHECK(contains(kept.reports()[0], "\n  rank 1 is outside of gshard's communication for "));
+  CHECK(contains(kept.reports()[0], "; on another cluster it waits for "));
+  CHECK(contains(kept.reports()[0], " in a broadcast, collective call 9\n"));
+}
+
+TEST_CASE("wait_watch: a failure in a scope refuses the calls of ranks in the scope, and ends their waits") {
+  const record kept;
+  auto all = ranks(4, {.warn = 60, .fail = 600});
+  for (int rank = 0; rank < 4; ++rank) CHECK(all[std::size_t(rank)]->open_scope() == 1);
+  all[3]->close_scope(1);
+  all[0]->in_call(5);
+  const gs::wait_watch::wait waiting(all[0].get(), "an agreement of all ranks");
+  all[2]->fail(1, "no disk");  // returns when all know it
+  CHECK(all[1]->refusal(1) == "rank 2 failed: no disk");
+  CHECK(all[2]->refusal(1) == "this rank failed: no disk");
+  CHECK(all[3]->refusal(1).empty());
+  all[1]->close_scope(1);
+  REQUIRE(kept.has(1));
+  CAPTURE(kept.reports()[0]);
+  CHECK(kept.reports()[0].starts_with("gshard: rank 0 gives up: rank 2 failed: no disk\n  rank 0 waits for "));
+  CHECK(contains(kept.reports()[0], " in an agreement of all ranks, collective call 5\n"));
+  for (int i = 0; i < 300 && kept.ends().empty(); ++i) pause(10);
+  REQUIRE(!kept.ends().empty());
+  CHECK(kept.ends()[0] == gs::wait_deadlines::restart_status);
+  CHECK(all[1]->refusal(1).starts_with("rank 0 failed: it gave up: rank 2 failed: no disk"));
+}
+
+TEST_CASE("wait_watch: a wait for a rank that has left ends early, unless the rank had come to the call") {
+  const record kept;
+  auto all = ranks(3, {.warn = 60, .fail = 600});
+  for (const auto& one : all) one->in_call(5);
+  all[2].reset();
+  {
+    const gs::wait_watch::wait last(all[0].get(), "an agreement of all ranks");
+    pause(1500);
+    CHECK(kept.reports().empty());
+  }
+  CHECK(all[0]->refusal(5).empty());
+  CHECK(all[0]->refusal(6) == "rank 2 has destroyed its cluster, so that it makes no further call after call 5");
+  all[0]->in_call(6);
+  const gs::wait_watch::wait next(all[0].get(), "an agreement of all ranks");
+  REQUIRE(kept.has(1));
+  CHECK(kept.reports()[0].starts_with("gshard: rank 0 gives up: rank 2 has destroyed its cluster, so that it makes no further call after call 5\n"));
+  all[1]->leave("has called exit");
+  for (int i = 0; i < 300 && all[0]->refusal(6).find("rank 1 failed") == std::string::npos; ++i) pause(1);
+  CHECK(all[1]->refusal(5).starts_with("rank 0 failed: it gave up: "));
 }
 
 TEST_CASE("wait_watch: short waits, and waits without deadlines, are not reported") {
@@ -138,5 +217,5 @@ TEST_CASE("wait_watch: before processes know each other, one reports about itsel
   const gs::wait_watch::wait waiting(&alone, "making a cluster");
   REQUIRE(kept.has(1));
   CHECK(contains(kept.reports()[0], "gshard: rank 3 waits for "));
-  CHECK(contains(kept.reports()[0], " in making a cluster, collective call 0\n"));
+  CHECK(contains(kept.reports()[0], " in making a cluster, collective call 0\n  the other ranks are not known yet"));
 }

@@ -89,8 +89,10 @@ class backend {
   void all_gather(std::uint32_t axes, std::span<const gather_part> parts);
 
   /// Begins a collective call: the processes compare their calls, by `agree`, before they communicate. Waits first for all runs that were
-  /// started before it. If a process makes no call, the others wait for it forever. Returns true if any process passes `flag`.
+  /// started before it. Returns true if any process passes `flag`. If a process makes no call, the others wait until their deadline, or
+  /// until that process tells that it failed or makes no further call. @see wait_watch
   /// Communicates: one small message per process.
+  /// Throws `gshard::error`: as `agree`; without communication if another process has told so, because the call cannot be made by all.
   bool begin(collective_call call, const std::string& problem = {}, bool flag = false);
   /// Saves an error of this process that no agreement has reported. The next `begin` reports it.
   void tell_next(std::string problem);
@@ -231,6 +233,8 @@ GSHARD_INLINE bool backend::begin(collective_call call, const std::string& probl
   call.number = ++calls_;
   if (waits_) waits_->in_call(call.number);
   if (processes() == 1) return agree(call, problem, flag);
+  if (waits_)
+    if (const std::string problem_of_others = waits_->refusal(call.number); !problem_of_others.empty()) throw error(problem_of_others);
   const std::string untold = std::exchange(untold_, {});
   return agree(call, problem.empty() ? untold : problem, flag);
 }

@@ -4,47 +4,26 @@
 // The MPI backend: sends blocks between ranks by non-blocking messages.
 
 #include <gshard/base/compiled.hpp>
-#include <gshard/base/version.hpp>
 #include <gshard/comm/backend.hpp>
 #include <gshard/comm/hierarchical_all_to_all.hpp>
 #include <gshard/comm/mpi_agreement.hpp>
 #include <gshard/comm/mpi_communicator.hpp>
 #include <gshard/comm/mpi_memory.hpp>
+#include <gshard/comm/mpi_options.hpp>
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 namespace gshard { inline namespace v0 {
-
-/// When a small exchange between several nodes is hierarchical. Then one process of the sender's node sends a receiver all blocks of that
-/// node in one message.
-enum class node_routing { never, where_it_saves, always };
-
-/// Limits that only tests and unusual networks need to change. They must be the same on all processes.
-struct mpi_options {
-  int message_limit = 1 << 30;  ///< The largest message in bytes; longer ones are split.
-  int window = 32;              ///< The number of members with which messages of one collective are in flight at a time.
-  int small_block = 4096;       ///< Blocks of at most this average size in bytes are gathered by MPI_Allgatherv, through one buffer.
-  /// When exchanges are hierarchical. `where_it_saves`: if blocks are known to have at most `node_block` bytes, and a process then sends at
-  /// most half as many messages. `always`: if the blocks of a group are known to fit into one message.
-  node_routing by_node = node_routing::where_it_saves;
-  int node_block = 1024;
-  int node_size = 0;  ///< The number of successive ranks on a node; 0: ranks that share memory are on one node.
-  /// Programs keep their tensors, except parameters, in shared memory. Data are then copied directly from shard to shard instead of being
-  /// sent as messages. Results have the same bits. It has no effect unless all processes are on one node. Shared memory is freed only by
-  /// the destructor of the backend.
-  bool shared_memory = false;
-  wait_deadlines deadlines{};  ///< Of waits for other processes. @see wait_deadlines
-};
 
 /// One device per MPI process: device ids are the ranks of the communicator given.
 ///
@@ -100,9 +79,11 @@ class mpi_backend final : public backend {
   struct pending_exchange {
     std::size_t number = 0;
     const detail::communicator* group = nullptr;
+    std::uint32_t axes = 0;
     exchange_part part;
     int next = 1;  // messages with members at this distance and beyond are not started yet
     std::vector<MPI_Request> request;
+    std::vector<int> member;  // of each request: the other side
     struct awaited {
       int from, bytes;
     };
@@ -114,11 +95,12 @@ class mpi_backend final : public backend {
   };
   static void receive(pending_exchange& f, int from, std::span<std::byte> data);
   static void send(pending_exchange& f, int to, std::span<const std::byte> data);
-  static std::optional<int> wait(pending_exchange& f, std::size_t i);
+  std::optional<int> wait(pending_exchange& f, std::size_t i) const;
+  int test_until_done(pending_exchange& f, std::size_t i, MPI_Status& status) const;
   void start_some(pending_exchange& f, int members);
   void finish_some(pending_exchange& f);
-  static void start_by_node(pending_exchange& f, const detail::node_routes& routes, std::int64_t block_bytes);
-  static void finish_by_node(pending_exchange& f);
+  void start_by_node(pending_exchange& f, const detail::node_routes& routes, std::int64_t block_bytes) const;
+  void finish_by_node(pending_exchange& f) const;
 
   // Calls f(offset, count) for the pieces of a message. Sender and receiver both know its size, so they compute the same pieces.
   template <class F>
@@ -145,52 +127,27 @@ class mpi_backend final : public backend {
   std::vector<int> count_, offset_;
 };
 
-namespace detail {
-/// The facts that must be equal on all processes of a backend.
-std::vector<fact> backend_facts(std::span<const int> extents, const mpi_options& options, std::string_view library = version);
-}  // namespace detail
-
 #if GSHARD_HAS_BODIES
 
 namespace detail {
-/// The compile options that change results. If they differ between processes, replicas of a tensor diverge.
-inline constexpr std::string_view options_that_change_results =
-#if defined(GSHARD_HAS_ONEDNN) && GSHARD_HAS_ONEDNN
-    "oneDNN, "
-#endif
-#if defined(GSHARD_HAS_BLAS) && GSHARD_HAS_BLAS
-    "BLAS, "
-#else
-    "Eigen, "
-#endif
-#if defined(__AVX512F__)
-    "AVX-512, "
-#elif defined(__AVX__)
-    "AVX, "
-#endif
-#ifdef __FMA__
-    "FMA, "
-#endif
-#ifdef __FAST_MATH__
-    "-ffast-math";
-#else
-    "no -ffast-math";
-#endif
+inline std::int64_t bytes_of(std::span<const std::span<std::byte>> blocks) {
+  std::size_t bytes = 0;
+  for (const std::span<std::byte> block : blocks) bytes += block.size();
+  return std::int64_t(bytes);
+}
 
-GSHARD_INLINE std::vector<fact> backend_facts(std::span<const int> extents, const mpi_options& options, std::string_view library) {
-  const auto option = [](const char* name, auto value) { return fact{"mpi_options::" + std::string(name), std::to_string(int(value))}; };
-  return {{"the call", "making a cluster of MPI processes"},
-          {"the version of gshard", std::string(library)},
-          {"the compile options that change results", std::string(options_that_change_results)},
-          {"the mesh", mesh_text(extents)},
-          option("message_limit", options.message_limit),
-          option("window", options.window),
-          option("small_block", options.small_block),
-          option("by_node", options.by_node),
-          option("node_block", options.node_block),
-          option("node_size", options.node_size),
-          option("shared_memory", options.shared_memory),
-          {"mpi_options::deadlines", number_text(options.deadlines.warn) + " s, " + number_text(options.deadlines.fail) + " s"}};
+/// Makes MPI_Finalize tell the other processes that this one makes no further call. MPI_Finalize deletes the attributes of MPI_COMM_SELF.
+GSHARD_INLINE void tell_at_finalize() {
+  static const int attribute = [] {
+    const auto tell = [](MPI_Comm, int, void*, void*) -> int {
+      wait_watch::leave_all("has called MPI_Finalize");
+      return MPI_SUCCESS;
+    };
+    int key = MPI_KEYVAL_INVALID;
+    if (MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, tell, &key, nullptr) == MPI_SUCCESS) MPI_Comm_set_attr(MPI_COMM_SELF, key, nullptr);
+    return key;
+  }();
+  static_cast<void>(attribute);
 }
 }  // namespace detail
 
@@ -216,7 +173,12 @@ GSHARD_INLINE mpi_backend::mpi_backend(connection&& made, const std::vector<int>
   if (options.shared_memory && detail::on_one_node(world_)) memory_ = std::make_unique<detail::node_memory>(world_);
 }
 
-GSHARD_INLINE mpi_backend::~mpi_backend() = default;
+// Freeing shared memory waits for the other processes.
+GSHARD_INLINE mpi_backend::~mpi_backend() {
+  if (waits()) waits()->leave("has destroyed its cluster");
+  const auto waiting = waits_in("destroying a cluster");
+  memory_.reset();
+}
 
 GSHARD_INLINE bool mpi_backend::agree(const collective_call& call, const std::string& problem, bool flag) {
   const auto waiting = waits_in("an agreement of all ranks");
@@ -262,6 +224,7 @@ GSHARD_INLINE mpi_backend::connection mpi_backend::connect(MPI_Comm comm, std::s
     std::vector<wait_watch::endpoint> all(std::size_t(world.size()));
     world.check(MPI_Allgather(&mine, int(sizeof mine), MPI_BYTE, all.data(), int(sizeof mine), MPI_BYTE, world.get()), "MPI_Allgather");
     made.waits->meet(std::move(all));
+    detail::tell_at_finalize();
   }
   return made;
 }
@@ -301,6 +264,7 @@ GSHARD_INLINE const detail::communicator& mpi_backend::along(std::uint32_t axes)
 
 GSHARD_INLINE void mpi_backend::receive(pending_exchange& f, int from, std::span<std::byte> data) {
   f.request.push_back(MPI_REQUEST_NULL);
+  f.member.push_back(from);
   const int code = MPI_Irecv(data.data(), int(data.size()), MPI_BYTE, from, tag, f.group->get(), &f.request.back());
   if (code == MPI_SUCCESS) return;
   f.code = code;
@@ -309,6 +273,7 @@ GSHARD_INLINE void mpi_backend::receive(pending_exchange& f, int from, std::span
 
 GSHARD_INLINE void mpi_backend::send(pending_exchange& f, int to, std::span<const std::byte> data) {
   f.request.push_back(MPI_REQUEST_NULL);
+  f.member.push_back(to);
   const int code = MPI_Isend(data.data(), int(data.size()), MPI_BYTE, to, tag, f.group->get(), &f.request.back());
   if (code == MPI_SUCCESS) return;
   f.code = code;
@@ -316,10 +281,10 @@ GSHARD_INLINE void mpi_backend::send(pending_exchange& f, int to, std::span<cons
 }
 
 // Waits for a request. Returns the size of the message, or nothing if it failed.
-GSHARD_INLINE std::optional<int> mpi_backend::wait(pending_exchange& f, std::size_t i) {
+GSHARD_INLINE std::optional<int> mpi_backend::wait(pending_exchange& f, std::size_t i) const {
   const bool started = f.request[i] != MPI_REQUEST_NULL;
   MPI_Status status;
-  const int code = MPI_Wait(&f.request[i], &status);
+  const int code = waits() == nullptr ? MPI_Wait(&f.request[i], &status) : test_until_done(f, i, status);
   if (code != MPI_SUCCESS) f.code = code;
   if (code != MPI_SUCCESS || !started) return {};
   int bytes = 0;
@@ -327,11 +292,40 @@ GSHARD_INLINE std::optional<int> mpi_backend::wait(pending_exchange& f, std::siz
   return bytes;
 }
 
+// MPI_Wait, which tells the watch from time to time the ranks whose messages are not complete.
+GSHARD_INLINE int mpi_backend::test_until_done(pending_exchange& f, std::size_t i, MPI_Status& status) const {
+  using clock = std::chrono::steady_clock;
+  constexpr auto period = std::chrono::milliseconds(200);
+  clock::time_point next{};
+  for (unsigned tests = 1;; ++tests) {
+    int done = 0;
+    const int code = MPI_Test(&f.request[i], &done, &status);
+    if (code != MPI_SUCCESS || done != 0) return code;
+    if (tests % 256 != 0) continue;
+    const clock::time_point now = clock::now();
+    if (next == clock::time_point()) next = now + period;
+    if (now < next) continue;
+    next = now + period;
+    const device_group group(extents(), f.axes, world_.rank());
+    std::vector<int> ranks;
+    for (std::size_t k = i; k < f.request.size(); ++k) {
+      int complete = 0;
+      MPI_Status unused;
+      if (MPI_Request_get_status(f.request[k], &complete, &unused) == MPI_SUCCESS && complete == 0)
+        ranks.push_back(group.device(f.member[k]));
+    }
+    std::ranges::sort(ranks);
+    ranks.erase(std::ranges::unique(ranks).begin(), ranks.end());
+    waits()->lacks(std::move(ranks));
+  }
+}
+
 // Starts the messages to and from the next members.
 GSHARD_INLINE void mpi_backend::start_some(pending_exchange& f, int members) {
   const int p = f.group->size(), me = f.group->rank();
   const int first = f.next, last = f.next = std::min(first + members, p);
   f.request.clear();
+  f.member.clear();
   f.expected.clear();
   for (int k = first; k < last; ++k) {
     const int from = (me - k + p) % p;
@@ -361,8 +355,9 @@ GSHARD_INLINE void mpi_backend::finish_some(pending_exchange& f) {
 
 // Waits for the other members on this node, which start the same exchange. After that, all forwarding is done and all messages are in
 // flight, as in a direct exchange.
-GSHARD_INLINE void mpi_backend::start_by_node(pending_exchange& f, const detail::node_routes& routes, std::int64_t block_bytes) {
+GSHARD_INLINE void mpi_backend::start_by_node(pending_exchange& f, const detail::node_routes& routes, std::int64_t block_bytes) const {
   f.request.clear();
+  f.member.clear();
   f.packets.begin(routes, f.part, block_bytes);
   for (const detail::packet& p : f.packets.from_others()) receive(f, p.member(), p.room());
   std::size_t next = f.request.size();
@@ -373,7 +368,7 @@ GSHARD_INLINE void mpi_backend::start_by_node(pending_exchange& f, const detail:
   for (const detail::packet& p : f.packets.to_others()) send(f, p.member(), p.bytes());
 }
 
-GSHARD_INLINE void mpi_backend::finish_by_node(pending_exchange& f) {
+GSHARD_INLINE void mpi_backend::finish_by_node(pending_exchange& f) const {
   for (std::size_t i = 0; i < f.request.size(); ++i) {
     const std::optional<int> bytes = wait(f, i);
     if (i < f.packets.from_others().size()) f.packets.from_others()[i].arrived(std::size_t(bytes.value_or(0)));
@@ -385,11 +380,12 @@ GSHARD_INLINE std::size_t mpi_backend::do_start(std::uint32_t axes, std::span<co
                                                 bool at_once) {
   const detail::communicator& group = along(axes);
   const detail::node_routes* const by_node = routes(axes, all);
-  const auto waiting = waits_in("an exchange of blocks");  // inside a node
+  const auto waiting = waits_in("an exchange of blocks", detail::bytes_of(parts[0].recv));  // inside a node
   if (n_pending_ == pending_.size()) pending_.emplace_back();
   pending_exchange& f = pending_[n_pending_++];
   f.number = ++started_;
   f.group = &group;
+  f.axes = axes;
   f.part = parts[0];
   f.code = MPI_SUCCESS;
   f.mismatch.clear();
@@ -401,8 +397,8 @@ GSHARD_INLINE std::size_t mpi_backend::do_start(std::uint32_t axes, std::span<co
 }
 
 GSHARD_INLINE void mpi_backend::do_finish(std::size_t started) {
-  const auto waiting = waits_in("an exchange of blocks");
   const auto f = std::find_if(pending_.begin(), pending_.end(), [&](const pending_exchange& other) { return other.number == started; });
+  const auto waiting = waits_in("an exchange of blocks", detail::bytes_of(f->part.recv));
   if (f->by_node) finish_by_node(*f);
   else
     for (finish_some(*f); f->next < f->group->size(); finish_some(*f)) start_some(*f, window_);

@@ -74,6 +74,7 @@ inline std::vector<fact> facts_of(const collective_call& call) {
   std::uint64_t count = facts.size();
   world.check(MPI_Allreduce(MPI_IN_PLACE, &count, 1, MPI_UINT64_T, MPI_MAX, world.get()), "MPI_Allreduce");
   facts.resize(std::size_t(count), {"nothing more", ""});
+  facts.push_back({"the number of the call", std::to_string(mine.number)});
   std::vector<std::uint64_t> most;  // the maximum of every fact's hash, and of the complement of the hash
   for (const fact& f : facts) {
     const std::uint64_t hash = hash_of({f});
@@ -94,7 +95,8 @@ inline std::vector<fact> facts_of(const collective_call& call) {
 /// @see backend::agree
 inline bool agree(const communicator& world, const collective_call& call, const std::string& problem = {}, bool flag = false) {
   const std::uint64_t failed = problem.empty() ? 0 : 1;
-  const std::uint64_t mine[] = {failed, call.hash(), ~call.hash(), flag ? 1u : 0u};
+  const std::uint64_t hash = call.hash() ^ (call.number * 0x9e3779b97f4a7c15u);
+  const std::uint64_t mine[] = {failed, hash, ~hash, flag ? 1u : 0u};
   std::uint64_t most[4];
   world.check(MPI_Allreduce(mine, most, 4, MPI_UINT64_T, MPI_MAX, world.get()), "MPI_Allreduce");
   if (most[0] != 0) tell_problem(world, problem);

@@ -4,32 +4,33 @@
 // Deadlines of waits for other processes: a thread that reports where every process is, and at last ends its own.
 
 #include <gshard/base/compiled.hpp>
+#include <gshard/comm/agreement.hpp>
+#include <gshard/comm/datagrams.hpp>
+#include <gshard/comm/rank_news.hpp>
 
 #if GSHARD_HAS_BODIES
-#include <ifaddrs.h>
-#include <net/if.h>
-#include <netinet/in.h>
-#include <poll.h>
+#include <pthread.h>
 #include <signal.h>
-#include <sys/socket.h>
 #include <unistd.h>
-#endif
 
 #include <algorithm>
-#include <array>
-#include <atomic>
 #include <chrono>
+#include <condition_variable>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <optional>
+#include <thread>
+#include <utility>
+#endif
+
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
-#include <cstring>
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <random>
 #include <string>
-#include <thread>
-#include <utility>
 #include <vector>
 
 namespace gshard { inline namespace v0 {
@@ -47,16 +48,11 @@ struct wait_deadlines {
 
 /// Watches the waits of one process. Its thread neither calls MPI nor takes part in the collective that blocks: processes ask each other by
 /// datagrams. A process that does not answer has ended, is stopped, or cannot be reached.
+///
+/// A wait that cannot end does not last until its deadline. That is so if a process told that it failed, or that it makes no further call.
 class wait_watch {
  public:
-  /// The addresses of a process's socket, and a number that its messages carry. Made to be exchanged as bytes.
-  struct endpoint {
-    static constexpr int most_addresses = 6;
-    std::uint32_t address[most_addresses];  // IPv4; 0: none
-    std::uint16_t port;
-    std::uint16_t addresses;
-    std::uint64_t token;
-  };
+  using endpoint = detail::datagrams::endpoint;
 
   wait_watch(int rank, const wait_deadlines& deadlines);
   wait_watch(const wait_watch&) = delete;
@@ -83,13 +79,32 @@ class wait_watch {
   };
 
   /// The number of the current collective call, and the step of a plan that runs: `kind` and `file` are literals, or null.
-  void in_call(std::uint64_t number) { now_.call.store(number, std::memory_order_relaxed); }
+  void in_call(std::uint64_t number) {
+    now_.call.store(number, std::memory_order_relaxed);
+    now_.steps.store(0, std::memory_order_relaxed);
+  }
   void at_step(std::int64_t number, const char* kind, const char* file, std::uint32_t line) {
+    now_.steps.store(now_.steps.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     now_.step.store(number, std::memory_order_relaxed);
     now_.kind.store(kind, std::memory_order_relaxed);
     now_.file.store(file, std::memory_order_relaxed);
     now_.line.store(line, std::memory_order_relaxed);
   }
+  /// The ranks whose messages the current wait still lacks, for reports. Forgotten at its end.
+  void lacks(std::vector<int> ranks);
+
+  /// Begins a part of the program after whose failure on one rank the others cannot go on. All ranks begin the same ones. @see run_scope
+  std::uint64_t open_scope();
+  void close_scope(std::uint64_t scope);
+  /// Tells the other ranks that this one fails, until they confirm it, for at most 3 s. Ranks that are in the scope, or will be, then end
+  /// their waits, and throw in their next collective call. So does this one. Scope 0: whatever their scopes.
+  void fail(std::uint64_t scope, const std::string& text);
+  /// Tells the other ranks once that this one makes no further call. `why`: "has destroyed its cluster"
+  void leave(const char* why);
+  /// Calls leave() for all watches of this process.
+  static void leave_all(const char* why);
+  /// Why the call of this number cannot be made by all ranks; empty if nothing is known against it.
+  std::string refusal(std::uint64_t call) const;
 
   /// Where reports go, and how the process ends; for tests. By default to stderr, and by _exit.
   struct reaction {
@@ -110,9 +125,11 @@ class wait_watch {
     std::atomic<std::int64_t> since{0};  // nanoseconds; of the wait, or of the end of the last one
     std::atomic<std::int64_t> bytes{0};
     std::atomic<std::uint64_t> call{0};
+    std::atomic<std::uint64_t> steps{0};  // run since the call began
     std::atomic<std::int64_t> step{-1};
     std::atomic<const char*> kind{nullptr}, file{nullptr};
     std::atomic<std::uint32_t> line{0};
+    std::atomic<bool> lacks{false};
   };
   activity now_;
   std::unique_ptr<watcher> watcher_;
@@ -121,36 +138,48 @@ class wait_watch {
 #if GSHARD_HAS_BODIES
 
 struct wait_watch::watcher {
-  enum class purpose : std::int32_t { question, answer, farewell };
-  /// A question where the receiver is, the answer, or that the sender will not answer any more.
+  enum class purpose : std::int32_t { question, answer, farewell, failure, receipt };
+  /// A question where the receiver is; the answer; that the sender makes no further call; that it fails; that this is known.
   struct message {
     std::uint64_t token = 0;
     std::int32_t from = 0, to = 0;
     purpose what = purpose::question;
-    std::int32_t waits_long = 0;  // longer than the deadline of the question
-    double deadline = 0;          // seconds
-    char text[400] = {};
+    std::int32_t waits = 0, waits_long = 0;  // of an answer: longer than the deadline of the question
+    double deadline = 0;                     // seconds
+    std::uint64_t call = 0, steps = 0;       // where the sender is
+    std::uint64_t scope = 0;                 // of a failure
+    char text[600] = {};
   };
-  struct answer {
-    bool waits_long = false;
-    std::string text;
+  /// A failure of this process that the others must confirm.
+  struct announcement {
+    message m;
+    std::vector<char> known;  // by rank
+    std::int64_t next = 0;
+
+    bool is_known_to_all() const { return std::ranges::find(known, char(0)) == known.end(); }
   };
+  using lock = std::unique_lock<std::mutex>;
 
   static constexpr std::size_t most_told = 64;  // ranks in a report
+  static constexpr std::int64_t second = 1000000000, grace = second / 2, telling = 3 * second;
 
   wait_watch& of;
   const int rank;
   const wait_deadlines deadlines;
-  int socket = -1;
-  endpoint own{};
-  std::mutex mutex;
-  std::vector<endpoint> peers;  // by rank; guarded by `mutex`
-  std::vector<char> left;       // by rank: it said farewell; of the thread
-  std::atomic<bool> stop = false;
+  const pid_t process = ::getpid();
+  const detail::datagrams socket;
+  detail::rank_news news;
+  mutable std::mutex mutex;     // of the members before `has_left`
+  std::vector<endpoint> peers;  // by rank
+  std::vector<int> lacking;
+  std::optional<announcement> announced;
+  std::condition_variable all_know;
+  std::atomic<bool> has_left = false, stop = false;
+  std::vector<message> answers;               // by rank; of the thread, as what follows
+  std::int64_t stopped = 0, stopped_in = -1;  // how long the process was stopped during the wait that began at `stopped_in`
   std::thread thread;
 
-  watcher(wait_watch& w, int r, const wait_deadlines& d) : of(w), rank(r), deadlines(d) {
-    open();
+  watcher(wait_watch& w, int r, const wait_deadlines& d) : of(w), rank(r), deadlines(d), news(r) {
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);  // signals belong to the application's threads
@@ -160,56 +189,57 @@ struct wait_watch::watcher {
   ~watcher() {
     stop = true;
     thread.join();
-    for (std::size_t to = 0; to < peers.size(); ++to)
-      if (int(to) != rank) send({.token = own.token, .from = rank, .to = int(to), .what = purpose::farewell}, peers[to]);
-    if (socket >= 0) ::close(socket);
   }
+
+  /// All watches of this process.
+  struct registry {
+    std::mutex mutex;
+    std::vector<wait_watch*> all;
+
+    registry() {
+      std::atexit([] { leave_all("has called exit"); });
+    }
+    static registry& get() {
+      static registry* const one = new registry;  // never destroyed: exit() uses it
+      return *one;
+    }
+  };
 
   static std::int64_t nanoseconds() {
     return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
   }
-  static double seconds_since(std::int64_t then) { return double(nanoseconds() - then) * 1e-9; }
-  static std::string text_of_seconds(double s) {
+  static std::string text_since(std::int64_t then) {
+    const double s = double(nanoseconds() - then) * 1e-9;
     char text[32];
     std::snprintf(text, sizeof text, s < 10 ? "%.1f s" : "%.0f s", s);
     return text;
   }
 
-  /// Opens the socket, if that is possible. Without it, the process reports about itself.
-  void open() {
-    socket = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    sockaddr_in at{};
-    at.sin_family = AF_INET;
-    socklen_t size = sizeof at;
-    if (socket < 0 || ::bind(socket, reinterpret_cast<sockaddr*>(&at), size) != 0 ||
-        ::getsockname(socket, reinterpret_cast<sockaddr*>(&at), &size) != 0)
-      return;
-    own.port = at.sin_port;
-    std::random_device random;
-    own.token = std::uint64_t(random()) << 32 | random();
-    const auto add = [&](std::uint32_t address) {
-      if (own.addresses < endpoint::most_addresses) own.address[own.addresses++] = address;
-    };
-    add(htonl(INADDR_LOOPBACK));
-    ifaddrs* all = nullptr;
-    if (::getifaddrs(&all) != 0) return;
-    for (const ifaddrs* i = all; i != nullptr; i = i->ifa_next)
-      if (i->ifa_addr != nullptr && i->ifa_addr->sa_family == AF_INET && (i->ifa_flags & IFF_LOOPBACK) == 0) {
-        sockaddr_in here{};
-        std::memcpy(&here, i->ifa_addr, sizeof here);
-        add(here.sin_addr.s_addr);
-      }
-    ::freeifaddrs(all);
-  }
-
   std::string text_of_activity() const {
     const activity& now = of.now_;
-    const char *const what = now.waits_in, *const kind = now.kind, *const file = now.file;
-    std::string s = what != nullptr ? "waits " : "is outside of gshard's communication for ";
-    s += (what != nullptr ? "for " : "") + text_of_seconds(seconds_since(now.since));
-    if (what != nullptr) s.append(" in ").append(what);
-    if (const std::int64_t bytes = now.bytes; what != nullptr && bytes > 0) s += " of " + std::to_string(bytes) + " bytes";
-    s += ", collective call " + std::to_string(now.call);
+    const char* const what = now.waits_in;
+    std::string s;
+    if (what == nullptr) {
+      s = "is outside of gshard's communication for " + text_since(now.since) + text_of_place();
+      const std::scoped_lock all(registry::get().mutex);
+      for (const wait_watch* const other : registry::get().all)
+        if (const char* const there = other->now_.waits_in; other != &of && there != nullptr)
+          s += "; on another cluster it waits for " + text_since(other->now_.since) + " in " + there + ", collective call " +
+               std::to_string(other->now_.call);
+      return s;
+    }
+    s.append("waits for ").append(text_since(now.since)).append(" in ").append(what);
+    if (const std::int64_t bytes = now.bytes; bytes > 0) s += " of " + std::to_string(bytes) + " bytes";
+    if (now.lacks) {
+      const lock held(mutex);
+      if (!lacking.empty()) s += ", without the messages of " + detail::ranks_text(lacking);
+    }
+    return s + text_of_place();
+  }
+  std::string text_of_place() const {
+    const activity& now = of.now_;
+    const char *const kind = now.kind, *const file = now.file;
+    std::string s = ", collective call " + std::to_string(now.call);
     if (kind != nullptr) s.append(", step ").append(std::to_string(now.step)).append(" ").append(kind);
     if (file != nullptr) {
       const char* const slash = std::strrchr(file, '/');
@@ -217,124 +247,206 @@ struct wait_watch::watcher {
     }
     return s;
   }
+  /// True if the process waits for so many seconds, without the time in which it was stopped.
   bool waits_longer(double seconds) const {
-    return of.now_.waits_in != nullptr && seconds > 0 && seconds_since(of.now_.since) >= seconds;
+    const std::int64_t since = of.now_.since;
+    if (of.now_.waits_in == nullptr || seconds <= 0) return false;
+    return double(nanoseconds() - since - (since == stopped_in ? stopped : 0)) >= seconds * double(second);
   }
 
   void watch() {
-    bool warned = false;
-    std::int64_t warned_about = 0;
+    std::int64_t warned_about = -1;  // the beginning of a wait
     const double least = std::min(deadlines.warn > 0 ? deadlines.warn : 1, deadlines.fail > 0 ? deadlines.fail : 1);
     const int pause = std::clamp(int(least * 1000 / 8), 5, 250);
     while (!stop) {
-      serve(pause, nullptr);
-      const std::int64_t began = of.now_.since;
-      if (warned && began != warned_about) warned = false;
-      if (!warned && waits_longer(deadlines.warn)) {
-        warned = true;
+      serve(pause);
+      announce();
+      if (const std::int64_t began = of.now_.since; began != warned_about && waits_longer(deadlines.warn)) {
         warned_about = began;
-        report(deadlines.warn, false);
+        if (const std::string text = report(deadlines.warn, false); !text.empty()) reactions().report(text);
       }
-      if (waits_longer(deadlines.fail)) {
-        report(deadlines.fail, true);
-        if (waits_longer(deadlines.fail)) reactions().end(wait_deadlines::restart_status);
+      // News must be older than the wait's last moments: an error may be on its way to this process, too.
+      const std::string why = waits_longer(0.5) ? news.against(of.now_.call, nanoseconds() - grace) : "";
+      if (!why.empty()) {
+        const std::string mine = "rank " + std::to_string(rank);
+        end_process("it gave up: " + why, "gshard: " + mine + " gives up: " + why + "\n  " + mine + " " + text_of_activity() + "\n");
+      } else if (waits_longer(deadlines.fail)) {
+        const std::string text = report(deadlines.fail, true);
+        if (waits_longer(deadlines.fail)) end_process("it gave up: it " + text_of_activity(), text);
       }
     }
   }
+  void end_process(const std::string& why, const std::string& text) {
+    if (!text.empty()) reactions().report(text);
+    tell(0, why);
+    reactions().end(wait_deadlines::restart_status);
+  }
 
-  /// Waits for messages for some milliseconds. Answers questions; adds answers to `found`, if that is asked for.
-  void serve(int milliseconds, std::vector<answer>* found) {
-    pollfd ready{socket, POLLIN, 0};
-    if (socket < 0 || ::poll(&ready, 1, milliseconds) <= 0) {
-      if (socket < 0) std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
-      return;
+  /// Waits for messages for some milliseconds. Answers questions.
+  void serve(int milliseconds) {
+    const std::int64_t began = nanoseconds();
+    socket.wait(milliseconds);
+    if (const std::int64_t late = nanoseconds() - began - milliseconds * (second / 1000); late > second) {
+      const std::int64_t since = of.now_.since;  // the process was stopped, and maybe all others
+      stopped = late + (since == stopped_in ? stopped : 0);
+      stopped_in = since;
     }
-    message m;
-    sockaddr_in from{};
-    socklen_t size = sizeof from;
-    while (::recvfrom(socket, &m, sizeof m, 0, reinterpret_cast<sockaddr*>(&from), &size) == ssize_t(sizeof m)) {
-      if (!is_of_peer(m)) continue;
-      if (m.what == purpose::farewell) {
-        left.resize(std::max(left.size(), std::size_t(m.from) + 1));
-        left[std::size_t(m.from)] = 1;
-        continue;
-      }
-      if (m.what == purpose::answer) {
-        if (found != nullptr && std::size_t(m.from) < found->size()) {
-          m.text[sizeof m.text - 1] = '\0';
-          (*found)[std::size_t(m.from)] = {m.waits_long != 0, m.text};
-        }
-        continue;
-      }
-      message a{.token = own.token, .from = rank, .to = m.from, .what = purpose::answer, .waits_long = waits_longer(m.deadline) ? 1 : 0};
-      std::snprintf(a.text, sizeof a.text, "%s", text_of_activity().c_str());
-      ::sendto(socket, &a, sizeof a, 0, reinterpret_cast<const sockaddr*>(&from), size);
+    for (message m; socket.receive(m);) {
+      m.text[sizeof m.text - 1] = '\0';
+      if (is_of_peer(m)) take(m);
     }
   }
   /// True if a message was sent by a process of the cluster to this one.
-  bool is_of_peer(const message& m) {
-    const std::scoped_lock lock(mutex);
+  bool is_of_peer(const message& m) const {
+    const lock held(mutex);
     return m.to == rank && m.from >= 0 && std::size_t(m.from) < peers.size() && peers[std::size_t(m.from)].token == m.token;
   }
-
-  void report(double deadline, bool last) {
-    std::vector<endpoint> all;
-    {
-      const std::scoped_lock lock(mutex);
-      all = peers;
+  void take(const message& m) {
+    const auto from = std::size_t(m.from);
+    if (m.what == purpose::question) {
+      message a = to_rank(m.from, purpose::answer);
+      a.waits = of.now_.waits_in != nullptr ? 1 : 0;
+      a.waits_long = waits_longer(m.deadline) ? 1 : 0;
+      send(a, text_of_activity());
+    } else if (m.what == purpose::answer) {
+      if (from < answers.size()) answers[from] = m;
+    } else if (m.what == purpose::failure) {
+      news.fails(m.from, m.scope, m.text, nanoseconds());
+      message known = to_rank(m.from, purpose::receipt);
+      known.scope = m.scope;
+      send(known);
+    } else {
+      if (m.what == purpose::farewell) news.departs(m.from, m.call, m.text, nanoseconds());
+      const lock held(mutex);
+      if (!announced || (m.what == purpose::receipt && m.scope != announced->m.scope)) return;
+      announced->known[from] = 1;
+      if (announced->is_known_to_all()) all_know.notify_all();
     }
-    std::vector<answer> found(all.size());
-    const auto is_silent = [&](std::size_t other) { return int(other) != rank && found[other].text.empty() && !has_left(other); };
+  }
+
+  message to_rank(int other, purpose what) const {
+    message m{.token = socket.mine().token, .from = rank, .to = other, .what = what};
+    m.call = of.now_.call;
+    m.steps = of.now_.steps;
+    return m;
+  }
+  void send(message& m, const std::string& text) const {
+    m.text[text.copy(m.text, sizeof m.text - 1)] = '\0';
+    send(m);
+  }
+  void send(const message& m) const {
+    endpoint peer;
+    {
+      const lock held(mutex);
+      if (std::size_t(m.to) >= peers.size()) return;
+      peer = peers[std::size_t(m.to)];
+    }
+    if (process == ::getpid()) socket.send(m, peer);  // not from a copy of the process
+  }
+  std::size_t ranks() const {
+    const lock held(mutex);
+    return peers.size();
+  }
+
+  /// Sends a failure to the ranks that have not confirmed it.
+  void announce() {
+    lock held(mutex);
+    if (!announced || nanoseconds() < announced->next) return;
+    announced->next = nanoseconds() + second / 20;
+    const std::vector<char> known = announced->known;
+    message m = announced->m;
+    held.unlock();
+    for (std::size_t to = 0; to < known.size(); ++to) {
+      m.to = int(to);
+      if (known[to] == 0) send(m);
+    }
+  }
+  void tell(std::uint64_t scope, const std::string& text) {
+    news.fails(rank, scope, text, nanoseconds());
+    announcement a{to_rank(rank, purpose::failure), {}};
+    a.m.scope = scope;
+    text.copy(a.m.text, sizeof a.m.text - 1);
+    for (int other = 0; other < int(ranks()); ++other) a.known.push_back(other == rank || !news.departure(other).empty() ? 1 : 0);
+    {
+      const lock held(mutex);
+      announced = std::move(a);
+    }
+    announce();
+    if (std::this_thread::get_id() == thread.get_id()) {  // it ends the process
+      for (int i = 0; i < 5; ++i) {
+        serve(20);
+        announce();
+      }
+      return;
+    }
+    lock held(mutex);
+    all_know.wait_for(held, std::chrono::nanoseconds(telling), [this] { return !announced || announced->is_known_to_all(); });
+    announced.reset();
+  }
+
+  /// Asks all ranks where they are. Returns the report, or nothing if another process reports.
+  std::string report(double deadline, bool last) {
+    const std::size_t n = ranks();
+    answers.assign(n, {});
+    const auto is_silent = [&](std::size_t other) {
+      return int(other) != rank && answers[other].text[0] == '\0' && news.departure(int(other)).empty();
+    };
     for (int attempt = 0; attempt < 3; ++attempt) {
       bool asked = false;
-      for (std::size_t to = 0; to < all.size(); ++to)
+      for (std::size_t to = 0; to < n; ++to)
         if (is_silent(to)) {
-          send({.token = own.token, .from = rank, .to = int(to), .deadline = deadline}, all[to]);
+          message m = to_rank(int(to), purpose::question);
+          m.deadline = deadline;
+          send(m);
           asked = true;
         }
-      for (const std::int64_t began = nanoseconds(); asked && seconds_since(began) < 0.2;) {
-        serve(20, &found);
+      for (const std::int64_t until = nanoseconds() + second / 5; asked && nanoseconds() < until;) {
+        serve(20);
         asked = false;
-        for (std::size_t other = 0; other < all.size(); ++other) asked = asked || is_silent(other);
+        for (std::size_t other = 0; other < n; ++other) asked = asked || is_silent(other);
       }
     }
-    for (int lower = 0; lower < rank && std::size_t(lower) < found.size(); ++lower)
-      if (found[std::size_t(lower)].waits_long) return;  // that process reports
+    for (std::size_t lower = 0; int(lower) < rank && lower < n; ++lower)
+      if (answers[lower].waits_long != 0) return {};  // that process reports
     std::string text = "gshard: rank " + std::to_string(rank) + (last ? " gives up: it " : " ") + text_of_activity() + "\n";
-    std::size_t told = 0, silent = 0;
-    for (std::size_t other = 0; other < found.size(); ++other) {
+    std::vector<int> absent;
+    for (std::size_t other = 0; other < n; ++other) {
       if (int(other) == rank) continue;
-      const bool is_gone = is_silent(other);
-      silent += is_gone ? 1 : 0;
-      if (++told > most_told) continue;
+      const std::string gone = news.departure(int(other));
+      if (is_silent(other) || !gone.empty() || is_behind(answers[other])) absent.push_back(int(other));
+      if (other >= most_told) continue;
       text += "  rank " + std::to_string(other) + " " +
-              (is_gone            ? "does not answer: it has ended, is stopped or cannot be reached"
-               : has_left(other) ? "has destroyed its cluster, so that it makes no further call"
-                                 : found[other].text) +
+              (!gone.empty()      ? gone
+               : is_silent(other) ? "does not answer: it has ended, is stopped or cannot be reached"
+                                  : answers[other].text) +
               "\n";
     }
-    if (told > most_told)
-      text += "  and " + std::to_string(told - most_told) + " more ranks; " + std::to_string(silent) + " in all do not answer\n";
-    reactions().report(text);
+    if (n > most_told) text += "  and " + std::to_string(n - most_told) + " more ranks\n";
+    return text + (n == 0           ? "  the other ranks are not known yet: some have not made this cluster\n"
+                   : absent.empty() ? "  absent: none, all ranks wait\n"
+                                    : "  absent: " + detail::ranks_text(absent) + "\n");
   }
-  bool has_left(std::size_t other) const { return other < left.size() && left[other] != 0; }
-  void send(const message& m, const endpoint& peer) const {
-    for (int i = 0; i < int(peer.addresses); ++i) {
-      sockaddr_in at{};
-      at.sin_family = AF_INET;
-      at.sin_port = peer.port;
-      at.sin_addr.s_addr = peer.address[i];
-      ::sendto(socket, &m, sizeof m, 0, reinterpret_cast<const sockaddr*>(&at), sizeof at);
-    }
+  /// True if a rank has not come to where this process is.
+  bool is_behind(const message& other) const {
+    const std::uint64_t call = of.now_.call, steps = of.now_.steps;
+    return other.waits == 0 || other.call < call || (other.call == call && other.steps < steps);
   }
 };
 
 GSHARD_INLINE wait_watch::wait_watch(int rank, const wait_deadlines& deadlines) {
   now_.since = watcher::nanoseconds();
   watcher_ = std::make_unique<watcher>(*this, rank, deadlines);
+  const std::scoped_lock lock(watcher::registry::get().mutex);
+  watcher::registry::get().all.push_back(this);
 }
-GSHARD_INLINE wait_watch::~wait_watch() = default;
-GSHARD_INLINE wait_watch::endpoint wait_watch::mine() const { return watcher_->own; }
+GSHARD_INLINE wait_watch::~wait_watch() {
+  {
+    const std::scoped_lock lock(watcher::registry::get().mutex);
+    std::erase(watcher::registry::get().all, this);
+  }
+  leave("has destroyed its cluster");
+}
+GSHARD_INLINE wait_watch::endpoint wait_watch::mine() const { return watcher_->socket.mine(); }
 GSHARD_INLINE void wait_watch::meet(std::vector<endpoint> all) {
   const std::scoped_lock lock(watcher_->mutex);
   watcher_->peers = std::move(all);
@@ -349,7 +461,28 @@ GSHARD_INLINE bool wait_watch::begin(const char* what, std::int64_t bytes) {
 GSHARD_INLINE void wait_watch::end() {
   now_.waits_in.store(nullptr, std::memory_order_relaxed);
   now_.since.store(watcher::nanoseconds(), std::memory_order_relaxed);
+  now_.lacks.store(false, std::memory_order_relaxed);
 }
+GSHARD_INLINE void wait_watch::lacks(std::vector<int> ranks) {
+  const std::scoped_lock lock(watcher_->mutex);
+  watcher_->lacking = std::move(ranks);
+  now_.lacks = true;
+}
+GSHARD_INLINE std::uint64_t wait_watch::open_scope() { return watcher_->news.open_scope(); }
+GSHARD_INLINE void wait_watch::close_scope(std::uint64_t scope) { watcher_->news.close_scope(scope); }
+GSHARD_INLINE void wait_watch::fail(std::uint64_t scope, const std::string& text) { watcher_->tell(scope, text); }
+GSHARD_INLINE void wait_watch::leave(const char* why) {
+  if (watcher_->has_left.exchange(true)) return;
+  for (int to = 0; to < int(watcher_->ranks()); ++to) {
+    watcher::message m = watcher_->to_rank(to, watcher::purpose::farewell);
+    if (to != watcher_->rank) watcher_->send(m, why);
+  }
+}
+GSHARD_INLINE void wait_watch::leave_all(const char* why) {
+  const std::scoped_lock lock(watcher::registry::get().mutex);
+  for (wait_watch* const one : watcher::registry::get().all) one->leave(why);
+}
+GSHARD_INLINE std::string wait_watch::refusal(std::uint64_t call) const { return watcher_->news.against(call, watcher::nanoseconds()); }
 GSHARD_INLINE wait_watch::reaction& wait_watch::reactions() {
   static reaction to{[](const std::string& text) {
                        [[maybe_unused]] const auto written = ::write(STDERR_FILENO, text.data(), text.size());

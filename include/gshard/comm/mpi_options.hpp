@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+// Options of the MPI backend, and the facts about a backend that its processes compare.
+
+#include <gshard/base/compiled.hpp>
+#include <gshard/base/version.hpp>
+#include <gshard/comm/agreement.hpp>
+#include <gshard/comm/device_group.hpp>
+#include <gshard/comm/wait_watch.hpp>
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace gshard { inline namespace v0 {
+
+/// When a small exchange between several nodes is hierarchical. Then one process of the sender's node sends a receiver all blocks of that
+/// node in one message.
+enum class node_routing { never, where_it_saves, always };
+
+/// Limits that only tests and unusual networks need to change. They must be the same on all processes.
+struct mpi_options {
+  int message_limit = 1 << 30;  ///< The largest message in bytes; longer ones are split.
+  int window = 32;              ///< The number of members with which messages of one collective are in flight at a time.
+  int small_block = 4096;       ///< Blocks of at most this average size in bytes are gathered by MPI_Allgatherv, through one buffer.
+  /// When exchanges are hierarchical. `where_it_saves`: if blocks are known to have at most `node_block` bytes, and a process then sends at
+  /// most half as many messages. `always`: if the blocks of a group are known to fit into one message.
+  node_routing by_node = node_routing::where_it_saves;
+  int node_block = 1024;
+  int node_size = 0;  ///< The number of successive ranks on a node; 0: ranks that share memory are on one node.
+  /// Programs keep their tensors, except parameters, in shared memory. Data are then copied directly from shard to shard instead of being
+  /// sent as messages. Results have the same bits. It has no effect unless all processes are on one node. Shared memory is freed only by
+  /// the destructor of the backend.
+  bool shared_memory = false;
+  wait_deadlines deadlines{};  ///< Of waits for other processes. @see wait_deadlines
+};
+
+namespace detail {
+/// The facts that must be equal on all processes of a backend.
+std::vector<fact> backend_facts(std::span<const int> extents, const mpi_options& options, std::string_view library = version);
+}  // namespace detail
+
+#if GSHARD_HAS_BODIES
+
+namespace detail {
+/// The compile options that change results. If they differ between processes, replicas of a tensor diverge.
+inline constexpr std::string_view options_that_change_results =
+#if defined(GSHARD_HAS_ONEDNN) && GSHARD_HAS_ONEDNN
+    "oneDNN, "
+#endif
+#if defined(GSHARD_HAS_BLAS) && GSHARD_HAS_BLAS
+    "BLAS, "
+#else
+    "Eigen, "
+#endif
+#if defined(__AVX512F__)
+    "AVX-512, "
+#elif defined(__AVX__)
+    "AVX, "
+#endif
+#ifdef __FMA__
+    "FMA, "
+#endif
+#ifdef __FAST_MATH__
+    "-ffast-math";
+#else
+    "no -ffast-math";
+#endif
+
+GSHARD_INLINE std::vector<fact> backend_facts(std::span<const int> extents, const mpi_options& options, std::string_view library) {
+  const auto option = [](const char* name, auto value) { return fact{"mpi_options::" + std::string(name), std::to_string(int(value))}; };
+  return {{"the call", "making a cluster of MPI processes"},
+          {"the version of gshard", std::string(library)},
+          {"the compile options that change results", std::string(options_that_change_results)},
+          {"the mesh", mesh_text(extents)},
+          option("message_limit", options.message_limit),
+          option("window", options.window),
+          option("small_block", options.small_block),
+          option("by_node", options.by_node),
+          option("node_block", options.node_block),
+          option("node_size", options.node_size),
+          option("shared_memory", options.shared_memory),
+          {"mpi_options::deadlines", number_text(options.deadlines.warn) + " s, " + number_text(options.deadlines.fail) + " s"}};
+}
+}  // namespace detail
+
+#endif
+
+}}  // namespace gshard::v0

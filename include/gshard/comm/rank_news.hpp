@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+// What a process knows of others that take no part in further collective calls: failures in a scope, and departures.
+
+#include <gshard/base/compiled.hpp>
+
+#if GSHARD_HAS_BODIES
+#include <algorithm>
+#include <utility>
+#endif
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace gshard { inline namespace v0 { namespace detail {
+
+/// Failures and departures of ranks. Any thread may call all functions. Times are in nanoseconds.
+class rank_news {
+ public:
+  explicit rank_news(int rank) : rank_(rank) {}
+
+  /// Begins a scope. All ranks begin the same ones, so that they have the same numbers, from 1.
+  std::uint64_t open_scope();
+  /// Ends a scope, and forgets a failure in it.
+  void close_scope(std::uint64_t scope);
+
+  /// A rank failed in a scope; 0: whatever the scopes. Ignored unless this process is in the scope or has not come to it. Ignored if a
+  /// failure is known.
+  void fails(int rank, std::uint64_t scope, const std::string& text, std::int64_t time);
+  /// A rank makes no call after this one. `why`: "has destroyed its cluster"
+  void departs(int rank, std::uint64_t last_call, const std::string& why, std::int64_t time);
+
+  /// "has destroyed its cluster, so that it makes no further call"; empty if the rank is not known to have departed.
+  std::string departure(int rank) const;
+  /// Why the ranks cannot all take part in a call, by news until some time; empty if nothing is known against it.
+  std::string against(std::uint64_t call, std::int64_t until) const;
+
+ private:
+  struct failure {
+    int rank;
+    std::uint64_t scope;
+    std::string text;
+    std::int64_t time;
+  };
+  struct end {
+    std::string why;
+    std::uint64_t last_call = 0;
+    std::int64_t time = 0;
+  };
+  const int rank_;
+  std::atomic<bool> any_ = false;
+  mutable std::mutex mutex_;  // of what follows
+  std::uint64_t scopes_ = 0;
+  std::vector<std::uint64_t> open_;
+  std::optional<failure> failure_;
+  std::vector<end> ends_;  // by rank
+
+  static std::string text(const end& e) { return e.why + ", so that it makes no further call"; }
+};
+
+#if GSHARD_HAS_BODIES
+
+GSHARD_INLINE std::uint64_t rank_news::open_scope() {
+  const std::scoped_lock lock(mutex_);
+  open_.push_back(++scopes_);
+  return scopes_;
+}
+GSHARD_INLINE void rank_news::close_scope(std::uint64_t scope) {
+  const std::scoped_lock lock(mutex_);
+  std::erase(open_, scope);
+  if (failure_ && failure_->scope == scope) failure_.reset();
+}
+GSHARD_INLINE void rank_news::fails(int rank, std::uint64_t scope, const std::string& text, std::int64_t time) {
+  const std::scoped_lock lock(mutex_);
+  const bool concerns = scope == 0 || scope > scopes_ || std::ranges::find(open_, scope) != open_.end();
+  if (!concerns || failure_) return;
+  failure_ = failure{rank, scope, text, time};
+  any_ = true;
+}
+GSHARD_INLINE void rank_news::departs(int rank, std::uint64_t last_call, const std::string& why, std::int64_t time) {
+  const std::scoped_lock lock(mutex_);
+  ends_.resize(std::max(ends_.size(), std::size_t(rank) + 1));
+  if (end& e = ends_[std::size_t(rank)]; e.why.empty()) e = {why, last_call, time};
+  any_ = true;
+}
+GSHARD_INLINE std::string rank_news::departure(int rank) const {
+  const std::scoped_lock lock(mutex_);
+  if (std::size_t(rank) >= ends_.size() || ends_[std::size_t(rank)].why.empty()) return {};
+  return text(ends_[std::size_t(rank)]);
+}
+GSHARD_INLINE std::string rank_news::against(std::uint64_t call, std::int64_t until) const {
+  if (!any_.load(std::memory_order_relaxed)) return {};
+  const std::scoped_lock lock(mutex_);
+  if (failure_ && failure_->time <= until)
+    return (failure_->rank == rank_ ? "this rank" : "rank " + std::to_string(failure_->rank)) + " failed: " + failure_->text;
+  for (std::size_t rank = 0; rank < ends_.size(); ++rank)
+    if (const end& e = ends_[rank]; !e.why.empty() && e.last_call < call && e.time <= until)
+      return "rank " + std::to_string(rank) + " " + text(e) + " after call " + std::to_string(e.last_call);
+  return {};
+}
+
+#endif
+
+}}}  // namespace gshard::v0::detail

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+// Tells all processes of a cluster when one of them leaves a training loop by an exception, so that the others do not wait for it.
+
+#include <gshard/comm/wait_watch.hpp>
+#include <gshard/tensor/cluster.hpp>
+
+#include <cstdint>
+#include <cstdlib>
+#include <exception>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace gshard { inline namespace v0 {
+
+/// Stands around a part of the program that all processes of a cluster run, such as a training loop:
+///
+///   gs::run_scope(cluster).run([&] { for (...) step(batch()); });
+///
+/// If a process leaves it by an exception, the other processes do not wait until their deadline. A process that waits for others reports
+/// the failed rank, with the text of the exception, and ends with `wait_deadlines::restart_status`. A process that does not wait throws a
+/// `gshard::error` with that text in its next collective call on the cluster. If all processes leave by an exception, nothing happens.
+///
+/// All processes make the same scopes of a cluster, in the same order. Construction and destruction do not communicate. The messages are
+/// those of `wait_watch`; with both deadlines 0 there are none. While a scope exists, it has a handler for std::terminate, which tells the
+/// others of an exception that is not caught, and then calls the handler before it.
+class run_scope {
+ public:
+  explicit run_scope(any_cluster on) : on_(std::move(on)), exceptions_(std::uncaught_exceptions()) {
+    if (wait_watch* const waits = on_.on().waits()) number_ = waits->open_scope();
+    const std::scoped_lock lock(all().mutex);
+    if (all().scopes.empty()) all().before = std::set_terminate(terminate);
+    all().scopes.push_back(this);
+  }
+  run_scope(const run_scope&) = delete;
+  run_scope& operator=(const run_scope&) = delete;
+  /// Tells the others if an exception is the reason.
+  ~run_scope() {
+    if (std::uncaught_exceptions() > exceptions_) fail_once("it left its run by an exception");
+    {
+      const std::scoped_lock lock(all().mutex);
+      std::erase(all().scopes, this);
+      if (all().scopes.empty() && std::get_terminate() == terminate) std::set_terminate(all().before);
+    }
+    if (wait_watch* const waits = on_.on().waits()) waits->close_scope(number_);
+  }
+
+  /// Calls f(). Tells the others the text of its exception, which is then thrown on.
+  template <class F>
+  decltype(auto) run(F&& f) {
+    try {
+      return std::forward<F>(f)();
+    } catch (const std::exception& e) {
+      fail_once(e.what());
+      throw;
+    } catch (...) {
+      fail_once("it threw an exception without a text");
+      throw;
+    }
+  }
+  /// Tells the others that this process fails, until they confirm it, for at most 3 s. This process's next collective call throws, too.
+  void fail(const std::string& text) {
+    has_failed_ = true;
+    if (wait_watch* const waits = on_.on().waits()) waits->fail(number_, text);
+  }
+
+ private:
+  any_cluster on_;
+  int exceptions_;
+  std::uint64_t number_ = 0;
+  bool has_failed_ = false;
+
+  /// The scopes of this process.
+  struct living {
+    std::mutex mutex;
+    std::vector<run_scope*> scopes;
+    std::terminate_handler before = nullptr;
+  };
+  static living& all() {
+    static living one;
+    return one;
+  }
+
+  void fail_once(const std::string& text) noexcept {
+    try {
+      if (!has_failed_) fail(text);
+    } catch (const std::exception&) {  // no memory: the deadline remains
+    }
+  }
+  static std::string text_of_exception() {
+    std::string text = "it called std::terminate";
+    try {
+      if (const std::exception_ptr thrown = std::current_exception()) std::rethrow_exception(thrown);
+    } catch (const std::exception& e) {
+      text = std::string("an exception was not caught: ") + e.what();
+    } catch (...) {
+      text = "an exception was not caught";
+    }
+    return text;
+  }
+  [[noreturn]] static void terminate() {
+    std::terminate_handler before = nullptr;
+    {
+      const std::scoped_lock lock(all().mutex);
+      before = all().before;
+      for (run_scope* const scope : all().scopes) scope->fail_once(text_of_exception());
+    }
+    if (before != nullptr) before();
+    std::abort();
+  }
+};
+
+}}  // namespace gshard::v0
