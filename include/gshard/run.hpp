@@ -3,4 +3,12 @@
 
 // Long runs: what survives failures, and what tells how a run goes. The target gshard::run; needs OpenSSL.
 
+// Checkpoints of runs
+#include <gshard/run/checkpointer.hpp>
+#include <gshard/run/signature.hpp>
+#include <gshard/run/stop_request.hpp>
+
+// Their files
+#include <gshard/run/manifest.hpp>
+#include <gshard/run/part_file.hpp>
 #include <gshard/run/sha256.hpp>
