@@ -5,4 +5,12 @@
 
 #include <gshard/run/event_log.hpp>
 #include <gshard/run/event_log_check.hpp>
+// Checkpoints of runs
+#include <gshard/run/checkpointer.hpp>
+#include <gshard/run/signature.hpp>
+#include <gshard/run/stop_request.hpp>
+
+// Their files
+#include <gshard/run/manifest.hpp>
+#include <gshard/run/part_file.hpp>
 #include <gshard/run/sha256.hpp>

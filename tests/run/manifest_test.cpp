@@ -15,11 +15,13 @@ namespace detail = gs::detail;
 namespace {
 
 gs::manifest usual() {
-  gs::manifest m{"0.1.0", "Eigen", 120, 0xffffffffffffffffu, {{"data", 2}, {"model", 4}}, {{"rate", "0.1"}, {"", "sch\u00f6n"}}, {}, {"a", "b"}, {}, {}};
+  gs::manifest m{"0.1.0",    "Eigen", 120, 0xffffffffffffffffu, {{"data", 2}, {"model", 4}}, {{"rate", "0.1"}, {"", "sch\u00f6n"}}, {},
+                 {"a", "b"}, {},      {}};
   for (int c = 0; c < 256; ++c) m.states["all bytes"] += char(c);
   m.states["empty"] = "";
   m.states["one"] = "x";
-  m.tensors = {{"bias", gs::dtype::f32, {7}, true}, {"moment \"m\"", gs::dtype::bf16, {3, 0, 5}, false}, {"scalar", gs::dtype::c128, {}, true}};
+  m.tensors = {
+      {"bias", gs::dtype::f32, {7}, true}, {"moment \"m\"", gs::dtype::bf16, {3, 0, 5}, false}, {"scalar", gs::dtype::c128, {}, true}};
   m.parts = {{1000, std::string(64, 'a')}, {std::int64_t(1) << 60, std::string(64, '0')}};
   return m;
 }

@@ -135,8 +135,9 @@ TEST_CASE("part file: an element that is infinite or not a number is named") {
   entry.value.as<float>(0)[5] = nan;
   const detail::part_plan plan = detail::plan_parts(store);
   const std::span<const std::byte> data(entry.value.data[0], 32);
-  CHECK(complaint([&] { detail::write_part(in, "f", plan.tensors, plan.blocks[0], data, false); }) ==
-        "checkpoint: element 5 of \"w[0:4,0:2]\" is infinite or not a number; checkpointer_options::allow_not_finite saves it nevertheless");
+  CHECK(
+      complaint([&] { detail::write_part(in, "f", plan.tensors, plan.blocks[0], data, false); }) ==
+      "checkpoint: element 5 of \"w[0:4,0:2]\" is infinite or not a number; checkpointer_options::allow_not_finite saves it nevertheless");
   detail::write_part(in, "g", plan.tensors, plan.blocks[0], data, true);
 }
 
@@ -158,14 +159,15 @@ TEST_CASE("part header: hostile ones are refused") {
   const auto with = [&](const std::string& name) { return R"(,")" + name + R"(":")" + digest + '"'; };
   CHECK(said(one("w[0:4,0:2]", "F32", "[4,2]", "[0,32]", with("w[0:4,0:2]")), 32) == "");
   CHECK(said(one("z[]", "U8", "[2]", "[0,2]", with("z[]")), 2) == "");
-  for (const char* name : {"w[0:5,0:2]", "w[1:5,0:2]", "w[0:4,0:3]", "w[-1:3,0:2]", "w[0:4]", "w[0:4,0:2,0:1]", "w[0:4,0:2]x", "w0:4,0:2]", "w",
-                           "v[0:4,0:2]", "w[2:2,0:2]", "w[99999999999999999999:4,0:2]", "w[ 0:4,0:2]", "w[+0:4,0:2]", "w[0:4,0:2", "w[]"})
+  for (const char* name :
+       {"w[0:5,0:2]", "w[1:5,0:2]", "w[0:4,0:3]", "w[-1:3,0:2]", "w[0:4]", "w[0:4,0:2,0:1]", "w[0:4,0:2]x", "w0:4,0:2]", "w", "v[0:4,0:2]",
+        "w[2:2,0:2]", "w[99999999999999999999:4,0:2]", "w[ 0:4,0:2]", "w[+0:4,0:2]", "w[0:4,0:2", "w[]"})
     CHECK(said(one(name, "F32", "[4,2]", "[0,32]", with(name)), 32) != "");
-  CHECK(said(one("w[0:4,0:2]", "F64", "[4,2]", "[0,64]", with("w[0:4,0:2]")), 64) != "");   // another type
-  CHECK(said(one("w[0:4,0:2]", "F32", "[2,4]", "[0,32]", with("w[0:4,0:2]")), 32) != "");   // another shape
-  CHECK(said(one("w[0:4,0:2]", "F32", "[4,2]", "[0,32]", ""), 32) != "");                   // no digest
+  CHECK(said(one("w[0:4,0:2]", "F64", "[4,2]", "[0,64]", with("w[0:4,0:2]")), 64) != "");      // another type
+  CHECK(said(one("w[0:4,0:2]", "F32", "[2,4]", "[0,32]", with("w[0:4,0:2]")), 32) != "");      // another shape
+  CHECK(said(one("w[0:4,0:2]", "F32", "[4,2]", "[0,32]", ""), 32) != "");                      // no digest
   CHECK(said(one("w[0:4,0:2]", "F32", "[4,2]", "[0,32]", R"(,"w[0:4,0:2]":"a")"), 32) != "");  // a short digest
   CHECK(said(one("w[0:4,0:2]", "F32", "[4,2]", "[0,32]", with("x")), 32) != "");
-  CHECK(said(one("w[0:4,0:2]", "F32", "[4,2]", "[4,36]", with("w[0:4,0:2]")), 36) != "");   // a hole
+  CHECK(said(one("w[0:4,0:2]", "F32", "[4,2]", "[4,36]", with("w[0:4,0:2]")), 36) != "");  // a hole
   CHECK(said(R"({"w[0:4,0:2]":{"dtype":"F32","shape":[4,2],"data_offsets":[0,32]}})", 32) != "");
 }

@@ -11,11 +11,14 @@ namespace gs = gshard;
 
 namespace {
 volatile std::sig_atomic_t others = 0;
-void other(int) { others = others + 1; }
+void other(int) {
+  others = others + 1;
+}
 }  // namespace
 
 TEST_CASE("stop_request: remembers signals while it lives, then the old handlers are back") {
-  struct sigaction mine {}, before {};
+  struct sigaction mine {
+  }, before{};
   mine.sa_handler = other;
   REQUIRE(::sigaction(SIGUSR1, &mine, &before) == 0);
   CHECK_FALSE(gs::stop_request::exists());

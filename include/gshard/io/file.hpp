@@ -138,7 +138,8 @@ bool for_each_name(DIR* open, F f) {
 inline void remove_leftovers(const std::string& path, std::string_view infix, std::size_t digits) {
   const std::string directory = directory_of(path), begin = path.substr(directory == "." ? 0 : directory.size()).append(infix);
   for_each_name(::opendir(directory.c_str()), [&](const std::string& name) {
-    if (!name.starts_with(begin) || name.size() != begin.size() + digits || !are_hex_digits(std::string_view(name).substr(begin.size()))) return;
+    if (!name.starts_with(begin) || name.size() != begin.size() + digits) return;
+    if (!are_hex_digits(std::string_view(name).substr(begin.size()))) return;
     const std::string whole = directory == "." ? name : directory + name;
     struct stat status;
     if (::lstat(whole.c_str(), &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == ::geteuid()) ::unlink(whole.c_str());
@@ -173,8 +174,8 @@ class input_file {
 /// unchanged. After a crash, there is either the old file or the new one, complete. All failures are `gshard::error`, with the file's name
 /// and the system's message.
 ///
-/// Data is written to `<path>.tmp-` and 16 hexadecimal digits. The destructor removes that file. If the process is killed, the next one that
-/// writes to this path removes it. A symbolic link at `path` is replaced, not followed. The permissions are `mode`, whatever the umask and
+/// Data is written to `<path>.tmp-` and 16 hexadecimal digits. The destructor removes that file. If the process is killed, the next one to
+/// write to this path removes it. A symbolic link at `path` is replaced, not followed. The permissions are `mode`, whatever the umask and
 /// those of an existing file: by default only the owner may read the file.
 class atomic_file {
  public:

@@ -15,7 +15,8 @@
 
 namespace gshard { inline namespace v0 { namespace detail {
 
-/// Runs one job at a time in a thread of its own, which neither gets signals nor calls MPI. The destructor waits for the job.
+/// Runs one job at a time in a thread of its own, which neither gets signals nor calls MPI. The destructor
+/// waits for the job.
 class background_writer {
  public:
   background_writer() = default;

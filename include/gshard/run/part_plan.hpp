@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Which device writes which block of a checkpoint: the blocks of equal shards are divided among the devices that hold them.
+// Which device writes which block of a checkpoint: the blocks of equal shards are divided among the devices
+// that hold them.
 
 #include <gshard/comm/device_group.hpp>
 #include <gshard/comm/error.hpp>
@@ -59,8 +60,8 @@ struct part_plan {
   std::vector<std::int64_t> bytes;                 // of data, by device
 };
 
-/// Calls f(block, first element of it in the shard) for blocks of at most `most` elements that tile a shard. Each is contiguous in the
-/// row-major shard.
+/// Calls f(block, first element of it in the shard) for blocks of at most `most` elements that tile a shard.
+/// Each is contiguous in the row-major shard.
 template <class F>
 void for_each_slab(const kernel::placement& shard, std::int64_t most, F f) {
   const std::int64_t all = kernel::element_count(shard.rank, shard.extent);
@@ -74,7 +75,8 @@ void for_each_slab(const kernel::placement& shard, std::int64_t most, F f) {
   }
   if (shard.rank == 0) return f(shard, std::int64_t(0));
   const auto cut = std::size_t(d);
-  const std::int64_t rows = shard.extent[cut], cuts = (rows + std::max<std::int64_t>(1, most / row) - 1) / std::max<std::int64_t>(1, most / row);
+  const std::int64_t rows = shard.extent[cut], cuts = (rows + std::max<std::int64_t>(1, most / row) - 1) /
+                                                      std::max<std::int64_t>(1, most / row);
   const std::int64_t outer = all / (rows * row);
   for (std::int64_t o = 0; o < outer; ++o) {
     kernel::placement block = shard;
@@ -95,14 +97,15 @@ void for_each_slab(const kernel::placement& shard, std::int64_t most, F f) {
 /// Smaller blocks would cost more in the header than they gain by equal shares.
 inline constexpr std::int64_t least_block = std::int64_t(1) << 12;
 
-/// The bytes of a block: small enough that processes of any number can read equal shares, large enough that headers stay small.
+/// The bytes of a block: small enough that processes of any number can read equal shares, large enough that
+/// headers stay small.
 inline std::int64_t block_bytes(std::int64_t total, int devices) {
   constexpr std::int64_t least = std::int64_t(1) << 14, most = std::int64_t(1) << 20, most_of_part = 60000;
   return std::max(std::clamp(total / 256, least, most), total / devices / most_of_part);
 }
 
-/// Divides the tensors of a store. The same on all processes, from what is equal on them. Throws `gshard::error` if a tensor is a partial
-/// sum or has windows.
+/// Divides the tensors of a store. The same on all processes, from what is equal on them. Throws
+/// `gshard::error` if a tensor is a partial sum or has windows.
 inline part_plan plan_parts(const parameter_store& store) {
   const std::span<const int> mesh = store.on().on().extents();
   const int devices = device_count(mesh);
@@ -122,7 +125,8 @@ inline part_plan plan_parts(const parameter_store& store) {
   std::size_t number = 0;
   for (const auto& [name, entry] : store.entries()) {
     const bound_value& v = entry.value;
-    std::map<std::array<int, max_axes>, std::vector<int>> copies;  // the devices with equal shards, by coordinates along the axes that shard
+    std::map<std::array<int, max_axes>, std::vector<int>>
+        copies;  // the devices with equal shards, by coordinates along the axes that shard
     for (int device = 0; device < devices; ++device) {
       auto at = coordinates_of(mesh, v.position(device));
       for (std::size_t a = 0; a < mesh.size(); ++a)
@@ -131,13 +135,19 @@ inline part_plan plan_parts(const parameter_store& store) {
     }
     for (const auto& [at, holders] : copies) {
       const kernel::placement shard = place(v, mesh, holders[0]);
-      const std::int64_t each = kernel::element_count(shard.rank, shard.extent) * size_of(v.type) / std::int64_t(holders.size()) + 1;
+      const std::int64_t each =
+          kernel::element_count(shard.rank, shard.extent) * size_of(v.type) / std::int64_t(holders.size()) +
+          1;
       for_each_slab(shard, std::clamp(each, std::min(least_block, wanted), wanted) / size_of(v.type),
                     [&](const kernel::placement& block, std::int64_t first) {
-                      const auto less = [&](int a, int b) { return plan.bytes[std::size_t(a)] < plan.bytes[std::size_t(b)]; };
+                      const auto less = [&](int a, int b) {
+                        return plan.bytes[std::size_t(a)] < plan.bytes[std::size_t(b)];
+                      };
                       const auto writer = std::size_t(*std::ranges::min_element(holders, less));
-                      const std::int64_t bytes = kernel::element_count(block.rank, block.extent) * size_of(v.type);
-                      plan.blocks[writer].push_back({{number, block}, bytes, first * size_of(v.type), plan.bytes[writer]});
+                      const std::int64_t bytes =
+                          kernel::element_count(block.rank, block.extent) * size_of(v.type);
+                      plan.blocks[writer].push_back(
+                          {{number, block}, bytes, first * size_of(v.type), plan.bytes[writer]});
                       plan.bytes[writer] += bytes;
                     });
     }

@@ -24,15 +24,17 @@
 
 namespace gshard { inline namespace v0 {
 
-/// A key from a file. Secret keys are refused if others than their owner may read or write the file, public keys if others may write it.
-/// Copies share the key. All failures are `gshard::error`.
+/// A key from a file. Secret keys are refused if others than their owner may read or write the file, public
+/// keys if others may write it. Copies share the key. All failures are `gshard::error`.
 class signing_key {
  public:
   /// A secret of at least 16 bytes, the whole content of the file: `openssl rand -out key 32`.
   static signing_key hmac(const std::string& path) {
     const std::string secret = content_of(path, 0077, "read or written");
-    if (secret.size() < 16) throw error(path + ": a secret key has at least 16 bytes, not " + std::to_string(secret.size()));
-    return {EVP_PKEY_new_raw_private_key(EVP_PKEY_HMAC, nullptr, bytes(secret), secret.size()), path, true, true};
+    if (secret.size() < 16)
+      throw error(path + ": a secret key has at least 16 bytes, not " + std::to_string(secret.size()));
+    return {EVP_PKEY_new_raw_private_key(EVP_PKEY_HMAC, nullptr, bytes(secret), secret.size()), path, true,
+            true};
   }
   /// A private key, which signs and checks: `openssl genpkey -algorithm ed25519 -out key.pem`.
   static signing_key ed25519(const std::string& path) {
@@ -52,19 +54,23 @@ class signing_key {
     const context by(EVP_MD_CTX_new());
     std::size_t size = 0;
     unsigned char signature[64];
-    bool good = by && EVP_DigestSignInit(by.get(), nullptr, is_hmac_ ? EVP_sha256() : nullptr, nullptr, key_.get()) == 1 &&
-                EVP_DigestSign(by.get(), nullptr, &size, bytes(text), text.size()) == 1 && size <= sizeof signature;
+    bool good =
+        by &&
+        EVP_DigestSignInit(by.get(), nullptr, is_hmac_ ? EVP_sha256() : nullptr, nullptr, key_.get()) == 1 &&
+        EVP_DigestSign(by.get(), nullptr, &size, bytes(text), text.size()) == 1 && size <= sizeof signature;
     good = good && EVP_DigestSign(by.get(), signature, &size, bytes(text), text.size()) == 1;
     if (!good) throw error(path_ + ": OpenSSL cannot sign");
     std::string line = algorithm();
-    for (std::size_t i = 0; i < size; ++i) line.append({"0123456789abcdef"[signature[i] >> 4], "0123456789abcdef"[signature[i] & 15]});
+    for (std::size_t i = 0; i < size; ++i)
+      line.append({"0123456789abcdef"[signature[i] >> 4], "0123456789abcdef"[signature[i] & 15]});
     return line;
   }
   /// True if `signature` is what sign(text) returns on the holder of the key.
   bool accepts(std::string_view text, std::string_view signature) const {
     if (is_hmac_) {
       const std::string right = sign(text);
-      return right.size() == signature.size() && CRYPTO_memcmp(right.data(), signature.data(), right.size()) == 0;
+      return right.size() == signature.size() &&
+             CRYPTO_memcmp(right.data(), signature.data(), right.size()) == 0;
     }
     const std::string begin = algorithm();
     unsigned char given[64];
@@ -72,7 +78,8 @@ class signing_key {
     const std::string_view digits = signature.substr(begin.size());
     if (!detail::are_hex_digits(digits)) return false;
     const auto value = [](char c) { return c <= '9' ? c - '0' : c - 'a' + 10; };
-    for (std::size_t i = 0; i < sizeof given; ++i) given[i] = static_cast<unsigned char>(value(digits[2 * i]) * 16 + value(digits[2 * i + 1]));
+    for (std::size_t i = 0; i < sizeof given; ++i)
+      given[i] = static_cast<unsigned char>(value(digits[2 * i]) * 16 + value(digits[2 * i + 1]));
     const context by(EVP_MD_CTX_new());
     return by && EVP_DigestVerifyInit(by.get(), nullptr, nullptr, nullptr, key_.get()) == 1 &&
            EVP_DigestVerify(by.get(), given, sizeof given, bytes(text), text.size()) == 1;
@@ -88,10 +95,15 @@ class signing_key {
   signing_key(EVP_PKEY* key, const std::string& path, bool is_hmac, bool can_sign)
       : key_(key, EVP_PKEY_free), path_(path), is_hmac_(is_hmac), can_sign_(can_sign) {
     if (key == nullptr || (!is_hmac && EVP_PKEY_base_id(key) != EVP_PKEY_ED25519))
-      throw error(path + ": is not " + (is_hmac ? "a secret key" : can_sign ? "a private key of Ed25519 in PEM" : "a public key of Ed25519 in PEM"));
+      throw error(path + ": is not " +
+                  (is_hmac    ? "a secret key"
+                   : can_sign ? "a private key of Ed25519 in PEM"
+                              : "a public key of Ed25519 in PEM"));
   }
   std::string algorithm() const { return is_hmac_ ? "hmac-sha256 " : "ed25519 "; }
-  static const unsigned char* bytes(std::string_view text) { return reinterpret_cast<const unsigned char*>(text.data()); }
+  static const unsigned char* bytes(std::string_view text) {
+    return reinterpret_cast<const unsigned char*>(text.data());
+  }
   static std::unique_ptr<BIO, freed> in(const std::string& text) {
     return std::unique_ptr<BIO, freed>(BIO_new_mem_buf(text.data(), int(text.size())));
   }
@@ -103,7 +115,8 @@ class signing_key {
     struct stat status;
     if (file.get() < 0 || ::fstat(file.get(), &status) != 0) detail::throw_errno(path, "cannot be opened");
     if (!S_ISREG(status.st_mode)) throw error(path + ": is not a regular file");
-    if ((status.st_mode & refused) != 0) throw error(path + ": a key that others than its owner may have " + what + " is refused; chmod 600 it");
+    if ((status.st_mode & refused) != 0)
+      throw error(path + ": a key that others than its owner may have " + what + " is refused; chmod 600 it");
     if (status.st_size > most) throw error(path + ": is too large for a key");
     std::string text(std::size_t(status.st_size), ' ');
     detail::read_at(file, path, 0, std::as_writable_bytes(std::span(text)));

@@ -7,18 +7,19 @@
 
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <csignal>
 #include <cstddef>
 #include <initializer_list>
 #include <string>
 #include <system_error>
-#include <cerrno>
 
 namespace gshard { inline namespace v0 {
 
-/// While an object lives, these signals do not end the process, but are remembered: `checkpointer::after_step` then saves and returns
-/// false on every process, if any of them got one. The old handlers come back with the destructor. Make it before the checkpointer, and
-/// one at a time. Schedulers send SIGTERM, or SIGUSR1 some time before the end.
+/// While an object lives, these signals do not end the process, but are remembered:
+/// `checkpointer::after_step` then saves and returns false on every process, if any of them got one. The old
+/// handlers come back with the destructor. Make it before the checkpointer, and one at a time. Schedulers
+/// send SIGTERM, or SIGUSR1 some time before the end.
 class stop_request {
  public:
   /// Throws `gshard::error` if there is such an object already, or if the system refuses a handler.
@@ -31,7 +32,8 @@ class stop_request {
     sigemptyset(&on_signal.sa_mask);
     for (const int signal : signals) {
       if (n_ == before_.size() || ::sigaction(signal, &on_signal, &before_[n_].action) != 0) {
-        const std::string why = n_ == before_.size() ? "too many signals" : std::generic_category().message(errno);
+        const std::string why =
+            n_ == before_.size() ? "too many signals" : std::generic_category().message(errno);
         restore();
         throw error("stop_request: signal " + std::to_string(signal) + " cannot be handled: " + why);
       }

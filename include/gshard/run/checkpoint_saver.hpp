@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+// Saves one checkpoint beside the computation: copies the shards, writes the parts in a thread, and commits
+// the manifest when all are durable.
+
+#include <gshard/comm/agreement.hpp>
+#include <gshard/comm/backend.hpp>
+#include <gshard/comm/error.hpp>
+#include <gshard/exec/parameters.hpp>
+#include <gshard/run/background_writer.hpp>
+#include <gshard/run/directory.hpp>
+#include <gshard/run/disks.hpp>
+#include <gshard/run/manifest.hpp>
+#include <gshard/run/packets.hpp>
+#include <gshard/run/part_file.hpp>
+#include <gshard/run/part_plan.hpp>
+#include <gshard/run/signature.hpp>
+#include <gshard/run/step_directories.hpp>
+#include <gshard/tensor/buffer.hpp>
+
+#include <algorithm>
+#include <charconv>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace gshard { inline namespace v0 { namespace detail {
+
+/// What has come of a save; the same on all processes. `problem`: empty, or why the checkpoint is not there.
+struct save_result {
+  step_name step;
+  std::string problem;
+};
+
+/// One save at a time. start() and poll() are collective, and throw only if communication fails.
+class checkpoint_saver {
+ public:
+  struct settings {
+    std::string path;
+    bool allow_not_finite = false;
+    std::optional<signing_key> key;
+    std::function<void(const std::string&)> warn;  // may be called by the thread
+  };
+
+  checkpoint_saver(const parameter_store& store, disk_table disks, settings how)
+      : store_(store), on_(store.on().on()), disks_(std::move(disks)), how_(std::move(how)) {}
+  /// Waits for the thread. A save that is not committed is lost.
+  ~checkpoint_saver() {
+    problem_of([&] { travelling_.finish(); });
+    writer_.wait();
+  }
+  checkpoint_saver(const checkpoint_saver&) = delete;
+  checkpoint_saver& operator=(const checkpoint_saver&) = delete;
+
+  bool in_flight() const { return stage_ != stage::none; }
+  const disk_table& disks() const { return disks_; }
+
+  /// Copies the shards, and starts the writing. `what`: of the leader, all but tensors and parts. `head`: of
+  /// this process, for the manifest. `obsolete`: checkpoints that are removed after this one is committed.
+  /// `problem`: of this process; then nothing is written.
+  void start(const step_name& step, manifest what, std::string head, std::vector<step_name> obsolete,
+             std::string problem) {
+    writer_.wait();
+    step_ = step;
+    what_ = std::move(what);
+    head_ = std::move(head);
+    obsolete_ = std::move(obsolete);
+    problem_ = std::move(problem);
+    written_.clear();
+    stage_ = stage::writing;
+    if (problem_.empty()) problem_ = problem_of([&] { copy_shards(); });
+    if (disks_.disks() > 1) start_copies();
+    start_job([this] { write_parts(on_.devices(), staged_); });
+  }
+
+  /// Goes on with the save in flight. `wait`: until it is done. Returns its result when it is done.
+  /// Communicates: one small message per call.
+  std::optional<save_result> poll(bool wait) {
+    for (;;) {
+      if (wait) writer_.wait();
+      if (on_.agree({}, {}, writer_.busy())) {
+        if (!wait) return std::nullopt;
+        continue;
+      }
+      if (problem_.empty()) problem_ = writer_.wait();
+      const std::string failed = problem_of([&] { on_.agree({}, problem_); });
+      if (!failed.empty()) {
+        abandon();
+        return save_result{step_, failed};
+      }
+      if (stage_ == stage::committing) {
+        stage_ = stage::none;
+        return save_result{step_, {}};
+      }
+      if (stage_ == stage::writing && disks_.disks() > 1)
+        write_copies();
+      else
+        commit();
+      if (!wait) return std::nullopt;
+    }
+  }
+
+  /// True if the store's shards are those of the last save, bit for bit.
+  bool equals_last() const {
+    if (plan_.blocks.empty() || staged_.size() != on_.devices().size() || in_flight()) return false;
+    bool equal = facts_hash() == planned_for_;
+    for (std::size_t i = 0; equal && i < staged_.size(); ++i)
+      for_each_copy(i, [&](const std::byte* shard, std::int64_t at, std::int64_t bytes) {
+        equal = equal && std::memcmp(staged_[i].data() + at, shard, std::size_t(bytes)) == 0;
+      });
+    return equal;
+  }
+
+ private:
+  enum class stage : std::uint8_t { none, writing, copying, committing };
+  struct written {
+    std::size_t device;
+    part_info info;
+  };
+
+  std::uint64_t facts_hash() const {
+    fnv1a<std::uint64_t> h;
+    for (const auto& [name, entry] : store_.entries())
+      h.add(name).add(layout_text(entry.value, store_.on().mesh()));
+    return h.add(std::uint64_t(store_.entries().size())).value();
+  }
+
+  /// Calls f(address in the shard, place in the part, bytes) for runs of blocks that are neighbours in both.
+  template <class F>
+  void for_each_copy(std::size_t i, F f) const {
+    const std::vector<planned_block>& blocks = plan_.blocks[std::size_t(on_.devices()[i])];
+    for (std::size_t first = 0, next; first < blocks.size(); first = next) {
+      std::int64_t bytes = blocks[first].bytes;
+      for (next = first + 1; next < blocks.size() && blocks[next].tensor == blocks[first].tensor &&
+                             blocks[next].in_shard == blocks[first].in_shard + bytes;
+           ++next)
+        bytes += blocks[next].bytes;
+      f(store_.find(plan_.tensors[blocks[first].tensor].name)->value.data[i] + blocks[first].in_shard,
+        blocks[first].in_part, bytes);
+    }
+  }
+  void copy_shards() {
+    if (const std::uint64_t hash = facts_hash(); plan_.blocks.empty() || hash != planned_for_) {
+      plan_ = plan_parts(store_);
+      planned_for_ = hash;
+      staged_.clear();
+    }
+    for (std::size_t i = 0; i < on_.devices().size(); ++i) {
+      if (staged_.size() == i) staged_.emplace_back(plan_.bytes[std::size_t(on_.devices()[i])]);
+      for_each_copy(i, [&](const std::byte* shard, std::int64_t at, std::int64_t bytes) {
+        std::memcpy(staged_[i].data() + at, shard, std::size_t(bytes));
+      });
+    }
+  }
+
+  /// Sends this process's part to its neighbour, beside the computation. Each process has one device.
+  void start_copies() {
+    const std::size_t me = this_process(on_), n = std::size_t(on_.processes());
+    sent_.assign(n, {});
+    received_.assign(n, {});
+    copies_.clear();
+    copied_.clear();
+    std::vector<std::size_t> from;
+    for (std::size_t p = 0; p < n; ++p)
+      if (disks_.neighbour(p) == me) from.push_back(p);
+    const std::string failed = problem_of([&] {
+      for (const std::size_t p : from) copies_.emplace_back(plan_.bytes[p]);
+    });
+    if (problem_.empty()) problem_ = failed;
+    const std::string sends = problem_of([&] { on_.agree({}, problem_); });
+    if (!sends.empty()) return;  // poll() reports it
+    for (std::size_t i = 0; i < from.size(); ++i) {
+      received_[from[i]] = {copies_[i].data(), std::size_t(copies_[i].size())};
+      copied_.push_back(int(from[i]));
+    }
+    sent_[disks_.neighbour(me)] = {staged_[0].data(), std::size_t(staged_[0].size())};
+    exchange_ = {sent_, received_};
+    travelling_ = on_.start(all_axes(on_), std::span(&exchange_, 1));
+  }
+
+  template <class Job>
+  void start_job(Job job) {
+    if (problem_.empty()) problem_ = problem_of([&] { writer_.start(std::move(job)); });
+  }
+
+  void write_parts(std::span<const int> devices, const std::vector<buffer>& data) {
+    const directory own = directory::made(how_.path).made_sub(step_.text());
+    for (std::size_t i = 0; i < devices.size(); ++i) {
+      const auto device = std::size_t(devices[i]);
+      if (own.has(part_name(device)))
+        throw error(own.path_of(part_name(device)) +
+                    ": is there already; does another run use this directory?");
+      const std::span<const std::byte> bytes(data[i].data(), std::size_t(data[i].size()));
+      written_.push_back({device, {}});
+      written_.back().info = write_part(own, part_name(device), plan_.tensors, plan_.blocks[device], bytes,
+                                        how_.allow_not_finite);
+    }
+    own.sync();
+  }
+
+  void write_copies() {
+    stage_ = stage::copying;
+    problem_ = problem_of([&] { travelling_.finish(); });
+    start_job([this] { write_parts(copied_, copies_); });
+  }
+
+  /// All parts are durable: the leader makes the manifest, and the first process of every disk writes it.
+  void commit() {
+    stage_ = stage::committing;
+    texts mine{head_};
+    for (const written& w : written_)
+      mine.insert(mine.end(), {std::to_string(w.device), std::to_string(w.info.bytes), w.info.header});
+    const std::vector<texts> all = gather_texts(on_, mine);
+    texts made;  // the manifest, and its signature
+    if (on_.leader()) problem_ = problem_of([&] { made = make_manifest(all); });
+    if (disks_.disks() > 1) share(on_, made);
+    if (disks_.is_first(this_process(on_))) start_job([this, made] { write_manifest(made); });
+  }
+
+  texts make_manifest(const std::vector<texts>& all) {
+    manifest m = what_;
+    m.tensors = plan_.tensors;
+    m.parts.resize(plan_.blocks.size());
+    for (const texts& of_process : all) {
+      m.heads.push_back(of_process[0]);
+      for (std::size_t i = 1; i + 2 < of_process.size(); i += 3) {
+        std::size_t device = 0;
+        part_info info{0, of_process[i + 2]};
+        std::from_chars(of_process[i].data(), of_process[i].data() + of_process[i].size(), device);
+        std::from_chars(of_process[i + 1].data(), of_process[i + 1].data() + of_process[i + 1].size(),
+                        info.bytes);
+        if (device >= m.parts.size()) throw error("a packet between processes is damaged");
+        if (!m.parts[device].header.empty() && m.parts[device] != info)
+          throw error("checkpoint: the copy of " + part_name(device) + " on another disk differs");
+        m.parts[device] = info;
+      }
+    }
+    if (std::ranges::all_of(m.heads, &std::string::empty)) m.heads.clear();
+    texts made{text_of(m)};
+    if (how_.key) made.push_back(how_.key->sign(made[0]));
+    parts_ = m.parts;
+    return made;
+  }
+
+  void write_manifest(const texts& made) {
+    const directory in = directory::at(how_.path), own = in.sub(step_.text());
+    if (disks_.disks() == 1)  // do all processes write to this directory?
+      for (std::size_t i = 0; i < parts_.size(); ++i)
+        if (!own.has_file(part_name(i)) || own.read(part_name(i)).second != parts_[i].bytes)
+          throw error(own.path_of(part_name(i)) +
+                      ": another process has written this part, but it is not in the leader's directory; " +
+                      "checkpointer_options::per_host is for directories on disks of their own");
+    if (made.size() > 1) own.replace(signature_file, made[1]);
+    own.replace(manifest_file, made[0]);
+    const std::string failed = problem_of([&] {  // the checkpoint is there; the rest can wait
+      if (!point_latest(in, step_))
+        how_.warn(in.path_of(latest_link) + ": is not a link to a checkpoint, and stays as it is");
+      for (const step_name& old : obsolete_) remove_checkpoint(in, old);
+    });
+    if (!failed.empty()) how_.warn(failed);
+  }
+
+  /// Removes what was written of a failed save, as far as that goes.
+  void abandon() {
+    problem_of([&] { travelling_.finish(); });
+    stage_ = stage::none;
+    problem_.clear();
+    start_job([this] {
+      const auto in = directory::find(how_.path);
+      if (!in || !in->has_directory(step_.text())) return;
+      const directory own = in->sub(step_.text());
+      if (own.has_file(manifest_file)) return;  // committed after all, as far as this process can see
+      for (const written& w : written_)
+        if (is_checkpoint_file(own, part_name(w.device))) own.remove(part_name(w.device));
+      in->remove_directory(step_.text());
+    });
+    problem_.clear();
+  }
+
+  parameter_store store_;
+  backend& on_;
+  disk_table disks_;
+  settings how_;
+
+  part_plan plan_;
+  std::uint64_t planned_for_ = 0;
+  std::vector<buffer> staged_;  // per held device: the data of its part
+
+  stage stage_ = stage::none;
+  step_name step_;
+  manifest what_;
+  std::string head_, problem_;
+  std::vector<step_name> obsolete_;
+  std::vector<written> written_;  // of the thread while it writes
+  std::vector<part_info> parts_;  // of the manifest, on the leader
+
+  std::vector<buffer> copies_;  // of parts of other processes
+  std::vector<int> copied_;     // their devices
+  std::vector<std::span<const std::byte>> sent_;
+  std::vector<std::span<std::byte>> received_;
+  exchange_part exchange_;
+  pending_exchange travelling_;
+  background_writer writer_;  // last: its thread uses the others
+};
+
+}}}  // namespace gshard::v0::detail

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <gshard/run/checkpoint_saver.hpp>
+
+#include "../io/scratch.hpp"
+#include "run_stores.hpp"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+namespace gs = gshard;
+namespace detail = gs::detail;
+
+TEST_CASE("checkpoint_saver: what is saved is the store at the start, not what it is while it is written") {
+  const scratch dir;
+  const gs::parameter_store store = run_stores::make(stores::simulated({2}), 1, 7);
+  {
+    detail::checkpoint_saver saver(store, detail::disk_table(store.on().on()), {dir / "run", false, {}, [](const std::string&) {}});
+    gs::manifest m;
+    m.step = 7;
+    saver.start({7, 0}, m, "", {}, "");
+    CHECK(saver.in_flight());
+    run_stores::set_step(store, 8);
+    const auto result = saver.poll(true);
+    REQUIRE(result.has_value());
+    CHECK(result->problem == "");
+    CHECK_FALSE(saver.in_flight());
+    CHECK_FALSE(saver.equals_last());
+    run_stores::set_step(store, 7);
+    CHECK(saver.equals_last());
+    saver.start({9, 0}, m, "", {}, "a problem of the caller");
+    CHECK(saver.poll(true)->problem == "a problem of the caller");
+    saver.start({10, 0}, m, "", {}, "");  // lost with the saver
+  }
+  run_stores::set_step(store, 0);
+  gs::checkpointer checkpoints(store, dir / "run");
+  CHECK(checkpoints.resume()->step == 7);
+  CHECK(run_stores::is_step(store, 7));
+}

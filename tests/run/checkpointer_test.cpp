@@ -1,0 +1,578 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <gshard/run/checkpointer.hpp>
+
+#include "../io/scratch.hpp"
+#include "keys.hpp"
+#include "run_stores.hpp"
+
+#include <doctest/doctest.h>
+
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <limits>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace gs = gshard;
+namespace fs = std::filesystem;
+
+namespace {
+
+using namespace run_stores;
+
+gs::parameter_store store_on(const std::vector<int>& mesh, std::uint64_t seed = 1, std::uint32_t step = 0) {
+  return make(stores::simulated(mesh), seed, step);
+}
+/// Runs steps first to last, without a computation.
+void run(const gs::parameter_store& store, gs::checkpointer& checkpoints, std::uint32_t first, std::uint32_t last) {
+  for (std::uint32_t step = first; step <= last; ++step) {
+    set_step(store, step);
+    REQUIRE(checkpoints.after_step());
+    while (checkpoints.in_flight()) checkpoints.after_step();
+  }
+}
+void flip_byte(const std::string& path, std::size_t at) {
+  std::string content = content_of(path);
+  content[at] = char(content[at] ^ 1);
+  set_content(path, content);
+}
+
+}  // namespace
+
+TEST_CASE("checkpointer: saved on one mesh, loaded on another: the same bytes") {
+  std::vector<std::vector<int>> meshes{{1}, {2}, {3}, {4}, {6}, {8}, {2, 3}, {2, 2, 2}};
+  for (std::size_t from = 0; from < meshes.size(); ++from) {
+    const scratch dir;
+    {
+      const gs::parameter_store store = store_on(meshes[from], from, 7);
+      gs::checkpointer checkpoints(store, dir / "run");
+      CHECK(checkpoints.save());
+    }
+    for (std::size_t to = 0; to < meshes.size(); ++to) {
+      CAPTURE(from);
+      CAPTURE(to);
+      const gs::parameter_store store = store_on(meshes[to], 100 + to);
+      gs::checkpointer checkpoints(store, dir / "run");
+      const auto back = checkpoints.resume();
+      REQUIRE(back.has_value());
+      CHECK(back->step == 7);
+      CHECK(back->name == "step-0000000007");
+      CHECK(back->refused.empty());
+      CHECK(is_step(store, 7));
+    }
+  }
+}
+
+TEST_CASE("checkpointer: files are the owner's alone, whatever the umask") {
+  const scratch dir;
+  const mode_t before = ::umask(0);
+  const gs::parameter_store store = store_on({2}, 1, 7);
+  keys::write(dir / "key", std::string(32, 'k'));
+  gs::checkpointer checkpoints(store, dir / "a/run", {.key = gs::signing_key::hmac(dir / "key")});
+  CHECK(checkpoints.save());
+  checkpoints.finish();
+  ::umask(before);
+  CHECK(names_in(dir / "a/run") == texts{"finished", "latest", "step-0000000007"});
+  CHECK(names_in(dir / "a/run/latest/") == texts{"manifest.json", "manifest.sig", "part-00000.bin", "part-00001.bin"});
+  for (const auto& entry : fs::recursive_directory_iterator(dir / "a"))
+    if (!entry.is_symlink()) CHECK(entry.status().permissions() == fs::perms(entry.is_directory() ? 0700 : 0600));
+  CHECK(fs::read_symlink(dir / "a/run/latest") == "step-0000000007");
+  CHECK(content_of(dir / "a/run/finished") == "finished at step 7\n");
+}
+
+TEST_CASE("checkpointer: by steps; keeps the newest ones") {
+  const scratch dir;
+  const gs::parameter_store store = store_on({2});
+  {
+    gs::checkpointer checkpoints(store, dir / "run", {.every_steps = 10, .keep = 3});
+    CHECK_FALSE(checkpoints.resume().has_value());
+    run(store, checkpoints, 1, 55);
+    CHECK(checkpoints.last() == dir / "run/step-0000000050");
+  }
+  CHECK(names_in(dir / "run") == texts{"latest", "step-0000000030", "step-0000000040", "step-0000000050"});
+  CHECK(fs::read_symlink(dir / "run/latest") == "step-0000000050");
+
+  const gs::parameter_store again = store_on({3});
+  gs::checkpointer checkpoints(again, dir / "run", {.every_steps = 10, .keep = 2});
+  CHECK(checkpoints.resume()->step == 50);
+  CHECK(is_step(again, 50));
+  run(again, checkpoints, 51, 60);
+  CHECK(names_in(dir / "run") == texts{"latest", "step-0000000050", "step-0000000060"});
+}
+
+TEST_CASE("checkpointer: a save that comes due while one is in flight follows it") {
+  const scratch dir;
+  const gs::parameter_store store = store_on({2});
+  gs::checkpointer checkpoints(store, dir / "run", {.every_steps = 1, .keep = 100});
+  std::uint32_t step = 0;
+  bool overlapped = false;
+  while (step < 20 || !overlapped) {
+    const bool before = checkpoints.in_flight();
+    set_step(store, ++step);
+    checkpoints.after_step();
+    overlapped = overlapped || (before && checkpoints.in_flight());
+    REQUIRE(step < 100000);
+  }
+  checkpoints.finish();
+  CHECK(checkpoints.last().ends_with("step-" + std::string(10 - std::to_string(step).size(), '0') + std::to_string(step)));
+  for (const std::string& name : names_in(dir / "run")) {
+    if (!name.starts_with("step-")) continue;
+    const gs::manifest m = gs::detail::parse_manifest(content_of(dir / ("run/" + name + "/manifest.json")));
+    const gs::parameter_store other = store_on({1});
+    const scratch alone;
+    fs::copy(dir / ("run/" + name), alone / name);
+    gs::checkpointer reader(other, alone / "");
+    CHECK(reader.resume()->step == m.step);
+    CHECK(is_step(other, m.step));
+  }
+}
+
+TEST_CASE("checkpointer: by time") {
+  const scratch dir;
+  const gs::parameter_store store = store_on({2});
+  gs::checkpointer checkpoints(store, dir / "run", {.every_seconds = 0.02});
+  run(store, checkpoints, 1, 1);
+  for (std::uint32_t step = 2; checkpoints.last().empty(); ++step) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    run(store, checkpoints, step, step);
+  }
+  CHECK(names_in(dir / "run").size() >= 2);
+}
+
+TEST_CASE("checkpointer: states of the program, and texts of the processes") {
+  const scratch dir;
+  std::string position = std::string("17\0\xff", 4);
+  {
+    const gs::parameter_store store = store_on({2}, 1, 7);
+    gs::checkpointer checkpoints(store, dir / "run", {.settings = {{"rate", "0.1"}}});
+    checkpoints.keep_state(
+        "position", [&] { return position; }, [](std::string_view) {});
+    checkpoints.seal([] { return std::string("head"); });
+    CHECK(checkpoints.save());
+    const gs::manifest m = gs::detail::parse_manifest(content_of(dir / "run/latest/manifest.json"));
+    CHECK(m.heads == texts{"head"});
+    CHECK(m.step == 7);
+    CHECK(m.library == gs::version);
+    CHECK(m.mesh == std::vector<std::pair<std::string, int>>{{"a", 2}});
+    CHECK(m.settings.at("rate") == "0.1");
+  }
+  const gs::parameter_store store = store_on({3});
+  const auto said = [&](const gs::checkpointer_options& options, const std::string& state) {
+    return complaint([&] {
+      gs::checkpointer checkpoints(store, dir / "run", options);
+      if (!state.empty())
+        checkpoints.keep_state(
+            state, [] { return ""; }, [&](std::string_view t) { position = t; });
+      checkpoints.resume();
+    });
+  };
+  position = "";
+  const std::string name = dir / "run/step-0000000007: does not fit: ";
+  CHECK(said({}, "position") == name + "setting \"rate\" is \"0.1\" there and missing here");
+  CHECK(said({.settings = {{"rate", "0.2"}}}, "position") == name + "setting \"rate\" is \"0.1\" there and \"0.2\" here");
+  CHECK(said({.settings = {{"rate", "0.1"}, {"x", ""}}}, "position") == name + "setting \"x\" is missing there and \"\" here");
+  CHECK(said({.settings = {{"rate", "0.1"}}}, "other") == name + "it has no state \"other\"");
+  CHECK(position == "");
+  CHECK(is_step(store, 0));
+  CHECK(said({.settings = {{"rate", "0.1"}}}, "position") == "");
+  CHECK(position == std::string("17\0\xff", 4));
+  CHECK(is_step(store, 7));
+}
+
+TEST_CASE("checkpointer: another store is refused, and stays as it is") {
+  const scratch dir;
+  {
+    const gs::parameter_store store = store_on({2}, 1, 7);
+    CHECK(gs::checkpointer(store, dir / "run").save());
+  }
+  const auto said = [&](const gs::parameter_store& store) { return complaint([&] { gs::checkpointer(store, dir / "run").resume(); }); };
+  const gs::parameter_store seeded(stores::simulated({2}), 5);
+  CHECK(contains(said(seeded), "it was saved with seed 0, the store has seed 5"));
+  gs::parameter_store other = store_on({2});
+  other.forget("bias");
+  stores::add(other, {"one more", gs::dtype::f32, {2}}, gs::sharding::replicated(1));
+  other.forget("double");
+  stores::add(other, {"double", gs::dtype::f32, {3, 5}}, gs::sharding::replicated(2));
+  CHECK(contains(said(other),
+                 "\"double\" is a parameter f64[3,5] there and a parameter f32[3,5] here, \"one more\" is missing there, "
+                 "\"bias\" is unknown to the store"));
+  CHECK(other.steps() == 0);
+}
+
+TEST_CASE("checkpointer: falls back to the newest valid one, and says why") {
+  const scratch dir;
+  {
+    const gs::parameter_store store = store_on({2});
+    gs::checkpointer checkpoints(store, dir / "run", {.every_steps = 1, .keep = 10});
+    run(store, checkpoints, 1, 6);
+  }
+  flip_byte(dir / "run/step-0000000006/part-00001.bin", 20000);  // data
+  flip_byte(dir / "run/step-0000000005/part-00000.bin", 100);    // a header
+  flip_byte(dir / "run/step-0000000004/manifest.json", 100);
+  fs::remove(dir / "run/step-0000000003/part-00001.bin");
+  texts said;
+  const gs::parameter_store store = store_on({3});
+  gs::checkpointer checkpoints(store, dir / "run", telling(said, {.every_steps = 1, .keep = 2}));
+  const auto back = checkpoints.resume();
+  REQUIRE(back.has_value());
+  CHECK(back->step == 2);
+  CHECK(is_step(store, 2));
+  REQUIRE(back->refused.size() == 4);
+  REQUIRE(said.size() == 4);
+  CHECK(contains(back->refused[0], "step-0000000006: "));
+  CHECK(contains(back->refused[0], "are not what was written"));
+  CHECK(contains(back->refused[1], "its header is not the one that the manifest knows"));
+  CHECK(contains(back->refused[2], "is damaged"));
+  CHECK(contains(back->refused[3], "No such file"));
+  CHECK(said[0].starts_with("gshard: checkpoint " + (dir / "run/step-0000000006") + " is refused: "));
+
+  run(store, checkpoints, 3, 4);  // names that are taken; damaged ones go when their steps are done again
+  CHECK(names_in(dir / "run") == texts{"latest", "step-0000000003.1", "step-0000000004.1", "step-0000000005", "step-0000000006"});
+  const gs::parameter_store again = store_on({2});
+  CHECK(gs::checkpointer(again, dir / "run", telling(said)).resume()->name == "step-0000000004.1");
+  run(store, checkpoints, 5, 6);
+  CHECK(names_in(dir / "run") == texts{"latest", "step-0000000005.1", "step-0000000006.1"});
+}
+
+TEST_CASE("checkpointer: if none is valid, that is an error, not a new run") {
+  const scratch dir;
+  {
+    const gs::parameter_store store = store_on({2}, 1, 7);
+    CHECK(gs::checkpointer(store, dir / "run").save());
+  }
+  flip_byte(dir / "run/latest/part-00001.bin", 20000);
+  texts said;
+  const gs::parameter_store store = store_on({2}, 1, 3);
+  gs::checkpointer checkpoints(store, dir / "run", telling(said));
+  CHECK(contains(complaint([&] { checkpoints.resume(); }), "none of its 1 checkpoints is valid; the newest is step-0000000007: "));
+  CHECK(is_step(store, 3));
+}
+
+TEST_CASE("checkpointer: a run that does not ask for older checkpoints does not mix with them") {
+  const scratch dir;
+  {
+    const gs::parameter_store store = store_on({2}, 1, 7);
+    CHECK(gs::checkpointer(store, dir / "run").save());
+  }
+  const gs::parameter_store store = store_on({2}, 1, 3);
+  gs::checkpointer checkpoints(store, dir / "run");
+  CHECK(complaint([&] { checkpoints.save(); }) ==
+        (dir / "run") + ": has checkpoints, the last is step-0000000007; call resume(), or use another directory");
+  CHECK(names_in(dir / "run") == texts{"latest", "step-0000000007"});
+}
+
+TEST_CASE("checkpointer: every flipped bit of a small checkpoint is refused") {
+  const scratch dir;
+  gs::parameter_store store(stores::simulated({2}));
+  stores::add(store, {"w", gs::dtype::f32, {3, 2}}, gs::sharding::replicated(2));
+  stores::add(store, {"m.w", gs::dtype::f32, {3, 2}, false}, gs::sharding::replicated(2));
+  CHECK(gs::checkpointer(store, dir / "run").save());
+  texts said;
+  for (const char* name : {"manifest.json", "part-00000.bin", "part-00001.bin"}) {
+    const std::string path = dir / ("run/latest/") + name, good = content_of(path);
+    const auto is_refused = [&](const std::string& content) {
+      set_content(path, content);
+      return !complaint([&] { gs::checkpointer(store, dir / "run", telling(said)).resume(); }).empty();
+    };
+    for (std::size_t i = 0; i < good.size(); ++i) {
+      std::string bad = good;
+      bad[i] = char(bad[i] ^ (1 << (i % 8)));
+      if (!is_refused(bad)) FAIL_CHECK(name << ": byte " << i << " may change");
+      if (!is_refused(good.substr(0, i))) FAIL_CHECK(name << ": the file may end at byte " << i);
+    }
+    CHECK_FALSE(is_refused(good));
+  }
+}
+
+TEST_CASE("checkpointer: blocks that overlap, leave holes, or are of other tensors are refused, with right hashes") {
+  const scratch dir;
+  const gs::detail::directory in = gs::detail::directory::made(dir / "run/step-0000000001");
+  gs::parameter_store store(stores::simulated({1}));
+  stores::add(store, {"w", gs::dtype::f32, {4}}, gs::sharding::replicated(1));
+  set_step(store, 0);
+  const auto said = [&](const std::vector<std::pair<int, int>>& blocks, const std::string& name) {
+    std::vector<gs::detail::saved_tensor> tensors{{name, gs::dtype::f32, {4}, true}};
+    std::vector<gs::detail::planned_block> planned;
+    std::vector<std::byte> data;
+    for (const auto& [first, last] : blocks) {
+      gs::detail::planned_block b;
+      b.at.rank = 1;
+      b.at.offset[0] = first;
+      b.at.extent[0] = last - first;
+      b.at.global[0] = 4;
+      b.in_part = std::int64_t(data.size());
+      b.bytes = 4 * (last - first);
+      data.resize(data.size() + std::size_t(b.bytes));
+      planned.push_back(b);
+    }
+    gs::manifest m;
+    m.step = 1;
+    m.tensors = {{"w", gs::dtype::f32, {4}, true}};
+    in.remove("part-00000.bin");
+    m.parts = {gs::detail::write_part(in, "part-00000.bin", tensors, planned, data, true)};
+    in.replace("manifest.json", gs::detail::text_of(m));
+    texts warnings;
+    return complaint([&] { gs::checkpointer(store, dir / "run", telling(warnings)).resume(); });
+  };
+  CHECK(said({{0, 2}, {2, 4}}, "w") == "");
+  CHECK(store.steps() == 1);
+  set_step(store, 0);
+  CHECK(contains(said({{0, 2}, {1, 3}}, "w"), "element [1] is in block 0 of device 0 and in block 1 of device 0"));
+  CHECK(contains(said({{0, 2}, {3, 4}}, "w"), "have 3 elements, the tensor 4"));
+  CHECK(contains(said({{0, 4}, {0, 4}}, "w"), "occurs twice"));
+  CHECK(contains(said({{0, 4}, {1, 4}}, "w"), "have 7 elements, the tensor 4"));
+  CHECK(contains(said({}, "w"), "have 0 elements, the tensor 4"));
+  CHECK(contains(said({{0, 4}}, "v"), "is no block of a tensor in the manifest"));
+  CHECK(is_step(store, 0));
+}
+
+TEST_CASE("checkpointer: a checkpoint that claims another step is refused") {
+  const scratch dir;
+  {
+    const gs::parameter_store store = store_on({2}, 1, 7);
+    CHECK(gs::checkpointer(store, dir / "run").save());
+  }
+  fs::rename(dir / "run/step-0000000007", dir / "run/step-0000000009");
+  texts said;
+  CHECK(contains(complaint([&] { gs::checkpointer(store_on({2}), dir / "run", telling(said)).resume(); }), "its manifest is of step 7"));
+}
+
+TEST_CASE("checkpointer: signatures") {
+  const scratch dir;
+  keys::write(dir / "secret", std::string(32, 'k'));
+  keys::write(dir / "other", std::string(32, 'l'));
+  keys::make_pair(dir / "private", dir / "public");
+  struct test {
+    gs::signing_key signs, checks, other;
+  };
+  for (const test& t :
+       {test{gs::signing_key::hmac(dir / "secret"), gs::signing_key::hmac(dir / "secret"), gs::signing_key::hmac(dir / "other")},
+        test{gs::signing_key::ed25519(dir / "private"), gs::signing_key::ed25519_public(dir / "public"),
+             gs::signing_key::hmac(dir / "secret")}}) {
+    fs::remove_all(dir / "run");
+    const gs::parameter_store store = store_on({2}, 1, 7);
+    CHECK(gs::checkpointer(store, dir / "run", {.key = t.signs}).save());
+    texts warnings;
+    const auto said = [&](std::optional<gs::signing_key> key, bool required) {
+      return complaint(
+          [&] { gs::checkpointer(store, dir / "run", telling(warnings, {.key = key, .require_signature = required})).resume(); });
+    };
+    CHECK(said(t.checks, true) == "");
+    CHECK(said(t.checks, false) == "");
+    CHECK(said(std::nullopt, false) == "");
+    CHECK(contains(said(std::nullopt, true), "require_signature needs a key"));
+    CHECK(contains(said(t.other, true), "is not one of this key"));
+    CHECK(contains(said(t.other, false), "is not one of this key"));
+    const std::string path = dir / "run/latest/manifest.sig", good = content_of(path);
+    for (std::size_t i = 0; i < good.size(); ++i) {
+      flip_byte(path, i);
+      if (said(t.checks, true).empty()) FAIL_CHECK("byte " << i << " of the signature may change");
+      set_content(path, good.substr(0, i));
+      if (said(t.checks, true).empty()) FAIL_CHECK("the signature may end at byte " << i);
+      set_content(path, good);
+    }
+    fs::remove(path);
+    CHECK(contains(said(t.checks, true), "is not signed"));
+    CHECK(said(t.checks, false) == "");
+  }
+  const gs::parameter_store store = store_on({2}, 1, 8);
+  gs::checkpointer reader(store, dir / "new", {.key = gs::signing_key::ed25519_public(dir / "public")});
+  CHECK(contains(complaint([&] { reader.save(); }), "is a public one"));
+}
+
+TEST_CASE("checkpointer: an element that is not finite") {
+  const scratch dir;
+  const gs::parameter_store store = store_on({2}, 1, 1);
+  texts said;
+  gs::checkpointer checkpoints(store, dir / "run", telling(said, {.every_steps = 1}));
+  CHECK(checkpoints.save());
+  set_step(store, 2);
+  const auto spoil = [&](float value) {
+    const gs::detail::bound_value& v = store.find("large")->value;
+    for (std::size_t i = 0; i < v.data.size(); ++i)
+      if (v.elements(i) > 0) v.as<float>(i)[3] = value;
+  };
+  spoil(std::numeric_limits<float>::quiet_NaN());
+  CHECK_FALSE(checkpoints.save());
+  REQUIRE(said.size() == 1);
+  CHECK(contains(said[0], "of \"large["));
+  CHECK(contains(said[0], "is infinite or not a number"));
+  CHECK(contains(said[0], "the last one is that of step 1"));
+  CHECK(contains(complaint([&] { checkpoints.finish(); }), "the last save of the run failed"));
+  set_step(store, 3);
+  CHECK(checkpoints.save());
+  CHECK(names_in(dir / "run") == texts{"latest", "step-0000000001", "step-0000000003"});
+
+  gs::checkpointer strict(store, dir / "strict", telling(said, {.every_steps = 1, .on_failure = gs::checkpointer_options::failure::stop}));
+  spoil(std::numeric_limits<float>::infinity());
+  CHECK(contains(complaint([&] { strict.save(); }), "is infinite or not a number"));
+  gs::checkpointer all(store, dir / "all", {.allow_not_finite = true});
+  CHECK(all.save());
+}
+
+TEST_CASE("checkpointer: a full disk, and a directory that cannot be made: training goes on, or stops, as wanted") {
+  const scratch dir;
+  const gs::parameter_store store = store_on({2});
+  texts said;
+  gs::checkpointer checkpoints(store, dir / "run", telling(said, {.every_steps = 1}));
+  run(store, checkpoints, 1, 1);
+  {
+    const small_disk full(30000);
+    run(store, checkpoints, 2, 3);
+    const gs::parameter_store other = store_on({2}, 1, 5);
+    gs::checkpointer strict(other, dir / "strict", {.on_failure = gs::checkpointer_options::failure::stop});
+    CHECK(contains(complaint([&] { strict.save(); }), "File too large"));
+  }
+  REQUIRE(said.size() == 2);
+  CHECK(contains(said[0], "the checkpoint of step 2 could not be saved: " + (dir / "run/step-0000000002/part-0000")));
+  CHECK(contains(said[0], "File too large; the last one is that of step 1"));
+  run(store, checkpoints, 4, 4);
+  CHECK(names_in(dir / "run") == texts{"latest", "step-0000000001", "step-0000000004"});
+
+  said.clear();
+  set_content(dir / "file", "mine");
+  gs::checkpointer nowhere(store, dir / "none/x", telling(said, {.every_steps = 1}));
+  set_content(dir / "none", "mine");
+  run(store, nowhere, 5, 5);
+  REQUIRE(said.size() == 1);
+  CHECK(contains(said[0], "cannot be made as a directory"));
+  CHECK(content_of(dir / "none") == "mine");
+  CHECK(contains(complaint([&] { gs::checkpointer(store, dir / "file"); }), "Not a directory"));
+}
+
+TEST_CASE("checkpointer: a request to stop saves and ends the loop") {
+  const scratch dir;
+  const gs::parameter_store store = store_on({2});
+  const gs::stop_request stop;
+  gs::checkpointer checkpoints(store, dir / "run", {.every_steps = 10});
+  run(store, checkpoints, 1, 13);
+  set_step(store, 14);
+  std::raise(SIGTERM);
+  CHECK_FALSE(checkpoints.after_step());
+  CHECK(checkpoints.last() == dir / "run/step-0000000014");
+  CHECK_FALSE(checkpoints.after_step());  // nothing has changed: no other checkpoint
+  CHECK(names_in(dir / "run") == texts{"latest", "step-0000000010", "step-0000000014"});
+}
+
+TEST_CASE("checkpointer: the end marker") {
+  const scratch dir;
+  const gs::parameter_store store = store_on({2}, 1, 7);
+  {
+    gs::checkpointer checkpoints(store, dir / "run");
+    int calls = 0;
+    checkpoints.keep_state(
+        "calls", [&] { return std::to_string(calls / 2); }, [](std::string_view) {});
+    CHECK(checkpoints.save());
+    checkpoints.finish();  // the same content: not saved again
+    CHECK(names_in(dir / "run") == texts{"finished", "latest", "step-0000000007"});
+    calls = 2;
+    checkpoints.finish();  // a state has changed
+    CHECK(names_in(dir / "run") == texts{"finished", "latest", "step-0000000007", "step-0000000007.1"});
+    store.find("bias")->value.as<float>(0)[0] += 1;
+    checkpoints.finish();  // a parameter has changed
+    CHECK(names_in(dir / "run") == texts{"finished", "latest", "step-0000000007.1", "step-0000000007.2"});
+  }
+  gs::checkpointer again(store, dir / "run");
+  CHECK_FALSE(fs::exists(dir / "run/finished"));  // the run goes on
+  again.resume();
+  set_content(dir / "run/finished", "a file of the user");
+  CHECK(contains(complaint([&] { again.finish(); }), "it is not overwritten"));
+  CHECK(content_of(dir / "run/finished") == "a file of the user");
+  gs::checkpointer third(store, dir / "run");
+  CHECK(content_of(dir / "run/finished") == "a file of the user");
+}
+
+TEST_CASE("checkpointer: removes what killed runs have left, and nothing else") {
+  const scratch dir;
+  const gs::parameter_store store = store_on({2}, 1, 7);
+  CHECK(gs::checkpointer(store, dir / "run").save());
+  for (const char* name : {"step-0000000005", "step-0000000006", "step-000000004", "step-0000000004.0", "other"})
+    fs::create_directory(dir / ("run/") + name);
+  for (const char* name : {"step-0000000005/part-00000.bin", "other/part-00000.bin"}) {
+    fs::copy(dir / "run/latest/part-00000.bin", dir / ("run/") + name);
+    fs::resize_file(dir / ("run/") + name, 100);
+  }
+  set_content(dir / "run/step-0000000005/part-00001.bin", std::string(100, '\0'));
+  set_content(dir / "run/step-0000000005/part-00002.bin", "");
+  set_content(dir / "run/step-0000000006/part-00000.bin", "a file of the user");
+  set_content(dir / "run/step-0000000006/notes.txt", "mine");
+  fs::create_directory(dir / "elsewhere");
+  fs::copy(dir / "run/latest/part-00000.bin", dir / "elsewhere/part-00000.bin");
+  fs::create_symlink(dir / "elsewhere", dir / "run/step-0000000003");
+  const gs::parameter_store again = store_on({2});
+  gs::checkpointer checkpoints(again, dir / "run", {.keep = 1});
+  CHECK(checkpoints.resume()->step == 7);
+  set_step(again, 8);
+  CHECK(checkpoints.save());
+  CHECK(names_in(dir / "run") ==
+        texts{"latest", "other", "step-0000000003", "step-0000000004.0", "step-0000000006", "step-0000000008", "step-000000004"});
+  CHECK(names_in(dir / "run/step-0000000006") == texts{"notes.txt", "part-00000.bin"});
+  CHECK(fs::exists(dir / "elsewhere/part-00000.bin"));
+  CHECK(fs::exists(dir / "run/other/part-00000.bin"));
+}
+
+TEST_CASE("checkpointer: symbolic links that wait for it are not followed") {
+  const scratch dir;
+  const gs::parameter_store store = store_on({2}, 1, 7);
+  texts said;
+  fs::create_directory(dir / "run");
+  fs::create_directory(dir / "elsewhere");
+  set_content(dir / "target", "mine");
+  gs::checkpointer checkpoints(store, dir / "run", telling(said));
+  fs::create_symlink(dir / "elsewhere", dir / "run/step-0000000007");  // after it has looked
+  CHECK_FALSE(checkpoints.save());
+  CHECK(names_in(dir / "elsewhere").empty());
+  fs::remove(dir / "run/step-0000000007");
+  fs::create_directory(dir / "run/step-0000000007.1");
+  fs::create_symlink(dir / "target", dir / "run/step-0000000007.1/part-00000.bin");
+  CHECK_FALSE(checkpoints.save());
+  CHECK(fs::is_symlink(dir / "run/step-0000000007.1/part-00000.bin"));
+  fs::create_symlink(dir / "target", dir / "run/latest");
+  CHECK(checkpoints.save());
+  CHECK(contains(said.back(), "is not a link to a checkpoint"));
+  CHECK(content_of(dir / "target") == "mine");
+  CHECK(fs::read_symlink(dir / "run/latest") == dir / "target");
+  CHECK(complaint([&] { gs::checkpointer(store, dir / "run").resume(); }) == "");
+}
+
+TEST_CASE("checkpointer: options that are wrong") {
+  const gs::parameter_store store = store_on({2});
+  CHECK(contains(complaint([&] { gs::checkpointer(store, "x", {.keep = 0}); }), "keep is 0"));
+  CHECK(contains(complaint([&] { gs::checkpointer(store, "x", {.every_seconds = -1}); }), "every_seconds is negative"));
+  CHECK(contains(complaint([&] { gs::checkpointer(store, ""); }), "has no name"));
+}
+
+TEST_CASE("checkpointer: a process that is killed at any moment leaves a valid checkpoint") {
+  const scratch dir;
+  for (int turn = 0; turn < 40; ++turn) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      const gs::parameter_store store = store_on({2});
+      gs::checkpointer checkpoints(store, dir / "run", {.every_steps = 1});
+      checkpoints.resume();
+      for (std::uint32_t step = store.steps() + 1;; ++step) {
+        set_step(store, step);
+        checkpoints.after_step();
+      }
+    }
+    std::this_thread::sleep_for(std::chrono::microseconds(20000 + 1300 * turn));
+    ::kill(child, SIGKILL);
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    REQUIRE(WIFSIGNALED(status));
+    texts said;
+    const gs::parameter_store store = store_on({3});
+    const auto back = gs::checkpointer(store, dir / "run", telling(said)).resume();
+    CHECK(said.empty());
+    if (back) CHECK(is_step(store, back->step));
+  }
+}
