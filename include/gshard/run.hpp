@@ -6,3 +6,5 @@
 #include <gshard/run/event_log.hpp>
 #include <gshard/run/event_log_check.hpp>
 #include <gshard/run/sha256.hpp>
+#include <gshard/run/straggler.hpp>
+#include <gshard/run/telemetry.hpp>
