@@ -14,3 +14,5 @@
 #include <gshard/run/manifest.hpp>
 #include <gshard/run/part_file.hpp>
 #include <gshard/run/sha256.hpp>
+#include <gshard/run/straggler.hpp>
+#include <gshard/run/telemetry.hpp>

@@ -78,6 +78,9 @@ class wait_watch {
     wait_watch* on_;
   };
 
+  /// The nanoseconds of all waits that have ended.
+  std::int64_t waited() const { return now_.waited.load(std::memory_order_relaxed); }
+
   /// The number of the current collective call, and the step of a plan that runs: `kind` and `file` are literals, or null.
   void in_call(std::uint64_t number) {
     now_.call.store(number, std::memory_order_relaxed);
@@ -123,6 +126,7 @@ class wait_watch {
   struct activity {
     std::atomic<const char*> waits_in{nullptr};
     std::atomic<std::int64_t> since{0};  // nanoseconds; of the wait, or of the end of the last one
+    std::atomic<std::int64_t> waited{0};
     std::atomic<std::int64_t> bytes{0};
     std::atomic<std::uint64_t> call{0};
     std::atomic<std::uint64_t> steps{0};  // run since the call began
@@ -459,8 +463,10 @@ GSHARD_INLINE bool wait_watch::begin(const char* what, std::int64_t bytes) {
   return true;
 }
 GSHARD_INLINE void wait_watch::end() {
+  const std::int64_t now = watcher::nanoseconds();
+  now_.waited.fetch_add(now - now_.since.load(std::memory_order_relaxed), std::memory_order_relaxed);
   now_.waits_in.store(nullptr, std::memory_order_relaxed);
-  now_.since.store(watcher::nanoseconds(), std::memory_order_relaxed);
+  now_.since.store(now, std::memory_order_relaxed);
   now_.lacks.store(false, std::memory_order_relaxed);
 }
 GSHARD_INLINE void wait_watch::lacks(std::vector<int> ranks) {
