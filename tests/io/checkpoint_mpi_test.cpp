@@ -6,10 +6,12 @@
 
 #include "../mpi_world.hpp"
 #include "scratch.hpp"
+#include "spoilt_stores.hpp"
 #include "stores.hpp"
 
 #include <doctest/doctest.h>
 
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -183,4 +185,18 @@ TEST_CASE(
   refused(store, "checkpoint_options::scope: rank 0 has everything, ",
           {.scope = is_leader() ? gs::checkpoint_scope::everything : gs::checkpoint_scope::parameters});
   refused(store, "checkpoint_options::piece_bytes: rank 0 has 10, ", {.piece_bytes = is_leader() ? 10 : 20});
+}
+
+TEST_CASE("mpi: checkpoints refuse NaN, infinities, and copies that differ") {
+  const auto exists = [](const std::string& path) {
+    int is_there = is_leader() && std::filesystem::exists(path) ? 1 : 0;
+    MPI_Bcast(&is_there, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    return is_there != 0;
+  };
+  for (const std::vector<int>& mesh : meshes()) {
+    const leaders_scratch dir;
+    spoilt_stores::check_not_finite(on_world(mesh), dir / "f", exists);
+    spoilt_stores::check_allowed(on_world(mesh), dir / "g");
+    spoilt_stores::check_copies(on_world(mesh), dir / "h");
+  }
 }

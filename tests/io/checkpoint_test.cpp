@@ -2,6 +2,7 @@
 #include <gshard/io/checkpoint.hpp>
 
 #include "scratch.hpp"
+#include "spoilt_stores.hpp"
 #include "stores.hpp"
 
 #include <doctest/doctest.h>
@@ -309,4 +310,18 @@ TEST_CASE("checkpoint: weights from another tool") {
   gs::load(store, dir / "f", {.verify = false});
   CHECK(store.find("w")->value.as<float>(0)[0] == 1.5F);
   CHECK(store.find("w")->value.as<float>(0)[1] == -2.0F);
+}
+
+TEST_CASE("checkpoint: NaN and infinities are refused and named, in any element of any tensor, unless they are asked for") {
+  const auto exists = [](const std::string& path) { return std::filesystem::exists(path); };
+  for (const std::vector<int>& mesh : meshes) {
+    const scratch dir;
+    spoilt_stores::check_not_finite(stores::simulated(mesh), dir / "f", exists);
+    spoilt_stores::check_allowed(stores::simulated(mesh), dir / "g");
+  }
+}
+
+TEST_CASE("checkpoint: copies that differ are refused in a checkpoint of everything") {
+  const scratch dir;
+  for (const std::vector<int>& mesh : meshes) spoilt_stores::check_copies(stores::simulated(mesh), dir / "f");
 }

@@ -20,8 +20,8 @@ class error : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// A number is NaN or infinite: in a tensor that check_finite names, a loss, a gradient, a parameter, or a checkpoint. The text names tensor,
-/// device, step, index and value. It has the same text on every process.
+/// A number is NaN or infinite: in a tensor that check_finite names, a loss, a gradient, a parameter, or a checkpoint. The text names
+/// tensor, device, step, index and value. It is the same on every process.
 /// @see check_finite, not_finite
 class not_finite_error : public error {
  public:

@@ -17,6 +17,7 @@
 #include <gshard/exec/collective/shared_memory_collective.hpp>
 #include <gshard/exec/memory/arena.hpp>
 #include <gshard/exec/memory/buffer_reuse.hpp>
+#include <gshard/exec/check_replicas.hpp>
 #include <gshard/exec/executor.hpp>
 #include <gshard/exec/finite_checks.hpp>
 #include <gshard/exec/parameters.hpp>
@@ -108,12 +109,19 @@ class engine {
     skipped_ = false;
     bool hooks = false;  // true if any process has a hook
     const async_collectives::guard under_way(early_);
+    const bool compares = !copied_inputs_.empty();
+    if (compares) {  // before steps overwrite inputs
+      hooks = begin_run(context, inputs);
+      compare_copies(on_, copied_inputs_);
+      copied_inputs_.clear();
+    }
     for (std::size_t i = 0; i < actions_.size(); i = after(i, here)) {
       if (wait_watch* const waits = on_.on().waits()) {
         const node& step = plan_.steps[i];
         waits->at_step(std::int64_t(i), name(step.kind).data(), step.place.file, step.place.line);
       }
-      if (i == agreements_.begin) hooks = begin_run(context, inputs);
+      if (i == agreements_.begin && compares) agree();
+      else if (i == agreements_.begin) hooks = begin_run(context, inputs);
       move_on(i);
       if (i == agreements_.first_write && i != agreements_.begin) agree();
       finite_.place = i;
@@ -132,7 +140,8 @@ class engine {
     move_on(actions_.size());
     if (wait_watch* const waits = on_.on().waits()) waits->at_step(-1, nullptr, nullptr, 0);
     if (problem_.empty()) check_losses(bound_, finite_);
-    if (agreements_.begin == actions_.size()) begin_run(context, inputs);
+    if (agreements_.begin == actions_.size() && compares) agree();
+    else if (agreements_.begin == actions_.size()) begin_run(context, inputs);
     else if (agreements_.at_end(hooks || !copies_.empty())) agree();
     else if (!problem_.empty()) fail_alone();
     for (const auto& [from, to] : copies_) value(from).copy_to(value(to).data);
@@ -146,6 +155,7 @@ class engine {
 
   void agreed_by_caller() {
     agreements_.without_first(plan_);
+    copied_inputs_.clear();
   }
 
   const received_count& received(op kind) const { return received_[kind]; }
@@ -170,6 +180,7 @@ class engine {
   std::vector<std::pair<std::int32_t, std::int32_t>> copies_;  // updated parameters that were not written in place
   std::vector<std::int32_t> lent_roots_;                       // values in memory of the caller
   std::vector<const lent_value*> lent_copies_;                 // outputs that are copied to memory of the caller
+  std::vector<named_value> copied_inputs_;                 // those with copies, until they are compared in the first run
   received_by_kind received_;
   std::vector<std::int64_t> before_, step_bytes_, run_bytes_;  // bytes received before a step, in it, and in a run, per held device
   std::int64_t runs_ = 0;
@@ -297,6 +308,9 @@ class engine {
     bind_steps(kernels, *sharing_);
     sharing_.reset();
     schedule_ = {};
+    for (std::size_t i = 0; i < plan_.inputs.size(); ++i)
+      if (const bound_value& v = value(plan_.inputs[i].value); has_copies(v, on_.on().extents()))
+        copied_inputs_.push_back({"input " + std::to_string(i), &v});
     agreements_ = agreement_points(plan_, [&](std::size_t i) { return !early_.starting(i).empty(); });
   }
   memory_map map_memory() const {

@@ -9,6 +9,7 @@
 #include <gshard/comm/run_queue.hpp>
 #include <gshard/exec/bind/kernels.hpp>
 #include <gshard/exec/bound_port.hpp>
+#include <gshard/exec/check_replicas.hpp>
 #include <gshard/exec/executor.hpp>
 #include <gshard/exec/spec_of.hpp>
 #include <gshard/kernel/element.hpp>
@@ -171,6 +172,10 @@ class executable {
   /// Checkpoints save the store's seed, not this one.
   std::uint64_t seed;
 
+  /// A program that updates parameters compares the copies of its store's tensors after every so many steps, by `check_replicas`; 0: never.
+  /// Default: 100, or 0 if compiled with NDEBUG. The same on all processes.
+  std::uint32_t check_replicas_every = detail::steps_between_replica_checks;
+
   /// Sets the number of threads of this process for later runs. @see executor::threads
   void threads(int n) { run_->threads = n; }
 
@@ -209,6 +214,7 @@ class executable {
     if constexpr (updates) {
       if (run_->skipped()) ++skipped_steps_;
       else store.set_steps(store.steps() + 1);
+      if (check_replicas_every > 0 && store.steps() % check_replicas_every == 0) check_replicas(store);
     }
     for (std::size_t i = 0; binds_ && i < bound_outputs_.size(); ++i)
       if (bound_outputs_[i].copy) bound_outputs_[i].copy(run_->output(i));

@@ -7,13 +7,17 @@
 #include <gshard/comm/error.hpp>
 #include <gshard/exec/bind/bound_plan.hpp>
 #include <gshard/exec/bind/shards.hpp>
+#include <gshard/kernel/element.hpp>
 #include <gshard/kernel/elementwise/finite.hpp>
 #include <gshard/kernel/view.hpp>
+#include <gshard/pass/plan.hpp>
+#include <gshard/tensor/cluster.hpp>
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
+#include <span>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -72,6 +76,30 @@ class finite_checks {
   std::tuple<std::size_t, int, std::int64_t> first_;
   std::string text_;
 };
+
+/// A tensor that is checked, and its name for errors.
+struct named_value {
+  std::string name;
+  const bound_value* value;
+};
+
+/// Throws `not_finite_error`, on every process, if an element of these tensors is not finite. Collective: all processes pass tensors of the
+/// same names and layouts. `step`: of the error.
+/// Communicates: one small message per process.
+inline void check_finite_values(const any_cluster& cluster, std::span<const named_value> tensors, std::uint32_t step) {
+  finite_checks checks;
+  checks.begin(step);
+  for (const named_value& t : tensors) {
+    for (std::size_t d = 0; d < t.value->data.size(); ++d)
+      with_element(t.value->type, [&]<class T>(T*) {
+        const T* const x = t.value->as<const T>(d);
+        if (const std::int64_t i = kernel::first_not_finite(x, t.value->elements(d)); i >= 0)
+          checks.report(t.name, x, t.value->places[d], i, cluster.devices()[d]);
+      });
+    ++checks.place;
+  }
+  cluster.on().agree({}, checks.problem());
+}
 
 /// True if a step is an update of an optimizer, and is skipped.
 inline bool skips_updates(const node& step, const bound_plan& bound) {

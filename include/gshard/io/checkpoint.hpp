@@ -4,6 +4,8 @@
 // Checkpoints: saves the tensors of a parameter store to a safetensors file, and loads them on any mesh.
 
 #include <gshard/comm/agreement.hpp>
+#include <gshard/exec/check_replicas.hpp>
+#include <gshard/exec/finite_checks.hpp>
 #include <gshard/exec/parameters.hpp>
 #include <gshard/io/array_info.hpp>
 #include <gshard/io/collective.hpp>
@@ -43,6 +45,8 @@ struct checkpoint_options {
   /// For load with scope `everything`: true accepts the file of a store with another seed. The store keeps its own seed, so random
   /// operations (dropout, routing) draw other numbers than the saved run.
   bool other_seed = false;
+  /// For save: true saves NaN and infinities, too.
+  bool allow_not_finite = false;
   /// Tensors are moved in pieces of complete rows (indices of the first dim), with as many rows as fit into this. A process needs memory
   /// for a few pieces.
   std::int64_t piece_bytes = std::int64_t(64) << 20;
@@ -82,6 +86,7 @@ inline void agree_on(bool saves, const parameter_store& store, const std::vector
                           {"checkpoint_options::scope", everything ? "everything" : "parameters"},
                           {"checkpoint_options::piece_bytes", std::to_string(options.piece_bytes)},
                           {"checkpoint_options::other_seed", options.other_seed ? "true" : "false"},
+                          {"checkpoint_options::allow_not_finite", options.allow_not_finite ? "true" : "false"},
                           {"the seed of the store", std::to_string(store.seed())}};
   for (const stored_tensor& t : tensors) facts.push_back({"tensor " + in_quotes(t.info.name), layout_text(*t.value, store.on().mesh())});
   if (saves) facts.push_back({"the number of finished steps", std::to_string(store.steps())});
@@ -159,16 +164,23 @@ inline std::string misfit(const safetensors_reader& file, const std::vector<stor
 /// bit. It gets its name when it is complete and on the disk. Until then, or if anything fails, an existing file of that name is unchanged.
 /// Only the leader's `path` and `notes` are used.
 ///
-/// Collective over the store's cluster. Communicates: every tensor once to the leader, from its first replica.
+/// Collective over the store's cluster. Communicates: every tensor once to the leader, from its first replica. With scope `everything`,
+/// also what check_replicas communicates.
 ///
 /// Throws `gshard::error`, the same on every process: if the processes make different calls; if they hold different tensors, layouts,
-/// numbers of finished steps or seeds; if the file cannot be written (the text has its name and the reason).
+/// numbers of finished steps or seeds; if the file cannot be written (the text has its name and the reason). With scope `everything`, also
+/// if copies of a tensor differ, see check_replicas. Throws `not_finite_error` if a tensor has NaN or an infinity, unless
+/// `allow_not_finite` is set. The text names the tensor and the first such element.
 /// @see safetensors_writer for names and texts
 inline void save(const parameter_store& store, const std::string& path, const checkpoint_notes& notes,
                  const checkpoint_options& options = {}) {
   backend& on = store.on().on();
   const std::vector<detail::stored_tensor> tensors = detail::tensors_of(store, options.scope);
   detail::agree_on(true, store, tensors, options);
+  std::vector<detail::named_value> values;
+  for (const detail::stored_tensor& t : tensors) values.push_back({"tensor " + detail::in_quotes(t.info.name), t.value});
+  if (!options.allow_not_finite) detail::check_finite_values(store.on(), values, store.steps());
+  if (options.scope == checkpoint_scope::everything) detail::compare_copies(store.on(), values);
   std::optional<safetensors_writer> file;
   detail::on_leader(on, [&] {
     std::map<std::string, std::string> metadata = notes.metadata;

@@ -157,7 +157,8 @@ struct adafactor {
                      {{}, {}, {}}, rate);
     if (beta1 != 0) {
       const symbol before = m.state("adafactor.m.", p), keep = detail::emit_filled(rate, beta1);
-      u = skips ? of_dims(undifferentiated<functions<Scope>::moment_unless, 5>, {before, u, clipped, keep, skipped}, {all, all, {}, {}, {}}, p)
+      u = skips ? of_dims(undifferentiated<functions<Scope>::moment_unless, 5>, {before, u, clipped, keep, skipped},
+                          {all, all, {}, {}, {}}, p)
                 : of_dims(pointwise_of<functions<Scope>::moment, 4>, {before, u, clipped, keep}, {all, all, {}, {}}, p);
       overwrite(b, before, u);
       clipped = detail::emit_filled(rate, 1);

@@ -25,8 +25,9 @@ constexpr void check_outputs_of_loss(symbol loss) {
     const std::int32_t maker = b.program.at(found[i]).producer;
     if (maker < 0) continue;
     const node& n = b.program.nodes[std::size_t(maker)];
-    const bool passes = n.kind == op::annotate || n.kind == op::check_finite || (n.kind == op::scale && n.attr.factor != 0) ||
-                        (n.kind == op::map && n.attr.function->linear);
+    const op_traits& kind = traits(n.kind);
+    const bool is_sum = kind.linear == linearity::of_function ? n.attr.function->linear : kind.linear == linearity::always;
+    const bool passes = kind.alias || kind.checks || (is_sum && n.attr.factor != 0);
     for (int k = 0; k < n.inputs && passes; ++k)
       if (b.program.at(n.input(k)).rank() == 0) found.push_back(n.input(k));
   }

@@ -47,7 +47,7 @@ inline void check_everywhere(const gs::any_cluster& on) {
   const float infinity = std::numeric_limits<float>::infinity();
   for (std::size_t i = 0; i < A * B; ++i)
     for (const bad& b : {bad{std::numeric_limits<float>::quiet_NaN(), "product"}, bad{infinity, "product"}, bad{-2, "logarithm"},
-                         bad{-1, "logarithm"}, bad{1e38f, ""}}) {
+                         bad{1e38f, ""}}) {
       std::vector<float> x(A * B, 2.0f);
       x[i] = b.number;
       const std::vector<float> before = gs::to_global<float>(run.engine().store(), "w");

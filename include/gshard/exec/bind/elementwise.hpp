@@ -41,7 +41,8 @@ inline std::string text_of_update(std::string_view name) {
   const std::string_view prefix = "adafactor.";
   const bool is_state = name.starts_with(prefix) && name.size() > prefix.size() + 2 && name[prefix.size() + 1] == '.';
   if (!is_state) return "parameter \"" + std::string(name) + "\" after its update";
-  return "adafactor: the gradient of parameter \"" + std::string(name.substr(prefix.size() + 2)) + "\", in its state \"" + std::string(name) + "\"";
+  return "adafactor: the gradient of parameter \"" + std::string(name.substr(prefix.size() + 2)) + "\", in its state \"" +
+         std::string(name) + "\"";
 }
 
 template <class T>
@@ -73,7 +74,8 @@ action bind(operation<op::map>, const local_step<T>& step) {
   }
   if (step.n.attr.if_not_finite != not_finite::ignore) {  // an update of an optimizer: each part is checked while it is in the cache
     const std::string_view name = updated_name(step.n, step.plan.plan);
-    return [=, r = step.out(), count = step.n.inputs, rank = y.rank(), all = checked(step, y, text_of_update(name))](const run_context& run) {
+    return [=, r = step.out(), count = step.n.inputs, rank = y.rank(),
+            all = checked(step, y, text_of_update(name))](const run_context& run) {
       std::atomic<bool> finite = true;
       const auto checked_row = [&](const T* const* from, const std::int64_t* by, T* to, std::int64_t n) {
         constexpr std::int64_t most = 2048;

@@ -40,8 +40,10 @@ bool all_finite(const T* x, std::int64_t n) {
 template <class T>
 std::int64_t first_not_finite(const T* x, std::int64_t n) {
   constexpr std::int64_t block = 2048;
-  for (std::int64_t i = 0; i < n; i += block)
-    if (const std::int64_t m = std::min(block, n - i); !all_finite(x + i, m)) return i + (std::find_if_not(x + i, x + i + m, is_finite<T>) - (x + i));
+  for (std::int64_t i = 0; i < n; i += block) {
+    const std::int64_t m = std::min(block, n - i);
+    if (!all_finite(x + i, m)) return std::find_if_not(x + i, x + i + m, is_finite<T>) - x;
+  }
   return -1;
 }
 
