@@ -80,3 +80,22 @@ TEST_CASE("run queue: a job may drain its queue; the destructors wait") {
     CHECK(done == 2);
   }
 }
+
+TEST_CASE("run_queue: it knows whether a thread is in one of its jobs") {
+  for (const bool threads : {false, true}) {
+    gs::run_queue queue, other;
+    CHECK(!queue.in_job());
+    bool inside = false, inside_other = true;
+    const auto job = queue.start([&] {
+      inside = queue.in_job();
+      inside_other = other.in_job();
+    }, threads);
+    const auto later = queue.start([] {}, threads);
+    CHECK(!queue.in_job());
+    queue.finish(job);
+    CHECK(inside);
+    CHECK(!inside_other);
+    queue.drain();
+    CHECK(!queue.in_job());
+  }
+}

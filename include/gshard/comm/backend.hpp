@@ -98,6 +98,9 @@ class backend {
   void tell_next(std::string problem);
   /// The number of collective calls so far; the same on all processes.
   std::uint64_t calls() const { return calls_; }
+  /// The number of the last call outside of started runs, and how many objects were numbered since, this one included. The same on all
+  /// processes, if they number objects in one order.
+  std::pair<std::uint64_t, std::uint64_t> number_object() { return {last_call_, ++objects_}; }
 
   /// The processes compare their calls, or later steps of a call. If some have a `problem`, every process throws a `gshard::error`. A
   /// failed process throws its own text; the others name the failed ranks and repeat the text of the first. If all problems are of a
@@ -160,6 +163,7 @@ class backend {
   std::vector<int> devices_;
   std::vector<traffic> received_;
   std::atomic<std::uint64_t> calls_ = 0;  // atomic: several threads may use a backend of one process
+  std::atomic<std::uint64_t> last_call_ = 0, objects_ = 0;
   std::string untold_;                    // an error of this process that the next call reports
   std::unique_ptr<wait_watch> waits_;
   run_queue started_;
@@ -231,6 +235,10 @@ GSHARD_INLINE backend::~backend() = default;
 GSHARD_INLINE bool backend::begin(collective_call call, const std::string& problem, bool flag) {
   started_.drain();
   call.number = ++calls_;
+  if (!started_.in_job()) {
+    last_call_ = call.number;
+    objects_ = 0;
+  }
   if (waits_) waits_->in_call(call.number);
   if (processes() == 1) return agree(call, problem, flag);
   if (waits_)

@@ -44,6 +44,8 @@ class run_queue {
   void drain() {
     if (waiting_ != 0) drain_all();
   }
+  /// True in a job.
+  bool in_job() const { return waiting_ != 0 && runs_here(); }
 
  private:
   class state;
@@ -51,6 +53,7 @@ class run_queue {
   std::unique_ptr<state> state_;
 
   void drain_all();
+  bool runs_here() const;
 };
 
 /// A job of a queue that may not be done. The destructor and a move wait for it: the job may use what is destroyed or moved with it.
@@ -120,6 +123,10 @@ class run_queue::state {
     std::unique_lock lock(mutex_);
     while (!started->done) wait_or_run(lock);
   }
+  bool runs_here() const {
+    const std::lock_guard lock(mutex_);
+    return runner_ == std::this_thread::get_id();
+  }
   void drain() {
     std::unique_lock lock(mutex_);
     if (runner_ == std::this_thread::get_id()) return;
@@ -128,7 +135,7 @@ class run_queue::state {
 
  private:
   std::atomic<int>& count_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<handle> waiting_;  // the front one may be running
   std::thread worker_;
@@ -170,6 +177,7 @@ GSHARD_INLINE run_queue::~run_queue() = default;
 GSHARD_INLINE run_queue::handle run_queue::start(std::function<void()> run, bool threads) { return state_->start(std::move(run), threads); }
 GSHARD_INLINE void run_queue::finish(const handle& started) { state_->finish(started); }
 GSHARD_INLINE void run_queue::drain_all() { state_->drain(); }
+GSHARD_INLINE bool run_queue::runs_here() const { return state_->runs_here(); }
 
 #endif
 

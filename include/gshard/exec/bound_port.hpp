@@ -31,6 +31,7 @@ struct bound_port {
   std::vector<std::byte*> shards;                  // the memory of each device, if it is used directly,
   std::function<void(const bound_value&)> copy{};  // else copies between it and the program's memory
   std::function<void(std::vector<fact>&)> add_elements{};  // of an array: adds facts about its elements
+  tensor_origin origin{};                          // of a tensor
   std::function<bool()> has_moved{};               // in debug builds, of a std::vector
 };
 
@@ -48,6 +49,7 @@ bound_port bind_tensor(const any_cluster& on, const bound_value& value, const st
                 extents_text(value.extents));
   bound_port made{true, {}};
   for (std::size_t d = 0; d < memory.local_shards(); ++d) made.shards.push_back(address_of(memory.local_shard(d).data));
+  made.origin = memory.origin();
   return made;
 }
 

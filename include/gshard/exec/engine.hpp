@@ -54,7 +54,8 @@ class engine {
  public:
   /// `owner`: has the number of threads and the hook.
   engine(executor& owner, const plan_view& plan, const kernel_table& kernels, const any_cluster& on, const dims& given,
-         parameter_store store, std::string problem, std::string_view operation, std::vector<lent_value> lent)
+         parameter_store store, std::string problem, std::string_view operation, std::vector<lent_value> lent,
+         const collective_call& operands)
       : owner_(owner),
         plan_(plan),
         on_(on),
@@ -69,7 +70,7 @@ class engine {
     if (problem_.empty() && on_.on().processes() > 1) note([&] { hash_ = hash_of(facts()); });
     const bool shares = on_.on().shares_memory();
     if (shares) {  // share() is collective: the processes must agree on the plan first
-      begin_making();
+      begin_making(operands);
       note([&] { arena_.emplace_back(on_.on().share(memory_.size), memory_.size); });
     } else {
       for (std::size_t i = 0; i < on_.devices().size() && problem_.empty(); ++i) note([&] { arena_.emplace_back(memory_.size); });
@@ -79,7 +80,7 @@ class engine {
     if (problem_.empty()) note([&] { bind_memory(kernels, made); });
     try {
       if (shares) agree();
-      else begin_making();
+      else begin_making(operands);
     } catch (...) {
       for (const std::string& name : made) store_.forget(name);
       throw;
@@ -148,9 +149,9 @@ class engine {
     for (const lent_value* const l : lent_copies_) value(l->value).copy_to(l->shards);
   }
 
-  void use_again() {
+  void use_again(const collective_call& operands) {
     problem_.clear();
-    begin_making();
+    begin_making(operands);
   }
 
   void agreed_by_caller() {
@@ -218,9 +219,13 @@ class engine {
   }
 
   /// Returns if all processes bind the same plan, else throws.
-  void begin_making() {
-    const auto these = [&] { return facts(); };
-    on_.on().begin({hash_, these}, problem_);
+  void begin_making(const collective_call& operands) {
+    const auto these = [&] {
+      std::vector<fact> all = facts();
+      for (fact& f : operands.facts()) all.push_back(std::move(f));
+      return all;
+    };
+    on_.on().begin({hash_ ^ operands.hash(), these}, problem_);
     number_ = on_.on().calls();
   }
   std::vector<fact> facts() const {
@@ -469,10 +474,10 @@ class engine {
 
 GSHARD_INLINE executor::executor(const plan_view& plan, const kernel_table& kernels, const any_cluster& on, const dims& given,
                                  parameter_store store, std::string problem, std::string_view operation,
-                                 std::vector<detail::lent_value> lent)
+                                 std::vector<detail::lent_value> lent, const collective_call& operands)
     : threads(kernel::default_threads(on.on().processes_here())),
       engine_(std::make_unique<detail::engine>(*this, plan, kernels, on, given, std::move(store), std::move(problem), operation,
-                                               std::move(lent))) {}
+                                               std::move(lent), operands)) {}
 GSHARD_INLINE executor::~executor() = default;
 
 GSHARD_INLINE const plan_view& executor::plan() const { return engine_->plan(); }
@@ -484,9 +489,9 @@ GSHARD_INLINE const detail::bound_value& executor::value(std::int32_t v) const {
 GSHARD_INLINE void executor::run(const run_context& context, std::string problem, const collective_call& inputs) {
   engine_->run(context, std::move(problem), inputs);
 }
-GSHARD_INLINE void executor::use_again() {
+GSHARD_INLINE void executor::use_again(const collective_call& operands) {
   threads = kernel::default_threads(on().on().processes_here());
-  engine_->use_again();
+  engine_->use_again(operands);
 }
 GSHARD_INLINE void executor::agreed_by_caller() { engine_->agreed_by_caller(); }
 GSHARD_INLINE const received_count& executor::received(op kind) const { return engine_->received(kind); }

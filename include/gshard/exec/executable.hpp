@@ -57,17 +57,20 @@ inline constexpr bound_memory bound{};
 /// Communicates: the collectives of `Program::plan`, and one small message per call in which the processes agree on the call.
 /// Compile time: number, element types, ranks and shardings of the inputs.
 /// Throws `gshard::error`, on every process: as `executor`; if the extents of an input differ from the program's dims; if the processes
-/// call different programs, or pass different arrays for a replicated input. The constructor throws if an input or output has a
+/// call different programs, pass different tensors, or arrays that differ: all elements of a replicated input are compared, and samples of
+/// a sharded one. The constructor throws if an input or output has a
 /// `device_order` and the cluster's axes are not exactly the program's.
 template <class Program>
 class executable {
  public:
-  /// `problem`, `operation`: as in `executor`.
-  executable(const any_cluster& on, const dims& extents, parameter_store store, std::string problem = {}, std::string_view operation = {})
+  /// `problem`, `operation`, `operands`: as in `executor`.
+  executable(const any_cluster& on, const dims& extents, parameter_store store, std::string problem = {}, std::string_view operation = {},
+             const collective_call& operands = {})
       : seed(store.seed()),
         extents_(extents),
         run_(std::make_unique<executor>(Program::plan, kernels_of<Program>, on, extents, std::move(store),
-                                        problem.empty() ? problem_of_orders(on.mesh()) : std::move(problem), operation)) {}
+                                        problem.empty() ? problem_of_orders(on.mesh()) : std::move(problem), operation,
+                                        std::vector<detail::lent_value>(), operands)) {}
   executable(const any_cluster& on, const dims& extents) : executable(on, extents, parameter_store(on)) {}
   template <class... Given>
     requires(!detail::call<2, any_cluster, dims, parameter_store, std::string, std::string_view>::fits<Given...>)
@@ -240,9 +243,11 @@ class executable {
     }
     const detail::bound_value& input = run_->input(i);
     if (p.copy) p.copy(input);
+    if (p.origin.number != 0) inputs_.add(p.origin.hash());
     if (p.add_elements && is_compared(input)) inputs_.add(detail::hash_of_bytes({input.data[0], std::size_t(input.bytes(0))}));
   }
   void add_facts_of_bound(std::vector<fact>& facts, std::size_t i) const {
+    bound_inputs_[i].origin.add_to(facts, "input " + std::to_string(i));
     if (bound_inputs_[i].add_elements && is_compared(run_->input(i))) bound_inputs_[i].add_elements(facts);
   }
   void check_not_started() const {
@@ -337,6 +342,7 @@ class executable {
         throw error(text_of_mismatch(I, given.extents()));
       for (std::size_t d = 0; d < to.data.size(); ++d)
         if (to.bytes(d) > 0) std::memcpy(to.data[d], given.local_shard(d).data, std::size_t(to.bytes(d)));
+      if (given.origin().number != 0) inputs_.add(given.origin().hash());
     } else if constexpr (!detail::is_whole_array<Given, T>) {
       constexpr bool is_array = detail::has_elements<Given>;
       static_assert(holds<!is_array, expected_type<T>, actual_type<Given>>, "gshard: an input of a program has another element type");
@@ -350,6 +356,7 @@ class executable {
           throw error(
               detail::text_of_misfit(whole.layout, to.extents, "program: " + text_of_input<Input>(I) + " has ", ", its dims make "));
         for (std::size_t d = 0; d < to.data.size(); ++d) detail::copy_shard_of(whole.data, *stride, to.template as<T>(d), to.places[d]);
+        if (is_sampled(to)) inputs_.add(detail::hash_of_samples(whole, *stride, to.extents));
       });
       if (is_compared(to)) inputs_.add(detail::hash_of_bytes(std::as_bytes(elements_of<T>(to))));
     }
@@ -357,23 +364,28 @@ class executable {
   }
   /// True if an input must be the same on all processes: a complete array for a replicated input.
   bool is_compared(const detail::bound_value& input) const { return run_->on().on().processes() > 1 && input.layout.used() == 0; }
+  /// True if samples of an input must be: a complete array for a sharded input.
+  bool is_sampled(const detail::bound_value& input) const { return run_->on().on().processes() > 1 && input.layout.used() != 0; }
   /// The elements of a replicated input, in row-major order.
   template <class T>
   static std::span<const T> elements_of(const detail::bound_value& input) {
     return {input.as<const T>(0), std::size_t(input.elements(0))};
   }
-  /// Adds the elements of the compared inputs, from the caller's arrays: steps may have overwritten the program's buffers.
+  /// Adds the compared elements of the inputs, from the caller's arrays: steps may have overwritten the program's buffers.
   template <std::size_t I, class Given, class... Rest>
   void add_facts(std::vector<fact>& facts, const Given& given, const Rest&... rest) const {
     using Input = std::tuple_element_t<I, typename Program::inputs>;
     using T = typename Input::element;
     if constexpr (std::is_same_v<Given, bound_memory>) add_facts_of_bound(facts, I);
+    else if constexpr (distributed_tensor<Given>) given.origin().add_to(facts, text_of_input<Input>(I));
     else if constexpr (detail::is_whole_array<Given, T>)
-      if (const detail::bound_value& input = run_->input(I); is_compared(input))
+      if (const detail::bound_value& input = run_->input(I); run_->on().on().processes() > 1)
         detail::read_whole<T>(given, [&](const detail::whole_array<T>& whole) {
           buffer room;
           const auto stride = whole.layout.strides_in(input.extents, Input::is_column_major);
-          if (stride) detail::add_elements(facts, text_of_input<Input>(I), detail::row_major_elements(whole, *stride, input.extents, room));
+          if (!stride) return;
+          if (is_sampled(input)) detail::add_samples(facts, text_of_input<Input>(I), whole, *stride, input.extents);
+          else detail::add_elements(facts, text_of_input<Input>(I), detail::row_major_elements(whole, *stride, input.extents, room));
         });
     if constexpr (sizeof...(Rest) > 0) add_facts<I + 1>(facts, rest...);
   }

@@ -48,13 +48,15 @@ class executor {
  public:
   /// Binds a plan. `kernels`: `kernels_of<Program>` or `all_kernels`. `problem`: an error of the caller on this process, or empty.
   /// `operation`: the name of an eager operation, empty for a program of the user. `lent`: inputs and outputs in the caller's memory, which
-  /// must stay valid. Runs read and write it directly. Collective over the cluster.
+  /// must stay valid. Runs read and write it directly. `operands`: facts about the operands of an operation that must be the same on all
+  /// processes. Collective over the cluster.
   /// Communicates: one small message per process; if devices share memory, two, and the addresses of all values.
   /// Throws `gshard::error`, on every process: for a `problem`; for a letter without an extent; if the cluster lacks a mesh axis; if the
   /// store is on another cluster; if another program declares a parameter differently; if the processes differ in the call, plan, function,
   /// extents, initial values, seed or store. Then the store is unchanged.
   executor(const plan_view& plan, const kernel_table& kernels, const any_cluster& on, const dims& given, parameter_store store,
-           std::string problem = {}, std::string_view operation = {}, std::vector<detail::lent_value> lent = {});
+           std::string problem = {}, std::string_view operation = {}, std::vector<detail::lent_value> lent = {},
+           const collective_call& operands = {});
   ~executor();
   executor(const executor&) = delete;
   executor& operator=(const executor&) = delete;
@@ -89,7 +91,7 @@ class executor {
 
   /// Call this to reuse an executor where other processes may construct a new one. It communicates and throws as the constructor does, so
   /// the calls match.
-  void use_again();
+  void use_again(const collective_call& operands = {});
 
   /// Declares that the caller makes the processes agree on every run and its inputs. Later runs skip their first agreement.
   void agreed_by_caller();

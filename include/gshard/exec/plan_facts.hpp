@@ -168,10 +168,11 @@ class plan_facts {
     entries(", windows", step.rule.windows);
     if (step.in_place) s.append(", in place ").append(std::to_string(step.in_place));
     const pointwise* const f = step.attr.function;
-    // The functions of per_shard and custom are not called on samples: they are compared by the line that calls them.
+    // The functions of per_shard and custom are not called on samples: they are compared by the line that calls them, and their names.
     if (step.attr.custom || (f && !f->f64 && f->own < 0)) s.append(", function at ").append(place);
     if (f && f->own >= 0) s.append(", function ").append(std::to_string(f->own));
     facts.push_back({number, std::move(s), place});
+    if (f && !f->function.empty()) facts.push_back({"the function of " + number, std::string(f->function), place});
     if (f && f->f64)
       facts.push_back({"the values of the function of " + number + " at sample points", values_at_samples(*f, step.inputs), place});
   }

@@ -9,6 +9,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 #include <utility>
 
 namespace gshard { inline namespace v0 {
@@ -48,6 +49,7 @@ struct pointwise {
   /// Instead of all above: a function of shards.
   shard_function<float> shards_f32 = nullptr;
   shard_function<double> shards_f64 = nullptr;
+  std::string_view function{};  ///< what the compiler calls the function of shards
 
   /// f(x) = x, and so is its derivative.
   constexpr bool is_identity() const { return arity == 1 && linear && coefficient[0] == 1 && !stops_gradient; }

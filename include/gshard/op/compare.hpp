@@ -2,8 +2,7 @@
 #pragma once
 
 // Comparisons of tensors with tensors and numbers, outside of programs: the results are tensors of zeros and ones. Operands match as those
-// of map: equal extents, or a scalar. Communicates as map does: the agreement of the processes. A number must be the same on all processes;
-// gshard does not check this.
+// of map: equal extents, or a scalar. Communicates as map does: the agreement of the processes, also on a number.
 
 #include <gshard/op/map.hpp>
 #include <gshard/tensor/tensor.hpp>
@@ -31,6 +30,9 @@ tensor<T, spec<>> scalar_on(const any_cluster& on, Number number) {
   }
   tensor<T, spec<>> t(on, {});
   for_each_local_shard(t, [&](shard_view<T> s) { *s.data = T(number); });
+  tensor_origin origin = t.origin();
+  origin.constant = element_text(number);
+  t.set_origin(origin);
   return t;
 }
 

@@ -4,6 +4,8 @@
 // Runs one operation on tensors outside of programs, as a program of one verb: the same passes plan it, and the same executor runs it.
 
 #include <gshard/base/reason.hpp>
+#include <gshard/base/hash.hpp>
+#include <gshard/comm/agreement.hpp>
 #include <gshard/exec/executable.hpp>
 #include <gshard/ir/dim.hpp>
 #include <gshard/ir/mesh.hpp>
@@ -75,8 +77,9 @@ dims bind_letters(std::string_view operation, const std::array<std::string_view,
 /// A program that is bound to a cluster, in the cluster's cache.
 template <class Program>
 struct kept_program : kept {
-  kept_program(const any_cluster& on, const dims& bound, std::vector<std::int64_t> given, std::string problem, std::string_view operation)
-      : kept(its_kind(), 0), run(on, bound, parameter_store(on), std::move(problem), operation), extents(std::move(given)) {
+  kept_program(const any_cluster& on, const dims& bound, std::vector<std::int64_t> given, std::string problem, std::string_view operation,
+               const collective_call& operands)
+      : kept(its_kind(), 0), run(on, bound, parameter_store(on), std::move(problem), operation, operands), extents(std::move(given)) {
     run.engine().agreed_by_caller();  // by its making or reuse
     bytes = run.engine().arena_bytes() * std::int64_t(on.devices().size());
   }
@@ -99,6 +102,24 @@ struct kept_program : kept {
   }
 };
 
+/// What processes compare of the operands: that all pass the same tensors, in the same order.
+template <class... Tensors>
+struct operand_facts {
+  std::tuple<const Tensors&...> operands;
+
+  std::uint64_t hash() const {
+    fnv1a<std::uint64_t> h;
+    std::apply([&](const auto&... t) { (h.add(t.origin().hash()), ...); }, operands);
+    return h.value();
+  }
+  std::vector<fact> operator()() const {
+    std::vector<fact> facts;
+    int i = 0;
+    std::apply([&](const auto&... t) { (t.origin().add_to(facts, "operand " + std::to_string(i++)), ...); }, operands);
+    return facts;
+  }
+};
+
 /// A new program for these operands. An error on every process if they do not fit. Collective.
 template <class Bound, class Mesh, fixed_string... Letters, class... Tensors>
 std::unique_ptr<Bound> bind_program(const any_cluster& on, std::string_view operation, const Tensors&... operands) {
@@ -112,7 +133,9 @@ std::unique_ptr<Bound> bind_program(const any_cluster& on, std::string_view oper
     bound = bind_letters(operation, std::array{Letters.view()...}, operands...);
     (given.insert(given.end(), operands.extents().begin(), operands.extents().end()), ...);
   });
-  return std::make_unique<Bound>(on.unowned(), bound, std::move(given), std::move(problem), operation);
+  const operand_facts<Tensors...> facts{{operands...}};
+  return std::make_unique<Bound>(on.unowned(), bound, std::move(given), std::move(problem), operation,
+                                 collective_call(facts.hash(), facts));
 }
 
 template <class Program, fixed_string... Letters, class Call, class... Tensors>
@@ -123,7 +146,8 @@ auto run_kept_program(std::string_view operation, const Call& call, const Tensor
   const bool keeps = !on.on().shares_memory();  // with shared memory, binding needs several agreements: all must bind together
   if (keeps && (... && operands.on().same_as(on)))
     bound = on.kept().take<bound_program>([&](const bound_program& p) { return p.fits(operands...); });
-  if (bound) bound->run.engine().use_again();
+  const operand_facts<Tensors...> facts{{operands...}};
+  if (bound) bound->run.engine().use_again({facts.hash(), facts});
   else bound = bind_program<bound_program, typename Program::mesh, Letters...>(on, operation, operands...);
   auto results = call(bound->run, on);
   if (keeps) on.kept().put_back(std::move(bound));

@@ -10,6 +10,7 @@
 #include <gshard/tensor/buffer.hpp>
 #include <gshard/tensor/cluster.hpp>
 #include <gshard/tensor/placement.hpp>
+#include <gshard/tensor/tensor_origin.hpp>
 #include <gshard/tensor/whole_array.hpp>
 
 #include <algorithm>
@@ -58,7 +59,7 @@ struct local_shards {
 };
 }  // namespace detail
 
-/// A distributed tensor: `tensor<float, P<"data", none>>`. The type has the element type and the sharding. Extents and cluster are bound at
+/// A distributed tensor: `tensor<float, P<"data", none>>`. All processes make the tensors of a cluster in the same order. The type has the element type and the sharding. Extents and cluster are bound at
 /// construction. A tensor owns the shards of this process's devices. A tensor with a `device_order` can only be an input or output of
 /// programs. The operations on tensors (op/) do not take it.
 template <class T, class Spec>
@@ -72,7 +73,7 @@ class tensor {
   /// extents, a negative one, or too little memory. Throws also for axes that the cluster lacks, and for a device order that does not fit
   /// the cluster.
   tensor(any_cluster on, std::vector<std::int64_t> extents)
-      : cluster_(std::move(on)), extents_(std::move(extents)), shards_(cluster_, extents_, Spec::named, sizeof(T)) {}
+      : cluster_(std::move(on)), extents_(std::move(extents)), shards_(cluster_, extents_, Spec::named, sizeof(T)), origin_(cluster_.on()) {}
 
   /// A tensor whose shards are the caller's memory: an address for each device of this process, contiguous and row-major. The memory must
   /// stay valid as long as the tensor and all tensors that were moved from it. A null pointer: the tensor allocates this shard.
@@ -80,7 +81,8 @@ class tensor {
   tensor(any_cluster on, std::vector<std::int64_t> extents, std::span<T* const> memory)
       : cluster_(std::move(on)),
         extents_(std::move(extents)),
-        shards_(cluster_, extents_, Spec::named, sizeof(T), detail::as_addresses<T>(memory)) {}
+        shards_(cluster_, extents_, Spec::named, sizeof(T), detail::as_addresses<T>(memory)),
+        origin_(cluster_.on()) {}
 
   const any_cluster& on() const { return cluster_; }
   std::span<const std::int64_t> extents() const { return extents_; }
@@ -98,6 +100,10 @@ class tensor {
   std::size_t local_shards() const { return shards_.memory.size(); }
   shard_view<T> local_shard(std::size_t i) { return {reinterpret_cast<T*>(shards_.memory[i].data()), shards_.places[i]}; }
   shard_view<const T> local_shard(std::size_t i) const { return {reinterpret_cast<const T*>(shards_.memory[i].data()), shards_.places[i]}; }
+
+  /// What processes compare, so that all pass the same tensor to a collective call.
+  const detail::tensor_origin& origin() const { return origin_; }
+  void set_origin(const detail::tensor_origin& origin) { origin_ = origin; }
 
   /// The value of a scalar that is complete on every device.
   T item() const {
@@ -117,6 +123,7 @@ class tensor {
   any_cluster cluster_;
   std::vector<std::int64_t> extents_;
   detail::local_shards shards_;
+  detail::tensor_origin origin_;
 };
 
 namespace detail {
@@ -143,7 +150,8 @@ void for_each_local_shard(const tensor<T, Spec>& t, F f) {
 /// A tensor filled from a complete array on every process. The array is a contiguous row-major range of T, an Eigen matrix or vector, or an
 /// xtensor array (with <gshard/tensor/xtensor.hpp>). Each device copies its shard from its own process's array. Matrices have the last dim
 /// as columns and all others as rows. Matrices and xtensor arrays may have any memory order. Communicates nothing. Compile time: element
-/// type. Throws `gshard::error` if the array has another size or other extents.
+/// type. Throws `gshard::error` if the array has another size or other extents. The first operation on the tensor compares samples of the
+/// arrays.
 /// @see as_eigen
 template <class T, class Spec, class Mesh, class Whole = std::span<const T>>
 tensor<T, Spec> from_global(const cluster<Mesh>& on, std::vector<std::int64_t> extents, const Whole& whole) {
@@ -164,6 +172,10 @@ tensor<T, Spec> from_global(const cluster<Mesh>& on, std::vector<std::int64_t> e
       const auto stride = given.layout.strides_in(t.extents());
       if (!stride) throw error(detail::text_of_misfit(given.layout, t.extents(), "from_global: ", " for a tensor of "));
       for_each_local_shard(t, [&](shard_view<T> s) { detail::copy_shard_of(given.data, *stride, s.data, s.at); });
+      if (detail::tensor_origin origin = t.origin(); origin.number != 0) {
+        origin.array = detail::hash_of_samples(given, *stride, t.extents());
+        t.set_origin(origin);
+      }
     });
   return t;
 }

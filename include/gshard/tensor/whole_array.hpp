@@ -11,6 +11,7 @@
 #include <gshard/kernel/move/copy.hpp>
 #include <gshard/kernel/view.hpp>
 #include <gshard/tensor/buffer.hpp>
+#include <gshard/tensor/tensor_origin.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -142,6 +143,27 @@ std::span<const T> row_major_elements(const whole_array<T>& given, const kernel:
   T* const copy = reinterpret_cast<T*>(room.data());
   copy_shard_of(given.data, stride, copy, kernel::whole(int(tensor.size()), extent));
   return {copy, std::size_t(given.layout.size)};
+}
+
+/// Element i, in row-major order, of an array for a tensor with these extents.
+template <class T>
+T element_of_array(const whole_array<T>& given, const kernel::index_array& stride, std::span<const std::int64_t> tensor, std::int64_t i) {
+  if (given.layout.rank < 0) return given.data[i];
+  std::int64_t at = 0;
+  for (std::size_t d = tensor.size(); d-- > 0; i /= tensor[d]) at += i % tensor[d] * stride[d];
+  return given.data[at];
+}
+/// A hash of samples of an array, and facts about them.
+template <class T>
+std::uint64_t hash_of_samples(const whole_array<T>& given, const kernel::index_array& stride, std::span<const std::int64_t> tensor) {
+  return hash_of_samples<T>(given.layout.size, [&](std::int64_t i) { return element_of_array(given, stride, tensor, i); });
+}
+template <class T>
+void add_samples(std::vector<fact>& facts, const std::string& array, const whole_array<T>& given, const kernel::index_array& stride,
+                 std::span<const std::int64_t> tensor) {
+  for_each_sample(given.layout.size, [&](std::int64_t i) {
+    facts.push_back({"element " + std::to_string(i) + " of " + array, element_text(element_of_array(given, stride, tensor, i))});
+  });
 }
 
 #if GSHARD_HAS_BODIES

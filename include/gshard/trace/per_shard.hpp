@@ -13,6 +13,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 #include <utility>
 
 namespace gshard { inline namespace v0 {
@@ -42,10 +43,19 @@ void call_on_shards(const T* const* in, const shard_place* in_at, T* out, const 
   }(std::make_index_sequence<std::size_t(Arity)>{});
 }
 
+/// What the compiler calls a function. It names lambdas by their place or number.
+template <auto F>
+constexpr std::string_view text_of_function() {
+  std::string_view text = __PRETTY_FUNCTION__;
+  if (const std::size_t begin = text.find("F = "); begin != text.npos) text.remove_prefix(begin + 4);
+  return text.substr(0, text.find_last_of(";]"));
+}
+
 template <auto F, int Arity>
 inline constexpr pointwise shards_of{.arity = Arity,
                                      .shards_f32 = call_on_shards<float, F, Arity>,
-                                     .shards_f64 = call_on_shards<double, F, Arity>};
+                                     .shards_f64 = call_on_shards<double, F, Arity>,
+                                     .function = text_of_function<F>()};
 
 /// op::per_shard. Every dim has a factor of its own: operands and result keep their annotated shardings.
 constexpr symbol emit_per_shard(const pointwise& f, list_view<symbol> operands, const dim_list& dims, const sharding& layout) {
