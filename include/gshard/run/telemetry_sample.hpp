@@ -51,7 +51,7 @@ inline std::string json_number(double x) {
   if (std::isfinite(x)) return number_text(x);
   return std::isnan(x) ? "\"NaN\"" : x > 0 ? "\"Infinity\"" : "\"-Infinity\"";
 }
-inline std::string json_text(std::string_view text) {
+inline std::string json_string(std::string_view text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 /// Seconds with nanoseconds, but no more.
@@ -74,13 +74,13 @@ inline std::string json_line(const telemetry_sample& s, bool with_lists) {
   line += ",\"received\":{" + part + "},\"resident\":" + std::to_string(s.resident) + ",\"arena\":" + std::to_string(s.arena);
   if (s.predicted >= 0) line += ",\"predicted\":" + seconds_text(s.predicted);
   part.clear();
-  for (const auto& [key, x] : s.values) part += (part.empty() ? "" : ",") + json_text(key) + ":" + json_number(x);
+  for (const auto& [key, x] : s.values) part += (part.empty() ? "" : ",") + json_string(key) + ":" + json_number(x);
   if (!part.empty()) line += ",\"values\":{" + part + "}";
   part.clear();
   for (const auto& [key, list] : s.lists) {
     std::string numbers;
     for (const double x : list) numbers += (numbers.empty() ? "" : ",") + json_number(x);
-    part += (part.empty() ? "" : ",") + json_text(key) + ":[" + numbers + "]";
+    part += (part.empty() ? "" : ",") + json_string(key) + ":[" + numbers + "]";
   }
   if (with_lists && !part.empty()) line += ",\"lists\":{" + part + "}";
   return line + "}\n";
@@ -115,7 +115,7 @@ class prometheus_text {
 
   static std::string escaped(std::string_view value) {
     std::string s;
-    const std::string valid = nlohmann::json::parse(json_text(value)).get<std::string>();  // bytes that are not UTF-8 are replaced
+    const std::string valid = nlohmann::json::parse(json_string(value)).get<std::string>();  // bytes that are not UTF-8 are replaced
     for (const char c : valid)
       if (c == '\n') s += "\\n";
       else if (c == '\\' || c == '"') s.append("\\").push_back(c);
