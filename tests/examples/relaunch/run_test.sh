@@ -52,21 +52,21 @@ check() {
 }
 run=(--checkpoint c --wait 0.1 --most-wait 0.2)
 
-expect "a run without failures" 0 "c/finished says step 5" "${run[@]}" -- ./train c 5
+expect "a run without failures" 0 "c/finished: 5" "${run[@]}" -- ./train c 5
 check "one start" "$(wc -l <starts)" = 1
-expect "statuses, a kill, and 0 without a marker" 0 "says step 20" "${run[@]}" -- ./train c 20 status-1 kill status-0 status-139 none
+expect "statuses, a kill, and 0 without a marker" 0 "c/finished: 20" "${run[@]}" -- ./train c 20 status-1 kill status-0 status-139 none
 check "every start resumed from the newest checkpoint" "$(tr '\n' ' ' <resumed)" = "0 2 4 6 8 "
 expect "failures without progress" 1 "gave up: 3 failures in a row" "${run[@]}" --retries 2 -- ./train c 9 at_once-status-3 at_once-kill at_once-status-0 none
 check "three starts" "$(wc -l <starts)" = 3
-expect "progress starts the count again" 0 "says step 9" "${run[@]}" --retries 1 -- ./train c 9 at_once-kill kill at_once-kill kill none
+expect "progress starts the count again" 0 "c/finished: 9" "${run[@]}" --retries 1 -- ./train c 9 at_once-kill kill at_once-kill kill none
 expect "a command that hangs" 0 "have not changed for 1.000 s" "${run[@]}" --stall 1 --grace 0.3 -- ./train c 5 hang none
-expect "what a command leaves behind is ended" 0 "says step 5" "${run[@]}" --grace 0.3 -- ./train c 5 orphan none
+expect "what a command leaves behind is ended" 0 "c/finished: 5" "${run[@]}" --grace 0.3 -- ./train c 5 orphan none
 check "the orphan is gone" "$(sed 's/.*) //; s/ .*//' "/proc/$(cat orphan)/stat" 2>/dev/null | tr -d Z)" = ""  # Z: nobody has asked for its status
-expect "hosts that answer" 0 "says step" "${run[@]}" --hosts a,b,c --per-host 2 --check '[ {host} != b ]' -- \
+expect "hosts that answer" 0 "c/finished: 1" "${run[@]}" --hosts a,b,c --per-host 2 --check '[ {host} != b ]' -- \
   bash -c 'echo "$@" >args; mkdir -p c; echo 1 >c/finished' - "{hosts}" "{slots}" "{ranks}"
 check "placeholders: $(cat args)" "$(cat args)" = "a,c a:2,c:2 4"
 mkdir -p d0 d1; mkdir -p d1/step-0000000007; echo "{}" >d1/step-0000000007/manifest.json
-expect "directories of several hosts" 0 "d1/finished says step 8" --checkpoint d0 --checkpoint d1 --wait 0.1 -- ./train d1 8
+expect "directories of several hosts" 0 "d1/finished: 8" --checkpoint d0 --checkpoint d1 --wait 0.1 -- ./train d1 8
 check "it resumed there" "$(cat resumed)" = 7
 
 for signal in USR1 TERM INT; do
@@ -87,7 +87,7 @@ for options in "" "--checkpoint c" "--checkpoint c --retries x -- true" "--check
   expect "wrong options '$options'" 2 "--help lists the options" $options
 done
 mkdir -p e; echo 3 >e/finished
-expect "a run that has finished is not started" 0 "says step 3" --checkpoint e -- ./train e 5
+expect "a run that has finished is not started" 0 "e/finished: 3" --checkpoint e -- ./train e 5
 check "no start" ! -e starts
 
 echo "$passed passed, $failed failed"
