@@ -5,6 +5,8 @@
 
 #include <gshard/run/event_log.hpp>
 #include <gshard/run/event_log_check.hpp>
+#include <gshard/run/run_history.hpp>
+#include <gshard/run/run_page.hpp>
 #include <gshard/run/sha256.hpp>
 #include <gshard/run/straggler.hpp>
 #include <gshard/run/telemetry.hpp>
