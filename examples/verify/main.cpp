@@ -41,8 +41,8 @@ int run(const std::vector<std::string>& logs, const std::vector<std::string>& ma
 int main(int argc, char** argv) {
   CLI::App app(
       "Checks event logs of gshard: every record has the hash of the one before it.\nThe manifests of checkpoints seal the logs: no record "
-      "before the seal can then\nbe removed or rewritten. Prints one sentence, which names the first altered record.\nExit status: 0 if all "
-      "logs are unaltered, else 1.\n",
+      "before the seal can then\nbe removed or rewritten. Prints one sentence, which names the first altered record.\nExit status: 0 if "
+      "all logs are unaltered, else 1.\n",
       "gshard-verify");
   std::vector<std::string> logs, manifests;
   app.add_option("LOG", logs, "event logs, such as RUN/events-00000.jsonl")->required();

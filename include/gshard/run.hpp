@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Long runs: what survives failures, and what tells how a run goes. The target gshard::run; needs OpenSSL.
+// Long runs: what survives failures, and what tells how a run goes. The target gshard::run; needs OpenSSL. <gshard/run/run_page.hpp>, the page
+// of a run, is included by name.
 
-#include <gshard/run/event_log.hpp>
-#include <gshard/run/event_log_check.hpp>
-// Checkpoints of runs
+// Checkpoints, and signals that ask a run to save and end.
 #include <gshard/run/checkpointer.hpp>
 #include <gshard/run/signature.hpp>
 #include <gshard/run/stop_request.hpp>
 
-// Their files
-#include <gshard/run/manifest.hpp>
-#include <gshard/run/part_file.hpp>
-#include <gshard/run/sha256.hpp>
-#include <gshard/run/straggler.hpp>
+// Monitoring.
+#include <gshard/run/event_log.hpp>
+#include <gshard/run/event_log_check.hpp>
 #include <gshard/run/telemetry.hpp>

@@ -77,8 +77,9 @@ TEST_CASE("telemetry: Prometheus' format, by a strict parser") {
 TEST_CASE("telemetry: the strict parser refuses what is wrong") {
   const std::string head = "# HELP a_b text\n# TYPE a_b gauge\n";
   CHECK_NOTHROW(prometheus_parser(head + "a_b{c=\"d\",e=\"\\\\\"} 1.5e-7\na_b 2\n"));
-  for (const std::string bad : {"a_b 1", "a_b  1\n", "a_b 1 2\n", "a_b{c=\"d\",} 1\n", "a_b{c=\"d} 1\n", "a_b{c=\"\\t\"} 1\n", "a_b 1\na_b 1\n",
-                                "a_b\n", "a_b one\n", "a_b{c=\"d\",c=\"d\"} 1\n", "c 1\n", "", "a_b 1\n# HELP a_b text\n"})
+  for (const std::string bad :
+       {"a_b 1", "a_b  1\n", "a_b 1 2\n", "a_b{c=\"d\",} 1\n", "a_b{c=\"d} 1\n", "a_b{c=\"\\t\"} 1\n", "a_b 1\na_b 1\n", "a_b\n",
+        "a_b one\n", "a_b{c=\"d\",c=\"d\"} 1\n", "c 1\n", "", "a_b 1\n# HELP a_b text\n"})
     CHECK_THROWS_MESSAGE(prometheus_parser(head + bad), bad);
   CHECK_THROWS(prometheus_parser("# TYPE a_b gauge\na_b 1\n"));
   CHECK_THROWS(prometheus_parser("# HELP a x\n# TYPE a counter\na 1\n"));

@@ -94,7 +94,7 @@ $style</style>
 <div class="headline">
 <div class="title">
 <h1>$program</h1>
-<p class="muted">$subtitle; a simulated run</p>
+<p class="muted">$subtitle</p>
 </div>
 <label for="theme">Colors
 <select id="theme"><option value="">as the system</option><option value="light">light</option><option value="dark">dark</option></select>
@@ -132,7 +132,7 @@ inline std::string run_page(const run_record& run, const plan_view& plan, const 
   script += "start_tabs();\nstart_theme();";
   const std::string network = run.network.empty() ? "" : " on " + detail::markup_text(run.network);
   return detail::fill_in(detail::page_frame, {{"program", detail::markup_text(run.program.empty() ? "A step" : run.program)},
-                                              {"subtitle", detail::markup_text(detail::mesh_text(run)) + network},
+                                              {"subtitle", detail::markup_text(detail::mesh_text(run)) + network + "; a simulated run"},
                                               {"style", detail::page_colors() + std::string(detail::page_style)},
                                               {"tabs", tabs},
                                               {"panels", panels},
