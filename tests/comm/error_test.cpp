@@ -40,7 +40,7 @@ TEST_CASE("not_finite_error: is an error with a step, and processes pass it on a
     CHECK(e.step == 4000000000u);
   }
   // Any other text stays an error, one that begins alike included.
-  for (const std::string other : {text, problem.substr(0, 5), problem.substr(0, 15)}) {
+  for (const std::string& other : {text, problem.substr(0, 5), problem.substr(0, 15)}) {
     CHECK(!gs::detail::problem_text(other).is_not_finite());
     CHECK(gs::detail::problem_text(other).text() == other);
     CHECK_THROWS_WITH_AS(gs::detail::problem_text(other).fail(), other.c_str(), gs::error);

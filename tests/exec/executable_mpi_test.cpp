@@ -119,7 +119,7 @@ TEST_CASE("mpi: a hook that throws on one rank does not stop the others") {
   check_last_failed(complaint([&] { run(std::vector<float>(3, 1.0f)); }), "the hook's");
 }
 
-TEST_CASE("mpi: a run agrees once, and once more before it updates parameters; an operation on tensors once") {
+TEST_CASE("mpi: a run agrees once, and once more before it updates parameters and after it has checked them; an operation on tensors once") {
   const auto on = gs::on_mpi<mesh>(MPI_COMM_WORLD);
   const auto count = [](auto f) {
     rounds::made = 0;
@@ -136,7 +136,7 @@ TEST_CASE("mpi: a run agrees once, and once more before it updates parameters; a
   for (int again = 0; again < 2; ++again) {
     CHECK(count([&] { local(std::span(x).first(3)); }) == 1);
     CHECK(count([&] { sends(x); }) == 1);
-    CHECK(count([&] { updates(ids, ids, rate); }) == 2);
+    CHECK(count([&] { updates(ids, ids, rate); }) == 3);
     CHECK(count([&] { gs::to_global(rows); }) == 1);
   }
   // Where one has a hook, which may fail, all meet once more.

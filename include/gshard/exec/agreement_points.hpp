@@ -40,7 +40,8 @@ class agreement_points {
     find_failures(plan, begin);
   }
 
-  /// The caller makes the processes agree on the call.
+  /// False if the caller makes the processes agree on the call.
+  bool has_first() const { return begin != std::size_t(-1); }
   void without_first(const plan_view& plan) {
     begin = std::size_t(-1);
     find_failures(plan, 0);

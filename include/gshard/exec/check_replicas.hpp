@@ -7,6 +7,7 @@
 #include <gshard/comm/agreement.hpp>
 #include <gshard/comm/backend.hpp>
 #include <gshard/comm/error.hpp>
+#include <gshard/exec/bind/bound_plan.hpp>
 #include <gshard/exec/bind/shards.hpp>
 #include <gshard/exec/finite_checks.hpp>
 #include <gshard/exec/parameters.hpp>
@@ -37,6 +38,15 @@ inline bool has_copies(const bound_value& v, std::span<const int> mesh) {
   for (std::size_t a = 0; a < mesh.size(); ++a)
     if (!((used >> a) & 1u) && mesh[a] > 1) return true;
   return false;
+}
+
+/// Of these inputs of a plan, a bit each, those of which several devices hold the same block.
+inline std::vector<named_value> inputs_with_copies(const bound_plan& bound, std::uint64_t which) {
+  std::vector<named_value> all;
+  for (std::size_t i = 0; i < bound.plan.inputs.size(); ++i)
+    if (const bound_value& v = bound.value(bound.plan.inputs[i].value); ((which >> i) & 1u) && has_copies(v, bound.on.on().extents()))
+      all.push_back({"input " + std::to_string(i), &v});
+  return all;
 }
 
 /// Throws `gshard::error` of one text, on every process, if copies of a shard differ in a bit. Collective: all processes pass tensors of

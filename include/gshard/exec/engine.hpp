@@ -156,7 +156,9 @@ class engine {
 
   void agreed_by_caller() {
     agreements_.without_first(plan_);
-    copied_inputs_.clear();
+  }
+  void compare_inputs(std::uint64_t which) {
+    if (agreements_.has_first()) copied_inputs_ = inputs_with_copies(bound_, which);
   }
 
   const received_count& received(op kind) const { return received_[kind]; }
@@ -181,7 +183,7 @@ class engine {
   std::vector<std::pair<std::int32_t, std::int32_t>> copies_;  // updated parameters that were not written in place
   std::vector<std::int32_t> lent_roots_;                       // values in memory of the caller
   std::vector<const lent_value*> lent_copies_;                 // outputs that are copied to memory of the caller
-  std::vector<named_value> copied_inputs_;                 // those with copies, until they are compared in the first run
+  std::vector<named_value> copied_inputs_;                 // those with copies, if the next run compares them
   received_by_kind received_;
   std::vector<std::int64_t> before_, step_bytes_, run_bytes_;  // bytes received before a step, in it, and in a run, per held device
   std::int64_t runs_ = 0;
@@ -313,9 +315,6 @@ class engine {
     bind_steps(kernels, *sharing_);
     sharing_.reset();
     schedule_ = {};
-    for (std::size_t i = 0; i < plan_.inputs.size(); ++i)
-      if (const bound_value& v = value(plan_.inputs[i].value); has_copies(v, on_.on().extents()))
-        copied_inputs_.push_back({"input " + std::to_string(i), &v});
     agreements_ = agreement_points(plan_, [&](std::size_t i) { return !early_.starting(i).empty(); });
   }
   memory_map map_memory() const {
@@ -495,6 +494,7 @@ GSHARD_INLINE void executor::use_again(const collective_call& operands) {
 }
 GSHARD_INLINE void executor::agreed_by_caller() { engine_->agreed_by_caller(); }
 GSHARD_INLINE const received_count& executor::received(op kind) const { return engine_->received(kind); }
+GSHARD_INLINE void executor::compare_inputs(std::uint64_t which) { engine_->compare_inputs(which); }
 GSHARD_INLINE bool executor::skipped() const { return engine_->skipped(); }
 GSHARD_INLINE std::int64_t executor::runs() const { return engine_->runs(); }
 GSHARD_INLINE std::span<const std::int64_t> executor::received_in_run() const { return engine_->received_in_run(); }

@@ -58,8 +58,8 @@ inline constexpr bound_memory bound{};
 /// Compile time: number, element types, ranks and shardings of the inputs.
 /// Throws `gshard::error`, on every process: as `executor`; if the extents of an input differ from the program's dims; if the processes
 /// call different programs, pass different tensors, or arrays that differ: all elements of a replicated input are compared, and samples of
-/// a sharded one. The constructor throws if an input or output has a
-/// `device_order` and the cluster's axes are not exactly the program's.
+/// a sharded one; at the first call, if copies of an input tensor differ. The constructor throws if an input or output has a `device_order`
+/// and the cluster's axes are not exactly the program's.
 template <class Program>
 class executable {
  public:
@@ -95,8 +95,12 @@ class executable {
         problem = detail::problem_of([&] {
           if constexpr (sizeof...(Inputs) == expected && expected > 0) write<0>(inputs...);
         });
+      const std::uint64_t tensors = compared_ ? 0 : mask_of_tensors<Inputs...>();
+      if (!compared_) run_->compare_inputs(tensors);
+      if (tensors != 0) inputs_.add(tensors);
       const auto facts = [&] {
         std::vector<fact> all;
+        if (tensors != 0) all.push_back({"the inputs that are tensors, a bit each", std::to_string(tensors)});
         if constexpr (sizeof...(Inputs) == expected && expected > 0) add_facts<0>(all, inputs...);
         return all;
       };
@@ -205,8 +209,17 @@ class executable {
   std::array<detail::bound_port, Program::plan.outputs.size()> bound_outputs_;
   bool binds_ = false;    // if an input or output is bound
   bool rebinds_ = false;  // if one was bound since the last run
+  bool compared_ = false;  // the copies of input tensors, in a call that did not throw
   std::int64_t skipped_steps_ = 0;
 
+  /// A bit for each input that is given as a tensor.
+  template <class... Inputs>
+  static constexpr std::uint64_t mask_of_tensors() {
+    std::uint64_t mask = 0;
+    int i = 0;
+    ((mask |= std::uint64_t(distributed_tensor<Inputs>) << i++), ...);
+    return mask;
+  }
   auto run_once(const any_cluster& on, std::string problem, const collective_call& inputs = {}) {
     step(std::move(problem), inputs);
     return outputs(on, std::make_index_sequence<Program::plan.outputs.size()>{});
@@ -214,6 +227,7 @@ class executable {
   void step(std::string problem, const collective_call& inputs = {}) {
     const parameter_store& store = run_->store();
     run_->run({seed, store.steps()}, std::move(problem), inputs);
+    compared_ = true;
     if constexpr (updates) {
       if (run_->skipped()) ++skipped_steps_;
       else store.set_steps(store.steps() + 1);

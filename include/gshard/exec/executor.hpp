@@ -79,7 +79,7 @@ class executor {
   /// The processes agree on the call before the first step that communicates or writes a parameter, else at the end. After that, a process
   /// with an error still runs the collectives, so that the others do not hang. The next agreement reports the error. The processes agree
   /// again before parameters are written. They agree in every iteration of a loop, on whether it continues. They agree at the end if a
-  /// later step may fail or a process has a `hook`.
+  /// later step may fail, an optimizer checks its updates, or a process has a `hook`.
   /// Communicates: the plan's collectives, and one small message per process for every agreement.
   ///
   /// Throws `gshard::error`, on every process: if the processes differ in the call, program, seed, step or `inputs`; for a `problem`; for
@@ -87,6 +87,9 @@ class executor {
   /// An error of a hook is thrown on every process, too. After the first update it may leave different parameters on different processes.
   /// An error of a message, of memory or of a function of `map` is reported by the next agreement. If the run has none left, this process
   /// throws it, and the next collective call on the cluster throws it on every process.
+  ///
+  /// Throws `not_finite_error`, on every process, if a check finds NaN or an infinity: check_finite before parameters are updated, an
+  /// optimizer after all updates. @see not_finite
   void run(const run_context& context, std::string problem = {}, const collective_call& inputs = {});
 
   /// Call this to reuse an executor where other processes may construct a new one. It communicates and throws as the constructor does, so
@@ -95,6 +98,11 @@ class executor {
 
   /// Declares that the caller makes the processes agree on every run and its inputs. Later runs skip their first agreement.
   void agreed_by_caller();
+
+  /// The next run compares the copies of these inputs, a bit each, before its steps, where several devices hold the same block. It throws
+  /// `gshard::error`, on every process, if they differ in a bit, as `check_replicas` does. The same on all processes: the caller adds it to
+  /// the facts of the run's inputs. Has no effect if the caller makes the processes agree.
+  void compare_inputs(std::uint64_t which);
 
   /// Calls and received bytes since construction, by kind of operation. Each step counts the bytes of its busiest held device. A combined
   /// step counts as one call of each of its kinds.
