@@ -83,7 +83,7 @@ TEST_CASE("run queue: a job may drain its queue; the destructors wait") {
 
 TEST_CASE("run_queue: it knows whether a thread is in one of its jobs") {
   for (const bool threads : {false, true}) {
-    gs::run_queue queue, other;
+    run_queue queue, other;
     CHECK(!queue.in_job());
     bool inside = false, inside_other = true;
     const auto job = queue.start([&] {

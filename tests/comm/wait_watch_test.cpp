@@ -125,7 +125,7 @@ TEST_CASE("wait_watch: ranks at the same step, or beyond it, are not absent; the
   all[4]->in_call(4);
   std::vector<std::unique_ptr<gs::wait_watch::wait>> waits;
   for (const auto& one : all) waits.push_back(std::make_unique<gs::wait_watch::wait>(one.get(), "an exchange of blocks", 64));
-  all[0]->lacks({1, 2});
+  all[0]->lacks(std::vector{1, 2});
   REQUIRE(kept.has(1));
   const std::string text = kept.reports()[0];
   CAPTURE(text);

@@ -83,7 +83,8 @@ class mpi_backend final : public backend {
     exchange_part part;
     int next = 1;  // messages with members at this distance and beyond are not started yet
     std::vector<MPI_Request> request;
-    std::vector<int> member;  // of each request: the other side
+    std::vector<int> member;   // of each request: the other side
+    std::vector<int> lacking;  // ranks whose messages are not complete
     struct awaited {
       int from, bytes;
     };
@@ -292,7 +293,7 @@ GSHARD_INLINE std::optional<int> mpi_backend::wait(pending_exchange& f, std::siz
   return bytes;
 }
 
-// MPI_Wait, which tells the watch from time to time the ranks whose messages are not complete.
+// MPI_Wait, which tells the watch from time to time the ranks whose messages are not complete. Allocates nothing after the first exchange.
 GSHARD_INLINE int mpi_backend::test_until_done(pending_exchange& f, std::size_t i, MPI_Status& status) const {
   using clock = std::chrono::steady_clock;
   constexpr auto period = std::chrono::milliseconds(200);
@@ -307,16 +308,16 @@ GSHARD_INLINE int mpi_backend::test_until_done(pending_exchange& f, std::size_t 
     if (now < next) continue;
     next = now + period;
     const device_group group(extents(), f.axes, world_.rank());
-    std::vector<int> ranks;
+    f.lacking.clear();
     for (std::size_t k = i; k < f.request.size(); ++k) {
       int complete = 0;
       MPI_Status unused;
       if (MPI_Request_get_status(f.request[k], &complete, &unused) == MPI_SUCCESS && complete == 0)
-        ranks.push_back(group.device(f.member[k]));
+        f.lacking.push_back(group.device(f.member[k]));
     }
-    std::ranges::sort(ranks);
-    ranks.erase(std::ranges::unique(ranks).begin(), ranks.end());
-    waits()->lacks(std::move(ranks));
+    std::ranges::sort(f.lacking);
+    f.lacking.erase(std::ranges::unique(f.lacking).begin(), f.lacking.end());
+    waits()->lacks(f.lacking);
   }
 }
 
@@ -341,6 +342,7 @@ GSHARD_INLINE void mpi_backend::start_some(pending_exchange& f, int members) {
     for_each_piece(std::int64_t(block.size()),
                    [&](std::int64_t at, int count) { send(f, to, block.subspan(std::size_t(at), std::size_t(count))); });
   }
+  f.lacking.reserve(f.request.size());
 }
 
 // Calls MPI_Wait for each request: MPI_Waitall of Open MPI 4.1 may spin forever after a message has failed.
@@ -363,9 +365,11 @@ GSHARD_INLINE void mpi_backend::start_by_node(pending_exchange& f, const detail:
   std::size_t next = f.request.size();
   for (const detail::packet& p : f.packets.from_mates()) receive(f, p.member(), p.room());
   for (const detail::packet& p : f.packets.to_mates()) send(f, p.member(), p.bytes());
+  f.lacking.reserve(f.request.size());
   for (detail::packet& p : f.packets.from_mates()) p.arrived(std::size_t(wait(f, next++).value_or(0)));
   f.packets.forward();
   for (const detail::packet& p : f.packets.to_others()) send(f, p.member(), p.bytes());
+  f.lacking.reserve(f.request.size());
 }
 
 GSHARD_INLINE void mpi_backend::finish_by_node(pending_exchange& f) const {

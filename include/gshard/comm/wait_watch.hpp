@@ -30,6 +30,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -94,7 +95,7 @@ class wait_watch {
     now_.line.store(line, std::memory_order_relaxed);
   }
   /// The ranks whose messages the current wait still lacks, for reports. Forgotten at its end.
-  void lacks(std::vector<int> ranks);
+  void lacks(std::span<const int> ranks);
 
   /// Begins a part of the program after whose failure on one rank the others cannot go on. All ranks begin the same ones. @see run_scope
   std::uint64_t open_scope();
@@ -454,6 +455,7 @@ GSHARD_INLINE wait_watch::endpoint wait_watch::mine() const { return watcher_->s
 GSHARD_INLINE void wait_watch::meet(std::vector<endpoint> all) {
   const std::scoped_lock lock(watcher_->mutex);
   watcher_->peers = std::move(all);
+  watcher_->lacking.reserve(watcher_->peers.size());
 }
 GSHARD_INLINE bool wait_watch::begin(const char* what, std::int64_t bytes) {
   if (now_.waits_in.load(std::memory_order_relaxed) != nullptr) return false;
@@ -469,9 +471,9 @@ GSHARD_INLINE void wait_watch::end() {
   now_.since.store(now, std::memory_order_relaxed);
   now_.lacks.store(false, std::memory_order_relaxed);
 }
-GSHARD_INLINE void wait_watch::lacks(std::vector<int> ranks) {
+GSHARD_INLINE void wait_watch::lacks(std::span<const int> ranks) {
   const std::scoped_lock lock(watcher_->mutex);
-  watcher_->lacking = std::move(ranks);
+  watcher_->lacking.assign(ranks.begin(), ranks.end());
   now_.lacks = true;
 }
 GSHARD_INLINE std::uint64_t wait_watch::open_scope() { return watcher_->news.open_scope(); }

@@ -11,6 +11,14 @@ namespace {
 
 constexpr auto nothing = [](auto, auto) {};
 constexpr auto nothing_of_two = [](auto, auto, auto) {};
+constexpr auto nothing_else = [](auto, auto) {};
+[[maybe_unused]] void one_function(int) {}
+[[maybe_unused]] void another_function(int) {}
+
+// Functions have names by which ranks compare them.
+static_assert(gs::detail::text_of_function<nothing>() == gs::detail::text_of_function<nothing>());
+static_assert(gs::detail::text_of_function<nothing>() != gs::detail::text_of_function<nothing_else>());
+static_assert(gs::detail::text_of_function<&one_function>() != gs::detail::text_of_function<&another_function>());
 
 static_assert(tracing::holds([](builder& b, auto&) {
   const symbol y = gs::per_shard<nothing, "BA", P<none, "x">>(input(b, "AB", P<"x", none>{}));
