@@ -23,7 +23,7 @@ class GshardConan(ConanFile):
     settings = "os", "arch", "compiler", "build_type"
     # Off unless asked for, MPI as well: a cluster brings its own (a profile's [platform_requires] names it).
     # oneDNN is the system's, OpenMP the compiler's; the others are packages.
-    options = {name: [True, False] for name in ("mpi", "boost_mpi", "xtensor", "io", "hdf5", "blas", "onednn", "openmp")}
+    options = {name: [True, False] for name in ("mpi", "boost_mpi", "xtensor", "io", "hdf5", "run", "blas", "onednn", "openmp")}
     default_options = {name: False for name in options}
     exports_sources = "CMakeLists.txt", "LICENSE", "cmake/*", "include/*"
     no_copy_source = True
@@ -55,6 +55,8 @@ class GshardConan(ConanFile):
             self.requires("xxhash/[>=0.8 <1]")
         if self.options.hdf5:
             self.requires("hdf5/[>=1.10 <2]")
+        if self.options.run:
+            self.requires("openssl/[>=1.1 <4]")
         if self.options.blas:
             self.requires("openblas/[>=0.3.20 <1]")
 
@@ -72,6 +74,8 @@ class GshardConan(ConanFile):
             raise ConanInvalidConfiguration(f"gshard needs {self.settings.compiler} {oldest} or newer")
         if self.options.boost_mpi and not self.options.mpi:
             raise ConanInvalidConfiguration("gshard's option boost_mpi needs the option mpi")
+        if self.options.run and not self.options.io:
+            raise ConanInvalidConfiguration("gshard's option run needs the option io")
 
     def generate(self):
         toolchain = CMakeToolchain(self)
@@ -129,3 +133,5 @@ class GshardConan(ConanFile):
             component("io", "gshard", "nlohmann_json::nlohmann_json", "xxhash::xxhash")
         if self.options.hdf5:
             component("hdf5", "gshard", "hdf5::hdf5_c")
+        if self.options.run:
+            component("run", "io", "openssl::crypto")

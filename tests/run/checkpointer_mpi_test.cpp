@@ -73,7 +73,7 @@ TEST_CASE("checkpointer, mpi: every pair of rank counts, and of simulated meshes
   const shared_scratch dir;
   const auto large = [](const gs::any_cluster& on, std::uint64_t seed) {
     gs::parameter_store store = stores::make(on, tensors(), seed);
-    stores::add(store, {"larger", gs::dtype::f32, {500, 1000}}, gs::sharding::replicated(2));
+    stores::add(store, {"larger", gs::dtype::f32, {400, 150}}, gs::sharding::replicated(2));
     return store;
   };
   std::vector<std::vector<int>> meshes;
@@ -104,7 +104,7 @@ TEST_CASE("checkpointer, mpi: every pair of rank counts, and of simulated meshes
         CHECK(double(back->bytes_read) <= 1.1 * double(total) / gs::device_count(meshes[to]));
       }
     if (is_leader())
-      for (const int devices : {1, 2, 3, 4, 6, 8}) {
+      for (const int devices : {1, 3, 8}) {
         const gs::parameter_store store = large(stores::simulated({devices}), 50);
         set_step(store, 0);
         CHECK(gs::checkpointer(store, path).resume()->step == 7);

@@ -7,6 +7,7 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 namespace gs = gshard;
 namespace fs = std::filesystem;
@@ -79,4 +80,9 @@ TEST_CASE("step directories: the end marker and the link are not put over files 
   set_content(dir / "latest", "mine");
   CHECK_FALSE(detail::point_latest(in, {3, 0}));
   CHECK(content_of(dir / "latest") == "mine");
+  in.link("latest.tmp-0123456789abcdef", "step-0000000002");
+  set_content(dir / "latest.tmp-0123456789abcdee", "a file of the user");
+  set_content(dir / "finished.tmp-0123456789abcdef", "left by a killed process");
+  detail::remove_temporaries(in);
+  CHECK(in.names() == std::vector<std::string>{"finished", "latest", "latest.tmp-0123456789abcdee"});
 }

@@ -259,11 +259,18 @@ class checkpoint_saver {
                       "checkpointer_options::per_host is for directories on disks of their own");
     if (made.size() > 1) own.replace(signature_file, made[1]);
     own.replace(manifest_file, made[0]);
-    const std::string failed = problem_of([&] {  // the checkpoint is there; the rest can wait
-      if (!point_latest(in, step_))
-        how_.warn(in.path_of(latest_link) + ": is not a link to a checkpoint, and stays as it is");
-      for (const step_name& old : obsolete_) remove_checkpoint(in, old);
+    // The checkpoint is there. What fails from here on is tried again after the next one.
+    std::string failed = problem_of([&] {
+      if (!point_latest(in, step_)) how_.warn(in.path_of(latest_link) + ": is not a link to a checkpoint, and stays as it is");
     });
+    obsolete_.insert(obsolete_.end(), not_removed_.begin(), not_removed_.end());
+    not_removed_.clear();
+    for (const step_name& old : obsolete_) {
+      const std::string problem = problem_of([&] { remove_checkpoint(in, old); });
+      if (!problem.empty()) failed = problem;
+      if (in.has_directory(old.text())) not_removed_.push_back(old);
+    }
+    if (const std::string problem = problem_of([&] { remove_temporaries(in); }); !problem.empty()) failed = problem;
     if (!failed.empty()) how_.warn(failed);
   }
 
@@ -297,7 +304,7 @@ class checkpoint_saver {
   step_name step_;
   manifest what_;
   std::string head_, problem_;
-  std::vector<step_name> obsolete_;
+  std::vector<step_name> obsolete_, not_removed_;
   std::vector<written> written_;  // of the thread while it writes
   std::vector<part_info> parts_;  // of the manifest, on the leader
 

@@ -86,6 +86,14 @@ inline bool is_checkpoint_file(const directory& in, const std::string& name) {
   return size == 0 || std::ranges::any_of(begins, [&](std::string_view b) { return found.starts_with(b); });
 }
 
+/// Removes temporary files that killed processes have left beside the link and the end marker.
+inline void remove_temporaries(const directory& in) {
+  for (const std::string& name : in.names())
+    if ((directory::is_temporary_of(latest_link, name) && in.has_link(name)) ||
+        (directory::is_temporary_of(finished_file, name) && in.has_file(name)))
+      in.remove(name);
+}
+
 /// Removes a checkpoint, its manifest first. Files that are not a checkpoint's stay, and their directory
 /// then.
 inline void remove_checkpoint(const directory& in, const step_name& step) {

@@ -25,6 +25,7 @@ class GshardConan(ConanFile):
         "xtensor": [True, False],
         "io": [True, False],
         "hdf5": [True, False],
+        "run": [True, False],
         "blas": [True, False],
         "openmp": [True, False],
     }
@@ -34,6 +35,7 @@ class GshardConan(ConanFile):
         "xtensor": False,
         "io": False,
         "hdf5": False,
+        "run": False,
         "blas": False,
         "openmp": False,
     }
@@ -62,6 +64,8 @@ class GshardConan(ConanFile):
             self.requires("xxhash/0.8.3")
         if self.options.hdf5:
             self.requires("hdf5/1.14.6")
+        if self.options.run:
+            self.requires("openssl/[>=1.1 <4]")
         if self.options.blas:
             self.requires("openblas/0.3.30")
 
@@ -81,6 +85,8 @@ class GshardConan(ConanFile):
                 raise ConanInvalidConfiguration(f"{self.ref}: the option boost_mpi needs the option mpi")
             if self.dependencies["boost"].options.get_safe("without_mpi", False):
                 raise ConanInvalidConfiguration(f"{self.ref}: the option boost_mpi needs boost/*:without_mpi=False")
+        if self.options.run and not self.options.io:
+            raise ConanInvalidConfiguration(f"{self.ref}: the option run needs the option io")
 
     def source(self):
         get(self, **self.conan_data["sources"][self.version], strip_root=True)
@@ -151,3 +157,5 @@ endif()
             component("io", ["gshard", "nlohmann_json::nlohmann_json", "xxhash::xxhash"])
         if self.options.hdf5:
             component("hdf5", ["gshard", "hdf5::hdf5_c"])
+        if self.options.run:
+            component("run", ["io", "openssl::crypto"])

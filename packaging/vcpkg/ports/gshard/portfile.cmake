@@ -11,6 +11,7 @@ vcpkg_check_features(
         hdf5      GSHARD_HDF5
         io        GSHARD_IO
         mpi       GSHARD_MPI
+        run       GSHARD_RUN
         tools     GSHARD_INSTALL_COMMANDS
         xtensor   GSHARD_XTENSOR
 )
