@@ -146,12 +146,13 @@ TEST_CASE("checkpointer, mpi: the leader's state comes to all ranks; a restore t
   {
     gs::checkpointer checkpoints(store, dir / "run");
     checkpoints.keep_state("position", [&] { return position; }, [](std::string_view) {});
-    checkpoints.seal([] { return "head " + std::to_string(mpi_world::rank()); });
+    gs::event_log events(store.on(), dir / "run");
+    checkpoints.log_to(events);
     CHECK(checkpoints.save());
   }
   const gs::manifest m = gs::detail::parse_manifest(content_of(dir / "run/latest/manifest.json"));
-  REQUIRE(m.heads.size() == std::size_t(mpi_world::ranks()));
-  CHECK(m.heads.back() == "head " + std::to_string(mpi_world::ranks() - 1));
+  REQUIRE(m.event_logs.size() == std::size_t(mpi_world::ranks()));
+  CHECK(m.event_logs.back().file == "events-0000" + std::to_string(mpi_world::ranks() - 1) + ".jsonl");
   gs::checkpointer checkpoints(store, dir / "run");
   checkpoints.keep_state("position", [&] { return position; }, [&](std::string_view t) { position = t; });
   checkpoints.resume();

@@ -148,7 +148,7 @@ TEST_CASE("checkpointer: by time") {
   CHECK(names_in(dir / "run").size() >= 2);
 }
 
-TEST_CASE("checkpointer: states of the program, and texts of the processes") {
+TEST_CASE("checkpointer: states of the program, and the event log") {
   const scratch dir;
   std::string position = std::string("17\0\xff", 4);
   {
@@ -156,10 +156,14 @@ TEST_CASE("checkpointer: states of the program, and texts of the processes") {
     gs::checkpointer checkpoints(store, dir / "run", {.settings = {{"rate", "0.1"}}});
     checkpoints.keep_state(
         "position", [&] { return position; }, [](std::string_view) {});
-    checkpoints.seal([] { return std::string("head"); });
+    gs::event_log events(store.on(), dir / "run");
+    checkpoints.log_to(events);
     CHECK(checkpoints.save());
     const gs::manifest m = gs::detail::parse_manifest(content_of(dir / "run/latest/manifest.json"));
-    CHECK(m.heads == texts{"head"});
+    REQUIRE(m.event_logs.size() == 1);
+    CHECK(m.event_logs[0].records == 2);  // start and mesh
+    CHECK(events.head().records == 3);    // and the checkpoint
+    CHECK(gs::check_event_log(events.path(), m.event_logs).unaltered);
     CHECK(m.step == 7);
     CHECK(m.library == gs::version);
     CHECK(m.mesh == std::vector<std::pair<std::string, int>>{{"a", 2}});

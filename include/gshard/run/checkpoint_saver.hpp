@@ -62,15 +62,15 @@ class checkpoint_saver {
   bool in_flight() const { return stage_ != stage::none; }
   const disk_table& disks() const { return disks_; }
 
-  /// Copies the shards, and starts the writing. `what`: of the leader, all but tensors and parts. `head`: of
-  /// this process, for the manifest. `obsolete`: checkpoints that are removed after this one is committed.
+  /// Copies the shards, and starts the writing. `what`: of the leader, all but tensors and parts. `log_head`: of
+  /// the event log of this process. `obsolete`: checkpoints that are removed after this one is committed.
   /// `problem`: of this process; then nothing is written.
-  void start(const step_name& step, manifest what, std::string head, std::vector<step_name> obsolete,
+  void start(const step_name& step, manifest what, std::optional<event_log_head> log_head, std::vector<step_name> obsolete,
              std::string problem) {
     writer_.wait();
     step_ = step;
     what_ = std::move(what);
-    head_ = std::move(head);
+    log_head_ = std::move(log_head);
     obsolete_ = std::move(obsolete);
     problem_ = std::move(problem);
     written_.clear();
@@ -214,7 +214,7 @@ class checkpoint_saver {
   /// All parts are durable: the leader makes the manifest, and the first process of every disk writes it.
   void commit() {
     stage_ = stage::committing;
-    texts mine{head_};
+    texts mine{log_head_ ? log_head_->file : "", log_head_ ? std::to_string(log_head_->records) : "", log_head_ ? log_head_->hash : ""};
     for (const written& w : written_)
       mine.insert(mine.end(), {std::to_string(w.device), std::to_string(w.info.bytes), w.info.header});
     const std::vector<texts> all = gather_texts(on_, mine);
@@ -229,8 +229,12 @@ class checkpoint_saver {
     m.tensors = plan_.tensors;
     m.parts.resize(plan_.blocks.size());
     for (const texts& of_process : all) {
-      m.heads.push_back(of_process[0]);
-      for (std::size_t i = 1; i + 2 < of_process.size(); i += 3) {
+      if (of_process.size() < 3) throw error("a packet between processes is damaged");
+      if (!of_process[0].empty()) {
+        m.event_logs.push_back({of_process[0], 0, of_process[2]});
+        std::from_chars(of_process[1].data(), of_process[1].data() + of_process[1].size(), m.event_logs.back().records);
+      }
+      for (std::size_t i = 3; i + 2 < of_process.size(); i += 3) {
         std::size_t device = 0;
         part_info info{0, of_process[i + 2]};
         std::from_chars(of_process[i].data(), of_process[i].data() + of_process[i].size(), device);
@@ -242,7 +246,6 @@ class checkpoint_saver {
         m.parts[device] = info;
       }
     }
-    if (std::ranges::all_of(m.heads, &std::string::empty)) m.heads.clear();
     texts made{text_of(m)};
     if (how_.key) made.push_back(how_.key->sign(made[0]));
     parts_ = m.parts;
@@ -303,7 +306,8 @@ class checkpoint_saver {
   stage stage_ = stage::none;
   step_name step_;
   manifest what_;
-  std::string head_, problem_;
+  std::optional<event_log_head> log_head_;
+  std::string problem_;
   std::vector<step_name> obsolete_, not_removed_;
   std::vector<written> written_;  // of the thread while it writes
   std::vector<part_info> parts_;  // of the manifest, on the leader

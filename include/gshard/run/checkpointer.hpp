@@ -7,8 +7,10 @@
 #include <gshard/comm/agreement.hpp>
 #include <gshard/comm/backend.hpp>
 #include <gshard/comm/error.hpp>
+#include <gshard/exec/check_replicas.hpp>
 #include <gshard/exec/parameters.hpp>
 #include <gshard/kernel/gemm/gemm.hpp>
+#include <gshard/run/event_log.hpp>
 #include <gshard/run/checkpoint_loader.hpp>
 #include <gshard/run/checkpoint_saver.hpp>
 #include <gshard/run/directory.hpp>
@@ -126,9 +128,9 @@ class checkpointer {
                   std::function<void(std::string_view)> restore) {
     states_[std::move(name)] = {std::move(save), std::move(restore)};
   }
-  /// Adds a text of every process to manifests, such as the head of its event log. Called at every save. On
-  /// all processes alike. Local.
-  void seal(std::function<std::string()> head) { head_ = std::move(head); }
+  /// Writes the events "checkpoint", "load" and "stop" to the event log of each process, and seals the logs' last records in every manifest.
+  /// The log must outlive the checkpointer. On all processes alike. Local.
+  void log_to(event_log& events) { events_ = &events; }
 
   /// Loads the newest valid checkpoint into the store and the states, and returns what it is; nothing if
   /// there is no checkpoint. If the newest is damaged, or not signed as required, it is reported, and the one
@@ -193,6 +195,7 @@ class checkpointer {
     if (saver_->in_flight())
       if (const auto result = saver_->poll(false)) take(*result);
     if (stops) {
+      log("stop");
       save_changes();
       return false;
     }
@@ -230,6 +233,9 @@ class checkpointer {
     std::function<void(std::string_view)> restore;
   };
 
+  void log(const char* event) {
+    if (events_ != nullptr) events_->write(event, {{"step", store_.steps()}});
+  }
   std::size_t me() const { return detail::this_process(on_); }
   static void to_stderr(const std::string& line) {
     [[maybe_unused]] const auto written = ::write(STDERR_FILENO, line.data(), line.size());
@@ -311,14 +317,15 @@ class checkpointer {
     due_ = false;
     last_time_ = std::chrono::steady_clock::now();
     manifest m;
-    std::string head;
+    std::optional<event_log_head> log_head;
     std::string problem = states_of_leader(m.states);
     if (problem.empty())
       problem = detail::problem_of([&] {
-        if (head_) head = head_();
+        if (events_ != nullptr) log_head = events_->head();
         if (on_.leader() && options_.key && !options_.key->can_sign())
           throw error("checkpoint: the key of the checkpointer is a public one");
       });
+    check_replicas(store_);
     if (!looked_ && !found_.finished.empty())
       problem = path_ + ": has checkpoints, the last is " + found_.finished.back().text() +
                 "; call resume(), or use another directory";
@@ -335,7 +342,7 @@ class checkpointer {
       m.mesh.emplace_back(store_.on().mesh().name(a), on_.extents()[std::size_t(a)]);
     m.settings = options_.settings;
     starting_states_ = m.states;
-    saver_->start(step, std::move(m), std::move(head), obsolete(step), {});
+    saver_->start(step, std::move(m), std::move(log_head), obsolete(step), {});
   }
   // Checkpoints that are not needed once `next` is committed.
   std::vector<detail::step_name> obsolete(const detail::step_name& next) const {
@@ -354,6 +361,7 @@ class checkpointer {
       };
       for (auto* list : {&kept_, &refused_, &found_.unfinished, &taken_}) std::erase_if(*list, is_gone);
       kept_.push_back(result.step);
+      if (events_ != nullptr) events_->write("checkpoint", {{"step", result.step.step}, {"directory", result.step.text()}});
       saved_ = result.step;
       saved_states_ = std::move(starting_states_);
       return;
@@ -389,6 +397,7 @@ class checkpointer {
     on_.agree({}, detail::problem_of([&] {
                 for (const auto& [name, s] : states_) s.restore(m.states.at(name));
               }));
+    log("load");
     last_step_ = store_.steps();
     last_time_ = std::chrono::steady_clock::now();
     if (!m.products.empty() && m.products != products())
@@ -415,7 +424,7 @@ class checkpointer {
   std::string path_;
   checkpointer_options options_;
   std::map<std::string, state> states_;
-  std::function<std::string()> head_;
+  event_log* events_ = nullptr;
   bool stops_ = false;   // a process has a stop_request
   bool looked_ = false;  // for older checkpoints
   bool due_ = false;

@@ -7,6 +7,7 @@
 #include <gshard/base/version.hpp>
 #include <gshard/comm/error.hpp>
 #include <gshard/ir/dtype.hpp>
+#include <gshard/run/event_log_check.hpp>
 #include <gshard/run/part_file.hpp>
 #include <gshard/run/part_plan.hpp>
 #include <gshard/run/sha256.hpp>
@@ -37,7 +38,7 @@ struct manifest {
   std::vector<std::pair<std::string, int>> mesh;  ///< Names and extents of the axes.
   std::map<std::string, std::string> settings;
   std::map<std::string, std::string> states;  ///< The user's, any bytes.
-  std::vector<std::string> heads;             ///< What checkpointer::seal gave, by process.
+  std::vector<event_log_head> event_logs;     ///< The last records of all event logs, see checkpointer::log_to.
   std::vector<detail::saved_tensor> tensors;  ///< By name.
   std::vector<detail::part_info> parts;       ///< part-00000.bin, part-00001.bin, ...
 
@@ -79,7 +80,8 @@ inline nlohmann::ordered_json json_of(const manifest& m) {
   for (const auto& [key, value] : m.settings) settings[key] = value;
   json& states = j["states"] = json::object();
   for (const auto& [key, value] : m.states) states[key] = base64_of(value);
-  j["heads"] = m.heads;
+  json& logs = j["event_logs"] = json::array();
+  for (const event_log_head& h : m.event_logs) logs.push_back({{"file", h.file}, {"records", h.records}, {"hash", h.hash}});
   json& tensors = j["tensors"] = json::array();
   for (const saved_tensor& t : m.tensors)
     tensors.push_back({{"name", t.name},
@@ -152,7 +154,9 @@ inline manifest parse_manifest(std::string_view text) {
     m.settings = list("settings").get<std::map<std::string, std::string>>();
     for (const auto& [key, value] : list("states").items())
       m.states[key] = bytes_of_base64(value.get<std::string>());
-    m.heads = list("heads").get<std::vector<std::string>>();
+    for (const json& h : list("event_logs"))
+      m.event_logs.push_back({h.at("file").get<std::string>(),
+                              whole(h.at("records"), std::numeric_limits<std::uint64_t>::max()), h.at("hash").get<std::string>()});
     for (const json& a : list("tensors")) {
       saved_tensor t{a.at("name").get<std::string>(), dtype::count_, {}, a.at("trainable").get<bool>()};
       for (const dtype_traits& row : dtype_table)
