@@ -16,7 +16,7 @@ namespace {
 
 gs::manifest usual() {
   gs::manifest m{"0.1.0",    "Eigen", 120, 0xffffffffffffffffu, {{"data", 2}, {"model", 4}}, {{"rate", "0.1"}, {"", "sch\u00f6n"}}, {},
-                 {"a", "b"}, {},      {}};
+                 {{"events-00000.jsonl", 7, std::string(64, 'e')}}, {}, {}};
   for (int c = 0; c < 256; ++c) m.states["all bytes"] += char(c);
   m.states["empty"] = "";
   m.states["one"] = "x";
