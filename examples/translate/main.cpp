@@ -11,6 +11,7 @@
 #include "settings.hpp"
 #include "trainer.hpp"
 #include "translator.hpp"
+#include "watch.hpp"
 
 #include <gshard/io.hpp>
 #include <gshard/run.hpp>
@@ -25,6 +26,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <map>
@@ -208,14 +210,22 @@ int train(const gs::cluster<mesh>& on, const command_line& c) {
   // A launcher gives its processes terminals of its own, so that being on one says little: --plain does.
   const training_length length{60 * s.minutes, c.steps};
   std::optional<gs::stop_request> stop;
+  std::optional<gs::event_log> events;
+  std::optional<gs::telemetry> monitor;
   std::optional<gs::checkpointer> checkpoints;
   if (!c.checkpoint.empty()) {
     stop.emplace();
+    const std::string directory = directory_here(c.checkpoint);
+    events.emplace(on, directory);
+    events->write_plan("training", training.engine(0));
+    monitor.emplace(on, gs::telemetry_options{.directory = directory, .events = &*events});
+    for (std::size_t i = 0; i < buckets.size(); ++i) monitor->add(training.engine(i));
     std::map<std::string, std::string> shape = s.to_metadata();
     shape["batch_tokens"] = std::to_string(s.batch_tokens);
-    checkpoints.emplace(store, directory_here(c.checkpoint),
+    checkpoints.emplace(store, directory,
                         gs::checkpointer_options{.every_steps = c.every.steps, .every_seconds = c.every.seconds,
                                                  .per_host = c.checkpoint.find("%h") != std::string::npos, .settings = shape});
+    checkpoints->log_to(*events);
     checkpoints->keep_state("batches", [&] { return batches.save(); }, [&](std::string_view saved) { batches.restore(saved); });
   }
   progress clock(length, !c.plain && isatty(STDOUT_FILENO) == 1);
@@ -229,7 +239,16 @@ int train(const gs::cluster<mesh>& on, const command_line& c) {
     if (!c.losses.empty()) losses = continue_losses(c.losses, training.steps());
   });
   for (bool more = length.share(training.steps(), clock.elapsed()) < 1; more;) {
-    const step_report r = training.step(batches.next());
+    const batch next = batches.next();
+    if (monitor) monitor->begin_step(training.steps());
+    const step_report r = training.step(next);
+    if (monitor) {
+      monitor->value("loss", r.loss);
+      monitor->value("balance loss", r.balance_loss);
+      monitor->value("refused", r.refused_share());
+      monitor->values("expert load", r.load);
+      monitor->end_step();
+    }
     if (losses.is_open()) losses << training.steps() << ' ' << r.loss << ' ' << r.balance_loss << std::endl;
     more = length.share(training.steps(), clock.elapsed()) < 1;
     on.on().broadcast(std::as_writable_bytes(std::span(&more, 1)));  // the leader's clock decides
@@ -287,6 +306,19 @@ int train(const gs::cluster<mesh>& on, const command_line& c) {
   return 0;
 }
 
+/// Shows how the training with checkpoints in this directory goes, until it has finished.
+void watch(const std::string& path) {
+  std::string shown;
+  for (bool more = true; more;) {
+    more = !std::filesystem::exists(path + "/finished");
+    const std::string line = state_of_run(path);
+    if (line != shown) std::cout << (line.empty() ? "nothing yet in " + path : line) << std::endl;
+    shown = line;
+    if (more) std::this_thread::sleep_for(std::chrono::seconds(1));
+  }
+  std::cout << "finished" << std::endl;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -298,6 +330,10 @@ int main(int argc, char** argv) {
   }
   if (!c.problem.empty()) return mpi.fail(c.problem);
   try {
+    if (!c.watch.empty()) {
+      watch(directory_here(c.watch));
+      return 0;
+    }
     const gs::cluster<mesh> on = c.with_mpi ? mpi.cluster() : gs::simulate<mesh>(c.simulate);
     if (c.load.empty()) return train(on, c);
     use(on, c);
