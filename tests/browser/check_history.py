@@ -39,7 +39,7 @@ def check_numbers(b, run):
     if "steps" in run:
         wanted += ["/last", "/wall", "/mean_step", "/waiting_share", "/peak"]
         wanted += ["/received/%d/bytes" % i for i in range(len(run["received"]))]
-        wanted += ["/rows/%d/%s" % (i, key) for i in range(min(100, len(run["rows"]))) for key in ("mean_compute", "waiting_share", "peak")]
+        wanted += ["/rows/%d/%s" % (i, key) for i in range(min(32, len(run["rows"]))) for key in ("mean_compute", "waiting_share", "peak")]
     wanted += ["/starts/%d/processes" % i for i in range(len(run["starts"]))]
     for path in wanted:
         check(path in seen, path + " is not shown")

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -218,4 +219,23 @@ TEST_CASE("wait_watch: before processes know each other, one reports about itsel
   REQUIRE(kept.has(1));
   CHECK(contains(kept.reports()[0], "gshard: rank 3 waits for "));
   CHECK(contains(kept.reports()[0], " in making a cluster, collective call 0\n  the other ranks are not known yet"));
+}
+
+TEST_CASE("wait watch: the time of all waits that have ended, inner ones once") {
+  gs::wait_watch watch(0, {});
+  CHECK(watch.waited() == 0);
+  {
+    const gs::wait_watch::wait outer(&watch, "an agreement of all ranks");
+    {
+      const gs::wait_watch::wait inner(&watch, "an exchange of blocks");
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    CHECK(watch.waited() == 0);
+  }
+  const std::int64_t once = watch.waited();
+  CHECK(once >= 5000000);
+  std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  CHECK(watch.waited() == once);
+  { const gs::wait_watch::wait again(&watch, "a barrier"); }
+  CHECK(watch.waited() >= once);
 }

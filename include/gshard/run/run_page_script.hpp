@@ -123,8 +123,11 @@ const chart = ({title, unit, buckets, series, from_zero = true, log = false, hei
       for (let e = Math.floor(floor); e <= Math.ceil(roof); ++e) for (const m of roof - floor > 2.5 ? [1] : roof - floor > 1 ? [1, 2, 5] : [1, 1.5, 2, 3, 4, 5, 6, 8])
         if (Math.log10(m) + e >= floor && Math.log10(m) + e <= roof) ticks.push(Number((m * 10 ** e * factor).toPrecision(6)));
     }
-    const area = (top, bottom, piece) => piece.length === 0 ? "" : "M" + piece.map(i => `${px(i)} ${py(top(i))}`).join("L") +
-      "L" + [...piece].reverse().map(i => `${px(i)} ${py(bottom(i))}`).join("L") + "Z";
+    // An area reaches over the whole of its first and last point.
+    const edge = i => x(Math.min(run.last + 1, buckets.first + i * buckets.width) - .5).toFixed(1);
+    const side = (piece, y_of) => [[edge(piece[0]), piece[0]], ...piece.map(i => [px(i), i]), [edge(piece.at(-1) + 1), piece.at(-1)]]
+      .map(([left, i]) => `${left} ${py(y_of(i))}`);
+    const area = (top, bottom, piece) => "M" + side(piece, top).join("L") + "L" + side(piece, bottom).reverse().join("L") + "Z";
     cursor = svg("line", {class: "cursor", y1: axis_top, y2: height - axis_bottom, visibility: "hidden"});
     const picture_of = svg("svg", {width, height, role: "img", "aria-label": title},
       ...ticks.map(t => [svg("line", {class: "rule", x1: axis_left, x2: width - axis_right, y1: y(t / factor), y2: y(t / factor)}),

@@ -57,7 +57,7 @@ const time_view = panel => {
   const ratio = (r, c) => median[c] > 0 && run.rows[r].compute[c] !== null ? run.rows[r].compute[c] / median[c] : null;
   const slowest = run.rows.reduce((m, _, r) => median.reduce((n, _, c) => Math.max(n, ratio(r, c) || 0), m), 0);
   const labels = run.rows.map(row_label);
-  const [node] = table({caption: "By process", rows: run.rows.map((r, i) => ({...r, path: `/rows/${i}/`})), sort: 0, down: false, columns: [
+  const [node] = table({caption: "By process", rows: run.rows.map((r, i) => ({...r, path: `/rows/${i}/`})), sort: 0, down: false, page: 32, columns: [
     {label: "Process", text: row_label, by: r => r.process, number: true}, {label: "Host", text: r => r.host || "–", by: r => r.host},
     {label: "Mean computing time", text: r => number(r.path + "mean_compute", "s"), by: r => r.mean_compute, number: true},
     {label: "Waiting", text: r => number(r.path + "waiting_share", "share"), by: r => r.waiting_share, number: true},
