@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Long runs: what survives failures, and what tells how a run goes. The target gshard::run; needs OpenSSL. <gshard/run/run_page.hpp>, the page
-// of a run, is included by name.
+// Long runs: what survives failures, and what tells how a run goes. The target gshard::run; needs OpenSSL. The page of a run,
+// <gshard/run/run_page.hpp>, is included by name.
 
 // Checkpoints, and signals that ask a run to save and end.
 #include <gshard/run/checkpointer.hpp>

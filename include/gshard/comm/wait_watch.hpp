@@ -7,6 +7,7 @@
 #include <gshard/comm/agreement.hpp>
 #include <gshard/comm/datagrams.hpp>
 #include <gshard/comm/rank_news.hpp>
+#include <gshard/comm/wait_deadlines.hpp>
 
 #if GSHARD_HAS_BODIES
 #include <pthread.h>
@@ -35,17 +36,6 @@
 #include <vector>
 
 namespace gshard { inline namespace v0 {
-
-/// How long a process waits for others, in seconds. The same on all processes.
-struct wait_deadlines {
-  double warn = 60;   ///< Then one of the waiting processes reports where every process is. 0: never.
-  double fail = 600;  ///< Then it reports again, and every process that waits so long ends with `restart_status`. 0: never.
-
-  /// The exit status of processes that give up, EX_TEMPFAIL of sysexits.h: the run can be started again.
-  static constexpr int restart_status = 75;
-
-  bool operator==(const wait_deadlines&) const = default;
-};
 
 /// Watches the waits of one process. Its thread neither calls MPI nor takes part in the collective that blocks: processes ask each other by
 /// datagrams. A process that does not answer has ended, is stopped, or cannot be reached.

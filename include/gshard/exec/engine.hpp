@@ -154,9 +154,7 @@ class engine {
     begin_making(operands);
   }
 
-  void agreed_by_caller() {
-    agreements_.without_first(plan_);
-  }
+  void agreed_by_caller() { agreements_.without_first(plan_); }
   void compare_inputs(std::uint64_t which) {
     if (agreements_.has_first()) copied_inputs_ = inputs_with_copies(bound_, which);
   }

@@ -128,8 +128,8 @@ class checkpointer {
                   std::function<void(std::string_view)> restore) {
     states_[std::move(name)] = {std::move(save), std::move(restore)};
   }
-  /// Writes the events "checkpoint", "load" and "stop" to the event log of each process, and seals the logs' last records in every manifest.
-  /// The log must outlive the checkpointer. On all processes alike. Local.
+  /// Writes the events "checkpoint", "load" and "stop" to the event log of each process, and seals the logs'
+  /// last records in every manifest. The log must outlive the checkpointer. On all processes alike. Local.
   void log_to(event_log& events) { events_ = &events; }
 
   /// Loads the newest valid checkpoint into the store and the states, and returns what it is; nothing if

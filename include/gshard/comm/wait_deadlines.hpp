@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+// How long a process waits for others before it reports, and before it gives up.
+
+#include <gshard/base/compiler.hpp>
+
+namespace gshard { inline namespace v0 {
+
+/// How long a process waits for others, in seconds. The same on all processes.
+struct wait_deadlines {
+  double warn = 60;   ///< Then one of the waiting processes reports where every process is. 0: never.
+  double fail = 600;  ///< Then it reports again, and every process that waits so long ends with `restart_status`. 0: never.
+
+  /// The exit status of processes that give up, EX_TEMPFAIL of sysexits.h: the run can be started again.
+  static constexpr int restart_status = 75;
+
+  bool operator==(const wait_deadlines&) const = default;
+};
+
+}}  // namespace gshard::v0
