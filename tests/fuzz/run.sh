@@ -33,7 +33,7 @@ import os, sys
 lines = set()
 for name in os.listdir(sys.argv[2]):
     data = open(os.path.join(sys.argv[2], name), "rb").read()
-    if len(data) <= 160:
+    if len(data) <= (900 if "manifest" in sys.argv[1] else 160):
         lines.add("".join(chr(b) if 32 <= b < 127 and b != 92 else f"\\x{b:02x}" for b in data))
 open(sys.argv[1], "w").write("".join(line + "\n" for line in sorted(lines)[:150]))
 P

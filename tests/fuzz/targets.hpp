@@ -6,6 +6,9 @@
 #include <gshard/comm/error.hpp>
 #include <gshard/io/safetensors_header.hpp>
 #include <gshard/ir/equation.hpp>
+#if __has_include(<openssl/evp.h>)
+#include <gshard/run/manifest.hpp>
+#endif
 
 #include <cstdint>
 #include <cstring>
@@ -67,5 +70,23 @@ inline void header(std::string_view bytes) {
   const gs::safetensors_header again = gs::parse_safetensors_header(gs::safetensors_header_text(found.arrays, found.metadata), data_bytes);
   require(again.arrays == found.arrays && again.metadata == found.metadata, "a header that is written again is the same");
 }
+
+#if __has_include(<openssl/evp.h>)
+/// The manifest of a checkpoint: the text, and the same with a digest that is right, as an attacker writes it.
+inline void manifest(std::string_view text) {
+  const auto parse = [](const std::string& t) {
+    try {
+      const gs::manifest m = gs::detail::parse_manifest(t);
+      require(gs::detail::text_of(m) == t, "a manifest prints as it was written");
+    } catch (const gs::error&) {
+    }
+  };
+  parse(std::string(text));
+  const std::string begin(gs::detail::manifest_begin);
+  std::string sealed = begin + std::string(gs::sha256::hex_digits, '0') + "\"," + std::string(text);
+  sealed.replace(begin.size(), gs::sha256::hex_digits, gs::sha256_of(sealed));
+  parse(sealed);
+}
+#endif
 
 }  // namespace fuzz
