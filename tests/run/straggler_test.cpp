@@ -40,6 +40,10 @@ TEST_CASE("straggler: over 1.3 times the median in 5 of 10 steps, and no other p
             CHECK(rows[p].seconds == doctest::Approx(p == one ? (slow * double(steps) + 10 - double(steps)) / 10 : 1));
           }
         }
+  gs::straggler_rule patient;
+  patient.excess = 0.5;
+  CHECK(gs::judge_window(windows(3, 1, 1.4, 10), patient)[1].slow_steps == 0);
+  CHECK(gs::judge_window(windows(3, 1, 1.6, 10), patient)[1].slow_steps == 10);
   CHECK(gs::judge_window({}, {}).empty());
   CHECK(gs::judge_window(std::vector<std::vector<double>>{{1, 2}}, {})[0].slow_steps == 0);
 }

@@ -13,6 +13,7 @@ namespace gshard { inline namespace v0 { namespace detail {
 inline constexpr std::string_view run_page_style = R"css(
 .chart { position: relative; margin: .4rem 0 0; }
 .chart > .picture { margin: 0; touch-action: pan-y; border-radius: 4px; }
+.chart > .picture:focus-visible { outline-offset: -3px; }
 .readout { min-height: 1.5em; margin: .15rem 0 0; font-size: .85rem; color: var(--muted); font-variant-numeric: tabular-nums; max-width: none; }
 svg .curve { fill: none; stroke: var(--color); stroke-width: 1.8; stroke-linejoin: round; stroke-linecap: round; }
 svg .dashed { stroke-dasharray: 6 5; }

@@ -14,9 +14,11 @@
 
 namespace gshard { inline namespace v0 {
 
-/// When a process is a straggler: it computes longer than `ratio` times the median in `least` of `window` steps.
+/// When a process is a straggler: it computes longer than `ratio` times the median, and by more than `excess`, in `least` of the last
+/// `window` steps.
 struct straggler_rule {
   double ratio = 1.3;
+  double excess = 1e-3;       ///< seconds; shorter delays are noise of the machine
   std::uint32_t least = 5;
   std::uint32_t window = 10;  ///< 0: stragglers are not looked for
   friend bool operator==(const straggler_rule&, const straggler_rule&) = default;
@@ -55,7 +57,7 @@ inline std::vector<slow_process> judge_window(std::span<const std::vector<double
     medians += median;
     for (std::size_t p = 0; p < rows.size(); ++p) {
       rows[p].seconds += in_step[p];
-      rows[p].slow_steps += in_step[p] > rule.ratio * median;
+      rows[p].slow_steps += in_step[p] > rule.ratio * median && in_step[p] > median + rule.excess;
     }
   }
   for (std::size_t p = 0; p < rows.size(); ++p) {

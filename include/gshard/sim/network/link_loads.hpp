@@ -45,15 +45,15 @@ class link_loads {
  public:
   template <class Traffic>
     requires std::convertible_to<std::invoke_result_t<Traffic&, int, int>, double>
-  link_loads(const torus_mesh& on_torus, Traffic bytes, const faults& broken = {})
-      : links_(on_torus.topology(), broken), bytes_(std::size_t(links_.count()), 0.0) {
+  link_loads(const torus_mesh& placed, Traffic bytes, const faults& broken = {})
+      : links_(placed.topology(), broken), bytes_(std::size_t(links_.count()), 0.0) {
     const torus& t = links_.topology();
     const int devices = t.devices(), chips = t.chips();
     std::vector<int> chip(std::size_t(devices), 0);
     std::vector<std::vector<int>> on(std::size_t(chips), std::vector<int>{});
     for (int d = 0; d < devices; ++d) {
-      chip[std::size_t(d)] = on_torus.chip(d);
-      on[std::size_t(on_torus.chip(d))].push_back(d);
+      chip[std::size_t(d)] = placed.chip(d);
+      on[std::size_t(placed.chip(d))].push_back(d);
     }
     sent_.assign(std::size_t(chips), 0.0);
     received_.assign(std::size_t(chips), 0.0);
@@ -67,7 +67,7 @@ class link_loads {
       add_row(from, row);
     }
     for (int d = 0; d < t.dims; ++d)
-      for (int line = 0; line < chips / t.extent(d); ++line) add_line(d, line, on_torus);
+      for (int line = 0; line < chips / t.extent(d); ++line) add_line(d, line, placed);
   }
 
   /// Seconds until all messages have arrived if every link is always busy: the time of the busiest link, after one hop. At least the hops
