@@ -31,8 +31,8 @@ int main(int argc, char** argv) {
   const int rounds = argc > 1 ? std::atoi(argv[1]) : 101;
   MPI_Init(&argc, &argv);
   {
-    const gs::dims sizes{{'B', 256}, {'M', 256}, {'H', 512}, {'N', 256}};
-    const std::vector<float> x(256 * 256, 0.5f), rate{1e-4f};
+    const gs::dims sizes{{'B', 1024}, {'M', 256}, {'H', 512}, {'N', 256}};
+    const std::vector<float> x(1024 * 256, 0.5f), rate{1e-4f};
     const auto plain = gs::on_mpi<mesh>(MPI_COMM_WORLD, {}, {.deadlines = {.warn = 0, .fail = 0}}), watched = gs::on_mpi<mesh>(MPI_COMM_WORLD);
     gs::executable<program> without(plain, sizes), with(watched, sizes);
     const gs::run_scope scope(watched);
