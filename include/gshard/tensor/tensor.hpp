@@ -59,9 +59,9 @@ struct local_shards {
 };
 }  // namespace detail
 
-/// A distributed tensor: `tensor<float, P<"data", none>>`. All processes make the tensors of a cluster in the same order. The type has the element type and the sharding. Extents and cluster are bound at
-/// construction. A tensor owns the shards of this process's devices. A tensor with a `device_order` can only be an input or output of
-/// programs. The operations on tensors (op/) do not take it.
+/// A distributed tensor: `tensor<float, P<"data", none>>`. The type has the element type and the sharding. Extents and cluster are bound at
+/// construction. A tensor owns the shards of this process's devices. All processes make the tensors of a cluster in the same order. A
+/// tensor with a `device_order` can only be an input or output of programs. The operations on tensors (op/) do not take it.
 template <class T, class Spec>
 class tensor {
  public:
@@ -73,7 +73,10 @@ class tensor {
   /// extents, a negative one, or too little memory. Throws also for axes that the cluster lacks, and for a device order that does not fit
   /// the cluster.
   tensor(any_cluster on, std::vector<std::int64_t> extents)
-      : cluster_(std::move(on)), extents_(std::move(extents)), shards_(cluster_, extents_, Spec::named, sizeof(T)), origin_(cluster_.on()) {}
+      : cluster_(std::move(on)),
+        extents_(std::move(extents)),
+        shards_(cluster_, extents_, Spec::named, sizeof(T)),
+        origin_(cluster_.on()) {}
 
   /// A tensor whose shards are the caller's memory: an address for each device of this process, contiguous and row-major. The memory must
   /// stay valid as long as the tensor and all tensors that were moved from it. A null pointer: the tensor allocates this shard.
