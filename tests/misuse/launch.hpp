@@ -92,7 +92,8 @@ struct outcome {
 };
 
 /// Runs a command that starts ranks with run_rank(dir, ...), until they have ended. Adds the launcher, which may need longer, to a list.
-inline outcome run_all(const std::vector<std::string>& command, const std::filesystem::path& dir, int ranks, std::vector<pid_t>& launchers) {
+inline outcome run_all(const std::vector<std::string>& command, const std::filesystem::path& dir, int ranks,
+                       std::vector<pid_t>& launchers) {
   const clock::time_point began = clock::now();
   const pid_t launcher = ::fork();
   if (launcher == 0) {

@@ -335,7 +335,8 @@ const std::vector<misuse> cases{
      }, {"the processes disagree on the array of the tensor of input 0 (BM)"}},
     {"operands exchanged", [] {
        const auto on = cluster();
-       const rows a = gs::from_global<float, P<"x", none>>(on, {12, 8}, ones), b = gs::from_global<float, P<"x", none>>(on, {12, 8}, numbers(0));
+       const rows a = gs::from_global<float, P<"x", none>>(on, {12, 8}, ones);
+       const rows b = gs::from_global<float, P<"x", none>>(on, {12, 8}, numbers(0));
        if (odd) gs::einsum<"AB,CB->AC">(b, a);
        else gs::einsum<"AB,CB->AC">(a, b);
      }, {"AB,CB->AC on tensors", "the processes disagree on the tensor of operand 0"}},
@@ -462,7 +463,8 @@ const std::vector<misuse> cases{
      }, {"save of a checkpoint", "load of a checkpoint"}},
     {"load_npy of files of other content", [] {
        const auto on = cluster();
-       const rows t = gs::from_global<float, P<"x", none>>(on, {12, 8}, ones), u = gs::from_global<float, P<"x", none>>(on, {12, 8}, numbers(0));
+       const rows t = gs::from_global<float, P<"x", none>>(on, {12, 8}, ones);
+       const rows u = gs::from_global<float, P<"x", none>>(on, {12, 8}, numbers(0));
        gs::save_npy(dir / "a.npy", t);
        gs::save_npy(dir / "b.npy", u);
        const std::filesystem::path mine = dir / std::to_string(rank);
@@ -492,7 +494,8 @@ const std::vector<misuse> cases{
        if (odd) made<once>(gs::on_one_device<mesh>())(ones, rate);
        else cluster();
      }, {"making a cluster", "some have not made this cluster"}},
-    {"mesh extents", [] { cluster<two_axes>(odd ? std::vector{1, ranks} : std::vector{ranks, 1}); }, {"the processes disagree on the mesh"}},
+    {"mesh extents", [] { cluster<two_axes>(odd ? std::vector{1, ranks} : std::vector{ranks, 1}); },
+     {"the processes disagree on the mesh"}},
     {"mesh axis names", [] {
        if (odd) cluster<gs::mesh<gs::axis<"y">>>();
        else cluster();

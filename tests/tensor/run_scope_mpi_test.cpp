@@ -21,7 +21,9 @@ namespace {
 using mesh = gs::mesh<gs::axis<"x">>;
 bool last() { return rank() == ranks() - 1; }
 void call(const gs::any_cluster& on) { on.on().begin(std::vector<gs::fact>{{"the call", "of a test"}}); }
-std::string failed(const std::string& text) { return last() ? "this rank failed: " + text : "rank " + std::to_string(ranks() - 1) + " failed: " + text; }
+std::string failed(const std::string& text) {
+  return (last() ? "this rank" : "rank " + std::to_string(ranks() - 1)) + " failed: " + text;
+}
 }  // namespace
 
 TEST_CASE("mpi: after one rank has left its run by an exception, the others throw its text in their next call") {

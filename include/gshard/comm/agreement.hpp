@@ -34,6 +34,14 @@ struct fact {
 /// The hash of facts, without their places.
 std::uint64_t hash_of(const std::vector<fact>& facts);
 
+namespace detail {
+/// The facts of both lists.
+inline std::vector<fact> joined(std::vector<fact> first, const std::vector<fact>& second) {
+  first.insert(first.end(), second.begin(), second.end());
+  return first;
+}
+}  // namespace detail
+
 /// A collective call of this process: a hash of its facts, and a function that returns them. The first fact is the call itself. Processes
 /// exchange hashes, and facts only if hashes differ. Keeps a reference to the facts or the function, which must outlive it.
 class collective_call {

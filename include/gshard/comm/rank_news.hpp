@@ -7,7 +7,6 @@
 
 #if GSHARD_HAS_BODIES
 #include <algorithm>
-#include <utility>
 #endif
 
 #include <atomic>
@@ -16,6 +15,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace gshard { inline namespace v0 { namespace detail {
@@ -24,6 +24,8 @@ namespace gshard { inline namespace v0 { namespace detail {
 class rank_news {
  public:
   explicit rank_news(int rank) : rank_(rank) {}
+  /// The number of ranks, so that their departures allocate nothing.
+  void expect(std::size_t ranks);
 
   /// Begins a scope. All ranks begin the same ones, so that they have the same numbers, from 1.
   std::uint64_t open_scope();
@@ -34,7 +36,7 @@ class rank_news {
   /// failure is known.
   void fails(int rank, std::uint64_t scope, const std::string& text, std::int64_t time);
   /// A rank makes no call after this one. `why`: "has destroyed its cluster"
-  void departs(int rank, std::uint64_t last_call, const std::string& why, std::int64_t time);
+  void departs(int rank, std::uint64_t last_call, std::string_view why, std::int64_t time);
 
   /// "has destroyed its cluster, so that it makes no further call"; empty if the rank is not known to have departed.
   std::string departure(int rank) const;
@@ -49,9 +51,12 @@ class rank_news {
     std::int64_t time;
   };
   struct end {
-    std::string why;
+    char why[64] = {};  // empty: not known
     std::uint64_t last_call = 0;
     std::int64_t time = 0;
+
+    bool is_known() const { return why[0] != '\0'; }
+    std::string text() const { return std::string(why) + ", so that it makes no further call"; }
   };
   const int rank_;
   std::atomic<bool> any_ = false;
@@ -60,8 +65,6 @@ class rank_news {
   std::vector<std::uint64_t> open_;
   std::optional<failure> failure_;
   std::vector<end> ends_;  // by rank
-
-  static std::string text(const end& e) { return e.why + ", so that it makes no further call"; }
 };
 
 #if GSHARD_HAS_BODIES
@@ -83,16 +86,24 @@ GSHARD_INLINE void rank_news::fails(int rank, std::uint64_t scope, const std::st
   failure_ = failure{rank, scope, text, time};
   any_ = true;
 }
-GSHARD_INLINE void rank_news::departs(int rank, std::uint64_t last_call, const std::string& why, std::int64_t time) {
+GSHARD_INLINE void rank_news::expect(std::size_t ranks) {
+  const std::scoped_lock lock(mutex_);
+  ends_.resize(std::max(ends_.size(), ranks));
+}
+GSHARD_INLINE void rank_news::departs(int rank, std::uint64_t last_call, std::string_view why, std::int64_t time) {
   const std::scoped_lock lock(mutex_);
   ends_.resize(std::max(ends_.size(), std::size_t(rank) + 1));
-  if (end& e = ends_[std::size_t(rank)]; e.why.empty()) e = {why, last_call, time};
+  end& e = ends_[std::size_t(rank)];
+  if (e.is_known()) return;
+  why.copy(e.why, sizeof e.why - 1);
+  e.last_call = last_call;
+  e.time = time;
   any_ = true;
 }
 GSHARD_INLINE std::string rank_news::departure(int rank) const {
   const std::scoped_lock lock(mutex_);
-  if (std::size_t(rank) >= ends_.size() || ends_[std::size_t(rank)].why.empty()) return {};
-  return text(ends_[std::size_t(rank)]);
+  if (std::size_t(rank) >= ends_.size() || !ends_[std::size_t(rank)].is_known()) return {};
+  return ends_[std::size_t(rank)].text();
 }
 GSHARD_INLINE std::string rank_news::against(std::uint64_t call, std::int64_t until) const {
   if (!any_.load(std::memory_order_relaxed)) return {};
@@ -100,8 +111,8 @@ GSHARD_INLINE std::string rank_news::against(std::uint64_t call, std::int64_t un
   if (failure_ && failure_->time <= until)
     return (failure_->rank == rank_ ? "this rank" : "rank " + std::to_string(failure_->rank)) + " failed: " + failure_->text;
   for (std::size_t rank = 0; rank < ends_.size(); ++rank)
-    if (const end& e = ends_[rank]; !e.why.empty() && e.last_call < call && e.time <= until)
-      return "rank " + std::to_string(rank) + " " + text(e) + " after call " + std::to_string(e.last_call);
+    if (const end& e = ends_[rank]; e.is_known() && e.last_call < call && e.time <= until)
+      return "rank " + std::to_string(rank) + " " + e.text() + " after call " + std::to_string(e.last_call);
   return {};
 }
 

@@ -446,6 +446,7 @@ GSHARD_INLINE void wait_watch::meet(std::vector<endpoint> all) {
   const std::scoped_lock lock(watcher_->mutex);
   watcher_->peers = std::move(all);
   watcher_->lacking.reserve(watcher_->peers.size());
+  watcher_->news.expect(watcher_->peers.size());
 }
 GSHARD_INLINE bool wait_watch::begin(const char* what, std::int64_t bytes) {
   if (now_.waits_in.load(std::memory_order_relaxed) != nullptr) return false;

@@ -220,11 +220,7 @@ class engine {
 
   /// Returns if all processes bind the same plan, else throws.
   void begin_making(const collective_call& operands) {
-    const auto these = [&] {
-      std::vector<fact> all = facts();
-      for (fact& f : operands.facts()) all.push_back(std::move(f));
-      return all;
-    };
+    const auto these = [&] { return joined(facts(), operands.facts()); };
     on_.on().begin({hash_ ^ operands.hash(), these}, problem_);
     number_ = on_.on().calls();
   }
@@ -247,11 +243,8 @@ class engine {
   bool begin_run(const run_context& context, const collective_call& inputs) {
     if (on_.on().processes() == 1) return on_.on().begin({}, problem(), bool(owner_.hook));
     const auto these = [&] {
-      std::vector<fact> all{name_of_run(),
-                            {"the seed of a run", std::to_string(context.seed)},
-                            {"the step of a run", std::to_string(context.step)}};
-      for (fact& f : inputs.facts()) all.push_back(std::move(f));
-      return all;
+      const fact seed{"the seed of a run", std::to_string(context.seed)}, step{"the step of a run", std::to_string(context.step)};
+      return joined({name_of_run(), seed, step}, inputs.facts());
     };
     fnv1a<std::uint64_t> h;
     h.add("run").add(number_).add(context.seed).add(std::uint64_t(context.step)).add(inputs.hash());
