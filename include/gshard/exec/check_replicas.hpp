@@ -69,9 +69,9 @@ constexpr std::uint32_t steps_between_replica_checks = 100;
 /// Collective over the store's cluster. Communicates: one hash per tensor and device to the leader, and its answer. If copies differ, also
 /// some hashes of their parts.
 ///
-/// Throws `gshard::error`, the same on every process: if copies differ. The text names the tensor, the first element that differs, its
-/// values on two devices, and the devices that differ from most copies (from the first, if there are as many of each). Also if the
-/// processes make different calls, or have different tensors.
+/// Throws `gshard::error`, the same on every process: if copies differ; if the processes make different calls, or have different tensors.
+/// The text names the tensor, the first element that differs, and its values on two devices. It also names the devices that differ from
+/// most copies, or from the first if there are as many of each.
 /// @see not_finite
 void check_replicas(const parameter_store& store);
 
