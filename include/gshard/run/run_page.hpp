@@ -25,9 +25,9 @@ inline nlohmann::ordered_json history_json(const run_history& history, const std
   return detail::run_page_data(history, title).json();
 }
 
-/// The history of a run as one HTML file that needs no other file and no network. It shows the program's values, times of steps with waiting
-/// and prediction, bytes by kind, and memory. Heat maps show processes and lists, such as the load of experts. Starts and events are marked.
-/// It supports light and dark colors, keyboards, screen readers and phones. @see read_run_history, telemetry, event_log
+/// The history of a run as one HTML file that needs no other file and no network. It shows the program's values, times of steps with
+/// waiting and prediction, bytes by kind, and memory. Heat maps show processes and lists, such as the load of experts. Starts and events
+/// are marked. It supports light and dark colors, keyboards, screen readers and phones. @see read_run_history, telemetry, event_log
 inline std::string history_page(const run_history& history, const std::string& title) {
   const nlohmann::ordered_json data = history_json(history, title);
   const bool has_steps = data.contains("steps");
