@@ -6,6 +6,11 @@
 #include <gshard/trace/einsum.hpp>
 
 #include <cmath>
+#include <cstddef>
+#include <cstring>
+#include <type_traits>
+#include <utility>
+#include <vector>
 
 namespace gs = gshard;
 using gs::symbol;
@@ -90,6 +95,53 @@ TEST_CASE("initial numbers depend on the seed and the name, and have the given d
   CHECK(deviation(values(1, "w")) == doctest::Approx(2).epsilon(0.05));
   CHECK(deviation(values(1, "layer.w")) == doctest::Approx(1 / std::sqrt(40.0 * 50)).epsilon(0.02));
   CHECK(values(1, "layer.w")[0] / values(1, "w")[0] != doctest::Approx(1 / std::sqrt(40.0 * 50) / 2));
+}
+
+TEST_CASE("parameters of every element type start from their numbers, and nothing beside them is written") {
+  gs::detail::bound_value wanted;
+  wanted.extents = {3, 5};
+  wanted.layout = whole(2);
+  const auto bytes_of = [&](const gs::parameter_store::entry& e) {
+    return std::vector<std::byte>(e.value.data[0], e.value.data[0] + e.value.bytes(0));
+  };
+  for (int t = 0; t < gs::element_types; ++t)
+    for (const auto& [what, scale] : {std::pair{gs::initializer::kind::zeros, 0.0}, {gs::initializer::kind::constant, 1.0},
+                                      {gs::initializer::kind::constant, 0.5}, {gs::initializer::kind::normal, 2.0}}) {
+      const auto type = gs::dtype(t);
+      const gs::arithmetic_of arithmetic = gs::traits(type).arithmetic;
+      CAPTURE(gs::name(type));
+      CAPTURE(int(what));
+      const gs::parameter_store store(simulate({2}), 42);
+      wanted.type = type;
+      wanted.places.assign(2, gs::detail::place(wanted, store.on().on().extents(), 0));
+      wanted.data.assign(2, nullptr);
+      gs::parameter p;
+      p.name = gs::tensor_name("w");
+      p.init.what = what;
+      p.init.scale = scale;
+      const bool is_whole = arithmetic == gs::arithmetic_of::integer || arithmetic == gs::arithmetic_of::logical;
+      if (what == gs::initializer::kind::normal ? is_whole || gs::is_complex(type) : is_whole && scale == 0.5) {
+        const std::string start = what == gs::initializer::kind::normal ? "normal random numbers" : "0.5";
+        CHECK_THROWS_WITH_AS(
+            store.demand(p, wanted, {}),
+            ("parameter \"w\": its elements are " + std::string(gs::cpp_name(type)) + ", which cannot start as " + start).c_str(), gs::error);
+        CHECK(store.entries().empty());
+        continue;
+      }
+      const gs::parameter_store::entry& e = store.demand(p, wanted, {});
+      CHECK(bytes_of(e).size() == 15 * std::size_t(gs::size_of(type)));
+      gs::detail::with_element(type, [&]<class T>(T*) {
+        if constexpr (std::is_floating_point_v<T> || gs::traits(gs::dtype_of<T>).arithmetic == gs::arithmetic_of::storage)
+          if (what == gs::initializer::kind::normal) {
+            std::vector<T> numbers(15);
+            gs::kernel::fill_normal<T>(numbers.data(), wanted.places[0], scale, {42, 0xffffffffu, gs::fnv1a<std::uint32_t>().add("w").value()});
+            CHECK(std::memcmp(numbers.data(), e.value.data[0], 15 * sizeof(T)) == 0);
+            return;
+          }
+        for (int i = 0; i < 15; ++i) CHECK(e.value.as<T>(0)[i] == gs::detail::element_from<T>(scale));
+      });
+      CHECK(bytes_of(e) == std::vector<std::byte>(e.value.data[1], e.value.data[1] + e.value.bytes(1)));
+    }
 }
 
 TEST_CASE("programs on one store share the parameters that they name alike") {

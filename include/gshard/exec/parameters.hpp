@@ -4,7 +4,9 @@
 // The store of tensors that outlive a run: parameters and optimizer state by name.
 
 #include <gshard/base/hash.hpp>
+#include <gshard/comm/agreement.hpp>
 #include <gshard/exec/bind/shards.hpp>
+#include <gshard/kernel/element.hpp>
 #include <gshard/kernel/move/fill.hpp>
 #include <gshard/pass/plan.hpp>
 #include <gshard/tensor/buffer.hpp>
@@ -18,7 +20,6 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -67,7 +68,7 @@ class parameter_store {
   }
 
   /// The tensor of a program's parameter. The first request creates and initializes it. Throws if another program created it with other
-  /// extents, another element type or another sharding.
+  /// extents, another element type or another sharding, or if the element type cannot hold the initial values.
   entry& demand(const parameter& p, const detail::bound_value& wanted, const extents& sizes) const {
     const std::string name(p.name.view());
     if (entry* known = find(name)) {
@@ -77,6 +78,7 @@ class parameter_store {
         throw error("parameter \"" + name + "\": another program on this store has it in another layout; annotate it in both alike");
       return *known;
     }
+    check_initial_values(p.init, wanted.type, name);
     entry& e = state_->entries[name];
     e.value = wanted;
     e.trainable = p.trainable;
@@ -100,21 +102,32 @@ class parameter_store {
   };
   std::shared_ptr<state> state_;
 
+  static constexpr bool has_random_numbers(dtype type) { return is_real(type) || traits(type).arithmetic == arithmetic_of::storage; }
+  static void check_initial_values(const initializer& how, dtype type, const std::string& name) {
+    const bool random = how.what == initializer::kind::normal;
+    if (random ? has_random_numbers(type) : how.what == initializer::kind::zeros || can_hold(type, how.scale)) return;
+    throw error("parameter \"" + name + "\": its elements are " + std::string(cpp_name(type)) + ", which cannot start as " +
+                (random ? "normal random numbers" : detail::number_text(how.scale)));
+  }
   void initialize(entry& e, const initializer& how, std::string_view name, const extents& sizes) const {
     double scale = how.scale;
     double fan_in = 1;
     for (int i = 0; i < how.fan_in.size(); ++i) fan_in *= double(sizes.dim(how.fan_in[i]));
     scale /= std::sqrt(fan_in);
     const random_key key{state_->seed, 0xffffffffu, fnv1a<std::uint32_t>().add(name).value()};
-    for (std::size_t i = 0; i < e.shards.size(); ++i) {
-      const auto fill = [&](auto* data) {
-        using T = std::remove_pointer_t<decltype(data)>;
-        if (how.what == initializer::kind::normal) kernel::fill_normal<T>(data, e.value.places[i], T(scale), key);
-        else std::fill_n(data, e.value.elements(i), how.what == initializer::kind::constant ? T(scale) : T(0));
-      };
-      if (e.value.type == dtype::f64) fill(e.value.as<double>(i));
-      else fill(e.value.as<float>(i));
-    }
+    detail::with_element(e.value.type, [&]<class T>(T*) {
+      const T start = detail::element_from<T>(how.what == initializer::kind::constant ? scale : 0);
+      for (std::size_t i = 0; i < e.shards.size(); ++i) {
+        T* const data = e.value.as<T>(i);
+        if constexpr (has_random_numbers(dtype_of<T>)) {
+          if (how.what == initializer::kind::normal) {
+            kernel::fill_normal<T>(data, e.value.places[i], scale, key);
+            continue;
+          }
+        }
+        std::fill_n(data, e.value.elements(i), start);
+      }
+    });
   }
 };
 
