@@ -480,10 +480,10 @@ TEST_CASE("checkpointer: the end marker") {
     CHECK(names_in(dir / "run") == texts{"finished", "latest", "step-0000000007"});
     calls = 2;
     checkpoints.finish();  // a state has changed
-    CHECK(names_in(dir / "run") == texts{"finished", "latest", "step-0000000007", "step-0000000007.1"});
+    CHECK(names_in(dir / "run") == texts{"finished", "latest", "step-0000000007.1"});
     store.find("bias")->value.as<float>(0)[0] += 1;
     checkpoints.finish();  // a parameter has changed
-    CHECK(names_in(dir / "run") == texts{"finished", "latest", "step-0000000007.1", "step-0000000007.2"});
+    CHECK(names_in(dir / "run") == texts{"finished", "latest", "step-0000000007.2"});
   }
   gs::checkpointer again(store, dir / "run");
   CHECK_FALSE(fs::exists(dir / "run/finished"));  // the run goes on
@@ -493,6 +493,47 @@ TEST_CASE("checkpointer: the end marker") {
   CHECK(content_of(dir / "run/finished") == "a file of the user");
   gs::checkpointer third(store, dir / "run");
   CHECK(content_of(dir / "run/finished") == "a file of the user");
+}
+
+TEST_CASE("checkpointer: a step that is saved again replaces its checkpoint: those of `keep` steps stay") {
+  const scratch dir;
+  for (const int keep : {1, 2, 3}) {
+    CAPTURE(keep);
+    const std::string path = dir / ("run" + std::to_string(keep));
+    const gs::parameter_store store = store_on({2});
+    int clock = 0, restored = -1;
+    const auto count = [&](gs::checkpointer& checkpoints) {
+      checkpoints.keep_state(
+          "clock", [&] { return std::to_string(++clock); }, [&](std::string_view t) { restored = std::stoi(std::string(t)); });
+    };
+    {
+      gs::checkpointer checkpoints(store, path, {.every_steps = 1, .keep = keep});
+      count(checkpoints);
+      run(store, checkpoints, 1, 4);
+      checkpoints.finish();
+      checkpoints.finish();
+    }
+    texts wanted{"finished", "latest"};
+    for (int step = 5 - keep; step < 4; ++step) wanted.push_back("step-000000000" + std::to_string(step));
+    wanted.push_back("step-0000000004.2");
+    CHECK(names_in(path) == wanted);
+    CHECK(fs::read_symlink(path + "/latest") == "step-0000000004.2");
+
+    // Directories with several checkpoints of a step are those of older versions of the library.
+    fs::copy(path + "/step-0000000004.2", path + "/step-0000000004.1", fs::copy_options::recursive);
+    const gs::parameter_store again = store_on({3});
+    gs::checkpointer checkpoints(again, path, {.keep = keep});
+    count(checkpoints);
+    CHECK(checkpoints.resume()->name == "step-0000000004.2");
+    CHECK(restored == clock);
+    set_step(again, 5);
+    CHECK(checkpoints.save());
+    wanted = {"latest"};
+    for (int step = 6 - keep; step < 4; ++step) wanted.push_back("step-000000000" + std::to_string(step));
+    if (keep > 1) wanted.push_back("step-0000000004.2");
+    wanted.push_back("step-0000000005");
+    CHECK(names_in(path) == wanted);
+  }
 }
 
 TEST_CASE("checkpointer: removes what killed runs have left, and nothing else") {

@@ -42,8 +42,8 @@ struct checkpointer_options {
   std::uint32_t every_steps = 0;  ///< Steps from one checkpoint to the next. 0: not by steps.
   double every_seconds =
       0;  ///< Seconds from one checkpoint to the next, by the leader's clock. 0: not by time.
-  int keep =
-      2;  ///< The number of checkpoints that stay, the newest; older ones are removed after each new one.
+  /// The number of steps whose newest checkpoint stays. Older ones, and others of the same steps, are removed after each new one.
+  int keep = 2;
   /// False: all processes see one directory. True: each host has a directory of its own at the path, on its
   /// own disk. Every part is then written twice: to the host's disk, and to that of the next host, so that
   /// one host may be lost with its disk.
@@ -211,7 +211,8 @@ class checkpointer {
   }
 
   /// Ends the run: saves, unless the last checkpoint has the same content, and writes the end marker, the
-  /// file `finished`, when all processes are here. Throws also if the save fails, whatever the policy; there
+  /// file `finished`, when all processes are here. If only states have changed since a checkpoint of this step, such as a clock, the new
+  /// one replaces that. Throws also if the save fails, whatever the policy; there
   /// is no end marker then.
   void finish() {
     on_.begin(facts("finish of a checkpointer"));
@@ -332,7 +333,8 @@ class checkpointer {
     on_.agree(facts("the start of a save"), problem);
     looked_ = true;
     detail::step_name step{store_.steps(), 0};
-    while (std::ranges::find(taken_, step) != taken_.end()) ++step.again;
+    for (const detail::step_name& t : taken_)  // the newest of a step has the greatest number, should an older one be there still
+      if (t.step == step.step) step.again = std::max(step.again, t.again + 1);
     taken_.push_back(step);
     m.library = version;
     m.products = products();
@@ -344,11 +346,14 @@ class checkpointer {
     starting_states_ = m.states;
     saver_->start(step, std::move(m), std::move(log_head), obsolete(step), {});
   }
-  // Checkpoints that are not needed once `next` is committed.
+  // Checkpoints that are not needed once `next` is committed: those of the same step, and all but the newest of the last `keep` steps.
   std::vector<detail::step_name> obsolete(const detail::step_name& next) const {
     std::vector<detail::step_name> all = found_.unfinished;
-    if (const auto stay = std::size_t(options_.keep - 1); kept_.size() > stay)
-      all.insert(all.end(), kept_.begin(), kept_.end() - std::ptrdiff_t(stay));
+    std::vector<std::uint32_t> steps{next.step};
+    for (auto s = kept_.rbegin(); s != kept_.rend(); ++s) {
+      if (steps.size() >= std::size_t(options_.keep) || std::ranges::find(steps, s->step) != steps.end()) all.push_back(*s);
+      else steps.push_back(s->step);
+    }
     for (const detail::step_name& s : refused_)
       if (s.step <= next.step) all.push_back(s);
     return all;
