@@ -6,6 +6,7 @@
 
 #include "../io/shared_scratch.hpp"
 #include "keys.hpp"
+#include "other_process.hpp"
 #include "run_stores.hpp"
 
 #include <doctest/doctest.h>
@@ -301,6 +302,29 @@ TEST_CASE("checkpointer, mpi: the disk of any one host may be lost") {
       CHECK(names_in(own.mine(per_disk)) == texts{"finished", "latest", "step-0000000006", "step-0000000007"});
     }
   }
+}
+
+TEST_CASE("checkpointer, mpi: a run that has one of the directories is known to all ranks") {
+  const gs::parameter_store store = make(on_all(), 1, 7);
+  for (const bool per_host : {false, true})
+    for (int rank = 0; rank < (per_host ? mpi_world::ranks() : 1); ++rank) {
+      CAPTURE(per_host);
+      CAPTURE(rank);
+      const disks own;
+      const std::string path = per_host ? own.mine() : own.dir / "run";
+      const gs::checkpointer_options options{.per_host = per_host, .lock_seconds = 0};
+      {
+        std::optional<other_run> other;
+        if (mpi_world::rank() == rank) other.emplace(path);
+        MPI_Barrier(MPI_COMM_WORLD);
+        CHECK(contains(complaint_of_all([&] { gs::checkpointer(store, path, options); }), "another run uses this directory: process "));
+        MPI_Barrier(MPI_COMM_WORLD);
+      }
+      MPI_Barrier(MPI_COMM_WORLD);
+      texts said;
+      gs::checkpointer checkpoints(store, path, telling(said, options));  // no rank has kept a lock of the attempt
+      CHECK(checkpoints.save());
+    }
 }
 
 TEST_CASE("checkpointer, mpi: two lost disks, or a damaged block on one disk") {

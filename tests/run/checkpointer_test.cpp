@@ -3,6 +3,7 @@
 
 #include "../io/scratch.hpp"
 #include "keys.hpp"
+#include "other_process.hpp"
 #include "run_stores.hpp"
 
 #include <doctest/doctest.h>
@@ -13,6 +14,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
@@ -445,6 +447,7 @@ TEST_CASE("checkpointer: a full disk, and a directory that cannot be made: train
   said.clear();
   set_content(dir / "file", "mine");
   gs::checkpointer nowhere(store, dir / "none/x", telling(said, {.every_steps = 1}));
+  fs::remove_all(dir / "none");
   set_content(dir / "none", "mine");
   run(store, nowhere, 5, 5);
   REQUIRE(said.size() == 1);
@@ -589,10 +592,52 @@ TEST_CASE("checkpointer: symbolic links that wait for it are not followed") {
   CHECK(complaint([&] { gs::checkpointer(store, dir / "run").resume(); }) == "");
 }
 
+TEST_CASE("checkpointer: a second run in the directory is refused while the first one lives") {
+  const scratch dir;
+  const gs::parameter_store store = store_on({2}, 1, 7);
+  CHECK(gs::checkpointer(store, dir / "run").save());
+  set_content(dir / "run/finished", "finished at step 7\n");
+  const gs::parameter_store again = store_on({3});
+  {
+    other_run other(dir / "run");
+    REQUIRE(other.locked());
+    CHECK(complaint([&] { gs::checkpointer(again, dir / "run", {.lock_seconds = 0.1}); }) ==
+          "checkpoint: " + (dir / "run") + ": another run uses this directory: process " + std::to_string(other.pid()) + " on host " +
+              gs::detail::host_name() + "; end that run, or use another directory");
+    CHECK(fs::exists(dir / "run/finished"));
+    gs::checkpointer reader(again, dir / "run", {.lock_seconds = -1});
+    CHECK(reader.resume()->step == 7);
+  }
+  {
+    const other_run other(dir / "run", false, 0.3);  // one that is ending
+    gs::checkpointer checkpoints(again, dir / "run", {.lock_seconds = 60});
+    CHECK(checkpoints.resume()->step == 7);
+    CHECK(in_child([&] { return complaint([&] { gs::checkpointer(store, dir / "run", {.lock_seconds = 0}); }); }).find("another run") !=
+          std::string::npos);
+    gs::checkpointer also(again, dir / "run");  // of the same process
+    CHECK(also.resume()->step == 7);
+  }
+  CHECK(in_child([&] { return complaint([&] { gs::checkpointer(store, dir / "run", {.lock_seconds = 0}); }); }) == "");
+}
+
+TEST_CASE("checkpointer: where nothing can be locked, it warns and goes on") {
+  const scratch dir;
+  fs::create_directory(dir / "run");
+  set_content(dir / "run/.lock", "mine");
+  const gs::parameter_store store = store_on({2}, 1, 7);
+  texts said;
+  gs::checkpointer checkpoints(store, dir / "run", telling(said));
+  CHECK(said == texts{"gshard: the directory " + (dir / "run") + " is not locked: " + (dir / "run/.lock") +
+                      ": is not the lock of a run. So another run in it is noticed only when both save\n"});
+  CHECK(checkpoints.save());
+  CHECK(content_of(dir / "run/.lock") == "mine");
+}
+
 TEST_CASE("checkpointer: options that are wrong") {
   const gs::parameter_store store = store_on({2});
   CHECK(contains(complaint([&] { gs::checkpointer(store, "x", {.keep = 0}); }), "keep is 0"));
   CHECK(contains(complaint([&] { gs::checkpointer(store, "x", {.every_seconds = -1}); }), "every_seconds is negative"));
+  CHECK(contains(complaint([&] { gs::checkpointer(store, "x", {.lock_seconds = NAN}); }), "lock_seconds is not a number"));
   CHECK(contains(complaint([&] { gs::checkpointer(store, ""); }), "has no name"));
 }
 

@@ -51,9 +51,11 @@ inline gs::parameter_store make(const gs::any_cluster& on, std::uint64_t seed = 
   return store;
 }
 
+/// What is in a directory but the lock, which is there from the first checkpointer on.
 inline texts names_in(const std::string& path) {
   texts names;
-  for (const auto& entry : std::filesystem::directory_iterator(path)) names.push_back(entry.path().filename());
+  for (const auto& entry : std::filesystem::directory_iterator(path))
+    if (entry.path().filename() != gs::detail::lock_file) names.push_back(entry.path().filename());
   std::ranges::sort(names);
   return names;
 }

@@ -69,6 +69,11 @@ inline std::string random_digits(std::size_t n) {
 }
 inline bool are_hex_digits(std::string_view text) { return text.find_first_not_of("0123456789abcdef") == text.npos; }
 
+inline std::string host_name() {
+  char name[256] = {};
+  return ::gethostname(name, sizeof name - 1) == 0 ? name : "";
+}
+
 // Linux transfers at most this much in one call; macOS refuses more.
 inline constexpr std::size_t most_at_once = std::size_t(1) << 30;
 

@@ -14,6 +14,7 @@
 #include <gshard/run/checkpoint_loader.hpp>
 #include <gshard/run/checkpoint_saver.hpp>
 #include <gshard/run/directory.hpp>
+#include <gshard/run/directory_lock.hpp>
 #include <gshard/run/disks.hpp>
 #include <gshard/run/manifest.hpp>
 #include <gshard/run/packets.hpp>
@@ -48,6 +49,10 @@ struct checkpointer_options {
   /// own disk. Every part is then written twice: to the host's disk, and to that of the next host, so that
   /// one host may be lost with its disk.
   bool per_host = false;
+  /// The directory is locked while the checkpointer exists, so that no other process runs in it. If one does, such as one that is being
+  /// killed, the constructor waits for its end, at most so many seconds, and then throws. Negative: no lock, for programs that only resume
+  /// while another one trains, and for file systems whose locks outlive a lost host (NFS 3).
+  double lock_seconds = 5;
   /// What a failed save does, such as one to a full disk. `warn`: it is reported, and training goes on.
   /// `stop`: every process throws. The checkpoints before it stay in both cases.
   enum class failure : std::uint8_t { warn, stop } on_failure = failure::warn;
@@ -91,9 +96,9 @@ struct resumed {
 /// that it finds in flight is lost: call finish() or save().
 class checkpointer {
  public:
-  /// Programs must be bound to the store before the first save or resume(). Collective. Throws
-  /// `gshard::error`, on every process: if options are wrong or differ; if a directory exists and cannot be
-  /// listed.
+  /// Programs must be bound to the store before the first save or resume(). Makes the directory, and locks it. Collective. Throws
+  /// `gshard::error`, on every process: if options are wrong or differ; if another process has the lock; if a directory exists and cannot
+  /// be listed.
   checkpointer(const parameter_store& store, std::string directory, checkpointer_options options = {})
       : store_(store), on_(store.on().on()), path_(std::move(directory)), options_(std::move(options)) {
     while (path_.size() > 1 && path_.back() == '/') path_.pop_back();
@@ -102,12 +107,17 @@ class checkpointer {
     stops_ = on_.begin(facts("making a checkpointer"), problem, stop_request::exists());
     const detail::disk_table disks =
         options_.per_host ? detail::find_disks(on_, path_) : detail::disk_table(on_);
+    const std::string no_lock = lock(disks);
     found_ = detail::find_steps(on_, disks, path_);
     problem = detail::problem_of([&] {
       if (const auto in = disks.is_first(me()) ? detail::directory::find(path_) : std::nullopt)
         detail::remove_finished(*in);
     });
     on_.agree({}, problem);
+    if (!no_lock.empty())
+      detail::problem_of([&] {
+        warning()("the directory " + path_ + " is not locked: " + no_lock + ". So another run in it is noticed only when both save");
+      });
     if (options_.per_host && disks.disks() == 1 && on_.processes() > 1)
       warn("the directory " + path_ + " is on one disk for all processes, so per_host keeps no copies");
     saver_.emplace(
@@ -234,6 +244,18 @@ class checkpointer {
     std::function<void(std::string_view)> restore;
   };
 
+  /// Locks the directory on every disk. Throws on all processes if another run has one of them. Returns why this process has no lock.
+  std::string lock(const detail::disk_table& disks) {
+    detail::directory_lock::refusal why;
+    if (options_.lock_seconds >= 0 && disks.is_first(me())) {
+      const std::string problem = detail::problem_of(
+          [&] { lock_ = detail::directory_lock::take(detail::directory::made(path_), options_.lock_seconds, why); });
+      if (!problem.empty()) why.text = problem;
+    }
+    on_.agree({}, why.held ? "checkpoint: " + why.text + "; end that run, or use another directory" : std::string());
+    return why.text;
+  }
+
   void log(const char* event) {
     if (events_ != nullptr) events_->write(event, {{"step", store_.steps()}});
   }
@@ -258,6 +280,7 @@ class checkpointer {
              "; it is at least 1";
     if (!(options_.every_seconds >= 0))
       return "checkpoint: checkpointer_options::every_seconds is negative or not a number";
+    if (options_.lock_seconds != options_.lock_seconds) return "checkpoint: checkpointer_options::lock_seconds is not a number";
     if (options_.require_signature && on_.leader() && !options_.key)
       return "checkpoint: require_signature needs a key";
     return {};
@@ -271,6 +294,7 @@ class checkpointer {
     all.push_back({"checkpointer_options::every_steps", std::to_string(options_.every_steps)});
     all.push_back({"checkpointer_options::every_seconds", detail::number_text(options_.every_seconds)});
     all.push_back({"checkpointer_options::keep", std::to_string(options_.keep)});
+    all.push_back({"checkpointer_options::lock_seconds", detail::number_text(options_.lock_seconds)});
     all.push_back({"checkpointer_options::per_host", options_.per_host ? "true" : "false"});
     all.push_back({"checkpointer_options::on_failure",
                    options_.on_failure == checkpointer_options::failure::warn ? "warn" : "stop"});
@@ -430,6 +454,7 @@ class checkpointer {
   checkpointer_options options_;
   std::map<std::string, state> states_;
   event_log* events_ = nullptr;
+  std::optional<detail::directory_lock> lock_;
   bool stops_ = false;   // a process has a stop_request
   bool looked_ = false;  // for older checkpoints
   bool due_ = false;

@@ -80,6 +80,25 @@ class directory {
     if (!S_ISREG(status.st_mode)) throw error(path_of(name) + ": is not a regular file");
     return {std::move(file), std::int64_t(status.st_size)};
   }
+  /// A regular file for reading and writing, which is made if it is missing. A file that has other names too is refused.
+  descriptor open(const std::string& name) const {
+    descriptor file = opened(name, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK, 0600);
+    struct stat status;
+    if (file.get() < 0 || ::fstat(file.get(), &status) != 0)
+      throw_errno(path_of(name), errno == ELOOP ? "is a symbolic link" : "cannot be opened");
+    if (!S_ISREG(status.st_mode) || status.st_nlink > 1) throw error(path_of(name) + ": is not a regular file of one name");
+    return file;
+  }
+  /// Which file it is, whatever its name.
+  using identity = std::pair<dev_t, ino_t>;
+  static std::optional<identity> identity_of(const descriptor& file) {
+    struct stat status;
+    return ::fstat(file.get(), &status) == 0 ? std::optional(identity(status.st_dev, status.st_ino)) : std::nullopt;
+  }
+  std::optional<identity> identity_of(const std::string& name) const {
+    const auto status = status_of(name);
+    return status ? std::optional(identity(status->st_dev, status->st_ino)) : std::nullopt;
+  }
   /// The content of a file of at most `most` bytes.
   std::string text_of(const std::string& name, std::int64_t most) const {
     const auto [file, size] = read(name);
@@ -174,10 +193,14 @@ class directory {
     return descriptor(
         uninterrupted([&] { return ::openat(fd_.get(), name.c_str(), flags | O_CLOEXEC, mode); }));
   }
-  std::optional<mode_t> mode_of(const std::string& name) const {
+  std::optional<struct stat> status_of(const std::string& name) const {
     struct stat status;
     if (::fstatat(fd_.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) return std::nullopt;
-    return status.st_mode;
+    return status;
+  }
+  std::optional<mode_t> mode_of(const std::string& name) const {
+    const auto status = status_of(name);
+    return status ? std::optional(status->st_mode) : std::nullopt;
   }
   template <class Make>
   void replace_by(const std::string& name, Make make_temporary) const {
