@@ -13,6 +13,7 @@
 #include <gshard/run/event_log.hpp>
 #include <gshard/run/checkpoint_loader.hpp>
 #include <gshard/run/checkpoint_saver.hpp>
+#include <gshard/run/checkpointer_options.hpp>
 #include <gshard/run/directory.hpp>
 #include <gshard/run/directory_lock.hpp>
 #include <gshard/run/disks.hpp>
@@ -28,6 +29,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <map>
 #include <optional>
@@ -37,43 +39,6 @@
 #include <vector>
 
 namespace gshard { inline namespace v0 {
-
-/// Options of a checkpointer. They must be the same on all processes, but for `key` and `report`.
-struct checkpointer_options {
-  std::uint32_t every_steps = 0;  ///< Steps from one checkpoint to the next. 0: not by steps.
-  double every_seconds =
-      0;  ///< Seconds from one checkpoint to the next, by the leader's clock. 0: not by time.
-  /// The number of steps whose newest checkpoint stays. Older ones, and others of the same steps, are removed after each new one.
-  int keep = 2;
-  /// False: all processes see one directory. True: each host has a directory of its own at the path, on its
-  /// own disk. Every part is then written twice: to the host's disk, and to that of the next host, so that
-  /// one host may be lost with its disk.
-  bool per_host = false;
-  /// The directory is locked while the checkpointer exists, so that no other process runs in it. If one does, such as one that is being
-  /// killed, the constructor waits for its end, at most so many seconds, and then throws. Negative: no lock, for programs that only resume
-  /// while another one trains, and for file systems whose locks outlive a lost host (NFS 3).
-  double lock_seconds = 5;
-  /// What a failed save does, such as one to a full disk. `warn`: it is reported, and training goes on.
-  /// `stop`: every process throws. The checkpoints before it stay in both cases.
-  enum class failure : std::uint8_t { warn, stop } on_failure = failure::warn;
-  bool allow_not_finite =
-      false;  ///< False: a checkpoint with an element that is infinite or not a number is a failed save.
-  std::map<std::string, std::string>
-      settings{};  ///< Texts that must be equal in a checkpoint that is loaded, such as hyperparameters.
-  std::optional<signing_key> key{};  ///< Signs manifests, and checks their signatures; the leader's is used.
-  bool require_signature = false;    ///< True: checkpoints without a signature by `key` are refused.
-  /// Gets warnings, each a line; called by the leader, maybe in a thread of the checkpointer. By default they
-  /// go to stderr.
-  std::function<void(const std::string&)> report{};
-};
-
-/// What checkpointer::resume has loaded.
-struct resumed {
-  std::uint32_t step = 0;            ///< The number of finished steps.
-  std::string name;                  ///< Of the checkpoint's directory.
-  std::vector<std::string> refused;  ///< Newer checkpoints that are not valid, with reasons.
-  std::int64_t bytes_read = 0;       ///< Of part files, by this process.
-};
 
 /// Saves a store and the state of a program while they are in use, and loads them when the program is started
 /// again. One object per run.
@@ -103,7 +68,7 @@ class checkpointer {
       : store_(store), on_(store.on().on()), path_(std::move(directory)), options_(std::move(options)) {
     while (path_.size() > 1 && path_.back() == '/') path_.pop_back();
     if (!options_.report) options_.report = to_stderr;
-    std::string problem = problem_of_options();
+    std::string problem = path_.empty() ? "checkpoint: the directory has no name" : detail::problem_of_options(options_, on_.leader());
     stops_ = on_.begin(facts("making a checkpointer"), problem, stop_request::exists());
     const detail::disk_table disks =
         options_.per_host ? detail::find_disks(on_, path_) : detail::disk_table(on_);
@@ -138,7 +103,7 @@ class checkpointer {
                   std::function<void(std::string_view)> restore) {
     states_[std::move(name)] = {std::move(save), std::move(restore)};
   }
-  /// Writes the events "checkpoint", "load" and "stop" to the event log of each process, and seals the logs'
+  /// Writes the events "checkpoint", "load", "roll_back" and "stop" to the event log of each process, and seals the logs'
   /// last records in every manifest. The log must outlive the checkpointer. On all processes alike. Local.
   void log_to(event_log& events) { events_ = &events; }
 
@@ -150,34 +115,40 @@ class checkpointer {
   /// tensors, another seed or other settings, or lacks a state; if a `restore` throws.
   std::optional<resumed> resume() {
     on_.begin(facts("resume of a checkpointer"));
-    resumed result;
-    detail::checkpoint_loader loader(store_, saver_->disks(), path_);
-    while (!found_.finished.empty()) {
-      const detail::step_name step = found_.finished.back();
-      std::string misfit;
-      const manifest* m = nullptr;
-      const std::string problem = detail::problem_of([&] {
-        m = &loader.read_manifest(step, options_.key, options_.require_signature);
-        misfit = misfit_of(*m, loader);
-        if (misfit.empty()) loader.read();
-      });
-      if (!misfit.empty()) throw error(path_ + "/" + step.text() + ": does not fit: " + misfit);
-      if (problem.empty()) {
-        load(loader, *m);
-        result = {m->step, step.text(), std::move(result.refused), loader.bytes_read()};
-        kept_ = found_.finished;
-        looked_ = true;
-        return result;
-      }
-      result.refused.push_back(step.text() + ": " + problem);
-      warn("checkpoint " + path_ + "/" + step.text() + " is refused: " + problem);
-      refused_.push_back(step);
-      found_.finished.pop_back();
+    std::optional<resumed> result = load_newest(found_.finished);
+    kept_ = found_.finished;
+    looked_ = true;
+    return result;
+  }
+
+  /// Goes back to the newest valid checkpoint, after an error that every process has got, such as `gs::not_finite_error` of a step:
+  ///
+  ///   try { step(x, y, rate); } catch (const gs::not_finite_error& e) { checkpoints.roll_back(e); continue; }
+  ///
+  /// Waits for a save in flight, then loads store and states as resume() does. So the program meets the same data again: a fault that does
+  /// not come again leaves no trace, but a bad batch must be left out by the program. On all processes alike, in place of the rest of the
+  /// step. Communicates as resume(). Throws also: if there is no checkpoint; if it has gone back `most_roll_backs` times and no newer step
+  /// was saved since. The text has that of `why`.
+  resumed roll_back(const std::exception& why) {
+    const std::uint32_t from = store_.steps();
+    on_.begin(facts("roll_back of a checkpointer"));
+    end_save_in_flight();
+    const std::string reason = std::string("; the reason to go back is: ") + why.what();
+    if (!looked_ && !found_.finished.empty()) throw error(path_ + ": has checkpoints; call resume() before roll_back()" + reason);
+    if (kept_.empty()) throw error(path_ + ": there is no checkpoint to go back to" + reason);
+    if (!rolled_to_ || kept_.back().step > *rolled_to_) {
+      rolled_to_ = kept_.back().step;
+      roll_backs_ = 0;
     }
-    looked_ = result.refused.empty();
-    if (looked_) return std::nullopt;
-    throw error(path_ + ": none of its " + std::to_string(result.refused.size()) +
-                " checkpoints is valid; the newest is " + result.refused[0]);
+    if (roll_backs_ >= options_.most_roll_backs)
+      throw error(path_ + ": has gone back to the checkpoint of step " + std::to_string(*rolled_to_) + " " + std::to_string(roll_backs_) +
+                  " times, and no newer one was saved since" + reason);
+    ++roll_backs_;
+    resumed result = *load_newest(kept_);
+    due_ = false;
+    warn("went back from step " + std::to_string(from) + " to the checkpoint of step " + std::to_string(result.step) + ": " + why.what());
+    if (events_ != nullptr) events_->write("roll_back", {{"step", from}, {"to", result.step}, {"reason", why.what()}});
+    return result;
   }
 
   /// To be called between steps. Starts a save that is due, and goes on with one in flight: shards are copied
@@ -273,35 +244,13 @@ class checkpointer {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - last_time_).count();
   }
 
-  std::string problem_of_options() const {
-    if (path_.empty()) return "checkpoint: the directory has no name";
-    if (options_.keep < 1)
-      return "checkpoint: checkpointer_options::keep is " + std::to_string(options_.keep) +
-             "; it is at least 1";
-    if (!(options_.every_seconds >= 0))
-      return "checkpoint: checkpointer_options::every_seconds is negative or not a number";
-    if (options_.lock_seconds != options_.lock_seconds) return "checkpoint: checkpointer_options::lock_seconds is not a number";
-    if (options_.require_signature && on_.leader() && !options_.key)
-      return "checkpoint: require_signature needs a key";
-    return {};
-  }
   std::vector<fact> facts(const char* call) const {
     std::vector<fact> all{{"the call", call},
                           {"the store", detail::store_text(store_.number())},
                           {"the number of finished steps", std::to_string(store_.steps())}};
     if (std::string_view(call).starts_with("after_step")) return all;
     all.push_back({"the seed of the store", std::to_string(store_.seed())});
-    all.push_back({"checkpointer_options::every_steps", std::to_string(options_.every_steps)});
-    all.push_back({"checkpointer_options::every_seconds", detail::number_text(options_.every_seconds)});
-    all.push_back({"checkpointer_options::keep", std::to_string(options_.keep)});
-    all.push_back({"checkpointer_options::lock_seconds", detail::number_text(options_.lock_seconds)});
-    all.push_back({"checkpointer_options::per_host", options_.per_host ? "true" : "false"});
-    all.push_back({"checkpointer_options::on_failure",
-                   options_.on_failure == checkpointer_options::failure::warn ? "warn" : "stop"});
-    all.push_back({"checkpointer_options::allow_not_finite", options_.allow_not_finite ? "true" : "false"});
-    all.push_back({"checkpointer_options::require_signature", options_.require_signature ? "true" : "false"});
-    for (const auto& [name, value] : options_.settings)
-      all.push_back({"setting " + detail::in_quotes(name), value});
+    detail::add_to(all, options_);
     for (const auto& [name, s] : states_) all.push_back({"the name of a state", name});
     for (const auto& [name, entry] : store_.entries())
       all.push_back(
@@ -404,6 +353,33 @@ class checkpointer {
                                : "; the last one is that of step " + std::to_string(kept_.back().step)));
   }
 
+  /// Loads the newest valid checkpoint of a list, and removes from the list those that are not. Nothing if the list is empty.
+  std::optional<resumed> load_newest(std::vector<detail::step_name>& from) {
+    resumed result;
+    detail::checkpoint_loader loader(store_, saver_->disks(), path_);
+    while (!from.empty()) {
+      const detail::step_name step = from.back();
+      std::string misfit;
+      const manifest* m = nullptr;
+      const std::string problem = detail::problem_of([&] {
+        m = &loader.read_manifest(step, options_.key, options_.require_signature);
+        misfit = misfit_of(*m, loader);
+        if (misfit.empty()) loader.read();
+      });
+      if (!misfit.empty()) throw error(path_ + "/" + step.text() + ": does not fit: " + misfit);
+      if (problem.empty()) {
+        load(loader, *m);
+        return resumed{m->step, step.text(), std::move(result.refused), loader.bytes_read()};
+      }
+      result.refused.push_back(step.text() + ": " + problem);
+      warn("checkpoint " + path_ + "/" + step.text() + " is refused: " + problem);
+      refused_.push_back(step);
+      from.pop_back();
+    }
+    if (result.refused.empty()) return std::nullopt;
+    throw error(path_ + ": none of its " + std::to_string(result.refused.size()) +
+                " checkpoints is valid; the newest is " + result.refused[0]);
+  }
   std::string misfit_of(const manifest& m, const detail::checkpoint_loader& loader) const {
     if (m.seed != store_.seed())
       return "it was saved with seed " + std::to_string(m.seed) + ", the store has seed " +
@@ -468,6 +444,8 @@ class checkpointer {
   detail::step_name saved_;               // the last checkpoint of this object
   std::map<std::string, std::string> starting_states_, saved_states_;  // of the leader
   std::string last_problem_;
+  std::optional<std::uint32_t> rolled_to_;  // the newest step when roll_back() was called last
+  int roll_backs_ = 0;                      // to it
   std::optional<detail::checkpoint_saver> saver_;
 };
 

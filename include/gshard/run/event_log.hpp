@@ -101,8 +101,8 @@ inline void tell_on_stderr(const std::string& text) {
 /// The log of what happens in a run, for those who run it and those who audit it: one file per process, one JSON object per line.
 ///
 /// A record has a number `n`, the wall time, the event, its fields, and the hash of the record before it. Its own hash is SHA-256 of the
-/// line before `,"hash"`. Events of the library are start, mesh, plan, checkpoint, load, not_finite, straggler, stop, abort and continued;
-/// a program may write others. The file is for this user alone (0600) and is only appended to. A restarted run checks the file and
+/// line before `,"hash"`. Events of the library are start, mesh, plan, checkpoint, load, roll_back, not_finite, straggler, stop, abort and
+/// continued; a program may write others. The file is for this user alone (0600) and is only appended to. A restarted run checks the file and
 /// continues its chain. A line that a killed process left incomplete stays; the record "continued" after it has its hash.
 ///
 /// Who can write the file can also write a new chain. A head that is kept elsewhere prevents that for the records before it:
