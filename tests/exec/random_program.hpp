@@ -5,6 +5,7 @@
 
 #include <gshard/base/dual.hpp>
 #include <gshard/trace/broadcast.hpp>
+#include <gshard/trace/check_finite.hpp>
 #include <gshard/trace/convolution.hpp>
 #include <gshard/trace/loop.hpp>
 #include <gshard/trace/reduce.hpp>
@@ -69,6 +70,7 @@ enum class verb : std::uint8_t {
   dropout,        // number: rate in tenths
   cast,           // number: dtype
   annotate,       // layout
+  check_finite,   // of what has no special numbers
   loop,           // number: the body; layout of a state
   count_
 };
@@ -265,6 +267,7 @@ inline symbol call(gs::builder& b, const step& s, const symbols& x) {
     case verb::dropout: return gs::dropout(x[0], n[0] / 10.0);
     case verb::cast: return gs::cast(x[0], gs::dtype(n[0]));
     case verb::annotate: return on_mesh::annotate(x[0], s.layout);
+    case verb::check_finite: return gs::check_finite(x[0], "x");
     case verb::loop: return loop(n[0], x[0], x[1], x[2], s.layout);
     case verb::count_: break;
   }

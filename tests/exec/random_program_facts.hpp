@@ -394,6 +394,9 @@ inline std::optional<facts> after(const step& s, const std::vector<known>& x, co
       f.fixed = false;
       return f;
     }
+    case verb::check_finite:
+      if (first().special()) return {};
+      return first();
     case verb::stop_gradient:
     case verb::broadcast:
     case verb::merge_dims:

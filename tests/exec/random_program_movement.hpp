@@ -187,6 +187,10 @@ class movement : public arithmetic {
     if (!of(x).exact || !add({verb::stop_gradient, {x}})) return false;
     return add(to(newest(), below(4) == 0 ? gs::dtype::i32 : gs::dtype::f32));
   }
+  bool check_finite() {
+    const int x = any([&](int v) { return is_f64(v) && !of(v).special(); });
+    return x >= 0 && add({verb::check_finite, {x}});
+  }
   bool annotate() {
     const int x = any([&](int v) { return is_usable(v); });
     return add({verb::annotate, {x}, {}, {}, layout(rank(x), false)});

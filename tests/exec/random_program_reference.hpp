@@ -167,7 +167,8 @@ class interpreter {
       }
       case verb::merge_dims:
       case verb::split_dim: return {extents, x().e};
-      case verb::annotate: return x();
+      case verb::annotate:
+      case verb::check_finite: return x();
       case verb::slice: return moved(n[0], T(0), [&](std::int64_t i) { return n[1] + n[3] * i; });
       case verb::pad:
         return moved(n[0], T(n[4] / 4.0), [&](std::int64_t i) {

@@ -115,6 +115,7 @@ inline std::string code_of(const step& s) {
     case verb::dropout: return with("dropout", {number(n[0] / 10.0)});
     case verb::cast: return detail::call("cast<" + type_name(n[0]) + ">", x);
     case verb::annotate: return with("annotate", {spec(s.layout)});
+    case verb::check_finite: return with("check_finite", {quoted("x")});
     case verb::loop: return "random_program::loop(" + at(0) + ", " + joined(x) + ", on_mesh::layout_of(" + spec(s.layout) + "))";
     case verb::count_: break;
   }
