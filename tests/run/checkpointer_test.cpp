@@ -403,7 +403,6 @@ TEST_CASE("checkpointer: what a failed save has copied does not count as saved")
   for (std::size_t i = 0; i < large.data.size(); ++i) large.as<float>(i)[3] = std::numeric_limits<float>::quiet_NaN();  // in the same step
   CHECK_FALSE(checkpoints.save());
   CHECK(contains(complaint([&] { checkpoints.finish(); }), "the last save of the run failed"));
-  CHECK(names_in(dir / "run") == texts{"latest", "step-0000000001"});
 }
 
 TEST_CASE("checkpointer: the event log of a process that is gone stays sealed") {
