@@ -18,7 +18,7 @@ TEST_CASE("checkpoint_saver: what is saved is the store at the start, not what i
     detail::checkpoint_saver saver(store, detail::disk_table(store.on().on()), {dir / "run", false, {}, [](const std::string&) {}});
     gs::manifest m;
     m.step = 7;
-    saver.start({7, 0}, m, {}, {}, "");
+    saver.start({7, 0}, m, nullptr, {});
     CHECK(saver.in_flight());
     run_stores::set_step(store, 8);
     const auto result = saver.poll(true);
@@ -28,9 +28,12 @@ TEST_CASE("checkpoint_saver: what is saved is the store at the start, not what i
     CHECK_FALSE(saver.equals_last());
     run_stores::set_step(store, 7);
     CHECK(saver.equals_last());
-    saver.start({9, 0}, m, {}, {}, "a problem of the caller");
-    CHECK(saver.poll(true)->problem == "a problem of the caller");
-    saver.start({10, 0}, m, {}, {}, "");  // lost with the saver
+    gs::manifest latin1 = m;
+    latin1.settings["name"] = "Andr\xe9";
+    saver.start({9, 0}, latin1, nullptr, {});
+    CHECK(saver.poll(true)->problem.find("is not UTF-8") != std::string::npos);
+    CHECK_FALSE(saver.equals_last());  // what was copied for the failed save is not saved
+    saver.start({10, 0}, m, nullptr, {});  // lost with the saver
   }
   run_stores::set_step(store, 0);
   gs::checkpointer checkpoints(store, dir / "run");

@@ -327,6 +327,19 @@ TEST_CASE("checkpointer, mpi: a run that has one of the directories is known to 
     }
 }
 
+TEST_CASE("checkpointer, mpi: a manifest that the leader cannot make fails on all hosts") {
+  const disks own;
+  texts said;
+  const gs::parameter_store store = make(on_all(), 1, 7);
+  {
+    gs::checkpointer checkpoints(store, own.mine(), telling(said, {.per_host = true, .settings = {{"name", "Andr\xe9"}}}));
+    CHECK_FALSE(checkpoints.save());
+    if (is_leader()) CHECK(contains(said.back(), "is not UTF-8"));
+  }
+  gs::checkpointer others(store, own.mine(), telling(said, {.per_host = true}));
+  CHECK(others.save());
+}
+
 TEST_CASE("checkpointer, mpi: two lost disks, or a damaged block on one disk") {
   if (mpi_world::ranks() < 3) return;
   disks own;

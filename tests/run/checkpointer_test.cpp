@@ -395,6 +395,37 @@ TEST_CASE("checkpointer: signatures") {
   CHECK(contains(complaint([&] { reader.save(); }), "is a public one"));
 }
 
+TEST_CASE("checkpointer: what a failed save has copied does not count as saved") {
+  const scratch dir;
+  const gs::parameter_store store = store_on({2}, 1, 1);
+  texts said;
+  gs::checkpointer checkpoints(store, dir / "run", telling(said));
+  CHECK(checkpoints.save());
+  const gs::detail::bound_value& large = store.find("large")->value;
+  for (std::size_t i = 0; i < large.data.size(); ++i) large.as<float>(i)[3] = std::numeric_limits<float>::quiet_NaN();  // in the same step
+  CHECK_FALSE(checkpoints.save());
+  CHECK(contains(complaint([&] { checkpoints.finish(); }), "the last save of the run failed"));
+}
+
+TEST_CASE("checkpointer: the event log of a process that is gone stays sealed") {
+  const scratch dir;
+  const gs::parameter_store store = store_on({2}, 1, 7);
+  {
+    gs::checkpointer checkpoints(store, dir / "run");
+    gs::event_log events(store.on(), dir / "run");
+    checkpoints.log_to(events);
+    CHECK(checkpoints.save());
+  }
+  gs::checkpointer checkpoints(store, dir / "run");
+  checkpoints.resume();
+  store.set_steps(8);
+  CHECK(checkpoints.save());
+  const gs::manifest m = gs::detail::parse_manifest(content_of(dir / "run/latest/manifest.json"));
+  CHECK(m.step == 8);
+  REQUIRE(m.event_logs.size() == 1);
+  CHECK(m.event_logs[0].file == "events-00000.jsonl");
+}
+
 TEST_CASE("checkpointer: an element that is not finite") {
   const scratch dir;
   const gs::parameter_store store = store_on({2}, 1, 1);

@@ -234,15 +234,16 @@ GSHARD_INLINE backend::~backend() = default;
 
 GSHARD_INLINE bool backend::begin(collective_call call, const std::string& problem, bool flag) {
   started_.drain();
-  call.number = ++calls_;
+  call.number = calls_ + 1;
+  if (processes() > 1 && waits_)  // a refused call is not counted: the other processes do not make it
+    if (const std::string problem_of_others = waits_->refusal(call.number); !problem_of_others.empty()) throw error(problem_of_others);
+  ++calls_;
   if (!started_.in_job()) {
     last_call_ = call.number;
     objects_ = 0;
   }
   if (waits_) waits_->in_call(call.number);
   if (processes() == 1) return agree(call, problem, flag);
-  if (waits_)
-    if (const std::string problem_of_others = waits_->refusal(call.number); !problem_of_others.empty()) throw error(problem_of_others);
   const std::string untold = std::exchange(untold_, {});
   return agree(call, problem.empty() ? untold : problem, flag);
 }

@@ -5,6 +5,7 @@
 
 #include <gshard/comm/error.hpp>
 
+#include <chrono>
 #include <condition_variable>
 #include <csignal>
 #include <functional>
@@ -53,6 +54,11 @@ class background_writer {
     const std::lock_guard lock(mutex_);
     return bool(job_);
   }
+  /// Waits until the job is done, or the time is over.
+  void wait_at_most(std::chrono::milliseconds time) const {
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, time, [this] { return !job_; });
+  }
   /// Waits for the job. Returns the text of its error, or nothing.
   std::string wait() {
     std::unique_lock lock(mutex_);
@@ -83,7 +89,7 @@ class background_writer {
   }
 
   mutable std::mutex mutex_;
-  std::condition_variable changed_;
+  mutable std::condition_variable changed_;
   std::function<void()> job_;
   std::string problem_;
   bool ends_ = false;

@@ -11,6 +11,7 @@
 #include <gshard/run/background_writer.hpp>
 #include <gshard/run/directory.hpp>
 #include <gshard/run/disks.hpp>
+#include <gshard/run/event_log.hpp>
 #include <gshard/run/manifest.hpp>
 #include <gshard/run/packets.hpp>
 #include <gshard/run/part_file.hpp>
@@ -21,6 +22,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -62,29 +64,32 @@ class checkpoint_saver {
   bool in_flight() const { return stage_ != stage::none; }
   const disk_table& disks() const { return disks_; }
 
-  /// Copies the shards, and starts the writing. `what`: of the leader, all but tensors and parts. `log_head`: of
-  /// the event log of this process. `obsolete`: checkpoints that are removed after this one is committed.
-  /// `problem`: of this process; then nothing is written.
-  void start(const step_name& step, manifest what, std::optional<event_log_head> log_head, std::vector<step_name> obsolete,
-             std::string problem) {
+  /// Copies the shards, and starts the writing. `what`: of the leader, all but tensors and parts. `log`: the event log of this process, or
+  /// null. `obsolete`: checkpoints that are removed after this one is committed.
+  void start(const step_name& step, manifest what, event_log* log, std::vector<step_name> obsolete) {
     writer_.wait();
     step_ = step;
     what_ = std::move(what);
-    log_head_ = std::move(log_head);
+    log_head_.reset();
     obsolete_ = std::move(obsolete);
-    problem_ = std::move(problem);
     written_.clear();
     stage_ = stage::writing;
-    if (problem_.empty()) problem_ = problem_of([&] { copy_shards(); });
+    staged_is_saved_ = false;
+    problem_ = problem_of([&] { copy_shards(); });
     if (disks_.disks() > 1) start_copies();
-    start_job([this] { write_parts(on_.devices(), staged_); });
+    start_job([this, log] {
+      if (log != nullptr) log_head_ = log->head();
+      write_parts(on_.devices(), staged_);
+    });
   }
+  /// Seals the heads of these event logs in all later manifests, too, unless a process writes the log.
+  void keep_sealed(std::vector<event_log_head> logs) { sealed_before_ = std::move(logs); }
 
   /// Goes on with the save in flight. `wait`: until it is done. Returns its result when it is done.
   /// Communicates: one small message per call.
   std::optional<save_result> poll(bool wait) {
     for (;;) {
-      if (wait) writer_.wait();
+      if (wait) writer_.wait_at_most(std::chrono::seconds(1));  // the others wait in `agree`: it must not look as if this process hangs
       if (on_.agree({}, {}, writer_.busy())) {
         if (!wait) return std::nullopt;
         continue;
@@ -97,19 +102,22 @@ class checkpoint_saver {
       }
       if (stage_ == stage::committing) {
         stage_ = stage::none;
+        staged_is_saved_ = true;
         return save_result{step_, {}};
       }
-      if (stage_ == stage::writing && disks_.disks() > 1)
+      if (stage_ == stage::writing && disks_.disks() > 1) {
         write_copies();
-      else
-        commit();
+      } else if (const std::string problem = commit(); !problem.empty()) {
+        abandon();
+        return save_result{step_, problem};
+      }
       if (!wait) return std::nullopt;
     }
   }
 
   /// True if the store's shards are those of the last save, bit for bit.
   bool equals_last() const {
-    if (plan_.blocks.empty() || staged_.size() != on_.devices().size() || in_flight()) return false;
+    if (!staged_is_saved_ || staged_.size() != on_.devices().size()) return false;
     bool equal = facts_hash() == planned_for_;
     for (std::size_t i = 0; equal && i < staged_.size(); ++i)
       for_each_copy(i, [&](const std::byte* shard, std::int64_t at, std::int64_t bytes) {
@@ -171,7 +179,8 @@ class checkpoint_saver {
     for (std::size_t p = 0; p < n; ++p)
       if (disks_.neighbour(p) == me) from.push_back(p);
     const std::string failed = problem_of([&] {
-      for (const std::size_t p : from) copies_.emplace_back(plan_.bytes[p]);
+      for (const std::size_t p : from)
+        if (problem_.empty()) copies_.emplace_back(plan_.bytes[p]);
     });
     if (problem_.empty()) problem_ = failed;
     const std::string sends = problem_of([&] { on_.agree({}, problem_); });
@@ -211,8 +220,8 @@ class checkpoint_saver {
     start_job([this] { write_parts(copied_, copies_); });
   }
 
-  /// All parts are durable: the leader makes the manifest, and the first process of every disk writes it.
-  void commit() {
+  /// All parts are durable: the leader makes the manifest, and the first process of every disk writes it. Returns an error, on all processes.
+  std::string commit() {
     stage_ = stage::committing;
     texts mine{log_head_ ? log_head_->file : "", log_head_ ? std::to_string(log_head_->records) : "", log_head_ ? log_head_->hash : ""};
     for (const written& w : written_)
@@ -220,19 +229,24 @@ class checkpoint_saver {
     const std::vector<texts> all = gather_texts(on_, mine);
     texts made;  // the manifest, and its signature
     if (on_.leader()) problem_ = problem_of([&] { made = make_manifest(all); });
+    if (std::string failed = problem_of([&] { on_.agree({}, problem_); }); !failed.empty()) return failed;
     if (disks_.disks() > 1) share(on_, made);
     if (disks_.is_first(this_process(on_))) start_job([this, made] { write_manifest(made); });
+    return {};
   }
 
   texts make_manifest(const std::vector<texts>& all) {
     manifest m = what_;
     m.tensors = plan_.tensors;
     m.parts.resize(plan_.blocks.size());
+    m.event_logs = sealed_before_;
     for (const texts& of_process : all) {
       if (of_process.size() < 3) throw error("a packet between processes is damaged");
       if (!of_process[0].empty()) {
-        m.event_logs.push_back({of_process[0], 0, of_process[2]});
-        std::from_chars(of_process[1].data(), of_process[1].data() + of_process[1].size(), m.event_logs.back().records);
+        event_log_head head{of_process[0], 0, of_process[2]};
+        std::from_chars(of_process[1].data(), of_process[1].data() + of_process[1].size(), head.records);
+        std::erase_if(m.event_logs, [&](const event_log_head& before) { return before.file == head.file; });
+        m.event_logs.push_back(std::move(head));
       }
       for (std::size_t i = 3; i + 2 < of_process.size(); i += 3) {
         std::size_t device = 0;
@@ -264,7 +278,7 @@ class checkpoint_saver {
     own.replace(manifest_file, made[0]);
     // The checkpoint is there. What fails from here on is tried again after the next one.
     std::string failed = problem_of([&] {
-      if (!point_latest(in, step_)) how_.warn(in.path_of(latest_link) + ": is not a link to a checkpoint, and stays as it is");
+      if (!point_latest(in, step_)) problem_of([&] { how_.warn(in.path_of(latest_link) + ": is not a link to a checkpoint, and stays as it is"); });
     });
     obsolete_.insert(obsolete_.end(), not_removed_.begin(), not_removed_.end());
     not_removed_.clear();
@@ -274,7 +288,7 @@ class checkpoint_saver {
       if (in.has_directory(old.text())) not_removed_.push_back(old);
     }
     if (const std::string problem = problem_of([&] { remove_temporaries(in); }); !problem.empty()) failed = problem;
-    if (!failed.empty()) how_.warn(failed);
+    if (!failed.empty()) problem_of([&] { how_.warn(failed); });
   }
 
   /// Removes what was written of a failed save, as far as that goes.
@@ -301,12 +315,14 @@ class checkpoint_saver {
 
   part_plan plan_;
   std::uint64_t planned_for_ = 0;
-  std::vector<buffer> staged_;  // per held device: the data of its part
+  std::vector<buffer> staged_;    // per held device: the data of its part
+  bool staged_is_saved_ = false;  // in a committed checkpoint
 
   stage stage_ = stage::none;
   step_name step_;
   manifest what_;
-  std::optional<event_log_head> log_head_;
+  std::optional<event_log_head> log_head_;     // of the event log of this process; of the thread while it writes
+  std::vector<event_log_head> sealed_before_;  // by the checkpoint that was loaded
   std::string problem_;
   std::vector<step_name> obsolete_, not_removed_;
   std::vector<written> written_;  // of the thread while it writes

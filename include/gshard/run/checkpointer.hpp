@@ -291,11 +291,9 @@ class checkpointer {
     due_ = false;
     last_time_ = std::chrono::steady_clock::now();
     manifest m;
-    std::optional<event_log_head> log_head;
     std::string problem = states_of_leader(m.states);
     if (problem.empty())
       problem = detail::problem_of([&] {
-        if (events_ != nullptr) log_head = events_->head();
         if (on_.leader() && options_.key && !options_.key->can_sign())
           throw error("checkpoint: the key of the checkpointer is a public one");
       });
@@ -317,7 +315,7 @@ class checkpointer {
       m.mesh.emplace_back(store_.on().mesh().name(a), on_.extents()[std::size_t(a)]);
     m.settings = options_.settings;
     starting_states_ = m.states;
-    saver_->start(step, std::move(m), std::move(log_head), obsolete(step), {});
+    saver_->start(step, std::move(m), events_, obsolete(step));
   }
   // Checkpoints that are not needed once `next` is committed: those of the same step, and all but the newest of the last `keep` steps.
   std::vector<detail::step_name> obsolete(const detail::step_name& next) const {
@@ -399,6 +397,7 @@ class checkpointer {
   }
   void load(detail::checkpoint_loader& loader, const manifest& m) {
     loader.load();
+    saver_->keep_sealed(m.event_logs);
     on_.agree({}, detail::problem_of([&] {
                 for (const auto& [name, s] : states_) s.restore(m.states.at(name));
               }));

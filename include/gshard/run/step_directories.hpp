@@ -104,6 +104,7 @@ inline void remove_checkpoint(const directory& in, const step_name& step) {
     if (is_checkpoint_file(own, file)) own.remove(file);
   };
   remove(manifest_file);
+  if (own.has(manifest_file)) throw error(own.path_of(manifest_file) + ": cannot be removed, so the checkpoint stays");
   own.sync();
   for (const std::string& file : own.names()) remove(file);
   in.remove_directory(name);
