@@ -52,7 +52,7 @@ class checkpoint_saver {
   };
 
   checkpoint_saver(const parameter_store& store, disk_table disks, settings how)
-      : store_(store), on_(store.on().on()), disks_(std::move(disks)), how_(std::move(how)) {}
+      : store_(store), on_(store.on().on()), disks_(std::move(disks)), settings_(std::move(how)) {}
   /// Waits for the thread. A save that is not committed is lost.
   ~checkpoint_saver() {
     problem_of([&] { travelling_.finish(); });
@@ -69,7 +69,7 @@ class checkpoint_saver {
   void start(const step_name& step, manifest what, event_log* log, std::vector<step_name> obsolete) {
     writer_.wait();
     step_ = step;
-    what_ = std::move(what);
+    manifest_ = std::move(what);
     log_head_.reset();
     obsolete_ = std::move(obsolete);
     written_.clear();
@@ -200,7 +200,7 @@ class checkpoint_saver {
   }
 
   void write_parts(std::span<const int> devices, const std::vector<buffer>& data) {
-    const directory own = directory::made(how_.path).made_sub(step_.text());
+    const directory own = directory::made(settings_.path).made_sub(step_.text());
     for (std::size_t i = 0; i < devices.size(); ++i) {
       const auto device = std::size_t(devices[i]);
       if (own.has(part_name(device)))
@@ -209,7 +209,7 @@ class checkpoint_saver {
       const std::span<const std::byte> bytes(data[i].data(), std::size_t(data[i].size()));
       written_.push_back({device, {}});
       written_.back().info = write_part(own, part_name(device), plan_.tensors, plan_.blocks[device], bytes,
-                                        how_.allow_not_finite);
+                                        settings_.allow_not_finite);
     }
     own.sync();
   }
@@ -236,7 +236,7 @@ class checkpoint_saver {
   }
 
   texts make_manifest(const std::vector<texts>& all) {
-    manifest m = what_;
+    manifest m = manifest_;
     m.tensors = plan_.tensors;
     m.parts.resize(plan_.blocks.size());
     m.event_logs = sealed_before_;
@@ -261,13 +261,13 @@ class checkpoint_saver {
       }
     }
     texts made{text_of(m)};
-    if (how_.key) made.push_back(how_.key->sign(made[0]));
+    if (settings_.key) made.push_back(settings_.key->sign(made[0]));
     parts_ = m.parts;
     return made;
   }
 
   void write_manifest(const texts& made) {
-    const directory in = directory::at(how_.path), own = in.sub(step_.text());
+    const directory in = directory::at(settings_.path), own = in.sub(step_.text());
     if (disks_.disks() == 1)  // do all processes write to this directory?
       for (std::size_t i = 0; i < parts_.size(); ++i)
         if (!own.has_file(part_name(i)) || own.read(part_name(i)).second != parts_[i].bytes)
@@ -278,7 +278,7 @@ class checkpoint_saver {
     own.replace(manifest_file, made[0]);
     // The checkpoint is there. What fails from here on is tried again after the next one.
     std::string failed = problem_of([&] {
-      if (!point_latest(in, step_)) problem_of([&] { how_.warn(in.path_of(latest_link) + ": is not a link to a checkpoint, and stays as it is"); });
+      if (!point_latest(in, step_)) problem_of([&] { settings_.warn(in.path_of(latest_link) + ": is not a link to a checkpoint, and stays as it is"); });
     });
     obsolete_.insert(obsolete_.end(), not_removed_.begin(), not_removed_.end());
     not_removed_.clear();
@@ -288,7 +288,7 @@ class checkpoint_saver {
       if (in.has_directory(old.text())) not_removed_.push_back(old);
     }
     if (const std::string problem = problem_of([&] { remove_temporaries(in); }); !problem.empty()) failed = problem;
-    if (!failed.empty()) problem_of([&] { how_.warn(failed); });
+    if (!failed.empty()) problem_of([&] { settings_.warn(failed); });
   }
 
   /// Removes what was written of a failed save, as far as that goes.
@@ -297,7 +297,7 @@ class checkpoint_saver {
     stage_ = stage::none;
     problem_.clear();
     start_job([this] {
-      const auto in = directory::find(how_.path);
+      const auto in = directory::find(settings_.path);
       if (!in || !in->has_directory(step_.text())) return;
       const directory own = in->sub(step_.text());
       if (own.has_file(manifest_file)) return;  // committed after all, as far as this process can see
@@ -311,7 +311,7 @@ class checkpoint_saver {
   parameter_store store_;
   backend& on_;
   disk_table disks_;
-  settings how_;
+  settings settings_;
 
   part_plan plan_;
   std::uint64_t planned_for_ = 0;
@@ -320,7 +320,7 @@ class checkpoint_saver {
 
   stage stage_ = stage::none;
   step_name step_;
-  manifest what_;
+  manifest manifest_;
   std::optional<event_log_head> log_head_;     // of the event log of this process; of the thread while it writes
   std::vector<event_log_head> sealed_before_;  // by the checkpoint that was loaded
   std::string problem_;

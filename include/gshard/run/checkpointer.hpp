@@ -56,9 +56,9 @@ namespace gshard { inline namespace v0 {
 /// directory: a part per device, and a manifest, which gets its name when all parts are on the disk. So a
 /// checkpoint is valid or not there. It loads on any mesh.
 ///
-/// The functions are collective over the store's cluster, and throw `gshard::error`, the same on every
-/// process: if the processes make different calls. The destructor is local, and waits for the thread. A save
-/// that it finds in flight is lost: call finish() or save().
+/// The functions are collective over the store's cluster. They throw `gshard::error`, on every process, if the processes make different
+/// calls. The destructor waits for the thread, and with per_host for the copies of other hosts. A save in flight is lost then: call
+/// finish() or save() before.
 class checkpointer {
  public:
   /// Programs must be bound to the store before the first save or resume(). Makes the directory, and locks it. Collective. Throws
@@ -89,16 +89,15 @@ class checkpointer {
         store_, disks,
         detail::checkpoint_saver::settings{path_, options_.allow_not_finite, options_.key, warning()});
     for (const detail::found_steps& all = found_; const auto* list : {&all.finished, &all.unfinished})
-      taken_.insert(taken_.end(), list->begin(), list->end());
+      used_names_.insert(used_names_.end(), list->begin(), list->end());
     last_time_ = std::chrono::steady_clock::now();
     last_step_ = store_.steps();
   }
   checkpointer(const checkpointer&) = delete;
   checkpointer& operator=(const checkpointer&) = delete;
 
-  /// Adds bytes of the program to checkpoints, such as a position in the data. At a save, `save` is called on
-  /// the leader, and the others' are not. resume() calls `restore` on every process, with the leader's bytes,
-  /// after the store is loaded. Before resume(); on all processes alike. Local.
+  /// Adds bytes of the program to checkpoints, such as a position in the data. A save calls `save`, on the leader alone. resume() calls
+  /// `restore` on every process, with the leader's bytes, after the store is loaded. Before resume(); on all processes alike. Local.
   void keep_state(std::string name, std::function<std::string()> save,
                   std::function<void(std::string_view)> restore) {
     states_[std::move(name)] = {std::move(save), std::move(restore)};
@@ -117,7 +116,7 @@ class checkpointer {
     on_.begin(facts("resume of a checkpointer"));
     std::optional<resumed> result = load_newest(found_.finished);
     kept_ = found_.finished;
-    looked_ = true;
+    knows_older_ = true;
     return result;
   }
 
@@ -134,7 +133,7 @@ class checkpointer {
     on_.begin(facts("roll_back of a checkpointer"));
     end_save_in_flight();
     const std::string reason = std::string("; the reason to go back is: ") + why.what();
-    if (!looked_ && !found_.finished.empty()) throw error(path_ + ": has checkpoints; call resume() before roll_back()" + reason);
+    if (!knows_older_ && !found_.finished.empty()) throw error(path_ + ": has checkpoints; call resume() before roll_back()" + reason);
     if (kept_.empty()) throw error(path_ + ": there is no checkpoint to go back to" + reason);
     if (!rolled_to_ || kept_.back().step > *rolled_to_) {
       rolled_to_ = kept_.back().step;
@@ -151,13 +150,13 @@ class checkpointer {
     return result;
   }
 
-  /// To be called between steps. Starts a save that is due, and goes on with one in flight: shards are copied
-  /// at once, and written by a thread while training goes on. A save that comes due while one is in flight
-  /// follows it. Returns false if a process was asked to stop (see stop_request): everything is saved then,
-  /// and the program should end with `wait_deadlines::restart_status`. Communicates: one small message per
-  /// process; none if checkpoints are by steps alone, none is in flight or due, and there was no stop_request
-  /// when the checkpointer was made. With per_host, the part of every process to another host. Throws also: a
-  /// failed save, with `failure::stop`; that the directory has checkpoints and resume() was not called.
+  /// To be called between steps. Starts a save that is due, and goes on with one in flight. Shards are copied at once, and written by a
+  /// thread while training goes on. A save that comes due while one is in flight follows it. Returns false if a process was asked to stop
+  /// (see stop_request). Then it has saved, or reported why not, and the program should end with `wait_deadlines::restart_status`.
+  /// Communicates: one small message per process. None if checkpoints are by steps alone, none is in flight or due, and there was no
+  /// stop_request when the checkpointer was made. With per_host, the part of every process to another host.
+  /// Throws also: a failed save, with `failure::stop`; if copies of a parameter differ at a save (check_replicas), whatever the policy; if the
+  /// directory has checkpoints and resume() was not called.
   bool after_step() {
     if (options_.every_steps != 0 &&
         store_.steps() / options_.every_steps != last_step_ / options_.every_steps)
@@ -174,7 +173,7 @@ class checkpointer {
       due_ = due_ || !stops;
     }
     if (saver_->in_flight())
-      if (const auto result = saver_->poll(false)) take(*result);
+      if (const auto result = saver_->poll(false)) record(*result);
     if (stops) {
       log("stop");
       save_changes();
@@ -283,7 +282,7 @@ class checkpointer {
   bool end_save_in_flight() {
     if (!saver_->in_flight()) return true;
     const auto result = saver_->poll(true);
-    take(*result);
+    record(*result);
     return result->problem.empty();
   }
 
@@ -298,15 +297,15 @@ class checkpointer {
           throw error("checkpoint: the key of the checkpointer is a public one");
       });
     check_replicas(store_);
-    if (!looked_ && !found_.finished.empty())
+    if (!knows_older_ && !found_.finished.empty())
       problem = path_ + ": has checkpoints, the last is " + found_.finished.back().text() +
                 "; call resume(), or use another directory";
     on_.agree(facts("the start of a save"), problem);
-    looked_ = true;
+    knows_older_ = true;
     detail::step_name step{store_.steps(), 0};
-    for (const detail::step_name& t : taken_)  // the newest of a step has the greatest number, should an older one be there still
+    for (const detail::step_name& t : used_names_)  // the newest of a step has the greatest number, should an older one be there still
       if (t.step == step.step) step.again = std::max(step.again, t.again + 1);
-    taken_.push_back(step);
+    used_names_.push_back(step);
     m.library = version;
     m.products = products();
     m.step = store_.steps();
@@ -329,13 +328,13 @@ class checkpointer {
       if (s.step <= next.step) all.push_back(s);
     return all;
   }
-  void take(const detail::save_result& result) {
+  void record(const detail::save_result& result) {
     if (result.problem.empty()) {
       const std::vector<detail::step_name> gone = obsolete(result.step);
       const auto is_gone = [&](const detail::step_name& s) {
         return std::ranges::find(gone, s) != gone.end();
       };
-      for (auto* list : {&kept_, &refused_, &found_.unfinished, &taken_}) std::erase_if(*list, is_gone);
+      for (auto* list : {&kept_, &refused_, &found_.unfinished, &used_names_}) std::erase_if(*list, is_gone);
       kept_.push_back(result.step);
       if (events_ != nullptr) events_->write("checkpoint", {{"step", result.step.step}, {"directory", result.step.text()}});
       saved_ = result.step;
@@ -431,7 +430,7 @@ class checkpointer {
   event_log* events_ = nullptr;
   std::optional<detail::directory_lock> lock_;
   bool stops_ = false;   // a process has a stop_request
-  bool looked_ = false;  // for older checkpoints
+  bool knows_older_ = false;  // for older checkpoints
   bool due_ = false;
   std::uint32_t last_step_ = 0;  // at the last after_step
   std::chrono::steady_clock::time_point last_time_;
@@ -439,7 +438,7 @@ class checkpointer {
   // The same on all processes.
   detail::found_steps found_;
   std::vector<detail::step_name> kept_, refused_;  // kept_: valid as far as known, ascending
-  std::vector<detail::step_name> taken_;  // names of directories that were there at the start, or were made
+  std::vector<detail::step_name> used_names_;  // names of directories that were there at the start, or were made
   detail::step_name saved_;               // the last checkpoint of this object
   std::map<std::string, std::string> starting_states_, saved_states_;  // of the leader
   std::string last_problem_;
