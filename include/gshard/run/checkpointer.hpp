@@ -430,7 +430,7 @@ class checkpointer {
   event_log* events_ = nullptr;
   std::optional<detail::directory_lock> lock_;
   bool stops_ = false;   // a process has a stop_request
-  bool knows_older_ = false;  // for older checkpoints
+  bool knows_older_ = false;  // resume() has looked for checkpoints, or there were none
   bool due_ = false;
   std::uint32_t last_step_ = 0;  // at the last after_step
   std::chrono::steady_clock::time_point last_time_;
