@@ -58,3 +58,11 @@ TEST_CASE("finite: numbers of half precision and complex numbers") {
   CHECK(ks::first_not_finite(z.data(), 3) == 1);
   CHECK(ks::first_not_finite(z.data() + 2, 1) == 0);
 }
+
+TEST_CASE("prefetch changes nothing, and may be given any address") {
+  const std::vector<float> x(3, 1);
+  ks::prefetch(x.data());
+  ks::prefetch(x.data() + x.size());
+  ks::prefetch(static_cast<const double*>(nullptr));
+  CHECK(x == std::vector<float>(3, 1));
+}

@@ -78,12 +78,15 @@ action bind(operation<op::map>, const local_step<T>& step) {
             all = checked(step, y, text_of_update(name))](const run_context& run) {
       std::atomic<bool> finite = true;
       const auto checked_row = [&](const T* const* from, const std::int64_t* by, T* to, std::int64_t n) {
-        constexpr std::int64_t most = 2048;
+        constexpr std::int64_t most = 4096 / sizeof(T);
         std::array<const T*, sharding_rule::most_in> part{};
         for (std::int64_t i = 0; i < n; i += most) {
           for (std::size_t k = 0; k < std::size_t(count); ++k) part[k] = from[k] + i * by[k];
-          f(part.data(), by, to + i, std::min(most, n - i));
-          if (!kernel::all_finite(to + i, std::min(most, n - i))) finite.store(false, std::memory_order_relaxed);
+          const std::int64_t m = std::min(most, n - i);
+          f(part.data(), by, to + i, m);
+          for (std::size_t k = 0; n - i > most && k < std::size_t(count); ++k)  // the memory is not idle during the check
+            if (by[k] == 1) kernel::prefetch(part[k] + most);
+          if (!kernel::all_finite(to + i, m)) finite.store(false, std::memory_order_relaxed);
         }
       };
       kernel::apply_rows<T>(checked_row, count, x.data(), stride.data(), r, extent, rank);

@@ -36,6 +36,13 @@ bool all_finite(const T* x, std::int64_t n) {
   }
 }
 
+/// Asks for the first KiB of what is read next, while something else is computed.
+template <class T>
+void prefetch(const T* next) {
+  constexpr int line = 64;
+  for (int i = 0; i < 1024; i += line) __builtin_prefetch(reinterpret_cast<const char*>(next) + i);
+}
+
 /// The index of the first element that is not finite, or -1.
 template <class T>
 std::int64_t first_not_finite(const T* x, std::int64_t n) {
