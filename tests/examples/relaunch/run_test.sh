@@ -3,6 +3,7 @@
 # run_test.sh GSHARD_RUN: gshard-run beside a program that fails in every way: it counts steps in files as a checkpointer does.
 set -uo pipefail
 gshard_run=$1
+guide=$(cd "$(dirname "$0")" && pwd)/../../../docs/guides/checkpoints.md
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
@@ -122,6 +123,47 @@ status=$?
 check "status 75, not $status: $(cat text)" $status = 75
 for ((i = 0; i < 50; ++i)); do kill -0 "$(cat check_pid)" 2>/dev/null || break; sleep 0.1; done
 check "the check of the host has ended" ! -e "/proc/$(cat check_pid)"
+
+# The job scripts of the guide, with stand-ins for the commands of the batch systems and for gshard-run.
+mkdir -p bin
+cat >bin/gshard-run <<'P'
+#!/usr/bin/env bash
+echo "$@" >arguments
+trap 'exit 75' USR1 TERM
+: >running
+will=$(cat will)
+while [ "$will" = wait ]; do sleep 0.1; done
+exit "$will"
+P
+cat >bin/scontrol <<'P'
+#!/bin/sh
+if [ "$1" = show ]; then echo n1; echo n2; else echo "$@" >again; fi
+P
+cat >bin/qsub <<'P'
+#!/bin/sh
+echo "$@" >again
+P
+chmod +x bin/*
+printf 'n1\nn1\nn2\n' >nodes
+export SLURM_JOB_ID=7 PBS_O_WORKDIR=$PWD PBS_NODEFILE=nodes
+for system in SBATCH PBS; do
+  awk -v word="#$system" '/^```/ { if (block ~ word) printf "%s", block; block = ""; next } { block = block $0 "\n" }' "$guide" >job
+  for will in 0 1 wait; do
+    rm -f again running; echo "$will" >will
+    PATH="$PWD/bin:$PATH" bash job >text 2>&1 &
+    pid=$!
+    for ((i = 0; i < 100; ++i)); do [ ! -e running ] || break; sleep 0.1; done
+    if [ "$will" = wait ]; then
+      sleep 0.3
+      if [ "$system" = PBS ]; then kill -s TERM "$pid" "$(pgrep -P "$pid" -f gshard-run)"; else kill -s USR1 "$pid"; fi
+    fi
+    wait "$pid"
+    status=$?
+    check "$system: status ${will/wait/75}, not $status: $(cat text)" "$status" = "${will/wait/75}"
+    check "$system: started again after $will, or not" "$([ ! -e again ]; echo $?)" = "$([ "$will" != wait ]; echo $?)"
+    check "$system: hosts: $(cat arguments)" "$(grep -c -- '--hosts n1,n2 --per-host 16' arguments)" = 1
+  done
+done
 
 for options in "" "--checkpoint c" "--checkpoint c --retries x -- true" "--checkpoint c --nonsense -- true" "--checkpoint"; do
   # shellcheck disable=SC2086
