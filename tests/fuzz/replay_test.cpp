@@ -3,8 +3,10 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <fstream>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,6 +27,16 @@ std::string bytes_of(const std::string& line) {
   return bytes;
 }
 
+/// The inputs of a target: those that people wrote, if there are any, and those that fuzzing has found.
+std::vector<std::string> inputs_of(const std::string& target, const std::vector<std::string>& files = {".seeds.txt", ".txt"}) {
+  std::vector<std::string> inputs;
+  for (const std::string& file : files) {
+    std::ifstream corpus("fuzz/corpus/" + target + file);
+    for (std::string line; std::getline(corpus, line);) inputs.push_back(bytes_of(line));
+  }
+  return inputs;
+}
+
 }  // namespace
 
 TEST_CASE("the inputs that fuzzing has found still do no harm") {
@@ -40,14 +52,36 @@ TEST_CASE("the inputs that fuzzing has found still do no harm") {
   };
   for (const target& t : targets) {
     CAPTURE(t.name);
-    std::ifstream corpus(std::string("fuzz/corpus/") + t.name + ".txt");
-    REQUIRE(corpus);
-    std::size_t lines = 0;
-    for (std::string line; std::getline(corpus, line); ++lines) {
-      CAPTURE(line);
-      CHECK_NOTHROW(t.run(bytes_of(line)));
-      for (std::size_t n = 0; n < line.size() && n < 200; ++n) CHECK_NOTHROW(t.run(bytes_of(line.substr(0, n))));  // and their beginnings
+    CHECK(inputs_of(t.name, {".txt"}).size() > 20);
+    for (const std::string& input : inputs_of(t.name)) {
+      CAPTURE(input);
+      CHECK_NOTHROW(t.run(input));
+      for (std::size_t n = 0; n < input.size() && n < 200; ++n) CHECK_NOTHROW(t.run(input.substr(0, n)));  // and their beginnings
     }
-    CHECK(lines > 20);
   }
 }
+
+#if __has_include(<openssl/evp.h>)
+TEST_CASE("the inputs of the manifest's parser reach every part of it") {
+  const std::vector<std::string> refusals{
+      "is nested too deep",         "for a number",           "no list, or too long a list of", "is of a newer format",
+      "has an unknown element type", "has too many dims",     "is too large to be counted",     "is there twice, or out of order",
+      "has no SHA-256 for a part",  "is not as gshard writes it", "is not base64",              "parse error",
+      "cannot use at()",            "type must be string"};
+  std::set<std::string> missing(refusals.begin(), refusals.end());
+  int accepted = 0;
+  for (const std::string& input : inputs_of("manifest")) {
+    try {
+      const gshard::manifest m = gshard::detail::parse_manifest(fuzz::sealed(input));
+      accepted += m.tensors.empty() || m.parts.empty() ? 0 : 1;
+    } catch (const gshard::error& e) {
+      std::erase_if(missing, [&](const std::string& text) { return std::string_view(e.what()).find(text) != std::string_view::npos; });
+    }
+  }
+  for (const std::string& text : missing) FAIL_CHECK("no input is refused with '" << text << "'");
+  CHECK(accepted > 0);
+  const std::vector<std::string> found = inputs_of("manifest", {".txt"});
+  const auto is_deep = [](const std::string& input) { return input.starts_with("\"gshard.manifest\":1,\"library\":"); };
+  CHECK(std::ranges::count_if(found, is_deep) > 50);
+}
+#endif

@@ -72,7 +72,15 @@ inline void header(std::string_view bytes) {
 }
 
 #if __has_include(<openssl/evp.h>)
-/// The manifest of a checkpoint: the text, and the same with a digest that is right, as an attacker writes it.
+/// The manifest that has this text behind its digest. The digest is right, as an attacker writes it.
+inline std::string sealed(std::string_view rest) {
+  const std::string begin(gs::detail::manifest_begin);
+  std::string text = begin + std::string(gs::sha256::hex_digits, '0') + "\"," + std::string(rest);
+  text.replace(begin.size(), gs::sha256::hex_digits, gs::sha256_of(text));
+  return text;
+}
+
+/// The manifest of a checkpoint: the text, and the same with a digest that is right.
 inline void manifest(std::string_view text) {
   const auto parse = [](const std::string& t) {
     try {
@@ -82,10 +90,7 @@ inline void manifest(std::string_view text) {
     }
   };
   parse(std::string(text));
-  const std::string begin(gs::detail::manifest_begin);
-  std::string sealed = begin + std::string(gs::sha256::hex_digits, '0') + "\"," + std::string(text);
-  sealed.replace(begin.size(), gs::sha256::hex_digits, gs::sha256_of(sealed));
-  parse(sealed);
+  parse(sealed(text));
 }
 #endif
 

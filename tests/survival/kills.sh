@@ -9,12 +9,13 @@ usage: kills.sh [options] GSHARD_RUN SURVIVOR (tests/run.sh --kills N builds it 
   --runs N          so many runs, each with one failure (default 20)
   --ranks "2 4 8"   rank counts, in turn
   --kinds "..."     failures, in turn: rank (kill -9 of a random rank), rank0, two (ranks), save (while a checkpoint is written),
-                    launcher, stop (SIGUSR1 to gshard-run, which is started again). In emulated-cluster, with one rank per host: host (all
-                    its processes and its disk), cable (cut for good; the ranks there are ended and the cable is joined)
+                    launcher, stop (SIGTERM to gshard-run, which is started again), none (a control, whose status is not 0).
+                    In emulated-cluster, with one rank per host: host (all its processes and its disk), cable (cut for good; the ranks
+                    there are ended and the cable is joined)
   --steps N --every N --pause MS   of the training (default 60, 5, 20). A pause shorter than a save makes a failure cost more steps:
                     those between checkpoints and those that a save takes
   --seed N          of the random moments (default 1)
-Prints a line per run and a summary. Status 0 if nothing was lost in any run.
+Prints a line per run and a summary. Status 0 if nothing was lost in any run, and at least half of the failures hit their run.
 TXT
 }
 
@@ -82,18 +83,20 @@ clear_disks() {
 
 # fail KIND DIR: one failure now.
 fail() {
-  local kind=$1 dir=$2 victim
+  local kind=$1 dir=$2 victim victims
   case $kind in
     rank | save) victim=$(ranks_of "$dir" | one_of); [ -n "$victim" ] && kill -9 "$victim" ;;
     rank0) victim=$(ranks_of "$dir" | while read -r p; do tr '\0' '\n' <"/proc/$p/environ" 2>/dev/null | grep -qx OMPI_COMM_WORLD_RANK=0 && echo "$p"; done)
       [ -n "$victim" ] && kill -9 "$victim" ;;
-    two) for victim in $(ranks_of "$dir" | shuf -n 2); do kill -9 "$victim"; done ;;
+    two) mapfile -t victims < <(ranks_of "$dir" | shuf -n 2)
+      [ ${#victims[@]} -gt 0 ] && kill -9 "${victims[@]}" ;;
     launcher) victim=$(pgrep -f "^mpirun .*$dir/losses" | head -n 1); [ -n "$victim" ] && kill -9 "$victim" ;;
-    stop) kill -s USR1 "$pid" && wait "$pid"; [ $? = 75 ] && start "$dir" "$ranks" ;;
+    stop) kill -s TERM "$pid" && wait "$pid"; [ $? = 75 ] && start "$dir" "$ranks" ;;
     host) victim=h$((1 + RANDOM % (ranks - 1)))
       cluster-kill "$victim"; rm -rf "${CLUSTER_DIR:?}/$victim/checkpoints"; cluster-join "$victim" ;;
     cable) victim=h$((1 + RANDOM % (ranks - 1)))
       cluster-cut "$victim"; nap 5000; cluster-join "$victim" ;;
+    *) return 1 ;;
   esac
 }
 
@@ -139,6 +142,7 @@ for ((run = 0; run < runs; ++run)); do
   [ -z "$wrong" ] || problem+="; $wrong"
   [ "$(tail -n 1 "$dir/losses" | cut -d' ' -f1)" = "$steps" ] || problem+="; not the last step"
   [ "$again" -le $((every + 1)) ] || problem+="; $again steps again"
+  [ "$kind" != stop ] || [ "$again" = 0 ] || problem+="; stopped without a save"
   [ "$again" -le "$most_lost" ] || most_lost=$again
   if [ -z "$problem" ]; then good=$((good + 1)); else bad=$((bad + 1)); fi
   [ "$restarts" = 0 ] && [ "$kind" != stop ] || hit=$((hit + 1))
@@ -148,4 +152,5 @@ for ((run = 0; run < runs; ++run)); do
   rm -rf "$dir"
 done
 echo "$good of $((good + bad)) runs lost nothing ($hit of them had to start again); at most $most_lost steps were computed again"
+[ $((2 * hit)) -ge "$runs" ] || { echo "FAILED: most failures came too late to hit their run"; exit 1; }
 [ $bad = 0 ]

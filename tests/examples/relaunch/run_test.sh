@@ -3,6 +3,7 @@
 # run_test.sh GSHARD_RUN: gshard-run beside a program that fails in every way: it counts steps in files as a checkpointer does.
 set -uo pipefail
 gshard_run=$1
+guide=$(cd "$(dirname "$0")" && pwd)/../../../docs/guides/checkpoints.md
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
@@ -15,10 +16,10 @@ dir=$1 steps=$2; shift 2
 mkdir -p "$dir"
 echo x >>"$dir/../starts"; start=$(wc -l <"$dir/../starts")
 failure=${!start:-none}
-step=0; for d in "$dir"/step-*; do [ ! -e "$d/manifest.json" ] || step=$((10#${d##*-})); done
+step=0; for d in "$dir"/step-*; do [ "$(cat "$d/manifest.json" 2>/dev/null)" != "{}" ] || step=$((10#${d##*-})); done  # not a damaged one
 echo "$step" >>"$dir/../resumed"
 save() { d=$dir/$(printf 'step-%010d' "$step"); mkdir -p "$d"; echo "{}" >"$d/manifest.json"; }
-trap 'save; exit 75' USR1 TERM
+trap 'save; exit 75' USR1
 for ((i = 0; step < steps; ++i)); do
   if [ "$i" = 2 ] || [[ $failure == at_once-* ]]; then
     case ${failure#at_once-} in
@@ -26,7 +27,7 @@ for ((i = 0; step < steps; ++i)); do
       kill) kill -9 $$ ;;
       hang) trap '' TERM; sleep 100 & wait ;;
       orphan) sleep 100 & echo $! >"$dir/../orphan"; exit 1 ;;
-      slow) while true; do sleep 0.1; done ;;
+      slow) step=$((step + 1)); : >"$dir/../slow"; while true; do sleep 0.1; done ;;
     esac
   fi
   step=$((step + 1)); save
@@ -39,7 +40,7 @@ chmod +x train
 expect() {
   local name=$1 status=$2 words=$3 found text
   shift 3
-  rm -f starts resumed orphan; rm -rf c
+  rm -f starts resumed orphan slow; rm -rf c
   text=$(timeout 60 "$gshard_run" "$@" 2>&1)
   found=$?
   check "$name: status $status, not $found: $text" "$found" = "$status"
@@ -69,17 +70,99 @@ mkdir -p d0 d1; mkdir -p d1/step-0000000007; echo "{}" >d1/step-0000000007/manif
 expect "directories of several hosts" 0 "d1/finished: 8" --checkpoint d0 --checkpoint d1 --wait 0.1 -- ./train d1 8
 check "it resumed there" "$(cat resumed)" = 7
 
-for signal in USR1 TERM INT; do
-  rm -f starts resumed; rm -rf c
-  "$gshard_run" "${run[@]}" -- ./train c 100 slow >text 2>&1 &
+mkdir -p d2/step-0000000100; echo "damaged" >d2/step-0000000100/manifest.json
+expect "checkpoints after a damaged one of a higher step are progress" 0 "the newest checkpoint is of step 6;" --checkpoint d2 --wait 0.1 \
+  --most-wait 0.1 --retries 1 -- ./train d2 9 kill kill kill none
+check "it resumed from them" "$(tr '\n' ' ' <resumed)" = "0 2 4 6 "
+mkdir -p d3/step-0000000100; echo "damaged" >d3/step-0000000100/manifest.json
+expect "the damaged one is no progress" 1 "gave up: 2 failures in a row" --checkpoint d3 --wait 0.1 --retries 1 -- \
+  ./train d3 9 at_once-kill at_once-kill none
+expect "a check without an end" 0 "c/finished: 1" "${run[@]}" --hosts a,b --check '[ {host} != a ] || sleep 100' --check-time 1 -- \
+  bash -c 'echo "$@" >args; mkdir -p c; echo 1 >c/finished' - "{hosts}"
+check "the host that answers: $(cat args)" "$(cat args)" = b
+
+# started WAIT_FOR COMMAND...: starts gshard-run in the background, with SIGINT, and waits for a file. Sets `pid`.
+started() {
+  local file=$1
+  shift
+  rm -f starts resumed slow asked_host; rm -rf c
+  set -m  # without job control, the shell ignores SIGINT in what it starts in the background
+  "$gshard_run" "$@" >text 2>&1 &
   pid=$!
-  for ((i = 0; i < 100; ++i)); do [ ! -e c/step-0000000002/manifest.json ] || break; sleep 0.1; done
+  set +m
+  for ((i = 0; i < 200; ++i)); do [ ! -e "$file" ] || break; sleep 0.1; done
   sleep 0.3
-  kill -s "${signal/INT/USR1}" "$pid"  # the shell ignores SIGINT in its background jobs
+}
+for signal in USR1 TERM INT; do
+  # As mpirun, the launcher passes SIGUSR1 on, and kills what it has started when it gets one of the others.
+  cat >launch <<'P'
+#!/usr/bin/env bash
+"$@" & program=$!
+trap 'kill -s USR1 $program' USR1
+trap 'kill -9 $program; exit 1' TERM INT
+while kill -0 $program 2>/dev/null; do wait $program; status=$?; done
+exit $status
+P
+  chmod +x launch
+  started slow "${run[@]}" -- ./launch ./train c 100 slow
+  kill -s "$signal" "$pid"
   wait "$pid"
   status=$?
   check "SIG$signal ends it with 75, not $status: $(cat text)" $status = 75
+  check "SIG$signal: what was not saved is saved: $(cat text)" -e c/step-0000000003/manifest.json
+  check "SIG$signal is named: $(cat text)" "$(grep -c "stopped by SIG$signal; the newest checkpoint is of step 3" text)" = 1
   check "SIG$signal: one start" "$(wc -l <starts)" = 1
+done
+started asked_host "${run[@]}" --hosts a --check ': >asked_host; echo $$ >check_pid; exec sleep 300' --check-time 300 -- ./train c 5
+kill -s TERM "$pid"
+for ((i = 0; i < 200; ++i)); do kill -0 "$pid" 2>/dev/null || break; sleep 0.1; done
+check "a request to stop ends the wait for a host" ! -e "/proc/$pid"
+kill -9 "$pid" 2>/dev/null
+wait "$pid"
+status=$?
+check "status 75, not $status: $(cat text)" $status = 75
+for ((i = 0; i < 50; ++i)); do kill -0 "$(cat check_pid)" 2>/dev/null || break; sleep 0.1; done
+check "the check of the host has ended" ! -e "/proc/$(cat check_pid)"
+
+# The job scripts of the guide, with stand-ins for the commands of the batch systems and for gshard-run.
+mkdir -p bin
+cat >bin/gshard-run <<'P'
+#!/usr/bin/env bash
+echo "$@" >arguments
+trap 'exit 75' USR1 TERM
+: >running
+will=$(cat will)
+while [ "$will" = wait ]; do sleep 0.1; done
+exit "$will"
+P
+cat >bin/scontrol <<'P'
+#!/bin/sh
+if [ "$1" = show ]; then echo n1; echo n2; else echo "$@" >again; fi
+P
+cat >bin/qsub <<'P'
+#!/bin/sh
+echo "$@" >again
+P
+chmod +x bin/*
+printf 'n1\nn1\nn2\n' >nodes
+export SLURM_JOB_ID=7 PBS_O_WORKDIR=$PWD PBS_NODEFILE=nodes
+for system in SBATCH PBS; do
+  awk -v word="#$system" '/^```/ { if (block ~ word) printf "%s", block; block = ""; next } { block = block $0 "\n" }' "$guide" >job
+  for will in 0 1 wait; do
+    rm -f again running; echo "$will" >will
+    PATH="$PWD/bin:$PATH" bash job >text 2>&1 &
+    pid=$!
+    for ((i = 0; i < 100; ++i)); do [ ! -e running ] || break; sleep 0.1; done
+    if [ "$will" = wait ]; then
+      sleep 0.3
+      if [ "$system" = PBS ]; then kill -s TERM "$pid" "$(pgrep -P "$pid" -f gshard-run)"; else kill -s USR1 "$pid"; fi
+    fi
+    wait "$pid"
+    status=$?
+    check "$system: status ${will/wait/75}, not $status: $(cat text)" "$status" = "${will/wait/75}"
+    check "$system: started again after $will, or not" "$([ ! -e again ]; echo $?)" = "$([ "$will" != wait ]; echo $?)"
+    check "$system: hosts: $(cat arguments)" "$(grep -c -- '--hosts n1,n2 --per-host 16' arguments)" = 1
+  done
 done
 
 for options in "" "--checkpoint c" "--checkpoint c --retries x -- true" "--checkpoint c --nonsense -- true" "--checkpoint"; do
