@@ -26,7 +26,8 @@ usage: tests/run.sh [--clang] [--asan | --no-mpi] [--werror] [--only FOLDER | --
              tests/leaks_of_open_mpi.txt
   --faults   fails every system call of a save and of a resume in turn, in one process and on 2 MPI ranks. Without it, the tests on
              ranks fail every 17th
-  --coverage lines and branches of include/ that the tests run, by folder, and the files with the least: see tests/coverage.sh
+  --coverage lines and branches of include/ that the unit tests and those on MPI ranks run, by folder, and the files with the least:
+             see tests/coverage.sh
 Everything else goes to ctest, once all tests are built: tests/run.sh -R kernel/ --verbose
 Builds in build/tests (build/clang, build/asan, build/asan-clang, build/asan-mpi, build/coverage, build/no-mpi, build/no-mpi-clang,
 build/tsan).
@@ -66,7 +67,7 @@ while [ $# -gt 0 ]; do
       case $1 in
         --tsan) preset=tsan target=test_in_threads for_ctest+=(-L '^threads$') ;;
         --asan-mpi) preset=asan-mpi target=gshard_rank_tests for_ctest+=(-L '^mpi$' -R '/2_ranks') ;;
-        --coverage) preset=coverage target=gshard_coverage_tests for_ctest+=(-L '^counted$') ;;
+        --coverage) preset=coverage target=gshard_coverage_tests for_ctest+=(-L '^(unit|mpi)$' -E '/(([a-z0-9]+_)?by_[a-z0-9_]+|hidden_tiles|simgrid)$|^survival/') ;;
         --faults)
           export GSHARD_FAULTS=all
           target=test_under_faults_all for_ctest+=(-R '^run/under_faults' --verbose) ;;
@@ -127,5 +128,13 @@ if [ -n "$random_seeds" ]; then
 fi
 if [ -n "$kills" ]; then
   exec "$top/tests/survival/kills.sh" --runs "$kills" ${for_ctest[@]+"${for_ctest[@]}"} "$top/examples/relaunch/gshard-run" "$build/tests/survivor"
+fi
+if [ "$preset" = coverage ]; then
+  tests_failed=
+  find "$build" -name '*.gcda' -delete
+  ctest --test-dir "$build" --output-on-failure --parallel "$jobs" ${for_ctest[@]+"${for_ctest[@]}"} || tests_failed=yes
+  "$top/tests/coverage.sh" "$build"
+  [ -z "$tests_failed" ] || die "Tests failed: see above"
+  exit
 fi
 exec ctest --test-dir "$build" --output-on-failure --parallel "$jobs" ${for_ctest[@]+"${for_ctest[@]}"}

@@ -178,6 +178,7 @@ class checkpointer {
   /// when the checkpointer was made. With per_host, the part of every process to another host. Throws also: a
   /// failed save, with `failure::stop`; that the directory has checkpoints and resume() was not called.
   bool after_step() {
+    on_.started().drain();  // a run that was started changes the number of steps
     if (options_.every_steps != 0 &&
         store_.steps() / options_.every_steps != last_step_ / options_.every_steps)
       due_ = true;
@@ -262,6 +263,7 @@ class checkpointer {
     return {};
   }
   std::vector<fact> facts(const char* call) const {
+    on_.started().drain();  // a run that was started changes the number of steps
     std::vector<fact> all{{"the call", call},
                           {"the store", detail::store_text(store_.number())},
                           {"the number of finished steps", std::to_string(store_.steps())}};
