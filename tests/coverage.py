@@ -38,8 +38,9 @@ def read(path):
                 continue
             total.lines += 1
             total.lines_run += line["count"] > 0
-            total.branches += len(line["branches"])
-            total.branches_run += sum(branch["count"] > 0 for branch in line["branches"])
+            branches = [branch for branch in line["branches"] if not branch["throw"]]
+            total.branches += len(branches)
+            total.branches_run += sum(branch["count"] > 0 for branch in branches)
     return files
 
 
