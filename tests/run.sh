@@ -8,6 +8,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/../cmake/packages.sh"
 usage() {
   cat <<'TXT'
 usage: tests/run.sh [--clang] [--asan | --no-mpi] [--werror] [--only FOLDER | --random SEEDS | --kills N] [ctest options]
+       tests/run.sh --tsan | --asan-mpi | --faults | --coverage [--werror] [ctest options]
        tests/run.sh --every [other options]
   --clang    with clang++-16; also with --asan or --no-mpi
   --asan     under the address and undefined-behavior sanitizers, without MPI
@@ -19,8 +20,17 @@ usage: tests/run.sh [--clang] [--asan | --no-mpi] [--werror] [--only FOLDER | --
              GSHARD_RANDOM_FIRST (0) on. A finding is printed with its seed and a small program as a test
   --kills N  kill a training on MPI ranks N times under gshard-run, and compare with an undisturbed run; options of
              tests/survival/kills.sh may follow, and nothing else is run
+  --tsan     what runs in several threads, under the thread sanitizer, with g++ and without MPI: started runs, the watch of waits, the
+             writers of checkpoints, telemetry and the event log. Not OpenMP
+  --asan-mpi the tests on MPI ranks with 2 ranks, under the address and undefined-behavior sanitizers. Leaks of Open MPI do not count:
+             tests/leaks_of_open_mpi.txt
+  --faults   fails every system call of a save and of a resume in turn, in one process and on 2 MPI ranks. Without it, the tests on
+             ranks fail every 17th
+  --coverage lines and branches of include/ that the unit tests and those on MPI ranks run, by folder, and the files with the least:
+             see tests/coverage.sh
 Everything else goes to ctest, once all tests are built: tests/run.sh -R kernel/ --verbose
-Builds in build/tests (build/clang, build/asan, build/asan-clang, build/no-mpi, build/no-mpi-clang).
+Builds in build/tests (build/clang, build/asan, build/asan-clang, build/asan-mpi, build/coverage, build/no-mpi, build/no-mpi-clang,
+build/tsan).
 TXT
 }
 
@@ -52,6 +62,16 @@ while [ $# -gt 0 ]; do
     --asan | --no-mpi)
       [ "$preset" = tests ] || die "--asan and --no-mpi exclude each other: tests under the sanitizers run without MPI anyway"
       preset=${1#--} ;;
+    --tsan | --asan-mpi | --coverage | --faults)
+      [ "$preset$target" = testsgshard_tests ] || die "$1 chooses the build and the tests, and takes no other choice"
+      case $1 in
+        --tsan) preset=tsan target=test_in_threads for_ctest+=(-L '^threads$') ;;
+        --asan-mpi) preset=asan-mpi target=gshard_rank_tests for_ctest+=(-L '^mpi$' -R '/2_ranks') ;;
+        --coverage) preset=coverage target=gshard_coverage_tests for_ctest+=(-L '^(unit|mpi)$' -E '/(([a-z0-9]+_)?by_[a-z0-9_]+|hidden_tiles|simgrid)$|^survival/') ;;
+        --faults)
+          export GSHARD_FAULTS=all
+          target=test_under_faults_all for_ctest+=(-R '^run/under_faults' --verbose) ;;
+      esac ;;
     --werror) werror=ON ;;
     --only)
       folders=$(cd "$top/tests" && find . -mindepth 2 -name '*_test.cpp' ! -name '*mpi*' ! -path './architecture/*' | cut -d/ -f2 | sort -u)
@@ -82,7 +102,11 @@ if [ -n "$every" ]; then
   exit
 fi
 
+case $preset in
+  tsan | asan-mpi | coverage) [ -z "$compiler" ] || die "--$preset is for g++" ;;
+esac
 more=()
+[ "$preset" != coverage ] || more+=(gcovr cmd:gcovr)
 if [ -n "$compiler" ]; then
   more+=(clang-16 cmd:clang++-16)
   [ "$preset" != asan ] ||
@@ -104,5 +128,13 @@ if [ -n "$random_seeds" ]; then
 fi
 if [ -n "$kills" ]; then
   exec "$top/tests/survival/kills.sh" --runs "$kills" ${for_ctest[@]+"${for_ctest[@]}"} "$top/examples/relaunch/gshard-run" "$build/tests/survivor"
+fi
+if [ "$preset" = coverage ]; then
+  tests_failed=
+  find "$build" -name '*.gcda' -delete
+  ctest --test-dir "$build" --output-on-failure --parallel "$jobs" ${for_ctest[@]+"${for_ctest[@]}"} || tests_failed=yes
+  "$top/tests/coverage.sh" "$build"
+  [ -z "$tests_failed" ] || die "Tests failed: see above"
+  exit
 fi
 exec ctest --test-dir "$build" --output-on-failure --parallel "$jobs" ${for_ctest[@]+"${for_ctest[@]}"}

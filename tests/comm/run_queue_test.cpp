@@ -81,6 +81,25 @@ TEST_CASE("run queue: a job may drain its queue; the destructors wait") {
   }
 }
 
+TEST_CASE("run queue: pending_run::start does not wait for its job, but for the one before") {
+  run_queue queue;
+  std::atomic<bool> go = false;
+  std::atomic<int> done = 0;
+  pending_run job;
+  job.start(queue, [&] {
+    while (!go) std::this_thread::yield();
+    ++done;
+  }, true);
+  CHECK(bool(job));
+  CHECK(done == 0);
+  go = true;
+  job.start(queue, [&] { CHECK(++done == 2); }, true);
+  CHECK(done >= 1);
+  job.wait();
+  CHECK(done == 2);
+  CHECK_FALSE(bool(job));
+}
+
 TEST_CASE("run_queue: it knows whether a thread is in one of its jobs") {
   for (const bool threads : {false, true}) {
     run_queue queue, other;

@@ -10,8 +10,11 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <cmath>
 #include <numeric>
+#include <thread>
 #include <vector>
 
 namespace {
@@ -247,4 +250,26 @@ TEST_CASE("started runs: in their order, before later calls; errors are thrown b
   gs::executable<scale> moved = std::move(twice);
   moved.wait();
   moved.start();  // the destructor waits
+}
+
+TEST_CASE("started runs: the caller goes on while they run") {
+  const auto on = gs::simulate<mesh>(2);
+  gs::executable<scale> run(on, {{'A', 3}, {'B', 4}});
+  gs::tensor<float, P<"x", none>> a(on, {3, 4}), y(on, {3, 4});
+  run.bind_input<0>(a);
+  run.bind_input<1>(a);
+  run.bind_output<0>(y);
+  run.execute();
+  std::atomic<bool> caller_went_on = false, ran_alone = false;
+  run.engine().hook = [&](const gs::node&, bool) {
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (!caller_went_on && !ran_alone) {
+      if (std::chrono::steady_clock::now() > until) ran_alone = true;  // start() waits for the run
+      std::this_thread::yield();
+    }
+  };
+  run.start();
+  caller_went_on = true;
+  run.wait();
+  CHECK_FALSE(ran_alone);
 }

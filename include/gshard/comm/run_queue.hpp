@@ -69,6 +69,13 @@ class pending_run {
   }
   ~pending_run() { finish(); }
 
+  /// Starts another job, once the last one is done, and does not wait for it, as a move to here would.
+  void start(run_queue& on, std::function<void()> run, bool threads) {
+    finish();
+    job_ = on.start(std::move(run), threads);
+    on_ = &on;
+  }
+
   explicit operator bool() const { return job_ != nullptr; }
   /// Returns when the job is done, and throws its error.
   void wait() {

@@ -163,7 +163,7 @@ class executable {
     std::string problem = prepare();
     if (started_) return execute_here(std::move(problem));  // throws on all processes
     backend& on = run_->on().on();
-    started_ = {on.started(), on.started().start([this, problem = std::move(problem)] { execute_here(problem); }, on.any_thread())};
+    started_.start(on.started(), [this, problem = std::move(problem)] { execute_here(problem); }, on.any_thread());
   }
   void wait() {
     if (!started_) throw error("program: wait() without start()");

@@ -81,6 +81,7 @@ inline std::vector<stored_tensor> tensors_of(const parameter_store& store, check
 inline void agree_on(bool saves, const parameter_store& store, const std::vector<stored_tensor>& tensors,
                      const checkpoint_options& options) {
   const bool everything = options.scope == checkpoint_scope::everything;
+  store.on().on().started().drain();  // a run that was started changes the number of steps
   std::vector<fact> facts{{"the call", saves ? "save of a checkpoint" : "load of a checkpoint"},
                           {"the store", store_text(store.number())},
                           {"checkpoint_options::scope", everything ? "everything" : "parameters"},

@@ -158,6 +158,7 @@ class checkpointer {
   /// Throws also: a failed save, with `failure::stop`; if copies of a parameter differ at a save (check_replicas), whatever the policy; if the
   /// directory has checkpoints and resume() was not called.
   bool after_step() {
+    on_.started().drain();  // a run that was started changes the number of steps
     if (options_.every_steps != 0 &&
         store_.steps() / options_.every_steps != last_step_ / options_.every_steps)
       due_ = true;
@@ -244,6 +245,7 @@ class checkpointer {
   }
 
   std::vector<fact> facts(const char* call) const {
+    on_.started().drain();  // a run that was started changes the number of steps
     std::vector<fact> all{{"the call", call},
                           {"the store", detail::store_text(store_.number())},
                           {"the number of finished steps", std::to_string(store_.steps())}};

@@ -14,6 +14,7 @@
 #include <cstdarg>
 #include <cstddef>
 #include <cstdio>
+#include <string_view>
 
 namespace {
 
@@ -34,9 +35,22 @@ bool fails() {
   errno = kind;
   return true;
 }
+/// True for files and directories: MPI's sockets and shared memory do not count.
+bool counts(int fd) {
+  struct stat status;
+  return fd > 2 && ::fstat(fd, &status) == 0 && (S_ISREG(status.st_mode) || S_ISDIR(status.st_mode));
+}
+bool counts(const char* path) {
+  const std::string_view name = path;
+  return !name.starts_with("/dev/") && !name.starts_with("/proc/") && !name.starts_with("/sys/");
+}
+template <class File>
+bool fails(File of) {
+  return first != 0 && counts(of) && fails();
+}
 /// The bytes that a write may write, or -1.
 ssize_t room(int fd, std::size_t n) {
-  if (fd <= 2 || !hits()) return ssize_t(n);
+  if (first == 0 || !counts(fd) || !hits()) return ssize_t(n);
   if (kind == faults::short_write) return ssize_t(std::max<std::size_t>(1, n / 2));
   errno = kind;
   return -1;
@@ -68,28 +82,28 @@ int open(const char* path, int flags, ...) {
   va_start(more, flags);
   const mode_t mode = mode_of(flags, more);
   va_end(more);
-  return fails() ? -1 : next<int(const char*, int, mode_t)>("open")(path, flags, mode);
+  return fails(path) ? -1 : next<int(const char*, int, mode_t)>("open")(path, flags, mode);
 }
 int open64(const char* path, int flags, ...) {
   std::va_list more;
   va_start(more, flags);
   const mode_t mode = mode_of(flags, more);
   va_end(more);
-  return fails() ? -1 : next<int(const char*, int, mode_t)>("open64")(path, flags, mode);
+  return fails(path) ? -1 : next<int(const char*, int, mode_t)>("open64")(path, flags, mode);
 }
 int openat(int at, const char* path, int flags, ...) {
   std::va_list more;
   va_start(more, flags);
   const mode_t mode = mode_of(flags, more);
   va_end(more);
-  return fails() ? -1 : next<int(int, const char*, int, mode_t)>("openat")(at, path, flags, mode);
+  return fails(path) ? -1 : next<int(int, const char*, int, mode_t)>("openat")(at, path, flags, mode);
 }
 int openat64(int at, const char* path, int flags, ...) {
   std::va_list more;
   va_start(more, flags);
   const mode_t mode = mode_of(flags, more);
   va_end(more);
-  return fails() ? -1 : next<int(int, const char*, int, mode_t)>("openat64")(at, path, flags, mode);
+  return fails(path) ? -1 : next<int(int, const char*, int, mode_t)>("openat64")(at, path, flags, mode);
 }
 ssize_t write(int fd, const void* data, std::size_t n) {
   const ssize_t most = room(fd, n);
@@ -112,49 +126,49 @@ ssize_t pread64(int fd, void* data, std::size_t n, off64_t at) {
   return most < 0 ? -1 : next<ssize_t(int, void*, std::size_t, off64_t)>("pread64")(fd, data, std::size_t(most), at);
 }
 int fsync(int fd) {
-  return fails() ? -1 : next<int(int)>("fsync")(fd);
+  return fails(fd) ? -1 : next<int(int)>("fsync")(fd);
 }
 int fdatasync(int fd) {
-  return fails() ? -1 : next<int(int)>("fdatasync")(fd);
+  return fails(fd) ? -1 : next<int(int)>("fdatasync")(fd);
 }
 int rename(const char* from, const char* to) noexcept {
-  return fails() ? -1 : next<int(const char*, const char*)>("rename")(from, to);
+  return fails(from) ? -1 : next<int(const char*, const char*)>("rename")(from, to);
 }
 int renameat(int in, const char* from, int into, const char* to) noexcept {
-  return fails() ? -1 : next<int(int, const char*, int, const char*)>("renameat")(in, from, into, to);
+  return fails(from) ? -1 : next<int(int, const char*, int, const char*)>("renameat")(in, from, into, to);
 }
 int mkdir(const char* path, mode_t mode) noexcept {
-  return fails() ? -1 : next<int(const char*, mode_t)>("mkdir")(path, mode);
+  return fails(path) ? -1 : next<int(const char*, mode_t)>("mkdir")(path, mode);
 }
 int mkdirat(int in, const char* path, mode_t mode) noexcept {
-  return fails() ? -1 : next<int(int, const char*, mode_t)>("mkdirat")(in, path, mode);
+  return fails(path) ? -1 : next<int(int, const char*, mode_t)>("mkdirat")(in, path, mode);
 }
 int ftruncate(int fd, off_t n) noexcept {
-  return fails() ? -1 : next<int(int, off_t)>("ftruncate")(fd, n);
+  return fails(fd) ? -1 : next<int(int, off_t)>("ftruncate")(fd, n);
 }
 int ftruncate64(int fd, off64_t n) noexcept {
-  return fails() ? -1 : next<int(int, off64_t)>("ftruncate64")(fd, n);
+  return fails(fd) ? -1 : next<int(int, off64_t)>("ftruncate64")(fd, n);
 }
 int fallocate(int fd, int mode, off_t at, off_t n) {
-  return fails() ? -1 : next<int(int, int, off_t, off_t)>("fallocate")(fd, mode, at, n);
+  return fails(fd) ? -1 : next<int(int, int, off_t, off_t)>("fallocate")(fd, mode, at, n);
 }
 int fallocate64(int fd, int mode, off64_t at, off64_t n) {
-  return fails() ? -1 : next<int(int, int, off64_t, off64_t)>("fallocate64")(fd, mode, at, n);
+  return fails(fd) ? -1 : next<int(int, int, off64_t, off64_t)>("fallocate64")(fd, mode, at, n);
 }
 int fchmod(int fd, mode_t mode) noexcept {
-  return fails() ? -1 : next<int(int, mode_t)>("fchmod")(fd, mode);
+  return fails(fd) ? -1 : next<int(int, mode_t)>("fchmod")(fd, mode);
 }
 int fchmodat(int in, const char* path, mode_t mode, int flags) noexcept {
-  return fails() ? -1 : next<int(int, const char*, mode_t, int)>("fchmodat")(in, path, mode, flags);
+  return fails(path) ? -1 : next<int(int, const char*, mode_t, int)>("fchmodat")(in, path, mode, flags);
 }
 int symlinkat(const char* to, int in, const char* path) noexcept {
-  return fails() ? -1 : next<int(const char*, int, const char*)>("symlinkat")(to, in, path);
+  return fails(path) ? -1 : next<int(const char*, int, const char*)>("symlinkat")(to, in, path);
 }
 int unlink(const char* path) noexcept {
-  return fails() ? -1 : next<int(const char*)>("unlink")(path);
+  return fails(path) ? -1 : next<int(const char*)>("unlink")(path);
 }
 int unlinkat(int in, const char* path, int flags) noexcept {
-  return fails() ? -1 : next<int(int, const char*, int)>("unlinkat")(in, path, flags);
+  return fails(path) ? -1 : next<int(int, const char*, int)>("unlinkat")(in, path, flags);
 }
 
 }  // extern "C"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Every system call of a save fails in turn: what was saved before still loads. Run with the library of faults.cpp preloaded.
-#include "faults.hpp"
+#include "fault.hpp"
 
 #include "../run_stores.hpp"
 
@@ -10,56 +10,15 @@
 
 #include <doctest/doctest.h>
 
-#include <dlfcn.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cstdint>
-#include <optional>
 #include <string>
-#include <utility>
-#include <vector>
 
 namespace gs = gshard;
+using faults::fault, faults::is_harmless, faults::kinds;
 using run_stores::is_step, run_stores::set_step, run_stores::telling, run_stores::texts;
 
 namespace {
-
-/// Makes calls fail as long as it lives.
-class fault {
- public:
-  fault(int nth, int how, bool later)
-      : fail_(reinterpret_cast<decltype(&gshard_fail)>(::dlsym(RTLD_DEFAULT, "gshard_fail"))),
-        calls_(reinterpret_cast<decltype(&gshard_calls)>(::dlsym(RTLD_DEFAULT, "gshard_calls"))),
-        nth_(nth) {
-    REQUIRE((fail_ != nullptr && calls_ != nullptr));  // preloaded
-    fail_(nth, how, later ? 1 : 0);
-  }
-  /// Ends it. True if the call was made.
-  bool end() {
-    const int calls = calls_();
-    fail_(0, 0, 0);
-    return calls >= nth_;
-  }
-
- private:
-  decltype(&gshard_fail) fail_;
-  decltype(&gshard_calls) calls_;
-  int nth_;
-};
-
-const std::vector<std::pair<int, bool>> kinds{{faults::short_write, false},
-                                              {faults::short_write, true},
-                                              {EINTR, false},
-                                              {EIO, false},
-                                              {EIO, true},
-                                              {ENOSPC, false},
-                                              {ENOSPC, true},
-                                              {EROFS, true},
-                                              {EACCES, false}};
-bool is_harmless(int how) {
-  return how == faults::short_write || how == EINTR;
-}
 
 gs::parameter_store small_store(int devices, std::uint32_t step) {
   gs::parameter_store store = stores::make(stores::simulated({devices}), stores::usual(), 3);
