@@ -3,8 +3,8 @@
 
 // SHA-256 of a stream of bytes, by OpenSSL.
 
-#include <gshard/base/hex.hpp>
 #include <gshard/comm/error.hpp>
+#include <gshard/comm/hex.hpp>
 
 #include <openssl/evp.h>
 

@@ -3,8 +3,8 @@
 
 // Keys that sign texts and check signatures: HMAC-SHA-256 and Ed25519, by OpenSSL.
 
-#include <gshard/base/hex.hpp>
 #include <gshard/comm/error.hpp>
+#include <gshard/comm/hex.hpp>
 #include <gshard/io/file.hpp>
 
 #include <openssl/bio.h>

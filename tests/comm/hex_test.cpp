@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include <gshard/base/hex.hpp>
+#include <gshard/comm/hex.hpp>
 
 #include <doctest/doctest.h>
 
