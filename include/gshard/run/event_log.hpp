@@ -28,7 +28,7 @@
 
 namespace gshard { inline namespace v0 {
 
-/// The log of what happens in a run, for those who run it and those who audit it: one file per process, one JSON object per line.
+/// The log of what happens in a run, for those who run it or audit it: a file per process, a JSON object per line.
 ///
 /// A record has a number `n`, the wall time, the event, its fields, and the hash of the record before it. Its own hash is SHA-256 of the
 /// line before `,"hash"`. A program may write events of its own beside these:
@@ -49,8 +49,8 @@ class event_log {
   using reporter = detail::event_log_file::reporter;
 
   /// The log at `path`, of this process alone. `report`: gets a text when records cannot be written; by default stderr. Its exceptions are
-  /// ignored. Throws `gshard::error`, and does not change the file: if it cannot be opened, is a symbolic link, belongs to another user or
-  /// is in use by another process; if its chain is broken, with the first altered record.
+  /// ignored. Throws `gshard::error` if the file cannot be opened, is a symbolic link, belongs to another user, or is in use by another
+  /// process. Throws also, with the first altered record, if its chain is broken. The file is unchanged then.
   explicit event_log(std::string path, reporter report = {})
       : file_(std::make_shared<detail::event_log_file>(std::move(path), std::move(report))) {
     detail::open_event_logs::add(file_);

@@ -170,8 +170,8 @@ inline std::string whole_file(const std::string& path) {
 
 }  // namespace detail
 
-/// Checks the text of a log. Every record must have the hash of its own text and of the record before it, and the heads in `seals` of this
-/// file must hold. Names the first record that was altered, removed, moved or added.
+/// Checks the text of a log. Every record must have the hash of its own text and of the record before it. The heads in `seals` that are of
+/// this file must hold. Names the first record that was altered, removed, moved or added.
 ///
 /// Without seals, two edits are not found: records removed at the end, and records rewritten with all later ones. Before the last seal both
 /// are found; a rewritten record is then named as one between two seals.
