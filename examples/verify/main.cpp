@@ -1,60 +1,121 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// gshard-verify LOG... [--manifest FILE]...: checks the hash chains of event logs, and the seals of them in manifests of checkpoints.
+// gshard-verify checks the hash chains of event logs, the seals of them in manifests, and whole checkpoints.
 
+#include "checkpoints.hpp"
 #include "seals.hpp"
 
+#include <gshard/run/checkpoint_check.hpp>
 #include <gshard/run/event_log_check.hpp>
+#include <gshard/run/signature.hpp>
 
 #include <CLI/CLI.hpp>
 
 #include <exception>
 #include <iostream>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace {
 
-/// Of several logs, the first finding is the sentence; of none, how many were checked.
-int run(const std::vector<std::string>& logs, const std::vector<std::string>& manifests) {
-  std::vector<gshard::event_log_head> seals;
-  for (const std::string& manifest : manifests) verify::add_seals(seals, manifest);
+constexpr int all_holds = 0, altered = 1, not_checked = 2;
+
+struct options {
+  std::vector<std::string> logs, manifests, checkpoints;
+  bool all = false;
+  std::string key, public_key;
+};
+
+/// The key of --key or --public-key; a private key of Ed25519 is one of --key.
+std::optional<gshard::signing_key> key_of(const options& o) {
+  if (!o.public_key.empty()) return gshard::signing_key::ed25519_public(o.public_key);
+  if (o.key.empty()) return std::nullopt;
+  const bool is_pem = gshard::detail::whole_file(o.key).starts_with("-----BEGIN ");
+  return is_pem ? gshard::signing_key::ed25519(o.key) : gshard::signing_key::hmac(o.key);
+}
+
+/// Prints a sentence for each checkpoint, or one for each fault. Adds what the manifests seal.
+bool check_checkpoints(const options& o, const gshard::signing_key* key, std::vector<gshard::event_log_head>& seals) {
+  bool holds = true;
+  const verify::chosen_checkpoints chosen = verify::choose_checkpoints(o.checkpoints, o.all);
+  for (const std::vector<std::string>& directories : chosen.all) {
+    const gshard::checkpoint_finding f = gshard::check_checkpoint(directories, key);
+    holds = holds && f.faults.empty();
+    for (const std::string& fault : f.faults) std::cout << fault << '\n';
+    if (f.faults.empty()) std::cout << f.text << '\n';
+    seals.insert(seals.end(), f.event_logs.begin(), f.event_logs.end());
+  }
+  for (const std::string& note : chosen.notes) std::cout << note << '\n';
+  return holds;
+}
+
+/// Prints the findings about altered logs. If there are none: the sentence of a single log, or a sentence with the number of logs.
+bool check_logs(const std::vector<std::string>& logs, const std::vector<gshard::event_log_head>& seals, bool all_are_given) {
+  bool holds = true;
   std::string last;
   for (const std::string& log : logs) {
     const verify::verdict v = verify::check(log, seals);
-    if (!v.holds) {
-      std::cout << v.text << '\n';
-      return 1;
-    }
+    if (!v.holds) std::cout << v.text << '\n';
+    holds = holds && v.holds;
     last = v.text;
   }
-  if (const auto missing = verify::missing_logs(logs, seals); !missing.empty()) {
-    std::cout << missing.front() << ": is sealed by a manifest, but was not given\n";
-    return 1;
+  const std::vector<std::string> missing = verify::missing_logs(logs, seals);
+  for (const std::string& log : missing) {
+    std::cout << log << ": is sealed by a manifest, but "
+              << (all_are_given ? "was not given\n" : "is not in DIR, and was not checked: give it as LOG\n");
+    holds = holds && !all_are_given;
   }
+  if (!holds || logs.empty()) return holds;
   if (logs.size() == 1) std::cout << last << '\n';
-  else std::cout << logs.size() << " logs, unaltered" << (manifests.empty() ? "; no seal was given" : " up to their seals") << '\n';
-  return 0;
+  else std::cout << logs.size() << " logs, unaltered" << (seals.empty() ? "; no seal was given" : " up to their seals") << '\n';
+  return true;
+}
+
+int run(const options& o) {
+  const std::optional<gshard::signing_key> key = key_of(o);
+  const gshard::signing_key* const by = key ? &*key : nullptr;
+  std::vector<gshard::event_log_head> seals;
+  bool holds = true;
+  for (const std::string& manifest : o.manifests)
+    if (const std::string problem = gshard::detail::problem_of([&] { verify::add_seals(seals, manifest, by); }); !problem.empty()) {
+      std::cout << problem << '\n';
+      holds = false;
+    }
+  if (!o.checkpoints.empty()) holds = check_checkpoints(o, by, seals) && holds;
+  const std::vector<std::string> logs = o.logs.empty() ? verify::logs_beside(o.checkpoints, seals) : o.logs;
+  return check_logs(logs, seals, !o.logs.empty()) && holds ? all_holds : altered;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   CLI::App app(
-      "Checks event logs of gshard: every record has the hash of the one before it.\nThe manifests of checkpoints seal the logs: no record "
-      "before the seal can then\nbe removed or rewritten. Prints one sentence, which names the first altered record.\nExit status: 0 if "
-      "all logs are unaltered, else 1.\n",
+      "Checks event logs and checkpoints of gshard.\n\nEvent logs: every record has the hash of the one before it. Manifests of "
+      "checkpoints\nseal the logs: no record before the seal can then be removed or rewritten.\nCheckpoints: the manifest has its SHA-256, and every part "
+      "exists and has the size and\nSHA-256 of the manifest. All parts are read. The program that saved them is not needed.\nWith a key, "
+      "every manifest must be signed by it. Without one, who can write the files\ncan make new ones that hold.\n\nPrints one sentence per "
+      "finding, which names the file or the first altered record.\nExit status: 0 if all holds, 1 if something was altered or is missing,\n"
+      "2 if it cannot be checked.\n",
       "gshard-verify");
-  std::vector<std::string> logs, manifests;
-  app.add_option("LOG", logs, "event logs, such as RUN/events-00000.jsonl")->required();
-  app.add_option("--manifest", manifests, "manifest.json of a checkpoint; several may be given")
-      ->type_name("FILE")
-      ->allow_extra_args(false)
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  app.footer("Example:\n  gshard-verify run/events-*.jsonl --manifest checkpoints/latest/manifest.json");
+  options o;
+  const auto list = [&](const char* name, std::vector<std::string>& to, const char* help) {
+    return app.add_option(name, to, help)->allow_extra_args(false)->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  };
+  app.add_option("LOG", o.logs, "event logs, such as RUN/events-00000.jsonl; default: those in DIR that are sealed");
+  list("--manifest", o.manifests, "manifest.json of a checkpoint, for its seals; may be given again")->type_name("FILE");
+  list("--checkpoint", o.checkpoints,
+       "directory of a run, whose newest checkpoint is checked, or of one checkpoint.\nWith per_host: again for the directory of each host")
+      ->type_name("DIR");
+  app.add_flag("--all", o.all, "check all checkpoints of DIR");
+  auto* const secret = app.add_option("--key", o.key, "secret of HMAC-SHA-256, or private key of Ed25519 in PEM")->type_name("FILE");
+  app.add_option("--public-key", o.public_key, "public key of Ed25519 in PEM")->type_name("FILE")->excludes(secret);
+  app.footer(
+      "Examples:\n  gshard-verify run/events-*.jsonl --manifest checkpoints/latest/manifest.json\n  gshard-verify --checkpoint run --all "
+      "--public-key public.pem");
   try {
     app.parse(argc, argv);
-    return run(logs, manifests);
+    if (o.logs.empty() && o.checkpoints.empty()) throw CLI::RequiredError("LOG or --checkpoint");
+    return run(o);
   } catch (const CLI::Success& e) {
     return app.exit(e);
   } catch (const CLI::ParseError& e) {
@@ -62,5 +123,5 @@ int main(int argc, char** argv) {
   } catch (const std::exception& e) {
     std::cerr << "gshard-verify: " << e.what() << '\n';
   }
-  return 1;
+  return not_checked;
 }

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <gshard/comm/error.hpp>
+#include <gshard/io/file.hpp>
+#include <gshard/run/checkpoint_check.hpp>
+#include <gshard/run/directory.hpp>
 #include <gshard/run/event_log_check.hpp>
+#include <gshard/run/manifest.hpp>
+#include <gshard/run/signature.hpp>
 
-#include <nlohmann/json.hpp>
-
-#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -14,20 +16,21 @@ namespace verify {
 
 namespace gs = gshard;
 
-/// Adds the heads of event logs that a manifest seals: its field "event_logs", a list of {"file", "records", "hash"}.
-/// Throws gs::error if the file cannot be read or is no such manifest.
-inline void add_seals(std::vector<gs::event_log_head>& seals, const std::string& manifest) {
-  const auto document = nlohmann::json::parse(gs::detail::whole_file(manifest), nullptr, false);
-  const auto refuse = [&](const std::string& why) { throw gs::error(manifest + ": " + why); };
-  if (!document.is_object()) refuse("is not a JSON object");
-  const auto list = document.find("event_logs");
-  if (list == document.end() || !list->is_array()) refuse("seals no event logs: it has no list \"event_logs\"");
-  for (const auto& head : *list) {
-    const auto is_text = [&](const char* key) { return head.contains(key) && head[key].is_string(); };
-    if (!head.is_object() || !is_text("file") || !is_text("hash") || !head.contains("records") || !head["records"].is_number_unsigned())
-      refuse("an entry of \"event_logs\" lacks file, records or hash");
-    seals.push_back({head["file"].get<std::string>(), head["records"].get<std::uint64_t>(), head["hash"].get<std::string>()});
+/// Adds the heads of event logs that a manifest seals. Throws gs::error if the file cannot be read, is no manifest, was altered, or, with a
+/// key, is not signed by it. The signature is in the file manifest.sig beside it.
+inline void add_seals(std::vector<gs::event_log_head>& seals, const std::string& manifest, const gs::signing_key* key = nullptr) {
+  const std::string text = gs::detail::whole_file(manifest);
+  if (key != nullptr) {
+    const auto in = gs::detail::directory::at(gs::detail::directory_of(manifest));
+    if (!in.has(gs::detail::signature_file))
+      throw gs::error(manifest + ": is not signed: there is no " + gs::detail::signature_file + " beside it");
+    if (!key->accepts(text, in.text_of(gs::detail::signature_file, 1000)))
+      throw gs::error(manifest + ": its " + gs::detail::signature_file + " is not a signature by this key");
   }
+  gs::manifest m;
+  const std::string problem = gs::detail::problem_of([&] { m = gs::detail::parse_manifest(text); });
+  if (!problem.empty()) throw gs::error(manifest + ": " + problem);
+  seals.insert(seals.end(), m.event_logs.begin(), m.event_logs.end());
 }
 
 /// The sentence of gshard-verify about one log, and whether it is unaltered.

@@ -5,6 +5,7 @@
 // <gshard/run/run_page.hpp>, is included by name.
 
 // Checkpoints, and signals that ask a run to save and end.
+#include <gshard/run/checkpoint_check.hpp>
 #include <gshard/run/checkpointer.hpp>
 #include <gshard/run/signature.hpp>
 #include <gshard/run/stop_request.hpp>

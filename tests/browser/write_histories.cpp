@@ -26,7 +26,7 @@ int main(int, char** argument) {
   // Names that would break out of their HTML element, an altered log, and no event without a step.
   gshard::run_history hostile = sample_history(2, 50, 3);
   for (std::string& name : hostile.names) name = "</script><b>\"" + name + "\" & <img src=x onerror=alert(1)><!--";
-  hostile.events.push_back({1, 1, "<i>mine</i>", {{"text", "</script><script>alert(2)</script>\xff"}}});
+  hostile.events.push_back({1, 1, "<i>mine</i>", {{"text", "</script><script>alert(2)</script>\xff"}}, 0});
   hostile.starts[0].host = "<b>host</b>";
   hostile.logs.push_back("events-00001.jsonl: record 2 is altered or added: its hash is not that of its text");
   hostile.logs_hold = false;
@@ -34,7 +34,8 @@ int main(int, char** argument) {
   write(folder / "hostile.html", hostile, "</title></style><b>run</b>");
 
   gshard::run_history events = sample_history(1, 20, 1);
-  events.steps.clear();
+  events.summary = {};
+  events.processes = 0;
   events.starts.clear();
   write(folder / "events.html", events, "only events");
 }

@@ -136,3 +136,10 @@ TEST_CASE("backend: wrong arguments name the device held and reach nobody") {
   CHECK(b.calls == 0);
   CHECK_THROWS_AS(idle({2, 0}, {0}), gs::error);
 }
+
+TEST_CASE("backend: one process holds all devices; the set of all axes") {
+  const idle b(extents, held);
+  CHECK(gs::detail::this_process(b) == 0);
+  CHECK(gs::detail::process_of(b, held.back()) == 0);
+  CHECK(gs::detail::all_axes(b) == (1u << extents.size()) - 1);
+}

@@ -2,12 +2,16 @@
 // Ranks that keep others waiting are named, and the run goes on when they come.
 #include <gshard/comm/mpi.hpp>
 
+#include "../complaint.hpp"
 #include "../mpi_world.hpp"
+#include "failing_threads.hpp"
 
 #include <doctest/doctest.h>
 
 #include <chrono>
+#include <limits>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -47,4 +51,28 @@ TEST_CASE("mpi: a rank that is late is named by the first rank that waits, and t
 TEST_CASE("mpi: ranks with other deadlines are told") {
   if (ranks() == 1) return;
   CHECK_THROWS_AS(gs::mpi_backend(MPI_COMM_WORLD, {ranks()}, {.deadlines = {.warn = rank() == 0 ? 30.0 : 60.0}}), gs::error);
+}
+
+TEST_CASE("mpi: a rank that cannot make its watch's thread is told to all, which do not wait for it") {
+  if (ranks() == 1) return;
+  std::string text;
+  {
+    std::optional<failing_threads> now;
+    if (rank() == ranks() - 1) now.emplace();
+    if (now && !now->fail()) return;
+    text = complaint([] { gs::mpi_backend b(MPI_COMM_WORLD, {ranks()}); });
+  }
+  CHECK(contains(text, "no thread can be made: "));
+  gs::mpi_backend b(MPI_COMM_WORLD, {ranks()});
+  CHECK_FALSE(b.begin(std::vector<gs::fact>{{"the call", "after it"}}));
+}
+
+TEST_CASE("mpi: deadlines that are negative or no numbers are refused; infinite ones are not") {
+  const double infinite = std::numeric_limits<double>::infinity();
+  for (const double wrong : {-1.0, std::numeric_limits<double>::quiet_NaN()}) {
+    CHECK(contains(complaint([&] { gs::mpi_backend b(MPI_COMM_WORLD, {ranks()}, {.deadlines = {.warn = wrong}}); }), "mpi_backend: deadlines of "));
+    CHECK(contains(complaint([&] { gs::mpi_backend b(MPI_COMM_WORLD, {ranks()}, {.deadlines = {.fail = wrong}}); }), "must be at least 0"));
+  }
+  gs::mpi_backend b(MPI_COMM_WORLD, {ranks()}, {.deadlines = {.warn = infinite, .fail = infinite}});
+  CHECK_FALSE(b.begin(std::vector<gs::fact>{{"the call", "a call"}}));
 }

@@ -61,7 +61,7 @@ inline std::vector<std::unique_ptr<gs::wait_watch>> ranks(int n, const gs::wait_
     all.push_back(std::make_unique<gs::wait_watch>(rank, deadlines));
     endpoints.push_back(all.back()->mine());
   }
-  for (const auto& one : all) one->meet(endpoints);
+  for (const auto& one : all) one->know_peers(endpoints);
   return all;
 }
 inline bool contains(const std::string& text, const std::string& part) { return text.find(part) != text.npos; }
@@ -107,7 +107,7 @@ TEST_CASE("wait_watch: a process that does not answer is named; at the second de
   auto all = ranks(2, {.warn = 0, .fail = 0.2});
   gs::wait_watch stranger(5, {});
   std::vector<gs::wait_watch::endpoint> unreachable{all[0]->mine(), stranger.mine()};  // which knows nobody, and so does not answer
-  all[0]->meet(unreachable);
+  all[0]->know_peers(unreachable);
   const gs::wait_watch::wait waiting(all[0].get(), "an exchange of blocks");
   REQUIRE(kept.has(1));
   CHECK(contains(kept.reports()[0], "gshard: rank 0 gives up: it waits for "));

@@ -3,7 +3,10 @@
 
 #include "../io/scratch.hpp"
 
+#include <gshard/comm/wait_watch.hpp>
 #include <gshard/exec/executable.hpp>
+#include <gshard/tensor/run_scope.hpp>
+#include <gshard/trace/check_finite.hpp>
 #include <gshard/trace/einsum.hpp>
 
 #include <doctest/doctest.h>
@@ -13,9 +16,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <chrono>
 #include <filesystem>
+#include <limits>
+#include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace gs = gshard;
@@ -24,6 +32,8 @@ namespace {
 
 inline constexpr auto product = [](auto&, auto x, auto y) { return gs::einsum<"AB,BC->AC">(x, y); };
 using line = gs::mesh<gs::axis<"x">>;
+inline constexpr auto mean_of = [](auto&, auto x) { return gs::mean(gs::check_finite(x, "x")); };
+using loss_of = gs::program<mean_of, line, gs::in<"A", gs::P<"x">>>;
 using products = gs::program<product, line, gs::in<"AB", gs::P<"x", gs::none>>, gs::in<"BC">>;
 
 std::vector<nlohmann::json> records_in(const std::string& path) {
@@ -127,7 +137,7 @@ TEST_CASE("event log: only its user reads it, whatever the umask; links are not 
   CHECK(content_of(folder / "secret").empty());
   REQUIRE(::mkfifo((folder / "pipe.jsonl").c_str(), 0600) == 0);
   CHECK(complaint([&] { gs::event_log pipe(folder / "pipe.jsonl"); }).find("is not a regular file") != std::string::npos);
-  CHECK(complaint([&] { gs::event_log pipe(gs::simulate<line>(1), folder / "secret"); }).find("is not a directory") != std::string::npos);
+  CHECK(contains(complaint([&] { gs::event_log log_in(gs::simulate<line>(1), folder / "secret"); }), "cannot be made as a directory"));
 }
 
 TEST_CASE("event log: start, mesh and plan") {
@@ -164,6 +174,72 @@ TEST_CASE("event log: a full disk keeps records in memory, and tells once") {
   log.write("stop");
   CHECK(log.head().records == 4);
   CHECK(gs::check_event_log(folder / "events.jsonl", std::vector{before, log.head()}).unaltered);
+}
+
+TEST_CASE("event log: a report that throws does not reach the run, and is made once") {
+  const scratch folder;
+  int reports = 0;
+  gs::event_log log(folder / "events.jsonl", [&](const std::string&) {
+    ++reports;
+    throw gs::error("the user's report");
+  });
+  {
+    const small_disk disk(0);
+    log.write("start");
+    CHECK(log.head().records == 0);
+  }
+  CHECK(reports == 1);
+  log.write("stop");
+  CHECK(log.head().records == 2);
+}
+
+TEST_CASE("event log: all open logs get not_finite, with its step, when a run throws it; moved and closed logs do not harm") {
+  const scratch folder;
+  const gs::any_cluster on = gs::simulate<line>(2);
+  gs::executable<loss_of> run(on, {{'A', 4}});
+  gs::event_log closed(folder / "closed.jsonl");
+  {
+    gs::event_log first(folder / "a.jsonl"), second = std::move(first), other(folder / "b.jsonl");
+    closed = gs::event_log(folder / "last.jsonl");
+    std::vector<float> x(4, 1);
+    run(x);
+    x[3] = std::numeric_limits<float>::infinity();
+    CHECK_THROWS_AS(run(x), gs::not_finite_error);
+  }
+  CHECK_THROWS_AS(run(std::vector<float>(4, std::numeric_limits<float>::quiet_NaN())), gs::not_finite_error);
+  CHECK(records_in(folder / "closed.jsonl").empty());
+  CHECK(records_in(folder / "last.jsonl").size() == 2);
+  for (const char* name : {"a.jsonl", "b.jsonl"}) {
+    const auto all = records_in(folder / name);
+    REQUIRE(all.size() == 1);
+    CHECK(all[0]["event"] == "not_finite");
+    CHECK(all[0]["fields"]["step"].is_number());
+    CHECK(!all[0]["fields"]["text"].get<std::string>().empty());
+  }
+}
+
+TEST_CASE("event log: abort, when a process leaves its run by an exception, and when it gives up a wait") {
+  const scratch folder;
+  gs::event_log log(folder / "events.jsonl");
+  const gs::any_cluster on = gs::simulate<line>(2);
+  CHECK_THROWS(gs::run_scope(on).run([] { throw std::runtime_error("no more data"); }));
+  CHECK_THROWS(gs::run_scope(on).run([] { throw gs::not_finite_error("told before", 3); }));
+  std::atomic<int> ended = 0;
+  const gs::wait_watch::reaction before = gs::wait_watch::reactions();
+  gs::wait_watch::reactions() = {[](const std::string&) {}, [&](int status) { ended = status; }};
+  {
+    gs::wait_watch watch(0, {.warn = 0, .fail = 0.05});
+    const gs::wait_watch::wait waiting(&watch, "a barrier");
+    for (int i = 0; i < 1000 && ended == 0; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  gs::wait_watch::reactions() = before;
+  CHECK(ended == gs::wait_deadlines::restart_status);
+  const auto all = records_in(folder / "events.jsonl");
+  REQUIRE(all.size() >= 2);  // of a wait that goes on: the test does not end it
+  CHECK(all[0]["event"] == "abort");
+  CHECK(all[0]["fields"]["text"] == "no more data");
+  CHECK(all[1]["event"] == "abort");
+  CHECK(contains(all[1]["fields"]["text"].get<std::string>(), "it gave up: it waits for "));
 }
 
 TEST_CASE("event log: threads write whole records in one chain; large fields are left out") {

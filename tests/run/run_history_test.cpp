@@ -32,25 +32,53 @@ TEST_CASE("history: what telemetry and event log wrote is read") {
     log.write("checkpoint", {{"step", 2}});
   }
   const gs::run_history h = gs::read_run_history(folder / "run");
-  REQUIRE(h.steps.size() == 1);
-  REQUIRE(h.steps[0].size() == 6);
+  REQUIRE(h.processes == 1);
+  CHECK(h.repeated == 3);
   REQUIRE(h.starts.size() == 2);
   CHECK(h.starts[0].mesh == std::vector<std::pair<std::string, int>>{{"x", 2}});
   CHECK(h.starts[1].time >= h.starts[0].time);
-  const gs::step_history& last = h.steps[0][5];
-  CHECK(last.step == 2);
-  CHECK(last.predicted == 0.5);
-  CHECK(h.names.at(last.values.at(0).first) == "loss");
-  CHECK(last.values.at(0).second == doctest::Approx(1.0 / 3));
-  CHECK(std::isnan(h.steps[0][1].values.at(0).second));
-  CHECK(h.names.at(last.lists.at(0).first) == "load");
-  CHECK(last.lists.at(0).second == std::vector<float>{1, 2});
+  for (const gs::start_history& s : h.starts) {
+    CHECK(s.steps == 3);
+    CHECK(s.first == 0);
+    CHECK(s.last == 2);
+  }
+  const gs::detail::run_summary& sums = h.summary;
+  CHECK(sums.steps() == 3);
+  CHECK(sums.predicted.at(2).sum == 0.5);
+  REQUIRE(sums.values.size() == 1);
+  CHECK(h.names.at(sums.values.begin()->first) == "loss");
+  const std::vector<gs::detail::range_of>& loss = sums.values.begin()->second;
+  CHECK(loss.at(2).n == 1);
+  CHECK(loss.at(2).mean() == doctest::Approx(1.0 / 3));
+  CHECK(loss.at(1).others == 1);
+  REQUIRE(sums.lists.size() == 1);
+  CHECK(h.names.at(sums.lists.begin()->first) == "load");
+  CHECK(sums.lists.begin()->second.cells.at(2).at(1).mean() == 2);
   REQUIRE(h.events.size() == 6);
   CHECK(h.events.back().event == "checkpoint");
   CHECK(h.events.back().fields["step"] == 2);
-  CHECK(std::abs(h.events.back().time - last.time) < 60);
+  CHECK(std::abs(h.events.back().time - sums.ended) < 60);
   CHECK(h.logs_hold);
   CHECK(h.unread == 0);
+}
+
+TEST_CASE("history: an event has the step of its process at its time, or that of process 0") {
+  const scratch folder;
+  set_content(folder / "telemetry-00000.jsonl",
+              "{\"step\":7,\"time\":1764000010,\"seconds\":1}\n{\"step\":8,\"time\":1764000020,\"seconds\":1}\n");
+  set_content(folder / "telemetry-00001.jsonl", "{\"step\":4,\"time\":1764000030,\"seconds\":1}\n");
+  for (const char* file : {"events-00000.jsonl", "events-00001.jsonl", "events-00002.jsonl"}) {
+    std::string log;
+    for (const char* time : {"16:00:05", "16:00:15", "16:00:25"})
+      log += std::string("{\"time\":\"2025-11-24T") + time + ".000000Z\",\"event\":\"mine\",\"fields\":{}}\n";
+    set_content(folder / file, log);
+  }
+  const gs::run_history h = gs::read_run_history(folder / "");
+  std::vector<double> steps[3];
+  for (const gs::event_history& e : h.events) steps[e.process].push_back(e.step);
+  CHECK(steps[0] == std::vector<double>{7, 8, 8});
+  CHECK(steps[1] == std::vector<double>{4, 4, 4});
+  CHECK(steps[2] == std::vector<double>{7, 8, 8});
 }
 
 TEST_CASE("history: of values that several processes give, those of the first are kept; lines that are no records are counted") {
@@ -63,14 +91,16 @@ TEST_CASE("history: of values that several processes give, those of the first ar
   set_content(folder / "events-00000.jsonl", "{\"n\":1}\nnonsense\n");
   set_content(folder / "events-1.txt", "not read");
   const gs::run_history h = gs::read_run_history(folder / "");
-  REQUIRE(h.steps.size() == 3);
-  CHECK(h.steps[0].size() == 1);
-  CHECK(h.steps[0][0].values.size() == 2);
-  CHECK(h.steps[0][0].values[1].second < -1e300);
-  CHECK(h.steps[1].empty());
-  REQUIRE(h.steps[2].size() == 1);
-  REQUIRE(h.steps[2][0].values.size() == 1);
-  CHECK(h.names[h.steps[2][0].values[0].first] == "mine");
+  REQUIRE(h.processes == 3);
+  CHECK(h.summary.records == 2);
+  CHECK(h.summary.rows.at(0).seconds.at(0).sum == 0.5);
+  CHECK(h.summary.rows.at(1).seconds.at(0).n == 0);
+  CHECK(h.summary.rows.at(2).seconds.at(0).sum == 0.25);
+  REQUIRE(h.summary.values.size() == 3);
+  for (const auto& [name, all] : h.summary.values) {
+    CHECK(all.at(0).n == (h.names[name] == "mine"));
+    CHECK(all.at(0).others == (h.names[name] != "mine"));
+  }
   CHECK(h.unread == 5);
   CHECK_FALSE(h.logs_hold);
   CHECK(h.events.empty());

@@ -17,11 +17,14 @@ inline gshard::run_history sample_history(std::size_t processes, std::uint32_t s
   h.names = {"all_to_all", "all_reduce", "loss", "rate", "expert load"};
   const double start = 1764000000;
   const std::uint32_t died = steps * 2 / 5, again = died - died / 10;
+  h.processes = processes;
+  h.repeated = died - again;
+  h.summary = gshard::detail::run_summary(0, steps - 1, processes);
   for (std::size_t p = 0; p < processes; ++p) {
-    std::vector<gshard::step_history>& all = h.steps.emplace_back();
     double time = start;
     const auto life = [&](std::uint32_t from, std::uint32_t to) {
       h.starts.push_back({time, int(p), int(processes), "node" + std::to_string(p / 2 + 1), "0.1.0", {{"data", int(processes)}}});
+      gshard::start_history& life_of = h.starts.back();
       for (std::uint32_t n = from; n < to; ++n) {
         const double along = double(n) / steps, slow = along > .6 && along < .7 ? 1.8 : 1, noise = double(n * 7919 % 101) / 1000;
         gshard::step_history s;
@@ -39,7 +42,10 @@ inline gshard::run_history sample_history(std::size_t processes, std::uint32_t s
           auto& load = s.lists.emplace_back(4, std::vector<float>()).second;
           for (std::size_t e = 0; e < experts; ++e) load.push_back(float(100 + 90 * std::sin(double(e) * 2 + along * 3) * (1 - along)));
         }
-        all.push_back(std::move(s));
+        if (life_of.steps++ == 0) life_of.first = n;
+        life_of.last = n;
+        life_of.ended = s.time;
+        if (to == steps || n < again) h.summary.add(p, s);  // or else it is done again
       }
       time += 30;
     };
@@ -47,7 +53,7 @@ inline gshard::run_history sample_history(std::size_t processes, std::uint32_t s
     life(again, steps);
   }
   const auto event = [&](double time, std::string what, nlohmann::ordered_json fields) {
-    h.events.push_back({time, 0, std::move(what), std::move(fields)});
+    h.events.push_back({time, 0, std::move(what), std::move(fields), 0});
   };
   event(start, "start", {{"processes", processes}});
   for (std::uint32_t n = again; n < steps; n += std::max(1u, died / 10)) event(start + n, "checkpoint", {{"step", n}});

@@ -109,6 +109,9 @@ TEST_CASE("telemetry and event log on ranks: what one process cannot open, all r
     gs::telemetry_options other;
     other.stragglers.window = rank() == 0 ? 10 : 5;
     CHECK(contains(complaint([&] { gs::telemetry watch(on, other); }), "the processes disagree on the window for stragglers"));
+    other = {};
+    other.stragglers.ratio = rank() == 0 ? 1.3 : 1.5;
+    CHECK(contains(complaint([&] { gs::telemetry watch(on, other); }), "the processes disagree on the ratio of stragglers"));
   }
   gs::telemetry watch(on);
   for (std::uint32_t n = 0; n < 11; ++n) const auto step = watch.step(n);
@@ -124,4 +127,18 @@ TEST_CASE("telemetry on ranks: a rank in another call is told so") {
     else const auto second = watch.step(1);
   });
   CHECK(contains(text, "the processes make different calls"));
+}
+
+TEST_CASE("telemetry on ranks: states of processes that this run does not have are gone, and each process has its own") {
+  const shared_scratch folder;
+  const std::string state = gs::detail::telemetry_totals().prometheus();
+  if (rank() == 0)
+    for (int p = 0; p < 9; ++p) set_content(folder / ("gshard-" + number_of(p) + ".prom"), state);
+  MPI_Barrier(MPI_COMM_WORLD);
+  {
+    const gs::telemetry watch(gs::on_mpi<mesh>(MPI_COMM_WORLD), {.prometheus = folder / ""});
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+  for (int p = 0; p < 9; ++p) CHECK(content_of(folder / ("gshard-" + number_of(p) + ".prom")).empty() == (p >= ranks()));
+  MPI_Barrier(MPI_COMM_WORLD);
 }

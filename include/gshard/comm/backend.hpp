@@ -222,6 +222,12 @@ inline std::int64_t bytes_from_others(std::span<const std::span<std::byte>> bloc
   for (std::size_t j = 0; j < blocks.size(); ++j) bytes += j == own ? 0 : blocks[j].size();
   return std::int64_t(bytes);
 }
+
+/// The process that holds a device.
+inline std::size_t process_of(const backend& on, int device) { return on.processes() == 1 ? 0 : std::size_t(device); }
+inline std::size_t this_process(const backend& on) { return process_of(on, on.devices()[0]); }
+/// The set of all axes of the mesh.
+inline std::uint32_t all_axes(const backend& on) { return (1u << on.extents().size()) - 1; }
 }  // namespace detail
 
 #if GSHARD_HAS_BODIES

@@ -4,6 +4,7 @@
 // The exceptions of the library: gshard::error, and not_finite_error for NaN and infinities that the program checks.
 
 #include <gshard/base/exceptions.hpp>
+#include <gshard/comm/failure_hooks.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -45,8 +46,10 @@ class problem_text {
   std::uint64_t place() const { return is_not_finite() ? std::stoull(problem_.substr(mark_size + width, width)) : 0; }
   std::string text() const { return is_not_finite() ? problem_.substr(begin) : problem_; }
   [[noreturn]] void fail() const {
-    if (is_not_finite()) throw not_finite_error(text(), std::uint32_t(std::stoull(problem_.substr(mark_size, width))));
-    throw error(problem_);
+    if (!is_not_finite()) throw error(problem_);
+    const not_finite_error e(text(), std::uint32_t(std::stoull(problem_.substr(mark_size, width))));
+    failure_hooks::tell_not_finite(e.what(), e.step);
+    throw e;
   }
 
  private:

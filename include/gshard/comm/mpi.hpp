@@ -202,14 +202,20 @@ GSHARD_INLINE mpi_backend::connection mpi_backend::connect(MPI_Comm comm, std::s
                                                            const std::string& problem) {
   connection made;
   detail::communicator& world = made.world;
+  std::string first_problem = problem;
   if (const int n = detail::process_count(comm); n > 1 && (options.deadlines.warn > 0 || options.deadlines.fail > 0)) {
     int rank = 0;
     MPI_Comm_rank(comm, &rank);
-    made.waits = std::make_unique<wait_watch>(rank, options.deadlines);
+    const std::string unwatched =
+        detail::problem_of([&] { made.waits = std::make_unique<wait_watch>(rank, options.deadlines); });
+    if (first_problem.empty()) first_problem = unwatched;
   }
   const wait_watch::wait waiting(made.waits.get(), "making a cluster");
   world = detail::duplicate(comm);
-  detail::agree(world, detail::backend_facts(extents, options), problem);
+  detail::agree(world, detail::backend_facts(extents, options), first_problem);
+  if (!detail::are_valid(options.deadlines))
+    throw error("mpi_backend: deadlines of " + detail::number_text(options.deadlines.warn) + " s and " +
+                detail::number_text(options.deadlines.fail) + " s must be at least 0");
   if (options.message_limit < 1 || options.window < 1 || options.small_block < 0 || options.node_block < 0 || options.node_size < 0)
     throw error("mpi_backend: message limit " + std::to_string(options.message_limit) + " and window " +
                 std::to_string(options.window) + " must be at least 1, and small blocks of " + std::to_string(options.small_block) +
@@ -224,7 +230,7 @@ GSHARD_INLINE mpi_backend::connection mpi_backend::connect(MPI_Comm comm, std::s
     const wait_watch::endpoint mine = made.waits->mine();
     std::vector<wait_watch::endpoint> all(std::size_t(world.size()));
     world.check(MPI_Allgather(&mine, int(sizeof mine), MPI_BYTE, all.data(), int(sizeof mine), MPI_BYTE, world.get()), "MPI_Allgather");
-    made.waits->meet(std::move(all));
+    made.waits->know_peers(std::move(all));
     detail::tell_at_finalize();
   }
   return made;

@@ -20,7 +20,7 @@ namespace gshard { inline namespace v0 {
 /// node in one message.
 enum class node_routing { never, where_it_saves, always };
 
-/// Limits that only tests and unusual networks need to change. They must be the same on all processes.
+/// Deadlines of waits, shared memory, and limits that suit most networks. They must be the same on all processes.
 struct mpi_options {
   int message_limit = 1 << 30;  ///< The largest message in bytes; longer ones are split.
   int window = 32;              ///< The number of members with which messages of one collective are in flight at a time.

@@ -5,6 +5,8 @@
 
 #include <gshard/base/compiler.hpp>
 
+#include <algorithm>
+
 namespace gshard { inline namespace v0 {
 
 /// How long a process waits for others, in seconds. The same on all processes.
@@ -17,5 +19,15 @@ struct wait_deadlines {
 
   bool operator==(const wait_deadlines&) const = default;
 };
+
+namespace detail {
+/// The milliseconds between two looks at a wait: an eighth of the shorter deadline, from 5 to 250.
+constexpr int watch_pause(const wait_deadlines& deadlines) {
+  const double shorter = std::min(deadlines.warn > 0 ? deadlines.warn : 1, deadlines.fail > 0 ? deadlines.fail : 1);
+  return int(std::clamp(shorter * 1000 / 8, 5.0, 250.0));
+}
+/// False for a negative number and NaN. Infinity is a deadline that is never reached.
+constexpr bool are_valid(const wait_deadlines& deadlines) { return deadlines.warn >= 0 && deadlines.fail >= 0; }
+}  // namespace detail
 
 }}  // namespace gshard::v0

@@ -6,12 +6,13 @@
 #include <gshard/base/compiled.hpp>
 #include <gshard/comm/agreement.hpp>
 #include <gshard/comm/datagrams.hpp>
+#include <gshard/comm/failure_hooks.hpp>
 #include <gshard/comm/rank_news.hpp>
+#include <gshard/comm/standard_error.hpp>
+#include <gshard/comm/thread_without_signals.hpp>
 #include <gshard/comm/wait_deadlines.hpp>
 
 #if GSHARD_HAS_BODIES
-#include <pthread.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -52,7 +53,7 @@ class wait_watch {
 
   endpoint mine() const;
   /// All processes by rank. Until they are known, reports are about this process alone.
-  void meet(std::vector<endpoint> all);
+  void know_peers(std::vector<endpoint> all);
 
   /// A wait for other processes, which begins with the object and ends with it. An inner wait belongs to the outer one.
   class wait {
@@ -158,7 +159,7 @@ struct wait_watch::watcher {
   static constexpr std::size_t most_told = 64;  // ranks in a report
   static constexpr std::int64_t second = 1000000000, grace = second / 2, telling = 3 * second;
 
-  wait_watch& of;
+  wait_watch& owner;
   const int rank;
   const wait_deadlines deadlines;
   const pid_t process = ::getpid();
@@ -174,12 +175,8 @@ struct wait_watch::watcher {
   std::int64_t stopped = 0, stopped_in = -1;  // how long the process was stopped during the wait that began at `stopped_in`
   std::thread thread;
 
-  watcher(wait_watch& w, int r, const wait_deadlines& d) : of(w), rank(r), deadlines(d), news(r) {
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);  // signals belong to the application's threads
-    thread = std::thread([this] { watch(); });
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  watcher(wait_watch& w, int r, const wait_deadlines& d) : owner(w), rank(r), deadlines(d), news(r) {
+    thread = detail::thread_without_signals([this] { watch(); });
   }
   ~watcher() {
     stop = true;
@@ -211,14 +208,14 @@ struct wait_watch::watcher {
   }
 
   std::string text_of_activity() const {
-    const activity& now = of.now_;
+    const activity& now = owner.now_;
     const char* const what = now.waits_in;
     std::string s;
     if (what == nullptr) {
       s = "is outside of gshard's communication for " + text_since(now.since) + text_of_place();
       const std::scoped_lock all(registry::get().mutex);
       for (const wait_watch* const other : registry::get().all)
-        if (const char* const there = other->now_.waits_in; other != &of && there != nullptr)
+        if (const char* const there = other->now_.waits_in; other != &owner && there != nullptr)
           s += "; on another cluster it waits for " + text_since(other->now_.since) + " in " + there + ", collective call " +
                std::to_string(other->now_.call);
       return s;
@@ -232,7 +229,7 @@ struct wait_watch::watcher {
     return s + text_of_place();
   }
   std::string text_of_place() const {
-    const activity& now = of.now_;
+    const activity& now = owner.now_;
     const char *const kind = now.kind, *const file = now.file;
     std::string s = ", collective call " + std::to_string(now.call);
     if (kind != nullptr) s.append(", step ").append(std::to_string(now.step)).append(" ").append(kind);
@@ -244,24 +241,23 @@ struct wait_watch::watcher {
   }
   /// True if the process waits for so many seconds, without the time in which it was stopped.
   bool waits_longer(double seconds) const {
-    const std::int64_t since = of.now_.since;
-    if (of.now_.waits_in == nullptr || seconds <= 0) return false;
+    const std::int64_t since = owner.now_.since;
+    if (owner.now_.waits_in == nullptr || seconds <= 0) return false;
     return double(nanoseconds() - since - (since == stopped_in ? stopped : 0)) >= seconds * double(second);
   }
 
   void watch() {
     std::int64_t warned_about = -1;  // the beginning of a wait
-    const double least = std::min(deadlines.warn > 0 ? deadlines.warn : 1, deadlines.fail > 0 ? deadlines.fail : 1);
-    const int pause = std::clamp(int(least * 1000 / 8), 5, 250);
+    const int pause = detail::watch_pause(deadlines);
     while (!stop) {
       serve(pause);
       announce();
-      if (const std::int64_t began = of.now_.since; began != warned_about && waits_longer(deadlines.warn)) {
+      if (const std::int64_t began = owner.now_.since; began != warned_about && waits_longer(deadlines.warn)) {
         warned_about = began;
         if (const std::string text = report(deadlines.warn, false); !text.empty()) reactions().report(text);
       }
       // News must be older than the wait's last moments: an error may be on its way to this process, too.
-      const std::string why = waits_longer(0.5) ? news.against(of.now_.call, nanoseconds() - grace) : "";
+      const std::string why = waits_longer(0.5) ? news.against(owner.now_.call, nanoseconds() - grace) : "";
       if (!why.empty()) {
         const std::string mine = "rank " + std::to_string(rank);
         end_process("it gave up: " + why, "gshard: " + mine + " gives up: " + why + "\n  " + mine + " " + text_of_activity() + "\n");
@@ -274,6 +270,7 @@ struct wait_watch::watcher {
   void end_process(const std::string& why, const std::string& text) {
     if (!text.empty()) reactions().report(text);
     tell(0, why);
+    detail::failure_hooks::tell_abort(why);
     reactions().end(wait_deadlines::restart_status);
   }
 
@@ -282,7 +279,7 @@ struct wait_watch::watcher {
     const std::int64_t began = nanoseconds();
     socket.wait(milliseconds);
     if (const std::int64_t late = nanoseconds() - began - milliseconds * (second / 1000); late > second) {
-      const std::int64_t since = of.now_.since;  // the process was stopped, and maybe all others
+      const std::int64_t since = owner.now_.since;  // the process was stopped, and maybe all others
       stopped = late + (since == stopped_in ? stopped : 0);
       stopped_in = since;
     }
@@ -300,7 +297,7 @@ struct wait_watch::watcher {
     const auto from = std::size_t(m.from);
     if (m.what == purpose::question) {
       message a = to_rank(m.from, purpose::answer);
-      a.waits = of.now_.waits_in != nullptr ? 1 : 0;
+      a.waits = owner.now_.waits_in != nullptr ? 1 : 0;
       a.waits_long = waits_longer(m.deadline) ? 1 : 0;
       send(a, text_of_activity());
     } else if (m.what == purpose::answer) {
@@ -321,8 +318,8 @@ struct wait_watch::watcher {
 
   message to_rank(int other, purpose what) const {
     message m{.token = socket.mine().token, .from = rank, .to = other, .what = what};
-    m.call = of.now_.call;
-    m.steps = of.now_.steps;
+    m.call = owner.now_.call;
+    m.steps = owner.now_.steps;
     return m;
   }
   void send(message& m, const std::string& text) const {
@@ -423,7 +420,7 @@ struct wait_watch::watcher {
   }
   /// True if a rank has not come to where this process is.
   bool is_behind(const message& other) const {
-    const std::uint64_t call = of.now_.call, steps = of.now_.steps;
+    const std::uint64_t call = owner.now_.call, steps = owner.now_.steps;
     return other.waits == 0 || other.call < call || (other.call == call && other.steps < steps);
   }
 };
@@ -442,7 +439,7 @@ GSHARD_INLINE wait_watch::~wait_watch() {
   leave("has destroyed its cluster");
 }
 GSHARD_INLINE wait_watch::endpoint wait_watch::mine() const { return watcher_->socket.mine(); }
-GSHARD_INLINE void wait_watch::meet(std::vector<endpoint> all) {
+GSHARD_INLINE void wait_watch::know_peers(std::vector<endpoint> all) {
   const std::scoped_lock lock(watcher_->mutex);
   watcher_->peers = std::move(all);
   watcher_->lacking.reserve(watcher_->peers.size());
@@ -483,10 +480,7 @@ GSHARD_INLINE void wait_watch::leave_all(const char* why) {
 }
 GSHARD_INLINE std::string wait_watch::refusal(std::uint64_t call) const { return watcher_->news.against(call, watcher::nanoseconds()); }
 GSHARD_INLINE wait_watch::reaction& wait_watch::reactions() {
-  static reaction to{[](const std::string& text) {
-                       [[maybe_unused]] const auto written = ::write(STDERR_FILENO, text.data(), text.size());
-                     },
-                     [](int status) { ::_exit(status); }};
+  static reaction to{detail::write_to_stderr, [](int status) { ::_exit(status); }};
   return to;
 }
 

@@ -3,7 +3,7 @@
 
 // A digest of a file (XXH3-128), which detects damage.
 
-#include <gshard/base/compiler.hpp>
+#include <gshard/comm/hex.hpp>
 
 #ifndef XXH_INLINE_ALL
 #define XXH_INLINE_ALL
@@ -31,11 +31,9 @@ class digest {
 
   /// The digest of the bytes added so far: 32 lower-case digits, as `xxhsum -H2` prints them.
   std::string hex() const {
-    const XXH128_hash_t hash = XXH3_128bits_digest(&state_);
-    std::string text;
-    for (const std::uint64_t middle : {hash.high64, hash.low64})
-      for (int shift = 60; shift >= 0; shift -= 4) text += "0123456789abcdef"[middle >> shift & 15u];
-    return text;
+    XXH128_canonical_t bytes;  // the most significant first
+    XXH128_canonicalFromHash(&bytes, XXH3_128bits_digest(&state_));
+    return detail::hex_of(bytes.digest);
   }
 
  private:

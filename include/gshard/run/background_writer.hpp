@@ -4,10 +4,10 @@
 // A thread that runs jobs of one object beside the computation, such as writing a checkpoint.
 
 #include <gshard/comm/error.hpp>
+#include <gshard/comm/thread_without_signals.hpp>
 
 #include <chrono>
 #include <condition_variable>
-#include <csignal>
 #include <functional>
 #include <mutex>
 #include <string>
@@ -35,14 +35,7 @@ class background_writer {
   /// Starts a job, after the last one. Throws `gshard::error` if no thread can be made.
   void start(std::function<void()> job) {
     wait();
-    if (!thread_.joinable()) {
-      sigset_t all, before;
-      sigfillset(&all);
-      pthread_sigmask(SIG_SETMASK, &all, &before);  // signals belong to the application's threads
-      const std::string problem = problem_of([&] { thread_ = std::thread([this] { work(); }); });
-      pthread_sigmask(SIG_SETMASK, &before, nullptr);
-      if (!problem.empty()) throw error("no thread can be made for writing: " + problem);
-    }
+    if (!thread_.joinable()) thread_ = thread_without_signals([this] { work(); });
     {
       const std::lock_guard lock(mutex_);
       job_ = std::move(job);

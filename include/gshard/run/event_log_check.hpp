@@ -43,7 +43,7 @@ namespace detail {
 inline const std::string no_hash(sha256::hex_digits, '0');
 inline constexpr std::string_view continued = "continued";  // the event after a line that was cut off
 
-/// A line of an event log without its end, as far as it holds on its own: its number, and its hash is that of its text.
+/// A line of an event log, without its end. It holds on its own if it has a number, and the hash of its text.
 struct event_line {
   bool holds = false;
   std::uint64_t number = 0;
@@ -160,6 +160,7 @@ class event_log_walk {
   }
 };
 
+/// The content of a regular file. Throws `gshard::error` if it cannot be read.
 inline std::string whole_file(const std::string& path) {
   const input_file file(path);
   std::string text(std::size_t(file.size()), '\0');
@@ -169,10 +170,11 @@ inline std::string whole_file(const std::string& path) {
 
 }  // namespace detail
 
-/// Checks the text of a log: every record has the hash of its own text and of the record before it, and the heads in `seals` that are of
-/// this file hold. Names the first record that was altered, removed, moved or added. Without seals, two edits cannot be found: records
-/// removed at the end, and records rewritten together with all later ones. With them, neither can be done before the last seal. A record
-/// that was rewritten with all later ones is named as one between two seals.
+/// Checks the text of a log. Every record must have the hash of its own text and of the record before it. The heads in `seals` that are of
+/// this file must hold. Names the first record that was altered, removed, moved or added.
+///
+/// Without seals, two edits are not found: records removed at the end, and records rewritten with all later ones. Before the last seal both
+/// are found; a rewritten record is then named as one between two seals.
 inline event_log_finding check_event_log_text(const std::string& file, std::string_view log, std::span<const event_log_head> seals = {}) {
   return detail::event_log_walk(file, log, seals).found;
 }

@@ -57,15 +57,4 @@ inline void share(backend& on, texts& list) {
   if (!on.leader()) list = unpacked(bytes);
 }
 
-/// The number of this process.
-inline std::size_t process_of(const backend& on, int device) {
-  return on.processes() == 1 ? 0 : std::size_t(device);
-}
-inline std::size_t this_process(const backend& on) {
-  return process_of(on, on.devices()[0]);
-}
-inline std::uint32_t all_axes(const backend& on) {
-  return (1u << on.extents().size()) - 1;
-}
-
 }}}  // namespace gshard::v0::detail

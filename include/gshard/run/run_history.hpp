@@ -5,10 +5,12 @@
 
 #include <gshard/io/file.hpp>
 #include <gshard/run/event_log_check.hpp>
+#include <gshard/run/run_summary.hpp>
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -18,29 +20,24 @@
 #include <fstream>
 #include <limits>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
 namespace gshard { inline namespace v0 {
 
-/// One step of one process. Numbers that are not known are NaN.
-struct step_history {
-  std::uint32_t step = 0;
-  double time = 0;  ///< of its end, seconds since 1970
-  double seconds = 0, waiting = 0, predicted = std::numeric_limits<double>::quiet_NaN(), resident = 0, arena = 0;
-  std::vector<std::pair<std::uint16_t, double>> received;            ///< bytes by kind; the kind is an index of run_history::names
-  std::vector<std::pair<std::uint16_t, double>> values;              ///< of the first process that gave this name
-  std::vector<std::pair<std::uint16_t, std::vector<float>>> lists;  ///< the same
-};
-
-/// A start of a process.
+/// A start of a process, and the steps that it did until the next one.
 struct start_history {
   double time = 0;
   int process = 0, processes = 1;
   std::string host, version;
   std::vector<std::pair<std::string, int>> mesh;
+  std::uint64_t steps = 0;
+  std::uint32_t first = 0, last = 0;  ///< the numbers of these steps, if there are any
+  double ended = 0;                   ///< time of the last one
 };
 
 struct event_history {
@@ -48,16 +45,19 @@ struct event_history {
   int process = 0;
   std::string event;
   nlohmann::ordered_json fields;
+  double step = std::numeric_limits<double>::quiet_NaN();  ///< of the process then; of process 0, if this one has no telemetry
 };
 
 struct run_history {
-  std::vector<std::string> names;                ///< of kinds, values and lists
-  std::vector<std::vector<step_history>> steps;  ///< by process; each in order of time
-  std::vector<start_history> starts;             ///< of all processes, in order of time
-  std::vector<event_history> events;             ///< of all processes, in order of time
-  std::vector<std::string> logs;                 ///< what the check of each event log found, one sentence each
+  std::vector<std::string> names;     ///< of kinds, values and lists
+  std::size_t processes = 0;          ///< with telemetry: the highest number, and 1
+  detail::run_summary summary;        ///< of the steps
+  std::uint64_t repeated = 0;         ///< Steps that a process did again after a restart; the most of one process.
+  std::vector<start_history> starts;  ///< of all processes, in order of time
+  std::vector<event_history> events;  ///< of all processes, in order of time
+  std::vector<std::string> logs;      ///< what the check of each event log found, one sentence each
   bool logs_hold = true;
-  std::size_t unread = 0;                        ///< lines that are no records, such as one that a killed process left
+  std::size_t unread = 0;             ///< lines that are no records, such as one that a killed process left
 };
 
 namespace detail {
@@ -96,60 +96,96 @@ inline double unix_seconds_of(const std::string& utc) {
   return double(::timegm(&t)) + seconds;
 }
 
-/// Reads one file, line by line. Lines that are no JSON objects are counted.
+/// Calls f(number, line) for all lines of a file.
 template <class F>
-void for_each_record(const std::string& path, std::size_t& unread, F f) {
+void for_each_line(const std::string& path, F f) {
   std::ifstream file(path, std::ios::binary);
   if (!file) throw error(path + ": cannot be opened");
-  for (std::string line; std::getline(file, line);) {
-    const auto record = nlohmann::ordered_json::parse(line, nullptr, false);
-    if (record.is_object()) f(record);
-    else unread += !line.empty();
-  }
+  std::uint64_t number = 0;
+  for (std::string line; std::getline(file, line);) f(number++, line);
 }
 
+/// The number of the step that a line of telemetry is about. Nothing if it is about another thing, incomplete or damaged.
+inline std::optional<std::uint32_t> step_in_line(const std::string& line) {
+  constexpr std::string_view begin = "{\"step\":";
+  if (!line.starts_with(begin) || !line.ends_with('}')) return std::nullopt;
+  std::uint32_t step = 0;
+  const char* const last = line.data() + line.size();
+  const auto [end, code] = std::from_chars(line.data() + begin.size(), last, step);
+  return code == std::errc() && end != last && *end == ',' ? std::optional(step) : std::nullopt;
+}
+
+/// Reads the files of a run one after the other: those of telemetry twice, so that no step is kept.
 class history_reader {
  public:
   run_history found;
 
+  /// First for all files of telemetry.
+  void scan(const std::string& path, int process) {
+    found.processes = std::max(found.processes, std::size_t(process) + 1);
+    repeated_steps& steps = steps_[process];
+    for_each_line(path, [&](std::uint64_t number, const std::string& line) {
+      if (const auto step = step_in_line(line)) steps.see(number, *step);
+    });
+  }
+  /// After all scans and logs.
+  void begin() {
+    std::uint32_t first = std::numeric_limits<std::uint32_t>::max(), last = 0;
+    for (const auto& [process, steps] : steps_)
+      if (!steps.empty()) {
+        first = std::min(first, steps.first());
+        last = std::max(last, steps.last());
+      }
+    if (first <= last) found.summary = run_summary(first, last, found.processes);
+    const auto by_time = [](const auto& a, const auto& b) { return a.time < b.time; };
+    std::stable_sort(found.events.begin(), found.events.end(), by_time);
+    for (std::size_t e = 0; e < found.events.size(); ++e) {
+      const auto own = steps_.find(found.events[e].process);
+      events_of_[own != steps_.end() && !own->second.empty() ? own->first : 0].push_back(e);
+    }
+  }
+  /// Then again for all files of telemetry, in the order of processes.
   void telemetry(const std::string& path, int process) {
-    if (found.steps.size() <= std::size_t(process)) found.steps.resize(std::size_t(process) + 1);
-    std::vector<step_history>& steps = found.steps[std::size_t(process)];
-    for_each_record(path, found.unread, [&](const nlohmann::ordered_json& j) {
-      if (j.contains("telemetry")) return start(j, process);
-      const double step = number_in(j, "step"), seconds = number_in(j, "seconds");
-      if (!(step >= 0 && step < 4e9) || !(seconds >= 0)) {
-        ++found.unread;
+    repeated_steps& steps = steps_[process];
+    const std::vector<std::size_t>& events = events_of_[process];
+    std::size_t event = 0, start_of = found.starts.size();  // the next event; the start that the records belong to
+    std::uint64_t repeated = 0;
+    std::optional<std::uint32_t> last;
+    for_each_line(path, [&](std::uint64_t number, const std::string& line) {
+      const auto j = nlohmann::ordered_json::parse(line, nullptr, false);
+      if (j.is_object() && j.contains("telemetry")) {
+        start_of = found.starts.size();
+        return start(j, process);
+      }
+      const std::optional<step_history> s = j.is_object() ? step_of(j, process) : std::nullopt;
+      if (!s || step_in_line(line) != s->step) {
+        found.unread += !line.empty();
         return;
       }
-      step_history& s = steps.emplace_back();
-      s.step = std::uint32_t(step);
-      s.seconds = seconds;
-      s.time = number_in(j, "time", 0);
-      s.waiting = number_in(j, "waiting", 0);
-      s.predicted = number_in(j, "predicted");
-      s.resident = number_in(j, "resident", 0);
-      s.arena = number_in(j, "arena", 0);
-      const auto numbers = [&](const char* key, auto add) {
-        if (j.contains(key) && j[key].is_object())
-          for (const auto& [name, x] : j[key].items()) add(name, x);
-      };
-      numbers("received", [&](const std::string& name, const auto& x) { s.received.emplace_back(id(name), number_in(x)); });
-      numbers("values", [&](const std::string& name, const auto& x) {
-        if (is_first("value ", name, process)) s.values.emplace_back(id(name), number_in(x));
-      });
-      numbers("lists", [&](const std::string& name, const auto& list) {
-        if (!list.is_array() || !is_first("list ", name, process)) return;
-        auto& numbers_of = s.lists.emplace_back(id(name), std::vector<float>()).second;
-        for (const auto& x : list) numbers_of.push_back(float(number_in(x)));
-      });
+      last = s->step;
+      for (; event < events.size() && found.events[events[event]].time < s->time; ++event) found.events[events[event]].step = s->step;
+      if (start_of < found.starts.size()) {
+        start_history& one = found.starts[start_of];
+        if (one.steps++ == 0) one.first = s->step;
+        one.last = s->step;
+        one.ended = s->time;
+      }
+      if (steps.counts(number, s->step)) found.summary.add(std::size_t(process), *s);
+      else ++repeated;
     });
+    for (; last && event < events.size(); ++event) found.events[events[event]].step = *last;
+    found.repeated = std::max(found.repeated, repeated);
   }
   void log(const std::string& path, int process) {
     const event_log_finding check = check_event_log(path);
     found.logs.push_back(check.text);
     found.logs_hold = found.logs_hold && check.unaltered;
-    for_each_record(path, found.unread, [&](const nlohmann::ordered_json& j) {
+    for_each_line(path, [&](std::uint64_t, const std::string& line) {
+      const auto j = nlohmann::ordered_json::parse(line, nullptr, false);
+      if (!j.is_object()) {
+        found.unread += !line.empty();
+        return;
+      }
       const double time = unix_seconds_of(text_in(j, "time"));
       if (std::isfinite(time) && j.contains("fields")) found.events.push_back({time, process, text_in(j, "event"), j["fields"]});
     });
@@ -158,6 +194,36 @@ class history_reader {
  private:
   std::map<std::string, std::uint16_t> ids_;
   std::map<std::string, int> givers_;  // the first process that gave a value or a list
+  std::map<int, repeated_steps> steps_;
+  std::map<int, std::vector<std::size_t>> events_of_;  // by the process whose steps they get
+
+  /// Nothing if it is not the record of a step.
+  std::optional<step_history> step_of(const nlohmann::ordered_json& j, int process) {
+    const double step = number_in(j, "step"), seconds = number_in(j, "seconds");
+    if (!(step >= 0 && step < 4e9) || !(seconds >= 0)) return std::nullopt;
+    step_history s;
+    s.step = std::uint32_t(step);
+    s.seconds = seconds;
+    s.time = number_in(j, "time", 0);
+    s.waiting = number_in(j, "waiting", 0);
+    s.predicted = number_in(j, "predicted");
+    s.resident = number_in(j, "resident", 0);
+    s.arena = number_in(j, "arena", 0);
+    const auto numbers = [&](const char* key, auto add) {
+      if (j.contains(key) && j[key].is_object())
+        for (const auto& [name, x] : j[key].items()) add(name, x);
+    };
+    numbers("received", [&](const std::string& name, const auto& x) { s.received.emplace_back(id(name), number_in(x)); });
+    numbers("values", [&](const std::string& name, const auto& x) {
+      if (is_first("value ", name, process)) s.values.emplace_back(id(name), number_in(x));
+    });
+    numbers("lists", [&](const std::string& name, const auto& list) {
+      if (!list.is_array() || !is_first("list ", name, process)) return;
+      auto& numbers_of = s.lists.emplace_back(id(name), std::vector<float>()).second;
+      for (const auto& x : list) numbers_of.push_back(float(number_in(x)));
+    });
+    return s;
+  }
 
   std::uint16_t id(const std::string& name) {
     const auto [it, is_new] = ids_.try_emplace(name, std::uint16_t(found.names.size()));
@@ -184,31 +250,28 @@ class history_reader {
 }  // namespace detail
 
 /// Reads the files telemetry-*.jsonl and events-*.jsonl of a directory, which may be of a run that goes on. Incomplete lines are left out.
-/// Throws `gshard::error` if a file cannot be read, or if there is none.
+/// Memory does not grow with the number of steps. Throws `gshard::error` if a file cannot be read, or if there is none.
 inline run_history read_run_history(const std::string& directory) {
-  detail::history_reader reader;
-  std::vector<std::string> names;
+  std::map<int, std::string> telemetry, logs;
   std::error_code code;
-  for (const auto& entry : std::filesystem::directory_iterator(directory, code)) names.push_back(entry.path().filename().string());
-  if (code) throw error(directory + ": cannot be read: " + code.message());
-  std::sort(names.begin(), names.end());
-  std::size_t files = 0;
-  for (const std::string& name : names) {
+  for (const auto& entry : std::filesystem::directory_iterator(directory, code)) {
+    const std::string name = entry.path().filename().string();
     char kind[16] = {}, rest[8] = {};
     int process = 0;
     if (std::sscanf(name.c_str(), "%15[a-z]-%9d.%7s", kind, &process, rest) != 3 || std::string_view(rest) != "jsonl") continue;
     if (process < 0 || process >= 1 << 20) continue;
     const std::string path = directory + "/" + name;
-    if (std::string_view(kind) == "telemetry") reader.telemetry(path, process);
-    else if (std::string_view(kind) == "events") reader.log(path, process);
-    else continue;
-    ++files;
+    if (std::string_view(kind) == "telemetry") telemetry[process] = path;
+    if (std::string_view(kind) == "events") logs[process] = path;
   }
-  if (files == 0) throw error(directory + ": has no telemetry-*.jsonl or events-*.jsonl");
-  run_history& found = reader.found;
-  const auto by_time = [](const auto& a, const auto& b) { return a.time < b.time; };
-  std::stable_sort(found.starts.begin(), found.starts.end(), by_time);
-  std::stable_sort(found.events.begin(), found.events.end(), by_time);
+  if (code) throw error(directory + ": cannot be read: " + code.message());
+  if (telemetry.empty() && logs.empty()) throw error(directory + ": has no telemetry-*.jsonl or events-*.jsonl");
+  detail::history_reader reader;
+  for (const auto& [process, path] : telemetry) reader.scan(path, process);
+  for (const auto& [process, path] : logs) reader.log(path, process);
+  reader.begin();
+  for (const auto& [process, path] : telemetry) reader.telemetry(path, process);
+  std::stable_sort(reader.found.starts.begin(), reader.found.starts.end(), [](const auto& a, const auto& b) { return a.time < b.time; });
   return std::move(reader.found);
 }
 

@@ -19,15 +19,16 @@
 
 namespace gshard { inline namespace v0 {
 
-/// The history of a run as one JSON document: curves of at most 800 points, heat maps of at most 160 columns and 128 rows, and events. Its
+/// The history of a run as one JSON document. Curves have at most 800 points, and heat maps at most 160 columns and 128 rows. Its
 /// size does not grow with the number of steps. Steps that were done again after a restart count as they were done last.
 inline nlohmann::ordered_json history_json(const run_history& history, const std::string& title) {
   return detail::run_page_data(history, title).json();
 }
 
-/// The history of a run as one HTML file that needs no other file and no network. It shows the program's values, times of steps with
-/// waiting and prediction, bytes by kind, and memory. Heat maps show processes and lists, such as the load of experts. Starts and events
-/// are marked. It supports light and dark colors, keyboards, screen readers and phones. @see read_run_history, telemetry, event_log
+/// The history of a run as one HTML file that needs no other file and no network. It shows the program's values, times of steps, bytes by
+/// kind, and memory. Times are shown with waiting and prediction. Heat maps show processes and lists, such as the load of experts. Starts
+/// and events are marked. It supports light and dark colors, keyboards, screen readers and phones.
+/// @see read_run_history, telemetry, event_log
 inline std::string history_page(const run_history& history, const std::string& title) {
   const nlohmann::ordered_json data = history_json(history, title);
   const bool has_steps = data.contains("steps");
@@ -52,7 +53,7 @@ inline std::string history_page(const run_history& history, const std::string& t
     script.append(v.draw).append(detail::fill_in("(by_id(\"$id-view\"));\n", names));
   }
   script += "start_tabs();\nstart_theme();";
-  const std::string processes = std::to_string(history.steps.size()) + (history.steps.size() == 1 ? " process" : " processes");
+  const std::string processes = std::to_string(history.processes) + (history.processes == 1 ? " process" : " processes");
   return detail::fill_in(detail::page_frame, {{"program", detail::markup_text(title.empty() ? "A run" : title)},
                                               {"subtitle", "A run of " + processes},
                                               {"style", detail::page_colors() + std::string(detail::page_style) +

@@ -4,6 +4,7 @@
 // SHA-256 of a stream of bytes, by OpenSSL.
 
 #include <gshard/comm/error.hpp>
+#include <gshard/comm/hex.hpp>
 
 #include <openssl/evp.h>
 
@@ -31,9 +32,7 @@ class sha256 {
     const std::unique_ptr<EVP_MD_CTX, freed> copy(EVP_MD_CTX_new());
     unsigned char digest[hex_digits / 2];
     check(copy != nullptr && EVP_MD_CTX_copy_ex(copy.get(), state_.get()) == 1 && EVP_DigestFinal_ex(copy.get(), digest, nullptr) == 1);
-    std::string text;
-    for (const unsigned char byte : digest) text.append({"0123456789abcdef"[byte >> 4], "0123456789abcdef"[byte & 15]});
-    return text;
+    return detail::hex_of(digest);
   }
 
  private:

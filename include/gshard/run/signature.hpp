@@ -4,6 +4,7 @@
 // Keys that sign texts and check signatures: HMAC-SHA-256 and Ed25519, by OpenSSL.
 
 #include <gshard/comm/error.hpp>
+#include <gshard/comm/hex.hpp>
 #include <gshard/io/file.hpp>
 
 #include <openssl/bio.h>
@@ -60,10 +61,7 @@ class signing_key {
         EVP_DigestSign(by.get(), nullptr, &size, bytes(text), text.size()) == 1 && size <= sizeof signature;
     good = good && EVP_DigestSign(by.get(), signature, &size, bytes(text), text.size()) == 1;
     if (!good) throw error(path_ + ": OpenSSL cannot sign");
-    std::string line = algorithm();
-    for (std::size_t i = 0; i < size; ++i)
-      line.append({"0123456789abcdef"[signature[i] >> 4], "0123456789abcdef"[signature[i] & 15]});
-    return line;
+    return algorithm() + detail::hex_of({signature, size});
   }
   /// True if `signature` is what sign(text) returns on the holder of the key.
   bool accepts(std::string_view text, std::string_view signature) const {

@@ -14,13 +14,13 @@
 
 namespace gshard { inline namespace v0 {
 
-/// When a process is a straggler: it computes longer than `ratio` times the median, and by more than `excess`, in `least` of the last
-/// `window` steps.
+/// When a process is a straggler. A step of it is slow if it computes longer than `ratio` times the median, and by more than `excess`.
+/// It is a straggler if at least `least` of the last `window` steps are slow.
 struct straggler_rule {
   double ratio = 1.3;
   double excess = 1e-3;       ///< seconds; shorter delays are noise of the machine
   std::uint32_t least = 5;
-  std::uint32_t window = 10;  ///< 0: stragglers are not looked for
+  std::uint32_t window = 10;  ///< 0: stragglers are not searched
   friend bool operator==(const straggler_rule&, const straggler_rule&) = default;
 };
 

@@ -5,7 +5,10 @@
 
 #include <gshard/comm/agreement.hpp>
 #include <gshard/exec/executor.hpp>
+#include <gshard/io/file.hpp>
+#include <gshard/run/directory.hpp>
 #include <gshard/run/event_log.hpp>
+#include <gshard/run/log_file.hpp>
 #include <gshard/run/straggler.hpp>
 #include <gshard/run/telemetry_writer.hpp>
 #include <gshard/sim/dry_run.hpp>
@@ -34,18 +37,22 @@
 namespace gshard { inline namespace v0 {
 
 struct telemetry_options {
-  /// Process 3 writes `directory`/telemetry-00003.jsonl, a line per step, for this user alone. Empty: no files.
+  /// Process 3 writes `directory`/telemetry-00003.jsonl, lines about steps, for this user alone. Empty: no files.
   std::string directory{};
-  /// Process 3 writes `prometheus`/gshard-00003.prom for the textfile collector of node exporter, readable for all. Empty: no files.
+  /// Process 3 writes `prometheus`/gshard-00003.prom for the textfile collector of node exporter, readable for all. Such files of this
+  /// user are removed at the start: an earlier run may have had more processes. Empty: no files.
   std::string prometheus{};
   double prometheus_seconds = 5;                ///< between two writes
   std::map<std::string, std::string> labels{};  ///< of all samples for Prometheus, such as {"job", "translate"}
-  std::uint32_t lists_every = 10;               ///< Lists of values are written in every so manieth step.
+  std::uint32_t lists_every = 10;               ///< Lists of values are written if this divides the step's number. 0: never.
   straggler_rule stragglers{};
   /// Called on the leader, between two steps, when a process becomes a straggler, and when it is none any more.
   std::function<void(const slow_process&)> on_straggler{};
   event_log* events = nullptr;                  ///< On the leader it gets the events "straggler" and "straggler_ended".
-  event_log::reporter report{};                 ///< gets a text when a file cannot be written; by default stderr
+  event_log::reporter report{};                 ///< Gets a text when a file cannot be written; by default stderr.
+  /// A line is written if this divides the step's number; 0: never. Files for Prometheus count all steps. A line of a small model has about
+  /// 250 bytes.
+  std::uint32_t every = 1;
 };
 
 /// Measures the steps of a run, on every process. Steps are written by a thread, within a second.
@@ -65,10 +72,14 @@ class telemetry {
   explicit telemetry(const any_cluster& on, telemetry_options options = {})
       : on_(on), options_(std::move(options)), process_(on.devices().front()) {
     if (!options_.report) options_.report = detail::tell_on_stderr;
-    const std::string problem = detail::problem_of([&] { open(); });
     const straggler_rule& rule = options_.stragglers;
+    if (!options_.prometheus.empty()) detail::remove_old_states(options_.prometheus);
     on_.on().begin(std::vector<fact>{{"the call", "making telemetry"},
-                                     {"the window for stragglers", std::to_string(rule.window) + " steps"}}, problem);
+                                     {"the window for stragglers", std::to_string(rule.window) + " steps"},
+                                     {"the least number of slow steps of stragglers", std::to_string(rule.least)},
+                                     {"the ratio of stragglers", detail::number_text(rule.ratio)},
+                                     {"the excess of stragglers", detail::number_text(rule.excess) + " s"}});
+    on_.on().agree({}, detail::problem_of([&] { open(); }));  // after all have removed old files
     const std::string host = detail::host_name();
     for (const std::vector<std::byte>& name : on_.on().gather_to_leader(std::as_bytes(std::span(host))))
       hosts_.emplace_back(reinterpret_cast<const char*>(name.data()), name.size());
@@ -79,14 +90,14 @@ class telemetry {
   ~telemetry() = default;
 
   /// Adds a program, an `executable` or an `executor`: the bytes that it receives and the memory of its values. It must outlive the
-  /// telemetry, at the same address. `predicted`: the seconds of one run on some machine, to stand next to the measured time.
+  /// telemetry, at the same address. `predicted`: the seconds that one run should take, to be shown beside the measured time.
   template <class Run>
   void add(const Run& run, double predicted = -1) {
     programs_.push_back({[&run]() -> const executor& {
                            if constexpr (std::derived_from<Run, executor>) return run;
                            else return run.engine();
                          }, predicted, nullptr, 0, {}});
-    look(programs_.back());
+    snapshot(programs_.back());
   }
   /// The same with the time that `dry_run` predicts on a piece of hardware, with activations kept. Of a loop it counts one iteration; for
   /// others, give `predicted` the time of a `run_clock` in every step. Throws as dry_run, but not for memory.
@@ -105,10 +116,10 @@ class telemetry {
   /// Communicates: nothing, or one small message per process and the times of the window's steps to the leader.
   /// Throws `gshard::error`, on every process, if the processes make other calls.
   void begin_step(std::uint32_t number) {
-    if (options_.stragglers.window > 0 && window_.size() == options_.stragglers.window) look_for_stragglers(number);
+    if (options_.stragglers.window > 0 && window_.size() == options_.stragglers.window) find_stragglers(number);
     now_ = {};
     now_.step = number;
-    for (program& p : programs_) look(p);
+    for (program& p : programs_) snapshot(p);
     waited_ = waited();
     began_ = clock::now();
     in_step_ = true;
@@ -166,7 +177,7 @@ class telemetry {
   struct program {
     std::function<const executor&()> engine;
     double predicted;
-    const executor* seen;  // by look()
+    const executor* seen;  // by snapshot()
     std::int64_t runs;
     std::vector<std::int64_t> received;
   };
@@ -196,14 +207,14 @@ class telemetry {
     const char* const second = std::strchr(text, ' ');
     return second == nullptr ? 0 : std::strtoll(second, nullptr, 10) * std::int64_t(::sysconf(_SC_PAGESIZE));
   }
-  static void look(program& p) {
+  static void snapshot(program& p) {
     const executor& e = p.engine();
     p.seen = &e;
     p.runs = e.runs();
     p.received.clear();
     for (const op kind : detail::collective_kinds()) p.received.push_back(e.received(kind).bytes);
   }
-  /// Adds what a program did since look(). An executable that was bound to other memory has a new executor, which counts from 0.
+  /// Adds what a program did since snapshot(). An executable that was bound to other memory has a new executor, which counts from 0.
   void count(program& p) {
     const executor& e = p.engine();
     const bool is_new = p.seen != &e || e.runs() < p.runs;
@@ -219,12 +230,13 @@ class telemetry {
     memory_ = detail::descriptor(detail::open_file("/proc/self/statm", O_RDONLY));
     detail::telemetry_writer::target to;
     if (!options_.directory.empty()) {
-      detail::make_private_directory(options_.directory);
+      detail::directory::made(options_.directory);
       to.lines = detail::file_of_process(options_.directory, "telemetry", process_, ".jsonl");
     }
     if (!options_.prometheus.empty()) to.prometheus = detail::file_of_process(options_.prometheus, "gshard", process_, ".prom");
     to.prometheus_seconds = options_.prometheus_seconds;
     to.lists_every = options_.lists_every;
+    to.every = options_.every;
     to.labels = options_.labels;
     to.labels["process"] = std::to_string(process_);
     to.report = options_.report;
@@ -236,8 +248,8 @@ class telemetry {
         std::move(to), first.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
   }
 
-  void look_for_stragglers(std::uint32_t step) {
-    on_.on().begin(std::vector<fact>{{"the call", "the look for stragglers"}, {"its step", std::to_string(step)}});
+  void find_stragglers(std::uint32_t step) {
+    on_.on().begin(std::vector<fact>{{"the call", "the search for stragglers"}, {"its step", std::to_string(step)}});
     const auto all = on_.on().gather_to_leader(std::as_bytes(std::span(window_)));
     const std::size_t steps = window_.size();
     window_.clear();

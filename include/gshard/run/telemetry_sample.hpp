@@ -143,6 +143,7 @@ struct telemetry_totals {
   std::map<std::string, std::vector<double>> lists;
   std::map<std::string, double> stragglers;          // by process; on the leader
 
+  static constexpr std::string_view begin = "# HELP gshard_running ";  // of prometheus()
   static constexpr std::size_t most_indices = 256;  // of a list; more would be a burden for Prometheus
 
   void add(const telemetry_sample& s) {
@@ -168,9 +169,10 @@ struct telemetry_totals {
     one("gshard_waiting_seconds_total", "counter", "Seconds of steps in which the process waited for others.", waiting);
     p.metric("gshard_received_bytes_total", "counter", "Bytes received by collectives of programs, by kind.");
     for (std::size_t k = 0; k < received.size(); ++k) p.sample(double(received[k]), {{"kind", name(collective_kinds()[k])}});
+    one("gshard_step_timestamp_seconds", "gauge", "When the last step ended, or else the process started, in seconds since 1970.",
+        steps > 0 ? last.time : start);
     if (steps > 0) {
       one("gshard_step", "gauge", "The number of the last step.", last.step);
-      one("gshard_step_timestamp_seconds", "gauge", "When the last step ended, in seconds since 1970.", last.time);
       one("gshard_step_seconds", "gauge", "Time of the last step.", last.seconds);
       if (last.predicted >= 0) one("gshard_predicted_step_seconds", "gauge", "Predicted time of the last step.", last.predicted);
       one("gshard_resident_bytes", "gauge", "Memory of the process.", double(last.resident));

@@ -3,23 +3,26 @@
 
 // The thread that writes telemetry, so that no step waits for a disk.
 
+#include <gshard/comm/error.hpp>
+#include <gshard/comm/thread_without_signals.hpp>
 #include <gshard/io/file.hpp>
-#include <gshard/run/event_log.hpp>
+#include <gshard/run/directory.hpp>
+#include <gshard/run/log_file.hpp>
 #include <gshard/run/telemetry_sample.hpp>
 
-#include <fcntl.h>
-#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <atomic>
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <thread>
 #include <utility>
@@ -27,22 +30,23 @@
 
 namespace gshard { inline namespace v0 { namespace detail {
 
-inline double unix_seconds() { return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count(); }
-
-/// Replaces a file by a text that all users may read. Its name has the new content, or the old one, at every moment.
-inline void replace_public_file(const std::string& path, const std::string& text) {
-  static std::atomic<unsigned> number{0};
-  const std::string directory = directory_of(path), temporary = directory + (directory.ends_with('/') ? "." : "/.") +
-      path.substr(path.find_last_of('/') + 1) + "." + std::to_string(::getpid()) + "." + std::to_string(number++) + ".tmp";
-  const descriptor file(open_file(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0644));
-  if (file.get() < 0) throw_errno(path, "its " + temporary + " cannot be made");
-  try {
-    write_at(file, path, 0, std::as_bytes(std::span(text)));
-    if (::fchmod(file.get(), 0644) != 0 || ::rename(temporary.c_str(), path.c_str()) != 0) throw_errno(path, "cannot be replaced");
-  } catch (...) {
-    ::unlink(temporary.c_str());
-    throw;
-  }
+/// Removes the files that processes of an earlier run left in the directory for Prometheus, "gshard-00003.prom": this run may have fewer.
+/// Files of other users and other content stay. What cannot be removed stays, too.
+inline void remove_old_states(const std::string& path) {
+  problem_of([&] {
+    const auto in = directory::find(path);
+    if (!in) return;
+    for (const std::string& name : in->names()) {
+      if (!name.starts_with("gshard-") || !name.ends_with(".prom") || !in->has_file(name)) continue;
+      problem_of([&] {  // another process may remove it now
+        const auto [file, size] = in->read(name);
+        struct stat status;
+        std::string begin(std::min<std::size_t>(std::size_t(size), telemetry_totals::begin.size()), ' ');
+        read_at(file, in->path_of(name), 0, std::as_writable_bytes(std::span(begin)));
+        if (::fstat(file.get(), &status) == 0 && status.st_uid == ::geteuid() && begin == telemetry_totals::begin) in->remove(name);
+      });
+    }
+  });
 }
 
 /// Takes samples and writes them every second: lines of JSON to one file, the state in Prometheus' format to another.
@@ -55,6 +59,7 @@ class telemetry_writer {
     std::uint32_t lists_every = 10;  ///< steps
     std::map<std::string, std::string> labels;
     std::function<void(const std::string&)> report;
+    std::uint32_t every = 1;  ///< steps; of lines
   };
 
   /// `first_line`: written before the first sample. Throws `gshard::error` if the file of lines cannot be opened.
@@ -63,18 +68,14 @@ class telemetry_writer {
     totals_.start = unix_seconds();
     if (!to_.lines.empty()) {
       file_.emplace(open_to_append(to_.lines));
-      ::fchmod(file_->get(), 0600);
+      set_mode(*file_, to_.lines, 0600);
       char last = '\n';  // a killed process may have left a line without an end
       const off_t size = ::lseek(file_->get(), 0, SEEK_END);
       if (size > 0 && ::pread(file_->get(), &last, 1, size - 1) == 1 && last != '\n') text_ = "\n" + text_;
     } else {
       text_.clear();
     }
-    sigset_t all, before;
-    sigfillset(&all);
-    ::pthread_sigmask(SIG_SETMASK, &all, &before);  // signals belong to the application's threads
-    thread_ = std::thread([this] { work(); });
-    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    thread_ = thread_without_signals([this] { work(); });
   }
   telemetry_writer(const telemetry_writer&) = delete;
   telemetry_writer& operator=(const telemetry_writer&) = delete;
@@ -114,6 +115,17 @@ class telemetry_writer {
 
   void work() {
     double exposed = 0;
+    const auto expose = [&](double now) {
+      if (to_.prometheus.empty()) return;
+      exposed = now;
+      const std::string text = totals_.prometheus();
+      tell(problem_of([&] {
+        atomic_file file(to_.prometheus, 0644);  // for all: node exporter is another user
+        file.append(std::as_bytes(std::span(text)));
+        file.commit();
+      }));
+    };
+    expose(unix_seconds());  // so that a run that hangs before its first step is noticed
     for (bool last = false; !last;) {
       std::vector<telemetry_sample> taken;
       {
@@ -125,18 +137,17 @@ class telemetry_writer {
       }
       for (const telemetry_sample& s : taken) {
         totals_.add(s);
-        if (file_ && text_.size() < most_text) text_ += json_line(s, to_.lists_every > 0 && s.step % to_.lists_every == 0);
+        if (!file_ || text_.size() >= most_text || to_.every == 0 || s.step % to_.every != 0) continue;
+        text_ += json_line(s, to_.lists_every > 0 && s.step % to_.lists_every == 0);
       }
       if (file_) tell(append_text(*file_, to_.lines, text_));
-      const double now = unix_seconds();
-      if (to_.prometheus.empty() || (!last && now - exposed < to_.prometheus_seconds)) continue;
-      exposed = now;
       totals_.running = !last;
-      tell(problem_of([&] { replace_public_file(to_.prometheus, totals_.prometheus()); }));
+      if (const double now = unix_seconds(); last || now - exposed >= to_.prometheus_seconds) expose(now);
     }
   }
   void tell(const std::string& problem) {
-    if (!problem.empty() && !std::exchange(told_, true)) to_.report("telemetry: " + problem);
+    if (problem.empty() || std::exchange(told_, true)) return;
+    problem_of([&] { to_.report("telemetry: " + problem); });
   }
 };
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Tells all processes of a cluster when one of them leaves a training loop by an exception, so that the others do not wait for it.
+// A scope around a training loop. It tells the other processes if this one leaves it by an exception, so that they do not wait.
 
+#include <gshard/comm/error.hpp>
+#include <gshard/comm/failure_hooks.hpp>
 #include <gshard/comm/wait_watch.hpp>
 #include <gshard/tensor/cluster.hpp>
 
@@ -25,8 +27,8 @@ namespace gshard { inline namespace v0 {
 /// `gshard::error` with that text in its next collective call on the cluster. If all processes leave by an exception, nothing happens.
 ///
 /// All processes make the same scopes of a cluster, in the same order. Construction and destruction do not communicate. The messages are
-/// those of `wait_watch`; with both deadlines 0 there are none. While a scope exists, it has a handler for std::terminate, which tells the
-/// others of an exception that is not caught, and then calls the handler before it.
+/// those of `wait_watch`; with both deadlines 0 there are none. While a scope exists, std::terminate has a handler of it. It tells the
+/// others of an exception that is not caught, and then calls the handler before it. Event logs of this process get the event "abort".
 class run_scope {
  public:
   explicit run_scope(any_cluster on) : on_(std::move(on)), exceptions_(std::uncaught_exceptions()) {
@@ -53,6 +55,9 @@ class run_scope {
   decltype(auto) run(F&& f) {
     try {
       return std::forward<F>(f)();
+    } catch (const not_finite_error& e) {
+      fail_once(e.what(), false);  // it is in the event logs already
+      throw;
     } catch (const std::exception& e) {
       fail_once(e.what());
       throw;
@@ -63,8 +68,8 @@ class run_scope {
   }
   /// Tells the others that this process fails, until they confirm it, for at most 3 s. This process's next collective call throws, too.
   void fail(const std::string& text) {
-    has_failed_ = true;
-    if (wait_watch* const waits = on_.on().waits()) waits->fail(number_, text);
+    tell(text);
+    detail::failure_hooks::tell_abort(text);
   }
 
  private:
@@ -84,9 +89,15 @@ class run_scope {
     return one;
   }
 
-  void fail_once(const std::string& text) noexcept {
+  void tell(const std::string& text) {
+    has_failed_ = true;
+    if (wait_watch* const waits = on_.on().waits()) waits->fail(number_, text);
+  }
+  void fail_once(const std::string& text, bool is_abort = true) noexcept {
     try {
-      if (!has_failed_) fail(text);
+      if (has_failed_) return;
+      if (is_abort) fail(text);
+      else tell(text);
     } catch (const std::exception&) {  // no memory: the deadline remains
     }
   }

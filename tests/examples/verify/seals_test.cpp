@@ -2,6 +2,7 @@
 #include "../../../examples/verify/seals.hpp"
 
 #include "../../io/scratch.hpp"
+#include "../../run/keys.hpp"
 
 #include <gshard/run/event_log.hpp>
 
@@ -18,9 +19,10 @@ TEST_CASE("gshard-verify: a log, its seals, and a log that is sealed but missing
   log.write("start");
   log.write("checkpoint");
   const gs::event_log_head head = log.head();
-  nlohmann::json document;
-  document["event_logs"] = {{{"file", head.file}, {"records", head.records}, {"hash", head.hash}}};
-  set_content(manifest, document.dump());
+  gs::manifest sealing;
+  sealing.event_logs = {head};
+  const std::string sealed = gs::detail::text_of(sealing);
+  set_content(manifest, sealed);
   log.write("stop");
 
   std::vector<gs::event_log_head> seals;
@@ -35,9 +37,22 @@ TEST_CASE("gshard-verify: a log, its seals, and a log that is sealed but missing
   CHECK_FALSE(verify::check(path, seals).holds);
   CHECK(verify::check(path, {}).holds);
 
-  for (const std::string text : {"", "[]", "{}", R"({"event_logs": 3})", R"({"event_logs": [3]})", R"({"event_logs": [{"file": "a"}]})",
-                                 R"({"event_logs": [{"file": "a", "records": -1, "hash": ""}]})"}) {
+  // A seal that was changed is found, with its manifest's SHA-256; one whose manifest was written anew only with a key.
+  std::string edited = sealed;
+  edited.replace(edited.find("\"records\":2"), 11, "\"records\":1");
+  sealing.event_logs[0].records = 1;
+  for (const std::string& text : {std::string(), std::string("{}"), sealed.substr(1), edited}) {
     set_content(manifest, text);
-    CHECK_MESSAGE(contains(complaint([&] { verify::add_seals(seals, manifest); }), manifest + ": "), text);
+    CHECK_MESSAGE(contains(complaint([&] { verify::add_seals(seals, manifest); }), manifest + ": the manifest: "), text);
   }
+  keys::write(folder / "key", std::string(32, 'k'));
+  const gs::signing_key key = gs::signing_key::hmac(folder / "key");
+  set_content(manifest, sealed);
+  CHECK(contains(complaint([&] { verify::add_seals(seals, manifest, &key); }), manifest + ": is not signed"));
+  set_content(folder / "manifest.sig", key.sign(sealed));
+  verify::add_seals(seals, manifest, &key);
+  set_content(manifest, gs::detail::text_of(sealing));
+  verify::add_seals(seals, manifest);
+  CHECK(complaint([&] { verify::add_seals(seals, manifest, &key); }) == manifest + ": its manifest.sig is not a signature by this key");
+  CHECK(seals.size() == 3);
 }
