@@ -32,12 +32,12 @@ namespace gshard { inline namespace v0 {
 ///
 /// A record has a number `n`, the wall time, the event, its fields, and the hash of the record before it. Its own hash is SHA-256 of the
 /// line before `,"hash"`. A program may write events of its own beside these:
-///   start, mesh, plan            by the log
+///   start, mesh, plan                   by the log
 ///   checkpoint, load, roll_back, stop   by checkpointer::log_to
-///   straggler, straggler_ended   by telemetry_options::events
-///   not_finite, abort            by all open logs of the process: when a not_finite_error is thrown; when the process gives up a wait and
-///                                ends, or leaves a run_scope by another exception
-///   continued                    by the log of a restarted process, after a line that was cut off
+///   straggler, straggler_ended          by telemetry_options::events
+///   not_finite, abort                   by all open logs of the process: when a not_finite_error is thrown; when the process gives up a
+///                                       wait and ends, or leaves a run_scope by another exception
+///   continued                           by the log of a restarted process, after a line that was cut off
 ///
 /// The file is for this user alone (0600) and is only appended to. A restarted run checks the file and continues its chain. A line that a
 /// killed process left incomplete stays; the record "continued" after it has its hash.
