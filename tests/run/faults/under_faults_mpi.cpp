@@ -182,8 +182,8 @@ TEST_CASE("faults on ranks: every call of a save fails in turn, on one rank or o
     for (int failing = all_ranks; failing < mpi_world::ranks(); ++failing) {
       const counts n = fail_saves(on, per_host, failing);
       if (mpi_world::rank() == 0)
-        MESSAGE(std::string(per_host ? "a directory per host" : "one directory"), ", calls fail on rank ", failing, ": ", n.saves, " saves, of which ",
-                n.failed, " failed; ", n.loads, " loads");
+        MESSAGE(std::string(per_host ? "a directory per host" : "one directory"), ", calls fail on rank ", failing, ": ", n.saves,
+                " saves, of which ", n.failed, " failed; ", n.loads, " loads");
       CHECK(n.failed > 5);
       all.saves += n.saves;
       all.failed += n.failed;
