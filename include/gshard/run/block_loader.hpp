@@ -38,8 +38,7 @@ struct loaded_block : stored_block {
 };
 
 /// An error text unless the blocks of every tensor tile it.
-inline std::string problem_of_blocks(const std::vector<saved_tensor>& tensors,
-                                     const std::vector<loaded_block>& blocks) {
+inline std::string problem_of_blocks(const std::vector<saved_tensor>& tensors, const std::vector<loaded_block>& blocks) {
   std::vector<std::vector<owned_block>> of(tensors.size());
   std::vector<std::int64_t> elements(tensors.size());
   for (const loaded_block& b : blocks) {
@@ -54,8 +53,8 @@ inline std::string problem_of_blocks(const std::vector<saved_tensor>& tensors,
     whole.global = whole.extent;
     const std::int64_t wanted = tensors[t].bytes() / size_of(tensors[t].type);
     if (elements[t] != wanted)
-      return "the blocks of " + in_quotes(tensors[t].name) + " have " + std::to_string(elements[t]) +
-             " elements, the tensor " + std::to_string(wanted);
+      return "the blocks of " + in_quotes(tensors[t].name) + " have " + std::to_string(elements[t]) + " elements, the tensor " +
+             std::to_string(wanted);
     if (const std::string fault = problem_of_tiling(whole, of[t]); !fault.empty())
       return "the blocks of " + in_quotes(tensors[t].name) + ": " + fault;
   }
@@ -65,16 +64,14 @@ inline std::string problem_of_blocks(const std::vector<saved_tensor>& tensors,
 /// Sets the readers of blocks, which are by part. `can_read[part]`: the devices that can. They get equal
 /// shares, up to a block, if all devices can read all parts: each a contiguous piece of the parts. Else
 /// blocks with few possible readers are assigned first.
-inline void assign_readers(std::vector<loaded_block>& blocks, const std::vector<std::vector<int>>& can_read,
-                           int devices) {
+inline void assign_readers(std::vector<loaded_block>& blocks, const std::vector<std::vector<int>>& can_read, int devices) {
   const auto all = [&](const std::vector<int>& d) { return int(d.size()) == devices; };
   if (std::ranges::all_of(can_read, all)) {
     std::int64_t total = 0, before = 0;
     for (const loaded_block& b : blocks) total += b.bytes;
     for (loaded_block& b : blocks) {
-      b.reader = int(double(before) + double(b.bytes) / 2 < double(total)
-                         ? (double(before) + double(b.bytes) / 2) * devices / double(total)
-                         : devices - 1);
+      b.reader = int(double(before) + double(b.bytes) / 2 < double(total) ? (double(before) + double(b.bytes) / 2) * devices / double(total)
+                                                                          : devices - 1);
       b.reader = std::clamp(b.reader, 0, devices - 1);
       before += b.bytes;
     }
@@ -106,8 +103,7 @@ inline void assign_readers(std::vector<loaded_block>& blocks, const std::vector<
 /// Reads and verifies blocks of this process, then moves all to the shards of a store.
 class block_loader {
  public:
-  block_loader(const parameter_store& store, const std::vector<saved_tensor>& tensors,
-               std::vector<loaded_block> blocks)
+  block_loader(const parameter_store& store, const std::vector<saved_tensor>& tensors, std::vector<loaded_block> blocks)
       : store_(store), on_(store.on().on()), blocks_(std::move(blocks)), data_(blocks_.size()) {
     for (const saved_tensor& t : tensors) values_.push_back(&store.find(t.name)->value);
   }
@@ -174,18 +170,14 @@ class block_loader {
 
   bool is_mine(int device) const { return std::ranges::binary_search(on_.devices(), device); }
   std::int64_t width(std::size_t block) const { return size_of(values_[blocks_[block].tensor]->type); }
-  void copy(const piece& p, std::byte* from, const kernel::placement& from_at, std::byte* to,
-            const kernel::placement& to_at) const {
+  void copy(const piece& p, std::byte* from, const kernel::placement& from_at, std::byte* to, const kernel::placement& to_at) const {
     const kernel::index_array from_stride = kernel::row_major_strides(from_at.rank, from_at.extent);
     const kernel::index_array to_stride = kernel::row_major_strides(to_at.rank, to_at.extent);
     const std::int64_t w = width(p.block);
     kernel::copy_block(from + kernel::offset_of(p.at, from_at, from_stride) * w, from_stride,
-                       to + kernel::offset_of(p.at, to_at, to_stride) * w, to_stride, p.at.extent, p.at.rank,
-                       w);
+                       to + kernel::offset_of(p.at, to_at, to_stride) * w, to_stride, p.at.extent, p.at.rank, w);
   }
-  std::int64_t bytes_of(const piece& p) const {
-    return kernel::element_count(p.at.rank, p.at.extent) * width(p.block);
-  }
+  std::int64_t bytes_of(const piece& p) const { return kernel::element_count(p.at.rank, p.at.extent) * width(p.block); }
 
   void scatter_round(const std::vector<std::size_t>& round) {
     const std::span<const int> mine = on_.devices();
@@ -213,8 +205,7 @@ class block_loader {
     on_.exchange(all_axes(on_), parts);
     for (std::size_t k = 0; k < mine.size(); ++k) {
       const auto shard = [&](const piece& p) { return values_[blocks_[p.block].tensor]; };
-      for (const piece& p : own[k])
-        copy(p, data_[p.block].data(), blocks_[p.block].at, shard(p)->data[k], shard(p)->places[k]);
+      for (const piece& p : own[k]) copy(p, data_[p.block].data(), blocks_[p.block].at, shard(p)->data[k], shard(p)->places[k]);
       for (message& m : recv[k]) {
         std::byte* from = m.bytes.data();
         for (const piece& p : m.pieces) {
@@ -250,8 +241,7 @@ class block_loader {
       const auto reader = std::ranges::lower_bound(mine, b.reader);
       if (reader == mine.end() || *reader != b.reader) continue;
       for (std::size_t d = 0; d < devices; ++d)  // what others need
-        if (const piece p{i, intersection(b.at, place(v, mesh, int(d)))};
-            int(d) != b.reader && bytes_of(p) > 0)
+        if (const piece p{i, intersection(b.at, place(v, mesh, int(d)))}; int(d) != b.reader && bytes_of(p) > 0)
           add(send[std::size_t(reader - mine.begin())][d], p);
     }
   }

@@ -38,20 +38,17 @@ inline found_steps find_steps(backend& on, const disk_table& disks, const std::s
   });
   on.agree({}, problem);
   texts all;
-  for (texts& of_process : gather_texts(on, mine))
-    all.insert(all.end(), of_process.begin(), of_process.end());
+  for (texts& of_process : gather_texts(on, mine)) all.insert(all.end(), of_process.begin(), of_process.end());
   share(on, all);
   found_steps found;
   for (const std::string& text : all)
     if (const auto step = step_name::parse(std::string_view(text).substr(1)))
       (text[0] == '+' ? found.finished : found.unfinished).push_back(*step);
-  for (std::vector<step_name>* list :
-       {&found.finished, &found.unfinished}) {  // a checkpoint is on several disks
+  for (std::vector<step_name>* list : {&found.finished, &found.unfinished}) {  // a checkpoint is on several disks
     std::ranges::sort(*list);
     list->erase(std::unique(list->begin(), list->end()), list->end());
   }
-  std::erase_if(found.unfinished,
-                [&](const step_name& s) { return std::ranges::binary_search(found.finished, s); });
+  std::erase_if(found.unfinished, [&](const step_name& s) { return std::ranges::binary_search(found.finished, s); });
   return found;
 }
 
@@ -63,8 +60,7 @@ class checkpoint_loader {
       : store_(store), on_(store.on().on()), disks_(disks), path_(std::move(path)) {}
 
   /// Reads the manifest. Throws if there is no valid one.
-  const manifest& read_manifest(const step_name& step, const std::optional<signing_key>& key,
-                                bool require_signature) {
+  const manifest& read_manifest(const step_name& step, const std::optional<signing_key>& key, bool require_signature) {
     step_ = step;
     texts mine;  // the manifest and its signature, or a reason
     if (disks_.is_first(this_process(on_))) {
@@ -82,9 +78,7 @@ class checkpoint_loader {
       std::string reason = "has no manifest";
       for (const texts& found : all) {
         if (found.empty()) continue;
-        const std::string problem =
-            found.size() < 3 ? found[0]
-                             : problem_of([&] { check(found[1], found[2], key, require_signature); });
+        const std::string problem = found.size() < 3 ? found[0] : problem_of([&] { check(found[1], found[2], key, require_signature); });
         if (problem.empty()) {
           chosen = {found[1]};
           return;
@@ -110,14 +104,12 @@ class checkpoint_loader {
       if (!there.contains(name))
         lines.push_back(in_quotes(name) + " is missing there");
       else if (*there[name] != here)
-        lines.push_back(in_quotes(name) + " is " + text_of(*there[name]) + " there and " + text_of(here) +
-                        " here");
+        lines.push_back(in_quotes(name) + " is " + text_of(*there[name]) + " there and " + text_of(here) + " here");
       there.erase(name);
     }
     for (const auto& [name, t] : there) lines.push_back(in_quotes(name) + " is unknown to the store");
     std::string text;
-    for (std::size_t i = 0; i < std::min<std::size_t>(8, lines.size()); ++i)
-      text += (i ? ", " : "") + lines[i];
+    for (std::size_t i = 0; i < std::min<std::size_t>(8, lines.size()); ++i) text += (i ? ", " : "") + lines[i];
     return lines.size() > 8 ? text + ", and " + std::to_string(lines.size() - 8) + " more" : text;
   }
 
@@ -141,8 +133,7 @@ class checkpoint_loader {
       texts lost;  // part, disk, reason
       for (std::size_t process = 0; process < all.size(); ++process)
         for (std::size_t i = 0; i + 1 < all[process].size(); i += 2)
-          lost.insert(lost.end(),
-                      {all[process][i], std::to_string(disks_.disk_of(process)), all[process][i + 1]});
+          lost.insert(lost.end(), {all[process][i], std::to_string(disks_.disk_of(process)), all[process][i + 1]});
       share(on_, lost);
       for (std::size_t i = 0; i + 2 < lost.size(); i += 3) {
         const auto part = std::size_t(std::stoull(lost[i]));
@@ -164,11 +155,9 @@ class checkpoint_loader {
 
  private:
   static std::string text_of(const saved_tensor& t) {
-    return (t.trainable ? "a parameter " : "a state ") + std::string(gshard::name(t.type)) +
-           extents_text(t.extents);
+    return (t.trainable ? "a parameter " : "a state ") + std::string(gshard::name(t.type)) + extents_text(t.extents);
   }
-  void check(const std::string& text, std::string signature, const std::optional<signing_key>& key,
-             bool require_signature) const {
+  void check(const std::string& text, std::string signature, const std::optional<signing_key>& key, bool require_signature) const {
     if (key && (require_signature || !signature.empty())) {
       if (signature.empty()) throw error("its manifest is not signed");
       if (!key->accepts(text, signature)) throw error("the signature of its manifest is not one of this key");
@@ -180,8 +169,7 @@ class checkpoint_loader {
   // Processes of a disk read the headers of the parts in turn. Then all processes know all headers, and which
   // disks have which parts.
   void read_headers() {
-    const std::size_t me = this_process(on_), members = disks_.members(disks_.disk_of(me)).size(),
-                      parts = manifest_.parts.size();
+    const std::size_t me = this_process(on_), members = disks_.members(disks_.disk_of(me)).size(), parts = manifest_.parts.size();
     texts mine;  // part, header or nothing, reason
     for (std::size_t part = disks_.member(me); part < parts; part += members) {
       std::string header;
@@ -213,8 +201,7 @@ class checkpoint_loader {
     for (std::size_t part = 0; part < parts; ++part) {
       header_[part] = std::move(shared[3 * part]);
       reason_[part] = std::move(shared[3 * part + 2]);
-      for (std::size_t disk = 0; disk < shared[3 * part + 1].size(); ++disk)
-        has_[part][disk] = shared[3 * part + 1][disk] == '+';
+      for (std::size_t disk = 0; disk < shared[3 * part + 1].size(); ++disk) has_[part][disk] = shared[3 * part + 1][disk] == '+';
     }
     check_all_there();
   }
@@ -229,15 +216,13 @@ class checkpoint_loader {
     std::vector<loaded_block> blocks;
     for (std::size_t part = 0; part < header_.size(); ++part) {
       const std::string problem = problem_of([&] {
-        for (stored_block& b :
-             blocks_of_part(header_[part], manifest_.parts[part].bytes, manifest_.tensors, by_name))
+        for (stored_block& b : blocks_of_part(header_[part], manifest_.parts[part].bytes, manifest_.tensors, by_name))
           blocks.push_back({std::move(b), part, 0});
       });
       if (!problem.empty()) throw error(part_name(part) + ": " + problem);
       header_[part].clear();
     }
-    if (const std::string problem = problem_of_blocks(manifest_.tensors, blocks); !problem.empty())
-      throw error(problem);
+    if (const std::string problem = problem_of_blocks(manifest_.tensors, blocks); !problem.empty()) throw error(problem);
     return blocks;
   }
   // By part: the devices that can read it.

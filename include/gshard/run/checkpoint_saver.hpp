@@ -135,8 +135,7 @@ class checkpoint_saver {
 
   std::uint64_t facts_hash() const {
     fnv1a<std::uint64_t> h;
-    for (const auto& [name, entry] : store_.entries())
-      h.add(name).add(layout_text(entry.value, store_.on().mesh()));
+    for (const auto& [name, entry] : store_.entries()) h.add(name).add(layout_text(entry.value, store_.on().mesh()));
     return h.add(std::uint64_t(store_.entries().size())).value();
   }
 
@@ -146,12 +145,11 @@ class checkpoint_saver {
     const std::vector<planned_block>& blocks = plan_.blocks[std::size_t(on_.devices()[i])];
     for (std::size_t first = 0, next; first < blocks.size(); first = next) {
       std::int64_t bytes = blocks[first].bytes;
-      for (next = first + 1; next < blocks.size() && blocks[next].tensor == blocks[first].tensor &&
-                             blocks[next].in_shard == blocks[first].in_shard + bytes;
+      for (next = first + 1;
+           next < blocks.size() && blocks[next].tensor == blocks[first].tensor && blocks[next].in_shard == blocks[first].in_shard + bytes;
            ++next)
         bytes += blocks[next].bytes;
-      f(store_.find(plan_.tensors[blocks[first].tensor].name)->value.data[i] + blocks[first].in_shard,
-        blocks[first].in_part, bytes);
+      f(store_.find(plan_.tensors[blocks[first].tensor].name)->value.data[i] + blocks[first].in_shard, blocks[first].in_part, bytes);
     }
   }
   void copy_shards() {
@@ -204,12 +202,10 @@ class checkpoint_saver {
     for (std::size_t i = 0; i < devices.size(); ++i) {
       const auto device = std::size_t(devices[i]);
       if (own.has(part_name(device)))
-        throw error(own.path_of(part_name(device)) +
-                    ": is there already; does another run use this directory?");
+        throw error(own.path_of(part_name(device)) + ": is there already; does another run use this directory?");
       const std::span<const std::byte> bytes(data[i].data(), std::size_t(data[i].size()));
       written_.push_back({device, {}});
-      written_.back().info = write_part(own, part_name(device), plan_.tensors, plan_.blocks[device], bytes,
-                                        settings_.allow_not_finite);
+      written_.back().info = write_part(own, part_name(device), plan_.tensors, plan_.blocks[device], bytes, settings_.allow_not_finite);
     }
     own.sync();
   }
@@ -220,12 +216,12 @@ class checkpoint_saver {
     start_job([this] { write_parts(copied_, copies_); });
   }
 
-  /// All parts are durable: the leader makes the manifest, and the first process of every disk writes it. Returns an error, on all processes.
+  /// All parts are durable: the leader makes the manifest, and the first process of every disk writes it. Returns an error, on all
+  /// processes.
   std::string commit() {
     stage_ = stage::committing;
     texts mine{log_head_ ? log_head_->file : "", log_head_ ? std::to_string(log_head_->records) : "", log_head_ ? log_head_->hash : ""};
-    for (const written& w : written_)
-      mine.insert(mine.end(), {std::to_string(w.device), std::to_string(w.info.bytes), w.info.header});
+    for (const written& w : written_) mine.insert(mine.end(), {std::to_string(w.device), std::to_string(w.info.bytes), w.info.header});
     const std::vector<texts> all = gather_texts(on_, mine);
     texts made;  // the manifest, and its signature
     if (on_.leader()) problem_ = problem_of([&] { made = make_manifest(all); });
@@ -252,8 +248,7 @@ class checkpoint_saver {
         std::size_t device = 0;
         part_info info{0, of_process[i + 2]};
         std::from_chars(of_process[i].data(), of_process[i].data() + of_process[i].size(), device);
-        std::from_chars(of_process[i + 1].data(), of_process[i + 1].data() + of_process[i + 1].size(),
-                        info.bytes);
+        std::from_chars(of_process[i + 1].data(), of_process[i + 1].data() + of_process[i + 1].size(), info.bytes);
         if (device >= m.parts.size()) throw error("a packet between processes is damaged");
         if (!m.parts[device].header.empty() && m.parts[device] != info)
           throw error("checkpoint: the copy of " + part_name(device) + " on another disk differs");
@@ -271,14 +266,14 @@ class checkpoint_saver {
     if (disks_.disks() == 1)  // do all processes write to this directory?
       for (std::size_t i = 0; i < parts_.size(); ++i)
         if (!own.has_file(part_name(i)) || own.read(part_name(i)).second != parts_[i].bytes)
-          throw error(own.path_of(part_name(i)) +
-                      ": another process has written this part, but it is not in the leader's directory; " +
+          throw error(own.path_of(part_name(i)) + ": another process has written this part, but it is not in the leader's directory; " +
                       "checkpointer_options::per_host is for directories on disks of their own");
     if (made.size() > 1) own.replace(signature_file, made[1]);
     own.replace(manifest_file, made[0]);
     // The checkpoint is there. What fails from here on is tried again after the next one.
     std::string failed = problem_of([&] {
-      if (!point_latest(in, step_)) problem_of([&] { settings_.warn(in.path_of(latest_link) + ": is not a link to a checkpoint, and stays as it is"); });
+      if (!point_latest(in, step_))
+        problem_of([&] { settings_.warn(in.path_of(latest_link) + ": is not a link to a checkpoint, and stays as it is"); });
     });
     obsolete_.insert(obsolete_.end(), not_removed_.begin(), not_removed_.end());
     not_removed_.clear();

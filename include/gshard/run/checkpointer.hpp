@@ -7,16 +7,17 @@
 #include <gshard/comm/agreement.hpp>
 #include <gshard/comm/backend.hpp>
 #include <gshard/comm/error.hpp>
+#include <gshard/comm/standard_error.hpp>
 #include <gshard/exec/check_replicas.hpp>
 #include <gshard/exec/parameters.hpp>
 #include <gshard/kernel/gemm/gemm.hpp>
-#include <gshard/run/event_log.hpp>
 #include <gshard/run/checkpoint_loader.hpp>
 #include <gshard/run/checkpoint_saver.hpp>
 #include <gshard/run/checkpointer_options.hpp>
 #include <gshard/run/directory.hpp>
 #include <gshard/run/directory_lock.hpp>
 #include <gshard/run/disks.hpp>
+#include <gshard/run/event_log.hpp>
 #include <gshard/run/manifest.hpp>
 #include <gshard/run/packets.hpp>
 #include <gshard/run/signature.hpp>
@@ -67,16 +68,14 @@ class checkpointer {
   checkpointer(const parameter_store& store, std::string directory, checkpointer_options options = {})
       : store_(store), on_(store.on().on()), path_(std::move(directory)), options_(std::move(options)) {
     while (path_.size() > 1 && path_.back() == '/') path_.pop_back();
-    if (!options_.report) options_.report = to_stderr;
+    if (!options_.report) options_.report = detail::write_to_stderr;
     std::string problem = path_.empty() ? "checkpoint: the directory has no name" : detail::problem_of_options(options_, on_.leader());
     stops_ = on_.begin(facts("making a checkpointer"), problem, stop_request::exists());
-    const detail::disk_table disks =
-        options_.per_host ? detail::find_disks(on_, path_) : detail::disk_table(on_);
+    const detail::disk_table disks = options_.per_host ? detail::find_disks(on_, path_) : detail::disk_table(on_);
     const std::string no_lock = lock(disks);
     found_ = detail::find_steps(on_, disks, path_);
     problem = detail::problem_of([&] {
-      if (const auto in = disks.is_first(me()) ? detail::directory::find(path_) : std::nullopt)
-        detail::remove_finished(*in);
+      if (const auto in = disks.is_first(me()) ? detail::directory::find(path_) : std::nullopt) detail::remove_finished(*in);
     });
     on_.agree({}, problem);
     if (!no_lock.empty())
@@ -85,9 +84,7 @@ class checkpointer {
       });
     if (options_.per_host && disks.disks() == 1 && on_.processes() > 1)
       warn("the directory " + path_ + " is on one disk for all processes, so per_host keeps no copies");
-    saver_.emplace(
-        store_, disks,
-        detail::checkpoint_saver::settings{path_, options_.allow_not_finite, options_.key, warning()});
+    saver_.emplace(store_, disks, detail::checkpoint_saver::settings{path_, options_.allow_not_finite, options_.key, warning()});
     for (const detail::found_steps& all = found_; const auto* list : {&all.finished, &all.unfinished})
       used_names_.insert(used_names_.end(), list->begin(), list->end());
     last_time_ = std::chrono::steady_clock::now();
@@ -98,8 +95,7 @@ class checkpointer {
 
   /// Adds bytes of the program to checkpoints, such as a position in the data. A save calls `save`, on the leader alone. resume() calls
   /// `restore` on every process, with the leader's bytes, after the store is loaded. Before resume(); on all processes alike. Local.
-  void keep_state(std::string name, std::function<std::string()> save,
-                  std::function<void(std::string_view)> restore) {
+  void keep_state(std::string name, std::function<std::string()> save, std::function<void(std::string_view)> restore) {
     states_[std::move(name)] = {std::move(save), std::move(restore)};
   }
   /// Writes the events "checkpoint", "load", "roll_back" and "stop" to the event log of each process, and seals the logs'
@@ -155,19 +151,16 @@ class checkpointer {
   /// (see stop_request). Then it has saved, or reported why not, and the program should end with `wait_deadlines::restart_status`.
   /// Communicates: one small message per process. None if checkpoints are by steps alone, none is in flight or due, and there was no
   /// stop_request when the checkpointer was made. With per_host, the part of every process to another host.
-  /// Throws also: a failed save, with `failure::stop`; if copies of a parameter differ at a save (check_replicas), whatever the policy; if the
-  /// directory has checkpoints and resume() was not called.
+  /// Throws also: a failed save, with `failure::stop`; if copies of a parameter differ at a save (check_replicas), whatever the policy; if
+  /// the directory has checkpoints and resume() was not called.
   bool after_step() {
     on_.started().drain();  // a run that was started changes the number of steps
-    if (options_.every_steps != 0 &&
-        store_.steps() / options_.every_steps != last_step_ / options_.every_steps)
-      due_ = true;
+    if (options_.every_steps != 0 && store_.steps() / options_.every_steps != last_step_ / options_.every_steps) due_ = true;
     last_step_ = store_.steps();
     const bool asks = options_.every_seconds > 0 || stops_;
     if (!asks && !due_ && !saver_->in_flight()) return true;
     const bool stop = stops_ && stop_request::requested();
-    const bool late =
-        on_.leader() && !due_ && options_.every_seconds > 0 && seconds_since_last() >= options_.every_seconds;
+    const bool late = on_.leader() && !due_ && options_.every_seconds > 0 && seconds_since_last() >= options_.every_seconds;
     bool stops = false;
     if (on_.begin(facts("after_step of a checkpointer"), {}, stop || late)) {
       stops = stops_ && on_.agree({}, {}, stop);
@@ -199,8 +192,7 @@ class checkpointer {
     on_.begin(facts("finish of a checkpointer"));
     if (!save_changes()) throw error("checkpoint: the last save of the run failed: " + last_problem_);
     const std::string problem = detail::problem_of([&] {
-      if (saver_->disks().is_first(me()))
-        detail::write_finished(detail::directory::made(path_), store_.steps());
+      if (saver_->disks().is_first(me())) detail::write_finished(detail::directory::made(path_), store_.steps());
     });
     on_.agree({}, problem);
   }
@@ -219,8 +211,8 @@ class checkpointer {
   std::string lock(const detail::disk_table& disks) {
     detail::directory_lock::refusal why;
     if (options_.lock_seconds >= 0 && disks.is_first(me())) {
-      const std::string problem = detail::problem_of(
-          [&] { lock_ = detail::directory_lock::take(detail::directory::made(path_), options_.lock_seconds, why); });
+      const std::string problem =
+          detail::problem_of([&] { lock_ = detail::directory_lock::take(detail::directory::made(path_), options_.lock_seconds, why); });
       if (!problem.empty()) why.text = problem;
     }
     on_.agree({}, why.held ? "checkpoint: " + why.text + "; end that run, or use another directory" : std::string());
@@ -231,18 +223,14 @@ class checkpointer {
     if (events_ != nullptr) events_->write(event, {{"step", store_.steps()}});
   }
   std::size_t me() const { return detail::this_process(on_); }
-  static void to_stderr(const std::string& line) {
-    [[maybe_unused]] const auto written = ::write(STDERR_FILENO, line.data(), line.size());
-  }
+  static void to_stderr(const std::string& line) { [[maybe_unused]] const auto written = ::write(STDERR_FILENO, line.data(), line.size()); }
   std::function<void(const std::string&)> warning() const {
     return [report = options_.report](const std::string& text) { report("gshard: " + text + "\n"); };
   }
   void warn(const std::string& text) const {
     if (on_.leader()) detail::problem_of([&] { warning()(text); });
   }
-  double seconds_since_last() const {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - last_time_).count();
-  }
+  double seconds_since_last() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - last_time_).count(); }
 
   std::vector<fact> facts(const char* call) const {
     on_.started().drain();  // a run that was started changes the number of steps
@@ -254,8 +242,7 @@ class checkpointer {
     detail::add_to(all, options_);
     for (const auto& [name, s] : states_) all.push_back({"the name of a state", name});
     for (const auto& [name, entry] : store_.entries())
-      all.push_back(
-          {"tensor " + detail::in_quotes(name), detail::layout_text(entry.value, store_.on().mesh())});
+      all.push_back({"tensor " + detail::in_quotes(name), detail::layout_text(entry.value, store_.on().mesh())});
     return all;
   }
 
@@ -270,8 +257,7 @@ class checkpointer {
   /// Saves, unless the last checkpoint of this object has the same content.
   bool save_changes() {
     end_save_in_flight();
-    const bool same =
-        !kept_.empty() && saved_ == kept_.back() && saved_.step == store_.steps() && saver_->equals_last();
+    const bool same = !kept_.empty() && saved_ == kept_.back() && saved_.step == store_.steps() && saver_->equals_last();
     std::map<std::string, std::string> states;
     const std::string problem = states_of_leader(states);
     return !on_.agree({}, problem, !same || states != saved_states_) || save_and_wait();
@@ -300,8 +286,7 @@ class checkpointer {
       });
     check_replicas(store_);
     if (!knows_older_ && !found_.finished.empty())
-      problem = path_ + ": has checkpoints, the last is " + found_.finished.back().text() +
-                "; call resume(), or use another directory";
+      problem = path_ + ": has checkpoints, the last is " + found_.finished.back().text() + "; call resume(), or use another directory";
     on_.agree(facts("the start of a save"), problem);
     knows_older_ = true;
     detail::step_name step{store_.steps(), 0};
@@ -312,8 +297,7 @@ class checkpointer {
     m.products = products();
     m.step = store_.steps();
     m.seed = store_.seed();
-    for (int a = 0; a < store_.on().mesh().rank(); ++a)
-      m.mesh.emplace_back(store_.on().mesh().name(a), on_.extents()[std::size_t(a)]);
+    for (int a = 0; a < store_.on().mesh().rank(); ++a) m.mesh.emplace_back(store_.on().mesh().name(a), on_.extents()[std::size_t(a)]);
     m.settings = options_.settings;
     starting_states_ = m.states;
     saver_->start(step, std::move(m), events_, obsolete(step));
@@ -323,8 +307,10 @@ class checkpointer {
     std::vector<detail::step_name> all = found_.unfinished;
     std::vector<std::uint32_t> steps{next.step};
     for (auto s = kept_.rbegin(); s != kept_.rend(); ++s) {
-      if (steps.size() >= std::size_t(options_.keep) || std::ranges::find(steps, s->step) != steps.end()) all.push_back(*s);
-      else steps.push_back(s->step);
+      if (steps.size() >= std::size_t(options_.keep) || std::ranges::find(steps, s->step) != steps.end())
+        all.push_back(*s);
+      else
+        steps.push_back(s->step);
     }
     for (const detail::step_name& s : refused_)
       if (s.step <= next.step) all.push_back(s);
@@ -333,9 +319,7 @@ class checkpointer {
   void record(const detail::save_result& result) {
     if (result.problem.empty()) {
       const std::vector<detail::step_name> gone = obsolete(result.step);
-      const auto is_gone = [&](const detail::step_name& s) {
-        return std::ranges::find(gone, s) != gone.end();
-      };
+      const auto is_gone = [&](const detail::step_name& s) { return std::ranges::find(gone, s) != gone.end(); };
       for (auto* list : {&kept_, &refused_, &found_.unfinished, &used_names_}) std::erase_if(*list, is_gone);
       kept_.push_back(result.step);
       if (events_ != nullptr) events_->write("checkpoint", {{"step", result.step.step}, {"directory", result.step.text()}});
@@ -345,11 +329,9 @@ class checkpointer {
     }
     last_problem_ = result.problem;
     found_.unfinished.push_back(result.step);
-    const std::string text = "the checkpoint of step " + std::to_string(result.step.step) +
-                             " could not be saved: " + result.problem;
+    const std::string text = "the checkpoint of step " + std::to_string(result.step.step) + " could not be saved: " + result.problem;
     if (options_.on_failure == checkpointer_options::failure::stop) throw error(text);
-    warn(text + (kept_.empty() ? "; there is no checkpoint"
-                               : "; the last one is that of step " + std::to_string(kept_.back().step)));
+    warn(text + (kept_.empty() ? "; there is no checkpoint" : "; the last one is that of step " + std::to_string(kept_.back().step)));
   }
 
   /// Loads the newest valid checkpoint of a list, and removes from the list those that are not. Nothing if the list is empty.
@@ -376,21 +358,19 @@ class checkpointer {
       from.pop_back();
     }
     if (result.refused.empty()) return std::nullopt;
-    throw error(path_ + ": none of its " + std::to_string(result.refused.size()) +
-                " checkpoints is valid; the newest is " + result.refused[0]);
+    throw error(path_ + ": none of its " + std::to_string(result.refused.size()) + " checkpoints is valid; the newest is " +
+                result.refused[0]);
   }
   std::string misfit_of(const manifest& m, const detail::checkpoint_loader& loader) const {
     if (m.seed != store_.seed())
-      return "it was saved with seed " + std::to_string(m.seed) + ", the store has seed " +
-             std::to_string(store_.seed());
+      return "it was saved with seed " + std::to_string(m.seed) + ", the store has seed " + std::to_string(store_.seed());
     for (const auto* both : {&m.settings, &options_.settings})
       for (const auto& [name, value] : *both) {
         const auto text = [&](const std::map<std::string, std::string>& in) {
           return in.contains(name) ? detail::in_quotes(in.at(name)) : "missing";
         };
         if (text(m.settings) != text(options_.settings))
-          return "setting " + detail::in_quotes(name) + " is " + text(m.settings) + " there and " +
-                 text(options_.settings) + " here";
+          return "setting " + detail::in_quotes(name) + " is " + text(m.settings) + " there and " + text(options_.settings) + " here";
       }
     for (const auto& [name, s] : states_)
       if (!m.states.contains(name)) return "it has no state " + detail::in_quotes(name);
@@ -406,8 +386,7 @@ class checkpointer {
     last_step_ = store_.steps();
     last_time_ = std::chrono::steady_clock::now();
     if (!m.products.empty() && m.products != products())
-      warn("the checkpoint was saved by " + m.products + ", this run has " + products() +
-           "; training goes on, but not with the same bits");
+      warn("the checkpoint was saved by " + m.products + ", this run has " + products() + "; training goes on, but not with the same bits");
   }
 
   /// What decides on the bits of matrix products.
@@ -431,7 +410,7 @@ class checkpointer {
   std::map<std::string, state> states_;
   event_log* events_ = nullptr;
   std::optional<detail::directory_lock> lock_;
-  bool stops_ = false;   // a process has a stop_request
+  bool stops_ = false;        // a process has a stop_request
   bool knows_older_ = false;  // resume() has looked for checkpoints, or there were none
   bool due_ = false;
   std::uint32_t last_step_ = 0;  // at the last after_step
@@ -439,9 +418,9 @@ class checkpointer {
 
   // The same on all processes.
   detail::found_steps found_;
-  std::vector<detail::step_name> kept_, refused_;  // kept_: valid as far as known, ascending
-  std::vector<detail::step_name> used_names_;  // names of directories that were there at the start, or were made
-  detail::step_name saved_;               // the last checkpoint of this object
+  std::vector<detail::step_name> kept_, refused_;                      // kept_: valid as far as known, ascending
+  std::vector<detail::step_name> used_names_;                          // names of directories that were there at the start, or were made
+  detail::step_name saved_;                                            // the last checkpoint of this object
   std::map<std::string, std::string> starting_states_, saved_states_;  // of the leader
   std::string last_problem_;
   std::optional<std::uint32_t> rolled_to_;  // the newest step when roll_back() was called last

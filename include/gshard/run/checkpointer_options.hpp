@@ -19,8 +19,7 @@ namespace gshard { inline namespace v0 {
 /// Options of a checkpointer. They must be the same on all processes, but for `key` and `report`.
 struct checkpointer_options {
   std::uint32_t every_steps = 0;  ///< Steps from one checkpoint to the next. 0: not by steps.
-  double every_seconds =
-      0;  ///< Seconds from one checkpoint to the next, by the leader's clock. 0: not by time.
+  double every_seconds = 0;       ///< Seconds from one checkpoint to the next, by the leader's clock. 0: not by time.
   /// The number of steps whose newest checkpoint stays. Older ones, and others of the same steps, are removed after each new one.
   int keep = 2;
   /// False: all processes see one directory. True: each host has a directory of its own at the path, on its
@@ -34,13 +33,11 @@ struct checkpointer_options {
   /// What a failed save does, such as one to a full disk. `warn`: it is reported, and training goes on.
   /// `stop`: every process throws. The checkpoints before it stay in both cases.
   enum class failure : std::uint8_t { warn, stop } on_failure = failure::warn;
-  bool allow_not_finite =
-      false;  ///< False: a checkpoint with an element that is infinite or not a number is a failed save.
-  int most_roll_backs = 3;  ///< How often `roll_back` goes back before a newer step is saved; then it throws.
-  std::map<std::string, std::string>
-      settings{};  ///< Texts that must be equal in a checkpoint that is loaded, such as hyperparameters.
-  std::optional<signing_key> key{};  ///< Signs manifests, and checks their signatures; the leader's is used.
-  bool require_signature = false;    ///< True: checkpoints without a signature by `key` are refused.
+  bool allow_not_finite = false;  ///< False: a checkpoint with an element that is infinite or not a number is a failed save.
+  int most_roll_backs = 3;        ///< How often `roll_back` goes back before a newer step is saved; then it throws.
+  std::map<std::string, std::string> settings{};  ///< Texts that must be equal in a checkpoint that is loaded, such as hyperparameters.
+  std::optional<signing_key> key{};               ///< Signs manifests, and checks their signatures; the leader's is used.
+  bool require_signature = false;                 ///< True: checkpoints without a signature by `key` are refused.
   /// Gets warnings, each a line; called by the leader, maybe in a thread of the checkpointer. By default they
   /// go to stderr.
   std::function<void(const std::string&)> report{};

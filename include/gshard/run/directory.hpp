@@ -31,9 +31,7 @@ class directory {
  public:
   /// An existing directory. A symbolic link at `path` is followed, because users have such links to their
   /// disks.
-  static directory at(const std::string& path) {
-    return {path, descriptor(open_file(path, O_RDONLY | O_DIRECTORY))};
-  }
+  static directory at(const std::string& path) { return {path, descriptor(open_file(path, O_RDONLY | O_DIRECTORY))}; }
   /// The same, or nothing if there is none.
   static std::optional<directory> find(const std::string& path) {
     descriptor fd(open_file(path, O_RDONLY | O_DIRECTORY));
@@ -53,9 +51,7 @@ class directory {
   std::string path_of(const std::string& name) const { return path_ + "/" + name; }
 
   /// A directory in this one.
-  directory sub(const std::string& name) const {
-    return {path_of(name), opened(name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW)};
-  }
+  directory sub(const std::string& name) const { return {path_of(name), opened(name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW)}; }
   /// The same, which is made if it is missing; its entry is on the disk then.
   directory made_sub(const std::string& name) const {
     if (make(fd_.get(), name, path_of(name))) sync();
@@ -102,9 +98,7 @@ class directory {
   /// The content of a file of at most `most` bytes.
   std::string text_of(const std::string& name, std::int64_t most) const {
     const auto [file, size] = read(name);
-    if (size > most)
-      throw error(path_of(name) + ": has " + std::to_string(size) + " bytes, more than " +
-                  std::to_string(most));
+    if (size > most) throw error(path_of(name) + ": has " + std::to_string(size) + " bytes, more than " + std::to_string(most));
     std::string text(std::size_t(size), ' ');
     read_at(file, path_of(name), 0, std::as_writable_bytes(std::span(text)));
     return text;
@@ -116,12 +110,10 @@ class directory {
 
   std::vector<std::string> names() const {
     std::vector<std::string> all;
-    const int again =
-        uninterrupted([&] { return ::openat(fd_.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC); });
+    const int again = uninterrupted([&] { return ::openat(fd_.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC); });
     DIR* const list = again < 0 ? nullptr : ::fdopendir(again);
     if (list == nullptr && again >= 0) ::close(again);
-    if (!for_each_name(list, [&](std::string name) { all.push_back(std::move(name)); }))
-      throw_errno(path_, "cannot be listed");
+    if (!for_each_name(list, [&](std::string name) { all.push_back(std::move(name)); })) throw_errno(path_, "cannot be listed");
     std::ranges::sort(all);
     return all;
   }
@@ -158,8 +150,7 @@ class directory {
   }
   std::string target_of(const std::string& name) const {
     std::string target(4096, ' ');
-    const ssize_t n =
-        uninterrupted([&] { return ::readlinkat(fd_.get(), name.c_str(), target.data(), target.size()); });
+    const ssize_t n = uninterrupted([&] { return ::readlinkat(fd_.get(), name.c_str(), target.data(), target.size()); });
     return n < 0 ? std::string() : target.substr(0, std::size_t(n));
   }
 
@@ -167,8 +158,7 @@ class directory {
   static std::string temporary_of(const std::string& name) { return name + ".tmp-" + random_digits(16); }
   static bool is_temporary_of(const std::string& name, std::string_view found) {
     const std::string begin = name + ".tmp-";
-    return found.starts_with(begin) && found.size() == begin.size() + 16 &&
-           are_hex_digits(found.substr(begin.size()));
+    return found.starts_with(begin) && found.size() == begin.size() + 16 && are_hex_digits(found.substr(begin.size()));
   }
 
  private:
@@ -179,19 +169,16 @@ class directory {
   // True if it was made, and is on the disk. Permissions are set whatever the umask.
   static bool make(int in, const std::string& name, const std::string& path) {
     if (uninterrupted([&] { return ::mkdirat(in, name.c_str(), 0700); }) == 0) {
-      if (uninterrupted([&] { return ::fchmodat(in, name.c_str(), 0700, 0); }) != 0)
-        throw_errno(path, "its permissions cannot be set");
+      if (uninterrupted([&] { return ::fchmodat(in, name.c_str(), 0700, 0); }) != 0) throw_errno(path, "its permissions cannot be set");
       return true;
     }
     const int code = errno;
     struct stat status;
-    if (::fstatat(in, name.c_str(), &status, 0) != 0 || !S_ISDIR(status.st_mode))
-      throw_errno(path, "cannot be made as a directory", code);
+    if (::fstatat(in, name.c_str(), &status, 0) != 0 || !S_ISDIR(status.st_mode)) throw_errno(path, "cannot be made as a directory", code);
     return false;
   }
   descriptor opened(const std::string& name, int flags, mode_t mode = 0) const {
-    return descriptor(
-        uninterrupted([&] { return ::openat(fd_.get(), name.c_str(), flags | O_CLOEXEC, mode); }));
+    return descriptor(uninterrupted([&] { return ::openat(fd_.get(), name.c_str(), flags | O_CLOEXEC, mode); }));
   }
   std::optional<struct stat> status_of(const std::string& name) const {
     struct stat status;
@@ -207,8 +194,7 @@ class directory {
     const std::string temporary = temporary_of(name);
     const std::string problem = problem_of([&] {
       make_temporary(temporary);
-      if (uninterrupted([&] { return ::renameat(fd_.get(), temporary.c_str(), fd_.get(), name.c_str()); }) !=
-          0)
+      if (uninterrupted([&] { return ::renameat(fd_.get(), temporary.c_str(), fd_.get(), name.c_str()); }) != 0)
         throw_errno(path_of(name), "cannot be replaced");
     });
     if (!problem.empty()) {

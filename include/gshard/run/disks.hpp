@@ -67,12 +67,8 @@ class disk_table {
 inline void remove_old_marks(const directory& in, const std::string& mine) {
   constexpr std::string_view begin = ".disk-";
   for (const std::string& name : in.names()) {
-    if (!name.starts_with(begin) || name.starts_with(mine) || name.size() < begin.size() + 18 ||
-        name[begin.size() + 16] != '-')
-      continue;
-    if (!are_hex_digits(name.substr(begin.size(), 16)) || !are_hex_digits(name.substr(begin.size() + 17)) ||
-        !in.has_file(name))
-      continue;
+    if (!name.starts_with(begin) || name.starts_with(mine) || name.size() < begin.size() + 18 || name[begin.size() + 16] != '-') continue;
+    if (!are_hex_digits(name.substr(begin.size(), 16)) || !are_hex_digits(name.substr(begin.size() + 17)) || !in.has_file(name)) continue;
     if (in.read(name).second == 0) in.remove(name);
   }
 }
@@ -105,8 +101,7 @@ inline disk_table find_disks(backend& on, const std::string& path) {
   if (!problem.empty()) throw error(problem);
   const auto packets = on.gather_to_leader(std::as_bytes(std::span(&first, 1)));
   std::vector<std::uint64_t> all(processes);
-  for (std::size_t p = 0; p < packets.size(); ++p)
-    std::memcpy(&all[p], packets[p].data(), sizeof(std::uint64_t));
+  for (std::size_t p = 0; p < packets.size(); ++p) std::memcpy(&all[p], packets[p].data(), sizeof(std::uint64_t));
   on.broadcast(std::as_writable_bytes(std::span(all)));
   return disk_table(std::vector<std::size_t>(all.begin(), all.end()));
 }

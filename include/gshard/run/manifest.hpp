@@ -48,18 +48,17 @@ struct manifest {
 namespace detail {
 
 inline std::string base64_of(std::string_view bytes) {
-  if (bytes.size() > std::size_t(manifest::most_bytes))
-    throw error("checkpoint: a state of the user is too large for a manifest");
+  if (bytes.size() > std::size_t(manifest::most_bytes)) throw error("checkpoint: a state of the user is too large for a manifest");
   std::string text(4 * ((bytes.size() + 2) / 3) + 1, ' ');
-  const int n = EVP_EncodeBlock(reinterpret_cast<unsigned char*>(text.data()),
-                                reinterpret_cast<const unsigned char*>(bytes.data()), int(bytes.size()));
+  const int n = EVP_EncodeBlock(reinterpret_cast<unsigned char*>(text.data()), reinterpret_cast<const unsigned char*>(bytes.data()),
+                                int(bytes.size()));
   text.resize(std::size_t(n));
   return text;
 }
 inline std::string bytes_of_base64(const std::string& text) {
   std::string bytes(text.size() / 4 * 3, ' ');
-  const int n = EVP_DecodeBlock(reinterpret_cast<unsigned char*>(bytes.data()),
-                                reinterpret_cast<const unsigned char*>(text.data()), int(text.size()));
+  const int n = EVP_DecodeBlock(reinterpret_cast<unsigned char*>(bytes.data()), reinterpret_cast<const unsigned char*>(text.data()),
+                                int(text.size()));
   if (n != int(bytes.size())) throw error("a text is not base64");
   for (std::size_t i = 0; i < 2 && text.size() > i && text[text.size() - 1 - i] == '='; ++i) bytes.pop_back();
   return bytes;
@@ -69,11 +68,7 @@ inline constexpr std::string_view manifest_begin = R"({"sha256":")";
 
 inline nlohmann::ordered_json json_of(const manifest& m) {
   using json = nlohmann::ordered_json;
-  json j{{"gshard.manifest", 1},
-         {"library", m.library},
-         {"products", m.products},
-         {"step", m.step},
-         {"seed", m.seed}};
+  json j{{"gshard.manifest", 1}, {"library", m.library}, {"products", m.products}, {"step", m.step}, {"seed", m.seed}};
   json& mesh = j["mesh"] = json::array();
   for (const auto& [axis, extent] : m.mesh) mesh.push_back({{"axis", axis}, {"extent", extent}});
   json& settings = j["settings"] = json::object();
@@ -84,10 +79,7 @@ inline nlohmann::ordered_json json_of(const manifest& m) {
   for (const event_log_head& h : m.event_logs) logs.push_back({{"file", h.file}, {"records", h.records}, {"hash", h.hash}});
   json& tensors = j["tensors"] = json::array();
   for (const saved_tensor& t : m.tensors)
-    tensors.push_back({{"name", t.name},
-                       {"type", std::string(gshard::name(t.type))},
-                       {"extents", t.extents},
-                       {"trainable", t.trainable}});
+    tensors.push_back({{"name", t.name}, {"type", std::string(gshard::name(t.type))}, {"extents", t.extents}, {"trainable", t.trainable}});
   json& parts = j["parts"] = json::array();
   for (std::size_t i = 0; i < m.parts.size(); ++i)
     parts.push_back({{"file", part_name(i)}, {"bytes", m.parts[i].bytes}, {"header", m.parts[i].header}});
@@ -102,25 +94,20 @@ inline std::string text_of(const manifest& m) {
   } catch (const nlohmann::json::exception&) {
     throw error("checkpoint: a name, a setting or a text of the manifest is not UTF-8");
   }
-  std::string text =
-      std::string(manifest_begin) + std::string(sha256::hex_digits, '0') + "\"," + rest.substr(1) + "\n";
+  std::string text = std::string(manifest_begin) + std::string(sha256::hex_digits, '0') + "\"," + rest.substr(1) + "\n";
   text.replace(manifest_begin.size(), sha256::hex_digits, sha256_of(text));
-  if (std::int64_t(text.size()) > manifest::most_bytes)
-    throw error("checkpoint: the user's states are too large for a manifest");
+  if (std::int64_t(text.size()) > manifest::most_bytes) throw error("checkpoint: the user's states are too large for a manifest");
   return text;
 }
 
 /// Reads the text that text_of wrote. Throws `gshard::error`, "the manifest: ...", for any other text.
 inline manifest parse_manifest(std::string_view text) {
   const auto refuse = [](const std::string& why) { throw error("the manifest: " + why); };
-  if (std::int64_t(text.size()) > manifest::most_bytes)
-    refuse("has " + std::to_string(text.size()) + " bytes");
-  if (!text.starts_with(manifest_begin) || text.size() < manifest_begin.size() + sha256::hex_digits)
-    refuse("does not begin as one");
+  if (std::int64_t(text.size()) > manifest::most_bytes) refuse("has " + std::to_string(text.size()) + " bytes");
+  if (!text.starts_with(manifest_begin) || text.size() < manifest_begin.size() + sha256::hex_digits) refuse("does not begin as one");
   std::string zeroed(text);
   zeroed.replace(manifest_begin.size(), sha256::hex_digits, sha256::hex_digits, '0');
-  if (sha256_of(zeroed) != text.substr(manifest_begin.size(), sha256::hex_digits))
-    refuse("is damaged: its SHA-256 is another one");
+  if (sha256_of(zeroed) != text.substr(manifest_begin.size(), sha256::hex_digits)) refuse("is damaged: its SHA-256 is another one");
   manifest m;
   try {
     using json = nlohmann::json;
@@ -130,17 +117,13 @@ inline manifest parse_manifest(std::string_view text) {
     };
     const json j = json::parse(text, check_depth);
     const auto whole = [&](const json& n, std::uint64_t most) {
-      if (!n.is_number_unsigned() || n.get<std::uint64_t>() > most)
-        refuse("has " + in_quotes(n.dump()) + " for a number");
+      if (!n.is_number_unsigned() || n.get<std::uint64_t>() > most) refuse("has " + in_quotes(n.dump()) + " for a number");
       return n.get<std::uint64_t>();
     };
-    const auto extent = [&](const json& n) {
-      return std::int64_t(whole(n, std::uint64_t(std::numeric_limits<std::int64_t>::max())));
-    };
+    const auto extent = [&](const json& n) { return std::int64_t(whole(n, std::uint64_t(std::numeric_limits<std::int64_t>::max()))); };
     const auto list = [&](const char* key) -> const json& {
       const json& all = j.at(key);
-      if (!all.is_structured() || all.size() > manifest::most_entries)
-        refuse(std::string("has no list, or too long a list of ") + key);
+      if (!all.is_structured() || all.size() > manifest::most_entries) refuse(std::string("has no list, or too long a list of ") + key);
       return all;
     };
     if (whole(j.at("gshard.manifest"), 1000) != 1) refuse("is of a newer format; use a newer gshard");
@@ -149,14 +132,12 @@ inline manifest parse_manifest(std::string_view text) {
     m.step = std::uint32_t(whole(j.at("step"), std::numeric_limits<std::uint32_t>::max()));
     m.seed = whole(j.at("seed"), std::numeric_limits<std::uint64_t>::max());
     for (const json& a : list("mesh"))
-      m.mesh.emplace_back(a.at("axis").get<std::string>(),
-                          int(whole(a.at("extent"), std::uint64_t(std::numeric_limits<int>::max()))));
+      m.mesh.emplace_back(a.at("axis").get<std::string>(), int(whole(a.at("extent"), std::uint64_t(std::numeric_limits<int>::max()))));
     m.settings = list("settings").get<std::map<std::string, std::string>>();
-    for (const auto& [key, value] : list("states").items())
-      m.states[key] = bytes_of_base64(value.get<std::string>());
+    for (const auto& [key, value] : list("states").items()) m.states[key] = bytes_of_base64(value.get<std::string>());
     for (const json& h : list("event_logs"))
-      m.event_logs.push_back({h.at("file").get<std::string>(),
-                              whole(h.at("records"), std::numeric_limits<std::uint64_t>::max()), h.at("hash").get<std::string>()});
+      m.event_logs.push_back({h.at("file").get<std::string>(), whole(h.at("records"), std::numeric_limits<std::uint64_t>::max()),
+                              h.at("hash").get<std::string>()});
     for (const json& a : list("tensors")) {
       saved_tensor t{a.at("name").get<std::string>(), dtype::count_, {}, a.at("trainable").get<bool>()};
       for (const dtype_traits& row : dtype_table)
@@ -169,20 +150,17 @@ inline manifest parse_manifest(std::string_view text) {
         if (__builtin_mul_overflow(bytes, std::max<std::int64_t>(1, t.extents.back()), &bytes))
           refuse(in_quotes(t.name) + " is too large to be counted");
       }
-      if (!m.tensors.empty() && m.tensors.back().name >= t.name)
-        refuse(in_quotes(t.name) + " is there twice, or out of order");
+      if (!m.tensors.empty() && m.tensors.back().name >= t.name) refuse(in_quotes(t.name) + " is there twice, or out of order");
       m.tensors.push_back(std::move(t));
     }
     for (const json& p : list("parts")) {
       m.parts.push_back({extent(p.at("bytes")), p.at("header").get<std::string>()});
-      if (m.parts.back().header.size() != sha256::hex_digits || !are_hex_digits(m.parts.back().header))
-        refuse("has no SHA-256 for a part");
+      if (m.parts.back().header.size() != sha256::hex_digits || !are_hex_digits(m.parts.back().header)) refuse("has no SHA-256 for a part");
     }
   } catch (const nlohmann::json::exception& e) {
     refuse(e.what());
   }
-  if (text_of(m) != text)
-    refuse("is not as gshard writes it");  // other fields, names of parts, spaces, two fields of one name
+  if (text_of(m) != text) refuse("is not as gshard writes it");  // other fields, names of parts, spaces, two fields of one name
   return m;
 }
 

@@ -53,10 +53,7 @@ inline std::string part_name(std::size_t number) {
 inline std::string block_name(const saved_tensor& tensor, const kernel::placement& at) {
   std::string text = tensor.name + "[";
   for (std::size_t d = 0; d < std::size_t(at.rank); ++d)
-    text.append(d ? "," : "")
-        .append(std::to_string(at.offset[d]))
-        .append(":")
-        .append(std::to_string(at.offset[d] + at.extent[d]));
+    text.append(d ? "," : "").append(std::to_string(at.offset[d])).append(":").append(std::to_string(at.offset[d] + at.extent[d]));
   return text + "]";
 }
 
@@ -80,8 +77,7 @@ inline array_info block_array(const saved_tensor& tensor, const kernel::placemen
 }
 
 /// Length and header of a part.
-inline std::string part_header(const std::vector<saved_tensor>& tensors,
-                               const std::vector<planned_block>& blocks,
+inline std::string part_header(const std::vector<saved_tensor>& tensors, const std::vector<planned_block>& blocks,
                                const std::vector<std::string>& digests) {
   std::string text(part_begin), arrays;
   for (std::size_t i = 0; i < blocks.size(); ++i) {
@@ -90,8 +86,7 @@ inline std::string part_header(const std::vector<saved_tensor>& tensors,
     const std::string name = json_text(a.name);
     text.append(",").append(name).append(":\"").append(digests[i]).append("\"");
     arrays.append(",").append(name).append(":{\"dtype\":\"").append(name_of(a.type)).append("\",\"shape\":[");
-    for (std::size_t d = 0; d < a.shape.size(); ++d)
-      arrays.append(d ? "," : "").append(std::to_string(a.shape[d]));
+    for (std::size_t d = 0; d < a.shape.size(); ++d) arrays.append(d ? "," : "").append(std::to_string(a.shape[d]));
     arrays.append("],\"data_offsets\":[")
         .append(std::to_string(b.in_part))
         .append(",")
@@ -132,8 +127,7 @@ inline std::int64_t first_not_finite(dtype type, std::span<const std::byte> data
       return search(std::uint16_t(0x7f80));
     case dtype::c64:
     case dtype::c128: {
-      const std::int64_t part =
-          type == dtype::c64 ? search(std::uint32_t(0x7f800000)) : search(std::uint64_t(0x7ff0000000000000));
+      const std::int64_t part = type == dtype::c64 ? search(std::uint32_t(0x7f800000)) : search(std::uint64_t(0x7ff0000000000000));
       return part < 0 ? part : part / 2;
     }
     default:
@@ -144,10 +138,8 @@ inline std::int64_t first_not_finite(dtype type, std::span<const std::byte> data
 /// Writes a part that did not exist. Returns when it is on the disk. Throws `gshard::error` if that fails,
 /// or, unless `allow_not_finite`, if an element is infinite or not a number; the file may then be there,
 /// unfinished.
-inline part_info write_part(const directory& in, const std::string& name,
-                            const std::vector<saved_tensor>& tensors,
-                            const std::vector<planned_block>& blocks, std::span<const std::byte> data,
-                            bool allow_not_finite) {
+inline part_info write_part(const directory& in, const std::string& name, const std::vector<saved_tensor>& tensors,
+                            const std::vector<planned_block>& blocks, std::span<const std::byte> data, bool allow_not_finite) {
   std::vector<std::string> digests(blocks.size(), std::string(sha256::hex_digits, '0'));
   std::string header = part_header(tensors, blocks, digests);
   const std::int64_t total = std::int64_t(header.size() + data.size());
@@ -158,12 +150,9 @@ inline part_info write_part(const directory& in, const std::string& name,
   for (std::size_t i = 0; i < blocks.size(); ++i) {
     const planned_block& b = blocks[i];
     const auto bytes = data.subspan(std::size_t(b.in_part), std::size_t(b.bytes));
-    if (const std::int64_t bad = allow_not_finite ? -1 : first_not_finite(tensors[b.tensor].type, bytes);
-        bad >= 0)
-      throw error(
-          "checkpoint: element " + std::to_string(bad) + " of " +
-          in_quotes(block_name(tensors[b.tensor], b.at)) +
-          " is infinite or not a number; checkpointer_options::allow_not_finite saves it nevertheless");
+    if (const std::int64_t bad = allow_not_finite ? -1 : first_not_finite(tensors[b.tensor].type, bytes); bad >= 0)
+      throw error("checkpoint: element " + std::to_string(bad) + " of " + in_quotes(block_name(tensors[b.tensor], b.at)) +
+                  " is infinite or not a number; checkpointer_options::allow_not_finite saves it nevertheless");
     digests[i] = sha256_of(bytes);
     write_at(file, path, std::int64_t(header.size()) + b.in_part, bytes);
   }
@@ -177,22 +166,17 @@ inline part_info write_part(const directory& in, const std::string& name,
 inline std::string read_part_header(const directory& in, const std::string& name, const part_info& part) {
   const auto [file, size] = in.read(name);
   const std::string path = in.path_of(name);
-  if (size != part.bytes)
-    throw error(path + ": has " + std::to_string(size) + " bytes, the manifest says " +
-                std::to_string(part.bytes));
+  if (size != part.bytes) throw error(path + ": has " + std::to_string(size) + " bytes, the manifest says " + std::to_string(part.bytes));
   std::string text(std::size_t(length_bytes), ' ');
   if (size < length_bytes) throw error(path + ": is too short");
   read_at(file, path, 0, std::as_writable_bytes(std::span(text)));
   std::uint64_t length = 0;
-  for (int i = length_bytes; i-- > 0;)
-    length = length << 8 | std::uint64_t(static_cast<unsigned char>(text[std::size_t(i)]));
+  for (int i = length_bytes; i-- > 0;) length = length << 8 | std::uint64_t(static_cast<unsigned char>(text[std::size_t(i)]));
   if (length > std::uint64_t(size - length_bytes) || length > std::uint64_t(safetensors_header::most_bytes))
     throw error(path + ": its header has " + std::to_string(length) + " bytes");
   text.resize(std::size_t(length_bytes) + std::size_t(length));
-  read_at(file, path, length_bytes,
-          std::as_writable_bytes(std::span(text)).subspan(std::size_t(length_bytes)));
-  if (sha256_of(text) != part.header)
-    throw error(path + ": its header is not the one that the manifest knows");
+  read_at(file, path, length_bytes, std::as_writable_bytes(std::span(text)).subspan(std::size_t(length_bytes)));
+  if (sha256_of(text) != part.header) throw error(path + ": its header is not the one that the manifest knows");
   return text;
 }
 
@@ -218,32 +202,26 @@ inline bool read_ranges(std::string_view text, kernel::placement& at) {
 
 /// The blocks of a part, by place. `header`: length and header. Throws `gshard::error` unless every block is
 /// one of a tensor, has its size, and has a digest.
-inline std::vector<stored_block> blocks_of_part(
-    std::string_view header, std::int64_t file_bytes, const std::vector<saved_tensor>& tensors,
-    const std::map<std::string, std::size_t, std::less<>>& by_name) {
-  const safetensors_header parsed = parse_safetensors_header(header.substr(std::size_t(length_bytes)),
-                                                             file_bytes - std::int64_t(header.size()));
+inline std::vector<stored_block> blocks_of_part(std::string_view header, std::int64_t file_bytes, const std::vector<saved_tensor>& tensors,
+                                                const std::map<std::string, std::size_t, std::less<>>& by_name) {
+  const safetensors_header parsed =
+      parse_safetensors_header(header.substr(std::size_t(length_bytes)), file_bytes - std::int64_t(header.size()));
   const auto version = parsed.metadata.find(std::string(part_key));
-  if (version == parsed.metadata.end() || version->second != part_version)
-    throw error("the header: is not that of a checkpoint's part");
-  if (parsed.metadata.size() != parsed.arrays.size() + 1)
-    throw error("the header: has other texts than a digest for each block");
+  if (version == parsed.metadata.end() || version->second != part_version) throw error("the header: is not that of a checkpoint's part");
+  if (parsed.metadata.size() != parsed.arrays.size() + 1) throw error("the header: has other texts than a digest for each block");
   std::vector<stored_block> blocks;
   for (std::size_t i = 0; i < parsed.arrays.size(); ++i) {
     const array_info& a = parsed.arrays[i];
     const std::size_t bracket = a.name.rfind('[');
-    const auto tensor =
-        bracket == a.name.npos ? by_name.end() : by_name.find(std::string_view(a.name).substr(0, bracket));
-    if (tensor == by_name.end())
-      throw error("the header: " + in_quotes(a.name) + " is no block of a tensor in the manifest");
+    const auto tensor = bracket == a.name.npos ? by_name.end() : by_name.find(std::string_view(a.name).substr(0, bracket));
+    if (tensor == by_name.end()) throw error("the header: " + in_quotes(a.name) + " is no block of a tensor in the manifest");
     const saved_tensor& t = tensors[tensor->second];
     stored_block b;
     b.tensor = tensor->second;
     b.at.rank = t.rank();
     std::copy(t.extents.begin(), t.extents.end(), b.at.global.begin());
     if (!read_ranges(std::string_view(a.name).substr(bracket), b.at) || block_array(t, b.at) != a)
-      throw error("the header: " + in_quotes(a.name) + " is " + text_of(a) +
-                  ", which is no block of the tensor in the manifest");
+      throw error("the header: " + in_quotes(a.name) + " is " + text_of(a) + ", which is no block of the tensor in the manifest");
     const auto digest = parsed.metadata.find(a.name);
     if (digest == parsed.metadata.end() || digest->second.size() != sha256::hex_digits)
       throw error("the header: " + in_quotes(a.name) + " has no digest");
@@ -256,12 +234,10 @@ inline std::vector<stored_block> blocks_of_part(
 }
 
 /// Reads a block and verifies it.
-inline void read_block(const descriptor& file, const std::string& path, const stored_block& b,
-                       std::span<std::byte> to) {
+inline void read_block(const descriptor& file, const std::string& path, const stored_block& b, std::span<std::byte> to) {
   read_at(file, path, b.begin, to);
   if (sha256_of(to) != b.digest)
-    throw error(path + ": the " + std::to_string(b.bytes) + " bytes at byte " + std::to_string(b.begin) +
-                " are not what was written");
+    throw error(path + ": the " + std::to_string(b.bytes) + " bytes at byte " + std::to_string(b.begin) + " are not what was written");
 }
 
 }}}  // namespace gshard::v0::detail

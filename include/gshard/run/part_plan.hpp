@@ -75,8 +75,8 @@ void for_each_slab(const kernel::placement& shard, std::int64_t most, F f) {
   }
   if (shard.rank == 0) return f(shard, std::int64_t(0));
   const auto cut = std::size_t(d);
-  const std::int64_t rows = shard.extent[cut], cuts = (rows + std::max<std::int64_t>(1, most / row) - 1) /
-                                                      std::max<std::int64_t>(1, most / row);
+  const std::int64_t rows = shard.extent[cut],
+                     cuts = (rows + std::max<std::int64_t>(1, most / row) - 1) / std::max<std::int64_t>(1, most / row);
   const std::int64_t outer = all / (rows * row);
   for (std::int64_t o = 0; o < outer; ++o) {
     kernel::placement block = shard;
@@ -135,19 +135,13 @@ inline part_plan plan_parts(const parameter_store& store) {
     }
     for (const auto& [at, holders] : copies) {
       const kernel::placement shard = place(v, mesh, holders[0]);
-      const std::int64_t each =
-          kernel::element_count(shard.rank, shard.extent) * size_of(v.type) / std::int64_t(holders.size()) +
-          1;
+      const std::int64_t each = kernel::element_count(shard.rank, shard.extent) * size_of(v.type) / std::int64_t(holders.size()) + 1;
       for_each_slab(shard, std::clamp(each, std::min(least_block, wanted), wanted) / size_of(v.type),
                     [&](const kernel::placement& block, std::int64_t first) {
-                      const auto less = [&](int a, int b) {
-                        return plan.bytes[std::size_t(a)] < plan.bytes[std::size_t(b)];
-                      };
+                      const auto less = [&](int a, int b) { return plan.bytes[std::size_t(a)] < plan.bytes[std::size_t(b)]; };
                       const auto writer = std::size_t(*std::ranges::min_element(holders, less));
-                      const std::int64_t bytes =
-                          kernel::element_count(block.rank, block.extent) * size_of(v.type);
-                      plan.blocks[writer].push_back(
-                          {{number, block}, bytes, first * size_of(v.type), plan.bytes[writer]});
+                      const std::int64_t bytes = kernel::element_count(block.rank, block.extent) * size_of(v.type);
+                      plan.blocks[writer].push_back({{number, block}, bytes, first * size_of(v.type), plan.bytes[writer]});
                       plan.bytes[writer] += bytes;
                     });
     }

@@ -32,10 +32,8 @@ class signing_key {
   /// A secret of at least 16 bytes, the whole content of the file: `openssl rand -out key 32`.
   static signing_key hmac(const std::string& path) {
     const std::string secret = content_of(path, 0077, "read or written");
-    if (secret.size() < 16)
-      throw error(path + ": a secret key has at least 16 bytes, not " + std::to_string(secret.size()));
-    return {EVP_PKEY_new_raw_private_key(EVP_PKEY_HMAC, nullptr, bytes(secret), secret.size()), path, true,
-            true};
+    if (secret.size() < 16) throw error(path + ": a secret key has at least 16 bytes, not " + std::to_string(secret.size()));
+    return {EVP_PKEY_new_raw_private_key(EVP_PKEY_HMAC, nullptr, bytes(secret), secret.size()), path, true, true};
   }
   /// A private key, which signs and checks: `openssl genpkey -algorithm ed25519 -out key.pem`.
   static signing_key ed25519(const std::string& path) {
@@ -55,10 +53,8 @@ class signing_key {
     const context by(EVP_MD_CTX_new());
     std::size_t size = 0;
     unsigned char signature[64];
-    bool good =
-        by &&
-        EVP_DigestSignInit(by.get(), nullptr, is_hmac_ ? EVP_sha256() : nullptr, nullptr, key_.get()) == 1 &&
-        EVP_DigestSign(by.get(), nullptr, &size, bytes(text), text.size()) == 1 && size <= sizeof signature;
+    bool good = by && EVP_DigestSignInit(by.get(), nullptr, is_hmac_ ? EVP_sha256() : nullptr, nullptr, key_.get()) == 1 &&
+                EVP_DigestSign(by.get(), nullptr, &size, bytes(text), text.size()) == 1 && size <= sizeof signature;
     good = good && EVP_DigestSign(by.get(), signature, &size, bytes(text), text.size()) == 1;
     if (!good) throw error(path_ + ": OpenSSL cannot sign");
     return algorithm() + detail::hex_of({signature, size});
@@ -67,8 +63,7 @@ class signing_key {
   bool accepts(std::string_view text, std::string_view signature) const {
     if (is_hmac_) {
       const std::string right = sign(text);
-      return right.size() == signature.size() &&
-             CRYPTO_memcmp(right.data(), signature.data(), right.size()) == 0;
+      return right.size() == signature.size() && CRYPTO_memcmp(right.data(), signature.data(), right.size()) == 0;
     }
     const std::string begin = algorithm();
     unsigned char given[64];
@@ -99,9 +94,7 @@ class signing_key {
                               : "a public key of Ed25519 in PEM"));
   }
   std::string algorithm() const { return is_hmac_ ? "hmac-sha256 " : "ed25519 "; }
-  static const unsigned char* bytes(std::string_view text) {
-    return reinterpret_cast<const unsigned char*>(text.data());
-  }
+  static const unsigned char* bytes(std::string_view text) { return reinterpret_cast<const unsigned char*>(text.data()); }
   static std::unique_ptr<BIO, freed> in(const std::string& text) {
     return std::unique_ptr<BIO, freed>(BIO_new_mem_buf(text.data(), int(text.size())));
   }

@@ -21,8 +21,8 @@
 
 namespace gshard { inline namespace v0 { namespace detail {
 
-inline const std::string manifest_file = "manifest.json", signature_file = "manifest.sig",
-                         latest_link = "latest", finished_file = "finished";
+inline const std::string manifest_file = "manifest.json", signature_file = "manifest.sig", latest_link = "latest",
+                         finished_file = "finished";
 inline constexpr std::string_view finished_begin = "finished at step ";
 
 /// "step-0000000120", or "step-0000000120.1" if that name was taken when step 120 was saved.
@@ -32,8 +32,7 @@ struct step_name {
 
   std::string text() const {
     const std::string digits = std::to_string(step);
-    return "step-" + std::string(10 - digits.size(), '0') + digits +
-           (again == 0 ? "" : "." + std::to_string(again));
+    return "step-" + std::string(10 - digits.size(), '0') + digits + (again == 0 ? "" : "." + std::to_string(again));
   }
   static std::optional<step_name> parse(std::string_view text) {
     step_name n;
@@ -41,8 +40,7 @@ struct step_name {
       const auto [end, code] = std::from_chars(digits.data(), digits.data() + digits.size(), to);
       return code == std::errc() && end == digits.data() + digits.size();
     };
-    if (!text.starts_with("step-") || text.size() < 15 || !number(text.substr(5, 10), n.step))
-      return std::nullopt;
+    if (!text.starts_with("step-") || text.size() < 15 || !number(text.substr(5, 10), n.step)) return std::nullopt;
     if (text.size() > 15 && (text[15] != '.' || !number(text.substr(16), n.again))) return std::nullopt;
     return n.text() == text ? std::optional(n) : std::nullopt;
   }
@@ -65,8 +63,7 @@ inline found_steps find_steps(const directory& in) {
 /// True for the files of a checkpoint: by name, and by how they begin.
 inline bool is_checkpoint_file(const directory& in, const std::string& name) {
   if (!in.has_file(name)) return false;
-  if (directory::is_temporary_of(manifest_file, name) || directory::is_temporary_of(signature_file, name))
-    return true;
+  if (directory::is_temporary_of(manifest_file, name) || directory::is_temporary_of(signature_file, name)) return true;
   std::size_t skipped = 0;
   std::vector<std::string_view> begins;
   if (name == manifest_file) begins = {manifest_begin};
@@ -112,8 +109,7 @@ inline void remove_checkpoint(const directory& in, const step_name& step) {
 
 /// Points `latest` to a checkpoint. Anything but such a link stays as it is; false then.
 inline bool point_latest(const directory& in, const step_name& step) {
-  if (in.has(latest_link) && !(in.has_link(latest_link) && step_name::parse(in.target_of(latest_link))))
-    return false;
+  if (in.has(latest_link) && !(in.has_link(latest_link) && step_name::parse(in.target_of(latest_link)))) return false;
   in.link(latest_link, step.text());
   return true;
 }
@@ -126,8 +122,7 @@ inline void remove_finished(const directory& in) {
   }
 }
 inline void write_finished(const directory& in, std::uint32_t step) {
-  if (in.has(finished_file) &&
-      !(in.has_file(finished_file) && in.text_of(finished_file, 4096).starts_with(finished_begin)))
+  if (in.has(finished_file) && !(in.has_file(finished_file) && in.text_of(finished_file, 4096).starts_with(finished_begin)))
     throw error(in.path_of(finished_file) + ": is not the end marker of a run; it is not overwritten");
   in.replace(finished_file, std::string(finished_begin) + std::to_string(step) + "\n");
 }

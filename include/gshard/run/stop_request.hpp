@@ -32,8 +32,7 @@ class stop_request {
     sigemptyset(&on_signal.sa_mask);
     for (const int signal : signals) {
       if (n_ == before_.size() || ::sigaction(signal, &on_signal, &before_[n_].action) != 0) {
-        const std::string why =
-            n_ == before_.size() ? "too many signals" : std::generic_category().message(errno);
+        const std::string why = n_ == before_.size() ? "too many signals" : std::generic_category().message(errno);
         restore();
         throw error("stop_request: signal " + std::to_string(signal) + " cannot be handled: " + why);
       }
