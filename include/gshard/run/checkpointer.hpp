@@ -24,8 +24,6 @@
 #include <gshard/run/step_directories.hpp>
 #include <gshard/run/stop_request.hpp>
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
@@ -223,7 +221,6 @@ class checkpointer {
     if (events_ != nullptr) events_->write(event, {{"step", store_.steps()}});
   }
   std::size_t me() const { return detail::this_process(on_); }
-  static void to_stderr(const std::string& line) { [[maybe_unused]] const auto written = ::write(STDERR_FILENO, line.data(), line.size()); }
   std::function<void(const std::string&)> warning() const {
     return [report = options_.report](const std::string& text) { report("gshard: " + text + "\n"); };
   }

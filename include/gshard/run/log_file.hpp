@@ -36,11 +36,6 @@ inline std::string utc_text(std::chrono::system_clock::time_point when) {
 /// Seconds since 1970.
 inline double unix_seconds() { return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count(); }
 
-inline std::string host_name() {
-  char name[256] = {};
-  return ::gethostname(name, sizeof name - 1) == 0 ? name : "";
-}
-
 /// A file per process: "events-00003.jsonl". A process has the number of its first device.
 inline std::string file_of_process(const std::string& directory, const char* kind, int process, const char* ending) {
   char number[16];
