@@ -426,6 +426,72 @@ TEST_CASE("checkpointer: the event log of a process that is gone stays sealed") 
   CHECK(m.event_logs[0].file == "events-00000.jsonl");
 }
 
+TEST_CASE("checkpointer: resume again goes back to the newest checkpoint, also one of this object") {
+  const scratch dir;
+  const gs::parameter_store store = store_on({2}, 1, 1);
+  gs::checkpointer checkpoints(store, dir / "run", {.every_steps = 1, .keep = 10});
+  CHECK_FALSE(checkpoints.resume().has_value());
+  run(store, checkpoints, 2, 6);
+  set_step(store, 7);
+  const auto back = checkpoints.resume();
+  REQUIRE(back.has_value());
+  CHECK(back->step == 6);
+  CHECK(is_step(store, 6));
+  CHECK(checkpoints.last() == dir / "run/step-0000000006");
+  CHECK(names_in(dir / "run").size() == 6);
+}
+
+TEST_CASE("checkpointer: what another run has made is not removed") {
+  const scratch dir;
+  const gs::parameter_store store = store_on({2}, 1, 5), other = store_on({2}, 2, 5);
+  texts said;
+  gs::checkpointer first(store, dir / "run", {.lock_seconds = -1}), second(other, dir / "run", telling(said, {.lock_seconds = -1}));
+  CHECK(first.save());
+  CHECK_FALSE(second.save());
+  CHECK(contains(said.back(), "does another run use this directory?"));
+  set_step(other, 6);
+  CHECK(second.save());
+  CHECK(names_in(dir / "run") == texts{"latest", "step-0000000005", "step-0000000006"});
+  const gs::parameter_store again = store_on({3});
+  fs::remove_all(dir / "run/step-0000000006");
+  CHECK(gs::checkpointer(again, dir / "run", {.lock_seconds = -1}).resume()->step == 5);
+}
+
+TEST_CASE("checkpointer: a relative path keeps its meaning, and a directory that was removed is locked again") {
+  const scratch dir;
+  const auto before = fs::current_path();
+  const gs::parameter_store store = store_on({2}, 1, 1);
+  texts said;
+  fs::current_path(std::string(dir / "."));
+  gs::checkpointer checkpoints(store, "run", telling(said));
+  fs::current_path(before);
+  CHECK(checkpoints.save());
+  CHECK(fs::exists(dir / "run/latest/manifest.json"));
+  fs::remove_all(dir / "run");
+  set_step(store, 2);
+  CHECK(checkpoints.save());
+  REQUIRE(said.size() == 1);
+  CHECK(contains(said[0], "or its lock was removed during the run; it is locked again"));
+  const other_run other(dir / "run");
+  CHECK_FALSE(other.locked());
+}
+
+TEST_CASE("checkpointer: an event log that is not the sealed one is reported") {
+  const scratch dir;
+  const gs::parameter_store store = store_on({2}, 1, 1);
+  for (const bool cut : {false, true}) {
+    texts said;
+    gs::event_log events(store.on(), dir / "run");
+    gs::checkpointer checkpoints(store, dir / "run", telling(said));
+    checkpoints.log_to(events);
+    checkpoints.resume();
+    CHECK(said.empty() != cut);
+    if (cut) CHECK(contains(said[0], "the event log is not the one that the checkpoint has sealed: "));
+    CHECK(checkpoints.save());
+    if (!cut) fs::remove(events.path());
+  }
+}
+
 TEST_CASE("checkpointer: an element that is not finite") {
   const scratch dir;
   const gs::parameter_store store = store_on({2}, 1, 1);
@@ -520,8 +586,11 @@ TEST_CASE("checkpointer: the end marker") {
     CHECK(names_in(dir / "run") == texts{"finished", "latest", "step-0000000007.2"});
   }
   gs::checkpointer again(store, dir / "run");
-  CHECK_FALSE(fs::exists(dir / "run/finished"));  // the run goes on
   again.resume();
+  CHECK(fs::exists(dir / "run/finished"));  // a program that only loads leaves it
+  store.set_steps(8);
+  CHECK(again.save());
+  CHECK_FALSE(fs::exists(dir / "run/finished"));  // the run goes on
   set_content(dir / "run/finished", "a file of the user");
   CHECK(contains(complaint([&] { again.finish(); }), "it is not overwritten"));
   CHECK(content_of(dir / "run/finished") == "a file of the user");

@@ -39,6 +39,7 @@ namespace gshard { inline namespace v0 { namespace detail {
 struct save_result {
   step_name step;
   std::string problem;
+  bool is_of_others = false;  // another run has made this directory
 };
 
 /// One save at a time. start() and poll() are collective, and throw only if communication fails.
@@ -74,11 +75,12 @@ class checkpoint_saver {
     obsolete_ = std::move(obsolete);
     written_.clear();
     stage_ = stage::writing;
-    staged_is_saved_ = false;
+    staged_is_saved_ = is_of_others_ = false;
     problem_ = problem_of([&] { copy_shards(); });
     if (disks_.disks() > 1) start_copies();
     start_job([this, log] {
       if (log != nullptr) log_head_ = log->head();
+      if (disks_.is_first(this_process(on_))) remove_finished(directory::made(settings_.path));  // the run goes on
       write_parts(on_.devices(), staged_);
     });
   }
@@ -96,10 +98,7 @@ class checkpoint_saver {
       }
       if (problem_.empty()) problem_ = writer_.wait();
       const std::string failed = problem_of([&] { on_.agree({}, problem_); });
-      if (!failed.empty()) {
-        abandon();
-        return save_result{step_, failed};
-      }
+      if (!failed.empty()) return give_up(failed);
       if (stage_ == stage::committing) {
         stage_ = stage::none;
         staged_is_saved_ = true;
@@ -108,8 +107,7 @@ class checkpoint_saver {
       if (stage_ == stage::writing && disks_.disks() > 1) {
         write_copies();
       } else if (const std::string problem = commit(); !problem.empty()) {
-        abandon();
-        return save_result{step_, problem};
+        return give_up(problem);
       }
       if (!wait) return std::nullopt;
     }
@@ -201,7 +199,8 @@ class checkpoint_saver {
     const directory own = directory::made(settings_.path).made_sub(step_.text());
     for (std::size_t i = 0; i < devices.size(); ++i) {
       const auto device = std::size_t(devices[i]);
-      if (own.has(part_name(device)))
+      is_of_others_ = own.has(part_name(device));
+      if (is_of_others_)
         throw error(own.path_of(part_name(device)) + ": is there already; does another run use this directory?");
       const std::span<const std::byte> bytes(data[i].data(), std::size_t(data[i].size()));
       written_.push_back({device, {}});
@@ -286,8 +285,9 @@ class checkpoint_saver {
     if (!failed.empty()) problem_of([&] { settings_.warn(failed); });
   }
 
-  /// Removes what was written of a failed save, as far as that goes.
-  void abandon() {
+  /// Ends a failed save, and removes what was written of it, as far as that goes.
+  save_result give_up(const std::string& problem) {
+    const save_result result{step_, problem, on_.agree({}, {}, is_of_others_)};
     problem_of([&] { travelling_.finish(); });
     stage_ = stage::none;
     problem_.clear();
@@ -301,6 +301,7 @@ class checkpoint_saver {
       in->remove_directory(step_.text());
     });
     problem_.clear();
+    return result;
   }
 
   parameter_store store_;
@@ -312,6 +313,7 @@ class checkpoint_saver {
   std::uint64_t planned_for_ = 0;
   std::vector<buffer> staged_;    // per held device: the data of its part
   bool staged_is_saved_ = false;  // in a committed checkpoint
+  bool is_of_others_ = false;     // a part of another run was found in the directory of the save; of the thread while it writes
 
   stage stage_ = stage::none;
   step_name step_;

@@ -29,11 +29,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -66,16 +68,14 @@ class checkpointer {
   checkpointer(const parameter_store& store, std::string directory, checkpointer_options options = {})
       : store_(store), on_(store.on().on()), path_(std::move(directory)), options_(std::move(options)) {
     while (path_.size() > 1 && path_.back() == '/') path_.pop_back();
+    std::error_code unknown;  // a relative path keeps its meaning if the program changes its working directory
+    if (const auto absolute = std::filesystem::absolute(path_, unknown); !path_.empty() && !unknown) path_ = absolute.string();
     if (!options_.report) options_.report = detail::write_to_stderr;
     std::string problem = path_.empty() ? "checkpoint: the directory has no name" : detail::problem_of_options(options_, on_.leader());
     stops_ = on_.begin(facts("making a checkpointer"), problem, stop_request::exists());
     const detail::disk_table disks = options_.per_host ? detail::find_disks(on_, path_) : detail::disk_table(on_);
     const std::string no_lock = lock(disks);
     found_ = detail::find_steps(on_, disks, path_);
-    problem = detail::problem_of([&] {
-      if (const auto in = disks.is_first(me()) ? detail::directory::find(path_) : std::nullopt) detail::remove_finished(*in);
-    });
-    on_.agree({}, problem);
     if (!no_lock.empty())
       detail::problem_of([&] {
         warning()("the directory " + path_ + " is not locked: " + no_lock + ". So another run in it is noticed only when both save");
@@ -85,6 +85,7 @@ class checkpointer {
     saver_.emplace(store_, disks, detail::checkpoint_saver::settings{path_, options_.allow_not_finite, options_.key, warning()});
     for (const detail::found_steps& all = found_; const auto* list : {&all.finished, &all.unfinished})
       used_names_.insert(used_names_.end(), list->begin(), list->end());
+    if (on_.agree({}, {}, options_.lock_seconds < 0 || !no_lock.empty())) found_.unfinished.clear();  // they may be of a run that goes on
     last_time_ = std::chrono::steady_clock::now();
     last_step_ = store_.steps();
   }
@@ -100,16 +101,17 @@ class checkpointer {
   /// last records in every manifest. The log must outlive the checkpointer. On all processes alike. Local.
   void log_to(event_log& events) { events_ = &events; }
 
-  /// Loads the newest valid checkpoint into the store and the states, and returns what it is; nothing if
-  /// there is no checkpoint. If the newest is damaged, or not signed as required, it is reported, and the one
+  /// Loads the newest valid checkpoint into the store and the states, and returns what it is; nothing if there is none. May be called again,
+  /// to go back. If the newest is damaged, or not signed as required, it is reported, and the one
   /// before it is loaded. Every process reads and verifies an equal share. The store and the states change
   /// only after that. Communicates: the headers of the parts; the elements of shards that another process has
   /// read. Throws also: if there are checkpoints and none is valid; if the newest valid one has other
   /// tensors, another seed or other settings, or lacks a state; if a `restore` throws.
   std::optional<resumed> resume() {
     on_.begin(facts("resume of a checkpointer"));
-    std::optional<resumed> result = load_newest(found_.finished);
-    kept_ = found_.finished;
+    end_save_in_flight();
+    std::optional<resumed> result = load_newest(knows_older_ ? kept_ : found_.finished);
+    if (!knows_older_) kept_ = std::exchange(found_.finished, {});
     knows_older_ = true;
     return result;
   }
@@ -207,14 +209,31 @@ class checkpointer {
 
   /// Locks the directory on every disk. Throws on all processes if another run has one of them. Returns why this process has no lock.
   std::string lock(const detail::disk_table& disks) {
+    using clock = std::chrono::steady_clock;
     detail::directory_lock::refusal why;
-    if (options_.lock_seconds >= 0 && disks.is_first(me())) {
-      const std::string problem =
-          detail::problem_of([&] { lock_ = detail::directory_lock::take(detail::directory::made(path_), options_.lock_seconds, why); });
-      if (!problem.empty()) why.text = problem;
-    }
+    const auto begin = clock::now();
+    bool waits = options_.lock_seconds >= 0 && disks.is_first(me());
+    do {  // the others wait in `agree`: it must not look as if this process hangs
+      if (!waits) continue;
+      const double left = options_.lock_seconds - std::chrono::duration<double>(clock::now() - begin).count();
+      const std::string problem = detail::problem_of(
+          [&] { lock_ = detail::directory_lock::take(detail::directory::made(path_), std::clamp(left, 0.0, 0.5), why); });
+      if (!problem.empty()) why = {false, problem};
+      waits = why.held && left > 0.5;
+    } while (on_.agree({}, {}, waits));
     on_.agree({}, why.held ? "checkpoint: " + why.text + "; end that run, or use another directory" : std::string());
     return why.text;
+  }
+
+  /// Before a save: the directory or its lock may have been removed, and another run may have been started in it.
+  void lock_again() {
+    detail::directory_lock::refusal why;
+    std::optional<detail::directory_lock> again;
+    if (!detail::problem_of([&] { again = detail::directory_lock::take(detail::directory::made(path_), 0, why); }).empty()) return;
+    if (why.held) throw error("checkpoint: " + why.text + ". The lock of this run was removed");
+    if (!again) return;  // the save itself will tell
+    if (!again->same_as(*lock_)) warning()("the directory " + path_ + " or its lock was removed during the run; it is locked again");
+    lock_ = std::move(again);
   }
 
   void log(const char* event) {
@@ -280,6 +299,7 @@ class checkpointer {
       problem = detail::problem_of([&] {
         if (on_.leader() && options_.key && !options_.key->can_sign())
           throw error("checkpoint: the key of the checkpointer is a public one");
+        if (lock_) lock_again();
       });
     check_replicas(store_);
     if (!knows_older_ && !found_.finished.empty())
@@ -325,7 +345,7 @@ class checkpointer {
       return;
     }
     last_problem_ = result.problem;
-    found_.unfinished.push_back(result.step);
+    if (!result.is_of_others) found_.unfinished.push_back(result.step);
     const std::string text = "the checkpoint of step " + std::to_string(result.step.step) + " could not be saved: " + result.problem;
     if (options_.on_failure == checkpointer_options::failure::stop) throw error(text);
     warn(text + (kept_.empty() ? "; there is no checkpoint" : "; the last one is that of step " + std::to_string(kept_.back().step)));
@@ -375,6 +395,9 @@ class checkpointer {
   }
   void load(detail::checkpoint_loader& loader, const manifest& m) {
     loader.load();
+    if (events_ != nullptr)
+      if (const event_log_finding found = check_event_log(events_->path(), m.event_logs); !found.unaltered)
+        detail::problem_of([&] { warning()("the event log is not the one that the checkpoint has sealed: " + found.text); });
     saver_->keep_sealed(m.event_logs);
     on_.agree({}, detail::problem_of([&] {
                 for (const auto& [name, s] : states_) s.restore(m.states.at(name));

@@ -53,6 +53,8 @@ class directory_lock {
       if (!why.held || last) return std::nullopt;
     }
   }
+  /// True if both are the lock of one file.
+  bool same_as(const directory_lock& other) const { return file_ == other.file_; }
   directory_lock(directory_lock&& other) noexcept : file_(std::exchange(other.file_, std::nullopt)) {}
   directory_lock& operator=(directory_lock&& other) noexcept {
     std::swap(file_, other.file_);
@@ -93,7 +95,7 @@ class directory_lock {
   static std::optional<directory_lock> try_once(const directory& in, refusal& why) {
     table& all = locks();
     const std::lock_guard guard(all.mutex);
-    if (const auto known = in.identity_of(lock_file); known && is_held(*known)) return shared(*known);
+    if (const auto known = in.identity_of(lock_file); known && is_held(*known)) return locked_again(in, *known, why);
     descriptor file = in.open(lock_file);
     const auto opened = directory::identity_of(file);
     if (!opened) throw_errno(in.path_of(lock_file), "cannot be opened");
@@ -129,6 +131,15 @@ class directory_lock {
   static bool is_held(const directory::identity& file) {
     const auto it = locks().held.find(file);
     return it != locks().held.end() && it->second.process == ::getpid();
+  }
+  /// The lock of this process, also if the process has lost it by closing another descriptor of the file.
+  static std::optional<directory_lock> locked_again(const directory& in, const directory::identity& known, refusal& why) {
+    const descriptor& file = locks().held.at(known).files.front();
+    struct flock wanted = whole_file(F_WRLCK);
+    if (uninterrupted([&] { return ::fcntl(file.get(), F_SETLK, &wanted); }) == 0) return shared(known);
+    if (errno != EAGAIN && errno != EACCES) throw_errno(in.path_of(lock_file), "cannot be locked");
+    why = {true, in.path() + ": another run uses this directory" + holder_text(text_in(file, in), 0)};
+    return std::nullopt;
   }
   static directory_lock shared(const directory::identity& file) {
     ++locks().held.at(file).users;
