@@ -165,6 +165,15 @@ for system in SBATCH PBS; do
   done
 done
 
+# A program that saves as soon as it has resumed, and fails: a manifest of the same step each time.
+cat >saves_again <<'P'
+#!/usr/bin/env bash
+mkdir -p "$1/step-0000000005"; echo "{}" >"$1/step-0000000005/new"; mv "$1/step-0000000005/new" "$1/step-0000000005/manifest.json"
+exit 1
+P
+chmod +x saves_again
+expect "another checkpoint of the same step is no progress" 1 "gave up: 3 failures in a row" "${run[@]}" --retries 2 -- ./saves_again c
+
 for options in "" "--checkpoint c" "--checkpoint c --retries x -- true" "--checkpoint c --nonsense -- true" "--checkpoint"; do
   # shellcheck disable=SC2086
   expect "wrong options '$options'" 2 "--help lists the options" $options
