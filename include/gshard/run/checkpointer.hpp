@@ -97,16 +97,17 @@ class checkpointer {
   void keep_state(std::string name, std::function<std::string()> save, std::function<void(std::string_view)> restore) {
     states_[std::move(name)] = {std::move(save), std::move(restore)};
   }
-  /// Writes the events "checkpoint", "load", "roll_back" and "stop" to the event log of each process, and seals the logs'
-  /// last records in every manifest. The log must outlive the checkpointer. On all processes alike. Local.
+  /// Writes the events "checkpoint", "load", "roll_back" and "stop" to the event log of each process, and seals the logs' last records in
+  /// every manifest. A log that is not the one that a loaded checkpoint has sealed is reported. The log must outlive the checkpointer. On all
+  /// processes alike. Local.
   void log_to(event_log& events) { events_ = &events; }
 
-  /// Loads the newest valid checkpoint into the store and the states, and returns what it is; nothing if there is none. May be called again,
-  /// to go back. If the newest is damaged, or not signed as required, it is reported, and the one
-  /// before it is loaded. Every process reads and verifies an equal share. The store and the states change
-  /// only after that. Communicates: the headers of the parts; the elements of shards that another process has
-  /// read. Throws also: if there are checkpoints and none is valid; if the newest valid one has other
-  /// tensors, another seed or other settings, or lacks a state; if a `restore` throws.
+  /// Loads the newest valid checkpoint into the store and the states, and returns what it is; nothing if there is none. May be called
+  /// again, to go back. If the newest is damaged, or not signed as required, it is reported, and the one before it is loaded. Every process
+  /// reads and verifies an equal share. The store and the states change only after that.
+  /// Communicates: the headers of the parts; the elements of shards that another process has read.
+  /// Throws also: if there are checkpoints and none is valid; if the newest valid one has other tensors, another seed or other settings, or
+  /// lacks a state; if a `restore` throws.
   std::optional<resumed> resume() {
     on_.begin(facts("resume of a checkpointer"));
     end_save_in_flight();
