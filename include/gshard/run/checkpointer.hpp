@@ -98,8 +98,8 @@ class checkpointer {
     states_[std::move(name)] = {std::move(save), std::move(restore)};
   }
   /// Writes the events "checkpoint", "load", "roll_back" and "stop" to the event log of each process, and seals the logs' last records in
-  /// every manifest. A log that is not the one that a loaded checkpoint has sealed is reported. The log must outlive the checkpointer. On all
-  /// processes alike. Local.
+  /// every manifest. A log that is not the one that a loaded checkpoint has sealed is reported. The log must outlive the checkpointer. On
+  /// all processes alike. Local.
   void log_to(event_log& events) { events_ = &events; }
 
   /// Loads the newest valid checkpoint into the store and the states, and returns what it is; nothing if there is none. May be called
