@@ -81,23 +81,23 @@ options parse(int argc, char** argv) {
   return o;
 }
 
-/// What this process holds: "rank step resident_KiB descriptors MPI_objects".
+/// What this process holds: "process step resident_KiB descriptors MPI_objects".
 class resources {
  public:
   explicit resources(const options& o) {
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
-    if (!o.resources.empty()) file_.open(o.resources + "." + std::to_string(rank_), std::ios::app);
+    int rank = 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (!o.resources.empty()) file_.open(o.resources + "." + std::to_string(rank), std::ios::app);
   }
   void write(std::uint32_t step) {
     if (!file_.is_open()) return;
     long pages = 0, resident = 0;
     std::ifstream("/proc/self/statm") >> pages >> resident;
     const auto descriptors = std::distance(std::filesystem::directory_iterator("/proc/self/fd"), std::filesystem::directory_iterator());
-    file_ << rank_ << ' ' << step << ' ' << resident * (::sysconf(_SC_PAGESIZE) / 1024) << ' ' << descriptors << ' ' << mpi_objects << std::endl;
+    file_ << ::getpid() << ' ' << step << ' ' << resident * (::sysconf(_SC_PAGESIZE) / 1024) << ' ' << descriptors << ' ' << mpi_objects << std::endl;
   }
 
  private:
-  int rank_ = 0;
   std::ofstream file_;
 };
 
