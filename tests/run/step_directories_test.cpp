@@ -5,8 +5,10 @@
 
 #include <doctest/doctest.h>
 
+#include <atomic>
 #include <filesystem>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace gs = gshard;
@@ -85,4 +87,24 @@ TEST_CASE("step directories: the end marker and the link are not put over files 
   set_content(dir / "finished.tmp-0123456789abcdef", "left by a killed process");
   detail::remove_temporaries(in);
   CHECK(in.names() == std::vector<std::string>{"finished", "latest", "latest.tmp-0123456789abcdee"});
+}
+
+// A failed save is removed by a thread, maybe while another process looks for checkpoints.
+TEST_CASE("step directories: those that are removed meanwhile are not found") {
+  const scratch dir;
+  const detail::directory in = detail::directory::at(dir / "");
+  in.made_sub("step-0000000001").replace("manifest.json", "{\"sha256\":\"");
+  std::atomic<bool> ends = false;
+  std::thread other([&] {
+    while (!ends) {
+      fs::create_directory(dir / "step-0000000002");
+      fs::remove(dir / "step-0000000002");
+    }
+  });
+  for (int i = 0; i < 2000; ++i) {
+    const std::string problem = complaint([&] { CHECK(detail::find_steps(in).finished == std::vector<step_name>{{1, 0}}); });
+    CHECK(problem == "");
+  }
+  ends = true;
+  other.join();
 }

@@ -293,11 +293,10 @@ class checkpoint_saver {
     problem_.clear();
     start_job([this] {
       const auto in = directory::find(settings_.path);
-      if (!in || !in->has_directory(step_.text())) return;
-      const directory own = in->sub(step_.text());
-      if (own.has_file(manifest_file)) return;  // committed after all, as far as this process can see
+      const auto own = in ? in->find_sub(step_.text()) : std::nullopt;
+      if (!own || own->has_file(manifest_file)) return;  // or committed after all, as far as this process can see
       for (const written& w : written_)
-        if (is_checkpoint_file(own, part_name(w.device))) own.remove(part_name(w.device));
+        if (is_checkpoint_file(*own, part_name(w.device))) own->remove(part_name(w.device));
       in->remove_directory(step_.text());
     });
     problem_.clear();

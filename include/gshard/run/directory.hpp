@@ -52,6 +52,12 @@ class directory {
 
   /// A directory in this one.
   directory sub(const std::string& name) const { return {path_of(name), opened(name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW)}; }
+  /// The same, or nothing if there is no such directory, maybe because another process has just removed it.
+  std::optional<directory> find_sub(const std::string& name) const {
+    descriptor fd = opened(name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+    if (fd.get() < 0 && (errno == ENOENT || errno == ENOTDIR || errno == ELOOP)) return std::nullopt;
+    return directory(path_of(name), std::move(fd));
+  }
   /// The same, which is made if it is missing; its entry is on the disk then.
   directory made_sub(const std::string& name) const {
     if (make(fd_.get(), name, path_of(name))) sync();

@@ -53,8 +53,8 @@ struct found_steps {
 inline found_steps find_steps(const directory& in) {
   found_steps found;
   for (const std::string& name : in.names())
-    if (const auto step = step_name::parse(name); step && in.has_directory(name))
-      (in.sub(name).has_file(manifest_file) ? found.finished : found.unfinished).push_back(*step);
+    if (const auto step = step_name::parse(name))
+      if (const auto own = in.find_sub(name)) (own->has_file(manifest_file) ? found.finished : found.unfinished).push_back(*step);
   std::ranges::sort(found.finished);
   std::ranges::sort(found.unfinished);
   return found;
@@ -95,15 +95,15 @@ inline void remove_temporaries(const directory& in) {
 /// then.
 inline void remove_checkpoint(const directory& in, const step_name& step) {
   const std::string name = step.text();
-  if (!in.has_directory(name)) return;
-  const directory own = in.sub(name);
+  const std::optional<directory> own = in.find_sub(name);
+  if (!own) return;
   const auto remove = [&](const std::string& file) {
-    if (is_checkpoint_file(own, file)) own.remove(file);
+    if (is_checkpoint_file(*own, file)) own->remove(file);
   };
   remove(manifest_file);
-  if (own.has(manifest_file)) throw error(own.path_of(manifest_file) + ": cannot be removed, so the checkpoint stays");
-  own.sync();
-  for (const std::string& file : own.names()) remove(file);
+  if (own->has(manifest_file)) throw error(own->path_of(manifest_file) + ": cannot be removed, so the checkpoint stays");
+  own->sync();
+  for (const std::string& file : own->names()) remove(file);
   in.remove_directory(name);
 }
 
