@@ -22,7 +22,7 @@ constexpr int all_holds = 0, altered = 1, not_checked = 2;
 
 struct options {
   std::vector<std::string> logs, manifests, checkpoints;
-  bool all = false;
+  bool all = false, no_logs = false;
   std::string key, public_key;
 };
 
@@ -49,26 +49,26 @@ bool check_checkpoints(const options& o, const gshard::signing_key* key, std::ve
   return holds;
 }
 
-/// Prints the findings about altered logs. If there are none: the sentence of a single log, or a sentence with the number of logs.
-bool check_logs(const std::vector<std::string>& logs, const std::vector<gshard::event_log_head>& seals, bool all_are_given) {
-  bool holds = true;
+/// Prints the findings about altered logs, and about sealed ones that are not there. If there are none: the sentence of a single log, or one
+/// with the number of logs. Returns the exit status.
+int check_logs(const std::vector<std::string>& logs, const std::vector<gshard::event_log_head>& seals, bool all_are_given) {
+  int status = all_holds;
   std::string last;
+  for (const std::string& log : verify::missing_logs(logs, seals)) {
+    std::cout << log << ": is sealed by a manifest, but "
+              << (all_are_given ? "was not given\n" : "is not in DIR, and was not checked: give it as LOG, or --no-logs\n");
+    status = all_are_given ? altered : not_checked;
+  }
   for (const std::string& log : logs) {
     const verify::verdict v = verify::check(log, seals);
     if (!v.holds) std::cout << v.text << '\n';
-    holds = holds && v.holds;
+    if (!v.holds) status = altered;
     last = v.text;
   }
-  const std::vector<std::string> missing = verify::missing_logs(logs, seals);
-  for (const std::string& log : missing) {
-    std::cout << log << ": is sealed by a manifest, but "
-              << (all_are_given ? "was not given\n" : "is not in DIR, and was not checked: give it as LOG\n");
-    holds = holds && !all_are_given;
-  }
-  if (!holds || logs.empty()) return holds;
+  if (status == altered || logs.empty()) return status;
   if (logs.size() == 1) std::cout << last << '\n';
   else std::cout << logs.size() << " logs, unaltered" << (seals.empty() ? "; no seal was given" : " up to their seals") << '\n';
-  return true;
+  return status;
 }
 
 int run(const options& o) {
@@ -83,7 +83,8 @@ int run(const options& o) {
     }
   if (!o.checkpoints.empty()) holds = check_checkpoints(o, by, seals) && holds;
   const std::vector<std::string> logs = o.logs.empty() ? verify::logs_beside(o.checkpoints, seals) : o.logs;
-  return check_logs(logs, seals, !o.logs.empty()) && holds ? all_holds : altered;
+  const int status = o.no_logs ? all_holds : check_logs(logs, seals, !o.logs.empty());
+  return holds ? status : altered;
 }
 
 }  // namespace
@@ -95,18 +96,19 @@ int main(int argc, char** argv) {
       "exists and has the size and\nSHA-256 of the manifest. All parts are read. The program that saved them is not needed.\nWith a key, "
       "every manifest must be signed by it. Without one, who can write the files\ncan make new ones that hold.\n\nPrints one sentence per "
       "finding, which names the file or the first altered record.\nExit status: 0 if all holds, 1 if something was altered or is missing,\n"
-      "2 if it cannot be checked.\n",
+      "2 if something cannot be checked.\n",
       "gshard-verify");
   options o;
   const auto list = [&](const char* name, std::vector<std::string>& to, const char* help) {
     return app.add_option(name, to, help)->allow_extra_args(false)->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   };
-  app.add_option("LOG", o.logs, "event logs, such as RUN/events-00000.jsonl; default: those in DIR that are sealed");
+  auto* const logs = app.add_option("LOG", o.logs, "event logs, such as RUN/events-00000.jsonl; default: those in DIR that are sealed");
   list("--manifest", o.manifests, "manifest.json of a checkpoint, for its seals; may be given again")->type_name("FILE");
   list("--checkpoint", o.checkpoints,
        "directory of a run, whose newest checkpoint is checked, or of one checkpoint.\nWith per_host: again for the directory of each host")
       ->type_name("DIR");
   app.add_flag("--all", o.all, "check all checkpoints of DIR");
+  app.add_flag("--no-logs", o.no_logs, "check checkpoints alone, not the event logs that they seal")->excludes(logs);
   auto* const secret = app.add_option("--key", o.key, "secret of HMAC-SHA-256, or private key of Ed25519 in PEM")->type_name("FILE");
   app.add_option("--public-key", o.public_key, "public key of Ed25519 in PEM")->type_name("FILE")->excludes(secret);
   app.footer(

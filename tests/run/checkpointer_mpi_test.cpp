@@ -331,12 +331,41 @@ TEST_CASE("checkpointer, mpi: a manifest that the leader cannot make fails on al
   texts said;
   const gs::parameter_store store = make(on_all(), 1, 7);
   {
-    gs::checkpointer checkpoints(store, own.mine(), telling(said, {.per_host = true, .settings = {{"name", "Andr\xe9"}}}));
+    gs::checkpointer checkpoints(store, own.mine(), telling(said, {.per_host = true}));
+    checkpoints.keep_state("Andr\xe9", [] { return std::string(); }, [](std::string_view) {});
     CHECK_FALSE(checkpoints.save());
     if (is_leader()) CHECK(contains(said.back(), "is not UTF-8"));
   }
   gs::checkpointer others(store, own.mine(), telling(said, {.per_host = true}));
   CHECK(others.save());
+}
+
+// As when a host was away: its disk has a checkpoint of the same step, of which no other disk has a part.
+TEST_CASE("checkpointer, mpi: a manifest whose parts are not all there does not hide another one of that step") {
+  if (mpi_world::ranks() < 2) return;
+  const disks own;
+  texts said;
+  const gs::parameter_store store = make(on_all(), 1, 7), away = make(on_all(), 1, 8);
+  away.set_steps(7);
+  for (const bool is_away : {true, false}) {
+    gs::checkpointer checkpoints(is_away ? away : store, own.mine() + (is_away ? "-away" : ""), telling(said, {.per_host = true}));
+    CHECK(checkpoints.save());
+  }
+  const std::string step = "/step-0000000007";
+  fs::create_directories(own.mine() + "-good");
+  fs::copy(own.mine() + step, own.mine() + "-good" + step);
+  for (int rank = 0; rank < mpi_world::ranks(); ++rank) {
+    CAPTURE(rank);
+    fs::remove_all(own.mine() + step);
+    fs::copy(own.mine() + (rank == mpi_world::rank() ? "-away" : "-good") + step, own.mine() + step);
+    if (rank == mpi_world::rank()) fs::remove(own.mine() + step + "/" + gs::detail::part_name(std::size_t(rank)));
+    MPI_Barrier(MPI_COMM_WORLD);
+    const gs::parameter_store back = make(on_all(), 77);
+    gs::checkpointer checkpoints(back, own.mine(), telling(said, {.per_host = true}));
+    CHECK(checkpoints.resume()->refused.empty());
+    CHECK(is_step(back, 7));
+    MPI_Barrier(MPI_COMM_WORLD);
+  }
 }
 
 TEST_CASE("checkpointer, mpi: two lost disks, or a damaged block on one disk") {

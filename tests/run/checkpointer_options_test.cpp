@@ -21,6 +21,9 @@ TEST_CASE("checkpointer options: what is wrong is named") {
   CHECK(wrong({.lock_seconds = NAN}) == begin + "lock_seconds is not a number");
   CHECK(wrong({.most_roll_backs = 0}) == "");
   CHECK(wrong({.most_roll_backs = -1}) == begin + "most_roll_backs is negative");
+  CHECK(wrong({.settings = {{"name", "Andr\xc3\xa9"}}}) == "");
+  CHECK(wrong({.settings = {{"name", "Andr\xe9"}}}) == begin + "settings: \"Andr\xe9\" is not UTF-8");
+  CHECK(wrong({.settings = {{"n\xe4me", "Andre"}}}) == begin + "settings: \"n\xe4me\" is not UTF-8");
   CHECK(wrong({.require_signature = true}) == "checkpoint: require_signature needs a key");
   CHECK(wrong({.require_signature = true}, false) == "");
 }

@@ -586,8 +586,12 @@ TEST_CASE("checkpointer: the end marker") {
     CHECK(names_in(dir / "run") == texts{"finished", "latest", "step-0000000007.2"});
   }
   gs::checkpointer again(store, dir / "run");
-  again.resume();
+  again.keep_state(
+      "calls", [] { return "1"; }, [](std::string_view) {});
+  CHECK(again.resume()->step == 7);
   CHECK(fs::exists(dir / "run/finished"));  // a program that only loads leaves it
+  again.finish();                           // the content that was loaded: not saved again
+  CHECK(names_in(dir / "run") == texts{"finished", "latest", "step-0000000007.2"});
   store.set_steps(8);
   CHECK(again.save());
   CHECK_FALSE(fs::exists(dir / "run/finished"));  // the run goes on

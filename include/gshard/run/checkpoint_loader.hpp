@@ -18,6 +18,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -59,7 +60,8 @@ class checkpoint_loader {
   checkpoint_loader(const parameter_store& store, const disk_table& disks, std::string path)
       : store_(store), on_(store.on().on()), disks_(disks), path_(std::move(path)) {}
 
-  /// Reads the manifest. Throws if there is no valid one.
+  /// Reads the manifest, and the headers of the parts. If disks have different manifests, such as one that was away while the run went on,
+  /// takes that of most disks whose parts are all there. Throws if there is no valid one.
   const manifest& read_manifest(const step_name& step, const std::optional<signing_key>& key, bool require_signature) {
     step_ = step;
     texts mine;  // the manifest and its signature, or a reason
@@ -72,25 +74,31 @@ class checkpoint_loader {
       });
       mine = problem.empty() ? texts{"", text, signature} : texts{problem};
     }
-    texts chosen;
+    texts valid;  // each once, those of most disks first
     const std::vector<texts> all = gather_texts(on_, mine);
     on_leader(on_, [&] {
       std::string reason = "has no manifest";
+      std::map<std::string, int> disks;
       for (const texts& found : all) {
         if (found.empty()) continue;
         const std::string problem = found.size() < 3 ? found[0] : problem_of([&] { check(found[1], found[2], key, require_signature); });
-        if (problem.empty()) {
-          chosen = {found[1]};
-          return;
-        }
-        reason = problem;
+        if (!problem.empty()) reason = problem;
+        else if (++disks[found[1]] == 1) valid.push_back(found[1]);
       }
-      throw error(reason);
+      if (valid.empty()) throw error(reason);
+      std::ranges::stable_sort(valid, std::greater(), [&](const std::string& text) { return disks[text]; });
     });
-    share(on_, chosen);
-    const std::string problem = problem_of([&] { manifest_ = parse_manifest(chosen[0]); });
-    on_.agree({}, problem);
-    return manifest_;
+    share(on_, valid);
+    std::string reason;
+    for (const std::string& text : valid) {
+      const std::string problem = problem_of([&] {
+        on_.agree({}, problem_of([&] { manifest_ = parse_manifest(text); }));
+        read_headers();
+      });
+      if (problem.empty()) return manifest_;
+      if (reason.empty()) reason = problem;
+    }
+    throw error(reason);
   }
 
   /// The differences between the tensors of the checkpoint and of the store as text; empty if there are none.
@@ -115,9 +123,6 @@ class checkpoint_loader {
 
   /// Reads and verifies all blocks. Throws if one of them cannot be read from any disk. The store must fit.
   void read() {
-    in_ = std::nullopt;
-    problem_of([&] { in_ = directory::at(path_).sub(step_.text()); });
-    read_headers();
     std::vector<loaded_block> blocks;
     const std::string problem = problem_of([&] { blocks = find_blocks(); });
     on_.agree({}, problem);
@@ -169,6 +174,8 @@ class checkpoint_loader {
   // Processes of a disk read the headers of the parts in turn. Then all processes know all headers, and which
   // disks have which parts.
   void read_headers() {
+    in_ = std::nullopt;
+    problem_of([&] { in_ = directory::at(path_).sub(step_.text()); });
     const std::size_t me = this_process(on_), members = disks_.members(disks_.disk_of(me)).size(), parts = manifest_.parts.size();
     texts mine;  // part, header or nothing, reason
     for (std::size_t part = disks_.member(me); part < parts; part += members) {

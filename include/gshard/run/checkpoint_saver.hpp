@@ -113,7 +113,12 @@ class checkpoint_saver {
     }
   }
 
-  /// True if the store's shards are those of the last save, bit for bit.
+  /// After a load: the store's shards are those of the checkpoint that was loaded.
+  void set_saved() {
+    writer_.wait();
+    staged_is_saved_ = problem_of([&] { copy_shards(); }).empty();
+  }
+  /// True if the store's shards are those of the last save or load, bit for bit.
   bool equals_last() const {
     if (!staged_is_saved_ || staged_.size() != on_.devices().size()) return false;
     bool equal = facts_hash() == planned_for_;
@@ -311,7 +316,7 @@ class checkpoint_saver {
   part_plan plan_;
   std::uint64_t planned_for_ = 0;
   std::vector<buffer> staged_;    // per held device: the data of its part
-  bool staged_is_saved_ = false;  // in a committed checkpoint
+  bool staged_is_saved_ = false;  // in a valid checkpoint
   bool is_of_others_ = false;     // a part of another run was found in the directory of the save; of the thread while it writes
 
   stage stage_ = stage::none;

@@ -271,7 +271,7 @@ class checkpointer {
     });
   }
 
-  /// Saves, unless the last checkpoint of this object has the same content.
+  /// Saves, unless the last checkpoint that this object has saved or loaded has the same content.
   bool save_changes() {
     end_save_in_flight();
     const bool same = !kept_.empty() && saved_ == kept_.back() && saved_.step == store_.steps() && saver_->equals_last();
@@ -368,6 +368,9 @@ class checkpointer {
       if (!misfit.empty()) throw error(path_ + "/" + step.text() + ": does not fit: " + misfit);
       if (problem.empty()) {
         load(loader, *m);
+        saved_ = step;
+        if (on_.leader()) saved_states_ = m->states;
+        saver_->set_saved();
         return resumed{m->step, step.text(), std::move(result.refused), loader.bytes_read()};
       }
       result.refused.push_back(step.text() + ": " + problem);
@@ -441,7 +444,7 @@ class checkpointer {
   detail::found_steps found_;
   std::vector<detail::step_name> kept_, refused_;                      // kept_: valid as far as known, ascending
   std::vector<detail::step_name> used_names_;                          // names of directories that were there at the start, or were made
-  detail::step_name saved_;                                            // the last checkpoint of this object
+  detail::step_name saved_;                                            // the last checkpoint that this object has saved or loaded
   std::map<std::string, std::string> starting_states_, saved_states_;  // of the leader
   std::string last_problem_;
   std::optional<std::uint32_t> rolled_to_;  // the newest step when roll_back() was called last

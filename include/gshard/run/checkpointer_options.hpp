@@ -61,6 +61,9 @@ inline std::string problem_of_options(const checkpointer_options& o, bool leader
   if (o.lock_seconds != o.lock_seconds) return begin + "lock_seconds is not a number";
   if (o.most_roll_backs < 0) return begin + "most_roll_backs is negative";
   if (o.require_signature && leader && !o.key) return "checkpoint: require_signature needs a key";
+  for (const auto& [name, value] : o.settings)
+    for (const std::string* text : {&name, &value})
+      if (!problem_of([&] { json_text(*text); }).empty()) return begin + "settings: " + in_quotes(*text) + " is not UTF-8";
   return {};
 }
 /// Adds what must be equal on all processes.
