@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Sums of a gcovr report by folder of include/gshard: coverage.py coverage.json [--bar LINES BRANCHES]. See tests/coverage.sh."""
+"""Sums of the reports of llvm-cov by folder of include/gshard: coverage.py DIRECTORY LIST. See tests/coverage.sh."""
 import json
 import sys
-from collections import defaultdict
+from collections import Counter, defaultdict
+from pathlib import Path
 
 # Folders that mostly the compiler runs.
 PLANNER = ("base", "ir", "trace", "grad", "nn", "optim", "pass")
@@ -26,26 +27,57 @@ class Sum:
         return self.lines_run / self.lines if self.lines else 1
 
 
-def read(path):
-    with open(path, encoding="utf-8") as file:
-        report = json.load(file)
-    files = {}
-    for entry in report["files"]:
-        name = entry["file"].split("include/gshard/", 1)[1]
-        files[name] = total = Sum()
-        for line in entry["lines"]:
-            if line.get("gcovr/noncode"):
-                continue
-            total.lines += 1
-            total.lines_run += line["count"] > 0
-            branches = [branch for branch in line["branches"] if not branch["throw"]]
-            total.branches += len(branches)
-            total.branches_run += sum(branch["count"] > 0 for branch in branches)
-    return files
+def short(path):
+    return path.split("include/gshard/", 1)[1] if "include/gshard/" in path else None
+
+
+def read_lines(path, files):
+    """Adds to files[name][line]: how often it ran."""
+    name = None
+    for text in path.read_text(encoding="utf-8").splitlines():
+        if text.startswith("SF:"):
+            name = short(text[3:])
+        elif text.startswith("DA:") and name:
+            line, count = text[3:].split(",")[:2]
+            files[name][int(line)] += int(count)
+
+
+def read_branches(path, files):
+    """Adds to files[name][line, column]: how often the condition was true, and false, in all instances of a template."""
+    for entry in json.loads(path.read_text(encoding="utf-8"))["data"][0]["files"]:
+        if name := short(entry["filename"]):
+            for line, column, _, _, true, false, *_ in entry["branches"]:
+                both = files[name][line, column]
+                both[0] += true
+                both[1] += false
+
+
+def ranges(lines):
+    texts = []
+    for line in sorted(lines):
+        if texts and line == texts[-1][1] + 1:
+            texts[-1][1] = line
+        else:
+            texts.append([line, line])
+    return " ".join(str(a) if a == b else f"{a}-{b}" for a, b in texts)
 
 
 def main():
-    files = read(sys.argv[1])
+    lines, branches = defaultdict(Counter), defaultdict(lambda: defaultdict(lambda: [0, 0]))
+    for path in sorted(Path(sys.argv[1]).iterdir()):
+        read_lines(path, lines) if path.suffix == ".lcov" else read_branches(path, branches)
+    files = {}
+    with open(sys.argv[2], "w", encoding="utf-8") as missing:
+        for name, counts in sorted(lines.items()):
+            conditions = branches[name]
+            files[name] = total = Sum()
+            total.lines, total.lines_run = len(counts), sum(count > 0 for count in counts.values())
+            total.branches, total.branches_run = 2 * len(conditions), sum(n > 0 for both in conditions.values() for n in both)
+            print(f"{name}: {total.text()}", file=missing)
+            print(f"  lines that did not run: {ranges(line for line, count in counts.items() if count == 0)}", file=missing)
+            for wanted, index in ("true", 0), ("false", 1):
+                places = sorted(place for place, both in conditions.items() if both[index] == 0)
+                print(f"  never {wanted} (line:column): {' '.join(f'{line}:{column}' for line, column in places)}", file=missing)
     folders = defaultdict(Sum)
     run, planner, everything = Sum(), Sum(), Sum()
     for name, total in files.items():

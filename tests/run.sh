@@ -26,8 +26,8 @@ usage: tests/run.sh [--clang] [--asan | --no-mpi] [--werror] [--only FOLDER | --
              tests/leaks_of_open_mpi.txt
   --faults   fails every system call of a save and of a resume in turn, in one process and on 2 MPI ranks. Without it, the tests on
              ranks fail every 17th
-  --coverage lines and branches of include/ that the unit tests and those on MPI ranks run, by folder, and the files with the least:
-             see tests/coverage.sh
+  --coverage lines and branches of include/ that the unit tests and those on MPI ranks run, by folder, and the files with the least;
+             with clang 16: see tests/coverage.sh
 Everything else goes to ctest, once all tests are built: tests/run.sh -R kernel/ --verbose
 Builds in build/tests (build/clang, build/asan, build/asan-clang, build/asan-mpi, build/coverage, build/no-mpi, build/no-mpi-clang,
 build/tsan).
@@ -105,11 +105,13 @@ if [ -n "$every" ]; then
 fi
 
 case $preset in
-  tsan | asan-mpi | coverage) [ -z "$compiler" ] || die "--$preset is for g++" ;;
+  tsan | asan-mpi | coverage) [ -z "$compiler" ] || die "--$preset chooses the compiler" ;;
 esac
 more=()
-[ "$preset" != coverage ] || more+=(gcovr cmd:gcovr)
-if [ -n "$compiler" ]; then
+if [ "$preset" = coverage ]; then
+  more+=(clang-16 cmd:clang++-16 llvm-16 cmd:llvm-cov-16
+    libclang-rt-16-dev "file:/usr/lib/llvm-16/lib/clang/16/lib/linux/libclang_rt.profile-$(uname -m).a")
+elif [ -n "$compiler" ]; then
   more+=(clang-16 cmd:clang++-16)
   [ "$preset" != asan ] ||
     more+=(libclang-rt-16-dev "file:/usr/lib/llvm-16/lib/clang/16/lib/linux/libclang_rt.asan-$(uname -m).a")
@@ -133,7 +135,8 @@ if [ -n "$kills" ]; then
 fi
 if [ "$preset" = coverage ]; then
   tests_failed=
-  find "$build" -name '*.gcda' -delete
+  rm -rf "$build/profiles"
+  export LLVM_PROFILE_FILE=$build/profiles/%4m.profraw  # processes of a program add to one of 4 files
   ctest --test-dir "$build" --output-on-failure --parallel "$jobs" ${for_ctest[@]+"${for_ctest[@]}"} || tests_failed=yes
   "$top/tests/coverage.sh" "$build"
   [ -z "$tests_failed" ] || die "Tests failed: see above"
