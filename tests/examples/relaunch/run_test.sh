@@ -26,6 +26,7 @@ for ((i = 0; step < steps; ++i)); do
       status-*) exit "${failure##*-}" ;;
       kill) kill -9 $$ ;;
       hang) trap '' TERM; sleep 100 & wait ;;
+      tells) while true; do date +%N >"$dir/new"; mv "$dir/new" "$dir/gshard-00000.prom"; sleep 0.2; done ;;  # its telemetry lives
       orphan) sleep 100 & echo $! >"$dir/../orphan"; exit 1 ;;
       slow) step=$((step + 1)); : >"$dir/../slow"; while true; do sleep 0.1; done ;;
     esac
@@ -36,9 +37,9 @@ echo "$step" >"$dir/finished"
 P
 chmod +x train
 
-# expect NAME STATUS WORDS COMMAND...: runs gshard-run in an empty folder, and checks its status and words.
+# expect NAME STATUS WORDS COMMAND...: runs gshard-run in an empty folder, and checks its status and words. Sets `text`.
 expect() {
-  local name=$1 status=$2 words=$3 found text
+  local name=$1 status=$2 words=$3 found
   shift 3
   rm -f starts resumed orphan slow; rm -rf c
   text=$(timeout 60 "$gshard_run" "$@" 2>&1)
@@ -59,8 +60,19 @@ expect "statuses, a kill, and 0 without a marker" 0 "c/finished: 20" "${run[@]}"
 check "every start resumed from the newest checkpoint" "$(tr '\n' ' ' <resumed)" = "0 2 4 6 8 "
 expect "failures without progress" 1 "gave up: 3 failures in a row" "${run[@]}" --retries 2 -- ./train c 9 at_once-status-3 at_once-kill at_once-status-0 none
 check "three starts" "$(wc -l <starts)" = 3
+expect "no failure is too many" 1 "gave up: 1 failure without a newer checkpoint; there is no checkpoint; the last status was 3" \
+  "${run[@]}" --retries 0 -- ./train c 9 at_once-status-3
+check "a failed command tells nothing of its directory: $text" "$(grep -c "not the directory" <<<"$text")" = 0
+expect "the wrong directory" 1 "status was 0; if the command has finished, --checkpoint is not the directory of its checkpointer" \
+  --checkpoint elsewhere --retries 0 -- ./train c 2 none
+check "the program has finished: $(ls c)" -e c/finished
+expect "the wrong directory, before the next start" 1 "its end marker; there is no checkpoint; if the command has finished, --checkpoint is not" \
+  --checkpoint elsewhere --retries 1 --wait 0.1 -- ./train c 2 none
 expect "progress starts the count again" 0 "c/finished: 9" "${run[@]}" --retries 1 -- ./train c 9 at_once-kill kill at_once-kill kill none
 expect "a command that hangs" 0 "have not changed for 1.000 s" "${run[@]}" --stall 1 --grace 0.3 -- ./train c 5 hang none
+expect "a command that hangs, with telemetry in the directory" 0 "have not changed for 1.500 s" "${run[@]}" --stall 1.5 --grace 0.3 -- \
+  ./train c 5 tells none
+check "two starts" "$(wc -l <starts)" = 2
 expect "what a command leaves behind is ended" 0 "c/finished: 5" "${run[@]}" --grace 0.3 -- ./train c 5 orphan none
 check "the orphan is gone" "$(sed 's/.*) //; s/ .*//' "/proc/$(cat orphan)/stat" 2>/dev/null | tr -d Z)" = ""  # Z: nobody has asked for its status
 expect "hosts that answer" 0 "c/finished: 1" "${run[@]}" --hosts a,b,c --per-host 2 --check '[ {host} != b ]' -- \
