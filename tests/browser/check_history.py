@@ -36,6 +36,7 @@ def check_numbers(b, run):
         check(float(value) == expected, "%s is %s, the data say %s" % (path, value, expected))
         seen.add(path)
     wanted = ["/processes", "/restarts", "/checkpoints", "/stragglers"]
+    wanted += ["/skipped"] if run["skipped"] else []
     if "steps" in run:
         wanted += ["/last", "/wall", "/mean_step", "/waiting_share", "/peak"]
         wanted += ["/received/%d/bytes" % i for i in range(len(run["received"]))]
@@ -88,6 +89,10 @@ def check_events(b, run):
     b.run("(s => { s.value = '%s'; s.dispatchEvent(new Event('change')); })(document.querySelector('#events-view select'))" % kind)
     rows = b.run("[...document.querySelectorAll('#events-view .card')].map(c => [c.firstChild.textContent, c.querySelectorAll('tbody tr').length])")
     check(["Events", sum(1 for e in run["events"] if e["event"] == kind)] in rows, "of the events %s there are %s" % (kind, rows))
+    words = {"no word": "without a word", "finish": "finished"}
+    said = b.run("[...document.querySelectorAll('#events-view tbody tr')].map(r => r.lastChild.textContent)")[:len(run["starts"])]
+    for start, text in zip(run["starts"], said):
+        check(not start["end"] or text == words.get(start["end"], start["end"]), "the end %s says %s" % (start["end"], text))
 
 
 def check_widths(b, width):

@@ -19,7 +19,10 @@ void write(const std::filesystem::path& path, const gshard::run_history& history
 int main(int, char** argument) {
   const std::filesystem::path folder = argument[1];
   std::filesystem::create_directories(folder);
-  write(folder / "long.html", sample_history(4, 3000, 16), "translate");
+  gshard::run_history finished = sample_history(4, 3000, 16);
+  finished.skipped = 2;
+  finished.events.push_back({finished.events.back().time + 1, 0, "finish", {{"step", 3000}}, 0});
+  write(folder / "long.html", finished, "translate");
   write(folder / "wide.html", sample_history(140, 60, 300), "many processes");
   write(folder / "one.html", sample_history(1, 1, 1), "one step");
 

@@ -81,6 +81,49 @@ TEST_CASE("history: an event has the step of its process at its time, or that of
   CHECK(steps[2] == std::vector<double>{7, 8, 8});
 }
 
+TEST_CASE("history: a skipped batch is no step, and was not done twice") {
+  const scratch folder;
+  const auto line = [](int step, bool skipped, double time) {
+    const std::string mark = skipped ? ",\"skipped\":true" : "";
+    return "{\"step\":" + std::to_string(step) + mark + ",\"time\":" + std::to_string(time) + ",\"seconds\":1}\n";
+  };
+  const std::string begin = "{\"telemetry\":1,\"time\":1000}\n", path = folder / "telemetry-00000.jsonl";
+  set_content(path, begin + line(0, true, 1001) + line(0, false, 1002) + line(1, true, 1003) + line(1, true, 1004) + line(1, false, 1005) +
+                        line(2, false, 1006) + line(3, true, 1007));
+  gs::run_history h = gs::read_run_history(folder / "");
+  CHECK(h.skipped == 4);
+  CHECK(h.repeated == 0);
+  CHECK(h.summary.steps() == 3);
+  CHECK(h.summary.last == 2);
+  REQUIRE(h.starts.size() == 1);
+  CHECK(h.starts[0].steps == 3);
+  CHECK(h.starts[0].first == 0);
+  CHECK(h.starts[0].last == 2);
+  CHECK(h.starts[0].ended == 1007);
+  CHECK(h.unread == 0);
+  // A restart from step 1: batches that are skipped again count once.
+  set_content(path, begin + line(0, true, 1001) + line(0, false, 1002) + line(1, true, 1003) + line(1, false, 1004) + begin +
+                        line(1, true, 1005) + line(1, false, 1006) + line(2, false, 1007));
+  h = gs::read_run_history(folder / "");
+  CHECK(h.repeated == 1);
+  CHECK(h.summary.steps() == 3);
+  CHECK(h.skipped == 2);
+  // One that ends with a skipped batch, before it has done a step.
+  set_content(path, begin + line(0, false, 1001) + line(1, false, 1002) + line(2, false, 1003) + begin + line(1, true, 1005));
+  h = gs::read_run_history(folder / "");
+  CHECK(h.repeated == 2);
+  CHECK(h.summary.last == 0);
+  CHECK(h.skipped == 1);
+  set_content(path, begin + line(0, false, 1001) + begin + line(0, true, 1005));
+  h = gs::read_run_history(folder / "");
+  CHECK(h.summary.empty());
+  CHECK(h.skipped == 1);
+  set_content(path, begin + line(0, true, 1001));
+  h = gs::read_run_history(folder / "");
+  CHECK(h.skipped == 1);
+  CHECK(h.summary.empty());
+}
+
 TEST_CASE("history: of values that several processes give, those of the first are kept; lines that are no records are counted") {
   const scratch folder;
   set_content(folder / "telemetry-00000.jsonl",

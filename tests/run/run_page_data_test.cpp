@@ -5,8 +5,12 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <string>
+#include <tuple>
+#include <vector>
 
 namespace gs = gshard;
 
@@ -22,6 +26,7 @@ TEST_CASE("page of a run: what was done again counts once, as it was done last")
   CHECK(j["starts"][0]["last"] == 39);
   CHECK(j["starts"][0]["end"] == "no word");
   CHECK(j["starts"][1]["first"] == 36);
+  CHECK(j["starts"][1]["end"] == "stop");
   CHECK(j["buckets"]["count"] == 100);
   CHECK(j["rows"].size() == 3);
   CHECK(j["received"].size() == 2);
@@ -49,6 +54,92 @@ TEST_CASE("page of a run: its size does not grow with steps, processes, experts 
     CHECK(j["events"].size() == 2000);
     CHECK(j["event_count"] == 20000);
   }
+}
+
+namespace {
+/// A run whose process 0 did steps 0 to 9 in each start, a second each. `logs`: the events of each log as "process start second event", in
+/// which seconds count from the start of the telemetry.
+std::vector<std::string> ends_of(std::size_t starts, std::vector<std::tuple<int, std::size_t, double, std::string>> events) {
+  gs::run_history h;
+  for (std::size_t i = 0; i < starts; ++i)
+    for (int p = 0; p < 2; ++p) {
+      h.starts.push_back({100.0 * double(i), p, 2, "node", "0.1.0", {}});
+      h.starts.back().steps = 10;
+      h.starts.back().last = 9;
+      h.starts.back().ended = h.starts.back().time + 10;
+    }
+  for (const auto& [process, start, second, event] : events)
+    h.events.push_back({100.0 * double(start) + second, process, event, nlohmann::ordered_json::object(), 0});
+  std::stable_sort(h.events.begin(), h.events.end(), [](const auto& a, const auto& b) { return a.time < b.time; });
+  std::vector<std::string> all;
+  const auto page = gs::detail::run_page_data(h, "").json();
+  for (const auto& s : page["starts"]) all.push_back(s["end"]);
+  return all;
+}
+using ends = std::vector<std::string>;
+}  // namespace
+
+TEST_CASE("page of a run: how each start ended") {
+  CHECK(ends_of(2, {}) == ends{"no word", ""});
+  // The log begins 2 s before the telemetry, and the checkpointer has loaded before it.
+  for (const double begins : {-2.0, 1.0}) {
+    CAPTURE(begins);
+    std::vector<std::tuple<int, std::size_t, double, std::string>> logs;
+    for (int p = 0; p < 2; ++p)
+      for (std::size_t i = 0; i < 5; ++i) {
+        logs.emplace_back(p, i, begins, "start");
+        logs.emplace_back(p, i, begins + .1, "mesh");
+        if (i > 0) logs.emplace_back(p, i, begins + .2, "load");
+      }
+    const std::size_t begun = logs.size();
+    for (int p = 0; p < 2; ++p) {
+      logs.emplace_back(p, 0, 10.5, "not_finite");
+      logs.emplace_back(p, 0, 10.6, "abort");
+      logs.emplace_back(p, 1, 5, "not_finite");
+      logs.emplace_back(p, 1, 5.1, "load");
+      logs.emplace_back(p, 1, 5.1, "roll_back");
+      logs.emplace_back(p, 1, 10.5, "abort");
+      logs.emplace_back(p, 2, 10.5, "stop");
+      logs.emplace_back(p, 2, 10.6, "checkpoint");
+      logs.emplace_back(p, 3, 5, "not_finite");
+      logs.emplace_back(p, 3, 5.1, "roll_back");
+      logs.emplace_back(p, 4, 5, "not_finite");
+      logs.emplace_back(p, 4, 5.1, "roll_back");
+      logs.emplace_back(p, 4, 10.6, "finish");
+    }
+    CHECK(ends_of(5, logs) == ends{"not_finite", "abort", "stop", "no word", "finish"});
+    // A start that ended before it had telemetry is none of these.
+    logs.resize(begun);
+    logs.emplace_back(0, 0, 10.5, "finish");
+    logs.emplace_back(0, 0, 50, "start");
+    logs.emplace_back(0, 0, 51, "abort");
+    logs.emplace_back(0, 0, 55, "start");
+    logs.emplace_back(0, 0, 56, "abort");
+    logs.emplace_back(0, 4, 50, "start");
+    logs.emplace_back(0, 4, 51, "abort");
+    CHECK(ends_of(5, logs) == ends{"finish", "no word", "no word", "no word", ""});
+  }
+  CHECK(ends_of(1, {{0, 0, 10.5, "not_finite"}, {1, 0, 10.5, "not_finite"}}) == ends{"not_finite"});
+  CHECK(ends_of(1, {{0, 0, 5, "not_finite"}, {1, 0, 4.9, "not_finite"}}) == ends{""});  // steps followed
+  CHECK(ends_of(2, {{0, 0, 11, "not_finite"}, {0, 0, 98, "continued"}, {0, 0, 99, "start"}}) == ends{"not_finite", ""});
+}
+
+TEST_CASE("page of a run: a checkpoint counts once, and so does a skipped batch") {
+  gs::run_history h;
+  const auto saved = [&](int process, int step, const char* directory) {
+    h.events.push_back({0, process, "checkpoint", {{"step", step}, {"directory", directory}}, 0});
+  };
+  for (int p = 0; p < 3; ++p) saved(p, 10, "step-0000000010");
+  for (int p = 1; p < 3; ++p) saved(p, 20, "step-0000000020");  // process 0 was killed
+  for (int p = 0; p < 2; ++p) saved(p, 20, "step-0000000020.1");
+  for (int n = 0; n < 2; ++n)
+    for (int p = 0; p < 2; ++p) h.events.push_back({0, p, "checkpoint", {{"step", 30}}, 0});  // by the program, twice
+  h.events.push_back({0, 0, "skipped", {{"step", 4}}, 0});
+  CHECK(gs::detail::run_page_data(h, "").json()["checkpoints"] == 5);
+  CHECK(gs::detail::run_page_data(h, "").json()["skipped"] == 1);
+  h.processes = 1;  // of telemetry, which counts what was done again after a restart once
+  h.skipped = 2;
+  CHECK(gs::detail::run_page_data(h, "").json()["skipped"] == 2);
 }
 
 TEST_CASE("page of a run: without steps, and without anything") {

@@ -4,11 +4,13 @@
 #include "../io/scratch.hpp"
 
 #include <gshard/exec/executable.hpp>
-#include <gshard/trace/einsum.hpp>
+#include <gshard/gshard.hpp>
+#include <gshard/run/run_history.hpp>
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -19,6 +21,12 @@ namespace {
 inline constexpr auto summed = [](auto&, auto x, auto y) { return gs::einsum<"AB,BC->AC">(x, y); };
 using two = gs::mesh<gs::axis<"x">>;
 using sums = gs::program<summed, two, gs::in<"AB", gs::P<gs::none, "x">>, gs::in<"BC", gs::P<"x", gs::none>>>;
+
+inline constexpr auto careful_step = [](auto& m, auto x, auto rate) {
+  auto y = gs::einsum<"BM,M->B">(x, m.param("w", "M", gs::init::fan_in("M")));
+  gs::adam{.if_not_finite = gs::not_finite::skip}.minimize(m, gs::mean(y * y), rate);
+};
+using careful = gs::program<careful_step, two, gs::in<"BM", gs::P<"x", gs::none>>, gs::in<"">>;
 
 std::vector<nlohmann::json> lines_of(const std::string& path) {
   std::vector<nlohmann::json> all;
@@ -78,6 +86,34 @@ TEST_CASE("telemetry: steps of a program, its bytes by kind, its memory, and the
     if (n < 3) CHECK(line["values"] == nlohmann::json{{"loss", 3.0 - n}});
     CHECK(line.contains("lists") == (n == 0 || n == 2));
   }
+}
+
+TEST_CASE("telemetry: a batch that the optimizer skipped leaves a line and an event") {
+  const gs::parameter_store store(gs::simulate<two>(2));
+  gs::executable<careful> train(store.on(), {{'B', 2}, {'M', 2}}, store);
+  const scratch folder;
+  {
+    gs::event_log log(store.on(), folder / "");
+    gs::telemetry watch(store.on(), {.directory = folder / "", .events = &log, .every = 3});
+    watch.add(train);
+    for (int batch = 0; batch < 6; ++batch) {
+      const auto step = watch.step(store.steps());
+      train(std::vector<float>(4, batch == 2 ? std::numeric_limits<float>::infinity() : 1.0f), std::vector<float>(1, 0.01f));
+      watch.value("batch", batch);
+    }
+    const auto step = watch.step(100);  // without a run: the last one of the program is no part of it
+  }
+  std::vector<std::string> found;
+  for (const auto& line : lines_of(folder / "telemetry-00000.jsonl"))
+    if (line.contains("step")) found.push_back(line["step"].dump() + (line.value("skipped", false) ? " skipped" : ""));
+  CHECK(found == std::vector<std::string>{"0", "2 skipped", "3"});  // every third, and the skipped one
+  found.clear();
+  for (const auto& line : lines_of(folder / "events-00000.jsonl"))
+    if (line["event"] == "skipped") found.push_back(line["fields"].dump());
+  CHECK(found == std::vector<std::string>{"{\"step\":2}"});
+  const gs::run_history h = gs::read_run_history(folder / "");
+  CHECK(h.skipped == 1);
+  CHECK(h.repeated == 0);
 }
 
 TEST_CASE("telemetry: the predicted time of a piece of hardware, and nothing but stragglers without files") {

@@ -37,7 +37,7 @@ struct start_history {
   std::vector<std::pair<std::string, int>> mesh;
   std::uint64_t steps = 0;
   std::uint32_t first = 0, last = 0;  ///< the numbers of these steps, if there are any
-  double ended = 0;                   ///< time of the last one
+  double ended = 0;                   ///< time of the last one, or of a skipped one after it
 };
 
 struct event_history {
@@ -53,6 +53,7 @@ struct run_history {
   std::size_t processes = 0;          ///< with telemetry: the highest number, and 1
   detail::run_summary summary;        ///< of the steps
   std::uint64_t repeated = 0;         ///< Steps that a process did again after a restart; the most of one process.
+  std::uint64_t skipped = 0;          ///< Batches that an optimizer skipped, which are no steps; the most of one process.
   std::vector<start_history> starts;  ///< of all processes, in order of time
   std::vector<event_history> events;  ///< of all processes, in order of time
   std::vector<std::string> logs;      ///< what the check of each event log found, one sentence each
@@ -115,6 +116,12 @@ inline std::optional<std::uint32_t> step_in_line(const std::string& line) {
   return code == std::errc() && end != last && *end == ',' ? std::optional(step) : std::nullopt;
 }
 
+/// True for the line of a step whose updates were skipped. The next step has its number.
+inline bool is_skipped(const std::string& line) {
+  constexpr std::string_view mark = ",\"skipped\":true";
+  return line.compare(std::min(line.find(','), line.size()), mark.size(), mark) == 0;
+}
+
 /// Reads the files of a run one after the other: those of telemetry twice, so that no step is kept.
 class history_reader {
  public:
@@ -125,7 +132,8 @@ class history_reader {
     found.processes = std::max(found.processes, std::size_t(process) + 1);
     repeated_steps& steps = steps_[process];
     for_each_line(path, [&](std::uint64_t number, const std::string& line) {
-      if (const auto step = step_in_line(line)) steps.see(number, *step);
+      if (const auto step = step_in_line(line); step && is_skipped(line)) steps.see_skipped(number, *step);
+      else if (step) steps.see(number, *step);
     });
   }
   /// After all scans and logs.
@@ -149,7 +157,7 @@ class history_reader {
     repeated_steps& steps = steps_[process];
     const std::vector<std::size_t>& events = events_of_[process];
     std::size_t event = 0, start_of = found.starts.size();  // the next event; the start that the records belong to
-    std::uint64_t repeated = 0;
+    std::uint64_t repeated = 0, skipped = 0;
     std::optional<std::uint32_t> last;
     for_each_line(path, [&](std::uint64_t number, const std::string& line) {
       const auto j = nlohmann::ordered_json::parse(line, nullptr, false);
@@ -164,17 +172,22 @@ class history_reader {
       }
       last = s->step;
       for (; event < events.size() && found.events[events[event]].time < s->time; ++event) found.events[events[event]].step = s->step;
+      if (start_of < found.starts.size()) found.starts[start_of].ended = s->time;
+      if (is_skipped(line)) {
+        skipped += steps.counts(number, s->step);
+        return;
+      }
       if (start_of < found.starts.size()) {
         start_history& one = found.starts[start_of];
         if (one.steps++ == 0) one.first = s->step;
         one.last = s->step;
-        one.ended = s->time;
       }
       if (steps.counts(number, s->step)) found.summary.add(std::size_t(process), *s);
       else ++repeated;
     });
     for (; last && event < events.size(); ++event) found.events[events[event]].step = *last;
     found.repeated = std::max(found.repeated, repeated);
+    found.skipped = std::max(found.skipped, skipped);
   }
   void log(const std::string& path, int process) {
     const event_log_finding check = check_event_log(path);

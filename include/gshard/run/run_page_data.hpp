@@ -19,6 +19,7 @@
 #include <limits>
 #include <map>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -46,11 +47,12 @@ class run_page_data {
     json logs = json::array();
     for (const std::string& text : run_.logs) logs.push_back(text);
     json all{{"format", "gshard run history 1"}, {"title", title_}, {"parts", json::array()}, {"processes", run_.processes},
-             {"first", sums_.first}, {"last", sums_.last}, {"repeated", run_.repeated}, {"unread", run_.unread}, {"logs", std::move(logs)},
-             {"logs_hold", run_.logs_hold}, {"starts", starts()}, {"events", events()}, {"event_count", run_.events.size()}};
+             {"first", sums_.first}, {"last", sums_.last}, {"repeated", run_.repeated}, {"skipped", skipped()}, {"unread", run_.unread},
+             {"logs", std::move(logs)}, {"logs_hold", run_.logs_hold}, {"starts", starts()}, {"events", events()},
+             {"event_count", run_.events.size()}};
     all["restarts"] = all["starts"].empty() ? 0 : all["starts"].size() - 1;
-    for (const auto& [key, event] : {std::pair("checkpoints", "checkpoint"), std::pair("stragglers", "straggler")})
-      all[key] = std::count_if(run_.events.begin(), run_.events.end(), [&](const event_history& e) { return e.event == event; });
+    all["checkpoints"] = checkpoints();
+    all["stragglers"] = count("straggler");
     if (!sums_.empty()) {
       add_curves(all);
       add_processes(all);
@@ -63,6 +65,22 @@ class run_page_data {
   const run_history& run_;
   const run_summary& sums_;
   std::string title_;
+
+  std::size_t count(std::string_view event) const {
+    return std::size_t(std::count_if(run_.events.begin(), run_.events.end(), [&](const event_history& e) { return e.event == event; }));
+  }
+  std::size_t skipped() const { return run_.processes > 0 ? std::size_t(run_.skipped) : count("skipped"); }
+
+  /// Every process writes an event for each checkpoint. One that died before has none, so the most events of a process count, by name.
+  std::size_t checkpoints() const {
+    std::map<std::string, std::map<int, std::size_t>> by_name;
+    for (const event_history& e : run_.events)
+      if (e.event == "checkpoint") ++by_name[text_in(e.fields, "directory") + "/" + std::to_string(number_in(e.fields, "step"))][e.process];
+    std::size_t sum = 0;
+    for (const auto& [name, of] : by_name)
+      sum += std::max_element(of.begin(), of.end(), [](const auto& a, const auto& b) { return a.second < b.second; })->second;
+    return sum;
+  }
 
   static nlohmann::ordered_json means(const std::vector<range_of>& all) {
     nlohmann::ordered_json list = nlohmann::ordered_json::array();
@@ -162,8 +180,8 @@ class run_page_data {
     std::vector<const start_history*> mine;
     for (const start_history& s : run_.starts)
       if (s.process == process) mine.push_back(&s);
+    std::vector<std::string> ends = ends_of(mine);
     for (std::size_t i = 0; i < mine.size(); ++i) {
-      const double end = i + 1 < mine.size() ? mine[i + 1]->time : std::numeric_limits<double>::infinity();
       nlohmann::ordered_json row{{"time", mine[i]->time}, {"processes", mine[i]->processes}, {"version", mine[i]->version},
                                  {"mesh", nlohmann::ordered_json::object()}, {"steps", mine[i]->steps}};
       for (const auto& [axis, extent] : mine[i]->mesh) row["mesh"][axis] = extent;
@@ -172,13 +190,51 @@ class run_page_data {
         row["last"] = mine[i]->last;
         row["ended"] = mine[i]->ended;
       }
-      std::string why = i + 1 < mine.size() ? "no word" : "";
-      for (const event_history& e : run_.events)
-        if (e.time >= mine[i]->time && e.time < end && (e.event == "stop" || e.event == "abort" || e.event == "not_finite")) why = e.event;
-      row["end"] = why;
+      row["end"] = std::move(ends[i]);
       all.push_back(std::move(row));
     }
     return all;
+  }
+
+  /// How each start ended: "finish", "stop", "not_finite", "abort", "no word", or nothing for the last one, which may go on.
+  std::vector<std::string> ends_of(const std::vector<const start_history*>& starts) const {
+    constexpr double rounding = .001;  // of times in telemetry
+    std::vector<double> times, heard;  // of the starts, and when telemetry was last heard of
+    for (const start_history* s : starts) {
+      times.push_back(s->time);
+      heard.push_back(std::max(s->time, s->ended) - rounding);
+    }
+    const auto next_after = [](const std::vector<double>& all, double time) {
+      return std::size_t(std::upper_bound(all.begin(), all.end(), time) - all.begin());
+    };
+    std::map<int, std::vector<double>> begins;  // by process: a log may begin before the telemetry of its start
+    for (const event_history& e : run_.events) {
+      std::vector<double>& all = begins.try_emplace(e.process, times).first->second;
+      const std::size_t i = next_after(times, e.time);
+      if (e.event == "start" && i < times.size() && (i == 0 || e.time > heard[i - 1])) all[i] = e.time;
+    }
+    std::vector<std::string> ends(starts.size());
+    struct state {
+      std::size_t start = 0;  // and 1
+      bool is_other = false;  // a start without telemetry has followed
+    };
+    std::map<int, state> logs;  // by process
+    for (const event_history& e : run_.events) {
+      const std::size_t start = next_after(begins[e.process], e.time);
+      if (start == 0) continue;
+      state& log = logs[e.process];
+      log.is_other = log.start == start && (log.is_other || e.event == "start");
+      log.start = start;
+      if (log.is_other || e.event == "continued") continue;
+      std::string& end = ends[start - 1];
+      const bool went_on = e.process == starts[start - 1]->process && heard[start - 1] > e.time + rounding;
+      if (e.event == "finish" || e.event == "stop" || (e.event == "not_finite" && !went_on)) end = e.event;
+      else if (e.event == "abort") end = end == "not_finite" ? end : e.event;
+      else if (end == "not_finite" || end == "abort") end.clear();  // it went on
+    }
+    for (std::size_t i = 0; i + 1 < ends.size(); ++i)
+      if (ends[i].empty()) ends[i] = "no word";
+    return ends;
   }
 
   /// The first events and the last ones, each with its step: its own field, or that of its time.

@@ -38,6 +38,7 @@ const overview = panel => {
     fact("Processes", number("/processes", "count"), mesh),
     fact("Restarts", number("/restarts", "count"), run.restarts ? ["the last one at step ", number(`/starts/${run.starts.length - 1}/first`, "id")] : "none"),
     fact("Checkpoints", number("/checkpoints", "count"), "in the event logs"),
+    run.skipped > 0 && fact("Skipped batches", number("/skipped", "count"), "not finite"),
     fact("Stragglers", number("/stragglers", "count"), run.stragglers ? el("span", {class: "bad"}, "see Time") : "none reported"),
     run.peak !== undefined && fact("Memory", number("/peak", "B"), "most of a process"),
     !run.logs_hold && fact("Event logs", el("span", {class: "bad"}, "altered"), "see Events")));
@@ -118,13 +119,13 @@ const events_view = panel => {
     {label: "Time", text: e => el("span", {class: "nowrap"}, moment(e.time)), by: e => e.time + e.i * 1e-9},
     {label: "Step", text: e => number(`/events/${e.i}/step`, "id"), by: e => e.step ?? -1, number: true},
     {label: "Process", text: e => number(`/events/${e.i}/process`, "id"), by: e => e.process, number: true},
-    {label: "Event", text: e => ["abort", "not_finite", "straggler"].includes(e.event) ? el("span", {class: "bad"}, e.event) : e.event, by: e => e.event},
+    {label: "Event", text: e => ["abort", "not_finite", "straggler", "log_altered"].includes(e.event) ? el("span", {class: "bad"}, e.event) : e.event, by: e => e.event},
     {label: "Fields", least: "16rem", text: e => el("span", {class: "mono"}, e.fields === "{}" ? "" : e.fields), by: e => e.fields}]});
   const [starts] = table({caption: "Starts of the run", rows: run.starts.map((s, i) => ({...s, i})), columns: [
     {label: "Start", text: s => el("span", {class: "nowrap"}, moment(s.time))}, {label: "Processes", text: s => number(`/starts/${s.i}/processes`, "count"), number: true},
     {label: "First step", text: s => number(`/starts/${s.i}/first`, "id"), number: true}, {label: "Last step", text: s => number(`/starts/${s.i}/last`, "id"), number: true},
     {label: "Version", text: s => s.version}, {label: "End", text: s => s.end === "no word" ? el("span", {class: "bad"}, "without a word")
-      : s.end || (s.ended ? `last heard of ${moment(s.ended)}` : "–")}]});
+      : s.end === "finish" ? "finished" : s.end || (s.ended ? `last heard of ${moment(s.ended)}` : "–")}]});
   add(panel, run.starts.length > 0 && card("Starts", starts), card("Events", run.events.length === 0 ? el("p", {}, "There is no event log.") : [
     el("div", {class: "controls"}, choice("Events", [["", "all"], ...kinds.map(k => [k, k])], k => filter(e => !k || e.event === k))), node,
     run.event_count > run.events.length && el("p", {class: "muted"}, `Of ${as_text.count(run.event_count)} events, the first and the last ones are shown.`)]),

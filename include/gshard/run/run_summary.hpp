@@ -172,9 +172,15 @@ class repeated_steps {
     first_ = std::min(first_, step);
     last_ = step;
   }
-  bool empty() const { return starts_.empty(); }
+  /// A record that is no step: the next step has its number.
+  void see_skipped(std::uint64_t record, std::uint32_t step) {
+    if (step > last_) return;
+    starts_.push_back({record, step});
+    last_ = std::int64_t(step) - 1;
+  }
+  bool empty() const { return last_ < first_; }
   std::uint32_t first() const { return first_; }
-  std::uint32_t last() const { return last_; }  // of the last record, which is the largest that counts
+  std::uint32_t last() const { return std::uint32_t(last_); }  // of the last record, which is the largest that counts
 
   /// After all calls of see(). Records in ascending order.
   bool counts(std::uint64_t record, std::uint32_t step) {
@@ -188,7 +194,8 @@ class repeated_steps {
 
  private:
   std::vector<std::pair<std::uint64_t, std::uint32_t>> starts_;  // record and step
-  std::uint32_t first_ = std::numeric_limits<std::uint32_t>::max(), last_ = 0;
+  std::uint32_t first_ = std::numeric_limits<std::uint32_t>::max();
+  std::int64_t last_ = -1;
   std::size_t next_ = 0;
 };
 

@@ -48,10 +48,12 @@ struct telemetry_options {
   straggler_rule stragglers{};
   /// Called on the leader, between two steps, when a process becomes a straggler, and when it is none any more.
   std::function<void(const slow_process&)> on_straggler{};
-  event_log* events = nullptr;                  ///< On the leader it gets the events "straggler" and "straggler_ended".
+  /// On the leader it gets the events "straggler" and "straggler_ended", and "skipped" with the step's number when an added program skipped
+  /// the updates of its optimizer (not_finite::skip) in its last run of a step.
+  event_log* events = nullptr;
   event_log::reporter report{};                 ///< Gets a text when a file cannot be written; by default stderr.
-  /// A line is written if this divides the step's number; 0: never. Files for Prometheus count all steps. A line of a small model has about
-  /// 250 bytes.
+  /// A line is written if this divides the step's number, or if the step was skipped; 0: never. Files for Prometheus count all steps. A
+  /// line of a small model has about 250 bytes.
   std::uint32_t every = 1;
 };
 
@@ -133,6 +135,7 @@ class telemetry {
     now_.time = detail::unix_seconds();
     now_.received.assign(detail::collective_kinds().size(), 0);
     for (program& p : programs_) count(p);
+    if (now_.skipped && options_.events && on_.on().leader()) options_.events->write("skipped", {{"step", now_.step}});
     now_.resident = resident_bytes();
     if (writer_) writer_->add(std::move(now_));
   }
@@ -221,6 +224,7 @@ class telemetry {
     for (std::size_t k = 0; k < p.received.size(); ++k)
       now_.received[k] += e.received(detail::collective_kinds()[k]).bytes - (is_new ? 0 : p.received[k]);
     const std::int64_t runs = e.runs() - (is_new ? 0 : p.runs);
+    now_.skipped = now_.skipped || (runs > 0 && e.skipped());
     if (p.predicted >= 0 && runs > 0) predicted(p.predicted * double(runs));
     now_.arena += e.arena_bytes() * std::int64_t(on_.devices().size());
   }

@@ -33,6 +33,7 @@ struct telemetry_sample {
   double predicted = -1;        // seconds; less than 0: none
   std::vector<std::pair<std::string, double>> values;
   std::vector<std::pair<std::string, std::vector<double>>> lists;
+  bool skipped = false;         // an optimizer skipped its updates
 };
 
 /// The kinds of operations that receive bytes.
@@ -65,8 +66,8 @@ inline std::string seconds_text(double s) {
 inline std::string json_line(const telemetry_sample& s, bool with_lists) {
   char time[32];
   std::snprintf(time, sizeof time, "%.3f", s.time);
-  std::string line = "{\"step\":" + std::to_string(s.step) + ",\"time\":" + time + ",\"seconds\":" + seconds_text(s.seconds) +
-                     ",\"waiting\":" + seconds_text(s.waiting);
+  std::string line = "{\"step\":" + std::to_string(s.step) + (s.skipped ? ",\"skipped\":true" : "") + ",\"time\":" + time +
+                     ",\"seconds\":" + seconds_text(s.seconds) + ",\"waiting\":" + seconds_text(s.waiting);
   std::string part;
   for (std::size_t k = 0; k < s.received.size(); ++k)
     if (s.received[k] != 0)

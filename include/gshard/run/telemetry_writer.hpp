@@ -59,7 +59,7 @@ class telemetry_writer {
     std::uint32_t lists_every = 10;  ///< steps
     std::map<std::string, std::string> labels;
     std::function<void(const std::string&)> report;
-    std::uint32_t every = 1;  ///< steps; of lines
+    std::uint32_t every = 1;  ///< steps; of lines. Skipped steps have a line unless it is 0.
   };
 
   /// `first_line`: written before the first sample. Throws `gshard::error` if the file of lines cannot be opened.
@@ -137,7 +137,7 @@ class telemetry_writer {
       }
       for (const telemetry_sample& s : taken) {
         totals_.add(s);
-        if (!file_ || text_.size() >= most_text || to_.every == 0 || s.step % to_.every != 0) continue;
+        if (!file_ || text_.size() >= most_text || to_.every == 0 || (s.step % to_.every != 0 && !s.skipped)) continue;
         text_ += json_line(s, to_.lists_every > 0 && s.step % to_.lists_every == 0);
       }
       if (file_) tell(append_text(*file_, to_.lines, text_));
