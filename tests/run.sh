@@ -69,7 +69,7 @@ while [ $# -gt 0 ]; do
         --asan-mpi) preset=asan-mpi target=gshard_rank_tests for_ctest+=(-L '^mpi$' -R '/2_ranks') ;;
         --coverage)
           preset=coverage target=gshard_coverage_tests
-          for_ctest+=(-L '^(unit|mpi)$' -E '/(([a-z0-9]+_)?by_[a-z0-9_]+|hidden_tiles|simgrid)$|^survival/') ;;
+          for_ctest+=(-L '^(unit|mpi)$' -E '/(([a-z0-9]+_)?by_[a-z0-9_]+|hidden_tiles|simgrid)$|^survival/|/under_faults') ;;
         --faults)
           export GSHARD_FAULTS=all
           target=test_under_faults_all for_ctest+=(-R '^run/under_faults' --verbose) ;;

@@ -49,14 +49,14 @@ bool check_checkpoints(const options& o, const gshard::signing_key* key, std::ve
   return holds;
 }
 
-/// Prints the findings about altered logs, and about sealed ones that are not there. If there are none: the sentence of a single log, or one
-/// with the number of logs. Returns the exit status.
+/// Prints the findings about altered logs, and about sealed ones that are not there. If there are none: the sentence of a single log, or
+/// one with the number of logs. Returns the exit status.
 int check_logs(const std::vector<std::string>& logs, const std::vector<gshard::event_log_head>& seals, bool all_are_given) {
   int status = all_holds;
   std::string last;
   for (const std::string& log : verify::missing_logs(logs, seals)) {
     std::cout << log << ": is sealed by a manifest, but "
-              << (all_are_given ? "was not given\n" : "is not in DIR, and was not checked: give it as LOG, or --no-logs\n");
+              << (all_are_given ? "was not given\n" : "is not beside the checkpoint, and was not checked: give it as LOG, or --no-logs\n");
     status = all_are_given ? altered : not_checked;
   }
   for (const std::string& log : logs) {
@@ -92,7 +92,8 @@ int run(const options& o) {
 int main(int argc, char** argv) {
   CLI::App app(
       "Checks event logs and checkpoints of gshard.\n\nEvent logs: every record has the hash of the one before it. Manifests of "
-      "checkpoints\nseal the logs: no record before the seal can then be removed or rewritten.\nCheckpoints: the manifest has its SHA-256, and every part "
+      "checkpoints\nseal the logs: no record before the seal can then be removed or rewritten.\nCheckpoints: the manifest has its SHA-256, and "
+      "every part "
       "exists and has the size and\nSHA-256 of the manifest. All parts are read. The program that saved them is not needed.\nWith a key, "
       "every manifest must be signed by it. Without one, who can write the files\ncan make new ones that hold.\n\nPrints one sentence per "
       "finding, which names the file or the first altered record.\nExit status: 0 if all holds, 1 if something was altered or is missing,\n"

@@ -41,7 +41,7 @@ struct verdict {
 
 inline verdict check(const std::string& log, const std::vector<gs::event_log_head>& seals) {
   const gs::event_log_finding f = gs::check_event_log(log, seals);
-  return {f.unaltered, f.text};
+  return f.unaltered && !f.told.empty() ? verdict{false, gs::detail::base_name(log) + ": " + f.told} : verdict{f.unaltered, f.text};
 }
 
 /// What is sealed, but not among the logs.

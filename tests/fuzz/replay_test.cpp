@@ -44,10 +44,12 @@ TEST_CASE("the inputs that fuzzing has found still do no harm") {
     const char* name;
     void (*run)(std::string_view);
   };
-  const std::vector<target> targets{{"equation", fuzz::equation},
-                                    {"header", fuzz::header},
+  const std::vector<target> targets {
+    {"equation", fuzz::equation}, {"header", fuzz::header},
 #if __has_include(<openssl/evp.h>)
-                                    {"manifest", fuzz::manifest}
+    {
+      "manifest", fuzz::manifest
+    }
 #endif
   };
   for (const target& t : targets) {
@@ -63,11 +65,20 @@ TEST_CASE("the inputs that fuzzing has found still do no harm") {
 
 #if __has_include(<openssl/evp.h>)
 TEST_CASE("the inputs of the manifest's parser reach every part of it") {
-  const std::vector<std::string> refusals{
-      "is nested too deep",         "for a number",           "no list, or too long a list of", "is of a newer format",
-      "has an unknown element type", "has too many dims",     "is too large to be counted",     "is there twice, or out of order",
-      "has no SHA-256 for a part",  "is not as gshard writes it", "is not base64",              "parse error",
-      "cannot use at()",            "type must be string"};
+  const std::vector<std::string> refusals{"is nested too deep",
+                                          "for a number",
+                                          "no list, or too long a list of",
+                                          "is of a newer format",
+                                          "with an unknown element type",
+                                          "with too many dims",
+                                          "is too large to be counted",
+                                          "twice, or out of order",
+                                          "has no SHA-256 for a part",
+                                          "is not as gshard writes it",
+                                          "is not base64",
+                                          "parse error",
+                                          "cannot use at()",
+                                          "type must be string"};
   std::set<std::string> missing(refusals.begin(), refusals.end());
   int accepted = 0;
   for (const std::string& input : inputs_of("manifest")) {

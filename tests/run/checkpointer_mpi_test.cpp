@@ -165,7 +165,7 @@ TEST_CASE("checkpointer, mpi: the leader's state comes to all ranks; a restore t
     });
     other.resume();
   });
-  CHECK(contains(said, "no such position"));
+  CHECK(contains(said, "restoring the state \"position\" failed: no such position"));
   const std::string failed = complaint_of_all([&] {
     gs::checkpointer other(store, dir / "other");
     other.keep_state("x", []() -> std::string { throw gs::error("nothing to save"); }, [](std::string_view) {});

@@ -194,6 +194,31 @@ TEST_CASE("checkpointer: states of the program, and the event log") {
   CHECK(is_step(store, 7));
 }
 
+TEST_CASE("checkpointer: a state that the program does not keep is not lost") {
+  const scratch dir;
+  const gs::parameter_store store = store_on({2}, 1, 7);
+  {
+    gs::checkpointer checkpoints(store, dir / "run");
+    checkpoints.keep_state(
+        "position", [] { return "17"; }, [](std::string_view) {});
+    CHECK(checkpoints.save());
+  }
+  texts said;
+  gs::checkpointer checkpoints(store, dir / "run", telling(said));
+  CHECK(checkpoints.resume()->step == 7);  // a program may load, and do without
+  REQUIRE(said.size() == 1);
+  CHECK(contains(said[0], "has a state \"position\" that the program does not keep: it is not restored, and the program cannot save"));
+  set_step(store, 8);
+  CHECK(contains(complaint([&] { checkpoints.save(); }),
+                 "has a state \"position\" that the program does not keep, so that a save would lose it"));
+  CHECK(names_in(dir / "run") == texts{"latest", "step-0000000007"});
+  const auto keep = [&] {
+    checkpoints.keep_state(
+        "position", [] { return "18"; }, [](std::string_view) {});
+  };
+  CHECK(contains(complaint(keep), "keep_state(\"position\") after resume()"));
+}
+
 TEST_CASE("checkpointer: another store is refused, and stays as it is") {
   const scratch dir;
   {
@@ -210,7 +235,7 @@ TEST_CASE("checkpointer: another store is refused, and stays as it is") {
   stores::add(other, {"double", gs::dtype::f32, {3, 5}}, gs::sharding::replicated(2));
   CHECK(contains(said(other),
                  "\"double\" is a parameter f64[3,5] there and a parameter f32[3,5] here, \"one more\" is missing there, "
-                 "\"bias\" is unknown to the store"));
+                 "\"bias\" is unknown to the store; all programs must be bound to the store before resume()"));
   CHECK(other.steps() == 0);
 }
 
@@ -488,6 +513,10 @@ TEST_CASE("checkpointer: an event log that is not the sealed one is reported") {
     CHECK(said.empty() != cut);
     if (cut) CHECK(contains(said[0], "the event log is not the one that the checkpoint has sealed: "));
     CHECK(checkpoints.save());
+    const gs::manifest m = gs::detail::parse_manifest(content_of(dir / "run/latest/manifest.json"));
+    const gs::event_log_finding found = gs::check_event_log(events.path(), m.event_logs);
+    CHECK(found.unaltered);  // since the last load
+    CHECK(contains(found.told, "record 3 tells that the log was altered before it: events-00000.jsonl: record") == cut);
     if (!cut) fs::remove(events.path());
   }
 }

@@ -65,6 +65,8 @@ TEST_CASE("signing_key: files that others may use, and files of another kind, ar
   CHECK(contains(complaint([&] { gs::signing_key::ed25519_public(dir / "public.pem"); }), "may have written is refused"));
   keys::write(dir / "short", std::string(15, 'k'));
   CHECK(contains(complaint([&] { gs::signing_key::hmac(dir / "short"); }), "at least 16 bytes, not 15"));
+  keys::write(dir / "in_pem", "-----BEGIN PRIVATE KEY-----\n0123456789abcdef\n");
+  CHECK(contains(complaint([&] { gs::signing_key::hmac(dir / "in_pem"); }), "is a key in PEM, not a secret"));
   keys::write(dir / "text", "no key");
   CHECK(contains(complaint([&] { gs::signing_key::ed25519(dir / "text"); }), "is not a private key of Ed25519"));
   CHECK(contains(complaint([&] { gs::signing_key::ed25519_public(dir / "text"); }), "is not a public key of Ed25519"));

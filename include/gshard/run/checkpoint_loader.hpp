@@ -118,7 +118,8 @@ class checkpoint_loader {
     for (const auto& [name, t] : there) lines.push_back(in_quotes(name) + " is unknown to the store");
     std::string text;
     for (std::size_t i = 0; i < std::min<std::size_t>(8, lines.size()); ++i) text += (i ? ", " : "") + lines[i];
-    return lines.size() > 8 ? text + ", and " + std::to_string(lines.size() - 8) + " more" : text;
+    if (lines.size() > 8) text += ", and " + std::to_string(lines.size() - 8) + " more";
+    return there.empty() ? text : text + "; all programs must be bound to the store before resume()";
   }
 
   /// Reads and verifies all blocks. Throws if one of them cannot be read from any disk. The store must fit.

@@ -93,13 +93,15 @@ class checkpointer {
   checkpointer& operator=(const checkpointer&) = delete;
 
   /// Adds bytes of the program to checkpoints, such as a position in the data. A save calls `save`, on the leader alone. resume() calls
-  /// `restore` on every process, with the leader's bytes, after the store is loaded. Before resume(); on all processes alike. Local.
+  /// `restore` on every process, with the leader's bytes, after the store is loaded. On all processes alike. Local. Throws `gshard::error`
+  /// after resume().
   void keep_state(std::string name, std::function<std::string()> save, std::function<void(std::string_view)> restore) {
+    if (looked_) throw error("checkpoint: keep_state(" + detail::in_quotes(name) + ") after resume(), which would have restored the state");
     states_[std::move(name)] = {std::move(save), std::move(restore)};
   }
-  /// Writes the events "checkpoint", "load", "roll_back" and "stop" to the event log of each process, and seals the logs' last records in
-  /// every manifest. A log that is not the one that a loaded checkpoint has sealed is reported. The log must outlive the checkpointer. On
-  /// all processes alike. Local.
+  /// Writes the events "checkpoint", "load", "roll_back", "stop" and "finish" to the event log of each process, and seals the logs' last
+  /// records in every manifest. If a log is not the one that a loaded checkpoint has sealed, that is reported, and written to the log as
+  /// the event "log_altered". The log must outlive the checkpointer. On all processes alike. Local.
   void log_to(event_log& events) { events_ = &events; }
 
   /// Loads the newest valid checkpoint into the store and the states, and returns what it is; nothing if there is none. May be called
@@ -113,7 +115,7 @@ class checkpointer {
     end_save_in_flight();
     std::optional<resumed> result = load_newest(knows_older_ ? kept_ : found_.finished);
     if (!knows_older_) kept_ = std::exchange(found_.finished, {});
-    knows_older_ = true;
+    knows_older_ = looked_ = true;
     return result;
   }
 
@@ -196,6 +198,7 @@ class checkpointer {
       if (saver_->disks().is_first(me())) detail::write_finished(detail::directory::made(path_), store_.steps());
     });
     on_.agree({}, problem);
+    log("finish");
   }
 
   /// The directory of the last committed checkpoint; empty if there is none.
@@ -303,6 +306,9 @@ class checkpointer {
         if (lock_) lock_again();
       });
     check_replicas(store_);
+    if (!not_kept_.empty())
+      problem = "checkpoint: the checkpoint that was loaded has a state " + detail::in_quotes(not_kept_[0]) +
+                " that the program does not keep, so that a save would lose it; call keep_state() before resume()";
     if (!knows_older_ && !found_.finished.empty())
       problem = path_ + ": has checkpoints, the last is " + found_.finished.back().text() + "; call resume(), or use another directory";
     on_.agree(facts("the start of a save"), problem);
@@ -400,12 +406,24 @@ class checkpointer {
   void load(detail::checkpoint_loader& loader, const manifest& m) {
     loader.load();
     if (events_ != nullptr)
-      if (const event_log_finding found = check_event_log(events_->path(), m.event_logs); !found.unaltered)
+      if (const event_log_finding found = check_event_log(events_->path(), m.event_logs); !found.unaltered) {
         detail::problem_of([&] { warning()("the event log is not the one that the checkpoint has sealed: " + found.text); });
+        events_->write(detail::log_altered, {{"finding", found.text}});
+      }
     saver_->keep_sealed(m.event_logs);
-    on_.agree({}, detail::problem_of([&] {
-                for (const auto& [name, s] : states_) s.restore(m.states.at(name));
-              }));
+    std::string problem;
+    for (const auto& [name, s] : states_)
+      if (problem.empty()) {
+        problem = detail::problem_of([&] { s.restore(m.states.at(name)); });
+        if (!problem.empty()) problem = "checkpoint: restoring the state " + detail::in_quotes(name) + " failed: " + problem;
+      }
+    on_.agree({}, problem);
+    not_kept_.clear();
+    for (const auto& [name, bytes] : m.states)
+      if (!states_.contains(name)) not_kept_.push_back(name);
+    if (!not_kept_.empty())
+      warn("the checkpoint has a state " + detail::in_quotes(not_kept_[0]) +
+           " that the program does not keep: it is not restored, and the program cannot save");
     log("load");
     last_step_ = store_.steps();
     last_time_ = std::chrono::steady_clock::now();
@@ -435,7 +453,8 @@ class checkpointer {
   event_log* events_ = nullptr;
   std::optional<detail::directory_lock> lock_;
   bool stops_ = false;        // a process has a stop_request
-  bool knows_older_ = false;  // resume() has looked for checkpoints, or there were none
+  bool looked_ = false;       // resume() has looked for checkpoints
+  bool knows_older_ = false;  // it has, or there were none
   bool due_ = false;
   std::uint32_t last_step_ = 0;  // at the last after_step
   std::chrono::steady_clock::time_point last_time_;
@@ -443,6 +462,7 @@ class checkpointer {
   // The same on all processes.
   detail::found_steps found_;
   std::vector<detail::step_name> kept_, refused_;                      // kept_: valid as far as known, ascending
+  std::vector<std::string> not_kept_;                                  // states of the checkpoint that was loaded, but of no keep_state()
   std::vector<detail::step_name> used_names_;                          // names of directories that were there at the start, or were made
   detail::step_name saved_;                                            // the last checkpoint that this object has saved or loaded
   std::map<std::string, std::string> starting_states_, saved_states_;  // of the leader

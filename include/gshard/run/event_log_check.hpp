@@ -35,19 +35,23 @@ struct event_log_finding {
   std::uint64_t first = 0, last = 0;
   bool is_cut = false;        ///< the last line has no end, as if its writer ended while it wrote it. There is no other fault
   std::string rest;           ///< that line, if it is no record
+  std::string told;           ///< what the log itself tells of an earlier alteration, in an event "log_altered"; empty: nothing
   std::string text;           ///< one sentence
 };
 
 namespace detail {
 
 inline const std::string no_hash(sha256::hex_digits, '0');
-inline constexpr std::string_view continued = "continued";  // the event after a line that was cut off
+inline constexpr std::string_view continued = "continued";      // the event after a line that was cut off
+inline constexpr std::string_view log_altered = "log_altered";  // the event of a load that has found another log than the sealed one
 
 /// A line of an event log, without its end. It holds on its own if it has a number, and the hash of its text.
 struct event_line {
   bool holds = false;
   std::uint64_t number = 0;
-  std::string previous, hash, event, cut;  // cut: the hash of the line before this one, if that is no record
+  std::string previous, hash, event;
+  std::string cut;      // the hash of the line before this one, if that is no record
+  std::string finding;  // of an event log_altered
 
   event_line() = default;
   explicit event_line(std::string_view line) {
@@ -65,6 +69,7 @@ struct event_line {
     previous = text(record, "previous");
     event = text(record, "event");
     if (event == continued && record.contains("fields")) cut = text(record["fields"], "cut_sha256");
+    if (event == log_altered && record.contains("fields")) finding = text(record["fields"], "finding");
     holds = true;
   }
   bool follows(std::uint64_t records, std::string_view last) const { return holds && number == records + 1 && previous == last; }
@@ -139,6 +144,7 @@ class event_log_walk {
     }
     found.records = n;
     found.hash = line.hash;
+    if (line.event == log_altered && found.told.empty()) found.told = record + " tells that the log was altered before it: " + line.finding;
     for (const event_log_head& s : seals_)
       if (s.records == n && s.hash != line.hash) {
         const std::string since = sealed_ + 1 == n ? "" : "; those from record " + std::to_string(sealed_ + 1) + " on may be, too";

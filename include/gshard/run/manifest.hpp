@@ -100,9 +100,9 @@ inline std::string text_of(const manifest& m) {
   return text;
 }
 
-/// Reads the text that text_of wrote. Throws `gshard::error`, "the manifest: ...", for any other text.
+/// Reads the text that text_of wrote. Throws `gshard::error`, "the manifest ...", for any other text.
 inline manifest parse_manifest(std::string_view text) {
-  const auto refuse = [](const std::string& why) { throw error("the manifest: " + why); };
+  const auto refuse = [](const std::string& why) { throw error("the manifest " + why); };
   if (std::int64_t(text.size()) > manifest::most_bytes) refuse("has " + std::to_string(text.size()) + " bytes");
   if (!text.starts_with(manifest_begin) || text.size() < manifest_begin.size() + sha256::hex_digits) refuse("does not begin as one");
   std::string zeroed(text);
@@ -142,15 +142,15 @@ inline manifest parse_manifest(std::string_view text) {
       saved_tensor t{a.at("name").get<std::string>(), dtype::count_, {}, a.at("trainable").get<bool>()};
       for (const dtype_traits& row : dtype_table)
         if (row.name == a.at("type").get<std::string>()) t.type = row.type;
-      if (t.type == dtype::count_) refuse(in_quotes(t.name) + " has an unknown element type");
-      if (a.at("extents").size() > std::size_t(max_rank)) refuse(in_quotes(t.name) + " has too many dims");
+      if (t.type == dtype::count_) refuse("has a tensor " + in_quotes(t.name) + " with an unknown element type");
+      if (a.at("extents").size() > std::size_t(max_rank)) refuse("has a tensor " + in_quotes(t.name) + " with too many dims");
       std::int64_t bytes = size_of(t.type);
       for (const json& e : a.at("extents")) {
         t.extents.push_back(extent(e));
         if (__builtin_mul_overflow(bytes, std::max<std::int64_t>(1, t.extents.back()), &bytes))
-          refuse(in_quotes(t.name) + " is too large to be counted");
+          refuse("has a tensor " + in_quotes(t.name) + " that is too large to be counted");
       }
-      if (!m.tensors.empty() && m.tensors.back().name >= t.name) refuse(in_quotes(t.name) + " is there twice, or out of order");
+      if (!m.tensors.empty() && m.tensors.back().name >= t.name) refuse("has the tensor " + in_quotes(t.name) + " twice, or out of order");
       m.tensors.push_back(std::move(t));
     }
     for (const json& p : list("parts")) {
@@ -158,7 +158,7 @@ inline manifest parse_manifest(std::string_view text) {
       if (m.parts.back().header.size() != sha256::hex_digits || !are_hex_digits(m.parts.back().header)) refuse("has no SHA-256 for a part");
     }
   } catch (const nlohmann::json::exception& e) {
-    refuse(e.what());
+    refuse(std::string("cannot be read: ") + e.what());
   }
   if (text_of(m) != text) refuse("is not as gshard writes it");  // other fields, names of parts, spaces, two fields of one name
   return m;

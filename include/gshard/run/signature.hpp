@@ -29,9 +29,10 @@ namespace gshard { inline namespace v0 {
 /// keys if others may write it. Copies share the key. All failures are `gshard::error`.
 class signing_key {
  public:
-  /// A secret of at least 16 bytes, the whole content of the file: `openssl rand -out key 32`.
+  /// A secret of at least 16 bytes, the whole content of the file: `openssl rand -out key 32`. A PEM file is refused.
   static signing_key hmac(const std::string& path) {
     const std::string secret = content_of(path, 0077, "read or written");
+    if (secret.starts_with("-----BEGIN ")) throw error(path + ": is a key in PEM, not a secret; see signing_key::ed25519");
     if (secret.size() < 16) throw error(path + ": a secret key has at least 16 bytes, not " + std::to_string(secret.size()));
     return {EVP_PKEY_new_raw_private_key(EVP_PKEY_HMAC, nullptr, bytes(secret), secret.size()), path, true, true};
   }

@@ -43,7 +43,7 @@ TEST_CASE("gshard-verify: a log, its seals, and a log that is sealed but missing
   sealing.event_logs[0].records = 1;
   for (const std::string& text : {std::string(), std::string("{}"), sealed.substr(1), edited}) {
     set_content(manifest, text);
-    CHECK_MESSAGE(contains(complaint([&] { verify::add_seals(seals, manifest); }), manifest + ": the manifest: "), text);
+    CHECK_MESSAGE(contains(complaint([&] { verify::add_seals(seals, manifest); }), manifest + ": the manifest "), text);
   }
   keys::write(folder / "key", std::string(32, 'k'));
   const gs::signing_key key = gs::signing_key::hmac(folder / "key");
