@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# cmake -DPROGRAM=<command> [-DEXPECTED=<file>] -P run.cmake: the program must succeed, and print what the file holds.
+# cmake -DPROGRAM=<command> [-DEXPECTED=<file>] [-DFRESH=<folder>] -P run.cmake: the program must succeed, and print what the file holds.
 cmake_minimum_required(VERSION 3.24)
+if(FRESH)  # a directory in which the program would resume
+  file(REMOVE_RECURSE "${CMAKE_CURRENT_BINARY_DIR}/${FRESH}")
+endif()
 execute_process(COMMAND ${PROGRAM} OUTPUT_VARIABLE printed RESULT_VARIABLE code)
 if(NOT code EQUAL 0)
   message(FATAL_ERROR "ended with ${code}:\n${printed}")

@@ -81,6 +81,15 @@ TEST_CASE("history: an event has the step of its process at its time, or that of
   CHECK(steps[2] == std::vector<double>{7, 8, 8});
 }
 
+TEST_CASE("history: a log that tells of an earlier alteration does not hold") {
+  const scratch folder;
+  gs::event_log(folder / "events-00000.jsonl").write("log_altered", {{"finding", "record 3 is missing"}});
+  const gs::run_history h = gs::read_run_history(folder / "");
+  CHECK_FALSE(h.logs_hold);
+  REQUIRE(h.logs.size() == 1);
+  CHECK(h.logs[0] == "events-00000.jsonl: record 1 tells that the log was altered before it: record 3 is missing");
+}
+
 TEST_CASE("history: a skipped batch is no step, and was not done twice") {
   const scratch folder;
   const auto line = [](int step, bool skipped, double time) {

@@ -4,15 +4,14 @@
 #include "../io/shared_scratch.hpp"
 #include "../mpi_world.hpp"
 
-#include <gshard/exec/executable.hpp>
-#include <gshard/tensor/mpi_cluster.hpp>
-#include <gshard/trace/einsum.hpp>
+#include <gshard/gshard.hpp>
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <chrono>
+#include <limits>
 #include <string>
 #include <thread>
 #include <vector>
@@ -25,6 +24,12 @@ namespace {
 using mesh = gs::mesh<gs::axis<"x">>;
 inline constexpr auto contracted = [](auto&, auto x, auto y) { return gs::einsum<"AB,BC->AC">(x, y); };
 using product = gs::program<contracted, mesh, gs::in<"AB", gs::P<gs::none, "x">>, gs::in<"BC", gs::P<"x", gs::none>>>;
+
+inline constexpr auto careful_step = [](auto& m, auto x, auto rate) {
+  auto y = gs::einsum<"BM,M->B">(x, m.param("w", "M", gs::init::fan_in("M")));
+  gs::adam{.if_not_finite = gs::not_finite::skip}.minimize(m, gs::mean(y * y), rate);
+};
+using careful = gs::program<careful_step, mesh, gs::in<"BM", gs::P<"x", gs::none>>, gs::in<"">>;
 
 std::vector<nlohmann::json> lines_in(const std::string& path) {
   std::vector<nlohmann::json> all;
@@ -115,6 +120,33 @@ TEST_CASE("telemetry and event log on ranks: what one process cannot open, all r
   }
   gs::telemetry watch(on);
   for (std::uint32_t n = 0; n < 11; ++n) const auto step = watch.step(n);
+}
+
+TEST_CASE("telemetry on ranks: a skipped batch has a mark on every rank, and an event on the leader") {
+  const shared_scratch folder;
+  const gs::parameter_store store(gs::on_mpi<mesh>(MPI_COMM_WORLD));
+  gs::executable<careful> train(store.on(), {{'B', 12}, {'M', 2}}, store);
+  {
+    gs::event_log log(store.on(), folder / "run");
+    gs::telemetry watch(store.on(), {.directory = folder / "run", .events = &log});
+    watch.add(train);
+    for (int batch = 0; batch < 3; ++batch) {
+      const auto step = watch.step(store.steps());
+      std::vector<float> x(24, 1);
+      if (batch == 1) x[23] = std::numeric_limits<float>::infinity();  // of the last rank
+      train(x, std::vector<float>(1, 0.01f));
+    }
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+  const auto all = lines_in(folder / ("run/telemetry-" + number_of(rank()) + ".jsonl"));
+  REQUIRE(all.size() == 4);
+  for (std::size_t n = 1; n < 4; ++n) {
+    CHECK(all[n]["step"] == (n == 1 ? 0 : 1));
+    CHECK(all[n].value("skipped", false) == (n == 2));
+  }
+  int events = 0;
+  for (const auto& line : lines_in(folder / ("run/events-" + number_of(rank()) + ".jsonl"))) events += line["event"] == "skipped";
+  CHECK(events == (rank() == 0));
 }
 
 TEST_CASE("telemetry on ranks: a rank in another call is told so") {

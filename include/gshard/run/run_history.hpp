@@ -191,7 +191,7 @@ class history_reader {
   }
   void log(const std::string& path, int process) {
     const event_log_finding check = check_event_log(path);
-    found.logs.push_back(check.text);
+    found.logs.push_back(check.unaltered && !check.told.empty() ? base_name(path) + ": " + check.told : check.text);
     found.logs_hold = found.logs_hold && check.unaltered && check.told.empty();
     for_each_line(path, [&](std::uint64_t, const std::string& line) {
       const auto j = nlohmann::ordered_json::parse(line, nullptr, false);
