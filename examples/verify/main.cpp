@@ -54,16 +54,16 @@ bool check_checkpoints(const options& o, const gshard::signing_key* key, std::ve
 int check_logs(const std::vector<std::string>& logs, const std::vector<gshard::event_log_head>& seals, bool all_are_given) {
   int status = all_holds;
   std::string last;
-  for (const std::string& log : verify::missing_logs(logs, seals)) {
-    std::cout << log << ": is sealed by a manifest, but "
-              << (all_are_given ? "was not given\n" : "is not beside the checkpoint, and was not checked: give it as LOG, or --no-logs\n");
-    status = all_are_given ? altered : not_checked;
-  }
   for (const std::string& log : logs) {
     const verify::verdict v = verify::check(log, seals);
     if (!v.holds) std::cout << v.text << '\n';
     if (!v.holds) status = altered;
     last = v.text;
+  }
+  for (const std::string& log : verify::missing_logs(logs, seals)) {
+    std::cout << log << ": is sealed by a manifest, but "
+              << (all_are_given ? "was not given\n" : "is not beside the checkpoint, and was not checked: give it as LOG, or --no-logs\n");
+    if (status != altered) status = all_are_given ? altered : not_checked;
   }
   if (status == altered || logs.empty()) return status;
   if (logs.size() == 1) std::cout << last << '\n';

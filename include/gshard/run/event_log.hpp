@@ -33,8 +33,9 @@ namespace gshard { inline namespace v0 {
 /// A record has a number `n`, the wall time, the event, its fields, and the hash of the record before it. Its own hash is SHA-256 of the
 /// line before `,"hash"`. A program may write events of its own beside these:
 ///   start, mesh, plan                   by the log
-///   checkpoint, load, roll_back, stop   by checkpointer::log_to
-///   straggler, straggler_ended          by telemetry_options::events
+///   checkpoint, load, roll_back, stop,  by checkpointer::log_to
+///     finish, log_altered
+///   straggler, straggler_ended, skipped by telemetry_options::events
 ///   not_finite, abort                   by all open logs of the process: when a not_finite_error is thrown; when the process gives up a
 ///                                       wait and ends, or leaves a run_scope by another exception
 ///   continued                           by the log of a restarted process, after a line that was cut off
