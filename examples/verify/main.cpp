@@ -56,9 +56,10 @@ int check_logs(const std::vector<std::string>& logs, const std::vector<gshard::e
   std::string last;
   for (const std::string& log : logs) {
     const verify::verdict v = verify::check(log, seals);
-    if (!v.holds) std::cout << v.text << '\n';
-    if (!v.holds) status = altered;
     last = v.text;
+    if (v.holds) continue;
+    std::cout << v.text << '\n';
+    status = altered;
   }
   for (const std::string& log : verify::missing_logs(logs, seals)) {
     std::cout << log << ": is sealed by a manifest, but "

@@ -48,8 +48,8 @@ struct telemetry_options {
   straggler_rule stragglers{};
   /// Called on the leader, between two steps, when a process becomes a straggler, and when it is none any more.
   std::function<void(const slow_process&)> on_straggler{};
-  /// On the leader it gets the events "straggler" and "straggler_ended", and "skipped" with the step's number when an added program skipped
-  /// the updates of its optimizer (not_finite::skip) in its last run of a step.
+  /// On the leader it gets the events "straggler", "straggler_ended" and "skipped". A step is skipped if an added program has skipped the
+  /// updates of its optimizer (not_finite::skip). The last run of the program in the step decides.
   event_log* events = nullptr;
   event_log::reporter report{};                 ///< Gets a text when a file cannot be written; by default stderr.
   /// A line is written if this divides the step's number, or if the step was skipped; 0: never. Files for Prometheus count all steps. A
