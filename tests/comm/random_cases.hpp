@@ -173,19 +173,19 @@ struct sum_case {
       std::vector<T>& x = data.emplace_back();
       for (std::int64_t k = 0; k < n; ++k) x.push_back(draw(r));
     }
-    for (int d = 0; d < n_devices; ++d) {
-      std::vector<T> sum(std::size_t(n), T{});
-      bool first = true;
-      for (const int m : members(extents, axes, d)) {
-        for (std::size_t k = 0; k < sum.size(); ++k)
-          sum[k] = first ? data[std::size_t(m)][k] : T(sum[k] + data[std::size_t(m)][k]);
-        first = false;
-      }
-      expected.push_back(sum);
-    }
+    for (int d = 0; d < n_devices; ++d) expected.push_back(sum(members(extents, axes, d)));
   }
 
  private:
+  /// The two halves of a group are the members below the largest power of two, and the others.
+  std::vector<T> sum(const std::vector<int>& group) const {
+    if (group.size() == 1) return data[std::size_t(group[0])];
+    const auto middle = group.begin() + std::ptrdiff_t(std::bit_floor(group.size() - 1));
+    std::vector<T> x = sum({group.begin(), middle});
+    const std::vector<T> y = sum({middle, group.end()});
+    for (std::size_t k = 0; k < x.size(); ++k) x[k] = T(x[k] + y[k]);
+    return x;
+  }
   static T draw(rng& r) {
     const auto x = T(below(r, 2001) - 1000);
     if constexpr (std::is_floating_point_v<T>) return x / T(7) * T(std::int64_t{1} << below(r, 30));

@@ -11,16 +11,17 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <set>
 #include <vector>
 
 namespace gs = gshard;
 
 namespace {
-const std::vector<std::vector<int>> reduced_meshes{{1}, {2}, {3}, {2, 2}, {2, 3}, {2, 1, 2}};
+const std::vector<std::vector<int>> reduced_meshes{{1}, {2}, {3}, {2, 2}, {2, 3}, {2, 1, 2}, {5}, {7}};
 constexpr std::int64_t by_gather = std::numeric_limits<std::int64_t>::max(), by_blocks = 0, by_size = 4096;
 }  // namespace
 
-TEST_CASE_TEMPLATE("all_reduce: sums in member order, bit for bit, by every path", T, float, double,
+TEST_CASE_TEMPLATE("all_reduce: sums in the order of a binary tree over the members, bit for bit, by every path", T, float, double,
                    std::int32_t, std::int64_t) {
   std::vector<std::int64_t> sizes(18);
   std::iota(sizes.begin(), sizes.end(), 0);
@@ -47,8 +48,53 @@ TEST_CASE("all_reduce: the cases above would notice another order") {
   cases::sum_case<float> c({3}, 1, 5000, 1);
   int different = 0;
   for (std::size_t k = 0; k < 5000; ++k)
-    different += c.data[2][k] + c.data[1][k] + c.data[0][k] != c.expected[0][k];
+    different += c.data[0][k] + (c.data[1][k] + c.data[2][k]) != c.expected[0][k];
   CHECK(different > 100);
+}
+
+TEST_CASE("all_reduce: the bits do not depend on the nodes, nor on the number of levels") {
+  cases::rng r(7);
+  for (int i = 0; i < 300; ++i) {
+    CAPTURE(i);
+    const std::vector<int>& extents = reduced_meshes[std::size_t(cases::below(r, std::int64_t(reduced_meshes.size())))];
+    const std::uint32_t axes = std::uint32_t(cases::below(r, cases::n_masks(extents)));
+    std::vector<int> nodes;
+    for (int d = 0; d < gs::device_count(extents); ++d) nodes.push_back(int(cases::below(r, 4)));
+    gs::simulated b(extents, {nodes});
+    const std::int64_t n = cases::below(r, 3) == 0 ? 100000 : cases::below(r, 40);
+    cases::sum_case<float> c(extents, axes, n, std::uint64_t(i));
+    gs::reducer reduce(by_blocks);
+    reduce.all_reduce<float>(gs::reduction::sum, b, axes, cases::readers<float>(c.data, b.devices()), cases::pointers(c.data, b.devices()),
+                             cases::on_each(b, n), n);
+    for (std::size_t d = 0; d < c.data.size(); ++d) CHECK(cases::same_bits(c.data[d], c.expected[d]));
+  }
+}
+
+TEST_CASE("all_reduce: in the order of the nodes, one level and two give the same bits, and two send the fewest bytes") {
+  cases::rng r(8);
+  for (int i = 0; i < 1000; ++i) {
+    CAPTURE(i);
+    const std::vector<int> extents{2 + int(cases::below(r, 7))};
+    const int n_nodes = 1 + int(cases::below(r, 4));
+    std::vector<int> nodes;
+    for (int d = 0; d < extents[0]; ++d) nodes.push_back(int(cases::below(r, n_nodes)));
+    const std::int64_t n = 1 + cases::below(r, 200);
+    cases::sum_case<float> flat(extents, 1, n, std::uint64_t(i)), levels = flat;
+    gs::simulated one(extents, {nodes, gs::summation::by_node, false}), two(extents, {nodes, gs::summation::by_node, true});
+    gs::reducer reduce(by_blocks);
+    const auto sum = [&](gs::simulated& b, cases::sum_case<float>& c) {
+      reduce.all_reduce<float>(gs::reduction::sum, b, 1, cases::readers<float>(c.data, b.devices()), cases::pointers(c.data, b.devices()),
+                               cases::on_each(b, n), n);
+      std::int64_t bytes = 0;
+      for (const gs::traffic& t : b.received()) bytes += t.between_nodes;
+      return bytes;
+    };
+    const std::int64_t most = sum(one, flat), least = sum(two, levels);
+    const auto used = std::int64_t(std::set<int>(nodes.begin(), nodes.end()).size());
+    CHECK(least == 2 * (used - 1) * n * 4);  // every node but one sends its sums, and receives the results
+    CHECK(least <= most);
+    for (std::size_t d = 0; d < flat.data.size(); ++d) CHECK(cases::same_bits(flat.data[d], levels.data[d]));
+  }
 }
 
 TEST_CASE_TEMPLATE("all_reduce: every reduction", T, float, double, std::int32_t) {

@@ -49,7 +49,22 @@ struct gather_part {
 struct traffic {
   std::int64_t exchanges = 0, exchange_bytes = 0;
   std::int64_t gathers = 0, gather_bytes = 0;
+  std::int64_t between_nodes = 0;  ///< The bytes that it received from devices on other nodes, also to forward or to combine them.
   friend bool operator==(const traffic&, const traffic&) = default;
+};
+
+/// The order in which reductions combine the operands of a group (sum_order).
+enum class summation : std::uint8_t {
+  by_member,  ///< By member number, wherever the members are. The same bits on every cluster.
+  by_node,    ///< First within nodes. Never more than one partial sum of a node is sent. The bits depend on the members of the nodes.
+};
+
+/// The nodes of a mesh, and how reductions use them.
+struct node_map {
+  std::vector<int> node{};  ///< By device, any number for each node. Empty: all devices are on one node.
+  summation sums = summation::by_member;
+  bool levels = true;  ///< True: reductions and gathers communicate first within nodes, then between nodes.
+  friend bool operator==(const node_map&, const node_map&) = default;
 };
 
 class pending_exchange;
@@ -71,6 +86,8 @@ class backend {
   std::span<const int> extents() const { return extents_; }
   /// The devices that this process holds, ascending. Arguments "one per device" follow this order.
   std::span<const int> devices() const { return devices_; }
+  /// The same on all processes.
+  const node_map& nodes() const { return nodes_; }
 
   /// All-to-all-v in every group: member i's block j arrives at member j as its block i. Sizes must match
   /// pairwise; empty blocks cost nothing. `all`: bounds for the group. Communicates: each device sends its blocks,
@@ -80,7 +97,7 @@ class backend {
   /// The asynchronous `exchange`: start() begins it, finish() completes it. In between, the lists must stay valid, blocks sent must not
   /// change and blocks received are undefined. Several exchanges may be in flight. All processes start them in one order, and finish them
   /// in any order. Other collectives must come between the same starts on all processes. A start may wait for the other members to start.
-  /// A finish waits only for its senders. The device's own block is not copied, and nothing is counted. Groups must have at least two
+  /// A finish waits only for its senders. The device's own block is not copied, and only bytes between nodes are counted. Groups must have at least two
   /// devices. Throws `gshard::error` on wrong arguments before anything is sent; finish() throws errors of messages.
   [[nodiscard]] pending_exchange start(std::uint32_t axes, std::span<const exchange_part> parts, const exchange_bounds& all = {});
 
@@ -145,7 +162,8 @@ class backend {
   void reset_received() { received_.assign(devices_.size(), {}); }
 
  protected:
-  backend(std::vector<int> extents, std::vector<int> devices);
+  /// Throws `gshard::error` if `nodes` has a wrong length.
+  backend(std::vector<int> extents, std::vector<int> devices, node_map nodes = {});
   void watch_waits(std::unique_ptr<wait_watch> by) { waits_ = std::move(by); }
 
  private:
@@ -158,9 +176,11 @@ class backend {
 
   int check(const char* op, std::uint32_t axes, std::size_t n_parts) const;
   int check_exchange(std::uint32_t axes, std::span<const exchange_part> parts, const exchange_bounds& all) const;
+  void count_between_nodes(std::uint32_t axes, std::size_t device, std::span<const std::span<std::byte>> recv);
 
   std::vector<int> extents_;
   std::vector<int> devices_;
+  node_map nodes_;
   std::vector<traffic> received_;
   std::atomic<std::uint64_t> calls_ = 0;  // atomic: several threads may use a backend of one process
   std::atomic<std::uint64_t> last_call_ = 0, objects_ = 0;
@@ -232,9 +252,11 @@ inline std::uint32_t all_axes(const backend& on) { return (1u << on.extents().si
 
 #if GSHARD_HAS_BODIES
 
-GSHARD_INLINE backend::backend(std::vector<int> extents, std::vector<int> devices)
-    : extents_(std::move(extents)), devices_(std::move(devices)), received_(devices_.size()) {
-  device_count(extents_);
+GSHARD_INLINE backend::backend(std::vector<int> extents, std::vector<int> devices, node_map nodes)
+    : extents_(std::move(extents)), devices_(std::move(devices)), nodes_(std::move(nodes)), received_(devices_.size()) {
+  const int n = device_count(extents_);
+  if (!nodes_.node.empty() && nodes_.node.size() != std::size_t(n))
+    throw error("backend: the nodes of " + std::to_string(nodes_.node.size()) + " devices are given for a mesh of " + std::to_string(n));
 }
 GSHARD_INLINE backend::~backend() = default;
 
@@ -269,6 +291,14 @@ GSHARD_INLINE void backend::count(std::size_t device, const traffic& more) {
   t.exchange_bytes += more.exchange_bytes;
   t.gathers += more.gathers;
   t.gather_bytes += more.gather_bytes;
+  t.between_nodes += more.between_nodes;
+}
+GSHARD_INLINE void backend::count_between_nodes(std::uint32_t axes, std::size_t device, std::span<const std::span<std::byte>> recv) {
+  if (nodes_.node.empty()) return;
+  const device_group group(extents_, axes, devices_[device]);
+  const int here = nodes_.node[std::size_t(devices_[device])];
+  for (std::size_t m = 0; m < recv.size(); ++m)
+    if (nodes_.node[std::size_t(group.device(int(m)))] != here) received_[device].between_nodes += std::int64_t(recv[m].size());
 }
 
 GSHARD_INLINE int backend::check(const char* op, std::uint32_t axes, std::size_t n_parts) const {
@@ -301,6 +331,7 @@ GSHARD_INLINE int backend::check_exchange(std::uint32_t axes, std::span<const ex
 
 GSHARD_INLINE pending_exchange backend::start(std::uint32_t axes, std::span<const exchange_part> parts, const exchange_bounds& all) {
   if (check_exchange(axes, parts, all) == 1) throw error("exchange: a group of one device has nothing to start");
+  for (std::size_t i = 0; i < parts.size(); ++i) count_between_nodes(axes, i, parts[i].recv);
   return {*this, do_start(axes, parts, all, true)};
 }
 
@@ -308,6 +339,7 @@ GSHARD_INLINE void backend::exchange(std::uint32_t axes, std::span<const exchang
   const int size = check_exchange(axes, parts, all);
   pending_exchange others = size > 1 ? pending_exchange(*this, do_start(axes, parts, all, false)) : pending_exchange();
   for (std::size_t i = 0; i < parts.size(); ++i) {
+    count_between_nodes(axes, i, parts[i].recv);
     const auto own = std::size_t(device_group(extents_, axes, devices_[i]).member());
     detail::copy_bytes(parts[i].recv[own], parts[i].send[own]);
     if (size > 1) count(i, {1, detail::bytes_from_others(parts[i].recv, own), 0, 0});
@@ -326,6 +358,7 @@ GSHARD_INLINE void backend::all_gather(std::uint32_t axes, std::span<const gathe
                   " bytes but its own block has " + std::to_string(part.recv[own].size()));
     detail::copy_bytes(part.recv[own], part.send);
     if (size > 1) count(i, {0, 0, 1, detail::bytes_from_others(part.recv, own)});
+    count_between_nodes(axes, i, part.recv);
   }
   if (size > 1) do_all_gather(axes, parts);
 }

@@ -60,6 +60,7 @@ class mpi_backend final : public backend {
   struct connection {
     std::unique_ptr<wait_watch> waits;
     detail::communicator world;
+    node_map nodes;
   };
   mpi_backend(connection&& made, const std::vector<int>& extents, const mpi_options& options);
 
@@ -116,7 +117,6 @@ class mpi_backend final : public backend {
   int processes_here_ = 1;
   node_routing by_node_;
   int node_block_;
-  std::vector<int> nodes_;                   // by device
   std::vector<detail::communicator> group_;  // by set of axes of extent > 1, empty until used
   std::vector<const detail::communicator*> along_;  // by any set of axes
   std::vector<detail::node_routes> routes_;         // by any set of axes
@@ -157,7 +157,7 @@ GSHARD_INLINE mpi_backend::mpi_backend(MPI_Comm comm, const std::vector<int>& ex
     : mpi_backend(connect(comm, extents, options, problem), extents, options) {}
 
 GSHARD_INLINE mpi_backend::mpi_backend(connection&& made, const std::vector<int>& extents, const mpi_options& options)
-    : backend(extents, {made.world.rank()}),
+    : backend(extents, {made.world.rank()}, std::move(made.nodes)),
       limit_(options.message_limit),
       window_(options.window),
       small_block_(options.small_block),
@@ -170,7 +170,6 @@ GSHARD_INLINE mpi_backend::mpi_backend(connection&& made, const std::vector<int>
   watch_waits(std::move(made.waits));
   const auto waiting = waits_in("making a cluster");
   processes_here_ = detail::processes_on_cores(world_);
-  if (by_node_ != node_routing::never) nodes_ = detail::nodes_of(world_, options.node_size);
   if (options.shared_memory && detail::on_one_node(world_)) memory_ = std::make_unique<detail::node_memory>(world_);
 }
 
@@ -226,6 +225,7 @@ GSHARD_INLINE mpi_backend::connection mpi_backend::connect(MPI_Comm comm, std::s
     throw error("mpi_backend: a mesh of " + detail::mesh_text(extents) + " needs " +
                 std::to_string(n_devices) + " processes, but the communicator has " +
                 std::to_string(world.size()));
+  made.nodes = {detail::nodes_of(world, options.node_size), options.sums, options.by_node != node_routing::never};
   if (made.waits) {
     const wait_watch::endpoint mine = made.waits->mine();
     std::vector<wait_watch::endpoint> all(std::size_t(world.size()));
@@ -243,7 +243,7 @@ GSHARD_INLINE const detail::node_routes* mpi_backend::routes(std::uint32_t axes,
   if (known.nodes() == 0) {
     const device_group group(extents(), axes, world_.rank());
     std::vector<int> nodes;
-    for (int m = 0; m < group.size(); ++m) nodes.push_back(nodes_[std::size_t(group.device(m))]);
+    for (int m = 0; m < group.size(); ++m) nodes.push_back(backend::nodes().node[std::size_t(group.device(m))]);
     known = detail::node_routes(nodes, group.member());
   }
   const bool saves = by_node_ == node_routing::always || (known.nodes() > 1 && 2 * known.messages() <= all.messages);

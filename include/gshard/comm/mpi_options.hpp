@@ -6,6 +6,7 @@
 #include <gshard/base/compiled.hpp>
 #include <gshard/base/version.hpp>
 #include <gshard/comm/agreement.hpp>
+#include <gshard/comm/backend.hpp>
 #include <gshard/comm/device_group.hpp>
 #include <gshard/comm/wait_watch.hpp>
 
@@ -16,8 +17,8 @@
 
 namespace gshard { inline namespace v0 {
 
-/// When a small exchange between several nodes is hierarchical. Then one process of the sender's node sends a receiver all blocks of that
-/// node in one message.
+/// When collectives between several nodes are hierarchical. `never`: neither reductions and gathers (see node_map) nor small exchanges. In a
+/// hierarchical exchange, one process of the sender's node sends a receiver all blocks of that node in one message.
 enum class node_routing { never, where_it_saves, always };
 
 /// Deadlines of waits, shared memory, and limits that suit most networks. They must be the same on all processes.
@@ -25,11 +26,12 @@ struct mpi_options {
   int message_limit = 1 << 30;  ///< The largest message in bytes; longer ones are split.
   int window = 32;              ///< The number of members with which messages of one collective are in flight at a time.
   int small_block = 4096;       ///< Blocks of at most this average size in bytes are gathered by MPI_Allgatherv, through one buffer.
-  /// When exchanges are hierarchical. `where_it_saves`: if blocks are known to have at most `node_block` bytes, and a process then sends at
+  /// When small exchanges are hierarchical. `where_it_saves`: if blocks are known to have at most `node_block` bytes, and a process then sends at
   /// most half as many messages. `always`: if the blocks of a group are known to fit into one message.
   node_routing by_node = node_routing::where_it_saves;
   int node_block = 1024;
   int node_size = 0;  ///< The number of successive ranks on a node; 0: ranks that share memory are on one node.
+  summation sums = summation::by_member;  ///< The order of sums over ranks. @see sum_order
   /// Programs keep their tensors, except parameters, in shared memory. Data are then copied directly from shard to shard instead of being
   /// sent as messages. Results have the same bits. It has no effect unless all processes are on one node. Shared memory is freed only by
   /// the destructor of the backend.
@@ -81,6 +83,7 @@ GSHARD_INLINE std::vector<fact> backend_facts(std::span<const int> extents, cons
           option("by_node", options.by_node),
           option("node_block", options.node_block),
           option("node_size", options.node_size),
+          option("sums", options.sums),
           option("shared_memory", options.shared_memory),
           {"mpi_options::deadlines", number_text(options.deadlines.warn) + " s, " + number_text(options.deadlines.fail) + " s"}};
 }

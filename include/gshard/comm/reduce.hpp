@@ -4,7 +4,10 @@
 // Reductions across devices in a fixed order, so that all backends compute the same bits.
 
 #include <gshard/comm/backend.hpp>
-#include <gshard/comm/combine.hpp>
+#include <gshard/comm/combine_operands.hpp>
+#include <gshard/comm/hierarchical_all_gather.hpp>
+#include <gshard/comm/hierarchical_reduce_scatter.hpp>
+#include <gshard/comm/node_group.hpp>
 #include <gshard/comm/rounds.hpp>
 
 #include <algorithm>
@@ -20,8 +23,8 @@
 
 namespace gshard { inline namespace v0 {
 
-/// Reductions over the groups of any backend. Every element is combined in member order, for sums ((x0 + x1) + x2) + ... This order depends
-/// neither on sizes nor on the algorithm or the backend, so equal inputs give equal bits.
+/// Reductions over the groups of any backend. Every element is combined in the order of node_map::sums. This order depends neither on sizes
+/// nor on the algorithm or the backend, so equal inputs give equal bits.
 ///
 /// Keeps its scratch memory between calls. A call that needs no more than an earlier one allocates nothing.
 class reducer {
@@ -32,129 +35,72 @@ class reducer {
 
   /// Reduces element k of data over the group of device i into result[i][k]. It may be in place. n[i]: the elements of held device i, equal
   /// within a group. `most`: the largest number of elements on any device of the mesh; the same on all processes.
-  /// Communicates: each of p members sends 2 (p - 1) / p n elements, in one exchange and one all_gather. If `most` is small, it sends
-  /// (p - 1) n in one all_gather.
+  /// Communicates: each of p members sends 2 (p - 1) / p n elements. With N nodes, each node sends about 2 (N - 1) / N n of these to others.
+  /// If `most` is small, each member sends (p - 1) n in one all_gather.
   template <class T>
   void all_reduce(reduction what, backend& b, std::uint32_t axes, std::span<const T* const> data, std::span<T* const> result,
                   std::span<const std::int64_t> n, std::int64_t most) {
-    start_all_reduce<T>(b, axes, data, result, n, most);
-    finish_all_reduce<T>(what, b, axes, data, result, n, most);
+    start_all_reduce<T>(what, b, axes, data, result, n, most);
+    finish_all_reduce<T>(b, data, result, n, most);
   }
-  /// The same in two calls with the same arguments. In between, data must not change and the reducer must not be used. The second call
+  /// The same in two calls with the same data. In between, data must not change and the reducer must not be used. The second call
   /// communicates, too. So all processes must start and finish reductions, and all other communication, in one order.
   template <class T>
-  void start_all_reduce(backend& b, std::uint32_t axes, std::span<const T* const> data, std::span<T* const> result,
+  void start_all_reduce(reduction what, backend& b, std::uint32_t axes, std::span<const T* const> data, std::span<T* const> result,
                         std::span<const std::int64_t> n, std::int64_t most);
   template <class T>
-  void finish_all_reduce(reduction what, backend& b, std::uint32_t axes, std::span<const T* const> data, std::span<T* const> result,
-                         std::span<const std::int64_t> n, std::int64_t most);
+  void finish_all_reduce(backend& b, std::span<const T* const> data, std::span<T* const> result, std::span<const std::int64_t> n,
+                         std::int64_t most);
   /// Abandons a started reduction.
   void drop() { sequence_.drop(); }
 
-  /// Combines at(0)[k], at(1)[k], at(2)[k], ... in this order into result[k], for n elements of p members. The result may be one operand.
-  template <class T, class At>
-  static void combine(reduction what, std::size_t p, std::int64_t n, const At& at, T* result) {
-    const auto address = [](const void* f, std::size_t m) -> const T* { return (*static_cast<const At*>(f))(m); };
-    combine_operands<T>(what, p, n, {&at, address}, result);
-  }
-
  private:
-  /// The address of member m's operand. Not a template parameter, so that the loops are compiled once per element type and reduction.
   template <class T>
-  struct operands {
-    const void* object;
-    const T* (*address)(const void*, std::size_t);
-    const T* operator()(std::size_t m) const { return address(object, m); }
-  };
-  template <class T>
-  static void combine_operands(reduction what, std::size_t p, std::int64_t n, operands<T> at, T* result) {
-    if (p == 1 && at(0) != result) std::copy_n(at(0), n, result);
-    if (p == 1) return;
-    detail::with_operation<T>(what, [&]<class Number>(auto op, Number) {
-      constexpr std::int64_t step = 1024;  // intermediate results stay in the cache
-      std::array<Number, step> sum;
-      const auto numbers = [&](std::size_t m, std::int64_t begin) { return reinterpret_cast<const Number*>(at(m) + begin); };
-      for (std::int64_t begin = 0; begin < n; begin += step) {
-        const std::int64_t length = std::min(step, n - begin);
-        const Number* so_far = numbers(0, begin);
-        for (std::size_t m = 1; m < p; ++m) {
-          Number* const to = m + 1 == p ? reinterpret_cast<Number*>(result + begin) : sum.data();
-          combine_two(so_far, numbers(m, begin), to, length, op);
-          so_far = to;
-        }
-      }
-    });
-  }
-  // z may alias x or y.
-  template <class T, class Op>
-  static void combine_two(const T* x, const T* y, T* z, std::int64_t n, Op op) {
-    constexpr auto lanes = std::int64_t(64 / sizeof(T));
-    std::int64_t k = 0;
-    for (; k + lanes <= n; k += lanes) {
-      std::array<T, std::size_t(lanes)> a, b;
-      std::memcpy(a.data(), x + k, 64);
-      std::memcpy(b.data(), y + k, 64);
-      for (std::size_t l = 0; l < a.size(); ++l) a[l] = op(a[l], b[l]);
-      std::memcpy(z + k, a.data(), 64);
-    }
-    for (; k < n; ++k) z[k] = op(x[k], y[k]);
-  }
-
-  template <class T>
-  void all_reduce_by_gather(reduction what, backend& b, std::uint32_t axes, std::span<const T* const> data, std::span<T* const> result,
+  void all_reduce_by_gather(backend& b, std::span<const T* const> data, std::span<T* const> result,
                             std::span<const std::int64_t> n);
-  // Splits data into p blocks: member j reduces block j.
+  /// Splits data into a block per member, which that member reduces: offset_ and bytes_, by held device and member.
   template <class T>
-  void split_evenly(std::span<const std::int64_t> n, std::size_t p);
+  void split(std::span<const std::int64_t> n);
   template <class T>
-  void gather_blocks(backend& b, std::uint32_t axes, std::span<T* const> result);
-  // Block j of device i begins at byte offset_[i, j] of data[i] and has bytes_[i, j] bytes. Member j reduces block j of all into result.
+  void start_scatter(backend& b, std::span<const T* const> data);
   template <class T>
-  void start_scatter(backend& b, std::uint32_t axes, std::span<const T* const> data);
+  void finish_scatter(backend& b, std::span<const T* const> data, std::span<T* const> result);
   template <class T>
-  void finish_scatter(reduction what, backend& b, std::uint32_t axes, std::span<const T* const> data, std::span<T* const> result);
+  std::span<const exchange_part> fill(backend& b, std::span<const T* const> data, std::size_t r);
   template <class T>
-  std::span<const exchange_part> fill(const backend& b, std::uint32_t axes, std::span<const T* const> data, std::size_t r);
-  std::int64_t bytes_in_round(std::size_t entry, std::size_t r, std::int64_t most) const {
-    return std::clamp<std::int64_t>(bytes_[entry] - std::int64_t(r) * most, 0, most);
-  }
+  void gather_blocks(backend& b, std::span<T* const> result);
   template <class T>
-  bool gathers_addends(const backend& b, std::uint32_t axes, std::int64_t most) const {
-    return most * std::int64_t(sizeof(T) * group_size(b, axes)) <= gather_limit_;
+  bool gathers_addends(std::int64_t most) const {
+    return most * std::int64_t(sizeof(T) * groups_.members()) <= gather_limit_;
   }
 
-  static std::size_t group_size(const backend& b, std::uint32_t axes) { return std::size_t(device_group(b.extents(), axes, 0).size()); }
-  static std::size_t member(const backend& b, std::uint32_t axes, std::size_t device) {
-    return std::size_t(device_group(b.extents(), axes, b.devices()[device]).member());
+  std::size_t entry(std::size_t device, std::size_t m) const { return device * groups_.members() + m; }
+  /// The bytes of member m's block in round r, in the data of a held device.
+  template <class Byte>
+  std::span<Byte> in_round(Byte* data, std::size_t device, std::size_t m, std::size_t r) const {
+    const std::int64_t most = detail::bytes_per_round(groups_.members()), done = std::int64_t(r) * most, bytes = bytes_[entry(device, m)];
+    if (bytes <= done) return {};
+    return {data + offset_[entry(device, m)] + done, std::size_t(std::min(bytes - done, most))};
   }
-  /// The entries of a held device in a table of p entries per device.
-  template <class Entry>
-  static std::span<Entry> row(std::vector<Entry>& table, std::size_t device, std::size_t p) {
-    return std::span(table).subspan(device * p, p);
+  std::size_t rounds() const {
+    const std::int64_t most = detail::bytes_per_round(groups_.members()), longest = *std::ranges::max_element(bytes_);
+    return std::size_t((longest + most - 1) / most);
   }
   template <class T>
-  static std::span<const std::byte> block(const T* data, std::int64_t offset, std::int64_t bytes) {
-    return bytes == 0 ? std::span<const std::byte>() : std::span(reinterpret_cast<const std::byte*>(data) + offset, std::size_t(bytes));
-  }
-
-  std::byte* room(std::size_t bytes) {
-    if (scratch_.size() < bytes) scratch_.resize(bytes);
-    return scratch_.data();
+  static const std::byte* bytes_of(const T* data) {
+    return reinterpret_cast<const std::byte*>(data);
   }
 
   std::int64_t gather_limit_;
-  std::vector<std::byte> scratch_;
-  std::vector<std::int64_t> bytes_, offset_;
-  std::vector<std::span<std::byte>> recv_;
-  std::vector<gather_part> gather_;
-  struct round {
-    std::vector<std::span<const std::byte>> send;
-    std::vector<std::span<std::byte>> recv;
-    std::vector<exchange_part> parts;
-  };
-  std::array<round, detail::rounds_under_way> rounds_;  // in flight
-  std::int64_t slot_ = 0;                               // bytes reserved for a block received in a round
+  detail::held_groups groups_;
+  detail::hierarchical_reduce_scatter scatter_;
+  detail::hierarchical_all_gather gather_;
   detail::round_sequence sequence_;
+  reduction what_ = reduction::sum;  // of the reduction in flight
+  std::vector<std::int64_t> bytes_, offset_;
+  std::vector<std::byte> addends_;  // of a small sum
+  std::vector<std::span<std::byte>> recv_;
+  std::vector<gather_part> gathered_;
 };
 
 namespace detail {
@@ -166,7 +112,7 @@ inline void check_per_device(const char* op, const char* name, std::size_t n, co
 }  // namespace detail
 
 template <class T>
-void reducer::start_all_reduce(backend& b, std::uint32_t axes, std::span<const T* const> data, std::span<T* const> result,
+void reducer::start_all_reduce(reduction what, backend& b, std::uint32_t axes, std::span<const T* const> data, std::span<T* const> result,
                                std::span<const std::int64_t> n, std::int64_t most) {
   static_assert(std::is_arithmetic_v<T>);
   detail::check_per_device("all_reduce", "data", data.size(), b);
@@ -175,129 +121,124 @@ void reducer::start_all_reduce(backend& b, std::uint32_t axes, std::span<const T
   for (const std::int64_t elements : n)
     if (elements < 0 || elements > most)
       throw error("all_reduce: a device with " + std::to_string(elements) + " elements; the maximum is " + std::to_string(most));
-  if (most == 0 || group_size(b, axes) == 1 || gathers_addends<T>(b, axes, most)) return;
-  split_evenly<T>(n, group_size(b, axes));
-  start_scatter<T>(b, axes, data);
+  what_ = what;
+  groups_.use(b, axes);
+  if (most == 0 || groups_.members() == 1 || gathers_addends<T>(most)) return;
+  split<T>(n);
+  start_scatter<T>(b, data);
 }
 
 template <class T>
-void reducer::finish_all_reduce(reduction what, backend& b, std::uint32_t axes, std::span<const T* const> data, std::span<T* const> result,
-                                std::span<const std::int64_t> n, std::int64_t most) {
-  const std::size_t p = group_size(b, axes);
+void reducer::finish_all_reduce(backend& b, std::span<const T* const> data, std::span<T* const> result, std::span<const std::int64_t> n,
+                                std::int64_t most) {
   if (most == 0) return;
-  if (p == 1) {
-    for (std::size_t i = 0; i < data.size(); ++i) combine(what, 1, n[i], [&](std::size_t) { return data[i]; }, result[i]);
-  } else if (gathers_addends<T>(b, axes, most)) {
-    all_reduce_by_gather(what, b, axes, data, result, n);
+  if (groups_.members() == 1) {
+    for (std::size_t i = 0; i < data.size(); ++i)
+      if (data[i] != result[i]) std::copy_n(data[i], n[i], result[i]);
+  } else if (gathers_addends<T>(most)) {
+    all_reduce_by_gather(b, data, result, n);
   } else {
     std::exception_ptr problem;  // thrown after the gather, for which the other members wait
     try {
-      finish_scatter(what, b, axes, data, result);
+      finish_scatter(b, data, result);
     } catch (...) {
       problem = std::current_exception();
     }
-    gather_blocks(b, axes, result);
+    gather_blocks(b, result);
     if (problem) std::rethrow_exception(problem);
   }
 }
 
 template <class T>
-void reducer::all_reduce_by_gather(reduction what, backend& b, std::uint32_t axes, std::span<const T* const> data,
-                                   std::span<T* const> result, std::span<const std::int64_t> n) {
-  const std::size_t p = group_size(b, axes);
+void reducer::all_reduce_by_gather(backend& b, std::span<const T* const> data, std::span<T* const> result,
+                                   std::span<const std::int64_t> n) {
+  const std::size_t p = groups_.members();
   std::size_t bytes = 0;
   for (const std::int64_t elements : n) bytes += p * std::size_t(elements) * sizeof(T);
-  std::byte* next = room(bytes);
+  if (addends_.size() < bytes) addends_.resize(bytes);
+  std::byte* next = addends_.data();
   recv_.resize(data.size() * p);
-  gather_.clear();
+  gathered_.clear();
   for (std::size_t i = 0; i < data.size(); ++i) {
-    const std::span<const std::byte> mine = block(data[i], 0, n[i] * std::int64_t(sizeof(T)));
-    for (std::span<std::byte>& from : row(recv_, i, p)) {
+    const std::span<const std::byte> mine(bytes_of(data[i]), std::size_t(n[i]) * sizeof(T));
+    const auto of_device = std::span(recv_).subspan(i * p, p);
+    for (std::span<std::byte>& from : of_device) {
       from = {next, mine.size()};
       next += mine.size();
     }
-    gather_.push_back({mine, row(recv_, i, p)});
+    gathered_.push_back({mine, of_device});
   }
-  b.all_gather(axes, gather_);
-  for (std::size_t i = 0; i < data.size(); ++i)
-    combine(what, p, n[i], [&](std::size_t m) { return reinterpret_cast<const T*>(recv_[i * p + m].data()); }, result[i]);
+  b.all_gather(groups_.axes(), gathered_);
+  for (std::size_t i = 0; i < data.size(); ++i) {
+    const sum_order& order = groups_[i].order();
+    detail::combine_operands<T>(what_, order, order.root(), n[i],
+                                [&](std::size_t m) { return reinterpret_cast<const T*>(recv_[i * p + m].data()); }, result[i]);
+  }
 }
 
 template <class T>
-void reducer::split_evenly(std::span<const std::int64_t> n, std::size_t p) {
-  constexpr std::int64_t width = sizeof(T);
+void reducer::split(std::span<const std::int64_t> n) {
+  const std::size_t p = groups_.members();
   bytes_.resize(n.size() * p);
   offset_.resize(n.size() * p);
-  for (std::size_t i = 0; i < n.size(); ++i) {
-    const std::int64_t block = (n[i] + std::int64_t(p) - 1) / std::int64_t(p);
-    for (std::size_t j = 0; j < p; ++j) {
-      const std::int64_t begin = std::min(n[i], std::int64_t(j) * block);
-      row(offset_, i, p)[j] = begin * width;
-      row(bytes_, i, p)[j] = (std::min(n[i], begin + block) - begin) * width;
+  for (std::size_t i = 0; i < n.size(); ++i)
+    for (std::size_t m = 0; m < p; ++m) {
+      const interval share = groups_[i].share(n[i], m);
+      offset_[entry(i, m)] = share.begin * std::int64_t(sizeof(T));
+      bytes_[entry(i, m)] = share.size() * std::int64_t(sizeof(T));
     }
-  }
 }
 
 template <class T>
-void reducer::gather_blocks(backend& b, std::uint32_t axes, std::span<T* const> result) {
-  const std::size_t p = group_size(b, axes);
-  recv_.resize(result.size() * p);
-  gather_.clear();
-  for (std::size_t i = 0; i < result.size(); ++i) {
-    auto* const first = reinterpret_cast<std::byte*>(result[i]);
-    for (std::size_t j = 0; j < p; ++j) recv_[i * p + j] = {first + row(offset_, i, p)[j], std::size_t(row(bytes_, i, p)[j])};
-    gather_.push_back({recv_[i * p + member(b, axes, i)], row(recv_, i, p)});
-  }
-  b.all_gather(axes, gather_);
+std::span<const exchange_part> reducer::fill(backend& b, std::span<const T* const> data, std::size_t r) {
+  return scatter_.begin<T>(b, groups_, what_, r % detail::rounds_under_way,
+                           [&](std::size_t i, std::size_t m) { return in_round(bytes_of(data[i]), i, m, r); });
 }
 
 template <class T>
-std::span<const exchange_part> reducer::fill(const backend& b, std::uint32_t axes, std::span<const T* const> data, std::size_t r) {
-  const std::size_t n_devices = data.size(), p = group_size(b, axes);
-  const std::int64_t most = detail::bytes_per_round(p);
-  round& now = rounds_[r % rounds_.size()];
-  now.send.resize(n_devices * p);
-  now.recv.resize(n_devices * p);
-  now.parts.clear();
-  for (std::size_t i = 0; i < n_devices; ++i) {
-    const std::size_t own = i * p + member(b, axes, i);
-    for (std::size_t k = i * p; k < (i + 1) * p; ++k) {
-      const bool others = k != own;
-      now.send[k] = block(data[i], offset_[k] + std::int64_t(r) * most, others ? bytes_in_round(k, r, most) : 0);
-      now.recv[k] = {scratch_.data() + std::int64_t((r % rounds_.size()) * n_devices * p + k) * slot_,
-                     std::size_t(others ? bytes_in_round(own, r, most) : 0)};
-    }
-    now.parts.push_back({row(now.send, i, p), row(now.recv, i, p)});
-  }
-  return now.parts;
+void reducer::start_scatter(backend& b, std::span<const T* const> data) {
+  const std::size_t p = groups_.members();
+  for (std::size_t i = 0; i < data.size(); ++i) b.count(i, {1, std::int64_t(p - 1) * bytes_[entry(i, groups_[i].me())], 0, 0});
+  exchange_bounds all;
+  if (!groups_.have_levels()) all = {std::min(*std::ranges::max_element(bytes_), detail::bytes_per_round(p)), std::int64_t(p) - 1};
+  sequence_.start(b, groups_.axes(), rounds(), all, [&](std::size_t r) { return fill(b, data, r); });
 }
 
 template <class T>
-void reducer::start_scatter(backend& b, std::uint32_t axes, std::span<const T* const> data) {
-  const std::size_t p = group_size(b, axes);
-  const std::int64_t most = detail::bytes_per_round(p), longest = *std::max_element(bytes_.begin(), bytes_.end());
-  for (std::size_t i = 0; i < data.size(); ++i) b.count(i, {1, std::int64_t(p - 1) * bytes_[i * p + member(b, axes, i)], 0, 0});
-  const auto rounds = std::size_t((longest + most - 1) / most);
-  slot_ = std::min(longest, most);
-  room(std::min(rounds, rounds_.size()) * data.size() * p * std::size_t(slot_));
-  sequence_.start(b, axes, rounds, {slot_, std::int64_t(p) - 1}, [&](std::size_t r) { return fill(b, axes, data, r); });
-}
-
-template <class T>
-void reducer::finish_scatter(reduction what, backend& b, std::uint32_t axes, std::span<const T* const> data, std::span<T* const> result) {
-  constexpr std::int64_t width = sizeof(T);
-  const std::size_t p = group_size(b, axes);
-  const std::int64_t most = detail::bytes_per_round(p);
+void reducer::finish_scatter(backend& b, std::span<const T* const> data, std::span<T* const> result) {
   const auto took = [&](std::size_t r) {
-    for (std::size_t i = 0; i < data.size(); ++i) {
-      const std::size_t mine = member(b, axes, i), own = i * p + mine;
-      const std::int64_t at = (offset_[own] + std::int64_t(r) * most) / width;
-      const auto from = row(rounds_[r % rounds_.size()].recv, i, p);
-      combine(what, p, bytes_in_round(own, r, most) / width,
-              [&](std::size_t m) { return m == mine ? data[i] + at : reinterpret_cast<const T*>(from[m].data()); }, result[i] + at);
-    }
+    scatter_.end<T>(groups_, what_, r % detail::rounds_under_way, [&](std::size_t i) {
+      return reinterpret_cast<T*>(in_round(reinterpret_cast<std::byte*>(result[i]), i, groups_[i].me(), r).data());
+    });
   };
-  sequence_.finish(b, axes, [&](std::size_t r) { return fill(b, axes, data, r); }, took);
+  sequence_.finish(b, groups_.axes(), [&](std::size_t r) { return fill(b, data, r); }, took);
+}
+
+template <class T>
+void reducer::gather_blocks(backend& b, std::span<T* const> result) {
+  const std::size_t p = groups_.members();
+  const auto bytes = [&](std::size_t i) { return reinterpret_cast<std::byte*>(result[i]); };
+  if (!groups_.have_levels()) {
+    recv_.resize(result.size() * p);
+    gathered_.clear();
+    for (std::size_t i = 0; i < result.size(); ++i) {
+      for (std::size_t m = 0; m < p; ++m) recv_[entry(i, m)] = {bytes(i) + offset_[entry(i, m)], std::size_t(bytes_[entry(i, m)])};
+      gathered_.push_back({recv_[entry(i, groups_[i].me())], std::span(recv_).subspan(i * p, p)});
+    }
+    return b.all_gather(groups_.axes(), gathered_);
+  }
+  for (std::size_t i = 0; i < result.size(); ++i) {
+    std::int64_t in_all = 0;
+    for (std::size_t m = 0; m < p; ++m) in_all += bytes_[entry(i, m)];
+    b.count(i, {0, 0, 1, in_all - bytes_[entry(i, groups_[i].me())]});
+  }
+  const auto fill_gather = [&](std::size_t r) {
+    return gather_.begin(groups_, r % detail::rounds_under_way,
+                         [&](std::size_t i) { return std::span<const std::byte>(in_round(bytes(i), i, groups_[i].me(), r)); },
+                         [&](std::size_t i, std::size_t m) { return in_round(bytes(i), i, m, r); });
+  };
+  sequence_.start(b, groups_.axes(), rounds(), {}, fill_gather);
+  sequence_.finish(b, groups_.axes(), fill_gather, [&](std::size_t r) { gather_.end(b, groups_, r % detail::rounds_under_way); });
 }
 
 }}  // namespace gshard::v0

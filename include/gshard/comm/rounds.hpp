@@ -45,10 +45,8 @@ class round_sequence {
   template <class Fill, class Took>
   void finish(backend& b, std::uint32_t axes, Fill fill, Took took) {
     for (std::size_t done = 0; done < n_; ++done) {
-      attempt([&] {
-        under_way_[done % rounds_under_way].finish();
-        took(done);
-      });
+      attempt([&] { under_way_[done % rounds_under_way].finish(); });
+      attempt([&] { took(done); });  // also after an error: it may communicate
       if (started_ < n_) send(b, axes, fill);
     }
     n_ = started_ = 0;

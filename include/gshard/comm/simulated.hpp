@@ -12,6 +12,7 @@
 #include <numeric>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace gshard { inline namespace v0 {
@@ -20,7 +21,8 @@ namespace gshard { inline namespace v0 {
 /// expect the same sizes, and that members of a gather pass the same sizes.
 class simulated : public backend {
  public:
-  explicit simulated(const std::vector<int>& extents);
+  /// `nodes`: as those of a cluster whose results are to have the same bits.
+  explicit simulated(const std::vector<int>& extents, node_map nodes = {});
 
  protected:
   GSHARD_INLINE std::size_t do_start(std::uint32_t axes, std::span<const exchange_part> parts, const exchange_bounds&,
@@ -43,7 +45,8 @@ class simulated : public backend {
 
 #if GSHARD_HAS_BODIES
 
-GSHARD_INLINE simulated::simulated(const std::vector<int>& extents) : backend(extents, all_of(device_count(extents))) {}
+GSHARD_INLINE simulated::simulated(const std::vector<int>& extents, node_map nodes)
+    : backend(extents, all_of(device_count(extents)), std::move(nodes)) {}
 
 GSHARD_INLINE std::vector<int> simulated::all_of(int n_devices) {
   std::vector<int> devices(std::size_t(n_devices), 0);

@@ -107,14 +107,14 @@ cluster<Mesh> on_one_device() {
   return cluster<Mesh>(std::make_shared<loopback>(Mesh::shape.count));
 }
 
-/// `devices` simulated devices in this process, which compute real results.
+/// `devices` simulated devices in this process, which compute real results. `nodes`: collectives run as on these nodes.
 template <class Mesh>
-cluster<Mesh> simulate(int devices) {
-  return cluster<Mesh>(std::make_shared<simulated>(extents_on<Mesh>(devices)));
+cluster<Mesh> simulate(int devices, node_map nodes = {}) {
+  return cluster<Mesh>(std::make_shared<simulated>(extents_on<Mesh>(devices), std::move(nodes)));
 }
 template <class Mesh>
-cluster<Mesh> simulate(const std::vector<int>& extents) {
-  return cluster<Mesh>(std::make_shared<simulated>(extents));
+cluster<Mesh> simulate(const std::vector<int>& extents, node_map nodes = {}) {
+  return cluster<Mesh>(std::make_shared<simulated>(extents, std::move(nodes)));
 }
 
 }}  // namespace gshard::v0

@@ -26,9 +26,11 @@
 
 namespace gshard { inline namespace v0 { namespace detail {
 
-/// Scratch state for communication steps that are never in flight together: a round sequence, a reducer and packing buffers.
+/// Scratch state for communication steps that are never in flight together: a round sequence, reductions and packing buffers.
 struct collective_room {
   round_sequence rounds;
+  hierarchical_reduce_scatter scatter;
+  hierarchical_all_gather gather;
   reducer sums{small_sum_bytes};
   std::vector<buffer> packed;  // per held device
 
@@ -47,6 +49,8 @@ class collective_step {
   /// `early`: other steps run between start() and finish(). No other step may use `room` in that time.
   collective_step(step_moves moves, std::shared_ptr<collective_room> room, bool early = false)
       : moves_(std::move(moves)), room_(std::move(room)), early_(early), parts_(moves_.devices()) {
+    groups_.use(on(), moves_.axes());
+    by_node_ = moves_.gathers() && groups_.have_levels() && moves_.gathers_whole_shards();
     for (std::size_t i = 0; i < parts_.size(); ++i) prepare(i);
     bound();
     for (std::size_t i = 0; i < parts_.size(); ++i) {
@@ -68,7 +72,7 @@ class collective_step {
     each([&](std::size_t i) { on().count(i, gathers ? traffic{0, 0, 1, parts_[i].received} : traffic{1, parts_[i].received, 0, 0}); });
     const bool copies = !moves_.reduce_scatters(), first = copies && own_bytes_ <= short_copy;
     if (first) copy_own();
-    room_->rounds.start(on(), moves_.axes(), rounds_, bounds_, [&](std::size_t r) { return fill(r); });
+    room_->rounds.start(on(), moves_.axes(), rounds_, bounds_, [&](std::size_t r) { return fill_any(r); });
     if (copies && !first) copy_own();
   }
   void finish() {
@@ -118,6 +122,8 @@ class collective_step {
   std::shared_ptr<collective_room> room_;
   bool early_;
   std::vector<part> parts_;
+  held_groups groups_;
+  bool by_node_ = false;  // a gather in two levels
   std::size_t rounds_ = 0;
   /// At most so many bytes are copied before sending: the delay of messages by a longer copy would cost more than its overlap gains.
   static constexpr std::int64_t short_copy = 1 << 16;
@@ -201,7 +207,7 @@ class collective_step {
     };
     for (std::size_t m = 0; m < n; ++m) {
       if (m == p.me) continue;
-      put(p.send, m, portions(send[m], p.me, m));
+      if (!by_node_) put(p.send, m, portions(send[m], p.me, m));
       put(p.recv, m, portions(recv[m], m, p.me));
     }
     if (moves_.gathers() || moves_.reduce_scatters())
@@ -212,7 +218,8 @@ class collective_step {
 
   /// Passes the bounds to the backend only if all blocks fit into one round. Then all members of a group take part in that round.
   void bound() {
-    if (bounds_.block_bytes > bytes_per_round(std::size_t(moves_.group(0).size())) / width() * width()) bounds_ = {};
+    if (groups_.have_levels() && (by_node_ || moves_.reduce_scatters())) bounds_ = {};
+    else if (bounds_.block_bytes > bytes_per_round(std::size_t(moves_.group(0).size())) / width() * width()) bounds_ = {};
     else if (bounds_.messages > 0) rounds_ = 1;
   }
 
@@ -247,7 +254,8 @@ class collective_step {
       const bool sums = moves_.reduce_scatters();
       for (block& b : p.send[r]) place(b, false, true);
       for (block& b : p.recv[r]) {
-        place(b, true, !sums);
+        if (!sums) place(b, true, true);
+        else for (const piece& x : b.pieces) b.bytes += x.elements * width();
         p.received += b.bytes;
       }
       place(p.mine[r], false, true);
@@ -298,10 +306,31 @@ class collective_step {
     });
     return exchange_[r % rounds_under_way];
   }
+  /// Sends the addends of round r: those of each member's new shard.
+  std::span<const exchange_part> fill_sums(std::size_t r) {
+    return with_addends(tensor(0).in.type, [&]<class T>(T*) {
+      return room_->scatter.begin<T>(on(), groups_, moves_.pending(), r % rounds_under_way, [&](std::size_t i, std::size_t m) {
+        const block& b = m == parts_[i].me ? parts_[i].mine[r] : parts_[i].send[r][m];
+        return std::span<const std::byte>(ready(i, b), std::size_t(b.bytes));
+      });
+    });
+  }
+  /// Sends this device's block of round r to all members.
+  std::span<const exchange_part> fill_gather(std::size_t r) {
+    return room_->gather.begin(
+        groups_, r % rounds_under_way,
+        [&](std::size_t i) { return std::span<const std::byte>(ready(i, parts_[i].mine[r]), std::size_t(parts_[i].mine[r].bytes)); },
+        [&](std::size_t i, std::size_t m) {
+          const block& b = parts_[i].recv[r][m];
+          return std::span<std::byte>(b.at(packed(i)), std::size_t(b.bytes));
+        });
+  }
+  std::span<const exchange_part> fill_any(std::size_t r) {
+    return moves_.reduce_scatters() ? fill_sums(r) : by_node_ ? fill_gather(r) : fill(r);
+  }
   template <class Took>
   void finish_rounds(Took took) {
-    room_->rounds.finish(on(), moves_.axes(), [&](std::size_t r) { return fill(r); },
-                         [&](std::size_t r) { each([&](std::size_t i) { took(i, r); }); });
+    room_->rounds.finish(on(), moves_.axes(), [&](std::size_t r) { return fill_any(r); }, took);
   }
   /// Moves contiguous pieces from `own` to `runs`, to be copied by memcpy.
   void find_runs(std::size_t i) {
@@ -326,13 +355,16 @@ class collective_step {
     });
   }
   void finish_exchange() {
-    finish_rounds([&](std::size_t i, std::size_t r) {
-      for (const block& b : parts_[i].recv[r]) unpack(i, b);
+    finish_rounds([&](std::size_t r) {
+      if (by_node_) room_->gather.end(on(), groups_, r % rounds_under_way);
+      each([&](std::size_t i) {
+        for (const block& b : parts_[i].recv[r]) unpack(i, b);
+      });
     });
   }
 
   /// A small gather is one all_gather call of the backend, which may have a faster algorithm. That call cannot be asynchronous.
-  bool gathers_at_once() const { return moves_.gathers() && rounds_ <= 1 && !early_; }
+  bool gathers_at_once() const { return moves_.gathers() && rounds_ <= 1 && !early_ && !by_node_; }
   void gather() {
     gather_.clear();
     each([&](std::size_t i) {
@@ -356,13 +388,10 @@ class collective_step {
 
   void finish_reduce_scatter() {
     with_addends(tensor(0).in.type, [&]<class T>(T*) {
-      finish_rounds([&](std::size_t i, std::size_t r) {
-        part& p = parts_[i];
-        const std::byte* const mine = ready(i, p.mine[r]);
-        const auto of = [&](std::size_t m) { return reinterpret_cast<const T*>(m == p.me ? mine : p.recv[r][m].at(packed(i))); };
-        reducer::combine(tensor(0).in.layout.pending, p.recv[r].size(), p.sums[r].bytes / std::int64_t(sizeof(T)), of,
-                         reinterpret_cast<T*>(p.sums[r].at(packed(i))));
-        unpack(i, p.sums[r]);
+      finish_rounds([&](std::size_t r) {
+        room_->scatter.end<T>(groups_, moves_.pending(), r % rounds_under_way,
+                              [&](std::size_t i) { return reinterpret_cast<T*>(parts_[i].sums[r].at(packed(i))); });
+        each([&](std::size_t i) { unpack(i, parts_[i].sums[r]); });
       });
     });
   }
@@ -385,14 +414,13 @@ class collective_step {
         from.push_back(reinterpret_cast<const T*>(is_alone() ? tensor(0).in.data[i] : packed(i)));
         to.push_back(reinterpret_cast<T*>(is_alone() ? tensor(0).out.data[i] : packed(i)));
       });
-      room_->sums.start_all_reduce<T>(on(), moves_.axes(), from, to, addends_, moves_.most() * moves_.parts());
+      room_->sums.start_all_reduce<T>(moves_.pending(), on(), moves_.axes(), from, to, addends_, moves_.most() * moves_.parts());
     });
   }
   void finish_all_reduce() {
     with_addends(tensor(0).in.type, [&]<class T>(T*) {
       auto& [from, to] = std::get<summed<T>>(summed_);
-      const std::int64_t most = moves_.most() * moves_.parts();
-      room_->sums.finish_all_reduce<T>(tensor(0).in.layout.pending, on(), moves_.axes(), from, to, addends_, most);
+      room_->sums.finish_all_reduce<T>(on(), from, to, addends_, moves_.most() * moves_.parts());
     });
     if (is_alone()) return;
     each([&](std::size_t i) {

@@ -36,6 +36,7 @@ class shared_memory_collective {
 
   shared_memory_collective(step_moves moves, std::shared_ptr<collective_room> room) : moves_(std::move(moves)), room_(std::move(room)) {
     const device_group group = moves_.group(0);
+    order_ = node_group(moves_.on().on(), moves_.axes(), moves_.on().devices()[0]).order();
     members_ = std::size_t(group.size());
     me_ = std::size_t(group.member());
     for (int m = 0; m < group.size(); ++m) device_.push_back(std::size_t(group.device(m)));
@@ -69,6 +70,7 @@ class shared_memory_collective {
   step_moves moves_;
   std::shared_ptr<collective_room> room_;
   std::size_t members_ = 1, me_ = 0;
+  sum_order order_;
   std::vector<std::size_t> device_;  // by member
   traffic received_;
   std::vector<piece> kept_;
@@ -175,7 +177,7 @@ class shared_memory_collective {
   void combine(std::int64_t elements, From from, std::byte* to) {
     with_addends(tensor(0).in.type, [&]<class T>(T*) {
       const auto of = [&](std::size_t m) { return reinterpret_cast<const T*>(from(m)); };
-      reducer::combine(moves_.pending(), members_, elements * moves_.parts(), of, reinterpret_cast<T*>(to));
+      combine_operands<T>(moves_.pending(), order_, order_.root(), elements * moves_.parts(), of, reinterpret_cast<T*>(to));
     });
   }
 };

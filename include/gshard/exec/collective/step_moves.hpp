@@ -81,6 +81,20 @@ class step_moves {
       detail::for_each_origin(t, places_of(tensors_[t].in, members), places_of(tensors_[t].out, members), f);
   }
 
+  /// True if every member of the groups receives the whole old shards of all other members.
+  bool gathers_whole_shards() const {
+    for (std::size_t i = 0; i < devices(); ++i) {
+      const device_group members = group(i);
+      for (std::size_t t = 0; t < tensors_.size(); ++t) {
+        const std::vector<kernel::placement> before = places_of(tensors_[t].in, members), after = places_of(tensors_[t].out, members);
+        for (std::size_t from = 0; from < before.size(); ++from)
+          for (std::size_t to = 0; to < after.size(); ++to)
+            if (from != to && !is_sent_whole(t, before[from], before[to], after[to])) return false;
+      }
+    }
+    return true;
+  }
+
   /// Copies pieces from a held device's old shards to its new ones.
   void copy(std::span<const piece> pieces, std::size_t i) const {
     for (const piece& b : pieces) copy(b, tensors_[b.tensor].in.data[i], tensors_[b.tensor].in.places[i], i);
@@ -107,6 +121,12 @@ class step_moves {
     std::vector<kernel::placement> places;
     for (int m = 0; m < members.size(); ++m) places.push_back(place_of(v, members.device(m)));
     return places;
+  }
+  static bool is_sent_whole(std::size_t t, const kernel::placement& from, const kernel::placement& to_before, const kernel::placement& to_after) {
+    const std::int64_t elements = kernel::element_count(from.rank, from.extent);
+    if (elements == 0) return true;
+    const std::vector<piece> both = common(t, from, to_after);
+    return !equal(from, to_before) && both.size() == 1 && both[0].elements == elements;
   }
   bool nothing_moves() const {
     const std::span<const int> mesh = on_.on().extents();

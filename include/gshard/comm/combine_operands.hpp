@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+// Combines the operands of a reduction, element by element, in the order of a sum_order.
+
+#include <gshard/comm/combine.hpp>
+#include <gshard/comm/sum_order.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+namespace gshard { inline namespace v0 { namespace detail {
+
+/// The address of an operand. Not a template parameter of the loops, so that they are compiled once per element type and reduction.
+template <class T>
+struct operand_address {
+  const void* object;
+  const T* (*address)(const void*, std::size_t);
+  const T* operator()(std::size_t m) const { return address(object, m); }
+};
+
+/// z[k] = op(x[k], y[k]) for n elements. z may be x or y.
+template <class T, class Op>
+void combine_two(const T* x, const T* y, T* z, std::int64_t n, Op op) {
+  constexpr auto lanes = std::int64_t(64 / sizeof(T));
+  std::int64_t k = 0;
+  for (; k + lanes <= n; k += lanes) {
+    std::array<T, std::size_t(lanes)> a, b;
+    std::memcpy(a.data(), x + k, 64);
+    std::memcpy(b.data(), y + k, 64);
+    for (std::size_t l = 0; l < a.size(); ++l) a[l] = op(a[l], b[l]);
+    std::memcpy(z + k, a.data(), 64);
+  }
+  for (; k < n; ++k) z[k] = op(x[k], y[k]);
+}
+
+inline constexpr std::int64_t combined_at_once = 1024;  // elements: intermediate results stay in the cache
+
+/// Elements [begin, begin + n) of a subtree's result: in its operand, or in `room`.
+template <class T, class Number, class Op>
+const Number* combine_subtree(const sum_order& order, sum_order::subtree_id t, const operand_address<T>& at, std::int64_t begin,
+                              std::int64_t n, Number* room, Op op) {
+  if (t.is_operand()) return reinterpret_cast<const Number*>(at(t.operand()) + begin);
+  std::array<Number, std::size_t(combined_at_once)> other;
+  const Number* const x = combine_subtree(order, order.left(t), at, begin, n, room, op);
+  const Number* const y = combine_subtree(order, order.right(t), at, begin, n, other.data(), op);
+  combine_two(x, y, room, n, op);
+  return room;
+}
+
+template <class T>
+void combine_addresses(reduction what, const sum_order& order, sum_order::subtree_id t, std::int64_t n, operand_address<T> at, T* result) {
+  if (t.is_operand()) {
+    if (at(t.operand()) != result) std::copy_n(at(t.operand()), n, result);
+    return;
+  }
+  with_operation<T>(what, [&]<class Number>(auto op, Number) {
+    std::array<Number, std::size_t(combined_at_once)> left, right;
+    for (std::int64_t begin = 0; begin < n; begin += combined_at_once) {
+      const std::int64_t length = std::min(combined_at_once, n - begin);
+      const Number* const x = combine_subtree(order, order.left(t), at, begin, length, left.data(), op);
+      const Number* const y = combine_subtree(order, order.right(t), at, begin, length, right.data(), op);
+      combine_two(x, y, reinterpret_cast<Number*>(result + begin), length, op);
+    }
+  });
+}
+
+/// result[k] = the combination of at(m)[k] for all operands m of a subtree, for n elements. The result may be one of the operands.
+template <class T, class At>
+void combine_operands(reduction what, const sum_order& order, sum_order::subtree_id t, std::int64_t n, const At& at, T* result) {
+  const auto address = [](const void* f, std::size_t m) -> const T* { return (*static_cast<const At*>(f))(m); };
+  combine_addresses<T>(what, order, t, n, {&at, address}, result);
+}
+
+}}}  // namespace gshard::v0::detail

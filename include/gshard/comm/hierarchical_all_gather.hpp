@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+// An all_gather in two levels: every node receives a block once, in shares, and its members pass the shares on within the node.
+
+#include <gshard/comm/node_group.hpp>
+#include <gshard/comm/rounds.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace gshard { inline namespace v0 { namespace detail {
+
+/// Rounds of an all_gather in the groups of the held devices. In one level, blocks go to all members directly. Keeps its memory between
+/// rounds.
+class hierarchical_all_gather {
+ public:
+  /// The exchange between nodes. own(i): the block of held device i. to(i, m): where it gets the block of member m; that of its own number
+  /// is not written. Blocks must stay until `end`.
+  template <class Own, class To>
+  std::span<const exchange_part> begin(const held_groups& groups, std::size_t slot, Own own, To to) {
+    round& now = rounds_[slot];
+    const std::size_t p = groups.members();
+    now.own.resize(groups.size());
+    now.to.resize(groups.size() * p);
+    now.send.resize(groups.size() * p);
+    now.recv.resize(groups.size() * p);
+    now.parts.clear();
+    for (std::size_t i = 0; i < groups.size(); ++i) {
+      const node_group& g = groups[i];
+      now.own[i] = own(i);
+      for (std::size_t m = 0; m < p; ++m) {
+        const bool remote = g.node(m) != g.here();
+        now.to[i * p + m] = to(i, m);
+        now.send[i * p + m] = remote ? share_of(now.own[i], g, m) : std::span<const std::byte>();
+        now.recv[i * p + m] = remote ? share_of(now.to[i * p + m], g, g.me()) : std::span<std::byte>();
+      }
+      now.parts.push_back({std::span(now.send).subspan(i * p, p), std::span(now.recv).subspan(i * p, p)});
+    }
+    return now.parts;
+  }
+
+  /// Passes on what has arrived. Communicates within nodes, if members share a node.
+  void end(backend& b, const held_groups& groups, std::size_t slot) {
+    if (!groups.have_mates()) return;
+    round& now = rounds_[slot];
+    const std::size_t p = groups.members();
+    std::size_t room = 0;
+    for (std::size_t i = 0; i < groups.size(); ++i)
+      for (const std::size_t mate : groups[i].mates()) room += bytes_from(groups[i], now, i, mate);
+    if (memory_.size() < room) memory_.resize(room);
+    std::byte* next = memory_.data();
+    std::ranges::fill(now.send, std::span<const std::byte>());
+    std::ranges::fill(now.recv, std::span<std::byte>());
+    for (std::size_t i = 0; i < groups.size(); ++i) {
+      const node_group& g = groups[i];
+      const std::byte* const packed = next;
+      const auto put = [&](std::span<const std::byte> what) {
+        copy_bytes({next, what.size()}, what);
+        next += what.size();
+      };
+      put(now.own[i]);
+      for_each_remote(g, [&](std::size_t m) { put(share_of(now.to[i * p + m], g, g.me())); });
+      for (const std::size_t mate : g.mates()) {
+        if (mate == g.me()) continue;
+        now.send[i * p + mate] = {packed, bytes_from(g, now, i, g.me())};
+        now.recv[i * p + mate] = {next, bytes_from(groups[i], now, i, mate)};
+        next += now.recv[i * p + mate].size();
+      }
+    }
+    b.start(groups.axes(), now.parts).finish();
+    for (std::size_t i = 0; i < groups.size(); ++i) {
+      const node_group& g = groups[i];
+      for (const std::size_t mate : g.mates()) {
+        if (mate == g.me()) continue;
+        std::span<const std::byte> from = now.recv[i * p + mate];
+        const auto take = [&](std::span<std::byte> to) {
+          copy_bytes(to, from.first(to.size()));
+          from = from.subspan(to.size());
+        };
+        take(now.to[i * p + mate]);
+        for_each_remote(g, [&](std::size_t m) { take(share_of(now.to[i * p + m], g, mate)); });
+      }
+    }
+  }
+
+ private:
+  struct round {
+    std::vector<std::span<const std::byte>> own, send;
+    std::vector<std::span<std::byte>> to, recv;  // per held device and member
+    std::vector<exchange_part> parts;
+  };
+  std::array<round, rounds_under_way> rounds_;
+  std::vector<std::byte> memory_;  // of the exchange within nodes
+
+  /// The share of a remote member's block that member `of` receives for its node.
+  template <class Byte>
+  static std::span<Byte> share_of(std::span<Byte> block, const node_group& g, std::size_t of) {
+    const interval which = node_group::share(std::int64_t(block.size()), g.place(of), g.members(g.node(of)).size());
+    return block.subspan(std::size_t(which.begin), std::size_t(which.size()));
+  }
+  template <class F>
+  static void for_each_remote(const node_group& g, F f) {
+    for (std::size_t m = 0; m < g.size(); ++m)
+      if (g.node(m) != g.here()) f(m);
+  }
+  /// What a member of the node of held device i sends to each of its mates: its block, and its shares of remote blocks.
+  static std::size_t bytes_from(const node_group& g, const round& now, std::size_t i, std::size_t mate) {
+    std::size_t bytes = mate == g.me() ? now.own[i].size() : now.to[i * g.size() + mate].size();
+    for_each_remote(g, [&](std::size_t m) { bytes += share_of(now.to[i * g.size() + m], g, mate).size(); });
+    return bytes;
+  }
+};
+
+}}}  // namespace gshard::v0::detail

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+// A reduce_scatter in two levels: sums within each node, then the exchange of these between nodes.
+
+#include <gshard/comm/combine_operands.hpp>
+#include <gshard/comm/node_group.hpp>
+#include <gshard/comm/rounds.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <exception>
+#include <span>
+#include <utility>
+#include <vector>
+
+// Member a of a node adds the node's addends for share a of every block of another node, and for its own block. It sends each remote member
+// its share of that member's block. So every node sends one partial sum of every element of other nodes, in equal shares from all its
+// members; more than one if its members are not one subtree of the order of the sum.
+namespace gshard { inline namespace v0 { namespace detail {
+
+/// Rounds of a reduce_scatter in the groups of the held devices. In a round every member has addends for a block of each member, and gets
+/// the sum of its own block. In one level, addends go to their receiver directly. Results are the same bits. Keeps its memory between rounds.
+class hierarchical_reduce_scatter {
+ public:
+  /// Sums within the nodes, and returns the exchange between nodes. addends(i, m): those of held device i for the block of member m, of T;
+  /// they must not change before `end`. Communicates within nodes, if members share a node. `slot` is of no other round in flight.
+  template <class T, class Addends>
+  std::span<const exchange_part> begin(backend& b, const held_groups& groups, reduction what, std::size_t slot, Addends addends) {
+    round& now = rounds_[slot];
+    const std::size_t p = groups.members();
+    now.blocks.resize(groups.size());
+    now.send.resize(groups.size() * p);
+    now.recv.resize(groups.size() * p);
+    now.problem = nullptr;
+    std::size_t room = 0;
+    bool levels = false;
+    for (std::size_t i = 0; i < groups.size(); ++i) {
+      now.blocks[i].resize(p);
+      for (std::size_t m = 0; m < p; ++m) now.blocks[i][m] = addends(i, m);
+      room += room_for<T>(groups[i], now.blocks[i]);
+      levels = levels || groups[i].has_mates();
+    }
+    if (now.memory.size() < room) now.memory.resize(room);
+    now.next = now.memory.data();
+    if (levels) {
+      exchange_within<T>(b, groups, now);
+      for (std::size_t i = 0; i < groups.size(); ++i) add_within<T>(what, groups[i], i, now);
+    }
+    now.parts.clear();
+    for (std::size_t i = 0; i < groups.size(); ++i) between<T>(groups[i], i, now);
+    return now.parts;
+  }
+
+  /// Combines the partial sums that have arrived into result(i), of T, the block of held device i. It may be its own addends.
+  template <class T, class Result>
+  void end(const held_groups& groups, reduction what, std::size_t slot, Result result) {
+    const round& now = rounds_[slot];
+    for (std::size_t i = 0; i < groups.size(); ++i) finish<T>(what, groups[i], i, now, result(i));
+    if (now.problem) std::rethrow_exception(now.problem);
+  }
+
+ private:
+  using block = std::span<const std::byte>;
+  struct round {
+    std::vector<std::byte> memory;
+    std::byte* next = nullptr;                 // the free memory
+    std::vector<std::vector<block>> blocks;    // of held device i: its addends for each member
+    std::vector<std::span<const std::byte>> send;
+    std::vector<std::span<std::byte>> recv;    // per held device and member, of the exchange in progress
+    std::vector<std::span<std::byte>> from_mates;  // likewise, of the exchange within nodes
+    std::vector<std::span<std::byte>> partial;     // per held device and member: the partial sums of this node for that member, one after another
+    std::vector<exchange_part> parts;
+    std::exception_ptr problem;                // of the exchange within nodes
+
+    std::span<std::byte> take(std::size_t bytes) { return {std::exchange(next, next + bytes), bytes}; }
+  };
+  std::array<round, rounds_under_way> rounds_;
+
+  /// The share of a member's block that member `of` adds for its node.
+  template <class T>
+  static interval share(const node_group& g, block whole, std::size_t of) {
+    return node_group::share(std::int64_t(whole.size() / sizeof(T)), g.place(of), g.members(g.node(of)).size());
+  }
+  /// The bytes that each mate sends to member `of` of this node: its addends for the shares of remote blocks, and for the own block.
+  template <class T>
+  static std::size_t bytes_within(const node_group& g, const std::vector<block>& blocks, std::size_t of) {
+    std::size_t bytes = blocks[of].size();
+    for (std::size_t m = 0; m < g.size(); ++m)
+      if (g.node(m) != g.here()) bytes += std::size_t(share<T>(g, blocks[m], of).size()) * sizeof(T);
+    return bytes;
+  }
+  template <class T>
+  static std::size_t room_for(const node_group& g, const std::vector<block>& blocks) {
+    std::size_t bytes = 0;
+    for (const std::size_t mate : g.mates())
+      if (mate != g.me()) bytes += bytes_within<T>(g, blocks, mate) + bytes_within<T>(g, blocks, g.me());
+    if (g.has_mates()) bytes += g.parts_of(g.here()).size() * bytes_within<T>(g, blocks, g.me());
+    for (std::size_t m = 0; m < g.size(); ++m)
+      if (g.node(m) != g.here())
+        bytes += g.parts_of(g.node(m)).size() * std::size_t(share<T>(g, blocks[g.me()], m).size()) * sizeof(T);
+    return bytes;
+  }
+
+  template <class T>
+  static void exchange_within(backend& b, const held_groups& groups, round& now) {
+    now.from_mates.assign(now.recv.size(), {});
+    now.partial.assign(now.recv.size(), {});
+    now.parts.clear();
+    for (std::size_t i = 0; i < groups.size(); ++i) {
+      const node_group& g = groups[i];
+      const std::vector<block>& blocks = now.blocks[i];
+      const auto send = std::span(now.send).subspan(i * g.size(), g.size());
+      const auto recv = std::span(now.from_mates).subspan(i * g.size(), g.size());
+      std::ranges::fill(send, block());
+      for (const std::size_t mate : g.mates()) {
+        if (mate == g.me()) continue;
+        const std::span<std::byte> to = now.take(bytes_within<T>(g, blocks, mate));
+        std::byte* next = to.data();
+        const auto put = [&](block what) {
+          copy_bytes({next, what.size()}, what);
+          next += what.size();
+        };
+        for (std::size_t m = 0; m < g.size(); ++m)
+          if (g.node(m) != g.here()) put(of_share<T>(blocks[m], share<T>(g, blocks[m], mate)));
+        put(blocks[mate]);
+        send[mate] = to;
+        recv[mate] = now.take(bytes_within<T>(g, blocks, g.me()));
+      }
+      now.parts.push_back({send, recv});
+    }
+    try {
+      b.start(groups.axes(), now.parts).finish();
+    } catch (...) {
+      now.problem = std::current_exception();
+    }
+  }
+  template <class T>
+  static block of_share(block whole, interval which) {
+    return whole.subspan(std::size_t(which.begin) * sizeof(T), std::size_t(which.size()) * sizeof(T));
+  }
+
+  /// The partial sums of this node: for this member's share of every remote block, and for its own block.
+  template <class T>
+  static void add_within(reduction what, const node_group& g, std::size_t i, round& now) {
+    if (!g.has_mates()) return;
+    const std::vector<block>& blocks = now.blocks[i];
+    std::size_t at = 0;  // in what a mate has sent
+    const auto add = [&](std::size_t m, interval which) {
+      const std::size_t bytes = std::size_t(which.size()) * sizeof(T);
+      const std::vector<std::size_t>& parts = g.parts_of(g.here());
+      const std::span<std::byte> sums = now.partial[i * g.size() + m] = now.take(parts.size() * bytes);
+      for (std::size_t k = 0; k < parts.size(); ++k)
+        combine_operands<T>(what, g.order(), g.parts().all[parts[k]].subtree, which.size(), [&](std::size_t member) {
+          const block from = member == g.me() ? of_share<T>(blocks[m], which)
+                                              : block(now.from_mates[i * g.size() + member]).subspan(at, bytes);
+          return reinterpret_cast<const T*>(from.data());
+        }, reinterpret_cast<T*>(sums.data() + k * bytes));
+      at += bytes;
+    };
+    for (std::size_t m = 0; m < g.size(); ++m)
+      if (g.node(m) != g.here()) add(m, share<T>(g, blocks[m], g.me()));
+    add(g.me(), {0, std::int64_t(blocks[g.me()].size() / sizeof(T))});
+  }
+
+  /// Without mates, the addends are the partial sums.
+  template <class T>
+  static void between(const node_group& g, std::size_t i, round& now) {
+    const auto send = std::span(now.send).subspan(i * g.size(), g.size());
+    const auto recv = std::span(now.recv).subspan(i * g.size(), g.size());
+    for (std::size_t m = 0; m < g.size(); ++m) {
+      const bool remote = g.node(m) != g.here();
+      send[m] = !remote ? block() : g.has_mates() ? block(now.partial[i * g.size() + m]) : now.blocks[i][m];
+      recv[m] = remote ? now.take(g.parts_of(g.node(m)).size() * std::size_t(share<T>(g, now.blocks[i][g.me()], m).size()) * sizeof(T))
+                       : std::span<std::byte>();
+    }
+    now.parts.push_back({send, recv});
+  }
+
+  /// Partial sums arrive in shares. Between two bounds of shares, every partial sum is contiguous.
+  template <class T>
+  static void finish(reduction what, const node_group& g, std::size_t i, const round& now, T* result) {
+    const block own = now.blocks[i][g.me()];
+    const auto n = std::int64_t(own.size() / sizeof(T));
+    std::int64_t begin = 0;
+    while (begin < n) {
+      std::int64_t end = n;
+      for (std::size_t node = 0; node < g.nodes(); ++node)
+        if (node != g.here()) end = std::min(end, share_at<T>(g, node, own, begin).second.end);
+      combine_operands<T>(what, g.parts().between, g.parts().between.root(), end - begin, [&](std::size_t part) {
+        const auto node = std::size_t(g.parts().all[part].owner);
+        const std::vector<std::size_t>& parts = g.parts_of(node);
+        const auto k = std::size_t(std::ranges::find(parts, part) - parts.begin());
+        if (node == g.here()) {
+          const std::byte* const sums = g.has_mates() ? now.partial[i * g.size() + g.me()].data() : own.data();
+          return reinterpret_cast<const T*>(sums) + std::int64_t(k) * n + begin;
+        }
+        const auto [member, which] = share_at<T>(g, node, own, begin);
+        return reinterpret_cast<const T*>(now.recv[i * g.size() + member].data()) + std::int64_t(k) * which.size() + begin - which.begin;
+      }, result + begin);
+      begin = end;
+    }
+  }
+  /// The member of a node that sends element k of the own block, and the elements that it sends.
+  template <class T>
+  static std::pair<std::size_t, interval> share_at(const node_group& g, std::size_t node, block own, std::int64_t k) {
+    const std::vector<std::size_t>& members = g.members(node);
+    if (members.size() == 1) return {members[0], {0, std::int64_t(own.size() / sizeof(T))}};
+    for (const std::size_t m : members)
+      if (const interval which = share<T>(g, own, m); which.begin <= k && k < which.end) return {m, which};
+    return {members.back(), {k, k}};  // not reached: shares cover the block
+  }
+};
+
+}}}  // namespace gshard::v0::detail
