@@ -5,6 +5,7 @@
 
 #include <gshard/comm/device_group.hpp>
 #include <gshard/comm/combine.hpp>
+#include <gshard/base/hash.hpp>
 #include <gshard/comm/simulated.hpp>
 #include <gshard/exec/bind/all_kernels.hpp>
 #include <gshard/exec/executor.hpp>
@@ -195,10 +196,40 @@ inline array collect(const any_cluster& on, const detail::bound_value& from) {
   return parts[0];
 }
 
+inline std::string text_of(const sharding& s) {
+  std::string t = "[";
+  for (int d = 0; d < s.rank; ++d) {
+    t += d ? "," : "";
+    for (int i = 0; i < s[d].size(); ++i) t += axis_letters[std::size_t(s[d][i])];
+    if (s[d].empty()) t += s.is_open(d) ? '*' : '-';
+  }
+  for (int a = 0; a < max_axes; ++a)
+    if (s.is_partial(a)) t += std::string("+") + axis_letters[std::size_t(a)];
+  return t + "]";
+}
+inline std::string text_of(const setting& s) {
+  std::string t = "mesh " + detail::mesh_text(s.mesh) + ", dims";
+  for (std::size_t i = 0; i < s.dims.count; ++i)
+    t += std::string(" ") + s.dims.entries[i].letter + "=" + std::to_string(s.dims.entries[i].extent);
+  t += ", shardings";
+  for (const sharding& l : s.layouts) t += " " + text_of(l);
+  return t;
+}
+
+/// One node, or up to three nodes with any of the devices. The same for the same setting.
+inline node_map some_nodes(const setting& s) {
+  std::mt19937 gen(std::uint32_t(fnv1a<std::uint64_t>().add(text_of(s)).value()));
+  node_map nodes;
+  if (gen() % 2 == 0) return nodes;
+  for (int d = 0; d < device_count(s.mesh); ++d) nodes.node.push_back(int(gen() % 3));
+  nodes.sums = gen() % 2 == 0 ? summation::by_member : summation::by_node;
+  return nodes;
+}
+
 /// Plans and runs the program once: its outputs, then its parameters after the run.
 inline arrays run(const traced& t, const setting& s, const arrays& sources) {
   const plan_tables tables = plan(t, s);
-  const any_cluster on(mesh_of_rank(s.mesh.size()), std::make_shared<simulated>(s.mesh));
+  const any_cluster on(mesh_of_rank(s.mesh.size()), std::make_shared<simulated>(s.mesh, some_nodes(s)));
   executor e(tables.view(), all_kernels, on, s.dims, parameter_store(on));
   const std::size_t inputs = tables.inputs.size();
   gshard::detail::require(sources.size() == t.sources(), "one array is needed for each input and parameter");
@@ -242,26 +273,6 @@ inline arrays random_sources(const traced& t, const gshard::dims& bound, std::ui
     made.push_back(std::move(a));
   }
   return made;
-}
-
-inline std::string text_of(const sharding& s) {
-  std::string t = "[";
-  for (int d = 0; d < s.rank; ++d) {
-    t += d ? "," : "";
-    for (int i = 0; i < s[d].size(); ++i) t += axis_letters[std::size_t(s[d][i])];
-    if (s[d].empty()) t += s.is_open(d) ? '*' : '-';
-  }
-  for (int a = 0; a < max_axes; ++a)
-    if (s.is_partial(a)) t += std::string("+") + axis_letters[std::size_t(a)];
-  return t + "]";
-}
-inline std::string text_of(const setting& s) {
-  std::string t = "mesh " + detail::mesh_text(s.mesh) + ", dims";
-  for (std::size_t i = 0; i < s.dims.count; ++i)
-    t += std::string(" ") + s.dims.entries[i].letter + "=" + std::to_string(s.dims.entries[i].extent);
-  t += ", shardings";
-  for (const sharding& l : s.layouts) t += " " + text_of(l);
-  return t;
 }
 
 /// The largest difference of two lists of tensors, relative to the largest element of each tensor; infinite if only one is not finite.
