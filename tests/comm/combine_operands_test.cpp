@@ -25,7 +25,8 @@ TEST_CASE("combine_operands: in the order of the tree, of any length, also into 
         };
         for (std::size_t k = 0; k < wanted.size(); ++k) wanted[k] = value(value, order.root(), k);
         std::vector<float>& to = x[in_place];  // an operand, or the last list
-        gs::detail::combine_operands<float>(gs::reduction::sum, order, order.root(), n, [&](std::size_t m) { return x[m].data(); }, to.data());
+        gs::detail::combine_operands<float>(
+            gs::reduction::sum, order, order.root(), n, [&](std::size_t m) { return x[m].data(); }, to.data());
         CHECK(to == wanted);
       }
 }
@@ -35,7 +36,8 @@ TEST_CASE("combine_operands: every reduction, of a subtree") {
   const gs::sum_order order(3);
   const auto combined = [&](gs::reduction what, gs::sum_order::subtree_id t) {
     std::vector<int> to(2);
-    gs::detail::combine_operands<int>(what, order, t, 2, [&](std::size_t m) { return x[m].data(); }, to.data());
+    gs::detail::combine_operands<int>(
+        what, order, t, 2, [&](std::size_t m) { return x[m].data(); }, to.data());
     return to;
   };
   CHECK(combined(gs::reduction::sum, order.root()) == std::vector{6, 5});

@@ -31,8 +31,9 @@ TEST_CASE("hierarchical_all_gather: blocks of any sizes arrive on any nodes, onc
     gs::detail::held_groups groups;
     groups.use(b, 1);
     gs::detail::hierarchical_all_gather rounds;
-    const auto parts = rounds.begin(groups, 3, [&](std::size_t d) { return std::span<const std::byte>(own[d]); },
-                                    [&](std::size_t d, std::size_t m) { return std::span<std::byte>(got[d][m]); });
+    const auto parts = rounds.begin(
+        groups, 3, [&](std::size_t d) { return std::span<const std::byte>(own[d]); },
+        [&](std::size_t d, std::size_t m) { return std::span<std::byte>(got[d][m]); });
     b.start(1, parts).finish();
     rounds.end(b, groups, 3);
     for (const std::vector<cases::bytes>& of_device : got) CHECK(of_device == own);

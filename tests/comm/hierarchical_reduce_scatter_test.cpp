@@ -22,9 +22,8 @@ std::vector<std::vector<T>> reduce_scatter(gs::simulated& b, gs::reduction what,
   gs::detail::held_groups groups;
   groups.use(b, 1);
   gs::detail::hierarchical_reduce_scatter rounds;
-  const auto parts = rounds.begin<T>(b, groups, what, 0, [&](std::size_t i, std::size_t m) {
-    return std::as_bytes(std::span(data[i][m]));
-  });
+  const auto parts =
+      rounds.begin<T>(b, groups, what, 0, [&](std::size_t i, std::size_t m) { return std::as_bytes(std::span(data[i][m])); });
   b.start(1, parts).finish();
   std::vector<std::vector<T>> result;
   for (std::size_t d = 0; d < data.size(); ++d) result.emplace_back(data[d][d].size());

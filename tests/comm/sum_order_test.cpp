@@ -15,8 +15,12 @@ std::string text(const gs::sum_order& order, gs::sum_order::subtree_id t) {
   if (t.is_operand()) return std::to_string(t.operand());
   return "(" + text(order, order.left(t)) + " " + text(order, order.right(t)) + ")";
 }
-std::string text(const gs::sum_order& order) { return text(order, order.root()); }
-std::string at(const std::vector<std::uint32_t>& positions) { return text(gs::sum_order(positions)); }
+std::string text(const gs::sum_order& order) {
+  return text(order, order.root());
+}
+std::string at(const std::vector<std::uint32_t>& positions) {
+  return text(gs::sum_order(positions));
+}
 
 }  // namespace
 

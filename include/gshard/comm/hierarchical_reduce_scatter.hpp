@@ -23,7 +23,7 @@
 namespace gshard { inline namespace v0 { namespace detail {
 
 /// Rounds of a reduce_scatter in the groups of the held devices. In a round every member has addends for a block of each member, and gets
-/// the sum of its own block. In one level, addends go to their receiver directly. Results are the same bits. Keeps its memory between rounds.
+/// the sum of its own block. In one level, addends go to their receiver directly. Results are the same bits. Keeps its memory.
 class hierarchical_reduce_scatter {
  public:
   /// Sums within the nodes, and returns the exchange between nodes. addends(i, m): those of held device i for the block of member m, of T;
@@ -67,14 +67,14 @@ class hierarchical_reduce_scatter {
   using block = std::span<const std::byte>;
   struct round {
     std::vector<std::byte> memory;
-    std::byte* next = nullptr;                 // the free memory
-    std::vector<std::vector<block>> blocks;    // of held device i: its addends for each member
+    std::byte* next = nullptr;               // the free memory
+    std::vector<std::vector<block>> blocks;  // of held device i: its addends for each member
     std::vector<std::span<const std::byte>> send;
-    std::vector<std::span<std::byte>> recv;    // per held device and member, of the exchange in progress
+    std::vector<std::span<std::byte>> recv;        // per held device and member, of the exchange in progress
     std::vector<std::span<std::byte>> from_mates;  // likewise, of the exchange within nodes
-    std::vector<std::span<std::byte>> partial;     // per held device and member: the partial sums of this node for that member, one after another
+    std::vector<std::span<std::byte>> partial;     // likewise: the partial sums of this node for that member, one after another
     std::vector<exchange_part> parts;
-    std::exception_ptr problem;                // of the exchange within nodes
+    std::exception_ptr problem;  // of the exchange within nodes
 
     std::span<std::byte> take(std::size_t bytes) { return {std::exchange(next, next + bytes), bytes}; }
   };
@@ -100,8 +100,7 @@ class hierarchical_reduce_scatter {
       if (mate != g.me()) bytes += bytes_within<T>(g, blocks, mate) + bytes_within<T>(g, blocks, g.me());
     if (g.has_mates()) bytes += g.parts_of(g.here()).size() * bytes_within<T>(g, blocks, g.me());
     for (std::size_t m = 0; m < g.size(); ++m)
-      if (g.node(m) != g.here())
-        bytes += g.parts_of(g.node(m)).size() * std::size_t(share<T>(g, blocks[g.me()], m).size()) * sizeof(T);
+      if (g.node(m) != g.here()) bytes += g.parts_of(g.node(m)).size() * std::size_t(share<T>(g, blocks[g.me()], m).size()) * sizeof(T);
     return bytes;
   }
 
@@ -154,11 +153,14 @@ class hierarchical_reduce_scatter {
       const std::vector<std::size_t>& parts = g.parts_of(g.here());
       const std::span<std::byte> sums = now.partial[i * g.size() + m] = now.take(parts.size() * bytes);
       for (std::size_t k = 0; k < parts.size(); ++k)
-        combine_operands<T>(what, g.order(), g.parts().all[parts[k]].subtree, which.size(), [&](std::size_t member) {
-          const block from = member == g.me() ? of_share<T>(blocks[m], which)
-                                              : block(now.from_mates[i * g.size() + member]).subspan(at, bytes);
-          return reinterpret_cast<const T*>(from.data());
-        }, reinterpret_cast<T*>(sums.data() + k * bytes));
+        combine_operands<T>(
+            what, g.order(), g.parts().all[parts[k]].subtree, which.size(),
+            [&](std::size_t member) {
+              const block from =
+                  member == g.me() ? of_share<T>(blocks[m], which) : block(now.from_mates[i * g.size() + member]).subspan(at, bytes);
+              return reinterpret_cast<const T*>(from.data());
+            },
+            reinterpret_cast<T*>(sums.data() + k * bytes));
       at += bytes;
     };
     for (std::size_t m = 0; m < g.size(); ++m)
@@ -190,17 +192,21 @@ class hierarchical_reduce_scatter {
       std::int64_t end = n;
       for (std::size_t node = 0; node < g.nodes(); ++node)
         if (node != g.here()) end = std::min(end, share_at<T>(g, node, own, begin).second.end);
-      combine_operands<T>(what, g.parts().between, g.parts().between.root(), end - begin, [&](std::size_t part) {
-        const auto node = std::size_t(g.parts().all[part].owner);
-        const std::vector<std::size_t>& parts = g.parts_of(node);
-        const auto k = std::size_t(std::ranges::find(parts, part) - parts.begin());
-        if (node == g.here()) {
-          const std::byte* const sums = g.has_mates() ? now.partial[i * g.size() + g.me()].data() : own.data();
-          return reinterpret_cast<const T*>(sums) + std::int64_t(k) * n + begin;
-        }
-        const auto [member, which] = share_at<T>(g, node, own, begin);
-        return reinterpret_cast<const T*>(now.recv[i * g.size() + member].data()) + std::int64_t(k) * which.size() + begin - which.begin;
-      }, result + begin);
+      combine_operands<T>(
+          what, g.parts().between, g.parts().between.root(), end - begin,
+          [&](std::size_t part) {
+            const auto node = std::size_t(g.parts().all[part].owner);
+            const std::vector<std::size_t>& parts = g.parts_of(node);
+            const auto k = std::size_t(std::ranges::find(parts, part) - parts.begin());
+            if (node == g.here()) {
+              const std::byte* const sums = g.has_mates() ? now.partial[i * g.size() + g.me()].data() : own.data();
+              return reinterpret_cast<const T*>(sums) + std::int64_t(k) * n + begin;
+            }
+            const auto [member, which] = share_at<T>(g, node, own, begin);
+            return reinterpret_cast<const T*>(now.recv[i * g.size() + member].data()) + std::int64_t(k) * which.size() + begin -
+                   which.begin;
+          },
+          result + begin);
       begin = end;
     }
   }

@@ -17,8 +17,8 @@
 
 namespace gshard { inline namespace v0 {
 
-/// When collectives between several nodes are hierarchical. `never`: neither reductions and gathers (see node_map) nor small exchanges. In a
-/// hierarchical exchange, one process of the sender's node sends a receiver all blocks of that node in one message.
+/// When collectives between several nodes are hierarchical. `never`: neither reductions and gathers (see node_map) nor small exchanges. In
+/// a hierarchical exchange, one process of the sender's node sends a receiver all blocks of that node in one message.
 enum class node_routing { never, where_it_saves, always };
 
 /// Deadlines of waits, shared memory, and limits that suit most networks. They must be the same on all processes.
@@ -26,8 +26,8 @@ struct mpi_options {
   int message_limit = 1 << 30;  ///< The largest message in bytes; longer ones are split.
   int window = 32;              ///< The number of members with which messages of one collective are in flight at a time.
   int small_block = 4096;       ///< Blocks of at most this average size in bytes are gathered by MPI_Allgatherv, through one buffer.
-  /// When small exchanges are hierarchical. `where_it_saves`: if blocks are known to have at most `node_block` bytes, and a process then sends at
-  /// most half as many messages. `always`: if the blocks of a group are known to fit into one message.
+  /// When small exchanges are hierarchical. `where_it_saves`: if blocks are known to have at most `node_block` bytes, and a process then
+  /// sends at most half as many messages. `always`: if the blocks of a group are known to fit into one message.
   node_routing by_node = node_routing::where_it_saves;
   int node_block = 1024;
   int node_size = 0;  ///< The number of successive ranks on a node; 0: ranks that share memory are on one node.

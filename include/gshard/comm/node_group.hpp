@@ -104,8 +104,8 @@ class node_group {
 class held_groups {
  public:
   void use(const backend& b, std::uint32_t axes) {
-    const bool same = axes_ == axes && std::ranges::equal(extents_, b.extents()) && std::ranges::equal(devices_, b.devices()) && nodes_ == b.nodes();
-    if (same && !groups_.empty()) return;
+    const bool same = axes_ == axes && std::ranges::equal(extents_, b.extents()) && std::ranges::equal(devices_, b.devices());
+    if (same && nodes_ == b.nodes() && !groups_.empty()) return;
     axes_ = axes;
     extents_.assign(b.extents().begin(), b.extents().end());
     devices_.assign(b.devices().begin(), b.devices().end());

@@ -35,7 +35,7 @@ class reducer {
 
   /// Reduces element k of data over the group of device i into result[i][k]. It may be in place. n[i]: the elements of held device i, equal
   /// within a group. `most`: the largest number of elements on any device of the mesh; the same on all processes.
-  /// Communicates: each of p members sends 2 (p - 1) / p n elements. With N nodes, each node sends about 2 (N - 1) / N n of these to others.
+  /// Communicates: each of p members sends 2 (p - 1) / p n elements. With N nodes, a node sends about 2 (N - 1) / N n elements to others.
   /// If `most` is small, each member sends (p - 1) n in one all_gather.
   template <class T>
   void all_reduce(reduction what, backend& b, std::uint32_t axes, std::span<const T* const> data, std::span<T* const> result,
@@ -56,8 +56,7 @@ class reducer {
 
  private:
   template <class T>
-  void all_reduce_by_gather(backend& b, std::span<const T* const> data, std::span<T* const> result,
-                            std::span<const std::int64_t> n);
+  void all_reduce_by_gather(backend& b, std::span<const T* const> data, std::span<T* const> result, std::span<const std::int64_t> n);
   /// Splits data into a block per member, which that member reduces: offset_ and bytes_, by held device and member.
   template <class T>
   void split(std::span<const std::int64_t> n);
@@ -106,8 +105,8 @@ class reducer {
 namespace detail {
 inline void check_per_device(const char* op, const char* name, std::size_t n, const backend& b) {
   if (n != b.devices().size())
-    throw error(std::string(op) + ": " + name + " has " + std::to_string(n) + " entries for " +
-                std::to_string(b.devices().size()) + " local devices");
+    throw error(std::string(op) + ": " + name + " has " + std::to_string(n) + " entries for " + std::to_string(b.devices().size()) +
+                " local devices");
 }
 }  // namespace detail
 
@@ -171,8 +170,8 @@ void reducer::all_reduce_by_gather(backend& b, std::span<const T* const> data, s
   b.all_gather(groups_.axes(), gathered_);
   for (std::size_t i = 0; i < data.size(); ++i) {
     const sum_order& order = groups_[i].order();
-    detail::combine_operands<T>(what_, order, order.root(), n[i],
-                                [&](std::size_t m) { return reinterpret_cast<const T*>(recv_[i * p + m].data()); }, result[i]);
+    detail::combine_operands<T>(
+        what_, order, order.root(), n[i], [&](std::size_t m) { return reinterpret_cast<const T*>(recv_[i * p + m].data()); }, result[i]);
   }
 }
 
@@ -211,7 +210,8 @@ void reducer::finish_scatter(backend& b, std::span<const T* const> data, std::sp
       return reinterpret_cast<T*>(in_round(reinterpret_cast<std::byte*>(result[i]), i, groups_[i].me(), r).data());
     });
   };
-  sequence_.finish(b, groups_.axes(), [&](std::size_t r) { return fill(b, data, r); }, took);
+  sequence_.finish(
+      b, groups_.axes(), [&](std::size_t r) { return fill(b, data, r); }, took);
 }
 
 template <class T>
@@ -233,9 +233,10 @@ void reducer::gather_blocks(backend& b, std::span<T* const> result) {
     b.count(i, {0, 0, 1, in_all - bytes_[entry(i, groups_[i].me())]});
   }
   const auto fill_gather = [&](std::size_t r) {
-    return gather_.begin(groups_, r % detail::rounds_under_way,
-                         [&](std::size_t i) { return std::span<const std::byte>(in_round(bytes(i), i, groups_[i].me(), r)); },
-                         [&](std::size_t i, std::size_t m) { return in_round(bytes(i), i, m, r); });
+    return gather_.begin(
+        groups_, r % detail::rounds_under_way,
+        [&](std::size_t i) { return std::span<const std::byte>(in_round(bytes(i), i, groups_[i].me(), r)); },
+        [&](std::size_t i, std::size_t m) { return in_round(bytes(i), i, m, r); });
   };
   sequence_.start(b, groups_.axes(), rounds(), {}, fill_gather);
   sequence_.finish(b, groups_.axes(), fill_gather, [&](std::size_t r) { gather_.end(b, groups_, r % detail::rounds_under_way); });

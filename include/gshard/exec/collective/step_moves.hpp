@@ -122,11 +122,11 @@ class step_moves {
     for (int m = 0; m < members.size(); ++m) places.push_back(place_of(v, members.device(m)));
     return places;
   }
-  static bool is_sent_whole(std::size_t t, const kernel::placement& from, const kernel::placement& to_before, const kernel::placement& to_after) {
+  static bool is_sent_whole(std::size_t t, const kernel::placement& from, const kernel::placement& before, const kernel::placement& after) {
     const std::int64_t elements = kernel::element_count(from.rank, from.extent);
     if (elements == 0) return true;
-    const std::vector<piece> both = common(t, from, to_after);
-    return !equal(from, to_before) && both.size() == 1 && both[0].elements == elements;
+    const std::vector<piece> both = common(t, from, after);
+    return !equal(from, before) && both.size() == 1 && both[0].elements == elements;
   }
   bool nothing_moves() const {
     const std::span<const int> mesh = on_.on().extents();
