@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Reductions of ranks that are taken to be on several nodes: the bits and the bytes between nodes are those of simulated devices.
+#include <gshard/comm/mpi.hpp>
+#include <gshard/comm/reduce.hpp>
+#include <gshard/comm/simulated.hpp>
+
+#include "../mpi_world.hpp"
+#include "random_cases.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+namespace gs = gshard;
+
+namespace {
+
+constexpr std::int64_t by_gather = std::numeric_limits<std::int64_t>::max(), by_blocks = 0;
+
+/// Every mesh of all processes with up to two axes.
+std::vector<std::vector<int>> meshes() {
+  std::vector<std::vector<int>> all{{mpi_world::ranks()}};
+  for (int a = 2; a < mpi_world::ranks(); ++a)
+    if (mpi_world::ranks() % a == 0) all.push_back({a, mpi_world::ranks() / a});
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("all_reduce, mpi: on any nodes the same bits and bytes as on simulated devices") {
+  const auto me = std::size_t(mpi_world::rank());
+  for (const std::vector<int>& extents : meshes())
+    for (const int node_size : {0, 1, 2, 3})
+      for (const gs::summation sums : {gs::summation::by_member, gs::summation::by_node}) {
+        gs::mpi_backend b(MPI_COMM_WORLD, extents, {.node_size = node_size, .sums = sums});
+        gs::simulated alike(extents, b.nodes());
+        for (std::uint32_t axes = 0; axes < cases::n_masks(extents); ++axes)
+          for (const std::int64_t n : {0, 1, 7, 100, 400'000})
+            for (const std::int64_t limit : {by_gather, by_blocks}) {
+              CAPTURE(gs::detail::mesh_text(extents));
+              CAPTURE(node_size);
+              CAPTURE(axes);
+              CAPTURE(n);
+              CAPTURE(limit);
+              cases::sum_case<float> c(extents, axes, n, std::uint64_t(n)), on_simulated = c;
+              const auto sum = [&](gs::backend& on, cases::sum_case<float>& with) {
+                gs::reducer reduce(limit);
+                on.reset_received();
+                reduce.all_reduce<float>(gs::reduction::sum, on, axes, cases::readers<float>(with.data, on.devices()),
+                                         cases::pointers(with.data, on.devices()), cases::on_each(on, n), n);
+              };
+              sum(b, c);
+              sum(alike, on_simulated);
+              CHECK(cases::same_bits(c.data[me], on_simulated.data[me]));
+              if (sums == gs::summation::by_member) CHECK(cases::same_bits(c.data[me], c.expected[me]));
+              CHECK(b.received()[0] == alike.received()[me]);
+            }
+      }
+}
+
+TEST_CASE("all_reduce, mpi: several sums are started before the first is finished, on several nodes") {
+  const auto me = std::size_t(mpi_world::rank());
+  const std::vector<int> extents{mpi_world::ranks()};
+  gs::mpi_backend b(MPI_COMM_WORLD, extents, {.node_size = 2});
+  std::vector<cases::sum_case<double>> sums;
+  std::vector<gs::reducer> reducers;
+  const std::int64_t n = 30'000;
+  for (std::uint64_t i = 0; i < 3; ++i) {
+    sums.emplace_back(extents, 1u, n, i);
+    reducers.emplace_back(by_blocks);
+  }
+  const auto from = [&](std::size_t i) { return cases::readers<double>(sums[i].data, b.devices()); };
+  const auto to = [&](std::size_t i) { return cases::pointers(sums[i].data, b.devices()); };
+  const std::vector<std::int64_t> elements = cases::on_each(b, n);
+  for (std::size_t i = 0; i < 3; ++i) reducers[i].start_all_reduce<double>(gs::reduction::sum, b, 1, from(i), to(i), elements, n);
+  for (std::size_t i = 0; i < 3; ++i) {
+    reducers[i].finish_all_reduce<double>(b, from(i), to(i), elements, n);
+    CHECK(cases::same_bits(sums[i].data[me], sums[i].expected[me]));
+  }
+}
