@@ -9,7 +9,7 @@
 
 namespace gs = gshard;
 using gs::detail::node_group;
-using sizes = std::vector<std::size_t>;
+using numbers = std::vector<std::size_t>;
 
 TEST_CASE("node_group: members by node") {
   const gs::simulated b({2, 3}, {{7, 7, 5, 7, 5, 5}});
@@ -18,13 +18,13 @@ TEST_CASE("node_group: members by node") {
   CHECK(all.me() == 4);
   CHECK(all.nodes() == 2);
   CHECK(all.here() == 1);
-  CHECK(all.members(0) == sizes{0, 1, 3});
-  CHECK(all.mates() == sizes{2, 4, 5});
+  CHECK(all.members(0) == numbers{0, 1, 3});
+  CHECK(all.mates() == numbers{2, 4, 5});
   CHECK(all.place(4) == 1);
   CHECK(all.has_mates());
   const node_group row(b, 0b10, 0);  // devices 0, 1, 2: nodes 7, 7, 5
   CHECK(row.nodes() == 2);
-  CHECK(row.members(0) == sizes{0, 1});
+  CHECK(row.members(0) == numbers{0, 1});
 }
 
 TEST_CASE("node_group: one level if all members are on one node, or none share one, or levels are not wanted") {
@@ -60,16 +60,16 @@ TEST_CASE("node_group: a node has one partial sum if its members are a subtree, 
   const auto parts = [](const std::vector<int>& nodes, gs::summation how) {
     const gs::simulated b({int(nodes.size())}, {nodes, how});
     const node_group g(b, 1, 0);
-    sizes n;
+    numbers n;
     for (std::size_t k = 0; k < g.nodes(); ++k) n.push_back(g.parts_of(k).size());
     return n;
   };
-  CHECK(parts({0, 0, 1, 1}, gs::summation::by_member) == sizes{1, 1});
-  CHECK(parts({0, 0, 0, 0, 1, 1}, gs::summation::by_member) == sizes{1, 1});
-  CHECK(parts({0, 0, 0, 1, 1, 1}, gs::summation::by_member) == sizes{2, 2});
-  CHECK(parts({0, 1, 0, 1}, gs::summation::by_member) == sizes{2, 2});
-  CHECK(parts({0, 0, 0, 1, 1, 1}, gs::summation::by_node) == sizes{1, 1});
-  CHECK(parts({0, 1, 0, 1}, gs::summation::by_node) == sizes{1, 1});
+  CHECK(parts({0, 0, 1, 1}, gs::summation::by_member) == numbers{1, 1});
+  CHECK(parts({0, 0, 0, 0, 1, 1}, gs::summation::by_member) == numbers{1, 1});
+  CHECK(parts({0, 0, 0, 1, 1, 1}, gs::summation::by_member) == numbers{2, 2});
+  CHECK(parts({0, 1, 0, 1}, gs::summation::by_member) == numbers{2, 2});
+  CHECK(parts({0, 0, 0, 1, 1, 1}, gs::summation::by_node) == numbers{1, 1});
+  CHECK(parts({0, 1, 0, 1}, gs::summation::by_node) == numbers{1, 1});
 }
 
 TEST_CASE("held_groups: made anew for another mesh, other axes or other nodes") {

@@ -97,6 +97,23 @@ TEST_CASE("all_reduce: in the order of the nodes, one level and two give the sam
   }
 }
 
+TEST_CASE("all_reduce: groups that sum copies of one tensor get the same bits, whatever their nodes are") {
+  cases::rng r(9);
+  for (int i = 0; i < 200; ++i) {
+    CAPTURE(i);
+    const std::vector<int> extents{2 + int(cases::below(r, 5)), 2};
+    std::vector<int> nodes;
+    for (int d = 0; d < gs::device_count(extents); ++d) nodes.push_back(int(cases::below(r, 3)));
+    gs::simulated b(extents, {nodes, gs::summation::by_node});
+    cases::sum_case<float> c(extents, 1, 50, std::uint64_t(i));
+    for (std::size_t d = 0; d < c.data.size(); d += 2) c.data[d + 1] = c.data[d];
+    gs::reducer reduce(cases::below(r, 2) == 0 ? by_gather : by_blocks);
+    reduce.all_reduce<float>(gs::reduction::sum, b, 1, cases::readers<float>(c.data, b.devices()), cases::pointers(c.data, b.devices()),
+                             cases::on_each(b, 50), 50);
+    for (std::size_t d = 0; d < c.data.size(); ++d) CHECK(cases::same_bits(c.data[d], c.data[0]));
+  }
+}
+
 TEST_CASE_TEMPLATE("all_reduce: every reduction", T, float, double, std::int32_t) {
   using rows = std::vector<std::vector<T>>;
   gs::simulated b({2, 3});

@@ -76,6 +76,8 @@ TEST_CASE("rounds: portions shrink with the group, to a size that still fills me
   for (std::size_t p = 2; p < 5000; ++p) {
     CHECK(gs::detail::bytes_per_round(p) % 64 == 0);
     CHECK(gs::detail::bytes_per_round(p) >= 1 << 13);
+    CHECK(gs::detail::bytes_per_round(p, true) % 64 == 0);
+    CHECK(gs::detail::bytes_per_round(p, true) >= 1 << 13);
     CHECK(gs::detail::bytes_per_round(p + 1) <= gs::detail::bytes_per_round(p));
   }
 }

@@ -56,7 +56,9 @@ struct traffic {
 /// The order in which reductions combine the operands of a group (sum_order).
 enum class summation : std::uint8_t {
   by_member,  ///< By member number, wherever the members are. The same bits on every cluster.
-  by_node,    ///< First within nodes. Never more than one partial sum of a node is sent. The bits depend on the members of the nodes.
+  /// First within the nodes of the mesh's first group. A node sends one partial sum if all groups have their members on nodes alike. The
+  /// bits depend on the nodes.
+  by_node,
 };
 
 /// The nodes of a mesh, and how reductions use them.

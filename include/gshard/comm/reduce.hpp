@@ -73,16 +73,17 @@ class reducer {
     return most * std::int64_t(sizeof(T) * groups_.members()) <= gather_limit_;
   }
 
+  std::int64_t bytes_per_round() const { return detail::bytes_per_round(groups_.members(), groups_.have_levels()); }
   std::size_t entry(std::size_t device, std::size_t m) const { return device * groups_.members() + m; }
   /// The bytes of member m's block in round r, in the data of a held device.
   template <class Byte>
   std::span<Byte> in_round(Byte* data, std::size_t device, std::size_t m, std::size_t r) const {
-    const std::int64_t most = detail::bytes_per_round(groups_.members()), done = std::int64_t(r) * most, bytes = bytes_[entry(device, m)];
+    const std::int64_t most = bytes_per_round(), done = std::int64_t(r) * most, bytes = bytes_[entry(device, m)];
     if (bytes <= done) return {};
     return {data + offset_[entry(device, m)] + done, std::size_t(std::min(bytes - done, most))};
   }
   std::size_t rounds() const {
-    const std::int64_t most = detail::bytes_per_round(groups_.members()), longest = *std::ranges::max_element(bytes_);
+    const std::int64_t most = bytes_per_round(), longest = *std::ranges::max_element(bytes_);
     return std::size_t((longest + most - 1) / most);
   }
   template <class T>
@@ -199,7 +200,7 @@ void reducer::start_scatter(backend& b, std::span<const T* const> data) {
   const std::size_t p = groups_.members();
   for (std::size_t i = 0; i < data.size(); ++i) b.count(i, {1, std::int64_t(p - 1) * bytes_[entry(i, groups_[i].me())], 0, 0});
   exchange_bounds all;
-  if (!groups_.have_levels()) all = {std::min(*std::ranges::max_element(bytes_), detail::bytes_per_round(p)), std::int64_t(p) - 1};
+  if (!groups_.have_levels()) all = {std::min(*std::ranges::max_element(bytes_), bytes_per_round()), std::int64_t(p) - 1};
   sequence_.start(b, groups_.axes(), rounds(), all, [&](std::size_t r) { return fill(b, data, r); });
 }
 

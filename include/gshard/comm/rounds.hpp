@@ -16,9 +16,10 @@
 namespace gshard { inline namespace v0 { namespace detail {
 
 /// The bytes of a block that are sent in one round. The packed and received data of a round stay in the cache until they are used. A
-/// multiple of every element size. It depends only on the size of the group, so sender and receiver compute the same rounds.
-constexpr std::int64_t bytes_per_round(std::size_t members) {
-  constexpr std::int64_t all = 1 << 18, least = 1 << 13;
+/// multiple of every element size. It depends only on the size of the group and its levels, so sender and receiver compute the same rounds.
+/// With levels, rounds are shorter: the sums within a node of one round overlap with the exchange between nodes of another one.
+constexpr std::int64_t bytes_per_round(std::size_t members, bool levels = false) {
+  const std::int64_t all = levels ? 1 << 17 : 1 << 18, least = 1 << 13;
   return std::max(least, all / std::int64_t(std::max<std::size_t>(members, 2) - 1)) / 64 * 64;
 }
 

@@ -193,7 +193,7 @@ class collective_step {
                    const std::vector<std::vector<piece>>& recv) {
     part& p = parts_[i];
     const auto n = std::size_t(members.size());
-    const std::int64_t most = bytes_per_round(n) / width();
+    const std::int64_t most = bytes_per_round(n, has_levels()) / width();
     const auto portions = [&](const std::vector<piece>& pieces, std::size_t from, std::size_t to) {
       return portions_of(pieces, most, [&](const piece& b) {  // needs no packing on either side
         return !moves_.reduce_scatters() && is_run(moves_.place_of(tensor(b.tensor).in, members.device(int(from))), b.from) &&
@@ -216,9 +216,11 @@ class collective_step {
     rounds_ = std::max({rounds_, p.send.size(), p.recv.size(), p.mine.size()});
   }
 
+  bool has_levels() const { return groups_.have_levels() && (by_node_ || moves_.reduce_scatters()); }
+
   /// Passes the bounds to the backend only if all blocks fit into one round. Then all members of a group take part in that round.
   void bound() {
-    if (groups_.have_levels() && (by_node_ || moves_.reduce_scatters())) bounds_ = {};
+    if (has_levels()) bounds_ = {};
     else if (bounds_.block_bytes > bytes_per_round(std::size_t(moves_.group(0).size())) / width() * width()) bounds_ = {};
     else if (bounds_.messages > 0) rounds_ = 1;
   }
