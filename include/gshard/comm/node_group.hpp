@@ -26,6 +26,7 @@ class node_group {
     const node_map& map = b.nodes();
     me_ = std::size_t(group.member());
     order_ = map.sums == summation::by_member ? sum_order(size()) : by_node(members_by_node(b, axes, 0));
+    is_on_nodes_ = nodes() > 1;
     if (nodes() == 1 || !map.levels) at_ = members_by_node(size());
     const std::vector<int> owner(at_.node.begin(), at_.node.end());
     parts_ = order_.split(owner);
@@ -46,6 +47,9 @@ class node_group {
   /// The members on this device's node, itself included.
   const std::vector<std::size_t>& mates() const { return at_.members[here()]; }
   bool has_mates() const { return mates().size() > 1; }
+
+  /// True if not all members share a node, also if there is one level.
+  bool is_on_nodes() const { return is_on_nodes_; }
 
   /// Member k of n, which share elements evenly, gets these.
   static interval share(std::int64_t elements, std::size_t k, std::size_t n) {
@@ -93,6 +97,7 @@ class node_group {
     }
   };
   members_by_node at_;
+  bool is_on_nodes_ = false;
   std::size_t me_ = 0;
   sum_order order_;
   sum_order::parts parts_;
@@ -134,6 +139,7 @@ class held_groups {
   bool have_levels() const {
     return std::ranges::any_of(all(), [](const node_group& g) { return g.nodes() < g.size(); });
   }
+  bool are_on_nodes() const { return std::ranges::any_of(all(), &node_group::is_on_nodes); }
   bool have_mates() const { return std::ranges::any_of(all(), &node_group::has_mates); }
 
  private:

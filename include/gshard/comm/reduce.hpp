@@ -219,7 +219,7 @@ template <class T>
 void reducer::gather_blocks(backend& b, std::span<T* const> result) {
   const std::size_t p = groups_.members();
   const auto bytes = [&](std::size_t i) { return reinterpret_cast<std::byte*>(result[i]); };
-  if (!groups_.have_levels()) {
+  if (!groups_.are_on_nodes()) {
     recv_.resize(result.size() * p);
     gathered_.clear();
     for (std::size_t i = 0; i < result.size(); ++i) {
