@@ -196,7 +196,8 @@ class collective_step {
     const std::int64_t most = bytes_per_round(n, has_levels()) / width();
     const auto portions = [&](const std::vector<piece>& pieces, std::size_t from, std::size_t to) {
       return portions_of(pieces, most, [&](const piece& b) {  // needs no packing on either side
-        return !has_levels() && !moves_.reduce_scatters() && is_run(moves_.place_of(tensor(b.tensor).in, members.device(int(from))), b.from) &&
+        if (has_levels() || moves_.reduce_scatters()) return false;
+        return is_run(moves_.place_of(tensor(b.tensor).in, members.device(int(from))), b.from) &&
                is_run(moves_.place_of(tensor(b.tensor).out, members.device(int(to))), b.to);
       });
     };
