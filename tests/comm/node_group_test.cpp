@@ -38,24 +38,6 @@ TEST_CASE("node_group: one level if all members are on one node, or none share o
   }
 }
 
-TEST_CASE("node_group: shares are even by node, then by member, and cover everything once") {
-  for (const std::vector<int>& nodes : {std::vector{0, 0, 0, 1}, {0, 1, 0, 1}, {0, 0, 1, 2}}) {
-    const gs::simulated b({4}, {nodes});
-    const node_group g(b, 1, 0);
-    for (const std::int64_t n : {0, 1, 5, 12, 1000}) {
-      std::vector<int> taken(std::size_t(n), 0);
-      std::vector<std::int64_t> of_node(g.nodes(), 0);
-      for (std::size_t m = 0; m < 4; ++m) {
-        const gs::interval share = g.share(n, m);
-        for (std::int64_t k = share.begin; k < share.end; ++k) ++taken[std::size_t(k)];
-        of_node[g.node(m)] += share.size();
-      }
-      CHECK(taken == std::vector<int>(std::size_t(n), 1));
-      for (const std::int64_t k : of_node) CHECK(std::abs(double(k) - double(n) / double(g.nodes())) < 1);
-    }
-  }
-}
-
 TEST_CASE("node_group: a node has one partial sum if its members are a subtree, or if sums go by node") {
   const auto parts = [](const std::vector<int>& nodes, gs::summation how) {
     const gs::simulated b({int(nodes.size())}, {nodes, how});

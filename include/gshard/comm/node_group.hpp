@@ -55,11 +55,6 @@ class node_group {
   static interval share(std::int64_t elements, std::size_t k, std::size_t n) {
     return {elements * std::int64_t(k) / std::int64_t(n), elements * std::int64_t(k + 1) / std::int64_t(n)};
   }
-  /// The share of a member if the nodes share elements evenly, and the members of a node share those of the node.
-  interval share(std::int64_t elements, std::size_t member) const {
-    const interval of_node = share(elements, node(member), nodes());
-    return share(of_node.size(), place(member), members(node(member)).size()).shifted(of_node.begin);
-  }
 
   /// How the operands of the members are combined.
   const sum_order& order() const { return order_; }

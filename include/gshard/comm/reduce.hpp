@@ -183,7 +183,7 @@ void reducer::split(std::span<const std::int64_t> n) {
   offset_.resize(n.size() * p);
   for (std::size_t i = 0; i < n.size(); ++i)
     for (std::size_t m = 0; m < p; ++m) {
-      const interval share = groups_[i].share(n[i], m);
+      const interval share = detail::node_group::share(n[i], m, p);
       offset_[entry(i, m)] = share.begin * std::int64_t(sizeof(T));
       bytes_[entry(i, m)] = share.size() * std::int64_t(sizeof(T));
     }
