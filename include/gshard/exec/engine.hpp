@@ -103,6 +103,7 @@ class engine {
     problem_ = std::move(problem);
     ++runs_;
     run_bytes_.assign(on_.devices().size(), 0);
+    run_between_.assign(on_.devices().size(), 0);
     running_loops_.clear();
     run_context here = context;
     here.checks = &finite_;
@@ -164,6 +165,7 @@ class engine {
 
   std::int64_t runs() const { return runs_; }
   std::span<const std::int64_t> received_in_run() const { return run_bytes_; }
+  std::span<const std::int64_t> between_nodes_in_run() const { return run_between_; }
 
  private:
   executor& owner_;
@@ -184,6 +186,7 @@ class engine {
   std::vector<named_value> copied_inputs_;                 // those with copies, if the next run compares them
   received_by_kind received_;
   std::vector<std::int64_t> before_, step_bytes_, run_bytes_;  // bytes received before a step, in it, and in a run, per held device
+  std::vector<std::int64_t> between_before_, run_between_;     // from other nodes, before a step and in a run
   std::int64_t runs_ = 0;
   /// The current iteration of a running while loop.
   struct iteration {
@@ -448,11 +451,14 @@ class engine {
     const std::span<const traffic> devices = on_.on().received();
     before_.resize(devices.size());
     std::transform(devices.begin(), devices.end(), before_.begin(), total);
+    between_before_.resize(devices.size());
+    std::transform(devices.begin(), devices.end(), between_before_.begin(), [](const traffic& t) { return t.between_nodes; });
     const std::int64_t most = *std::max_element(in_step.begin(), in_step.end());
     f();
     for (std::size_t d = 0; d < devices.size(); ++d) {
       const std::int64_t bytes = total(devices[d]) - before_[d];
       run_bytes_[d] += bytes;
+      run_between_[d] += devices[d].between_nodes - between_before_[d];
       in_step[d] += bytes;
     }
     const auto busiest = std::max_element(in_step.begin(), in_step.end());
@@ -489,5 +495,6 @@ GSHARD_INLINE void executor::compare_inputs(std::uint64_t which) { engine_->comp
 GSHARD_INLINE bool executor::skipped() const { return engine_->skipped(); }
 GSHARD_INLINE std::int64_t executor::runs() const { return engine_->runs(); }
 GSHARD_INLINE std::span<const std::int64_t> executor::received_in_run() const { return engine_->received_in_run(); }
+GSHARD_INLINE std::span<const std::int64_t> executor::between_nodes_in_run() const { return engine_->between_nodes_in_run(); }
 
 }}  // namespace gshard::v0

@@ -114,6 +114,8 @@ class executor {
   /// The number of runs started, and the bytes that each held device received in the last one.
   std::int64_t runs() const;
   std::span<const std::int64_t> received_in_run() const;
+  /// The bytes that each held device received in the last run from devices on other nodes, also to combine or to forward them.
+  std::span<const std::int64_t> between_nodes_in_run() const;
 
   /// The number of threads of this process, for kernels and for OpenMP matrix libraries. Default: OMP_NUM_THREADS, else the cores available
   /// to the process, divided by the number of processes on them; 1 without OpenMP. A process that simulates at least as many devices runs

@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <numeric>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -159,6 +160,13 @@ inline std::string describe(const run_record& run, const plan_view& plan) {
     s.append("  received by each of ").append(std::to_string(run.received.size())).append(" devices: ").append(describe_bytes(*least));
     s.append(" at least, ").append(describe_bytes(*most)).append(" at most\n");
   }
+  double between = 0;
+  for (const step_record& k : run.steps) between += k.bytes_between_nodes;
+  if (between > 0) s.append("  received by a node from other nodes: ").append(describe_bytes(std::int64_t(between))).append("\n");
+  const std::int64_t counted = std::accumulate(run.between_nodes.begin(), run.between_nodes.end(), std::int64_t(0));
+  if (counted > 0)
+    s.append("  as counted, by ").append(std::to_string(run.between_nodes.size())).append(" devices from other nodes: ")
+        .append(describe_bytes(counted)).append("\n");
 
   detail::put_parts(s, run);
   detail::put_kinds(s, run, plan);

@@ -48,10 +48,14 @@ class run_clock {
   run_clock& operator=(const run_clock&) = delete;
   ~run_clock() { run_.hook = std::move(hook_); }
 
-  /// The record of the last run. `received`: the bytes that the devices of this process received in it.
+  /// The record of the last run. `received`: the bytes that the devices of this process received in it, and `between_nodes`: those of
+  /// them that came from other nodes.
   run_record record() const {
     run_record r = priced_.run(order_, broken_);
-    if (runs_ > 0) r.received.assign(run_.received_in_run().begin(), run_.received_in_run().end());
+    if (runs_ > 0) {
+      r.received.assign(run_.received_in_run().begin(), run_.received_in_run().end());
+      r.between_nodes.assign(run_.between_nodes_in_run().begin(), run_.between_nodes_in_run().end());
+    }
     return r;
   }
   /// Of all runs since construction, one after the other.

@@ -37,6 +37,7 @@ struct step_record {
   step_part part = step_part::other;
   double flops = 0;
   std::int64_t bytes_touched = 0, bytes_received = 0;
+  double bytes_between_nodes = 0;  // that a node receives from others, if the devices are on nodes
   double arithmetic = 0, memory = 0, network = 0;  // seconds, each alone
   double seconds = 0;
   limit bound = limit::nothing;
@@ -111,6 +112,7 @@ struct run_record {
   memory_record memory;
   std::vector<link_load> links;
   std::vector<std::int64_t> received;  // bytes, by device of this process, as the backend of a run with numbers counted them
+  std::vector<std::int64_t> between_nodes;  // likewise, bytes received from devices on other nodes
   std::array<double, std::size_t(step_part::count_)> parts{};  // seconds of the first track
   std::vector<std::string> assumptions;                        // one sentence each
 };

@@ -179,6 +179,8 @@ std::vector<step_record> costs_of(const plan_view& plan, const extents& e, const
       const auto [at, is_new] = known.try_emplace({n.kind, axes, c.bytes_received}, 0.0);
       if (is_new) at->second = network.seconds(n.kind, axes, e, c.bytes_received);
       c.network = at->second;
+      if constexpr (requires { network.bytes_between_nodes(n.kind, axes, e, c.bytes_received); })
+        c.bytes_between_nodes = network.bytes_between_nodes(n.kind, axes, e, c.bytes_received);
     }
     c.seconds = std::max({c.arithmetic, c.memory, c.network});
     c.bound = c.seconds <= 0                ? limit::nothing

@@ -7,6 +7,7 @@
 #include <gshard/ir/graph.hpp>
 #include <gshard/pass/cost/cost.hpp>
 #include <gshard/pass/cost/network.hpp>
+#include <gshard/pass/cost/node_traffic.hpp>
 #include <gshard/pass/plan.hpp>
 #include <gshard/pass/reshard/halo.hpp>
 
@@ -21,14 +22,40 @@ namespace gshard { inline namespace v0 {
 struct machine {
   double flops = 1e12;         ///< additions and multiplications per second
   double memory_bytes = 1e11;  ///< bytes per second that a device reads and writes in memory
-  double link_bytes = 6.5e9;   ///< bytes per second that it receives from other devices
+  double link_bytes = 6.5e9;   ///< bytes per second that a node receives from other nodes
   double start = 1e-5;         ///< seconds that the start of a collective takes
+  int node_devices = 1;        ///< successive devices of the mesh that share a node and its link
+  double node_bytes = 1e10;    ///< bytes per second that a device receives from devices of its node
+  double node_start = 1e-6;    ///< seconds that the start of a collective within a node takes
 
   constexpr bool operator==(const machine&) const = default;
 
-  /// The time of a collective on a network with equal distances: its start, and the bytes that the busiest device receives.
-  constexpr double seconds(op, std::uint32_t, const extents&, std::int64_t bytes_received) const {
-    return bytes_received > 0 ? start + double(bytes_received) / link_bytes : 0;
+  /// Bytes that a node receives from other nodes in a collective of all groups along these axes.
+  constexpr double bytes_between_nodes(op kind, std::uint32_t axes, const extents& e, std::int64_t bytes_received) const {
+    const nodes_of_group g = group_on_nodes(axes, e, node_devices);
+    const bool at_once = kind == op::all_reduce && bytes_received * g.members <= small_sum_bytes * (g.members - 1);
+    return double(gshard::bytes_between_nodes(kind, g, bytes_received, at_once)) * node_devices / double(g.members);
+  }
+  /// The time of a collective whose busiest device receives so many bytes: its start, and the bytes that a node receives from others, or
+  /// those that a device receives within its node. Both are sent at the same time, in rounds.
+  constexpr double seconds(op kind, std::uint32_t axes, const extents& e, std::int64_t bytes_received) const {
+    if (bytes_received <= 0) return 0;
+    if (node_devices <= 1) return start + double(bytes_received) / link_bytes;
+    const nodes_of_group g = group_on_nodes(axes, e, node_devices);
+    double between = 0, within = 0, begin = 0;
+    if (g.nodes > 1) {
+      begin += start;
+      between = bytes_between_nodes(kind, axes, e, bytes_received) / link_bytes;
+    }
+    if (g.nodes < g.members) {
+      begin += node_start;
+      const std::int64_t mates = g.members / g.nodes - 1;
+      const double share = is_looped_product(kind)     ? 1
+                           : traits(kind).in_rings ? double(mates * g.members) / double((mates + 1) * (g.members - 1))
+                                                   : double(mates) / double(g.members - 1);
+      within = share * double(bytes_received) / node_bytes;
+    }
+    return begin + (between > within ? between : within);
   }
 };
 static_assert(network<machine>);
