@@ -49,14 +49,12 @@ TEST_CASE("bytes between nodes: on 1,000 random groupings the plan's are those t
   std::vector<int> cases_of(std::size_t(gs::op::count_), 0);
   for (int i = 0; i < 1000; ++i) {
     std::vector<int> mesh{2 + int(cases::below(r, 7))};
-    if (i % 3 == 0) mesh = {2 + int(cases::below(r, 2)), 2 + int(cases::below(r, 3))};
+    if (i % 2 == 0) mesh = {2 + int(cases::below(r, 2)), 2 + int(cases::below(r, 3))};
     const auto from = run_graph::all_layouts(2, int(mesh.size()), true), to = run_graph::all_layouts(2, int(mesh.size()));
-    const gs::dims dims{{'A', 840}, {'B', 840}};  // divided evenly, and too large for small sums
+    const std::vector<gs::dims> sizes{{{'A', 840}, {'B', 840}}, {{'A', 7}, {'B', 11}}, {{'A', 101}, {'B', 3}}};
+    const gs::dims& dims = sizes[std::size_t(cases::below(r, 3))];
     const gs::plan_tables plan = run_graph::plan(
         t, {.mesh = mesh, .dims = dims, .layouts = {from[std::size_t(cases::below(r, int(from.size())))], to[std::size_t(cases::below(r, int(to.size())))]}});
-    bool is_exact = true;
-    for (const gs::node& n : plan.steps) is_exact = is_exact && n.kind != gs::op::collective_permute;
-    if (!is_exact) continue;
     for (const gs::node& n : plan.steps) ++cases_of[std::size_t(n.kind)];
     const gs::node_map nodes{random_nodes(mesh, r), gs::summation::by_node};
     CAPTURE(i);
@@ -64,5 +62,5 @@ TEST_CASE("bytes between nodes: on 1,000 random groupings the plan's are those t
     const counted bytes = run(plan, mesh, dims, nodes);
     CHECK(bytes.planned == bytes.received);
   }
-  for (const gs::op kind : {gs::op::all_reduce, gs::op::reduce_scatter, gs::op::all_gather, gs::op::all_to_all}) CHECK(cases_of[std::size_t(kind)] > 20);
+  for (const gs::op kind : {gs::op::all_reduce, gs::op::reduce_scatter, gs::op::all_gather, gs::op::all_to_all, gs::op::collective_permute}) CHECK(cases_of[std::size_t(kind)] > 5);
 }

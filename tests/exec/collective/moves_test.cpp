@@ -115,8 +115,14 @@ TEST_CASE("moves: every missing element comes from a device that has it; replica
   none.extent[0] = 0;
   half.extent[0] = 5;
   half.offset[0] = 5;
-  std::vector<std::pair<std::size_t, std::size_t>> moves;
-  gs::detail::for_each_origin(0, {all, all, all, none}, {half, none, all, half},
-                              [&](std::size_t from, std::size_t to, const auto&) { moves.emplace_back(from, to); });
-  CHECK(moves == std::vector<std::pair<std::size_t, std::size_t>>{{0, 0}, {2, 2}, {0, 3}});
+  using pairs = std::vector<std::pair<std::size_t, std::size_t>>;
+  const auto moves = [&](const std::vector<int>& node) {
+    pairs found;
+    gs::detail::for_each_origin(0, {all, all, all, none}, {half, none, all, half}, node,
+                                [&](std::size_t from, std::size_t to, const auto&) { found.emplace_back(from, to); });
+    return found;
+  };
+  CHECK(moves({0, 0, 0, 0}) == pairs{{0, 0}, {2, 2}, {0, 3}});
+  CHECK(moves({0, 1, 0, 1}) == pairs{{0, 0}, {2, 2}, {1, 3}});  // the one on its node sends
+  CHECK(moves({0, 0, 0, 1}) == pairs{{0, 0}, {2, 2}, {0, 3}});
 }

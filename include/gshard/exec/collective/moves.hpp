@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -51,13 +52,16 @@ inline std::vector<piece> common(std::size_t tensor, const kernel::placement& fr
 inline bool equal(const kernel::placement& a, const kernel::placement& b) { return a.offset == b.offset && a.extent == b.extent; }
 
 /// Calls f(from, to, pieces) if member `to` of a group receives pieces of its new shard from the old shard of member `from`. Of several
-/// members with the same old shard, a receiver uses its own. Else they send round-robin.
+/// members with the same old shard, a receiver uses its own. Else those on the receiver's node send round-robin, or all if none is there.
+/// `node`: that of each member.
 template <class F>
-void for_each_origin(std::size_t tensor, const std::vector<kernel::placement>& before, const std::vector<kernel::placement>& after, F f) {
+void for_each_origin(std::size_t tensor, const std::vector<kernel::placement>& before, const std::vector<kernel::placement>& after,
+                     const std::vector<int>& node, F f) {
   std::vector<char> counted(before.size(), 0);
+  std::vector<std::size_t> holders, near;
   for (std::size_t first = 0; first < before.size(); ++first) {
     if (counted[first]) continue;
-    std::vector<std::size_t> holders;
+    holders.clear();
     for (std::size_t m = first; m < before.size(); ++m)
       if (equal(before[m], before[first])) {
         holders.push_back(m);
@@ -67,8 +71,11 @@ void for_each_origin(std::size_t tensor, const std::vector<kernel::placement>& b
     for (std::size_t to = 0; to < after.size(); ++to) {
       const std::vector<piece> both = common(tensor, before[first], after[to]);
       if (both.empty()) continue;
+      near.clear();
+      std::ranges::copy_if(holders, std::back_inserter(near), [&](std::size_t m) { return node[m] == node[to]; });
+      const std::vector<std::size_t>& from = near.empty() ? holders : near;
       if (equal(before[to], before[first])) f(to, to, both);
-      else f(holders[turn++ % holders.size()], to, both);
+      else f(from[turn++ % from.size()], to, both);
     }
   }
 }

@@ -77,8 +77,11 @@ class step_moves {
   /// Calls f(from, to, pieces) if member `to` of a group receives pieces from member `from`, or keeps them (from == to).
   template <class F>
   void for_each_origin(const device_group& members, F f) const {
+    const std::vector<int>& nodes = on_.on().nodes().node;
+    std::vector<int> node(std::size_t(members.size()), 0);
+    for (std::size_t m = 0; m < node.size() && !nodes.empty(); ++m) node[m] = nodes[std::size_t(members.device(int(m)))];
     for (std::size_t t = 0; t < tensors_.size(); ++t)
-      detail::for_each_origin(t, places_of(tensors_[t].in, members), places_of(tensors_[t].out, members), f);
+      detail::for_each_origin(t, places_of(tensors_[t].in, members), places_of(tensors_[t].out, members), node, f);
   }
 
   /// True if every member of the groups receives the whole old shards of all other members.

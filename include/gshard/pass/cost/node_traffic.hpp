@@ -4,9 +4,11 @@
 // Bytes that collectives send between the nodes of a cluster.
 
 #include <gshard/base/list_view.hpp>
+#include <gshard/ir/device_order.hpp>
 #include <gshard/ir/op.hpp>
 #include <gshard/pass/cost/cost.hpp>
 #include <gshard/pass/plan.hpp>
+#include <gshard/pass/reshard/halo.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -24,7 +26,7 @@ struct nodes_of_group {
 };
 
 namespace detail {
-/// The coordinates of a device along the axes of a mask, and 0 along all others, as a device id.
+/// The first member of a device's group along the axes of a mask: a device id.
 constexpr int first_of_group(int device, std::uint32_t axes, const extents& e) {
   int first = device, stride = 1;
   for (int a = max_axes; a-- > 0;) {
@@ -34,7 +36,7 @@ constexpr int first_of_group(int device, std::uint32_t axes, const extents& e) {
   }
   return first;
 }
-/// Member m of the group of a device: a device id.
+/// Member m of the group whose first member is given: a device id.
 constexpr int member_of_group(int first, std::int64_t m, std::uint32_t axes, const extents& e) {
   int device = first, stride = 1;
   for (int a = max_axes; a-- > 0;) {
@@ -93,28 +95,115 @@ constexpr std::int64_t bytes_between_nodes(op kind, const nodes_of_group& g, std
   return bytes_received / others * times + bytes_received % others * times / others;
 }
 
-/// Bytes that all devices together receive from other nodes in a step of a plan, if device d is on node[d]. Exact for gathers and
-/// reductions of even shards in which every node has one partial sum, and for even all_to_alls. @see summation
-constexpr std::int64_t bytes_between_nodes(const plan_view& plan, const node& step, const extents& e, list_view<int> node) {
-  const std::int64_t bytes = plan.bytes_received(step, e);
-  if (bytes == 0) return 0;
-  const std::uint32_t axes = step.attr.axes;
-  bool at_once = false;
-  if (step.kind == op::all_reduce) {
-    std::int64_t addends = 0;
-    for (int i = 0; i < step.inputs; ++i) {
-      const value& v = plan.at(step.input(i));
-      addends += shard_elements(v.dims, v.layout, e) * size_of(v.type);
-    }
-    at_once = addends * e.devices(axes) <= small_sum_bytes;
+namespace detail {
+
+/// The coordinates of a device on the mesh, or of its position in a device order.
+constexpr mesh_place place_of(const plan_view& plan, const sharding& layout, int device, const extents& e) {
+  mesh_place at{};
+  if (const list_view<int> order = plan.orders; layout.order != 0)
+    device = device_orders{order, int(e.devices(e.known_axes))}.position(layout.order, device);
+  for (int a = max_axes; a-- > 0;) {
+    if (e.axis(a) == 0) continue;
+    at[std::size_t(a)] = device % e.axis(a);
+    device /= e.axis(a);
   }
+  return at;
+}
+
+/// A group of devices and the shards of a step's tensors on them, before and after it.
+struct group_traffic {
+  const plan_view& plan;
+  const node& step;
+  const extents& e;
+  list_view<int> nodes;
+  int first;
+  std::int64_t size;
+
+  constexpr int device(std::int64_t m) const { return member_of_group(first, m, step.attr.axes, e); }
+  constexpr int node_of(std::int64_t m) const { return nodes[std::size_t(device(m))]; }
+  constexpr const value& before(int t) const { return plan.at(step.input(t)); }
+  constexpr const value& after(int t) const { return plan.at(step.output(t)); }
+  constexpr mesh_place place(const value& v, std::int64_t m) const { return place_of(plan, v.layout, device(m), e); }
+
+  constexpr std::int64_t bytes(const value& v, std::int64_t m) const {
+    std::int64_t n = size_of(v.type);
+    const mesh_place at = place(v, m);
+    for (int d = 0; d < v.rank(); ++d) n *= held(v, d, plan.windows, e, at).size();
+    return n;
+  }
+  /// Bytes of tensor t that member `to` needs and member `from` has.
+  constexpr std::int64_t common(int t, std::int64_t from, std::int64_t to) const {
+    const value &v = before(t), &w = after(t);
+    const mesh_place has = place(v, from), wants = place(w, to);
+    std::int64_t n = size_of(v.type);
+    for (int d = 0; d < w.rank(); ++d) n *= overlap(held(v, d, plan.windows, e, has), held(w, d, plan.windows, e, wants), e.dim(w.dims[d]));
+    return n;
+  }
+  constexpr bool have_equal_shards(int t, std::int64_t m, std::int64_t k) const {
+    const mesh_place one = place(before(t), m), other = place(before(t), k);
+    for (int d = 0; d < before(t).rank(); ++d)
+      if (!(held(before(t), d, plan.windows, e, one) == held(before(t), d, plan.windows, e, other))) return false;
+    return true;
+  }
+  /// True if all members receive the whole old shards of all others.
+  constexpr bool gathers_whole_shards() const {
+    for (int t = 0; t < step.inputs; ++t)
+      for (std::int64_t m = 0; m < size; ++m)
+        for (std::int64_t k = 0; k < size; ++k)
+          if (k != m && bytes(before(t), m) > 0 && (common(t, m, k) != bytes(before(t), m) || have_equal_shards(t, m, k))) return false;
+    return true;
+  }
+  /// Of several members with equal shards, a receiver uses its own, or one on its node.
+  constexpr std::int64_t moved() const {
+    std::int64_t total = 0;
+    for (int t = 0; t < step.inputs; ++t)
+      for (std::int64_t m = 0; m < size; ++m)
+        for (std::int64_t to = 0; to < size; ++to) {
+          bool counts = node_of(m) != node_of(to);
+          for (std::int64_t k = 0; counts && k < size; ++k)
+            if ((k < m || node_of(k) == node_of(to)) && have_equal_shards(t, m, k)) counts = false;
+          if (counts) total += common(t, m, to);
+        }
+    return total;
+  }
+  /// Each node gets the shard of each member of another node once.
+  constexpr std::int64_t gathered() const {
+    std::int64_t total = 0;
+    for (std::int64_t m = 0; m < size; ++m)
+      for (int t = 0; t < step.inputs; ++t) total += bytes(before(t), m) * (spread().nodes - 1);
+    return total;
+  }
+  constexpr nodes_of_group spread() const { return group_on_nodes(step.attr.axes, e, nodes, first); }
+
+  constexpr std::int64_t between_nodes() const {
+    const nodes_of_group g = spread();
+    if (g.nodes <= 1) return 0;
+    if (is_looped_product(step.kind)) return bytes_between_nodes(step.kind, g, plan.bytes_received(step, e));
+    if (step.kind == op::all_gather && gathers_whole_shards()) return gathered();
+    if (!traits(step.kind).sums) return moved();
+    std::int64_t total = 0, most = 0;
+    for (int t = 0; t < step.inputs; ++t) {
+      most += shard_elements(before(t), plan.windows, e) * size_of(before(t).type);
+      if (step.kind == op::all_reduce) total += bytes(before(t), 0);
+      else for (std::int64_t m = 0; m < size; ++m) total += bytes(after(t), m);
+    }
+    if (step.kind != op::all_reduce) return total * (g.nodes - 1);
+    return total * (most * size <= small_sum_bytes ? g.pairs : 2 * (g.nodes - 1));
+  }
+};
+}  // namespace detail
+
+/// Bytes that all devices together receive from other nodes in a step of a plan, if device d is on node[d]. Exact, except for looped einsums
+/// of uneven shards, and sums in which a node has several partial sums. @see summation
+constexpr std::int64_t bytes_between_nodes(const plan_view& plan, const node& step, const extents& e, list_view<int> node) {
   std::int64_t total = 0;
-  for (std::size_t device = 0; device < node.size(); ++device)
-    if (detail::first_of_group(int(device), axes, e) == int(device))
-      total += bytes_between_nodes(step.kind, group_on_nodes(axes, e, node, int(device)), bytes, at_once);
+  if (!traits(step.kind).collective) return total;
+  for (int device = 0; device < int(node.size()); ++device)
+    if (detail::first_of_group(device, step.attr.axes, e) == device)
+      total += detail::group_traffic{plan, step, e, node, device, e.devices(step.attr.axes)}.between_nodes();
   return total;
 }
-/// In all steps of a plan.
+/// In all steps of a plan. Steps of a loop count once.
 constexpr std::int64_t bytes_between_nodes(const plan_view& plan, const extents& e, list_view<int> node) {
   std::int64_t total = 0;
   for (const gshard::node& step : plan.steps) total += bytes_between_nodes(plan, step, e, node);
