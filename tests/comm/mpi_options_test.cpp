@@ -21,6 +21,9 @@ TEST_CASE("mpi_options: every option is a fact of the backend") {
   CHECK(add({.node_block = 7}));
   CHECK(add({.node_size = 7}));
   CHECK(add({.shared_memory = true}));
+  CHECK(add({.sums = gs::summation::by_node}));
+  CHECK(add({.axis_order = {1, 0}}));
+  CHECK(add({.choose_axis_order = [](std::span<const int>) { return std::vector<int>{}; }}));
   CHECK(add({.deadlines = {.warn = 7}}));
   CHECK(add({.deadlines = {.fail = 7}}));
   CHECK(hashes.insert(gs::hash_of(gs::detail::backend_facts(other_mesh, {}))).second);

@@ -49,6 +49,34 @@ TEST_CASE("mpi: meshes with several axes, static ones included") {
   CHECK_THROWS_AS(gs::on_mpi<fixed>(MPI_COMM_WORLD), gs::error);
 }
 
+TEST_CASE("mpi: an order of the axes places the devices, and changes no result") {
+  using mesh = gs::mesh<gs::axis<"x">, gs::axis<"y">>;
+  std::vector<float> whole(12 * 12);
+  for (std::size_t i = 0; i < whole.size(); ++i) whole[i] = float(i);
+  for (const int node_size : {0, 1, 2})
+    for (const std::vector<int>& order : {std::vector{0, 1}, {1, 0}}) {
+      const auto on = gs::on_mpi<mesh>(MPI_COMM_WORLD, {}, {.node_size = node_size, .axis_order = order});
+      const int x = on.extent(0), y = on.extent(1);
+      CHECK(on.devices()[0] == (order[0] == 0 ? rank() : rank() % x * y + rank() / x));
+      CHECK(gs::to_global(gs::reshard<P<none, "x">>(gs::from_global<float, P<"y", "x">>(on, {12, 12}, whole))) == whole);
+    }
+  CHECK_THROWS_WITH_AS(gs::on_mpi<mesh>(MPI_COMM_WORLD, {}, {.axis_order = {1, 1}}),
+                       doctest::Contains("mpi_options::axis_order: 1, 1 is not an order of the 2 axes of the mesh"), gs::error);
+  if (ranks() == 1) return;
+  const auto differ = [](std::span<const int>) { return rank() == 0 ? std::vector{0, 1} : std::vector{1, 0}; };
+  CHECK_THROWS_WITH_AS(gs::on_mpi<mesh>(MPI_COMM_WORLD, {}, {.choose_axis_order = differ}), doctest::Contains("the order of the axes"), gs::error);
+}
+
+TEST_CASE("mpi: the axis with most traffic is placed within nodes") {
+  using mesh = gs::mesh<gs::axis<"x">, gs::axis<"y">>;
+  constexpr auto sums_over_x = [](auto&, auto a) { return gs::annotate<P<none>>(gs::einsum<"AB->B">(a)); };
+  using program = gs::program<sums_over_x, mesh, gs::in<"AB", P<"x", none>>>;
+  if (ranks() != 4) return;
+  const auto on = gs::on_mpi<mesh>(MPI_COMM_WORLD, program::plan, {{'A', 4}, {'B', 10000}}, {2, 2}, {.node_size = 2});
+  CHECK(on.devices()[0] == std::vector{0, 2, 1, 3}[std::size_t(rank())]);  // ranks 0 and 1 are along x
+  CHECK(on.on().nodes().node == std::vector{0, 1, 0, 1});
+}
+
 TEST_CASE("mpi: a null communicator is named, with and without extents") {
   CHECK_THROWS_WITH_AS(gs::on_mpi<gs::mesh<gs::axis<"x">>>(MPI_COMM_NULL), "mpi_backend: the communicator is MPI_COMM_NULL", gs::error);
   CHECK_THROWS_WITH_AS(gs::on_mpi<gs::mesh<gs::axis<"x">>>(MPI_COMM_NULL, {1}), "mpi_backend: the communicator is MPI_COMM_NULL",

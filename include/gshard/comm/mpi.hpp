@@ -10,6 +10,7 @@
 #include <gshard/comm/mpi_communicator.hpp>
 #include <gshard/comm/mpi_memory.hpp>
 #include <gshard/comm/mpi_options.hpp>
+#include <gshard/comm/rank_order.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -25,7 +26,7 @@
 
 namespace gshard { inline namespace v0 {
 
-/// One device per MPI process: device ids are the ranks of the communicator given.
+/// One device per MPI process. Device ids are the ranks of the communicator given, or follow from mpi_options::axis_order.
 ///
 /// The communicator is duplicated once, so messages never mix with the application's. The application's error handler does not change. MPI
 /// errors become `gshard::error` with MPI's own text. The first use of a set of axes creates one more communicator. Only the calling thread
@@ -64,6 +65,9 @@ class mpi_backend final : public backend {
   };
   mpi_backend(connection&& made, const std::vector<int>& extents, const mpi_options& options);
 
+  /// The rank of each device, as the options say.
+  static std::vector<int> ranks_by_device(const detail::communicator& world, std::span<const int> extents, const mpi_options& options,
+                                          const std::vector<int>& nodes);
   static connection connect(MPI_Comm comm, std::span<const int> extents, const mpi_options& options, const std::string& problem);
   wait_watch::wait waits_in(const char* what, std::int64_t bytes = 0) const { return {waits(), what, bytes}; }
   const detail::communicator& along(std::uint32_t axes);
@@ -197,6 +201,18 @@ GSHARD_INLINE std::vector<const std::byte*> mpi_backend::find_shared(std::span<c
   return memory_->find(mine);
 }
 
+GSHARD_INLINE std::vector<int> mpi_backend::ranks_by_device(const detail::communicator& world, std::span<const int> extents,
+                                                            const mpi_options& options, const std::vector<int>& nodes) {
+  const std::vector<int> by_node = detail::ranks_by_node(nodes);
+  std::vector<int> axes = options.axis_order;
+  const std::string problem = detail::problem_of([&] {
+    if (axes.empty()) axes = options.choose_axis_order(detail::in_order_of(nodes, by_node));
+    detail::check_axis_order(extents, axes);
+  });
+  detail::agree(world, std::vector<fact>{{"the call", "placing a mesh"}, {"the order of the axes", detail::axis_order_text(axes)}}, problem);
+  return detail::ranks_by_device(extents, axes, by_node);
+}
+
 GSHARD_INLINE mpi_backend::connection mpi_backend::connect(MPI_Comm comm, std::span<const int> extents, const mpi_options& options,
                                                            const std::string& problem) {
   connection made;
@@ -225,7 +241,18 @@ GSHARD_INLINE mpi_backend::connection mpi_backend::connect(MPI_Comm comm, std::s
     throw error("mpi_backend: a mesh of " + detail::mesh_text(extents) + " needs " +
                 std::to_string(n_devices) + " processes, but the communicator has " +
                 std::to_string(world.size()));
-  made.nodes = {detail::nodes_of(world, options.node_size), options.sums, options.by_node != node_routing::never};
+  std::vector<int> nodes = detail::nodes_of(world, options.node_size);
+  if (!options.axis_order.empty() || options.choose_axis_order) {
+    const std::vector<int> ranks = ranks_by_device(world, extents, options, nodes);
+    const detail::communicator by_device = detail::communicator_of(world, ranks);
+    mpi_options in_order = options;
+    in_order.axis_order.clear();
+    in_order.choose_axis_order = nullptr;
+    connection placed = connect(by_device.get(), extents, in_order, {});
+    placed.nodes.node = detail::in_order_of(nodes, ranks);
+    return placed;
+  }
+  made.nodes = {std::move(nodes), options.sums, options.by_node != node_routing::never};
   if (made.waits) {
     const wait_watch::endpoint mine = made.waits->mine();
     std::vector<wait_watch::endpoint> all(std::size_t(world.size()));

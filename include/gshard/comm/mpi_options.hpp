@@ -8,8 +8,10 @@
 #include <gshard/comm/agreement.hpp>
 #include <gshard/comm/backend.hpp>
 #include <gshard/comm/device_group.hpp>
+#include <gshard/comm/rank_order.hpp>
 #include <gshard/comm/wait_watch.hpp>
 
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -32,6 +34,11 @@ struct mpi_options {
   int node_block = 1024;
   int node_size = 0;  ///< The number of successive ranks on a node; 0: ranks that share memory are on one node.
   summation sums = summation::by_member;  ///< The order of sums over ranks. @see sum_order
+  /// The axes of the mesh, from the outermost to the innermost. Processes, sorted by node, take devices in this order, so the innermost
+  /// axes are within nodes. Empty: rank r takes device r. Messages of errors then call device d rank d. @see axis_order
+  std::vector<int> axis_order{};
+  /// Chooses axis_order, if it is empty, from the node of each process. Processes are sorted by node. The same result on all processes.
+  std::function<std::vector<int>(std::span<const int> node)> choose_axis_order{};
   /// Programs keep their tensors, except parameters, in shared memory. Data are then copied directly from shard to shard instead of being
   /// sent as messages. Results have the same bits. It has no effect unless all processes are on one node. Shared memory is freed only by
   /// the destructor of the backend.
@@ -84,6 +91,8 @@ GSHARD_INLINE std::vector<fact> backend_facts(std::span<const int> extents, cons
           option("node_block", options.node_block),
           option("node_size", options.node_size),
           option("sums", options.sums),
+          {"mpi_options::axis_order", axis_order_text(options.axis_order)},
+          {"mpi_options::choose_axis_order", options.choose_axis_order ? "a function" : "none"},
           option("shared_memory", options.shared_memory),
           {"mpi_options::deadlines", number_text(options.deadlines.warn) + " s, " + number_text(options.deadlines.fail) + " s"}};
 }

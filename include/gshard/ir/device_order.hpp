@@ -3,6 +3,7 @@
 
 // Device orders: permutations of a mesh's devices in which shards are placed.
 
+#include <gshard/base/list.hpp>
 #include <gshard/base/list_view.hpp>
 
 #include <cstddef>
@@ -37,6 +38,27 @@ constexpr bool is_order(list_view<int> row, int devices) {
     if (!found) return false;
   }
   return true;
+}
+
+/// The devices of a mesh by position, if positions are row-major over the axes in this order, from the outermost to the innermost. Devices
+/// are row-major over the axes of the mesh.
+constexpr list<int> devices_in_order(list_view<int> extents, list_view<int> axes) {
+  list<int> stride(extents.size(), 1), devices;
+  int n = 1;
+  for (std::size_t a = extents.size(); a-- > 0;) {
+    stride[a] = n;
+    n *= extents[a];
+  }
+  for (int position = 0; position < n; ++position) {
+    int device = 0, rest = position;
+    for (std::size_t k = axes.size(); k-- > 0;) {
+      const auto a = std::size_t(axes[k]);
+      device += rest % extents[a] * stride[a];
+      rest /= extents[a];
+    }
+    devices.push_back(device);
+  }
+  return devices;
 }
 
 }}  // namespace gshard::v0

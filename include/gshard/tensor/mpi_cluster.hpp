@@ -5,9 +5,12 @@
 
 #include <gshard/comm/mpi.hpp>
 #include <gshard/comm/mpi_type.hpp>
+#include <gshard/pass/cost/axis_order.hpp>
+#include <gshard/pass/plan.hpp>
 #include <gshard/tensor/cluster.hpp>
 
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -27,6 +30,21 @@ cluster<Mesh> on_mpi(MPI_Comm comm, const std::vector<int>& extents = {}, const 
     if (extents.empty()) all = extents_on<Mesh>(processes);
   });
   return cluster<Mesh>(std::make_shared<mpi_backend>(comm, all, options, problem));
+}
+
+/// The same for a program: its plan chooses the axes that are within nodes, so that it sends the fewest bytes between nodes. Each process
+/// takes a device by node. An order in `options` is kept. Communicates: also the nodes. Throws: also if the plans of the processes choose
+/// other orders.
+/// @see axis_order
+template <class Mesh>
+cluster<Mesh> on_mpi(MPI_Comm comm, const plan_view& plan, const dims& sizes, const std::vector<int>& extents = {},
+                     mpi_options options = {}) {
+  const std::vector<int> all = extents.empty() ? extents_on<Mesh>(detail::process_count(comm)) : extents;
+  options.choose_axis_order = [&](std::span<const int> node) {
+    const list<int> order = axis_order(plan, plan.bind(sizes, {all.data(), all.size()}), {node.data(), node.size()});
+    return std::vector<int>(order.begin(), order.end());
+  };
+  return on_mpi<Mesh>(comm, extents, options);
 }
 
 }}  // namespace gshard::v0
