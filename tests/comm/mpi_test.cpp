@@ -322,7 +322,7 @@ TEST_CASE("mpi: when a message of an exchange node by node cannot be started, th
 TEST_CASE("mpi: several exchanges under way, each rank finishes them in its own order") {
   const int rank = rank_of(MPI_COMM_WORLD);
   for (const std::vector<int>& extents : meshes(size_of(MPI_COMM_WORLD)))
-    for (const gs::mpi_options options : {gs::mpi_options{}, gs::mpi_options{.message_limit = 7, .window = 1}}) {
+    for (const gs::mpi_options& options : {gs::mpi_options{}, gs::mpi_options{.message_limit = 7, .window = 1}}) {
       if (gs::device_count(extents) == 1) continue;
       gs::mpi_backend b(MPI_COMM_WORLD, extents, options);
       const auto me = std::size_t(rank);

@@ -8,9 +8,9 @@
 #include <gshard/comm/hierarchical_all_to_all.hpp>
 #include <gshard/comm/mpi_agreement.hpp>
 #include <gshard/comm/mpi_communicator.hpp>
+#include <gshard/comm/mpi_connection.hpp>
 #include <gshard/comm/mpi_memory.hpp>
 #include <gshard/comm/mpi_options.hpp>
-#include <gshard/comm/rank_order.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -57,18 +57,8 @@ class mpi_backend final : public backend {
  private:
   static constexpr int tag = 0;
 
-  /// A duplicate of a communicator, and what watches its waits.
-  struct connection {
-    std::unique_ptr<wait_watch> waits;
-    detail::communicator world;
-    node_map nodes;
-  };
-  mpi_backend(connection&& made, const std::vector<int>& extents, const mpi_options& options);
+  mpi_backend(detail::mpi_connection&& made, const std::vector<int>& extents, const mpi_options& options);
 
-  /// The rank of each device, as the options say.
-  static std::vector<int> ranks_by_device(const detail::communicator& world, std::span<const int> extents, const mpi_options& options,
-                                          const std::vector<int>& nodes);
-  static connection connect(MPI_Comm comm, std::span<const int> extents, const mpi_options& options, const std::string& problem);
   wait_watch::wait waits_in(const char* what, std::int64_t bytes = 0) const { return {waits(), what, bytes}; }
   const detail::communicator& along(std::uint32_t axes);
   /// The routes of a hierarchical exchange, or null if the exchange is direct; the same on all members.
@@ -140,27 +130,13 @@ inline std::int64_t bytes_of(std::span<const std::span<std::byte>> blocks) {
   for (const std::span<std::byte> block : blocks) bytes += block.size();
   return std::int64_t(bytes);
 }
-
-/// Makes MPI_Finalize tell the other processes that this one makes no further call. MPI_Finalize deletes the attributes of MPI_COMM_SELF.
-GSHARD_INLINE void tell_at_finalize() {
-  static const int attribute = [] {
-    const auto tell = [](MPI_Comm, int, void*, void*) -> int {
-      wait_watch::leave_all("has called MPI_Finalize");
-      return MPI_SUCCESS;
-    };
-    int key = MPI_KEYVAL_INVALID;
-    if (MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, tell, &key, nullptr) == MPI_SUCCESS) MPI_Comm_set_attr(MPI_COMM_SELF, key, nullptr);
-    return key;
-  }();
-  static_cast<void>(attribute);
-}
 }  // namespace detail
 
 GSHARD_INLINE mpi_backend::mpi_backend(MPI_Comm comm, const std::vector<int>& extents, const mpi_options& options,
                                        const std::string& problem)
-    : mpi_backend(connect(comm, extents, options, problem), extents, options) {}
+    : mpi_backend(detail::connect(comm, extents, options, problem), extents, options) {}
 
-GSHARD_INLINE mpi_backend::mpi_backend(connection&& made, const std::vector<int>& extents, const mpi_options& options)
+GSHARD_INLINE mpi_backend::mpi_backend(detail::mpi_connection&& made, const std::vector<int>& extents, const mpi_options& options)
     : backend(extents, {made.world.rank()}, std::move(made.nodes)),
       limit_(options.message_limit),
       window_(options.window),
@@ -199,68 +175,6 @@ GSHARD_INLINE std::shared_ptr<std::byte> mpi_backend::share(std::int64_t bytes) 
 GSHARD_INLINE std::vector<const std::byte*> mpi_backend::find_shared(std::span<const std::byte* const> mine) {
   const auto waiting = waits_in("an exchange of addresses");
   return memory_->find(mine);
-}
-
-GSHARD_INLINE std::vector<int> mpi_backend::ranks_by_device(const detail::communicator& world, std::span<const int> extents,
-                                                            const mpi_options& options, const std::vector<int>& nodes) {
-  const std::vector<int> by_node = detail::ranks_by_node(nodes);
-  std::vector<int> axes = options.axis_order;
-  const std::string problem = detail::problem_of([&] {
-    if (axes.empty()) axes = options.choose_axis_order(detail::in_order_of(nodes, by_node));
-    detail::check_axis_order(extents, axes);
-  });
-  detail::agree(world, std::vector<fact>{{"the call", "placing a mesh"}, {"the order of the axes", detail::axis_order_text(axes)}}, problem);
-  return detail::ranks_by_device(extents, axes, by_node);
-}
-
-GSHARD_INLINE mpi_backend::connection mpi_backend::connect(MPI_Comm comm, std::span<const int> extents, const mpi_options& options,
-                                                           const std::string& problem) {
-  connection made;
-  detail::communicator& world = made.world;
-  std::string first_problem = problem;
-  if (const int n = detail::process_count(comm); n > 1 && (options.deadlines.warn > 0 || options.deadlines.fail > 0)) {
-    int rank = 0;
-    MPI_Comm_rank(comm, &rank);
-    const std::string unwatched =
-        detail::problem_of([&] { made.waits = std::make_unique<wait_watch>(rank, options.deadlines); });
-    if (first_problem.empty()) first_problem = unwatched;
-  }
-  const wait_watch::wait waiting(made.waits.get(), "making a cluster");
-  world = detail::duplicate(comm);
-  detail::agree(world, detail::backend_facts(extents, options), first_problem);
-  if (!detail::are_valid(options.deadlines))
-    throw error("mpi_backend: deadlines of " + detail::number_text(options.deadlines.warn) + " s and " +
-                detail::number_text(options.deadlines.fail) + " s must be at least 0");
-  if (options.message_limit < 1 || options.window < 1 || options.small_block < 0 || options.node_block < 0 || options.node_size < 0)
-    throw error("mpi_backend: message limit " + std::to_string(options.message_limit) + " and window " +
-                std::to_string(options.window) + " must be at least 1, and small blocks of " + std::to_string(options.small_block) +
-                " bytes, or of " + std::to_string(options.node_block) + " bytes between nodes of " + std::to_string(options.node_size) +
-                " processes, at least 0");
-  const int n_devices = device_count(extents);
-  if (n_devices != world.size())
-    throw error("mpi_backend: a mesh of " + detail::mesh_text(extents) + " needs " +
-                std::to_string(n_devices) + " processes, but the communicator has " +
-                std::to_string(world.size()));
-  std::vector<int> nodes = detail::nodes_of(world, options.node_size);
-  if (!options.axis_order.empty() || options.choose_axis_order) {
-    const std::vector<int> ranks = ranks_by_device(world, extents, options, nodes);
-    const detail::communicator by_device = detail::communicator_of(world, ranks);
-    mpi_options in_order = options;
-    in_order.axis_order.clear();
-    in_order.choose_axis_order = nullptr;
-    connection placed = connect(by_device.get(), extents, in_order, {});
-    placed.nodes.node = detail::in_order_of(nodes, ranks);
-    return placed;
-  }
-  made.nodes = {std::move(nodes), options.sums, options.by_node != node_routing::never};
-  if (made.waits) {
-    const wait_watch::endpoint mine = made.waits->mine();
-    std::vector<wait_watch::endpoint> all(std::size_t(world.size()));
-    world.check(MPI_Allgather(&mine, int(sizeof mine), MPI_BYTE, all.data(), int(sizeof mine), MPI_BYTE, world.get()), "MPI_Allgather");
-    made.waits->know_peers(std::move(all));
-    detail::tell_at_finalize();
-  }
-  return made;
 }
 
 GSHARD_INLINE const detail::node_routes* mpi_backend::routes(std::uint32_t axes, const exchange_bounds& all) {

@@ -26,6 +26,8 @@ struct nodes_of_group {
 };
 
 namespace detail {
+constexpr bool is_all_reduce(op kind) { return traits(kind).sums && traits(kind).one_call; }
+
 /// The first member of a device's group along the axes of a mask: a device id.
 constexpr int first_of_group(int device, std::uint32_t axes, const extents& e) {
   int first = device, stride = 1;
@@ -136,7 +138,8 @@ struct group_traffic {
     const value &v = before(t), &w = after(t);
     const mesh_place has = place(v, from), wants = place(w, to);
     std::int64_t n = size_of(v.type);
-    for (int d = 0; d < w.rank(); ++d) n *= overlap(held(v, d, plan.windows, e, has), held(w, d, plan.windows, e, wants), e.dim(w.dims[d]));
+    for (int d = 0; d < w.rank(); ++d)
+      n *= overlap(held(v, d, plan.windows, e, has), held(w, d, plan.windows, e, wants), e.dim(w.dims[d]));
     return n;
   }
   constexpr bool have_equal_shards(int t, std::int64_t m, std::int64_t k) const {
@@ -179,22 +182,21 @@ struct group_traffic {
     const nodes_of_group g = spread();
     if (g.nodes <= 1) return 0;
     if (is_looped_product(step.kind)) return bytes_between_nodes(step.kind, g, plan.bytes_received(step, e));
-    if (step.kind == op::all_gather && gathers_whole_shards()) return gathered();
-    if (!traits(step.kind).sums) return moved();
+    if (const op_traits& kind = traits(step.kind); !kind.sums) return kind.in_rings && gathers_whole_shards() ? gathered() : moved();
     std::int64_t total = 0, most = 0;
     for (int t = 0; t < step.inputs; ++t) {
       most += shard_elements(before(t), plan.windows, e) * size_of(before(t).type);
-      if (step.kind == op::all_reduce) total += bytes(before(t), 0);
+      if (is_all_reduce(step.kind)) total += bytes(before(t), 0);
       else for (std::int64_t m = 0; m < size; ++m) total += bytes(after(t), m);
     }
-    if (step.kind != op::all_reduce) return total * (g.nodes - 1);
+    if (!is_all_reduce(step.kind)) return total * (g.nodes - 1);
     return total * (most * size <= small_sum_bytes ? g.pairs : 2 * (g.nodes - 1));
   }
 };
 }  // namespace detail
 
-/// Bytes that all devices together receive from other nodes in a step of a plan, if device d is on node[d]. Exact, except for looped einsums
-/// of uneven shards, and sums in which a node has several partial sums. @see summation
+/// Bytes that all devices together receive from other nodes in a step of a plan, if device d is on node[d]. Exact, except for looped
+/// einsums of uneven shards, and sums in which a node has several partial sums. @see summation
 constexpr std::int64_t bytes_between_nodes(const plan_view& plan, const node& step, const extents& e, list_view<int> node) {
   std::int64_t total = 0;
   if (!traits(step.kind).collective) return total;

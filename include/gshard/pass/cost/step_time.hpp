@@ -33,7 +33,7 @@ struct machine {
   /// Bytes that a node receives from other nodes in a collective of all groups along these axes.
   constexpr double bytes_between_nodes(op kind, std::uint32_t axes, const extents& e, std::int64_t bytes_received) const {
     const nodes_of_group g = group_on_nodes(axes, e, node_devices);
-    const bool at_once = kind == op::all_reduce && bytes_received * g.members <= small_sum_bytes * (g.members - 1);
+    const bool at_once = detail::is_all_reduce(kind) && bytes_received * g.members <= small_sum_bytes * (g.members - 1);
     return double(gshard::bytes_between_nodes(kind, g, bytes_received, at_once)) * node_devices / double(g.members);
   }
   /// The time of a collective whose busiest device receives so many bytes: its start, and the bytes that a node receives from others, or
