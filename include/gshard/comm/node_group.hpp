@@ -51,9 +51,10 @@ class node_group {
   /// True if not all members share a node, also if there is one level.
   bool is_on_nodes() const { return is_on_nodes_; }
 
-  /// Member k of n, which share elements evenly, gets these.
+  /// Member k of n, which share elements in blocks of ceil(elements / n), gets these.
   static interval share(std::int64_t elements, std::size_t k, std::size_t n) {
-    return {elements * std::int64_t(k) / std::int64_t(n), elements * std::int64_t(k + 1) / std::int64_t(n)};
+    const std::int64_t block = (elements + std::int64_t(n) - 1) / std::int64_t(n), begin = std::min(elements, std::int64_t(k) * block);
+    return {begin, std::min(elements, begin + block)};
   }
 
   /// How the operands of the members are combined.
