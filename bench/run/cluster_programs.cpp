@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Programs on several nodes: a training step of a Transformer, a mixture-of-experts layer with its gradients, and a product of matrices
+// that are sharded along both dims, beside ScaLAPACK's. Each time is compared with the bytes between nodes over the rate of a link, with
+// the local steps alone, and with one device. usage: mpirun ... bench_cluster_programs BIT_PER_SECOND [rounds] [transformer | moe |
+// product]
+#include <gshard/comm/mpi.hpp>
+#include <gshard/gshard.hpp>
+
+#include "timing.hpp"
+#include "transformer_program.hpp"
+
+#ifndef GSHARD_BENCH_SCALAPACK
+#define GSHARD_BENCH_SCALAPACK 0
+#endif
+#if GSHARD_BENCH_SCALAPACK
+#include "../peers/scalapack_gemm.hpp"
+#endif
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <tuple>
+#include <vector>
+
+namespace gs = gshard;
+
+namespace {
+
+double seconds_of(const std::function<void()>& f) {
+  const auto start = std::chrono::steady_clock::now();
+  f();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+double slowest(double mine) {
+  double all = 0;
+  MPI_Allreduce(&mine, &all, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+  return all;
+}
+/// The median of the times of all ranks together.
+double median_together(int rounds, const std::function<double()>& once) {
+  std::vector<double> all;
+  for (int round = 0; round < rounds; ++round) {
+    MPI_Barrier(MPI_COMM_WORLD);
+    all.push_back(slowest(once()));
+  }
+  return bench::median(all);
+}
+
+/// A program with its inputs.
+struct prepared {
+  gs::executor& engine;
+  std::function<void()> run;
+
+  /// The seconds that this process computes in a run, without communication.
+  double compute() const {
+    double sum = 0;
+    std::chrono::steady_clock::time_point start;
+    engine.hook = [&](const gs::node& step, bool begins) {
+      if (gs::traits(step.kind).collective) return;
+      const auto now = std::chrono::steady_clock::now();
+      if (begins)
+        start = now;
+      else
+        sum += std::chrono::duration<double>(now - start).count();
+    };
+    run();
+    engine.hook = {};
+    return sum;
+  }
+};
+
+class contest {
+ public:
+  contest(double rate, int rounds) : rate_(rate), rounds_(rounds) {
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks_);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
+  }
+  int ranks() const { return ranks_; }
+
+  /// with(cluster, f) calls f with the program prepared on that cluster. Returns the median time on all ranks.
+  template <class Mesh, class With>
+  double row(const std::string& what, const gs::cluster<Mesh>& on, With with) {
+    double time = 0, compute = 0;
+    std::int64_t between = 0;
+    with(on, [&](const prepared& p) {
+      p.run();
+      between = most_of_a_node(on.on().nodes().node, p.engine.between_nodes_in_run()[0]);
+      time = median_together(rounds_, [&] { return seconds_of(p.run); });
+      compute = median_together(rounds_, [&] { return p.compute(); });
+    });
+    double alone = 0;
+    if (rank_ == 0)
+      with(gs::on_one_device<Mesh>(), [&](const prepared& p) {
+        p.run();
+        std::vector<double> all;
+        for (int round = 0; round < rounds_; ++round) all.push_back(seconds_of(p.run));
+        alone = bench::median(all);
+      });
+    wait_for_leader();
+    if (rank_ == 0) {
+      const double wire = double(between) * 8 / rate_;
+      std::printf(
+          "%-22s %9.1f ms: %6.2f of its bytes between nodes (%.2f MB in %.1f ms), %5.2f of its local steps (%.1f ms), %5.2f of their sum, "
+          "%5.2fx one device\n",
+          what.c_str(), 1e3 * time, wire > 0 ? time / wire : 0.0, double(between) / 1e6, 1e3 * wire, time / compute, 1e3 * compute,
+          time / (wire + compute), alone / time);
+      std::fflush(stdout);
+    }
+    return time;
+  }
+  void peer(const std::string& name, double ours, const std::function<void()>& run) {
+    run();
+    const double theirs = median_together(rounds_, [&] { return seconds_of(run); });
+    if (rank_ == 0) std::printf("%-22s %9.1f ms: gshard is %.2fx as fast\n", name.c_str(), 1e3 * theirs, theirs / ours);
+  }
+
+ private:
+  double rate_;
+  int rounds_, ranks_ = 1, rank_ = 0;
+
+  /// What the node with the most receives from others. `node`: of each rank.
+  std::int64_t most_of_a_node(const std::vector<int>& node, std::int64_t mine) const {
+    std::vector<std::int64_t> received(std::size_t(ranks_), 0);  // by node
+    if (!node.empty()) received[std::size_t(node[std::size_t(rank_)])] = mine;
+    MPI_Allreduce(MPI_IN_PLACE, received.data(), ranks_, MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD);
+    return *std::max_element(received.begin(), received.end());
+  }
+  /// A barrier in which the other ranks sleep: the leader has the cores for itself.
+  void wait_for_leader() const {
+    MPI_Request all;
+    MPI_Ibarrier(MPI_COMM_WORLD, &all);
+    for (int done = 0; MPI_Test(&all, &done, MPI_STATUS_IGNORE), done == 0;) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+};
+
+void transformer(contest& all) {
+  using mesh = bench::expert_mesh;
+  using program = bench::transformer_program<2>;
+  constexpr std::int64_t vocabulary = 4096, length = 32, groups = 8, sequences = 4;
+  const gs::dims extents{{'G', groups}, {'B', sequences}, {'S', length}, {'T', length},     {'M', 256},   {'H', 8},
+                         {'D', 32},     {'F', 1024},      {'E', 8},      {'V', vocabulary}, {'L', length}};
+  const auto tokens = bench::random_tokens(groups * sequences * length, vocabulary);
+  const std::vector<float> rate{1e-3f};
+  all.row("Transformer step", gs::on_mpi<mesh>(MPI_COMM_WORLD), [&](const gs::cluster<mesh>& on, const auto& measure) {
+    gs::executable<program> step(on, extents);
+    measure(prepared{step.engine(), [&] { step(tokens[0], tokens[1], tokens[2], rate); }});
+  });
+}
+
+inline constexpr auto moe_with_gradients = [](auto& m, auto x, auto mask, auto dy) {
+  const auto y = gs::nn::moe<"expert">(m, x, mask, {gs::capacity{1.25}, gs::second_expert::always}).y;
+  const auto d = gs::gradients(gs::sum(y * dy), std::array{x});
+  return std::tuple{y, d[0]};
+};
+
+void moe(contest& all) {
+  using mesh = bench::expert_mesh;
+  using tokens = gs::in<"GSM", gs::P<"expert", gs::none, gs::none>>;
+  using program = gs::program<moe_with_gradients, mesh, tokens, gs::in<"GS", gs::P<"expert", gs::none>>, tokens>;
+  const gs::dims extents{{'G', 8}, {'S', 256}, {'M', 512}, {'F', 2048}, {'E', 8}};
+  std::vector<float> x(std::size_t(8 * 256 * 512)), dy(x.size());
+  const std::vector<float> mask(std::size_t(8 * 256), 1.0f);
+  for (std::uint32_t key = 0; auto* const v : {&x, &dy})
+    gs::kernel::fill_normal(v->data(), gs::kernel::whole(1, {std::int64_t(v->size())}), 1, {1, ++key, 3});
+  all.row("MoE layer", gs::on_mpi<mesh>(MPI_COMM_WORLD), [&](const gs::cluster<mesh>& on, const auto& measure) {
+    gs::executable<program> layer(on, extents);
+    measure(prepared{layer.engine(), [&] { layer(x, mask, dy); }});
+  });
+}
+
+using grid = gs::mesh<gs::axis<"row">, gs::axis<"column">>;
+using by_both = gs::P<"row", "column">;
+inline constexpr auto product_of_blocks = [](auto& m) {
+  return gs::annotate<by_both>(
+      gs::einsum<"MK,KN->MN">(m.param("a", "MK", by_both{}, gs::init::fan_in("K")), m.param("b", "KN", by_both{}, gs::init::fan_in("K"))));
+};
+
+void product(contest& all) {
+  using program = gs::program<product_of_blocks, grid>;
+  constexpr std::int64_t n = 2048;
+  const int rows = all.ranks() % 4 == 0 ? all.ranks() / 2 : all.ranks(), columns = all.ranks() / rows;
+  const double time = all.row("product " + std::to_string(n), gs::on_mpi<grid>(MPI_COMM_WORLD, {rows, columns}),
+                              [&](const gs::cluster<grid>& on, const auto& measure) {
+                                gs::executable<program> multiply(on, {{'M', n}, {'K', n}, {'N', n}});
+                                measure(prepared{multiply.engine(), [&] { multiply.engine().run({}); }});
+                              });
+#if GSHARD_BENCH_SCALAPACK
+  const auto number = [](std::int64_t i, std::int64_t j) { return float((i * 31 + j * 17) % 101) / 101 - 0.5f; };
+  bench::scalapack_gemm<float> theirs(rows, columns, int(n), number, number);
+  all.peer("product, ScaLAPACK", time, [&] { theirs.run(); });
+#else
+  (void)time;
+#endif
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  const double rate = count > 1 ? std::atof(arguments[1]) : 1e9;
+  const int rounds = count > 2 ? std::atoi(arguments[2]) : 5;
+  const std::string_view only = count > 3 ? arguments[3] : "";
+  MPI_Init(&count, &arguments);
+  {
+    contest all(rate, rounds);
+    if (only.empty() || only == "transformer") transformer(all);
+    if (only.empty() || only == "moe") moe(all);
+    if (only.empty() || only == "product") product(all);
+  }
+  MPI_Finalize();
+}
