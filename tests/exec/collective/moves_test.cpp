@@ -118,11 +118,47 @@ TEST_CASE("moves: every missing element comes from a device that has it; replica
   using pairs = std::vector<std::pair<std::size_t, std::size_t>>;
   const auto moves = [&](const std::vector<int>& node) {
     pairs found;
-    gs::detail::for_each_origin(0, {all, all, all, none}, {half, none, all, half}, node,
+    gs::detail::for_each_origin(0, {all, all, all, none}, {half, none, all, half}, node, gs::detail::hop::only,
                                 [&](std::size_t from, std::size_t to, const auto&) { found.emplace_back(from, to); });
     return found;
   };
   CHECK(moves({0, 0, 0, 0}) == pairs{{0, 0}, {2, 2}, {0, 3}});
   CHECK(moves({0, 1, 0, 1}) == pairs{{0, 0}, {2, 2}, {1, 3}});  // the one on its node sends
   CHECK(moves({0, 0, 0, 1}) == pairs{{0, 0}, {2, 2}, {0, 3}});
+}
+
+TEST_CASE("moves: members of a node with equal new shards get a share each in the first hop, and pass it on in the second") {
+  std::mt19937 gen(4);
+  for (int turn = 0; turn < 500; ++turn) {
+    const placement tensor = random_tensor(gen);
+    placement none = tensor;
+    for (std::size_t d = 0; d < std::size_t(none.rank); ++d) none.extent[d] = 0;
+    const placement shard = random_block(gen, tensor);
+    // Member 0 has all. Members 1 to 3, on one node, want the same block, member 4 on another node too, member 5 on the node of member 0.
+    const std::vector<placement> before{tensor, none, none, none, none, none}, after{none, shard, shard, shard, shard, shard};
+    const std::vector<int> node{0, 1, 1, 1, 2, 0};
+    std::vector<std::int64_t> first(6), second(6);
+    std::vector<std::vector<int>> seen(6, std::vector<int>(std::size_t(count(shard))));
+    const auto take = [&](std::vector<std::int64_t>& bytes, std::size_t to, const std::vector<gs::detail::piece>& pieces) {
+      for (const gs::detail::piece& p : pieces) {
+        bytes[to] += p.elements;
+        for (const std::int64_t at : places(shard, p.to)) ++seen[to][std::size_t(at)];
+      }
+    };
+    gs::detail::for_each_origin(0, before, after, node, gs::detail::hop::first, [&](std::size_t from, std::size_t to, const auto& pieces) {
+      CHECK(from == 0);
+      take(first, to, pieces);
+    });
+    gs::detail::for_each_origin(0, before, after, node, gs::detail::hop::second, [&](std::size_t from, std::size_t to, const auto& pieces) {
+      CHECK(node[from] == node[to]);
+      CHECK(from != to);
+      take(second, to, pieces);
+    });
+    CHECK(first[1] + first[2] + first[3] == count(shard));  // once to the node
+    for (const std::size_t whole : {4u, 5u}) {
+      CHECK(first[whole] == count(shard));
+      CHECK(second[whole] == 0);
+    }
+    for (std::size_t m = 1; m < 6; ++m) CHECK(std::ranges::all_of(seen[m], [](int times) { return times == 1; }));
+  }
 }

@@ -16,8 +16,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <exception>
 #include <memory>
-#include <numeric>
 #include <span>
 #include <string>
 #include <tuple>
@@ -47,8 +47,9 @@ struct collective_room {
 class collective_step {
  public:
   /// `early`: other steps run between start() and finish(). No other step may use `room` in that time.
-  collective_step(step_moves moves, std::shared_ptr<collective_room> room, bool early = false)
-      : moves_(std::move(moves)), room_(std::move(room)), early_(early), parts_(moves_.devices()) {
+  collective_step(const step_moves& moves, std::shared_ptr<collective_room> room, bool early = false)
+      : moves_(moves.has_hops() ? moves.in_hop(hop::first) : moves), room_(std::move(room)), early_(early), parts_(moves_.devices()) {
+    if (moves.has_hops()) second_hop_ = std::make_unique<collective_step>(moves.in_hop(hop::second), room_);
     groups_.use(on(), moves_.axes());
     by_node_ = moves_.gathers() && groups_.have_levels() && moves_.gathers_whole_shards();
     for (std::size_t i = 0; i < parts_.size(); ++i) prepare(i);
@@ -69,7 +70,8 @@ class collective_step {
     const bool gathers = moves_.gathers();
     if (moves_.all_reduces()) return start_all_reduce();
     if (gathers_at_once()) return;
-    each([&](std::size_t i) { on().count(i, gathers ? traffic{0, 0, 1, parts_[i].received} : traffic{1, parts_[i].received, 0, 0}); });
+    const std::int64_t calls = moves_.passes_on() ? 0 : 1;
+    each([&](std::size_t i) { on().count(i, gathers ? traffic{0, 0, 1, parts_[i].received} : traffic{calls, parts_[i].received, 0, 0}); });
     const bool copies = !moves_.reduce_scatters(), first = copies && own_bytes_ <= short_copy;
     if (first) copy_own();
     room_->rounds.start(on(), moves_.axes(), rounds_, bounds_, [&](std::size_t r) { return fill_any(r); });
@@ -80,7 +82,7 @@ class collective_step {
     if (moves_.all_reduces()) finish_all_reduce();
     else if (moves_.reduce_scatters()) finish_reduce_scatter();
     else if (gathers_at_once()) gather();
-    else finish_exchange();
+    else finish_hops();
   }
   /// Abandons a started step after an error.
   void drop() {
@@ -124,6 +126,7 @@ class collective_step {
   std::vector<part> parts_;
   held_groups groups_;
   bool by_node_ = false;  // a gather in two levels
+  std::unique_ptr<collective_step> second_hop_;
   std::size_t rounds_ = 0;
   /// At most so many bytes are copied before sending: the delay of messages by a longer copy would cost more than its overlap gains.
   static constexpr std::int64_t short_copy = 1 << 16;
@@ -161,31 +164,30 @@ class collective_step {
       return room_->demand(i, is_alone() ? 0 : moves_.elements(i) * width());
     }
     std::vector<std::vector<piece>> send(n), recv(n);
-    std::vector<std::int64_t> largest(moves_.tensors().size()), messages(n);  // by tensor; by sender
-    const auto moved = [&](std::size_t from, const std::vector<piece>& both) {
-      std::int64_t elements = 0;
-      for (const piece& x : both) elements += x.elements;
-      if (elements == 0) return;
-      largest[both[0].tensor] = std::max(largest[both[0].tensor], elements);
-      ++messages[from];
+    std::vector<std::int64_t> sent(n * n);  // elements, by sender and receiver; of a reduce_scatter, as if member 0 sent to all
+    const auto moved = [&](std::size_t from, std::size_t to, const std::vector<piece>& pieces) {
+      for (const piece& x : pieces) sent[from * n + to] += x.elements;
     };
     if (moves_.reduce_scatters()) {
       for (std::size_t m = 0; m < n; ++m) {
         std::vector<piece> theirs = moves_.summed(i, members.device(int(m)));
-        moved(0, theirs);
+        moved(0, m, theirs);
         if (m == p.me) continue;
         send[m] = std::move(theirs);
         recv[m] = p.own;
       }
     } else {
       moves_.for_each_origin(members, [&](std::size_t from, std::size_t to, const std::vector<piece>& both) {
-        if (from != to) moved(from, both);
+        if (from != to) moved(from, to, both);
         if (from == p.me) append(to == p.me ? p.own : send[to], both);
         else if (to == p.me) append(recv[from], both);
       });
     }
-    bounds_.block_bytes = std::max(bounds_.block_bytes, std::accumulate(largest.begin(), largest.end(), std::int64_t(0)) * width());
-    bounds_.messages = std::max(bounds_.messages, std::min(std::int64_t(n) - 1, *std::max_element(messages.begin(), messages.end())));
+    bounds_.block_bytes = std::max(bounds_.block_bytes, *std::ranges::max_element(sent) * width());
+    for (std::size_t from = 0; from < n; ++from) {
+      const auto messages = std::int64_t(n) - std::ranges::count(std::span(sent).subspan(from * n, n), std::int64_t(0));
+      bounds_.messages = std::max(bounds_.messages, std::min(std::int64_t(n) - 1, messages));
+    }
     make_rounds(i, members, send, recv);
   }
 
@@ -197,7 +199,7 @@ class collective_step {
     const auto portions = [&](const std::vector<piece>& pieces, std::size_t from, std::size_t to) {
       return portions_of(pieces, most, [&](const piece& b) {  // needs no packing on either side
         if (has_levels() || moves_.reduce_scatters()) return false;
-        return is_run(moves_.place_of(tensor(b.tensor).in, members.device(int(from))), b.from) &&
+        return is_run(moves_.place_of(moves_.sent(b.tensor), members.device(int(from))), b.from) &&
                is_run(moves_.place_of(tensor(b.tensor).out, members.device(int(to))), b.to);
       });
     };
@@ -245,7 +247,7 @@ class collective_step {
       const auto place = [&](block& b, bool of_result, bool may_be_run) {
         for (const piece& x : b.pieces) b.bytes += x.elements * width();
         if (b.bytes == 0) return;
-        const bound_value& v = of_result ? tensor(b.pieces[0].tensor).out : tensor(b.pieces[0].tensor).in;
+        const bound_value& v = of_result ? tensor(b.pieces[0].tensor).out : moves_.sent(b.pieces[0].tensor);
         const kernel::placement& what = of_result ? b.pieces[0].to : b.pieces[0].from;
         if (may_be_run && b.pieces.size() == 1 && is_run(v.places[i], what)) {
           b.run = v.data[i] + inside(v.places[i], what) * width();
@@ -281,7 +283,7 @@ class collective_step {
     if (b.run) return at;
     std::byte* next = at;
     for (const piece& x : b.pieces) {
-      const bound_value& v = tensor(x.tensor).in;
+      const bound_value& v = moves_.sent(x.tensor);
       pack(v.data[i], v.places[i], next, x.from, width());
       next += x.elements * width();
     }
@@ -356,6 +358,17 @@ class collective_step {
         });
       moves_.copy(parts_[i].own, i);
     });
+  }
+  /// After an error the second hop still runs, because the other members wait for it.
+  void finish_hops() {
+    std::exception_ptr problem;
+    try {
+      finish_exchange();
+    } catch (...) {
+      problem = std::current_exception();
+    }
+    if (second_hop_) (*second_hop_)();
+    if (problem) std::rethrow_exception(problem);
   }
   void finish_exchange() {
     finish_rounds([&](std::size_t r) {

@@ -51,14 +51,45 @@ inline std::vector<piece> common(std::size_t tensor, const kernel::placement& fr
 
 inline bool equal(const kernel::placement& a, const kernel::placement& b) { return a.offset == b.offset && a.extent == b.extent; }
 
-/// Calls f(from, to, pieces) if member `to` of a group receives pieces of its new shard from the old shard of member `from`. Of several
-/// members with the same old shard, a receiver uses its own. Else those on the receiver's node send round-robin, or all if none is there.
-/// `node`: that of each member.
+/// The exchanges of a reshard. Members of a group that are on one node and get equal new shards receive a share of the remote pieces each,
+/// in the first hop. In the second hop, within nodes, they pass their shares on. So each piece travels once between two nodes.
+enum class hop : std::uint8_t {
+  only,    ///< One exchange of whole pieces.
+  first,   ///< Whole pieces, or shares of them, from old shards.
+  second,  ///< Shares of pieces, from new shards.
+};
+
+/// Share k of n of each piece: a block of its longest dim.
+inline std::vector<piece> share_of(const std::vector<piece>& whole, std::size_t k, std::size_t n) {
+  std::vector<piece> shares;
+  for (piece p : whole) {
+    const auto longest = std::size_t(std::max_element(p.from.extent.begin(), p.from.extent.begin() + p.from.rank) - p.from.extent.begin());
+    if (p.from.rank == 0 && k > 0) continue;
+    if (p.from.rank > 0) {
+      const std::int64_t extent = p.from.extent[longest], block = (extent + std::int64_t(n) - 1) / std::int64_t(n);
+      const std::int64_t begin = std::min(extent, std::int64_t(k) * block), size = std::min(extent, begin + block) - begin;
+      if (size == 0) continue;
+      p.from.offset[longest] += begin;
+      p.to.offset[longest] += begin;
+      p.from.extent[longest] = p.to.extent[longest] = size;
+      p.elements = p.elements / extent * size;
+    }
+    shares.push_back(p);
+  }
+  return shares;
+}
+
+/// Calls f(from, to, pieces) if member `to` of a group receives pieces of its new shard from member `from`, or keeps them (from == to). Of
+/// several members with the same old shard, a receiver uses its own. Else those on the receiver's node send round-robin, or all if none is
+/// there. `node`: that of each member. In the second hop, pieces have the coordinates of new shards.
 template <class F>
 void for_each_origin(std::size_t tensor, const std::vector<kernel::placement>& before, const std::vector<kernel::placement>& after,
-                     const std::vector<int>& node, F f) {
+                     const std::vector<int>& node, hop now, F f) {
   std::vector<char> counted(before.size(), 0);
-  std::vector<std::size_t> holders, near;
+  std::vector<std::size_t> holders, near, alike;
+  const auto give = [&](std::size_t from, std::size_t to, const std::vector<piece>& pieces) {
+    if (!pieces.empty()) f(from, to, pieces);
+  };
   for (std::size_t first = 0; first < before.size(); ++first) {
     if (counted[first]) continue;
     holders.clear();
@@ -71,11 +102,27 @@ void for_each_origin(std::size_t tensor, const std::vector<kernel::placement>& b
     for (std::size_t to = 0; to < after.size(); ++to) {
       const std::vector<piece> both = common(tensor, before[first], after[to]);
       if (both.empty()) continue;
+      const bool keeps = equal(before[to], before[first]);
       near.clear();
+      alike.clear();
       std::ranges::copy_if(holders, std::back_inserter(near), [&](std::size_t m) { return node[m] == node[to]; });
+      for (std::size_t m = 0; m < after.size() && now != hop::only && near.empty(); ++m)
+        if (node[m] == node[to] && equal(after[m], after[to])) alike.push_back(m);
       const std::vector<std::size_t>& from = near.empty() ? holders : near;
-      if (equal(before[to], before[first])) f(to, to, both);
-      else f(from[turn++ % from.size()], to, both);
+      if (now == hop::second) {
+        for (std::size_t k = 0; k < alike.size() && alike.size() > 1; ++k) {
+          std::vector<piece> passed = share_of(both, k, alike.size());
+          for (piece& p : passed) p.from = p.to;
+          if (alike[k] != to) give(alike[k], to, passed);
+        }
+      } else if (keeps) {
+        f(to, to, both);
+      } else if (alike.size() > 1) {
+        const auto k = std::size_t(std::ranges::find(alike, to) - alike.begin());
+        give(from[turn++ % from.size()], to, share_of(both, k, alike.size()));
+      } else {
+        f(from[turn++ % from.size()], to, both);
+      }
     }
   }
 }

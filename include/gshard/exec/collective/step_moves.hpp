@@ -81,8 +81,31 @@ class step_moves {
     std::vector<int> node(std::size_t(members.size()), 0);
     for (std::size_t m = 0; m < node.size() && !nodes.empty(); ++m) node[m] = nodes[std::size_t(members.device(int(m)))];
     for (std::size_t t = 0; t < tensors_.size(); ++t)
-      detail::for_each_origin(t, places_of(tensors_[t].in, members), places_of(tensors_[t].out, members), node, f);
+      detail::for_each_origin(t, places_of(tensors_[t].in, members), places_of(tensors_[t].out, members), node, hop_, f);
   }
+
+  /// True if members of a held device's group receive equal pieces from other nodes. Then `hop` saves bytes between nodes.
+  bool has_hops() const {
+    const node_map& nodes = on_.on().nodes();
+    if (hop_ != hop::only || stays_ || all_reduces() || reduce_scatters() || nodes.node.empty() || !nodes.levels || gathers_whole_shards())
+      return false;
+    bool passes = false;
+    const step_moves second = in_hop(hop::second);
+    for (std::size_t i = 0; i < devices() && !passes; ++i)
+      second.for_each_origin(group(i), [&](std::size_t, std::size_t, const std::vector<piece>&) { passes = true; });
+    return passes;
+  }
+  /// The moves of one hop.
+  step_moves in_hop(hop which) const {
+    step_moves part = *this;
+    part.kind_ = op::all_to_all;
+    part.hop_ = which;
+    return part;
+  }
+  /// The operands of an exchange are in new shards.
+  bool passes_on() const { return hop_ == hop::second; }
+  /// Operand t on the devices that send it.
+  const bound_value& sent(std::size_t t) const { return passes_on() ? tensors_[t].out : tensors_[t].in; }
 
   /// True if every member of the groups receives the whole old shards of all other members.
   bool gathers_whole_shards() const {
@@ -119,6 +142,7 @@ class step_moves {
   std::vector<moved_tensor> tensors_;
   std::int64_t most_ = 0;
   bool stays_ = false;
+  hop hop_ = hop::only;
 
   std::vector<kernel::placement> places_of(const bound_value& v, const device_group& members) const {
     std::vector<kernel::placement> places;

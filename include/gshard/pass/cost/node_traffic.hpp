@@ -142,10 +142,10 @@ struct group_traffic {
       n *= overlap(held(v, d, plan.windows, e, has), held(w, d, plan.windows, e, wants), e.dim(w.dims[d]));
     return n;
   }
-  constexpr bool have_equal_shards(int t, std::int64_t m, std::int64_t k) const {
-    const mesh_place one = place(before(t), m), other = place(before(t), k);
-    for (int d = 0; d < before(t).rank(); ++d)
-      if (!(held(before(t), d, plan.windows, e, one) == held(before(t), d, plan.windows, e, other))) return false;
+  constexpr bool have_equal_shards(const value& v, std::int64_t m, std::int64_t k) const {
+    const mesh_place one = place(v, m), other = place(v, k);
+    for (int d = 0; d < v.rank(); ++d)
+      if (!(held(v, d, plan.windows, e, one) == held(v, d, plan.windows, e, other))) return false;
     return true;
   }
   /// True if all members receive the whole old shards of all others.
@@ -153,10 +153,11 @@ struct group_traffic {
     for (int t = 0; t < step.inputs; ++t)
       for (std::int64_t m = 0; m < size; ++m)
         for (std::int64_t k = 0; k < size; ++k)
-          if (k != m && bytes(before(t), m) > 0 && (common(t, m, k) != bytes(before(t), m) || have_equal_shards(t, m, k))) return false;
+          if (k != m && bytes(before(t), m) > 0 && (common(t, m, k) != bytes(before(t), m) || have_equal_shards(before(t), m, k)))
+            return false;
     return true;
   }
-  /// Of several members with equal shards, a receiver uses its own, or one on its node.
+  /// Of several members with equal shards, a receiver uses its own, or one on its node. Receivers of equal shards on one node share them.
   constexpr std::int64_t moved() const {
     std::int64_t total = 0;
     for (int t = 0; t < step.inputs; ++t)
@@ -164,7 +165,9 @@ struct group_traffic {
         for (std::int64_t to = 0; to < size; ++to) {
           bool counts = node_of(m) != node_of(to);
           for (std::int64_t k = 0; counts && k < size; ++k)
-            if ((k < m || node_of(k) == node_of(to)) && have_equal_shards(t, m, k)) counts = false;
+            if ((k < m || node_of(k) == node_of(to)) && have_equal_shards(before(t), m, k)) counts = false;
+          for (std::int64_t k = 0; counts && k < to; ++k)
+            if (node_of(k) == node_of(to) && have_equal_shards(after(t), k, to)) counts = false;
           if (counts) total += common(t, m, to);
         }
     return total;
