@@ -56,20 +56,8 @@ namespace detail {
 /// True if an einsum is many products of small matrices. On a device, its batch factors have more than one index together, and the smallest
 /// extent of each product is less than `small`.
 inline bool is_batched(const plan_view& plan, const node& n, const extents& e, std::int64_t small) {
-  if (n.inputs != 2) return false;
-  std::int64_t batch = 1, of_first = 1, of_second = 1, summed = 1;
-  std::uint32_t seen = 0;
-  for (int i = 0; i < 2; ++i) {
-    const value& x = plan.at(n.input(i));
-    for (int d = 0; d < x.rank(); ++d) {
-      const int factor = n.rule.in[i][d];
-      if ((seen >> factor) & 1u) continue;
-      seen |= 1u << factor;
-      const bool shared = n.rule.in[1 - i].contains(factor), kept = n.rule.out[0].contains(factor);
-      (shared && kept ? batch : shared ? summed : i == 0 ? of_first : of_second) *= shard_extent(x.dims[d], x.layout[d], e);
-    }
-  }
-  return batch > 1 && std::min({of_first, of_second, summed}) < small;
+  const product_extents p = extents_of_product(plan, n, e);
+  return p.batch > 1 && p.smallest() < small;
 }
 
 /// True for a product that reads every number more than once: of matrices, or a convolution.
@@ -149,12 +137,13 @@ class fused_traffic {
 
 /// The time of each step of a plan alone, on the device with the largest shards. Local: the longer of arithmetic and memory (roofline).
 /// Collective: the time of the network, in a looped einsum at the same time as the others. A step that is bound by the network is bound by
-/// the start if one byte takes more than half as long.
+/// the start if one byte takes more than half as long. On a machine with measured operations, efficiencies and fusion have no effect.
 template <network Network>
 std::vector<step_record> costs_of(const plan_view& plan, const extents& e, const machine& on, const Network& network,
                                   const efficiency& share = {}) {
   const std::vector<step_part> parts = parts_of(plan);
   const detail::fused_traffic fused(plan, e);
+  const bool is_measured = on.measured.has_operations();
   std::vector<step_record> costs(plan.steps.size());
   std::map<std::tuple<op, std::uint32_t, std::int64_t>, double> known;  // networks may take long to answer
   const auto is_start = [&](const step_record& c) {
@@ -168,12 +157,15 @@ std::vector<step_record> costs_of(const plan_view& plan, const extents& e, const
     c.step = std::int32_t(i);
     c.part = parts[i];
     c.flops = detail::flops(plan, n, e);
-    c.bytes_touched = share.fusion ? fused.bytes(c.step) : detail::bytes_touched(plan, n, e);
+    c.bytes_touched = share.fusion && !is_measured ? fused.bytes(c.step) : detail::bytes_touched(plan, n, e);
     c.bytes_received = plan.bytes_received(n, e);
     const bool small = detail::is_batched(plan, n, e, share.small_product);
-    if (c.flops > 0) c.arithmetic = c.flops / (on.flops * (small ? share.batched_products : share.products));
+    if (c.flops > 0)
+      c.arithmetic = detail::seconds_of_arithmetic(plan, n, e, on) /
+                     (is_measured ? 1 : small ? share.batched_products : share.products);
     if (!moves || is_looped_product(n.kind))
-      c.memory = double(c.bytes_touched) * (traits(n.kind).gates ? share.gating_passes : 1) / (on.memory_bytes * share.memory);
+      c.memory = detail::seconds_of_memory(n.kind, c.bytes_touched, on) *
+                 (is_measured ? 1 : (traits(n.kind).gates ? share.gating_passes : 1) / share.memory);
     if (c.bytes_received > 0) {
       const std::uint32_t axes = n.attr.axes;
       const auto [at, is_new] = known.try_emplace({n.kind, axes, c.bytes_received}, 0.0);

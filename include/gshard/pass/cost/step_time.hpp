@@ -6,8 +6,10 @@
 #include <gshard/base/list.hpp>
 #include <gshard/ir/graph.hpp>
 #include <gshard/pass/cost/cost.hpp>
+#include <gshard/pass/cost/measured_times.hpp>
 #include <gshard/pass/cost/network.hpp>
 #include <gshard/pass/cost/node_traffic.hpp>
+#include <gshard/pass/cost/product_extents.hpp>
 #include <gshard/pass/plan.hpp>
 #include <gshard/pass/reshard/halo.hpp>
 
@@ -27,6 +29,7 @@ struct machine {
   int node_devices = 1;        ///< successive devices of the mesh that share a node and its link
   double node_bytes = 1e10;    ///< bytes per second that a device receives from devices of its node
   double node_start = 1e-6;    ///< seconds that the start of a collective within a node takes
+  measured_times measured{};   ///< times that hold instead of rates, where they are measured
 
   constexpr bool operator==(const machine&) const = default;
 
@@ -40,6 +43,11 @@ struct machine {
   /// those that a device receives within its node. Both are sent at the same time, in rounds.
   constexpr double seconds(op kind, std::uint32_t axes, const extents& e, std::int64_t bytes_received) const {
     if (bytes_received <= 0) return 0;
+    const nodes_of_group spread = group_on_nodes(axes, e, node_devices);
+    const group_reach reach = reach_of(spread.members, spread.nodes);
+    if (const measured_curve& curve = measured.collective(kind, reach); curve.known())
+      return curve.extended(reach == group_reach::within_node ? double(bytes_received)
+                                                              : bytes_between_nodes(kind, axes, e, bytes_received));
     if (node_devices <= 1) return start + double(bytes_received) / link_bytes;
     const nodes_of_group g = group_on_nodes(axes, e, node_devices);
     double between = 0, within = 0, begin = 0;
@@ -126,6 +134,21 @@ constexpr std::int64_t bytes_touched(const plan_view& plan, const node& step, co
   return in + out;
 }
 
+/// Seconds of the arithmetic of a step.
+constexpr double seconds_of_arithmetic(const plan_view& plan, const node& step, const extents& e, const machine& on) {
+  const double work = flops(plan, step, e);
+  if (work <= 0 || !on.measured.has_operations()) return work / on.flops;
+  const product_extents p = extents_of_product(plan, step, e);
+  return work * on.measured.products(p.batch > 1).clamped(double(p.smallest()));
+}
+
+/// Seconds of the memory traffic of a step.
+constexpr double seconds_of_memory(op kind, std::int64_t bytes, const machine& on) {
+  if (bytes <= 0) return 0;
+  const operation_time& measured = on.measured.operation(kind);
+  return measured.known() ? measured.seconds(bytes) : double(bytes) / on.memory_bytes;
+}
+
 /// The most bytes that are alive at once of all values that steps make.
 constexpr std::int64_t peak_bytes(const plan_view& plan, const extents& e) {
   list<std::int64_t> change(plan.steps.size() + 2, 0);
@@ -150,10 +173,10 @@ constexpr std::int64_t peak_bytes(const plan_view& plan, const extents& e) {
 /// network, plus arithmetic if it has some. @see network
 template <network Network>
 constexpr double seconds_of(const plan_view& plan, const node& step, const extents& e, const machine& on, const Network& through) {
-  const double arithmetic = detail::flops(plan, step, e) / on.flops;
+  const double arithmetic = detail::seconds_of_arithmetic(plan, step, e, on);
   if (traits(step.kind).collective)
     return arithmetic + through.seconds(step.kind, step.attr.axes, e, plan.bytes_received(step, e));
-  const double memory = double(detail::bytes_touched(plan, step, e)) / on.memory_bytes;
+  const double memory = detail::seconds_of_memory(step.kind, detail::bytes_touched(plan, step, e), on);
   return arithmetic > memory ? arithmetic : memory;
 }
 /// The same on a cluster.
@@ -174,15 +197,16 @@ constexpr std::int64_t bytes_touched(const plan_view& plan, const extents& e) {
   return total;
 }
 
-/// The price of a plan at these extents. Inputs arrive at the speed of the links, so replicated inputs are not free. Steps run one after
-/// the other, without overlap.
+/// The price of a plan at these extents. Inputs arrive at the speed of the links, so replicated inputs are not free; on a measured machine
+/// they are where they are needed, as in executors. Steps run one after the other, without overlap.
 template <network Network>
 constexpr step_price price(const plan_view& plan, const extents& e, const machine& on, const Network& through) {
   step_price p;
   for (const node& step : plan.steps) (traits(step.kind).collective ? p.communicate : p.compute) += seconds_of(plan, step, e, on, through);
   for (const parameter& q : plan.parameters) p.parameters += detail::shard_bytes(plan, q.value, e);
   for (const port& q : plan.inputs) p.inputs += detail::shard_bytes(plan, q.value, e);
-  p.communicate += double(p.inputs) / on.link_bytes;
+  if (on.measured.has_operations()) p.compute += on.measured.run_start;
+  else p.communicate += double(p.inputs) / on.link_bytes;
   p.peak = detail::peak_bytes(plan, e);
   return p;
 }

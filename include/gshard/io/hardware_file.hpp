@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+// Hardware files: the measured times of a cluster as JSON, written by gshard-calibrate.
+
+#include <gshard/comm/error.hpp>
+#include <gshard/pass/cost/measured_times.hpp>
+#include <gshard/sim/presets.hpp>
+
+#include <nlohmann/json.hpp>
+
+#include <array>
+#include <climits>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace gshard { inline namespace v0 {
+
+namespace detail {
+
+inline constexpr std::string_view hardware_format = "gshard hardware 1";
+inline constexpr std::array<std::string_view, std::size_t(group_reach::count_)> reach_names{"node", "one device per node", "nodes"};
+
+/// A value of a hardware file, with its path from the root for messages.
+class hardware_field {
+ public:
+  hardware_field(const nlohmann::json& value, std::string file, std::string path = {})
+      : value_(value), file_(std::move(file)), path_(std::move(path)) {}
+
+  [[noreturn]] void fail(const std::string& what) const {
+    throw error("hardware file '" + file_ + "': " + (path_.empty() ? what : path_ + ": " + what));
+  }
+  bool has(const char* name) const { return value_.is_object() && value_.contains(name); }
+  hardware_field operator[](const char* name) const {
+    const std::string path = path_.empty() ? name : path_ + "." + name;
+    if (!value_.is_object()) fail("is not an object");
+    if (!value_.contains(name)) hardware_field(value_, file_, path).fail("is missing");
+    return {value_[name], file_, path};
+  }
+  hardware_field operator[](std::size_t i) const { return {value_[i], file_, path_ + "[" + std::to_string(i) + "]"}; }
+  std::size_t size() const {
+    if (!value_.is_array()) fail("is not a list");
+    return value_.size();
+  }
+  /// A finite number of at least 0; `is_rate`: above 0.
+  double number(bool is_rate = false) const {
+    const double x = value_.is_number() ? value_.get<double>() : -1;
+    if (!std::isfinite(x) || x < 0 || (is_rate && x <= 0)) fail(is_rate ? "is not a number above 0" : "is not a number of at least 0");
+    return x;
+  }
+  double rate() const { return number(true); }
+  int count() const {
+    const double x = value_.is_number_integer() ? value_.get<double>() : 0;
+    if (!(x >= 1 && x <= INT_MAX / 64)) fail("is not a whole number of at least 1");
+    return int(x);
+  }
+  bool flag() const {
+    if (!value_.is_boolean()) fail("is not true or false");
+    return value_.get<bool>();
+  }
+  std::string text() const {
+    if (!value_.is_string()) fail("is not a string");
+    return value_.get<std::string>();
+  }
+  /// The index of the field's string among these names.
+  template <class Names>
+  std::size_t one_of(const Names& names) const {
+    const std::string mine = text();
+    std::string known;
+    std::size_t i = 0;
+    for (const std::string_view name : names) {
+      if (name == mine) return i;
+      known.append(i++ == 0 ? "" : ", ").append(name);
+    }
+    fail("'" + mine + "' is not one of: " + known);
+  }
+  /// The lists `x` and `y` as the points of a curve. `inverse`: y holds rates, and the curve their inverses.
+  measured_curve curve(const char* x, const char* y, bool inverse = false) const {
+    const hardware_field at = (*this)[x], value = (*this)[y];
+    const std::size_t n = at.size();
+    if (n == 0 || n > std::size_t(measured_curve::most))
+      at.fail("has " + std::to_string(n) + " points, not 1 to " + std::to_string(measured_curve::most));
+    if (value.size() != n) value.fail("has " + std::to_string(value.size()) + " numbers, " + std::string(x) + " has " + std::to_string(n));
+    measured_curve c;
+    for (std::size_t i = 0; i < n; ++i) {
+      const double here = at[i].number();
+      if (i > 0 && here <= c.at[i - 1]) at[i].fail("is not more than the number before it");
+      c.add(here, inverse ? 1 / value[i].rate() : value[i].rate());
+    }
+    return c;
+  }
+
+ private:
+  const nlohmann::json& value_;
+  std::string file_, path_;
+};
+
+/// The operation with the field's name, among those from `first` up to the one before `end`.
+inline op op_of_name(const hardware_field& f, op first, op end) {
+  std::vector<std::string_view> names;
+  for (std::size_t k = std::size_t(first); k < std::size_t(end); ++k) names.push_back(name(op(k)));
+  return op(std::size_t(first) + f.one_of(names));
+}
+
+inline nlohmann::ordered_json curve_json(nlohmann::ordered_json row, const char* x, const char* y, const measured_curve& c,
+                                         bool inverse = false) {
+  row[x] = row[y] = nlohmann::ordered_json::array();
+  for (std::size_t i = 0; i < std::size_t(c.count); ++i) {
+    row[x].push_back(c.at[i]);
+    row[y].push_back(inverse ? 1 / c.value[i] : c.value[i]);
+  }
+  return row;
+}
+
+}  // namespace detail
+
+/// A cluster of `nodes` nodes with as many devices each as the machine says.
+inline hardware make_cluster(std::string name, int nodes, const machine& device) {
+  hardware h;
+  h.name = std::move(name);
+  h.of = {.name = "measured", .source = "measured by gshard-calibrate",
+          .doubts = "times hold for the nodes, the ranks per node and the libraries of the calibration"};
+  h.chips = {nodes * device.node_devices};
+  h.device = device;
+  return h;
+}
+
+/// A measured cluster as the JSON document of a hardware file: seconds, bytes, and operations per second. Tables without an entry are left
+/// out.
+inline nlohmann::ordered_json hardware_json(const hardware& h) {
+  using json = nlohmann::ordered_json;
+  const machine& m = h.device;
+  const measured_times& t = m.measured;
+  const auto network = [](double start, double rate) { return json{{"start", start}, {"bytes_per_second", rate}}; };
+  json file{{"format", detail::hardware_format},
+            {"name", h.name},
+            {"nodes", h.devices() / m.node_devices},
+            {"ranks_per_node", m.node_devices},
+            {"between_nodes", network(m.start, m.link_bytes)},
+            {"within_node", network(m.node_start, m.node_bytes)},
+            {"memory", {{"bytes", h.memory}, {"bytes_per_second", m.memory_bytes}}},
+            {"flops", m.flops},
+            {"run_start", t.run_start},
+            {"hidden", t.hidden}};
+  file["products"] = file["operations"] = file["collectives"] = json::array();
+  for (const bool batched : {false, true})
+    if (const measured_curve& c = batched ? t.batched_product : t.product; c.known())
+      file["products"].push_back(detail::curve_json({{"batched", batched}}, "smallest_extent", "flops", c, true));
+  for (std::size_t k = 0; k < t.operations.size(); ++k)
+    if (t.operations[k].known())
+      file["operations"].push_back(
+          {{"kind", name(op(k))}, {"start", t.operations[k].start}, {"seconds_per_byte", t.operations[k].per_byte}});
+  for (std::size_t k = 0; k < measured_times::kinds; ++k)
+    for (std::size_t r = 0; r < detail::reach_names.size(); ++r)
+      if (const measured_curve& c = t.collectives[k][r]; c.known())
+        file["collectives"].push_back(detail::curve_json(
+            {{"kind", name(op(k + std::size_t(op::all_gather)))}, {"over", detail::reach_names[r]}}, "bytes", "seconds", c));
+  return file;
+}
+
+/// Parses the text of a hardware file; `file` is its name in messages. Throws `gshard::error` that names file and field.
+inline hardware parse_hardware_file(std::string_view text, const std::string& file) {
+  const nlohmann::json document = nlohmann::json::parse(text, nullptr, false);
+  const detail::hardware_field root(document, file);
+  if (document.is_discarded()) root.fail("is not JSON");
+  root["format"].one_of(std::array{detail::hardware_format});
+  machine m;
+  m.node_devices = root["ranks_per_node"].count();
+  m.start = root["between_nodes"]["start"].number();
+  m.link_bytes = root["between_nodes"]["bytes_per_second"].rate();
+  m.node_start = root["within_node"]["start"].number();
+  m.node_bytes = root["within_node"]["bytes_per_second"].rate();
+  m.memory_bytes = root["memory"]["bytes_per_second"].rate();
+  m.flops = root["flops"].rate();
+  measured_times& t = m.measured;
+  t.run_start = root["run_start"].number();
+  t.hidden = root["hidden"].number();
+  if (t.hidden > 1) root["hidden"].fail("is a share of at most 1");
+  const detail::hardware_field products = root["products"], operations = root["operations"], collectives = root["collectives"];
+  for (std::size_t i = 0; i < products.size(); ++i)
+    (products[i]["batched"].flag() ? t.batched_product : t.product) = products[i].curve("smallest_extent", "flops", true);
+  for (std::size_t i = 0; i < operations.size(); ++i) {
+    const detail::hardware_field row = operations[i];
+    const op kind = detail::op_of_name(row["kind"], op{}, op::all_gather);
+    t.operations[std::size_t(kind)] = {row["start"].number(), row["seconds_per_byte"].number()};
+  }
+  for (std::size_t i = 0; i < collectives.size(); ++i) {
+    const detail::hardware_field row = collectives[i];
+    const op kind = detail::op_of_name(row["kind"], op::all_gather, op::looped_einsum);
+    t.collective(kind, group_reach(row["over"].one_of(detail::reach_names))) = row.curve("bytes", "seconds");
+  }
+  const int nodes = root["nodes"].count();
+  if (std::int64_t(nodes) * m.node_devices > INT_MAX / 64) root["nodes"].fail("gives too many devices");
+  hardware h = make_cluster(root["name"].text(), nodes, m);
+  h.memory = std::int64_t(root["memory"]["bytes"].number());
+  return h;
+}
+
+/// Reads a hardware file: hardware for `dry_run` and `run_clock`. Its `device` is the machine of `search_options` and `price`.
+/// Throws `gshard::error` that names file and field.
+/// @see hardware_json, parse_hardware
+inline hardware read_hardware(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::ostringstream text;
+  if (!in || !(text << in.rdbuf())) throw error("hardware file '" + path + "': cannot be read");
+  return parse_hardware_file(text.str(), path);
+}
+
+}}  // namespace gshard::v0

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+// The extents of a matrix product: batch, rows, columns and contracted extent of an einsum on one device.
+
+#include <gshard/ir/graph.hpp>
+#include <gshard/pass/cost/cost.hpp>
+#include <gshard/pass/plan.hpp>
+
+#include <algorithm>
+#include <cstdint>
+
+namespace gshard { inline namespace v0 { namespace detail {
+
+/// The extents of an einsum of two operands on the device with the largest shards, as `batch` products of matrices.
+struct product_extents {
+  std::int64_t batch = 1, rows = 1, columns = 1, contracted = 1;
+
+  constexpr std::int64_t smallest() const { return std::min({rows, columns, contracted}); }
+};
+
+constexpr product_extents extents_of_product(const plan_view& plan, const node& n, const extents& e) {
+  product_extents p;
+  if (n.inputs != 2) return p;
+  std::uint32_t seen = 0;
+  for (int i = 0; i < 2; ++i) {
+    const value& x = plan.at(n.input(i));
+    for (int d = 0; d < x.rank(); ++d) {
+      const int factor = n.rule.in[i][d];
+      if ((seen >> factor) & 1u) continue;
+      seen |= 1u << factor;
+      const bool shared = n.rule.in[1 - i].contains(factor), kept = n.rule.out[0].contains(factor);
+      (shared && kept ? p.batch : shared ? p.contracted : i == 0 ? p.rows : p.columns) *= shard_extent(x.dims[d], x.layout[d], e);
+    }
+  }
+  return p;
+}
+
+}}}  // namespace gshard::v0::detail
