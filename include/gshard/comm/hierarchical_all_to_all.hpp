@@ -50,19 +50,22 @@ class node_routes {
     served_.resize(mates_.size());
     nodes_ = int(members.size());
     for (std::size_t n = 0; n < members.size(); ++n) {
-      std::vector<int> sends(members[n].size(), int(members[n].size()) - 1);
+      std::vector<int> sends(members[n].size());
       for (std::size_t m = 0; m < node.size(); ++m) {
         if (node[m] != n) ++sends[server(n, m)];
         if (n == here) served_[node[m] == here ? local[m] : server(here, m)].push_back(int(m));
       }
       messages_ = std::max(messages_, *std::max_element(sends.begin(), sends.end()));
+      most_mates_ = std::max(most_mates_, int(members[n].size()) - 1);
       if (n != here) origins_.push_back({members[n], members[n][server(n, std::size_t(me))]});
     }
   }
 
   int nodes() const { return nodes_; }
-  /// The most packets that any member of the group sends.
+  /// The most packets that any member of the group sends to other nodes.
   int messages() const { return messages_; }
+  /// The most other members that any member has on its node.
+  int most_mates() const { return most_mates_; }
   /// The members on this one's node, itself included, ascending.
   const std::vector<int>& mates() const { return mates_; }
   /// The index of this member in mates().
@@ -77,7 +80,7 @@ class node_routes {
   const std::vector<origin>& origins() const { return origins_; }
 
  private:
-  int nodes_ = 0, messages_ = 0;
+  int nodes_ = 0, messages_ = 0, most_mates_ = 0;
   std::size_t place_ = 0;
   std::vector<int> mates_;
   std::vector<std::vector<int>> served_;

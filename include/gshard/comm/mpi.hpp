@@ -187,7 +187,7 @@ GSHARD_INLINE const detail::node_routes* mpi_backend::routes(std::uint32_t axes,
     for (int m = 0; m < group.size(); ++m) nodes.push_back(backend::nodes().node[std::size_t(group.device(m))]);
     known = detail::node_routes(nodes, group.member());
   }
-  const bool saves = by_node_ == node_routing::always || (known.nodes() > 1 && 2 * known.messages() <= all.messages);
+  const bool saves = by_node_ == node_routing::always || (known.nodes() > 1 && 2 * known.messages() <= all.messages - known.most_mates());
   return saves && std::int64_t(detail::packet::most_bytes(std::size_t(along(axes).size()), all.block_bytes)) <= limit_ ? &known : nullptr;
 }
 

@@ -29,9 +29,9 @@ struct mpi_options {
   int window = 32;              ///< The number of members with which messages of one collective are in flight at a time.
   int small_block = 4096;       ///< Blocks of at most this average size in bytes are gathered by MPI_Allgatherv, through one buffer.
   /// When small exchanges are hierarchical. `where_it_saves`: if blocks are known to have at most `node_block` bytes, and a process then
-  /// sends at most half as many messages. `always`: if the blocks of a group are known to fit into one message.
+  /// sends at most half as many messages to other nodes. `always`: if the blocks of a group are known to fit into one message.
   node_routing by_node = node_routing::where_it_saves;
-  int node_block = 1024;
+  int node_block = 512;
   int node_size = 0;  ///< The number of successive ranks on a node; 0: ranks that share memory are on one node.
   summation sums = summation::by_member;  ///< The order of sums over ranks. @see sum_order
   /// The axes of the mesh, from the outermost to the innermost. Processes, sorted by node, take devices in this order, so the innermost
