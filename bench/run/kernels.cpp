@@ -170,7 +170,7 @@ struct routing {
   }
   void route() {
     float aux, overflow;
-    ks::top2_gating<float>(gates.data(), nullptr, slot.data(), weight.data(), &aux, nullptr, &overflow, n,
+    ks::top_k_gating<float>(gates.data(), nullptr, slot.data(), weight.data(), &aux, nullptr, &overflow, n,
                            true, {1, 2, 3}, 0);
   }
   double kept_bytes() const { return 4.0 * static_cast<double>(n.experts * n.capacity * model); }

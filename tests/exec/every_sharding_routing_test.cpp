@@ -36,10 +36,9 @@ symbols gated(given x, bool dense_results) {
   return results;
 }
 
-/// Dispatch to experts, something non-linear there, combine; gradients of <y, dy> + aux for tokens and gates.
-symbols routed(given x) {
-  const gs::gating_result r =
-      gs::top2_gating(gs::softmax(x[0]), x[1], gs::capacity{1.0}, gs::second_expert::always);
+/// Dispatch to k experts, something non-linear there, combine; gradients of <y, dy> + aux for tokens and gates.
+symbols routed(given x, int k = 2) {
+  const gs::gating_result r = gs::top_k_gating(gs::softmax(x[0]), x[1], {.k = k, .places = gs::capacity{k / 2.0}});
   const symbol in = lay_out(einsum<"GSEC,GSM->EGCM">(r.dispatch, x[2]));
   const symbol y = einsum<"GSEC,EGCM->GSM">(r.combine, in * in);
   symbols results{y};
@@ -74,6 +73,32 @@ TEST_CASE("dispatch and combine by index, with gradients") {
   every_sharding(t, {.dims = routing_sizes, .tolerance = 1e-12, .prepare = binary_mask});
 }
 
+TEST_CASE("dispatch and combine for one and for five experts per token, with gradients") {
+  for (const int k : {1, 5})
+    every_sharding(trace(inputs, [k](const scope&, given x) { return routed(x, k); }),
+                   {.dims = routing_sizes, .tolerance = 1e-12, .prepare = binary_mask});
+}
+
+TEST_CASE("top_k_gating with k = 2 equals top2_gating that takes every second expert, bit for bit") {
+  const auto program = [](bool top_k) {
+    return trace({{"GSE"}, {"GS"}}, [=](const scope&, given x) {
+      const symbol gates = gs::softmax(x[0]);
+      const gs::gating_result r = top_k ? gs::top_k_gating(gates, x[1], {.k = 2, .places = gs::capacity{1.0}})
+                                        : gs::top2_gating(gates, x[1], gs::capacity{1.0}, gs::second_expert::always);
+      symbols results{r.aux, r.load, r.overflow, r.combine, r.dispatch};
+      results.push_back(gs::gradients(gs::sum(gs::sum<"GSEC->GE">(r.combine * r.combine)) + r.aux, std::array{x[0]})[0]);
+      return results;
+    });
+  };
+  const run_graph::traced one = program(true), other = program(false);
+  for (const gs::dims& dims : routing_sizes) {
+    run_graph::arrays sources = run_graph::random_sources(one, dims, 3);
+    binary_mask(sources);
+    CHECK(run_graph::distance(run_graph::run(one, run_graph::serial(one, dims), sources),
+                              run_graph::run(other, run_graph::serial(other, dims), sources)) == 0);
+  }
+}
+
 TEST_CASE("dispatch and combine by dense einsums, with gradients") {
   const run_graph::traced t =
       trace(inputs, [](const scope&, given x) { return routed(x); }, {.sparse_one_hot = false});
@@ -82,14 +107,15 @@ TEST_CASE("dispatch and combine by dense einsums, with gradients") {
 }
 
 TEST_CASE("by index and by dense einsums are the same numbers") {
-  const auto program = [](const scope&, given x) { return routed(x); };
-  const run_graph::traced index = trace(inputs, program),
-                          dense = trace(inputs, program, {.sparse_one_hot = false});
-  for (const gs::dims& dims : routing_sizes) {
-    run_graph::arrays sources = run_graph::random_sources(index, dims, 3);
-    binary_mask(sources);
-    CHECK(run_graph::distance(run_graph::run(index, run_graph::serial(index, dims), sources),
-                              run_graph::run(dense, run_graph::serial(dense, dims), sources)) < 1e-13);
+  for (const int k : {2, 3, 5}) {
+    const auto program = [k](const scope&, given x) { return routed(x, k); };
+    const run_graph::traced index = trace(inputs, program), dense = trace(inputs, program, {.sparse_one_hot = false});
+    for (const gs::dims& dims : routing_sizes) {
+      run_graph::arrays sources = run_graph::random_sources(index, dims, 3);
+      binary_mask(sources);
+      CHECK(run_graph::distance(run_graph::run(index, run_graph::serial(index, dims), sources),
+                                run_graph::run(dense, run_graph::serial(dense, dims), sources)) < 1e-13);
+    }
   }
 }
 

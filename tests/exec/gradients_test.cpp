@@ -277,6 +277,15 @@ TEST_CASE("gradients: gating, dispatch and combine") {
     }
 }
 
+TEST_CASE("gradients: gating, dispatch and combine of three experts per token") {
+  const auto layer = [](given x) {
+    const gs::gating_result r = gs::top_k_gating(gs::softmax(x[0]), {.k = 3, .places = gs::capacity{2.0}});
+    const symbol in = einsum<"GSEC,GSM->EGCM">(r.dispatch, x[1]);
+    return weigh(einsum<"GSEC,EGCM->GSM">(r.combine, in * in), x[2]) + 3.0 * r.aux;
+  };
+  check_gradients({{"GSE"}, {"GSM"}, {"GSM"}}, layer);
+}
+
 TEST_CASE("gradients: one-hot tensors in other uses than routing") {
   check_gradients({{"GSE"}, {"GE"}}, [](given x) {
     const gs::gating_result r = gs::top2_gating(gs::softmax(x[0]), gs::capacity{}, gs::second_expert::always);

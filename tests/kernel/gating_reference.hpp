@@ -9,7 +9,7 @@
 #include <random>
 #include <vector>
 
-// Algorithm 1 of the paper with dense tensors, written line by line.
+// Algorithm 1 of the paper with dense tensors, written line by line; for any number of choices.
 namespace gating_reference {
 
 namespace ks = gshard::kernel;
@@ -26,7 +26,7 @@ struct result {
 inline result algorithm1(const std::vector<double>& gates, const std::vector<double>& mask,
                          const ks::gating_sizes& n, bool random, gshard::random_key key,
                          std::int64_t group_offset) {
-  const auto [G, S, E, C] = n;
+  const auto [G, S, E, C, K] = n;
   result r;
   r.combine.assign(at(G * S * E * C), 0);
   r.load.assign(at(G * E), 0);
@@ -38,23 +38,31 @@ inline result algorithm1(const std::vector<double>& gates, const std::vector<dou
       if (mask[at(g * S + s)] != 0) ++real;
     real = std::max(real, 1.0);
     const auto gate = [&](std::int64_t s, std::int64_t e) { return gates[at((g * S + s) * E + e)]; };
-    const auto best = [&](std::int64_t s, std::int64_t except) {
-      std::int64_t found = -1;
-      for (std::int64_t e = 0; e < E; ++e)
-        if (e != except && (found < 0 || gate(s, e) > gate(s, found) || (std::isnan(gate(s, e)) && !std::isnan(gate(s, found))))) found = e;
-      return found;
+    // The experts of a token from the best on; -1 where there are no more.
+    const auto best = [&](std::int64_t s) {
+      std::vector<std::int64_t> chosen;
+      for (std::int64_t k = 0; k < K; ++k) {
+        std::int64_t found = -1;
+        for (std::int64_t e = 0; e < E; ++e)
+          if (std::find(chosen.begin(), chosen.end(), e) == chosen.end() &&
+              (found < 0 || gate(s, e) > gate(s, found) || (std::isnan(gate(s, e)) && !std::isnan(gate(s, found)))))
+            found = e;
+        chosen.push_back(found);
+      }
+      return chosen;
     };
-    for (int pass = 1; pass <= 2; ++pass) {
+    for (int pass = 1; pass <= K; ++pass) {
       for (std::int64_t s = 0; s < S; ++s) {
         if (mask[at(g * S + s)] == 0) continue;
-        const std::int64_t e1 = best(s, -1), e2 = best(s, e1);
-        const double g1 = gate(s, e1), g2 = e2 < 0 ? 0 : gate(s, e2);
+        const std::vector<std::int64_t> chosen = best(s);
+        double sum = 0;
+        for (const std::int64_t e : chosen) sum += e < 0 ? 0 : gate(s, e);
         if (pass == 1)
           for (std::int64_t e = 0; e < E; ++e) mean[at(e)] += gate(s, e) / real;
-        const std::int64_t e = pass == 1 ? e1 : e2;
+        const std::int64_t e = chosen[at(pass - 1)];
         if (e < 0) continue;
-        const double weight = (pass == 1 ? g1 : g2) / (g1 + g2);
-        const bool wanted = pass == 1 || !random || std::isnan(weight) ||
+        const double weight = gate(s, e) / sum;
+        const bool wanted = pass != 2 || !random || std::isnan(weight) ||
                             2 * weight > static_cast<double>(gshard::uniform01(
                                              key, static_cast<std::uint64_t>((group_offset + g) * S + s)));
         if (wanted && c[at(e)] < C) {

@@ -35,6 +35,7 @@
 // expect: gshard: repeat<3>\(x, body\) takes a tensor of a program and a function
 // expect: gshard: repeat\(count, body, x, \.\.\.\) takes a scalar tensor, a function and tensors; a number is repeat<3>\(x, 
 // expect: gshard: top2_gating\(gates, mask, capacity\{2\}, second\) takes gates and maybe a mask, tensors of a program, an
+// expect: gshard: top_k_gating\(gates, mask, \{\.k = 8\}\) takes gates and maybe a mask, tensors of a program, and settings
 // expect: gshard: gradients\(loss, list\) takes a scalar and a list of tensors of a program, as trainable\(m\)
 // expect: gshard: trainable\(m\) takes the first argument of the model
 // expect: gshard: all_reduce<"x">\(t, reduction::sum\) takes a mesh axis, a tensor of a program and a reduction
@@ -94,6 +95,7 @@ inline constexpr auto model = [](auto& m, auto a, auto c, auto ids, auto gates, 
   use(repeat<2>([](auto v) { return v; }));
   use(repeat(2, [](auto v) { return v; }, a));
   use(top2_gating(gates, 2).aux);
+  use(top_k_gating(gates, 8).aux);
   use(gradients(sum(a), a));
   use(trainable(a));
   use(all_reduce(shards));
@@ -135,6 +137,7 @@ inline constexpr auto model = [](auto& m, auto a, auto c, auto ids, auto gates, 
   use(while_loop([](auto v) { return sum(v); }, [](auto v) { return v; }, a));
   use(repeat<2>(a, [](auto v) { return v; }));
   use(top2_gating(gates, gs::capacity{2}).aux);
+  use(top_k_gating(gates, {.k = 2}).aux);
   use(gradients(sum(a + w), gs::trainable(m)));
   use(trainable(m));
   use(all_reduce<"d">(shards));

@@ -47,7 +47,7 @@ inline gs::step_part part_of(const gs::node& step) {
     case gs::op::einsum: return gs::step_part::moe_feed_forward;
     case gs::op::adam: return gs::step_part::optimizer;
     case gs::op::softmax:
-    case gs::op::top2_gating: return gs::step_part::gate_other;
+    case gs::op::top_k_gating: return gs::step_part::gate_other;
     default: return gs::step_part::other;
   }
 }

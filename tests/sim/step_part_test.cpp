@@ -46,7 +46,7 @@ TEST_CASE("parts: the steps of a Transformer with MoE layers") {
     CHECK(count(p, part::attention, op::einsum, 2) == 6 * 6 * 3);  // each product has two gradients
     CHECK(count(p, part::feed_forward, op::einsum, 2) == 2 * 2 * 3);
     CHECK(count(p, part::moe_feed_forward, op::einsum, 2) == 2 * 2 * 3);
-    CHECK(count(p, part::gate_other, op::top2_gating, 2) == 2);
+    CHECK(count(p, part::gate_other, op::top_k_gating, 2) == 2);
     CHECK(count(p, part::gate_other, op::softmax, 1) == 2);
     CHECK(count(p, part::dispatch_combine, op::all_to_all, 1) == 2 * 4);
     CHECK(count(p, part::gate_einsum, op::dispatch, 2) == (one_hot ? 0 : 2));

@@ -96,7 +96,7 @@ class differentiator {
   }
 
   constexpr void pull_back(const node& n) {
-    const symbol dy = n.kind == op::top2_gating ? b_.nothing() : gradient(n);
+    const symbol dy = n.kind == op::top_k_gating ? b_.nothing() : gradient(n);
     switch (n.kind) {
       case op::einsum: return pull_back_einsum(n, dy);
       case op::map: return pull_back_map(n, dy);
@@ -135,7 +135,7 @@ class differentiator {
       }
       case op::custom: return pull_back_custom(n, dy);
       case op::dropout: return add(n.input(0), emit_dropout(dy, n.attr.rate, n.attr.key));
-      case op::top2_gating: return pull_back_gating(n);
+      case op::top_k_gating: return pull_back_gating(n);
       case op::one_hot:
         if (n.inputs > 1) add(n.input(1), emit_one_hot_grad(in(n, 0), dy));
         return;
@@ -373,20 +373,20 @@ class differentiator {
     std::array<std::int32_t, 5> ids{n.input(0), n.output(0), dweight.id, daux.id, n.inputs > 1 ? n.input(1) : -1};
     r.set_operands({n.rule.in[0], route::chosen, route::chosen, n.rule.out[2], n.rule.in[1]});
     r.out[0] = n.rule.in[0];
-    const symbol d{&b_, b_.add_node(op::top2_gating_grad, list_view(ids.data(), n.inputs > 1 ? 5u : 4u), r, n.attr,
+    const symbol d{&b_, b_.add_node(op::top_k_gating_grad, list_view(ids.data(), n.inputs > 1 ? 5u : 4u), r, n.attr,
                                     {{in(n, 0).get().dims, in(n, 0).get().type}})};
     add(n.input(0), d);
   }
 
   constexpr void pull_back_dispatch(const node& n, symbol dy) {
     const symbol x = in(n, 0), slot = in(n, 1), weight = n.inputs > 2 ? in(n, 2) : b_.nothing();
-    if (wants(n, 0)) add(n.input(0), emit_combine(slot, weight, dy, n.rule.out[0], x.get().dims));
-    if (n.inputs > 2 && wants(n, 2)) add(n.input(2), emit_combine_weight_grad(slot, dy, n.rule.out[0], x));
+    if (wants(n, 0)) add(n.input(0), emit_combine(slot, weight, dy, n.rule.out[0], n.rule.in[0], x.get().dims));
+    if (n.inputs > 2 && wants(n, 2)) add(n.input(2), emit_combine_weight_grad(slot, dy, n.rule.out[0], x, n.rule.in[0]));
   }
   constexpr void pull_back_combine(const node& n, symbol dy) {
     const symbol h = in(n, 0), slot = in(n, 1), weight = n.inputs > 2 ? in(n, 2) : b_.nothing();
-    if (wants(n, 0)) add(n.input(0), emit_dispatch(slot, weight, dy, n.rule.in[0], h.get().dims));
-    if (n.inputs > 2 && wants(n, 2)) add(n.input(2), emit_combine_weight_grad(slot, h, n.rule.in[0], dy));
+    if (wants(n, 0)) add(n.input(0), emit_dispatch(slot, weight, dy, n.rule.out[0], n.rule.in[0], h.get().dims));
+    if (n.inputs > 2 && wants(n, 2)) add(n.input(2), emit_combine_weight_grad(slot, h, n.rule.in[0], dy, n.rule.out[0]));
   }
 };
 

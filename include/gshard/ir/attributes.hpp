@@ -28,13 +28,13 @@ struct attributes {
   std::uint32_t axes = 0;   ///< Communication: a mask of mesh axes. Devices that differ only along them exchange data.
   std::uint32_t moves = 0;  ///< A combined collective: the kind of move of each operand. @see kind_of_move
   std::int32_t ring_operand = 0;  ///< looped_einsum: the operand whose blocks travel; the number of operands if partial sums travel.
-  std::int32_t count = 0;         ///< top_k: k. Its merge of blocks: 0.
+  std::int32_t count = 0;         ///< top_k: k, and 0 for its merge of blocks. top_k_gating: k.
   std::int32_t window = 0;        ///< A merge: the row of the window through which the first dim reads the result.
-  std::int32_t key = 0;           ///< dropout, top2_gating: identifies the operation's random numbers.
+  std::int32_t key = 0;           ///< dropout, top_k_gating: identifies the operation's random numbers.
   std::int32_t loop = 0;          ///< carry, loop_begin, loop_test, loop_end: the number of the loop.
   reduction combine = reduction::sum;              ///< reduce, pool; for all: how partial results are completed.
   reshape_kind change = reshape_kind::unchanged;   ///< reshape.
-  second_expert second = second_expert::random;    ///< top2_gating.
+  second_expert second = second_expert::random;    ///< top_k_gating with k = 2.
   not_finite if_not_finite = not_finite::ignore;   ///< adam, map: of an update. skip: the last operand is not 0 if the step is skipped.
   bool exclusive = false;        ///< cumsum: the sum at i lacks element i.
   bool reverse = false;          ///< cumsum: sums from the end.
@@ -56,7 +56,7 @@ struct attributes {
   const pointwise* function = nullptr;            ///< map, per_shard.
   const custom_operation* custom = nullptr;       ///< custom.
   const char* label = nullptr;                    ///< check_finite: the name of the tensor in errors.
-  dim_list dims = {};  ///< scale: see `power`. convolution, by dim of operand 0: 1 + the factor of its taps. top2_gating: the dim of slots.
+  dim_list dims = {};  ///< scale: see `power`. convolution, by dim of operand 0: 1 + the factor of its taps. top_k_gating: the dim of slots.
 };
 
 }}  // namespace gshard::v0

@@ -59,8 +59,8 @@ enum class op : std::uint8_t {
   // random
   dropout,
   // mixture of experts
-  top2_gating,
-  top2_gating_grad,
+  top_k_gating,
+  top_k_gating_grad,
   one_hot,
   one_hot_grad,
   dispatch,
@@ -248,8 +248,8 @@ inline constexpr op_traits op_table[]{
     {.kind = op::per_shard, .name = "per_shard", .follows_result = true, .declares_result = true, .user_code = true},
     {.kind = op::custom, .name = "custom", .elements = all_elements, .user_code = true},
     {.kind = op::dropout, .name = "dropout", .elementwise = true, .spreads = propagation::first, .overwrites = 0},
-    {.kind = op::top2_gating, .name = "top2_gating", .gates = true},
-    {.kind = op::top2_gating_grad, .name = "top2_gating_grad", .gates = true},
+    {.kind = op::top_k_gating, .name = "top_k_gating", .gates = true},
+    {.kind = op::top_k_gating_grad, .name = "top_k_gating_grad", .gates = true},
     {.kind = op::one_hot, .name = "one_hot"},
     {.kind = op::one_hot_grad, .name = "one_hot_grad"},
     {.kind = op::dispatch, .name = "dispatch"},

@@ -46,9 +46,9 @@ constexpr symbol emit_one_hot_einsum(builder& b, list_view<symbol> operands, lis
   if (mask.contains(model) || output.back() != model || !as_route(dense, model, from) || !as_route(output, model, to))
     return b.nothing();
   if (from == route::tokens && to.size() == 4 && !to.contains(route::token))
-    return emit_dispatch(hot.slot, hot.weight, operands[1], to, dims);
+    return emit_dispatch(hot.slot, hot.weight, operands[1], from, to, dims);
   if (to == route::tokens && from.size() == 4 && !from.contains(route::token))
-    return emit_combine(hot.slot, hot.weight, operands[1], from, dims);
+    return emit_combine(hot.slot, hot.weight, operands[1], from, to, dims);
   return b.nothing();
 }
 

@@ -14,7 +14,7 @@
 namespace gshard { inline namespace v0 { namespace detail {
 
 namespace route {
-inline constexpr int group = 0, token = 1, choice = 2, expert = 3, place = 4, model = 5;
+inline constexpr int group = 0, token = 1, choice = 2, expert = 3, place = 4, model = 5, expert_group = 6;
 
 constexpr short_list factors(std::initializer_list<int> f) {
   short_list l;
@@ -23,6 +23,12 @@ constexpr short_list factors(std::initializer_list<int> f) {
 }
 inline constexpr short_list chosen = factors({group, token, choice});
 inline constexpr short_list tokens = factors({group, token, model});
+/// The factors of the slots of tokens that have these factors.
+constexpr short_list slots_of(const short_list& of_tokens) {
+  short_list l;
+  for (int i = 0; i < of_tokens.size(); ++i) l.push_back(of_tokens[i] == model ? choice : of_tokens[i]);
+  return l;
+}
 inline constexpr short_list mask = factors({group, token, expert, place});
 
 constexpr sharding_rule base() {
@@ -33,7 +39,7 @@ constexpr sharding_rule base() {
 }
 }  // namespace route
 
-/// The parts of a one-hot tensor [G,S,E,C]: slot [G,S,2] = e * C + c or -1, and optionally a weight for each slot.
+/// The parts of a one-hot tensor [G,S,E,C]: slot [G,S,K] = e * C + c or -1, and optionally a weight for each slot.
 struct one_hot_parts {
   symbol slot;
   symbol weight;  // empty: ones
@@ -62,37 +68,38 @@ constexpr symbol emit_one_hot(symbol slot, symbol weight, int expert_dim, int pl
   return {&b, b.add_node(op::one_hot, list_view(in.data(), weight.id < 0 ? 1u : 2u), rule, {}, {{dims, type}})};
 }
 
-/// op::dispatch: out[e,g,c,m] (in any order with m last) = weight[g,s,k] * x[g,s,m] where slot[g,s,k] = e * C + c.
+/// op::dispatch: out[e,g,c,m] (in any order with m last) = weight[g,s,k] * x[g,s,m] where slot[g,s,k] = e * C + c. `from` and `out`: the
+/// factors of x and of the result. Both may have a factor route::expert_group, first in x: then each expert group has its own slots.
 /// If an axis shards experts, every device fills the buffers of its own experts.
-constexpr symbol emit_dispatch(symbol slot, symbol weight, symbol x, const short_list& out, const dim_list& dims) {
+constexpr symbol emit_dispatch(symbol slot, symbol weight, symbol x, const short_list& from, const short_list& out, const dim_list& dims) {
   builder& b = *x.owner;
   sharding_rule rule = route::base();
-  rule.in[0] = route::tokens;
-  rule.in[1] = rule.in[2] = route::chosen;
+  rule.in[0] = from;
+  rule.in[1] = rule.in[2] = route::slots_of(from);
   rule.out[0] = out;
   const std::array<std::int32_t, 3> in{x.id, slot.id, weight.id};
   return {&b, b.add_node(op::dispatch, list_view(in.data(), weight.id < 0 ? 2u : 3u), rule, {}, {{dims, x.get().type}})};
 }
 
-/// op::combine: y[g,s,m] = sum over k of weight[g,s,k] * h[e,g,c,m] at slot[g,s,k] = e * C + c.
-constexpr symbol emit_combine(symbol slot, symbol weight, symbol h, const short_list& from, const dim_list& dims) {
+/// op::combine: y[g,s,m] = sum over k of weight[g,s,k] * h[e,g,c,m] at slot[g,s,k] = e * C + c. `from` and `out`: the factors of h and of the
+/// result.
+constexpr symbol emit_combine(symbol slot, symbol weight, symbol h, const short_list& from, const short_list& out, const dim_list& dims) {
   builder& b = *h.owner;
   sharding_rule rule = route::base();
   rule.in[0] = from;
-  rule.in[1] = rule.in[2] = route::chosen;
-  rule.out[0] = route::tokens;
+  rule.in[1] = rule.in[2] = route::slots_of(out);
+  rule.out[0] = out;
   const std::array<std::int32_t, 3> in{h.id, slot.id, weight.id};
   return {&b, b.add_node(op::combine, list_view(in.data(), weight.id < 0 ? 2u : 3u), rule, {}, {{dims, h.get().type}})};
 }
 
-/// op::combine_weight_grad: dweight[g,s,k] = <h[e,g,c,:], dy[g,s,:]> at slot[g,s,k] = e * C + c.
-constexpr symbol emit_combine_weight_grad(symbol slot, symbol h, const short_list& from, symbol dy) {
+/// op::combine_weight_grad: dweight[g,s,k] = <h[e,g,c,:], dy[g,s,:]> at slot[g,s,k] = e * C + c. `from` and `out`: the factors of h and dy.
+constexpr symbol emit_combine_weight_grad(symbol slot, symbol h, const short_list& from, symbol dy, const short_list& out) {
   builder& b = *h.owner;
   sharding_rule rule = route::base();
   rule.in[0] = from;
-  rule.in[1] = route::chosen;
-  rule.in[2] = route::tokens;
-  rule.out[0] = route::chosen;
+  rule.in[1] = rule.out[0] = route::slots_of(out);
+  rule.in[2] = out;
   return {&b, b.add_node(op::combine_weight_grad, {h.id, slot.id, dy.id}, rule, {}, {{slot.get().dims, h.get().type}})};
 }
 

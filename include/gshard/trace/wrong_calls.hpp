@@ -275,6 +275,13 @@ constexpr auto top2_gating(const Given&... given) {
   return detail::refused_gating(detail::refused(given...));
 }
 template <class... Given>
+  requires(!detail::call<1, symbol, gating_options>::fits<Given...> && !detail::call<2, symbol, symbol, gating_options>::fits<Given...>)
+constexpr auto top_k_gating(const Given&... given) {
+  static_assert(detail::accepts<Given...>,
+                "gshard: top_k_gating(gates, mask, {.k = 8}) takes gates and maybe a mask, tensors of a program, and settings");
+  return detail::refused_gating(detail::refused(given...));
+}
+template <class... Given>
   requires(!detail::call<2, symbol, detail::list_of<symbol>>::fits<Given...>)
 constexpr auto gradients(const Given&... given) {
   static_assert(detail::accepts<Given...>,

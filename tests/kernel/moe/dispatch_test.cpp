@@ -21,13 +21,14 @@ bool near(const std::vector<double>& a, const std::vector<double>& b) {
 TEST_CASE("dispatch, combine: random routings against the einsums of Algorithm 2") {
   for (std::uint32_t seed = 0; seed < 1000; ++seed) {
     CAPTURE(seed);
-    const random_case c = make_case(seed);
-    const auto [G, S, E, C] = c.n;
+    random_case c = make_case(seed);
+    c.n.choices = 1 + seed % 5;
+    const auto [G, S, E, C, K] = c.n;
     std::mt19937 gen(seed + 1);
     const auto pick = [&](std::int64_t low, std::int64_t high) { return test::pick(gen, low, high); };
-    std::vector<std::int32_t> slot(at(G * S * 2));
+    std::vector<std::int32_t> slot(at(G * S * K));
     std::vector<double> weight(slot.size());
-    ks::top2_gating<double>(c.gates.data(), c.mask.data(), slot.data(), weight.data(), nullptr, nullptr,
+    ks::top_k_gating<double>(c.gates.data(), c.mask.data(), slot.data(), weight.data(), nullptr, nullptr,
                             nullptr, c.n, c.random, c.key, c.group_offset);
     const std::vector<double> dense =
         algorithm1(c.gates, c.mask, c.n, c.random, c.key, c.group_offset).combine;  // [G,S,E,C]

@@ -20,7 +20,7 @@ struct routed {
   std::vector<double> weight, aux, load, overflow;
 
   explicit routed(const ks::gating_sizes& n)
-      : slot(at(n.groups * n.tokens * 2)),
+      : slot(at(n.groups * n.tokens * n.choices)),
         weight(slot.size()),
         aux(at(n.groups)),
         load(at(n.groups * n.experts)),
@@ -29,7 +29,7 @@ struct routed {
 
 routed route(const random_case& c) {
   routed r(c.n);
-  ks::top2_gating(c.gates.data(), c.mask.data(), r.slot.data(), r.weight.data(), r.aux.data(), r.load.data(),
+  ks::top_k_gating(c.gates.data(), c.mask.data(), r.slot.data(), r.weight.data(), r.aux.data(), r.load.data(),
                   r.overflow.data(), c.n, c.random, c.key, c.group_offset);
   return r;
 }
@@ -45,11 +45,34 @@ void check_golden(std::int64_t capacity, const std::array<std::int32_t, 16>& slo
   std::array<std::int32_t, 16> slot;
   std::array<T, 16> weight;
   T aux;
-  ks::top2_gating<T>(gates.data(), nullptr, slot.data(), weight.data(), &aux, nullptr, nullptr,
+  ks::top_k_gating<T>(gates.data(), nullptr, slot.data(), weight.data(), &aux, nullptr, nullptr,
                      {1, 8, 4, capacity}, false, {}, 0);
   CHECK(double(aux) == doctest::Approx(0.088573).epsilon(1e-5));
   CHECK(slot == slots);
   for (std::size_t i = 0; i < 16; ++i) CHECK(double(weight[i]) == doctest::Approx(weights[i]).epsilon(1e-5));
+}
+
+/// Slots, weights, auxiliary loss, load and overflow of 1,000 random groups, against the dense formulation.
+void check_random_groups(bool any_number_of_choices) {
+  for (std::uint32_t seed = 0; seed < 1000; ++seed) {
+    CAPTURE(seed);
+    random_case c = make_case(seed);
+    if (any_number_of_choices) c.n.choices = 1 + seed % 6;
+    const auto [G, S, E, C, K] = c.n;
+    const routed r = route(c);
+    const result expected = algorithm1(c.gates, c.mask, c.n, c.random, c.key, c.group_offset);
+    std::vector<double> combine(at(G * S * E * C));
+    for (std::size_t i = 0; i < r.slot.size(); ++i) {
+      if (r.slot[i] >= 0)
+        combine[i / at(K) * at(E * C) + at(r.slot[i])] = r.weight[i];
+      else
+        CHECK(r.weight[i] == 0);
+    }
+    CHECK(combine == expected.combine);
+    CHECK(r.load == expected.load);
+    CHECK(r.overflow == expected.overflow);
+    for (std::size_t g = 0; g < at(G); ++g) CHECK(r.aux[g] == doctest::Approx(expected.aux[g]));
+  }
 }
 
 }  // namespace
@@ -66,24 +89,11 @@ TEST_CASE("top2_gating: known answers") {
 }
 
 TEST_CASE("top2_gating: random groups against Algorithm 1 written densely") {
-  for (std::uint32_t seed = 0; seed < 1000; ++seed) {
-    CAPTURE(seed);
-    const random_case c = make_case(seed);
-    const auto [G, S, E, C] = c.n;
-    const routed r = route(c);
-    const result expected = algorithm1(c.gates, c.mask, c.n, c.random, c.key, c.group_offset);
-    std::vector<double> combine(at(G * S * E * C));
-    for (std::size_t i = 0; i < r.slot.size(); ++i) {
-      if (r.slot[i] >= 0)
-        combine[i / 2 * at(E * C) + at(r.slot[i])] = r.weight[i];
-      else
-        CHECK(r.weight[i] == 0);
-    }
-    CHECK(combine == expected.combine);
-    CHECK(r.load == expected.load);
-    CHECK(r.overflow == expected.overflow);
-    for (std::size_t g = 0; g < at(G); ++g) CHECK(r.aux[g] == doctest::Approx(expected.aux[g]));
-  }
+  check_random_groups(false);
+}
+
+TEST_CASE("top_k_gating: random groups of 1 to 6 choices against Algorithm 1 written densely") {
+  check_random_groups(true);
 }
 
 TEST_CASE("top2_gating: groups do not depend on the device that holds them") {
@@ -102,17 +112,18 @@ TEST_CASE("top2_gating: groups do not depend on the device that holds them") {
   }
 }
 
-TEST_CASE("top2_gating_grad: finite differences with the choices fixed") {
+TEST_CASE("top_k_gating_grad: finite differences with the choices fixed") {
   for (std::uint32_t seed = 0; seed < 100; ++seed) {
     CAPTURE(seed);
     random_case c = make_case(seed, false);
+    c.n.choices = seed % 2 == 0 ? 2 : 1 + seed / 2 % 5;
     const routed r = route(c);
     std::mt19937 gen(seed);
     std::uniform_real_distribution<> uniform(-1, 1);
     std::vector<double> dweight(r.weight.size()), daux(r.aux.size()), dgates(c.gates.size(), 7);
     for (double& v : dweight) v = uniform(gen);
     for (double& v : daux) v = uniform(gen);
-    ks::top2_gating_grad(c.gates.data(), c.mask.data(), r.slot.data(), dweight.data(), daux.data(),
+    ks::top_k_gating_grad(c.gates.data(), c.mask.data(), r.slot.data(), dweight.data(), daux.data(),
                          dgates.data(), c.n);
     const auto loss = [&](const routed& v) {
       double sum = 0;
@@ -133,11 +144,12 @@ TEST_CASE("top2_gating_grad: finite differences with the choices fixed") {
   }
 }
 
-TEST_CASE("top2_gating: a gate that is NaN is the largest, and makes its token's weights, aux and gradients NaN") {
+TEST_CASE("top_k_gating: a gate that is NaN is the largest, and makes its token's weights, aux and gradients NaN") {
   for (std::uint32_t seed = 0; seed < 500; ++seed) {
     CAPTURE(seed);
     random_case c = make_case(seed);
-    const auto [G, S, E, C] = c.n;
+    c.n.choices = 2 + seed % 3;
+    const auto [G, S, E, C, K] = c.n;
     std::mt19937 gen(seed);
     for (std::uint32_t i = 0; i <= seed % 3; ++i) c.gates[gen() % c.gates.size()] = std::nan("");
     if (seed % 7 == 0) std::fill(c.gates.begin(), c.gates.end(), std::nan(""));
@@ -146,7 +158,7 @@ TEST_CASE("top2_gating: a gate that is NaN is the largest, and makes its token's
     std::vector<double> combine(at(G * S * E * C));
     for (std::size_t i = 0; i < r.slot.size(); ++i) {
       REQUIRE(r.slot[i] < E * C);
-      if (r.slot[i] >= 0) combine[i / 2 * at(E * C) + at(r.slot[i])] = r.weight[i];
+      if (r.slot[i] >= 0) combine[i / at(K) * at(E * C) + at(r.slot[i])] = r.weight[i];
     }
     CHECK(test::same_numbers(combine, expected.combine));
     CHECK(r.load == expected.load);
@@ -154,7 +166,7 @@ TEST_CASE("top2_gating: a gate that is NaN is the largest, and makes its token's
     CHECK(test::same_numbers(r.aux, expected.aux, 1e-12));
     const std::vector<double> dweight(r.weight.size(), 0.5), daux(r.aux.size(), 0.25);
     std::vector<double> dgates(c.gates.size(), 7);
-    ks::top2_gating_grad(c.gates.data(), c.mask.data(), r.slot.data(), dweight.data(), daux.data(), dgates.data(), c.n);
+    ks::top_k_gating_grad(c.gates.data(), c.mask.data(), r.slot.data(), dweight.data(), daux.data(), dgates.data(), c.n);
     for (std::size_t token = 0; token < at(G * S); ++token) {
       const auto first = c.gates.begin() + std::ptrdiff_t(token) * E;
       const bool bad = E > 1 && c.mask[token] != 0 && std::any_of(first, first + E, [](double v) { return std::isnan(v); });

@@ -19,7 +19,7 @@ static_assert(tracing::holds([](builder& b, auto&) {
 static_assert(tracing::holds([](builder& b, auto&) {
   gs::top2_gating(input(b, "GSE"));
   for (const gs::node& n : b.program.nodes)
-    if (n.kind == op::top2_gating)
+    if (n.kind == op::top_k_gating)
       return !n.rule.is_blocked(n.rule.in[0][0]) && n.rule.is_blocked(n.rule.in[0][1]) &&
              n.rule.is_blocked(n.rule.in[0][2]);
   return false;
@@ -30,7 +30,7 @@ static_assert(tracing::holds([](builder& b, auto&) {
   gs::top2_gating(input(b, "GSE"), input(b, "GS"));
   const gs::node *first = nullptr, *last = nullptr;
   for (const gs::node& n : b.program.nodes)
-    if (n.kind == op::top2_gating) (first ? last : first) = &n;
+    if (n.kind == op::top_k_gating) (first ? last : first) = &n;
   return first->attr.key != last->attr.key &&
          first->attr.second == gs::second_expert::always &&
          last->attr.second == gs::second_expert::random && first->inputs == 1 && last->inputs == 2;
@@ -42,6 +42,19 @@ static_assert(fails(fault::dims_differ, "top2_gating",
                     [](builder& b, auto&) { gs::top2_gating(input(b, "GSE"), input(b, "GE")); }));
 static_assert(fails(fault::dims_differ, "top2_gating",
                     [](builder& b, auto&) { gs::top2_gating(input(b, "GSE"), input(b, "G")); }));
+// top_k_gating: k choices; as many slots as k times the tokens, unless the options say otherwise.
+static_assert(tracing::holds([](builder& b, auto&) {
+  const gs::gating_result r = gs::top_k_gating(input(b, "GSE"), {.k = 8});
+  const gs::gating_result few = gs::top_k_gating(input(b, "GSE"), input(b, "GS"), {.k = 8, .places = gs::capacity{1.5}});
+  const gs::dim& places = b.program.dims[std::size_t(r.combine.get().dims[3])];
+  const gs::dim& less = b.program.dims[std::size_t(few.combine.get().dims[3])];
+  const gs::detail::one_hot_parts parts = gs::detail::one_hot_of(r.combine);
+  return has_dims(r.combine, "GSEC") && places.number == 8 && places.divisor == 1 && less.number == 3 && less.divisor == 2 &&
+         b.known_extent(parts.slot.get().dims[2]) == 8 && b.known_extent(parts.weight.get().dims[2]) == 8;
+}));
+static_assert(fails(fault::bad_range, "top_k_gating", [](builder& b, auto&) { gs::top_k_gating(input(b, "GSE"), {.k = 0}); }));
+static_assert(fails(fault::rank_mismatch, "top_k_gating", [](builder& b, auto&) { gs::top_k_gating(input(b, "SE")); }));
+
 static_assert([] {
   builder b;
   b.fail(fault::unknown_axis, "w");

@@ -37,9 +37,9 @@ static_assert(tracing::holds([](builder& b, auto&) {
     return l;
   }();
   const gs::short_list side = route::factors({route::expert, route::group, route::place, route::model});
-  const symbol h = gs::detail::emit_dispatch(hot.slot, hot.weight, x, side, dims);
+  const symbol h = gs::detail::emit_dispatch(hot.slot, hot.weight, x, route::tokens, side, dims);
   const gs::sharding_rule dispatch = b.program.nodes.back().rule;
-  gs::detail::emit_combine(hot.slot, hot.weight, h, side, x.get().dims);
+  gs::detail::emit_combine(hot.slot, hot.weight, h, side, route::tokens, x.get().dims);
   const gs::sharding_rule combine = b.program.nodes.back().rule;
   return tracing::has_dims(h, "EGCM") && dispatch.out[0].contains(route::expert) &&
          !combine.out[0].contains(route::expert) && combine.in[0].contains(route::expert) &&

@@ -17,44 +17,57 @@ namespace gshard { inline namespace v0 { namespace detail {
 template <class T>
 kernel::gating_sizes gating_sizes_of(const local_step<T>& step) {
   const kernel::placement& gates = step.in_place(0);
-  return {gates.extent[0], gates.extent[1], gates.extent[2], step.plan.sizes.dim(step.n.attr.dims[0])};
+  return {gates.extent[0], gates.extent[1], gates.extent[2], step.plan.sizes.dim(step.n.attr.dims[0]), step.n.attr.count};
 }
 
 template <class T>
-action bind(operation<op::top2_gating>, const local_step<T>& step) {
+action bind(operation<op::top_k_gating>, const local_step<T>& step) {
   return [gates = step.in(0), mask = step.in_or_null(1), slot = step.out_ids(0), weight = step.out(1), aux = step.out(2),
           load = step.out(3), overflow = step.out(4), s = gating_sizes_of(step), first = step.in_place(0).offset[0],
           key = std::uint32_t(step.n.attr.key), random = step.n.attr.second == second_expert::random](const run_context& run) {
-    kernel::top2_gating<T>(gates, mask, slot, weight, aux, load, overflow, s, random, random_key{run.seed, run.step, key}, first);
+    kernel::top_k_gating<T>(gates, mask, slot, weight, aux, load, overflow, s, random, random_key{run.seed, run.step, key}, first);
   };
 }
 
 template <class T>
-action bind(operation<op::top2_gating_grad>, const local_step<T>& step) {
+action bind(operation<op::top_k_gating_grad>, const local_step<T>& step) {
   return [gates = step.in(0), slot = step.ids(1), dweight = step.in(2), daux = step.in(3), mask = step.in_or_null(4),
           dgates = step.out(), s = gating_sizes_of(step)](const run_context&) {
-    kernel::top2_gating_grad<T>(gates, mask, slot, dweight, daux, dgates, s);
+    kernel::top_k_gating_grad<T>(gates, mask, slot, dweight, daux, dgates, s);
   };
 }
 
-/// The expert buffers of a step: a tensor with dims group, expert, capacity slot and maybe model, in any order.
+/// The expert buffers of a step: a tensor with dims group, expert, capacity slot and maybe model, in any order. They may have a dim of expert
+/// groups. Then each expert group has tokens, slots and buffers of its own.
 struct expert_side {
   kernel::gating_sizes sizes;
-  std::int64_t expert_stride = 0, group_stride = 0, place_stride = 0;
-  std::int64_t first_expert = 0, experts = 0, model = 0;
+  std::int64_t expert_stride = 0, group_stride = 0, place_stride = 0, expert_group_stride = 0;
+  std::int64_t first_expert = 0, experts = 0, model = 0, expert_groups = 1;
 
+  std::int64_t tokens() const { return sizes.groups * sizes.tokens; }
   template <class U>
-  kernel::expert_buffers<U> buffers(U* data) const {
-    return {data, expert_stride, group_stride, place_stride, first_expert, experts, model};
+  kernel::expert_buffers<U> buffers(U* data, std::int64_t expert_group) const {
+    return {data + expert_group * expert_group_stride, expert_stride, group_stride, place_stride, first_expert, experts, model};
+  }
+  /// The slots, or weights, of an expert group. null stays null.
+  template <class U>
+  U* slots(U* data, std::int64_t expert_group) const {
+    return data ? data + expert_group * tokens() * sizes.choices : nullptr;
+  }
+  template <class U>
+  U* tokens(U* data, std::int64_t expert_group) const {
+    return data + expert_group * tokens() * model;
   }
 };
 
 /// The expert buffers with these factors, for the tokens of a tensor of slots.
 inline expert_side expert_side_of(const kernel::placement& at, const short_list& factors, const kernel::placement& slot) {
   const kernel::index_array stride = kernel::row_major_strides(at.rank, at.extent);
+  const auto last = std::size_t(slot.rank) - 1;
   expert_side r;
-  r.sizes.groups = slot.extent[0];
-  r.sizes.tokens = slot.extent[1];
+  r.sizes.groups = slot.extent[last - 2];
+  r.sizes.tokens = slot.extent[last - 1];
+  r.sizes.choices = slot.extent[last];
   for (int d = 0; d < factors.size(); ++d) {
     const auto i = std::size_t(d);
     switch (factors[d]) {
@@ -70,6 +83,10 @@ inline expert_side expert_side_of(const kernel::placement& at, const short_list&
         r.sizes.capacity = at.extent[i];
         break;
       case route::model: r.model = at.extent[i]; break;
+      case route::expert_group:
+        r.expert_group_stride = stride[i];
+        r.expert_groups = at.extent[i];
+        break;
       default: break;
     }
   }
@@ -102,21 +119,24 @@ action bind(operation<op::one_hot_grad>, const local_step<T>& step) {
 template <class T>
 action bind(operation<op::dispatch>, const local_step<T>& step) {
   return [x = step.in(0), slot = step.ids(1), weight = step.in_or_null(2), y = step.out(), r = result_side(step, 1)](const run_context&) {
-    kernel::dispatch<T>(slot, weight, x, r.buffers(y), r.sizes);
+    for (std::int64_t n = 0; n < r.expert_groups; ++n)
+      kernel::dispatch<T>(r.slots(slot, n), r.slots(weight, n), r.tokens(x, n), r.buffers(y, n), r.sizes);
   };
 }
 
 template <class T>
 action bind(operation<op::combine>, const local_step<T>& step) {
   return [h = step.in(0), slot = step.ids(1), weight = step.in_or_null(2), y = step.out(), r = operand_side(step)](const run_context&) {
-    kernel::combine<T>(slot, weight, r.buffers(h), y, r.sizes);
+    for (std::int64_t n = 0; n < r.expert_groups; ++n)
+      kernel::combine<T>(r.slots(slot, n), r.slots(weight, n), r.buffers(h, n), r.tokens(y, n), r.sizes);
   };
 }
 
 template <class T>
 action bind(operation<op::combine_weight_grad>, const local_step<T>& step) {
   return [h = step.in(0), slot = step.ids(1), dy = step.in(2), dweight = step.out(), r = operand_side(step)](const run_context&) {
-    kernel::combine_weight_grad<T>(slot, r.buffers(h), dy, dweight, r.sizes);
+    for (std::int64_t n = 0; n < r.expert_groups; ++n)
+      kernel::combine_weight_grad<T>(r.slots(slot, n), r.buffers(h, n), r.tokens(dy, n), r.slots(dweight, n), r.sizes);
   };
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Mixture-of-experts dispatch and combine: copies tokens to expert buffers and back by the slots of top2_gating. Algorithm 2 of the paper
+// Mixture-of-experts dispatch and combine: copies tokens to expert buffers and back by the slots of top_k_gating. Algorithm 2 of the paper
 // writes these as einsums with one-hot tensors [G,S,E,C]. A slot is e * C + c, or -1 for a dropped choice. All functions serve the local
 // experts [e_begin, e_begin + e_count). Slots of other experts count as dropped.
 
@@ -53,7 +53,7 @@ template <class T>
 void dispatch(const std::int32_t* slot, const T* weight, const T* x, const expert_buffers<T>& buffers,
               const gating_sizes& sizes) {
   const detail::local_slots local(buffers.e_begin, buffers.e_count, sizes);
-  const std::int64_t n = 2 * sizes.tokens, model = buffers.model;
+  const std::int64_t choices_of_token = sizes.choices, n = choices_of_token * sizes.tokens, model = buffers.model;
   thread_local std::vector<std::int64_t> choice_of;  // inverse of slot, so that every row is written once
   choice_of.assign(std::size_t(sizes.groups * local.size), -1);
   for (std::int64_t i = 0; i < sizes.groups * n; ++i)
@@ -67,7 +67,7 @@ void dispatch(const std::int32_t* slot, const T* weight, const T* x, const exper
         std::fill_n(row, model, T(0));
         continue;
       }
-      const T* token = x + i / 2 * model;
+      const T* token = x + i / choices_of_token * model;
       if (weight == nullptr) {
         std::copy_n(token, model, row);
       } else {
@@ -78,30 +78,40 @@ void dispatch(const std::int32_t* slot, const T* weight, const T* x, const exper
   });
 }
 
-/// y[g,s,:] = sum over both choices k of weight[g,s,k] * buffers[e,g,c,:] where slot[g,s,k] = e * C + c.
+/// y[g,s,:] = sum over the choices k, in order, of weight[g,s,k] * buffers[e,g,c,:] where slot[g,s,k] = e * C + c.
 /// `weight` may be null (all ones). y is [G,S,M], contiguous; a token without a kept choice gets zeros.
 template <class T>
 void combine(const std::int32_t* slot, const T* weight, const expert_buffers<const T>& buffers, T* y,
              const gating_sizes& sizes) {
   const detail::local_slots local(buffers.e_begin, buffers.e_count, sizes);
   const std::int64_t model = buffers.model;
-  parallel_rows(sizes.groups * sizes.tokens, 3 * model, [=, &buffers, &sizes](std::int64_t begin, std::int64_t end) {
+  parallel_rows(sizes.groups * sizes.tokens, (sizes.choices + 1) * model, [=, &buffers, &sizes](std::int64_t begin, std::int64_t end) {
     for (std::int64_t token = begin; token < end; ++token) {
       T* const to = y + token * model;
-      const T* row[2];
-      T w[2];
-      int kept = 0;
-      for (std::int64_t i = 2 * token; i < 2 * token + 2; ++i) {
+      // Choices are added in pairs: a first pair overwrites, an odd last one is added alone.
+      const T* row[2]{};
+      T w[2]{};
+      int waiting = 0;
+      bool written = false;
+      for (std::int64_t i = sizes.choices * token; i < sizes.choices * (token + 1); ++i) {
         if (!local.contains(slot[i])) continue;
-        row[kept] = detail::row_of_slot(buffers, slot[i] - local.offset, token / sizes.tokens, sizes.capacity);
-        w[kept++] = weight == nullptr ? T(1) : weight[i];
+        row[waiting] = detail::row_of_slot(buffers, slot[i] - local.offset, token / sizes.tokens, sizes.capacity);
+        w[waiting++] = weight == nullptr ? T(1) : weight[i];
+        if (waiting < 2) continue;
+        waiting = 0;
+        if (written)
+          for (std::int64_t m = 0; m < model; ++m) to[m] = (to[m] + w[0] * row[0][m]) + w[1] * row[1][m];
+        else
+          for (std::int64_t m = 0; m < model; ++m) to[m] = w[0] * row[0][m] + w[1] * row[1][m];
+        written = true;
       }
-      if (kept == 0)
-        std::fill_n(to, model, T(0));
-      else if (kept == 1)
+      if (waiting == 0) {
+        if (!written) std::fill_n(to, model, T(0));
+      } else if (written) {
+        for (std::int64_t m = 0; m < model; ++m) to[m] += w[0] * row[0][m];
+      } else {
         for (std::int64_t m = 0; m < model; ++m) to[m] = w[0] * row[0][m];
-      else
-        for (std::int64_t m = 0; m < model; ++m) to[m] = w[0] * row[0][m] + w[1] * row[1][m];
+      }
     }
   });
 }
@@ -112,14 +122,15 @@ template <class T>
 void combine_weight_grad(const std::int32_t* slot, const expert_buffers<const T>& buffers, const T* dy,
                          T* dweight, const gating_sizes& sizes) {
   const detail::local_slots local(buffers.e_begin, buffers.e_count, sizes);
-  parallel_rows(2 * sizes.groups * sizes.tokens, 2 * buffers.model, [=, &buffers, &sizes](std::int64_t begin, std::int64_t end) {
+  const std::int64_t choices = sizes.choices;
+  parallel_rows(choices * sizes.groups * sizes.tokens, 2 * buffers.model, [=, &buffers, &sizes](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i)
       dweight[i] = !local.contains(slot[i])
                        ? T(0)
                        : detail::dot<T>(buffers.model,
                                         detail::row_of_slot(buffers, slot[i] - local.offset,
-                                                            i / 2 / sizes.tokens, sizes.capacity),
-                                        dy + i / 2 * buffers.model);
+                                                            i / choices / sizes.tokens, sizes.capacity),
+                                        dy + i / choices * buffers.model);
   });
 }
 
@@ -129,12 +140,12 @@ template <class T>
 void one_hot(const std::int32_t* slot, const T* weight, T* out, const gating_sizes& sizes,
              std::int64_t e_begin, std::int64_t e_count) {
   const detail::local_slots local(e_begin, e_count, sizes);
-  const std::int64_t tokens = sizes.groups * sizes.tokens;
+  const std::int64_t tokens = sizes.groups * sizes.tokens, choices = sizes.choices;
   parallel_rows(tokens, local.size, [=](std::int64_t begin, std::int64_t end) {
     std::fill_n(out + begin * local.size, (end - begin) * local.size, T(0));
-    for (std::int64_t i = 2 * begin; i < 2 * end; ++i)
+    for (std::int64_t i = choices * begin; i < choices * end; ++i)
       if (local.contains(slot[i]))
-        out[i / 2 * local.size + slot[i] - local.offset] = weight == nullptr ? T(1) : weight[i];
+        out[i / choices * local.size + slot[i] - local.offset] = weight == nullptr ? T(1) : weight[i];
   });
 }
 
@@ -143,9 +154,10 @@ template <class T>
 void one_hot_grad(const std::int32_t* slot, const T* d, T* dweight, const gating_sizes& sizes,
                   std::int64_t e_begin, std::int64_t e_count) {
   const detail::local_slots local(e_begin, e_count, sizes);
-  parallel_rows(2 * sizes.groups * sizes.tokens, 16, [=](std::int64_t begin, std::int64_t end) {  // cost of a cache miss
+  const std::int64_t choices = sizes.choices;
+  parallel_rows(choices * sizes.groups * sizes.tokens, 16, [=](std::int64_t begin, std::int64_t end) {  // cost of a cache miss
     for (std::int64_t i = begin; i < end; ++i)
-      dweight[i] = local.contains(slot[i]) ? d[i / 2 * local.size + slot[i] - local.offset] : T(0);
+      dweight[i] = local.contains(slot[i]) ? d[i / choices * local.size + slot[i] - local.offset] : T(0);
   });
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Top-2 gating of a mixture of experts: chooses two experts, and a capacity slot of each, for every token.
+// Top-k gating of a mixture of experts: chooses k experts, and a capacity slot of each, for every token.
 
 #include <gshard/base/random.hpp>
 #include <gshard/comm/error.hpp>
@@ -17,38 +17,36 @@
 
 namespace gshard { inline namespace v0 { namespace kernel {
 
-/// G local groups of S tokens; E experts with capacity for C tokens of each group.
+/// G local groups of S tokens; E experts with capacity for C tokens of each group; K choices of a token.
 struct gating_sizes {
   std::int64_t groups = 0, tokens = 0, experts = 0, capacity = 0;
+  std::int64_t choices = 2;
 };
 
 namespace detail {
 
-/// The two largest gates of a token. The smaller index wins ties, and NaN is the largest. second < 0 if there is only one expert.
-struct top_two {
-  std::int64_t first = 0, second = -1;
-};
-
+/// The experts of the largest gates of a token, in order; -1 where there are fewer experts than choices. The smaller index wins ties, and
+/// NaN is the largest.
 template <class T, class IsLarger>
-top_two top_two_by(const T* gates, std::int64_t experts, IsLarger is_larger) {
-  top_two top{0, experts > 1 ? 1 : -1};
-  T largest = gates[0], runner_up = -std::numeric_limits<T>::infinity();
-  for (std::int64_t e = 1; e < experts; ++e) {
-    if (is_larger(gates[e], largest)) {
-      top = {e, top.first};
-      runner_up = largest;
-      largest = gates[e];
-    } else if (is_larger(gates[e], runner_up)) {
-      top.second = e;
-      runner_up = gates[e];
-    }
+void choose_largest_by(const T* gates, std::int64_t experts, std::int64_t choices, std::int64_t* chosen, IsLarger is_larger) {
+  std::int64_t count = 0;
+  T smallest = 0;  // of the chosen gates, when all choices are made
+  for (std::int64_t e = 0; e < experts; ++e) {
+    const T gate = gates[e];
+    if (count == choices && !is_larger(gate, smallest)) continue;
+    std::int64_t at = count == choices ? choices - 1 : count++;
+    for (; at > 0 && is_larger(gate, gates[chosen[at - 1]]); --at) chosen[at] = chosen[at - 1];
+    chosen[at] = e;
+    smallest = gates[chosen[count - 1]];
   }
-  return top;
+  std::fill(chosen + count, chosen + choices, -1);
 }
 template <class T>
-top_two top_two_of(const T* gates, std::int64_t experts, bool looks_for_nan) {
-  if (looks_for_nan) return top_two_by(gates, experts, [](T a, T b) { return a > b || (a != a && b == b); });
-  return top_two_by(gates, experts, [](T a, T b) { return a > b; });
+void choose_largest(const T* gates, std::int64_t experts, std::int64_t choices, std::int64_t* chosen, bool looks_for_nan) {
+  if (looks_for_nan)
+    choose_largest_by(gates, experts, choices, chosen, [](T a, T b) { return a > b || (a != a && b == b); });
+  else
+    choose_largest_by(gates, experts, choices, chosen, [](T a, T b) { return a > b; });
 }
 
 /// False if all numbers are finite. Costs little compared with the choice among the gates.
@@ -57,18 +55,17 @@ bool may_be_nan(const T* x, std::int64_t n) {
   return sum_of<T>(n, [=](auto at) { return at(x) * T(0); }) != T(0);
 }
 
-/// The gates of both choices, divided by their sum.
+/// The chosen gates of a token, divided by their sum, which it returns. Zeros if the sum is zero.
 template <class T>
-struct top_two_weights {
-  T first, second, sum;
-
-  top_two_weights(const T* gates, top_two top) {
-    const T g1 = gates[top.first], g2 = top.second < 0 ? T(0) : gates[top.second];
-    sum = g1 + g2;
-    first = sum == T(0) ? T(0) : g1 / sum;
-    second = sum == T(0) ? T(0) : g2 / sum;
+T normalize_chosen(const T* gates, const std::int64_t* chosen, std::int64_t choices, T* weight) {
+  T sum = 0;
+  for (std::int64_t k = 0; k < choices; ++k) {
+    weight[k] = chosen[k] < 0 ? T(0) : gates[chosen[k]];
+    sum = k == 0 ? weight[0] : sum + weight[k];
   }
-};
+  for (std::int64_t k = 0; k < choices; ++k) weight[k] = sum == T(0) ? T(0) : weight[k] / sum;
+  return sum;
+}
 
 template <class T>
 bool is_padding(const T* mask, std::int64_t token) {
@@ -84,44 +81,48 @@ std::int64_t count_real_tokens(const T* mask, std::int64_t tokens) {
 
 }  // namespace detail
 
-/// Top-2 gating, Algorithm 1 of the paper, for every group on its own. `gates` [G,S,E] is the softmax over the experts. `mask` [G,S] is 1
-/// for a token and 0 for padding, which is neither routed nor counted (null: no padding). Results:
-/// - slot [G,S,2]: e * C + c for a choice with capacity slot c of expert e, else -1;
-/// - weight [G,S,2]: g1 / (g1 + g2) and g2 / (g1 + g2), normalized before choices are dropped; 0 where slot is -1;
+/// Top-k gating for every group on its own; with k = 2, Algorithm 1 of the paper. `gates` [G,S,E] is the softmax over the experts. `mask`
+/// [G,S] is 1 for a token and 0 for padding, which is neither routed nor counted (null: no padding). Results:
+/// - slot [G,S,K]: e * C + c for a choice with capacity slot c of expert e, else -1;
+/// - weight [G,S,K]: g_k / (g_1 + ... + g_K), normalized before choices are dropped; 0 where slot is -1;
 /// - aux [G]: 1/E * sum over e of (c_e / n) * m_e. c_e: first choices of e among n tokens, overflowed ones too; m_e: the mean gate of e;
 /// - load [G,E]: kept choices of each expert;
 /// - overflow [G]: choices that were dropped because the expert was full.
-/// aux, load and overflow may be null. All first choices of a group are served before any second one. With `random`, a second choice is
-/// kept only if 2 * g2 / (g1 + g2) > uniform01(key, (group_offset + g) * S + s). It occupies a capacity slot either way. `group_offset`:
-/// the global number of the first group. A gate that is NaN counts as the largest; the weights of its token are NaN, and so is aux.
+/// aux, load and overflow may be null. All first choices of a group are served before any second one, and so on. With `random`, a second
+/// choice is kept only if twice its weight > uniform01(key, (group_offset + g) * S + s). It occupies a capacity slot either way.
+/// `group_offset`: the global number of the first group. A gate that is NaN counts as the largest; the weights of its token are NaN, and so
+/// is aux.
 template <class T>
-void top2_gating(const T* gates, const T* mask, std::int32_t* slot, T* weight, T* aux, T* load, T* overflow,
-                 const gating_sizes& sizes, bool random, random_key key, std::int64_t group_offset) {
-  const auto [groups, tokens, experts, capacity] = sizes;
+void top_k_gating(const T* gates, const T* mask, std::int32_t* slot, T* weight, T* aux, T* load, T* overflow,
+                  const gating_sizes& sizes, bool random, random_key key, std::int64_t group_offset) {
+  const auto [groups, tokens, experts, capacity, choices] = sizes;
   if (experts * capacity > std::numeric_limits<std::int32_t>::max())
-    throw error("top2_gating: " + std::to_string(experts) + " experts of capacity " +
+    throw error("top_k_gating: " + std::to_string(experts) + " experts of capacity " +
                 std::to_string(capacity) + " have more slots than an int32 can number");
-  std::fill_n(slot, groups * tokens * 2, -1);
-  std::fill_n(weight, groups * tokens * 2, T(0));
+  std::fill_n(slot, groups * tokens * choices, -1);
+  std::fill_n(weight, groups * tokens * choices, T(0));
   if (experts == 0) {
     if (aux != nullptr) std::fill_n(aux, groups, T(0));
     if (overflow != nullptr) std::fill_n(overflow, groups, T(0));
     return;
   }
-  const auto choose = [&](std::int64_t g) {
-    thread_local std::vector<detail::top_two> top;
+  const auto choose = [&, tokens = tokens, experts = experts, capacity = capacity, choices = choices](std::int64_t g) {
+    thread_local std::vector<std::int64_t> chosen;  // by token and choice
+    thread_local std::vector<T> chosen_weight;
     thread_local std::vector<std::int64_t> used;  // capacity slots of each expert that were given away or refused
     thread_local std::vector<T> gate_sum;
-    top.resize(std::size_t(tokens));
+    chosen.resize(std::size_t(tokens * choices));
+    chosen_weight.resize(chosen.size());
     used.assign(std::size_t(experts), 0);
     gate_sum.assign(std::size_t(experts), T(0));
     const T* const group = gates + g * tokens * experts;
     const bool looks_for_nan = detail::may_be_nan(group, tokens * experts);
     const T* const real = mask ? mask + g * tokens : nullptr;
-    std::int32_t* const place = slot + g * tokens * 2;
-    T* const kept = weight + g * tokens * 2;
+    std::int32_t* const place = slot + g * tokens * choices;
+    T* const kept = weight + g * tokens * choices;
     std::int64_t refused = 0;
-    const auto take = [&](std::int64_t expert, bool wanted, std::int64_t at, T value) {
+    const auto take = [&](std::int64_t at, bool wanted) {
+      const std::int64_t expert = chosen[std::size_t(at)];
       const std::int64_t c = used[std::size_t(expert)]++;
       if (!wanted) return;
       if (c >= capacity) {
@@ -129,14 +130,15 @@ void top2_gating(const T* gates, const T* mask, std::int32_t* slot, T* weight, T
         return;
       }
       place[at] = static_cast<std::int32_t>(expert * capacity + c);
-      kept[at] = value;
+      kept[at] = chosen_weight[std::size_t(at)];
     };
     for (std::int64_t s = 0; s < tokens; ++s) {
       if (detail::is_padding(real, s)) continue;
-      const T* row = group + s * experts;
+      const T* const row = group + s * experts;
       for (std::int64_t e = 0; e < experts; ++e) gate_sum[std::size_t(e)] += row[e];
-      const auto choice = top[std::size_t(s)] = detail::top_two_of(row, experts, looks_for_nan);
-      take(choice.first, true, 2 * s, detail::top_two_weights<T>(row, choice).first);
+      detail::choose_largest(row, experts, choices, chosen.data() + s * choices, looks_for_nan);
+      detail::normalize_chosen(row, chosen.data() + s * choices, choices, chosen_weight.data() + s * choices);
+      take(s * choices, true);
     }
     if (aux != nullptr) {
       const auto n = T(detail::count_real_tokens(real, tokens));
@@ -144,17 +146,17 @@ void top2_gating(const T* gates, const T* mask, std::int32_t* slot, T* weight, T
       for (std::size_t e = 0; e < std::size_t(experts); ++e) sum += (T(used[e]) / n) * (gate_sum[e] / n);
       aux[g] = sum / T(experts);
     }
-    for (std::int64_t s = 0; s < tokens; ++s) {
-      const detail::top_two choice = top[std::size_t(s)];
-      if (detail::is_padding(real, s) || choice.second < 0) continue;
-      const T second = detail::top_two_weights<T>(group + s * experts, choice).second;
-      const bool wanted = !random || !(2 * second <= T(uniform01(key, std::uint64_t((group_offset + g) * tokens + s))));
-      take(choice.second, wanted, 2 * s + 1, second);
-    }
+    for (std::int64_t k = 1; k < std::min(choices, experts); ++k)
+      for (std::int64_t s = 0; s < tokens; ++s) {
+        if (detail::is_padding(real, s)) continue;
+        const bool wanted = !random || k != 1 || !(2 * chosen_weight[std::size_t(s * choices + 1)] <=
+                                                   T(uniform01(key, std::uint64_t((group_offset + g) * tokens + s))));
+        take(s * choices + k, wanted);
+      }
     if (overflow != nullptr) overflow[g] = T(refused);
     if (load != nullptr) {
       std::fill_n(load + g * experts, experts, T(0));
-      for (std::int64_t i = 0; i < 2 * tokens; ++i)
+      for (std::int64_t i = 0; i < choices * tokens; ++i)
         if (place[i] >= 0) load[g * experts + place[i] / capacity] += T(1);
     }
   };
@@ -163,26 +165,29 @@ void top2_gating(const T* gates, const T* mask, std::int32_t* slot, T* weight, T
   });
 }
 
-/// dgates [G,S,E] from the derivatives of weight [G,S,2] and aux [G] (null: zero). Choices, slots and counts c_e are constants. A kept
-/// weight depends on both gates of its token, even if the other choice was dropped.
+/// dgates [G,S,E] from the derivatives of weight [G,S,K] and aux [G] (null: zero). Choices, slots and counts c_e are constants. A kept
+/// weight depends on all chosen gates of its token, even if other choices were dropped.
 template <class T>
-void top2_gating_grad(const T* gates, const T* mask, const std::int32_t* slot, const T* dweight,
-                      const T* daux, T* dgates, const gating_sizes& sizes) {
-  const auto [groups, tokens, experts, capacity] = sizes;
+void top_k_gating_grad(const T* gates, const T* mask, const std::int32_t* slot, const T* dweight,
+                       const T* daux, T* dgates, const gating_sizes& sizes) {
+  const auto [groups, tokens, experts, capacity, choices] = sizes;
   std::fill_n(dgates, groups * tokens * experts, T(0));
   if (experts == 0) return;
-  const auto differentiate = [&](std::int64_t g) {
-    thread_local std::vector<detail::top_two> top;
-    thread_local std::vector<T> first_choices;
-    top.resize(std::size_t(tokens));
+  const auto differentiate = [&, tokens = tokens, experts = experts, choices = choices](std::int64_t g) {
+    thread_local std::vector<std::int64_t> chosen;  // by token and choice
+    thread_local std::vector<T> first_choices, chosen_weight, kept;
+    chosen.resize(std::size_t(tokens * choices));
+    chosen_weight.resize(std::size_t(choices));
+    kept.resize(std::size_t(choices));
     first_choices.assign(std::size_t(experts), T(0));
     const T* const group = gates + g * tokens * experts;
     const bool looks_for_nan = detail::may_be_nan(group, tokens * experts);
     const T* const real = mask ? mask + g * tokens : nullptr;
     for (std::int64_t s = 0; s < tokens; ++s) {
       if (detail::is_padding(real, s)) continue;
-      top[std::size_t(s)] = detail::top_two_of(group + s * experts, experts, looks_for_nan);
-      first_choices[std::size_t(top[std::size_t(s)].first)] += T(1);
+      std::int64_t* const of_token = chosen.data() + s * choices;
+      detail::choose_largest(group + s * experts, experts, choices, of_token, looks_for_nan);
+      first_choices[std::size_t(of_token[0])] += T(1);
     }
     const auto n = T(detail::count_real_tokens(real, tokens));
     const T scale = daux == nullptr ? T(0) : daux[g] / (T(experts) * n * n);
@@ -190,13 +195,21 @@ void top2_gating_grad(const T* gates, const T* mask, const std::int32_t* slot, c
       if (detail::is_padding(real, s)) continue;
       T* const d = dgates + (g * tokens + s) * experts;
       for (std::int64_t e = 0; e < experts; ++e) d[e] = scale * first_choices[std::size_t(e)];
-      const detail::top_two choice = top[std::size_t(s)];
-      const detail::top_two_weights<T> w(group + s * experts, choice);
-      if (dweight == nullptr || choice.second < 0 || w.sum == T(0)) continue;
-      const auto kept = [&](std::int64_t choice_at) { return slot[choice_at] < 0 ? T(0) : dweight[choice_at]; };
-      const T d1 = kept(2 * (g * tokens + s)), d2 = kept(2 * (g * tokens + s) + 1);
-      d[choice.first] += (d1 - d2) * w.second / w.sum;
-      d[choice.second] += (d2 - d1) * w.first / w.sum;
+      const std::int64_t* const of_token = chosen.data() + s * choices;
+      const T sum = detail::normalize_chosen(group + s * experts, of_token, choices, chosen_weight.data());
+      if (dweight == nullptr || sum == T(0)) continue;
+      for (std::int64_t k = 0; k < choices; ++k) {
+        const std::int64_t at = (g * tokens + s) * choices + k;
+        kept[std::size_t(k)] = slot[at] < 0 ? T(0) : dweight[at];
+      }
+      const std::int64_t count = std::min(choices, experts);
+      for (std::int64_t k = 0; count > 1 && k < count; ++k) {
+        const std::int64_t other = k == 0 ? 1 : 0;
+        T slope = (kept[std::size_t(k)] - kept[std::size_t(other)]) * chosen_weight[std::size_t(other)];
+        for (std::int64_t j = other + 1; j < count; ++j)
+          if (j != k) slope += (kept[std::size_t(k)] - kept[std::size_t(j)]) * chosen_weight[std::size_t(j)];
+        d[of_token[k]] += slope / sum;
+      }
     }
   };
   parallel_rows(groups, tokens * experts, [&](std::int64_t begin, std::int64_t end) {
