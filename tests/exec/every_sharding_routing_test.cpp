@@ -5,8 +5,12 @@
 
 #include <gshard/grad/differentiate.hpp>
 #include <gshard/trace/einsum.hpp>
+#include <gshard/trace/expert_groups.hpp>
 #include <gshard/trace/gating.hpp>
 #include <gshard/trace/rows.hpp>
+
+#include <algorithm>
+#include <array>
 
 namespace gs = gshard;
 using gs::einsum, gs::symbol;
@@ -44,6 +48,17 @@ symbols routed(given x, int k = 2) {
   symbols results{y};
   for (const symbol& g : gs::gradients(gs::sum(y * x[3]) + r.aux, std::array{x[2], x[0]}))
     results.push_back(lay_out(g));
+  return results;
+}
+
+/// The same through groups of experts. `rows`: of a group, as a capacity factor.
+symbols routed_by_groups(given x, int k, int groups, double rows) {
+  const gs::gating_result r = gs::top_k_gating(gs::softmax(x[0]), x[1], {.k = k, .places = gs::capacity{k / 2.0}});
+  const gs::expert_group_routing sent = gs::send_to_expert_groups(r, x[2], groups, gs::capacity{rows});
+  const symbol in = lay_out(gs::dispatch_in_groups(sent));
+  const symbol y = gs::combine_from_groups(sent, in * in);
+  symbols results{y, sent.overflow};
+  for (const symbol& g : gs::gradients(gs::sum(y * x[3]) + r.aux, std::array{x[2], x[0]})) results.push_back(lay_out(g));
   return results;
 }
 
@@ -117,6 +132,36 @@ TEST_CASE("by index and by dense einsums are the same numbers") {
                                 run_graph::run(dense, run_graph::serial(dense, dims), sources)) < 1e-13);
     }
   }
+}
+
+TEST_CASE("through expert groups, with gradients") {
+  const auto check = [](int k, int groups, double rows) {
+    every_sharding(trace(inputs, [=](const scope&, given x) { return routed_by_groups(x, k, groups, rows); }),
+                   {.dims = routing_sizes, .tolerance = 1e-12, .prepare = binary_mask});
+  };
+  check(3, 2, 0);
+  check(4, 3, 1.5);  // some tokens get no row
+}
+
+TEST_CASE("through expert groups with a row for every token: the numbers of one group, up to the order of sums") {
+  for (const int k : {1, 2, 4})
+    for (const int groups : {1, 2, 3}) {
+      const run_graph::traced one = trace(inputs, [=](const scope&, given x) { return routed(x, k); });
+      const run_graph::traced several = trace(inputs, [=](const scope&, given x) {
+        symbols r = routed_by_groups(x, k, groups, 0);
+        return symbols{r[0], r[2], r[3], r[1]};
+      });
+      for (const gs::dims& dims : routing_sizes) {
+        CAPTURE(k);
+        CAPTURE(groups);
+        run_graph::arrays sources = run_graph::random_sources(one, dims, 3);
+        binary_mask(sources);
+        run_graph::arrays found = run_graph::run(several, run_graph::serial(several, dims), sources);
+        CHECK(std::all_of(found[3].begin(), found[3].end(), [](double refused) { return refused == 0; }));
+        found.pop_back();
+        CHECK(run_graph::distance(found, run_graph::run(one, run_graph::serial(one, dims), sources)) < 1e-13);
+      }
+    }
 }
 
 TEST_CASE("dispatch and combine with the experts' dims in another order") {

@@ -9,6 +9,7 @@
 #include <gshard/trace/convolution.hpp>
 #include <gshard/trace/einsum.hpp>
 #include <gshard/trace/embedding.hpp>
+#include <gshard/trace/expert_groups.hpp>
 #include <gshard/trace/gating.hpp>
 #include <gshard/trace/map.hpp>
 #include <gshard/trace/random.hpp>
@@ -284,6 +285,18 @@ TEST_CASE("gradients: gating, dispatch and combine of three experts per token") 
     return weigh(einsum<"GSEC,EGCM->GSM">(r.combine, in * in), x[2]) + 3.0 * r.aux;
   };
   check_gradients({{"GSE"}, {"GSM"}, {"GSM"}}, layer);
+}
+
+TEST_CASE("gradients: expert groups") {
+  for (const double rows : {0.0, 1.2}) {
+    const auto layer = [rows](given x) {
+      const gs::gating_result r = gs::top_k_gating(gs::softmax(x[0]), {.k = 3, .places = gs::capacity{2.0}});
+      const gs::expert_group_routing sent = gs::send_to_expert_groups(r, x[1], 2, gs::capacity{rows});
+      const symbol in = gs::dispatch_in_groups(sent);
+      return weigh(gs::combine_from_groups(sent, in * in), x[2]) + 3.0 * r.aux;
+    };
+    check_gradients({{"GSE"}, {"GSM"}, {"GSM"}}, layer);
+  }
 }
 
 TEST_CASE("gradients: one-hot tensors in other uses than routing") {

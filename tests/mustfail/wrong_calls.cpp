@@ -36,6 +36,8 @@
 // expect: gshard: repeat\(count, body, x, \.\.\.\) takes a scalar tensor, a function and tensors; a number is repeat<3>\(x, 
 // expect: gshard: top2_gating\(gates, mask, capacity\{2\}, second\) takes gates and maybe a mask, tensors of a program, an
 // expect: gshard: top_k_gating\(gates, mask, \{\.k = 8\}\) takes gates and maybe a mask, tensors of a program, and settings
+// expect: gshard: send_to_expert_groups<"x">\(gating, x, 4, capacity\{4\}\) takes the result of a gating, a tensor of a progr
+// expect: gshard: combine_from_groups\(groups, h\) takes the result of send_to_expert_groups and a tensor of a program
 // expect: gshard: gradients\(loss, list\) takes a scalar and a list of tensors of a program, as trainable\(m\)
 // expect: gshard: trainable\(m\) takes the first argument of the model
 // expect: gshard: all_reduce<"x">\(t, reduction::sum\) takes a mesh axis, a tensor of a program and a reduction
@@ -96,6 +98,8 @@ inline constexpr auto model = [](auto& m, auto a, auto c, auto ids, auto gates, 
   use(repeat(2, [](auto v) { return v; }, a));
   use(top2_gating(gates, 2).aux);
   use(top_k_gating(gates, 8).aux);
+  use(send_to_expert_groups<"d">(gates, a, 2).row);
+  use(combine_from_groups(gates, a));
   use(gradients(sum(a), a));
   use(trainable(a));
   use(all_reduce(shards));
@@ -138,6 +142,8 @@ inline constexpr auto model = [](auto& m, auto a, auto c, auto ids, auto gates, 
   use(repeat<2>(a, [](auto v) { return v; }));
   use(top2_gating(gates, gs::capacity{2}).aux);
   use(top_k_gating(gates, {.k = 2}).aux);
+  const auto sent = send_to_expert_groups(top_k_gating(gates), gates, 2);
+  use(combine_from_groups(sent, dispatch_in_groups(sent)));
   use(gradients(sum(a + w), gs::trainable(m)));
   use(trainable(m));
   use(all_reduce<"d">(shards));

@@ -45,10 +45,9 @@ struct result {
   std::vector<double> losses, y, load, overflow;
 };
 
-template <class Program>
-result train(int devices, int steps) {
-  const auto on = gs::simulate<mesh>(devices);
-  gs::executable<Program> run(on, extents, gs::parameter_store(on, 8));
+template <class Program, class Mesh>
+result train(const gs::cluster<Mesh>& on, const gs::dims& sizes, int steps) {
+  gs::executable<Program> run(on, sizes, gs::parameter_store(on, 8));
   run.seed = 4;
   std::vector<double> x(G * S * M), mask(G * S);
   for (std::size_t i = 0; i < x.size(); ++i) x[i] = std::sin(2.3 * double(i));
@@ -62,6 +61,11 @@ result train(int devices, int steps) {
     r.load = gs::to_global(load);
   }
   return r;
+}
+
+template <class Program>
+result train(int devices, int steps) {
+  return train<Program>(gs::simulate<mesh>(devices), extents, steps);
 }
 
 void check_same(const std::vector<double>& a, const std::vector<double>& b) {
@@ -98,4 +102,56 @@ TEST_CASE("moe: padding comes out as zero, and every kept choice is in the load"
   CHECK(routed <= double(E * G * 3));  // capacity: ceil(1.5 * 6 / 3)
   CHECK(routed + r.overflow[0] <= 2.0 * double(G * S));
   CHECK(routed > 0);
+}
+
+namespace {
+
+/// The training step with three experts per token, in this many groups; `rows`: of each group, as a capacity factor.
+template <int Groups, int Rows>
+inline constexpr auto grouped_step = [](auto& m, auto x, auto mask, auto rate) {
+  const gs::nn::moe_options options{.k = 3, .places = gs::capacity{2.5}, .expert_groups = Groups, .rows = gs::capacity{double(Rows)}};
+  const gs::nn::moe_result r = gs::nn::moe<"node", "expert">(m, x, mask, options);
+  auto error = r.y - 3.0 * x;
+  auto loss = gs::mean(error * error);
+  gs::adam{}.minimize(m, m.objective(loss, 0.1), rate);
+  return std::tuple{loss, r.y, r.load, r.overflow};
+};
+using grid = gs::mesh<gs::axis<"node">, gs::axis<"expert">>;
+template <int Groups, int Rows = 0>
+using on_grid = gs::program<grouped_step<Groups, Rows>, grid, in<"GSM", P<gs::axes<"expert", "node">, none, none>, double>,
+                            in<"GS", P<gs::axes<"expert", "node">, none>, double>, in<"", void, double>, gs::element<double>>;
+
+template <class Program>
+result train_on_grid(const std::vector<int>& devices) {
+  return train<Program>(gs::simulate<grid>(devices), {{'G', G}, {'S', S}, {'E', 6}, {'M', M}, {'F', F}}, 6);
+}
+void check_same(const result& a, const result& b) {
+  check_same(a.losses, b.losses);
+  check_same(a.y, b.y);
+  CHECK(a.load == b.load);
+  CHECK(a.overflow == b.overflow);
+}
+
+}  // namespace
+
+TEST_CASE("moe: experts in groups are the layer of one group, with its gradient, on any number of nodes and devices") {
+  const result expected = train_on_grid<on_grid<1>>({1, 1});
+  CHECK(expected.losses.back() < 0.9 * expected.losses.front());
+  for (const std::vector<int>& devices : std::vector<std::vector<int>>{{1, 1}, {2, 1}, {1, 2}, {2, 2}, {3, 1}, {2, 3}, {4, 2}}) {
+    CAPTURE(devices[0]);
+    CAPTURE(devices[1]);
+    check_same(train_on_grid<on_grid<1>>(devices), expected);
+    check_same(train_on_grid<on_grid<2>>(devices), expected);
+    check_same(train_on_grid<on_grid<3>>(devices), expected);
+  }
+}
+
+TEST_CASE("moe: choices that a full group refuses are counted, on any number of nodes and devices") {
+  const result all = train_on_grid<on_grid<3>>({1, 1}), expected = train_on_grid<on_grid<3, 1>>({1, 1});
+  CHECK(expected.overflow[0] > all.overflow[0]);
+  for (const std::vector<int>& devices : std::vector<std::vector<int>>{{2, 2}, {3, 1}, {1, 3}}) {
+    CAPTURE(devices[0]);
+    CAPTURE(devices[1]);
+    check_same(train_on_grid<on_grid<3, 1>>(devices), expected);
+  }
 }

@@ -96,7 +96,8 @@ class differentiator {
   }
 
   constexpr void pull_back(const node& n) {
-    const symbol dy = n.kind == op::top_k_gating ? b_.nothing() : gradient(n);
+    const bool begins_with_slots = n.kind == op::top_k_gating || n.kind == op::expert_group_slots;  // they have no gradient
+    const symbol dy = begins_with_slots ? b_.nothing() : gradient(n);
     switch (n.kind) {
       case op::einsum: return pull_back_einsum(n, dy);
       case op::map: return pull_back_map(n, dy);
@@ -136,6 +137,7 @@ class differentiator {
       case op::custom: return pull_back_custom(n, dy);
       case op::dropout: return add(n.input(0), emit_dropout(dy, n.attr.rate, n.attr.key));
       case op::top_k_gating: return pull_back_gating(n);
+      case op::expert_group_slots: return add(n.input(1), emit_expert_group_slots_grad(in(n, 0), out(n, 0), gradient(n, 2), n.attr));
       case op::one_hot:
         if (n.inputs > 1) add(n.input(1), emit_one_hot_grad(in(n, 0), dy));
         return;

@@ -61,6 +61,8 @@ enum class op : std::uint8_t {
   // mixture of experts
   top_k_gating,
   top_k_gating_grad,
+  expert_group_slots,
+  expert_group_slots_grad,
   one_hot,
   one_hot_grad,
   dispatch,
@@ -250,6 +252,8 @@ inline constexpr op_traits op_table[]{
     {.kind = op::dropout, .name = "dropout", .elementwise = true, .spreads = propagation::first, .overwrites = 0},
     {.kind = op::top_k_gating, .name = "top_k_gating", .gates = true},
     {.kind = op::top_k_gating_grad, .name = "top_k_gating_grad", .gates = true},
+    {.kind = op::expert_group_slots, .name = "expert_group_slots"},
+    {.kind = op::expert_group_slots_grad, .name = "expert_group_slots_grad"},
     {.kind = op::one_hot, .name = "one_hot"},
     {.kind = op::one_hot_grad, .name = "one_hot_grad"},
     {.kind = op::dispatch, .name = "dispatch"},

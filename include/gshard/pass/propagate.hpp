@@ -85,9 +85,9 @@ class node_propagation {
     sharded_ &= ~left;
     if (!sharded_) return left != 0;
     for (int i = 0; i < n_.inputs; ++i)
-      if (refine(values[n_.in[i]].layout, factors_of(i))) changed(n_.in[i]);
+      if (refine(values[n_.in[i]], factors_of(i))) changed(n_.in[i]);
     for (int o = 0; o < n_.outputs; ++o)
-      if (refine(values[n_.out[o]].layout, n_.rule.out[o])) changed(n_.out[o]);
+      if (refine(values[n_.out[o]], n_.rule.out[o])) changed(n_.out[o]);
     return left != 0;
   }
 
@@ -157,15 +157,19 @@ class node_propagation {
     for (int d = 0; d < v.dims.count; ++d) n *= e_.dim(v.dims[d]);
     return n;
   }
-  constexpr bool refine(sharding& s, const short_list& factors) {
+  /// An open dim takes the axes of its factor. If the tensor uses some of them elsewhere, an annotation takes the ones before these.
+  constexpr bool refine(value& v, const short_list& factors) {
+    sharding& s = v.layout;
     if (!s.open) return false;
+    const bool annotated = v.producer >= 0 && g_.nodes.data()[v.producer].kind == op::annotate;
     bool changed = false;
     std::uint32_t left = factors.bits;
     for (int d = 0; d < factors.count; ++d, left >>= short_list::width) {
       const std::uint32_t f = left & short_list::largest;
       if (!((sharded_ >> f) & 1u)) continue;
-      const short_list& of_factor = axes_of_factor_[f];
+      short_list of_factor = axes_of_factor_[f];
       short_list& axes = s.axes[d];
+      while (annotated && of_factor.count > axes.count && ((s.used() >> of_factor.back()) & 1u)) of_factor.pop_back();
       if (!s.is_open(d) || of_factor.count <= axes.count || !axes.is_prefix_of(of_factor)) continue;
       const std::uint32_t added = of_factor.mask() & ~axes.mask();
       if (added & (s.used() | s.partial)) continue;

@@ -4,13 +4,18 @@
 // Routes tokens to groups of experts, and within each group to experts. A token is sent once to a group, however many of its experts are
 // there. If a group's experts are on one node, this removes duplicates from the traffic between nodes.
 
+#include <gshard/base/fixed_string.hpp>
 #include <gshard/base/list_view.hpp>
+#include <gshard/ir/spec.hpp>
 #include <gshard/trace/builder.hpp>
 #include <gshard/trace/gating.hpp>
 #include <gshard/trace/routing.hpp>
+#include <gshard/trace/shape.hpp>
 
 #include <array>
 #include <cstdint>
+#include <initializer_list>
+#include <string_view>
 
 namespace gshard { inline namespace v0 {
 
@@ -26,116 +31,101 @@ constexpr double expected_expert_groups(int experts, int groups, int k) {
 /// How the tokens of a gating reach N expert groups. Group n has the experts [n * E/N, (n + 1) * E/N). The numbers of groups and of rows are
 /// settings of the model. They do not depend on the devices.
 struct expert_group_routing {
+  symbol rows;      ///< [N,G,R,M]: the tokens of each group, zero in empty rows
   symbol row;       ///< [G,S,N]: n * R + r if row r of group n holds the token, else -1
   symbol slot;      ///< [N,G,R,K]: of each row, the slots e * C + c of its experts, numbered within the group, then -1
   symbol weight;    ///< [N,G,R,K]: their weights
   symbol overflow;  ///< [G] choices refused because the group had no row left
   int group_dim = 0, row_dim = 0, expert_dim = 0, place_dim = 0;  // the dims N, R, E/N, C
+  axis_name axis{};  // shards the groups, unless it is empty
 };
 
 namespace detail {
-namespace route {
-inline constexpr short_list group_rows = factors({expert_group, group, token, model});
-inline constexpr short_list group_experts = factors({expert_group, expert, group, place, model});
-inline constexpr short_list row_buffers = factors({expert, group, place, model});  // an expert group is the destination of a token
-
-/// The rule of op::expert_group_slots, whose operands are slots and weights.
-constexpr sharding_rule expert_group_slots() {
-  sharding_rule r = base();
-  r.block(token);
-  r.block(expert_group);
-  r.set_operands({chosen, chosen});
-  const short_list of_rows = factors({expert_group, group, place, choice});
-  r.set_results({factors({group, token, expert_group}), of_rows, of_rows, factors({group})});
-  return r;
-}
-constexpr dim_list dims(std::initializer_list<int> list) {
-  dim_list l;
-  for (int d : list) l.push_back(d);
-  return l;
-}
-}  // namespace route
-
-/// op::expert_group_slots_grad: dweight[g,s,k] from the gradient of the weights of rows.
-constexpr symbol emit_expert_group_slots_grad(symbol slot, symbol row, symbol dweight, const attributes& attr) {
-  builder& b = *dweight.owner;
-  const sharding_rule forward = route::expert_group_slots();
-  sharding_rule rule;
-  rule.blocked = forward.blocked;
-  rule.set_operands({forward.in[0], forward.out[0], forward.out[2]});
-  rule.out[0] = forward.in[1];
-  return {&b, b.add_node(op::expert_group_slots_grad, {slot.id, row.id, dweight.id}, rule, attr, {{slot.get().dims, dweight.get().type}})};
+/// Something of rows [N,G,R,..], with the groups sharded over the axis of the routing, if it has one.
+constexpr symbol shard_rows(const expert_group_routing& r, symbol rows) {
+  builder& b = *rows.owner;
+  if (b.failed() || r.axis.view().empty()) return rows;
+  named_sharding named;
+  named.rank = rows.rank();
+  named.open = 0b1110;
+  named.add(r.axis.view(), 0);
+  const sharding layout = b.resolve(named, "group_experts");
+  return b.failed() ? b.nothing() : emit_annotate(rows, layout, 1);  // after the shardings of tokens and parameters
 }
 }  // namespace detail
 
-/// group_experts(gating, N, rows): the routing of a gating by N expert groups. A group has a row for R tokens of each token group, in order.
-/// With rows = capacity{N}, the default, R = S, and no choice is lost. `expected_expert_groups` gives the least useful factor under uniform
-/// routing. If a token gets no row, its choices in that group are dropped, and their slots stay empty. The others keep slot and weight. So
-/// each expert gets the same tokens in the same slots as without groups.
-/// Shapes: slots and weights [G,S,K] of the gating -> see `expert_group_routing`, R = ceil(factor * S / N), at most S.
-/// Communicates: nothing. Only G may be sharded: other dims are replicated first.
-/// Compile time: that `gating` is the result of top_k_gating or top2_gating; that N is from 1 to E, if E is known.
+/// send_to_expert_groups<"node">(gating, x, N, rows): sends each token once to every expert group that has one of its experts, with the slots
+/// and weights that it has there. The groups are sharded over the mesh axis; without one, the planner chooses where they are. A group has R
+/// rows for the tokens of each token group, which take them in order. With rows = capacity{N}, the default, R = S, and no choice is lost.
+/// `expected_expert_groups` is the factor that suffices on average under uniform routing. If a token gets no row, its choices in that group
+/// are dropped, and their slots stay empty. All other choices keep slot and weight: each expert gets the tokens that it gets without groups,
+/// in the same slots.
+/// Shapes: gating of G,S,E,C; x [G,S,M] -> see `expert_group_routing`, R = ceil(factor * S / N), at most S.
+/// Communicates: if the axis is the most minor one that shards G, one all_to_all over it, of rows, slots and weights.
+/// Compile time: that `gating` is the result of top_k_gating or top2_gating; ranks, dims and element types; that N is from 1 to E, if E is
+/// known; that the mesh has the axis.
 /// Throws: nothing.
-/// @see dispatch_to_groups, combine_from_groups, nn::moe
-constexpr expert_group_routing group_experts(const gating_result& gating, int groups, capacity rows = {0}) {
-  builder& b = *gating.combine.owner;
-  expert_group_routing r{b.nothing(), b.nothing(), b.nothing(), b.nothing()};
-  if (b.failed()) return r;
+/// @see dispatch_in_groups, combine_from_groups, nn::moe
+template <fixed_string Axis = "">
+constexpr expert_group_routing send_to_expert_groups(const gating_result& gating, here x, int groups, capacity rows = {0}) {
+  constexpr std::string_view verb = "send_to_expert_groups";
+  builder& b = *x.owner;
+  expert_group_routing r{b.nothing(), b.nothing(), b.nothing(), b.nothing(), b.nothing()};
+  if (!b.has(gating.combine) || !b.has(x)) return r;
   const detail::one_hot_parts choices = detail::one_hot_of(gating.combine);
-  if (!choices.found || choices.weight.id < 0) b.fail(fault::wrong_type, "group_experts");
-  if (b.failed()) return r;
-  const dim_list combine = gating.combine.get().dims, slots = choices.slot.get().dims;
-  const std::int64_t experts = b.known_extent(combine[2]);
-  if (groups < 1 || (experts >= 0 && groups > experts)) {
-    b.fail(fault::bad_range, "group_experts", {}, groups, int(experts));
-    return r;
-  }
+  if (!choices.found || choices.weight.id < 0) b.fail(fault::wrong_type, verb);
+  if (b.failed() || !detail::require_elements(b, op::dispatch, verb, {x, choices.weight})) return r;
+  const dim_list combine = gating.combine.get().dims, slots = choices.slot.get().dims, d = x.get().dims;
   const int G = slots[0], S = slots[1], K = slots[2];
+  if (d.size() != 3) b.fail(fault::rank_mismatch, verb, {}, 3, d.size());
+  else if (d[0] != G || d[1] != S) b.fail(fault::dims_differ, verb, {}, 1, d[0] == G);
+  if (const std::int64_t experts = b.known_extent(combine[2]); groups < 1 || (experts >= 0 && groups > experts))
+    b.fail(fault::bad_range, verb, {}, groups, int(experts));
+  if (b.failed()) return r;
+  r.axis = axis_name(Axis.view());
   const double factor = rows.factor > 0 && rows.factor < groups ? rows.factor : groups;
   r.group_dim = b.fixed_dim(groups);
   r.row_dim = factor == groups ? S : b.ratio_dim(factor, S, r.group_dim);
   r.expert_dim = b.ratio_dim(1, combine[2], r.group_dim);
   r.place_dim = combine[3];
-  const dtype type = choices.weight.get().type;
+  const dtype type = x.get().type;
   const dim_list of_rows = detail::route::dims({r.group_dim, G, r.row_dim, K});
   b.add_node(op::expert_group_slots, {choices.slot.id, choices.weight.id}, detail::route::expert_group_slots(),
              {.dims = detail::route::dims({r.expert_dim, r.place_dim})},
              {{detail::route::dims({G, S, r.group_dim}), dtype::i32}, {of_rows, dtype::i32}, {of_rows, type}, {detail::route::dims({G}), type}});
   r.row = b.result_of_last(0);
-  r.slot = b.result_of_last(1);
-  r.weight = b.result_of_last(2);
+  const symbol slot = b.result_of_last(1), weight = b.result_of_last(2);
   r.overflow = b.result_of_last(3);
+  const symbol sent = detail::emit_dispatch(r.row, b.nothing(), x, detail::route::tokens, detail::route::row_buffers,
+                                            detail::route::dims({r.group_dim, G, r.row_dim, d[2]}));
+  r.rows = detail::shard_rows(r, sent);
+  r.slot = detail::shard_rows(r, slot);
+  r.weight = detail::shard_rows(r, weight);
   return r;
 }
 
-/// dispatch_to_groups(routing, x): the inputs of all experts. Each token goes to a row of each of its groups, and from there to experts.
-/// Shapes: x [G,S,M] -> [N,E/N,G,C,M], zero in empty slots.
-/// Communicates: if G is sharded over the axes that shard N and E/N, one all_to_all of the rows over the axis of N, and one of the slots
-/// over the axis of E/N.
-/// Compile time: ranks, dims and element types.
+/// dispatch_in_groups(routing): the inputs of all experts. Each row goes to its experts within the group.
+/// Shapes: -> [N,E/N,G,C,M], zero in empty slots.
+/// Communicates: if an axis that shards the rows' G shards E/N, one all_to_all over it.
+/// Compile time: nothing.
 /// Throws: nothing.
-/// @see group_experts, combine_from_groups
-constexpr symbol dispatch_to_groups(const expert_group_routing& r, here x) {
-  builder& b = *x.owner;
-  if (!detail::require_elements(b, op::dispatch, "dispatch_to_groups", {x, r.weight})) return b.nothing();
-  const dim_list d = x.get().dims;
-  if (d.size() != 3) b.fail(fault::rank_mismatch, "dispatch_to_groups", {}, 3, d.size());
-  else if (const dim_list& row = r.row.get().dims; d[0] != row[0] || d[1] != row[1]) b.fail(fault::dims_differ, "dispatch_to_groups");
-  if (b.failed()) return b.nothing();
-  const symbol rows = detail::emit_dispatch(r.row, b.nothing(), x, detail::route::tokens, detail::route::row_buffers,
-                                            detail::route::dims({r.group_dim, d[0], r.row_dim, d[2]}));
-  return detail::emit_dispatch(r.slot, b.nothing(), rows, detail::route::group_rows, detail::route::group_experts,
-                               detail::route::dims({r.group_dim, r.expert_dim, d[0], r.place_dim, d[2]}));
+/// @see send_to_expert_groups, combine_from_groups
+constexpr symbol dispatch_in_groups(const expert_group_routing& r) {
+  builder& b = *r.rows.owner;
+  if (!b.has(r.rows)) return b.nothing();
+  const dim_list d = r.rows.get().dims;
+  return detail::emit_dispatch(r.slot, b.nothing(), r.rows, detail::route::group_rows, detail::route::group_experts,
+                               detail::route::dims({r.group_dim, r.expert_dim, d[1], r.place_dim, d[3]}));
 }
 
 /// combine_from_groups(routing, h): the weighted sums of the results of each token's experts: first within each group, in the order of its
-/// choices, then over the groups, in their order. So bits do not depend on the devices that hold experts whole; they may differ from the
-/// sum without groups.
+/// choices, then over the groups, in their order. So bits do not depend on how many devices hold the experts. They may differ from the sum
+/// without groups.
 /// Shapes: h [N,E/N,G,C,M] -> [G,S,M], zero where a token has no expert.
-/// Communicates: the way back of dispatch_to_groups: one all_to_all over the axis of E/N, and one of the rows over the axis of N.
+/// Communicates: the way back: one all_to_all over the axes that shard E/N, and one of the rows over the axis of the groups.
 /// Compile time: ranks, dims and element types.
 /// Throws: nothing.
-/// @see group_experts, dispatch_to_groups
+/// @see send_to_expert_groups, dispatch_in_groups
 constexpr symbol combine_from_groups(const expert_group_routing& r, here h) {
   builder& b = *h.owner;
   if (!detail::require_elements(b, op::combine, "combine_from_groups", {h, r.weight})) return b.nothing();
@@ -143,8 +133,8 @@ constexpr symbol combine_from_groups(const expert_group_routing& r, here h) {
   if (d.size() != 5) b.fail(fault::rank_mismatch, "combine_from_groups", {}, 5, d.size());
   else if (d != detail::route::dims({r.group_dim, r.expert_dim, row[0], r.place_dim, d[4]})) b.fail(fault::dims_differ, "combine_from_groups");
   if (b.failed()) return b.nothing();
-  const symbol rows = detail::emit_combine(r.slot, r.weight, h, detail::route::group_experts, detail::route::group_rows,
-                                           detail::route::dims({r.group_dim, row[0], r.row_dim, d[4]}));
+  const symbol rows = detail::shard_rows(r, detail::emit_combine(r.slot, r.weight, h, detail::route::group_experts, detail::route::group_rows,
+                                                                 detail::route::dims({r.group_dim, row[0], r.row_dim, d[4]})));
   return detail::emit_combine(r.row, b.nothing(), rows, detail::route::row_buffers, detail::route::tokens,
                               detail::route::dims({row[0], row[1], d[4]}));
 }

@@ -10,7 +10,6 @@
 
 #include <array>
 #include <cstdint>
-#include <initializer_list>
 #include <string_view>
 
 namespace gshard { inline namespace v0 {
@@ -57,11 +56,7 @@ constexpr gating_result emit_gating(symbol gates, symbol mask, int k, capacity c
     return nothing;
   }
   const int place = b.ratio_dim(c.factor, g.dims[1], g.dims[2]), choices = b.fixed_dim(k);
-  const auto dims = [](std::initializer_list<int> list) {
-    dim_list l;
-    for (int d : list) l.push_back(d);
-    return l;
-  };
+  using route::dims;
   sharding_rule rule = route::base();
   rule.block(route::token);
   rule.block(route::expert);

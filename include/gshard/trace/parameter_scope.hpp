@@ -66,37 +66,20 @@ class parameter_scope {
     builder& b = *builder_;
     if (b.failed()) return b.nothing();
     const tensor_name full = full_name(name);
-    if (!is_real(type_)) b.fail(fault::wrong_type, full.view());
     const dim_list dims = b.dims_of(letters, full.view());
     for (char c : start.over)
       if (letters.find(c) == letters.npos) b.fail(fault::foreign_letter, full.view(), {&c, 1});
-    initializer initial;
-    initial.what = start.what;
-    initial.scale = start.scale;
-    initial.fan_in = b.dims_of(start.over, full.view());
-    if (const std::int32_t row = b.find_parameter(full); row >= 0) {
-      const parameter& p = b.program.parameters[std::size_t(row)];
-      if (b.program.at(p.value).dims != dims || p.init != initial) b.fail(fault::duplicate_name, full.view());
-      return {&b, p.value};
-    }
-    parameter p;
-    p.name = full;
-    p.init = initial;
-    return b.add_parameter(p, dims, type_);
+    return declare(full, dims, start);
   }
   template <class... Entries>
-  constexpr symbol param(std::string_view name, std::string_view letters, spec<Entries...>, init start) const {
-    using layout = spec<Entries...>;
-    const symbol s = param(name, letters, start);
-    builder& b = *builder_;
-    if (b.failed()) return s;
-    const tensor_name full = full_name(name);
-    const sharding before = b.program.at(s.id).layout;
-    b.program.at(s.id).layout = b.resolve(layout::named, full.view());
-    if (before != sharding::unconstrained(s.rank()) && before != s.get().layout) b.fail(fault::duplicate_name, full.view());
-    if (layout::rank != s.rank()) b.fail(fault::rank_mismatch, full.view(), {}, s.rank(), layout::rank);
-    if (b.program.at(s.id).layout.partial) b.fail(fault::incomplete_output, full.view());
-    return s;
+  constexpr symbol param(std::string_view name, std::string_view letters, spec<Entries...> layout, init start) const {
+    return annotate_parameter(name, param(name, letters, start), layout);
+  }
+  /// The same with dims of the program in place of letters.
+  template <class... Entries>
+  constexpr symbol param_of_dims(std::string_view name, const dim_list& dims, spec<Entries...> layout, init start) const {
+    if (builder_->failed()) return builder_->nothing();
+    return annotate_parameter(name, declare(full_name(name), dims, start), layout);
   }
 
   /// Optimizer state with the dims of a parameter, initially zero. Its name is the prefix and the name of the parameter. It is sharded as
@@ -182,6 +165,37 @@ class parameter_scope {
   builder* builder_;
   dtype type_;
   tensor_name prefix_;
+
+  constexpr symbol declare(const tensor_name& full, const dim_list& dims, const init& start) const {
+    builder& b = *builder_;
+    if (!is_real(type_)) b.fail(fault::wrong_type, full.view());
+    initializer initial;
+    initial.what = start.what;
+    initial.scale = start.scale;
+    initial.fan_in = b.dims_of(start.over, full.view());
+    if (const std::int32_t row = b.find_parameter(full); row >= 0) {
+      const parameter& p = b.program.parameters[std::size_t(row)];
+      if (b.program.at(p.value).dims != dims || p.init != initial) b.fail(fault::duplicate_name, full.view());
+      return {&b, p.value};
+    }
+    parameter p;
+    p.name = full;
+    p.init = initial;
+    return b.add_parameter(p, dims, type_);
+  }
+  template <class... Entries>
+  constexpr symbol annotate_parameter(std::string_view name, symbol s, spec<Entries...>) const {
+    using layout = spec<Entries...>;
+    builder& b = *builder_;
+    if (b.failed()) return s;
+    const tensor_name full = full_name(name);
+    const sharding before = b.program.at(s.id).layout;
+    b.program.at(s.id).layout = b.resolve(layout::named, full.view());
+    if (before != sharding::unconstrained(s.rank()) && before != s.get().layout) b.fail(fault::duplicate_name, full.view());
+    if (layout::rank != s.rank()) b.fail(fault::rank_mismatch, full.view(), {}, s.rank(), layout::rank);
+    if (b.program.at(s.id).layout.partial) b.fail(fault::incomplete_output, full.view());
+    return s;
+  }
 
   constexpr tensor_name full_name(std::string_view name) const {
     if (prefix_.length + name.size() > sizeof prefix_.text) builder_->fail(fault::name_too_long, name);

@@ -10,6 +10,7 @@
 
 #include <array>
 #include <cstdint>
+#include <initializer_list>
 
 namespace gshard { inline namespace v0 { namespace detail {
 
@@ -36,6 +37,26 @@ constexpr sharding_rule base() {
   r.block(choice);
   r.block(place);
   return r;
+}
+
+inline constexpr short_list group_rows = factors({expert_group, group, token, model});
+inline constexpr short_list group_experts = factors({expert_group, expert, group, place, model});
+inline constexpr short_list row_buffers = factors({expert, group, place, model});  // an expert group is the destination of a token
+
+/// The rule of op::expert_group_slots, whose operands are slots and weights.
+constexpr sharding_rule expert_group_slots() {
+  sharding_rule r = base();
+  r.block(token);
+  r.block(expert_group);
+  r.set_operands({chosen, chosen});
+  const short_list of_rows = factors({expert_group, group, place, choice});
+  r.set_results({factors({group, token, expert_group}), of_rows, of_rows, factors({group})});
+  return r;
+}
+constexpr dim_list dims(std::initializer_list<int> list) {
+  dim_list l;
+  for (int d : list) l.push_back(d);
+  return l;
 }
 }  // namespace route
 
@@ -111,6 +132,17 @@ constexpr symbol emit_one_hot_grad(symbol slot, symbol d) {
   rule.in[1] = route::chosen;
   rule.out[0] = route::chosen;
   return {&b, b.add_node(op::one_hot_grad, {d.id, slot.id}, rule, {}, {{slot.get().dims, d.get().type}})};
+}
+
+/// op::expert_group_slots_grad: dweight[g,s,k] from the gradient of the weights of rows.
+constexpr symbol emit_expert_group_slots_grad(symbol slot, symbol row, symbol dweight, const attributes& attr) {
+  builder& b = *dweight.owner;
+  const sharding_rule forward = route::expert_group_slots();
+  sharding_rule rule;
+  rule.blocked = forward.blocked;
+  rule.set_operands({forward.in[0], forward.out[0], forward.out[2]});
+  rule.out[0] = forward.in[1];
+  return {&b, b.add_node(op::expert_group_slots_grad, {slot.id, row.id, dweight.id}, rule, attr, {{slot.get().dims, dweight.get().type}})};
 }
 
 }}}  // namespace gshard::v0::detail

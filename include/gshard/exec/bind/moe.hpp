@@ -6,6 +6,7 @@
 #include <gshard/base/random.hpp>
 #include <gshard/exec/bind/local_step.hpp>
 #include <gshard/kernel/moe/dispatch.hpp>
+#include <gshard/kernel/moe/expert_groups.hpp>
 #include <gshard/kernel/moe/gating.hpp>
 #include <gshard/trace/routing.hpp>
 
@@ -34,6 +35,32 @@ action bind(operation<op::top_k_gating_grad>, const local_step<T>& step) {
   return [gates = step.in(0), slot = step.ids(1), dweight = step.in(2), daux = step.in(3), mask = step.in_or_null(4),
           dgates = step.out(), s = gating_sizes_of(step)](const run_context&) {
     kernel::top_k_gating_grad<T>(gates, mask, slot, dweight, daux, dgates, s);
+  };
+}
+
+/// The sizes of a step that has a tensor of gating slots as operand 0, and rows [G,S,N] and slots of rows [N,G,R,K].
+template <class T>
+kernel::expert_group_sizes expert_group_sizes_of(const local_step<T>& step, const kernel::placement& row, const kernel::placement& of_rows) {
+  const kernel::placement& slot = step.in_place(0);
+  const dim_list& dims = step.n.attr.dims;
+  return {{slot.extent[0], slot.extent[1], step.plan.sizes.dim(dims[0]), step.plan.sizes.dim(dims[1]), slot.extent[2]},
+          row.extent[2],
+          of_rows.extent[2]};
+}
+
+template <class T>
+action bind(operation<op::expert_group_slots>, const local_step<T>& step) {
+  return [slot = step.ids(0), weight = step.in(1), row = step.out_ids(0), group_slot = step.out_ids(1), group_weight = step.out(2),
+          overflow = step.out(3), s = expert_group_sizes_of(step, step.out_place(0), step.out_place(1))](const run_context&) {
+    kernel::expert_group_slots<T>(slot, weight, row, group_slot, group_weight, overflow, s);
+  };
+}
+
+template <class T>
+action bind(operation<op::expert_group_slots_grad>, const local_step<T>& step) {
+  return [slot = step.ids(0), row = step.ids(1), d = step.in(2), dweight = step.out(),
+          s = expert_group_sizes_of(step, step.in_place(1), step.in_place(2))](const run_context&) {
+    kernel::expert_group_slots_grad<T>(slot, row, d, dweight, s);
   };
 }
 
