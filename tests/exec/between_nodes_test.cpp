@@ -4,10 +4,13 @@
 #include "run_graph.hpp"
 
 #include <gshard/exec/executor.hpp>
+#include <gshard/grad/differentiate.hpp>
+#include <gshard/nn/moe.hpp>
 #include <gshard/pass/cost/node_traffic.hpp>
 
 #include <doctest/doctest.h>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -101,4 +104,26 @@ TEST_CASE("bytes between nodes: on 1,000 random groupings the plan's are those t
   }
   CHECK(compared > 300);
   for (const gs::op kind : {gs::op::all_reduce, gs::op::reduce_scatter, gs::op::all_gather, gs::op::all_to_all, gs::op::collective_permute}) CHECK(cases_of[std::size_t(kind)] > 5);
+}
+
+TEST_CASE("bytes between nodes: of a mixture of experts, in groups and not, on nodes of any number of devices") {
+  cases::rng r(4);
+  for (const int groups : {1, 2, 3}) {
+    const run_graph::traced t = run_graph::trace({{"GSM"}, {"GS"}, {"GSM"}}, [=](const gs::parameter_scope& m, std::span<const gs::symbol> x) {
+      const gs::symbol y = gs::nn::moe<"x">(m, x[0], x[1], {.k = 3, .expert_groups = groups}).y;
+      return gs::list<gs::symbol>{y, gs::gradients(gs::sum(y * x[2]), std::array{x[0]})[0]};
+    });
+    const gs::dims dims{{'G', 7}, {'S', 6}, {'M', 5}, {'E', 6}, {'F', 4}};
+    for (int i = 0; i < 10; ++i) {
+      const std::vector<int> mesh{2 + int(cases::below(r, 5))};
+      run_graph::setting s = run_graph::serial(t, dims);
+      s.mesh = mesh;
+      for (gs::sharding& layout : s.layouts)
+        if (layout.rank != 2 || &layout - s.layouts.data() < 3) layout[0].push_back(0);  // all but the gate's weights
+      const gs::plan_tables plan = run_graph::plan(t, s);
+      CAPTURE(gs::describe(plan.view()));
+      const counted bytes = run(plan, mesh, dims, {random_nodes(mesh, r), gs::summation::by_node});
+      CHECK(bytes.planned == bytes.received);
+    }
+  }
 }

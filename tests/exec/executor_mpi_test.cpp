@@ -99,11 +99,13 @@ void compare(const backends& real, const run_graph::traced& t, const run_graph::
 
 }  // namespace
 
-TEST_CASE("mpi: a mixture of experts trains to the same bits as simulated") {
-  const run_graph::traced t = run_graph::trace({{"GSM"}, {"GS"}, {""}}, [](const scope& whole, given x) {
+namespace {
+
+void compare_training(const gs::nn::moe_options& options) {
+  const run_graph::traced t = run_graph::trace({{"GSM"}, {"GS"}, {""}}, [&](const scope& whole, given x) {
     const gs::parameter_scope m(whole.owner(), gs::dtype::f32);
     const symbol input = gs::cast<float>(x[0]), mask = gs::cast<float>(x[1]), rate = gs::cast<float>(x[2]);
-    const gs::nn::moe_result r = gs::nn::moe<"x">(m, input, mask, {.places = gs::capacity{1.5}});
+    const gs::nn::moe_result r = gs::nn::moe<"x">(m, input, mask, options);
     const symbol error = r.y - 3.0 * input, loss = gs::mean(error * error);
     gs::adam{}.minimize(m, m.objective(loss, 0.1), rate);
     return symbols{loss, r.y, r.load, r.overflow};
@@ -128,6 +130,17 @@ TEST_CASE("mpi: a mixture of experts trains to the same bits as simulated") {
         compare(real, t, s, inputs, 4);
       }
   }
+}
+
+}  // namespace
+
+TEST_CASE("mpi: a mixture of experts trains to the same bits as simulated") {
+  compare_training({.places = gs::capacity{1.5}});
+}
+
+TEST_CASE("mpi: a mixture of experts in groups trains to the same bits as simulated") {
+  compare_training({.k = 3, .expert_groups = 2});
+  compare_training({.k = 3, .expert_groups = 3, .rows = gs::capacity{1.5}});
 }
 
 TEST_CASE("mpi: every layout to every layout, and sums of any size") {

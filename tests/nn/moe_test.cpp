@@ -109,7 +109,7 @@ namespace {
 /// The training step with three experts per token, in this many groups; `rows`: of each group, as a capacity factor.
 template <int Groups, int Rows>
 inline constexpr auto grouped_step = [](auto& m, auto x, auto mask, auto rate) {
-  const gs::nn::moe_options options{.k = 3, .places = gs::capacity{2.5}, .expert_groups = Groups, .rows = gs::capacity{double(Rows)}};
+  const gs::nn::moe_options options{.places = gs::capacity{2.5}, .k = 3, .expert_groups = Groups, .rows = gs::capacity{double(Rows)}};
   const gs::nn::moe_result r = gs::nn::moe<"node", "expert">(m, x, mask, options);
   auto error = r.y - 3.0 * x;
   auto loss = gs::mean(error * error);

@@ -56,8 +56,8 @@ struct attributes {
   const pointwise* function = nullptr;            ///< map, per_shard.
   const custom_operation* custom = nullptr;       ///< custom.
   const char* label = nullptr;                    ///< check_finite: the name of the tensor in errors.
-  dim_list dims = {};  ///< scale: see `power`. convolution, by dim of operand 0: 1 + the factor of its taps. top_k_gating: the dim of slots.
-                       ///< expert_group_slots: the dims of a group's experts and of their slots.
+  dim_list dims = {};  ///< scale: see `power`. convolution, by dim of operand 0: 1 + the factor of its taps.
+                       ///< top_k_gating: the dim of slots. expert_group_slots: the dims of a group's experts and of their slots.
 };
 
 }}  // namespace gshard::v0

@@ -17,11 +17,11 @@ namespace gshard { inline namespace v0 { namespace nn {
 
 /// Settings of a mixture-of-experts layer. They belong to the model, so none depends on the number of devices.
 struct moe_options {
-  int k = 2;                                        ///< Experts per token.
-  capacity places{0};                               ///< Slots per expert. Factor 0: k. @see gating_options
-  second_expert second = second_expert::random;     ///< With k = 2.
-  int expert_groups = 1;                            ///< A token is sent once to each group that has one of its experts. @see send_to_expert_groups
-  capacity rows{0};                                 ///< Rows per expert group. Factor 0: a row for each token.
+  capacity places{0};                            ///< Slots per expert. Factor 0: k. @see gating_options
+  second_expert second = second_expert::random;  ///< With k = 2.
+  int k = 2;                                     ///< Experts per token.
+  int expert_groups = 1;                         ///< A token is sent once to each group that has one of its experts.
+  capacity rows{0};                              ///< Rows per expert group. Factor 0: a row for each token. @see send_to_expert_groups
 };
 
 struct moe_result {
@@ -34,9 +34,9 @@ struct moe_result {
 /// with at most k experts per token. Adds the auxiliary loss to the model's. Parameters: wg [M,E]; wi [E,M,F] and wo [E,F,M], whose
 /// experts are sharded over the axes.
 ///
-/// moe<"node", "expert">(m, x, mask, {.k = 8, .expert_groups = N}): experts in N groups, sharded over the first axis; the experts of a group
-/// over the second axis, if there is one. The first axis is the one between nodes. Parameters: wi [N,E/N,M,F] and wo [N,E/N,F,M]. Without
-/// overflow of groups, the result is that of one group, except for the order of sums. @see combine_from_groups
+/// moe<"node", "expert">(m, x, mask, {.k = 8, .expert_groups = N}): experts in N groups, sharded over the first axis; the experts of a
+/// group over the second axis, if there is one. The first axis is the one between nodes. Parameters: wi [N,E/N,M,F] and wo [N,E/N,F,M].
+/// Without overflow of groups, the result is that of one group, except for the order of sums. @see combine_from_groups
 /// Shapes: x [G,S,M], mask [G,S], 0 at padding -> see `moe_result`.
 /// Communicates: if token groups are sharded over the same axes, one all_to_all to the experts and one back; with expert groups, one per
 /// axis each way.
@@ -78,7 +78,8 @@ constexpr moe_result moe(const parameter_scope& m, symbol x, symbol mask, moe_op
     const symbol y = gate_einsum([&] { return einsum<"GSEC,GECM->GSM">(route.combine, out); });
     return {y, sum<"GE->E">(route.load), sum(route.overflow)};
   }
-  const expert_group_routing groups = gate_einsum([&] { return send_to_expert_groups<Axis>(route, x, options.expert_groups, options.rows); });
+  const expert_group_routing groups =
+      gate_einsum([&] { return send_to_expert_groups<Axis>(route, x, options.expert_groups, options.rows); });
   const int M = b.bound_dim('M'), F = b.bound_dim('F');
   const auto of_experts = [&](int from, int to) { return detail::route::dims({groups.group_dim, groups.expert_dim, from, to}); };
   wi = m.param_of_dims("wi", of_experts(M, F), P<label(Axis), inner, none, none>{}, init::fan_in("M"));

@@ -29,7 +29,7 @@ struct efficiency {
   std::int64_t small_product = 256;  ///< a matrix is small if one of the three extents of its product is less
   double memory = 0.95;            ///< operations that are bound by memory; fitted
   double all_to_all = 0.27;        ///< of the links of a torus, in all-to-alls; fitted
-  /// How often a step of routing (top_k_gating and its gradient) passes over its operands and results. Devices without such an operation run
+  /// How often a step of top_k_gating and its gradient passes over its operands and results. Devices without such an operation run
   /// a chain of comparisons, one-hot masks and running sums. Fitted.
   double gating_passes = 55;
   /// An elementwise operation is fused with its producer, or with its only reader, if nothing else reads the tensor between them. A cheap

@@ -28,8 +28,8 @@ constexpr double expected_expert_groups(int experts, int groups, int k) {
   return groups * (1 - none_here);
 }
 
-/// How the tokens of a gating reach N expert groups. Group n has the experts [n * E/N, (n + 1) * E/N). The numbers of groups and of rows are
-/// settings of the model. They do not depend on the devices.
+/// How the tokens of a gating reach N expert groups. Group n has the experts [n * E/N, (n + 1) * E/N). The numbers of groups and of rows
+/// are settings of the model. They do not depend on the devices.
 struct expert_group_routing {
   symbol rows;      ///< [N,G,R,M]: the tokens of each group, zero in empty rows
   symbol row;       ///< [G,S,N]: n * R + r if row r of group n holds the token, else -1
@@ -54,12 +54,12 @@ constexpr symbol shard_rows(const expert_group_routing& r, symbol rows) {
 }
 }  // namespace detail
 
-/// send_to_expert_groups<"node">(gating, x, N, rows): sends each token once to every expert group that has one of its experts, with the slots
-/// and weights that it has there. The groups are sharded over the mesh axis; without one, the planner chooses where they are. A group has R
-/// rows for the tokens of each token group, which take them in order. With rows = capacity{N}, the default, R = S, and no choice is lost.
-/// `expected_expert_groups` is the factor that suffices on average under uniform routing. If a token gets no row, its choices in that group
-/// are dropped, and their slots stay empty. All other choices keep slot and weight: each expert gets the tokens that it gets without groups,
-/// in the same slots.
+/// send_to_expert_groups<"node">(gating, x, N, rows): sends each token once to every expert group that has one of its experts, with the
+/// slots and weights that it has there. The groups are sharded over the mesh axis; without one, the planner chooses where they are. A group
+/// has R rows for the tokens of each token group, which take them in order. With rows = capacity{N}, the default, R = S, and no choice is
+/// lost. `expected_expert_groups` is the factor that suffices on average under uniform routing. If a token gets no row, its choices in that
+/// group are dropped, and their slots stay empty. All other choices keep slot and weight: each expert gets the tokens that it gets without
+/// groups, in the same slots.
 /// Shapes: gating of G,S,E,C; x [G,S,M] -> see `expert_group_routing`, R = ceil(factor * S / N), at most S.
 /// Communicates: if the axis is the most minor one that shards G, one all_to_all over it, of rows, slots and weights.
 /// Compile time: that `gating` is the result of top_k_gating or top2_gating; ranks, dims and element types; that N is from 1 to E, if E is
@@ -89,15 +89,16 @@ constexpr expert_group_routing send_to_expert_groups(const gating_result& gating
   r.expert_dim = b.ratio_dim(1, combine[2], r.group_dim);
   r.place_dim = combine[3];
   const dtype type = x.get().type;
-  const dim_list of_rows = detail::route::dims({r.group_dim, G, r.row_dim, K});
+  using detail::route::dims;
+  const dim_list of_rows = dims({r.group_dim, G, r.row_dim, K});
   b.add_node(op::expert_group_slots, {choices.slot.id, choices.weight.id}, detail::route::expert_group_slots(),
-             {.dims = detail::route::dims({r.expert_dim, r.place_dim})},
-             {{detail::route::dims({G, S, r.group_dim}), dtype::i32}, {of_rows, dtype::i32}, {of_rows, type}, {detail::route::dims({G}), type}});
+             {.dims = dims({r.expert_dim, r.place_dim})},
+             {{dims({G, S, r.group_dim}), dtype::i32}, {of_rows, dtype::i32}, {of_rows, type}, {dims({G}), type}});
   r.row = b.result_of_last(0);
   const symbol slot = b.result_of_last(1), weight = b.result_of_last(2);
   r.overflow = b.result_of_last(3);
   const symbol sent = detail::emit_dispatch(r.row, b.nothing(), x, detail::route::tokens, detail::route::row_buffers,
-                                            detail::route::dims({r.group_dim, G, r.row_dim, d[2]}));
+                                            dims({r.group_dim, G, r.row_dim, d[2]}));
   r.rows = detail::shard_rows(r, sent);
   r.slot = detail::shard_rows(r, slot);
   r.weight = detail::shard_rows(r, weight);
@@ -129,14 +130,15 @@ constexpr symbol dispatch_in_groups(const expert_group_routing& r) {
 constexpr symbol combine_from_groups(const expert_group_routing& r, here h) {
   builder& b = *h.owner;
   if (!detail::require_elements(b, op::combine, "combine_from_groups", {h, r.weight})) return b.nothing();
+  using detail::route::dims;
   const dim_list d = h.get().dims, row = r.row.get().dims;
   if (d.size() != 5) b.fail(fault::rank_mismatch, "combine_from_groups", {}, 5, d.size());
-  else if (d != detail::route::dims({r.group_dim, r.expert_dim, row[0], r.place_dim, d[4]})) b.fail(fault::dims_differ, "combine_from_groups");
+  else if (d != dims({r.group_dim, r.expert_dim, row[0], r.place_dim, d[4]})) b.fail(fault::dims_differ, "combine_from_groups");
   if (b.failed()) return b.nothing();
-  const symbol rows = detail::shard_rows(r, detail::emit_combine(r.slot, r.weight, h, detail::route::group_experts, detail::route::group_rows,
-                                                                 detail::route::dims({r.group_dim, row[0], r.row_dim, d[4]})));
-  return detail::emit_combine(r.row, b.nothing(), rows, detail::route::row_buffers, detail::route::tokens,
-                              detail::route::dims({row[0], row[1], d[4]}));
+  const symbol sums = detail::emit_combine(r.slot, r.weight, h, detail::route::group_experts, detail::route::group_rows,
+                                           dims({r.group_dim, row[0], r.row_dim, d[4]}));
+  return detail::emit_combine(r.row, b.nothing(), detail::shard_rows(r, sums), detail::route::row_buffers, detail::route::tokens,
+                              dims({row[0], row[1], d[4]}));
 }
 
 }}  // namespace gshard::v0

@@ -96,9 +96,9 @@ constexpr gating_result top2_gating(here gates, symbol mask, capacity c = {}, se
   return detail::emit_gating(gates, mask, 2, c, second, "top2_gating");
 }
 
-/// top_k_gating(gates, mask, options): each token chooses the k experts with the largest gates. Its weights are these gates, divided by their
-/// sum. Groups are independent, tokens are taken in order, and all first choices come before any second one, and so on. An expert takes at
-/// most C tokens of a group. Tokens whose mask is 0 (padding) are neither routed nor counted. With k = 2, it equals
+/// top_k_gating(gates, mask, options): each token chooses the k experts with the largest gates. Its weights are these gates, divided by
+/// their sum. Groups are independent, tokens are taken in order, and all first choices come before any second one, and so on. An expert
+/// takes at most C tokens of a group. Tokens whose mask is 0 (padding) are neither routed nor counted. With k = 2, it equals
 /// `top2_gating(gates, mask, places, second_expert::always)` bit for bit.
 /// Shapes: gates [G,S,E], whose rows sum to 1; mask [G,S] -> see `gating_result`, C = ceil(factor * S / E). Routing holds an index and a
 /// weight for each of [G,S,k]. No tensor [G,S,E,C] exists if its readers are the einsums of `nn::moe`.

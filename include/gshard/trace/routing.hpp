@@ -102,8 +102,8 @@ constexpr symbol emit_dispatch(symbol slot, symbol weight, symbol x, const short
   return {&b, b.add_node(op::dispatch, list_view(in.data(), weight.id < 0 ? 2u : 3u), rule, {}, {{dims, x.get().type}})};
 }
 
-/// op::combine: y[g,s,m] = sum over k of weight[g,s,k] * h[e,g,c,m] at slot[g,s,k] = e * C + c. `from` and `out`: the factors of h and of the
-/// result.
+/// op::combine: y[g,s,m] = sum over k of weight[g,s,k] * h[e,g,c,m] at slot[g,s,k] = e * C + c. `from` and `out`: the factors of h and of
+/// the result.
 constexpr symbol emit_combine(symbol slot, symbol weight, symbol h, const short_list& from, const short_list& out, const dim_list& dims) {
   builder& b = *h.owner;
   sharding_rule rule = route::base();

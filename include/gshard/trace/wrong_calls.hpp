@@ -285,15 +285,16 @@ constexpr auto top_k_gating(const Given&... given) {
 template <fixed_string Axis = "", class... Given>
   requires(!detail::call<3, gating_result, symbol, int, capacity>::fits<Given...>)
 constexpr auto send_to_expert_groups(const Given&... given) {
-  static_assert(detail::accepts<Given...>,
-                "gshard: send_to_expert_groups<\"x\">(gating, x, 4, capacity{4}) takes the result of a gating, a tensor of a program, and numbers");
+  static_assert(detail::accepts<Given...>, "gshard: send_to_expert_groups<\"x\">(gating, x, 4, capacity{4}) takes the result of a gating, "
+                                           "a tensor of a program, a number and a capacity");
   const symbol refused = detail::refused(given...);
   return expert_group_routing{refused, refused, refused, refused, refused};
 }
 template <class... Given>
   requires(!detail::call<2, expert_group_routing, symbol>::fits<Given...>)
 constexpr auto combine_from_groups(const Given&... given) {
-  static_assert(detail::accepts<Given...>, "gshard: combine_from_groups(groups, h) takes the result of send_to_expert_groups and a tensor of a program");
+  static_assert(detail::accepts<Given...>,
+                "gshard: combine_from_groups(groups, h) takes the result of send_to_expert_groups and a tensor of a program");
   return detail::refused(given...);
 }
 template <class... Given>

@@ -40,7 +40,8 @@ action bind(operation<op::top_k_gating_grad>, const local_step<T>& step) {
 
 /// The sizes of a step that has a tensor of gating slots as operand 0, and rows [G,S,N] and slots of rows [N,G,R,K].
 template <class T>
-kernel::expert_group_sizes expert_group_sizes_of(const local_step<T>& step, const kernel::placement& row, const kernel::placement& of_rows) {
+kernel::expert_group_sizes expert_group_sizes_of(const local_step<T>& step, const kernel::placement& row,
+                                                 const kernel::placement& of_rows) {
   const kernel::placement& slot = step.in_place(0);
   const dim_list& dims = step.n.attr.dims;
   return {{slot.extent[0], slot.extent[1], step.plan.sizes.dim(dims[0]), step.plan.sizes.dim(dims[1]), slot.extent[2]},
@@ -64,8 +65,8 @@ action bind(operation<op::expert_group_slots_grad>, const local_step<T>& step) {
   };
 }
 
-/// The expert buffers of a step: a tensor with dims group, expert, capacity slot and maybe model, in any order. They may have a dim of expert
-/// groups. Then each expert group has tokens, slots and buffers of its own.
+/// The expert buffers of a step: a tensor with dims group, expert, capacity slot and maybe model, in any order. They may have a dim of
+/// expert groups. Then each expert group has tokens, slots and buffers of its own.
 struct expert_side {
   kernel::gating_sizes sizes;
   std::int64_t expert_stride = 0, group_stride = 0, place_stride = 0, expert_group_stride = 0;

@@ -28,14 +28,14 @@ struct expert_group_sizes {
 };
 
 /// From slot and weight [G,S,K] of top_k_gating:
-/// - row [G,S,N]: n * R + r if the token has row r of expert group n. Tokens take rows in order. -1 if the token has no expert in the group,
-///   or no row is left;
+/// - row [G,S,N]: n * R + r if the token has row r of expert group n. Tokens take rows in order. -1 if the token has no expert in the
+///   group, or no row is left;
 /// - group_slot [N,G,R,K]: the slots of a row's experts, numbered within the group, in the order of its choices, then -1;
 /// - group_weight [N,G,R,K]: their weights, then 0;
 /// - overflow [G] (may be null): choices whose token got no row.
 template <class T>
-void expert_group_slots(const std::int32_t* slot, const T* weight, std::int32_t* row, std::int32_t* group_slot, T* group_weight, T* overflow,
-                        const expert_group_sizes& sizes) {
+void expert_group_slots(const std::int32_t* slot, const T* weight, std::int32_t* row, std::int32_t* group_slot, T* group_weight,
+                        T* overflow, const expert_group_sizes& sizes) {
   const std::int64_t groups = sizes.gating.groups, tokens = sizes.gating.tokens, choices = sizes.gating.choices;
   const std::int64_t N = sizes.expert_groups, all = N * groups * sizes.rows * choices;
   if (N * sizes.rows > std::numeric_limits<std::int32_t>::max())
