@@ -85,6 +85,7 @@ class contest {
     MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
   }
   int ranks() const { return ranks_; }
+  int rank() const { return rank_; }
 
   /// with(cluster, f) calls f with the program prepared on that cluster. Returns the median time on all ranks.
   template <class Mesh, class With>
@@ -177,6 +178,40 @@ void moe(contest& all) {
   });
 }
 
+// Eight experts per token, once with a row per expert, and once with one per node: the experts of a node are a group.
+using node_mesh = gs::mesh<gs::axis<"node">, gs::axis<"expert">>;
+template <int Groups>
+inline constexpr auto eight_experts_with_gradients = [](auto& m, auto x, auto mask, auto dy) {
+  const auto y = gs::nn::moe<"node", "expert">(m, x, mask, {.k = 8, .expert_groups = Groups}).y;
+  const auto d = gs::gradients(gs::sum(y * dy), std::array{x});
+  return std::tuple{y, d[0]};
+};
+
+template <int Groups>
+double eight_experts(contest& all, const std::string& what, int nodes) {
+  using tokens = gs::in<"GSM", gs::P<gs::axes<"expert", "node">, gs::none, gs::none>>;
+  using mask_of_tokens = gs::in<"GS", gs::P<gs::axes<"expert", "node">, gs::none>>;
+  using program = gs::program<eight_experts_with_gradients<Groups>, node_mesh, tokens, mask_of_tokens, tokens>;
+  const gs::dims extents{{'G', 8}, {'S', 128}, {'M', 512}, {'F', 256}, {'E', 32}};
+  std::vector<float> x(std::size_t(8 * 128 * 512)), dy(x.size());
+  const std::vector<float> mask(std::size_t(8 * 128), 1.0f);
+  for (std::uint32_t key = 0; auto* const v : {&x, &dy})
+    gs::kernel::fill_normal(v->data(), gs::kernel::whole(1, {std::int64_t(v->size())}), 1, {1, ++key, 3});
+  return all.row(what, gs::on_mpi<node_mesh>(MPI_COMM_WORLD, {nodes, all.ranks() / nodes}),
+                 [&](const gs::cluster<node_mesh>& on, const auto& measure) {
+                   gs::executable<program> layer(on, extents);
+                   measure(prepared{layer.engine(), [&] { layer(x, mask, dy); }});
+                 });
+}
+void expert_groups(contest& all) {
+  const std::vector<int> node = gs::on_mpi<gs::mesh<gs::axis<"x">>>(MPI_COMM_WORLD).on().nodes().node;  // of each rank
+  const int nodes = int(std::set<int>(node.begin(), node.end()).size());
+  if (nodes != 2 && nodes != 4) return;
+  const double rows = eight_experts<1>(all, "MoE, row per expert", nodes);
+  const double once = nodes == 2 ? eight_experts<2>(all, "MoE, row per node", nodes) : eight_experts<4>(all, "MoE, row per node", nodes);
+  if (all.rank() == 0) std::printf("%-22s %9.2fx as fast with a row per node\n", "", rows / once);
+}
+
 using grid = gs::mesh<gs::axis<"row">, gs::axis<"column">>;
 using by_both = gs::P<"row", "column">;
 inline constexpr auto product_of_blocks = [](auto& m) {
@@ -212,7 +247,10 @@ int main(int count, char** arguments) {
   {
     contest all(rate, rounds);
     if (only.empty() || only == "transformer") transformer(all);
-    if (only.empty() || only == "moe") moe(all);
+    if (only.empty() || only == "moe") {
+      moe(all);
+      expert_groups(all);
+    }
     if (only.empty() || only == "product") product(all);
   }
   MPI_Finalize();

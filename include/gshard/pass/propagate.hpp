@@ -161,7 +161,7 @@ class node_propagation {
   constexpr bool refine(value& v, const short_list& factors) {
     sharding& s = v.layout;
     if (!s.open) return false;
-    const bool annotated = v.producer >= 0 && g_.nodes.data()[v.producer].kind == op::annotate;
+    const bool annotated = v.producer >= 0 && traits(g_.nodes.data()[v.producer].kind).annotates;
     bool changed = false;
     std::uint32_t left = factors.bits;
     for (int d = 0; d < factors.count; ++d, left >>= short_list::width) {

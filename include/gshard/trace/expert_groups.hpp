@@ -19,8 +19,13 @@
 
 namespace gshard { inline namespace v0 {
 
-/// The expected number of expert groups that a token is sent to, if it chooses k of E experts uniformly: n (1 - C(E - E/n, k) / C(E, k)),
-/// where n groups have E/n experts each.
+/// expected_expert_groups(E, n, k): the expected number of expert groups that a token is sent to, if it chooses k of E experts uniformly:
+/// n (1 - C(E - E/n, k) / C(E, k)), where n groups have E/n experts each.
+/// Shapes: numbers.
+/// Communicates: nothing.
+/// Compile time: nothing; it is a constant of constants.
+/// Throws: nothing.
+/// @see send_to_expert_groups, moe_options
 constexpr double expected_expert_groups(int experts, int groups, int k) {
   const int others = experts - experts / groups;  // experts of other groups
   double none_here = 1;
