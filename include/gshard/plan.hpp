@@ -38,6 +38,7 @@
 #include <gshard/trace/select.hpp>
 #include <gshard/trace/shape.hpp>
 #include <gshard/trace/window.hpp>
+#include <gshard/trace/wire.hpp>
 #include <gshard/trace/wrong_calls.hpp>
 #include <gshard/trace/wrong_math.hpp>
 

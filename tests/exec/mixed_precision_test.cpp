@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Programs of `bf16_products`.
+#include <gshard/base/bf16.hpp>
 #include <gshard/exec/executable.hpp>
 #include <gshard/grad/differentiate.hpp>
-#include <gshard/kernel/gemm/bf16.hpp>
 #include <gshard/op/reshard.hpp>
 #include <gshard/trace/einsum.hpp>
 #include <gshard/trace/map.hpp>
@@ -39,7 +39,7 @@ std::vector<float> numbers(std::size_t n, unsigned seed) {
   return v;
 }
 std::vector<float> rounded(std::vector<float> v) {
-  for (float& x : v) x = gs::kernel::to_float(gs::kernel::to_bf16(x));
+  for (float& x : v) x = gs::detail::to_float(gs::detail::to_bf16(x));
   return v;
 }
 template <class Program>

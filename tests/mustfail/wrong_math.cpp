@@ -26,6 +26,7 @@
 // expect: gshard: scale_by<"D">\(x, power\) takes the letters of dims, a tensor of a program and a number
 // expect: gshard: cast<double>\(x\) takes an element type and one tensor of a program
 // expect: gshard: cast<double>\(x\) takes an element type and one tensor of a program
+// expect: gshard: on_wire<gs::bfloat16>\(x\) takes one tensor of a program
 // expect: gshard: less\(a, b\) takes two tensors of a program, or a tensor and a number
 // expect: gshard: less\(a, b\) takes two tensors of a program, or a tensor and a number
 // expect: gshard: equal\(a, b\) takes two tensors of a program, or a tensor and a number
@@ -101,6 +102,7 @@ inline constexpr auto model = [](auto& m, auto a, auto c, auto image, auto filte
   use(scale_by(a, -0.5));
   use(cast(a));
   use(cast<double>(a, 1));
+  use(on_wire<bfloat16>(a, 1));
   use(less(a));
   use(less(a, vector()));
   use(equal(a, c, c));
@@ -163,6 +165,7 @@ inline constexpr auto model = [](auto& m, auto a, auto c, auto image, auto filte
   use(stop_gradient(a));
   use(scale_by<"A">(a, -0.5));
   use(cast<double>(a));
+  use(on_wire<bfloat16>(a));
   use(less(a, 3));
   use(equal(2.5, a));
   use(select(a > c, a, 0));

@@ -3,6 +3,7 @@
 
 // Combines the operands of a reduction, element by element, in the order of a sum_order.
 
+#include <gshard/base/bf16.hpp>
 #include <gshard/comm/combine.hpp>
 #include <gshard/comm/sum_order.hpp>
 
@@ -11,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 namespace gshard { inline namespace v0 { namespace detail {
 
@@ -37,6 +39,14 @@ void combine_two(const T* x, const T* y, T* z, std::int64_t n, Op op) {
   for (; k < n; ++k) z[k] = op(x[k], y[k]);
 }
 
+/// Calls f(combine, identity) as with_operation does. bf16 numbers are combined in float; every result is rounded to bf16.
+template <class T, class F>
+void with_addition(reduction what, F f) {
+  if constexpr (std::is_same_v<T, bf16>)
+    with_operation<float>(what, [&](auto op, float) { f([op](bf16 x, bf16 y) { return to_bf16(op(to_float(x), to_float(y))); }, bf16()); });
+  else with_operation<T>(what, f);
+}
+
 inline constexpr std::int64_t combined_at_once = 1024;  // elements: intermediate results stay in the cache
 
 /// Elements [begin, begin + n) of a subtree's result: in its operand, or in `room`.
@@ -57,7 +67,7 @@ void combine_addresses(reduction what, const sum_order& order, sum_order::subtre
     if (at(t.operand()) != result) std::copy_n(at(t.operand()), n, result);
     return;
   }
-  with_operation<T>(what, [&]<class Number>(auto op, Number) {
+  with_addition<T>(what, [&]<class Number>(auto op, Number) {
     std::array<Number, std::size_t(combined_at_once)> left, right;
     for (std::int64_t begin = 0; begin < n; begin += combined_at_once) {
       const std::int64_t length = std::min(combined_at_once, n - begin);

@@ -114,7 +114,7 @@ inline void check_per_device(const char* op, const char* name, std::size_t n, co
 template <class T>
 void reducer::start_all_reduce(reduction what, backend& b, std::uint32_t axes, std::span<const T* const> data, std::span<T* const> result,
                                std::span<const std::int64_t> n, std::int64_t most) {
-  static_assert(std::is_arithmetic_v<T>);
+  static_assert(std::is_arithmetic_v<T> || std::is_same_v<T, detail::bf16>);
   detail::check_per_device("all_reduce", "data", data.size(), b);
   detail::check_per_device("all_reduce", "result", result.size(), b);
   detail::check_per_device("all_reduce", "n", n.size(), b);

@@ -20,6 +20,7 @@
 #include <gshard/trace/rows.hpp>
 #include <gshard/trace/shape.hpp>
 #include <gshard/trace/window.hpp>
+#include <gshard/trace/wire.hpp>
 
 #include <array>
 #include <cstddef>
@@ -88,6 +89,7 @@ class differentiator {
     if (g.id < 0) return;
     std::int32_t& sum = gradients_[std::size_t(value)];
     sum = sum < 0 ? g.id : (at(sum) + g).id;
+    if (at(value).get().bf16_on_wire && is_real(at(sum).get().type)) send_as_bf16(at(sum));
   }
   /// The gradient of a result; zeros if no gradient has reached it.
   constexpr symbol gradient(const node& n, int i = 0) {

@@ -94,10 +94,17 @@ struct value {
   dim_list windows;  // by dim, if not empty: the window (halo) through which a device holds the dim (0: its block)
   std::int32_t producer = -1;   // node, or -1: input or parameter
   std::uint8_t priority = 0;    // of its annotation: 0 propagates first
+  bool bf16_on_wire = false;    // devices send each other its elements rounded to bf16
   std::int32_t parameter = -1;  // its row in the table of parameters, if it is one
 
   constexpr int rank() const { return dims.count; }
 };
+
+/// The tensor that devices exchange when they reshard a tensor: its elements may be rounded. @see on_wire
+constexpr value sent(value v) {
+  if (v.bf16_on_wire && is_real(v.type)) v.type = dtype::bf16;
+  return v;
+}
 
 /// The initial values of a parameter. Random ones are drawn from counters keyed by (seed, name, global index), so they are the same on
 /// every mesh.

@@ -118,6 +118,7 @@ struct op_traits {
   bool control = false;     ///< Controls a while loop, and computes nothing.
   int nesting = 0;          ///< 1: the nodes after it are one loop deeper. -1: one less.
   bool checks = false;      ///< Its kernel may find numbers that are not finite, which is an error of the run.
+  bool converts = false;    ///< Changes the element type, and computes nothing else.
   bool only_moves = false;  ///< Moves elements to other indices, and computes nothing.
   bool reads_what_it_writes = false;  ///< Reads as many elements as it writes, however large its operand is.
   /// Element i of the result depends on elements i of operands of its shape alone.
@@ -181,7 +182,13 @@ inline constexpr op_traits op_table[]{
      .overwrites = 0},
     {.kind = op::reduce, .name = "reduce", .elements = reals | integers},
     {.kind = op::argmax, .name = "argmax", .lines = line_dim::attribute, .line_sums = op_traits::own_formula, .after_extremum = true},
-    {.kind = op::cast, .name = "cast", .elements = all_elements, .elementwise = true, .recomputable = true, .spreads = propagation::first},
+    {.kind = op::cast,
+     .name = "cast",
+     .elements = all_elements,
+     .converts = true,
+     .elementwise = true,
+     .recomputable = true,
+     .spreads = propagation::first},
     {.kind = op::softmax, .name = "softmax", .spreads = propagation::first, .lines = line_dim::last, .line_sums = 2, .overwrites = 0},
     {.kind = op::softmax_grad,
      .name = "softmax_grad",

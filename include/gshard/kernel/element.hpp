@@ -3,6 +3,7 @@
 
 // The C++ types of element types, and calls with the type of a tensor.
 
+#include <gshard/base/bf16.hpp>
 #include <gshard/ir/dtype.hpp>
 
 #include <Eigen/Core>
@@ -74,13 +75,14 @@ decltype(auto) with_element(dtype type, F f) {
 }
 
 /// The same for tensors whose elements are added, compared or multiplied by collectives. A complex tensor is one of twice as many parts:
-/// its partial sums are sums.
+/// its partial sums are sums. Tensors of bf16 are added as `bf16`, whose bits they have.
 template <class F>
 decltype(auto) with_addends(dtype type, F f) {
   switch (traits(type).part) {
     case dtype::f64: return f(static_cast<double*>(nullptr));
     case dtype::i32: return f(static_cast<std::int32_t*>(nullptr));
     case dtype::i64: return f(static_cast<std::int64_t*>(nullptr));
+    case dtype::bf16: return f(static_cast<bf16*>(nullptr));
     default: return f(static_cast<float*>(nullptr));
   }
 }

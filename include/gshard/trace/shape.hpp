@@ -213,8 +213,8 @@ constexpr symbol squeeze(here x) {
 constexpr symbol squeeze(here x, int at) { return detail::emit_squeeze(x, at); }
 
 namespace detail {
-/// op::annotate: x under a second name, with the sharding `layout`. Propagation decides open dims. Without `spreads`, operand and result
-/// have different factors, so that no sharding propagates through it.
+/// op::annotate: x under a second name, with the sharding `layout` and the wire format of x. Propagation decides open dims. Without
+/// `spreads`, operand and result have different factors, so that no sharding propagates through it.
 constexpr symbol emit_annotate(symbol x, const sharding& layout, int priority = 0, bool may_move = false, bool spreads = true) {
   builder& b = *x.owner;
   if (b.failed()) return b.nothing();
@@ -224,6 +224,7 @@ constexpr symbol emit_annotate(symbol x, const sharding& layout, int priority = 
   const std::int32_t id = b.add_node(op::annotate, {x.id}, rule, {.may_move = may_move}, {{x.get().dims, x.get().type}});
   b.program.at(id).layout = layout;
   b.program.at(id).priority = std::uint8_t(priority);
+  b.program.at(id).bf16_on_wire = b.program.at(x.id).bf16_on_wire;
   return {&b, id};
 }
 }  // namespace detail

@@ -181,6 +181,12 @@ constexpr auto cast(const Given&... given) {
   static_assert(detail::accepts<Given...>, "gshard: cast<double>(x) takes an element type and one tensor of a program");
   return detail::refused(given...);
 }
+template <class T = void, class... Given>
+  requires(!detail::tensors<1>::fits<Given...>)
+constexpr auto on_wire(const Given&... given) {
+  static_assert(detail::accepts<Given...>, "gshard: on_wire<gs::bfloat16>(x) takes one tensor of a program");
+  return detail::refused(given...);
+}
 template <class... Given>
   requires(detail::not_compared<Given...>)
 constexpr auto less(const Given&... given) {

@@ -21,7 +21,7 @@ TEST_CASE("gemm_bf16: the product of rounded matrices, whatever library multipli
     const std::int64_t lda = (ta ? m : k) + test::pick(gen, 0, 3), ldb = (tb ? k : n) + test::pick(gen, 0, 3), ldc = n + test::pick(gen, 0, 3);
     auto a = test::random_values<float>((ta ? k : m) * lda, gen), b = test::random_values<float>((tb ? n : k) * ldb, gen);
     for (auto* v : {&a, &b})
-      for (float& x : *v) x = ks::to_float(ks::to_bf16(x));
+      for (float& x : *v) x = gshard::detail::to_float(gshard::detail::to_bf16(x));
     const float alpha = i % 3 == 0 ? 1.0f : -0.5f, beta = i % 2 == 0 ? 0.0f : 1.0f;
     auto c = test::random_values<float>(m * ldc, gen), expected = c;
     ks::gemm_bf16(ta, tb, m, n, k, alpha, a.data(), lda, b.data(), ldb, beta, c.data(), ldc);

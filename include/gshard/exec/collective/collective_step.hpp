@@ -139,7 +139,8 @@ class collective_step {
     std::vector<const T*> from;
     std::vector<T*> to;
   };
-  std::tuple<summed<float>, summed<double>, summed<std::int32_t>, summed<std::int64_t>> summed_;  // all_reduce, per held device
+  // all_reduce, per held device
+  std::tuple<summed<float>, summed<double>, summed<std::int32_t>, summed<std::int64_t>, summed<bf16>> summed_;
   std::vector<std::int64_t> addends_;
 
   std::int64_t width() const { return moves_.width(); }

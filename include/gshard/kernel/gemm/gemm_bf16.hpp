@@ -3,7 +3,7 @@
 
 // Matrix multiplication of float matrices rounded to bf16, with sums in float (mixed precision).
 
-#include <gshard/kernel/gemm/bf16.hpp>
+#include <gshard/base/bf16.hpp>
 #include <gshard/kernel/gemm/bf16_unit.hpp>
 #include <gshard/kernel/gemm/gemm.hpp>
 #include <gshard/kernel/threads.hpp>
@@ -17,6 +17,8 @@
 namespace gshard { inline namespace v0 { namespace kernel {
 
 namespace detail {
+
+using gshard::detail::bf16, gshard::detail::to_bf16, gshard::detail::to_float;
 
 /// A matrix with each element multiplied by alpha and rounded to bf16, in contiguous rows. To: bf16, or a float with a value that bf16 can
 /// hold. Padded with zeros to `to_rows` x `to_cols`.
@@ -59,9 +61,9 @@ void gemm_bf16(bool trans_a, bool trans_b, std::int64_t m, std::int64_t n, std::
     // to others (until 3.13).
     constexpr std::int64_t tile = 32;
     const std::int64_t depth = bf16_unit_in_use() == bf16_unit::amx ? (k + tile - 1) / tile * tile : k;
-    thread_local std::vector<bf16> left, right;
-    const bf16* const x = detail::rounded(a, a_rows, a_cols, lda, alpha, trans_a ? depth : m, trans_a ? m : depth, left);
-    const bf16* const y = detail::rounded(b, b_rows, b_cols, ldb, 1, trans_b ? n : depth, trans_b ? depth : n, right);
+    thread_local std::vector<detail::bf16> left, right;
+    const detail::bf16* const x = detail::rounded(a, a_rows, a_cols, lda, alpha, trans_a ? depth : m, trans_a ? m : depth, left);
+    const detail::bf16* const y = detail::rounded(b, b_rows, b_cols, ldb, 1, trans_b ? n : depth, trans_b ? depth : n, right);
     return detail::gemm_onednn({trans_a, trans_b, beta != 0, m, n, depth, ldc}, x, y, c);
   }
 #endif

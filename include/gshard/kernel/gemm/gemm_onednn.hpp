@@ -3,7 +3,7 @@
 
 // Matrix multiplication by oneDNN, in float and in bf16.
 
-#include <gshard/kernel/gemm/bf16.hpp>
+#include <gshard/base/bf16.hpp>
 
 #include <dnnl.hpp>
 
@@ -17,6 +17,8 @@
 #include <utility>
 
 namespace gshard { inline namespace v0 { namespace kernel { namespace detail {
+
+using gshard::detail::bf16;
 
 /// gemm by oneDNN. Returns false if oneDNN fails (no memory for packing).
 inline bool gemm_onednn(bool trans_a, bool trans_b, std::int64_t m, std::int64_t n, std::int64_t k, float alpha, const float* a,

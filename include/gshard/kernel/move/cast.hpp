@@ -3,6 +3,7 @@
 
 // Conversion between element types (cast).
 
+#include <gshard/base/bf16.hpp>
 #include <gshard/kernel/element.hpp>
 #include <gshard/kernel/threads.hpp>
 
@@ -52,9 +53,18 @@ To converted(const From& x, bool imaginary = false) {
 namespace detail {
 template <class From, class To>
 void convert_row(const std::byte* from, std::byte* to, std::int64_t n, bool imaginary) {
+  using gshard::detail::bf16;
   const From* const x = reinterpret_cast<const From*>(from);
   To* const y = reinterpret_cast<To*>(to);
-  for (std::int64_t i = 0; i < n; ++i) y[i] = converted<To>(x[i], imaginary);
+  if constexpr (std::is_same_v<From, float> && std::is_same_v<To, bfloat16>) {
+    bf16* const words = reinterpret_cast<bf16*>(to);
+    for (std::int64_t i = 0; i < n; ++i) words[i] = gshard::detail::to_bf16(x[i]);
+  } else if constexpr (std::is_same_v<From, bfloat16> && std::is_same_v<To, float>) {
+    const bf16* const words = reinterpret_cast<const bf16*>(from);
+    for (std::int64_t i = 0; i < n; ++i) y[i] = gshard::detail::to_float(words[i]);
+  } else {
+    for (std::int64_t i = 0; i < n; ++i) y[i] = converted<To>(x[i], imaginary);
+  }
 }
 }  // namespace detail
 

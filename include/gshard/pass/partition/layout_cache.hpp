@@ -50,11 +50,21 @@ class layout_cache {
     *last = id;
     return id;
   }
+  /// Adds a value that is no form of a tensor: a form as devices exchange it. Step `producer` of the plan makes it.
+  constexpr std::int32_t add_sent(const value& form, std::int32_t producer) {
+    value v = sent(form);
+    v.bf16_on_wire = false;
+    v.producer = producer;
+    values.push_back(v);
+    next_.push_back(-1);
+    return std::int32_t(values.size()) - 1;
+  }
   /// From now on no form of the tensor is known; its values stay in the plan.
   constexpr void forget(std::int32_t tensor) { first_[std::size_t(tensor)] = -1; }
 
   /// The cost of resharding tensor v, device orders included.
-  constexpr std::int64_t reshard_cost(const value& v, const sharding& from, const sharding& to) const {
+  constexpr std::int64_t reshard_cost(const value& tensor, const sharding& from, const sharding& to) const {
+    const value v = sent(tensor);
     const move_list way = plan_reshard(v, from, to, e_);
     if ((from.order | to.order) == 0 || !traits(way.moves[way.count - 1].kind).collective) return way.cost();
     value before = v, after = v;
@@ -64,7 +74,8 @@ class layout_cache {
     return way.cost() + (bytes > 0 ? bytes : -start_bytes);
   }
   /// The cost of one exchange between two forms of which one has windows.
-  constexpr std::int64_t exchange_cost(const value& from, const value& to) const {
+  constexpr std::int64_t exchange_cost(const value& before, const value& after) const {
+    const value from = sent(before), to = sent(after);
     const std::int64_t bytes = from.layout.order == to.layout.order ? bytes_lacking(from, to, g_.windows, e_)
                                                                      : bytes_between_orders(from, to, g_.windows, g_.orders, e_);
     return bytes == 0 ? 1 : bytes + start_bytes;

@@ -85,11 +85,17 @@ class plan_writer {
     const bool exists = cache.cost(tensor, layout, &now) == 0;
     check_not_overwritten(tensor);
     if (exists || g_.problem) return now;
-    for (const move& m : plan_reshard(cache.at(now), cache.at(now).layout, layout, e_)) {
+    const value form = cache.at(now);
+    bool is_sent = false;  // `now` has the elements that devices send
+    for (const move& m : plan_reshard(sent(form), form.layout, layout, e_)) {
+      if (!is_sent && traits(m.kind).collective && sent(form).type != form.type) {
+        now = add_cast(tensor, now, add_sent(form, cache.at(now).layout, cache.at(now).windows), reader);
+        is_sent = true;
+      }
       const std::int32_t from = now;
-      now = add_move(m.kind, m.axes, tensor, from, add_result(tensor, m.to), reader);
+      now = add_move(m.kind, m.axes, tensor, from, is_sent ? add_sent(form, m.to, {}) : add_result(tensor, m.to), reader);
     }
-    return now;
+    return is_sent ? add_cast(tensor, now, add_result(tensor, cache.at(now).layout), reader) : now;
   }
   /// The same for a form that may have windows.
   constexpr std::int32_t get_or_reshard(std::int32_t tensor, const sharded_form& wanted, const consumer& reader) {
@@ -105,7 +111,7 @@ class plan_writer {
   /// Reshards a complete tensor from one form to another in one exchange, or by a local slice if every device has all it needs.
   constexpr std::int32_t exchange(std::int32_t from, std::int32_t tensor, const sharded_form& wanted, const consumer& reader) {
     const std::int32_t to = add_result(tensor, wanted.layout, wanted.windows);
-    const value &before = cache.at(from), &after = cache.at(to);
+    const value before = cache.at(from), after = cache.at(to);
     bool contained = true;
     for (int d = 0; d < before.rank(); ++d) {
       const bool plain = before.windows.empty() && (after.windows.empty() || after.windows[d] == 0) &&
@@ -117,7 +123,10 @@ class plan_writer {
     reordered.order = after.layout.order;
     const op kind = has_all ? op::slice : reordered.same_layout(after.layout) ? op::collective_permute : op::all_to_all;
     const bool between_orders = before.layout.order | after.layout.order;
-    return add_move(kind, between_orders ? e_.known_axes : axes_of_move(before, after), tensor, from, to, reader);
+    const std::uint32_t axes = between_orders ? e_.known_axes : axes_of_move(before, after);
+    if (has_all || sent(before).type == before.type) return add_move(kind, axes, tensor, from, to, reader);
+    const std::int32_t rounded = add_cast(tensor, from, add_sent(before, before.layout, before.windows), reader);
+    return add_cast(tensor, add_move(kind, axes, tensor, rounded, add_sent(after, after.layout, after.windows), reader), to, reader);
   }
 
   /// Marks the storage of a tensor as overwritten: reading it later is an error.
@@ -147,6 +156,28 @@ class plan_writer {
       if (!traits(n.kind).alias) return v;
       v = n.in[0];
     }
+  }
+  /// Adds a value that devices exchange: the elements of `form` in this layout.
+  constexpr std::int32_t add_sent(const value& form, const sharding& layout, const dim_list& windows) {
+    value v = form;
+    v.layout = layout;
+    v.layout.open = 0;
+    v.windows = windows;
+    return cache.add_sent(v, std::int32_t(steps.size()));
+  }
+  /// Adds the step that rounds the elements of a shard before a collective, or converts them back.
+  constexpr std::int32_t add_cast(std::int32_t tensor, std::int32_t from, std::int32_t to, const consumer& reader) {
+    node n;
+    n.kind = op::cast;
+    n.inputs = n.outputs = 1;
+    n.in[0] = from;
+    n.out[0] = to;
+    for (int d = 0; d < cache.at(to).rank(); ++d) n.rule.in[0].push_back(d);
+    n.rule.out[0] = n.rule.in[0];
+    n.place = reader.place;
+    (loops_.none_open() ? steps : loops_.steps_before(tensor, steps)).push_back(n);
+    cache.values[std::size_t(to)].producer = std::int32_t(steps.size()) - 1;
+    return to;
   }
   /// Adds a move of a tensor from one form to another. Moves of loop-invariant tensors go before the loop.
   constexpr std::int32_t add_move(op kind, std::uint32_t axes, std::int32_t tensor, std::int32_t from, std::int32_t to,

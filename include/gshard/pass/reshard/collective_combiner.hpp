@@ -46,7 +46,8 @@ struct start_set {
 
 /// Adds communication steps to a plan. A move joins the last step with its key, which then starts once for several tensors, up to the
 /// capacity of a node. The operand of the move must be made before that step. Or a move makes the operand, only moves are in between, and
-/// that move can go before the step. Exchanges of different kinds become an all_to_all.
+/// that move can go before the step. A cast that makes the operand can always go there, if its own operand is made before that step.
+/// Exchanges of different kinds become an all_to_all.
 ///
 /// If extents are known, a combined step receives at most `most_bytes` per device, so that large moves can still overlap with computation.
 /// If not, two moves are combined only if nothing is computed between them, so that no memory is held longer. Moves to and from a device
@@ -73,7 +74,8 @@ class collective_combiner {
         const std::int32_t maker = operand(n).producer;
         const bool is_there = maker < last;
         const bool adjacent = (!is_there || known_bytes(n) < 0) && only_moves_after(last);
-        if ((is_there || (adjacent && may_go_before(maker, last))) && may_join(at(last), n, adjacent)) {
+        const bool moves_up = !is_there && (adjacent || traits(at(maker).kind).converts) && may_go_before(maker, last);
+        if ((is_there || moves_up) && may_join(at(last), n, adjacent)) {
           if (!is_there) move_up(maker, last);
           return join(last, n);
         }
@@ -120,14 +122,14 @@ class collective_combiner {
   }
   constexpr bool only_moves_after(std::int32_t step) {
     for (auto k = std::int32_t(steps_.size()); --k > step;)
-      if (const op kind = at(k).kind; !traits(kind).reshards && !traits(kind).alias) return false;
+      if (const op kind = at(k).kind; !traits(kind).reshards && !traits(kind).alias && !traits(kind).converts) return false;
     return true;
   }
   constexpr bool may_go_before(std::int32_t step, std::int32_t there) {
     const node& n = at(step);
     for (int i = 0; i < n.inputs; ++i)
       if (values_[std::size_t(n.in[i])].producer >= there) return false;
-    return traits(n.kind).reshards && step != there;
+    return (traits(n.kind).reshards || traits(n.kind).converts) && step != there;
   }
   constexpr void set_producer(std::int32_t step) {
     for (int o = 0; o < at(step).outputs; ++o) values_[std::size_t(at(step).out[o])].producer = step;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include <gshard/kernel/gemm/bf16.hpp>
+#include <gshard/base/bf16.hpp>
 
 #include <doctest/doctest.h>
 
@@ -9,7 +9,7 @@
 #include <limits>
 #include <random>
 
-using gshard::kernel::bf16, gshard::kernel::to_bf16, gshard::kernel::to_float;
+using gshard::detail::bf16, gshard::detail::to_bf16, gshard::detail::to_float;
 
 TEST_CASE("bf16: what it can hold comes back as it was") {
   for (std::uint32_t bits = 0; bits < 0x10000; ++bits) {

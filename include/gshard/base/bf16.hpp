@@ -8,7 +8,7 @@
 #include <bit>
 #include <cstdint>
 
-namespace gshard { inline namespace v0 { namespace kernel {
+namespace gshard { inline namespace v0 { namespace detail {
 
 /// The upper half of a float, rounded to nearest, ties to even: 8 bits of exponent, 8 of precision. NaNs stay NaNs. An enum, because
 /// compilers do not vectorize copies of structs.
@@ -22,4 +22,4 @@ constexpr bf16 to_bf16(float x) {
 }
 constexpr float to_float(bf16 x) { return std::bit_cast<float>(std::uint32_t(x) << 16); }
 
-}}}  // namespace gshard::v0::kernel
+}}}  // namespace gshard::v0::detail

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+// Tensors whose elements travel between devices in bf16: on_wire.
+
+#include <gshard/ir/dtype.hpp>
+#include <gshard/ir/graph.hpp>
+#include <gshard/trace/builder.hpp>
+
+#include <cstdint>
+#include <type_traits>
+
+namespace gshard { inline namespace v0 {
+
+namespace detail {
+/// Sets the wire format of a tensor, and of the tensors of which it is a second name.
+constexpr void send_as_bf16(symbol x) {
+  graph& g = x.owner->program;
+  for (std::int32_t v = x.id;;) {
+    g.at(v).bf16_on_wire = true;
+    const std::int32_t producer = g.at(v).producer;
+    if (producer < 0 || g.nodes[std::size_t(producer)].kind != op::annotate) return;
+    v = g.nodes[std::size_t(producer)].input(0);
+  }
+}
+}  // namespace detail
+
+/// on_wire<bfloat16>(x) is x, whose elements travel between devices rounded to bf16. Wherever x is resharded, devices round their elements,
+/// exchange bf16, and convert what they receive. So every collective of x moves half of the bytes. Its gradient travels likewise. If x is a
+/// partial sum, every addend and every partial sum is rounded to the nearest bf16, ties to even. So an element of the sum over p devices
+/// differs by at most (1 + ceil(log2 p)) / 256 of the sum of the addends' absolute values, to first order. NaN stays NaN; what rounds
+/// beyond the largest number becomes an infinity. A device that needs no other's elements uses its own as they are. Blocks that travel in a
+/// looped einsum keep their type.
+/// Shapes: any -> the same.
+/// Communicates: nothing itself.
+/// Compile time: a tensor of float or double.
+/// Throws: nothing.
+/// @see annotate
+template <class T>
+constexpr symbol on_wire(here x) {
+  static_assert(std::is_same_v<T, bfloat16>, "gshard: on_wire<gs::bfloat16>(x): tensors travel in their own type or in bf16");
+  builder& b = *x.owner;
+  if (!detail::require_real(b, "on_wire", {x})) return b.nothing();
+  detail::send_as_bf16(x);
+  return x;
+}
+
+}}  // namespace gshard::v0
