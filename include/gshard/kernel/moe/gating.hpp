@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 namespace gshard { inline namespace v0 { namespace kernel {
@@ -29,6 +30,24 @@ namespace detail {
 /// NaN is the largest.
 template <class T, class IsLarger>
 void choose_largest_by(const T* gates, std::int64_t experts, std::int64_t choices, std::int64_t* chosen, IsLarger is_larger) {
+  if (choices == 2) {  // both in registers
+    std::int64_t first = 0, second = experts > 1 ? 1 : -1;
+    T largest = gates[0], runner_up = -std::numeric_limits<T>::infinity();
+    for (std::int64_t e = 1; e < experts; ++e) {
+      if (is_larger(gates[e], largest)) {
+        second = first;
+        first = e;
+        runner_up = largest;
+        largest = gates[e];
+      } else if (is_larger(gates[e], runner_up)) {
+        second = e;
+        runner_up = gates[e];
+      }
+    }
+    chosen[0] = first;
+    chosen[1] = second;
+    return;
+  }
   std::int64_t count = 0;
   T smallest = 0;  // of the chosen gates, when all choices are made
   for (std::int64_t e = 0; e < experts; ++e) {
@@ -67,6 +86,15 @@ T normalize_chosen(const T* gates, const std::int64_t* chosen, std::int64_t choi
   return sum;
 }
 
+/// Calls f with the number of choices as a constant: 2, for which the compiler then specializes, or 0 for any other.
+template <class F>
+void with_choices(const gating_sizes& sizes, F f) {
+  if (sizes.choices == 2)
+    f(std::integral_constant<std::int64_t, 2>());
+  else
+    f(std::integral_constant<std::int64_t, 0>());
+}
+
 template <class T>
 bool is_padding(const T* mask, std::int64_t token) {
   return mask != nullptr && mask[token] == T(0);
@@ -95,26 +123,28 @@ std::int64_t count_real_tokens(const T* mask, std::int64_t tokens) {
 template <class T>
 void top_k_gating(const T* gates, const T* mask, std::int32_t* slot, T* weight, T* aux, T* load, T* overflow,
                   const gating_sizes& sizes, bool random, random_key key, std::int64_t group_offset) {
-  const auto [groups, tokens, experts, capacity, choices] = sizes;
+  const std::int64_t groups = sizes.groups, tokens = sizes.tokens, experts = sizes.experts, capacity = sizes.capacity;
   if (experts * capacity > std::numeric_limits<std::int32_t>::max())
     throw error("top_k_gating: " + std::to_string(experts) + " experts of capacity " +
                 std::to_string(capacity) + " have more slots than an int32 can number");
-  std::fill_n(slot, groups * tokens * choices, -1);
-  std::fill_n(weight, groups * tokens * choices, T(0));
+  std::fill_n(slot, groups * tokens * sizes.choices, -1);
+  std::fill_n(weight, groups * tokens * sizes.choices, T(0));
   if (experts == 0) {
     if (aux != nullptr) std::fill_n(aux, groups, T(0));
     if (overflow != nullptr) std::fill_n(overflow, groups, T(0));
     return;
   }
-  const auto choose = [&, tokens = tokens, experts = experts, capacity = capacity, choices = choices](std::int64_t g) {
-    thread_local std::vector<std::int64_t> chosen;  // by token and choice
-    thread_local std::vector<T> chosen_weight;
-    thread_local std::vector<std::int64_t> used;  // capacity slots of each expert that were given away or refused
-    thread_local std::vector<T> gate_sum;
-    chosen.resize(std::size_t(tokens * choices));
-    chosen_weight.resize(chosen.size());
-    used.assign(std::size_t(experts), 0);
-    gate_sum.assign(std::size_t(experts), T(0));
+  const auto choose = [&](std::int64_t g, auto fixed) {
+    const std::int64_t choices = decltype(fixed)::value > 0 ? decltype(fixed)::value : sizes.choices;
+    thread_local std::vector<std::int64_t> chosen_experts, used_slots;
+    thread_local std::vector<T> chosen_weights, gate_sums;
+    chosen_experts.resize(std::size_t(tokens * choices));
+    chosen_weights.resize(chosen_experts.size());
+    used_slots.assign(std::size_t(experts), 0);
+    gate_sums.assign(std::size_t(experts), T(0));
+    // Of the calling thread, found once.
+    std::int64_t *const chosen = chosen_experts.data(), *const used = used_slots.data();  // used: slots given away or refused
+    T *const chosen_weight = chosen_weights.data(), *const gate_sum = gate_sums.data();
     const T* const group = gates + g * tokens * experts;
     const bool looks_for_nan = detail::may_be_nan(group, tokens * experts);
     const T* const real = mask ? mask + g * tokens : nullptr;
@@ -122,34 +152,34 @@ void top_k_gating(const T* gates, const T* mask, std::int32_t* slot, T* weight, 
     T* const kept = weight + g * tokens * choices;
     std::int64_t refused = 0;
     const auto take = [&](std::int64_t at, bool wanted) {
-      const std::int64_t expert = chosen[std::size_t(at)];
-      const std::int64_t c = used[std::size_t(expert)]++;
+      const std::int64_t expert = chosen[at];
+      const std::int64_t c = used[expert]++;
       if (!wanted) return;
       if (c >= capacity) {
         ++refused;
         return;
       }
       place[at] = static_cast<std::int32_t>(expert * capacity + c);
-      kept[at] = chosen_weight[std::size_t(at)];
+      kept[at] = chosen_weight[at];
     };
     for (std::int64_t s = 0; s < tokens; ++s) {
       if (detail::is_padding(real, s)) continue;
       const T* const row = group + s * experts;
-      for (std::int64_t e = 0; e < experts; ++e) gate_sum[std::size_t(e)] += row[e];
-      detail::choose_largest(row, experts, choices, chosen.data() + s * choices, looks_for_nan);
-      detail::normalize_chosen(row, chosen.data() + s * choices, choices, chosen_weight.data() + s * choices);
+      for (std::int64_t e = 0; e < experts; ++e) gate_sum[e] += row[e];
+      detail::choose_largest(row, experts, choices, chosen + s * choices, looks_for_nan);
+      detail::normalize_chosen(row, chosen + s * choices, choices, chosen_weight + s * choices);
       take(s * choices, true);
     }
     if (aux != nullptr) {
       const auto n = T(detail::count_real_tokens(real, tokens));
       T sum = 0;
-      for (std::size_t e = 0; e < std::size_t(experts); ++e) sum += (T(used[e]) / n) * (gate_sum[e] / n);
+      for (std::int64_t e = 0; e < experts; ++e) sum += (T(used[e]) / n) * (gate_sum[e] / n);
       aux[g] = sum / T(experts);
     }
     for (std::int64_t k = 1; k < std::min(choices, experts); ++k)
       for (std::int64_t s = 0; s < tokens; ++s) {
         if (detail::is_padding(real, s)) continue;
-        const bool wanted = !random || k != 1 || !(2 * chosen_weight[std::size_t(s * choices + 1)] <=
+        const bool wanted = !random || k != 1 || !(2 * chosen_weight[s * choices + 1] <=
                                                    T(uniform01(key, std::uint64_t((group_offset + g) * tokens + s))));
         take(s * choices + k, wanted);
       }
@@ -161,7 +191,7 @@ void top_k_gating(const T* gates, const T* mask, std::int32_t* slot, T* weight, 
     }
   };
   parallel_rows(groups, tokens * experts, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t g = begin; g < end; ++g) choose(g);
+    for (std::int64_t g = begin; g < end; ++g) detail::with_choices(sizes, [&](auto fixed) { choose(g, fixed); });
   });
 }
 
@@ -170,50 +200,52 @@ void top_k_gating(const T* gates, const T* mask, std::int32_t* slot, T* weight, 
 template <class T>
 void top_k_gating_grad(const T* gates, const T* mask, const std::int32_t* slot, const T* dweight,
                        const T* daux, T* dgates, const gating_sizes& sizes) {
-  const auto [groups, tokens, experts, capacity, choices] = sizes;
+  const std::int64_t groups = sizes.groups, tokens = sizes.tokens, experts = sizes.experts;
   std::fill_n(dgates, groups * tokens * experts, T(0));
   if (experts == 0) return;
-  const auto differentiate = [&, tokens = tokens, experts = experts, choices = choices](std::int64_t g) {
-    thread_local std::vector<std::int64_t> chosen;  // by token and choice
-    thread_local std::vector<T> first_choices, chosen_weight, kept;
-    chosen.resize(std::size_t(tokens * choices));
-    chosen_weight.resize(std::size_t(choices));
-    kept.resize(std::size_t(choices));
-    first_choices.assign(std::size_t(experts), T(0));
+  const auto differentiate = [&](std::int64_t g, auto fixed) {
+    const std::int64_t choices = decltype(fixed)::value > 0 ? decltype(fixed)::value : sizes.choices;
+    thread_local std::vector<std::int64_t> chosen_experts;
+    thread_local std::vector<T> counts, weights;
+    chosen_experts.resize(std::size_t(tokens * choices));
+    counts.assign(std::size_t(experts), T(0));
+    weights.resize(std::size_t(2 * choices));
+    std::int64_t* const chosen = chosen_experts.data();  // of the calling thread, found once
+    T *const first_choices = counts.data(), *const chosen_weight = weights.data(), *const kept = chosen_weight + choices;
     const T* const group = gates + g * tokens * experts;
     const bool looks_for_nan = detail::may_be_nan(group, tokens * experts);
     const T* const real = mask ? mask + g * tokens : nullptr;
     for (std::int64_t s = 0; s < tokens; ++s) {
       if (detail::is_padding(real, s)) continue;
-      std::int64_t* const of_token = chosen.data() + s * choices;
+      std::int64_t* const of_token = chosen + s * choices;
       detail::choose_largest(group + s * experts, experts, choices, of_token, looks_for_nan);
-      first_choices[std::size_t(of_token[0])] += T(1);
+      first_choices[of_token[0]] += T(1);
     }
     const auto n = T(detail::count_real_tokens(real, tokens));
     const T scale = daux == nullptr ? T(0) : daux[g] / (T(experts) * n * n);
     for (std::int64_t s = 0; s < tokens; ++s) {
       if (detail::is_padding(real, s)) continue;
       T* const d = dgates + (g * tokens + s) * experts;
-      for (std::int64_t e = 0; e < experts; ++e) d[e] = scale * first_choices[std::size_t(e)];
-      const std::int64_t* const of_token = chosen.data() + s * choices;
-      const T sum = detail::normalize_chosen(group + s * experts, of_token, choices, chosen_weight.data());
+      for (std::int64_t e = 0; e < experts; ++e) d[e] = scale * first_choices[e];
+      const std::int64_t* const of_token = chosen + s * choices;
+      const T sum = detail::normalize_chosen(group + s * experts, of_token, choices, chosen_weight);
       if (dweight == nullptr || sum == T(0)) continue;
       for (std::int64_t k = 0; k < choices; ++k) {
         const std::int64_t at = (g * tokens + s) * choices + k;
-        kept[std::size_t(k)] = slot[at] < 0 ? T(0) : dweight[at];
+        kept[k] = slot[at] < 0 ? T(0) : dweight[at];
       }
       const std::int64_t count = std::min(choices, experts);
       for (std::int64_t k = 0; count > 1 && k < count; ++k) {
         const std::int64_t other = k == 0 ? 1 : 0;
-        T slope = (kept[std::size_t(k)] - kept[std::size_t(other)]) * chosen_weight[std::size_t(other)];
+        T slope = (kept[k] - kept[other]) * chosen_weight[other];
         for (std::int64_t j = other + 1; j < count; ++j)
-          if (j != k) slope += (kept[std::size_t(k)] - kept[std::size_t(j)]) * chosen_weight[std::size_t(j)];
+          if (j != k) slope += (kept[k] - kept[j]) * chosen_weight[j];
         d[of_token[k]] += slope / sum;
       }
     }
   };
   parallel_rows(groups, tokens * experts, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t g = begin; g < end; ++g) differentiate(g);
+    for (std::int64_t g = begin; g < end; ++g) detail::with_choices(sizes, [&](auto fixed) { differentiate(g, fixed); });
   });
 }
 
