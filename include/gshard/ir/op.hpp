@@ -69,6 +69,7 @@ enum class op : std::uint8_t {
   combine,
   combine_weight_grad,
   // optimizers
+  feedback,
   adam,
   // while loops
   carry,
@@ -128,6 +129,7 @@ struct op_traits {
   /// Its strategy is the sharding of its result, because it computes something about shards.
   bool follows_result = false;
   bool counts_devices = false;   ///< The result is a sum over all devices, those with equal shards included. So such sums are added first.
+  bool of_addends = false;       ///< Computes with each device's addend of a partial sum, and with a state of that device.
   bool annotates = false;        ///< The program sets the sharding of its result, to which the operand is resharded.
   bool declares_result = false;  ///< The program says in which sharding, or partial sum, the result comes out.
   bool sums = false;             ///< A collective that adds partial sums.
@@ -266,6 +268,7 @@ inline constexpr op_traits op_table[]{
     {.kind = op::dispatch, .name = "dispatch"},
     {.kind = op::combine, .name = "combine"},
     {.kind = op::combine_weight_grad, .name = "combine_weight_grad"},
+    {.kind = op::feedback, .name = "feedback", .of_addends = true},
     {.kind = op::adam, .name = "adam"},
     {.kind = op::carry, .name = "carry", .elements = all_elements, .by_size = true, .annotates = true, .spreads = propagation::first},
     {.kind = op::loop_begin, .name = "loop_begin", .control = true, .nesting = 1},

@@ -8,6 +8,7 @@
 #include <gshard/base/packed_list.hpp>
 #include <gshard/grad/differentiate.hpp>
 #include <gshard/optim/check_step.hpp>
+#include <gshard/optim/gradient_wire.hpp>
 #include <gshard/trace/builder.hpp>
 #include <gshard/trace/call.hpp>
 #include <gshard/trace/einsum.hpp>
@@ -38,6 +39,8 @@ struct adafactor {
   /// What happens if the loss, a gradient or an updated parameter is NaN or infinite. The updates of the mean squares and of the parameters
   /// check their results. The loss is checked if the program returns it, or if steps may be skipped.
   not_finite if_not_finite = not_finite::stop;
+  /// How gradients travel between devices: in bf16 they take half of the bytes.
+  gradient_wire wire = gradient_wire::full;
 
   /// Appends the gradients of `loss` and the update of every trainable parameter. So one program is a complete training step. `rate`: a
   /// scalar of the parameters' element type.
@@ -95,9 +98,10 @@ struct adafactor {
   constexpr void minimize_at(const Scope& m, symbol loss, Rate rate_at) const {
     builder& b = m.owner();
     const list<symbol> parameters = trainable(m);
-    const list<symbol> gradient = detail::gradients_to_train(loss, parameters, "adafactor");
+    const list<symbol> computed = detail::gradients_to_train(loss, parameters, "adafactor");
     const named_scope named(m, "optimizer");
     if (b.failed() || parameters.empty()) return;
+    const list<symbol> gradient = detail::gradients_on_wire(m, parameters, computed, wire);
     const bool rounds = b.options.bf16_products, kept = b.keeps_place;
     b.options.bf16_products = false;  // squares are not products of the model
     b.keeps_place = true;             // all nodes have the line of minimize

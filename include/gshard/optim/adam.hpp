@@ -6,6 +6,7 @@
 #include <gshard/base/list.hpp>
 #include <gshard/grad/differentiate.hpp>
 #include <gshard/optim/check_step.hpp>
+#include <gshard/optim/gradient_wire.hpp>
 #include <gshard/trace/builder.hpp>
 #include <gshard/trace/call.hpp>
 #include <gshard/trace/named_scope.hpp>
@@ -28,14 +29,17 @@ struct adam {
   /// What happens if the loss, a gradient or an updated parameter is NaN or infinite. The kernels of the update check gradients and
   /// parameters. The loss is checked if the program returns it, or if steps may be skipped.
   not_finite if_not_finite = not_finite::stop;
+  /// How gradients travel between devices: in bf16 they take half of the bytes.
+  gradient_wire wire = gradient_wire::full;
 
   /// Appends the gradients of `loss` and the update of every trainable parameter. So one program is a complete training step. Parameters
   /// and moments are updated in place. `rate`: a scalar of the parameters' element type.
   /// Communicates: completes each gradient that is a partial sum, once. If steps may be skipped: also one number.
   constexpr void minimize(const parameter_scope& m, here loss, symbol rate) const {
     const list<symbol> parameters = trainable(m);
-    const list<symbol> gradient = detail::gradients_to_train(loss, parameters, "adam");
+    const list<symbol> computed = detail::gradients_to_train(loss, parameters, "adam");
     const named_scope named(m, "optimizer");
+    const list<symbol> gradient = detail::gradients_on_wire(m, parameters, computed, wire);
     const symbol skipped = detail::prepare_checks(loss, gradient, if_not_finite);
     for (std::size_t i = 0; i < parameters.size() && !m.owner().failed(); ++i) update(m, parameters[i], gradient[i], rate, skipped);
   }

@@ -35,7 +35,7 @@ constexpr void send_as_bf16(symbol x) {
 /// Communicates: nothing itself.
 /// Compile time: a tensor of float or double.
 /// Throws: nothing.
-/// @see annotate
+/// @see annotate, gradient_wire
 template <class T>
 constexpr symbol on_wire(here x) {
   static_assert(std::is_same_v<T, bfloat16>, "gshard: on_wire<gs::bfloat16>(x): tensors travel in their own type or in bf16");

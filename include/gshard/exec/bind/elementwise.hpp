@@ -9,6 +9,7 @@
 #include <gshard/exec/memory/buffer_reuse.hpp>
 #include <gshard/kernel/elementwise/adam.hpp>
 #include <gshard/kernel/elementwise/dropout.hpp>
+#include <gshard/kernel/elementwise/feedback.hpp>
 #include <gshard/kernel/elementwise/pointwise.hpp>
 #include <gshard/kernel/move/cast.hpp>
 
@@ -128,6 +129,13 @@ action bind(operation<op::dropout>, const local_step<T>& step) {
   return [x = step.in(0), y = step.out(), at = step.out_place(), rate = step.n.attr.rate,
           key = std::uint32_t(step.n.attr.key)](const run_context& run) {
     kernel::dropout<T>(x, y, at, rate, random_key{run.seed, run.step, key});
+  };
+}
+
+template <class T>
+action bind(operation<op::feedback>, const local_step<T>& step) {
+  return [residual = step.out(0), g = step.in(1), sent = step.out(1), count = step.out_elements(1)](const run_context&) {
+    kernel::round_with_feedback<T>(residual, g, sent, count);
   };
 }
 

@@ -59,6 +59,13 @@ class layout_cache {
     next_.push_back(-1);
     return std::int32_t(values.size()) - 1;
   }
+  /// Gives the first form of a tensor its final dims and sharding.
+  constexpr void reshape_first(std::int32_t tensor, const dim_list& dims, const sharding& layout) {
+    value& v = values[std::size_t(first(tensor))];
+    v.dims = dims;
+    v.layout = layout;
+    v.layout.open = 0;
+  }
   /// From now on no form of the tensor is known; its values stay in the plan.
   constexpr void forget(std::int32_t tensor) { first_[std::size_t(tensor)] = -1; }
 

@@ -153,6 +153,7 @@ class partitioner {
 
   constexpr void place(const node& n) {
     if (n.kind == op::annotate) return place_annotation(n);
+    if (traits(n.kind).of_addends) return place_feedback(n);
     if (g_.while_loops != 0 && is_of_loop(n.kind)) return place_loop(n);
     const bool reshapes = n.attr.change != reshape_kind::unchanged;
     if (reshapes && place_rows(n, plan_.cache.first(n.input(0)))) return;
@@ -183,6 +184,54 @@ class partitioner {
       step.out[o] = plan_.add_result(n.output(o), loops ? loop.to : result_sharding(n, o, chosen.how, chosen.partial));
     for (int o = 0; o < n.in_place; ++o) plan_.overwrite(n.input(o));
     plan_.add(step);
+    for (int o = 0; o < n.outputs; ++o) round_early(n, o);
+  }
+  /// Rounds an addend that will travel as bf16 where it is computed. So its sum can start before a reader waits for it.
+  constexpr void round_early(const node& n, int o) {
+    if (permissions_.needs_complete[std::size_t(n.output(o))]) plan_.round_addend(n.output(o), {.kind = n.kind, .place = n.place});
+  }
+  /// Rounding with error feedback, of every device's addend as it was computed. The residual gets a leading dim over the devices that hold
+  /// addends. Without such devices nothing is rounded, and the residual is empty.
+  constexpr void place_feedback(const node& n) {
+    const sharding made = plan_.cache.first_layout(n.input(1));
+    const std::uint32_t sums = made.partial & ~single_axes(planning_.e);
+    if (!sums) {
+      plan_.add_alias(plan_.cache.first(n.input(0)), n.output(0), n.place);
+      return plan_.add_alias(plan_.cache.first(n.input(1)), n.output(1), n.place);
+    }
+    value residual = g_.at(n.input(0));
+    residual.dims = {};
+    residual.dims.push_back(blocks_dim(g_, sums));
+    residual.layout = sharding::replicated(made.rank + 1);
+    for (int a = 0; sums >> a != 0; ++a)
+      if ((sums >> a) & 1u) residual.layout[0].push_back(a);
+    for (int d = 0; d < made.rank; ++d) {
+      residual.dims.push_back(g_.at(n.input(1)).dims[d]);
+      residual.layout[d + 1] = made.axes[d];
+    }
+    plan_.cache.reshape_first(n.input(0), residual.dims, residual.layout);
+    g_.at(n.output(0)).dims = residual.dims;
+    node step = n;
+    step.in[0] = plan_.cache.first(n.input(0));
+    step.in[1] = plan_.cache.first(n.input(1));
+    step.out[0] = plan_.add_result(n.output(0), residual.layout);
+    step.out[1] = plan_.add_result(n.output(1), made);
+    plan_.check_not_overwritten(n.input(1));
+    plan_.overwrite(n.input(0));
+    plan_.add(step);
+    round_early(n, 1);
+  }
+  /// The dim with one entry for each device along these axes.
+  static constexpr int blocks_dim(graph& g, std::uint32_t axes) {
+    dim d;
+    d.what = dim::kind::blocks;
+    d.first = std::uint8_t(axes);
+    d.number = 1;
+    for (std::size_t i = 0; i < g.dims.size(); ++i)
+      if (g.dims[i] == d) return int(i);
+    if (g.dims.size() > std::size_t(dim_list::largest)) g.problem.report(fault::too_many_dims, "feedback");
+    else g.dims.push_back(d);
+    return int(g.dims.size()) - 1;
   }
   /// An annotation reshards its operand and gives it a second name. A may_move without a sharding changes nothing.
   constexpr void place_annotation(const node& n) {

@@ -86,16 +86,22 @@ class plan_writer {
     check_not_overwritten(tensor);
     if (exists || g_.problem) return now;
     const value form = cache.at(now);
+    const move_list way = plan_reshard(sent(form), form.layout, layout, e_);
     bool is_sent = false;  // `now` has the elements that devices send
-    for (const move& m : plan_reshard(sent(form), form.layout, layout, e_)) {
-      if (!is_sent && traits(m.kind).collective && sent(form).type != form.type) {
-        now = add_cast(tensor, now, add_sent(form, cache.at(now).layout, cache.at(now).windows), reader);
-        is_sent = true;
-      }
+    for (const move& m : way) is_sent = is_sent || (traits(m.kind).collective && sent(form).type != form.type);
+    if (is_sent) now = rounded(tensor, now, reader);
+    for (const move& m : way) {
       const std::int32_t from = now;
       now = add_move(m.kind, m.axes, tensor, from, is_sent ? add_sent(form, m.to, {}) : add_result(tensor, m.to), reader);
     }
     return is_sent ? add_cast(tensor, now, add_result(tensor, cache.at(now).layout), reader) : now;
+  }
+  /// Rounds the first form of a tensor here, if it is an addend that travels as bf16.
+  constexpr void round_addend(std::int32_t tensor, const consumer& reader) {
+    const std::int32_t first = cache.first(tensor);
+    if (const value& v = cache.at(first); v.layout.partial == 0 || sent(v).type == v.type || !loops_.none_open()) return;
+    if (rounded_.empty()) rounded_ = list<std::int32_t>(g_.values.size(), -1);
+    rounded_[std::size_t(tensor)] = rounded(tensor, first, reader);
   }
   /// The same for a form that may have windows.
   constexpr std::int32_t get_or_reshard(std::int32_t tensor, const sharded_form& wanted, const consumer& reader) {
@@ -125,8 +131,8 @@ class plan_writer {
     const bool between_orders = before.layout.order | after.layout.order;
     const std::uint32_t axes = between_orders ? e_.known_axes : axes_of_move(before, after);
     if (has_all || sent(before).type == before.type) return add_move(kind, axes, tensor, from, to, reader);
-    const std::int32_t rounded = add_cast(tensor, from, add_sent(before, before.layout, before.windows), reader);
-    return add_cast(tensor, add_move(kind, axes, tensor, rounded, add_sent(after, after.layout, after.windows), reader), to, reader);
+    const std::int32_t narrow = rounded(tensor, from, reader);
+    return add_cast(tensor, add_move(kind, axes, tensor, narrow, add_sent(after, after.layout, after.windows), reader), to, reader);
   }
 
   /// Marks the storage of a tensor as overwritten: reading it later is an error.
@@ -144,6 +150,7 @@ class plan_writer {
   const extents& e_;
   strictness implicit_;
   list<char> overwritten_;  // by tensor
+  list<std::int32_t> rounded_;  // by tensor: the elements of its first form as devices send them, or -1
   collective_combiner combiner_;
   open_loops loops_;
 
@@ -164,6 +171,11 @@ class plan_writer {
     v.layout.open = 0;
     v.windows = windows;
     return cache.add_sent(v, std::int32_t(steps.size()));
+  }
+  /// The elements of a form as devices send them.
+  constexpr std::int32_t rounded(std::int32_t tensor, std::int32_t form, const consumer& reader) {
+    if (form == cache.first(tensor) && !rounded_.empty() && rounded_[std::size_t(tensor)] >= 0) return rounded_[std::size_t(tensor)];
+    return add_cast(tensor, form, add_sent(cache.at(form), cache.at(form).layout, cache.at(form).windows), reader);
   }
   /// Adds the step that rounds the elements of a shard before a collective, or converts them back.
   constexpr std::int32_t add_cast(std::int32_t tensor, std::int32_t from, std::int32_t to, const consumer& reader) {

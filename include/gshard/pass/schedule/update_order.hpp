@@ -14,7 +14,8 @@ namespace gshard { inline namespace v0 { namespace detail {
 /// The order in which nodes become steps: their own, but parameter updates come as early as possible. So not all gradients must be kept
 /// until the last one exists. An update waits for its operands, for all readers of the tensors that it overwrites, and for all nodes that
 /// may fail. So an error leaves the parameters unchanged. Updates run in buckets of `bucket`: their gradients are summed between devices
-/// together, while the next gradients are computed. No update runs later than in its own order.
+/// together, while the next gradients are computed. Error feedback runs at once, so that the sum of what it sends can start. No update runs
+/// later than in its own order.
 /// @see async_schedule
 class update_order {
  public:
@@ -51,7 +52,15 @@ class update_order {
         if (!is_update(i - 1)) order[count_++] = i - 1;
         else if (next[i - 1] != placed) place_until(waiting.size());
       }
-      for (std::int32_t u = ready[i]; u >= 0; u = next[u]) waiting.push_back(u);
+      for (std::int32_t u = ready[i], after = -1; u >= 0; u = after) {
+        after = next[u];
+        if (!traits(nodes_[u].kind).of_addends) {
+          waiting.push_back(u);
+          continue;
+        }
+        order[count_++] = u;
+        next[u] = placed;
+      }
       if (waiting.size() >= first + 2 * bucket) place_until(waiting.size() - bucket);
     }
   }
@@ -103,15 +112,23 @@ class update_order {
       if (checked[it.in[operand]] != below) may_fail = i;
       checked[it.in[operand]] = below;
     }
-    for (std::size_t j = updates.size(); j-- > 0;) {
+    list<std::int32_t> ready_after(updates.size(), -1);  // by update: the node after which it is ready
+    list<std::int32_t> feedback(std::size_t(n), -1);  // the same by node
+    for (std::size_t j = 0; j < updates.size(); ++j) {
       const std::int32_t i = updates[j];
       const node& it = nodes_[i];
       std::int32_t after = may_fail;
       for (int k = 0; k < it.inputs; ++k) {
-        if (values_[it.in[k]].producer > after) after = values_[it.in[k]].producer;
+        std::int32_t made = values_[it.in[k]].producer;
+        if (made >= 0 && traits(nodes_[made].kind).of_addends) made = feedback[std::size_t(made)];
+        if (made > after) after = made;
         if (k < it.in_place && last_read[root(it.in[k])] > after) after = last_read[root(it.in[k])];
       }
       if (after >= i) after = i - 1;  // the partitioner reports a later read of its operand
+      ready_after[j] = feedback[std::size_t(i)] = after;
+    }
+    for (std::size_t j = updates.size(); j-- > 0;) {
+      const std::int32_t i = updates[j], after = ready_after[j];
       next[i] = ready[after + 1];
       ready[after + 1] = i;
     }

@@ -17,16 +17,16 @@ constexpr gs::symbol one_layer(const gs::parameter_scope& m, gs::symbol x) {
 }
 
 /// Layers of two parameters each, and the update of all of them.
-template <int Layers>
+template <int Layers, gs::gradient_wire Wire>
 inline constexpr auto training_step = [](auto& m, auto x, auto rate) {
   gs::symbol y = x;
   for (int i = 0; i < Layers; ++i) y = one_layer(m.scope(i), y);
   const auto loss = gs::sum(y * y);
-  gs::adam{}.minimize(m, loss, rate);
+  gs::adam{.wire = Wire}.minimize(m, loss, rate);
   return loss;
 };
-template <int Layers>
-using layers = gs::program<training_step<Layers>, mesh, gs::in<"BM", gs::P<"data", gs::none>>, gs::in<"">>;
+template <int Layers, gs::gradient_wire Wire = gs::gradient_wire::full>
+using layers = gs::program<training_step<Layers, Wire>, mesh, gs::in<"BM", gs::P<"data", gs::none>>, gs::in<"">>;
 
 /// Where ids are looked up again in the gradient: nothing can fail there that has not failed before.
 inline constexpr auto lookup_step = [](auto& m, auto x, auto ids, auto rate) {
@@ -57,10 +57,29 @@ constexpr bool reads_are_of_what_was_meant(const gs::plan_view& plan) {
   return true;
 }
 
+/// The steps between the first of one kind and the next of another.
+constexpr int steps_between(const gs::plan_view& plan, gs::op first, gs::op next) {
+  for (std::size_t i = 0; i < plan.steps.size(); ++i)
+    for (std::size_t j = i + 1; plan.steps[i].kind == first && j < plan.steps.size(); ++j)
+      if (plan.steps[j].kind == next) return int(j - i);
+  return -1;
+}
+
 static_assert(layers<20>::plan.count(gs::op::adam) == 40);
 static_assert(first_before(layers<20>::plan, gs::op::adam, gs::op::einsum) >= 0, "updates of the last layers come before the first gradients");
 static_assert(reads_are_of_what_was_meant(layers<20>::plan));
 static_assert(first_before(layers<7>::plan, gs::op::adam, gs::op::einsum) == -1, "less than two buckets");
+// Gradients are rounded where they are computed, whether or not with feedback, and updated in buckets as ever.
+using fed_back = layers<20, gs::gradient_wire::bf16_with_feedback>;
+static_assert(fed_back::plan.count(gs::op::adam) == 40 && fed_back::plan.count(gs::op::feedback) == 40);
+static_assert(first_before(fed_back::plan, gs::op::feedback, gs::op::adam) >= 0 && first_before(fed_back::plan, gs::op::adam, gs::op::einsum) >= 0);
+static_assert(steps_between(fed_back::plan, gs::op::feedback, gs::op::cast) == 1);
+static_assert(steps_between(fed_back::plan, gs::op::feedback, gs::op::adam) > 10, "the sum of the first gradient overlaps with others");
+static_assert(reads_are_of_what_was_meant(fed_back::plan));
+using rounded = layers<20, gs::gradient_wire::bf16>;
+static_assert(rounded::plan.count(gs::op::all_reduce) == layers<20>::plan.count(gs::op::all_reduce), "as many combined sums as in float");
+static_assert(fed_back::plan.count(gs::op::all_reduce) == layers<20>::plan.count(gs::op::all_reduce));
+static_assert(steps_between(rounded::plan, gs::op::cast, gs::op::adam) > 10);
 static_assert(lookup::plan.count(gs::op::adam) == 25 && first_before(lookup::plan, gs::op::adam, gs::op::einsum) >= 0);
 static_assert(reads_are_of_what_was_meant(lookup::plan));
 

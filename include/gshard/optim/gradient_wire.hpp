@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+// How optimizers sum gradients between devices: in their own type, or in bf16 with or without error feedback.
+
+#include <gshard/base/list.hpp>
+#include <gshard/ir/dtype.hpp>
+#include <gshard/trace/builder.hpp>
+#include <gshard/trace/parameter_scope.hpp>
+#include <gshard/trace/wire.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace gshard { inline namespace v0 {
+
+/// How the gradients of an optimizer travel between devices.
+/// full: in their own type. bf16: as `on_wire<bfloat16>` says.
+/// bf16_with_feedback: so, too, but each device keeps what rounding takes from its addend: its residual r. It sends s = bf16(g + r), and
+/// keeps g + r - s for the next step. So over all steps, what a device has sent and its last residual add up to its gradients. Only g + r
+/// is rounded, to the gradient's own type. Roundings of partial sums between devices are not fed back.
+///
+/// The residual of a parameter "w" is the state "residual.w", with a leading dim: one block for each of the devices that sum. Checkpoints
+/// of everything hold it. It is empty where the gradient is no sum between devices. @see on_wire, adam, adafactor
+enum class gradient_wire : std::uint8_t { full, bf16, bf16_with_feedback };
+
+namespace detail {
+
+/// op::feedback: the gradient g of parameter p, rounded to bf16 with error feedback. The partitioner sets the leading dim of the residual,
+/// because it knows which devices hold addends of g.
+constexpr symbol emit_feedback(const parameter_scope& m, symbol p, symbol g) {
+  builder& b = m.owner();
+  if (!require_real(b, "gradient_wire", {p, g})) return b.nothing();
+  if (p.rank() >= max_rank) {
+    b.fail(fault::rank_mismatch, "gradient_wire", {}, max_rank - 1, p.rank());
+    return b.nothing();
+  }
+  parameter state;
+  state.trainable = false;
+  state.name = tensor_name("residual.").append(b.program.parameters[std::size_t(p.get().parameter)].name.view());
+  dim_list dims;
+  dims.push_back(b.blocks_dim(0, 0));
+  for (int d = 0; d < p.rank(); ++d) dims.push_back(p.get().dims[d]);
+  if (b.failed()) return b.nothing();
+  const symbol residual = b.add_parameter(state, dims, g.get().type);
+  sharding_rule rule;
+  const short_list all = counting(g.rank());
+  short_list blocks;
+  blocks.push_back(g.rank());
+  for (int d = 0; d < g.rank(); ++d) blocks.push_back(d);
+  rule.set_operands({blocks, all});
+  rule.set_results({blocks, all});
+  rule.block(g.rank());
+  b.add_node(op::feedback, {residual.id, g.id}, rule, {}, {{dims, g.get().type}, {g.get().dims, g.get().type}});
+  node& n = b.program.nodes.back();
+  n.in_place = 1;
+  if (const std::int32_t maker = g.get().producer; maker >= 0) n.place = b.program.nodes[std::size_t(maker)].place;
+  b.set_updated(residual, b.result_of_last(0));
+  return b.result_of_last(1);
+}
+
+/// The gradients as they travel.
+constexpr list<symbol> gradients_on_wire(const parameter_scope& m, const list<symbol>& parameters, list<symbol> gradients,
+                                         gradient_wire how) {
+  for (std::size_t i = 0; i < gradients.size() && how != gradient_wire::full && !m.owner().failed(); ++i) {
+    symbol& g = gradients[i];
+    if (how == gradient_wire::bf16_with_feedback) g = emit_feedback(m, parameters[i], g);
+    if (!m.owner().failed()) g = on_wire<bfloat16>(g);
+  }
+  return gradients;
+}
+
+}  // namespace detail
+
+}}  // namespace gshard::v0
