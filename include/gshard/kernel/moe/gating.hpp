@@ -134,7 +134,7 @@ void top_k_gating(const T* gates, const T* mask, std::int32_t* slot, T* weight, 
     if (overflow != nullptr) std::fill_n(overflow, groups, T(0));
     return;
   }
-  const auto choose = [&](std::int64_t g, auto fixed) {
+  const auto choose = [=](std::int64_t g, auto fixed) {
     const std::int64_t choices = decltype(fixed)::value > 0 ? decltype(fixed)::value : sizes.choices;
     thread_local std::vector<std::int64_t> chosen_experts, used_slots;
     thread_local std::vector<T> chosen_weights, gate_sums;
@@ -203,7 +203,7 @@ void top_k_gating_grad(const T* gates, const T* mask, const std::int32_t* slot, 
   const std::int64_t groups = sizes.groups, tokens = sizes.tokens, experts = sizes.experts;
   std::fill_n(dgates, groups * tokens * experts, T(0));
   if (experts == 0) return;
-  const auto differentiate = [&](std::int64_t g, auto fixed) {
+  const auto differentiate = [=](std::int64_t g, auto fixed) {
     const std::int64_t choices = decltype(fixed)::value > 0 ? decltype(fixed)::value : sizes.choices;
     thread_local std::vector<std::int64_t> chosen_experts;
     thread_local std::vector<T> counts, weights;
