@@ -75,9 +75,44 @@ TEST_CASE("all_reduce, mpi: several sums are started before the first is finishe
   const auto from = [&](std::size_t i) { return cases::readers<double>(sums[i].data, b.devices()); };
   const auto to = [&](std::size_t i) { return cases::pointers(sums[i].data, b.devices()); };
   const std::vector<std::int64_t> elements = cases::on_each(b, n);
-  for (std::size_t i = 0; i < 3; ++i) reducers[i].start_all_reduce<double>(gs::reduction::sum, b, 1, from(i), to(i), elements, n);
+  for (std::size_t i = 0; i < 3; ++i) 
+    reducers[i].start_all_reduce<double>(gs::reduction::sum, b, 1, from(i), to(i), elements, n, std::uint32_t(i));
   for (std::size_t i = 0; i < 3; ++i) {
     reducers[i].finish_all_reduce<double>(b, from(i), to(i), elements, n);
     CHECK(cases::same_bits(sums[i].data[me], sums[i].expected[me]));
+  }
+}
+
+TEST_CASE("all_reduce, mpi: ranks advance several sums at moments of their own") {
+  const auto me = std::size_t(mpi_world::rank());
+  const std::vector<int> extents{mpi_world::ranks()};
+  for (const int node_size : {1, 2}) {
+    gs::mpi_backend b(MPI_COMM_WORLD, extents, {.node_size = node_size});
+    CHECK(b.advances_in_calls() == (mpi_world::ranks() > node_size));
+    cases::rng r(std::uint64_t(100 + mpi_world::rank()));
+    std::vector<cases::sum_case<float>> sums;
+    std::vector<gs::reducer> reducers;
+    const std::vector<std::int64_t> sizes{700'000, 30'000, 1'500'000, 3};
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      sums.emplace_back(extents, 1u, sizes[i], i);
+      reducers.emplace_back(by_blocks);
+    }
+    const auto from = [&](std::size_t i) { return cases::readers<float>(sums[i].data, b.devices()); };
+    const auto to = [&](std::size_t i) { return cases::pointers(sums[i].data, b.devices()); };
+    const auto advance = [&](std::size_t started) {
+      for (std::int64_t calls = cases::below(r, 300); calls > 0; --calls) {
+        const auto i = std::size_t(cases::below(r, std::int64_t(started)));
+        reducers[i].advance_all_reduce<float>(b, from(i), to(i));
+        b.advance();
+      }
+    };
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      reducers[i].start_all_reduce<float>(gs::reduction::sum, b, 1, from(i), to(i), cases::on_each(b, sizes[i]), sizes[i], std::uint32_t(i + 1));
+      advance(i + 1);
+    }
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      reducers[i].finish_all_reduce<float>(b, from(i), to(i), cases::on_each(b, sizes[i]), sizes[i]);
+      CHECK(cases::same_bits(sums[i].data[me], sums[i].expected[me]));
+    }
   }
 }

@@ -4,6 +4,7 @@
 #include <gshard/comm/simulated.hpp>
 
 #include "failing_exchanges.hpp"
+#include "hasty_exchanges.hpp"
 #include "random_cases.hpp"
 
 #include <doctest/doctest.h>
@@ -67,6 +68,38 @@ TEST_CASE("all_reduce: the bits do not depend on the nodes, nor on the number of
     reduce.all_reduce<float>(gs::reduction::sum, b, axes, cases::readers<float>(c.data, b.devices()), cases::pointers(c.data, b.devices()),
                              cases::on_each(b, n), n);
     for (std::size_t d = 0; d < c.data.size(); ++d) CHECK(cases::same_bits(c.data[d], c.expected[d]));
+  }
+}
+
+TEST_CASE("all_reduce: sums that advance while others are in flight get the same bits") {
+  cases::rng r(10);
+  for (int i = 0; i < 200; ++i) {
+    CAPTURE(i);
+    const std::vector<int> extents{2 + int(cases::below(r, 6))};
+    std::vector<int> nodes;
+    for (int d = 0; d < extents[0]; ++d) nodes.push_back(int(cases::below(r, 3)));
+    hasty_exchanges b(extents, {nodes});
+    b.draw.seed(unsigned(i));
+    std::vector<cases::sum_case<float>> sums;
+    std::vector<gs::reducer> reducers;
+    std::vector<std::int64_t> sizes;
+    for (std::uint64_t k = 0; k < 3; ++k) {
+      sizes.push_back(1 + cases::below(r, cases::below(r, 4) == 0 ? 500000 : 5000));
+      sums.emplace_back(extents, 1u, sizes.back(), k);
+      reducers.emplace_back(by_blocks);
+    }
+    const auto from = [&](std::size_t k) { return cases::readers<float>(sums[k].data, b.devices()); };
+    const auto to = [&](std::size_t k) { return cases::pointers(sums[k].data, b.devices()); };
+    for (std::size_t k = 0; k < 3; ++k)
+      reducers[k].start_all_reduce<float>(gs::reduction::sum, b, 1, from(k), to(k), cases::on_each(b, sizes[k]), sizes[k], std::uint32_t(k));
+    for (std::int64_t calls = cases::below(r, 60); calls > 0; --calls) {
+      const auto k = std::size_t(cases::below(r, 3));
+      reducers[k].advance_all_reduce<float>(b, from(k), to(k));
+    }
+    for (std::size_t k = 0; k < 3; ++k) {
+      reducers[k].finish_all_reduce<float>(b, from(k), to(k), cases::on_each(b, sizes[k]), sizes[k]);
+      for (std::size_t d = 0; d < sums[k].data.size(); ++d) CHECK(cases::same_bits(sums[k].data[d], sums[k].expected[d]));
+    }
   }
 }
 

@@ -57,12 +57,12 @@ bool same_bits(const gs::detail::bound_value& mpi, const gs::detail::bound_value
          (mpi.bytes(0) == 0 || std::memcmp(mpi.data[0], simulated.data[i], std::size_t(mpi.bytes(0))) == 0);
 }
 
-/// Backends that send messages, straight and node by node, and that share memory.
+/// Backends that send messages: straight, node by node, and advanced while steps compute. And one that shares memory.
 using backends = std::vector<std::shared_ptr<gs::mpi_backend>>;
 backends all_on(const std::vector<int>& mesh) {
   backends all;
   for (const gs::mpi_options& how :
-       {gs::mpi_options{}, gs::mpi_options{.by_node = gs::node_routing::always, .node_size = 2}, gs::mpi_options{.shared_memory = true}})
+       {gs::mpi_options{}, gs::mpi_options{.by_node = gs::node_routing::always, .node_size = 2}, gs::mpi_options{.node_size = 1}, gs::mpi_options{.shared_memory = true}})
     all.push_back(std::make_shared<gs::mpi_backend>(MPI_COMM_WORLD, mesh, how));
   return all;
 }

@@ -35,6 +35,7 @@ struct exchange_part {
 struct exchange_bounds {
   std::int64_t block_bytes = -1;  ///< The largest block to another member; -1: no bounds are known.
   std::int64_t messages = 0;      ///< The largest number of nonempty blocks that a member sends to others.
+  std::uint32_t channel = 0;      ///< Exchanges of a group match in the order of their starts on one channel.
 };
 
 /// The arguments of one device for `backend::all_gather`. Entry j of `recv` receives the block of member j, at any address. All members
@@ -97,10 +98,10 @@ class backend {
   void exchange(std::uint32_t axes, std::span<const exchange_part> parts, const exchange_bounds& all = {});
 
   /// The asynchronous `exchange`: start() begins it, finish() completes it. In between, the lists must stay valid, blocks sent must not
-  /// change and blocks received are undefined. Several exchanges may be in flight. All processes start them in one order, and finish them
-  /// in any order. Other collectives must come between the same starts on all processes. A start may wait for the other members to start.
-  /// A finish waits only for its senders. The device's own block is not copied, and only bytes between nodes are counted. Groups must have
-  /// at least two devices. Throws `gshard::error` on wrong arguments before anything is sent; finish() throws errors of messages.
+  /// change and blocks received are undefined. Several exchanges may be in flight. All processes start those of a channel in one order, and
+  /// finish them in any order. Other collectives must come between the same starts of channel 0 on all processes. A start with bounds may
+  /// wait for the other members to start. A finish waits only for its senders. The device's own block is not copied, and only bytes between
+  /// nodes are counted. Groups must have at least two devices. Throws `gshard::error` on wrong arguments before anything is sent; finish() throws errors of messages.
   [[nodiscard]] pending_exchange start(std::uint32_t axes, std::span<const exchange_part> parts, const exchange_bounds& all = {});
 
   /// All-gather in every group: each member's bytes arrive at all members. Communicates: each device's bytes
@@ -133,6 +134,13 @@ class backend {
   run_queue& started() { return started_; }
   /// True if a thread of the library may communicate while other threads of this process do.
   virtual bool any_thread() const { return true; }
+  /// True if collectives may be in flight while steps compute. The same on all processes.
+  virtual bool overlaps() const { return !shares_memory(); }
+  /// True if messages advance only within calls of the backend, such as pending_exchange::is_done, so that it pays to make some while
+  /// steps compute.
+  virtual bool advances_in_calls() const { return false; }
+  /// Advances messages in flight, without waiting.
+  virtual void advance() {}
 
   /// The number of processes that hold the devices.
   virtual int processes() const { return 1; }
@@ -174,6 +182,7 @@ class backend {
   // that it returned. Without at_once, do_finish is the next call. With at_once, do_start must start all messages.
   virtual std::size_t do_start(std::uint32_t axes, std::span<const exchange_part> parts, const exchange_bounds& all, bool at_once) = 0;
   virtual void do_finish(std::size_t started) = 0;
+  virtual bool is_done(std::size_t /*started*/) { return false; }
   virtual void do_all_gather(std::uint32_t axes, std::span<const gather_part> parts) = 0;
 
   int check(const char* op, std::uint32_t axes, std::size_t n_parts) const;
@@ -206,6 +215,8 @@ class pending_exchange {
     if (on_) end();
   }
 
+  /// True if finish() need not wait, or if there is no exchange. Never waits. A backend that cannot tell returns false.
+  bool is_done() { return on_ == nullptr || on_->is_done(started_); }
   /// Waits until all blocks have arrived and the blocks sent may change. Then throws `gshard::error` if a message failed or had an
   /// unexpected size.
   void finish() {

@@ -10,7 +10,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <exception>
 #include <span>
 #include <utility>
 #include <vector>
@@ -21,8 +20,11 @@ namespace gshard { inline namespace v0 { namespace detail {
 /// rounds.
 class hierarchical_all_gather {
  public:
-  /// The exchange between nodes. own(i): the block of held device i. to(i, m): where it gets the block of member m; that of its own number
-  /// is not written. Blocks must stay until `end`.
+  /// 2 if members share a node: one exchange between nodes, then one within nodes. Else 1.
+  static std::size_t stages(const held_groups& groups) { return groups.have_mates() ? 2 : 1; }
+
+  /// Returns the exchange between nodes. own(i): the block of held device i. to(i, m): where it gets the block of member m; that of its own
+  /// number is not written. Blocks must stay until `end`.
   template <class Own, class To>
   std::span<const exchange_part> begin(const held_groups& groups, std::size_t slot, Own own, To to) {
     round& now = rounds_[slot];
@@ -46,16 +48,15 @@ class hierarchical_all_gather {
     return now.parts;
   }
 
-  /// Passes on what has arrived. Communicates within nodes, if members share a node.
-  void end(backend& b, const held_groups& groups, std::size_t slot) {
-    if (!groups.have_mates()) return;
+  /// Packs what has arrived for the other members of the node, and returns the exchange within nodes.
+  std::span<const exchange_part> forward(const held_groups& groups, std::size_t slot) {
     round& now = rounds_[slot];
     const std::size_t p = groups.members();
     std::size_t room = 0;
     for (std::size_t i = 0; i < groups.size(); ++i)
       for (const std::size_t mate : groups[i].mates()) room += bytes_from(groups[i], now, i, mate);
-    if (memory_.size() < room) memory_.resize(room);
-    std::byte* next = memory_.data();
+    if (now.memory.size() < room) now.memory.resize(room);
+    std::byte* next = now.memory.data();
     std::ranges::fill(now.send, std::span<const std::byte>());
     std::ranges::fill(now.recv, std::span<std::byte>());
     for (std::size_t i = 0; i < groups.size(); ++i) {
@@ -74,7 +75,14 @@ class hierarchical_all_gather {
         next += now.recv[i * p + mate].size();
       }
     }
-    b.start(groups.axes(), now.parts).finish();
+    return now.parts;
+  }
+
+  /// Unpacks what has arrived from members of the node.
+  void end(const held_groups& groups, std::size_t slot) const {
+    if (stages(groups) == 1) return;
+    const round& now = rounds_[slot];
+    const std::size_t p = groups.members();
     for (std::size_t i = 0; i < groups.size(); ++i) {
       const node_group& g = groups[i];
       for (const std::size_t mate : g.mates()) {
@@ -95,9 +103,9 @@ class hierarchical_all_gather {
     std::vector<std::span<const std::byte>> own, send;
     std::vector<std::span<std::byte>> to, recv;  // per held device and member
     std::vector<exchange_part> parts;
+    std::vector<std::byte> memory;  // of the exchange within nodes
   };
   std::array<round, rounds_under_way> rounds_;
-  std::vector<std::byte> memory_;  // of the exchange within nodes
 
   /// The share of a remote member's block that member `of` receives for its node.
   template <class Byte>

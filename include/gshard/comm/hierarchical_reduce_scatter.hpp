@@ -12,7 +12,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <exception>
 #include <span>
 #include <utility>
 #include <vector>
@@ -26,30 +25,36 @@ namespace gshard { inline namespace v0 { namespace detail {
 /// the sum of its own block. In one level, addends go to their receiver directly. Results are the same bits. Keeps its memory.
 class hierarchical_reduce_scatter {
  public:
-  /// Sums within the nodes, and returns the exchange between nodes. addends(i, m): those of held device i for the block of member m, of T;
-  /// they must not change before `end`. Communicates within nodes, if members share a node. `slot` is of no other round in flight.
+  /// 2 if members share a node: one exchange within nodes, then one between nodes. Else 1.
+  static std::size_t stages(const held_groups& groups) { return groups.have_mates() ? 2 : 1; }
+
+  /// Returns the exchange of the first stage. addends(i, m): those of held device i for the block of member m, of T; they must not change
+  /// before `end`. `slot` is of no other round in flight.
   template <class T, class Addends>
-  std::span<const exchange_part> begin(backend& b, const held_groups& groups, reduction what, std::size_t slot, Addends addends) {
+  std::span<const exchange_part> begin(const held_groups& groups, reduction what, std::size_t slot, Addends addends) {
     round& now = rounds_[slot];
     const std::size_t p = groups.members();
     now.blocks.resize(groups.size());
     now.send.resize(groups.size() * p);
     now.recv.resize(groups.size() * p);
-    now.problem = nullptr;
     std::size_t room = 0;
-    bool levels = false;
     for (std::size_t i = 0; i < groups.size(); ++i) {
       now.blocks[i].resize(p);
       for (std::size_t m = 0; m < p; ++m) now.blocks[i][m] = addends(i, m);
       room += room_for<T>(groups[i], now.blocks[i]);
-      levels = levels || groups[i].has_mates();
     }
     if (now.memory.size() < room) now.memory.resize(room);
     now.next = now.memory.data();
-    if (levels) {
-      exchange_within<T>(b, groups, now);
-      for (std::size_t i = 0; i < groups.size(); ++i) add_within<T>(what, groups[i], i, now);
-    }
+    if (stages(groups) == 1) return forward<T>(groups, what, slot);
+    pack_for_mates<T>(groups, now);
+    return now.parts;
+  }
+
+  /// Sums within the nodes, and returns the exchange between nodes.
+  template <class T>
+  std::span<const exchange_part> forward(const held_groups& groups, reduction what, std::size_t slot) {
+    round& now = rounds_[slot];
+    for (std::size_t i = 0; i < groups.size(); ++i) add_within<T>(what, groups[i], i, now);
     now.parts.clear();
     for (std::size_t i = 0; i < groups.size(); ++i) between<T>(groups[i], i, now);
     return now.parts;
@@ -60,7 +65,6 @@ class hierarchical_reduce_scatter {
   void end(const held_groups& groups, reduction what, std::size_t slot, Result result) {
     const round& now = rounds_[slot];
     for (std::size_t i = 0; i < groups.size(); ++i) finish<T>(what, groups[i], i, now, result(i));
-    if (now.problem) std::rethrow_exception(now.problem);
   }
 
  private:
@@ -74,7 +78,6 @@ class hierarchical_reduce_scatter {
     std::vector<std::span<std::byte>> from_mates;  // likewise, of the exchange within nodes
     std::vector<std::span<std::byte>> partial;     // likewise: the partial sums of this node for that member, one after another
     std::vector<exchange_part> parts;
-    std::exception_ptr problem;  // of the exchange within nodes
 
     std::span<std::byte> take(std::size_t bytes) { return {std::exchange(next, next + bytes), bytes}; }
   };
@@ -105,7 +108,7 @@ class hierarchical_reduce_scatter {
   }
 
   template <class T>
-  static void exchange_within(backend& b, const held_groups& groups, round& now) {
+  static void pack_for_mates(const held_groups& groups, round& now) {
     now.from_mates.assign(now.recv.size(), {});
     now.partial.assign(now.recv.size(), {});
     now.parts.clear();
@@ -130,11 +133,6 @@ class hierarchical_reduce_scatter {
         recv[mate] = now.take(bytes_within<T>(g, blocks, g.me()));
       }
       now.parts.push_back({send, recv});
-    }
-    try {
-      b.start(groups.axes(), now.parts).finish();
-    } catch (...) {
-      now.problem = std::current_exception();
     }
   }
   template <class T>

@@ -49,13 +49,16 @@ class mpi_backend final : public backend {
   GSHARD_INLINE void broadcast(std::span<std::byte> data) override;
   GSHARD_INLINE std::vector<std::vector<std::byte>> gather_to_leader(std::span<const std::byte> mine) override;
   GSHARD_INLINE bool any_thread() const override;
+  bool overlaps() const override { return overlaps_ && !shares_memory(); }
+  bool advances_in_calls() const override { return advances_; }
+  GSHARD_INLINE void advance() override;
   bool shares_memory() const override { return memory_ != nullptr; }
   GSHARD_INLINE std::shared_ptr<std::byte> share(std::int64_t bytes) override;
   GSHARD_INLINE std::vector<const std::byte*> find_shared(std::span<const std::byte* const> mine) override;
   GSHARD_INLINE void barrier(std::uint32_t axes) override;
 
  private:
-  static constexpr int tag = 0;
+  static constexpr int tag = 0;  // of messages outside of exchanges
 
   mpi_backend(detail::mpi_connection&& made, const std::vector<int>& extents, const mpi_options& options);
 
@@ -67,6 +70,7 @@ class mpi_backend final : public backend {
   GSHARD_INLINE std::size_t do_start(std::uint32_t axes, std::span<const exchange_part> parts, const exchange_bounds& all,
                                      bool at_once) override;
   GSHARD_INLINE void do_finish(std::size_t started) override;
+  GSHARD_INLINE bool is_done(std::size_t started) override;
   GSHARD_INLINE void do_all_gather(std::uint32_t axes, std::span<const gather_part> parts) override;
 
   // An unfinished exchange. After an error of one message, the other messages are still started and finished. Their receivers wait for
@@ -75,7 +79,9 @@ class mpi_backend final : public backend {
     std::size_t number = 0;
     const detail::communicator* group = nullptr;
     std::uint32_t axes = 0;
+    int channel = 0;  // the tag of its messages
     exchange_part part;
+    std::size_t complete = 0;  // this many requests are known to be complete
     int next = 1;  // messages with members at this distance and beyond are not started yet
     std::vector<MPI_Request> request;
     std::vector<int> member;   // of each request: the other side
@@ -89,6 +95,7 @@ class mpi_backend final : public backend {
     bool by_node = false;
     detail::hierarchical_all_to_all packets;
   };
+  GSHARD_INLINE std::vector<pending_exchange>::iterator find(std::size_t started);
   static void receive(pending_exchange& f, int from, std::span<std::byte> data);
   static void send(pending_exchange& f, int to, std::span<const std::byte> data);
   std::optional<int> wait(pending_exchange& f, std::size_t i) const;
@@ -107,6 +114,7 @@ class mpi_backend final : public backend {
 
   std::int64_t limit_;
   int window_, small_block_;
+  bool overlaps_, advances_;
   detail::communicator world_;
   int processes_here_ = 1;
   node_routing by_node_;
@@ -141,6 +149,8 @@ GSHARD_INLINE mpi_backend::mpi_backend(detail::mpi_connection&& made, const std:
       limit_(options.message_limit),
       window_(options.window),
       small_block_(options.small_block),
+      overlaps_(options.overlap),
+      advances_(std::ranges::adjacent_find(nodes().node, std::ranges::not_equal_to()) != nodes().node.end()),
       world_(std::move(made.world)),
       by_node_(options.by_node),
       node_block_(options.node_block),
@@ -213,7 +223,7 @@ GSHARD_INLINE const detail::communicator& mpi_backend::along(std::uint32_t axes)
 GSHARD_INLINE void mpi_backend::receive(pending_exchange& f, int from, std::span<std::byte> data) {
   f.request.push_back(MPI_REQUEST_NULL);
   f.member.push_back(from);
-  const int code = MPI_Irecv(data.data(), int(data.size()), MPI_BYTE, from, tag, f.group->get(), &f.request.back());
+  const int code = MPI_Irecv(data.data(), int(data.size()), MPI_BYTE, from, f.channel, f.group->get(), &f.request.back());
   if (code == MPI_SUCCESS) return;
   f.code = code;
   f.request.back() = MPI_REQUEST_NULL;
@@ -222,7 +232,7 @@ GSHARD_INLINE void mpi_backend::receive(pending_exchange& f, int from, std::span
 GSHARD_INLINE void mpi_backend::send(pending_exchange& f, int to, std::span<const std::byte> data) {
   f.request.push_back(MPI_REQUEST_NULL);
   f.member.push_back(to);
-  const int code = MPI_Isend(data.data(), int(data.size()), MPI_BYTE, to, tag, f.group->get(), &f.request.back());
+  const int code = MPI_Isend(data.data(), int(data.size()), MPI_BYTE, to, f.channel, f.group->get(), &f.request.back());
   if (code == MPI_SUCCESS) return;
   f.code = code;
   f.request.back() = MPI_REQUEST_NULL;
@@ -337,6 +347,8 @@ GSHARD_INLINE std::size_t mpi_backend::do_start(std::uint32_t axes, std::span<co
   f.number = ++started_;
   f.group = &group;
   f.axes = axes;
+  f.channel = int(all.channel);
+  f.complete = 0;
   f.part = parts[0];
   f.code = MPI_SUCCESS;
   f.mismatch.clear();
@@ -347,8 +359,29 @@ GSHARD_INLINE std::size_t mpi_backend::do_start(std::uint32_t axes, std::span<co
   return f.number;
 }
 
+GSHARD_INLINE std::vector<mpi_backend::pending_exchange>::iterator mpi_backend::find(std::size_t started) {
+  return std::find_if(pending_.begin(), pending_.end(), [&](const pending_exchange& other) { return other.number == started; });
+}
+
+// Leaves the requests to do_finish. So an error of a message is found there.
+GSHARD_INLINE bool mpi_backend::is_done(std::size_t started) {
+  pending_exchange& f = *find(started);
+  for (; f.complete < f.request.size(); ++f.complete) {
+    int complete = 0;
+    MPI_Status unused;
+    if (MPI_Request_get_status(f.request[f.complete], &complete, &unused) == MPI_SUCCESS && complete == 0) return false;
+  }
+  return f.next >= f.group->size();
+}
+
+// A test of an incomplete message advances all messages.
+GSHARD_INLINE void mpi_backend::advance() {
+  for (std::size_t i = 0; i < n_pending_; ++i)
+    if (!is_done(pending_[i].number)) return;
+}
+
 GSHARD_INLINE void mpi_backend::do_finish(std::size_t started) {
-  const auto f = std::find_if(pending_.begin(), pending_.end(), [&](const pending_exchange& other) { return other.number == started; });
+  const auto f = find(started);
   const auto waiting = waits_in("an exchange of blocks", detail::bytes_of(f->part.recv));
   if (f->by_node) finish_by_node(*f);
   else

@@ -43,6 +43,8 @@ struct mpi_options {
   /// sent as messages. Results have the same bits. It has no effect unless all processes are on one node. Shared memory is freed only by
   /// the destructor of the backend.
   bool shared_memory = false;
+  /// Collectives of programs are in flight while steps compute. Without shared memory only. Results have the same bits. @see async_schedule
+  bool overlap = true;
   wait_deadlines deadlines{};  ///< Of waits for other processes. @see wait_deadlines
 };
 
@@ -94,6 +96,7 @@ GSHARD_INLINE std::vector<fact> backend_facts(std::span<const int> extents, cons
           {"mpi_options::axis_order", axis_order_text(options.axis_order)},
           {"mpi_options::choose_axis_order", options.choose_axis_order ? "a function" : "none"},
           option("shared_memory", options.shared_memory),
+          option("overlap", options.overlap),
           {"mpi_options::deadlines", number_text(options.deadlines.warn) + " s, " + number_text(options.deadlines.fail) + " s"}};
 }
 }  // namespace detail

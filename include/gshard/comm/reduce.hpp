@@ -19,6 +19,7 @@
 #include <span>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace gshard { inline namespace v0 {
@@ -43,16 +44,21 @@ class reducer {
     start_all_reduce<T>(what, b, axes, data, result, n, most);
     finish_all_reduce<T>(b, data, result, n, most);
   }
-  /// The same in two calls with the same data. In between, data must not change and the reducer must not be used. The second call
-  /// communicates, too. So all processes must start and finish reductions, and all other communication, in one order.
+  /// The same in several calls with the same data. In between, data must not change and the reducer must not be used. The later calls
+  /// communicate, too. So all processes must start and finish reductions, and all other communication, in one order. `channel`: that of
+  /// the exchanges. No other exchange may use it until the reduction is finished. @see exchange_bounds
   template <class T>
   void start_all_reduce(reduction what, backend& b, std::uint32_t axes, std::span<const T* const> data, std::span<T* const> result,
-                        std::span<const std::int64_t> n, std::int64_t most);
+                        std::span<const std::int64_t> n, std::int64_t most, std::uint32_t channel = 0);
+  /// Continues with what has arrived, without waiting. Each process may call it any number of times, or not at all.
+  template <class T>
+  void advance_all_reduce(backend& b, std::span<const T* const> data, std::span<T* const> result);
   template <class T>
   void finish_all_reduce(backend& b, std::span<const T* const> data, std::span<T* const> result, std::span<const std::int64_t> n,
                          std::int64_t most);
-  /// Abandons a started reduction.
-  void drop() { sequence_.drop(); }
+  /// Completes a started reduction after an error on all processes. Errors are ignored. The result is undefined.
+  template <class T>
+  void drop_all_reduce(backend& b, std::span<const T* const> data, std::span<T* const> result);
 
  private:
   template <class T>
@@ -60,14 +66,18 @@ class reducer {
   /// Splits data into a block per member, which that member reduces: offset_ and bytes_, by held device and member.
   template <class T>
   void split(std::span<const std::int64_t> n);
+  /// What the rounds of the two phases do: sums of the blocks, then the exchange of the sums.
   template <class T>
-  void start_scatter(backend& b, std::span<const T* const> data);
+  auto scatter_work(std::span<const T* const> data, std::span<T* const> result);
   template <class T>
-  void finish_scatter(backend& b, std::span<const T* const> data, std::span<T* const> result);
+  auto gather_work(std::span<T* const> result);
   template <class T>
-  std::span<const exchange_part> fill(backend& b, std::span<const T* const> data, std::size_t r);
+  void finish_scatter(std::span<const T* const> data, std::span<T* const> result);
   template <class T>
-  void gather_blocks(backend& b, std::span<T* const> result);
+  void start_gather(backend& b, std::span<const T* const> data, std::span<T* const> result);
+  /// Within a node, one call of the backend gathers the blocks.
+  template <class T>
+  void gather_at_once(backend& b, std::span<T* const> result);
   template <class T>
   bool gathers_addends(std::int64_t most) const {
     return most * std::int64_t(sizeof(T) * groups_.members()) <= gather_limit_;
@@ -96,6 +106,9 @@ class reducer {
   detail::hierarchical_reduce_scatter scatter_;
   detail::hierarchical_all_gather gather_;
   detail::round_sequence sequence_;
+  enum class phase { idle, scatter, gather } phase_ = phase::idle;  // of the reduction in flight
+  std::uint32_t channel_ = 0;
+  std::exception_ptr problem_;  // thrown after the gather, for which the other members wait
   reduction what_ = reduction::sum;  // of the reduction in flight
   std::vector<std::int64_t> bytes_, offset_;
   std::vector<std::byte> addends_;  // of a small sum
@@ -113,7 +126,7 @@ inline void check_per_device(const char* op, const char* name, std::size_t n, co
 
 template <class T>
 void reducer::start_all_reduce(reduction what, backend& b, std::uint32_t axes, std::span<const T* const> data, std::span<T* const> result,
-                               std::span<const std::int64_t> n, std::int64_t most) {
+                               std::span<const std::int64_t> n, std::int64_t most, std::uint32_t channel) {
   static_assert(std::is_arithmetic_v<T> || std::is_same_v<T, detail::bf16>);
   detail::check_per_device("all_reduce", "data", data.size(), b);
   detail::check_per_device("all_reduce", "result", result.size(), b);
@@ -123,9 +136,33 @@ void reducer::start_all_reduce(reduction what, backend& b, std::uint32_t axes, s
       throw error("all_reduce: a device with " + std::to_string(elements) + " elements; the maximum is " + std::to_string(most));
   what_ = what;
   groups_.use(b, axes);
+  channel_ = channel;
+  phase_ = phase::idle;
+  problem_ = nullptr;
   if (most == 0 || groups_.members() == 1 || gathers_addends<T>(most)) return;
   split<T>(n);
-  start_scatter<T>(b, data);
+  const std::size_t p = groups_.members();
+  for (std::size_t i = 0; i < data.size(); ++i) {
+    const std::int64_t mine = bytes_[entry(i, groups_[i].me())];
+    std::int64_t in_all = 0;
+    for (std::size_t m = 0; m < p; ++m) in_all += bytes_[entry(i, m)];
+    b.count(i, {1, std::int64_t(p - 1) * mine, 0, 0});
+    if (groups_.are_on_nodes()) b.count(i, {0, 0, 1, in_all - mine});
+  }
+  exchange_bounds all{.channel = channel};
+  if (!groups_.have_levels()) {
+    all.block_bytes = std::min(*std::ranges::max_element(bytes_), bytes_per_round());
+    all.messages = std::int64_t(p) - 1;
+  }
+  phase_ = phase::scatter;
+  sequence_.start(b, groups_.axes(), rounds(), all, scatter_work<T>(data, result));
+}
+
+template <class T>
+void reducer::advance_all_reduce(backend& b, std::span<const T* const> data, std::span<T* const> result) {
+  if (phase_ == phase::scatter && sequence_.advance(scatter_work<T>(data, result)) && groups_.are_on_nodes())
+    start_gather<T>(b, data, result);
+  if (phase_ == phase::gather) sequence_.advance(gather_work<T>(result));
 }
 
 template <class T>
@@ -138,15 +175,24 @@ void reducer::finish_all_reduce(backend& b, std::span<const T* const> data, std:
   } else if (gathers_addends<T>(most)) {
     all_reduce_by_gather(b, data, result, n);
   } else {
-    std::exception_ptr problem;  // thrown after the gather, for which the other members wait
-    try {
-      finish_scatter(b, data, result);
-    } catch (...) {
-      problem = std::current_exception();
+    if (phase_ == phase::scatter && !groups_.are_on_nodes()) {
+      finish_scatter<T>(data, result);
+      gather_at_once<T>(b, result);
+    } else {
+      if (phase_ == phase::scatter) start_gather<T>(b, data, result);
+      sequence_.finish(gather_work<T>(result));
     }
-    gather_blocks(b, result);
-    if (problem) std::rethrow_exception(problem);
+    phase_ = phase::idle;
+    if (const std::exception_ptr problem = std::exchange(problem_, nullptr)) std::rethrow_exception(problem);
   }
+}
+
+template <class T>
+void reducer::drop_all_reduce(backend& b, std::span<const T* const> data, std::span<T* const> result) {
+  if (phase_ == phase::scatter && groups_.are_on_nodes()) start_gather<T>(b, data, result);
+  if (phase_ == phase::scatter) sequence_.drop(scatter_work<T>(data, result));
+  if (phase_ == phase::gather) sequence_.drop(gather_work<T>(result));
+  phase_ = phase::idle;
 }
 
 template <class T>
@@ -190,57 +236,63 @@ void reducer::split(std::span<const std::int64_t> n) {
 }
 
 template <class T>
-std::span<const exchange_part> reducer::fill(backend& b, std::span<const T* const> data, std::size_t r) {
-  return scatter_.begin<T>(b, groups_, what_, r % detail::rounds_under_way,
-                           [&](std::size_t i, std::size_t m) { return in_round(bytes_of(data[i]), i, m, r); });
-}
-
-template <class T>
-void reducer::start_scatter(backend& b, std::span<const T* const> data) {
-  const std::size_t p = groups_.members();
-  for (std::size_t i = 0; i < data.size(); ++i) b.count(i, {1, std::int64_t(p - 1) * bytes_[entry(i, groups_[i].me())], 0, 0});
-  exchange_bounds all;
-  if (!groups_.have_levels()) all = {std::min(*std::ranges::max_element(bytes_), bytes_per_round()), std::int64_t(p) - 1};
-  sequence_.start(b, groups_.axes(), rounds(), all, [&](std::size_t r) { return fill(b, data, r); });
-}
-
-template <class T>
-void reducer::finish_scatter(backend& b, std::span<const T* const> data, std::span<T* const> result) {
-  const auto took = [&](std::size_t r) {
+auto reducer::scatter_work(std::span<const T* const> data, std::span<T* const> result) {
+  const auto exchange = [=, this](std::size_t r, std::size_t stage) {
+    const std::size_t slot = r % detail::rounds_under_way;
+    if (stage == 1) return scatter_.forward<T>(groups_, what_, slot);
+    return scatter_.begin<T>(groups_, what_, slot, [&](std::size_t i, std::size_t m) { return in_round(bytes_of(data[i]), i, m, r); });
+  };
+  const auto took = [=, this](std::size_t r) {
     scatter_.end<T>(groups_, what_, r % detail::rounds_under_way, [&](std::size_t i) {
       return reinterpret_cast<T*>(in_round(reinterpret_cast<std::byte*>(result[i]), i, groups_[i].me(), r).data());
     });
   };
-  sequence_.finish(
-      b, groups_.axes(), [&](std::size_t r) { return fill(b, data, r); }, took);
+  return detail::round_work{detail::hierarchical_reduce_scatter::stages(groups_), exchange, took};
 }
 
 template <class T>
-void reducer::gather_blocks(backend& b, std::span<T* const> result) {
-  const std::size_t p = groups_.members();
-  const auto bytes = [&](std::size_t i) { return reinterpret_cast<std::byte*>(result[i]); };
-  if (!groups_.are_on_nodes()) {
-    recv_.resize(result.size() * p);
-    gathered_.clear();
-    for (std::size_t i = 0; i < result.size(); ++i) {
-      for (std::size_t m = 0; m < p; ++m) recv_[entry(i, m)] = {bytes(i) + offset_[entry(i, m)], std::size_t(bytes_[entry(i, m)])};
-      gathered_.push_back({recv_[entry(i, groups_[i].me())], std::span(recv_).subspan(i * p, p)});
-    }
-    return b.all_gather(groups_.axes(), gathered_);
-  }
-  for (std::size_t i = 0; i < result.size(); ++i) {
-    std::int64_t in_all = 0;
-    for (std::size_t m = 0; m < p; ++m) in_all += bytes_[entry(i, m)];
-    b.count(i, {0, 0, 1, in_all - bytes_[entry(i, groups_[i].me())]});
-  }
-  const auto fill_gather = [&](std::size_t r) {
-    return gather_.begin(
-        groups_, r % detail::rounds_under_way,
-        [&](std::size_t i) { return std::span<const std::byte>(in_round(bytes(i), i, groups_[i].me(), r)); },
-        [&](std::size_t i, std::size_t m) { return in_round(bytes(i), i, m, r); });
+auto reducer::gather_work(std::span<T* const> result) {
+  const auto block = [=, this](std::size_t i, std::size_t m, std::size_t r) {
+    return in_round(reinterpret_cast<std::byte*>(result[i]), i, m, r);
   };
-  sequence_.start(b, groups_.axes(), rounds(), {}, fill_gather);
-  sequence_.finish(b, groups_.axes(), fill_gather, [&](std::size_t r) { gather_.end(b, groups_, r % detail::rounds_under_way); });
+  const auto exchange = [=, this](std::size_t r, std::size_t stage) {
+    const std::size_t slot = r % detail::rounds_under_way;
+    if (stage == 1) return gather_.forward(groups_, slot);
+    return gather_.begin(
+        groups_, slot, [&](std::size_t i) { return std::span<const std::byte>(block(i, groups_[i].me(), r)); },
+        [&](std::size_t i, std::size_t m) { return block(i, m, r); });
+  };
+  const auto took = [this](std::size_t r) { gather_.end(groups_, r % detail::rounds_under_way); };
+  return detail::round_work{detail::hierarchical_all_gather::stages(groups_), exchange, took};
+}
+
+template <class T>
+void reducer::finish_scatter(std::span<const T* const> data, std::span<T* const> result) {
+  try {
+    sequence_.finish(scatter_work<T>(data, result));
+  } catch (...) {
+    problem_ = std::current_exception();
+  }
+}
+
+template <class T>
+void reducer::start_gather(backend& b, std::span<const T* const> data, std::span<T* const> result) {
+  finish_scatter<T>(data, result);
+  phase_ = phase::gather;
+  sequence_.start(b, groups_.axes(), rounds(), {.channel = channel_}, gather_work<T>(result));
+}
+
+template <class T>
+void reducer::gather_at_once(backend& b, std::span<T* const> result) {
+  const std::size_t p = groups_.members();
+  recv_.resize(result.size() * p);
+  gathered_.clear();
+  for (std::size_t i = 0; i < result.size(); ++i) {
+    std::byte* const bytes = reinterpret_cast<std::byte*>(result[i]);
+    for (std::size_t m = 0; m < p; ++m) recv_[entry(i, m)] = {bytes + offset_[entry(i, m)], std::size_t(bytes_[entry(i, m)])};
+    gathered_.push_back({recv_[entry(i, groups_[i].me())], std::span(recv_).subspan(i * p, p)});
+  }
+  b.all_gather(groups_.axes(), gathered_);
 }
 
 }}  // namespace gshard::v0

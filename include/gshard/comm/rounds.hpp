@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Splits a large exchange into rounds with bounded buffers, several of which are in flight.
+// Splits a large exchange into rounds with bounded buffers, several of which are in flight and advance as data arrive.
 
 #include <gshard/comm/backend.hpp>
 
@@ -26,43 +26,63 @@ constexpr std::int64_t bytes_per_round(std::size_t members, bool levels = false)
 /// The most rounds in flight: enough for a device to continue while another device, which may share its core, is not running.
 inline constexpr std::size_t rounds_under_way = 16;
 
-/// An asynchronous exchange in n rounds. fill(r) returns the exchange of round r. Its lists and blocks must not change until took(r), which
-/// is called when the blocks have arrived. Between the two, fill is called for at most `rounds_under_way` - 1 later rounds. A member with
-/// fewer rounds may stop earlier, unless bounds are passed. Counts no traffic.
+/// What the rounds of a sequence do. exchange(r, stage) returns the exchange of a stage of round r, once the stage before has arrived. Its
+/// lists and blocks must not change until the stage has arrived. took(r) is called, in the order of rounds, when the last stage has.
+template <class Exchange, class Took>
+struct round_work {
+  std::size_t stages = 1;
+  Exchange exchange;
+  Took took;
+};
+
+/// An asynchronous exchange in n rounds, each of one or two stages. The first stages of at most `rounds_under_way` rounds come before
+/// took() of the first of them. The peers of the two stages must differ: then messages between two devices are in the order of rounds,
+/// whatever arrives first. A member with fewer rounds may stop earlier, unless bounds are passed. Counts no traffic.
 class round_sequence {
  public:
-  /// Sends the first rounds. All processes must start their sequences, and all other exchanges, in one order. `all`: bounds for every
-  /// round.
-  template <class Fill>
-  void start(backend& b, std::uint32_t axes, std::size_t n, const exchange_bounds& all, Fill fill) {
-    drop();
-    problem_ = nullptr;
+  /// Sends the first rounds. `all`: bounds for every round, and the channel. All processes must start the sequences of a channel in one
+  /// order. Between start() and finish(), no other exchange may use the channel. Every call gets the same work.
+  template <class Work>
+  void start(backend& b, std::uint32_t axes, std::size_t n, const exchange_bounds& all, const Work& work) {
+    on_ = &b;
+    axes_ = axes;
     n_ = n;
-    all_ = all;
-    while (started_ < std::min(n_, rounds_under_way)) send(b, axes, fill);
+    reached_ = {};
+    // A later round must not wait when it is started, as a hierarchical exchange does.
+    all_ = n == 1 ? all : exchange_bounds{.channel = all.channel};
+    problem_ = nullptr;
+    send(work);
   }
-  /// Sends the remaining rounds, too. So all processes must finish their sequences, and start others, in one order. After an error the
-  /// other rounds still run; then it is thrown.
-  template <class Fill, class Took>
-  void finish(backend& b, std::uint32_t axes, Fill fill, Took took) {
-    for (std::size_t done = 0; done < n_; ++done) {
-      attempt([&] { under_way_[done % rounds_under_way].finish(); });
-      attempt([&] { took(done); });  // also after an error: it may communicate
-      if (started_ < n_) send(b, axes, fill);
-    }
-    n_ = started_ = 0;
+  /// Continues with what has arrived, without waiting. Returns true if all rounds are complete. Keeps errors for finish().
+  template <class Work>
+  bool advance(const Work& work) {
+    for (std::size_t stage = work.stages; stage-- > 0;)
+      while (reached_[stage + 1] < reached_[stage] && at(reached_[stage + 1], stage).is_done()) pass(stage, work);
+    send(work);
+    return reached_[work.stages] == n_;
+  }
+  /// Completes all rounds. After an error the other rounds still run; then it is thrown.
+  template <class Work>
+  void finish(const Work& work) {
+    while (!advance(work)) pass(stage_of_oldest(work), work);
+    n_ = 0;
+    reached_ = {};
     if (const std::exception_ptr problem = std::exchange(problem_, nullptr)) std::rethrow_exception(problem);
   }
-  /// Waits for the rounds in flight and drops their results.
-  void drop() {
-    if (n_ == 0) return;
-    under_way_ = {};
-    n_ = started_ = 0;
+  /// Completes all rounds after an error, and ignores errors. Other members may have sent any of them.
+  template <class Work>
+  void drop(const Work& work) {
+    attempt([&] { finish(work); });
+    problem_ = nullptr;
   }
 
  private:
-  std::array<pending_exchange, rounds_under_way> under_way_;
-  std::size_t n_ = 0, started_ = 0;
+  static constexpr std::size_t most_stages = 2;
+  std::array<std::array<pending_exchange, rounds_under_way>, most_stages> under_way_;  // by stage
+  backend* on_ = nullptr;
+  std::uint32_t axes_ = 0;
+  std::size_t n_ = 0;
+  std::array<std::size_t, most_stages + 1> reached_{};  // by stage: the number of rounds that have started it; last: that are complete
   exchange_bounds all_;
   std::exception_ptr problem_;  // the first error
 
@@ -74,10 +94,31 @@ class round_sequence {
       if (!problem_) problem_ = std::current_exception();
     }
   }
-  template <class Fill>
-  void send(backend& b, std::uint32_t axes, Fill& fill) {
-    attempt([&] { under_way_[started_ % rounds_under_way] = b.start(axes, fill(started_), all_); });
-    ++started_;
+  pending_exchange& at(std::size_t round, std::size_t stage) { return under_way_[stage][round % rounds_under_way]; }
+  template <class Work>
+  void begin(std::size_t stage, const Work& work) {
+    const std::size_t r = reached_[stage]++;
+    attempt([&] { at(r, stage) = on_->start(axes_, work.exchange(r, stage), all_); });
+  }
+  template <class Work>
+  void send(const Work& work) {
+    while (reached_[0] < n_ && reached_[0] < reached_[work.stages] + rounds_under_way) begin(0, work);
+  }
+  /// Waits for the oldest round in a stage, and continues it.
+  template <class Work>
+  void pass(std::size_t stage, const Work& work) {
+    const std::size_t r = reached_[stage + 1];
+    attempt([&] { at(r, stage).finish(); });
+    if (stage + 1 < work.stages) return begin(stage + 1, work);
+    ++reached_[stage + 1];
+    attempt([&] { work.took(r); });
+  }
+  /// Every member has started this stage of the oldest round, or will without waiting for others. So nobody waits forever.
+  template <class Work>
+  std::size_t stage_of_oldest(const Work& work) const {
+    std::size_t stage = 0;
+    while (stage + 1 < work.stages && reached_[stage + 1] > reached_[work.stages]) ++stage;
+    return stage;
   }
 };
 

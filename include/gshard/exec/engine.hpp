@@ -14,6 +14,7 @@
 #include <gshard/exec/collective/async_collectives.hpp>
 #include <gshard/exec/collective/collective_step.hpp>
 #include <gshard/exec/collective/received.hpp>
+#include <gshard/exec/collective/run_traffic.hpp>
 #include <gshard/exec/collective/shared_memory_collective.hpp>
 #include <gshard/exec/memory/arena.hpp>
 #include <gshard/exec/memory/buffer_reuse.hpp>
@@ -23,6 +24,7 @@
 #include <gshard/exec/parameters.hpp>
 #include <gshard/exec/plan_facts.hpp>
 #include <gshard/kernel/gemm/bf16_unit.hpp>
+#include <gshard/kernel/interludes.hpp>
 #include <gshard/kernel/threads.hpp>
 #include <gshard/pass/plan.hpp>
 #include <gshard/pass/schedule/async_schedule.hpp>
@@ -102,8 +104,7 @@ class engine {
     const kernel::use_threads sharing(owner_.threads);
     problem_ = std::move(problem);
     ++runs_;
-    run_bytes_.assign(on_.devices().size(), 0);
-    run_between_.assign(on_.devices().size(), 0);
+    traffic_.begin(on_.on());
     running_loops_.clear();
     run_context here = context;
     here.checks = &finite_;
@@ -133,13 +134,14 @@ class engine {
         if (traits(plan_.steps[i].kind).collective) {
           received_.call(plan_.steps[i]);
           step_bytes_.assign(on_.devices().size(), 0);
-          note([&] { counted(i, step_bytes_, [&] { act(i, here); }); });
+          note([&] { counted(i, step_bytes_, [&] { advancing(i, [&] { act(i, here); }); }); });
         } else if (problem_.empty()) {
-          note([&] { act(i, here); });
+          note([&] { advancing(i, [&] { act(i, here); }); });
         }
       });
     }
     move_on(actions_.size());
+    traffic_.end(on_.on());
     if (wait_watch* const waits = on_.on().waits()) waits->at_step(-1, nullptr, nullptr, 0);
     if (problem_.empty()) check_losses(bound_, finite_);
     if (agreements_.begin == actions_.size() && compares) agree();
@@ -164,8 +166,8 @@ class engine {
   bool skipped() const { return skipped_; }
 
   std::int64_t runs() const { return runs_; }
-  std::span<const std::int64_t> received_in_run() const { return run_bytes_; }
-  std::span<const std::int64_t> between_nodes_in_run() const { return run_between_; }
+  std::span<const std::int64_t> received_in_run() const { return traffic_.bytes(); }
+  std::span<const std::int64_t> between_nodes_in_run() const { return traffic_.between_nodes(); }
 
  private:
   executor& owner_;
@@ -185,8 +187,8 @@ class engine {
   std::vector<const lent_value*> lent_copies_;                 // outputs that are copied to memory of the caller
   std::vector<named_value> copied_inputs_;                 // those with copies, if the next run compares them
   received_by_kind received_;
-  std::vector<std::int64_t> before_, step_bytes_, run_bytes_;  // bytes received before a step, in it, and in a run, per held device
-  std::vector<std::int64_t> between_before_, run_between_;     // from other nodes, before a step and in a run
+  run_traffic traffic_;                     // of the current run
+  std::vector<std::int64_t> step_bytes_;  // received in a step, per held device
   std::int64_t runs_ = 0;
   /// The current iteration of a running while loop.
   struct iteration {
@@ -299,7 +301,7 @@ class engine {
   void bind(const dims& given) {
     if (!store_.on().same_as(on_)) throw error("program: its parameter store belongs to another cluster");
     bound_.bind(given);
-    schedule_ = on_.on().shares_memory() ? in_turn(plan_) : async_schedule(plan_, sizes());
+    schedule_ = on_.on().overlaps() ? async_schedule(plan_, sizes()) : in_turn(plan_);
     lend();
     sharing_.emplace(bound_, schedule_, lent_roots_);
     memory_ = map_memory();
@@ -431,12 +433,23 @@ class engine {
   /// Finishes the asynchronous collectives that must be complete before step i, and starts those scheduled before it.
   void move_on(std::size_t i) {
     for (const async_collectives::step& s : early_.ending(i))
-      hooked(s.index, [&] { note([&] { counted(s.index, *s.received, [&] { s.moves->finish(); }); }); });
+      hooked(s.index, [&] { note([&] { counted(s.index, *s.received, [&] { early_.finish(s); }); }); });
     for (const async_collectives::step& s : early_.starting(i)) {
       received_.call(plan_.steps[s.index]);
       s.received->assign(on_.devices().size(), 0);
-      note([&] { counted(s.index, *s.received, [&] { s.moves->start(); }); });
+      note([&] { counted(s.index, *s.received, [&] { early_.start(s); }); });
     }
+  }
+  /// Calls f(), which computes step i. Before it and between its pieces, collectives in flight advance, if that needs calls.
+  template <class F>
+  void advancing(std::size_t i, F f) {
+    const op kind = plan_.steps[i].kind;
+    const bool loops = is_looped_product(kind);
+    if (!on_.on().advances_in_calls() || (!loops && (traits(kind).collective || !early_.in_flight()))) return f();
+    auto advance = [this] { early_.advance(on_.on()); };
+    if (!loops) advance();
+    const kernel::use_interludes here(advance);
+    f();
   }
   template <class F>
   void hooked(std::size_t i, F f) {
@@ -447,22 +460,8 @@ class engine {
   /// Adds the bytes that devices receive during f() to the counts of step i and of the run.
   template <class F>
   void counted(std::size_t i, std::vector<std::int64_t>& in_step, F f) {
-    const auto total = [](const traffic& t) { return t.exchange_bytes + t.gather_bytes; };
-    const std::span<const traffic> devices = on_.on().received();
-    before_.resize(devices.size());
-    std::transform(devices.begin(), devices.end(), before_.begin(), total);
-    between_before_.resize(devices.size());
-    std::transform(devices.begin(), devices.end(), between_before_.begin(), [](const traffic& t) { return t.between_nodes; });
-    const std::int64_t most = *std::max_element(in_step.begin(), in_step.end());
-    f();
-    for (std::size_t d = 0; d < devices.size(); ++d) {
-      const std::int64_t bytes = total(devices[d]) - before_[d];
-      run_bytes_[d] += bytes;
-      run_between_[d] += devices[d].between_nodes - between_before_[d];
-      in_step[d] += bytes;
-    }
-    const auto busiest = std::max_element(in_step.begin(), in_step.end());
-    received_.add(i, plan_.steps[i], std::size_t(busiest - in_step.begin()), *busiest - most);
+    const auto [busiest, bytes] = traffic_.count(on_.on(), in_step, f);
+    received_.add(i, plan_.steps[i], busiest, bytes);
   }
 };
 

@@ -4,6 +4,7 @@
 // Threads of the kernels: by OpenMP if compiled with it, else everything runs on the calling thread.
 
 #include <gshard/base/compiler.hpp>
+#include <gshard/kernel/interludes.hpp>
 
 #if defined(_OPENMP)
 #include <omp.h>
@@ -67,12 +68,14 @@ class use_threads {
 
 /// Calls f(begin, end) for ranges that together are [0, n), on up to `threads()` threads. Several ranges have at least `grain` elements
 /// each; a single range runs on the calling thread. The result of f must not depend on the bounds of the ranges. Throws the exception of
-/// the first range that failed. Kernels that f calls use one thread.
+/// the first range that failed. Kernels that f calls use one thread. A thread with an interlude cuts its range into pieces of at least four
+/// grains.
 template <class F>
 void parallel_for(std::int64_t n, std::int64_t grain, F f) {
   if (n <= 0) return;
   const std::int64_t parts = std::min<std::int64_t>(threads(), n / std::max<std::int64_t>(grain, 1));
-  if (parts <= 1) return f(std::int64_t(0), n);
+  const std::int64_t piece = 4 * std::max<std::int64_t>(grain, 1);
+  if (parts <= 1) return in_pieces(0, n, piece, f);
 #if defined(_OPENMP)
   std::exception_ptr problem;
   std::int64_t where = parts;
@@ -82,7 +85,7 @@ void parallel_for(std::int64_t n, std::int64_t grain, F f) {
     const int before = threads;  // the calling thread takes part
     threads = 1;
     try {
-      f(n * part / parts, n * (part + 1) / parts);
+      in_pieces(n * part / parts, n * (part + 1) / parts, piece, f);
     } catch (...) {
 #pragma omp critical(gshard_parallel_for)
       if (part < where) {

@@ -8,6 +8,7 @@
 #include <gshard/trace/reduce.hpp>
 
 #include "../../comm/failing_exchanges.hpp"
+#include "../../comm/hasty_exchanges.hpp"
 
 #include <doctest/doctest.h>
 
@@ -17,6 +18,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace gs = gshard;
@@ -87,6 +89,31 @@ TEST_CASE("steps run while communication is under way, and results are those of 
       if (rows % devices == 0 && width % devices == 0)
         CHECK(run.received(kind).bytes == 3 * program::plan.bytes_received(kind, run.sizes()));
     }
+  }
+}
+
+TEST_CASE("collectives that advance while steps run give the same bits, and an error still ends them") {
+  const auto run = [](std::shared_ptr<gs::simulated> on, int steps) {
+    gs::executable<program> step(gs::any_cluster(line::shape, std::move(on)), sizes);
+    const std::vector<float> x = data();
+    std::vector<float> losses;
+    for (int i = 0; i < steps; ++i) losses.push_back(step(std::span<const float>(x), std::span<const float>(&rate, 1)).item());
+    if (steps == 1) {
+      step.engine().hook = [&, updates = 0](const gs::node& n, bool before) mutable {
+        if (before && n.kind == op::adam && ++updates == 3) throw gs::error("the third update");
+      };
+      CHECK_THROWS_WITH_AS(step(std::span<const float>(x), std::span<const float>(&rate, 1)), "the third update", gs::error);
+    }
+    return losses;
+  };
+  const std::vector<int> nodes{0, 1, 0, 1};
+  const gs::node_map map{nodes, gs::summation::by_node};
+  const std::vector<float> losses = run(std::make_shared<gs::simulated>(std::vector{4}, map), 3);
+  for (unsigned i = 0; i < 5; ++i) {
+    const auto hasty = std::make_shared<hasty_exchanges>(std::vector{4}, map);
+    hasty->draw.seed(i);
+    CHECK(run(hasty, 3) == losses);
+    CHECK(run(hasty, 1)[0] == losses[0]);
   }
 }
 

@@ -19,7 +19,7 @@
 namespace gshard { inline namespace v0 { namespace detail {
 
 /// The asynchronous communication steps of an executor. All processes start and finish them, and all their other communication, in the
-/// same order.
+/// same order. In between, each process advances them when it can.
 class async_collectives {
  public:
   struct step {
@@ -30,6 +30,7 @@ class async_collectives {
 
   /// For a plan of n steps.
   void resize(std::size_t n) {
+    in_flight_.reserve(n);
     starting_.resize(n + 1);
     ending_.resize(n + 1);
     is_early_.resize(n + 1);
@@ -47,20 +48,37 @@ class async_collectives {
   std::span<const step> starting(std::size_t i) const { return starting_[i]; }
   std::span<const step> ending(std::size_t i) const { return ending_[i]; }
 
+  /// Every step starts once in a run, and is finished once, or dropped.
+  void start(const step& s) {
+    in_flight_.push_back(s.moves.get());
+    s.moves->start();
+  }
+  void finish(const step& s) {
+    std::erase(in_flight_, s.moves.get());
+    s.moves->finish();
+  }
+  /// Continues with what has arrived, without waiting. Advances all other messages of the backend, too. Keeps errors for finish(). Each
+  /// process may call it at any time, outside of start() and finish().
+  void advance(backend& b) noexcept {
+    for (collective_step* const moves : in_flight_) moves->advance();
+    b.advance();
+  }
+  bool in_flight() const { return !in_flight_.empty(); }
+
   /// Drops all collectives in flight when an exception leaves its scope.
   class guard {
    public:
-    explicit guard(const async_collectives& all) : all_(all) {}
+    explicit guard(async_collectives& all) : all_(all) {}
     guard(const guard&) = delete;
     guard& operator=(const guard&) = delete;
     ~guard() {
       if (std::uncaught_exceptions() > before_)
-        for (const std::vector<step>& those : all_.starting_)
-          for (const step& s : those) s.moves->drop();
+        for (collective_step* const moves : all_.in_flight_) moves->drop();
+      all_.in_flight_.clear();
     }
 
    private:
-    const async_collectives& all_;
+    async_collectives& all_;
     int before_ = std::uncaught_exceptions();
   };
 
@@ -72,6 +90,7 @@ class async_collectives {
   std::vector<std::vector<step>> starting_, ending_;  // by the step before which they start or finish
   std::vector<char> is_early_;
   std::vector<room> rooms_;
+  std::vector<collective_step*> in_flight_;  // in the order of their starts
 
   /// A scratch room that no other collective uses during this interval.
   std::shared_ptr<collective_room> room_for(async_interval when) {
@@ -79,7 +98,10 @@ class async_collectives {
       return std::ranges::all_of(r.taken, [&](const async_interval& o) { return o.finish <= when.start || when.finish <= o.start; });
     };
     auto found = std::ranges::find_if(rooms_, is_free);
-    if (found == rooms_.end()) found = rooms_.insert(found, {std::make_shared<collective_room>(), {}});
+    if (found == rooms_.end()) {
+      found = rooms_.insert(found, {std::make_shared<collective_room>(), {}});
+      found->memory->channel = std::uint32_t(rooms_.size());  // 0 is that of synchronous collectives
+    }
     found->taken.push_back(when);
     return found->memory;
   }

@@ -33,6 +33,7 @@ struct collective_room {
   hierarchical_all_gather gather;
   reducer sums{small_sum_bytes};
   std::vector<buffer> packed;  // per held device
+  std::uint32_t channel = 0;   // of its exchanges
 
   void demand(std::size_t device, std::int64_t bytes) {
     if (packed.size() <= device) packed.resize(device + 1);
@@ -74,20 +75,29 @@ class collective_step {
     each([&](std::size_t i) { on().count(i, gathers ? traffic{0, 0, 1, parts_[i].received} : traffic{calls, parts_[i].received, 0, 0}); });
     const bool copies = !moves_.reduce_scatters(), first = copies && own_bytes_ <= short_copy;
     if (first) copy_own();
-    room_->rounds.start(on(), moves_.axes(), rounds_, bounds_, [&](std::size_t r) { return fill_any(r); });
+    bounds_.channel = room_->channel;
+    with_work([&](const auto& work) { room_->rounds.start(on(), moves_.axes(), rounds_, bounds_, work); });
     if (copies && !first) copy_own();
+  }
+  /// Continues with what has arrived, without waiting.
+  void advance() {
+    if (moves_.stays() || gathers_at_once()) return;
+    if (moves_.all_reduces())
+      return with_sums([&]<class T>(auto& from, std::vector<T*>& to) { room_->sums.advance_all_reduce<T>(on(), from, to); });
+    with_work([&](const auto& work) { room_->rounds.advance(work); });
   }
   void finish() {
     if (moves_.stays()) return;
     if (moves_.all_reduces()) finish_all_reduce();
-    else if (moves_.reduce_scatters()) finish_reduce_scatter();
     else if (gathers_at_once()) gather();
     else finish_hops();
   }
-  /// Abandons a started step after an error.
+  /// Abandons a step that was started, after an error on all processes. Other devices may have sent all its messages, so it receives them.
   void drop() {
-    room_->rounds.drop();
-    room_->sums.drop();
+    if (moves_.stays() || gathers_at_once()) return;
+    if (moves_.all_reduces())
+      return with_sums([&]<class T>(auto& from, std::vector<T*>& to) { room_->sums.drop_all_reduce<T>(on(), from, to); });
+    with_work([&](const auto& work) { room_->rounds.drop(work); });
   }
 
  private:
@@ -313,30 +323,53 @@ class collective_step {
     return exchange_[r % rounds_under_way];
   }
   /// Sends the addends of round r: those of each member's new shard.
-  std::span<const exchange_part> fill_sums(std::size_t r) {
-    return with_addends(tensor(0).in.type, [&]<class T>(T*) {
-      return room_->scatter.begin<T>(on(), groups_, moves_.pending(), r % rounds_under_way, [&](std::size_t i, std::size_t m) {
+  template <class T>
+  auto sums_work() {
+    const auto exchange = [this](std::size_t r, std::size_t stage) {
+      const std::size_t slot = r % rounds_under_way;
+      if (stage == 1) return room_->scatter.forward<T>(groups_, moves_.pending(), slot);
+      return room_->scatter.begin<T>(groups_, moves_.pending(), slot, [&](std::size_t i, std::size_t m) {
         const block& b = m == parts_[i].me ? parts_[i].mine[r] : parts_[i].send[r][m];
         return std::span<const std::byte>(ready(i, b), std::size_t(b.bytes));
       });
-    });
+    };
+    const auto took = [this](std::size_t r) {
+      room_->scatter.end<T>(groups_, moves_.pending(), r % rounds_under_way,
+                            [&](std::size_t i) { return reinterpret_cast<T*>(parts_[i].sums[r].at(packed(i))); });
+      each([&](std::size_t i) { unpack(i, parts_[i].sums[r]); });
+    };
+    return round_work{hierarchical_reduce_scatter::stages(groups_), exchange, took};
   }
   /// Sends this device's block of round r to all members.
-  std::span<const exchange_part> fill_gather(std::size_t r) {
-    return room_->gather.begin(
-        groups_, r % rounds_under_way,
-        [&](std::size_t i) { return std::span<const std::byte>(ready(i, parts_[i].mine[r]), std::size_t(parts_[i].mine[r].bytes)); },
-        [&](std::size_t i, std::size_t m) {
-          const block& b = parts_[i].recv[r][m];
-          return std::span<std::byte>(b.at(packed(i)), std::size_t(b.bytes));
-        });
+  auto gather_work() {
+    const auto exchange = [this](std::size_t r, std::size_t stage) {
+      const std::size_t slot = r % rounds_under_way;
+      if (stage == 1) return room_->gather.forward(groups_, slot);
+      return room_->gather.begin(
+          groups_, slot,
+          [&](std::size_t i) { return std::span<const std::byte>(ready(i, parts_[i].mine[r]), std::size_t(parts_[i].mine[r].bytes)); },
+          [&](std::size_t i, std::size_t m) {
+            const block& b = parts_[i].recv[r][m];
+            return std::span<std::byte>(b.at(packed(i)), std::size_t(b.bytes));
+          });
+    };
+    const auto took = [this](std::size_t r) {
+      room_->gather.end(groups_, r % rounds_under_way);
+      unpack_received(r);
+    };
+    return round_work{hierarchical_all_gather::stages(groups_), exchange, took};
   }
-  std::span<const exchange_part> fill_any(std::size_t r) {
-    return moves_.reduce_scatters() ? fill_sums(r) : by_node_ ? fill_gather(r) : fill(r);
+  /// Calls f(what the rounds do).
+  template <class F>
+  void with_work(F f) {
+    if (moves_.reduce_scatters()) with_addends(tensor(0).in.type, [&]<class T>(T*) { f(sums_work<T>()); });
+    else if (by_node_) f(gather_work());
+    else f(round_work{1, [this](std::size_t r, std::size_t) { return fill(r); }, [this](std::size_t r) { unpack_received(r); }});
   }
-  template <class Took>
-  void finish_rounds(Took took) {
-    room_->rounds.finish(on(), moves_.axes(), [&](std::size_t r) { return fill_any(r); }, took);
+  void unpack_received(std::size_t r) {
+    each([&](std::size_t i) {
+      for (const block& b : parts_[i].recv[r]) unpack(i, b);
+    });
   }
   /// Moves contiguous pieces from `own` to `runs`, to be copied by memcpy.
   void find_runs(std::size_t i) {
@@ -364,22 +397,13 @@ class collective_step {
   void finish_hops() {
     std::exception_ptr problem;
     try {
-      finish_exchange();
+      with_work([&](const auto& work) { room_->rounds.finish(work); });
     } catch (...) {
       problem = std::current_exception();
     }
     if (second_hop_) (*second_hop_)();
     if (problem) std::rethrow_exception(problem);
   }
-  void finish_exchange() {
-    finish_rounds([&](std::size_t r) {
-      if (by_node_) room_->gather.end(on(), groups_, r % rounds_under_way);
-      each([&](std::size_t i) {
-        for (const block& b : parts_[i].recv[r]) unpack(i, b);
-      });
-    });
-  }
-
   /// A small gather is one all_gather call of the backend, which may have a faster algorithm. That call cannot be asynchronous.
   bool gathers_at_once() const { return moves_.gathers() && rounds_ <= 1 && !early_ && !by_node_; }
   void gather() {
@@ -403,16 +427,14 @@ class collective_step {
     });
   }
 
-  void finish_reduce_scatter() {
+  /// Calls f(addends, results) for the operands of an all_reduce, per held device.
+  template <class F>
+  void with_sums(F f) {
     with_addends(tensor(0).in.type, [&]<class T>(T*) {
-      finish_rounds([&](std::size_t r) {
-        room_->scatter.end<T>(groups_, moves_.pending(), r % rounds_under_way,
-                              [&](std::size_t i) { return reinterpret_cast<T*>(parts_[i].sums[r].at(packed(i))); });
-        each([&](std::size_t i) { unpack(i, parts_[i].sums[r]); });
-      });
+      auto& [from, to] = std::get<summed<T>>(summed_);
+      f(from, to);
     });
   }
-
   /// Several tensors are packed and reduced as one.
   void start_all_reduce() {
     if (!is_alone())
@@ -423,20 +445,19 @@ class collective_step {
           next += t.in.bytes(i);
         }
       });
-    with_addends(tensor(0).in.type, [&]<class T>(T*) {
-      auto& [from, to] = std::get<summed<T>>(summed_);
+    with_sums([&]<class T>(std::vector<const T*>& from, std::vector<T*>& to) {
       from.clear();
       to.clear();
       each([&](std::size_t i) {
         from.push_back(reinterpret_cast<const T*>(is_alone() ? tensor(0).in.data[i] : packed(i)));
         to.push_back(reinterpret_cast<T*>(is_alone() ? tensor(0).out.data[i] : packed(i)));
       });
-      room_->sums.start_all_reduce<T>(moves_.pending(), on(), moves_.axes(), from, to, addends_, moves_.most() * moves_.parts());
+      room_->sums.start_all_reduce<T>(moves_.pending(), on(), moves_.axes(), from, to, addends_, moves_.most() * moves_.parts(),
+                                      room_->channel);
     });
   }
   void finish_all_reduce() {
-    with_addends(tensor(0).in.type, [&]<class T>(T*) {
-      auto& [from, to] = std::get<summed<T>>(summed_);
+    with_sums([&]<class T>(std::vector<const T*>& from, std::vector<T*>& to) {
       room_->sums.finish_all_reduce<T>(on(), from, to, addends_, moves_.most() * moves_.parts());
     });
     if (is_alone()) return;

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+// Interludes: short calls that a thread makes between pieces of its kernels, for example to advance communication.
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <utility>
+
+namespace gshard { inline namespace v0 { namespace kernel {
+
+inline constexpr std::chrono::microseconds interlude_period{150};
+
+namespace detail {
+struct interlude {
+  void (*call)(void*) noexcept = nullptr;
+  void* with = nullptr;
+  std::chrono::steady_clock::time_point next{};
+};
+inline interlude& interlude_here() {
+  thread_local interlude here;
+  return here;
+}
+}  // namespace detail
+
+/// During its lifetime, kernels that this thread calls also call f() between pieces of their work, at most every `interlude_period`. f must
+/// not throw, nor use the operands of the kernels. Other threads of a kernel do not call it. The destructor restores the interlude before.
+template <class F>
+class use_interludes {
+ public:
+  explicit use_interludes(F& f) : before_(detail::interlude_here()) {
+    detail::interlude_here() = {[](void* it) noexcept { (*static_cast<F*>(it))(); }, &f, {}};
+  }
+  use_interludes(const use_interludes&) = delete;
+  use_interludes& operator=(const use_interludes&) = delete;
+  ~use_interludes() { detail::interlude_here() = before_; }
+
+ private:
+  detail::interlude before_;
+};
+
+/// True if this thread has an interlude.
+inline bool has_interlude() { return detail::interlude_here().call != nullptr; }
+
+/// Calls the interlude of this thread, if it has one and it is time. It has none during the call.
+inline void interlude() {
+  detail::interlude& here = detail::interlude_here();
+  if (here.call == nullptr) return;
+  const auto now = std::chrono::steady_clock::now();
+  if (now < here.next) return;
+  const detail::interlude mine = std::exchange(here, {});
+  mine.call(mine.with);
+  here = {mine.call, mine.with, std::chrono::steady_clock::now() + interlude_period};
+}
+
+/// Calls f(begin, end) for ranges that together are [first, last), in order: one range, or pieces with interludes in between. A piece has
+/// at least `least` elements, or it is the last.
+template <class F>
+void in_pieces(std::int64_t first, std::int64_t last, std::int64_t least, F& f) {
+  if (!has_interlude()) return f(first, last);
+  for (const std::int64_t step = std::max<std::int64_t>(least, 1); first < last; first += step) {
+    f(first, std::min(first + step, last));
+    interlude();
+  }
+}
+
+}}}  // namespace gshard::v0::kernel
