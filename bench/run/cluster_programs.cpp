@@ -123,6 +123,15 @@ class contest {
     const double theirs = median_together(rounds_, [&] { return seconds_of(run); });
     if (rank_ == 0) std::printf("%-22s %9.1f ms: gshard is %.2fx as fast\n", name.c_str(), 1e3 * theirs, theirs / ours);
   }
+  /// The same program on a cluster with other options.
+  template <class Mesh, class With>
+  void peer(const std::string& name, double ours, const gs::cluster<Mesh>& on, With with) {
+    with(on, [&](const prepared& p) {
+      peer(name, ours, p.run);
+      const double compute = median_together(rounds_, [&] { return p.compute(); });
+      if (rank_ == 0) std::printf("%-22s %9.1f ms of %.1f ms are not its local steps (%.1f ms)\n", "", 1e3 * (ours - compute), 1e3 * ours, 1e3 * compute);
+    });
+  }
 
  private:
   double rate_;
@@ -151,10 +160,12 @@ void transformer(contest& all) {
                          {'D', 32},     {'F', 1024},      {'E', 8},      {'V', vocabulary}, {'L', length}};
   const auto tokens = bench::random_tokens(groups * sequences * length, vocabulary);
   const std::vector<float> rate{1e-3f};
-  all.row("Transformer step", gs::on_mpi<mesh>(MPI_COMM_WORLD), [&](const gs::cluster<mesh>& on, const auto& measure) {
-    gs::executable<program> step(on, extents);
-    measure(prepared{step.engine(), [&] { step(tokens[0], tokens[1], tokens[2], rate); }});
-  });
+  const auto step = [&](const gs::cluster<mesh>& on, const auto& measure) {
+    gs::executable<program> training(on, extents);
+    measure(prepared{training.engine(), [&] { training(tokens[0], tokens[1], tokens[2], rate); }});
+  };
+  const double time = all.row("Transformer step", gs::on_mpi<mesh>(MPI_COMM_WORLD), step);
+  all.peer("without overlap", time, gs::on_mpi<mesh>(MPI_COMM_WORLD, {}, {.overlap = false}), step);
 }
 
 inline constexpr auto moe_with_gradients = [](auto& m, auto x, auto mask, auto dy) {

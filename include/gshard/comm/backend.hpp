@@ -101,7 +101,8 @@ class backend {
   /// change and blocks received are undefined. Several exchanges may be in flight. All processes start those of a channel in one order, and
   /// finish them in any order. Other collectives must come between the same starts of channel 0 on all processes. A start with bounds may
   /// wait for the other members to start. A finish waits only for its senders. The device's own block is not copied, and only bytes between
-  /// nodes are counted. Groups must have at least two devices. Throws `gshard::error` on wrong arguments before anything is sent; finish() throws errors of messages.
+  /// nodes are counted. Groups must have at least two devices. Throws `gshard::error` on wrong arguments before anything is sent; finish()
+  /// throws errors of messages.
   [[nodiscard]] pending_exchange start(std::uint32_t axes, std::span<const exchange_part> parts, const exchange_bounds& all = {});
 
   /// All-gather in every group: each member's bytes arrive at all members. Communicates: each device's bytes

@@ -3,6 +3,8 @@
 
 // Interludes: short calls that a thread makes between pieces of its kernels, for example to advance communication.
 
+#include <gshard/base/compiler.hpp>
+
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
