@@ -71,5 +71,6 @@ TXT
 chmod +x "$dir/on_node"
 export OMPI_MCA_plm_rsh_agent="$dir/on_node" OMPI_MCA_orte_default_hostfile="$dir/hosts" OMPI_MCA_pml=ob1 OMPI_MCA_btl=tcp,self,vader
 export OMPI_MCA_btl_tcp_if_include=e0 OMPI_MCA_oob_tcp_if_include=e0 OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_hwloc_base_binding_policy=none
+export OMP_NUM_THREADS=${OMP_NUM_THREADS:-1}  # every node would else take all cores of this machine
 export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 "$dir/on_node" n0 "$(printf '%q ' "$@")"
