@@ -31,6 +31,17 @@ TEST_CASE("a run as tables: seconds, parts, operations, memory, what was assumed
   CHECK(text.ends_with("source: made up for a test\n"));
 }
 
+TEST_CASE("a run with numbers prints the predicted beside the measured seconds of each kind") {
+  gs::run_record run = sample::small().record;
+  CHECK_FALSE(contains(gs::describe(run, sample::plan), "predicted beside measured"));
+  run.seconds = 3;
+  run.measured_seconds = 4;
+  for (gs::step_record& s : run.steps) s.measured = s.seconds / 2;
+  const std::string text = gs::describe(run, sample::plan);
+  CHECK(contains(text, "\n  the run                        3 s         4 s    -25.0 %\n"));
+  CHECK(contains(text, "    100.0 %\n"));
+}
+
 TEST_CASE("a run that needs more memory than there is prints that") {
   gs::run_record run = sample::small().record;
   run.memory.capacity = run.memory.peak - 1;

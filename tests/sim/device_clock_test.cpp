@@ -35,12 +35,12 @@ std::vector<gs::step_record> steps() {
   }
   return list;
 }
-gs::detail::clock_times run(const gs::faults& broken = {}, bool overlap = false) {
+gs::detail::clock_times run(const gs::faults& broken = {}, bool overlap = false, double hidden = 1) {
   const std::vector<int> extents{2, 3};
   const auto list = steps();
   const gs::extents e = program::plan.bind({{'A', 60}, {'B', 60}, {'C', 60}}, extents);
   const gs::list<gs::async_interval> schedule = overlap ? gs::async_schedule(program::plan, e) : gs::in_turn(program::plan);
-  return gs::detail::run_clocks(program::plan, extents, broken, schedule, list, std::vector<std::int64_t>(list.size(), 7), 3);
+  return gs::detail::run_clocks(program::plan, extents, broken, schedule, list, std::vector<std::int64_t>(list.size(), 7), 3, hidden);
 }
 double total() {
   double sum = 0;
@@ -61,6 +61,17 @@ TEST_CASE("clocks: like devices have one track, on which steps follow one anothe
     now = s.end;
   }
   CHECK(o.tracks[0].memory.size() == 1);
+}
+
+TEST_CASE("clocks: the share of collectives that passes aside sets the time between overlap and none") {
+  CHECK(run({}, true, 0).seconds == doctest::Approx(total()));
+  double before = run({}, true, 1).seconds;
+  for (const double hidden : {0.75, 0.5, 0.25, 0.0}) {
+    const double now = run({}, true, hidden).seconds;
+    CHECK(now > before);
+    before = now;
+  }
+  CHECK(run({}, false, 0.5).seconds == run({}, false).seconds);
 }
 
 TEST_CASE("clocks: a late device makes those of its group wait, and no others") {

@@ -157,6 +157,20 @@ TEST_CASE("run clock: steps that are under way while others run are charged in t
   CHECK(called == charged);
 }
 
+TEST_CASE("run clock: the measured seconds of all steps are within those of the run, and those of the last run alone") {
+  bound b(learning(), two_by_four);
+  gs::run_clock clock(b.run, eight);
+  CHECK(clock.record().measured_seconds == 0);
+  for (int runs = 0; runs < 2; ++runs) {
+    b.run.run({});
+    const gs::run_record r = clock.record();
+    double sum = 0;
+    for (const gs::step_record& s : r.steps) sum += s.measured;
+    CHECK(sum > 0);
+    CHECK(sum <= doctest::Approx(r.measured_seconds));
+  }
+}
+
 TEST_CASE("run clock: every iteration of a loop takes time") {
   bound b(looping(), two_by_four);
   gs::run_clock clock(b.run, eight);

@@ -24,6 +24,7 @@ struct kind_record {
   std::int64_t bytes_touched = 0, bytes_received = 0;
   double arithmetic = 0, memory = 0, network = 0;  // seconds, each alone
   double seconds = 0;
+  double measured = 0;  // if the run had numbers
   limit bound = limit::nothing;  // the limit of most of its seconds
 
   /// Floating-point operations per byte of memory.
@@ -68,6 +69,7 @@ inline std::vector<kind_record> kinds_of(const run_record& run, const plan_view&
     k.memory += s.memory;
     k.network += s.network;
     k.seconds += s.seconds;
+    k.measured += s.measured;
     std::array<double, 5>& by = bound_seconds[std::size_t(kind)];
     by[std::size_t(s.bound)] += s.seconds;
     k.bound = limit(std::max_element(by.begin(), by.end()) - by.begin());

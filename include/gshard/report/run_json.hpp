@@ -56,6 +56,7 @@ inline ordered_json json_of(const plan_view& plan, const step_record& s) {
           {"memory", s.memory},
           {"network", s.network},
           {"seconds", s.seconds},
+          {"measured", s.measured},
           {"bound", name(s.bound)},
           {"recomputed", s.recomputed},
           {"why", describe_reason(plan, std::size_t(s.step))}};
@@ -83,6 +84,7 @@ inline ordered_json json_of(const kind_record& k, double whole) {
           {"memory", k.memory},
           {"network", k.network},
           {"seconds", k.seconds},
+          {"measured", k.measured},
           {"share", whole > 0 ? k.seconds / whole : 0},
           {"bound", name(k.bound)}};
 }
@@ -189,6 +191,7 @@ inline nlohmann::ordered_json run_json(const run_record& run, const plan_view& p
           {"cores_per_chip", run.cores_per_chip},
           {"chip_of", run.chip_of},
           {"seconds", run.seconds},
+          {"measured_seconds", run.measured_seconds},
           {"flops", flops},
           {"bytes_touched", touched},
           {"bytes_received", received},

@@ -113,6 +113,20 @@ inline void put_kinds(std::string& s, const run_record& run, const plan_view& pl
   }
 }
 
+/// The predicted and the measured seconds of each kind of operation.
+inline void put_measured(std::string& s, const run_record& run, const plan_view& plan) {
+  if (run.measured_seconds <= 0) return;
+  const auto put = [&](std::string_view what, double predicted, double measured) {
+    s.append("  ").append(pad(std::string(what), 22)).append(left_pad(describe_seconds(predicted), 12));
+    s.append(left_pad(describe_seconds(measured), 12)).append(left_pad(percent_text(predicted - measured, measured), 11)).append("\n");
+  };
+  s += "predicted beside measured on this process; of asynchronous collectives, the measured wait\n";
+  s += "  operation                predicted    measured  difference\n";
+  for (const kind_record& k : kinds_of(run, plan))
+    if (k.seconds > 0 || k.measured > 0) put(name(k.kind), k.seconds, k.measured);
+  put("the run", run.seconds, run.measured_seconds);
+}
+
 inline void put_memory(std::string& s, const run_record& run, const plan_view& plan) {
   const memory_record& m = run.memory;
   s.append("memory of the fullest device: ").append(describe_bytes(m.peak));
@@ -170,6 +184,7 @@ inline std::string describe(const run_record& run, const plan_view& plan) {
 
   detail::put_parts(s, run);
   detail::put_kinds(s, run, plan);
+  detail::put_measured(s, run, plan);
   detail::put_memory(s, run, plan);
   if (!run.assumptions.empty()) s += "assumed\n";
   for (const std::string& a : run.assumptions) s.append("  ").append(a).append("\n");

@@ -40,9 +40,11 @@ inline void check_alive(const plan_view& plan, const std::vector<int>& mesh, con
 /// The clocks of all devices of a mesh, or of one device for all if they do not differ.
 class device_clocks {
  public:
-  /// `schedule`: by step of the plan, when it is in flight.
-  device_clocks(const plan_view& plan, const std::vector<int>& extents, const gshard::faults& faults, list_view<async_interval> schedule)
-      : plan_(plan), extents_(extents), faults_(faults), schedule_(schedule), devices_(device_count(extents)) {
+  /// `schedule`: by step of the plan, when it is in flight. `hidden`: the share of its time in flight that a collective uses while other
+  /// steps compute.
+  device_clocks(const plan_view& plan, const std::vector<int>& extents, const gshard::faults& faults, list_view<async_interval> schedule,
+                double hidden = 1)
+      : plan_(plan), extents_(extents), faults_(faults), schedule_(schedule), devices_(device_count(extents)), hidden_(hidden) {
     faults.check(devices_);
     const std::size_t simulated = faults.tells_devices_apart() ? std::size_t(devices_) : 1;
     compute_.resize(simulated);
@@ -51,6 +53,7 @@ class device_clocks {
     histories_.resize(simulated);
     starting_.resize(plan.steps.size());
     ending_.resize(plan.steps.size() + 1);
+    begun_.resize(plan.steps.size());
     done_.resize(plan.steps.size());
     for (std::size_t i = 0; i < plan.steps.size(); ++i) {
       if (!is_early(std::int32_t(i))) continue;
@@ -109,12 +112,13 @@ class device_clocks {
   const gshard::faults& faults_;
   list_view<async_interval> schedule_;
   int devices_;
+  double hidden_;
   list_view<step_record> steps_;                   // of this run
   std::vector<double> compute_, network_, start_;  // by simulated device
   std::vector<double> slowest_;                    // the slowness of its group in a collective
   std::vector<std::uint64_t> histories_;           // by simulated device: a hash of its times
   std::vector<std::vector<std::int32_t>> starting_, ending_;  // by step of the plan: collectives that start before it; that it awaits
-  std::vector<std::vector<double>> done_;                     // by asynchronous step of the plan, by simulated device
+  std::vector<std::vector<double>> begun_, done_;             // by asynchronous step of the plan, by simulated device
   std::vector<device_track> tracks_;
   std::vector<double> idle_since_;                    // by track
   std::map<std::uint32_t, std::vector<int>> groups_;  // by axes: the first device of each device's group
@@ -136,7 +140,12 @@ class device_clocks {
   }
   void wait_for(std::int32_t step) {
     const std::vector<double>& done = done_[std::size_t(step)];
-    for (std::size_t d = 0; d < done.size(); ++d) compute_[d] = std::max(compute_[d], done[d]);
+    for (std::size_t d = 0; d < done.size(); ++d) {
+      const double beside = std::min(compute_[d], done[d]) - begun_[std::size_t(step)][d];
+      const double late = (1 - hidden_) * std::max(beside, 0.0);
+      network_[d] += late;
+      compute_[d] = std::max(compute_[d], done[d] + late);
+    }
     done_[std::size_t(step)].clear();
   }
   void run_alone(std::size_t row) {
@@ -173,6 +182,7 @@ class device_clocks {
       network_[d] = start_[d] + step.seconds * slowest_[d];
       remember(d, network_[d]);
     }
+    if (aside) begun_[std::size_t(step.step)] = start_;
     if (aside) done_[std::size_t(step.step)] = network_;
     else compute_ = network_;
     note(row, activity::collective, network_, aside);
@@ -216,8 +226,8 @@ struct clock_times {
 /// Runs steps on all devices. If there are more than `most` classes of devices, records only so many, those of stragglers first.
 inline clock_times run_clocks(const plan_view& plan, const std::vector<int>& extents, const faults& broken,
                               list_view<async_interval> schedule, const std::vector<step_record>& steps,
-                              const std::vector<std::int64_t>& bytes, std::size_t most = 8) {
-  device_clocks first(plan, extents, broken, schedule);
+                              const std::vector<std::int64_t>& bytes, std::size_t most = 8, double hidden = 1) {
+  device_clocks first(plan, extents, broken, schedule, hidden);
   if (broken.tells_devices_apart()) first.run(steps, bytes);
   std::vector<std::vector<int>> classes = first.classes();
   const auto is_slow = [&](const std::vector<int>& devices) {
@@ -228,7 +238,7 @@ inline clock_times run_clocks(const plan_view& plan, const std::vector<int>& ext
     classes.resize(most);
     std::sort(classes.begin(), classes.end());
   }
-  device_clocks clocks(plan, extents, broken, schedule);
+  device_clocks clocks(plan, extents, broken, schedule, hidden);
   clocks.record(classes);
   clock_times t;
   t.tracks = clocks.run(steps, bytes);

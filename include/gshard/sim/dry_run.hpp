@@ -143,9 +143,10 @@ class priced_plan {
       r.steps.push_back(costs_[std::size_t(s.step)]);
       r.steps.back().recomputed = s.recomputed;
     }
-    clock_times clocks = run_clocks(plan_, mesh_, broken, schedule_, r.steps, memory_.after(order));
+    const measured_times& measured = on_ ? on_->device.measured : measured_times{};
+    clock_times clocks = run_clocks(plan_, mesh_, broken, schedule_, r.steps, memory_.after(order), 8, measured.hidden);
     r.tracks = std::move(clocks.tracks);
-    r.seconds = clocks.seconds;
+    r.seconds = clocks.seconds + measured.run_start;
     for (const time_span& s : r.tracks[0].spans)
       if (s.what != activity::wait) r.parts[std::size_t(r.steps[std::size_t(s.row)].part)] += s.end - s.begin;
     describe(r, broken);
@@ -203,11 +204,14 @@ class priced_plan {
       r.assumptions = assumptions(*on_);
     }
     const efficiency& share = options_.share;
-    r.assumptions.push_back("products run at " + percent_text(share.products) + " of the peak, those of many small matrices (below " +
-                            std::to_string(share.small_product) + ") at " + percent_text(share.batched_products) + ", all else at " +
-                            percent_text(share.memory) + " of the memory's rate; routing goes over its tensors " +
-                            std::to_string(int(share.gating_passes)) + " times" +
-                            (share.fusion ? "; elementwise operations are fused" : ""));
+    if (on_ && on_->device.measured.has_operations())
+      r.assumptions.push_back("times of products, other operations and collectives are measured");
+    else
+      r.assumptions.push_back("products run at " + percent_text(share.products) + " of the peak, those of many small matrices (below " +
+                              std::to_string(share.small_product) + ") at " + percent_text(share.batched_products) + ", all else at " +
+                              percent_text(share.memory) + " of the memory's rate; routing goes over its tensors " +
+                              std::to_string(int(share.gating_passes)) + " times" +
+                              (share.fusion ? "; elementwise operations are fused" : ""));
     r.assumptions.push_back(options_.overlap ? "collectives overlap with independent computation"
                                              : "collectives do not overlap with computation");
     int again = 0;

@@ -6,6 +6,7 @@
 #include <gshard/exec/executor.hpp>
 #include <gshard/sim/dry_run.hpp>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -29,7 +30,8 @@ class run_clock {
  public:
   run_clock(executor& run, const hardware& on, const dry_run_options& options = {})
       : run_(run), hook_(run.hook), broken_(options.faults), priced_(run.plan(), run.sizes(), on, keeping_activations(options)),
-        counted_(run.runs()), under_way_(run.plan().steps.size()) {
+        counted_(run.runs()), under_way_(run.plan().steps.size()),
+        row_(run.plan().steps.size()) {
     broken_.check(device_count(priced_.mesh()));
     std::size_t begin = 0;
     step_schedule all;
@@ -41,18 +43,22 @@ class run_clock {
     priced_.memory(all);
     run_.hook = [this](const node& step, bool begins) {
       if (hook_) hook_(step, begins);
-      if (begins) charge(std::size_t(&step - &run_.plan().steps[0]));
+      const auto i = std::size_t(&step - &run_.plan().steps[0]);
+      if (begins) charge(i);
+      note_time(i, begins);
     };
   }
   run_clock(const run_clock&) = delete;
   run_clock& operator=(const run_clock&) = delete;
   ~run_clock() { run_.hook = std::move(hook_); }
 
-  /// The record of the last run. `received`: the bytes that the devices of this process received in it, and `between_nodes`: those of
-  /// them that came from other nodes.
+  /// The record of the last run, with the measured seconds of each step beside the simulated ones. `received`: the bytes that the devices of
+  /// this process received in it, and `between_nodes`: those of them that came from other nodes.
   run_record record() const {
     run_record r = priced_.run(order_, broken_);
     if (runs_ > 0) {
+      for (std::size_t i = 0; i < measured_.size(); ++i) r.steps[i].measured = measured_[i];
+      r.measured_seconds = seconds_between(first_, last_);
       r.received.assign(run_.received_in_run().begin(), run_.received_in_run().end());
       r.between_nodes.assign(run_.between_nodes_in_run().begin(), run_.between_nodes_in_run().end());
     }
@@ -71,10 +77,31 @@ class run_clock {
   double before_ = 0;                // seconds of the runs before this one
   step_schedule order_;              // of this run, so far
   std::size_t next_ = 0;             // the next step of the plan
-  bool waits_in_vain_ = false;
+  bool waits_in_vain_ = false, is_first_ = true;
   std::vector<char> under_way_;       // by step: charged, but not done
   std::vector<std::size_t> stretch_;  // by step: the first step after the last control step of a loop
 
+  using clock = std::chrono::steady_clock;
+  std::vector<std::size_t> row_;     // by step: the last row that it has in the order of this run
+  std::vector<double> measured_;     // by row: seconds of this process
+  clock::time_point first_, begun_, last_;  // of the run and of a step
+
+  static double seconds_between(clock::time_point begin, clock::time_point end) {
+    return std::chrono::duration<double>(end - begin).count();
+  }
+  void note_time(std::size_t step, bool begins) {
+    const clock::time_point now = clock::now();
+    if (waits_in_vain_) return;
+    measured_.resize(order_.size());
+    if (begins) {
+      begun_ = now;
+      if (is_first_) first_ = now;
+      is_first_ = false;
+    } else {
+      measured_[row_[step]] += seconds_between(begun_, now);
+      last_ = now;
+    }
+  }
   static dry_run_options keeping_activations(dry_run_options options) {
     options.activations = recompute::never;
     return options;
@@ -84,6 +111,8 @@ class run_clock {
     if (runs_++ > 0) ++broken_.seed;
     counted_ = run_.runs();
     order_.clear();
+    measured_.clear();
+    is_first_ = true;
     next_ = 0;
     waits_in_vain_ = false;
     under_way_.assign(under_way_.size(), 0);
@@ -103,6 +132,7 @@ class run_clock {
       detail::check_alive(run_.plan(), priced_.mesh(), broken_, priced_.costs()[next_]);
       waits_in_vain_ = false;
       under_way_[next_] = next_ < step;
+      row_[next_] = order_.size();
       order_.push_back({std::int32_t(next_)});
     }
   }

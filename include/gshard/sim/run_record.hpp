@@ -40,6 +40,7 @@ struct step_record {
   double bytes_between_nodes = 0;  // that a node receives from others, if the devices are on nodes
   double arithmetic = 0, memory = 0, network = 0;  // seconds, each alone
   double seconds = 0;
+  double measured = 0;  // seconds that a run with numbers took for it on this process; of asynchronous collectives, the wait
   limit bound = limit::nothing;
   bool recomputed = false;  // runs again for the gradient
 };
@@ -107,6 +108,7 @@ struct run_record {
   int cores_per_chip = 1;
   std::vector<int> chip_of;  // of each device; empty: devices fill one chip after the other
   double seconds = 0;
+  double measured_seconds = 0;  // from the first step to the last one of a run with numbers, on this process
   std::vector<step_record> steps;
   std::vector<device_track> tracks;
   memory_record memory;
