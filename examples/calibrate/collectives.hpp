@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "bound_program.hpp"
+#include "sampler.hpp"
+
+#include <gshard/gshard.hpp>
+#include <gshard/pass/cost/step_time.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+// The collectives of programs: over the devices of a node, over one device of each node, and over all.
+namespace calibrate {
+
+using cluster_mesh = gs::mesh<gs::axis<"node">, gs::axis<"rank">>;
+
+template <class To>
+inline constexpr auto reshard_to = [](auto&, auto x) { return gs::annotate<To>(x); };
+template <gs::label Axes>
+using gather = gs::program<reshard_to<gs::P<gs::none>>, cluster_mesh, gs::in<"A", gs::P<Axes>>>;
+template <gs::label Axes>
+using exchange = gs::program<reshard_to<gs::P<gs::none, Axes>>, cluster_mesh, gs::in<"AB", gs::P<Axes, gs::none>>>;
+template <gs::label Partial>
+using reduce = gs::program<reshard_to<gs::P<gs::none>>, cluster_mesh, gs::in<"A", gs::P<gs::none, Partial>>>;
+template <gs::label Axes, gs::label Partial>
+using scatter = gs::program<reshard_to<gs::P<Axes>>, cluster_mesh, gs::in<"A", gs::P<gs::none, Partial>>>;
+
+class collective_points {
+ public:
+  collective_points(sampler& samples, const gs::any_cluster& on, int nodes, int ranks, int threads, double largest_bytes)
+      : samples_(samples), on_(on), machine_{.node_devices = ranks}, threads_(threads), largest_(largest_bytes) {
+    if (ranks > 1) add<"rank", gs::partial<"rank">>(gs::group_reach::within_node, ranks);
+    if (nodes > 1) add<"node", gs::partial<"node">>(gs::group_reach::between_nodes, nodes);
+    if (nodes > 1 && ranks > 1) add<gs::axes<"node", "rank">, gs::partial<"node", "rank">>(gs::group_reach::both, nodes * ranks);
+  }
+  void store(gs::measured_times& times) const {
+    for (const point& p : points_) times.collective(p.kind, p.reach).add(p.bytes, samples_.of(p.sample).typical);
+  }
+
+ private:
+  struct point {
+    gs::op kind{};
+    gs::group_reach reach{};
+    double bytes = 0;
+    std::size_t sample = 0;
+  };
+  sampler& samples_;
+  gs::any_cluster on_;
+  gs::machine machine_;
+  int threads_;
+  double largest_;  // bytes over a link between nodes
+  std::vector<point> points_;
+
+  template <gs::label Axes, gs::label Partial>
+  void add(gs::group_reach reach, std::int64_t members) {
+    for (std::int64_t bytes = 1 << 10; bytes <= 1 << 24; bytes *= 4) {
+      const std::int64_t n = bytes / 4;
+      add<gather<Axes>>(reach, {{'A', n}});
+      add<reduce<Partial>>(reach, {{'A', n}});
+      add<scatter<Axes, Partial>>(reach, {{'A', n}});
+      add<exchange<Axes>>(reach, {{'A', members}, {'B', n}});
+    }
+  }
+  template <class Program>
+  void add(gs::group_reach reach, const gs::dims& sizes) {
+    static_assert(Program::plan.collectives() == 1);
+    const auto run = bound_program<Program>(on_, sizes, threads_);
+    for (const gs::node& step : run->plan().steps) {
+      if (!gs::traits(step.kind).collective) continue;
+      const std::int64_t received = run->plan().bytes_received(step, run->sizes());
+      const double between = machine_.bytes_between_nodes(step.kind, step.attr.axes, run->sizes(), received);
+      const bool within = reach == gs::group_reach::within_node;
+      const double bytes = within ? double(received) : between;
+      const auto is_same = [&](const point& p) { return p.kind == step.kind && p.reach == reach; };
+      if (bytes <= 0 || (!within && bytes > largest_) || std::count_if(points_.begin(), points_.end(), is_same) == gs::measured_curve::most) return;
+      const auto last = std::find_if(points_.rbegin(), points_.rend(), is_same);
+      if (last != points_.rend() && last->bytes >= bytes) return;
+      const std::string name = std::string(gs::name(step.kind)) + " of " + std::to_string(std::int64_t(bytes)) + " bytes";
+      points_.push_back({step.kind, reach, bytes, samples_.add(name, [run] { run->run({}); })});
+    }
+  }
+};
+
+}  // namespace calibrate

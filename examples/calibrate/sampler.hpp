@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "statistics.hpp"
+
+#include <mpi.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+// Measures what all ranks do at once: interleaved rounds, and more of them where times differ.
+namespace calibrate {
+
+class sampler {
+ public:
+  /// Measures `run`, which all ranks call together. It runs so often in a row that a sample takes at least `least` seconds.
+  std::size_t add(std::string name, std::function<void()> run, double least = 4e-3) {
+    const double once = timed(run, 1);
+    const int times = int(std::clamp(least / std::max(once, 1e-7), 1.0, 2000.0));
+    points_.push_back({std::move(name), std::move(run), times, {}});
+    return points_.size() - 1;
+  }
+  /// Takes `rounds` samples of each point in turn. Then up to twice as many of those that spread by more than a tenth.
+  void measure(int rounds) {
+    for (int round = 0; round < 3 * rounds; ++round)
+      for (point& p : points_)
+        if (round < rounds || summarize(p.seconds).spread > 0.1) p.seconds.push_back(timed(p.run, p.times) / p.times);
+  }
+  summary of(std::size_t i) const { return summarize(points_[i].seconds); }
+  const std::string& name(std::size_t i) const { return points_[i].name; }
+  std::size_t size() const { return points_.size(); }
+
+ private:
+  struct point {
+    std::string name;
+    std::function<void()> run;
+    int times = 1;
+    std::vector<double> seconds;  // the same on all ranks
+  };
+  std::vector<point> points_;
+
+  /// Seconds of the slowest rank.
+  static double timed(const std::function<void()>& run, int times) {
+    MPI_Barrier(MPI_COMM_WORLD);
+    const auto begin = std::chrono::steady_clock::now();
+    for (int i = 0; i < times; ++i) run();
+    double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    MPI_Allreduce(MPI_IN_PLACE, &seconds, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+    return seconds;
+  }
+};
+
+}  // namespace calibrate
