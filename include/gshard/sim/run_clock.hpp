@@ -52,8 +52,8 @@ class run_clock {
   run_clock& operator=(const run_clock&) = delete;
   ~run_clock() { run_.hook = std::move(hook_); }
 
-  /// The record of the last run, with the measured seconds of each step beside the simulated ones. `received`: the bytes that the devices of
-  /// this process received in it, and `between_nodes`: those of them that came from other nodes.
+  /// The record of the last run, with the measured seconds of each step beside the simulated ones. `received`: the bytes that the devices
+  /// of this process received in it, and `between_nodes`: those of them that came from other nodes.
   run_record record() const {
     run_record r = priced_.run(order_, broken_);
     if (runs_ > 0) {
