@@ -27,8 +27,8 @@ constexpr void send_as_bf16(symbol x) {
 
 /// on_wire<bfloat16>(x) is x, whose elements travel between devices rounded to bf16. Wherever x is resharded, devices round their elements,
 /// exchange bf16, and convert what they receive. So every collective of x moves half of the bytes. Its gradient travels likewise. If x is a
-/// partial sum, every addend and every partial sum is rounded to the nearest bf16, ties to even. So an element of the sum over p devices
-/// differs by at most (1 + ceil(log2 p)) / 256 of the sum of the addends' absolute values, to first order. NaN stays NaN; what rounds
+/// partial sum, every addend and every partial sum is rounded to the nearest bf16, ties to even. The error of a sum over p
+/// devices is at most (1 + ceil(log2 p)) / 256 of the sum of the addends' absolute values, to first order. NaN stays NaN; what rounds
 /// beyond the largest number becomes an infinity. A device that needs no other's elements uses its own as they are. Blocks that travel in a
 /// looped einsum keep their type.
 /// Shapes: any -> the same.
