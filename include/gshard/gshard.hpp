@@ -31,6 +31,7 @@
 // Programs that run, and the verbs on tensors.
 #include <gshard/exec/check_replicas.hpp>
 #include <gshard/exec/executable.hpp>
+#include <gshard/exec/expert_placement.hpp>
 #include <gshard/exec/parameter_access.hpp>
 #include <gshard/op/broadcast.hpp>
 #include <gshard/op/compare.hpp>
