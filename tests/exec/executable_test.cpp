@@ -39,9 +39,9 @@ inline constexpr auto drop = [](auto&, auto x) { return gs::dropout(x, 0.5); };
 using dropping = gs::program<drop, mesh, in<"A", P<"x">>>;
 
 inline constexpr auto count_calls = [](auto& m, auto x) {
-  auto total = m.param("total", "", gs::init::zeros());
+  auto total = m.variable("total", "", gs::init::zeros());
   auto next = total + gs::sum(x);
-  m.owner().set_updated(total, next);
+  m.update(total, next);
   return next;
 };
 using counting = gs::program<count_calls, mesh, in<"A", P<"x">>>;
@@ -58,7 +58,7 @@ using gs::device_order;
 inline constexpr auto reordered = [](auto& m, auto x) {
   auto w = m.param("w", "AB", P<"x", none, device_order<3, 1, 0, 2>>{}, gs::init::zeros());
   auto next = gs::annotate<P<none, "x", device_order<0, 2, 1, 3>>>(w + gs::relu(x));
-  m.owner().set_updated(w, next);
+  m.update(w, next);
   return next;
 };
 using ordered = P<"x", none, device_order<1, 0, 2, 3>>;
@@ -67,9 +67,9 @@ using reordering_output = gs::program<reordered, gs::mesh<gs::axis<"x", 4>>, in<
 inline constexpr auto reordered_inside = [](auto& m, auto x) { return gs::annotate<P<"x", none>>(reordered(m, x)); };
 using reordering_inside = gs::program<reordered_inside, gs::mesh<gs::axis<"x", 4>>, in<"AB", P<"x", none>>>;
 inline constexpr auto add_often = [](auto& m, auto x, auto turns) {
-  auto total = m.param("total", "", gs::init::zeros());
+  auto total = m.variable("total", "", gs::init::zeros());
   auto next = gs::repeat(turns, [=](auto t) { return t + gs::sum(x); }, total);
-  m.owner().set_updated(total, next);
+  m.update(total, next);
   return next;
 };
 using adding = gs::program<add_often, mesh, in<"A", P<"x">>, in<"", void, std::int32_t>>;

@@ -96,8 +96,8 @@ TEST_CASE("a parameter that is not written in place holds its new value after th
   const run_graph::traced t = run_graph::trace({{"AB"}}, [](const scope& m, given x) {
     const symbol w = m.param("w", "AB", gs::init::zeros()), v = m.param("v", "AB", gs::init::zeros());
     const symbol old = 1.0 * w;
-    m.owner().set_updated(w, 1.0 * x[0]);
-    m.owner().set_updated(v, old);
+    m.update(w, 1.0 * x[0]);
+    m.update(v, old);
     return symbols{};
   });
   for (const std::vector<int>& mesh : run_graph::meshes)
@@ -107,6 +107,45 @@ TEST_CASE("a parameter that is not written in place holds its new value after th
       const run_graph::setting s{.mesh = mesh, .dims = dims, .layouts = {gs::sharding::replicated(2), l, l}};
       CHECK(run_graph::run(t, s, {x, w, v}) == run_graph::arrays{x, w});
     }
+}
+
+TEST_CASE("variables are updated in their memory, and are read with their old values") {
+  const run_graph::traced t = run_graph::trace({{"AB"}}, [](const scope& m, given x) {
+    const symbol average = m.variable("average", "AB", gs::init::zeros()), sums = m.variable("sums", "B", gs::init::zeros());
+    m.update(average, 0.75 * average + 0.25 * x[0]);
+    m.update(sums, sums + gs::sum("AB->B", x[0]));
+    return symbols{1.0 * sums};
+  });
+  for (const std::vector<int>& mesh : run_graph::meshes)
+    for (const gs::sharding& l : run_graph::all_layouts(2, int(mesh.size()))) {
+      const gs::dims dims{{'A', 3}, {'B', 2}};
+      const run_graph::array x{4, 8, 12, 16, 20, 24}, average{8, 8, 0, 0, 4, 4}, sums{1, 2};
+      const run_graph::setting s{.mesh = mesh, .dims = dims, .layouts = {l, l, gs::sharding::unconstrained(1)}};
+      CHECK(run_graph::run(t, s, {x, average, sums}) == run_graph::arrays{sums, {7, 8, 3, 4, 8, 9}, {37, 50}});
+      const gs::plan_tables p = run_graph::plan(t, s);
+      CHECK(p.lifetimes[std::size_t(p.parameters[0].updated)].root == p.parameters[0].value);
+      CHECK(p.lifetimes[std::size_t(p.parameters[1].updated)].root != p.parameters[1].value);  // an output is its old value
+    }
+}
+
+TEST_CASE("a run that fails changes no variable") {
+  const run_graph::traced t = run_graph::trace({{"AC"}, {"B", gs::dtype::i32, 'A'}}, [](const scope& m, given x) {
+    const symbol v = m.variable("v", "AC", gs::init::zeros());
+    m.update(v, v + x[0]);
+    return symbols{gs::gather(x[0], x[1])};
+  });
+  const gs::any_cluster on = simulate({2});
+  const gs::parameter_store store(on);
+  const run_graph::setting s{.mesh = {2}, .dims = {{'A', 4}, {'B', 3}, {'C', 2}}, .layouts = {layout(2, {}), layout(1, {}), layout(2, {})}};
+  const gs::plan_tables p = run_graph::plan(t, s);
+  gs::executor run(p.view(), gs::all_kernels, on, s.dims, store);
+  for (std::size_t d = 0; d < 2; ++d) {
+    std::fill_n(run.input(0).as<double>(d), run.input(0).elements(d), 1.0);
+    std::fill_n(run.input(1).as<std::int32_t>(d), run.input(1).elements(d), 9);
+  }
+  CHECK_THROWS_AS(run.run({}), gs::error);
+  const double* const v = store.find("v")->value.as<double>(0);
+  CHECK(std::all_of(v, v + store.find("v")->value.elements(0), [](double number) { return number == 0; }));
 }
 
 TEST_CASE("errors are thrown when the program is bound, or by the step that finds them") {

@@ -74,6 +74,7 @@ inline gs::parameter_store::entry& add(const gs::parameter_store& store, const t
   gs::parameter p;
   p.name = gs::tensor_name(t.name);
   p.trainable = t.trainable;
+  p.of_optimizer = !t.trainable;
   return store.demand(p, value, {});
 }
 

@@ -38,6 +38,9 @@
 // expect: gshard: top_k_gating\(gates, mask, \{\.k = 8\}\) takes gates and maybe a mask, tensors of a program, and settings
 // expect: gshard: send_to_expert_groups<"x">\(gating, x, 4, capacity\{4\}\) takes the result of a gating, a tensor of a progr
 // expect: gshard: combine_from_groups\(groups, h\) takes the result of send_to_expert_groups and a tensor of a program
+// expect: gshard: m.variable\(name, letters, P<"data", none>\{\}, init::zeros\(\)\) takes two texts, maybe a spec, an
+// expect: gshard: m.update\(variable, next\) takes a variable and its next value, a tensor of a program
+// expect: gshard: m.updated\(variable\) takes a variable or a parameter of the program
 // expect: gshard: gradients\(loss, list\) takes a scalar and a list of tensors of a program, as trainable\(m\)
 // expect: gshard: trainable\(m\) takes the first argument of the model
 // expect: gshard: all_reduce<"x">\(t, reduction::sum\) takes a mesh axis, a tensor of a program and a reduction
@@ -100,6 +103,9 @@ inline constexpr auto model = [](auto& m, auto a, auto c, auto ids, auto gates, 
   use(top_k_gating(gates, 8).aux);
   use(send_to_expert_groups<"d">(gates, a, 2).row);
   use(combine_from_groups(gates, a));
+  use(m.variable("v", init::zeros()));
+  m.update(w, 2);
+  use(m.updated("v"));
   use(gradients(sum(a), a));
   use(trainable(a));
   use(all_reduce(shards));
@@ -144,6 +150,9 @@ inline constexpr auto model = [](auto& m, auto a, auto c, auto ids, auto gates, 
   use(top_k_gating(gates, {.k = 2}).aux);
   const auto sent = send_to_expert_groups(top_k_gating(gates), gates, 2);
   use(combine_from_groups(sent, dispatch_in_groups(sent)));
+  use(m.variable("v", "AB", init::zeros()));
+  m.update(w, a + w);
+  use(m.updated(w));
   use(gradients(sum(a + w), gs::trainable(m)));
   use(trainable(m));
   use(all_reduce<"d">(shards));

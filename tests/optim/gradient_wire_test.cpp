@@ -103,7 +103,7 @@ inline constexpr auto accumulate = [](auto& m, auto x) {
   auto g = gs::einsum<"BM->M">(x);
   const gs::list<gs::symbol> sent =
       gs::detail::gradients_on_wire(m, gs::list<gs::symbol>{w}, gs::list<gs::symbol>{g}, Feeds ? gradient_wire::bf16_with_feedback : gradient_wire::bf16);
-  m.owner().set_updated(w, w + sent[0]);
+  m.update(w, w + sent[0]);
   return gs::annotate<P<none>>(sent[0]);
 };
 template <bool Feeds>

@@ -16,20 +16,20 @@ namespace gshard { inline namespace v0 { namespace detail {
 class agreement_points {
  public:
   std::size_t begin = 0;        ///< Before this step they agree on the call; the number of steps: at the end.
-  std::size_t first_write = 0;  ///< The first step that writes a parameter in place, or the number of steps.
+  std::size_t first_write = 0;  ///< The first step that writes into the storage of a parameter, or the number of steps.
 
   agreement_points() = default;
   /// `starts_early(i)`: true if asynchronous collectives start before step i.
   template <class StartsEarly>
   agreement_points(const plan_view& plan, StartsEarly starts_early) {
-    begin = first_write = plan.steps.size();
+    begin = plan.steps.size();
+    first_write = gshard::first_write(plan);
     for (std::size_t i = 0; i < plan.steps.size(); ++i) {
       const op kind = plan.steps[i].kind;
-      const bool updates = writes(plan, plan.steps[i]);
+      const bool updates = writes_parameters(plan, plan.steps[i]);
       const bool communicates = traits(kind).collective || traits(kind).nesting > 0 || starts_early(i);
       if (updates || communicates) begin = std::min(begin, i);
-      if (first_write == plan.steps.size() && updates) {
-        first_write = i;
+      if (i == first_write) {
         ends_with_steps_ = false;
       } else if (!updates && !traits(kind).alias) {
         ends_with_steps_ = true;
@@ -54,11 +54,6 @@ class agreement_points {
   bool may_fail_ = false;        // a step after the first agreement may fail
   bool checks_updates_ = false;  // updates of parameters, or the loss, are checked
 
-  static bool writes(const plan_view& plan, const node& step) {
-    for (int o = 0; o < step.in_place; ++o)
-      if (plan.lifetimes[std::size_t(plan.lifetimes[std::size_t(step.output(o))].root)].persistent) return true;
-    return false;
-  }
   void find_failures(const plan_view& plan, std::size_t first) {
     may_fail_ = false;
     for (std::size_t i = first; i < plan.steps.size(); ++i) may_fail_ = may_fail_ || may_fail(plan.steps[i].kind);

@@ -40,6 +40,7 @@ class parameter_store {
     detail::bound_value value;
     std::vector<buffer> shards;
     bool trainable = true;
+    bool of_optimizer = false;
   };
 
   /// `seed` determines the initial values. They are the same on every mesh.
@@ -82,6 +83,7 @@ class parameter_store {
     entry& e = state_->entries[name];
     e.value = wanted;
     e.trainable = p.trainable;
+    e.of_optimizer = p.of_optimizer;
     for (std::size_t i = 0; i < wanted.places.size(); ++i) {
       e.shards.emplace_back(wanted.bytes(i));
       e.value.data[i] = e.shards.back().data();

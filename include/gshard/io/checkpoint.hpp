@@ -33,7 +33,7 @@ struct checkpoint_notes {
 };
 
 enum class checkpoint_scope : std::uint8_t {
-  parameters,  // trainable parameters
+  parameters,  // parameters and variables
   everything,  // also the optimizer state, each a tensor "state:<name>" of the file, the number of finished steps, and the seed
 };
 
@@ -61,17 +61,17 @@ inline constexpr const char* seed_key = "gshard.seed";
 struct stored_tensor {
   array_info info;
   const bound_value* value;
-  bool trainable;
+  bool of_optimizer;
 };
 
 inline std::vector<stored_tensor> tensors_of(const parameter_store& store, checkpoint_scope scope) {
   std::vector<stored_tensor> list;
   for (const auto& [name, entry] : store.entries()) {
-    if (!entry.trainable && scope == checkpoint_scope::parameters) continue;
-    list.push_back({{entry.trainable ? name : std::string(state_prefix) + name,
+    if (entry.of_optimizer && scope == checkpoint_scope::parameters) continue;
+    list.push_back({{entry.of_optimizer ? std::string(state_prefix) + name : name,
                      array_type_of(entry.value.type), entry.value.extents},
                     &entry.value,
-                    entry.trainable});
+                    entry.of_optimizer});
   }
   return list;
 }
@@ -94,7 +94,7 @@ inline void agree_on(bool saves, const parameter_store& store, const std::vector
   store.on().on().begin(facts);
   for (const stored_tensor& t : tensors) {
     const std::string& name = t.info.name;
-    if (t.trainable && (name.starts_with(state_prefix) || name.starts_with(blob_prefix)))
+    if (!t.of_optimizer && (name.starts_with(state_prefix) || name.starts_with(blob_prefix)))
       throw error("checkpoint: " + in_quotes(name) + " starts with a word that is reserved there");
     if (t.value->layout.partial != 0) throw error("checkpoint: " + in_quotes(name) + " is a partial sum");
   }

@@ -124,7 +124,8 @@ struct parameter {
   std::int32_t value = -1;
   std::int32_t updated = -1;  // the value that it holds after the run, or -1
   initializer init;
-  bool trainable = true;  // false: optimizer state
+  bool trainable = true;       // optimizers train it
+  bool of_optimizer = false;  // state of an optimizer, which is no part of the model
 };
 
 /// A named input or output.

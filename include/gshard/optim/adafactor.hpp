@@ -122,6 +122,7 @@ struct adafactor {
     parameter p;
     p.name = tensor_name("adafactor.steps");
     p.trainable = false;
+    p.of_optimizer = true;
     if (b.find_parameter(p.name) >= 0) b.fail(fault::duplicate_name, p.name.view());
     if (b.failed()) return b.nothing();
     const symbol before = b.add_parameter(p, {}, type), t = here(before) + 1.0;

@@ -7,6 +7,7 @@
 #include <gshard/trace/builder.hpp>
 #include <gshard/trace/check_finite.hpp>
 #include <gshard/trace/map.hpp>
+#include <gshard/trace/parameter_scope.hpp>
 
 #include <array>
 #include <cstddef>
@@ -50,7 +51,12 @@ constexpr symbol prepare_checks(symbol loss, const list<symbol>& gradients, not_
   builder& b = *loss.owner;
   if (b.failed() || gradients.empty()) return b.nothing();
   if (policy == not_finite::stop) check_outputs_of_loss(loss);
-  return policy == not_finite::skip ? emit_not_finite_of(loss, gradients, gradients[0].get().type) : b.nothing();
+  if (policy != not_finite::skip) return b.nothing();
+  const symbol skipped = b.skipped = emit_not_finite_of(loss, gradients, gradients[0].get().type);
+  for (std::size_t i = 0; i < b.program.parameters.size(); ++i)  // variables that the model has updated before
+    if (const parameter p = b.program.parameters[i]; p.updated >= 0 && !p.of_optimizer)
+      b.program.parameters[i].updated = emit_unless_skipped({&b, p.value}, {&b, p.updated}).id;
+  return skipped;
 }
 
 }}}  // namespace gshard::v0::detail

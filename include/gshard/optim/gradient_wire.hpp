@@ -37,6 +37,7 @@ constexpr symbol emit_feedback(const parameter_scope& m, symbol p, symbol g) {
   }
   parameter state;
   state.trainable = false;
+  state.of_optimizer = true;
   state.name = tensor_name("residual.").append(b.program.parameters[std::size_t(p.get().parameter)].name.view());
   dim_list dims;
   dims.push_back(b.blocks_dim(0, 0));

@@ -98,4 +98,17 @@ struct plan_view {
   }
 };
 
+/// True if a step writes into the storage of a parameter.
+constexpr bool writes_parameters(const plan_view& plan, const node& step) {
+  for (int o = 0; o < step.outputs && !traits(step.kind).alias; ++o)
+    if (plan.lifetimes[std::size_t(plan.lifetimes[std::size_t(step.output(o))].root)].persistent) return true;
+  return false;
+}
+/// The first such step, or the number of steps.
+constexpr std::size_t first_write(const plan_view& plan) {
+  std::size_t i = 0;
+  while (i < plan.steps.size() && !writes_parameters(plan, plan.steps[i])) ++i;
+  return i;
+}
+
 }}  // namespace gshard::v0

@@ -123,7 +123,7 @@ inline ordered_json tensors_of(const run_record& run, const plan_view& plan, con
     tensors.push_back(json_of(plan, sizes, v, role));
   };
   for (const port& p : plan.inputs) add(p.value, "input");
-  for (const parameter& p : plan.parameters) add(p.value, p.trainable ? "parameter" : "state");
+  for (const parameter& p : plan.parameters) add(p.value, p.of_optimizer ? "state" : "parameter");
   for (const live_tensor& t : run.memory.largest) add(t.value, "in between");
   for (const port& p : plan.outputs) add(p.value, "output");
   return tensors;

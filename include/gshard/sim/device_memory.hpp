@@ -128,9 +128,9 @@ class device_memory {
       }
     for (const port& p : plan_.inputs) kinds_[std::size_t(p.value)] = memory_kind::input;
     for (const parameter& p : plan_.parameters)
-      kinds_[std::size_t(p.value)] = !p.trainable    ? memory_kind::optimizer_state
+      kinds_[std::size_t(p.value)] = p.of_optimizer         ? memory_kind::optimizer_state
                                      : is_sharded(p.value) ? memory_kind::sharded_weight
-                                                    : memory_kind::replicated_weight;
+                                                           : memory_kind::replicated_weight;
   }
 
   /// Bytes of the largest shard beyond an even share of the tensor.

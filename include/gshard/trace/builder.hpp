@@ -72,6 +72,7 @@ class builder {
   list<symbol> losses;  // terms that layers add to the objective
   list<std::int32_t> checked_losses;  // losses of optimizers, and their terms: outputs of these must be finite
   list<std::int32_t> transposed_inputs;  // values that are a column-major input with its dims reversed
+  symbol skipped;       // a scalar that is not 0 if an optimizer skips its updates; empty: it never does
   code_place place;     // source line of the nodes that are added
   bool keeps_place = false;  // added nodes implement another node and keep its place, whichever verb adds them
 
@@ -154,7 +155,10 @@ class builder {
 
   /// Sets the value that a parameter holds after the run.
   constexpr void set_updated(symbol p, symbol updated) {
-    if (p.get().parameter >= 0) program.parameters[std::size_t(p.get().parameter)].updated = updated.id;
+    if (p.get().parameter < 0) return;
+    parameter& kept = program.parameters[std::size_t(p.get().parameter)];
+    if (kept.updated >= 0) fail(fault::updated_twice, kept.name.view());
+    kept.updated = updated.id;
   }
 
   constexpr int bound_dim(char letter) {

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// The parameters of a model: hierarchical names, dims, initial values and shardings, and auxiliary losses.
+// The parameters and variables of a model: hierarchical names, dims, initial values, shardings and updates, and auxiliary losses.
 
 #include <gshard/ir/spec.hpp>
 #include <gshard/trace/builder.hpp>
 #include <gshard/trace/call.hpp>
 #include <gshard/trace/map.hpp>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -28,12 +29,27 @@ struct init {
 };
 
 namespace detail {
+/// The next value of a variable: its old one if an optimizer skips the step. @see not_finite
+constexpr symbol emit_unless_skipped(symbol variable, symbol next) {
+  using namespace arithmetic;
+  builder& b = *variable.owner;
+  if (b.failed() || b.skipped.id < 0) return next;
+  constexpr auto& f = own_function<choose>;
+  const dtype type = next.get().type;
+  if (!((f.types >> int(type)) & 1u)) b.fail(fault::wrong_type, "update", {}, 1);
+  const symbol skipped = type == b.skipped.get().type ? b.skipped : emit_cast(b.skipped, type);
+  const short_list all = counting(next.rank());
+  return emit_map_of(f, std::array{skipped, variable, next}, std::array{short_list{}, all, all}, next);
+}
+
 /// True if these are the arguments of `param` with a partition spec.
 template <class... Given>
 inline constexpr bool declares = false;
 template <class Name, class Letters, class... Entries, class Start>
 inline constexpr bool declares<Name, Letters, spec<Entries...>, Start> =
     call<3, std::string_view, std::string_view, init>::fits<Name, Letters, Start>;
+template <class Name, class Letters, class... Entries, class Start>
+inline constexpr bool declares<Name, Letters, spec<Entries...>, Start, dtype> = declares<Name, Letters, spec<Entries...>, Start>;
 }  // namespace detail
 
 /// The parameters of a model, with names that scopes prefix. `m.scope("encoder").scope(3).param("wi", "EMH")` is "encoder.3.wi". Models
@@ -69,7 +85,8 @@ class parameter_scope {
     const dim_list dims = b.dims_of(letters, full.view());
     for (char c : start.over)
       if (letters.find(c) == letters.npos) b.fail(fault::foreign_letter, full.view(), {&c, 1});
-    return declare(full, dims, start);
+    if (!is_real(type_)) b.fail(fault::wrong_type, full.view());
+    return declare(full, dims, type_, start);
   }
   template <class... Entries>
   constexpr symbol param(std::string_view name, std::string_view letters, spec<Entries...> layout, init start) const {
@@ -79,7 +96,58 @@ class parameter_scope {
   template <class... Entries>
   constexpr symbol param_of_dims(std::string_view name, const dim_list& dims, spec<Entries...> layout, init start) const {
     if (builder_->failed()) return builder_->nothing();
-    return annotate_parameter(name, declare(full_name(name), dims, start), layout);
+    if (!is_real(type_)) builder_->fail(fault::wrong_type, name);
+    return annotate_parameter(name, declare(full_name(name), dims, type_, start), layout);
+  }
+
+  /// A tensor that is kept from run to run and that no optimizer trains, such as a moving average, a bias or a counter. Like a parameter it
+  /// has a name, dims, maybe a spec, and initial values; it is in the store and in checkpoints of parameters. It has the element type of
+  /// the parameters, or `type`. In a run it has its old value, whatever `update` gives it.
+  constexpr symbol variable(std::string_view name, std::string_view letters, init start) const {
+    return variable(name, letters, start, type_);
+  }
+  constexpr symbol variable(std::string_view name, std::string_view letters, init start, dtype type) const {
+    builder& b = *builder_;
+    if (b.failed()) return b.nothing();
+    const tensor_name full = full_name(name);
+    const dim_list dims = b.dims_of(letters, full.view());
+    for (char c : start.over)
+      if (letters.find(c) == letters.npos) b.fail(fault::foreign_letter, full.view(), {&c, 1});
+    return declare(full, dims, type, start, false);
+  }
+  template <class... Entries>
+  constexpr symbol variable(std::string_view name, std::string_view letters, spec<Entries...> layout, init start) const {
+    return annotate_parameter(name, variable(name, letters, start, type_), layout);
+  }
+  template <class... Entries>
+  constexpr symbol variable(std::string_view name, std::string_view letters, spec<Entries...> layout, init start, dtype type) const {
+    return annotate_parameter(name, variable(name, letters, start, type), layout);
+  }
+  /// Sets the value that a variable, or a parameter that no optimizer trains, holds after the run. In the whole program the tensor itself
+  /// is the old value. The new one is computed in its memory. If the old one is read later, or a later step may fail, the new one is
+  /// copied there at the end. So a run that throws changes nothing.
+  /// Communicates: what gives `next` the sharding of the variable; a partial sum is completed.
+  /// Compile time: equal dims and element types; that nothing else updates the variable.
+  /// @see updated
+  constexpr void update(here variable, symbol next) const {
+    builder& b = *builder_;
+    if (!b.has(variable) || !b.has(next)) return;
+    const value old = variable.get();
+    if (old.parameter < 0) return b.fail(fault::not_kept, "update");
+    if (old.rank() != next.rank()) return b.fail(fault::rank_mismatch, "update", {}, old.rank(), next.rank());
+    for (int d = 0; d < old.rank(); ++d)
+      if (old.dims[d] != next.get().dims[d]) return b.fail(fault::dims_differ, "update", {}, 1, d);
+    if (old.type != next.get().type) return b.fail(fault::wrong_type, "update", {}, 1);
+    b.set_updated(variable, detail::emit_unless_skipped(variable, next));
+  }
+  /// The value that a variable or parameter holds after the run, as far as the program has set it: by `update`, or by an optimizer.
+  constexpr symbol updated(symbol variable) const {
+    builder& b = *builder_;
+    if (!b.has(variable)) return b.nothing();
+    if (variable.get().parameter < 0) b.fail(fault::not_kept, "updated");
+    if (b.failed()) return b.nothing();
+    const std::int32_t next = b.program.parameters[std::size_t(variable.get().parameter)].updated;
+    return next >= 0 ? symbol{&b, next} : variable;
   }
 
   /// Optimizer state with the dims of a parameter, initially zero. Its name is the prefix and the name of the parameter. It is sharded as
@@ -91,6 +159,7 @@ class parameter_scope {
     if (b.failed()) return b.nothing();
     parameter p;
     p.trainable = false;
+    p.of_optimizer = true;
     const value copy = like.get();
     if (copy.parameter >= 0) {
       const tensor_name& name = b.program.parameters[std::size_t(copy.parameter)].name;
@@ -133,10 +202,31 @@ class parameter_scope {
     return *this;
   }
   template <class... Given>
-    requires(!(detail::call<3, std::string_view, std::string_view, init>::fits<Given...> || detail::declares<Given...>))
+    requires(!(detail::call<3, std::string_view, std::string_view, init>::fits<Given...> ||
+               (sizeof...(Given) == 4 && detail::declares<Given...>)))
   constexpr auto param(const Given&... given) const {
     static_assert(detail::accepts<Given...>,
                   "gshard: m.param(name, letters, P<\"data\", none>{}, init::zeros()) takes two texts, maybe a spec, and an initializer");
+    return detail::refused(*this, given...);
+  }
+  template <class... Given>
+    requires(!(detail::call<3, std::string_view, std::string_view, init, dtype>::fits<Given...> || detail::declares<Given...>))
+  constexpr auto variable(const Given&... given) const {
+    static_assert(detail::accepts<Given...>,
+                  "gshard: m.variable(name, letters, P<\"data\", none>{}, init::zeros()) takes two texts, maybe a spec, an initializer, and "
+                  "maybe an element type");
+    return detail::refused(*this, given...);
+  }
+  template <class... Given>
+    requires(!detail::call<2, symbol, symbol>::fits<Given...>)
+  constexpr auto update(const Given&... given) const {
+    static_assert(detail::accepts<Given...>, "gshard: m.update(variable, next) takes a variable and its next value, a tensor of a program");
+    (void)detail::refused(*this, given...);
+  }
+  template <class... Given>
+    requires(!detail::call<1, symbol>::fits<Given...>)
+  constexpr auto updated(const Given&... given) const {
+    static_assert(detail::accepts<Given...>, "gshard: m.updated(variable) takes a variable or a parameter of the program");
     return detail::refused(*this, given...);
   }
   template <class... Given>
@@ -166,22 +256,24 @@ class parameter_scope {
   dtype type_;
   tensor_name prefix_;
 
-  constexpr symbol declare(const tensor_name& full, const dim_list& dims, const init& start) const {
+  constexpr symbol declare(const tensor_name& full, const dim_list& dims, dtype type, const init& start, bool trainable = true) const {
     builder& b = *builder_;
-    if (!is_real(type_)) b.fail(fault::wrong_type, full.view());
     initializer initial;
     initial.what = start.what;
     initial.scale = start.scale;
     initial.fan_in = b.dims_of(start.over, full.view());
     if (const std::int32_t row = b.find_parameter(full); row >= 0) {
       const parameter& p = b.program.parameters[std::size_t(row)];
-      if (b.program.at(p.value).dims != dims || p.init != initial) b.fail(fault::duplicate_name, full.view());
+      const value& known = b.program.at(p.value);
+      if (known.dims != dims || known.type != type || p.init != initial || p.trainable != trainable)
+        b.fail(fault::duplicate_name, full.view());
       return {&b, p.value};
     }
     parameter p;
     p.name = full;
     p.init = initial;
-    return b.add_parameter(p, dims, type_);
+    p.trainable = trainable;
+    return b.add_parameter(p, dims, type);
   }
   template <class... Entries>
   constexpr symbol annotate_parameter(std::string_view name, symbol s, spec<Entries...>) const {

@@ -86,7 +86,7 @@ static_assert(tracing::problem_of([](builder&, const parameter_scope& m) {
 static_assert(tracing::holds([](builder& b, const parameter_scope& m) {
   const symbol w = m.scope("s").param("w", "AB", P<"x", none>{}, init::normal(1)), v = m.state("adam.v.", w);
   const gs::parameter& p = b.program.parameters.back();
-  return p.value == v.id && p.name.view() == "adam.v.s.w" && !p.trainable &&
+  return p.value == v.id && p.name.view() == "adam.v.s.w" && !p.trainable && p.of_optimizer &&
          p.init.what == gs::initializer::kind::zeros && v.get().dims == w.get().dims &&
          v.get().layout.same_layout(w.get().layout) && v.get().layout.is_open(1);
 }));
@@ -100,6 +100,49 @@ static_assert(tracing::problem_of([](builder&, const parameter_scope& m) {
                                        .scope("abcdefghijklmnopqrstuvwxyz")
                                        .param("weight", "A", init::zeros()));
               }).what == fault::name_too_long);
+
+// A variable is kept like a parameter, in any element type. No optimizer trains it, and it is no state of an optimizer.
+static_assert(tracing::holds([](builder& b, const parameter_scope& m) {
+  const symbol v = m.scope("s").variable("v", "AB", P<"x", none>{}, init::constant(2));
+  const symbol n = m.variable("n", "", init::zeros(), gs::dtype::i64);
+  const gs::parameter& p = b.program.parameters[0];
+  return p.value == v.id && p.name.view() == "s.v" && !p.trainable && !p.of_optimizer && p.init.scale == 2 && has_dims(v, "AB") &&
+         v.get().layout.dim_of(0) == 0 && n.get().type == gs::dtype::i64 && m.variable("n", "", init::zeros(), gs::dtype::i64).id == n.id &&
+         b.program.parameters.size() == 2;
+}));
+static_assert(fails(fault::duplicate_name, "w", [](builder&, const parameter_scope& m) {
+  m.param("w", "A", init::zeros());
+  m.variable("w", "A", init::zeros());
+}));
+static_assert(fails(fault::duplicate_name, "n", [](builder&, const parameter_scope& m) {
+  m.variable("n", "A", init::zeros());
+  m.variable("n", "A", init::zeros(), gs::dtype::i32);
+}));
+static_assert(fails(fault::incomplete_output, "v", [](builder&, const parameter_scope& m) {
+  m.variable("v", "A", P<none, gs::partial<"x">>{}, init::zeros());
+}));
+// An update is the value after the run; the variable itself stays the old one.
+static_assert(tracing::holds([](builder& b, const parameter_scope& m) {
+  const symbol v = m.variable("v", "A", init::zeros()), next = v + input(b, "A");
+  if (m.updated(v).id != v.id) return false;
+  m.update(v, next);
+  return m.updated(v).id == next.id && b.program.parameters[0].updated == next.id;
+}));
+constexpr bool update_fails(fault expected, std::string_view letters, gs::dtype type) {
+  return tracing::problem_of([&](builder& b, const parameter_scope& m) {
+           m.update(m.variable("v", "A", init::zeros()), input(b, letters, type));
+         }).what == expected;
+}
+static_assert(update_fails(fault::nothing, "A", gs::dtype::f32));
+static_assert(update_fails(fault::dims_differ, "B", gs::dtype::f32) && update_fails(fault::rank_mismatch, "AB", gs::dtype::f32));
+static_assert(update_fails(fault::wrong_type, "A", gs::dtype::i32));
+static_assert(fails(fault::updated_twice, "v", [](builder& b, const parameter_scope& m) {
+  const symbol v = m.variable("v", "A", init::zeros()), x = input(b, "A");
+  m.update(v, x);
+  m.update(v, x);
+}));
+static_assert(fails(fault::not_kept, "update", [](builder& b, const parameter_scope& m) { m.update(input(b, "A"), input(b, "A")); }));
+static_assert(fails(fault::not_kept, "updated", [](builder& b, const parameter_scope& m) { m.updated(input(b, "A")); }));
 
 // The terms that layers gave to `loss`, added up.
 static_assert(tracing::holds([](builder& b, const parameter_scope& m) {

@@ -60,5 +60,9 @@ static_assert(passes([](auto&, symbol x, symbol u) { gs::per_shard<"x", P<none, 
 static_assert(passes([](auto&, symbol, symbol u) { gs::per_shard<"x", P<"x", none>>(same, u), gs::device_index<"x">(u); }));
 static_assert(passes([](auto& m, symbol, symbol u) { m.loss(u), (void)m.objective(u), gs::gradients(u, gs::trainable(m)); }));
 static_assert(passes([](auto&, symbol x, symbol u) { gs::gradients(gs::sum(x), std::array{u}); }));
+static_assert(passes([](auto& m, symbol, symbol) {
+  const symbol v = m.variable("v", "A", gs::init::zeros()), n = m.variable("n", "", P<>{}, gs::init::zeros(), gs::dtype::i32);
+  m.update(v, v + v), m.update(n, n + 1), (void)m.updated(v);
+}));
 
 }  // namespace

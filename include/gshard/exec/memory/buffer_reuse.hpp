@@ -8,6 +8,7 @@
 #include <gshard/exec/bind/shards.hpp>
 #include <gshard/pass/plan.hpp>
 #include <gshard/pass/schedule/async_schedule.hpp>
+#include <gshard/pass/schedule/lifetime.hpp>
 #include <gshard/tensor/cluster.hpp>
 
 #include <algorithm>
@@ -47,12 +48,6 @@ inline batch_dim batch_of(const node& n, std::span<const bound_value> values, st
     return found == 1;
   };
   return leads.factor >= 0 && has_once(n.rule.in[0]) && has_once(n.rule.in[1]) && has_once(n.rule.out[0]) ? leads : batch_dim{};
-}
-
-/// True if the kernel of a step may overwrite this operand with its result.
-inline bool may_write_over(const node& n, int operand) {
-  const int may = traits(n.kind).overwrites;
-  return may == op_traits::any_of_its_dims ? n.rule.in[std::size_t(operand)] == n.rule.out[0] : operand == may;
 }
 
 /// Plans buffer reuse and fusion for a bound plan on this process.
@@ -148,6 +143,8 @@ class buffer_reuse {
     std::vector<char> begins(n + 1);
     for (std::size_t i = 0; i < n; ++i)
       if (is_early(i)) begins[std::size_t(schedule_[i].start)] = begins[std::size_t(schedule_[i].finish)] = 1;
+    // Before the first step that writes into a parameter, the processes agree.
+    begins[first_write(plan_)] = 1;
     for (std::size_t d = 0; d < all_.on.devices().size(); ++d) {
       groups g = groups_of(d, begins);
       const auto known = std::find(kinds_.begin(), kinds_.end(), g);
@@ -184,6 +181,7 @@ class buffer_reuse {
     }
     if (!uses) return false;
     if (!has_batch(first, device)) return !batched && value(n.output()).bytes(device) == value(first.output()).bytes(device);
+    if (writes_parameters(plan_, n)) return false;  // the einsums may read the old values of other pieces
     const std::int64_t pieces = batch_of(first, all_.values, device).extent;
     if (!batched) return value(n.output()).elements(device) % pieces == 0;
     const batch_dim batch = batch_of(n, all_.values, device);

@@ -21,6 +21,41 @@ struct lifetime {
 
 namespace detail {
 
+/// True if the kernel of a step may overwrite this operand with its result.
+constexpr bool may_write_over(const node& n, int operand) {
+  const int may = traits(n.kind).overwrites;
+  return may == op_traits::any_of_its_dims ? n.rule.in[operand] == n.rule.out[0] : operand == may;
+}
+
+/// Lets the new values of variables be computed in the storage of the variables, where no later step reads the old value and no later step
+/// may fail. Other new values are copied there when the run has succeeded.
+constexpr void write_into_parameters(list<lifetime>& life, const list<node>& steps, const list<parameter>& parameters) {
+  lifetime* const at = life.data();
+  const auto end = std::int32_t(steps.size());
+  std::int32_t safe = end;  // no step from here on may fail
+  const auto is_safe = [&](std::int32_t step) {
+    while (safe > step && !may_fail(steps[std::size_t(safe - 1)].kind) && !is_of_loop(steps[std::size_t(safe - 1)].kind)) --safe;
+    return safe <= step;
+  };
+  bool moved = false;
+  for (const parameter& p : parameters) {
+    if (p.updated < 0) continue;
+    lifetime& next = at[at[p.updated].root];
+    const std::int32_t root = next.root, made = next.first;
+    next.last = end;
+    if (next.persistent || made < 0 || at[p.value].last > made || !is_safe(made)) continue;
+    const node& maker = steps[std::size_t(made)];
+    bool may = !traits(maker.kind).reshards && !traits(maker.kind).collective;
+    for (int k = 0; k < maker.inputs; ++k) may = may && (at[maker.in[k]].root != p.value || may_write_over(maker, k));
+    if (!may) continue;
+    at[root].root = p.value;
+    at[p.value].last = end;
+    moved = true;
+  }
+  for (std::size_t v = 0; moved && v < life.size(); ++v)
+    if (at[v].root >= 0) at[v].root = at[at[v].root].root;
+}
+
 /// Lifetimes of all values: a result of an alias operation or of an in-place update shares its operand's storage.
 constexpr list<lifetime> lifetimes(const list<value>& values, const list<node>& steps,
                                           const list<parameter>& parameters, const list<port>& inputs,
@@ -48,8 +83,9 @@ constexpr list<lifetime> lifetimes(const list<value>& values, const list<node>& 
     }
   }
   for (const port& p : outputs) at[at[p.value].root].last = end;
-  for (const parameter& p : parameters)
-    if (p.updated >= 0) at[at[p.updated].root].last = end;
+  for (const parameter& p : parameters)  // the old value of one parameter may be the new value of another
+    if (p.updated >= 0 && at[at[p.updated].root].persistent) at[at[p.updated].root].last = end;
+  write_into_parameters(life, steps, parameters);
   return life;
 }
 

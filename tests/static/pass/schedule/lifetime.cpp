@@ -65,4 +65,31 @@ static_assert([] {
   return l[2].root == 0 && l[3].root == 3 && l[3].first == 0 && l[3].last == 1;
 }());
 
+// The new value of a variable is computed in its memory: 0 is an input, 1 the variable, 3 its new value; 2 = f(1), 3 = g(2, 0).
+constexpr gs::list<lifetime> with_variable(const gs::list<node>& steps, const gs::list<gs::port>& outputs = {}) {
+  return gs::detail::lifetimes(gs::list<gs::value>(7), steps, {updated(1, 3)}, {at(0)}, outputs);
+}
+constexpr bool is_inside(const gs::list<lifetime>& l) { return l[3].root == 1 && l[1].last > 0; }
+static_assert(is_inside(with_variable({step(op::map, {1}, {2}), step(op::map, {2, 0}, {3})})));
+static_assert(is_inside(with_variable({step(op::map, {1, 0}, {3})})));                                  // written over its operand
+static_assert(is_inside(with_variable({step(op::map, {1, 0}, {3}), step(op::map, {3}, {4})}, {at(4)})));  // and read afterwards
+static_assert(with_variable({step(op::softmax, {1}, {2}), step(op::map, {2}, {3}), step(op::reshape, {3}, {4})})[4].root == 1);
+// Not if the old value is read later, or leaves the run; if the kernel does not write over it; or if a later step may fail.
+static_assert(!is_inside(with_variable({step(op::map, {1, 0}, {3}), step(op::map, {1}, {4})})));
+static_assert(!is_inside(with_variable({step(op::map, {1, 0}, {3})}, {at(1)})));
+static_assert(!is_inside(with_variable({step(op::einsum, {1, 0}, {3})})));
+static_assert(!is_inside(with_variable({step(op::map, {1, 0}, {3}), step(op::gather, {0, 0}, {4})})));
+static_assert(!is_inside(with_variable({step(op::map, {1}, {2}), step(op::all_reduce, {2}, {3})})));
+// Two variables exchange their values.
+static_assert([] {
+  const auto l = gs::detail::lifetimes(gs::list<gs::value>(4), {step(op::scale, {0}, {2}), step(op::scale, {1}, {3})},
+                                       {updated(0, 3), updated(1, 2)}, {}, {});
+  return l[2].root == 2 && l[3].root == 0;
+}());
+// The old value of one variable is the new value of another.
+static_assert([] {
+  const auto l = gs::detail::lifetimes(gs::list<gs::value>(4), {step(op::scale, {0}, {2})}, {updated(0, 2), updated(1, 0)}, {}, {});
+  return l[2].root == 2;
+}());
+
 }  // namespace
