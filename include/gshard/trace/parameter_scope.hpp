@@ -213,8 +213,8 @@ class parameter_scope {
     requires(!(detail::call<3, std::string_view, std::string_view, init, dtype>::fits<Given...> || detail::declares<Given...>))
   constexpr auto variable(const Given&... given) const {
     static_assert(detail::accepts<Given...>,
-                  "gshard: m.variable(name, letters, P<\"data\", none>{}, init::zeros()) takes two texts, maybe a spec, an initializer, and "
-                  "maybe an element type");
+                  "gshard: m.variable(name, letters, P<\"data\", none>{}, init::zeros()) takes two texts, maybe a spec, an initializer, "
+                  "and maybe an element type");
     return detail::refused(*this, given...);
   }
   template <class... Given>
