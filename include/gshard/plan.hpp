@@ -34,6 +34,7 @@
 #include <gshard/trace/per_shard.hpp>
 #include <gshard/trace/random.hpp>
 #include <gshard/trace/reduce.hpp>
+#include <gshard/trace/remat.hpp>
 #include <gshard/trace/rows.hpp>
 #include <gshard/trace/select.hpp>
 #include <gshard/trace/shape.hpp>

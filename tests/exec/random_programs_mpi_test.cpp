@@ -3,6 +3,7 @@
 // program than the others, an error on every rank, after which all go on.
 #include "../mpi_world.hpp"
 #include "random_program_failure.hpp"
+#include "random_program_remat.hpp"
 #include "random_program_seeds.hpp"
 #include "random_program_shrink.hpp"
 #include "random_program_text.hpp"
@@ -48,11 +49,19 @@ std::shared_ptr<gs::backend> backend_on(const std::vector<int>& mesh, bool share
   return b;
 }
 
+/// A program, in every second case with remat scopes.
+on_mesh::prepared maybe_with_remat(const recipe& r) {
+  on_mesh::prepared p = on_mesh::prepare(r.on, random_program::inputs_of(r), random_program::model_of(r));
+  std::mt19937 gen(std::uint32_t(p.program.graph.nodes.size()));
+  if (gen() % 2 == 0) random_program::add_remat_scopes(p.program.graph, gen);
+  return p;
+}
+
 /// A program, bound to ranks and to as many simulated devices.
 class both {
  public:
   both(const recipe& r, bool shared_memory)
-      : program_(on_mesh::prepare(r.on, random_program::inputs_of(r), random_program::model_of(r))),
+      : program_(maybe_with_remat(r)),
         plan_(run_graph::plan(program_.program, program_.setting)),
         real_(plan_, backend_on(r.on.mesh, shared_memory), r.on.dims),
         simulated_(plan_, std::make_shared<gs::simulated>(r.on.mesh), r.on.dims) {}

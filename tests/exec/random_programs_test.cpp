@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Random programs and their gradients, in random layouts on random meshes, against one device.
 #include "random_program_failure.hpp"
+#include "random_program_remat.hpp"
 #include "random_program_seeds.hpp"
 #include "random_program_shrink.hpp"
 #include "random_program_text.hpp"
@@ -29,6 +30,23 @@ TEST_CASE("random programs and their gradients are the same on every mesh") {
   }
   if (seeds.count >= 500)
     for (std::size_t v = 0; v < uses.size(); ++v) CHECK_MESSAGE(uses[v] > 0, "verb ", v, " was never written");
+}
+
+TEST_CASE("random programs compute the same bits if activations are recomputed") {
+  const random_program::seed_range seeds = random_program::seeds(300);
+  std::size_t repeated = 0;
+  int failures = 0;
+  for (std::uint32_t seed = seeds.first; seed < seeds.end() && failures < 5; ++seed) {
+    CAPTURE(seed);
+    const auto failure = [&](const random_program::recipe& r) { return random_program::failure_of_remat(r, seed, repeated); };
+    const random_program::recipe r = random_program::written(seed);
+    const std::string said = failure(r);
+    if (said.empty()) continue;
+    ++failures;
+    const random_program::recipe small = random_program::shrunk(r, failure);
+    FAIL_CHECK("seed " << seed << ": " << said << "\nsmall program: " << failure(small) << "\n" << random_program::code_of(small));
+  }
+  CHECK(repeated > seeds.count);
 }
 
 TEST_CASE("partial sums do not run together with other pending reductions") {

@@ -20,10 +20,10 @@ using mesh = gs::mesh<gs::axis<"expert">>;
 
 namespace {
 
-inline constexpr gs::nn::transformer_options options{
-    .encoder_layers = 2, .decoder_layers = 2, .dropout = 0.1, .moe = {}};
-
-inline constexpr auto training_step = [](auto& m, auto source, auto target, auto next, auto rate) {
+template <gs::save Saved>
+constexpr auto training_step = [](auto& m, auto source, auto target, auto next, auto rate) {
+  constexpr gs::nn::transformer_options options{
+      .encoder_layers = 2, .decoder_layers = 2, .dropout = 0.1, .moe = {}, .saved = Saved};
   gs::nn::routing_summary routing;
   const auto table = m.param("embedding", "VM", gs::init::fan_in("M"));
   const auto source_mask = gs::nn::real_tokens(m, source), target_mask = gs::nn::real_tokens(m, target);
@@ -39,7 +39,8 @@ inline constexpr auto training_step = [](auto& m, auto source, auto target, auto
 };
 template <gs::fixed_string Letters>
 using ids = in<Letters, P<"expert", none, none>, std::int32_t>;
-using program = gs::program<training_step, mesh, ids<"GBS">, ids<"GBT">, ids<"GBT">, in<"">>;
+template <gs::save Saved>
+using program = gs::program<training_step<Saved>, mesh, ids<"GBS">, ids<"GBT">, ids<"GBT">, in<"">>;
 
 constexpr std::size_t G = 8, B = 2, S = 5, T = 6, V = 13;
 const gs::dims extents{{'G', G}, {'B', B},  {'S', S}, {'T', T}, {'M', 16}, {'H', 2},
@@ -48,11 +49,13 @@ const gs::dims extents{{'G', G}, {'B', B},  {'S', S}, {'T', T}, {'M', 16}, {'H',
 struct history {
   std::vector<double> losses;
   std::vector<float> load;
+  std::int64_t bytes = 0;  // of activations and gradients
 };
 
+template <gs::save Saved = gs::save::everything>
 history train(int devices, int steps) {
   const auto on = gs::simulate<mesh>(devices);
-  gs::executable<program> run(on, extents, gs::parameter_store(on, 7));
+  gs::executable<program<Saved>> run(on, extents, gs::parameter_store(on, 7));
   run.seed = 11;
   history h;
   for (int i = 0; i < steps; ++i) {
@@ -73,6 +76,7 @@ history train(int devices, int steps) {
     h.losses.push_back(double(loss.item()));
     h.load = gs::to_global(load);
   }
+  h.bytes = run.engine().arena_bytes();
   return h;
 }
 
@@ -88,5 +92,17 @@ TEST_CASE("transformer: training lowers the loss, alike on any number of devices
     const history h = train(devices, steps);
     for (std::size_t i = 0; i < std::size_t(steps); ++i)
       CHECK(h.losses[i] == doctest::Approx(one.losses[i]).epsilon(1e-4));
+  }
+}
+
+TEST_CASE("transformer: layers that recompute their activations have the same bits, and need less memory") {
+  for (const int devices : {1, 4}) {
+    CAPTURE(devices);
+    const history kept = train(devices, 3), nothing = train<gs::save::nothing>(devices, 3), products = train<gs::save::products>(devices, 3);
+    CHECK(nothing.losses == kept.losses);
+    CHECK(nothing.load == kept.load);
+    CHECK(products.losses == kept.losses);
+    CHECK(nothing.bytes < products.bytes);
+    CHECK(products.bytes < kept.bytes);
   }
 }

@@ -76,6 +76,19 @@ TEST_CASE("recompute: every layer whose activations are dropped frees memory") {
   CHECK(memory.peak(layers.schedule(6)) <= memory.peak(layers.schedule(5)));
 }
 
+TEST_CASE("recompute: a dry run that recomputes needs the memory of a plan that does") {
+  const gs::extents e = planned().view().bind(small().dims(), std::array{4});
+  for (const int dropped : {0, 2, 6}) {
+    const gs::step_schedule order = gs::recomputation(planned().view()).schedule(dropped);
+    gs::plan_tables p = planned();
+    gs::detail::reorder(p.steps, p.values, order);
+    p.lifetimes = gs::detail::lifetimes(p.values, p.steps, p.parameters, p.inputs, p.outputs);
+    const gs::list<gs::async_interval> turns = gs::in_turn(planned().view()), own = gs::in_turn(p.view());
+    CHECK(gs::device_memory(planned().view(), e, turns).peak(order) ==
+          gs::device_memory(p.view(), e, own).peak(gs::recomputation(p.view()).schedule(0)));
+  }
+}
+
 TEST_CASE("recompute: a plan without a gradient has no layers") {
   gs::plan_tables p = planned();
   while (!p.steps.empty() && p.steps.back().place.gradient) p.steps.pop_back();

@@ -48,12 +48,24 @@ struct sharding_rule {
   constexpr void block(int factor) { blocked = std::uint16_t(blocked | (1u << factor)); }
 };
 
+/// What a remat scope keeps for the gradient. All else that is made in it is recomputed. @see remat
+enum class save : std::uint8_t {
+  nothing = 0,
+  products = 1,     ///< results of einsums of two operands without a batch index: those with weights, not those of attention
+  collectives = 2,  ///< results of collectives, so that no communication is repeated
+  everything = 255,
+};
+constexpr save operator|(save a, save b) { return save(int(a) | int(b)); }
+constexpr bool includes(save all, save one) { return (int(all) & int(one)) == int(one); }
+
 /// The source line of an operation. Nodes of gradients have the line of the node that they differentiate.
 struct code_place {
   const char* file = nullptr;
   std::uint32_t line = 0;
   bool gradient = false;
   bool is_explicit = false;  // the program allows operands to be resharded implicitly
+  bool recomputed = false;   // of a step: it repeats a step of the forward pass for the gradient
+  std::int32_t remat = 0;    // the number of the remat scope around it; 0: none
   const char* scope = nullptr;  // the innermost named_scope around it
 };
 
@@ -78,6 +90,8 @@ constexpr std::string_view name_of(const node& n) { return n.kind == op::custom 
 
 /// True for an einsum of two operands.
 constexpr bool is_contraction(const node& n) { return n.kind == op::einsum && n.inputs == 2; }
+/// True if both operands and the result of an einsum have an index in common.
+constexpr bool has_batch_factor(const node& n) { return (n.rule.in[0].mask() & n.rule.in[1].mask() & n.rule.out[0].mask()) != 0; }
 
 /// The depth of a node's results, in loops, relative to the node. A carry of one operand is a state in the loop that follows; one of two
 /// operands is the state after the loop.
@@ -186,6 +200,7 @@ struct graph {
   list<parameter> parameters;
   list<port> inputs, outputs;
   std::int32_t while_loops = 0;  // the number of while loops, which are numbered from 1
+  list<save> remats;             // what each remat scope keeps; they are numbered from 1
   diagnostic problem;
 
   constexpr const value& at(std::int32_t id) const { return values[std::size_t(id)]; }

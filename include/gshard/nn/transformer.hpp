@@ -13,6 +13,7 @@
 #include <gshard/trace/named_scope.hpp>
 #include <gshard/trace/parameter_scope.hpp>
 #include <gshard/trace/random.hpp>
+#include <gshard/trace/remat.hpp>
 #include <gshard/trace/rows.hpp>
 #include <gshard/trace/shape.hpp>
 
@@ -28,6 +29,7 @@ struct transformer_options {
   int decoder_layers = 2;
   double dropout = 0.1;
   moe_options moe;
+  save saved = save::everything;  ///< What a layer keeps for the gradient. @see remat
 };
 
 /// Load and overflow of the MoE layers in a forward pass. `total` sums them over layers.
@@ -128,6 +130,7 @@ constexpr symbol encode(const parameter_scope& m, symbol table, symbol ids, symb
   symbol x = embed(m, table, ids, iota<"S">(m), o);
   for (int i = 0; i < o.encoder_layers; ++i) {
     const parameter_scope layer = m.scope(i);
+    const remat recomputed(layer, o.saved);
     const symbol q = norm(layer.scope("norm1"), x);
     x = x + dropout(attention(layer.scope("self"), q, q, bias, o.dropout), o.dropout);
     const symbol f = norm(layer.scope("norm2"), x);
@@ -152,6 +155,7 @@ constexpr symbol decode(const parameter_scope& m, symbol table, symbol ids, symb
   symbol x = embed(m, table, ids, iota<"T">(m), o);
   for (int i = 0; i < o.decoder_layers; ++i) {
     const parameter_scope layer = m.scope(i);
+    const remat recomputed(layer, o.saved);
     const symbol q = norm(layer.scope("norm1"), x);
     x = x + dropout(attention(layer.scope("self"), q, q, causal, o.dropout), o.dropout);
     const symbol c = norm(layer.scope("norm2"), x);

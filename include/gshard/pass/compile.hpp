@@ -12,6 +12,7 @@
 #include <gshard/pass/plan.hpp>
 #include <gshard/pass/propagate.hpp>
 #include <gshard/pass/schedule/lifetime.hpp>
+#include <gshard/pass/schedule/recompute.hpp>
 #include <gshard/pass/schedule/while_loop.hpp>
 
 #include <array>
@@ -110,6 +111,7 @@ constexpr plan_tables compile(Graph& g, const mesh_shape& mesh, const compile_op
     detail::partitioner partitioner(
         g, mesh, assumed, {options.implicit_moves, options.keep_pending_outputs, options.loop_bytes, options.combine_bytes});
     detail::partitioned parts = partitioner.run();
+    if (!g.remats.empty()) detail::rematerialize(parts.values, parts.steps, parts.parameters, parts.inputs, parts.outputs, g.remats);
     p.lifetimes = detail::lifetimes(parts.values, parts.steps, parts.parameters, parts.inputs, parts.outputs);
     if (g.while_loops) detail::keep_through_loops(p.lifetimes, parts.steps);
     p.values = static_cast<list<value>&&>(parts.values);

@@ -82,17 +82,17 @@ class device_clocks {
   }
 
   /// Runs steps in this order, with the time that each takes alone. `bytes`: memory in use at each step. Asynchronous steps start and are
-  /// waited for as in the executor. Recomputed steps are synchronous.
+  /// waited for as in the executor. Steps that the dry run recomputes are synchronous.
   std::vector<device_track> run(const std::vector<step_record>& steps, const std::vector<std::int64_t>& bytes) {
     steps_ = steps;
     for (std::size_t i = 0; i < steps.size(); ++i) {
       const std::int32_t step = steps[i].step;
-      if (!steps[i].recomputed) {
+      if (!is_extra(i)) {
         for (const std::int32_t k : ending_[std::size_t(step)]) wait_for(k);
         for (const std::int32_t k : starting_[std::size_t(step)])
           if (const std::size_t row = next_row_of(k, i); row < steps.size()) run_together(row, true);
       }
-      if (steps[i].recomputed || !is_early(step)) run_row(i);
+      if (is_extra(i) || !is_early(step)) run_row(i);
       for (device_track& t : tracks_)
         if (i == 0 || bytes[i] != bytes[i - 1]) t.memory.push_back({compute_[std::size_t(t.devices[0])], bytes[i]});
     }
@@ -129,9 +129,13 @@ class device_clocks {
   }
   bool is_early(std::int32_t i) const { return schedule_[std::size_t(i)] != async_interval{i, i + 1}; }
 
-  /// The first row from `row` on that runs a step of the plan, except to recompute it; the number of rows if there is none.
+  /// True if the plan does not have this run of a step: the dry run recomputes it.
+  bool is_extra(std::size_t row) const {
+    return steps_[row].recomputed && !plan_.steps[std::size_t(steps_[row].step)].place.recomputed;
+  }
+  /// The first row from `row` on that runs a step of the plan as the plan has it; the number of rows if there is none.
   std::size_t next_row_of(std::int32_t step, std::size_t row) const {
-    while (row < steps_.size() && (steps_[row].step != step || steps_[row].recomputed)) ++row;
+    while (row < steps_.size() && (steps_[row].step != step || is_extra(row))) ++row;
     return row;
   }
   void run_row(std::size_t row) {

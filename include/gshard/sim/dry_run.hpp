@@ -141,7 +141,7 @@ class priced_plan {
     r.steps.reserve(order.size());
     for (const scheduled_step& s : order) {
       r.steps.push_back(costs_[std::size_t(s.step)]);
-      r.steps.back().recomputed = s.recomputed;
+      r.steps.back().recomputed = r.steps.back().recomputed || s.recomputed;
     }
     const measured_times& measured = on_ ? on_->device.measured : measured_times{};
     clock_times clocks = run_clocks(plan_, mesh_, broken, schedule_, r.steps, memory_.after(order), 8, measured.hidden);

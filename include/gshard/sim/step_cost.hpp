@@ -156,6 +156,7 @@ std::vector<step_record> costs_of(const plan_view& plan, const extents& e, const
     const bool moves = traits(n.kind).collective;
     c.step = std::int32_t(i);
     c.part = parts[i];
+    c.recomputed = n.place.recomputed;
     c.flops = detail::flops(plan, n, e);
     c.bytes_touched = share.fusion && !is_measured ? fused.bytes(c.step) : detail::bytes_touched(plan, n, e);
     c.bytes_received = plan.bytes_received(n, e);

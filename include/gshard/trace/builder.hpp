@@ -323,7 +323,7 @@ constexpr symbol::operator T() const noexcept(detail::refuse_condition<T>()) {
   return false;
 }
 constexpr here::here(symbol s, std::uint32_t line, const char* file) : symbol(s) {
-  if (!owner->keeps_place) owner->place = {.file = file, .line = line, .scope = owner->place.scope};
+  if (!owner->keeps_place) owner->place = {.file = file, .line = line, .remat = owner->place.remat, .scope = owner->place.scope};
 }
 
 namespace detail {

@@ -75,7 +75,7 @@ class collective_combiner {
         const bool is_there = maker < last;
         const bool adjacent = (!is_there || known_bytes(n) < 0) && only_moves_after(last);
         const bool moves_up = !is_there && (adjacent || traits(at(maker).kind).converts) && may_go_before(maker, last);
-        if ((is_there || moves_up) && may_join(at(last), n, adjacent)) {
+        if ((is_there || moves_up) && scope_of(at(last)) == scope_of(n) && may_join(at(last), n, adjacent)) {
           if (!is_there) move_up(maker, last);
           return join(last, n);
         }
@@ -105,6 +105,8 @@ class collective_combiner {
     const value& v = operand(n);
     return start_key(n.kind, n.attr.axes, v, v.layout.pending);
   }
+  /// The remat scope whose forward pass a move serves, or 0. It may run again; what it moves for others would run with it.
+  static constexpr std::int32_t scope_of(const node& n) { return n.place.gradient ? 0 : n.place.remat; }
   /// Bytes that a device receives, or -1 if extents are unknown.
   constexpr std::int64_t known_bytes(const node& n) const {
     std::uint32_t axes = n.attr.axes;

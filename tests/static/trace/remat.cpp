@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <gshard/trace/remat.hpp>
+
+#include <gshard/trace/map.hpp>
+
+#include <cstddef>
+
+namespace gs = gshard;
+
+// Operations have the number of the outermost scope around them; a scope that keeps everything is none.
+consteval bool numbers_operations() {
+  gs::builder b;
+  const gs::parameter_scope m(b);
+  gs::symbol x = m.param("x", "A", gs::init::zeros());
+  {
+    const gs::remat outer(m);
+    x = gs::relu(x);
+    const gs::remat inner(m, gs::save::products);
+    x = gs::relu(x);
+  }
+  x = gs::relu(x);
+  {
+    const gs::remat off(m, gs::save::everything);
+    x = gs::relu(x);
+  }
+  const gs::remat second(m, gs::save::products | gs::save::collectives);
+  x = gs::relu(x);
+  const auto is = [&](std::size_t i, int number) { return b.program.nodes[i].place.remat == number; };
+  return is(0, 1) && is(1, 1) && is(2, 0) && is(3, 0) && is(4, 2) && b.program.remats.size() == 2 &&
+         b.program.remats[0] == gs::save::nothing && includes(b.program.remats[1], gs::save::products) &&
+         includes(b.program.remats[1], gs::save::collectives);
+}
+static_assert(numbers_operations());
