@@ -33,6 +33,7 @@
 #include <gshard/exec/executable.hpp>
 #include <gshard/exec/expert_placement.hpp>
 #include <gshard/exec/parameter_access.hpp>
+#include <gshard/exec/placed_experts.hpp>
 #include <gshard/op/broadcast.hpp>
 #include <gshard/op/compare.hpp>
 #include <gshard/op/einsum.hpp>

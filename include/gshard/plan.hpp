@@ -25,6 +25,7 @@
 #include <gshard/trace/einsum.hpp>
 #include <gshard/trace/embedding.hpp>
 #include <gshard/trace/expert_groups.hpp>
+#include <gshard/trace/expert_replicas.hpp>
 #include <gshard/trace/gating.hpp>
 #include <gshard/trace/loop.hpp>
 #include <gshard/trace/shard_map.hpp>

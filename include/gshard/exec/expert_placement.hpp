@@ -304,7 +304,7 @@ class expert_placement {
   /// are on few nodes, if that costs at most 0.1 %.
   /// Throws `gshard::error` if there are more experts than slots, if `nodes` does not divide `devices`, or if a load is negative or not
   /// finite.
-  /// @see least_device_load, move_experts
+  /// @see least_device_load, placed_experts
   expert_placement(std::span<const double> load, const expert_devices& on) : on_(on), experts_(int(load.size())) {
     detail::check_expert_devices(load, on);
     const double least = least_device_load(load, on), enough = 1.001 * least;

@@ -88,7 +88,7 @@ class parameter_store {
       e.shards.emplace_back(wanted.bytes(i));
       e.value.data[i] = e.shards.back().data();
     }
-    initialize(e, p.init, name, sizes);
+    initialize(e, p, name, sizes);
     return e;
   }
   /// Removes a tensor. No program may be bound to it.
@@ -106,30 +106,45 @@ class parameter_store {
 
   static constexpr bool has_random_numbers(dtype type) { return is_real(type) || traits(type).arithmetic == arithmetic_of::storage; }
   static void check_initial_values(const initializer& how, dtype type, const std::string& name) {
-    const bool random = how.what == initializer::kind::normal;
-    if (random ? has_random_numbers(type) : how.what == initializer::kind::zeros || can_hold(type, how.scale)) return;
+    using enum initializer::kind;
+    const bool random = how.what == normal;
+    if (random ? has_random_numbers(type) : how.what == zeros || how.what == row || can_hold(type, how.scale)) return;
     throw error("parameter \"" + name + "\": its elements are " + std::string(cpp_name(type)) + ", which cannot start as " +
                 (random ? "normal random numbers" : detail::number_text(how.scale)));
   }
-  void initialize(entry& e, const initializer& how, std::string_view name, const extents& sizes) const {
+  void initialize(entry& e, const parameter& p, std::string_view name, const extents& sizes) const {
+    const initializer& how = p.init;
     double scale = how.scale;
     double fan_in = 1;
     for (int i = 0; i < how.fan_in.size(); ++i) fan_in *= double(sizes.dim(how.fan_in[i]));
     scale /= std::sqrt(fan_in);
     const random_key key{state_->seed, 0xffffffffu, fnv1a<std::uint32_t>().add(name).value()};
+    const std::int64_t rows = p.copies_of < 0 ? 0 : sizes.dim(p.copies_of);  // of which the tensor has copies
     detail::with_element(e.value.type, [&]<class T>(T*) {
       const T start = detail::element_from<T>(how.what == initializer::kind::constant ? scale : 0);
-      for (std::size_t i = 0; i < e.shards.size(); ++i) {
-        T* const data = e.value.as<T>(i);
-        if constexpr (has_random_numbers(dtype_of<T>)) {
-          if (how.what == initializer::kind::normal) {
-            kernel::fill_normal<T>(data, e.value.places[i], scale, key);
-            continue;
-          }
-        }
-        std::fill_n(data, e.value.elements(i), start);
-      }
+      for (std::size_t i = 0; i < e.shards.size(); ++i)
+        for_each_original(e.value.places[i], rows, [&](const kernel::placement& at, std::int64_t first, std::int64_t row) {
+          T* const data = e.value.as<T>(i) + first;
+          const std::int64_t n = kernel::element_count(at.rank, at.extent);
+          if constexpr (has_random_numbers(dtype_of<T>))
+            if (how.what == initializer::kind::normal) return kernel::fill_normal<T>(data, at, scale, key);
+          std::fill_n(data, n, how.what == initializer::kind::row ? detail::element_from<T>(double(row)) : start);
+        });
     });
+  }
+  /// Calls f(place, first element, row) for the parts of a shard: the shard, or each of its rows in place of the row that it is a copy of.
+  template <class F>
+  static void for_each_original(const kernel::placement& shard, std::int64_t rows, F f) {
+    if (rows == 0) return f(shard, 0, 0);
+    kernel::placement at = shard;
+    const std::int64_t copies = shard.global[0];
+    at.global[0] = rows;
+    at.extent[0] = 1;
+    const std::int64_t elements = kernel::element_count(at.rank, at.extent);
+    for (std::int64_t r = 0; r < shard.extent[0]; ++r) {
+      at.offset[0] = (shard.offset[0] + r) * rows / copies;
+      f(at, r * elements, at.offset[0]);
+    }
   }
 };
 

@@ -141,8 +141,10 @@ class plan_facts {
     facts.push_back({called, text(p.value) + (p.trainable ? ", trained" : "") +
                                  (p.updated >= 0 ? ", becomes %" + std::to_string(p.updated) : "")});
     using enum initializer::kind;
-    std::string start = p.init.what == zeros ? "zeros" : p.init.what == constant ? "constant " : "normal ";
-    if (p.init.what != zeros) start += number_text(p.init.scale);
+    std::string start = p.init.what == zeros ? "zeros" : p.init.what == row ? "row numbers" : "normal ";
+    if (p.init.what == constant) start = "constant ";
+    if (p.init.what == constant || p.init.what == normal) start += number_text(p.init.scale);
+    if (p.copies_of >= 0) start.append(", copies of ").append(std::to_string(sizes_.dim(p.copies_of))).append(" rows");
     for (int i = 0; i < p.init.fan_in.size(); ++i)
       start.append(i ? " * " : " / sqrt of ").append(std::to_string(sizes_.dim(p.init.fan_in[i])));
     facts.push_back({"the initial values of " + called, start});

@@ -396,6 +396,17 @@ class differentiator {
 
 }  // namespace detail
 
+namespace detail {
+/// The gradient of a parameter whose rows have copies: the sum over them, for each. Other gradients as they are.
+constexpr symbol sum_copies(symbol of, symbol gradient) {
+  builder& b = *of.owner;
+  const std::int32_t row = b.failed() ? -1 : of.get().parameter;
+  if (row < 0 || b.program.parameters[std::size_t(row)].placed_by < 0) return gradient;
+  const parameter& p = b.program.parameters[std::size_t(row)];
+  return p.sum_copies(gradient, {&b, b.program.parameters[std::size_t(p.placed_by)].value});
+}
+}  // namespace detail
+
 /// The gradients of a scalar with respect to the tensors `of`, in that order, as further nodes of the program. Reverse mode, operation by
 /// operation: the gradient of an einsum is another einsum. The gradient of a parameter that is used in several places is summed once.
 /// Communicates: nothing by itself; the partitioner adds the communication of the appended nodes.
@@ -416,7 +427,7 @@ constexpr list<symbol> gradients(symbol scalar, const Symbols& of) {
   detail::differentiator<builder> d(b, scalar.id, wanted);
   d.run();
   if (b.failed()) return result;
-  for (std::size_t i = 0; i < wanted.size(); ++i) result[i] = d.of(wanted[i]);
+  for (std::size_t i = 0; i < wanted.size(); ++i) result[i] = detail::sum_copies(wanted[i], d.of(wanted[i]));
   return result;
 }
 

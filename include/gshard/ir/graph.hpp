@@ -23,6 +23,8 @@
 
 namespace gshard { inline namespace v0 {
 
+struct symbol;
+
 /// The rule of a node: the factor (index letter) of each dim of each operand and result. An axis that shards a factor shards all dims that
 /// carry it. A result that lacks the factor is then a partial sum over that axis. Propagation and partitioning know operations by their
 /// rule alone.
@@ -123,7 +125,12 @@ constexpr value sent(value v) {
 /// The initial values of a parameter. Random ones are drawn from counters keyed by (seed, name, global index), so they are the same on
 /// every mesh.
 struct initializer {
-  enum class kind : std::uint8_t { zeros, constant, normal };
+  enum class kind : std::uint8_t {
+    zeros,
+    constant,
+    normal,
+    row,  ///< An element is the number of its row, counted as `parameter::copies_of` says.
+  };
   kind what = kind::zeros;
   /// The constant, or the standard deviation, divided by the square root of the product of the extents of `fan_in`.
   double scale = 0;
@@ -140,6 +147,12 @@ struct parameter {
   initializer init;
   bool trainable = true;       // optimizers train it
   bool of_optimizer = false;  // state of an optimizer, which is no part of the model
+  /// Its rows along dim 0 are copies of the rows of a tensor whose dim 0 has this dim: before any move, row r of R is floor(r * E / R). -1:
+  /// no copies. @see trace/expert_replicas.hpp
+  int copies_of = -1;
+  std::int32_t placed_by = -1;  ///< The row of the parameter [R] that says which row each copy is, or -1.
+  /// The sum of a gradient over the copies of each row. Set if it is trainable and has copies.
+  symbol (*sum_copies)(const symbol& gradient, const symbol& placed_by) = nullptr;
 };
 
 /// A named input or output.

@@ -7,6 +7,7 @@
 #include <gshard/ir/spec.hpp>
 #include <gshard/trace/einsum.hpp>
 #include <gshard/trace/expert_groups.hpp>
+#include <gshard/trace/expert_replicas.hpp>
 #include <gshard/trace/gating.hpp>
 #include <gshard/trace/map.hpp>
 #include <gshard/trace/named_scope.hpp>
@@ -22,6 +23,8 @@ struct moe_options {
   int k = 2;                                     ///< Experts per token.
   int expert_groups = 1;                         ///< A token is sent once to each group that has one of its experts.
   capacity rows{0};                              ///< Rows per expert group. Factor 0: a row for each token. @see send_to_expert_groups
+  bool replicas = false;                         ///< Experts have replicas, which placed_experts moves. @see send_to_replicas
+  capacity replica_places{0};                    ///< Slots per replica. Factor 0: as many as an expert.
 };
 
 struct moe_result {
@@ -37,12 +40,15 @@ struct moe_result {
 /// moe<"node", "expert">(m, x, mask, {.k = 8, .expert_groups = N}): experts in N groups, sharded over the first axis; the experts of a
 /// group over the second axis, if there is one. The first axis is the one between nodes. Parameters: wi [N,E/N,M,F] and wo [N,E/N,F,M].
 /// Without overflow of groups, the result is that of one group, except for the order of sums. @see combine_from_groups
+///
+/// moe<"expert">(m, x, mask, {.replicas = true}): R replicas of E experts, sharded over the axes. The variable expert_of [R] says which
+/// expert each one is. The result is that of the layer without replicas, except for the order of sums. @see placed_experts
 /// Shapes: x [G,S,M], mask [G,S], 0 at padding -> see `moe_result`.
 /// Communicates: if token groups are sharded over the same axes, one all_to_all to the experts and one back; with expert groups, one per
 /// axis each way.
 /// Compile time: ranks and dims; that the mesh has the axes.
 /// Throws: nothing.
-/// @see top2_gating, top_k_gating, send_to_expert_groups, moe_options
+/// @see top2_gating, top_k_gating, send_to_expert_groups, send_to_replicas, moe_options
 template <fixed_string Axis, fixed_string InnerAxis = "">
 constexpr moe_result moe(const parameter_scope& m, symbol x, symbol mask, moe_options options = {}) {
   constexpr bool one_axis = InnerAxis.view().empty();
@@ -54,8 +60,13 @@ constexpr moe_result moe(const parameter_scope& m, symbol x, symbol mask, moe_op
   const bool grouped = options.expert_groups != 1;
   builder& b = m.owner();
   const symbol wg = m.param("wg", "ME", init::fan_in("M"));
-  symbol wi = b.nothing(), wo = b.nothing();
-  if (!grouped) {
+  symbol wi = b.nothing(), wo = b.nothing(), expert_of = b.nothing();
+  if (options.replicas) {
+    if (grouped) b.fail(fault::bad_range, "moe", {}, options.expert_groups);
+    expert_of = replicas_of_experts(m, "R", "E");
+    wi = replica_param(m, expert_of, "wi", "RMF", P<all_axes, none, none>{}, init::fan_in("M"));
+    wo = replica_param(m, expert_of, "wo", "RFM", P<all_axes, none, none>{}, init::fan_in("F"));
+  } else if (!grouped) {
     wi = m.param("wi", "EMF", P<all_axes, none, none>{}, init::fan_in("M"));
     wo = m.param("wo", "EFM", P<all_axes, none, none>{}, init::fan_in("F"));
   }
@@ -66,8 +77,9 @@ constexpr moe_result moe(const parameter_scope& m, symbol x, symbol mask, moe_op
   };
   const symbol logits = gate_einsum([&] { return full_precision([](symbol t, symbol w) { return einsum<"GSM,ME->GSE">(t, w); }, x, wg); });
   const capacity places = detail::places_of({options.k, options.places});
-  const gating_result route = options.k == 2 ? top2_gating(softmax(logits), mask, places, options.second)
-                                             : top_k_gating(softmax(logits), mask, {options.k, places});
+  gating_result route = options.k == 2 ? top2_gating(softmax(logits), mask, places, options.second)
+                                       : top_k_gating(softmax(logits), mask, {options.k, places});
+  if (options.replicas) route = send_to_replicas(route, expert_of, options.replica_places);
   m.loss(route.aux);
   if (!grouped) {
     const symbol in = gate_einsum([&] { return einsum<"GSEC,GSM->EGCM">(route.dispatch, x); });

@@ -126,13 +126,21 @@ inline constexpr custom_operation custom_of<Operation, std::index_sequence<I...>
   return made;
 }();
 
+/// op::custom with a rule that the caller makes. @see emit_custom
+constexpr symbol emit_custom_node(const custom_operation& what, list_view<symbol> operands, const sharding_rule& rule, const dim_list& dims,
+                                  dtype type) {
+  builder& b = *operands[0].owner;
+  std::array<std::int32_t, sharding_rule::most_in> ids{};
+  for (std::size_t i = 0; i < operands.size(); ++i) ids[i] = operands[i].id;
+  return {&b, b.add_node(op::custom, list_view(ids.data(), operands.size()), rule, {.custom = &what}, {{dims, type}})};
+}
+
 /// op::custom.
 template <class Operation>
 constexpr symbol emit_custom(builder& b, const custom_operation& what, list_view<symbol> operands) {
   using parts = custom_parts<Operation>;
   const equation& e = parts::rule;
   if (parts::parsed.problem && !b.failed()) b.program.problem = parts::parsed.problem;
-  std::array<std::int32_t, sharding_rule::most_in> ids{};
   sharding_rule rule;
   for (std::size_t i = 0; i < operands.size(); ++i) {
     if (!b.has(operands[0]) || !b.has(operands[i])) return b.nothing();
@@ -141,7 +149,6 @@ constexpr symbol emit_custom(builder& b, const custom_operation& what, list_view
       b.fail(fault::wrong_type, Operation::name, {}, int(i));
       return b.nothing();
     }
-    ids[i] = operands[i].id;
     rule.in[i] = e.operands[i];
     for (int d = 0; d < e.operands[i].size(); ++d)  // a diagonal: one axis cannot shard two dims
       if (e.operands[i].find(e.operands[i][d]) != d) rule.block(e.operands[i][d]);
@@ -152,8 +159,7 @@ constexpr symbol emit_custom(builder& b, const custom_operation& what, list_view
   for (int f = 0; f < e.factors; ++f)
     if (parts::contains(parts::whole, e.letters[std::size_t(f)]) || (!rule.out[0].contains(f) && !has_sums(operands[0].get().type)))
       rule.block(f);
-  return {&b, b.add_node(op::custom, list_view(ids.data(), operands.size()), rule, {.custom = &what},
-                         {{output_dims(e, dim_of), operands[0].get().type}})};
+  return emit_custom_node(what, operands, rule, output_dims(e, dim_of), operands[0].get().type);
 }
 
 }  // namespace detail

@@ -165,6 +165,10 @@ class parameter_scope {
       const tensor_name& name = b.program.parameters[std::size_t(copy.parameter)].name;
       if (prefix.size() + name.length > sizeof p.name.text) b.fail(fault::name_too_long, name.view());
       p.name = tensor_name(prefix).append(name.view());
+      if (const parameter& of = b.program.parameters[std::size_t(copy.parameter)]; kept.size() > 0 && kept[0] == 0) {
+        p.copies_of = of.copies_of;
+        p.placed_by = of.placed_by;
+      }
     }
     dim_list dims;
     for (int d = 0; d < kept.size(); ++d) dims.push_back(copy.dims[kept[d]]);

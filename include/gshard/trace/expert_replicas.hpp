@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+// Replicas of experts: weights with a row for each replica, and the routing of tokens to replicas. Which expert a replica is may change
+// during a run.
+
+#include <gshard/base/list_view.hpp>
+#include <gshard/ir/spec.hpp>
+#include <gshard/trace/builder.hpp>
+#include <gshard/trace/custom.hpp>
+#include <gshard/trace/gating.hpp>
+#include <gshard/trace/map.hpp>
+#include <gshard/trace/parameter_scope.hpp>
+#include <gshard/trace/routing.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace gshard { inline namespace v0 {
+
+namespace detail {
+
+/// The replicas of each expert, in ascending order.
+template <class T>
+class replica_lists {
+ public:
+  explicit replica_lists(const local_shard<const T>& expert_of) {
+    for (std::int64_t r = 0; r < expert_of.size(); ++r) {
+      const auto e = std::size_t(std::max(expert_of.data[r], T(0)));
+      if (e >= all_.size()) all_.resize(e + 1);
+      all_[e].push_back(std::int32_t(r));
+    }
+  }
+  std::size_t experts() const { return all_.size(); }
+  const std::vector<std::int32_t>& operator[](std::size_t e) const { return all_[e]; }
+  /// The number of each expert among those that have several replicas; -1 for the others.
+  std::vector<std::int64_t> hot() const {
+    std::vector<std::int64_t> number(all_.size(), -1);
+    std::int64_t count = 0;
+    for (std::size_t e = 0; e < all_.size(); ++e)
+      if (all_[e].size() > 1) number[e] = count++;
+    return number;
+  }
+
+ private:
+  std::vector<std::vector<std::int32_t>> all_;
+};
+
+/// slots(slot, expert_of, place, place_of_replica): slots of replicas in place of slots of experts. The extents of the last two operands
+/// are the capacities. The choices of an expert go to its replicas in turn. So each gets as many, to one, and in each group another begins.
+struct slots_of_replicas {
+  static constexpr std::string_view name = "slots_of_replicas";
+  template <class>
+  using element = std::int32_t;
+
+  template <class T>
+  static void run(local_shard<const T> slot, local_shard<const T> expert_of, local_shard<const T> place, local_shard<const T> kept,
+                  local_shard<T> y) {
+    const replica_lists<T> replicas(expert_of);
+    const T capacity = T(place.size()), of_replica = T(kept.size());
+    const std::int64_t choices = slot.extent(1) * slot.extent(2);
+    for (std::int64_t i = 0; i < slot.size(); ++i) {
+      y.data[i] = -1;
+      if (slot.data[i] < 0) continue;
+      const auto e = std::size_t(slot.data[i] / capacity);
+      if (e >= replicas.experts() || replicas[e].empty()) continue;
+      const T n = T(replicas[e].size()), c = slot.data[i] % capacity;
+      const std::int64_t group = slot.offset(0) + i / choices;
+      if (c / n < of_replica) y.data[i] = replicas[e][std::size_t((c + group) % n)] * of_replica + c / n;
+    }
+  }
+};
+/// lost(slot, slot_of_replica): the choices of each group that have a slot of an expert, and none of a replica.
+struct lost_choices {
+  static constexpr std::string_view name = "lost_choices";
+  template <class>
+  using element = std::int32_t;
+
+  template <class T>
+  static void run(local_shard<const T> before, local_shard<const T> after, local_shard<T> y) {
+    const std::int64_t choices = before.extent(1) * before.extent(2);
+    for (std::int64_t g = 0; g < y.size(); ++g) {
+      y.data[g] = 0;
+      for (std::int64_t i = g * choices; i < (g + 1) * choices; ++i) y.data[g] += before.data[i] >= 0 && after.data[i] < 0;
+    }
+  }
+};
+
+/// sums(rows, expert_of): for every expert with several replicas, the sum of their rows, in the order of the replicas. Other rows are zero.
+struct sum_of_replicas {
+  static constexpr std::string_view name = "sum_of_replicas";
+
+  template <class T>
+  static void run(local_shard<const T> rows, local_shard<const T> expert_of, local_shard<T> y) {
+    const std::vector<std::int64_t> hot = replica_lists<T>(expert_of).hot();
+    const std::int64_t count = rows.extent(0), width = count > 0 ? rows.size() / count : 0;
+    std::fill_n(y.data, y.size(), T(0));
+    for (std::int64_t r = 0; r < count; ++r)
+      if (const std::int64_t h = hot[std::size_t(expert_of.data[rows.offset(0) + r])]; h >= 0)
+        for (std::int64_t i = 0; i < width; ++i) y.data[h * width + i] += rows.data[r * width + i];
+  }
+};
+/// with_sums(rows, sums, expert_of): the rows, with those of experts with several replicas replaced by their sums.
+struct rows_with_sums {
+  static constexpr std::string_view name = "rows_with_sums";
+
+  template <class T>
+  static void run(local_shard<const T> rows, local_shard<const T> sums, local_shard<const T> expert_of, local_shard<T> y) {
+    const std::vector<std::int64_t> hot = replica_lists<T>(expert_of).hot();
+    const std::int64_t count = rows.extent(0), width = count > 0 ? rows.size() / count : 0;
+    for (std::int64_t r = 0; r < count; ++r) {
+      const std::int64_t h = hot[std::size_t(expert_of.data[rows.offset(0) + r])];
+      std::copy_n(h >= 0 ? sums.data + h * width : rows.data + r * width, width, y.data + r * width);
+    }
+  }
+};
+
+template <class Operation, std::size_t Operands>
+constexpr symbol emit_replica_step(const std::array<symbol, Operands>& operands, const sharding_rule& rule, const dim_list& dims,
+                                   dtype type) {
+  return emit_custom_node(custom_of<Operation, std::make_index_sequence<Operands>>, operands, rule, dims, type);
+}
+
+/// The sum of a gradient [R,...] over the replicas of each expert, for each replica. At most R - E experts have several, so devices
+/// exchange so many rows.
+constexpr symbol emit_sum_of_replicas(const symbol& rows, const symbol& expert_of) {
+  builder& b = *rows.owner;
+  if (b.failed()) return b.nothing();
+  const value of = rows.get();
+  const int replica = of.dims[0], rank = of.rank(), every = rank, hot = rank + 1;  // factors
+  const std::int32_t placed = expert_of.get().parameter;
+  const int hot_dim = b.linear_dim(replica, 1, b.program.parameters[std::size_t(placed)].copies_of, -1, 0);
+  const symbol ids = emit_cast(expert_of, of.type);
+  dim_list dims = of.dims;
+  dims.set(0, hot_dim);
+  short_list of_sums;
+  for (int d = 0; d < rank; ++d) of_sums.push_back(d == 0 ? hot : d);
+  const short_list of_ids = route::factors({every});
+  sharding_rule rule;
+  rule.block(every);
+  rule.block(hot);
+  rule.set_operands({counting(rank), of_ids});
+  rule.out[0] = of_sums;
+  const symbol sums = emit_replica_step<sum_of_replicas>(std::array{rows, ids}, rule, dims, of.type);
+  rule.set_operands({counting(rank), of_sums, of_ids});
+  rule.out[0] = counting(rank);
+  return emit_replica_step<rows_with_sums>(std::array{rows, sums, ids}, rule, of.dims, of.type);
+}
+
+/// The int32 tensor of one dim with elements 0, 1, ...
+constexpr symbol emit_numbers(builder& b, int dim) {
+  sharding_rule rule;
+  rule.out[0] = counting(1);
+  return {&b, b.add_node(op::iota, {}, rule, {}, {{route::dims({dim}), dtype::i32}})};
+}
+
+}  // namespace detail
+
+/// replicas_of_experts(m, "R", "E"): the int32 variable "expert_of" [R] of the model: which of E experts each of R replicas is. Before any
+/// move, replica r is expert floor(r * E / R). `placed_experts` changes it between steps.
+/// Shapes: -> [R].
+/// Communicates: nothing. It is replicated.
+/// Compile time: that the letters are letters.
+/// Throws: nothing.
+/// @see replica_param, send_to_replicas, placed_experts
+constexpr symbol replicas_of_experts(const parameter_scope& m, std::string_view replicas, std::string_view experts) {
+  builder& b = m.owner();
+  const symbol s = m.variable("expert_of", replicas, P<none>{}, {initializer::kind::row}, dtype::i32);
+  if (b.failed()) return b.nothing();
+  b.program.parameters[std::size_t(s.get().parameter)].copies_of = b.dims_of(experts, "expert_of")[0];
+  return s;
+}
+
+/// replica_param(m, expert_of, name, "RMF", spec, init): a parameter with a row along its first dim for each replica. The replicas of an
+/// expert have equal rows: equal initial values, those of a parameter with a row per expert; and equal gradients, the sums over replicas.
+/// Shapes: the dims of the letters; the first is that of `expert_of`.
+/// Communicates: nothing; its gradient: if the first dim is sharded, one all_reduce of R - E rows.
+/// Compile time: that the first dim is that of `expert_of`; as m.param.
+/// Throws: nothing.
+/// @see replicas_of_experts
+template <class... Entries>
+constexpr symbol replica_param(const parameter_scope& m, symbol expert_of, std::string_view name, std::string_view letters,
+                               spec<Entries...> layout, init start) {
+  builder& b = m.owner();
+  const symbol s = m.param(name, letters, layout, start);
+  if (b.failed() || !b.has(expert_of)) return b.nothing();
+  const std::int32_t placed = expert_of.get().parameter;
+  if (placed < 0 || b.program.parameters[std::size_t(placed)].copies_of < 0 || s.rank() < 1 ||
+      s.get().dims[0] != expert_of.get().dims[0]) {
+    b.fail(fault::dims_differ, "replica_param", {}, 0, 0);
+    return b.nothing();
+  }
+  parameter& p = b.program.parameters[std::size_t(s.get().parameter)];
+  p.copies_of = b.program.parameters[std::size_t(placed)].copies_of;
+  p.placed_by = placed;
+  p.sum_copies = detail::emit_sum_of_replicas;
+  return s;
+}
+
+/// send_to_replicas(gating, expert_of, places): the routing of tokens to replicas, in place of experts. The choices that an expert took go
+/// to its replicas in turn, so each gets an equal share. A replica has ceil(factor * S / R) slots per group. With factor 0, the default, it
+/// has as many as an expert, and no choice is lost. Else choices that do not fit are dropped and counted in `overflow`.
+/// Shapes: gating of G,S,E,C and expert_of [R] -> gating of G,S,R,C'; `load` stays that of the experts, [G,E].
+/// Communicates: nothing.
+/// Compile time: that `gating` is the result of top_k_gating or top2_gating.
+/// Throws: nothing.
+/// @see replicas_of_experts, nn::moe
+constexpr gating_result send_to_replicas(const gating_result& gating, here expert_of, capacity places = {0}) {
+  builder& b = *expert_of.owner;
+  gating_result r{b.nothing(), b.nothing(), gating.aux, gating.load, b.nothing()};
+  if (!b.has(gating.combine) || !b.has(expert_of)) return r;
+  const detail::one_hot_parts choices = detail::one_hot_of(gating.combine);
+  if (!choices.found || choices.weight.id < 0 || expert_of.get().type != dtype::i32) b.fail(fault::wrong_type, "send_to_replicas");
+  else if (expert_of.rank() != 1) b.fail(fault::rank_mismatch, "send_to_replicas", {}, 1, expert_of.rank());
+  if (b.failed()) return r;
+  using detail::route::factors;
+  const dim_list slots = choices.slot.get().dims;
+  const int place_dim = gating.combine.get().dims[3], replica_dim = expert_of.get().dims[0];
+  const int kept = places.factor > 0 ? b.ratio_dim(places.factor, slots[1], replica_dim) : place_dim;
+  sharding_rule rule;
+  rule.set_operands({detail::route::chosen, factors({3}), factors({4}), factors({5})});
+  rule.out[0] = detail::route::chosen;
+  for (const int f : {1, 2, 3, 4, 5}) rule.block(f);
+  const std::array operands{choices.slot, symbol(expert_of), detail::emit_numbers(b, place_dim), detail::emit_numbers(b, kept)};
+  const symbol slot = detail::emit_replica_step<detail::slots_of_replicas>(operands, rule, slots, dtype::i32);
+  const dtype type = choices.weight.get().type;
+  r.combine = detail::emit_one_hot(slot, choices.weight, replica_dim, kept, type);
+  r.dispatch = detail::emit_one_hot(slot, b.nothing(), replica_dim, kept, type);
+  r.overflow = gating.overflow;
+  if (places.factor <= 0) return r;
+  sharding_rule count;
+  count.set_operands({detail::route::chosen, detail::route::chosen});
+  count.out[0] = factors({detail::route::group});
+  for (const int f : {1, 2}) count.block(f);
+  dim_list groups;
+  groups.push_back(slots[0]);
+  const symbol lost = detail::emit_replica_step<detail::lost_choices>(std::array{choices.slot, slot}, count, groups, dtype::i32);
+  r.overflow = gating.overflow + detail::emit_cast(lost, type);
+  return r;
+}
+
+}}  // namespace gshard::v0

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+// A training step of a mixture of experts, with and without replicas, and its inputs.
+
+#include <gshard/exec/executable.hpp>
+#include <gshard/exec/placed_experts.hpp>
+#include <gshard/nn/moe.hpp>
+#include <gshard/op/reshard.hpp>
+#include <gshard/optim/adam.hpp>
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <tuple>
+#include <vector>
+
+namespace experts_in_training {
+
+namespace gs = gshard;
+using gs::in, gs::none, gs::P;
+
+using expert_mesh = gs::mesh<gs::axis<"data">, gs::axis<"expert">>;
+template <bool Replicas>
+inline constexpr auto layer_step = [](auto& m, auto x, auto mask, auto rate) {
+  const gs::nn::moe_result r = gs::nn::moe<"expert">(m.scope("moe"), x, mask, {.places = {8}, .replicas = Replicas, .replica_places = {12}});
+  auto error = r.y - 3.0 * x;
+  auto loss = gs::mean(error * error);
+  gs::adam{}.minimize(m, m.objective(loss, 0.1), rate);
+  return std::tuple{loss, r.load, r.overflow};
+};
+using by_both = P<gs::axes<"data", "expert">, none, none>;
+template <bool Replicas>
+using layer_program = gs::program<layer_step<Replicas>, expert_mesh, in<"GSM", by_both, double>,
+                                  in<"GS", P<gs::axes<"data", "expert">, none>, double>, in<"", void, double>, gs::element<double>>;
+
+inline constexpr std::size_t G = 4, S = 16, E = 8, M = 8, F = 12, R = 12;
+inline const gs::dims sizes{{'G', G}, {'S', S}, {'E', E}, {'M', M}, {'F', F}, {'R', R}};
+
+/// Tokens that prefer a few experts.
+inline std::vector<double> tokens() {
+  std::vector<double> x(G * S * M);
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = std::sin(2.3 * double(i)) + (i % M == 0 ? 1 : 0);
+  return x;
+}
+inline std::vector<double> mask_of_tokens() {
+  std::vector<double> mask(G * S, 1.0);
+  for (std::size_t i = 0; i < mask.size(); i += 7) mask[i] = 0;
+  return mask;
+}
+
+/// Losses of training. after_step(step, run, load) is called between steps.
+template <bool Replicas, class Mesh, class AfterStep>
+std::vector<double> train(const gs::cluster<Mesh>& on, const gs::parameter_store& store, int steps, AfterStep after_step) {
+  gs::executable<layer_program<Replicas>> run(on, sizes, store);
+  run.check_replicas_every = 1;
+  std::vector<double> losses;
+  for (int step = 1; step <= steps; ++step) {
+    const auto [loss, load, overflow] = run(tokens(), mask_of_tokens(), std::vector{0.01});
+    losses.push_back(loss.item());
+    if (overflow.item() != 0) losses.push_back(-1);  // no choice may be lost here
+    after_step(step, run, gs::to_global(load));
+  }
+  return losses;
+}
+
+}  // namespace experts_in_training

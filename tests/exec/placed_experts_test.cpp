@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <gshard/exec/placed_experts.hpp>
+
+#include <gshard/exec/parameter_access.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "../complaint.hpp"
+#include "experts_in_training.hpp"
+
+namespace {
+
+using namespace experts_in_training;
+
+const auto nothing = [](auto&&...) {};
+
+/// The rows of replicas, which are equal, by expert.
+std::vector<std::vector<double>> rows_of_experts(const gs::parameter_store& store, const std::string& name, const std::vector<int>& expert) {
+  const std::vector<double> all = gs::to_global<double>(store, name);
+  const std::size_t width = all.size() / expert.size();
+  std::vector<std::vector<double>> rows(E);
+  for (std::size_t r = 0; r < expert.size(); ++r) {
+    const std::vector<double> row(all.begin() + std::ptrdiff_t(r * width), all.begin() + std::ptrdiff_t((r + 1) * width));
+    std::vector<double>& known = rows[std::size_t(expert[r])];
+    if (known.empty()) known = row;
+    CHECK(known == row);  // bit for bit
+  }
+  return rows;
+}
+
+}  // namespace
+
+TEST_CASE("training with replicas, moved every other step, has the losses of training without, on any mesh") {
+  const auto one = gs::simulate<expert_mesh>({1, 1});
+  const gs::parameter_store plain(one, 8);
+  const std::vector<double> expected = train<false>(one, plain, 8, nothing);
+  for (const std::array mesh : {std::array{1, 1}, std::array{1, 4}, std::array{2, 2}, std::array{1, 3}, std::array{2, 1}})
+    for (const bool moves : {false, true}) {
+      CAPTURE(mesh[0]);
+      CAPTURE(mesh[1]);
+      const auto on = gs::simulate<expert_mesh>({mesh[0], mesh[1]});
+      const gs::parameter_store store(on, 8);
+      std::vector<double> sums(E, 0);
+      int moved = 0;
+      const auto balance = [&](int step, auto& run, const std::vector<double>& load) {
+        for (std::size_t e = 0; e < E; ++e) sums[e] += load[e];
+        if (moves && step % 2 == 0) {
+          const gs::placed_experts experts(run.engine(), "moe");
+          const double before = experts.placement().imbalance(sums);
+          moved += experts.balance(sums, 1);
+          CHECK(experts.placement().imbalance(sums) <= before);
+        }
+        if (step < 8) return;
+        const gs::placed_experts experts(run.engine(), "moe");
+        CHECK(experts.tensors().size() == 6);  // two weights, two moments of each
+        for (const std::string name : {"moe.wi", "moe.wo", "adam.m.moe.wi", "adam.v.moe.wo"}) {
+          const std::vector<double> of_plain = gs::to_global<double>(plain, name);
+          const auto rows = rows_of_experts(store, name, experts.placement().expert());
+          for (std::size_t e = 0; e < E; ++e)
+            for (std::size_t i = 0; i < rows[e].size(); ++i) CHECK(rows[e][i] == doctest::Approx(of_plain[e * M * F + i]).epsilon(1e-6));
+        }
+      };
+      const std::vector<double> losses = train<true>(on, store, 8, balance);
+      REQUIRE(losses.size() == expected.size());
+      for (std::size_t i = 0; i < losses.size(); ++i) CHECK(losses[i] == doctest::Approx(expected[i]).epsilon(1e-9));
+      if (moves && mesh[1] > 1) CHECK(moved > 0);
+    }
+}
+
+TEST_CASE("the initial rows of replicas are those of experts without replicas") {
+  const auto on = gs::simulate<expert_mesh>({1, 4});
+  const gs::parameter_store plain(on, 3), store(on, 3);
+  const gs::executable<layer_program<false>> without(on, sizes, plain);
+  const gs::executable<layer_program<true>> with(on, sizes, store);
+  const gs::placed_experts experts(with.engine(), "moe");
+  CHECK(experts.placement() == gs::expert_placement::even(int(E), {4, 3}));
+  const auto rows = rows_of_experts(store, "moe.wi", experts.placement().expert());
+  const std::vector<double> of_plain = gs::to_global<double>(plain, "moe.wi");
+  for (std::size_t e = 0; e < E; ++e) CHECK(std::equal(rows[e].begin(), rows[e].end(), of_plain.begin() + std::ptrdiff_t(e * M * F)));
+}
+
+TEST_CASE("a move sends a row to each device that lacks it, once") {
+  const auto on = gs::simulate<expert_mesh>({2, 4});
+  const gs::parameter_store store(on, 3);
+  const gs::executable<layer_program<true>> run(on, sizes, store);
+  const gs::placed_experts experts(run.engine(), "moe");
+  const gs::expert_placement before = experts.placement();
+  const std::vector<double> load{50, 1, 1, 1, 1, 1, 1, 1};
+  const gs::expert_placement now = gs::expert_placement(load, experts.on()).closest_to(before);
+  CHECK(now.replicas(0) >= 3);
+  const auto row_bytes = std::int64_t(M * F * sizeof(double));
+  CHECK(experts.move(now) == 6 * 2 * now.moved_from(before) * row_bytes);  // six tensors, on both devices along data
+  CHECK(experts.placement() == now);
+  rows_of_experts(store, "moe.wo", now.expert());
+  CHECK(experts.move(now) == 0);
+  CHECK_FALSE(experts.balance(load));
+  const gs::expert_placement twice = gs::expert_placement::of({0, 0, 0, 1, 1, 2, 3, 3, 4, 5, 6, 7}, int(E), experts.on());
+  CHECK(experts.move(twice) == 6 * 2 * twice.moved_from(now) * row_bytes);
+  rows_of_experts(store, "moe.wo", twice.expert());
+}
+
+TEST_CASE("replicas with few slots drop choices, which are counted") {
+  static constexpr auto forward = [](auto& m, auto x, auto mask) {
+    const auto r = gs::nn::moe<"expert">(m, x, mask, {.places = {8}, .replicas = true, .replica_places = {0.1}});
+    return std::tuple{r.overflow, r.load};
+  };
+  using program = gs::program<forward, expert_mesh, in<"GSM", by_both, double>, in<"GS", P<gs::axes<"data", "expert">, none>, double>,
+                              gs::element<double>>;
+  double expected = -1;
+  for (const int devices : {1, 2, 4}) {
+    const auto on = gs::simulate<expert_mesh>({1, devices});
+    gs::executable<program> run(on, sizes, gs::parameter_store(on, 8));
+    const auto [overflow, load] = run(tokens(), mask_of_tokens());
+    double choices = 0;
+    for (const double x : gs::to_global(load)) choices += x;
+    CHECK(overflow.item() > 0);
+    CHECK(overflow.item() >= choices - double(G * R));  // a slot in each group
+    if (expected >= 0) CHECK(overflow.item() == expected);
+    expected = overflow.item();
+  }
+}
+
+TEST_CASE("errors of placed_experts") {
+  const auto on = gs::simulate<expert_mesh>({1, 4});
+  const gs::executable<layer_program<false>> without(on, sizes);
+  CHECK(complaint([&] { gs::placed_experts(without.engine(), "moe"); }) ==
+        "placed_experts: the program has no variable \"moe.expert_of\"; nn::moe makes one with .replicas = true");
+  gs::executable<layer_program<true>> run(on, sizes);
+  CHECK(contains(complaint([&] { gs::placed_experts(run.engine()); }), "\"expert_of\""));
+  CHECK(contains(complaint([&] { gs::placed_experts(run.engine(), "moe", 3); }), "on 3 nodes"));
+  const gs::placed_experts experts(run.engine(), "moe");
+  const std::vector<double> load(E, 1.0);
+  CHECK(complaint([&] { experts.move(gs::expert_placement(load, {2, 6})); }) ==
+        "placed_experts: the placement has other devices or experts than \"moe.expert_of\"");
+  gs::dims uneven = sizes;
+  uneven = {{'G', G}, {'S', S}, {'E', E}, {'M', M}, {'F', F}, {'R', 10}};
+  gs::executable<layer_program<true>> other(on, uneven);
+  CHECK(contains(complaint([&] { gs::placed_experts(other.engine(), "moe"); }), "different numbers of replicas"));
+}
