@@ -46,6 +46,8 @@
 #include <gshard/nn/attention.hpp>
 #include <gshard/nn/moe.hpp>
 #include <gshard/nn/transformer.hpp>
+#include <gshard/optim/accumulate.hpp>
 #include <gshard/optim/adafactor.hpp>
 #include <gshard/optim/adam.hpp>
+#include <gshard/optim/clip.hpp>
 #include <gshard/optim/schedule.hpp>

@@ -23,6 +23,7 @@
 #include <gshard/trace/convolution.hpp>
 #include <gshard/trace/custom.hpp>
 #include <gshard/trace/einsum.hpp>
+#include <gshard/trace/dynamic_slice.hpp>
 #include <gshard/trace/embedding.hpp>
 #include <gshard/trace/expert_groups.hpp>
 #include <gshard/trace/expert_replicas.hpp>

@@ -62,6 +62,9 @@ TEST_CASE("dual: slopes are central differences") {
   for (double a : {0.25, 0.5, 1.0, 1.75, 3.0}) {
     CAPTURE(a);
     check_slope([](auto v) { return gs::exp(v); }, a);
+    check_slope([](auto v) { return gs::sin(v) * gs::cos(2 * v); }, a);
+    check_slope([](auto v) { return gs::erf(v); }, a);
+    check_slope([](auto v) { return gs::pow(v, 3) + gs::pow(v, -0.5) + gs::pow(2.5, v) + gs::pow(v, v); }, a);
     check_slope([](auto v) { return gs::log(v); }, a);
     check_slope([](auto v) { return gs::tanh(v); }, a);
     check_slope([](auto v) { return gs::sqrt(v); }, a);
@@ -81,6 +84,15 @@ TEST_CASE("dual: of float") {
   const gs::dual<float> v{0.5F, 1.0F};
   CHECK(gs::exp(v).slope == std::exp(0.5F));
   CHECK((v * 2).slope == 2.0F);
+}
+
+TEST_CASE("dual: powers at 0 and of negative numbers") {
+  CHECK(gs::pow(x(0), real(2)).slope == 0);
+  CHECK(gs::pow(x(0), real(1)).slope == 1);
+  CHECK(gs::pow(x(0), real(0)).slope == 0);
+  CHECK(gs::pow(real(0), x(2)).slope == 0);
+  CHECK(gs::pow(x(-2), real(3)).slope == 12);
+  CHECK(std::isnan(gs::pow(x(-2), x(3)).slope));  // no derivative by the power
 }
 
 }  // namespace

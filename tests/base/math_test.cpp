@@ -40,6 +40,10 @@ TEST_CASE_TEMPLATE("math: the functions are those of the standard library", T, f
     CHECK(gs::log(positive) == std::log(positive));
     CHECK(gs::sqrt(positive) == std::sqrt(positive));
     CHECK(gs::abs(x) == std::abs(x));
+    CHECK(gs::sin(x) == std::sin(x));
+    CHECK(gs::cos(x) == std::cos(x));
+    CHECK(gs::erf(x) == std::erf(x));
+    CHECK(gs::pow(positive, x) == std::pow(positive, x));
   }
 }
 

@@ -4,6 +4,7 @@
 #include "with_gradients.hpp"
 
 #include <gshard/optim/adam.hpp>
+#include <gshard/trace/dynamic_slice.hpp>
 #include <gshard/trace/embedding.hpp>
 #include <gshard/trace/random.hpp>
 #include <gshard/trace/rows.hpp>
@@ -97,6 +98,42 @@ TEST_CASE("gather and scatter_add along other dims") {
   };
   every_sharding(trace({{"CAB"}, {"B", gs::dtype::i32, 'A'}, {"CBB"}}, along(1)), {row_sizes});
   every_sharding(trace({{"BA"}, {"CB", gs::dtype::i32, 'A'}, {"BCB"}}, along(1)), {row_sizes});
+}
+
+TEST_CASE("gather and scatter_add with batch dims") {
+  const auto program = [](int dim, int batch) {
+    return [=](const scope&, given x) {
+      symbols results = with_gradients(gs::gather(x[0], x[1], dim, batch), x, 1);
+      results.push_back(lay_out(gs::scatter_add(x[0], x[1], x[2], dim, batch)));
+      return results;
+    };
+  };
+  every_sharding(trace({{"BA"}, {"BC", gs::dtype::i32, 'A'}, {"BC"}}, program(1, 1)), {row_sizes});
+  every_sharding(trace({{"BCA"}, {"B", gs::dtype::i32, 'A'}, {"BC"}}, program(2, 1)), {row_sizes});
+  every_sharding(trace({{"BAC"}, {"BB", gs::dtype::i32, 'A'}, {"BBC"}}, program(1, 1)), {row_sizes});
+}
+
+TEST_CASE("dynamic_slice and dynamic_update_slice") {
+  // Starts before, inside and beyond the dim: they are clamped.
+  const auto slices = [](const scope&, given x) {
+    const symbol before = gs::cast<std::int32_t>(-1.0 * x[2]);
+    symbols results = with_gradients(gs::dynamic_slice(x[0], 1, x[1], 2), std::array{x[0], x[1], gs::dynamic_slice(x[3], 1, before, 2)}, 1);
+    results.push_back(lay_out(gs::dynamic_slice(x[0], 0, gs::cast<std::int32_t>(x[2]), 2)));
+    return results;
+  };
+  every_sharding(trace({{"AC"}, {"", gs::dtype::i32, 'C'}, {""}, {"AC"}}, slices), {row_sizes});
+  const auto updates = [](const scope&, given x) {
+    return with_gradients(gs::dynamic_update_slice(x[0], x[1], 0, x[2]), std::array{x[0], x[1], x[3]}, 2);
+  };
+  every_sharding(trace({{"AC"}, {"BC"}, {"", gs::dtype::i32, 'A', -1}, {"AC"}}, updates),
+                 {.dims = {{{'A', 5}, {'B', 2}, {'C', 3}}, {{'A', 4}, {'B', 1}, {'C', 2}}}});
+}
+
+TEST_CASE("one_hot, and random tensors") {
+  const auto program = [](const scope& m, given x) {
+    return symbols{lay_out(gs::one_hot<"C", double>(x[0])), lay_out(gs::uniform<"AC">(m)), lay_out(gs::normal<"CA">(m))};
+  };
+  every_sharding(trace({{"AB", gs::dtype::i32, 'C', -1}}, program), {row_sizes});
 }
 
 TEST_CASE("cumsum, both ways, with and without the element itself") {

@@ -7,6 +7,7 @@
 #include <gshard/trace/along.hpp>
 #include <gshard/trace/broadcast.hpp>
 #include <gshard/trace/convolution.hpp>
+#include <gshard/trace/dynamic_slice.hpp>
 #include <gshard/trace/einsum.hpp>
 #include <gshard/trace/embedding.hpp>
 #include <gshard/trace/expert_groups.hpp>
@@ -128,6 +129,8 @@ TEST_CASE("gradients: maps") {
   check_gradients({{"ABC"}, {"AC"}, {"ABC"}}, [&](given x) { return weigh(map<f>(x[0], x[1]), x[2]); });
   check_gradients({{"C"}, {"ABC"}, {"ABC"}}, [&](given x) { return weigh(map<f>(x[0], x[1]), x[2]); });
   check_gradients({{""}, {"AB"}, {"AB"}}, [&](given x) { return weigh(map<f>(x[0], x[1]), x[2]); });
+  constexpr auto g = [](auto a, auto b) { return gs::sin(a) * gs::cos(b) + gs::erf(a * b) + gs::pow(abs(a) + 1, b) + gs::pow(b, 3); };
+  check_gradients({{"AB"}, {"B"}, {"AB"}}, [&](given x) { return weigh(map<g>(x[0], x[1]), x[2]); });
   constexpr auto five = [](auto a, auto b, auto c, auto d, auto e) { return a * b - c * d * e + a * e; };
   check_gradients({{"AB"}, {"B"}, {"AB"}, {""}, {"A"}},
                   [&](given x) { return weigh(map<five>(x[0], x[1], x[2], x[3], x[4]), x[2]); });
@@ -242,6 +245,20 @@ TEST_CASE("gradients: rows") {
 TEST_CASE("gradients: gather") {
   check_gradients({{"CM"}, {"AB", i32, 'C'}, {"ABM"}},
                   [](given x) { return weigh(gs::gather(x[0], x[1]), x[2]); });
+}
+
+TEST_CASE("gradients: batched gather, dynamic slices") {
+  check_gradients({{"AMC"}, {"AG", i32, 'C'}, {"AMG"}}, [](given x) { return weigh(gs::gather(x[0], x[1], 2, 1), x[2]); });
+  check_gradients({{"AMC"}, {"AG", i32, 'C'}, {"AMG"}}, [](given x) {
+    const symbol y = gs::scatter_add(x[0], x[1], x[2], 2, 1);
+    return sum(y * y);
+  });
+  check_gradients({{"CM"}, {"", i32, 'C'}}, [](given x) {
+    const symbol y = gs::dynamic_slice(x[0], 0, x[1], 2);
+    return sum(y * y);
+  });
+  check_gradients({{"CM"}, {"AM"}, {"", i32, 'C'}, {"CM"}},
+                  [](given x) { return weigh(gs::dynamic_update_slice(x[0], x[1], 0, x[2]), x[3]); });
 }
 
 TEST_CASE("gradients: convolutions whose operands have indices that are summed alone") {

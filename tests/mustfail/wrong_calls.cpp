@@ -8,10 +8,15 @@
 // expect: gshard: cumsum\(x, dim = -1, exclusive = false, reverse = false\) takes a tensor of a program, a dim and flags
 // expect: gshard: sort\(x, dim = -1, descending = false\) takes a tensor of a program, a dim and a flag
 // expect: gshard: top_k\(x, k, dim = -1, largest = true\) takes a tensor of a program, a count, a dim and a flag
-// expect: gshard: gather\(table, ids, dim = 0\) takes two tensors of a program and a dim
-// expect: gshard: scatter_add\(x, ids, updates, dim = 0\) takes three tensors of a program and a dim
+// expect: gshard: gather\(table, ids, dim = 0, batch = 0\) takes two tensors of a program, a dim and a number of dims
+// expect: gshard: scatter_add\(x, ids, updates, dim = 0, batch = 0\) takes three tensors of a program, a dim and a numb
 // expect: gshard: iota<"TU">\(m, along = 0\) takes the letters of dims, the first argument of the model and a dim
 // expect: gshard: iota<"TU">\(m, along = 0\) takes the letters of dims, the first argument of the model and a dim
+// expect: gshard: one_hot<"E">\(ids\) takes the letter of a dim and one tensor of a program
+// expect: gshard: uniform<"BT">\(m\) takes the letters of dims and the first argument of the model
+// expect: gshard: normal<"BT">\(m\) takes the letters of dims and the first argument of the model
+// expect: gshard: dynamic_slice\(x, dim, start, size\) takes a tensor of a program, a dim, an int32 scalar of a program
+// expect: gshard: dynamic_update_slice\(x, update, dim, start\) takes two tensors of a program, a dim and an int32 sc
 // expect: gshard: slice\(x, dim, start, stop, stride = 1\) takes a tensor of a program and integers
 // expect: gshard: pad\(x, dim, low, high, interior = 0, fill = 0\) takes a tensor of a program, integers and a number
 // expect: gshard: reverse\(x, dim\) takes a tensor of a program and a dim
@@ -77,6 +82,11 @@ inline constexpr auto model = [](auto& m, auto a, auto c, auto ids, auto gates, 
   use(scatter_add(a, ids));
   use(iota<"AB">(a));
   use(iota(m));
+  use(one_hot(ids));
+  use(gshard::uniform<"AB">(a));
+  use(gshard::normal(m));
+  use(dynamic_slice(a, 0, 2, 1));
+  use(dynamic_update_slice(a, w, ids, 0));
   use(slice(a, 0, 1));
   use(pad(a, 0));
   use(reverse(a));
@@ -128,6 +138,11 @@ inline constexpr auto model = [](auto& m, auto a, auto c, auto ids, auto gates, 
   use(gather(a, ids));
   use(scatter_add(a, ids, a));
   use(iota<"AB">(m));
+  use(one_hot<"E">(ids));
+  use(gshard::uniform<"AB">(m));
+  use(gshard::normal<"AB">(m));
+  use(dynamic_slice(a, 0, sum(ids), 1));
+  use(dynamic_update_slice(a, w, 0, sum(ids)));
   use(slice(a, 0, 0, 1));
   use(pad(a, 0, 1, 1));
   use(reverse(a, 0));

@@ -157,6 +157,28 @@ constexpr dual<T> tanh(dual<T> x) {
   return {t, (T(1) - t * t) * x.slope};
 }
 template <class T>
+constexpr dual<T> sin(dual<T> x) {
+  return {sin(x.value), cos(x.value) * x.slope};
+}
+template <class T>
+constexpr dual<T> cos(dual<T> x) {
+  return {cos(x.value), -sin(x.value) * x.slope};
+}
+template <class T>
+constexpr dual<T> erf(dual<T> x) {
+  constexpr T two_over_root_of_pi = T(1.1283791670955125739);
+  return {erf(x.value), two_over_root_of_pi * exp(-x.value * x.value) * x.slope};
+}
+/// A constant power or base adds nothing to the slope. The slope by the power at base 0 is 0.
+template <class T>
+constexpr dual<T> pow(dual<T> x, dual<T> power) {
+  const T y = pow(x.value, power.value);
+  T slope = 0;
+  if (x.slope != T(0)) slope += power.value == T(0) ? T(0) : power.value * pow(x.value, power.value - T(1)) * x.slope;
+  if (power.slope != T(0)) slope += x.value == T(0) ? T(0) : y * log(x.value) * power.slope;
+  return {y, slope};
+}
+template <class T>
 constexpr dual<T> sqrt(dual<T> x) {
   const T r = sqrt(x.value);
   return {r, x.slope == T(0) ? T(0) : x.slope / (T(2) * r)};  // the slope of a constant is 0, also at 0
@@ -222,6 +244,10 @@ constexpr T max(A a, B b) {
 template <class A, class B, class T = detail::mixed_t<A, B>>
 constexpr T min(A a, B b) {
   return min(T(a), T(b));
+}
+template <class A, class B, class T = detail::mixed_t<A, B>>
+constexpr T pow(A x, B power) {
+  return pow(T(x), T(power));
 }
 template <class A, class B, class T = detail::mixed_t<A, B>>
 constexpr T select(bool condition, A a, B b) {

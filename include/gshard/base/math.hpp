@@ -38,6 +38,26 @@ constexpr T tanh(T x) {
   else return __builtin_tanh(x);
 }
 template <std::floating_point T>
+constexpr T sin(T x) {
+  if constexpr (sizeof(T) == sizeof(float)) return __builtin_sinf(x);
+  else return __builtin_sin(x);
+}
+template <std::floating_point T>
+constexpr T cos(T x) {
+  if constexpr (sizeof(T) == sizeof(float)) return __builtin_cosf(x);
+  else return __builtin_cos(x);
+}
+template <std::floating_point T>
+constexpr T erf(T x) {
+  if constexpr (sizeof(T) == sizeof(float)) return __builtin_erff(x);
+  else return __builtin_erf(x);
+}
+template <std::floating_point T>
+constexpr T pow(T x, T power) {
+  if constexpr (sizeof(T) == sizeof(float)) return __builtin_powf(x, power);
+  else return __builtin_pow(x, power);
+}
+template <std::floating_point T>
 constexpr T sqrt(T x) {
   if constexpr (sizeof(T) == sizeof(float)) return __builtin_sqrtf(x);
   else return __builtin_sqrt(x);

@@ -118,8 +118,8 @@ class differentiator {
         for (int i = 0; i < 3; ++i) add(n.input(i), parts[std::size_t(i)]);
         return;
       }
-      case op::gather: return add(n.input(0), emit_scatter_add(in(n, 1), dy, n.attr.dim, in(n, 0).get().dims));
-      case op::scatter_add: return add(n.input(1), gather(dy, in(n, 0), n.attr.dim));
+      case op::gather: return add(n.input(0), emit_scatter_add(in(n, 1), dy, n.attr.dim, n.attr.count, in(n, 0).get().dims));
+      case op::scatter_add: return add(n.input(1), gather(dy, in(n, 0), n.attr.dim, n.attr.count));
       case op::cumsum: return add(n.input(0), emit_cumsum(dy, n.attr.dim, n.attr.exclusive, !n.attr.reverse));
       case op::sort:
       case op::top_k: return add(n.input(0), emit_scatter_along(out(n, 1), dy, n.attr.dim, in(n, 0)));

@@ -28,9 +28,9 @@ struct attributes {
   std::uint32_t axes = 0;   ///< Communication: a mask of mesh axes. Devices that differ only along them exchange data.
   std::uint32_t moves = 0;  ///< A combined collective: the kind of move of each operand. @see kind_of_move
   std::int32_t ring_operand = 0;  ///< looped_einsum: the operand whose blocks travel; the number of operands if partial sums travel.
-  std::int32_t count = 0;         ///< top_k: k, and 0 for its merge of blocks. top_k_gating: k.
+  std::int32_t count = 0;         ///< top_k: k, and 0 for its merge of blocks. top_k_gating: k. gather, scatter_add: batch dims.
   std::int32_t window = 0;        ///< A merge: the row of the window through which the first dim reads the result.
-  std::int32_t key = 0;           ///< dropout, top_k_gating: identifies the operation's random numbers.
+  std::int32_t key = 0;           ///< dropout, random, top_k_gating: identifies the operation's random numbers.
   std::int32_t loop = 0;          ///< carry, loop_begin, loop_test, loop_end: the number of the loop.
   reduction combine = reduction::sum;              ///< reduce, pool; for all: how partial results are completed.
   reshape_kind change = reshape_kind::unchanged;   ///< reshape.
@@ -45,8 +45,9 @@ struct attributes {
   bool may_move = false;         ///< annotate: readers may reshard it, whatever the strictness of the program.
   bool gradient_as_operand = false;  ///< annotate: the gradient has the sharding of the operand, not of the result.
   bool rounds_to_bf16 = false;   ///< einsum, looped_einsum: factors are rounded to bf16.
+  bool normal = false;           ///< random: standard normal numbers, not uniform ones.
   bool imaginary = false;        ///< cast between a real and a complex type: to or from the imaginary part, not the real one.
-  bool inside = false;           ///< strided_slice: the windows must not read outside the operand.
+  bool inside = false;           ///< strided_slice: the windows must not read outside the operand. gather: no id is outside.
   double fill = 0;               ///< strided_slice, pad, roll: the result where the windows read nothing.
   double factor = 1, power = 0;  ///< scale: x * factor * (product of the extents of `dims`)^power.
   double epsilon = 0;            ///< layer_norm, adam.

@@ -155,6 +155,12 @@ struct parameter {
   symbol (*sum_copies)(const symbol& gradient, const symbol& placed_by) = nullptr;
 };
 
+/// A tensor that is sharded as another one of the same dims, and over one more mesh axis. @see shard_further
+struct sharded_further {
+  std::int32_t value = -1, like = -1;
+  int axis = 0;
+};
+
 /// A named input or output.
 struct port {
   tensor_name name;
@@ -212,6 +218,7 @@ struct graph {
   list<int> orders;  // device orders: rows of device_orders
   list<parameter> parameters;
   list<port> inputs, outputs;
+  list<sharded_further> further;  // states and gradients of optimizers
   std::int32_t while_loops = 0;  // the number of while loops, which are numbered from 1
   list<save> remats;             // what each remat scope keeps; they are numbered from 1
   diagnostic problem;

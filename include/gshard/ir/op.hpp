@@ -41,6 +41,7 @@ enum class op : std::uint8_t {
   // checks
   check_finite,
   count_not_finite,
+  sum_of_squares,
   // shape
   reshape,
   annotate,
@@ -58,6 +59,7 @@ enum class op : std::uint8_t {
   custom,
   // random
   dropout,
+  random,
   // mixture of experts
   top_k_gating,
   top_k_gating_grad,
@@ -128,7 +130,7 @@ struct op_traits {
   bool product = false;
   /// Its strategy is the sharding of its result, because it computes something about shards.
   bool follows_result = false;
-  bool counts_devices = false;   ///< The result is a sum over all devices, those with equal shards included. So such sums are added first.
+  bool counts_devices = false;   ///< The result is a sum over all devices, whatever shards they hold. So such sums are added first.
   bool of_addends = false;       ///< Computes with each device's addend of a partial sum, and with a state of that device.
   bool annotates = false;        ///< The program sets the sharding of its result, to which the operand is resharded.
   bool declares_result = false;  ///< The program says in which sharding, or partial sum, the result comes out.
@@ -233,6 +235,7 @@ inline constexpr op_traits op_table[]{
      .spreads = propagation::first,
      .overwrites = 0},
     {.kind = op::count_not_finite, .name = "count_not_finite", .counts_devices = true},
+    {.kind = op::sum_of_squares, .name = "sum_of_squares", .counts_devices = true},
     {.kind = op::reshape,
      .name = "reshape",
      .elements = all_elements,
@@ -259,6 +262,7 @@ inline constexpr op_traits op_table[]{
     {.kind = op::per_shard, .name = "per_shard", .follows_result = true, .declares_result = true, .user_code = true},
     {.kind = op::custom, .name = "custom", .elements = all_elements, .user_code = true},
     {.kind = op::dropout, .name = "dropout", .elementwise = true, .spreads = propagation::first, .overwrites = 0},
+    {.kind = op::random, .name = "random"},
     {.kind = op::top_k_gating, .name = "top_k_gating", .gates = true},
     {.kind = op::top_k_gating_grad, .name = "top_k_gating_grad", .gates = true},
     {.kind = op::expert_group_slots, .name = "expert_group_slots"},

@@ -5,16 +5,20 @@
 
 #include <gshard/base/list.hpp>
 #include <gshard/grad/differentiate.hpp>
+#include <gshard/optim/accumulate.hpp>
 #include <gshard/optim/check_step.hpp>
+#include <gshard/optim/clip.hpp>
 #include <gshard/optim/gradient_wire.hpp>
 #include <gshard/trace/builder.hpp>
 #include <gshard/trace/call.hpp>
 #include <gshard/trace/named_scope.hpp>
 #include <gshard/trace/parameter_scope.hpp>
+#include <gshard/trace/shape.hpp>
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 namespace gshard { inline namespace v0 {
 
@@ -31,21 +35,30 @@ struct adam {
   not_finite if_not_finite = not_finite::stop;
   /// How gradients travel between devices: in bf16 they take half of the bytes.
   gradient_wire wire = gradient_wire::full;
+  /// If above 0: the gradients are scaled so that the norm of all of them together is at most this. @see clip_by_global_norm
+  double clip_norm = 0;
+  /// True for the parameters that decay, by name and number of dims. Null: all. `[](std::string_view, int dims) { return dims > 1; }`
+  bool (*decays)(std::string_view name, int dims) = nullptr;
+  /// A mesh axis that shards the moments, besides the axes that shard their parameter: ZeRO. Each device updates its share of a parameter.
+  /// A gradient is reduce-scattered, and the updated parameter is all-gathered. A parameter that the axis shards already is updated as it
+  /// is: annotated so, it is gathered where it is used (FSDP).
+  std::string_view shard_state_over = {};
 
   /// Appends the gradients of `loss` and the update of every trainable parameter. So one program is a complete training step. Parameters
   /// and moments are updated in place. `rate`: a scalar of the parameters' element type.
   /// Communicates: completes each gradient that is a partial sum, once. If steps may be skipped: also one number.
   constexpr void minimize(const parameter_scope& m, here loss, symbol rate) const {
     const list<symbol> parameters = trainable(m);
-    const list<symbol> computed = detail::gradients_to_train(loss, parameters, "adam");
-    const named_scope named(m, "optimizer");
-    const list<symbol> gradient = detail::gradients_on_wire(m, parameters, computed, wire);
-    const symbol skipped = detail::prepare_checks(loss, gradient, if_not_finite);
-    for (std::size_t i = 0; i < parameters.size() && !m.owner().failed(); ++i) update(m, parameters[i], gradient[i], rate, skipped);
+    train(m, loss, parameters, detail::gradients_to_train(loss, parameters, "adam"), rate);
+  }
+  /// The same with the gradients of micro-batches. @see accumulate
+  constexpr void minimize(const parameter_scope& m, const accumulated& sum, symbol rate) const {
+    if (!m.owner().failed()) train(m, sum.loss, sum.parameters, sum.gradients, rate);
   }
 
   template <class... Given>
-    requires(!detail::call<3, parameter_scope, symbol, symbol>::fits<Given...>)
+    requires(!detail::call<3, parameter_scope, symbol, symbol>::fits<Given...> &&
+             !detail::call<3, parameter_scope, accumulated, symbol>::fits<Given...>)
   constexpr auto minimize(const Given&...) const {  // auto: refused before the model runs
     static_assert(detail::accepts<Given...>,
                   "gshard: adam{}.minimize(m, loss, rate) takes the first argument of the model, a loss, and a rate: a scalar "
@@ -59,12 +72,34 @@ struct adam {
   }
 
  private:
+  constexpr void train(const parameter_scope& m, symbol loss, const list<symbol>& parameters, const list<symbol>& computed,
+                       symbol rate) const {
+    builder& b = m.owner();
+    const named_scope named(m, "optimizer");
+    list<symbol> gradient = detail::gradients_on_wire(m, parameters, computed, wire);
+    for (std::size_t i = 0; i < gradient.size() && !shard_state_over.empty() && !b.failed(); ++i) {
+      gradient[i] = detail::emit_annotate(gradient[i], sharding::unconstrained(gradient[i].rank()));
+      shard_as(b, parameters[i], gradient[i]);
+    }
+    if (clip_norm > 0) gradient = clip_by_global_norm(gradient, clip_norm);
+    const symbol skipped = detail::prepare_checks(loss, gradient, if_not_finite);
+    for (std::size_t i = 0; i < parameters.size() && !b.failed(); ++i) update(m, parameters[i], gradient[i], rate, skipped);
+  }
+  /// Shards a tensor as its parameter, and over the axis of the moments.
+  constexpr void shard_as(builder& b, symbol p, symbol tensor) const {
+    if (shard_state_over.empty() || b.failed()) return;
+    const int axis = b.mesh.find(shard_state_over);
+    if (axis < 0) return b.fail(fault::unknown_axis, "adam: shard_state_over", shard_state_over);
+    b.program.further.push_back({tensor.id, p.id, axis});
+  }
   constexpr void update(const parameter_scope& m, symbol p, symbol g, symbol rate, symbol skipped) const {
     builder& b = m.owner();
     if (!detail::require_real(b, "adam", {p, g, rate})) return;
     if (rate.rank() != 0) return b.fail(fault::not_a_scalar, "adam: rate", {}, 0, rate.rank());
     const symbol first = m.state("adam.m.", p), second = m.state("adam.v.", p);
     if (b.failed()) return;
+    const tensor_name& name = b.program.parameters[std::size_t(p.get().parameter)].name;
+    const double decay = decays == nullptr || decays(name.view(), p.rank()) ? weight_decay : 0;
     sharding_rule rule;
     const short_list all = detail::counting(p.rank());
     rule.set_operands({all, all, all, all, {}, {}});
@@ -73,12 +108,13 @@ struct adam {
     const dtype type = p.get().type;
     const std::array<std::int32_t, 6> operands{p.id, first.id, second.id, g.id, rate.id, skipped.id};
     b.add_node(op::adam, list_view(operands.data(), skipped.id >= 0 ? 6u : 5u), rule,
-               {.if_not_finite = if_not_finite, .epsilon = epsilon, .beta1 = beta1, .beta2 = beta2, .weight_decay = weight_decay},
+               {.if_not_finite = if_not_finite, .epsilon = epsilon, .beta1 = beta1, .beta2 = beta2, .weight_decay = decay},
                {{dims, type}, {dims, type}, {dims, type}});
     b.program.nodes.back().in_place = 3;
     b.set_updated(p, b.result_of_last(0));
     b.set_updated(first, b.result_of_last(1));
     b.set_updated(second, b.result_of_last(2));
+    for (const symbol& state : {first, second, b.result_of_last(1), b.result_of_last(2)}) shard_as(b, p, state);
   }
 };
 

@@ -14,6 +14,7 @@
 #include <gshard/pass/schedule/lifetime.hpp>
 #include <gshard/pass/schedule/recompute.hpp>
 #include <gshard/pass/schedule/while_loop.hpp>
+#include <gshard/pass/shard_further.hpp>
 
 #include <array>
 #include <cstddef>
@@ -97,6 +98,7 @@ constexpr plan_tables compile(Graph& g, const mesh_shape& mesh, const compile_op
   if (!g.problem) {
     const extents assumed = detail::assume_extents(g.dims, mesh, options.known);
     propagate(g, assumed);
+    detail::shard_further(g, assumed);
     want_annotated(g);
     observer("propagate", view_of(g, mesh));
     decompose(g, mesh, assumed, options.implicit_moves == strictness::automatic);

@@ -32,6 +32,14 @@ constexpr symbol emit_count_not_finite(symbol x) {
   rule.in[0] = counting(x.rank());
   return {&b, b.add_node(op::count_not_finite, {x.id}, rule, {}, {{dim_list{}, x.get().type}})};
 }
+/// op::sum_of_squares: the sum of the squares of all elements of x.
+constexpr symbol emit_sum_of_squares(symbol x) {
+  builder& b = *x.owner;
+  if (!require_elements(b, op::sum_of_squares, "sum_of_squares", {x})) return b.nothing();
+  sharding_rule rule;
+  rule.in[0] = counting(x.rank());
+  return {&b, b.add_node(op::sum_of_squares, {x.id}, rule, {}, {{dim_list{}, x.get().type}})};
+}
 }  // namespace detail
 
 }}  // namespace gshard::v0

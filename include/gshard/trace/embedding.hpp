@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Lookups by index: gather (embeddings), scatter_add and iota.
+// Lookups by index: gather (embeddings), scatter_add, iota and one_hot.
 
 #include <gshard/base/fixed_string.hpp>
 #include <gshard/trace/builder.hpp>
@@ -9,54 +9,62 @@
 #include <gshard/trace/parameter_scope.hpp>
 #include <gshard/trace/rows.hpp>
 
+#include <array>
 #include <cstdint>
 
 namespace gshard { inline namespace v0 {
 
 namespace detail {
-/// The factors of a lookup of table rows along `at`: those of the table, of the ids, and of the gathered rows.
+/// The factors of a lookup of table rows along `at`: those of the table, of the ids, and of the gathered rows. The first `batch` dims of
+/// table and ids are the same.
 struct row_factors {
   short_list table, ids, rows;
 };
-constexpr row_factors rows_along(int at, int ids_rank, int table_rank) {
-  const int rank = table_rank - 1 + ids_rank, row = rank;
-  row_factors f{{}, counting(ids_rank, at), counting(rank)};
-  for (int d = 0; d < table_rank; ++d) f.table.push_back(d < at ? d : d == at ? row : d - 1 + ids_rank);
+constexpr row_factors rows_along(int at, int ids_rank, int table_rank, int batch) {
+  const int own = ids_rank - batch, rank = table_rank - 1 + own, row = rank;
+  row_factors f{{}, {}, counting(rank)};
+  for (int d = 0; d < ids_rank; ++d) f.ids.push_back(d < batch ? d : d - batch + at);
+  for (int d = 0; d < table_rank; ++d) f.table.push_back(d < at ? d : d == at ? row : d - 1 + own);
   return f;
 }
-constexpr bool check_rows(symbol table, symbol ids, int at, std::string_view operation) {
+constexpr bool check_rows(symbol table, symbol ids, int at, int batch, std::string_view operation) {
   builder& b = *table.owner;
   if (!b.has(table) || !b.has(ids)) return false;
   if (at < 0 || at >= table.rank()) b.fail(fault::rank_mismatch, operation, {}, at + 1, table.rank());
   if (ids.get().type != dtype::i32) b.fail(fault::wrong_type, operation, {}, 1);
-  if (table.rank() - 1 + ids.rank() > max_rank) b.fail(fault::rank_mismatch, operation, {}, max_rank, table.rank() - 1 + ids.rank());
+  if (batch < 0 || batch > at || batch > ids.rank()) b.fail(fault::bad_range, operation, {}, batch, at);
+  const int rank = table.rank() - 1 + ids.rank() - batch;
+  if (rank > max_rank) b.fail(fault::rank_mismatch, operation, {}, max_rank, rank);
+  for (int d = 0; d < batch && !b.failed(); ++d)
+    if (table.get().dims[d] != ids.get().dims[d]) b.fail(fault::dims_differ, operation, {}, 1, d);
   return !b.failed();
 }
 
 /// op::scatter_add: row i of a table with these dims is the sum of the rows with id i.
-constexpr symbol emit_scatter_add(symbol ids, symbol rows, int at, const dim_list& table) {
+constexpr symbol emit_scatter_add(symbol ids, symbol rows, int at, int batch, const dim_list& table) {
   builder& b = *rows.owner;
   if (b.failed()) return b.nothing();
-  const row_factors f = rows_along(at, ids.rank(), table.size());
+  const row_factors f = rows_along(at, ids.rank(), table.size(), batch);
   sharding_rule rule;
   rule.in[0] = f.ids;
   rule.in[1] = f.rows;
   rule.out[0] = f.table;
-  return {&b, b.add_node(op::scatter_add, {ids.id, rows.id}, rule, {.dim = at}, {{table, rows.get().type}})};
+  return {&b, b.add_node(op::scatter_add, {ids.id, rows.id}, rule, {.dim = at, .count = batch}, {{table, rows.get().type}})};
 }
 }  // namespace detail
 
-/// gather(table, ids, dim)[a..., i..., c...] = table[a..., ids[i...], c...]: with dim = 0, an embedding.
-/// Shapes: table [A..., N, C...], int32 ids [I...] -> [A..., I..., C...].
+/// gather(table, ids, dim)[a..., i..., c...] = table[a..., ids[i...], c...]: with dim = 0, an embedding. `batch`: the number of leading
+/// dims that table and ids share. gather(table, ids, dim, batch)[b..., a..., i..., c...] = table[b..., a..., ids[b..., i...], c...].
+/// Shapes: table [B..., A..., N, C...], int32 ids [B..., I...] -> [B..., A..., I..., C...].
 /// Communicates: nothing, or, if the dim is sharded, the sum of what every block contributes (all_reduce or reduce_scatter), or the table
 /// if that is less.
-/// Compile time: that table has this dim; that ids are int32.
+/// Compile time: that table has this dim; that ids are int32; that batch dims are equal.
 /// Throws: `gshard::error` on all processes, if an id is outside the dim.
 /// @see scatter_add, one_hot
-constexpr symbol gather(here table, symbol ids, int dim = 0) {
+constexpr symbol gather(here table, symbol ids, int dim = 0, int batch = 0) {
   builder& b = *table.owner;
-  if (b.failed() || !detail::check_rows(table, ids, dim, "gather")) return b.nothing();
-  const detail::row_factors f = detail::rows_along(dim, ids.rank(), table.rank());
+  if (b.failed() || !detail::check_rows(table, ids, dim, batch, "gather")) return b.nothing();
+  const detail::row_factors f = detail::rows_along(dim, ids.rank(), table.rank(), batch);
   sharding_rule rule;
   rule.in[0] = f.table;
   rule.in[1] = f.ids;
@@ -64,31 +72,31 @@ constexpr symbol gather(here table, symbol ids, int dim = 0) {
   if (!has_sums(table.get().type)) rule.block(f.table[dim]);  // blocks of rows cannot contribute to a sum
   dim_list dims;
   for (int d = 0; d < dim; ++d) dims.push_back(table.get().dims[d]);
-  for (int d = 0; d < ids.rank(); ++d) dims.push_back(ids.get().dims[d]);
+  for (int d = batch; d < ids.rank(); ++d) dims.push_back(ids.get().dims[d]);
   for (int d = dim + 1; d < table.rank(); ++d) dims.push_back(table.get().dims[d]);
-  return {&b, b.add_node(op::gather, {table.id, ids.id}, rule, {.dim = dim}, {{dims, table.get().type}})};
+  return {&b, b.add_node(op::gather, {table.id, ids.id}, rule, {.dim = dim, .count = batch}, {{dims, table.get().type}})};
 }
 
-/// scatter_add(x, ids, updates, dim): x, with every row of `updates` added to the row of x along `dim` that its id names. The transpose of
-/// gather.
-/// Shapes: x [A..., N, C...], int32 ids [I...], updates [A..., I..., C...] -> the shape of x.
+/// scatter_add(x, ids, updates, dim, batch = 0): x, with every row of `updates` added to the row of x along `dim` that its id names. The
+/// transpose of gather.
+/// Shapes: x [B..., A..., N, C...], int32 ids [B..., I...], updates [B..., A..., I..., C...] -> the shape of x.
 /// Communicates: nothing if the dim is sharded. An axis that shards ids leaves a partial sum.
 /// Compile time: ranks, dims and element types.
 /// Throws: `gshard::error` on all processes, if an id is outside the dim.
 /// @see gather
-constexpr symbol scatter_add(here x, symbol ids, symbol updates, int dim = 0) {
+constexpr symbol scatter_add(here x, symbol ids, symbol updates, int dim = 0, int batch = 0) {
   builder& b = *x.owner;
-  if (b.failed() || !detail::check_rows(x, ids, dim, "scatter_add") ||
+  if (b.failed() || !detail::check_rows(x, ids, dim, batch, "scatter_add") ||
       !detail::require_elements(b, op::scatter_add, "scatter_add", {x, updates}))
     return b.nothing();
-  const detail::row_factors f = detail::rows_along(dim, ids.rank(), x.rank());
+  const detail::row_factors f = detail::rows_along(dim, ids.rank(), x.rank(), batch);
   if (updates.rank() != f.rows.size()) b.fail(fault::rank_mismatch, "scatter_add", {}, f.rows.size(), updates.rank());
   for (int d = 0; d < updates.rank() && !b.failed(); ++d) {
     const int in_ids = f.ids.find(d), in_x = f.table.find(d);
     if (updates.get().dims[d] != (in_ids >= 0 ? ids.get().dims[in_ids] : x.get().dims[in_x]))
       b.fail(fault::dims_differ, "scatter_add", {}, 2, d);
   }
-  return x + detail::emit_scatter_add(ids, updates, dim, x.get().dims);
+  return x + detail::emit_scatter_add(ids, updates, dim, batch, x.get().dims);
 }
 
 /// iota<"TU">(m)[t, u] = t, or u with along = 1.
@@ -105,6 +113,31 @@ constexpr symbol iota(const parameter_scope& m, int along = 0) {
   sharding_rule rule;
   rule.out[0] = detail::counting(dims.size());
   return {&b, b.add_node(op::iota, {}, rule, {.dim = along}, {{dims, dtype::i32}})};
+}
+
+/// one_hot<"E">(ids)[i..., e] = 1 where ids[i...] = e, else 0. one_hot<"E", double>(ids): in another element type than float. An id outside
+/// the dim has a row of zeros. Integers have no gradient.
+/// Shapes: int32 ids [I...] -> [I..., E].
+/// Communicates: nothing; every device computes its shard.
+/// Compile time: that the program knows the letter; that ids are int32.
+/// Throws: nothing.
+/// @see gather, iota
+template <fixed_string Letter, class T = float>
+constexpr symbol one_hot(here ids) {
+  builder& b = *ids.owner;
+  if (!b.has(ids)) return b.nothing();
+  if (ids.get().type != dtype::i32) b.fail(fault::wrong_type, "one_hot", {}, 0);
+  dim_list dims = ids.get().dims;
+  const dim_list added = b.dims_of(Letter.view(), "one_hot");
+  if (dims.full() || added.size() != 1) b.fail(fault::rank_mismatch, "one_hot", {}, 1, added.size());
+  if (b.failed()) return b.nothing();
+  dims.push_back(added[0]);
+  sharding_rule rule;
+  rule.out[0] = detail::counting(dims.size());
+  const symbol index{&b, b.add_node(op::iota, {}, rule, {.dim = ids.rank()}, {{dims, dtype::i32}})};
+  const symbol hit = detail::emit_map_of(detail::own_step<detail::arithmetic::equal>, std::array<symbol, 2>{ids, index},
+                                         std::array{detail::counting(ids.rank()), detail::counting(dims.size())}, index);
+  return detail::emit_cast(hit, dtype_of<T>);
 }
 
 }}  // namespace gshard::v0

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Dropout, with random numbers that do not depend on the sharding.
+// Random tensors and dropout, with random numbers that do not depend on the sharding.
 
+#include <gshard/base/fixed_string.hpp>
 #include <gshard/trace/builder.hpp>
+#include <gshard/trace/parameter_scope.hpp>
 
 #include <cstdint>
 
@@ -29,6 +31,39 @@ constexpr symbol emit_dropout(symbol x, double rate, std::int32_t key) {
 constexpr symbol dropout(here x, double rate) {
   if (rate <= 0 || x.owner->failed()) return x;
   return detail::emit_dropout(x, rate, x.owner->next_random_key());
+}
+
+namespace detail {
+/// op::random: random numbers of these dims.
+constexpr symbol emit_random(builder& b, const dim_list& dims, dtype type, bool normal) {
+  if (!b.failed() && !is_real(type)) b.fail(fault::wrong_type, normal ? "normal" : "uniform", {}, 0);
+  if (b.failed()) return b.nothing();
+  sharding_rule rule;
+  rule.out[0] = counting(dims.size());
+  return {&b, b.add_node(op::random, {}, rule, {.key = b.next_random_key(), .normal = normal}, {{dims, type}})};
+}
+}  // namespace detail
+
+/// uniform<"BT">(m): random numbers, uniform in [0, 1), in the element type of the parameters. The number at global index i is that of
+/// (seed, step, operation, i): the same with every sharding, another in every step.
+/// Shapes: the dims of the letters.
+/// Communicates: nothing; every device computes its shard.
+/// Compile time: that the program knows the letters.
+/// Throws: nothing.
+/// @see normal, dropout
+template <fixed_string Letters>
+constexpr symbol uniform(const parameter_scope& m) {
+  return detail::emit_random(m.owner(), m.owner().dims_of(Letters.view(), "uniform"), m.type(), false);
+}
+/// normal<"BT">(m): random numbers of mean 0 and deviation 1, as uniform.
+/// Shapes: the dims of the letters.
+/// Communicates: nothing; every device computes its shard.
+/// Compile time: that the program knows the letters.
+/// Throws: nothing.
+/// @see uniform
+template <fixed_string Letters>
+constexpr symbol normal(const parameter_scope& m) {
+  return detail::emit_random(m.owner(), m.owner().dims_of(Letters.view(), "normal"), m.type(), true);
 }
 
 }}  // namespace gshard::v0

@@ -13,10 +13,12 @@
 #include <gshard/trace/builder.hpp>
 #include <gshard/trace/call.hpp>
 #include <gshard/trace/check_finite.hpp>
+#include <gshard/trace/dynamic_slice.hpp>
 #include <gshard/trace/expert_groups.hpp>
 #include <gshard/trace/gating.hpp>
 #include <gshard/trace/loop.hpp>
 #include <gshard/trace/parameter_scope.hpp>
+#include <gshard/trace/random.hpp>
 #include <gshard/trace/shard_map.hpp>
 #include <gshard/trace/window.hpp>
 
@@ -110,15 +112,17 @@ constexpr auto top_k(const Given&... given) {
   return sorted{detail::refused(given...), detail::refused(given...)};
 }
 template <class... Given>
-  requires(!detail::call<2, symbol, symbol, int>::fits<Given...>)
+  requires(!detail::call<2, symbol, symbol, int, int>::fits<Given...>)
 constexpr auto gather(const Given&... given) {
-  static_assert(detail::accepts<Given...>, "gshard: gather(table, ids, dim = 0) takes two tensors of a program and a dim");
+  static_assert(detail::accepts<Given...>,
+                "gshard: gather(table, ids, dim = 0, batch = 0) takes two tensors of a program, a dim and a number of dims");
   return detail::refused(given...);
 }
 template <class... Given>
-  requires(!detail::call<3, symbol, symbol, symbol, int>::fits<Given...>)
+  requires(!detail::call<3, symbol, symbol, symbol, int, int>::fits<Given...>)
 constexpr auto scatter_add(const Given&... given) {
-  static_assert(detail::accepts<Given...>, "gshard: scatter_add(x, ids, updates, dim = 0) takes three tensors of a program and a dim");
+  static_assert(detail::accepts<Given...>,
+                "gshard: scatter_add(x, ids, updates, dim = 0, batch = 0) takes three tensors of a program, a dim and a number of dims");
   return detail::refused(given...);
 }
 template <fixed_string Letters = "", class... Given>
@@ -126,6 +130,38 @@ template <fixed_string Letters = "", class... Given>
 constexpr auto iota(const Given&... given) {
   static_assert(detail::accepts<Given...>,
                 "gshard: iota<\"TU\">(m, along = 0) takes the letters of dims, the first argument of the model and a dim");
+  return detail::refused(given...);
+}
+template <fixed_string Letter = "", class T = float, class... Given>
+  requires(detail::left_out<Letter> || !detail::tensors<1>::fits<Given...>)
+constexpr auto one_hot(const Given&... given) {
+  static_assert(detail::accepts<Given...>, "gshard: one_hot<\"E\">(ids) takes the letter of a dim and one tensor of a program");
+  return detail::refused(given...);
+}
+template <fixed_string Letters = "", class... Given>
+  requires(detail::left_out<Letters> || !detail::call<1, parameter_scope>::fits<Given...>)
+constexpr auto uniform(const Given&... given) {
+  static_assert(detail::accepts<Given...>, "gshard: uniform<\"BT\">(m) takes the letters of dims and the first argument of the model");
+  return detail::refused(given...);
+}
+template <fixed_string Letters = "", class... Given>
+  requires(detail::left_out<Letters> || !detail::call<1, parameter_scope>::fits<Given...>)
+constexpr auto normal(const Given&... given) {
+  static_assert(detail::accepts<Given...>, "gshard: normal<\"BT\">(m) takes the letters of dims and the first argument of the model");
+  return detail::refused(given...);
+}
+template <class... Given>
+  requires(!detail::call<4, symbol, int, symbol, int>::fits<Given...>)
+constexpr auto dynamic_slice(const Given&... given) {
+  static_assert(detail::accepts<Given...>,
+                "gshard: dynamic_slice(x, dim, start, size) takes a tensor of a program, a dim, an int32 scalar of a program and a number");
+  return detail::refused(given...);
+}
+template <class... Given>
+  requires(!detail::call<4, symbol, symbol, int, symbol>::fits<Given...>)
+constexpr auto dynamic_update_slice(const Given&... given) {
+  static_assert(detail::accepts<Given...>,
+                "gshard: dynamic_update_slice(x, update, dim, start) takes two tensors of a program, a dim and an int32 scalar");
   return detail::refused(given...);
 }
 template <class... Given>

@@ -5,7 +5,9 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <complex>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <vector>
@@ -65,4 +67,14 @@ TEST_CASE("prefetch changes nothing, and may be given any address") {
   ks::prefetch(x.data() + x.size());
   ks::prefetch(static_cast<const double*>(nullptr));
   CHECK(x == std::vector<float>(3, 1));
+}
+
+TEST_CASE("sum_of_squares") {
+  std::vector<double> x(1001);
+  double sum = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = double(i) / 8 - 50, sum += x[i] * x[i];
+  CHECK(ks::sum_of_squares(x.data(), std::int64_t(x.size())) == sum);  // exact
+  CHECK(ks::sum_of_squares(x.data(), 0) == 0);
+  x[7] = std::numeric_limits<double>::quiet_NaN();
+  CHECK(std::isnan(ks::sum_of_squares(x.data(), std::int64_t(x.size()))));
 }

@@ -38,3 +38,13 @@ TEST_CASE("fill: moments of the normal distribution") {
   CHECK(moment[3] == doctest::Approx(0).epsilon(0.05));
   CHECK(moment[4] == doctest::Approx(3).epsilon(0.03));
 }
+
+TEST_CASE("fill: uniform numbers are those of the stream, whatever the sharding") {
+  const gshard::random_key key{4, 5, 6};
+  check_independent_of_sharding<double>([&](double* out, const ks::placement& p) { ks::fill_uniform(out, p, key); });
+  std::vector<float> u(1000);
+  ks::fill_uniform(u.data(), ks::whole(2, {10, 100}), key);
+  bool same = true;
+  for (std::size_t i = 0; i < 1000; ++i) same = same && u[i] == gshard::uniform01(key, i);
+  CHECK(same);
+}

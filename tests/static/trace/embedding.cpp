@@ -40,4 +40,24 @@ static_assert(tracing::holds([](builder& b, auto& m) {
          b.program.nodes.back().attr.dim == 1;
 }));
 
+// Batch dims: the same letters in table, ids and result.
+static_assert(tracing::holds([](builder& b, auto&) {
+  const symbol y = gs::gather(input(b, "BAVM"), input(b, "BS", dtype::i32), 2, 1);
+  const gs::sharding_rule& r = b.program.nodes.back().rule;
+  return has_dims(y, "BASM") && r.in[0][0] == r.out[0][0] && r.in[1][0] == r.out[0][0] && r.in[1][1] == r.out[0][2] && r.blocked == 0 &&
+         has_dims(gs::gather(input(b, "BV"), input(b, "B", dtype::i32), 1, 1), "B") &&
+         has_dims(gs::scatter_add(input(b, "BAVM"), input(b, "BS", dtype::i32), input(b, "BASM"), 2, 1), "BAVM");
+}));
+static_assert(fails(fault::dims_differ, "gather",
+                    [](builder& b, auto&) { gs::gather(input(b, "BV"), input(b, "AS", dtype::i32), 1, 1); }));
+static_assert(fails(fault::bad_range, "gather", [](builder& b, auto&) { gs::gather(input(b, "BV"), input(b, "BS", dtype::i32), 0, 1); }));
+static_assert(fails(fault::bad_range, "gather", [](builder& b, auto&) { gs::gather(input(b, "BV"), input(b, "", dtype::i32), 1, 1); }));
+
+static_assert(tracing::holds([](builder& b, auto&) {
+  const symbol y = gs::one_hot<"E">(input(b, "GS", dtype::i32));
+  return has_dims(y, "GSE") && y.get().type == dtype::f32 && gs::one_hot<"E", double>(input(b, "", dtype::i32)).get().type == dtype::f64;
+}));
+static_assert(fails(fault::wrong_type, "one_hot", [](builder& b, auto&) { gs::one_hot<"E">(input(b, "GS")); }));
+static_assert(fails(fault::rank_mismatch, "one_hot", [](builder& b, auto&) { gs::one_hot<"EF">(input(b, "G", dtype::i32)); }));
+
 }  // namespace

@@ -22,4 +22,18 @@ static_assert([] {
   return gs::dropout(b.nothing(), 0.5).id < 0;
 }());
 
+// Random tensors: each with a key of its own, in the element type of the parameters.
+static_assert(tracing::holds([](builder& b, auto& m) {
+  const symbol u = gs::uniform<"AB">(m), n = gs::normal<"B">(m);
+  const gs::node &first = b.program.nodes[0], &second = b.program.nodes[1];
+  return has_dims(u, "AB") && has_dims(n, "B") && first.kind == gs::op::random && first.inputs == 0 && !first.attr.normal &&
+         second.attr.normal && first.attr.key != second.attr.key && u.get().type == gs::dtype::f32;
+}));
+static_assert([] {
+  builder b;
+  const gs::parameter_scope m(b, gs::dtype::bf16);
+  gs::uniform<"A">(m);
+  return b.program.problem.what == gs::fault::wrong_type;
+}());
+
 }  // namespace

@@ -12,6 +12,7 @@
 #include <gshard/kernel/elementwise/feedback.hpp>
 #include <gshard/kernel/elementwise/pointwise.hpp>
 #include <gshard/kernel/move/cast.hpp>
+#include <gshard/kernel/move/fill.hpp>
 
 #include <algorithm>
 #include <array>
@@ -129,6 +130,16 @@ action bind(operation<op::dropout>, const local_step<T>& step) {
   return [x = step.in(0), y = step.out(), at = step.out_place(), rate = step.n.attr.rate,
           key = std::uint32_t(step.n.attr.key)](const run_context& run) {
     kernel::dropout<T>(x, y, at, rate, random_key{run.seed, run.step, key});
+  };
+}
+
+template <class T>
+action bind(operation<op::random>, const local_step<T>& step) {
+  return [y = step.out(), at = step.out_place(), normal = step.n.attr.normal,
+          key = std::uint32_t(step.n.attr.key)](const run_context& run) {
+    const random_key of_run{run.seed, run.step, key};
+    if (normal) kernel::fill_normal<T>(y, at, 1, of_run);
+    else kernel::fill_uniform<T>(y, at, of_run);
   };
 }
 

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -62,6 +63,22 @@ template <class T>
 action bind(operation<op::count_not_finite>, const local_step<T>& step) {
   return [x = step.in(0), count = step.in_elements(0), y = step.out()](const run_context&) {
     *y = T(kernel::first_not_finite(x, count) >= 0 ? 1 : 0);
+  };
+}
+
+/// The sum over all devices. Of devices with equal shards, the first alone adds its own.
+template <class T>
+action bind(operation<op::sum_of_squares>, const local_step<T>& step) {
+  const bound_value& x = step.in_value(0);
+  const auto is_equal = [](const kernel::placement& a, const kernel::placement& b) {
+    return a.offset == b.offset && a.extent == b.extent;
+  };
+  const std::span<const int> mesh = step.plan.on.on().extents();
+  const int own = step.plan.on.devices()[step.device];
+  bool adds = true;
+  for (int device = 0; device < own && adds; ++device) adds = !is_equal(place(x, mesh, device), x.places[step.device]);
+  return [x = step.in(0), count = adds ? step.in_elements(0) : 0, y = step.out()](const run_context&) {
+    *y = kernel::sum_of_squares(x, count);
   };
 }
 

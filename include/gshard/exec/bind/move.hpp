@@ -18,17 +18,35 @@
 
 namespace gshard { inline namespace v0 { namespace detail {
 
+/// The product of the batch dims of the shard of ids.
+template <class T>
+std::int64_t batch_of_ids(const local_step<T>& step, int ids) {
+  std::int64_t batch = 1;
+  for (int d = 0; d < step.n.attr.count; ++d) batch *= step.in_value(ids).extent(step.device, d);
+  return batch;
+}
+
 template <class T>
 action bind(operation<op::gather>, const local_step<T>& step) {
-  return [x = step.in(0), ids = step.ids(1), y = step.out(), l = step.in_line(0), count = step.in_elements(1)](const run_context&) {
-    kernel::gather_along<T>(x, ids, y, l.outer, {l.first, l.n, l.whole}, l.inner, count);
+  const std::int64_t batch = batch_of_ids(step, 1);
+  if (batch == 0) return {};
+  return [x = step.in(0), ids = step.ids(1), y = step.out(), l = step.in_line(0), batch, outer = step.in_line(0).outer / batch,
+          count = step.in_elements(1) / batch](const run_context&) {
+    for (std::int64_t b = 0; b < batch; ++b)
+      kernel::gather_along<T>(x + b * outer * l.n * l.inner, ids + b * count, y + b * outer * count * l.inner, outer,
+                              {l.first, l.n, l.whole}, l.inner, count);
   };
 }
 
 template <class T>
 action bind(operation<op::scatter_add>, const local_step<T>& step) {
-  return [ids = step.ids(0), dy = step.in(1), y = step.out(), l = step.out_line(), count = step.in_elements(0)](const run_context&) {
-    kernel::scatter_add_along<T>(ids, dy, y, l.outer, {l.first, l.n, l.whole}, l.inner, count);
+  const std::int64_t batch = batch_of_ids(step, 0);
+  if (batch == 0) return {};
+  return [ids = step.ids(0), dy = step.in(1), y = step.out(), l = step.out_line(), batch, outer = step.out_line().outer / batch,
+          count = step.in_elements(0) / batch](const run_context&) {
+    for (std::int64_t b = 0; b < batch; ++b)
+      kernel::scatter_add_along<T>(ids + b * count, dy + b * outer * count * l.inner, y + b * outer * l.n * l.inner, outer,
+                                   {l.first, l.n, l.whole}, l.inner, count);
   };
 }
 

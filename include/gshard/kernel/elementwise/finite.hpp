@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Finds NaN and infinities in arrays, nearly as fast as reading them.
+// Finds NaN and infinities in arrays, and sums squares, nearly as fast as reading them.
 
 #include <gshard/ir/arithmetic.hpp>
 #include <gshard/kernel/vector.hpp>
@@ -34,6 +34,15 @@ bool all_finite(const T* x, std::int64_t n) {
   } else {
     return std::all_of(x, x + n, is_finite<T>);
   }
+}
+
+/// The sum of the squares of all elements.
+template <class T>
+T sum_of_squares(const T* x, std::int64_t n) {
+  return detail::sum_of<T>(n, [x](auto at) {
+    const auto v = at(x);
+    return v * v;
+  });
 }
 
 /// Asks for the first KiB of what is read next, while something else is computed.

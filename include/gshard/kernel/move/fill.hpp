@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Fills a shard with normal random numbers that depend on the global index alone.
+// Fills a shard with normal or uniform random numbers that depend on the global index alone.
 
 #include <gshard/base/random.hpp>
+#include <gshard/kernel/move/random_fill.hpp>
 #include <gshard/kernel/view.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>
@@ -37,6 +39,17 @@ void fill_normal(T* out, const placement& at, double stddev, random_key key) {
       if (i == 0 || index % 4 == 0) z = normal_block(key, index / 4);
       out[local + i] = T(stddev) * T(z[index % 4]);
     }
+  });
+}
+
+/// out = uniform01 at the global linear index of the stream.
+template <class T>
+void fill_uniform(T* out, const placement& at, random_key key) {
+  for_each_run(at, [&](std::int64_t local, std::int64_t global, std::int64_t count) {
+    T* const to = out + local - global;
+    detail::for_uniform01(key, std::uint64_t(global), std::uint64_t(count), [&](std::uint64_t begin, std::uint64_t n, const float* u) {
+      std::copy_n(u, n, to + begin);
+    });
   });
 }
 

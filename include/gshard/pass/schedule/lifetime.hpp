@@ -34,7 +34,8 @@ constexpr void write_into_parameters(list<lifetime>& life, const list<node>& ste
   const auto end = std::int32_t(steps.size());
   std::int32_t safe = end;  // no step from here on may fail
   const auto is_safe = [&](std::int32_t step) {
-    while (safe > step && !may_fail(steps[std::size_t(safe - 1)].kind) && !is_of_loop(steps[std::size_t(safe - 1)].kind)) --safe;
+    const auto fails = [](const node& n) { return (may_fail(n.kind) && !n.attr.inside) || is_of_loop(n.kind); };
+    while (safe > step && !fails(steps[std::size_t(safe - 1)])) --safe;
     return safe <= step;
   };
   bool moved = false;

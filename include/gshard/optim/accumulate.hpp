@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+// Gradient accumulation over micro-batches, with one reduction between devices for all of them.
+
+#include <gshard/base/list.hpp>
+#include <gshard/grad/differentiate.hpp>
+#include <gshard/trace/builder.hpp>
+#include <gshard/trace/parameter_scope.hpp>
+#include <gshard/trace/shape.hpp>
+#include <gshard/trace/window.hpp>
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+
+namespace gshard { inline namespace v0 {
+
+/// The mean loss of the micro-batches and its gradients. @see accumulate
+struct accumulated {
+  symbol loss;
+  list<symbol> parameters;  ///< all trainable parameters
+  list<symbol> gradients;   ///< of these, in this order
+};
+
+/// accumulate(m, body, x, ...): the mean of body(x[0], ...), body(x[1], ...), ..., and its gradients. The leading dim of the inputs counts
+/// the micro-batches. Its extent must be known when the program is compiled: `extent<'N', 4>`. Each micro-batch is complete, forward and
+/// backward, before the next one begins. So activations take the memory of one. The result is given to `minimize`, or clipped and used by
+/// hand.
+/// Shapes: x [N, A...] -> body gets [A...], and returns a scalar.
+/// Communicates: what the body does. Gradients that are partial sums are added as such, and completed once, not once for each micro-batch.
+/// Compile time: the extent of the leading dim; that it is the same for all inputs.
+/// Throws: nothing.
+/// @see adam, adafactor, gradients
+template <class Body, class... Symbols>
+  requires(std::same_as<Symbols, symbol> && ...)
+constexpr accumulated accumulate(const parameter_scope& m, const Body& body, here first, Symbols... rest) {
+  builder& b = m.owner();
+  accumulated sum{b.nothing(), {}, {}};
+  for (const symbol& x : {symbol(first), rest...}) {
+    if (!b.has(x)) return sum;
+    if (x.rank() == 0) b.fail(fault::rank_mismatch, "accumulate", {}, 1, 0);
+    else if (x.get().dims[0] != first.get().dims[0]) b.fail(fault::dims_differ, "accumulate", {}, 1, 0);
+    if (b.failed()) return sum;
+  }
+  const int leading = first.get().dims[0];
+  const std::int64_t count = b.known_extent(leading);
+  const char letter = b.program.dims[std::size_t(leading)].letter;
+  if (count < 1) b.fail(fault::unknown_extent, "accumulate", {&letter, 1});
+  const list<symbol> losses = b.losses;
+  for (int i = 0; i < int(count) && !b.failed(); ++i) {
+    const auto part = [&](symbol x) { return squeeze<0>(slice(x, 0, i, i + 1)); };
+    b.losses = {};  // auxiliary losses of this micro-batch
+    const symbol loss = body(part(first), part(rest)...);
+    if (!b.has(loss)) break;
+    const symbol share = count == 1 ? loss : detail::emit_scale(loss, 1 / double(count));
+    sum.parameters = trainable(m);
+    const list<symbol> gradient = detail::gradients_to_train(share, sum.parameters, "accumulate");
+    sum.loss = i == 0 ? share : sum.loss + share;
+    for (std::size_t k = 0; k < gradient.size() && !b.failed(); ++k) {
+      if (i == 0) sum.gradients.push_back(gradient[k]);
+      else sum.gradients[k] = sum.gradients[k] + gradient[k];
+    }
+  }
+  b.losses = losses;
+  return sum;
+}
+
+}}  // namespace gshard::v0
