@@ -25,13 +25,13 @@ struct accumulated {
 
 /// accumulate(m, body, x, ...): the mean of body(x[0], ...), body(x[1], ...), ..., and its gradients. The leading dim of the inputs counts
 /// the micro-batches. Its extent must be known when the program is compiled: `extent<'N', 4>`. Each micro-batch is complete, forward and
-/// backward, before the next one begins. So activations take the memory of one. The result is given to `minimize`, or clipped and used by
-/// hand.
+/// backward, before the next one begins. So activations take the memory of one. The result is given to `adam{}.minimize`, or
+/// used by hand.
 /// Shapes: x [N, A...] -> body gets [A...], and returns a scalar.
 /// Communicates: what the body does. Gradients that are partial sums are added as such, and completed once, not once for each micro-batch.
 /// Compile time: the extent of the leading dim; that it is the same for all inputs.
 /// Throws: nothing.
-/// @see adam, adafactor, gradients
+/// @see adam, gradients
 template <class Body, class... Symbols>
   requires(std::same_as<Symbols, symbol> && ...)
 constexpr accumulated accumulate(const parameter_scope& m, const Body& body, here first, Symbols... rest) {

@@ -20,7 +20,7 @@ namespace gshard { inline namespace v0 {
 /// Communicates: completes each gradient that is a partial sum; one all_reduce of one number for all of them.
 /// Compile time: real element types.
 /// Throws: nothing. If a gradient is NaN, all results are.
-/// @see adam, adafactor
+/// @see adam
 template <class Symbols>
   requires(detail::takes<detail::list_of<symbol>, Symbols>)
 constexpr list<symbol> clip_by_global_norm(const Symbols& gradients, double most) {
