@@ -121,7 +121,8 @@ TEST_CASE("dynamic_slice and dynamic_update_slice") {
     results.push_back(lay_out(gs::dynamic_slice(x[0], 0, gs::cast<std::int32_t>(x[2]), 2)));
     return results;
   };
-  every_sharding(trace({{"AC"}, {"", gs::dtype::i32, 'C'}, {""}, {"AC"}}, slices), {row_sizes});
+  every_sharding(trace({{"AC"}, {"", gs::dtype::i32, 'C'}, {""}, {"AC"}}, slices),
+                 {.dims = {{{'A', 5}, {'C', 3}}, {{'A', 4}, {'C', 2}}}});
   const auto updates = [](const scope&, given x) {
     return with_gradients(gs::dynamic_update_slice(x[0], x[1], 0, x[2]), std::array{x[0], x[1], x[3]}, 2);
   };
