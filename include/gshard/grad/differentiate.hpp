@@ -219,12 +219,7 @@ class differentiator {
   }
   /// x where the indices of two dims are equal, else 0.
   constexpr symbol emit_on_diagonal(symbol x, int first, int second) {
-    sharding_rule r;
-    r.out[0] = counting(x.rank());
-    const auto index = [&](int along) {
-      const symbol i{&b_, b_.add_node(op::iota, {}, r, {.dim = along}, {{x.get().dims, dtype::i32}})};
-      return cast(i, x.get().type);
-    };
+    const auto index = [&](int along) { return cast(emit_iota(b_, x.get().dims, along), x.get().type); };
     const short_list all = counting(x.rank());
     return emit_map_of(own_function<arithmetic::where_equal>, std::array{x, index(first), index(second)}, std::array{all, all, all}, x);
   }

@@ -20,9 +20,7 @@ namespace detail {
 constexpr symbol emit_indices(builder& b, int dim) {
   dim_list dims;
   dims.push_back(dim);
-  sharding_rule rule;
-  rule.out[0] = counting(1);
-  return {&b, b.add_node(op::iota, {}, rule, {}, {{dims, dtype::i32}})};
+  return emit_iota(b, dims, 0);
 }
 /// The last index along a dim, a scalar.
 constexpr symbol emit_last_index(builder& b, int dim) {

@@ -40,6 +40,14 @@ constexpr bool check_rows(symbol table, symbol ids, int at, int batch, std::stri
   return !b.failed();
 }
 
+/// op::iota: the index along a dim, for a tensor of these dims.
+constexpr symbol emit_iota(builder& b, const dim_list& dims, int along) {
+  if (b.failed()) return b.nothing();
+  sharding_rule rule;
+  rule.out[0] = counting(dims.size());
+  return {&b, b.add_node(op::iota, {}, rule, {.dim = along}, {{dims, dtype::i32}})};
+}
+
 /// op::scatter_add: row i of a table with these dims is the sum of the rows with id i.
 constexpr symbol emit_scatter_add(symbol ids, symbol rows, int at, int batch, const dim_list& table) {
   builder& b = *rows.owner;
@@ -109,10 +117,7 @@ template <fixed_string Letters>
 constexpr symbol iota(const parameter_scope& m, int along = 0) {
   builder& b = m.owner();
   if (b.failed()) return b.nothing();
-  const dim_list dims = b.dims_of(Letters.view(), "iota");
-  sharding_rule rule;
-  rule.out[0] = detail::counting(dims.size());
-  return {&b, b.add_node(op::iota, {}, rule, {.dim = along}, {{dims, dtype::i32}})};
+  return detail::emit_iota(b, b.dims_of(Letters.view(), "iota"), along);
 }
 
 /// one_hot<"E">(ids)[i..., e] = 1 where ids[i...] = e, else 0. one_hot<"E", double>(ids): in another element type than float. An id outside
@@ -132,9 +137,7 @@ constexpr symbol one_hot(here ids) {
   if (dims.full() || added.size() != 1) b.fail(fault::rank_mismatch, "one_hot", {}, 1, added.size());
   if (b.failed()) return b.nothing();
   dims.push_back(added[0]);
-  sharding_rule rule;
-  rule.out[0] = detail::counting(dims.size());
-  const symbol index{&b, b.add_node(op::iota, {}, rule, {.dim = ids.rank()}, {{dims, dtype::i32}})};
+  const symbol index = detail::emit_iota(b, dims, ids.rank());
   const symbol hit = detail::emit_map_of(detail::own_step<detail::arithmetic::equal>, std::array<symbol, 2>{ids, index},
                                          std::array{detail::counting(ids.rank()), detail::counting(dims.size())}, index);
   return detail::emit_cast(hit, dtype_of<T>);
