@@ -43,6 +43,31 @@ static_assert(of_terms.outputs[0].is_loss && of_terms.outputs[1].is_loss && !of_
 
 }  // namespace
 
+namespace {
+
+// A skipped step updates no variable, whether it is updated before or after the optimizer: select(skipped, old, next).
+inline constexpr auto with_variables = [](auto& m, auto x, auto rate) {
+  auto w = m.param("w", "A", gs::init::zeros());
+  auto before = m.variable("before", "A", gs::init::zeros()), after = m.variable("after", "", gs::init::zeros(), gs::dtype::i32);
+  m.update(before, before + x);
+  auto loss = gs::sum(w * x);
+  gs::adam{.if_not_finite = gs::not_finite::skip}.minimize(m, loss, rate);
+  m.update(after, after + 1);
+  return loss;
+};
+constexpr bool keeps_old_value(const gs::plan_view& p, const char* name) {
+  const gs::parameter& v = *p.find(name);
+  for (const gs::node& n : p.steps)
+    if (n.outputs > 0 && n.output() == v.updated)
+      return n.kind == gs::op::map && n.inputs == 3 && n.input(1) == v.value &&
+             n.attr.function->own == gs::detail::arithmetic::number_of<gs::detail::arithmetic::choose>;
+  return false;
+}
+using variables = gs::program<with_variables, gs::mesh<gs::axis<"x">>, gs::in<"A">, gs::in<"">>;
+static_assert(keeps_old_value(variables::plan, "before") && keeps_old_value(variables::plan, "after"));
+
+}  // namespace
+
 TEST_CASE("not_finite::stop: the error names gradient, parameter or loss, device, step and element") {
   on_every_mesh(not_finite_step::check_stop<false>);
   on_every_mesh(not_finite_step::check_stop<true>);
