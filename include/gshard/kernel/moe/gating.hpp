@@ -209,9 +209,11 @@ void top_k_gating_grad(const T* gates, const T* mask, const std::int32_t* slot, 
     thread_local std::vector<T> counts, weights;
     chosen_experts.resize(std::size_t(tokens * choices));
     counts.assign(std::size_t(experts), T(0));
-    weights.resize(std::size_t(2 * choices));
+    weights.resize(std::size_t(choices));
     std::int64_t* const chosen = chosen_experts.data();  // of the calling thread, found once
-    T *const first_choices = counts.data(), *const chosen_weight = weights.data(), *const kept = chosen_weight + choices;
+    T* const first_choices = counts.data();
+    T two_weights[2];
+    T* const chosen_weight = fixed() == 2 ? two_weights : weights.data();
     const T* const group = gates + g * tokens * experts;
     const bool looks_for_nan = detail::may_be_nan(group, tokens * experts);
     const T* const real = mask ? mask + g * tokens : nullptr;
@@ -230,16 +232,21 @@ void top_k_gating_grad(const T* gates, const T* mask, const std::int32_t* slot, 
       const std::int64_t* const of_token = chosen + s * choices;
       const T sum = detail::normalize_chosen(group + s * experts, of_token, choices, chosen_weight);
       if (dweight == nullptr || sum == T(0)) continue;
-      for (std::int64_t k = 0; k < choices; ++k) {
-        const std::int64_t at = (g * tokens + s) * choices + k;
-        kept[k] = slot[at] < 0 ? T(0) : dweight[at];
+      const std::int64_t at = (g * tokens + s) * choices;
+      const auto kept = [&](std::int64_t k) { return slot[at + k] < 0 ? T(0) : dweight[at + k]; };
+      if (fixed() == 2) {
+        if (of_token[1] < 0) continue;
+        const T difference = kept(0) - kept(1);
+        d[of_token[0]] += difference * chosen_weight[1] / sum;
+        d[of_token[1]] -= difference * chosen_weight[0] / sum;
+        continue;
       }
       const std::int64_t count = std::min(choices, experts);
       for (std::int64_t k = 0; count > 1 && k < count; ++k) {
         const std::int64_t other = k == 0 ? 1 : 0;
-        T slope = (kept[k] - kept[other]) * chosen_weight[other];
+        T slope = (kept(k) - kept(other)) * chosen_weight[other];
         for (std::int64_t j = other + 1; j < count; ++j)
-          if (j != k) slope += (kept[k] - kept[j]) * chosen_weight[j];
+          if (j != k) slope += (kept(k) - kept(j)) * chosen_weight[j];
         d[of_token[k]] += slope / sum;
       }
     }
