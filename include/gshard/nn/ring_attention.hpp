@@ -82,9 +82,8 @@ constexpr symbol emit_ring_attention(symbol q, symbol k, symbol v, const ring_at
 }  // namespace detail
 
 /// ring_attention<"seq">(q, k, v, options): attention over a sequence T that is sharded over the mesh axis "seq". Each device keeps its
-/// queries. Blocks of keys and values move to the next device after each of the other devices' turns, and partial results are merged. With
-/// `remat`, the gradient moves the blocks again instead of keeping all of them. Causal: blocks of later keys are skipped, so the last device
-/// works longest.
+/// queries. Blocks of keys and values move on to the next device, and the results of blocks are merged. The gradient keeps the blocks that a
+/// device has seen. Causal: blocks of later keys are skipped, so the last device works longest.
 /// Shapes: q [batch..., T, H, D] or [batch..., T, H, R, D]; k and v [batch..., T, H, D] -> the shape of q.
 /// Communicates: with n devices along "seq", n - 1 shifts of k and of v; a mask is one more. The gradient shifts the gradients of k and v
 /// back as often. Batch dims and heads may be sharded over other axes.
