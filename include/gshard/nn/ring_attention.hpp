@@ -25,21 +25,27 @@ struct ring_attention_options {
 namespace detail {
 using namespace gshard::detail;
 
-/// Dim `at` of x as two: the devices along an axis, and their blocks. The axis shards the first. Other dims keep their shardings open.
+/// An axis shards dim `at`. The other dims are open.
+constexpr sharding sharded_only(int rank, int at, int axis) {
+  sharding s = sharding::replicated(rank);
+  s[at] = one_axis(axis);
+  s.open = std::uint8_t(((1u << rank) - 1u) & ~(1u << at));
+  return s;
+}
+
+/// Dim `at` of x as two: the devices along an axis, which shards it, and their blocks.
 constexpr symbol emit_blocks(symbol x, int at, int axis) {
   builder& b = *x.owner;
   const int devices = device_dim(b, axis);
-  sharding whole = sharding::replicated(x.rank());
-  whole[at] = one_axis(axis);
-  whole.open = std::uint8_t(((1u << x.rank()) - 1u) & ~(1u << at));
+  const sharding whole = sharded_only(x.rank(), at, axis);
   const symbol y = emit_split(emit_annotate(x, whole), at, devices, part_dim(b, devices, x.get().dims[at]));
   if (b.failed()) return y;
-  sharding apart = with_dim(whole, at, one_axis(axis));
-  apart[at + 1] = {};
-  return emit_annotate(y, apart);
+  sharding blocks = with_dim(whole, at, one_axis(axis));
+  blocks[at + 1] = {};
+  return emit_annotate(y, blocks);
 }
 
-/// For each device along an axis: how far its first query is behind the first key of the block that has moved `steps` devices on.
+/// For each device along an axis: the position of its first query, counted from the first key of the block that it has after some steps.
 constexpr symbol emit_ring_position(symbol q, int devices_at, std::string_view axis, int devices, int steps) {
   builder& b = *q.owner;
   const symbol device = emit_device_index(b, axis);
@@ -72,18 +78,14 @@ constexpr symbol emit_ring_attention(symbol q, symbol k, symbol v, const ring_at
     const symbol position = o.causal ? emit_ring_position(queries, at, axis_name, devices, step) : b.nothing();
     all = merge_attention(all, emit_attention(queries, keys, values, {.mask = mask, .position = position}, "ring_attention"));
   }
-  return b.failed() ? b.nothing() : emit_annotate(emit_merge(all.y, at, q.get().dims[at]), [&] {
-    sharding made = sharding::replicated(q.rank());
-    made[at] = one_axis(axis);
-    made.open = std::uint8_t(((1u << q.rank()) - 1u) & ~(1u << at));
-    return made;
-  }());
+  if (b.failed()) return b.nothing();
+  return emit_annotate(emit_merge(all.y, at, q.get().dims[at]), sharded_only(q.rank(), at, axis));
 }
 }  // namespace detail
 
 /// ring_attention<"seq">(q, k, v, options): attention over a sequence T that is sharded over the mesh axis "seq". Each device keeps its
-/// queries. Blocks of keys and values move on to the next device, and the results of blocks are merged. The gradient keeps the blocks that a
-/// device has seen. Causal: blocks of later keys are skipped, so the last device works longest.
+/// queries. Blocks of keys and values move on to the next device, and the results of blocks are merged. The gradient keeps the blocks that
+/// a device has seen. Causal: blocks of later keys are skipped, so the last device works longest.
 /// Shapes: q [batch..., T, H, D] or [batch..., T, H, R, D]; k and v [batch..., T, H, D] -> the shape of q.
 /// Communicates: with n devices along "seq", n - 1 shifts of k and of v; a mask is one more. The gradient shifts the gradients of k and v
 /// back as often. Batch dims and heads may be sharded over other axes.

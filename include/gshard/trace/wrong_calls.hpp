@@ -89,7 +89,8 @@ constexpr auto cross_entropy(const Given&... given) {
 template <class... Given>
   requires(!detail::call<3, symbol, symbol, symbol, attention_options>::fits<Given...>)
 constexpr auto attention(const Given&... given) {
-  static_assert(detail::accepts<Given...>, "gshard: attention(q, k, v, options = {}) takes three tensors of a program and attention_options");
+  static_assert(detail::accepts<Given...>,
+                "gshard: attention(q, k, v, options = {}) takes three tensors of a program and attention_options");
   return detail::refused(given...);
 }
 template <class... Given>

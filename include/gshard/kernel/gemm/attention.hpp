@@ -48,7 +48,8 @@ class attention_head {
   static constexpr std::int64_t block_rows = 128, block_keys = 256;
 
   attention_head(const attention_sizes& s, const std::int32_t* seen_from, const attention_dropout& drop)
-      : s_(s), drop_(drop), seen_(seen_from), queries_(std::clamp<std::int64_t>(block_rows / std::max<std::int64_t>(s.repeats, 1), 1, std::max<std::int64_t>(s.queries, 1))) {
+      : s_(s), drop_(drop), seen_(seen_from) {
+    if (s.repeats > 0 && s.queries > 0) queries_ = std::clamp<std::int64_t>(block_rows / s.repeats, 1, s.queries);
     if (s.causal && seen_ == nullptr) {
       own_seen_.resize(std::size_t(s.keys));
       for (std::size_t j = 0; j < own_seen_.size(); ++j) own_seen_[j] = std::int32_t(j);
@@ -132,7 +133,7 @@ class attention_head {
   attention_dropout drop_;
   const std::int32_t* seen_;
   std::vector<std::int32_t> own_seen_;
-  std::int64_t queries_;
+  std::int64_t queries_ = 1;  // of a block
   std::int64_t batch_ = 0, head_ = 0;
   const std::int32_t* from_ = nullptr;
 };
