@@ -235,10 +235,10 @@ TEST_CASE("equal maxima share the gradient") {
 }
 
 TEST_CASE("gradients: attention") {
-  check_gradients({{"BSD"}, {"CSD"}, {"CSD"}, {"BSD"}}, [](given x) {
+  check_gradients({{"BSM"}, {"CSM"}, {"CSM"}, {"BSM"}}, [](given x) {
     return weigh(gs::attention(x[0], x[1], x[2], {.causal = true}), x[3]);
   });
-  check_gradients({{"ABSD"}, {"ACSD"}, {"ACSD"}, {"ABSD"}}, [](given x) {
+  check_gradients({{"ABSM"}, {"ACSM"}, {"ACSM"}, {"ABSM"}}, [](given x) {
     const gs::attention_part a = gs::partial_attention(x[0], x[1], x[2]), b = gs::partial_attention(x[0], x[2], x[1], {.dropout = 0.2});
     const gs::attention_part both = gs::merge_attention(a, b);
     return weigh(both.y, x[3]) + sum(both.log_sum * both.log_sum);
