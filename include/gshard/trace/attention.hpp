@@ -5,6 +5,7 @@
 
 #include <gshard/trace/builder.hpp>
 #include <gshard/trace/einsum.hpp>
+#include <gshard/trace/embedding.hpp>
 #include <gshard/trace/map.hpp>
 #include <gshard/trace/select.hpp>
 
@@ -41,10 +42,8 @@ constexpr symbol emit_seen_from(symbol k, const attention_options& o, std::strin
   dim_list dims = k.get().dims;
   dims.pop_back();
   dims.pop_back();
-  sharding_rule rule;
-  rule.out[0] = counting(dims.size());
   const bool causal = o.causal || o.position.id >= 0;
-  symbol from{&b, b.add_node(op::iota, {}, rule, {.dim = dims.size() - 1}, {{dims, dtype::i32}})};
+  symbol from = emit_iota(b, dims, dims.size() - 1);
   if (!causal) from = emit_constant(pointwise_constant<0>, from);
   if (o.position.id >= 0) {
     if (o.position.get().type != dtype::i32) b.fail(fault::wrong_type, verb, "position", 4);
