@@ -3,6 +3,7 @@
 // read or write.
 #include <gshard/kernel/elementwise/adam.hpp>
 #include <gshard/kernel/elementwise/dropout.hpp>
+#include <gshard/kernel/gemm/attention.hpp>
 #include <gshard/kernel/gemm/contract.hpp>
 #include <gshard/kernel/moe/dispatch.hpp>
 #include <gshard/kernel/move/copy.hpp>
@@ -197,6 +198,42 @@ void combine(benchmark::State& state) {
   count_bytes(state, r.kept_bytes() + 4.0 * static_cast<double>(r.x.size()));
 }
 
+/// Self-attention of 8 heads of 64, in blocks.
+void attention(benchmark::State& state, bool causal, bool gradient) {
+  const ks::attention_sizes s{1, state.range(0), state.range(0), 8, 1, 64, 0, causal};
+  const auto q = numbers(s.queries * s.heads * s.depth), k = q, v = q, dy = q;
+  auto y = q, dq = q, dk = q, dv = q;
+  std::vector<float> log_sum(static_cast<std::size_t>(s.queries * s.heads)), delta = log_sum;
+  ks::attention(q.data(), k.data(), v.data(), nullptr, y.data(), log_sum.data(), s);
+  for (auto _ : state) {
+    if (gradient)
+      ks::attention_grad(q.data(), k.data(), v.data(), log_sum.data(), delta.data(), dy.data(), nullptr, dq.data(), dk.data(), dv.data(), s);
+    else ks::attention(q.data(), k.data(), v.data(), nullptr, y.data(), log_sum.data(), s);
+    benchmark::ClobberMemory();
+  }
+  const double products = static_cast<double>(s.heads * s.depth * s.queries * s.keys) / (causal ? 2 : 1);
+  count_flops(state, (gradient ? 10 : 4) * products);
+}
+/// The same by two products and a softmax, with all scores in memory.
+void attention_of_scores(benchmark::State& state) {
+  const extents sizes{{'D', 64}, {'H', 8}, {'K', state.range(0)}, {'Q', state.range(0)}};
+  const ks::operand_dims q = operand("QHD", sizes), k = operand("KHD", sizes), w = operand("HQK", sizes);
+  const auto x = numbers(ks::element_count(q.rank, q.extent));
+  auto scores = numbers(ks::element_count(w.rank, w.extent)), y = x;
+  const ks::contraction<float> score(q, k, w), weigh(w, k, q);
+  const std::int64_t rows = 8 * state.range(0), cols = state.range(0);
+  for (auto _ : state) {
+    score.run(x.data(), x.data(), scores.data());
+    ks::softmax(scores.data(), scores.data(), rows, cols);
+    weigh.run(scores.data(), x.data(), y.data());
+    benchmark::ClobberMemory();
+  }
+  count_flops(state, 4.0 * 8 * 64 * static_cast<double>(cols * cols));
+}
+BENCHMARK_CAPTURE(attention, all, false, false)->Arg(2048)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(attention, causal, true, false)->Arg(2048)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(attention, gradient, false, true)->Arg(2048)->Unit(benchmark::kMillisecond);
+BENCHMARK(attention_of_scores)->Arg(2048)->Unit(benchmark::kMillisecond);
 BENCHMARK(softmax)->Arg(8)->Arg(12)->Arg(16)->Arg(32)->Arg(512);
 BENCHMARK(softmax_grad)->Arg(8)->Arg(32)->Arg(512);
 BENCHMARK(layer_norm)->Arg(128)->Arg(512);
@@ -257,7 +294,7 @@ void register_contractions() {
 
 int main(int argc, char** argv) {
   register_contractions();
-  benchmark::AddCustomContext("names", "softmax/32: rows of 32; adam/16384: so many numbers; combine/8/512: 8 experts, model of 512; "
+  benchmark::AddCustomContext("names", "softmax/32: rows of 32; attention/causal/2048: that length; adam/16384: so many numbers; combine/8/512: 8 experts, model of 512; "
                                        "GSM,ME->GSE/M512: an einsum in the MoE layer with M = 512; .../T32: in a Transformer of 32 words "
                                        "a sentence; MN->NM: a transposition; MN->N: a sum");
   benchmark::Initialize(&argc, argv);

@@ -17,6 +17,7 @@
 
 #include <gshard/trace/along.hpp>
 #include <gshard/trace/assignment.hpp>
+#include <gshard/trace/attention.hpp>
 #include <gshard/trace/broadcast.hpp>
 #include <gshard/trace/check_finite.hpp>
 #include <gshard/trace/complex.hpp>

@@ -13,6 +13,7 @@
 #include <gshard/trace/expert_groups.hpp>
 #include <gshard/trace/gating.hpp>
 #include <gshard/trace/map.hpp>
+#include <gshard/trace/attention.hpp>
 #include <gshard/trace/random.hpp>
 #include <gshard/trace/reduce.hpp>
 #include <gshard/trace/rows.hpp>
@@ -231,6 +232,17 @@ TEST_CASE("equal maxima share the gradient") {
   });
   const arrays d = run_graph::run(t, run_graph::serial(t, {{'A', 2}, {'B', 4}}), {{1, 5, 5, 0, 3, 3, 3, 3}});
   CHECK(d[0] == run_graph::array{0, 0.5, 0.5, 0, 0.25, 0.25, 0.25, 0.25});
+}
+
+TEST_CASE("gradients: attention") {
+  check_gradients({{"BSM"}, {"CSM"}, {"CSM"}, {"BSM"}}, [](given x) {
+    return weigh(gs::attention(x[0], x[1], x[2], {.causal = true}), x[3]);
+  });
+  check_gradients({{"ABSM"}, {"ACSM"}, {"ACSM"}, {"ABSM"}}, [](given x) {
+    const gs::attention_part a = gs::partial_attention(x[0], x[1], x[2]), b = gs::partial_attention(x[0], x[2], x[1], {.dropout = 0.2});
+    const gs::attention_part both = gs::merge_attention(a, b);
+    return weigh(both.y, x[3]) + sum(both.log_sum * both.log_sum);
+  });
 }
 
 TEST_CASE("gradients: rows") {

@@ -4,6 +4,7 @@
 // expect: gshard: layer_norm\(x, gamma, beta, epsilon = 1e-5\) takes three tensors of a program and a number
 // expect: gshard: layer_norm\(x, gamma, beta, epsilon = 1e-5\) takes three tensors of a program and a number
 // expect: gshard: cross_entropy\(logits, labels, smoothing = 0\) takes two tensors of a program and a number
+// expect: gshard: attention\(q, k, v, options = \{\}\) takes three tensors of a program and attention_options
 // expect: gshard: check_finite\(x, .?"hidden.?"\) takes a tensor of a program and a name for errors
 // expect: gshard: cumsum\(x, dim = -1, exclusive = false, reverse = false\) takes a tensor of a program, a dim and flags
 // expect: gshard: sort\(x, dim = -1, descending = false\) takes a tensor of a program, a dim and a flag
@@ -74,6 +75,7 @@ inline constexpr auto model = [](auto& m, auto a, auto c, auto ids, auto gates, 
   use(layer_norm(a));
   use(layer_norm(a, bias, 3));
   use(cross_entropy(a));
+  use(attention(a, c));
   use(check_finite(a));
   use(cumsum(a, 0.5));
   use(sort(a, c).values);
@@ -131,6 +133,7 @@ inline constexpr auto model = [](auto& m, auto a, auto c, auto ids, auto gates, 
   use(softmax(a));
   use(layer_norm(a, bias, bias));
   use(cross_entropy(a, ids, 0.1));
+  use(attention(gates, gates, gates, {.causal = true}));
   use(check_finite(a, "a"));
   use(cumsum(a, 0));
   use(sort(a, 0).values);

@@ -6,6 +6,7 @@
 #include <gshard/base/list.hpp>
 #include <gshard/base/list_view.hpp>
 #include <gshard/trace/along.hpp>
+#include <gshard/trace/attention.hpp>
 #include <gshard/trace/builder.hpp>
 #include <gshard/trace/call.hpp>
 #include <gshard/trace/complex.hpp>
@@ -118,6 +119,7 @@ class differentiator {
         for (int i = 0; i < 3; ++i) add(n.input(i), parts[std::size_t(i)]);
         return;
       }
+      case op::attention: return pull_back_attention(n, dy);
       case op::gather: return add(n.input(0), emit_scatter_add(in(n, 1), dy, n.attr.dim, n.attr.count, in(n, 0).get().dims));
       case op::scatter_add: return add(n.input(1), gather(dy, in(n, 0), n.attr.dim, n.attr.count));
       case op::cumsum: return add(n.input(0), emit_cumsum(dy, n.attr.dim, n.attr.exclusive, !n.attr.reverse));
@@ -375,6 +377,14 @@ class differentiator {
     const symbol d{&b_, b_.add_node(op::top_k_gating_grad, list_view(ids.data(), n.inputs > 1 ? 5u : 4u), r, n.attr,
                                     {{in(n, 0).get().dims, in(n, 0).get().type}})};
     add(n.input(0), d);
+  }
+
+  constexpr void pull_back_attention(const node& n, symbol dy) {
+    emit_attention_grad(n, out(n), dy, at(gradients_[std::size_t(n.output(1))]));
+    if (b_.failed()) return;
+    const std::array parts{b_.result_of_last(0), b_.result_of_last(1), b_.result_of_last(2)};
+    for (int i = 0; i < 3; ++i)
+      if (wants(n, i)) add(n.input(i), parts[std::size_t(i)]);
   }
 
   constexpr void pull_back_dispatch(const node& n, symbol dy) {

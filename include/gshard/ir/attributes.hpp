@@ -30,7 +30,7 @@ struct attributes {
   std::int32_t ring_operand = 0;  ///< looped_einsum: the operand whose blocks travel; the number of operands if partial sums travel.
   std::int32_t count = 0;         ///< top_k: k, and 0 for its merge of blocks. top_k_gating: k. gather, scatter_add: batch dims.
   std::int32_t window = 0;        ///< A merge: the row of the window through which the first dim reads the result.
-  std::int32_t key = 0;           ///< dropout, random, top_k_gating: identifies the operation's random numbers.
+  std::int32_t key = 0;           ///< attention, dropout, random, top_k_gating: identifies the operation's random numbers.
   std::int32_t loop = 0;          ///< carry, loop_begin, loop_test, loop_end: the number of the loop.
   reduction combine = reduction::sum;              ///< reduce, pool; for all: how partial results are completed.
   reshape_kind change = reshape_kind::unchanged;   ///< reshape.
@@ -44,6 +44,7 @@ struct attributes {
   bool by_blocks = false;        ///< argmax: gathers the best element of every block. Set by `decompose`.
   bool may_move = false;         ///< annotate: readers may reshard it, whatever the strictness of the program.
   bool gradient_as_operand = false;  ///< annotate: the gradient has the sharding of the operand, not of the result.
+  bool causal = false;           ///< attention: a query sees the keys up to its own index.
   bool rounds_to_bf16 = false;   ///< einsum, looped_einsum: factors are rounded to bf16.
   bool normal = false;           ///< random: standard normal numbers, not uniform ones.
   bool imaginary = false;        ///< cast between a real and a complex type: to or from the imaginary part, not the real one.
@@ -52,7 +53,7 @@ struct attributes {
   double factor = 1, power = 0;  ///< scale: x * factor * (product of the extents of `dims`)^power.
   double epsilon = 0;            ///< layer_norm, adam.
   double smoothing = 0;          ///< cross_entropy.
-  double rate = 0;               ///< dropout.
+  double rate = 0;               ///< attention, dropout.
   double beta1 = 0, beta2 = 0, weight_decay = 0;  ///< adam.
   const pointwise* function = nullptr;            ///< map, per_shard.
   const custom_operation* custom = nullptr;       ///< custom.

@@ -29,7 +29,7 @@ struct symbol;
 /// carry it. A result that lacks the factor is then a partial sum over that axis. Propagation and partitioning know operations by their
 /// rule alone.
 struct sharding_rule {
-  static constexpr int most_in = 6, most_out = 5;
+  static constexpr int most_in = 7, most_out = 5;
 
   short_list in[most_in]{};  // not std::array, as in a sharding
   short_list out[most_out]{};

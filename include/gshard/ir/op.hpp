@@ -29,6 +29,8 @@ enum class op : std::uint8_t {
   cross_entropy,
   cross_entropy_grad,
   block_cross_entropy,
+  attention,
+  attention_grad,
   cumsum,
   block_sum,
   sort,
@@ -128,6 +130,7 @@ struct op_traits {
   bool elementwise = false;
   /// Multiplies two operands and sums: two floating-point operations per index of its rule.
   bool product = false;
+  int fused_products = 0;  ///< The number of such products over all indices of its rule in one kernel, for prices.
   /// Its strategy is the sharding of its result, because it computes something about shards.
   bool follows_result = false;
   bool counts_devices = false;   ///< The result is a sum over all devices, whatever shards they hold. So such sums are added first.
@@ -205,6 +208,8 @@ inline constexpr op_traits op_table[]{
     {.kind = op::cross_entropy, .name = "cross_entropy", .lines = line_dim::last, .line_sums = 3, .ids = 1},
     {.kind = op::cross_entropy_grad, .name = "cross_entropy_grad", .lines = line_dim::last, .line_sums = 2, .overwrites = 0, .ids = 1},
     {.kind = op::block_cross_entropy, .name = "block_cross_entropy", .follows_result = true, .ids = 1},
+    {.kind = op::attention, .name = "attention", .fused_products = 2},
+    {.kind = op::attention_grad, .name = "attention_grad", .fused_products = 5},
     {.kind = op::cumsum, .name = "cumsum", .lines = line_dim::attribute, .line_sums = op_traits::own_formula},
     {.kind = op::block_sum, .name = "block_sum", .follows_result = true},
     {.kind = op::sort, .name = "sort", .keeps_sharding = true},

@@ -208,7 +208,7 @@ constexpr symbol roll(here x, std::initializer_list<dim_shift> shifts) {
 }
 constexpr symbol roll(here x, int dim, int shift) { return roll(x, {{dim, shift}}); }
 
-/// concat({a, b, ...}, dim): the operands one after the other along one dim. At most 6.
+/// concat({a, b, ...}, dim): the operands one after the other along one dim. At most 7.
 /// Shapes: [..., N_i, ...] -> [..., sum of N_i, ...].
 /// Communicates: nothing, or, if the dim is sharded, for every operand the elements that blocks of the result lack.
 /// Compile time: ranks, dims and element types.

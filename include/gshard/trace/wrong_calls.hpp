@@ -10,6 +10,7 @@
 #include <gshard/ir/reduction.hpp>
 #include <gshard/ir/spec.hpp>
 #include <gshard/trace/along.hpp>
+#include <gshard/trace/attention.hpp>
 #include <gshard/trace/builder.hpp>
 #include <gshard/trace/call.hpp>
 #include <gshard/trace/check_finite.hpp>
@@ -83,6 +84,13 @@ template <class... Given>
 constexpr auto cross_entropy(const Given&... given) {
   static_assert(detail::accepts<Given...>,
                 "gshard: cross_entropy(logits, labels, smoothing = 0) takes two tensors of a program and a number");
+  return detail::refused(given...);
+}
+template <class... Given>
+  requires(!detail::call<3, symbol, symbol, symbol, attention_options>::fits<Given...>)
+constexpr auto attention(const Given&... given) {
+  static_assert(detail::accepts<Given...>,
+                "gshard: attention(q, k, v, options = {}) takes three tensors of a program and attention_options");
   return detail::refused(given...);
 }
 template <class... Given>

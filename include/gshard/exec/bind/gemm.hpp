@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Binds einsums to kernels: contractions, and contractions in a ring of devices.
+// Binds einsums and attention to kernels: contractions, contractions in a ring of devices, and attention in blocks.
 
+#include <gshard/base/random.hpp>
 #include <gshard/exec/bind/local_step.hpp>
 #include <gshard/exec/bind/looped_step.hpp>
 #include <gshard/exec/memory/buffer_reuse.hpp>
+#include <gshard/kernel/gemm/attention.hpp>
 #include <gshard/kernel/gemm/contract.hpp>
 
 #include <algorithm>
@@ -13,6 +15,7 @@
 #include <cstdint>
 #include <memory>
 #include <utility>
+#include <vector>
 
 namespace gshard { inline namespace v0 { namespace detail {
 
@@ -71,6 +74,62 @@ action bind(operation<op::einsum>, const local_step<T>& step) {
 template <class T>
 action bind(operation<op::looped_einsum>, const local_step<T>& step) {
   return [loop = std::make_shared<looped_step<T>>(step.n, step.plan)](const run_context&) { (*loop)(); };
+}
+
+/// The shapes of an attention on a device, and the places of its heads and batch entries in the whole tensor.
+struct attention_place {
+  kernel::attention_sizes sizes;
+  double rate = 0;
+  std::uint32_t key = 0;
+  std::vector<std::int64_t> batch;
+  kernel::attention_dropout where;  // without the batch and the key of a run
+
+  template <class T>
+  explicit attention_place(const local_step<T>& step) : rate(step.n.attr.rate), key(std::uint32_t(step.n.attr.key)) {
+    const bound_value &q = step.in_value(0), &k = step.in_value(1);
+    const kernel::placement& at = step.in_place(0);
+    const int batches = k.rank() - 3, heads = batches + 1, last = q.rank() - 1;
+    const bool grouped = q.rank() > k.rank();
+    const auto extent = [&](int d) { return at.extent[std::size_t(d)]; };
+    sizes = {q.span(step.device, 0, batches), extent(batches), k.extent(step.device, batches), extent(heads),
+             grouped ? extent(heads + 1) : 1, extent(last),    at.offset[std::size_t(batches)], step.n.attr.causal};
+    check_indices("attention", k.extents[std::size_t(batches)] + q.extents[std::size_t(batches)]);
+    where.first_head = at.offset[std::size_t(heads)];
+    where.first_repeat = grouped ? at.offset[std::size_t(heads) + 1] : 0;
+    where.heads = q.extents[std::size_t(heads)];
+    where.repeats = grouped ? q.extents[std::size_t(heads) + 1] : 1;
+    where.queries = q.extents[std::size_t(batches)];
+    for (std::int64_t b = 0; rate > 0 && b < sizes.batch; ++b) {
+      std::int64_t global = 0, rest = b, stride = 1;
+      for (int d = batches; d-- > 0; rest /= extent(d), stride *= q.extents[std::size_t(d)])
+        global += (rest % extent(d) + at.offset[std::size_t(d)]) * stride;
+      batch.push_back(global);
+    }
+  }
+  kernel::attention_dropout dropout(const run_context& run) const {
+    kernel::attention_dropout d = where;
+    d.rate = rate;
+    d.key = random_key{run.seed, run.step, key};
+    d.batch = batch.data();
+    return d;
+  }
+};
+
+template <class T>
+action bind(operation<op::attention>, const local_step<T>& step) {
+  return [q = step.in(0), k = step.in(1), v = step.in(2), seen_from = step.n.inputs > 3 ? step.ids(3) : nullptr, y = step.out(0),
+          log_sum = step.out(1), at = attention_place(step)](const run_context& run) {
+    kernel::attention<T>(q, k, v, seen_from, y, log_sum, at.sizes, at.dropout(run));
+  };
+}
+
+template <class T>
+action bind(operation<op::attention_grad>, const local_step<T>& step) {
+  return [q = step.in(0), k = step.in(1), v = step.in(2), log_sum = step.in(3), delta = step.in(4), dy = step.in(5),
+          seen_from = step.n.inputs > 6 ? step.ids(6) : nullptr, dq = step.out(0), dk = step.out(1), dv = step.out(2),
+          at = attention_place(step)](const run_context& run) {
+    kernel::attention_grad<T>(q, k, v, log_sum, delta, dy, seen_from, dq, dk, dv, at.sizes, at.dropout(run));
+  };
 }
 
 }}}  // namespace gshard::v0::detail

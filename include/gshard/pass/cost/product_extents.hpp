@@ -21,7 +21,8 @@ struct product_extents {
 
 constexpr product_extents extents_of_product(const plan_view& plan, const node& n, const extents& e) {
   product_extents p;
-  if (n.inputs != 2) return p;
+  const bool fused = traits(n.kind).fused_products > 0;  // then of its first product
+  if (n.inputs != 2 && !fused) return p;
   std::uint32_t seen = 0;
   for (int i = 0; i < 2; ++i) {
     const value& x = plan.at(n.input(i));
@@ -29,7 +30,7 @@ constexpr product_extents extents_of_product(const plan_view& plan, const node& 
       const int factor = n.rule.in[i][d];
       if ((seen >> factor) & 1u) continue;
       seen |= 1u << factor;
-      const bool shared = n.rule.in[1 - i].contains(factor), kept = n.rule.out[0].contains(factor);
+      const bool shared = n.rule.in[1 - i].contains(factor), kept = n.rule.out[0].contains(factor) && !(fused && n.rule.is_blocked(factor));
       (shared && kept ? p.batch : shared ? p.contracted : i == 0 ? p.rows : p.columns) *= shard_extent(x.dims[d], x.layout[d], e);
     }
   }

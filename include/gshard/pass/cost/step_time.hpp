@@ -110,10 +110,11 @@ constexpr std::int64_t loop_count(const plan_view& plan, const node& step, const
   return n;
 }
 
-/// Additions and multiplications of einsums and convolutions, of complex numbers 4 times as many; 0 for other operations.
+/// Additions and multiplications of einsums, convolutions and attention, of complex numbers 4 times as many; 0 for other operations.
 constexpr double flops(const plan_view& plan, const node& step, const extents& e) {
   if (step.kind == op::custom) return step.attr.custom->flops * double(loop_count(plan, step, e));
   const bool products = step.inputs == 2 && traits(step.kind).product;
+  if (const int fused = traits(step.kind).fused_products; fused > 0) return 2.0 * fused * double(loop_count(plan, step, e));
   const double each = is_complex(plan.at(step.input(0)).type) ? 8 : 2;
   return products ? each * double(loop_count(plan, step, e)) : 0;
 }

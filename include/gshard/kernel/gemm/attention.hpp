@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+// Attention in blocks of queries and keys, without the matrix of all scores (FlashAttention, arXiv 2205.14135), and its gradient.
+
+#include <gshard/base/random.hpp>
+#include <gshard/kernel/gemm/gemm.hpp>
+#include <gshard/kernel/move/random_fill.hpp>
+#include <gshard/kernel/rows/softmax.hpp>
+#include <gshard/kernel/threads.hpp>
+#include <gshard/kernel/vector.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+namespace gshard { inline namespace v0 { namespace kernel {
+
+/// The extents of an attention on a device. Queries and results: [batch, queries, heads, repeats, depth]. Keys and values: [batch, keys,
+/// heads, depth]. Logarithms of sums: [batch, queries, heads, repeats].
+struct attention_sizes {
+  std::int64_t batch = 1, queries = 1, keys = 1, heads = 1, repeats = 1, depth = 1;
+  std::int64_t first_query = 0;  ///< The global index of query 0.
+  bool causal = false;           ///< Key j is visible from query j on.
+};
+
+/// Dropout of the attention weights. Weight (batch, head, repeat, query, key) has the random number of its global index in that order.
+struct attention_dropout {
+  double rate = 0;
+  random_key key{};
+  const std::int64_t* batch = nullptr;  ///< by local batch: its global index
+  std::int64_t first_head = 0, first_repeat = 0;
+  std::int64_t heads = 1, repeats = 1, queries = 1;  ///< global extents
+};
+
+namespace detail {
+
+/// The logarithm of the sum of a query that sees no key. Not -inf, so that differences of two such numbers are 0.
+inline constexpr double log_of_no_keys = -1e30;
+
+/// One head of one batch entry, with the memory of a block of scores.
+template <class T>
+class attention_head {
+ public:
+  static constexpr std::int64_t block_rows = 128, block_keys = 256;
+
+  attention_head(const attention_sizes& s, const std::int32_t* seen_from, const attention_dropout& drop)
+      : s_(s), drop_(drop), seen_(seen_from) {
+    if (s.repeats > 0 && s.queries > 0) queries_ = std::clamp<std::int64_t>(block_rows / s.repeats, 1, s.queries);
+    if (s.causal && seen_ == nullptr) {
+      own_seen_.resize(std::size_t(s.keys));
+      for (std::size_t j = 0; j < own_seen_.size(); ++j) own_seen_[j] = std::int32_t(j);
+    }
+  }
+
+  std::int64_t query_block() const { return queries_; }
+  /// The row of keys at which a block starts and ends, without the keys that no query of it sees.
+  struct key_range {
+    std::int64_t first, last;
+    bool hides;  // some query does not see some key
+  };
+
+  void go_to(std::int64_t batch, std::int64_t head) {
+    batch_ = batch;
+    head_ = head;
+    from_ = seen_ != nullptr ? seen_ + batch * s_.keys : own_seen_.empty() ? nullptr : own_seen_.data();
+  }
+  /// Calls f for all blocks of keys that a query in [begin, end) sees.
+  template <class F>
+  void for_each_key_block(std::int64_t begin, std::int64_t end, F f) const {
+    for (std::int64_t first = 0; first < s_.keys; first += block_keys) {
+      key_range r{first, std::min(first + block_keys, s_.keys), false};
+      if (from_ != nullptr) {
+        while (r.first < r.last && from_[r.last - 1] > s_.first_query + end - 1) --r.last;
+        while (r.first < r.last && from_[r.first] > s_.first_query + end - 1) ++r.first;
+        for (std::int64_t j = r.first; j < r.last; ++j) r.hides |= from_[j] > s_.first_query + begin;
+      }
+      if (r.first < r.last) f(r);
+    }
+  }
+
+  // Addresses of rows of depth elements.
+  std::int64_t query_at(std::int64_t i) const { return ((batch_ * s_.queries + i) * s_.heads + head_) * s_.repeats; }  // times depth
+  std::int64_t key_at(std::int64_t j) const { return ((batch_ * s_.keys + j) * s_.heads + head_) * s_.depth; }
+  std::int64_t key_stride() const { return s_.heads * s_.depth; }
+
+  /// Copies the rows of queries [begin, end), all repeats, times a factor.
+  void pack(const T* from, std::int64_t begin, std::int64_t end, T factor, T* to) const {
+    const std::int64_t row = s_.repeats * s_.depth;
+    for (std::int64_t i = begin; i < end; ++i)
+      for (std::int64_t d = 0; d < row; ++d) to[(i - begin) * row + d] = factor * from[query_at(i) * s_.depth + d];
+  }
+
+  /// scores = q k^T for packed queries, -inf where a query does not see a key and in the columns after the last key.
+  void score(const T* q, const T* k, std::int64_t begin, std::int64_t end, const key_range& keys, T* scores) const {
+    const std::int64_t n = keys.last - keys.first, padded = (n + lanes<T> - 1) / lanes<T> * lanes<T>;
+    gemm<T>(false, true, (end - begin) * s_.repeats, n, s_.depth, T(1), q, s_.depth, k + key_at(keys.first), key_stride(), T(0), scores,
+            block_keys);
+    constexpr T hidden = -std::numeric_limits<T>::infinity();
+    T* row = scores;
+    for (std::int64_t i = begin; i < end; ++i)
+      for (std::int64_t r = 0; r < s_.repeats; ++r, row += block_keys) {
+        std::fill(row + n, row + padded, hidden);
+        if (!keys.hides) continue;
+        const std::int32_t* const from = from_ + keys.first;
+        const auto query = std::int32_t(s_.first_query + i);
+        for (std::int64_t j = 0; j < n; ++j) row[j] = from[j] > query ? hidden : row[j];
+      }
+  }
+
+  /// x = x / (1 - rate) where the weight is kept, else 0, for the block of a query.
+  void drop(std::int64_t query, std::int64_t repeat, const key_range& keys, T* x) const {
+    const std::int64_t head = drop_.first_head + head_, row = drop_.first_repeat + repeat;
+    const std::int64_t line = ((drop_.batch[batch_] * drop_.heads + head) * drop_.repeats + row) * drop_.queries + s_.first_query + query;
+    const auto first = std::uint64_t(line * s_.keys + keys.first);
+    const T scale = T(1 / (1 - drop_.rate));
+    const auto threshold = static_cast<float>(drop_.rate);
+    for_uniform01(drop_.key, first, std::uint64_t(keys.last - keys.first), [&](std::uint64_t begin, std::uint64_t n, const float* u) {
+      T* const to = x + (begin - first);
+      for (std::uint64_t j = 0; j < n; ++j) {
+        const T kept = to[j] * scale;
+        to[j] = u[j] >= threshold ? kept : T(0);
+      }
+    });
+  }
+  bool drops() const { return drop_.rate > 0; }
+
+ private:
+  attention_sizes s_;
+  attention_dropout drop_;
+  const std::int32_t* seen_;
+  std::vector<std::int32_t> own_seen_;
+  std::int64_t queries_ = 1;  // of a block
+  std::int64_t batch_ = 0, head_ = 0;
+  const std::int32_t* from_ = nullptr;
+};
+
+/// x = exp(x - top) for n elements, a multiple of a vector. Returns the sum.
+template <class T>
+T exponentials(T* x, std::int64_t n, T top) {
+  vector<T> total{};
+  for (std::int64_t j = 0; j < n; j += lanes<T>) {
+    const vector<T> e = falling_exponential<T>(load<T>(x + j) - top);
+    total += e;
+    store<T>(e, x + j);
+  }
+  return across<T>(total, plus)[0];
+}
+
+/// Memory of the calling thread, kept from call to call.
+template <class T, int Number>
+T* attention_room(std::int64_t n) {
+  thread_local std::vector<T> room;
+  if (room.size() < std::size_t(n)) room.resize(std::size_t(n));
+  return room.data();
+}
+
+}  // namespace detail
+
+/// y = softmax(q k^T / sqrt(depth)) v per head, where query i sees key j if i >= seen_from[batch, j], and log_sum = log(sum exp(scores)) of
+/// every query. A query that sees no key has the result 0. `seen_from` may be null: all keys are visible, or those up to the query if
+/// causal.
+template <class T>
+void attention(const T* q, const T* k, const T* v, const std::int32_t* seen_from, T* y, T* log_sum, const attention_sizes& s,
+               const attention_dropout& drop = {}) {
+  if (s.batch * s.queries * s.heads * s.repeats == 0) return;
+  constexpr T lowest = -std::numeric_limits<T>::infinity();
+  constexpr std::int64_t width = detail::attention_head<T>::block_keys;
+  const detail::attention_head<T> like(s, seen_from, drop);
+  const std::int64_t step = like.query_block(), blocks = (s.queries + step - 1) / step, most = step * s.repeats;
+  const T scale = T(1) / std::sqrt(T(s.depth));
+  const std::int64_t cost = most * s.keys * s.depth / 8 + 1, grain = (std::int64_t{1} << 14) / cost + 1;
+  parallel_for(s.batch * s.heads * blocks, grain, [&](std::int64_t first, std::int64_t last) {
+    detail::attention_head<T> head = like;
+    T* const packed = detail::attention_room<T, 0>(2 * most * s.depth), *const sums = packed + most * s.depth;
+    T* const scores = detail::attention_room<T, 1>(most * width);
+    T* const top = detail::attention_room<T, 2>(2 * most), *const total = top + most;
+    for (std::int64_t task = first; task < last; ++task) {
+      head.go_to(task / blocks / s.heads, task / blocks % s.heads);
+      const std::int64_t begin = task % blocks * step, end = std::min(begin + step, s.queries), rows = (end - begin) * s.repeats;
+      head.pack(q, begin, end, scale, packed);
+      std::fill_n(top, rows, lowest);
+      std::fill_n(total, rows, T(0));
+      std::fill_n(sums, rows * s.depth, T(0));
+      head.for_each_key_block(begin, end, [&](const auto& keys) {
+        head.score(packed, k, begin, end, keys, scores);
+        const std::int64_t n = keys.last - keys.first, padded = (n + detail::lanes<T> - 1) / detail::lanes<T> * detail::lanes<T>;
+        for (std::int64_t r = 0; r < rows; ++r) {
+          T* const row = scores + r * width;
+          const T before = top[r];
+          top[r] = std::max(before, detail::across<T>(detail::maxima(padded, row), detail::larger_number)[0]);
+          const T base = top[r] == lowest ? T(0) : top[r];
+          const T rest = before == lowest ? T(0) : exponential(before - base);
+          total[r] = total[r] * rest + detail::exponentials(row, padded, base);
+          if (rest != T(1))
+            for (std::int64_t d = r * s.depth; d < (r + 1) * s.depth; ++d) sums[d] *= rest;
+          if (head.drops()) head.drop(begin + r / s.repeats, r % s.repeats, keys, row);
+        }
+        gemm<T>(false, false, rows, s.depth, n, T(1), scores, width, v + head.key_at(keys.first), head.key_stride(), T(1), sums, s.depth);
+      });
+      for (std::int64_t i = begin, r = 0; i < end; ++i)
+        for (std::int64_t at = head.query_at(i); at < head.query_at(i) + s.repeats; ++at, ++r) {
+          const bool none = total[r] == T(0);
+          const T share = none ? T(0) : 1 / total[r];
+          for (std::int64_t d = 0; d < s.depth; ++d) y[at * s.depth + d] = sums[r * s.depth + d] * share;
+          log_sum[at] = none ? T(detail::log_of_no_keys) : top[r] + std::log(total[r]);
+        }
+    }
+  });
+}
+
+/// The gradients of `attention`. Scores are computed again from `log_sum`. delta = sum(y * dy) - dlog_sum, by query. Threads share the
+/// heads of all batch entries.
+template <class T>
+void attention_grad(const T* q, const T* k, const T* v, const T* log_sum, const T* delta, const T* dy, const std::int32_t* seen_from,
+                    T* dq, T* dk, T* dv, const attention_sizes& s, const attention_dropout& drop = {}) {
+  constexpr std::int64_t width = detail::attention_head<T>::block_keys;
+  const detail::attention_head<T> like(s, seen_from, drop);
+  const std::int64_t step = like.query_block(), most = step * s.repeats;
+  const T scale = T(1) / std::sqrt(T(s.depth));
+  const std::int64_t cost = s.queries * s.repeats * s.keys * s.depth / 4 + 1, grain = (std::int64_t{1} << 14) / cost + 1;
+  parallel_for(s.batch * s.heads, grain, [&](std::int64_t first, std::int64_t last) {
+    detail::attention_head<T> head = like;
+    T* const packed = detail::attention_room<T, 0>(3 * most * s.depth), *const slope = packed + most * s.depth,
+      *const sums = slope + most * s.depth;
+    T* const weights = detail::attention_room<T, 1>(3 * most * width), *const dweights = weights + most * width,
+      *const kept = dweights + most * width;
+    for (std::int64_t task = first; task < last; ++task) {
+      head.go_to(task / s.heads, task % s.heads);
+      for (std::int64_t j = 0; j < s.keys; ++j) {
+        std::fill_n(dk + head.key_at(j), s.depth, T(0));
+        std::fill_n(dv + head.key_at(j), s.depth, T(0));
+      }
+      for (std::int64_t begin = 0; begin < s.queries; begin += step) {
+        const std::int64_t end = std::min(begin + step, s.queries), rows = (end - begin) * s.repeats;
+        head.pack(q, begin, end, scale, packed);
+        head.pack(dy, begin, end, T(1), slope);
+        std::fill_n(sums, rows * s.depth, T(0));
+        head.for_each_key_block(begin, end, [&](const auto& keys) {
+          const std::int64_t n = keys.last - keys.first, padded = (n + detail::lanes<T> - 1) / detail::lanes<T> * detail::lanes<T>;
+          const std::int64_t at = head.key_at(keys.first), stride = head.key_stride();
+          head.score(packed, k, begin, end, keys, weights);
+          gemm<T>(false, true, rows, n, s.depth, T(1), slope, s.depth, v + at, stride, T(0), dweights, width);
+          for (std::int64_t r = 0; r < rows; ++r) {
+            T *const p = weights + r * width, *const d = dweights + r * width;
+            const std::int64_t row = head.query_at(begin + r / s.repeats) + r % s.repeats;
+            const T mean = delta[row];
+            detail::exponentials(p, padded, log_sum[row]);
+            if (head.drops()) {
+              T* const c = kept;  // the factors of dropout
+              std::fill_n(c, n, T(1));
+              head.drop(begin + r / s.repeats, r % s.repeats, keys, c);
+              for (std::int64_t j = 0; j < n; ++j) {
+                const T full = p[j];
+                p[j] = full * c[j];
+                d[j] = full * (d[j] * c[j] - mean);
+              }
+            } else {
+              for (std::int64_t j = 0; j < n; ++j) d[j] = p[j] * (d[j] - mean);
+            }
+          }
+          gemm<T>(true, false, n, s.depth, rows, T(1), weights, width, slope, s.depth, T(1), dv + at, stride);
+          gemm<T>(true, false, n, s.depth, rows, T(1), dweights, width, packed, s.depth, T(1), dk + at, stride);
+          gemm<T>(false, false, rows, s.depth, n, T(1), dweights, width, k + at, stride, T(1), sums, s.depth);
+        });
+        for (std::int64_t i = begin, r = 0; i < end; ++i, r += s.repeats)
+          for (std::int64_t d = 0; d < s.repeats * s.depth; ++d) dq[head.query_at(i) * s.depth + d] = scale * sums[r * s.depth + d];
+      }
+    }
+  });
+}
+
+}}}  // namespace gshard::v0::kernel

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+// Attention as one operation, which never holds the matrix of all scores.
+
+#include <gshard/trace/builder.hpp>
+#include <gshard/trace/einsum.hpp>
+#include <gshard/trace/embedding.hpp>
+#include <gshard/trace/map.hpp>
+#include <gshard/trace/select.hpp>
+
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <string_view>
+
+namespace gshard { inline namespace v0 {
+
+/// Options of `attention`. Which keys a query sees: all; with `mask`, those whose mask is not 0; if causal, those up to its own position.
+struct attention_options {
+  bool causal = false;
+  /// [batch..., keys], real or int32: 1, or 0 at keys that no query sees, such as padding.
+  symbol mask{};
+  /// int32, a scalar or some of the batch dims: the position of the first query among the keys. It implies `causal`. For queries that
+  /// continue a sequence whose keys are cached.
+  symbol position{};
+  /// The rate of dropout of the attention weights.
+  double dropout = 0;
+};
+
+/// An attention over some of the keys: the result, and log(sum exp(scores)) of each query, by which parts are merged.
+/// @see partial_attention, merge_attention
+struct attention_part {
+  symbol y, log_sum;
+};
+
+namespace detail {
+
+/// For each key, the first query that sees it: [batch..., keys], int32.
+constexpr symbol emit_seen_from(symbol k, const attention_options& o, std::string_view verb) {
+  builder& b = *k.owner;
+  dim_list dims = k.get().dims;
+  dims.pop_back();
+  dims.pop_back();
+  const bool causal = o.causal || o.position.id >= 0;
+  symbol from = emit_iota(b, dims, dims.size() - 1);
+  if (!causal) from = emit_constant(pointwise_constant<0>, from);
+  if (o.position.id >= 0) {
+    if (o.position.get().type != dtype::i32) b.fail(fault::wrong_type, verb, "position", 4);
+    from = from - o.position;
+  }
+  if (o.mask.id >= 0 && !b.failed()) {
+    if (o.mask.get().dims != dims) b.fail(fault::dims_differ, verb, "mask", 3, 0);
+    const symbol seen = o.mask.get().type == dtype::i32 ? o.mask : cast(o.mask, dtype::i32);
+    from = select(seen, from, double(std::numeric_limits<std::int32_t>::max()));
+  }
+  return from;
+}
+
+/// op::attention. Results: y, with the dims of q, and log_sum, which lacks the last of them.
+constexpr attention_part emit_attention(symbol q, symbol k, symbol v, const attention_options& o, std::string_view verb) {
+  builder& b = *q.owner;
+  const attention_part nothing{b.nothing(), b.nothing()};
+  if (!require_real(b, verb, {q, k, v})) return nothing;
+  const dim_list of_q = q.get().dims, of_k = k.get().dims;
+  const int rank = of_k.size(), batch = rank - 3, repeats = of_q.size() - rank;
+  if (rank < 3) b.fail(fault::rank_mismatch, verb, {}, 3, rank);
+  else if (repeats != 0 && repeats != 1) b.fail(fault::rank_mismatch, verb, {}, rank, of_q.size());
+  else if (v.get().dims != of_k) b.fail(fault::dims_differ, verb, {}, 2, 0);
+  else if (!(o.dropout >= 0 && o.dropout < 1)) b.fail(fault::bad_range, verb, "dropout");
+  if (b.failed()) return nothing;
+  for (int d = 0; d < rank; ++d)
+    if (d != batch && of_q[d < rank - 1 ? d : of_q.size() - 1] != of_k[d]) b.fail(fault::dims_differ, verb, {}, 1, d);
+  if ((o.mask.id >= 0 && !b.has(o.mask)) || (o.position.id >= 0 && !b.has(o.position)) || b.failed()) return nothing;
+
+  // Factors: those of q in its order, then the keys.
+  sharding_rule rule;
+  const int keys = of_q.size();
+  rule.in[0] = rule.out[0] = counting(keys);
+  rule.out[1] = counting(keys - 1);
+  rule.in[1] = counting(batch);
+  for (const int f : {keys, batch + 1, keys - 1}) rule.in[1].push_back(f);
+  rule.in[2] = rule.in[1];
+  rule.in[3] = rule.in[1].prefix(batch + 1);
+  rule.block(keys);
+  rule.block(keys - 1);
+  const bool masked = o.mask.id >= 0 || o.position.id >= 0;
+  const std::array<std::int32_t, 4> in{q.id, k.id, v.id, masked ? emit_seen_from(k, o, verb).id : -1};
+  if (b.failed()) return nothing;
+  dim_list row = of_q;
+  row.pop_back();
+  const std::int32_t key = o.dropout > 0 ? b.next_random_key() : 0;
+  b.add_node(op::attention, list_view(in.data(), masked ? 4u : 3u), rule, {.key = key, .causal = o.causal && !masked, .rate = o.dropout},
+             {{of_q, q.get().type}, {row, q.get().type}});
+  return {b.result_of_last(0), b.result_of_last(1)};
+}
+
+/// op::attention_grad. Results: the gradients of q, k and v. `dlog_sum` may be nothing.
+constexpr void emit_attention_grad(const node& n, symbol y, symbol dy, symbol dlog_sum) {
+  builder& b = *y.owner;
+  const symbol both[2]{y, dy};
+  const short_list factors[2]{n.rule.out[0], n.rule.out[0]};
+  symbol delta = emit_einsum(b, list_view(both, 2), list_view(factors, 2), n.rule.out[1]);
+  if (dlog_sum.id >= 0) delta = delta - dlog_sum;
+  if (b.failed()) return;
+  sharding_rule rule = n.rule;
+  rule.in[3] = rule.in[4] = n.rule.out[1];
+  rule.in[5] = n.rule.out[0];
+  rule.in[6] = n.rule.in[3];
+  rule.set_results({n.rule.in[0], n.rule.in[1], n.rule.in[2]});
+  const std::array<std::int32_t, 7> in{n.input(0), n.input(1), n.input(2), n.output(1), delta.id, dy.id, n.inputs > 3 ? n.input(3) : -1};
+  const value &q = b.program.at(in[0]), &k = b.program.at(in[1]);
+  b.add_node(op::attention_grad, list_view(in.data(), n.inputs > 3 ? 7u : 6u), rule, n.attr,
+             {{q.dims, q.type}, {k.dims, k.type}, {k.dims, k.type}});
+}
+
+}  // namespace detail
+
+/// attention(q, k, v, options) = softmax(q k^T / sqrt(D)) v for every head, over the keys that a query sees. Scores are computed in blocks
+/// of queries and keys, so memory is linear in the number of both; the gradient computes them again. A query that sees no key has the
+/// result 0. Grouped queries: if q has one more dim R, its R heads [H,R] share a head of k and v.
+/// Shapes: q [batch..., Q, H, D] or [batch..., Q, H, R, D]; k and v [batch..., K, H, D] -> the shape of q.
+/// Communicates: nothing, if the batch dims, H or Q are sharded, the operands alike. Sharded keys and depths are gathered. In the gradient,
+/// dk and dv are partial sums over the axes that shard Q or R.
+/// Compile time: ranks, dims and element types.
+/// Throws: nothing.
+/// @see attention_options, nn::attention, nn::ring_attention
+constexpr symbol attention(here q, symbol k, symbol v, attention_options options = {}) {
+  return detail::emit_attention(q, k, v, options, "attention").y;
+}
+
+/// partial_attention(q, k, v, options): attention over some of the keys of a longer sequence, with the logarithms by which
+/// `merge_attention` adds it to other parts.
+/// Shapes: as attention; log_sum lacks D.
+/// Communicates: as attention.
+/// Compile time: as attention.
+/// Throws: nothing.
+/// @see merge_attention, nn::ring_attention
+constexpr attention_part partial_attention(here q, symbol k, symbol v, attention_options options = {}) {
+  return detail::emit_attention(q, k, v, options, "partial_attention");
+}
+
+/// merge_attention(a, b): the attention of the same queries over the keys of both parts.
+/// Shapes: two parts of equal shapes -> the same.
+/// Communicates: nothing if the parts have one sharding.
+/// Compile time: dims.
+/// Throws: nothing.
+/// @see partial_attention
+template <class = void>
+constexpr attention_part merge_attention(const attention_part& a, const attention_part& b) {
+  builder& program = *a.y.owner;
+  if (!program.failed() && (a.y.get().dims != b.y.get().dims || a.log_sum.get().dims != b.log_sum.get().dims))
+    program.fail(fault::dims_differ, "merge_attention", {}, 1, 0);
+  if (program.failed()) return {program.nothing(), program.nothing()};
+  const symbol log_sum = map<[](auto x, auto y) {
+    const auto top = x < y ? y : x;
+    return top + log(exp(x - top) + exp(y - top));
+  }>(a.log_sum, b.log_sum);
+  constexpr auto share = [](auto part, auto all) { return exp(part - all); };
+  const symbol of_a = map<share>(a.log_sum, log_sum), of_b = map<share>(b.log_sum, log_sum);
+  constexpr auto weighted = [](auto x, auto y, auto s, auto t) { return x * s + y * t; };
+  const short_list all = detail::counting(a.y.rank()), rows = detail::counting(a.log_sum.rank());
+  return {detail::emit_map_of(pointwise_of<weighted, 4>, std::array{a.y, b.y, of_a, of_b}, std::array{all, all, rows, rows}, a.y),
+          log_sum};
+}
+
+}}  // namespace gshard::v0

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <gshard/kernel/gemm/attention.hpp>
+
+#include "../support.hpp"
+
+#include <gshard/base/random.hpp>
+
+#include <array>
+#include <cmath>
+
+using namespace test;
+
+namespace {
+
+using doubles = std::vector<double>;
+
+/// Results by plain loops over all scores.
+struct reference {
+  doubles y, log_sum, dq, dk, dv;
+};
+
+reference by_loops(const doubles& q, const doubles& k, const doubles& v, const doubles& dy, const std::vector<std::int32_t>& seen,
+                   const ks::attention_sizes& s, const ks::attention_dropout& drop) {
+  const auto number = [](std::int64_t i) { return static_cast<std::size_t>(i); };
+  reference r;
+  r.y.assign(q.size(), 0);
+  r.dq = r.y;
+  r.dk.assign(k.size(), 0);
+  r.dv = r.dk;
+  r.log_sum.assign(number(s.batch * s.queries * s.heads * s.repeats), -1e30);
+  const double scale = 1 / std::sqrt(static_cast<double>(s.depth));
+  for (std::int64_t b = 0; b < s.batch; ++b)
+    for (std::int64_t h = 0; h < s.heads; ++h)
+      for (std::int64_t g = 0; g < s.repeats; ++g)
+        for (std::int64_t i = 0; i < s.queries; ++i) {
+          const std::int64_t row = ((b * s.queries + i) * s.heads + h) * s.repeats + g;
+          const auto key = [&](std::int64_t j, std::int64_t d) { return number(((b * s.keys + j) * s.heads + h) * s.depth + d); };
+          const auto query = [&](std::int64_t d) { return number(row * s.depth + d); };
+          doubles weight(number(s.keys), 0), kept(number(s.keys), 1);
+          double total = 0;
+          for (std::int64_t j = 0; j < s.keys; ++j) {
+            const std::int64_t from = !seen.empty() ? seen[number(b * s.keys + j)] : s.causal ? j : 0;
+            if (from > s.first_query + i) continue;
+            double score = 0;
+            for (std::int64_t d = 0; d < s.depth; ++d) score += q[query(d)] * k[key(j, d)];
+            total += weight[number(j)] = std::exp(score * scale);
+          }
+          if (total == 0) continue;
+          r.log_sum[number(row)] = std::log(total);
+          double mean = 0;
+          for (std::int64_t j = 0; j < s.keys; ++j) {
+            const std::int64_t line =
+                (((drop.rate > 0 ? drop.batch[b] : 0) * drop.heads + drop.first_head + h) * drop.repeats + drop.first_repeat + g) *
+                    drop.queries + s.first_query + i;
+            if (drop.rate > 0)
+              kept[number(j)] = static_cast<double>(gshard::uniform01(drop.key, static_cast<std::uint64_t>(line * s.keys + j))) >=
+                                        static_cast<double>(static_cast<float>(drop.rate))
+                                    ? 1 / (1 - drop.rate)
+                                    : 0;
+            weight[number(j)] /= total;
+            for (std::int64_t d = 0; d < s.depth; ++d) {
+              r.y[query(d)] += weight[number(j)] * kept[number(j)] * v[key(j, d)];
+              r.dv[key(j, d)] += weight[number(j)] * kept[number(j)] * dy[query(d)];
+              mean += weight[number(j)] * kept[number(j)] * v[key(j, d)] * dy[query(d)];
+            }
+          }
+          for (std::int64_t j = 0; j < s.keys; ++j) {
+            double slope = 0;
+            for (std::int64_t d = 0; d < s.depth; ++d) slope += v[key(j, d)] * dy[query(d)];
+            const double ds = weight[number(j)] * (slope * kept[number(j)] - mean) * scale;
+            for (std::int64_t d = 0; d < s.depth; ++d) {
+              r.dq[query(d)] += ds * k[key(j, d)];
+              r.dk[key(j, d)] += ds * q[query(d)];
+            }
+          }
+        }
+  return r;
+}
+
+template <class T>
+double distance(const std::vector<T>& a, const doubles& b) {
+  double worst = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) worst = std::max(worst, std::abs(static_cast<double>(a[i]) - b[i]) / (1 + std::abs(b[i])));
+  return worst;
+}
+
+template <class T>
+void check_attention(const ks::attention_sizes& s, const std::vector<std::int32_t>& seen, double rate, std::mt19937& gen) {
+  CAPTURE(s.queries);
+  CAPTURE(s.keys);
+  const std::int64_t of_q = s.batch * s.queries * s.heads * s.repeats * s.depth, of_k = s.batch * s.keys * s.heads * s.depth;
+  const auto q = random_values<T>(of_q, gen, -2, 2), k = random_values<T>(of_k, gen, -2, 2), v = random_values<T>(of_k, gen, -2, 2),
+             dy = random_values<T>(of_q, gen, -1, 1);
+  std::vector<std::int64_t> batch(static_cast<std::size_t>(s.batch));
+  for (std::size_t b = 0; b < batch.size(); ++b) batch[b] = 2 * static_cast<std::int64_t>(b) + 1;
+  ks::attention_dropout drop;
+  drop.rate = rate;
+  drop.key = {7, 3, 2};
+  drop.batch = batch.data();
+  drop.first_head = 1;
+  drop.heads = s.heads + 2;
+  drop.repeats = s.repeats;
+  drop.queries = s.queries + s.first_query;
+  const auto wide = [](const std::vector<T>& x) { return doubles(x.begin(), x.end()); };
+  const reference expected = by_loops(wide(q), wide(k), wide(v), wide(dy), seen, s, drop);
+  std::vector<T> y(q.size() + 1, T(7)), log_sum(expected.log_sum.size()), delta(log_sum.size()), dq(q.size()), dk(k.size(), T(9)), dv(k.size());
+  const std::int32_t* const from = seen.empty() ? nullptr : seen.data();
+  ks::attention(q.data(), k.data(), v.data(), from, y.data(), log_sum.data(), s, drop);
+  CHECK(y.back() == T(7));
+  y.pop_back();
+  const double tolerance = 200 * static_cast<double>(std::numeric_limits<T>::epsilon());
+  CHECK(distance(y, expected.y) < tolerance);
+  CHECK(distance(log_sum, expected.log_sum) < tolerance);
+  for (std::size_t i = 0; i < delta.size(); ++i)
+    for (std::size_t d = i * static_cast<std::size_t>(s.depth); d < (i + 1) * static_cast<std::size_t>(s.depth); ++d) delta[i] += y[d] * dy[d];
+  ks::attention_grad(q.data(), k.data(), v.data(), log_sum.data(), delta.data(), dy.data(), from, dq.data(), dk.data(), dv.data(), s, drop);
+  CHECK(distance(dq, expected.dq) < tolerance);
+  CHECK(distance(dk, expected.dk) < tolerance);
+  CHECK(distance(dv, expected.dv) < tolerance);
+}
+
+}  // namespace
+
+TEST_CASE("attention: blocks of every size, beside plain loops") {
+  std::mt19937 gen(1);
+  for (const bool causal : {false, true})
+    for (const auto& [queries, keys] : {std::pair{1, 1}, {1, 300}, {5, 7}, {130, 270}, {257, 17}})
+      for (const int repeats : {1, 3}) {
+        const ks::attention_sizes s{2, queries, keys, 2, repeats, 5, 0, causal};
+        check_attention<float>(s, {}, 0, gen);
+        check_attention<double>(s, {}, 0.3, gen);
+      }
+}
+
+TEST_CASE("attention: keys that are seen from a query on") {
+  std::mt19937 gen(2);
+  for (int trial = 0; trial < 8; ++trial) {
+    const ks::attention_sizes s{2, 20, 290, 1, 2, 8, 5 * trial, false};
+    std::vector<std::int32_t> seen(580);
+    for (std::int32_t& from : seen) {
+      const auto n = static_cast<std::int32_t>(gen() % 60);
+      from = trial == 7 ? 2147483647 : n < 20 ? 2147483647 : trial % 2 ? n - 30 : 0;
+    }
+    check_attention<float>(s, seen, 0.5, gen);
+    check_attention<double>(s, seen, 0, gen);
+  }
+}
+
+TEST_CASE("attention: empty shards") {
+  for (const auto& [batch, queries, heads, repeats] : {std::array{0, 2, 2, 1}, {1, 0, 2, 1}, {1, 2, 0, 1}, {1, 2, 2, 0}}) {
+    const ks::attention_sizes s{batch, queries, 3, heads, repeats, 2, 0, true};
+    const std::vector<double> some(24, 1.0);
+    std::vector<double> y(24, 7.0), log_sum(24, 7.0), dk(24, 7.0), dv(24, 7.0);
+    ks::attention(some.data(), some.data(), some.data(), nullptr, y.data(), log_sum.data(), s);
+    ks::attention_grad(some.data(), some.data(), some.data(), some.data(), some.data(), some.data(), nullptr, y.data(), dk.data(),
+                       dv.data(), s);
+    CHECK(y == std::vector<double>(24, 7.0));
+    const auto keys = static_cast<std::size_t>(batch * 3 * heads * 2);  // without a query, the gradients of keys are 0
+    for (std::size_t i = 0; i < 24; ++i) CHECK(dk[i] == (i < keys ? 0.0 : 7.0));
+    CHECK(dk == dv);
+  }
+}
+
+TEST_CASE("attention: NaN is a result") {
+  const ks::attention_sizes s{1, 2, 20, 1, 1, 2, 0, false};
+  std::vector<float> q(4, 1.0F), k(40, 0.5F), v(40, 1.0F), y(4), log_sum(2);
+  q[2] = std::numeric_limits<float>::quiet_NaN();
+  ks::attention(q.data(), k.data(), v.data(), nullptr, y.data(), log_sum.data(), s);
+  CHECK(y[0] == 1.0F);
+  CHECK(std::isnan(y[2]));
+  CHECK(std::isnan(log_sum[1]));
+}
+
+TEST_CASE("attention: the same bits with every number of threads") {
+  std::mt19937 gen(3);
+  const ks::attention_sizes s{3, 140, 140, 2, 1, 16, 0, true};
+  const auto x = random_values<float>(3 * 140 * 2 * 16, gen, -1, 1);
+  std::vector<std::vector<float>> results;
+  for (const int threads : {1, 3}) {
+    const ks::use_threads use(threads);
+    std::vector<float> y(x.size()), log_sum(3 * 140 * 2), dq(x.size()), dk(x.size()), dv(x.size());
+    ks::attention(x.data(), x.data(), x.data(), nullptr, y.data(), log_sum.data(), s);
+    ks::attention_grad(x.data(), x.data(), x.data(), log_sum.data(), log_sum.data(), x.data(), nullptr, dq.data(), dk.data(), dv.data(), s);
+    for (const auto& part : {log_sum, dq, dk, dv}) y.insert(y.end(), part.begin(), part.end());
+    results.push_back(y);
+  }
+  CHECK(results[0] == results[1]);
+}
