@@ -53,6 +53,24 @@ TEST_CASE("costs: the longest of arithmetic, memory and network, each at its sha
   CHECK(n.bound == gs::limit::network);
 }
 
+TEST_CASE("costs: products skip the empty slots of experts") {
+  static constexpr auto layer = [](auto& m, auto x, auto gates) {
+    const auto route = gs::top_k_gating(gates);
+    const auto in = gs::einsum<"GSEC,GSM->EGCM">(route.dispatch, x);
+    const auto w = m.param("w", "EMF", P<"x", none, none>{}, gs::init::fan_in("M"));
+    return gs::einsum<"EGCM,EMF->EGCF">(in, w);
+  };
+  using experts = gs::program<layer, mesh, gs::in<"GSM", P<"x", none, none>>, gs::in<"GSE", P<"x", none, none>>>;
+  const gs::dims d{{'G', 8}, {'S', 64}, {'M', 512}, {'E', 8}, {'F', 512}};
+  gs::efficiency share;
+  const double full = of<experts>(costs<experts>(d, 4, slow_arithmetic, share), op::einsum).arithmetic;
+  share.filled_slots = 0.25;
+  CHECK(of<experts>(costs<experts>(d, 4, slow_arithmetic, share), op::einsum).arithmetic == doctest::Approx(full / 4));
+  const gs::dims other{{'A', 512}, {'B', 2048}, {'C', 256}};
+  CHECK(of<sums>(costs<sums>(other, 4, slow_arithmetic, share), op::einsum).arithmetic ==
+        of<sums>(costs<sums>(other, 4, slow_arithmetic), op::einsum).arithmetic);
+}
+
 TEST_CASE("costs: what takes twice as long as a byte, or less, is bound by the start") {
   const gs::dims d{{'A', 512}, {'B', 2048}, {'C', 256}};
   gs::machine on = slow_network;

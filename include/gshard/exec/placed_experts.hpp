@@ -81,11 +81,10 @@ class row_moves {
     const kernel::placement& p = at(device);
     return p.extent[0] > 0 ? kernel::element_count(p.rank, p.extent) / p.extent[0] * size_of(tensor_.type) : 0;
   }
-  std::vector<int> experts_of(int device, const std::vector<int>& all) const {
-    const auto first = all.begin() + at(device).offset[0];
-    return {first, first + at(device).extent[0]};
+  std::span<const int> experts_of(int device, const std::vector<int>& all) const {
+    return std::span(all).subspan(std::size_t(at(device).offset[0]), std::size_t(at(device).extent[0]));
   }
-  static bool contains(const std::vector<int>& list, int e) { return std::ranges::find(list, e) != list.end(); }
+  static bool contains(std::span<const int> list, int e) { return std::ranges::find(list, e) != list.end(); }
   bool same_columns(int a, int b) const {
     for (std::size_t d = 1; d < std::size_t(at(a).rank); ++d)
       if (at(a).offset[d] != at(b).offset[d] || at(a).extent[d] != at(b).extent[d]) return false;
@@ -97,7 +96,7 @@ class row_moves {
   }
   /// The experts that a device has now and lacked before, each once.
   std::vector<int> missing(int device) const {
-    const std::vector<int> had = experts_of(device, before_);
+    const std::span<const int> had = experts_of(device, before_);
     std::vector<int> lacks;
     for (const int e : experts_of(device, after_))
       if (!contains(had, e) && !contains(lacks, e)) lacks.push_back(e);
@@ -119,13 +118,13 @@ class row_moves {
     return rows;
   }
   const std::byte* old_row(std::size_t held, int device, int e) const {
-    const std::vector<int> had = experts_of(device, before_);
+    const std::span<const int> had = experts_of(device, before_);
     return tensor_.data[held] + (std::ranges::find(had, e) - had.begin()) * row_bytes(device);
   }
   void write(std::size_t held, const std::vector<buffer>& received) const {
     const int own = on_.devices()[held];
     const std::int64_t width = row_bytes(own);
-    const std::vector<int> had = experts_of(own, before_), has = experts_of(own, after_);
+    const std::span<const int> had = experts_of(own, before_), has = experts_of(own, after_);
     buffer shard(tensor_.bytes(held));
     for (std::size_t r = 0; r < has.size(); ++r) {
       const std::byte* from = nullptr;

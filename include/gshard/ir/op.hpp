@@ -142,6 +142,7 @@ struct op_traits {
   bool one_call = false;         ///< A collective that is one call of a backend if it moves few bytes.
   bool piecewise = false;        ///< Its kernel can compute any range of the result alone.
   bool recomputable = false;     ///< Without random numbers and cheap: a fusing compiler computes it again for each reader.
+  bool fills_slots = false;  ///< Its result has the capacity slots of experts, with zeros in empty ones.
   bool gates = false;            ///< Its kernel passes over its operand several times. @see efficiency::gating_passes
   int windowed = 0;  ///< The number of leading operands that are read through the windows of the node's rule.
   bool taps = false;  ///< The windows of the first operand are read at taps, which are dims of another tensor.
@@ -274,7 +275,7 @@ inline constexpr op_traits op_table[]{
     {.kind = op::expert_group_slots_grad, .name = "expert_group_slots_grad"},
     {.kind = op::one_hot, .name = "one_hot"},
     {.kind = op::one_hot_grad, .name = "one_hot_grad"},
-    {.kind = op::dispatch, .name = "dispatch"},
+    {.kind = op::dispatch, .name = "dispatch", .fills_slots = true},
     {.kind = op::combine, .name = "combine"},
     {.kind = op::combine_weight_grad, .name = "combine_weight_grad"},
     {.kind = op::feedback, .name = "feedback", .of_addends = true},

@@ -9,6 +9,7 @@
 #include <gshard/pass/plan.hpp>
 #include <gshard/sim/run_record.hpp>
 #include <gshard/sim/step_part.hpp>
+#include <gshard/trace/routing.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -36,6 +37,9 @@ struct efficiency {
   /// one is fused with each of its readers. The tensor then does not go through memory. Compilers for such devices do this; the executors
   /// of this library do not.
   bool fusion = true;
+  /// The share of its slots of experts that tokens fill on the busiest device, for which the others wait. Products skip empty slots.
+  /// @see expert_placement::device_loads
+  double filled_slots = 1;
 
   /// Throws `gshard::error` if a share is not above 0 and at most 1.
   void check() const {
@@ -47,6 +51,7 @@ struct efficiency {
     share("batched_products", batched_products);
     share("memory", memory);
     share("all_to_all", all_to_all);
+    share("filled_slots", filled_slots);
     if (!(gating_passes > 0)) throw error("efficiency: gating_passes is above 0, not " + std::to_string(gating_passes));
   }
 };
@@ -64,6 +69,26 @@ inline bool is_batched(const plan_view& plan, const node& n, const extents& e, s
 inline bool reuses_operands(const node& n) {
   if (!is_contraction(n)) return traits(n.kind).product && n.kind != op::einsum;
   return (n.rule.in[0].mask() & ~n.rule.in[1].mask()) != 0 && (n.rule.in[1].mask() & ~n.rule.in[0].mask()) != 0;
+}
+
+/// The dims of capacity slots: those of the buffers that dispatch fills, a char per dim of the plan.
+inline std::vector<char> slot_dims(const plan_view& plan) {
+  std::vector<char> found(plan.dims.size(), 0);
+  for (const node& n : plan.steps) {
+    if (!traits(n.kind).fills_slots) continue;
+    const short_list& factors = n.rule.out[0];
+    for (int d = 0; d < factors.size(); ++d)
+      if (factors[d] == route::place) found[std::size_t(plan.at(n.output()).dims[d])] = 1;
+  }
+  return found;
+}
+/// True for a product of an operand that has capacity slots.
+inline bool is_over_slots(const plan_view& plan, const node& n, const std::vector<char>& slots) {
+  if (!traits(n.kind).product) return false;
+  const dim_list& dims = plan.at(n.input(0)).dims;
+  for (int d = 0; d < dims.size(); ++d)
+    if (slots[std::size_t(dims[d])]) return true;
+  return false;
 }
 
 /// The memory traffic of each step if elementwise operations are fused. Fused values do not go through memory.
@@ -143,6 +168,7 @@ std::vector<step_record> costs_of(const plan_view& plan, const extents& e, const
                                   const efficiency& share = {}) {
   const std::vector<step_part> parts = parts_of(plan);
   const detail::fused_traffic fused(plan, e);
+  const std::vector<char> slots = detail::slot_dims(plan);
   const bool is_measured = on.measured.has_operations();
   std::vector<step_record> costs(plan.steps.size());
   std::map<std::tuple<op, std::uint32_t, std::int64_t>, double> known;  // networks may take long to answer
@@ -162,7 +188,7 @@ std::vector<step_record> costs_of(const plan_view& plan, const extents& e, const
     c.bytes_received = plan.bytes_received(n, e);
     const bool small = detail::is_batched(plan, n, e, share.small_product);
     if (c.flops > 0)
-      c.arithmetic = detail::seconds_of_arithmetic(plan, n, e, on) /
+      c.arithmetic = detail::seconds_of_arithmetic(plan, n, e, on) * (detail::is_over_slots(plan, n, slots) ? share.filled_slots : 1) /
                      (is_measured ? 1 : small ? share.batched_products : share.products);
     if (!moves || is_looped_product(n.kind))
       c.memory = detail::seconds_of_memory(n.kind, c.bytes_touched, on) *
