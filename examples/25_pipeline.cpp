@@ -12,6 +12,7 @@ using gs::extent, gs::none, gs::op, gs::P;
 using mesh = gs::mesh<gs::axis<"stage">>;
 
 constexpr int stages = 4, microbatches = 8, rounds = 2;
+constexpr gs::nn::pipeline_options schedule{.repeats = rounds, .saved = gs::save::nothing};
 
 // A stage, for all stages at once: S is a batch index of the einsums.
 inline constexpr auto layer = [](auto y, auto w) { return y + gs::relu(gs::einsum<"SBF,SFG->SBG">(y, w)); };
@@ -19,7 +20,7 @@ inline constexpr auto layer = [](auto y, auto w) { return y + gs::relu(gs::einsu
 // Layer r * stages + s is w[r, s]. A microbatch passes the stages twice.
 inline constexpr auto pipelined = [](auto& m, auto x, auto target, auto rate) {
   const auto w = m.param("w", "RSFF", P<none, "stage", none, none>{}, gs::init::fan_in("F"));
-  const auto y = gs::nn::pipeline(m, {.repeats = rounds, .saved = gs::save::nothing}, layer, x, w);
+  const auto y = gs::nn::pipeline(m, schedule, layer, x, w);
   const auto loss = gs::mean((y - target) * (y - target));
   gs::adam{}.minimize(m, loss, rate);
   return loss;
@@ -40,7 +41,7 @@ using step = gs::program<Model, mesh, gs::in<"MBF", P<none, none, none>>, gs::in
                          extent<'M', microbatches>, extent<'S', stages>, extent<'R', rounds>>;
 
 // One permute from tick to tick, and one in the gradient; the results of the last stage in one reduction. No gathers.
-constexpr int ticks = int(gs::nn::pipeline_ticks(stages, microbatches, rounds));
+constexpr int ticks = int(schedule.ticks(stages, microbatches));
 static_assert(ticks == 19);
 static_assert(step<pipelined>::plan.count(op::collective_permute) == 2 * (ticks - 1));
 static_assert(step<pipelined>::plan.count(op::all_reduce) == 1);
@@ -64,7 +65,7 @@ int main() {
   const std::vector<float> one = train<sequential>(1, x, target), four = train<pipelined>(stages, x, target);
   bool alike = true;
   for (std::size_t i = 0; i < one.size(); ++i) alike = alike && std::fabs(one[i] - four[i]) < 1e-4f * one[i];
-  std::printf("idle: %.1f %% of the ticks; %.1f %% if a microbatch passed once\n", 100 * gs::nn::pipeline_bubble(stages, microbatches, rounds),
-              100 * gs::nn::pipeline_bubble(stages, microbatches));
+  std::printf("idle: %.1f %% of the ticks; %.1f %% if a microbatch passed once\n", 100 * schedule.bubble(stages, microbatches),
+              100 * gs::nn::pipeline_options{}.bubble(stages, microbatches));
   std::printf("loss %.3f -> %.3f, %s\n", double(four.front()), double(four.back()), alike ? "as without a pipeline" : "wrong");
 }

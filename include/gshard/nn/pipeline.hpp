@@ -29,16 +29,14 @@ struct pipeline_options {
   /// the circular schedule.
   int repeats = 1;
   save saved = save::everything;  ///< What a stage keeps of a microbatch for the gradient. @see remat
-};
 
-/// The ticks of a pipeline. In each, every stage works on one microbatch, or on none that counts.
-constexpr std::int64_t pipeline_ticks(std::int64_t stages, std::int64_t microbatches, int repeats = 1) {
-  return repeats * microbatches + stages - 1;
-}
-/// The share of ticks in which a stage has nothing to do: (S - 1) / (R M + S - 1).
-constexpr double pipeline_bubble(std::int64_t stages, std::int64_t microbatches, int repeats = 1) {
-  return double(stages - 1) / double(pipeline_ticks(stages, microbatches, repeats));
-}
+  /// In each tick, every stage works on one microbatch, or on none that counts.
+  constexpr std::int64_t ticks(std::int64_t stages, std::int64_t microbatches) const { return repeats * microbatches + stages - 1; }
+  /// The share of ticks in which a stage has nothing to do: (S - 1) / (R M + S - 1).
+  constexpr double bubble(std::int64_t stages, std::int64_t microbatches) const {
+    return double(stages - 1) / double(ticks(stages, microbatches));
+  }
+};
 
 namespace detail {
 
@@ -76,7 +74,7 @@ class pipeline_writer {
     for (std::size_t i = 0; i < N; ++i)
       for (int r = 0; r < options_.repeats; ++r)
         rounds_[i].push_back(options_.repeats == 1 ? weights_[i] : squeeze(slice(weights_[i], 0, r, r + 1), 0));
-    const std::int64_t count = pipeline_ticks(stages_, batches_, options_.repeats), last = (options_.repeats - 1) * batches_ + stages_ - 1;
+    const std::int64_t count = options_.ticks(stages_, batches_), last = (options_.repeats - 1) * batches_ + stages_ - 1;
     list<symbol> moved, results;  // moved: by tick, each stage's result where the next stage is
     for (std::int64_t t = 0; t < count && !b_.failed(); ++t) {
       const symbol y = run(body, t, operand(t, moved));
@@ -127,7 +125,8 @@ class pipeline_writer {
       const symbol batch = squeeze(slice(x_, 0, t, t + 1), 0);
       if (t > 0) return choose(equal(index_, 0.0), batch, moved[std::size_t(t - 1)]);
       const symbol everywhere =
-          gshard::detail::emit_broadcast(batch, gshard::detail::counting(batch.rank(), 1), gshard::detail::counting(batch.rank() + 1), state_dims_);
+          gshard::detail::emit_broadcast(batch, gshard::detail::counting(x_.rank() - 1, 1), gshard::detail::counting(x_.rank()),
+                                         state_dims_);
       return choose(equal(index_, 0.0), everywhere, stop_gradient(everywhere));
     }
     const symbol before = moved[std::size_t(t - 1)];
@@ -137,8 +136,8 @@ class pipeline_writer {
     return batches_ == stages_ || t >= options_.repeats * batches_ ? before
                                                                    : choose(equal(index_, 0.0), moved[std::size_t(left)], before);
   }
-  /// The weights of each stage in this tick. With repeats, the stages up to some one are one round ahead of the others. Both are linear in the
-  /// weights, so that partial sums of their gradients are added before devices exchange them.
+  /// The weights of each stage in this tick. With repeats, the stages up to some one are one round ahead of the others. All is linear in
+  /// the weights, so that their gradients may stay partial sums.
   constexpr symbol weight(const list<symbol>& of_round, std::int64_t t) {
     std::int64_t round = t / batches_;
     if (round >= options_.repeats) round = options_.repeats - 1;
@@ -180,12 +179,13 @@ class pipeline_writer {
   /// The results of the last stage: a sum over the stages, in which the others are 0. So devices exchange them in one reduction.
   constexpr symbol of_last_stage(symbol all) {
     if (b_.failed()) return b_.nothing();
-    sharding_rule rule;
-    rule.in[0] = gshard::detail::counting(all.rank());
-    rule.out[0] = gshard::detail::counting(all.rank() - 1, 1);
     const symbol nothing = gshard::detail::emit_constant(gshard::detail::pointwise_constant<0>, all);
     const symbol masked = choose(equal(index_, double(stages_ - 1)), all, nothing);
-    return {&b_, b_.add_node(op::einsum, {masked.id}, rule, {}, {{x_.get().dims, x_.get().type}})};
+    const short_list from = gshard::detail::counting(all.rank());
+    const short_list to = gshard::detail::counting(all.rank() - 1, 1);
+    const symbol y = gshard::detail::emit_einsum(b_, list_view(&masked, 1), list_view(&from, 1), to);
+    if (!b_.failed()) b_.program.at(y.id).dims = x_.get().dims;  // the dim of microbatches as x has it: of the same extent
+    return y;
   }
 };
 
@@ -196,7 +196,7 @@ class pipeline_writer {
 /// einsum<"SBM,SMF->SBF">(y, w). With weights sharded over a mesh axis along S, each device computes its own stages.
 ///
 /// GPipe (repeats 1): weights [S, ...]. Circular (repeats R): weights [R, S, ...]; a microbatch passes all stages R times, in round r with
-/// w[r], and the share of idle ticks is (S - 1) / (R M + S - 1). @see pipeline_bubble
+/// w[r], and the share of idle ticks is (S - 1) / (R M + S - 1). @see pipeline_options
 /// Shapes: x [M, ...] of M microbatches -> the same.
 /// Communicates: between stages, one collective_permute per tick, and one in its gradient; for the results, one all_reduce, or one
 /// all_to_all if they are annotated to be sharded over the same axis. x is best replicated over the axis of the stages.

@@ -15,9 +15,9 @@ using gs::builder, gs::extent, gs::fault, gs::none, gs::op, gs::P, gs::save, gs:
 using tracing::fails, tracing::input;
 
 // The share of idle ticks is (S - 1) / (R M + S - 1).
-static_assert(nn::pipeline_ticks(4, 8) == 11 && nn::pipeline_bubble(4, 8) == 3.0 / 11);
-static_assert(nn::pipeline_ticks(4, 8, 2) == 19 && nn::pipeline_bubble(4, 8, 2) == 3.0 / 19);
-static_assert(nn::pipeline_bubble(1, 8) == 0);
+static_assert(nn::pipeline_options{}.ticks(4, 8) == 11 && nn::pipeline_options{}.bubble(4, 8) == 3.0 / 11);
+static_assert(nn::pipeline_options{2}.ticks(4, 8) == 19 && nn::pipeline_options{2}.bubble(4, 8) == 3.0 / 19);
+static_assert(nn::pipeline_options{}.bubble(1, 8) == 0);
 
 namespace {
 
@@ -52,7 +52,7 @@ constexpr bool one_permute_per_tick(int rounds, int microbatches) {
     again += n.place.recomputed && performs(n, op::collective_permute);
     products += n.kind == op::einsum && n.inputs == 2 && n.rule.in[0].size() == 3 && !n.place.gradient && !n.place.recomputed;
   }
-  const auto ticks = int(nn::pipeline_ticks(4, microbatches, rounds));
+  const auto ticks = int(nn::pipeline_options{rounds}.ticks(4, microbatches));
   return p.count(op::collective_permute) == 2 * (ticks - 1) && p.count(op::all_gather) == 0 && p.count(op::all_to_all) == 0 && again == 0 &&
          products == ticks && (rounds > 1 || p.collectives() <= 2 * (ticks - 1) + 3) && soundness::is_sound(p);
 }
