@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+// Pipelines: layers in stages on different devices, which work on different microbatches at a time.
+
+#include <gshard/base/list.hpp>
+#include <gshard/trace/builder.hpp>
+#include <gshard/trace/einsum.hpp>
+#include <gshard/trace/embedding.hpp>
+#include <gshard/trace/map.hpp>
+#include <gshard/trace/parameter_scope.hpp>
+#include <gshard/trace/reduce.hpp>
+#include <gshard/trace/remat.hpp>
+#include <gshard/trace/select.hpp>
+#include <gshard/trace/shape.hpp>
+#include <gshard/trace/window.hpp>
+
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+namespace gshard { inline namespace v0 { namespace nn {
+
+/// The schedule of a pipeline.
+struct pipeline_options {
+  /// How often a microbatch passes all stages: 1 is GPipe. With more, each stage has several groups of layers, and the bubble is smaller:
+  /// the circular schedule.
+  int repeats = 1;
+  save saved = save::everything;  ///< What a stage keeps of a microbatch for the gradient. @see remat
+
+  /// In each tick, every stage works on one microbatch, or on none that counts.
+  constexpr std::int64_t ticks(std::int64_t stages, std::int64_t microbatches) const { return repeats * microbatches + stages - 1; }
+  /// The share of ticks in which a stage has nothing to do: (S - 1) / (R M + S - 1).
+  constexpr double bubble(std::int64_t stages, std::int64_t microbatches) const {
+    return double(stages - 1) / double(ticks(stages, microbatches));
+  }
+};
+
+namespace detail {
+
+/// Writes the ticks of a pipeline, one after the other.
+template <class Body, std::size_t N>
+class pipeline_writer {
+ public:
+  constexpr pipeline_writer(const parameter_scope& m, const pipeline_options& o, symbol x, const std::array<symbol, N>& weights)
+      : b_(m.owner()), m_(m), options_(o), x_(x), weights_(weights), place_(b_.place), keeps_place_(b_.keeps_place) {}
+
+  constexpr symbol write(const Body& body) {
+    if (!check()) return b_.nothing();
+    b_.keeps_place = true;  // what is added here has the line that calls pipeline
+    const symbol y = ticks(body);
+    b_.keeps_place = keeps_place_;
+    return y;
+  }
+
+ private:
+  builder& b_;
+  const parameter_scope& m_;
+  pipeline_options options_;
+  symbol x_;
+  std::array<symbol, N> weights_;
+  code_place place_;
+  bool keeps_place_;
+  std::int64_t stages_ = 0, batches_ = 0;
+  int stage_dim_ = 0;
+  dim_list state_dims_;  // [stages, ...]
+  symbol index_;         // the stages' numbers
+  std::array<list<symbol>, N> rounds_;  // the weights of each round
+
+  constexpr symbol ticks(const Body& body) {
+    index_ = stage_index();
+    for (std::size_t i = 0; i < N; ++i)
+      for (int r = 0; r < options_.repeats; ++r)
+        rounds_[i].push_back(options_.repeats == 1 ? weights_[i] : squeeze(slice(weights_[i], 0, r, r + 1), 0));
+    const std::int64_t count = options_.ticks(stages_, batches_), last = (options_.repeats - 1) * batches_ + stages_ - 1;
+    list<symbol> moved, results;  // moved: by tick, each stage's result where the next stage is
+    for (std::int64_t t = 0; t < count && !b_.failed(); ++t) {
+      const symbol y = run(body, t, operand(t, moved));
+      if (!b_.failed() && (y.get().dims != state_dims_ || y.get().type != x_.get().type)) b_.fail(fault::dims_differ, "pipeline", {}, 0, 0);
+      if (b_.failed()) break;
+      if (t + 1 < count) moved.push_back(options_.repeats == 1 ? pad(y, 0, 1, -1) : roll(y, 0, 1));
+      if (t >= last) results.push_back(expand_dims(y, 1));
+    }
+    return b_.failed() ? b_.nothing() : of_last_stage(joined(results));
+  }
+  constexpr bool check() {
+    if (!b_.has(x_) || !gshard::detail::check_dim(x_, 0, "pipeline")) return false;
+    const int at = options_.repeats > 1;  // the dim of stages
+    for (std::size_t i = 0; i < N; ++i)
+      if (b_.has(weights_[i])) gshard::detail::check_dim(weights_[i], at, "pipeline");
+    if (b_.failed()) return false;
+    stage_dim_ = weights_[0].get().dims[at];
+    for (std::size_t i = 0; i < N; ++i) {
+      if (weights_[i].get().dims[at] != stage_dim_) b_.fail(fault::dims_differ, "pipeline", {}, int(i) + 1, at);
+      if (at == 1 && b_.known_extent(weights_[i].get().dims[0]) != options_.repeats) b_.fail(fault::pipeline_extents, "pipeline");
+    }
+    stages_ = b_.known_extent(stage_dim_);
+    batches_ = b_.known_extent(x_.get().dims[0]);
+    if (options_.repeats < 1 || stages_ < 1 || batches_ < 1 || (options_.repeats > 1 && batches_ < stages_))
+      b_.fail(fault::pipeline_extents, "pipeline");
+    state_dims_.push_back(stage_dim_);
+    for (int d = 1; d < x_.rank(); ++d) state_dims_.push_back(x_.get().dims[d]);
+    return !b_.failed();
+  }
+  constexpr symbol stage_index() {
+    dim_list dims;
+    dims.push_back(stage_dim_);
+    return cast(gshard::detail::emit_iota(b_, dims, 0), x_.get().type);
+  }
+  /// a in the stages where the condition [stages] is not 0, else b. If a lacks the dim of stages, it is the same in all of them.
+  constexpr symbol choose(symbol condition, symbol a, symbol b) {
+    namespace f = gshard::detail::arithmetic;
+    if (b_.failed()) return b_.nothing();
+    const short_list all = gshard::detail::counting(b.rank());
+    return gshard::detail::emit_map_of(gshard::detail::own_function<f::choose, f::zero, f::choose_left_slope, f::choose_right_slope>,
+                                       std::array{condition, a, b},
+                                       std::array{gshard::detail::counting(1),
+                                                  a.rank() < b.rank() ? gshard::detail::counting(a.rank(), 1) : all, all}, b);
+  }
+  /// What the stages work on. Stages that have nothing to do get numbers as well, so that nothing is computed that is not finite.
+  constexpr symbol operand(std::int64_t t, const list<symbol>& moved) {
+    if (t < batches_) {
+      const symbol batch = squeeze(slice(x_, 0, t, t + 1), 0);
+      if (t > 0) return choose(equal(index_, 0.0), batch, moved[std::size_t(t - 1)]);
+      const symbol everywhere =
+          gshard::detail::emit_broadcast(batch, gshard::detail::counting(x_.rank() - 1, 1), gshard::detail::counting(x_.rank()),
+                                         state_dims_);
+      return choose(equal(index_, 0.0), everywhere, stop_gradient(everywhere));
+    }
+    const symbol before = moved[std::size_t(t - 1)];
+    if (options_.repeats == 1) return choose(equal(index_, 0.0), stop_gradient(squeeze(slice(x_, 0, batches_ - 1, batches_), 0)), before);
+    // The first stage takes the microbatch that left the last one M - S + 1 ticks before.
+    const std::int64_t left = t - 1 - (batches_ - stages_);
+    return batches_ == stages_ || t >= options_.repeats * batches_ ? before
+                                                                   : choose(equal(index_, 0.0), moved[std::size_t(left)], before);
+  }
+  /// The weights of each stage in this tick. With repeats, the stages up to some one are one round ahead of the others. All is linear in
+  /// the weights, so that their gradients may stay partial sums.
+  constexpr symbol weight(const list<symbol>& of_round, std::int64_t t) {
+    std::int64_t round = t / batches_;
+    if (round >= options_.repeats) round = options_.repeats - 1;
+    const std::int64_t ahead = t - round * batches_;  // the last stage in this round
+    const symbol now = of_round[std::size_t(round)];
+    if (round == 0 || ahead >= stages_ - 1) return now;
+    return where(index_ <= double(ahead), now) + where(index_ > double(ahead), of_round[std::size_t(round - 1)]);
+  }
+  /// w in the stages where the condition is 1, else 0.
+  constexpr symbol where(symbol condition, symbol w) {
+    const std::array operands{condition, w};
+    const short_list all = gshard::detail::counting(w.rank());
+    const std::array factors{gshard::detail::counting(1), all};
+    return gshard::detail::emit_einsum(b_, list_view(operands.data(), 2), list_view(factors.data(), 2), all);
+  }
+  constexpr symbol run(const Body& body, std::int64_t t, symbol state) {
+    const remat recomputed(m_, options_.saved);
+    std::array<symbol, N> w{};
+    for (std::size_t i = 0; i < N; ++i) w[i] = weight(rounds_[i], t);
+    b_.keeps_place = keeps_place_;
+    const symbol y = [&]<std::size_t... I>(std::index_sequence<I...>) { return symbol(body(state, w[I]...)); }(
+                         std::make_index_sequence<N>());
+    b_.keeps_place = true;
+    place_.remat = b_.place.remat;
+    b_.place = place_;
+    return y;
+  }
+  /// The results [stages, 1, ...] as one tensor [stages, microbatches, ...].
+  constexpr symbol joined(list<symbol> parts) {
+    constexpr std::size_t most = sharding_rule::most_in;
+    while (parts.size() > 1 && !b_.failed()) {
+      list<symbol> fewer;
+      for (std::size_t i = 0; i < parts.size(); i += most)
+        fewer.push_back(concat(list_view(parts.data() + i, parts.size() - i < most ? parts.size() - i : most), 1));
+      parts = fewer;
+    }
+    return b_.failed() ? b_.nothing() : parts[0];
+  }
+  /// The results of the last stage: a sum over the stages, in which the others are 0. So devices exchange them in one reduction.
+  constexpr symbol of_last_stage(symbol all) {
+    if (b_.failed()) return b_.nothing();
+    const symbol nothing = gshard::detail::emit_constant(gshard::detail::pointwise_constant<0>, all);
+    const symbol masked = choose(equal(index_, double(stages_ - 1)), all, nothing);
+    const short_list from = gshard::detail::counting(all.rank());
+    const short_list to = gshard::detail::counting(all.rank() - 1, 1);
+    const symbol y = gshard::detail::emit_einsum(b_, list_view(&masked, 1), list_view(&from, 1), to);
+    if (!b_.failed()) b_.program.at(y.id).dims = x_.get().dims;  // the dim of microbatches as x has it: of the same extent
+    return y;
+  }
+};
+
+}  // namespace detail
+
+/// pipeline(m, options, body, x, w, ...): x passes the stages of a pipeline. Each stage is body with its own weights, and stages work on
+/// different microbatches at a time. body(y, w, ...) maps a tensor [S, ...] to one of the same dims; it treats all stages alike, as by
+/// einsum<"SBM,SMF->SBF">(y, w). With weights sharded over a mesh axis along S, each device computes its own stages.
+///
+/// GPipe (repeats 1): weights [S, ...]. Circular (repeats R): weights [R, S, ...]; a microbatch passes all stages R times, in round r with
+/// w[r], and the share of idle ticks is (S - 1) / (R M + S - 1). @see pipeline_options
+/// Shapes: x [M, ...] of M microbatches -> the same.
+/// Communicates: between stages, one collective_permute per tick, and one in its gradient; for the results, one all_reduce, or one
+/// all_to_all if they are annotated to be sharded over the same axis. x is best replicated over the axis of the stages.
+/// Compile time: that S, M and R are known extents (`extent<'S', 4>`), and R = 1 or M >= S; dims.
+/// Throws: nothing.
+/// @see remat, pipeline_options
+template <class Body, class... Weights>
+  requires(sizeof...(Weights) > 0 && (std::convertible_to<Weights, symbol> && ...))
+constexpr symbol pipeline(const parameter_scope& m, const pipeline_options& options, const Body& body, here x, const Weights&... w) {
+  return detail::pipeline_writer<Body, sizeof...(Weights)>(m, options, x, {symbol(w)...}).write(body);
+}
+
+}}}  // namespace gshard::v0::nn
