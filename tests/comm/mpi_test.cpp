@@ -292,7 +292,7 @@ TEST_CASE("mpi: node by node, processes have fewer messages; exchanges for which
   CHECK(messages({.by_node = never, .node_size = 2}, known) == 6);
   CHECK(messages({.by_node = always, .node_size = 2}, known) == 4);
   CHECK(messages({.by_node = always, .node_size = 2}, {}) == 6);
-  CHECK(messages({.message_limit = 40, .by_node = always, .node_size = 2}, known) == 6);  // 48 bytes with their sizes
+  CHECK(messages({.message_limit = 40, .by_node = always, .node_size = 2}, known) == 6);  // 4 blocks of 12 bytes with their sizes
   CHECK(messages({.by_node = where_it_saves, .node_size = 2}, few) == 6);
   CHECK(messages({.by_node = where_it_saves, .node_size = 2}, known) == 4);
   CHECK(messages({.by_node = where_it_saves, .node_block = 7, .node_size = 2}, known) == 6);

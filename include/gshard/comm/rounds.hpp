@@ -48,7 +48,7 @@ class round_sequence {
     axes_ = axes;
     n_ = n;
     reached_ = {};
-    // A later round must not wait when it is started, as a hierarchical exchange does.
+    // Only the exchange of a single round may be hierarchical.
     all_ = n == 1 ? all : exchange_bounds{.channel = all.channel};
     problem_ = nullptr;
     send(work);
