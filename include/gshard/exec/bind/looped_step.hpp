@@ -109,7 +109,9 @@ class looped_step {
     const value& ring = all.plan.at(ring_operand(step));
     return sent(ring).type != ring.type && device_group(all.on.on().extents(), step.attr.axes, 0).size() > 1;
   }
-  std::int64_t bytes_on_wire(const turn& t) const { return rounds_ ? t.bytes / std::int64_t(sizeof(T)) * std::int64_t(sizeof(bf16)) : t.bytes; }
+  std::int64_t bytes_on_wire(const turn& t) const {
+    return rounds_ ? t.bytes / std::int64_t(sizeof(T)) * std::int64_t(sizeof(bf16)) : t.bytes;
+  }
 
   const short_list& factors(std::size_t o) const { return o == 2 ? n_.rule.out[0] : n_.rule.in[o]; }
 
