@@ -50,6 +50,7 @@ std::vector<std::string> exchange(const std::vector<node_routes>& routes, std::v
         int found = 0;
         for (packet& got : (members[std::size_t(sent.member())].*from)()) {
           if (got.member() != int(m)) continue;
+          CHECK(got.room().size() == sent.room().size());
           ++found;
           REQUIRE(sent.bytes().size() <= got.room().size());
           std::ranges::copy(sent.bytes(), got.room().begin());
@@ -62,8 +63,10 @@ std::vector<std::string> exchange(const std::vector<node_routes>& routes, std::v
   for (std::size_t m = 0; m < p; ++m) parts.push_back(x.part(int(m)));
   for (std::size_t m = 0; m < p; ++m) members[m].begin(routes[m], parts[m], block_bytes);
   move(0, &hierarchical_all_to_all::to_mates, &hierarchical_all_to_all::from_mates);
-  for (hierarchical_all_to_all& m : members) m.forward();
-  move(1, &hierarchical_all_to_all::to_others, &hierarchical_all_to_all::from_others);
+  for (hierarchical_all_to_all& m : members) m.gather();
+  move(1, &hierarchical_all_to_all::to_relays, &hierarchical_all_to_all::from_relays);
+  for (hierarchical_all_to_all& m : members) m.scatter();
+  move(2, &hierarchical_all_to_all::passed_on, &hierarchical_all_to_all::from_here);
   std::vector<std::string> said;
   for (hierarchical_all_to_all& m : members) said.push_back(m.deliver());
   return said;
@@ -78,7 +81,7 @@ void put_own(cases::exchange_case& x) {
 
 }  // namespace
 
-TEST_CASE("two levels: on every node one member serves each member elsewhere, and all serve as many") {
+TEST_CASE("two levels: one member of a node is the relay for each other node, and all are relays of as many") {
   for (std::size_t p = 1; p <= 12; ++p)
     for (const std::vector<int>& nodes : placements(p, p)) {
       CAPTURE(nodes);
@@ -88,36 +91,39 @@ TEST_CASE("two levels: on every node one member serves each member elsewhere, an
         const node_routes& r = routes[m];
         REQUIRE(r.mates()[r.place()] == int(m));
         CHECK(std::ranges::all_of(r.mates(), [&](int mate) { return nodes[std::size_t(mate)] == nodes[m]; }));
-        std::vector<int> from{r.mates()}, to;
+        CHECK(r.nodes() == int(r.peers().size()) + 1);
+        std::vector<int> members{r.mates()};
+        std::vector<int> relays(r.peers().size(), -1);
+        std::size_t least = r.peers().size(), largest = 0;
         for (std::size_t k = 0; k < r.mates().size(); ++k) {
-          CHECK(r.served(k) == routes[std::size_t(r.mates()[k])].served(k));
-          CHECK(std::ranges::is_sorted(r.served(k)));
-          CHECK(std::ranges::count(r.served(k), r.mates()[k]) == 1);
-          to.insert(to.end(), r.served(k).begin(), r.served(k).end());
+          CHECK(r.relayed(k) == routes[std::size_t(r.mates()[k])].relayed(k));
+          least = std::min(least, r.relayed(k).size());
+          largest = std::max(largest, r.relayed(k).size());
+          for (const std::size_t o : r.relayed(k)) {
+            CHECK(relays[o] == -1);
+            relays[o] = r.mates()[k];
+          }
         }
-        for (const node_routes::origin& o : r.origins()) {
-          from.insert(from.end(), o.members.begin(), o.members.end());
-          const node_routes& server = routes[std::size_t(o.server)];
-          CHECK(o.members == server.mates());
-          CHECK(std::ranges::count(server.served(server.place()), int(m)) == 1);
+        CHECK(largest - least <= 1);
+        for (std::size_t o = 0; o < relays.size(); ++o) {
+          const node_routes::peer& other = r.peers()[o];
+          members.insert(members.end(), other.members.begin(), other.members.end());
+          const node_routes& there = routes[std::size_t(other.relay)];
+          CHECK(other.members == there.mates());
+          CHECK(std::ranges::count_if(there.relayed(there.place()), [&](std::size_t k) { return there.peers()[k].relay == relays[o]; }) == 1);
         }
-        CHECK(r.nodes() == int(r.origins().size()) + 1);
-        for (std::vector<int>* all : {&from, &to}) {
-          std::ranges::sort(*all);
-          REQUIRE(all->size() == p);
-          for (std::size_t k = 0; k < p; ++k) CHECK((*all)[k] == int(k));
-        }
-        most = std::max(most, int(r.served(r.place()).size()) - 1);
+        std::ranges::sort(members);
+        REQUIRE(members.size() == p);
+        for (std::size_t k = 0; k < p; ++k) CHECK(members[k] == int(k));
+        most = std::max(most, int(r.relayed(r.place()).size()));
       }
       for (const node_routes& r : routes) CHECK(r.messages() == most);
     }
   std::vector<int> sixteen;  // 4 nodes of 4
   for (int m = 0; m < 16; ++m) sixteen.push_back(m / 4);
-  CHECK(node_routes(sixteen, 5).messages() == 3);
+  CHECK(node_routes(sixteen, 5).messages() == 1);
   CHECK(node_routes(sixteen, 5).most_mates() == 3);
-  std::vector<int> uneven{0, 0, 0, 0};  // a node of 4, and 8 of 1
-  for (int m = 1; m <= 8; ++m) uneven.push_back(m);
-  for (int m = 0; m < 4; ++m) CHECK(node_routes(uneven, m).served(std::size_t(m)).size() == 3);
+  CHECK(node_routes(sixteen, 5).most_blocks() == 16);
 }
 
 TEST_CASE("two levels: every block arrives, whatever the sizes and the nodes") {
@@ -139,7 +145,11 @@ TEST_CASE("two levels: every block arrives, whatever the sizes and the nodes") {
 TEST_CASE("two levels: blocks of a packet that is lost are missed by those who expect them, and all others arrive") {
   const std::vector<int> nodes{0, 1, 0, 1, 2, 0};
   const std::vector<node_routes> routes = routes_of(nodes);
-  for (const int step : {0, 1})
+  const auto is_relay = [&](int which, int of) {  // of a member's node
+    const node_routes& r = routes[std::size_t(which)];
+    return std::ranges::any_of(r.relayed(r.place()), [&](std::size_t o) { return std::ranges::count(r.peers()[o].members, of) == 1; });
+  };
+  for (const int step : {0, 1, 2})
     for (int from = 0; from < 6; ++from)
       for (int to = 0; to < 6; ++to) {
         std::vector<hierarchical_all_to_all> members(6);
@@ -147,15 +157,13 @@ TEST_CASE("two levels: blocks of a packet that is lost are missed by those who e
         put_own(x);
         const auto said = exchange(routes, members, x, 40, [&](int s, int f, int t) { return s == step && f == from && t == to; });
         for (int at = 0; at < 6; ++at) {
-          // What a packet holds: of the sender, for those whom the receiver serves; of the sender's node, for the receiver.
-          const auto& served = routes[std::size_t(to)].served(routes[std::size_t(to)].place());
           const bool mates = nodes[std::size_t(from)] == nodes[std::size_t(to)] && from != to;
-          const auto& sent_to = routes[std::size_t(from)].served(routes[std::size_t(from)].place());
           bool missed = false;
           for (int m = 0; m < 6; ++m) {
-            const bool in_packet = step == 0 ? mates && m == from && std::ranges::count(served, at) == 1
-                                             : !mates && from != to && at == to && std::ranges::count(sent_to, to) == 1 &&
-                                                   nodes[std::size_t(m)] == nodes[std::size_t(from)];
+            const auto same_node = [&](int one, int other) { return nodes[std::size_t(one)] == nodes[std::size_t(other)]; };
+            const bool in_packet = step == 0   ? mates && m == from && (at == to || is_relay(to, at))
+                                   : step == 1 ? is_relay(from, to) && is_relay(to, from) && same_node(m, from) && same_node(at, to)
+                                               : mates && at == to && is_relay(from, m);
             missed = missed || in_packet;
             const auto i = std::size_t(at), j = std::size_t(m);
             const std::int64_t at_byte = x.recv_offset[i][j];

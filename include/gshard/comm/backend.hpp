@@ -36,6 +36,7 @@ struct exchange_bounds {
   std::int64_t block_bytes = -1;  ///< The largest block to another member; -1: no bounds are known.
   std::int64_t messages = 0;      ///< The largest number of nonempty blocks that a member sends to others.
   std::uint32_t channel = 0;      ///< Exchanges of a group match in the order of their starts on one channel.
+  bool finishes_next = false;     ///< Every member's next call that communicates is the finish() of this exchange.
 };
 
 /// The arguments of one device for `backend::all_gather`. Entry j of `recv` receives the block of member j, at any address. All members
@@ -99,8 +100,8 @@ class backend {
 
   /// The asynchronous `exchange`: start() begins it, finish() completes it. In between, the lists must stay valid, blocks sent must not
   /// change and blocks received are undefined. Several exchanges may be in flight. All processes start those of a channel in one order, and
-  /// finish them in any order. Other collectives must come between the same starts of channel 0 on all processes. A start with bounds may
-  /// wait for the other members to start. A finish waits only for its senders. The device's own block is not copied, and only bytes between
+  /// finish them in any order. Other collectives must come between the same starts of channel 0 on all processes. A finish waits
+  /// only for its senders; with `finishes_next`, also for members that forward. The device's own block is not copied. Only bytes between
   /// nodes are counted. Groups must have at least two devices. Throws `gshard::error` on wrong arguments before anything is sent; finish()
   /// throws errors of messages.
   [[nodiscard]] pending_exchange start(std::uint32_t axes, std::span<const exchange_part> parts, const exchange_bounds& all = {});
@@ -346,7 +347,7 @@ GSHARD_INLINE int backend::check_exchange(std::uint32_t axes, std::span<const ex
 GSHARD_INLINE pending_exchange backend::start(std::uint32_t axes, std::span<const exchange_part> parts, const exchange_bounds& all) {
   if (check_exchange(axes, parts, all) == 1) throw error("exchange: a group of one device has nothing to start");
   for (std::size_t i = 0; i < parts.size(); ++i) count_between_nodes(axes, i, parts[i].recv);
-  return {*this, do_start(axes, parts, all, true)};
+  return {*this, do_start(axes, parts, all, !all.finishes_next)};
 }
 
 GSHARD_INLINE void backend::exchange(std::uint32_t axes, std::span<const exchange_part> parts, const exchange_bounds& all) {

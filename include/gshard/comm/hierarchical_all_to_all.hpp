@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// A hierarchical all-to-all for many small blocks: first within each node, then between nodes.
+// A hierarchical all-to-all for many small blocks: within each node, between nodes, and within each node again.
 
 #include <gshard/comm/backend.hpp>
 
@@ -14,8 +14,9 @@
 #include <string>
 #include <vector>
 
-// First, each member sends its blocks to members of its own node. Then these send all blocks of their node for a remote member in one
-// packet. So a member sends one packet to each other member of its node, and about one to each other node.
+// For each pair of nodes, one member of either node is its relay. First, each member sends its blocks for another node to the relay on its
+// own node. Then the relay sends all blocks of its node for that node in one packet to the relay there, which passes them on to its mates.
+// So two nodes exchange one packet each way.
 namespace gshard { inline namespace v0 { namespace detail {
 
 /// The error text of a member that receives an unexpected number of bytes.
@@ -24,40 +25,48 @@ inline std::string unexpected(int me, std::size_t members, std::size_t expected,
          " bytes from member " + std::to_string(from) + ", which " + what_it_did;
 }
 
-/// The routes of a group. For each remote member, one member of a node is its server: it forwards the node's blocks. The load is even.
+/// The routes of a group: for each pair of nodes, the relays. All members of a node are relays of about as many other nodes.
 class node_routes {
  public:
+  /// Another node.
+  struct peer {
+    std::vector<int> members;  // ascending
+    int relay = 0;             // the member there that exchanges packets with this node
+  };
+
   node_routes() = default;
   /// nodes[m]: the node of member m, as any number.
   node_routes(std::span<const int> nodes, int me) {
-    std::vector<int> known;                      // numbers of nodes
-    std::vector<std::vector<int>> members;       // by node
-    std::vector<std::size_t> node, local;        // by member
+    std::vector<int> known;                 // numbers of nodes
+    std::vector<std::vector<int>> members;  // by node
+    std::size_t here = 0;
     for (std::size_t m = 0; m < nodes.size(); ++m) {
-      node.push_back(std::size_t(std::find(known.begin(), known.end(), nodes[m]) - known.begin()));
-      if (node[m] == known.size()) {
+      const auto node = std::size_t(std::find(known.begin(), known.end(), nodes[m]) - known.begin());
+      if (node == known.size()) {
         known.push_back(nodes[m]);
         members.emplace_back();
       }
-      local.push_back(members[node[m]].size());
-      members[node[m]].push_back(int(m));
-    }
-    // The shift by node spreads the load. Without it, the first members of all nodes would have the same server.
-    const auto server = [&](std::size_t on, std::size_t m) { return (local[m] + node[m]) % members[on].size(); };
-    const std::size_t here = node[std::size_t(me)];
-    mates_ = members[here];
-    place_ = local[std::size_t(me)];
-    served_.resize(mates_.size());
-    nodes_ = int(members.size());
-    for (std::size_t n = 0; n < members.size(); ++n) {
-      std::vector<int> sends(members[n].size());
-      for (std::size_t m = 0; m < node.size(); ++m) {
-        if (node[m] != n) ++sends[server(n, m)];
-        if (n == here) served_[node[m] == here ? local[m] : server(here, m)].push_back(int(m));
+      if (int(m) == me) {
+        here = node;
+        place_ = members[node].size();
       }
-      messages_ = std::max(messages_, *std::max_element(sends.begin(), sends.end()));
-      most_mates_ = std::max(most_mates_, int(members[n].size()) - 1);
-      if (n != here) origins_.push_back({members[n], members[n][server(n, std::size_t(me))]});
+      members[node].push_back(int(m));
+    }
+    const std::size_t n = members.size();
+    // The place of a node's relay for the k-th node after it.
+    const auto relay = [&](std::size_t on, std::size_t k) { return (k - 1) % members[on].size(); };
+    mates_ = members[here];
+    nodes_ = int(n);
+    relayed_.resize(mates_.size());
+    for (std::size_t k = 1; k < n; ++k) {
+      const std::size_t other = (here + k) % n;
+      relayed_[relay(here, k)].push_back(peers_.size());
+      peers_.push_back({members[other], members[other][relay(other, n - k)]});
+    }
+    for (const std::vector<int>& of_node : members) {
+      messages_ = std::max(messages_, int((n - 1 + of_node.size() - 1) / of_node.size()));
+      most_mates_ = std::max(most_mates_, int(of_node.size()) - 1);
+      most_members_ = std::max(most_members_, of_node.size());
     }
   }
 
@@ -66,25 +75,28 @@ class node_routes {
   int messages() const { return messages_; }
   /// The most other members that any member has on its node.
   int most_mates() const { return most_mates_; }
+  /// The most blocks of a packet.
+  std::size_t most_blocks() const { return std::max(most_members_ * most_members_, 1 + std::size_t(messages_) * most_members_); }
   /// The members on this one's node, itself included, ascending.
   const std::vector<int>& mates() const { return mates_; }
   /// The index of this member in mates().
   std::size_t place() const { return place_; }
-  /// The receivers of blocks that are sent through the k-th member of this node: itself and its remote members, ascending.
-  const std::vector<int>& served(std::size_t k) const { return served_[k]; }
-  struct origin {
-    std::vector<int> members;  // ascending
-    int server = 0;            // the member that sends this one the blocks of its node
-  };
-  /// The other nodes.
-  const std::vector<origin>& origins() const { return origins_; }
+  /// The other nodes, and the indices of those of which the k-th member of this node is the relay.
+  const std::vector<peer>& peers() const { return peers_; }
+  const std::vector<std::size_t>& relayed(std::size_t k) const { return relayed_[k]; }
+  /// The members of all nodes of which the k-th member of this node is the relay.
+  std::size_t members_beyond(std::size_t k) const {
+    std::size_t n = 0;
+    for (const std::size_t o : relayed_[k]) n += peers_[o].members.size();
+    return n;
+  }
 
  private:
   int nodes_ = 0, messages_ = 0, most_mates_ = 0;
-  std::size_t place_ = 0;
+  std::size_t place_ = 0, most_members_ = 0;
   std::vector<int> mates_;
-  std::vector<std::vector<int>> served_;
-  std::vector<origin> origins_;
+  std::vector<peer> peers_;
+  std::vector<std::vector<std::size_t>> relayed_;
 };
 
 /// One message with several blocks: their sizes, then their bytes.
@@ -128,9 +140,9 @@ class packet {
   std::size_t length_ = 0;  // bytes received
 };
 
-/// The state of one member in a hierarchical exchange. The caller sends the packets: begin(); `to_mates` arrive as `from_mates`;
-/// forward(); `to_others` arrive as `from_others`; deliver(). If a packet is lost, its blocks are marked as lost here and at the receivers
-/// to which they should be forwarded. Keeps its memory for the next exchange.
+/// The state of one member in a hierarchical exchange. The caller sends the packets: begin(); `to_mates` arrive as `from_mates`; gather();
+/// `to_relays` arrive as `from_relays`; scatter(); `passed_on` arrive as `from_here`; deliver(). If a packet is lost, its blocks are marked
+/// as lost here and at the receivers to which they should be forwarded. Keeps its memory for the next exchange.
 class hierarchical_all_to_all {
  public:
   /// Packs the packets for mates. No block of any member may exceed `block_bytes`. The own block is not copied.
@@ -138,53 +150,84 @@ class hierarchical_all_to_all {
     routes_ = &routes;
     part_ = part;
     mismatch_.clear();
-    for (std::vector<packet>* packets : {&to_mates_, &from_mates_, &to_others_, &from_others_}) packets->clear();
+    for (std::vector<packet>* packets : {&to_mates_, &from_mates_, &to_relays_, &from_relays_, &passed_on_, &from_here_}) packets->clear();
     const std::vector<int>& mates = routes.mates();
-    const std::size_t here = routes.place();
+    const std::size_t here = routes.place(), beyond = routes.members_beyond(here);
     std::size_t bytes = 0;
-    const auto in_all = [&](std::size_t packets, std::size_t blocks) { return packets * packet::most_bytes(blocks, block_bytes); };
-    for (std::size_t k = 0; k < mates.size(); ++k)
-      if (k != here) bytes += in_all(1, routes.served(k).size()) + in_all(1, routes.served(here).size());
-    bytes += in_all(routes.served(here).size(), mates.size());
-    for (const node_routes::origin& o : routes.origins()) bytes += in_all(1, o.members.size());
+    const auto count = [&](std::size_t blocks) { bytes += packet::most_bytes(blocks, block_bytes); };
+    const auto each_mate = [&](auto f) {
+      for (std::size_t k = 0; k < mates.size(); ++k)
+        if (k != here) f(k);
+    };
+    each_mate([&](std::size_t k) {
+      for (const std::size_t n : {beyond, routes.members_beyond(k)}) {
+        count(1 + n);
+        count(n);
+      }
+    });
+    for (const std::size_t o : routes.relayed(here))
+      for (int way = 0; way < 2; ++way) count(mates.size() * routes.peers()[o].members.size());
     if (memory_.size() < bytes) memory_.resize(bytes);
     std::byte* next = memory_.data();
     const auto add = [&](std::vector<packet>& packets, int member, std::size_t blocks) {
+      if (blocks == 0) return;
       const std::size_t most = packet::most_bytes(blocks, block_bytes);
       packets.emplace_back(member, std::span(next, most), blocks);
       next += most;
     };
-    for (std::size_t k = 0; k < mates.size(); ++k) {
-      if (k == here) continue;
-      add(to_mates_, mates[k], routes.served(k).size());
-      for (const int m : routes.served(k)) to_mates_.back().put(part.send[std::size_t(m)]);
-      add(from_mates_, mates[k], routes.served(here).size());
+    each_mate([&](std::size_t k) {
+      add(to_mates_, mates[k], 1 + routes.members_beyond(k));
+      to_mates_.back().put(part.send[std::size_t(mates[k])]);
+      for (const std::size_t o : routes.relayed(k))
+        for (const int m : routes.peers()[o].members) to_mates_.back().put(part.send[std::size_t(m)]);
+      add(from_mates_, mates[k], 1 + beyond);
+      add(passed_on_, mates[k], beyond);
+      add(from_here_, mates[k], routes.members_beyond(k));
+    });
+    for (const std::size_t o : routes.relayed(here)) {
+      const node_routes::peer& other = routes.peers()[o];
+      add(to_relays_, other.relay, mates.size() * other.members.size());
+      add(from_relays_, other.relay, mates.size() * other.members.size());
     }
-    for (const int m : routes.served(here))
-      if (m != mates[here]) add(to_others_, m, mates.size());
-    for (const node_routes::origin& o : routes.origins()) add(from_others_, o.server, o.members.size());
   }
 
-  /// Unpacks the mates' blocks for this member, and packs the packets for other nodes.
-  void forward() {
-    const std::vector<int>&mates = routes_->mates(), &served = routes_->served(routes_->place());
+  /// Unpacks the mates' blocks for this member, and packs their blocks for other nodes.
+  void gather() {
     auto from = from_mates_.begin();
-    for (const int mate : mates) {
-      const bool mine = mate == mates[routes_->place()];
-      auto to = to_others_.begin();
-      for (const int m : served) {
-        if (m != mates[routes_->place()]) (to++)->put(mine ? part_.send[std::size_t(m)] : from->take());
-        else if (!mine) accept(mate, from->take());
+    for (const int mate : routes_->mates()) {
+      const bool mine = mate == me();
+      if (!mine) accept(mate, from->take());
+      auto to = to_relays_.begin();
+      for (const std::size_t o : routes_->relayed(routes_->place())) {
+        for (const int m : routes_->peers()[o].members) to->put(mine ? part_.send[std::size_t(m)] : from->take());
+        ++to;
       }
       if (!mine) ++from;
     }
   }
 
-  /// Unpacks the packets from other nodes. Returns an error text, or an empty string.
+  /// Unpacks the packets from other nodes: blocks for this member, and blocks to pass on to mates.
+  void scatter() {
+    auto from = from_relays_.begin();
+    for (const std::size_t o : routes_->relayed(routes_->place())) {
+      for (const int m : routes_->peers()[o].members) {
+        auto to = passed_on_.begin();
+        for (const int mate : routes_->mates()) {
+          if (mate == me()) accept(m, from->take());
+          else (to++)->put(from->take());
+        }
+      }
+      ++from;
+    }
+  }
+
+  /// Unpacks the blocks from other nodes that mates have passed on. Returns an error text, or an empty string.
   const std::string& deliver() {
-    auto from = from_others_.begin();
-    for (const node_routes::origin& o : routes_->origins()) {
-      for (const int m : o.members) accept(m, from->take());
+    auto from = from_here_.begin();
+    for (std::size_t k = 0; k < routes_->mates().size(); ++k) {
+      if (k == routes_->place() || routes_->relayed(k).empty()) continue;
+      for (const std::size_t o : routes_->relayed(k))
+        for (const int m : routes_->peers()[o].members) accept(m, from->take());
       ++from;
     }
     return mismatch_;
@@ -192,21 +235,23 @@ class hierarchical_all_to_all {
 
   std::span<packet> to_mates() { return to_mates_; }
   std::span<packet> from_mates() { return from_mates_; }
-  std::span<packet> to_others() { return to_others_; }
-  std::span<packet> from_others() { return from_others_; }
+  std::span<packet> to_relays() { return to_relays_; }
+  std::span<packet> from_relays() { return from_relays_; }
+  std::span<packet> passed_on() { return passed_on_; }
+  std::span<packet> from_here() { return from_here_; }
 
  private:
   const node_routes* routes_ = nullptr;
   exchange_part part_;
   std::vector<std::byte> memory_;
-  std::vector<packet> to_mates_, from_mates_, to_others_, from_others_;
+  std::vector<packet> to_mates_, from_mates_, to_relays_, from_relays_, passed_on_, from_here_;
   std::string mismatch_;
 
+  int me() const { return routes_->mates()[routes_->place()]; }
   void accept(int from, std::optional<std::span<const std::byte>> block) {
     const std::span<std::byte> to = part_.recv[std::size_t(from)];
     if (block && block->size() == to.size()) return copy_bytes(to, *block);
-    const int me = routes_->mates()[routes_->place()];
-    mismatch_ = unexpected(me, part_.recv.size(), to.size(), from, block ? "sent " + std::to_string(block->size()) : "cannot be heard");
+    mismatch_ = unexpected(me(), part_.recv.size(), to.size(), from, block ? "sent " + std::to_string(block->size()) : "cannot be heard");
   }
 };
 

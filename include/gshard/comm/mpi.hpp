@@ -198,7 +198,7 @@ GSHARD_INLINE const detail::node_routes* mpi_backend::routes(std::uint32_t axes,
     known = detail::node_routes(nodes, group.member());
   }
   const bool saves = by_node_ == node_routing::always || (known.nodes() > 1 && 2 * known.messages() <= all.messages - known.most_mates());
-  return saves && std::int64_t(detail::packet::most_bytes(std::size_t(along(axes).size()), all.block_bytes)) <= limit_ ? &known : nullptr;
+  return saves && std::int64_t(detail::packet::most_bytes(known.most_blocks(), all.block_bytes)) <= limit_ ? &known : nullptr;
 }
 
 // Collective over the group at its first use. Other groups may not call it, because a group whose blocks are all empty may skip a
@@ -312,35 +312,41 @@ GSHARD_INLINE void mpi_backend::finish_some(pending_exchange& f) {
   }
 }
 
-// Waits for the other members on this node, which start the same exchange. After that, all forwarding is done and all messages are in
-// flight, as in a direct exchange.
 GSHARD_INLINE void mpi_backend::start_by_node(pending_exchange& f, const detail::node_routes& routes, std::int64_t block_bytes) const {
   f.request.clear();
   f.member.clear();
   f.packets.begin(routes, f.part, block_bytes);
-  for (const detail::packet& p : f.packets.from_others()) receive(f, p.member(), p.room());
-  std::size_t next = f.request.size();
-  for (const detail::packet& p : f.packets.from_mates()) receive(f, p.member(), p.room());
+  for (const std::span<detail::packet> packets : {f.packets.from_mates(), f.packets.from_relays(), f.packets.from_here()})
+    for (const detail::packet& p : packets) receive(f, p.member(), p.room());
   for (const detail::packet& p : f.packets.to_mates()) send(f, p.member(), p.bytes());
-  f.lacking.reserve(f.request.size());
-  for (detail::packet& p : f.packets.from_mates()) p.arrived(std::size_t(wait(f, next++).value_or(0)));
-  f.packets.forward();
-  for (const detail::packet& p : f.packets.to_others()) send(f, p.member(), p.bytes());
   f.lacking.reserve(f.request.size());
 }
 
+// Waits for the other members on this node, which finish the same exchange.
 GSHARD_INLINE void mpi_backend::finish_by_node(pending_exchange& f) const {
-  for (std::size_t i = 0; i < f.request.size(); ++i) {
-    const std::optional<int> bytes = wait(f, i);
-    if (i < f.packets.from_others().size()) f.packets.from_others()[i].arrived(std::size_t(bytes.value_or(0)));
-  }
+  std::size_t next = 0;
+  const auto arrive = [&](std::span<detail::packet> packets) {
+    for (detail::packet& p : packets) p.arrived(std::size_t(wait(f, next++).value_or(0)));
+  };
+  const auto pass = [&](std::span<detail::packet> packets) {
+    for (const detail::packet& p : packets) send(f, p.member(), p.bytes());
+    f.lacking.reserve(f.request.size());
+  };
+  arrive(f.packets.from_mates());
+  f.packets.gather();
+  pass(f.packets.to_relays());
+  arrive(f.packets.from_relays());
+  f.packets.scatter();
+  pass(f.packets.passed_on());
+  arrive(f.packets.from_here());
+  while (next < f.request.size()) wait(f, next++);
   f.mismatch = f.packets.deliver();
 }
 
 GSHARD_INLINE std::size_t mpi_backend::do_start(std::uint32_t axes, std::span<const exchange_part> parts, const exchange_bounds& all,
                                                 bool at_once) {
   const detail::communicator& group = along(axes);
-  const detail::node_routes* const by_node = routes(axes, all);
+  const detail::node_routes* const by_node = at_once ? nullptr : routes(axes, all);
   const auto waiting = waits_in("an exchange of blocks", detail::bytes_of(parts[0].recv));  // inside a node
   if (n_pending_ == pending_.size()) pending_.emplace_back();
   pending_exchange& f = pending_[n_pending_++];
@@ -366,6 +372,7 @@ GSHARD_INLINE std::vector<mpi_backend::pending_exchange>::iterator mpi_backend::
 // Leaves the requests to do_finish. So an error of a message is found there.
 GSHARD_INLINE bool mpi_backend::is_done(std::size_t started) {
   pending_exchange& f = *find(started);
+  if (f.by_node) return false;  // it forwards in do_finish
   for (; f.complete < f.request.size(); ++f.complete) {
     int complete = 0;
     MPI_Status unused;

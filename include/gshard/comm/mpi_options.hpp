@@ -20,7 +20,7 @@
 namespace gshard { inline namespace v0 {
 
 /// When collectives between several nodes are hierarchical. `never`: neither reductions and gathers (see node_map) nor small exchanges. In
-/// a hierarchical exchange, one process of the sender's node sends a receiver all blocks of that node in one message.
+/// a hierarchical exchange, two nodes send each other one message. Exchanges that overlap with other steps are direct.
 enum class node_routing { never, where_it_saves, always };
 
 /// Deadlines of waits, shared memory, and limits that suit most networks. They must be the same on all processes.
@@ -31,7 +31,7 @@ struct mpi_options {
   /// When small exchanges are hierarchical. `where_it_saves`: if blocks are known to have at most `node_block` bytes, and a process then
   /// sends at most half as many messages to other nodes. `always`: if the blocks of a group are known to fit into one message.
   node_routing by_node = node_routing::where_it_saves;
-  int node_block = 512;
+  int node_block = 1024;
   int node_size = 0;  ///< The number of successive ranks on a node; 0: ranks that share memory are on one node.
   summation sums = summation::by_member;  ///< The order of sums over ranks. @see sum_order
   /// The axes of the mesh, from the outermost to the innermost. Processes, sorted by node, take devices in this order, so the innermost

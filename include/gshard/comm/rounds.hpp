@@ -23,8 +23,9 @@ constexpr std::int64_t bytes_per_round(std::size_t members, bool levels = false)
   return std::max(least, all / std::int64_t(std::max<std::size_t>(members, 2) - 1)) / 64 * 64;
 }
 
-/// The most rounds in flight: enough for a device to continue while another device, which may share its core, is not running.
-inline constexpr std::size_t rounds_under_way = 16;
+/// The most rounds in flight: enough for a device to continue while another device, which may share its core, is not running. More fill the
+/// queues of a slow network, which then drops packets.
+inline constexpr std::size_t rounds_under_way = 12;
 
 /// What the rounds of a sequence do. exchange(r, stage) returns the exchange of a stage of round r, once the stage before has arrived. Its
 /// lists and blocks must not change until the stage has arrived. took(r) is called, in the order of rounds, when the last stage has.
@@ -48,7 +49,7 @@ class round_sequence {
     axes_ = axes;
     n_ = n;
     reached_ = {};
-    // A later round must not wait when it is started, as a hierarchical exchange does.
+    // Only the exchange of a single round may be hierarchical.
     all_ = n == 1 ? all : exchange_bounds{.channel = all.channel};
     problem_ = nullptr;
     send(work);

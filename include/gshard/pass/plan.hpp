@@ -64,7 +64,7 @@ struct plan_view {
       return gshard::bytes_received(step, values, windows, e, of);
     }
     const std::uint32_t axes = step.attr.axes;
-    const value& v = at(ring_operand(step));
+    const value v = sent(at(ring_operand(step)));
     const sharding whole = v.layout.without(axes);
     return ring_carries_sum(step) ? gshard::bytes_received(op::reduce_scatter, axes, v, whole, v.layout, e)
                              : gshard::bytes_received(op::all_gather, axes, v, v.layout, whole, e);

@@ -26,11 +26,12 @@ constexpr void send_as_bf16(symbol x) {
 }  // namespace detail
 
 /// on_wire<bfloat16>(x) is x, whose elements travel between devices rounded to bf16. Wherever x is resharded, devices round their elements,
-/// exchange bf16, and convert what they receive. So every collective of x moves half of the bytes. Its gradient travels likewise. If x is a
-/// partial sum, every addend and every partial sum is rounded to the nearest bf16, ties to even. The error of a sum over p
-/// devices is at most (1 + ceil(log2 p)) / 256 of the sum of the addends' absolute values, to first order. NaN stays NaN; what rounds
-/// beyond the largest number becomes an infinity. A device that needs no other's elements uses its own as they are. Blocks that travel in a
-/// looped einsum keep their type.
+/// exchange bf16, and convert what they receive. So every collective of x moves half of the bytes, and so does a looped einsum.
+/// The gradient of x travels likewise.
+/// If x is a partial sum, every addend and every partial sum is rounded to the nearest bf16, ties to even. The error is relative to the sum
+/// of the addends' absolute values. For p devices, it is at most (1 + ceil(log2 p)) / 256 to first order. In a looped einsum, it is at most
+/// (p - 1) / 256.
+/// NaN stays NaN. Numbers beyond the largest one become infinite. A device that needs no other's elements does not round its own.
 /// Shapes: any -> the same.
 /// Communicates: nothing itself.
 /// Compile time: a tensor of float or double.

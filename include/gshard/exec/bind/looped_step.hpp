@@ -3,6 +3,7 @@
 
 // Runs a looped einsum: devices send blocks around a ring while they compute (a collective matmul).
 
+#include <gshard/base/bf16.hpp>
 #include <gshard/comm/backend.hpp>
 #include <gshard/exec/bind/bound_plan.hpp>
 #include <gshard/exec/bind/shards.hpp>
@@ -18,6 +19,7 @@
 #include <exception>
 #include <optional>
 #include <span>
+#include <type_traits>
 #include <vector>
 
 namespace gshard { inline namespace v0 { namespace detail {
@@ -36,7 +38,8 @@ inline kernel::precision precision_of(const node& einsum) {
 /// The other two tensors are read and written in place. Communication overlaps with computation: an operand's block is sent
 /// while it is used, a partial sum while the device computes its own addend. A device receives as many bytes as in an all_gather or a
 /// reduce_scatter. It needs buffers for two blocks of an operand, or three of a sum. Blocks are added in the order of the iterations.
-/// So sums may differ in rounding from an einsum of the gathered operand, but not between backends.
+/// So sums may differ in rounding from an einsum of the gathered operand, but not between backends. Blocks of a tensor that travels in bf16
+/// are rounded before they are sent. Then a device uses its own block of an operand rounded as well.
 template <class T>
 class looped_step {
  public:
@@ -46,6 +49,7 @@ class looped_step {
         on_(all.on),
         axes_(step.attr.axes),
         sums_(ring_carries_sum(step)),
+        rounds_(bf16_travels(step, all)),
         travels_(std::size_t(step.attr.ring_operand)),
         tensors_{&all.value(step.input(0)), &all.value(step.input(1)), &all.value(step.output())},
         parts_(on_.devices().size()) {
@@ -86,7 +90,7 @@ class looped_step {
     std::vector<turn> turns;
     bool clears = false;  // the result is zeroed first: some of its elements are only added to
     std::array<buffer, 2> room;
-    buffer received;
+    std::array<buffer, 2> wire;  // blocks as they travel: of an operand, that of iteration t in wire[t % 2]; of a sum, sent and received
     std::size_t before = 0, after = 0;  // the neighbors in the ring
     std::vector<std::span<const std::byte>> send;
     std::vector<std::span<std::byte>> recv;
@@ -95,16 +99,26 @@ class looped_step {
   node n_;
   any_cluster on_;
   std::uint32_t axes_;
-  bool sums_;
+  bool sums_, rounds_;
   std::size_t travels_;
   std::array<const bound_value*, 3> tensors_;
   std::vector<part> parts_;
   std::vector<exchange_part> exchange_;
 
+  static bool bf16_travels(const node& step, const bound_plan& all) {
+    const value& ring = all.plan.at(ring_operand(step));
+    return sent(ring).type != ring.type && device_group(all.on.on().extents(), step.attr.axes, 0).size() > 1;
+  }
+  std::int64_t bytes_on_wire(const turn& t) const {
+    return rounds_ ? t.bytes / std::int64_t(sizeof(T)) * std::int64_t(sizeof(bf16)) : t.bytes;
+  }
+
   const short_list& factors(std::size_t o) const { return o == 2 ? n_.rule.out[0] : n_.rule.in[o]; }
 
-  /// The block of device i in iteration t; for sums, the device's own addend. Its own block is its shard, others are in `room`.
+  /// The block of device i in iteration t; for sums, the device's own addend. Its own block is its shard, others are in `room`. Rounded
+  /// operands are in `room[0]`.
   std::byte* block(std::size_t i, std::size_t t) {
+    if (rounds_ && !sums_) return parts_[i].room[0].data();
     const std::size_t own = sums_ ? parts_[i].turns.size() - 1 : 0;
     return t == own ? tensors_[travels_]->data[i] : parts_[i].room[t % 2].data();
   }
@@ -125,8 +139,10 @@ class looped_step {
     }
     p.clears = !sums_ && elements < tensors_[2]->elements(i);
     const std::size_t first = sums_ ? 0 : 1;  // iteration whose block is in `room`
-    for (std::size_t t = first; t < std::min(first + 2, first + members - 1); ++t) p.room[t % 2] = buffer(most);
-    if (sums_ && members > 1) p.received = buffer(most);
+    if (rounds_ && !sums_) p.room[0] = buffer(most);
+    else for (std::size_t t = first; t < std::min(first + 2, first + members - 1); ++t) p.room[t % 2] = buffer(most);
+    if (rounds_ || (sums_ && members > 1)) p.wire[1] = buffer(most);
+    if (rounds_) p.wire[0] = buffer(most);
     p.before = (me + members - 1) % members;
     p.after = (me + 1) % members;
     p.send.resize(members);
@@ -172,6 +188,7 @@ class looped_step {
   void compute(std::size_t i, std::size_t t) {
     part& p = parts_[i];
     const turn& now = p.turns[t];
+    if (rounds_ && !sums_) unround(p.wire[t % 2].data(), block(i, t), now.bytes);
     if (t == 0 && p.clears) std::fill_n(tensors_[2]->data[i], tensors_[2]->bytes(i), std::byte(0));
     if (sums_ && !now.product) std::fill_n(block(i, t), now.bytes, std::byte(0));
     if (!now.product) return;
@@ -184,17 +201,38 @@ class looped_step {
   pending_exchange travel(std::size_t t) {
     for (std::size_t i = 0; i < parts_.size(); ++i) {
       part& p = parts_[i];
-      p.send[p.before] = {block(i, t), std::size_t(p.turns[t].bytes)};
-      p.recv[p.after] = {sums_ ? p.received.data() : block(i, t + 1), std::size_t(p.turns[t + 1].bytes)};
-      on_.on().count(i, {1, p.turns[t + 1].bytes, 0, 0});
+      const std::size_t sent = sums_ ? 0 : t % 2;
+      if (rounds_ && (sums_ || t == 0)) round(sums_ ? block(i, t) : tensors_[travels_]->data[i], p.wire[sent].data(), p.turns[t].bytes);
+      const std::int64_t received = bytes_on_wire(p.turns[t + 1]);
+      p.send[p.before] = {rounds_ ? p.wire[sent].data() : block(i, t), std::size_t(bytes_on_wire(p.turns[t]))};
+      p.recv[p.after] = {rounds_ || sums_ ? p.wire[1 - sent].data() : block(i, t + 1), std::size_t(received)};
+      on_.on().count(i, {1, received, 0, 0});
     }
     return on_.on().start(axes_, exchange_);
   }
 
   void add_received(std::size_t i, std::size_t t) {
-    const auto* const more = reinterpret_cast<const T*>(parts_[i].received.data());
+    part& p = parts_[i];
     T* const sum = reinterpret_cast<T*>(block(i, t));
-    std::transform(more, more + parts_[i].turns[t].bytes / std::int64_t(sizeof(T)), sum, sum, total<T>);
+    const auto add = [&]<class Sent>(const Sent* more) {
+      const std::int64_t n = p.turns[t].bytes / std::int64_t(sizeof(T));
+      std::transform(more, more + n, sum, sum, [](Sent x, T y) { return total<T>(from_wire(x), y); });
+    };
+    if (rounds_) add(reinterpret_cast<const bf16*>(p.wire[1].data()));
+    else add(reinterpret_cast<const T*>(p.wire[1].data()));
+  }
+
+  static T from_wire(T x) { return x; }
+  static T from_wire(bf16 x) { return T(to_float(x)); }
+  /// `bytes`: of the elements of T.
+  static void round(const std::byte* from, std::byte* to, std::int64_t bytes) {
+    const auto* const x = reinterpret_cast<const T*>(from);
+    if constexpr (std::is_floating_point_v<T>)
+      std::transform(x, x + bytes / std::int64_t(sizeof(T)), reinterpret_cast<bf16*>(to), [](T y) { return to_bf16(float(y)); });
+  }
+  static void unround(const std::byte* from, std::byte* to, std::int64_t bytes) {
+    const auto* const x = reinterpret_cast<const bf16*>(from);
+    std::transform(x, x + bytes / std::int64_t(sizeof(T)), reinterpret_cast<T*>(to), [](bf16 y) { return from_wire(y); });
   }
 };
 

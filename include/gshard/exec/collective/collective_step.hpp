@@ -76,6 +76,7 @@ class collective_step {
     const bool copies = !moves_.reduce_scatters(), first = copies && own_bytes_ <= short_copy;
     if (first) copy_own();
     bounds_.channel = room_->channel;
+    bounds_.finishes_next = !early_;
     with_work([&](const auto& work) { room_->rounds.start(on(), moves_.axes(), rounds_, bounds_, work); });
     if (copies && !first) copy_own();
   }
