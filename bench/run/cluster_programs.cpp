@@ -165,7 +165,7 @@ void transformer(contest& all) {
     measure(prepared{training.engine(), [&] { training(tokens[0], tokens[1], tokens[2], rate); }});
   };
   const double time = all.row("Transformer step", gs::on_mpi<mesh>(MPI_COMM_WORLD), step);
-  all.peer("without overlap", time, gs::on_mpi<mesh>(MPI_COMM_WORLD, {}, {.overlap = false}), step);
+  all.peer("without overlap", time, gs::on_mpi<mesh>(MPI_COMM_WORLD, {}, {.overlap = gs::overlap_mode::off}), step);
 }
 
 inline constexpr auto moe_with_gradients = [](auto& m, auto x, auto mask, auto dy) {
