@@ -23,8 +23,8 @@ namespace gshard { inline namespace v0 {
 /// a hierarchical exchange, one process of the sender's node sends a receiver all blocks of that node in one message.
 enum class node_routing { never, where_it_saves, always };
 
-/// When collectives of programs are in flight while steps compute. `automatic`: the first runs of a program are measured both ways, and later
-/// runs take the faster one. Results have the same bits.
+/// When collectives of programs are in flight while steps compute. `automatic`: the first runs of a program are measured both ways, and
+/// later runs take the faster one. Results have the same bits.
 enum class overlap_mode { automatic, on, off };
 
 /// Deadlines of waits, shared memory, and limits that suit most networks. They must be the same on all processes.

@@ -121,7 +121,8 @@ class engine {
       compare_copies(on_, copied_inputs_);
       copied_inputs_.clear();
     }
-    for (std::size_t i = 0; i < actions_.size(); i = loops_.after(i, plan_.steps[i], here.seed, [&](const node& test) { return continues(test); })) {
+    const auto again = [&](const node& test) { return continues(test); };
+    for (std::size_t i = 0; i < actions_.size(); i = loops_.after(i, plan_.steps[i], here.seed, again)) {
       if (wait_watch* const waits = on_.on().waits()) {
         const node& step = plan_.steps[i];
         waits->at_step(std::int64_t(i), name(step.kind).data(), step.place.file, step.place.line);
@@ -136,7 +137,9 @@ class engine {
       finite_.place = i;
       skipped_ = skipped_ || (problem_.empty() && skips_updates(plan_.steps[i], bound_));
       if (early_.has(i)) {
-        if (!overlap_.overlaps()) start(early_[i]), finish(early_[i]);
+        if (overlap_.overlaps()) continue;
+        start(early_[i]);
+        finish(early_[i]);
         continue;
       }
       hooked(i, [&] {

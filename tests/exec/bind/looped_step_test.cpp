@@ -127,15 +127,15 @@ TEST_CASE("looped einsum: the next block is in flight while a product is compute
     const gs::any_cluster on(run_graph::mesh_of_rank(1), backend);
     gs::executor run(p.view(), gs::all_kernels, on, dims, gs::parameter_store(on));
     for (std::size_t i = 0; i < 2; ++i)
-      for (std::size_t d = 0; d < 5; ++d) std::fill_n(run.input(i).as<float>(d), run.input(i).elements(d), 1.0f);
-    float* const y = run.output(0).as<float>(0);
+      for (std::size_t d = 0; d < 5; ++d) std::fill_n(run.input(i).as<double>(d), run.input(i).elements(d), 1.0);
+    double* const y = run.output(0).as<double>(0);
     *y = 0;
-    std::vector<float> at_starts, at_ends;  // the sum over the blocks of three rows that were multiplied
+    std::vector<double> at_starts, at_ends;  // the sum over the blocks of three rows that were multiplied
     backend->watch = [&](bool starts) { (starts ? at_starts : at_ends).push_back(*y); };
     run.run({});
     CHECK(*y == 15);
-    const std::vector<float> before = sums ? std::vector<float>{0, 0, 0, 0} : std::vector<float>{0, 3, 6, 9};
-    const std::vector<float> after = sums ? std::vector<float>{0, 0, 0, 3} : std::vector<float>{3, 6, 9, 12};
+    const std::vector<double> before = sums ? std::vector<double>{0, 0, 0, 0} : std::vector<double>{0, 3, 6, 9};
+    const std::vector<double> after = sums ? std::vector<double>{0, 0, 0, 3} : std::vector<double>{3, 6, 9, 12};
     CHECK(at_starts == before);
     CHECK(at_ends == after);
   }

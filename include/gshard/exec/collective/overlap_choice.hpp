@@ -3,6 +3,8 @@
 
 // Chooses by measurement whether the collectives of a program overlap with its computation.
 
+#include <gshard/base/compiler.hpp>
+
 #include <algorithm>
 #include <array>
 #include <chrono>
