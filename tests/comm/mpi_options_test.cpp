@@ -21,7 +21,8 @@ TEST_CASE("mpi_options: every option is a fact of the backend") {
   CHECK(add({.node_block = 7}));
   CHECK(add({.node_size = 7}));
   CHECK(add({.shared_memory = true}));
-  CHECK(add({.overlap = false}));
+  CHECK(add({.overlap = gs::overlap_mode::on}));
+  CHECK(add({.overlap = gs::overlap_mode::off}));
   CHECK(add({.sums = gs::summation::by_node}));
   CHECK(add({.axis_order = {1, 0}}));
   CHECK(add({.choose_axis_order = [](std::span<const int>) { return std::vector<int>{}; }}));

@@ -138,6 +138,8 @@ class backend {
   virtual bool any_thread() const { return true; }
   /// True if collectives may be in flight while steps compute. The same on all processes.
   virtual bool overlaps() const { return !shares_memory(); }
+  /// True if programs measure whether overlap pays. The same on all processes.
+  virtual bool measures_overlap() const { return false; }
   /// True if messages advance only within calls of the backend, such as pending_exchange::is_done, so that it pays to make some while
   /// steps compute.
   virtual bool advances_in_calls() const { return false; }

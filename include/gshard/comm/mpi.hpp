@@ -49,7 +49,8 @@ class mpi_backend final : public backend {
   GSHARD_INLINE void broadcast(std::span<std::byte> data) override;
   GSHARD_INLINE std::vector<std::vector<std::byte>> gather_to_leader(std::span<const std::byte> mine) override;
   GSHARD_INLINE bool any_thread() const override;
-  bool overlaps() const override { return overlaps_ && !shares_memory(); }
+  bool overlaps() const override { return overlap_ != overlap_mode::off && !shares_memory(); }
+  bool measures_overlap() const override { return overlap_ == overlap_mode::automatic && !shares_memory(); }
   bool advances_in_calls() const override { return advances_; }
   GSHARD_INLINE void advance() override;
   bool shares_memory() const override { return memory_ != nullptr; }
@@ -114,7 +115,8 @@ class mpi_backend final : public backend {
 
   std::int64_t limit_;
   int window_, small_block_;
-  bool overlaps_, advances_;
+  overlap_mode overlap_;
+  bool advances_;
   detail::communicator world_;
   int processes_here_ = 1;
   node_routing by_node_;
@@ -149,7 +151,7 @@ GSHARD_INLINE mpi_backend::mpi_backend(detail::mpi_connection&& made, const std:
       limit_(options.message_limit),
       window_(options.window),
       small_block_(options.small_block),
-      overlaps_(options.overlap),
+      overlap_(options.overlap),
       advances_(std::ranges::adjacent_find(nodes().node, std::ranges::not_equal_to()) != nodes().node.end()),
       world_(std::move(made.world)),
       by_node_(options.by_node),

@@ -23,6 +23,10 @@ namespace gshard { inline namespace v0 {
 /// a hierarchical exchange, two nodes send each other one message. Exchanges that overlap with other steps are direct.
 enum class node_routing { never, where_it_saves, always };
 
+/// When collectives of programs are in flight while steps compute. `automatic`: the first runs of a program are measured both ways, and
+/// later runs take the faster one. Results have the same bits.
+enum class overlap_mode { automatic, on, off };
+
 /// Deadlines of waits, shared memory, and limits that suit most networks. They must be the same on all processes.
 struct mpi_options {
   int message_limit = 1 << 30;  ///< The largest message in bytes; longer ones are split.
@@ -43,8 +47,8 @@ struct mpi_options {
   /// sent as messages. Results have the same bits. It has no effect unless all processes are on one node. Shared memory is freed only by
   /// the destructor of the backend.
   bool shared_memory = false;
-  /// Collectives of programs are in flight while steps compute. Without shared memory only. Results have the same bits. @see async_schedule
-  bool overlap = true;
+  /// When collectives of programs overlap with computation. Without shared memory only. @see async_schedule, executor::overlaps
+  overlap_mode overlap = overlap_mode::automatic;
   wait_deadlines deadlines{};  ///< Of waits for other processes. @see wait_deadlines
 };
 

@@ -50,9 +50,10 @@ class reducer {
   template <class T>
   void start_all_reduce(reduction what, backend& b, std::uint32_t axes, std::span<const T* const> data, std::span<T* const> result,
                         std::span<const std::int64_t> n, std::int64_t most, std::uint32_t channel = 0);
-  /// Continues with what has arrived, without waiting. Each process may call it any number of times, or not at all.
+  /// Continues with what has arrived, without waiting. Each process may call it any number of times, or not at all. Returns false if
+  /// finish_all_reduce would wait for messages that were sent before.
   template <class T>
-  void advance_all_reduce(backend& b, std::span<const T* const> data, std::span<T* const> result);
+  bool advance_all_reduce(backend& b, std::span<const T* const> data, std::span<T* const> result);
   template <class T>
   void finish_all_reduce(backend& b, std::span<const T* const> data, std::span<T* const> result, std::span<const std::int64_t> n,
                          std::int64_t most);
@@ -159,10 +160,13 @@ void reducer::start_all_reduce(reduction what, backend& b, std::uint32_t axes, s
 }
 
 template <class T>
-void reducer::advance_all_reduce(backend& b, std::span<const T* const> data, std::span<T* const> result) {
-  if (phase_ == phase::scatter && sequence_.advance(scatter_work<T>(data, result)) && groups_.are_on_nodes())
+bool reducer::advance_all_reduce(backend& b, std::span<const T* const> data, std::span<T* const> result) {
+  if (phase_ == phase::scatter) {
+    if (!sequence_.advance(scatter_work<T>(data, result))) return false;
+    if (!groups_.are_on_nodes()) return true;
     start_gather<T>(b, data, result);
-  if (phase_ == phase::gather) sequence_.advance(gather_work<T>(result));
+  }
+  return phase_ == phase::idle || sequence_.advance(gather_work<T>(result));
 }
 
 template <class T>

@@ -13,6 +13,7 @@
 #include <gshard/exec/bind/shards.hpp>
 #include <gshard/exec/collective/async_collectives.hpp>
 #include <gshard/exec/collective/collective_step.hpp>
+#include <gshard/exec/collective/overlap_choice.hpp>
 #include <gshard/exec/collective/received.hpp>
 #include <gshard/exec/collective/run_traffic.hpp>
 #include <gshard/exec/collective/shared_memory_collective.hpp>
@@ -23,6 +24,7 @@
 #include <gshard/exec/finite_checks.hpp>
 #include <gshard/exec/parameters.hpp>
 #include <gshard/exec/plan_facts.hpp>
+#include <gshard/exec/running_loops.hpp>
 #include <gshard/kernel/gemm/bf16_unit.hpp>
 #include <gshard/kernel/interludes.hpp>
 #include <gshard/kernel/threads.hpp>
@@ -105,7 +107,7 @@ class engine {
     problem_ = std::move(problem);
     ++runs_;
     traffic_.begin(on_.on());
-    running_loops_.clear();
+    loops_.begin_run();
     run_context here = context;
     here.checks = &finite_;
     finite_.begin(context.step);
@@ -113,23 +115,33 @@ class engine {
     bool hooks = false;  // true if any process has a hook
     const async_collectives::guard under_way(early_);
     const bool compares = !copied_inputs_.empty();
+    overlap_.begin();
     if (compares) {  // before steps overwrite inputs
       hooks = begin_run(context, inputs);
       compare_copies(on_, copied_inputs_);
       copied_inputs_.clear();
     }
-    for (std::size_t i = 0; i < actions_.size(); i = after(i, here)) {
+    const auto again = [&](const node& test) { return continues(test); };
+    for (std::size_t i = 0; i < actions_.size(); i = loops_.after(i, plan_.steps[i], here.seed, again)) {
       if (wait_watch* const waits = on_.on().waits()) {
         const node& step = plan_.steps[i];
         waits->at_step(std::int64_t(i), name(step.kind).data(), step.place.file, step.place.line);
       }
-      if (i == agreements_.begin && compares) agree();
-      else if (i == agreements_.begin) hooks = begin_run(context, inputs);
-      move_on(i);
+      if (i == agreements_.begin) {
+        if (compares) agree();
+        else hooks = begin_run(context, inputs);
+        overlap_.begin();
+      }
+      if (overlap_.overlaps()) move_on(i);
       if (i == agreements_.first_write && i != agreements_.begin) agree();
       finite_.place = i;
       skipped_ = skipped_ || (problem_.empty() && skips_updates(plan_.steps[i], bound_));
-      if (early_.has(i)) continue;
+      if (early_.has(i)) {
+        if (overlap_.overlaps()) continue;
+        start(early_[i]);
+        finish(early_[i]);
+        continue;
+      }
       hooked(i, [&] {
         if (traits(plan_.steps[i].kind).collective) {
           received_.call(plan_.steps[i]);
@@ -140,12 +152,13 @@ class engine {
         }
       });
     }
-    move_on(actions_.size());
+    if (overlap_.overlaps()) move_on(actions_.size());
     traffic_.end(on_.on());
     if (wait_watch* const waits = on_.on().waits()) waits->at_step(-1, nullptr, nullptr, 0);
     if (problem_.empty()) check_losses(bound_, finite_);
     if (agreements_.begin == actions_.size() && compares) agree();
     else if (agreements_.begin == actions_.size()) begin_run(context, inputs);
+    else if (overlap_.measures()) choose_overlap();
     else if (agreements_.at_end(hooks || !copies_.empty())) agree();
     else if (!problem_.empty()) fail_alone();
     for (const auto& [from, to] : copies_) value(from).copy_to(value(to).data);
@@ -164,6 +177,8 @@ class engine {
 
   const received_count& received(op kind) const { return received_[kind]; }
   bool skipped() const { return skipped_; }
+  bool overlaps() const { return overlap_.overlaps() && !early_.empty(); }
+  bool measures_overlap() const { return overlap_.measures(); }
 
   std::int64_t runs() const { return runs_; }
   std::span<const std::int64_t> received_in_run() const { return traffic_.bytes(); }
@@ -182,6 +197,7 @@ class engine {
   std::vector<buffer> arena_;                        // per held device
   std::vector<std::vector<action>> actions_;  // per step: one per held device, or one for all
   async_collectives early_;
+  overlap_choice overlap_;
   std::vector<std::pair<std::int32_t, std::int32_t>> copies_;  // updated parameters that were not written in place
   std::vector<std::int32_t> lent_roots_;                       // values in memory of the caller
   std::vector<const lent_value*> lent_copies_;                 // outputs that are copied to memory of the caller
@@ -190,14 +206,7 @@ class engine {
   run_traffic traffic_;                     // of the current run
   std::vector<std::int64_t> step_bytes_;  // received in a step, per held device
   std::int64_t runs_ = 0;
-  /// The current iteration of a running while loop.
-  struct iteration {
-    std::size_t begin = 0;
-    std::uint64_t number = 0;
-    std::uint64_t seed = 0;  // of the code around the loop
-  };
-  std::vector<iteration> running_loops_;  // innermost last
-  std::vector<std::size_t> loop_end_;     // by the loop_begin step
+  running_loops loops_;
   agreement_points agreements_;
   bool skipped_ = false;  // an optimizer skipped its updates in the last run
   finite_checks finite_;
@@ -216,6 +225,13 @@ class engine {
   void agree() { on_.on().agree({}, problem()); }
   /// The first error on this process, or what its checks found.
   std::string problem() const { return problem_.empty() ? finite_.problem() : problem_; }
+
+  /// Ends a measured run. After the last one, the processes take the choice of the leader.
+  void choose_overlap() {
+    agree();
+    overlap_.end();
+    if (overlap_.is_ready()) overlap_.choose(!on_.on().agree({}, {}, on_.on().leader() && !overlap_.pays()));
+  }
 
   /// Throws an error of this process after the last agreement of a run. The next call on the cluster reports it to the others.
   void fail_alone() {
@@ -256,25 +272,6 @@ class engine {
     return on_.on().begin({h.value(), these}, problem(), bool(owner_.hook));
   }
 
-  /// The step to run after step i. In a loop it also sets the seed, so that every iteration draws other random numbers.
-  std::size_t after(std::size_t i, run_context& here) {
-    const node& step = plan_.steps[i];
-    const op_traits& kind = traits(step.kind);
-    if (!kind.control) return i + 1;
-    if (kind.nesting > 0) {
-      running_loops_.push_back({i, 0, here.seed});
-    } else if (kind.nesting < 0) {
-      iteration& now = running_loops_.back();
-      here.seed = fnv1a<std::uint64_t>().add(now.seed).add(std::uint64_t(step.attr.loop)).add(++now.number).value();
-      return now.begin + 1;
-    } else if (!continues(step)) {
-      const iteration last = running_loops_.back();
-      running_loops_.pop_back();
-      here.seed = last.seed;
-      return loop_end_[last.begin] + 1;
-    }
-    return i + 1;
-  }
   /// True if a loop continues: its condition is not 0. On a process with an error the condition is invalid, and replicas may differ by
   /// rounding. So the processes compare their answers. All throw if one has a problem or another answer.
   bool continues(const node& test) {
@@ -291,7 +288,7 @@ class engine {
         if (is_true(d) != answer) throw error("while_loop: devices hold different copies of the condition");
     });
     const auto these = [&] {
-      const std::string what = "whether a loop continues after " + std::to_string(running_loops_.back().number) + " iterations";
+      const std::string what = "whether a loop continues after " + std::to_string(loops_.iterations()) + " iterations";
       return std::vector<fact>{name_of_run(), {what, answer ? "yes" : "no", line_text(test.place)}};
     };
     on_.on().agree({std::uint64_t(answer ? 1 : 2), these}, problem());
@@ -307,10 +304,12 @@ class engine {
     memory_ = map_memory();
   }
   void bind_memory(const kernel_table& kernels, std::vector<std::string>& made) {
+    loops_ = running_loops(plan_);
     bind_parameters(made);
     bind_steps(kernels, *sharing_);
     sharing_.reset();
     schedule_ = {};
+    if (on_.on().measures_overlap() && !early_.empty()) overlap_.measure();
     agreements_ = agreement_points(plan_, [&](std::size_t i) { return !early_.starting(i).empty(); });
   }
   memory_map map_memory() const {
@@ -365,17 +364,13 @@ class engine {
   void bind_steps(const kernel_table& kernels, const buffer_reuse& sharing) {
     using shared = shared_memory_collective;
     const auto room = std::make_shared<collective_room>();
+    std::function<void()> advance_early;
+    if (on_.on().advances_in_calls()) advance_early = [this] { early_.advance(on_.on()); };
+    room->advance_others = advance_early;
     early_.resize(plan_.steps.size());
     received_.resize(plan_.steps.size());
-    std::vector<std::size_t> begins;
     for (const node& step : plan_.steps) {
       std::vector<action>& actions = actions_.emplace_back();
-      if (traits(step.kind).nesting > 0) begins.push_back(actions_.size() - 1);
-      if (traits(step.kind).nesting < 0) {
-        loop_end_.resize(actions_.size());
-        loop_end_[begins.back()] = actions_.size() - 1;
-        begins.pop_back();
-      }
       if (traits(step.kind).control || stays_where_it_is(step, sharing)) continue;
       const bool loops = is_looped_product(step.kind);
       if (traits(step.kind).reshards) {
@@ -395,6 +390,7 @@ class engine {
       for (std::size_t i = 0; i < (loops ? 1 : on_.devices().size()); ++i)
         if (action a = binder(here, bound_, i)) actions.push_back(std::move(a));
     }
+    early_.while_waiting(advance_early);
     for (std::size_t d = 0; d < on_.devices().size(); ++d)
       for (std::size_t i = 0; i < actions_.size(); i = sharing.group_end(i, d))
         if (sharing.group_end(i, d) > i + 1) join(i, d, sharing);
@@ -432,13 +428,16 @@ class engine {
   }
   /// Finishes the asynchronous collectives that must be complete before step i, and starts those scheduled before it.
   void move_on(std::size_t i) {
-    for (const async_collectives::step& s : early_.ending(i))
-      hooked(s.index, [&] { note([&] { counted(s.index, *s.received, [&] { early_.finish(s); }); }); });
-    for (const async_collectives::step& s : early_.starting(i)) {
-      received_.call(plan_.steps[s.index]);
-      s.received->assign(on_.devices().size(), 0);
-      note([&] { counted(s.index, *s.received, [&] { early_.start(s); }); });
-    }
+    for (const async_collectives::step& s : early_.ending(i)) finish(s);
+    for (const async_collectives::step& s : early_.starting(i)) start(s);
+  }
+  void start(const async_collectives::step& s) {
+    received_.call(plan_.steps[s.index]);
+    s.received->assign(on_.devices().size(), 0);
+    note([&] { counted(s.index, *s.received, [&] { early_.start(s); }); });
+  }
+  void finish(const async_collectives::step& s) {
+    hooked(s.index, [&] { note([&] { counted(s.index, *s.received, [&] { early_.finish(s); }); }); });
   }
   /// Calls f(), which computes step i. Before it and between its pieces, collectives in flight advance, if that needs calls.
   template <class F>
@@ -492,6 +491,8 @@ GSHARD_INLINE void executor::agreed_by_caller() { engine_->agreed_by_caller(); }
 GSHARD_INLINE const received_count& executor::received(op kind) const { return engine_->received(kind); }
 GSHARD_INLINE void executor::compare_inputs(std::uint64_t which) { engine_->compare_inputs(which); }
 GSHARD_INLINE bool executor::skipped() const { return engine_->skipped(); }
+GSHARD_INLINE bool executor::overlaps() const { return engine_->overlaps(); }
+GSHARD_INLINE bool executor::measures_overlap() const { return engine_->measures_overlap(); }
 GSHARD_INLINE std::int64_t executor::runs() const { return engine_->runs(); }
 GSHARD_INLINE std::span<const std::int64_t> executor::received_in_run() const { return engine_->received_in_run(); }
 GSHARD_INLINE std::span<const std::int64_t> executor::between_nodes_in_run() const { return engine_->between_nodes_in_run(); }

@@ -111,6 +111,12 @@ class executor {
   /// True if the last run skipped the updates of an optimizer because a number was not finite. The same on all processes.
   bool skipped() const;
 
+  /// True if collectives are in flight while steps compute, in the next run. The same on all processes. @see overlap_mode
+  bool overlaps() const;
+  /// True until the processes have agreed on the faster mode, in the first runs under overlap_mode::automatic. A measured run ends with an
+  /// agreement.
+  bool measures_overlap() const;
+
   /// The number of runs started, and the bytes that each held device received in the last one.
   std::int64_t runs() const;
   std::span<const std::int64_t> received_in_run() const;

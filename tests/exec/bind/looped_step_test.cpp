@@ -143,3 +143,32 @@ TEST_CASE("looped einsum: blocks travel on when one fails, as other processes wa
     CHECK(backend->started == 8);
   }
 }
+
+TEST_CASE("looped einsum: the next block is in flight while a product is computed") {
+  const run_graph::traced t = trace({{"AB"}, {"BC"}}, [](const scope&, given x) { return symbols{lay_out(einsum<"ab,bc->ac">(x[0], x[1]))}; });
+  const gs::dims dims{{'A', 10}, {'B', 15}, {'C', 5}};
+  gs::sharding rows = gs::sharding::replicated(2), columns = rows;
+  rows[0].push_back(0);
+  columns[1].push_back(0);
+  for (const bool sums : {false, true}) {
+    run_graph::setting s{.mesh = {5}, .dims = dims, .layouts = {sums ? columns : rows, rows, rows}, .options = always};
+    s.options.known = dims;
+    const gs::plan_tables p = run_graph::plan(t, s);
+    REQUIRE(gs::ring_carries_sum(p.steps[0]) == sums);
+    const auto backend = std::make_shared<failing_exchanges>(s.mesh);
+    const gs::any_cluster on(run_graph::mesh_of_rank(1), backend);
+    gs::executor run(p.view(), gs::all_kernels, on, dims, gs::parameter_store(on));
+    for (std::size_t i = 0; i < 2; ++i)
+      for (std::size_t d = 0; d < 5; ++d) std::fill_n(run.input(i).as<double>(d), run.input(i).elements(d), 1.0);
+    double* const y = run.output(0).as<double>(0);
+    *y = 0;
+    std::vector<double> at_starts, at_ends;  // the sum over the blocks of three rows that were multiplied
+    backend->watch = [&](bool starts) { (starts ? at_starts : at_ends).push_back(*y); };
+    run.run({});
+    CHECK(*y == 15);
+    const std::vector<double> before = sums ? std::vector<double>{0, 0, 0, 0} : std::vector<double>{0, 3, 6, 9};
+    const std::vector<double> after = sums ? std::vector<double>{0, 0, 0, 3} : std::vector<double>{3, 6, 9, 12};
+    CHECK(at_starts == before);
+    CHECK(at_ends == after);
+  }
+}

@@ -2,6 +2,7 @@
 #include <gshard/exec/collective/async_collectives.hpp>
 
 #include <gshard/comm/mpi.hpp>
+#include <gshard/exec/collective/overlap_choice.hpp>
 #include <gshard/exec/executable.hpp>
 #include <gshard/optim/adam.hpp>
 #include <gshard/tensor/mpi_cluster.hpp>
@@ -84,4 +85,47 @@ TEST_CASE("mpi: what one process fails with between updates is told to all") {
     if (before && n.kind == gs::op::adam && ++updates == 3 && mpi_world::rank() == 1) throw gs::error("the third update");
   };
   CHECK_THROWS_AS(step(x, std::vector<float>{0.01f}), gs::error);
+}
+
+TEST_CASE("mpi: with, without and with measured overlap, a program has the same bits, and all ranks choose together") {
+  const std::vector<float> x(8 * 64, 0.5f), rate{0.001f};
+  std::vector<float> expected;
+  for (const gs::overlap_mode mode : {gs::overlap_mode::off, gs::overlap_mode::on, gs::overlap_mode::automatic}) {
+    gs::executable<program> step(gs::on_mpi<line>(MPI_COMM_WORLD, {}, {.overlap = mode}), {{'B', 8}, {'M', 64}});
+    const gs::executor& run = step.engine();
+    const bool measures = mode == gs::overlap_mode::automatic && mpi_world::ranks() > 1;
+    CHECK(run.measures_overlap() == measures);
+    std::vector<float> losses;
+    int with = 0, runs = 0;
+    for (; runs < 14; ++runs) {
+      if (run.measures_overlap()) with += run.overlaps();
+      else if (runs > 0 && measures) break;
+      losses.push_back(step(x, rate).item());
+    }
+    CHECK(runs == (measures ? 2 + 2 * int(gs::detail::overlap_choice::samples) : 14));
+    CHECK(with == (measures ? 1 + int(gs::detail::overlap_choice::samples) : 0));
+    if (!measures) CHECK(run.overlaps() == (mode != gs::overlap_mode::off && mpi_world::ranks() > 1));
+    int most = run.overlaps(), least = run.overlaps();
+    MPI_Allreduce(MPI_IN_PLACE, &most, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+    MPI_Allreduce(MPI_IN_PLACE, &least, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    CHECK(most == least);
+    while (losses.size() < 14) losses.push_back(step(x, rate).item());
+    if (mode == gs::overlap_mode::off) expected = losses;
+    CHECK(losses == expected);
+  }
+}
+
+TEST_CASE("mpi: an error in a measured run is told to all, and later runs go on measuring") {
+  if (mpi_world::ranks() == 1) return;
+  gs::executable<program> step(gs::on_mpi<line>(MPI_COMM_WORLD), {{'B', 8}, {'M', 64}});
+  const std::vector<float> x(8 * 64, 0.5f), rate{0.001f};
+  step(x, rate);  // the next run is without overlap
+  REQUIRE_FALSE(step.engine().overlaps());
+  step.engine().hook = [&](const gs::node& n, bool before) {
+    if (before && n.kind == gs::op::einsum && mpi_world::rank() == 1) throw gs::error("a product");
+  };
+  CHECK_THROWS_AS(step(x, rate), gs::error);
+  step.engine().hook = {};
+  for (int i = 0; i < 20; ++i) step(x, rate);
+  CHECK_FALSE(step.engine().measures_overlap());
 }

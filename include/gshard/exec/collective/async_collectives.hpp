@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <span>
 #include <utility>
@@ -33,17 +34,22 @@ class async_collectives {
     in_flight_.reserve(n);
     starting_.resize(n + 1);
     ending_.resize(n + 1);
-    is_early_.resize(n + 1);
+    steps_.resize(n + 1);
   }
   void add(std::size_t index, async_interval when, step_moves moves) {
     auto made = std::make_shared<collective_step>(std::move(moves), room_for(when), true);
-    is_early_[index] = 1;
-    const auto received = std::make_shared<std::vector<std::int64_t>>();
-    starting_[std::size_t(when.start)].push_back({index, made, received});
-    ending_[std::size_t(when.finish)].push_back({index, std::move(made), received});
+    steps_[index] = {index, std::move(made), std::make_shared<std::vector<std::int64_t>>()};
+    starting_[std::size_t(when.start)].push_back(steps_[index]);
+    ending_[std::size_t(when.finish)].push_back(steps_[index]);
+  }
+  /// advance_others() is called while one of these steps waits.
+  void while_waiting(const std::function<void()>& advance_others) {
+    for (const room& r : rooms_) r.memory->advance_others = advance_others;
   }
 
-  bool has(std::size_t index) const { return is_early_[index] != 0; }
+  bool empty() const { return rooms_.empty(); }
+  bool has(std::size_t index) const { return steps_[index].moves != nullptr; }
+  const step& operator[](std::size_t index) const { return steps_[index]; }
   /// The collectives to start before step i, and those to finish before it.
   std::span<const step> starting(std::size_t i) const { return starting_[i]; }
   std::span<const step> ending(std::size_t i) const { return ending_[i]; }
@@ -88,7 +94,7 @@ class async_collectives {
     std::vector<async_interval> taken;
   };
   std::vector<std::vector<step>> starting_, ending_;  // by the step before which they start or finish
-  std::vector<char> is_early_;
+  std::vector<step> steps_;                         // by index; those of other steps have no moves
   std::vector<room> rooms_;
   std::vector<collective_step*> in_flight_;  // in the order of their starts
 

@@ -13,10 +13,12 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -34,6 +36,7 @@ struct collective_room {
   reducer sums{small_sum_bytes};
   std::vector<buffer> packed;  // per held device
   std::uint32_t channel = 0;   // of its exchanges
+  std::function<void()> advance_others;  // called while a step waits; empty: nothing else needs calls
 
   void demand(std::size_t device, std::int64_t bytes) {
     if (packed.size() <= device) packed.resize(device + 1);
@@ -80,15 +83,18 @@ class collective_step {
     with_work([&](const auto& work) { room_->rounds.start(on(), moves_.axes(), rounds_, bounds_, work); });
     if (copies && !first) copy_own();
   }
-  /// Continues with what has arrived, without waiting.
-  void advance() {
-    if (moves_.stays() || gathers_at_once()) return;
+  /// Continues with what has arrived, without waiting. Returns false if finish() would wait for messages that were sent before.
+  bool advance() {
+    bool done = true;
+    if (moves_.stays() || gathers_at_once()) return done;
     if (moves_.all_reduces())
-      return with_sums([&]<class T>(auto& from, std::vector<T*>& to) { room_->sums.advance_all_reduce<T>(on(), from, to); });
-    with_work([&](const auto& work) { room_->rounds.advance(work); });
+      with_sums([&]<class T>(auto& from, std::vector<T*>& to) { done = room_->sums.advance_all_reduce<T>(on(), from, to); });
+    else with_work([&](const auto& work) { done = room_->rounds.advance(work); });
+    return done;
   }
   void finish() {
     if (moves_.stays()) return;
+    advance_with_others();
     if (moves_.all_reduces()) finish_all_reduce();
     else if (gathers_at_once()) gather();
     else finish_hops();
@@ -393,6 +399,13 @@ class collective_step {
         });
       moves_.copy(parts_[i].own, i);
     });
+  }
+  /// Others are often what the members of this step wait for. After some time the watched wait of finish() takes over.
+  void advance_with_others() {
+    using clock = std::chrono::steady_clock;
+    if (!room_->advance_others) return;
+    constexpr auto most = std::chrono::milliseconds(500);
+    for (const clock::time_point end = clock::now() + most; !advance() && clock::now() < end;) room_->advance_others();
   }
   /// After an error the second hop still runs, because the other members wait for it.
   void finish_hops() {

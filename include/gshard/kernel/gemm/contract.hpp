@@ -293,11 +293,20 @@ class contraction {
     return terms;
   }
   /// Calls f(begin, end) for all rows of a result. Threads share the rows of a large product as they do in other operations, so that a
-  /// thread finds its operands in its cache.
+  /// thread finds its operands in its cache. One thread with an interlude makes pieces, if Eigen multiplies: then they have the same bits.
   template <class F>
   static void share_rows(std::int64_t m, std::int64_t n, std::int64_t k, F f) {
     constexpr std::int64_t large = 128 * 128 * 128, least = 4;
-    if (threads() == 1 || m * n * k < large) return f(std::int64_t(0), m);
+    if (m * n * k < large) return f(std::int64_t(0), m);
+    if (threads() == 1) {
+      constexpr std::int64_t piece = 1 << 26, fewest = 192;  // multiplications; rows: B is packed for every piece
+      constexpr bool same_bits = !GSHARD_HAS_BLAS && !GSHARD_HAS_ONEDNN;
+      const std::int64_t rows = std::max(fewest, piece / (n * k)) / grain * grain;
+      if (!same_bits || m < rows + fewest) return f(std::int64_t(0), m);
+      const std::int64_t last = (m - fewest) / rows * rows;  // no piece is shorter than `fewest`
+      in_pieces(0, last, rows, f);
+      return f(last, m);
+    }
     parallel_for((m + grain - 1) / grain, least, [=](std::int64_t begin, std::int64_t end) { f(begin * grain, std::min(end * grain, m)); });
   }
   void product(bool trans_a, bool trans_b, std::int64_t m, std::int64_t n, std::int64_t k, const T* a, std::int64_t lda, const T* b,

@@ -86,4 +86,23 @@ static_assert([] {
   return products >= 8;
 }());
 
+// The same in buckets of four gradients: a device receives 24 KiB for each.
+using in_buckets = planned<gs::program<training_step, mesh, gs::in<"BM", P<"data", none>>, gs::in<"">, gs::extent<'B', 64>,
+                                       gs::extent<'M', 64>, gs::combine_up_to<4 * (24 << 10)>>>;
+static_assert([] {
+  const in_buckets p(large);
+  int buckets = 0, products = 0, next = 24 + 8;  // of 24 layers; two products for the gradients of a layer
+  for (std::int32_t i = 0; i < std::int32_t(p.all.size()); ++i) {
+    for (std::size_t k = 0; k < p.all.size(); ++k) {
+      const gs::node& n = in_buckets::plan.steps[k];
+      if (n.kind != op::all_reduce || n.inputs != 4 || p[k].start != i) continue;
+      if (products != next) return false;
+      ++buckets;
+      next += 8;
+    }
+    products += in_buckets::plan.steps[std::size_t(i)].kind == op::einsum;
+  }
+  return buckets == 6;
+}(), "a bucket starts as soon as its gradients exist, so starts are spread over the backward pass");
+
 }  // namespace
