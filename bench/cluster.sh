@@ -4,6 +4,8 @@
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=../cmake/packages.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../cmake/packages.sh"
+# shellcheck source=cluster_options.sh
+source "$top/bench/cluster_options.sh"
 
 usage() {
   cat <<'TXT'
@@ -18,38 +20,20 @@ TXT
 }
 rounds=5
 only=
-clusters=()
-while [ $# -gt 0 ]; do
-  case $1 in
-    --help | -h) usage; exit 0 ;;
-    --rounds) [[ ${2:-} =~ ^[1-9][0-9]*$ ]] || die "--rounds takes a number"; rounds=$2; shift ;;
-    --only)
-      case ${2:-} in collectives | transformer | moe | product) only=$2 ;; *) die "--only takes collectives, transformer, moe or product" ;; esac
-      shift ;;
-    *) [[ $1 =~ ^[1-9][0-9]*x[1-9][0-9]*$ ]] || die "$1 is not NODESxRANKS"; clusters+=("$1") ;;
-  esac
-  shift
-done
-[ ${#clusters[@]} -gt 0 ] || clusters=(2x1 4x1 2x2 4x2)
-build=$top/build/release
-need_packages libbenchmark-dev hdr:benchmark/benchmark.h iproute2 cmd:tc
-cd "$top"
-quietly "$build/configure.log" cmake --preset release
-quietly "$build/build.log" cmake --build "$build" --target bench_cluster_collectives bench_cluster_programs --parallel "$(jobs_at_once)"
-
-# on_cluster program [arguments]: on the cluster of this turn. Ends the script where clusters cannot be emulated.
-on_cluster() {
-  local status=0
-  "$top/bench/emulated_cluster.sh" "$nodes" "$ranks" "$rate" mpirun -n $((nodes * ranks)) "$build/bench/$1" "$bits" "$rounds" "${@:2}" || status=$?
-  [ $status -ne 77 ] || exit 0
-  [ $status -eq 0 ] || exit $status
+own_option() {
+  [ "$1" = --only ] || return 0
+  case $2 in collectives | transformer | moe | product) only=$2 ;; *) die "--only takes collectives, transformer, moe or product" ;; esac
+  return 2
 }
-for cluster in "${clusters[@]}"; do
-  nodes=${cluster%x*} ranks=${cluster#*x}
-  for rate in 100mbit 1gbit; do
-    case $rate in 100mbit) bits=1e8 ;; *) bits=1e9 ;; esac
-    echo "== $nodes nodes x $ranks ranks, $rate"
-    case $only in "" | collectives) on_cluster bench_cluster_collectives ;; esac
-    case $only in collectives) ;; *) on_cluster bench_cluster_programs ${only:+"$only"} ;; esac
-  done
-done
+read_options "$@"
+build_for_clusters bench_cluster_collectives bench_cluster_programs
+
+# run program [arguments]
+run() { on_cluster mpirun -n $((nodes * ranks)) "$build/bench/$1" "$bits" "$rounds" "${@:2}"; }
+turn() {
+  case $rate in 100mbit) bits=1e8 ;; *) bits=1e9 ;; esac
+  echo "== $nodes nodes x $ranks ranks, $rate"
+  case $only in "" | collectives) run bench_cluster_collectives ;; esac
+  case $only in collectives) ;; *) run bench_cluster_programs ${only:+"$only"} ;; esac
+}
+on_each_cluster turn

@@ -3,7 +3,6 @@
 
 #include <gshard/gshard.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -12,13 +11,16 @@ namespace calibrate {
 
 namespace gs = gshard;
 
-/// Writes inputs that are valid in every program here: small numbers, and ids below 500. A run may overwrite its inputs.
+/// Writes inputs that are valid in every program here: random numbers, which spread tokens over experts; small scalars, such as the rate of
+/// an optimizer; and ids below 500. A run may overwrite its inputs.
 inline void write_inputs(const gs::executor& run) {
   for (std::size_t i = 0; i < run.plan().inputs.size(); ++i) {
     const gs::detail::bound_value& in = run.input(i);
-    if (in.type == gs::dtype::f32) std::fill_n(in.as<float>(0), in.elements(0), 1e-3f);
-    else
-      for (std::int64_t k = 0; k < in.elements(0); ++k) in.as<std::int32_t>(0)[k] = std::int32_t(1 + k % 499);
+    const std::int64_t n = in.elements(0);
+    if (in.type != gs::dtype::f32)
+      for (std::int64_t k = 0; k < n; ++k) in.as<std::int32_t>(0)[k] = std::int32_t(1 + k % 499);
+    else if (n == 1) *in.as<float>(0) = 1e-3f;
+    else gs::kernel::fill_normal(in.as<float>(0), gs::kernel::whole(1, {n}), 1, {1, std::uint32_t(i), 3});
   }
 }
 

@@ -13,6 +13,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 // The collectives of programs: over the devices of a node, over one device of each node, and over all.
@@ -20,16 +21,17 @@ namespace calibrate {
 
 using cluster_mesh = gs::mesh<gs::axis<"node">, gs::axis<"rank">>;
 
+/// A collective beside a small step that does not need it: it is in flight, as in most programs.
 template <class To>
-inline constexpr auto reshard_to = [](auto&, auto x) { return gs::annotate<To>(x); };
+inline constexpr auto reshard_to = [](auto&, auto x, auto beside) { return std::tuple{gs::annotate<To>(x), beside * beside}; };
 template <gs::label Axes>
-using gather = gs::program<reshard_to<gs::P<gs::none>>, cluster_mesh, gs::in<"A", gs::P<Axes>>>;
+using gather = gs::program<reshard_to<gs::P<gs::none>>, cluster_mesh, gs::in<"A", gs::P<Axes>>, gs::in<"I">>;
 template <gs::label Axes>
-using exchange = gs::program<reshard_to<gs::P<gs::none, Axes>>, cluster_mesh, gs::in<"AB", gs::P<Axes, gs::none>>>;
+using exchange = gs::program<reshard_to<gs::P<gs::none, Axes>>, cluster_mesh, gs::in<"AB", gs::P<Axes, gs::none>>, gs::in<"I">>;
 template <gs::label Partial>
-using reduce = gs::program<reshard_to<gs::P<gs::none>>, cluster_mesh, gs::in<"A", gs::P<gs::none, Partial>>>;
+using reduce = gs::program<reshard_to<gs::P<gs::none>>, cluster_mesh, gs::in<"A", gs::P<gs::none, Partial>>, gs::in<"I">>;
 template <gs::label Axes, gs::label Partial>
-using scatter = gs::program<reshard_to<gs::P<Axes>>, cluster_mesh, gs::in<"A", gs::P<gs::none, Partial>>>;
+using scatter = gs::program<reshard_to<gs::P<Axes>>, cluster_mesh, gs::in<"A", gs::P<gs::none, Partial>>, gs::in<"I">>;
 
 class collective_points {
  public:
@@ -61,10 +63,10 @@ class collective_points {
   void add(gs::group_reach reach, std::int64_t members) {
     for (std::int64_t bytes = 1 << 10; bytes <= 1 << 24; bytes *= 4) {
       const std::int64_t n = bytes / 4;
-      add<gather<Axes>>(reach, {{'A', n}});
-      add<reduce<Partial>>(reach, {{'A', n}});
-      add<scatter<Axes, Partial>>(reach, {{'A', n}});
-      add<exchange<Axes>>(reach, {{'A', members}, {'B', n}});
+      add<gather<Axes>>(reach, {{'A', n}, {'I', 8}});
+      add<reduce<Partial>>(reach, {{'A', n}, {'I', 8}});
+      add<scatter<Axes, Partial>>(reach, {{'A', n}, {'I', 8}});
+      add<exchange<Axes>>(reach, {{'A', members}, {'B', n}, {'I', 8}});
     }
   }
   template <class Program>

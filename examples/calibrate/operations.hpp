@@ -3,6 +3,7 @@
 
 #include "bound_program.hpp"
 #include "sampler.hpp"
+#include "training_step.hpp"
 
 #include <gshard/gshard.hpp>
 #include <gshard/pass/cost/step_time.hpp>
@@ -19,7 +20,7 @@
 // Products of matrices by their smallest extent; and all other operations, in a training step that all ranks run at once, each alone.
 namespace calibrate {
 
-using one_axis = gs::mesh<gs::axis<"expert">>;
+using one_axis = expert_mesh;
 
 inline constexpr auto multiply = [](auto&, auto a, auto b) { return gs::einsum<"NM,MH->NH">(a, b); };
 inline constexpr auto multiply_batch = [](auto&, auto a, auto b) { return gs::einsum<"BNM,BMH->BNH">(a, b); };
@@ -81,21 +82,7 @@ class product_points {
   }
 };
 
-inline constexpr gs::nn::transformer_options model{
-    .encoder_layers = 2, .decoder_layers = 2, .dropout = 0.1, .moe = {gs::capacity{2}, gs::second_expert::always}};
-inline constexpr auto training_step = [](auto& m, auto source, auto target_in, auto target_out, auto rate) {
-  gs::nn::routing_summary routing;
-  const auto table = m.param("embedding", "VM", gs::init::fan_in("M"));
-  const auto source_mask = gs::nn::real_tokens(m, source), target_mask = gs::nn::real_tokens(m, target_in);
-  const auto memory = gs::nn::encode<"expert">(m.scope("encoder"), table, source, source_mask, model, routing);
-  const auto y = gs::nn::decode<"expert">(m.scope("decoder"), table, target_in, target_mask, memory, source_mask, model, routing);
-  const auto loss = gs::mean(gs::cross_entropy(gs::einsum<"GBTM,VM->GBTV">(y, table), target_out, 0.1));
-  gs::adam{}.minimize(m, loss + 0.01 * m.auxiliary(), rate);
-  return loss;
-};
-template <gs::fixed_string Letters>
-using ids = gs::in<Letters, gs::P<gs::none, gs::none, gs::none>, std::int32_t>;
-using training = gs::program<training_step, one_axis, ids<"GBS">, ids<"GBT">, ids<"GBT">, gs::in<"">>;
+using training = transformer_program<2, true>;
 
 /// The seconds of each kind of operation in a training step of two sizes.
 class operation_times {

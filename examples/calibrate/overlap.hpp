@@ -40,9 +40,10 @@ class overlap_points {
     products_ = add("products", bound_program<products_program>(on, products, threads));
     both_ = add("both", bound_program<both_program>(on, both, threads));
   }
+  /// Below 0 if products and collectives slow each other down, as on cores that all ranks share.
   double hidden() const {
     const double a = samples_.of(sum_).typical, b = samples_.of(products_).typical, c = samples_.of(both_).typical;
-    return std::clamp((a + b - c) / std::min(a, b), 0.0, 1.0);
+    return std::clamp((a + b - c) / std::min(a, b), -1.0, 1.0);
   }
 
  private:

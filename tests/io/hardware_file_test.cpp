@@ -16,7 +16,7 @@ namespace {
 gs::hardware measured_cluster() {
   gs::machine m{.flops = 1e11, .memory_bytes = 3e10, .link_bytes = 1.25e8, .start = 1e-4, .node_devices = 2, .node_bytes = 5e9, .node_start = 2e-6};
   m.measured.run_start = 3e-5;
-  m.measured.hidden = 0.25;
+  m.measured.hidden = -0.25;
   m.measured.product.add(8, 1e-9);
   m.measured.product.add(64, 1e-10);
   m.measured.batched_product.add(16, 3e-10);
@@ -46,7 +46,7 @@ TEST_CASE("hardware file: what is written is read, to the bit") {
   CHECK(back.device.measured.product.value[1] == doctest::Approx(1e-10));
   CHECK(back.device.measured.batched_product.count == 1);
   CHECK(back.device.measured.run_start == 3e-5);
-  CHECK(back.device.measured.hidden == 0.25);
+  CHECK(back.device.measured.hidden == -0.25);
   CHECK(back.device.link_bytes == 1.25e8);
   CHECK(back.device.node_devices == 2);
   CHECK(back.device.node_start == 2e-6);
@@ -65,7 +65,7 @@ TEST_CASE("hardware file: a wrong one names file and field") {
   CHECK(problem_after([](json& f) { f.erase("flops"); }) == "hardware file 'c.json': flops: is missing");
   CHECK(problem_after([](json& f) { f["nodes"] = 0; }) == "hardware file 'c.json': nodes: is not a whole number of at least 1");
   CHECK(problem_after([](json& f) { f["nodes"] = 1e6; }).starts_with("hardware file 'c.json': nodes: is not a whole number"));
-  CHECK(problem_after([](json& f) { f["hidden"] = 2; }) == "hardware file 'c.json': hidden: is a share of at most 1");
+  CHECK(problem_after([](json& f) { f["hidden"] = 2; }) == "hardware file 'c.json': hidden: is not a number from -1 to 1");
   CHECK(problem_after([](json& f) { f["between_nodes"]["bytes_per_second"] = 0; }) ==
         "hardware file 'c.json': between_nodes.bytes_per_second: is not a number above 0");
   CHECK(problem_after([](json& f) { f["between_nodes"] = 1; }) == "hardware file 'c.json': between_nodes: is not an object");

@@ -66,7 +66,7 @@ TEST_CASE("clocks: like devices have one track, on which steps follow one anothe
 TEST_CASE("clocks: the share of collectives that passes aside sets the time between overlap and none") {
   CHECK(run({}, true, 0).seconds == doctest::Approx(total()));
   double before = run({}, true, 1).seconds;
-  for (const double hidden : {0.75, 0.5, 0.25, 0.0}) {
+  for (const double hidden : {0.75, 0.5, 0.25, 0.0, -0.5}) {
     const double now = run({}, true, hidden).seconds;
     CHECK(now > before);
     before = now;

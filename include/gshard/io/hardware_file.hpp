@@ -56,6 +56,11 @@ class hardware_field {
     return x;
   }
   double rate() const { return number(true); }
+  double share() const {
+    const double x = value_.is_number() ? value_.get<double>() : 2;
+    if (!(x >= -1 && x <= 1)) fail("is not a number from -1 to 1");
+    return x;
+  }
   int count() const {
     const double x = value_.is_number_integer() ? value_.get<double>() : 0;
     if (!(x >= 1 && x <= INT_MAX / 64)) fail("is not a whole number of at least 1");
@@ -181,8 +186,7 @@ inline hardware parse_hardware_file(std::string_view text, const std::string& fi
   m.flops = root["flops"].rate();
   measured_times& t = m.measured;
   t.run_start = root["run_start"].number();
-  t.hidden = root["hidden"].number();
-  if (t.hidden > 1) root["hidden"].fail("is a share of at most 1");
+  t.hidden = root["hidden"].share();
   const detail::hardware_field products = root["products"], operations = root["operations"], collectives = root["collectives"];
   for (std::size_t i = 0; i < products.size(); ++i)
     (products[i]["batched"].flag() ? t.batched_product : t.product) = products[i].curve("smallest_extent", "flops", true);

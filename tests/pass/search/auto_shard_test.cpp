@@ -143,6 +143,37 @@ TEST_CASE("auto_shard: state of the optimizer is sharded where the search may, a
   CHECK(whole.choice.tensors.back().as >= 0);
 }
 
+TEST_CASE("auto_shard: on nodes with a slow network, fewer bytes are sent between nodes") {
+  using nodes = gs::mesh<gs::axis<"node", 2>, gs::axis<"rank", 4>>;
+  const gs::graph g = gs::detail::trace_program<mlp_training, nodes, in<"BM">, in<"BM">, in<"">>({});
+  gs::list<int> node_of;
+  for (int d = 0; d < 8; ++d) node_of.push_back(d / 4);
+  for (const std::int64_t rows : {64, 2048}) {
+    gs::search_options o;
+    o.compile.known = {{'B', rows}, {'M', 256}, {'H', 1024}};
+    const gs::machine flat{.link_bytes = 1e9, .start = 1e-5};
+    const gs::machine on_nodes{.link_bytes = 1e8, .start = 1e-4, .node_devices = 4, .node_bytes = 1e9, .node_start = 1e-5};
+    const auto plan_for = [&](const gs::machine& on) {
+      o.on = on;
+      gs::graph chosen = g;
+      const gs::shard_choice choice = gs::search_shardings(g, nodes::shape, o);
+      REQUIRE(!choice.problem);
+      choice.apply_to(chosen);
+      return gs::compile(chosen, nodes::shape, o.compile);
+    };
+    const gs::plan_tables far = plan_for(flat), near = plan_for(on_nodes);
+    const auto bytes = [&](const gs::plan_tables& p) {
+      return gs::bytes_between_nodes(p.view(), gs::detail::assume_extents(p.dims, nodes::shape, o.compile.known), node_of);
+    };
+    const auto seconds = [&](const gs::plan_tables& p) {
+      return gs::price(p.view(), gs::detail::assume_extents(p.dims, nodes::shape, o.compile.known), on_nodes).seconds();
+    };
+    CAPTURE(rows);
+    CHECK(bytes(near) < bytes(far));
+    CHECK(seconds(near) < seconds(far));
+  }
+}
+
 TEST_CASE("auto_shard: few rows and large weights are sharded by columns, then by rows: one sum") {
   const searched<mlp, line, in<"BM">> found({{'B', 2}, {'M', 4096}, {'H', 16384}});
   CHECK(found.parameter("wi") == "- x");

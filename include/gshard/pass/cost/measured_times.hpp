@@ -71,7 +71,8 @@ struct measured_times {
   measured_curve product{}, batched_product{};
   std::array<operation_time, std::size_t(op::count_)> operations{};
   double run_start = 0;  ///< seconds of a run besides its steps
-  double hidden = 1;     ///< the share of a collective's time that passes while other steps compute
+  /// The share of a collective's time that passes while other steps compute; below 0 if both take longer at once.
+  double hidden = 1;
 
   constexpr bool operator==(const measured_times&) const = default;
 
