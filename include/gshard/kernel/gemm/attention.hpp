@@ -203,10 +203,10 @@ void attention(const T* q, const T* k, const T* v, const std::int32_t* seen_from
       });
       for (std::int64_t i = begin, r = 0; i < end; ++i)
         for (std::int64_t at = head.query_at(i); at < head.query_at(i) + s.repeats; ++at, ++r) {
-          const bool none = total[r] == T(0);
-          const T share = none ? T(0) : 1 / total[r];
+          const bool all_hidden = total[r] == T(0);
+          const T share = all_hidden ? T(0) : 1 / total[r];
           for (std::int64_t d = 0; d < s.depth; ++d) y[at * s.depth + d] = sums[r * s.depth + d] * share;
-          log_sum[at] = none ? T(detail::log_of_no_keys) : top[r] + std::log(total[r]);
+          log_sum[at] = all_hidden ? T(detail::log_of_no_keys) : top[r] + std::log(total[r]);
         }
     }
   });

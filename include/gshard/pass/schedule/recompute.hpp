@@ -23,7 +23,7 @@ using step_schedule = list<scheduled_step>;
 namespace detail {
 
 /// True if the results of a step are kept under a policy.
-constexpr bool is_saved(const node& n, save saved) {
+constexpr bool is_saved(const node& n, enum save saved) {
   if (includes(saved, save::collectives) && traits(n.kind).collective) return true;
   return includes(saved, save::products) && traits(n.kind).product && n.inputs == 2 && !has_batch_factor(n);
 }
@@ -36,7 +36,7 @@ class recompute_search {
  public:
   /// `scopes`: by step, the number of its scope, or 0. `saved`: by scope, from 1 on.
   constexpr recompute_search(list_view<node> steps, list_view<lifetime> life, list_view<port> outputs, list_view<parameter> parameters,
-                             list_view<std::int32_t> scopes, list_view<save> saved)
+                             list_view<std::int32_t> scopes, list_view<enum save> saved)
       : steps_(steps), life_(life), home_(life.size(), 0), kept_(life.size(), 0), maker_(life.size(), -1),
         again_(steps.size(), 0) {
     std::int32_t* const home = home_.data();
@@ -177,13 +177,13 @@ constexpr void reorder(list<node>& steps, list<value>& values, const step_schedu
 /// The order of a plan's steps in which the tensors of scopes are recomputed for the gradient. `scopes`: by step, the number of the scope
 /// whose tensors it makes, or 0. `saved`: by scope, what is kept. @see remat
 constexpr step_schedule recompute_order(list_view<node> steps, list_view<lifetime> life, list_view<port> outputs,
-                                        list_view<parameter> parameters, list_view<std::int32_t> scopes, list_view<save> saved) {
+                                        list_view<parameter> parameters, list_view<std::int32_t> scopes, list_view<enum save> saved) {
   return recompute_search(steps, life, outputs, parameters, scopes, saved).run();
 }
 
 /// Adds to a plan the steps that recompute the tensors of its remat scopes.
 constexpr void rematerialize(list<value>& values, list<node>& steps, const list<parameter>& parameters, const list<port>& inputs,
-                             const list<port>& outputs, const list<save>& saved) {
+                             const list<port>& outputs, const list<enum save>& saved) {
   list<std::int32_t> scopes;
   scopes.reserve(steps.size());
   for (const node& n : steps) scopes.push_back(n.place.remat);
