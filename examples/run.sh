@@ -17,6 +17,8 @@ usage: examples/run.sh [options]
   --plan MODEL       instead of all this, plan a training step of MODEL (1T, 600B, 200B, 150B, 50B, 37B, 12.5B) on hardware that need not
                      be there, with --mesh HARDWARE (default tpu-v3:32x32), and write a report; all options: --plan 600B --help
   --config FILE      the same with a model of your own, in lines such as `layers = 24`
+  --experiment scaling  instead of all this, train models with more and more experts at equal operations per token, and write a page. It
+                     takes hours, with --quick minutes; all options: --experiment scaling --help
 Everything else goes to the program: examples/run.sh -- --help lists its own options.
 Builds in build/release; the first build takes about 3 minutes, with --plan about one.
 TXT
@@ -26,6 +28,10 @@ ranks=2
 simulate=
 plan=
 args=()
+if [ "${1:-}" = --experiment ]; then
+  [ "${2:-}" = scaling ] || die "--experiment takes the name of one: scaling"
+  exec "$top/examples/scaling/run.sh" "${@:3}"
+fi
 while [ $# -gt 0 ]; do
   case $1 in
     --ranks | --simulate)

@@ -29,7 +29,9 @@ struct transformer_options {
   int decoder_layers = 2;
   double dropout = 0.1;
   moe_options moe;
-  save saved = save::everything;  ///< What a layer keeps for the gradient. @see remat
+  enum save saved = save::everything;  ///< What a layer keeps for the gradient. @see remat
+  /// No experts: the sum of k feed-forward layers in their place, which takes as many operations per token.
+  bool dense = false;
 };
 
 /// Load and overflow of the MoE layers in a forward pass. `total` sums them over layers.
@@ -40,6 +42,7 @@ struct routing_summary {
     load.push_back(r.load);
     overflow.push_back(r.overflow);
   }
+  /// At least one layer has experts.
   static constexpr symbol total(const list<symbol>& terms) {
     symbol sum = terms.front();
     for (std::size_t i = 1; i < terms.size(); ++i) sum = sum + terms[i];
@@ -70,8 +73,8 @@ constexpr symbol feed_forward(const parameter_scope& m, symbol x) {
   return einsum<"GBTF,FM->GBTM">(relu(einsum<"GBTM,MF->GBTF">(x, wi) + bi), wo) + bo;
 }
 
-/// feed_forward_or_moe(m, index, x, mask, options, routing): feed_forward in layers of even index, nn::moe in the others, over all tokens
-/// of a group.
+/// feed_forward_or_moe(m, index, x, mask, options, routing): feed_forward in layers of even index. In the others, nn::moe over all tokens of
+/// a group, or the sum of k feed_forward if `options.dense`.
 /// Shapes: x [G,B,T,M], mask [G,B,T] -> the shape of x.
 /// Communicates: as feed_forward or nn::moe.
 /// Compile time: ranks and dims.
@@ -81,6 +84,12 @@ template <fixed_string ExpertAxis>
 constexpr symbol feed_forward_or_moe(const parameter_scope& m, int index, symbol x, symbol mask, const transformer_options& o,
                                      routing_summary& routing) {
   if (index % 2 == 0) return feed_forward(m.scope("ffn"), x);
+  if (o.dense) {
+    const parameter_scope layers = m.scope("dense");
+    symbol sum = feed_forward(layers.scope(0), x);
+    for (int i = 1; i < o.moe.k; ++i) sum = sum + feed_forward(layers.scope(i), x);
+    return sum;
+  }
   const moe_result r = moe<ExpertAxis>(m.scope("moe"), merge_dims<1>(x), merge_dims<1>(mask), o.moe);
   routing.add(r);
   return split_dim<1>(r.y);

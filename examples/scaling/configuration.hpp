@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+// The runs of the scaling experiment: which model each one trains, on which task.
+
+#include <gshard/nn/transformer.hpp>
+
+#include <cstdint>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+namespace scaling {
+
+namespace gs = gshard;
+
+enum class task : std::uint8_t { iso_codes, catalogues };
+constexpr const char* name_of(task t) { return t == task::iso_codes ? "iso-codes" : "catalogues"; }
+
+/// One run: a model, a task and a seed. All models compute equally many operations per token.
+struct configuration {
+  task data = task::iso_codes;
+  int layers = 2;            ///< of the encoder, and as many of the decoder; every second one has experts
+  std::int64_t experts = 0;  ///< per layer; 0: the dense model
+  double capacity = 2;       ///< factor: slots per expert, in equal shares of the tokens
+  double balance = 0.3;      ///< weight of the auxiliary loss
+  gs::second_expert second = gs::second_expert::random;
+  std::uint64_t seed = 1;
+
+  bool is_dense() const { return experts == 0; }
+
+  /// "catalogues-2x2-E32-c1.25-b0.3-random-s1": the name of its files.
+  std::string name() const {
+    char text[160];
+    if (is_dense())
+      std::snprintf(text, sizeof text, "%s-%dx%d-dense-s%d", name_of(data), layers, layers, int(seed));
+    else
+      std::snprintf(text, sizeof text, "%s-%dx%d-E%d-c%g-b%g-%s-s%d", name_of(data), layers, layers, int(experts), capacity, balance,
+                    second == gs::second_expert::random ? "random" : "always", int(seed));
+    return text;
+  }
+
+  gs::nn::transformer_options options(double dropout) const {
+    gs::nn::transformer_options o{.encoder_layers = layers, .decoder_layers = layers, .dropout = dropout, .moe = {}};
+    o.moe.places = gs::capacity{capacity};
+    o.moe.second = dropout > 0 ? second : gs::second_expert::always;
+    o.dense = is_dense();
+    return o;
+  }
+};
+
+/// Appends a run unless the list has it.
+inline void add(std::vector<configuration>& runs, const configuration& c) {
+  for (const configuration& r : runs)
+    if (r.name() == c.name()) return;
+  runs.push_back(c);
+}
+
+/// All runs of a task, the most telling first: experts, then depths, then one setting after another with 32 experts.
+inline std::vector<configuration> runs_of(task data, int seeds = 3) {
+  constexpr std::int64_t experts[] = {0, 2, 8, 32, 128};
+  std::vector<configuration> runs;
+  for (const int layers : {2, 4})
+    for (int seed = 1; seed <= seeds; ++seed)
+      for (const std::int64_t e : experts) add(runs, {.data = data, .layers = layers, .experts = e, .seed = std::uint64_t(seed)});
+  for (const double capacity : {1.0, 1.25, 2.0}) add(runs, {.data = data, .experts = 32, .capacity = capacity});
+  for (const double balance : {0.0, 0.01, 0.1, 0.3, 1.0}) add(runs, {.data = data, .experts = 32, .balance = balance});
+  for (const gs::second_expert second : {gs::second_expert::random, gs::second_expert::always})
+    add(runs, {.data = data, .experts = 32, .second = second});
+  return runs;
+}
+
+}  // namespace scaling

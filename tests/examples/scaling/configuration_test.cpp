@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "scaling/configuration.hpp"
+
+#include "scaling/model.hpp"
+
+#include <doctest/doctest.h>
+
+#include <set>
+#include <string>
+
+namespace {
+
+using namespace scaling;
+
+TEST_CASE("scaling: every run has a name of its own, and each model has all seeds") {
+  for (const task data : {task::iso_codes, task::catalogues}) {
+    std::set<std::string> names;
+    std::size_t dense = 0;
+    for (const configuration& c : runs_of(data, 3)) {
+      CHECK(names.insert(c.name()).second);
+      dense += c.is_dense();
+    }
+    CHECK(dense == 6);                    // two depths, three seeds
+    CHECK(names.size() == 30 + 2 + 4 + 1);  // two depths x three seeds x five models; capacities, weights and policies but the standard
+  }
+}
+
+TEST_CASE("scaling: the plans of the dense model and of one with experts") {
+  for (const std::int64_t experts : {0, 8}) {
+    const configuration c{.experts = experts};
+    const gs::plan_tables train = training_plan(c), validate = validation_plan(c);
+    CHECK(train.outputs.size() == (experts ? 4u : 2u));
+    CHECK(validate.outputs.size() == 2);
+    CHECK(train.view().count(gs::op::top_k_gating) == (experts ? 2 : 0));  // one in the encoder, one in the decoder
+    CHECK(train.view().count(gs::op::dropout) > 0);
+    CHECK(validate.view().count(gs::op::dropout) == 0);
+  }
+}
+
+}  // namespace
