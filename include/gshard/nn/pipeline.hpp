@@ -28,7 +28,7 @@ struct pipeline_options {
   /// How often a microbatch passes all stages: 1 is GPipe. With more, each stage has several groups of layers, and the bubble is smaller:
   /// the circular schedule.
   int repeats = 1;
-  save saved = save::everything;  ///< What a stage keeps of a microbatch for the gradient. @see remat
+  enum save saved = save::everything;  ///< What a stage keeps of a microbatch for the gradient. @see remat
 
   /// In each tick, every stage works on one microbatch, or on none that counts.
   constexpr std::int64_t ticks(std::int64_t stages, std::int64_t microbatches) const { return repeats * microbatches + stages - 1; }

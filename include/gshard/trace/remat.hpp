@@ -21,7 +21,7 @@ namespace gshard { inline namespace v0 {
 /// @see save, gradients
 class remat {
  public:
-  constexpr explicit remat(const parameter_scope& m, save saved = save::nothing) : builder_(m.owner()), outer_(builder_.place.remat) {
+  constexpr explicit remat(const parameter_scope& m, enum save saved = save::nothing) : builder_(m.owner()), outer_(builder_.place.remat) {
     if (outer_ != 0 || saved == save::everything) return;
     builder_.program.remats.push_back(saved);
     builder_.place.remat = std::int32_t(builder_.program.remats.size());
