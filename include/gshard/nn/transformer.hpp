@@ -73,8 +73,8 @@ constexpr symbol feed_forward(const parameter_scope& m, symbol x) {
   return einsum<"GBTF,FM->GBTM">(relu(einsum<"GBTM,MF->GBTF">(x, wi) + bi), wo) + bo;
 }
 
-/// feed_forward_or_moe(m, index, x, mask, options, routing): feed_forward in layers of even index. In the others, nn::moe over all tokens of
-/// a group, or the sum of k feed_forward if `options.dense`.
+/// feed_forward_or_moe(m, index, x, mask, options, routing): feed_forward in layers of even index. In the others, nn::moe over all tokens
+/// of a group, or the sum of k feed_forward if `options.dense`.
 /// Shapes: x [G,B,T,M], mask [G,B,T] -> the shape of x.
 /// Communicates: as feed_forward or nn::moe.
 /// Compile time: ranks and dims.
