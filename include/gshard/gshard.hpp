@@ -46,6 +46,7 @@
 #include <gshard/nn/attention.hpp>
 #include <gshard/nn/moe.hpp>
 #include <gshard/nn/pipeline.hpp>
+#include <gshard/nn/ring_attention.hpp>
 #include <gshard/nn/transformer.hpp>
 #include <gshard/optim/accumulate.hpp>
 #include <gshard/optim/adafactor.hpp>
