@@ -20,7 +20,7 @@ using scope = gs::parameter_scope;
 
 namespace {
 
-const std::vector<gs::dims> sizes{{{'B', 2}, {'Q', 6}, {'K', 5}, {'H', 4}, {'R', 2}, {'D', 3}},
+const std::vector<gs::dims> attention_sizes{{{'B', 2}, {'Q', 6}, {'K', 5}, {'H', 4}, {'R', 2}, {'D', 3}},
                                   {{'B', 3}, {'Q', 5}, {'K', 6}, {'H', 2}, {'R', 3}, {'D', 2}}};
 
 void put_mask(run_graph::array& mask) {
@@ -31,11 +31,11 @@ void put_mask(run_graph::array& mask) {
 
 TEST_CASE("attention") {
   const auto plain = [](const scope&, given x) { return with_gradients(gs::attention(x[0], x[1], x[2]), x, 3); };
-  every_sharding(trace({{"BQHD"}, {"BKHD"}, {"BKHD"}, {"BQHD"}}, plain), {.dims = sizes, .tolerance = 1e-12});
+  every_sharding(trace({{"BQHD"}, {"BKHD"}, {"BKHD"}, {"BQHD"}}, plain), {.dims = attention_sizes, .tolerance = 1e-12});
   const auto causal = [](const scope&, given x) {
     return with_gradients(gs::attention(x[0], x[1], x[2], {.causal = true, .dropout = 0.25}), x, 3);
   };
-  every_sharding(trace({{"QHRD"}, {"KHD"}, {"KHD"}, {"QHRD"}}, causal), {.dims = sizes, .tolerance = 1e-12});
+  every_sharding(trace({{"QHRD"}, {"KHD"}, {"KHD"}, {"QHRD"}}, causal), {.dims = attention_sizes, .tolerance = 1e-12});
 }
 
 TEST_CASE("attention with a mask and a position") {
@@ -43,7 +43,7 @@ TEST_CASE("attention with a mask and a position") {
     return with_gradients(gs::attention(x[0], x[1], x[2], {.mask = x[3], .position = x[4]}), x, 3);
   };
   every_sharding(trace({{"BQHD"}, {"BKHD"}, {"BKHD"}, {"BK"}, {"B", gs::dtype::i32, 'K'}, {"BQHD"}}, program),
-                 {.dims = {sizes[0]}, .tolerance = 1e-12, .prepare = [](run_graph::arrays& a) { put_mask(a[3]); }});
+                 {.dims = {attention_sizes[0]}, .tolerance = 1e-12, .prepare = [](run_graph::arrays& a) { put_mask(a[3]); }});
 }
 
 TEST_CASE("attention over parts of the keys") {
@@ -52,7 +52,7 @@ TEST_CASE("attention over parts of the keys") {
     return with_gradients(gs::merge_attention(a, b).y, x, 3);
   };
   every_sharding(trace({{"BQHD"}, {"BKHD"}, {"BKHD"}, {"BK"}, {"BQHD"}}, program),
-                 {.dims = {sizes[0]}, .tolerance = 1e-12, .prepare = [](run_graph::arrays& a) { put_mask(a[3]); }});
+                 {.dims = {attention_sizes[0]}, .tolerance = 1e-12, .prepare = [](run_graph::arrays& a) { put_mask(a[3]); }});
 }
 
 TEST_CASE("attention equals its formula, with the same dropout") {
@@ -70,7 +70,7 @@ TEST_CASE("attention equals its formula, with the same dropout") {
     };
     const std::vector<run_graph::input> inputs{{"BQHRD"}, {"BKHD"}, {"BKHD"}, {"BK"}, {"BQHRD"}};
     const run_graph::traced a = trace(inputs, formula), b = trace(inputs, fused);
-    for (const gs::dims& d : sizes) {
+    for (const gs::dims& d : attention_sizes) {
       run_graph::arrays in = run_graph::random_sources(a, d, 5);
       put_mask(in[3]);
       for (std::int64_t row = 0; row < d.find('B'); ++row) in[3][static_cast<std::size_t>(row * d.find('K'))] = 1;  // every query sees a key

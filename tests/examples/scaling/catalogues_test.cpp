@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "scaling/catalogues.hpp"
 
-#include "translate/data/fixture.hpp"
+#include "../translate/data/fixture.hpp"
 
 #include <doctest/doctest.h>
 
