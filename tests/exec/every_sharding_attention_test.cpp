@@ -73,7 +73,8 @@ TEST_CASE("attention equals its formula, with the same dropout") {
     for (const gs::dims& d : attention_sizes) {
       run_graph::arrays in = run_graph::random_sources(a, d, 5);
       put_mask(in[3]);
-      for (std::int64_t row = 0; row < d.find('B'); ++row) in[3][static_cast<std::size_t>(row * d.find('K'))] = 1;  // every query sees a key
+      // Every query sees a key.
+      for (std::int64_t row = 0; row < d.find('B'); ++row) in[3][static_cast<std::size_t>(row * d.find('K'))] = 1;
       CHECK(run_graph::distance(run_graph::run(a, run_graph::serial(a, d), in), run_graph::run(b, run_graph::serial(b, d), in)) < 1e-12);
     }
   }
