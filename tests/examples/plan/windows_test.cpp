@@ -150,6 +150,6 @@ TEST_CASE("plan: concatenated") {
   const auto said = [](const std::string& options) { return refusal_of("concat --mesh x=2 " + options); };
   CHECK(said("--in 4,6 --in 4,5") == "dim 1 of \"4,5\" differs from that of the first operand: only dim 0 may");
   CHECK(said("--in 4,6 --in 4").find("give all operands the same number of dims") != std::string::npos);
-  CHECK(said("--in 1 --in 1 --in 1 --in 1 --in 1 --in 1 --in 1") == "concat takes at most 6 operands, not 7");
+  CHECK(said("--in 1 --in 1 --in 1 --in 1 --in 1 --in 1 --in 1 --in 1") == "concat takes at most 7 operands, not 8");
   CHECK(said("--in scalar").find("a scalar has no dim") != std::string::npos);
 }
