@@ -364,8 +364,8 @@ class engine {
   void bind_steps(const kernel_table& kernels, const buffer_reuse& sharing) {
     using shared = shared_memory_collective;
     const auto room = std::make_shared<collective_room>();
-    std::function<void()> advance_early;
-    if (on_.on().advances_in_calls()) advance_early = [this] { early_.advance(on_.on()); };
+    std::function<bool()> advance_early;
+    if (on_.on().advances_in_calls()) advance_early = [this] { return early_.advance(on_.on()); };
     room->advance_others = advance_early;
     early_.resize(plan_.steps.size());
     received_.resize(plan_.steps.size());

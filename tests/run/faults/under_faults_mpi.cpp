@@ -184,7 +184,7 @@ TEST_CASE("faults on ranks: every call of a save fails in turn, on one rank or o
       if (mpi_world::rank() == 0)
         MESSAGE(std::string(per_host ? "a directory per host" : "one directory"), ", calls fail on rank ", failing, ": ", n.saves,
                 " saves, of which ", n.failed, " failed; ", n.loads, " loads");
-      CHECK(n.failed > 5);
+      CHECK(n.failed > 3);  // a rank that only writes its part makes few calls
       all.saves += n.saves;
       all.failed += n.failed;
       all.loads += n.loads;

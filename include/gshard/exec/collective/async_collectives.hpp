@@ -42,8 +42,8 @@ class async_collectives {
     starting_[std::size_t(when.start)].push_back(steps_[index]);
     ending_[std::size_t(when.finish)].push_back(steps_[index]);
   }
-  /// advance_others() is called while one of these steps waits.
-  void while_waiting(const std::function<void()>& advance_others) {
+  /// @see collective_room::advance_others
+  void while_waiting(const std::function<bool()>& advance_others) {
     for (const room& r : rooms_) r.memory->advance_others = advance_others;
   }
 
@@ -64,10 +64,11 @@ class async_collectives {
     s.moves->finish();
   }
   /// Continues with what has arrived, without waiting. Advances all other messages of the backend, too. Keeps errors for finish(). Each
-  /// process may call it at any time, outside of start() and finish().
-  void advance(backend& b) noexcept {
+  /// process may call it at any time, outside of start() and finish(). Returns false if none is in flight.
+  bool advance(backend& b) noexcept {
     for (collective_step* const moves : in_flight_) moves->advance();
     b.advance();
+    return in_flight();
   }
   bool in_flight() const { return !in_flight_.empty(); }
 

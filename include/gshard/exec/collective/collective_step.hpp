@@ -36,7 +36,8 @@ struct collective_room {
   reducer sums{small_sum_bytes};
   std::vector<buffer> packed;  // per held device
   std::uint32_t channel = 0;   // of its exchanges
-  std::function<void()> advance_others;  // called while a step waits; empty: nothing else needs calls
+  /// Called while a step waits. Returns false if no collective is in flight. Empty: messages advance without calls.
+  std::function<bool()> advance_others;
 
   void demand(std::size_t device, std::int64_t bytes) {
     if (packed.size() <= device) packed.resize(device + 1);
@@ -79,7 +80,7 @@ class collective_step {
     const bool copies = !moves_.reduce_scatters(), first = copies && own_bytes_ <= short_copy;
     if (first) copy_own();
     bounds_.channel = room_->channel;
-    bounds_.finishes_next = !early_;
+    bounds_.finishes_next = !early_ && !(room_->advance_others && room_->advance_others());
     with_work([&](const auto& work) { room_->rounds.start(on(), moves_.axes(), rounds_, bounds_, work); });
     if (copies && !first) copy_own();
   }
@@ -405,7 +406,8 @@ class collective_step {
     using clock = std::chrono::steady_clock;
     if (!room_->advance_others) return;
     constexpr auto most = std::chrono::milliseconds(500);
-    for (const clock::time_point end = clock::now() + most; !advance() && clock::now() < end;) room_->advance_others();
+    for (const clock::time_point end = clock::now() + most; !advance() && clock::now() < end;)
+      if (!room_->advance_others()) return;
   }
   /// After an error the second hop still runs, because the other members wait for it.
   void finish_hops() {
