@@ -66,7 +66,15 @@ macro(gshard_find_blas)
     find_path(GSHARD_CBLAS_INCLUDE_DIR cblas.h PATH_SUFFIXES openblas)
     find_library(GSHARD_CBLAS_LIBRARY NAMES openblas cblas blas)
     mark_as_advanced(GSHARD_CBLAS_INCLUDE_DIR GSHARD_CBLAS_LIBRARY)
-    if(GSHARD_CBLAS_INCLUDE_DIR AND GSHARD_CBLAS_LIBRARY AND NOT TARGET gshard_cblas)
+    # The reference BLAS is several times slower than Eigen: AUTO goes without it. Links of a package manager name the library behind them.
+    set(gshard_blas_is_fast ON)
+    if("${GSHARD_BLAS}" STREQUAL "AUTO" AND GSHARD_CBLAS_LIBRARY)
+      file(REAL_PATH "${GSHARD_CBLAS_LIBRARY}" gshard_blas_file)
+      if(NOT gshard_blas_file MATCHES "openblas|mkl|blis|atlas|armpl|Accelerate")
+        set(gshard_blas_is_fast OFF)
+      endif()
+    endif()
+    if(GSHARD_CBLAS_INCLUDE_DIR AND GSHARD_CBLAS_LIBRARY AND gshard_blas_is_fast AND NOT TARGET gshard_cblas)
       add_library(gshard_cblas UNKNOWN IMPORTED GLOBAL)
       set_target_properties(gshard_cblas PROPERTIES
         IMPORTED_LOCATION "${GSHARD_CBLAS_LIBRARY}"
