@@ -118,10 +118,11 @@ void compare_training(const gs::nn::moe_options& options) {
         run_graph::setting s = run_graph::serial(t, dims);
         s.mesh = mesh;
         // Groups and experts over the first axis, or experts only.
-        for (std::size_t i = 0; i < t.free.size(); ++i) {
-          const gs::tensor_name name = i < 3 ? gs::tensor_name() : t.graph.parameters[i - 3].name;
-          const bool expert = name.view().ends_with("wi") || name.view().ends_with("wo");
-          if (expert || (cut && i < 2)) s.layouts[i][0].push_back(0);
+        if (cut)
+          for (const std::size_t input : {0, 1}) s.layouts[input][0].push_back(0);
+        for (std::size_t i = 0; i < t.graph.parameters.size(); ++i) {
+          const std::string_view name = t.graph.parameters[i].name.view();
+          if (name.ends_with("wi") || name.ends_with("wo")) s.layouts[t.graph.inputs.size() + i][0].push_back(0);
         }
         run_graph::arrays inputs = run_graph::random_sources(t, dims, 1);
         inputs.resize(3);
