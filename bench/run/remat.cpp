@@ -20,25 +20,15 @@ namespace {
 
 using mesh = bench::expert_mesh;
 
-template <gs::save Saved>
-constexpr auto training_step = [](auto& m, auto source, auto target_in, auto target_out, auto rate) {
-  constexpr gs::nn::transformer_options model{.encoder_layers = 12, .decoder_layers = 12, .dropout = 0.1, .moe = {}, .saved = Saved};
-  gs::nn::routing_summary routing;
-  const auto table = m.param("embedding", "VM", gs::init::fan_in("M"));
-  const auto source_mask = gs::nn::real_tokens(m, source), target_mask = gs::nn::real_tokens(m, target_in);
-  const auto memory = gs::nn::encode<"expert">(m.scope("encoder"), table, source, source_mask, model, routing);
-  const auto y = gs::nn::decode<"expert">(m.scope("decoder"), table, target_in, target_mask, memory, source_mask, model, routing);
-  const auto loss = gs::mean(gs::cross_entropy(gs::einsum<"GBTM,VM->GBTV">(y, table), target_out, 0.1));
-  gs::adam{}.minimize(m, loss + 0.01 * m.auxiliary(), rate);
-  return loss;
-};
-template <gs::save Saved>
-using program = gs::program<training_step<Saved>, mesh, bench::token_ids<"GBS">, bench::token_ids<"GBT">, bench::token_ids<"GBT">, gs::in<"">>;
+template <gs::remat_policy Saved>
+inline constexpr gs::nn::transformer_options model{.encoder_layers = 12, .decoder_layers = 12, .dropout = 0.1, .moe = {}, .saved = Saved};
+template <gs::remat_policy Saved>
+using program = calibrate::transformer_program<model<Saved>>;
 
 constexpr std::int64_t vocabulary = 4096, sequences = 16, length = 128;
 
 /// A training step with a policy, on parameters of its own.
-template <gs::save Saved>
+template <gs::remat_policy Saved>
 class trainer {
  public:
   explicit trainer(const gs::cluster<mesh>& on)
@@ -64,14 +54,17 @@ class trainer {
 };
 
 void run_all(const gs::cluster<mesh>& on, int steps, bool prints) {
-  trainer<gs::save::everything> everything(on);
-  trainer<gs::save::nothing> nothing(on);
-  trainer<gs::save::products> products(on);
-  std::vector<bench::side> sides{{"kept", [&] { everything.run(); }}, {"remat", [&] { nothing.run(); }}, {"remat, products kept", [&] { products.run(); }}};
+  trainer<gs::remat_policy::everything> everything(on);
+  trainer<gs::remat_policy::nothing> nothing(on);
+  trainer<gs::remat_policy::products> products(on);
+  std::vector<bench::side> sides{{"kept", [&] { everything.run(); }},
+                                 {"remat", [&] { nothing.run(); }},
+                                 {"remat, products kept", [&] { products.run(); }}};
   bench::compare("12 + 12 layers, " + std::to_string(on.extent(0)) + " ranks", sides, steps, prints);
   if (!prints) return;
   const auto report = [&](const char* side, const auto& t) {
-    std::printf("{\"case\": \"12 + 12 layers, %d ranks\", \"side\": \"%s\", \"activations MiB\": %.1f, \"with parameters MiB\": %.1f, \"same bits\": %s}\n",
+    std::printf("{\"case\": \"12 + 12 layers, %d ranks\", \"side\": \"%s\", \"activations MiB\": %.1f, "
+                "\"with parameters MiB\": %.1f, \"same bits\": %s}\n",
                 int(on.extent(0)), side, double(t.activations()) / (1 << 20), double(t.activations() + t.parameters()) / (1 << 20),
                 t.losses() == everything.losses() ? "true" : "false");
   };
@@ -84,17 +77,5 @@ void run_all(const gs::cluster<mesh>& on, int steps, bool prints) {
 
 int main(int count, char** arguments) {
   const int steps = count > 1 ? std::atoi(arguments[1]) : 5;
-#if GSHARD_HAS_MPI
-  MPI_Init(&count, &arguments);
-  int ranks = 1, rank = 0;
-  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  if (ranks > 1)
-    run_all(gs::on_mpi<mesh>(MPI_COMM_WORLD), steps, rank == 0);
-  else
-    run_all(gs::on_one_device<mesh>(), steps, true);
-  MPI_Finalize();
-#else
-  run_all(gs::on_one_device<mesh>(), steps, true);
-#endif
+  bench::on_all_ranks<mesh>(count, arguments, [&](const gs::cluster<mesh>& on, bool prints) { run_all(on, steps, prints); });
 }

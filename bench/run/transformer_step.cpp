@@ -67,17 +67,5 @@ void run_all(const gs::cluster<mesh>& on, int steps, bool prints) {
 
 int main(int count, char** arguments) {
   const int steps = count > 1 ? std::atoi(arguments[1]) : 9;
-#if GSHARD_HAS_MPI
-  MPI_Init(&count, &arguments);
-  int ranks = 1, rank = 0;
-  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  if (ranks > 1)
-    run_all(gs::on_mpi<mesh>(MPI_COMM_WORLD), steps, rank == 0);
-  else
-    run_all(gs::on_one_device<mesh>(), steps, true);
-  MPI_Finalize();
-#else
-  run_all(gs::on_one_device<mesh>(), steps, true);
-#endif
+  bench::on_all_ranks<mesh>(count, arguments, [&](const gs::cluster<mesh>& on, bool prints) { run_all(on, steps, prints); });
 }

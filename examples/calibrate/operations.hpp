@@ -82,7 +82,7 @@ class product_points {
   }
 };
 
-using training = transformer_program<2, true>;
+using training = transformer_program<transformer_model<2, true>>;
 
 /// The seconds of each kind of operation in a training step of two sizes.
 class operation_times {

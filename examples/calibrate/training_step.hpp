@@ -17,23 +17,22 @@ inline constexpr gshard::nn::transformer_options transformer_model{.encoder_laye
                                                                    .dropout = Dropout ? 0.1 : 0,
                                                                    .moe = {gshard::capacity{2}, gshard::second_expert::always}};
 
-template <int Layers, bool Dropout>
+template <const gshard::nn::transformer_options& Model>
 inline constexpr auto transformer_step = [](auto& m, auto source, auto target_in, auto target_out, auto rate) {
   namespace gs = gshard;
-  constexpr gs::nn::transformer_options model = transformer_model<Layers, Dropout>;
   gs::nn::routing_summary routing;
   const auto table = m.param("embedding", "VM", gs::init::fan_in("M"));
   const auto source_mask = gs::nn::real_tokens(m, source), target_mask = gs::nn::real_tokens(m, target_in);
-  const auto memory = gs::nn::encode<"expert">(m.scope("encoder"), table, source, source_mask, model, routing);
-  const auto y = gs::nn::decode<"expert">(m.scope("decoder"), table, target_in, target_mask, memory, source_mask, model, routing);
+  const auto memory = gs::nn::encode<"expert">(m.scope("encoder"), table, source, source_mask, Model, routing);
+  const auto y = gs::nn::decode<"expert">(m.scope("decoder"), table, target_in, target_mask, memory, source_mask, Model, routing);
   const auto loss = gs::mean(gs::cross_entropy(gs::einsum<"GBTM,VM->GBTV">(y, table), target_out, 0.1));
   gs::adam{}.minimize(m, loss + 0.01 * m.auxiliary(), rate);
   return loss;
 };
 template <gshard::fixed_string Letters>
 using token_ids = gshard::in<Letters, gshard::P<"expert", gshard::none, gshard::none>, std::int32_t>;
-template <int Layers, bool Dropout, class... Options>
-using transformer_program = gshard::program<transformer_step<Layers, Dropout>, expert_mesh, token_ids<"GBS">, token_ids<"GBT">,
+template <const gshard::nn::transformer_options& Model, class... Options>
+using transformer_program = gshard::program<transformer_step<Model>, expert_mesh, token_ids<"GBS">, token_ids<"GBT">,
                                             token_ids<"GBT">, gshard::in<"">, Options...>;
 
 }  // namespace calibrate

@@ -130,6 +130,20 @@ TEST_CASE("dynamic_slice and dynamic_update_slice") {
                  {.dims = {{{'A', 5}, {'B', 2}, {'C', 3}}, {{'A', 4}, {'B', 1}, {'C', 2}}}});
 }
 
+TEST_CASE("dynamic_update_slice: an update that is longer than the dim is an error") {
+  const auto t = trace({{"AC"}, {"BC"}, {"", gs::dtype::i32, 'A'}},
+                       [](const scope&, given x) { return symbols{lay_out(gs::dynamic_update_slice(x[0], x[1], 0, x[2]))}; });
+  for (const int devices : {1, 2, 3})
+    for (const int longer : {0, 1}) {
+      const gs::dims dims{{'A', 5}, {'B', 5 + longer}, {'C', 3}};
+      run_graph::setting s = run_graph::serial(t, dims);
+      s.mesh = {devices};
+      const auto update = [&] { run_graph::run(t, s, run_graph::random_sources(t, dims, 1)); };
+      if (longer) CHECK_THROWS_WITH_AS(update(), doctest::Contains("gather: id 6"), gs::error);
+      else CHECK_NOTHROW(update());
+    }
+}
+
 TEST_CASE("one_hot, and random tensors") {
   const auto program = [](const scope& m, given x) {
     return symbols{lay_out(gs::one_hot<"C", double>(x[0])), lay_out(gs::uniform<"AC">(m)), lay_out(gs::normal<"CA">(m))};

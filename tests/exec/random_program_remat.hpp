@@ -17,7 +17,8 @@ inline void add_remat_scopes(gs::graph& g, std::mt19937& gen) {
     if (gen() % 4 == 0) {
       now = 0;
       if (gen() % 4 != 0) {
-        g.remats.push_back(std::array{gs::save::nothing, gs::save::nothing, gs::save::products, gs::save::collectives}[gen() % 4]);
+        using enum gs::remat_policy;
+        g.remats.push_back(std::array{nothing, nothing, products, collectives}[gen() % 4]);
         now = std::int32_t(g.remats.size());
       }
     }

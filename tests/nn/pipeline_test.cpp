@@ -21,7 +21,7 @@ namespace {
 
 struct pipeline_case {
   int stages, microbatches, rounds;
-  gs::save saved = gs::save::everything;
+  gs::remat_policy saved = gs::remat_policy::everything;
 };
 gs::dims sizes_of(const pipeline_case& c) { return {{'S', c.stages}, {'M', c.microbatches}, {'R', c.rounds}, {'B', 3}, {'F', 2}}; }
 
@@ -53,7 +53,7 @@ run_graph::traced traced(const pipeline_case& c, bool pipelined) {
 }
 
 constexpr std::array cases{pipeline_case{4, 6, 1}, pipeline_case{3, 2, 1}, pipeline_case{1, 3, 1}, pipeline_case{3, 5, 2},
-                           pipeline_case{3, 3, 2}, pipeline_case{2, 4, 3, gs::save::nothing}};
+                           pipeline_case{3, 3, 2}, pipeline_case{2, 4, 3, gs::remat_policy::nothing}};
 
 }  // namespace
 

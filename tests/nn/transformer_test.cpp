@@ -20,7 +20,7 @@ using mesh = gs::mesh<gs::axis<"expert">>;
 
 namespace {
 
-template <gs::save Saved>
+template <gs::remat_policy Saved>
 constexpr auto training_step = [](auto& m, auto source, auto target, auto next, auto rate) {
   constexpr gs::nn::transformer_options options{
       .encoder_layers = 2, .decoder_layers = 2, .dropout = 0.1, .moe = {}, .saved = Saved};
@@ -39,7 +39,7 @@ constexpr auto training_step = [](auto& m, auto source, auto target, auto next, 
 };
 template <gs::fixed_string Letters>
 using ids = in<Letters, P<"expert", none, none>, std::int32_t>;
-template <gs::save Saved>
+template <gs::remat_policy Saved>
 using program = gs::program<training_step<Saved>, mesh, ids<"GBS">, ids<"GBT">, ids<"GBT">, in<"">>;
 
 constexpr std::size_t G = 8, B = 2, S = 5, T = 6, V = 13;
@@ -52,7 +52,7 @@ struct history {
   std::int64_t bytes = 0;  // of activations and gradients
 };
 
-template <gs::save Saved = gs::save::everything>
+template <gs::remat_policy Saved = gs::remat_policy::everything>
 history train(int devices, int steps) {
   const auto on = gs::simulate<mesh>(devices);
   gs::executable<program<Saved>> run(on, extents, gs::parameter_store(on, 7));
@@ -98,7 +98,8 @@ TEST_CASE("transformer: training lowers the loss, alike on any number of devices
 TEST_CASE("transformer: layers that recompute their activations have the same bits, and need less memory") {
   for (const int devices : {1, 4}) {
     CAPTURE(devices);
-    const history kept = train(devices, 3), nothing = train<gs::save::nothing>(devices, 3), products = train<gs::save::products>(devices, 3);
+    const history kept = train(devices, 3), nothing = train<gs::remat_policy::nothing>(devices, 3),
+                  products = train<gs::remat_policy::products>(devices, 3);
     CHECK(nothing.losses == kept.losses);
     CHECK(nothing.load == kept.load);
     CHECK(products.losses == kept.losses);

@@ -249,9 +249,11 @@ inline void check_expert_devices(std::span<const double> load, const expert_devi
 }  // namespace detail
 
 /// A lower bound of the load of the busiest device, over all placements in which the replicas of an expert share its load equally. The
-/// largest of: the mean; the hottest replica, if all further replicas go to the hottest experts; the hottest replica and the least that
-/// the other slots of its device can have; without replicas, the least load of a device that has k + 1 of the k * devices + 1 hottest
-/// experts.
+/// largest of these:
+/// - the mean;
+/// - the hottest replica, if all further replicas go to the hottest experts;
+/// - the hottest replica with the least that the other slots of its device can have;
+/// - without replicas: of the k * devices + 1 hottest experts, one device has k + 1. Their least load.
 /// Throws `gshard::error` as expert_placement does.
 /// @see expert_placement
 inline double least_device_load(std::span<const double> load, const expert_devices& on) {
@@ -300,7 +302,7 @@ inline double least_device_load(std::span<const double> load, const expert_devic
 class expert_placement {
  public:
   /// Places experts by their load, such as the tokens that each one took. It begins with the greedy algorithm (replicate the hottest, place
-  /// the largest first), of all devices and of each node, and improves it by exchanges, so it is never worse. Replicas of an expert
+  /// the largest first), over all devices and over each node. Exchanges improve it, so it is never worse. Replicas of an expert
   /// are on few nodes, if that costs at most 0.1 %.
   /// Throws `gshard::error` if there are more experts than slots, if `nodes` does not divide `devices`, or if a load is negative or not
   /// finite.

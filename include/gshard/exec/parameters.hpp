@@ -132,7 +132,7 @@ class parameter_store {
         });
     });
   }
-  /// Calls f(place, first element, row) for the parts of a shard: the shard, or each of its rows in place of the row that it is a copy of.
+  /// Calls f(place, first element, row) for the parts of a shard: all of it, or each row, at the place of the row that it copies.
   template <class F>
   static void for_each_original(const kernel::placement& shard, std::int64_t rows, F f) {
     if (rows == 0) return f(shard, 0, 0);

@@ -51,14 +51,14 @@ struct sharding_rule {
 };
 
 /// What a remat scope keeps for the gradient. All else that is made in it is recomputed. @see remat
-enum class save : std::uint8_t {
+enum class remat_policy : std::uint8_t {
   nothing = 0,
   products = 1,     ///< results of einsums of two operands without a batch index: those with weights, not those of attention
   collectives = 2,  ///< results of collectives, so that no communication is repeated
   everything = 255,
 };
-constexpr save operator|(save a, save b) { return save(int(a) | int(b)); }
-constexpr bool includes(save all, save one) { return (int(all) & int(one)) == int(one); }
+constexpr remat_policy operator|(remat_policy a, remat_policy b) { return remat_policy(int(a) | int(b)); }
+constexpr bool includes(remat_policy all, remat_policy one) { return (int(all) & int(one)) == int(one); }
 
 /// The source line of an operation. Nodes of gradients have the line of the node that they differentiate.
 struct code_place {
@@ -220,7 +220,7 @@ struct graph {
   list<port> inputs, outputs;
   list<sharded_further> further;  // states and gradients of optimizers
   std::int32_t while_loops = 0;  // the number of while loops, which are numbered from 1
-  list<save> remats;             // what each remat scope keeps; they are numbered from 1
+  list<remat_policy> remats;     // what each remat scope keeps; they are numbered from 1
   diagnostic problem;
 
   constexpr const value& at(std::int32_t id) const { return values[std::size_t(id)]; }

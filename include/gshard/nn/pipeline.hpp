@@ -28,7 +28,7 @@ struct pipeline_options {
   /// How often a microbatch passes all stages: 1 is GPipe. With more, each stage has several groups of layers, and the bubble is smaller:
   /// the circular schedule.
   int repeats = 1;
-  enum save saved = save::everything;  ///< What a stage keeps of a microbatch for the gradient. @see remat
+  remat_policy saved = remat_policy::everything;  ///< What a stage keeps of a microbatch for the gradient. @see remat
 
   /// In each tick, every stage works on one microbatch, or on none that counts.
   constexpr std::int64_t ticks(std::int64_t stages, std::int64_t microbatches) const { return repeats * microbatches + stages - 1; }
@@ -192,14 +192,14 @@ class pipeline_writer {
 }  // namespace detail
 
 /// pipeline(m, options, body, x, w, ...): x passes the stages of a pipeline. Each stage is body with its own weights, and stages work on
-/// different microbatches at a time. body(y, w, ...) maps a tensor [S, ...] to one of the same dims; it treats all stages alike, as by
-/// einsum<"SBM,SMF->SBF">(y, w). With weights sharded over a mesh axis along S, each device computes its own stages.
+/// different microbatches at a time. body(y, w, ...) maps a tensor [S, ...] to one of the same dims. It treats all stages alike, as
+/// einsum<"SBM,SMF->SBF">(y, w) does. With weights sharded over a mesh axis along S, each device computes its own stages.
 ///
-/// GPipe (repeats 1): weights [S, ...]. Circular (repeats R): weights [R, S, ...]; a microbatch passes all stages R times, in round r with
-/// w[r], and the share of idle ticks is (S - 1) / (R M + S - 1). @see pipeline_options
+/// GPipe (repeats 1): weights [S, ...]. Circular (repeats R): weights [R, S, ...]. A microbatch passes all stages R times, in round r with
+/// w[r]. The share of idle ticks is (S - 1) / (R M + S - 1). @see pipeline_options
 /// Shapes: x [M, ...] of M microbatches -> the same.
-/// Communicates: between stages, one collective_permute per tick, and one in its gradient; for the results, one all_reduce, or one
-/// all_to_all if they are annotated to be sharded over the same axis. x is best replicated over the axis of the stages.
+/// Communicates: between stages, one collective_permute per tick, and one in its gradient. For the results, one all_reduce; one all_to_all
+/// if they are annotated to be sharded over the same axis. x is best replicated over the axis of the stages.
 /// Compile time: that S, M and R are known extents (`extent<'S', 4>`), and R = 1 or M >= S; dims.
 /// Throws: nothing.
 /// @see remat, pipeline_options

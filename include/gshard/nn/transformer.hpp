@@ -29,7 +29,7 @@ struct transformer_options {
   int decoder_layers = 2;
   double dropout = 0.1;
   moe_options moe;
-  enum save saved = save::everything;  ///< What a layer keeps for the gradient. @see remat
+  remat_policy saved = remat_policy::everything;  ///< What a layer keeps for the gradient. @see remat
   /// No experts: the sum of k feed-forward layers in their place, which takes as many operations per token.
   bool dense = false;
 };

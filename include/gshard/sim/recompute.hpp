@@ -33,7 +33,7 @@ class recomputation {
     for (std::int32_t& s : scopes)
       if (s > dropped) s = 0;
     return detail::recompute_order(plan_.steps, plan_.lifetimes, plan_.outputs, plan_.parameters, scopes,
-                                   list<enum save>(std::size_t(dropped), save::nothing));
+                                   list<remat_policy>(std::size_t(dropped), remat_policy::nothing));
   }
 
  private:

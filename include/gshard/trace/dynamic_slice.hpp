@@ -76,9 +76,8 @@ constexpr symbol dynamic_slice(here x, int dim, symbol start, int size) {
 /// clamped as in dynamic_slice. `m.update(cache, dynamic_update_slice(cache, key, 1, step))` writes into the memory of a variable.
 /// Shapes: x [A..., N, C...], update [A..., U, C...], an int32 scalar -> the shape of x.
 /// Communicates: nothing if update has the sharding of x in the other dims, and all devices have it along `dim`. x stays where it is.
-/// Compile time: ranks, dims and element types, which are not of half precision; that the extent of the update is at most that of x, if
-/// both are known.
-/// Throws: nothing.
+/// Compile time: ranks, dims and element types: none of half precision. If both extents are known, that the update is not longer than x.
+/// Throws: `gshard::error` on all processes, if the update is longer than the dim.
 /// @see dynamic_slice
 constexpr symbol dynamic_update_slice(here x, symbol update, int dim, symbol start) {
   builder& b = *x.owner;
@@ -97,11 +96,18 @@ constexpr symbol dynamic_update_slice(here x, symbol update, int dim, symbol sta
   const symbol first = detail::emit_start(x, start, dim, size);
   if (b.failed()) return b.nothing();
   const symbol offset = here(detail::emit_indices(b, x.get().dims[dim])) - first, last = detail::emit_last_index(b, size);
-  const symbol id = detail::emit_clamped(offset, last);
+  symbol id = detail::emit_clamped(offset, last);
   if (b.failed()) return b.nothing();
+  const bool fits = extent >= 0 && given >= 0;
+  if (!fits) {  // an update that is longer than the dim: ids that gather refuses
+    const symbol too_long = gshard::less(detail::emit_last_index(b, x.get().dims[dim]), last);
+    if (b.failed()) return b.nothing();
+    id = here(id) + gshard::select(too_long, here(last) + 1, 0);
+    if (b.failed()) return b.nothing();
+  }
   const symbol inside = detail::emit_cast(gshard::equal(id, offset), x.get().type), rows = gather(update, id, dim);
   if (b.failed()) return b.nothing();
-  b.program.nodes.back().attr.inside = true;
+  b.program.nodes.back().attr.inside = fits;
   short_list along;
   along.push_back(dim);
   const short_list all = detail::counting(x.rank());

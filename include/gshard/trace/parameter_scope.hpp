@@ -79,14 +79,8 @@ class parameter_scope {
   /// A tensor that is kept from run to run: its name, its dims by letter, optionally its partition spec, and its initial values. A second
   /// call with the same name returns the same tensor.
   constexpr symbol param(std::string_view name, std::string_view letters, init start) const {
-    builder& b = *builder_;
-    if (b.failed()) return b.nothing();
-    const tensor_name full = full_name(name);
-    const dim_list dims = b.dims_of(letters, full.view());
-    for (char c : start.over)
-      if (letters.find(c) == letters.npos) b.fail(fault::foreign_letter, full.view(), {&c, 1});
-    if (!is_real(type_)) b.fail(fault::wrong_type, full.view());
-    return declare(full, dims, type_, start);
+    if (!builder_->failed() && !is_real(type_)) builder_->fail(fault::wrong_type, full_name(name).view());
+    return declare(name, letters, type_, start, true);
   }
   template <class... Entries>
   constexpr symbol param(std::string_view name, std::string_view letters, spec<Entries...> layout, init start) const {
@@ -107,13 +101,7 @@ class parameter_scope {
     return variable(name, letters, start, type_);
   }
   constexpr symbol variable(std::string_view name, std::string_view letters, init start, dtype type) const {
-    builder& b = *builder_;
-    if (b.failed()) return b.nothing();
-    const tensor_name full = full_name(name);
-    const dim_list dims = b.dims_of(letters, full.view());
-    for (char c : start.over)
-      if (letters.find(c) == letters.npos) b.fail(fault::foreign_letter, full.view(), {&c, 1});
-    return declare(full, dims, type, start, false);
+    return declare(name, letters, type, start, false);
   }
   template <class... Entries>
   constexpr symbol variable(std::string_view name, std::string_view letters, spec<Entries...> layout, init start) const {
@@ -260,6 +248,15 @@ class parameter_scope {
   dtype type_;
   tensor_name prefix_;
 
+  constexpr symbol declare(std::string_view name, std::string_view letters, dtype type, const init& start, bool trainable) const {
+    builder& b = *builder_;
+    if (b.failed()) return b.nothing();
+    const tensor_name full = full_name(name);
+    const dim_list dims = b.dims_of(letters, full.view());
+    for (char c : start.over)
+      if (letters.find(c) == letters.npos) b.fail(fault::foreign_letter, full.view(), {&c, 1});
+    return declare(full, dims, type, start, trainable);
+  }
   constexpr symbol declare(const tensor_name& full, const dim_list& dims, dtype type, const init& start, bool trainable = true) const {
     builder& b = *builder_;
     initializer initial;

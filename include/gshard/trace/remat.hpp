@@ -11,18 +11,19 @@
 namespace gshard { inline namespace v0 {
 
 /// remat(m, saved): what is made during its lifetime is not kept for the gradient, but recomputed from the tensors that the scope reads:
-/// `const gs::remat layer(m, gs::save::products);`. Kept are the tensors that are read after the scope, and those of `saved`. As
+/// `const gs::remat layer(m, gs::remat_policy::products);`. Kept are the tensors that are read after the scope, and those of `saved`. As
 /// jax.checkpoint, it exchanges time for memory: usually one scope per layer. Each tensor is recomputed when the backward pass first needs
-/// it. Values and gradients have the same bits as without the scope: the same steps run again, with the same random numbers and the same
-/// order of sums. Inside another scope, the outer one decides; `save::everything` turns a scope off.
-/// Communicates: the collectives of what is recomputed run again, unless `saved` includes `save::collectives`.
+/// it. Values and gradients have the same bits as without the scope. The same steps run again, with the same random numbers and order
+/// of sums. Inside another scope, the outer one decides; `remat_policy::everything` turns a scope off.
+/// Communicates: the collectives of what is recomputed run again, unless `saved` includes `remat_policy::collectives`.
 /// Compile time: nothing; a loop inside the scope is kept.
 /// Throws: nothing.
-/// @see save, gradients
+/// @see remat_policy, gradients
 class remat {
  public:
-  constexpr explicit remat(const parameter_scope& m, enum save saved = save::nothing) : builder_(m.owner()), outer_(builder_.place.remat) {
-    if (outer_ != 0 || saved == save::everything) return;
+  constexpr explicit remat(const parameter_scope& m, remat_policy saved = remat_policy::nothing)
+      : builder_(m.owner()), outer_(builder_.place.remat) {
+    if (outer_ != 0 || saved == remat_policy::everything) return;
     builder_.program.remats.push_back(saved);
     builder_.place.remat = std::int32_t(builder_.program.remats.size());
   }

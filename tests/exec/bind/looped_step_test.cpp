@@ -67,7 +67,8 @@ TEST_CASE("looped einsum: operands and sums in bf16 differ by few roundings, in 
         run_graph::setting s{.mesh = mesh, .dims = dims, .layouts = {x, y, x}, .options = always};
         s.options.known = dims;
         const gs::plan_tables plan = run_graph::plan(half, s), whole = run_graph::plan(full, s);
-        if (plan.view().count(op::looped_einsum) == 0 || plan.view().count(op::looped_einsum) != whole.view().count(op::looped_einsum)) continue;
+        const int loops = plan.view().count(op::looped_einsum);
+        if (loops == 0 || loops != whole.view().count(op::looped_einsum)) continue;
         CAPTURE(gs::describe(plan.view()));
         const auto bytes = [&](const gs::plan_tables& p) { return p.view().bytes_received(op::looped_einsum, p.view().bind(dims, mesh)); };
         CHECK(bytes(whole) == 4 * bytes(plan));  // of doubles
@@ -102,7 +103,7 @@ TEST_CASE("looped einsum: devices receive the bytes that the plan says, which ar
               several_axes += n.attr.axes == 3;
             }
           const gs::any_cluster on(run_graph::mesh_of_rank(mesh.size()), std::make_shared<gs::simulated>(mesh));
-          gs::executor run(p.view(), gs::all_kernels, on, dims, gs::parameter_store(on));
+          gs::executor run(p.view(), gs::all_kernels, on, ring_dims, gs::parameter_store(on));
           s.options.loop_bytes = gs::compile_options{}.loop_bytes;
           const gs::plan_tables other = run_graph::plan(t, s);
           bool same = other.view().bytes_received(run.sizes()) == p.view().bytes_received(run.sizes());
@@ -120,22 +121,32 @@ TEST_CASE("looped einsum: devices receive the bytes that the plan says, which ar
   CHECK(several_axes > 0);
 }
 
-TEST_CASE("looped einsum: blocks travel on when one fails, as other processes wait for them") {
-  const run_graph::traced t = trace({{"AB"}, {"BC"}}, [](const scope&, given x) { return symbols{lay_out(einsum<"ab,bc->ac">(x[0], x[1]))}; });
-  const gs::dims dims{{'A', 10}, {'B', 15}, {'C', 5}};
+namespace {
+const gs::dims ring_dims{{'A', 10}, {'B', 15}, {'C', 5}};
+
+/// A product whose operand, or whose partial sums, travel around five devices.
+gs::plan_tables ring_of_five(bool sums) {
+  const run_graph::traced t =
+      trace({{"AB"}, {"BC"}}, [](const scope&, given x) { return symbols{lay_out(einsum<"ab,bc->ac">(x[0], x[1]))}; });
   gs::sharding rows = gs::sharding::replicated(2), columns = rows;
   rows[0].push_back(0);
   columns[1].push_back(0);
+  run_graph::setting s{.mesh = {5}, .dims = ring_dims, .layouts = {sums ? columns : rows, rows, rows}, .options = always};
+  s.options.known = ring_dims;
+  const gs::plan_tables p = run_graph::plan(t, s);
+  REQUIRE(p.view().count(op::looped_einsum) == 1);
+  REQUIRE(gs::ring_carries_sum(p.steps[0]) == sums);
+  return p;
+}
+}  // namespace
+
+TEST_CASE("looped einsum: blocks travel on when one fails, as other processes wait for them") {
   for (const bool sums : {false, true}) {
-    run_graph::setting s{.mesh = {5}, .dims = dims, .layouts = {sums ? columns : rows, rows, rows}, .options = always};
-    s.options.known = dims;
-    const gs::plan_tables p = run_graph::plan(t, s);
-    REQUIRE(p.view().count(op::looped_einsum) == 1);
-    REQUIRE(gs::ring_carries_sum(p.steps[0]) == sums);
-    const auto backend = std::make_shared<failing_exchanges>(s.mesh);
+    const gs::plan_tables p = ring_of_five(sums);
+    const auto backend = std::make_shared<failing_exchanges>(std::vector{5});
     backend->fails = "--x";
     const gs::any_cluster on(run_graph::mesh_of_rank(1), backend);
-    gs::executor run(p.view(), gs::all_kernels, on, dims, gs::parameter_store(on));
+    gs::executor run(p.view(), gs::all_kernels, on, ring_dims, gs::parameter_store(on));
     CHECK_THROWS_WITH_AS(run.run({}), "exchange 2 failed", gs::error);
     CHECK(backend->finished == 4);
     run.run({});
@@ -145,19 +156,11 @@ TEST_CASE("looped einsum: blocks travel on when one fails, as other processes wa
 }
 
 TEST_CASE("looped einsum: the next block is in flight while a product is computed") {
-  const run_graph::traced t = trace({{"AB"}, {"BC"}}, [](const scope&, given x) { return symbols{lay_out(einsum<"ab,bc->ac">(x[0], x[1]))}; });
-  const gs::dims dims{{'A', 10}, {'B', 15}, {'C', 5}};
-  gs::sharding rows = gs::sharding::replicated(2), columns = rows;
-  rows[0].push_back(0);
-  columns[1].push_back(0);
   for (const bool sums : {false, true}) {
-    run_graph::setting s{.mesh = {5}, .dims = dims, .layouts = {sums ? columns : rows, rows, rows}, .options = always};
-    s.options.known = dims;
-    const gs::plan_tables p = run_graph::plan(t, s);
-    REQUIRE(gs::ring_carries_sum(p.steps[0]) == sums);
-    const auto backend = std::make_shared<failing_exchanges>(s.mesh);
+    const gs::plan_tables p = ring_of_five(sums);
+    const auto backend = std::make_shared<failing_exchanges>(std::vector{5});
     const gs::any_cluster on(run_graph::mesh_of_rank(1), backend);
-    gs::executor run(p.view(), gs::all_kernels, on, dims, gs::parameter_store(on));
+    gs::executor run(p.view(), gs::all_kernels, on, ring_dims, gs::parameter_store(on));
     for (std::size_t i = 0; i < 2; ++i)
       for (std::size_t d = 0; d < 5; ++d) std::fill_n(run.input(i).as<double>(d), run.input(i).elements(d), 1.0);
     double* const y = run.output(0).as<double>(0);

@@ -11,7 +11,7 @@
 
 namespace gs = gshard;
 namespace nn = gshard::nn;
-using gs::builder, gs::extent, gs::fault, gs::none, gs::op, gs::P, gs::save, gs::symbol;
+using gs::builder, gs::extent, gs::fault, gs::none, gs::op, gs::P, gs::remat_policy, gs::symbol;
 using tracing::fails, tracing::input;
 
 // The share of idle ticks is (S - 1) / (R M + S - 1).
@@ -22,24 +22,24 @@ static_assert(nn::pipeline_options{}.bubble(1, 8) == 0);
 namespace {
 
 constexpr auto layer = [](auto y, auto w) { return gs::relu(gs::einsum<"SBF,SFG->SBG">(y, w)); };
-template <int Rounds, save Saved>
+template <int Rounds, remat_policy Saved>
 constexpr symbol passed(const auto& m, auto x) {
   if constexpr (Rounds == 1) return nn::pipeline(m, {.saved = Saved}, layer, x, m.param("w", "SFF", P<"stage", none, none>{}, gs::init::fan_in("F")));
   else
     return nn::pipeline(m, {Rounds, Saved}, layer, x, m.param("w", "RSFF", P<none, "stage", none, none>{}, gs::init::fan_in("F")));
 }
-template <int Rounds, save Saved>
+template <int Rounds, remat_policy Saved>
 constexpr auto train = [](auto& m, auto x, auto rate) {
   const auto y = passed<Rounds, Saved>(m, x);
   const auto loss = gs::mean(y * y);
   gs::adam{}.minimize(m, loss, rate);
   return loss;
 };
-constexpr auto spread = [](auto& m, auto x) { return gs::annotate<P<"stage", none, none>>(passed<1, save::everything>(m, x)); };
+constexpr auto spread = [](auto& m, auto x) { return gs::annotate<P<"stage", none, none>>(passed<1, remat_policy::everything>(m, x)); };
 
 using mesh = gs::mesh<gs::axis<"stage">, gs::axis<"data">>;
 using batches = gs::in<"MBF", P<none, "data", none>>;
-template <int Rounds, std::int64_t Batches, save Saved = save::everything>
+template <int Rounds, std::int64_t Batches, remat_policy Saved = remat_policy::everything>
 using trained = gs::program<train<Rounds, Saved>, mesh, batches, gs::in<"">, extent<'S', 4>, extent<'M', Batches>, extent<'R', Rounds>>;
 
 /// One permute from tick to tick, as many in the gradient, and the sum of the results. With a data axis, GPipe sums the loss and the weights'
@@ -63,7 +63,7 @@ static_assert(one_permute_per_tick<trained<1, 8>>(1, 8));
 static_assert(one_permute_per_tick<trained<1, 2>>(1, 2));  // fewer microbatches than stages
 static_assert(one_permute_per_tick<trained<2, 8>>(2, 8));
 static_assert(one_permute_per_tick<trained<3, 4>>(3, 4));  // as many as stages: nothing waits
-static_assert(one_permute_per_tick<trained<2, 8, save::nothing>>(2, 8));
+static_assert(one_permute_per_tick<trained<2, 8, remat_policy::nothing>>(2, 8));
 
 // Results that are sharded over the stages arrive in one exchange.
 using spread_program = gs::program<spread, mesh, batches, extent<'S', 4>, extent<'M', 8>>;

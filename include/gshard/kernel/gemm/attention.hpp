@@ -160,9 +160,9 @@ T* attention_room(std::int64_t n) {
 
 }  // namespace detail
 
-/// y = softmax(q k^T / sqrt(depth)) v per head, where query i sees key j if i >= seen_from[batch, j], and log_sum = log(sum exp(scores)) of
-/// every query. A query that sees no key has the result 0. `seen_from` may be null: all keys are visible, or those up to the query if
-/// causal.
+/// y = softmax(q k^T / sqrt(depth)) v per head, and log_sum = log(sum exp(scores)) of every query. Query i sees key j if
+/// i >= seen_from[batch, j]. A query that sees no key has the result 0. If `seen_from` is null, all keys are visible; if causal, those up
+/// to the query.
 template <class T>
 void attention(const T* q, const T* k, const T* v, const std::int32_t* seen_from, T* y, T* log_sum, const attention_sizes& s,
                const attention_dropout& drop = {}) {

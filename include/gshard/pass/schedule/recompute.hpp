@@ -23,9 +23,9 @@ using step_schedule = list<scheduled_step>;
 namespace detail {
 
 /// True if the results of a step are kept under a policy.
-constexpr bool is_saved(const node& n, enum save saved) {
-  if (includes(saved, save::collectives) && traits(n.kind).collective) return true;
-  return includes(saved, save::products) && traits(n.kind).product && n.inputs == 2 && !has_batch_factor(n);
+constexpr bool is_saved(const node& n, remat_policy saved) {
+  if (includes(saved, remat_policy::collectives) && traits(n.kind).collective) return true;
+  return includes(saved, remat_policy::products) && traits(n.kind).product && n.inputs == 2 && !has_batch_factor(n);
 }
 
 /// Orders the steps of a plan so that the tensors of remat scopes are not kept for the gradient. Each is recomputed right before the first
@@ -36,7 +36,7 @@ class recompute_search {
  public:
   /// `scopes`: by step, the number of its scope, or 0. `saved`: by scope, from 1 on.
   constexpr recompute_search(list_view<node> steps, list_view<lifetime> life, list_view<port> outputs, list_view<parameter> parameters,
-                             list_view<std::int32_t> scopes, list_view<enum save> saved)
+                             list_view<std::int32_t> scopes, list_view<remat_policy> saved)
       : steps_(steps), life_(life), home_(life.size(), 0), kept_(life.size(), 0), maker_(life.size(), -1),
         again_(steps.size(), 0) {
     std::int32_t* const home = home_.data();
@@ -177,13 +177,13 @@ constexpr void reorder(list<node>& steps, list<value>& values, const step_schedu
 /// The order of a plan's steps in which the tensors of scopes are recomputed for the gradient. `scopes`: by step, the number of the scope
 /// whose tensors it makes, or 0. `saved`: by scope, what is kept. @see remat
 constexpr step_schedule recompute_order(list_view<node> steps, list_view<lifetime> life, list_view<port> outputs,
-                                        list_view<parameter> parameters, list_view<std::int32_t> scopes, list_view<enum save> saved) {
+                                        list_view<parameter> parameters, list_view<std::int32_t> scopes, list_view<remat_policy> saved) {
   return recompute_search(steps, life, outputs, parameters, scopes, saved).run();
 }
 
 /// Adds to a plan the steps that recompute the tensors of its remat scopes.
 constexpr void rematerialize(list<value>& values, list<node>& steps, const list<parameter>& parameters, const list<port>& inputs,
-                             const list<port>& outputs, const list<enum save>& saved) {
+                             const list<port>& outputs, const list<remat_policy>& saved) {
   list<std::int32_t> scopes;
   scopes.reserve(steps.size());
   for (const node& n : steps) scopes.push_back(n.place.remat);

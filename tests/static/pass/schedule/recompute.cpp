@@ -8,11 +8,11 @@
 #include <cstdint>
 
 namespace gs = gshard;
-using gs::none, gs::op, gs::P, gs::save;
+using gs::none, gs::op, gs::P, gs::remat_policy;
 
 namespace {
 
-template <save Saved>
+template <remat_policy Saved>
 constexpr auto three_layers = [](auto& m, auto x, auto rate) {
   auto y = x;
   for (int i = 0; i < 3; ++i) {
@@ -27,9 +27,9 @@ constexpr auto three_layers = [](auto& m, auto x, auto rate) {
 using mesh = gs::mesh<gs::axis<"model">>;
 template <auto Model>
 using planned = gs::program<Model, mesh, gs::in<"GBTM", P<"model", none, none, none>>, gs::in<"">>;
-template <save Saved>
+template <remat_policy Saved>
 using plan_with = planned<three_layers<Saved>>;
-template <save Saved>
+template <remat_policy Saved>
 using with_sums = gs::program<three_layers<Saved>, mesh, gs::in<"GBTM", P<none, none, none, "model">>, gs::in<"">>;
 
 constexpr int repeated(const gs::plan_view& p, op kind = op::count_) {
@@ -79,22 +79,24 @@ constexpr int late_reads(const gs::plan_view& p) {
 }  // namespace
 
 // Without scopes nothing runs again. With them, of each layer what its gradient reads does, and only the inputs of layers are kept.
-static_assert(repeated(plan_with<save::everything>::plan) == 0);
-static_assert(repeated(plan_with<save::nothing>::plan, op::layer_norm) == 3 && repeated(plan_with<save::nothing>::plan, op::einsum) == 3);
-static_assert(repeated(plan_with<save::nothing>::plan, op::dropout) == 0);  // its gradient reads its random numbers alone
-static_assert(in_order(plan_with<save::nothing>::plan) && late_reads(plan_with<save::nothing>::plan) == 0);
-static_assert(kept_for_gradient(plan_with<save::nothing>::plan) < kept_for_gradient(plan_with<save::products>::plan));
-static_assert(kept_for_gradient(plan_with<save::products>::plan) < kept_for_gradient(plan_with<save::everything>::plan));
+static_assert(repeated(plan_with<remat_policy::everything>::plan) == 0);
+static_assert(repeated(plan_with<remat_policy::nothing>::plan, op::layer_norm) == 3 &&
+              repeated(plan_with<remat_policy::nothing>::plan, op::einsum) == 3);
+static_assert(repeated(plan_with<remat_policy::nothing>::plan, op::dropout) == 0);  // its gradient reads its random numbers alone
+static_assert(in_order(plan_with<remat_policy::nothing>::plan) && late_reads(plan_with<remat_policy::nothing>::plan) == 0);
+static_assert(kept_for_gradient(plan_with<remat_policy::nothing>::plan) < kept_for_gradient(plan_with<remat_policy::products>::plan));
+static_assert(kept_for_gradient(plan_with<remat_policy::products>::plan) < kept_for_gradient(plan_with<remat_policy::everything>::plan));
 
 // Results of products, and of collectives, are kept if the policy says so.
-static_assert(repeated(plan_with<save::products>::plan, op::einsum) == 0 && repeated(plan_with<save::products>::plan) > 0);
-static_assert(repeated(with_sums<save::nothing>::plan, op::all_reduce) > 0);
-static_assert(repeated(with_sums<save::collectives>::plan, op::all_reduce) == 0 && repeated(with_sums<save::collectives>::plan) > 0);
-static_assert(in_order(with_sums<save::nothing>::plan) && late_reads(with_sums<save::nothing>::plan) == 0);
+static_assert(repeated(plan_with<remat_policy::products>::plan, op::einsum) == 0 && repeated(plan_with<remat_policy::products>::plan) > 0);
+static_assert(repeated(with_sums<remat_policy::nothing>::plan, op::all_reduce) > 0);
+static_assert(repeated(with_sums<remat_policy::collectives>::plan, op::all_reduce) == 0 &&
+              repeated(with_sums<remat_policy::collectives>::plan) > 0);
+static_assert(in_order(with_sums<remat_policy::nothing>::plan) && late_reads(with_sums<remat_policy::nothing>::plan) == 0);
 
 // Plans differ in what is repeated alone.
-static_assert(int(plan_with<save::nothing>::plan.steps.size()) - repeated(plan_with<save::nothing>::plan) ==
-              int(plan_with<save::everything>::plan.steps.size()));
+static_assert(int(plan_with<remat_policy::nothing>::plan.steps.size()) - repeated(plan_with<remat_policy::nothing>::plan) ==
+              int(plan_with<remat_policy::everything>::plan.steps.size()));
 
 namespace {
 
