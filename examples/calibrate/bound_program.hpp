@@ -24,6 +24,12 @@ inline void write_inputs(const gs::executor& run) {
   }
 }
 
+/// Runs until the program has chosen whether its collectives overlap. Communicates: as the program, as often on every rank.
+inline void choose_overlap(gs::executor& run) {
+  do run.run({});
+  while (run.measures_overlap());
+}
+
 /// A program whose steps run alone: the ranks do not compare their calls.
 template <class Program>
 std::shared_ptr<gs::executor> bound_program(const gs::any_cluster& on, const gs::dims& sizes, int threads) {
@@ -31,6 +37,7 @@ std::shared_ptr<gs::executor> bound_program(const gs::any_cluster& on, const gs:
   run->agreed_by_caller();
   run->threads = threads;
   write_inputs(*run);
+  if (run->measures_overlap()) choose_overlap(*run);
   return run;
 }
 
