@@ -47,6 +47,7 @@
 #include <gshard/nn/moe.hpp>
 #include <gshard/nn/pipeline.hpp>
 #include <gshard/nn/ring_attention.hpp>
+#include <gshard/nn/swiglu.hpp>
 #include <gshard/nn/transformer.hpp>
 #include <gshard/optim/accumulate.hpp>
 #include <gshard/optim/adafactor.hpp>

@@ -4,6 +4,7 @@
 #include <gshard/exec/executable.hpp>
 #include <gshard/op/reshard.hpp>
 #include <gshard/optim/adam.hpp>
+#include <gshard/testing/check_shardings.hpp>
 
 #include <doctest/doctest.h>
 
@@ -144,6 +145,90 @@ TEST_CASE("moe: experts in groups are the layer of one group, with its gradient,
     check_same(train_on_grid<on_grid<2>>(devices), expected);
     check_same(train_on_grid<on_grid<3>>(devices), expected);
   }
+}
+
+namespace {
+
+/// All kinds of experts: gated or not, with biases or not, and shared ones.
+struct kind_of_experts {
+  bool swiglu, biases;
+  int shared = 0, groups = 1;
+};
+template <kind_of_experts Kind>
+inline constexpr auto step_of_kind = [](auto& m, auto x, auto mask, auto rate) {
+  const gs::nn::moe_options options{.places = gs::capacity{1.5}, .expert_groups = Kind.groups, .swiglu = Kind.swiglu, .biases = Kind.biases,
+                                    .shared_experts = Kind.shared};
+  const gs::nn::moe_result r = gs::nn::moe<"node", "expert">(m, x, mask, options);
+  auto error = r.y - 3.0 * x;
+  auto loss = gs::mean(error * error);
+  gs::adam{}.minimize(m, m.objective(loss, 0.1), rate);
+  return std::tuple{loss, r.y, r.load, r.overflow};
+};
+/// The same with einsums over all experts and tokens, from the weights of the gating.
+template <kind_of_experts Kind>
+inline constexpr auto dense_step_of_kind = [](auto& m, auto x, auto mask, auto rate) {
+  const auto product = [&](auto name, auto dims, auto fan_in) { return m.param(name, dims, gs::init::fan_in(fan_in)); };
+  const auto bias = [&](auto y, auto name, auto dims) { return Kind.biases ? y + m.param(name, dims, gs::init::zeros()) : y; };
+  const auto silu = [](auto v) { return gs::map<[](auto u) { return u / (1 + gs::exp(-u)); }>(v); };
+  const auto gates = gs::softmax(gs::einsum<"GSM,ME->GSE">(x, product("wg", "ME", "M")));
+  const auto route = gs::top2_gating(gates, mask, gs::capacity{1.5});
+  m.loss(route.aux);
+  const auto all = gs::einsum<"GSM,EMF->GSEF">(x, product("wi", "EMF", "M"));
+  auto h = bias(all, "bi", "EF");
+  if (Kind.swiglu) h = silu(bias(gs::einsum<"GSM,EMF->GSEF">(x, product("wi_gate", "EMF", "M")), "bi_gate", "EF")) * h;
+  else h = gs::relu(h);
+  const auto out = bias(gs::einsum<"GSEF,EFM->GSEM">(h, product("wo", "EFM", "F")), "bo", "EM");
+  auto y = gs::einsum<"GSE,GSEM->GSM">(gs::sum<"GSEC->GSE">(route.combine), out);
+  for (int i = 0; i < Kind.shared; ++i) {
+    const auto one = m.scope("shared").scope(i);
+    const auto weight = [&](auto name, auto dims, auto fan_in) { return one.param(name, dims, gs::init::fan_in(fan_in)); };
+    const auto add = [&](auto v, auto name, auto dims) { return Kind.biases ? v + one.param(name, dims, gs::init::zeros()) : v; };
+    auto of_one = add(gs::einsum<"GSM,MF->GSF">(x, weight("wi", "MF", "M")), "bi", "F");
+    if (Kind.swiglu) of_one = silu(add(gs::einsum<"GSM,MF->GSF">(x, weight("wi_gate", "MF", "M")), "bi_gate", "F")) * of_one;
+    else of_one = gs::relu(of_one);
+    y = y + add(gs::einsum<"GSF,FM->GSM">(of_one, weight("wo", "FM", "F")), "bo", "M");
+  }
+  auto error = y - 3.0 * x;
+  auto loss = gs::mean(error * error);
+  gs::adam{}.minimize(m, m.objective(loss, 0.1), rate);
+  return std::tuple{loss, y, gs::sum<"GE->E">(route.load), gs::sum(route.overflow)};
+};
+template <auto Step>
+using of_kind = gs::program<Step, grid, in<"GSM", P<gs::axes<"expert", "node">, none, none>, double>,
+                            in<"GS", P<gs::axes<"expert", "node">, none>, double>, in<"", void, double>, gs::element<double>>;
+
+template <kind_of_experts Kind>
+void check_kind() {
+  const result expected = train_on_grid<of_kind<dense_step_of_kind<Kind>>>({1, 1});
+  for (const std::vector<int>& devices : std::vector<std::vector<int>>{{1, 1}, {2, 1}, {2, 2}, {1, 3}}) {
+    CAPTURE(devices[0]);
+    CAPTURE(devices[1]);
+    check_same(train_on_grid<of_kind<step_of_kind<Kind>>>(devices), expected);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("moe: gated experts, biases and shared experts equal their dense formulation in training, on any number of devices") {
+  check_kind<{.swiglu = true, .biases = false}>();
+  check_kind<{.swiglu = false, .biases = true, .shared = 1}>();
+  check_kind<{.swiglu = true, .biases = true, .shared = 2}>();
+}
+
+TEST_CASE("moe: gated experts with biases in groups are those of one group") {
+  constexpr kind_of_experts one{.swiglu = true, .biases = true}, grouped{.swiglu = true, .biases = true, .groups = 3};
+  const result expected = train_on_grid<of_kind<step_of_kind<one>>>({1, 1});
+  for (const std::vector<int>& devices : std::vector<std::vector<int>>{{1, 1}, {2, 1}, {3, 2}})
+    check_same(train_on_grid<of_kind<step_of_kind<grouped>>>(devices), expected);
+}
+
+TEST_CASE("moe: the gradients of feed-forward layers are central differences, with every sharding as on one device") {
+  const auto model = [](auto&, auto x, auto wi, auto gate, auto wo, auto bi, auto bi_gate, auto bo) {
+    const gs::nn::detail::feed_forward_weights w{wi, gate, wo, bi, bi_gate, bo};
+    return gs::nn::detail::apply_feed_forward<"ESM,EMF->ESF", "ESF,EFM->ESM">(x, w);
+  };
+  CHECK(gs::check_shardings(model, {"ESM", "EMF", "EMF", "EFM", "EF", "EF", "EM"},
+                            {.sizes = {{{'E', 3}, {'S', 4}, {'M', 2}, {'F', 5}}}}) == "");
 }
 
 TEST_CASE("moe: choices that a full group refuses are counted, on any number of nodes and devices") {

@@ -4,7 +4,9 @@
 // The mixture-of-experts layer of GShard (arXiv 2006.16668), with k experts per token, and experts in groups.
 
 #include <gshard/base/fixed_string.hpp>
+#include <gshard/base/name.hpp>
 #include <gshard/ir/spec.hpp>
+#include <gshard/nn/swiglu.hpp>
 #include <gshard/trace/einsum.hpp>
 #include <gshard/trace/expert_groups.hpp>
 #include <gshard/trace/expert_replicas.hpp>
@@ -13,6 +15,9 @@
 #include <gshard/trace/named_scope.hpp>
 #include <gshard/trace/parameter_scope.hpp>
 #include <gshard/trace/rows.hpp>
+#include <gshard/trace/shape.hpp>
+
+#include <string_view>
 
 namespace gshard { inline namespace v0 { namespace nn {
 
@@ -25,6 +30,9 @@ struct moe_options {
   capacity rows{0};                              ///< Rows per expert group. Factor 0: a row for each token. @see send_to_expert_groups
   bool replicas = false;                         ///< Experts have replicas, which placed_experts moves. @see send_to_replicas
   capacity replica_places{0};                    ///< Slots per replica. Factor 0: as many as an expert.
+  bool swiglu = false;                           ///< Experts are wo (silu(wi_gate x) * (wi x)), in place of wo relu(wi x). @see swiglu
+  bool biases = false;                           ///< Biases are added to the products with wi, wi_gate and wo.
+  int shared_experts = 0;                        ///< Experts of every token, with weight 1, beside those that it chooses.
 };
 
 struct moe_result {
@@ -32,6 +40,53 @@ struct moe_result {
   symbol load;      ///< [E] tokens per expert
   symbol overflow;  ///< scalar: choices refused because an expert, or an expert group, was full
 };
+
+namespace detail {
+
+/// The weights of feed-forward layers, such as experts. Those that the options do not ask for are empty.
+struct feed_forward_weights {
+  symbol wi, wi_gate, wo, bi, bi_gate, bo;
+};
+/// declare(name, letters): the weight with these dims, besides those of experts.
+template <class Declare>
+constexpr feed_forward_weights declare_feed_forward(builder& b, const moe_options& o, const Declare& declare) {
+  const auto declare_if = [&](bool wanted, std::string_view name, std::string_view letters) {
+    return wanted ? declare(name, letters) : b.nothing();
+  };
+  const symbol wi = declare("wi", "MF"), wi_gate = declare_if(o.swiglu, "wi_gate", "MF"), wo = declare("wo", "FM");
+  const symbol bi = declare_if(o.biases, "bi", "F"), bi_gate = declare_if(o.biases && o.swiglu, "bi_gate", "F");
+  return {wi, wi_gate, wo, bi, bi_gate, declare_if(o.biases, "bo", "M")};
+}
+constexpr init feed_forward_init(std::string_view letters) {
+  return letters.size() == 1 ? init::zeros() : init::fan_in(letters.substr(0, 1));
+}
+
+/// wo relu(wi x), or what the weights are for. The equations are those of the products with wi and with wo.
+template <fixed_string In, fixed_string Out>
+constexpr symbol apply_feed_forward(symbol x, const feed_forward_weights& w) {
+  const auto with_bias = [](symbol y, symbol bias) { return bias.id < 0 ? y : y + bias; };
+  const symbol h = with_bias(einsum<In>(x, w.wi), w.bi);
+  const symbol active = w.wi_gate.id < 0 ? relu(h) : swiglu(with_bias(einsum<In>(x, w.wi_gate), w.bi_gate), h);
+  return with_bias(einsum<Out>(active, w.wo), w.bo);
+}
+
+/// y, plus the results of shared experts.
+constexpr symbol add_shared_experts(const parameter_scope& m, const moe_options& o, symbol x, symbol y) {
+  if (o.shared_experts < 0) m.owner().fail(fault::bad_range, "moe", {}, o.shared_experts);
+  if (o.shared_experts < 1) return y;
+  const named_scope named(m, "shared experts");
+  const parameter_scope shared = m.scope("shared");
+  for (int i = 0; i < o.shared_experts; ++i) {
+    const parameter_scope one = shared.scope(i);
+    const auto declare = [&](std::string_view name, std::string_view letters) {
+      return one.param(name, letters, feed_forward_init(letters));
+    };
+    y = y + apply_feed_forward<"GSM,MF->GSF", "GSF,FM->GSM">(x, declare_feed_forward(m.owner(), o, declare));
+  }
+  return y;
+}
+
+}  // namespace detail
 
 /// moe<"expert">(m, x, mask, options): the sparsely gated layer of arXiv 2006.16668, Algorithm 2: y_s = sum_e G_{s,e} wo_e relu(wi_e x_s)
 /// with at most k experts per token. Adds the auxiliary loss to the model's. Parameters: wg [M,E]; wi [E,M,F] and wo [E,F,M], whose
@@ -43,6 +98,9 @@ struct moe_result {
 ///
 /// moe<"expert">(m, x, mask, {.replicas = true}): R replicas of E experts, sharded over the axes. The variable expert_of [R] says which
 /// expert each one is. The result is that of the layer without replicas, except for the order of sums. @see placed_experts
+///
+/// moe<"expert">(m, x, mask, {.swiglu = true, .biases = true, .shared_experts = 1}): experts have the further parameters wi_gate, as wi;
+/// bi and bi_gate [E,F]; bo [E,M]. Shared expert i has those of one expert, named shared.i.wi and so on.
 /// Shapes: x [G,S,M], mask [G,S], 0 at padding -> see `moe_result`.
 /// Communicates: if token groups are sharded over the same axes, one all_to_all to the experts and one back; with expert groups, one per
 /// axis each way.
@@ -60,23 +118,28 @@ constexpr moe_result moe(const parameter_scope& m, symbol x, symbol mask, moe_op
   const bool grouped = options.expert_groups != 1;
   builder& b = m.owner();
   const symbol wg = m.param("wg", "ME", init::fan_in("M"));
-  symbol wi = b.nothing(), wo = b.nothing(), expert_of = b.nothing();
+  symbol expert_of = b.nothing();
   if (options.replicas) {
     if (grouped) b.fail(fault::bad_range, "moe", {}, options.expert_groups);
     expert_of = replicas_of_experts(m, "R", "E");
-    wi = replica_param(m, expert_of, "wi", "RMF", P<all_axes, none, none>{}, init::fan_in("M"));
-    wo = replica_param(m, expert_of, "wo", "RFM", P<all_axes, none, none>{}, init::fan_in("F"));
-  } else if (!grouped) {
-    wi = m.param("wi", "EMF", P<all_axes, none, none>{}, init::fan_in("M"));
-    wo = m.param("wo", "EFM", P<all_axes, none, none>{}, init::fan_in("F"));
   }
+  const auto of_experts = [&](std::string_view name, std::string_view letters) {
+    const init start = detail::feed_forward_init(letters);
+    const inplace_name<3> all = inplace_name<3>(options.replicas ? "R" : "E").append(letters);
+    const auto with = [&](auto layout) {
+      return options.replicas ? replica_param(m, expert_of, name, all.view(), layout, start) : m.param(name, all.view(), layout, start);
+    };
+    return letters.size() == 1 ? with(P<all_axes, none>{}) : with(P<all_axes, none, none>{});
+  };
+  detail::feed_forward_weights weights;
+  if (!grouped) weights = detail::declare_feed_forward(b, options, of_experts);
   const named_scope gate_other(m, "gate other");
   const auto gate_einsum = [&](auto product) {
     const named_scope named(m, "gate einsum");
     return product();
   };
   const symbol logits = gate_einsum([&] { return full_precision([](symbol t, symbol w) { return einsum<"GSM,ME->GSE">(t, w); }, x, wg); });
-  const capacity places = detail::places_of({options.k, options.places});
+  const capacity places = gshard::detail::places_of({options.k, options.places});
   gating_result route = options.k == 2 ? top2_gating(softmax(logits), mask, places, options.second)
                                        : top_k_gating(softmax(logits), mask, {options.k, places});
   if (options.replicas) route = send_to_replicas(route, expert_of, options.replica_places);
@@ -85,24 +148,32 @@ constexpr moe_result moe(const parameter_scope& m, symbol x, symbol mask, moe_op
     const symbol in = gate_einsum([&] { return einsum<"GSEC,GSM->EGCM">(route.dispatch, x); });
     const symbol out = [&] {
       const named_scope experts(m, "MoE feed-forward");
-      return einsum<"EGCF,EFM->GECM">(relu(einsum<"EGCM,EMF->EGCF">(in, wi)), wo);
+      const symbol y = detail::apply_feed_forward<"EGCM,EMF->EGCF", "EGCF,EFM->GECM">(in, weights);
+      if (!options.biases) return y;
+      named_sharding at_experts = P<none, all_axes, none, none>::named;  // so that gradients of biases are sums on the experts' devices
+      at_experts.open = 0b1101;
+      return annotate(y, at_experts);
     }();
     const symbol y = gate_einsum([&] { return einsum<"GSEC,GECM->GSM">(route.combine, out); });
-    return {y, sum<"GE->E">(route.load), sum(route.overflow)};
+    return {detail::add_shared_experts(m, options, x, y), sum<"GE->E">(route.load), sum(route.overflow)};
   }
   const expert_group_routing groups =
       gate_einsum([&] { return send_to_expert_groups<Axis>(route, x, options.expert_groups, options.rows); });
-  const int M = b.bound_dim('M'), F = b.bound_dim('F');
-  const auto of_experts = [&](int from, int to) { return detail::route::dims({groups.group_dim, groups.expert_dim, from, to}); };
-  wi = m.param_of_dims("wi", of_experts(M, F), P<label(Axis), inner, none, none>{}, init::fan_in("M"));
-  wo = m.param_of_dims("wo", of_experts(F, M), P<label(Axis), inner, none, none>{}, init::fan_in("F"));
+  const auto of_groups = [&](std::string_view name, std::string_view letters) {
+    dim_list dims = gshard::detail::route::dims({groups.group_dim, groups.expert_dim});
+    for (const char c : letters) dims.push_back(b.bound_dim(c));
+    const init start = detail::feed_forward_init(letters);
+    return letters.size() == 1 ? m.param_of_dims(name, dims, P<label(Axis), inner, none>{}, start)
+                               : m.param_of_dims(name, dims, P<label(Axis), inner, none, none>{}, start);
+  };
+  weights = detail::declare_feed_forward(b, options, of_groups);
   const symbol in = gate_einsum([&] { return dispatch_in_groups(groups); });
   const symbol out = [&] {
     const named_scope experts(m, "MoE feed-forward");
-    return einsum<"NEGCF,NEFM->NEGCM">(relu(einsum<"NEGCM,NEMF->NEGCF">(in, wi)), wo);
+    return detail::apply_feed_forward<"NEGCM,NEMF->NEGCF", "NEGCF,NEFM->NEGCM">(in, weights);
   }();
   const symbol y = gate_einsum([&] { return combine_from_groups(groups, out); });
-  return {y, sum<"GE->E">(route.load), sum(route.overflow) + sum(groups.overflow)};
+  return {detail::add_shared_experts(m, options, x, y), sum<"GE->E">(route.load), sum(route.overflow) + sum(groups.overflow)};
 }
 
 }}}  // namespace gshard::v0::nn
