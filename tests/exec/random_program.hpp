@@ -7,6 +7,7 @@
 #include <gshard/trace/broadcast.hpp>
 #include <gshard/trace/check_finite.hpp>
 #include <gshard/trace/convolution.hpp>
+#include <gshard/trace/dynamic_slice.hpp>
 #include <gshard/trace/loop.hpp>
 #include <gshard/trace/reduce.hpp>
 #include <gshard/trace/window.hpp>
@@ -24,7 +25,7 @@
 namespace random_program {
 
 namespace gs = gshard;
-using gs::exp, gs::tanh, gs::sqrt;
+using gs::cos, gs::erf, gs::exp, gs::sin, gs::sqrt, gs::tanh;
 using gs::symbol;
 using symbols = gs::list<symbol>;
 using on_mesh::place;
@@ -59,8 +60,10 @@ enum class verb : std::uint8_t {
   cumsum,         // number: dim, exclusive, reverse
   sort,           // number: dim, descending, 1 the ids
   top_k,          // number: k, dim, largest, 1 the ids
-  gather,         // number: dim
-  scatter_add,    // number: dim
+  gather,         // number: dim, batch dims
+  scatter_add,    // number: dim, batch dims
+  dynamic_slice,  // number: dim, size
+  dynamic_update, // number: dim
   iota,           // text: dims; number: along
   conv,           // text: the equation; number: stride, low, high, step, dilation for every spatial dim
   sum_pool,       // number: dim, taps, then as conv, for every window
@@ -138,6 +141,8 @@ inline const std::array functions{
     GSHARD_FUNCTION(3, true, [](auto u, auto v, auto w) { return u * v - w; }),
     GSHARD_FUNCTION(3, false, [](auto u, auto v, auto w) { return u < v ? v : w; }),
     GSHARD_FUNCTION(5, true, [](auto a, auto b, auto c, auto d, auto e) { return a * b - c * d + e; }),
+    GSHARD_FUNCTION(1, true, [](auto v) { return sin(v) * cos(v); }),
+    GSHARD_FUNCTION(1, true, [](auto v) { return erf(v); }),
 };
 #undef GSHARD_FUNCTION
 
@@ -256,8 +261,10 @@ inline symbol call(gs::builder& b, const step& s, const symbols& x) {
       const gs::sorted r = gs::top_k(x[0], n[0], n[1], n[2] != 0);
       return n[3] ? r.ids : r.values;
     }
-    case verb::gather: return gs::gather(x[0], x[1], n[0]);
-    case verb::scatter_add: return gs::scatter_add(x[0], x[1], x[2], n[0]);
+    case verb::gather: return gs::gather(x[0], x[1], n[0], n[1]);
+    case verb::scatter_add: return gs::scatter_add(x[0], x[1], x[2], n[0], n[1]);
+    case verb::dynamic_slice: return gs::dynamic_slice(x[0], n[0], x[1], n[1]);
+    case verb::dynamic_update: return gs::dynamic_update_slice(x[0], x[1], n[0], x[2]);
     case verb::iota: return detail::iota(b, s);
     case verb::conv: return detail::conv(b, s, x[0], x[1]);
     case verb::sum_pool: return gs::sum_pool(x[0], pool_windows(n));

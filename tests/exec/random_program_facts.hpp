@@ -204,7 +204,7 @@ inline facts after_map(int k, const std::vector<known>& x) {
   }
   f = f.computed();
   const double t = f.top;
-  f.top = std::array{1.0, t * t, 1.0, t, 2 * t, t, t, t * t + t, t, 2 * t * t + t}[std::size_t(k)];
+  f.top = std::array{1.0, t * t, 1.0, t, 2 * t, t, t, t * t + t, t, 2 * t * t + t, 1.0, 1.0}[std::size_t(k)];
   if (functions[std::size_t(k)].smooth) f = f.rounded(f.top);
   f.sum = false;
   f.blurred = f.last = x.size() > 1 && f.infinite && !certain;
@@ -345,6 +345,19 @@ inline std::optional<facts> after(const step& s, const std::vector<known>& x, co
     case verb::scatter_add: {
       if (huge || x[1].of.negative || !ids_below(x[1], x[0].extent(n[0]))) return {};
       return first().plus(x[2].of.summed(double(x[1].elements())));
+    }
+    case verb::dynamic_slice: {
+      if (n[1] > x[0].extent(n[0])) return {};
+      facts f = first();
+      f.sum = f.zero_added = true;
+      return f;
+    }
+    case verb::dynamic_update: {
+      if (x[1].extent(n[0]) < 1 || x[1].extent(n[0]) > x[0].extent(n[0])) return {};
+      facts f = first().with(x[1].of);
+      f.sum = false;
+      f.zero_added = true;
+      return f;
     }
     case verb::iota: return facts::ids(y.extent(n[0]));
     case verb::sum_pool:

@@ -90,28 +90,64 @@ class movement : public arithmetic {
     return n > 0 && add({verb::top_k, {x}, {}, {1 + below(n), d, below(2), ids}});
   }
 
-  int ids_below(std::int64_t n) {
-    const int known = any([&](int v) { return is_ids(v, n) && rank(v) < 3; });
-    return known >= 0 && below(2) ? known : new_ids(letters(2), n, 0);
+  /// Ids below n, of a tensor that begins with the first `batch` dims of x.
+  int ids_below(std::int64_t n, int x, int batch) {
+    const auto fits = [&](int v) {
+      for (int d = 0; d < batch; ++d)
+        if (rank(v) <= d || dims(v)[d] != dims(x)[d]) return false;
+      return is_ids(v, n) && rank(v) < 3 + batch;
+    };
+    const int known = any(fits);
+    if (known >= 0 && below(2)) return known;
+    gs::dim_list shared;
+    for (int d = 0; d < batch; ++d) shared.push_back(dims(x)[d]);
+    std::string text;
+    return letters_of(shared, &text) ? new_ids(text + letters(2), n, 0) : -1;
   }
-  int gathered(int x, int d, int ids) {
-    return rank(x) - 1 + rank(ids) <= 5 && add({verb::gather, {x, ids}, {}, {d}}) ? newest() : -1;
+  int gathered(int x, int d, int ids, int batch) {
+    return rank(x) - 1 + rank(ids) - batch <= 5 && add({verb::gather, {x, ids}, {}, {d, batch}}) ? newest() : -1;
   }
   bool gather() {
     const auto [x, d] = with_dim(true);
     if (x < 0 || extent(x, d) == 0) return false;
-    const int ids = ids_below(extent(x, d));
-    return ids >= 0 && gathered(x, d, ids) >= 0;
+    const int batch = below(d + 1), ids = ids_below(extent(x, d), x, batch);
+    return ids >= 0 && gathered(x, d, ids, batch) >= 0;
   }
   bool scatter() {
     const auto [x, d] = with_dim(true);
     if (x < 0 || extent(x, d) == 0) return false;
-    const int ids = ids_below(extent(x, d));
+    const int batch = below(d + 1), ids = ids_below(extent(x, d), x, batch);
     if (ids < 0) return false;
     const int y = any([&, first = x](int v) { return is_real(v) && type(v) == type(first) && dims(v) == dims(first); });
-    const int updates = gathered(y, d, ids);
+    const int updates = gathered(y, d, ids, batch);
     if (updates < 0) return false;
-    return add({verb::scatter_add, {x, ids, updates}, {}, {d}});
+    return add({verb::scatter_add, {x, ids, updates}, {}, {d, batch}});
+  }
+
+  /// A scalar, at which a slice begins. Where it is too large, or negative, the verbs clamp it.
+  int start_below(std::int64_t n) {
+    const int known = any([&](int v) { return is_usable(v) && !about(v).is_real() && rank(v) == 0; });
+    return known >= 0 && below(3) ? known : new_ids("", n + 2, -below(2));
+  }
+  bool dynamic_slice() {
+    const auto [x, d] = with_dim();
+    if (x < 0 || extent(x, d) == 0) return false;
+    const int n = int(extent(x, d)), start = start_below(n);
+    return start >= 0 && add({verb::dynamic_slice, {x, start}, {}, {d, 1 + below(n)}});
+  }
+  bool dynamic_update() {
+    const auto [x, d] = with_dim(true);
+    if (x < 0 || extent(x, d) == 0) return false;
+    const int n = int(extent(x, d)), start = start_below(n);
+    const auto fits = [&, to = x, along = d](int v) {
+      if (!is_real(v) || type(v) != type(to) || rank(v) != rank(to) || extent(v, along) < 1 || extent(v, along) > n) return false;
+      for (int k = 0; k < rank(v); ++k)
+        if (k != along && dims(v)[k] != dims(to)[k]) return false;
+      return true;
+    };
+    int update = any([&, same = x](int v) { return v != same && fits(v); });
+    if (update < 0 && add({verb::slice, {x}, {}, {d, 0, 1 + below(n), 1}})) update = newest();
+    return start >= 0 && update >= 0 && add({verb::dynamic_update, {x, update, start}, {}, {d}});
   }
   bool iota() {
     const std::string text = letters(3);

@@ -203,14 +203,27 @@ class interpreter {
       case verb::sort: return in_order(x(), n[0], n[1] != 0, n[2] != 0, extents);
       case verb::top_k: return in_order(x(), n[1], n[2] != 0, n[3] != 0, extents);
       case verb::gather:
-        return made<T>(extents, [&](const index& at) { return element(x(), row_index(at, n[0], x(1))); });
+        return made<T>(extents, [&](const index& at) { return element(x(), row_index(at, n[0], n[1], x(1))); });
       case verb::scatter_add: {
         tensor<T> y = x();
         for_each_index(x(2).extents, [&](const index& at) {
-          T& to = y.e[linear(row_index(at, n[0], x(1)), extents)];
+          T& to = y.e[linear(row_index(at, n[0], n[1], x(1)), extents)];
           to = to + element(x(2), at);
         });
         return y;
+      }
+      case verb::dynamic_slice: {
+        const std::int64_t start = start_of(x(1), x().extent(std::size_t(n[0])) - n[1]);
+        return moved(n[0], T(0), [&](std::int64_t i) { return start + i; });
+      }
+      case verb::dynamic_update: {
+        const std::size_t dim = std::size_t(n[0]);
+        const std::int64_t size = x(1).extent(dim), start = start_of(x(2), x().extent(dim) - size);
+        return made<T>(extents, [&](index at) {
+          const bool inside = at[dim] >= start && at[dim] < start + size;
+          if (inside) at[dim] -= start;
+          return element(x(inside), at);
+        });
       }
       case verb::iota: return made<T>(extents, [&](const index& at) { return T(double(at[std::size_t(n[0])])); });
       case verb::conv: return conv(s, extents);
@@ -229,12 +242,18 @@ class interpreter {
   }
 
   /// The index in a table of what is gathered to an index.
-  static index row_index(const index& at, int dim, const tensor<T>& ids) {
-    const auto first = at.begin() + dim, last = first + std::ptrdiff_t(ids.extents.size());
-    index from(at.begin(), first);
-    from.push_back(std::int64_t(value(element(ids, index(first, last)))));
+  static index row_index(const index& at, int dim, int batch, const tensor<T>& ids) {
+    const auto first = at.begin() + dim, last = first + std::ptrdiff_t(ids.extents.size()) - batch;
+    index from(at.begin(), first), of_id(at.begin(), at.begin() + batch);
+    of_id.insert(of_id.end(), first, last);
+    from.push_back(std::int64_t(value(element(ids, of_id))));
     from.insert(from.end(), last, at.end());
     return from;
+  }
+
+  /// Where a slice begins.
+  static std::int64_t start_of(const tensor<T>& start, std::int64_t most) {
+    return std::clamp<std::int64_t>(std::int64_t(value(start.e[0])), 0, most);
   }
 
   static tensor<T> in_order(const tensor<T>& x, int dim, bool descending, bool ids, const list& extents) {

@@ -104,8 +104,10 @@ inline std::string code_of(const step& s) {
     case verb::cumsum: return with("cumsum", {at(0), truth(n[1]), truth(n[2])});
     case verb::sort: return with("sort", {at(0), truth(n[1])}) + (n[2] ? ".ids" : ".values");
     case verb::top_k: return with("top_k", {at(0), at(1), truth(n[2])}) + (n[3] ? ".ids" : ".values");
-    case verb::gather: return with("gather", {at(0)});
-    case verb::scatter_add: return with("scatter_add", {at(0)});
+    case verb::gather: return with("gather", {at(0), at(1)});
+    case verb::scatter_add: return with("scatter_add", {at(0), at(1)});
+    case verb::dynamic_slice: return detail::call("dynamic_slice", {x[0], at(0), x[1], at(1)});
+    case verb::dynamic_update: return detail::call("dynamic_update_slice", {x[0], x[1], at(0), x[2]});
     case verb::iota: return "gs::iota<" + quoted(s.text) + ">(m, " + at(0) + ")";
     case verb::conv: return detail::call("conv<" + quoted(s.text) + ">", {x[0], x[1], windows(s)});
     case verb::sum_pool: return with("sum_pool", {windows(s)});

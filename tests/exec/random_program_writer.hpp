@@ -40,7 +40,7 @@ class writer : movement {
   }
 
   using trial = bool (writer::*)();
-  static constexpr std::size_t most_trials = 48;
+  static constexpr std::size_t most_trials = 51;
   std::array<bool, most_trials> left_out_{};
 
   bool operation() {
@@ -51,7 +51,7 @@ class writer : movement {
         &writer::slice,    &writer::slice,   &writer::pad,       &writer::pad,        &writer::reverse,  &writer::roll,     &writer::concat,
         &writer::cumsum,   &writer::sort,    &writer::top_k,     &writer::gather,     &writer::scatter,  &writer::iota,     &writer::conv,
         &writer::conv,     &writer::pool,    &writer::dropout,   &writer::cast,       &writer::argmax,   &writer::cross_entropy,
-        &writer::loop,     &writer::loop,    &writer::mismatched,
+        &writer::loop,     &writer::loop,    &writer::mismatched, &writer::dynamic_slice, &writer::dynamic_slice, &writer::dynamic_update,
         &writer::relu,     &writer::larger_or_smaller,            &writer::broadcast, &writer::check_finite};
     const std::size_t at = std::size_t(below(int(trials.size())));
     // Each program does without many of the verbs, so that the others meet more often.

@@ -77,7 +77,7 @@ constexpr symbol dynamic_slice(here x, int dim, symbol start, int size) {
 /// Shapes: x [A..., N, C...], update [A..., U, C...], an int32 scalar -> the shape of x.
 /// Communicates: nothing if update has the sharding of x in the other dims, and all devices have it along `dim`. x stays where it is.
 /// Compile time: ranks, dims and element types: none of half precision. If both extents are known, that the update is not longer than x.
-/// Throws: `gshard::error` on all processes, if the update is longer than the dim.
+/// Throws: `gshard::error` on all processes, if the update is longer than the dim, or has no elements.
 /// @see dynamic_slice
 constexpr symbol dynamic_update_slice(here x, symbol update, int dim, symbol start) {
   builder& b = *x.owner;

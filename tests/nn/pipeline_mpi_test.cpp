@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// A pipeline that trains on MPI ranks: the bits of simulated devices, with stages that do not divide by the ranks, too.
+#include "../mpi_world.hpp"
+
+#include <gshard/exec/executable.hpp>
+#include <gshard/exec/parameter_access.hpp>
+#include <gshard/nn/pipeline.hpp>
+#include <gshard/optim/adam.hpp>
+#include <gshard/pass/program.hpp>
+#include <gshard/tensor/mpi_cluster.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstddef>
+#include <vector>
+
+namespace gs = gshard;
+using gs::extent, gs::none, gs::P;
+
+namespace {
+
+using mesh = gs::mesh<gs::axis<"stage">>;
+constexpr int stages = 4, microbatches = 5, rounds = 2;
+
+inline constexpr auto layer = [](auto y, auto w) {
+  return y + gs::map<[](auto v) { return tanh(v); }>(gs::einsum<"SBF,SFG->SBG">(y, w));
+};
+template <gs::remat_policy Saved>
+inline constexpr auto model = [](auto& m, auto x, auto rate) {
+  const auto w = m.param("w", "RSFF", P<none, "stage", none, none>{}, gs::init::fan_in("F"));
+  const auto y = gs::nn::pipeline(m, {rounds, Saved}, layer, x, w);
+  const auto loss = gs::mean(y * y);
+  gs::adam{}.minimize(m, loss, rate);
+  return loss;
+};
+template <gs::remat_policy Saved>
+using step = gs::program<model<Saved>, mesh, gs::in<"MBF", P<none, none, none>>, gs::in<"">, extent<'M', microbatches>, extent<'S', stages>,
+                         extent<'R', rounds>>;
+
+/// The losses of some steps, and the weights after them.
+template <gs::remat_policy Saved>
+std::vector<float> trained(const gs::cluster<mesh>& on) {
+  gs::executable<step<Saved>> run(on, {{'M', microbatches}, {'B', 2}, {'F', 3}, {'S', stages}, {'R', rounds}}, gs::parameter_store(on, 3));
+  std::vector<float> x(microbatches * 2 * 3);
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = float(std::sin(1.7 * double(i)));
+  std::vector<float> found;
+  for (int i = 0; i < 5; ++i) found.push_back(run(x, std::vector{1e-2f}).item());
+  const std::vector<float> w = gs::to_global<float>(run.engine().store(), "w");
+  found.insert(found.end(), w.begin(), w.end());
+  return found;
+}
+
+template <gs::remat_policy Saved>
+void compare() {
+  const auto found = trained<Saved>(gs::on_mpi<mesh>(MPI_COMM_WORLD));
+  CHECK(found == trained<Saved>(gs::simulate<mesh>(mpi_world::ranks())));
+  CHECK(found[4] < found[0]);
+}
+
+}  // namespace
+
+TEST_CASE("pipeline: equal bits on ranks and simulated devices") {
+  compare<gs::remat_policy::everything>();
+  compare<gs::remat_policy::nothing>();
+}
