@@ -40,6 +40,18 @@ TEST_CASE("what was chosen, and why, as text") {
   CHECK(has(" adam.m.w         as w\n"));
 }
 
+TEST_CASE("what was chosen, as annotations") {
+  CHECK(gs::annotations(step::choice, gs::mesh<gs::axis<"x", 4>>::shape) == "in BM: P<none, none>\nin : P<>\nw: P<none, \"x\">\n");
+  gs::layout_choice both;
+  both.name = "b";
+  both.layout = gs::sharding::replicated(2);
+  both.layout[0].push_back(1);
+  both.layout[0].push_back(0);
+  gs::shard_choice_view choice;
+  choice.tensors = {&both, 1};
+  CHECK(gs::annotations(choice, gs::mesh<gs::axis<"r", 2>, gs::axis<"c", 2>>::shape) == "in b: P<axes<\"c\", \"r\">, none>\n");
+}
+
 TEST_CASE("seconds") {
   CHECK(gs::describe_seconds(0) == "0 ns");
   CHECK(gs::describe_seconds(2.5) == "2.5 s");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Text about a search of auto_shard: the chosen shardings, their cost, and the alternatives.
+// Text about a search of auto_shard: the chosen shardings, their cost, and the alternatives; and the shardings as annotations.
 
 #include <gshard/pass/plan.hpp>
 #include <gshard/pass/search/shard_choice.hpp>
@@ -57,6 +57,26 @@ inline std::string describe(const shard_choice_view& choice, const plan_view& pl
       s += "best of " + std::to_string(t.candidates) + "; next " + describe(plan, v) + " ";
       s += (choice.fits(t.next_bytes) ? std::string(slower) : "needs " + describe_bytes(t.next_bytes)) + "\n";
     }
+  }
+  return s;
+}
+
+/// The chosen shardings as annotations to paste into a program: one line for each input and parameter, as `wi: P<none, "x">`. Optimizer
+/// state is left out if it takes the sharding of its parameter.
+/// @see search_shardings, describe
+inline std::string annotations(const shard_choice_view& choice, const mesh_shape& mesh) {
+  const auto quoted = [&](int axis) { return "\"" + std::string(mesh.name(axis)) + "\""; };
+  std::string s;
+  for (const layout_choice& t : choice.tensors) {
+    if (t.as >= 0) continue;
+    s += (t.is_parameter ? "" : "in ") + std::string(t.name.view()) + ": P<";
+    for (int d = 0; d < t.layout.rank; ++d) {
+      const short_list& axes = t.layout[d];
+      std::string entry = axes.empty() ? "none" : quoted(axes[0]);
+      for (int i = 1; i < axes.size(); ++i) entry += ", " + quoted(axes[i]);
+      s += (d ? ", " : "") + (axes.size() > 1 ? "axes<" + entry + ">" : entry);
+    }
+    s += ">\n";
   }
   return s;
 }

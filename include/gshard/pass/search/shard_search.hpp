@@ -61,6 +61,8 @@ class shard_searcher {
         by_size[k - 1] = other;
       }
     }
+    beam_over_dims(true);
+    beam_over_dims(false);
     beam(by_size, true);
     beam(in_program, true);
     beam(by_size, false);
@@ -232,13 +234,44 @@ class shard_searcher {
       }
     look_around(now.front().all);
   }
+  /// Beam search that shards a dim of all inputs, or of all parameters, by one axis at a time. As the annotations of an expert do, it
+  /// changes many variables at once, where single changes would not pay.
+  constexpr void beam_over_dims(bool inputs_first) {
+    const auto start = [&](const picks& p) { return state{p, p, evaluate(p)}; };
+    list<state> now{start(picks(count(), 0))};
+    for (int axis = 0; axis < mesh_.count; ++axis)
+      for (const bool parameters : {!inputs_first, inputs_first, true}) {  // parameters twice, as two of their dims may take the axis
+        list<state> next = now;
+        for (const state& s : now)
+          for (int dim = 0; dim < int(g_.dims.size()) && !spent(); ++dim)
+            if (const picks p = with_axis(s.all, parameters, dim, axis); !equal(p, s.all)) insert(next, start(p));
+        now = static_cast<list<state>&&>(next);
+      }
+    look_around(now.front().all);
+  }
+  /// p, but in all inputs, or in all parameters, the axis shards a dim if it may, and shards no other one yet.
+  constexpr picks with_axis(picks p, bool parameters, int dim, int axis) const {
+    for (std::size_t v = 0; v < count(); ++v) {
+      const shard_variable& x = space_.variables[v];
+      const value& t = g_.at(x.values.front());
+      const int at = t.dims.find(dim);
+      if ((t.parameter >= 0) != parameters || at < 0) continue;
+      sharding s = x.candidates[std::size_t(p[v])];
+      if ((s.used() >> axis) & 1u) continue;
+      s[at].push_back(axis);
+      if (const int c = x.find(s); c >= 0) p[v] = std::int16_t(c);
+    }
+    return p;
+  }
+  constexpr bool equal(const picks& a, const picks& b) const {
+    bool same = true;
+    for (std::size_t v = 0; v < count() && same; ++v) same = a[v] == b[v];
+    return same;
+  }
   /// Inserts into a list sorted best first, without duplicates, of at most the beam width.
   constexpr void insert(list<state>& sorted, const state& s) const {
-    for (const state& other : sorted) {
-      bool same = true;
-      for (std::size_t v = 0; v < count() && same; ++v) same = other.all[v] == s.all[v];
-      if (same) return;
-    }
+    for (const state& other : sorted)
+      if (equal(other.all, s.all)) return;
     sorted.push_back(s);
     for (std::size_t k = sorted.size() - 1; k > 0 && better(sorted[k].s, sorted[k - 1].s); --k) {
       const state other = sorted[k];
