@@ -44,9 +44,11 @@
 
 // Models and optimizers.
 #include <gshard/nn/attention.hpp>
+#include <gshard/nn/language_model.hpp>
 #include <gshard/nn/moe.hpp>
 #include <gshard/nn/pipeline.hpp>
 #include <gshard/nn/ring_attention.hpp>
+#include <gshard/nn/rotary.hpp>
 #include <gshard/nn/swiglu.hpp>
 #include <gshard/nn/transformer.hpp>
 #include <gshard/optim/accumulate.hpp>

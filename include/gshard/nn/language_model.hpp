@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+// A decoder-only language model with mixture-of-experts layers: training, and decoding with a cache of keys and values.
+
+#include <gshard/base/fixed_string.hpp>
+#include <gshard/nn/moe.hpp>
+#include <gshard/nn/rotary.hpp>
+#include <gshard/nn/swiglu.hpp>
+#include <gshard/nn/transformer.hpp>
+#include <gshard/trace/attention.hpp>
+#include <gshard/trace/dynamic_slice.hpp>
+#include <gshard/trace/einsum.hpp>
+#include <gshard/trace/embedding.hpp>
+#include <gshard/trace/map.hpp>
+#include <gshard/trace/named_scope.hpp>
+#include <gshard/trace/parameter_scope.hpp>
+#include <gshard/trace/random.hpp>
+#include <gshard/trace/reduce.hpp>
+#include <gshard/trace/remat.hpp>
+#include <gshard/trace/rows.hpp>
+#include <gshard/trace/shape.hpp>
+
+namespace gshard { inline namespace v0 { namespace nn {
+
+/// Options of a decoder-only model, as Mixtral is one. Dims: G groups, B sequences per group, T positions, M model, H heads of keys and
+/// values, R heads of queries for each of them, D head, F hidden, E experts, V vocabulary; L positions of the cache.
+///
+/// Parameters have the names and the memory order of Hugging Face's Mixtral: "model.embed_tokens.weight" [V,M];
+/// "model.layers.0.input_layernorm.weight" [M]; "model.layers.0.self_attn.q_proj.weight" [H,R,D,M], k_proj and v_proj [H,D,M], o_proj
+/// [M,H,R,D]; "model.layers.0.post_attention_layernorm.weight"; "model.norm.weight"; "lm_head.weight" [V,M]. Layers without experts have
+/// "mlp.gate_proj.weight" and "mlp.up_proj.weight" [F,M] and "mlp.down_proj.weight" [M,F]. Experts are those of nn::moe in
+/// "model.layers.0.block_sparse_moe": expert e has w1, w3, w2, transposed, in row e of wi_gate, wi and wo; wg is the transposed gate.
+struct language_model_options {
+  int layers = 2;
+  int moe_every = 2;  ///< Every n-th layer has experts: of n = 2, layers 1, 3 and so on. 0: none has.
+  moe_options moe{.swiglu = true};
+  double rotary_base = 10000;
+  double epsilon = 1e-5;     ///< Of rms_norm.
+  bool tied_head = true;     ///< The embeddings are the weights of the head.
+  double dropout = 0;        ///< Of the results of attention and of feed-forward layers.
+  remat_policy saved = remat_policy::everything;  ///< What a layer keeps for the gradient. @see remat
+};
+
+namespace detail {
+
+constexpr symbol language_model_norm(const parameter_scope& m, symbol x, const language_model_options& o) {
+  return rms_norm(x, m.param("weight", "M", init::constant(1)), o.epsilon);
+}
+
+/// Attention of positions to those up to themselves. With a first position, an int32 scalar, keys and values are added to the variables
+/// "key_cache" and "value_cache" [G,B,L,H,D], and earlier ones are read from there.
+constexpr symbol language_model_attention(const parameter_scope& m, symbol x, symbol first, const language_model_options& o) {
+  const named_scope named(m, "attention");
+  builder& b = m.owner();
+  const auto weight = [&](std::string_view name, std::string_view letters, std::string_view fan_in) {
+    return m.scope(name).param("weight", letters, init::fan_in(fan_in));
+  };
+  const symbol wq = weight("q_proj", "HRDM", "M"), wk = weight("k_proj", "HDM", "M");
+  const symbol wv = weight("v_proj", "HDM", "M"), wo = weight("o_proj", "MHRD", "HRD");
+  if (b.failed()) return b.nothing();
+  const bool cached = first.id >= 0;
+  symbol positions = gshard::detail::emit_indices(b, x.get().dims[2]);
+  if (cached) positions = here(positions) + first;
+  const symbol q = rotary(einsum<"GBTM,HRDM->GBTHRD">(x, wq), positions, 2, o.rotary_base);
+  symbol k = rotary(einsum<"GBTM,HDM->GBTHD">(x, wk), positions, 2, o.rotary_base), v = einsum<"GBTM,HDM->GBTHD">(x, wv);
+  if (cached) {
+    const auto extended = [&](std::string_view name, symbol rows) {
+      const symbol cache = m.variable(name, "GBLHD", init::zeros());
+      const symbol next = dynamic_update_slice(cache, rows, 2, first);
+      m.update(cache, next);
+      return next;
+    };
+    k = extended("key_cache", k);
+    v = extended("value_cache", v);
+  }
+  const attention_options options = cached ? attention_options{.position = first} : attention_options{.causal = true};
+  return einsum<"GBTHRD,MHRD->GBTM">(gshard::attention(q, k, v, options), wo);
+}
+
+/// w2 (silu(w1 x) * (w3 x)).
+constexpr symbol language_model_feed_forward(const parameter_scope& m, symbol x) {
+  const named_scope named(m, "feed-forward");
+  const symbol gate = m.scope("gate_proj").param("weight", "FM", init::fan_in("M"));
+  const symbol up = m.scope("up_proj").param("weight", "FM", init::fan_in("M"));
+  const symbol down = m.scope("down_proj").param("weight", "MF", init::fan_in("F"));
+  return einsum<"GBTF,MF->GBTM">(swiglu(einsum<"GBTM,FM->GBTF">(x, gate), einsum<"GBTM,FM->GBTF">(x, up)), down);
+}
+
+template <fixed_string ExpertAxis>
+constexpr symbol language_model_logits(const parameter_scope& m, symbol ids, symbol first, const language_model_options& o,
+                                       routing_summary& routing) {
+  const parameter_scope model = m.scope("model");
+  const symbol table = model.scope("embed_tokens").param("weight", "VM", init::fan_in("M"));
+  const symbol mask = real_tokens(m, ids);
+  symbol x = scale_by<"M">(gather(table, ids), o.tied_head ? 0.5 : 0);
+  for (int i = 0; i < o.layers; ++i) {
+    const parameter_scope layer = model.scope("layers").scope(i);
+    const remat recomputed(layer, o.saved);
+    const symbol a = language_model_norm(layer.scope("input_layernorm"), x, o);
+    x = x + dropout(language_model_attention(layer.scope("self_attn"), a, first, o), o.dropout);
+    symbol f = language_model_norm(layer.scope("post_attention_layernorm"), x, o);
+    if (o.moe_every > 0 && (i + 1) % o.moe_every == 0) {
+      const moe_result r = moe<ExpertAxis>(layer.scope("block_sparse_moe"), merge_dims<1>(f), merge_dims<1>(mask), o.moe);
+      routing.add(r);
+      f = split_dim<1>(r.y);
+    } else {
+      f = language_model_feed_forward(layer.scope("mlp"), f);
+    }
+    x = x + dropout(f, o.dropout);
+  }
+  x = language_model_norm(model.scope("norm"), x, o);
+  return einsum<"GBTM,VM->GBTV">(x, o.tied_head ? table : m.scope("lm_head").param("weight", "VM", init::fan_in("M")));
+}
+
+}  // namespace detail
+
+/// language_model<"expert">(m, ids, options, routing): the logits of the token after each position. Each position sees those up to itself.
+/// Id 0 is padding after the end of a sequence: experts do not compute it.
+/// Shapes: int32 ids [G,B,T] -> [G,B,T,V].
+/// Communicates: what its layers do: two all_to_all for each layer with experts.
+/// Compile time: ranks and dims; that the mesh has the axis.
+/// Throws: `gshard::error`, if an id is V or more, or D is odd.
+/// @see language_model_options, language_model_step, token_loss
+template <fixed_string ExpertAxis>
+constexpr symbol language_model(const parameter_scope& m, symbol ids, const language_model_options& options, routing_summary& routing) {
+  return detail::language_model_logits<ExpertAxis>(m, ids, m.owner().nothing(), options, routing);
+}
+
+/// language_model_step<"expert">(m, ids, position, options): the logits of the token after this one of each sequence, which is at the
+/// position. It reads keys and values of earlier positions from variables of the model, and adds those of this one. So the first
+/// positions of a sequence are fed one after the other, from 0. Batches follow each other without a reset.
+///
+/// Logits are those of `language_model` up to rounding, if no expert is full: let options.moe.places be {E}, and options.moe.second be
+/// `second_expert::always`.
+/// Shapes: int32 ids [G,B], an int32 scalar, at most L - 1 -> [G,B,V].
+/// Communicates: as language_model, for one position.
+/// Compile time: ranks and dims; that the mesh has the axis.
+/// Throws: as language_model.
+/// @see language_model, sample_token
+template <fixed_string ExpertAxis>
+constexpr symbol language_model_step(const parameter_scope& m, symbol ids, symbol position, const language_model_options& options) {
+  routing_summary routing;
+  if (!m.owner().has(ids) || !m.owner().has(position)) return m.owner().nothing();
+  return squeeze<2>(detail::language_model_logits<ExpertAxis>(m, expand_dims<2>(ids), position, options, routing));
+}
+
+/// token_loss(logits, labels): the mean cross entropy of labels that are not negative.
+/// Shapes: logits [..., V], int32 labels [...] -> a scalar.
+/// Communicates: as cross_entropy; one all_reduce of the sums.
+/// Compile time: ranks, dims and element types.
+/// Throws: as cross_entropy.
+/// @see cross_entropy
+template <class = void>
+constexpr symbol token_loss(symbol logits, symbol labels) {
+  const symbol counted = map<[](auto id) { return 0 <= id ? decltype(id)(1) : decltype(id)(0); }>(cast(labels, logits.get().type));
+  return sum(cross_entropy(logits, labels)) / sum(counted);
+}
+
+/// sample_token(m, logits, temperature): a random id with the probabilities softmax(logits / temperature), or, with temperature 0, the id
+/// of the largest logit: greedy decoding. The seed and the step of the run determine it, with every sharding.
+/// Shapes: logits [G,B,V] -> int32 [G,B].
+/// Communicates: as argmax.
+/// Compile time: rank; a real element type.
+/// Throws: nothing.
+/// @see language_model_step
+constexpr symbol sample_token(const parameter_scope& m, symbol logits, double temperature = 0) {
+  builder& b = m.owner();
+  if (!b.has(logits)) return b.nothing();
+  if (temperature < 0) b.fail(fault::bad_range, "sample_token");
+  if (b.failed() || temperature == 0) return argmax<"GBV->GB">(logits);
+  // The largest of logit / temperature + noise, where noise has the Gumbel distribution.
+  const symbol u = gshard::detail::emit_random(b, logits.get().dims, logits.get().type, false);
+  return argmax<"GBV->GB">(map<[](auto l, auto r) { return l - log(-log(r)); }>(here(logits) * (1 / temperature), u));
+}
+
+}}}  // namespace gshard::v0::nn

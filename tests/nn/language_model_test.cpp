@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <gshard/nn/language_model.hpp>
+
+#include <gshard/exec/executable.hpp>
+#include <gshard/op/reshard.hpp>
+#include <gshard/optim/adam.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <tuple>
+#include <vector>
+
+namespace gs = gshard;
+namespace nn = gshard::nn;
+using gs::in, gs::none, gs::P;
+using mesh = gs::mesh<gs::axis<"data">, gs::axis<"expert">>;
+
+namespace {
+
+constexpr std::size_t G = 4, B = 2, T = 9, V = 11;
+const gs::dims extents{{'G', G}, {'B', B}, {'T', T}, {'M', 16}, {'H', 2}, {'R', 2}, {'D', 4}, {'F', 24}, {'E', 3}, {'V', V}, {'L', T}};
+
+template <bool Tied>
+constexpr nn::language_model_options options{
+    .layers = 2, .moe = {.places = gs::capacity{3}, .second = gs::second_expert::always, .swiglu = true}, .tied_head = Tied};
+
+template <bool Tied>
+constexpr auto train_step = [](auto& m, auto ids, auto labels, auto rate) {
+  nn::routing_summary routing;
+  const auto loss = nn::token_loss(nn::language_model<"expert">(m, ids, options<Tied>, routing), labels);
+  gs::adam{}.minimize(m, m.objective(loss, 0.1), rate);
+  return loss;
+};
+template <bool Tied>
+constexpr auto all_logits = [](auto& m, auto ids) {
+  nn::routing_summary routing;
+  return nn::language_model<"expert">(m, ids, options<Tied>, routing);
+};
+template <bool Tied>
+constexpr auto decoding_step = [](auto& m, auto ids, auto position) {
+  const auto logits = nn::language_model_step<"expert">(m, ids, position, options<Tied>);
+  return std::tuple{logits, nn::sample_token(m, logits)};
+};
+template <gs::fixed_string Letters>
+using ids_of = in<Letters, P<gs::axes<"data", "expert">, none, none>, std::int32_t>;
+template <bool Tied>
+using training = gs::program<train_step<Tied>, mesh, ids_of<"GBT">, ids_of<"GBT">, in<"">>;
+template <bool Tied>
+using whole = gs::program<all_logits<Tied>, mesh, ids_of<"GBT">>;
+template <bool Tied>
+using cached = gs::program<decoding_step<Tied>, mesh, in<"GB", P<gs::axes<"data", "expert">, none>, std::int32_t>, in<"", void, std::int32_t>>;
+
+/// A language in which each token determines the next one: by its parity, 3 or 4 further on.
+std::int32_t after(std::int32_t id) { return 1 + (id - 1 + 3 + id % 2) % (std::int32_t(V) - 1); }
+struct batch {
+  std::vector<std::int32_t> ids = std::vector<std::int32_t>(G * B * T), labels = ids;
+
+  explicit batch(int step) {
+    for (std::size_t row = 0; row < G * B; ++row) {
+      auto id = std::int32_t(1 + (row * 3 + std::size_t(step) * 7) % (V - 1));
+      for (std::size_t t = 0; t < T; ++t) {
+        ids[row * T + t] = id;
+        id = after(id);
+        labels[row * T + t] = t % 4 == 3 ? -1 : id;
+      }
+    }
+  }
+};
+
+template <bool Tied>
+std::vector<double> train(const gs::cluster<mesh>& on, const gs::parameter_store& store, int steps) {
+  gs::executable<training<Tied>> run(on, extents, store);
+  std::vector<double> losses;
+  for (int i = 0; i < steps; ++i) {
+    const batch b(i);
+    losses.push_back(double(run(b.ids, b.labels, std::vector{5e-3f}).item()));
+  }
+  return losses;
+}
+
+/// Greedy decoding with the cache and without it: the same logits at each position, and the same tokens.
+template <bool Tied>
+std::size_t compare_decoding(const std::vector<int>& devices) {
+  const auto on = gs::simulate<mesh>(devices);
+  const gs::parameter_store store(on, 3);
+  const std::vector<double> losses = train<Tied>(on, store, 40);
+  CHECK(losses.front() == doctest::Approx(std::log(double(V))).epsilon(0.5));
+  CHECK(losses.back() < 0.5 * losses.front());
+  gs::executable<whole<Tied>> without(on, extents, store);
+  gs::executable<cached<Tied>> with(on, extents, store);
+  std::size_t right = 0;
+  for (int turn = 0; turn < 2; ++turn) {  // the second one begins with a full cache
+    std::vector<std::int32_t> now(G * B), sequence(G * B * T, 1);
+    for (std::size_t row = 0; row < G * B; ++row) now[row] = std::int32_t(1 + (row + std::size_t(turn)) % (V - 1));
+    for (std::size_t t = 0; t < T; ++t) {
+      CAPTURE(t);
+      for (std::size_t row = 0; row < G * B; ++row) sequence[row * T + t] = now[row];
+      const auto [logits, chosen] = with(now, std::vector{std::int32_t(t)});
+      const std::vector<float> of_step = gs::to_global(logits), of_all = gs::to_global(without(sequence));
+      const std::vector<std::int32_t> next = gs::to_global(chosen);
+      for (std::size_t row = 0; row < G * B; ++row) {
+        const float* const expected = &of_all[(row * T + t) * V];
+        for (std::size_t v = 0; v < V; ++v) CHECK(of_step[row * V + v] == doctest::Approx(expected[v]).epsilon(1e-4));
+        CHECK(next[row] == std::int32_t(std::max_element(expected, expected + V) - expected));
+        right += next[row] == after(now[row]);
+        now[row] = std::max(next[row], 1);
+      }
+    }
+  }
+  return right;
+}
+
+}  // namespace
+
+TEST_CASE("language_model: training lowers the loss, alike on any mesh") {
+  const auto one = gs::simulate<mesh>({1, 1});
+  const std::vector<double> expected = train<true>(one, gs::parameter_store(one, 3), 10);
+  for (const std::vector<int>& devices : std::vector<std::vector<int>>{{2, 2}, {1, 3}, {4, 1}}) {
+    const auto on = gs::simulate<mesh>(devices);
+    const std::vector<double> losses = train<true>(on, gs::parameter_store(on, 3), 10);
+    for (std::size_t i = 0; i < losses.size(); ++i) CHECK(losses[i] == doctest::Approx(expected[i]).epsilon(1e-4));
+  }
+}
+
+TEST_CASE("language_model_step: greedy decoding with a cache is that without, token by token, and knows the language") {
+  CHECK(compare_decoding<true>({1, 1}) > G * B * T);
+  CHECK(compare_decoding<false>({2, 2}) > G * B * T);
+}
+
+TEST_CASE("sample_token: frequencies are softmax(logits / temperature), with every sharding the same tokens") {
+  constexpr auto draw = [](auto& m, auto logits) { return nn::sample_token(m, logits, 2); };
+  using program = gs::program<draw, mesh, in<"GBV", P<"data", none, none>>>;
+  constexpr std::size_t draws = 6000, words = 3;
+  std::vector<float> logits(draws * words);
+  for (std::size_t i = 0; i < logits.size(); ++i) logits[i] = float(i % words) * 2;
+  std::vector<std::int32_t> expected;
+  for (const std::vector<int>& devices : std::vector<std::vector<int>>{{1, 1}, {2, 2}}) {
+    gs::executable<program> run(gs::simulate<mesh>(devices), {{'G', 60}, {'B', 100}, {'V', words}});
+    const std::vector<std::int32_t> drawn = gs::to_global(run(logits));
+    if (expected.empty()) expected = drawn;
+    CHECK(drawn == expected);
+    const double total = 1 + std::exp(1.0) + std::exp(2.0);
+    for (std::int32_t v = 0; v < std::int32_t(words); ++v)
+      CHECK(double(std::count(drawn.begin(), drawn.end(), v)) / draws == doctest::Approx(std::exp(double(v)) / total).epsilon(0.08));
+  }
+}

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What a decoder-only language model sends in training and in decoding, and the names of its parameters.
+#include <gshard/nn/language_model.hpp>
+#include <gshard/optim/adam.hpp>
+#include <gshard/plan.hpp>
+
+#include "../soundness.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <string_view>
+
+namespace gs = gshard;
+namespace nn = gshard::nn;
+using gs::in, gs::none, gs::op, gs::P;
+
+namespace {
+
+using mesh = gs::mesh<gs::axis<"data">, gs::axis<"expert">>;
+inline constexpr nn::language_model_options options{.layers = 4, .moe = {.swiglu = true}, .tied_head = false};
+
+inline constexpr auto train = [](auto& m, auto ids, auto labels, auto rate) {
+  nn::routing_summary routing;
+  const auto loss = nn::token_loss(nn::language_model<"expert">(m, ids, options, routing), labels);
+  gs::adam{}.minimize(m, m.objective(loss, 0.1), rate);
+  return loss;
+};
+inline constexpr auto decode = [](auto& m, auto ids, auto position) {
+  return nn::sample_token(m, nn::language_model_step<"expert">(m, ids, position, options), 0.7);
+};
+inline constexpr auto all = gs::axes<"data", "expert">;
+using sequences = in<"GBT", P<all, none, none>, std::int32_t>;
+constexpr gs::plan_view step = gs::program<train, mesh, sequences, sequences, in<"">>::plan;
+constexpr gs::plan_view next = gs::program<decode, mesh, in<"GB", P<all, none>, std::int32_t>, in<"", void, std::int32_t>>::plan;
+
+static_assert(step.count(op::all_to_all) == 4 * 2 && step.count(op::all_gather) == 0);
+static_assert(soundness::is_sound(step));
+// Caches are sharded as the sequences are. So decoding sends tokens to their experts and back, and nothing else.
+static_assert(next.count(op::all_to_all) == 2 * 2 && next.collectives() == 2 * 2);
+static_assert(soundness::is_sound(next));
+
+constexpr bool has(const gs::plan_view& p, std::string_view name) {
+  return std::any_of(p.parameters.begin(), p.parameters.end(), [&](const gs::parameter& q) { return q.name.view() == name; });
+}
+static_assert(has(step, "model.embed_tokens.weight") && has(step, "model.norm.weight") && has(step, "lm_head.weight"));
+static_assert(has(step, "model.layers.3.self_attn.q_proj.weight") && has(step, "model.layers.3.post_attention_layernorm.weight"));
+static_assert(has(step, "model.layers.2.mlp.gate_proj.weight") && has(step, "model.layers.3.block_sparse_moe.wi_gate"));
+static_assert(!has(step, "model.layers.2.self_attn.key_cache") && has(next, "model.layers.2.self_attn.key_cache"));
+
+}  // namespace
