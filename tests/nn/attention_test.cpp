@@ -3,6 +3,7 @@
 
 #include <gshard/exec/executable.hpp>
 #include <gshard/op/reshard.hpp>
+#include <gshard/testing/check_shardings.hpp>
 
 #include <doctest/doctest.h>
 
@@ -126,4 +127,31 @@ TEST_CASE("self-attention: a bias of padding is one of keys, whatever their dim 
   gs::executable<two_dims> others(on, square, store);
   const std::vector<double> y = gs::to_global(itself(x, bias)), expected = gs::to_global(others(x, x, bias));
   for (std::size_t i = 0; i < y.size(); ++i) CHECK(y[i] == doctest::Approx(expected[i]).epsilon(1e-12));
+}
+
+TEST_CASE("attention with options equals attention with a bias") {
+  constexpr auto in_blocks = [](auto& m, auto x, auto mask) {
+    return gs::nn::attention(m.scope("a"), x, x, {.causal = true, .mask = mask});
+  };
+  constexpr auto with_bias = [](auto& m, auto x, auto bias) { return gs::nn::attention(m.scope("a"), x, x, bias); };
+  using fused = gs::program<in_blocks, mesh, in<"GBKM", P<"data", none, none, none>, double>, in<"GBK", P<"data", none, none>, double>,
+                            gs::element<double>>;
+  using plain = gs::program<with_bias, mesh, in<"GBKM", void, double>, in<"GBKK", void, double>, gs::element<double>>;
+  std::vector<double> mask(G * B * K), bias(G * B * K * K);
+  for (std::size_t i = 0; i < mask.size(); ++i) mask[i] = i % K > 2 + i / K % 3 ? 0 : 1;
+  for (std::size_t i = 0; i < bias.size(); ++i) bias[i] = i % K > i / K % K || mask[i / (K * K) * K + i % K] == 0 ? -1e9 : 0;
+  const std::vector<double> x = numbers(G * B * K * M, 0);
+  for (const std::vector<int>& e : std::vector<std::vector<int>>{{1, 1}, {2, 2}}) {
+    const auto on = gs::simulate<mesh>(e);
+    const gs::parameter_store store(on, 5);
+    gs::executable<fused> blocks(on, extents, store);
+    gs::executable<plain> whole(on, extents, store);
+    const std::vector<double> y = gs::to_global(blocks(x, mask)), expected = gs::to_global(whole(x, bias));
+    for (std::size_t i = 0; i < y.size(); ++i) CHECK(y[i] == doctest::Approx(expected[i]).epsilon(1e-12));
+  }
+}
+
+TEST_CASE("attention with grouped and rotated heads: with every sharding as on one device; gradients are central differences") {
+  const auto model = [](auto& m, auto x) { return gs::nn::attention(m, x, x, {.causal = true, .grouped = true, .rotary_base = 100}); };
+  CHECK(gs::check_shardings(model, {"GBKM"}, {.sizes = {{{'G', 2}, {'B', 1}, {'K', 5}, {'M', 4}, {'H', 2}, {'R', 2}, {'D', 4}}}}) == "");
 }

@@ -3,7 +3,10 @@
 
 // Multi-head attention, the attention layer of a Transformer.
 
+#include <gshard/nn/rotary.hpp>
+#include <gshard/trace/attention.hpp>
 #include <gshard/trace/broadcast.hpp>
+#include <gshard/trace/dynamic_slice.hpp>
 #include <gshard/trace/einsum.hpp>
 #include <gshard/trace/map.hpp>
 #include <gshard/trace/named_scope.hpp>
@@ -35,6 +38,42 @@ constexpr symbol attention(const parameter_scope& m, symbol query, symbol memory
   }
   const symbol weights = dropout(softmax(scores + bias), rate);
   return einsum<"GBQHD,HDM->GBQM">(einsum<"GBHQK,GBKHD->GBQHD">(weights, v), wo);
+}
+
+/// Options of a layer of attention. Which keys a query sees: all; with `mask`, those whose mask is not 0; if causal, those up to its own
+/// position.
+struct attention_layer_options {
+  bool causal = false;
+  bool grouped = false;    ///< R heads of queries share a head of keys and values.
+  double rotary_base = 0;  ///< Above 0: queries and keys are rotated by their positions. @see nn::rotary
+  symbol mask{};           ///< [G,B,K]: 1, or 0 at keys that no query sees, such as padding.
+  double dropout = 0;      ///< Of the attention weights.
+};
+
+/// attention(m, query, memory, options): multi-head attention that never holds the matrix of all scores. Parameters: wq, wk, wv [M,H,D] and
+/// wo [H,D,M]; if grouped, wq [M,H,R,D] and wo [H,R,D,M].
+/// Shapes: query [G,B,Q,M], memory [G,B,K,M] -> [G,B,Q,M].
+/// Communicates: as gshard::attention and its einsums: with heads sharded, one all_reduce of the result.
+/// Compile time: ranks and dims.
+/// Throws: `gshard::error` when the program is bound, if D is odd and positions are rotated.
+/// @see attention_layer_options, gshard::attention
+template <class = void>
+constexpr symbol attention(const parameter_scope& m, here query, symbol memory, const attention_layer_options& o) {
+  const named_scope named(m, "attention");
+  builder& b = m.owner();
+  const symbol wq = m.param("wq", o.grouped ? "MHRD" : "MHD", init::fan_in("M")), wk = m.param("wk", "MHD", init::fan_in("M"));
+  const symbol wv = m.param("wv", "MHD", init::fan_in("M"));
+  const symbol wo = o.grouped ? m.param("wo", "HRDM", init::fan_in("HRD")) : m.param("wo", "HDM", init::fan_in("HD"));
+  symbol q = o.grouped ? einsum<"GBQM,MHRD->GBQHRD">(query, wq) : einsum<"GBQM,MHD->GBQHD">(query, wq);
+  symbol k = einsum<"GBKM,MHD->GBKHD">(memory, wk);
+  const symbol v = einsum<"GBKM,MHD->GBKHD">(memory, wv);
+  if (o.rotary_base > 0 && !b.failed()) {
+    const auto rotated = [&](symbol x) { return rotary(x, gshard::detail::emit_indices(b, x.get().dims[2]), 2, o.rotary_base); };
+    q = rotated(q);
+    k = b.failed() ? k : rotated(k);
+  }
+  const symbol y = gshard::attention(q, k, v, {.causal = o.causal, .mask = o.mask, .dropout = o.dropout});
+  return o.grouped ? einsum<"GBQHRD,HRDM->GBQM">(y, wo) : einsum<"GBQHD,HDM->GBQM">(y, wo);
 }
 
 }}}  // namespace gshard::v0::nn
