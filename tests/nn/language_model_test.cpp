@@ -111,6 +111,8 @@ std::size_t compare_decoding(const std::vector<int>& devices) {
       }
     }
   }
+  for (const std::size_t outside : {T, std::size_t(-1)})
+    CHECK_THROWS_AS(with(std::vector<std::int32_t>(G * B, 1), std::vector{std::int32_t(outside)}), gs::error);
   return right;
 }
 

@@ -133,16 +133,18 @@ constexpr symbol language_model(const parameter_scope& m, symbol ids, const lang
 ///
 /// Logits are those of `language_model` up to rounding, if no expert is full: let options.moe.places be {E}, and options.moe.second be
 /// `second_expert::always`.
-/// Shapes: int32 ids [G,B], an int32 scalar, at most L - 1 -> [G,B,V].
+/// Shapes: int32 ids [G,B], an int32 scalar -> [G,B,V].
 /// Communicates: as language_model, for one position.
 /// Compile time: ranks and dims; that the mesh has the axis.
-/// Throws: as language_model.
+/// Throws: as language_model; `gshard::error` on all processes, if the position is not in the cache: less than 0, or L or more.
 /// @see language_model, sample_token
 template <fixed_string ExpertAxis>
 constexpr symbol language_model_step(const parameter_scope& m, symbol ids, symbol position, const language_model_options& options) {
   routing_summary routing;
-  if (!m.owner().has(ids) || !m.owner().has(position)) return m.owner().nothing();
-  return squeeze<2>(detail::language_model_logits<ExpertAxis>(m, expand_dims<2>(ids), position, options, routing));
+  builder& b = m.owner();
+  if (!b.has(ids) || !b.has(position)) return b.nothing();
+  const symbol in_cache = gather(gshard::detail::emit_indices(b, b.bound_dim('L')), position);  // the position, or an error
+  return squeeze<2>(detail::language_model_logits<ExpertAxis>(m, expand_dims<2>(ids), in_cache, options, routing));
 }
 
 /// token_loss(logits, labels): the mean cross entropy of labels that are not negative.
