@@ -23,13 +23,15 @@ struct configuration {
   int layers = 2;            ///< of the encoder, and as many of the decoder; every second one has experts
   std::int64_t experts = 0;  ///< per layer; 0: the dense model
   double capacity = 2;       ///< factor: slots per expert, in equal shares of the tokens
-  double balance = 0.3;      ///< weight of the auxiliary loss
+  double balance = 0.1;      ///< weight of the auxiliary loss, which is 1 when all experts have equal loads
   gs::second_expert second = gs::second_expert::random;
   std::uint64_t seed = 1;
 
   bool is_dense() const { return experts == 0; }
+  /// The weight on the paper's scale, on which the loss of equal loads is 1 / E^2.
+  double auxiliary_weight() const { return balance * double(experts * experts); }
 
-  /// "catalogues-2x2-E32-c1.25-b0.3-random-s1": the name of its files.
+  /// "catalogues-2x2-E32-c1.25-b0.1-random-s1": the name of its files.
   std::string name() const {
     char text[160];
     if (is_dense())
@@ -64,7 +66,7 @@ inline std::vector<configuration> runs_of(task data, int seeds = 3) {
     for (int seed = 1; seed <= seeds; ++seed)
       for (const std::int64_t e : experts) add(runs, {.data = data, .layers = layers, .experts = e, .seed = std::uint64_t(seed)});
   for (const double capacity : {1.0, 1.25, 2.0}) add(runs, {.data = data, .experts = 32, .capacity = capacity});
-  for (const double balance : {0.0, 0.01, 0.1, 0.3, 1.0}) add(runs, {.data = data, .experts = 32, .balance = balance});
+  for (const double balance : {0.0, 0.01, 0.1, 1.0}) add(runs, {.data = data, .experts = 32, .balance = balance});
   for (const gs::second_expert second : {gs::second_expert::random, gs::second_expert::always})
     add(runs, {.data = data, .experts = 32, .second = second});
   return runs;

@@ -12,6 +12,8 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <chrono>
 #include <exception>
 #include <filesystem>
 #include <iostream>
@@ -41,25 +43,35 @@ class claim {
 
 struct command_line {
   std::filesystem::path out = "scaling", iso_codes = "/usr/share/locale", catalogues = "/usr/share/locale";
-  bool quick = false, list = false;
+  bool quick = false, small = false, list = false;
   int seeds = 3;
   std::int64_t steps = 0;
-  std::string only;
+  double minutes = 0;
+  std::vector<std::string> only;
+
+  bool wants(const std::string& name) const {
+    return only.empty() || std::any_of(only.begin(), only.end(), [&](const std::string& part) { return name.find(part) != name.npos; });
+  }
 };
 
 void run_all(const command_line& c) {
-  const sizes s = c.quick ? sizes::quick() : sizes{};
-  run_length length = c.quick ? run_length{20, 10} : run_length{};
+  const sizes s = c.quick ? sizes::quick() : c.small ? sizes::small() : sizes{};
+  run_length length = c.quick ? run_length{20, 10} : c.small ? run_length{1000, 100} : run_length{};
+  using clock = std::chrono::steady_clock;
+  const auto is_late = [&, begin = clock::now()] {
+    return c.minutes > 0 && clock::now() - begin > std::chrono::duration<double>(60 * c.minutes);
+  };
   if (c.steps > 0) length.steps = c.steps;
   std::filesystem::create_directories(c.out);
   for (const task which : {task::iso_codes, task::catalogues}) {
     std::optional<task_data> data;
     for (const configuration& r : runs_of(which, c.seeds)) {
-      if (r.name().find(c.only) == std::string::npos) continue;
+      if (!c.wants(r.name())) continue;
       if (c.list) {
         std::cout << r.name() << '\n';
         continue;
       }
+      if (is_late()) return;
       const std::filesystem::path results = c.out / (r.name() + ".jsonl");
       const claim mine(c.out / (r.name() + ".lock"));
       if (!mine.is_mine() || is_finished(results)) continue;
@@ -79,8 +91,10 @@ int main(int argc, char** argv) {
   app.add_option("--catalogues", c.catalogues, "directory of the catalogues of other packages")->capture_default_str();
   app.add_option("--seeds", c.seeds, "runs of each model")->check(CLI::Range(1, 100))->capture_default_str();
   app.add_option("--steps", c.steps, "training steps of a run")->check(CLI::PositiveNumber);
-  app.add_option("--only", c.only, "only runs whose name has this text");
-  app.add_flag("--quick", c.quick, "small models, a few steps: shows that everything runs");
+  app.add_option("--only", c.only, "only runs whose name has this text, or one of several");
+  app.add_option("--minutes", c.minutes, "no run begins later; those under way are finished")->check(CLI::PositiveNumber);
+  app.add_flag("--small", c.small, "small models and batches: a run takes minutes");
+  app.add_flag("--quick", c.quick, "tiny models, a few steps: shows that everything runs");
   app.add_flag("--list", c.list, "prints the names of the runs");
   CLI11_PARSE(app, argc, argv);
   try {

@@ -87,7 +87,7 @@ inline gs::plan_tables training_plan(const configuration& c) {
   const detail::prediction p = detail::predict(t, source, in, c.options(0.1), routing);
   const gs::symbol tokens = gs::sum(p.mask);
   const gs::symbol loss = gs::sum(gs::cross_entropy(p.logits, out, label_smoothing) * p.mask) / tokens;
-  gs::adam{}.minimize(t.m, t.m.objective(loss, c.balance), rate);
+  gs::adam{}.minimize(t.m, t.m.objective(loss, c.auxiliary_weight()), rate);
   t.output("loss", loss);
   t.output("tokens", tokens);
   if (!c.is_dense()) {

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Writes one HTML page with tables and plots of the scaling experiment. usage: page.py RESULTS PAGE [--note FILE]
+"""Writes one HTML page with tables and plots of the scaling experiment.
 
-RESULTS: the directory that the program `scaling` wrote. FILE: HTML that is placed below the title, such as the conclusions."""
+RESULTS: the directory that the program `scaling` wrote. Runs that it lists in the file `names` and that are not finished are named."""
 import argparse
 import base64
 import collections
@@ -17,7 +17,7 @@ import matplotlib
 matplotlib.use("svg")
 import matplotlib.pyplot as plot  # noqa: E402  (after the choice of the backend)
 
-matplotlib.rcParams.update({"svg.hashsalt": "gshard", "font.size": 9, "axes.grid": True, "grid.alpha": 0.3, "figure.dpi": 100})
+matplotlib.rcParams.update({"svg.hashsalt": "gshard", "svg.fonttype": "none", "font.size": 9, "axes.grid": True, "grid.alpha": 0.3, "figure.dpi": 100})
 SETS = {"all": "all languages", "high": "third of the languages with most pairs", "low": "third with fewest pairs"}
 
 
@@ -41,7 +41,7 @@ class Run:
 
     def is_standard(self):
         s = self.settings
-        return s["experts"] == 0 or (s["capacity"], s["balance"], s["second"]) == (2, 0.3, "random")
+        return s["experts"] == 0 or (s["capacity"], s["balance"], s["second"]) == (2, 0.1, "random")
 
 
 def read(directory):
@@ -72,6 +72,10 @@ def picture(figure, text):
     return f'<figure><img alt="{html.escape(text)}" src="data:image/svg+xml;base64,{data}"><figcaption>{html.escape(text)}</figcaption></figure>'
 
 
+def seconds_of(runs):
+    return statistics.median(r.step_seconds() for r in runs)
+
+
 def by_model(runs):
     """Runs with the standard settings: {(layers, experts): runs of all seeds}."""
     groups = collections.defaultdict(list)
@@ -82,17 +86,46 @@ def by_model(runs):
 
 
 def scaling_table(groups):
-    two = {layers: statistics.median(r.step_seconds() for r in runs) for (layers, e), runs in groups.items() if e == 2}
+    two = {layers: seconds_of(runs) for (layers, e), runs in groups.items() if e == 2}
     rows = []
     for (layers, experts), runs in groups.items():
         row = [f"{layers} + {layers}", model_name(experts), len(runs), f"{runs[0].settings['parameters'] / 1e6:.2f} M"]
         for which in SETS:
             mean, low, high = mean_and_range([r.loss(which) for r in runs])
             row.append(f"{mean:.3f} ({low:.3f} to {high:.3f})")
-        seconds = statistics.median(r.step_seconds() for r in runs)
+        seconds = seconds_of(runs)
         row += [f"{1e3 * seconds:.0f} ms", f"{seconds / two[layers]:.2f}" if layers in two else "", f"{runs[0].arena_bytes / 2**20:.0f} MiB"]
         rows.append(row)
     return table(["layers", "experts", "seeds", "parameters", *SETS.values(), "step", "of E = 2", "activations"], rows)
+
+
+def findings(groups):
+    """Sentences that follow from the numbers: does more experts mean less loss, beyond the seeds, and at which cost?"""
+    sentences = []
+    for layers in sorted({layers for layers, _ in groups}):
+        models = {e: runs for (l, e), runs in groups.items() if l == layers}
+        depth = f"{layers} + {layers} layers"
+        for which, title in SETS.items():
+            loss = {e: mean_and_range([r.loss(which) for r in runs]) for e, runs in models.items()}
+            order = [e for e in loss if e > 0]
+            if len(order) > 1:
+                falls = all(loss[b][0] < loss[a][0] for a, b in zip(order, order[1:]))
+                sentences.append(f"{depth}, {title}: the mean loss {'falls' if falls else 'does not always fall'} as experts are added: "
+                                 + ", ".join(f"{loss[e][0]:.3f} (E = {e})" for e in order) + ".")
+            if 0 in loss and order:
+                best = min(order, key=lambda e: loss[e][0])
+                apart = loss[best][2] < loss[0][1] or loss[0][2] < loss[best][1]
+                seeds = min(len(models[0]), len(models[best]))
+                ranges = "with one seed, ranges cannot be compared" if seeds < 2 else \
+                    f"the ranges of {seeds} seeds {'do not overlap' if apart else 'overlap'}"
+                difference = loss[best][0] - loss[0][0]
+                sentences.append(f"{depth}, {title}: the best number of experts, {best}, is {abs(difference):.3f} nats per token "
+                                 f"{'better' if difference < 0 else 'worse'} than the dense model; {ranges}.")
+        if {2, 128} <= models.keys():
+            ratio = seconds_of(models[128]) / seconds_of(models[2])
+            sentences.append(f"{depth}: a step with 128 experts takes {ratio:.2f} times as long as with 2; the goal of at most 1.25 is "
+                             f"{'met' if ratio <= 1.25 else 'missed'}.")
+    return "<h3>What the numbers say</h3><ul>" + "".join(f"<li>{html.escape(s)}</li>" for s in sentences) + "</ul>" if sentences else ""
 
 
 def scaling_plots(groups):
@@ -118,7 +151,7 @@ def scaling_plots(groups):
 
     figure, ax = plot.subplots(figsize=(6, 3.6))
     for (layers, experts), runs in groups.items():
-        cost = statistics.median(r.step_seconds() for r in runs) * runs[0].settings["steps"]
+        cost = seconds_of(runs) * runs[0].settings["steps"]
         ax.plot([cost], [statistics.mean(r.loss("all") for r in runs)], marker="o" if experts else "s", color=f"C{depths.index(layers)}")
         ax.annotate(f"{layers}+{layers} {model_name(experts)}", (cost, statistics.mean(r.loss("all") for r in runs)), fontsize=7,
                     xytext=(4, 3), textcoords="offset points")
@@ -141,9 +174,9 @@ def scaling_plots(groups):
     for layers in depths:
         points = [(e, runs) for (l, e), runs in groups.items() if l == layers and e > 0]
         x = [e for e, _ in points]
-        axes[0].plot(x, [1e3 * statistics.median(r.step_seconds() for r in runs) for _, runs in points], marker="o", label=f"{layers} + {layers} layers")
+        axes[0].plot(x, [1e3 * seconds_of(runs) for _, runs in points], marker="o", label=f"{layers} + {layers} layers")
         axes[1].plot(x, [(4 * runs[0].settings["parameters"] + runs[0].arena_bytes) / 2**20 for _, runs in points], marker="o")
-    for ax, label in zip(axes, ["milliseconds per step", "MiB of parameters and activations"]):
+    for ax, label in zip(axes, ["core milliseconds per step", "MiB of parameters and activations"]):
         ax.set_xscale("log", base=2)
         ax.set_ylim(bottom=0)
         ax.set_xlabel("experts per layer")
@@ -170,7 +203,7 @@ def load_plot(runs):
 
 def settings_table(runs, key, title):
     """Runs with 32 experts that differ in one setting from the standard."""
-    standard = {"capacity": 2, "balance": 0.3, "second": "random"}
+    standard = {"capacity": 2, "balance": 0.1, "second": "random"}
     rows = []
     for run in runs:
         s = run.settings
@@ -183,6 +216,26 @@ def settings_table(runs, key, title):
     return f"<h3>{title}</h3>" + table([key, *SETS.values(), "busiest expert", "refused choices"], rows) if rows else ""
 
 
+INTRODUCTION = """<p>The experiment of the GShard paper (arXiv 2006.16668) in small: texts of many languages into English, by Transformers
+of equal width and depth. Every second feed-forward layer has E experts, of which a token visits two; the dense model has two such layers side
+by side there. So all models compute equally many operations per token, save for the gate, empty slots and the optimizer, which updates all
+experts. Validation pairs are fixed and held out; their sources occur in no training pair. The languages with the most and with the fewest
+training pairs are also validated apart. Times are those of one core, without the time that other programs took.</p>"""
+
+
+def not_done(directory, runs):
+    """The runs of the experiment that this page does not have, as the program listed them."""
+    listed = pathlib.Path(directory) / "names"
+    if not listed.exists():
+        return ""
+    names = listed.read_text().split()
+    missing = [n for n in names if n not in {r.settings["name"] for r in runs}]
+    if not missing:
+        return f"<p>All {len(names)} runs of the experiment were done.</p>"
+    return (f"<p>Of the {len(names)} runs of the whole experiment, {len(names) - len(missing)} were done. Nothing here says anything about "
+            f"the others.</p><details><summary>{len(missing)} runs that were not done</summary><p>{html.escape(', '.join(missing))}</p></details>")
+
+
 STYLE = """body{font:15px/1.5 system-ui,sans-serif;max-width:72rem;margin:2rem auto;padding:0 1rem;color:#18202c;background:#fff}
 table{border-collapse:collapse;margin:.8rem 0}th,td{border:1px solid #d9dee5;padding:.25rem .6rem;text-align:right}th{background:#f6f7f9}
 td:nth-child(-n+2){text-align:left}figure{margin:1rem 0}img{max-width:100%}figcaption{color:#566273;font-size:.9em}"""
@@ -192,22 +245,27 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("results")
     parser.add_argument("page")
-    parser.add_argument("--note")
+    parser.add_argument("--command", help="the command that made the results")
     given = parser.parse_args()
     runs = read(given.results)
     if not runs:
         parser.error(f"{given.results} holds no finished run")
-    parts = ["<h1>More experts, better translation, at equal cost?</h1>"]
-    if given.note:
-        parts.append(pathlib.Path(given.note).read_text())
+    parts = ["<h1>More experts, better translation, at equal cost?</h1>", INTRODUCTION]
+    if given.command:
+        parts.append(f"<p>Made by</p><pre>{html.escape(given.command)}</pre>")
+    parts.append(not_done(given.results, runs))
     for task in sorted({r.settings["task"] for r in runs}):
         mine = [r for r in runs if r.settings["task"] == task]
         s = mine[0].settings
+        if any((r.settings["steps"], r.settings["size"]) != (s["steps"], s["size"]) for r in mine):
+            parser.error(f"{given.results} holds runs of several sizes or lengths; remove those of one, or name another directory")
         parts.append(f"<h2>{html.escape(task)}</h2><p>{s['pairs']:,} training pairs of {s['languages']} languages, {s['terms']:,} English texts, "
-                     f"{s['steps']} steps. Loss in nats per target token, on held-out pairs.</p>")
+                     f"{s['steps']} steps of about {s['size']['batch_tokens']:,} source and target positions, in {s['size']['groups']} "
+                     f"group{'s' if s['size']['groups'] > 1 else ''}. Models of width {s['size']['model']}, hidden width {s['size']['hidden']}, "
+                     f"{s['size']['pieces']:,} word pieces. Loss in nats per target token, on held-out pairs.</p>")
         groups = by_model(mine)
         if groups:
-            parts += [scaling_table(groups), scaling_plots(groups)]
+            parts += [scaling_table(groups), findings(groups), scaling_plots(groups)]
         parts.append(load_plot(mine))
         for key, title in [("capacity", "Capacity factor"), ("balance", "Weight of the auxiliary loss"), ("second", "Second expert")]:
             parts.append(settings_table(mine, key, title))

@@ -11,8 +11,8 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <chrono>
 #include <cstddef>
+#include <ctime>
 #include <fstream>
 #include <iostream>
 #include <map>
@@ -74,10 +74,10 @@ class training {
     set_input<std::int32_t>(e, 2, next.target_out);
     const auto rate = float(rate_(store_.steps()));
     set_input<float>(e, 3, std::span(&rate, 1));
-    const auto begin = std::chrono::steady_clock::now();
+    const std::clock_t begin = std::clock();
     e.run({.seed = c_.seed, .step = store_.steps()});
-    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    if (next.bucket == 0) step_seconds_.push_back(seconds);
+    if (next.bucket == 0) step_seconds_.push_back(double(std::clock() - begin) / CLOCKS_PER_SEC);
+    store_.set_steps(store_.steps() + 1);
     bytes_ = std::max(bytes_, e.arena_bytes());
     loss_ = scalar(e, training_output::loss);
     if (c_.is_dense()) return;
@@ -137,7 +137,8 @@ class training {
   gs::parameter_store store_;
   gs::inverse_square_root rate_;
   std::map<std::size_t, std::unique_ptr<gs::executor>> train_, validate_;
-  std::vector<double> step_seconds_, load_;
+  std::vector<double> step_seconds_;  // of this process on its core: other programs do not count
+  std::vector<double> load_;
   double loss_ = 0, refused_ = 0;
   std::int64_t bytes_ = 0;
 
@@ -168,7 +169,8 @@ void run(const configuration& c, const task_data& data, const sizes& s, const ru
       write({{"name", c.name()}, {"task", name_of(c.data)}, {"layers", c.layers}, {"experts", c.experts}, {"capacity", c.capacity},
              {"balance", c.balance}, {"second", c.second == gs::second_expert::random ? "random" : "always"}, {"seed", c.seed},
              {"parameters", t.parameter_count()}, {"steps", length.steps}, {"pairs", data.training_pairs}, {"languages", data.languages},
-             {"terms", data.terms}});
+             {"terms", data.terms}, {"size", {{"model", s.model}, {"hidden", s.hidden}, {"pieces", data.vocabulary},
+                                                {"batch_tokens", s.batch_tokens}, {"groups", s.groups}}}});
     if (step % length.validate_every != 0 && step != length.steps) continue;
     const nlohmann::json line = t.report();
     write(line);

@@ -7,14 +7,18 @@ source "$(dirname "${BASH_SOURCE[0]}")/../../cmake/packages.sh"
 
 usage() {
   cat <<'TXT'
-usage: examples/run.sh --experiment scaling [--quick] [--out DIR] [options]
+usage: examples/run.sh --experiment scaling [--small | --quick] [--out DIR] [options]
 Trains translation models with no, 2, 8, 32 and 128 experts per layer at equal operations per token: two depths, three seeds, two tasks;
 then other capacities, weights of the auxiliary loss, and uses of the second expert. One run per core at a time. Writes DIR/scaling.html.
 Started again, it goes on with the runs that are not finished. All of it takes hours: about five minutes a run and core.
-  --quick    small models and few steps: shows in minutes that everything runs
-  --out DIR  results (default build/scaling, with --quick build/scaling-quick)
-All else goes to the program, such as --only iso-codes-2x2, --seeds 1, --steps 500, --list.
+  --small      small models: about a minute a run and core; docs/scaling.html says what came out
+  --quick      tiny models and few steps: shows in a minute that everything runs
+  --minutes N  no run begins later; those under way are finished. The page has what is there by then
+  --only TEXT  only runs whose name has TEXT, or one of several, such as --only iso-codes-2x2; --list prints the names
+  --out DIR    results (default build/scaling, with --small build/scaling-small, with --quick build/scaling-quick)
+All else goes to the program, such as --seeds 1, --steps 500.
 The tasks: names in iso-codes; messages of the programs below, whose Debian packages are unpacked in build/catalogues, not installed.
+They are downloaded once, if a wanted run needs them.
 TXT
   printf '  %s\n' "${sources[*]}"
 }
@@ -22,24 +26,34 @@ sources=(gimp-data gnome-control-center-data evolution-common nautilus-data libg
   git epiphany-browser-data rhythmbox-data gthumb-data evolution-data-server-common gedit-common gnumeric-common pidgin-data gnucash-common
   aptitude-common dpkg apt binutils-common gcc-12-locales)
 
-quick=
+size=
 out=
 args=()
 while [ $# -gt 0 ]; do
   case $1 in
-    --quick) quick=yes args+=("$1") ;;
+    --quick | --small) size=$1 args+=("$1") ;;
     --out) out=$(realpath -m "${2:?--out takes a directory}"); shift ;;
     --help | -h) usage; exit 0 ;;
     *) args+=("$1") ;;
   esac
   shift
 done
-: "${out:=$top/build/scaling${quick:+-quick}}"
+: "${out:=$top/build/scaling${size#-}}"
 
 need_packages python3-matplotlib py:matplotlib
 cd "$top"
 catalogues=$top/build/catalogues
-if [ ! -e "$catalogues/complete" ]; then
+build=$top/build/release
+quietly "$build/configure.log" cmake --preset release
+quietly "$build/build.log" cmake --build "$build" --target scaling --parallel "$(jobs_at_once)"
+
+program=("$build/examples/scaling" --out "$out" --catalogues "$catalogues/files/usr/share/locale" ${args[@]+"${args[@]}"})
+names=$("${program[@]}" --list)
+if [[ " ${args[*]-} " == *" --list "* ]]; then
+  echo "$names"
+  exit 0
+fi
+if [ ! -e "$catalogues/complete" ] && grep -q ^catalogues <<<"$names"; then
   command -v apt-get >/dev/null || die "The catalogues come from Debian's packages (there is no apt-get): ${sources[*]}"
   echo "Downloading ${#sources[@]} packages of catalogues"
   mkdir -p "$catalogues/packages"
@@ -48,13 +62,8 @@ if [ ! -e "$catalogues/complete" ]; then
   rm -rf "$catalogues/packages"
   touch "$catalogues/complete"
 fi
-build=$top/build/release
-quietly "$build/configure.log" cmake --preset release
-quietly "$build/build.log" cmake --build "$build" --target scaling --parallel "$(jobs_at_once)"
-
-program=("$build/examples/scaling" --out "$out" --catalogues "$catalogues/files/usr/share/locale" ${args[@]+"${args[@]}"})
-[[ " ${args[*]-} " != *" --list "* ]] || exec "${program[@]}"
 workers=()
+trap 'kill "${workers[@]}" 2>/dev/null || true' EXIT  # whoever stops this script stops the runs
 for ((i = 0; i < $(nproc); ++i)); do
   OMP_NUM_THREADS=1 "${program[@]}" &
   workers+=($!)
@@ -63,5 +72,6 @@ failed=
 for worker in "${workers[@]}"; do wait "$worker" || failed=yes; done
 [ -z "$failed" ] || die "A run failed: see above. Start the same command again to go on."
 /usr/bin/env python3 -c 'import matplotlib' 2>/dev/null && python=python3 || python=/usr/bin/python3
-"$python" "$top/examples/scaling/page.py" "$out" "$out/scaling.html"
+"$build/examples/scaling" --list --out "$out" >"$out/names"
+"$python" "$top/examples/scaling/page.py" "$out" "$out/scaling.html" --command "examples/run.sh --experiment scaling ${args[*]-}"
 echo "wrote $out/scaling.html"

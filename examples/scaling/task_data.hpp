@@ -41,6 +41,13 @@ struct sizes {
     s.most_pairs = 10'000, s.validation_pairs = 64;
     return s;
   }
+  /// Models that train in about two minutes of a core, on batches too small for several groups.
+  static sizes small() {
+    sizes s;
+    s.model = 64, s.head = 16, s.hidden = 128, s.groups = 1, s.pieces = 2000, s.batch_tokens = 1536;
+    s.most_pairs = 100'000;
+    return s;
+  }
   gs::dims dims(const translate::bucket& b, std::int64_t vocabulary, std::int64_t experts) const {
     return {{'G', groups}, {'B', b.sequences / groups}, {'S', b.source_length}, {'T', b.target_length}, {'M', model},
             {'H', heads},  {'D', head},                 {'F', hidden},          {'E', experts},         {'V', vocabulary},

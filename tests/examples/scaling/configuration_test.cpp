@@ -21,7 +21,14 @@ TEST_CASE("scaling: every run has a name of its own, and each model has all seed
       dense += c.is_dense();
     }
     CHECK(dense == 6);                    // two depths, three seeds
-    CHECK(names.size() == 30 + 2 + 4 + 1);  // two depths x three seeds x five models; capacities, weights and policies but the standard
+    CHECK(names.size() == 30 + 2 + 3 + 1);  // two depths x three seeds x five models; capacities, weights and policies but the standard
+  }
+}
+
+TEST_CASE("scaling: the auxiliary loss of equal loads weighs the same for any number of experts") {
+  for (const std::int64_t experts : {2, 128}) {
+    const configuration c{.experts = experts, .balance = 0.1};
+    CHECK(c.auxiliary_weight() / double(experts * experts) == doctest::Approx(0.1));  // 1 / E^2 on the paper's scale
   }
 }
 
