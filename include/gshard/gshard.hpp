@@ -49,6 +49,7 @@
 #include <gshard/nn/pipeline.hpp>
 #include <gshard/nn/ring_attention.hpp>
 #include <gshard/nn/rotary.hpp>
+#include <gshard/nn/router.hpp>
 #include <gshard/nn/swiglu.hpp>
 #include <gshard/nn/transformer.hpp>
 #include <gshard/optim/accumulate.hpp>

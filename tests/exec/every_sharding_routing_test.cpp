@@ -164,6 +164,53 @@ TEST_CASE("through expert groups with a row for every token: the numbers of one 
     }
 }
 
+namespace {
+
+/// Dispatch, square, combine; y, the load, and gradients of <y, dy> + aux for tokens and gates.
+symbols results_of(const gs::gating_result& r, given x) {
+  const symbol in = lay_out(einsum<"GSEC,GSM->EGCM">(r.dispatch, x[2]));
+  const symbol y = einsum<"GSEC,EGCM->GSM">(r.combine, in * in);
+  symbols results{y, r.load, r.overflow};
+  for (const symbol& g : gs::gradients(gs::sum(y * x[3]) + r.aux, std::array{x[2], x[0]})) results.push_back(lay_out(g));
+  return results;
+}
+const std::vector<run_graph::input> with_scores{{"GSE"}, {"GS"}, {"GSM"}, {"GSM"}, {"GSE"}, {"GS"}};
+
+}  // namespace
+
+TEST_CASE("experts chosen by scores, and tokens by importance, with gradients") {
+  const auto check = [](bool has_mask) {
+    const auto program = [=](const scope&, given x) {
+      gs::gating_options o{.k = 3, .places = gs::capacity{1.5}, .norm = gs::gate_norm::kept, .scale = 2.5, .scores = x[4]};
+      if (!has_mask) return results_of(gs::top_k_gating(gs::softmax(x[0]), o), x);
+      o.importance = x[5];
+      return results_of(gs::top_k_gating(gs::softmax(x[0]), x[1], o), x);
+    };
+    every_sharding(trace(with_scores, program), {.dims = routing_sizes, .tolerance = 1e-12, .prepare = binary_mask});
+  };
+  check(false);
+  check(true);
+}
+
+TEST_CASE("second experts that are sampled, or above a threshold, with slots for all tokens") {
+  for (const gs::second_expert second : {gs::second_expert::sampled, gs::second_expert::above_threshold}) {
+    const auto program = [=](const scope&, given x) {
+      const gs::gating_options o{.places = gs::capacity::unlimited(), .second = second, .threshold = 0.3};
+      return results_of(gs::top_k_gating(gs::softmax(x[0]), x[1], o), x);
+    };
+    every_sharding(trace(inputs, program), {.dims = routing_sizes, .tolerance = 1e-12, .prepare = binary_mask});
+  }
+}
+
+TEST_CASE("tokens chosen by experts, with gradients") {
+  for (const gs::gate_norm norm : {gs::gate_norm::off, gs::gate_norm::kept}) {
+    const auto program = [=](const scope&, given x) {
+      return results_of(gs::expert_choice_gating(gs::softmax(x[0]), x[1], {.places = gs::capacity{1.5}, .norm = norm}), x);
+    };
+    every_sharding(trace(inputs, program), {.dims = routing_sizes, .tolerance = 1e-12, .prepare = binary_mask});
+  }
+}
+
 TEST_CASE("dispatch and combine with the experts' dims in another order") {
   const auto program = [](const scope&, given x) {
     const gs::gating_result r = gs::top2_gating(gs::softmax(x[0]), x[1]);

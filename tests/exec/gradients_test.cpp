@@ -316,6 +316,22 @@ TEST_CASE("gradients: gating, dispatch and combine of three experts per token") 
   check_gradients({{"GSE"}, {"GSM"}, {"GSM"}}, layer);
 }
 
+TEST_CASE("gradients: gating by scores, and expert choice") {
+  for (const gs::gate_norm norm : {gs::gate_norm::kept, gs::gate_norm::off})
+    for (const bool by_experts : {false, true}) {
+      const auto layer = [=](given x) {
+        const symbol gates = map<[](auto v) { return 1 / (1 + exp(-v)); }>(x[0]);
+        const symbol scores = gs::stop_gradient(gates + x[3]);
+        const gs::gating_result r =
+            by_experts ? gs::expert_choice_gating(gates, {.places = gs::capacity{1.5}, .norm = norm, .scores = scores})
+                       : gs::top_k_gating(gates, {.places = gs::capacity{1.5}, .norm = norm, .scale = 2.5, .scores = scores});
+        const symbol in = einsum<"GSEC,GSM->EGCM">(r.dispatch, x[1]);
+        return weigh(einsum<"GSEC,EGCM->GSM">(r.combine, in * in), x[2]) + 3.0 * r.aux;
+      };
+      check_gradients({{"GSE"}, {"GSM"}, {"GSM"}, {"E"}}, layer);
+    }
+}
+
 TEST_CASE("gradients: expert groups") {
   for (const double rows : {0.0, 1.2}) {
     const auto layer = [rows](given x) {

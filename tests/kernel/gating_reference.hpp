@@ -6,10 +6,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <numeric>
 #include <random>
 #include <vector>
 
-// Algorithm 1 of the paper with dense tensors, written line by line; for any number of choices.
+// Algorithm 1 of the paper with dense tensors, written line by line; for any number of choices, and with other rules.
 namespace gating_reference {
 
 namespace ks = gshard::kernel;
@@ -25,7 +26,7 @@ struct result {
 
 inline result algorithm1(const std::vector<double>& gates, const std::vector<double>& mask,
                          const ks::gating_sizes& n, bool random, gshard::random_key key,
-                         std::int64_t group_offset) {
+                         std::int64_t group_offset, const ks::gating_rules<double>& rules = {}) {
   const auto [G, S, E, C, K] = n;
   result r;
   r.combine.assign(at(G * S * E * C), 0);
@@ -38,6 +39,12 @@ inline result algorithm1(const std::vector<double>& gates, const std::vector<dou
       if (mask[at(g * S + s)] != 0) ++real;
     real = std::max(real, 1.0);
     const auto gate = [&](std::int64_t s, std::int64_t e) { return gates[at((g * S + s) * E + e)]; };
+    const auto score = [&](std::int64_t s, std::int64_t e) { return rules.scores ? rules.scores[(g * S + s) * E + e] : gate(s, e); };
+    std::vector<std::int64_t> order(at(S));
+    std::iota(order.begin(), order.end(), std::int64_t(0));
+    if (rules.importance)
+      std::stable_sort(order.begin(), order.end(),
+                       [&](std::int64_t a, std::int64_t b) { return rules.importance[g * S + a] > rules.importance[g * S + b]; });
     // The experts of a token from the best on; -1 where there are no more.
     const auto best = [&](std::int64_t s) {
       std::vector<std::int64_t> chosen;
@@ -45,14 +52,14 @@ inline result algorithm1(const std::vector<double>& gates, const std::vector<dou
         std::int64_t found = -1;
         for (std::int64_t e = 0; e < E; ++e)
           if (std::find(chosen.begin(), chosen.end(), e) == chosen.end() &&
-              (found < 0 || gate(s, e) > gate(s, found) || (std::isnan(gate(s, e)) && !std::isnan(gate(s, found)))))
+              (found < 0 || score(s, e) > score(s, found) || (std::isnan(score(s, e)) && !std::isnan(score(s, found)))))
             found = e;
         chosen.push_back(found);
       }
       return chosen;
     };
     for (int pass = 1; pass <= K; ++pass) {
-      for (std::int64_t s = 0; s < S; ++s) {
+      for (const std::int64_t s : order) {
         if (mask[at(g * S + s)] == 0) continue;
         const std::vector<std::int64_t> chosen = best(s);
         double sum = 0;
@@ -61,10 +68,12 @@ inline result algorithm1(const std::vector<double>& gates, const std::vector<dou
           for (std::int64_t e = 0; e < E; ++e) mean[at(e)] += gate(s, e) / real;
         const std::int64_t e = chosen[at(pass - 1)];
         if (e < 0) continue;
-        const double weight = gate(s, e) / sum;
-        const bool wanted = pass != 2 || !random || std::isnan(weight) ||
-                            2 * weight > static_cast<double>(gshard::uniform01(
-                                             key, static_cast<std::uint64_t>((group_offset + g) * S + s)));
+        const double weight = rules.gates_as_weights ? gate(s, e) : gate(s, e) / sum;
+        const double least = rules.has_threshold ? rules.threshold
+                             : !random           ? -1
+                                                 : rules.threshold * static_cast<double>(gshard::uniform01(
+                                                                         key, static_cast<std::uint64_t>((group_offset + g) * S + s)));
+        const bool wanted = pass != 2 || std::isnan(weight) || weight > least;
         if (wanted && c[at(e)] < C) {
           r.combine[at(((g * S + s) * E + e) * C + c[at(e)])] = weight;
           r.load[at(g * E + e)] += 1;

@@ -87,10 +87,10 @@ class plan_facts {
   /// The attributes that an operation has set.
   static std::string text(const attributes& a) {
     // The binding names all of them, so that a new one is not forgotten.
-    const auto& [dim_, axes_, moves_, ring_operand_, count_, window_, key_, loop_, combine_, change_, second_, if_not_finite_, exclusive_,
-                 reverse_, descending_, nan_first_, of_blocks_, by_blocks_, may_move_, gradient_as_operand_, causal_, rounds_to_bf16_,
-                 normal_, imaginary_, inside_, fill_, factor_, power_, epsilon_, smoothing_, rate_, beta1_, beta2_, weight_decay_,
-                 function_, custom_, label_, dims_] = a;
+    const auto& [dim_, axes_, moves_, ring_operand_, count_, operands_, window_, key_, loop_, combine_, change_, second_, if_not_finite_,
+                 by_experts_, gates_as_weights_, exclusive_, reverse_, descending_, nan_first_, of_blocks_, by_blocks_, may_move_,
+                 gradient_as_operand_, causal_, rounds_to_bf16_, normal_, imaginary_, inside_, fill_, factor_, power_, epsilon_,
+                 smoothing_, rate_, beta1_, beta2_, weight_decay_, function_, custom_, label_, dims_] = a;
     static_cast<void>(function_);  // a fact of its own
     static_cast<void>(custom_);    // its name is that of the step
     const attributes unset;
@@ -105,6 +105,7 @@ class plan_facts {
     add("moves", moves_, unset.moves);
     add("ring operand", ring_operand_, unset.ring_operand);
     add("count", count_, unset.count);
+    add("optional operands", operands_, unset.operands);
     add("window", window_, unset.window);
     add("random key", key_, unset.key);
     add("loop", loop_, unset.loop);
@@ -112,6 +113,8 @@ class plan_facts {
     add_kind("reshape", change_, unset.change);
     add_kind("second expert", second_, unset.second);
     add_kind("if not finite", if_not_finite_, unset.if_not_finite);
+    add_kind("by experts", by_experts_, unset.by_experts);
+    add_kind("gates as weights", gates_as_weights_, unset.gates_as_weights);
     add_kind("exclusive", exclusive_, unset.exclusive);
     add_kind("reverse", reverse_, unset.reverse);
     add_kind("descending", descending_, unset.descending);

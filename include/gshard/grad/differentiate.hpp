@@ -371,10 +371,14 @@ class differentiator {
     const symbol dweight = gradient(n, 1), daux = gradient(n, 2);
     sharding_rule r = route::base();
     r.blocked = n.rule.blocked;
-    std::array<std::int32_t, 5> ids{n.input(0), n.output(0), dweight.id, daux.id, n.inputs > 1 ? n.input(1) : -1};
-    r.set_operands({n.rule.in[0], route::chosen, route::chosen, n.rule.out[2], n.rule.in[1]});
+    std::array<std::int32_t, 7> ids{n.input(0), n.output(0), dweight.id, daux.id};
+    r.set_operands({n.rule.in[0], n.rule.out[0], n.rule.out[1], n.rule.out[2]});
+    for (int i = 1; i < n.inputs; ++i) {
+      ids[std::size_t(i) + 3] = n.input(i);
+      r.in[std::size_t(i) + 3] = n.rule.in[std::size_t(i)];
+    }
     r.out[0] = n.rule.in[0];
-    const symbol d{&b_, b_.add_node(op::top_k_gating_grad, list_view(ids.data(), n.inputs > 1 ? 5u : 4u), r, n.attr,
+    const symbol d{&b_, b_.add_node(op::top_k_gating_grad, list_view(ids.data(), std::size_t(n.inputs) + 3), r, n.attr,
                                     {{in(n, 0).get().dims, in(n, 0).get().type}})};
     add(n.input(0), d);
   }

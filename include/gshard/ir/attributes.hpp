@@ -12,8 +12,9 @@
 
 namespace gshard { inline namespace v0 {
 
-/// Takes the second expert always, or with probability min(1, 2 * g2 / (g1 + g2)) as in Algorithm 1 of arXiv 2006.16668.
-enum class second_expert : std::uint8_t { random, always };
+/// Which tokens use their second expert. random: those with 2 * g2 / (g1 + g2) > U(0, 1), as in Algorithm 1 of arXiv 2006.16668.
+/// above_threshold: those with g2 / (g1 + g2) > threshold. sampled: all, but the second expert is drawn in proportion to the other gates.
+enum class second_expert : std::uint8_t { random, always, above_threshold, sampled };
 
 /// What a reshape does at its dim. merge and split, insert and remove are inverses.
 enum class reshape_kind : std::uint8_t { unchanged, merge, split, insert, remove };
@@ -29,13 +30,16 @@ struct attributes {
   std::uint32_t moves = 0;  ///< A combined collective: the kind of move of each operand. @see kind_of_move
   std::int32_t ring_operand = 0;  ///< looped_einsum: the operand whose blocks travel; the number of operands if partial sums travel.
   std::int32_t count = 0;         ///< top_k: k, and 0 for its merge of blocks. top_k_gating: k. gather, scatter_add: batch dims.
+  std::uint32_t operands = 0;     ///< top_k_gating: a mask of its optional operands. @see gating_operand
   std::int32_t window = 0;        ///< A merge: the row of the window through which the first dim reads the result.
   std::int32_t key = 0;           ///< attention, dropout, random, top_k_gating: identifies the operation's random numbers.
   std::int32_t loop = 0;          ///< carry, loop_begin, loop_test, loop_end: the number of the loop.
   reduction combine = reduction::sum;              ///< reduce, pool; for all: how partial results are completed.
   reshape_kind change = reshape_kind::unchanged;   ///< reshape.
-  second_expert second = second_expert::random;    ///< top_k_gating with k = 2.
+  second_expert second = second_expert::random;    ///< top_k_gating: of the second choices.
   not_finite if_not_finite = not_finite::ignore;   ///< adam, map: of an update. skip: the last operand is not 0 if the step is skipped.
+  bool by_experts = false;       ///< top_k_gating: experts choose tokens.
+  bool gates_as_weights = false; ///< top_k_gating: weights are the gates, not divided by their sum.
   bool exclusive = false;        ///< cumsum: the sum at i lacks element i.
   bool reverse = false;          ///< cumsum: sums from the end.
   bool descending = false;       ///< sort, top_k: the largest first.
@@ -53,7 +57,7 @@ struct attributes {
   double factor = 1, power = 0;  ///< scale: x * factor * (product of the extents of `dims`)^power.
   double epsilon = 0;            ///< layer_norm, adam.
   double smoothing = 0;          ///< cross_entropy.
-  double rate = 0;               ///< attention, dropout.
+  double rate = 0;               ///< attention, dropout. top_k_gating: the threshold of second choices.
   double beta1 = 0, beta2 = 0, weight_decay = 0;  ///< adam.
   const pointwise* function = nullptr;            ///< map, per_shard.
   const custom_operation* custom = nullptr;       ///< custom.

@@ -6,6 +6,7 @@
 #include <gshard/base/fixed_string.hpp>
 #include <gshard/base/name.hpp>
 #include <gshard/ir/spec.hpp>
+#include <gshard/nn/router.hpp>
 #include <gshard/nn/swiglu.hpp>
 #include <gshard/trace/einsum.hpp>
 #include <gshard/trace/expert_groups.hpp>
@@ -14,7 +15,6 @@
 #include <gshard/trace/map.hpp>
 #include <gshard/trace/named_scope.hpp>
 #include <gshard/trace/parameter_scope.hpp>
-#include <gshard/trace/rows.hpp>
 #include <gshard/trace/shape.hpp>
 
 #include <string_view>
@@ -33,12 +33,13 @@ struct moe_options {
   bool swiglu = false;                           ///< Experts are wo (silu(wi_gate x) * (wi x)), in place of wo relu(wi x). @see swiglu
   bool biases = false;                           ///< Biases are added to the products with wi, wi_gate and wo.
   int shared_experts = 0;                        ///< Experts of every token, with weight 1, beside those that it chooses.
+  router_options router{};                       ///< How experts are chosen.
 };
 
 struct moe_result {
   symbol y;         ///< [G,S,M]
   symbol load;      ///< [E] tokens per expert
-  symbol overflow;  ///< scalar: choices refused because an expert, or an expert group, was full
+  symbol overflow;  ///< scalar: choices refused because an expert, or an expert group, was full. experts_choose: tokens without expert
 };
 
 namespace detail {
@@ -90,7 +91,7 @@ constexpr symbol add_shared_experts(const parameter_scope& m, const moe_options&
 
 /// moe<"expert">(m, x, mask, options): the sparsely gated layer of arXiv 2006.16668, Algorithm 2: y_s = sum_e G_{s,e} wo_e relu(wi_e x_s)
 /// with at most k experts per token. Adds the auxiliary loss to the model's. Parameters: wg [M,E]; wi [E,M,F] and wo [E,F,M], whose
-/// experts are sharded over the axes.
+/// experts are sharded over the axes. Other routings are among the options of the router.
 ///
 /// moe<"node", "expert">(m, x, mask, {.k = 8, .expert_groups = N}): experts in N groups, sharded over the first axis; the experts of a
 /// group over the second axis, if there is one. The first axis is the one between nodes. Parameters: wi [N,E/N,M,F] and wo [N,E/N,F,M].
@@ -106,7 +107,7 @@ constexpr symbol add_shared_experts(const parameter_scope& m, const moe_options&
 /// axis each way.
 /// Compile time: ranks and dims; that the mesh has the axes.
 /// Throws: nothing.
-/// @see top2_gating, top_k_gating, send_to_expert_groups, send_to_replicas, moe_options
+/// @see route, top_k_gating, expert_choice_gating, send_to_expert_groups, send_to_replicas, moe_options
 template <fixed_string Axis, fixed_string InnerAxis = "">
 constexpr moe_result moe(const parameter_scope& m, symbol x, symbol mask, moe_options options = {}) {
   constexpr bool one_axis = InnerAxis.view().empty();
@@ -117,7 +118,7 @@ constexpr moe_result moe(const parameter_scope& m, symbol x, symbol mask, moe_op
   }();
   const bool grouped = options.expert_groups != 1;
   builder& b = m.owner();
-  const symbol wg = m.param("wg", "ME", init::fan_in("M"));
+  m.param("wg", "ME", init::fan_in("M"));  // of the router
   symbol expert_of = b.nothing();
   if (options.replicas) {
     if (grouped) b.fail(fault::bad_range, "moe", {}, options.expert_groups);
@@ -138,14 +139,13 @@ constexpr moe_result moe(const parameter_scope& m, symbol x, symbol mask, moe_op
     const named_scope named(m, "gate einsum");
     return product();
   };
-  const symbol logits = gate_einsum([&] { return full_precision([](symbol t, symbol w) { return einsum<"GSM,ME->GSE">(t, w); }, x, wg); });
-  const capacity places = gshard::detail::places_of({options.k, options.places});
-  gating_result route = options.k == 2 ? top2_gating(softmax(logits), mask, places, options.second)
-                                       : top_k_gating(softmax(logits), mask, {options.k, places});
-  if (options.replicas) route = send_to_replicas(route, expert_of, options.replica_places);
-  m.loss(route.aux);
+  const second_expert second = options.k == 2 ? options.second : second_expert::always;
+  gating_result routing = route(m, x, mask, {.k = options.k, .places = options.places, .second = second}, options.router);
+  if (options.replicas) routing = send_to_replicas(routing, expert_of, options.replica_places);
+  const symbol load = sum<"GE->E">(routing.load);
+  if (options.router.balance == balance::bias && options.router.training) update_bias(m, load, options.router.bias_rate);
   if (!grouped) {
-    const symbol in = gate_einsum([&] { return einsum<"GSEC,GSM->EGCM">(route.dispatch, x); });
+    const symbol in = gate_einsum([&] { return einsum<"GSEC,GSM->EGCM">(routing.dispatch, x); });
     const symbol out = [&] {
       const named_scope experts(m, "MoE feed-forward");
       const symbol y = detail::apply_feed_forward<"EGCM,EMF->EGCF", "EGCF,EFM->GECM">(in, weights);
@@ -154,11 +154,11 @@ constexpr moe_result moe(const parameter_scope& m, symbol x, symbol mask, moe_op
       at_experts.open = 0b1101;
       return annotate(y, at_experts);
     }();
-    const symbol y = gate_einsum([&] { return einsum<"GSEC,GECM->GSM">(route.combine, out); });
-    return {detail::add_shared_experts(m, options, x, y), sum<"GE->E">(route.load), sum(route.overflow)};
+    const symbol y = gate_einsum([&] { return einsum<"GSEC,GECM->GSM">(routing.combine, out); });
+    return {detail::add_shared_experts(m, options, x, y), load, sum(routing.overflow)};
   }
   const expert_group_routing groups =
-      gate_einsum([&] { return send_to_expert_groups<Axis>(route, x, options.expert_groups, options.rows); });
+      gate_einsum([&] { return send_to_expert_groups<Axis>(routing, x, options.expert_groups, options.rows); });
   const auto of_groups = [&](std::string_view name, std::string_view letters) {
     dim_list dims = gshard::detail::route::dims({groups.group_dim, groups.expert_dim});
     for (const char c : letters) dims.push_back(b.bound_dim(c));
@@ -173,7 +173,7 @@ constexpr moe_result moe(const parameter_scope& m, symbol x, symbol mask, moe_op
     return detail::apply_feed_forward<"NEGCM,NEMF->NEGCF", "NEGCF,NEFM->NEGCM">(in, weights);
   }();
   const symbol y = gate_einsum([&] { return combine_from_groups(groups, out); });
-  return {detail::add_shared_experts(m, options, x, y), sum<"GE->E">(route.load), sum(route.overflow) + sum(groups.overflow)};
+  return {detail::add_shared_experts(m, options, x, y), load, sum(routing.overflow) + sum(groups.overflow)};
 }
 
 }}}  // namespace gshard::v0::nn

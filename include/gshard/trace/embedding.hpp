@@ -120,6 +120,20 @@ constexpr symbol iota(const parameter_scope& m, int along = 0) {
   return detail::emit_iota(b, b.dims_of(Letters.view(), "iota"), along);
 }
 
+namespace detail {
+/// [I..., dim] of this type: 1 where ids[i...] is the index along the dim, else 0.
+constexpr symbol emit_equal_index(symbol ids, int dim, dtype type) {
+  builder& b = *ids.owner;
+  if (b.failed()) return b.nothing();
+  dim_list dims = ids.get().dims;
+  dims.push_back(dim);
+  const symbol index = emit_iota(b, dims, ids.rank());
+  const symbol hit = emit_map_of(own_step<arithmetic::equal>, std::array<symbol, 2>{ids, index},
+                                 std::array{counting(ids.rank()), counting(dims.size())}, index);
+  return emit_cast(hit, type);
+}
+}  // namespace detail
+
 /// one_hot<"E">(ids)[i..., e] = 1 where ids[i...] = e, else 0. one_hot<"E", double>(ids): in another element type than float. An id outside
 /// the dim has a row of zeros. Integers have no gradient.
 /// Shapes: int32 ids [I...] -> [I..., E].
@@ -132,15 +146,9 @@ constexpr symbol one_hot(here ids) {
   builder& b = *ids.owner;
   if (!b.has(ids)) return b.nothing();
   if (ids.get().type != dtype::i32) b.fail(fault::wrong_type, "one_hot", {}, 0);
-  dim_list dims = ids.get().dims;
   const dim_list added = b.dims_of(Letter.view(), "one_hot");
-  if (dims.full() || added.size() != 1) b.fail(fault::rank_mismatch, "one_hot", {}, 1, added.size());
-  if (b.failed()) return b.nothing();
-  dims.push_back(added[0]);
-  const symbol index = detail::emit_iota(b, dims, ids.rank());
-  const symbol hit = detail::emit_map_of(detail::own_step<detail::arithmetic::equal>, std::array<symbol, 2>{ids, index},
-                                         std::array{detail::counting(ids.rank()), detail::counting(dims.size())}, index);
-  return detail::emit_cast(hit, dtype_of<T>);
+  if (ids.get().dims.full() || added.size() != 1) b.fail(fault::rank_mismatch, "one_hot", {}, 1, added.size());
+  return b.failed() ? b.nothing() : detail::emit_equal_index(ids, added[0], dtype_of<T>);
 }
 
 }}  // namespace gshard::v0

@@ -6,10 +6,16 @@
 #include <gshard/base/list_view.hpp>
 #include <gshard/trace/builder.hpp>
 #include <gshard/trace/einsum.hpp>
+#include <gshard/trace/embedding.hpp>
+#include <gshard/trace/map.hpp>
+#include <gshard/trace/random.hpp>
+#include <gshard/trace/reduce.hpp>
 #include <gshard/trace/routing.hpp>
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string_view>
 
 namespace gshard { inline namespace v0 {
@@ -17,12 +23,33 @@ namespace gshard { inline namespace v0 {
 /// Slots for tokens per expert and group: ceil(factor * S / E), at least one. The paper uses capacity{2}.
 struct capacity {
   double factor = 2;
+
+  /// S slots: no choice is refused. Buffers and products have room for all tokens at every expert.
+  static constexpr capacity unlimited() { return {std::numeric_limits<double>::infinity()}; }
 };
+
+/// What the chosen gates of a token are divided by, to give its weights: the sum of the chosen ones, as in Algorithm 1; the sum of those
+/// whose expert had a slot; or nothing.
+enum class gate_norm : std::uint8_t { chosen, kept, off };
 
 /// Settings of top_k_gating.
 struct gating_options {
   int k = 2;           ///< Experts per token.
   capacity places{0};  ///< Slots per expert and group. Factor 0: k, which is enough if all experts take equally many tokens.
+  second_expert second = second_expert::always;  ///< Of the second choices.
+  double threshold = 0.5;              ///< Of second_expert::random and above_threshold. random: probability g2 / ((g1 + g2) * threshold).
+  gate_norm norm = gate_norm::chosen;  ///< Weights sum to `scale`, or are gates times `scale`.
+  double scale = 1;                    ///< Of the weights.
+  symbol scores{};      ///< [G,S,E]: experts are chosen by them, not by the gates. They have no gradient.
+  symbol importance{};  ///< [G,S]: tokens take slots in the order of decreasing importance, not in that of the group.
+};
+
+/// Settings of expert_choice_gating.
+struct expert_choice_options {
+  capacity places{2};                ///< Tokens per expert and group: each token has `factor` experts on average.
+  gate_norm norm = gate_norm::off;  ///< chosen and kept: the weights of a token sum to `scale`.
+  double scale = 1;                  ///< Of the weights.
+  symbol scores{};                   ///< [G,S,E]: tokens are chosen by them, not by the gates. They have no gradient.
 };
 
 struct gating_result {
@@ -36,45 +63,85 @@ struct gating_result {
 namespace detail {
 constexpr capacity places_of(const gating_options& o) { return o.places.factor > 0 ? o.places : capacity{double(o.k)}; }
 
-/// op::top_k_gating. Results: slot [G,S,K], weight [G,S,K], aux [G], load [G,E], overflow [G].
-/// The mask is the last operand, if there is one. `verb`: its name in errors.
-constexpr gating_result emit_gating(symbol gates, symbol mask, int k, capacity c, second_expert second, std::string_view verb) {
+/// For second_expert::sampled: scores with the same first choice, and a second one in proportion to the other gates (Gumbel's method).
+constexpr symbol emit_sampled_second(symbol gates, symbol scores) {
+  const dim_list dims = gates.get().dims;
+  const dtype type = gates.get().type;
+  const symbol first = emit_equal_index(argmax<"GSE->GS">(scores), dims[2], type);
+  return map(
+      [](auto is_first, auto gate, auto u) {
+        using number = decltype(gate);
+        return is_first > 0.5 ? number(std::numeric_limits<float>::infinity()) : log(gate) - log(-log(u));
+      },
+      first, stop_gradient(gates), emit_random(*gates.owner, dims, type, false));
+}
+
+/// The weights of choices [G,S,K], divided by their sum over K. Zeros stay zeros.
+constexpr symbol emit_normalized(symbol weight) {
+  constexpr auto& f = pointwise_of<[](auto w, auto sum) { return sum == 0 ? decltype(w)(0) : w / sum; }, 2>;
+  return emit_map_of(f, std::array<symbol, 2>{weight, sum<"GSK->GS">(weight)}, std::array{counting(3), counting(2)}, weight);
+}
+
+/// op::top_k_gating. Results: slot [G,S,K], weight [G,S,K], aux [G], load [G,E], overflow [G]. `verb`: its name in errors. `by_experts`:
+/// each expert chooses tokens, K = E.
+constexpr gating_result emit_gating(symbol gates, symbol mask, const gating_options& o, std::string_view verb, bool by_experts = false) {
   builder& b = *gates.owner;
   const gating_result nothing{b.nothing(), b.nothing(), b.nothing(), b.nothing(), b.nothing()};
-  if (!require_real(b, verb, {gates, mask.id >= 0 ? mask : gates})) return nothing;
+  if (!require_real(b, verb, {gates})) return nothing;
   const value g = gates.get();
   if (g.rank() != 3) {
     b.fail(fault::rank_mismatch, verb, {}, 3, g.rank());
     return nothing;
   }
-  if (mask.id >= 0 && (mask.rank() != 2 || mask.get().dims[0] != g.dims[0] || mask.get().dims[1] != g.dims[1])) {
-    b.fail(fault::dims_differ, verb, {}, 1, 0);
-    return nothing;
-  }
-  if (const std::int64_t experts = b.known_extent(g.dims[2]); k < 1 || (k > 2 && experts >= 0 && k > experts)) {
-    b.fail(fault::bad_range, verb, {}, k);
-    return nothing;
-  }
-  const int place = b.ratio_dim(c.factor, g.dims[1], g.dims[2]), choices = b.fixed_dim(k);
+  const std::int64_t experts = b.known_extent(g.dims[2]);
+  if (!by_experts && (o.k < 1 || (o.k > 2 && experts >= 0 && o.k > experts))) b.fail(fault::bad_range, verb, {}, o.k);
+  if (!(o.threshold > 0)) b.fail(fault::bad_range, verb, {}, int(o.threshold));
   using route::dims;
+  const int G = g.dims[0], S = g.dims[1], E = g.dims[2];
+  const int place = places_of(o).factor <= double(std::numeric_limits<int>::max()) ? b.ratio_dim(places_of(o).factor, S, E) : S;
   sharding_rule rule = route::base();
   rule.block(route::token);
   rule.block(route::expert);
   rule.in[0] = route::factors({route::group, route::token, route::expert});
-  rule.in[1] = route::factors({route::group, route::token});
   rule.set_results({route::chosen, route::chosen, route::factors({route::group}), route::factors({route::group, route::expert}),
                      route::factors({route::group})});
-  const std::array<std::int32_t, 2> in{gates.id, mask.id};
-  const int G = g.dims[0], S = g.dims[1], E = g.dims[2];
-  b.add_node(op::top_k_gating, list_view(in.data(), mask.id < 0 ? 1u : 2u), rule,
-             {.count = k, .key = b.next_random_key(), .second = second, .dims = dims({place})},
+  attributes attr{.count = by_experts ? 0 : o.k,
+                  .key = b.next_random_key(),
+                  .second = o.second,
+                  .by_experts = by_experts,
+                  .gates_as_weights = o.norm != gate_norm::chosen || by_experts,
+                  .rate = o.threshold,
+                  .dims = dims({place})};
+  std::array<std::int32_t, 4> in{gates.id};
+  std::size_t inputs = 1;
+  const auto add = [&](route::gating_input which, symbol s, const dim_list& expected) {
+    if (s.owner == nullptr || b.failed() || !b.has(s)) return;
+    if (s.get().type != g.type) b.fail(fault::wrong_type, verb, {}, int(inputs));
+    else if (s.get().dims != expected) b.fail(fault::dims_differ, verb, {}, int(inputs), 0);
+    attr.operands |= 1u << int(which);
+    rule.in[inputs] = s.rank() == 3 ? rule.in[0] : route::factors({route::group, route::token});
+    in[inputs++] = s.id;
+  };
+  symbol scores = o.scores;
+  if (!by_experts && o.second == second_expert::sampled && o.k > 1 && !b.failed()) {
+    attr.second = second_expert::always;
+    scores = emit_sampled_second(gates, scores.owner ? scores : gates);
+  }
+  add(route::gating_input::padding, mask, dims({G, S}));
+  add(route::gating_input::scores, scores, g.dims);
+  add(route::gating_input::importance, o.importance, dims({G, S}));
+  if (b.failed()) return nothing;
+  const int choices = by_experts ? E : b.fixed_dim(o.k);
+  b.add_node(op::top_k_gating, list_view(in.data(), inputs), rule, attr,
              {{dims({G, S, choices}), dtype::i32},
               {dims({G, S, choices}), g.type},
               {dims({G}), g.type},
               {dims({G, E}), g.type},
               {dims({G}), g.type}});
-  const symbol slot = b.result_of_last(0), weight = b.result_of_last(1), aux = b.result_of_last(2);
-  const symbol load = b.result_of_last(3), overflow = b.result_of_last(4);
+  const symbol slot = b.result_of_last(0), aux = b.result_of_last(2), load = b.result_of_last(3), overflow = b.result_of_last(4);
+  symbol weight = b.result_of_last(1);
+  if (o.norm == gate_norm::kept || (by_experts && o.norm == gate_norm::chosen)) weight = emit_normalized(weight);
+  if (o.scale != 1) weight = emit_scale(weight, o.scale);
   return {emit_one_hot(slot, weight, E, place, g.type), emit_one_hot(slot, b.nothing(), E, place, g.type), mean(aux), load,
           overflow};
 }
@@ -89,29 +156,45 @@ constexpr gating_result emit_gating(symbol gates, symbol mask, int k, capacity c
 /// Throws: nothing.
 /// @see capacity, gating_result, top_k_gating, nn::moe
 constexpr gating_result top2_gating(here gates, capacity c = {}, second_expert second = second_expert::random) {
-  return detail::emit_gating(gates, gates.owner->nothing(), 2, c, second, "top2_gating");
+  return detail::emit_gating(gates, {}, {.k = 2, .places = c, .second = second}, "top2_gating");
 }
 constexpr gating_result top2_gating(here gates, symbol mask, capacity c = {}, second_expert second = second_expert::random) {
   (void)gates.owner->has(mask);  // or the program has failed
-  return detail::emit_gating(gates, mask, 2, c, second, "top2_gating");
+  return detail::emit_gating(gates, mask, {.k = 2, .places = c, .second = second}, "top2_gating");
 }
 
-/// top_k_gating(gates, mask, options): each token chooses the k experts with the largest gates. Its weights are these gates, divided by
-/// their sum. Groups are independent, tokens are taken in order, and all first choices come before any second one, and so on. An expert
-/// takes at most C tokens of a group. Tokens whose mask is 0 (padding) are neither routed nor counted. With k = 2, it equals
-/// `top2_gating(gates, mask, places, second_expert::always)` bit for bit.
-/// Shapes: gates [G,S,E], whose rows sum to 1; mask [G,S] -> see `gating_result`, C = ceil(factor * S / E). Routing holds an index and a
-/// weight for each of [G,S,k]. No tensor [G,S,E,C] exists if its readers are the einsums of `nn::moe`.
+/// top_k_gating(gates, mask, options): each token chooses the k experts with the largest gates, or scores. Its weights are the gates of
+/// these experts, divided by their sum, unless the options say otherwise. Groups are independent, tokens are taken in order, and all first
+/// choices come before any second one, and so on. An expert takes at most C tokens of a group. Tokens whose mask is 0 (padding) are neither
+/// routed nor counted. With k = 2, it equals `top2_gating(gates, mask, places, second_expert::always)` bit for bit.
+/// Shapes: gates [G,S,E]; mask [G,S] -> see `gating_result`, C = ceil(factor * S / E). Routing holds an index and a weight for each of
+/// [G,S,k]. No tensor [G,S,E,C] exists if its readers are the einsums of `nn::moe`.
 /// Communicates: nothing. Only G may be sharded: other dims of gates are replicated first.
 /// Compile time: ranks, dims and element types; that k is from 1 to E, if E is known.
 /// Throws: nothing. If there are fewer experts than k, a token chooses all.
-/// @see gating_options, gating_result, nn::moe
+/// @see gating_options, gating_result, expert_choice_gating, nn::route, nn::moe
 constexpr gating_result top_k_gating(here gates, gating_options options = {}) {
-  return detail::emit_gating(gates, gates.owner->nothing(), options.k, detail::places_of(options), second_expert::always, "top_k_gating");
+  return detail::emit_gating(gates, {}, options, "top_k_gating");
 }
 constexpr gating_result top_k_gating(here gates, symbol mask, gating_options options = {}) {
   (void)gates.owner->has(mask);  // or the program has failed
-  return detail::emit_gating(gates, mask, options.k, detail::places_of(options), second_expert::always, "top_k_gating");
+  return detail::emit_gating(gates, mask, options, "top_k_gating");
+}
+
+/// expert_choice_gating(gates, mask, options): each expert chooses the C tokens of a group with the largest gates, or scores
+/// (arXiv 2202.09368). So all experts have equal loads. A token may have any number of experts, and none.
+/// Shapes: gates [G,S,E]; mask [G,S] -> see `gating_result`, C = ceil(factor * S / E). `aux` is 0, and `overflow` counts the tokens
+/// without an expert. Routing holds an index and a weight for each of [G,S,E].
+/// Communicates: nothing. Only G may be sharded: other dims of gates are replicated first.
+/// Compile time: ranks, dims and element types.
+/// Throws: nothing.
+/// @see expert_choice_options, gating_result, top_k_gating, nn::moe
+constexpr gating_result expert_choice_gating(here gates, symbol mask, expert_choice_options options = {}) {
+  const auto& [places, norm, scale, scores] = options;
+  return detail::emit_gating(gates, mask, {.places = places, .norm = norm, .scale = scale, .scores = scores}, "expert_choice_gating", true);
+}
+constexpr gating_result expert_choice_gating(here gates, expert_choice_options options = {}) {
+  return expert_choice_gating(gates, symbol{}, options);
 }
 
 }}  // namespace gshard::v0

@@ -31,6 +31,15 @@ constexpr short_list slots_of(const short_list& of_tokens) {
   return l;
 }
 inline constexpr short_list mask = factors({group, token, expert, place});
+/// The optional operands of op::top_k_gating, after the gates, in this order.
+enum class gating_input : std::uint8_t { padding, scores, importance };
+/// The number of the operand of op::top_k_gating, or -1 if it lacks that one. `before`: how many operands precede the optional ones.
+constexpr int gating_operand(const attributes& a, gating_input which, int before = 1) {
+  if (!((a.operands >> int(which)) & 1u)) return -1;
+  int at = before;
+  for (int i = 0; i < int(which); ++i) at += int((a.operands >> i) & 1u);
+  return at;
+}
 
 constexpr sharding_rule base() {
   sharding_rule r;

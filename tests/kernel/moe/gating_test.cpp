@@ -27,12 +27,31 @@ struct routed {
         overflow(at(n.groups)) {}
 };
 
-routed route(const random_case& c) {
+routed route(const random_case& c, const ks::gating_rules<double>& rules = {}) {
   routed r(c.n);
   ks::top_k_gating(c.gates.data(), c.mask.data(), r.slot.data(), r.weight.data(), r.aux.data(), r.load.data(),
-                  r.overflow.data(), c.n, c.random, c.key, c.group_offset);
+                  r.overflow.data(), c.n, c.random, c.key, c.group_offset, rules);
   return r;
 }
+
+/// Random rules, and the numbers that they refer to.
+struct random_rules {
+  std::vector<double> scores, importance;
+  ks::gating_rules<double> rules;
+
+  random_rules(const random_case& c, std::uint32_t seed) {
+    std::mt19937 gen(seed + 1000);
+    std::uniform_int_distribution<int> few(0, 3);
+    std::normal_distribution<> normal;
+    for (std::size_t i = 0; i < c.gates.size(); ++i) scores.push_back(few(gen) == 0 ? double(few(gen)) : normal(gen));
+    for (std::size_t i = 0; i < c.mask.size(); ++i) importance.push_back(double(few(gen)));
+    if (seed % 2 == 0) rules.scores = scores.data();
+    if (seed % 3 == 0) rules.importance = importance.data();
+    rules.has_threshold = seed % 5 == 0;
+    rules.threshold = 0.1 + 0.2 * few(gen);
+    rules.gates_as_weights = seed % 7 < 3;
+  }
+};
 
 template <class T>
 void check_golden(std::int64_t capacity, const std::array<std::int32_t, 16>& slots,
@@ -53,14 +72,16 @@ void check_golden(std::int64_t capacity, const std::array<std::int32_t, 16>& slo
 }
 
 /// Slots, weights, auxiliary loss, load and overflow of 1,000 random groups, against the dense formulation.
-void check_random_groups(bool any_number_of_choices) {
+void check_random_groups(bool any_number_of_choices, bool any_rules = false) {
   for (std::uint32_t seed = 0; seed < 1000; ++seed) {
     CAPTURE(seed);
     random_case c = make_case(seed);
     if (any_number_of_choices) c.n.choices = 1 + seed % 6;
     const auto [G, S, E, C, K] = c.n;
-    const routed r = route(c);
-    const result expected = algorithm1(c.gates, c.mask, c.n, c.random, c.key, c.group_offset);
+    const random_rules other(c, seed);
+    const ks::gating_rules<double> rules = any_rules ? other.rules : ks::gating_rules<double>();
+    const routed r = route(c, rules);
+    const result expected = algorithm1(c.gates, c.mask, c.n, c.random, c.key, c.group_offset, rules);
     std::vector<double> combine(at(G * S * E * C));
     for (std::size_t i = 0; i < r.slot.size(); ++i) {
       if (r.slot[i] >= 0)
@@ -96,6 +117,10 @@ TEST_CASE("top_k_gating: random groups of 1 to 6 choices against Algorithm 1 wri
   check_random_groups(true);
 }
 
+TEST_CASE("top_k_gating: random groups with scores, importance, thresholds and unnormalized weights, against a dense formulation") {
+  check_random_groups(true, true);
+}
+
 TEST_CASE("top2_gating: groups do not depend on the device that holds them") {
   random_case c = make_case(7);
   c.random = true;
@@ -113,18 +138,20 @@ TEST_CASE("top2_gating: groups do not depend on the device that holds them") {
 }
 
 TEST_CASE("top_k_gating_grad: finite differences with the choices fixed") {
-  for (std::uint32_t seed = 0; seed < 100; ++seed) {
+  for (std::uint32_t seed = 0; seed < 200; ++seed) {
     CAPTURE(seed);
     random_case c = make_case(seed, false);
     c.n.choices = seed % 2 == 0 ? 2 : 1 + seed / 2 % 5;
-    const routed r = route(c);
+    const random_rules other(c, seed);
+    const ks::gating_rules<double> rules = seed < 100 ? ks::gating_rules<double>() : other.rules;
+    const routed r = route(c, rules);
     std::mt19937 gen(seed);
     std::uniform_real_distribution<> uniform(-1, 1);
     std::vector<double> dweight(r.weight.size()), daux(r.aux.size()), dgates(c.gates.size(), 7);
     for (double& v : dweight) v = uniform(gen);
     for (double& v : daux) v = uniform(gen);
     ks::top_k_gating_grad(c.gates.data(), c.mask.data(), r.slot.data(), dweight.data(), daux.data(),
-                         dgates.data(), c.n);
+                         dgates.data(), c.n, rules);
     const auto loss = [&](const routed& v) {
       double sum = 0;
       for (std::size_t i = 0; i < dweight.size(); ++i) sum += dweight[i] * v.weight[i];
@@ -134,9 +161,9 @@ TEST_CASE("top_k_gating_grad: finite differences with the choices fixed") {
     for (std::size_t i = 0; i < c.gates.size(); ++i) {
       const double h = 1e-6, before = c.gates[i];
       c.gates[i] = before + h;
-      const routed up = route(c);
+      const routed up = route(c, rules);
       c.gates[i] = before - h;
-      const routed down = route(c);
+      const routed down = route(c, rules);
       c.gates[i] = before;
       if (up.slot != r.slot || down.slot != r.slot) continue;  // a random choice was tipped
       CHECK(dgates[i] == doctest::Approx((loss(up) - loss(down)) / (2 * h)).epsilon(1e-6));

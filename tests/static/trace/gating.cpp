@@ -3,6 +3,8 @@
 
 #include "../tracing.hpp"
 
+#include <algorithm>
+
 namespace gs = gshard;
 using gs::builder, gs::dtype, gs::fault, gs::op, gs::symbol;
 using tracing::fails, tracing::has_dims, tracing::input;
@@ -54,6 +56,29 @@ static_assert(tracing::holds([](builder& b, auto&) {
 }));
 static_assert(fails(fault::bad_range, "top_k_gating", [](builder& b, auto&) { gs::top_k_gating(input(b, "GSE"), {.k = 0}); }));
 static_assert(fails(fault::rank_mismatch, "top_k_gating", [](builder& b, auto&) { gs::top_k_gating(input(b, "SE")); }));
+
+// Optional operands, in their order, with a mask and without one.
+static_assert(tracing::holds([](builder& b, auto&) {
+  gs::top_k_gating(input(b, "GSE"), {.scores = input(b, "GSE"), .importance = input(b, "GS")});
+  const gs::node& n = *std::find_if(b.program.nodes.begin(), b.program.nodes.end(), [](const auto& m) { return m.kind == op::top_k_gating; });
+  using which = gs::detail::route::gating_input;
+  using gs::detail::route::gating_operand;
+  return n.inputs == 3 && gating_operand(n.attr, which::padding) == -1 && gating_operand(n.attr, which::scores) == 1 &&
+         gating_operand(n.attr, which::importance) == 2 && gating_operand(n.attr, which::scores, 4) == 4;
+}));
+// Slots for all tokens; a choice of each expert.
+static_assert(tracing::holds([](builder& b, auto&) {
+  const gs::gating_result all = gs::top_k_gating(input(b, "GSE"), {.places = gs::capacity::unlimited()});
+  const gs::gating_result r = gs::expert_choice_gating(input(b, "GSE"), input(b, "GS"));
+  return has_dims(all.combine, "GSES") && has_dims(r.combine, "GSEC") && has_dims(gs::detail::one_hot_of(r.combine).slot, "GSE");
+}));
+static_assert(fails(fault::dims_differ, "top_k_gating",
+                    [](builder& b, auto&) { gs::top_k_gating(input(b, "GSE"), {.scores = input(b, "GS")}); }));
+static_assert(fails(fault::wrong_type, "top_k_gating",
+                    [](builder& b, auto&) { gs::top_k_gating(input(b, "GSE"), {.scores = input(b, "GSE", dtype::f64)}); }));
+static_assert(fails(fault::dims_differ, "expert_choice_gating",
+                    [](builder& b, auto&) { gs::expert_choice_gating(input(b, "GSE"), input(b, "GE")); }));
+static_assert(fails(fault::bad_range, "top_k_gating", [](builder& b, auto&) { gs::top_k_gating(input(b, "GSE"), {.threshold = 0}); }));
 
 static_assert([] {
   builder b;

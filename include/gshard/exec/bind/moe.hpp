@@ -6,6 +6,7 @@
 #include <gshard/base/random.hpp>
 #include <gshard/exec/bind/local_step.hpp>
 #include <gshard/kernel/moe/dispatch.hpp>
+#include <gshard/kernel/moe/expert_choice.hpp>
 #include <gshard/kernel/moe/expert_groups.hpp>
 #include <gshard/kernel/moe/gating.hpp>
 #include <gshard/trace/routing.hpp>
@@ -18,23 +19,54 @@ namespace gshard { inline namespace v0 { namespace detail {
 template <class T>
 kernel::gating_sizes gating_sizes_of(const local_step<T>& step) {
   const kernel::placement& gates = step.in_place(0);
-  return {gates.extent[0], gates.extent[1], gates.extent[2], step.plan.sizes.dim(step.n.attr.dims[0]), step.n.attr.count};
+  const std::int64_t experts = gates.extent[2], choices = step.n.attr.by_experts ? experts : step.n.attr.count;
+  return {gates.extent[0], gates.extent[1], experts, step.plan.sizes.dim(step.n.attr.dims[0]), choices};
+}
+/// The optional operand of gating, or null. `before`: how many operands precede the optional ones.
+template <class T>
+const T* gating_operand_of(const local_step<T>& step, route::gating_input which, int before = 1) {
+  const int at = route::gating_operand(step.n.attr, which, before);
+  return at < 0 ? nullptr : step.in(at);
+}
+template <class T>
+kernel::gating_rules<T> gating_rules_of(const local_step<T>& step, int before = 1) {
+  const attributes& a = step.n.attr;
+  kernel::gating_rules<T> r;
+  r.scores = gating_operand_of(step, route::gating_input::scores, before);
+  r.importance = gating_operand_of(step, route::gating_input::importance, before);
+  r.has_threshold = a.second == second_expert::above_threshold;
+  r.threshold = a.rate;
+  r.gates_as_weights = a.gates_as_weights;
+  return r;
 }
 
 template <class T>
 action bind(operation<op::top_k_gating>, const local_step<T>& step) {
-  return [gates = step.in(0), mask = step.in_or_null(1), slot = step.out_ids(0), weight = step.out(1), aux = step.out(2),
-          load = step.out(3), overflow = step.out(4), s = gating_sizes_of(step), first = step.in_place(0).offset[0],
-          key = std::uint32_t(step.n.attr.key), random = step.n.attr.second == second_expert::random](const run_context& run) {
-    kernel::top_k_gating<T>(gates, mask, slot, weight, aux, load, overflow, s, random, random_key{run.seed, run.step, key}, first);
+  const T* const mask = gating_operand_of(step, route::gating_input::padding);
+  if (step.n.attr.by_experts)
+    return [gates = step.in(0), mask, slot = step.out_ids(0), weight = step.out(1), aux = step.out(2), load = step.out(3),
+            overflow = step.out(4), s = gating_sizes_of(step), rules = gating_rules_of(step)](const run_context&) {
+      kernel::expert_choice<T>(gates, mask, slot, weight, aux, load, overflow, s, rules.scores);
+    };
+  return [gates = step.in(0), mask, slot = step.out_ids(0), weight = step.out(1), aux = step.out(2),
+          load = step.out(3), overflow = step.out(4), s = gating_sizes_of(step), rules = gating_rules_of(step),
+          first = step.in_place(0).offset[0], key = std::uint32_t(step.n.attr.key),
+          random = step.n.attr.second == second_expert::random](const run_context& run) {
+    const random_key numbers{run.seed, run.step, key};
+    kernel::top_k_gating<T>(gates, mask, slot, weight, aux, load, overflow, s, random, numbers, first, rules);
   };
 }
 
 template <class T>
 action bind(operation<op::top_k_gating_grad>, const local_step<T>& step) {
-  return [gates = step.in(0), slot = step.ids(1), dweight = step.in(2), daux = step.in(3), mask = step.in_or_null(4),
-          dgates = step.out(), s = gating_sizes_of(step)](const run_context&) {
-    kernel::top_k_gating_grad<T>(gates, mask, slot, dweight, daux, dgates, s);
+  if (step.n.attr.by_experts)
+    return [slot = step.ids(1), dweight = step.in(2), dgates = step.out(), s = gating_sizes_of(step)](const run_context&) {
+      kernel::expert_choice_grad<T>(slot, dweight, dgates, s);
+    };
+  return [gates = step.in(0), slot = step.ids(1), dweight = step.in(2), daux = step.in(3), dgates = step.out(),
+          mask = gating_operand_of(step, route::gating_input::padding, 4), s = gating_sizes_of(step),
+          rules = gating_rules_of(step, 4)](const run_context&) {
+    kernel::top_k_gating_grad<T>(gates, mask, slot, dweight, daux, dgates, s, rules);
   };
 }
 

@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <numeric>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -22,6 +23,16 @@ namespace gshard { inline namespace v0 { namespace kernel {
 struct gating_sizes {
   std::int64_t groups = 0, tokens = 0, experts = 0, capacity = 0;
   std::int64_t choices = 2;
+};
+
+/// Departures from Algorithm 1 of the paper.
+template <class T>
+struct gating_rules {
+  const T* scores = nullptr;      ///< [G,S,E]: tokens choose the experts with the largest scores. Null: with the largest gates.
+  const T* importance = nullptr;  ///< [G,S]: tokens take slots in the order of decreasing importance. Null: in their order.
+  bool has_threshold = false;     ///< A second choice is kept only if its weight exceeds the threshold.
+  double threshold = 0.5;
+  bool gates_as_weights = false;  ///< The weights are the gates.
 };
 
 namespace detail {
@@ -74,14 +85,15 @@ bool may_be_nan(const T* x, std::int64_t n) {
   return sum_of<T>(n, [=](auto at) { return at(x) * T(0); }) != T(0);
 }
 
-/// The chosen gates of a token, divided by their sum, which it returns. Zeros if the sum is zero.
+/// The chosen gates of a token, divided by their sum, which it returns. Zeros if the sum is zero. `as_weights`: the gates themselves.
 template <class T>
-T normalize_chosen(const T* gates, const std::int64_t* chosen, std::int64_t choices, T* weight) {
+T normalize_chosen(const T* gates, const std::int64_t* chosen, std::int64_t choices, T* weight, bool as_weights = false) {
   T sum = 0;
   for (std::int64_t k = 0; k < choices; ++k) {
     weight[k] = chosen[k] < 0 ? T(0) : gates[chosen[k]];
     sum = k == 0 ? weight[0] : sum + weight[k];
   }
+  if (as_weights) return sum;
   for (std::int64_t k = 0; k < choices; ++k) weight[k] = sum == T(0) ? T(0) : weight[k] / sum;
   return sum;
 }
@@ -107,6 +119,15 @@ std::int64_t count_real_tokens(const T* mask, std::int64_t tokens) {
   return std::max<std::int64_t>(n, 1);
 }
 
+/// The numbers of the tokens in the order of decreasing importance; NaN first.
+template <class T>
+void order_by_importance(const T* importance, std::vector<std::int64_t>& order) {
+  std::iota(order.begin(), order.end(), std::int64_t(0));
+  std::stable_sort(order.begin(), order.end(), [=](std::int64_t a, std::int64_t b) {
+    return importance[a] > importance[b] || (importance[a] != importance[a] && importance[b] == importance[b]);
+  });
+}
+
 }  // namespace detail
 
 /// Top-k gating for every group on its own; with k = 2, Algorithm 1 of the paper. `gates` [G,S,E] is the softmax over the experts. `mask`
@@ -117,12 +138,12 @@ std::int64_t count_real_tokens(const T* mask, std::int64_t tokens) {
 /// - load [G,E]: kept choices of each expert;
 /// - overflow [G]: choices that were dropped because the expert was full.
 /// aux, load and overflow may be null. All first choices of a group are served before any second one, and so on. With `random`, a second
-/// choice is kept only if twice its weight > uniform01(key, (group_offset + g) * S + s). It occupies a capacity slot either way.
+/// choice is kept only if its weight / threshold > uniform01(key, (group_offset + g) * S + s). It occupies a capacity slot either way.
 /// `group_offset`: the global number of the first group. A gate that is NaN counts as the largest; the weights of its token are NaN, and so
 /// is aux.
 template <class T>
 void top_k_gating(const T* gates, const T* mask, std::int32_t* slot, T* weight, T* aux, T* load, T* overflow,
-                  const gating_sizes& sizes, bool random, random_key key, std::int64_t group_offset) {
+                  const gating_sizes& sizes, bool random, random_key key, std::int64_t group_offset, const gating_rules<T>& rules = {}) {
   const std::int64_t groups = sizes.groups, tokens = sizes.tokens, experts = sizes.experts, capacity = sizes.capacity;
   if (experts * capacity > std::numeric_limits<std::int32_t>::max())
     throw error("top_k_gating: " + std::to_string(experts) + " experts of capacity " +
@@ -136,7 +157,7 @@ void top_k_gating(const T* gates, const T* mask, std::int32_t* slot, T* weight, 
   }
   const auto choose = [=](std::int64_t g, auto fixed) {
     const std::int64_t choices = decltype(fixed)::value > 0 ? decltype(fixed)::value : sizes.choices;
-    thread_local std::vector<std::int64_t> chosen_experts, used_slots;
+    thread_local std::vector<std::int64_t> chosen_experts, used_slots, by_importance;
     thread_local std::vector<T> chosen_weights, gate_sums;
     chosen_experts.resize(std::size_t(tokens * choices));
     chosen_weights.resize(chosen_experts.size());
@@ -146,8 +167,15 @@ void top_k_gating(const T* gates, const T* mask, std::int32_t* slot, T* weight, 
     std::int64_t *const chosen = chosen_experts.data(), *const used = used_slots.data();  // used: slots given away or refused
     T *const chosen_weight = chosen_weights.data(), *const gate_sum = gate_sums.data();
     const T* const group = gates + g * tokens * experts;
-    const bool looks_for_nan = detail::may_be_nan(group, tokens * experts);
+    const T* const scores = rules.scores ? rules.scores + g * tokens * experts : group;
+    const bool looks_for_nan = detail::may_be_nan(scores, tokens * experts);
     const T* const real = mask ? mask + g * tokens : nullptr;
+    const std::int64_t* order = nullptr;
+    if (rules.importance) {
+      by_importance.resize(std::size_t(tokens));
+      detail::order_by_importance(rules.importance + g * tokens, by_importance);
+      order = by_importance.data();
+    }
     std::int32_t* const place = slot + g * tokens * choices;
     T* const kept = weight + g * tokens * choices;
     std::int64_t refused = 0;
@@ -162,12 +190,13 @@ void top_k_gating(const T* gates, const T* mask, std::int32_t* slot, T* weight, 
       place[at] = static_cast<std::int32_t>(expert * capacity + c);
       kept[at] = chosen_weight[at];
     };
-    for (std::int64_t s = 0; s < tokens; ++s) {
+    for (std::int64_t i = 0; i < tokens; ++i) {
+      const std::int64_t s = order ? order[i] : i;
       if (detail::is_padding(real, s)) continue;
       const T* const row = group + s * experts;
       for (std::int64_t e = 0; e < experts; ++e) gate_sum[e] += row[e];
-      detail::choose_largest(row, experts, choices, chosen + s * choices, looks_for_nan);
-      detail::normalize_chosen(row, chosen + s * choices, choices, chosen_weight + s * choices);
+      detail::choose_largest(scores + s * experts, experts, choices, chosen + s * choices, looks_for_nan);
+      detail::normalize_chosen(row, chosen + s * choices, choices, chosen_weight + s * choices, rules.gates_as_weights);
       take(s * choices, true);
     }
     if (aux != nullptr) {
@@ -176,12 +205,16 @@ void top_k_gating(const T* gates, const T* mask, std::int32_t* slot, T* weight, 
       for (std::int64_t e = 0; e < experts; ++e) sum += (T(used[e]) / n) * (gate_sum[e] / n);
       aux[g] = sum / T(experts);
     }
+    const T scale = random ? T(1 / rules.threshold) : T(1);
+    const auto is_used = [&](std::int64_t s, T second_weight) {
+      if (rules.has_threshold) return !(second_weight <= T(rules.threshold));
+      return !random || !(scale * second_weight <= T(uniform01(key, std::uint64_t((group_offset + g) * tokens + s))));
+    };
     for (std::int64_t k = 1; k < std::min(choices, experts); ++k)
-      for (std::int64_t s = 0; s < tokens; ++s) {
+      for (std::int64_t i = 0; i < tokens; ++i) {
+        const std::int64_t s = order ? order[i] : i;
         if (detail::is_padding(real, s)) continue;
-        const bool wanted = !random || k != 1 || !(2 * chosen_weight[s * choices + 1] <=
-                                                   T(uniform01(key, std::uint64_t((group_offset + g) * tokens + s))));
-        take(s * choices + k, wanted);
+        take(s * choices + k, k != 1 || is_used(s, chosen_weight[s * choices + 1]));
       }
     if (overflow != nullptr) overflow[g] = T(refused);
     if (load != nullptr) {
@@ -196,10 +229,10 @@ void top_k_gating(const T* gates, const T* mask, std::int32_t* slot, T* weight, 
 }
 
 /// dgates [G,S,E] from the derivatives of weight [G,S,K] and aux [G] (null: zero). Choices, slots and counts c_e are constants. A kept
-/// weight depends on all chosen gates of its token, even if other choices were dropped.
+/// weight depends on all chosen gates of its token, even if other choices were dropped, unless the gates are the weights.
 template <class T>
 void top_k_gating_grad(const T* gates, const T* mask, const std::int32_t* slot, const T* dweight,
-                       const T* daux, T* dgates, const gating_sizes& sizes) {
+                       const T* daux, T* dgates, const gating_sizes& sizes, const gating_rules<T>& rules = {}) {
   const std::int64_t groups = sizes.groups, tokens = sizes.tokens, experts = sizes.experts;
   std::fill_n(dgates, groups * tokens * experts, T(0));
   if (experts == 0) return;
@@ -215,12 +248,13 @@ void top_k_gating_grad(const T* gates, const T* mask, const std::int32_t* slot, 
     T two_weights[2];
     T* const chosen_weight = fixed() == 2 ? two_weights : weights.data();
     const T* const group = gates + g * tokens * experts;
-    const bool looks_for_nan = detail::may_be_nan(group, tokens * experts);
+    const T* const scores = rules.scores ? rules.scores + g * tokens * experts : group;
+    const bool looks_for_nan = detail::may_be_nan(scores, tokens * experts);
     const T* const real = mask ? mask + g * tokens : nullptr;
     for (std::int64_t s = 0; s < tokens; ++s) {
       if (detail::is_padding(real, s)) continue;
       std::int64_t* const of_token = chosen + s * choices;
-      detail::choose_largest(group + s * experts, experts, choices, of_token, looks_for_nan);
+      detail::choose_largest(scores + s * experts, experts, choices, of_token, looks_for_nan);
       first_choices[of_token[0]] += T(1);
     }
     const auto n = T(detail::count_real_tokens(real, tokens));
@@ -231,9 +265,11 @@ void top_k_gating_grad(const T* gates, const T* mask, const std::int32_t* slot, 
       for (std::int64_t e = 0; e < experts; ++e) d[e] = scale * first_choices[e];
       const std::int64_t* const of_token = chosen + s * choices;
       const T sum = detail::normalize_chosen(group + s * experts, of_token, choices, chosen_weight);
-      if (dweight == nullptr || sum == T(0)) continue;
-      const std::int64_t at = (g * tokens + s) * choices;
+      const std::int64_t at = (g * tokens + s) * choices, count = std::min(choices, experts);
       const auto kept = [&](std::int64_t k) { return slot[at + k] < 0 ? T(0) : dweight[at + k]; };
+      if (dweight != nullptr && rules.gates_as_weights)
+        for (std::int64_t k = 0; k < count; ++k) d[of_token[k]] += kept(k);
+      if (dweight == nullptr || rules.gates_as_weights || sum == T(0)) continue;
       if (fixed() == 2) {
         if (of_token[1] < 0) continue;
         const T difference = kept(0) - kept(1);
@@ -241,7 +277,6 @@ void top_k_gating_grad(const T* gates, const T* mask, const std::int32_t* slot, 
         d[of_token[1]] -= difference * chosen_weight[0] / sum;
         continue;
       }
-      const std::int64_t count = std::min(choices, experts);
       for (std::int64_t k = 0; count > 1 && k < count; ++k) {
         const std::int64_t other = k == 0 ? 1 : 0;
         T slope = (kept(k) - kept(other)) * chosen_weight[other];

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Expert choice (arXiv 2202.09368): every expert chooses its tokens. So all have equal loads, and a token has as many experts as want it.
+#include <gshard/gshard.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdio>
+#include <tuple>
+#include <vector>
+
+namespace gs = gshard;
+using gs::none, gs::op, gs::P;
+using mesh = gs::mesh<gs::axis<"expert">>;
+
+inline constexpr auto training_step = [](auto& m, auto x, auto mask, auto rate) {
+  const auto [y, load, alone] = gs::nn::moe<"expert">(
+      m.scope("moe"), x, mask, {.places = {2}, .router = {.norm = gs::gate_norm::off, .experts_choose = true}});
+  auto error = y - 2.0 * x;
+  auto loss = gs::mean(error * error);
+  gs::adam{}.minimize(m, loss, rate);
+  return std::tuple{loss, load, alone};
+};
+using program = gs::program<training_step, mesh, gs::in<"GSM", P<"expert", none, none>>, gs::in<"GS", P<"expert", none>>, gs::in<"">>;
+// As if tokens chose experts: two exchanges forward and one in the gradients, and no dense one-hot tensor.
+static_assert(program::plan.count(op::all_to_all) == 3 && program::plan.count(op::all_gather) == 0);
+static_assert(program::plan.count(op::one_hot) == 0);
+
+int main() {
+  constexpr int G = 4, S = 64, M = 16, E = 8, devices = 4, steps = 100;
+  gs::executable<program> train(gs::simulate<mesh>(devices), {{'G', G}, {'S', S}, {'M', M}, {'F', 32}, {'E', E}});
+  std::vector<float> x(G * S * M);
+  const std::vector<float> mask(G * S, 1.0f), rate(1, 0.003f);
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = std::sin(1.3f * float(i)) + (i % M < 3 ? 1.0f : 0.0f);
+  double first = 0, last = 0, most_alone = 0;
+  bool equal = true;
+  for (int step = 0; step < steps; ++step) {
+    const auto [loss, load, alone] = train(x, mask, rate);
+    (step == 0 ? first : last) = double(loss.item());
+    most_alone = std::max(most_alone, double(alone.item()));
+    for (const float tokens : gs::to_global(load)) equal = equal && tokens == float(G * (2 * S / E));
+  }
+  std::fprintf(stderr, "%g %g %g\n", first, last, most_alone);
+  std::puts(equal ? "every expert took 64 tokens in every step" : "loads differ");
+  std::puts(last < first ? "the loss falls" : "the loss does not fall");
+}

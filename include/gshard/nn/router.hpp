@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+// The router of a mixture of experts: scores, noise, selection bias and losses, from which gating chooses experts.
+
+#include <gshard/trace/along.hpp>
+#include <gshard/trace/einsum.hpp>
+#include <gshard/trace/embedding.hpp>
+#include <gshard/trace/gating.hpp>
+#include <gshard/trace/map.hpp>
+#include <gshard/trace/named_scope.hpp>
+#include <gshard/trace/parameter_scope.hpp>
+#include <gshard/trace/random.hpp>
+#include <gshard/trace/reduce.hpp>
+#include <gshard/trace/rows.hpp>
+#include <gshard/trace/shape.hpp>
+
+#include <array>
+#include <cstdint>
+#include <limits>
+
+namespace gshard { inline namespace v0 { namespace nn {
+
+/// The gates of a token: the softmax of its logits, or the sigmoid of each one.
+enum class gate_score : std::uint8_t { softmax, sigmoid };
+
+/// How the load of experts is kept even: by the auxiliary loss of the paper; by a bias of the choice alone, which grows for experts with
+/// less load than the mean (arXiv 2408.15664); or not at all.
+enum class balance : std::uint8_t { loss, bias, off };
+
+/// How a router turns logits into choices. It belongs to moe_options.
+struct router_options {
+  gate_score score = gate_score::softmax;
+  gate_norm norm = gate_norm::chosen;    ///< @see gating_options
+  double scale = 1;                      ///< Of the weights.
+  enum balance balance = balance::loss;  ///< bias: the variable `bias` [E] is added to the gates for the choice, not for the weights.
+  double bias_rate = 0.001;              ///< By this much the bias of each expert changes in a run.
+  int groups = 1;                        ///< Experts in this many groups of equal size, of which each token uses a few.
+  int groups_per_token = 1;              ///< Those with the largest sums of two scores.
+  double jitter = 0;                     ///< Input times U(1 - jitter, 1 + jitter).
+  double gumbel = 0;                     ///< The choice is made by logits plus this much Gumbel noise.
+  double threshold = 0.5;                ///< Of second choices. @see gating_options
+  double z_loss = 0;                     ///< Adds this times the mean of logsumexp(logits)^2 to the auxiliary losses.
+  bool experts_choose = false;           ///< Each expert chooses its tokens, without balance. @see expert_choice_gating
+  bool training = true;                  ///< False: no noise, every second choice is used, and the bias stays.
+  capacity evaluation_places{0};         ///< Slots per expert without training. Factor 0: as in training.
+  symbol importance{};                   ///< [G,S] @see gating_options
+};
+
+namespace detail {
+/// -log(-log u) for u uniform in [0, 1).
+constexpr symbol emit_gumbel(symbol like) {
+  return map<[](auto u) { return -log(-log(u)); }>(gshard::detail::emit_random(*like.owner, like.get().dims, like.get().type, false));
+}
+
+constexpr symbol scores_of(symbol logits, gate_score score) {
+  return score == gate_score::softmax ? softmax(logits) : map<[](auto v) { return 1 / (1 + exp(-v)); }>(logits);
+}
+
+/// Scores [G,S,E], -infinity for the experts of all groups but the best ones of each token.
+constexpr symbol of_best_groups(symbol scores, int groups, int count) {
+  using namespace gshard::detail;
+  builder& b = *scores.owner;
+  if (b.failed()) return scores;
+  const int E = scores.get().dims[2], N = b.fixed_dim(groups);
+  const symbol by_group = emit_split(scores, 2, N, b.ratio_dim(1, E, N));
+  const symbol best = top_k(sum<"GSNK->GSN">(top_k(by_group, 2).values), count).ids;
+  const symbol chosen = sum<"GSKN->GSN">(emit_equal_index(best, N, scores.get().type));
+  constexpr auto& f = pointwise_of<[](auto v, auto is_chosen) {
+    return is_chosen == 0 ? decltype(v)(-std::numeric_limits<float>::infinity()) : v;
+  }, 2>;
+  const symbol kept = emit_map_of(f, std::array{by_group, chosen}, std::array{counting(4), counting(3)}, by_group);
+  return emit_merge(kept, 2, E);
+}
+}  // namespace detail
+
+/// route(m, x, mask, gating, options): chooses experts for every token by the logits einsum<"GSM,ME->GSE">(x, wg). Adds the auxiliary
+/// losses to the model's. Parameters: wg [M,E]; with balance::bias the variable bias [E], which update_bias changes.
+/// Shapes: x [G,S,M], mask [G,S] -> see `gating_result`.
+/// Communicates: nothing for routing if only G is sharded; a few scalars for losses.
+/// Compile time: ranks and dims.
+/// Throws: `gshard::error` when the program is bound, if `groups` does not divide E.
+/// @see router_options, gating_options, update_bias, moe
+constexpr gating_result route(const parameter_scope& m, symbol x, symbol mask, gating_options gating = {},
+                              const router_options& options = {}) {
+  builder& b = m.owner();
+  const symbol wg = m.param("wg", "ME", init::fan_in("M"));
+  const named_scope gate(m, "gate other");
+  const bool noisy = options.training;
+  const symbol logits = [&] {
+    const named_scope named(m, "gate einsum");
+    symbol in = x;
+    if (noisy && options.jitter > 0 && b.has(x)) {
+      const symbol u = gshard::detail::emit_random(b, x.get().dims, x.get().type, false);
+      in = x * (1 - options.jitter + 2 * options.jitter * u);
+    }
+    return full_precision([](symbol t, symbol w) { return einsum<"GSM,ME->GSE">(t, w); }, in, wg);
+  }();
+  const symbol gates = detail::scores_of(logits, options.score);
+  symbol scores = gates;
+  if (noisy && options.gumbel > 0 && b.has(logits))
+    scores = detail::scores_of(logits + options.gumbel * detail::emit_gumbel(logits), options.score);
+  if (options.balance == balance::bias) scores = scores + m.variable("bias", "E", init::zeros());
+  if (options.groups != 1) {
+    if (options.groups < 1 || options.groups_per_token < 1 || options.groups_per_token > options.groups)
+      b.fail(fault::bad_range, "route", {}, options.groups, options.groups_per_token);
+    scores = detail::of_best_groups(scores, options.groups, options.groups_per_token);
+  }
+  if (b.failed()) return top_k_gating(gates, mask, gating);
+  if (scores.id != gates.id) gating.scores = stop_gradient(scores);
+  gating.norm = options.norm;
+  gating.scale = options.scale;
+  gating.threshold = options.threshold;
+  gating.importance = options.importance;
+  gating.places = gshard::detail::places_of(gating);
+  if (!options.training) {
+    if (gating.second != second_expert::above_threshold) gating.second = second_expert::always;
+    if (options.evaluation_places.factor > 0) gating.places = options.evaluation_places;
+  }
+  const gating_result r = options.experts_choose
+                              ? expert_choice_gating(gates, mask, {gating.places, gating.norm, gating.scale, gating.scores})
+                              : top_k_gating(gates, mask, gating);
+  if (options.balance == balance::loss && !options.experts_choose) m.loss(r.aux);
+  if (options.z_loss > 0) {
+    const symbol z = logsumexp<"GSE->GS">(logits);
+    const symbol tokens = map<[](auto n) { return max(n, decltype(n)(1)); }>(sum(mask));
+    m.loss(options.z_loss * (sum(z * z * mask) / tokens));
+  }
+  return r;
+}
+
+/// update_bias(m, load, rate): the variable bias [E] of the router grows by `rate` for experts with less load than the mean, and shrinks
+/// for those with more. `moe` calls it if the router trains.
+/// Shapes: load [E].
+/// Communicates: nothing.
+/// Compile time: dims and element types.
+/// Throws: nothing.
+/// @see route, router_options
+constexpr void update_bias(const parameter_scope& m, symbol load, double rate) {
+  const symbol bias = m.variable("bias", "E", init::zeros());
+  const symbol direction = map([](auto mean, auto v) { return decltype(v)(v < mean ? 1 : mean < v ? -1 : 0); }, mean(load), load);
+  m.update(bias, bias + rate * direction);
+}
+
+/// How evenly the experts are loaded.
+struct balance_metrics {
+  symbol busiest;  ///< scalar: the largest load over the mean one, 1 if all are equal
+  symbol entropy;  ///< scalar: of the distribution of choices over experts, in nats, log E if all are equal
+  symbol refused;  ///< scalar: the share of choices that were refused
+};
+
+/// measure_balance(load, overflow): of the results of `moe`, or of sums of them over several layers.
+/// Shapes: load [E]; overflow a scalar -> scalars.
+/// Communicates: nothing.
+/// Compile time: ranks.
+/// Throws: nothing.
+/// @see moe_result
+constexpr balance_metrics measure_balance(symbol load, symbol overflow) {
+  const symbol total = sum(load);
+  const symbol share = map<[](auto v, auto all) { return all == 0 ? decltype(v)(0) : v / all; }>(load, total);
+  return {map<[](auto most, auto even) { return even == 0 ? decltype(most)(1) : most / even; }>(reduce_max<"E->">(load), mean(load)),
+          -sum(map<[](auto p) { return p == 0 ? decltype(p)(0) : p * log(p); }>(share)),
+          map<[](auto no, auto yes) { return no + yes == 0 ? decltype(no)(0) : no / (no + yes); }>(overflow, total)};
+}
+
+}}}  // namespace gshard::v0::nn

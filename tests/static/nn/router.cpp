@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What layers with other routers send, and what routers refuse.
+#include <gshard/nn/moe.hpp>
+#include <gshard/nn/router.hpp>
+#include <gshard/plan.hpp>
+
+#include "../soundness.hpp"
+#include "../tracing.hpp"
+
+#include <array>
+
+namespace gs = gshard;
+namespace nn = gshard::nn;
+using gs::fault, gs::none, gs::op, gs::P;
+using tracing::fails, tracing::input;
+
+namespace {
+
+using mesh = gs::mesh<gs::axis<"data">, gs::axis<"expert">>;
+using groups = P<gs::axes<"data", "expert">, none, none>;
+using tokens = gs::in<"GSM", groups>;
+using padding = gs::in<"GS", P<gs::axes<"data", "expert">, none>>;
+
+template <nn::moe_options Options>
+inline constexpr auto layer = [](auto& m, auto x, auto mask) { return nn::moe<"expert">(m, x, mask, Options).y; };
+template <nn::moe_options Options>
+inline constexpr auto backward = [](auto& m, auto x, auto mask) {
+  auto y = nn::moe<"expert">(m, x, mask, Options).y;
+  return gs::gradients(gs::sum(y * y), std::array{x})[0];
+};
+constexpr nn::moe_options with(const nn::router_options& router, int k = 2) { return {.k = k, .router = router}; }
+/// Forward 2 all-to-alls, with gradients 4, and nothing else, whatever the router.
+template <nn::router_options Router, int K = 2>
+constexpr bool sends_as_the_paper() {
+  using forward = gs::program<layer<with(Router, K)>, mesh, tokens, padding>;
+  using both = gs::program<backward<with(Router, K)>, mesh, tokens, padding>;
+  return forward::plan.count(op::all_to_all) == 2 && forward::plan.collectives() == 2 && both::plan.count(op::all_to_all) == 4 &&
+         both::plan.collectives() == 4 && forward::plan.count(op::one_hot) == 0 && both::plan.count(op::one_hot) == 0 &&
+         soundness::is_sound(both::plan);
+}
+
+static_assert(sends_as_the_paper<{}>());
+static_assert(sends_as_the_paper<{.score = nn::gate_score::sigmoid, .norm = gs::gate_norm::kept, .scale = 2.5}, 8>());
+static_assert(sends_as_the_paper<{.groups = 4, .groups_per_token = 2}, 4>());
+static_assert(sends_as_the_paper<{.jitter = 0.01, .gumbel = 1}>());
+static_assert(sends_as_the_paper<{.norm = gs::gate_norm::off, .experts_choose = true}>());
+// The bias is on every device: the load is summed.
+using biased = gs::program<layer<with({.balance = nn::balance::bias})>, mesh, tokens, padding>;
+static_assert(biased::plan.count(op::all_to_all) == 2 && biased::plan.count(op::all_reduce) == 1 && biased::plan.collectives() == 3);
+using evaluated = gs::program<layer<with({.balance = nn::balance::bias, .training = false})>, mesh, tokens, padding>;
+static_assert(evaluated::plan.collectives() == 2 && evaluated::plan.count(op::random) == 0);
+
+static_assert(fails(fault::bad_range, "route", [](auto& b, auto& m) {
+  nn::route(m, input(b, "GSM"), input(b, "GS"), {}, {.groups = 2, .groups_per_token = 3});
+}));
+static_assert(fails(fault::rank_mismatch, "GSM,ME->GSE", [](auto& b, auto& m) { nn::route(m, input(b, "SM"), input(b, "GS")); }));
+static_assert(fails(fault::dims_differ, "top_k_gating", [](auto& b, auto& m) { nn::route(m, input(b, "GSM"), input(b, "GE")); }));
+
+}  // namespace
