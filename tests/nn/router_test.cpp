@@ -37,15 +37,13 @@ struct router {
   router_options options;
 };
 
-/// Inputs x, mask. Parameters wg, and bias if there is one. Results combine, load, overflow; auxiliary losses if `losses`.
-run_graph::traced routed(const router& r, bool losses = false) {
+/// Inputs x, mask. Parameters wg, and bias if there is one.
+run_graph::traced routed(const router& r, const std::function<symbols(const scope&, const gs::gating_result&, symbol)>& results) {
   return trace({{"GSM"}, {"GS"}}, [=](const scope& m, given x) {
     const gs::gating_result g = gs::nn::route(m, x[0], x[1], r.gating, r.options);
     const symbol load = gs::sum<"GE->E">(g.load);
     if (r.options.balance == balance::bias) gs::nn::update_bias(m, load, r.options.bias_rate);
-    symbols results{g.combine, load, gs::sum(g.overflow)};
-    if (losses) results.push_back(m.auxiliary());
-    return results;
+    return results(m, g, load);
   });
 }
 
@@ -93,7 +91,7 @@ TEST_CASE("route: scores, norms, selection bias, expert groups and capacities in
     CAPTURE(kind);
     const router r = some_router(kind);
     const bool biased = r.options.balance == balance::bias;
-    const run_graph::traced t = routed(r);
+    const run_graph::traced t = routed(r, [](const scope&, const gs::gating_result& g, symbol load) { return symbols{g.combine, load}; });
     for (std::uint32_t seed = 0; seed < 20; ++seed) {
       CAPTURE(seed);
       std::mt19937 gen(kind * 100 + seed);
@@ -193,8 +191,8 @@ TEST_CASE("route: Gumbel noise chooses experts, and sampling second ones, in pro
   for (const double v : logits) sum += std::exp(v);
   for (const double v : logits) gates.push_back(std::exp(v) / sum);
   const auto load = [&](const router& r) {
-    const run_graph::traced t = routed(r);
-    return run_graph::run(t, run_graph::serial(t, dims), {std::vector<double>(S, 1), std::vector<double>(S, 1), logits})[1];
+    const run_graph::traced t = routed(r, [](const scope&, const gs::gating_result&, symbol sums) { return symbols{sums}; });
+    return run_graph::run(t, run_graph::serial(t, dims), {std::vector<double>(S, 1), std::vector<double>(S, 1), logits})[0];
   };
   const gs::capacity all = gs::capacity::unlimited();
   const auto check = [](const std::vector<double>& found, const std::vector<double>& shares) {
@@ -213,10 +211,11 @@ TEST_CASE("route: Gumbel noise chooses experts, and sampling second ones, in pro
 
 TEST_CASE("route: the z-loss is the mean of squared logsumexp over real tokens; measures of balance") {
   const gs::dims dims{{'G', 1}, {'S', 3}, {'E', 2}, {'M', 1}};
-  const run_graph::traced t = routed({{.k = 1}, {.balance = balance::off, .z_loss = 0.5}}, true);
+  const run_graph::traced t = routed({{.k = 1}, {.balance = balance::off, .z_loss = 0.5}},
+                                     [](const scope& m, const gs::gating_result&, symbol) { return symbols{m.auxiliary()}; });
   const arrays found = run_graph::run(t, run_graph::serial(t, dims), {{1, 2, 3}, {1, 1, 0}, {1, -1}});
   const auto z = [](double v) { return std::log(std::exp(v) + std::exp(-v)); };
-  CHECK(found[3][0] == doctest::Approx(0.5 * (z(1) * z(1) + z(2) * z(2)) / 2));
+  CHECK(found[0][0] == doctest::Approx(0.5 * (z(1) * z(1) + z(2) * z(2)) / 2));
   const run_graph::traced measured = trace({{"E"}, {""}}, [](const scope&, given x) {
     const gs::nn::balance_metrics b = gs::nn::measure_balance(x[0], x[1]);
     return symbols{b.busiest, b.entropy, b.refused};
