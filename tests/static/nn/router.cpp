@@ -13,6 +13,7 @@ namespace gs = gshard;
 namespace nn = gshard::nn;
 using gs::fault, gs::none, gs::op, gs::P;
 using tracing::fails, tracing::input;
+using router = nn::router_options;
 
 namespace {
 
@@ -28,9 +29,9 @@ inline constexpr auto backward = [](auto& m, auto x, auto mask) {
   auto y = nn::moe<"expert">(m, x, mask, Options).y;
   return gs::gradients(gs::sum(y * y), std::array{x})[0];
 };
-constexpr nn::moe_options with(const nn::router_options& router, int k = 2) { return {.k = k, .router = router}; }
+constexpr nn::moe_options with(const router& how, int k = 2) { return {.k = k, .router = how}; }
 /// Forward 2 all-to-alls, with gradients 4, and nothing else, whatever the router.
-template <nn::router_options Router, int K = 2>
+template <router Router, int K = 2>
 constexpr bool sends_as_the_paper() {
   using forward = gs::program<layer<with(Router, K)>, mesh, tokens, padding>;
   using both = gs::program<backward<with(Router, K)>, mesh, tokens, padding>;
@@ -39,15 +40,15 @@ constexpr bool sends_as_the_paper() {
          soundness::is_sound(both::plan);
 }
 
-static_assert(sends_as_the_paper<{}>());
-static_assert(sends_as_the_paper<{.score = nn::gate_score::sigmoid, .norm = gs::gate_norm::kept, .scale = 2.5}, 8>());
-static_assert(sends_as_the_paper<{.groups = 4, .groups_per_token = 2}, 4>());
-static_assert(sends_as_the_paper<{.jitter = 0.01, .gumbel = 1}>());
-static_assert(sends_as_the_paper<{.norm = gs::gate_norm::off, .experts_choose = true}>());
+static_assert(sends_as_the_paper<router{}>());
+static_assert(sends_as_the_paper<router{.score = nn::gate_score::sigmoid, .norm = gs::gate_norm::kept, .scale = 2.5}, 8>());
+static_assert(sends_as_the_paper<router{.groups = 4, .groups_per_token = 2}, 4>());
+static_assert(sends_as_the_paper<router{.jitter = 0.01, .gumbel = 1}>());
+static_assert(sends_as_the_paper<router{.norm = gs::gate_norm::off, .experts_choose = true}>());
 // The bias is on every device: the load is summed.
-using biased = gs::program<layer<with({.balance = nn::balance::bias})>, mesh, tokens, padding>;
+using biased = gs::program<layer<with(router{.balance = nn::balance::bias})>, mesh, tokens, padding>;
 static_assert(biased::plan.count(op::all_to_all) == 2 && biased::plan.count(op::all_reduce) == 1 && biased::plan.collectives() == 3);
-using evaluated = gs::program<layer<with({.balance = nn::balance::bias, .training = false})>, mesh, tokens, padding>;
+using evaluated = gs::program<layer<with(router{.balance = nn::balance::bias, .training = false})>, mesh, tokens, padding>;
 static_assert(evaluated::plan.collectives() == 2 && evaluated::plan.count(op::random) == 0);
 
 static_assert(fails(fault::bad_range, "route", [](auto& b, auto& m) {
