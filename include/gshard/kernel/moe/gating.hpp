@@ -33,6 +33,8 @@ struct gating_rules {
   bool has_threshold = false;     ///< A second choice is kept only if its weight exceeds the threshold.
   double threshold = 0.5;
   bool gates_as_weights = false;  ///< The weights are the gates.
+
+  bool any() const { return scores != nullptr || importance != nullptr || has_threshold || threshold != 0.5 || gates_as_weights; }
 };
 
 namespace detail {
@@ -143,7 +145,7 @@ void order_by_importance(const T* importance, std::vector<std::int64_t>& order) 
 /// is aux.
 template <class T>
 void top_k_gating(const T* gates, const T* mask, std::int32_t* slot, T* weight, T* aux, T* load, T* overflow,
-                  const gating_sizes& sizes, bool random, random_key key, std::int64_t group_offset, const gating_rules<T>& rules = {}) {
+                  const gating_sizes& sizes, bool random, random_key key, std::int64_t group_offset, const gating_rules<T>& other = {}) {
   const std::int64_t groups = sizes.groups, tokens = sizes.tokens, experts = sizes.experts, capacity = sizes.capacity;
   if (experts * capacity > std::numeric_limits<std::int32_t>::max())
     throw error("top_k_gating: " + std::to_string(experts) + " experts of capacity " +
@@ -155,7 +157,8 @@ void top_k_gating(const T* gates, const T* mask, std::int32_t* slot, T* weight, 
     if (overflow != nullptr) std::fill_n(overflow, groups, T(0));
     return;
   }
-  const auto choose = [=](std::int64_t g, auto fixed) {
+  const auto choose = [=](std::int64_t g, auto fixed, auto has_rules) {
+    const gating_rules<T> rules = decltype(has_rules)::value ? other : gating_rules<T>();  // constants, where there are none
     const std::int64_t choices = decltype(fixed)::value > 0 ? decltype(fixed)::value : sizes.choices;
     thread_local std::vector<std::int64_t> chosen_experts, used_slots, by_importance;
     thread_local std::vector<T> chosen_weights, gate_sums;
@@ -224,7 +227,14 @@ void top_k_gating(const T* gates, const T* mask, std::int32_t* slot, T* weight, 
     }
   };
   parallel_rows(groups, tokens * experts, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t g = begin; g < end; ++g) detail::with_choices(sizes, [&](auto fixed) { choose(g, fixed); });
+    detail::with_choices(sizes, [&](auto fixed) {
+      for (std::int64_t g = begin; g < end; ++g) {
+        if (other.any())
+          choose(g, fixed, std::true_type());
+        else
+          choose(g, fixed, std::false_type());
+      }
+    });
   });
 }
 
