@@ -144,6 +144,12 @@ TEST_CASE("mpi: a mixture of experts in groups trains to the same bits as simula
   compare_training({.k = 3, .expert_groups = 3, .rows = gs::capacity{1.5}});
 }
 
+TEST_CASE("mpi: mixtures of experts with other routers train to the same bits as simulated") {
+  using enum gs::nn::gate_score;
+  compare_training({.k = 3, .router = {.score = sigmoid, .balance = gs::nn::balance::bias, .jitter = 0.1, .gumbel = 0.5}});
+  compare_training({.router = {.norm = gs::gate_norm::off, .experts_choose = true}});
+}
+
 TEST_CASE("mpi: every layout to every layout, and sums of any size") {
   const run_graph::traced t = run_graph::trace(
       {{"AB"}}, [](const scope&, given x) { return symbols{run_graph::lay_out(0.1 * x[0])}; });
