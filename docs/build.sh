@@ -19,8 +19,9 @@ site=$(cd "$site" && pwd)
 cd "$top"
 { cat docs/Doxyfile; echo "OUTPUT_DIRECTORY = \"$site\""; } | doxygen - || die "doxygen has warnings"
 cp examples/[0-9]*.cpp "$site/examples"
+cp docs/scaling.html "$site"
 cd "$site"
-sed -i -E 's%href="(\.\./)+examples/%href="examples/%g' ./*.html
+sed -i -E 's%href="(\.\./)+examples/%href="examples/%g; s%href="(\.\./|docs/)+scaling\.html%href="scaling.html%g' ./*.html
 
 dead=()
 while read -r link; do

@@ -24,12 +24,16 @@ SETS = {"all": "all languages", "high": "third of the languages with most pairs"
 class Run:
     """One finished run: its settings, its reports, and its last report."""
 
-    def __init__(self, path):
+    def __init__(self, path, steps):
         lines = [json.loads(line) for line in path.read_text().splitlines()]
         self.finished = bool(lines) and lines[-1].get("finished", False)
         if not self.finished:
             return
         self.settings, self.reports = lines[0], lines[1:-1]
+        self.was_longer = bool(steps) and self.settings["steps"] > steps
+        if steps:
+            self.settings["steps"] = min(steps, self.settings["steps"])
+            self.reports = [r for r in self.reports if r["step"] <= steps]
         self.arena_bytes = lines[-1]["arena_bytes"]
         self.last = self.reports[-1]
 
@@ -44,8 +48,8 @@ class Run:
         return s["experts"] == 0 or (s["capacity"], s["balance"], s["second"]) == (2, 0.1, "random")
 
 
-def read(directory):
-    runs = [Run(path) for path in sorted(pathlib.Path(directory).glob("*.jsonl"))]
+def read(directory, steps):
+    runs = [Run(path, steps) for path in sorted(pathlib.Path(directory).glob("*.jsonl"))]
     return [run for run in runs if run.finished]
 
 
@@ -246,14 +250,17 @@ def main():
     parser.add_argument("results")
     parser.add_argument("page")
     parser.add_argument("--command", help="the command that made the results")
+    parser.add_argument("--steps", type=int, help="leave out what came after this step: runs of several lengths are then compared")
     given = parser.parse_args()
-    runs = read(given.results)
+    runs = read(given.results, given.steps)
     if not runs:
         parser.error(f"{given.results} holds no finished run")
     parts = ["<h1>More experts, better translation, at equal cost?</h1>", INTRODUCTION]
     if given.command:
         parts.append(f"<p>Made by</p><pre>{html.escape(given.command)}</pre>")
     parts.append(not_done(given.results, runs))
+    if any(r.was_longer for r in runs):
+        parts.append(f"<p>Some runs were longer. What came after step {given.steps} is left out.</p>")
     for task in sorted({r.settings["task"] for r in runs}):
         mine = [r for r in runs if r.settings["task"] == task]
         s = mine[0].settings
