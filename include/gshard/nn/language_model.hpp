@@ -34,7 +34,7 @@ namespace gshard { inline namespace v0 { namespace nn {
 struct language_model_options {
   int layers = 2;
   int moe_every = 2;  ///< Every n-th layer has experts: of n = 2, layers 1, 3 and so on. 0: none has.
-  moe_options moe{.swiglu = true};
+  moe_options moe{.swiglu = true};  ///< Of layers with experts.
   double rotary_base = 10000;
   double epsilon = 1e-5;     ///< Of rms_norm.
   bool tied_head = true;     ///< The embeddings are the weights of the head.
@@ -48,8 +48,8 @@ constexpr symbol language_model_norm(const parameter_scope& m, symbol x, const l
   return rms_norm(x, m.param("weight", "M", init::constant(1)), o.epsilon);
 }
 
-/// Attention of positions to those up to themselves. With a first position, an int32 scalar, keys and values are added to the variables
-/// "key_cache" and "value_cache" [G,B,L,H,D], and earlier ones are read from there.
+/// Attention of positions to those up to themselves. `first`: the position of the first one, an int32 scalar, or nothing. With it, keys and
+/// values are written to the variables "key_cache" and "value_cache" [G,B,L,H,D], which also hold the earlier ones.
 constexpr symbol language_model_attention(const parameter_scope& m, symbol x, symbol first, const language_model_options& o) {
   const named_scope named(m, "attention");
   builder& b = m.owner();

@@ -104,9 +104,9 @@ constexpr symbol add_shared_experts(const parameter_scope& m, const moe_options&
 /// bi and bi_gate [E,F]; bo [E,M]. Shared expert i has those of one expert, named shared.i.wi and so on.
 /// Shapes: x [G,S,M], mask [G,S], 0 at padding -> see `moe_result`.
 /// Communicates: if token groups are sharded over the same axes, one all_to_all to the experts and one back; with expert groups, one per
-/// axis each way.
+/// axis each way. With balance::bias, one all_reduce of [E] more.
 /// Compile time: ranks and dims; that the mesh has the axes.
-/// Throws: nothing.
+/// Throws: as route.
 /// @see route, top_k_gating, expert_choice_gating, send_to_expert_groups, send_to_replicas, moe_options
 template <fixed_string Axis, fixed_string InnerAxis = "">
 constexpr moe_result moe(const parameter_scope& m, symbol x, symbol mask, moe_options options = {}) {

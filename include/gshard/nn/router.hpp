@@ -35,8 +35,8 @@ struct router_options {
   double scale = 1;                      ///< Of the weights.
   enum balance balance = balance::loss;  ///< bias: the variable `bias` [E] is added to the gates for the choice, not for the weights.
   double bias_rate = 0.001;              ///< By this much the bias of each expert changes in a run.
-  int groups = 1;                        ///< Experts in this many groups of equal size, of which each token uses a few.
-  int groups_per_token = 1;              ///< Those with the largest sums of two scores.
+  int groups = 1;                        ///< Experts in this many groups of equal size, at least 2, of which each token uses a few.
+  int groups_per_token = 1;              ///< Those with the largest sums of their two best scores.
   double jitter = 0;                     ///< Input times U(1 - jitter, 1 + jitter).
   double gumbel = 0;                     ///< The choice is made by logits plus this much Gumbel noise.
   double threshold = 0.5;                ///< Of second choices. @see gating_options
@@ -75,11 +75,12 @@ constexpr symbol of_best_groups(symbol scores, int groups, int count) {
 }  // namespace detail
 
 /// route(m, x, mask, gating, options): chooses experts for every token by the logits einsum<"GSM,ME->GSE">(x, wg). Adds the auxiliary
-/// losses to the model's. Parameters: wg [M,E]; with balance::bias the variable bias [E], which update_bias changes.
+/// losses to the model's. Parameters: wg [M,E]; with balance::bias the variable bias [E], which update_bias changes. Of gating, only k,
+/// places and second count: all else comes from options.
 /// Shapes: x [G,S,M], mask [G,S] -> see `gating_result`.
 /// Communicates: nothing for routing if only G is sharded; a few scalars for losses.
 /// Compile time: ranks and dims.
-/// Throws: `gshard::error` when the program is bound, if `groups` does not divide E.
+/// Throws: `gshard::error` when the program is bound, if `groups` does not divide E, or a group has one expert.
 /// @see router_options, gating_options, update_bias, moe
 constexpr gating_result route(const parameter_scope& m, symbol x, symbol mask, gating_options gating = {},
                               const router_options& options = {}) {

@@ -37,7 +37,7 @@ struct gating_options {
   int k = 2;           ///< Experts per token.
   capacity places{0};  ///< Slots per expert and group. Factor 0: k, which is enough if all experts take equally many tokens.
   second_expert second = second_expert::always;  ///< Of the second choices.
-  double threshold = 0.5;              ///< Of second_expert::random and above_threshold. random: probability g2 / ((g1 + g2) * threshold).
+  double threshold = 0.5;  ///< Of second_expert::random and above_threshold. random: probability g2 / ((g1 + g2) * threshold).
   gate_norm norm = gate_norm::chosen;  ///< Weights sum to `scale`, or are gates times `scale`.
   double scale = 1;                    ///< Of the weights.
   symbol scores{};      ///< [G,S,E]: experts are chosen by them, not by the gates. They have no gradient.
@@ -46,10 +46,10 @@ struct gating_options {
 
 /// Settings of expert_choice_gating.
 struct expert_choice_options {
-  capacity places{2};                ///< Tokens per expert and group: each token has `factor` experts on average.
+  capacity places{2};               ///< Tokens per expert and group: each token has `factor` experts on average.
   gate_norm norm = gate_norm::off;  ///< chosen and kept: the weights of a token sum to `scale`.
-  double scale = 1;                  ///< Of the weights.
-  symbol scores{};                   ///< [G,S,E]: tokens are chosen by them, not by the gates. They have no gradient.
+  double scale = 1;                 ///< Of the weights.
+  symbol scores{};                  ///< [G,S,E]: tokens are chosen by them, not by the gates. They have no gradient.
 };
 
 struct gating_result {
@@ -104,7 +104,7 @@ constexpr gating_result emit_gating(symbol gates, symbol mask, const gating_opti
   rule.block(route::expert);
   rule.in[0] = route::factors({route::group, route::token, route::expert});
   rule.set_results({route::chosen, route::chosen, route::factors({route::group}), route::factors({route::group, route::expert}),
-                     route::factors({route::group})});
+                    route::factors({route::group})});
   attributes attr{.count = by_experts ? 0 : o.k,
                   .key = b.next_random_key(),
                   .second = o.second,
@@ -153,7 +153,7 @@ constexpr gating_result emit_gating(symbol gates, symbol mask, const gating_opti
 /// Shapes: gates [G,S,E], whose rows sum to 1; mask [G,S] -> see `gating_result`, C = ceil(factor * S / E).
 /// Communicates: nothing. Only G may be sharded: other dims of gates are replicated first.
 /// Compile time: ranks, dims and element types.
-/// Throws: nothing.
+/// Throws: `gshard::error`, if E * C exceeds the largest int32.
 /// @see capacity, gating_result, top_k_gating, nn::moe
 constexpr gating_result top2_gating(here gates, capacity c = {}, second_expert second = second_expert::random) {
   return detail::emit_gating(gates, {}, {.k = 2, .places = c, .second = second}, "top2_gating");
@@ -166,12 +166,13 @@ constexpr gating_result top2_gating(here gates, symbol mask, capacity c = {}, se
 /// top_k_gating(gates, mask, options): each token chooses the k experts with the largest gates, or scores. Its weights are the gates of
 /// these experts, divided by their sum, unless the options say otherwise. Groups are independent, tokens are taken in order, and all first
 /// choices come before any second one, and so on. An expert takes at most C tokens of a group. Tokens whose mask is 0 (padding) are neither
-/// routed nor counted. With k = 2, it equals `top2_gating(gates, mask, places, second_expert::always)` bit for bit.
+/// routed nor counted. If there are fewer experts than k, a token chooses all. With k = 2, it equals
+/// `top2_gating(gates, mask, places, second_expert::always)` bit for bit.
 /// Shapes: gates [G,S,E]; mask [G,S] -> see `gating_result`, C = ceil(factor * S / E). Routing holds an index and a weight for each of
 /// [G,S,k]. No tensor [G,S,E,C] exists if its readers are the einsums of `nn::moe`.
 /// Communicates: nothing. Only G may be sharded: other dims of gates are replicated first.
 /// Compile time: ranks, dims and element types; that k is from 1 to E, if E is known.
-/// Throws: nothing. If there are fewer experts than k, a token chooses all.
+/// Throws: `gshard::error`, if E * C exceeds the largest int32.
 /// @see gating_options, gating_result, expert_choice_gating, nn::route, nn::moe
 constexpr gating_result top_k_gating(here gates, gating_options options = {}) {
   return detail::emit_gating(gates, {}, options, "top_k_gating");
@@ -187,7 +188,7 @@ constexpr gating_result top_k_gating(here gates, symbol mask, gating_options opt
 /// without an expert. Routing holds an index and a weight for each of [G,S,E].
 /// Communicates: nothing. Only G may be sharded: other dims of gates are replicated first.
 /// Compile time: ranks, dims and element types.
-/// Throws: nothing.
+/// Throws: `gshard::error`, if E * C exceeds the largest int32.
 /// @see expert_choice_options, gating_result, top_k_gating, nn::moe
 constexpr gating_result expert_choice_gating(here gates, symbol mask, expert_choice_options options = {}) {
   const auto& [places, norm, scale, scores] = options;

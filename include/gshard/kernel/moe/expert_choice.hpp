@@ -48,8 +48,7 @@ void expert_choice(const T* gates, const T* mask, std::int32_t* slot, T* weight,
     for (std::int64_t e = 0; e < experts; ++e) {
       const auto precedes = [=](std::int64_t a, std::int64_t b) {
         const T x = score[a * experts + e], y = score[b * experts + e];
-        const bool larger = x > y || (x != x && y == y), smaller = y > x || (y != y && x == x);
-        return larger || (!smaller && a < b);
+        return detail::is_larger_or_nan(x, y) || (!detail::is_larger_or_nan(y, x) && a < b);
       };
       std::partial_sort(order, order + taken, order + count, precedes);
       for (std::int64_t c = 0; c < taken; ++c) {

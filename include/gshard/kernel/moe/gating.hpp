@@ -39,6 +39,12 @@ struct gating_rules {
 
 namespace detail {
 
+/// a > b, where NaN is the largest.
+template <class T>
+bool is_larger_or_nan(T a, T b) {
+  return a > b || (a != a && b == b);
+}
+
 /// The experts of the largest gates of a token, in order; -1 where there are fewer experts than choices. The smaller index wins ties, and
 /// NaN is the largest.
 template <class T, class IsLarger>
@@ -76,7 +82,7 @@ void choose_largest_by(const T* gates, std::int64_t experts, std::int64_t choice
 template <class T>
 void choose_largest(const T* gates, std::int64_t experts, std::int64_t choices, std::int64_t* chosen, bool looks_for_nan) {
   if (looks_for_nan)
-    choose_largest_by(gates, experts, choices, chosen, [](T a, T b) { return a > b || (a != a && b == b); });
+    choose_largest_by(gates, experts, choices, chosen, [](T a, T b) { return is_larger_or_nan(a, b); });
   else
     choose_largest_by(gates, experts, choices, chosen, [](T a, T b) { return a > b; });
 }
@@ -125,9 +131,8 @@ std::int64_t count_real_tokens(const T* mask, std::int64_t tokens) {
 template <class T>
 void order_by_importance(const T* importance, std::vector<std::int64_t>& order) {
   std::iota(order.begin(), order.end(), std::int64_t(0));
-  std::stable_sort(order.begin(), order.end(), [=](std::int64_t a, std::int64_t b) {
-    return importance[a] > importance[b] || (importance[a] != importance[a] && importance[b] == importance[b]);
-  });
+  std::stable_sort(order.begin(), order.end(),
+                   [=](std::int64_t a, std::int64_t b) { return is_larger_or_nan(importance[a], importance[b]); });
 }
 
 }  // namespace detail
