@@ -41,7 +41,7 @@ struct sizes {
     s.most_pairs = 10'000, s.validation_pairs = 64;
     return s;
   }
-  /// Models that train in about two minutes of a core, on batches too small for several groups.
+  /// Models that train in about a minute of a core, on batches too small for several groups.
   static sizes small() {
     sizes s;
     s.model = 64, s.head = 16, s.hidden = 128, s.groups = 1, s.pieces = 2000, s.batch_tokens = 1536;
