@@ -36,9 +36,8 @@ inline constexpr auto train = [](auto& m, auto x, auto target, auto rate) {
 };
 using tokens = gs::in<"GSM", P<axes<"data", "expert">, none, none>>;
 template <bool Fsdp>
-using step = gs::program<train<Fsdp>, mesh, tokens, tokens, gs::in<"">, gs::extent<'G', 8>, gs::extent<'S', 256>, gs::extent<'M', 128>, gs::extent<'F', 512>,
-                         gs::extent<'E', 8>, gs::combine_up_to<0>>;
-
+using step = gs::program<train<Fsdp>, mesh, tokens, tokens, gs::in<"">, gs::extent<'G', 8>, gs::extent<'S', 256>, gs::extent<'M', 128>,
+                         gs::extent<'F', 512>, gs::extent<'E', 8>, gs::combine_up_to<0>>;
 
 // What FSDP adds: each of the four weights is gathered where it is used, and its gradient is reduce-scattered to the devices that keep it.
 // Small ones would go together, but for combine_up_to<0>.
