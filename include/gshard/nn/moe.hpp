@@ -48,7 +48,7 @@ namespace detail {
 struct feed_forward_weights {
   symbol wi, wi_gate, wo, bi, bi_gate, bo;
 };
-/// declare(name, letters): the weight with these dims, besides those of experts.
+/// declare(name, letters) declares a weight. `letters`: its dims without those of experts.
 template <class Declare>
 constexpr feed_forward_weights declare_feed_forward(builder& b, const moe_options& o, const Declare& declare) {
   const auto declare_if = [&](bool wanted, std::string_view name, std::string_view letters) {
@@ -62,7 +62,8 @@ constexpr init feed_forward_init(std::string_view letters) {
   return letters.size() == 1 ? init::zeros() : init::fan_in(letters.substr(0, 1));
 }
 
-/// wo relu(wi x), or what the weights are for. The equations are those of the products with wi and with wo.
+/// wo relu(wi x), or SwiGLU if there is a weight wi_gate; with biases if there are any. In, Out: the equations of the products with wi
+/// and wo.
 template <fixed_string In, fixed_string Out>
 constexpr symbol apply_feed_forward(symbol x, const feed_forward_weights& w) {
   const auto with_bias = [](symbol y, symbol bias) { return bias.id < 0 ? y : y + bias; };
@@ -118,7 +119,7 @@ constexpr moe_result moe(const parameter_scope& m, symbol x, symbol mask, moe_op
   }();
   const bool grouped = options.expert_groups != 1;
   builder& b = m.owner();
-  m.param("wg", "ME", init::fan_in("M"));  // of the router
+  m.param("wg", "ME", init::fan_in("M"));  // The router's parameter is the first one.
   symbol expert_of = b.nothing();
   if (options.replicas) {
     if (grouped) b.fail(fault::bad_range, "moe", {}, options.expert_groups);
