@@ -209,6 +209,41 @@ TEST_CASE("route: Gumbel noise chooses experts, and sampling second ones, in pro
   }
 }
 
+TEST_CASE("route: sigmoid gates of any finite logits have finite gradients; sampled second experts are of the token's groups") {
+  const run_graph::traced t = routed({{.k = 2}, {.score = gate_score::sigmoid, .norm = gs::gate_norm::off}},
+                                     [](const scope& m, const gs::gating_result& g, symbol) {
+    const symbol wg = m.param("wg", "ME", gs::init::fan_in("M"));
+    return symbols{gs::gradients(gs::sum(g.combine), std::array{wg})[0]};
+  });
+  const gs::dims one{{'G', 1}, {'S', 1}, {'E', 4}, {'M', 1}};
+  const auto slope = [](double v) { return std::exp(-std::abs(v)) / std::pow(1 + std::exp(-std::abs(v)), 2); };
+  for (const std::vector<double>& logits : {std::vector<double>{-800, 2, 800, -3}, {-1000, -900, -800, -2}}) {
+    const std::vector<double> found = run_graph::run(t, run_graph::serial(t, one), {{1}, {1}, logits})[0];
+    std::vector<double> sorted = logits;
+    std::sort(sorted.begin(), sorted.end(), std::greater<>());
+    for (std::size_t e = 0; e < 4; ++e) CHECK(found[e] == doctest::Approx(logits[e] < sorted[1] ? 0 : slope(logits[e])));
+  }
+  const router one_of_two_groups{{.k = 2, .places = gs::capacity::unlimited(), .second = gs::second_expert::sampled}, {.groups = 2}};
+  const run_graph::traced sampled =
+      routed(one_of_two_groups, [](const scope&, const gs::gating_result&, symbol load) { return symbols{load}; });
+  const std::vector<double> tokens(200, 1);
+  const gs::dims many{{'G', 1}, {'S', 200}, {'E', 6}, {'M', 1}};
+  const std::vector<double> load = run_graph::run(sampled, run_graph::serial(sampled, many), {tokens, tokens, {1, 1, 1, 2, 1, 1}})[0];
+  CHECK((load[0] == 0 && load[1] == 0 && load[2] == 0 && load[3] == 200 && load[4] > 0 && load[5] > 0));
+}
+
+TEST_CASE("update_bias: the bias of experts with the mean load stays, to the last bit") {
+  const run_graph::traced t = trace({{"E"}}, [](const scope& m, given x) {
+    gs::nn::update_bias(m, x[0], 0.5);
+    return symbols{gs::sum(x[0])};
+  });
+  constexpr std::size_t E = 49;  // of which the reciprocal is rounded
+  std::vector<double> load(E, 7), expected(E, 0);
+  load[0] = 8, load[1] = 6;
+  expected[0] = -0.5, expected[1] = 0.5;
+  CHECK(run_graph::run(t, run_graph::serial(t, {{'E', E}}), {load, std::vector<double>(E, 0)}).back() == expected);
+}
+
 TEST_CASE("route: the z-loss is the mean of squared logsumexp over real tokens; measures of balance") {
   const gs::dims dims{{'G', 1}, {'S', 3}, {'E', 2}, {'M', 1}};
   const run_graph::traced t = routed({{.k = 1}, {.balance = balance::off, .z_loss = 0.5}},

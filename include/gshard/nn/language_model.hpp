@@ -169,7 +169,7 @@ constexpr symbol token_loss(symbol logits, symbol labels) {
 constexpr symbol sample_token(const parameter_scope& m, symbol logits, double temperature = 0) {
   builder& b = m.owner();
   if (!b.has(logits)) return b.nothing();
-  if (temperature < 0) b.fail(fault::bad_range, "sample_token");
+  if (!(temperature >= 0)) b.fail(fault::bad_range, "sample_token");
   if (b.failed() || temperature == 0) return argmax<"GBV->GB">(logits);
   // The largest of logit / temperature + noise, where noise has the Gumbel distribution.
   const symbol u = gshard::detail::emit_random(b, logits.get().dims, logits.get().type, false);

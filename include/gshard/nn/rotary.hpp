@@ -28,6 +28,7 @@ constexpr symbol rotary(here x, symbol positions, int at, double base = 10000) {
   builder& b = *x.owner;
   if (!d::require_real(b, "rotary", {x}) || !b.has(positions) || !d::check_dim(x, at, "rotary")) return b.nothing();
   const int last = x.rank() - 1;
+  if (!(base > 0)) b.fail(fault::bad_range, "rotary");
   if (positions.get().type != dtype::i32) b.fail(fault::wrong_type, "rotary", {}, 1);
   else if (positions.rank() != 1 || at == last || positions.get().dims[0] != x.get().dims[at])
     b.fail(fault::dims_differ, "rotary", {}, 1, 0);

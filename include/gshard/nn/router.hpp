@@ -54,7 +54,11 @@ constexpr symbol emit_gumbel(symbol like) {
 }
 
 constexpr symbol scores_of(symbol logits, gate_score score) {
-  return score == gate_score::softmax ? softmax(logits) : map<[](auto v) { return 1 / (1 + exp(-v)); }>(logits);
+  if (score == gate_score::softmax) return softmax(logits);
+  return map<[](auto v) {
+    const auto e = exp(v < 0 ? v : -v);  // at most 1: so derivatives are finite as well
+    return (v < 0 ? e : decltype(v)(1)) / (1 + e);
+  }>(logits);
 }
 
 /// Scores [G,S,E], -infinity for the experts of all groups but the best ones of each token.
@@ -88,6 +92,7 @@ constexpr gating_result route(const parameter_scope& m, symbol x, symbol mask, g
   const symbol wg = m.param("wg", "ME", init::fan_in("M"));
   const named_scope gate(m, "gate other");
   const bool noisy = options.training;
+  if (!(options.jitter >= 0 && options.jitter <= 1 && options.gumbel >= 0 && options.z_loss >= 0)) b.fail(fault::bad_range, "route");
   const symbol logits = [&] {
     const named_scope named(m, "gate einsum");
     symbol in = x;
@@ -139,7 +144,9 @@ constexpr gating_result route(const parameter_scope& m, symbol x, symbol mask, g
 /// @see route, router_options
 constexpr void update_bias(const parameter_scope& m, symbol load, double rate) {
   const symbol bias = m.variable("bias", "E", init::zeros());
-  const symbol direction = map([](auto mean, auto v) { return decltype(v)(v < mean ? 1 : mean < v ? -1 : 0); }, mean(load), load);
+  // E times the load against the sum: both are exact, and the mean is not.
+  constexpr auto towards = [](auto all, auto v) { return decltype(v)(v < all ? 1 : all < v ? -1 : 0); };
+  const symbol direction = map(towards, sum(load), scale_by<"E">(load, 1));
   m.update(bias, bias + rate * direction);
 }
 

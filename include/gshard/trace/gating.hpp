@@ -63,17 +63,19 @@ struct gating_result {
 namespace detail {
 constexpr capacity places_of(const gating_options& o) { return o.places.factor > 0 ? o.places : capacity{double(o.k)}; }
 
-/// For second_expert::sampled: scores with the same first choice, and a second one in proportion to the other gates (Gumbel's method).
+/// For second_expert::sampled: scores with the same first choice, and a second one in proportion to the other gates (Gumbel's method), of
+/// experts whose score is not -infinity.
 constexpr symbol emit_sampled_second(symbol gates, symbol scores) {
   const dim_list dims = gates.get().dims;
   const dtype type = gates.get().type;
   const symbol first = emit_equal_index(argmax<"GSE->GS">(scores), dims[2], type);
   return map(
-      [](auto is_first, auto gate, auto u) {
+      [](auto is_first, auto gate, auto score, auto u) {
         using number = decltype(gate);
-        return is_first > 0.5 ? number(std::numeric_limits<float>::infinity()) : log(gate) - log(-log(u));
+        constexpr auto infinity = std::numeric_limits<float>::infinity();
+        return is_first > 0.5 ? number(infinity) : score == -infinity ? number(-infinity) : log(gate) - log(-log(u));
       },
-      first, stop_gradient(gates), emit_random(*gates.owner, dims, type, false));
+      first, stop_gradient(gates), stop_gradient(scores), emit_random(*gates.owner, dims, type, false));
 }
 
 /// The weights of choices [G,S,K], divided by their sum over K. Zeros stay zeros.

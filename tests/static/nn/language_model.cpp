@@ -5,9 +5,11 @@
 #include <gshard/plan.hpp>
 
 #include "../soundness.hpp"
+#include "../tracing.hpp"
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <string_view>
 
 namespace gs = gshard;
@@ -46,5 +48,18 @@ static_assert(has(step, "model.embed_tokens.weight") && has(step, "model.norm.we
 static_assert(has(step, "model.layers.3.self_attn.q_proj.weight") && has(step, "model.layers.3.post_attention_layernorm.weight"));
 static_assert(has(step, "model.layers.2.mlp.gate_proj.weight") && has(step, "model.layers.3.block_sparse_moe.wi_gate"));
 static_assert(!has(step, "model.layers.2.self_attn.key_cache") && has(next, "model.layers.2.self_attn.key_cache"));
+
+// Options of no meaning.
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+template <double Temperature>
+constexpr bool has_no_samples = tracing::fails(gs::fault::bad_range, "sample_token", [](auto& b, auto& m) {
+  nn::sample_token(m, tracing::input(b, "GBV"), Temperature);
+});
+static_assert(has_no_samples<-1.0> && has_no_samples<nan>);
+template <double Base>
+constexpr bool rotates_nothing = tracing::fails(gs::fault::bad_range, "rotary", [](auto& b, auto&) {
+  nn::rotary(tracing::input(b, "TD"), tracing::input(b, "T", gs::dtype::i32), 0, Base);
+});
+static_assert(rotates_nothing<0.0> && rotates_nothing<-2.0> && rotates_nothing<nan>);
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "../tracing.hpp"
 
 #include <array>
+#include <limits>
 
 namespace gs = gshard;
 namespace nn = gshard::nn;
@@ -54,6 +55,12 @@ static_assert(evaluated::plan.collectives() == 2 && evaluated::plan.count(op::ra
 static_assert(fails(fault::bad_range, "route", [](auto& b, auto& m) {
   nn::route(m, input(b, "GSM"), input(b, "GS"), {}, {.groups = 2, .groups_per_token = 3});
 }));
+template <router Router>
+constexpr bool is_refused =
+    fails(fault::bad_range, "route", [](auto& b, auto& m) { nn::route(m, input(b, "GSM"), input(b, "GS"), {}, Router); });
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+static_assert(is_refused<router{.jitter = -0.1}> && is_refused<router{.jitter = 1.5}> && is_refused<router{.jitter = nan}>);
+static_assert(is_refused<router{.gumbel = -1}> && is_refused<router{.gumbel = nan}> && is_refused<router{.z_loss = -1}>);
 static_assert(fails(fault::rank_mismatch, "GSM,ME->GSE", [](auto& b, auto& m) { nn::route(m, input(b, "SM"), input(b, "GS")); }));
 static_assert(fails(fault::dims_differ, "top_k_gating", [](auto& b, auto& m) { nn::route(m, input(b, "GSM"), input(b, "GE")); }));
 
