@@ -125,6 +125,9 @@ TEST_CASE("replicas with few slots drop choices, which are counted") {
     if (expected >= 0) CHECK(overflow.item() == expected);
     expected = overflow.item();
   }
+  const gs::dims few{{'G', G}, {'S', S}, {'E', E}, {'M', M}, {'F', F}, {'R', E - 1}};
+  CHECK(complaint([&] { gs::executable<program>(gs::simulate<expert_mesh>({1, 1}), few); }) ==
+        "parameter \"expert_of\": 7 replicas of 8 experts; each needs one at least");
 }
 
 TEST_CASE("errors of placed_experts") {

@@ -69,9 +69,13 @@ class parameter_store {
   }
 
   /// The tensor of a program's parameter. The first request creates and initializes it. Throws if another program created it with other
-  /// extents, another element type or another sharding, or if the element type cannot hold the initial values.
+  /// extents, another element type or another sharding, if the element type cannot hold the initial values, or if there are fewer replicas
+  /// than experts.
   entry& demand(const parameter& p, const detail::bound_value& wanted, const extents& sizes) const {
     const std::string name(p.name.view());
+    if (p.copies_of >= 0 && wanted.extents[0] < sizes.dim(p.copies_of))
+      throw error("parameter \"" + name + "\": " + std::to_string(wanted.extents[0]) + " replicas of " + std::to_string(sizes.dim(p.copies_of)) +
+                  " experts; each needs one at least");
     if (entry* known = find(name)) {
       if (known->value.extents != wanted.extents || known->value.type != wanted.type)
         throw error("parameter \"" + name + "\": another program on this store has it with other extents or another element type");
