@@ -264,6 +264,8 @@ def main():
     for task in sorted({r.settings["task"] for r in runs}):
         mine = [r for r in runs if r.settings["task"] == task]
         s = mine[0].settings
+        if any("size" not in r.settings for r in mine):
+            parser.error(f"{given.results} holds runs of another version of this program; remove them, or name another directory")
         if any((r.settings["steps"], r.settings["size"]) != (s["steps"], s["size"]) for r in mine):
             parser.error(f"{given.results} holds runs of several sizes or lengths; remove those of one, or name another directory")
         parts.append(f"<h2>{html.escape(task)}</h2><p>{s['pairs']:,} training pairs of {s['languages']} languages, {s['terms']:,} English texts, "

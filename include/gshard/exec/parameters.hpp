@@ -74,8 +74,8 @@ class parameter_store {
   entry& demand(const parameter& p, const detail::bound_value& wanted, const extents& sizes) const {
     const std::string name(p.name.view());
     if (p.copies_of >= 0 && wanted.extents[0] < sizes.dim(p.copies_of))
-      throw error("parameter \"" + name + "\": " + std::to_string(wanted.extents[0]) + " replicas of " + std::to_string(sizes.dim(p.copies_of)) +
-                  " experts; each needs one at least");
+      throw error("parameter \"" + name + "\": " + std::to_string(wanted.extents[0]) + " replicas of " +
+                  std::to_string(sizes.dim(p.copies_of)) + " experts; each needs one at least");
     if (entry* known = find(name)) {
       if (known->value.extents != wanted.extents || known->value.type != wanted.type)
         throw error("parameter \"" + name + "\": another program on this store has it with other extents or another element type");
