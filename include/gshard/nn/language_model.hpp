@@ -23,9 +23,9 @@
 
 namespace gshard { inline namespace v0 { namespace nn {
 
-/// Options of a decoder-only model, as Mixtral is one. Dims of data: G groups, B sequences per group, T positions, L positions of the cache.
-/// Dims of the model: M model, F hidden, E experts, V vocabulary. Dims of attention: H heads of keys and values, D elements of a head. Each
-/// of the H heads has R heads of queries.
+/// Options of a decoder-only model, as Mixtral is one. Dims of data: G groups, B sequences per group, T positions, L positions of the
+/// cache. Dims of the model: M model, F hidden, E experts, V vocabulary. Dims of attention: H heads of keys and values, D elements of a
+/// head. Each of the H heads has R heads of queries.
 ///
 /// Parameters have the names and the memory order of Hugging Face's Mixtral: "model.embed_tokens.weight" [V,M];
 /// "model.layers.0.input_layernorm.weight" [M]; "model.layers.0.self_attn.q_proj.weight" [H,R,D,M], k_proj and v_proj [H,D,M], o_proj
