@@ -172,9 +172,7 @@ constexpr symbol sample_token(const parameter_scope& m, symbol logits, double te
   if (!b.has(logits)) return b.nothing();
   if (!(temperature >= 0)) b.fail(fault::bad_range, "sample_token");
   if (b.failed() || temperature == 0) return argmax<"GBV->GB">(logits);
-  // The largest of logit / temperature + noise, where noise has the Gumbel distribution.
-  const symbol u = gshard::detail::emit_random(b, logits.get().dims, logits.get().type, false);
-  return argmax<"GBV->GB">(map<[](auto l, auto r) { return l - log(-log(r)); }>(here(logits) * (1 / temperature), u));
+  return argmax<"GBV->GB">(here(logits) * (1 / temperature) + gshard::detail::emit_gumbel(b, logits.get().dims, logits.get().type));
 }
 
 }}}  // namespace gshard::v0::nn

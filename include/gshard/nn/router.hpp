@@ -48,11 +48,6 @@ struct router_options {
 };
 
 namespace detail {
-/// -log(-log u) for u uniform in [0, 1).
-constexpr symbol emit_gumbel(symbol like) {
-  return map<[](auto u) { return -log(-log(u)); }>(gshard::detail::emit_random(*like.owner, like.get().dims, like.get().type, false));
-}
-
 constexpr symbol scores_of(symbol logits, gate_score score) {
   if (score == gate_score::softmax) return softmax(logits);
   return map<[](auto v) {
@@ -104,8 +99,10 @@ constexpr gating_result route(const parameter_scope& m, symbol x, symbol mask, g
   }();
   const symbol gates = detail::scores_of(logits, options.score);
   symbol scores = gates;
-  if (noisy && options.gumbel > 0 && b.has(logits))
-    scores = detail::scores_of(logits + options.gumbel * detail::emit_gumbel(logits), options.score);
+  if (noisy && options.gumbel > 0 && b.has(logits)) {
+    const symbol noise = gshard::detail::emit_gumbel(b, logits.get().dims, logits.get().type);
+    scores = detail::scores_of(logits + options.gumbel * noise, options.score);
+  }
   if (options.balance == balance::bias) scores = scores + m.variable("bias", "E", init::zeros());
   if (options.groups != 1) {
     if (options.groups < 1 || options.groups_per_token < 1 || options.groups_per_token > options.groups)

@@ -70,12 +70,12 @@ constexpr symbol emit_sampled_second(symbol gates, symbol scores) {
   const dtype type = gates.get().type;
   const symbol first = emit_equal_index(argmax<"GSE->GS">(scores), dims[2], type);
   return map(
-      [](auto is_first, auto gate, auto score, auto u) {
+      [](auto is_first, auto gate, auto score, auto noise) {
         using number = decltype(gate);
         constexpr auto infinity = std::numeric_limits<float>::infinity();
-        return is_first > 0.5 ? number(infinity) : score == -infinity ? number(-infinity) : log(gate) - log(-log(u));
+        return is_first > 0.5 ? number(infinity) : score == -infinity ? number(-infinity) : log(gate) + noise;
       },
-      first, stop_gradient(gates), stop_gradient(scores), emit_random(*gates.owner, dims, type, false));
+      first, stop_gradient(gates), stop_gradient(scores), emit_gumbel(*gates.owner, dims, type));
 }
 
 /// The weights of choices [G,S,K], divided by their sum over K. Zeros stay zeros.
@@ -97,7 +97,7 @@ constexpr gating_result emit_gating(symbol gates, symbol mask, const gating_opti
   }
   const std::int64_t experts = b.known_extent(g.dims[2]);
   if (!by_experts && (o.k < 1 || (o.k > 2 && experts >= 0 && o.k > experts))) b.fail(fault::bad_range, verb, {}, o.k);
-  if (!(o.threshold > 0)) b.fail(fault::bad_range, verb, {}, int(o.threshold));
+  if (!(o.threshold > 0)) b.fail(fault::bad_range, verb);
   using route::dims;
   const int G = g.dims[0], S = g.dims[1], E = g.dims[2];
   const int place = places_of(o).factor <= double(std::numeric_limits<int>::max()) ? b.ratio_dim(places_of(o).factor, S, E) : S;

@@ -5,6 +5,7 @@
 
 #include <gshard/base/fixed_string.hpp>
 #include <gshard/trace/builder.hpp>
+#include <gshard/trace/map.hpp>
 #include <gshard/trace/parameter_scope.hpp>
 
 #include <cstdint>
@@ -41,6 +42,11 @@ constexpr symbol emit_random(builder& b, const dim_list& dims, dtype type, bool 
   sharding_rule rule;
   rule.out[0] = counting(dims.size());
   return {&b, b.add_node(op::random, {}, rule, {.key = b.next_random_key(), .normal = normal}, {{dims, type}})};
+}
+/// Noise of these dims with the Gumbel distribution: -log(-log u), u uniform in [0, 1). The index of the largest of log p_i + noise_i has
+/// the probabilities p_i.
+constexpr symbol emit_gumbel(builder& b, const dim_list& dims, dtype type) {
+  return map<[](auto u) { return -log(-log(u)); }>(emit_random(b, dims, type, false));
 }
 }  // namespace detail
 

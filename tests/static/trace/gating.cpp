@@ -4,6 +4,7 @@
 #include "../tracing.hpp"
 
 #include <algorithm>
+#include <limits>
 
 namespace gs = gshard;
 using gs::builder, gs::dtype, gs::fault, gs::op, gs::symbol;
@@ -79,6 +80,9 @@ static_assert(fails(fault::wrong_type, "top_k_gating",
 static_assert(fails(fault::dims_differ, "expert_choice_gating",
                     [](builder& b, auto&) { gs::expert_choice_gating(input(b, "GSE"), input(b, "GE")); }));
 static_assert(fails(fault::bad_range, "top_k_gating", [](builder& b, auto&) { gs::top_k_gating(input(b, "GSE"), {.threshold = 0}); }));
+static_assert(fails(fault::bad_range, "top_k_gating", [](builder& b, auto&) {
+  gs::top_k_gating(input(b, "GSE"), {.threshold = std::numeric_limits<double>::quiet_NaN()});
+}));
 
 static_assert([] {
   builder b;
