@@ -51,10 +51,10 @@ symbols routed(given x, int k = 2) {
   return results;
 }
 
-/// The same through groups of experts. `rows`: of a group, as a capacity factor.
-symbols routed_by_groups(given x, int k, int groups, double rows) {
+/// The same through groups of experts.
+symbols routed_by_groups(given x, int k, int groups, const gs::capacity& rows) {
   const gs::gating_result r = gs::top_k_gating(gs::softmax(x[0]), x[1], {.k = k, .places = gs::capacity{k / 2.0}});
-  const gs::expert_group_routing sent = gs::send_to_expert_groups(r, x[2], groups, gs::capacity{rows});
+  const gs::expert_group_routing sent = gs::send_to_expert_groups(r, x[2], groups, rows);
   const symbol in = lay_out(gs::dispatch_in_groups(sent));
   const symbol y = gs::combine_from_groups(sent, in * in);
   symbols results{y, sent.overflow};
@@ -135,12 +135,13 @@ TEST_CASE("by index and by dense einsums are the same numbers") {
 }
 
 TEST_CASE("through expert groups, with gradients") {
-  const auto check = [](int k, int groups, double rows) {
+  const auto check = [](int k, int groups, const gs::capacity& rows) {
     every_sharding(trace(inputs, [=](const scope&, given x) { return routed_by_groups(x, k, groups, rows); }),
                    {.dims = routing_sizes, .tolerance = 1e-12, .prepare = binary_mask});
   };
-  check(3, 2, 0);
-  check(4, 3, 1.5);  // some tokens get no row
+  check(3, 2, {0});
+  check(2, 2, {.factor = 0.5, .minimum = 2, .multiple = 3});
+  check(4, 3, {1.5});  // some tokens get no row
 }
 
 TEST_CASE("through expert groups with a row for every token: the numbers of one group, up to the order of sums") {
@@ -148,7 +149,7 @@ TEST_CASE("through expert groups with a row for every token: the numbers of one 
     for (const int groups : {1, 2, 3}) {
       const run_graph::traced one = trace(inputs, [=](const scope&, given x) { return routed(x, k); });
       const run_graph::traced several = trace(inputs, [=](const scope&, given x) {
-        symbols r = routed_by_groups(x, k, groups, 0);
+        symbols r = routed_by_groups(x, k, groups, {0});
         return symbols{r[0], r[2], r[3], r[1]};
       });
       for (const gs::dims& dims : routing_sizes) {

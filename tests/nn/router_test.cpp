@@ -71,12 +71,14 @@ router some_router(std::uint32_t seed) {
   router r;
   r.gating.k = 1 + int(seed % 3);
   r.gating.places = seed % 5 == 0 ? gs::capacity::unlimited() : gs::capacity{0.75 * r.gating.k};
+  if (seed % 6 == 1) r.gating.places.minimum = 4;
+  if (seed % 4 == 3) r.gating.places.multiple = 3;
   r.options.score = seed % 2 ? gate_score::sigmoid : gate_score::softmax;
   r.options.norm = seed % 4 < 2 ? gs::gate_norm::chosen : gs::gate_norm::off;
   r.options.scale = seed % 3 ? 1 : 2.5;
   r.options.balance = seed % 7 < 4 ? balance::bias : balance::off;
   r.options.groups = seed % 11 < 5 ? 1 : 3;
-  r.options.groups_per_token = 2 - int(seed % 11 == 5);
+  r.options.groups_per_token = r.options.groups == 1 || seed % 11 == 5 ? 1 : 2;
   r.options.bias_rate = 0.25;
   r.options.experts_choose = seed % 13 == 0 && r.options.norm == gs::gate_norm::off;
   return r;
@@ -117,7 +119,9 @@ TEST_CASE("route: scores, norms, selection bias, expert groups and capacities in
       }
       if (r.options.groups != 1) keep_best_groups(scores, E, r.options.groups, r.options.groups_per_token);
       const double factor = r.gating.places.factor;
-      const std::int64_t C = std::isinf(factor) ? S : std::max<std::int64_t>(1, std::int64_t(std::ceil(factor * S / E)));
+      const std::int64_t minimum = r.gating.places.minimum, multiple = r.gating.places.multiple;
+      const std::int64_t exact = std::isinf(factor) ? S : std::max<std::int64_t>(1, std::int64_t(std::ceil(factor * S / E)));
+      const std::int64_t C = (std::max(exact, minimum) + multiple - 1) / multiple * multiple;
       gs::kernel::gating_rules<double> rules;
       rules.scores = scores.data();
       rules.gates_as_weights = r.options.norm == gs::gate_norm::off;

@@ -41,7 +41,7 @@ constexpr bool has_dims(gs::symbol s, std::string_view letters) {
     char letter = whole.letter;
     if (whole.what == gs::dim::kind::product) letter = '*';
     if (whole.what == gs::dim::kind::fixed) letter = '#';
-    if (whole.what == gs::dim::kind::ratio) letter = 'C';
+    if (whole.what == gs::dim::kind::ratio || whole.what == gs::dim::kind::rounded) letter = 'C';
     if (whole.what == gs::dim::kind::linear) letter = '+';
     if (whole.what == gs::dim::kind::blocks) letter = '?';
     if (letter != letters[std::size_t(d)]) return false;

@@ -22,6 +22,7 @@ struct dim {
     product,  // first * second
     ratio,    // max(1, ceil(number * first / (divisor * second))): the expert capacity of the paper, 2S/E
     linear,   // max(0, floor((first_times * first + second_times * second + number) / divisor)): sums, positions of a window
+    rounded,  // max(number, first), rounded up to a multiple of divisor: capacities with a minimum and a multiple
     blocks,   // number * product of the extents of the mesh axes in the mask `first`: `number` for each block
   };
   kind what = kind::bound;
@@ -89,6 +90,10 @@ constexpr std::int64_t derived_extent(const dim& d, list_view<std::int64_t> befo
       std::int64_t sum = d.first_times * before[d.first] + d.number;
       if (d.second_times != 0) sum += d.second_times * before[d.second];
       return sum > 0 ? sum / d.divisor : 0;
+    }
+    case dim::kind::rounded: {
+      const std::int64_t least = before[d.first] > d.number ? before[d.first] : d.number;
+      return (least + d.divisor - 1) / d.divisor * d.divisor;
     }
     case dim::kind::blocks: {
       std::int64_t n = d.number;

@@ -78,7 +78,8 @@ constexpr symbol of_best_groups(symbol scores, int groups, int count) {
 /// places and second count: all else comes from options.
 /// Shapes: x [G,S,M], mask [G,S] -> see `gating_result`.
 /// Communicates: nothing for routing if only G is sharded; a few scalars for losses.
-/// Compile time: ranks and dims.
+/// Compile time: ranks and dims; that options are in range, and that none is without effect: importance if experts choose,
+/// groups_per_token without groups, minimum and multiple of evaluation_places without factor.
 /// Throws: `gshard::error` when the program is bound, if `groups` does not divide E, or a group has one expert.
 /// @see router_options, gating_options, update_bias, moe
 constexpr gating_result route(const parameter_scope& m, symbol x, symbol mask, gating_options gating = {},
@@ -87,7 +88,13 @@ constexpr gating_result route(const parameter_scope& m, symbol x, symbol mask, g
   const symbol wg = m.param("wg", "ME", init::fan_in("M"));
   const named_scope gate(m, "gate other");
   const bool noisy = options.training;
-  if (!(options.jitter >= 0 && options.jitter <= 1 && options.gumbel >= 0 && options.z_loss >= 0)) b.fail(fault::bad_range, "route");
+  const capacity& later = options.evaluation_places;
+  const bool ignored = (options.experts_choose && options.importance.owner != nullptr) ||
+                       (later.factor == 0 && (later.minimum != 0 || later.multiple != 1));
+  if (ignored || !gshard::detail::is_valid(later) || !gshard::detail::is_finite(options.scale) || !(options.bias_rate >= 0) ||
+      !gshard::detail::is_finite(options.bias_rate) ||
+      !(options.jitter >= 0 && options.jitter <= 1 && options.gumbel >= 0 && options.z_loss >= 0))
+    b.fail(fault::bad_range, "route");
   const symbol logits = [&] {
     const named_scope named(m, "gate einsum");
     symbol in = x;
@@ -104,7 +111,7 @@ constexpr gating_result route(const parameter_scope& m, symbol x, symbol mask, g
     scores = detail::scores_of(logits + options.gumbel * noise, options.score);
   }
   if (options.balance == balance::bias) scores = scores + m.variable("bias", "E", init::zeros());
-  if (options.groups != 1) {
+  if (options.groups != 1 || options.groups_per_token != 1) {
     if (options.groups < 1 || options.groups_per_token < 1 || options.groups_per_token > options.groups)
       b.fail(fault::bad_range, "route", {}, options.groups, options.groups_per_token);
     scores = detail::of_best_groups(scores, options.groups, options.groups_per_token);

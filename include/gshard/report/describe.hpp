@@ -72,6 +72,7 @@ inline std::string dim_text(const plan_view& plan, int d) {
     case dim::kind::ratio:
       if (plan.dims[whole.second].what == dim::kind::blocks) return dim_text(plan, whole.first) + "/" + dim_text(plan, whole.second);
       return "C";
+    case dim::kind::rounded: return "C";
     case dim::kind::linear: return linear_text(plan, whole);
     case dim::kind::blocks: return (whole.number == 1 ? "" : std::to_string(whole.number)) + "n";
   }

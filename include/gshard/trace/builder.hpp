@@ -194,6 +194,16 @@ class builder {
     }
     return intern(d);
   }
+  /// The dim of extent max(minimum, a), rounded up to a multiple of `multiple`.
+  constexpr int rounded_dim(int a, int minimum, int multiple) {
+    if (minimum == 0 && multiple == 1) return a;
+    dim d;
+    d.what = dim::kind::rounded;
+    d.first = std::uint8_t(a);
+    d.number = minimum;
+    d.divisor = multiple;
+    return intern(d);
+  }
   /// The extent of a dim, or -1 if it is not known while tracing.
   constexpr std::int64_t known_extent(int i) const {
     const dim& d = program.dims[std::size_t(i)];

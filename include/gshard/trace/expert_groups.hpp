@@ -65,10 +65,11 @@ constexpr symbol shard_rows(const expert_group_routing& r, symbol rows) {
 /// lost. `expected_expert_groups` is the factor that suffices on average under uniform routing. If a token gets no row, its choices in that
 /// group are dropped, and their slots stay empty. All other choices keep slot and weight: each expert gets the tokens that it gets without
 /// groups, in the same slots.
-/// Shapes: gating of G,S,E,C; x [G,S,M] -> see `expert_group_routing`, R = ceil(factor * S / N), at most S.
+/// Shapes: gating of G,S,E,C; x [G,S,M] -> see `expert_group_routing`, R = ceil(factor * S / N), at most S. The minimum and the multiple of
+/// `capacity` may give more rows.
 /// Communicates: if the axis is the most minor one that shards G, one all_to_all over it, of rows, slots and weights.
 /// Compile time: that `gating` is the result of top_k_gating or top2_gating; ranks, dims and element types; that N is from 1 to E, if E is
-/// known; that the mesh has the axis.
+/// known; that the mesh has the axis; that `rows` is in range.
 /// Throws: nothing.
 /// @see dispatch_in_groups, combine_from_groups, nn::moe
 template <fixed_string Axis = "">
@@ -88,9 +89,10 @@ constexpr expert_group_routing send_to_expert_groups(const gating_result& gating
     b.fail(fault::bad_range, verb, {}, groups, int(experts));
   if (b.failed()) return r;
   r.axis = axis_name(Axis.view());
-  const double factor = rows.factor > 0 && rows.factor < groups ? rows.factor : groups;
   r.group_dim = b.fixed_dim(groups);
-  r.row_dim = factor == groups ? S : b.ratio_dim(factor, S, r.group_dim);
+  if (rows.factor >= groups) rows.factor = 0;  // a row for each token
+  r.row_dim = detail::capacity_dim(b, rows, S, r.group_dim, S, verb);
+  if (b.failed()) return r;
   r.expert_dim = b.ratio_dim(1, combine[2], r.group_dim);
   r.place_dim = combine[3];
   const dtype type = x.get().type;

@@ -204,10 +204,11 @@ constexpr symbol replica_param(const parameter_scope& m, symbol expert_of, std::
 
 /// send_to_replicas(gating, expert_of, places): the routing of tokens to replicas, in place of experts. The choices that an expert took go
 /// to its replicas in turn, so each gets an equal share. A replica has ceil(factor * S / R) slots per group. With factor 0, the default, it
-/// has as many as an expert, and no choice is lost. Else choices that do not fit are dropped and counted in `overflow`.
+/// has as many as an expert, and no choice is lost. Else choices that do not fit are dropped and counted in `overflow`. The minimum and the
+/// multiple of `capacity` apply in both cases.
 /// Shapes: gating of G,S,E,C and expert_of [R] -> gating of G,S,R,C'; `load` stays that of the experts, [G,E].
 /// Communicates: nothing.
-/// Compile time: that `gating` is the result of top_k_gating or top2_gating.
+/// Compile time: that `gating` is the result of top_k_gating or top2_gating; that `places` is in range.
 /// Throws: nothing.
 /// @see replicas_of_experts, nn::moe
 constexpr gating_result send_to_replicas(const gating_result& gating, here expert_of, capacity places = {0}) {
@@ -221,7 +222,8 @@ constexpr gating_result send_to_replicas(const gating_result& gating, here exper
   using detail::route::factors;
   const dim_list slots = choices.slot.get().dims;
   const int place_dim = gating.combine.get().dims[3], replica_dim = expert_of.get().dims[0];
-  const int kept = places.factor > 0 ? b.ratio_dim(places.factor, slots[1], replica_dim) : place_dim;
+  const int kept = detail::capacity_dim(b, places, slots[1], replica_dim, place_dim, "send_to_replicas");
+  if (b.failed()) return r;
   sharding_rule rule;
   rule.set_operands({detail::route::chosen, factors({3}), factors({4}), factors({5})});
   rule.out[0] = detail::route::chosen;

@@ -20,9 +20,12 @@
 
 namespace gshard { inline namespace v0 {
 
-/// Slots for tokens per expert and group: ceil(factor * S / E), at least one. The paper uses capacity{2}.
+/// Slots for tokens per expert and group: max(minimum, ceil(factor * S / E)), rounded up to a multiple, at least one. The paper uses
+/// capacity{2}. Mesh TensorFlow and T5X have the minimum, too.
 struct capacity {
   double factor = 2;
+  int minimum = 0;   ///< Slots that small groups have at least.
+  int multiple = 1;  ///< The number of slots is a multiple of it, as products of some sizes are faster.
 
   /// S slots: no choice is refused. Buffers and products have room for all tokens at every expert.
   static constexpr capacity unlimited() { return {std::numeric_limits<double>::infinity()}; }
@@ -61,7 +64,19 @@ struct gating_result {
 };
 
 namespace detail {
-constexpr capacity places_of(const gating_options& o) { return o.places.factor > 0 ? o.places : capacity{double(o.k)}; }
+constexpr bool is_valid(const capacity& c) { return c.factor >= 0 && c.minimum >= 0 && c.multiple >= 1; }
+constexpr bool is_finite(double v) { return v >= -std::numeric_limits<double>::max() && v <= std::numeric_limits<double>::max(); }
+/// The slots of a gating. Factor 0 stands for k.
+constexpr capacity places_of(const gating_options& o) {
+  return {o.places.factor == 0 ? double(o.k) : o.places.factor, o.places.minimum, o.places.multiple};
+}
+/// The dim of the slots for S tokens at each of E experts. Factor 0: those of the dim `otherwise`, before minimum and multiple.
+constexpr int capacity_dim(builder& b, const capacity& c, int S, int E, int otherwise, std::string_view verb) {
+  if (!is_valid(c)) b.fail(fault::bad_range, verb, {}, c.minimum, c.multiple);
+  if (b.failed()) return otherwise;
+  const bool unlimited = c.factor > double(std::numeric_limits<int>::max());
+  return b.rounded_dim(unlimited ? S : c.factor > 0 ? b.ratio_dim(c.factor, S, E) : otherwise, c.minimum, c.multiple);
+}
 
 /// For second_expert::sampled: scores with the same first choice, and a second one in proportion to the other gates (Gumbel's method), of
 /// experts whose score is not -infinity.
@@ -97,10 +112,11 @@ constexpr gating_result emit_gating(symbol gates, symbol mask, const gating_opti
   }
   const std::int64_t experts = b.known_extent(g.dims[2]);
   if (!by_experts && (o.k < 1 || (o.k > 2 && experts >= 0 && o.k > experts))) b.fail(fault::bad_range, verb, {}, o.k);
-  if (!(o.threshold > 0)) b.fail(fault::bad_range, verb);
+  if (!(o.threshold > 0) || !is_finite(o.scale)) b.fail(fault::bad_range, verb);
   using route::dims;
   const int G = g.dims[0], S = g.dims[1], E = g.dims[2];
-  const int place = places_of(o).factor <= double(std::numeric_limits<int>::max()) ? b.ratio_dim(places_of(o).factor, S, E) : S;
+  const int place = capacity_dim(b, places_of(o), S, E, S, verb);
+  if (b.failed()) return nothing;
   sharding_rule rule = route::base();
   rule.block(route::token);
   rule.block(route::expert);
@@ -152,9 +168,9 @@ constexpr gating_result emit_gating(symbol gates, symbol mask, const gating_opti
 /// top2_gating(gates, mask, capacity, second_expert): Algorithm 1 of arXiv 2006.16668. Groups are independent, tokens are taken in order,
 /// and all first choices come before any second one. An expert takes at most C tokens of a group. Tokens whose mask is 0 (padding) are
 /// neither routed nor counted.
-/// Shapes: gates [G,S,E], whose rows sum to 1; mask [G,S] -> see `gating_result`, C = ceil(factor * S / E).
+/// Shapes: gates [G,S,E], whose rows sum to 1; mask [G,S] -> see `gating_result`, see `capacity` for C.
 /// Communicates: nothing. Only G may be sharded: other dims of gates are replicated first.
-/// Compile time: ranks, dims and element types.
+/// Compile time: ranks, dims and element types; that the options are in range.
 /// Throws: `gshard::error`, if E * C exceeds the largest int32.
 /// @see capacity, gating_result, top_k_gating, nn::moe
 constexpr gating_result top2_gating(here gates, capacity c = {}, second_expert second = second_expert::random) {
@@ -170,10 +186,10 @@ constexpr gating_result top2_gating(here gates, symbol mask, capacity c = {}, se
 /// choices come before any second one, and so on. An expert takes at most C tokens of a group. Tokens whose mask is 0 (padding) are neither
 /// routed nor counted. If there are fewer experts than k, a token chooses all. With k = 2, it equals
 /// `top2_gating(gates, mask, places, second_expert::always)` bit for bit.
-/// Shapes: gates [G,S,E]; mask [G,S] -> see `gating_result`, C = ceil(factor * S / E). Routing holds an index and a weight for each of
+/// Shapes: gates [G,S,E]; mask [G,S] -> see `gating_result`, and `capacity` for C. Routing holds an index and a weight for each of
 /// [G,S,k]. No tensor [G,S,E,C] exists if its readers are the einsums of `nn::moe`.
 /// Communicates: nothing. Only G may be sharded: other dims of gates are replicated first.
-/// Compile time: ranks, dims and element types; that k is from 1 to E, if E is known.
+/// Compile time: ranks, dims and element types; that k is from 1 to E, if E is known, and that other options are in range.
 /// Throws: `gshard::error`, if E * C exceeds the largest int32.
 /// @see gating_options, gating_result, expert_choice_gating, nn::route, nn::moe
 constexpr gating_result top_k_gating(here gates, gating_options options = {}) {
@@ -186,7 +202,7 @@ constexpr gating_result top_k_gating(here gates, symbol mask, gating_options opt
 
 /// expert_choice_gating(gates, mask, options): each expert chooses the C tokens of a group with the largest gates, or scores
 /// (arXiv 2202.09368). So all experts have equal loads. A token may have any number of experts, and none.
-/// Shapes: gates [G,S,E]; mask [G,S] -> see `gating_result`, C = ceil(factor * S / E). `aux` is 0, and `overflow` counts the tokens
+/// Shapes: gates [G,S,E]; mask [G,S] -> see `gating_result`, and `capacity` for C. `aux` is 0, and `overflow` counts the tokens
 /// without an expert. Routing holds an index and a weight for each of [G,S,E].
 /// Communicates: nothing. Only G may be sharded: other dims of gates are replicated first.
 /// Compile time: ranks, dims and element types.

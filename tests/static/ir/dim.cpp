@@ -54,6 +54,17 @@ constexpr std::int64_t places(std::int64_t experts) {
                             std::array<std::int64_t, 2>{1024, experts});
 }
 static_assert(places(128) == 16 && places(512) == 4 && places(2048) == 1 && places(4096) == 1);
+// A minimum and a multiple: the smallest multiple that is at least both.
+static_assert([] {
+  for (std::int64_t of = 0; of <= 9; ++of)
+    for (std::int64_t least = 0; least <= 9; ++least)
+      for (std::int64_t multiple = 1; multiple <= 8; ++multiple) {
+        const std::array<std::int64_t, 1> first{of};
+        const std::int64_t c = gs::derived_extent({.what = dim::kind::rounded, .number = least, .divisor = multiple}, first);
+        if (c % multiple != 0 || c < of || c < least || (c - multiple >= of && c - multiple >= least)) return false;
+      }
+  return true;
+}());
 // No experts, no division by zero.
 static_assert(places(0) == 1);
 

@@ -61,6 +61,13 @@ constexpr bool is_refused =
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 static_assert(is_refused<router{.jitter = -0.1}> && is_refused<router{.jitter = 1.5}> && is_refused<router{.jitter = nan}>);
 static_assert(is_refused<router{.gumbel = -1}> && is_refused<router{.gumbel = nan}> && is_refused<router{.z_loss = -1}>);
+static_assert(is_refused<router{.scale = nan}> && is_refused<router{.bias_rate = nan}> && is_refused<router{.bias_rate = -1}>);
+// No option is ignored.
+static_assert(is_refused<router{.groups_per_token = 2}> && is_refused<router{.evaluation_places = {.factor = 0, .minimum = 4}}>);
+static_assert(is_refused<router{.evaluation_places = {-1}}>);
+static_assert(fails(fault::bad_range, "route", [](auto& b, auto& m) {
+  nn::route(m, input(b, "GSM"), input(b, "GS"), {}, {.experts_choose = true, .importance = input(b, "GS")});
+}));
 static_assert(fails(fault::rank_mismatch, "GSM,ME->GSE", [](auto& b, auto& m) { nn::route(m, input(b, "SM"), input(b, "GS")); }));
 static_assert(fails(fault::dims_differ, "top_k_gating", [](auto& b, auto& m) { nn::route(m, input(b, "GSM"), input(b, "GE")); }));
 

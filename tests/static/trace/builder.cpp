@@ -16,6 +16,12 @@ static_assert([] {
   return e != m && b.bound_dim('E') == e && b.product_dim(e, m) == pair && b.product_dim(m, e) != pair &&
          b.ratio_dim(2.0, e, m) == places && b.fixed_dim(2) == b.fixed_dim(2) && b.program.dims.size() == 6;
 }());
+static_assert([] {
+  builder b;
+  const int s = b.bound_dim('S');
+  const int of_eight = b.rounded_dim(s, 4, 8);
+  return b.rounded_dim(s, 0, 1) == s && of_eight != s && b.rounded_dim(s, 4, 8) == of_eight && b.rounded_dim(s, 0, 8) != of_eight;
+}());
 // Capacity factors are fractions in lowest terms.
 static_assert([] {
   builder b;

@@ -46,6 +46,9 @@ static_assert(fails(fault::dims_differ, "replica_param", [](builder&, auto& m) {
 static_assert(fails(fault::dims_differ, "replica_param", [](builder& b, auto& m) {
   gs::replica_param(m, input(b, "R", dtype::i32), "w", "RM", P<"x", none>{}, start);
 }));
+static_assert(fails(fault::bad_range, "send_to_replicas", [](builder& b, auto& m) {
+  gs::send_to_replicas(gs::top_k_gating(input(b, "GSE")), gs::replicas_of_experts(m, "R", "E"), {-1});
+}));
 static_assert(fails(fault::wrong_type, "send_to_replicas", [](builder& b, auto&) {
   gs::send_to_replicas(gs::top_k_gating(input(b, "GSE")), input(b, "R"));
 }));

@@ -55,6 +55,24 @@ static_assert(tracing::holds([](builder& b, auto&) {
   return has_dims(r.combine, "GSEC") && places.number == 8 && places.divisor == 1 && less.number == 3 && less.divisor == 2 &&
          b.known_extent(parts.slot.get().dims[2]) == 8 && b.known_extent(parts.weight.get().dims[2]) == 8;
 }));
+// A minimum and a multiple count after the factor, k included. Without them, no dim is added.
+static_assert(tracing::holds([](builder& b, auto&) {
+  const gs::gating_result r = gs::top_k_gating(input(b, "GSE"), {.k = 4, .places = {.factor = 0, .minimum = 6, .multiple = 8}});
+  const gs::dim& places = b.program.dims[std::size_t(r.combine.get().dims[3])];
+  const gs::dim& exact = b.program.dims[places.first];
+  return places.what == gs::dim::kind::rounded && places.number == 6 && places.divisor == 8 && exact.number == 4;
+}));
+template <gs::capacity C>
+constexpr bool refuses = fails(fault::bad_range, "top_k_gating", [](builder& b, auto&) {
+  gs::top_k_gating(input(b, "GSE"), {.places = C});
+}) && fails(fault::bad_range, "expert_choice_gating", [](builder& b, auto&) {
+  gs::expert_choice_gating(input(b, "GSE"), {.places = C});
+});
+static_assert(refuses<gs::capacity{-1}> && refuses<gs::capacity{std::numeric_limits<double>::quiet_NaN()}>);
+static_assert(refuses<gs::capacity{2, -1}> && refuses<gs::capacity{2, 0, 0}>);
+static_assert(fails(fault::bad_range, "top_k_gating", [](builder& b, auto&) {
+  gs::top_k_gating(input(b, "GSE"), {.scale = std::numeric_limits<double>::quiet_NaN()});
+}));
 static_assert(fails(fault::bad_range, "top_k_gating", [](builder& b, auto&) { gs::top_k_gating(input(b, "GSE"), {.k = 0}); }));
 static_assert(fails(fault::rank_mismatch, "top_k_gating", [](builder& b, auto&) { gs::top_k_gating(input(b, "SE")); }));
 

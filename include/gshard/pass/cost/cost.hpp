@@ -45,6 +45,7 @@ constexpr bool is_known(const dim& d, const extents& before) {
     case dim::kind::bound: return false;
     case dim::kind::fixed: return true;
     case dim::kind::linear: return before.knows_dim(d.first) && (d.second_times == 0 || before.knows_dim(d.second));
+    case dim::kind::rounded: return before.knows_dim(d.first);
     case dim::kind::blocks: return (d.first & ~before.known_axes) == 0;
     default: return before.knows_dim(d.first) && before.knows_dim(d.second);
   }
