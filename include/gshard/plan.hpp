@@ -39,6 +39,7 @@
 #include <gshard/trace/reduce.hpp>
 #include <gshard/trace/remat.hpp>
 #include <gshard/trace/rows.hpp>
+#include <gshard/trace/scan.hpp>
 #include <gshard/trace/select.hpp>
 #include <gshard/trace/shape.hpp>
 #include <gshard/trace/window.hpp>

@@ -22,7 +22,10 @@ class running_loops {
     std::vector<std::size_t> begins;
     for (std::size_t i = 0; i < plan.steps.size(); ++i) {
       const int nesting = traits(plan.steps[i].kind).nesting;
-      if (nesting > 0) begins.push_back(i);
+      if (nesting > 0) {
+        begins.push_back(i);
+        if (const auto key = std::size_t(plan.steps[i].attr.key); key >= counts_.size()) counts_.resize(key + 1);
+      }
       if (nesting >= 0) continue;
       end_[begins.back()] = i;
       begins.pop_back();
@@ -42,14 +45,17 @@ class running_loops {
     if (!kind.control) return i + 1;
     if (kind.nesting > 0) {
       running_.push_back({i, 0, seed});
+      seed = seed_of(running_.back(), step);
     } else if (kind.nesting < 0) {
       iteration& now = running_.back();
-      seed = fnv1a<std::uint64_t>().add(now.seed).add(std::uint64_t(step.attr.loop)).add(++now.number).value();
+      ++now.number;
+      seed = seed_of(now, step);
       return now.begin + 1;
     } else if (!continues(step)) {
       const iteration last = running_.back();
       running_.pop_back();
       seed = last.seed;
+      if (!step.attr.reverse) counts_[std::size_t(step.attr.key)] = last.number;
       return end_[last.begin] + 1;
     }
     return i + 1;
@@ -61,6 +67,13 @@ class running_loops {
     std::uint64_t number = 0;
     std::uint64_t seed = 0;  // of the code around the loop
   };
+  /// The seed of an iteration. A reverse loop has the seeds of the last loop with its key, from the last iteration to the first.
+  std::uint64_t seed_of(const iteration& now, const node& step) const {
+    const auto key = std::size_t(step.attr.key);
+    const std::uint64_t number = step.attr.reverse ? counts_[key] - 1 - now.number : now.number;
+    return number == 0 ? now.seed : fnv1a<std::uint64_t>().add(now.seed).add(std::uint64_t(key)).add(number).value();
+  }
+  std::vector<std::uint64_t> counts_;  // by key: the iterations of the last loop that was not reverse
   std::vector<iteration> running_;  // innermost last
   std::vector<std::size_t> end_;    // by the step that begins a loop
 };

@@ -5,6 +5,7 @@
 
 #include <gshard/base/list.hpp>
 #include <gshard/base/list_view.hpp>
+#include <gshard/grad/differentiate_scan.hpp>
 #include <gshard/trace/along.hpp>
 #include <gshard/trace/attention.hpp>
 #include <gshard/trace/builder.hpp>
@@ -39,22 +40,34 @@ namespace detail {
 template <class Builder>
 class differentiator {
  public:
-  constexpr differentiator(Builder& b, std::int32_t of, list_view<symbol> wanted)
-      : b_(b), gradients_(b.program.values.size(), -1), needed_(b.program.values.size(), false) {
+  /// Differentiates the nodes of the program so far, from `first` on.
+  constexpr differentiator(Builder& b, list_view<symbol> wanted, std::size_t first = 0)
+      : b_(b), first_(first), end_(b.program.nodes.size()), gradients_(b.program.values.size(), -1), needed_(b.program.values.size(), false) {
     for (const symbol& s : wanted) needed_[std::size_t(s.id)] = true;
     char* const needed = needed_.data();
-    for (const node& n : b.program.nodes)
+    for (std::size_t k = first; k < b.program.nodes.size(); ++k) {
+      const node& n = b.program.nodes[k];
+      if (n.kind == op::loop_end) need_results(n);
       for (int i = 0; i < n.inputs && !stops_gradient(n); ++i)
         if (needed[n.in[i]])
           for (int o = 0; o < n.outputs; ++o) needed[n.out[o]] = true;
-    gradients_[std::size_t(of)] = emit_constant(pointwise_constant<1>, at(of)).id;
+    }
   }
 
   constexpr void run() {
     const code_place before = b_.place;
+    const bool keeps_place = b_.keeps_place;
     b_.keeps_place = true;
-    for (std::size_t i = b_.program.nodes.size(); i-- > 0 && !b_.failed();) {
+    for (std::size_t i = end_; i-- > first_ && !b_.failed();) {
       const node n = b_.program.nodes[i];
+      if (const std::size_t scan = n.kind == op::loop_end ? scan_of(n) : no_scan; scan != no_scan) {
+        const scan_record r = b_.scans[scan];
+        b_.place = n.place;
+        b_.place.gradient = true;
+        if (reaches(r)) scan_differentiator<differentiator, Builder>(*this, b_, r).run();
+        i = std::size_t(r.begin);
+        continue;
+      }
       bool reached = false;
       for (int o = 0; o < n.outputs; ++o)
         if (std::size_t(n.out[o]) < gradients_.size() && gradients_[std::size_t(n.out[o])] >= 0) reached = true;
@@ -65,32 +78,65 @@ class differentiator {
       b_.place.gradient = true;
       pull_back(n);
     }
-    b_.keeps_place = false;
+    b_.keeps_place = keeps_place;
     b_.place = before;
   }
 
   /// The gradient of `x`; zeros if the result does not depend on it.
-  constexpr symbol of(symbol x) {
+  constexpr symbol of(symbol x) const {
     const std::int32_t g = gradients_[std::size_t(x.id)];
     return g >= 0 ? at(g) : emit_constant(pointwise_constant<0>, x);
   }
-
- private:
-  Builder& b_;
-  list<std::int32_t> gradients_;  // by value, -1: none so far
-  list<char> needed_;             // by value: depends on a tensor whose gradient is wanted
-
-  constexpr symbol at(std::int32_t id) { return {&b_, id}; }
-  constexpr symbol in(const node& n, int i) { return at(n.input(i)); }
-  constexpr symbol out(const node& n, int i = 0) { return at(n.output(i)); }
-  static constexpr bool stops_gradient(const node& n) { return n.kind == op::map && n.attr.function->stops_gradient; }
-  constexpr bool wants(const node& n, int i) const { return needed_[std::size_t(n.input(i))] && !stops_gradient(n); }
-
+  /// True if a tensor depends on one whose gradient is wanted.
+  constexpr bool needs(std::int32_t value) const { return needed_[std::size_t(value)] != 0; }
+  /// The sum of the gradients that have reached a tensor; an empty symbol if none has.
+  constexpr symbol gradient_so_far(std::int32_t value) const { return at(gradients_[std::size_t(value)]); }
+  /// Adds to the gradient of a tensor.
   constexpr void add(std::int32_t value, symbol g) {
     if (g.id < 0) return;
     std::int32_t& sum = gradients_[std::size_t(value)];
     sum = sum < 0 ? g.id : (at(sum) + g).id;
     if (at(value).get().bf16_on_wire && is_real(at(sum).get().type)) send_as_bf16(at(sum));
+  }
+
+ private:
+  static constexpr std::size_t no_scan = ~std::size_t(0);
+
+  Builder& b_;
+  std::size_t first_, end_;
+  list<std::int32_t> gradients_;  // by value, -1: none so far
+  list<char> needed_;             // by value: depends on a tensor whose gradient is wanted
+
+  constexpr symbol at(std::int32_t id) const { return {&b_, id}; }
+  constexpr symbol in(const node& n, int i) { return at(n.input(i)); }
+  constexpr symbol out(const node& n, int i = 0) { return at(n.output(i)); }
+  static constexpr bool stops_gradient(const node& n) { return n.kind == op::map && n.attr.function->stops_gradient; }
+  constexpr bool wants(const node& n, int i) const { return needed_[std::size_t(n.input(i))] && !stops_gradient(n); }
+
+  /// The record of the scan that this node ends.
+  constexpr std::size_t scan_of(const node& end) const {
+    for (std::size_t i = b_.scans.size(); i-- > 0;)
+      if (b_.scans[i].loop == end.attr.loop) return i;
+    return no_scan;
+  }
+  /// All results of a scan depend on each tensor that it reads.
+  constexpr void need_results(const node& end) {
+    const std::size_t scan = scan_of(end);
+    if (scan == no_scan) return;
+    const scan_record& r = b_.scans[scan];
+    bool needed = false;
+    for (std::int32_t i = r.begin; i < r.end; ++i)
+      for (int k = 0; k < b_.program.nodes[std::size_t(i)].inputs; ++k) needed = needed || needs(b_.program.nodes[std::size_t(i)].input(k));
+    for (std::int32_t i = r.close; i < r.end && needed; ++i) needed_[std::size_t(b_.program.nodes[std::size_t(i)].output())] = true;
+  }
+  /// True if a gradient has reached a result of a scan from which it goes on.
+  constexpr bool reaches(const scan_record& r) const {
+    const auto reached = [this](std::int32_t v) { return needs(v) && gradient_so_far(v).id >= 0; };
+    for (const scan_record::state& s : r.states)
+      if (reached(s.after)) return true;
+    for (const scan_record::stack& y : r.outputs)
+      if (reached(y.stacked)) return true;
+    return false;
   }
   /// The gradient of a result; zeros if no gradient has reached it.
   constexpr symbol gradient(const node& n, int i = 0) {
@@ -433,7 +479,8 @@ constexpr list<symbol> gradients(symbol scalar, const Symbols& of) {
   for (std::size_t i = 0; i < wanted.size(); ++i)
     if (!is_differentiable(wanted[i].get().type)) b.fail(fault::wrong_type, "gradients", {}, 1);
   if (b.failed()) return result;
-  detail::differentiator<builder> d(b, scalar.id, wanted);
+  detail::differentiator<builder> d(b, wanted);
+  d.add(scalar.id, detail::emit_constant(detail::pointwise_constant<1>, scalar));
   d.run();
   if (b.failed()) return result;
   for (std::size_t i = 0; i < wanted.size(); ++i) result[i] = detail::sum_copies(wanted[i], d.of(wanted[i]));

@@ -244,6 +244,7 @@ constexpr void want_annotated(graph& g) {
   for (std::size_t i = g.nodes.size(); i-- > 0;) {
     const node& n = g.nodes[i];
     if (!traits(n.kind).annotates || n.attr.may_move) continue;
+    if (n.inputs == 0 || writes_row(n)) continue;
     const std::int32_t given = n.input(n.inputs - 1);
     value& source = g.at(given);
     if (source.producer < 0 || uses[std::size_t(given)] != 1) continue;

@@ -63,6 +63,23 @@ struct trace_options {
   gshard::dims known{};
 };
 
+/// Where the parts of a scan are in a program, for its gradient. Tensors and nodes by number.
+struct scan_record {
+  struct state {
+    std::int32_t start = -1, now = -1, next = -1, after = -1;
+    std::int32_t history = -1;  // the states before each step, stacked
+  };
+  /// A tensor and its row in a step.
+  struct stack {
+    std::int32_t stacked = -1, row = -1;
+  };
+  std::int32_t loop = 0;
+  std::int32_t begin = 0, body = 0, close = 0, end = 0;  // nodes: the first; of the body; after the body; loop_end
+  std::int32_t last = -1, step = -1;                     // the index of the last step, and of the current one
+  list<state> states;
+  list<stack> inputs, outputs;
+};
+
 /// The program that the verbs append to. Once a fault is reported, every further verb is a no-op that returns an empty symbol.
 class builder {
  public:
@@ -72,6 +89,7 @@ class builder {
   list<symbol> losses;  // terms that layers add to the objective
   list<std::int32_t> checked_losses;  // losses of optimizers, and their terms: outputs of these must be finite
   list<std::int32_t> transposed_inputs;  // values that are a column-major input with its dims reversed
+  list<scan_record> scans;
   symbol skipped;       // a scalar that is not 0 if an optimizer skips its updates; empty: it never does
   code_place place;     // source line of the nodes that are added
   bool keeps_place = false;  // added nodes implement another node and keep its place, whichever verb adds them

@@ -76,90 +76,132 @@ constexpr auto one_or_all(const std::array<symbol, N>& list) {
 }
 
 /// A loop as nodes, in the order in which they run.
-///   op::carry of one operand: a copy of it, which the iterations overwrite. One for each state.
+///   op::carry of no operand: a state that begins as zeros. Of one operand: a state that begins as a copy of it. One for each state.
 ///   op::loop_begin; then the condition.
 ///   op::loop_test: a scalar; if it is 0, the loop ends. Then the body.
 ///   op::carry of two operands: writes the second over the first, a state. Its result is the state after the loop, even after no iteration.
+///   op::carry of three operands: writes the second as a row of the first, a state. The third is the row's index along dim 0.
 ///   op::loop_end: the next iteration.
-template <std::size_t N>
-class loop_writer {
+template <class = void>
+class loop_nodes {
  public:
-  using states = std::array<symbol, N>;
-
-  constexpr loop_writer(builder& b, std::string_view name) : b_(b), name_(name), place_(b.place), number_(++b.program.while_loops) {}
-
-  template <class Condition, class Body>
-  constexpr states write(const states& start, Condition condition, Body body) {
-    states now;
-    for (std::size_t i = 0; i < N; ++i) now[i] = carry(start[i]);
-    add(op::loop_begin, {});
-    const symbol continues = std::apply(condition, now);
-    if (b_.has(continues) && continues.rank() != 0) b_.fail(fault::not_a_scalar, name_, {}, 0, continues.rank());
-    if (b_.has(continues) && !((reals | integers | masks) >> int(continues.get().type) & 1)) b_.fail(fault::wrong_type, name_);
-    if (b_.failed()) return nothings<N>(b_);
-    add(op::loop_test, {continues.id});
-    states next = next_states<N>(std::apply(body, now));
-    for (std::size_t i = 0; i < N; ++i)
-      if (!check_turn(now[i], next[i], name_, int(i))) return nothings<N>(b_);
-    for (std::size_t i = 0; i < N; ++i)
-      if (shares_another(next[i], now, i)) next[i] = cast(next[i], next[i].get().type);
-    for (std::size_t i = 0; i < N; ++i) now[i] = carry(now[i], next[i]);
-    add(op::loop_end, {});
-    return now;
+  constexpr explicit loop_nodes(builder& b) : b_(b), place_(b.place), number_(++b.program.while_loops), key_(number_) {}
+  /// A loop that runs as often as the last one with this key, and draws the same random numbers in reverse order of iterations.
+  constexpr loop_nodes(builder& b, std::int32_t key) : loop_nodes(b) {
+    key_ = key;
+    reverse_ = true;
   }
+
+  constexpr std::int32_t number() const { return number_; }
+  constexpr symbol open(symbol start) { return open(start, start.get()); }
+  /// A state with the sharding of `like`.
+  constexpr symbol open(symbol start, const value& like) { return add_carry({start.id}, like); }
+  /// A state of zeros with the dims and the sharding of `like`.
+  constexpr symbol open_zeros(const value& like) { return add_carry({}, like); }
+  /// Sets the dims and the type of a state of zeros to those of `like`.
+  constexpr void shape(symbol zeros, const value& like) {
+    node& n = b_.program.nodes[std::size_t(zeros.get().producer)];
+    n.place.is_explicit = is_annotated(like);
+    shape(n, like);
+  }
+  constexpr void begin() { add(op::loop_begin, {}); }
+  constexpr void test(symbol continues) { add(op::loop_test, {continues.id}); }
+  constexpr symbol close(symbol state, symbol next) {
+    const symbol after = add_carry({state.id, next.id}, state.get());
+    b_.program.nodes.back().in_place = 1;
+    return after;
+  }
+  constexpr symbol close_row(symbol state, symbol row, symbol index) {
+    const symbol after = add_carry({state.id, row.id, index.id}, state.get());
+    node& n = b_.program.nodes.back();
+    n.in_place = 1;
+    n.rule.in[1] = counting(row.rank(), 1);
+    n.rule.in[2] = {};
+    n.rule.block(0);
+    return after;
+  }
+  constexpr void end() { add(op::loop_end, {}); }
 
  private:
   builder& b_;
-  std::string_view name_;
   code_place place_;
-  std::int32_t number_;
+  std::int32_t number_, key_;
+  bool reverse_ = false;
 
   constexpr void add(op kind, std::initializer_list<std::int32_t> operands, bool said = false) {
     b_.place = place_;
     b_.place.is_explicit = said;
-    b_.add_node(kind, operands, {}, {.loop = number_}, {});
+    b_.add_node(kind, operands, {}, {.key = key_, .loop = number_, .reverse = reverse_}, {});
   }
-  /// `like_state`: a tensor with the dims and the sharding of the state. The sharding is explicit if that tensor is annotated.
-  constexpr symbol add_carry(std::initializer_list<std::int32_t> operands, symbol like_state) {
-    const value like = like_state.get();
+  /// `like`: a tensor with the dims and the sharding of the state. The sharding is explicit if that tensor is annotated.
+  constexpr symbol add_carry(std::initializer_list<std::int32_t> operands, const value like) {
     add(op::carry, operands, is_annotated(like));
     node& n = b_.program.nodes.back();
-    n.rule.in[0] = n.rule.out[0] = counting(like.rank());
-    if (n.inputs > 1) n.rule.in[1] = n.rule.in[0];
     n.outputs = 1;
-    const std::int32_t id = n.out[0] = b_.add_value(like.dims, like.type, std::int32_t(b_.program.nodes.size()) - 1);
-    value& v = b_.program.at(id);
+    n.out[0] = b_.add_value(like.dims, like.type, std::int32_t(b_.program.nodes.size()) - 1);
+    shape(n, like);
+    return {&b_, n.out[0]};
+  }
+  constexpr void shape(node& n, const value& like) {
+    n.rule.out[0] = counting(like.rank());
+    for (int i = 0; i < n.inputs && i < 2; ++i) n.rule.in[i] = n.rule.out[0];
+    value& v = b_.program.at(n.output());
+    v.dims = like.dims;
+    v.type = like.type;
     v.layout = like.layout;
     v.layout.partial = 0;
     v.priority = like.priority;
-    return {&b_, id};
-  }
-  constexpr symbol carry(symbol start) { return add_carry({start.id}, start); }
-  constexpr symbol carry(symbol state, symbol next) {
-    const symbol after = add_carry({state.id, next.id}, state);
-    b_.program.nodes.back().in_place = 1;
-    return after;
-  }
-  /// True if x is another name of a state other than state i. That state would be overwritten before x is read.
-  constexpr bool shares_another(symbol x, const states& all, std::size_t i) const {
-    std::int32_t root = x.id;
-    for (;;) {
-      const std::int32_t maker = b_.program.at(root).producer;
-      if (maker < 0 || !traits(b_.program.nodes[std::size_t(maker)].kind).alias) break;
-      root = b_.program.nodes[std::size_t(maker)].input(0);
-    }
-    for (std::size_t k = 0; k < N; ++k)
-      if (k != i && all[k].id == root) return true;
-    return false;
   }
 };
+
+/// Reports a condition that is not a scalar of numbers or truth values.
+template <class = void>
+constexpr bool check_condition(symbol continues, std::string_view loop) {
+  builder& b = *continues.owner;
+  if (b.has(continues) && continues.rank() != 0) b.fail(fault::not_a_scalar, loop, {}, 0, continues.rank());
+  if (b.has(continues) && !((reals | integers | masks) >> int(continues.get().type) & 1)) b.fail(fault::wrong_type, loop);
+  return !b.failed();
+}
+/// True if x is another name of a state other than state i. That state would be overwritten before x is read.
+template <class States>
+constexpr bool shares_another(symbol x, const States& all, std::size_t i) {
+  const graph& g = x.owner->program;
+  std::int32_t root = x.id;
+  for (;;) {
+    const std::int32_t maker = g.at(root).producer;
+    if (maker < 0 || !traits(g.nodes[std::size_t(maker)].kind).alias) break;
+    root = g.nodes[std::size_t(maker)].input(0);
+  }
+  for (std::size_t k = 0; k < all.size(); ++k)
+    if (k != i && all[k].id == root) return true;
+  return false;
+}
+/// Copies the results of an iteration that are other names of states.
+template <class States>
+constexpr void copy_shared(States& next, const States& states) {
+  for (std::size_t i = 0; i < states.size(); ++i)
+    if (shares_another(next[i], states, i)) next[i] = cast(next[i], next[i].get().type);
+}
 
 template <class Condition, class Body, std::size_t N>
 constexpr std::array<symbol, N> write_loop(std::string_view name, const std::array<symbol, N>& start, Condition condition, Body body) {
   builder& b = *start[0].owner;
   for (const symbol& s : start)
     if (!b.has(s)) return nothings<N>(b);
-  return loop_writer<N>(b, name).write(start, condition, body);
+  loop_nodes<> loop(b);
+  std::array<symbol, N> now;
+  for (std::size_t i = 0; i < N; ++i) now[i] = loop.open(start[i]);
+  loop.begin();
+  const symbol continues = std::apply(condition, now);
+  if (!check_condition(continues, name)) return nothings<N>(b);
+  loop.test(continues);
+  std::array<symbol, N> next = next_states<N>(std::apply(body, now));
+  for (std::size_t i = 0; i < N; ++i)
+    if (!check_turn(now[i], next[i], name, int(i))) return nothings<N>(b);
+  copy_shared(next, now);
+  for (std::size_t i = 0; i < N; ++i) now[i] = loop.close(now[i], next[i]);
+  loop.end();
+  return now;
 }
 
 }  // namespace detail

@@ -9,6 +9,7 @@
 #include <gshard/kernel/move/iota.hpp>
 #include <gshard/kernel/move/move.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -105,9 +106,17 @@ action bind(operation<op::concat>, const local_step<T>& step) {
   };
 }
 
-/// The second of two operands, or the only one, is written over the state, which is the result.
+/// The second of two operands, or the only one, is written over the state, which is the result. Of three operands, the second is a row.
 template <class T>
 action bind(operation<op::carry>, const local_step<T>& step) {
+  if (step.n.inputs == 0)
+    return [to = step.out_value(0).data[step.device], bytes = step.out_value(0).bytes(step.device)](const run_context&) {
+      if (bytes > 0) std::memset(to, 0, std::size_t(bytes));
+    };
+  if (writes_row(step.n))
+    return [row = step.in(1), at = step.ids(2), to = step.out(), count = step.in_elements(1)](const run_context&) {
+      std::copy_n(row, count, to + *at * count);
+    };
   return [from = step.in_value(step.n.inputs - 1).data[step.device], to = step.out_value(0).data[step.device],
           bytes = step.out_value(0).bytes(step.device)](const run_context&) {
     if (bytes > 0 && from != to) std::memcpy(to, from, std::size_t(bytes));

@@ -58,9 +58,10 @@ constexpr list<char> live_nodes(const graph& g) {
     for (int i = 0; i < n.inputs; ++i)
       if (values[n.in[i]].producer >= 0) stack.push_back(n.in[i]);
     if (is_of_loop(n.kind)) {
-      // All nodes of a loop are live together: every carried value may affect the number of iterations.
+      // The steps that control a loop are live together, and both carries of a state.
       for (std::size_t k = 0; k < g.nodes.size(); ++k) {
         if (is_live[k] || !is_of_loop(nodes[k].kind) || nodes[k].attr.loop != n.attr.loop) continue;
+        if (nodes[k].kind == op::carry && !(n.kind == op::carry && nodes[k].inputs > 1 && nodes[k].in[0] == n.out[0])) continue;
         is_live[k] = 1;
         for (int i = 0; i < nodes[k].inputs; ++i) stack.push_back(nodes[k].in[i]);
       }
@@ -245,17 +246,23 @@ class partitioner {
   /// A node of a while loop. Carried values keep the sharding that propagation found. The condition is complete on all devices.
   constexpr void place_loop(const node& n) {
     node step = n;
-    if (n.inputs > 0) {
-      sharding layout = g_.at(nesting_of_results(n) > 0 ? n.output() : n.input(0)).layout;
-      layout.partial = 0;
-      for (int i = 0; i < n.inputs; ++i) {
-        consumer reader = reader_of(n, i);
-        reader.may_move = n.place.is_explicit || may_move(g_, n.input(i));
-        step.in[i] = plan_.get_or_reshard(n.input(i), layout, reader);
-      }
-      if (n.outputs > 0) step.out[0] = plan_.add_result(n.output(), layout);
+    sharding layout;
+    if (n.inputs + n.outputs > 0) layout = g_.at(nesting_of_results(n) > 0 ? n.output() : n.input(0)).layout;
+    layout.partial = 0;
+    for (int i = 0; i < n.inputs; ++i) {
+      consumer reader = reader_of(n, i);
+      reader.may_move = reader.may_move || writes_row(n);
+      const sharding& form = !writes_row(n) || i == 0 ? layout : i == 1 ? row_sharding(layout) : sharding::replicated(0);
+      step.in[i] = plan_.get_or_reshard(n.input(i), form, reader);
     }
+    if (n.outputs > 0) step.out[0] = plan_.add_result(n.output(), layout);
     plan_.add(step);
+  }
+  /// The sharding of a row along dim 0.
+  static constexpr sharding row_sharding(const sharding& of) {
+    sharding row = sharding::replicated(of.rank - 1);
+    for (int d = 1; d < of.rank; ++d) row[d - 1] = of.axes[d];
+    return row;
   }
   /// A reshape that keeps one row per device in place. Returns false if the reshape is not of this kind.
   constexpr bool place_rows(const node& n, std::int32_t operand) {

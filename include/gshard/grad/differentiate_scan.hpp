@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+// The gradient of a scan: a loop from its last step to its first.
+
+#include <gshard/base/list.hpp>
+#include <gshard/base/list_view.hpp>
+#include <gshard/trace/builder.hpp>
+#include <gshard/trace/loop.hpp>
+#include <gshard/trace/map.hpp>
+#include <gshard/trace/select.hpp>
+#include <gshard/trace/scan.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace gshard { inline namespace v0 { namespace detail {
+
+/// Copies of nodes, with other tensors in place of some that they read.
+template <class Builder>
+class node_copier {
+ public:
+  constexpr explicit node_copier(Builder& b) : b_(b) {
+    for (std::size_t v = 0; v < b.program.values.size(); ++v) now_.push_back(std::int32_t(v));
+  }
+
+  constexpr void replace(std::int32_t tensor, symbol by) { now_[std::size_t(tensor)] = by.id; }
+  constexpr symbol of(std::int32_t tensor) const { return {&b_, now_[std::size_t(tensor)]}; }
+
+  /// Appends copies of the nodes [from, to) of the body of a loop. Loops in it get numbers of their own, but keep their random numbers.
+  constexpr void copy(const scan_record& around) {
+    const std::int32_t from = around.body, to = around.close, shift = std::int32_t(b_.program.nodes.size()) - from;
+    const std::int32_t loops = b_.program.while_loops - around.loop;
+    for (std::int32_t i = from; i < to; ++i) {
+      node n = b_.program.nodes[std::size_t(i)];
+      n.place.gradient = true;
+      if (is_of_loop(n.kind)) n.attr.loop += loops;
+      b_.program.while_loops += n.kind == op::loop_begin;
+      for (int k = 0; k < n.inputs; ++k) n.in[k] = now_[std::size_t(n.in[k])];
+      for (int o = 0; o < n.outputs; ++o) {
+        value v = b_.program.at(n.out[o]);
+        v.producer += shift;
+        n.out[o] = now_[std::size_t(n.out[o])] = std::int32_t(b_.program.values.size());
+        b_.program.values.push_back(v);
+      }
+      b_.program.nodes.push_back(n);
+    }
+    for (std::size_t i = 0, known = b_.scans.size(); i < known; ++i)
+      if (b_.scans[i].begin >= from && b_.scans[i].end < to) b_.scans.push_back(copy_of(b_.scans[i], shift, loops));
+  }
+
+ private:
+  Builder& b_;
+  list<std::int32_t> now_;  // by tensor
+
+  constexpr scan_record copy_of(scan_record r, std::int32_t shift, std::int32_t loops) const {
+    const auto rename = [this](auto&... tensor) { ((tensor = now_[std::size_t(tensor)]), ...); };
+    r.loop += loops;
+    for (std::int32_t* at : {&r.begin, &r.body, &r.close, &r.end}) *at += shift;
+    rename(r.last, r.step);
+    for (scan_record::state& s : r.states) rename(s.start, s.now, s.next, s.after, s.history);
+    for (scan_record::stack& x : r.inputs) rename(x.stacked, x.row);
+    for (scan_record::stack& y : r.outputs) rename(y.stacked, y.row);
+    return r;
+  }
+};
+
+/// Appends the loop that computes the gradients of a scan. Each iteration computes a step again, and pulls gradients back through it. Carried
+/// are the gradients of the states, the sums of those of tensors from outside, and the stacked ones of the rows.
+template <class Differentiator, class Builder>
+class scan_differentiator {
+ public:
+  constexpr scan_differentiator(Differentiator& outer, Builder& b, const scan_record& r) : outer_(outer), b_(b), scan_(r) {}
+
+  constexpr void run() {
+    find_sums();
+    loop_nodes<> loop(b_, b_.program.nodes[std::size_t(scan_.end)].attr.key);
+    const symbol step = loop.open(at(scan_.last));
+    open(loop);
+    loop.begin();
+    loop.test(0.0 <= here(step));
+    const Differentiator inner = step_back(step);
+    if (b_.failed()) return;
+    close(loop, inner, step);
+    loop.close(step, here(step) - 1);
+    loop.end();
+  }
+
+ private:
+  /// A tensor whose gradient the loop computes.
+  struct part {
+    std::int32_t tensor = -1;  // to which the gradient belongs
+    symbol leaf;               // the tensor in an iteration whose gradient is its part
+    symbol carried;
+  };
+
+  Differentiator& outer_;
+  Builder& b_;
+  scan_record scan_;
+  list<part> states_, sums_, rows_;
+
+  constexpr symbol at(std::int32_t id) const { return {&b_, id}; }
+  constexpr bool differentiable(std::int32_t id) const { return is_differentiable(b_.program.at(id).type); }
+  constexpr bool is_of_scan(std::int32_t id) const { return b_.program.at(id).producer >= scan_.begin; }
+
+  /// The tensors from outside that the body reads and whose gradients are wanted.
+  constexpr void find_sums() {
+    list<char> found(b_.program.values.size(), 0);
+    const auto read = [&](std::int32_t v) {
+      if (found[std::size_t(v)] || is_of_scan(v) || !outer_.needs(v) || !differentiable(v)) return;
+      found[std::size_t(v)] = 1;
+      sums_.push_back({v, at(v), {}});
+    };
+    for (std::int32_t i = scan_.body; i < scan_.close; ++i)
+      for (int k = 0; k < b_.program.nodes[std::size_t(i)].inputs; ++k) read(b_.program.nodes[std::size_t(i)].input(k));
+    for (const scan_record::state& s : scan_.states) read(s.next);
+    for (const scan_record::stack& y : scan_.outputs) read(y.row);
+  }
+  constexpr void open(loop_nodes<>& loop) {
+    for (const scan_record::state& s : scan_.states) {
+      if (!differentiable(s.now)) continue;
+      const symbol g = outer_.gradient_so_far(s.after);
+      const value like = b_.program.at(s.now);
+      states_.push_back({s.start, {}, g.id >= 0 ? loop.open(g, like) : loop.open_zeros(like)});
+    }
+    for (part& w : sums_) w.carried = loop.open_zeros(w.leaf.get());
+    for (const scan_record::stack& x : scan_.inputs)
+      if (outer_.needs(x.stacked) && differentiable(x.row))
+        rows_.push_back({x.stacked, {}, loop.open_zeros(stack_of(b_.program.at(x.row), b_.program.at(x.stacked).dims[0]))});
+  }
+  /// Computes a step again, and the gradients of what it reads.
+  constexpr Differentiator step_back(symbol step) {
+    node_copier<Builder> copies(b_);
+    list<symbol> leaves;
+    const auto add_leaf = [&leaves](part& p, symbol leaf) {
+      p.leaf = leaf;
+      leaves.push_back(leaf);
+    };
+    copies.replace(scan_.step, step);
+    std::size_t next = 0;
+    for (const scan_record::state& s : scan_.states) {
+      const symbol before = emit_row(at(s.history), step);
+      copies.replace(s.now, before);
+      if (differentiable(s.now)) add_leaf(states_[next++], before);
+    }
+    next = 0;
+    for (const scan_record::stack& x : scan_.inputs) {
+      const symbol row = emit_row(at(x.stacked), step);
+      copies.replace(x.row, row);
+      if (outer_.needs(x.stacked) && differentiable(x.row)) add_leaf(rows_[next++], row);
+    }
+    for (const part& w : sums_) leaves.push_back(w.leaf);
+    list<symbol> output_gradients;
+    for (const scan_record::stack& y : scan_.outputs) {
+      const symbol g = outer_.gradient_so_far(y.stacked);
+      output_gradients.push_back(g.id < 0 ? g : emit_row(g, step));
+    }
+    const std::size_t from = b_.program.nodes.size();
+    copies.copy(scan_);
+    Differentiator inner(b_, leaves, from);
+    next = 0;
+    for (const scan_record::state& s : scan_.states)
+      if (differentiable(s.now)) inner.add(copies.of(s.next).id, states_[next++].carried);
+    for (std::size_t i = 0; i < scan_.outputs.size(); ++i) inner.add(copies.of(scan_.outputs[i].row).id, output_gradients[i]);
+    if (!b_.failed()) inner.run();
+    return inner;
+  }
+  constexpr void close(loop_nodes<>& loop, const Differentiator& inner, symbol step) {
+    list<symbol> next, carried;
+    for (const part& s : states_) {
+      carried.push_back(s.carried);
+      next.push_back(inner.of(s.leaf));
+    }
+    copy_shared(next, carried);
+    list<symbol> sums;
+    for (const part& w : sums_) {
+      const symbol g = inner.gradient_so_far(w.leaf.id);
+      sums.push_back(g.id < 0 ? g : here(w.carried) + g);
+    }
+    for (const part& x : rows_)
+      if (const symbol g = inner.gradient_so_far(x.leaf.id); g.id >= 0) outer_.add(x.tensor, loop.close_row(x.carried, g, step));
+    for (std::size_t i = 0; i < sums_.size(); ++i)
+      if (sums[i].id >= 0) outer_.add(sums_[i].tensor, loop.close(sums_[i].carried, sums[i]));
+    for (std::size_t i = 0; i < states_.size(); ++i) {
+      const symbol g = loop.close(states_[i].carried, next[i]);
+      if (outer_.needs(states_[i].tensor)) outer_.add(states_[i].tensor, g);
+    }
+  }
+};
+
+}}}  // namespace gshard::v0::detail

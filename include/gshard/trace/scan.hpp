@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+// scan: a loop over the rows of stacked tensors, with carried states and stacked outputs. It has a gradient.
+//
+// Templates, so that only programs that use scans pay for them.
+
+#include <gshard/base/list_view.hpp>
+#include <gshard/trace/builder.hpp>
+#include <gshard/trace/dynamic_slice.hpp>
+#include <gshard/trace/embedding.hpp>
+#include <gshard/trace/loop.hpp>
+#include <gshard/trace/map.hpp>
+#include <gshard/trace/select.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <tuple>
+#include <utility>
+
+namespace gshard { inline namespace v0 {
+
+namespace detail {
+
+/// A tensor whose rows along dim 0 are tensors like this one. Dim 0 is not sharded.
+template <class = void>
+constexpr value stack_of(const value& row, int dim) {
+  value v;
+  v.type = row.type;
+  v.priority = row.priority;
+  v.dims.push_back(dim);
+  v.layout = sharding::replicated(row.rank() + 1);
+  v.layout.open = std::uint8_t(row.layout.open << 1);
+  for (int d = 0; d < row.rank(); ++d) {
+    v.dims.push_back(row.dims[d]);
+    v.layout[d + 1] = row.layout.axes[d];
+  }
+  return v;
+}
+/// Row `index` of x along dim 0, without a check of the index.
+template <class = void>
+constexpr symbol emit_row(symbol x, symbol index) {
+  const symbol row = gather(x, index);
+  if (!row.owner->failed()) row.owner->program.nodes.back().attr.inside = true;
+  return row;
+}
+
+/// Writes a scan as a loop over its steps. The state before each step is also a stacked output, which only a gradient reads.
+template <class Body, std::size_t N, std::size_t X>
+class scan_writer {
+ public:
+  using states = std::array<symbol, N>;
+
+  constexpr scan_writer(builder& b, const states& start, const std::array<symbol, X>& stacked) : b_(b), start_(start), stacked_(stacked) {}
+
+  /// The states after the last step and the stacked outputs.
+  constexpr auto write(const Body& body, int dim) {
+    using made = decltype(states_of(call(body, symbol(), start_, stacked_)));
+    constexpr std::size_t results = std::tuple_size_v<made>;
+    static_assert(results >= N, "gshard: the body of a scan returns its states and, after them, its outputs");
+    std::array<symbol, results> after = nothings<results>(b_);
+    if constexpr (results >= N) {
+      const bool keeps_place = b_.keeps_place;
+      b_.keeps_place = true;  // what is added here has the line that calls scan
+      emit<results - N>(body, dim, keeps_place, after);
+      b_.keeps_place = keeps_place;
+    }
+    return after;
+  }
+
+ private:
+  builder& b_;
+  states start_;
+  std::array<symbol, X> stacked_;
+
+  static constexpr auto call(const Body& body, symbol step, const states& now, const std::array<symbol, X>& rows) {
+    return std::apply(body, std::tuple_cat(std::tuple(step), now, rows));
+  }
+  constexpr bool has_room(symbol row) {
+    if (row.rank() == max_rank) b_.fail(fault::rank_mismatch, "scan", {}, max_rank - 1, row.rank());
+    return !b_.failed();
+  }
+
+  template <std::size_t Outputs>
+  constexpr void emit(const Body& body, int dim, bool keeps_place, std::array<symbol, N + Outputs>& after) {
+    scan_record record;
+    record.last = emit_last_index(b_, dim).id;
+    const code_place place = b_.place;
+    loop_nodes<> loop(b_);
+    record.loop = loop.number();
+    record.begin = next_node();
+    value scalar;
+    scalar.type = dtype::i32;
+    const symbol step = loop.open_zeros(scalar);
+    record.step = step.id;
+    states now, history;
+    std::array<symbol, Outputs> outputs;
+    for (std::size_t i = 0; i < N; ++i) {
+      if (!has_room(start_[i])) return;
+      now[i] = loop.open(start_[i]);
+      history[i] = loop.open_zeros(stack_of(now[i].get(), dim));
+    }
+    for (symbol& y : outputs) y = loop.open_zeros(scalar);  // its dims are known after the body
+    loop.begin();
+    loop.test(here(step) <= symbol{&b_, record.last});
+    std::array<symbol, X> rows;
+    for (std::size_t i = 0; i < X; ++i) {
+      rows[i] = emit_row(stacked_[i], step);
+      record.inputs.push_back({stacked_[i].id, rows[i].id});
+    }
+    record.body = next_node();
+    b_.keeps_place = keeps_place;
+    const auto made = states_of(call(body, step, now, rows));
+    b_.keeps_place = true;
+    b_.place = place;
+    for (const symbol& s : made)
+      if (!b_.has(s)) return;
+    states next;
+    for (std::size_t i = 0; i < N; ++i) next[i] = made[i];
+    for (std::size_t i = 0; i < N; ++i)
+      if (!check_turn(now[i], next[i], "scan", int(i))) return;
+    copy_shared(next, now);
+    record.close = next_node();
+    for (std::size_t i = 0; i < Outputs; ++i) {
+      const symbol row = made[N + i];
+      if (!has_room(row)) return;
+      loop.shape(outputs[i], stack_of(row.get(), dim));
+      after[N + i] = loop.close_row(outputs[i], row, step);
+      record.outputs.push_back({after[N + i].id, row.id});
+    }
+    for (std::size_t i = 0; i < N; ++i) history[i] = loop.close_row(history[i], now[i], step);
+    for (std::size_t i = 0; i < N; ++i) {
+      after[i] = loop.close(now[i], next[i]);
+      record.states.push_back({start_[i].id, now[i].id, next[i].id, after[i].id, history[i].id});
+    }
+    loop.close(step, here(step) + 1);
+    record.end = next_node();
+    loop.end();
+    b_.scans.push_back(record);
+  }
+  constexpr std::int32_t next_node() const { return std::int32_t(b_.program.nodes.size()); }
+};
+
+template <class Body, std::size_t N, std::size_t X>
+constexpr auto write_scan(const Body& body, const std::array<symbol, N>& start, const std::array<symbol, X>& stacked, std::int64_t steps,
+                          std::uint32_t line, const char* file) {
+  static_assert(N > 0, "gshard: a scan carries a state");
+  builder& b = *start[0].owner;
+  if (!b.failed()) here(start[0], line, file);
+  for (const symbol& s : start) b.has(s);
+  for (const symbol& x : stacked)
+    if (b.has(x)) check_dim(x, 0, "scan");
+  int dim = -1;
+  if (!b.failed()) dim = X > 0 ? int(stacked[0].get().dims[0]) : b.fixed_dim(steps);
+  for (std::size_t i = 1; i < X && !b.failed(); ++i)
+    if (stacked[i].get().dims[0] != dim) b.fail(fault::dims_differ, "scan", {}, int(i), 0);
+  scan_writer<Body, N, X> writer(b, start, stacked);
+  return one_or_all(writer.write(body, dim));
+}
+
+}  // namespace detail
+
+/// scan(body, init, xs): a loop over the rows of stacked tensors, as jax.lax.scan. body(step, state..., x...) gets the index of the step, an
+/// int32 scalar, the states, and row `step` of each tensor of xs along dim 0. It returns the next states and, after them, its outputs, as a
+/// tuple or array if they are several. So does scan: the states after the last step, and the outputs of all steps, stacked along dim 0.
+/// `init` and `xs` are tensors, or tuples or arrays of tensors. The loop runs at run time: the plan does not depend on the number of steps,
+/// which may be unknown. Random numbers are drawn anew in every step.
+///
+/// A scan has a gradient: a second loop from the last step to the first. It computes each step again from the states before it, which are
+/// kept, and draws the same random numbers. States stay in one sharding, as in while_loop. The stacked dim is not sharded.
+/// Shapes: xs [T, ...]; states keep their dims and types; an output [...] of a step -> [T, ...].
+/// Communicates: in every step what body does, the reshard of the states, and the small message of while_loop. The gradient of a tensor from
+/// outside is summed over the steps.
+/// Compile time: dims and types; that no tensor made in a step is used outside; that no parameter is updated in a step.
+/// Throws: `gshard::error` on every process, as while_loop.
+/// @see while_loop, repeat
+template <class Body, class Init, class Xs>
+constexpr auto scan(const Body& body, const Init& init, const Xs& xs, std::uint32_t line = __builtin_LINE(),
+                    const char* file = __builtin_FILE()) {
+  return detail::write_scan(body, detail::states_of(init), detail::states_of(xs), 0, line, file);
+}
+
+/// scan<Steps>(body, init): body(step, state...) applied Steps times. Otherwise as scan over stacked tensors.
+template <std::int64_t Steps, class Body, class Init>
+constexpr auto scan(const Body& body, const Init& init, std::uint32_t line = __builtin_LINE(), const char* file = __builtin_FILE()) {
+  static_assert(Steps >= 0, "gshard: a scan has a number of steps");
+  return detail::write_scan(body, detail::states_of(init), std::array<symbol, 0>{}, Steps, line, file);
+}
+
+}}  // namespace gshard::v0
