@@ -84,6 +84,9 @@ class scan_differentiator {
     close(loop, inner, step);
     loop.close(step, here(step) - 1);
     loop.end();
+    for (const list<part>* all : {&rows_, &sums_, &states_})
+      for (const part& p : *all)
+        if (outer_.needs(p.tensor)) outer_.add(p.tensor, p.after);
   }
 
  private:
@@ -91,7 +94,7 @@ class scan_differentiator {
   struct part {
     std::int32_t tensor = -1;  // to which the gradient belongs
     symbol leaf;               // the tensor in an iteration whose gradient is its part
-    symbol carried;
+    symbol carried, after;     // the state of the loop, and its result
   };
 
   Differentiator& outer_;
@@ -109,7 +112,7 @@ class scan_differentiator {
     const auto read = [&](std::int32_t v) {
       if (found[std::size_t(v)] || is_of_scan(v) || !outer_.needs(v) || !differentiable(v)) return;
       found[std::size_t(v)] = 1;
-      sums_.push_back({v, at(v), {}});
+      sums_.push_back({v, at(v), {}, {}});
     };
     for (std::int32_t i = scan_.body; i < scan_.close; ++i)
       for (int k = 0; k < b_.program.nodes[std::size_t(i)].inputs; ++k) read(b_.program.nodes[std::size_t(i)].input(k));
@@ -121,12 +124,12 @@ class scan_differentiator {
       if (!differentiable(s.now)) continue;
       const symbol g = outer_.gradient_so_far(s.after);
       const value like = b_.program.at(s.now);
-      states_.push_back({s.start, {}, g.id >= 0 ? loop.open(g, like) : loop.open_zeros(like)});
+      states_.push_back({s.start, {}, g.id >= 0 ? loop.open(g, like) : loop.open_zeros(like), {}});
     }
     for (part& w : sums_) w.carried = loop.open_zeros(w.leaf.get());
     for (const scan_record::stack& x : scan_.inputs)
       if (outer_.needs(x.stacked) && differentiable(x.row))
-        rows_.push_back({x.stacked, {}, loop.open_zeros(stack_of(b_.program.at(x.row), b_.program.at(x.stacked).dims[0]))});
+        rows_.push_back({x.stacked, {}, loop.open_zeros(stack_of(b_.program.at(x.row), b_.program.at(x.stacked).dims[0])), {}});
   }
   /// Computes a step again, and the gradients of what it reads.
   constexpr Differentiator step_back(symbol step) {
@@ -177,14 +180,11 @@ class scan_differentiator {
       const symbol g = inner.gradient_so_far(w.leaf.id);
       sums.push_back(g.id < 0 ? g : here(w.carried) + g);
     }
-    for (const part& x : rows_)
-      if (const symbol g = inner.gradient_so_far(x.leaf.id); g.id >= 0) outer_.add(x.tensor, loop.close_row(x.carried, g, step));
+    for (part& x : rows_)
+      if (const symbol g = inner.gradient_so_far(x.leaf.id); g.id >= 0) x.after = loop.close_row(x.carried, g, step);
     for (std::size_t i = 0; i < sums_.size(); ++i)
-      if (sums[i].id >= 0) outer_.add(sums_[i].tensor, loop.close(sums_[i].carried, sums[i]));
-    for (std::size_t i = 0; i < states_.size(); ++i) {
-      const symbol g = loop.close(states_[i].carried, next[i]);
-      if (outer_.needs(states_[i].tensor)) outer_.add(states_[i].tensor, g);
-    }
+      if (sums[i].id >= 0) sums_[i].after = loop.close(sums_[i].carried, sums[i]);
+    for (std::size_t i = 0; i < states_.size(); ++i) states_[i].after = loop.close(states_[i].carried, next[i]);
   }
 };
 
