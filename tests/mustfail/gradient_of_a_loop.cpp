@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The gradient of a loop with a run-time trip count.
-// expect: gshard: a loop with a run-time trip count has no gradient: use repeat<n>, or stop_gradient
+// expect: gshard: a loop with a run-time trip count has no gradient: use scan, repeat<n> or stop_gradient
 // expect: "while_loop"
 #include <gshard/plan.hpp>
 

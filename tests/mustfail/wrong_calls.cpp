@@ -38,6 +38,7 @@
 // expect: gshard: assign\(x, \{2, 4\}, \{0, 1, \.\.\.\}\) takes a tensor of a program, the pieces along each dim, and their dev
 // expect: gshard: assign\(x, \{2, 4\}, \{0, 1, \.\.\.\}\) takes a tensor of a program, the pieces along each dim, and their dev
 // expect: gshard: while_loop\(condition, body, x, \.\.\.\) takes two functions and tensors of a program
+// expect: gshard: scan\(body, init, xs\) takes a function, and twice a tensor or a tuple of tensors; without xs, scan<8>
 // expect: gshard: repeat<3>\(x, body\) takes a tensor of a program and a function
 // expect: gshard: repeat\(count, body, x, \.\.\.\) takes a scalar tensor, a function and tensors; a number is repeat<3>\(x, 
 // expect: gshard: top2_gating\(gates, mask, capacity\{2\}, second\) takes gates and maybe a mask, tensors of a program, an
@@ -109,6 +110,7 @@ inline constexpr auto model = [](auto& m, auto a, auto c, auto ids, auto gates, 
   use(assign(a, {1, 1}));
   use(assign(3, {1, 1}, {0}));
   use(while_loop([](auto v) { return sum(v); }, a));
+  use(scan([](auto, auto v) { return v; }, a));
   use(repeat<2>([](auto v) { return v; }));
   use(repeat(2, [](auto v) { return v; }, a));
   use(top2_gating(gates, 2).aux);
@@ -163,6 +165,7 @@ inline constexpr auto model = [](auto& m, auto a, auto c, auto ids, auto gates, 
   use(split<"d">(a, 0));
   use(assign(a, {1, 1}, {0}));
   use(while_loop([](auto v) { return sum(v); }, [](auto v) { return v; }, a));
+  use(scan<2>([](auto, auto v) { return v; }, a));
   use(repeat<2>(a, [](auto v) { return v; }));
   use(top2_gating(gates, gs::capacity{2}).aux);
   use(top_k_gating(gates, {.k = 2}).aux);

@@ -42,12 +42,16 @@ class differentiator {
  public:
   /// Differentiates the nodes of the program so far, from `first` on.
   constexpr differentiator(Builder& b, list_view<symbol> wanted, std::size_t first = 0)
-      : b_(b), first_(first), end_(b.program.nodes.size()), gradients_(b.program.values.size(), -1), needed_(b.program.values.size(), false) {
+      : b_(b),
+        first_(first),
+        end_(b.program.nodes.size()),
+        gradients_(b.program.values.size(), -1),
+        needed_(b.program.values.size(), false) {
     for (const symbol& s : wanted) needed_[std::size_t(s.id)] = true;
     char* const needed = needed_.data();
     for (std::size_t k = first; k < b.program.nodes.size(); ++k) {
       const node& n = b.program.nodes[k];
-      if (n.kind == op::loop_end) need_results(n);
+      if (const scan_record* scan = scan_ended_by(b, n)) need_results(b.program, *scan, needed);
       for (int i = 0; i < n.inputs && !stops_gradient(n); ++i)
         if (needed[n.in[i]])
           for (int o = 0; o < n.outputs; ++o) needed[n.out[o]] = true;
@@ -60,11 +64,11 @@ class differentiator {
     b_.keeps_place = true;
     for (std::size_t i = end_; i-- > first_ && !b_.failed();) {
       const node n = b_.program.nodes[i];
-      if (const std::size_t scan = n.kind == op::loop_end ? scan_of(n) : no_scan; scan != no_scan) {
-        const scan_record r = b_.scans[scan];
+      if (const scan_record* scan = scan_ended_by(b_, n)) {
+        const scan_record r = *scan;
         b_.place = n.place;
         b_.place.gradient = true;
-        if (reaches(r)) scan_differentiator<differentiator, Builder>(*this, b_, r).run();
+        scan_differentiator<differentiator, Builder>(*this, b_, r).run();
         i = std::size_t(r.begin);
         continue;
       }
@@ -100,8 +104,6 @@ class differentiator {
   }
 
  private:
-  static constexpr std::size_t no_scan = ~std::size_t(0);
-
   Builder& b_;
   std::size_t first_, end_;
   list<std::int32_t> gradients_;  // by value, -1: none so far
@@ -113,31 +115,6 @@ class differentiator {
   static constexpr bool stops_gradient(const node& n) { return n.kind == op::map && n.attr.function->stops_gradient; }
   constexpr bool wants(const node& n, int i) const { return needed_[std::size_t(n.input(i))] && !stops_gradient(n); }
 
-  /// The record of the scan that this node ends.
-  constexpr std::size_t scan_of(const node& end) const {
-    for (std::size_t i = b_.scans.size(); i-- > 0;)
-      if (b_.scans[i].loop == end.attr.loop) return i;
-    return no_scan;
-  }
-  /// All results of a scan depend on each tensor that it reads.
-  constexpr void need_results(const node& end) {
-    const std::size_t scan = scan_of(end);
-    if (scan == no_scan) return;
-    const scan_record& r = b_.scans[scan];
-    bool needed = false;
-    for (std::int32_t i = r.begin; i < r.end; ++i)
-      for (int k = 0; k < b_.program.nodes[std::size_t(i)].inputs; ++k) needed = needed || needs(b_.program.nodes[std::size_t(i)].input(k));
-    for (std::int32_t i = r.close; i < r.end && needed; ++i) needed_[std::size_t(b_.program.nodes[std::size_t(i)].output())] = true;
-  }
-  /// True if a gradient has reached a result of a scan from which it goes on.
-  constexpr bool reaches(const scan_record& r) const {
-    const auto reached = [this](std::int32_t v) { return needs(v) && gradient_so_far(v).id >= 0; };
-    for (const scan_record::state& s : r.states)
-      if (reached(s.after)) return true;
-    for (const scan_record::stack& y : r.outputs)
-      if (reached(y.stacked)) return true;
-    return false;
-  }
   /// The gradient of a result; zeros if no gradient has reached it.
   constexpr symbol gradient(const node& n, int i = 0) {
     const std::int32_t g = gradients_[std::size_t(n.output(i))];

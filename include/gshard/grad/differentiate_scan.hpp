@@ -16,6 +16,23 @@
 
 namespace gshard { inline namespace v0 { namespace detail {
 
+/// The scan that a node ends; null if it ends none.
+template <class Builder>
+constexpr const scan_record* scan_ended_by(const Builder& b, const node& end) {
+  if (end.kind != op::loop_end) return nullptr;
+  for (std::size_t i = b.scans.size(); i-- > 0;)
+    if (b.scans[i].loop == end.attr.loop) return &b.scans[i];
+  return nullptr;
+}
+/// Marks all results of a scan that reads a marked tensor. By tensor: whether it depends on one whose gradient is wanted.
+template <class = void>
+constexpr void need_results(const graph& g, const scan_record& r, char* needed) {
+  bool any = false;
+  for (std::int32_t i = r.begin; i < r.end; ++i)
+    for (int k = 0; k < g.nodes[std::size_t(i)].inputs; ++k) any = any || needed[g.nodes[std::size_t(i)].input(k)];
+  for (std::int32_t i = r.close; i < r.end && any; ++i) needed[g.nodes[std::size_t(i)].output()] = true;
+}
+
 /// Copies of nodes, with other tensors in place of some that they read.
 template <class Builder>
 class node_copier {
@@ -65,14 +82,15 @@ class node_copier {
   }
 };
 
-/// Appends the loop that computes the gradients of a scan. Each iteration computes a step again, and pulls gradients back through it. Carried
-/// are the gradients of the states, the sums of those of tensors from outside, and the stacked ones of the rows.
+/// Appends the loop that computes the gradients of a scan. Each iteration computes a step again, and pulls gradients back through it. It
+/// carries the gradients of the states, the sums of those of tensors from outside, and the stacked ones of the rows.
 template <class Differentiator, class Builder>
 class scan_differentiator {
  public:
   constexpr scan_differentiator(Differentiator& outer, Builder& b, const scan_record& r) : outer_(outer), b_(b), scan_(r) {}
 
   constexpr void run() {
+    if (!reached()) return;
     find_sums();
     loop_nodes<> loop(b_, b_.program.nodes[std::size_t(scan_.end)].attr.key);
     const symbol step = loop.open(at(scan_.last));
@@ -106,6 +124,15 @@ class scan_differentiator {
   constexpr bool differentiable(std::int32_t id) const { return is_differentiable(b_.program.at(id).type); }
   constexpr bool is_of_scan(std::int32_t id) const { return b_.program.at(id).producer >= scan_.begin; }
 
+  /// True if a gradient has reached a result from which it goes on.
+  constexpr bool reached() const {
+    const auto is_reached = [this](std::int32_t v) { return outer_.needs(v) && outer_.gradient_so_far(v).id >= 0; };
+    for (const scan_record::state& s : scan_.states)
+      if (is_reached(s.after)) return true;
+    for (const scan_record::stack& y : scan_.outputs)
+      if (is_reached(y.stacked)) return true;
+    return false;
+  }
   /// The tensors from outside that the body reads and whose gradients are wanted.
   constexpr void find_sums() {
     list<char> found(b_.program.values.size(), 0);

@@ -32,7 +32,7 @@ struct attributes {
   std::int32_t count = 0;         ///< top_k: k, and 0 for its merge of blocks. top_k_gating: k. gather, scatter_add: batch dims.
   std::uint32_t operands = 0;     ///< top_k_gating: a mask of its optional operands. @see gating_operand
   std::int32_t window = 0;        ///< A merge: the row of the window through which the first dim reads the result.
-  std::int32_t key = 0;           ///< attention, dropout, random, top_k_gating: identifies the operation's random numbers. loop_begin, ...: those of a loop.
+  std::int32_t key = 0;           ///< attention, dropout, random, top_k_gating, nodes of loops: identifies random numbers.
   std::int32_t loop = 0;          ///< carry, loop_begin, loop_test, loop_end: the number of the loop.
   reduction combine = reduction::sum;              ///< reduce, pool; for all: how partial results are completed.
   reshape_kind change = reshape_kind::unchanged;   ///< reshape.
@@ -41,7 +41,7 @@ struct attributes {
   bool by_experts = false;       ///< top_k_gating: experts choose tokens.
   bool gates_as_weights = false; ///< top_k_gating: weights are the gates, not divided by their sum.
   bool exclusive = false;        ///< cumsum: the sum at i lacks element i.
-  bool reverse = false;          ///< cumsum: sums from the end. loop_begin, ...: random numbers in reverse order of iterations.
+  bool reverse = false;          ///< cumsum: sums from the end. Nodes of loops: the last iteration's random numbers first.
   bool descending = false;       ///< sort, top_k: the largest first.
   bool nan_first = false;        ///< top_k: NaN precedes the smallest element, too.
   bool of_blocks = false;        ///< cumsum, top_k: computes a part for each block, so that its strategy is the sharding of its result.

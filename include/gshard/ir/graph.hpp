@@ -95,8 +95,8 @@ constexpr bool is_contraction(const node& n) { return n.kind == op::einsum && n.
 /// True if both operands and the result of an einsum have an index in common.
 constexpr bool has_batch_factor(const node& n) { return (n.rule.in[0].mask() & n.rule.in[1].mask() & n.rule.out[0].mask()) != 0; }
 
-/// The depth of a node's results, in loops, relative to the node. A carry of at most one operand is a state in the loop that follows; one of
-/// more operands is the state after the loop.
+/// The depth of a node's results, in loops, relative to the node. A carry of at most one operand is a state in the loop that follows. One
+/// of more operands is the state after the loop.
 constexpr int nesting_of_results(const node& n) { return n.kind != op::carry ? 0 : n.inputs <= 1 ? 1 : -1; }
 /// True for a carry that writes a row of a state.
 constexpr bool writes_row(const node& n) { return n.kind == op::carry && n.inputs == 3; }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// scan: a loop over the rows of stacked tensors, with carried states and stacked outputs. It has a gradient.
+// The differentiable loop scan: over the rows of stacked tensors, with carried states and stacked outputs.
 //
 // Templates, so that only programs that use scans pay for them.
 
@@ -22,6 +22,10 @@
 namespace gshard { inline namespace v0 {
 
 namespace detail {
+
+/// A tensor, or a tuple or array of tensors.
+template <class T>
+concept scan_states = requires(const T& given) { states_of(given); };
 
 /// A tensor whose rows along dim 0 are tensors like this one. Dim 0 is not sharded.
 template <class = void>
@@ -61,6 +65,7 @@ class scan_writer {
     static_assert(results >= N, "gshard: the body of a scan returns its states and, after them, its outputs");
     std::array<symbol, results> after = nothings<results>(b_);
     if constexpr (results >= N) {
+      if (b_.failed()) return after;
       const bool keeps_place = b_.keeps_place;
       b_.keeps_place = true;  // what is added here has the line that calls scan
       emit<results - N>(body, dim, keeps_place, after);
@@ -161,28 +166,28 @@ constexpr auto write_scan(const Body& body, const std::array<symbol, N>& start, 
 
 }  // namespace detail
 
-/// scan(body, init, xs): a loop over the rows of stacked tensors, as jax.lax.scan. body(step, state..., x...) gets the index of the step, an
-/// int32 scalar, the states, and row `step` of each tensor of xs along dim 0. It returns the next states and, after them, its outputs, as a
-/// tuple or array if they are several. So does scan: the states after the last step, and the outputs of all steps, stacked along dim 0.
-/// `init` and `xs` are tensors, or tuples or arrays of tensors. The loop runs at run time: the plan does not depend on the number of steps,
-/// which may be unknown. Random numbers are drawn anew in every step.
+/// scan(body, init, xs): a loop over the rows of stacked tensors, as jax.lax.scan. body(step, state..., x...) takes the index of the step,
+/// an int32 scalar, the states, and row `step` of each tensor of xs along dim 0. It returns the next states, then its outputs: a tensor, or
+/// a tuple or array of tensors. scan returns the states after the last step, then the outputs of all steps, stacked along dim 0. `init` and
+/// `xs` are tensors, or tuples or arrays of tensors. The loop runs at run time. The plan does not depend on the number of steps, which may
+/// be unknown. Random numbers are drawn anew in every step.
 ///
-/// A scan has a gradient: a second loop from the last step to the first. It computes each step again from the states before it, which are
-/// kept, and draws the same random numbers. States stay in one sharding, as in while_loop. The stacked dim is not sharded.
+/// A scan has a gradient: a second loop, from the last step to the first. The states before each step are kept, and each step is computed
+/// again from them, with the same random numbers. A gradient of this gradient is refused. States keep one sharding, as in while_loop.
 /// Shapes: xs [T, ...]; states keep their dims and types; an output [...] of a step -> [T, ...].
-/// Communicates: in every step what body does, the reshard of the states, and the small message of while_loop. The gradient of a tensor from
-/// outside is summed over the steps.
+/// Communicates: in every step what body does, the reshard of the next states, and the small message of while_loop. In its gradient, also
+/// the sum over devices of the gradients of tensors from outside. Outputs are not sharded along T.
 /// Compile time: dims and types; that no tensor made in a step is used outside; that no parameter is updated in a step.
 /// Throws: `gshard::error` on every process, as while_loop.
 /// @see while_loop, repeat
-template <class Body, class Init, class Xs>
+template <class Body, detail::scan_states Init, detail::scan_states Xs>
 constexpr auto scan(const Body& body, const Init& init, const Xs& xs, std::uint32_t line = __builtin_LINE(),
                     const char* file = __builtin_FILE()) {
   return detail::write_scan(body, detail::states_of(init), detail::states_of(xs), 0, line, file);
 }
 
 /// scan<Steps>(body, init): body(step, state...) applied Steps times. Otherwise as scan over stacked tensors.
-template <std::int64_t Steps, class Body, class Init>
+template <std::int64_t Steps, class Body, detail::scan_states Init>
 constexpr auto scan(const Body& body, const Init& init, std::uint32_t line = __builtin_LINE(), const char* file = __builtin_FILE()) {
   static_assert(Steps >= 0, "gshard: a scan has a number of steps");
   return detail::write_scan(body, detail::states_of(init), std::array<symbol, 0>{}, Steps, line, file);

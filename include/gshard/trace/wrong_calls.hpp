@@ -20,6 +20,7 @@
 #include <gshard/trace/loop.hpp>
 #include <gshard/trace/parameter_scope.hpp>
 #include <gshard/trace/random.hpp>
+#include <gshard/trace/scan.hpp>
 #include <gshard/trace/shard_map.hpp>
 #include <gshard/trace/window.hpp>
 
@@ -50,6 +51,12 @@ template <class... Given>
 inline constexpr bool annotates<void, Given...> = false;
 template <class X, class Spec, class... Priority>
 inline constexpr bool annotates<void, X, Spec, Priority...> = annotates<Spec, X, Spec, Priority...>;
+
+/// scan(body, init, xs)
+template <class... Given>
+inline constexpr bool scans = false;
+template <class Body, scan_states Init, scan_states Xs, class... Line>
+inline constexpr bool scans<Body, Init, Xs, Line...> = !scan_states<Body>;
 
 /// As many refused results as the loop has states, if it has any.
 template <class... Given>
@@ -297,6 +304,13 @@ template <class... Given>
 constexpr auto while_loop(const Given&... given) {
   static_assert(detail::accepts<Given...>, "gshard: while_loop(condition, body, x, ...) takes two functions and tensors of a program");
   return detail::refused_states(given...);
+}
+template <class... Given>
+  requires(!detail::scans<Given...>)
+constexpr auto scan(const Given&... given) {
+  static_assert(detail::accepts<Given...>,
+                "gshard: scan(body, init, xs) takes a function, and twice a tensor or a tuple of tensors; without xs, scan<8>(body, init)");
+  return detail::refused(given...);
 }
 template <int Count, class... Given>
   requires(!detail::call<2, symbol, detail::function>::fits<Given...>)

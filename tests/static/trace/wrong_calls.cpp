@@ -46,6 +46,7 @@ static_assert(passes([](auto&, symbol, symbol u) { gs::max_pool(u, {{0, 2}}), gs
 static_assert(passes([](auto&, symbol, symbol u) { gs::while_loop(same, same, u); }));
 static_assert(passes([](auto&, symbol x, symbol u) { gs::while_loop([u](symbol) { return u; }, same, gs::sum(x)); }));
 static_assert(passes([](auto&, symbol x, symbol u) { gs::while_loop(same, [u](symbol) { return u; }, gs::sum(x)); }));
+static_assert(passes([](auto&, symbol, symbol u) { gs::scan<2>([](symbol, symbol s) { return s; }, u); }));
 static_assert(passes([](auto&, symbol x, symbol u) { gs::repeat<2>(u, same), gs::repeat<2>(x, [u](symbol) { return u; }); }));
 static_assert(passes([](auto&, symbol x, symbol u) { gs::repeat(u, same, x), gs::repeat(gs::sum(x), same, u); }));
 static_assert(passes([](auto&, symbol x, symbol u) { gs::full_precision(same, u), gs::top2_gating(u), gs::top2_gating(x, u); }));

@@ -61,7 +61,8 @@ constexpr list<char> live_nodes(const graph& g) {
       // The steps that control a loop are live together, and both carries of a state.
       for (std::size_t k = 0; k < g.nodes.size(); ++k) {
         if (is_live[k] || !is_of_loop(nodes[k].kind) || nodes[k].attr.loop != n.attr.loop) continue;
-        if (nodes[k].kind == op::carry && !(n.kind == op::carry && nodes[k].inputs > 1 && nodes[k].in[0] == n.out[0])) continue;
+        const bool ends_state = nesting_of_results(nodes[k]) < 0 && nesting_of_results(n) > 0 && nodes[k].in[0] == n.out[0];
+        if (nodes[k].outputs > 0 && !ends_state) continue;
         is_live[k] = 1;
         for (int i = 0; i < nodes[k].inputs; ++i) stack.push_back(nodes[k].in[i]);
       }

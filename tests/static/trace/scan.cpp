@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <gshard/optim/adam.hpp>
+#include <gshard/plan.hpp>
+
+#include "../tracing.hpp"
+
+#include <array>
+#include <tuple>
+#include <type_traits>
+
+namespace gs = gshard;
+using gs::builder, gs::fault, gs::in, gs::none, gs::op, gs::P, gs::symbol;
+using tracing::count, tracing::fails, tracing::has_dims, tracing::input;
+
+namespace {
+
+constexpr auto add = [](symbol, symbol s, symbol x) { return s + x; };
+constexpr auto doubled = [](symbol, symbol s) { return s + s; };
+
+// A tensor, or an array of them: the states, then the stacked outputs.
+static_assert(tracing::holds([](builder& b, auto&) {
+  const symbol xs = input(b, "TAB"), x = input(b, "AB", P<"x", none>{}), ids = input(b, "TA", gs::dtype::i32);
+  const symbol y = gs::scan(add, x, xs);
+  const auto all = gs::scan([](symbol step, symbol s, symbol v, symbol i) { return std::tuple(s, gs::sum<"ab->b">(v), i, step); }, x, std::tuple(xs, ids));
+  static_assert(std::is_same_v<decltype(all), const std::array<symbol, 4>>);
+  return has_dims(y, "AB") && y.get().layout == x.get().layout && has_dims(all[0], "AB") && has_dims(all[1], "TB") && has_dims(all[2], "TA") &&
+         all[2].get().type == gs::dtype::i32 && has_dims(all[3], "T") && count(b.program, op::loop_begin) == 2;
+}));
+static_assert(tracing::holds([](builder& b, auto&) {
+  const symbol x = input(b, "AB");
+  const auto [s, t] = gs::scan<3>([](symbol, symbol u, symbol v) { return std::array{v, u}; }, std::array{x, x});
+  const auto [last, all] = gs::scan<3>([](symbol, symbol u) { return std::tuple(u + u, u); }, x);
+  return has_dims(s, "AB") && has_dims(t, "AB") && has_dims(last, "AB") && has_dims(all, "#AB") && has_dims(gs::scan<0>(doubled, x), "AB");
+}));
+
+// What a scan refuses.
+static_assert(fails(fault::dims_differ, "scan", [](builder& b, auto&) {
+  gs::scan<2>([](symbol, symbol s) { return gs::sum<"ab->a">(s); }, input(b, "AB"));
+}));
+static_assert(fails(fault::wrong_type, "scan", [](builder& b, auto&) {
+  gs::scan<2>([](symbol, symbol s) { return gs::cast<double>(s); }, input(b, "AB"));
+}));
+static_assert(fails(fault::dims_differ, "scan", [](builder& b, auto&) {
+  gs::scan([](symbol, symbol s, symbol, symbol) { return s; }, input(b, "A"), std::array{input(b, "TA"), input(b, "SA")});
+}));
+static_assert(fails(fault::rank_mismatch, "scan", [](builder& b, auto&) { gs::scan(add, input(b, "A"), input(b, "")); }));
+
+using mesh = gs::mesh<gs::axis<"x">>;
+inline constexpr auto escapes = [](auto&, auto x, auto xs) {
+  symbol kept = x;
+  gs::scan([&](symbol, symbol s, symbol v) { return kept = s + v; }, x, xs);
+  return kept;
+};
+static_assert(tracing::holds([](builder& b, auto& m) {
+  b.program.outputs.push_back({gs::tensor_name("y"), escapes(m, input(b, "A"), input(b, "TA")).id});
+  gs::detail::check_loops(b.program);
+  const bool found = b.program.problem.what == fault::used_outside_loop;
+  b.program.problem = {};
+  return found;
+}));
+
+// The plan does not depend on the number of steps. What no result needs is not in it: neither outputs nor the states that a gradient reads.
+template <int Steps, bool Gradient>
+inline constexpr auto iterated = [](auto&, auto x, auto w) {
+  const auto [y, unused] = gs::scan<Steps>([=](symbol, symbol s) { return std::tuple(gs::einsum<"bm,mn->bn">(s, w), s * s); }, x);
+  if constexpr (Gradient) {
+    const auto g = gs::gradients(gs::sum(y * y), std::array{x, w});
+    return std::tuple(g[0], g[1]);
+  } else {
+    return y;
+  }
+};
+template <int Steps, bool Gradient>
+constexpr const gs::plan_view& plan = gs::program<iterated<Steps, Gradient>, mesh, in<"BM", P<"x", none>>, in<"MM">>::plan;
+constexpr const gs::plan_view &forward = plan<3, false>, &two = plan<2, true>, &thousand = plan<1000, true>;
+static_assert(forward.count(op::loop_begin) == 1 && forward.count(op::carry) == 4 && forward.collectives() == 0);
+static_assert(two.count(op::loop_begin) == 2 && two.steps.size() == thousand.steps.size());
+static_assert(thousand.collectives() == 1);  // the sum of the gradient of w, in every step
+
+// A second loop has the gradient, with the forward products again. Stacked inputs of unknown extent.
+inline constexpr auto over_rows = [](auto& m, auto xs, auto rate) {
+  const auto w = m.param("w", "MM", gs::init::zeros());
+  const auto y = gs::scan([=](symbol, symbol s, symbol x) { return gs::einsum<"bm,mn->bn">(s, w) + x; }, gs::sum<"tbm->bm">(xs), xs);
+  const auto loss = gs::mean(y * y);
+  gs::adam{}.minimize(m, loss, rate);
+  return loss;
+};
+constexpr const gs::plan_view& trained = gs::program<over_rows, mesh, in<"TBM", P<none, "x", none>>, in<"">>::plan;
+static_assert(trained.count(op::loop_begin) == 2 && trained.count(op::loop_end) == 2 && trained.count(op::adam) == 1);
+
+// Second derivatives, and gradients of while loops in the body, are refused.
+static_assert(fails(fault::gradient_of_loop, "while_loop", [](builder& b, auto&) {
+  const symbol x = input(b, "A");
+  const symbol g = gs::gradients(gs::sum(gs::scan<2>([](symbol, symbol s) { return s * s; }, x)), std::array{x})[0];
+  gs::gradients(gs::sum(g), std::array{x});
+}));
+static_assert(fails(fault::gradient_of_loop, "while_loop", [](builder& b, auto&) {
+  const symbol x = input(b, "A"), n = input(b, "");
+  const symbol y = gs::scan<2>([n](symbol, symbol s) { return gs::repeat(n, [](symbol u) { return u + u; }, s); }, x);
+  gs::gradients(gs::sum(y), std::array{x});
+}));
+
+}  // namespace
