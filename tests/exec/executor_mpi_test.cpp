@@ -11,6 +11,8 @@
 #include <gshard/trace/convolution.hpp>
 #include <gshard/trace/embedding.hpp>
 #include <gshard/trace/loop.hpp>
+#include <gshard/trace/random.hpp>
+#include <gshard/trace/scan.hpp>
 #include <gshard/trace/reduce.hpp>
 #include <gshard/trace/shape.hpp>
 #include <gshard/trace/shard_map.hpp>
@@ -324,6 +326,35 @@ TEST_CASE("mpi: loops with a run-time trip count") {
           compare({real[i % 2]}, t, s, inputs, 2);
         }
       }
+  }
+}
+
+TEST_CASE("mpi: a scan and its gradient") {
+  const run_graph::traced t = run_graph::trace({{"TAB"}, {"AB"}, {"BB"}}, [](const scope&, given x) {
+    const auto [last, all] = gs::scan(
+        [&](symbol, symbol s, symbol row) {
+          const symbol next = gs::dropout(gs::map<[](auto v) { return gs::tanh(v); }>(gs::einsum<"ab,bc->ac">(s, x[2]) + row), 0.25);
+          return std::tuple(next, next * s);
+        },
+        run_graph::lay_out(x[1]), x[0]);
+    symbols results{last, run_graph::lay_out(all)};
+    for (const symbol& g : gs::gradients(gs::sum(last * last) + gs::sum(all), x)) results.push_back(g);
+    return results;
+  });
+  for (const std::vector<int>& mesh : meshes()) {
+    const backends real = all_on(mesh);
+    for (const gs::dims& dims : {gs::dims{{'T', 3}, {'A', 5}, {'B', 3}}, gs::dims{{'T', 0}, {'A', 4}, {'B', 6}}}) {
+      const run_graph::arrays inputs = run_graph::random_sources(t, dims, 1);
+      for (std::size_t i = 0; i < 12; ++i) {
+        run_graph::setting s = run_graph::serial(t, dims);
+        s.mesh = mesh;
+        for (std::size_t k = 0; k < s.layouts.size(); ++k) {
+          const auto layouts = run_graph::all_layouts(int(s.layouts[k].rank), int(mesh.size()));
+          s.layouts[k] = layouts[((3 * k + 5) * i) % layouts.size()];
+        }
+        compare({real[i % 2]}, t, s, inputs, 2);
+      }
+    }
   }
 }
 

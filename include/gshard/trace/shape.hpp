@@ -215,7 +215,7 @@ constexpr symbol squeeze(here x, int at) { return detail::emit_squeeze(x, at); }
 namespace detail {
 /// op::annotate: x under a second name, with the sharding `layout` and the wire format of x. Propagation decides open dims. Without
 /// `spreads`, operand and result have different factors, so that no sharding propagates through it.
-constexpr symbol emit_annotate(symbol x, const sharding& layout, int priority = 0, bool may_move = false, bool spreads = true) {
+constexpr symbol emit_annotate(symbol x, const sharding layout, int priority = 0, bool may_move = false, bool spreads = true) {
   builder& b = *x.owner;
   if (b.failed()) return b.nothing();
   sharding_rule rule;

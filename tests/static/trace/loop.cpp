@@ -30,6 +30,11 @@ inline constexpr auto square = [](auto&, auto x, auto w) {
 };
 using layers = gs::program<square, gs::mesh<gs::axis<"x">>, in<"BM", P<"x", none>>, in<"MM">>;
 static_assert(layers::plan.collectives() == 0 && layers::plan.count(op::einsum) == 4);
+// Many layers: the table of tensors grows while a layer is annotated as the first operand is.
+static_assert(tracing::holds([](builder& b, auto&) {
+  const symbol x = input(b, "AB", P<"x", none>{});
+  return gs::repeat<40>(x, [](symbol s) { return s + s; }).get().layout == x.get().layout;
+}));
 
 constexpr auto positive = [](symbol s, auto...) { return gs::less(s - s, gs::sum(s)); };
 constexpr auto doubled = [](symbol s) { return s + s; };
