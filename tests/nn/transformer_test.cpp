@@ -107,3 +107,63 @@ TEST_CASE("transformer: layers that recompute their activations have the same bi
     CHECK(products.bytes < kept.bytes);
   }
 }
+
+namespace {
+
+constexpr gs::nn::transformer_options exact{
+    .dropout = 0, .moe = {.places = gs::capacity{4}, .second = gs::second_expert::always}};  // no expert is full
+
+constexpr auto memory_of = [](auto& m, auto source) {
+  gs::nn::routing_summary routing;
+  const auto table = m.param("embedding", "VM", gs::init::fan_in("M"));
+  const auto memory = gs::nn::encode<"expert">(m.scope("encoder"), table, source, gs::nn::real_tokens(m, source), exact, routing);
+  gs::nn::start_decoding(m.scope("decoder"), memory, exact);
+  return memory;
+};
+constexpr auto whole_decoding = [](auto& m, auto source, auto memory, auto target) {
+  gs::nn::routing_summary routing;
+  const auto table = m.param("embedding", "VM", gs::init::fan_in("M"));
+  const auto y = gs::nn::decode<"expert">(m.scope("decoder"), table, target, gs::nn::real_tokens(m, target), memory,
+                                          gs::nn::real_tokens(m, source), exact, routing);
+  return gs::einsum<"GBTM,VM->GBTV">(y, table);
+};
+constexpr auto cached_decoding = [](auto& m, auto source, auto now, auto position, auto order) {
+  const auto table = m.param("embedding", "VM", gs::init::fan_in("M"));
+  const auto y = gs::nn::decode_step<"expert">(m.scope("decoder"), table, now, position, gs::nn::real_tokens(m, source), exact, order);
+  return gs::einsum<"GBM,VM->GBV">(y, table);
+};
+using one_position = in<"GB", P<"expert", none>, std::int32_t>;
+using encoding = gs::program<memory_of, mesh, ids<"GBS">>;
+using whole = gs::program<whole_decoding, mesh, ids<"GBS">, in<"GBSM", P<"expert", none, none, none>>, ids<"GBT">>;
+using cached = gs::program<cached_decoding, mesh, ids<"GBS">, one_position, in<"", void, std::int32_t>, one_position>;
+static_assert(cached::plan.count(gs::op::all_to_all) == 2 && cached::plan.collectives() == 2);  // to the experts and back
+
+}  // namespace
+
+TEST_CASE("decode_step: logits with a cache are those of all positions at once, also if sequences change their rows") {
+  for (const int devices : {1, 4}) {
+    const auto on = gs::simulate<mesh>(devices);
+    const gs::parameter_store store(on, 5);
+    gs::executable<encoding> encode(on, extents, store);
+    gs::executable<whole> without(on, extents, store);
+    gs::executable<cached> with(on, extents, store);
+    std::vector<std::int32_t> source(G * B * S);
+    for (std::size_t i = 0; i < source.size(); ++i) source[i] = i % S > 1 + i / (B * S) % 4 ? 0 : std::int32_t(1 + i / (B * S) % (V - 1));
+    const auto memory = encode(source);  // the rows of a group have equal sources, as in beam search
+    std::vector<std::int32_t> sequence(G * B * T, 0), now(G * B, 1), order(G * B);
+    for (std::size_t t = 0; t < T; ++t) {
+      for (std::size_t row = 0; row < G * B; ++row) order[row] = std::int32_t(t % 2 == 1 ? (row / B + t / 2) % B : row % B);
+      const std::vector<std::int32_t> before = sequence;
+      for (std::size_t row = 0; row < G * B; ++row)
+        for (std::size_t k = 0; k < T; ++k)
+          sequence[row * T + k] = k == t ? now[row] : before[(row - row % B + std::size_t(order[row])) * T + k];
+      const std::vector<float> step = gs::to_global(with(source, now, std::vector{std::int32_t(t)}, order)),
+                               all = gs::to_global(without(source, memory, sequence));
+      for (std::size_t row = 0; row < G * B; ++row) {
+        for (std::size_t v = 0; v < V; ++v) CHECK(step[row * V + v] == doctest::Approx(all[(row * T + t) * V + v]).epsilon(1e-3));
+        now[row] = std::int32_t(1 + (row * 7 + t * 3) % (V - 1));
+      }
+    }
+    CHECK_THROWS_AS(with(source, now, std::vector{std::int32_t(T)}, order), gs::error);
+  }
+}

@@ -7,6 +7,8 @@
 #include <gshard/base/list.hpp>
 #include <gshard/nn/attention.hpp>
 #include <gshard/nn/moe.hpp>
+#include <gshard/trace/attention.hpp>
+#include <gshard/trace/dynamic_slice.hpp>
 #include <gshard/trace/einsum.hpp>
 #include <gshard/trace/embedding.hpp>
 #include <gshard/trace/map.hpp>
@@ -18,6 +20,7 @@
 #include <gshard/trace/shape.hpp>
 
 #include <cstddef>
+#include <string_view>
 
 namespace gshard { inline namespace v0 { namespace nn {
 
@@ -173,6 +176,105 @@ constexpr symbol decode(const parameter_scope& m, symbol table, symbol ids, symb
     x = x + dropout(feed_forward_or_moe<ExpertAxis>(layer, i, f, mask, o, routing), o.dropout);
   }
   return norm(m.scope("norm"), x);
+}
+
+namespace detail {
+
+/// Keys and values [G,B,...,H,D] of x, with the parameters wk and wv of nn::attention.
+struct keys_and_values {
+  symbol keys, values;
+};
+constexpr keys_and_values project_keys_and_values(const parameter_scope& m, symbol x) {
+  const symbol wk = m.param("wk", "MHD", init::fan_in("M")), wv = m.param("wv", "MHD", init::fan_in("M"));
+  return {einsum<"GBKM,MHD->GBKHD">(x, wk), einsum<"GBKM,MHD->GBKHD">(x, wv)};
+}
+/// The other half of nn::attention, with the parameters wq and wo.
+constexpr symbol attend(const parameter_scope& m, symbol x, const keys_and_values& to, const attention_options& o) {
+  const symbol wq = m.param("wq", "MHD", init::fan_in("M")), wo = m.param("wo", "HDM", init::fan_in("HD"));
+  const symbol q = einsum<"GBQM,MHD->GBQHD">(x, wq);
+  if (m.owner().failed()) return m.owner().nothing();
+  return einsum<"GBQHD,HDM->GBQM">(gshard::attention(q, to.keys, to.values, o), wo);
+}
+
+/// Keys and values of the positions so far, from the variables "key_cache" and "value_cache" [G,B,T,H,D], and of x, which is at `first`.
+/// Row b continues row order[g,b], if there is an order.
+constexpr keys_and_values cached_keys_and_values(const parameter_scope& m, symbol x, symbol first, symbol order) {
+  const keys_and_values rows = project_keys_and_values(m, x);
+  const auto extended = [&](std::string_view name, symbol row) {
+    const symbol cache = m.variable(name, "GBTHD", init::zeros());
+    if (m.owner().failed()) return m.owner().nothing();
+    const symbol next = dynamic_update_slice(order.id < 0 ? cache : gather(cache, order, 1, 1), row, 2, first);
+    m.update(cache, next);
+    return next;
+  };
+  const symbol keys = extended("key_cache", rows.keys);
+  return {keys, extended("value_cache", rows.values)};
+}
+
+}  // namespace detail
+
+/// start_decoding(m, memory, options): computes the keys and values of the memory, which all steps of decoding read. Each layer keeps them
+/// in the variables "cross.key_cache" and "cross.value_cache" [G,B,S,H,D].
+/// Shapes: memory [G,B,S,M].
+/// Communicates: what its einsums do: nothing if M is not sharded.
+/// Compile time: ranks and dims.
+/// Throws: nothing.
+/// @see nn::encode, decode_step
+constexpr void start_decoding(const parameter_scope& m, symbol memory, const transformer_options& o) {
+  for (int i = 0; i < o.decoder_layers; ++i) {
+    const parameter_scope cross = m.scope(i).scope("cross");
+    const named_scope named(cross, "attention");
+    const detail::keys_and_values of_memory = detail::project_keys_and_values(cross, memory);
+    const auto keep = [&](std::string_view name, symbol next) {
+      const symbol cache = cross.variable(name, "GBSHD", init::zeros());
+      if (m.owner().failed()) return;
+      cross.update(cache, map<[](auto, auto v) { return v; }>(cache, next));  // the map gives the variable the sharding of its value
+    };
+    keep("key_cache", of_memory.keys);
+    keep("value_cache", of_memory.values);
+  }
+}
+
+/// decode_step<"expert">(m, table, ids, position, memory_mask, options, order): what `decode` computes for one position of each sequence.
+/// It reads keys and values of earlier positions from variables of the model, and adds those of this one. So positions are fed one after
+/// the other, from 0, after `start_decoding` with the memory. `order`, if given: sequence b continues that of row order[g,b] of its group.
+/// Beam search needs it.
+///
+/// Results are those of `decode` up to rounding, if no expert is full: let options.moe.places be {E}, and options.moe.second be
+/// `second_expert::always`.
+/// Shapes: table [V,M], int32 ids [G,B], an int32 scalar, memory_mask [G,B,S], int32 order [G,B] -> [G,B,M].
+/// Communicates: as decode, for one position.
+/// Compile time: ranks and dims.
+/// Throws: as decode; `gshard::error` on all processes, if the position is not in the cache: less than 0, or T or more.
+/// @see nn::decode, start_decoding, language_model_step
+template <fixed_string ExpertAxis>
+constexpr symbol decode_step(const parameter_scope& m, symbol table, symbol ids, symbol position, symbol memory_mask,
+                             const transformer_options& o, symbol order = {}) {
+  builder& b = m.owner();
+  if (!b.has(ids) || !b.has(position)) return b.nothing();
+  const symbol in_cache = gather(gshard::detail::emit_indices(b, b.bound_dim('T')), position);  // the position, or an error
+  const symbol id = expand_dims<2>(ids);
+  if (b.failed()) return b.nothing();
+  const symbol mask = real_tokens(m, id), at = here(gshard::detail::emit_indices(b, id.get().dims[2])) + in_cache;
+  routing_summary routing;
+  symbol x = embed(m, table, id, at, o);
+  for (int i = 0; i < o.decoder_layers; ++i) {
+    const parameter_scope layer = m.scope(i), self = layer.scope("self"), cross = layer.scope("cross");
+    const symbol q = norm(layer.scope("norm1"), x);
+    {
+      const named_scope named(self, "attention");
+      const detail::keys_and_values so_far = detail::cached_keys_and_values(self, q, in_cache, order);
+      x = x + detail::attend(self, q, so_far, {.position = in_cache});
+    }
+    const symbol c = norm(layer.scope("norm2"), x);
+    {
+      const named_scope named(cross, "attention");
+      const symbol keys = cross.variable("key_cache", "GBSHD", init::zeros());
+      x = x + detail::attend(cross, c, {keys, cross.variable("value_cache", "GBSHD", init::zeros())}, {.mask = memory_mask});
+    }
+    x = x + feed_forward_or_moe<ExpertAxis>(layer, i, norm(layer.scope("norm3"), x), mask, o, routing);
+  }
+  return squeeze<2>(norm(m.scope("norm"), x));
 }
 
 }}}  // namespace gshard::v0::nn
