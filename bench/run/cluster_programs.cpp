@@ -173,25 +173,31 @@ void transformer(contest& all) {
   all.peer("without overlap", time, gs::on_mpi<mesh>(MPI_COMM_WORLD, {}, {.overlap = gs::overlap_mode::off}), step);
 }
 
+template <int Chunks>
 inline constexpr auto moe_with_gradients = [](auto& m, auto x, auto mask, auto dy) {
-  const auto y = gs::nn::moe<"expert">(m, x, mask, {gs::capacity{1.25}, gs::second_expert::always}).y;
+  const auto y = gs::nn::moe<"expert">(m, x, mask, {.places = {1.25}, .second = gs::second_expert::always, .chunks = Chunks}).y;
   const auto d = gs::gradients(gs::sum(y * dy), std::array{x});
   return std::tuple{y, d[0]};
 };
 
-void moe(contest& all) {
+template <int Chunks>
+double moe_in_chunks(contest& all, const std::string& what) {
   using mesh = bench::expert_mesh;
   using tokens = gs::in<"GSM", gs::P<"expert", gs::none, gs::none>>;
-  using program = gs::program<moe_with_gradients, mesh, tokens, gs::in<"GS", gs::P<"expert", gs::none>>, tokens>;
+  using program = gs::program<moe_with_gradients<Chunks>, mesh, tokens, gs::in<"GS", gs::P<"expert", gs::none>>, tokens>;
   const gs::dims extents{{'G', 8}, {'S', 256}, {'M', 512}, {'F', 2048}, {'E', 8}};
   std::vector<float> x(std::size_t(8 * 256 * 512)), dy(x.size());
   const std::vector<float> mask(std::size_t(8 * 256), 1.0f);
   for (std::uint32_t key = 0; auto* const v : {&x, &dy})
     gs::kernel::fill_normal(v->data(), gs::kernel::whole(1, {std::int64_t(v->size())}), 1, {1, ++key, 3});
-  all.row("MoE layer", gs::on_mpi<mesh>(MPI_COMM_WORLD), [&](const gs::cluster<mesh>& on, const auto& measure) {
+  return all.row(what, gs::on_mpi<mesh>(MPI_COMM_WORLD), [&](const gs::cluster<mesh>& on, const auto& measure) {
     gs::executable<program> layer(on, extents);
     measure(prepared{layer.engine(), [&] { layer(x, mask, dy); }});
   });
+}
+void moe(contest& all) {
+  const double whole = moe_in_chunks<1>(all, "MoE layer"), two = moe_in_chunks<2>(all, "MoE layer, 2 chunks");
+  if (all.rank() == 0) std::printf("%-22s %9.2fx as fast in 2 chunks\n", "", whole / two);
 }
 
 // Eight experts per token, once with a row per expert, and once with one per node: the experts of a node are a group.

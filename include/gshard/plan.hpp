@@ -20,6 +20,7 @@
 #include <gshard/trace/attention.hpp>
 #include <gshard/trace/broadcast.hpp>
 #include <gshard/trace/check_finite.hpp>
+#include <gshard/trace/chunks.hpp>
 #include <gshard/trace/complex.hpp>
 #include <gshard/trace/convolution.hpp>
 #include <gshard/trace/custom.hpp>

@@ -149,6 +149,37 @@ TEST_CASE("moe: experts in groups are the layer of one group, with its gradient,
 
 namespace {
 
+/// The training step with two experts per token, whose slots are exchanged in chunks.
+template <int Chunks>
+inline constexpr auto chunked_step = [](auto& m, auto x, auto mask, auto rate) {
+  const gs::nn::moe_result r = gs::nn::moe<"expert">(m, x, mask, {.places = gs::capacity{2.5}, .swiglu = true, .chunks = Chunks});
+  auto error = r.y - 3.0 * x;
+  auto loss = gs::mean(error * error);
+  gs::adam{}.minimize(m, m.objective(loss, 0.1), rate);
+  return std::tuple{loss, r.y, r.load, r.overflow};
+};
+template <int Chunks>
+using in_chunks = gs::program<chunked_step<Chunks>, mesh, tokens, in<"GS", P<"expert", none>, double>, in<"", void, double>,
+                              gs::element<double>>;
+
+static_assert(in_chunks<2>::plan.count(gs::op::all_to_all) == 2 * in_chunks<1>::plan.count(gs::op::all_to_all));
+
+}  // namespace
+
+TEST_CASE("moe: a layer in chunks of slots is the layer in one, with its gradient, on any number of devices") {
+  const result expected = train<in_chunks<1>>(1, 6);
+  CHECK(expected.losses.back() < expected.losses.front());
+  for (const int devices : {1, 2, 3, 4}) {
+    const result two = train<in_chunks<2>>(devices, 6), four = train<in_chunks<4>>(devices, 6);  // 5 slots: the last chunks are less full
+    for (const result* r : {&two, &four}) {
+      check_same(*r, expected);
+      if (devices == 1) CHECK(r->losses.front() == expected.losses.front());  // before the first update: the same sums of two
+    }
+  }
+}
+
+namespace {
+
 /// All kinds of experts: gated or not, with biases or not, and shared ones.
 struct kind_of_experts {
   bool swiglu, biases;

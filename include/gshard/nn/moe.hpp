@@ -4,10 +4,12 @@
 // The mixture-of-experts layer of GShard (arXiv 2006.16668), with k experts per token, and experts in groups.
 
 #include <gshard/base/fixed_string.hpp>
+#include <gshard/base/list.hpp>
 #include <gshard/base/name.hpp>
 #include <gshard/ir/spec.hpp>
 #include <gshard/nn/router.hpp>
 #include <gshard/nn/swiglu.hpp>
+#include <gshard/trace/chunks.hpp>
 #include <gshard/trace/einsum.hpp>
 #include <gshard/trace/expert_groups.hpp>
 #include <gshard/trace/expert_replicas.hpp>
@@ -17,6 +19,7 @@
 #include <gshard/trace/parameter_scope.hpp>
 #include <gshard/trace/shape.hpp>
 
+#include <cstddef>
 #include <string_view>
 
 namespace gshard { inline namespace v0 { namespace nn {
@@ -32,6 +35,7 @@ struct moe_options {
   capacity replica_places{0};                    ///< Slots per replica. Factor 0: as many as an expert.
   bool swiglu = false;                           ///< Experts are wo (silu(wi_gate x) * (wi x)), in place of wo relu(wi x). @see swiglu
   bool biases = false;                           ///< Biases are added to the products with wi, wi_gate and wo.
+  int chunks = 1;                                ///< Of slots: one travels while another is computed. @see chunk_of
   int shared_experts = 0;                        ///< Experts of every token, with weight 1, beside those that it chooses.
   router_options router{};                       ///< How experts are chosen.
 };
@@ -145,17 +149,26 @@ constexpr moe_result moe(const parameter_scope& m, symbol x, symbol mask, moe_op
   if (options.replicas) routing = send_to_replicas(routing, expert_of, options.replica_places);
   const symbol load = sum<"GE->E">(routing.load);
   if (options.router.balance == balance::bias && options.router.training) update_bias(m, load, options.router.bias_rate);
+  if (options.chunks < 1 || (grouped && options.chunks > 1)) b.fail(fault::bad_range, "moe", {}, options.chunks);
   if (!grouped) {
-    const symbol in = gate_einsum([&] { return einsum<"GSEC,GSM->EGCM">(routing.dispatch, x); });
-    const symbol out = [&] {
+    list<gating_result> chunks;
+    list<symbol> in, out;
+    for (int i = 0; i < options.chunks && !b.failed(); ++i) {
+      chunks.push_back(options.chunks == 1 ? routing : chunk_of(routing, i, options.chunks));
+      in.push_back(gate_einsum([&] { return einsum<"GSEC,GSM->EGCM">(chunks[std::size_t(i)].dispatch, x); }));
+    }
+    for (const symbol& tokens : in) {
       const named_scope experts(m, "MoE feed-forward");
-      const symbol y = detail::apply_feed_forward<"EGCM,EMF->EGCF", "EGCF,EFM->GECM">(in, weights);
-      if (!options.biases) return y;
+      const symbol y = detail::apply_feed_forward<"EGCM,EMF->EGCF", "EGCF,EFM->GECM">(tokens, weights);
       named_sharding at_experts = P<none, all_axes, none, none>::named;  // so that gradients of biases are sums on the experts' devices
       at_experts.open = 0b1101;
-      return annotate(y, at_experts);
-    }();
-    const symbol y = gate_einsum([&] { return einsum<"GSEC,GECM->GSM">(routing.combine, out); });
+      out.push_back(options.biases ? annotate(y, at_experts) : y);
+    }
+    symbol y = b.nothing();
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      const symbol part = gate_einsum([&] { return einsum<"GSEC,GECM->GSM">(chunks[i].combine, out[i]); });
+      y = i == 0 ? part : y + part;
+    }
     return {detail::add_shared_experts(m, options, x, y), load, sum(routing.overflow)};
   }
   const expert_group_routing groups =

@@ -8,6 +8,7 @@
 #include <gshard/ir/spec.hpp>
 #include <gshard/trace/builder.hpp>
 #include <gshard/trace/custom.hpp>
+#include <gshard/trace/embedding.hpp>
 #include <gshard/trace/gating.hpp>
 #include <gshard/trace/map.hpp>
 #include <gshard/trace/parameter_scope.hpp>
@@ -152,13 +153,6 @@ constexpr symbol emit_sum_of_replicas(const symbol& rows, const symbol& expert_o
   return emit_replica_step<rows_with_sums>(std::array{rows, sums, ids}, rule, of.dims, of.type);
 }
 
-/// The int32 tensor of one dim with elements 0, 1, ...
-constexpr symbol emit_numbers(builder& b, int dim) {
-  sharding_rule rule;
-  rule.out[0] = counting(1);
-  return {&b, b.add_node(op::iota, {}, rule, {}, {{route::dims({dim}), dtype::i32}})};
-}
-
 }  // namespace detail
 
 /// replicas_of_experts(m, "R", "E"): the int32 variable "expert_of" [R] of the model: which of E experts each of R replicas is. Before any
@@ -228,7 +222,8 @@ constexpr gating_result send_to_replicas(const gating_result& gating, here exper
   rule.set_operands({detail::route::chosen, factors({3}), factors({4}), factors({5})});
   rule.out[0] = detail::route::chosen;
   for (const int f : {1, 2, 3, 4, 5}) rule.block(f);
-  const std::array operands{choices.slot, symbol(expert_of), detail::emit_numbers(b, place_dim), detail::emit_numbers(b, kept)};
+  const std::array operands{choices.slot, symbol(expert_of), detail::emit_iota(b, detail::route::dims({place_dim}), 0),
+                            detail::emit_iota(b, detail::route::dims({kept}), 0)};
   const symbol slot = detail::emit_replica_step<detail::slots_of_replicas>(operands, rule, slots, dtype::i32);
   const dtype type = choices.weight.get().type;
   r.combine = detail::emit_one_hot(slot, choices.weight, replica_dim, kept, type);
