@@ -17,10 +17,12 @@ TEST_CASE("array_info: bytes and text") {
   CHECK(gs::text_of({"a", i32, {}}) == "I32[]");
 }
 
-TEST_CASE("array_type: one for every type of a tensor") {
-  CHECK(gs::array_type_of(gs::dtype_of<float>) == gs::array_type::f32);
-  CHECK(gs::array_type_of(gs::dtype_of<double>) == gs::array_type::f64);
-  CHECK(gs::array_type_of(gs::dtype_of<std::int32_t>) == gs::array_type::i32);
-  for (const gs::dtype t : {gs::dtype::f32, gs::dtype::f64, gs::dtype::i32})
-    CHECK(gs::size_of(gs::array_type_of(t)) == gs::size_of(t));
+TEST_CASE("array_type: one for every element type but complex numbers, of its size") {
+  for (const gs::dtype_traits& row : gs::dtype_table) {
+    const gs::array_type t = gs::array_type_of(row.type);
+    CHECK((t == gs::array_type::count_) == gs::is_complex(row.type));
+    if (t != gs::array_type::count_) CHECK(gs::size_of(t) == row.size);
+  }
+  CHECK(gs::name_of(gs::array_type_of(gs::dtype::bf16)) == "BF16");
+  for (int i = 0; i < int(gs::array_type::count_); ++i) CHECK(gs::array_types[i].type == gs::array_type(i));
 }

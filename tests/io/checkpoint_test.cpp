@@ -55,6 +55,21 @@ TEST_CASE("checkpoint: saved on one mesh, loaded on another, in pieces of any si
   CHECK(dir.entries() == 1);
 }
 
+TEST_CASE("checkpoint: all element types that files have; others are refused by name") {
+  const scratch dir;
+  const std::vector<stores::tensor_case> tensors{
+      {"counts", gs::dtype::i64, {3, 2}}, {"half", gs::dtype::bf16, {5}}, {"flags", gs::dtype::boolean, {7}}, {"f16", gs::dtype::f16, {2}}};
+  for (const std::vector<int>& to : meshes) {
+    gs::save(filled({2}, 1, tensors), dir / "f");
+    const gs::parameter_store store = empty(to, 2, tensors);
+    gs::load(store, dir / "f");
+    CHECK(stores::wrong(store) == 0);
+  }
+  CHECK(gs::text_of(*gs::safetensors_reader(dir / "f").find("counts")) == "I64[3,2]");
+  CHECK(complaint([&] { gs::save(filled({2}, 1, {{"waves", gs::dtype::c64, {4}}}), dir / "g"); }) ==
+        "checkpoint: \"waves\" has elements of type std::complex<float>, which safetensors files lack: let a checkpointer save it");
+}
+
 TEST_CASE("checkpoint: the file is the same whatever the mesh, and holds whole tensors under their names") {
   const scratch dir;
   const gs::checkpoint_notes notes{{{"step", "3"}}, {{"vocabulary", std::string("a\0\xff", 3)}}};

@@ -30,7 +30,7 @@ struct tensor_case {
   bool trainable = true;
 };
 
-/// All types; scalars, empty tensors, extents that no mesh divides.
+/// Scalars, empty tensors, extents that no mesh divides.
 inline std::vector<tensor_case> usual() {
   return {{"bias", gs::dtype::f32, {7}},
           {"decoder.wi", gs::dtype::f32, {5, 3, 4}},

@@ -14,18 +14,28 @@
 
 namespace gshard { inline namespace v0 {
 
-/// The element types of gshard's files.
-enum class array_type : std::uint8_t { f32, f64, i32, u8 };
+/// The element types of gshard's files, by their names in safetensors files.
+enum class array_type : std::uint8_t { f32, f64, i32, i64, f16, bf16, boolean, u8, count_ };
 
-constexpr std::string_view name_of(array_type t) {
-  constexpr std::array<std::string_view, 4> names{"F32", "F64", "I32", "U8"};
-  return names[std::size_t(t)];
-}
-constexpr std::int64_t size_of(array_type t) {
-  return t == array_type::u8 ? 1 : t == array_type::f64 ? 8 : 4;
-}
+struct array_type_traits {
+  array_type type;
+  std::string_view name;
+  int size;                     ///< Bytes.
+  dtype element = dtype::count_;  ///< Of the tensors that are saved with this type.
+};
+inline constexpr array_type_traits array_types[]{
+    {array_type::f32, "F32", 4, dtype::f32},    {array_type::f64, "F64", 8, dtype::f64}, {array_type::i32, "I32", 4, dtype::i32},
+    {array_type::i64, "I64", 8, dtype::i64},    {array_type::f16, "F16", 2, dtype::f16}, {array_type::bf16, "BF16", 2, dtype::bf16},
+    {array_type::boolean, "BOOL", 1, dtype::boolean}, {array_type::u8, "U8", 1},
+};
+
+constexpr std::string_view name_of(array_type t) { return array_types[std::size_t(t)].name; }
+constexpr std::int64_t size_of(array_type t) { return array_types[std::size_t(t)].size; }
+/// The type of a tensor's elements in a file; array_type::count_ if files have no such type: complex numbers.
 constexpr array_type array_type_of(dtype t) {
-  return t == dtype::f64 ? array_type::f64 : t == dtype::i32 ? array_type::i32 : array_type::f32;
+  for (const array_type_traits& row : array_types)
+    if (row.element == t) return row.type;
+  return array_type::count_;
 }
 
 /// A tensor in a file: row-major and little-endian, of at most `max_rank` dims.

@@ -96,6 +96,9 @@ inline void agree_on(bool saves, const parameter_store& store, const std::vector
     const std::string& name = t.info.name;
     if (!t.of_optimizer && (name.starts_with(state_prefix) || name.starts_with(blob_prefix)))
       throw error("checkpoint: " + in_quotes(name) + " starts with a word that is reserved there");
+    if (t.info.type == array_type::count_)
+      throw error("checkpoint: " + in_quotes(name) + " has elements of type " + std::string(cpp_name(t.value->type)) +
+                  ", which safetensors files lack: let a checkpointer save it");
     if (t.value->layout.partial != 0) throw error("checkpoint: " + in_quotes(name) + " is a partial sum");
   }
 }

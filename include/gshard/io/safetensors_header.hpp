@@ -94,12 +94,12 @@ class header_events {
       return false;
     }
     if (at_ != place::array || field_ != "dtype") return misplaced("a text");
-    for (const array_type t : {array_type::f32, array_type::f64, array_type::i32, array_type::u8})
-      if (s == name_of(t)) {
-        info_.type = t;
+    for (const array_type_traits& row : array_types)
+      if (s == row.name) {
+        info_.type = row.type;
         return true;
       }
-    return fail("has dtype " + in_quotes(s) + ", which is not one of F32, F64, I32, U8");
+    return fail("has dtype " + in_quotes(s) + ", which is not one of F32, F64, I32, I64, F16, BF16, BOOL, U8");
   }
   bool start_object(std::size_t) {
     if (at_ == place::outside) return go(place::names);

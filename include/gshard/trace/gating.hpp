@@ -21,7 +21,7 @@
 namespace gshard { inline namespace v0 {
 
 /// Slots for tokens per expert and group: max(minimum, ceil(factor * S / E)), rounded up to a multiple, at least one. The paper uses
-/// capacity{2}. Mesh TensorFlow and T5X have the minimum, too.
+/// capacity{2}.
 struct capacity {
   double factor = 2;
   int minimum = 0;   ///< Slots that small groups have at least.
