@@ -18,7 +18,7 @@
 namespace gs = gshard;
 using gs::sqrt, gs::tanh;
 using gs::symbol;
-using run_graph::array, run_graph::arrays, run_graph::every_sharding, run_graph::trace, run_graph::lay_out;
+using run_graph::array, run_graph::arrays, run_graph::serially, run_graph::every_sharding, run_graph::trace, run_graph::lay_out;
 using symbols = gs::list<symbol>;
 using given = std::span<const symbol>;
 using scope = gs::parameter_scope;
@@ -28,7 +28,6 @@ namespace {
 const std::vector<gs::dims> loop_sizes{{{'A', 6}, {'B', 12}}, {{'A', 5}, {'B', 7}}, {{'A', 1}, {'B', 2}}};
 
 /// The outputs of one run on one device.
-arrays serially(const run_graph::traced& t, const gs::dims& dims, const arrays& inputs) { return run_graph::run(t, run_graph::serial(t, dims), inputs); }
 
 /// x after `count` iterations of Newton's iteration for the square root of a.
 symbol newton(symbol a, symbol count) {

@@ -17,14 +17,12 @@
 
 namespace gs = gshard;
 using gs::symbol;
-using run_graph::array, run_graph::arrays, run_graph::trace;
+using run_graph::array, run_graph::arrays, run_graph::serially, run_graph::trace;
 using symbols = gs::list<symbol>;
 using given = std::span<const symbol>;
 using scope = gs::parameter_scope;
 
 namespace {
-
-arrays serially(const run_graph::traced& t, const gs::dims& dims, const arrays& inputs) { return run_graph::run(t, run_graph::serial(t, dims), inputs); }
 
 symbol tanh(symbol x) {
   return gs::map<[](auto v) { return gs::tanh(v); }>(x);

@@ -23,6 +23,9 @@ inline void print_pass(std::string_view pass, const gs::plan_view& program) {
 
 inline std::vector<gs::sharding> all_layouts(int rank, int axes, bool pending = false) { return all_shardings(rank, axes, pending); }
 
+/// The results on one device.
+inline arrays serially(const traced& t, const gs::dims& dims, const arrays& inputs) { return run(t, serial(t, dims), inputs); }
+
 inline void every_sharding(const traced& t, sweep how) {
   how.observer = print_pass;
   CHECK(differences(t, how) == "");
