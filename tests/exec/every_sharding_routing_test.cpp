@@ -4,6 +4,7 @@
 #include "run_graph.hpp"
 
 #include <gshard/grad/differentiate.hpp>
+#include <gshard/trace/dropless.hpp>
 #include <gshard/trace/einsum.hpp>
 #include <gshard/trace/expert_groups.hpp>
 #include <gshard/trace/gating.hpp>
@@ -163,6 +164,37 @@ TEST_CASE("through expert groups with a row for every token: the numbers of one 
         CHECK(run_graph::distance(found, run_graph::run(one, run_graph::serial(one, dims), sources)) < 1e-13);
       }
     }
+}
+
+namespace {
+
+/// Without slots: k experts with a matrix [M,F], a bias, something non-linear, and a matrix [F,M]. y, overflow; the gradients of
+/// <y, dy> + aux for tokens, gates and weights.
+symbols routed_as_rows(const scope& m, given x, int k, int groups, const gs::capacity& rows) {
+  const gs::gating_result gating = gs::top_k_gating(gs::softmax(x[0]), x[1], {.k = k, .places = gs::capacity::unlimited()});
+  const gs::expert_row_routing r = gs::send_rows(gating, x[2], groups, rows);
+  const gs::init any = gs::init::normal(1);
+  const symbol wi = gs::expert_param(m, r, "wi", "MF", any), bi = gs::expert_param(m, r, "bi", "F", any);
+  const symbol wo = gs::expert_param(m, r, "wo", "FM", any);
+  const symbol h = lay_out(gs::add_to_rows(r, gs::grouped_product(r, r.rows, lay_out(wi)), bi));
+  const symbol y = gs::combine_rows(r, gs::grouped_product(r, h * h, wo));
+  symbols results{y, r.overflow};
+  for (const symbol& g : gs::gradients(gs::sum(y * x[3]) + gating.aux, std::array{x[2], x[0], bi, wo, wi})) results.push_back(g);
+  results.back() = lay_out(results.back());
+  return results;
+}
+
+}  // namespace
+
+TEST_CASE("experts without slots, with gradients") {
+  const std::vector<gs::dims> sizes{{{'G', 3}, {'S', 5}, {'E', 5}, {'M', 3}, {'F', 4}}};
+  const auto check = [&](int k, int groups, const gs::capacity& rows) {
+    every_sharding(trace(inputs, [=](const scope& m, given x) { return routed_as_rows(m, x, k, groups, rows); }),
+                   {.dims = sizes, .tolerance = 1e-12, .prepare = binary_mask});
+  };
+  check(2, 2, {0});
+  check(1, 1, {0.5});  // some tokens get no row
+  check(3, 3, {1.5});  // likewise; with five experts, groups differ in size
 }
 
 namespace {

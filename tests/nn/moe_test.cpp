@@ -74,6 +74,13 @@ void check_same(const std::vector<double>& a, const std::vector<double>& b) {
   for (std::size_t i = 0; i < a.size(); ++i) CHECK(a[i] == doctest::Approx(b[i]).epsilon(1e-9));
 }
 
+void check_same(const result& a, const result& b) {
+  check_same(a.losses, b.losses);
+  check_same(a.y, b.y);
+  CHECK(a.load == b.load);
+  CHECK(a.overflow == b.overflow);
+}
+
 }  // namespace
 
 TEST_CASE(
@@ -126,12 +133,6 @@ template <class Program>
 result train_on_grid(const std::vector<int>& devices) {
   return train<Program>(gs::simulate<grid>(devices), {{'G', G}, {'S', S}, {'E', 6}, {'M', M}, {'F', F}}, 6);
 }
-void check_same(const result& a, const result& b) {
-  check_same(a.losses, b.losses);
-  check_same(a.y, b.y);
-  CHECK(a.load == b.load);
-  CHECK(a.overflow == b.overflow);
-}
 
 }  // namespace
 
@@ -145,6 +146,53 @@ TEST_CASE("moe: experts in groups are the layer of one group, with its gradient,
     check_same(train_on_grid<on_grid<2>>(devices), expected);
     check_same(train_on_grid<on_grid<3>>(devices), expected);
   }
+}
+
+namespace {
+
+/// The training step with two experts per token, without slots; `Rows`: of each group, as a capacity factor in quarters.
+template <int Groups, int Rows>
+inline constexpr auto dropless_step = [](auto& m, auto x, auto mask, auto rate) {
+  const gs::nn::moe_options options{.expert_groups = Groups, .rows = {Rows / 4.0}, .swiglu = true, .biases = true, .dropless = true};
+  const gs::nn::moe_result r = gs::nn::moe<"expert">(m, x, mask, options);
+  auto error = r.y - 3.0 * x;
+  auto loss = gs::mean(error * error);
+  gs::adam{}.minimize(m, m.objective(loss, 0.1), rate);
+  return std::tuple{loss, r.y, r.load, r.overflow};
+};
+template <int Groups, int Rows = 0>
+using without_slots = gs::program<dropless_step<Groups, Rows>, mesh, tokens, in<"GS", P<"expert", none>, double>, in<"", void, double>,
+                                  gs::element<double>>;
+/// The same with a slot for every token at every expert.
+inline constexpr auto unlimited_step = [](auto& m, auto x, auto mask, auto rate) {
+  const gs::nn::moe_options options{.places = gs::capacity::unlimited(), .swiglu = true, .biases = true};
+  const gs::nn::moe_result r = gs::nn::moe<"expert">(m, x, mask, options);
+  auto error = r.y - 3.0 * x;
+  auto loss = gs::mean(error * error);
+  gs::adam{}.minimize(m, m.objective(loss, 0.1), rate);
+  return std::tuple{loss, r.y, r.load, r.overflow};
+};
+using in_all_slots = gs::program<unlimited_step, mesh, tokens, in<"GS", P<"expert", none>, double>, in<"", void, double>,
+                                 gs::element<double>>;
+
+}  // namespace
+
+TEST_CASE("moe: a dropless layer is that with slots for all tokens, with its gradient, on any number of devices") {
+  const result expected = train<in_all_slots>(1, 8);
+  CHECK(expected.losses.back() < expected.losses.front());
+  CHECK(expected.overflow[0] == 0);
+  for (const int devices : {1, 2, 3, 4}) {
+    CAPTURE(devices);
+    check_same(train<without_slots<1>>(devices, 8), expected);
+    check_same(train<without_slots<2>>(devices, 8), expected);
+    check_same(train<without_slots<3>>(devices, 8), expected);
+  }
+}
+
+TEST_CASE("moe: choices for which a group of a dropless layer has no row are counted, on any number of devices") {
+  const result expected = train<without_slots<3, 5>>(1, 3);
+  CHECK(expected.overflow[0] > 0);
+  for (const int devices : {2, 3, 4}) check_same(train<without_slots<3, 5>>(devices, 3), expected);
 }
 
 namespace {
@@ -241,9 +289,9 @@ void check_kind() {
 }  // namespace
 
 TEST_CASE("moe: gated experts, biases and shared experts equal their dense formulation in training, on any number of devices") {
-  check_kind<{.swiglu = true, .biases = false}>();
-  check_kind<{.swiglu = false, .biases = true, .shared = 1}>();
-  check_kind<{.swiglu = true, .biases = true, .shared = 2}>();
+  check_kind<kind_of_experts{.swiglu = true, .biases = false}>();
+  check_kind<kind_of_experts{.swiglu = false, .biases = true, .shared = 1}>();
+  check_kind<kind_of_experts{.swiglu = true, .biases = true, .shared = 2}>();
 }
 
 TEST_CASE("moe: gated experts with biases in groups are those of one group") {

@@ -122,8 +122,8 @@ class differentiator {
   }
 
   constexpr void pull_back(const node& n) {
-    const bool begins_with_slots = n.kind == op::top_k_gating || n.kind == op::expert_group_slots;  // they have no gradient
-    const symbol dy = begins_with_slots ? b_.nothing() : gradient(n);
+    if (is_routing(n.kind)) return pull_back_routing(n);
+    const symbol dy = gradient(n);
     switch (n.kind) {
       case op::einsum: return pull_back_einsum(n, dy);
       case op::map: return pull_back_map(n, dy);
@@ -163,13 +163,6 @@ class differentiator {
       }
       case op::custom: return pull_back_custom(n, dy);
       case op::dropout: return add(n.input(0), emit_dropout(dy, n.attr.rate, n.attr.key));
-      case op::top_k_gating: return pull_back_gating(n);
-      case op::expert_group_slots: return add(n.input(1), emit_expert_group_slots_grad(in(n, 0), out(n, 0), gradient(n, 2), n.attr));
-      case op::one_hot:
-        if (n.inputs > 1) add(n.input(1), emit_one_hot_grad(in(n, 0), dy));
-        return;
-      case op::dispatch: return pull_back_dispatch(n, dy);
-      case op::combine: return pull_back_combine(n, dy);
       case op::cast:
         if (!is_differentiable(in(n, 0).get().type)) return;
         return add(n.input(0), emit_cast(dy, in(n, 0).get().type, n.attr.imaginary));
@@ -180,6 +173,10 @@ class differentiator {
     }
   }
 
+  constexpr void pull_back_routing(const node& n) {
+    for (int i = 0; i < n.inputs && !b_.failed(); ++i)
+      if (wants(n, i)) add(n.input(i), emit_routing_grad(b_, n, i, [&](int result) { return gradient(n, result); }));
+  }
   constexpr void pull_back_custom(const node& n, symbol dy) {
     const custom_operation& what = *n.attr.custom;
     if (!what.differentiable) return b_.fail(fault::not_differentiable, what.name);
@@ -390,39 +387,12 @@ class differentiator {
     add(n.input(0), {&b_, b_.add_node(op::pool_grad, {n.output(1), dy.id}, rule, n.attr, {{x.get().dims, dy.get().type}})});
   }
 
-  constexpr void pull_back_gating(const node& n) {
-    const symbol dweight = gradient(n, 1), daux = gradient(n, 2);
-    sharding_rule r = route::base();
-    r.blocked = n.rule.blocked;
-    std::array<std::int32_t, 7> ids{n.input(0), n.output(0), dweight.id, daux.id};
-    r.set_operands({n.rule.in[0], n.rule.out[0], n.rule.out[1], n.rule.out[2]});
-    for (int i = 1; i < n.inputs; ++i) {
-      ids[std::size_t(i) + 3] = n.input(i);
-      r.in[std::size_t(i) + 3] = n.rule.in[std::size_t(i)];
-    }
-    r.out[0] = n.rule.in[0];
-    const symbol d{&b_, b_.add_node(op::top_k_gating_grad, list_view(ids.data(), std::size_t(n.inputs) + 3), r, n.attr,
-                                    {{in(n, 0).get().dims, in(n, 0).get().type}})};
-    add(n.input(0), d);
-  }
-
   constexpr void pull_back_attention(const node& n, symbol dy) {
     emit_attention_grad(n, out(n), dy, at(gradients_[std::size_t(n.output(1))]));
     if (b_.failed()) return;
     const std::array parts{b_.result_of_last(0), b_.result_of_last(1), b_.result_of_last(2)};
     for (int i = 0; i < 3; ++i)
       if (wants(n, i)) add(n.input(i), parts[std::size_t(i)]);
-  }
-
-  constexpr void pull_back_dispatch(const node& n, symbol dy) {
-    const symbol x = in(n, 0), slot = in(n, 1), weight = n.inputs > 2 ? in(n, 2) : b_.nothing();
-    if (wants(n, 0)) add(n.input(0), emit_combine(slot, weight, dy, n.rule.out[0], n.rule.in[0], x.get().dims));
-    if (n.inputs > 2 && wants(n, 2)) add(n.input(2), emit_combine_weight_grad(slot, dy, n.rule.out[0], x, n.rule.in[0]));
-  }
-  constexpr void pull_back_combine(const node& n, symbol dy) {
-    const symbol h = in(n, 0), slot = in(n, 1), weight = n.inputs > 2 ? in(n, 2) : b_.nothing();
-    if (wants(n, 0)) add(n.input(0), emit_dispatch(slot, weight, dy, n.rule.out[0], n.rule.in[0], h.get().dims));
-    if (n.inputs > 2 && wants(n, 2)) add(n.input(2), emit_combine_weight_grad(slot, h, n.rule.in[0], dy, n.rule.out[0]));
   }
 };
 

@@ -67,6 +67,8 @@ enum class op : std::uint8_t {
   top_k_gating_grad,
   expert_group_slots,
   expert_group_slots_grad,
+  expert_rows,
+  grouped_product,
   one_hot,
   one_hot_grad,
   dispatch,
@@ -130,6 +132,7 @@ struct op_traits {
   bool elementwise = false;
   /// Multiplies two operands and sums: two floating-point operations per index of its rule.
   bool product = false;
+  bool grouped = false;  ///< Each row meets the matrix of one expert. Operand 2 counts the rows of experts, its last dim.
   int fused_products = 0;  ///< The number of such products over all indices of its rule in one kernel, for prices.
   /// Its strategy is the sharding of its result, because it computes something about shards.
   bool follows_result = false;
@@ -273,6 +276,8 @@ inline constexpr op_traits op_table[]{
     {.kind = op::top_k_gating_grad, .name = "top_k_gating_grad", .gates = true},
     {.kind = op::expert_group_slots, .name = "expert_group_slots"},
     {.kind = op::expert_group_slots_grad, .name = "expert_group_slots_grad"},
+    {.kind = op::expert_rows, .name = "expert_rows"},
+    {.kind = op::grouped_product, .name = "grouped_product", .product = true, .grouped = true},
     {.kind = op::one_hot, .name = "one_hot"},
     {.kind = op::one_hot_grad, .name = "one_hot_grad"},
     {.kind = op::dispatch, .name = "dispatch", .fills_slots = true},

@@ -10,6 +10,7 @@
 #include <gshard/nn/router.hpp>
 #include <gshard/nn/swiglu.hpp>
 #include <gshard/trace/chunks.hpp>
+#include <gshard/trace/dropless.hpp>
 #include <gshard/trace/einsum.hpp>
 #include <gshard/trace/expert_groups.hpp>
 #include <gshard/trace/expert_replicas.hpp>
@@ -30,11 +31,12 @@ struct moe_options {
   second_expert second = second_expert::random;  ///< With k = 2.
   int k = 2;                                     ///< Experts per token.
   int expert_groups = 1;                         ///< A token is sent once to each group that has one of its experts.
-  capacity rows{0};                              ///< Rows per expert group. Factor 0: a row for each token. @see send_to_expert_groups
+  capacity rows{0};                              ///< Rows per expert group. Factor 0: enough. @see send_to_expert_groups, send_rows
   bool replicas = false;                         ///< Experts have replicas, which placed_experts moves. @see send_to_replicas
   capacity replica_places{0};                    ///< Slots per replica. Factor 0: as many as an expert.
   bool swiglu = false;                           ///< Experts are wo (silu(wi_gate x) * (wi x)), in place of wo relu(wi x). @see swiglu
   bool biases = false;                           ///< Biases are added to the products with wi, wi_gate and wo.
+  bool dropless = false;                         ///< Experts have no slots: each takes all its choices, a row for each. @see send_rows
   int chunks = 1;                                ///< Of slots: one travels while another is computed. @see chunk_of
   int shared_experts = 0;                        ///< Experts of every token, with weight 1, beside those that it chooses.
   router_options router{};                       ///< How experts are chosen.
@@ -92,6 +94,114 @@ constexpr symbol add_shared_experts(const parameter_scope& m, const moe_options&
   return y;
 }
 
+/// The routing of a layer, and what its ways to experts have in common.
+struct moe_layer {
+  const parameter_scope& m;
+  const moe_options& options;
+  symbol x;
+  gating_result routing;
+  symbol expert_of;  // if experts have replicas
+
+  constexpr builder& owner() const { return m.owner(); }
+  template <class Product>
+  constexpr auto gate_einsum(const Product& product) const {
+    const named_scope named(m, "gate einsum");
+    return product();
+  }
+};
+
+/// Experts with capacity slots, sharded over the axes.
+template <label Axes>
+constexpr symbol apply_in_slots(const moe_layer& l) {
+  builder& b = l.owner();
+  const moe_options& o = l.options;
+  const auto declare = [&](std::string_view weight, std::string_view of_one) {
+    const init initial = feed_forward_init(of_one);
+    const inplace_name<3> all = inplace_name<3>(o.replicas ? "R" : "E").append(of_one);
+    const auto with = [&](auto sharded) {
+      return o.replicas ? replica_param(l.m, l.expert_of, weight, all.view(), sharded, initial)
+                        : l.m.param(weight, all.view(), sharded, initial);
+    };
+    return of_one.size() == 1 ? with(P<Axes, none>{}) : with(P<Axes, none, none>{});
+  };
+  const feed_forward_weights weights = declare_feed_forward(b, o, declare);
+  list<gating_result> chunks;
+  list<symbol> in, out;
+  for (int i = 0; i < o.chunks && !b.failed(); ++i) {
+    chunks.push_back(o.chunks == 1 ? l.routing : chunk_of(l.routing, i, o.chunks));
+    in.push_back(l.gate_einsum([&] { return einsum<"GSEC,GSM->EGCM">(chunks[std::size_t(i)].dispatch, l.x); }));
+  }
+  for (const symbol& tokens : in) {
+    const named_scope experts(l.m, "MoE feed-forward");
+    const symbol y = apply_feed_forward<"EGCM,EMF->EGCF", "EGCF,EFM->GECM">(tokens, weights);
+    named_sharding at_experts = P<none, Axes, none, none>::named;  // so that gradients of biases are sums on the experts' devices
+    at_experts.open = 0b1101;
+    out.push_back(o.biases ? annotate(y, at_experts) : y);
+  }
+  symbol y = b.nothing();
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    const symbol part = l.gate_einsum([&] { return einsum<"GSEC,GECM->GSM">(chunks[i].combine, out[i]); });
+    y = i == 0 ? part : y + part;
+  }
+  return y;
+}
+
+/// What a layer whose experts are in groups returns: y, and the choices that full groups refused.
+struct grouped_result {
+  symbol y, overflow;
+};
+
+/// Experts with capacity slots in groups that are sharded over the axis; those of a group over the inner axis.
+template <fixed_string Axis, label Inner>
+constexpr grouped_result apply_in_groups(const moe_layer& l) {
+  builder& b = l.owner();
+  const moe_options& o = l.options;
+  const expert_group_routing groups =
+      l.gate_einsum([&] { return send_to_expert_groups<Axis>(l.routing, l.x, o.expert_groups, o.rows); });
+  const auto declare = [&](std::string_view weight, std::string_view of_one) {
+    dim_list dims = gshard::detail::route::dims({groups.group_dim, groups.expert_dim});
+    for (const char c : of_one) dims.push_back(b.bound_dim(c));
+    const named_sharding& sharded = of_one.size() == 1 ? P<label(Axis), Inner, none>::named : P<label(Axis), Inner, none, none>::named;
+    return l.m.param_of_dims(weight, dims, sharded, feed_forward_init(of_one));
+  };
+  const feed_forward_weights weights = declare_feed_forward(b, o, declare);
+  const symbol in = l.gate_einsum([&] { return dispatch_in_groups(groups); });
+  const symbol out = [&] {
+    const named_scope experts(l.m, "MoE feed-forward");
+    return apply_feed_forward<"NEGCM,NEMF->NEGCF", "NEGCF,NEFM->NEGCM">(in, weights);
+  }();
+  return {l.gate_einsum([&] { return combine_from_groups(groups, out); }), groups.overflow};
+}
+
+/// Experts without slots, in groups that are sharded over the axis.
+template <fixed_string Axis>
+constexpr grouped_result apply_dropless(const moe_layer& l) {
+  const moe_options& o = l.options;
+  const expert_row_routing r = l.gate_einsum([&] { return send_rows<Axis>(l.routing, l.x, o.expert_groups, o.rows); });
+  const auto declare = [&](std::string_view weight, std::string_view of_one) {
+    return expert_param(l.m, r, weight, of_one, feed_forward_init(of_one));
+  };
+  const feed_forward_weights w = declare_feed_forward(l.owner(), o, declare);
+  const symbol out = [&] {
+    const named_scope experts(l.m, "MoE feed-forward");
+    const auto product = [&](symbol in, symbol matrix, symbol bias) {
+      const symbol y = grouped_product(r, in, matrix);
+      return bias.id < 0 ? y : add_to_rows(r, y, bias);
+    };
+    const symbol h = product(r.rows, w.wi, w.bi);
+    return product(w.wi_gate.id < 0 ? relu(h) : swiglu(product(r.rows, w.wi_gate, w.bi_gate), h), w.wo, w.bo);
+  }();
+  return {l.gate_einsum([&] { return combine_rows(r, out); }), r.overflow};
+}
+
+/// The program fails if options do not go together. `two_axes`: of the mesh, for experts.
+constexpr void check_options(builder& b, const moe_options& o, bool two_axes) {
+  const bool grouped = o.expert_groups != 1, limits_slots = o.places.factor > 0 || o.router.evaluation_places.factor > 0;
+  if (o.chunks < 1) b.fail(fault::bad_range, "moe", {}, o.chunks);
+  if ((grouped || o.dropless) && (o.replicas || o.chunks > 1)) b.fail(fault::options_conflict, "moe");
+  if (o.dropless && (limits_slots || o.router.experts_choose || two_axes)) b.fail(fault::options_conflict, "moe");
+}
+
 }  // namespace detail
 
 /// moe<"expert">(m, x, mask, options): the sparsely gated layer of arXiv 2006.16668, Algorithm 2: y_s = sum_e G_{s,e} wo_e relu(wi_e x_s)
@@ -102,6 +212,9 @@ constexpr symbol add_shared_experts(const parameter_scope& m, const moe_options&
 /// group over the second axis, if there is one. The first axis is the one between nodes. Parameters: wi [N,E/N,M,F] and wo [N,E/N,F,M].
 /// Without overflow of groups, the result is that of one group, except for the order of sums. @see combine_from_groups
 ///
+/// moe<"expert">(m, x, mask, {.expert_groups = N, .rows = {1.5 * k}, .dropless = true}): experts without slots in N groups, sharded over
+/// the axis. No expert refuses a choice. A group refuses those for which it has no row left. Parameters as with groups. @see send_rows
+///
 /// moe<"expert">(m, x, mask, {.replicas = true}): R replicas of E experts, sharded over the axes. The variable expert_of [R] says which
 /// expert each one is. The result is that of the layer without replicas, except for the order of sums. @see placed_experts
 ///
@@ -110,9 +223,9 @@ constexpr symbol add_shared_experts(const parameter_scope& m, const moe_options&
 /// Shapes: x [G,S,M], mask [G,S], 0 at padding -> see `moe_result`.
 /// Communicates: if token groups are sharded over the same axes, one all_to_all to the experts and one back; with expert groups, one per
 /// axis each way. With balance::bias, one all_reduce of [E] more.
-/// Compile time: ranks and dims; that the mesh has the axes.
+/// Compile time: ranks and dims; that the mesh has the axes; that the options go together.
 /// Throws: as route.
-/// @see route, top_k_gating, expert_choice_gating, send_to_expert_groups, send_to_replicas, moe_options
+/// @see route, top_k_gating, expert_choice_gating, send_to_expert_groups, send_rows, send_to_replicas, moe_options
 template <fixed_string Axis, fixed_string InnerAxis = "">
 constexpr moe_result moe(const parameter_scope& m, symbol x, symbol mask, moe_options options = {}) {
   constexpr bool one_axis = InnerAxis.view().empty();
@@ -121,73 +234,22 @@ constexpr moe_result moe(const parameter_scope& m, symbol x, symbol mask, moe_op
     if constexpr (one_axis) return label(Axis);
     else return axes<Axis, InnerAxis>;
   }();
-  const bool grouped = options.expert_groups != 1;
   builder& b = m.owner();
+  detail::check_options(b, options, !one_axis);
   m.param("wg", "ME", init::fan_in("M"));  // The router's parameter is the first one.
-  symbol expert_of = b.nothing();
-  if (options.replicas) {
-    if (grouped) b.fail(fault::bad_range, "moe", {}, options.expert_groups);
-    expert_of = replicas_of_experts(m, "R", "E");
-  }
-  const auto of_experts = [&](std::string_view name, std::string_view letters) {
-    const init start = detail::feed_forward_init(letters);
-    const inplace_name<3> all = inplace_name<3>(options.replicas ? "R" : "E").append(letters);
-    const auto with = [&](auto layout) {
-      return options.replicas ? replica_param(m, expert_of, name, all.view(), layout, start) : m.param(name, all.view(), layout, start);
-    };
-    return letters.size() == 1 ? with(P<all_axes, none>{}) : with(P<all_axes, none, none>{});
-  };
-  detail::feed_forward_weights weights;
-  if (!grouped) weights = detail::declare_feed_forward(b, options, of_experts);
+  const symbol expert_of = options.replicas ? replicas_of_experts(m, "R", "E") : b.nothing();
   const named_scope gate_other(m, "gate other");
-  const auto gate_einsum = [&](auto product) {
-    const named_scope named(m, "gate einsum");
-    return product();
-  };
   const second_expert second = options.k == 2 ? options.second : second_expert::always;
-  gating_result routing = route(m, x, mask, {.k = options.k, .places = options.places, .second = second}, options.router);
+  const capacity places = options.dropless ? capacity::unlimited() : options.places;
+  gating_result routing = route(m, x, mask, {.k = options.k, .places = places, .second = second}, options.router);
   if (options.replicas) routing = send_to_replicas(routing, expert_of, options.replica_places);
   const symbol load = sum<"GE->E">(routing.load);
   if (options.router.balance == balance::bias && options.router.training) update_bias(m, load, options.router.bias_rate);
-  if (options.chunks < 1 || (grouped && options.chunks > 1)) b.fail(fault::bad_range, "moe", {}, options.chunks);
-  if (!grouped) {
-    list<gating_result> chunks;
-    list<symbol> in, out;
-    for (int i = 0; i < options.chunks && !b.failed(); ++i) {
-      chunks.push_back(options.chunks == 1 ? routing : chunk_of(routing, i, options.chunks));
-      in.push_back(gate_einsum([&] { return einsum<"GSEC,GSM->EGCM">(chunks[std::size_t(i)].dispatch, x); }));
-    }
-    for (const symbol& tokens : in) {
-      const named_scope experts(m, "MoE feed-forward");
-      const symbol y = detail::apply_feed_forward<"EGCM,EMF->EGCF", "EGCF,EFM->GECM">(tokens, weights);
-      named_sharding at_experts = P<none, all_axes, none, none>::named;  // so that gradients of biases are sums on the experts' devices
-      at_experts.open = 0b1101;
-      out.push_back(options.biases ? annotate(y, at_experts) : y);
-    }
-    symbol y = b.nothing();
-    for (std::size_t i = 0; i < out.size(); ++i) {
-      const symbol part = gate_einsum([&] { return einsum<"GSEC,GECM->GSM">(chunks[i].combine, out[i]); });
-      y = i == 0 ? part : y + part;
-    }
-    return {detail::add_shared_experts(m, options, x, y), load, sum(routing.overflow)};
-  }
-  const expert_group_routing groups =
-      gate_einsum([&] { return send_to_expert_groups<Axis>(routing, x, options.expert_groups, options.rows); });
-  const auto of_groups = [&](std::string_view name, std::string_view letters) {
-    dim_list dims = gshard::detail::route::dims({groups.group_dim, groups.expert_dim});
-    for (const char c : letters) dims.push_back(b.bound_dim(c));
-    const init start = detail::feed_forward_init(letters);
-    return letters.size() == 1 ? m.param_of_dims(name, dims, P<label(Axis), inner, none>{}, start)
-                               : m.param_of_dims(name, dims, P<label(Axis), inner, none, none>{}, start);
-  };
-  weights = detail::declare_feed_forward(b, options, of_groups);
-  const symbol in = gate_einsum([&] { return dispatch_in_groups(groups); });
-  const symbol out = [&] {
-    const named_scope experts(m, "MoE feed-forward");
-    return detail::apply_feed_forward<"NEGCM,NEMF->NEGCF", "NEGCF,NEFM->NEGCM">(in, weights);
-  }();
-  const symbol y = gate_einsum([&] { return combine_from_groups(groups, out); });
-  return {detail::add_shared_experts(m, options, x, y), load, sum(routing.overflow) + sum(groups.overflow)};
+  const detail::moe_layer layer{m, options, x, routing, expert_of};
+  if (!options.dropless && options.expert_groups == 1)
+    return {detail::add_shared_experts(m, options, x, detail::apply_in_slots<all_axes>(layer)), load, sum(routing.overflow)};
+  const auto [y, refused] = options.dropless ? detail::apply_dropless<Axis>(layer) : detail::apply_in_groups<Axis, inner>(layer);
+  return {detail::add_shared_experts(m, options, x, y), load, sum(routing.overflow) + sum(refused)};
 }
 
 }}}  // namespace gshard::v0::nn

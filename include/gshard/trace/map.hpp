@@ -118,12 +118,15 @@ template <int Number>
   requires(Number == 0 || Number == 1)
 inline constexpr const pointwise& pointwise_constant = own_function<arithmetic::constant<Number>>;
 
-constexpr symbol emit_constant(const pointwise& number, symbol like) {
-  builder& b = *like.owner;
+constexpr symbol emit_constant(builder& b, const pointwise& number, const dim_list& dims, dtype type) {
   if (b.failed()) return b.nothing();
   sharding_rule rule;
-  rule.out[0] = counting(like.rank());
-  return {&b, b.add_node(op::map, {}, rule, {.function = &number}, {{like.get().dims, like.get().type}})};
+  rule.out[0] = counting(dims.size());
+  return {&b, b.add_node(op::map, {}, rule, {.function = &number}, {{dims, type}})};
+}
+constexpr symbol emit_constant(const pointwise& number, symbol like) {
+  builder& b = *like.owner;
+  return b.failed() ? b.nothing() : emit_constant(b, number, like.get().dims, like.get().type);
 }
 
 /// f of tensors whose dims are these dims of `like`.

@@ -83,12 +83,11 @@ class parameter_scope {
     return declare(name, letters, type_, start, true);
   }
   template <class... Entries>
-  constexpr symbol param(std::string_view name, std::string_view letters, spec<Entries...> layout, init start) const {
-    return annotate_parameter(name, param(name, letters, start), layout);
+  constexpr symbol param(std::string_view name, std::string_view letters, spec<Entries...>, init start) const {
+    return annotate_parameter(name, param(name, letters, start), spec<Entries...>::named);
   }
   /// The same with dims of the program in place of letters.
-  template <class... Entries>
-  constexpr symbol param_of_dims(std::string_view name, const dim_list& dims, spec<Entries...> layout, init start) const {
+  constexpr symbol param_of_dims(std::string_view name, const dim_list& dims, const named_sharding& layout, init start) const {
     if (builder_->failed()) return builder_->nothing();
     if (!is_real(type_)) builder_->fail(fault::wrong_type, name);
     return annotate_parameter(name, declare(full_name(name), dims, type_, start), layout);
@@ -104,12 +103,12 @@ class parameter_scope {
     return declare(name, letters, type, start, false);
   }
   template <class... Entries>
-  constexpr symbol variable(std::string_view name, std::string_view letters, spec<Entries...> layout, init start) const {
-    return annotate_parameter(name, variable(name, letters, start, type_), layout);
+  constexpr symbol variable(std::string_view name, std::string_view letters, spec<Entries...>, init start) const {
+    return annotate_parameter(name, variable(name, letters, start, type_), spec<Entries...>::named);
   }
   template <class... Entries>
-  constexpr symbol variable(std::string_view name, std::string_view letters, spec<Entries...> layout, init start, dtype type) const {
-    return annotate_parameter(name, variable(name, letters, start, type), layout);
+  constexpr symbol variable(std::string_view name, std::string_view letters, spec<Entries...>, init start, dtype type) const {
+    return annotate_parameter(name, variable(name, letters, start, type), spec<Entries...>::named);
   }
   /// Sets the value that a variable, or a parameter that no optimizer trains, holds after the run. In the whole program the tensor itself
   /// is the old value. The new one is computed in its memory. If the old one is read later, or a later step may fail, the new one is
@@ -276,16 +275,14 @@ class parameter_scope {
     p.trainable = trainable;
     return b.add_parameter(p, dims, type);
   }
-  template <class... Entries>
-  constexpr symbol annotate_parameter(std::string_view name, symbol s, spec<Entries...>) const {
-    using layout = spec<Entries...>;
+  constexpr symbol annotate_parameter(std::string_view name, symbol s, const named_sharding& layout) const {
     builder& b = *builder_;
     if (b.failed()) return s;
     const tensor_name full = full_name(name);
     const sharding before = b.program.at(s.id).layout;
-    b.program.at(s.id).layout = b.resolve(layout::named, full.view());
+    b.program.at(s.id).layout = b.resolve(layout, full.view());
     if (before != sharding::unconstrained(s.rank()) && before != s.get().layout) b.fail(fault::duplicate_name, full.view());
-    if (layout::rank != s.rank()) b.fail(fault::rank_mismatch, full.view(), {}, s.rank(), layout::rank);
+    if (layout.rank != s.rank()) b.fail(fault::rank_mismatch, full.view(), {}, s.rank(), layout.rank);
     if (b.program.at(s.id).layout.partial) b.fail(fault::incomplete_output, full.view());
     return s;
   }

@@ -5,9 +5,12 @@
 
 #include <gshard/base/random.hpp>
 #include <gshard/exec/bind/local_step.hpp>
+#include <gshard/exec/bind/looped_step.hpp>
+#include <gshard/kernel/gemm/grouped.hpp>
 #include <gshard/kernel/moe/dispatch.hpp>
 #include <gshard/kernel/moe/expert_choice.hpp>
 #include <gshard/kernel/moe/expert_groups.hpp>
+#include <gshard/kernel/moe/expert_rows.hpp>
 #include <gshard/kernel/moe/gating.hpp>
 #include <gshard/trace/routing.hpp>
 
@@ -94,6 +97,41 @@ action bind(operation<op::expert_group_slots_grad>, const local_step<T>& step) {
   return [slot = step.ids(0), row = step.ids(1), d = step.in(2), dweight = step.out(),
           s = expert_group_sizes_of(step, step.in_place(1), step.in_place(2))](const run_context&) {
     kernel::expert_group_slots_grad<T>(slot, row, d, dweight, s);
+  };
+}
+
+template <class T>
+action bind(operation<op::expert_rows>, const local_step<T>& step) {
+  const kernel::placement &slot = step.in_place(0), &count = step.out_place(1);
+  const dim_list& dims = step.n.attr.dims;
+  kernel::expert_group_sizes s{{slot.extent[0], slot.extent[1], count.extent[2], step.plan.sizes.dim(dims[1]), slot.extent[2]},
+                               count.extent[0],
+                               step.plan.sizes.dim(dims[2])};
+  return [slot = step.ids(0), row = step.out_ids(0), count = step.out_ids(1), overflow = step.out(2), s](const run_context&) {
+    kernel::expert_rows<T>(slot, row, count, overflow, s);
+  };
+}
+
+/// The sizes of a product of rows [N,G,R,in], with results of `out` elements per row.
+template <class T>
+kernel::grouped_sizes grouped_sizes_of(const local_step<T>& step, std::int64_t out) {
+  const kernel::placement &x = step.in_place(0), &count = step.in_place(2);
+  return {x.extent[0], x.extent[1], x.extent[2], count.extent[2], x.extent[3], out};
+}
+
+/// Rows times the matrices of their experts, or, if the result has no rows, the gradient of the matrices.
+template <class T>
+action bind(operation<op::grouped_product>, const local_step<T>& step) {
+  const sharding_rule& rule = step.n.rule;
+  const kernel::precision rounds = precision_of(step.n);
+  if (!rule.out[0].contains(route::place))
+    return [x = step.in(0), dy = step.in(1), count = step.ids(2), dw = step.out(), rounds,
+            s = grouped_sizes_of(step, step.in_place(1).extent[3])](const run_context&) {
+      kernel::grouped_product_grad<T>(x, dy, count, dw, s, rounds);
+    };
+  return [x = step.in(0), w = step.in(1), transposed = rule.in[1][3] == rule.in[0][3], count = step.ids(2), y = step.out(), rounds,
+          s = grouped_sizes_of(step, step.out_place().extent[3])](const run_context&) {
+    kernel::grouped_product<T>(x, w, transposed, count, y, s, rounds);
   };
 }
 

@@ -12,7 +12,8 @@
 
 namespace gshard { inline namespace v0 { namespace detail {
 
-/// The extents of an einsum of two operands on the device with the largest shards, as `batch` products of matrices.
+/// The extents of an einsum of two operands on the device with the largest shards, as `batch` products of matrices. Of a grouped product:
+/// with equally many rows for each expert.
 struct product_extents {
   std::int64_t batch = 1, rows = 1, columns = 1, contracted = 1;
 
@@ -22,8 +23,9 @@ struct product_extents {
 constexpr product_extents extents_of_product(const plan_view& plan, const node& n, const extents& e) {
   product_extents p;
   const bool fused = traits(n.kind).fused_products > 0;  // then of its first product
-  if (n.inputs != 2 && !fused) return p;
-  std::uint32_t seen = 0;
+  const bool grouped = traits(n.kind).grouped;
+  if (n.inputs != 2 && !fused && !grouped) return p;
+  std::uint32_t seen = grouped ? 1u << n.rule.in[2].back() : 0;
   for (int i = 0; i < 2; ++i) {
     const value& x = plan.at(n.input(i));
     for (int d = 0; d < x.rank(); ++d) {
@@ -34,6 +36,13 @@ constexpr product_extents extents_of_product(const plan_view& plan, const node& 
       (shared && kept ? p.batch : shared ? p.contracted : i == 0 ? p.rows : p.columns) *= shard_extent(x.dims[d], x.layout[d], e);
     }
   }
+  if (!grouped) return p;
+  const value& count = plan.at(n.input(2));
+  const int last = count.rank() - 1;
+  const std::int64_t experts = std::max<std::int64_t>(1, shard_extent(count.dims[last], count.layout[last], e));
+  std::int64_t& rows = n.rule.out[0].contains(n.rule.in[0][2]) ? p.rows : p.contracted;
+  rows = std::max<std::int64_t>(1, rows / experts);
+  p.batch *= experts;
   return p;
 }
 

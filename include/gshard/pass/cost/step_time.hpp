@@ -91,7 +91,7 @@ constexpr std::int64_t shard_bytes(const plan_view& plan, std::int32_t v, const 
 /// dim that is read through a window takes its extent from another tensor.
 constexpr std::int64_t loop_count(const plan_view& plan, const node& step, const extents& e) {
   std::int64_t n = 1;
-  std::uint32_t seen = 0;
+  std::uint32_t seen = traits(step.kind).grouped ? 1u << step.rule.in[2].back() : 0;  // a row meets one expert
   const auto loop = [&](std::int32_t v, const short_list& factors) {
     const value& t = plan.at(v);
     for (int d = 0; d < factors.size(); ++d) {
@@ -113,7 +113,7 @@ constexpr std::int64_t loop_count(const plan_view& plan, const node& step, const
 /// Additions and multiplications of einsums, convolutions and attention, of complex numbers 4 times as many; 0 for other operations.
 constexpr double flops(const plan_view& plan, const node& step, const extents& e) {
   if (step.kind == op::custom) return step.attr.custom->flops * double(loop_count(plan, step, e));
-  const bool products = step.inputs == 2 && traits(step.kind).product;
+  const bool products = traits(step.kind).product && (step.inputs == 2 || traits(step.kind).grouped);
   if (const int fused = traits(step.kind).fused_products; fused > 0) return 2.0 * fused * double(loop_count(plan, step, e));
   const double each = is_complex(plan.at(step.input(0)).type) ? 8 : 2;
   return products ? each * double(loop_count(plan, step, e)) : 0;

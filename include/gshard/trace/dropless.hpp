@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+// Mixture of experts without capacity slots, as in MegaBlocks (arXiv 2211.15841): each choice of a token is a row, rows are sorted by
+// expert, and each expert computes as many rows as it has. Only the rows of a group of experts together are limited.
+
+#include <gshard/base/fixed_string.hpp>
+#include <gshard/ir/spec.hpp>
+#include <gshard/trace/builder.hpp>
+#include <gshard/trace/gating.hpp>
+#include <gshard/trace/map.hpp>
+#include <gshard/trace/parameter_scope.hpp>
+#include <gshard/trace/routing.hpp>
+#include <gshard/trace/shape.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace gshard { inline namespace v0 {
+
+/// How the choices of a gating reach their experts as rows. Group n has the experts [n * E/N, (n + 1) * E/N). The numbers of groups and of
+/// rows are settings of the model. They do not depend on the devices.
+struct expert_row_routing {
+  symbol rows;      ///< [N,G,R,M]: the tokens of each group, sorted by expert, zero in unused rows
+  symbol count;     ///< [N,G,E/N]: the rows of each expert, int32
+  symbol row;       ///< [G,S,K]: n * R + r if the choice has row r of group n, else -1
+  symbol weight;    ///< [G,S,K]: the weights of the choices
+  symbol overflow;  ///< [G] choices refused because the group had no row left
+  int group_dim = 0, row_dim = 0, expert_dim = 0;  // the dims N, R, E/N
+  axis_name axis{};  // shards the groups, unless it is empty
+};
+
+namespace detail {
+/// The largest capacity factor of rows that is of use: for each token, a row for each of its k choices that one group can have.
+constexpr double most_rows(builder& b, std::int64_t k, int expert_dim, int groups) {
+  const std::int64_t experts = b.known_extent(expert_dim);
+  return double(experts < 0 ? k : std::min(k, experts)) * groups;
+}
+/// The sharding of something whose first dim are the groups of the routing; all other dims are open.
+constexpr symbol shard_groups(const expert_row_routing& r, symbol x, int priority = 1) {
+  builder& b = *x.owner;
+  if (b.failed() || r.axis.view().empty()) return x;
+  named_sharding named;
+  named.rank = x.rank();
+  named.open = (1u << x.rank()) - 2;
+  named.add(r.axis.view(), 0);
+  const sharding layout = b.resolve(named, "send_rows");
+  return b.failed() ? b.nothing() : emit_annotate(x, layout, priority);
+}
+/// True if x are rows of the routing. Else the program has failed.
+constexpr bool require_rows(const expert_row_routing& r, symbol x, std::string_view verb) {
+  builder& b = *x.owner;
+  if (!b.has(r.rows) || !require_elements(b, op::grouped_product, verb, {x})) return false;
+  const dim_list d = x.get().dims, rows = r.rows.get().dims;
+  if (d.size() != 4) b.fail(fault::rank_mismatch, verb, {}, 4, d.size());
+  else if (d[0] != rows[0] || d[1] != rows[1] || d[2] != rows[2]) b.fail(fault::dims_differ, verb);
+  else if (x.get().type != r.rows.get().type) b.fail(fault::wrong_type, verb);
+  return !b.failed();
+}
+/// True if w, with `rank` dims, has a matrix or vector for each expert of the routing. Else the program has failed.
+constexpr bool require_weights(const expert_row_routing& r, symbol w, int rank, std::string_view verb) {
+  builder& b = *w.owner;
+  if (!b.has(w)) return false;
+  const value& of = w.get();
+  if (of.rank() != rank) b.fail(fault::rank_mismatch, verb, {}, rank, of.rank());
+  else if (of.dims[0] != r.group_dim || of.dims[1] != r.expert_dim) b.fail(fault::dims_differ, verb, {}, 1, of.dims[0] == r.group_dim);
+  else if (of.type != r.rows.get().type) b.fail(fault::wrong_type, verb, {}, 1);
+  return !b.failed();
+}
+}  // namespace detail
+
+/// send_rows<"expert">(gating, x, N, rows): sends each choice that the gating kept to the group of its expert, as one row. The N groups are
+/// sharded over the mesh axis; without one, the planner chooses where they are. A group has R rows for the choices of each token group.
+/// First choices take rows before second ones, and so on; equal choices in the order of tokens. With rows = capacity{0}, the default, no
+/// choice is lost, whatever the routing: R = S * min(k, E/N). A smaller factor bounds memory: choices that get no row are dropped and
+/// counted in `overflow`. Give the gating `capacity::unlimited()`, or it drops choices of its own.
+/// Shapes: gating of G,S,E,C; x [G,S,M] -> see `expert_row_routing`, R = ceil(factor * S / N). If N does not divide E, the last groups have
+/// fewer experts.
+/// Communicates: if the axis is the most minor one that shards G, one all_to_all over it of counts and rows. Its size is that of the R
+/// rows: it does not depend on the counts.
+/// Compile time: that `gating` is the result of top_k_gating or top2_gating; ranks, dims and element types; that N is from 1 to E, if E is
+/// known; that the mesh has the axis; that `rows` is in range.
+/// Throws: `gshard::error`, if N * R exceeds the largest int32.
+/// @see grouped_product, combine_rows, nn::moe
+template <fixed_string Axis = "">
+constexpr expert_row_routing send_rows(const gating_result& gating, here x, int groups, capacity rows = {0}) {
+  constexpr std::string_view verb = "send_rows";
+  builder& b = *x.owner;
+  expert_row_routing r{b.nothing(), b.nothing(), b.nothing(), b.nothing(), b.nothing()};
+  if (!b.has(gating.combine) || !b.has(x)) return r;
+  const detail::one_hot_parts choices = detail::one_hot_of(gating.combine);
+  if (!choices.found || choices.weight.id < 0) b.fail(fault::wrong_type, verb);
+  if (b.failed() || !detail::require_elements(b, op::dispatch, verb, {x, choices.weight})) return r;
+  const dim_list combine = gating.combine.get().dims, slots = choices.slot.get().dims, d = x.get().dims;
+  const int G = slots[0], S = slots[1];
+  if (d.size() != 3) b.fail(fault::rank_mismatch, verb, {}, 3, d.size());
+  else if (d[0] != G || d[1] != S) b.fail(fault::dims_differ, verb, {}, 1, d[0] == G);
+  if (const std::int64_t experts = b.known_extent(combine[2]); groups < 1 || (experts >= 0 && groups > experts))
+    b.fail(fault::bad_range, verb, {}, groups, int(experts));
+  const std::int64_t k = b.known_extent(slots[2]);
+  if (k < 0) b.fail(fault::wrong_type, verb);  // experts have chosen
+  if (b.failed()) return r;
+  r.axis = axis_name(Axis.view());
+  r.weight = choices.weight;
+  r.group_dim = b.fixed_dim(groups);
+  r.expert_dim = b.ratio_dim(1, combine[2], r.group_dim);
+  const double most = detail::most_rows(b, k, r.expert_dim, groups);
+  if (rows.factor == 0 || rows.factor > most) rows.factor = most;
+  r.row_dim = detail::capacity_dim(b, rows, S, r.group_dim, S, verb);
+  if (b.failed()) return r;
+  using detail::route::dims;
+  b.add_node(op::expert_rows, {choices.slot.id}, detail::route::expert_rows(), {.dims = dims({r.expert_dim, combine[3], r.row_dim})},
+             {{slots, dtype::i32}, {dims({r.group_dim, G, r.expert_dim}), dtype::i32}, {dims({G}), x.get().type}});
+  r.row = b.result_of_last(0);
+  const symbol count = b.result_of_last(1);
+  r.overflow = b.result_of_last(2);
+  const symbol sent = detail::emit_dispatch(r.row, b.nothing(), x, detail::route::tokens, detail::route::row_buffers,
+                                            dims({r.group_dim, G, r.row_dim, d[2]}));
+  r.rows = detail::shard_groups(r, sent);
+  r.count = detail::shard_groups(r, count);
+  return r;
+}
+
+/// expert_param(m, routing, name, "MF", spec, init): a parameter with a matrix, or a vector, for each expert. The letters are its dims
+/// after N and E/N; so is the spec, which may be omitted. The groups are sharded over the axis of the routing.
+/// Shapes: [N,E/N,...].
+/// Communicates: nothing.
+/// Compile time: as m.param.
+/// Throws: nothing.
+/// @see grouped_product
+template <class... Entries>
+constexpr symbol expert_param(const parameter_scope& m, const expert_row_routing& r, std::string_view name, std::string_view letters,
+                              spec<Entries...>, init start) {
+  constexpr named_sharding layout = spec<Entries...>::named;
+  builder& b = m.owner();
+  if (!b.has(r.rows)) return b.nothing();
+  dim_list dims = detail::route::dims({r.group_dim, r.expert_dim});
+  for (const char c : letters) dims.push_back(b.bound_dim(c));
+  named_sharding named;
+  if (!r.axis.view().empty()) named.add(r.axis.view(), 0);
+  for (int i = 0; i < layout.count; ++i) {
+    const named_sharding::item& entry = layout.items[std::size_t(i)];
+    named.add(entry.axis.view(), entry.dim < 0 ? entry.dim : entry.dim + 2);
+  }
+  named.rank = layout.rank + 2;
+  named.open = layout.open << 2;
+  return m.param_of_dims(name, dims, named, start);
+}
+constexpr symbol expert_param(const parameter_scope& m, const expert_row_routing& r, std::string_view name, std::string_view letters,
+                              init start) {
+  if (letters.size() == 1) return expert_param(m, r, name, letters, P<none>{}, start);
+  return expert_param(m, r, name, letters, P<none, none>{}, start);
+}
+
+/// grouped_product(routing, x, w): y[n,g,r,f] = sum over m of x[n,g,r,m] * w[n,e,m,f], where e is the expert of row r. Unused rows are not
+/// computed: they are zero.
+/// Shapes: x [N,G,R,M], w [N,E/N,M,F] -> [N,G,R,F].
+/// Communicates: nothing, if x and w are sharded alike. If M is sharded, the result is a partial sum.
+/// Compile time: ranks, dims and element types.
+/// Throws: nothing.
+/// @see send_rows, add_to_rows, combine_rows
+constexpr symbol grouped_product(const expert_row_routing& r, here x, symbol w) {
+  builder& b = *x.owner;
+  if (!detail::require_rows(r, x, "grouped_product") || !detail::require_weights(r, w, 4, "grouped_product")) return b.nothing();
+  if (w.get().dims[2] != x.get().dims[3]) b.fail(fault::dims_differ, "grouped_product", {}, 1, 2);
+  if (b.failed()) return b.nothing();
+  return detail::emit_grouped_product(x, w, r.count, false, b.options.bf16_products && x.get().type == dtype::f32);
+}
+
+/// add_to_rows(routing, x, bias): x[n,g,r,f] + bias[n,e,f], where e is the expert of row r. Unused rows stay as they are.
+/// Shapes: x [N,G,R,F], bias [N,E/N,F] -> [N,G,R,F].
+/// Communicates: nothing, if x and bias are sharded alike.
+/// Compile time: ranks, dims and element types.
+/// Throws: nothing.
+/// @see grouped_product
+constexpr symbol add_to_rows(const expert_row_routing& r, here x, symbol bias) {
+  builder& b = *x.owner;
+  if (!detail::require_rows(r, x, "add_to_rows") || !detail::require_weights(r, bias, 3, "add_to_rows")) return b.nothing();
+  if (bias.get().dims[2] != x.get().dims[3]) b.fail(fault::dims_differ, "add_to_rows", {}, 1, 2);
+  if (b.failed()) return b.nothing();
+  const dim_list rows = x.get().dims, of_ones = detail::route::dims({rows[0], rows[1], rows[2], b.fixed_dim(1)});
+  const symbol ones = detail::emit_constant(b, detail::pointwise_constant<1>, of_ones, x.get().type);
+  return x + detail::emit_grouped_product(ones, detail::emit_expand_dims(bias, 2, of_ones[3]), r.count, false, false);
+}
+
+/// combine_rows(routing, h): the weighted sums of the results of each token's experts, in the order of its choices. So bits do not depend
+/// on how many devices hold the experts.
+/// Shapes: h [N,G,R,M] -> [G,S,M], zero where a token has no expert.
+/// Communicates: the way back: one all_to_all over the axis of the groups.
+/// Compile time: ranks, dims and element types.
+/// Throws: nothing.
+/// @see send_rows
+constexpr symbol combine_rows(const expert_row_routing& r, here h) {
+  builder& b = *h.owner;
+  if (!detail::require_rows(r, h, "combine_rows")) return b.nothing();
+  const dim_list tokens = r.row.get().dims;
+  return detail::emit_combine(r.row, r.weight, detail::shard_groups(r, h), detail::route::row_buffers, detail::route::tokens,
+                              detail::route::dims({tokens[0], tokens[1], h.get().dims[3]}));
+}
+
+}}  // namespace gshard::v0

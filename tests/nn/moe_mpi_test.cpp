@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// A dropless layer that trains on MPI ranks: the bits of simulated devices, with groups that refuse choices, too.
+#include "../mpi_world.hpp"
+
+#include <gshard/exec/executable.hpp>
+#include <gshard/exec/parameter_access.hpp>
+#include <gshard/nn/moe.hpp>
+#include <gshard/optim/adam.hpp>
+#include <gshard/pass/program.hpp>
+#include <gshard/tensor/mpi_cluster.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstddef>
+#include <tuple>
+#include <vector>
+
+namespace gs = gshard;
+using gs::none, gs::P;
+
+namespace {
+
+using mesh = gs::mesh<gs::axis<"expert">>;
+constexpr std::size_t G = 6, S = 7, M = 4;
+
+inline constexpr auto model = [](auto& m, auto x, auto mask, auto rate) {
+  const gs::nn::moe_result r =
+      gs::nn::moe<"expert">(m, x, mask, {.expert_groups = 4, .rows = {2.5}, .swiglu = true, .biases = true, .dropless = true});
+  const auto error = r.y - 3.0 * x;
+  const auto loss = gs::mean(error * error);
+  gs::adam{}.minimize(m, m.objective(loss, 0.1), rate);
+  return std::tuple{loss, r.overflow};
+};
+using step = gs::program<model, mesh, gs::in<"GSM", P<"expert", none, none>>, gs::in<"GS", P<"expert", none>>, gs::in<"">>;
+
+struct result {
+  std::vector<float> losses, weights;
+  float overflow = 0;
+  bool operator==(const result&) const = default;
+};
+result train(const gs::cluster<mesh>& on) {
+  gs::executable<step> run(on, {{'G', G}, {'S', S}, {'M', M}, {'E', 8}, {'F', 5}}, gs::parameter_store(on, 3));
+  std::vector<float> x(G * S * M), mask(G * S);
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = float(std::sin(1.7 * double(i)));
+  for (std::size_t i = 0; i < mask.size(); ++i) mask[i] = i % 5 == 2 ? 0.0f : 1.0f;
+  result r;
+  for (int i = 0; i < 5; ++i) {
+    const auto [loss, overflow] = run(x, mask, std::vector{1e-2f});
+    r.losses.push_back(loss.item());
+    r.overflow += overflow.item();
+  }
+  for (const char* name : {"wi", "bo"}) {
+    const std::vector<float> w = gs::to_global<float>(run.engine().store(), name);
+    r.weights.insert(r.weights.end(), w.begin(), w.end());
+  }
+  return r;
+}
+
+}  // namespace
+
+TEST_CASE("dropless experts, mpi: the bits of simulated devices, whichever choices are refused") {
+  const result found = train(gs::on_mpi<mesh>(MPI_COMM_WORLD));
+  CHECK(found == train(gs::simulate<mesh>(mpi_world::ranks())));
+  CHECK(found.losses.back() < found.losses.front());
+  CHECK(found.overflow > 0);
+}

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <gshard/trace/dropless.hpp>
+
+#include <gshard/nn/moe.hpp>
+
+#include "../tracing.hpp"
+
+namespace gs = gshard;
+namespace route = gs::detail::route;
+using gs::builder, gs::dtype, gs::fault, gs::op, gs::symbol;
+using tracing::fails, tracing::has_dims, tracing::input;
+
+namespace {
+
+constexpr gs::expert_row_routing sent(builder& b, int groups, gs::capacity rows = {0}, int k = 4) {
+  const auto gating = gs::top_k_gating(input(b, "GSE"), {.k = k, .places = gs::capacity::unlimited()});
+  return gs::send_rows(gating, input(b, "GSM"), groups, rows);
+}
+constexpr gs::dim dim_at(const builder& b, int row) { return b.program.dims[std::size_t(row)]; }
+
+// A row for every choice, or fewer: ceil(factor * S / N).
+static_assert(tracing::holds([](builder& b, auto&) {
+  const gs::expert_row_routing all = sent(b, 2), more_than_all = sent(b, 2, {100}), few = sent(b, 4, {1.5});
+  return all.row_dim == more_than_all.row_dim && dim_at(b, all.row_dim).number == 8 && dim_at(b, few.row_dim).number == 3 &&
+         dim_at(b, few.row_dim).divisor == 2 && all.count.get().type == dtype::i32 && has_dims(all.overflow, "G") &&
+         all.rows.rank() == 4 && all.count.rank() == 3 && has_dims(gs::combine_rows(few, few.rows), "GSM");
+}));
+static_assert(tracing::holds([](builder& b, auto&) {
+  const gs::dim rows = dim_at(b, sent(b, 4, {.factor = 1.5, .minimum = 4, .multiple = 8}).row_dim);
+  return rows.what == gs::dim::kind::rounded && rows.number == 4 && rows.divisor == 8;
+}));
+// Rows are given for all tokens and expert groups at once. Then token groups and expert groups may be sharded, and dims of the experts.
+static_assert(tracing::holds([](builder& b, auto& m) {
+  const gs::expert_row_routing r = sent(b, 2);
+  const symbol y = gs::grouped_product(r, r.rows, gs::expert_param(m, r, "w", "MF", gs::init::zeros()));
+  const gs::sharding_rule product = b.program.nodes.back().rule;
+  for (const gs::node& n : b.program.nodes)
+    if (n.kind == op::expert_rows)
+      return n.rule.is_blocked(route::expert_group) && n.rule.is_blocked(route::token) && !n.rule.is_blocked(route::group) &&
+             !product.is_blocked(route::expert_group) && !product.is_blocked(route::group) && !product.is_blocked(route::hidden) &&
+             product.is_blocked(route::expert) && product.is_blocked(route::place) && y.rank() == 4;
+  return false;
+}));
+
+static_assert(fails(fault::bad_range, "send_rows", [](builder& b, auto&) { sent(b, 0); }));
+static_assert(fails(fault::bad_range, "send_rows", [](builder& b, auto&) { sent(b, 2, {-1}); }));
+static_assert(fails(fault::rank_mismatch, "send_rows", [](builder& b, auto&) {
+  gs::send_rows(gs::top_k_gating(input(b, "GSE")), input(b, "GS"), 2);
+}));
+static_assert(fails(fault::dims_differ, "send_rows", [](builder& b, auto&) {
+  gs::send_rows(gs::top_k_gating(input(b, "GSE")), input(b, "GMS"), 2);
+}));
+static_assert(fails(fault::wrong_type, "send_rows", [](builder& b, auto&) {
+  gs::gating_result r = gs::top_k_gating(input(b, "GSE"));
+  r.combine = input(b, "GSEC");  // of no gating
+  gs::send_rows(r, input(b, "GSM"), 2);
+}));
+static_assert(fails(fault::wrong_type, "send_rows", [](builder& b, auto&) {  // as many choices as experts
+  gs::send_rows(gs::expert_choice_gating(input(b, "GSE")), input(b, "GSM"), 2);
+}));
+static_assert(fails(fault::rank_mismatch, "grouped_product", [](builder& b, auto& m) {
+  const gs::expert_row_routing r = sent(b, 2);
+  gs::grouped_product(r, r.rows, gs::expert_param(m, r, "b", "M", gs::init::zeros()));
+}));
+static_assert(fails(fault::rank_mismatch, "grouped_product", [](builder& b, auto& m) {
+  const gs::expert_row_routing r = sent(b, 2);
+  gs::grouped_product(r, input(b, "GSM"), gs::expert_param(m, r, "w", "MF", gs::init::zeros()));
+}));
+static_assert(fails(fault::dims_differ, "grouped_product", [](builder& b, auto& m) {
+  const gs::expert_row_routing r = sent(b, 2);
+  gs::grouped_product(r, r.rows, gs::expert_param(m, r, "w", "FM", gs::init::zeros()));
+}));
+static_assert(fails(fault::dims_differ, "grouped_product", [](builder& b, auto& m) {  // of other groups
+  const gs::expert_row_routing r = sent(b, 2);
+  gs::grouped_product(r, r.rows, gs::expert_param(m, sent(b, 4), "w", "MF", gs::init::zeros()));
+}));
+static_assert(fails(fault::dims_differ, "add_to_rows", [](builder& b, auto& m) {
+  const gs::expert_row_routing r = sent(b, 2);
+  gs::add_to_rows(r, r.rows, gs::expert_param(m, r, "b", "F", gs::init::zeros()));
+}));
+static_assert(fails(fault::dims_differ, "combine_rows", [](builder& b, auto&) { gs::combine_rows(sent(b, 2), sent(b, 4).rows); }));
+static_assert(fails(fault::rank_mismatch, "combine_rows", [](builder& b, auto&) { gs::combine_rows(sent(b, 2), input(b, "GSM")); }));
+
+// Options of the layer that do not go together.
+constexpr bool conflicts(const gs::nn::moe_options& options) {
+  return fails(fault::options_conflict, "moe", [&](builder& b, auto& m) { gs::nn::moe<"x">(m, input(b, "GSM"), input(b, "GS"), options); });
+}
+static_assert(conflicts({.places = {2}, .dropless = true}) && conflicts({.dropless = true, .router = {.evaluation_places = {2}}}));
+static_assert(conflicts({.dropless = true, .router = {.experts_choose = true}}));
+static_assert(conflicts({.replicas = true, .dropless = true}) && conflicts({.dropless = true, .chunks = 2}));
+static_assert(conflicts({.expert_groups = 2, .replicas = true}));
+static_assert(fails(fault::options_conflict, "moe", [](builder& b, auto& m) {
+  gs::nn::moe<"x", "y">(m, input(b, "GSM"), input(b, "GS"), {.expert_groups = 2, .dropless = true});
+}));
+
+}  // namespace
