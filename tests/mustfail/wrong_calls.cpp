@@ -45,6 +45,11 @@
 // expect: gshard: top_k_gating\(gates, mask, \{\.k = 8\}\) takes gates and maybe a mask, tensors of a program, and settings
 // expect: gshard: send_to_expert_groups<"x">\(gating, x, 4, capacity\{4\}\) takes the result of a gating, a tensor of a progr
 // expect: gshard: combine_from_groups\(groups, h\) takes the result of send_to_expert_groups and a tensor of a program
+// expect: gshard: send_rows<"x">\(gating, x, 4, capacity\{4\}\) takes the result of a gating, a tensor of a program, a numb
+// expect: gshard: grouped_product\(routing, x, w\) takes the result of send_rows and two tensors of a program
+// expect: gshard: add_to_rows\(routing, x, bias\) takes the result of send_rows and two tensors of a program
+// expect: gshard: combine_rows\(routing, h\) takes the result of send_rows and a tensor of a program
+// expect: gshard: expert_param\(m, routing, name, letters, P<none>\{\}, init::zeros\(\)\) takes the first argument of the mo
 // expect: gshard: m.variable\(name, letters, P<"data", none>\{\}, init::zeros\(\)\) takes two texts, maybe a spec, an
 // expect: gshard: m.update\(variable, next\) takes a variable and its next value, a tensor of a program
 // expect: gshard: m.updated\(variable\) takes a variable or a parameter of the program
@@ -117,6 +122,11 @@ inline constexpr auto model = [](auto& m, auto a, auto c, auto ids, auto gates, 
   use(top_k_gating(gates, 8).aux);
   use(send_to_expert_groups<"d">(gates, a, 2).row);
   use(combine_from_groups(gates, a));
+  use(send_rows<"d">(gates, a, 2).row);
+  use(grouped_product(gates, a, a));
+  use(add_to_rows(a, a));
+  use(combine_rows(gates, a));
+  use(expert_param(m, "w", "AB", init::zeros()));
   use(m.variable("v", init::zeros()));
   m.update(w, 2);
   use(m.updated("v"));
@@ -171,6 +181,9 @@ inline constexpr auto model = [](auto& m, auto a, auto c, auto ids, auto gates, 
   use(top_k_gating(gates, {.k = 2}).aux);
   const auto sent = send_to_expert_groups(top_k_gating(gates), gates, 2);
   use(combine_from_groups(sent, dispatch_in_groups(sent)));
+  const auto rows = send_rows(top_k_gating(gates), gates, 2);
+  use(add_to_rows(rows, rows.rows, expert_param(m, rows, "bias", "E", init::zeros())));
+  use(combine_rows(rows, grouped_product(rows, rows.rows, expert_param(m, rows, "matrix", "EE", P<none, none>{}, init::zeros()))));
   use(m.variable("v", "AB", init::zeros()));
   m.update(w, a + w);
   use(m.updated(w));

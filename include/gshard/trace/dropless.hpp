@@ -7,6 +7,7 @@
 #include <gshard/base/fixed_string.hpp>
 #include <gshard/ir/spec.hpp>
 #include <gshard/trace/builder.hpp>
+#include <gshard/trace/call.hpp>
 #include <gshard/trace/gating.hpp>
 #include <gshard/trace/map.hpp>
 #include <gshard/trace/parameter_scope.hpp>
@@ -33,6 +34,13 @@ struct expert_row_routing {
 };
 
 namespace detail {
+/// True if these are the arguments of expert_param with a partition spec.
+template <class... Given>
+inline constexpr bool declares_for_experts = false;
+template <class M, class Routing, class Name, class Letters, class... Entries, class Start>
+inline constexpr bool declares_for_experts<M, Routing, Name, Letters, spec<Entries...>, Start> =
+    call<2, parameter_scope, expert_row_routing>::fits<M, Routing> && declares<Name, Letters, spec<Entries...>, Start>;
+
 /// The largest capacity factor of rows that is of use: for each token, a row for each of its k choices that one group can have.
 constexpr double most_rows(builder& b, std::int64_t k, int expert_dim, int groups) {
   const std::int64_t experts = b.known_extent(expert_dim);

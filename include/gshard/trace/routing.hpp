@@ -64,15 +64,25 @@ constexpr sharding_rule expert_group_slots() {
   return r;
 }
 
-inline constexpr short_list rows_of_groups = factors({expert_group, group, place, model});
-inline constexpr short_list counts_of_groups = factors({expert_group, group, expert});
+inline constexpr short_list group_inputs = factors({expert_group, group, place, model});
+inline constexpr short_list group_results = factors({expert_group, group, place, hidden});
+inline constexpr short_list matrices = factors({expert_group, expert, model, hidden});
+inline constexpr short_list turned_matrices = factors({expert_group, expert, hidden, model});
+inline constexpr short_list row_counts = factors({expert_group, group, expert});
+
+/// What the rules of op::grouped_product have in common: a device has all rows, and all experts, of its groups.
+constexpr sharding_rule grouped() {
+  sharding_rule r = base();
+  r.block(expert);
+  return r;
+}
 
 /// The rule of op::expert_rows, whose operand are slots.
 constexpr sharding_rule expert_rows() {
   sharding_rule r = base();
   for (const int f : {token, expert, expert_group}) r.block(f);
   r.in[0] = chosen;
-  r.set_results({chosen, counts_of_groups, factors({group})});
+  r.set_results({chosen, row_counts, factors({group})});
   return r;
 }
 constexpr dim_list dims(std::initializer_list<int> list) {
@@ -161,25 +171,21 @@ constexpr symbol emit_one_hot_grad(symbol slot, symbol d) {
 constexpr symbol emit_grouped_product(symbol x, symbol w, symbol count, bool transposed, bool rounds) {
   builder& b = *x.owner;
   if (b.failed()) return b.nothing();
-  using namespace route;
   dim_list dims = x.get().dims;
   dims.set(3, w.get().dims[transposed ? 2 : 3]);
-  sharding_rule rule = base();
-  rule.block(expert);
-  const short_list of_weights = factors({expert_group, expert, transposed ? hidden : model, transposed ? model : hidden});
-  rule.set_operands({rows_of_groups, of_weights, counts_of_groups});
-  rule.out[0] = factors({expert_group, group, place, hidden});
+  sharding_rule rule = route::grouped();
+  const short_list &matrices = transposed ? route::turned_matrices : route::matrices;
+  rule.set_operands({route::group_inputs, matrices, route::row_counts});
+  rule.out[0] = route::group_results;
   return {&b, b.add_node(op::grouped_product, {x.id, w.id, count.id}, rule, {.rounds_to_bf16 = rounds}, {{dims, x.get().type}})};
 }
 
 /// op::grouped_product for the gradient of weights: dw[n,e,m,f] = sum over g and the rows r of expert e of x[n,g,r,m] * dy[n,g,r,f].
 constexpr symbol emit_grouped_product_grad(symbol x, symbol dy, symbol count, const dim_list& dims, bool rounds) {
   builder& b = *x.owner;
-  using namespace route;
-  sharding_rule rule = base();
-  rule.block(expert);
-  rule.set_operands({rows_of_groups, factors({expert_group, group, place, hidden}), counts_of_groups});
-  rule.out[0] = factors({expert_group, expert, model, hidden});
+  sharding_rule rule = route::grouped();
+  rule.set_operands({route::group_inputs, route::group_results, route::row_counts});
+  rule.out[0] = route::matrices;
   return {&b, b.add_node(op::grouped_product, {x.id, dy.id, count.id}, rule, {.rounds_to_bf16 = rounds}, {{dims, x.get().type}})};
 }
 

@@ -14,6 +14,7 @@
 #include <gshard/trace/builder.hpp>
 #include <gshard/trace/call.hpp>
 #include <gshard/trace/check_finite.hpp>
+#include <gshard/trace/dropless.hpp>
 #include <gshard/trace/dynamic_slice.hpp>
 #include <gshard/trace/expert_groups.hpp>
 #include <gshard/trace/gating.hpp>
@@ -353,6 +354,44 @@ template <class... Given>
 constexpr auto combine_from_groups(const Given&... given) {
   static_assert(detail::accepts<Given...>,
                 "gshard: combine_from_groups(groups, h) takes the result of send_to_expert_groups and a tensor of a program");
+  return detail::refused(given...);
+}
+template <fixed_string Axis = "", class... Given>
+  requires(!detail::call<3, gating_result, symbol, int, capacity>::fits<Given...>)
+constexpr auto send_rows(const Given&... given) {
+  static_assert(detail::accepts<Given...>,
+                "gshard: send_rows<\"x\">(gating, x, 4, capacity{4}) takes the result of a gating, a tensor of a program, a number and a "
+                "capacity");
+  const symbol refused = detail::refused(given...);
+  return expert_row_routing{refused, refused, refused, refused, refused};
+}
+template <class... Given>
+  requires(!detail::call<3, expert_row_routing, symbol, symbol>::fits<Given...>)
+constexpr auto grouped_product(const Given&... given) {
+  static_assert(detail::accepts<Given...>,
+                "gshard: grouped_product(routing, x, w) takes the result of send_rows and two tensors of a program");
+  return detail::refused(given...);
+}
+template <class... Given>
+  requires(!detail::call<3, expert_row_routing, symbol, symbol>::fits<Given...>)
+constexpr auto add_to_rows(const Given&... given) {
+  static_assert(detail::accepts<Given...>,
+                "gshard: add_to_rows(routing, x, bias) takes the result of send_rows and two tensors of a program");
+  return detail::refused(given...);
+}
+template <class... Given>
+  requires(!detail::call<2, expert_row_routing, symbol>::fits<Given...>)
+constexpr auto combine_rows(const Given&... given) {
+  static_assert(detail::accepts<Given...>, "gshard: combine_rows(routing, h) takes the result of send_rows and a tensor of a program");
+  return detail::refused(given...);
+}
+template <class... Given>
+  requires(!detail::call<5, parameter_scope, expert_row_routing, std::string_view, std::string_view, init>::fits<Given...> &&
+           !detail::declares_for_experts<Given...>)
+constexpr auto expert_param(const Given&... given) {
+  static_assert(detail::accepts<Given...>,
+                "gshard: expert_param(m, routing, name, letters, P<none>{}, init::zeros()) takes the first argument of the model, the "
+                "result of send_rows, two texts, maybe a spec, and an initializer");
   return detail::refused(given...);
 }
 template <class... Given>
