@@ -60,6 +60,33 @@ TEST_CASE("data movement of every element type") {
   }
 }
 
+TEST_CASE("gradients flow through tensors that are stored in half precision, wherever they move") {
+  const auto check = [](const auto& f) {
+    for (const dtype type : {dtype::bf16, dtype::f16}) {
+      CAPTURE(gs::name(type));
+      const auto program = [&](dtype stored) {
+        return trace({{"AB"}, {"C", dtype::i32, 'A'}}, [=](const scope&, given x) {
+          const symbol y = f(stored == dtype::f64 ? lay_out(x[0]) : lay_out(gs::cast(x[0], stored)), x[1]);
+          const symbol wide = stored == dtype::f64 ? y : gs::cast(y, dtype::f64);
+          return symbols{wide, gs::gradients(gs::sum(wide * wide), symbols{x[0]})[0]};
+        });
+      };
+      const run_graph::traced t = program(type), exact = program(dtype::f64);  // inputs are multiples of 1/4, which both types hold
+      every_sharding(t, {.dims = element_sizes, .most = 40});
+      const run_graph::arrays sources = run_graph::random_sources(t, element_sizes[0], 1);
+      CHECK(run_graph::distance(run_graph::run(t, run_graph::serial(t, element_sizes[0]), sources),
+                                run_graph::run(exact, run_graph::serial(exact, element_sizes[0]), sources)) == 0);
+    }
+  };
+  check([](symbol x, symbol) { return einsum<"ab->ba">(x); });
+  check([](symbol x, symbol) { return gs::pad(x, 0, 1, 2, 1, 1); });
+  check([](symbol x, symbol) { return gs::slice(gs::roll(gs::reverse(x, 1), 0, 1), 0, 0, 1); });
+  check([](symbol x, symbol) { return gs::concat(symbols{x, gs::reverse(x, 0)}, 1); });
+  check([](symbol x, symbol ids) { return gs::gather(x, ids); });
+  check([](symbol x, symbol) { return gs::merge_dims(x, 0); });
+  check([](symbol x, symbol) { return gs::expand_dims<1>(x); });
+}
+
 TEST_CASE("einsums of complex tensors: contracted, free and batch indices, conjugation") {
   const auto check = [](auto&& f) {
     every_sharding(trace({{"AB"}, {"AB"}, {"BC"}, {"BC"}},

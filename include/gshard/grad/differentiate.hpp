@@ -118,7 +118,8 @@ class differentiator {
   /// The gradient of a result; zeros if no gradient has reached it.
   constexpr symbol gradient(const node& n, int i = 0) {
     const std::int32_t g = gradients_[std::size_t(n.output(i))];
-    return g >= 0 ? at(g) : emit_constant(pointwise_constant<0>, out(n, i));
+    const value like = out(n, i).get();
+    return g >= 0 ? at(g) : emit_constant(b_, pointwise_constant<0>, like.dims, gradient_type(like.type));
   }
 
   constexpr void pull_back(const node& n) {
@@ -163,9 +164,7 @@ class differentiator {
       }
       case op::custom: return pull_back_custom(n, dy);
       case op::dropout: return add(n.input(0), emit_dropout(dy, n.attr.rate, n.attr.key));
-      case op::cast:
-        if (!is_differentiable(in(n, 0).get().type)) return;
-        return add(n.input(0), emit_cast(dy, in(n, 0).get().type, n.attr.imaginary));
+      case op::cast: return pull_back_cast(n, dy);
       case op::iota: return;
       case op::check_finite: return add(n.input(0), dy);
       case op::carry: return b_.fail(fault::gradient_of_loop, "while_loop");
@@ -176,6 +175,11 @@ class differentiator {
   constexpr void pull_back_routing(const node& n) {
     for (int i = 0; i < n.inputs && !b_.failed(); ++i)
       if (wants(n, i)) add(n.input(i), emit_routing_grad(b_, n, i, [&](int result) { return gradient(n, result); }));
+  }
+  constexpr void pull_back_cast(const node& n, symbol dy) {
+    const dtype from = in(n, 0).get().type, type = gradient_type(from);
+    if (!has_gradient(from)) return;
+    add(n.input(0), dy.get().type == type ? dy : emit_cast(dy, type, n.attr.imaginary));
   }
   constexpr void pull_back_custom(const node& n, symbol dy) {
     const custom_operation& what = *n.attr.custom;

@@ -256,7 +256,8 @@ constexpr symbol emit_cast(symbol x, dtype type, bool imaginary = false) {
 
 /// cast(x, type), cast<T>(x): the same numbers with another element type. To integers: rounded towards zero; numbers beyond the type become
 /// the nearest one, and NaN the lowest. To bool: whether a number is not 0. To half precision: rounded to the nearest. Real numbers become
-/// complex ones; for the opposite there are real and imag. Integers and masks have no gradient.
+/// complex ones; for the opposite there are real and imag. Integers and masks have no gradient. The gradient of half precision is float: it
+/// passes a cast to half precision and back as if nothing was rounded.
 /// Shapes: any -> the same.
 /// Communicates: nothing.
 /// Compile time: that no complex number is cast to another kind of number.
