@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Files: parameters and other tensors as safetensors, and tensors as NumPy files. <gshard/io/hdf5.hpp> is included by name.
+// Files: parameters and other tensors as safetensors, weights of Mixtral, and tensors as NumPy files. <gshard/io/hdf5.hpp> is included by
+// name.
 
 #include <gshard/io/checkpoint.hpp>
+#include <gshard/io/hugging_face.hpp>
 #include <gshard/io/npy.hpp>
 #include <gshard/io/safetensors.hpp>

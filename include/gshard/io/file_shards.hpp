@@ -1,19 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// The shards of a tensor as files read and write them, and tensors that are filled from a file.
+// The shards of a tensor as files read and write them, reads of a shard from a file, and tensors that are filled from a file.
 
 #include <gshard/comm/agreement.hpp>
 #include <gshard/comm/error.hpp>
 #include <gshard/ir/graph.hpp>
+#include <gshard/kernel/move/copy.hpp>
 #include <gshard/kernel/view.hpp>
 #include <gshard/tensor/cluster.hpp>
 #include <gshard/tensor/shard_table.hpp>
 #include <gshard/tensor/tensor.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -75,6 +79,58 @@ tensor<T, Spec> tensor_of_file(const any_cluster& on, const std::string& call, c
   on.on().agree(shards.facts(call), problem);
   on.on().agree({}, problem_of([&] { read(shards); }));
   return std::move(*t);
+}
+
+/// Reads the elements of a placement, of `width` bytes, from a row-major array. read(at, to) reads bytes of the array. Runs that are less
+/// than a page apart are read together.
+template <class Read>
+void read_runs(const kernel::placement& p, std::int64_t width, std::byte* to, const Read& read) {
+  constexpr std::int64_t page = 4096, most = std::int64_t(1) << 20;
+  struct run {
+    std::int64_t local, at, bytes;
+    std::int64_t end() const { return at + bytes; }
+  };
+  std::vector<run> near;
+  std::vector<std::byte> buffer;
+  const auto read_near = [&] {
+    if (near.size() == 1) read(near[0].at, std::span(to + near[0].local, std::size_t(near[0].bytes)));
+    if (near.size() > 1) {
+      buffer.resize(std::size_t(near.back().end() - near[0].at));
+      read(near[0].at, std::span(buffer));
+      for (const run& r : near) std::memcpy(to + r.local, buffer.data() + (r.at - near[0].at), std::size_t(r.bytes));
+    }
+    near.clear();
+  };
+  kernel::for_each_run(p, [&](std::int64_t local, std::int64_t global, std::int64_t n) {
+    const run next{local * width, global * width, n * width};
+    if (!near.empty() && (next.at - near.back().end() >= page || next.end() - near[0].at > most)) read_near();
+    near.push_back(next);
+  });
+  read_near();
+}
+
+/// The same from a column-major array, which is the row-major array of the dims in reverse.
+template <class Read>
+void read_column_major(const kernel::placement& p, std::int64_t width, std::byte* to, const Read& read) {
+  constexpr std::int64_t most = std::int64_t(1) << 26;
+  const auto rank = std::size_t(p.rank);
+  if (rank < 2) return read_runs(p, width, to, read);
+  kernel::placement turned = p;
+  for (auto* of : {&turned.extent, &turned.offset, &turned.global}) std::reverse(of->begin(), of->begin() + p.rank);
+  const std::int64_t columns = turned.extent[0], elements = kernel::element_count(p.rank, p.extent);
+  if (elements == 0) return;
+  const std::int64_t at_once = std::max<std::int64_t>(1, most / (elements / columns * width));
+  std::vector<std::byte> piece;
+  for (std::int64_t first = 0; first < columns; first += at_once) {
+    turned.extent[0] = std::min(at_once, columns - first);
+    turned.offset[0] = p.offset[rank - 1] + first;
+    piece.resize(std::size_t(elements / columns * turned.extent[0] * width));
+    read_runs(turned, width, piece.data(), read);
+    kernel::index_array extent = p.extent, stride = kernel::row_major_strides(p.rank, turned.extent);
+    extent[rank - 1] = turned.extent[0];
+    std::reverse(stride.begin(), stride.begin() + p.rank);
+    kernel::copy_block(piece.data(), stride, to + first * width, kernel::row_major_strides(p.rank, p.extent), extent, p.rank, width);
+  }
 }
 
 }}}  // namespace gshard::v0::detail

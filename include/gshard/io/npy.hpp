@@ -8,16 +8,13 @@
 #include <gshard/io/file_shards.hpp>
 #include <gshard/io/npy_header.hpp>
 #include <gshard/io/shared_file.hpp>
-#include <gshard/kernel/move/copy.hpp>
 #include <gshard/kernel/view.hpp>
 #include <gshard/tensor/cluster.hpp>
 #include <gshard/tensor/tensor.hpp>
 
-#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <span>
 #include <string>
 #include <vector>
@@ -27,56 +24,6 @@ namespace gshard { inline namespace v0 {
 namespace detail {
 
 static_assert(std::endian::native == std::endian::little, "gshard: files are written as memory holds them, little-endian");
-
-/// Reads the elements of a placement, of `width` bytes, from a row-major array at byte `begin` of a file. Runs that are less than a page
-/// apart are read together.
-inline void read_runs(const input_file& file, std::int64_t begin, const kernel::placement& p, std::int64_t width, std::byte* to) {
-  constexpr std::int64_t page = 4096, most = std::int64_t(1) << 20;
-  struct run {
-    std::int64_t local, at, bytes;
-    std::int64_t end() const { return at + bytes; }
-  };
-  std::vector<run> near;
-  std::vector<std::byte> buffer;
-  const auto read = [&] {
-    if (near.size() == 1) file.read(near[0].at, {to + near[0].local, std::size_t(near[0].bytes)});
-    if (near.size() > 1) {
-      buffer.resize(std::size_t(near.back().end() - near[0].at));
-      file.read(near[0].at, buffer);
-      for (const run& r : near) std::memcpy(to + r.local, buffer.data() + (r.at - near[0].at), std::size_t(r.bytes));
-    }
-    near.clear();
-  };
-  kernel::for_each_run(p, [&](std::int64_t local, std::int64_t global, std::int64_t n) {
-    const run next{local * width, begin + global * width, n * width};
-    if (!near.empty() && (next.at - near.back().end() >= page || next.end() - near[0].at > most)) read();
-    near.push_back(next);
-  });
-  read();
-}
-
-/// The same from a column-major array, which is the row-major array of the dims in reverse.
-inline void read_column_major(const input_file& file, std::int64_t begin, const kernel::placement& p, std::int64_t width, std::byte* to) {
-  constexpr std::int64_t most = std::int64_t(1) << 26;
-  const auto rank = std::size_t(p.rank);
-  if (rank < 2) return read_runs(file, begin, p, width, to);
-  kernel::placement turned = p;
-  for (auto* of : {&turned.extent, &turned.offset, &turned.global}) std::reverse(of->begin(), of->begin() + p.rank);
-  const std::int64_t columns = turned.extent[0], elements = kernel::element_count(p.rank, p.extent);
-  if (elements == 0) return;
-  const std::int64_t at_once = std::max<std::int64_t>(1, most / (elements / columns * width));
-  std::vector<std::byte> piece;
-  for (std::int64_t first = 0; first < columns; first += at_once) {
-    turned.extent[0] = std::min(at_once, columns - first);
-    turned.offset[0] = p.offset[rank - 1] + first;
-    piece.resize(std::size_t(elements / columns * turned.extent[0] * width));
-    read_runs(file, begin, turned, width, piece.data());
-    kernel::index_array extent = p.extent, stride = kernel::row_major_strides(p.rank, turned.extent);
-    extent[rank - 1] = turned.extent[0];
-    std::reverse(stride.begin(), stride.begin() + p.rank);
-    kernel::copy_block(piece.data(), stride, to + first * width, kernel::row_major_strides(p.rank, p.extent), extent, p.rank, width);
-  }
-}
 
 inline void save_npy(const any_cluster& on, const std::string& path, const file_shards& shards) {
   on.on().begin(shards.facts("save_npy of " + path));
@@ -135,8 +82,10 @@ tensor<T, Spec> load_npy(const any_cluster& on, const std::string& path) {
                   ", not the tensor's " + std::to_string(Spec::rank) + " of " + std::string(cpp_name(dtype_of<T>)));
   });
   return detail::tensor_of_file<T, Spec>(on, call, header.shape, [&](const detail::file_shards& shards) {
+    const auto read = [&](std::int64_t at, std::span<std::byte> to) { file.read(header.data_at + at, to); };
     for (const detail::file_shard& s : shards.mine)
-      (header.column_major ? detail::read_column_major : detail::read_runs)(file, header.data_at, s.at, shards.width(), s.data);
+      if (header.column_major) detail::read_column_major(s.at, shards.width(), s.data, read);
+      else detail::read_runs(s.at, shards.width(), s.data, read);
   });
 }
 

@@ -32,6 +32,7 @@ namespace gshard { inline namespace v0 { namespace nn {
 /// [M,H,R,D]; "model.layers.0.post_attention_layernorm.weight"; "model.norm.weight"; "lm_head.weight" [V,M]. Layers without experts have
 /// "mlp.gate_proj.weight" and "mlp.up_proj.weight" [F,M] and "mlp.down_proj.weight" [M,F]. Experts are those of nn::moe in
 /// "model.layers.0.block_sparse_moe": expert e has w1, w3, w2, transposed, in row e of wi_gate, wi and wo; wg is the transposed gate.
+/// load_hugging_face reads such weights.
 struct language_model_options {
   int layers = 2;
   int moe_every = 2;  ///< Every n-th layer has experts: of n = 2, layers 1, 3 and so on. 0: none has.

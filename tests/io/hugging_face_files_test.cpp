@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <gshard/io/hugging_face_files.hpp>
+
+#include "mixtral.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace gs = gshard;
+
+namespace {
+
+const mixtral::weights two{{"a", {2, 0, {1, 2}}}, {"b", {1, 3, {3, 4, 5}}}};
+
+std::string map_to(const std::string& file) { return R"({"weight_map":{"a":")" + file + R"(","b":")" + file + "\"}}"; }
+
+}  // namespace
+
+TEST_CASE("hugging_face_files: model.safetensors comes before an index, as in Hugging Face's library") {
+  const scratch dir;
+  CHECK(complaint([&] { gs::detail::hugging_face_files files(dir / ""); }) ==
+        (dir / "") + ": has neither model.safetensors nor model.safetensors.index.json");
+  set_content(dir / "other", mixtral::file_of(two));
+  set_content(dir / "model.safetensors.index.json", map_to("other"));
+  CHECK(gs::detail::hugging_face_files(dir / "").find("b").file->path() == dir / "other");
+  set_content(dir / "model.safetensors", mixtral::file_of({{"a", two.at("a")}}));
+  CHECK(gs::detail::hugging_face_files(dir / "").find("a").file->path() == dir / "model.safetensors");
+  CHECK(gs::detail::hugging_face_files(dir / "").find("b").info == nullptr);
+  CHECK(gs::text_of(*gs::detail::hugging_face_files(dir / "other").find("b").info) == "F32[1,3]");
+}
+
+TEST_CASE("hugging_face_files: an index that is damaged, or that the files do not bear out, is refused") {
+  const scratch dir;
+  const std::string index = dir / "model.safetensors.index.json";
+  const auto reading = [&](const std::string& text) {
+    set_content(index, text);
+    return complaint([&] { gs::detail::hugging_face_files files(dir / ""); });
+  };
+  set_content(dir / "f", mixtral::file_of(two));
+  CHECK(reading(map_to("f")).empty());
+  for (const char* const text : {"", "{", "\xff", "[1,2"}) CHECK(reading(text) == index + ": is not JSON");
+  for (const char* const text : {"[]", "1", "{}", R"({"weight_map":[]})", R"({"weight_map":{}})"})
+    CHECK(reading(text) == index + ": has no weight_map of tensors to files");
+  CHECK(reading(R"({"weight_map":{"a":1}})") == index + ": the file of \"a\" is not a text");
+  for (const char* const file : {"", ".", "..", "../f", "/etc/passwd", "f\\u0000"}) {
+    CAPTURE(file);
+    CHECK(contains(reading(map_to(file)), index + ": the file of \"a\" is \""));
+    CHECK(contains(reading(map_to(file)), "\", not a file of this directory"));
+  }
+  CHECK(contains(reading(map_to("g")), (dir / "g") + ": cannot be opened: No such file or directory"));
+  CHECK(reading(R"({"weight_map":{"a":"f","b":"f","c":"f"}})") == (dir / "f") + ": lacks \"c\", which " + index + " places there");
+  CHECK(reading(R"({"weight_map":{"a":"f"}})") == (dir / "f") + ": has \"b\", which the index does not place there");
+  set_content(dir / "f", "no tensors");
+  CHECK(contains(reading(map_to("f")), (dir / "f") + ": "));
+}
+
+TEST_CASE("hugging_face_writer: files of at most so many bytes, or of one tensor") {
+  const std::vector<gs::array_info> arrays{{"a", gs::array_type::f32, {4}},
+                                           {"none", gs::array_type::f32, {0, 3}},
+                                           {"b", gs::array_type::f32, {1}},
+                                           {"c", gs::array_type::u8, {100}},
+                                           {"end", gs::array_type::u8, {0}}};
+  for (const auto& [most, count] : {std::pair{1000, 1u}, {120, 1u}, {119, 2u}, {100, 2u}, {20, 2u}, {19, 3u}, {1, 3u}}) {
+    CAPTURE(most);
+    const scratch dir;
+    gs::detail::hugging_face_writer out(dir / "d", arrays, most);
+    std::vector<std::byte> data(120);
+    for (std::size_t i = 0; i < data.size(); ++i) data[i] = std::byte(i);
+    out.write(std::span(data).first(16));
+    out.write(std::span(data).subspan(16, 4));
+    out.write(std::span(data).subspan(20, 30));
+    out.write(std::span(data).subspan(50));
+    out.commit();
+    const gs::detail::hugging_face_files files(dir / "d");
+    CHECK(files.files().size() == count);
+    std::vector<std::byte> read(120);
+    files.find("a").file->read("a", std::span(read).first(16));
+    files.find("b").file->read("b", std::span(read).subspan(16, 4));
+    files.find("c").file->read("c", std::span(read).subspan(20));
+    CHECK(read == data);
+    CHECK(gs::text_of(*files.find("none").info) == "F32[0,3]");
+    CHECK(gs::text_of(*files.find("end").info) == "U8[0]");
+  }
+  const scratch dir;
+  CHECK(complaint([&] { gs::detail::hugging_face_writer out(dir / "d", {}, 1); }) == (dir / "d") + ": there are no tensors to write");
+}
