@@ -36,6 +36,8 @@ struct compile_options {
   std::int64_t loop_bytes = std::int64_t(256) << 20;
   /// A device receives at most so many bytes in combined moves of known size; 0: no moves are combined.
   std::int64_t combine_bytes = std::int64_t(4) << 20;
+  /// The cost of starting a collective, as bytes that the network sends in that time. @see start_bytes_of
+  std::int64_t start_bytes = gshard::start_bytes;
 };
 
 /// A plan in growing tables, as the passes return it at compile time or at run time.
@@ -96,7 +98,7 @@ constexpr plan_tables compile(Graph& g, const mesh_shape& mesh, const compile_op
   p.mesh = mesh;
   if (!g.problem && g.while_loops) detail::check_loops(g);
   if (!g.problem) {
-    const extents assumed = detail::assume_extents(g.dims, mesh, options.known);
+    const extents assumed = detail::assume_extents(g.dims, mesh, options.known, options.start_bytes);
     propagate(g, assumed);
     detail::shard_further(g, assumed);
     want_annotated(g);
@@ -109,7 +111,7 @@ constexpr plan_tables compile(Graph& g, const mesh_shape& mesh, const compile_op
   for (const port& q : g.inputs)
     if (!g.problem && !options.uneven) detail::check_divisibility(g, q.value, q.name, mesh, options.known);
   if (!g.problem) {
-    const extents assumed = detail::assume_extents(g.dims, mesh, options.known);
+    const extents assumed = detail::assume_extents(g.dims, mesh, options.known, options.start_bytes);
     detail::partitioner partitioner(
         g, mesh, assumed, {options.implicit_moves, options.keep_pending_outputs, options.loop_bytes, options.combine_bytes});
     detail::partitioned parts = partitioner.run();

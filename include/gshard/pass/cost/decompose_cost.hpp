@@ -79,12 +79,12 @@ class decompose_cost {
       }
     sharding addends = row.layout;
     addends.partial = std::uint8_t(sharded_.mask());
-    const std::int64_t sum = plan_reshard(row, addends, row.layout, e_).cost();
+    const std::int64_t sum = plan_reshard(row, addends, row.layout, e_).cost(e_);
     const std::int64_t width = shard_elements(row.dims, row.layout, e_);
     switch (n_.kind) {
-      case op::cumsum: return start_bytes + width * others * size_of(x.type) + operands(x.layout) + moved(result, x.layout);
+      case op::cumsum: return e_.start_bytes + width * others * size_of(x.type) + operands(x.layout) + moved(result, x.layout);
       case op::top_k:
-        return start_bytes + width * others * n_.attr.count * (size_of(x.type) + size_of(dtype::i32)) +
+        return e_.start_bytes + width * others * n_.attr.count * (size_of(x.type) + size_of(dtype::i32)) +
                2 * moved(result, x.layout.without(sharded_.mask()));
       case op::argmax: return sum + moved(result, addends);
       default:
@@ -104,7 +104,9 @@ class decompose_cost {
     return s;
   }
   /// The cost of resharding a result to the sharding in which it is wanted.
-  constexpr std::int64_t moved(const value& v, const sharding& from) const { return plan_reshard(v, from, complete(v.layout), e_).cost(); }
+  constexpr std::int64_t moved(const value& v, const sharding& from) const {
+    return plan_reshard(v, from, complete(v.layout), e_).cost(e_);
+  }
   /// True if each block can give its best element for an argmax: a real tensor, no other dim changes, and all extents are known.
   constexpr bool has_blocks() const {
     if (g_.at(n_.input(0)).type == dtype::i32 || !is_known()) return false;
@@ -118,7 +120,7 @@ class decompose_cost {
     const sharding made = result_of(x.layout.without(sharded_.mask()));
     const std::int64_t starts = size_of(x.type) == size_of(dtype::i32) ? 1 : 2;  // tensors with elements of one size share a collective
     const std::int64_t best = size_of(x.type) + size_of(dtype::i32), others = e_.devices(sharded_.mask()) - 1;
-    return starts * start_bytes + shard_elements(result.dims, made, e_) * others * best + moved(result, made);
+    return starts * e_.start_bytes + shard_elements(result.dims, made, e_) * others * best + moved(result, made);
   }
   /// The sharding of a result, given that of the operand.
   constexpr sharding result_of(const sharding& x, int o = 0) const {
@@ -133,7 +135,7 @@ class decompose_cost {
     std::int64_t total = 0;
     for (int i = 0; i < n_.inputs; ++i) {
       const value& v = g_.at(n_.input(i));
-      if (v.rank() == to.rank && (i == 0 || n_.input(i) != n_.input(0))) total += plan_reshard(v, complete(v.layout), to, e_).cost();
+      if (v.rank() == to.rank && (i == 0 || n_.input(i) != n_.input(0))) total += plan_reshard(v, complete(v.layout), to, e_).cost(e_);
     }
     return total;
   }

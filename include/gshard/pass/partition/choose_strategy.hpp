@@ -89,7 +89,7 @@ constexpr combined_cost cost_if_combined(const planning& p, const node& n, const
       p.cache.cost(n.input(i), form.layout, &from);
       const value& source = p.cache.at(from);
       before.add(plan_reshard(source, source.layout, form.layout, p.e), source, source.layout.pending);
-    } else if (const std::int64_t bytes = p.cache.cost(n.input(i), form, from) - start_bytes; bytes >= 0 && from >= 0) {
+    } else if (const std::int64_t bytes = p.cache.cost(n.input(i), form, from) - p.e.start_bytes; bytes >= 0 && from >= 0) {
       value goal = p.g.at(n.input(i));
       goal.layout = form.layout;
       goal.windows = form.windows;
@@ -103,7 +103,7 @@ constexpr combined_cost cost_if_combined(const planning& p, const node& n, const
       after.add(plan_reshard(v, made, wanted, p.e), v, made.pending);
   }
   return {std::int64_t(before.count + after.count), before.moved + after.moved,
-          strategy_cost(p, n, how, partial) - (before.alone + after.alone) * start_bytes};
+          strategy_cost(p, n, how, partial) - (before.alone + after.alone) * p.e.start_bytes};
 }
 
 /// True if the extents of all tensors of a node and of the mesh are known.

@@ -73,19 +73,19 @@ class layout_cache {
   constexpr std::int64_t reshard_cost(const value& tensor, const sharding& from, const sharding& to) const {
     const value v = sent(tensor);
     const move_list way = plan_reshard(v, from, to, e_);
-    if ((from.order | to.order) == 0 || !traits(way.moves[way.count - 1].kind).collective) return way.cost();
+    if ((from.order | to.order) == 0 || !traits(way.moves[way.count - 1].kind).collective) return way.cost(e_);
     value before = v, after = v;
     before.layout = way.count > 1 ? way.moves[way.count - 2].to : from;
     after.layout = to;
     const std::int64_t bytes = bytes_between_orders(before, after, g_.windows, g_.orders, e_);
-    return way.cost() + (bytes > 0 ? bytes : -start_bytes);
+    return way.cost(e_) + (bytes > 0 ? bytes : -e_.start_bytes);
   }
   /// The cost of one exchange between two forms of which one has windows.
   constexpr std::int64_t exchange_cost(const value& before, const value& after) const {
     const value from = sent(before), to = sent(after);
     const std::int64_t bytes = from.layout.order == to.layout.order ? bytes_lacking(from, to, g_.windows, e_)
                                                                      : bytes_between_orders(from, to, g_.windows, g_.orders, e_);
-    return bytes == 0 ? 1 : bytes + start_bytes;
+    return bytes == 0 ? 1 : bytes + e_.start_bytes;
   }
 
   /// The cost of getting a tensor in this sharding from its cheapest form, which `from` receives. 0: it exists; -1: no form can become it.

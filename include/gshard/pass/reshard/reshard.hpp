@@ -20,9 +20,6 @@ struct move {
   sharding to;
 };
 
-/// The cost of starting a collective, as bytes that could be sent in that time: about 10 microseconds at 6 GB/s.
-inline constexpr std::int64_t start_bytes = 1 << 16;
-
 /// The moves of a reshard, and the bytes that one device receives for them.
 struct move_list {
   static constexpr std::size_t most = 5;
@@ -39,7 +36,7 @@ struct move_list {
     starts += traits(kind).collective;
   }
   /// Bytes, plus the cost of all starts.
-  constexpr std::int64_t cost() const { return bytes + starts * start_bytes; }
+  constexpr std::int64_t cost(const extents& e) const { return bytes + starts * e.start_bytes; }
   constexpr const move* begin() const { return moves.data(); }
   constexpr const move* end() const { return moves.data() + count; }
 };
@@ -208,7 +205,7 @@ constexpr move_list cheapest_way(const value& v, const sharding& from, const sha
   }
   move_list best = way_planner(v, from, to, e).run(way_planner::scatter::over_goal_axes, false);
   // Every sequence starts at least one collective. If the bytes cost less than one start, no further start pays.
-  if (!(from.partial & ~to.partial) || from.rank == 0 || best.cost() <= 2 * start_bytes) return best;
+  if (!(from.partial & ~to.partial) || from.rank == 0 || best.cost(e) <= 2 * e.start_bytes) return best;
   const std::uint32_t sums = from.partial & ~to.partial, over_goal = sums & to.used();
   const bool some_idle = detail::idle_axes(from, e) != 0;
   for (const auto which : {way_planner::scatter::none, way_planner::scatter::over_goal_axes, way_planner::scatter::all})
@@ -219,7 +216,7 @@ constexpr move_list cheapest_way(const value& v, const sharding& from, const sha
       if (is_best || as_before || (use_idle && !some_idle)) continue;
       way_planner way(v, from, to, e);
       const move_list& other = way.run(which, use_idle);
-      if (other.cost() < best.cost() || (other.cost() == best.cost() && other.count < best.count)) best = other;
+      if (other.cost(e) < best.cost(e) || (other.cost(e) == best.cost(e) && other.count < best.count)) best = other;
     }
   return best;
 }

@@ -86,4 +86,17 @@ static_assert(near(gs::price(looked_up::plan, extents_of<looked_up>(), only(0, 1
 constexpr double worth = double(gs::start_bytes) / gs::machine{}.link_bytes / gs::machine{}.start;
 static_assert(worth > 0.9 && worth < 1.1);
 
+// Of a machine: the bytes that a device receives in the time of a start, by its rates or by what was measured.
+static_assert(gs::start_bytes_of({.link_bytes = 1e9, .start = 1e-4}) == 100000);
+static_assert(gs::start_bytes_of({.link_bytes = 1e9, .start = 1e-4, .node_devices = 4}) == 25000);
+static_assert(gs::start_bytes_of({.start = 0}) == 1);
+constexpr gs::machine measured() {
+  gs::machine m{.start = 1};
+  gs::measured_curve& curve = m.measured.collective(op::all_gather, gs::group_reach::between_nodes);
+  curve.add(0, 1e-3);
+  curve.add(1e6, 3e-3);
+  return m;
+}
+static_assert(gs::start_bytes_of(measured()) == 500000);
+
 }  // namespace
