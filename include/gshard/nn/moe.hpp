@@ -199,7 +199,8 @@ constexpr void check_options(builder& b, const moe_options& o, bool two_axes) {
   const bool grouped = o.expert_groups != 1, limits_slots = o.places.factor > 0 || o.router.evaluation_places.factor > 0;
   if (o.chunks < 1) b.fail(fault::bad_range, "moe", {}, o.chunks);
   if ((grouped || o.dropless) && (o.replicas || o.chunks > 1)) b.fail(fault::options_conflict, "moe");
-  if (o.dropless && (limits_slots || o.router.experts_choose || two_axes)) b.fail(fault::options_conflict, "moe");
+  const bool orders_tokens = o.router.experts_choose || o.router.importance.owner != nullptr;
+  if (o.dropless && (limits_slots || orders_tokens || two_axes)) b.fail(fault::options_conflict, "moe");
 }
 
 }  // namespace detail

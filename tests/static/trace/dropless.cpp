@@ -87,6 +87,9 @@ constexpr bool conflicts(const gs::nn::moe_options& options) {
 }
 static_assert(conflicts({.places = {2}, .dropless = true}) && conflicts({.dropless = true, .router = {.evaluation_places = {2}}}));
 static_assert(conflicts({.dropless = true, .router = {.experts_choose = true}}));
+static_assert(fails(fault::options_conflict, "moe", [](builder& b, auto& m) {
+  gs::nn::moe<"x">(m, input(b, "GSM"), input(b, "GS"), {.dropless = true, .router = {.importance = input(b, "GS")}});
+}));
 static_assert(conflicts({.replicas = true, .dropless = true}) && conflicts({.dropless = true, .chunks = 2}));
 static_assert(conflicts({.expert_groups = 2, .replicas = true}));
 static_assert(fails(fault::options_conflict, "moe", [](builder& b, auto& m) {
