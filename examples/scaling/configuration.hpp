@@ -5,8 +5,10 @@
 
 #include <gshard/nn/transformer.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -70,6 +72,22 @@ inline std::vector<configuration> runs_of(task data, int seeds = 3) {
   for (const gs::second_expert second : {gs::second_expert::random, gs::second_expert::always})
     add(runs, {.data = data, .experts = 32, .second = second});
   return runs;
+}
+
+/// The runs of both tasks; with `only`, those whose name has one of these texts. Throws if no run has one of them.
+inline std::vector<configuration> select_runs(int seeds, const std::vector<std::string>& only = {}) {
+  std::vector<configuration> all = runs_of(task::iso_codes, seeds);
+  for (const configuration& r : runs_of(task::catalogues, seeds)) all.push_back(r);
+  if (only.empty()) return all;
+  const auto has = [](const configuration& r, const std::string& text) { return r.name().find(text) != std::string::npos; };
+  for (const std::string& text : only)
+    if (std::none_of(all.begin(), all.end(), [&](const configuration& r) { return has(r, text); })) {
+      std::string message = "--only: no run has '" + text + "' in its name; the runs are";
+      for (const configuration& r : all) message += "\n  " + r.name();
+      throw std::runtime_error(message);
+    }
+  std::erase_if(all, [&](const configuration& r) { return std::none_of(only.begin(), only.end(), [&](const auto& t) { return has(r, t); }); });
+  return all;
 }
 
 }  // namespace scaling

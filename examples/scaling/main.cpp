@@ -3,6 +3,7 @@
 // directory: each takes the next run that nobody has finished or is at. See --help.
 
 #include "configuration.hpp"
+#include "results.hpp"
 #include "run.hpp"
 #include "task_data.hpp"
 
@@ -17,7 +18,8 @@
 #include <exception>
 #include <filesystem>
 #include <iostream>
-#include <optional>
+#include <map>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -43,42 +45,50 @@ class claim {
 
 struct command_line {
   std::filesystem::path out = "scaling", iso_codes = "/usr/share/locale", catalogues = "/usr/share/locale";
-  bool quick = false, small = false, list = false;
-  int seeds = 3;
-  std::int64_t steps = 0;
+  bool quick = false, small = false, list = false, check = false;
+  int seeds = 3, rounds = 0;
+  std::int64_t steps = 0, tokens = 0;
   double minutes = 0;
   std::vector<std::string> only;
 
-  bool wants(const std::string& name) const {
-    return only.empty() || std::any_of(only.begin(), only.end(), [&](const std::string& part) { return name.find(part) != name.npos; });
+  sizes size() const {
+    sizes s = quick ? sizes::quick() : small ? sizes::small() : sizes{};
+    if (tokens > 0) s.batch_tokens = tokens;
+    return s;
+  }
+  run_length length() const {
+    run_length l = quick ? run_length{20, 10} : small ? run_length{1000, 100} : run_length{};
+    if (steps > 0) l.steps = steps;
+    return l;
   }
 };
 
-void run_all(const command_line& c) {
-  const sizes s = c.quick ? sizes::quick() : c.small ? sizes::small() : sizes{};
-  run_length length = c.quick ? run_length{20, 10} : c.small ? run_length{1000, 100} : run_length{};
+void run_all(const command_line& c, const std::vector<configuration>& runs) {
+  const sizes s = c.size();
+  check_results(c.out, s, c.length());
+  if (c.check) return;
   using clock = std::chrono::steady_clock;
   const auto is_late = [&, begin = clock::now()] {
     return c.minutes > 0 && clock::now() - begin > std::chrono::duration<double>(60 * c.minutes);
   };
-  if (c.steps > 0) length.steps = c.steps;
   std::filesystem::create_directories(c.out);
-  for (const task which : {task::iso_codes, task::catalogues}) {
-    std::optional<task_data> data;
-    for (const configuration& r : runs_of(which, c.seeds)) {
-      if (!c.wants(r.name())) continue;
-      if (c.list) {
-        std::cout << r.name() << '\n';
-        continue;
-      }
-      if (is_late()) return;
-      const std::filesystem::path results = c.out / (r.name() + ".jsonl");
-      const claim mine(c.out / (r.name() + ".lock"));
-      if (!mine.is_mine() || is_finished(results)) continue;
-      if (!data) data = prepare(which, s, c.iso_codes, c.catalogues);
-      run(r, *data, s, length, results);
-    }
+  std::map<task, task_data> data;
+  for (const configuration& r : runs) {
+    if (is_late()) return;
+    const std::filesystem::path results = c.out / (r.name() + ".jsonl");
+    const claim mine(c.out / (r.name() + ".lock"));
+    if (!mine.is_mine() || is_finished(results)) continue;
+    if (!data.contains(r.data)) data = {{r.data, prepare(r.data, s, c.iso_codes, c.catalogues)}};
+    run(r, data.at(r.data), s, c.length(), results);
   }
+}
+
+void measure(const command_line& c, const std::vector<configuration>& runs) {
+  const task which = runs.front().data;
+  if (std::any_of(runs.begin(), runs.end(), [&](const configuration& r) { return r.data != which; }))
+    throw std::runtime_error("--time compares models of one task: choose them by --only");
+  const sizes s = c.size();
+  print_step_times(runs, prepare(which, s, c.iso_codes, c.catalogues), s, c.rounds, std::cout);
 }
 
 }  // namespace
@@ -93,12 +103,23 @@ int main(int argc, char** argv) {
   app.add_option("--steps", c.steps, "training steps of a run")->check(CLI::PositiveNumber);
   app.add_option("--only", c.only, "only runs whose name has this text, or one of several");
   app.add_option("--minutes", c.minutes, "no run begins later; those under way are finished")->check(CLI::PositiveNumber);
-  app.add_flag("--small", c.small, "small models and batches: a run takes minutes");
-  app.add_flag("--quick", c.quick, "tiny models, a few steps: shows that everything runs");
+  app.add_option("--tokens", c.tokens, "source and target positions of a training step, about")->check(CLI::PositiveNumber);
+  app.add_option("--time", c.rounds, "trains nothing to its end: prints the time of a step of each run, measured in turn in this many rounds")
+      ->check(CLI::PositiveNumber);
+  CLI::Option* const small = app.add_flag("--small", c.small, "small models and batches: a run takes minutes");
+  app.add_flag("--quick", c.quick, "tiny models, a few steps: shows that everything runs")->excludes(small);
   app.add_flag("--list", c.list, "prints the names of the runs");
+  app.add_flag("--check", c.check, "only checks that the results in --out are of the same size and length");
   CLI11_PARSE(app, argc, argv);
   try {
-    run_all(c);
+    const std::vector<configuration> runs = select_runs(c.seeds, c.only);
+    if (c.list) {
+      for (const configuration& r : runs) std::cout << r.name() << '\n';
+    } else if (c.rounds > 0) {
+      measure(c, runs);
+    } else {
+      run_all(c, runs);
+    }
     return 0;
   } catch (const std::exception& e) {
     std::cerr << "scaling: " << e.what() << std::endl;

@@ -245,6 +245,13 @@ table{border-collapse:collapse;margin:.8rem 0}th,td{border:1px solid #d9dee5;pad
 td:nth-child(-n+2){text-align:left}figure{margin:1rem 0}img{max-width:100%}figcaption{color:#566273;font-size:.9em}"""
 
 
+def differences(runs):
+    """The parts of the size in which runs differ, with their values."""
+    sizes = [r.settings["size"] for r in runs]
+    values = {key: sorted({size[key] for size in sizes}) for key in sizes[0]}
+    return ", ".join(f"{key} {' and '.join(map(str, each))}" for key, each in values.items() if len(each) > 1)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("results")
@@ -266,8 +273,12 @@ def main():
         s = mine[0].settings
         if any("size" not in r.settings for r in mine):
             parser.error(f"{given.results} holds runs of another version of this program; remove them, or name another directory")
-        if any((r.settings["steps"], r.settings["size"]) != (s["steps"], s["size"]) for r in mine):
-            parser.error(f"{given.results} holds runs of several sizes or lengths; remove those of one, or name another directory")
+        lengths = sorted({r.settings["steps"] for r in mine})
+        if len(lengths) > 1:
+            parser.error(f"{given.results} holds runs of {' and '.join(f'{n:,}' for n in lengths)} steps of the task {task}. Compare them at the "
+                         f"length of the shortest with --steps {lengths[0]}, or remove those of one length")
+        if any(r.settings["size"] != s["size"] for r in mine):
+            parser.error(f"{given.results} holds runs of several sizes of the task {task}: {differences(mine)}. Remove those of one size")
         parts.append(f"<h2>{html.escape(task)}</h2><p>{s['pairs']:,} training pairs of {s['languages']} languages, {s['terms']:,} English texts, "
                      f"{s['steps']} steps of about {s['size']['batch_tokens']:,} source and target positions, in {s['size']['groups']} "
                      f"group{'s' if s['size']['groups'] > 1 else ''}. Models of width {s['size']['model']}, hidden width {s['size']['hidden']}, "

@@ -11,7 +11,9 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
+#include <cstdio>
 #include <ctime>
 #include <fstream>
 #include <iostream>
@@ -75,8 +77,12 @@ class training {
     const auto rate = float(rate_(store_.steps()));
     set_input<float>(e, 3, std::span(&rate, 1));
     const std::clock_t begin = std::clock();
+    const auto on_clock = std::chrono::steady_clock::now();
     e.run({.seed = c_.seed, .step = store_.steps()});
-    if (next.bucket == 0) step_seconds_.push_back(double(std::clock() - begin) / CLOCKS_PER_SEC);
+    if (next.bucket == 0) {
+      step_seconds_.push_back(double(std::clock() - begin) / CLOCKS_PER_SEC);
+      clock_seconds_.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - on_clock).count());
+    }
     store_.set_steps(store_.steps() + 1);
     bytes_ = std::max(bytes_, e.arena_bytes());
     loss_ = scalar(e, training_output::loss);
@@ -115,8 +121,16 @@ class training {
     }
     std::fill(load_.begin(), load_.end(), 0.0);
     refused_ = 0;
-    step_seconds_.clear();
+    forget_times();
     return line;
+  }
+
+  /// Of the steps with the shortest sequences since the last call of `forget_times`.
+  const std::vector<double>& step_seconds() const { return step_seconds_; }
+  const std::vector<double>& clock_seconds() const { return clock_seconds_; }
+  void forget_times() {
+    step_seconds_.clear();
+    clock_seconds_.clear();
   }
 
   std::int64_t arena_bytes() const { return bytes_; }
@@ -138,6 +152,7 @@ class training {
   gs::inverse_square_root rate_;
   std::map<std::size_t, std::unique_ptr<gs::executor>> train_, validate_;
   std::vector<double> step_seconds_;  // of this process on its core: other programs do not count
+  std::vector<double> clock_seconds_;
   std::vector<double> load_;
   double loss_ = 0, refused_ = 0;
   std::int64_t bytes_ = 0;
@@ -147,14 +162,6 @@ class training {
 
 }  // namespace
 
-bool is_finished(const std::filesystem::path& results) {
-  std::ifstream file(results);
-  std::string last;
-  for (std::string line; std::getline(file, line);) last = line;
-  const auto parsed = nlohmann::json::parse(last, nullptr, false);
-  return parsed.is_object() && parsed.value("finished", false);
-}
-
 void run(const configuration& c, const task_data& data, const sizes& s, const run_length& length, const std::filesystem::path& results) {
   std::ofstream file(results);
   if (!file) throw std::runtime_error(results.string() + ": cannot be written");
@@ -163,20 +170,43 @@ void run(const configuration& c, const task_data& data, const sizes& s, const ru
     if (!file) throw std::runtime_error(results.string() + ": could not be written to its end");
   };
   training t(c, data, s);
+  nlohmann::json size = size_of_runs(s);
+  size["pieces"] = data.vocabulary;
   for (std::int64_t step = 1; step <= length.steps; ++step) {
     t.step();
     if (step == 1)
       write({{"name", c.name()}, {"task", name_of(c.data)}, {"layers", c.layers}, {"experts", c.experts}, {"capacity", c.capacity},
              {"balance", c.balance}, {"second", c.second == gs::second_expert::random ? "random" : "always"}, {"seed", c.seed},
              {"parameters", t.parameter_count()}, {"steps", length.steps}, {"pairs", data.training_pairs}, {"languages", data.languages},
-             {"terms", data.terms}, {"size", {{"model", s.model}, {"hidden", s.hidden}, {"pieces", data.vocabulary},
-                                                {"batch_tokens", s.batch_tokens}, {"groups", s.groups}}}});
+             {"terms", data.terms}, {"size", size}});
     if (step % length.validate_every != 0 && step != length.steps) continue;
     const nlohmann::json line = t.report();
     write(line);
     std::cout << c.name() << ": step " << step << ", validation " << line["validation"].dump() << std::endl;
   }
   write({{"finished", true}, {"arena_bytes", t.arena_bytes()}});
+}
+
+void print_step_times(std::span<const configuration> models, const task_data& data, const sizes& s, int rounds, std::ostream& out) {
+  std::vector<std::unique_ptr<training>> all;
+  for (const configuration& c : models) all.push_back(std::make_unique<training>(c, data, s));
+  for (int round = 0; round <= rounds; ++round)
+    for (const auto& t : all) {
+      const std::size_t wanted = t->step_seconds().size() + 10;
+      while (t->step_seconds().size() < wanted) t->step();
+      if (round == 0) t->forget_times();
+    }
+  const translate::bucket& shape = data.buckets.front();
+  out << "Median of " << 10 * rounds << " steps of each model, in turn, on one core. Batches: " << shape.sequences << " pairs of "
+      << shape.source_length << " + " << shape.target_length << " positions.\n";
+  const double first = median(all.front()->step_seconds());
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const double core = median(all[i]->step_seconds()), clock = median(all[i]->clock_seconds());
+    char line[240];
+    std::snprintf(line, sizeof line, "%-44s core %7.1f ms (%4.2f of the first)   clock %7.1f ms   %6.2f M parameters\n", models[i].name().c_str(),
+                  1e3 * core, core / first, 1e3 * clock, double(all[i]->parameter_count()) / 1e6);
+    out << line << std::flush;
+  }
 }
 
 }  // namespace scaling

@@ -1,25 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Trains one configuration, and writes what the page shows: a line of JSON at every validation.
+// Trains one configuration, and writes what the page shows: a line of JSON at every validation. Measures the time of a step.
 
 #include "configuration.hpp"
+#include "results.hpp"
 #include "task_data.hpp"
 
 #include <cstdint>
 #include <filesystem>
+#include <ostream>
+#include <span>
 
 namespace scaling {
 
-struct run_length {
-  std::int64_t steps = 1500;
-  std::int64_t validate_every = 100;
-};
-
-/// True if the file of results is complete.
-bool is_finished(const std::filesystem::path& results);
-
-/// Trains on one device. Writes `results` anew; its last line says that it is complete. `tell`: prints a line at every validation.
+/// Trains on one device. Writes `results` anew; its last line says that it is complete. Prints a line at every validation.
 void run(const configuration& c, const task_data& data, const sizes& s, const run_length& length, const std::filesystem::path& results);
+
+/// Trains the models in turn, 10 steps each in a round, and prints the median time of a step of each: of its core, and on the clock. The
+/// first round does not count.
+void print_step_times(std::span<const configuration> models, const task_data& data, const sizes& s, int rounds, std::ostream& out);
 
 }  // namespace scaling

@@ -10,11 +10,13 @@ usage() {
 usage: examples/run.sh --experiment scaling [--small | --quick] [--out DIR] [options]
 Trains translation models with no, 2, 8, 32 and 128 experts per layer at equal operations per token: two depths, three seeds, two tasks;
 then other capacities, weights of the auxiliary loss, and uses of the second expert. One run per core at a time. Writes DIR/scaling.html.
-Started again, it goes on with the runs that are not finished. All of it takes hours: about five minutes a run and core.
+Started again, it goes on with the runs that are not finished. One start at a time works in a directory. All of it takes hours: about five minutes a run and core.
   --small      small models: about a minute a run and core; docs/scaling.html says what came out
   --quick      tiny models and few steps: shows in a minute that everything runs
   --minutes N  no run begins later; those under way are finished. The page has what is there by then
   --only TEXT  only runs whose name has TEXT, or one of several, such as --only iso-codes-2x2; --list prints the names
+  --tokens N   a training step has about N source and target positions (default 3072; small 1536; quick 1024)
+  --time N     no training and no page: prints the time of a step of each run, measured in turn in N rounds on one core
   --out DIR    results (default build/scaling, with --small build/scaling-small, with --quick build/scaling-quick)
 All else goes to the program, such as --seeds 1, --steps 500.
 The tasks: names in iso-codes; messages of the programs below, whose Debian packages are unpacked in build/catalogues, not installed.
@@ -31,7 +33,9 @@ out=
 args=()
 while [ $# -gt 0 ]; do
   case $1 in
-    --quick | --small) size=$1 args+=("$1") ;;
+    --quick | --small)
+      [ -z "$size" ] || [ "$size" = "$1" ] || die "--quick and --small exclude each other: choose one size"
+      size=$1 args+=("$1") ;;
     --out) out=$(realpath -m "${2:?--out takes a directory}"); shift ;;
     --help | -h) usage; exit 0 ;;
     *) args+=("$1") ;;
@@ -62,6 +66,15 @@ if [ ! -e "$catalogues/complete" ] && grep -q ^catalogues <<<"$names"; then
   rm -rf "$catalogues/packages"
   touch "$catalogues/complete"
 fi
+if [[ " ${args[*]-} " =~ " --time"[\ =] ]]; then
+  OMP_NUM_THREADS=1 exec "${program[@]}"
+fi
+mkdir -p "$out"
+if command -v flock >/dev/null; then  # the workers hold it too, as long as one of them runs
+  exec 9>"$out/running"
+  flock --nonblock 9 || die "$out: this experiment runs in this directory already. Wait until it ends, or name another directory with --out."
+fi
+"${program[@]}" --check
 workers=()
 trap 'kill "${workers[@]}" 2>/dev/null || true' EXIT  # whoever stops this script stops the runs
 for ((i = 0; i < $(nproc); ++i)); do

@@ -6,7 +6,9 @@
 #include <doctest/doctest.h>
 
 #include <set>
+#include <stdexcept>
 #include <string>
+#include <vector>
 
 namespace {
 
@@ -22,6 +24,22 @@ TEST_CASE("scaling: every run has a name of its own, and each model has all seed
     }
     CHECK(dense == 6);                    // two depths, three seeds
     CHECK(names.size() == 30 + 2 + 3 + 1);  // two depths x three seeds x five models; capacities, weights and policies but the standard
+  }
+}
+
+TEST_CASE("scaling: runs are chosen by parts of their names; a part that no run has is named, with all runs") {
+  CHECK(select_runs(3).size() == 2 * 36);
+  CHECK(select_runs(3, {"catalogues"}).size() == 36);
+  CHECK(select_runs(1, {"iso-codes-2x2-E2-", "iso-codes-2x2-E128-"}).size() == 2);
+  for (const std::vector<std::string>& only : std::vector<std::vector<std::string>>{{"E64"}, {"dense", "E64"}}) {
+    std::string message;
+    try {
+      select_runs(1, only);
+    } catch (const std::runtime_error& e) {
+      message = e.what();
+    }
+    CHECK(message.find("--only: no run has 'E64' in its name; the runs are\n  iso-codes-2x2-dense-s1\n") == 0);
+    for (const configuration& r : select_runs(1)) CHECK(message.find("\n  " + r.name()) != std::string::npos);
   }
 }
 
