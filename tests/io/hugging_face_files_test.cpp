@@ -6,6 +6,7 @@
 #include <doctest/doctest.h>
 
 #include <cstddef>
+#include <random>
 #include <span>
 #include <string>
 #include <vector>
@@ -56,6 +57,29 @@ TEST_CASE("hugging_face_files: an index that is damaged, or that the files do no
   CHECK(reading(R"({"weight_map":{"a":"f"}})") == (dir / "f") + ": has \"b\", which the index does not place there");
   set_content(dir / "f", "no tensors");
   CHECK(contains(reading(map_to("f")), (dir / "f") + ": "));
+}
+
+TEST_CASE("hugging_face_files: any bytes of an index are a model or an error") {
+  const scratch dir;
+  set_content(dir / "f", mixtral::file_of(two));
+  const std::string valid = map_to("f");
+  std::mt19937_64 random(1);
+  int models = 0;
+  for (int i = 0; i < 2000; ++i) {
+    std::string text = valid;
+    for (std::size_t n = random() % 4; n > 0; --n) {
+      const std::size_t at = random() % text.size();
+      if (random() % 3 == 0) text.erase(at, random() % 8);
+      else if (random() % 2 == 0) text[at] = char(random());
+      else text.insert(at, std::string(1, "{}[]\",:ab0"[random() % 11]));
+      if (text.empty()) text = " ";
+    }
+    set_content(dir / "model.safetensors.index.json", text);
+    const std::string said = complaint([&] { gs::detail::hugging_face_files files(dir / ""); });
+    models += said.empty();
+    CHECK((said.empty() || said.starts_with(dir / "")));
+  }
+  CHECK(models > 400);
 }
 
 TEST_CASE("hugging_face_writer: files of at most so many bytes, or of one tensor") {

@@ -63,24 +63,25 @@ const gs::dims extents{{'G', G}, {'B', 1}, {'T', T}, {'L', T}, {'M', std::int64_
                        {'R', std::int64_t(small.queries)}, {'D', std::int64_t(small.head)}, {'F', std::int64_t(small.hidden)},
                        {'E', std::int64_t(small.experts)}, {'V', std::int64_t(small.words)}};
 
-constexpr nn::language_model_options options(int expert_groups) {
-  return {.layers = 2,
-          .moe_every = 1,
-          .moe = {.places = gs::capacity::unlimited(), .second = gs::second_expert::always, .expert_groups = expert_groups, .swiglu = true},
-          .rotary_base = 1e6,
-          .tied_head = false};
+constexpr nn::moe_options slots{.places = gs::capacity::unlimited(), .second = gs::second_expert::always, .swiglu = true};
+constexpr nn::moe_options in_groups{
+    .places = gs::capacity::unlimited(), .second = gs::second_expert::always, .expert_groups = 2, .swiglu = true};
+constexpr nn::moe_options dropless{.second = gs::second_expert::always, .expert_groups = 2, .swiglu = true, .dropless = true};
+
+constexpr nn::language_model_options options(const nn::moe_options& moe) {
+  return {.layers = 2, .moe_every = 1, .moe = moe, .rotary_base = 1e6, .tied_head = false};
 }
-template <int Groups>
+template <auto& Moe>
 constexpr auto all_logits = [](auto& m, auto ids) {
   nn::routing_summary routing;
-  return nn::language_model<"expert">(m, ids, options(Groups), routing);
+  return nn::language_model<"expert">(m, ids, options(Moe), routing);
 };
 constexpr auto decoding_step = [](auto& m, auto ids, auto position) {
-  return nn::language_model_step<"expert">(m, ids, position, options(1));
+  return nn::language_model_step<"expert">(m, ids, position, options(slots));
 };
 constexpr auto devices = gs::axes<"data", "expert">;
-template <int Groups>
-using whole = gs::program<all_logits<Groups>, mesh, in<"GBT", P<devices, none, none>, std::int32_t>>;
+template <auto& Moe>
+using whole = gs::program<all_logits<Moe>, mesh, in<"GBT", P<devices, none, none>, std::int32_t>>;
 using decoding = gs::program<decoding_step, mesh, in<"GB", P<devices, none>, std::int32_t>, in<"", void, std::int32_t>>;
 
 std::vector<std::int32_t> some_ids() {
@@ -100,11 +101,11 @@ void compare(const std::vector<float>& found, const mixtral::weights& all, const
   }
 }
 
-template <int Groups>
+template <auto& Moe>
 void compare_model(const std::vector<int>& shape, const std::string& path, const mixtral::weights& all) {
   const auto on = gs::simulate<mesh>(shape);
   const gs::parameter_store store(on, 7);
-  gs::executable<whole<Groups>> run(on, extents, store);
+  gs::executable<whole<Moe>> run(on, extents, store);
   gs::load_hugging_face(store, path);
   const std::vector<std::int32_t> ids = some_ids();
   compare(gs::to_global(run(ids)), all, ids);
@@ -112,12 +113,13 @@ void compare_model(const std::vector<int>& shape, const std::string& path, const
 
 }  // namespace
 
-TEST_CASE("hugging_face: a loaded model computes what Mixtral does, on any mesh and with experts in groups") {
+TEST_CASE("hugging_face: a loaded model computes what Mixtral does, on any mesh, with experts in groups and without slots") {
   const scratch dir;
   const mixtral::weights all = mixtral::make(small);
   set_content(dir / "model.safetensors", mixtral::file_of(all, "BF16"));
-  for (const std::vector<int>& shape : std::vector<std::vector<int>>{{1, 1}, {2, 2}, {1, 4}}) compare_model<1>(shape, dir / "", all);
-  compare_model<2>({2, 2}, dir / "model.safetensors", all);
+  for (const std::vector<int>& shape : std::vector<std::vector<int>>{{1, 1}, {2, 2}, {1, 4}}) compare_model<slots>(shape, dir / "", all);
+  compare_model<in_groups>({2, 2}, dir / "model.safetensors", all);
+  for (const std::vector<int>& shape : std::vector<std::vector<int>>{{1, 1}, {2, 2}}) compare_model<dropless>(shape, dir / "", all);
 }
 
 TEST_CASE("hugging_face: decoding with a cache, whose variables a load leaves alone") {
@@ -262,7 +264,7 @@ TEST_CASE("hugging_face: a save to several files, which a load reads") {
 TEST_CASE("hugging_face: a trained model is saved without the state of its optimizer, and continues") {
   constexpr auto step = [](auto& m, auto ids, auto labels, auto rate) {
     nn::routing_summary routing;
-    const auto loss = nn::token_loss(nn::language_model<"expert">(m, ids, options(1), routing), labels);
+    const auto loss = nn::token_loss(nn::language_model<"expert">(m, ids, options(slots), routing), labels);
     gs::adam{}.minimize(m, m.objective(loss, 0.01), rate);
     return loss;
   };
@@ -278,7 +280,7 @@ TEST_CASE("hugging_face: a trained model is saved without the state of its optim
   for (int i = 0; i < 3; ++i) train(some_ids(), some_ids(), std::vector{1e-3f});
   gs::save_hugging_face(store, dir / "saved");
   CHECK(content(dir / "saved/model.safetensors").size() == all.size());
-  gs::executable<whole<1>> here(on, extents, store), there(one, extents, other);
+  gs::executable<whole<slots>> here(on, extents, store), there(one, extents, other);
   gs::load_hugging_face(other, dir / "saved");
   const std::vector<float> x = gs::to_global(here(some_ids())), y = gs::to_global(there(some_ids()));
   for (std::size_t i = 0; i < x.size(); ++i) CHECK(x[i] == doctest::Approx(y[i]).epsilon(1e-4).scale(1));
