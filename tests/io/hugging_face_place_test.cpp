@@ -57,9 +57,9 @@ TEST_CASE("hugging_face_place: other parameters have none") {
   for (const char* const name :
        {"", "model.norm", "model.norm.weight.", "decoder.model.norm.weight", "model.layers.norm.weight", "model.layers.0",
         "model.layers.0.", "model.layers.x.input_layernorm.weight", "model.layers..input_layernorm.weight",
-        "model.layers.0.model.norm.weight",
-        "input_layernorm.weight", "model.layers.0.block_sparse_moe.bi", "model.layers.0.block_sparse_moe.shared.0.wi",
-        "model.layers.0.block_sparse_moe.expert_of", "model.layers.0.self_attn.key_cache", "encoder.0.self.wq"}) {
+        "model.layers.0.model.norm.weight", "input_layernorm.weight", "model.layers.0.block_sparse_moe.bi",
+        "model.layers.0.block_sparse_moe.shared.0.wi", "model.layers.0.block_sparse_moe.expert_of",
+        "model.layers.0.self_attn.key_cache", "encoder.0.self.wq"}) {
     CAPTURE(name);
     CHECK(!gs::hugging_face_place_of(name));
   }

@@ -164,7 +164,7 @@ TEST_CASE("hugging_face: every element arrives, from files of any type to parame
 
 TEST_CASE("hugging_face: several files with an index, by directory and by the index") {
   const mixtral::weights all = mixtral::make(small);
-  for (const std::size_t n : {1, 2, 5}) {
+  for (const std::size_t n : {1u, 2u, 5u}) {
     const scratch dir;
     mixtral::write_files(dir, all, n, "F16");
     for (const std::string& path : {dir / "", dir / "model.safetensors.index.json"}) {

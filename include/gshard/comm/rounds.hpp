@@ -35,6 +35,8 @@ struct round_work {
   Exchange exchange;
   Took took;
 };
+template <class Exchange, class Took>
+round_work(std::size_t, Exchange, Took) -> round_work<Exchange, Took>;  // clang 16 deduces no aggregates
 
 /// An asynchronous exchange in n rounds, each of one or two stages. The first stages of at most `rounds_under_way` rounds come before
 /// took() of the first of them. The peers of the two stages must differ: then messages between two devices are in the order of rounds,
