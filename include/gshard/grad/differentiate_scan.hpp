@@ -153,10 +153,18 @@ class scan_differentiator {
       const value like = b_.program.at(s.now);
       states_.push_back({s.start, {}, g.id >= 0 ? loop.open(g, like) : loop.open_zeros(like), {}});
     }
-    for (part& w : sums_) w.carried = loop.open_zeros(w.leaf.get());
+    for (part& w : sums_) w.carried = loop.open_sum(w.leaf.get());
     for (const scan_record::stack& x : scan_.inputs)
       if (outer_.needs(x.stacked) && differentiable(x.row))
-        rows_.push_back({x.stacked, {}, loop.open_zeros(stack_of(b_.program.at(x.row), b_.program.at(x.stacked).dims[0])), {}});
+        rows_.push_back({x.stacked, {}, loop.open_sum(gradient_of_stack(x)), {}});
+  }
+  /// A tensor like the gradient of stacked rows: sharded as they are, except along dim 0.
+  constexpr value gradient_of_stack(const scan_record::stack& x) const {
+    const value all = b_.program.at(x.stacked);
+    value like = stack_of(b_.program.at(x.row), all.dims[0]);
+    if (!is_annotated(all) || !all.layout[0].empty()) return like;
+    like.layout = all.layout;
+    return like;
   }
   /// Computes a step again, and the gradients of what it reads.
   constexpr Differentiator step_back(symbol step) {

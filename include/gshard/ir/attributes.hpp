@@ -46,6 +46,7 @@ struct attributes {
   bool nan_first = false;        ///< top_k: NaN precedes the smallest element, too.
   bool of_blocks = false;        ///< cumsum, top_k: computes a part for each block, so that its strategy is the sharding of its result.
   bool by_blocks = false;        ///< argmax: gathers the best element of every block. Set by `decompose`.
+  bool defers_sums = false;      ///< carry: a sum over iterations, whose sums over devices are completed after the loop.
   bool may_move = false;         ///< annotate: readers may reshard it, whatever the strictness of the program.
   bool gradient_as_operand = false;  ///< annotate: the gradient has the sharding of the operand, not of the result.
   bool causal = false;           ///< attention: a query sees the keys up to its own index.

@@ -98,6 +98,12 @@ class loop_nodes {
   constexpr symbol open(symbol start, const value& like) { return add_carry({start.id}, like); }
   /// A state of zeros with the dims and the sharding of `like`.
   constexpr symbol open_zeros(const value& like) { return add_carry({}, like); }
+  /// A state of zeros to which every iteration adds. Partial sums over devices stay partial until the loop ends.
+  constexpr symbol open_sum(const value& like) {
+    const symbol zeros = open_zeros(like);
+    b_.program.nodes.back().attr.defers_sums = true;
+    return zeros;
+  }
   /// Sets the dims and the type of a state of zeros to those of `like`.
   constexpr void shape(symbol zeros, const value& like) {
     node& n = b_.program.nodes[std::size_t(zeros.get().producer)];
@@ -108,13 +114,12 @@ class loop_nodes {
   constexpr void test(symbol continues) { add(op::loop_test, {continues.id}); }
   constexpr symbol close(symbol state, symbol next) {
     const symbol after = add_carry({state.id, next.id}, state.get());
-    b_.program.nodes.back().in_place = 1;
+    close_over(state);
     return after;
   }
   constexpr symbol close_row(symbol state, symbol row, symbol index) {
     const symbol after = add_carry({state.id, row.id, index.id}, state.get());
-    node& n = b_.program.nodes.back();
-    n.in_place = 1;
+    node& n = close_over(state);
     n.rule.in[1] = counting(row.rank(), 1);
     n.rule.in[2] = {};
     n.rule.block(0);
@@ -132,6 +137,13 @@ class loop_nodes {
     b_.place = place_;
     b_.place.is_explicit = said;
     b_.add_node(kind, operands, {}, {.key = key_, .loop = number_, .reverse = reverse_}, {});
+  }
+  /// The last node writes over a state.
+  constexpr node& close_over(symbol state) {
+    node& n = b_.program.nodes.back();
+    n.in_place = 1;
+    n.attr.defers_sums = b_.program.nodes[std::size_t(state.get().producer)].attr.defers_sums;
+    return n;
   }
   /// `like`: a tensor with the dims and the sharding of the state. The sharding is explicit if that tensor is annotated.
   constexpr symbol add_carry(std::initializer_list<std::int32_t> operands, const value like) {

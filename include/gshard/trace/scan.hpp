@@ -176,7 +176,8 @@ constexpr auto write_scan(const Body& body, const std::array<symbol, N>& start, 
 /// again from them, with the same random numbers. A gradient of this gradient is refused. States keep one sharding, as in while_loop.
 /// Shapes: xs [T, ...]; states keep their dims and types; an output [...] of a step -> [T, ...].
 /// Communicates: in every step what body does, the reshard of the next states, and the small message of while_loop. In its gradient, also
-/// the sum over devices of the gradients of tensors from outside. Outputs are not sharded along T.
+/// the sum over devices of the gradients of xs and of tensors from outside: once, after the loop, unless an axis of the sum shards the
+/// tensor; then a reduce_scatter in every step. Outputs are not sharded along T.
 /// Compile time: dims and types; that no tensor made in a step is used outside; that no parameter is updated in a step.
 /// Throws: `gshard::error` on every process, as while_loop.
 /// @see while_loop, repeat

@@ -75,7 +75,26 @@ constexpr const gs::plan_view& plan = gs::program<iterated<Steps, Gradient>, mes
 constexpr const gs::plan_view &forward = plan<3, false>, &two = plan<2, true>, &thousand = plan<1000, true>;
 static_assert(forward.count(op::loop_begin) == 1 && forward.count(op::carry) == 4 && forward.collectives() == 0);
 static_assert(two.count(op::loop_begin) == 2 && two.steps.size() == thousand.steps.size());
-static_assert(thousand.collectives() == 1);  // the sum of the gradient of w, in every step
+// Every step adds to the gradient of w on its device. The sum over devices is taken once, after the loop; that of stacked weights, too.
+constexpr int collectives_in_loops(const gs::plan_view& plan) {
+  int depth = 0, n = 0;
+  for (const gs::node& s : plan.steps) {
+    depth += s.kind == op::loop_begin ? 1 : s.kind == op::loop_end ? -1 : 0;
+    n += depth > 0 && gs::traits(s.kind).collective;
+  }
+  return n;
+}
+static_assert(thousand.collectives() == 1 && collectives_in_loops(thousand) == 0);
+template <class Weights>
+inline constexpr auto over_layers = [](auto&, auto x, auto w) {
+  const auto y = gs::scan([](symbol, symbol s, symbol layer) { return gs::einsum<"bm,mn->bn">(s, layer); }, x, w);
+  return gs::gradients(gs::sum(y * y), std::array{w})[0];
+};
+template <class Weights>
+constexpr const gs::plan_view& stacked = gs::program<over_layers<Weights>, mesh, in<"BM", P<"x", none>>, in<"LMM", Weights>>::plan;
+static_assert(stacked<P<none, none, none>>.collectives() == 1 && collectives_in_loops(stacked<P<none, none, none>>) == 0);
+// Weights that are sharded where the batch is: each step gathers a layer, and scatters its gradient. No device holds all layers.
+static_assert(stacked<P<none, none, "x">>.count(op::reduce_scatter) == 1 && collectives_in_loops(stacked<P<none, none, "x">>) == 3);
 
 // A second loop has the gradient, with the forward products again. Stacked inputs of unknown extent.
 inline constexpr auto over_rows = [](auto& m, auto xs, auto rate) {

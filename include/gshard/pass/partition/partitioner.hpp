@@ -82,7 +82,7 @@ struct partial_permissions {
     char* const complete = needs_complete.data();
     for (std::size_t i = 0; i < live.size(); ++i)
       if (const node& n = nodes[i]; is_live[i] && !is_linear(n))
-        for (int k = 0; k < n.inputs; ++k) complete[n.in[k]] = 1;
+        for (int k = n.attr.defers_sums ? 2 : 0; k < n.inputs; ++k) complete[n.in[k]] = 1;
     for (const port& p : g.outputs) (keep_partial_outputs ? may_stay_partial : needs_complete)[std::size_t(p.value)] = 1;
     if (!keep_partial_outputs) return;
     for (std::size_t i = 0; i < live.size(); ++i)
@@ -157,6 +157,7 @@ class partitioner {
     if (n.kind == op::annotate) return place_annotation(n);
     if (traits(n.kind).of_addends) return place_feedback(n);
     if (g_.while_loops != 0 && is_of_loop(n.kind)) return place_loop(n);
+    if (g_.while_loops != 0 && n.kind == op::map && n.inputs == 2) defer_sums(n.input(0), plan_.cache.first_layout(n.input(1)));
     const bool reshapes = n.attr.change != reshape_kind::unchanged;
     if (reshapes && place_rows(n, plan_.cache.first(n.input(0)))) return;
     const partitioning chosen = choose_strategy(planning_, n, plan_.combines());
@@ -244,12 +245,25 @@ class partitioner {
         open ? plan_.cache.first(n.input(0)) : plan_.get_or_reshard(n.input(0), layout, {.kind = n.kind, .place = n.place});
     plan_.add_alias(source, n.output(), n.place);
   }
+  /// A state to which every iteration adds is partial over the axes over which the addend is, if none of them shards it.
+  constexpr void defer_sums(std::int32_t state, const sharding& addend) {
+    const std::int32_t opened = g_.at(state).producer;
+    if (opened < 0 || !g_.nodes[std::size_t(opened)].attr.defers_sums || nesting_of_results(g_.nodes[std::size_t(opened)]) < 0) return;
+    sharding layout = plan_.cache.first_layout(state);
+    if (addend.pending != reduction::sum || (addend.partial & layout.used())) return;
+    layout.partial = addend.partial;
+    plan_.cache.reshape_first(state, g_.at(state).dims, layout);
+  }
   /// A node of a while loop. Carried values keep the sharding that propagation found. The condition is complete on all devices.
   constexpr void place_loop(const node& n) {
     node step = n;
     sharding layout;
     if (n.inputs + n.outputs > 0) layout = g_.at(nesting_of_results(n) > 0 ? n.output() : n.input(0)).layout;
     layout.partial = 0;
+    if (n.attr.defers_sums && n.inputs > 0) {
+      if (writes_row(n)) defer_sums(n.input(0), plan_.cache.first_layout(n.input(1)));
+      layout.partial = plan_.cache.first_layout(n.input(0)).partial;
+    }
     for (int i = 0; i < n.inputs; ++i) {
       consumer reader = reader_of(n, i);
       reader.may_move = reader.may_move || writes_row(n);
@@ -262,6 +276,7 @@ class partitioner {
   /// The sharding of a row along dim 0.
   static constexpr sharding row_sharding(const sharding& of) {
     sharding row = sharding::replicated(of.rank - 1);
+    row.partial = of.partial;
     for (int d = 1; d < of.rank; ++d) row[d - 1] = of.axes[d];
     return row;
   }
