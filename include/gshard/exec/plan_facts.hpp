@@ -88,9 +88,9 @@ class plan_facts {
   static std::string text(const attributes& a) {
     // The binding names all of them, so that a new one is not forgotten.
     const auto& [dim_, axes_, moves_, ring_operand_, count_, operands_, window_, key_, loop_, combine_, change_, second_, if_not_finite_,
-                 by_experts_, gates_as_weights_, exclusive_, reverse_, descending_, nan_first_, of_blocks_, by_blocks_, defers_sums_, may_move_,
-                 gradient_as_operand_, causal_, rounds_to_bf16_, normal_, imaginary_, inside_, fill_, factor_, power_, epsilon_,
-                 smoothing_, rate_, beta1_, beta2_, weight_decay_, function_, custom_, label_, dims_] = a;
+                 by_experts_, gates_as_weights_, exclusive_, reverse_, descending_, nan_first_, of_blocks_, by_blocks_, defers_sums_,
+                 may_move_, gradient_as_operand_, causal_, rounds_to_bf16_, normal_, imaginary_, inside_, fill_, factor_, power_,
+                 epsilon_, smoothing_, rate_, beta1_, beta2_, weight_decay_, function_, custom_, label_, dims_] = a;
     static_cast<void>(function_);  // a fact of its own
     static_cast<void>(custom_);    // its name is that of the step
     const attributes unset;
