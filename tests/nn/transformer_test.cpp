@@ -20,10 +20,10 @@ using mesh = gs::mesh<gs::axis<"expert">>;
 
 namespace {
 
-template <gs::remat_policy Saved>
+template <gs::remat_policy Saved, bool Fused = false>
 constexpr auto training_step = [](auto& m, auto source, auto target, auto next, auto rate) {
   constexpr gs::nn::transformer_options options{
-      .encoder_layers = 2, .decoder_layers = 2, .dropout = 0.1, .moe = {}, .saved = Saved};
+      .encoder_layers = 2, .decoder_layers = 2, .dropout = 0.1, .moe = {}, .saved = Saved, .fused_attention = Fused};
   gs::nn::routing_summary routing;
   const auto table = m.param("embedding", "VM", gs::init::fan_in("M"));
   const auto source_mask = gs::nn::real_tokens(m, source), target_mask = gs::nn::real_tokens(m, target);
@@ -39,8 +39,8 @@ constexpr auto training_step = [](auto& m, auto source, auto target, auto next, 
 };
 template <gs::fixed_string Letters>
 using ids = in<Letters, P<"expert", none, none>, std::int32_t>;
-template <gs::remat_policy Saved>
-using program = gs::program<training_step<Saved>, mesh, ids<"GBS">, ids<"GBT">, ids<"GBT">, in<"">>;
+template <gs::remat_policy Saved, bool Fused = false>
+using program = gs::program<training_step<Saved, Fused>, mesh, ids<"GBS">, ids<"GBT">, ids<"GBT">, in<"">>;
 
 constexpr std::size_t G = 8, B = 2, S = 5, T = 6, V = 13;
 const gs::dims extents{{'G', G}, {'B', B},  {'S', S}, {'T', T}, {'M', 16}, {'H', 2},
@@ -52,10 +52,10 @@ struct history {
   std::int64_t bytes = 0;  // of activations and gradients
 };
 
-template <gs::remat_policy Saved = gs::remat_policy::everything>
+template <gs::remat_policy Saved = gs::remat_policy::everything, bool Fused = false>
 history train(int devices, int steps) {
   const auto on = gs::simulate<mesh>(devices);
-  gs::executable<program<Saved>> run(on, extents, gs::parameter_store(on, 7));
+  gs::executable<program<Saved, Fused>> run(on, extents, gs::parameter_store(on, 7));
   run.seed = 11;
   history h;
   for (int i = 0; i < steps; ++i) {
@@ -105,6 +105,17 @@ TEST_CASE("transformer: layers that recompute their activations have the same bi
     CHECK(products.losses == kept.losses);
     CHECK(nothing.bytes < products.bytes);
     CHECK(products.bytes < kept.bytes);
+  }
+}
+
+TEST_CASE("transformer: with attention in blocks, it trains as with all scores, with the same dropout") {
+  for (const int devices : {1, 3}) {
+    CAPTURE(devices);
+    const history scores = train(devices, 5), blocks = train<gs::remat_policy::everything, true>(devices, 5),
+                  recomputed = train<gs::remat_policy::nothing, true>(devices, 5);
+    for (std::size_t i = 0; i < scores.losses.size(); ++i) CHECK(blocks.losses[i] == doctest::Approx(scores.losses[i]).epsilon(1e-4));
+    CHECK(recomputed.losses == blocks.losses);
+    CHECK(recomputed.bytes < blocks.bytes);
   }
 }
 

@@ -35,6 +35,9 @@ struct transformer_options {
   remat_policy saved = remat_policy::everything;  ///< What a layer keeps for the gradient. @see remat
   /// No experts: the sum of k feed-forward layers in their place, which takes as many operations per token.
   bool dense = false;
+  /// Layers of `encode` and `decode` compute attention in blocks, without the scores of all pairs of positions, so activations grow as the
+  /// length. Results are the same up to rounding; those of padding alone are 0. @see gshard::attention
+  bool fused_attention = false;
 };
 
 /// Load and overflow of the MoE layers in a forward pass. `total` sums them over layers.
@@ -129,6 +132,16 @@ constexpr symbol embed(const parameter_scope& m, symbol table, symbol ids, symbo
   return dropout(scale_by<"M">(gather(table, ids), 0.5) + at, o.dropout);
 }
 
+namespace detail {
+
+/// The attention of a layer: with a bias, or in blocks. Both hide the same keys.
+constexpr symbol layer_attention(const parameter_scope& m, symbol query, symbol memory, symbol bias,
+                                 const attention_layer_options& in_blocks, const transformer_options& o) {
+  return o.fused_attention ? nn::attention(m, query, memory, in_blocks) : nn::attention(m, query, memory, bias, o.dropout);
+}
+
+}  // namespace detail
+
 /// encode(m, table, ids, mask, options, routing): the encoder of a Transformer. mask: real_tokens(m, ids).
 /// Shapes: table [V,M], int32 ids [G,B,S], mask [G,B,S] -> [G,B,S,M].
 /// Communicates: what its layers do.
@@ -138,13 +151,13 @@ constexpr symbol embed(const parameter_scope& m, symbol table, symbol ids, symbo
 template <fixed_string ExpertAxis>
 constexpr symbol encode(const parameter_scope& m, symbol table, symbol ids, symbol mask,
                         const transformer_options& o, routing_summary& routing) {
-  const symbol bias = padding_bias(mask);
+  const symbol bias = o.fused_attention ? m.owner().nothing() : padding_bias(mask);
   symbol x = embed(m, table, ids, iota<"S">(m), o);
   for (int i = 0; i < o.encoder_layers; ++i) {
     const parameter_scope layer = m.scope(i);
     const remat recomputed(layer, o.saved);
     const symbol q = norm(layer.scope("norm1"), x);
-    x = x + dropout(attention(layer.scope("self"), q, q, bias, o.dropout), o.dropout);
+    x = x + dropout(detail::layer_attention(layer.scope("self"), q, q, bias, {.mask = mask, .dropout = o.dropout}, o), o.dropout);
     const symbol f = norm(layer.scope("norm2"), x);
     x = x + dropout(feed_forward_or_moe<ExpertAxis>(layer, i, f, mask, o, routing), o.dropout);
   }
@@ -161,17 +174,21 @@ constexpr symbol encode(const parameter_scope& m, symbol table, symbol ids, symb
 template <fixed_string ExpertAxis>
 constexpr symbol decode(const parameter_scope& m, symbol table, symbol ids, symbol mask, symbol memory, symbol memory_mask,
                         const transformer_options& o, routing_summary& routing) {
-  const symbol causal = map<[](auto q, auto k) { return k <= q ? decltype(q)(0) : decltype(q)(-1e9f); }>(
-      cast(iota<"TT">(m, 0), m.type()), cast(iota<"TT">(m, 1), m.type()));
-  const symbol bias = padding_bias(memory_mask);
+  symbol causal = m.owner().nothing(), bias = causal;
+  if (!o.fused_attention) {
+    causal = map<[](auto q, auto k) { return k <= q ? decltype(q)(0) : decltype(q)(-1e9f); }>(cast(iota<"TT">(m, 0), m.type()),
+                                                                                             cast(iota<"TT">(m, 1), m.type()));
+    bias = padding_bias(memory_mask);
+  }
   symbol x = embed(m, table, ids, iota<"T">(m), o);
   for (int i = 0; i < o.decoder_layers; ++i) {
     const parameter_scope layer = m.scope(i);
     const remat recomputed(layer, o.saved);
     const symbol q = norm(layer.scope("norm1"), x);
-    x = x + dropout(attention(layer.scope("self"), q, q, causal, o.dropout), o.dropout);
+    x = x + dropout(detail::layer_attention(layer.scope("self"), q, q, causal, {.causal = true, .dropout = o.dropout}, o), o.dropout);
     const symbol c = norm(layer.scope("norm2"), x);
-    x = x + dropout(attention(layer.scope("cross"), c, memory, bias, o.dropout), o.dropout);
+    const attention_layer_options in_blocks{.mask = memory_mask, .dropout = o.dropout};
+    x = x + dropout(detail::layer_attention(layer.scope("cross"), c, memory, bias, in_blocks, o), o.dropout);
     const symbol f = norm(layer.scope("norm3"), x);
     x = x + dropout(feed_forward_or_moe<ExpertAxis>(layer, i, f, mask, o, routing), o.dropout);
   }

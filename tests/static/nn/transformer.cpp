@@ -18,11 +18,12 @@ using gs::in, gs::none, gs::op, gs::P;
 
 namespace {
 
-inline constexpr nn::transformer_options options{2, 2, 0.1, {}};
-constexpr int moe_layers = options.encoder_layers / 2 + options.decoder_layers / 2;
+constexpr int moe_layers = 2;  // of four: every second one
 
+template <bool Fused>
 inline constexpr auto loss_of = [](auto& m, auto source, auto target_in, auto target_out,
                                    nn::routing_summary& routing) {
+  constexpr nn::transformer_options options{.encoder_layers = 2, .decoder_layers = 2, .dropout = 0.1, .moe = {}, .fused_attention = Fused};
   auto table = m.param("embedding", "VM", gs::init::fan_in("M"));
   auto source_mask = nn::real_tokens(m, source), target_mask = nn::real_tokens(m, target_in);
   auto memory = nn::encode<"expert">(m.scope("encoder"), table, source, source_mask, options, routing);
@@ -33,11 +34,12 @@ inline constexpr auto loss_of = [](auto& m, auto source, auto target_in, auto ta
 };
 inline constexpr auto evaluate = [](auto& m, auto source, auto target_in, auto target_out) {
   nn::routing_summary routing;
-  return loss_of(m, source, target_in, target_out, routing);
+  return loss_of<false>(m, source, target_in, target_out, routing);
 };
+template <bool Fused>
 inline constexpr auto train = [](auto& m, auto source, auto target_in, auto target_out, auto rate) {
   nn::routing_summary routing;
-  auto nll = loss_of(m, source, target_in, target_out, routing);
+  auto nll = loss_of<Fused>(m, source, target_in, target_out, routing);
   gs::adam{}.minimize(m, m.objective(nll, 0.01), rate);
   return std::tuple{nll, nn::routing_summary::total(routing.load),
                     nn::routing_summary::total(routing.overflow)};
@@ -73,7 +75,8 @@ struct programs {
   template <auto Model, class... More>
   using of = gs::program<Model, Mesh, in<"GBS", Groups, std::int32_t>, in<"GBT", Groups, std::int32_t>,
                          in<"GBT", Groups, std::int32_t>, More...>;
-  static constexpr gs::plan_view step = of<train, in<"">>::plan;
+  static constexpr gs::plan_view step = of<train<false>, in<"">>::plan;
+  static constexpr gs::plan_view fused_step = of<train<true>, in<"">>::plan;
   static constexpr gs::plan_view forward = of<evaluate>::plan;
 };
 
@@ -95,6 +98,26 @@ static_assert(one_axis::step.collectives() ==
               one_axis::step.count(op::all_to_all) + one_axis::step.count(op::all_reduce));
 static_assert(soundness::is_sound(one_axis::step) && all_updated_in_place(one_axis::step) &&
               only_experts_are_cut(one_axis::step));
+
+// Attention in blocks: the same exchanges, and no tensor has a number for each pair of positions.
+constexpr int pairs_of_positions(const gs::plan_view& p) {
+  int n = 0;
+  for (const gs::value& v : p.values) {
+    int positions = 0;
+    for (int d = 0; d < v.rank(); ++d) {
+      const gs::dim& of = p.dims[v.dims[d]];
+      positions += of.what == gs::dim::kind::bound && (of.letter == 'S' || of.letter == 'T');
+    }
+    n += positions > 1;
+  }
+  return n;
+}
+static_assert(one_axis::fused_step.count(op::attention) == 2 + 2 * 2 && one_axis::fused_step.count(op::attention_grad) == 2 + 2 * 2);
+static_assert(pairs_of_positions(one_axis::fused_step) == 0 && pairs_of_positions(one_axis::step) > 0);
+static_assert(one_axis::fused_step.count(op::all_to_all) == 4 * moe_layers && one_axis::fused_step.count(op::all_gather) == 0);
+static_assert(one_axis::fused_step.collectives() == one_axis::step.collectives());
+static_assert(soundness::is_sound(one_axis::fused_step) && all_updated_in_place(one_axis::fused_step) &&
+              only_experts_are_cut(one_axis::fused_step));
 
 // Two axes: the same exchanges, now within rows of the mesh; the experts' gradients are summed over "data"
 // alone.
