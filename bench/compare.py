@@ -17,6 +17,7 @@ HERE = Path(__file__).resolve().parent
 CONTESTS = {
     "moe": ("bench_moe_layer", "a mixture-of-experts layer, beside the same by hand in C++ and PyTorch"),
     "transformer": ("bench_transformer_step", "a training step of a Transformer, beside PyTorch; also on 2 ranks"),
+    "decoding": ("bench_decoding", "64 tokens of 4 sequences of a language model, with a cache of keys and values and without"),
     "overhead": ("bench_overhead", "what gshard adds to its kernels"),
     "dry run": ("bench_dry_run", "what it takes to simulate a step on a mesh that is not there"),
     "bandwidth": ("bench_bandwidth", "kernels that do little arithmetic, beside a plain copy"),
@@ -53,6 +54,7 @@ def contests(build, mpirun, rounds):
     result = {
         "moe": [ours("moe"), *peer("moe_layer.py")],
         "transformer": [ours("transformer"), *peer("transformer_step.py")],
+        "decoding": [ours("decoding")],
         "overhead": [ours("overhead")],
         "dry run": [ours("dry run")],
         "bandwidth": [ours("bandwidth")],

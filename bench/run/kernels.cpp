@@ -14,8 +14,10 @@
 
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -150,7 +152,7 @@ void copy(benchmark::State& state) {
   count_bytes(state, 8.0 * static_cast<double>(large));
 }
 
-/// Routing of 2048 tokens in one group: args experts, model.
+/// Routing of 2048 tokens in one group to 2 experts each, or more: args experts, model.
 struct routing {
   ks::gating_sizes n;
   std::int64_t model;
@@ -158,13 +160,13 @@ struct routing {
   std::vector<std::int32_t> slot;
   std::vector<float> weight;
 
-  explicit routing(const benchmark::State& state)
-      : n{1, 2048, state.range(0), 2 * 2048 / state.range(0)},
+  explicit routing(const benchmark::State& state, std::int64_t choices = 2)
+      : n{1, 2048, state.range(0), choices * 2048 / state.range(0), choices},
         model(state.range(1)),
         gates(numbers(n.tokens * n.experts)),
         x(numbers(n.tokens * model)),
         buffers(numbers(n.experts * n.capacity * model)),
-        slot(static_cast<std::size_t>(n.tokens) * 2),
+        slot(static_cast<std::size_t>(n.tokens * choices)),
         weight(slot.size()) {
     ks::softmax(gates.data(), gates.data(), n.tokens, n.experts);
     route();
@@ -172,16 +174,67 @@ struct routing {
   void route() {
     float aux, overflow;
     ks::top_k_gating<float>(gates.data(), nullptr, slot.data(), weight.data(), &aux, nullptr, &overflow, n,
-                           true, {1, 2, 3}, 0);
+                           n.choices == 2, {1, 2, 3}, 0);  // the second of two is drawn
   }
   double kept_bytes() const { return 4.0 * static_cast<double>(n.experts * n.capacity * model); }
 };
 
+void count_tokens(benchmark::State& state) {
+  state.counters["ns/token"] = benchmark::Counter(static_cast<double>(state.iterations()) * 2048e-9,
+                                                  benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
+}
 void top2_gating(benchmark::State& state) {
   routing r(state);
   for (auto _ : state) r.route();
-  state.counters["ns/token"] = benchmark::Counter(static_cast<double>(state.iterations()) * 2048e-9,
-                                                  benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
+  count_tokens(state);
+}
+void top_8_gating(benchmark::State& state) {
+  routing r(state, 8);
+  for (auto _ : state) r.route();
+  count_tokens(state);
+}
+/// The same by std::partial_sort of the experts of each token.
+void top_8_gating_by_sort(benchmark::State& state) {
+  const routing r(state, 8);
+  const std::int64_t choices = r.n.choices, experts = r.n.experts;
+  std::vector<std::int32_t> order(static_cast<std::size_t>(experts)), slot(r.slot.size()), chosen(slot.size());
+  std::vector<float> weight(slot.size()), sums(order.size());
+  std::vector<std::int64_t> used(order.size());
+  float aux = 0;
+  for (auto _ : state) {
+    std::fill(used.begin(), used.end(), 0);
+    std::fill(sums.begin(), sums.end(), 0.0F);
+    const auto take = [&](std::int64_t at) {
+      const std::int32_t e = chosen[static_cast<std::size_t>(at)];
+      const std::int64_t c = used[static_cast<std::size_t>(e)]++;
+      slot[static_cast<std::size_t>(at)] = c < r.n.capacity ? static_cast<std::int32_t>(e * r.n.capacity + c) : -1;
+      if (c >= r.n.capacity) weight[static_cast<std::size_t>(at)] = 0;
+    };
+    for (std::int64_t s = 0; s < r.n.tokens; ++s) {
+      const float* const gates = r.gates.data() + s * experts;
+      std::iota(order.begin(), order.end(), 0);
+      std::partial_sort(order.begin(), order.begin() + choices, order.end(),
+                        [=](std::int32_t a, std::int32_t b) { return gates[a] != gates[b] ? gates[a] > gates[b] : a < b; });
+      float sum = 0;
+      for (std::int64_t k = 0; k < choices; ++k) sum += gates[order[static_cast<std::size_t>(k)]];
+      for (std::int64_t k = 0; k < choices; ++k) {
+        const std::int32_t e = order[static_cast<std::size_t>(k)];
+        chosen[static_cast<std::size_t>(s * choices + k)] = e;
+        weight[static_cast<std::size_t>(s * choices + k)] = gates[e] / sum;
+      }
+      for (std::size_t e = 0; e < sums.size(); ++e) sums[e] += gates[e];
+      take(s * choices);
+    }
+    const auto tokens = static_cast<float>(r.n.tokens);
+    aux = 0;
+    for (std::size_t e = 0; e < sums.size(); ++e) aux += static_cast<float>(used[e]) / tokens * (sums[e] / tokens);
+    benchmark::DoNotOptimize(aux /= static_cast<float>(experts));
+    for (std::int64_t k = 1; k < choices; ++k)
+      for (std::int64_t s = 0; s < r.n.tokens; ++s) take(s * choices + k);
+    benchmark::ClobberMemory();
+  }
+  if (slot != r.slot) state.SkipWithError("the slots differ from those of gshard");
+  count_tokens(state);
 }
 void dispatch(benchmark::State& state) {
   routing r(state);
@@ -243,6 +296,8 @@ BENCHMARK(adam)->Arg(1 << 14)->Arg(large);
 BENCHMARK(dropout);
 BENCHMARK(copy);
 BENCHMARK(top2_gating)->Args({8, 512})->Args({16, 128})->Args({512, 128});
+BENCHMARK(top_8_gating)->Args({64, 128})->Args({256, 128});
+BENCHMARK(top_8_gating_by_sort)->Args({64, 128})->Args({256, 128});
 BENCHMARK(dispatch)->Args({8, 512})->Args({16, 128});
 BENCHMARK(combine)->Args({8, 512})->Args({16, 128});
 
@@ -294,7 +349,7 @@ void register_contractions() {
 
 int main(int argc, char** argv) {
   register_contractions();
-  benchmark::AddCustomContext("names", "softmax/32: rows of 32; attention/causal/2048: that length; adam/16384: so many numbers; combine/8/512: 8 experts, model of 512; "
+  benchmark::AddCustomContext("names", "softmax/32: rows of 32; attention/causal/2048: that length; adam/16384: so many numbers; combine/8/512: 8 experts, model of 512; top_8_gating/64/128: of 64 experts; "
                                        "GSM,ME->GSE/M512: an einsum in the MoE layer with M = 512; .../T32: in a Transformer of 32 words "
                                        "a sentence; MN->NM: a transposition; MN->N: a sum");
   benchmark::Initialize(&argc, argv);
