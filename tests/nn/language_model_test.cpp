@@ -8,6 +8,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -148,5 +149,39 @@ TEST_CASE("sample_token: frequencies are softmax(logits / temperature), with eve
     const double total = 1 + std::exp(1.0) + std::exp(2.0);
     for (std::int32_t v = 0; v < std::int32_t(words); ++v)
       CHECK(double(std::count(drawn.begin(), drawn.end(), v)) / draws == doctest::Approx(std::exp(double(v)) / total).epsilon(0.08));
+  }
+}
+
+TEST_CASE("token_loss: the mean over labels that are not negative, and 0 with gradient 0 if all are") {
+  constexpr auto with_gradient = [](auto&, auto logits, auto labels) {
+    const gs::symbol loss = nn::token_loss(logits, labels);
+    return std::tuple{loss, gs::gradients(loss, std::array<gs::symbol, 1>{logits})[0]};
+  };
+  using program = gs::program<with_gradient, mesh, in<"GTV", P<"data", none, "expert">>, in<"GT", P<"data", none>, std::int32_t>>;
+  constexpr std::size_t rows = 6, words = 5;
+  std::vector<float> logits(rows * words);
+  for (std::size_t i = 0; i < logits.size(); ++i) logits[i] = float((i * 7) % 11) / 4;
+  for (const std::vector<int>& devices : std::vector<std::vector<int>>{{1, 1}, {2, 2}, {3, 1}}) {
+    gs::executable<program> run(gs::simulate<mesh>(devices), {{'G', 3}, {'T', 2}, {'V', words}});
+    for (std::size_t labelled = 0; labelled <= rows; ++labelled) {
+      CAPTURE(labelled);
+      std::vector<std::int32_t> labels(rows, -1);
+      for (std::size_t r = 0; r < labelled; ++r) labels[rows - 1 - r] = std::int32_t(r % words);
+      double expected = 0;
+      std::vector<double> expected_gradient(rows * words, 0);
+      for (std::size_t r = 0; r < rows; ++r) {
+        if (labels[r] < 0) continue;
+        const float* const row = &logits[r * words];
+        double total = 0;
+        for (std::size_t v = 0; v < words; ++v) total += std::exp(double(row[v]));
+        expected += (std::log(total) - double(row[labels[r]])) / double(labelled);
+        for (std::size_t v = 0; v < words; ++v)
+          expected_gradient[r * words + v] = (std::exp(double(row[v])) / total - (std::int32_t(v) == labels[r])) / double(labelled);
+      }
+      const auto [loss, gradient] = run(logits, labels);
+      CHECK(double(loss.item()) == doctest::Approx(expected).epsilon(1e-5));
+      const std::vector<float> g = gs::to_global(gradient);
+      for (std::size_t i = 0; i < g.size(); ++i) CHECK(double(g[i]) == doctest::Approx(expected_gradient[i]).epsilon(1e-4));
+    }
   }
 }

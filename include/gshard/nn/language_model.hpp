@@ -149,7 +149,7 @@ constexpr symbol language_model_step(const parameter_scope& m, symbol ids, symbo
   return squeeze<2>(detail::language_model_logits<ExpertAxis>(m, expand_dims<2>(ids), in_cache, options, routing));
 }
 
-/// token_loss(logits, labels): the mean cross entropy of labels that are not negative.
+/// token_loss(logits, labels): the mean cross entropy of labels that are not negative. Without such labels it is 0, and so is its gradient.
 /// Shapes: logits [..., V], int32 labels [...] -> a scalar.
 /// Communicates: as cross_entropy; one all_reduce of the sums.
 /// Compile time: ranks, dims and element types.
@@ -158,7 +158,7 @@ constexpr symbol language_model_step(const parameter_scope& m, symbol ids, symbo
 template <class = void>
 constexpr symbol token_loss(symbol logits, symbol labels) {
   const symbol counted = map<[](auto id) { return 0 <= id ? decltype(id)(1) : decltype(id)(0); }>(cast(labels, logits.get().type));
-  return sum(cross_entropy(logits, labels)) / sum(counted);
+  return sum(cross_entropy(logits, labels)) / map<[](auto n) { return n < 1 ? decltype(n)(1) : n; }>(sum(counted));
 }
 
 /// sample_token(m, logits, temperature): a random id with the probabilities softmax(logits / temperature), or, with temperature 0, the id
