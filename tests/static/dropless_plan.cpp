@@ -48,6 +48,19 @@ static_assert(training<true>::plan.count(op::all_to_all) == 3 && soundness::is_s
 static_assert(training<true>::plan.collectives() == training<false>::plan.collectives());
 static_assert(training<true, true>::plan.collectives() == training<true>::plan.collectives());
 
+// Of double, rows and counts travel apart. With a row for every choice, tokens are fewer bytes than rows: devices gather those.
+template <int EighthsOfRows>
+inline constexpr auto limited = [](auto& m, auto x, auto padding) {
+  return gs::nn::moe<"expert">(m, x, padding, {.expert_groups = N, .rows = {EighthsOfRows / 8.0}, .dropless = true}).y;
+};
+template <class T, int EighthsOfRows>
+using of_type = gs::program<limited<EighthsOfRows>, mesh, in<"GSM", P<"expert", none, none>, T>, in<"GS", P<"expert", none>, T>,
+                            gs::element<T>>;
+constexpr bool sends(const gs::plan_view& p, int all_to_alls, int all_gathers) {
+  return p.count(op::all_to_all) == all_to_alls && p.count(op::all_gather) == all_gathers && p.collectives() == all_to_alls + all_gathers;
+}
+static_assert(sends(of_type<double, 20>::plan, 3, 0) && sends(of_type<float, 20>::plan, 2, 0) && sends(of_type<float, 0>::plan, 2, 1));
+
 constexpr gs::extents bound(const gs::plan_view& p) {
   const std::array<int, 1> devices{N};
   return p.bind(gs::dims{{'G', G}, {'S', S}, {'E', E}, {'M', M}, {'F', F}}, {devices.data(), 1});

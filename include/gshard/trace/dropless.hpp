@@ -41,6 +41,14 @@ template <class M, class Routing, class Name, class Letters, class... Entries, c
 inline constexpr bool declares_for_experts<M, Routing, Name, Letters, spec<Entries...>, Start> =
     call<2, parameter_scope, expert_row_routing>::fits<M, Routing> && declares<Name, Letters, spec<Entries...>, Start>;
 
+/// True if each token has chosen experts: these are slots of top_k_gating, not those of its replicas or chunks.
+constexpr bool is_chosen_by_tokens(symbol slot) {
+  const graph& program = slot.owner->program;
+  const std::int32_t producer = slot.get().producer;
+  if (producer < 0) return false;
+  const node& n = program.nodes[std::size_t(producer)];
+  return n.kind == op::top_k_gating && !n.attr.by_experts;
+}
 /// The largest capacity factor of rows that is of use: for each token, a row for each of its k choices that one group can have.
 constexpr double most_rows(builder& b, std::int64_t k, int expert_dim, int groups) {
   const std::int64_t experts = b.known_extent(expert_dim);
@@ -86,8 +94,9 @@ constexpr bool require_weights(const expert_row_routing& r, symbol w, int rank, 
 /// counted in `overflow`. Give the gating `capacity::unlimited()`, or it drops choices of its own.
 /// Shapes: gating of G,S,E,C; x [G,S,M] -> see `expert_row_routing`, R = ceil(factor * S / N). If N does not divide E, the last groups have
 /// fewer experts.
-/// Communicates: if the axis is the most minor one that shards G, one all_to_all over it of counts and rows. Its size is that of the R
-/// rows: it does not depend on the counts.
+/// Communicates: if the axis is the most minor one that shards G, one all_to_all over it of counts and rows; in double one of each. Its
+/// size is that of the R rows: it does not depend on the counts. Where R rows have more bytes than the S tokens, as by default, devices
+/// gather tokens and `row`, and only counts need the all_to_all.
 /// Compile time: that `gating` is the result of top_k_gating or top2_gating; ranks, dims and element types; that N is from 1 to E, if E is
 /// known; that the mesh has the axis; that `rows` is in range.
 /// Throws: `gshard::error`, if N * R exceeds the largest int32.
@@ -99,7 +108,7 @@ constexpr expert_row_routing send_rows(const gating_result& gating, here x, int 
   expert_row_routing r{b.nothing(), b.nothing(), b.nothing(), b.nothing(), b.nothing()};
   if (!b.has(gating.combine) || !b.has(x)) return r;
   const detail::one_hot_parts choices = detail::one_hot_of(gating.combine);
-  if (!choices.found || choices.weight.id < 0) b.fail(fault::wrong_type, verb);
+  if (!choices.found || choices.weight.id < 0 || !detail::is_chosen_by_tokens(choices.slot)) b.fail(fault::wrong_type, verb);
   if (b.failed() || !detail::require_elements(b, op::dispatch, verb, {x, choices.weight})) return r;
   const dim_list combine = gating.combine.get().dims, slots = choices.slot.get().dims, d = x.get().dims;
   const int G = slots[0], S = slots[1];
@@ -107,14 +116,12 @@ constexpr expert_row_routing send_rows(const gating_result& gating, here x, int 
   else if (d[0] != G || d[1] != S) b.fail(fault::dims_differ, verb, {}, 1, d[0] == G);
   if (const std::int64_t experts = b.known_extent(combine[2]); groups < 1 || (experts >= 0 && groups > experts))
     b.fail(fault::bad_range, verb, {}, groups, int(experts));
-  const std::int64_t k = b.known_extent(slots[2]);
-  if (k < 0) b.fail(fault::wrong_type, verb);  // experts have chosen
   if (b.failed()) return r;
   r.axis = axis_name(Axis.view());
   r.weight = choices.weight;
   r.group_dim = b.fixed_dim(groups);
   r.expert_dim = b.ratio_dim(1, combine[2], r.group_dim);
-  const double most = detail::most_rows(b, k, r.expert_dim, groups);
+  const double most = detail::most_rows(b, b.known_extent(slots[2]), r.expert_dim, groups);
   if (rows.factor == 0 || rows.factor > most) rows.factor = most;
   r.row_dim = detail::capacity_dim(b, rows, S, r.group_dim, S, verb);
   if (b.failed()) return r;
